@@ -85,6 +85,8 @@ take_round(struct metrics *m, const struct event *e)
         m->total.shared += tally_join(&m->window[(m->at + METRICS_WINDOW - 1) % METRICS_WINDOW], &t);
         return;
     }
+    if (m->n > 0)
+        round_sums_add(&m->sums, &m->window[(m->at + METRICS_WINDOW - 1) % METRICS_WINDOW], m->rho);
     m->round = e->round;
     m->window[m->at] = t;
     m->at = (m->at + 1) % METRICS_WINDOW;
@@ -208,6 +210,15 @@ metrics_estimates(const struct metrics *m)
     struct round_sums s = {0};
     for (uint32_t i = 0; i < m->n; i++)
         round_sums_add(&s, &m->window[i], m->rho);
+    return round_sums_estimates(&s, m->layers, m->rho);
+}
+
+struct estimates
+metrics_run_estimates(const struct metrics *m)
+{
+    struct round_sums s = m->sums;
+    if (m->n > 0)
+        round_sums_add(&s, &m->window[(m->at + METRICS_WINDOW - 1) % METRICS_WINDOW], m->rho);
     return round_sums_estimates(&s, m->layers, m->rho);
 }
 

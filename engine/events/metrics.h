@@ -37,6 +37,7 @@ struct metrics {
     uint32_t layers; /* L */
     double rho;
     struct tally total;                  /* since the run began */
+    struct round_sums sums;              /* the same, of all rounds but the newest, whose other lines may still come */
     struct tally window[METRICS_WINDOW]; /* ring of single rounds */
     uint32_t at, n, round;               /* round: the newest one's number; 0: none */
     uint32_t sequences;                  /* that had a round */
@@ -89,7 +90,8 @@ double metrics_verify_experts(const struct metrics *);
 uint64_t metrics_generated(const struct metrics *); /* tokens of the run so far, the prefill's counted */
 void round_sums_add(struct round_sums *, const struct tally *round, double rho);
 struct estimates round_sums_estimates(const struct round_sums *, uint32_t layers, double rho);
-struct estimates metrics_estimates(const struct metrics *); /* of the window */
+struct estimates metrics_estimates(const struct metrics *);     /* of the window */
+struct estimates metrics_run_estimates(const struct metrics *); /* since the run began */
 struct measures metrics_measures(const struct metrics *, const struct tally *);
 /* Shares of a whole as whole percents that add up to 100, as they are shown; all 0 where nothing is shared. A share of NAN
  * is none. n <= METRICS_SHARES. */

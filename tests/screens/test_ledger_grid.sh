@@ -11,8 +11,8 @@ PROMPT='Three mice sat on a wall,'
     for tau in 0.3 0.4 0.5 0.6 0.7; do
         printf ':set tau %s\n:restart\n:wait end\n:wait idle\n' $tau
     done
-    printf ':panel ledger\n:zoom\n:save-screen timed.txt\n:key v\n:save-screen modelled.txt\n:baseline\n:wait idle\n:save-screen baseline.txt\n'
-    printf ':key v\n:save-screen speedups.txt\n:quit\n'
+    printf ':panel ledger\n:zoom\n:save-screen timed.txt\n:key c\n:save-screen modelled.txt\n:baseline\n:wait idle\n:save-screen baseline.txt\n'
+    printf ':key c\n:save-screen speedups.txt\n:quit\n'
 } >"$WORK/turns.script"
 terminal 160x48 "$PROGRAM --set tau=0.2 -n 100 --ignore-eos -p '$PROMPT' --script $WORK/turns.script"
 check "five turns, a run each, end well" exits 0

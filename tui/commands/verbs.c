@@ -2,6 +2,7 @@
 #include "tui/commands/verbs.h"
 #include "engine/events/sampling_knobs.h"
 #include "tui/figures/figure.h"
+#include "tui/scope/window.h"
 
 #include <string.h>
 
@@ -105,6 +106,13 @@ offer_sweep(struct app *app, int i)
     return i < n ? words[i] : offer_knob(app, i - n);
 }
 
+static const char *
+offer_window(struct app *app, int i)
+{
+    (void)app;
+    return i < WINDOWS ? window_names[i] : NULL;
+}
+
 const struct verb app_verbs[] = {
     {"set", "KNOB VALUE", "turn a knob of the policy, or temperature, top_k, top_p, seed; from the next round on",
      run_set, offer_knob},
@@ -142,6 +150,8 @@ const struct verb app_verbs[] = {
     {"theme", "[NAME]", "choose the theme: a name, or a file with a '/'", run_theme, offer_theme},
     {"panel", "NAME | N", "focus a panel; next, previous", run_panel, offer_panel},
     {"sequence", "N", "a batch's sequence that fills the panels; next, previous", run_sequence, NULL},
+    {"window", "[WHICH]", "rounds that all numbers are of: segment, last (32 rounds), run; next", run_window,
+     offer_window},
     {"zoom", "", "the focused panel alone, and back", run_zoom, NULL},
     {"probe", "MODE", "what the scope asks of all layers: off, policy, all", run_probe, offer_probe},
     {"head", "MODE", "what looks at layers: lens, trained, policy (its paper's); other", run_head, offer_head},

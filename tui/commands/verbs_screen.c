@@ -3,6 +3,7 @@
 #include "tui/commands/verbs.h"
 #include "tui/frame/frame.h"
 #include "tui/scope/batch.h"
+#include "tui/scope/window.h"
 #include "tui/terminal/grid_picture.h"
 #include "tui/terminal/text.h"
 
@@ -21,6 +22,22 @@ run_theme(struct app *app, const char *rest, struct err *err)
     chooser_themes(&app->chooser, app->options.data_dir, app->screen.theme.name);
     app->mode = MODE_CHOOSER;
     return true;
+}
+
+bool
+run_window(struct app *app, const char *rest, struct err *err)
+{
+    const enum scope_window now = scope_window(app->run.scope);
+    if (rest[0] == '\0' || strcmp(rest, "next") == 0) {
+        scope_show_window(app->run.scope, (now + 1) % WINDOWS);
+        return true;
+    }
+    for (int i = 0; i < WINDOWS; i++)
+        if (strcmp(rest, window_names[i]) == 0) {
+            scope_show_window(app->run.scope, (enum scope_window)i);
+            return true;
+        }
+    return err_set(err, ERR_USAGE, "cannot show window \"%.20s\": there is none; segment, last, run or next", rest);
 }
 
 bool

@@ -10,7 +10,7 @@ look_anew(struct app *app)
 {
     struct selection *sel = &app->panes.selection;
     app->panes.view.scope = app->run.scope;
-    *sel = (struct selection){.follow = true, .of = sel->of};
+    *sel = (struct selection){.follow = true};
     app->screen.dirty = true;
 }
 

@@ -1,5 +1,6 @@
-/* The bar at the bottom: the measures of docs/design.md, smoothed over the last METRICS_WINDOW rounds. */
+/* The bar at the bottom: the window that all numbers on the screen are of, and its measures (docs/methods.md, Measures). */
 #include "tui/frame/bars.h"
+#include "tui/scope/window.h"
 
 #include <math.h>
 
@@ -35,10 +36,13 @@ void
 measures_draw(const struct scope *s, const struct canvas *c)
 {
     const struct metrics *m = &scope_now(s)->metrics;
-    const struct tally window = metrics_window(m);
-    const struct measures now = metrics_measures(m, &window);
+    const struct window_measures window = scope_window_measures(s);
+    const struct measures now = window.of;
+    const struct estimate length = window.with.tokens_per_round;
     struct bar bar = {0};
-    const struct estimate length = metrics_estimates(m).tokens_per_round;
+    char name[32];
+    scope_window_name(s, name, sizeof name);
+    bar_add(&bar, ROLE_KEY, 0, false, "%s:", name);
     if (isnan(length.se))
         number(&bar, 1, "tokens/round", now.tokens_per_round, 2, "");
     else
@@ -46,7 +50,7 @@ measures_draw(const struct scope *s, const struct canvas *c)
     number(&bar, 2, "acceptance", now.acceptance_rate, 2, "");
     number(&bar, 4, "eTPL", now.etpl, 3, "");
     number(&bar, 6, "discard", now.discard_rate, 2, "");
-    number(&bar, 7, "predicted", now.predicted, 2, "×");
+    number(&bar, 7, "eq. 5", now.predicted, 2, "×");
     if (!isnan(now.overhead)) /* measured ÷ modelled; below 1: time that the loads don't explain */
         bar_add(&bar, ROLE_TEXT, 3, false, "measured %.2f of modelled %.2f×", now.overhead, now.modelled);
     else

@@ -3,6 +3,7 @@
 #include "engine/base/printable.h"
 #include "tui/frame/bars.h"
 #include "tui/scope/batch.h"
+#include "tui/scope/window.h"
 
 #include <math.h>
 #include <string.h>
@@ -54,14 +55,14 @@ add_lossless(struct bar *bar, const struct metrics *m)
     }
 }
 
-/* Whether the policy helps on the text so far: by the measured speedup, else by the weights read, which is what it saves at
+/* Whether the policy helps on the window's text: by the measured speedup, else by the weights read, which is what it saves at
  * best. Not in the first rounds, and not where nothing is drafted. */
 static void
-add_gain(struct bar *bar, const struct metrics *m, double speedup)
+add_gain(struct bar *bar, const struct metrics *m, const struct window_measures *window)
 {
     enum { ROUNDS = 8 };
-    const double fewer = metrics_measures(m, &m->total).modelled, gain = isnan(speedup) ? fewer : speedup;
-    if (m->total.rounds < ROUNDS || m->total.drafted == 0 || isnan(fewer))
+    const double speedup = window->speedup.value, fewer = window->of.modelled, gain = isnan(speedup) ? fewer : speedup;
+    if (window->with.tokens_per_round.n < ROUNDS || m->total.drafted == 0 || isnan(fewer))
         return;
     if (gain < 1.05)
         bar_add(bar, ROLE_WARN, 3, false, "no gain on this text");
@@ -86,13 +87,14 @@ is_slowed(const struct followed *f, const struct metrics *m, const struct measur
            now->tokens_per_s > (double)m->pace;
 }
 
-/* Speeds of the window: with learning passes beside those without, where there are any. A speedup is of a baseline of this
+/* Speeds: with learning passes beside those without, where there are any. A speedup is of a baseline of this
  * prompt while the machine was as it is now. */
 static void
-add_speed(struct bar *bar, const struct followed *f, const struct metrics *m, const struct measures *now, bool narrow)
+add_speed(struct bar *bar, const struct followed *f, const struct metrics *m, const struct window_measures *window,
+          bool narrow)
 {
-    const struct estimate speed = metrics_estimates(m).tokens_per_s,
-                          speedup = estimate_quotient(speed, metrics_baseline(m));
+    const struct estimate speed = window->with.tokens_per_s, speedup = window->speedup;
+    const struct measures *now = &window->of;
     const bool learned = now->aside_share >= 0.005;
     const int places = speed.value < 10 ? 1 : 0;
     char se[24], all_in[32] = "", shown[32] = "";
@@ -122,8 +124,7 @@ title_draw(const struct followed *f, const struct canvas *c, struct clicks *clic
 {
     const struct run_info *info = scope_info(f->scope);
     const struct metrics *m = &scope_now(f->scope)->metrics;
-    const struct tally window = metrics_window(m);
-    const struct measures now = metrics_measures(m, &window);
+    const struct window_measures window = scope_window_measures(f->scope);
     struct bar bar = {0};
 
     bar_add(&bar, ROLE_TITLE, 9, false, "specscope");
@@ -163,9 +164,9 @@ title_draw(const struct followed *f, const struct canvas *c, struct clicks *clic
     else
         bar_add(&bar, ROLE_TEXT, 7, false, "greedy");
     if (!scope_is_batch(f->scope))
-        add_gain(&bar, m, estimate_quotient(metrics_estimates(m).tokens_per_s, metrics_baseline(m)).value);
+        add_gain(&bar, m, &window);
     add_lossless(&bar, m);
-    add_speed(&bar, f, m, &now, narrow);
+    add_speed(&bar, f, m, &window, narrow);
     bar_add(&bar, ROLE_TEXT, 3, true, "round %u", (unsigned)scope_now(f->scope)->round);
     bar_draw(&bar, c, clicks);
 }

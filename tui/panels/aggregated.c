@@ -1,5 +1,6 @@
 #include "tui/panels/aggregated.h"
 #include "tui/scope/batch.h"
+#include "tui/scope/window.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +38,7 @@ next_shown(const struct view *v, uint32_t *back)
     return s;
 }
 
-/* The stretch in which the cursor is, and the last round of it; NULL: none has begun. */
+/* The segment in which the cursor is, and the last round of it; NULL: none has begun. */
 static const struct stretch *
 stretch_here(const struct view *v, uint32_t *last)
 {
@@ -55,15 +56,6 @@ stretch_here(const struct view *v, uint32_t *last)
     return s;
 }
 
-static struct positions
-in_view(const struct selection *sel)
-{
-    const struct positions a = sel->text, b = sel->layers;
-    if (a.from >= a.to || b.from >= b.to)
-        return a.from >= a.to ? b : a;
-    return (struct positions){a.from < b.from ? a.from : b.from, a.to > b.to ? a.to : b.to};
-}
-
 const struct aggregates *
 aggregated_now(struct aggregated *p, const struct view *v)
 {
@@ -72,22 +64,18 @@ aggregated_now(struct aggregated *p, const struct view *v)
         p->layers = scope_info(s)->layers;
     if (p->layers == 0)
         return NULL;
-    if (v->selection->of == AGGREGATES_RUN)
+    if (scope_window(s) == WINDOW_RUN)
         return scope_run_aggregates(s);
-    if (v->selection->of == AGGREGATES_STRETCH) {
-        uint32_t last;
-        const struct stretch *here = stretch_here(v, &last);
-        if (here == NULL || last == UINT32_MAX)
-            return scope_stretch_aggregates(s);
-        scope_aggregate(s, here->first_round, last, &p->own);
-        return &p->own;
+    uint32_t last;
+    const struct stretch *here = stretch_here(v, &last);
+    if (scope_window(s) == WINDOW_SEGMENT && (here == NULL || last == UINT32_MAX))
+        return scope_stretch_aggregates(s);
+    uint32_t first = here != NULL ? here->first_round : 1;
+    if (scope_window(s) == WINDOW_LATEST) {
+        last = v->selection->follow ? scope_now(s)->round : round_at(s, v->selection->pos);
+        first = last > METRICS_WINDOW ? last - METRICS_WINDOW + 1 : 1;
     }
-    const struct positions seen = in_view(v->selection);
-    uint32_t to = seen.to;
-    while (to > seen.from && round_at(s, to - 1) == 0) /* nothing stands there */
-        to--;
-    const uint32_t first = round_at(s, seen.from), last = to > seen.from ? round_at(s, to - 1) : 0;
-    scope_aggregate(s, first > 0 ? first : 1, last, &p->own);
+    scope_aggregate(s, first, last, &p->own);
     return &p->own;
 }
 
@@ -96,22 +84,12 @@ aggregated_note(void *state, const struct view *v, char *out, int n)
 {
     (void)state;
     uint32_t last;
-    const struct stretch *here = stretch_here(v, &last);
+    const struct stretch *here = scope_window(v->scope) == WINDOW_SEGMENT ? stretch_here(v, &last) : NULL;
     char letter[8];
-    if (v->selection->of == AGGREGATES_STRETCH && here != NULL) {
-        stretch_letter(here->number, letter);
-        snprintf(out, (size_t)n, "stretch %s", letter);
-    } else {
-        snprintf(out, (size_t)n, "%s", v->selection->of == AGGREGATES_VIEW ? "in view" : "all rounds");
+    if (here == NULL) {
+        scope_window_name(v->scope, out, (size_t)n);
+        return;
     }
-}
-
-bool
-aggregated_key(void *state, const struct view *v, int key)
-{
-    (void)state;
-    if (key != 'v')
-        return false;
-    v->selection->of = (enum aggregates_of)((v->selection->of + 1) % AGGREGATES_OF);
-    return true;
+    stretch_letter(here->number, letter);
+    snprintf(out, (size_t)n, "segment %s", letter);
 }

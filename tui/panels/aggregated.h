@@ -1,4 +1,4 @@
-/* What the panels of aggregates share: of which rounds they are. */
+/* What the panels of aggregates share: they are of the window, up to the cursor. */
 #ifndef TUI_PANELS_AGGREGATED_H
 #define TUI_PANELS_AGGREGATED_H
 
@@ -12,10 +12,9 @@ struct aggregated {        /* view state of such a panel */
 
 void *aggregated_open(void);
 void aggregated_close(void *);
-/* Of what the selection says; NULL: out of memory. */
+/* Of the segment in which the cursor is, of the last rounds up to it, or of the run; NULL: out of memory. */
 const struct aggregates *aggregated_now(struct aggregated *, const struct view *);
-/* A panel's note() and key(), which need no state: "stretch B", "in view", "all rounds"; v: the next of these. */
+/* A panel's note(), which needs no state: "segment B", "last 32 rounds", "run". */
 void aggregated_note(void *state, const struct view *, char *out, int n);
-bool aggregated_key(void *state, const struct view *, int key);
 
 #endif

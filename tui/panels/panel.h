@@ -10,16 +10,12 @@ struct positions { /* from, up to and without `to` */
     uint32_t from, to;
 };
 
-/* What aggregates are of: what the text and the layers show, the stretch in which the cursor is, or the whole run. */
-enum aggregates_of { AGGREGATES_VIEW, AGGREGATES_STRETCH, AGGREGATES_RUN, AGGREGATES_OF };
-
 struct selection { /* the position that all panels point at; its owner is the host, panels may move it */
     uint32_t pos;
     int32_t layer;                 /* 0: none chosen */
     enum layer_model model;        /* whose layer */
     bool follow;                   /* true: panels keep to the newest position */
     struct positions text, layers; /* that these panels show, as drawn last; empty: none */
-    enum aggregates_of of;
 };
 
 struct landscape;

@@ -7,6 +7,7 @@
 #include "tui/panels/batch_tiles.h"
 #include "tui/panels/panel.h"
 #include "tui/scope/versus.h"
+#include "tui/scope/window.h"
 #include "tui/terminal/input.h"
 #include "tui/terminal/text.h"
 
@@ -155,8 +156,7 @@ note_batch(void *state, const struct view *v, char *out, int n)
 {
     const struct batch_panel *p = state;
     const struct scope_batch b = scope_batch(v->scope);
-    const struct metrics *all = &scope_now(v->scope)->metrics;
-    const double goodput = metrics_measures(all, &all->total).tokens_per_s;
+    const double goodput = scope_window_measures(v->scope).of.tokens_per_s;
     const int seen = (p->top + p->tiling.visible) * p->tiling.columns;
     char speed[32] = "", left[32] = "", waiting[32] = "", hidden[32] = "", text[3][160];
     if (!isnan(goodput))

@@ -110,7 +110,7 @@ draw_exits(void *state, const struct view *v, const struct canvas *c)
 }
 
 static const struct key_help keys[] = {
-    {"v", "of the stretch in which the cursor is, of all rounds, of what text and layers show"},
+    {"v", "which rounds: of the segment in which the cursor is, the last 32 up to it, the run"},
     {"█ ▒", "by exit layer: accepted drafts, and those that were rejected or not verified"},
     {"by position", "how often the n-th draft was accepted where all before it were"},
     {NULL, NULL},
@@ -128,5 +128,4 @@ const struct panel_ops panel_exits = {
     .close = aggregated_close,
     .draw = draw_exits,
     .note = aggregated_note,
-    .key = aggregated_key,
 };

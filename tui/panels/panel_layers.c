@@ -152,7 +152,7 @@ key_layers(void *state, const struct view *v, int key)
         p->popup = false;
         v->selection->follow = true;
         return true;
-    case 'v':
+    case 'c':
         if (shows_experts(p, v))
             p->load = !p->load;
         else
@@ -210,7 +210,7 @@ static const struct key_help keys[] = {
     {"Enter", "the cell's five best tokens, and every layer's rank of the final one"},
     {"g", "after the exit: grey, or what these layers would have said"},
     {"f, End", "follow the newest position again"},
-    {"v", "show confidence, entropy, KL to the final layer, rank of the final token"},
+    {"c", "show confidence, entropy, KL to the final layer, rank of the final token"},
     {"E", "of a mixture of experts: where the token's row went at each layer; v: how often each expert was chosen"},
     {"d", "hide and show the layers of the draft model and the companion"},
     {"+ -", "wider and narrower columns"},

@@ -148,7 +148,7 @@ key_ledger(void *state, const struct view *v, int key)
     case INPUT_HOME: move(p, v, -STRETCHES); return true;
     case INPUT_END: move(p, v, STRETCHES); return true;
     case INPUT_ENTER: pin(p, at); return true;
-    case 'v': p->choice.modelled = !p->choice.modelled; return true;
+    case 'c': p->choice.modelled = !p->choice.modelled; return true;
     case 'a': return command_of(v, at, "take", "");
     case 's': return command_of(v, at, "command preset save", " ");
     case 'y': return command_of(v, at, "copy-command", "");
@@ -192,7 +192,7 @@ static const struct key_help keys[] = {
     {"Δ", "against the reference: ▲ ▼ more than noise, ≈ within it (two standard errors, more with few rounds)"},
     {"±", "one standard error, over rounds"},
     {"★ ☆", "the best of this prompt; ☆: others are within noise of it"},
-    {"v", "compare tokens/s, or modelled speed, which no clock disturbs; × in brackets is modelled, too"},
+    {"c", "compare tokens/s, or modelled speed, which no clock disturbs; × in brackets is modelled, too"},
     {"a", "take the row's settings again"},
     {"s", "save them under a name; :preset NAME brings them back, --preset NAME begins with them"},
     {"y", "copy them as a command line"},

@@ -147,7 +147,7 @@ draw_reliability(void *state, const struct view *v, const struct canvas *c)
 }
 
 static const struct key_help keys[] = {
-    {"v", "of the stretch in which the cursor is, of all rounds, of what text and layers show"},
+    {"v", "which rounds: of the segment in which the cursor is, the last 32 up to it, the run"},
     {"█ ·", "how often drafts of that confidence were accepted, with 95% (│); dots: as often as they were sure"},
     {"τ ┊", "the threshold in force: the lowest and the highest"},
     {"ECE", "expected calibration error: how far the bars are from the dots, weighted by drafts"},
@@ -168,5 +168,4 @@ const struct panel_ops panel_reliability = {
     .close = aggregated_close,
     .draw = draw_reliability,
     .note = aggregated_note,
-    .key = aggregated_key,
 };

@@ -186,7 +186,7 @@ key_sweep(void *state, const struct view *v, int key)
     case INPUT_PAGE_UP: move(p, v, 0, -page); return true;
     case INPUT_HOME: p->moved = false; return true;
     case INPUT_ENTER: return take(p, v);
-    case 'v': measure_next(p, v); return true;
+    case 'c': measure_next(p, v); return true;
     case 'o': p->list = !p->list; return true;
     case 's': v->host->command(v->host->user, "command sweep csv sweep.csv"); return true;
     default: return false;
@@ -228,7 +228,7 @@ mouse_sweep(void *state, const struct view *v, const struct canvas *c, int y, in
 static const struct key_help keys[] = {
     {"arrows PgUp PgDn", "choose a point; Home: the best one, whichever that is"},
     {"Enter", "take its values; double click; :sweep take N"},
-    {"v", "the measure: tokens/s, × ar by the baseline among the runs, tokens a round, acceptance, modelled speed"},
+    {"c", "the measure: tokens/s, × ar by the baseline among the runs, tokens a round, acceptance, modelled speed"},
     {"o", "all points in order, the best first, or the picture again"},
     {"s", "write them as CSV, which specscope plot draws; :sweep csv FILE"},
     {"★ ☆", "the best; ☆: others are within noise of it (two standard errors of the difference, more with few rounds)"},
@@ -241,7 +241,7 @@ extern const struct panel_ops panel_sweep;
 const struct panel_ops panel_sweep = {
     .name = "sweep",
     .title = "sweep",
-    .brief = "Enter take  v measure  o order  s save",
+    .brief = "Enter take  c measure  o order  s save",
     .place = PANEL_MIDDLE,
     .weight = 6,
     .min_cols = 60,

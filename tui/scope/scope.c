@@ -169,6 +169,7 @@ scope_go_on(struct scope *s, const struct scope *before)
 {
     s->now.version += before->now.version + 1;
     s->now.epoch += before->now.epoch + 1;
+    s->window = before->window;
 }
 
 void

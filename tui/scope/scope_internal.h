@@ -9,6 +9,7 @@
 #include "tui/scope/aggregates.h"
 #include "tui/scope/scope_sequence.h"
 #include "tui/scope/versus.h"
+#include "tui/scope/window.h"
 
 struct scope_word { /* a token's text */
     uint32_t n;     /* raw bytes; of an id that occurred before its VOCAB event its number's, ‹17› */
@@ -57,6 +58,7 @@ struct scope {
     const struct run_info *info;
     struct scope_now now;
     struct stretches *stretches;
+    enum scope_window window;
 
     struct scope_word **words; /* (vocab) */
 

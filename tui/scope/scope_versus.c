@@ -138,6 +138,10 @@ scope_versus_knob(const struct scope *s, uint32_t seq, uint32_t index)
 struct estimates
 scope_versus_estimates(const struct scope *s, uint32_t seq)
 {
+    if (s->window != WINDOW_SEGMENT) {
+        const struct metrics *m = &s->setting[seq == 1].metrics;
+        return s->window == WINDOW_RUN ? metrics_run_estimates(m) : metrics_estimates(m);
+    }
     return round_sums_estimates(&s->versus.sums[seq == 1], s->info->layers, s->info->rho);
 }
 

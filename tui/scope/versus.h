@@ -17,7 +17,7 @@ const struct scope_versus *scope_versus(const struct scope *);                /*
 const struct run_info *scope_versus_info(const struct scope *, uint32_t seq); /* of two saved runs each has its own */
 const struct policy_info *scope_versus_policy(const struct scope *, uint32_t seq);
 double scope_versus_knob(const struct scope *, uint32_t seq, uint32_t index); /* of that policy */
-struct estimates scope_versus_estimates(const struct scope *, uint32_t seq);
+struct estimates scope_versus_estimates(const struct scope *, uint32_t seq);  /* of the window (window.h) */
 const struct scope_round *scope_versus_round(const struct scope *, uint32_t seq, uint32_t back); /* NULL: not held */
 /* Who was faster where: spans of the emitted tokens that both have behind them, as far as rounds are held, of equal length and at
  * least SPAN_ROUNDS rounds of either. A round belongs to the span that its first token is in. At most n, how many. */

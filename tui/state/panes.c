@@ -6,7 +6,7 @@
 bool
 panes_open(struct panes *p, const struct scope *scope, bool live, const struct panel_host *host, struct err *err)
 {
-    *p = (struct panes){.captured = -1, .selection = {.follow = true, .of = AGGREGATES_STRETCH}};
+    *p = (struct panes){.captured = -1, .selection = {.follow = true}};
     p->view = (struct view){.scope = scope,
                             .host = host,
                             .live = live,

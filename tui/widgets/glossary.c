@@ -4,12 +4,16 @@
 
 const struct glossary glossary[] = {
     {"tokens/round", "emitted tokens by rounds: accepted drafts and the target's own"},
-    {"acceptance", "accepted by verified drafts, of the last rounds"},
+    {"segment, last 32 rounds, run",
+     "the rounds that all numbers on the screen are of; a segment: those since the settings changed last (v)"},
+    {"acceptance", "accepted by verified drafts"},
     {"eTPL", "emitted tokens by layers loaded; a load is one layer's weights read once"},
     {"discard", "drafts thrown away by emitted tokens"},
-    {"predicted", "SpecBound's equation 5: the speedup that acceptance and depth promise"},
-    {"modelled ×", "the speedup that the loads of layers and heads allow"},
-    {"measured of modelled", "measured speedup by the modelled one; below 1 is time that loads don't explain"},
+    {"eq. 5", "SpecBound's equation 5: the speedup that acceptance and depth promise"},
+    {"modelled ×", "weights that autoregressive decoding reads for the same tokens, by the weights that were read; no "
+                   "time is in it"},
+    {"measured of modelled",
+     "measured speedup by the modelled one; below 1 is time that reading weights does not explain"},
     {"draft heads verify probe",
      "where the rounds' time went; draft is without its head calls, probe is the scope's own"},
     {"waited, learned", "time paused within rounds; passes that a policy learns in (SWIFT's search)"},

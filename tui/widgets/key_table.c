@@ -39,6 +39,7 @@ const struct app_key app_keys[] = {
     {INPUT_SHIFT_TAB, "S-Tab", "panel previous", NULL},
     {'}', "{  }", "sequence next", "the sequence before, or after, of a batch or two settings"},
     {'{', "{", "sequence previous", NULL},
+    {'v', "v", "window next", "which rounds the numbers are of: the segment's, the last 32, the run's"},
     {'z', "z", "zoom", "the focused panel alone, and back"},
     {'/', "/  N", "search", "search the text; Enter alone: the next place; N: the one before"},
     {'N', "N", "search-back", NULL},

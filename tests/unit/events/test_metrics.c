@@ -169,7 +169,7 @@ test_a_round_of_several_sequences_is_one_sample(void **state)
     (void)state;
     struct metrics m;
     metrics_begin(&m, 32, 0.65);
-    struct ratio_sums speed = {0}, length = {0};
+    struct ratio_sums speed = {0}, length = {0}, all = {0};
     for (uint32_t round = 1; round <= METRICS_WINDOW + 5; round++) {
         double emitted = 0;
         for (uint32_t seq = 0; seq < 3; seq++) {
@@ -183,6 +183,7 @@ test_a_round_of_several_sequences_is_one_sample(void **state)
             emitted += accepted + 1;
             metrics_event(&m, &e);
         }
+        ratio_add(&all, emitted, 3);
         if (round <= 5)
             continue;
         ratio_add(&speed, emitted, 3 * (300 + round) * 1e-6);
@@ -197,6 +198,10 @@ test_a_round_of_several_sequences_is_one_sample(void **state)
     assert_near(ratio_estimate(&length).value, e.tokens_per_round.value);
     assert_near(1, e.tokens_per_round.se / ratio_estimate(&length).se);
     assert_int_equal(metrics_generated(&m), m.total.emitted + 3);
+    const struct estimate run = metrics_run_estimates(&m).tokens_per_round;
+    assert_int_equal(run.n, METRICS_WINDOW + 5);
+    assert_near(ratio_estimate(&all).value, run.value);
+    assert_near(1, run.se / ratio_estimate(&all).se);
 }
 
 /* Autoregressive decoding of a batch reads the layers once for all sequences; sequences end one after the other. */

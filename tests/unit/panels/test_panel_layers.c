@@ -94,7 +94,7 @@ test_the_best_rank_is_1_and_most(void **state)
     tell_a_round(f);
     use(f, "layers");
     for (int i = 0; i < 3; i++)
-        press(f, 'v'); /* confidence, entropy, KL, rank */
+        press(f, 'c'); /* confidence, entropy, KL, rank */
     draw(f, 12, 70);
     char note[160];
     f->ops->note(f->panel, &f->view, note, (int)sizeof note);
@@ -318,7 +318,7 @@ test_a_mixtures_experts_are_shown_by_weight_and_by_load(void **state)
     press(f, 'h'); /* the token before */
     draw(f, 12, 90);
     assert_true(row_with(f, "39 .80  0 .20") > 0);
-    press(f, 'v');
+    press(f, 'c');
     draw(f, 12, 90);
     assert_non_null(strstr(line(f, row_with(f, "3/40")), "0 20.0×"));
     for (int rows = 1; rows < 14; rows++)

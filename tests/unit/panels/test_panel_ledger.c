@@ -101,7 +101,7 @@ test_speeds_are_compared_by_the_baseline_once_there_is_one(void **state)
     draw(f, 6, 100);
     assert_non_null(strstr(line(f, 1), "1.43× ")); /* 3 tokens in 2.1 ms */
     assert_non_null(strstr(line(f, 1), "✓"));
-    press(f, 'v');
+    press(f, 'c');
     draw(f, 6, 100);
     assert_non_null(strstr(line(f, 0), "(model)"));
     assert_non_null(strstr(line(f, 1), "(1.84×)"));

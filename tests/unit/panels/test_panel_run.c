@@ -1,5 +1,6 @@
 /* The whole run, and what is counted of rounds, on the screen. */
 #include "tests/rigs/panel_rig.h"
+#include "tui/scope/window.h"
 #include "tui/terminal/input.h"
 
 /* A long run under "specbound", all layers looked at. */
@@ -179,10 +180,10 @@ test_exits_are_those_of_what_is_chosen(void **state)
         decode_round(&d);
     see(f);
     use(f, "exits");
-    f->selection.of = AGGREGATES_RUN;
+    scope_show_window(f->scope, WINDOW_RUN);
     draw(f, 10, 90);
     f->ops->note(f->panel, &f->view, note, sizeof note);
-    assert_string_equal(note, "all rounds");
+    assert_string_equal(note, "run");
     uint32_t all = 0, newest = 0;
     for (size_t i = 0; i < f->stream.n; i++)
         if (f->stream.events[i].type == EVENT_ROUND) {
@@ -194,17 +195,16 @@ test_exits_are_those_of_what_is_chosen(void **state)
     assert_true(all > newest && newest > 0);
     snprintf(text, sizeof text, "of %u drafts", (unsigned)all);
     assert_int_equal(row_with(f, text), 0);
-    f->selection.of = AGGREGATES_VIEW;
-    press(f, 'v');
+    scope_show_window(f->scope, WINDOW_SEGMENT);
     draw(f, 10, 90);
     f->ops->note(f->panel, &f->view, note, sizeof note);
-    assert_string_equal(note, "stretch B");
+    assert_string_equal(note, "segment B");
     snprintf(text, sizeof text, "of %u drafts", (unsigned)newest);
     assert_int_equal(row_with(f, text), 0);
-    f->selection = (struct selection){.pos = 100, .of = AGGREGATES_STRETCH}; /* the cursor is in the one before */
+    f->selection = (struct selection){.pos = 100}; /* the cursor is in the one before */
     draw(f, 10, 90);
     f->ops->note(f->panel, &f->view, note, sizeof note);
-    assert_string_equal(note, "stretch A");
+    assert_string_equal(note, "segment A");
     snprintf(text, sizeof text, "of %u drafts", (unsigned)(all - newest));
     assert_int_equal(row_with(f, text), 0);
 }
@@ -227,7 +227,6 @@ test_reliability_says_ece_and_threshold(void **state)
         say_round(&f->stream, 1, i % 4 != 0, 1);
     }
     use(f, "reliability");
-    f->selection.of = AGGREGATES_STRETCH;
     draw(f, 12, 64);
     assert_int_equal(row_with(f, "ECE 0.000 of 8 drafts"), 0);
     assert_true(row_with(f, "τ 0.6") == 10);

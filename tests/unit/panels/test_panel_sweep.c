@@ -155,7 +155,7 @@ test_two_knobs_are_a_map_that_fills(void **state)
     draw(f, 8, 70);
     assert_non_null(strstr(line(f, 3), "★"));
     assert_non_null(strstr(line(f, 4), "a=3 b=40"));
-    press(f, 'v');
+    press(f, 'c');
     f->ops->note(f->panel, &f->view, note, (int)sizeof note);
     assert_non_null(strstr(note, "tokens/round · 12 of 12 points"));
     draw(f, 8, 70);
@@ -265,7 +265,7 @@ test_times_the_baseline_are_a_measure_with_an_error(void **state)
     assert_non_null(strstr(line(f, 4), "a=1 b=30"));
     assert_non_null(strstr(line(f, 4), "15.50 ±")); /* 31 tokens a millisecond and 2 */
     assert_non_null(strstr(line(f, 4), " × ar"));
-    press(f, 'v');
+    press(f, 'c');
     draw(f, 8, 90);
     f->ops->note(f->panel, &f->view, note, (int)sizeof note);
     assert_non_null(strstr(note, "× ar · 3 of 12 points"));
@@ -282,7 +282,7 @@ test_times_the_baseline_are_a_measure_with_an_error(void **state)
     sweep(&w, f, "a=1:3:1 b=10:40:10", 4); /* without one it is no measure */
     press(f, 'o');
     for (int i = 0; i < 8; i++) {
-        press(f, 'v');
+        press(f, 'c');
         f->ops->note(f->panel, &f->view, note, (int)sizeof note);
         assert_null(strstr(note, "× ar"));
     }
