@@ -20,7 +20,7 @@ encode(const struct tokenizer *t, const struct options *o, const char *text, siz
     token_t *ids;
     size_t n;
     const struct tokenize_options options = {
-        .bos = !o->tokenize.no_bos, .special = o->tokenize.special, .eos = !o->tokenize.no_eos};
+        .bos = !o->tokenize.no_bos, .special = !o->tokenize.no_special, .eos = !o->tokenize.no_eos};
     if (!tokenizer_encode(t, text, len, options, &ids, &n, err))
         return false;
     for (size_t i = 0; i < n; i++) {

@@ -287,6 +287,7 @@ get_asked(struct fields *p, const cJSON *root, struct asked_info *asked)
     const cJSON *at = field_object(p, root, "asked");
     size_t n;
     asked->chat = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(at, "chat"));
+    asked->chat_special = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(at, "chat_special"));
     asked->ignore_eos = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(at, "ignore_eos"));
     asked->quantize = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(at, "quantize"));
     asked->no_heads = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(at, "no_heads"));

@@ -174,6 +174,7 @@ put_asked(struct print *p, cJSON *to, const struct asked_info *asked)
         const char *key;
         bool is;
     } switches[] = {{"chat", asked->chat},
+                    {"chat_special", asked->chat_special},
                     {"ignore_eos", asked->ignore_eos},
                     {"quantize", asked->quantize},
                     {"no_heads", asked->no_heads}};

@@ -196,22 +196,24 @@ struct session_options
 generation_options(const struct options *o)
 {
     bool given = o->prompt != NULL;
-    return (struct session_options){.policies = policy_registry,
-                                    .policy = o->policies.n > 0 ? o->policies.at[0] : default_policy,
-                                    .prompt = given ? o->prompt : default_prompt,
-                                    .prompt_len = given ? o->prompt_len : strlen(default_prompt),
-                                    .batch = o->batch,
-                                    .chat = o->chat,
-                                    .sampling = o->sampling,
-                                    .seed = o->seed,
-                                    .tokens = o->tokens,
-                                    .ctx = o->ctx,
-                                    .ignore_eos = o->ignore_eos,
-                                    .probe = o->probe,
-                                    .head = o->n_heads_given > 0 ? o->heads_given[0] : HEADS_POLICY,
-                                    .set = o->set,
-                                    .n_set = o->n_set,
-                                    .versus = o->versus};
+    struct session_options so = {.policies = policy_registry,
+                                 .policy = o->policies.n > 0 ? o->policies.at[0] : default_policy,
+                                 .prompt = given ? o->prompt : default_prompt,
+                                 .prompt_len = given ? o->prompt_len : strlen(default_prompt),
+                                 .batch = o->batch,
+                                 .chat = o->chat,
+                                 .sampling = o->sampling,
+                                 .seed = o->seed,
+                                 .tokens = o->tokens,
+                                 .ctx = o->ctx,
+                                 .ignore_eos = o->ignore_eos,
+                                 .probe = o->probe,
+                                 .head = o->n_heads_given > 0 ? o->heads_given[0] : HEADS_POLICY,
+                                 .set = o->set,
+                                 .n_set = o->n_set,
+                                 .versus = o->versus};
+    so.chat.cancelled = generation_interrupted;
+    return so;
 }
 
 struct prompt_text *

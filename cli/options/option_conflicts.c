@@ -32,7 +32,7 @@ static const struct conflict conflicts[] = {
     {COMMAND_TOKENIZE,
      "decode",
      false,
-     {"special", "no-bos", "no-eos", "pieces"},
+     {"no-special", "no-bos", "no-eos", "pieces"},
      "that is for text, and ids are read; leave it out"},
 };
 

@@ -113,6 +113,11 @@ const struct option_row option_rows[] = {
          "another one of the model's chat templates, or a file", .takes = TAKES_FILE,
          .without = "`tool_use` with --tools where the model has it, else `default`",
          .more = "A file has a `/` or a `.` in its name. `specscope info` lists a model's."),
+    SWITCH(
+        "chat-special", 0, GENERATES, chat.special, "recognise control tokens written in messages",
+        .more =
+            "Without it the text of messages (--system, prompts, `messages`) is plain text: `</s>` in a prompt cannot "
+            "end a turn. Without --chat prompts are read as `tokenize` reads them: control tokens count."),
     CALL("chat-date", 0, "YYYY-MM-DD[ HH:MM]", GENERATES, set_chat_date, "the day that a chat template takes for today",
          .without = "today"),
     WHOLE("tokens", 'n', "N", GENERATES, tokens, 0, UINT32_MAX / 2, "tokens to generate; 0: to the end of the context",
@@ -257,7 +262,8 @@ const struct option_row option_rows[] = {
     SWITCH("json", 0, COMMAND_INFO | COMMAND_DOCTOR, as_json, "as JSON"),
     /* ---- tokenize ---- */
     SWITCH("decode", 0, COMMAND_TOKENIZE, tokenize.decode, "ids to text instead"),
-    SWITCH("special", 0, COMMAND_TOKENIZE, tokenize.special, "recognise control tokens written out in the text"),
+    SWITCH("no-special", 0, COMMAND_TOKENIZE, tokenize.no_special,
+           "encode control tokens written in the text as plain text"),
     SWITCH("no-bos", 0, COMMAND_TOKENIZE, tokenize.no_bos, "without the token that begins a sequence"),
     SWITCH("no-eos", 0, COMMAND_TOKENIZE, tokenize.no_eos,
            "without the token that ends a sequence, where the model wants one"),

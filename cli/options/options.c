@@ -148,7 +148,7 @@ static bool
 settle(struct options *o, const struct options *config, bool prompt_given, struct err *err)
 {
     o->chat.on = o->chat.on || o->chat.system != NULL || o->chat.tools != NULL || o->chat.n_variables > 0 ||
-                 o->chat.name != NULL || o->chat.template.data != NULL || o->chat.day != NULL;
+                 o->chat.name != NULL || o->chat.template.data != NULL || o->chat.day != NULL || o->chat.special;
     o->chat.variables = o->chat_variables;
     if (prompt_given && o->prompts_file == config->prompts_file)
         o->prompts_file = NULL; /* a flag wins, */

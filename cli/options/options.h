@@ -66,7 +66,7 @@ struct options {
     const char *trace, *theme, *script, *json, *csv;
     bool as_json;
     struct {
-        bool decode, special, no_bos, no_eos, pieces;
+        bool decode, no_special, no_bos, no_eos, pieces;
     } tokenize;
     struct {
         const char *text, *out;

@@ -1,4 +1,5 @@
 /* a.b and a[b]. */
+#include "engine/chat/compare.h"
 #include "engine/chat/evaluate.h"
 #include "engine/chat/functions.h"
 #include "engine/chat/text.h"
@@ -70,7 +71,9 @@ attribute_of(struct render *r, struct value of, struct slice name, struct value 
     if (of.kind != VALUE_NAMESPACE && (!find_method(r, of, name, out, &known) || known))
         return known && r->failed == NULL;
     const struct value *there =
-        of.kind == VALUE_DICT || of.kind == VALUE_NAMESPACE ? dict_find_name(of.dict, name) : NULL;
+        of.kind == VALUE_DICT || of.kind == VALUE_NAMESPACE ? dict_find_name(r, of.dict, name) : NULL;
+    if (r->failed != NULL)
+        return false;
     if (there == NULL)
         return no_such(r, of, name, out);
     *out = *there;
@@ -95,13 +98,15 @@ item_of(struct render *r, struct value of, struct value index, struct value *out
     bool known = false;
     if (of.kind == VALUE_UNDEFINED)
         return render_fail(r, "%.*s", (int)of.text.len, of.text.data);
-    if (of.kind == VALUE_DICT && value_hashable(index)) {
+    if (of.kind == VALUE_DICT && value_hashable(r, index)) {
         const struct value *there = dict_find(r, of.dict, index);
         if (there != NULL)
             *out = *there;
         if (there != NULL || r->failed != NULL)
             return there != NULL;
     }
+    if (r->failed != NULL || (of.kind == VALUE_TEXT && !render_read(r, of.text)))
+        return false;
     if (of.kind == VALUE_LIST && (of.list->kind <= LIST_RANGE) && value_is_whole(index, &whole) &&
         place(whole, of.list->n, &at)) {
         *out = of.list->at[at];
@@ -109,7 +114,7 @@ item_of(struct render *r, struct value of, struct value index, struct value *out
     }
     if (of.kind == VALUE_TEXT && value_is_whole(index, &whole) && value_length(of, &n) && place(whole, n, &at)) {
         *out = value_text_like(of, text_part(of.text, at, at + 1));
-        return render_step(r, of.text.len / 64);
+        return true;
     }
     if (index.kind != VALUE_TEXT)
         return value_undefined(r, out, "the %s has no such item", value_type(of));
@@ -163,6 +168,8 @@ slice_of_value(struct render *r, struct value of, const struct value parts[3], s
         return render_fail(r, "%.*s", (int)of.text.len, of.text.data);
     if (of.kind != VALUE_TEXT && (of.kind != VALUE_LIST || of.list->kind > LIST_RANGE))
         return render_fail(r, "slicing a %s is not supported", value_type(of));
+    if (of.kind == VALUE_TEXT && !render_read(r, of.text))
+        return false;
     value_length(of, &n);
     if (!bounds(r, parts, (int64_t)n, &from, &to, &step) || !render_step(r, n / 16))
         return false;

@@ -23,6 +23,8 @@ attribute_path(struct render *r, struct value item, struct value path, const str
         return true;
     if (path.kind != VALUE_TEXT)
         return item_of(r, item, path, out);
+    if (!render_read(r, path.text))
+        return false;
     struct slice rest = path.text;
     for (bool more = true; more;) {
         const size_t dot = text_find(rest, slice_of("."), 0);

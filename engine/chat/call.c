@@ -47,12 +47,24 @@ match(struct call *c, const struct builtin *b, const char *what)
     return true;
 }
 
+/* Builtins read the texts that they get from end to end, once or a few times; what takes longer is charged where it is done. */
+static bool
+charge(struct render *r, struct value self, const struct arguments *given)
+{
+    size_t bytes = self.kind == VALUE_TEXT ? self.text.len : 0;
+    for (size_t i = 0; i < given->n; i++)
+        bytes += given->at[i].kind == VALUE_TEXT ? given->at[i].text.len : 0;
+    for (size_t k = 0; k < given->n_keywords; k++)
+        bytes += given->keywords[k].value.kind == VALUE_TEXT ? given->keywords[k].value.text.len : 0;
+    return render_step(r, 1 + (given->n + given->n_keywords) / 8 + bytes / 16);
+}
+
 bool
 builtin_call(struct render *r, const struct builtin *b, const char *what, struct value self,
              const struct arguments *given, struct value *out)
 {
     struct call c = {.r = r, .self = self, .given = *given};
-    return render_step(r, 1) && (b->any || match(&c, b, what)) && b->function(&c, out) && r->failed == NULL;
+    return charge(r, self, given) && (b->any || match(&c, b, what)) && b->function(&c, out) && r->failed == NULL;
 }
 
 bool

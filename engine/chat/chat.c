@@ -7,6 +7,7 @@
 #include "engine/chat/json_read.h"
 #include "engine/chat/names.h"
 #include "engine/chat/parser.h"
+#include "engine/chat/text.h"
 #include "engine/chat/walk.h"
 
 const struct chat_bounds chat_bounds = {
@@ -91,6 +92,64 @@ chat_close(struct chat *c)
     free(c);
 }
 
+/* ---- control tokens in messages ---- */
+
+static bool
+guard_text(struct render *r, const struct chat_guard *g, struct slice text, struct slice *out)
+{
+    struct buffer b = {0};
+    size_t done = 0;
+    *out = text;
+    if (g == NULL || !render_step(r, text.len / 4))
+        return g == NULL;
+    for (size_t at; (at = g->next(g->of, text, done)) != SIZE_MAX;) {
+        const size_t end = at + text_character((struct slice){text.data + at, text.len - at}, NULL);
+        if (!buffer_add(r, &b, (struct slice){text.data + done, at - done}) || !buffer_add_words(r, &b, MARK) ||
+            !buffer_add(r, &b, (struct slice){text.data + at, end - at}))
+            return false;
+        done = end;
+    }
+    if (done > 0 && !buffer_add(r, &b, (struct slice){text.data + done, text.len - done}))
+        return false;
+    *out = done > 0 ? buffer_text(&b) : text;
+    return true;
+}
+
+/* All texts in a value of JSON, in place. */
+static bool
+guard_value(struct render *r, const struct chat_guard *g, struct value *v)
+{
+    if (v->kind == VALUE_TEXT)
+        return guard_text(r, g, v->text, &v->text);
+    bool ok = render_enter(r);
+    for (size_t i = 0; ok && v->kind == VALUE_LIST && i < v->list->n; i++)
+        ok = guard_value(r, g, &v->list->at[i]);
+    for (size_t i = 0; ok && v->kind == VALUE_DICT && i < v->dict->n; i++)
+        ok = guard_value(r, g, &v->dict->at[i].value);
+    r->depth--;
+    return ok;
+}
+
+/* Takes the marks out of what was written and notes where they were. */
+static bool
+take_marks(struct buffer *b, struct chat_guard *g)
+{
+    const struct slice mark = slice_of(MARK);
+    size_t n = 0, from = 0, to = 0, found;
+    for (size_t at = 0; (at = text_find(buffer_text(b), mark, at)) != SIZE_MAX; at += mark.len)
+        n++;
+    if (n > 0 && (g->at = malloc(n * sizeof *g->at)) == NULL)
+        return false;
+    for (g->n = 0; (found = text_find(buffer_text(b), mark, from)) != SIZE_MAX; from = found + mark.len) {
+        memmove(b->at + to, b->at + from, found - from);
+        g->at[g->n++] = to += found - from;
+    }
+    if (n > 0)
+        memmove(b->at + to, b->at + from, b->len - from);
+    b->len -= from - to;
+    return true;
+}
+
 /* ---- what a template is told ---- */
 
 static bool
@@ -149,14 +208,19 @@ put_messages(struct render *r, struct dict *d, const struct chat_dialogue *dialo
     const struct chat_variable *before = said_before(dialogue);
     struct value said = value_none();
     struct growing messages;
+    struct slice system = {0}, user;
     if (before != NULL && !read_outside(r, "messages", before->value, VALUE_LIST, &said, err))
         return false;
+    if ((dialogue->system != NULL && !guard_text(r, dialogue->guard, slice_of(dialogue->system), &system)) ||
+        !guard_text(r, dialogue->guard, dialogue->user, &user) ||
+        (dialogue->guard != NULL && !guard_value(r, dialogue->guard, &said)))
+        return failed(r, err);
     bool ok = growing_begin(r, &messages, LIST_LIST) &&
-              (dialogue->system == NULL || add_message(r, &messages, "system", slice_of(dialogue->system)));
+              (dialogue->system == NULL || add_message(r, &messages, "system", system));
     for (size_t i = 0; ok && before != NULL && i < said.list->n; i++)
         ok = growing_add(r, &messages, said.list->at[i]);
-    return (ok && add_message(r, &messages, "user", dialogue->user) &&
-            put(r, d, "messages", value_list(messages.list)) && put(r, d, "add_generation_prompt", value_bool(true))) ||
+    return (ok && add_message(r, &messages, "user", user) && put(r, d, "messages", value_list(messages.list)) &&
+            put(r, d, "add_generation_prompt", value_bool(true))) ||
            failed(r, err);
 }
 
@@ -188,6 +252,8 @@ chat_render(const struct chat *c, const struct chat_dialogue *dialogue, char **t
     struct dict *given = render_dict(&r);
     struct buffer out = {0};
     r.now = dialogue->now;
+    r.cancelled = dialogue->cancelled;
+    r.guarded = dialogue->guard != NULL;
     r.scope = render_scope(&r, NULL, c->unset);
     *text = NULL;
     bool ok = given != NULL && r.scope != NULL ? set_scene(&r, given, dialogue, err) : failed(&r, err);
@@ -195,6 +261,8 @@ chat_render(const struct chat *c, const struct chat_dialogue *dialogue, char **t
         r.given = given;
         ok = execute(&r, c->first, &out) == ENDS_WELL || failed(&r, err);
     }
+    if (ok && dialogue->guard != NULL && !take_marks(&out, dialogue->guard))
+        ok = err_set(err, ERR_WORK, "out of memory for a prompt of %zu bytes", out.len);
     if (ok && (*text = malloc(out.len + 1)) == NULL)
         ok = err_set(err, ERR_WORK, "out of memory for a prompt of %zu bytes", out.len);
     if (ok) {

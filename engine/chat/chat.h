@@ -15,7 +15,8 @@ struct chat; /* a template, read; nothing in it changes, so threads may share it
 
 /* A template comes with a model and is not trusted. */
 struct chat_bounds {
-    uint64_t steps;        /* a part of an expression, a value gone through, 64 bytes written: one each */
+    uint64_t steps;        /* a part of an expression, a value visited, 64 bytes copied or compared, 16 bytes read as
+                              characters: one each */
     size_t memory, output; /* bytes */
     unsigned depth;        /* of calls and expressions within each other */
 };
@@ -31,6 +32,16 @@ struct chat_variable {
     bool text;
 };
 
+/* Control tokens that the text of messages spells are found again in what the template writes, so that they can be encoded as
+ * plain text: a mark that no text has precedes each while the template runs. */
+struct chat_guard {
+    /* The first byte from `from` on at which a control token begins in a text; SIZE_MAX: there is none. */
+    size_t (*next)(const void *of, struct slice text, size_t from);
+    const void *of;
+    size_t *at; /* (n) where they begin in the text written, ascending; memory that the caller frees */
+    size_t n;
+};
+
 /* What a template is asked to write: a user's turn, up to where the model answers. */
 struct chat_dialogue {
     const char *system; /* NULL: the template's own, if it has one */
@@ -42,6 +53,8 @@ struct chat_dialogue {
     struct slice context;             /* a JSON object of variables more; data NULL: none */
     struct tm now;                    /* what strftime_now() says */
     const struct chat_bounds *bounds; /* NULL: chat_bounds */
+    struct chat_guard *guard; /* of `system`, `user` and the variable `messages`; NULL: texts stay as they are */
+    bool (*cancelled)(void);  /* asked now and then; true: the rendering fails; NULL: it never is */
 };
 
 /* *text is memory that the caller frees, a zero behind its *len bytes. False: the template failed, refuses this dialogue

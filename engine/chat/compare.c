@@ -4,6 +4,12 @@
 #include "engine/chat/walk.h"
 
 static bool
+texts_equal(struct render *r, struct slice a, struct slice b)
+{
+    return a.len == b.len && render_step(r, a.len / 64) && slice_compare(a, b) == 0;
+}
+
+static bool
 lists_equal(struct render *r, const struct list *a, const struct list *b)
 {
     if (a == b)
@@ -44,7 +50,7 @@ equal_within(struct render *r, struct value a, struct value b)
     switch (a.kind) {
     case VALUE_UNDEFINED:
     case VALUE_NONE: return true;
-    case VALUE_TEXT: return slice_compare(a.text, b.text) == 0;
+    case VALUE_TEXT: return texts_equal(r, a.text, b.text);
     case VALUE_LIST: return lists_equal(r, a.list, b.list);
     case VALUE_DICT: return dicts_equal(r, a.dict, b.dict);
     case VALUE_NAMESPACE: return a.dict == b.dict;
@@ -97,6 +103,8 @@ values_order(struct render *r, struct value a, struct value b, const char *sign,
     else if (value_is_number(a, &x) && value_is_number(b, &y))
         *order = sign_of(x, y);
     else if (a.kind == VALUE_TEXT && b.kind == VALUE_TEXT) {
+        if (!render_step(r, (a.text.len < b.text.len ? a.text.len : b.text.len) / 64))
+            return false;
         const int bytes = slice_compare(a.text, b.text); /* UTF-8 is in the order of code points */
         *order = (bytes > 0) - (bytes < 0);
     } else if (a.kind == VALUE_LIST && b.kind == VALUE_LIST && a.list->kind == b.list->kind &&
@@ -117,12 +125,14 @@ value_contains(struct render *r, struct value whole, struct value part, bool *co
     if (whole.kind == VALUE_TEXT) {
         if (part.kind != VALUE_TEXT)
             return render_fail(r, "'in' a text looks for a text, not for a %s", value_type(part));
+        if (!render_step(r, whole.text.len / 64))
+            return false;
         *contains = text_find(whole.text, part.text, 0) != SIZE_MAX;
-        return render_step(r, whole.text.len / 64);
+        return true;
     }
     if (whole.kind == VALUE_DICT || value_is_list(whole, LIST_KEYS)) {
-        if (!value_hashable(part))
-            return render_fail(r, "a dict can't have a %s as a key", value_type(part));
+        if (!value_hashable(r, part))
+            return r->failed == NULL && render_fail(r, "a dict can't have a %s as a key", value_type(part));
     }
     if (whole.kind == VALUE_DICT) {
         *contains = dict_find(r, whole.dict, part) != NULL;
@@ -135,4 +145,21 @@ value_contains(struct render *r, struct value whole, struct value part, bool *co
     while (!*contains && walk_next(r, &s, &item))
         *contains = values_equal(r, item, part);
     return r->failed == NULL;
+}
+
+bool
+value_hashable(struct render *r, struct value v)
+{
+    if (v.kind == VALUE_DICT || value_is_list(v, LIST_LIST) || value_is_list(v, LIST_KEYS) ||
+        value_is_list(v, LIST_ITEMS))
+        return false;
+    if (!value_is_list(v, LIST_TUPLE))
+        return true;
+    if (!render_enter(r))
+        return false;
+    bool hashable = true;
+    for (size_t i = 0; hashable && i < v.list->n; i++)
+        hashable = value_hashable(r, v.list->at[i]);
+    r->depth--;
+    return hashable;
 }

@@ -21,10 +21,12 @@ value_undefined(struct render *r, struct value *out, const char *format, ...)
 static bool
 evaluate_name(struct render *r, const struct node *n, struct value *out)
 {
-    const struct value *v = render_find(r, n->name);
+    const struct value *v;
+    if (!render_find(r, n->name, &v))
+        return false;
     const struct builtin *f = v == NULL ? builtin_find(global_functions, n->name) : NULL;
     if (v == NULL ? f == NULL : v->kind == VALUE_MISSING)
-        return value_undefined(r, out, "'%.*s' is undefined", (int)n->name.len, n->name.data);
+        return value_undefined(r, out, "'%.*s' is undefined", (int)(n->name.len < 80 ? n->name.len : 80), n->name.data);
     *out = v != NULL ? *v : (struct value){.kind = VALUE_FUNCTION, .function = f};
     return true;
 }
@@ -152,6 +154,8 @@ add_keyword(struct render *r, struct arguments *a, size_t *room, struct keyword 
         a->keywords = at;
         *room = (*room + 8) * 2;
     }
+    if (!render_step(r, a->n_keywords / 8 * (1 + k.name.len / 64)))
+        return false;
     for (size_t i = 0; i < a->n_keywords; i++)
         if (slice_compare(a->keywords[i].name, k.name) == 0)
             return render_fail(r, "'%.*s' is given twice", (int)k.name.len, k.name.data);

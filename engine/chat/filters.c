@@ -37,7 +37,7 @@ filter_call(struct render *r, struct slice name, struct value self, const struct
 static bool
 as_text(struct call *c)
 {
-    return value_to_text(c->r, c->self, &c->self) && render_step(c->r, c->self.text.len / 64);
+    return value_to_text(c->r, c->self, &c->self);
 }
 
 /* By the text's own method. */
@@ -184,7 +184,7 @@ indent(struct call *c, struct value *out)
         return false;
     else
         by = buffer_text(&blanks);
-    bool ok = (!call_truth(c, 1) || buffer_add(c->r, &b, by)) && render_step(c->r, c->self.text.len / 16);
+    bool ok = !call_truth(c, 1) || buffer_add(c->r, &b, by);
     struct buffer whole = {0};
     ok = ok && buffer_add(c->r, &whole, c->self.text) && buffer_add_words(c->r, &whole, "\n");
     bool first = true;
@@ -211,7 +211,7 @@ truncate(struct call *c, struct value *out)
     if (length < n_end || leeway < 0)
         return render_fail(c->r, "the filter 'truncate' needs more length than its end has");
     const bool measured = value_length(c->self, &n);
-    if (measured && (int64_t)n <= length + leeway) {
+    if (measured && (int64_t)n - leeway <= length) {
         *out = c->self;
         return true;
     }

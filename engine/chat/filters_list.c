@@ -218,8 +218,8 @@ keep_unique(struct call *c, struct growing *kept)
         bool there = false;
         if (!key_of(c->r, item, c->a[1], call_truth(c, 0), &key))
             return false;
-        if (!value_hashable(key))
-            return render_fail(c->r, "the filter 'unique' can't compare a %s", value_type(key));
+        if (!value_hashable(c->r, key))
+            return c->r->failed == NULL && render_fail(c->r, "the filter 'unique' can't compare a %s", value_type(key));
         if (!value_contains(c->r, value_list(seen.list), key, &there) ||
             (!there && (!growing_add(c->r, kept, item) || !growing_add(c->r, &seen, key))))
             return false;
@@ -304,7 +304,7 @@ attr(struct call *c, struct value *out)
 {
     if (c->a[0].kind != VALUE_TEXT)
         return render_fail(c->r, "the filter 'attr' needs a name");
-    if (c->self.kind == VALUE_DICT && dict_find_name(c->self.dict, c->a[0].text) != NULL)
+    if (c->self.kind == VALUE_DICT && dict_find_name(c->r, c->self.dict, c->a[0].text) != NULL)
         return value_undefined(c->r, out, "a dict's item is no attribute");
     return attribute_of(c->r, c->self, c->a[0].text, out);
 }

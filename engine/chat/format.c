@@ -151,7 +151,7 @@ named_value(struct percent *p, struct slice f, size_t *at, struct value *v)
     const size_t end = text_find(f, slice_of(")"), *at);
     if (end == SIZE_MAX || p->values.kind != VALUE_DICT)
         return render_fail(p->r, "a format with %%(names) needs a dict");
-    const struct value *there = dict_find_name(p->values.dict, (struct slice){f.data + *at + 1, end - *at - 1});
+    const struct value *there = dict_find_name(p->r, p->values.dict, (struct slice){f.data + *at + 1, end - *at - 1});
     if (there == NULL)
         return render_fail(p->r, "the format names what the dict doesn't have");
     *v = *there;
@@ -181,6 +181,8 @@ add_percent(struct percent *p, struct slice f, size_t *at)
         if (!read_digits(f, at, &l.precision))
             l.precision = 0;
     }
+    if (!render_step(p->r, 1))
+        return false;
     const char type = *at < f.len ? f.data[(*at)++] : '\0';
     if (type == '%')
         return buffer_add_words(p->r, &p->out, "%");
@@ -212,6 +214,8 @@ format_percent(struct render *r, struct value format, struct value values, struc
 {
     const struct slice f = format.text;
     struct percent p = {.r = r, .values = values, .markup = format.markup};
+    if (!render_read(r, f))
+        return false;
     for (size_t at = 0; at < f.len;) {
         size_t next = text_find(f, slice_of("%"), at);
         next = next == SIZE_MAX ? f.len : next;

@@ -19,6 +19,8 @@ write_escaped(struct render *r, struct buffer *b, uint32_t code, bool ascii)
     case '\b': return buffer_add_words(r, b, "\\b");
     default: break;
     }
+    if (r->guarded && MARK_CODES(code))
+        return buffer_add_code(r, b, code);
     if (code < 0x20 || (ascii && code >= 0x7f && code < 0x10000))
         return buffer_print(r, b, "\\u%04x", (unsigned)code);
     if (ascii && code >= 0x10000)
@@ -30,7 +32,7 @@ write_escaped(struct render *r, struct buffer *b, uint32_t code, bool ascii)
 static bool
 write_string(struct render *r, struct buffer *b, struct slice s, bool ascii)
 {
-    bool ok = buffer_add_words(r, b, "\"");
+    bool ok = render_read(r, s) && buffer_add_words(r, b, "\"");
     for (size_t at = 0; at < s.len && ok;) {
         uint32_t code;
         at += text_character((struct slice){s.data + at, s.len - at}, &code);

@@ -7,6 +7,8 @@ static bool
 bind_parameter(struct render *r, const struct node *p, const struct arguments *given, size_t i, bool *used)
 {
     struct value v = {0};
+    if (!render_step(r, given->n_keywords / 8 * (1 + p->name.len / 64)))
+        return false;
     if (i < given->n)
         v = given->at[i];
     else
@@ -17,8 +19,8 @@ bind_parameter(struct render *r, const struct node *p, const struct arguments *g
             }
     if (v.kind == VALUE_MISSING && p->a != NULL && !evaluate(r, p->a, &v))
         return false;
-    if (v.kind == VALUE_MISSING &&
-        !value_undefined(r, &v, "the parameter '%.*s' was not given", (int)p->name.len, p->name.data))
+    if (v.kind == VALUE_MISSING && !value_undefined(r, &v, "the parameter '%.*s' was not given",
+                                                    (int)(p->name.len < 80 ? p->name.len : 80), p->name.data))
         return false;
     return render_bind(r, p->name, v);
 }

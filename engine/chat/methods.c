@@ -47,8 +47,8 @@ values(struct call *c, struct value *out)
 static bool
 get(struct call *c, struct value *out)
 {
-    if (!value_hashable(c->a[0]))
-        return render_fail(c->r, "a dict can't have a %s as a key", value_type(c->a[0]));
+    if (!value_hashable(c->r, c->a[0]))
+        return c->r->failed == NULL && render_fail(c->r, "a dict can't have a %s as a key", value_type(c->a[0]));
     const struct value *there = dict_find(c->r, c->self.dict, c->a[0]);
     *out = there != NULL ? *there : c->a[1].kind != VALUE_MISSING ? c->a[1] : value_none();
     return c->r->failed == NULL;

@@ -43,7 +43,7 @@ split_arguments(struct call *c, struct slice *at, int64_t *most)
 {
     *at = (struct slice){0};
     *most = -1;
-    if (!call_text(c, 0, at) || !call_whole(c, 1, most) || !render_step(c->r, c->self.text.len / 16))
+    if (!call_text(c, 0, at) || !call_whole(c, 1, most))
         return false;
     return at->data == NULL || at->len > 0 || render_fail(c->r, "a text can't be split at an empty one");
 }
@@ -91,6 +91,8 @@ rsplit(struct call *c, struct value *out)
         return false;
     if (most < 0)
         return split(c, out);
+    if (!render_step(c->r, s.len / 64 * sign.len))
+        return false;
     size_t end = s.len;
     if (sign.data == NULL) {
         for (end = text_strip(s, sign, TEXT_RIGHT).len; end > 0 && most > 0; most--) {
@@ -124,7 +126,7 @@ splitlines(struct call *c, struct value *out)
     const struct slice s = c->self.text;
     struct growing g;
     struct slice line;
-    if (!growing_begin(c->r, &g, LIST_LIST) || !render_step(c->r, s.len / 16))
+    if (!growing_begin(c->r, &g, LIST_LIST))
         return false;
     for (size_t at = 0, end; text_line(s, &at, &line, &end);)
         if (!growing_add(c->r, &g,
@@ -144,6 +146,8 @@ part_at(struct call *c, bool last, struct value *out)
         return false;
     if (sign.len == 0)
         return render_fail(c->r, "a text can't be split at an empty one");
+    if (last && !render_step(c->r, s.len / 64 * sign.len))
+        return false;
     const size_t found = last ? text_find_last(s, sign, s.len) : text_find(s, sign, 0);
     struct growing g;
     if (!growing_begin(c->r, &g, LIST_TUPLE))
@@ -182,7 +186,7 @@ window(struct call *c, struct slice *s, size_t *offset, bool *there)
     *there = from <= n && from <= to;
     *offset = *there ? (size_t)from : 0;
     *s = *there ? text_part(all, (size_t)from, (size_t)to) : (struct slice){0};
-    return render_step(c->r, all.len / 16);
+    return true;
 }
 
 /* One text or a tuple of them. */
@@ -203,8 +207,12 @@ has_end(struct call *c, bool (*has)(struct slice, struct slice), struct value *o
     for (size_t i = 0; i < n; i++) {
         if (at[i].kind == VALUE_UNDEFINED)
             return call_undefined(c, at[i]);
+        if (!render_step(c->r, 1 + at[i].text.len / 64))
+            return false;
         if (at[i].kind != VALUE_TEXT)
             return render_fail(c->r, "a text is needed, or a tuple of texts, not a %s", value_type(at[i]));
+        if (!render_step(c->r, 1 + at[i].text.len / 64))
+            return false;
         is = is || (there && has(s, at[i].text));
     }
     *out = value_bool(is);
@@ -231,7 +239,8 @@ place_of(struct call *c, bool last, int64_t *place)
     bool there;
     if (c->a[0].kind == VALUE_NONE)
         return render_fail(c->r, "a text is needed, not a NoneType");
-    if (!call_text(c, 0, &what) || !window(c, &s, &offset, &there))
+    if (!call_text(c, 0, &what) || !window(c, &s, &offset, &there) ||
+        (last && !render_step(c->r, s.len / 64 * what.len)))
         return false;
     const size_t found = !there ? SIZE_MAX : last ? text_find_last(s, what, s.len) : text_find(s, what, 0);
     *place = found == SIZE_MAX ? -1 : (int64_t)(offset + text_length((struct slice){s.data, found}));

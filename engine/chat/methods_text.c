@@ -18,7 +18,7 @@ static bool
 strip_side(struct call *c, enum text_side side, struct value *out)
 {
     struct slice what = {0};
-    return call_text(c, 0, &what) && render_step(c->r, c->self.text.len / 64) &&
+    return call_text(c, 0, &what) && render_step(c->r, c->self.text.len / 64 * what.len) &&
            give(c, text_strip(c->self.text, what, side), out);
 }
 

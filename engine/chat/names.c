@@ -7,18 +7,19 @@ struct frame { /* a scope, as far as it is read */
 };
 
 static bool
-is_among(const struct name *list, struct slice name)
+is_among(struct render *r, const struct name *list, struct slice name)
 {
-    while (list != NULL && slice_compare(list->name, name) != 0)
-        list = list->next;
-    return list != NULL;
+    size_t visited = 0;
+    for (; list != NULL && slice_compare(list->name, name) != 0; list = list->next)
+        visited += 1 + name.len / 64;
+    return render_step(r, visited / 8) && list != NULL;
 }
 
 static bool
-is_known(const struct frame *f, struct slice name)
+is_known(struct render *r, const struct frame *f, struct slice name)
 {
     for (; f != NULL; f = f->outer)
-        if (is_among(f->known, name))
+        if (is_among(r, f->known, name))
             return true;
     return false;
 }
@@ -26,7 +27,7 @@ is_known(const struct frame *f, struct slice name)
 static bool
 add(struct render *r, struct name **list, struct slice name)
 {
-    struct name *n = render_memory(r, sizeof *n);
+    struct name *n = r->failed != NULL ? NULL : render_memory(r, sizeof *n);
     if (n == NULL)
         return false;
     *n = (struct name){name, *list};
@@ -41,7 +42,7 @@ read_names(struct render *r, struct frame *f, const struct node *n)
     if (n == NULL)
         return true;
     if (n->kind == NODE_NAME)
-        return is_known(f, n->name) || add(r, &f->known, n->name);
+        return is_known(r, f, n->name) || add(r, &f->known, n->name);
     if (!read_names(r, f, n->a) || (n->kind != NODE_COMPARE && !read_names(r, f, n->b)) || !read_names(r, f, n->c))
         return false;
     for (const struct node *i = n->list; i != NULL; i = i->next)
@@ -61,9 +62,9 @@ set_names(struct render *r, struct frame *f, const struct node *target, bool bra
             return false;
     if (target->kind != NODE_NAME && target->kind != NODE_MACRO)
         return true;
-    if (is_among(f->known, target->name))
+    if (is_among(r, f->known, target->name))
         return true;
-    if (!branch && !is_known(f->outer, target->name) && !add(r, &f->unset, target->name))
+    if (!branch && !is_known(r, f->outer, target->name) && !add(r, &f->unset, target->name))
         return false;
     return add(r, &f->known, target->name);
 }

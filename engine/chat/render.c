@@ -33,13 +33,24 @@ render_stop(struct render *r, const char *why)
     return false;
 }
 
+#define STEPS_BETWEEN_LOOKS 4096
+
 bool
 render_step(struct render *r, size_t n)
 {
     if (r->steps < n)
         return render_stop(r, "it takes too many steps; it may never end");
+    if (r->cancelled != NULL && (r->steps - n) / STEPS_BETWEEN_LOOKS != r->steps / STEPS_BETWEEN_LOOKS &&
+        r->cancelled())
+        return render_stop(r, "it was interrupted");
     r->steps -= n;
     return true;
+}
+
+bool
+render_read(struct render *r, struct slice s)
+{
+    return render_step(r, s.len / 16);
 }
 
 bool
@@ -118,22 +129,23 @@ render_dict(struct render *r)
 }
 
 struct value *
-dict_find_name(const struct dict *d, struct slice name)
+dict_find_name(struct render *r, const struct dict *d, struct slice name)
 {
-    for (size_t i = 0; i < d->n; i++)
-        if (d->at[i].key.kind == VALUE_TEXT && d->at[i].key.text.len == name.len &&
-            (name.len == 0 || memcmp(d->at[i].key.text.data, name.data, name.len) == 0))
-            return &d->at[i].value;
-    return NULL;
+    size_t work = d->n / 16, i = 0;
+    for (; i < d->n; i++)
+        if (d->at[i].key.kind == VALUE_TEXT && d->at[i].key.text.len == name.len) {
+            work += name.len / 64;
+            if (name.len == 0 || memcmp(d->at[i].key.text.data, name.data, name.len) == 0)
+                break;
+        }
+    return render_step(r, work) && i < d->n ? &d->at[i].value : NULL;
 }
 
 struct value *
 dict_find(struct render *r, const struct dict *d, struct value key)
 {
-    if (!render_step(r, d->n / 16))
-        return NULL;
     if (key.kind == VALUE_TEXT)
-        return dict_find_name(d, key.text);
+        return dict_find_name(r, d, key.text);
     for (size_t i = 0; i < d->n; i++)
         if (values_equal(r, d->at[i].key, key))
             return &d->at[i].value;
@@ -143,8 +155,8 @@ dict_find(struct render *r, const struct dict *d, struct value key)
 bool
 dict_put(struct render *r, struct dict *d, struct value key, struct value value)
 {
-    if (!value_hashable(key))
-        return render_fail(r, "a dict can't have a %s as a key", value_type(key));
+    if (!value_hashable(r, key))
+        return r->failed == NULL && render_fail(r, "a dict can't have a %s as a key", value_type(key));
     struct value *there = dict_find(r, d, key);
     if (r->failed != NULL)
         return false;
@@ -177,19 +189,25 @@ render_scope(struct render *r, struct scope *outer, const struct name *unset)
     return s;
 }
 
+/* Names are short, or else compared in steps of their own: *visited is the work. */
 static struct binding *
-find_binding(const struct scope *s, struct slice name)
+find_binding(const struct scope *s, struct slice name, size_t *visited)
 {
-    for (struct binding *b = s->first; b != NULL; b = b->next)
-        if (b->name.len == name.len && memcmp(b->name.data, name.data, name.len) == 0)
-            return b;
-    return NULL;
+    struct binding *b = s->first;
+    while (b != NULL && slice_compare(b->name, name) != 0) {
+        b = b->next;
+        *visited += 1 + name.len / 64;
+    }
+    return b;
 }
 
 bool
 render_bind(struct render *r, struct slice name, struct value value)
 {
-    struct binding *b = find_binding(r->scope, name);
+    size_t visited = 0;
+    struct binding *b = find_binding(r->scope, name, &visited);
+    if (!render_step(r, visited / 8))
+        return false;
     if (b == NULL) {
         if ((b = render_memory(r, sizeof *b)) == NULL)
             return false;
@@ -202,16 +220,20 @@ render_bind(struct render *r, struct slice name, struct value value)
 
 static const struct value not_yet = {.kind = VALUE_MISSING};
 
-const struct value *
-render_find(const struct render *r, struct slice name)
+bool
+render_find(struct render *r, struct slice name, const struct value **out)
 {
-    for (const struct scope *s = r->scope; s != NULL; s = s->outer) {
-        const struct binding *b = find_binding(s, name);
+    size_t visited = 0;
+    *out = NULL;
+    for (const struct scope *s = r->scope; s != NULL && *out == NULL; s = s->outer) {
+        const struct binding *b = find_binding(s, name, &visited);
         if (b != NULL)
-            return &b->value;
-        for (const struct name *n = s->unset; n != NULL; n = n->next)
+            *out = &b->value;
+        for (const struct name *n = s->unset; n != NULL && *out == NULL; n = n->next, visited += 1 + name.len / 64)
             if (slice_compare(n->name, name) == 0)
-                return &not_yet;
+                *out = &not_yet;
     }
-    return r->given == NULL ? NULL : dict_find_name(r->given, name);
+    if (*out == NULL && r->given != NULL)
+        *out = dict_find_name(r, r->given, name);
+    return r->failed == NULL && render_step(r, visited / 8);
 }

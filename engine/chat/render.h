@@ -8,6 +8,10 @@
 #include "engine/chat/arena.h"
 #include "engine/chat/value.h"
 
+/* Two noncharacters, which Unicode keeps out of text that is exchanged: before a control token that a message spells. */
+#define MARK_CODES(code) ((code) == 0xfdd0 || (code) == 0xfdd1)
+#define MARK             "\xef\xb7\x90\xef\xb7\x91"
+
 struct binding {
     struct slice name;
     struct value value;
@@ -33,7 +37,9 @@ struct render {
     unsigned line;  /* of the template, where it is */
     unsigned depth; /* calls within calls */
     unsigned most_depth;
-    uint64_t steps;     /* what is left of them */
+    uint64_t steps; /* what is left of them */
+    bool (*cancelled)(void);
+    bool guarded;       /* texts may have marks (chat.c), which nothing escapes */
     size_t output;      /* bytes, at most */
     const char *failed; /* why; NULL as long as all is well */
     unsigned failed_line;
@@ -46,6 +52,8 @@ bool render_fail(struct render *, const char *format, ...) __attribute__((format
 bool render_stop(struct render *, const char *why);
 /* So much work was done; false where it was too much. */
 bool render_step(struct render *, size_t n);
+/* The work of reading a text character by character. */
+bool render_read(struct render *, struct slice);
 /* One call deeper; false where it was too deep. What entered leaves by r->depth--. */
 bool render_enter(struct render *);
 
@@ -62,14 +70,15 @@ bool render_pair(struct render *, struct value a, struct value b, struct value *
 struct dict *render_dict(struct render *);
 /* NULL: there is none. */
 struct value *dict_find(struct render *, const struct dict *, struct value key);
-struct value *dict_find_name(const struct dict *, struct slice name);
+struct value *dict_find_name(struct render *, const struct dict *, struct slice name);
 bool dict_put(struct render *, struct dict *, struct value key, struct value value);
 
 /* ---- names ---- */
 struct scope *render_scope(struct render *, struct scope *outer, const struct name *unset);
 /* In the innermost scope. */
 bool render_bind(struct render *, struct slice name, struct value);
-/* The nearest of that name in scopes, or among what was given; NULL: none; VALUE_MISSING: not bound yet. */
-const struct value *render_find(const struct render *, struct slice name);
+/* *out is the nearest value of that name in the scopes, or among the caller's variables; NULL: there is none;
+ * VALUE_MISSING: not bound yet. False: the search exceeds the bound of steps. */
+bool render_find(struct render *, struct slice name, const struct value **out);
 
 #endif

@@ -32,22 +32,17 @@ is_passed_over(uint32_t code)
     }
 }
 
-/* A Σ behind a letter, and before none. */
+/* Whether no letter follows the Σ at `at`; what is passed over ends at the next Σ, so a whole text takes linear time. */
 static bool
-is_final_sigma(struct slice s, size_t at)
+ends_word(struct slice s, size_t at)
 {
-    bool letter = false;
     uint32_t code;
-    for (size_t i = 0; i < at; i += text_character((struct slice){s.data + i, s.len - i}, &code)) {
-        text_character((struct slice){s.data + i, s.len - i}, &code);
-        letter = is_passed_over(code) ? letter : is_cased(code);
-    }
     for (size_t i = at + 2; i < s.len;) {
         i += text_character((struct slice){s.data + i, s.len - i}, &code);
         if (!is_passed_over(code))
-            return letter && !is_cased(code);
+            return !is_cased(code);
     }
-    return letter;
+    return true;
 }
 
 /* What it is folded to where that is several characters, as ß is to ss; 0: it isn't. */
@@ -91,11 +86,12 @@ add_title(struct render *r, struct buffer *b, uint32_t code)
     return ok;
 }
 
+/* `letter`: the character before, marks aside, is one. */
 static bool
-add_lower(struct render *r, struct buffer *b, struct slice s, size_t at, uint32_t code)
+add_lower(struct render *r, struct buffer *b, struct slice s, size_t at, bool letter, uint32_t code)
 {
-    if (code == CAPITAL_SIGMA && is_final_sigma(s, at))
-        return render_step(r, s.len / 16) && buffer_add_code(r, b, SMALL_FINAL_SIGMA);
+    if (code == CAPITAL_SIGMA && letter && ends_word(s, at))
+        return buffer_add_code(r, b, SMALL_FINAL_SIGMA);
     return code == 0x130 ? buffer_add_words(r, b, "i\xcc\x87")
                          : buffer_add_code(r, b, (uint32_t)utf8proc_tolower((utf8proc_int32_t)code));
 }
@@ -104,7 +100,9 @@ bool
 text_to_case(struct render *r, struct slice s, enum text_case to, struct slice *out)
 {
     struct buffer b = {0};
-    bool in_word = false;
+    bool in_word = false, letter = false;
+    if (!render_step(r, s.len / 2))
+        return false;
     for (size_t at = 0, n; at < s.len; at += n) {
         uint32_t code;
         n = text_character((struct slice){s.data + at, s.len - at}, &code);
@@ -119,9 +117,10 @@ text_to_case(struct render *r, struct slice s, enum text_case to, struct slice *
             one = lower ? CASE_UPPER : CASE_LOWER;
         const bool ok = one == CASE_UPPER   ? add_upper(r, &b, code)
                         : one == CASE_TITLE ? add_title(r, &b, code)
-                                            : add_lower(r, &b, s, at, code);
+                                            : add_lower(r, &b, s, at, letter, code);
         if (!ok)
             return false;
+        letter = is_passed_over(code) ? letter : cased;
         in_word = cased;
     }
     *out = buffer_text(&b);

@@ -67,15 +67,3 @@ value_type(struct value v)
     }
     return "?";
 }
-
-bool
-value_hashable(struct value v)
-{
-    if (v.kind == VALUE_DICT || value_is_list(v, LIST_LIST) || value_is_list(v, LIST_KEYS) ||
-        value_is_list(v, LIST_ITEMS))
-        return false;
-    for (size_t i = 0; value_is_list(v, LIST_TUPLE) && i < v.list->n; i++)
-        if (!value_hashable(v.list->at[i]))
-            return false;
-    return true;
-}

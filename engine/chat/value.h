@@ -138,7 +138,4 @@ bool value_is_number(struct value, double *real);
 bool value_truth(struct value);
 /* Python's name of the type: "str", "dict", "NoneType". */
 const char *value_type(struct value);
-/* Whether a dict may have it as a key. */
-bool value_hashable(struct value);
-
 #endif

@@ -64,7 +64,7 @@ write_shown(struct render *r, struct buffer *b, uint32_t code, char quote)
     }
     if (code == (uint32_t)quote)
         return buffer_print(r, b, "\\%c", quote);
-    if (is_shown(code))
+    if (is_shown(code) || (r->guarded && MARK_CODES(code)))
         return buffer_add_code(r, b, code);
     return buffer_print(r, b, code < 0x100 ? "\\x%02x" : code < 0x10000 ? "\\u%04x" : "\\U%08x", (unsigned)code);
 }
@@ -72,6 +72,8 @@ write_shown(struct render *r, struct buffer *b, uint32_t code, char quote)
 static bool
 write_quoted(struct render *r, struct buffer *b, struct slice s)
 {
+    if (!render_step(r, s.len / 4))
+        return false;
     const char quote =
         s.len > 0 && memchr(s.data, '\'', s.len) != NULL && memchr(s.data, '"', s.len) == NULL ? '"' : '\'';
     if (!buffer_print(r, b, "%c", quote))
@@ -194,6 +196,8 @@ value_escape(struct render *r, struct value v, struct value *out)
     out->markup = true;
     if (v.markup)
         return true;
+    if (!render_read(r, v.text))
+        return false;
     for (size_t i = 0; i < v.text.len; i++) {
         const char c = v.text.data[i];
         const char *as = c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '"' ? "&#34;" : "&#39;";

@@ -28,7 +28,7 @@ struct
 
 struct
     asked_info { /* what else was asked for that the result hangs on; all 0: nothing, or an older trace doesn't say */
-    bool chat, ignore_eos, quantize, no_heads;
+    bool chat, chat_special, ignore_eos, quantize, no_heads;
     char *system;               /* NULL: the template's own; owned */
     char chat_vars[ASKED_VARS]; /* NAME=VALUE, a line each */
     char lora[ASKED_LORA];      /* adapters of the model, FILE[:SCALE], a line each */

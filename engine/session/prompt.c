@@ -51,7 +51,10 @@ prompt_format_open(struct prompt_format *f, const struct tokenizer *t, const str
 {
     struct slice template;
     struct err why;
-    *f = (struct prompt_format){.tokenizer = t, .ctx = ctx, .dialogue = {.system = c->system, .tools = c->tools}};
+    *f = (struct prompt_format){.tokenizer = t,
+                                .ctx = ctx,
+                                .special = c->special,
+                                .dialogue = {.system = c->system, .tools = c->tools, .cancelled = c->cancelled}};
     if (!c->on)
         return true;
     if (!chat_setting_template(c, t, &template, err))
@@ -86,16 +89,24 @@ tokenise(const struct prompt_format *f, const char *text, size_t len, token_t **
     if (f->chat == NULL)
         return tokenizer_encode(f->tokenizer, text, len, options, ids, n, err);
     struct chat_dialogue dialogue = f->dialogue;
+    struct chat_guard guard = {.next = tokenizer_next_control, .of = f->tokenizer};
     dialogue.user = (struct slice){text, len};
+    dialogue.guard = f->special ? NULL : &guard;
     char *turn;
     size_t n_turn;
-    if (!chat_render(f->chat, &dialogue, &turn, &n_turn, err))
+    if (!chat_render(f->chat, &dialogue, &turn, &n_turn, err)) {
+        free(guard.at);
         return false;
+    }
+    options.plain = guard.at;
+    options.n_plain = guard.n;
     const token_t bos_id = tokenizer_bos(f->tokenizer);
     const struct slice bos = bos_id == TOKEN_NONE ? (struct slice){0} : tokenizer_bytes(f->tokenizer, bos_id, true);
-    options.bos = bos.len == 0 || n_turn < bos.len || memcmp(turn, bos.data, bos.len) != 0;
+    const bool spelled = guard.n > 0 && guard.at[0] == 0; /* by a message */
+    options.bos = bos.len == 0 || spelled || n_turn < bos.len || memcmp(turn, bos.data, bos.len) != 0;
     const bool ok = tokenizer_encode(f->tokenizer, turn, n_turn, options, ids, n, err);
     free(turn);
+    free(guard.at);
     return ok;
 }
 

@@ -15,12 +15,15 @@ struct
     const char *tools, *tools_path;        /* a JSON list, and the file it is from; NULL: none */
     const struct chat_variable *variables; /* (n_variables) */
     size_t n_variables;
-    const struct tm *day; /* the date that templates are told; NULL: when the session is opened */
+    bool special;            /* control tokens that messages spell count as such */
+    bool (*cancelled)(void); /* struct chat_dialogue */
+    const struct tm *day;    /* the date that templates are told; NULL: when the session is opened */
 };
 
 struct prompt_format { /* how a session writes its prompts */
     const struct tokenizer *tokenizer;
     uint32_t ctx;                    /* a prompt must leave room in it for a token */
+    bool special;                    /* struct chat_setting */
     struct chat *chat;               /* owned; prompts are turns as it writes them; NULL: they stay as they are */
     struct chat_dialogue dialogue;   /* … with all but the user's words */
     struct chat_variable *variables; /* owned; the dialogue's */

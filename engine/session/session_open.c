@@ -45,6 +45,7 @@ static bool
 describe_asked(struct asked_info *asked, const struct engine *e, const struct session_options *o, struct err *err)
 {
     asked->chat = o->chat.on;
+    asked->chat_special = o->chat.special;
     if (o->chat.on)
         describe_chat(asked, &o->chat);
     asked->ignore_eos = o->ignore_eos;

@@ -46,13 +46,19 @@ const char *tokenizer_chat_template_name(const struct tokenizer *, size_t i);
 bool tokenizer_add_chat_template(struct tokenizer *, struct slice name, struct slice text, struct err *);
 
 struct tokenize_options {
-    bool bos;     /* put BOS in front if the model wants one */
-    bool special; /* recognise control tokens written out in the text */
-    bool eos;     /* put EOS behind if the model wants one */
+    bool bos;            /* put BOS in front if the model wants one */
+    bool special;        /* recognise control tokens written out in the text */
+    bool eos;            /* put EOS behind if the model wants one */
+    const size_t *plain; /* (n_plain) bytes, ascending, at which no control token begins, `special` or not */
+    size_t n_plain;
 };
 /* Ids in memory that the caller frees; *n of them. Any bytes are accepted: what no piece covers becomes byte tokens. */
 bool tokenizer_encode(const struct tokenizer *, const char *text, size_t len, struct tokenize_options, token_t **ids,
                       size_t *n, struct err *);
+
+/* The first byte from `from` on at which a control token is written out in a text; SIZE_MAX: there is none. `tokenizer` is a
+ * struct tokenizer (struct chat_guard). */
+size_t tokenizer_next_control(const void *tokenizer, struct slice text, size_t from);
 
 /* The bytes a token stands for in running text, in the tokenizer's own memory ('▁' already a space; a byte token is
  * that byte; a control token is empty unless `show_control`, then its name). May be half a character. */

@@ -12,7 +12,8 @@
 
 struct encoding {
     const struct tokenizer *tokenizer;
-    bool control; /* control tokens are recognised */
+    struct tokenize_options options;
+    size_t n_passed; /* of options.plain: those in sections before */
     struct bytes normal[2];
     struct words words;
     struct merging merging;
@@ -63,12 +64,29 @@ struct found {
     size_t at, end;                /* with the white space that it takes */
 };
 
-/* The next special from `from` on; what it takes on its left begins at `done` at the earliest. */
-static struct found
-find_special(const struct special_set *set, struct slice text, size_t from, size_t done, bool control)
+static int
+compare_places(const void *a, const void *b)
 {
-    for (size_t at = from; set->n > 0 && at < text.len;) {
-        const struct special *s = tokenizer_match_special(set, text.data + at, text.len - at, control);
+    const size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    return (x > y) - (x < y);
+}
+
+static const struct special *
+special_at(const struct special_set *set, struct slice text, size_t at, const struct tokenize_options *o)
+{
+    const struct special *s = tokenizer_match_special(set, text.data + at, text.len - at, o->special);
+    if (s == NULL || !s->control || o->n_plain == 0 ||
+        bsearch(&at, o->plain, o->n_plain, sizeof at, compare_places) == NULL)
+        return s;
+    return tokenizer_match_special(set, text.data + at, text.len - at, false);
+}
+
+/* The next special from `done` on, where what it takes on its left begins at the earliest. */
+static struct found
+find_special(const struct special_set *set, struct slice text, size_t done, const struct tokenize_options *o)
+{
+    for (size_t at = done; set->n > 0 && at < text.len;) {
+        const struct special *s = special_at(set, text, at, o);
         if (s == NULL) {
             const size_t size = utf8_character(text.data + at, text.len - at, NULL);
             at += size == 0 ? 1 : size;
@@ -110,17 +128,21 @@ encode_plain(struct encoding *e, struct slice text, bool first)
     return true;
 }
 
+/* Of normalised text nobody knows which bytes of it were plain: in a section that has such all control tokens stay text. */
 static bool
-encode_section(struct encoding *e, struct slice section, bool first)
+encode_section(struct encoding *e, struct slice section, size_t at, bool first)
 {
     const struct tokenizer *t = e->tokenizer;
+    struct tokenize_options options = {.special = e->options.special};
     struct slice text;
+    for (; e->n_passed < e->options.n_plain && e->options.plain[e->n_passed] < at + section.len; e->n_passed++)
+        options.special = options.special && e->options.plain[e->n_passed] < at;
     if (section.len == 0)
         return true;
     if (!tokenizer_normalize(t, section, e->normal, &text))
         return err_set(e->err, ERR_WORK, "out of memory, or a pattern that takes too long, normalising a text");
     for (size_t done = 0; done < text.len;) {
-        const struct found f = find_special(&t->normal_specials, text, done, done, e->control);
+        const struct found f = find_special(&t->normal_specials, text, done, &options);
         if (!encode_plain(e, (struct slice){text.data + done, f.at - done}, first && done == 0))
             return false;
         if (f.special != NULL && !ids_push(&e->ids, f.special->id))
@@ -140,20 +162,34 @@ encode_ends(struct encoding *e, const struct end_tokens *ends, bool wanted)
 }
 
 static bool
-encode(struct encoding *e, struct slice text, struct tokenize_options options)
+encode(struct encoding *e, struct slice text)
 {
     const struct tokenizer *t = e->tokenizer;
-    if (!encode_ends(e, &t->before, options.bos))
+    if (!encode_ends(e, &t->before, e->options.bos))
         return false;
     for (size_t done = 0; done < text.len;) {
-        const struct found f = find_special(&t->specials, text, done, done, e->control);
-        if (!encode_section(e, (struct slice){text.data + done, f.at - done}, done == 0))
+        const struct found f = find_special(&t->specials, text, done, &e->options);
+        if (!encode_section(e, (struct slice){text.data + done, f.at - done}, done, done == 0))
             return false;
         if (f.special != NULL && !ids_push(&e->ids, f.special->id))
             return out_of_memory(e);
         done = f.end;
     }
-    return encode_ends(e, &t->after, options.eos);
+    return encode_ends(e, &t->after, e->options.eos);
+}
+
+size_t
+tokenizer_next_control(const void *tokenizer, struct slice text, size_t from)
+{
+    const struct tokenizer *t = tokenizer;
+    const struct special_set *const sets[] = {&t->specials, &t->normal_specials};
+    for (size_t at = from; at < text.len; at++)
+        for (int i = 0; i < 2; i++) {
+            const struct special *s = tokenizer_match_special(sets[i], text.data + at, text.len - at, true);
+            if (s != NULL && s->control)
+                return at;
+        }
+    return SIZE_MAX;
 }
 
 bool
@@ -165,9 +201,9 @@ tokenizer_encode(const struct tokenizer *t, const char *text, size_t len, struct
     if (len > LONGEST_TEXT)
         return err_set(err, ERR_USAGE, "a text of %zu bytes is too long to tokenize at once (at most %u)", len,
                        LONGEST_TEXT);
-    struct encoding e = {.tokenizer = t, .control = options.special, .ids.room = len / 3 + 16, .err = err};
+    struct encoding e = {.tokenizer = t, .options = options, .ids.room = len / 3 + 16, .err = err};
     e.ids.at = malloc(e.ids.room * sizeof *e.ids.at);
-    const bool ok = e.ids.at != NULL ? encode(&e, (struct slice){text, len}, options) : out_of_memory(&e);
+    const bool ok = e.ids.at != NULL ? encode(&e, (struct slice){text, len}) : out_of_memory(&e);
     free(e.normal[0].at);
     free(e.normal[1].at);
     words_free(&e.words);

@@ -10,7 +10,7 @@ prompt_ids() { # trace folder
 
 # The tokens that a run began with are those of this text.
 began_with() { # trace folder, text in $TMP/text
-    "$PROGRAM" tokenize --special "$CHAT" <"$TMP/text" >"$TMP/turn"
+    "$PROGRAM" tokenize "$CHAT" <"$TMP/text" >"$TMP/turn"
     prompt_ids "$1" >"$TMP/ids"
     [ -s "$TMP/turn" ] && cmp -s "$TMP/turn" "$TMP/ids"
 }
@@ -33,6 +33,23 @@ works "without --chat it is text" run -p hello -n 2 --trace "$TMP/untold" "$CHAT
 printf 'hello' >"$TMP/text"
 check "and nothing but text" began_with "$TMP/untold"
 works "bench takes --chat" bench --chat -n 2 --repeat 1 -p hello "$CHAT"
+
+# ---- control tokens that text spells ----
+ends() { # trace folder: how many tokens of the prompt are </s>, which is id 2
+    prompt_ids "$1" | grep -c '^2$'
+}
+with_template "{% for m in messages %}[{{ m.content }}]{{ eos_token }}{% endfor %}"
+works "a message may spell a control token" run --chat -p 'a</s>b' -n 2 --trace "$TMP/spelled" "$CHAT"
+check "which stays text beside the template's own" [ "$(ends "$TMP/spelled")" = 1 ]
+works "the system's message is a message" run --system '</s>' -p 'a</s>b' -n 2 --trace "$TMP/system" "$CHAT"
+check "and so are those before" [ "$(ends "$TMP/system")" = 2 ]
+works "--chat-special allows it" run --chat-special -p 'a</s>b' -n 2 --trace "$TMP/allowed" "$CHAT"
+check "so that the message has a control token" [ "$(ends "$TMP/allowed")" = 2 ]
+works "without --chat control tokens count" run -p 'a</s>b' -n 2 --trace "$TMP/raw" "$CHAT"
+printf 'a</s>b' >"$TMP/text"
+check "as tokenize reads them" began_with "$TMP/raw"
+printf 'a</s>b' | "$PROGRAM" tokenize --no-special "$CHAT" >"$TMP/unspecial"
+check "unless it is told otherwise" sh -c "! grep -q '^2\$' '$TMP/unspecial'"
 
 works "a model without a template goes on" run --chat -p hello -n 2 "$TINY"
 check "and says so" grep -q 'without a chat template' "$TMP/err"

@@ -25,6 +25,7 @@ ask_for_much(struct run_info *run)
                                      .lora = "an adapter:0.5\nanother",
                                      .tools = "some tools.json",
                                      .chat_template = "tool_use",
+                                     .chat_special = true,
                                      .chat_date = "2026-03-05 14:30",
                                      .isa = "avx2",
                                      .gpu = "0",

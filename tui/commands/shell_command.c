@@ -126,6 +126,7 @@ static void
 put_chat(FILE *out, const struct asked_info *asked)
 {
     put_switch(out, "--chat", asked->chat);
+    put_switch(out, "--chat-special", asked->chat_special);
     if (asked->system != NULL)
         put_option(out, "--system", asked->system);
     put_lines(out, "--chat-var", asked->chat_vars);

@@ -43,7 +43,8 @@ test_a_shell_takes_every_word_as_it_was_meant(void **state)
         "[--lora][an "
         "adapter:0.5][--lora][another][--exact][--backend][cpu][--isa][avx2][--gpu][0][-t][2][--temp][0.7][--top-k][40]"
         "[--top-p][0.95][--seed]"
-        "[18446744073709551615][--chat][--system][%s][--chat-var][thinking=false][--chat-var][who=\"it's\"][--tools]"
+        "[18446744073709551615][--chat][--chat-special][--system][%s][--chat-var][thinking=false][--chat-var][who=\"it'"
+        "s\"][--tools]"
         "[some tools.json][--chat-template][tool_use][--chat-date][2026-03-05 "
         "14:30][--ignore-eos][-c][%u][-n][128][--policy-state][%s][-p][%s]"
         "[--][%s]",

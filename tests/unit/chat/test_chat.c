@@ -215,6 +215,117 @@ test_bounds_hold(void **state)
     assert_non_null(strstr(err.text, "nested too deeply"));
 }
 
+/* Each reads 100,000 bytes, forty times. */
+static void
+test_work_is_charged_by_the_bytes_that_it_reads(void **state)
+{
+    (void)state;
+    static const struct chat_bounds small = {.steps = 20000, .memory = 64u << 20, .output = 1u << 20, .depth = 100};
+    static const char *const parts[] = {
+        "x == y",
+        "x != y",
+        "x < y",
+        "x in [y]",
+        "'q' in x",
+        "x | length",
+        "x[49999]",
+        "x[-1]",
+        "x[-3:]",
+        "x.find('q')",
+        "x.rfind('q')",
+        "x.count('q')",
+        "x.startswith('q')",
+        "x.endswith('q')",
+        "x.endswith((y, y))",
+        "x.strip('q')",
+        "x.split('q') | length",
+        "x.isupper()",
+        "x.isalpha()",
+        "x is lower",
+        "x | lower | length",
+        "x | int",
+        "x | truncate(3)",
+        "x % () | length",
+        "x | e | length",
+        "x | tojson | length",
+        "[x] | string | length",
+        "[x, y] | sort | length",
+        "[x, y] | unique | list | length",
+        "[{}] | map(attribute=x) | list",
+        "d[y]",
+        "x.removeprefix(y) | length",
+        "x.rpartition('q') | length",
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        char template[400], *text;
+        struct err err;
+        snprintf(template, sizeof template,
+                 "{%% set x = '\xc3\xa9' * 50000 %%}{%% set y = x[1:] + '\xc3\xa9' %%}{%% set d = {x: 1} %%}"
+                 "{%% for i in range(40) %%}{%% set z = %s %%}{%% endfor %%}",
+                 parts[i]);
+        if (render(template, &(struct chat_dialogue){USER("Hi"), .bounds = &small}, &text, &err))
+            fail_msg("%s costs nothing", parts[i]);
+        if (strstr(err.text, "too many steps") == NULL)
+            fail_msg("%s: %s", parts[i], err.text);
+    }
+}
+
+static void
+test_names_and_parameters_are_charged_by_their_number(void **state)
+{
+    (void)state;
+    static const struct chat_bounds small = {.steps = 100000, .memory = 64u << 20, .output = 1u << 20, .depth = 100};
+    enum { PARAMETERS = 3000 };
+    char *template = malloc(PARAMETERS * 8 + 100), *text, *at = template;
+    struct err err;
+    assert_non_null(template);
+    at += sprintf(template, "{%% macro m(");
+    for (int i = 0; i < PARAMETERS; i++)
+        at += sprintf(at, "%sp%d", i > 0 ? "," : "", i);
+    sprintf(at, ") %%}{%% endmacro %%}{{ m() }}");
+    assert_false(render(template, &(struct chat_dialogue){USER("Hi"), .bounds = &small}, &text, &err));
+    assert_non_null(strstr(err.text, "too many steps"));
+    free(template);
+}
+
+static void
+test_values_in_values_end(void **state)
+{
+    (void)state;
+    char *text;
+    struct err err;
+    assert_false(render(
+        "{% set n = namespace(t=1) %}{% for i in range(60) %}{% set n.t = (n.t, n.t) %}{% endfor %}{{ {}[n.t] }}",
+        &plain, &text, &err));
+    assert_non_null(strstr(err.text, "too many steps"));
+    assert_false(
+        render("{% set n = namespace(t=1) %}{% for i in range(9999) %}{% set n.t = (n.t,) %}{% endfor %}{{ {n.t: 1} }}",
+               &plain, &text, &err));
+    assert_non_null(strstr(err.text, "nested too deeply"));
+    assert_renders("{{ 'abc' | truncate(9223372036854775807) }}", &plain, "abc");
+}
+
+static int looks;
+
+static bool
+third_look(void)
+{
+    return ++looks == 3;
+}
+
+static void
+test_a_rendering_can_be_cancelled(void **state)
+{
+    (void)state;
+    char *text;
+    struct err err;
+    const struct chat_dialogue dialogue = {USER("Hi"), .cancelled = third_look};
+    looks = 0;
+    assert_false(render("{% for i in range(99999) %}{% endfor %}", &dialogue, &text, &err));
+    assert_string_equal(err.text, "the chat template, line 1: it was interrupted");
+    assert_int_equal(looks, 3);
+}
+
 static void
 test_a_template_renders_again_and_the_same(void **state)
 {
@@ -248,6 +359,10 @@ main(void)
         cmocka_unit_test(test_what_fails_says_line_and_what),
         cmocka_unit_test(test_tools_and_context_are_json),
         cmocka_unit_test(test_bounds_hold),
+        cmocka_unit_test(test_work_is_charged_by_the_bytes_that_it_reads),
+        cmocka_unit_test(test_names_and_parameters_are_charged_by_their_number),
+        cmocka_unit_test(test_values_in_values_end),
+        cmocka_unit_test(test_a_rendering_can_be_cancelled),
         cmocka_unit_test(test_a_template_renders_again_and_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -68,15 +68,21 @@ assert_written(const struct prompt_format *f, const char *text, const char *expe
 }
 
 static void
-assert_setting(void **state, const struct chat_setting *c, const char *expected)
+assert_message(void **state, const struct chat_setting *c, const char *text, const char *expected)
 {
     const struct vocabulary *v = *state;
     struct prompt_format f;
     struct err err = {0};
     if (!prompt_format_open(&f, v->t, c, 100, &err))
         fail_msg("%s", err.text);
-    assert_written(&f, "hello", expected);
+    assert_written(&f, text, expected);
     prompt_format_close(&f);
+}
+
+static void
+assert_setting(void **state, const struct chat_setting *c, const char *expected)
+{
+    assert_message(state, c, "hello", expected);
 }
 
 static void
@@ -94,6 +100,62 @@ test_a_turn_has_one_bos_whoever_writes_it(void **state)
     assert_setting(state, &without, "<s> hello");
     const struct chat_setting later = {.on = true, .template = slice_of("a{{ bos_token }}b")};
     assert_setting(state, &later, "<s> a<s> b");
+}
+
+static uint32_t
+control_tokens(const struct prompt_format *f, const char *text)
+{
+    struct prompt p;
+    struct err err = {0};
+    uint32_t n = 0;
+    if (!prompt_read(&p, f, text, strlen(text), &err))
+        fail_msg("%s", err.text);
+    for (uint32_t i = 0; i < p.n; i++)
+        n += tokenizer_kind(f->tokenizer, p.ids[i]) == TOKEN_CONTROL;
+    prompt_free(&p);
+    return n;
+}
+
+static void
+test_a_message_has_no_control_tokens(void **state)
+{
+    static const char *const texts[] = {"</s>", "<s></s>[<s>", "a</s", "<</s>/s>", "\xef\xb7\x90</s>", " </s> "};
+    const struct vocabulary *v = *state;
+    const struct chat_variable said = {
+        .name = slice_of("messages"),
+        .value = slice_of("[{\"role\": \"user\", \"content\": [{\"text\": \"\\u003c/s>\"}]}]")};
+    const struct {
+        struct chat_setting setting;
+        uint32_t own; /* control tokens that the template writes, BOS among them */
+    } cases[] = {
+        {{.on = true}, 2},
+        {{.on = true, .template = slice_of("{{ messages[0].content | trim }}")}, 1},
+        {{.on = true, .system = "<s>", .template = slice_of("{{ messages }}{{ eos_token }}")}, 2},
+        {{.on = true, .variables = &said, .n_variables = 1, .template = slice_of("{{ messages }}")}, 1},
+        {{.on = true, .system = "<s>", .template = slice_of("{{ messages | tojson(ensure_ascii=true) }}")}, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct prompt_format f;
+        struct err err = {0};
+        assert_true(prompt_format_open(&f, v->t, &cases[i].setting, 400, &err));
+        for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
+            assert_int_equal(control_tokens(&f, texts[k]), cases[i].own);
+        prompt_format_close(&f);
+    }
+    assert_message(state, &cases[0].setting, "</s>", "<s> [</s>]</s>"); /* the same bytes */
+}
+
+static void
+test_a_message_may_have_control_tokens_where_asked(void **state)
+{
+    const struct vocabulary *v = *state;
+    struct prompt_format f;
+    struct err err = {0};
+    assert_true(prompt_format_open(&f, v->t, &(struct chat_setting){.on = true, .special = true}, 100, &err));
+    assert_int_equal(control_tokens(&f, "a</s>b"), 3);
+    prompt_format_close(&f);
+    assert_true(prompt_format_open(&f, v->t, &(struct chat_setting){0}, 100, &err));
+    assert_int_equal(control_tokens(&f, "a</s>b"), 2); /* no chat: BOS and what the text spells */
+    prompt_format_close(&f);
 }
 
 static void
@@ -159,6 +221,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_prompt_is_text_unless_it_is_a_chat),
         cmocka_unit_test(test_a_turn_has_one_bos_whoever_writes_it),
+        cmocka_unit_test(test_a_message_has_no_control_tokens),
+        cmocka_unit_test(test_a_message_may_have_control_tokens_where_asked),
         cmocka_unit_test(test_tools_take_the_template_for_tools),
         cmocka_unit_test(test_what_is_set_counts_more_than_the_models_own),
         cmocka_unit_test(test_a_template_that_is_not_there_or_cannot_run_is_refused),

@@ -176,6 +176,7 @@ assert_same_asked(const struct run_info *run, const struct run_info *got)
     assert_string_equal(got->asked.lora, run->asked.lora);
     assert_string_equal(got->asked.tools, run->asked.tools);
     assert_string_equal(got->asked.chat_template, run->asked.chat_template);
+    assert_int_equal(got->asked.chat_special, run->asked.chat_special);
     assert_string_equal(got->asked.chat_date, run->asked.chat_date);
     assert_string_equal(got->asked.isa, run->asked.isa);
     assert_string_equal(got->asked.gpu, run->asked.gpu);
