@@ -89,9 +89,8 @@ works() { # sentence, arguments
     check "$sentence" [ "$status" -eq 0 ]
 }
 
-wait_until() { # seconds, command
-    tries=$(($1 * 20))
-    shift
+wait_until() { # command…: waits until it passes; gives up after minutes, so that a failure ends
+    tries=6000
     while ! "$@" >/dev/null 2>&1; do
         tries=$((tries - 1))
         [ "$tries" -gt 0 ] || return 1
@@ -101,7 +100,7 @@ wait_until() { # seconds, command
 
 # The same command in a terminal of its own (util-linux' script); what reached the terminal is left in $TMP/screen.
 in_terminal() { # command line for sh
-    TERM=xterm-256color timeout 60 script -qec "stty rows 40 cols 140; $1" /dev/null >"$TMP/screen" 2>&1 </dev/null
+    TERM=xterm-256color timeout 600 script -qec "stty rows 40 cols 140; $1" /dev/null >"$TMP/screen" 2>&1 </dev/null
 }
 
 # JSON is looked at with python3 where it is; expression over `j`, the value in the file.

@@ -74,14 +74,15 @@ if command -v bash >/dev/null 2>&1; then
     offers_among "and theme files" 'dull' --theme d
     cd - >/dev/null || exit 1
     if command -v script >/dev/null 2>&1; then
+        : >"$TMP/screen"
         {
-            sleep 1
-            printf '%s\n' "PS1='> '; source '$TMP/specscope.bash'"
-            sleep 1
+            wait_until grep -q '[$#]' "$TMP/screen"
+            printf '%s\n' "PS1='> '; source '$TMP/specscope.bash'; echo read''y"
+            wait_until grep -q '^ready' "$TMP/screen"
             printf 'specscope ru\t--ign\t--policy lay\t--set exi\t3 #\n'
-            sleep 1
+            wait_until grep -q '3 #' "$TMP/screen"
             printf 'exit\n'
-        } | TERM=dumb timeout 20 script -qec "bash --norc --noprofile" /dev/null >"$TMP/screen" 2>&1
+        } | TERM=dumb timeout 600 script -qfec "bash --norc --noprofile" /dev/null >"$TMP/screen" 2>&1
         check "Tab in a terminal" grep -q 'specscope run --ignore-eos --policy layerskip --set exit_layer=3 #' "$TMP/screen"
     else
         skip "Tab in a terminal" "there is no script(1)"
@@ -121,7 +122,7 @@ EOS
 cat >"$TMP/complete.zsh" <<'EOS'
 arrived() {
     local i
-    for ((i = 0; i < 200; i++)); do
+    for ((i = 0; i < 6000; i++)); do
         [[ -s $HERE/done ]] && rm $HERE/done && return
         sleep 0.05
     done
@@ -174,7 +175,7 @@ shell_offers() { # shell, what it answered
 
 if command -v zsh >/dev/null 2>&1; then
     check "the zsh script is one" zsh -n "$TMP/specscope.zsh"
-    HERE=$TMP timeout 60 zsh -f "$TMP/complete.zsh" <"$TMP/asked" >"$TMP/answers" 2>"$TMP/err"
+    HERE=$TMP timeout 600 zsh -f "$TMP/complete.zsh" <"$TMP/asked" >"$TMP/answers" 2>"$TMP/err"
     shell_offers zsh "$TMP/answers"
 else
     skip "zsh completes" "there is no zsh"

@@ -80,7 +80,7 @@ check "a full disk is told" refused_as 1
 # ---- in a terminal ----
 if command -v script >/dev/null 2>&1; then
     doctor_in() { # TERM, columns, more environment
-        TERM=$1 timeout 60 script -qec "stty rows 40 cols $2; ${3:-} '$PROGRAM' doctor" /dev/null </dev/null 2>&1 | tr -d '\r' >"$TMP/out"
+        TERM=$1 timeout 300 script -qec "stty rows 40 cols $2; ${3:-} '$PROGRAM' doctor" /dev/null </dev/null 2>&1 | tr -d '\r' >"$TMP/out"
     }
     doctor_in xterm-256color 140
     check "the terminal is named" says 'ok    terminal .*xterm-256color'
@@ -125,7 +125,7 @@ while True:
     seen += part
 sys.stdout.buffer.write(seen.replace(b"\r", b""))
 PYTHON
-    TERM=xterm-256color timeout 60 python3 "$TMP/answering.py" "$PROGRAM" >"$TMP/out"
+    TERM=xterm-256color timeout 300 python3 "$TMP/answering.py" "$PROGRAM" >"$TMP/out"
     check "a terminal that says it has 24-bit colours is believed" says 'ok    colours .*24-bit (the terminal says so)'
 fi
 finish

@@ -42,7 +42,7 @@ refuses "no passes are no benchmark" 2 'repeat' bench --repeat 0 -p hello "$TINY
 
 "$PROGRAM" bench -n 400 --repeat 1000 -c 500 --ignore-eos "$TINY" >"$TMP/out" 2>"$TMP/err" &
 pid=$!
-sleep 1
+wait_until grep -q '^SigCgt:.*[2367abef]$' "/proc/$pid/status" # SIGINT is caught
 kill -INT $pid
 wait $pid
 status=$?

@@ -109,7 +109,7 @@ works "a run is traced" run -n 40 --ignore-eos --policy layerskip --trace "$TMP/
 works "and drawn" plot "$TMP/own" exits -o "$TMP/own.svg"
 "$PROGRAM" run -n 0 -c 200000 --ignore-eos --trace "$TMP/growing" "$TINY" >/dev/null 2>&1 &
 pid=$!
-wait_until 20 sh -c "[ \$(wc -l <'$TMP/growing/rounds.csv') -gt 20 ]"
+wait_until sh -c "[ \$(wc -l <'$TMP/growing/rounds.csv') -gt 20 ]"
 works "a trace is drawn while it grows" plot "$TMP/growing" series --to 15 -o "$TMP/growing.svg"
 kill -KILL $pid
 wait $pid 2>/dev/null

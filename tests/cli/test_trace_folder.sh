@@ -72,7 +72,7 @@ has_rounds() { # folder, how many
 }
 "$PROGRAM" run -n 0 -c 200000 --ignore-eos --trace "$TMP/killed" "$TINY" >/dev/null 2>&1 &
 pid=$!
-check "a long run is on its way" wait_until 20 has_rounds "$TMP/killed" 20
+check "a long run is on its way" wait_until has_rounds "$TMP/killed" 20
 kill -KILL $pid
 wait $pid 2>/dev/null
 [ -n "$can_replay" ] && check "what SIGKILL leaves replays" replays "$TMP/killed"
@@ -81,7 +81,7 @@ for signal in INT TERM; do
     "$PROGRAM" run -n 0 -c 200000 --ignore-eos --trace "$TMP/$signal" --json "$TMP/$signal.json" "$TINY" \
         >"$TMP/out" 2>"$TMP/err" &
     pid=$!
-    wait_until 20 has_rounds "$TMP/$signal" 5
+    wait_until has_rounds "$TMP/$signal" 5
     kill -$signal $pid
     wait $pid
     status=$?

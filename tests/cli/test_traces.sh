@@ -53,6 +53,7 @@ t = Trace(folder, model=Model("elsewhere", layers=6, vocab=100), policy="foreign
 t.begin([1, 2, 3])
 for n in range(1, 41):
     if n in (4, 31): wait("go%d" % n)
+    if n == 33: open(os.path.join(go, "more"), "w").close()
     for layer in range(1, 4): t.layer(t.position, layer, 40 + layer, 0.2 * layer)
     t.round([Draft(40 + n, exit_layer=3, confidence=0.6), Draft(7, exit_layer=3, confidence=0.5)], 1, n, draft_seconds=0.01,
             verify_seconds=0.02, layers_loaded=12)
@@ -62,14 +63,15 @@ END
     python3 "$WORK/writes.py" "$WORK/foreign" "$WORK" &
     terminal 120x36 "$PROGRAM replay --follow $WORK/foreign"
     check "who follows sees the rounds that there are" wait_for 'following.*round 3'
-    check "whose model and machine it is" shows 'elsewhere · 6 layers · a far machine.*policy foreign'
+    check "whose model and machine it is" wait_for 'elsewhere · 6 layers · a far machine.*policy foreign'
     touch "$WORK/go4"
     check "rounds come as they are written" wait_for 'round 30$\|round 30 '
-    check "with their text" shows 'w70'
+    check "with their text" wait_for 'w70'
     tm send-keys Space
     check "it stands still when it is told to" wait_for 'following, paused'
     touch "$WORK/go31"
-    sleep 0.5
+    until_true test -e "$WORK/more" >/dev/null
+    drawn_again
     check "also when more comes" shows 'round 30$\|round 30 '
     tm send-keys Space
     check "and catches up" wait_for 'round 40'
@@ -83,7 +85,7 @@ END
     "$PROGRAM" plot "$WORK/foreign" exits -o "$WORK/exits.svg" >"$WORK/plot" 2>&1
     check "and drawn" grep -q '<svg' "$WORK/exits.svg"
     terminal 80x24 "$PROGRAM replay --follow $WORK/later"
-    check "who comes before the writer waits" until_true 15 grep -q 'waiting for .*later/run.json' "$WORK/run/err"
+    check "who comes before the writer waits" until_true grep -q 'waiting for .*later/run.json' "$WORK/run/err"
     cp -r "$WORK/foreign" "$WORK/later.part" && mv "$WORK/later.part" "$WORK/later"
     check "and then sees it" wait_for 'round 40'
     rm "$WORK/later/rounds.csv"

@@ -29,10 +29,7 @@ check "a folder that is not there fails" [ "$status" -eq 1 ]
 rm -f "$out_file"
 "$PROGRAM" train heads --text "$text" --out "$out_file" --model "$TINY" --tokens 1000000000 --window 64 >"$TMP/out" 2>"$TMP/err" &
 pid=$!
-for _ in $(seq 200); do
-    [ -s "$out_file" ] && break
-    sleep 0.1
-done
+wait_until test -s "$out_file"
 kill -TERM $pid
 wait $pid
 check "being told to stop ends it well" [ $? -eq 0 ]

@@ -42,10 +42,7 @@ rm -f "$head_file"
 "$PROGRAM" train accept --model "$TINY" --draft "$TMP/draft.gguf" --text "$text" --out "$head_file" --tokens 600 --response 16 \
     --prompt-tokens 12 --passes 10000 --rate 0.00001 >"$TMP/out" 2>"$TMP/err" &
 pid=$!
-for _ in $(seq 300); do
-    [ -s "$head_file" ] && break
-    sleep 0.1
-done
+wait_until test -s "$head_file"
 kill -TERM $pid
 wait $pid
 check "being told to stop ends it well" [ $? -eq 0 ]

@@ -25,7 +25,7 @@ interrupt() { # signal, bytes, file that is to have more than that, arguments: l
     : >"$TMP/err"
     "$PROGRAM" "$@" >"$TMP/out" 2>"$TMP/err" &
     pid=$!
-    wait_until 60 grown "$file" "$bytes"
+    wait_until grown "$file" "$bytes"
     kill -"$signal" $pid 2>/dev/null
     wait $pid 2>/dev/null
     left=$?

@@ -29,7 +29,7 @@ opens() { # command: in a terminal, until a round has been seen
     exits 0
 }
 runs() { # command
-    (cd "$FOLDER" && timeout 120 sh -c "$1" </dev/null)
+    (cd "$FOLDER" && timeout 600 sh -c "$1" </dev/null)
 }
 for document in $DOCUMENTS; do
     FOLDER=$WORK/documents/$document # commands of a document follow each other

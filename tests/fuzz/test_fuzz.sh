@@ -14,7 +14,7 @@ for target in tests/fuzz/fuzz_*.c; do
     fuzz_files | fuzz_places) usual=4000 ;;
     *) usual=20000 ;;
     esac
-    if timeout 60 "$BUILD/fuzz/$name" -mutate "${FUZZ_MUTATIONS:-$usual}" -seed "${SPECSCOPE_SEED:-1}" "$SEEDS/$name"/* 2>&1; then
+    if timeout 1200 "$BUILD/fuzz/$name" -mutate "${FUZZ_MUTATIONS:-$usual}" -seed "${SPECSCOPE_SEED:-1}" "$SEEDS/$name"/* 2>&1; then
         echo "ok $n - $name survives mutated inputs"
     else
         echo "not ok $n - $name survives mutated inputs"

@@ -3,7 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "engine/events/layer_record.h"
 #include "engine/trained/sv_profile.h"
 #include "tests/rigs/heads_rig.h"
 #include "tests/rigs/session_promises.h"
@@ -179,4 +181,35 @@ session_rig_free(struct session_rig_result *out)
         free(out->sequences[i].tokens);
     free(out->sequences);
     *out = (struct session_rig_result){0};
+}
+
+uint32_t
+session_rig_wait_end(struct session *s)
+{
+    struct event_reader *reader = event_reader_open(session_log(s));
+    const struct event *e = NULL;
+    uint32_t prompt_tokens = 0;
+    for (bool over = false; !over;) {
+        while (!over && (e = event_reader_next(reader)) != NULL) {
+            prompt_tokens += e->type == EVENT_TOKEN && e->token.source == SOURCE_PROMPT;
+            over = e->type == EVENT_CONTROL && strcmp(e->control.name, "end") == 0;
+        }
+        if (!over)
+            event_reader_wait(reader, 100);
+    }
+    event_reader_close(reader);
+    return prompt_tokens;
+}
+
+uint64_t
+session_rig_wait_record(struct session *s, struct layer_record *r, uint32_t position)
+{
+    uint64_t seen = 0;
+    for (int i = 0; i < 60000; i++) {
+        seen = session_record(s, r, seen);
+        if (seen > 0 && r->first + r->n == position)
+            return seen;
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    }
+    return 0;
 }

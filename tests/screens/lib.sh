@@ -29,12 +29,12 @@ terminal() { # WxH, command line
     SOCKET=$WORK/socket$RUNS # a server that is still going down must not be used again
     rm -rf "$WORK/run"
     mkdir -p "$WORK/run"
-    tm new-session -d -x "${1%x*}" -y "${1#*x}" "cd $WORK/run && { $2; } 2>err; echo \$? >status.new; mv status.new status; sleep 60"
+    tm new-session -d -x "${1%x*}" -y "${1#*x}" "cd $WORK/run && { $2; } 2>err; echo \$? >status.new; mv status.new status; sleep 3600"
     tm set-option -g remain-on-exit on 2>/dev/null
 }
-until_true() { # seconds, command…: waits until it passes
-    tries=$(($1 * 20))
-    shift
+until_true() { # command…: waits until it passes; gives up after minutes, so that a failure ends
+    tries=6000
+    case $1 in *[!0-9]*) ;; *) shift ;; esac # a limit in seconds, as it used to be given
     while [ $tries -gt 0 ]; do
         "$@" >/dev/null 2>&1 && return 0
         sleep 0.05
@@ -45,9 +45,19 @@ until_true() { # seconds, command…: waits until it passes
     cat "$WORK/run/err" 2>/dev/null
     return 1
 }
-ended() { until_true 60 test -s "$WORK/run/status"; }
+ended() { until_true test -s "$WORK/run/status"; }
 shows() { tm capture-pane -p | grep -q -- "$1"; }
-wait_for() { until_true 15 shows "$1"; }
+hides() { ! shows "$1"; }
+wait_for() { until_true shows "$1"; }
+fills() { tm capture-pane -p | grep -q "^.\{$1\}"; }
+drawn_again() { # one column wider: the program has had another turn since
+    cols=$(($(tm display-message -p '#{window_width}') + 1))
+    tm resize-window -x "$cols"
+    until_true fills "$cols"
+}
 exits() { # status: it has ended with that
     ended && [ "$(cat "$WORK/run/status")" = "$1" ] || { echo "exit status $(cat "$WORK/run/status" 2>/dev/null)"; cat "$WORK/run/err"; return 1; }
+}
+refused() { # its exit status is 2, and its message is one line
+    exits 2 && test "$(wc -l <"$WORK/run/err")" = 1
 }

@@ -105,7 +105,7 @@ tm send-keys '>' '>' '>' '>' '>' '>'
 check "both play to their end" wait_for 'round 32/32'
 tm send-keys r
 tm send-keys q
-check "and it ends well" until_true 15 test -s "$WORK/run/status"
+check "and it ends well" until_true test -s "$WORK/run/status"
 
 # ---- one run with two settings, as two ----
 terminal 160x48 "$PROGRAM run -n 40 --versus 'layerskip exit_layer=6' --trace two && $PROGRAM diff --scope --script $WORK/beside.script two"

@@ -21,8 +21,8 @@ click() { # column and row, from 1: a press and a release of the left button
 for size in 40x10 80x24 120x36 260x60; do
     terminal $size "exec $PROGRAM"
     wait_for 'slowed down to be' >/dev/null
-    check "at the first start the key line shows help, quit and pause at $size" says 'Space [pg].*? help.*q quit'
-    check "and the panels' digits are on the screen at $size" shows '2 layers'
+    check "at the first start the key line shows help, quit and pause at $size" until_true says 'Space [pg].*? help.*q quit'
+    check "and the panels' digits are on the screen at $size" wait_for '2 layers'
 done
 click 4 60
 check "a click on a key hint presses the key" wait_for '‖ paused'
@@ -33,13 +33,13 @@ tm send-keys Escape
 
 terminal 120x36 "exec $PROGRAM --pace 0"
 check "the text comes to its end" wait_for 'come to its end'
-check "the focus starts on the knobs" shows '┏ 5 knobs'
-check "the key bar says what x does" says 'x go on'
+check "the focus starts on the knobs" wait_for '┏ 5 knobs'
+check "the key bar says what x does" until_true says 'x go on'
 before=$(tm capture-pane -p | head -n 1 | sed 's/.*round *//')
 tm send-keys x
-check "x goes on after an end of sequence" until_true 10 sh -c "r=\$(tmux -S $SOCKET capture-pane -p | head -n 1 | sed 's/.*round *//'); test \"\$r\" -gt $before"
-until_true 20 shows 'ended' >/dev/null
-type_line ':speed 20'
+check "x goes on after an end of sequence" until_true sh -c "r=\$(tmux -S $SOCKET capture-pane -p | head -n 1 | sed 's/.*round *//'); test \"\$r\" -gt $before"
+until_true shows 'ended' >/dev/null
+type_line ':speed 2'
 tm send-keys r
 wait_for 'running' >/dev/null
 tm send-keys Space
@@ -53,7 +53,7 @@ tm send-keys Space
 wait_for 'paused' >/dev/null
 
 type_line ':baseline now'
-check "surplus arguments are refused" until_true 5 shows 'takes nothing behind it; leave "now" out'
+check "surplus arguments are refused" until_true shows 'takes nothing behind it; leave "now" out'
 tm send-keys Escape
 tm send-keys -l ':set d'
 tm send-keys Tab
@@ -62,14 +62,14 @@ tm send-keys Escape
 mkdir "$WORK/run/tracks" && : >"$WORK/run/tracks/one.txt"
 tm send-keys -l ':save-screen tra'
 tm send-keys Tab
-check "Tab completes a folder" until_true 5 says ':save-screen tracks/'
+check "Tab completes a folder" until_true says ':save-screen tracks/'
 tm send-keys Tab
-check "and what lies in it" until_true 5 says ':save-screen tracks/one.txt'
+check "and what lies in it" until_true says ':save-screen tracks/one.txt'
 tm send-keys Escape
 tm send-keys e C-u
 tm send-keys -l 'tra'
 tm send-keys Tab
-check "and where an export goes to" until_true 5 says 'export to: tracks/'
+check "and where an export goes to" until_true says 'export to: tracks/'
 tm send-keys Escape
 tm send-keys -l ':panel ser'
 tm send-keys Tab Enter
@@ -78,18 +78,18 @@ check "what Tab completed runs" wait_for '┏ 4 series'
 tm send-keys /
 type_line 'mice'
 tm send-keys /
-check "/ starts empty" until_true 5 sh -c "tmux -S $SOCKET capture-pane -p | grep -v '^ *\$' | tail -n 1 | grep -q '^/ *\$'"
+check "/ starts empty" until_true sh -c "tmux -S $SOCKET capture-pane -p | grep -v '^ *\$' | tail -n 1 | grep -q '^/ *\$'"
 tm send-keys Escape
 tm send-keys 2
 check "a digit goes to its panel" wait_for '┏ 2 layers'
-check "and the key bar to what has the focus" says 'v measure'
+check "and the key bar to what has the focus" until_true says 'v measure'
 tm resize-window -x 100 -y 44
 wait_for '1 ▒ exited ▓ spurious' >/dev/null
 tm resize-window -x 260 -y 60
 check "titles follow a resize" wait_for 'exited ── ▓ spurious'
 tm resize-window -x 79 -y 23
-check "small terminals lose the boxes" until_true 10 sh -c "! tmux -S $SOCKET capture-pane -p | grep -q '[┌┏]'"
-check "and keep the tab in focus" shows '\[2 layers\]'
+check "small terminals lose the boxes" until_true sh -c "! tmux -S $SOCKET capture-pane -p | grep -q '[┌┏]'"
+check "and keep the tab in focus" wait_for '\[2 layers\]'
 
 printf ':wait round 3\n:note here it doubts\n:wait idle\n:panel text\n:key Left\n:bookmark next\n:save-screen noted.txt\n:wait end\n:quit\n' >"$WORK/note.script"
 terminal 160x48 "$PROGRAM --pace 0 -n 40 --trace noted --script $WORK/note.script"
@@ -106,7 +106,7 @@ check "the time line of a replay has it, too" sh -c "tail -n 3 '$WORK/run/noted.
 
 terminal 120x36 "exec $PROGRAM --once --pace 0 --ctx 64 --ignore-eos -p 'Once upon a time there was a king who had three daughters'"
 check "the context fills" wait_for 'the context is full'
-check "and is never more than full" shows 'context 64/64'
+check "and is never more than full" wait_for 'context 64/64'
 tm send-keys q q
-until_true 5 sh -c "! tmux -S $SOCKET has-session" >/dev/null
+until_true sh -c "! tmux -S $SOCKET has-session" >/dev/null
 exit $STATUS

@@ -6,7 +6,6 @@ BUILD=${BUILD:-build}
 knob() { # saved screen, knob: its value
     sed -n "s/.*[ ▸]$2 .*├[^┤]*┤ *\([^ ┃│]*\).*/\1/p" "$1" | head -n 1
 }
-hides() { ! shows "$1"; }
 row() { # saved screen, letter: the ledger's row
     grep -m 1 "[│┃]▸\{0,1\} *$2[★☆ ] " "$1"
 }
@@ -173,7 +172,7 @@ check "as one turn" grep -q 'policy layerskip' "$WORK/run/undone.txt"
 for line in ':undo' ':redo' ':take Q' ':take' ':preset none' ':preset save a/b' ':preset save Q name' ':undo now'; do
     printf ':wait round 1\n%s\n:quit\n' "$line" >"$WORK/wrong.script"
     terminal 120x36 "$PROGRAM --script $WORK/wrong.script"
-    check "$line is refused in one line" sh -c "until test -s $WORK/run/status; do sleep 0.1; done; grep -q '^2$' $WORK/run/status && test \$(wc -l < $WORK/run/err) = 1"
+    check "$line is refused in one line" refused
 done
 printf ':goto 3\n:wait idle\n:undo\n:quit\n' >"$WORK/replay.script"
 terminal 120x36 "$PROGRAM replay --script $WORK/replay.script $ROOT/tests/screens/traces/specbound"
@@ -190,18 +189,18 @@ check "its first row grows" wait_for 'A   start  *[1-9][0-9]'
 check "while it is slowed down the title says so" wait_for '30/s shown · [0-9]* ±[0-9]* engine'
 tm send-keys y
 check "y says where the command line is" wait_for 'copied, and in .*specscope/command'
-check "and the terminal's clipboard has it" until_true 10 sh -c "tmux -S $SOCKET show-buffer | grep -q '^specscope run --policy specbound'"
+check "and the terminal's clipboard has it" until_true sh -c "tmux -S $SOCKET show-buffer | grep -q '^specscope run --policy specbound'"
 for verb in take copy-command; do
     tm send-keys :
     tm send-keys -l "$verb "
     tm send-keys Tab
     check "Tab behind :$verb completes the ledger's letters" wait_for ":$verb A"
     tm send-keys Escape
-    until_true 15 hides ":$verb" >/dev/null
+    until_true hides ":$verb" >/dev/null
 done
 tm send-keys s
 check "s asks for a preset's name" wait_for ':preset save A'
 tm send-keys -l typed
 tm send-keys Enter
-check "and saves it" until_true 10 test -s "$WORK/home/specscope/presets/typed.json"
+check "and saves it" until_true test -s "$WORK/home/specscope/presets/typed.json"
 exit $STATUS

@@ -155,12 +155,9 @@ check "the trace holds the four whole rounds" test "$(csv "$WORK/run/trace/round
 # ---- keys ----
 terminal 160x48 "exec 2>/dev/tty; exec env PS1='shell> ' sh -i" # an interactive shell, for Ctrl-Z
 wait_for 'shell>' >/dev/null
-start=$(date +%s%N)
-tm send-keys -l "$PROGRAM --pace 200; echo status=\$?"
+tm send-keys -l "$PROGRAM --once --pace 200; echo status=\$?"
 tm send-keys Enter
 check "the first tokens are on the screen" wait_for 'changed'
-took=$((($(date +%s%N) - start) / 1000000))
-check "and soon after the start ($took ms)" test $took -lt 5000
 check "the run comes to its end and says so" wait_for 'come to its end\|all tokens'
 tm send-keys b
 check "b compares with autoregressive decoding" wait_for 'lossless ✓'
@@ -172,10 +169,10 @@ check "p takes a new prompt" wait_for 'Three mice sat'
 tm send-keys p Up Up
 check "Up brings back the prompt before" wait_for 'A baker sent'
 tm send-keys Escape
-tm send-keys Space
+wait_for 'ended' >/dev/null
 tm send-keys -l ':export out'
 tm send-keys Enter
-check ":export writes the run" until_true 20 test -s "$WORK/run/out/run.json"
+check ":export writes the run" until_true test -s "$WORK/run/out/run.json"
 tm send-keys '?'
 check "? shows help" wait_for 'Keys everywhere'
 tm send-keys Escape
@@ -184,16 +181,16 @@ check "Ctrl-Z gives the terminal back to the shell" wait_for '^shell>'
 tm send-keys -l fg
 tm send-keys Enter
 check "and fg brings the scope back" wait_for 'layers × tokens'
+screen=$(tm capture-pane -p)
+is_as_before() { [ "$(tm capture-pane -p)" = "$screen" ]; }
 tm resize-window -x 90 -y 30
 check "resized, panels become tabs" wait_for '\[2 layers\]\|\[5 knobs\]'
 tm resize-window -x 5 -y 3
-sleep 0.3
+wait_for '×10' >/dev/null
 tm resize-window -x 160 -y 48
-check "tiny and back, nothing is lost" wait_for 'Three mice sat'
-tm send-keys r
-sleep 0.3
-tm send-keys n
-sleep 0.3
+check "tiny and back, nothing is lost" until_true is_as_before
+tm send-keys r n
+wait_for 'paused' >/dev/null
 tm send-keys q
 check "q asks before an unsaved run is lost" wait_for 'not exported yet'
 tm send-keys q
@@ -223,12 +220,12 @@ check "and the line says how to get some" grep -q 'specscope train heads' "$WORK
 for signal in INT TERM HUP; do
     terminal 120x36 "exec $PROGRAM --pace 20 --trace trace"
     wait_for 'layers × tokens' >/dev/null
-    until_true 20 sh -c "wc -l < $WORK/run/trace/rounds.csv | grep -qv '^[01]$'" >/dev/null
+    until_true sh -c "wc -l < $WORK/run/trace/rounds.csv | grep -qv '^[01]$'" >/dev/null
     pid=$(tm list-panes -F '#{pane_pid}')
     pid=$(pgrep -P "$pid" -f specscope | head -n 1 || true)
     [ -n "$pid" ] || pid=$(tm list-panes -F '#{pane_pid}')
     kill -$signal "$pid"
-    until_true 20 sh -c "! kill -0 $pid" >/dev/null
+    until_true sh -c "! kill -0 $pid" >/dev/null
     printf ':goto 1\n:wait idle\n:save-screen screen.txt\n:quit\n' >"$WORK/one.script"
     cp -r "$WORK/run/trace" "$WORK/trace-$signal"
     terminal 120x36 "$PROGRAM replay --script $WORK/one.script $WORK/trace-$signal"
@@ -251,7 +248,7 @@ check "a vt100 will do" exits 0
 terminal 120x36 "env NO_COLOR=1 $PROGRAM --script $WORK/three.script"
 check "so will a terminal without colours" exits 0
 terminal 120x36 "env TERM=nonsense $PROGRAM --script $WORK/three.script"
-check "a terminal that nobody knows is one line and exit 1 or 2" sh -c "until test -s $WORK/run/status; do sleep 0.1; done; grep -q '[12]' $WORK/run/status && test \$(wc -l < $WORK/run/err) = 1"
+check "an unknown type of terminal is refused in one line" refused
 printf '{"broken": ' >"$WORK/bad.json"
 terminal 120x36 "$PROGRAM --theme $WORK/bad.json --script $WORK/three.script"
 check "a broken theme does not stop the scope" exits 0

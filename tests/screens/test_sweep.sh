@@ -39,7 +39,7 @@ cat >"$WORK/cut.script" <<END
 :quit
 END
 terminal 160x48 "$PROGRAM -n 40 --pace 50 --ignore-eos -p '$PROMPT' --script $WORK/cut.script"
-until_true 180 test -s "$WORK/run/status" >/dev/null
+until_true test -s "$WORK/run/status" >/dev/null
 check "a sweep that is cut off and resumed ends well" exits 0
 half=$(grep -c tau= "$WORK/run/half.csv")
 check "half-way it is stopped ($half points)" test "$half" -ge 14 -a "$half" -lt 30
@@ -60,7 +60,7 @@ check "and one undo takes them back" test "$(knob "$WORK/run/undone.txt" tau) $(
 printf ':wait round 3\n:sweep %s\n:wait idle\n:sweep csv whole.csv\n:sweep\n:wait idle\n:save-screen twice.txt\n:sweep csv twice.csv\n:quit\n' "$GRID" >"$WORK/whole.script"
 cp "$WORK/run/whole.csv" "$WORK/resumed.csv"
 terminal 160x48 "$PROGRAM -n 40 --pace 50 --ignore-eos -p '$PROMPT' --script $WORK/whole.script"
-until_true 180 test -s "$WORK/run/status" >/dev/null
+until_true test -s "$WORK/run/status" >/dev/null
 check "a sweep in a piece ends well" exits 0
 counted "$WORK/run/whole.csv" >"$WORK/a"
 counted "$WORK/resumed.csv" >"$WORK/b"
@@ -100,7 +100,7 @@ check "all of them" test "$(awk -F, '/gamma=2/ { print $28 }' "$WORK/run/batch.c
 for line in ':sweep' ':sweep tau=1' ':sweep gamma=1:4:1' ':sweep d_max=3:8:0.5' ':sweep tau=0:1:0.5 tau=0:1:0.5' ':sweep stop' ':sweep csv x.csv' ':sweep take 1'; do
     printf ':wait round 1\n%s\n:quit\n' "$line" >"$WORK/wrong.script"
     terminal 120x36 "$PROGRAM --script $WORK/wrong.script"
-    check "$line is refused in one line" sh -c "until test -s $WORK/run/status; do sleep 0.1; done; grep -q '^2$' $WORK/run/status && test \$(wc -l < $WORK/run/err) = 1"
+    check "$line is refused in one line" refused
 done
 printf ':goto 3\n:wait idle\n:sweep tau=0:1:0.5\n:quit\n' >"$WORK/replay.script"
 terminal 120x36 "$PROGRAM replay --script $WORK/replay.script $ROOT/tests/screens/traces/specbound"

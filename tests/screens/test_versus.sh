@@ -105,13 +105,13 @@ controls=$WORK/run/again/controls.csv
 check "u takes back a turn of before the restart" test "$(csv "$controls" '$c["name"] == "gamma" && $c["seq"] == 1 && $c["run"] == 3 && $c["old"] == 3 && $c["new"] == 5')" = 1
 check "and one of before there were two" test "$(csv "$controls" '$c["name"] == "tau" && $c["seq"] == 0 && $c["run"] == 3 && $c["new"] == 0.55')" = 1
 terminal 160x48 "exec $PROGRAM --versus 'layerskip exit_layer=6' --pace 0 -n 12 --ignore-eos --prompts $ROOT/tests/screens/prompts.jsonl"
-until_true 15 shows 'next prompt in' >/dev/null
+until_true shows 'next prompt in' >/dev/null
 tm send-keys Down
 check "at the end of both texts the key bar tells of the next prompt" wait_for 'all tokens that were asked for .*F next prompt'
 tm send-keys F
 check "F begins it" wait_for '<s> Three mice sat'
 check "under both settings" wait_for '0 specbound .*1 layerskip  E 6'
-check "until the end of both" until_true 15 shows 'next prompt in'
+check "until the end of both" until_true shows 'next prompt in'
 
 # ---- texts that part ----
 printf ':what-if off\n:versus layerskip\n:wait end\n:wait idle\n:panel versus\n:save-screen parted.txt\n:versus nothing\n' >"$WORK/live.script"

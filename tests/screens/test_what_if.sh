@@ -3,7 +3,6 @@
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
 
-hides() { ! shows "$1"; }
 controls() { # knob, new value: was it turned so?
     awk -F, -v name="\"$1\"" -v new="\"$2\"" 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
         { gsub(/"/, "", name); gsub(/"/, "", new); gsub(/"/, "") } $c["name"] == name && $c["new"] == new { found = 1 }
@@ -13,9 +12,9 @@ controls() { # knob, new value: was it turned so?
 # ---- strips ----
 terminal 160x48 "$PROGRAM --pace 0 --ignore-eos -n 160"
 check "at the end of a run the best value of a knob is named" wait_for 'best .*: [0-9.]*×'
-check "tracks are as high as what they promise" shows 'tau .*[▃▄▅▆]*[▇█].*├*'
+check "tracks are as high as what they promise" wait_for 'tau .*[▃▄▅▆]*[▇█].*├*'
 tm send-keys : ; tm send-keys -l 'what-if off'; tm send-keys Enter
-check ":what-if off leaves plain sliders" until_true 15 shows 'tau *├─*'
+check ":what-if off leaves plain sliders" until_true shows 'tau *├─*'
 tm send-keys : ; tm send-keys -l 'what-if 5%'; tm send-keys Enter
 check ":what-if 5% brings them back" wait_for 'best .*: [0-9.]*×'
 tm send-keys : ; tm send-keys -l 'what-if 500%'; tm send-keys Enter
@@ -29,7 +28,7 @@ check "a policy that can't tell has plain sliders" wait_for 'ratio.*├─*'
 tm send-keys : ; tm send-keys -l 'policy dv'; tm send-keys Enter
 check "another one that can has strips at once" wait_for 'best .*: [0-9.]*×'
 tm send-keys q q
-check "the scope ends well" until_true 15 test -s "$WORK/run/status"
+check "the scope ends well" until_true test -s "$WORK/run/status"
 
 # ---- the grid, in a small terminal too ----
 for size in 80x24 120x36 160x48; do
@@ -43,14 +42,14 @@ for size in 80x24 120x36 160x48; do
     tm send-keys Up Up Up
     check "arrows move the cursor at $size" wait_for 'd_max 8 '
     tm send-keys Enter
-    check "Enter takes the values and closes the grid at $size" until_true 15 hides 'what if, '
+    check "Enter takes the values and closes the grid at $size" until_true hides 'what if, '
     check "the knob is turned at $size" wait_for 'd_max .* 8 '
     tm send-keys w
     check "it opens again at $size" wait_for 'd_max 8 '
     tm send-keys Escape
-    check "Esc leaves it at $size" until_true 15 hides 'what if, '
+    check "Esc leaves it at $size" until_true hides 'what if, '
     tm send-keys q
-    check "the scope ends well at $size" until_true 15 test -s "$WORK/run/status"
+    check "the scope ends well at $size" until_true test -s "$WORK/run/status"
     check "the trace has the turn at $size" controls d_max 8
 done
 
@@ -61,7 +60,7 @@ check "the second one runs" wait_for '±.*tok/s.*│.*±.*tok/s'
 tm send-keys '}'
 check "the second one, in focus, has strips" wait_for 'exit_layer *├.*[▂▃▄▅▆▇█]'
 tm send-keys q q
-check "the scope ends well, with two settings" until_true 15 test -s "$WORK/run/status"
+check "the scope ends well, with two settings" until_true test -s "$WORK/run/status"
 
 # ---- replays: from what the trace tells of all layers, and where it doesn't, why ----
 terminal 160x48 "$PROGRAM replay $ROOT/tests/screens/traces/specbound"
@@ -71,7 +70,7 @@ check "w opens a grid there, too" wait_for 'tokens/round  acceptance'
 tm send-keys Up Enter
 check "whose values can't be taken" wait_for 'this is a replay: a knob'
 tm send-keys Escape q
-check "the replay ends well" until_true 15 test -s "$WORK/run/status"
+check "the replay ends well" until_true test -s "$WORK/run/status"
 terminal 160x48 "$PROGRAM replay $ROOT/tests/screens/traces/turned"
 check "a trace without all layers has plain sliders" wait_for 'tau .*├─*'
 check "and the help of a knob says why" wait_for 'no what-if: not all'

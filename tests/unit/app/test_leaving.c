@@ -19,7 +19,7 @@
 #include "tui/app/app_turn.h"
 
 #define TRACE      "tests/screens/traces/sv"
-#define PATIENT_MS 20000
+#define PATIENT_MS 300000
 
 static int
 take_nothing(struct app *app)

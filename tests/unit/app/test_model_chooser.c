@@ -100,7 +100,7 @@ draw(struct model_chooser *c, int rows, int cols, bool utf8)
 static void
 wait_for_looks(struct model_list *l)
 {
-    for (int i = 0; i < 2000 && model_list_seen(l) < model_list_count(l); i++)
+    for (int i = 0; i < 60000 && model_list_seen(l) < model_list_count(l); i++)
         usleep(5000);
     assert_int_equal(model_list_seen(l), model_list_count(l));
 }

@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -42,9 +41,9 @@ options_of(const char *policy)
     return o;
 }
 
-/* A run to its end, and the record when it has rounds over so many rows and reaches the end. */
+/* The record of a whole run, when it has rounds over so many rows. */
 static void
-keep_record_of(struct session_options *o, uint32_t rows, uint32_t emitted)
+keep_record_of(struct session_options *o, uint32_t rows)
 {
     struct session *s;
     struct err err = {0};
@@ -52,18 +51,8 @@ keep_record_of(struct session_options *o, uint32_t rows, uint32_t emitted)
     o->stay = true;
     if (!session_open(&s, engine, o, &err) || !session_start(s, &err))
         fail_msg("%s", err.text);
-    uint64_t seen = 0;
-    record.n = record.begin = record.first = 0;
-    const uint32_t least = emitted; /* the prompt's tokens come on top */
-    for (int i = 0; i < 6000 && (record.n - record.begin < rows || record.first + record.n < least); i++) {
-        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
-        seen = session_record(s, &record, seen);
-    }
-    for (uint64_t before = 0; emitted > 0 && before != seen;) { /* it has caught up */
-        nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
-        before = seen;
-        seen = session_record(s, &record, seen);
-    }
+    const uint32_t end = session_rig_wait_end(s) + o->tokens - 1; /* the last token has no row */
+    assert_true(session_rig_wait_record(s, &record, end) > 0);
     session_close(s);
     assert_int_equal(record.n - record.begin, rows);
 }
@@ -72,7 +61,7 @@ static void
 keep_record(const char *policy)
 {
     struct session_options o = options_of(policy);
-    keep_record_of(&o, TOKENS - 1, 0);
+    keep_record_of(&o, TOKENS - 1);
 }
 
 static const struct policy_ops *
@@ -303,7 +292,7 @@ test_the_last_tokens_of_a_long_run_are_foretold(void **state)
     o.ctx = 512;
     o.set = set;
     o.n_set = 2;
-    keep_record_of(&o, RECORD_TOKENS, o.tokens - 1);
+    keep_record_of(&o, RECORD_TOKENS);
     assert_string_equal(record.policy, "dv");
     struct policy p;
     struct err err;

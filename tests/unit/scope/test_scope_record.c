@@ -6,7 +6,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -64,18 +63,6 @@ options_of(enum probe_mode probe)
     return o;
 }
 
-/* The session's record, up to that position. */
-static void
-wait_for(struct session *s, struct layer_record *r, uint32_t position)
-{
-    uint64_t seen = 0;
-    for (int i = 0; i < 4000 && r->first + r->n != position; i++) {
-        seen = session_record(s, r, seen);
-        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
-    }
-    assert_int_equal(r->first + r->n, position);
-}
-
 static const struct policy_ops *
 ops_of(const char *name)
 {
@@ -94,7 +81,7 @@ test_a_scope_tells_what_the_session_knows(void **state)
     struct err err;
     assert_true(layer_record_open(&told, LAYERS, &err) && layer_record_open(&kept, LAYERS, &err));
     assert_null(scope_record(w.scope, &told));
-    wait_for(w.session, &kept, scope_now(w.scope)->committed - 1);
+    assert_true(session_rig_wait_record(w.session, &kept, scope_now(w.scope)->committed - 1) > 0);
     assert_int_equal(told.first + told.n, kept.first + kept.n);
     assert_true(told.n >= TOKENS - 1);
     assert_int_equal(told.first + told.begin, kept.first + kept.begin); /* where the prompt ends */
