@@ -100,6 +100,10 @@ if [ -n "$HAVE_PYTHON" ]; then
     check "leaves the SVG well-formed" python3 -c 'import sys, xml.etree.ElementTree as x; x.parse(sys.argv[1])' "$TMP/caption.svg"
 fi
 refuses "a file that can't be written" 1 "$TMP/no/x.svg" plot $TRACES/del exits -o "$TMP/no/x.svg"
+mkdir "$TMP/small"
+check "a figure over the limit of files' sizes is an error" sh -c "ulimit -f 4; '$PROGRAM' plot $TRACES/del exits -o '$TMP/small/x.svg' 2>'$TMP/err'; [ \$? -eq 1 ]"
+check "which says so in a line" grep -q '^specscope: .*x.svg: .*File too large$' "$TMP/err"
+check "and leaves no part of it" [ -z "$(ls "$TMP/small")" ]
 echo before >"$TMP/kept.svg"
 refuses "what was there stays" 2 'no round' plot $TRACES/del series --from 99 -o "$TMP/kept.svg"
 check "as it was" grep -qx before "$TMP/kept.svg"

@@ -8,14 +8,6 @@
 
 #include "engine/base/utf8.h"
 
-void
-fonts_close(struct fonts *f)
-{
-    for (size_t i = 0; i < f->n; i++)
-        FcCharSetDestroy(f->family[i].has);
-    *f = (struct fonts){0};
-}
-
 /* Zero-width joiners and variation selectors. */
 static bool
 is_unseen(uint32_t code)

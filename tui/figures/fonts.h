@@ -23,7 +23,6 @@ struct fonts {
     size_t n_lacked; /* how often any was lacked */
 };
 
-void fonts_close(struct fonts *); /* also when it is all zero */
 /* Bytes of the first stretch of a text, 0 at its end, and the family to set it in. What only joins or varies its neighbours, which
  * takes more than a font, is a stretch of its own with family "": to be left out. */
 size_t fonts_stretch(struct fonts *, const char *utf8, char family[FONT_NAME]);

@@ -22,12 +22,12 @@ render_format_of(const char *file, enum render_format *format, struct err *err)
 
 #include <cairo-pdf.h>
 #include <cairo-svg.h>
-#include <fontconfig/fontconfig.h>
 #include <stdlib.h>
 #include <utf8proc.h>
 
 #include "engine/base/file_replace.h"
 #include "engine/base/plural.h"
+#include "engine/base/subprocess.h"
 #include "engine/base/utf8.h"
 #include "tui/figures/fonts.h"
 #include "tui/terminal/grid_picture.h"
@@ -228,22 +228,34 @@ say_lacked(const struct fonts *f, char note[RENDER_NOTE])
                                   : "a font that does (Debian: fonts-noto-core)");
 }
 
+struct rendering {
+    const struct drawing *d;
+    enum render_format format;
+    struct sink sink;
+};
+
+/* In a process of its own: fontconfig and cairo end the process where there is no memory. */
+static bool
+render_apart(void *user, void *note, struct err *err)
+{
+    struct rendering *r = user;
+    struct fonts fonts = {0};
+    r->sink.err = err;
+    const bool fine = render(r->d, r->format, &fonts, &r->sink, err);
+    say_lacked(&fonts, note);
+    return fine;
+}
+
 bool
 render_file(const struct drawing *d, enum render_format format, const char *file, char note[RENDER_NOTE],
             struct err *err)
 {
-    struct sink s = {.err = err};
-    struct fonts fonts = {0};
+    struct rendering r = {.d = d, .format = format};
     note[0] = '\0';
     if (!file_replaceable(AT_FDCWD, file, kinds[format], err) ||
-        !file_replace_begin(&s.file, AT_FDCWD, file, 0666, err))
+        !file_replace_begin(&r.sink.file, AT_FDCWD, file, 0666, err))
         return false;
-    const bool fine = render(d, format, &fonts, &s, err);
-    say_lacked(&fonts, note);
-    fonts_close(&fonts);
-    cairo_debug_reset_static_data(); /* fonts that were found: a scope goes on for days */
-    FcFini();
-    return file_replace_end(&s.file, fine, err);
+    return file_replace_end(&r.sink.file, subprocess_run(render_apart, &r, note, RENDER_NOTE, file, err), err);
 }
 
 #else

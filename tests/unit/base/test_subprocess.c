@@ -1,0 +1,139 @@
+/* Work in a process of its own: what comes back of it, and how it may end. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/base/subprocess.h"
+
+static int changed;
+static volatile sig_atomic_t handled;
+
+static void
+handle(int signal)
+{
+    handled = signal;
+}
+
+static bool
+answer(void *user, void *out, struct err *err)
+{
+    (void)err;
+    changed = 1;
+    memcpy(out, user, 4);
+    return true;
+}
+
+static bool
+refuse(void *user, void *out, struct err *err)
+{
+    (void)out;
+    return err_set(err, ERR_USAGE, "%s", (const char *)user);
+}
+
+static bool
+end_by_signal(void *user, void *out, struct err *err)
+{
+    (void)out, (void)err;
+    raise(*(const int *)user);
+    return true;
+}
+
+static bool
+leave(void *user, void *out, struct err *err)
+{
+    (void)user, (void)out, (void)err;
+    exit(0); /* of a library that gives up so: what it was to do is not done */
+}
+
+static bool
+write_to(void *user, void *out, struct err *err)
+{
+    (void)out, (void)err;
+    return write(*(const int *)user, "mice", 4) == 4;
+}
+
+static void
+test_an_answer_comes_back_and_nothing_else(void **state)
+{
+    (void)state;
+    char out[4] = "";
+    struct err err;
+    changed = 0;
+    assert_true(subprocess_run(answer, "mice", out, sizeof out, "work", &err));
+    assert_memory_equal(out, "mice", 4);
+    assert_int_equal(changed, 0);
+}
+
+static void
+test_the_works_own_error_comes_back(void **state)
+{
+    (void)state;
+    struct err err;
+    assert_false(subprocess_run(refuse, "no mice", NULL, 0, "work", &err));
+    assert_int_equal(err.kind, ERR_USAGE);
+    assert_string_equal(err.text, "no mice");
+}
+
+static void
+test_a_signal_ends_the_work_alone_and_is_named(void **state)
+{
+    (void)state;
+    static const int signals[] = {SIGABRT, SIGSEGV, SIGTERM};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        struct err err = {0};
+        void (*before)(int) = signal(signals[i], handle);
+        handled = 0;
+        assert_false(subprocess_run(end_by_signal, (void *)&signals[i], NULL, 0, "work", &err));
+        signal(signals[i], before);
+        assert_int_equal(handled, 0);
+        assert_int_equal(err.kind, ERR_WORK);
+        assert_non_null(strstr(err.text, strsignal(signals[i])));
+        assert_memory_equal(err.text, "work: ", 6);
+    }
+}
+
+static void
+test_work_that_leaves_did_not_succeed(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    assert_false(subprocess_run(leave, NULL, NULL, 0, "work", &err));
+    assert_int_equal(err.kind, ERR_WORK);
+}
+
+static void
+test_open_files_are_shared(void **state)
+{
+    (void)state;
+    int ends[2];
+    char got[5] = "";
+    struct err err;
+    assert_int_equal(pipe(ends), 0);
+    assert_true(subprocess_run(write_to, &ends[1], NULL, 0, "work", &err));
+    assert_int_equal(read(ends[0], got, 4), 4);
+    assert_string_equal(got, "mice");
+    close(ends[0]);
+    close(ends[1]);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_answer_comes_back_and_nothing_else),
+        cmocka_unit_test(test_the_works_own_error_comes_back),
+        cmocka_unit_test(test_a_signal_ends_the_work_alone_and_is_named),
+        cmocka_unit_test(test_work_that_leaves_did_not_succeed),
+        cmocka_unit_test(test_open_files_are_shared),
+    };
+    return cmocka_run_group_tests_name("subprocess", tests, NULL, NULL);
+}
