@@ -145,18 +145,16 @@ compare_sides(const struct outcome *out, const struct session_options *o)
         side[i] = round_sums_estimates(&out->sides[i], out->metrics.layers, out->metrics.rho);
     say_side(o->policy, &side[0]);
     say_side(o->versus, &side[1]);
-    const struct estimate a = side[0].tokens_per_s, b = side[1].tokens_per_s;
-    const struct difference d = estimate_difference(b, a);
-    const struct estimate q = d.value > 0 ? estimate_quotient(b, a) : estimate_quotient(a, b);
+    const struct comparison c = paired_comparison(&out->paired);
+    char text[64];
     const struct outcome_text *x = &out->texts[0], *y = &out->texts[1];
     size_t same = 0;
     while (same < x->n_tokens && same < y->n_tokens && x->tokens[same] == y->tokens[same])
         same++;
-    if (d.verdict == DIFFERENCE_MORE || d.verdict == DIFFERENCE_LESS)
-        fprintf(stderr, "%s is %.0f%% ±%.0f faster; ", d.value > 0 ? o->versus : o->policy, (q.value - 1) * 100,
-                q.se * 100);
+    if (c.verdict == DIFFERENCE_MORE || c.verdict == DIFFERENCE_LESS)
+        fprintf(stderr, "%s is %s; ", c.value > 1 ? o->versus : o->policy, comparison_text(c, text, sizeof text));
     else
-        fprintf(stderr, "their speeds are within noise; ");
+        fprintf(stderr, "no clear difference in speed; ");
     if (same < x->n_tokens && same < y->n_tokens)
         fprintf(stderr, "the texts part at token %zu; end: %s\n", same + 1, out->end);
     else

@@ -27,8 +27,7 @@ bench_ratio(const struct bench *b, const struct lane *lane, const struct lane *o
 bool
 bench_is_ahead(const struct bench *b, const struct lane *lane, const struct lane *other)
 {
-    const struct estimate r = bench_ratio(b, lane, other);
-    return r.value - 1 > estimate_margin(r);
+    return estimate_compare(bench_ratio(b, lane, other)).verdict == DIFFERENCE_MORE;
 }
 
 #define NAMED 3 /* at most; more are counted */

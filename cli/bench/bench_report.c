@@ -36,7 +36,7 @@ result_of(const struct bench *b, const struct lane *lane)
     r.speedup_all_in = r.m.tokens_per_s_all_in / ar.tokens_per_s;
     const struct estimate times = bench_ratio(b, lane, &b->lanes[0]);
     r.speedup_se = lane == &b->lanes[0] ? NAN : times.se;
-    r.speedup_margin = lane == &b->lanes[0] ? NAN : estimate_margin(times);
+    r.interval = estimate_compare(lane == &b->lanes[0] ? (struct estimate){.value = NAN, .se = NAN} : times);
     r.speed_se = bench_tokens_per_s(b, lane).se;
     r.ratio = r.speedup / r.m.modelled;
     return r;
@@ -96,11 +96,11 @@ name_the_best(const struct bench *b, const struct figures *f)
             continue; /* once a policy, at the first of its points */
         const struct figures *fast = best(f, b->n_lanes, lane->policy, speedup),
                              *lean = best(f, b->n_lanes, lane->policy, etpl);
-        char standing[sizeof lane->point * 4], margin[24] = "";
-        if (!isnan(fast->r.speedup_margin))
-            snprintf(margin, sizeof margin, " +-%.2f", fast->r.speedup_margin);
-        printf("best %s: by speedup %s (%.2f%s x ar%s), by eTPL %s (%.3f)\n", lane->policy, fast->lane->point,
-               fast->r.speedup, margin, bench_standing(b, fast->lane, standing, sizeof standing), lean->lane->point,
+        char standing[sizeof lane->point * 4], interval[40] = "";
+        if (!isnan(fast->r.interval.low))
+            snprintf(interval, sizeof interval, ", %.2f to %.2f", fast->r.interval.low, fast->r.interval.high);
+        printf("best %s: by speedup %s (%.2f x ar%s%s), by eTPL %s (%.3f)\n", lane->policy, fast->lane->point,
+               fast->r.speedup, interval, bench_standing(b, fast->lane, standing, sizeof standing), lean->lane->point,
                lean->r.m.etpl);
     }
 }
@@ -237,7 +237,8 @@ bench_json(const struct bench *b)
         json_number(j, "speedup", r.speedup);
         json_number(j, "speedup_all_in", r.speedup_all_in);
         json_number(j, "speedup_se", r.speedup_se);
-        json_number(j, "speedup_margin", r.speedup_margin);
+        json_number(j, "speedup_low", r.interval.low);
+        json_number(j, "speedup_high", r.interval.high);
         json_number(j, "tok_per_s_se", r.speed_se);
         json_number(j, "measured_over_modelled", r.ratio);
         cJSON_AddStringToObject(j, "lossless", lossless(b, lane));

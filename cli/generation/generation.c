@@ -278,6 +278,7 @@ collect(struct collector *c, const struct event *e)
     if (e->type == EVENT_ROUND && c->g->session.versus != NULL) {
         const struct tally t = tally_of(&e->round_end);
         round_sums_add(&c->out->sides[e->seq], &t, c->out->metrics.rho);
+        paired_add(&c->out->paired, e->seq, &e->round_end);
     }
     if (e->type == EVENT_PROGRESS && c->g->progress) {
         show_progress(e->progress.what, (double)e->progress.done);

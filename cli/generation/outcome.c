@@ -52,7 +52,9 @@ add_texts(cJSON *to, const struct outcome *out, const struct session_options *o)
     }
 }
 
-/* Of two settings each one's measures, with standard errors. */
+static const char *const verdicts[] = {"unknown", "no clear difference", "faster", "slower"};
+
+/* Of two settings each one's measures, with standard errors, and the second one's speed over the first one's. */
 static void
 add_sides(cJSON *to, const struct outcome *out, const struct model *model, const char *versus)
 {
@@ -74,6 +76,13 @@ add_sides(cJSON *to, const struct outcome *out, const struct model *model, const
         }
         cJSON_AddItemToArray(list, at);
     }
+    const struct comparison c = paired_comparison(&out->paired);
+    cJSON *j = cJSON_AddObjectToObject(to, "comparison");
+    json_number(j, "speed_ratio", c.value);
+    json_number(j, "low", c.low);
+    json_number(j, "high", c.high);
+    json_number(j, "segments", (double)c.n);
+    cJSON_AddStringToObject(j, "verdict", verdicts[c.verdict]);
 }
 
 void

@@ -6,6 +6,7 @@
 
 #include "engine/base/file_replace.h"
 #include "engine/events/metrics.h"
+#include "engine/events/paired.h"
 #include "engine/session/session.h"
 
 struct outcome_text { /* of a sequence */
@@ -18,7 +19,8 @@ struct outcome {
     struct outcome_text *texts; /* (n_texts) by the sequence's number; one where there is no batch; owned */
     size_t n_texts;
     struct metrics metrics;     /* over all of them */
-    struct round_sums sides[2]; /* of two settings, each one's */
+    struct round_sums sides[2]; /* of two settings, each one's, */
+    struct paired paired;       /* and both held against each other */
     char end[64];
     bool untraced; /* its trace could not be written, or not to its end; that was said */
 };

@@ -1,6 +1,8 @@
 #include "engine/events/estimate.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
 
 void
 ratio_add(struct ratio_sums *s, double y, double x)
@@ -64,10 +66,34 @@ estimate_reach(double degrees)
     return fmax(t, 2);
 }
 
-double
-estimate_margin(struct estimate e)
+struct comparison
+estimate_compare(struct estimate ratio)
 {
-    return e.n > 1 ? estimate_reach((double)e.n - 1) * e.se : (double)NAN;
+    struct comparison c = {.value = ratio.value, .low = NAN, .high = NAN, .n = ratio.n, .verdict = DIFFERENCE_UNKNOWN};
+    if (!(ratio.value > 0) || ratio.n < 2 || isnan(ratio.se))
+        return c;
+    const double rounding = 1e-9; /* of the sums: no difference */
+    const double reach = exp(estimate_reach((double)ratio.n - 1) * ratio.se / ratio.value + rounding);
+    c.low = ratio.value / reach;
+    c.high = ratio.value * reach;
+    c.verdict = c.low > 1 ? DIFFERENCE_MORE : c.high < 1 ? DIFFERENCE_LESS : DIFFERENCE_NOISE;
+    return c;
+}
+
+const char *
+comparison_text(struct comparison c, char *out, size_t n)
+{
+    const bool more = c.verdict == DIFFERENCE_MORE;
+    const double value = more ? c.value : 1 / c.value, low = more ? c.low : 1 / c.high,
+                 high = more ? c.high : 1 / c.low;
+    out[0] = '\0';
+    if (c.verdict == DIFFERENCE_NOISE)
+        snprintf(out, n, "no clear difference");
+    else if (c.verdict != DIFFERENCE_UNKNOWN && value >= 10)
+        snprintf(out, n, "×%.0f as fast (×%.0f to ×%.0f)", value, low, high);
+    else if (c.verdict != DIFFERENCE_UNKNOWN)
+        snprintf(out, n, "%.0f%% faster (%.0f to %.0f%%)", (value - 1) * 100, (low - 1) * 100, (high - 1) * 100);
+    return out;
 }
 
 /* Welch and Satterthwaite: what the sum of two variances knows of itself. */

@@ -9,6 +9,7 @@
 #ifndef ENGINE_EVENTS_ESTIMATE_H
 #define ENGINE_EVENTS_ESTIMATE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct estimate {     /* NAN where not defined */
@@ -29,15 +30,25 @@ struct estimate estimate_times(struct estimate, double factor);
 
 /* The difference of two that were measured apart. It is more than noise beyond two of its standard errors, and where
  * samples are few beyond as many as Student's t has for 95% (Welch's degrees of freedom). */
+enum difference_verdict { DIFFERENCE_UNKNOWN, DIFFERENCE_NOISE, DIFFERENCE_MORE, DIFFERENCE_LESS };
 struct difference {
     double value, se; /* a − b; NAN where not defined */
-    enum { DIFFERENCE_UNKNOWN, DIFFERENCE_NOISE, DIFFERENCE_MORE, DIFFERENCE_LESS } verdict;
+    enum difference_verdict verdict;
 };
 struct difference estimate_difference(struct estimate a, struct estimate b);
 /* Standard errors that hold 95% on both sides: 12.7 with 1 degree of freedom, 2 with 60 and more. */
 double estimate_reach(double degrees);
-/* Half of the 95% interval: estimate_reach(n - 1) standard errors. Intervals and verdicts go by the same one. NAN with one
- * sample. */
-double estimate_margin(struct estimate);
+
+/* A ratio of two things that were measured side by side, held against 1: a sample has both, as a pass of a benchmark or a segment
+ * of a text. The 95% interval is the logarithm's, estimate_reach(n - 1) standard errors to both sides, so that a ratio and
+ * its inverse get the same verdict. The verdict is the interval's: more where all of it is above 1. */
+struct comparison {
+    double value, low, high; /* NAN where not defined; low and high: needs two samples */
+    uint64_t n;
+    enum difference_verdict verdict;
+};
+struct comparison estimate_compare(struct estimate ratio);
+/* "20% faster (12 to 29%)", of the one that is faster; "no clear difference"; "" where the verdict is unknown. Returns out. */
+const char *comparison_text(struct comparison, char *out, size_t n);
 
 #endif

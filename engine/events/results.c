@@ -42,9 +42,15 @@ speedup_se(const struct result *r)
 }
 
 static double
-speedup_margin(const struct result *r)
+speedup_low(const struct result *r)
 {
-    return r->speedup_margin;
+    return r->interval.low;
+}
+
+static double
+speedup_high(const struct result *r)
+{
+    return r->interval.high;
 }
 
 static double
@@ -69,7 +75,8 @@ const struct result_column result_columns[RESULT_COLUMNS] = {
     {"tokens/s", "tok_per_s", "%.1f", tokens_per_s, SHOWN},
     {"x ar", "speedup", "%.2f", speedup, SHOWN},
     {"", "speedup_se", "", speedup_se, SHOWN_FILES},
-    {"+-", "speedup_margin", "%.2f", speedup_margin, SHOWN},
+    {"from", "speedup_low", "%.2f", speedup_low, SHOWN},
+    {"to", "speedup_high", "%.2f", speedup_high, SHOWN},
     {"all in", "speedup_all_in", "%.2f", speedup_all_in, SHOWN},
     {"tok/round", "tokens_per_round", "%.2f", tokens_per_round, SHOWN},
     {"accept", "acceptance_rate", "%.2f", acceptance_rate, SHOWN},

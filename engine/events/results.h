@@ -14,14 +14,14 @@ struct result {
     struct measures m;
     double speedup, speedup_all_in; /* against autoregressive decoding of the same prompts; NAN: not measured */
     double speedup_se, speed_se;    /* NAN: not known */
-    double speedup_margin;          /* half of the speedup's 95% interval; NAN: not known */
+    struct comparison interval;     /* the speedup's 95% */
     double ratio;                   /* likewise; measured over modelled */
     const char *lossless;           /* "yes", "NO", "sampled", "-" */
     const char *model, *machine;
 };
 
 enum result_shown { SHOWN_FILES, SHOWN_WIDE, SHOWN }; /* in CSV only; in a table that has room, too; in every table */
-enum { RESULT_COLUMNS = 21 };
+enum { RESULT_COLUMNS = 22 };
 
 struct result_column {
     const char *title, *csv, *format;

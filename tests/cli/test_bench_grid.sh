@@ -24,9 +24,9 @@ PY
 fi
 check "one pass calls nobody ahead" grep -q '^best layerskip: .*one pass has no interval' "$TMP/out"
 works "several passes have an interval" bench -n 24 --repeat 3 -p hello --policy layerskip --grid gamma=2:6:2 "$TINY"
-check "in the table" grep -Eq '^layerskip +[0-9.]+ +[0-9.]+ +[0-9]+\.[0-9]{2} ' "$TMP/out"
+check "in the table" grep -Eq '^layerskip +[0-9.]+ +[0-9.]+ +[0-9]+\.[0-9]{2} +[0-9]+\.[0-9]{2} ' "$TMP/out"
 check "and the best is faster than all others, or those without a clear difference are named" \
-    grep -Eq '^best layerskip: by speedup gamma=. \([0-9.]+ \+-[0-9.]+ x ar; (faster than each other point|no clear difference from gamma=.(, gamma=.)?)\)' "$TMP/out"
+    grep -Eq '^best layerskip: by speedup gamma=. \([0-9.]+ x ar, [0-9.]+ to [0-9.]+; (faster than each other point|no clear difference from gamma=.(, gamma=.)?)\)' "$TMP/out"
 works "CSV goes to stdout" bench -n 8 --repeat 1 -p hello --policy ar --csv - "$TINY"
 check "and nothing else does" sh -c "[ \$(wc -l <'$TMP/out') -eq 2 ]"
 works "fractions are swept" bench -n 8 --repeat 1 -p hello --policy specbound --grid tau=0.5:0.8:0.1 "$TINY"

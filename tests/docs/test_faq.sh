@@ -16,7 +16,7 @@ while read -r line; do
     check "specscope $line" [ $status -eq 0 ]
     cat "$TMP/out" "$TMP/err" >>"$TMP/all"
 done <"$TMP/commands"
-for word in 'x ar' '+-' lossless modelled meas/mod accept tok/round discard 'all in' 'verify  8 rows' 'probe, against a layer' ρ draft heads \
+for word in 'x ar' from to lossless modelled meas/mod accept tok/round discard 'all in' 'verify  8 rows' 'probe, against a layer' ρ draft heads \
     verify probes waited learned 'best layerskip'; do
     check "'$word' is printed" grep -qF -e "$word" "$TMP/all"
 done

@@ -52,7 +52,7 @@ best=$(speeds "$WORK/run/timed.txt" | sort -k2 -g | tail -n 1)
 check "the star stands at the highest tokens/s" \
     test "$(speeds "$WORK/run/timed.txt" | awk -v v="${best#* }" '$2 == v { print $1 }' | grep -cx "$(star "$WORK/run/timed.txt")")" -eq 1
 check "the best of the sweep is faster than all others, or those without a clear difference are named" \
-    grep -Eq '^best specbound: by speedup tau=0\.[2-7] \([0-9.]+ \+-[0-9.]+ x ar; (faster than each other point|no clear difference from .*)\)' "$WORK/grid.txt"
+    grep -Eq '^best specbound: by speedup tau=0\.[2-7] \([0-9.]+ x ar, [0-9.]+ to [0-9.]+; (faster than each other point|no clear difference from .*)\)' "$WORK/grid.txt"
 named=$(sed -n 's/^best specbound: by speedup tau=\([0-9.]*\) .*/\1/p' "$WORK/grid.txt")
 if [ "$named" = "${best% *}" ]; then
     echo "# ledger and sweep name the same best by time: τ $named"

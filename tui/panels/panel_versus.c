@@ -149,25 +149,23 @@ by_what(const struct scope *s)
 static void
 draw_difference(const struct canvas *c, int y, const struct scope *s)
 {
-    const struct estimate a = scope_versus_estimates(s, 0).tokens_per_s, b = scope_versus_estimates(s, 1).tokens_per_s;
-    const struct difference d = estimate_difference(b, a);
-    const uint32_t faster = d.value > 0;
-    const struct estimate q = faster ? estimate_quotient(b, a) : estimate_quotient(a, b);
+    const struct comparison d = scope_versus_comparison(s);
+    const bool second = d.value > 1;
     const struct scope_versus *v = scope_versus(s);
-    char since[80] = "";
-    size_t used = 0;
+    char since[48] = "", interval[64];
     if (v->since[0] > 0)
-        used = (size_t)snprintf(since, sizeof since, ", since token %u", (unsigned)v->since[0] + 1);
-    snprintf(since + used, sizeof since - used, "%s", by_what(s));
-    if (d.verdict == DIFFERENCE_UNKNOWN)
+        snprintf(since, sizeof since, ", since token %u", (unsigned)v->since[0] + 1);
+    if (scope_versus_info(s, 0) != scope_versus_info(s, 1)) {
+        canvas_print(c, y, 1, ROLE_DIM, "speeds of runs at different times are not compared%s", by_what(s));
+    } else if (d.verdict == DIFFERENCE_UNKNOWN) {
         canvas_text(c, y, 1, ROLE_DIM, "which is faster is not known yet");
-    else if (d.verdict == DIFFERENCE_NOISE)
-        canvas_print(c, y, 1, ROLE_TEXT, "tokens/s: within noise (%u by %.0f%% ±%.0f)%s", (unsigned)faster,
-                     (q.value - 1) * 100, q.se * 100, since);
-    else
-        canvas_print(c, y, 1, ROLE_FOCUS, "%s %u is %.0f%% ±%.0f faster%s",
-                     canvas_glyph(c, faster ? "▶" : "◀", faster ? ">" : "<"), (unsigned)faster, (q.value - 1) * 100,
-                     q.se * 100, since);
+    } else if (d.verdict == DIFFERENCE_NOISE) {
+        canvas_print(c, y, 1, ROLE_TEXT, "no clear difference in tokens/s%s", since);
+    } else {
+        comparison_text(d, interval, sizeof interval);
+        canvas_print(c, y, 1, ROLE_FOCUS, "%s %u is %s%s", canvas_glyph(c, second ? "▶" : "◀", second ? ">" : "<"),
+                     (unsigned)second, interval, since);
+    }
 }
 
 /* A stretch of the line for each span of the text. */
@@ -178,7 +176,8 @@ draw_spans(const struct canvas *c, int y, const struct scope *s)
     const int room = c->cols / 2;
     const uint32_t n = scope_versus_spans(s, span, (uint32_t)(room < SCOPE_SPANS ? room : SCOPE_SPANS));
     if (n < 2) {
-        canvas_text(c, y, 1, ROLE_DIM, "faster where: not known yet");
+        if (scope_versus_info(s, 0) == scope_versus_info(s, 1))
+            canvas_text(c, y, 1, ROLE_DIM, "faster where: not known yet");
         return;
     }
     int x = 1 + canvas_text(c, y, 1, ROLE_TEXT, "faster where  ");

@@ -67,6 +67,7 @@ static void
 begin_again(struct scope_versus *v)
 {
     memset(v->sums, 0, sizeof v->sums);
+    paired_restart(&v->paired);
     memcpy(v->since, v->emitted, sizeof v->since);
 }
 
@@ -100,6 +101,7 @@ scope_versus_event(struct scope *s, const struct event *e)
         own.seq = 0;
         metrics_event(&s->setting[e->seq].metrics, &own);
         round_sums_add(&s->versus.sums[e->seq], &t, s->info->rho);
+        paired_add(&s->versus.paired, e->seq, &e->round_end);
         s->versus.emitted[e->seq] += e->round_end.emitted;
         compare(s);
     }
@@ -143,6 +145,13 @@ scope_versus_estimates(const struct scope *s, uint32_t seq)
         return s->window == WINDOW_RUN ? metrics_run_estimates(m) : metrics_estimates(m);
     }
     return round_sums_estimates(&s->versus.sums[seq == 1], s->info->layers, s->info->rho);
+}
+
+struct comparison
+scope_versus_comparison(const struct scope *s)
+{
+    const struct paired none = {0};
+    return paired_comparison(s->info->beside == NULL ? &s->versus.paired : &none);
 }
 
 const struct scope_round *

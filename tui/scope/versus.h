@@ -3,10 +3,12 @@
 #ifndef TUI_SCOPE_VERSUS_H
 #define TUI_SCOPE_VERSUS_H
 
+#include "engine/events/paired.h"
 #include "tui/scope/batch.h"
 
 struct scope_versus {
     struct round_sums sums[2]; /* since the last turn of either, so that both are about the same text */
+    struct paired paired;      /* likewise */
     uint32_t since[2];         /* tokens that each had emitted then, */
     uint32_t emitted[2];       /* and now */
     uint32_t same;             /* positions whose tokens both have, and have alike */
@@ -18,14 +20,18 @@ const struct run_info *scope_versus_info(const struct scope *, uint32_t seq); /*
 const struct policy_info *scope_versus_policy(const struct scope *, uint32_t seq);
 double scope_versus_knob(const struct scope *, uint32_t seq, uint32_t index); /* of that policy */
 struct estimates scope_versus_estimates(const struct scope *, uint32_t seq);  /* of the window (window.h) */
+/* Speed of 1 over that of 0 since the last change of either, by segments of their text. Two saved runs are not compared (unknown): they ran at different times. */
+struct comparison scope_versus_comparison(const struct scope *);
 const struct scope_round *scope_versus_round(const struct scope *, uint32_t seq, uint32_t back); /* NULL: not held */
-/* Who was faster where: spans of the emitted tokens that both have behind them, as far as rounds are held, of equal length and at
- * least SPAN_ROUNDS rounds of either. A round belongs to the span that its first token is in. At most n, how many. */
-#define SPAN_ROUNDS 8
-#define SCOPE_SPANS 64 /* at most */
+/* Which one was faster where: spans of the emitted tokens that both have, as far as rounds are held, of equal length, with at least
+ * SPAN_ROUNDS rounds of either and room for SPAN_SEGMENTS segments (paired.h). A segment belongs to the span that its first
+ * token is in. At most n; returns how many; of two saved runs none. */
+#define SPAN_ROUNDS   8
+#define SPAN_SEGMENTS 3
+#define SCOPE_SPANS   64 /* at most */
 struct scope_span {
     uint32_t from, to;    /* from the first emitted one, 1, both counted */
-    struct difference of; /* tokens/s, 1 against 0 */
+    struct comparison of; /* speed of 1 over that of 0 */
 };
 uint32_t scope_versus_spans(const struct scope *, struct scope_span *, uint32_t n);
 /* Of the text where they part, up to n tokens from position `same` on: how many were written. */

@@ -89,11 +89,11 @@ test_intervals_of_few_passes_hold_the_truth(void **state)
                 m.pass[i][p].s *= 1 + 0.05 * off;
             }
         m.bench.passes = 3;
-        const struct estimate r = bench_ratio(&m.bench, &m.lanes[1], &m.lanes[0]);
-        const bool outside = fabs(r.value - 1) > estimate_margin(r);
-        holds += !outside;
+        const struct comparison c = estimate_compare(bench_ratio(&m.bench, &m.lanes[1], &m.lanes[0]));
+        holds += c.low <= 1 && c.high >= 1;
         ahead += bench_is_ahead(&m.bench, &m.lanes[1], &m.lanes[0]);
-        assert_true(bench_is_ahead(&m.bench, &m.lanes[1], &m.lanes[0]) == (outside && r.value > 1));
+        assert_true(bench_is_ahead(&m.bench, &m.lanes[1], &m.lanes[0]) == (c.low > 1));
+        assert_true(bench_is_ahead(&m.bench, &m.lanes[0], &m.lanes[1]) == (c.high < 1));
     }
     assert_in_range(holds, 3760, 3840); /* 94 to 96% */
     assert_in_range(ahead, 60, 140);    /* half of the others */

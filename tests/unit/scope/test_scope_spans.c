@@ -1,4 +1,4 @@
-/* Who was faster where: spans of the text that both have behind them, told from noise by the rounds in them. */
+/* Which setting was faster where: spans of the text that both have, compared segment by segment. */
 #include "tests/rigs/scope_rig.h"
 #include "tui/scope/versus.h"
 
