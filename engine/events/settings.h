@@ -3,7 +3,7 @@
 #ifndef ENGINE_EVENTS_SETTINGS_H
 #define ENGINE_EVENTS_SETTINGS_H
 
-#include "engine/events/policy.h"
+#include "engine/events/run_info.h"
 
 #define POLICIES_MOST 32 /* that a session opens */
 
@@ -22,5 +22,9 @@ struct settings {
     struct sampling sampling; /* */
     uint64_t seed;            /* of the first sequence; the seeds of others follow from it */
 };
+
+/* The value of "policy", "head" or a knob (of the policy, or of sampling; names and symbols both match) as a control has it. Returns
+ * the setting's name; NULL: there is no such setting. */
+const char *settings_print(const struct settings *, const struct run_info *, const char *name, char *out, size_t n);
 
 #endif

@@ -1,10 +1,26 @@
 #include "tests/rigs/panel_rig.h"
 
+void
+request(struct fixture *f, const char *name, const char *text)
+{
+    struct settings *r = &f->requested;
+    const struct policy_info *policy = &f->info.policies[r->policy];
+    const int knob = policy_knob_index(policy, name), sampling = sampling_knob_index(name);
+    double value;
+    if (knob >= 0 && knob_parse(&policy->knobs[knob], text, &value, NULL))
+        r->value[r->policy][knob] = value;
+    if (sampling >= 0 && knob_parse(&sampling_knobs[sampling], text, &value, NULL))
+        sampling_knob_set(&r->sampling, &r->seed, sampling, value);
+}
+
 static bool
 take_command(void *user, const char *line)
 {
     struct fixture *f = user;
+    char name[24];
     snprintf(f->command, sizeof f->command, "%s", line);
+    if (!f->refuse && sscanf(line, "set %23s", name) == 1)
+        request(f, name, line + strlen("set ") + strlen(name) + 1);
     return !f->refuse;
 }
 
@@ -34,10 +50,18 @@ open_panels(struct fixture *f, uint32_t layers)
     f->info.start_values[POLICY_KNOBS] = 0.55;
     assert_true(scope_open(&f->scope, &f->info, &err));
     stream_begin(&f->stream, 1);
+    f->requested = (struct settings){.sampling = f->info.sampling, .seed = f->info.seed};
+    f->requested.policy = (uint32_t)(scope_policy(f->scope) - f->info.policies);
+    memcpy(f->requested.value, f->info.start_values, f->info.n_policies * sizeof f->requested.value[0]);
     f->selection.follow = true;
     f->host = (struct panel_host){.user = f, .command = take_command, .say = take_saying};
-    f->view = (struct view){
-        .scope = f->scope, .host = &f->host, .focused = true, .live = true, .selection = &f->selection, .search = ""};
+    f->view = (struct view){.scope = f->scope,
+                            .host = &f->host,
+                            .focused = true,
+                            .live = true,
+                            .selection = &f->selection,
+                            .search = "",
+                            .requested = &f->requested};
     f->grid.utf8 = true;
 }
 

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/events/sampling_knobs.h"
+#include "engine/events/settings.h"
 #include "tests/rigs/scope_events.h"
 #include "tui/panels/panel.h"
 
@@ -24,6 +26,7 @@ struct fixture {
     struct panel_host host;
     char command[200], said[400]; /* what the panel told it last */
     bool refuse;                  /* commands fail */
+    struct settings requested;    /* by `set` commands that were not refused */
     struct selection selection;
     struct view view;
     struct grid grid;
@@ -34,7 +37,8 @@ struct fixture {
 
 void open_panels(struct fixture *, uint32_t layers);
 void close_panels(struct fixture *);
-void see(struct fixture *); /* feeds the scope what the stream has further */
+void request(struct fixture *, const char *knob, const char *text); /* what the session says is requested */
+void see(struct fixture *);                                         /* feeds the scope what the stream has further */
 /* What the stream says: tokens 0 to n - 1 as the prompt, and a round after it. */
 void prompt(struct fixture *, const char *const *words, uint32_t n);
 void tell_a_round(struct fixture *);

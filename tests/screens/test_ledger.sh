@@ -125,6 +125,43 @@ check "a seed is turned by one" test "$(knob "$WORK/run/seed.txt" seed)" = 3
 check "u takes the seed back, then the temperature" test "$(knob "$WORK/run/undone.txt" seed)$(knob "$WORK/run/undone.txt" 'T temperature')" = 10
 check "U brings both again" test "$(knob "$WORK/run/again.txt" seed)$(knob "$WORK/run/again.txt" 'T temperature')" = 30.11
 
+# ---- what is requested, while a round waits ----
+cat >"$WORK/pending.script" <<'END'
+:wait round 2
+:step token
+:wait idle
+:set gamma 3
+:wait idle
+:save-screen pending.txt
+:take A
+:step
+:wait idle
+:save-screen taken.txt
+:step token
+:wait idle
+:set gamma 3
+:undo
+:set exit_layer 6
+:step
+:wait idle
+:save-screen undone.txt
+:step token
+:wait idle
+:head other
+:head other
+:step
+:wait idle
+:save-screen head.txt
+:quit
+END
+terminal 160x48 "$PROGRAM -n 200 --policy layerskip -p \"Three mice's wall\" --script $WORK/pending.script"
+check "a script of changes while a round waits ends well" exits 0
+check "a change by a command is shown as pending" test "$(knob "$WORK/run/pending.txt" 'γ gamma')" = 3…
+check ":take has the row's settings, though the change was not in force" test "$(knob "$WORK/run/taken.txt" 'γ gamma')" = 5
+check ":undo takes a change back that was not in force" test "$(knob "$WORK/run/undone.txt" 'γ gamma')" = 5
+check "and the next one is" test "$(knob "$WORK/run/undone.txt" exit_layer)" = 6
+check ":head other, twice, is the head that it was" test "$(grep -c 'trained heads' "$WORK/run/head.txt")" = "$(grep -c 'trained heads' "$WORK/run/undone.txt")"
+
 # ---- presets ----
 cat >"$WORK/preset.script" <<'END'
 :wait round 2

@@ -62,6 +62,7 @@ open_app(struct app *app, const struct source *source, struct err *err)
         return false;
     app->panes.view.sweep = app->run.sweeping.sweep;
     app->panes.view.landscape = &app->foretell.shown;
+    app->panes.view.requested = follow_live(&app->run) ? &app->run.requested : NULL;
     if (app->run.info->prompt != NULL)
         history_add(&app->line.history[LINE_PROMPT], app->run.info->prompt);
     const bool alone = follow_live(&app->run) && !scope_is_batch(app->run.scope);

@@ -98,8 +98,8 @@ run_resume(struct app *app, const char *rest, struct err *err)
 bool
 run_toggle(struct app *app, const char *rest, struct err *err)
 {
-    const bool moving =
-        follow_live(&app->run) ? scope_now(app->run.scope)->running : replay_status(app->run.source->replay).playing;
+    const bool moving = follow_live(&app->run) ? session_moving(app->run.source->session)
+                                               : replay_status(app->run.source->replay).playing;
     if (follow_live(&app->run) && app->run.ended) {
         message_say(&app->message, "the run is over: r runs it again, x goes on for more tokens");
         message_is_of_run(&app->message);
@@ -259,7 +259,8 @@ run_probe(struct app *app, const char *rest, struct err *err)
 bool
 run_head(struct app *app, const char *rest, struct err *err)
 {
-    const char *now = scope_head(app->run.scope);
+    const char *now = follow_live(&app->run) ? session_head(app->run.source->session, &app->run.requested)
+                                             : scope_head(app->run.scope);
     const char *wanted = strcmp(rest, "other") != 0 ? rest : strcmp(now, "trained") == 0 ? "lens" : "trained";
     if (follow_live(&app->run)) /* without trained heads it says so */
         return follow_post(&app->run, CONTROL_HEAD, NULL, wanted, 0, err);

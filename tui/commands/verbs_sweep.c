@@ -70,14 +70,17 @@ take_point(struct app *app, const char *text, struct err *err)
     const uint32_t n = sweep_axes(sw->sweep, &axes);
     if (strcmp(sweep_policy(sw->sweep)->name, scope_policy(app->run.scope)->name) != 0)
         return err_set(err, ERR_USAGE, "that sweep was of policy %s; choose it first", sweep_policy(sw->sweep)->name);
-    for (uint32_t i = 0; i < n; i++) {
+    bool ok = true;
+    turns_group(&app->run.turns, true);
+    for (uint32_t i = 0; i < n && ok; i++) {
         const struct knob *k = sweep_knob(sw->sweep, i);
         char value[32];
         knob_format(k, sweep_value(sw->sweep, (uint32_t)number - 1, i), value, sizeof value);
-        if (!follow_post(&app->run, CONTROL_KNOB, k->name, value, 0, err))
-            return false;
+        ok = follow_post(&app->run, CONTROL_KNOB, k->name, value, 0, err);
     }
-    turns_together(&app->run.turns, n);
+    turns_group(&app->run.turns, false);
+    if (!ok)
+        return false;
     sweep_text(sw->sweep, (uint32_t)number - 1, point, sizeof point);
     message_say(&app->message, "%s, as the sweep had it", point);
     return true;

@@ -13,35 +13,26 @@
 /* ---- turns ---- */
 
 static bool
-post_setting(struct app *app, uint32_t seq, const char *name, const char *text, struct err *err)
-{
-    if (strcmp(name, "policy") == 0)
-        return follow_post_of(&app->run, seq, CONTROL_POLICY, NULL, text, 0, err);
-    if (strcmp(name, "head") == 0)
-        return follow_post_of(&app->run, seq, CONTROL_HEAD, NULL, text, 0, err);
-    return follow_post_of(&app->run, seq, CONTROL_KNOB, name, text, 0, err);
-}
-
-static bool
 turn_back(struct app *app, bool back, struct err *err)
 {
-    struct turns *turns = &app->run.turns;
-    const struct turn *t = back ? turns_back(turns) : turns_forth(turns);
+    struct followed *run = &app->run;
+    const struct turn *t;
+    uint32_t group = 0;
     if (!verb_only_live(app, "a turn", err))
         return false;
-    if (t == NULL)
-        return err_set(err, ERR_USAGE,
-                       back ? "no turn of a knob, a policy or a head is left to take back"
-                            : "no turn was taken back that could be brought again");
-    const uint32_t group = t->group;
-    do {
-        if (!post_setting(app, t->seq, t->name, back ? t->before : t->after, err))
+    for (uint32_t n = 0;; n++) {
+        const struct turn *next = back ? turns_back(&run->turns) : turns_forth(&run->turns);
+        if (n > 0 && (group == 0 || next == NULL || next->group != group))
+            return true;
+        if (!follow_take_back(run, back, &t, err))
             return false;
+        if (t == NULL)
+            return err_set(err, ERR_USAGE,
+                           back ? "no turn of a knob, a policy or a head is left to take back"
+                                : "no turn was taken back that could be brought again");
+        group = t->group;
         message_say(&app->message, "%s %s %s", t->name, back ? "back to" : "again", back ? t->before : t->after);
-        (back ? turns_undo : turns_redo)(turns);
-        t = back ? turns_back(turns) : turns_forth(turns);
-    } while (group > 0 && t != NULL && t->group == group);
-    return true;
+    }
 }
 
 bool
@@ -60,11 +51,11 @@ run_redo(struct app *app, const char *rest, struct err *err)
 
 /* ---- settings ---- */
 
-/* Does a preset say of sampling what is not in force? */
+/* Does a preset say of sampling what is not requested? */
 static bool
 is_other(const struct app *app, const struct preset *p, int knob)
 {
-    const struct stretch *now = stretches_now(scope_stretches(app->run.scope));
+    const struct settings *now = &app->run.requested;
     char text[24];
     sampling_knob_text(&now->sampling, now->seed, knob, text, sizeof text);
     return p->sampling[knob][0] != '\0' && strcmp(p->sampling[knob], text) != 0;
@@ -94,46 +85,36 @@ check(const struct app *app, const struct preset *p, struct err *err)
 }
 
 static bool
-apply_sampling(struct app *app, const struct preset *p, uint32_t *posted, struct err *err)
+apply_all(struct app *app, const struct preset *p, struct err *err)
 {
-    bool ok = true;
+    struct followed *run = &app->run;
+    const struct settings *now = &run->requested;
+    const struct policy_info *policy = run_info_policy(run->info, p->policy);
+    const uint32_t index = (uint32_t)(policy - run->info->policies), seq = follow_seq(run);
+    bool ok = now->policy == index || follow_set(run, seq, "policy", p->policy, err);
+    for (uint32_t i = 0; i < p->n_set && ok; i++) {
+        const int k = policy_knob_index(policy, p->set[i].name);
+        double value = 0;
+        knob_parse(&policy->knobs[k], p->set[i].text, &value, NULL);
+        ok = value == now->value[index][k] || follow_set(run, seq, policy->knobs[k].name, p->set[i].text, err);
+    }
+    const char *head = session_head(run->source->session, now);
+    if (ok && p->head[0] != '\0' && head[0] != '\0' && strcmp(head, p->head) != 0)
+        ok = follow_set(run, seq, "head", p->head, err);
     for (int i = 0; i < SAMPLING_KNOBS && ok; i++)
-        if (is_other(app, p, i)) {
-            ok = post_setting(app, follow_seq(&app->run), sampling_knobs[i].name, p->sampling[i], err);
-            ++*posted;
-        }
+        ok = !is_other(app, p, i) || follow_set(run, seq, sampling_knobs[i].name, p->sampling[i], err);
     return ok;
 }
 
-/* Posts what differs from what is in force, as one turn. */
+/* Posts what differs from what is requested, as one turn. */
 static bool
 apply(struct app *app, const struct preset *p, struct err *err)
 {
     if (!verb_only_live(app, "a setting", err) || !check(app, p, err))
         return false;
-    const struct stretches *all = scope_stretches(app->run.scope);
-    const struct policy_info *policy = run_info_policy(app->run.info, p->policy);
-    const uint32_t index = (uint32_t)(policy - app->run.info->policies);
-    const bool other = stretches_now(all)->policy != index;
-    uint32_t posted = 0;
-    bool ok = !other || post_setting(app, follow_seq(&app->run), "policy", p->policy, err);
-    posted += other;
-    for (uint32_t i = 0; i < p->n_set && ok; i++) {
-        const int k = policy_knob_index(policy, p->set[i].name);
-        double value = 0;
-        knob_parse(&policy->knobs[k], p->set[i].text, &value, NULL);
-        if (value == stretches_value(all, index, (uint32_t)k))
-            continue;
-        ok = post_setting(app, follow_seq(&app->run), policy->knobs[k].name, p->set[i].text, err);
-        posted++;
-    }
-    const char *head = scope_head(app->run.scope);
-    if (ok && p->head[0] != '\0' && head[0] != '\0' && (other || strcmp(stretches_now(all)->head, p->head) != 0)) {
-        ok = post_setting(app, follow_seq(&app->run), "head", p->head, err);
-        posted++;
-    }
-    ok = ok && apply_sampling(app, p, &posted, err);
-    turns_together(&app->run.turns, posted);
+    turns_group(&app->run.turns, true);
+    const bool ok = apply_all(app, p, err);
+    turns_group(&app->run.turns, false);
     return ok;
 }
 

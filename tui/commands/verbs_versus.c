@@ -51,7 +51,6 @@ run_versus(struct app *app, const char *rest, struct err *err)
                        "there is one setting already; :versus POLICY KNOB=VALUE sets another beside it");
     if (!follow_post_of(&app->run, 0, CONTROL_VERSUS, NULL, rest, 0, err))
         return false;
-    turns_other_second(&app->run.turns);
     app->run.ended = false;
     app->run.break_round = 0;
     return true;

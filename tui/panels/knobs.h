@@ -8,16 +8,11 @@
 
 #define TYPED 16
 
-enum { KNOBS_ITEMS = POLICY_KNOBS + SAMPLING_KNOBS };
-
 struct knobs_panel {
-    uint32_t focus;  /* an item */
-    int top, seen;   /* the first line that is seen, and how many, as drawn last */
-    char policy[16]; /* whose knobs the fields below are about */
-    bool pending[KNOBS_ITEMS];
-    double asked[KNOBS_ITEMS];
-    uint32_t due[KNOBS_ITEMS]; /* events when all that was asked for has come */
-    char typed[TYPED];         /* a value being typed; "": none */
+    uint32_t focus;    /* an item */
+    int top, seen;     /* the first line that is seen, and how many, as drawn last */
+    char policy[16];   /* whose knobs the fields below are about */
+    char typed[TYPED]; /* a value being typed; "": none */
     bool typing;
     struct knobs_grid grid;
 };
@@ -29,7 +24,7 @@ struct knobs_item {
     double step;             /* and this is its step */
     const char *symbol;      /* before the name; "": none */
     double value;            /* in force */
-    uint32_t events;         /* how often it was applied */
+    double requested;        /* what it is, or will be in force from the next round on */
     bool idle;               /* while decoding is greedy it says nothing */
 };
 
@@ -41,10 +36,7 @@ bool knobs_is_policys(const struct view *, uint32_t i); /* or one of sampling */
 #define KNOBS_HELP 200
 void knobs_help(const struct view *, uint32_t i, char out[KNOBS_HELP]);
 
-/* Another policy's knobs are other knobs; what was asked for and came is no longer pending. */
-void knobs_settle(struct knobs_panel *, const struct view *);
-/* What the slider stands at: the value asked for, or the one in force. */
-double knobs_shown(const struct knobs_panel *, const struct view *, uint32_t i);
+void knobs_settle(struct knobs_panel *, const struct view *); /* another policy's knobs are other knobs */
 
 /* Lines from top to bottom: the policy's knobs (or that it has none), what else is set, sampling. As many as there is room
  * for are seen, from knobs_panel.top on. */

@@ -25,8 +25,8 @@ draw_item(const struct knobs_panel *p, const struct view *v, const struct canvas
           const struct knobs_places *a)
 {
     const struct knobs_item it = knobs_item(v, i);
-    const bool focus = v->focused && p->focus == i, pending = p->pending[i];
-    const double value = knobs_shown(p, v, i);
+    const bool focus = v->focused && p->focus == i, pending = it.requested != it.value;
+    const double value = it.requested;
     char text[40];
     canvas_text(c, y, 0, ROLE_FOCUS, focus ? "▸" : " ");
     const struct canvas name = canvas_inside(c, y, 1, 1, a->name);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/events/settings.h"
 #include "tui/panels/knobs.h"
 #include "tui/panels/landscape.h"
 
@@ -21,7 +22,8 @@ static struct knobs_item
 policys(const struct view *v, uint32_t i)
 {
     const struct knob *k = &scope_policy(v->scope)->knobs[i];
-    const double span = k->max - k->min;
+    const double span = k->max - k->min, value = scope_knob(v->scope, i);
+    const uint32_t policy = (uint32_t)(scope_policy(v->scope) - scope_info(v->scope)->policies);
     return (struct knobs_item){.knob = k,
                                .least = k->min,
                                .most = k->max,
@@ -29,8 +31,8 @@ policys(const struct view *v, uint32_t i)
                                        : k->kind == KNOB_REAL ? span / 100
                                                               : 1,
                                .symbol = strcmp(k->symbol, k->name) != 0 ? k->symbol : "",
-                               .value = scope_knob(v->scope, i),
-                               .events = scope_knob_events(v->scope, i)};
+                               .value = value,
+                               .requested = v->requested != NULL ? v->requested->value[policy][i] : value};
 }
 
 struct knobs_item
@@ -43,13 +45,15 @@ knobs_item(const struct view *v, uint32_t i)
     const struct sampling_span *span = &sampling_spans[which];
     uint64_t seed;
     const struct sampling *s = scope_sampling(v->scope, &seed);
+    const double value = sampling_knob_get(s, seed, which);
+    const struct settings *r = v->requested;
     return (struct knobs_item){.knob = &sampling_knobs[which],
                                .least = span->least,
                                .most = span->most,
                                .step = span->step,
                                .symbol = which == SAMPLING_TEMPERATURE ? sampling_knobs[which].symbol : "",
-                               .value = sampling_knob_get(s, seed, which),
-                               .events = scope_sampling_events(v->scope, which),
+                               .value = value,
+                               .requested = r != NULL ? sampling_knob_get(&r->sampling, r->seed, which) : value,
                                .idle = which != SAMPLING_TEMPERATURE && !(s->temperature > 0)};
 }
 
@@ -65,22 +69,10 @@ void
 knobs_settle(struct knobs_panel *p, const struct view *v)
 {
     const struct policy_info *policy = scope_policy(v->scope);
-    if (strcmp(p->policy, policy->name) != 0) {
-        memset(p->pending, 0, sizeof p->pending);
-        p->focus = 0;
-        p->top = 0;
-        p->typing = false;
-        memcpy(p->policy, policy->name, sizeof p->policy);
-    }
-    for (uint32_t i = 0; i < knobs_items(v); i++) {
-        const struct knobs_item it = knobs_item(v, i);
-        if (p->pending[i] && (it.value == p->asked[i] || it.events >= p->due[i]))
-            p->pending[i] = false;
-    }
-}
-
-double
-knobs_shown(const struct knobs_panel *p, const struct view *v, uint32_t i)
-{
-    return p->pending[i] ? p->asked[i] : knobs_item(v, i).value;
+    if (strcmp(p->policy, policy->name) == 0)
+        return;
+    p->focus = 0;
+    p->top = 0;
+    p->typing = false;
+    memcpy(p->policy, policy->name, sizeof p->policy);
 }

@@ -19,6 +19,7 @@ struct selection { /* the position that all panels point at; its owner is the ho
 };
 
 struct landscape;
+struct settings;
 
 struct panel_host { /* who shows the panels: what they may ask of it */
     void *user;
@@ -36,6 +37,7 @@ struct view { /* what a panel may read when it draws */
     const uint32_t *bookmarks;   /* positions */
     uint32_t n_bookmarks;
     const struct knob_sweep *sweep;    /* the last one (engine/events/knob_sweep.h); NULL: a replay has none */
+    const struct settings *requested;  /* of the sequence in focus; NULL: a replay */
     const struct landscape *landscape; /* what other knobs would have come to (landscape.h); NULL: not known */
 };
 

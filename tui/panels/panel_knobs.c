@@ -1,5 +1,5 @@
-/* Sliders for what the policy declares, and for how tokens are drawn. Nothing here changes a knob: it asks with `:set`, shows
- * what was asked for as pending, and believes only the event that says it was applied. */
+/* Sliders for what the policy declares, and for how tokens are drawn. Nothing here changes a knob: it asks with `:set`, and shows
+ * the requested value as pending until an event says that it is in force. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ open_knobs(void)
 }
 
 static void
-ask(struct knobs_panel *p, const struct view *v, uint32_t i, double value)
+ask(const struct view *v, uint32_t i, double value)
 {
     const struct knobs_item it = knobs_item(v, i);
     const struct knob *k = it.knob;
@@ -26,26 +26,22 @@ ask(struct knobs_panel *p, const struct view *v, uint32_t i, double value)
         return;
     }
     value = fmin(fmax(value, k->min), k->max);
-    if (!knob_check(k, value, &value, NULL) || value == knobs_shown(p, v, i))
+    if (!knob_check(k, value, &value, NULL) || value == it.requested)
         return;
     knob_format(k, value, text, sizeof text);
     snprintf(line, sizeof line, "set %s %s", k->name, text);
-    if (!v->host->command(v->host->user, line))
-        return;
-    p->due[i] = (p->pending[i] ? p->due[i] : it.events) + 1;
-    p->asked[i] = value;
-    p->pending[i] = true;
+    v->host->command(v->host->user, line);
 }
 
 static void
-step(struct knobs_panel *p, const struct view *v, uint32_t i, int by)
+step(const struct view *v, uint32_t i, int by)
 {
     const struct knobs_item it = knobs_item(v, i);
     if (it.knob->kind == KNOB_CHOICE) { /* round and round */
-        const int n = (int)it.knob->max + 1, at = (int)knobs_shown(p, v, i) + (by > 0 ? 1 : n - 1);
-        ask(p, v, i, at % n);
+        const int n = (int)it.knob->max + 1, at = (int)it.requested + (by > 0 ? 1 : n - 1);
+        ask(v, i, at % n);
     } else {
-        ask(p, v, i, knobs_shown(p, v, i) + by * it.step);
+        ask(v, i, it.requested + by * it.step);
     }
 }
 
@@ -103,7 +99,7 @@ type_key(struct knobs_panel *p, const struct view *v, int key)
         double value;
         struct err err = {0};
         if (knob_parse(k, p->typed, &value, &err))
-            ask(p, v, p->focus, value);
+            ask(v, p->focus, value);
         else
             v->host->say(v->host->user, err.text);
         return true;
@@ -129,18 +125,18 @@ key_knobs(void *state, const struct view *v, int key)
     case 'j':
     case INPUT_DOWN: p->focus += p->focus + 1 < knobs_items(v); return true;
     case 'h':
-    case INPUT_LEFT: step(p, v, p->focus, -1); return true;
+    case INPUT_LEFT: step(v, p->focus, -1); return true;
     case 'l':
-    case INPUT_RIGHT: step(p, v, p->focus, 1); return true;
-    case INPUT_SHIFT_LEFT: step(p, v, p->focus, -10); return true;
-    case INPUT_SHIFT_RIGHT: step(p, v, p->focus, 10); return true;
-    case INPUT_HOME: ask(p, v, p->focus, it.least); return true;
-    case INPUT_END: ask(p, v, p->focus, it.most); return true;
-    case '=': ask(p, v, p->focus, it.knob->def); return true;
+    case INPUT_RIGHT: step(v, p->focus, 1); return true;
+    case INPUT_SHIFT_LEFT: step(v, p->focus, -10); return true;
+    case INPUT_SHIFT_RIGHT: step(v, p->focus, 10); return true;
+    case INPUT_HOME: ask(v, p->focus, it.least); return true;
+    case INPUT_END: ask(v, p->focus, it.most); return true;
+    case '=': ask(v, p->focus, it.knob->def); return true;
     case INPUT_ENTER:
         if (it.knob->kind != KNOB_CHOICE)
             return false;
-        step(p, v, p->focus, 1);
+        step(v, p->focus, 1);
         return true;
     default: return false;
     }
@@ -165,12 +161,12 @@ mouse_knobs(void *state, const struct view *v, const struct canvas *c, int y, in
     const struct knobs_item it = knobs_item(v, p->focus);
     const int from = 1 + a.name + 1, track = a.slider - 2;
     if (action == MOUSE_WHEEL_UP || action == MOUSE_WHEEL_DOWN) {
-        step(p, v, p->focus, action == MOUSE_WHEEL_UP ? 1 : -1);
+        step(v, p->focus, action == MOUSE_WHEEL_UP ? 1 : -1);
     } else if (action == MOUSE_DOUBLE) {
-        ask(p, v, p->focus, it.knob->def);
+        ask(v, p->focus, it.knob->def);
     } else if (track > 1 && (action == MOUSE_DRAG || (x >= from && x < from + a.slider))) {
         const double at = fmin(fmax((double)(x - from - 1) / (track - 1), 0), 1) * (it.most - it.least);
-        ask(p, v, p->focus, it.least + round(at / it.step) * it.step);
+        ask(v, p->focus, it.least + round(at / it.step) * it.step);
     }
     return true;
 }

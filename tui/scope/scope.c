@@ -75,7 +75,6 @@ scope_choose_policy(struct scope *s, uint32_t seq, const char *name)
     if (policy == NULL || policy == scope_policy_of(s, seq))
         return;
     setting->policy = (uint32_t)(policy - s->info->policies);
-    memset(setting->knob_events, 0, sizeof setting->knob_events);
     if (!s->is_versus || s->focus->seq == seq)
         sequence_choose_policy(s->focus, policy);
     for (uint32_t i = 0; i < s->n_members; i++)
@@ -117,7 +116,6 @@ scope_reset(struct scope *s)
         s->heads[i] = (struct scope_heads){.show_trained = false};
     }
     scope_end_versus(s);
-    memset(s->setting[0].knob_events, 0, sizeof s->setting[0].knob_events);
     s->in_progress = false;
     metrics_begin(&s->now.metrics, s->info->layers, s->info->rho);
     stretches_reset(s->stretches);

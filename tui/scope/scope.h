@@ -122,13 +122,10 @@ void scope_lost(struct scope *, uint64_t events); /* the log dropped some before
 
 /* ---- reading ---- */
 const struct scope_now *scope_now(const struct scope *);
-const struct run_info *scope_info(const struct scope *);          /* of two saved runs the one's in focus */
-const struct policy_info *scope_policy(const struct scope *);     /* the current one; never NULL */
-double scope_knob(const struct scope *, uint32_t index);          /* applied value of the current policy's knob */
-uint32_t scope_knob_events(const struct scope *, uint32_t index); /* how often it was applied since the policy came */
+const struct run_info *scope_info(const struct scope *);      /* of two saved runs the one's in focus */
+const struct policy_info *scope_policy(const struct scope *); /* the current one; never NULL */
+double scope_knob(const struct scope *, uint32_t index);      /* applied value of the current policy's knob */
 const struct sampling *scope_sampling(const struct scope *, uint64_t *seed); /* in force; seed may be NULL */
-uint32_t scope_sampling_events(const struct scope *,
-                               int knob);     /* how often it was turned (engine/events/sampling_knobs.h) */
 const char *scope_head(const struct scope *); /* that looks at layers: "lens", "trained"; "": there is only the lens */
 uint32_t scope_notes(const struct scope *, const struct scope_note **); /* how many, by sequence and position */
 const struct scope_note *scope_note_at(const struct scope *, uint32_t seq, uint32_t pos); /* NULL: there is none */

@@ -13,7 +13,6 @@ take_sampling(struct scope_run *run, int knob, const char *text)
     if (!knob_parse(&sampling_knobs[knob], text, &value, NULL))
         return;
     sampling_knob_set(&run->sampling, &run->seed, knob, value);
-    run->sampling_events[knob]++;
     run->sampled = run->sampled || run->sampling.temperature > 0;
 }
 
@@ -29,7 +28,6 @@ take_knob(struct scope *s, uint32_t seq, const struct control_event *c)
     if (i < 0 || !knob_parse(&policy->knobs[i], c->new_text, &value, NULL))
         return;
     setting->values[setting->policy * POLICY_KNOBS + (uint32_t)i] = value;
-    setting->knob_events[i]++;
 }
 
 static void

@@ -32,7 +32,6 @@ struct scope_pace { /* what all sequences did in a round */
 
 struct scope_run {            /* what a run's sequences have in common; of two saved runs each has its own */
     struct sampling sampling; /* in force */
-    uint32_t sampling_events[SAMPLING_KNOBS];
     uint64_t seed;
     bool sampled; /* with a temperature, in this run */
     char probe[8];
@@ -45,10 +44,9 @@ struct scope_heads { /* which looks at layers; in a versus each of the two seque
     bool other_head;    /* it did: where the new head was not asked, the other one is shown */
 };
 
-struct scope_setting { /* in a versus each of the two sequences has its own */
-    uint32_t policy;   /* index in info->policies */
-    double *values;    /* (n_policies * POLICY_KNOBS) applied knob values */
-    uint32_t knob_events[POLICY_KNOBS];
+struct scope_setting {      /* in a versus each of the two sequences has its own */
+    uint32_t policy;        /* index in info->policies */
+    double *values;         /* (n_policies * POLICY_KNOBS) applied knob values */
     struct metrics metrics; /* in a versus */
     struct aggregates of_run, of_stretch;
     uint32_t stretch; /* whose the latter are */

@@ -22,12 +22,6 @@ scope_knob(const struct scope *s, uint32_t index)
     return scope_versus_knob(s, s->focus->seq, index);
 }
 
-uint32_t
-scope_knob_events(const struct scope *s, uint32_t index)
-{
-    return index < POLICY_KNOBS ? scope_setting_of(s, s->focus->seq)->knob_events[index] : 0;
-}
-
 const char *
 scope_head(const struct scope *s)
 {
@@ -164,12 +158,6 @@ scope_sampling(const struct scope *s, uint64_t *seed)
     if (seed != NULL)
         *seed = run->seed;
     return &run->sampling;
-}
-
-uint32_t
-scope_sampling_events(const struct scope *s, int knob)
-{
-    return scope_run_of(s, s->focus->seq)->sampling_events[knob];
 }
 
 token_t

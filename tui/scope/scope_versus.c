@@ -25,7 +25,6 @@ scope_begin_versus(struct scope *s, const char *text)
     memcpy(second->values, s->info->beside != NULL ? s->info->beside->start_values : first->values,
            (size_t)s->info->n_policies * POLICY_KNOBS * sizeof *second->values);
     second->policy = versus_read(s->info, text, second->values);
-    memset(second->knob_events, 0, sizeof second->knob_events);
     if (s->info->beside == NULL) /* until it is told */
         s->heads[1] = s->heads[0];
     s->versus = (struct scope_versus){.same = 0};

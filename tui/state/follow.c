@@ -1,5 +1,6 @@
 #include "tui/state/follow.h"
 #include "engine/base/clock.h"
+#include "engine/events/sampling_knobs.h"
 #include "tui/scope/batch.h"
 #include "tui/scope/versus.h"
 
@@ -37,6 +38,8 @@ follow_open(struct followed *f, const struct source *source, struct err *err)
     *f = (struct followed){.now = *source, .given = *source};
     f->source = &f->now;
     f->info = follow_live(f) ? session_info(source->session) : replay_info(source->replay);
+    if (follow_live(f))
+        session_requested(source->session, 0, &f->requested);
     return scope_open(&f->scope, f->info, err) && (follow_live(f) || follow_foresee(f, err)) &&
            sweeping_open(&f->sweeping, source->session, f->info, err);
 }
@@ -110,17 +113,83 @@ follow_post(struct followed *f, enum control_kind kind, const char *name, const 
     return follow_post_of(f, follow_seq(f), kind, name, text, n, err);
 }
 
-bool
-follow_post_of(struct followed *f, uint32_t seq, enum control_kind kind, const char *name, const char *text, uint32_t n,
-               struct err *err)
+static bool
+post(struct followed *f, uint32_t seq, enum control_kind kind, const char *name, const char *text, uint32_t n,
+     struct err *err)
 {
     struct control control = {.kind = kind, .text = text, .n = n, .seq = seq};
     if (name != NULL)
         snprintf(control.name, sizeof control.name, "%s", name);
     f->post_us = clock_us();
+    const bool posted = session_post(f->source->session, &control, err);
+    session_requested(f->source->session, follow_seq(f), &f->requested);
+    return posted;
+}
+
+/* The name of the setting that a control changes; NULL: it changes none that can be taken back. */
+static const char *
+setting_of(enum control_kind kind, const char *name)
+{
+    return kind == CONTROL_KNOB ? name : kind == CONTROL_POLICY ? "policy" : kind == CONTROL_HEAD ? "head" : NULL;
+}
+
+/* Two settings, before and after a control was posted, as a turn. */
+static void
+add_turn(struct followed *f, uint32_t seq, const char *setting, const struct settings *before)
+{
+    struct settings after;
+    session_requested(f->source->session, seq, &after);
+    struct turn t = {.seq = sampling_knob_index(setting) < 0 ? seq : 0,
+                     .round = (uint64_t)scope_now(f->scope)->run << 32 | scope_now(f->scope)->round};
+    const char *name = settings_print(before, f->info, setting, t.before, sizeof t.before);
+    settings_print(&after, f->info, setting, t.after, sizeof t.after);
+    if (name == NULL)
+        return;
+    snprintf(t.name, sizeof t.name, "%s", name);
+    turns_add(&f->turns, &t);
+}
+
+bool
+follow_post_of(struct followed *f, uint32_t seq, enum control_kind kind, const char *name, const char *text, uint32_t n,
+               struct err *err)
+{
+    struct settings before;
+    const char *setting = setting_of(kind, name);
     if (sweeping_disturbed_by(kind) && !sweeping_stop(&f->sweeping, err))
         return false;
-    return session_post(f->source->session, &control, err);
+    session_requested(f->source->session, seq, &before);
+    if (!post(f, seq, kind, name, text, n, err))
+        return false;
+    if (setting != NULL)
+        add_turn(f, seq, setting, &before);
+    if (kind == CONTROL_VERSUS)
+        turns_forget_second(&f->turns);
+    return true;
+}
+
+static enum control_kind
+kind_of(const char *setting)
+{
+    return strcmp(setting, "policy") == 0 ? CONTROL_POLICY : strcmp(setting, "head") == 0 ? CONTROL_HEAD : CONTROL_KNOB;
+}
+
+bool
+follow_set(struct followed *f, uint32_t seq, const char *name, const char *text, struct err *err)
+{
+    return follow_post_of(f, seq, kind_of(name), name, text, 0, err);
+}
+
+bool
+follow_take_back(struct followed *f, bool back, const struct turn **which, struct err *err)
+{
+    const struct turn *t = *which = back ? turns_back(&f->turns) : turns_forth(&f->turns);
+    if (t == NULL)
+        return true;
+    if (!sweeping_stop(&f->sweeping, err) ||
+        !post(f, t->seq, kind_of(t->name), t->name, back ? t->before : t->after, 0, err))
+        return false;
+    (back ? turns_undo : turns_redo)(&f->turns);
+    return true;
 }
 
 /* ---- events ---- */
@@ -182,8 +251,7 @@ event_seen(struct followed *f, const struct event *e, struct selection *selectio
     if (e->type == EVENT_CONTROL && strcmp(e->control.name, "joined") == 0 && !selection->follow)
         scope_set_focus(f->scope, scope_focus(f->scope));
     scope_event(f->scope, e);
-    if (!sweeping_event(&f->sweeping, e))
-        turns_event(&f->turns, e);
+    sweeping_event(&f->sweeping, e);
     f->event_us = clock_us();
     f->run_us = e->t_us;
     if (e->type == EVENT_CONTROL)
@@ -302,6 +370,8 @@ bool
 follow_events(struct followed *f, struct selection *selection, struct message *message)
 {
     const uint64_t until = clock_us() + SLICE_US;
+    if (follow_live(f)) /* of another sequence, when another one has the focus; or a sweep's */
+        session_requested(f->source->session, follow_seq(f), &f->requested);
     bool new =
         follow_live(f) ? follow_session(f, until, selection, message) : follow_replay(f, until, selection, message);
     if (scope_now(f->scope)->starved && f->starved.kind == ERR_NONE) {

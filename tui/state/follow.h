@@ -24,6 +24,7 @@ struct followed {
     uint64_t saved_us;           /* when the run was exported last */
     uint32_t break_round;        /* of the last breakpoint reached since it was asked for; 0: none */
     struct turns turns;          /* of a live session */
+    struct settings requested;   /* likewise, of the sequence in focus */
     struct sweeping sweeping;
     struct until until; /* what is jumped to with ] and [; a replay on its way looks out for it */
     bool searching;     /* … it is on its way, */
@@ -49,6 +50,11 @@ uint32_t follow_seq(const struct followed *);
 /* The same of that sequence's setting. */
 bool follow_post_of(struct followed *, uint32_t seq, enum control_kind, const char *name, const char *text, uint32_t n,
                     struct err *);
+/* Posts the change of a setting by its name: "policy", "head", or a knob. */
+bool follow_set(struct followed *, uint32_t seq, const char *name, const char *text, struct err *);
+/* Takes back the change of a setting that was posted last, or makes the one again that was taken back last; *which it was, NULL: there is
+ * none. False: it could not be posted. */
+bool follow_take_back(struct followed *, bool back, const struct turn **which, struct err *);
 /* Takes events in, for a bounded time. A new run takes the selection to its end; what a person should know is said. True:
  * there is something new to draw that the scope knows nothing of. */
 bool follow_events(struct followed *, struct selection *, struct message *);

@@ -31,10 +31,7 @@ static bool
 post_knob(void *user, const char *name, const char *text, struct err *err)
 {
     struct sweeping *sw = user;
-    if (!post(sw, CONTROL_KNOB, name, text, err))
-        return false;
-    sw->own++;
-    return true;
+    return post(sw, CONTROL_KNOB, name, text, err);
 }
 
 static bool
@@ -47,10 +44,7 @@ static bool
 post_policy(void *user, const char *name, struct err *err)
 {
     struct sweeping *sw = user;
-    if (!post(sw, CONTROL_POLICY, NULL, name, err))
-        return false;
-    sw->own_policies++;
-    return true;
+    return post(sw, CONTROL_POLICY, NULL, name, err);
 }
 
 static bool
@@ -83,36 +77,11 @@ sweeping_begin(struct sweeping *sw, const char *grid, char *const *prompts, size
            post(sw, CONTROL_RESUME, NULL, NULL, err);
 }
 
-static bool
-is_own(struct sweeping *sw, const struct event *e)
-{
-    const struct knob_axis *axes;
-    if (e->type != EVENT_CONTROL)
-        return false;
-    if (sw->own_policies > 0 && strcmp(e->control.name, "policy") == 0) {
-        sw->own_policies--;
-        sw->policy_event = e->number;
-        return true;
-    }
-    if (strcmp(e->control.name, "head") == 0) /* which goes with a policy */
-        return sw->policy_event > 0 && e->number == sw->policy_event + 1;
-    if (sw->own == 0)
-        return false;
-    for (uint32_t i = 0; i < sweep_axes(sw->sweep, &axes); i++)
-        if (strcmp(sweep_knob(sw->sweep, i)->name, e->control.name) == 0) {
-            sw->own--;
-            return true;
-        }
-    return false;
-}
-
-bool
+void
 sweeping_event(struct sweeping *sw, const struct event *e)
 {
-    if (sw->sweep == NULL)
-        return false;
-    sweep_event(sw->sweep, e);
-    return is_own(sw, e);
+    if (sw->sweep != NULL)
+        sweep_event(sw->sweep, e);
 }
 
 bool

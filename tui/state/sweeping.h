@@ -9,9 +9,6 @@
 struct sweeping {
     struct session *session;  /* borrowed; NULL: a replay, which has no sweeps */
     struct knob_sweep *sweep; /* owned; NULL likewise */
-    uint32_t own;             /* turns of its own knobs that are posted and not told yet, */
-    uint32_t own_policies;    /* and of policies; */
-    uint64_t policy_event;    /* the number of the last such one's event */
     double pace;              /* as they were */
     bool paused;
 };
@@ -22,8 +19,7 @@ void sweeping_close(struct sweeping *);
 /* As sweep_begin(), with what is running: whether it is paused, and what it is slowed down to (0: not). */
 bool sweeping_begin(struct sweeping *, const char *grid, char *const *prompts, size_t n_prompts,
                     const struct stretches *, bool paused, double pace, struct err *);
-/* Takes an event in; true: it is a turn that the sweep made, nobody's to take back. */
-bool sweeping_event(struct sweeping *, const struct event *);
+void sweeping_event(struct sweeping *, const struct event *);
 /* Posts what is due. *over: with that it has come to its end. False with a line: it stopped, which is *over, too. */
 bool sweeping_go_on(struct sweeping *, bool *over, struct err *);
 bool sweeping_stop(struct sweeping *, struct err *);

@@ -47,13 +47,19 @@ test_a_knob_asks_and_waits_for_the_event(void **state)
     assert_string_equal(f->command, "set tau 0.55");
     press(f, INPUT_END);
     assert_string_equal(f->command, "set tau 1");
-    /* Three were asked for in all; when as many came, nothing is pending, whatever the value. */
     stream_control(&f->stream, "tau", "0.55");
     draw(f, 8, 40);
-    assert_true(row_with(f, "1…") == 0);
-    stream_control(&f->stream, "tau", "0.9");
+    assert_true(row_with(f, "1…") == 0); /* until all that was requested is in force */
+    stream_control(&f->stream, "tau", "1");
     draw(f, 8, 40);
-    assert_true(row_with(f, "0.9") == 0);
+    assert_int_equal(row_with(f, "1…"), -1);
+    request(f, "tau", "0.9"); /* by a command, or by a preset */
+    draw(f, 8, 40);
+    assert_true(row_with(f, "0.9…") == 0);
+    f->refuse = true;
+    press(f, INPUT_END);
+    draw(f, 8, 40);
+    assert_true(row_with(f, "0.9…") == 0);
 }
 
 static void
@@ -131,8 +137,10 @@ test_sampling_is_turned_below_the_knobs(void **state)
 {
     struct fixture *f = *state;
     static const char *const begin[][2] = {{"temperature", "0"}, {"top_k", "0"}, {"top_p", "1"}, {"seed", "1"}};
-    for (int i = 0; i < SAMPLING_KNOBS; i++)
+    for (int i = 0; i < SAMPLING_KNOBS; i++) {
         stream_control(&f->stream, begin[i][0], begin[i][1]);
+        request(f, begin[i][0], begin[i][1]);
+    }
     use(f, "knobs");
     draw(f, 12, 40);
     const int n = (int)scope_policy(f->scope)->n_knobs;
@@ -164,6 +172,7 @@ test_sampling_is_turned_below_the_knobs(void **state)
     assert_string_equal(f->command, "set seed 2"); /* by one */
     press(f, INPUT_DOWN);                          /* it is the last */
     stream_control(&f->stream, "seed", "123456789");
+    request(f, "seed", "123456789");
     draw(f, 12, 40);
     press(f, INPUT_RIGHT);
     assert_string_equal(f->command, "set seed 123456790");
