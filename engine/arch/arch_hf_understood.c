@@ -113,6 +113,30 @@ understand_rope(const struct hf_folder *f, cJSON *c, const char *words, struct e
     return ok;
 }
 
+/* Of a family of hybrids the members whose layers are all attention, and that have no experts: their MLP is the one that experts would
+ * share. Positions count only where the configuration says so. */
+static bool
+understand_hybrid(const struct hf_folder *f, cJSON *c, const char *model_type, struct err *err)
+{
+    const cJSON *types = arch_hf_entry(c, "layer_types"), *experts = arch_hf_entry(c, "num_local_experts"), *type;
+    bool attention = cJSON_IsArray(types);
+    cJSON_ArrayForEach(type, types)
+    {
+        const char *kind = cJSON_GetStringValue(type);
+        attention =
+            attention && kind != NULL && (strcmp(kind, "attention") == 0 || strcmp(kind, "full_attention") == 0);
+    }
+    if (!attention || !cJSON_IsNumber(experts) || experts->valuedouble > 0) {
+        arch_unsupported(f->path, slice_of(model_type), err);
+        return false;
+    }
+    const char *positions = cJSON_GetStringValue(arch_hf_entry(c, "position_embedding_type"));
+    if (positions == NULL || strcmp(positions, "rope") != 0)
+        put(c, "no_rope_layer_interval", cJSON_CreateNumber(1));
+    return put(c, "intermediate_size", cJSON_Duplicate(arch_hf_entry(c, "shared_intermediate_size"), true)) ||
+           no_memory(f, err);
+}
+
 cJSON *
 arch_hf_understood(const struct hf_folder *f, const char *model_type, struct err *err)
 {
@@ -127,7 +151,9 @@ arch_hf_understood(const struct hf_folder *f, const char *model_type, struct err
     const bool filled = words == NULL || arch_hf_fill(c, words);
     if (!filled)
         no_memory(f, err);
-    if (filled && understand_rope(f, c, words != NULL ? words : "partial_rotary_factor GROWS ALPHA MSCALE", err))
+    const bool hybrid = words != NULL && arch_hf_has(words, "ATTENTION_ONLY");
+    if (filled && (!hybrid || understand_hybrid(f, c, model_type, err)) &&
+        understand_rope(f, c, words != NULL ? words : "partial_rotary_factor GROWS ALPHA MSCALE", err))
         return c;
     cJSON_Delete(c);
     return NULL;

@@ -16,7 +16,8 @@
 #define GPT2    "layer_norm_epsilon activation_function scale_attn_weights n_inner "
 
 /* Words between blanks: ENTRY, or ENTRY=VALUE, JSON with ' for ". Of what is in capitals BY_KIND says that layers with a window turn in
- * a way of their own, ALPHA that RoPE's `alpha` counts, MSCALE that its `short_mscale` does, GROWS that its `llama_4_scaling_beta` does. */
+ * a way of their own, ALPHA that RoPE's `alpha` counts, MSCALE that its `short_mscale` does, GROWS that its `llama_4_scaling_beta` does;
+ * ATTENTION_ONLY that other members of the family have layers of state space, or experts. */
 /* clang-format off */
 static const struct {
     const char *hf, *entries;
@@ -36,6 +37,8 @@ static const struct {
     {"olmo2", RMS},
     {"olmo3", RMS "rope_theta=500000 sliding_window=4096 layer_types BY_KIND"},
     {"granite", RMS GRANITE "attention_bias=false"},
+    {"granitemoehybrid", RMS GRANITE "attention_bias=false layer_types num_local_experts=8 shared_intermediate_size=1024 "
+                         "no_rope_layer_interval ATTENTION_ONLY"},
     {"granitemoe", RMS GRANITE "attention_bias=false num_local_experts=8 num_experts_per_tok=2"},
     {"granitemoeshared", RMS GRANITE "attention_bias=false num_local_experts=8 num_experts_per_tok=2 shared_intermediate_size=0"},
     {"phimoe", RMS "attention_bias=false num_key_value_heads=8 sliding_window rope_theta=1000000 num_local_experts=16 "

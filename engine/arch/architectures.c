@@ -68,6 +68,9 @@ static const struct arch_rename mixtral_names[] = {
     {LAYER_ROUTER, "block_sparse_moe.gate"}, {LAYER_ROUTER, "mlp.gate"}, {LAYER_TENSORS, NULL}};
 static const struct arch_rename granitemoe_names[] = {
     {LAYER_ROUTER, "block_sparse_moe.router.layer"}, {LAYER_ROUTER, "block_sparse_moe.router"}, {LAYER_TENSORS, NULL}};
+/* Of those without experts: their MLP is what the others have beside the experts. */
+static const struct arch_rename granite_hybrid_names[] = {{LAYER_DOWN, "shared_mlp.output_linear"},
+                                                          {LAYER_TENSORS, NULL}};
 static const struct arch_rename phimoe_names[] = {
     {LAYER_ROUTER, "block_sparse_moe.gate"}, {LAYER_ROUTER, "mlp.router"}, {LAYER_TENSORS, NULL}};
 static const struct arch_rename dbrx_names[] = {{LAYER_ATTN_NORM, "norm_attn_norm.norm_1"},
@@ -199,6 +202,9 @@ static const struct arch architectures[] = {
      .form = {.whole_norms = true, .local_base = 500000}, .renames = olmo2_names},
     {.gguf = "granite", .hf = "granite", .hf_rope = ROPE_HALVES, .may = QKVO_BIAS, .usual_eps = 1e-6,
      .traits = ARCH_LOGITS_DIVIDED},
+    {.gguf = "granite", .hf = "granitemoehybrid", .hf_rope = ROPE_HALVES, .may = QKVO_BIAS, .usual_eps = 1e-6,
+     .traits = ARCH_LOGITS_DIVIDED, .renames = granite_hybrid_names,
+     .hf_fused = {NULL, "shared_mlp.input_linear", false}},
     {.gguf = "glm4", .hf = "glm4", .hf_rope = ROPE_ADJACENT, .needs = LAYER_POST_NORMS, .may = LAYER_QKV_BIAS,
      .usual_eps = 1.5625e-7, .usual_ctx = 131072, .usual_part = 0.5, .renames = glm4_names, .hf_fused = {NULL,
      "mlp.gate_up_proj", false},

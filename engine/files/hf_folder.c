@@ -33,8 +33,8 @@ path_in(const char *folder, const char *file, struct err *err)
     return path;
 }
 
-static bool
-exists_in(const char *folder, const char *file)
+bool
+hf_folder_has(const char *folder, const char *file)
 {
     char path[PATH_MAX]; /* what is longer is not there either */
     const int n = snprintf(path, sizeof path, "%s/%s", folder, file);
@@ -102,7 +102,7 @@ is_of_language(const char *name)
 }
 
 /* A model with more than language has the language part's configuration within its own: some entries of the whole count where
- * the part has none. */
+ * the part has none. A head is tied where either says so: one that is in the file counts all the same. */
 static bool
 take_language_part(struct hf_folder *f, struct err *err)
 {
@@ -114,8 +114,11 @@ take_language_part(struct hf_folder *f, struct err *err)
     bool ok = part != NULL;
     cJSON_ArrayForEach(entry, f->config)
     {
-        if (!ok || !is_of_language(entry->string) || cJSON_GetObjectItemCaseSensitive(part, entry->string) != NULL)
+        const bool ties = strcmp(entry->string, "tie_word_embeddings") == 0 && cJSON_IsTrue(entry);
+        if (!ok || !is_of_language(entry->string) ||
+            (cJSON_GetObjectItemCaseSensitive(part, entry->string) != NULL && !ties))
             continue;
+        cJSON_DeleteItemFromObjectCaseSensitive(part, entry->string);
         cJSON *copy = cJSON_Duplicate(entry, true);
         ok = copy != NULL && cJSON_AddItemToObject(part, entry->string, copy);
     }
@@ -258,6 +261,25 @@ open_indexed(struct hf_folder *f, const cJSON *index, struct err *err)
     return true;
 }
 
+/* Names the weights that are there in a format that is not read. */
+static bool
+refuse_weights(const char *folder, struct err *err)
+{
+    static const struct {
+        const char *file, *why;
+    } others[] = {
+        {"pytorch_model.bin", "pytorch_model.bin, which can run code; convert them to safetensors"},
+        {"pytorch_model.bin.index.json", "pytorch_model.bin, which can run code; convert them to safetensors"},
+        {"consolidated.safetensors",
+         "consolidated.safetensors, under Mistral's own names; fetch the model's " SINGLE " or " INDEX " too"},
+        {"consolidated.00.pth",
+         "consolidated.00.pth, under Meta's own names; fetch the model's " SINGLE " or " INDEX " too"}};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (hf_folder_has(folder, others[i].file))
+            return err_set(err, ERR_WORK, "%s: has its weights as %s", folder, others[i].why);
+    return err_set(err, ERR_WORK, "%s: holds no weights (" SINGLE " or " INDEX "); fetch them too", folder);
+}
+
 static bool
 open_weights(struct hf_folder *f, bool needed, struct err *err)
 {
@@ -269,16 +291,12 @@ open_weights(struct hf_folder *f, bool needed, struct err *err)
     bool ok = true;
     if (index != NULL)
         ok = open_indexed(f, index, err);
-    else if (exists_in(f->path, SINGLE))
+    else if (hf_folder_has(f->path, SINGLE))
         ok = open_file(f, SINGLE, "it holds the weights", err) && list_tensors(f, err);
     else if (!needed)
         ok = list_tensors(f, err);
-    else if (exists_in(f->path, "pytorch_model.bin") || exists_in(f->path, "pytorch_model.bin.index.json"))
-        ok = err_set(err, ERR_WORK,
-                     "%s: has its weights as pytorch_model.bin, which can run code; convert them to safetensors",
-                     f->path);
     else
-        ok = err_set(err, ERR_WORK, "%s: holds no weights (" SINGLE " or " INDEX "); fetch them too", f->path);
+        ok = refuse_weights(f->path, err);
     cJSON_Delete(index);
     return ok;
 }
@@ -309,9 +327,14 @@ hf_folder_open(struct hf_folder **out, const char *path, bool weights, struct er
     if (f == NULL)
         return false;
     bool ok = read_object(&f->config, f->path, "config.json", LARGEST_CONFIG, err);
-    if (ok && f->config == NULL && exists_in(f->path, "adapter_config.json"))
+    if (ok && f->config == NULL && hf_folder_has(f->path, "adapter_config.json"))
         ok = err_set(err, ERR_WORK, "%s: holds an adapter (LoRA) and no model; give its model, and this with --lora",
                      path);
+    if (ok && f->config == NULL && hf_folder_has(f->path, "params.json"))
+        ok = err_set(err, ERR_WORK,
+                     "%s: has params.json, which is Mistral's or Meta's own format; fetch the model's config.json, "
+                     "safetensors and tokenizer.json of Hugging Face's format",
+                     f->path);
     if (ok && f->config == NULL)
         ok = err_set(err, ERR_WORK, "%s: is a folder without config.json; give a .gguf file or a Hugging Face folder",
                      f->path);

@@ -32,6 +32,9 @@ const struct safetensor *const *hf_folder_find(const struct hf_folder *, const c
  * no error: *text is NULL. */
 bool hf_folder_text(const char *folder, const char *file, char **text, size_t *len, struct err *);
 
+/* Whether a file of this name is in the folder. */
+bool hf_folder_has(const char *folder, const char *file);
+
 /* Whether the path leads to a folder. */
 bool hf_is_folder(const char *path);
 

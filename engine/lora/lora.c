@@ -73,6 +73,12 @@ merge_all(struct merging *g)
     if (!merge_head(g))
         return false;
     const char *left = lora_file_leftover(&g->file, shown, sizeof shown);
+    if (left != NULL && strstr(left, ".base_layer.") != NULL)
+        return err_set(
+            g->err, ERR_WORK,
+            "%s: '%s' is a layer of the model itself, saved whole beside what adds to it, as PEFT does for a resized "
+            "vocabulary; that is not supported: merge it with PEFT",
+            g->file.path, left);
     if (left != NULL)
         return err_set(g->err, ERR_WORK,
                        "%s: '%s' adds to nothing in this %s: it belongs to another model, or is more than LoRA",

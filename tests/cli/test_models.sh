@@ -110,6 +110,38 @@ sed -i 's/LlamaForCausalLM/LlamaForCausalLMEagle3/' "$WORK/kind/config.json"
 check "an EAGLE head" refused "$WORK/kind" 'draft for another model'
 rm -rf "$WORK/kind" && mkdir "$WORK/kind" && echo '{"peft_type":"LORA"}' >"$WORK/kind/adapter_config.json"
 check "an adapter" refused "$WORK/kind" 'adapter (LoRA)'
+kind
+mv "$WORK/kind/model.safetensors" "$WORK/kind/consolidated.safetensors"
+said=$("$PROGRAM" run -n 1 -p a "$WORK/kind" 2>&1)
+check "a folder of Mistral's weights" test "$said" = "specscope: $WORK/kind: has its weights as consolidated.safetensors, under Mistral's own names; fetch the model's model.safetensors or model.safetensors.index.json too"
+rm "$WORK/kind/config.json" && echo '{}' >"$WORK/kind/params.json"
+check "and one without config.json" refused "$WORK/kind" "has params.json"
+kind
+rm "$WORK/kind/tokenizer.json" && echo '{}' >"$WORK/kind/tekken.json"
+check "a tokenizer in tekken.json" refused "$WORK/kind" 'tokenizer as tekken.json'
+rm "$WORK/kind/tekken.json" && touch "$WORK/kind/vocab.json" "$WORK/kind/merges.txt"
+check "a tokenizer in two files" refused "$WORK/kind" 'tokenizer as vocab.json and merges.txt'
+kind
+sed -i 's/"model_type": *"llama"/"model_type":"bailing_moe"/' "$WORK/kind/config.json"
+check "a mixture of its own kind" refused "$WORK/kind" "'bailing_moe' is a mixture of experts"
+rm -rf "$WORK/kind" && cp -rL "$FAMILIES/gemma3-eye" "$WORK/kind"
+sed -i '0,/"tie_word_embeddings": true/s//"tie_word_embeddings": false/' "$WORK/kind/config.json"
+check "a head is tied where the whole model says so" is "$WORK/kind" gemma3_text
+if command -v python3 >/dev/null 2>&1; then
+    cp -r "$ROOT/tests/golden/lora/llama" "$WORK/adapter"
+    python3 - "$WORK/adapter/adapter_model.safetensors" <<'PY'
+import json, struct, sys
+data = open(sys.argv[1], "rb").read()
+n = struct.unpack("<Q", data[:8])[0]
+header, rest = json.loads(data[8:8 + n]), data[8 + n:]
+header["base_model.model.lm_head.base_layer.weight"] = dict(dtype="F32", shape=[1], data_offsets=[len(rest), len(rest) + 4])
+text = json.dumps(header).encode()
+text += b" " * (-len(text) % 8)
+open(sys.argv[1], "wb").write(struct.pack("<Q", len(text)) + text + rest + b"\0\0\0\0")
+PY
+    said=$("$PROGRAM" info --lora "$WORK/adapter" "$ROOT/tests/golden/models/llama" 2>&1 >/dev/null)
+    check "an adapter with a layer of the model" sh -c "printf '%s' \"\$1\" | grep -q 'lm_head.base_layer.weight. is a layer of the model itself'" - "$said"
+fi
 printf '../../../../etc\n' >"$CACHE/models--org--tiny/refs/main"
 check "a ref that climbs is passed over" is hf:org/tiny gemma3_text
 exit $STATUS

@@ -24,7 +24,7 @@
 /* clang-format off */
 static const char *const families[] = {
     "gemma", "gemma2", "gemma3", "gemma3-odd", "phi3", "phi3-long", "smollm3", "olmo", "olmo2", "olmo3",
-    "granite", "glm4", "cohere", "cohere2", "starcoder2", "starcoder2-window", "phi", "gpt_neox", "stablelm",
+    "granite", "granitemoehybrid", "glm4", "cohere", "cohere2", "starcoder2", "starcoder2-window", "phi", "gpt_neox", "stablelm",
     "nemotron", "arcee", "seed_oss", "ernie4_5", "hunyuan", "exaone4", "llama-bias", "qwen2-yarn", "gpt2",
     "gpt_bigcode", "falcon", "falcon-new", "falcon-sequential", "apertus", "ministral3", "ministral",
     "gpt_neox-sequential", "gemma3-eye", "ministral3-eye", "olmo3-yarn", "cohere-silent", "mixtral", "qwen3_moe", "qwen3_moe-odd", "qwen2_moe",

@@ -86,6 +86,21 @@ test_what_is_missing_is_the_architectures_own(void **state)
     says("ministral3", "{}", "rope_parameters.llama_4_scaling_beta", "0.1");
 }
 
+#define DENSE "'layer_types':['attention','full_attention'],'num_local_experts':0,'shared_intermediate_size':40"
+
+static void
+test_a_hybrid_of_attention_alone_has_the_shared_mlp(void **state)
+{
+    (void)state;
+    says("granitemoehybrid", "{" DENSE ",'intermediate_size':9}", "intermediate_size", "40");
+    says("granitemoehybrid", "{" DENSE "}", "no_rope_layer_interval", "1");
+    says("granitemoehybrid", "{" DENSE ",'position_embedding_type':'rope'}", "no_rope_layer_interval", "");
+    refused("granitemoehybrid", "{'num_local_experts':0}", "attention and state space");
+    refused("granitemoehybrid", "{'layer_types':['attention','mamba'],'num_local_experts':0}",
+            "attention and state space");
+    refused("granitemoehybrid", "{'layer_types':['attention']}", "which is not supported");
+}
+
 static void
 test_rope_scaling_goes_before_rope_parameters(void **state)
 {
@@ -157,6 +172,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_entries_of_other_architectures_are_passed_over),
         cmocka_unit_test(test_what_is_missing_is_the_architectures_own),
+        cmocka_unit_test(test_a_hybrid_of_attention_alone_has_the_shared_mlp),
         cmocka_unit_test(test_rope_scaling_goes_before_rope_parameters),
         cmocka_unit_test(test_layers_with_a_window_turn_by_themselves_where_the_architecture_has_it),
         cmocka_unit_test(test_numbers_of_rope_that_an_architecture_lacks_are_passed_over),
