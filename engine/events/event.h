@@ -161,8 +161,10 @@ bool event_log_finished(struct event_log *);
 
 struct event_reader *event_reader_open(struct event_log *); /* from the oldest event still kept; NULL: out of memory */
 void event_reader_close(struct event_reader *);
-const struct event *event_reader_next(struct event_reader *);  /* NULL: nothing new; valid until the next call */
-bool event_reader_wait(struct event_reader *, int timeout_ms); /* true: something is there, or the log is finished */
+const struct event *event_reader_next(struct event_reader *); /* NULL: nothing new; valid until the next call */
+/* True: something is there, or the log is finished. Rounds and controls wake it, not each event: on a busy machine a reader that
+ * wakes takes the processor from the appender. */
+bool event_reader_wait(struct event_reader *, int timeout_ms);
 uint64_t event_reader_lost(const struct event_reader *); /* dropped before it saw them, up to where it reads now */
 
 #endif

@@ -286,7 +286,8 @@ event_log_append(struct event_log *log, const struct event *e)
     }
     log->appended++;
     pthread_mutex_unlock(&log->lock);
-    pthread_cond_broadcast(&log->news);
+    if (e->type == EVENT_ROUND || e->type == EVENT_CONTROL)
+        pthread_cond_broadcast(&log->news);
     return c != NULL ? own.number : 0;
 }
 

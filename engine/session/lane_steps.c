@@ -79,8 +79,28 @@ settle(const struct lane *l)
     return m;
 }
 
-static void
-tell_verdict(struct lane *l)
+bool
+lane_commit(struct lane *l)
+{
+    struct session *s = l->session;
+    struct round *r = &l->round;
+    struct round_state *st = &l->state;
+    const struct emission *m = &st->emission;
+    st->emission = settle(l);
+    r->verdict = &st->verdict;
+    r->drafted = st->steps;
+    r->accepted = st->verdict.n_path;
+    r->emitted = m->n;
+    r->cut = m->ended || (st->steps == r->budget && r->budget < context_limits(s->ctx)->max_rows - 1);
+    if (!context_keep(s->ctx, l->seq, m->row, m->n) || !lane_helpers_keep(l, r->verdict, m->n))
+        return session_stop(s, "commit");
+    memcpy(l->tokens + l->n_tokens, m->token, m->n * sizeof *m->token);
+    r->n_tokens = l->n_tokens += m->n;
+    return true;
+}
+
+void
+lane_tell_verdict(struct lane *l)
 {
     const struct round_state *st = &l->state;
     const struct emission *m = &st->emission;
@@ -97,7 +117,7 @@ tell_verdict(struct lane *l)
     }
     uint32_t judge = v->n_path > 0 ? v->path[v->n_path - 1] : 0;
     if (m->own)
-        lane_tell_token(l, l->n_tokens + m->n - 1, v->next, v->kind == NEXT_BONUS ? SOURCE_BONUS : SOURCE_CORRECTION,
+        lane_tell_token(l, l->n_tokens - 1, v->next, v->kind == NEXT_BONUS ? SOURCE_BONUS : SOURCE_CORRECTION,
                         &v->judged[judge]);
     if (l->current.probe == PROBE_POLICY) /* the last layer's word is already there */
         for (uint32_t i = 0; i < m->n; i++) {
@@ -106,27 +126,6 @@ tell_verdict(struct lane *l)
                 lane_tell_guess(l, st->pos[node] + 1, l->session->model.layers, 0, &v->judged[node], PROBED_VERIFY,
                                 v->judged[node].token);
         }
-}
-
-bool
-lane_commit(struct lane *l)
-{
-    struct session *s = l->session;
-    struct round *r = &l->round;
-    struct round_state *st = &l->state;
-    const struct emission *m = &st->emission;
-    st->emission = settle(l);
-    r->verdict = &st->verdict;
-    r->drafted = st->steps;
-    r->accepted = st->verdict.n_path;
-    r->emitted = m->n;
-    r->cut = m->ended || (st->steps == r->budget && r->budget < context_limits(s->ctx)->max_rows - 1);
-    if (!context_keep(s->ctx, l->seq, m->row, m->n) || !lane_helpers_keep(l, r->verdict, m->n))
-        return session_stop(s, "commit");
-    tell_verdict(l);
-    memcpy(l->tokens + l->n_tokens, m->token, m->n * sizeof *m->token);
-    r->n_tokens = l->n_tokens += m->n;
-    return true;
 }
 
 static double

@@ -1,4 +1,5 @@
 /* A round of all live lanes: draft, verify, commit (docs/design.md). */
+#include "engine/base/clock.h"
 #include "engine/session/rounds.h"
 #include "engine/session/session_internal.h"
 
@@ -14,6 +15,8 @@ begin(struct session *s, struct batch *b)
     struct err err;
     size_t most = 0; /* drafts */
     b->n = 0;
+    spent_begin(&s->spent, SPENT_PROBE, session_loads(s));
+    s->spent.ns[SPENT_PROBE] += session_record_cost(s) + s->recording_ns; /* since the last round */
     mailbox_round(&s->mailbox, ++s->round);
     for (uint32_t i = 0; i < s->n_lanes; i++) {
         struct lane *l = &s->lanes[i];
@@ -73,8 +76,7 @@ propose(struct session *s, const struct batch *b)
 static bool
 draft(struct session *s, const struct batch *b)
 {
-    spent_begin(&s->spent, session_loads(s));
-    s->spent.ns[SPENT_PROBE] += session_record_cost(s); /* since the last round */
+    spend_on(s, SPENT_DRAFT);
     bool ok = true;
     for (uint32_t i = 0; i < b->n && ok; i++) {
         struct verify_row *pending = &b->lane[i]->state.node[0];
@@ -128,13 +130,16 @@ verify(struct session *s, const struct batch *b)
     return true;
 }
 
+/* Any engine keeps the rows of what it accepts, so that is part of the verification's time; recording is not. */
 static bool
 commit(struct session *s, const struct batch *b)
 {
-    spend_on(s, SPENT_PROBE);
     for (uint32_t i = 0; i < b->n; i++)
         if (!lane_commit(b->lane[i]))
             return false;
+    spend_on(s, SPENT_PROBE);
+    for (uint32_t i = 0; i < b->n; i++)
+        lane_tell_verdict(b->lane[i]);
     return true;
 }
 
@@ -172,6 +177,7 @@ end(struct session *s, const struct batch *b)
         lane_end_round(b->lane[i], &together, b->n);
         emitted += b->lane[i]->round.emitted;
     }
+    s->recording_ns = clock_ns() - s->spent.since_ns; /* of the rounds' own events, which are sent by now */
     return emitted;
 }
 

@@ -89,6 +89,7 @@ struct session {
     struct run run;
     uint32_t round;          /* the number of the latest, which all live lanes take part in */
     struct spent spent;      /* by all of them together */
+    uint64_t recording_ns;   /* emitting the last round's own events: it is added to the next round */
     uint64_t device_told_us; /* when it was last said where the device's time goes */
     enum account aside_from; /* what a pass aside interrupted */
     uint64_t *told;          /* bit set of token ids whose VOCAB event is out */
@@ -233,6 +234,7 @@ bool session_rounds_append(struct round *const *, uint32_t n, enum helper_role, 
 bool lane_is_end(const struct lane *, token_t);
 void lane_begin_round(struct lane *);
 uint32_t lane_rows(const struct lane *, slot_t *rows); /* of its nodes; returns how many */
+void lane_tell_verdict(struct lane *);                 /* of the lane that was committed: the verdict's events */
 bool lane_commit(struct lane *);                       /* what the verdict says. False: stopped */
 /* Its line: its own, and its share of what so many lanes spent together. */
 void lane_end_round(struct lane *, const struct spent *together, uint32_t lanes);

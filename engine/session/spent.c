@@ -3,9 +3,9 @@
 #include "engine/base/clock.h"
 
 void
-spent_begin(struct spent *s, struct loads now)
+spent_begin(struct spent *s, enum account account, struct loads now)
 {
-    *s = (struct spent){.account = SPENT_DRAFT, .since_ns = clock_ns(), .since = now};
+    *s = (struct spent){.account = account, .since_ns = clock_ns(), .since = now};
 }
 
 enum account

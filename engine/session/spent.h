@@ -10,7 +10,7 @@ enum account {
     SPENT_WAIT,  /* it stood at a gate, paused or stepping */
     SPENT_VERIFY,
     SPENT_LEARN, /* the policy looked at the verdict */
-    SPENT_PROBE, /* telling, and the scope's own probes */
+    SPENT_PROBE, /* emitting events, and the scope's own probes */
     ACCOUNTS
 };
 
@@ -24,7 +24,7 @@ struct spent {
     struct loads since; /* the context's running totals */
 };
 
-void spent_begin(struct spent *, struct loads now); /* with the draft */
+void spent_begin(struct spent *, enum account, struct loads now);
 /* From now on it is spent on something else. Returns on what before, for those who turn back. */
 enum account spent_turn(struct spent *, enum account, struct loads now);
 void spent_heads(struct spent *, uint64_t ns); /* a head call of the account that runs */

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <limits.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -273,6 +274,40 @@ test_readers_on_threads_miss_nothing_but_what_they_are_told(void **state)
     event_log_close(log);
 }
 
+struct sleeper {
+    struct event_reader *reader;
+    bool woken;
+};
+
+static void *
+sleep_for_news(void *arg)
+{
+    struct sleeper *s = arg;
+    s->woken = event_reader_wait(s->reader, INT_MAX);
+    return NULL;
+}
+
+/* Whichever comes first, the event or the wait: either way the thread ends. */
+static void
+test_a_round_and_a_control_wake_a_reader(void **state)
+{
+    (void)state;
+    const struct event woken_by[] = {
+        {.type = EVENT_ROUND}, {.type = EVENT_CONTROL, .control = {.name = "state", .old_text = "", .new_text = "x"}}};
+    for (size_t i = 0; i < 2; i++) {
+        struct event_log *log = open_log(0);
+        struct sleeper s = {.reader = event_reader_open(log)};
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, sleep_for_news, &s), 0);
+        append_series(log, 1);
+        event_log_append(log, &woken_by[i]);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_true(s.woken);
+        event_reader_close(s.reader);
+        event_log_close(log);
+    }
+}
+
 static void
 test_wait_times_out_and_finish_wakes(void **state)
 {
@@ -304,6 +339,7 @@ main(void)
         cmocka_unit_test(test_a_reader_that_lost_events_keeps_what_is_left),
         cmocka_unit_test(test_append_allocates_nothing_after_reserve),
         cmocka_unit_test(test_readers_on_threads_miss_nothing_but_what_they_are_told),
+        cmocka_unit_test(test_a_round_and_a_control_wake_a_reader),
         cmocka_unit_test(test_wait_times_out_and_finish_wakes),
     };
     return cmocka_run_group_tests_name("event log", tests, NULL, NULL);

@@ -15,7 +15,7 @@ test_loads_go_to_the_account_that_runs_and_those_aside_are_not_the_rounds_work(v
 {
     (void)state;
     struct spent s;
-    spent_begin(&s, (struct loads){100, 10});
+    spent_begin(&s, SPENT_DRAFT, (struct loads){100, 10});
     spent_heads(&s, 5);
     const enum account before = spent_turn(&s, SPENT_ASIDE, (struct loads){104, 11});
     assert_int_equal(before, SPENT_DRAFT);
@@ -44,7 +44,7 @@ test_the_accounts_add_up_to_the_rounds_time(void **state)
     const struct timespec rest = {.tv_nsec = 3000000};
     struct spent s;
     const uint64_t start = clock_ns();
-    spent_begin(&s, none);
+    spent_begin(&s, SPENT_DRAFT, none);
     spent_turn(&s, SPENT_WAIT, none);
     nanosleep(&rest, NULL);
     spent_turn(&s, SPENT_DRAFT, none);
@@ -67,7 +67,7 @@ test_what_one_of_several_spends_alone_is_its_own(void **state)
     (void)state;
     const struct timespec rest = {.tv_nsec = 3000000};
     struct spent s, then, own[2] = {{.heads_ns = 0}};
-    spent_begin(&s, (struct loads){100, 10});
+    spent_begin(&s, SPENT_DRAFT, (struct loads){100, 10});
     spent_turn(&s, SPENT_DRAFT, (struct loads){101, 10}); /* for both */
     for (int i = 0; i < 2; i++) {
         const double more = 4 * i;
