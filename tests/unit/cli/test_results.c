@@ -19,7 +19,7 @@ test_an_error_of_the_close_itself_is_said(void **state)
     (void)state;
     struct err err = {0};
     FILE *f;
-    assert_true(results_open(&f, "/dev/null", &err));
+    assert_true(results_open(&f, "/dev/null", &results_json_file, &err));
     fputs("all", f);
     assert_int_equal(fflush(f), 0);
     assert_int_equal(close(fileno(f)), 0); /* nothing is left to write; closing fails */
@@ -35,7 +35,7 @@ test_a_full_disk_is_said(void **state)
     FILE *f;
     if (access("/dev/full", W_OK) != 0)
         skip();
-    assert_true(results_open(&f, "/dev/full", &err));
+    assert_true(results_open(&f, "/dev/full", &results_json_file, &err));
     fputs("one", f);
     assert_false(results_close(f, "/dev/full", &err));
     assert_string_equal(err.text, "/dev/full: No space left on device");
@@ -54,7 +54,7 @@ test_a_write_that_failed_long_ago_is_an_error_still(void **state)
     FILE *f;
     if (access("/dev/full", W_OK) != 0)
         skip();
-    assert_true(results_open(&f, "/dev/full", &err));
+    assert_true(results_open(&f, "/dev/full", &results_json_file, &err));
     for (int i = 0; i < 100000; i++)
         fputc('x', f);
     fflush(f);
@@ -70,11 +70,12 @@ test_what_cannot_be_written_is_known_before_the_work(void **state)
     char folder[] = "/tmp/results.XXXXXX", path[64];
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/new", folder);
-    assert_true(results_possible(NULL, &err) && results_possible("-", &err) && results_possible(path, &err));
+    assert_true(results_possible(NULL, &results_json_file, &err) && results_possible("-", &results_json_file, &err) &&
+                results_possible(path, &results_json_file, &err));
     assert_int_equal(access(path, F_OK), -1); /* nothing is left */
-    assert_false(results_possible("/nowhere/results", &err));
+    assert_false(results_possible("/nowhere/results", &results_json_file, &err));
     assert_string_equal(err.text, "/nowhere/results: cannot be created: No such file or directory");
-    assert_false(results_possible(folder, &err));
+    assert_false(results_possible(folder, &results_json_file, &err));
     assert_non_null(strstr(err.text, ": cannot be written: Is a directory"));
     rmdir(folder);
 }
@@ -85,10 +86,10 @@ test_stdout_stays_open(void **state)
     (void)state;
     struct err err = {0};
     FILE *f;
-    assert_true(results_open(&f, "-", &err) && f == stdout);
+    assert_true(results_open(&f, "-", &results_json_file, &err) && f == stdout);
     assert_true(results_close(f, "-", &err));
     assert_true(fcntl(STDOUT_FILENO, F_GETFD) != -1);
-    assert_false(results_open(&f, "/nowhere/results", &err));
+    assert_false(results_open(&f, "/nowhere/results", &results_json_file, &err));
     assert_string_equal(err.text, "/nowhere/results: cannot be created: No such file or directory");
 }
 

@@ -170,17 +170,17 @@ check_sums(const struct reference *ref, uint32_t rounds)
     del_sums_close(&sums);
 }
 
-struct settings { /* of the knobs */
+struct del_knobs { /* of the knobs */
     double omega;
     uint32_t d_max;
     bool dynamic;
     uint32_t e_min, e_max; /* 0: any */
 };
 
-static const struct settings usual = {.omega = 0.95, .d_max = 18, .dynamic = true};
+static const struct del_knobs usual = {.omega = 0.95, .d_max = 18, .dynamic = true};
 
 static void
-compare(struct engine *engine, const struct session_options *options, struct settings with)
+compare(struct engine *engine, const struct session_options *options, struct del_knobs with)
 {
     struct recorded_run run = exact_rig_record(engine, options);
     struct reference ref = {.layers = run.layers,
@@ -254,7 +254,7 @@ test_del_follows_its_formulas_on_tiny_models(void **state)
         o.n_set = 3;
         o.prompt = "hi";
         o.prompt_len = 2;
-        compare(engine, &o, (struct settings){.omega = 0.6, .d_max = 5});
+        compare(engine, &o, (struct del_knobs){.omega = 0.6, .d_max = 5});
         engine_close(engine);
     }
 }
@@ -285,7 +285,7 @@ test_del_keeps_to_the_exit_layers_that_are_left_to_it(void **state)
         {{{"e_min", "5"}, {"e_max", "2"}}, 5, 5}, /* bounds that cross leave the shallowest */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct settings with = usual;
+        struct del_knobs with = usual;
         with.e_min = cases[i].e_min;
         with.e_max = cases[i].e_max;
         o.set = cases[i].set;
