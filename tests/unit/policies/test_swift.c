@@ -19,7 +19,7 @@
 
 enum { LAYERS = 32, CTX = 512, CANDIDATES = 10 };
 
-struct settings {
+struct swift_knobs {
     uint32_t w_max, window;
     double stop;
     const uint32_t *candidates; /* for confidence above 0.95, 0.8, 0.5, and below */
@@ -145,7 +145,7 @@ confidence(const struct reference *ref)
 /* Each step: the chain's token and its siblings, as many as its confidence asks for and as there are places left when
  * the rest of the chain has its own. */
 static void
-check_tree(struct reference *ref, const struct round_seen *seen, const struct settings *with)
+check_tree(struct reference *ref, const struct round_seen *seen, const struct swift_knobs *with)
 {
     const uint32_t wanted = ref->n_text - seen->n_tokens - 1, chain = wanted < with->w_max ? wanted : with->w_max;
     context_truncate(ref->ctx, ref->seq, 0);
@@ -221,7 +221,7 @@ matchness(struct reference *ref, const struct round_seen *seen, uint32_t window)
 /* ---- runs ---- */
 
 static void
-compare(struct engine *engine, const struct session_options *options, struct settings with)
+compare(struct engine *engine, const struct session_options *options, struct swift_knobs with)
 {
     struct recorded_run run;
     struct reference ref;
@@ -261,14 +261,14 @@ test_trees_are_dealt_out_as_the_method_says_on_tiny_models(void **state)
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         struct engine *engine = exact_rig_tiny(&shapes[i], NULL, NULL);
         struct session_options o = exact_rig_session("swift", "a longer prompt: 1, 2, 3", 150);
-        compare(engine, &o, (struct settings){25, 32, 0.8, paper});
+        compare(engine, &o, (struct swift_knobs){25, 32, 0.8, paper});
         const struct knob_setting unstopped[] = {{"stop", "0"}, {"tree", "code"}, {"window", "8"}, {"interval", "3"}};
         o.set = unstopped; /* trees run full */
         o.n_set = 4;
-        compare(engine, &o, (struct settings){25, 8, 0, code});
+        compare(engine, &o, (struct swift_knobs){25, 8, 0, code});
         const struct knob_setting chains[] = {{"stop", "0.3"}, {"tree", "off"}, {"w_max", "5"}, {"skip_ratio", "0.7"}};
         o.set = chains;
-        compare(engine, &o, (struct settings){5, 32, 0.3, off});
+        compare(engine, &o, (struct swift_knobs){5, 32, 0.3, off});
         engine_close(engine);
     }
 }
@@ -280,7 +280,7 @@ test_trees_are_dealt_out_as_the_method_says_on_the_bundled_model(void **state)
     struct engine *engine = exact_rig_open(bundled_model_path(), NULL, NULL);
     struct session_options o =
         exact_rig_session("swift", "Once upon a time there was a king who had three daughters, and", 90);
-    compare(engine, &o, (struct settings){25, 32, 0.8, paper});
+    compare(engine, &o, (struct swift_knobs){25, 32, 0.8, paper});
     engine_close(engine);
 }
 

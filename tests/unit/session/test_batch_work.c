@@ -165,7 +165,7 @@ test_the_scope_asks_for_all_sequences_in_one_call(void **state)
 /* ---- baselines ---- */
 
 /* A baseline when some have left, another at the end. */
-struct comparison {
+struct alone_and_together {
     char lossless[2][64];
     uint32_t n, left, first_left, pauses;
 };
@@ -199,7 +199,7 @@ lying_wait(struct store *s, struct err *err)
 static void
 compare_twice(void *user, struct session *s, const struct event *e)
 {
-    struct comparison *c = user;
+    struct alone_and_together *c = user;
     if (event_is_control(e, "left", NULL) && c->left++ == 0)
         c->first_left = e->seq;
     if (event_is_control(e, "state", "paused") && c->pauses++ == 0)
@@ -220,7 +220,7 @@ compare_twice(void *user, struct session *s, const struct event *e)
 static void
 lie_to(void *user, struct session *s, const struct event *e)
 {
-    const struct comparison *c = user;
+    const struct alone_and_together *c = user;
     if (event_is_control(e, "state", "paused") && c->pauses == 1)
         atomic_store(&lie.wanted, true);
     compare_twice(user, s, e);
@@ -240,7 +240,7 @@ test_a_baseline_is_of_all_sequences_those_that_left_too(void **state)
     lie.ops.wait = lying_wait;
     f->engine->ops = &lie.ops;
     for (int lies = 0; lies < 2; lies++) {
-        struct comparison c = {.n = 0};
+        struct alone_and_together c = {.n = 0};
         session_run(f->engine, &o, lies ? lie_to : compare_twice, &c, &busy);
         assert_int_equal(c.n, 2);
         for (size_t i = 0; i < SESSION_BATCH; i++) {
