@@ -30,6 +30,12 @@ say_type(struct findings *f, const struct terminal_facts *t)
                    t->known ? "cannot place the cursor, so the scope cannot be shown" : "is not in terminfo here");
         return false;
     }
+    if (t->stands_in != NULL) {
+        doctor_say(f, FINDING_NOTE, "terminal", RICH_TYPE,
+                   "type \"%.40s\" is not in terminfo here; the terminal answers, and is used as %s", type,
+                   t->stands_in);
+        return true;
+    }
     doctor_say(f, FINDING_OK, "terminal", NULL, "%.40s%s", type, getenv("TMUX") != NULL ? ", in tmux" : "");
     return true;
 }

@@ -101,13 +101,13 @@ if command -v script >/dev/null 2>&1; then
     check "one without colours and mouse is not" says ', 0 bad'
     check "ASCII that was asked for is told" says 'note  characters .*LC_ALL=C'
     doctor_in nonesuch 100
-    check "a type that nobody knows is bad" says 'bad   terminal .*"nonesuch" is not in terminfo'
+    check "a type that terminfo does not have is bad where the terminal does not answer" says 'bad   terminal .*"nonesuch" is not in terminfo'
 else
     skip "what is said of a terminal" "there is no script(1)"
 fi
 if [ -n "$HAVE_PYTHON" ]; then
     cat >"$TMP/answering.py" <<'PYTHON'
-# A terminal that answers: keys typed before, what was set, and what it is.
+# A terminal that answers once it has seen some bytes of a question: keys typed before, what was set, and what it is.
 import os, pty, sys
 pid, fd = pty.fork()
 if pid == 0:
@@ -120,12 +120,16 @@ while True:
         break
     if not part:
         break
-    if b"$qm" in seen + part and b"$qm" not in seen:
+    question = sys.argv[2].encode()
+    if question in seen + part and question not in seen:
         os.write(fd, b"ab\033P1$r0;48:2:1:2:3m\033\\\033[?62;22c")
     seen += part
 sys.stdout.buffer.write(seen.replace(b"\r", b""))
 PYTHON
-    TERM=xterm-256color timeout 300 python3 "$TMP/answering.py" "$PROGRAM" >"$TMP/out"
+    TERM=xterm-256color timeout 300 python3 "$TMP/answering.py" "$PROGRAM" '$qm' >"$TMP/out"
     check "a terminal that says it has 24-bit colours is believed" says 'ok    colours .*24-bit (the terminal says so)'
+    TERM=nonesuch timeout 300 python3 "$TMP/answering.py" "$PROGRAM" '[c' >"$TMP/out"
+    check "one of an unknown type that answers is used as an xterm" says 'note  terminal .*"nonesuch" is not in terminfo'
+    check "with its colours" says 'colours .*24-bit\|colours .*256'
 fi
 finish

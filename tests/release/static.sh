@@ -61,6 +61,7 @@ mkdir "$BARE/tmp"
 check "in UTF-8 where there is" scope_in "$BARE" tmux-256color "$WORK/screen-utf8"
 check "with lines and blocks" grep -q '─' "$WORK/screen-utf8"
 check "of which nothing is left" [ -z "$(ls -A "$BARE/tmp")" ]
+check "on a type that it does not bring along, too, for the terminal answers" scope_in "$BARE" nonesuch "$WORK/screen-unknown"
 check "with 24-bit colours that are asked for" scope_in "$BARE" tmux-256color "$WORK/screen-colours" COLORTERM=truecolor
 check "and sent" grep -q '38;2;' "$WORK/screen-colours"
 

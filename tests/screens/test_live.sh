@@ -248,7 +248,9 @@ check "a vt100 will do" exits 0
 terminal 120x36 "env NO_COLOR=1 $PROGRAM --script $WORK/three.script"
 check "so will a terminal without colours" exits 0
 terminal 120x36 "env TERM=nonsense $PROGRAM --script $WORK/three.script"
-check "an unknown type of terminal is refused in one line" refused
+check "an unknown type of a terminal that answers is used as an xterm" exits 0
+terminal 120x36 "env TERM=dumb $PROGRAM --script $WORK/three.script"
+check "a terminal that cannot place the cursor is refused in one line" refused
 printf '{"broken": ' >"$WORK/bad.json"
 terminal 120x36 "$PROGRAM --theme $WORK/bad.json --script $WORK/three.script"
 check "a broken theme does not stop the scope" exits 0

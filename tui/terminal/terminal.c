@@ -61,7 +61,7 @@ start_curses(const struct terminal_output *output, FILE *keys)
 {
     const char *type = getenv("TERM");
     char richer[64];
-    bool rich = true, known = is_known(NULL, output, &rich);
+    bool rich = true, known = is_known(NULL, output, &rich) || (terminal_stand_in() && is_known(NULL, output, &rich));
     if (known && !rich && terminal_direct_said() && type != NULL && strlen(type) + 10 < sizeof richer) {
         snprintf(richer, sizeof richer, "%s-256color", type);
         if (is_known(richer, output, &rich) && rich)

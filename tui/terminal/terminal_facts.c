@@ -17,6 +17,8 @@
 #include "tui/terminal/terminal_signals.h"
 
 #define ANSWER_US 300000u
+#define LATEST_US 5000000u /* of one that would otherwise not be used at all */
+#define STAND_IN  "xterm-256color"
 
 bool
 terminal_choose_locale(void)
@@ -83,11 +85,13 @@ take_byte(struct report *r, char last[3], char byte, bool *direct)
     return !attributes;
 }
 
-/* Asks for 24-bit colours (report.h) and waits for the answer, which no line discipline may hold back or show. */
+/* Asks, and waits for the terminal's attributes, which are the last of its answers; no line discipline may hold them back or show them.
+ * *direct: it has said that it has 24-bit colours. False: nothing has come in so many microseconds. */
 static bool
-ask_direct(void)
+ask(const char *question, uint64_t us, bool *direct)
 {
     struct termios before, now;
+    *direct = false;
     if (tcgetattr(STDIN_FILENO, &before) != 0)
         return false;
     now = before;
@@ -99,16 +103,28 @@ ask_direct(void)
     struct report report;
     report_begin(&report, REPORT_NONE);
     char last[3] = "";
-    bool direct = false, more = write(STDOUT_FILENO, report_question, strlen(report_question)) > 0;
-    const uint64_t until = clock_us() + ANSWER_US;
+    bool answered = false, more = write(STDOUT_FILENO, question, strlen(question)) > 0;
+    const uint64_t until = clock_us() + us;
     while (more && clock_us() < until) {
         char byte;
         const int wait_ms = (int)((until - clock_us()) / 1000) + 1;
-        if (poll(&(struct pollfd){.fd = STDIN_FILENO, .events = POLLIN}, 1, wait_ms) > 0)
-            more = read(STDIN_FILENO, &byte, 1) == 1 && take_byte(&report, last, byte, &direct);
+        if (poll(&(struct pollfd){.fd = STDIN_FILENO, .events = POLLIN}, 1, wait_ms) <= 0)
+            continue;
+        const bool got = read(STDIN_FILENO, &byte, 1) == 1;
+        answered = got && !take_byte(&report, last, byte, direct);
+        more = got && !answered;
     }
     tcsetattr(STDIN_FILENO, TCSANOW, &before);
-    return direct;
+    return answered;
+}
+
+bool
+terminal_stand_in(void)
+{
+    const char *type = getenv("TERM");
+    bool direct;
+    return type != NULL && type[0] != '\0' && strcmp(type, "dumb") != 0 && isatty(STDIN_FILENO) &&
+           isatty(STDOUT_FILENO) && ask("\033[c", LATEST_US, &direct) && setenv("TERM", STAND_IN, 1) == 0;
 }
 
 void
@@ -122,6 +138,10 @@ terminal_look(struct terminal_facts *f)
     }
     signals_library_alone(true);
     f->known = terminal_setup(NULL, STDOUT_FILENO);
+    if (!f->known && terminal_stand_in()) {
+        f->stands_in = STAND_IN;
+        f->known = terminal_setup(NULL, STDOUT_FILENO);
+    }
     if (f->known) {
         f->places = terminal_string("cup") != NULL;
         f->colours = tigetnum("colors") > 0 ? tigetnum("colors") : 0;
@@ -132,5 +152,5 @@ terminal_look(struct terminal_facts *f)
     signals_library_alone(false);
     if (f->mouse && f->colours >= 256 && !f->direct_said && !f->direct_type && isatty(STDIN_FILENO) &&
         isatty(STDOUT_FILENO))
-        f->direct_told = ask_direct();
+        ask(report_question, ANSWER_US, &f->direct_told);
 }
