@@ -94,6 +94,28 @@ cut_spans(struct diff *d)
     }
 }
 
+/* The rounds of both in the order in which they ran. */
+static void
+compare_speeds(struct diff *d)
+{
+    const struct record *r[] = {&d->a.record, &d->b.record};
+    size_t at[2] = {0, 0}, span = 0;
+    struct ratio_sums sums[DIFF_SPANS] = {0};
+    struct paired p = {0};
+    while (d->together && (at[0] < r[0]->n_rounds || at[1] < r[1]->n_rounds)) {
+        const uint32_t side = at[0] == r[0]->n_rounds ||
+                              (at[1] < r[1]->n_rounds && r[1]->rounds[at[1]].number < r[0]->rounds[at[0]].number);
+        if (!paired_add(&p, side, &r[side]->rounds[at[side]++].end))
+            continue;
+        while (span + 1 < d->n_spans && p.from + 1 > (double)d->span[span].to)
+            span++;
+        ratio_add(&sums[span], p.y, p.x);
+    }
+    d->speed = paired_comparison(&p);
+    for (size_t i = 0; i < d->n_spans; i++)
+        d->span[i].of = estimate_compare(ratio_estimate(&sums[i]));
+}
+
 /* ---- texts ---- */
 
 char *
@@ -148,7 +170,9 @@ compare(struct diff *d, const struct saved_choice two[2], struct err *err)
     if (!read_side(&d->b, &two[1], &why))
         return explain(two, &why, err);
     d->common = texts_common(&d->a.record, &d->b.record);
+    d->together = two[0].folder == two[1].folder && d->a.record.versus && d->a.record.run == d->b.record.run;
     cut_spans(d);
+    compare_speeds(d);
     return true;
 }
 

@@ -1,8 +1,10 @@
-/* Two saved sequences beside each other: what was set, what was measured, where the texts part, who was faster where. */
+/* Two saved sequences compared: their settings, their measures, where their texts part. Counts are compared over rounds. Speeds are
+ * compared only of the two settings of one versus run, which ran in turns on one machine; two runs of different times get none. */
 #ifndef CLI_DIFF_H
 #define CLI_DIFF_H
 
 #include "engine/events/metrics.h"
+#include "engine/events/paired.h"
 #include "tui/figures/course.h"
 
 #define DIFF_SPANS 16
@@ -17,11 +19,14 @@ struct diff_side {
 struct diff_span {        /* of the emitted tokens; a round belongs to the one that its first token is in */
     uint64_t from, to;    /* from the 1st on, both counted */
     struct estimate a, b; /* tokens/s */
+    struct comparison of; /* speed of B over A's; unknown unless diff.together */
 };
 
 struct diff {
     struct diff_side a, b;
     size_t common; /* texts_common() */
+    bool together; /* both ran in turns: speeds can be compared */
+    struct comparison speed;
     struct diff_span span[DIFF_SPANS];
     size_t n_spans;
     bool turned; /* spans end where a knob was turned; else they are equal */

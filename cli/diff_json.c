@@ -3,7 +3,7 @@
 #include "cli/generation/outcome.h"
 #include "tui/figures/measures.h"
 
-static const char *const verdicts[] = {"unknown", "noise", "more", "less"};
+static const char *const verdicts[] = {"unknown", "no clear difference", "more", "less"};
 
 static cJSON *
 side_json(const struct diff_side *s)
@@ -32,6 +32,7 @@ side_json(const struct diff_side *s)
     cJSON_AddStringToObject(j, "backend", r->info->backend);
     cJSON_AddStringToObject(j, "isa", r->info->isa);
     cJSON_AddStringToObject(j, "machine", r->info->host);
+    cJSON_AddStringToObject(j, "started", r->info->started);
     json_number(j, "tokens", (double)r->n_tokens);
     json_number(j, "rounds", (double)r->n_rounds);
     cJSON_AddBoolToObject(j, "cut", r->info->cut);
@@ -39,7 +40,7 @@ side_json(const struct diff_side *s)
 }
 
 static void
-add_pair(cJSON *to, struct estimate a, struct estimate b)
+add_pair(cJSON *to, struct estimate a, struct estimate b, const char *verdict)
 {
     const struct estimate q = estimate_quotient(b, a);
     json_number(to, "a", a.value);
@@ -48,7 +49,19 @@ add_pair(cJSON *to, struct estimate a, struct estimate b)
     json_number(to, "b_se", b.se);
     json_number(to, "b_over_a", q.value);
     json_number(to, "b_over_a_se", q.se);
-    cJSON_AddStringToObject(to, "b_against_a", verdicts[estimate_difference(b, a).verdict]);
+    cJSON_AddStringToObject(to, "b_against_a", verdict);
+}
+
+/* Speeds: a verdict only where both ran in turns. */
+static void
+add_speeds(cJSON *to, const struct diff *d, struct estimate a, struct estimate b, struct comparison c)
+{
+    add_pair(to, a, b, d->together ? verdicts[c.verdict] : "not compared");
+    if (!d->together)
+        return;
+    json_number(to, "speed_ratio", c.value);
+    json_number(to, "low", c.low);
+    json_number(to, "high", c.high);
 }
 
 static cJSON *
@@ -80,8 +93,12 @@ diff_json(const struct diff *d, const char *path, struct err *err)
     for (const struct named_measure *m = named_measures; m->name != NULL; m++) {
         cJSON *at = cJSON_CreateObject();
         cJSON_AddStringToObject(at, "name", m->name);
-        add_pair(at, measure_estimate(m, &d->a.measured, d->a.baseline),
-                 measure_estimate(m, &d->b.measured, d->b.baseline));
+        const struct estimate a = measure_estimate(m, &d->a.measured, d->a.baseline),
+                              b = measure_estimate(m, &d->b.measured, d->b.baseline);
+        if (m->timed)
+            add_speeds(at, d, a, b, d->speed);
+        else
+            add_pair(at, a, b, verdicts[estimate_difference(b, a).verdict]);
         cJSON_AddItemToArray(list, at);
     }
     cJSON_AddItemToObject(j, "texts", texts_json(d));
@@ -90,7 +107,7 @@ diff_json(const struct diff *d, const char *path, struct err *err)
         cJSON *at = cJSON_CreateObject();
         json_number(at, "from", (double)d->span[i].from);
         json_number(at, "to", (double)d->span[i].to);
-        add_pair(at, d->span[i].a, d->span[i].b);
+        add_speeds(at, d, d->span[i].a, d->span[i].b, d->span[i].of);
         cJSON_AddItemToArray(list, at);
     }
     const bool ok = json_write(j, path, err);

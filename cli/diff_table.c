@@ -1,4 +1,4 @@
-/* What specscope diff prints: three columns, what can't be told from noise called that. */
+/* What specscope diff prints: three columns; a difference of counts has its size where it is clear. */
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -137,6 +137,7 @@ put_settings(const struct diff *d)
                     plural(b->info->layers), b->info->types));
     put_setting("computed by", machine_text(a->info, x), machine_text(b->info, y));
     put_setting("machine", a->info->host, b->info->host);
+    put_setting("started", a->info->started, b->info->started);
     put_row("tokens", say(x, "%zu", a->n_tokens), say(y, "%zu", b->n_tokens), "");
     put_row("rounds", say(x, "%zu", a->n_rounds), say(y, "%zu", b->n_rounds), "");
     if (a->info->cut || b->info->cut)
@@ -161,23 +162,39 @@ estimate_text(struct estimate e, char *out)
     return isnan(e.se) ? say(out, "%.*f", n, e.value) : say(out, "%.*f ±%.*f", n, e.value, n, e.se);
 }
 
-/* B against A. */
+/* B's counts against A's. */
 static const char *
-difference_text(struct estimate a, struct estimate b, const char *more, const char *less, char *out)
+difference_text(struct estimate a, struct estimate b, char *out)
 {
     const struct estimate q = estimate_quotient(b, a);
     const struct difference diff = estimate_difference(b, a);
     const double percent = (q.value - 1) * 100;
     const int n = fabs(percent) < 10 ? 1 : 0;
+    const char *const way = diff.value > 0 ? "more" : "less";
     if (diff.value == 0)
         return say(out, "the same");
     if (diff.verdict == DIFFERENCE_NOISE)
-        return say(out, "within noise");
+        return say(out, "no clear difference");
     if (isnan(q.value))
-        return say(out, "%s", isnan(diff.value) ? "" : diff.value > 0 ? more : less);
+        return say(out, "%s", isnan(diff.value) ? "" : way);
     if (diff.verdict == DIFFERENCE_UNKNOWN)
-        return say(out, "B %.*f%% %s, noise unknown", n, fabs(percent), percent > 0 ? more : less);
-    return say(out, "B %.*f%% ±%.*f %s", n, fabs(percent), n, q.se * 100, percent > 0 ? more : less);
+        return say(out, "B %.*f%% %s, error unknown", n, fabs(percent), way);
+    if (q.value >= 10)
+        return say(out, "B ×%.0f ±%.*f", q.value, q.se < 1 ? 1 : 0, q.se);
+    return say(out, "B %.*f%% ±%.*f %s", n, fabs(percent), n, q.se * 100, way);
+}
+
+/* B's speed against A's, where they ran in turns. */
+static const char *
+speed_text(const struct diff *d, struct comparison c, char *out)
+{
+    char text[64];
+    if (!d->together)
+        return say(out, "not compared");
+    if (c.verdict == DIFFERENCE_UNKNOWN)
+        return say(out, "too few rounds");
+    comparison_text(c, text, sizeof text);
+    return c.verdict == DIFFERENCE_NOISE ? say(out, "%s", text) : say(out, "%s %s", c.value > 1 ? "B" : "A", text);
 }
 
 static void
@@ -188,12 +205,13 @@ put_measures(const struct diff *d)
     for (const struct named_measure *m = named_measures; m->name != NULL; m++) {
         const struct estimate x = measure_estimate(m, &d->a.measured, d->a.baseline),
                               y = measure_estimate(m, &d->b.measured, d->b.baseline);
-        const bool speed = m == named_measures;
         if (isnan(x.value) && isnan(y.value))
             continue;
         put_row(m->label, estimate_text(x, a), estimate_text(y, b),
-                difference_text(x, y, speed ? "faster" : "more", speed ? "slower" : "less", how));
+                m->timed ? speed_text(d, d->speed, how) : difference_text(x, y, how));
     }
+    if (!d->together)
+        printf("speeds are not compared: the sequences did not run in turns on one machine (--versus)\n");
 }
 
 /* ---- texts and spans ---- */
@@ -222,11 +240,11 @@ static void
 put_spans(const struct diff *d)
 {
     char name[CELL], a[CELL], b[CELL], how[CELL];
-    put_row(d->turned ? "tokens/s between turns" : "tokens/s on the way", "A", "B", "B against A");
+    put_row(d->turned ? "tokens/s between changes" : "tokens/s on the way", "A", "B", d->together ? "B against A" : "");
     for (size_t i = 0; i < d->n_spans; i++) {
         const struct diff_span *s = &d->span[i];
         put_row(say(name, "tokens %llu to %llu", (unsigned long long)s->from, (unsigned long long)s->to),
-                estimate_text(s->a, a), estimate_text(s->b, b), difference_text(s->a, s->b, "faster", "slower", how));
+                estimate_text(s->a, a), estimate_text(s->b, b), d->together ? speed_text(d, s->of, how) : "");
     }
 }
 

@@ -19,15 +19,30 @@ works "two policies on one prompt" diff $TRACES/swift $TRACES/del
 check "the policies are told" prints '^policy  *swift  *del$'
 check "a knob that only one has" prints '^omega ω  *–  *0.95$'
 check "what is the same is told once" prints '^head  *lens  *the same$'
-check "measures have standard errors" prints '^tokens/round  *2.810 ±0.273  *3.545 ±1.030  *within noise$'
-check "a difference that is more than noise has its size" prints '^tokens/s .*B [0-9]*% ±[0-9]* faster$'
+check "measures have standard errors" prints '^tokens/round  *2.810 ±0.273  *3.545 ±1.030  *no clear difference$'
+check "speeds of runs at different times get no verdict" prints '^tokens/s  *[0-9.]* ±[0-9.]*  *[0-9.]* ±[0-9.]*  *not compared$'
+check "but the times of both" prints '^started  *20'
+check "and nothing else is called faster" sh -c "! grep -q 'faster\|slower' '$TMP/out'"
 check "the texts are compared" prints '^texts: the same for 40 tokens, as far as both go$'
 check "spans end where the shorter one does" prints '^tokens 27 to 39 '
 works "a trace against itself" diff $TRACES/turned $TRACES/turned
 check "is the same" prints '^tokens/round .* the same$'
-check "spans end where knobs were turned" prints '^tokens/s between turns'
+check "spans end where knobs were turned" prints '^tokens/s between changes'
 works "two sequences of a batch" diff $TRACES/batch
 check "are told apart" prints '^sequence  *0  *1$'
+
+# Runs of the same settings have the same counts, however long they took; other settings have other counts.
+for run in same again; do
+    specscope run --policy layerskip -n 40 -p 'one two three' --trace "$TMP/$run" "$TINY"
+done
+specscope run --policy layerskip --set gamma=1 --ignore-eos -n 40 -p 'one two three' --trace "$TMP/short" "$TINY"
+specscope run --policy layerskip --set gamma=32 --temp 3 --ignore-eos -n 120 -p 'one two three' --trace "$TMP/long" "$TINY"
+works "the same run twice" diff "$TMP/same" "$TMP/again"
+check "has the same counts, and no difference" sh -c "grep -q '^tokens/round .* the same$' '$TMP/out' && ! grep -q 'B [0-9×]\|A [0-9]*%' '$TMP/out'"
+works "two settings" diff "$TMP/short" "$TMP/same"
+check "a difference of counts that is clear has its size" prints '^tokens/round .*B [0-9]*% ±[0-9]* more$'
+works "drafts of one token and of thirty-two" diff "$TMP/short" "$TMP/long"
+check "large factors are factors" prints '^drafts discarded per token .*B ×[0-9]* ±'
 
 # Texts that part, where the tokens of both say.
 for seed in 1 2; do
@@ -75,10 +90,17 @@ check "and says so" grep -q '^ar: .* tokens/round, acceptance –, modelled ' "$
 works "the text is written once" run --policy ar -n 40 -p 'one two three' "$TINY"
 check "and is the autoregressive one" cmp "$TMP/out" "$TMP/text"
 works "its trace has both" diff "$TMP/two"
+check "which ran in turns: their speeds are compared" sh -c "grep -q '^tokens/s .*\(no clear difference\|[AB] [0-9]*% faster (\|[AB] ×\)' '$TMP/out'"
 check "the setting of each" prints '^gamma γ  *5  *2$'
 check "on the same text" prints '^texts: the same for 40 tokens'
 if [ -n "$HAVE_PYTHON" ]; then
-    check "and so has the JSON" json_holds "$TMP/two.json" 'len(j["settings"]) == 2 and j["sequences"][0]["token_ids"] == j["sequences"][1]["token_ids"] and j["settings"][1]["tok_per_s_se"] > 0'
+    check "and so has the JSON" json_holds "$TMP/two.json" 'len(j["settings"]) == 2 and j["sequences"][0]["token_ids"] == j["sequences"][1]["token_ids"] and j["settings"][1]["tok_per_s_se"] > 0 and j["comparison"]["segments"] > 1 and j["comparison"]["low"] <= j["comparison"]["speed_ratio"] <= j["comparison"]["high"]'
+    specscope diff "$TMP/two" --json "$TMP/turns.json"
+    check "the run and diff compare speeds by the same function" python3 -c "
+import json
+run = json.load(open('$TMP/two.json'))['comparison']
+diff = next(m for m in json.load(open('$TMP/turns.json'))['measures'] if m['name'] == 'tok_per_s')
+assert all(abs(diff[k] - run[k]) < 1e-9 for k in ('speed_ratio', 'low', 'high')), (run, diff)"
 fi
 refuses "a second policy that there is not" 2 "no policy 'joy'" run --versus 'joy' "$TINY"
 refuses "a knob that it has not" 2 'has no knob' run --versus 'layerskip joy=1' "$TINY"

@@ -4,16 +4,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ROW(column, title, sign, member, and)                                                                          \
+#define ROW(column, title, sign, member, clocked, and)                                                                 \
     {                                                                                                                  \
         .name = (column), .label = (title), .better = (sign), .at = offsetof(struct measures, member),                 \
-        .estimated = (and)                                                                                             \
+        .timed = (clocked), .estimated = (and)                                                                         \
     }
-#define OF_ONE(column, title, sign, member) ROW(column, title, sign, member, offsetof(struct estimates, member))
+#define OF_ONE(column, title, sign, member) ROW(column, title, sign, member, false, offsetof(struct estimates, member))
 
 const struct named_measure named_measures[] = {
-    OF_ONE("tok_per_s", "tokens/s", 1, tokens_per_s),
-    ROW("speedup", "speedup over autoregressive", 1, speedup, MEASURE_OF_TWO),
+    ROW("tok_per_s", "tokens/s", 1, tokens_per_s, true, offsetof(struct estimates, tokens_per_s)),
+    ROW("speedup", "speedup over autoregressive", 1, speedup, true, MEASURE_OF_TWO),
     OF_ONE("modelled_speedup", "modelled speedup", 1, modelled),
     OF_ONE("tokens_per_round", "tokens/round", 1, tokens_per_round),
     OF_ONE("acceptance_rate", "acceptance", 1, acceptance_rate),
@@ -21,7 +21,7 @@ const struct named_measure named_measures[] = {
     OF_ONE("etpl", "tokens per layer (eTPL)", 1, etpl),
     OF_ONE("discard_rate", "drafts discarded per token", -1, discard_rate),
     OF_ONE("verification_rate", "verifications per token", -1, verification_rate),
-    {NULL, NULL, 0, 0, 0},
+    {.name = NULL},
 };
 
 const struct named_measure *

@@ -5,12 +5,14 @@
 
 #include "engine/events/metrics.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct named_measure {
     const char *name;  /* "tokens_per_round" */
     const char *label; /* "tokens/round" */
     int better;        /* 1: more is better, -1: less is; 0: neither */
+    bool timed;        /* the clock is in it, else it is made of counts alone */
     size_t at;         /* in struct measures, */
     size_t estimated;  /* and in struct estimates; MEASURE_OF_TWO: it isn't one run's alone */
 };

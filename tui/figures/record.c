@@ -365,6 +365,7 @@ take_all(struct record *r, const struct record_wanted *want, struct err *err)
     while (!t->no_memory && trace_reader_next(r->reader, &e, &stop))
         take(t, &e);
     const bool no_memory = t->no_memory;
+    r->versus = t->versus;
     for (size_t i = 0; i < r->n_rounds && want->seq >= 0; i++) /* the measures have seen one sequence's lines */
         r->metrics.total.shared += record_tally(&r->rounds[i]).shared;
     free(t);

@@ -75,6 +75,7 @@ struct record {
     uint64_t prompt;                  /* a hash of the prompt's tokens, of all sequences taken in */
     float baseline;                   /* autoregressive tokens/s; 0: not measured */
     struct metrics metrics;           /* of the rounds in the range */
+    bool versus;                      /* a run of two settings in turns */
     char (*texts)[48];                /* (vocab) printable; "" where an id did not occur */
     struct scope *scope;              /* NULL: not asked for */
 };
