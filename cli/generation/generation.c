@@ -63,7 +63,7 @@ clear_progress(void)
 struct load_progress {
     double start_us;
     bool shown;
-    char told[200];
+    char told[sizeof((struct engine){0}).note];
 };
 
 /* What is said before it loads need not be said again. */

@@ -1,6 +1,8 @@
 #include "engine/model/model.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "kernels/experts.h"
 #include "kernels/tensor.h"
@@ -23,6 +25,18 @@ model_take(struct model *m, size_t bytes)
     block->next = m->blocks;
     m->blocks = block;
     return (unsigned char *)block + BLOCK_ALIGNMENT;
+}
+
+const char *
+model_not(const struct model *m, const char *made_for, char *out, size_t n)
+{
+    if (strcmp(m->name, made_for) != 0)
+        snprintf(out, n, "another model, %.48s (this is %.48s)", made_for, m->name);
+    else if (m->quantized)
+        snprintf(out, n, "%.48s without --quantize, which changes its weights", made_for);
+    else
+        snprintf(out, n, "another file of %.48s, with other weights", made_for);
+    return out;
 }
 
 void

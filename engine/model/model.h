@@ -51,8 +51,14 @@ double model_head_bytes(const struct model *, bool exact);
 /* Memory, aligned to 64 bytes and not set to anything, that is the model's and goes with it; NULL: there is no more. */
 void *model_take(struct model *, size_t bytes);
 
+/* Says for which model a file was made that is not for `m`: "another model, NAME", or, where the names are the same, why the weights
+ * differ. Returns out. */
+#define MODEL_NOT 160 /* bytes that it writes at most */
+const char *model_not(const struct model *m, const char *made_for, char *out, size_t n);
+
 /* Replaces every matrix in F32, F16 or BF16 whose rows 32 divides by Q8_0: per block a scale d = max|x| / 127 in F16 and
- * x / d rounded, halves away from zero, as ggml defines it. Refuses weights that are not finite. */
+ * x / d rounded, halves away from zero, as ggml defines it. Sets `quantized` if there was one. Refuses weights that are not
+ * finite. */
 bool model_quantize(struct model *, struct err *);
 
 void model_free_blocks(struct model *); /* what model_take() gave: a part of model_close() */

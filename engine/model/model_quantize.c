@@ -93,6 +93,7 @@ quantize(struct model *m, struct tensor *t, const char *what, uint32_t layer, st
     m->tensors_of[t->type]--;
     m->parameters_of[WEIGHT_Q8_0] += values;
     m->tensors_of[WEIGHT_Q8_0]++;
+    m->quantized = true;
     t->data = q;
     t->mapped = false;
     t->type = WEIGHT_Q8_0;
@@ -129,6 +130,5 @@ model_quantize(struct model *m, struct err *err)
         d->head = d->embedding;
     else if (!quantize(m, &d->head, "the head", d->n_layers, err))
         return false;
-    m->quantized = true;
     return true;
 }

@@ -120,7 +120,8 @@ finish(struct model **out, struct model *m, const struct model_options *options,
     if (options->quantize && !m->vocabulary_only) {
         if (!model_quantize(m, err))
             return false;
-        m->hash = hash_bytes(m->hash, "Q8_0", 4);
+        if (m->quantized) /* what is in Q8_0 stays as it is, and so do the files that were made for it */
+            m->hash = hash_bytes(m->hash, "Q8_0", 4);
     }
     name_types(m);
     *out = m;

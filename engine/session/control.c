@@ -13,9 +13,13 @@ session_find_policy(const struct session *s, const char *name, uint32_t *index, 
     char missing[96];
     for (*index = 0; *index < s->info.n_policies; ++*index) {
         const struct policy_info *p = &s->info.policies[*index];
-        if (strcmp(p->name, name) == 0)
-            return p->missing == 0 || err_set(err, ERR_USAGE, "policy %s needs %s", name,
-                                              policy_missing(p->missing, missing, sizeof missing));
+        if (strcmp(p->name, name) != 0)
+            continue;
+        if (p->missing == NEEDS_PROFILE && s->engine->profile_refused[0] != '\0')
+            return err_set(err, ERR_USAGE, "policy %s needs a profile: %s; `specscope train profile` makes one", name,
+                           s->engine->profile_refused);
+        return p->missing == 0 ||
+               err_set(err, ERR_USAGE, "policy %s needs %s", name, policy_missing(p->missing, missing, sizeof missing));
     }
     char list[256] = "";
     size_t n = 0;

@@ -171,7 +171,7 @@ find_heads(struct engine *e, const struct engine_options *o, struct err *err)
     char *path = o->synth ? NULL : engine_beside(e->model, ".heads.safetensors");
     struct err why = {.kind = ERR_NONE};
     if (path != NULL && !take_heads(e, path, &why) && e->note[0] == '\0')
-        snprintf(e->note, sizeof e->note, "without trained heads: %.170s", why.text);
+        snprintf(e->note, sizeof e->note, "without trained heads: %s", why.text);
     free(path);
     return true;
 }

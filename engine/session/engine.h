@@ -59,7 +59,8 @@ struct engine {
     struct accept_head *accept; /* the draft model's; NULL: none */
     struct sv_profile *profile; /* of the model and its helpers; owned; NULL: none */
     struct engine_kept *kept;   /* what sessions leave to the next ones (engine_kept.h) */
-    char note[200];             /* something the user should know ("no usable GPU: …"), or "" */
+    char profile_refused[400];  /* why the profile beside the model is not used; "": there is none, or it is */
+    char note[480];             /* something the user should know ("no usable GPU: …"), or "" */
 };
 
 /* An acceptance head beside a draft model DRAFT.gguf is called DRAFT.accept.safetensors; it is passed over like trained heads.

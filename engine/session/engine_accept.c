@@ -50,7 +50,7 @@ engine_accept_open(struct engine *e, const char *given, uint64_t room, struct er
     if (!ok && given != NULL)
         *err = why;
     else if (!ok && e->note[0] == '\0')
-        snprintf(e->note, sizeof e->note, "without the acceptance head beside the draft model: %.140s", why.text);
+        snprintf(e->note, sizeof e->note, "without the acceptance head beside the draft model: %s", why.text);
     const struct accept_head *h = e->accept;
     if (h != NULL && h->target_hash != 0 && h->target_hash != e->model->hash && e->note[0] == '\0')
         snprintf(e->note, sizeof e->note, "the acceptance head learned what another target accepts: %s", h->target);

@@ -111,7 +111,7 @@ static void
 pass_over(struct engine *e, enum helper_role role, const struct err *why)
 {
     if (e->note[0] == '\0')
-        snprintf(e->note, sizeof e->note, "without the %s model beside it: %.150s", helper_names[role], why->text);
+        snprintf(e->note, sizeof e->note, "without the %s model beside it: %s", helper_names[role], why->text);
 }
 
 static bool

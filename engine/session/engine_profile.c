@@ -9,8 +9,10 @@
 static bool
 is_of(const struct engine *e, const struct sv_whose *whose, const char *path, struct err *err)
 {
+    char other[MODEL_NOT];
     if (whose->hash[0] != e->model->hash)
-        return err_set(err, ERR_USAGE, "%.150s is the profile of another model, %.60s", path, whose->name[0]);
+        return err_set(err, ERR_USAGE, "%.150s is the profile of %s", path,
+                       model_not(e->model, whose->name[0], other, sizeof other));
     for (enum helper_role role = 0; role < HELPERS; role++) {
         const struct helper_model *h = &e->helpers[role];
         if (engine_has(e, role) &&
@@ -41,8 +43,11 @@ engine_profile_find(struct engine *e, const struct engine_options *o, struct err
         return strcmp(o->profile, "none") == 0 || take(e, o->profile, err);
     char *path = (o->wanted & NEEDS_PROFILE) != 0 && !o->synth ? engine_beside(e->model, ".profile.json") : NULL;
     struct err why = {.kind = ERR_NONE};
-    if (path != NULL && !take(e, path, &why) && e->note[0] == '\0')
-        snprintf(e->note, sizeof e->note, "without the profile beside the model: %.150s", why.text);
+    if (path != NULL && !take(e, path, &why)) {
+        snprintf(e->profile_refused, sizeof e->profile_refused, "%s", why.text);
+        if (e->note[0] == '\0')
+            snprintf(e->note, sizeof e->note, "without the profile beside the model: %s", why.text);
+    }
     free(path);
     return true;
 }

@@ -117,7 +117,11 @@ check_draft(struct accept_head *h, const struct safetensors *s, const char *path
     h->draft_layers = layers != NULL ? (uint32_t)strtoul(layers, NULL, 10) : 0;
     if (h->draft_hash == 0 || (h->draft_hash == draft->hash && h->draft_layers == whose->layers))
         return true;
-    char is[32];
+    char is[32], other[MODEL_NOT];
+    if (whose->layers == 0 && h->draft_layers == 0)
+        return err_set(err, ERR_WORK,
+                       "%s: this acceptance head was trained for %s; train one with `specscope train accept`", path,
+                       model_not(draft, h->draft, other, sizeof other));
     snprintf(is, sizeof is, "self:%" PRIu32, whose->layers);
     return err_set(err, ERR_WORK,
                    "%s: this acceptance head was trained for another draft model (%.48s; this is %s); train one with "

@@ -128,13 +128,11 @@ check_model(const struct safetensors *s, const char *path, const struct model *m
         return err_set(err, ERR_WORK, "%s: not a file of trained heads (its metadata does not say '%s')", path, FORMAT);
     if (!head_kind_from(name, kind))
         return err_set(err, ERR_WORK, "%s: heads of kind '%.32s' are not known; there are affine and full", path, name);
-    char expected[24];
+    char expected[24], other[MODEL_NOT];
     snprintf(expected, sizeof expected, "%016" PRIx64, model->hash);
     if (strcmp(hash, expected) != 0)
-        return err_set(err, ERR_WORK,
-                       "%s: these heads were trained for another model (%.48s, %.16s; this is %s, %s); train some "
-                       "with `specscope train heads`",
-                       path, whose != NULL ? whose : "unnamed", hash, model->name, expected);
+        return err_set(err, ERR_WORK, "%s: these heads were trained for %s; train some with `specscope train heads`",
+                       path, model_not(model, whose != NULL ? whose : "unnamed", other, sizeof other));
     return true;
 }
 

@@ -51,7 +51,7 @@ check "all lossless" sh -c "! grep -q 'no: token' '$TMP/out'"
 works "a grid over h" bench -n 8 --repeat 1 -p "a b" --policy specdecpp --grid h=0.1:0.9:0.4 --csv "$TMP/csv" "$pair"
 check "has a line for each point" [ "$(grep -c '^specdecpp' "$TMP/csv")" -eq 3 ]
 
-refuses "another draft model's head is refused" 1 "trained for another draft model" \
+refuses "another draft model's head is refused" 1 "trained for another file of tiny, with other weights" \
     run --policy specdecpp --draft "$other" --accept "$head" -n 4 "$pair"
 refuses "a file that is none, too" 1 "README.md" run --policy specdecpp --accept README.md -n 4 "$pair"
 refuses "and one that is not there" 1 "nowhere" run --policy specdecpp --accept "$TMP/nowhere" -n 4 "$pair"

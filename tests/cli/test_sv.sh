@@ -50,11 +50,24 @@ check "and is lossless" sh -c "! grep -q 'no: token' '$TMP/out'"
 
 refuses "a profile of another draft model is refused" 2 "is the profile of another draft model, tiny" \
     run --policy sv --draft "$companion" --companion "$companion" --profile "$profile" "$model"
-refuses "of another target, too" 2 "is the profile of another model, tiny" \
+refuses "of another target, too" 2 "is the profile of another file of tiny, with other weights" \
     run --policy sv --draft "$draft" --companion "$companion" --profile "$profile" "$companion"
 specscope run -n 4 --policy sv --draft "$companion" "$model"
 check "one that was only found is passed over" says err 'without the profile beside the model: .*another draft model'
 check "and missed" [ "$status" -eq 2 ]
+check "with the reason" says err 'policy sv needs a profile: .* is the profile of another draft model'
+
+# --quantize q8_0 changes what is not in Q8_0 already.
+hash_of() { # trace
+    grep -o '"hash":[^,]*' "$1/run.json" | head -n 1
+}
+specscope run -n 1 --trace "$TMP/plain" models/fables-q8_0.gguf
+specscope run -n 1 --trace "$TMP/quantized" --quantize q8_0 models/fables-q8_0.gguf
+check "--quantize q8_0 leaves a file in Q8_0 the model that it is" [ "$(hash_of "$TMP/plain")" = "$(hash_of "$TMP/quantized")" ]
+specscope run -n 4 --policy sv --quantize q8_0 models/fables-q8_0.gguf
+check "heads, draft and profile beside it are used" sh -c "[ $status -eq 0 ] && ! grep -q 'without' '$TMP/err'"
+specscope run -n 4 --policy sv --quantize q8_0 "$model"
+check "where weights change, a line says so, whole" says err 'profile of tiny without --quantize, which changes its weights'
 refuses "--profile none leaves it out" 2 "needs a profile" \
     run --policy sv --draft "$draft" --companion "$companion" --profile none "$model"
 works "--list-policies has it" run --list-policies
