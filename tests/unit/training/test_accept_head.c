@@ -293,7 +293,7 @@ test_what_is_no_head_of_this_model_is_refused_in_one_line(void **unused)
     const struct safetensors_part torn[] = {{"model.1.weight", 2, WIDTH, v}, {"model.1.bias", 0, 2, c}};
     const struct safetensors_part odd[] = {{"model.0.weight", 2, WIDTH, v}, {"model.0.bias", 0, 1, c}};
     const struct safetensors_part no_number[] = {{"model.0.weight", 2, WIDTH, v}, {"model.0.bias", 0, 2, nan}};
-    refused(other, 2, head, 2, "another draft model");
+    refused(other, 2, head, 2, "trained for another model, another (this is ");
     refused(NULL, 0, wide, 2, "another model's");
     refused(NULL, 0, torn, 2, "model.0.linear.weight is missing");
     refused(NULL, 0, odd, 2, "expected numbers");
