@@ -24,7 +24,7 @@ check "it went on at the second" [ "$(state steps)" -gt "$first" ]
 rm "$TMP"/state/*
 works "of bench too" bench $SEARCH -n 60 --repeat 2 -p hello --policy-state "$TMP/state" --json "$TMP/bench.json" "$MODEL"
 check "it went on in the second pass" [ "$(state steps)" -gt "$first" ]
-check "the table has speeds without learning passes and with them" grep -q '^policy *tokens/s *x ar *+- *all in ' "$TMP/out"
+check "the table has speeds without learning passes and with them" grep -q '^policy *tokens/s *x ar *from *to *all in ' "$TMP/out"
 check "and what share of the time they took" grep -q '^time .* learned$' "$TMP/out"
 works "a run with learning passes says both speeds" run $SEARCH -n 60 -p hello "$MODEL"
 check "on stderr" grep -Eq '^swift: .* tokens/s \([0-9.]+ all in\), ' "$TMP/err"
