@@ -89,6 +89,23 @@ for script in $(grep -o '[@ (]\(tests/[a-z_/]*\.sh\|\.ci/[a-z]*\) ' Makefile | t
     check "$script can be executed" [ -x "$script" ]
 done
 
+# ---- what packaging leaves ----
+if [ -e /usr/share/dpkg/default.mk ]; then
+    mkdir -p "$TMP/package/build"
+    cp -r debian "$TMP/package/"
+    : >"$TMP/package/build/kept"
+    check "cleaning the Debian package leaves build/ as it is" sh -c \
+        "cd '$TMP/package' && make -s -f debian/rules override_dh_auto_clean && [ -e build/kept ]"
+else
+    skip "cleaning the Debian package leaves build/ as it is" "there is no dpkg-dev"
+fi
+if git rev-parse --git-dir >/dev/null 2>&1; then
+    git check-ignore build-debian/a python/build/lib/a.py python/specscope_trace.egg-info/PKG-INFO >"$TMP/ignored"
+    check "git ignores what dpkg-buildpackage and pip leave" [ "$(wc -l <"$TMP/ignored")" -eq 3 ]
+else
+    skip "git ignores what dpkg-buildpackage and pip leave" "this is no clone"
+fi
+
 # ---- packages ----
 playing id <<'SCRIPT'
 echo 0

@@ -1,10 +1,11 @@
 #!/bin/sh
 # What the documents say is so: every command in them runs, every option and ':' command that they name is there, links lead
-# somewhere, a policy's page has the policy's knobs. UPDATE=1 writes the knobs into the pages. Pictures: test_pictures.sh.
+# somewhere, a policy's page has the policy's knobs. UPDATE=1 writes the knobs into the pages. DOCUMENTS names other documents.
+# Pictures: test_pictures.sh.
 cd "$(dirname "$0")/../.." || exit 1
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
-DOCUMENTS="README.md CONTRIBUTING.md $(ls docs/*.md docs/policies/*.md) models/README.md python/README.md"
+DOCUMENTS=${DOCUMENTS:-README.md CONTRIBUTING.md $(ls docs/*.md docs/policies/*.md) models/README.md python/README.md}
 COMMANDS='run|replay|bench|info|models|tokenize|train heads|train accept|train profile|train|plot|diff|completions|doctor'
 
 code() { # document: what stands in fences, a line each (those that go on in the next joined), and between backquotes
@@ -19,6 +20,7 @@ mkdir -p "$XDG_CONFIG_HOME/specscope"
 echo '{"tokens": 8, "repeat": 1}' >"$XDG_CONFIG_HOME/specscope/config.json"
 
 interactive() { # command: does it open the scope?
+    case $1 in rm\ *) return 1 ;; esac
     case " $1 " in *" --help "* | *" --version "* | *" --list-"*) return 1 ;; *" --scope "*) return 0 ;; esac
     echo "$1" | grep -Evq "^build/specscope ($COMMANDS)( |\$)" || echo "$1" | grep -q '^build/specscope replay'
 }
@@ -31,16 +33,24 @@ opens() { # command: in a terminal, until a round has been seen
 runs() { # command
     (cd "$FOLDER" && timeout 600 sh -c "$1" </dev/null)
 }
+leaves_nothing() { # where git would not ignore it
+    left=$(find "$FOLDER" -mindepth 1 -maxdepth 1 ! -type l ! -name build) && [ -z "$left" ] || { echo "$left"; false; }
+}
 for document in $DOCUMENTS; do
     FOLDER=$WORK/documents/$document # commands of a document follow each other
     mkdir -p "$FOLDER"
     for name in docs models tests themes python README.md; do ln -s "$ROOT/$name" "$FOLDER/$name"; done
-    ln -s "$(dirname "$PROGRAM")" "$FOLDER/build"
-    code "$document" | grep '^build/specscope' | awk '!seen[$0]++' >"$WORK/commands"
+    mkdir "$FOLDER/build" && ln -s "$PROGRAM" "$FOLDER/build/specscope"
+    code "$document" | grep '^build/specscope\|^rm -rf build/' | awk '!seen[$0]++' >"$WORK/commands"
     while read -r command; do
         if interactive "$command"; then check "$document: $command" opens "$command" </dev/null
         else check "$document: $command" runs "$command" </dev/null; fi
     done <"$WORK/commands"
+    grep -e '^rm ' -e ' --trace ' -e ' --json ' -e ' --csv ' -e ' -o ' "$WORK/commands" >"$WORK/writing"
+    while read -r command; do
+        check "$document, again: $command" runs "$command" </dev/null
+    done <"$WORK/writing"
+    check "$document: its commands write into build/ alone" leaves_nothing
 done
 
 # ---- options, ':' commands, links ----

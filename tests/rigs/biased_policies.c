@@ -4,11 +4,12 @@
 #include "policies/policy.h"
 
 static const struct sampling hotter = {.temperature = 3, .top_k = 12, .top_p = 1};
+static const struct sampling flat = {.temperature = 1000, .top_p = 1};
 
-/* Three drafts from layer 1. `picky` drops a token whose id is odd, once it was drawn; `hot` draws from another
- * temperature than that of the distribution that it declares; neither: a fair policy. */
+/* Three drafts from layer 1. `picky` drops a token whose id is odd, once it was drawn. `other` is another temperature to draw
+ * from, which is fair if the distribution is declared (`declares`). */
 static bool
-draft_from_layer_one(struct round *r, bool picky, bool hot)
+draft_from_layer_one(struct round *r, bool picky, const struct sampling *other, bool declares)
 {
     int32_t node = 0;
     for (uint32_t i = 0; i < 3 && !round_full(r); i++) {
@@ -19,11 +20,12 @@ draft_from_layer_one(struct round *r, bool picky, bool hot)
         if (!context_advance(r->ctx, &row, 1, 1, NULL) || !round_guess(r, &probe, 1, &g) ||
             !round_choose(r, row, 1, &g, &draft.token, &draft.q))
             return false;
-        if (hot) {
+        if (other != NULL) {
             const struct rng_key key = {.seed = r->seed, .pos = context_position(r->ctx, row) + 1};
-            const dist_t other = context_dist(r->ctx, row, 1, 0, &hotter);
-            if (other == DIST_NONE || (draft.token = context_draw(r->ctx, other, &key, NULL, 0)) == TOKEN_NONE)
+            const dist_t q = context_dist(r->ctx, row, 1, 0, other);
+            if (q == DIST_NONE || (draft.token = context_draw(r->ctx, q, &key, NULL, 0)) == TOKEN_NONE)
                 return false;
+            draft.q = declares ? q : draft.q;
         }
         if (picky && draft.token % 2 == 1)
             return true;
@@ -37,21 +39,29 @@ static bool
 fair_draft(struct policy *p, struct round *r)
 {
     (void)p;
-    return draft_from_layer_one(r, false, false);
+    return draft_from_layer_one(r, false, NULL, false);
 }
 
 static bool
 picky_draft(struct policy *p, struct round *r)
 {
     (void)p;
-    return draft_from_layer_one(r, true, false);
+    return draft_from_layer_one(r, true, NULL, false);
 }
 
 static bool
 hot_draft(struct policy *p, struct round *r)
 {
     (void)p;
-    return draft_from_layer_one(r, false, true);
+    return draft_from_layer_one(r, false, &hotter, false);
+}
+
+/* Nearly all of its drafts are rejected. */
+static bool
+flat_draft(struct policy *p, struct round *r)
+{
+    (void)p;
+    return draft_from_layer_one(r, false, &flat, true);
 }
 
 extern const struct policy_ops policy_sv;
@@ -81,14 +91,15 @@ biased_policies(struct biased_policies *b)
 {
     static const struct policy_ops fair = {.name = "fair", .title = "", .paper = "", .draft = fair_draft},
                                    picky = {.name = "drops by value", .title = "", .paper = "", .draft = picky_draft},
-                                   hot = {.name = "another q", .title = "", .paper = "", .draft = hot_draft};
+                                   hot = {.name = "another q", .title = "", .paper = "", .draft = hot_draft},
+                                   poor = {.name = "fair, poor", .title = "", .paper = "", .draft = flat_draft};
     struct policy_ops costly = policy_sv, dropping = policy_sv;
     costly.name = "sv, rows cost";
     dropping.name = "sv, drops one";
     costly.open = dropping.open = costly_open;
     dropping.draft_batch = dropping_draft;
-    *b = (struct biased_policies){.ops = {fair, picky, hot, costly, dropping},
-                                  .fair = {true, false, false, true, false}};
+    *b = (struct biased_policies){.ops = {fair, picky, hot, costly, dropping, poor},
+                                  .fair = {true, false, false, true, false, true}};
     for (int i = 0; i < BIASED_POLICIES; i++)
         b->list[i] = &b->ops[i];
 }

@@ -5,7 +5,7 @@
 
 #include "engine/events/policy.h"
 
-enum { BIASED_POLICIES = 5 };
+enum { BIASED_POLICIES = 6 };
 
 struct biased_policies {
     struct policy_ops ops[BIASED_POLICIES];

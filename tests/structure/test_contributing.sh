@@ -1,13 +1,13 @@
 #!/bin/sh
-# CONTRIBUTING.md is done as it says: its policy, panel, architecture and theme go into a copy of the tree, which is built and
-# used. A block "```c FILE" or "```json FILE" is a new file; of "```diff FILE" each "+" line goes behind the line above it,
+# CONTRIBUTING.md is done as it says: its policy, panel, architecture and theme go into a copy of the tree, which is built, used and
+# documented. A block "```c FILE", "```json FILE" or "```md FILE" is a new file; of "```diff FILE" each "+" line goes behind the line above it,
 # which FILE has once.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 COPY=$TMP/tree
 case $BUILD in "$PWD"/*) built=${BUILD#"$PWD"/} ;; *) built=build ;; esac
 mkdir -p "$COPY/$built"
-cp -a .ci Makefile cli engine kernels policies tests themes traces tui "$COPY"
+cp -a .ci Makefile README.md CONTRIBUTING.md cli docs engine kernels models policies python tests themes traces tui "$COPY"
 cp -a "$BUILD/obj" "$BUILD/gen" "$BUILD/.deps" "$BUILD/libspecscope.a" "$COPY/$built" # so that little is compiled
 
 extract() { # tree: what CONTRIBUTING.md adds to it
@@ -22,9 +22,9 @@ extract() { # tree: what CONTRIBUTING.md adds to it
             printf "%s", all >file
             close(file)
         }
-        /^```(c|json|diff) / { kind = $1; file = tree $2; next }
-        /^```/ { if (kind ~ /c$|json$/) close(file); kind = "" }
-        kind ~ /c$|json$/ { print >file }
+        /^```(c|json|md|diff) / { kind = $1; file = tree $2; next }
+        /^```/ { if (kind ~ /c$|json$|md$/) close(file); kind = "" }
+        kind ~ /c$|json$|md$/ { print >file }
         kind == "```diff" && /^ / { above = substr($0, 2) }
         kind == "```diff" && /^[+]/ { added = substr($0, 2) "\n"; put(file) }
         END { exit failed }' CONTRIBUTING.md
@@ -36,6 +36,13 @@ check "they compile without a warning" sh -c \
 new=$(grep -c '^```c policies/' CONTRIBUTING.md)
 PROGRAM=$COPY/$built/specscope
 check "there is one policy more" [ "$("$PROGRAM" --list-policies | grep -c '^[a-z]')" -eq $((before + new)) ]
+
+documents() { # more of the environment: the documents' tests, in the copy
+    (cd "$COPY" && env BUILD="$built" DOCUMENTS="CONTRIBUTING.md docs/policies/README.md $(sed -n 's/^```md //p' CONTRIBUTING.md)" "$@" \
+        sh tests/docs/test_docs.sh)
+}
+check "documents of it are written" documents UPDATE=1
+check "and pass their tests" documents
 
 works "autoregressive decoding" run -n 60 --ignore-eos --policy ar -p hello "$TINY"
 cp "$TMP/out" "$TMP/ar"
