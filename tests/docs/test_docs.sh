@@ -71,8 +71,8 @@ unknown_commands() {
         grep -q -e "[ \`]$command\\>" -e "Ic $command\\>" docs/specscope.1 || echo "$command"
     done
 }
-dead_links() { # document
-    grep -o '](\([^)#]*\)' "$1" | sed 's/](//' | grep -v '^http' | grep . | while read -r link; do
+dead_links() { # document; in its examples they are of other files
+    awk '/^```/ { fenced = !fenced } !fenced' "$1" | grep -o '](\([^)#]*\)' | sed 's/](//' | grep -v '^http' | grep . | while read -r link; do
         [ -e "$(dirname "$1")/$link" ] || echo "$link"
     done
 }
