@@ -39,6 +39,8 @@ for size in 80x24 120x36 160x48; do
     check "w opens a grid at $size" wait_for 'what if, [0-9]* tokens'
     check "what is foretold at the cursor stands below it at $size" wait_for 'tokens/round  acceptance'
     check "the cursor begins on what is in force at $size" wait_for 'τ 0.5[0-9]*  d_max 5 '
+    [ $size != 160x48 ] || check "the key line is that of the grid" shows '←↑↓→ point'
+    check "the values across have a name at $size" shows 'τ →'
     tm send-keys Up Up Up
     check "arrows move the cursor at $size" wait_for 'd_max 8 '
     tm send-keys Enter

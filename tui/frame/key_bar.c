@@ -69,7 +69,8 @@ key_bar_draw(const struct panes *p, const struct followed *run, const struct can
     if (note != NULL) /* of the token that is pointed at */
         key_row_add(&bar, 1, ROLE_WARN, "", note->text);
     bar.parts = true;
-    key_row_pairs(&bar, 3, panel_registry[p->focus]->brief);
+    const struct panel_ops *panel = panel_registry[p->focus];
+    key_row_pairs(&bar, 3, panel->brief_now != NULL ? panel->brief_now(&p->view) : panel->brief);
     bar.parts = true;
     if (!over)
         add_run(&bar, run);

@@ -64,7 +64,7 @@ adopt(const struct knobs_grid *k, const struct view *v)
     const struct landscape_grid *g = &v->landscape->grid;
     for (int i = 0; i < 2; i++) {
         const struct knob *knob = &scope_policy(v->scope)->knobs[g->knob[i]];
-        const double value = landscape_value(knob, g->n[i], k->at[i]);
+        const double value = landscape_value(knob, g->n[i], k->at[i], v->landscape->values[g->knob[i]]);
         char text[40], line[96];
         if (value == scope_knob(v->scope, g->knob[i]))
             continue;

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tui/terminal/text.h"
+
 #define LEAST_RANGE 0.05 /* of a speedup: less is drawn as nearly flat */
 
 uint32_t
@@ -14,20 +16,20 @@ landscape_points(const struct knob *k, uint32_t most)
     return n < most ? (uint32_t)n : most;
 }
 
-double
-landscape_value(const struct knob *k, uint32_t n, uint32_t point)
-{
-    double value = n > 1 ? k->min + (k->max - k->min) * point / (n - 1) : k->min;
-    if (!knob_check(k, fmin(value, k->max), &value, NULL))
-        return k->min;
-    return value;
-}
-
 uint32_t
 landscape_nearest(const struct knob *k, uint32_t n, double value)
 {
     const double at = k->max > k->min ? (value - k->min) / (k->max - k->min) * (n - 1) : 0;
     return (uint32_t)lrint(fmin(fmax(at, 0), n - 1));
+}
+
+double
+landscape_value(const struct knob *k, uint32_t n, uint32_t point, double in_force)
+{
+    double value = n > 1 ? k->min + (k->max - k->min) * point / (n - 1) : k->min;
+    if (point == landscape_nearest(k, n, in_force))
+        return in_force;
+    return knob_check(k, fmin(value, k->max), &value, NULL) ? value : k->min;
 }
 
 /* ---- strips ---- */
@@ -101,7 +103,8 @@ landscape_best(const struct landscape *l, const struct policy_info *policy, uint
     out[0] = '\0';
     if (s->n < 2 || s->best >= s->n)
         return;
-    knob_format(&policy->knobs[knob], landscape_value(&policy->knobs[knob], s->n, s->best), value, sizeof value);
+    knob_format(&policy->knobs[knob], landscape_value(&policy->knobs[knob], s->n, s->best, l->values[knob]), value,
+                sizeof value);
     snprintf(out, n, "best %s: %.2f× ±%.2f", value, (double)s->modelled[s->best], (double)s->best_se);
 }
 
@@ -129,24 +132,50 @@ number(float value, char out[16])
     return out;
 }
 
+/* A value of an axis as a text. */
+static const char *
+axis_value(const struct landscape *l, const struct policy_info *policy, int axis, uint32_t point, char out[40])
+{
+    const struct landscape_grid *g = &l->grid;
+    const struct knob *k = &policy->knobs[g->knob[axis]];
+    knob_format(k, landscape_value(k, g->n[axis], point, l->values[g->knob[axis]]), out, 40);
+    return out;
+}
+
+/* "★ E 3  γ 2  1.43×", which may be a point that is not drawn. */
+static void
+draw_best(const struct landscape *l, const struct policy_info *policy, const struct canvas *c, int y, int x)
+{
+    const struct landscape_grid *g = &l->grid;
+    char across[40], up[40];
+    if (g->has_best)
+        canvas_print(c, y, x, ROLE_OK, "%s %s %s  %s %s  %.2f×", canvas_glyph(c, "★", "*"),
+                     label(&policy->knobs[g->knob[0]]), axis_value(l, policy, 0, g->best[0], across),
+                     label(&policy->knobs[g->knob[1]]), axis_value(l, policy, 1, g->best[1], up),
+                     (double)g->cell[g->best[1]][g->best[0]].modelled);
+}
+
 static void
 draw_forecast(const struct landscape *l, const struct policy_info *policy, const struct canvas *c, int y,
               const uint32_t at[2])
 {
     const struct landscape_grid *g = &l->grid;
-    const struct knob *k[2] = {&policy->knobs[g->knob[0]], &policy->knobs[g->knob[1]]};
     const struct forecast *f = &g->cell[at[1]][at[0]];
     const bool narrow = forecast_rows(c) > 2;
-    char value[2][40], acceptance[16];
-    for (int i = 0; i < 2; i++)
-        knob_format(k[i], landscape_value(k[i], g->n[i], at[i]), value[i], sizeof value[i]);
-    int x = canvas_print(c, y, 0, ROLE_FOCUS, "%s %s  %s %s", label(k[0]), value[0], label(k[1]), value[1]) + 2;
+    char across[40], up[40], acceptance[16];
+    int x = canvas_print(c, y, 0, ROLE_FOCUS, "%s %s  %s %s", label(&policy->knobs[g->knob[0]]),
+                         axis_value(l, policy, 0, at[0], across), label(&policy->knobs[g->knob[1]]),
+                         axis_value(l, policy, 1, at[1], up)) +
+            2;
     if (narrow) {
+        draw_best(l, policy, c, y, x);
         y++;
         x = 0;
     }
     x += canvas_print(c, y, x, ROLE_TEXT, "%.2f×", (double)f->modelled);
-    canvas_print(c, y, x, ROLE_DIM, " ±%.2f (now %.2f×)", (double)f->se, (double)l->now.modelled);
+    x += canvas_print(c, y, x, ROLE_DIM, " ±%.2f (now %.2f×)", (double)f->se, (double)l->now.modelled) + 2;
+    if (!narrow)
+        draw_best(l, policy, c, y, x);
     x = canvas_print(c, ++y, 0, ROLE_DIM, "%.2f tokens/round  acceptance %s", (double)f->tokens_per_round,
                      number(f->acceptance, acceptance)) +
         2;
@@ -162,6 +191,45 @@ around(int at, int shown, int n)
     return first + shown > n ? n - shown : first;
 }
 
+#define MARGIN 7 /* columns of the values up */
+
+/* Which points are drawn: columns of a width, from a first one. */
+struct window {
+    int left, cols, wide, bottom, high;
+};
+
+/* The names of both knobs and the values across, as many as there is room for. */
+static void
+draw_axis(const struct landscape *l, const struct policy_info *policy, const struct canvas *c, int y,
+          const struct window *w, uint32_t cursor)
+{
+    const char *up = label(&policy->knobs[l->grid.knob[1]]), *across = label(&policy->knobs[l->grid.knob[0]]);
+    const int end = c->cols - text_width(across) - 2;
+    char text[40];
+    canvas_print(c, y, 0, ROLE_TITLE, "%4.4s %s", up, canvas_glyph(c, "↑", "^"));
+    int free_from = MARGIN;
+    for (int i = 0; i < w->cols; i++) {
+        const int x = MARGIN + i * w->wide, width = text_width(axis_value(l, policy, 0, (uint32_t)(w->left + i), text));
+        if (x < free_from || x + width >= end)
+            continue;
+        canvas_text(c, y, x, (uint32_t)(w->left + i) == cursor ? ROLE_FOCUS : ROLE_DIM, text);
+        free_from = x + width + 1;
+    }
+    canvas_print(c, y, end > free_from ? end : free_from, ROLE_TITLE, "%s %s", across, canvas_glyph(c, "→", ">"));
+}
+
+static struct window
+window_of(const struct landscape_grid *g, const struct canvas *c, int rows, const uint32_t at[2])
+{
+    const int room = c->cols - MARGIN, n = (int)g->n[0], high = rows < (int)g->n[1] ? rows : (int)g->n[1];
+    const int cols = n < room ? n : room;
+    return (struct window){.left = around((int)at[0], cols, n),
+                           .cols = cols,
+                           .wide = room / n > 0 ? room / n : 1,
+                           .bottom = around((int)at[1], high, (int)g->n[1]),
+                           .high = high};
+}
+
 void
 landscape_draw_grid(const struct landscape *l, const struct policy_info *policy, const struct canvas *c,
                     const uint32_t at[2], const double in_force[2])
@@ -172,30 +240,30 @@ landscape_draw_grid(const struct landscape *l, const struct policy_info *policy,
         canvas_print(c, 0, 0, ROLE_DIM, "%s × %s: computing …", label(k[0]), label(k[1]));
         return;
     }
-    char text[40];
-    const int margin = 7, lines = forecast_rows(c), rows = c->rows > lines ? c->rows - lines : 1;
-    const int room = c->cols - margin, wide = room / (int)g->n[0] > 0 ? room / (int)g->n[0] : 1;
-    const int cols = (int)g->n[0] < room ? (int)g->n[0] : room;
-    const int high = rows < (int)g->n[1] ? rows : (int)g->n[1];
+    const int lines = forecast_rows(c), axis = c->rows > lines + 2;
+    const struct window w = window_of(g, c, c->rows > lines + axis ? c->rows - lines - axis : 1, at);
     const uint32_t now[2] = {landscape_nearest(k[0], g->n[0], in_force[0]),
                              landscape_nearest(k[1], g->n[1], in_force[1])};
     struct range r = {NAN, NAN};
     for (uint32_t i = 0; i < g->n[1]; i++)
         for (uint32_t j = 0; j < g->n[0]; j++)
             widen(&r, g->cell[i][j].modelled);
-    const int bottom = around((int)at[1], high, (int)g->n[1]), left = around((int)at[0], cols, (int)g->n[0]);
-    for (int y = 0; y < high; y++) {
-        const uint32_t i = (uint32_t)(bottom + high - 1 - y);
-        knob_format(k[1], landscape_value(k[1], g->n[1], i), text, sizeof text);
-        canvas_print(c, y, 0, i == at[1] ? ROLE_FOCUS : ROLE_DIM, "%6.6s", text);
-        for (int x = 0; x < cols; x++) {
-            const uint32_t j = (uint32_t)(left + x);
-            const bool cursor = j == at[0] && i == at[1], here = j == now[0] && i == now[1];
-            draw_cell(c, y, margin + x * wide, wide, &r, g->cell[i][j].modelled, cursor ? MARK_CURSOR : MARK_NONE,
+    for (int y = 0; y < w.high; y++) {
+        const uint32_t i = (uint32_t)(w.bottom + w.high - 1 - y);
+        char text[40];
+        canvas_print(c, y, 0, i == at[1] ? ROLE_FOCUS : ROLE_DIM, "%6.6s", axis_value(l, policy, 1, i, text));
+        for (int x = 0; x < w.cols; x++) {
+            const uint32_t j = (uint32_t)(w.left + x);
+            const bool cursor = j == at[0] && i == at[1], here = j == now[0] && i == now[1],
+                       best = g->has_best && j == g->best[0] && i == g->best[1];
+            draw_cell(c, y, MARGIN + x * w.wide, w.wide, &r, g->cell[i][j].modelled, cursor ? MARK_CURSOR : MARK_NONE,
                       here     ? "●"
+                      : best   ? canvas_glyph(c, "★", "*")
                       : cursor ? "+"
                                : "");
         }
     }
-    draw_forecast(l, policy, c, high, at);
+    if (axis)
+        draw_axis(l, policy, c, w.high, &w, at[0]);
+    draw_forecast(l, policy, c, w.high + axis, at);
 }

@@ -8,7 +8,7 @@
 
 #define LANDSCAPE_POINTS 128 /* of a strip, at most */
 #define LANDSCAPE_COLS   32  /* of the grid, at most */
-#define LANDSCAPE_ROWS   16
+#define LANDSCAPE_ROWS   32
 
 struct landscape_strip {
     uint32_t n;    /* points, 0: none */
@@ -21,22 +21,26 @@ struct landscape_grid {
     bool open;
     uint32_t knob[2]; /* across and up */
     uint32_t n[2];    /* points; 0: not computed yet */
+    bool has_best;
+    uint32_t best[2]; /* the largest of those that are larger than now beyond the uncertainty */
     struct forecast cell[LANDSCAPE_ROWS][LANDSCAPE_COLS];
 };
 
 struct landscape {
-    char policy[16]; /* whose knobs they are */
-    const char *why; /* nothing is foretold: a few words, constant; NULL: that is not known, or it is */
-    uint32_t tokens; /* foretold; 0: nothing is */
-    uint32_t seq;    /* whose text they are of */
+    char policy[16];             /* whose knobs they are */
+    const char *why;             /* nothing is foretold: a few words, constant; NULL: that is not known, or it is */
+    uint32_t tokens;             /* foretold; 0: nothing is */
+    uint32_t seq;                /* whose text they are of */
+    double values[POLICY_KNOBS]; /* in force when it was computed */
     struct forecast now;
     struct landscape_strip strip[POLICY_KNOBS];
     struct landscape_grid grid;
 };
 
-/* All values of a knob, or so many evenly spread ones. */
+/* The points of a strip or of an axis: all values of a knob, or `most` evenly spread ones, of which the one nearest to the value in
+ * force is that value, so that it always is a point. */
 uint32_t landscape_points(const struct knob *, uint32_t most);
-double landscape_value(const struct knob *, uint32_t n, uint32_t point);
+double landscape_value(const struct knob *, uint32_t n, uint32_t point, double in_force);
 uint32_t landscape_nearest(const struct knob *, uint32_t n, double value);
 
 /* The track of a slider, with ● at a fraction of its width. */
@@ -44,7 +48,8 @@ void landscape_draw_strip(const struct landscape_strip *, const struct canvas *,
                           double fraction, enum role);
 /* "best 0.66: 1.46× ±0.03", with the standard error of its gain; "" where no value is larger than now beyond the uncertainty. */
 void landscape_best(const struct landscape *, const struct policy_info *, uint32_t knob, char *out, size_t n);
-/* The grid with a cursor on a point, and below it what is foretold there. */
+/* The grid with a cursor on a point: ● the values in force, ★ the best ones; below it the values across, the forecast at the
+ * cursor, and the best one. */
 void landscape_draw_grid(const struct landscape *, const struct policy_info *, const struct canvas *,
                          const uint32_t at[2], const double in_force[2]);
 

@@ -182,6 +182,12 @@ command_knobs(void *state, const struct view *v, const char *verb, const char *r
     return true;
 }
 
+static const char *
+brief_knobs(const struct view *v)
+{
+    return knobs_grid_open(v) ? "←↑↓→ point  Enter set both  w close" : "← → turn  ↑ ↓ knob  Enter type  = default";
+}
+
 static const struct key_help keys[] = {
     {"↑ ↓", "choose a knob"},
     {"← →", "one step; with Shift ten; a choice goes round"},
@@ -189,7 +195,7 @@ static const struct key_help keys[] = {
     {"Enter", "type a value; Enter sets it, Esc leaves it"},
     {"=", "back to the default (┼)"},
     {"▁▄█", "the track: the modelled speedup that the last tokens would have had at every value, ● the one in force"},
-    {"w", "this knob and the next as a grid: arrows move, Enter takes both values, Esc leaves"},
+    {"w", "this knob and the next as a grid, ● in force, ★ the best: arrows move, Enter sets both, Esc leaves"},
     {"mouse", "drag, wheel; double click for the default"},
     {NULL, NULL},
 };
@@ -197,7 +203,7 @@ static const struct key_help keys[] = {
 const struct panel_ops panel_knobs = {
     .name = "knobs",
     .title = "knobs",
-    .brief = "← → turn  ↑ ↓ knob  Enter type  = default",
+    .brief_now = brief_knobs,
     .first_focus = true,
     .place = PANEL_BOTTOM,
     .weight = 3,

@@ -58,7 +58,7 @@ outdated(const struct foretelling *f, const struct followed *run, const struct p
     if (strcmp(f->next.policy, policy->name) != 0)
         return true;
     for (uint32_t i = 0; i < policy->n_knobs; i++)
-        if (f->values[i] != scope_knob(run->scope, i))
+        if (f->next.values[i] != scope_knob(run->scope, i))
             return true;
     return false;
 }
@@ -74,7 +74,7 @@ begin(struct foretelling *f, const struct followed *run, const struct policy_inf
         (struct landscape){.seq = f->record.sequence, .grid = {.open = f->grid, .knob = {f->knob[0], f->knob[1]}}};
     memcpy(f->next.policy, policy->name, sizeof f->next.policy);
     for (uint32_t i = 0; i < policy->n_knobs; i++) {
-        f->values[i] = scope_knob(run->scope, i);
+        f->next.values[i] = scope_knob(run->scope, i);
         f->next.strip[i].n = f->next.strip[i].best = landscape_points(&policy->knobs[i], LANDSCAPE_POINTS);
     }
     for (int i = 0; i < 2 && f->grid; i++)
@@ -147,7 +147,7 @@ static bool
 work(struct foretelling *f, const struct followed *run, const struct policy_info *policy)
 {
     double values[POLICY_KNOBS];
-    memcpy(values, f->values, sizeof values);
+    memcpy(values, f->next.values, sizeof values);
     uint32_t at = f->at++;
     if (at == 0) {
         ask(f, run, values, &f->next.now);
@@ -161,7 +161,7 @@ work(struct foretelling *f, const struct followed *run, const struct policy_info
             continue;
         }
         struct forecast forecast;
-        values[i] = landscape_value(&policy->knobs[i], s->n, at);
+        values[i] = landscape_value(&policy->knobs[i], s->n, at, values[i]);
         ask(f, run, values, &forecast);
         s->modelled[at] = forecast.modelled;
         if (forecast_gain_least(&forecast, &f->next.now) > 0 &&
@@ -175,9 +175,18 @@ work(struct foretelling *f, const struct followed *run, const struct policy_info
     if (!g->open || at >= g->n[0] * g->n[1])
         return false;
     const uint32_t x = at % g->n[0], y = at / g->n[0];
-    values[g->knob[0]] = landscape_value(&policy->knobs[g->knob[0]], g->n[0], x);
-    values[g->knob[1]] = landscape_value(&policy->knobs[g->knob[1]], g->n[1], y);
-    ask(f, run, values, &g->cell[y][x]);
+    const uint32_t point[2] = {x, y};
+    for (int i = 0; i < 2; i++) {
+        const uint32_t k = g->knob[i];
+        values[k] = landscape_value(&policy->knobs[k], g->n[i], point[i], values[k]);
+    }
+    struct forecast *cell = &g->cell[y][x];
+    ask(f, run, values, cell);
+    if (forecast_gain_least(cell, &f->next.now) > 0 &&
+        (!g->has_best || cell->modelled > g->cell[g->best[1]][g->best[0]].modelled)) {
+        g->has_best = true;
+        memcpy(g->best, point, sizeof g->best);
+    }
     return true;
 }
 

@@ -14,10 +14,9 @@ struct foretelling {
     uint32_t asked;             /* the sequence whose record is wanted */
     uint64_t looked_us;         /* when there was a look for a newer one */
     uint64_t took_us;           /* what the last landscape took, or this one so far */
-    double values[POLICY_KNOBS];
-    uint32_t at;           /* of the work, what comes next */
-    bool working;          /* on `next`, */
-    struct landscape next; /* which becomes `shown` when it is done */
+    uint32_t at;                /* of the work, what comes next */
+    bool working;               /* on `next`, */
+    struct landscape next;      /* which becomes `shown` when it is done */
     struct landscape shown;
     bool off;  /* nothing is shown */
     bool grid; /* a grid is wanted, of these knobs */

@@ -8,13 +8,15 @@ landscape_of(const struct fixture *f)
 {
     const struct policy_info *policy = scope_policy(f->scope);
     struct landscape l = {.tokens = 199, .now = {.modelled = 1.2f}};
+    for (uint32_t k = 0; k < policy->n_knobs; k++)
+        l.values[k] = scope_knob(f->scope, k);
     memcpy(l.policy, policy->name, sizeof l.policy);
     for (uint32_t k = 0; k < 2; k++) {
         struct landscape_strip *s = &l.strip[k];
         s->n = s->best = landscape_points(&policy->knobs[k], LANDSCAPE_POINTS);
         s->best_se = 0.04f;
         for (uint32_t i = 0; i < s->n; i++) {
-            const double value = landscape_value(&policy->knobs[k], s->n, i);
+            const double value = landscape_value(&policy->knobs[k], s->n, i, l.values[k]);
             s->modelled[i] = k == 0 ? (float)(1.6 - fabs(value - 0.8)) : 1.2f;
             if (value == 0.8 && k == 0)
                 s->best = i;
@@ -51,11 +53,32 @@ test_points_are_the_values_of_a_knob(void **state)
     assert_int_equal(landscape_points(&tau, 32), 32);
     assert_int_equal(landscape_points(&d, 128), 15);
     assert_int_equal(landscape_points(&mode, 128), 3);
-    assert_true(landscape_value(&tau, 101, 66) == 0.66);
-    assert_true(landscape_value(&d, 15, 14) == 15);
+    assert_true(landscape_value(&tau, 101, 66, 0.5) == 0.66);
+    assert_true(landscape_value(&d, 15, 14, 5) == 15);
     for (uint32_t i = 0; i < 15; i++)
-        assert_int_equal(landscape_nearest(&d, 15, landscape_value(&d, 15, i)), i);
+        assert_int_equal(landscape_nearest(&d, 15, landscape_value(&d, 15, i, 5)), i);
     assert_int_equal(landscape_nearest(&tau, 32, 5), 31);
+}
+
+/* Where values are left out, the one in force is not: else it would be shown at another one's place. */
+static void
+test_the_value_in_force_is_always_a_point(void **state)
+{
+    (void)state;
+    const struct knob gamma = {.kind = KNOB_INTEGER, .min = 1, .max = 32, .step = 1, .def = 5},
+                      epsilon = {.kind = KNOB_REAL, .min = 0, .max = 0.2, .step = 0.001, .def = 0.01};
+    for (double g = 1; g <= 32; g++) {
+        const uint32_t n = landscape_points(&gamma, 16);
+        assert_true(landscape_value(&gamma, n, landscape_nearest(&gamma, n, g), g) == g);
+        for (uint32_t i = 1; i < n; i++)
+            assert_true(landscape_value(&gamma, n, i, g) > landscape_value(&gamma, n, i - 1, g));
+    }
+    for (int i = 0; i <= 200; i++) {
+        double value = i * 0.001;
+        assert_true(knob_check(&epsilon, value, &value, NULL));
+        assert_true(landscape_value(&epsilon, 32, landscape_nearest(&epsilon, 32, value), value) == value);
+    }
+    assert_int_equal(landscape_points(&gamma, LANDSCAPE_ROWS), 32); /* none of these is left out */
 }
 
 static void
@@ -133,6 +156,30 @@ test_w_opens_a_grid_and_enter_takes_both_values(void **state)
 }
 
 static void
+test_a_grid_marks_the_best_and_names_its_axes(void **state)
+{
+    struct fixture *f = *state;
+    struct landscape l = landscape_of(f);
+    f->view.landscape = &l;
+    use(f, "knobs");
+    assert_non_null(strstr(f->ops->brief_now(&f->view), "Enter type"));
+    open_grid(f, &l);
+    draw(f, 30, 120);
+    assert_true(row_with(f, "★") < 0);
+    assert_non_null(strstr(f->ops->brief_now(&f->view), "Enter set both"));
+    l.grid.has_best = true;
+    l.grid.best[0] = 3;
+    l.grid.best[1] = l.grid.n[1] - 1;
+    draw(f, 30, 120);
+    assert_int_equal(row_with(f, "★"), 0);  /* the largest value up is in the first row */
+    assert_true(row_with(f, "★ τ 0.") > 0); /* and its values are below the grid */
+    const int axis = row_with(f, "τ →");
+    assert_int_equal(axis, (int)l.grid.n[1]);
+    assert_non_null(strstr(line(f, axis), "↑"));
+    assert_non_null(strstr(line(f, axis), " 0.")); /* values across */
+}
+
+static void
 test_a_narrow_grid_shows_what_is_around_the_cursor(void **state)
 {
     struct fixture *f = *state;
@@ -177,9 +224,11 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_points_are_the_values_of_a_knob),
+        cmocka_unit_test(test_the_value_in_force_is_always_a_point),
         PANEL_TEST(test_a_track_rises_to_the_best_value),
         PANEL_TEST(test_another_policys_landscape_is_not_drawn),
         PANEL_TEST(test_w_opens_a_grid_and_enter_takes_both_values),
+        PANEL_TEST(test_a_grid_marks_the_best_and_names_its_axes),
         PANEL_TEST(test_a_narrow_grid_shows_what_is_around_the_cursor),
         PANEL_TEST(test_a_grid_fits_any_panel),
     };
