@@ -1,10 +1,22 @@
 /* Autoregressive: no drafts; one row through all layers a token. The baseline of every ratio. */
 #include "policies/policy.h"
+#include "policies/what_if.h"
 
 static bool
 ar_draft(struct policy *p, struct round *r)
 {
     (void)p, (void)r;
+    return true;
+}
+
+static bool
+ar_what_if(const struct layer_record *record, const double *values, struct tally *out)
+{
+    struct what_if w;
+    (void)values;
+    what_if_begin(&w, record, out);
+    while (what_if_round(&w))
+        what_if_verify(&w);
     return true;
 }
 
@@ -14,4 +26,5 @@ const struct policy_ops policy_ar = {
     .title = "autoregressive",
     .paper = "",
     .draft = ar_draft,
+    .what_if = ar_what_if,
 };

@@ -57,6 +57,8 @@ const struct stretch *stretches_coming(const struct stretches *);
 
 /* Of a run of two settings only that sequence's stretches, of any other all of them. */
 bool stretch_concerns(const struct stretch *, uint32_t seq);
+/* Do both have the same policy, knobs, head and sampling? What only draws random numbers or the pace does not count. */
+bool stretch_same_setting(const struct stretch *, const struct stretch *, const struct run_info *);
 /* In a versus: which sequence's setting the following are about; the first's at the beginning. */
 void stretches_focus(struct stretches *, uint32_t seq);
 /* The settings in force: policy, value and head of it. */

@@ -1,5 +1,6 @@
 /* Stretches read: which are held, what is in force. */
 #include <math.h>
+#include <string.h>
 
 #include "engine/events/stretches_internal.h"
 
@@ -38,6 +39,18 @@ bool
 stretch_concerns(const struct stretch *s, uint32_t seq)
 {
     return !s->versus || s->seq == (seq == 1);
+}
+
+bool
+stretch_same_setting(const struct stretch *a, const struct stretch *b, const struct run_info *info)
+{
+    const uint32_t knobs = a->policy < info->n_policies ? info->policies[a->policy].n_knobs : 0;
+    bool same = a->policy == b->policy && strcmp(a->head, b->head) == 0 &&
+                a->sampling.temperature == b->sampling.temperature && a->sampling.top_k == b->sampling.top_k &&
+                a->sampling.top_p == b->sampling.top_p;
+    for (uint32_t k = 0; same && k < knobs; k++)
+        same = a->value[k] == b->value[k];
+    return same;
 }
 
 void

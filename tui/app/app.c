@@ -63,6 +63,7 @@ open_app(struct app *app, const struct source *source, struct err *err)
     app->panes.view.sweep = app->run.sweeping.sweep;
     app->panes.view.landscape = &app->foretell.shown;
     app->panes.view.requested = follow_live(&app->run) ? &app->run.requested : NULL;
+    app->panes.view.effects = app->foretell.effects;
     if (app->run.info->prompt != NULL)
         history_add(&app->line.history[LINE_PROMPT], app->run.info->prompt);
     const bool alone = follow_live(&app->run) && !scope_is_batch(app->run.scope);
@@ -135,7 +136,7 @@ draw_frame(struct app *app)
 static int
 patience_ms(const struct app *app)
 {
-    if (app->foretell.working)
+    if (app->foretell.working || app->foretell.comparing)
         return 0;
     const bool sweeping = sweeping_now(&app->run.sweeping);
     if (app_changed(app)) {

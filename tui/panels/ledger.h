@@ -5,16 +5,18 @@
 
 #include <string.h>
 
+#include "engine/events/effects.h"
 #include "tui/panels/panel.h"
 
 struct ledger_choice {
     bool pinned;
     uint32_t reference; /* the number of the stretch that is compared with; without a pin the prompt's first is */
-    bool modelled;      /* modelled speedups are compared, not tokens/s */
+    bool modelled;      /* modelled speedups are shown and ranked, not tokens/s */
+    const struct effects *effects; /* what rows are compared by, the view's; NULL: there are none */
 
     const struct stretch *against; /* as judged last, memory of the scope; NULL: there is nothing to compare with */
     const struct stretch *best;    /* of the prompt; NULL: one row alone is none */
-    bool best_by_far;              /* by more than noise, from each of the others */
+    bool best_by_far;              /* by more than noise, from each of the others, on the same tokens */
 };
 
 struct ledger_columns { /* where they end, counted from the left; 0: left out */

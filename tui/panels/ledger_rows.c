@@ -14,6 +14,29 @@ value_of(const struct ledger_choice *ch, const struct scope *s, const struct str
     return ch->modelled ? e.modelled : e.tokens_per_s;
 }
 
+/* Tokens/s by the modelled speedup: what a machine made of the weights that were read, whatever the text was. */
+static struct estimate
+pace_of(const struct stretch *s, const struct run_info *info)
+{
+    const struct estimates e = stretch_estimates(s, info);
+    return estimate_quotient(e.tokens_per_s, e.modelled);
+}
+
+/* By how much per cent the row's setting is better than the other's, on the same tokens; without a mark where the time that was
+ * measured, brought to the same tokens, is on the other side of 0 by more than noise. UNKNOWN: the texts differ. */
+static struct difference
+effect(const struct ledger_choice *ch, const struct scope *scope, const struct stretch *s, const struct stretch *other)
+{
+    struct difference d = effects_difference(ch->effects, scope_stretches(scope), scope_info(scope), s, other);
+    if (ch->modelled || isnan(d.value))
+        return d;
+    const struct estimate a = estimate_times(pace_of(s, scope_info(scope)), 1 + d.value / 100);
+    const struct difference timed = estimate_difference(a, pace_of(other, scope_info(scope)));
+    if (timed.verdict != d.verdict && (timed.verdict == DIFFERENCE_MORE || timed.verdict == DIFFERENCE_LESS))
+        d.verdict = DIFFERENCE_NOISE;
+    return d;
+}
+
 /* Without a pin: the oldest held of the newest's prompt. */
 static const struct stretch *
 reference(const struct ledger_choice *ch, const struct stretches *all)
@@ -49,22 +72,17 @@ ledger_judge(struct ledger_choice *ch, const struct scope *scope)
     ch->best_by_far = ch->best != NULL;
     for (uint32_t back = 0; ch->best_by_far && (s = stretches_at(all, back)) != NULL; back++)
         if (s != ch->best && s->prompt == newest->prompt)
-            ch->best_by_far = estimate_difference(best, value_of(ch, scope, s)).verdict == DIFFERENCE_MORE;
+            ch->best_by_far = effect(ch, scope, ch->best, s).verdict == DIFFERENCE_MORE;
     if (others < 1)
         ch->best = NULL;
 }
 
-/* In per cent of the reference. */
-static struct difference
-against(const struct ledger_choice *ch, const struct scope *scope, const struct stretch *s)
+/* Of the rows' own texts, in per cent of the reference; NAN: not known. */
+static double
+plain_difference(const struct ledger_choice *ch, const struct scope *scope, const struct stretch *s)
 {
-    if (ch->against == NULL || ch->against == s)
-        return (struct difference){.value = NAN, .se = NAN, .verdict = DIFFERENCE_UNKNOWN};
-    const struct estimate base = value_of(ch, scope, ch->against);
-    struct difference d = estimate_difference(value_of(ch, scope, s), base);
-    d.value *= 100 / base.value;
-    d.se *= 100 / base.value;
-    return d;
+    const double base = value_of(ch, scope, ch->against).value;
+    return (value_of(ch, scope, s).value / base - 1) * 100;
 }
 
 static int
@@ -77,21 +95,22 @@ void
 ledger_say(struct ledger_choice *ch, const struct scope *scope, const struct stretch *s, char *out, size_t n)
 {
     ledger_judge(ch, scope);
-    const struct difference d = against(ch, scope, s);
     char own[8], other[8];
     out[0] = '\0';
-    if (ch->against == NULL || isnan(d.value))
+    if (ch->against == NULL || ch->against == s)
         return;
+    const struct difference d = effect(ch, scope, s, ch->against);
+    const double plain = plain_difference(ch, scope, s);
     stretch_letter(s->number, own);
     stretch_letter(ch->against->number, other);
-    const char *text = ch->against->prompt != s->prompt ? ", on another prompt" : ch->modelled ? ", modelled" : "";
-    if (d.verdict == DIFFERENCE_UNKNOWN)
-        snprintf(out, n, "%s and %s: too few rounds to tell", own, other);
-    else if (d.verdict == DIFFERENCE_NOISE)
-        snprintf(out, n, "%s and %s: within noise%s", own, other, text);
-    else
-        snprintf(out, n, "%s is %.*f%% ±%.*f %s than %s%s", own, decimals(d.value), fabs(d.value), decimals(d.se), d.se,
-                 d.value > 0 ? "faster" : "slower", other, text);
+    if (d.verdict == DIFFERENCE_NOISE)
+        snprintf(out, n, "%s and %s: no clear difference on the same text", own, other);
+    else if (d.verdict != DIFFERENCE_UNKNOWN)
+        snprintf(out, n, "%s is %.*f%% ±%.*f %s than %s on the same text", own, decimals(d.value), fabs(d.value),
+                 decimals(d.se), d.se, d.value > 0 ? "faster" : "slower", other);
+    else if (!isnan(plain))
+        snprintf(out, n, "%s %+.*f%% against %s: %s", own, decimals(plain), plain, other,
+                 ch->against->prompt != s->prompt ? "different prompt" : "different text");
 }
 
 /* ---- columns ---- */
@@ -156,20 +175,23 @@ static void
 draw_difference(const struct ledger_choice *ch, const struct scope *scope, const struct stretch *s, int end,
                 const struct canvas *c, int y)
 {
-    const struct difference d = against(ch, scope, s);
-    const char *sign = d.verdict == DIFFERENCE_MORE   ? canvas_glyph(c, "▲", "^")
-                       : d.verdict == DIFFERENCE_LESS ? canvas_glyph(c, "▼", "v")
-                                                      : canvas_glyph(c, "≈", "~");
     char text[40];
     if (s == ch->against)
         put(c, y, end, ROLE_DIM, "reference");
-    if (isnan(d.value))
+    if (ch->against == NULL || s == ch->against)
         return;
-    if (isnan(d.se))
-        snprintf(text, sizeof text, "%+.*f%%   ", decimals(d.value), d.value);
-    else
-        snprintf(text, sizeof text, "%+.*f%% ±%.*f %s", decimals(d.value), d.value, decimals(d.se), d.se, sign);
-    if (!isnan(d.se) && text_width(text) >= DIFFERENCE_WIDTH) /* many times as fast: of what order is enough */
+    const struct difference d = effect(ch, scope, s, ch->against);
+    const char *sign = d.verdict == DIFFERENCE_MORE   ? canvas_glyph(c, "▲", "^")
+                       : d.verdict == DIFFERENCE_LESS ? canvas_glyph(c, "▼", "v")
+                                                      : canvas_glyph(c, "≈", "~");
+    if (isnan(d.value)) {
+        const double plain = plain_difference(ch, scope, s);
+        snprintf(text, sizeof text, "%+.*f%% %s text", decimals(plain), plain, canvas_glyph(c, "≠", "!="));
+        put(c, y, end, ROLE_DIM, isnan(plain) ? "" : text);
+        return;
+    }
+    snprintf(text, sizeof text, "%+.*f%% ±%.*f %s", decimals(d.value), d.value, decimals(d.se), d.se, sign);
+    if (text_width(text) >= DIFFERENCE_WIDTH) /* many times as fast: of what order is enough */
         snprintf(text, sizeof text, "%+.0f%% %s", d.value, sign);
     put(c, y, end, d.verdict == DIFFERENCE_MORE ? ROLE_OK : d.verdict == DIFFERENCE_LESS ? ROLE_WARN : ROLE_DIM, text);
 }

@@ -18,6 +18,7 @@ struct selection { /* the position that all panels point at; its owner is the ho
     struct positions text, layers; /* that these panels show, as drawn last; empty: none */
 };
 
+struct effects;
 struct landscape;
 struct settings;
 
@@ -39,6 +40,7 @@ struct view { /* what a panel may read when it draws */
     const struct knob_sweep *sweep;    /* the last one (engine/events/knob_sweep.h); NULL: a replay has none */
     const struct settings *requested;  /* of the sequence in focus; NULL: a replay */
     const struct landscape *landscape; /* what other knobs would have come to (landscape.h); NULL: not known */
+    const struct effects *effects;     /* of changed settings (engine/events/effects.h); NULL: not known */
 };
 
 /* Is the selected position one of this round's? False while panels follow. */

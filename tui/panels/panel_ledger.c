@@ -64,6 +64,7 @@ draw_ledger(void *state, const struct view *v, const struct canvas *c)
         canvas_text(c, 0, 0, ROLE_DIM, "no rounds yet");
         return;
     }
+    p->choice.effects = v->effects;
     ledger_judge(&p->choice, v->scope);
     const struct ledger_columns columns = ledger_arrange(c->cols);
     int y = 0;
@@ -92,6 +93,7 @@ note_ledger(void *state, const struct view *v, char *out, int n)
     struct ledger_panel *p = state;
     uint32_t back = 0;
     const struct stretch *at = focus(p, v, &back);
+    p->choice.effects = v->effects;
     if (at != NULL)
         ledger_say(&p->choice, v->scope, at, out, (size_t)n);
 }
@@ -189,10 +191,12 @@ command_ledger(void *state, const struct view *v, const char *verb, const char *
 static const struct key_help keys[] = {
     {"↑ ↓ PgUp PgDn", "choose a row; Home: the newest, which new rows then follow"},
     {"Enter", "pin the row as reference, or take the pin off; double click; :pin C"},
-    {"Δ", "against the reference: ▲ ▼ more than noise, ≈ within it (two standard errors, more with few rounds)"},
-    {"±", "one standard error, over rounds"},
-    {"★ ☆", "the best of this prompt; ☆: others are within noise of it"},
-    {"c", "compare tokens/s, or modelled speed, which no clock disturbs; × in brackets is modelled, too"},
+    {"Δ", "against the reference, both settings forecast on the same tokens: ▲ ▼ a clear difference, ≈ none"},
+    {"≠ text",
+     "the two rows' own texts differ and nothing forecasts one of the settings: a difference without a verdict"},
+    {"±", "one standard error: over rounds, of Δ over the text and what is not known of wrong drafts"},
+    {"★ ☆", "the best of this prompt; ☆: not clearly better than all others on the same tokens"},
+    {"c", "rows by tokens/s, or by modelled speed, which no clock disturbs; × in brackets is modelled, too"},
     {"a", "take the row's settings again"},
     {"s", "save them under a name; :preset NAME brings them back, --preset NAME begins with them"},
     {"y", "copy them as a command line"},

@@ -5,6 +5,7 @@
 #include "tui/scope/scope_record.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SLICE_US   1000
@@ -16,6 +17,9 @@
 bool
 foretell_open(struct foretelling *f, const struct followed *run, struct err *err)
 {
+    f->effects = calloc(1, sizeof *f->effects);
+    if (f->effects == NULL)
+        return err_set(err, ERR_WORK, "out of memory for the ledger's effects");
     return layer_record_open(&f->record, run->info->layers, err);
 }
 
@@ -23,6 +27,8 @@ void
 foretell_close(struct foretelling *f)
 {
     layer_record_close(&f->record);
+    free(f->effects);
+    f->effects = NULL;
 }
 
 void
@@ -190,6 +196,75 @@ work(struct foretelling *f, const struct followed *run, const struct policy_info
     return true;
 }
 
+/* ---- effects ---- */
+
+static const struct policy_ops *
+checked_ops(const struct policy_info *told, const struct run_info *info)
+{
+    return why_not(told, info) == NULL ? ops_of(told->name) : NULL;
+}
+
+/* Has the record the text that the scope has at these positions? An older record may be of another run. */
+static bool
+same_text(const struct layer_record *part, const struct scope *s)
+{
+    for (uint32_t row = part->begin; row < part->n; row++) {
+        const struct scope_column *c = scope_column(s, part->first + row + 1);
+        const uint32_t back = part->n - 1 - row;
+        if (c == NULL || back >= part->n_text || c->token != part->text[part->n_text - 1 - back])
+            return false;
+    }
+    return true;
+}
+
+/* The rows of the record that are of the segment. False: there are too few, or none. */
+static bool
+part_of(const struct foretelling *f, const struct scope *s, uint32_t back, struct layer_record *part)
+{
+    const struct stretch *at = stretches_at(scope_stretches(s), back), *next = NULL;
+    if (at->run != scope_now(s)->run || !stretch_concerns(at, scope_focus(s)) || f->record.sequence != scope_focus(s))
+        return false;
+    while (back > 0 && (next = stretches_at(scope_stretches(s), --back)) != NULL &&
+           !stretch_concerns(next, scope_focus(s)))
+        next = NULL;
+    const uint32_t to = next != NULL ? scope_round_position(s, next->first_round) : UINT32_MAX;
+    return effects_part(&f->record, scope_round_position(s, at->first_round), to, part) && same_text(part, s);
+}
+
+static void
+begin_effects(struct foretelling *f, const struct scope *s)
+{
+    const struct stretch *newest = stretches_at(scope_stretches(s), 0);
+    if (f->scope != s)
+        memset(f->effects, 0, sizeof *f->effects);
+    f->scope = s;
+    f->comparing = newest != NULL;
+    f->segment = newest != NULL ? newest->number : 0;
+    f->text = (struct effect_text){0};
+}
+
+/* One forecast, of the newest segment's text or of an older one's of which the record has more than before. False: all is done. */
+static bool
+work_on_effects(struct foretelling *f, const struct followed *run)
+{
+    const struct stretches *all = scope_stretches(run->scope);
+    const struct stretch *newest = stretches_at(all, 0);
+    const uint32_t back = newest != NULL ? newest->number - f->segment : 0;
+    const struct stretch *s = newest != NULL && f->segment <= newest->number ? stretches_at(all, back) : NULL;
+    struct effect_text *known = &f->effects->text[f->segment % STRETCHES];
+    struct layer_record part;
+    if (s == NULL || s->run != scope_now(run->scope)->run || f->scope != run->scope)
+        return false;
+    const bool has = part_of(f, run->scope, back, &part) &&
+                     (back == 0 || known->number != s->number || known->n == 0 || part.n - part.begin > known->tokens);
+    if (has && effects_forecast(&f->text, all, s, run->info, checked_ops, &part))
+        return true;
+    if (f->text.n > 0)
+        *known = f->text;
+    f->text = (struct effect_text){0};
+    return f->segment-- > 0;
+}
+
 /* The record is to be of the sequence in focus. */
 static void
 ask_for_focus(struct foretelling *f, const struct followed *run)
@@ -233,15 +308,19 @@ foretell_step(struct foretelling *f, const struct followed *run, bool flat_out)
         return newer;
     if (newer || outdated(f, run, policy))
         begin(f, run, policy);
+    if (newer)
+        begin_effects(f, run->scope);
     const uint64_t from = clock_us();
     const bool began = f->working;
     while (f->working && clock_us() < from + SLICE_US)
         f->working = work(f, run, policy);
-    const bool done = began && !f->working;
+    const bool done = began && !f->working, compared = f->comparing;
     f->took_us += began ? clock_us() - from : 0;
     if (done)
         f->shown = f->next;
-    return done;
+    while (!f->working && f->comparing && clock_us() < from + SLICE_US)
+        f->comparing = work_on_effects(f, run);
+    return done || (compared && !f->comparing);
 }
 
 bool
@@ -249,12 +328,12 @@ foretell_settled(const struct foretelling *f, const struct followed *run)
 {
     if (follow_live(run) || f->off)
         return true;
-    return f->version == scope_now(run->scope)->version && !f->working &&
+    return f->version == scope_now(run->scope)->version && !f->working && !f->comparing &&
            (f->seen == 0 || !outdated(f, run, scope_policy(run->scope)));
 }
 
 bool
 foretell_there(const struct foretelling *f, const struct followed *run)
 {
-    return f->shown.tokens > 0 && !f->working && !outdated(f, run, scope_policy(run->scope));
+    return f->shown.tokens > 0 && !f->working && !f->comparing && !outdated(f, run, scope_policy(run->scope));
 }

@@ -1,8 +1,10 @@
 /* The landscape: what the last tokens would have come to at other values of the knobs, computed in small slices from the record that
- * a live session keeps, or in a replay from what the trace tells of all layers up to the play head. */
+ * a live session keeps, or in a replay from what the trace tells of all layers up to the play head. From the same record come the
+ * effects that the ledger compares its segments by. */
 #ifndef TUI_STATE_FORETELL_H
 #define TUI_STATE_FORETELL_H
 
+#include "engine/events/effects.h"
 #include "engine/events/layer_record.h"
 #include "tui/panels/landscape.h"
 #include "tui/state/follow.h"
@@ -21,6 +23,12 @@ struct foretelling {
     bool off;  /* nothing is shown */
     bool grid; /* a grid is wanted, of these knobs */
     uint32_t knob[2];
+
+    struct effects *effects;   /* owned */
+    const struct scope *scope; /* whose segments they are of */
+    bool comparing;            /* on the record's */
+    uint32_t segment;          /* number `segment`, */
+    struct effect_text text;   /* which is taken over when it is done */
 };
 
 bool foretell_open(struct foretelling *, const struct followed *, struct err *); /* foretell_close() anyway */

@@ -1,4 +1,5 @@
 /* The ledger drawn into a grid: its rows, what it compares, what its keys ask for. */
+#include "engine/events/effects.h"
 #include "tests/rigs/panel_rig.h"
 
 /* `n` rounds whose time goes up and down by a tenth around us, with `emitted` tokens each. */
@@ -35,7 +36,7 @@ test_a_row_is_a_stretch_the_newest_first(void **state)
     rounds(f, 12, 2000, 4);
     draw(f, 6, 100);
     assert_non_null(strstr(line(f, 0), "what changed"));
-    assert_non_null(strstr(line(f, 1), "▸B★  τ 0.7"));
+    assert_non_null(strstr(line(f, 1), "▸B☆  τ 0.7")); /* on its own text */
     assert_non_null(strstr(line(f, 1), " 48  4.00  0.60"));
     assert_non_null(strstr(line(f, 1), "(2.45×)"));
     assert_non_null(strstr(line(f, 2), " A   start"));
@@ -43,49 +44,129 @@ test_a_row_is_a_stretch_the_newest_first(void **state)
     assert_non_null(strstr(line(f, 2), "reference"));
     f->grid.utf8 = false;
     draw(f, 6, 100);
-    assert_true(row_with(f, "B*  ") == 1);
+    assert_true(row_with(f, "B'  ") == 1);
+}
+
+static struct effects effects;
+
+/* A forecast of that modelled speedup, whose blocks of text are further from the mean, the larger `spread` is. */
+static struct forecast
+forecast_of(float modelled, float spread)
+{
+    struct forecast f = {.modelled = modelled, .tokens = 100};
+    for (int i = 0; i < FORECAST_DRAWS; i++)
+        f.draw[i] = modelled;
+    for (int i = 0; i < RECORD_BLOCKS; i++)
+        f.block[i] = i % 2 == 0 ? spread : -spread;
+    return f;
+}
+
+/* On the text of segment `number`, its own setting and that of segment 0. */
+static void
+forecasts(struct fixture *f, uint32_t number, float own, float first)
+{
+    struct effect_text *text = &effects.text[number];
+    *text = (struct effect_text){.number = number, .tokens = 100, .n = number == 0 ? 1 : 2};
+    text->setting[0].number = number;
+    text->setting[0].of = forecast_of(own, 0.005f);
+    text->setting[1].number = 0;
+    text->setting[1].of = forecast_of(first, 0);
+    f->view.effects = &effects;
 }
 
 static void
-test_differences_say_whether_they_are_more_than_noise(void **state)
+test_differences_are_of_the_same_text_and_say_whether_they_are_clear(void **state)
 {
     struct fixture *f = *state;
     char note[160];
     use(f, "ledger");
     rounds(f, 30, 2000, 3);
     turn(f, "tau", "0.55", "0.7");
-    rounds(f, 30, 2010, 3); /* half a per cent of the time, among rounds that vary by a tenth */
+    rounds(f, 30, 1000, 3); /* twice as fast, for its text is easier: the first setting would be as fast there */
     turn(f, "tau", "0.7", "0.8");
     rounds(f, 30, 1500, 3);
     turn(f, "tau", "0.8", "0.9");
     rounds(f, 30, 4000, 3);
     turn(f, "tau", "0.9", "1");
-    rounds(f, 1, 1000, 3);
+    rounds(f, 30, 1500, 3); /* of which there is no forecast */
+    see(f);
+    memset(&effects, 0, sizeof effects);
+    forecasts(f, 1, 1.51f, 1.5f);
+    forecasts(f, 2, 2, 1.5f);
+    forecasts(f, 3, 0.75f, 1.5f);
     draw(f, 8, 100);
-    assert_non_null(strstr(line(f, 1), "E☆"));
-    assert_null(strstr(line(f, 1), "▲")); /* one round tells nothing */
-    assert_non_null(strstr(line(f, 2), "▼"));
-    assert_non_null(strstr(line(f, 3), "+33%"));
-    assert_non_null(strstr(line(f, 3), "▲"));
-    assert_non_null(strstr(line(f, 4), "≈"));
+    assert_non_null(strstr(line(f, 1), "+33% ≠ text"));
+    assert_null(strstr(line(f, 1), "▲"));
+    assert_non_null(strstr(line(f, 2), "-50% ±1.4 ▼"));
+    assert_non_null(strstr(line(f, 3), "+33% ±1.4 ▲"));
+    assert_non_null(strstr(line(f, 4), "+0.7% ±1.4 ≈"));
+    assert_true(row_with(f, "★") < 0); /* one of another text is not worse than it */
+    f->ops->note(f->panel, &f->view, note, (int)sizeof note);
+    assert_non_null(strstr(note, "E +33% against A: different text"));
     press(f, INPUT_DOWN);
     press(f, INPUT_DOWN);
     f->ops->note(f->panel, &f->view, note, (int)sizeof note);
-    assert_non_null(strstr(note, "C is 33%"));
-    assert_non_null(strstr(note, "faster than A"));
+    assert_string_equal(note, "C is 33% ±1.4 faster than A on the same text");
     press(f, INPUT_ENTER); /* pins C */
     press(f, INPUT_END);
     draw(f, 8, 100);
     assert_non_null(strstr(line(f, 3), "reference"));
     assert_non_null(strstr(line(f, 5), "-25%"));
     f->ops->note(f->panel, &f->view, note, (int)sizeof note);
-    assert_non_null(strstr(note, "A is 25%"));
-    assert_non_null(strstr(note, "slower than C"));
+    assert_string_equal(note, "A is 25% ±1.0 slower than C on the same text");
     assert_true(f->ops->command(f->panel, &f->view, "pin", "b"));
     draw(f, 8, 100);
     assert_non_null(strstr(line(f, 4), "reference"));
     assert_false(f->ops->command(f->panel, &f->view, "pin", "Q"));
     assert_false(f->ops->command(f->panel, &f->view, "find", "b"));
+}
+
+static void
+test_no_mark_contradicts_the_time_and_none_is_across_prompts(void **state)
+{
+    struct fixture *f = *state;
+    char note[160];
+    use(f, "ledger");
+    rounds(f, 30, 2000, 3);
+    turn(f, "tau", "0.55", "0.7");
+    rounds(f, 30, 4000, 3); /* reads less, and takes twice as long */
+    see(f);
+    memset(&effects, 0, sizeof effects);
+    forecasts(f, 1, 1.6f, 1.5f);
+    draw(f, 8, 100);
+    assert_non_null(strstr(line(f, 1), "+6.7% ±1.4 ≈"));
+    press(f, 'c');
+    draw(f, 8, 100);
+    assert_non_null(strstr(line(f, 1), "+6.7% ±1.4 ▲")); /* by weights read */
+    stream_control(&f->stream, "run", "prompt");
+    rounds(f, 30, 1000, 3);
+    see(f);
+    forecasts(f, 2, 3, 1.5f);
+    assert_true(f->ops->command(f->panel, &f->view, "pin", "A"));
+    draw(f, 8, 100);
+    assert_null(strstr(line(f, 1), "▲"));
+    f->ops->note(f->panel, &f->view, note, (int)sizeof note);
+    assert_non_null(strstr(note, "against A: different prompt"));
+}
+
+static void
+test_a_second_run_of_the_prompt_has_the_same_tokens(void **state)
+{
+    struct fixture *f = *state;
+    use(f, "ledger");
+    stream_control(&f->stream, "temperature", "0");
+    rounds(f, 30, 2000, 3);
+    stream_control(&f->stream, "run", "restart");
+    f->stream.round = 0;
+    rounds(f, 30, 1000, 3); /* nothing is different but the machine */
+    draw(f, 8, 100);
+    assert_non_null(strstr(line(f, 1), "+0.0% ±0.0 ≈"));
+    stream_control(&f->stream, "temperature", "0.7");
+    stream_control(&f->stream, "run", "restart");
+    f->stream.round = 0;
+    rounds(f, 30, 1000, 3); /* sampled, the text is another one */
+    draw(f, 8, 100);
+    assert_non_null(strstr(line(f, 1), "≠ text"));
 }
 
 static void
@@ -152,8 +233,10 @@ test_narrow_ledgers_keep_what_matters(void **state)
     rounds(f, 30, 2000, 3);
     turn(f, "tau", "0.55", "0.7");
     rounds(f, 30, 1000, 3);
+    memset(&effects, 0, sizeof effects);
+    forecasts(f, 1, 2, 1.5f);
     draw(f, 6, 40);
-    assert_non_null(strstr(line(f, 1), "τ 0.7"));
+    assert_non_null(strstr(line(f, 1), "B★  τ 0.7"));
     assert_non_null(strstr(line(f, 1), "▲"));
     draw(f, 6, 22);
     assert_non_null(strstr(line(f, 1), "×"));
@@ -195,7 +278,9 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         PANEL_TEST(test_a_row_is_a_stretch_the_newest_first),
-        PANEL_TEST(test_differences_say_whether_they_are_more_than_noise),
+        PANEL_TEST(test_differences_are_of_the_same_text_and_say_whether_they_are_clear),
+        PANEL_TEST(test_no_mark_contradicts_the_time_and_none_is_across_prompts),
+        PANEL_TEST(test_a_second_run_of_the_prompt_has_the_same_tokens),
         PANEL_TEST(test_speeds_are_compared_by_the_baseline_once_there_is_one),
         PANEL_TEST(test_keys_ask_for_the_rows_settings),
         PANEL_TEST(test_narrow_ledgers_keep_what_matters),

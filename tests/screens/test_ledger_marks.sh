@@ -1,0 +1,35 @@
+#!/bin/sh
+# The ledger's marks, live: a change that does nothing has none, and one whose setting cannot be forecast says that the text differs.
+BUILD=${BUILD:-build}
+. tests/screens/lib.sh
+
+cat >"$WORK/marks.script" <<'END'
+:wait round 30
+:set seed 2
+:step 20
+:wait round 50
+:wait idle
+:wait what-if
+:save-screen nothing.txt
+:set w_max 1
+:step 40
+:wait round 90
+:wait idle
+:wait what-if
+:save-screen worse.txt
+:set temperature 0.7
+:step 20
+:wait round 110
+:wait idle
+:save-screen sampled.txt
+:quit
+END
+terminal 160x48 "$PROGRAM -n 300 --ignore-eos -p 'Three mice sat on a wall,' --script $WORK/marks.script"
+check "a script of changes ends well" exits 0
+row() { # saved screen, letter
+    grep -m 1 "[│┃]▸\{0,1\} *$2[★☆ ] " "$WORK/run/$1.txt"
+}
+check "another seed does nothing in greedy decoding, and has no mark" sh -c "echo '$(row nothing B)' | grep -q 'seed 2 .*+0.0% ±0.0 ≈'"
+check "drafts of one token are forecast on the same text to be worse" sh -c "echo '$(row worse C)' | grep -q 'w_max 1 .*-[0-9.]*% ±[0-9.]* [▼≈]'"
+check "a sampled text is another text" sh -c "echo '$(row sampled D)' | grep -q 'T 0.7 .*% ≠ text'"
+exit $STATUS
