@@ -13,6 +13,9 @@ counted() { # CSV: params and what no clock has a part in, a line a point
     awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } /tau=/ {
         print $2, $c["tokens_per_round"], $c["acceptance_rate"], $c["modelled_speedup"], $c["rounds"], $c["emitted"], $c["layers_loaded"] }' "$1"
 }
+field() { # column, pattern, CSV: its value in the lines that match
+    awk -F, -v name="$1" -v wanted="$2" 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } $0 ~ wanted { print $c[name] }' "$3"
+}
 cat >"$WORK/cut.script" <<END
 :wait round 3
 :sweep $GRID
@@ -75,8 +78,8 @@ ar() { # CSV: the baseline's line
 ar "$WORK/run/whole.csv" >"$WORK/a"
 ar "$WORK/grid.csv" >"$WORK/c"
 check "both have a line of autoregressive decoding" sh -c "grep -q '^2 \"\" 1 1 0 0 0 16$' '$WORK/a' && cmp '$WORK/a' '$WORK/c'"
-check "which was run among the points, at least once in eight" test "$(awk -F, '/^ar,/ { print $24 }' "$WORK/run/whole.csv")" -eq $((4 * 39))
-check "and is in the file of a sweep that was cut off" test "$(awk -F, '/^ar,/ { print $24 }' "$WORK/resumed.csv")" -eq $((4 * 39))
+check "which was run among the points, at least once in eight" test "$(field rounds ^ar, "$WORK/run/whole.csv")" -eq $((4 * 39))
+check "and is in the file of a sweep that was cut off" test "$(field rounds ^ar, "$WORK/resumed.csv")" -eq $((4 * 39))
 check "every point has its speed in times of it, with a standard error" sh -c "test \$(grep tau= '$WORK/run/whole.csv' | awk -F, '\$4 > 0 && \$5 > 0' | wc -l) -eq 30"
 check "in a file of the same columns" test "$(head -n 1 "$WORK/grid.csv")" = "$(head -n 1 "$WORK/run/whole.csv")"
 check "which plot draws" sh -c "'$PROGRAM' plot '$WORK/run/whole.csv' grid --measure tok_per_s -o '$WORK/grid.svg' && test -s '$WORK/grid.svg'"
@@ -88,13 +91,13 @@ printf ':wait round 2\n:sweep gamma=2:4:1 prompts\n:wait idle\n:save-screen one.
 terminal 120x36 "$PROGRAM --policy layerskip -n 16 --ignore-eos --prompts $ROOT/tests/screens/prompts.jsonl --script $WORK/list.script"
 check "a sweep over a list of prompts ends well" exits 0
 prompts=$(wc -l <"$ROOT/tests/screens/prompts.jsonl")
-check "every point has the tokens of all" test "$(awk -F, '/gamma=2/ { print $28 }' "$WORK/run/one.csv")" -eq $((prompts * 15))
+check "every point has the tokens of all" test "$(field emitted gamma=2 "$WORK/run/one.csv")" -eq $((prompts * 15))
 check "one knob is a line with whiskers" sh -c "test \$(grep -c '[┃ ▸][★☆ ][234] .*●.*±' '$WORK/run/one.txt') -eq 3"
 check "the prompt is the first again" grep -q 'Everybody in the valley' "$WORK/run/one.txt"
 printf ':wait round 2\n:sweep gamma=2:4:1\n:wait idle\n:sweep csv batch.csv\n:sweep gamma=2:4:1 prompts\n' >"$WORK/batch.script"
 terminal 120x36 "$PROGRAM --policy layerskip -n 16 --ignore-eos --batch 3 --prompts $ROOT/tests/screens/prompts.jsonl --script $WORK/batch.script"
 check "a batch is swept with its own prompts alone" exits 2
-check "all of them" test "$(awk -F, '/gamma=2/ { print $28 }' "$WORK/run/batch.csv")" -eq $((prompts * 15))
+check "all of them" test "$(field emitted gamma=2 "$WORK/run/batch.csv")" -eq $((prompts * 15))
 
 # ---- what can't be done ----
 for line in ':sweep' ':sweep tau=1' ':sweep gamma=1:4:1' ':sweep d_max=3:8:0.5' ':sweep tau=0:1:0.5 tau=0:1:0.5' ':sweep stop' ':sweep csv x.csv' ':sweep take 1'; do
