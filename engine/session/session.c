@@ -77,17 +77,6 @@ session_record(struct session *s, struct layer_record *out, uint64_t seen)
     return version;
 }
 
-bool
-session_what_if(const struct session *s, const char *policy, const struct layer_record *record, const double *values,
-                struct tally *out)
-{
-    uint32_t index;
-    if (!session_find_policy(s, policy, &index, NULL))
-        return false;
-    const struct policy_ops *ops = s->lanes[0].policies[index].ops;
-    return ops->what_if != NULL && ops->what_if(record, values, out) && out->rounds > 0;
-}
-
 static void *
 session_thread(void *user)
 {

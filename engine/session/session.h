@@ -90,7 +90,6 @@ struct control {
 
 struct layer_record;
 struct session;
-struct tally;
 
 /* Checks everything (knobs, policy, prompt against the context) before it starts anything. The engine is borrowed. */
 bool session_open(struct session **, struct engine *, const struct session_options *, struct err *);
@@ -109,9 +108,6 @@ bool session_failed(struct session *, struct err *); /* the engine failed: what 
 /* What-if (docs/methods.md), from any thread. The record of what layers say at the latest positions, copied into *out (of as
  * many layers) unless it is the one seen; returns its number, 0: there is none yet. */
 uint64_t session_record(struct session *, struct layer_record *out, uint64_t seen);
-/* What its rounds would come to under a policy with these values. False: the policy can't tell, or there are no rounds. */
-bool session_what_if(const struct session *, const char *policy, const struct layer_record *, const double *values,
-                     struct tally *out);
 void session_close(struct session *); /* cancels, joins, frees; the log with it: close readers before */
 
 #endif

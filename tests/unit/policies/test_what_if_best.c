@@ -1,0 +1,256 @@
+/* What-if's promise: following a best value that it names costs next to nothing, and its forecasts have no bias. For each prompt, policy
+ * and knob a run with the defaults is recorded, the knob's values are forecast from the record, and the text is generated again with
+ * the best value, the least, the largest and random ones. Modelled speedups are compared, which are counts of loads, no times.
+ *
+ * make test takes two prompts and one knob of each policy. SPECSCOPE_LONG=1 takes all bundled prompts and all knobs, or those prompts of the
+ * file SPECSCOPE_PROMPTS. Both print a table. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "cli/base/commands.h"
+#include "cli/base/files.h"
+#include "engine/events/forecast.h"
+#include "engine/events/metrics.h"
+#include "engine/events/wrong_path.h"
+#include "policies/policy.h"
+#include "tests/rigs/session_fixture.h"
+#include "tests/rigs/session_rig.h"
+#include "tui/panels/landscape.h"
+
+enum { TOKENS = 120, PROMPTS = 10, VALUES = 128 };
+
+static struct engine *engine;
+static char **prompts;
+static size_t n_prompts;
+static struct layer_record record;
+static struct wrong_paths wrong;
+
+static struct session_options
+options_of(const char *policy, size_t prompt)
+{
+    return (struct session_options){.policies = policy_registry,
+                                    .policy = policy,
+                                    .sampling = {.top_p = 1},
+                                    .seed = 1,
+                                    .tokens = TOKENS,
+                                    .ctx = 512,
+                                    .ignore_eos = true,
+                                    .prompt = prompts[prompt],
+                                    .prompt_len = strlen(prompts[prompt])};
+}
+
+/* Runs with the policy's defaults: the record and the wrong paths of the whole text. */
+static void
+observe(const char *policy, size_t prompt)
+{
+    struct session_options o = options_of(policy, prompt);
+    struct session *s;
+    struct err err = {0};
+    const struct event *e;
+    uint64_t seen = 0;
+    o.what_if = 1;
+    o.stay = true;
+    wrong_paths_reset(&wrong);
+    record.n = record.begin = 0;
+    if (!session_open(&s, engine, &o, &err))
+        fail_msg("%s", err.text);
+    struct event_reader *reader = event_reader_open(session_log(s));
+    if (!session_start(s, &err))
+        fail_msg("%s", err.text);
+    for (bool over = false; !over; event_reader_wait(reader, 100))
+        while ((e = event_reader_next(reader)) != NULL) {
+            wrong_paths_event(&wrong, e);
+            over = over || event_is_control(e, "end", NULL);
+        }
+    while (record.n - record.begin < TOKENS - 1) {
+        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+        seen = session_record(s, &record, seen);
+    }
+    event_reader_close(reader);
+    session_close(s);
+    wrong_paths_estimate(&wrong, &record);
+}
+
+/* The modelled speedup of a run with these values. */
+static double
+measure(const struct policy *p, size_t prompt, const double *values)
+{
+    struct knob_setting set[POLICY_KNOBS];
+    struct session_options o = options_of(p->info.name, prompt);
+    struct session_rig_result r;
+    struct err err = {0};
+    for (uint32_t k = 0; k < p->info.n_knobs; k++) {
+        snprintf(set[k].name, sizeof set[k].name, "%s", p->info.knobs[k].name);
+        knob_format(&p->info.knobs[k], values[k], set[k].text, sizeof set[k].text);
+    }
+    o.set = set;
+    o.n_set = p->info.n_knobs;
+    if (!session_rig_generate(engine, &o, NULL, NULL, &r, &err))
+        fail_msg("%s: %s", p->info.name, err.text);
+    const double modelled = metrics_measures(&r.metrics, &r.metrics.total).modelled;
+    session_rig_free(&r);
+    return modelled;
+}
+
+/* ---- a line of the table: a policy's knob, over prompts ---- */
+
+struct line {
+    double bias, off, worst; /* of forecasts, relative: sum, sum of absolute values, largest absolute value */
+    uint32_t n;
+    double promised, gain, least; /* of the best values, against the defaults: sums, and the smallest real gain */
+    uint32_t named;
+};
+
+static void
+add_forecast(struct line *line, double forecast, double real)
+{
+    const double by = forecast / real - 1;
+    line->bias += by;
+    line->off += fabs(by);
+    line->worst = fmax(line->worst, fabs(by));
+    line->n++;
+}
+
+static void
+add_best(struct line *line, double promised, double gain)
+{
+    line->promised += promised;
+    line->gain += gain;
+    line->least = fmin(line->least, gain);
+    line->named++;
+}
+
+static void
+print_line(const struct line *l, const char *policy, const char *knob)
+{
+    const double n = l->named > 0 ? l->named : 1;
+    print_message(
+        "%-9s %-10s %3u forecasts: bias %+5.2f%%, off %4.2f%%, at most %4.1f%%; %2u best: promised %+5.1f%%, real "
+        "%+5.1f%%, least %+5.1f%%\n",
+        policy, knob, (unsigned)l->n, l->bias / l->n * 100, l->off / l->n * 100, l->worst * 100, (unsigned)l->named,
+        l->promised / n * 100, l->gain / n * 100, l->least * 100);
+}
+
+/* ---- the comparison ---- */
+
+/* A knob's values forecast, the best one named as the sliders do, and real runs of it and of some others. */
+static void
+follow_knob(const struct policy *p, uint32_t k, size_t prompt, double real_now, uint64_t *random, struct line *line)
+{
+    const struct knob *knob = &p->info.knobs[k];
+    const uint32_t n = landscape_points(knob, VALUES);
+    struct forecast now, at[VALUES];
+    double values[POLICY_KNOBS];
+    uint32_t best = n;
+    assert_true(forecast_make(p->ops, &record, p->value, engine->model->rho, &now));
+    memcpy(values, p->value, sizeof values);
+    for (uint32_t i = 0; i < n; i++) {
+        values[k] = landscape_value(knob, n, i, p->value[k]);
+        assert_true(forecast_make(p->ops, &record, values, engine->model->rho, &at[i]));
+        if (forecast_gain_least(&at[i], &now) > 0 && (best == n || at[i].modelled > at[best].modelled))
+            best = i;
+    }
+    const uint32_t samples[] = {0, n - 1, (uint32_t)(splitmix64(random) % n), (uint32_t)(splitmix64(random) % n)};
+    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+        values[k] = landscape_value(knob, n, samples[i], p->value[k]);
+        add_forecast(line, (double)at[samples[i]].modelled, measure(p, prompt, values));
+    }
+    if (best == n)
+        return;
+    values[k] = landscape_value(knob, n, best, p->value[k]);
+    add_best(line, (double)(at[best].modelled / now.modelled) - 1, measure(p, prompt, values) / real_now - 1);
+}
+
+/* All knobs, or the one of that name. Returns whether no best costs more than 3%, and no bias is above 1% (3% of a few forecasts). */
+static bool
+follow_policy(const char *name, const char *only, size_t most, size_t step)
+{
+    const struct policy_ops *const *ops = policy_registry;
+    const struct model_info model = {engine->model->desc.n_layers, engine->model->desc.width, engine->model->desc.vocab,
+                                     engine->model->rho, NULL};
+    const struct sampling greedy = {.top_p = 1};
+    struct policy p;
+    struct err err;
+    struct line lines[POLICY_KNOBS] = {{.least = 0}};
+    uint64_t random = 7;
+    bool kept = true;
+    while (strcmp((*ops)->name, name) != 0)
+        ops++;
+    assert_true(policy_open(&p, *ops, &model, &greedy, &err));
+    for (size_t prompt = 0; prompt < most; prompt += step) {
+        observe(name, prompt);
+        const double real = measure(&p, prompt, p.value);
+        for (uint32_t k = 0; k < p.info.n_knobs; k++)
+            if (only == NULL || strcmp(p.info.knobs[k].name, only) == 0)
+                follow_knob(&p, k, prompt, real, &random, &lines[k]);
+    }
+    for (uint32_t k = 0; k < p.info.n_knobs; k++) {
+        if (lines[k].n == 0)
+            continue;
+        print_line(&lines[k], name, p.info.knobs[k].name);
+        kept = kept && lines[k].least > -0.03 && fabs(lines[k].bias / lines[k].n) < (only == NULL ? 0.01 : 0.03);
+    }
+    policy_close(&p);
+    return kept;
+}
+
+static const struct {
+    const char *policy, *knob;
+} cases[] = {{"layerskip", "exit_layer"}, {"fsm", "gamma_max"}, {"dv", "th"}, {"del", "omega"}, {"specbound", "tau"}};
+
+static void
+test_following_the_best_value_costs_next_to_nothing(void **state)
+{
+    (void)state;
+    const bool all = getenv("SPECSCOPE_LONG") != NULL;
+    bool kept = true;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        kept = follow_policy(cases[i].policy, all ? NULL : cases[i].knob, n_prompts < PROMPTS ? n_prompts : PROMPTS,
+                             all ? 1 : PROMPTS / 2) &&
+               kept;
+    assert_true(kept);
+}
+
+static int
+open_model(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    const char *file = getenv("SPECSCOPE_PROMPTS");
+    if (!session_rig_engine_with(&engine, bundled_model_path(), "none", "cpu", 2, &err) ||
+        !layer_record_open(&record, engine->model->desc.n_layers, &err) ||
+        !(file != NULL ? prompts_read(file, &prompts, &n_prompts, &err)
+                       : prompts_bundled(&prompts, &n_prompts, &err))) {
+        fprintf(stderr, "%s\n", err.text);
+        return 1;
+    }
+    return 0;
+}
+
+static int
+close_model(void **state)
+{
+    (void)state;
+    prompts_free(prompts, n_prompts);
+    layer_record_close(&record);
+    engine_close(engine);
+    return 0;
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_following_the_best_value_costs_next_to_nothing),
+    };
+    return cmocka_run_group_tests(tests, open_model, close_model);
+}
