@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "kernels/rng.h"
 #include "tests/rigs/session_fixture.h"
 
 static const struct tinymodel target = {.seed = 5, .n_layers = 6, .calm_after = 2, .calm = 0.15f, .sharpness = 8};
@@ -315,7 +316,9 @@ test_in_a_batch_each_sequences_draft_rows_are_looked_at_as_if_it_were_alone(void
     session_run(engine, &o, hear_batch, all, &r);
     session_rig_free(&r);
     o.batch = 0;
-    for (uint32_t i = 0; i < SEQUENCES; i++, o.seed++) {
+    const uint64_t seed = o.seed;
+    for (uint32_t i = 0; i < SEQUENCES; i++) {
+        o.seed = rng_sequence_seed(seed, i);
         struct heard *h = run(engine, &o, 0, CONTROL_PROBE, NULL);
         assert_int_equal(h->helpers, all[i].helpers);
         assert_memory_equal(h->token, all[i].token, sizeof h->token);
