@@ -15,14 +15,14 @@ export TSAN_OPTIONS="${TSAN_OPTIONS:-allocator_may_return_null=1}" # as without 
 [ -n "$LONG" ] && export SPECSCOPE_LONG=1
 LOG=$BUILD/test-logs
 mkdir -p "$LOG"
-tally() { # name, log, exit status
+tally() { # name, log, exit status, when it began (seconds)
     skipped=$(grep -Ec '^(not )?ok .*# SKIP' "$2") # passed nothing, failed nothing; cmocka says "not ok"
     ok=$(grep '^ok ' "$2" | grep -cv '# SKIP')
     bad=$(grep '^not ok ' "$2" | grep -cv '# SKIP')
     [ "$3" -ne 0 ] && [ "$bad" -eq 0 ] && bad=1
     [ $((ok + bad + skipped)) -eq 0 ] && bad=1 # a program without tests is a mistake
     echo "$ok $bad" >>"$LOG/counts"
-    printf '%-28s %4d passed %3d failed%s\n' "$1" "$ok" "$bad" "$([ "$skipped" -eq 0 ] || echo " ($skipped skipped)")"
+    printf '%-28s %4d passed %3d failed %4d s%s\n' "$1" "$ok" "$bad" $(($(date +%s) - $4)) "$([ "$skipped" -eq 0 ] || echo " ($skipped skipped)")"
     sed -n 's/^ok [0-9]* - \(.*\) # SKIP \(.*\)/    skipped: \1: \2/p' "$2"
     if [ "$bad" -gt 0 ]; then
         grep -v '^ok ' "$2" | tail -n 30 | sed 's/^/    /'
@@ -35,9 +35,10 @@ programs() { # those that nobody has taken yet
         [ -x "$program" ] || continue
         name=${program##*/}
         mkdir "$LOG/taken/$name" 2>/dev/null || continue
+        began=$(date +%s)
         "$program" >"$LOG/$name.log" 2>&1 </dev/null
         status=$?
-        report=$(tally "$name" "$LOG/$name.log" $status)
+        report=$(tally "$name" "$LOG/$name.log" $status "$began")
         echo "$report"
     done
 }
@@ -46,9 +47,10 @@ scripts() { # files
         [ -e "$script" ] || continue
         name=${script#tests/}
         log=$LOG/$(echo "$name" | tr / -).log
+        began=$(date +%s)
         sh "$script" >"$log" 2>&1 </dev/null
         status=$?
-        report=$(tally "$name" "$log" $status)
+        report=$(tally "$name" "$log" $status "$began")
         echo "$report"
     done
 }

@@ -107,6 +107,4 @@ check "the time line of a replay has it, too" sh -c "tail -n 3 '$WORK/run/noted.
 terminal 120x36 "exec $PROGRAM --once --pace 0 --ctx 64 --ignore-eos -p 'Once upon a time there was a king who had three daughters'"
 check "the context fills" wait_for 'the context is full'
 check "and is never more than full" wait_for 'context 64/64'
-tm send-keys q q
-until_true sh -c "! tmux -S $SOCKET has-session" >/dev/null
 exit $STATUS
