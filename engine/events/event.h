@@ -42,8 +42,8 @@ struct token_event {
     int32_t parent, candidate; /* node numbers within the round's tree; node 0 is the pending token; -1: not a draft */
     token_t token;
     enum token_source source;
-    int32_t exit_layer; /* the layer that said it; L for the target's own; -1: a draft model did, whose layers */
-                        /* are none of the target's (LAYER events tell of them as that model's; head is -1, too) */
+    int32_t exit_layer; /* the layer that predicted it; L for the target's own; -1: no layer of the target did, but a */
+                        /* draft model (LAYER events have its layers), or the draft was copied; head is -1, too */
     float confidence, annealed; /* of the guess it came from */
     int32_t head;               /* 0: the lens, 1: the layer's trained head */
     int8_t accepted, committed; /* 1, 0, or -1 while unknown or not applicable */

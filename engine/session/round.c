@@ -188,6 +188,10 @@ round_propose(struct round *r, const struct proposal *p)
         session_fail(s, "policy", "proposed a token after one that has no row");
         return -1;
     }
+    if (p->exit_layer != NO_LAYER && p->exit_layer > r->layers) {
+        session_fail(s, "policy", "proposed a token of a layer that the model does not have");
+        return -1;
+    }
     uint32_t pos = st->pos[p->parent] + 1;
     if (st->n >= VERIFY_NODES || pos - st->pos[0] > r->budget)
         return -1;
@@ -203,7 +207,7 @@ round_propose(struct round *r, const struct proposal *p)
     st->pos[node] = pos;
     if (pos - st->pos[0] > st->steps)
         st->steps = pos - st->pos[0];
-    const bool own = r->helper == NULL; /* a layer of the target said it */
+    const bool own = r->helper == NULL && p->exit_layer != NO_LAYER; /* a layer of the target predicted it */
     const token_t told = st->lacks_last ? s->unknown : p->token;
     session_tell_vocab(s, told);
     struct event e = {.type = EVENT_TOKEN,
@@ -253,7 +257,7 @@ round_summary(struct round *r, const char *stop_reason, int exit_layer, double t
 {
     struct round_event *line = &r->state->line;
     snprintf(line->stop_reason, sizeof line->stop_reason, "%s", stop_reason);
-    line->exit_layer = r->helper == NULL ? exit_layer : -1;
+    line->exit_layer = r->helper == NULL && exit_layer != NO_LAYER ? exit_layer : -1;
     line->threshold = (float)threshold;
     line->d_max = d_max;
     line->w_max = w_max;

@@ -83,11 +83,18 @@ double round_aside_ms(const struct round *); /* of this round so far */
 double round_draft_ms(const struct round *); /* the same of the draft, without passes aside and waiting */
 
 /* ---- proposals ---- */
+/* The exit layer of a draft that no layer predicted, such as one copied from earlier text. In events and traces it is -1 and
+ * empty, as that of a draft model's token: no layer of the target predicted it. */
+#define NO_LAYER 0
+
 struct proposal {
     int32_t parent; /* node it follows */
     token_t token;
-    uint32_t exit_layer;       /* the layer that said it */
-    const struct guess *guess; /* or NULL */
+    uint32_t exit_layer;       /* the layer that predicted it, 1..r->layers of this round's model; or NO_LAYER */
+    const struct guess *guess; /* the layer's; NULL: the draft has no confidence */
+    /* The distribution that the token was drawn from; a token that was drawn must have one, or sampling is not lossless. DIST_NONE:
+     * the policy chose the token without drawing, from what was known before. When sampling, that is a q of 1 at the token: it
+     * is accepted with its probability under the target, and after a rejection the next token is drawn from the others. */
     dist_t q;
     bool no_row; /* it gets no row of its own: accepted, it takes the bonus's place */
 };
@@ -105,7 +112,8 @@ slot_t round_slot(struct round *, int32_t node); /* its row; SLOT_NONE for no_ro
 /* The policy's own trouble, in one line, where no helper had any to say: ends the run. Always false. */
 bool round_fail(struct round *, const char *why);
 void round_report(struct round *, const char *key, int index, double value); /* a SERIES event */
-/* Why drafting stopped, and what the round's line says of the policy's state: -1 / NAN where it does not apply. */
+/* Why drafting stopped, and what the round's line says of the policy's state: -1 / NAN where it does not apply; exit_layer may
+ * be NO_LAYER, too. */
 void round_summary(struct round *, const char *stop_reason, int exit_layer, double threshold, int d_max, int w_max);
 
 #endif

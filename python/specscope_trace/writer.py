@@ -48,7 +48,7 @@ class Policy:
 
 @dataclass
 class Draft:
-    """A drafted token. exit_layer: the layer that said it; None where a draft model did."""
+    """A drafted token. exit_layer: the layer that predicted it; None where no layer of the model did."""
 
     token: int
     exit_layer: Optional[int] = None

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "policies/policy.h"
+#include "tests/rigs/copying_policy.h"
 #include "tests/rigs/knob_turns.h"
 #include "tests/rigs/session_rig.h"
 
@@ -71,7 +71,7 @@ generate(const struct trial *t, const char *policy, const struct knob_setting *s
     struct prompt_text prompts[SESSION_PROMPTS];
     for (size_t i = 0; i < m->prompts; i++)
         prompts[i] = (struct prompt_text){session_prompts[i], strlen(session_prompts[i])};
-    const struct session_options options = {.policies = policy_registry,
+    const struct session_options options = {.policies = registry_with_copying(),
                                             .policy = policy,
                                             .prompt = session_prompts[prompt],
                                             .prompt_len = strlen(session_prompts[prompt]),
@@ -159,9 +159,10 @@ lossless_run(const struct lossless_model *of, const struct lossless_matrix *m, u
         assert_int_equal(t.ar[p].n, m->tokens);
         assert_int_equal(t.ar[p].chunked, m->prompt_rows > 0 ? 1 : 0);
     }
-    for (size_t i = 0; policy_registry[i] != NULL; i++) {
+    const struct policy_ops *const *registry = registry_with_copying();
+    for (size_t i = 0; registry[i] != NULL; i++) {
         struct policy_info info;
-        declare(t.engine, policy_registry[i], &info);
+        declare(t.engine, registry[i], &info);
         for (int setting = of->first; setting < of->first + n; setting++) {
             try_setting(&t, &info, setting);
             if (getenv("SPECSCOPE_LONG") != NULL)

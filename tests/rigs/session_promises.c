@@ -109,7 +109,7 @@ check_token(struct promises *p, const struct event *e)
         if (t->candidate != (int32_t)++q->drafts || t->parent < 0 || t->parent >= t->candidate)
             broken(p, e, "a draft whose node numbers are not in order");
         if (t->pos < q->next_pos || t->accepted != -1 || t->exit_layer > (int32_t)p->layers ||
-            (t->exit_layer < 1 && (t->exit_layer != -1 || !p->other_model)))
+            (t->exit_layer < 1 && (t->exit_layer != -1 || t->head != -1)))
             broken(p, e, "a draft with a wrong position, fate or exit layer");
         if (t->candidate > 0 && t->candidate < VERIFY_NODES)
             q->draft[t->candidate] = t->token;

@@ -22,7 +22,6 @@ struct promises {
     bool batch;
     bool versus; /* this run: sequences 0 and 1, a round of one at a time */
     bool paused;
-    bool other_model;                   /* drafts may be nobody's layer */
     struct sequence_promises *all, *at; /* (out->n_sequences); the event's */
     double layers_loaded, heads_loaded; /* in this round, by all sequences */
     uint32_t live, lanes, lines;        /* sequences that run; those of this round, and their lines so far */

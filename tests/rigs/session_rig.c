@@ -141,12 +141,8 @@ session_rig_generate(struct engine *engine, const struct session_options *option
     if (!session_open(&s, engine, options, err))
         return false;
     const struct run_info *info = session_info(s);
-    struct promises p = {.out = out,
-                         .info = info,
-                         .vocab = info->vocab,
-                         .layers = info->layers,
-                         .batch = options->batch > 0,
-                         .other_model = info->helpers[HELPER_DRAFT].path[0] != '\0'};
+    struct promises p = {
+        .out = out, .info = info, .vocab = info->vocab, .layers = info->layers, .batch = options->batch > 0};
     metrics_begin(&out->metrics, p.layers, info->rho);
     const bool may_be_two = options->batch == 0 && (options->stay || options->versus != NULL);
     out->n_sequences = may_be_two ? 2 : info->prompts;

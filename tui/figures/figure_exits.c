@@ -113,7 +113,7 @@ draw_exits(struct figure *f, struct err *err)
         f->y = y + HEIGHT + AXES_BOTTOM + 8;
     }
     snprintf(f->note, sizeof f->note, "%zu draft%s in %zu round%s%s.", r->n_steps, plural(r->n_steps), r->n_rounds,
-             plural(r->n_rounds), c.elsewhere > 0 ? "; those of a draft model leave at none of these layers" : "");
+             plural(r->n_rounds), c.elsewhere > 0 ? "; some come from none of these layers" : "");
     draft_counts_close(&c);
     return true;
 }

@@ -100,7 +100,7 @@ draw_exits(void *state, const struct view *v, const struct canvas *c)
         }
         const bool wide = of_layers.cols >= 26;
         canvas_print(&of_layers, 0, 0, ROLE_TEXT, wide ? "mean L%.1f of %llu draft%s" : "mean L%.1f", sum / n,
-                     (unsigned long long)d->steps, plural(d->steps));
+                     (unsigned long long)(d->steps - d->elsewhere), plural(d->steps - d->elsewhere));
         draw_layers(&of_layers, d);
     }
     if (depths) {

@@ -10,7 +10,7 @@
 
 struct step_draft {            /* a draft, as its TOKEN and VERDICT events tell it */
     int32_t parent, candidate; /* node numbers within the round; parent 0: the pending token */
-    int32_t exit_layer;        /* below 1: a draft model's */
+    int32_t exit_layer;        /* below 1: of no layer of the target */
     float confidence;
     int8_t accepted; /* -1: not verified */
 };
@@ -19,7 +19,7 @@ struct step_draft {            /* a draft, as its TOKEN and VERDICT events tell 
  * Measures). */
 struct draft_step {
     uint32_t depth;     /* 1 for a child of the pending token */
-    int32_t exit_layer; /* of the accepted one, else of the first; below 1: a draft model's */
+    int32_t exit_layer; /* of the accepted one, else of the first; below 1: of none */
     float confidence;
     int8_t accepted; /* -1: none was verified */
     bool tried;      /* verified, and so was accepted all before it: the verdict is about this step */

@@ -77,6 +77,27 @@ test_a_policy_that_fails_ends_the_run_and_a_restart_tries_again(void **state)
     assert_int_equal(failures, 3);
 }
 
+static bool
+propose_of_no_such_layer(struct policy *p, struct round *r)
+{
+    (void)p;
+    return round_propose(r, &(struct proposal){.exit_layer = r->layers + 1, .q = DIST_NONE}) >= 0;
+}
+
+static void
+test_a_draft_of_a_layer_that_the_model_lacks_ends_the_run(void **state)
+{
+    struct fixture *f = *state;
+    const struct policy_ops wrong = {.name = "failing", .title = "", .paper = "", .draft = propose_of_no_such_layer};
+    const struct policy_ops *const registry[] = {&wrong, NULL};
+    struct session_options o = failing_options();
+    struct session_rig_result r;
+    struct err err = {0};
+    o.policies = registry;
+    assert_false(session_rig_generate(f->engine, &o, NULL, NULL, &r, &err));
+    assert_string_equal(err.text, "policy: proposed a token of a layer that the model does not have");
+}
+
 /* ---- who asks while runs fail ---- */
 
 struct question {
@@ -195,6 +216,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_policy_that_fails_ends_the_run_and_a_restart_tries_again),
+        cmocka_unit_test(test_a_draft_of_a_layer_that_the_model_lacks_ends_the_run),
         cmocka_unit_test(test_a_failure_can_be_asked_for_while_runs_fail),
         cmocka_unit_test(test_a_baseline_asked_of_a_failed_run_is_not_the_next_ones),
         cmocka_unit_test(test_a_round_whose_events_find_no_memory_ends_the_run_and_says_so),

@@ -1,0 +1,96 @@
+#include "tests/rigs/copying_policy.h"
+
+#include <math.h>
+
+#include "engine/session/round.h"
+#include "policies/policy.h"
+
+enum { KNOB_GAMMA, KNOB_WIDTH };
+
+enum { FOLLOWERS = 1024, WIDTH = 2 };
+
+struct copying { /* the last tokens that followed a token, by its id modulo FOLLOWERS: wrong drafts are no harm */
+    struct {
+        token_t after[WIDTH]; /* the newest first */
+        uint32_t n;
+    } follower[FOLLOWERS];
+    uint32_t read; /* tokens of the text */
+};
+
+static bool
+copying_open(struct policy *p, const struct model_info *model, const struct sampling *sampling, struct err *err)
+{
+    (void)model, (void)sampling, (void)err;
+    return policy_number(p, "gamma", "γ", 1, 12, 1, 4, "tokens copied a round") &&
+           policy_number(p, "width", "w", 1, WIDTH, 1, 2, "candidates for the first of them");
+}
+
+static bool
+copying_prefilled(struct policy *p, struct round *r)
+{
+    (void)r;
+    ((struct copying *)p->state)->read = 0;
+    return true;
+}
+
+static void
+read_text(struct copying *c, const struct round *r)
+{
+    for (uint32_t i = c->read > 0 ? c->read : 1; i < r->n_tokens; i++) {
+        const uint32_t at = (uint32_t)r->tokens[i - 1] % FOLLOWERS;
+        token_t *after = c->follower[at].after;
+        if (c->follower[at].n > 0 && after[0] == r->tokens[i])
+            continue;
+        after[1] = after[0];
+        after[0] = r->tokens[i];
+        c->follower[at].n += c->follower[at].n < WIDTH;
+    }
+    c->read = r->n_tokens;
+}
+
+static bool
+copying_draft(struct policy *p, struct round *r)
+{
+    struct copying *c = p->state;
+    token_t last = r->tokens[r->n_tokens - 1];
+    int32_t end = 0; /* of the chain, which goes on from the first candidate */
+    read_text(c, r);
+    for (uint32_t i = 0; i < (uint32_t)p->value[KNOB_GAMMA] && !round_full(r); i++) {
+        const uint32_t at = (uint32_t)last % FOLLOWERS, wide = i == 0 ? (uint32_t)p->value[KNOB_WIDTH] : 1;
+        const int32_t parent = end;
+        if (c->follower[at].n == 0)
+            break;
+        for (uint32_t k = 0; k < wide && k < c->follower[at].n; k++) {
+            const struct proposal draft = {
+                .parent = parent, .token = c->follower[at].after[k], .exit_layer = NO_LAYER, .q = DIST_NONE};
+            const int32_t node = round_propose(r, &draft);
+            if (node < 0)
+                return false;
+            end = k == 0 ? node : end;
+        }
+        last = c->follower[at].after[0];
+    }
+    round_summary(r, "copied", NO_LAYER, (double)NAN, -1, -1);
+    return true;
+}
+
+const struct policy_ops policy_copying = {
+    .name = "copying",
+    .title = "copies what followed before",
+    .paper = "",
+    .state_size = sizeof(struct copying),
+    .open = copying_open,
+    .prefilled = copying_prefilled,
+    .draft = copying_draft,
+};
+
+const struct policy_ops *const *
+registry_with_copying(void)
+{
+    static const struct policy_ops *all[64];
+    size_t n = 0;
+    for (; policy_registry[n] != NULL && n + 2 < sizeof all / sizeof *all; n++)
+        all[n] = policy_registry[n];
+    all[n] = &policy_copying;
+    return all;
+}
