@@ -57,9 +57,10 @@ stretch_here(const struct view *v, uint32_t *last)
 }
 
 const struct aggregates *
-aggregated_now(struct aggregated *p, const struct view *v)
+aggregated_now(struct aggregated *p, const struct view *v, const char **why)
 {
     const struct scope *s = v->scope;
+    *why = "out of memory for what is counted";
     if (p->layers == 0 && aggregates_open(&p->own, scope_info(s)->layers))
         p->layers = scope_info(s)->layers;
     if (p->layers == 0)
@@ -76,7 +77,9 @@ aggregated_now(struct aggregated *p, const struct view *v)
         first = last > METRICS_WINDOW ? last - METRICS_WINDOW + 1 : 1;
     }
     scope_aggregate(s, first, last, &p->own);
-    return &p->own;
+    *why = "no longer in memory";
+    const bool gone = last > 0 && scope_rounds(s) > 0 && scope_round_back(s, last) == scope_rounds(s);
+    return gone ? NULL : &p->own;
 }
 
 void

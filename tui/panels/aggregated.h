@@ -12,8 +12,9 @@ struct aggregated {        /* view state of such a panel */
 
 void *aggregated_open(void);
 void aggregated_close(void *);
-/* Of the segment in which the cursor is, of the last rounds up to it, or of the run; NULL: out of memory. */
-const struct aggregates *aggregated_now(struct aggregated *, const struct view *);
+/* Of the segment in which the cursor is, of the last rounds up to it, or of the run; NULL: out of memory, or the rounds are not held
+ * any more, which `why` names then. */
+const struct aggregates *aggregated_now(struct aggregated *, const struct view *, const char **why);
 /* A panel's note(), which needs no state: "segment B", "last 32 rounds", "run". */
 void aggregated_note(void *state, const struct view *, char *out, int n);
 

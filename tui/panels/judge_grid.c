@@ -14,7 +14,8 @@ struct grid_axis { /* cells along an axis, some to a line */
 };
 
 struct grid_picture {
-    const struct scope_series *grid;
+    const struct series *grid;
+    const float *value;  /* of its cells; NULL: none */
     const float *marks;  /* of the round's drafts; NULL: none */
     int n_marks, stride; /* columns of the declared grid */
     struct grid_axis down, along;
@@ -108,7 +109,7 @@ mean_at(const struct grid_picture *p, int down, int along)
     for (int i = down * p->down.fold; i < (down + 1) * p->down.fold && i < p->down.cells; i++)
         for (int k = along * p->along.fold; k < (along + 1) * p->along.fold && k < p->along.cells; k++) {
             const int row = p->transposed ? k : i, col = p->transposed ? i : k;
-            const double value = (double)p->grid->latest[row * p->stride + col];
+            const double value = p->value != NULL ? (double)p->value[row * p->stride + col] : (double)NAN;
             if (isfinite(value)) {
                 sum += value;
                 n++;
@@ -170,7 +171,7 @@ static void
 draw_title(const struct grid_picture *p, const struct canvas *c, uint32_t round)
 {
     char low[16], high[16], from[16] = "", to[16] = "";
-    int x = canvas_text(c, 0, JUDGE_LABEL, ROLE_TITLE, p->grid->declared->title);
+    int x = canvas_text(c, 0, JUDGE_LABEL, ROLE_TITLE, p->grid->title);
     if (p->low <= p->high) {
         snprintf(from, sizeof from, "%s", p->low == 0 ? "0" : judge_number(p->low, low));
         snprintf(to, sizeof to, "%s", p->high == 1 ? "1" : judge_number(p->high, high));
@@ -183,10 +184,11 @@ draw_title(const struct grid_picture *p, const struct canvas *c, uint32_t round)
 void
 judge_draw_grid(const struct judge *j, const struct scope *s, const struct canvas *c, uint32_t round, bool transposed)
 {
-    struct grid_picture p = {.grid = scope_series(s, (uint32_t)j->grid), .transposed = transposed};
+    struct grid_picture p = {.grid = scope_series(s, (uint32_t)j->grid)->declared, .transposed = transposed};
+    p.value = scope_round_values(s, (uint32_t)j->grid, round);
     p.marks = scope_round_values(s, (uint32_t)j->marks, round);
     p.n_marks = scope_series(s, (uint32_t)j->marks)->declared->cols;
-    p.stride = p.grid->declared->cols;
+    p.stride = p.grid->cols;
     p.down = axis_of(s, j->grid, !transposed, c->rows - 1);
     p.along = axis_of(s, j->grid, transposed, c->cols - JUDGE_LABEL);
     if (c->rows < 2 || c->cols <= JUDGE_LABEL)
@@ -194,10 +196,10 @@ judge_draw_grid(const struct judge *j, const struct scope *s, const struct canva
     p.cell = (c->cols - JUDGE_LABEL) / p.along.lines;
     p.cell = p.cell > MOST_CELL ? MOST_CELL : p.cell;
     p.low = INFINITY, p.high = -INFINITY;
-    for (int i = 0; i < p.down.cells * p.along.cells; i++)
-        if (isfinite(p.grid->latest[i])) {
-            p.low = fmin(p.low, (double)p.grid->latest[i]);
-            p.high = fmax(p.high, (double)p.grid->latest[i]);
+    for (int i = 0; p.value != NULL && i < p.down.cells * p.along.cells; i++)
+        if (isfinite(p.value[i])) {
+            p.low = fmin(p.low, (double)p.value[i]);
+            p.high = fmax(p.high, (double)p.value[i]);
         }
     if (p.low >= 0 && p.high <= 1)
         p.low = 0, p.high = 1;

@@ -33,7 +33,7 @@ first_before(const struct layers_panel *p, const struct scope *s, uint32_t last,
 {
     uint32_t first = last;
     room -= column_width(p, s, last) + 1;
-    while (first > scope_first_cells(s)) {
+    while (first > scope_first(s)) {
         room -= column_width(p, s, first - 1) + 1;
         if (room < 0)
             break;
@@ -84,7 +84,7 @@ layers_columns(struct layers_panel *p, const struct scope *s, const struct selec
     if (length == 0 || room < 2)
         return;
     const uint32_t cursor = sel->pos < length ? sel->pos : length - 1;
-    if (sel->follow || !p->placed || p->left < scope_first_cells(s) || p->left >= length)
+    if (sel->follow || !p->placed || p->left < scope_first(s) || p->left >= length)
         p->left = first_before(p, s, newest(s), room);
     p->placed = !sel->follow;
     if (p->placed && cursor < p->left)

@@ -79,7 +79,8 @@ draw_cell(const struct layers_panel *p, const struct scope *s, const struct canv
             canvas_heat(c, y, x, width, NAN, marks | MARK_EXITED, "");
         } else {
             canvas_heat(c, y, x, width, NAN, marks, "");
-            canvas_styled(c, y, x, ROLE_DIM, NAN, marks, "·"); /* nobody asked this layer */
+            /* This layer was not asked, or the column left memory. */
+            canvas_styled(c, y, x, ROLE_DIM, NAN, marks, pos < scope_first_cells(s) ? "┈" : "·");
         }
         return;
     }
@@ -202,7 +203,8 @@ draw_readout(const struct layers_panel *p, const struct view *v, const struct ca
     if (layer < 1 || layer > (int)scope_model_layers(s, sel->model))
         return;
     if (cells == NULL || !cells[layer].known) {
-        canvas_print(c, y, x, ROLE_DIM, "  %s not probed", layers_name(sel->model, layer, name));
+        canvas_print(c, y, x, ROLE_DIM, "  %s %s", layers_name(sel->model, layer, name),
+                     sel->pos < scope_first_cells(s) ? "no longer in memory" : "not probed");
         return;
     }
     const struct scope_cell *cell = &cells[layer];

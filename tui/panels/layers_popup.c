@@ -88,9 +88,10 @@ layers_popup(const struct layers_panel *p, const struct view *v, const struct ca
         canvas_box(&box, title, "Esc", true);
         inside = canvas_inside(&box, 1, 2, box.rows - 2, box.cols - 4);
     }
+    const bool gone = sel->pos < scope_first_cells(s);
     if (cells == NULL || !cells[layer].known) {
-        canvas_text(&inside, 0, 0, ROLE_DIM, "this layer was not asked here");
-        if (v->live)
+        canvas_text(&inside, 0, 0, ROLE_DIM, gone ? "no longer in memory" : "this layer was not asked here");
+        if (v->live && !gone)
             canvas_text(&inside, 1, 0, ROLE_DIM, "(:probe all asks every layer)");
     } else {
         draw_top(s, &inside, &cells[layer]);

@@ -43,11 +43,16 @@ struct view { /* what a panel may read when it draws */
     const struct effects *effects;     /* of changed settings (engine/events/effects.h); NULL: not known */
 };
 
+/* The round of the selected position; 0: panels follow, or it is in the prompt. */
+uint32_t selection_round(const struct view *);
 /* Is the selected position one of this round's? False while panels follow. */
 bool selection_in_round(const struct view *, const struct scope_round *);
 
 /* Points at the first position of that round, or of the one after it that is there; the panels don't follow then. */
 void selection_to_round(const struct view *, uint32_t round);
+
+/* Points so many rounds further along the text, or back if negative; past the newest round the panels follow again. */
+void selection_move(const struct view *, long rounds);
 
 struct key_help {
     const char *keys, *what;

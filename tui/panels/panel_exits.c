@@ -81,9 +81,10 @@ draw_depths(const struct canvas *c, const struct draft_counts *d)
 static void
 draw_exits(void *state, const struct view *v, const struct canvas *c)
 {
-    const struct aggregates *a = aggregated_now(state, v);
+    const char *why;
+    const struct aggregates *a = aggregated_now(state, v, &why);
     if (a == NULL || a->drafts.steps == 0) {
-        canvas_text(c, 0, 0, ROLE_DIM, a == NULL ? "out of memory for what is counted" : "nothing was drafted");
+        canvas_text(c, 0, 0, ROLE_DIM, a == NULL ? why : "nothing was drafted");
         return;
     }
     const struct draft_counts *d = &a->drafts;

@@ -108,14 +108,15 @@ arrange(const struct scope *s, const struct judge *j, const struct canvas *c)
 
 /* ---- drawing ---- */
 
-/* Rounds back to the one that the cursor is in; 0 without a cursor. */
+/* Rounds back to the one that the cursor is in, in the prompt to the first one; 0 without a cursor; scope_rounds(): it is not held
+ * any more. */
 static uint32_t
 selected(const struct view *v)
 {
-    for (uint32_t back = 0; !v->selection->follow && back < scope_rounds(v->scope); back++)
-        if (selection_in_round(v, scope_round(v->scope, back)))
-            return back;
-    return 0;
+    const uint32_t round = selection_round(v);
+    if (v->selection->follow)
+        return 0;
+    return scope_round_back(v->scope, round > 0 ? round : scope_round_after(v->scope, 0));
 }
 
 /* From there on the first round that was judged: the open one may not be yet. */
@@ -149,8 +150,13 @@ draw_judge(void *state, const struct view *v, const struct canvas *c)
         canvas_text(c, 0, 0, ROLE_DIM, "no rounds yet");
         return;
     }
+    const uint32_t back = selected(v);
+    if (back == scope_rounds(v->scope)) {
+        canvas_print(c, 0, 0, ROLE_DIM, "round %u is no longer in memory", (unsigned)selection_round(v));
+        return;
+    }
     const struct places at = arrange(v->scope, &p->judge, c);
-    const uint32_t back = selected(v), round = judged(v->scope, &p->judge, back);
+    const uint32_t round = judged(v->scope, &p->judge, back);
     judge_draw_rounds(p, v, &at.rounds, back);
     if (p->judge.grid >= 0 && at.grid.rows > 0)
         judge_draw_grid(&p->judge, v->scope, &at.grid, round, at.transposed);
@@ -168,33 +174,17 @@ note_judge(void *state, const struct view *v, char *out, int n)
 
 /* ---- keys and mouse ---- */
 
-static void
-point_at(const struct view *v, uint32_t back)
-{
-    const struct scope_round *r = scope_round(v->scope, back);
-    if (r == NULL)
-        return;
-    v->selection->pos = r->first_pos;
-    v->selection->follow = false;
-}
-
 static bool
 key_judge(void *state, const struct view *v, int key)
 {
     (void)state;
-    const uint32_t back = selected(v);
     switch (key) {
     case 'j':
-    case INPUT_DOWN: point_at(v, v->selection->follow && scope_rounds(v->scope) == 1 ? 0 : back + 1); return true;
+    case INPUT_DOWN: selection_move(v, -1); return true;
     case 'k':
-    case INPUT_UP:
-        if (back > 0)
-            point_at(v, back - 1);
-        else
-            v->selection->follow = true;
-        return true;
+    case INPUT_UP: selection_move(v, 1); return true;
     case INPUT_HOME: v->selection->follow = true; return true;
-    case INPUT_END: point_at(v, scope_rounds(v->scope) - 1); return true;
+    case INPUT_END: selection_to_round(v, 1); return true;
     default: return false;
     }
 }

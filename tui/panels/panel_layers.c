@@ -71,8 +71,6 @@ take_cursor(struct layers_panel *p, const struct view *v)
         sel->pos = length - 1;
         sel->follow = false;
     }
-    if (sel->pos < scope_first_cells(v->scope))
-        sel->pos = scope_first_cells(v->scope);
     if (sel->layer < 1) {
         const struct scope_column *c = scope_column(v->scope, sel->pos);
         sel->layer = c != NULL && c->exit_layer > 0 ? c->exit_layer : (int32_t)scope_info(v->scope)->layers;
@@ -90,7 +88,7 @@ move(struct layers_panel *p, const struct view *v, int rows, long columns)
     struct selection *sel = v->selection;
     const int row = layers_row(p, sel->model, sel->layer) + rows;
     point_at(p, sel, row < 0 ? 0 : row >= p->n_rows ? p->n_rows - 1 : row);
-    const long first = (long)scope_first_cells(v->scope), last = (long)scope_now(v->scope)->length - 1;
+    const long first = (long)scope_first(v->scope), last = (long)scope_now(v->scope)->length - 1;
     long pos = (long)sel->pos + columns;
     pos = pos < first ? first : pos > last ? last : pos;
     sel->pos = (uint32_t)pos;

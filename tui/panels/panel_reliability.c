@@ -122,10 +122,11 @@ draw_spurious(const struct canvas *c, int y, const struct aggregates *a, int hea
 static void
 draw_reliability(void *state, const struct view *v, const struct canvas *c)
 {
-    const struct aggregates *a = aggregated_now(state, v);
+    const char *why;
+    const struct aggregates *a = aggregated_now(state, v, &why);
     uint64_t asked = 0;
     if (a == NULL) {
-        canvas_text(c, 0, 0, ROLE_DIM, "out of memory for what is counted");
+        canvas_text(c, 0, 0, ROLE_DIM, why);
         return;
     }
     for (uint32_t l = 1; l < a->drafts.layers; l++)

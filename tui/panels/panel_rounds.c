@@ -10,11 +10,15 @@
 #include "tui/panels/round_marks.h"
 #include "tui/terminal/input.h"
 
+#define ROWS_MOST 512
+
 struct rounds_panel {
-    uint32_t back;   /* rounds passed over at the top */
-    uint32_t newest; /* the newest round's number, and */
-    uint32_t epoch;  /* its run: while scrolled, the lines stand still */
-    int rows;
+    uint32_t top; /* the number of the round in the first row; 0: the newest */
+    int n_rows;   /* as drawn last */
+    struct round_row {
+        uint32_t number;
+        const struct scope_round *round; /* NULL: it is not held any more. Good while drawing */
+    } row[ROWS_MOST];
 };
 
 static void *
@@ -29,14 +33,12 @@ struct parts {
 };
 
 static struct parts
-arrange(const struct view *v, const struct rounds_panel *p, int rows, int cols)
+arrange(const struct rounds_panel *p, int cols)
 {
     uint32_t most = 0;
-    for (int y = 0; y < rows; y++) {
-        const struct scope_round *r = scope_round(v->scope, p->back + (uint32_t)y);
-        if (r != NULL && r->n_drafts > most)
-            most = r->n_drafts;
-    }
+    for (int y = 0; y < p->n_rows; y++)
+        if (p->row[y].round != NULL && p->row[y].round->n_drafts > most)
+            most = p->row[y].round->n_drafts;
     struct parts a = {.boxes = (int)most + 1};
     int room = cols - 6; /* the number and a space at the end */
     if (a.boxes > 17)
@@ -126,67 +128,95 @@ draw_round(const struct view *v, const struct canvas *c, int y, const struct sco
         canvas_print(c, y, x, ROLE_TEXT, "%6.1f ms", ((double)e->draft_us + (double)e->verify_us) / 1000);
 }
 
+/* Fills the rows from the top one down, first with rounds that are held. */
+static void
+list(struct rounds_panel *p, const struct scope *s, int rows)
+{
+    uint32_t back = p->top == 0 ? 0 : scope_round_back(s, p->top), number = p->top + 1;
+    const struct scope_round *r;
+    p->n_rows = 0;
+    for (; p->n_rows < rows && (r = scope_round(s, back)) != NULL; back++)
+        p->row[p->n_rows++] = (struct round_row){number = r->number, r};
+    for (; p->n_rows < rows && (number = scope_round_before(s, number)) != 0; p->n_rows++)
+        p->row[p->n_rows] = (struct round_row){number, NULL};
+}
+
+/* The rows stand still while the cursor is out, and move where it would not be seen. */
+static void
+place(struct rounds_panel *p, const struct view *v, int rows)
+{
+    const struct scope *s = v->scope;
+    uint32_t at = selection_round(v);
+    rows = rows > ROWS_MOST ? ROWS_MOST : rows;
+    if (v->selection->follow)
+        p->top = 0;
+    else if (p->top == 0)
+        p->top = scope_round(s, 0)->number;
+    at = at == 0 ? scope_round_after(s, 0) : at; /* it is in the prompt */
+    if (p->top > 0 && at > p->top)
+        p->top = at;
+    list(p, s, rows);
+    if (p->top == 0 || p->n_rows == 0 || at >= p->row[p->n_rows - 1].number)
+        return;
+    p->top = at;
+    for (uint32_t i = 1, next; i < (uint32_t)rows && (next = scope_round_after(s, p->top)) != 0; i++)
+        p->top = next;
+    list(p, s, rows);
+}
+
+static void
+draw_gone(const struct view *v, const struct canvas *c, int y, uint32_t number)
+{
+    const bool here = selection_round(v) == number;
+    if (here)
+        canvas_text(c, y, 0, ROLE_CURSOR, "▸");
+    const int x = 1 + canvas_print(c, y, 1, here ? ROLE_TITLE : ROLE_DIM, "%3u ", (unsigned)number);
+    canvas_word(c, y, x, c->cols - x, ROLE_DIM, MARK_NONE, "no longer in memory");
+}
+
 static void
 draw_rounds(void *state, const struct view *v, const struct canvas *c)
 {
     struct rounds_panel *p = state;
-    const struct scope_round *newest = scope_round(v->scope, 0);
-    if (newest == NULL) {
+    p->n_rows = 0;
+    if (scope_round(v->scope, 0) == NULL) {
         canvas_text(c, 0, 0, ROLE_DIM, "no rounds yet");
         return;
     }
-    if (p->epoch != scope_now(v->scope)->epoch) {
-        p->epoch = scope_now(v->scope)->epoch;
-        p->back = 0;
-    } else if (p->back > 0 && newest->number > p->newest) {
-        p->back += newest->number - p->newest;
-    }
-    p->newest = newest->number;
-    p->rows = c->rows;
-    const uint32_t rows = (uint32_t)c->rows, held = scope_rounds(v->scope);
-    if (p->back + rows > held)
-        p->back = held > rows ? held - rows : 0;
-    const struct parts a = arrange(v, p, c->rows, c->cols);
-    for (int y = 0; y < c->rows; y++) {
-        const struct scope_round *r = scope_round(v->scope, p->back + (uint32_t)y);
-        if (r != NULL)
-            draw_round(v, c, y, r, a);
-    }
+    place(p, v, c->rows);
+    const struct parts a = arrange(p, c->cols);
+    for (int y = 0; y < p->n_rows; y++)
+        if (p->row[y].round != NULL)
+            draw_round(v, c, y, p->row[y].round, a);
+        else
+            draw_gone(v, c, y, p->row[y].number);
 }
 
 static void
 note_rounds(void *state, const struct view *v, char *out, int n)
 {
     const struct rounds_panel *p = state;
-    (void)v;
-    if (p->back > 0)
-        snprintf(out, (size_t)n, "scrolled by %u", (unsigned)p->back);
+    if (p->n_rows > 0 && p->row[0].number < scope_round(v->scope, 0)->number)
+        snprintf(out, (size_t)n, "%u–%u of %u", (unsigned)p->row[p->n_rows - 1].number, (unsigned)p->row[0].number,
+                 (unsigned)scope_now(v->scope)->round);
     else
         snprintf(out, (size_t)n, "■ accepted  □ rejected  ◆ correction  + bonus");
-}
-
-static void
-scroll(struct rounds_panel *p, long by)
-{
-    const long back = (long)p->back + by;
-    p->back = back < 0 ? 0 : back > SCOPE_ROUNDS ? SCOPE_ROUNDS : (uint32_t)back;
 }
 
 static bool
 key_rounds(void *state, const struct view *v, int key)
 {
-    struct rounds_panel *p = state;
-    (void)v;
-    const long page = p->rows > 1 ? p->rows - 1 : 1;
+    const struct rounds_panel *p = state;
+    const long page = p->n_rows > 1 ? p->n_rows - 1 : 1;
     switch (key) {
     case 'j':
-    case INPUT_DOWN: scroll(p, 1); return true;
+    case INPUT_DOWN: selection_move(v, -1); return true;
     case 'k':
-    case INPUT_UP: scroll(p, -1); return true;
-    case INPUT_PAGE_DOWN: scroll(p, page); return true;
-    case INPUT_PAGE_UP: scroll(p, -page); return true;
-    case INPUT_HOME: p->back = 0; return true;
-    case INPUT_END: p->back = SCOPE_ROUNDS; return true;
+    case INPUT_UP: selection_move(v, 1); return true;
+    case INPUT_PAGE_DOWN: selection_move(v, -page); return true;
+    case INPUT_PAGE_UP: selection_move(v, page); return true;
+    case INPUT_HOME: v->selection->follow = true; return true;
+    case INPUT_END: selection_to_round(v, 1); return true;
     default: return false;
     }
 }
@@ -194,24 +224,21 @@ key_rounds(void *state, const struct view *v, int key)
 static bool
 mouse_rounds(void *state, const struct view *v, const struct canvas *c, int y, int x, enum mouse_action action)
 {
-    struct rounds_panel *p = state;
+    const struct rounds_panel *p = state;
     (void)c;
     (void)x;
-    if (action == MOUSE_WHEEL_UP || action == MOUSE_WHEEL_DOWN) {
-        scroll(p, action == MOUSE_WHEEL_UP ? -3 : 3);
-        return true;
-    }
-    const struct scope_round *r = y >= 0 ? scope_round(v->scope, p->back + (uint32_t)y) : NULL;
-    if (action != MOUSE_PRESS || r == NULL)
+    if (action == MOUSE_WHEEL_UP || action == MOUSE_WHEEL_DOWN)
+        selection_move(v, action == MOUSE_WHEEL_UP ? 3 : -3);
+    else if (action == MOUSE_PRESS && y >= 0 && y < p->n_rows)
+        selection_to_round(v, p->row[y].number);
+    else
         return false;
-    v->selection->pos = r->first_pos;
-    v->selection->follow = false;
     return true;
 }
 
 static const struct key_help keys[] = {
-    {"↑ ↓ PgUp PgDn", "scroll"},
-    {"Home End", "newest, oldest"},
+    {"↑ ↓ PgUp PgDn", "point at a newer or an older round: all panels go there"},
+    {"Home End", "follow the newest; the oldest"},
     {"click", "point at the round's first token"},
     {NULL, NULL},
 };
@@ -219,7 +246,7 @@ static const struct key_help keys[] = {
 const struct panel_ops panel_rounds = {
     .name = "rounds",
     .title = "rounds",
-    .brief = "↑ ↓ scroll",
+    .brief = "↑ ↓ round",
     .place = PANEL_BOTTOM,
     .weight = 4,
     .min_cols = 24,

@@ -14,7 +14,7 @@ struct series_panel {
     int top;    /* the first chart shown */
     int shown;  /* as drawn last */
     int charts; /* of them there are */
-    int read;   /* rounds back from the newest where the cursor is; -1: it follows, or is in no round on the axis */
+    int read;   /* the value where the cursor is; -1: it follows, or is in the prompt */
     int plot_x; /* where the dots begin, */
     int cols;   /* columns of a chart, a gap behind it, and */
     struct series_axis axis;
@@ -25,10 +25,7 @@ struct series_panel {
 static void *
 open_series(void)
 {
-    struct series_panel *p = calloc(1, sizeof *p);
-    if (p != NULL)
-        p->read = -1;
-    return p;
+    return calloc(1, sizeof(struct series_panel));
 }
 
 /* Which series have a chart here: masks, and how drafts are judged, have panels of their own. The policy's number, or
@@ -79,49 +76,48 @@ draw_one(struct series_panel *p, const struct view *v, const struct canvas *c, i
 {
     const enum role role = (enum role)(ROLE_SERIES_1 + number % 4);
     const struct scope_series *series = which >= 0 ? scope_series(v->scope, (uint32_t)which) : NULL;
-    const int read = p->read >= 0 && p->axis.rounds > 0 ? (int)p->axis.rounds - 1 - p->read : -1;
+    const uint32_t round = p->read >= 0 ? p->axis.first + (uint32_t)p->read : UINT32_MAX;
+    const float *values = which >= 0 ? scope_round_values(v->scope, (uint32_t)which, round) : NULL;
     if (series != NULL && series->declared->form == SERIES_BARS) {
-        series_draw_bars(c, series, role);
+        series_draw_bars(c, series, values, role);
     } else if (series != NULL && (series->declared->form == SERIES_STRIP || series->declared->form == SERIES_GRID)) {
-        series_draw_strip(c, series);
+        series_draw_strip(c, series, values);
     } else if (series != NULL && series->declared->form == SERIES_PHASE) {
-        series_draw_phase(c, series, role);
+        series_draw_phase(c, series, values, role);
     } else {
         if (series != NULL)
             series_reported(&p->chart, series, &p->axis);
         else
             series_derived(&p->chart, v->scope, (enum derived)(-1 - which), &p->axis);
         p->chart.role = role;
-        series_draw_chart(c, &p->chart, &p->axis, read);
+        series_draw_chart(c, &p->chart, &p->axis, p->read);
         for (int i = 0; i < p->marks.n; i++)
             for (int y = 1; y < c->rows; y++)
                 marks_draw_tick(c, y, p->marks.mark[i].x);
     }
 }
 
-/* Which round the cursor is in. */
+/* The newest rounds, or those around the cursor: the axis stands still until the cursor would leave it. */
 static void
-take_cursor(struct series_panel *p, const struct view *v)
+place_axis(struct series_panel *p, const struct view *v, int cols)
 {
-    const struct scope_column *c = v->selection->follow ? NULL : scope_column(v->scope, v->selection->pos);
-    const uint32_t last = p->axis.first + p->axis.rounds - 1;
-    const bool there = c != NULL && c->round >= p->axis.first && c->round <= last && p->axis.rounds > 0 &&
-                       c->fate != FATE_PROMPT && c->fate != FATE_PREFILL;
-    p->read = there ? (int)(last - c->round) : -1;
-}
-
-static void
-place_axis(struct series_panel *p, const struct scope *s, int cols)
-{
-    const uint32_t last = scope_now(s)->round;
+    struct series_axis *a = &p->axis;
+    const uint32_t last = scope_now(v->scope)->round, at = selection_round(v);
     p->plot_x = 6;
     int dots = (cols - p->plot_x) * 2;
     dots = dots < 0 ? 0 : dots > SERIES_WINDOW ? SERIES_WINDOW : dots;
     /* Few rounds are drawn wider. */
-    p->axis.scale = last * 4 <= (uint32_t)dots ? 4 : last * 2 <= (uint32_t)dots ? 2 : 1;
-    p->axis.capacity = dots / p->axis.scale;
-    p->axis.rounds = last < (uint32_t)p->axis.capacity ? last : (uint32_t)p->axis.capacity;
-    p->axis.first = last - p->axis.rounds + 1;
+    a->scale = last * 4 <= (uint32_t)dots ? 4 : last * 2 <= (uint32_t)dots ? 2 : 1;
+    a->capacity = dots / a->scale;
+    const uint32_t room = (uint32_t)a->capacity, newest = last > room ? last - room + 1 : 1;
+    if (v->selection->follow || a->first < 1 || a->first > newest)
+        a->first = newest;
+    if (!v->selection->follow && at < a->first)
+        a->first = at > room / 4 + 1 ? at - room / 4 : 1;
+    else if (!v->selection->follow && at >= a->first + room)
+        a->first = at - room / 4 * 3 < newest ? at - room / 4 * 3 : newest;
+    a->rounds = last + 1 - a->first < room ? last + 1 - a->first : room;
+    p->read = at >= a->first && at - a->first < a->rounds ? (int)(at - a->first) : -1;
 }
 
 static int
@@ -133,20 +129,30 @@ place_mark(const void *user, const struct stretch *s)
                : -1;
 }
 
+/* The oldest round that is held, where older ones left memory; else 0. */
+static uint32_t
+oldest_held(const struct scope *s)
+{
+    const struct scope_round *oldest = scope_rounds(s) > 0 ? scope_round(s, scope_rounds(s) - 1) : NULL;
+    return oldest != NULL && scope_round_before(s, oldest->number) > 0 ? oldest->number : 0;
+}
+
 /* "41 ──── round ──── 120", or the round that is read. */
 static void
 draw_axis(const struct series_panel *p, const struct scope *s, const struct canvas *c, int y)
 {
+    const uint32_t oldest = oldest_held(s);
     if (p->axis.rounds == 0)
         return;
     for (int x = p->plot_x; x < c->cols; x++)
-        canvas_text(c, y, x, ROLE_DIM, "─");
+        canvas_text(c, y, x, ROLE_DIM,
+                    p->axis.first + (uint32_t)((x - p->plot_x) * 2 / p->axis.scale) < oldest ? "┈" : "─");
     canvas_text(c, y, p->plot_x - 1, ROLE_DIM, "└");
     canvas_print(c, y, p->plot_x, ROLE_DIM, "%u ", (unsigned)p->axis.first);
     char text[40];
-    const uint32_t last = p->axis.first + p->axis.rounds - 1;
+    const uint32_t last = p->axis.first + p->axis.rounds - 1, at = p->axis.first + (uint32_t)p->read;
     if (p->read >= 0)
-        snprintf(text, sizeof text, " at round %u ", (unsigned)(last - (uint32_t)p->read));
+        snprintf(text, sizeof text, at < oldest ? " round %u, gone" : " at round %u ", (unsigned)at);
     else
         snprintf(text, sizeof text, " round %u", (unsigned)last);
     const int x = c->cols - text_width(text);
@@ -228,8 +234,7 @@ draw_series(void *state, const struct view *v, const struct canvas *c)
     }
     beside = beside > most ? most : beside;
     p->cols = (c->cols - (beside - 1)) / beside;
-    place_axis(p, v->scope, p->cols);
-    take_cursor(p, v);
+    place_axis(p, v, p->cols);
     marks_find(&p->marks, v->scope, place_mark, p);
     p->shown = 0;
     const bool even = fits_evenly(v->scope, which, p->top, p->charts, rows, beside);
@@ -249,50 +254,23 @@ note_series(void *state, const struct view *v, char *out, int n)
         snprintf(out, (size_t)n, "%d–%d of %d ↑↓", p->top + 1, p->top + p->shown, p->charts);
 }
 
-/* To the round so many before the one that the cursor is in; behind the newest it follows. */
-static void
-move(struct series_panel *p, const struct view *v, int back)
-{
-    const uint32_t last = p->axis.first + p->axis.rounds - 1;
-    const int to = p->read + back;
-    if (p->axis.rounds == 0 || (p->read < 0 && back < 0))
-        return;
-    if (to < 0) {
-        v->selection->follow = true;
-        p->read = -1;
-        return;
-    }
-    uint32_t round = to < (int)p->axis.rounds ? last - (uint32_t)to : p->axis.first;
-    const uint32_t pos = scope_round_position(v->scope, round);
-    const struct scope_column *there = scope_column(v->scope, pos),
-                              *before = pos > 0 ? scope_column(v->scope, pos - 1) : NULL;
-    /* A sequence of a batch need not have been in every round: on the way back the one before it is taken. */
-    const bool stuck = back > 0 && there != NULL && p->read >= 0 && there->round >= last - (uint32_t)p->read;
-    selection_to_round(v, stuck && before != NULL && before->round > 0 ? before->round : round);
-    take_cursor(p, v);
-}
-
 static bool
 key_series(void *state, const struct view *v, int key)
 {
     struct series_panel *p = state;
-    const int most = (int)p->axis.rounds - 1;
     switch (key) {
     case 'j':
     case INPUT_DOWN: p->top += p->top + p->shown < p->charts; return true;
     case 'k':
     case INPUT_UP: p->top -= p->top > 0; return true;
     case 'h':
-    case INPUT_LEFT: move(p, v, 1); return true;
+    case INPUT_LEFT: selection_move(v, -1); return true;
     case 'l':
-    case INPUT_RIGHT: move(p, v, -1); return true;
-    case INPUT_SHIFT_LEFT: move(p, v, 10); return true;
-    case INPUT_SHIFT_RIGHT: move(p, v, -10); return true;
-    case INPUT_HOME: move(p, v, most - p->read); return true;
-    case INPUT_END:
-        v->selection->follow = true;
-        p->read = -1;
-        return true;
+    case INPUT_RIGHT: selection_move(v, 1); return true;
+    case INPUT_SHIFT_LEFT: selection_move(v, -10); return true;
+    case INPUT_SHIFT_RIGHT: selection_move(v, 10); return true;
+    case INPUT_HOME: selection_to_round(v, 1); return true;
+    case INPUT_END: v->selection->follow = true; return true;
     default: return false;
     }
 }
@@ -313,13 +291,12 @@ mouse_series(void *state, const struct view *v, const struct canvas *c, int y, i
         selection_to_round(v, p->axis.first + (uint32_t)value);
     else
         v->selection->follow = true;
-    take_cursor(p, v);
     return true;
 }
 
 static const struct key_help keys[] = {
     {"← →", "point at a round and read its values; with Shift ten rounds at a time: all panels go there"},
-    {"End", "read the newest, and follow it"},
+    {"Home End", "the oldest; the newest, and follow it"},
     {"↑ ↓", "more charts"},
     {NULL, NULL},
 };

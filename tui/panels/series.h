@@ -28,8 +28,9 @@ void series_reported(struct chart *, const struct scope_series *, const struct s
 
 /* All draw into the whole canvas. read: the value that the title line gives, -1: the last. */
 void series_draw_chart(const struct canvas *, const struct chart *, const struct series_axis *, int read);
-void series_draw_bars(const struct canvas *, const struct scope_series *, enum role);
-void series_draw_strip(const struct canvas *, const struct scope_series *); /* STRIP and GRID */
-void series_draw_phase(const struct canvas *, const struct scope_series *, enum role);
+/* values: as scope_round_values() gives them; NULL: none. */
+void series_draw_bars(const struct canvas *, const struct scope_series *, const float *values, enum role);
+void series_draw_strip(const struct canvas *, const struct scope_series *, const float *values); /* STRIP and GRID */
+void series_draw_phase(const struct canvas *, const struct scope_series *, const float *values, enum role);
 
 #endif

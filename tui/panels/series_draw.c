@@ -179,18 +179,18 @@ series_draw_chart(const struct canvas *c, const struct chart *chart, const struc
 /* ---- the other forms ---- */
 
 void
-series_draw_bars(const struct canvas *c, const struct scope_series *series, enum role role)
+series_draw_bars(const struct canvas *c, const struct scope_series *series, const float *values, enum role role)
 {
     static const char *const eighths[8] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇"};
-    const int n = (int)series->used, rows = c->rows - 1, cols = c->cols - LABEL - 1;
+    const int n = values != NULL ? (int)series->used : 0, rows = c->rows - 1, cols = c->cols - LABEL - 1;
     double high = 0, best = -INFINITY;
     int best_at = -1;
     for (int i = 0; i < n; i++) {
-        if (!isfinite(series->latest[i]))
+        if (!isfinite(values[i]))
             continue;
-        high = fmax(high, (double)series->latest[i]);
-        if ((double)series->latest[i] > best) {
-            best = (double)series->latest[i];
+        high = fmax(high, (double)values[i]);
+        if ((double)values[i] > best) {
+            best = (double)values[i];
             best_at = i;
         }
     }
@@ -206,7 +206,7 @@ series_draw_bars(const struct canvas *c, const struct scope_series *series, enum
     canvas_print(c, 1, 0, ROLE_DIM, "%*s", LABEL, text);
     const int wide = cols / n > 3 ? 3 : cols / n < 1 ? 1 : cols / n;
     for (int i = 0; i < n && i * wide < cols; i++) {
-        const double filled = isfinite(series->latest[i]) ? fmax((double)series->latest[i], 0) / high * rows : 0;
+        const double filled = isfinite(values[i]) ? fmax((double)values[i], 0) / high * rows : 0;
         for (int y = 0; y < rows; y++) {
             const double here = filled - (rows - 1 - y);
             const char *glyph = here >= 1 ? "█" : here > 0 ? eighths[(int)(here * 8)] : " ";
@@ -217,14 +217,14 @@ series_draw_bars(const struct canvas *c, const struct scope_series *series, enum
 }
 
 void
-series_draw_strip(const struct canvas *c, const struct scope_series *series)
+series_draw_strip(const struct canvas *c, const struct scope_series *series, const float *values)
 {
     const int rows = series->declared->rows, cols = series->declared->cols;
     double low = INFINITY, high = -INFINITY;
-    for (int i = 0; i < rows * cols; i++)
-        if (isfinite(series->latest[i])) {
-            low = fmin(low, (double)series->latest[i]);
-            high = fmax(high, (double)series->latest[i]);
+    for (int i = 0; values != NULL && i < rows * cols; i++)
+        if (isfinite(values[i])) {
+            low = fmin(low, (double)values[i]);
+            high = fmax(high, (double)values[i]);
         }
     if (low >= 0 && high <= 1)
         low = 0, high = 1;
@@ -246,7 +246,7 @@ series_draw_strip(const struct canvas *c, const struct scope_series *series)
             if (cols < c->cols && x >= c->cols / cols * cols)
                 break;
             const int col = cols < c->cols ? x / (c->cols / cols) : (int)((int64_t)x * cols / c->cols);
-            const float value = series->latest[row * cols + col];
+            const float value = values != NULL ? values[row * cols + col] : NAN;
             if (!isfinite(value)) {
                 canvas_text(c, 1 + y, x, ROLE_DIM, "·");
                 continue;
@@ -258,9 +258,9 @@ series_draw_strip(const struct canvas *c, const struct scope_series *series)
 }
 
 void
-series_draw_phase(const struct canvas *c, const struct scope_series *series, enum role role)
+series_draw_phase(const struct canvas *c, const struct scope_series *series, const float *values, enum role role)
 {
-    const float phase = series->latest[0], progress = series->latest[1];
+    const float phase = values != NULL ? values[0] : NAN, progress = values != NULL ? values[1] : NAN;
     char text[24] = "–";
     if (!isnan(phase))
         snprintf(text, sizeof text, "%.9g", (double)phase);

@@ -27,8 +27,8 @@ room_for(struct round_values *v, uint32_t place)
 }
 
 void
-round_values_keep(struct round_values *v, uint32_t max_rounds, uint32_t cells, uint32_t round, uint32_t index,
-                  float value)
+round_values_keep(struct round_values *v, uint32_t max_rounds, uint32_t cells, const float *before, uint32_t round,
+                  uint32_t index, float value)
 {
     if (v->max_rounds == 0) {
         v->max_rounds = max_rounds;
@@ -39,7 +39,7 @@ round_values_keep(struct round_values *v, uint32_t max_rounds, uint32_t cells, u
         return;
     float *values = &v->value[(size_t)place * v->cells];
     for (uint32_t i = 0; v->of[place] != round + 1 && i < v->cells; i++)
-        values[i] = NAN;
+        values[i] = before != NULL ? before[i] : NAN;
     v->of[place] = round + 1;
     values[index] = value;
 }
@@ -49,6 +49,15 @@ round_values(const struct round_values *v, uint32_t round)
 {
     const uint32_t place = v->max_rounds > 0 ? round % v->max_rounds : 0;
     return place < v->n_rounds && v->of[place] == round + 1 ? &v->value[(size_t)place * v->cells] : NULL;
+}
+
+const float *
+round_values_up_to(const struct round_values *v, uint32_t round)
+{
+    const float *found = NULL;
+    for (uint32_t n = 0; n < v->max_rounds && n <= round && found == NULL; n++)
+        found = round_values(v, round - n);
+    return found;
 }
 
 size_t

@@ -1,4 +1,4 @@
-/* What a series reported of the last rounds, round by round: a ring that grows with what is in it. Lies below the sequence.
+/* The values of a series in the last rounds, round by round: a ring that grows with what is in it. Lies below the sequence.
  * Only tui/scope includes it. */
 #ifndef TUI_SCOPE_ROUND_VALUES_H
 #define TUI_SCOPE_ROUND_VALUES_H
@@ -13,11 +13,13 @@ struct round_values {
     float *value;               /* (n_rounds * cells) round r at r % max_rounds; NAN: not reported */
 };
 
-/* Of an empty one max_rounds and cells become those; index < cells. What there is no memory for is not kept, nor what is of an
- * older round than the one in its place. */
-void round_values_keep(struct round_values *, uint32_t max_rounds, uint32_t cells, uint32_t round, uint32_t index,
-                       float value);
-const float *round_values(const struct round_values *, uint32_t round); /* (cells); NULL: not held */
+/* Of an empty one max_rounds and cells become those; index < cells. A round's first value makes a row for it, a copy of before[cells],
+ * or without values if that is NULL. What there is no memory for is not kept, nor what is of an older round than the one in
+ * its place. */
+void round_values_keep(struct round_values *, uint32_t max_rounds, uint32_t cells, const float *before, uint32_t round,
+                       uint32_t index, float value);
+const float *round_values(const struct round_values *, uint32_t round);       /* (cells); NULL: not held */
+const float *round_values_up_to(const struct round_values *, uint32_t round); /* … or of the newest before it */
 size_t round_values_bytes(const struct round_values *);
 void round_values_close(struct round_values *); /* empty again */
 

@@ -82,6 +82,7 @@ struct scope_series { /* of the current policy, one per declared series */
     struct scope_value *ring; /* value number i is ring[i % SCOPE_SERIES] */
     uint32_t cells;           /* of latest[] and changed[]: rows * cols, SCOPE_BARS at least */
     uint32_t used;            /* 1 + the highest index reported */
+    uint32_t reported;        /* the round of the last report */
     float *latest;            /* the latest value of each index, NAN at first. A MASK's 1 is a skipped sublayer */
     uint32_t *changed;        /* the round in which it last became another value than before; 0: never */
     uint32_t last_change;     /* the newest of these */
@@ -189,10 +190,16 @@ const struct scope_round *scope_round(const struct scope *, uint32_t back);    /
 const struct scope_series *scope_series(const struct scope *, uint32_t index); /* of the current policy; NULL: none */
 /* The first position that a round of that number, or a later one, emitted or drafts; now.length: there is none. */
 uint32_t scope_round_position(const struct scope *, uint32_t round);
+/* How many rounds back the newest round is whose number is `round` or less; scope_rounds(): all that are held are newer. */
+uint32_t scope_round_back(const struct scope *, uint32_t round);
+/* The next older and the next newer round that has tokens in the text, also where the round itself is not held any more; 0: none. */
+uint32_t scope_round_before(const struct scope *, uint32_t round);
+uint32_t scope_round_after(const struct scope *, uint32_t round);
 /* Tokens a second of a round of all sequences; NAN: it is not held. */
 double scope_round_tokens_per_s(const struct scope *, uint32_t round);
-/* What a series whose values are a round's (series_of_round) said of that round: (rows * cols), NAN where nothing. NULL: the
- * round is not held, or was another policy's. */
+/* The values of a series in that round: (rows * cols; 2 of a PHASE; of BARS as many as `cells` says), NAN where there are none. Of a
+ * series whose values are a round's (series_of_round) those reported in it, else those reported last up to it. NULL: they are not
+ * held, the round was another policy's, or the series is a LINE or a BAND, which has a ring. */
 const float *scope_round_values(const struct scope *, uint32_t index, uint32_t round);
 const struct stretches *scope_stretches(const struct scope *); /* of all sequences */
 /* A token's bytes made safe for the terminal (engine/base/printable.h), memory of the scope; "" for TOKEN_NONE; "‹17›" if unknown. */

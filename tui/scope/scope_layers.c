@@ -120,6 +120,19 @@ scope_layer_event(struct scope *s, struct scope_sequence *q, const struct event 
 
 /* ---- series ---- */
 
+/* Keeps a value by round, before it becomes the latest one. A LINE and a BAND have a ring instead. */
+static void
+keep_by_round(struct scope_sequence *q, uint32_t i, uint32_t round, uint32_t index, float value)
+{
+    const struct scope_series *series = &q->series[i];
+    const enum series_form form = series->declared->form;
+    const uint32_t declared = series_cells(series->declared);
+    const uint32_t cells = declared > 0 ? declared : form == SERIES_PHASE ? 2 : series->cells;
+    if (form != SERIES_LINE && form != SERIES_BAND)
+        round_values_keep(&q->by_round[i], q->max_rounds, cells,
+                          series_of_round(series->declared) ? NULL : series->latest, round, index, value);
+}
+
 void
 scope_series_event(const struct scope *s, struct scope_sequence *q, const struct event *e)
 {
@@ -134,8 +147,8 @@ scope_series_event(const struct scope *s, struct scope_sequence *q, const struct
     if (v->index < 0 || (uint32_t)v->index >= (declared > 0 ? declared : series->cells))
         return;
     const uint32_t index = (uint32_t)v->index;
-    if (series_of_round(series->declared))
-        round_values_keep(&q->by_round[i], q->max_rounds, declared, e->round, index, v->value);
+    keep_by_round(q, (uint32_t)i, e->round, index, v->value);
+    series->reported = e->round;
     const float before = series->latest[index];
     if (before != v->value && !isnan(before)) {
         series->changed[index] = e->round;

@@ -280,10 +280,47 @@ scope_round_tokens_per_s(const struct scope *s, uint32_t round)
     return pace->round == round && pace->us > 0 ? pace->emitted * 1e6 / pace->us : (double)NAN;
 }
 
+uint32_t
+scope_round_back(const struct scope *s, uint32_t round)
+{
+    uint32_t low = 0, high = scope_rounds(s);
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (scope_round(s, middle)->number > round)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+uint32_t
+scope_round_before(const struct scope *s, uint32_t round)
+{
+    const uint32_t pos = scope_round_position(s, round);
+    const struct scope_column *c = pos > 0 ? scope_column(s, pos - 1) : NULL;
+    return c != NULL && c->fate != FATE_PROMPT && c->fate != FATE_PREFILL && c->round < round ? c->round : 0;
+}
+
+uint32_t
+scope_round_after(const struct scope *s, uint32_t round)
+{
+    const struct scope_column *c = scope_column(s, scope_round_position(s, round + 1));
+    return c != NULL && c->round > round ? c->round : 0;
+}
+
 const float *
 scope_round_values(const struct scope *s, uint32_t index, uint32_t round)
 {
-    return index < s->focus->n_series ? round_values(&s->focus->by_round[index], round) : NULL;
+    const struct scope_series *series = scope_series(s, index);
+    if (series == NULL || series->used == 0)
+        return NULL;
+    if (series_of_round(series->declared))
+        return round_values(&s->focus->by_round[index], round);
+    const enum series_form form = series->declared->form;
+    if (round >= series->reported && form != SERIES_LINE && form != SERIES_BAND)
+        return series->latest;
+    return round_values_up_to(&s->focus->by_round[index], round);
 }
 
 static const struct scope_word *

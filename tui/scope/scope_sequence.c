@@ -224,7 +224,7 @@ sequence_choose_policy(struct scope_sequence *q, const struct policy_info *polic
         struct scope_series *series = &q->series[i];
         series->declared = i < q->n_series ? &policy->series[i] : NULL;
         series->count = 0;
-        series->used = 0;
+        series->used = series->reported = 0;
         series->last_change = 0;
         for (uint32_t k = 0; k < series->cells; k++)
             series->latest[k] = NAN;

@@ -46,7 +46,7 @@ struct scope_sequence {
     uint32_t n_struck;
 
     struct scope_series series[POLICY_SERIES];
-    struct round_values by_round[POLICY_SERIES]; /* of those whose values are a round's */
+    struct round_values by_round[POLICY_SERIES]; /* of all but LINE and BAND */
     uint32_t n_series;                           /* of the current policy */
 };
 

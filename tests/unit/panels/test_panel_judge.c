@@ -75,6 +75,7 @@ test_a_draft_stands_above_what_was_thought_of_it(void **state)
     assert_int_equal(row_with(f, "reject"), 4);
     assert_int_equal(row_with(f, "  1 2/3 · h, 0.79 > 0.70"), 5);
     assert_int_equal(row_with(f, "│"), -1); /* round 2 did not end above its limit */
+    press(f, INPUT_DOWN);                   /* the newest round, then the one before */
     press(f, INPUT_DOWN);
     draw(f, 6, 60);
     assert_int_equal(row_with(f, "▸  1 2/3"), 0);

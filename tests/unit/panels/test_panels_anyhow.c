@@ -159,6 +159,7 @@ test_a_picture_does_not_depend_on_when_it_was_drawn(void **state)
         for (size_t k = 0; k < sizeof still / sizeof still[0]; k++) {
             use(&f, still[k]);
             use(&g, still[k]);
+            f.selection = g.selection = (struct selection){.follow = true};
             scope_reset(f.scope);
             const size_t n = f.stream.n;
             for (size_t i = 0; i < n; i++) {

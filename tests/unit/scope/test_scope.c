@@ -248,7 +248,6 @@ test_what_was_said_of_drafts_is_kept_by_round(void **state)
     }
     assert_null(scope_round_values(f->scope, sure, newest - SCOPE_ROUNDS));
     assert_null(scope_round_values(f->scope, sure, newest + 1));
-    assert_null(scope_round_values(f->scope, 0, newest)); /* a grid holds until it is told anew */
     assert_null(scope_round_values(f->scope, 99, newest));
     f->stream.round = 3;
     decode_report(&d, "sure", 0, 0.9f); /* too old to be taken for another round's */
