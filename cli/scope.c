@@ -49,6 +49,30 @@ show(const struct source *source, struct showing *w, double pace, struct err *er
     return status;
 }
 
+/* Opens a session. What the command line says of policies need not suit a model that was chosen on the screen: where it is refused,
+ * the default policy runs with its defaults, and the engine's note says why. */
+static bool
+open_session(struct session **s, const struct showing *w, struct engine *engine, struct session_options *so,
+             struct err *err)
+{
+    if (session_open(s, engine, so, err))
+        return true;
+    const struct err why = *err;
+    if (w->model[0] == '\0' || why.kind != ERR_USAGE)
+        return false;
+    so->policy = default_policy;
+    so->set = NULL;
+    so->n_set = 0;
+    so->versus = NULL;
+    so->head = HEADS_POLICY;
+    if (!session_open(s, engine, so, err))
+        return false;
+    snprintf(engine->note, sizeof engine->note, "%.150s; %s runs instead", why.text, default_policy);
+    return true;
+}
+
+#define NOT_OPENED (-1) /* the chosen model has no session: *err says why */
+
 static int
 scope_run_live(struct showing *w, struct engine *engine, struct err *err)
 {
@@ -77,11 +101,11 @@ scope_run_live(struct showing *w, struct engine *engine, struct err *err)
     struct policy_memory memory = {.folder = o->policy_state, .model_hash = engine->model->hash};
     so.memory = &memory;
     struct session *s;
-    const bool open = session_open(&s, engine, &so, err);
+    const bool open = open_session(&s, w, engine, &so, err);
     free(batch);
     if (!open) {
         policy_memory_close(&memory, NULL);
-        return command_failed(err);
+        return w->model[0] != '\0' ? NOT_OPENED : command_failed(err);
     }
     struct recording *recording = NULL;
     int status = 1;
@@ -206,7 +230,7 @@ show_models(struct showing *w, bool ask)
         else if (!chosen)
             status = command_failed(&err);
         engine_close(engine);
-        if (!opened && (!chosen || !choose_model(w, err.text, &status)))
+        if ((!opened && !chosen) || ((!opened || status == NOT_OPENED) && !choose_model(w, err.text, &status)))
             return status;
     } while (status == 0 && w->next.path[0] != '\0');
     return status;

@@ -64,6 +64,20 @@ check ":open takes the other model" wait_for 'specscope *fables-14m'
 tm send-keys q q
 check "and leaving leaves" exits 0
 
+for case in sd:k specdecpp:max sv:window; do
+    policy=${case%:*}
+    terminal 160x48 "$PROGRAM --policy $policy --set ${case#*:}=3 bundled"
+    wait_for 'specscope *fables-14m.* round [1-9]' >/dev/null
+    tm send-keys -l ':open hf:org/tiny'
+    tm send-keys Enter
+    wait_for 'q open the other' >/dev/null
+    tm send-keys q
+    check ":open under $policy takes a model without a draft model, and says so" wait_for "policy $policy needs a draft model.*; specbound runs instead"
+    check "it runs with another policy" wait_for 'specscope *tiny.* policy specbound'
+done
+tm send-keys q q
+check "that is no error" exits 0
+
 terminal 80x24 "NO_COLOR=1 LC_ALL=C $PROGRAM"
 check "without colours and UTF-8 the list can be read" wait_for '> bundled'
 check "and what does not run is marked" wait_for 'pointer.gguf *x '
