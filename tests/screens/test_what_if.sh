@@ -10,7 +10,7 @@ controls() { # knob, new value: was it turned so?
 }
 
 # ---- strips ----
-terminal 160x48 "$PROGRAM --pace 0 --ignore-eos -n 160"
+terminal 160x48 "$PROGRAM --pace 0 --once --ignore-eos -n 160 --set alpha=0.9"
 check "at the end of a run the best value of a knob is named" wait_for 'best .*: [0-9.]*×'
 check "tracks are as high as what they promise" wait_for 'tau .*[▃▄▅▆]*[▇█].*├*'
 tm send-keys : ; tm send-keys -l 'what-if off'; tm send-keys Enter
@@ -26,13 +26,13 @@ check "a grid of one knob is refused" wait_for 'two different knobs'
 tm send-keys : ; tm send-keys -l 'policy swift'; tm send-keys Enter
 check "a policy that can't tell has plain sliders" wait_for 'ratio.*├─*'
 tm send-keys : ; tm send-keys -l 'policy dv'; tm send-keys Enter
-check "another one that can has strips at once" wait_for 'best .*: [0-9.]*×'
+check "another one that can has strips at once" wait_for 'exit_layer *├.*[▂▃▄▅▆▇█]'
 tm send-keys q q
 check "the scope ends well" until_true test -s "$WORK/run/status"
 
 # ---- the grid, in a small terminal too ----
 for size in 80x24 120x36 160x48; do
-    terminal $size "$PROGRAM --pace 0 --ignore-eos -n 160 --trace trace"
+    terminal $size "$PROGRAM --pace 0 --once --ignore-eos -n 160 --set alpha=0.9 --trace trace"
     tm send-keys 5
     check "a record is there at $size" wait_for 'best .*: [0-9.]*×'
     tm send-keys Down w

@@ -175,13 +175,13 @@ go_on_by_itself(struct app *app)
 {
     static const char *const ends[] = {"eos", "tokens", "context"};
     struct upcoming *u = &app->upcoming;
-    const char *end = scope_now(app->run.scope)->end;
+    const struct scope_now *now = scope_now(app->run.scope);
     bool ended = false;
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
-        ended = ended || strcmp(end, ends[i]) == 0;
+        ended = ended || strcmp(now->end, ends[i]) == 0;
     if (sweeping_now(&app->run.sweeping))
         upcoming_stay(u);
-    upcoming_look(u, ended, clock_us());
+    upcoming_look(u, now->run, ended, clock_us());
     if (!follow_idle(&app->run))
         upcoming_wait(u, clock_us());
     if (app->mode != MODE_PANELS)

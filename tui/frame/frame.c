@@ -31,6 +31,13 @@ draw_too_small(const struct followed *run, const struct canvas *c)
 }
 
 static void
+fill(const struct canvas *c, enum role role)
+{
+    for (int x = 0; x < c->cols; x++)
+        canvas_text(c, 0, x, role, " ");
+}
+
+static void
 draw_sweeping(const struct knob_sweep *s, const struct canvas *c)
 {
     const uint32_t done = sweep_done(s), points = sweep_points(s);
@@ -45,33 +52,24 @@ draw_sweeping(const struct knob_sweep *s, const struct canvas *c)
     canvas_text(c, 0, x, ROLE_DIM, "stop");
 }
 
-/* Draws how far a sweep or another long step is, or why the run failed; returns false if there is nothing to show. */
-static bool
+/* Draws how far a sweep or another long step is, or why the run failed; draws nothing where neither is so. */
+static void
 draw_progress(const struct followed *run, const struct canvas *c)
 {
     const char *end = scope_now(run->scope)->end;
     const struct progress_event *progress = scope_progress(run->scope);
+    const bool failed = strncmp(end, "error", 5) == 0;
+    if (sweeping_now(&run->sweeping) || progress != NULL || failed)
+        fill(c, ROLE_STATUS);
     if (sweeping_now(&run->sweeping)) {
         draw_sweeping(run->sweeping.sweep, c);
-        return true;
-    }
-    if (progress != NULL) {
+    } else if (progress != NULL) {
         const int used =
             canvas_print(c, 0, 1, ROLE_STATUS, "%.15s %3.0f%% ", progress->what, (double)progress->done * 100);
         canvas_bar(c, 0, used + 2, 30, (double)progress->done, ROLE_KNOB);
-        return true;
+    } else if (failed) {
+        canvas_text(c, 0, 1, ROLE_ERROR, end);
     }
-    if (strncmp(end, "error", 5) != 0)
-        return false;
-    canvas_text(c, 0, 1, ROLE_ERROR, end);
-    return true;
-}
-
-static void
-fill(const struct canvas *c, enum role role)
-{
-    for (int x = 0; x < c->cols; x++)
-        canvas_text(c, 0, x, role, " ");
 }
 
 static void

@@ -39,8 +39,11 @@ upcoming_take(struct upcoming *u, const char *prompt)
 }
 
 void
-upcoming_look(struct upcoming *u, bool ended, uint64_t now_us)
+upcoming_look(struct upcoming *u, uint32_t run, bool ended, uint64_t now_us)
 {
+    if (run != u->run)
+        u->ended = false; /* a short text may begin and end between two calls */
+    u->run = run;
     if (ended && !u->ended) {
         u->since_us = now_us;
         u->held = u->stays;

@@ -14,6 +14,7 @@ struct upcoming {
     bool by_itself;       /* without it prompts only come when they are asked for */
     bool ended, held;     /* the text has; and somebody said that it stays, */
     bool stays;           /* or that it will, once it ends */
+    uint32_t run;         /* number of the text that runs or has ended */
     uint64_t since_us;
     int shown_s; /* the seconds that the last frame was due for */
 };
@@ -23,8 +24,8 @@ void upcoming_begin(struct upcoming *, char *const *prompts, size_t n, bool by_i
 /* The next one, after `current`; NULL: there is no other. upcoming_take() says that it runs. */
 const char *upcoming_next(const struct upcoming *, const char *current);
 void upcoming_take(struct upcoming *, const char *prompt);
-/* Whether a text has come to its end, again and again; the moment begins when it does. */
-void upcoming_look(struct upcoming *, bool ended, uint64_t now_us);
+/* Called in every turn with the number of the text and whether it has ended; the countdown begins when it ends. */
+void upcoming_look(struct upcoming *, uint32_t run, bool ended, uint64_t now_us);
 /* Something else is under way after the end of a text, such as a baseline: the moment begins when that is done. */
 void upcoming_wait(struct upcoming *, uint64_t now_us);
 void upcoming_hold(struct upcoming *); /* a key was pressed: this one waits until it is asked for */
