@@ -17,7 +17,8 @@
 
 #define DOUBLE_CLICK_US 400000
 #define ANSWER_MS       200
-#define LOST_AFTER      64 /* reads in a row that were promised input and got none */
+#define DESCRIPTION     (64 * 1024) /* bytes; one of terminfo needs less */
+#define LOST_AFTER      64          /* reads in a row that were promised input and got none */
 
 /* The mouse, dragged too, with coordinates in decimal, beyond column 223; and pasted text marked as such. Terminals that
  * don't know them ignore them. curses has no part in it: for most terminals terminfo has only the older coordinates. */
@@ -55,19 +56,34 @@ is_known(const char *type, const struct terminal_output *output, bool *rich)
     return true;
 }
 
-/* A plain "xterm" that says it has 24-bit colours has 256 as well, and that is another entry of terminfo. */
+static bool
+is_memory_short(void)
+{
+    void *volatile room = malloc(DESCRIPTION);
+    const bool is_short = room == NULL;
+    free(room);
+    return is_short;
+}
+
+/* A plain "xterm" that says it has 24-bit colours has 256 as well, and that is another entry of terminfo. NULL: the terminal's type is
+ * not known, or memory is short; curses itself says no more than that it failed. */
 static SCREEN *
-start_curses(const struct terminal_output *output, FILE *keys)
+start_curses(const struct terminal_output *output, FILE *keys, bool *memory)
 {
     const char *type = getenv("TERM");
     char richer[64];
-    bool rich = true, known = is_known(NULL, output, &rich) || (terminal_stand_in() && is_known(NULL, output, &rich));
-    if (known && !rich && terminal_direct_said() && type != NULL && strlen(type) + 10 < sizeof richer) {
+    bool rich = true, known = is_known(NULL, output, &rich);
+    *memory = known || is_memory_short();
+    known = known || (!*memory && terminal_stand_in() && is_known(NULL, output, &rich));
+    if (!known)
+        return NULL;
+    *memory = true; /* what fails from here on fails for that */
+    if (!rich && terminal_direct_said() && type != NULL && strlen(type) + 10 < sizeof richer) {
         snprintf(richer, sizeof richer, "%s-256color", type);
         if (is_known(richer, output, &rich) && rich)
             return newterm(richer, output->file, keys);
     }
-    return known ? newterm(NULL, output->file, keys) : NULL;
+    return newterm(NULL, output->file, keys);
 }
 
 bool
@@ -94,14 +110,16 @@ terminal_open(struct terminal *t, bool keys, struct err *err)
     }
     signals_install(t->fd >= 0 ? t->fd : STDOUT_FILENO);
     signals_library(true);
-    t->screen = start_curses(&t->output, t->tty != NULL ? t->tty : stdin);
+    bool memory;
+    t->screen = start_curses(&t->output, t->tty != NULL ? t->tty : stdin, &memory);
     if (t->screen == NULL || terminal_string("cup") == NULL) {
         const char *type = getenv("TERM");
+        memory = memory && t->screen == NULL;
         terminal_close(t);
-        return err_set(err, ERR_USAGE,
-                       "terminal type \"%.40s\" cannot show the scope, or there is no memory for it; set TERM, e.g. to "
-                       "xterm-256color",
-                       type == NULL ? "" : type);
+        return memory ? err_set(err, ERR_WORK, "not enough memory for the terminal")
+                      : err_set(err, ERR_USAGE,
+                                "terminal type \"%.40s\" cannot show the scope; set TERM, e.g. to xterm-256color",
+                                type == NULL ? "" : type);
     }
     signals_undo();
     raw(); /* Ctrl-C and Ctrl-Z are keys: they must not be taken by a thread that draws nothing */
@@ -114,7 +132,7 @@ terminal_open(struct terminal *t, bool keys, struct err *err)
     t->pad = newpad(1, 1);
     if (t->pad == NULL) {
         terminal_close(t);
-        return err_set(err, ERR_WORK, "out of memory for the screen");
+        return err_set(err, ERR_WORK, "not enough memory for the screen");
     }
     keypad(t->pad, TRUE);
     nodelay(t->pad, TRUE);
