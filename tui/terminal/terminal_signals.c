@@ -22,7 +22,8 @@ static volatile sig_atomic_t have_found, tty_fd, out_fd;
 static char undo[256];
 static volatile sig_atomic_t undo_length;
 static volatile sig_atomic_t ended_by, suspend_wanted;
-static volatile sig_atomic_t library; /* it is at work */
+/* It is at work, in this thread: when another thread dies meanwhile, that is not its doing. */
+static _Thread_local volatile sig_atomic_t library;
 
 /* Fatal ones are raised again after the terminal is well. */
 static const int fatal[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGXCPU, SIGQUIT};

@@ -1,0 +1,76 @@
+/* What a deadly signal is reported as: a library's lack of memory only in the thread in which the library is at work. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tui/terminal/terminal_signals.h"
+
+static void *
+die(void *unused)
+{
+    raise(SIGSEGV);
+    return unused;
+}
+
+/* The wait status of a process in which a library is at work, and which gets a SIGSEGV in that thread or in another one. */
+static int
+status_of(bool in_another_thread)
+{
+    int status;
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        pthread_t thread;
+        setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+        if (freopen("/dev/null", "w", stderr) == NULL)
+            _exit(98);
+        signal(SIGSEGV, SIG_DFL); /* a sanitizer has its own */
+        signals_install(-1);
+        signals_library(true);
+        if (!in_another_thread)
+            raise(SIGSEGV);
+        else if (pthread_create(&thread, NULL, die, NULL) == 0)
+            pthread_join(thread, NULL);
+        _exit(99);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+static void
+test_a_death_in_a_library_is_its_lack_of_memory(void **state)
+{
+    (void)state;
+    const int status = status_of(false);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 1);
+}
+
+static void
+test_another_threads_death_meanwhile_is_that_signals(void **state)
+{
+    (void)state;
+    const int status = status_of(true);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGSEGV);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_death_in_a_library_is_its_lack_of_memory),
+        cmocka_unit_test(test_another_threads_death_meanwhile_is_that_signals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
