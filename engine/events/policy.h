@@ -28,7 +28,7 @@ enum series_form {
     SERIES_BARS,
     SERIES_STRIP,
     SERIES_GRID,
-    SERIES_MASK,
+    SERIES_MASK, /* 1: the sublayer is skipped. The first LINE that the policy declares is its score */
     SERIES_PHASE,
     /* How a round's drafts are judged, for the judge panel. Values are of the round that they are reported in. */
     SERIES_DRAFTS, /* 1 or 2 × drafts: column i is of candidate i + 1; row 1, where declared, is the limit that row 0's

@@ -129,11 +129,8 @@ assert_same_series(const struct scope *a, const struct scope *b)
         assert_same_values(a, b, i);
         assert_int_equal(x->count, y->count);
         assert_int_equal(x->used, y->used);
-        assert_int_equal(x->last_change, y->last_change);
-        for (uint32_t k = 0; k < x->cells; k++) {
+        for (uint32_t k = 0; k < x->cells; k++)
             assert_same_real(x->latest[k], y->latest[k]);
-            assert_int_equal(x->changed[k], y->changed[k]);
-        }
         for (uint64_t k = 0; k < x->count && k < SCOPE_SERIES; k++) {
             assert_int_equal(x->ring[k].round, y->ring[k].round);
             assert_same_real(x->ring[k].value, y->ring[k].value);

@@ -40,7 +40,8 @@ write_page(struct page *p, const struct panes *panes, const struct verb *verbs)
         if (!panes_active(panes, i) || ops->keys == NULL || ops->keys[0].keys == NULL)
             continue;
         char heading[80];
-        snprintf(heading, sizeof heading, "In %s%s", ops->title, i == panes->focus ? " (focused)" : "");
+        snprintf(heading, sizeof heading, "In %s%s", ops->title_now != NULL ? ops->title_now(&panes->view) : ops->title,
+                 i == panes->focus ? " (focused)" : "");
         row(p, ROLE_TEXT, "", NULL);
         row(p, ROLE_TITLE, heading, NULL);
         for (const struct key_help *k = ops->keys; k->keys != NULL; k++)

@@ -9,6 +9,8 @@
 #define BEST_COLUMNS  25 /* "best dynamic: 1.46× ±0.03" */
 #define BEST_FROM     64 /* columns of the panel, where that has room, */
 #define NAMES_FROM    40 /* and where sampling's names have */
+#define LEAST_SLIDER  5
+#define LEAST_NAME    8
 
 /* Of the policy's knobs; or the one that says there are none. */
 static int
@@ -61,6 +63,24 @@ longest_name(const struct view *v, int cols)
     return most;
 }
 
+/* Columns for the longest value that a slider of the policy may give, and for the mark that it is pending. */
+static int
+longest_value(const struct view *v)
+{
+    const struct policy_info *p = scope_policy(v->scope);
+    int most = 5; /* sampling's are no longer, but for a seed */
+    for (uint32_t i = 0; i < p->n_knobs; i++) {
+        const struct knob *k = &p->knobs[i];
+        const double some[] = {k->max, k->def, k->min + k->step, k->max - k->step};
+        for (int j = 0; j < (k->kind == KNOB_CHOICE ? (int)k->max + 1 : 4); j++) {
+            char text[40];
+            knob_format(k, k->kind == KNOB_CHOICE ? j : some[j], text, sizeof text);
+            most = text_width(text) > most ? text_width(text) : most;
+        }
+    }
+    return most + 1;
+}
+
 struct knobs_places
 knobs_arrange(const struct view *v, int rows, int cols)
 {
@@ -68,8 +88,16 @@ knobs_arrange(const struct view *v, int rows, int cols)
     struct knobs_places a = {.name = longest_name(v, cols), .value = VALUE_COLUMNS, .help = -1};
     a.name = a.name > cols / 2 ? cols / 2 : a.name;
     a.best = v->landscape != NULL && v->landscape->tokens > 0 && cols >= BEST_FROM ? BEST_COLUMNS : 0;
+    if (cols < NAMES_FROM && n > 0) {
+        const int longest = longest_value(v);
+        a.value = longest < VALUE_COLUMNS ? longest : VALUE_COLUMNS;
+    }
     a.slider = cols - 1 - a.name - 1 - 1 - a.value - a.best;
-    if (a.slider < 5)
+    if (a.slider < LEAST_SLIDER && a.name - (LEAST_SLIDER - a.slider) >= LEAST_NAME) {
+        a.name -= LEAST_SLIDER - a.slider; /* names are cut before sliders go */
+        a.slider = LEAST_SLIDER;
+    }
+    if (a.slider < LEAST_SLIDER)
         a.slider = 0;
     a.lines = n + 1 + SAMPLING_KNOBS;
     a.seen = rows;

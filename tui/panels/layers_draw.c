@@ -43,15 +43,16 @@ static void
 draw_fate(const struct scope *s, const struct canvas *c, int x, int width, const struct scope_column *column)
 {
     char text[24] = "";
+    const int exit = column->exit_layer > 0 && column->exit_layer < (int)scope_info(s)->layers ? column->exit_layer : 0;
     const char *correction = canvas_glyph(c, "◆", "*");
     int used = 0;
     switch (column->fate) {
     case FATE_NONE: break;
     case FATE_PROMPT: canvas_word(c, 1, x, width, ROLE_DIM, MARK_NONE, "·"); return;
     case FATE_PREFILL: canvas_word(c, 1, x, width, ROLE_DIM, MARK_NONE, "▸"); return;
-    case FATE_GHOST: snprintf(text, sizeof text, "◌%.0d", column->exit_layer > 0 ? column->exit_layer : 0); break;
-    case FATE_ACCEPTED: snprintf(text, sizeof text, "✓%.0d", column->exit_layer > 0 ? column->exit_layer : 0); break;
-    case FATE_REJECTED: snprintf(text, sizeof text, "✗%.0d", column->exit_layer > 0 ? column->exit_layer : 0); break;
+    case FATE_GHOST: snprintf(text, sizeof text, "◌%.0d", exit); break;
+    case FATE_ACCEPTED: snprintf(text, sizeof text, "✓%.0d", exit); break;
+    case FATE_REJECTED: snprintf(text, sizeof text, "✗%.0d", exit); break;
     case FATE_BONUS: snprintf(text, sizeof text, "+"); break;
     case FATE_CORRECTION: snprintf(text, sizeof text, "%s", correction); break;
     }

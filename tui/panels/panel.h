@@ -63,9 +63,11 @@ enum panel_place { PANEL_TOP, PANEL_MIDDLE, PANEL_BOTTOM };
 
 struct panel_ops {
     const char *name, *title;
+    const char *(*title_now)(const struct view *); /* where it is not always the same; NULL: `title` */
     const char *brief;                             /* its keys in a few words, for the key bar; NULL: none */
     const char *(*brief_now)(const struct view *); /* … where they are not always the same; NULL: `brief` */
     bool first_focus;       /* has the focus at the start, where there is room for several panels */
+    bool first_tab;         /* where there are tabs it is the one that is shown at first, while it is active */
     enum panel_place place; /* see tui/widgets/layout.h */
     bool alone, tall;       /* in the middle: nothing stands beside it; at the top: nothing below it */
     int weight, min_cols;   /* share of the width beside the others there; below min_cols it is not worth drawing */

@@ -264,6 +264,7 @@ const struct panel_ops panel_batch = {
     .title = TITLE,
     .brief = "←↑↓→ point  Enter focus",
     .place = PANEL_TOP,
+    .first_tab = true,
     .tall = true,
     .weight = 3,
     .min_cols = 30,

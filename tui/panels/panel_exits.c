@@ -63,18 +63,25 @@ draw_layers(const struct canvas *c, const struct draft_counts *d)
     }
 }
 
-/* Of drafts behind accepted ones alone. */
+static double
+share_of(uint64_t n, uint64_t of)
+{
+    return of > 0 ? (double)n / (double)of : 0;
+}
+
+/* Of the drafts after accepted ones, and where they have the whole panel also of all rounds. */
 static void
-draw_depths(const struct canvas *c, const struct draft_counts *d)
+draw_depths(const struct canvas *c, const struct draft_counts *d, bool whole)
 {
     const struct canvas plot = canvas_inside(c, 1, LEFT, c->rows - 2, c->cols - LEFT);
-    const int n = (int)d->deepest, most = plot.cols / 2 < n ? plot.cols / 2 : n;
+    const int n = (int)d->deepest, room = whole && n > 0 ? plot.cols / n : 2, wide = room > 5 ? 5 : room < 2 ? 2 : room;
     canvas_print(c, 1, 0, ROLE_DIM, "1.0");
-    for (int i = 0; i < most; i++) {
+    for (int i = 0; i < n && (i + 1) * wide <= plot.cols + 1; i++) {
         const struct depth_counts *at = &d->depth[i + 1];
-        const double share = at->tried > 0 ? (double)at->passed / (double)at->tried : 0;
-        draw_stack(&plot, i * 2, 1, share, share);
-        canvas_print(c, c->rows - 1, LEFT + i * 2, ROLE_DIM, i < 9 ? "%d" : "", i + 1);
+        const double share = share_of(at->passed, at->tried),
+                     of_all = whole ? share_of(at->passed, d->depth[1].tried) : share;
+        draw_stack(&plot, i * wide, wide - 1, of_all, share);
+        canvas_print(c, c->rows - 1, LEFT + i * wide, ROLE_DIM, i < 9 || wide > 2 ? "%d" : "", i + 1);
     }
 }
 
@@ -88,7 +95,7 @@ draw_exits(void *state, const struct view *v, const struct canvas *c)
         return;
     }
     const struct draft_counts *d = &a->drafts;
-    const bool layers = d->elsewhere<d->steps, depths = d->deepest> 0;
+    const bool layers = scope_draft_origin(v->scope) == DRAFTS_LAYERS, depths = d->deepest > 0;
     const int want = LEFT + 2 * ((int)d->deepest < 8 ? 8 : (int)d->deepest);
     const int right = !depths ? 0 : !layers ? c->cols : want > c->cols / 2 ? c->cols / 2 : want;
     const struct canvas of_layers = canvas_inside(c, 0, 0, c->rows, c->cols - right - (right > 0)),
@@ -105,21 +112,40 @@ draw_exits(void *state, const struct view *v, const struct canvas *c)
         draw_layers(&of_layers, d);
     }
     if (depths) {
-        canvas_text(&of_depths, 0, 0, ROLE_TEXT, right >= 21 ? "accepted, by position" : "by position");
-        draw_depths(&of_depths, d);
+        canvas_text(&of_depths, 0, 0, ROLE_TEXT,
+                    layers        ? right >= 21 ? "accepted, by position" : "by position"
+                    : right >= 50 ? "█ of all rounds  ▒ where all before were accepted"
+                                  : "█ of all  ▒ after accepted");
+        draw_depths(&of_depths, d, !layers);
     }
+}
+
+/* Not for a policy that has nothing to draft with. */
+static bool
+active_exits(const struct view *v)
+{
+    return scope_draft_origin(v->scope) != DRAFTS_NONE;
+}
+
+static const char *
+title_exits(const struct view *v)
+{
+    return scope_draft_origin(v->scope) == DRAFTS_LAYERS ? "exit layers" : "draft positions";
 }
 
 static const struct key_help keys[] = {
     {"v", "which rounds: of the segment in which the cursor is, the last 32 up to it, the run"},
     {"█ ▒", "by exit layer: accepted drafts, and those that were rejected or not verified"},
-    {"by position", "how often the n-th draft was accepted where all before it were"},
+    {"by position",
+     "how often the n-th draft was accepted where all before it were; without exit layers also of all rounds"},
     {NULL, NULL},
 };
 
 const struct panel_ops panel_exits = {
     .name = "exits",
     .title = "exit layers",
+    .title_now = title_exits,
+    .active = active_exits,
     .brief = "v which rounds",
     .place = PANEL_MIDDLE,
     .weight = 4,

@@ -223,6 +223,7 @@ const struct panel_ops panel_judge = {
     .title = "drafts judged",
     .brief = "↑ ↓ round  click draft",
     .place = PANEL_TOP,
+    .first_tab = true,
     .weight = 4,
     .min_cols = 40,
     .active = active_judge,

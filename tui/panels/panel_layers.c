@@ -45,8 +45,10 @@ note_layers(void *state, const struct view *v, char *out, int n)
                  p->load ? "▄ an even share  █ twice it" : "weight 0 ▁▂▃▄▅▆▇█ the heaviest's");
         return;
     }
-    const char *marks = p->cols >= 62 ? " ── ▒ exited ── ▓ spurious" : p->cols >= 48 ? " ▒ exited ▓ spurious" : "";
-    snprintf(out, (size_t)n, "%s%s", scales[p->channel], marks);
+    const bool exits = scope_draft_origin(v->scope) == DRAFTS_LAYERS, room = p->cols >= 62;
+    const char *exited = !exits || p->cols < 48 ? "" : room ? " ── ▒ exited" : " ▒ exited";
+    const char *spurious = p->cols < 48 ? "" : room ? " ── ▓ spurious" : " ▓ spurious";
+    snprintf(out, (size_t)n, "%s%s%s", scales[p->channel], exited, spurious);
 }
 
 /* ---- the cursor ---- */

@@ -1,91 +1,216 @@
-/* Layer masks: a row of boxes for each row of a MASK series, hollow where a sublayer is skipped, and what changed with
- * the last change marked. */
+/* Layer masks: a line for each set of skipped sublayers that was in force up to the round of the cursor, the newest on top, with its
+ * score. A column is a layer: attention is its upper half, the MLP its lower half. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "tui/panels/panel.h"
+#include "tui/terminal/text.h"
 
-#define LABEL 10
+#define MASKS 64 /* on the screen at most */
 
-static const struct scope_series *
-first_mask(const struct scope *s)
+struct mask {
+    uint32_t from;     /* the first round in which it was in force, as far as rounds are held */
+    uint32_t to;       /* the last one */
+    const float *cell; /* (rows * cols) 1: skipped */
+};
+
+static int
+mask_index(const struct scope *s)
 {
     const struct scope_series *series;
     for (uint32_t i = 0; (series = scope_series(s, i)) != NULL; i++)
         if (series->declared->form == SERIES_MASK)
-            return series;
-    return NULL;
+            return (int)i;
+    return -1;
 }
 
 static bool
 active_mask(const struct view *v)
 {
-    return first_mask(v->scope) != NULL;
+    return mask_index(v->scope) >= 0;
+}
+
+/* The masks up to the round of the cursor, the newest first; one more than `most`, if there is one, to compare with. */
+static int
+list(const struct view *v, int most, struct mask *out)
+{
+    const uint32_t index = (uint32_t)mask_index(v->scope), held = scope_rounds(v->scope), at = selection_round(v);
+    const struct series *declared = scope_series(v->scope, index)->declared;
+    const size_t bytes = (size_t)(declared->rows * declared->cols) * sizeof(float);
+    const float *cell;
+    int n = 0;
+    for (uint32_t back = at > 0 ? scope_round_back(v->scope, at) : 0; back < held && n <= most; back++) {
+        const uint32_t round = scope_round(v->scope, back)->number;
+        if ((cell = scope_round_values(v->scope, index, round)) == NULL)
+            break;
+        if (n == 0 || memcmp(cell, out[n - 1].cell, bytes) != 0)
+            out[n++] = (struct mask){.from = round, .to = round, .cell = cell};
+        else
+            out[n - 1].from = round;
+    }
+    return n;
+}
+
+/* A mask's score is the first LINE that its policy declares. NAN: there is none. */
+static double
+score_of(const struct scope *s, const struct mask *m)
+{
+    const struct scope_series *series;
+    for (uint32_t i = 0; (series = scope_series(s, i)) != NULL; i++) {
+        if (series->declared->form != SERIES_LINE)
+            continue;
+        for (uint64_t k = series->count; k > 0 && series->count - k < SCOPE_SERIES; k--) {
+            const struct scope_value *value = &series->ring[(k - 1) % SCOPE_SERIES];
+            if (value->round <= m->to)
+                return (double)value->value;
+        }
+        break;
+    }
+    return NAN;
+}
+
+static int
+skipped(const struct series *declared, const struct mask *m)
+{
+    int n = 0;
+    for (int i = 0; i < declared->rows * declared->cols; i++)
+        n += m->cell[i] > 0;
+    return n;
+}
+
+/* ---- drawing ---- */
+
+struct columns {               /* of a line: numbers, then cells */
+    int round, score, skipped; /* columns; 0: left out */
+    int cells, wide, fold;     /* where they begin, columns of each, layers in each */
+    bool header;               /* the numbers have room for their names */
+};
+
+static struct columns
+arrange(const struct series *declared, uint32_t newest, int cols)
+{
+    const int digits = newest < 100 ? 2 : newest < 1000 ? 3 : 5, n = declared->cols;
+    const struct columns choices[] = {{.round = 6, .score = 6, .skipped = 8, .header = true},
+                                      {.round = 6, .score = 6, .header = true},
+                                      {.round = digits + 1, .score = 5},
+                                      {.score = 5}};
+    int i = 0;
+    while (i < 3 && choices[i].round + choices[i].score + choices[i].skipped + n > cols)
+        i++;
+    struct columns a = choices[i];
+    a.cells = a.round + a.score + a.skipped;
+    const int room = cols - a.cells > 0 ? cols - a.cells : 1;
+    a.wide = 2 * n > room ? 1 : 2;
+    a.fold = (n + room - 1) / room;
+    return a;
+}
+
+/* Two rows of a mask as one line; where layers are folded, how many of their sublayers run. */
+static void
+draw_cells(const struct series *declared, const struct columns *a, const struct canvas *c, int y, int row,
+           const struct mask *m, const struct mask *before)
+{
+    static const char *const utf8[] = {"·", "▄", "▀", "█"}, *const ascii[] = {".", "_", "^", "#"};
+    const bool pair = row + 1 < declared->rows;
+    for (int i = 0; i * a->fold < declared->cols; i++) {
+        int known = 0, up = 0, low = 0, n = 0;
+        bool changed = false;
+        for (int l = i * a->fold; l < (i + 1) * a->fold && l < declared->cols; l++, n++) {
+            const int at[2] = {row * declared->cols + l, (row + pair) * declared->cols + l};
+            known += !isnan(m->cell[at[0]]);
+            up += m->cell[at[0]] == 0;
+            low += m->cell[at[1]] == 0;
+            for (int k = 0; k < 2; k++)
+                changed = changed || (before != NULL && before->cell[at[k]] != m->cell[at[k]]);
+        }
+        const int form = 2 * (up > 0) + (low > 0);
+        const char *glyph = known == 0    ? "?"
+                            : a->fold > 1 ? canvas_level((double)(up + low) / (2 * n))
+                                          : canvas_glyph(c, utf8[form], ascii[form]);
+        canvas_styled(c, y, a->cells + i * a->wide,
+                      changed    ? ROLE_WARN
+                      : form > 0 ? ROLE_ACCEPTED
+                                 : ROLE_DIM,
+                      NAN, changed ? MARK_BOLD | MARK_UNDERLINED : MARK_NONE, glyph);
+    }
 }
 
 static void
-draw_box(const struct scope_series *m, const struct canvas *c, int y, int x, int index)
+draw_header(const struct series *declared, const struct columns *a, const struct canvas *c)
 {
-    const float value = m->latest[index];
-    const bool changed = m->last_change > 0 && m->changed[index] == m->last_change;
-    if (isnan(value))
-        canvas_text(c, y, x, ROLE_DIM, "·");
-    else if (changed)
-        canvas_text(c, y, x, ROLE_WARN, value > 0 ? canvas_glyph(c, "◇", "o") : canvas_glyph(c, "◆", "*"));
-    else
-        canvas_text(c, y, x, value > 0 ? ROLE_REJECTED : ROLE_ACCEPTED, value > 0 ? "□" : "■");
+    if (a->header)
+        canvas_text(c, 0, 0, ROLE_DIM, a->skipped > 0 ? "round score skipped" : "round score");
+    const int last =
+        a->cells + (declared->cols - 1) / a->fold * a->wide - (declared->cols >= 100) - (declared->cols >= 10);
+    canvas_text(c, 0, a->cells, ROLE_DIM, "1");
+    if (last > a->cells + 1)
+        canvas_print(c, 0, last, ROLE_DIM, "%d", declared->cols);
+}
+
+static const char *
+legend(const struct series *declared, const struct columns *a)
+{
+    if (a->fold > 1)
+        return "height: sublayers that run; underlined: changed";
+    return declared->rows == 1 ? "█ runs · skipped, underlined: new"
+                               : "█ both ▀ attention ▄ MLP · none, underlined: new";
 }
 
 static void
 draw_mask(void *state, const struct view *v, const struct canvas *c)
 {
     (void)state;
-    const struct scope_series *m = first_mask(v->scope);
-    if (m == NULL)
+    struct mask mask[MASKS + 1];
+    if (!active_mask(v))
         return;
-    const int rows = m->declared->rows, cols = m->declared->cols;
-    const int label = c->cols > 30 ? LABEL : 0, room = c->cols - label;
-    if (room < 1)
+    const struct series *declared = scope_series(v->scope, (uint32_t)mask_index(v->scope))->declared;
+    const int n = list(v, c->rows < MASKS ? c->rows : MASKS, mask), each = (declared->rows + 1) / 2;
+    if (n == 0) {
+        canvas_text(c, 0, 0, ROLE_DIM,
+                    selection_round(v) > 0 && scope_rounds(v->scope) > 0 ? "no longer in memory" : "no mask yet");
         return;
-    const int gap = cols * 2 <= room ? 2 : 1, line = room / gap; /* boxes a line; long strips take several */
-    const int lines = (cols + line - 1) / line;
-    int skipped = 0, y = 0;
-    for (int i = 0; i < rows * cols; i++)
-        skipped += m->latest[i] > 0;
-    for (int part = 0; part < lines && y < c->rows; part++) {
-        for (int row = 0; row < rows && y < c->rows; row++, y++) {
-            if (label > 0 && rows == 2)
-                canvas_text(c, y, 0, ROLE_DIM, row == 0 ? "attention" : "MLP");
-            else if (label > 0)
-                canvas_print(c, y, 0, ROLE_DIM, "%d", row + 1);
-            for (int i = 0; i < line && part * line + i < cols; i++)
-                draw_box(m, c, y, label + i * gap, row * cols + part * line + i);
-        }
-        if (y < c->rows && cols > 1) { /* layer numbers below */
-            const int first = part * line + 1, last = first + line - 1 < cols ? first + line - 1 : cols;
-            canvas_print(c, y, label, ROLE_DIM, "%d", first);
-            const int x = label + (last - first) * gap - (last >= 100 ? 2 : last >= 10 ? 1 : 0);
-            if (last > first && x > label + 3)
-                canvas_print(c, y, x, ROLE_DIM, "%d", last);
-            y++;
-        }
     }
-    if (y < c->rows)
-        canvas_print(c, y, 0, ROLE_TEXT, "%d of %d skipped", skipped, rows * cols);
-    if (y + 1 < c->rows && m->last_change > 0)
-        canvas_print(c, y + 1, 0, ROLE_DIM, "changed in round %u: %s now runs, %s now skipped",
-                     (unsigned)m->last_change, canvas_glyph(c, "◆", "*"), canvas_glyph(c, "◇", "o"));
+    const struct columns a = arrange(declared, mask[0].to, c->cols);
+    const int words = canvas_paragraph(&(struct canvas){.cols = c->cols}, ROLE_DIM, legend(declared, &a));
+    const int below = c->rows > words + each ? words : 0, header = c->rows - below > each;
+    if (header)
+        draw_header(declared, &a, c);
+    for (int i = 0; i < n && header + (i + 1) * each <= c->rows - below; i++) {
+        const int y = header + i * each;
+        const double score = score_of(v->scope, &mask[i]);
+        if (a.round > 0)
+            canvas_print(c, y, 0, i == 0 ? ROLE_TITLE : ROLE_DIM, "%*u", a.header ? 5 : a.round - 1,
+                         (unsigned)mask[i].from);
+        canvas_print(c, y, a.round + a.header, i == 0 ? ROLE_TITLE : ROLE_TEXT, isnan(score) ? "   –" : "%4.2f", score);
+        if (a.skipped > 0)
+            canvas_print(c, y, a.round + a.score, ROLE_DIM, "%7d", skipped(declared, &mask[i]));
+        for (int k = 0; k < each; k++)
+            draw_cells(declared, &a, c, y + k, 2 * k, &mask[i], i + 1 < n ? &mask[i + 1] : NULL);
+    }
+    const struct canvas bottom = canvas_inside(c, c->rows - below, 0, below, c->cols);
+    if (below > 0)
+        canvas_paragraph(&bottom, ROLE_DIM, legend(declared, &a));
 }
 
 static void
 note_mask(void *state, const struct view *v, char *out, int n)
 {
+    struct mask mask[2];
     (void)state;
-    (void)v;
-    snprintf(out, (size_t)n, "■ runs  □ skipped");
+    if (!active_mask(v))
+        return;
+    const struct series *declared = scope_series(v->scope, (uint32_t)mask_index(v->scope))->declared;
+    if (list(v, 1, mask) > 0)
+        snprintf(out, (size_t)n, "%d of %d skipped", skipped(declared, &mask[0]), declared->rows * declared->cols);
 }
 
-static const struct key_help keys[] = {{NULL, NULL}};
+static const struct key_help keys[] = {
+    {"█ ▀ ▄ ·", "a column a layer: both sublayers run, attention alone, the MLP alone, none; underlined: changed"},
+    {"lines",
+     "the sets in force up to the cursor's round, the newest on top: since which round, score, how many are skipped"},
+    {NULL, NULL},
+};
 
 const struct panel_ops panel_mask = {
     .name = "mask",

@@ -147,6 +147,13 @@ draw_reliability(void *state, const struct view *v, const struct canvas *c)
         draw_spurious(c, c->rows - 1, a, 1, "trained");
 }
 
+/* Not for a policy that has nothing to draft with. */
+static bool
+active_reliability(const struct view *v)
+{
+    return scope_draft_origin(v->scope) != DRAFTS_NONE;
+}
+
 static const struct key_help keys[] = {
     {"v", "which rounds: of the segment in which the cursor is, the last 32 up to it, the run"},
     {"█ ·", "how often drafts of that confidence were accepted, with 95% (│); dots: as often as they were sure"},
@@ -164,6 +171,7 @@ const struct panel_ops panel_reliability = {
     .place = PANEL_MIDDLE,
     .weight = 4,
     .min_cols = 30,
+    .active = active_reliability,
     .keys = keys,
     .open = aggregated_open,
     .close = aggregated_close,

@@ -33,7 +33,7 @@ struct parts {
 };
 
 static struct parts
-arrange(const struct rounds_panel *p, int cols)
+arrange(const struct rounds_panel *p, const struct scope *s, int cols)
 {
     uint32_t most = 0;
     for (int y = 0; y < p->n_rows; y++)
@@ -41,8 +41,10 @@ arrange(const struct rounds_panel *p, int cols)
             most = p->row[y].round->n_drafts;
     struct parts a = {.boxes = (int)most + 1};
     int room = cols - 6; /* the number and a space at the end */
+    /* Drafts without exit layers have the room of those. */
+    const int others = 7 + 9 + 10, wide = scope_draft_origin(s) == DRAFTS_LAYERS ? 0 : room - others;
     if (a.boxes > 17)
-        a.boxes = 17;
+        a.boxes = wide < 17 ? 17 : a.boxes < wide ? a.boxes : wide;
     if (a.boxes > room)
         a.boxes = room > 0 ? room : 0;
     room -= a.boxes;
@@ -113,7 +115,8 @@ draw_round(const struct view *v, const struct canvas *c, int y, const struct sco
             canvas_text(c, y, x, ROLE_DIM, "–");
         x += a.ratio;
     }
-    const int used = a.exits > 0 ? draw_exits(c, y, x, a.exits, r) : 0;
+    const bool exits = a.exits > 0 && scope_draft_origin(v->scope) == DRAFTS_LAYERS;
+    const int used = exits ? draw_exits(c, y, x, a.exits, r) : 0;
     if (turned != NULL)
         draw_mark(v, c, y, x + used + (used > 0), a.exits - used - (used > 0), turned);
     x += a.exits;
@@ -184,7 +187,7 @@ draw_rounds(void *state, const struct view *v, const struct canvas *c)
         return;
     }
     place(p, v, c->rows);
-    const struct parts a = arrange(p, c->cols);
+    const struct parts a = arrange(p, v->scope, c->cols);
     for (int y = 0; y < p->n_rows; y++)
         if (p->row[y].round != NULL)
             draw_round(v, c, y, p->row[y].round, a);

@@ -32,11 +32,11 @@ static void
 note_run(void *state, const struct view *v, char *out, int n)
 {
     const struct run_panel *p = state;
-    (void)v;
+    const char *exited = scope_draft_origin(v->scope) == DRAFTS_LAYERS ? " ── ░ exited" : "";
     if (p->fold > 1)
-        snprintf(out, (size_t)n, "%u token%s a column ── ░ exited ── ◆ correction", (unsigned)p->fold, plural(p->fold));
+        snprintf(out, (size_t)n, "%u token%s a column%s ── ◆ correction", (unsigned)p->fold, plural(p->fold), exited);
     else
-        snprintf(out, (size_t)n, "a column a token ── ░ exited ── ◆ correction");
+        snprintf(out, (size_t)n, "a column a token%s ── ◆ correction", exited);
 }
 
 static void

@@ -4,16 +4,17 @@
 #include <string.h>
 #include <strings.h>
 
+#include "engine/base/printable.h"
 #include "tui/panels/panel.h"
 #include "tui/panels/text_flow.h"
 #include "tui/terminal/input.h"
 
 enum channel { CHANNEL_EXIT, CHANNEL_CONFIDENCE, CHANNEL_SOURCE, CHANNEL_PLAIN, CHANNELS };
-static const char *const channel_names[CHANNELS] = {"exit layer", "confidence", "source", "plain"};
 
 struct text_panel {
     struct flow flow;
-    enum channel channel;
+    enum channel channel; /* once a person chose it */
+    bool chosen;
     bool scrolled;            /* else the end is shown */
     size_t top;               /* byte that the first line begins with or holds, while scrolled */
     size_t top_line;          /* as drawn last */
@@ -40,6 +41,17 @@ close_text(void *state)
     free(p);
 }
 
+/* Until a person chooses, tokens are coloured by what the policy's drafts have: exit layers, or only a source. */
+static enum channel
+channel_of(const struct text_panel *p, const struct scope *s)
+{
+    static const enum channel by_origin[] = {[DRAFTS_NONE] = CHANNEL_PLAIN,
+                                             [DRAFTS_LAYERS] = CHANNEL_EXIT,
+                                             [DRAFTS_SUBLAYERS] = CHANNEL_SOURCE,
+                                             [DRAFTS_ELSEWHERE] = CHANNEL_SOURCE};
+    return p->chosen ? p->channel : by_origin[scope_draft_origin(s)];
+}
+
 /* ---- drawing ---- */
 
 struct style {
@@ -49,14 +61,14 @@ struct style {
 };
 
 static struct style
-style_committed(const struct text_panel *p, const struct scope *s, const struct scope_column *c)
+style_committed(enum channel channel, const struct scope *s, const struct scope_column *c)
 {
     struct style style = {ROLE_TEXT, NAN, MARK_NONE};
     if (c == NULL)
         return style;
     if (c->fate == FATE_PROMPT)
         return (struct style){ROLE_PROMPT, NAN, MARK_NONE};
-    switch (p->channel) {
+    switch (channel) {
     case CHANNEL_EXIT: /* the target's own tokens stand plain */
         if (c->fate == FATE_ACCEPTED && c->exit_layer > 0)
             style.heat = (float)c->exit_layer / (float)scope_info(s)->layers;
@@ -83,7 +95,7 @@ style_of_span(const struct text_panel *p, const struct view *v, const struct flo
     if (span->kind == FLOW_STRUCK)
         return (struct style){ROLE_REJECTED, NAN, MARK_STRUCK};
     if (span->kind == FLOW_COMMITTED)
-        style = style_committed(p, v->scope, scope_column(v->scope, span->pos));
+        style = style_committed(channel_of(p, v->scope), v->scope, scope_column(v->scope, span->pos));
     for (uint32_t i = 0; i < v->n_bookmarks; i++)
         if (v->bookmarks[i] == span->pos)
             style.marks |= MARK_BOLD | MARK_UNDERLINED;
@@ -208,6 +220,32 @@ draw_text(void *state, const struct view *v, const struct canvas *c)
         draw_line(p, v, c, y, top + (size_t)y, &match_end);
 }
 
+/* The words are in the colours that they name; where there is room with the model that the drafts are of. */
+static void
+note_sources(const struct text_panel *p, const struct scope *s, const char *scrolled, char *out, int n)
+{
+    static const struct {
+        enum role role;
+        const char *name;
+    } sources[] = {
+        {ROLE_PROMPT, "prompt"}, {ROLE_ACCEPTED, "draft"}, {ROLE_CORRECTION, "correction"}, {ROLE_BONUS, "bonus"}};
+    const char *model = scope_model_used(s, MODEL_DRAFT) ? scope_model_name(s, MODEL_DRAFT) : NULL;
+    size_t at = (size_t)snprintf(out, (size_t)n, "%s%s", scrolled, p->flow.width >= 60 ? "source: " : "");
+    for (size_t i = 0; i < sizeof sources / sizeof sources[0] && at + 100 < (size_t)n; i++) {
+        char name[64] = "";
+        if (sources[i].role == ROLE_ACCEPTED && model != NULL && p->flow.width >= 80)
+            printable_text(model, strnlen(model, 32), name, sizeof name);
+        at += (size_t)snprintf(out + at, (size_t)n - at, "%s" CANVAS_ROLE "%c%s%s%s" CANVAS_ROLE "%c",
+                               i > 0 && p->flow.width >= 60 ? "· "
+                               : i > 0                      ? ""
+                                                            : "",
+                               1 + (char)sources[i].role, sources[i].name, name[0] != '\0' ? " " : "", name,
+                               1 + ROLE_DIM);
+        if (i + 1 < sizeof sources / sizeof sources[0])
+            at += (size_t)snprintf(out + at, (size_t)n - at, " ");
+    }
+}
+
 static void
 note_text(void *state, const struct view *v, char *out, int n)
 {
@@ -217,15 +255,17 @@ note_text(void *state, const struct view *v, char *out, int n)
         snprintf(out, (size_t)n, "%s %.0f%%", progress->what, (double)progress->done * 100);
         return;
     }
+    const enum channel channel = channel_of(p, v->scope);
     static const char *const legends[CHANNELS] = {
-        [CHANNEL_EXIT] = "early ▁▂▃▄▅▆▇█ late",
-        [CHANNEL_CONFIDENCE] = "0 ▁▂▃▄▅▆▇█ 1",
-        [CHANNEL_SOURCE] = "draft · correction · bonus",
-        [CHANNEL_PLAIN] = "",
+        [CHANNEL_EXIT] = "exit layer early ▁▂▃▄▅▆▇█ late",
+        [CHANNEL_CONFIDENCE] = "confidence 0 ▁▂▃▄▅▆▇█ 1",
+        [CHANNEL_PLAIN] = "plain",
     };
-    const char *legend = legends[p->channel];
-    snprintf(out, (size_t)n, "%s%s%s%s", p->scrolled ? "scrolled · " : "", channel_names[p->channel],
-             legend[0] != '\0' ? " " : "", legend);
+    const char *scrolled = p->scrolled ? "scrolled · " : "";
+    if (channel == CHANNEL_SOURCE)
+        note_sources(p, v->scope, scrolled, out, n);
+    else
+        snprintf(out, (size_t)n, "%s%s", scrolled, legends[channel]);
 }
 
 /* ---- keys ---- */
@@ -272,7 +312,12 @@ key_text(void *state, const struct view *v, int key)
     struct text_panel *p = state;
     const long page = p->rows > 1 ? p->rows - 1 : 1;
     switch (key) {
-    case 'c': p->channel = (enum channel)((p->channel + 1) % CHANNELS); return true;
+    case 'c':
+        p->channel = (enum channel)((channel_of(p, v->scope) + 1) % CHANNELS);
+        if (p->channel == CHANNEL_EXIT && scope_draft_origin(v->scope) != DRAFTS_LAYERS) /* all would look alike */
+            p->channel++;
+        p->chosen = true;
+        return true;
     case 'k':
     case INPUT_UP: scroll(p, -1); return true;
     case 'j':

@@ -311,6 +311,7 @@ const struct panel_ops panel_versus = {
     .title = "two settings",
     .brief = "← → which one the knobs turn",
     .place = PANEL_TOP,
+    .first_tab = true,
     .weight = 5,
     .min_cols = 70,
     .active = active_versus,

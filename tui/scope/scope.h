@@ -80,12 +80,10 @@ struct scope_series { /* of the current policy, one per declared series */
     const struct series *declared;
     uint64_t count;           /* values ever; the ring holds the last SCOPE_SERIES */
     struct scope_value *ring; /* value number i is ring[i % SCOPE_SERIES] */
-    uint32_t cells;           /* of latest[] and changed[]: rows * cols, SCOPE_BARS at least */
+    uint32_t cells;           /* of latest[]: rows * cols, SCOPE_BARS at least */
     uint32_t used;            /* 1 + the highest index reported */
     uint32_t reported;        /* the round of the last report */
     float *latest;            /* the latest value of each index, NAN at first. A MASK's 1 is a skipped sublayer */
-    uint32_t *changed;        /* the round in which it last became another value than before; 0: never */
-    uint32_t last_change;     /* the newest of these */
 };
 
 struct scope_now {       /* what stands at the moment */
@@ -150,6 +148,11 @@ token_t scope_final(const struct scope *, const struct scope_column *); /* the l
 /* SpecBound's spurious confidence: a layer that is sure of a token (at temperature 1, by the threshold in force, 0.5 when the policy
  * has none) and wrong. */
 bool scope_spurious(const struct scope *, uint32_t pos, uint32_t layer);
+
+/* Where the current policy's drafts come from: by what it declares (a draft model, a mask of sublayers, nothing at all), and by the
+ * drafts of the run so far. */
+enum draft_origin { DRAFTS_NONE, DRAFTS_LAYERS, DRAFTS_SUBLAYERS, DRAFTS_ELSEWHERE };
+enum draft_origin scope_draft_origin(const struct scope *);
 
 /* ---- any model's layers: the target's, and those of the models that help ---- */
 uint32_t scope_model_layers(const struct scope *, enum layer_model); /* 0: there is none with layers of its own */

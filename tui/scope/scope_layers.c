@@ -149,11 +149,6 @@ scope_series_event(const struct scope *s, struct scope_sequence *q, const struct
     const uint32_t index = (uint32_t)v->index;
     keep_by_round(q, (uint32_t)i, e->round, index, v->value);
     series->reported = e->round;
-    const float before = series->latest[index];
-    if (before != v->value && !isnan(before)) {
-        series->changed[index] = e->round;
-        series->last_change = e->round;
-    }
     series->latest[index] = v->value;
     series->used = index + 1 > series->used ? index + 1 : series->used;
     if (index == 0 || series->count == 0) {

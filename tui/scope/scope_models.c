@@ -29,6 +29,21 @@ scope_model_used(const struct scope *s, enum layer_model model)
     return model == MODEL_TARGET || (scope_policy(s)->needs & NEEDS(model - LAYERS_OF(0))) != 0;
 }
 
+enum draft_origin
+scope_draft_origin(const struct scope *s)
+{
+    const struct policy_info *p = scope_policy(s);
+    const struct draft_counts *so_far = &scope_run_aggregates(s)->drafts;
+    if ((p->needs & NEEDS(HELPER_DRAFT)) != 0)
+        return DRAFTS_ELSEWHERE;
+    for (uint32_t i = 0; i < p->n_series; i++)
+        if (p->series[i].form == SERIES_MASK)
+            return DRAFTS_SUBLAYERS;
+    if (so_far->steps == 0)
+        return p->n_knobs == 0 && p->n_series == 0 ? DRAFTS_NONE : DRAFTS_LAYERS;
+    return so_far->elsewhere == so_far->steps ? DRAFTS_ELSEWHERE : DRAFTS_LAYERS;
+}
+
 const struct scope_cell *
 scope_model_cells(const struct scope *s, enum layer_model model, uint32_t pos)
 {

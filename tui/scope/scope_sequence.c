@@ -123,8 +123,7 @@ open_series(struct scope_sequence *q)
         }
     for (uint32_t i = 0; i < POLICY_SERIES; i++) {
         struct scope_series *series = &q->series[i];
-        if (series->cells > 0 && (!extend(q, &series->latest, 0, series->cells, sizeof *series->latest) ||
-                                  !extend(q, &series->changed, 0, series->cells, sizeof *series->changed)))
+        if (series->cells > 0 && !extend(q, &series->latest, 0, series->cells, sizeof *series->latest))
             return false;
     }
     return true;
@@ -163,7 +162,6 @@ sequence_close(struct scope_sequence *q)
     for (uint32_t i = 0; i < POLICY_SERIES; i++) {
         free(q->series[i].ring);
         free(q->series[i].latest);
-        free(q->series[i].changed);
         round_values_close(&q->by_round[i]);
     }
     free(q->columns);
@@ -225,11 +223,8 @@ sequence_choose_policy(struct scope_sequence *q, const struct policy_info *polic
         series->declared = i < q->n_series ? &policy->series[i] : NULL;
         series->count = 0;
         series->used = series->reported = 0;
-        series->last_change = 0;
         for (uint32_t k = 0; k < series->cells; k++)
             series->latest[k] = NAN;
-        if (series->cells > 0)
-            memset(series->changed, 0, series->cells * sizeof *series->changed);
         round_values_close(&q->by_round[i]);
     }
 }

@@ -106,8 +106,13 @@ panes_arrange(struct panes *p, int rows, int cols, bool device)
     panes_take_bookmarks(p);
     for (int i = 0; i < p->n; i++) {
         const struct panel_ops *ops = panel_registry[i];
-        items[i] = (struct layout_item){ops->place,         ops->weight, ops->min_cols, ops->good_cols,
-                                        panes_active(p, i), ops->alone,  ops->tall};
+        items[i] = (struct layout_item){.place = ops->place,
+                                        .weight = ops->weight,
+                                        .min_cols = ops->min_cols,
+                                        .good_cols = ops->good_cols,
+                                        .active = panes_active(p, i),
+                                        .alone = ops->alone,
+                                        .tall = ops->tall};
     }
     for (int i = 0; i < p->n && !items[p->focus].active; i++)
         p->focus = (p->focus + 1) % p->n;
@@ -116,6 +121,13 @@ panes_arrange(struct panes *p, int rows, int cols, bool device)
         p->layout.tabs) { /* with one panel below the text, that is the first one, not the focused one */
         p->focus = 0;
         layout_compute(&p->layout, rows, cols, items, p->n, p->focus, p->zoom);
+    }
+    if (p->layout.tabs && p->focus == 0) { /* below the text is what the run is about */
+        int first = -1;
+        for (int i = p->n - 1; i > 0; i--)
+            first = items[i].active && panel_registry[i]->first_tab ? i : first;
+        if (first > 0)
+            layout_compute(&p->layout, rows, cols, items, p->n, first, p->zoom);
     }
     layout_add_device(&p->layout, of_all);
     p->arranged = true;
@@ -150,7 +162,8 @@ draw_panel(struct panes *p, int i, struct grid *g)
     if (p->layout.bare)
         return;
     char digit[2], title[80];
-    snprintf(title, sizeof title, "%s %s", panes_digit(p, i, digit) ? digit : "", ops->title);
+    snprintf(title, sizeof title, "%s %s", panes_digit(p, i, digit) ? digit : "",
+             ops->title_now != NULL ? ops->title_now(&view) : ops->title);
     canvas_box(&box, title + (title[0] == ' '), note, view.focused);
 }
 

@@ -236,6 +236,28 @@ canvas_block(const struct canvas *c, int y, int x, int width, enum role role, un
         put_text(c, y, x + used, 1, "▓", style_of(ROLE_SPURIOUS, marks & MARK_CURSOR, NAN));
 }
 
+/* Draws a box's note, if `c` is given, and returns its width. */
+static int
+draw_note(const struct canvas *c, int x, const char *note)
+{
+    enum role role = ROLE_DIM;
+    int width = 0;
+    for (;;) {
+        char part[160];
+        const size_t n = strcspn(note, CANVAS_ROLE);
+        snprintf(part, sizeof part, "%.*s", (int)n, note);
+        if (c != NULL)
+            canvas_text(c, 0, x + width, role, part);
+        width += text_width(part);
+        note += n;
+        if (note[0] == '\0' || note[1] == '\0')
+            break;
+        role = (enum role)(note[1] - 1);
+        note += 2;
+    }
+    return width;
+}
+
 void
 canvas_box(const struct canvas *c, const char *title, const char *note, bool focused)
 {
@@ -266,11 +288,11 @@ canvas_box(const struct canvas *c, const char *title, const char *note, bool foc
         at += canvas_text(&top, 0, at, ROLE_TITLE, " ");
     }
     /* The note stands at the right end, whole or not at all. */
-    const int width = note == NULL ? 0 : text_width(note);
+    const int width = note == NULL ? 0 : draw_note(NULL, 0, note);
     if (width > 0 && at + width + 3 <= top.cols) {
         int from = top.cols - width - 2;
         from += canvas_text(&top, 0, from, ROLE_DIM, " ");
-        from += canvas_text(&top, 0, from, ROLE_DIM, note);
+        from += draw_note(&top, from, note);
         canvas_text(&top, 0, from, ROLE_DIM, " ");
     }
 }

@@ -74,6 +74,7 @@ int canvas_styled(const struct canvas *, int y, int x, enum role, float heat, un
 /* Text wrapped at blanks into the canvas, its last row cut with '…' where there is more. Returns the rows that it would
  * take; c->rows may be 0 to ask for that alone. */
 int canvas_paragraph(const struct canvas *c, enum role, const char *utf8);
+#define CANVAS_ROLE "\016" /* in a box's note: the byte after it is 1 + the role of what follows */
 void canvas_box(const struct canvas *, const char *title, const char *note,
                 bool focused); /* note: right end of the top edge */
 void canvas_slider(const struct canvas *, int y, int x, int width, double fraction, double default_fraction, enum role);

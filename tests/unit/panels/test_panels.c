@@ -202,7 +202,7 @@ test_a_replay_moves_no_knob(void **state)
     assert_non_null(strstr(f->said, "replay"));
 }
 
-/* ---- series, mask ---- */
+/* ---- series ---- */
 
 static void
 test_series_take_the_declared_form(void **state)
@@ -326,29 +326,6 @@ test_charts_stand_beside_each_other_where_there_is_room(void **state)
     assert_int_equal(f->selection.pos, 1);
 }
 
-static void
-test_a_mask_shows_what_is_skipped_and_what_changed(void **state)
-{
-    struct fixture *f = *state;
-    struct decoder d = {.stream = &f->stream, .info = &f->info};
-    use(f, "mask");
-    see(f);
-    assert_false(f->ops->active(&f->view));
-    stream_control(&f->stream, "policy", "forms");
-    f->stream.round = 1;
-    for (int i = 0; i < 2 * FAKE_LAYERS; i++)
-        decode_report(&d, "mask", i, i == 1 || i == 8);
-    f->stream.round = 5;
-    decode_report(&d, "mask", 1, 0);
-    decode_report(&d, "mask", 2, 1);
-    draw(f, 6, 60);
-    assert_true(f->ops->active(&f->view));
-    assert_int_equal(row_with(f, "attention ■ ◆ ◇ ■ ■ ■"), 0);
-    assert_int_equal(row_with(f, "MLP       ■ ■ □ ■ ■ ■"), 1);
-    assert_int_equal(row_with(f, "2 of 12 skipped"), 3);
-    assert_int_equal(row_with(f, "changed in round 5"), 4);
-}
-
 int
 main(void)
 {
@@ -363,7 +340,6 @@ main(void)
         PANEL_TEST(test_a_chart_of_one_value_has_one_label),
         PANEL_TEST(test_without_series_the_rounds_are_charted),
         PANEL_TEST(test_charts_stand_beside_each_other_where_there_is_room),
-        PANEL_TEST(test_a_mask_shows_what_is_skipped_and_what_changed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,171 @@
+/* What panels show hangs on where a policy's drafts come from: by what it declares, and by the drafts so far. */
+#include "tests/rigs/panel_rig.h"
+
+static void
+declare_needs(struct fixture *f, const char *policy, unsigned needs)
+{
+    for (uint32_t i = 0; i < f->info.n_policies; i++)
+        if (strcmp(f->info.policies[i].name, policy) == 0)
+            f->info.policies[i].needs = needs;
+}
+
+static void
+test_a_declaration_says_where_drafts_come_from(void **state)
+{
+    struct fixture *f = *state;
+    see(f);
+    assert_int_equal(scope_draft_origin(f->scope), DRAFTS_LAYERS);
+    stream_control(&f->stream, "policy", "forms");
+    see(f);
+    assert_int_equal(scope_draft_origin(f->scope), DRAFTS_SUBLAYERS);
+    stream_control(&f->stream, "policy", "ar");
+    declare_needs(f, "ar", 0);
+    see(f);
+    assert_int_equal(scope_draft_origin(f->scope), DRAFTS_NONE);
+    stream_control(&f->stream, "policy", "judges");
+    declare_needs(f, "judges", NEEDS(HELPER_DRAFT));
+    see(f);
+    assert_int_equal(scope_draft_origin(f->scope), DRAFTS_ELSEWHERE);
+}
+
+/* A round of one draft, which is accepted. */
+static void
+tell_draft(struct fixture *f, int exit_layer)
+{
+    static const char *const words[] = {"Once", " upon", " king"};
+    prompt(f, words, 2);
+    f->stream.round = 1;
+    say_vocab(&f->stream, 2, words[2], strlen(words[2]));
+    say_draft(&f->stream, 2, 1, 0, 2, exit_layer);
+    say_verdict(&f->stream, 1, true, true);
+    say_token(&f->stream, SOURCE_BONUS, 3, 1);
+    say_round(&f->stream, 1, 1, 2);
+}
+
+static void
+test_drafts_without_a_layer_show_where_they_come_from(void **state)
+{
+    struct fixture *f = *state;
+    tell_draft(f, -1); /* as of an n-gram policy, which declares nothing of the kind */
+    see(f);
+    assert_int_equal(scope_draft_origin(f->scope), DRAFTS_ELSEWHERE);
+}
+
+static enum role
+role_at(struct fixture *f, int x)
+{
+    return grid_at(&f->grid, 0, x)->role;
+}
+
+static void
+test_text_without_exit_layers_is_coloured_by_source(void **state)
+{
+    struct fixture *f = *state;
+    char note[160];
+    stream_control(&f->stream, "policy", "judges");
+    declare_needs(f, "judges", NEEDS(HELPER_DRAFT));
+    tell_draft(f, -1);
+    use(f, "text");
+    draw(f, 3, 80);
+    assert_string_equal(line(f, 0), "Once upon king upon");
+    assert_int_equal(role_at(f, 0), ROLE_PROMPT);
+    assert_int_equal(role_at(f, 10), ROLE_ACCEPTED);
+    assert_int_equal(role_at(f, 15), ROLE_BONUS);
+    f->ops->note(f->panel, &f->view, note, sizeof note);
+    assert_non_null(strstr(note, "source: "));
+    assert_non_null(strstr(note, "draft small"));
+    const char *draft = strstr(note, "draft");
+    assert_int_equal(draft[-1] - 1, ROLE_ACCEPTED); /* the legend's words are in the colours that they name */
+    press(f, 'c');
+    f->ops->note(f->panel, &f->view, note, sizeof note);
+    assert_string_equal(note, "plain");
+    press(f, 'c');
+    f->ops->note(f->panel, &f->view, note, sizeof note);
+    assert_non_null(strstr(note, "confidence")); /* there are no exit layers to show */
+}
+
+static void
+test_text_with_exit_layers_is_coloured_by_them(void **state)
+{
+    struct fixture *f = *state;
+    char note[160];
+    tell_draft(f, 2);
+    use(f, "text");
+    draw(f, 3, 80);
+    assert_true(grid_at(&f->grid, 0, 10)->heat > 0.3f);
+    f->ops->note(f->panel, &f->view, note, sizeof note);
+    assert_string_equal(note, "exit layer early ▁▂▃▄▅▆▇█ late");
+}
+
+static void
+test_a_box_draws_its_note_in_the_notes_colours(void **state)
+{
+    struct fixture *f = *state;
+    char note[40];
+    snprintf(note, sizeof note, "a " CANVAS_ROLE "%cbc", 1 + ROLE_OK);
+    assert_true(grid_open(&f->grid, 3, 20));
+    canvas_box(&(struct canvas){.rows = 3, .cols = 20, .grid = &f->grid}, "x", note, false);
+    assert_non_null(strstr(line(f, 0), "─ a bc ┐"));
+    assert_int_equal(role_at(f, 14), ROLE_DIM);
+    assert_int_equal(role_at(f, 16), ROLE_OK);
+}
+
+static void
+test_panels_without_meaning_give_their_room_away(void **state)
+{
+    struct fixture *f = *state;
+    stream_control(&f->stream, "policy", "ar");
+    declare_needs(f, "ar", 0);
+    see(f);
+    assert_false(panel_named("exits")->active(&f->view));
+    assert_false(panel_named("reliability")->active(&f->view));
+    stream_control(&f->stream, "policy", "specbound");
+    see(f);
+    assert_true(panel_named("exits")->active(&f->view));
+    assert_true(panel_named("reliability")->active(&f->view));
+    assert_string_equal(panel_named("exits")->title_now(&f->view), "exit layers");
+}
+
+static void
+test_without_exit_layers_positions_have_the_whole_panel(void **state)
+{
+    struct fixture *f = *state;
+    stream_control(&f->stream, "policy", "judges");
+    declare_needs(f, "judges", NEEDS(HELPER_DRAFT));
+    tell_draft(f, -1);
+    use(f, "exits");
+    draw(f, 8, 30);
+    assert_string_equal(f->ops->title_now(&f->view), "draft positions");
+    assert_int_equal(row_with(f, "█ of all  ▒ after accepted"), 0);
+    assert_int_equal(row_with(f, "mean L"), -1);
+    assert_int_equal(row_with(f, "1.0 ████"), 1);
+}
+
+static void
+test_names_of_knobs_are_cut_before_sliders_go(void **state)
+{
+    struct fixture *f = *state;
+    struct policy_info *policy = &f->info.policies[scope_policy(f->scope) - f->info.policies];
+    snprintf(policy->knobs[0].name, sizeof policy->knobs[0].name, "a_long_name");
+    use(f, "knobs");
+    draw(f, 4, 24);
+    assert_int_equal(row_with(f, "├"), 0);
+    assert_non_null(strstr(line(f, 0), "…"));
+    assert_non_null(strstr(line(f, 0), "0.55"));
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        PANEL_TEST(test_a_declaration_says_where_drafts_come_from),
+        PANEL_TEST(test_drafts_without_a_layer_show_where_they_come_from),
+        PANEL_TEST(test_text_without_exit_layers_is_coloured_by_source),
+        PANEL_TEST(test_text_with_exit_layers_is_coloured_by_them),
+        PANEL_TEST(test_a_box_draws_its_note_in_the_notes_colours),
+        PANEL_TEST(test_panels_without_meaning_give_their_room_away),
+        PANEL_TEST(test_without_exit_layers_positions_have_the_whole_panel),
+        PANEL_TEST(test_names_of_knobs_are_cut_before_sliders_go),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
