@@ -1,6 +1,7 @@
 /* The forms that a policy's values are drawn in. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tui/panels/series.h"
@@ -74,18 +75,47 @@ series_reported(struct chart *chart, const struct scope_series *series, const st
 
 /* ---- line charts ---- */
 
+#define SCALE_QUANTILE 0.95
+#define SCALE_STRETCH  3
+#define SCALE_LEAST    16 /* values from which a scale leaves any out */
+
+static int
+by_value(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* Where a scale ends that few large values must not flatten: at the largest value, or at the quantile if the largest value is
+ * SCALE_STRETCH times as far from the least one. */
+static double
+robust_high(const struct chart *chart, uint32_t n)
+{
+    float value[2 * SERIES_WINDOW];
+    size_t found = 0;
+    for (uint32_t i = 0; i < n; i++)
+        for (int k = 0; k < (chart->band ? 2 : 1); k++) {
+            value[found] = k == 0 ? chart->value[i] : chart->value2[i];
+            found += isfinite(value[found]);
+        }
+    if (found == 0)
+        return -INFINITY;
+    qsort(value, found, sizeof *value, by_value);
+    const double low = (double)value[0], most = (double)value[found - 1];
+    const double high = (double)value[(size_t)(SCALE_QUANTILE * (double)(found - 1))];
+    return found >= SCALE_LEAST && high > low && most - low > SCALE_STRETCH * (high - low) ? high : most;
+}
+
 static bool
 range_of(const struct chart *chart, uint32_t n, double *low, double *high)
 {
     *low = INFINITY;
-    *high = -INFINITY;
+    *high = robust_high(chart, n);
     for (uint32_t i = 0; i < n; i++) {
         const float values[2] = {chart->value[i], chart->band ? chart->value2[i] : NAN};
         for (int k = 0; k < 2; k++)
-            if (isfinite(values[k])) {
+            if (isfinite(values[k]))
                 *low = fmin(*low, (double)values[k]);
-                *high = fmax(*high, (double)values[k]);
-            }
     }
     if (!(*low <= *high))
         return false;
@@ -168,6 +198,9 @@ series_draw_chart(const struct canvas *c, const struct chart *chart, const struc
     canvas_plot(&part, chart->value, n, low, high, chart->role);
     if (chart->band)
         canvas_plot(&part, chart->value2, n, low, high, chart->role);
+    for (uint32_t i = 0; i < axis->rounds; i++) /* larger than the scale */
+        if ((double)chart->value[i] > high || (chart->band && (double)chart->value2[i] > high))
+            canvas_text(&plot, 0, (int)i * axis->scale / 2, ROLE_WARN, canvas_glyph(c, "▲", "^"));
     if (read >= 0 && read < n)
         for (int y = 0; y < plot.rows; y++) {
             const struct grid_cell *there = grid_at(plot.grid, plot.y + y, plot.x + cell);

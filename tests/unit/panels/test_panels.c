@@ -271,6 +271,34 @@ test_a_chart_of_one_value_has_one_label(void **state)
     assert_int_equal(labels, 2);
 }
 
+/* 39 rounds of 1 to 5 tokens, one of 80. */
+static void
+test_one_large_value_does_not_flatten_a_chart(void **state)
+{
+    struct fixture *f = *state;
+    stream_control(&f->stream, "policy", "ar");
+    for (uint32_t i = 1; i <= 40; i++) {
+        f->stream.round = i;
+        say_token(&f->stream, SOURCE_BONUS, i, 1);
+        say_round(&f->stream, 4, 2, i == 20 ? 80 : 1 + i % 5);
+    }
+    use(f, "series");
+    draw(f, 16, 50);
+    const int title = row_with(f, "tokens/round 1");
+    assert_true(title >= 0);
+    assert_true(strncmp(line(f, title + 1), "    5┤", strlen("    5┤")) == 0);
+    const struct grid_cell *clipped = grid_at(&f->grid, title + 1, 6 + 19);
+    assert_string_equal(clipped->text, "▲");
+    assert_int_equal(clipped->role, ROLE_WARN);
+    int marks = 0;
+    for (int x = 6; x < 50; x++)
+        marks += strcmp(grid_at(&f->grid, title + 1, x)->text, "▲") == 0;
+    assert_int_equal(marks, 1);
+    f->selection = (struct selection){.pos = 20};
+    draw(f, 16, 50);
+    assert_true(row_with(f, "tokens/round 80") >= 0); /* its value can be read */
+}
+
 static void
 test_without_series_the_rounds_are_charted(void **state)
 {
@@ -338,6 +366,7 @@ main(void)
         PANEL_TEST(test_a_replay_moves_no_knob),
         PANEL_TEST(test_series_take_the_declared_form),
         PANEL_TEST(test_a_chart_of_one_value_has_one_label),
+        PANEL_TEST(test_one_large_value_does_not_flatten_a_chart),
         PANEL_TEST(test_without_series_the_rounds_are_charted),
         PANEL_TEST(test_charts_stand_beside_each_other_where_there_is_room),
     };
