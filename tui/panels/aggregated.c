@@ -2,6 +2,7 @@
 #include "tui/scope/batch.h"
 #include "tui/scope/window.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -80,6 +81,37 @@ aggregated_now(struct aggregated *p, const struct view *v, const char **why)
     *why = "no longer in memory";
     const bool gone = last > 0 && scope_rounds(s) > 0 && scope_round_back(s, last) == scope_rounds(s);
     return gone ? NULL : &p->own;
+}
+
+void
+aggregated_ticks(const struct canvas *c, int y, int rows, double low, double high)
+{
+    const int ticks = rows >= 9 ? 4 : 2;
+    for (int i = 0; i < rows; i++)
+        canvas_text(c, y + i, AGGREGATED_LEFT - 1, ROLE_DIM, "│");
+    for (int i = 0; i <= ticks; i++) {
+        const int at = y + rows - 1 - (int)lrint((double)i / ticks * (rows - 1));
+        const double value = low + (high - low) * i / ticks;
+        canvas_print(c, at, 0, ROLE_DIM, high > 10 ? "%*.0f" : "%*.2f", AGGREGATED_LEFT - 2, value);
+        canvas_text(c, at, AGGREGATED_LEFT - 1, ROLE_DIM, "┤");
+    }
+}
+
+void
+aggregated_numbers(const struct canvas *c, int y, const char *name, int n, int wide, const double *value,
+                   const char *format)
+{
+    canvas_word(c, y, 0, AGGREGATED_LEFT - 1, ROLE_DIM, MARK_NONE, name);
+    for (int i = 0, next = 0; i < n; i++) {
+        char text[24];
+        if (isnan(value[i]) || i * wide < next)
+            continue;
+        const int length = snprintf(text, sizeof text, format, value[i]);
+        const bool narrow = length >= wide && text[1] == '.'; /* ".93", "1.0" */
+        text[narrow && text[0] == '1' ? 3 : length] = '\0';
+        canvas_text(c, y, AGGREGATED_LEFT + i * wide, ROLE_TEXT, narrow && text[0] == '0' ? text + 1 : text);
+        next = i * wide + length - narrow + 1;
+    }
 }
 
 void

@@ -67,14 +67,18 @@ draw_point(const struct canvas *c, int y, int x, const struct range *r, float va
         canvas_styled(c, y, x, ROLE_TEXT, (float)(FAINTEST + (1 - FAINTEST) * at), MARK_INK, canvas_level(at));
 }
 
-/* A cell of the grid: its colour says it, and where there are none a height. */
+/* A cell of the grid: its colour says it, and where there are none a height; where there is room also its number, after its mark. */
 static void
 draw_cell(const struct canvas *c, int y, int x, int width, const struct range *r, float value, unsigned marks,
-          const char *text)
+          const char *mark)
 {
     const double at = isnan(value) ? 0 : fmin(fmax(place(r, value), 0), 1);
-    if (c->grid->mono && width < 3)
-        text = text[0] != '\0' ? text : canvas_level(at);
+    char text[32];
+    snprintf(text, sizeof text, "%s", mark);
+    if (width >= 4 && !isnan(value))
+        snprintf(text, sizeof text, "%s%.*f", mark[0] != '\0' ? mark : " ", width > 4 ? 2 : 1, (double)value);
+    else if (c->grid->mono && width < 3 && mark[0] == '\0')
+        snprintf(text, sizeof text, "%s", canvas_level(at));
     canvas_heat(c, y, x, width, isnan(value) ? NAN : (float)at, marks, text);
 }
 

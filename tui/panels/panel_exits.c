@@ -6,20 +6,21 @@
 #include "engine/base/plural.h"
 #include "tui/panels/aggregated.h"
 
-#define LEFT 4 /* columns of the labels of a scale */
+#define LEFT         4  /* columns of the labels of a scale */
+#define LEAST_LAYERS 30 /* columns that positions leave to layers */
 
 static const char *const eighths[9] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
 /* A bar of `width` columns from row `rows` - 1 up: `part` of the height in one role and glyph, the rest to `whole` in another. */
 static void
-draw_stack(const struct canvas *c, int x, int width, double part, double whole)
+draw_stack(const struct canvas *c, int x, int width, double part, double whole, enum role rest)
 {
     for (int y = 0; y < c->rows; y++) {
         const double under = c->rows - 1 - y, here = whole * c->rows - under, accepted = part * c->rows - under;
         const bool own = accepted >= 0.5 || (accepted > 0 && here <= 1);
         const int level = here >= 1 ? 8 : here > 0 ? (int)ceil(here * 8) : 0;
         for (int k = 0; k < width && level > 0; k++)
-            canvas_text(c, y, x + k, own ? ROLE_ACCEPTED : ROLE_REJECTED, own || level < 8 ? eighths[level] : "▒");
+            canvas_text(c, y, x + k, own ? ROLE_ACCEPTED : rest, own || level < 8 ? eighths[level] : "▒");
     }
 }
 
@@ -30,37 +31,70 @@ layer_of_bar(uint32_t layers, int n, int i)
     return 1 + (uint32_t)((uint64_t)layers * (uint64_t)i / (uint64_t)n);
 }
 
+#define MOST_BARS 512
+
+/* "accepted + others: L1 18+8  L2 16+3", of all layers at which a draft left. */
 static void
-draw_layers(const struct canvas *c, const struct draft_counts *d)
+list_layers(const struct draft_counts *d, char *out, size_t size)
 {
-    const int room = c->cols - LEFT;
+    size_t at = (size_t)snprintf(out, size, "accepted + others:");
+    for (uint32_t l = 1; l <= d->layers && at < size; l++)
+        if (d->accepted[l] + d->others[l] > 0)
+            at += (size_t)snprintf(out + at, size - at, " L%u %llu+%llu", (unsigned)l,
+                                   (unsigned long long)d->accepted[l], (unsigned long long)d->others[l]);
+}
+
+static void
+draw_layers(const struct canvas *c, const struct draft_counts *d, bool all)
+{
+    const int left = all ? AGGREGATED_LEFT : LEFT, room = c->cols - left;
+    char list[2048];
+    list_layers(d, list, sizeof list);
     const int n = (int)d->layers <= room ? (int)d->layers : room;
-    uint64_t most = 0, accepted[512] = {0}, others[512] = {0}; /* by bar */
-    if (n < 1 || n > 512)
+    double most = 0, accepted[MOST_BARS] = {0}, others[MOST_BARS] = {0}; /* by bar */
+    if (n < 1 || n > MOST_BARS)
         return;
     for (int i = 0; i < n; i++) {
         for (uint32_t l = layer_of_bar(d->layers, n, i); l < layer_of_bar(d->layers, n, i + 1); l++) {
-            accepted[i] += d->accepted[l];
-            others[i] += d->others[l];
+            accepted[i] += (double)d->accepted[l];
+            others[i] += (double)d->others[l];
         }
-        most = accepted[i] + others[i] > most ? accepted[i] + others[i] : most;
+        most = fmax(most, accepted[i] + others[i]);
     }
-    const int wide = room / n > 4 ? 4 : room / n, bar = wide > 1 ? wide - 1 : 1;
-    const struct canvas plot = canvas_inside(c, 1, LEFT, c->rows - 2, room);
-    const double scale = most > 0 ? 1 / (double)most : 0;
-    if (most < 1000)
-        canvas_print(c, 1, 0, ROLE_DIM, "%3llu", (unsigned long long)most);
+    const int widest = all ? 8 : 4, wide = room / n > widest ? widest : room / n, bar = wide > 1 ? wide - 1 : 1;
+    /* Numbers that have no room below their bars are listed. */
+    const bool listed = all && snprintf(NULL, 0, "%.0f", most) >= wide;
+    const int lines = listed ? canvas_paragraph(&(struct canvas){.cols = c->cols}, ROLE_TEXT, list) : 3;
+    const int below = all ? 1 + (lines < 3 ? 3 : lines > c->rows / 3 ? c->rows / 3 : lines) : 1;
+    const struct canvas plot = canvas_inside(c, 1, left, c->rows - 1 - below, room);
+    const double scale = most > 0 ? 1 / most : 0;
+    if (all)
+        aggregated_ticks(c, 1, plot.rows, 0, most);
+    else if (most < 1000)
+        canvas_print(c, 1, 0, ROLE_DIM, "%3.0f", most);
     else
-        canvas_print(c, 1, 0, ROLE_DIM, "%2.0fk", (double)most / 1000);
+        canvas_print(c, 1, 0, ROLE_DIM, "%2.0fk", most / 1000);
     for (int i = 0, next = 0; i < n; i++) {
-        draw_stack(&plot, i * wide, bar, (double)accepted[i] * scale, (double)(accepted[i] + others[i]) * scale);
+        draw_stack(&plot, i * wide, bar, accepted[i] * scale, (accepted[i] + others[i]) * scale, ROLE_REJECTED);
         char label[12];
         const int digits = snprintf(label, sizeof label, "%u", (unsigned)layer_of_bar(d->layers, n, i));
+        if (accepted[i] + others[i] == 0) /* only numbers of drafts are listed */
+            accepted[i] = others[i] = NAN;
         if (i * wide < next)
             continue;
-        canvas_text(c, c->rows - 1, LEFT + i * wide, ROLE_DIM, label);
+        canvas_text(c, c->rows - below, left + i * wide, ROLE_DIM, label);
         next = i * wide + digits + 1;
     }
+    if (!all)
+        return;
+    canvas_text(c, c->rows - below, 0, ROLE_TITLE, "layer");
+    const struct canvas text = canvas_inside(c, c->rows - below + 1, 0, below - 1, c->cols);
+    if (listed) {
+        canvas_paragraph(&text, ROLE_TEXT, list);
+        return;
+    }
+    aggregated_numbers(c, c->rows - 3, "█ accepted", n, wide, accepted, "%.0f");
+    aggregated_numbers(c, c->rows - 2, "▒ others", n, wide, others, "%.0f");
 }
 
 static double
@@ -69,20 +103,36 @@ share_of(uint64_t n, uint64_t of)
     return of > 0 ? (double)n / (double)of : 0;
 }
 
-/* Of the drafts after accepted ones, and where they have the whole panel also of all rounds. */
+/* Of the drafts after accepted ones, and where they have the whole panel also of all rounds; all: with every number. */
 static void
-draw_depths(const struct canvas *c, const struct draft_counts *d, bool whole)
+draw_depths(const struct canvas *c, const struct draft_counts *d, bool whole, bool all)
 {
-    const struct canvas plot = canvas_inside(c, 1, LEFT, c->rows - 2, c->cols - LEFT);
-    const int n = (int)d->deepest, room = whole && n > 0 ? plot.cols / n : 2, wide = room > 5 ? 5 : room < 2 ? 2 : room;
-    canvas_print(c, 1, 0, ROLE_DIM, "1.0");
-    for (int i = 0; i < n && (i + 1) * wide <= plot.cols + 1; i++) {
+    const int left = all ? AGGREGATED_LEFT : LEFT, below = all ? 4 : 1;
+    const struct canvas plot = canvas_inside(c, 1, left, c->rows - 1 - below, c->cols - left);
+    const int n = (int)d->deepest < DRAFT_DEPTHS ? (int)d->deepest : DRAFT_DEPTHS;
+    const int widest = all ? 7 : whole ? 5 : 2, room = n > 0 ? plot.cols / n : 2;
+    const int wide = room > widest ? widest : room < 2 ? 2 : room;
+    double tried[DRAFT_DEPTHS], after[DRAFT_DEPTHS], of_all[DRAFT_DEPTHS];
+    if (all)
+        aggregated_ticks(c, 1, plot.rows, 0, 1);
+    else
+        canvas_print(c, 1, 0, ROLE_DIM, "1.0");
+    for (int i = 0; i < n; i++) {
         const struct depth_counts *at = &d->depth[i + 1];
-        const double share = share_of(at->passed, at->tried),
-                     of_all = whole ? share_of(at->passed, d->depth[1].tried) : share;
-        draw_stack(&plot, i * wide, wide - 1, of_all, share);
-        canvas_print(c, c->rows - 1, LEFT + i * wide, ROLE_DIM, i < 9 || wide > 2 ? "%d" : "", i + 1);
+        tried[i] = at->tried > 0 ? (double)at->tried : (double)NAN;
+        after[i] = share_of(at->passed, at->tried);
+        of_all[i] = share_of(at->passed, d->depth[1].tried);
+        if ((i + 1) * wide > plot.cols + 1)
+            continue;
+        draw_stack(&plot, i * wide, wide - 1, whole ? of_all[i] : after[i], after[i], ROLE_SERIES_1);
+        canvas_print(c, c->rows - below, left + i * wide, ROLE_DIM, i < 9 || wide > 2 ? "%d" : "", i + 1);
     }
+    if (!all)
+        return;
+    canvas_text(c, c->rows - below, 0, ROLE_TITLE, "position");
+    aggregated_numbers(c, c->rows - 3, "of all", n, wide, of_all, "%.2f");
+    aggregated_numbers(c, c->rows - 2, "after acc.", n, wide, after, "%.2f");
+    aggregated_numbers(c, c->rows - 1, "tried", n, wide, tried, "%.0f");
 }
 
 static void
@@ -96,8 +146,10 @@ draw_exits(void *state, const struct view *v, const struct canvas *c)
     }
     const struct draft_counts *d = &a->drafts;
     const bool layers = scope_draft_origin(v->scope) == DRAFTS_LAYERS, depths = d->deepest > 0;
-    const int want = LEFT + 2 * ((int)d->deepest < 8 ? 8 : (int)d->deepest);
-    const int right = !depths ? 0 : !layers ? c->cols : want > c->cols / 2 ? c->cols / 2 : want;
+    const int want = LEFT + 2 * ((int)d->deepest < 8 ? 8 : (int)d->deepest), half = c->cols / 2;
+    const bool large = c->rows >= AGGREGATED_ROWS && c->cols >= AGGREGATED_COLS;
+    const int numbers = AGGREGATED_LEFT + 5 * (int)d->deepest, most = large ? c->cols - LEAST_LAYERS : half;
+    const int wanted = large ? numbers : want, right = !depths ? 0 : !layers ? c->cols : wanted > most ? most : wanted;
     const struct canvas of_layers = canvas_inside(c, 0, 0, c->rows, c->cols - right - (right > 0)),
                         of_depths = canvas_inside(c, 0, c->cols - right, c->rows, right);
     if (layers) {
@@ -109,14 +161,14 @@ draw_exits(void *state, const struct view *v, const struct canvas *c)
         const bool wide = of_layers.cols >= 26;
         canvas_print(&of_layers, 0, 0, ROLE_TEXT, wide ? "mean L%.1f of %llu draft%s" : "mean L%.1f", sum / n,
                      (unsigned long long)(d->steps - d->elsewhere), plural(d->steps - d->elsewhere));
-        draw_layers(&of_layers, d);
+        draw_layers(&of_layers, d, large);
     }
     if (depths) {
         canvas_text(&of_depths, 0, 0, ROLE_TEXT,
                     layers        ? right >= 21 ? "accepted, by position" : "by position"
                     : right >= 50 ? "█ of all rounds  ▒ where all before were accepted"
                                   : "█ of all  ▒ after accepted");
-        draw_depths(&of_depths, d, !layers);
+        draw_depths(&of_depths, d, !layers, large);
     }
 }
 

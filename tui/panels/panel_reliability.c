@@ -7,7 +7,8 @@
 #include "engine/base/plural.h"
 #include "tui/panels/aggregated.h"
 
-#define LEFT 4 /* columns of the labels of a scale */
+#define LEFT    4 /* columns of the labels of a scale */
+#define NUMBERS 7 /* lines of numbers below it, where there is room */
 
 /* Rows of the diagram, from 1 at the top to 0 at the bottom: which one a share is in, counted in eighths of a row. */
 static int
@@ -19,31 +20,36 @@ height_of(const struct canvas *c, double share)
 static void
 draw_bin(const struct canvas *c, int x, int width, const struct calibration *k, int bin)
 {
-    const double n = (double)k->n[bin], share = (double)k->right[bin] / n;
-    const int top = height_of(c, share);
+    const int top = height_of(c, (double)k->right[bin] / (double)k->n[bin]);
     for (int y = 0; y < c->rows; y++) {
         const int here = top - 8 * (c->rows - 1 - y);
         for (int i = 0; i < width && here > 0; i++)
             canvas_text(c, y, x + i, ROLE_SERIES_1, canvas_level((double)(here > 8 ? 8 : here) / 8 - 0.01));
     }
+}
+
+/* 95%, where the bar leaves room, or all over it. */
+static void
+draw_interval(const struct canvas *c, int x, const struct calibration *k, int bin, bool over)
+{
     double low, high;
     share_interval(k->right[bin], k->n[bin], &low, &high);
-    for (int y = 0; y < c->rows; y++) { /* 95%, where the bar leaves room */
+    for (int y = 0; y < c->rows; y++) {
         const double middle = (c->rows - 0.5 - y) / c->rows;
-        const struct grid_cell *there = grid_at(c->grid, c->y + y, c->x + x + width / 2);
-        if (middle > low && middle < high && there != NULL && there->text[0] == ' ')
-            canvas_text(c, y, x + width / 2, ROLE_DIM, "│");
+        const struct grid_cell *there = grid_at(c->grid, c->y + y, c->x + x);
+        if (middle > low && middle < high && there != NULL && (over || there->text[0] == ' '))
+            canvas_text(c, y, x, over ? ROLE_TITLE : ROLE_DIM, "│");
     }
 }
 
 /* As often right as sure: where the bars would end. */
 static void
-draw_ideal(const struct canvas *c)
+draw_ideal(const struct canvas *c, bool over)
 {
     for (int x = 0; x < c->cols; x++) {
         const int y = c->rows - 1 - (int)((x + 0.5) / c->cols * c->rows);
         const struct grid_cell *there = grid_at(c->grid, c->y + y, c->x + x);
-        if (there != NULL && there->text[0] == ' ')
+        if (there != NULL && (over || there->text[0] == ' '))
             canvas_text(c, y, x, ROLE_DIM, "·");
     }
 }
@@ -66,22 +72,61 @@ draw_threshold(const struct canvas *c, const struct canvas *axis, const struct a
     }
 }
 
+/* The numbers of each bin below its bar, with the ends of its interval. */
 static void
-draw_diagram(const struct canvas *c, const struct aggregates *a)
+draw_numbers(const struct canvas *c, int y, const struct calibration *k, int wide)
+{
+    double sure[CALIBRATION_BINS], share[CALIBRATION_BINS], low[CALIBRATION_BINS], high[CALIBRATION_BINS],
+        accepted[CALIBRATION_BINS], n[CALIBRATION_BINS], from[CALIBRATION_BINS];
+    for (int i = 0; i < CALIBRATION_BINS; i++) {
+        const bool any = k->n[i] > 0;
+        from[i] = (double)i / CALIBRATION_BINS;
+        n[i] = any ? (double)k->n[i] : (double)NAN;
+        accepted[i] = any ? (double)k->right[i] : (double)NAN;
+        share[i] = accepted[i] / n[i];
+        sure[i] = k->confidence[i] / n[i];
+        share_interval(k->right[i], k->n[i], &low[i], &high[i]);
+        low[i] = any ? low[i] : (double)NAN;
+        high[i] = any ? high[i] : (double)NAN;
+    }
+    const struct {
+        const char *name, *format;
+        const double *value;
+    } line[NUMBERS] = {{"from", "%.1f", from},      {"drafts", "%.0f", n},     {"accepted", "%.0f", accepted},
+                       {"share", "%.2f", share},    {"95% from", "%.2f", low}, {"95% to", "%.2f", high},
+                       {"mean conf.", "%.2f", sure}};
+    for (int i = 0; i < NUMBERS; i++)
+        aggregated_numbers(c, y + i, line[i].name, CALIBRATION_BINS, wide, line[i].value, line[i].format);
+}
+
+static void
+draw_diagram(const struct canvas *c, const struct aggregates *a, bool all)
 {
     const struct calibration *k = &a->drafts.calibration;
-    const int width = (c->cols - LEFT) / CALIBRATION_BINS;
-    const struct canvas plot = canvas_inside(c, 0, LEFT, c->rows - 1, width * CALIBRATION_BINS),
-                        axis = canvas_inside(c, c->rows - 1, LEFT, 1, width * CALIBRATION_BINS);
+    const int left = all ? AGGREGATED_LEFT : LEFT, below = all ? NUMBERS + 1 : 1;
+    const int width = (c->cols - left) / CALIBRATION_BINS;
+    const struct canvas plot = canvas_inside(c, 0, left, c->rows - below, width * CALIBRATION_BINS),
+                        axis = canvas_inside(c, c->rows - below, left, 1, width * CALIBRATION_BINS);
     if (width < 1 || plot.rows < 1)
         return;
     for (int i = 0; i < CALIBRATION_BINS; i++)
         if (k->n[i] > 0)
             draw_bin(&plot, i * width, width > 1 ? width - 1 : 1, k, i);
-    draw_ideal(&plot);
-    canvas_text(c, 0, 0, ROLE_DIM, "1.0");
-    canvas_text(&axis, 0, 0, ROLE_DIM, "0");
-    canvas_text(&axis, 0, axis.cols - 1, ROLE_DIM, "1");
+    if (all)
+        draw_ideal(&plot, true);
+    for (int i = 0; i < CALIBRATION_BINS; i++)
+        if (k->n[i] > 0)
+            draw_interval(&plot, i * width + (width > 1 ? width - 1 : 1) / 2, k, i, all);
+    if (all) {
+        aggregated_ticks(c, 0, plot.rows, 0, 1);
+        canvas_text(c, c->rows - below, 0, ROLE_TITLE, "confidence");
+        draw_numbers(c, c->rows - NUMBERS, k, width);
+    } else {
+        draw_ideal(&plot, false);
+        canvas_text(c, 0, 0, ROLE_DIM, "1.0");
+        canvas_text(&axis, 0, 0, ROLE_DIM, "0");
+        canvas_text(&axis, 0, axis.cols - 1, ROLE_DIM, "1");
+    }
     draw_threshold(&plot, &axis, a);
 }
 
@@ -137,9 +182,13 @@ draw_reliability(void *state, const struct view *v, const struct canvas *c)
         canvas_text(c, 0, 0, ROLE_DIM, "no draft with a confidence was verified");
     } else {
         const struct canvas diagram = canvas_inside(c, 1, 0, c->rows - 1 - below, c->cols);
-        canvas_print(c, 0, 0, ROLE_TEXT, "ECE %.3f of %llu draft%s", calibration_error(&a->drafts.calibration),
-                     (unsigned long long)a->drafts.calibration.all, plural(a->drafts.calibration.all));
-        draw_diagram(&diagram, a);
+        const bool all = c->rows >= AGGREGATED_ROWS && c->cols >= AGGREGATED_COLS;
+        const int x =
+            canvas_print(c, 0, 0, ROLE_TEXT, "ECE %.3f of %llu draft%s", calibration_error(&a->drafts.calibration),
+                         (unsigned long long)a->drafts.calibration.all, plural(a->drafts.calibration.all));
+        if (all)
+            canvas_text(c, 0, x, ROLE_DIM, " · │ 95% (Wilson) · ···· as often as sure");
+        draw_diagram(&diagram, a, all);
     }
     if (below > 0)
         draw_spurious(c, c->rows - below, a, 0, "lens");

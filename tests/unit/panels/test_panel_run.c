@@ -211,9 +211,8 @@ test_exits_are_those_of_what_is_chosen(void **state)
 
 /* Drafts of confidence 0.75 from layer 2: 6 of 8 accepted. */
 static void
-test_reliability_says_ece_and_threshold(void **state)
+tell_drafts(struct fixture *f)
 {
-    struct fixture *f = *state;
     static const char *const words[] = {"a", " b", " c"};
     prompt(f, words, 3);
     for (uint32_t i = 0; i < 8; i++) {
@@ -226,6 +225,13 @@ test_reliability_says_ece_and_threshold(void **state)
         say_layer(&f->stream, 3 + i, FAKE_LAYERS, 1, 0.9f)->layer.probed_by = PROBED_SCOPE;
         say_round(&f->stream, 1, i % 4 != 0, 1);
     }
+}
+
+static void
+test_reliability_says_ece_and_threshold(void **state)
+{
+    struct fixture *f = *state;
+    tell_drafts(f);
     use(f, "reliability");
     draw(f, 12, 64);
     assert_int_equal(row_with(f, "ECE 0.000 of 8 drafts"), 0);
@@ -235,6 +241,54 @@ test_reliability_says_ece_and_threshold(void **state)
     use(f, "exits");
     draw(f, 10, 64);
     assert_int_equal(row_with(f, "mean L2.0 of 8 drafts"), 0);
+}
+
+static bool
+has_number(struct fixture *f, const char *name, const char *number)
+{
+    const int y = row_with(f, name);
+    return y > 0 && strstr(line(f, y), number) != NULL;
+}
+
+static void
+test_zoomed_reliability_has_counts_and_intervals(void **state)
+{
+    struct fixture *f = *state;
+    tell_drafts(f);
+    use(f, "reliability");
+    draw(f, 30, 90);
+    assert_int_equal(row_with(f, "of 8 drafts · │ 95% (Wilson) · ···· as often as sure"), 0);
+    assert_true(has_number(f, "from ", "0.7"));
+    assert_true(has_number(f, "drafts   ", "8"));
+    assert_true(has_number(f, "accepted ", "6"));
+    assert_true(has_number(f, "share ", "0.75"));
+    assert_true(has_number(f, "95% from ", "0.41"));
+    assert_true(has_number(f, "95% to ", "0.93"));
+    assert_true(has_number(f, "mean conf.", "0.75"));
+    assert_true(row_with(f, "0.50 ┤") > row_with(f, "0.75 ┤"));
+    int over = 0; /* the interval is drawn over the bar */
+    for (int y = 1; y < 20; y++)
+        over += strstr(line(f, y), "█│█") != NULL;
+    assert_true(over >= 3);
+    draw(f, 30, 60); /* not so wide */
+    assert_int_equal(row_with(f, "95% from"), -1);
+}
+
+static void
+test_zoomed_exits_have_ticks_and_every_number(void **state)
+{
+    struct fixture *f = *state;
+    tell_drafts(f);
+    use(f, "exits");
+    draw(f, 30, 90);
+    assert_true(has_number(f, "layer ", "1   "));
+    assert_true(has_number(f, "█ accepted", "6 "));
+    assert_true(has_number(f, "▒ others", "2 "));
+    assert_true(has_number(f, "of all ", "0.75"));
+    assert_true(has_number(f, "after acc.", "0.75"));
+    assert_true(has_number(f, "tried ", "8"));
+    assert_true(row_with(f, "0.50 ┤") > row_with(f, "0.75 ┤"));
+    assert_true(row_with(f, "8.00 ┤") == 1);
 }
 
 int
@@ -248,6 +302,8 @@ main(void)
         PANEL_TEST(test_turns_and_corrections_are_below),
         PANEL_TEST(test_exits_are_those_of_what_is_chosen),
         PANEL_TEST(test_reliability_says_ece_and_threshold),
+        PANEL_TEST(test_zoomed_reliability_has_counts_and_intervals),
+        PANEL_TEST(test_zoomed_exits_have_ticks_and_every_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -180,6 +180,28 @@ test_a_grid_marks_the_best_and_names_its_axes(void **state)
 }
 
 static void
+test_a_zoomed_grid_shows_every_value(void **state)
+{
+    struct fixture *f = *state;
+    struct landscape l = landscape_of(f);
+    f->view.landscape = &l;
+    use(f, "knobs");
+    open_grid(f, &l);
+    draw(f, 30, 160);
+    for (uint32_t y = 0; y < l.grid.n[1]; y++)
+        for (uint32_t x = 0; x < l.grid.n[0]; x++) {
+            char number[16];
+            const int wide = (160 - 2 - 7) / (int)l.grid.n[0];
+            snprintf(number, sizeof number, "%.*f", wide > 4 ? 2 : 1, (double)l.grid.cell[y][x].modelled);
+            for (int k = 0; number[k] != '\0'; k++)
+                assert_int_equal(grid_at(&f->grid, (int)(l.grid.n[1] - 1 - y), 1 + 7 + (int)x * wide + 1 + k)->text[0],
+                                 number[k]);
+        }
+    draw(f, 30, 90); /* no room for numbers */
+    assert_null(strstr(line(f, 0), "1.4"));
+}
+
+static void
 test_a_narrow_grid_shows_what_is_around_the_cursor(void **state)
 {
     struct fixture *f = *state;
@@ -229,6 +251,7 @@ main(void)
         PANEL_TEST(test_another_policys_landscape_is_not_drawn),
         PANEL_TEST(test_w_opens_a_grid_and_enter_takes_both_values),
         PANEL_TEST(test_a_grid_marks_the_best_and_names_its_axes),
+        PANEL_TEST(test_a_zoomed_grid_shows_every_value),
         PANEL_TEST(test_a_narrow_grid_shows_what_is_around_the_cursor),
         PANEL_TEST(test_a_grid_fits_any_panel),
     };
