@@ -33,9 +33,10 @@ open_series(void)
 static int
 list(const struct scope *s, int out[POLICY_SERIES + DERIVED_CHARTS])
 {
+    const int derived = scope_draft_origin(s) == DRAFTS_NONE ? 1 : DERIVED_CHARTS; /* only the speed */
     int n = 0;
     const struct scope_series *series;
-    for (int i = 0; i < DERIVED_CHARTS; i++)
+    for (int i = 0; i < derived; i++)
         out[n++] = -1 - i;
     for (uint32_t i = 0; (series = scope_series(s, i)) != NULL; i++)
         if (series->declared->form != SERIES_MASK && !series_judges(scope_policy(s), i))

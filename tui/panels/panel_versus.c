@@ -73,17 +73,35 @@ draw_setting(const struct canvas *c, const struct scope *s, uint32_t seq)
         }
 }
 
-/* The newest on top: its marks, and as far as there is room how many of how many, and how long it took. */
-static void
-draw_rounds(const struct canvas *c, const struct scope *s, uint32_t seq)
+/* Rounds back to the one in which the sequence wrote the token at the cursor, in the prompt to its first one; 0 without a cursor. */
+static uint32_t
+selected(const struct view *v, uint32_t seq)
 {
+    const struct scope_round *r;
+    uint32_t back = 0;
+    if (v->selection->follow)
+        return 0;
+    while ((r = scope_versus_round(v->scope, seq, back)) != NULL && r->first_pos > v->selection->pos)
+        back++;
+    return r == NULL && back > 0 && selection_round(v) == 0 ? back - 1 : back;
+}
+
+/* The newest on top, or the one of the cursor: its marks, and as far as there is room how many of how many, and how long it took. */
+static void
+draw_rounds(const struct canvas *c, const struct view *v, uint32_t seq)
+{
+    const uint32_t first = selected(v, seq);
+    if (first > 0 && scope_versus_round(v->scope, seq, first) == NULL)
+        canvas_text(c, 0, 0, ROLE_DIM, "      no longer in memory");
+    if (!v->selection->follow)
+        canvas_text(c, 0, 0, ROLE_CURSOR, "▸");
     for (int y = 0; y < c->rows; y++) {
-        const struct scope_round *r = scope_versus_round(s, seq, (uint32_t)y);
+        const struct scope_round *r = scope_versus_round(v->scope, seq, first + (uint32_t)y);
         char ratio[24], time[24];
         if (r == NULL)
             return;
         const double ms = ((double)r->end.draft_us + (double)r->end.verify_us) * 1e-3;
-        int x = canvas_print(c, y, 0, ROLE_DIM, "%5u ", (unsigned)r->number);
+        int x = 1 + canvas_print(c, y, 1, ROLE_DIM, "%4u ", (unsigned)r->number);
         const int marks = (int)r->n_drafts + 1, room = c->cols - x - 6 > 8 ? c->cols - x - 6 : 8;
         const int width = marks < room ? marks : room;
         round_marks(c, y, x, width, r);
@@ -220,8 +238,9 @@ draw_texts(const struct canvas *c, int y, const struct scope *s)
 }
 
 static void
-draw_side(struct versus_panel *p, const struct scope *s, const struct canvas *c, uint32_t seq)
+draw_side(struct versus_panel *p, const struct view *v, const struct canvas *c, uint32_t seq)
 {
+    const struct scope *s = v->scope;
     const struct scope_tile *t = tile_of(s, seq);
     const int rounds = c->rows >= 24 ? 8 : c->rows >= 12 ? c->rows / 3 : c->rows >= 7 ? 2 : 0;
     const int text = c->rows - 2 - rounds;
@@ -235,7 +254,7 @@ draw_side(struct versus_panel *p, const struct scope *s, const struct canvas *c,
     if (text > 0 && body.cols > 0)
         tile_text(&body, s, t, &p->flow);
     if (rounds > 0)
-        draw_rounds(&below, s, seq);
+        draw_rounds(&below, v, seq);
     if (c->rows > 1)
         draw_measures(&last, s, seq);
 }
@@ -255,7 +274,7 @@ draw_versus(void *state, const struct view *v, const struct canvas *c)
     for (uint32_t seq = 0; seq < 2; seq++) {
         const struct canvas side =
             canvas_inside(c, 0, seq == 0 ? 0 : middle + 1, rows, seq == 0 ? middle : c->cols - middle - 1);
-        draw_side(state, v->scope, &side, seq);
+        draw_side(state, v, &side, seq);
     }
     for (int y = 0; y < rows; y++)
         canvas_text(c, y, middle, ROLE_LINE, canvas_glyph(c, "│", "|"));

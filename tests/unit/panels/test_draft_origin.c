@@ -154,6 +154,24 @@ test_names_of_knobs_are_cut_before_sliders_go(void **state)
     assert_non_null(strstr(line(f, 0), "0.55"));
 }
 
+static void
+test_without_drafts_only_the_speed_is_charted(void **state)
+{
+    struct fixture *f = *state;
+    declare_needs(f, "ar", 0);
+    stream_control(&f->stream, "policy", "ar");
+    for (uint32_t i = 1; i <= 9; i++) {
+        f->stream.round = i;
+        say_token(&f->stream, SOURCE_BONUS, i, 1);
+        say_round(&f->stream, 0, 0, 1);
+    }
+    use(f, "series");
+    draw(f, 12, 60);
+    assert_int_equal(row_with(f, "tok/s"), 0);
+    assert_int_equal(row_with(f, "acceptance"), -1);
+    assert_int_equal(row_with(f, "drafted"), -1);
+}
+
 int
 main(void)
 {
@@ -165,6 +183,7 @@ main(void)
         PANEL_TEST(test_a_box_draws_its_note_in_the_notes_colours),
         PANEL_TEST(test_panels_without_meaning_give_their_room_away),
         PANEL_TEST(test_without_exit_layers_positions_have_the_whole_panel),
+        PANEL_TEST(test_without_drafts_only_the_speed_is_charted),
         PANEL_TEST(test_names_of_knobs_are_cut_before_sliders_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

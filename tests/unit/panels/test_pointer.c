@@ -260,6 +260,34 @@ test_what_was_counted_of_rounds_that_left_memory_is_gone(void **state)
     assert_int_equal(row_with(f, "no longer in memory"), 0);
 }
 
+/* Both settings write the same tokens, sequence 0 in odd rounds and sequence 1 in even ones. */
+static void
+test_two_settings_show_the_rounds_at_the_pointer(void **state)
+{
+    struct fixture *f = *state;
+    f->info.ctx = 0;
+    stream_control(&f->stream, "versus", "judges");
+    say_token(&f->stream, SOURCE_PROMPT, 0, 1);
+    f->stream.seq = 1;
+    say_token(&f->stream, SOURCE_PROMPT, 0, 1);
+    for (uint32_t i = 1; i <= 400; i++) {
+        f->stream.round = i;
+        f->stream.seq = 1 - i % 2;
+        say_token(&f->stream, SOURCE_BONUS, (i + 1) / 2, 1);
+        say_round(&f->stream, 4, 4, 1);
+    }
+    use(f, "versus");
+    draw(f, 20, 80);
+    assert_true(row_with(f, " 399 +") >= 0);
+    assert_int_equal(row_with(f, " 399 +"), row_with(f, " 400 +"));
+    point(f, 60); /* the 60th token of each */
+    draw(f, 20, 80);
+    const int at = row_with(f, "▸ 119 +");
+    assert_true(at >= 0);
+    assert_non_null(strstr(line(f, at), "▸ 120 +"));
+    assert_non_null(strstr(line(f, at + 1), "117 +"));
+}
+
 int
 main(void)
 {
@@ -274,6 +302,7 @@ main(void)
         PANEL_TEST(test_the_judge_follows_and_says_what_is_gone),
         PANEL_TEST(test_layers_go_on_to_the_first_token),
         PANEL_TEST(test_what_was_counted_of_rounds_that_left_memory_is_gone),
+        PANEL_TEST(test_two_settings_show_the_rounds_at_the_pointer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
