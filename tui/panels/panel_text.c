@@ -230,19 +230,18 @@ note_sources(const struct text_panel *p, const struct scope *s, const char *scro
     } sources[] = {
         {ROLE_PROMPT, "prompt"}, {ROLE_ACCEPTED, "draft"}, {ROLE_CORRECTION, "correction"}, {ROLE_BONUS, "bonus"}};
     const char *model = scope_model_used(s, MODEL_DRAFT) ? scope_model_name(s, MODEL_DRAFT) : NULL;
-    size_t at = (size_t)snprintf(out, (size_t)n, "%s%s", scrolled, p->flow.width >= 60 ? "source: " : "");
-    for (size_t i = 0; i < sizeof sources / sizeof sources[0] && at + 100 < (size_t)n; i++) {
+    const bool wide = p->flow.width >= 60;
+    size_t at = (size_t)snprintf(out, (size_t)n, "%s%s", scrolled, wide ? "source: " : "");
+    for (size_t i = 0; i < sizeof sources / sizeof sources[0] && at < (size_t)n; i++) {
         char name[64] = "";
         if (sources[i].role == ROLE_ACCEPTED && model != NULL && p->flow.width >= 80)
             printable_text(model, strnlen(model, 32), name, sizeof name);
         at += (size_t)snprintf(out + at, (size_t)n - at, "%s" CANVAS_ROLE "%c%s%s%s" CANVAS_ROLE "%c",
-                               i > 0 && p->flow.width >= 60 ? "· "
-                               : i > 0                      ? ""
-                                                            : "",
+                               i == 0 ? ""
+                               : wide ? " · "
+                                      : " ",
                                1 + (char)sources[i].role, sources[i].name, name[0] != '\0' ? " " : "", name,
                                1 + ROLE_DIM);
-        if (i + 1 < sizeof sources / sizeof sources[0])
-            at += (size_t)snprintf(out + at, (size_t)n - at, " ");
     }
 }
 

@@ -64,6 +64,8 @@ test_text_without_exit_layers_is_coloured_by_source(void **state)
     char note[160];
     stream_control(&f->stream, "policy", "judges");
     declare_needs(f, "judges", NEEDS(HELPER_DRAFT));
+    snprintf(f->info.helpers[HELPER_DRAFT].name, sizeof f->info.helpers[HELPER_DRAFT].name,
+             "small-model-of-34-letters-for-drafts");
     tell_draft(f, -1);
     use(f, "text");
     draw(f, 3, 80);
@@ -73,7 +75,8 @@ test_text_without_exit_layers_is_coloured_by_source(void **state)
     assert_int_equal(role_at(f, 15), ROLE_BONUS);
     f->ops->note(f->panel, &f->view, note, sizeof note);
     assert_non_null(strstr(note, "source: "));
-    assert_non_null(strstr(note, "draft small"));
+    assert_non_null(strstr(note, "draft small-model-of-34-letters-for"));
+    assert_non_null(strstr(note, "bonus"));
     const char *draft = strstr(note, "draft");
     assert_int_equal(draft[-1] - 1, ROLE_ACCEPTED); /* the legend's words are in the colours that they name */
     press(f, 'c');
