@@ -125,7 +125,8 @@ draw_depths(const struct canvas *c, const struct draft_counts *d, bool whole, bo
         if ((i + 1) * wide > plot.cols + 1)
             continue;
         draw_stack(&plot, i * wide, wide - 1, whole ? of_all[i] : after[i], after[i], ROLE_SERIES_1);
-        canvas_print(c, c->rows - below, left + i * wide, ROLE_DIM, i < 9 || wide > 2 ? "%d" : "", i + 1);
+        if (i < 9 || wide > 2)
+            canvas_print(c, c->rows - below, left + i * wide, ROLE_DIM, "%d", i + 1);
     }
     if (!all)
         return;

@@ -96,7 +96,7 @@ robust_high(const struct chart *chart, uint32_t n)
     for (uint32_t i = 0; i < n; i++)
         for (int k = 0; k < (chart->band ? 2 : 1); k++) {
             value[found] = k == 0 ? chart->value[i] : chart->value2[i];
-            found += isfinite(value[found]);
+            found += isfinite(value[found]) ? 1 : 0;
         }
     if (found == 0)
         return -INFINITY;
