@@ -146,7 +146,7 @@ choose(const struct options *o, struct saved_choice two[2], struct err *err)
         return err_set(err, ERR_USAGE, "'%.60s': two traces are compared; see --help", folder[2]);
     if (one && given)
         return err_set(err, ERR_USAGE, "--seq %llu against what? give a second trace", (unsigned long long)o->plot.seq);
-    const uint32_t seq = given ? (uint32_t)o->plot.seq : 0;
+    const uint32_t seq = given ? (uint32_t)o->plot.seq - 1 : 0;
     two[0] = (struct saved_choice){folder[0], o->plot.run, seq};
     two[1] = (struct saved_choice){folder[one ? 0 : 1], o->plot.run, one ? 1 : seq};
     return true;

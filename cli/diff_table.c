@@ -124,7 +124,8 @@ put_settings(const struct diff *d)
     put_row("", "A", "B", "");
     put_traces(a->path, b->path);
     if (a->rounds[0].seq != b->rounds[0].seq)
-        put_row("sequence", say(x, "%u", (unsigned)a->rounds[0].seq), say(y, "%u", (unsigned)b->rounds[0].seq), "");
+        put_row("sequence", say(x, "%u", (unsigned)a->rounds[0].seq + 1), say(y, "%u", (unsigned)b->rounds[0].seq + 1),
+                "");
     put_setting("policy", a->policy->name, b->policy->name);
     put_knobs(d);
     put_setting("turned", turns_text(a, x), turns_text(b, y));

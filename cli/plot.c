@@ -33,7 +33,7 @@ plot(const struct options *o, struct err *err)
     struct figure_options f = {.from = given(o->plot.from),
                                .to = given(o->plot.to),
                                .run = o->plot.run,
-                               .seq = given(o->plot.seq),
+                               .seq = o->plot.seq == UINT64_MAX ? -1 : (int64_t)o->plot.seq - 1,
                                .measure = o->plot.measure,
                                .axes = o->plot.axes,
                                .caption = o->plot.caption};

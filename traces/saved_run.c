@@ -211,8 +211,8 @@ survey(struct saved_run *s, uint32_t wanted, struct err *err)
     if (!v.there && wanted > 0)
         return err_set(err, ERR_USAGE,
                        "%s: there is no round of sequence %u in run %u; the last run with a round is %u", s->folder,
-                       (unsigned)s->seq, (unsigned)wanted, (unsigned)v.last_run);
-    return v.there || err_set(err, ERR_USAGE, "%s: there is no round of sequence %u", s->folder, (unsigned)s->seq);
+                       (unsigned)s->seq + 1, (unsigned)wanted, (unsigned)v.last_run);
+    return v.there || err_set(err, ERR_USAGE, "%s: there is no round of sequence %u", s->folder, (unsigned)s->seq + 1);
 }
 
 /* ---- life, and events ---- */

@@ -336,9 +336,9 @@ const struct option_row option_rows[] = {
     WHOLE("to", 0, "N", COMMAND_PLOT, plot.to, 0, UINT32_MAX, "the last one", .without = "the last that has room"),
     WHOLE("run", 0, "N", COMMAND_PLOT | COMMAND_DIFF, plot.run, 1, UINT32_MAX, "which run of a trace with several",
           .without = "the last with a round"),
-    WHOLE("seq", 0, "N", COMMAND_PLOT, plot.seq, 0, UINT32_MAX, "one sequence of a batch",
+    WHOLE("seq", 0, "N", COMMAND_PLOT, plot.seq, 1, UINT32_MAX, "one sequence of a batch, from 1",
           .without = "the first, or all that can be counted together"),
-    WHOLE("seq", 0, "N", COMMAND_DIFF, plot.seq, 0, UINT32_MAX, "one sequence of a batch, in both",
+    WHOLE("seq", 0, "N", COMMAND_DIFF, plot.seq, 1, UINT32_MAX, "one sequence of a batch, from 1, in both",
           .without = "the first; of one trace with two settings, both"),
     SWITCH("scope", 0, COMMAND_DIFF, scope, "beside each other on the screen, in step by token; no table",
            .more =

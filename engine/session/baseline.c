@@ -196,7 +196,7 @@ tell_lossless(struct session *s, const struct again *lanes, uint32_t n)
     else if (at == UINT32_MAX)
         snprintf(text, sizeof text, "yes");
     else if (session_has_several(s))
-        snprintf(text, sizeof text, "no: token %u of sequence %u", (unsigned)at + 1, (unsigned)of);
+        snprintf(text, sizeof text, "no: token %u of sequence %u", (unsigned)at + 1, (unsigned)of + 1);
     else
         snprintf(text, sizeof text, "no: token %u", (unsigned)at + 1);
     session_tell_state(s, "lossless", "", s->run.sampled ? "sampled" : text);

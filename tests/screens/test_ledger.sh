@@ -63,7 +63,7 @@ END
 terminal 160x48 "$PROGRAM -n 200 -p \"Three mice's wall\" --script $WORK/turns.script"
 check "a script of turns ends well" exits 0
 check "the newest row says the policy" sh -c "grep -q 'D.  layerskip' '$WORK/run/turned.txt'"
-check "every turn is a mark: in its round" grep -q '┊τ 0.55→0.3 .*difficult\|┊τ 0.55→0.3 .*w_max' "$WORK/run/turned.txt"
+check "every turn is a mark: in its round" grep -q '┊τ 0.55→0.3 .*low confidence\|┊τ 0.55→0.3 .*w_max' "$WORK/run/turned.txt"
 check "in the series" grep -q '└1.*┊.*round 8' "$WORK/run/turned.txt"
 check "and in the time line" grep -q '┊.*context' "$WORK/run/turned.txt"
 check "u takes the policy back" grep -q 'policy specbound' "$WORK/run/back1.txt"

@@ -110,33 +110,33 @@ cat >"$WORK/live.script" <<'END'
 :step 2
 :wait idle
 :panel batch
-:sequence 1
+:sequence 2
 :save-screen one.txt
 :resume
 :wait end
 :wait idle
-:sequence 4
+:sequence 5
 :save-screen four.txt
 :key {
 :save-screen three.txt
-:sequence 7
+:sequence 8
 :quit
 END
-sed -e '/^:set\|^:policy\|^:step\|^:resume\|^:sequence 7/d' -e 's/^:wait round 3/:goto 7/' -e 's/^:wait end/:goto 99999/' "$WORK/live.script" >"$WORK/replay.script"
+sed -e '/^:set\|^:policy\|^:step\|^:resume\|^:sequence 8/d' -e 's/^:wait round 3/:goto 7/' -e 's/^:wait end/:goto 99999/' "$WORK/live.script" >"$WORK/replay.script"
 for size in 80x24 160x48; do
     terminal $size "$PROGRAM --prompts $ROOT/tests/screens/prompts.jsonl --batch 3 -n 20 --trace trace --script $WORK/live.script; echo \$? >live.status; mv one.txt one.live; mv four.txt four.live; mv three.txt three.live; $PROGRAM replay --script $WORK/replay.script trace"
     check "a live batch's replay ends well at $size" exits 0
-    check "a sequence that is not there is refused" grep -q 'no sequence 7 yet; so far there are 5' "$WORK/run/err"
+    check "a sequence that is not there is refused" grep -q 'no sequence 8 yet; so far there are 5' "$WORK/run/err"
     rows=$((${size#*x} - 4))
     for screen in one four three; do
         panels "$WORK/run/$screen.live" $rows >"$WORK/a"
         panels "$WORK/run/$screen.txt" $rows >"$WORK/b"
         check "sequence $screen, live and replayed, is the same at $size" diff -u "$WORK/a" "$WORK/b"
     done
-    check "the title names the sequence" grep -q 'seq 4 of 5' "$WORK/run/four.live"
+    check "the title names the sequence" grep -q 'seq 5 of 5' "$WORK/run/four.live"
     check "the text is that sequence's" grep -q 'In the park she met a badger' "$WORK/run/four.live"
-    check "its tile has the mark" grep -q '▸4' "$WORK/run/four.live"
-    check "{ goes to the one before" grep -q '▸3' "$WORK/run/three.live"
+    check "its tile has the mark" grep -q '▸5' "$WORK/run/four.live"
+    check "{ goes to the one before" grep -q '▸4' "$WORK/run/three.live"
 done
 check "rounds.csv has a line for each sequence of a round" test "$(csv "$WORK/run/trace/rounds.csv" seq '$c["round"] == 1' | tr '\n' ' ')" = "0 1 2 "
 printf ':wait round 2\n:sequence 1\n:quit\n' >"$WORK/single.script"

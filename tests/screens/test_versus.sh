@@ -12,10 +12,10 @@ cat >"$WORK/live.script" <<'END'
 :wait round 3
 :versus layerskip exit_layer=6
 :wait round 6
-:sequence 1
+:sequence 2
 :set gamma 3
 :wait round 12
-:sequence 0
+:sequence 1
 :set tau 0.3
 :wait round 16
 :undo
@@ -26,7 +26,7 @@ cat >"$WORK/live.script" <<'END'
 :save-screen two.txt
 :panel ledger
 :save-screen ledger.txt
-:sequence 1
+:sequence 2
 :panel knobs
 :save-screen knobs.txt
 :versus off
@@ -41,7 +41,7 @@ cat >"$WORK/replay.script" <<'END'
 :wait idle
 :panel versus
 :save-screen replay13.txt
-:sequence 1
+:sequence 2
 :panel knobs
 :save-screen knobs13.txt
 :versus layerskip
@@ -50,7 +50,7 @@ END
 for size in 80x24 160x48; do
     terminal $size "$PROGRAM -n 70 --trace trace --script $WORK/live.script"
     check "two settings are shown at $size" exits 0
-    check "both settings stand above their texts at $size" grep -q '▸0 specbound .*1 layerskip  E 6' "$WORK/run/two.txt"
+    check "both settings stand above their texts at $size" grep -q '▸1 specbound .*2 layerskip  E 6' "$WORK/run/two.txt"
     check "both measures have their uncertainty at $size" grep -q '±.*tok/s.*│.*±.*tok/s' "$WORK/run/two.txt"
     check "the difference has an interval or is not clear at $size" grep -q 'is [0-9]*% faster ([0-9]* to [0-9]*%)\|no clear difference\|is not known yet' "$WORK/run/two.txt"
     check "the texts are the same at $size" grep -q 'the texts are the same so far' "$WORK/run/two.txt"
@@ -70,7 +70,7 @@ check "the last run has one" test "$(csv "$rounds" '$c["run"] == 3 && $c["seq"] 
 # ---- a replay has the same two panes ----
 terminal 160x48 "$PROGRAM run -n 50 --versus 'layerskip exit_layer=6' --trace two && $PROGRAM replay --script $WORK/replay.script two"
 check "a replay ends well" exits 2
-check "it has both settings" grep -q '▸0 specbound .*1 layerskip  E 6' "$WORK/run/replay13.txt"
+check "it has both settings" grep -q '▸1 specbound .*2 layerskip  E 6' "$WORK/run/replay13.txt"
 check "and the second one's knobs" grep -q 'E exit_layer.* 6 ' "$WORK/run/knobs13.txt"
 
 # ---- turns outlive a run that begins again, and prompts go on ----
@@ -83,7 +83,7 @@ cat >"$WORK/again.script" <<'END'
 :wait idle
 :versus layerskip exit_layer=6
 :wait round 4
-:sequence 1
+:sequence 2
 :set gamma 3
 :wait round 8
 :restart
@@ -110,7 +110,7 @@ tm send-keys Down
 check "at the end of both texts the key bar tells of the next prompt" wait_for 'all tokens that were asked for .*F next prompt'
 tm send-keys F
 check "F begins it" wait_for '<s> Three mice sat'
-check "under both settings" wait_for '0 specbound .*1 layerskip  E 6'
+check "under both settings" wait_for '1 specbound .*2 layerskip  E 6'
 check "until the end of both" until_true shows 'next prompt in'
 
 # ---- texts that part ----

@@ -58,6 +58,7 @@ done
 # ---- two settings: strips are of the one in focus ----
 terminal 160x48 "$PROGRAM --pace 0 --ignore-eos -n 120 --policy swift --versus 'layerskip exit_layer=6' --once"
 check "the first of two settings can't tell" wait_for 'ratio.*├─*'
+check "a policy without what-if is named" wait_for 'what-if does not support swift'
 check "the second one runs" wait_for '±.*tok/s.*│.*±.*tok/s'
 tm send-keys '}'
 check "the second one, in focus, has strips" wait_for 'exit_layer *├.*[▂▃▄▅▆▇█]'
@@ -70,13 +71,13 @@ check "a replay foretells from its trace" wait_for 'alpha .*[▂▃▄▅▆▇�
 tm send-keys w
 check "w opens a grid there, too" wait_for 'tokens/round  acceptance'
 tm send-keys Up Enter
-check "whose values can't be taken" wait_for 'this is a replay: a knob'
+check "whose values can't be taken" wait_for 'a replay cannot change a knob'
 tm send-keys Escape q
 check "the replay ends well" until_true test -s "$WORK/run/status"
 terminal 160x48 "$PROGRAM replay $ROOT/tests/screens/traces/turned"
 check "a trace without all layers has plain sliders" wait_for 'tau .*├─*'
 check "and the help of a knob says why" wait_for 'no what-if: not all'
 tm send-keys w
-check "so does w" wait_for 'nothing is foretold: not all layers'
+check "so does w" wait_for 'no forecast: what-if needs a trace of all layers'
 tm send-keys q
 exit $STATUS

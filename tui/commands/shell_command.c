@@ -40,7 +40,8 @@ put_policy(FILE *out, const struct stretch *s, const struct run_info *info)
     put_option(out, "--policy", p->name);
     for (uint32_t k = 0; k < p->n_knobs; k++) {
         char value[32], text[64];
-        if (s->value[k] == p->knobs[k].def)
+        const double *start = info->start_values;
+        if (s->value[k] == p->knobs[k].def && (start == NULL || start[s->policy * POLICY_KNOBS + k] == p->knobs[k].def))
             continue;
         knob_format(&p->knobs[k], s->value[k], value, sizeof value);
         snprintf(text, sizeof text, "%s=%s", p->knobs[k].name, value);
@@ -67,13 +68,14 @@ put_models(FILE *out, const struct run_info *info)
 }
 
 static void
-put_sampling(FILE *out, const struct stretch *s)
+put_sampling(FILE *out, const struct stretch *s, const struct run_info *info)
 {
     for (int i = 0; i < SAMPLING_KNOBS; i++) {
         char option[16], text[24];
         sampling_knob_text(&s->sampling, s->seed, i, text, sizeof text);
         snprintf(option, sizeof option, "--%s", preset_sampling[i]);
-        if (sampling_knob_get(&s->sampling, s->seed, i) != sampling_knobs[i].def)
+        if (sampling_knob_get(&s->sampling, s->seed, i) != sampling_knobs[i].def ||
+            sampling_knob_get(&info->sampling, info->seed, i) != sampling_knobs[i].def)
             put_option(out, option, text);
     }
 }
@@ -166,7 +168,7 @@ shell_command(const struct stretch *s, const struct run_info *info, const char *
     put_policy(out, s, info);
     put_models(out, info);
     put_machine(out, info);
-    put_sampling(out, s);
+    put_sampling(out, s, info);
     put_text(out, s, info, prompt);
     /* Weights by formula have a shape in the place of a file: "TinyLlama-1.1B,6,0.75". */
     const bool planted = strchr(info->model_path, '/') == NULL && strchr(info->model_path, ',') != NULL;

@@ -4,7 +4,7 @@
 
 #include "engine/events/stretches.h"
 
-/* "specscope run --policy specbound --set tau=0.7 … -p '…' MODEL": what is at its default is left out. A string for the
+/* "specscope run --policy specbound --set tau=0.7 … -p '…' MODEL": a setting is left out if it is the default and was at the run's start, too. A string for the
  * caller to free; NULL: out of memory. prompt may be NULL: it isn't known. */
 char *shell_command(const struct stretch *, const struct run_info *, const char *prompt);
 

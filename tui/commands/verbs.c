@@ -149,7 +149,7 @@ const struct verb app_verbs[] = {
      offer_figure},
     {"theme", "[NAME]", "choose the theme: a name, or a file with a '/'", run_theme, offer_theme},
     {"panel", "NAME | N", "focus a panel; next, previous", run_panel, offer_panel},
-    {"sequence", "N", "a batch's sequence that fills the panels; next, previous", run_sequence, NULL},
+    {"sequence", "N", "show that sequence of a batch, from 1, in the panels; next, previous", run_sequence, NULL},
     {"window", "[WHICH]", "rounds that all numbers are of: segment, last (32 rounds), run; next", run_window,
      offer_window},
     {"zoom", "", "the focused panel alone, and back", run_zoom, NULL},

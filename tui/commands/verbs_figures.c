@@ -5,14 +5,14 @@
 #include "tui/figures/figure.h"
 #include "tui/scope/batch.h"
 
-/* A number with nothing behind it. */
+/* A number with nothing after it, stored from 0. */
 static bool
-take_number(const char *text, const char *name, int64_t *out, struct err *err)
+take_number(const char *text, const char *name, uint32_t least, int64_t *out, struct err *err)
 {
     uint64_t value;
-    if (!command_number(text, name, 0, UINT32_MAX, &value, err))
+    if (!command_number(text, name, least, UINT32_MAX, &value, err))
         return false;
-    *out = (int64_t)value;
+    *out = (int64_t)(value - least);
     return true;
 }
 
@@ -26,11 +26,11 @@ take_setting(struct figure_options *o, char *word, struct err *err)
     const char *text = equals + 1;
     *equals = '\0';
     if (strcmp(word, "from") == 0)
-        return take_number(text, word, &o->from, err);
+        return take_number(text, word, 0, &o->from, err);
     if (strcmp(word, "to") == 0)
-        return take_number(text, word, &o->to, err);
+        return take_number(text, word, 0, &o->to, err);
     if (strcmp(word, "seq") == 0)
-        return take_number(text, word, &o->seq, err);
+        return take_number(text, word, 1, &o->seq, err);
     if (strcmp(word, "width") == 0)
         return figure_length(text, &o->width, err);
     if (strcmp(word, "axes") == 0) {

@@ -23,7 +23,8 @@ run_open(struct app *app, const char *rest, struct err *err)
     struct app_opening next;
     struct model_look look;
     if (opening == NULL)
-        return err_set(err, ERR_USAGE, "nothing else can be opened in a replay; leave it and start specscope MODEL");
+        return err_set(err, ERR_USAGE,
+                       "a replay cannot open a model: it shows a recorded run; start specscope MODEL for that");
     if (rest[0] == '\0')
         return list_models(app, err);
     if (script_running(&app->script))

@@ -7,7 +7,7 @@ bool
 run_next(struct app *app, const char *rest, struct err *err)
 {
     (void)rest;
-    if (!verb_only_live(app, "the prompt", err))
+    if (!verb_only_live(app, "run another prompt", err))
         return false;
     if (scope_is_batch(app->run.scope) && scope_versus(app->run.scope) == NULL)
         return err_set(err, ERR_USAGE, "a batch has its prompts already; the next one comes when a sequence ends");

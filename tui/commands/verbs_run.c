@@ -8,13 +8,11 @@
 #include <string.h>
 #include <time.h>
 
-/* In a replay knobs, policies and prompts are what they were. */
 bool
 verb_only_live(const struct app *app, const char *what, struct err *err)
 {
     return follow_live(&app->run) ||
-           err_set(err, ERR_USAGE, "this is a replay: %s cannot be changed, only looked at; run the model for that",
-                   what);
+           err_set(err, ERR_USAGE, "a replay cannot %s: it shows a recorded run; start specscope MODEL for that", what);
 }
 
 /* A run starts or goes on: it has not ended any more. */
@@ -34,7 +32,7 @@ run_set(struct app *app, const char *rest, struct err *err)
     char name[16];
     const size_t n = strcspn(rest, " \t=");
     const char *value = rest + n + strspn(rest + n, " \t=");
-    if (!verb_only_live(app, "a knob", err))
+    if (!verb_only_live(app, "change a knob", err))
         return false;
     if (n == 0 || n >= sizeof name || value[0] == '\0')
         return err_set(err, ERR_USAGE, "set which knob to what? for example :set tau 0.6");
@@ -55,7 +53,7 @@ choose_policy(struct app *app, struct err *err)
 bool
 run_policy(struct app *app, const char *rest, struct err *err)
 {
-    if (!verb_only_live(app, "the policy", err))
+    if (!verb_only_live(app, "change the policy", err))
         return false;
     if (rest[0] == '\0')
         return choose_policy(app, err);
@@ -65,7 +63,7 @@ run_policy(struct app *app, const char *rest, struct err *err)
 bool
 run_prompt(struct app *app, const char *rest, struct err *err)
 {
-    if (!verb_only_live(app, "the prompt", err))
+    if (!verb_only_live(app, "run another prompt", err))
         return false;
     if (rest[0] != '\0') /* it runs, also when the last one was paused */
         return post_run(app, CONTROL_PROMPT, rest, 0, err) &&
@@ -242,7 +240,7 @@ run_export(struct app *app, const char *rest, struct err *err)
         return err_set(err, ERR_USAGE, "%s",
                        follow_live(&app->run)
                            ? "no trace of this run is kept, so there is nothing to export; start with --trace DIR"
-                           : "this is a replay of a trace that is there already");
+                           : "a replay cannot export: its run is a trace already");
     if (!app->run.source->export_to(app->run.source->user, rest, err))
         return false;
     app->run.saved_us = clock_us();
@@ -253,7 +251,7 @@ run_export(struct app *app, const char *rest, struct err *err)
 bool
 run_probe(struct app *app, const char *rest, struct err *err)
 {
-    return verb_only_live(app, "what is probed", err) && follow_post(&app->run, CONTROL_PROBE, NULL, rest, 0, err);
+    return verb_only_live(app, "probe layers", err) && follow_post(&app->run, CONTROL_PROBE, NULL, rest, 0, err);
 }
 
 bool
@@ -333,7 +331,7 @@ bool
 run_baseline(struct app *app, const char *rest, struct err *err)
 {
     (void)rest;
-    if (!verb_only_live(app, "the baseline", err) || !follow_post(&app->run, CONTROL_BASELINE, NULL, NULL, 0, err))
+    if (!verb_only_live(app, "run a baseline", err) || !follow_post(&app->run, CONTROL_BASELINE, NULL, NULL, 0, err))
         return false;
     app->run.baseline_asked = true;
     return true;
@@ -345,7 +343,7 @@ run_note(struct app *app, const char *rest, struct err *err)
     const struct selection *at = &app->panes.selection;
     const uint32_t length = scope_now(app->run.scope)->committed;
     if (!follow_live(&app->run))
-        return err_set(err, ERR_USAGE, "this is a replay: its notes are those that the trace has");
+        return err_set(err, ERR_USAGE, "a replay cannot add a note: its trace is complete; :note works in a live run");
     const struct control note = {.kind = CONTROL_NOTE,
                                  .text = rest,
                                  .n = at->follow ? (length == 0 ? 0 : length - 1) : at->pos,
@@ -366,7 +364,7 @@ bool
 run_extend(struct app *app, const char *rest, struct err *err)
 {
     uint64_t n = EXTEND_TOKENS;
-    if (!verb_only_live(app, "its length", err) ||
+    if (!verb_only_live(app, "generate more tokens", err) ||
         (rest[0] != '\0' && !command_number(rest, "how many tokens more", 1, UINT32_MAX, &n, err)))
         return false;
     return post_run(app, CONTROL_EXTEND, NULL, (uint32_t)n, err);

@@ -100,17 +100,17 @@ run_sequence(struct app *app, const char *rest, struct err *err)
     } else {
         errno = 0;
         const unsigned long number = strtoul(rest, &end, 10);
-        if (rest[0] < '0' || rest[0] > '9' || *end != '\0' || errno != 0 || number > UINT32_MAX)
-            return err_set(err, ERR_USAGE, "show which sequence? a number from 0, next or previous");
-        seq = (uint32_t)number;
+        if (rest[0] < '0' || rest[0] > '9' || *end != '\0' || errno != 0 || number == 0 || number > UINT32_MAX)
+            return err_set(err, ERR_USAGE, "show which sequence? a number from 1, next or previous");
+        seq = (uint32_t)number - 1;
     }
     const struct scope_tile *t = scope_tile(s, scope_tile_index(s, seq));
     if (t == NULL)
-        return err_set(err, ERR_USAGE, "there is no sequence %u yet; so far there are %u", (unsigned)seq,
+        return err_set(err, ERR_USAGE, "there is no sequence %u yet; so far there are %u", (unsigned)seq + 1,
                        (unsigned)b.tiles);
     if (!scope_set_focus(s, seq))
-        return err_set(err, ERR_USAGE, "sequence %u left so long ago that it is no more held; a trace has it",
-                       (unsigned)seq);
+        return err_set(err, ERR_USAGE, "sequence %u ended so long ago that it is not held any more; its trace has it",
+                       (unsigned)seq + 1);
     app->panes.selection.follow = true;
     return true;
 }

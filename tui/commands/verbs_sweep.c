@@ -132,7 +132,7 @@ run_sweep(struct app *app, const char *rest, struct err *err)
 {
     char verb[COMMAND_VERB];
     const char *argument;
-    if (!verb_only_live(app, "a knob", err))
+    if (!verb_only_live(app, "sweep a knob", err))
         return false;
     if (command_split(rest, verb, &argument)) {
         if (strcmp(verb, "stop") == 0)

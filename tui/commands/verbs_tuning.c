@@ -18,7 +18,7 @@ turn_back(struct app *app, bool back, struct err *err)
     struct followed *run = &app->run;
     const struct turn *t;
     uint32_t group = 0;
-    if (!verb_only_live(app, "a turn", err))
+    if (!verb_only_live(app, "undo a change", err))
         return false;
     for (uint32_t n = 0;; n++) {
         const struct turn *next = back ? turns_back(&run->turns) : turns_forth(&run->turns);
@@ -110,7 +110,7 @@ apply_all(struct app *app, const struct preset *p, struct err *err)
 static bool
 apply(struct app *app, const struct preset *p, struct err *err)
 {
-    if (!verb_only_live(app, "a setting", err) || !check(app, p, err))
+    if (!verb_only_live(app, "change settings", err) || !check(app, p, err))
         return false;
     turns_group(&app->run.turns, true);
     const bool ok = apply_all(app, p, err);

@@ -19,12 +19,11 @@ another_trace(struct app *app, const char *folder, struct err *err)
 {
     char first[32];
     if (folder[0] == '\0')
-        return err_set(err, ERR_USAGE, "versus which trace? this is a replay: the folder of another one is wanted");
+        return err_set(err, ERR_USAGE, "versus which trace? a replay is compared with the folder of another trace");
     snprintf(first, sizeof first, "%.*s", (int)strcspn(folder, " \t"), folder);
     if (run_info_policy(app->run.info, first) != NULL)
-        return err_set(
-            err, ERR_USAGE,
-            "this is a replay: a second setting can't be run; :versus TRACE sets another trace beside this one");
+        return err_set(err, ERR_USAGE,
+                       "a replay cannot run a second setting; :versus TRACE shows another trace beside this one");
     if (!follow_beside(&app->run, folder, err))
         return false;
     look_anew(app);

@@ -12,12 +12,10 @@ open_grid(struct app *app, const char *first, const char *second, struct err *er
         return err_set(err, ERR_USAGE, "what-if: %s has no knob \"%.16s\"", policy->name, across < 0 ? first : second);
     if (across == up)
         return err_set(err, ERR_USAGE, "what-if wants two different knobs");
-    if (app->foretell.shown.why != NULL)
-        return err_set(err, ERR_USAGE, "nothing is foretold: %s", app->foretell.shown.why);
+    if (app->foretell.shown.why[0] != '\0')
+        return err_set(err, ERR_USAGE, "no forecast: %s", app->foretell.shown.why);
     if (app->foretell.shown.tokens == 0 || strcmp(app->foretell.shown.policy, policy->name) != 0)
-        return err_set(
-            err, ERR_USAGE,
-            "nothing is foretold yet: what-if wants greedy decoding, a policy that can tell, and a few tokens");
+        return err_set(err, ERR_USAGE, "no forecast yet: what-if needs a few generated tokens");
     foretell_grid(&app->foretell, (uint32_t)across, (uint32_t)up);
     return true;
 }
@@ -39,8 +37,9 @@ run_what_if(struct app *app, const char *rest, struct err *err)
     if (second[0] != '\0')
         return open_grid(app, first, second, err);
     if (!follow_live(&app->run) && strcmp(first, "off") != 0 && strcmp(first, "on") != 0)
-        return err_set(err, ERR_USAGE,
-                       "this is a replay: what-if takes no time of an engine; what-if on, off, or two knobs");
+        return err_set(
+            err, ERR_USAGE,
+            "a replay cannot set what-if's share of the time: it has no engine; what-if on, off, or two knobs");
     if (follow_live(&app->run) && !follow_post(&app->run, CONTROL_WHAT_IF, NULL, first, 0, err))
         return false;
     foretell_turn(&app->foretell, strcmp(first, "off") != 0);

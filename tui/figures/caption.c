@@ -70,7 +70,7 @@ say_run(const struct figure *f, const struct record *r, char *out, size_t size)
             say(out, size, ", %s %s", helper_names[i], info->helpers[i].name);
     say(out, size, "; rounds %u to %u", (unsigned)from, (unsigned)to);
     if (f->o->seq >= 0 || (f->o->focus > 0 && f->kind->one_sequence))
-        say(out, size, "; sequence %u", (unsigned)(f->o->seq >= 0 ? f->o->seq : f->o->focus));
+        say(out, size, "; sequence %u", (unsigned)(f->o->seq >= 0 ? f->o->seq : f->o->focus) + 1);
     if (r->run > 1)
         say(out, size, " of run %u", (unsigned)r->run);
 }

@@ -388,7 +388,7 @@ record_open(struct record *r, const char *folder, const struct record_wanted *wa
         return false;
     if (r->n_rounds == 0 && want->seq > 0)
         return err_set(err, ERR_USAGE, "%s: sequence %lld has no round there; take another --seq or another range",
-                       folder, (long long)want->seq);
+                       folder, (long long)want->seq + 1);
     if (r->n_rounds == 0)
         return err_set(err, ERR_USAGE, "%s: run %u has no round from %u to %u", folder, (unsigned)r->run,
                        (unsigned)want->from, (unsigned)want->to);

@@ -156,7 +156,7 @@ title_draw(const struct followed *f, const struct canvas *c, struct clicks *clic
         bar_add(&bar, role, 0, false, "%s", state);
     const struct scope_batch batch = scope_batch(f->scope);
     if (scope_is_batch(f->scope))
-        bar_add(&bar, ROLE_TITLE, 1, false, "seq %u of %u", (unsigned)scope_focus(f->scope),
+        bar_add(&bar, ROLE_TITLE, 1, false, "seq %u of %u", (unsigned)scope_focus(f->scope) + 1,
                 (unsigned)(batch.tiles + batch.waiting));
     const struct sampling *sampling = scope_sampling(f->scope, NULL);
     if (sampling->temperature > 0)

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "engine/base/plural.h"
-#include "engine/base/printable.h"
 #include "tui/panels/judge.h"
+#include "tui/panels/round_marks.h"
 
 #define LEAST_WIDTH 6 /* of a draft, the gap to the next one included */
 #define MOST_WIDTH  10
@@ -121,10 +121,10 @@ draw_header(const struct view *v, const struct judge *j, const struct canvas *c,
                                    : r->whole ? ROLE_TEXT
                                               : ROLE_DIM,
                                    "%3u ", (unsigned)r->number);
-    char text[256] = "", reason[4 * sizeof r->end.stop_reason + 1] = ""; /* a trace may say anything */
+    char text[256] = "", reason[ROUND_REASON] = "";
     size_t at = 0;
     if (r->whole) {
-        printable_text(r->end.stop_reason, strlen(r->end.stop_reason), reason, sizeof reason);
+        round_reason(&r->end, reason);
         at = (size_t)snprintf(text, sizeof text, "%u/%u", (unsigned)r->end.accepted, (unsigned)r->end.verified);
     } else {
         at = add(text, at, sizeof text, "drafting");

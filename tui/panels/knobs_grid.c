@@ -29,7 +29,7 @@ knobs_note_foretold(const struct view *v, uint32_t knob, char *out, size_t n)
     else if (knobs_strip(v, knob) == NULL)
         return false;
     else if (l->seq != scope_focus(v->scope)) /* of the one in focus nothing is known yet */
-        snprintf(out, n, "foretold for sequence %u", (unsigned)l->seq);
+        snprintf(out, n, "forecast for sequence %u", (unsigned)l->seq + 1);
     else
         landscape_best(l, scope_policy(v->scope), knob, out, n);
     return true;

@@ -60,9 +60,8 @@ knobs_item(const struct view *v, uint32_t i)
 void
 knobs_help(const struct view *v, uint32_t i, char out[KNOBS_HELP])
 {
-    const char *why = knobs_is_policys(v, i) && v->landscape != NULL ? v->landscape->why : NULL;
-    snprintf(out, KNOBS_HELP, "%s%s%s", knobs_item(v, i).knob->help, why != NULL ? " · no what-if: " : "",
-             why != NULL ? why : "");
+    const char *why = knobs_is_policys(v, i) && v->landscape != NULL ? v->landscape->why : "";
+    snprintf(out, KNOBS_HELP, "%s%s%s", knobs_item(v, i).knob->help, why[0] != '\0' ? " · " : "", why);
 }
 
 void

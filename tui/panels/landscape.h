@@ -27,10 +27,10 @@ struct landscape_grid {
 };
 
 struct landscape {
-    char policy[16];             /* whose knobs they are */
-    const char *why;             /* nothing is foretold: a few words, constant; NULL: that is not known, or it is */
-    uint32_t tokens;             /* foretold; 0: nothing is */
-    uint32_t seq;                /* whose text they are of */
+    char policy[16]; /* whose knobs they are */
+    char why[64];    /* why there is no forecast: "what-if does not support sv"; "": not known, or there is one */
+    uint32_t tokens; /* foretold; 0: nothing is */
+    uint32_t seq;    /* whose text they are of */
     double values[POLICY_KNOBS]; /* in force when it was computed */
     struct forecast now;
     struct landscape_strip strip[POLICY_KNOBS];

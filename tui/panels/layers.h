@@ -9,7 +9,7 @@
 #define LAYERS_ROWS    256 /* layers on the screen at most */
 #define LAYERS_COLUMNS 512 /* positions on the screen at most */
 /* Where there are two heads: cells at the right for how often layers agree with the last one, from so many columns. */
-#define LAYERS_SHARES      15
+#define LAYERS_SHARES      18
 #define LAYERS_SHARES_FROM 64
 #define LAYERS_LABEL       5 /* columns of a row's label */
 #define LAYERS_MIN_WIDTH   4

@@ -136,10 +136,11 @@ draw_shares(const struct layers_panel *p, const struct scope *s, const struct ca
 {
     const struct canvas side = canvas_inside(c, 0, c->cols - LAYERS_SHARES + 1, c->rows, LAYERS_SHARES - 1);
     const bool trained = strcmp(scope_head(s), "trained") == 0, both = scope_head(s)[0] != '\0';
-    canvas_text(&side, 0, 0, ROLE_DIM, " agree with L");
+    const uint32_t layers = scope_info(s)->layers;
+    canvas_print(&side, 0, 0, ROLE_DIM, layers < 100 ? "same token as L%u" : "same as L%u", (unsigned)layers);
     if (both) {
         canvas_text(&side, 1, 1, trained ? ROLE_DIM : ROLE_TITLE, "lens");
-        canvas_text(&side, 1, 7, trained ? ROLE_TITLE : ROLE_DIM, "trained");
+        canvas_text(&side, 1, 8, trained ? ROLE_TITLE : ROLE_DIM, "trained");
     }
     for (int row = 0; row < p->n_rows; row++) {
         const bool target = p->row[row].model == MODEL_TARGET;
@@ -147,8 +148,8 @@ draw_shares(const struct layers_panel *p, const struct scope *s, const struct ca
         for (int head = 0; head < (target && both ? 2 : 1); head++) {
             const double share =
                 target ? scope_agreement(s, layer, head) : scope_model_agreement(s, p->row[row].model, layer);
-            if (!isnan(share) && !(target && layer == scope_info(s)->layers))
-                canvas_print(&side, p->row[row].y, head * 8, !target || (head == 1) == trained ? ROLE_TEXT : ROLE_DIM,
+            if (!isnan(share) && !(target && layer == layers))
+                canvas_print(&side, p->row[row].y, head * 9, !target || (head == 1) == trained ? ROLE_TEXT : ROLE_DIM,
                              "%4.0f%%", share * 100);
         }
     }

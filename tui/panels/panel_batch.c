@@ -135,7 +135,7 @@ draw_batch(void *state, const struct view *v, const struct canvas *c)
     }
     const struct tiling t = p->tiling;
     draw_hidden(p, c);
-    struct tile_look look = {.digits = snprintf(NULL, 0, "%u", (unsigned)scope_tile(v->scope, p->n - 1)->seq)};
+    struct tile_look look = {.digits = snprintf(NULL, 0, "%u", (unsigned)scope_tile(v->scope, p->n - 1)->seq + 1)};
     for (int line = 0; line < t.visible; line++)
         for (int column = 0; column < t.columns; column++) {
             const uint32_t place = (uint32_t)((p->top + line) * t.columns + column);
@@ -185,7 +185,7 @@ static void
 focus_on(const struct batch_panel *p, const struct view *v, uint32_t place)
 {
     char line[32];
-    snprintf(line, sizeof line, "sequence %u", (unsigned)scope_tile(v->scope, p->order[place])->seq);
+    snprintf(line, sizeof line, "sequence %u", (unsigned)scope_tile(v->scope, p->order[place])->seq + 1);
     v->host->command(v->host->user, line);
 }
 

@@ -22,7 +22,7 @@ ask(const struct view *v, uint32_t i, double value)
     const struct knob *k = it.knob;
     char text[40], line[96];
     if (!v->live) {
-        v->host->say(v->host->user, "a replay shows what the knobs were; they can't be moved");
+        v->host->say(v->host->user, "a replay cannot change a knob: it shows a recorded run");
         return;
     }
     value = fmin(fmax(value, k->min), k->max);

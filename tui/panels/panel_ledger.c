@@ -51,7 +51,7 @@ draw_coming(const struct view *v, const struct canvas *c, int y, const struct st
 {
     char text[256];
     stretch_text(coming, scope_info(v->scope), true, text, sizeof text);
-    canvas_print(c, y, 0, ROLE_KNOB_PENDING, "   %s  with the next round", text);
+    canvas_print(c, y, 0, ROLE_KNOB_PENDING, "   %s  takes effect from the next round", text);
 }
 
 static void
@@ -194,7 +194,7 @@ static const struct key_help keys[] = {
     {"Δ", "against the reference, both settings forecast on the same tokens: ▲ ▼ a clear difference, ≈ none"},
     {"≠ text",
      "the two rows' own texts differ and nothing forecasts one of the settings: a difference without a verdict"},
-    {"±", "one standard error: over rounds, of Δ over the text and what is not known of wrong drafts"},
+    {"12 ±3", "one standard error: over rounds, of Δ over the text and what is not known of wrong drafts"},
     {"★ ☆", "the best of this prompt; ☆: not clearly better than all others on the same tokens"},
     {"c", "rows by tokens/s, or by modelled speed, which no clock disturbs; × in brackets is modelled, too"},
     {"a", "take the row's settings again"},

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/printable.h"
 #include "tui/panels/marks.h"
 #include "tui/panels/panel.h"
 #include "tui/panels/round_marks.h"
 #include "tui/terminal/input.h"
+#include "tui/terminal/text.h"
 
 #define ROWS_MOST 512
 
@@ -36,9 +36,16 @@ static struct parts
 arrange(const struct rounds_panel *p, const struct scope *s, int cols)
 {
     uint32_t most = 0;
-    for (int y = 0; y < p->n_rows; y++)
-        if (p->row[y].round != NULL && p->row[y].round->n_drafts > most)
-            most = p->row[y].round->n_drafts;
+    int reason = 9;
+    for (int y = 0; y < p->n_rows; y++) {
+        const struct scope_round *r = p->row[y].round;
+        char text[ROUND_REASON];
+        if (r == NULL)
+            continue;
+        round_reason(&r->end, text);
+        most = r->n_drafts > most ? r->n_drafts : most;
+        reason = text_width(text) > reason ? text_width(text) : reason;
+    }
     struct parts a = {.boxes = (int)most + 1};
     int room = cols - 6; /* the number and a space at the end */
     /* Drafts without exit layers have the room of those. */
@@ -49,16 +56,16 @@ arrange(const struct rounds_panel *p, const struct scope *s, int cols)
         a.boxes = room > 0 ? room : 0;
     room -= a.boxes;
     if (room >= 7) {
-        a.ratio = 7;
-        room -= 7;
+        a.ratio = most < 10 ? 5 : 7;
+        room -= a.ratio;
     }
     if (room >= 9) {
         a.time = 9;
         room -= 9;
     }
     if (room >= 10) {
-        a.reason = 10;
-        room -= 10;
+        a.reason = reason < room ? reason + 1 : room;
+        room -= a.reason;
     }
     a.exits = room >= 4 ? room : 0;
     return a;
@@ -121,10 +128,9 @@ draw_round(const struct view *v, const struct canvas *c, int y, const struct sco
         draw_mark(v, c, y, x + used + (used > 0), a.exits - used - (used > 0), turned);
     x += a.exits;
     if (a.reason > 0) {
-        const struct canvas part = canvas_inside(c, y, x, 1, a.reason - 1);
-        char reason[4 * sizeof e->stop_reason + 1]; /* a trace may say anything */
-        printable_text(e->stop_reason, strlen(e->stop_reason), reason, sizeof reason);
-        canvas_text(&part, 0, 0, ROLE_DIM, r->whole ? reason : "drafting");
+        char reason[ROUND_REASON];
+        round_reason(e, reason);
+        canvas_word(c, y, x, a.reason - 1, ROLE_DIM, MARK_NONE, r->whole ? reason : "drafting");
         x += a.reason;
     }
     if (a.time > 0 && r->whole)
@@ -243,6 +249,8 @@ static const struct key_help keys[] = {
     {"↑ ↓ PgUp PgDn", "point at a newer or an older round: all panels go there"},
     {"Home End", "follow the newest; the oldest"},
     {"click", "point at the round's first token"},
+    {"low confidence",
+     "why drafting stopped: no layer was confident enough (SpecBound: a difficult token); or another reason"},
     {NULL, NULL},
 };
 

@@ -231,8 +231,9 @@ static const struct key_help keys[] = {
     {"c", "the measure: tokens/s, × ar by the baseline among the runs, tokens a round, acceptance, modelled speed"},
     {"o", "all points in order, the best first, or the picture again"},
     {"s", "write them as CSV, which specscope plot draws; :sweep csv FILE"},
-    {"★ ☆", "the best; ☆: others are within noise of it (two standard errors of the difference, more with few rounds)"},
-    {"±", "one standard error, over rounds"},
+    {"★ ☆", "clearly the best; ☆: the best, but with no clear difference from others (two standard errors, more with "
+            "few rounds)"},
+    {"12 ±3", "one standard error, over rounds"},
     {"Esc", "stop it and keep what is there; :sweep goes on, and once all is there over all of it again"},
     {NULL, NULL},
 };

@@ -53,7 +53,7 @@ draw_setting(const struct canvas *c, const struct scope *s, uint32_t seq)
     const struct policy_info *p = scope_versus_policy(s, seq), *other = scope_versus_policy(s, 1 - seq);
     const bool focused = scope_focus(s) == seq;
     int x = canvas_text(c, 0, 0, ROLE_FOCUS, focused ? canvas_glyph(c, "▸", ">") : " ");
-    x += canvas_print(c, 0, x, focused ? ROLE_FOCUS : ROLE_TITLE, "%u %s", (unsigned)seq, p->name);
+    x += canvas_print(c, 0, x, focused ? ROLE_FOCUS : ROLE_TITLE, "%u %s", (unsigned)seq + 1, p->name);
     const char *trace = scope_versus_info(s, seq)->saved_as;
     if (trace != NULL) {
         char name[64];
@@ -182,7 +182,7 @@ draw_difference(const struct canvas *c, int y, const struct scope *s)
     } else {
         comparison_text(d, interval, sizeof interval);
         canvas_print(c, y, 1, ROLE_FOCUS, "%s %u is %s%s", canvas_glyph(c, second ? "▶" : "◀", second ? ">" : "<"),
-                     (unsigned)second, interval, since);
+                     (unsigned)second + 1, interval, since);
     }
 }
 
@@ -292,7 +292,7 @@ static void
 focus_on(const struct view *v, uint32_t seq)
 {
     char line[32];
-    snprintf(line, sizeof line, "sequence %u", (unsigned)seq);
+    snprintf(line, sizeof line, "sequence %u", (unsigned)seq + 1);
     v->host->command(v->host->user, line);
 }
 

@@ -1,4 +1,8 @@
 #include "tui/panels/round_marks.h"
+#include "engine/base/printable.h"
+
+#include <stdio.h>
+#include <string.h>
 
 void
 round_marks(const struct canvas *c, int y, int x, int width, const struct scope_round *r)
@@ -21,4 +25,11 @@ round_marks(const struct canvas *c, int y, int x, int width, const struct scope_
         canvas_text(c, y, x + at, ROLE_CORRECTION, canvas_glyph(c, "◆", "*"));
     else if (r->last == SOURCE_BONUS)
         canvas_text(c, y, x + at, ROLE_BONUS, "+");
+}
+
+void
+round_reason(const struct round_event *e, char out[ROUND_REASON])
+{
+    const char *reason = strcmp(e->stop_reason, "difficult") == 0 ? "low confidence" : e->stop_reason;
+    printable_text(reason, strlen(reason), out, ROUND_REASON);
 }

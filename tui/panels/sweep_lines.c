@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/plural.h"
 #include "tui/panels/sweep_views.h"
 #include "tui/terminal/text.h"
 
@@ -88,9 +89,9 @@ sweep_draw_details(const struct sweep_look *l, const struct canvas *c, int y)
         if (used > 0)
             put_behind(c, &y, &x, ROLE_TEXT, text);
     }
-    snprintf(text, sizeof text, "the best, %u within noise of it", (unsigned)l->near);
+    snprintf(text, sizeof text, "the best; no clear difference from %u other%s", (unsigned)l->near, plural(l->near));
     if (l->has_best && l->point == l->best)
-        put_behind(c, &y, &x, l->near == 0 ? ROLE_OK : ROLE_DIM, l->near == 0 ? "the best, beyond noise" : text);
+        put_behind(c, &y, &x, l->near == 0 ? ROLE_OK : ROLE_DIM, l->near == 0 ? "clearly the best" : text);
 }
 
 /* ---- one knob ---- */

@@ -11,7 +11,7 @@ struct sweep_look { /* what is drawn */
     enum sweep_measure measure;
     uint32_t point; /* the cursor's */
     bool has_best;
-    uint32_t best, near;       /* the best one, and how many are within noise of it */
+    uint32_t best, near;       /* the best one, and how many show no clear difference from it */
     double low, high;          /* of all that is measured, with their errors; NAN: nothing is */
     int top, left, rows, cols; /* of what was drawn: passed over, and shown */
     int header, label, cell;   /* rows above, columns before, a cell's width */
@@ -25,7 +25,7 @@ void sweep_draw_line(struct sweep_look *, const struct canvas *);
 void sweep_draw_list(struct sweep_look *, const struct canvas *);
 /* All measures of the cursor's point in a line. */
 void sweep_draw_details(const struct sweep_look *, const struct canvas *, int y);
-/* "★" where the point is the best beyond noise, "☆" where others are near, " ". */
+/* "★" where the point is clearly the best, "☆" where others show no clear difference from the best one, " ". */
 const char *sweep_star(const struct sweep_look *, const struct canvas *, uint32_t point);
 /* The first of n that are shown, of which `room` fit, so that `at` is among them; stays near `top`. */
 int sweep_window(int top, int at, int n, int room);

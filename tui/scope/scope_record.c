@@ -91,13 +91,13 @@ scope_record(const struct scope *s, struct layer_record *out)
     uint32_t prompt, first = end;
     out->n = out->begin = 0;
     if (scope_run_of(s, s->focus->seq)->sampled)
-        return "sampled text is not foretold";
+        return "what-if does not support sampling";
     if (s->info->layers > LAYERS_MOST || s->info->layers != out->layers)
-        return "the model has too many layers";
+        return "what-if does not support so many layers";
     while (first > 1 && end - first < RECORD_ROWS && told_at(s, first - 1, told))
         first--;
     if (end - first < 2)
-        return "not all layers were asked (--probe all)";
+        return "what-if needs a trace of all layers (--probe all)";
     out->first = prompt = first - 1;
     while ((c = scope_column(s, prompt)) != NULL && c->fate == FATE_PROMPT)
         prompt++;
@@ -106,5 +106,5 @@ scope_record(const struct scope *s, struct layer_record *out)
         layer_record_add_told(out, told, s->info->vocab);
     }
     complete(s, out, prompt);
-    return out->n > out->begin ? NULL : "no token was generated yet";
+    return out->n > out->begin ? NULL : "what-if needs a few generated tokens";
 }

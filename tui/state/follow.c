@@ -200,7 +200,7 @@ say_found(const struct followed *f, const char *what, uint32_t seq, uint32_t rou
 {
     char of[32] = "";
     if (scope_is_batch(f->scope))
-        snprintf(of, sizeof of, " of sequence %u", (unsigned)seq);
+        snprintf(of, sizeof of, " of sequence %u", (unsigned)seq + 1);
     message_say(message, "%.80s, in round %u%s; ] goes on to the next", what, (unsigned)round, of);
     message_is_of_run(message);
 }

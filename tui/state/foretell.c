@@ -5,6 +5,7 @@
 #include "tui/scope/scope_record.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,21 +102,51 @@ ops_of(const char *name)
     return *ops;
 }
 
-/* Values are told by their places: the trace's policy must be the one that this program has. */
-static const char *
-why_not(const struct policy_info *told, const struct run_info *info)
+/* Returns whether there is no forecast of a live run, with the reason, or "". */
+static bool
+refuses(const struct followed *run, const struct policy_info *policy, char why[64])
+{
+    const struct policy_ops *ops = ops_of(policy->name);
+    const bool supported = ops != NULL && ops->what_if != NULL,
+               sampled = scope_sampling(run->scope, NULL)->temperature > 0;
+    snprintf(why, 64, supported && !sampled ? "" : "what-if does not support %s",
+             supported ? "sampling" : policy->name);
+    return why[0] != '\0';
+}
+
+/* Values are stored by their places: the trace's policy must be the one that this program has. */
+static bool
+supports(const struct policy_info *told, const struct run_info *info, char why[64])
 {
     const struct policy_ops *ops = ops_of(told->name);
     const struct model_info model = {
         .layers = info->layers, .width = info->width, .vocab = info->vocab, .rho = info->rho};
     struct policy p = {0};
-    if (ops == NULL || ops->what_if == NULL)
-        return "this policy's rounds are not foretold";
+    why[0] = '\0';
+    if (ops == NULL || ops->what_if == NULL) {
+        snprintf(why, 64, "what-if does not support %s", told->name);
+        return false;
+    }
     bool same = policy_open(&p, ops, &model, &info->sampling, NULL) && p.info.n_knobs == told->n_knobs;
     for (uint32_t i = 0; same && i < told->n_knobs; i++)
         same = strcmp(p.info.knobs[i].name, told->knobs[i].name) == 0 && p.info.knobs[i].kind == told->knobs[i].kind;
     policy_close(&p);
-    return same ? NULL : "the trace is of another version of this policy";
+    if (!same)
+        snprintf(why, 64, "the trace is of another version of this policy");
+    return same;
+}
+
+/* Shows why there is no forecast; "": there may be one. True: that changes what is shown. */
+static bool
+show_why(struct foretelling *f, const char *why)
+{
+    if (f->shown.tokens == 0 && strcmp(f->shown.why, why) == 0)
+        return false;
+    f->shown = (struct landscape){0};
+    snprintf(f->shown.why, sizeof f->shown.why, "%s", why);
+    f->next.policy[0] = '\0'; /* begin again */
+    f->working = false;
+    return true;
 }
 
 /* A record up to the play head, once that stands still for a moment. */
@@ -128,16 +159,13 @@ look_at_scope(struct foretelling *f, const struct followed *run, const struct po
         return false;
     f->looked_us = now;
     f->version = version;
-    const char *why = why_not(policy, scope_info(run->scope));
-    if (why == NULL)
-        why = scope_record(run->scope, &f->record);
-    f->seen = why == NULL;
-    if (why == NULL)
-        return true;
-    const bool changed = f->shown.tokens > 0 || f->shown.why != why;
-    f->shown = (struct landscape){.why = why};
-    f->working = false;
-    return changed;
+    char why[64];
+    if (supports(policy, scope_info(run->scope), why)) {
+        const char *lacks = scope_record(run->scope, &f->record);
+        snprintf(why, sizeof why, "%s", lacks != NULL ? lacks : "");
+    }
+    f->seen = why[0] == '\0';
+    return why[0] == '\0' || show_why(f, why);
 }
 
 static void
@@ -201,7 +229,8 @@ work(struct foretelling *f, const struct followed *run, const struct policy_info
 static const struct policy_ops *
 checked_ops(const struct policy_info *told, const struct run_info *info)
 {
-    return why_not(told, info) == NULL ? ops_of(told->name) : NULL;
+    char why[64];
+    return supports(told, info, why) ? ops_of(told->name) : NULL;
 }
 
 /* Has the record the text that the scope has at these positions? An older record may be of another run. */
@@ -297,16 +326,20 @@ foretell_step(struct foretelling *f, const struct followed *run, bool flat_out)
     if (f->off)
         return false;
     const struct policy_info *policy = scope_policy(run->scope);
-    bool newer;
+    bool newer, refused = false;
+    char why[64];
     if (follow_live(run)) {
         ask_for_focus(f, run);
         newer = !f->working && look(f, run, flat_out);
+        refused = refuses(run, policy, why);
+        if ((refused || f->shown.why[0] != '\0') && show_why(f, why))
+            return true;
     } else {
         newer = !f->working && look_at_scope(f, run, policy);
     }
     if (f->seen == 0)
         return newer;
-    if (newer || outdated(f, run, policy))
+    if (!refused && (newer || outdated(f, run, policy)))
         begin(f, run, policy);
     if (newer)
         begin_effects(f, run->scope);

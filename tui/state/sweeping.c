@@ -1,4 +1,5 @@
 #include "tui/state/sweeping.h"
+#include "engine/base/plural.h"
 
 #include <string.h>
 
@@ -134,7 +135,7 @@ sweeping_say(const struct sweeping *sw, char *out, size_t n)
 {
     const struct knob_sweep *s = sw->sweep;
     uint32_t best, near;
-    char text[160], noise[64];
+    char text[160], others[64];
     const uint32_t done = sweep_done(s), all = sweep_points(s);
     int used =
         snprintf(out, n, done < all ? "the sweep has %u of %u points" : "the sweep has its %u points", done, all);
@@ -142,7 +143,7 @@ sweeping_say(const struct sweeping *sw, char *out, size_t n)
         return;
     const struct estimate e = sweep_estimate(s, best, SWEEP_SPEED);
     sweep_text(s, best, text, sizeof text);
-    snprintf(noise, sizeof noise, near == 0 ? "beyond noise" : "%u within noise of it", near);
+    snprintf(others, sizeof others, near == 0 ? "clearly" : "no clear difference from %u other%s", near, plural(near));
     snprintf(out + used, n - (size_t)used, "; fastest at %s: %.*f ±%.*f tokens/s, %s", text, e.value < 99.5 ? 1 : 0,
-             e.value, e.se < 9.95 ? 1 : 0, e.se, noise);
+             e.value, e.se < 9.95 ? 1 : 0, e.se, others);
 }

@@ -27,7 +27,7 @@ bool sweeping_now(const struct sweeping *); /* one is under way */
 /* Would it change what the sweep measures? Then it is stopped before. */
 bool sweeping_disturbed_by(enum control_kind);
 
-/* "sweep of 30 points: the best is tau=0.5 d_max=4, 410 ±6 tokens/s, beyond noise" */
+/* "sweep of 30 points: the best is tau=0.5 d_max=4, 410 ±6 tokens/s, clearly" */
 void sweeping_say(const struct sweeping *, char *out, size_t n);
 
 #endif

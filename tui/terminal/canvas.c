@@ -100,7 +100,8 @@ put(const struct canvas *c, int y, int x, const char *cluster, size_t bytes, int
     }
 }
 
-/* At most `room` columns of a string from column x on; what lies left of the canvas is passed over. */
+/* At most `room` columns of a string from column x on; what is left of the canvas is skipped. Without UTF-8 " ±" is "+-", which
+ * has as many columns. */
 static int
 put_text(const struct canvas *c, int y, int x, int room, const char *utf8, struct grid_cell style)
 {
@@ -108,7 +109,11 @@ put_text(const struct canvas *c, int y, int x, int room, const char *utf8, struc
     for (size_t n; (n = text_cluster(utf8, &columns)) != 0; utf8 += n) {
         if (used + columns > room)
             break;
-        put(c, y, x + used, utf8, n, columns, style);
+        const char *half = c->grid->utf8                                            ? NULL
+                           : strncmp(utf8, " ±", strlen(" ±")) == 0                 ? "+"
+                           : used > 0 && strncmp(utf8 - 1, " ±", strlen(" ±")) == 0 ? "-"
+                                                                                    : NULL;
+        put(c, y, x + used, half != NULL ? half : utf8, half != NULL ? 1 : n, columns, style);
         used += columns;
     }
     return used;

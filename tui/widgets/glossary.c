@@ -18,7 +18,7 @@ const struct glossary glossary[] = {
      "where the rounds' time went; draft is without its head calls, probe is the scope's own"},
     {"waited, learned", "time paused within rounds; passes that a policy learns in (SWIFT's search)"},
     {"tok/s", "emitted tokens by the time of drafting and verifying"},
-    {"±", "one standard error, over the rounds that the number is of; of × ar, the baseline's is in it"},
+    {"12 ±3", "one standard error, over the rounds that the number is of; of × ar, the baseline's is in it"},
     {"25/s shown · 410 engine", "what the run is slowed down to, and how fast the engine is in its rounds"},
     {"goodput", "the same of a batch: tokens of all its sequences by the rounds' time"},
     {"a tile's tok/s",

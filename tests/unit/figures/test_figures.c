@@ -267,7 +267,7 @@ test_what_can_not_be_drawn_says_what_to_do(void **state)
     refused("series", INPUTS(TRACES "del"), o, "run 7");
     o = FIGURE_OPTIONS;
     o.seq = 3;
-    refused("series", INPUTS(TRACES "del"), o, "sequence 3");
+    refused("series", INPUTS(TRACES "del"), o, "sequence 4");
     o = FIGURE_OPTIONS;
     o.width = MILLIMETRES(30);
     refused("series", INPUTS(TRACES "del"), o, "45mm at least");

@@ -64,15 +64,15 @@ test_a_tile_says_what_its_sequence_does(void **state)
     tell_round_of(&f, 0);
     tell_round_of(&f, 1);
     draw(&f, 14, 60);
-    assert_non_null(strstr(line(&f, 0), "0 ■□◆ 1/2"));
+    assert_non_null(strstr(line(&f, 0), "1 ■□◆ 1/2"));
     assert_non_null(strstr(line(&f, 0), "50% accepted  2.00/round  100 tok/s")); /* 2 tokens in 20 ms */
     assert_true(row_with(&f, "Once upon a time much snow") == 1);                /* the struck one in its place */
-    assert_non_null(strstr(line(&f, 7), "1 ■□◆ 1/2"));
+    assert_non_null(strstr(line(&f, 7), "2 ■□◆ 1/2"));
     char note[160];
     f.ops->note(f.panel, &f.view, note, sizeof note);
     assert_string_equal(note, "goodput 200 tok/s · 2 live · 1 waiting"); /* 4 tokens in 20 ms */
     draw(&f, 14, 44);
-    assert_non_null(strstr(line(&f, 0), "0 ■□◆ 1/2 ━━━━━━━━ 2.00/round  100 tok/s ┓"));
+    assert_non_null(strstr(line(&f, 0), "1 ■□◆ 1/2 ━━━━━━━━ 2.00/round  100 tok/s ┓"));
     f.ops->note(f.panel, &f.view, note, sizeof note);
     assert_string_equal(note, "200 tok/s · 2 live · 1 waiting");
     draw(&f, 14, 30);
@@ -80,7 +80,7 @@ test_a_tile_says_what_its_sequence_does(void **state)
     assert_string_equal(note, "200 tok/s · 2 live");
     tell_left(&f, 1, "eos");
     draw(&f, 14, 80);
-    assert_non_null(strstr(line(&f, 7), "1 ended: eos"));
+    assert_non_null(strstr(line(&f, 7), "2 ended: eos"));
     assert_null(strstr(line(&f, 7), "■"));
     f.ops->note(f.panel, &f.view, note, sizeof note);
     assert_string_equal(note, "goodput 200 tok/s · 1 live · 1 ended · 1 waiting");
@@ -98,13 +98,13 @@ test_the_one_in_focus_is_seen_without_colours(void **state)
     tell_joined(&f, 1);
     f.view.focused = false;
     draw(&f, 14, 60);
-    assert_non_null(strstr(line(&f, 0), "┏▸0"));
-    assert_non_null(strstr(line(&f, 7), "┌ 1"));
+    assert_non_null(strstr(line(&f, 0), "┏▸1"));
+    assert_non_null(strstr(line(&f, 7), "┌ 2"));
     assert_true(scope_set_focus(f.scope, 1));
     draw(&f, 6, 60);
-    assert_non_null(strstr(line(&f, 0), " 0"));
+    assert_non_null(strstr(line(&f, 0), " 1"));
     assert_null(strstr(line(&f, 1), "┃"));
-    assert_non_null(strstr(line(&f, 3), "▸1"));
+    assert_non_null(strstr(line(&f, 3), "▸2"));
     assert_non_null(strstr(line(&f, 4), "┃"));
     close_panels(&f);
 }
@@ -123,17 +123,17 @@ test_tiles_stay_with_their_lanes(void **state)
     tell_joined(&f, 2); /* takes the place of 0 */
     f.view.focused = false;
     draw(&f, 15, 30);
-    assert_non_null(strstr(line(&f, 0), "┌ 2 "));
-    assert_non_null(strstr(line(&f, 5), "┌ 1 "));
-    assert_non_null(strstr(line(&f, 10), "▸0 ended: eos"));
+    assert_non_null(strstr(line(&f, 0), "┌ 3 "));
+    assert_non_null(strstr(line(&f, 5), "┌ 2 "));
+    assert_non_null(strstr(line(&f, 10), "▸1 ended: eos"));
     tell_left(&f, 1, "tokens"); /* stays where it is until somebody comes */
     draw(&f, 15, 30);
-    assert_non_null(strstr(line(&f, 5), "1 ended: tokens"));
+    assert_non_null(strstr(line(&f, 5), "2 ended: tokens"));
     tell_joined(&f, 3);
     draw(&f, 20, 30);
-    assert_non_null(strstr(line(&f, 0), "┌ 2 "));
-    assert_non_null(strstr(line(&f, 5), "┌ 3 "));
-    assert_non_null(strstr(line(&f, 10), "1 ended: tokens"));
+    assert_non_null(strstr(line(&f, 0), "┌ 3 "));
+    assert_non_null(strstr(line(&f, 5), "┌ 4 "));
+    assert_non_null(strstr(line(&f, 10), "2 ended: tokens"));
     close_panels(&f);
 }
 
@@ -147,24 +147,24 @@ test_keys_and_mouse_choose_a_sequence(void **state)
         tell_joined(&f, seq);
     draw(&f, 10, 80); /* two by two */
     press(&f, INPUT_ENTER);
-    assert_string_equal(f.command, "sequence 0");
+    assert_string_equal(f.command, "sequence 1");
     press(&f, INPUT_RIGHT);
     press(&f, INPUT_DOWN);
     press(&f, INPUT_ENTER);
-    assert_string_equal(f.command, "sequence 3");
+    assert_string_equal(f.command, "sequence 4");
     press(&f, INPUT_RIGHT); /* nothing is there */
     press(&f, INPUT_UP);
     press(&f, INPUT_UP);
     press(&f, INPUT_ENTER);
-    assert_string_equal(f.command, "sequence 1");
+    assert_string_equal(f.command, "sequence 2");
     press(&f, INPUT_HOME);
     press(&f, INPUT_ENTER);
-    assert_string_equal(f.command, "sequence 0");
+    assert_string_equal(f.command, "sequence 1");
     const struct canvas c = {.rows = 10, .cols = 80, .grid = &f.grid};
     assert_true(f.ops->mouse(f.panel, &f.view, &c, 7, 10, MOUSE_PRESS));
-    assert_string_equal(f.command, "sequence 2");
-    assert_true(f.ops->mouse(f.panel, &f.view, &c, 7, 40, MOUSE_PRESS));
     assert_string_equal(f.command, "sequence 3");
+    assert_true(f.ops->mouse(f.panel, &f.view, &c, 7, 40, MOUSE_PRESS));
+    assert_string_equal(f.command, "sequence 4");
     assert_false(f.ops->mouse(f.panel, &f.view, &c, 11, 10, MOUSE_PRESS));
     close_panels(&f);
 }
@@ -178,26 +178,26 @@ test_many_tiles_scroll_and_follow_the_focus(void **state)
     for (uint32_t seq = 0; seq < 40; seq++)
         tell_joined(&f, seq);
     draw(&f, 9, 34);
-    assert_int_equal(row_with(&f, " 0"), 0);
-    assert_int_equal(row_with(&f, " 2"), 6);
+    assert_int_equal(row_with(&f, " 1"), 0);
+    assert_int_equal(row_with(&f, " 3"), 6);
     assert_true(scope_set_focus(f.scope, 20));
     draw(&f, 10, 34);
-    assert_int_equal(row_with(&f, "▸20"), 6);
+    assert_int_equal(row_with(&f, "▸21"), 6);
     assert_int_equal(row_with(&f, "18 above  19 below"), 9);
     press(&f, INPUT_END);
     press(&f, INPUT_ENTER);
-    assert_string_equal(f.command, "sequence 39");
+    assert_string_equal(f.command, "sequence 40");
     draw(&f, 9, 34);
-    assert_int_equal(row_with(&f, " 39"), 6);
-    assert_int_equal(row_with(&f, "▸20"), -1);
+    assert_int_equal(row_with(&f, " 40"), 6);
+    assert_int_equal(row_with(&f, "▸21"), -1);
     const struct canvas c = {.rows = 9, .cols = 34, .grid = &f.grid};
     f.ops->mouse(f.panel, &f.view, &c, 1, 1, MOUSE_WHEEL_UP);
     draw(&f, 9, 34);
-    assert_int_equal(row_with(&f, " 38"), 6);
+    assert_int_equal(row_with(&f, " 39"), 6);
     for (int i = 0; i < 50; i++)
         f.ops->mouse(f.panel, &f.view, &c, 1, 1, MOUSE_WHEEL_UP);
     draw(&f, 9, 34);
-    assert_int_equal(row_with(&f, " 0"), 0);
+    assert_int_equal(row_with(&f, " 1"), 0);
     close_panels(&f);
 }
 

@@ -163,7 +163,7 @@ test_a_draft_models_layers_stand_in_a_strip_above(void **state)
     assert_non_null(strstr(line(f, 5), "who"));
     assert_non_null(strstr(line(f, 8), "d_max 3"));
     draw(f, 16, 80); /* room for what they have in common with the target */
-    assert_non_null(strstr(line(f, 0), "agree with L"));
+    assert_non_null(strstr(line(f, 0), "same token as L"));
     assert_non_null(strstr(line(f, 2), "0%"));
 }
 

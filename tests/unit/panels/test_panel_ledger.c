@@ -31,7 +31,7 @@ test_a_row_is_a_stretch_the_newest_first(void **state)
     rounds(f, 10, 2000, 3);
     turn(f, "tau", "0.55", "0.7");
     draw(f, 6, 100);
-    assert_non_null(strstr(line(f, 1), "τ 0.55→0.7  with the next round"));
+    assert_non_null(strstr(line(f, 1), "τ 0.55→0.7  takes effect from the next round"));
     assert_non_null(strstr(line(f, 2), "▸A   start"));
     rounds(f, 12, 2000, 4);
     draw(f, 6, 100);

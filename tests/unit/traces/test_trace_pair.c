@@ -243,7 +243,7 @@ test_what_cannot_be_in_step_is_refused(void **state)
     const struct saved_runs *t = *state;
     refused(t->skip, &(struct saved_choice){t->prompt, 0, 0}, "different prompts");
     refused(t->skip, &(struct saved_choice){t->model, 0, 0}, "different models");
-    refused(t->skip, &(struct saved_choice){t->bound, 0, 1}, "no round of sequence 1");
+    refused(t->skip, &(struct saved_choice){t->bound, 0, 1}, "no round of sequence 2");
     refused(t->skip, &(struct saved_choice){t->bound, 3, 0}, "in run 3; the last run with a round is 1");
     refused(t->skip, &(struct saved_choice){t->folder, 0, 0}, "is no trace");
 }
@@ -260,7 +260,7 @@ test_other_declarations_are_refused_where_they_matter(void **state)
     for (char *more = at; (more = strstr(more + 1, "\"gamma\"")) != NULL;)
         memcpy(more, "\"gemma\"", 7);
     write_text(t->skip, "run.json", json);
-    refused(t->both, &(struct saved_choice){t->both, 0, 2}, "no round of sequence 2");
+    refused(t->both, &(struct saved_choice){t->both, 0, 2}, "no round of sequence 3");
     trace_pair_close(open_pair(t->skip, 0, t->bound, 0)); /* where only one runs under it that is of no matter */
     struct trace_pair *p = open_pair(t->bound, 0, t->skip, 0);
     const struct policy_info *skip = run_info_policy(trace_pair_info(p), "layerskip");
