@@ -9,11 +9,11 @@ DATADIR  = $(PREFIX)/share/specscope
 WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror=implicit-function-declaration
 CFLAGS   ?= -O2 -g
 BASE     := -std=c17 -D_GNU_SOURCE -I. -ffp-contract=off -pthread $(WARN)
-LDLIBS    = $(CURSES_LIBS) -lcsv -lcjson -lutf8proc -lpcre2-8 $(BLAS_LIBS) $(CAIRO_LIBS) -ldl -lm -pthread
+LDLIBS    = $(CURSES_LIBS) -lcsv -lcjson -lutf8proc -lpcre2-8 $(if $(STATIC),$(BLAS_LIBS)) $(CAIRO_LIBS) -ldl -lm -pthread
 # ncurses has its terminfo in a library apart, or not: as pkg-config says, else as linking does.
 CURSES_LIBS = $(shell pkg-config --libs ncursesw 2>/dev/null || for l in "-lncursesw -ltinfo" -lncursesw -lncurses; do \
 	echo 'int setupterm(void); int main(void) { return setupterm(); }' | $(CC) -x c - $(LDFLAGS) -o /dev/null $$l 2>/dev/null && echo $$l && break; done)
-BLAS_LIBS ?= -llapacke -llapack -lblas
+BLAS_LIBS ?= -lblas
 FUZZ_SECONDS ?= 60
 # What figures are rendered by, where it is (CAIRO= for nobody). Looked for when it is needed, for .ci/deps may just have installed it.
 CAIRO       ?= cairo fontconfig
@@ -123,6 +123,13 @@ $(BUILD)/gen/cairo: FORCE | $(BUILD)/.deps
 $(BUILD)/obj/tui/figures/render.o $(BUILD)/obj/tui/figures/fonts.o: $(BUILD)/gen/cairo
 $(BUILD)/obj/tui/figures/render.o $(BUILD)/obj/tui/figures/fonts.o: ITS_FLAGS = $(CAIRO_CFLAGS)
 
+# BLAS in a plug-in, so that training alone pays for its start; a static program has it in itself.
+BLAS_SO := $(if $(STATIC),,$(BUILD)/specscope-blas.so)
+$(BUILD)/specscope-blas.so: kernels/blas/blas_plugin.c | $(BUILD)/.deps
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) -std=c17 $(WARN) $(CFLAGS) -fPIC -shared $(LDFLAGS) -o $@.part $< $(BLAS_LIBS) && mv $@.part $@
+
 $(BUILD)/obj/kernels/plugin.o: BASE += -DSPECSCOPE_LIBDIR='"$(PREFIX)/lib/specscope"'
 
 $(BUILD)/libspecscope.a: $(LIB_OBJ)
@@ -130,7 +137,7 @@ $(BUILD)/libspecscope.a: $(LIB_OBJ)
 	$(call say,AR,$@)
 	$(Q)$(AR) rcs $@ $^
 
-$(BUILD)/specscope: $(CLI_OBJ) $(if $(STATIC),$(BUILD)/obj/embedded.o) $(BUILD)/libspecscope.a
+$(BUILD)/specscope: $(CLI_OBJ) $(if $(STATIC),$(BUILD)/obj/embedded.o) $(BUILD)/libspecscope.a | $(BLAS_SO)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(OPENMP) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
@@ -250,7 +257,7 @@ $(BUILD)/gpu_smoke: $(SMOKE_CU:%.cu=$(BUILD)/cuda/%.o) $(CUDA_OBJ) $(SMOKE_C:%.c
 
 CUDA_TESTS := test_cuda_backend test_cuda_queue test_cuda_long_paths test_cuda_tokens test_invariance test_context_property \
 	test_golden_families test_lossless_matrix $(if $(CUBLAS_SO),test_cuda_prompts test_training_on_gpu)
-CUDA_RUNS  := specscope specscope-cuda.so $(CUBLAS_SO:$(BUILD)/%=%) gpu_smoke gpu_floors $(CUDA_TESTS:%=tests/%)
+CUDA_RUNS  := specscope specscope-blas.so specscope-cuda.so $(CUBLAS_SO:$(BUILD)/%=%) gpu_smoke gpu_floors $(CUDA_TESTS:%=tests/%)
 # What needs nvcc and a C compiler, and no library.
 CUDA_ALONE := specscope-cuda.so gpu_smoke gpu_floors
 CUDA_KIT   := $(BUILD)/cuda-kit
@@ -284,6 +291,7 @@ $(BUILD)/tests/%: $(BUILD)/obj/$(1)/%_main.o $(BUILD)/libtests.a $(BUILD)/libspe
 	$$(Q)$$(CC) $$(OPENMP) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS)
 endef
 $(foreach folder,$(TOOL_DIRS),$(eval $(call tool,$(folder))))
+$(UNIT) $(TOOLS): | $(BLAS_SO)
 
 # What is preloaded to make calls fail (tests/faults/shim.h); never instrumented, for it stands where sanitizers do.
 FAULT_SHIM := $(BUILD)/tests/fault_shim.so
@@ -347,15 +355,17 @@ install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/specscope/themes $(SHARE)/specscope/models $(SHARE)/man/man1 \
 		$(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
 	install -m 755 $(BUILD)/specscope $(DESTDIR)$(PREFIX)/bin/specscope
+	install -d $(DESTDIR)$(PREFIX)/lib/specscope
+	install -m 755 $(BUILD)/specscope-blas.so $(DESTDIR)$(PREFIX)/lib/specscope/
 	install -m 644 themes/*.json $(SHARE)/specscope/themes/
 	install -m 644 models/*.gguf models/*.safetensors models/*.json models/*.jsonl $(SHARE)/specscope/models/
 	install -m 644 docs/specscope.1 $(SHARE)/man/man1/specscope.1
 	install -m 644 $(BUILD)/completions/bash $(SHARE)/bash-completion/completions/specscope
 	install -m 644 $(BUILD)/completions/zsh $(SHARE)/zsh/site-functions/_specscope
 	install -m 644 $(BUILD)/completions/fish $(SHARE)/fish/vendor_completions.d/specscope.fish
-	if [ -f $(BUILD)/specscope-cuda.so ]; then install -d $(DESTDIR)$(PREFIX)/lib/specscope && \
+	if [ -f $(BUILD)/specscope-cuda.so ]; then \
 		install -m 755 $(BUILD)/specscope-cuda.so $(DESTDIR)$(PREFIX)/lib/specscope/; fi
-	if [ -f $(BUILD)/specscope-cublas.so ]; then install -d $(DESTDIR)$(PREFIX)/lib/specscope && \
+	if [ -f $(BUILD)/specscope-cublas.so ]; then \
 		install -m 755 $(BUILD)/specscope-cublas.so $(DESTDIR)$(PREFIX)/lib/specscope/; fi
 
 # A release: the tree as git has it, the same bytes from the same commit.

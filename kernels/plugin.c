@@ -24,25 +24,31 @@ program_folder(char *out, size_t n)
     return true;
 }
 
-static bool
-find_file(char *path, size_t n)
+bool
+plugin_find(const char *file, char *path, size_t n)
 {
     char folder[PATH_MAX - 64];
-    const char *given = getenv("SPECSCOPE_CUDA_PLUGIN");
-    if (given != NULL) { /* dlopen would look for a bare name in the system's folders */
-        const int len = snprintf(path, n, strchr(given, '/') != NULL ? "%s" : "./%s", given);
-        return given[0] != '\0' && (size_t)len < n && access(path, F_OK) == 0;
-    }
     if (program_folder(folder, sizeof folder)) {
-        static const char *const beside[] = {"", "/../lib/specscope"};
+        static const char *const beside[] = {"", "/../lib/specscope", "/.."}; /* the last: of a test's program */
         for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
-            snprintf(path, n, "%s%s/" PLUGIN_FILE, folder, beside[i]);
+            snprintf(path, n, "%s%s/%s", folder, beside[i], file);
             if (access(path, F_OK) == 0)
                 return true;
         }
     }
-    snprintf(path, n, "%s/" PLUGIN_FILE, SPECSCOPE_LIBDIR);
+    snprintf(path, n, "%s/%s", SPECSCOPE_LIBDIR, file);
     return access(path, F_OK) == 0;
+}
+
+static bool
+find_file(char *path, size_t n)
+{
+    const char *given = getenv("SPECSCOPE_CUDA_PLUGIN");
+    if (given == NULL)
+        return plugin_find(PLUGIN_FILE, path, n);
+    /* dlopen would look for a bare name in the system's folders */
+    const int len = snprintf(path, n, strchr(given, '/') != NULL ? "%s" : "./%s", given);
+    return given[0] != '\0' && (size_t)len < n && access(path, F_OK) == 0;
 }
 
 enum plugin_state

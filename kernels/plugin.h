@@ -14,9 +14,13 @@ enum plugin_state {
 };
 
 /* Loads the plug-in, once for the process's life: from $SPECSCOPE_CUDA_PLUGIN if that is set (empty: there is none),
- * else from the folder of the program, ../lib/specscope beside that, or where `make install` puts it. A table that
+ * else from where plugin_find() finds it. A table that
  * speaks another ABI is never handed out. */
 enum plugin_state plugin_load(const struct backend_ops **, struct err *);
+
+/* A plug-in's file: in the folder of the program, ../lib/specscope beside that, the folder above, or where `make install` puts it.
+ * False: in none of them. */
+bool plugin_find(const char *file, char *path, size_t n);
 
 /* Does the machine have a GPU of NVIDIA's, whether or not it can be used? */
 bool plugin_gpu_in_sight(void);

@@ -1,6 +1,5 @@
 #include "policies/gaussian_process.h"
 
-#include <lapacke.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,24 +64,61 @@ matern(const struct gaussian_process *g, double length, const double *a, const d
     return (1 + r + r * r / 3) * exp(-r);
 }
 
+/* In place: the lower Cholesky factor of a (n, n), of which only the lower triangle is read. False: it has none. */
+static bool
+cholesky(double *a, uint32_t n)
+{
+    for (uint32_t j = 0; j < n; j++)
+        for (uint32_t i = j; i < n; i++) {
+            double sum = a[i * GP_POINTS + j];
+            for (uint32_t k = 0; k < j; k++)
+                sum -= a[i * GP_POINTS + k] * a[j * GP_POINTS + k];
+            if (i == j && !(sum > 0))
+                return false;
+            a[i * GP_POINTS + j] = i == j ? sqrt(sum) : sum / a[j * GP_POINTS + j];
+        }
+    return true;
+}
+
+/* In place: y becomes L⁻¹ y, */
+static void
+solve_lower(const struct gaussian_process *g, double *y)
+{
+    for (uint32_t i = 0; i < g->n; i++) {
+        for (uint32_t j = 0; j < i; j++)
+            y[i] -= g->factor[i * GP_POINTS + j] * y[j];
+        y[i] /= g->factor[i * GP_POINTS + i];
+    }
+}
+
+/* … and L⁻ᵀ y. */
+static void
+solve_upper(const struct gaussian_process *g, double *y)
+{
+    for (uint32_t i = g->n; i-- > 0;) {
+        for (uint32_t j = i + 1; j < g->n; j++)
+            y[i] -= g->factor[j * GP_POINTS + i] * y[j];
+        y[i] /= g->factor[i * GP_POINTS + i];
+    }
+}
+
 /* Factor and weights for one length scale; the log marginal likelihood, or -INFINITY. */
 static double
 factorise(struct gaussian_process *g, double length)
 {
-    lapack_int n = (lapack_int)g->n;
     for (uint32_t i = 0; i < g->n; i++)
         for (uint32_t j = 0; j <= i; j++)
             g->factor[i * GP_POINTS + j] =
                 matern(g, length, g->x + (size_t)i * g->d, g->x + (size_t)j * g->d) + (i == j ? NOISE : 0);
-    if (LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', n, g->factor, GP_POINTS) != 0)
+    if (!cholesky(g->factor, g->n))
         return -INFINITY;
     double likelihood = 0;
     for (uint32_t i = 0; i < g->n; i++)
         g->weights[i] = (g->y[i] - g->mean) / g->deviation;
     double y[GP_POINTS];
     memcpy(y, g->weights, g->n * sizeof *y);
-    if (LAPACKE_dpotrs(LAPACK_ROW_MAJOR, 'L', n, 1, g->factor, GP_POINTS, g->weights, 1) != 0)
-        return -INFINITY;
+    solve_lower(g, g->weights);
+    solve_upper(g, g->weights);
     for (uint32_t i = 0; i < g->n; i++)
         likelihood -= 0.5 * y[i] * g->weights[i] + log(g->factor[i * GP_POINTS + i]);
     return likelihood;
@@ -124,13 +160,9 @@ gp_predict(const struct gaussian_process *g, const double *x, double *mean, doub
         k[i] = matern(g, g->length, x, g->x + (size_t)i * g->d);
         m += k[i] * g->weights[i];
     }
-    for (uint32_t i = 0; i < g->n; i++) { /* v = L⁻¹ k, forward substitution; variance 1 − |v|² */
-        double v = k[i];
-        for (uint32_t j = 0; j < i; j++)
-            v -= g->factor[i * GP_POINTS + j] * k[j];
-        k[i] = v / g->factor[i * GP_POINTS + i];
+    solve_lower(g, k); /* variance 1 − |L⁻¹ k|² */
+    for (uint32_t i = 0; i < g->n; i++)
         explained += k[i] * k[i];
-    }
     *mean = g->mean + g->deviation * m;
     *deviation = g->deviation * sqrt(fmax(0, 1 - explained));
 }

@@ -1,5 +1,4 @@
 /* Who multiplies matrices where training does: a library that the system chooses among several of one name. */
-#include <cblas.h>
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
@@ -8,6 +7,7 @@
 
 #include "cli/doctor/doctor.h"
 #include "engine/base/platform.h"
+#include "kernels/blas_library.h"
 
 #define FASTER                                                                                                         \
     "install OpenBLAS for several threads (Debian: libopenblas0-openmp); update-alternatives --config "                \
@@ -15,12 +15,10 @@
 
 /* The file that a function came from, links followed; false: it is the program itself, or nobody says. */
 static bool
-file_of(void (*function)(void), char out[PATH_MAX])
+file_of(void *at, char out[PATH_MAX])
 {
     Dl_info about;
-    void *at;
     char program[PATH_MAX];
-    memcpy(&at, &function, sizeof at); /* an object's pointer by way of a function's, as POSIX means it */
     if (dladdr(at, &about) == 0 || about.dli_fname == NULL || realpath(about.dli_fname, out) == NULL)
         return false;
     return !platform_program(program, sizeof program) || strcmp(program, out) != 0;
@@ -31,7 +29,7 @@ static const char *
 openblas_says(void)
 {
     const char *(*config)(void) = NULL;
-    void *symbol = dlsym(RTLD_DEFAULT, "openblas_get_config");
+    void *symbol = blas_library_symbol("openblas_get_config");
     memcpy(&config, &symbol, sizeof config);
     return config != NULL ? config() : NULL;
 }
@@ -40,7 +38,12 @@ void
 doctor_blas(struct findings *f)
 {
     char path[PATH_MAX] = "in the program itself";
-    const bool shared = file_of((void (*)(void))cblas_sgemm, path);
+    struct err err = {0};
+    if (!blas_library_load(&err)) {
+        doctor_say(f, FINDING_NOTE, "BLAS", FASTER, "%s", err.text);
+        return;
+    }
+    const bool shared = file_of(blas_library_symbol("cblas_sgemm"), path);
     const char *config = openblas_says();
     if (config != NULL && strstr(config, "SINGLE_THREADED") != NULL)
         doctor_say(f, FINDING_NOTE, "BLAS", FASTER, "%s (%s): of one thread, so training takes longer", config, path);

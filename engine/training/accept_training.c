@@ -7,6 +7,7 @@
 #include "engine/base/rng.h"
 #include "engine/training/adam.h"
 #include "engine/training/blas.h"
+#include "kernels/blas_library.h"
 
 struct accept_work {
     struct blas *blas; /* borrowed; NULL: the BLAS here */
@@ -166,6 +167,8 @@ accept_training_open(struct accept_training **out, struct accept_head *head, uin
                      const struct accept_training_options *options, struct err *err)
 {
     *out = NULL;
+    if (!blas_library_load(err))
+        return false;
     struct accept_training *t = calloc(1, sizeof *t);
     if (t == NULL)
         return err_set(err, ERR_WORK, "out of memory for training an acceptance head");

@@ -1,24 +1,20 @@
 #include "engine/training/blas.h"
 
 #include <cblas.h>
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEQUENTIAL, PTHREADS, OPENMP }; /* what openblas_get_parallel() says; with OpenMP a caller in a team is alone */
+#include "kernels/blas_library.h"
 
-static void *
-symbol(const char *name) /* NULL where the BLAS is not OpenBLAS */
-{
-    return dlsym(RTLD_DEFAULT, name);
-}
+enum { SEQUENTIAL, PTHREADS, OPENMP }; /* what openblas_get_parallel() says; with OpenMP a caller in a team is alone */
 
 uint32_t
 blas_callers(uint32_t wanted)
 {
     int (*parallel)(void) = NULL;
     void (*set_threads)(int) = NULL;
-    void *found = symbol("openblas_get_parallel"), *setter = symbol("openblas_set_num_threads");
+    void *found = blas_library_symbol("openblas_get_parallel"); /* NULL where the BLAS is not OpenBLAS */
+    void *setter = blas_library_symbol("openblas_set_num_threads");
     memcpy(&parallel, &found, sizeof found); /* ISO C has no cast for it */
     memcpy(&set_threads, &setter, sizeof setter);
     if (parallel == NULL)
@@ -104,8 +100,11 @@ blas_multiply(struct blas *b, const struct blas_product *p)
             return;
         fail(b, &why);
     }
-    cblas_sgemm(CblasRowMajor, p->turn_a ? CblasTrans : CblasNoTrans, p->turn_b ? CblasTrans : CblasNoTrans, (int)p->m,
-                (int)p->n, (int)p->k, 1, p->a, (int)p->lda, p->b, (int)p->ldb, p->beta, p->c, (int)p->n);
+    __typeof__(cblas_sgemm) *multiply = NULL;
+    void *found = blas_library_symbol("cblas_sgemm"); /* there: training has loaded the library */
+    memcpy(&multiply, &found, sizeof multiply);
+    multiply(CblasRowMajor, p->turn_a ? CblasTrans : CblasNoTrans, p->turn_b ? CblasTrans : CblasNoTrans, (int)p->m,
+             (int)p->n, (int)p->k, 1, p->a, (int)p->lda, p->b, (int)p->ldb, p->beta, p->c, (int)p->n);
 }
 
 bool

@@ -9,6 +9,7 @@
 
 #include "engine/training/adam.h"
 #include "engine/training/blas.h"
+#include "kernels/blas_library.h"
 
 struct thread {
     struct head_work *work;
@@ -41,6 +42,8 @@ head_training_open(struct head_training **out, struct exit_heads *heads, const s
                    const struct head_training_options *options, struct err *err)
 {
     *out = NULL;
+    if (!blas_library_load(err))
+        return false;
     struct head_training *t = calloc(1, sizeof *t);
     if (t == NULL)
         return err_set(err, ERR_WORK, "out of memory for training heads");

@@ -114,4 +114,11 @@ while [ $i -lt 1998 ]; do
 done | xargs -n 500 sh -c 'for f; do ln -f "'"$TMP"'/model/1.safetensors" "$f"; done' sh
 check "an index with very many entries is refused" sh -c "! timeout 300 '$PROGRAM' info '$TMP/model' 2>'$TMP/err'"
 check "the file that is missing is named" grep -q 'x.safetensors: is missing' "$TMP/err"
+
+# ---- little memory ----
+# OpenBLAS waits for ever where it gets none at its start: nothing but training loads it. A sanitizer maps more than any limit.
+case $BUILD in */sanitize*) ;; *)
+    check "a command starts with little memory" sh -c "ulimit -v 150000; timeout 300 '$PROGRAM' --version"
+    check "what does not fit ends with a line" sh -c "ulimit -v 100000; ! timeout 300 '$PROGRAM' run -n 2 -p a 2>'$TMP/err' && grep -q 'memory' '$TMP/err'" ;;
+esac
 finish

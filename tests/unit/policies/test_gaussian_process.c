@@ -29,7 +29,7 @@ matern(const double *a, const double *b, uint32_t d, double length)
     return (1 + sqrt(5) * r + 5 * r * r / 3) * exp(-sqrt(5) * r);
 }
 
-/* Solves A z = b by Gauss-Jordan elimination with pivoting: no LAPACK, no Cholesky. */
+/* Solves A z = b by Gauss-Jordan elimination with pivoting: no Cholesky factor. */
 static void
 solve(double a[20][20], double *b, int n)
 {
