@@ -31,6 +31,40 @@ click $((column + 3)) 1
 check "a click on the policy in the header offers the policies" wait_for '┏ policy'
 tm send-keys Escape
 
+# ---- clicks on the key line and the header, and a search in the help ----
+click_on() { # row, text
+    column=$(tm capture-pane -p | sed -n "$1p" | awk -v text="$2" '{ print index($0, text) }')
+    [ "$column" -gt 0 ] && click "$column" "$1"
+}
+for size in 80x24 160x48; do
+    rows=${size#*x}
+    terminal $size "exec $PROGRAM --once --pace 1"
+    wait_for 'q quit' >/dev/null
+    click_on "$rows" '? help'
+    check "and opens the help at $size" wait_for '┏ help'
+    tm send-keys /
+    tm send-keys -l 'bookMARK'
+    tm send-keys Enter
+    check "the help is searched, in either case, at $size" wait_for '"bookMARK" 1 of'
+    check "and shows the match" wait_for 'set or remove a bookmark'
+    tm send-keys n n
+    check "n goes to the next" wait_for '"bookMARK" 3 of'
+    tm send-keys N
+    check "N goes to the one before" wait_for '"bookMARK" 2 of'
+    tm send-keys / zzz Enter
+    check "a text that is not there is named" wait_for '"zzz" is not in the help'
+    tm send-keys Escape
+    check "Esc closes the help" until_true hides '┏ help'
+    click_on 1 'specbound'
+    check "the policy in the header can be clicked at $size" wait_for '┏ policy'
+    tm send-keys Escape
+    until_true hides '┏ policy'
+    type_line ":pace 7"
+    check ":pace sets the speed at $size" wait_for 'at most 7 tokens a second'
+    type_line ':speed 8'
+    check ":speed is the same" wait_for 'at most 8 tokens a second'
+done
+
 terminal 120x36 "exec $PROGRAM --pace 0"
 check "the text comes to its end" wait_for 'come to its end'
 check "the focus starts on the knobs" wait_for '┏ 5 knobs'

@@ -189,7 +189,7 @@ set_pace(struct app *app, const char *rest, struct err *err)
     } else {
         pace = strtod(rest, &end);
         if (end == rest || *end != '\0' || !(pace >= PACE_SLOWEST && pace <= 1e9))
-            return err_set(err, ERR_USAGE, "speed takes tokens a second from 1, or max, faster, slower");
+            return err_set(err, ERR_USAGE, "pace takes tokens a second from 1, or max, faster, slower");
     }
     char text[32];
     snprintf(text, sizeof text, "%g", pace);
@@ -218,7 +218,7 @@ run_speed(struct app *app, const char *rest, struct err *err)
     } else {
         speed = strtod(rest, &end);
         if (end == rest || *end != '\0' || !(speed >= REPLAY_SLOWEST && speed <= REPLAY_FASTEST))
-            return err_set(err, ERR_USAGE, "speed takes a number from 0.25 to 64, or faster, or slower");
+            return err_set(err, ERR_USAGE, "pace takes a replay's speed from 0.25 to 64, or faster, or slower");
     }
     replay_set_speed(app->run.source->replay, speed);
     return true;

@@ -226,6 +226,7 @@ run_help(struct app *app, const char *rest, struct err *err)
     (void)err;
     app->mode = MODE_HELP;
     app->help_top = 0;
+    app->help_search = (struct help_search){.at = -1};
     return true;
 }
 

@@ -114,7 +114,7 @@ static void
 draw_status(struct app *app, const struct canvas *c)
 {
     static const char *const over[] = {[MODE_PANELS] = NULL,
-                                       [MODE_HELP] = "↑ ↓ scroll  Esc close",
+                                       [MODE_HELP] = "↑ ↓ scroll  / search  n next  N previous  Esc close",
                                        [MODE_MESSAGES] = "↑ ↓ scroll  Esc close",
                                        [MODE_CHOOSER] = "Enter choose  ↑ ↓ move  Esc leave",
                                        [MODE_MODELS] = "Esc leave",
@@ -161,7 +161,7 @@ draw(struct app *app)
     draw_status(app, &status);
     draw_notice(app, timeline.rows > 0 ? &timeline : &measures);
     if (app->mode == MODE_HELP)
-        help_draw(&app->help_top, &app->panes, app->verbs, &whole);
+        help_draw(&app->help_top, &app->help_search, &app->panes, app->verbs, &whole);
     else if (app->mode == MODE_MESSAGES)
         messages_draw(&app->message, &app->help_top, &whole);
     else if (app->mode == MODE_CHOOSER)

@@ -12,6 +12,7 @@
 #include "tui/widgets/chooser.h"
 #include "tui/widgets/clicks.h"
 #include "tui/widgets/command.h"
+#include "tui/widgets/help_search.h"
 #include "tui/widgets/line.h"
 #include "tui/widgets/model_chooser.h"
 #include "tui/widgets/path_offers.h"
@@ -38,6 +39,7 @@ struct app {
     struct preset_names presets; /* or a preset, */
     char row[8];                 /* or a row of the ledger */
     int help_top;
+    struct help_search help_search;
     struct message message;
     struct script script;
     struct upcoming upcoming; /* the next prompt */

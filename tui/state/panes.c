@@ -182,8 +182,10 @@ tab_text(const struct panes *p, int i, int letters, char *out, size_t size)
         snprintf(out, size, "[%s %s]", digit, name);
     else if (letters == TAB_NAME)
         snprintf(out, size, " %s %s ", digit, name);
+    else if (letters > 0 && i != p->focus && (int)strlen(name) > letters)
+        snprintf(out, size, "%s %.*s…", digit, letters - 1, name);
     else
-        snprintf(out, size, "%s%s%.*s", digit, letters > 0 ? " " : "", i == p->focus ? TAB_NAME : letters, name);
+        snprintf(out, size, "%s%s%s", digit, letters > 0 ? " " : "", letters > 0 || i == p->focus ? name : "");
     return text_width(out) + 1; /* and a gap */
 }
 

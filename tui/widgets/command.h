@@ -14,7 +14,8 @@ struct app;
 typedef bool verb_function(struct app *, const char *rest, struct err *);
 
 struct verb {
-    const char *name, *arguments, *what; /* for help: "set", "KNOB VALUE", "turn a knob" */
+    const char *name, *arguments,
+        *what; /* for help: "set", "KNOB VALUE", "change a knob"; what NULL: an alias, not in the help */
     verb_function *run;
     const char *(*offer)(struct app *, int i); /* the i-th word that its argument can be; NULL: no more. May be NULL */
 };

@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 const struct app_key app_keys[] = {
-    {'?', "?  F1", "help", "this help"},
+    {'?', "?  F1", "help", "this help; / in it searches, n and N go to the next match and the one before"},
     {INPUT_F1, "F1", "help", NULL},
     {' ', "Space", "toggle", "pause and go on; in a replay: play and pause"},
     {'n', "n", "step 1", "one round"},
@@ -23,8 +23,8 @@ const struct app_key app_keys[] = {
     {'b', "b", "baseline", "run autoregressively: measures the speedup, checks losslessness"},
     {'x', "x", "extend", "go on for more tokens"},
     {'e', "e", "export", "export the run as CSV"},
-    {'<', "<  >", "speed slower", "slower, faster: a live run's tokens a second, a replay's speed"},
-    {'>', ">", "speed faster", NULL},
+    {'<', "<  >", "pace slower", "slower, faster: a live run's tokens a second, a replay's speed"},
+    {'>', ">", "pace faster", NULL},
     {'1', "1 … 9, 0", "panel 1", "to the panel of that number; 0: to the tenth"},
     {'2', "2", "panel 2", NULL},
     {'3', "3", "panel 3", NULL},
