@@ -1,5 +1,7 @@
 #include "policies/goodput.h"
 
+#include <string.h>
+
 double
 goodput_expected(const double *p, uint32_t gamma)
 {
@@ -16,10 +18,12 @@ goodput(const double *p, uint32_t gamma, const double *latency)
 }
 
 void
-goodput_allocate(const double *const *p, const uint32_t *most, uint32_t n, const double *latency, uint32_t *gamma)
+goodput_allocate(const double *const *p, const uint32_t *most, uint32_t n, const double *latency, bool past_dips,
+                 uint32_t *gamma)
 {
     double next[GOODPUT_SEQUENCES], tokens = n; /* what a sequence's next draft adds; expected in all */
-    uint32_t drafts = 0;
+    double highest = tokens / latency[0];
+    uint32_t drafts = 0, best_gamma[GOODPUT_SEQUENCES] = {0};
     for (uint32_t i = 0; i < n; i++) {
         gamma[i] = 0;
         next[i] = most[i] > 0 ? p[i][0] : -1;
@@ -29,13 +33,21 @@ goodput_allocate(const double *const *p, const uint32_t *most, uint32_t n, const
         for (uint32_t i = 1; i < n; i++)
             if (next[i] > next[best])
                 best = i;
-        if (next[best] < 0 || !((tokens + next[best]) / latency[drafts + 1] > tokens / latency[drafts]))
-            return;
+        if (next[best] < 0)
+            break;
         tokens += next[best];
         drafts++;
         gamma[best]++;
+        const double here = tokens / latency[drafts];
+        if (here > highest) {
+            highest = here;
+            memcpy(best_gamma, gamma, n * sizeof *gamma);
+        } else if (!past_dips) {
+            break;
+        }
         next[best] = gamma[best] < most[best] ? next[best] * p[best][gamma[best]] : -1;
     }
+    memcpy(gamma, best_gamma, n * sizeof *gamma);
 }
 
 void

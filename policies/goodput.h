@@ -9,6 +9,7 @@
 #ifndef POLICIES_GOODPUT_H
 #define POLICIES_GOODPUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,10 +22,12 @@ double goodput(const double *p, uint32_t gamma, const double *latency);
  *
  *     (Σ_i E[K_i|γ_i] + n) / latency(Σ_i γ_i)
  *
- * All begin at 0; time and again the sequence whose next draft adds most has its γ raised, while goodput rises. p[i] has
- * the p̂ of sequence i's drafts, of which most[i] may be verified; latency[] is over drafts in all. γ of a sequence hangs on
+ * All begin at 0; time and again the sequence whose next draft adds most has its γ raised, while goodput rises; with `past_dips` to
+ * the end, and the highest goodput on the way counts: the best allocation of all. That looks at all drafts, so it is for greedy
+ * rounds only, where any choice is lossless. p[i] has the p̂ of sequence i's drafts, of which most[i] may be verified; latency[] is over drafts in all. Without past_dips γ of a sequence hangs on
  * its p̂_1 .. p̂_{γ+1} and on nothing behind them: a round that tests drafts 1 to γ + 1 drops none for its own value. */
-void goodput_allocate(const double *const *p, const uint32_t *most, uint32_t n, const double *latency, uint32_t *gamma);
+void goodput_allocate(const double *const *p, const uint32_t *most, uint32_t n, const double *latency, bool past_dips,
+                      uint32_t *gamma);
 
 /* The non-decreasing numbers that are nearest to these n, by squares (pool adjacent violators). */
 void goodput_monotone(double *latency, uint32_t n);

@@ -21,6 +21,7 @@ struct sv {
     const struct sv_profile *profile; /* the engine's */
     bool fresh;                       /* no round since a prompt */
     bool again;                       /* row_cost was set: once it is not, all is measured anew */
+    uint32_t rows; /* that the round's verification has for all sequences; 0: it teaches nothing about latencies */
 };
 
 struct look { /* at a sequence's drafts */
@@ -201,7 +202,8 @@ allocate(struct batch *b)
     find_latency(b, drafts);
     if (!b->known)
         return;
-    goodput_allocate(p, most, b->n, b->latency, b->gamma);
+    const bool greedy = !(b->round[0]->sampling.temperature > 0);
+    goodput_allocate(p, most, b->n, b->latency, greedy, b->gamma);
     for (uint32_t i = 0; i < b->n; i++)
         report_goodput(b, i);
 }
@@ -248,8 +250,22 @@ sv_draft(struct policy *const *p, struct round *const *r, uint32_t n)
         if (whole)
             sv_latency_drafted(p[0]->shared, b.window, n, round_draft_ms(r[0]) - since);
     }
-    for (uint32_t i = 0; i < n; i++)
+    uint32_t rows = selective && p[0]->value[KNOB_ROW_COST] <= 0 ? n : 0;
+    for (uint32_t i = 0; i < n; i++) {
         conclude(&b, i, selective);
+        rows += rows > 0 ? b.gamma[i] : 0;
+        ((struct sv *)p[i]->state)->rows = 0;
+    }
+    ((struct sv *)p[0]->state)->rows = rows; /* one of them tells for all */
+    return true;
+}
+
+static bool
+sv_observe(struct policy *p, struct round *r)
+{
+    const struct sv *v = p->state;
+    if (v->rows > 0)
+        sv_latency_verified(p->shared, v->rows, round_verify_ms(r));
     return true;
 }
 
@@ -264,4 +280,5 @@ const struct policy_ops policy_sv = {
     .open = sv_open,
     .prefilled = sv_prefilled,
     .draft_batch = sv_draft,
+    .observe = sv_observe,
 };

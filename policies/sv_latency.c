@@ -1,10 +1,14 @@
 #include "policies/sv_latency.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "policies/goodput.h"
 
-enum { PASSES = 3 }; /* over all numbers of rows; of each number the least time counts */
+enum {
+    PASSES = 3, /* over all numbers of rows; of each number the least time counts */
+    FEW = 3     /* verifications by rounds count from so many on */
+};
 
 /* The number of rows to measure after n: all up to 8, then a quarter more. */
 static uint32_t
@@ -69,9 +73,45 @@ sv_latency_measure(struct sv_latency *l, struct round *r, uint32_t rows, uint32_
             ms[n - 1] = fmin(ms[n - 1], taken);
         }
     fill(ms, last, rows);
+    memcpy(l->first_ms, ms, rows * sizeof *ms);
+    memset(l->verified, 0, sizeof l->verified);
     goodput_monotone(ms, rows);
     l->rows = rows;
     return true;
+}
+
+/* The middle one of n values, at most SV_ROWS; of an even number the lower of the two. */
+static double
+median(const double *values, uint32_t n)
+{
+    double sorted[SV_ROWS];
+    for (uint32_t i = 0, at; i < n; i++) {
+        for (at = i; at > 0 && sorted[at - 1] > values[i]; at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = values[i];
+    }
+    return sorted[(n - 1) / 2];
+}
+
+void
+sv_latency_verified(struct sv_latency *l, uint32_t rows, double ms)
+{
+    double change[SV_ROWS];
+    uint32_t n = 0;
+    if (rows < 1 || rows > l->rows || !(ms > 0))
+        return;
+    l->recent_ms[rows - 1][l->verified[rows - 1]++ % SV_RECENT] = ms;
+    for (uint32_t i = 0; i < l->rows; i++) {
+        const uint32_t known = l->verified[i] < SV_RECENT ? l->verified[i] : SV_RECENT;
+        l->verify_ms[i] = known >= FEW ? median(l->recent_ms[i], known) : 0;
+        if (known >= FEW)
+            change[n++] = l->verify_ms[i] / l->first_ms[i];
+    }
+    const double common = n > 0 ? median(change, n) : 1;
+    for (uint32_t i = 0; i < l->rows; i++)
+        if (!(l->verify_ms[i] > 0))
+            l->verify_ms[i] = l->first_ms[i] * common;
+    goodput_monotone(l->verify_ms, l->rows);
 }
 
 void

@@ -8,17 +8,26 @@
 #define SV_DRAFTS 32           /* of a sequence, at most */
 #define SV_ROWS   VERIFY_NODES /* of a sweep */
 
-struct sv_latency {               /* zeroed: nothing is known */
-    uint32_t rows;                /* whose verification was measured */
-    double verify_ms[SV_ROWS];    /* (rows) of 1..rows rows, never less than of fewer */
-    uint32_t window;              /* drafting was measured for so many drafts of each sequence */
-    double draft_ms[SV_ROWS + 1]; /* by the number of sequences: the least; 0: not known */
+#define SV_RECENT 5
+
+struct sv_latency {                       /* zeroed: nothing is known */
+    uint32_t rows;                        /* whose verification was measured */
+    double verify_ms[SV_ROWS];            /* (rows) of 1..rows rows, never less than of fewer */
+    double first_ms[SV_ROWS];             /* (rows) as they were measured in passes aside */
+    double recent_ms[SV_ROWS][SV_RECENT]; /* of the latest verifications by rounds */
+    uint32_t verified[SV_ROWS];           /* verifications by rounds */
+    uint32_t window;                      /* drafting was measured for so many drafts of each sequence */
+    double draft_ms[SV_ROWS + 1];         /* by the number of sequences: the least; 0: not known */
 };
 
 /* Verifies up to `rows` rows, at most SV_ROWS, behind a few tokens of the round's sequence, in passes aside; no more than
  * `room`, which the context has, and for more goes on in a straight line. Of many rows not every number is measured: what
  * lies between is interpolated. False: stop. */
 bool sv_latency_measure(struct sv_latency *, struct round *, uint32_t rows, uint32_t room);
+/* A round's verification of so many rows took so many ms. What is known of a number of rows is the median of its latest
+ * verifications, once there are three; numbers without so many have their first value times the median of the others' changes, for a
+ * machine is faster or slower for all of them. So neither an outlier now nor one in the first round counts for long. */
+void sv_latency_verified(struct sv_latency *, uint32_t rows, double ms);
 /* A round of n sequences drafted `window` tokens each and asked about them in so many ms. What prefills a helper's context
  * tells nothing: the first round after a prompt is not to be counted. */
 void sv_latency_drafted(struct sv_latency *, uint32_t window, uint32_t sequences, double ms);

@@ -147,6 +147,12 @@ round_draft_ms(const struct round *r)
 }
 
 double
+round_verify_ms(const struct round *r)
+{
+    return (double)session_of(r)->spent.ns[SPENT_VERIFY] * 1e-6;
+}
+
+double
 round_aside_ms(const struct round *r)
 {
     return (double)session_of(r)->spent.ns[SPENT_ASIDE] * 1e-6;

@@ -79,8 +79,9 @@ uint32_t round_candidates(struct round *, slot_t slot, uint32_t layer, uint32_t 
 /* Work between these is not the round's draft: its time and loads are counted apart (learning passes). */
 void round_aside_begin(struct round *);
 void round_aside_end(struct round *);
-double round_aside_ms(const struct round *); /* of this round so far */
-double round_draft_ms(const struct round *); /* the same of the draft, without passes aside and waiting */
+double round_aside_ms(const struct round *);  /* of this round so far */
+double round_verify_ms(const struct round *); /* in observe(): of its verification, for all sequences of the round */
+double round_draft_ms(const struct round *);  /* the same of the draft, without passes aside and waiting */
 
 /* ---- proposals ---- */
 /* The exit layer of a draft that no layer predicted, such as one copied from earlier text. In events and traces it is -1 and

@@ -59,8 +59,41 @@ static uint32_t
 choose(const double *p, uint32_t n, const double *latency)
 {
     uint32_t gamma;
-    goodput_allocate(&p, &n, 1, latency, &gamma);
+    goodput_allocate(&p, &n, 1, latency, false, &gamma);
     return gamma;
+}
+
+/* A step in the latency, behind which drafts cost nothing: a climb ends before it. */
+static void
+test_past_dips_the_choice_is_the_best_of_all(void **state)
+{
+    (void)state;
+    uint32_t further = 0;
+    for (uint32_t trial = 0; trial < TRIALS; trial++) {
+        double p[MOST], latency[MOST + 1] = {0.5 + uniform()}, q[2][MOST];
+        const double *both[2] = {q[0], q[1]};
+        uint32_t best = 0, gamma, n = MOST, half[2] = {MOST / 2, MOST / 2}, each[2];
+        for (uint32_t i = 0; i < MOST; i++) {
+            p[i] = uniform();
+            q[0][i] = uniform();
+            q[1][i] = uniform();
+            latency[i + 1] = latency[i] + (i % 4 == 0 ? uniform() : 0);
+        }
+        for (uint32_t i = 1; i <= MOST; i++)
+            best = goodput(p, i, latency) > goodput(p, best, latency) ? i : best;
+        const double *one = p;
+        goodput_allocate(&one, &n, 1, latency, true, &gamma);
+        assert_int_equal(gamma, best);
+        further += gamma > choose(p, MOST, latency);
+        double highest = 0;
+        for (uint32_t a = 0; a <= half[0]; a++)
+            for (uint32_t b = 0; b <= half[1]; b++)
+                highest = fmax(highest, (mean_accepted(q[0], a) + mean_accepted(q[1], b) + 2) / latency[a + b]);
+        goodput_allocate(both, half, 2, latency, true, each);
+        const double mine = mean_accepted(q[0], each[0]) + mean_accepted(q[1], each[1]) + 2;
+        assert_true(fabs(mine / latency[each[0] + each[1]] - highest) < 1e-12);
+    }
+    assert_true(further > 0);
 }
 
 static void
@@ -132,7 +165,7 @@ test_a_batch_gives_rows_to_whoever_gains_most(void **state)
                 for (uint32_t c = 0; c <= most[2]; c++)
                     best = fmax(best, (mean_accepted(p[0], a) + mean_accepted(p[1], b) + mean_accepted(p[2], c) + 3) /
                                           latency[a + b + c]);
-        goodput_allocate(rows, most, SEQUENCES, latency, gamma);
+        goodput_allocate(rows, most, SEQUENCES, latency, false, gamma);
         uint32_t drafts = 0;
         for (uint32_t i = 0; i < SEQUENCES; i++) {
             assert_true(gamma[i] <= most[i]);
@@ -143,7 +176,7 @@ test_a_batch_gives_rows_to_whoever_gains_most(void **state)
         for (uint32_t i = 0; i < SEQUENCES; i++)
             for (uint32_t k = gamma[i] + 1; k < LONG; k++) /* nothing behind draft γ + 1 matters, to anybody */
                 p[i][k] = uniform();
-        goodput_allocate(rows, most, SEQUENCES, latency, again);
+        goodput_allocate(rows, most, SEQUENCES, latency, false, again);
         assert_memory_equal(again, gamma, sizeof gamma);
     }
 }
@@ -183,6 +216,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_expected_is_the_mean_over_all_outcomes),
         cmocka_unit_test(test_the_choice_is_the_first_that_nothing_next_to_it_betters),
+        cmocka_unit_test(test_past_dips_the_choice_is_the_best_of_all),
         cmocka_unit_test(test_where_a_row_costs_the_same_the_choice_is_the_best_of_all),
         cmocka_unit_test(test_a_batch_gives_rows_to_whoever_gains_most),
         cmocka_unit_test(test_monotone_is_the_isotonic_regression),

@@ -7,6 +7,9 @@
 
 #include <cmocka.h>
 
+#include <math.h>
+
+#include "policies/sv_latency.h"
 #include "tests/rigs/exact_rig.h"
 
 enum { TOKENS = 120 };
@@ -96,6 +99,103 @@ test_what_was_measured_stays_with_the_engine(void **state)
     }
 }
 
+/* ---- corrections ---- */
+
+static struct sv_latency
+measured(void)
+{
+    struct sv_latency l = {.rows = 8};
+    for (uint32_t i = 0; i < l.rows; i++)
+        l.verify_ms[i] = l.first_ms[i] = 10 + i;
+    return l;
+}
+
+static void
+test_a_first_value_that_was_an_outlier_does_not_stay(void **state)
+{
+    (void)state;
+    struct sv_latency l = measured();
+    l.verify_ms[3] = l.first_ms[3] = 130;
+    for (int i = 0; i < 3; i++) {
+        sv_latency_verified(&l, 3, 12);
+        sv_latency_verified(&l, 4, 13);
+        sv_latency_verified(&l, 5, 14);
+    }
+    for (uint32_t i = 0; i < l.rows; i++)
+        assert_true(fabs(l.verify_ms[i] - (10 + i)) < 1e-9);
+}
+
+static void
+test_outliers_among_verifications_count_for_nothing(void **state)
+{
+    (void)state;
+    struct sv_latency l = measured();
+    sv_latency_verified(&l, 4, 1300);
+    assert_true(l.verify_ms[3] == 13); /* a single one */
+    for (int i = 0; i < 20; i++)
+        sv_latency_verified(&l, 4, i % 5 < 2 ? 1300 : 13);
+    assert_true(l.verify_ms[3] == 13);
+}
+
+static void
+test_a_slower_machine_is_slower_for_all_numbers_of_rows(void **state)
+{
+    (void)state;
+    struct sv_latency l = measured();
+    for (int i = 0; i < 3; i++) {
+        sv_latency_verified(&l, 1, 20);
+        sv_latency_verified(&l, 3, 24);
+    }
+    for (uint32_t i = 0; i < l.rows; i++)
+        assert_true(fabs(l.verify_ms[i] - 2 * (10 + i)) < 1e-9);
+    sv_latency_verified(&l, 9, 1); /* more rows than were measured, and what is no time, change nothing */
+    sv_latency_verified(&l, 1, 0);
+    assert_true(l.verify_ms[0] == 20);
+}
+
+extern const struct policy_ops policy_sv;
+static struct sv_latency *wronged; /* the session's, before its first round was over; NULL: not yet */
+
+/* Latencies a thousand times too high, once they have been measured. */
+static bool
+wrong_draft(struct policy *const *p, struct round *const *r, uint32_t n)
+{
+    const bool ok = policy_sv.draft_batch(p, r, n);
+    if (wronged != NULL || !ok)
+        return ok;
+    wronged = p[0]->shared;
+    for (uint32_t i = 0; i < wronged->rows; i++) {
+        wronged->first_ms[i] *= 1000;
+        wronged->verify_ms[i] *= 1000;
+    }
+    return true;
+}
+
+static double corrected_ms;
+
+static bool
+watching_observe(struct policy *p, struct round *r)
+{
+    const bool ok = policy_sv.observe(p, r);
+    corrected_ms = ((struct sv_latency *)p->shared)->verify_ms[0] / ((struct sv_latency *)p->shared)->first_ms[0];
+    return ok;
+}
+
+static void
+test_verifications_of_rounds_correct_what_was_measured(void **state)
+{
+    (void)state;
+    struct policy_ops wrong = policy_sv;
+    const struct policy_ops *const registry[] = {&wrong, NULL};
+    struct session_options o = exact_rig_session("sv", "the little", TOKENS);
+    wrong.draft_batch = wrong_draft;
+    wrong.observe = watching_observe;
+    o.policies = registry;
+    struct recorded_run run = exact_rig_record(engine, &o);
+    assert_true(corrected_ms > 0 && corrected_ms < 0.2);
+    recorded_run_free(&run);
+}
+
 /* ---- calls ---- */
 
 static struct {
@@ -181,6 +281,10 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_first_rounds_measure),
         cmocka_unit_test(test_what_was_measured_stays_with_the_engine),
+        cmocka_unit_test(test_a_first_value_that_was_an_outlier_does_not_stay),
+        cmocka_unit_test(test_outliers_among_verifications_count_for_nothing),
+        cmocka_unit_test(test_a_slower_machine_is_slower_for_all_numbers_of_rows),
+        cmocka_unit_test(test_verifications_of_rounds_correct_what_was_measured),
         cmocka_unit_test(test_a_round_takes_as_few_calls_as_it_can),
     };
     return cmocka_run_group_tests(tests, open_models, close_models);
