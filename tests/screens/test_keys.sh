@@ -87,7 +87,7 @@ tm send-keys Space
 wait_for 'paused' >/dev/null
 
 type_line ':baseline now'
-check "surplus arguments are refused" until_true shows 'takes nothing behind it; leave "now" out'
+check "surplus arguments are refused" until_true shows 'takes no argument; leave "now" out'
 tm send-keys Escape
 tm send-keys -l ':set d'
 tm send-keys Tab

@@ -100,7 +100,7 @@ cat >"$WORK/again.script" <<'END'
 END
 terminal 160x48 "$PROGRAM -n 70 --trace again --script $WORK/again.script"
 ended
-check "after another second setting its turns are gone, and all of the first's were taken back" sh -c "grep -q 'no turn of a knob' '$WORK/run/err' && grep -q '^2$' '$WORK/run/status'"
+check "after another second setting its turns are gone, and all of the first's were taken back" sh -c "grep -q 'no change of a knob' '$WORK/run/err' && grep -q '^2$' '$WORK/run/status'"
 controls=$WORK/run/again/controls.csv
 check "u takes back a turn of before the restart" test "$(csv "$controls" '$c["name"] == "gamma" && $c["seq"] == 1 && $c["run"] == 3 && $c["old"] == 3 && $c["new"] == 5')" = 1
 check "and one of before there were two" test "$(csv "$controls" '$c["name"] == "tau" && $c["seq"] == 0 && $c["run"] == 3 && $c["new"] == 0.55')" = 1

@@ -28,8 +28,8 @@ turn_back(struct app *app, bool back, struct err *err)
             return false;
         if (t == NULL)
             return err_set(err, ERR_USAGE,
-                           back ? "no turn of a knob, a policy or a head is left to take back"
-                                : "no turn was taken back that could be brought again");
+                           back ? "cannot undo: no change of a knob, a policy or a head is left"
+                                : "cannot redo: no change was undone");
         group = t->group;
         message_say(&app->message, "%s %s %s", t->name, back ? "back to" : "again", back ? t->before : t->after);
     }

@@ -78,5 +78,5 @@ run_jump(struct app *app, const char *rest, struct err *err)
     }
     if (!back)
         return go_on_until(app, err);
-    return err_set(err, ERR_USAGE, "no %s before this round, as far as rounds are held", what);
+    return err_set(err, ERR_USAGE, "no %s in the rounds before this one that are held", what);
 }

@@ -170,9 +170,9 @@ draw_round(const struct view *v, const struct canvas *c, int y, const struct sco
 static void
 draw_nothing(const struct view *v, const struct canvas *c, int y)
 {
-    canvas_text(c, y, LAYERS_LABEL, ROLE_DIM, "where this token's row went is not known");
+    canvas_text(c, y, LAYERS_LABEL, ROLE_DIM, "the experts of this token are not known");
     canvas_text(c, y + 1, LAYERS_LABEL, ROLE_DIM,
-                v->live ? "prompts aside, :probe all has it told" : "(prompts are not told of)");
+                v->live ? ":probe all records them, except for prompts" : "(not recorded for prompts)");
 }
 
 uint32_t

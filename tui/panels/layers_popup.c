@@ -52,7 +52,7 @@ draw_ranks(const struct scope *s, const struct canvas *c, int y, enum layer_mode
         canvas_print(c, y + 1, 0, ROLE_DIM, stays > 0 ? "first at %s, stays from %s" : "first at %s, later not",
                      layers_name(model, first, name), layers_name(model, stays, since));
     else
-        canvas_text(c, y + 1, 0, ROLE_DIM, "first at no layer that was asked");
+        canvas_text(c, y + 1, 0, ROLE_DIM, "first at no layer that was probed");
 }
 
 void
@@ -90,15 +90,15 @@ layers_popup(const struct layers_panel *p, const struct view *v, const struct ca
     }
     const bool gone = sel->pos < scope_first_cells(s);
     if (cells == NULL || !cells[layer].known) {
-        canvas_text(&inside, 0, 0, ROLE_DIM, gone ? "no longer in memory" : "this layer was not asked here");
+        canvas_text(&inside, 0, 0, ROLE_DIM, gone ? "no longer in memory" : "this layer was not probed here");
         if (v->live && !gone)
-            canvas_text(&inside, 1, 0, ROLE_DIM, "(:probe all asks every layer)");
+            canvas_text(&inside, 1, 0, ROLE_DIM, "(:probe all probes every layer)");
     } else {
         draw_top(s, &inside, &cells[layer]);
     }
     const token_t final = scope_model_final(s, sel->model, column);
     if (final == TOKEN_NONE) {
-        canvas_text(&inside, GUESS_TOP, 0, ROLE_DIM, "the last layer has not said anything yet");
+        canvas_text(&inside, GUESS_TOP, 0, ROLE_DIM, "the last layer has no prediction yet");
     } else if (cells != NULL) {
         canvas_print(&inside, GUESS_TOP, 0, ROLE_DIM, "rank of '%s' in %s..%s", layers_word(s, final),
                      layers_name(sel->model, 1, name), layers_name(sel->model, layers, deepest));

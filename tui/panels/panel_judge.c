@@ -213,7 +213,7 @@ static const struct key_help keys[] = {
     {"↑ ↓", "a newer or an older round"},
     {"Home End", "newest, oldest"},
     {"click", "point at a draft"},
-    {"▸1 +1", "where draft 1 lies in the table; it and others"},
+    {"▸1 +1", "the cell of draft 1 in the table; it and others"},
     {"rows tested cut", "drafts verified with rows of their own; one more tested without; not looked at"},
     {NULL, NULL},
 };

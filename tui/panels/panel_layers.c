@@ -102,7 +102,7 @@ show_alone(struct layers_panel *p, const struct view *v)
 {
     const bool any = scope_model_layers(v->scope, MODEL_DRAFT) > 0 || scope_model_layers(v->scope, MODEL_COMPANION) > 0;
     if (!any) {
-        v->host->say(v->host->user, "no other model with layers of its own helps this one");
+        v->host->say(v->host->user, "this run has no draft model or companion with layers of its own");
         return;
     }
     p->alone = !p->alone;
@@ -114,7 +114,7 @@ static void
 show_experts(struct layers_panel *p, const struct view *v)
 {
     if (scope_expert_count(v->scope, NULL) == 0) {
-        v->host->say(v->host->user, "this model is no mixture of experts, as far as is known");
+        v->host->say(v->host->user, "this model is not known to be a mixture of experts");
         return;
     }
     p->experts = !p->experts;
@@ -208,7 +208,7 @@ static const struct key_help keys[] = {
     {"h j k l, arrows", "move the cursor; PgUp PgDn by a page"},
     {"0 $ K J", "first and last position, top and bottom layer"},
     {"Enter", "the cell's five best tokens, and every layer's rank of the final one"},
-    {"g", "after the exit: grey, or what these layers would have said"},
+    {"g", "after the exit: grey, or these layers' predictions"},
     {"f, End", "follow the newest position again"},
     {"c", "show confidence, entropy, KL to the final layer, rank of the final token"},
     {"E", "of a mixture of experts: where the token's row went at each layer; v: how often each expert was chosen"},

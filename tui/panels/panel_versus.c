@@ -328,7 +328,7 @@ extern const struct panel_ops panel_versus;
 const struct panel_ops panel_versus = {
     .name = "versus",
     .title = "two settings",
-    .brief = "← → which one the knobs turn",
+    .brief = "← → which one has the knobs",
     .place = PANEL_TOP,
     .first_tab = true,
     .weight = 5,

@@ -201,7 +201,7 @@ say_found(const struct followed *f, const char *what, uint32_t seq, uint32_t rou
     char of[32] = "";
     if (scope_is_batch(f->scope))
         snprintf(of, sizeof of, " of sequence %u", (unsigned)seq + 1);
-    message_say(message, "%.80s, in round %u%s; ] goes on to the next", what, (unsigned)round, of);
+    message_say(message, "%.80s, in round %u%s; ] continues to the next", what, (unsigned)round, of);
     message_is_of_run(message);
 }
 
@@ -333,7 +333,7 @@ say_cut(struct followed *f, struct message *message)
     const struct run_info *full = f->info->cut ? f->info : f->info->beside;
     const double kib = (double)full->trace.bytes / 1024;
     const bool mib = kib >= 1024;
-    message_say(message, "the trace ends here, for it was full (--trace-max %.4g%s); the run went on",
+    message_say(message, "the trace ends here: it reached its limit (--trace-max %.4g%s); the run continued",
                 mib ? kib / 1024 : kib, mib ? "M" : "K");
     return f->cut_said = true;
 }
@@ -356,7 +356,7 @@ follow_replay(struct followed *f, uint64_t until, struct selection *selection, s
     }
     if (f->searching && !replay_status(replay).seeking) {
         f->searching = f->found = false;
-        message_say(message, "it does not come up to the end of the trace");
+        message_say(message, "it does not occur before the end of the trace");
     }
     if (err.kind != ERR_NONE && f->broken.kind == ERR_NONE) {
         f->broken = err;

@@ -61,7 +61,7 @@ command_run(const struct verb *table, struct app *app, const char *line, bool *u
     if (v == NULL)
         return false;
     if (v->arguments[0] == '\0' && rest[0] != '\0')
-        return err_set(err, ERR_USAGE, ":%s takes nothing behind it; leave \"%.40s\" out", v->name, rest);
+        return err_set(err, ERR_USAGE, ":%s takes no argument; leave \"%.40s\" out", v->name, rest);
     return v->run(app, rest, err);
 }
 

@@ -22,22 +22,22 @@ const struct glossary glossary[] = {
     {"25/s shown · 410 engine", "what the run is slowed down to, and how fast the engine is in its rounds"},
     {"goodput", "the same of a batch: tokens of all its sequences by the rounds' time"},
     {"a tile's tok/s",
-     "its tokens by the whole time of the rounds that it took part in: what one who waits for it sees"},
+     "its tokens by the whole time of the rounds that it took part in: the speed that its reader sees"},
     {"× ar", "tok/s by those of the same text generated autoregressively (b measures it, again: further, between "
              "rounds), slowed "
              "down alike or not at all"},
     {"lossless ✓ 214", "the autoregressive tokens were generated too and are the same, one by one, so many of them"},
-    {"┊", "a knob, a policy or a head was turned here; before this round"},
+    {"┊", "a knob, a policy or a head was changed before this round"},
     {"p, H, KL, rank",
-     "of a layer's guess: its confidence; its entropy in nats; how far it is from the last layer's; the place it "
+     "of a layer's prediction: confidence; entropy in nats; divergence from the last layer's; the rank that it "
      "gives the last layer's token, of which 1 is the best"},
     {"▒ exited, ▓ spurious",
-     "layers behind the exit; sure and wrong: above the threshold, and not what the last layer says"},
+     "layers after the exit; confident and wrong: above the threshold, with another token than the last layer's"},
     {"experts a layer",
      "of a mixture: how many of a layer's experts the sweep that verified a round had to read, on average over layers; "
      "one row "
      "reads as many as it goes to, rows together more, which is what makes verifying many of them dear"},
-    {"ECE", "how far acceptance was from confidence, on average over drafts; 0: as often right as sure"},
+    {"ECE", "how far acceptance was from confidence, on average over drafts; 0: accepted as often as confident"},
     {"✓ ✗ ◆ + ◌",
      "a draft accepted, rejected; a correction; a bonus token; a draft not yet verified. The number is its exit layer"},
     {NULL, NULL},

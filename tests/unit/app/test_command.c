@@ -97,7 +97,7 @@ test_a_verb_that_takes_nothing_refuses_what_stands_behind_it(void **state)
     assert_false(unknown);
     assert_string_equal(app.ran, "");
     assert_int_equal(err.kind, ERR_USAGE);
-    assert_string_equal(err.text, ":restart takes nothing behind it; leave \"now\" out");
+    assert_string_equal(err.text, ":restart takes no argument; leave \"now\" out");
     assert_string_equal(ran("restart  "), "restart()");
 }
 

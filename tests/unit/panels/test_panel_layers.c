@@ -261,7 +261,7 @@ test_without_a_draft_model_there_is_no_strip_and_d_says_so(void **state)
     draw(f, 16, 60);
     assert_int_equal(strncmp(line(f, 2), "  L6", 4), 0);
     press(f, 'd');
-    assert_non_null(strstr(f->said, "no other model"));
+    assert_non_null(strstr(f->said, "no draft model"));
 }
 
 /* The strip is there while the policy needs the model, and otherwise where it said something. */
@@ -337,7 +337,7 @@ test_a_dense_model_has_no_experts_to_show(void **state)
     tell_a_round(f);
     use(f, "layers");
     press(f, 'E');
-    assert_non_null(strstr(f->said, "no mixture"));
+    assert_non_null(strstr(f->said, "not known to be a mixture"));
     draw(f, 16, 60);
     assert_non_null(strstr(line(f, 0), "king"));
 }
