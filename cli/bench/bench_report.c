@@ -35,6 +35,7 @@ result_of(const struct bench *b, const struct lane *lane)
     r.speedup = r.m.tokens_per_s / ar.tokens_per_s;
     r.speedup_all_in = r.m.tokens_per_s_all_in / ar.tokens_per_s;
     const struct estimate times = bench_ratio(b, lane, &b->lanes[0]);
+    r.samples = b->passes;
     r.speedup_se = lane == &b->lanes[0] ? NAN : times.se;
     r.interval = estimate_compare(lane == &b->lanes[0] ? (struct estimate){.value = NAN, .se = NAN} : times);
     r.speed_se = bench_tokens_per_s(b, lane).se;

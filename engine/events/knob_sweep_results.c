@@ -192,6 +192,7 @@ csv_line(const struct knob_sweep *s, const struct sweep_point *p, const char *po
                        .m = metrics_measures(&metrics, &p->total),
                        .speedup = times.value,
                        .speedup_se = times.se,
+                       .samples = times.n,
                        .interval = estimate_compare(times),
                        .speed_se = speed.se,
                        .lossless = s->setting.sampling.temperature > 0 ? "sampled" : "-",

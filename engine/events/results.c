@@ -42,6 +42,12 @@ speedup_se(const struct result *r)
 }
 
 static double
+samples(const struct result *r)
+{
+    return r->samples > 0 ? (double)r->samples : (double)NAN;
+}
+
+static double
 speedup_low(const struct result *r)
 {
     return r->interval.low;
@@ -75,6 +81,7 @@ const struct result_column result_columns[RESULT_COLUMNS] = {
     {"tokens/s", "tok_per_s", "%.1f", tokens_per_s, SHOWN},
     {"x ar", "speedup", "%.2f", speedup, SHOWN},
     {"", "speedup_se", "", speedup_se, SHOWN_FILES},
+    {"", "samples", "", samples, SHOWN_FILES},
     {"from", "speedup_low", "%.2f", speedup_low, SHOWN},
     {"to", "speedup_high", "%.2f", speedup_high, SHOWN},
     {"all in", "speedup_all_in", "%.2f", speedup_all_in, SHOWN},

@@ -14,6 +14,7 @@ struct result {
     struct measures m;
     double speedup, speedup_all_in; /* against autoregressive decoding of the same prompts; NAN: not measured */
     double speedup_se, speed_se;    /* NAN: not known */
+    uint64_t samples;               /* of these: passes of a benchmark, or rounds */
     struct comparison interval;     /* the speedup's 95% */
     double ratio;                   /* likewise; measured over modelled */
     const char *lossless;           /* "yes", "NO", "sampled", "-" */
@@ -21,7 +22,7 @@ struct result {
 };
 
 enum result_shown { SHOWN_FILES, SHOWN_WIDE, SHOWN }; /* in CSV only; in a table that has room, too; in every table */
-enum { RESULT_COLUMNS = 22 };
+enum { RESULT_COLUMNS = 23 };
 
 struct result_column {
     const char *title, *csv, *format;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/events/estimate.h"
 #include "tui/figures/figure_kind.h"
 
 #define AXIS_VALUES 64
@@ -20,7 +21,7 @@ struct swept {
 struct swept_policy { /* of one policy */
     const struct bench_table *t;
     const char *policy;
-    size_t column, spread; /* of the measure, and of its standard error; SIZE_MAX: there is none */
+    size_t column, spread, samples; /* of the measure, of its standard error and its samples; SIZE_MAX: there is none */
     struct swept axis[SWEPT];
     int n_axes;
     struct range range;
@@ -94,6 +95,25 @@ value_of(const struct swept_policy *s, size_t line)
     return bench_table_value(s->t, line, s->column);
 }
 
+#define SAMPLES_UNSAID 1000 /* of older files, which have no such column: then 95% are two standard errors */
+
+static struct estimate
+estimate_of(const struct swept_policy *s, size_t line)
+{
+    const double samples = bench_table_value(s->t, line, s->samples);
+    return (struct estimate){.value = value_of(s, line),
+                             .se = bench_table_value(s->t, line, s->spread),
+                             .n = samples >= 1 ? (uint64_t)samples : SAMPLES_UNSAID};
+}
+
+/* Half the width of the 95% interval; NAN: not known. */
+static double
+reach_of(const struct swept_policy *s, size_t line)
+{
+    const struct estimate e = estimate_of(s, line);
+    return e.n > 1 ? estimate_reach((double)e.n - 1) * e.se : (double)NAN;
+}
+
 /* The best line stands out where it is better than the second by more than the two's uncertainty, if that is known. */
 static void
 find_best(struct swept_policy *s, int better)
@@ -115,9 +135,8 @@ find_best(struct swept_policy *s, int better)
     }
     if (better == 0 || best == SIZE_MAX || second == SIZE_MAX)
         return;
-    const double a = bench_table_value(s->t, best, s->spread), b = bench_table_value(s->t, second, s->spread);
-    const double noise = isnan(a) || isnan(b) ? 0 : 2 * sqrt(a * a + b * b);
-    if (fabs(value_of(s, best) - value_of(s, second)) > noise)
+    if (value_of(s, best) != value_of(s, second) &&
+        estimate_difference(estimate_of(s, best), estimate_of(s, second)).verdict != DIFFERENCE_NOISE)
         s->best = best;
 }
 
@@ -139,8 +158,8 @@ draw_over_one(struct figure *f, const struct swept_policy *s, const char *label)
     }
     for (size_t i = 0; i < s->t->n_lines; i++) /* bars of uncertainty, too */
         if (strcmp(s->t->line[i].policy, s->policy) == 0) {
-            range_add(&up, value_of(s, i) - 2 * bench_table_value(s->t, i, s->spread));
-            range_add(&up, value_of(s, i) + 2 * bench_table_value(s->t, i, s->spread));
+            range_add(&up, value_of(s, i) - reach_of(s, i));
+            range_add(&up, value_of(s, i) + reach_of(s, i));
         }
     const double air = (across.high - across.low) * 0.03;
     across.low -= air;
@@ -152,13 +171,13 @@ draw_over_one(struct figure *f, const struct swept_policy *s, const char *label)
     axes_title(f->d, &p, s->policy);
     for (size_t i = 0; i < s->t->n_lines; i++) {
         const int at = strcmp(s->t->line[i].policy, s->policy) == 0 ? place_of(a, &s->t->line[i]) : -1;
-        const double spread = bench_table_value(s->t, i, s->spread);
+        const double reach = reach_of(s, i);
         if (at < 0)
             continue;
         y[at] = value_of(s, i);
         const double px = scale_at(&p.across, x[at]), py = scale_at(&p.up, y[at]);
-        if (!isnan(spread))
-            drawing_line(f->d, px, scale_at(&p.up, y[at] - 2 * spread), px, scale_at(&p.up, y[at] + 2 * spread),
+        if (!isnan(reach))
+            drawing_line(f->d, px, scale_at(&p.up, y[at] - reach), px, scale_at(&p.up, y[at] + reach),
                          STROKE(ramp(0.55), .line = 0.8));
         mark_draw(f->d, 0, px, py, 1.8, line_styles[0].colour);
         if (i == s->best)
@@ -287,8 +306,11 @@ draw_grid(struct figure *f, struct err *err)
     int drawn = 0;
     bool bars = false; /* of uncertainty: over one knob, where they are known */
     for (size_t i = 0; i < t->n_lines; i++) {
-        struct swept_policy s = {
-            .t = t, .policy = t->line[i].policy, .column = column, .spread = bench_table_column(t, spread)};
+        struct swept_policy s = {.t = t,
+                                 .policy = t->line[i].policy,
+                                 .column = column,
+                                 .spread = bench_table_column(t, spread),
+                                 .samples = bench_table_column(t, "samples")};
         if (!first_of_policy(t, i))
             continue;
         if (!find_axes(&s, err))
@@ -310,7 +332,7 @@ draw_grid(struct figure *f, struct err *err)
             t->path);
     f->y -= 6;
     snprintf(f->note, sizeof f->note, "By %s%s; the best point, if one stands out, is outlined and bold.", named->label,
-             bars ? ", bars of two standard errors" : "");
+             bars ? ", bars of 95%" : "");
     return true;
 }
 

@@ -307,12 +307,14 @@ test_a_best_point_must_stand_out(void **state)
         bool best;
     } cases[] = {{"policy,params,speedup,speedup_se\nx,a=1,1.5,0.01\nx,a=2,1.2,0.01\n", true},
                  {"policy,params,speedup,speedup_se\nx,a=1,1.5,0.2\nx,a=2,1.2,0.2\n", false},
+                 {"policy,params,speedup,speedup_se\nx,a=1,1.5,0.08\nx,a=2,1.2,0.08\n", true},
+                 {"policy,params,speedup,speedup_se,samples\nx,a=1,1.5,0.08,3\nx,a=2,1.2,0.08,3\n", false},
                  {"policy,params,speedup\nx,a=1,1.5\nx,a=2,1.2\n", true}};
     char path[300];
     const char *input = path;
     const struct figure_options o = FIGURE_OPTIONS;
     snprintf(path, sizeof path, "%s/best.csv", folder);
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct drawing d;
         struct err err = {0};
         write_text(folder, "best.csv", cases[i].table);
