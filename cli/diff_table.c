@@ -128,7 +128,7 @@ put_settings(const struct diff *d)
                 "");
     put_setting("policy", a->policy->name, b->policy->name);
     put_knobs(d);
-    put_setting("turned", turns_text(a, x), turns_text(b, y));
+    put_setting("changed", turns_text(a, x), turns_text(b, y));
     put_setting("head", a->settings->trained ? "trained" : "lens", b->settings->trained ? "trained" : "lens");
     put_setting("sampling", sampling_text(a->info, x), sampling_text(b->info, y));
     put_setting("model",

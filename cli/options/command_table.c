@@ -62,7 +62,7 @@ const struct command_row command_rows[] = {
         "a figure of saved traces or of what bench --csv wrote, as SVG, PDF or PNG\n\n"
         "KIND is\n"
         "  layers       what each layer said at each position, as SpecBound's Figure 1\n"
-        "  series       tokens a round, acceptance, tokens a second, the policy's series, turns of knobs\n"
+        "  series       tokens a round, acceptance, tokens a second, the policy's series, changes of knobs\n"
         "  exits        exit layers, and acceptance by position in the draft\n"
         "  reliability  confidence against acceptance, with ECE and the threshold\n"
         "  mask         sublayers skipped over the rounds (swift)\n"

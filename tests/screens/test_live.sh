@@ -201,7 +201,7 @@ printf ':wait round 4\n:save-screen trained.txt\n:head lens\n:wait idle\n:save-s
 terminal 160x48 "$PROGRAM -n 90 --trace trace --script $WORK/heads.script"
 check "a script that switches heads ends well" exits 0
 check "specbound asks the bundled model's trained heads" grep -q '· trained heads' "$WORK/run/trained.txt"
-check "how often layers agree with the last one is compared" grep -q 'agree with L' "$WORK/run/trained.txt"
+check "how often layers agree with the last one is compared" grep -q 'same token as L' "$WORK/run/trained.txt"
 check ":head lens switches between rounds" grep -q '· lens' "$WORK/run/lens.txt"
 check "controls.csv has the switch, and back by H" test "$(csv "$WORK/run/trace/controls.csv" new '$c["name"] == "head"' | tr '\n' ' ')" = "trained lens trained "
 check "drafts say which head they came from" test "$(csv "$WORK/run/trace/tokens.csv" head '$c["source"] == "draft"' | uniq | tr '\n' ' ')" = "1 0 1 "

@@ -185,7 +185,7 @@ command_knobs(void *state, const struct view *v, const char *verb, const char *r
 static const char *
 brief_knobs(const struct view *v)
 {
-    return knobs_grid_open(v) ? "←↑↓→ point  Enter set both  w close" : "← → turn  ↑ ↓ knob  Enter type  = default";
+    return knobs_grid_open(v) ? "←↑↓→ point  Enter set both  w close" : "← → change  ↑ ↓ knob  Enter type  = default";
 }
 
 static const struct key_help keys[] = {
