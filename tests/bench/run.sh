@@ -43,7 +43,7 @@ cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
     echo '```'
     echo
     echo "## Policies"
-    echo "\`x ar\` is measured, \`+-\` its standard error over passes, \`modelled\` is emitted·(L + ρ) / (layer loads + ρ·head loads), \`meas/mod\` their quotient: below 1"
+    echo "\`x ar\` is measured, \`from\` and \`to\` are its 95% interval, \`+-\` its standard error over passes, \`modelled\` is emitted·(L + ρ) / (layer loads + ρ·head loads), \`meas/mod\` their quotient: below 1"
     echo "is overhead that the model does not know: on a CPU whose caches hold the weights, a row more in a sweep costs"
     echo "arithmetic (see Steps), while the model counts weights read."
     echo '```'
