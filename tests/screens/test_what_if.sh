@@ -58,6 +58,7 @@ done
 # ---- two settings: strips are of the one in focus ----
 terminal 160x48 "$PROGRAM --pace 0 --ignore-eos -n 120 --policy swift --versus 'layerskip exit_layer=6' --once"
 check "the first of two settings can't tell" wait_for 'ratio.*├─*'
+tm send-keys w
 check "a policy without what-if is named" wait_for 'what-if does not support swift'
 check "the second one runs" wait_for '±.*tok/s.*│.*±.*tok/s'
 tm send-keys '}'
