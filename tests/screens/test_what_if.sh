@@ -77,7 +77,7 @@ tm send-keys Escape q
 check "the replay ends well" until_true test -s "$WORK/run/status"
 terminal 160x48 "$PROGRAM replay $ROOT/tests/screens/traces/turned"
 check "a trace without all layers has plain sliders" wait_for 'tau .*├─*'
-check "and the help of a knob says why" wait_for 'no what-if: not all'
+check "and the help of a knob says why" wait_for 'what-if needs a'
 tm send-keys w
 check "so does w" wait_for 'no forecast: what-if needs a trace of all layers'
 tm send-keys q
