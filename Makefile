@@ -28,7 +28,7 @@ Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2))
 
 # make SANITIZE=address,undefined … builds beside the plain build. OpenMP's runtime is not instrumented for
-# ThreadSanitizer, so that build computes on one thread; the program's own threads are all there.
+# ThreadSanitizer, so that build loads and trains on one thread; teams (kernels/team.h) and the program's own threads are all there.
 ifdef SANITIZE
   comma  := ,
   BUILD  ?= build/sanitize-$(subst $(comma),-,$(SANITIZE))

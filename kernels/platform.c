@@ -12,7 +12,10 @@
 
 #include "kernels/clock.h"
 
-#if defined(__APPLE__)
+#if defined(__linux__)
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#elif defined(__APPLE__)
 #include <mach-o/dyld.h>
 #include <mach/mach.h>
 #endif
@@ -137,3 +140,38 @@ platform_condition_wait(pthread_cond_t *condition, pthread_mutex_t *lock, uint64
     return pthread_cond_timedwait(condition, lock, &until);
 #endif
 }
+
+#if defined(__linux__)
+void
+platform_sleep_on(atomic_uint *word, unsigned value)
+{
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+void
+platform_wake(atomic_uint *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+#else /* all words have one condition */
+static pthread_mutex_t words = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t word_changed = PTHREAD_COND_INITIALIZER;
+
+void
+platform_sleep_on(atomic_uint *word, unsigned value)
+{
+    pthread_mutex_lock(&words);
+    if (atomic_load(word) == value)
+        pthread_cond_wait(&word_changed, &words);
+    pthread_mutex_unlock(&words);
+}
+
+void
+platform_wake(atomic_uint *word)
+{
+    (void)word;
+    pthread_mutex_lock(&words);
+    pthread_cond_broadcast(&word_changed);
+    pthread_mutex_unlock(&words);
+}
+#endif

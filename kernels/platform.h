@@ -4,6 +4,7 @@
 #define KERNELS_PLATFORM_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,6 +24,11 @@ struct timespec platform_modified(const struct stat *);
 /* A condition whose waits end by the monotonic clock, and such a wait (0, ETIMEDOUT or another errno). */
 void platform_condition_open(pthread_cond_t *);
 int platform_condition_wait(pthread_cond_t *, pthread_mutex_t *, uint64_t until_us);
+/* Sleeps while the word has this value, or shorter; and wakes one thread that sleeps so. */
+void platform_sleep_on(atomic_uint *word, unsigned value);
+void platform_wake(atomic_uint *word);
+/* Processors that this process may run on. */
+int platform_usable_processors(void);
 /* Bytes of memory that may still be taken, where the system says it in a call of its own; UINT64_MAX: it doesn't. */
 uint64_t platform_memory_available(void);
 

@@ -91,16 +91,29 @@ group_quota(void)
     return least;
 }
 
-struct platform_processors
-platform_processors(void)
+static int
+online(void)
 {
-    const long online = sysconf(_SC_NPROCESSORS_ONLN);
-    struct platform_processors p = {.online = online > 0 ? (int)online : 1};
-    p.usable = p.online;
+    const long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (int)n : 1;
+}
+
+int
+platform_usable_processors(void)
+{
 #if defined(__linux__)
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0)
-        p.usable = CPU_COUNT(&set);
+        return CPU_COUNT(&set);
+#endif
+    return online();
+}
+
+struct platform_processors
+platform_processors(void)
+{
+    struct platform_processors p = {.online = online(), .usable = platform_usable_processors()};
+#if defined(__linux__)
     p.cores = count_cores(p.online);
     p.quota = group_quota();
 #else

@@ -1,80 +1,44 @@
-/* Threads that walk one request together: an OpenMP team, and a barrier that stays polite on a shared machine.
+/* Threads that carry out a request's steps together with the thread that makes it, the leader. A step is cut into chunks,
+ * which the leader and its helpers claim one after the other; the leader waits only for chunks that were claimed. So a
+ * helper that does not run, because the machine is busy, delays a step by one chunk at most, and one that sleeps delays
+ * nothing. Whoever waits spins for some microseconds and then sleeps.
  *
- * A request opens one parallel region and its workers wait for each other at barriers between steps; opening a region for every step
- * would cost more than the steps of a small model. Without -fopenmp everything runs on the caller's thread.
- */
+ * A team measures itself: helpers that cost more time in waiting than they save are sent to sleep, and tried again later.
+ * What a chunk computes must not depend on the thread or on the size of the team. */
 #ifndef KERNELS_TEAM_H
 #define KERNELS_TEAM_H
 
-#include <sched.h>
-#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef _OPENMP
-#include <omp.h>
-#define PARALLEL(text) _Pragma(#text)
-#else
-#define PARALLEL(text)
-#endif
+struct team;
 
-struct team {
-    _Alignas(64) atomic_uint arrived;
-    _Alignas(64) atomic_uint generation;
-};
+/* `most` threads, the leader among them. `fixed`: the team never changes its size. NULL: no memory. Threads start when
+ * they are needed first; fewer where the system has no more. */
+struct team *team_open(uint32_t most, bool fixed);
+void team_close(struct team *);
+
+/* Thread `rank` < most carries out a chunk; the leader has rank 0. */
+typedef void (*team_fn)(void *arg, uint32_t rank, size_t chunk);
+
+/* Calls fn for the chunks 0..n-1, n < 2^16, and returns when all are done: their writes are visible to the caller. While
+ * another thread leads the team, and in a child of fork(), the caller carries out all chunks itself. */
+void team_for(struct team *, size_t n, team_fn fn, void *arg);
+
+/* Threads that work now; any thread may ask. */
+uint32_t team_size(const struct team *);
+uint32_t team_most(const struct team *);
+
+/* ---- shares ---- */
 
 struct range {
     size_t first, last; /* [first, last) */
 };
 
-static inline uint32_t
-team_rank(void)
-{
-#ifdef _OPENMP
-    return (uint32_t)omp_get_thread_num();
-#else
-    return 0;
-#endif
-}
-
-/* How many threads the region really got: the runtime may give fewer than asked for. */
-static inline uint32_t
-team_size(void)
-{
-#ifdef _OPENMP
-    return (uint32_t)omp_get_num_threads();
-#else
-    return 1;
-#endif
-}
-
-/* Everyone's writes before it are visible to everyone after it. Spins for some microseconds, longer than any step of a
- * balanced team differs, then yields: the other thread was probably put aside for the screen's. */
-static inline void
-team_barrier(struct team *t, uint32_t size)
-{
-    if (size == 1)
-        return;
-    unsigned now = atomic_load_explicit(&t->generation, memory_order_acquire);
-    if (atomic_fetch_add_explicit(&t->arrived, 1, memory_order_acq_rel) + 1 == size) {
-        atomic_store_explicit(&t->arrived, 0, memory_order_relaxed);
-        atomic_store_explicit(&t->generation, now + 1, memory_order_release);
-        return;
-    }
-    for (unsigned spins = 0; atomic_load_explicit(&t->generation, memory_order_acquire) == now; spins++) {
-        if (spins > 1000)
-            sched_yield();
-#if defined(__x86_64__) || defined(__i386__)
-        __builtin_ia32_pause();
-#elif defined(__aarch64__)
-        __asm__ volatile("yield");
-#endif
-    }
-}
-
-/* This worker's part of n equal units. */
+/* Part `rank` of `size` of n equal units. */
 static inline struct range
-team_share(size_t n, uint32_t rank, uint32_t size)
+team_share(size_t n, size_t rank, size_t size)
 {
     return (struct range){n * rank / size, n * (rank + 1) / size};
 }

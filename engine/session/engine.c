@@ -2,12 +2,12 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "engine/model/memory.h"
 #include "engine/session/engine_helpers.h"
 #include "engine/session/engine_kept.h"
 #include "engine/session/engine_profile.h"
+#include "kernels/platform.h"
 #include "kernels/plugin.h"
 
 /* ---- which backend ---- */
@@ -237,10 +237,7 @@ engine_open(struct engine **out, const struct engine_options *options, progress_
     if (e == NULL)
         return err_set(err, ERR_WORK, "out of memory opening %s", options->model_path);
     struct backend_options backend = options->backend_options;
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    if (backend.threads == 0)
-        backend.threads = cores > 0 ? (uint32_t)cores : 1;
-    e->threads = backend.threads;
+    e->threads = backend.threads > 0 ? backend.threads : (uint32_t)platform_usable_processors();
     e->exact = options->backend_options.exact;
     if (!keep_asked(e, options, err)) {
         engine_close(e);

@@ -6,9 +6,12 @@
 #include "kernels/cpu/head.h"
 #include "kernels/cpu/sampling.h"
 #include "kernels/cpu/sweep.h"
+#include "kernels/platform.h"
+#include "kernels/team.h"
 #include "kernels/tensor.h"
 
 #define MAX_THREADS 256
+#define SAMPLING    16 /* multiplications that a token of a distribution costs */
 
 static bool
 cpu_open(struct backend **out, const struct backend_options *options, struct err *err)
@@ -26,12 +29,14 @@ cpu_open(struct backend **out, const struct backend_options *options, struct err
         return err_set(err, ERR_WORK, "not enough memory to start");
     b->isa = isa;
     b->exact = options->exact;
-    b->threads = 1;
-#ifdef _OPENMP
-    b->threads = options->threads != 0 ? options->threads : (uint32_t)omp_get_num_procs();
-#endif
+    b->threads = options->threads != 0 ? options->threads : (uint32_t)platform_usable_processors();
     if (b->threads > MAX_THREADS)
         b->threads = MAX_THREADS;
+    b->team = team_open(b->threads, options->threads != 0);
+    if (b->team == NULL) {
+        free(b);
+        return err_set(err, ERR_WORK, "not enough memory to start");
+    }
     snprintf(b->text, sizeof b->text, "%s x%" PRIu32 "%s", isa->name, b->threads, b->exact ? ", exact" : "");
     *out = b;
     return true;
@@ -40,6 +45,7 @@ cpu_open(struct backend **out, const struct backend_options *options, struct err
 static void
 cpu_close(struct backend *b)
 {
+    team_close(b->team);
     free(b);
 }
 
@@ -174,10 +180,23 @@ add_row(struct head_table *t, uint32_t ring, uint32_t layer, enum head_choice he
         (struct head_row){.ring = ring, .layer = layer, .head = head, .temperature = 1, .final = -1, .request = -1};
 }
 
+/* Of the requests that the head's table has rows of. */
+static void
+make_dists(const struct worker *w, const void *requests, struct range rows)
+{
+    const struct store *s = w->store;
+    const uint32_t vocab = s->weights->desc.vocab;
+    for (size_t i = rows.first; i < rows.last; i++) {
+        const struct dist_req *r = (const struct dist_req *)requests + i;
+        float *p = cpu_dists_at(s->dists, r->out);
+        sampling_dist(s->head.logits + i * vocab, vocab, &r->sampling, p, w->own->order);
+        memset(p + vocab, 0, (s->dists->size.vocab - vocab) * sizeof *p);
+    }
+}
+
 static bool
 cpu_dist(struct store *s, const struct dist_req *requests, size_t n)
 {
-    const uint32_t vocab = s->weights->desc.vocab;
     if (!request_dist(s->limits, requests, n))
         return false;
     for (size_t first = 0; first < n; first += HEAD_TILE) {
@@ -188,13 +207,7 @@ cpu_dist(struct store *s, const struct dist_req *requests, size_t n)
         for (size_t i = 0; i < part; i++)
             add_row(&s->head, requests[first + i].ring, requests[first + i].layer, requests[first + i].head);
         head_run(s, false);
-        PARALLEL(omp parallel for num_threads(s->threads))
-        for (size_t i = 0; i < part; i++) {
-            const struct dist_req *r = &requests[first + i];
-            float *p = cpu_dists_at(s->dists, r->out);
-            sampling_dist(s->head.logits + i * vocab, vocab, &r->sampling, p, s->workers[team_rank()].order);
-            memset(p + vocab, 0, (s->dists->size.vocab - vocab) * sizeof *p);
-        }
+        worker_for(s, work_of_rows(part, SAMPLING * s->weights->desc.vocab), make_dists, requests + first);
     }
     return true;
 }
@@ -254,12 +267,29 @@ walk(const struct store *s, const struct verify_req *r, size_t at, struct worker
     (void)sampling_verify(r, vocab, logits, q, s->limits.dists.vocab, b->p, b->order, out); /* well-formed, as asked */
 }
 
-/* Rounds whose rows fit the head's table: at[i] is where those of round i begin. */
+/* Rounds whose rows fit the head's table: at[i] is where those of round i begin, delivery `first` + i is its verdict. */
+struct rounds {
+    const struct verify_req *requests;
+    const size_t *at;
+    size_t first;
+};
+
+static void
+walk_rounds(const struct worker *w, const void *arg, struct range part)
+{
+    const struct rounds *r = arg;
+    const struct store *s = w->store;
+    for (size_t i = part.first; i < part.last; i++) {
+        void *staged = s->staged + s->deliveries[r->first + i].at;
+        walk(s, &r->requests[i], r->at[i], w->own, staged);
+    }
+}
+
 static void
 verify_part(struct store *s, const struct verify_req *requests, size_t n, const size_t *at)
 {
     const uint32_t depth = s->weights->desc.n_layers;
-    const size_t first = s->n_deliveries;
+    const struct rounds rounds = {requests, at, s->n_deliveries};
     s->head.n = s->head.ready = 0;
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < requests[i].n; j++)
@@ -268,13 +298,8 @@ verify_part(struct store *s, const struct verify_req *requests, size_t n, const 
     head_run(s, true);
     for (size_t i = 0; i < n && !s->failed; i++)
         (void)cpu_store_stage(s, requests[i].out, sizeof(struct verdict));
-    if (s->failed)
-        return;
-    PARALLEL(omp parallel for num_threads(s->threads) schedule(dynamic) if (n > 1))
-    for (size_t i = 0; i < n; i++) {
-        void *staged = s->staged + s->deliveries[first + i].at;
-        walk(s, &requests[i], at[i], &s->workers[team_rank()], staged);
-    }
+    if (!s->failed)
+        worker_for(s, work_of_rows(n, SAMPLING * s->weights->desc.vocab), walk_rounds, &rounds);
 }
 
 static size_t

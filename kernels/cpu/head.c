@@ -29,20 +29,19 @@ is_full(const struct trained_head *t)
 }
 
 static const float *
-hidden_row(const struct worker *w, const void *unused, size_t i)
+hidden_row(const struct store *s, const void *unused, size_t i)
 {
     (void)unused;
-    const struct head_row *row = &w->store->head.rows[w->store->head.ready + i];
-    return cpu_store_hidden(w->store, row->ring, row->layer);
+    const struct head_row *row = &s->head.rows[s->head.ready + i];
+    return cpu_store_hidden(s, row->ring, row->layer);
 }
 
 /* What the final norm sees. */
 static const float *
-seen_row(const struct worker *w, const void *unused, size_t i)
+seen_row(const struct store *s, const void *unused, size_t i)
 {
-    const struct store *s = w->store;
     return is_affine(trained(s, i)) ? s->head.shifted + (s->head.ready + i) * s->weights->desc.width
-                                    : hidden_row(w, unused, i);
+                                    : hidden_row(s, unused, i);
 }
 
 /* y = M x for row i alone. */
@@ -55,29 +54,35 @@ multiply_row(const struct worker *w, const struct matrix *m, const struct acts *
     multiply(w->store->isa, m, &one, 1, part.first, part.last, y, m->rows);
 }
 
+static void
+shift_outputs(const struct worker *w, const void *n, struct range part)
+{
+    const struct acts *x = worker_acts(w);
+    struct store *s = w->store;
+    const uint32_t width = s->weights->desc.width;
+    for (size_t i = 0; i < *(const size_t *)n; i++) {
+        const struct trained_head *t = trained(s, i);
+        if (!is_affine(t))
+            continue;
+        float *y = s->head.shifted + (s->head.ready + i) * width;
+        multiply_row(w, &t->a, x, i, part, y);
+        for (size_t o = part.first; o < part.last; o++)
+            y[o] += x->x[i * width + o] + t->b[o];
+    }
+}
+
 /* shifted = h + A h + b of all n rows with an affine head. */
 static void
-shift(struct worker *w, size_t n)
+shift(struct store *s, size_t n)
 {
-    struct store *s = w->store;
     const uint32_t width = s->weights->desc.width;
     bool any = false;
     for (size_t i = 0; i < n && !any; i++)
         any = is_affine(trained(s, i));
     if (!any)
         return;
-    const struct acts x = worker_activations(w, n, width, false, NULL, hidden_row, NULL, NULL);
-    for (size_t i = 0; i < n; i++) {
-        const struct trained_head *t = trained(s, i);
-        if (!is_affine(t))
-            continue;
-        const struct range part = worker_outputs(w, t->a.rows);
-        float *y = s->head.shifted + (s->head.ready + i) * width;
-        multiply_row(w, &t->a, &x, i, part, y);
-        for (size_t o = part.first; o < part.last; o++)
-            y[o] += x.x[i * width + o] + t->b[o];
-    }
-    worker_barrier(w);
+    worker_prepare(s, n, width, false, (struct norm){0}, hidden_row, NULL, NULL);
+    worker_for(s, work_of_outputs(width, n, width), shift_outputs, &n);
 }
 
 /* Bias, scale and cap, where the model has them; z (part) begins at its first output. */
@@ -117,27 +122,32 @@ logits_of(const struct worker *w, const struct acts *x, size_t row, size_t n, st
         finish_logits(s->weights, part, z + i * ld);
 }
 
-/* What all workers do before: the head is there, and what it sees of all n rows. */
-static struct acts
-seen(struct worker *w, size_t n)
+/* Makes the head ready, and what it sees of n rows. */
+static void
+look(struct store *s, size_t n)
 {
-    const struct weights *m = w->store->weights;
-    worker_unit(w, 0, &w->store->head_use);
-    shift(w, n);
-    return worker_activations(w, n, m->head.cols, m->head.q != NULL, &m->final_norm, seen_row, NULL, NULL);
+    const struct weights *m = s->weights;
+    worker_unit(s, 0, &s->head_use);
+    shift(s, n);
+    worker_prepare(s, n, m->head.cols, m->head.q != NULL, m->final_norm, seen_row, NULL, NULL);
+}
+
+static void
+logits_in(const struct worker *w, const void *n, struct range part)
+{
+    const struct head_table *t = &w->store->head;
+    const size_t vocab = w->store->weights->head.rows;
+    logits_of(w, worker_acts(w), 0, *(const size_t *)n, part, t->logits + t->ready * vocab + part.first, vocab);
 }
 
 void
-head_logits(struct worker *w)
+head_logits(struct store *s)
 {
-    const struct head_table *t = &w->store->head;
-    const size_t n = t->n - t->ready, vocab = w->store->weights->head.rows;
-    if (n > 0) {
-        const struct acts x = seen(w, n);
-        const struct range part = worker_outputs(w, vocab);
-        logits_of(w, &x, 0, n, part, t->logits + t->ready * vocab + part.first, vocab);
-    }
-    worker_barrier(w);
+    const size_t n = s->head.n - s->head.ready;
+    if (n == 0)
+        return;
+    look(s, n);
+    worker_for(s, work_of_outputs(s->weights->head.rows, n, s->weights->head.cols), logits_in, &n);
 }
 
 /* ---- pieces of a row ---- */
@@ -178,34 +188,46 @@ summarise(const struct store *s, size_t row, size_t piece, const float *z)
         insert(sum->top, sum->top_z, (token_t)(part.first + i), z[i]);
 }
 
-void
-head_pieces(struct worker *w)
+static void
+summarise_pieces(const struct worker *w, const void *unused, struct range part)
 {
     const struct head_table *t = &w->store->head;
-    const struct range part = worker_share(w, t->n * t->n_pieces);
+    (void)unused;
     for (size_t u = part.first; u < part.last; u++)
         summarise(w->store, u / t->n_pieces, u % t->n_pieces,
                   t->logits + u / t->n_pieces * w->store->weights->desc.vocab + u % t->n_pieces * PIECE);
 }
 
 void
-head_stream(struct worker *w)
+head_pieces(struct store *s)
 {
+    worker_for(s, work_of_pieces(s, 8), summarise_pieces, NULL);
+}
+
+static void
+stream_pieces(const struct worker *w, const void *unused, struct range part)
+{
+    (void)unused;
     const struct store *s = w->store;
     const struct head_table *t = &s->head;
-    const struct acts x = seen(w, t->n);
-    const struct range part = worker_share(w, t->n_pieces);
-    float *z = t->logits + part.first * PIECE * HEAD_TILE; /* this worker's own */
+    float *z = t->logits + part.first * PIECE * HEAD_TILE; /* these pieces' own */
     for (size_t piece = part.first; piece < part.last; piece++) {
         const struct range outputs = outputs_in(s, piece);
         const size_t ld = outputs.last - outputs.first;
         for (size_t row = 0; row < t->n; row += HEAD_TILE) {
             const size_t n = t->n - row < HEAD_TILE ? t->n - row : HEAD_TILE;
-            logits_of(w, &x, row, n, outputs, z, ld);
+            logits_of(w, worker_acts(w), row, n, outputs, z, ld);
             for (size_t i = 0; i < n; i++)
                 summarise(s, row + i, piece, z + i * ld);
         }
     }
+}
+
+void
+head_stream(struct store *s)
+{
+    look(s, s->head.n);
+    worker_for(s, (struct work){s->head.n_pieces, 1, s->head.n * PIECE * s->weights->head.cols}, stream_pieces, NULL);
 }
 
 void

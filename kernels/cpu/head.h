@@ -4,19 +4,26 @@
 
 #include "kernels/cpu/worker.h"
 
-/* In a parallel region, all workers together; the table is filled and everyone has seen it. */
-void head_logits(struct worker *); /* rows ready..n-1; ends with a barrier */
-void head_pieces(struct worker *); /* summaries of this worker's share; no barrier */
+/* Of the table, which is filled. */
+void head_logits(struct store *); /* rows ready..n-1 */
+void head_pieces(struct store *); /* summaries */
 
 /* Both at once, for all rows of the table (up to HEAD_ROWS), whose logits nobody will ask for: a worker takes its pieces one
  * after the other, all rows while the piece's weights are in its cache. So weights are read once, and logits come no
- * further than that cache. No barrier. */
-void head_stream(struct worker *);
+ * further than that cache. */
+void head_stream(struct store *);
+
+/* All pieces of all rows, each of whose logits costs so much. */
+static inline struct work
+work_of_pieces(const struct store *s, size_t cost)
+{
+    return (struct work){s->head.n * s->head.n_pieces, 1, cost * PIECE};
+}
 
 /* A row's guess from its pieces, and its softmax: max, sum exp(z - max). */
 void head_combine(const struct store *, size_t row, struct guess *, double *max, double *sum);
 
-/* A whole region for the table in store.head: logits, and with `guesses` the guesses too. */
+/* The table in store.head: logits, and with `guesses` the guesses too. */
 void head_run(struct store *, bool guesses);
 
 /* guess(): any number of probes, the table filled again and again. Marks the store when it was cancelled. */

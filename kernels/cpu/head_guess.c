@@ -39,35 +39,45 @@ compare(struct store *s, size_t row)
     t->guesses[row].rank_final = (int32_t)above;
 }
 
-/* All rows' pieces are there. */
 static void
-combine_rows(struct worker *w)
+combine(const struct worker *w, const void *unused, struct range rows)
 {
     struct head_table *t = &w->store->head;
-    worker_barrier(w);
-    const struct range part = worker_share(w, t->n);
-    for (size_t i = part.first; i < part.last; i++)
+    (void)unused;
+    for (size_t i = rows.first; i < rows.last; i++)
         head_combine(w->store, i, &t->guesses[i], &t->max[i], &t->sum[i]);
 }
 
 static void
-guess_table(struct worker *w)
+compare_pieces(const struct worker *w, const void *unused, struct range part)
 {
-    struct store *s = w->store;
-    struct head_table *t = &s->head;
-    head_pieces(w);
-    combine_rows(w);
-    worker_barrier(w);
-    struct range part = worker_share(w, t->n * t->n_pieces);
+    const struct head_table *t = &w->store->head;
+    (void)unused;
     for (size_t u = part.first; u < part.last; u++) {
-        size_t row = u / t->n_pieces;
+        const size_t row = u / t->n_pieces;
         if (t->rows[row].final >= 0 && t->guesses[t->rows[row].final].token != TOKEN_NONE)
-            compare_piece(s, row, u % t->n_pieces);
+            compare_piece(w->store, row, u % t->n_pieces);
     }
-    worker_barrier(w);
-    part = worker_share(w, t->n);
-    for (size_t i = part.first; i < part.last; i++)
-        if (t->rows[i].final >= 0)
+}
+
+static void
+combine_rows(struct store *s)
+{
+    worker_for(s, work_of_rows(s->head.n, 100 * s->head.n_pieces), combine, NULL);
+}
+
+static void
+guess_table(struct store *s)
+{
+    bool versus = false;
+    head_pieces(s);
+    combine_rows(s);
+    for (size_t i = 0; i < s->head.n; i++)
+        versus = versus || s->head.rows[i].final >= 0;
+    if (versus)
+        worker_for(s, work_of_pieces(s, 16), compare_pieces, NULL);
+    for (size_t i = 0; i < s->head.n; i++)
+        if (s->head.rows[i].final >= 0)
             compare(s, i);
 }
 
@@ -83,15 +93,11 @@ void
 head_run(struct store *s, bool guesses)
 {
     worker_begin(s);
-    PARALLEL(omp parallel num_threads(s->threads))
-    {
-        struct worker w = worker_here(s);
-        head_logits(&w);
-        if (guesses)
-            guess_table(&w);
-    }
-    if (guesses)
-        check_guesses(s);
+    head_logits(s);
+    if (!guesses)
+        return;
+    guess_table(s);
+    check_guesses(s);
 }
 
 /* The same for guesses that ask for nothing of the last layer; there may be HEAD_ROWS of them. */
@@ -99,12 +105,8 @@ static void
 stream_run(struct store *s)
 {
     worker_begin(s);
-    PARALLEL(omp parallel num_threads(s->threads))
-    {
-        struct worker w = worker_here(s);
-        head_stream(&w);
-        combine_rows(&w);
-    }
+    head_stream(s);
+    combine_rows(s);
     check_guesses(s);
 }
 
@@ -204,7 +206,7 @@ head_guess(struct store *s, const struct probe *probes, size_t n, struct guess *
     s->head.n = s->head.ready = 0;
     for (size_t i = 0; i < n && !versus; i++)
         versus = probes[i].versus_final;
-    if (!versus && s->head.n_pieces >= s->threads) { /* workers take whole pieces */
+    if (!versus && s->head.n_pieces >= s->weights->backend->threads) { /* workers take whole pieces */
         guess_alone(s, probes, n, out);
         return;
     }

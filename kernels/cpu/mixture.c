@@ -29,17 +29,15 @@ mixture_take(struct store *s, size_t rows)
     t->y = blocks_take(&s->blocks, rows * d->width, sizeof *t->y);
     t->touched = blocks_take(&s->blocks, d->n_layers + 1u, sizeof *t->touched);
     t->told = blocks_take(&s->blocks, rows * (d->n_layers + 1u) * f->used, sizeof *t->told);
+    t->starts = blocks_take(&s->blocks, f->n + 3, sizeof *t->starts);
+    t->visitors = blocks_take(&s->blocks, visitors, sizeof *t->visitors);
     bool ok = t->logits != NULL && t->routes != NULL && t->gate != NULL && t->up != NULL && t->q != NULL &&
-              t->y != NULL && t->touched != NULL && t->told != NULL;
-    for (uint32_t i = 0; i < s->threads && ok; i++) {
-        struct mixture_own *own = &s->workers[i].mixture;
-        own->starts = blocks_take(&s->blocks, f->n + 3, sizeof *own->starts);
-        own->visitors = blocks_take(&s->blocks, visitors, sizeof *own->visitors);
-        own->routes = blocks_take(&s->blocks, PRIVATE_ROWS * (f->used + 1), sizeof *own->routes);
-        own->gathered.x = blocks_take(&s->blocks, GATHERED * d->width, sizeof *own->gathered.x);
-        own->gathered.q = blocks_take(&s->blocks, GATHERED * (size_t)acts_stride(d->width), sizeof *own->gathered.q);
-        ok = own->starts != NULL && own->visitors != NULL && own->routes != NULL && own->gathered.x != NULL &&
-             own->gathered.q != NULL;
+              t->y != NULL && t->touched != NULL && t->told != NULL && t->starts != NULL && t->visitors != NULL;
+    for (uint32_t i = 0; i < s->weights->backend->threads && ok; i++) {
+        struct acts *own = &s->workers[i].gathered;
+        own->x = blocks_take(&s->blocks, GATHERED * d->width, sizeof *own->x);
+        own->q = blocks_take(&s->blocks, GATHERED * (size_t)acts_stride(d->width), sizeof *own->q);
+        ok = own->x != NULL && own->q != NULL;
     }
     return ok;
 }
@@ -49,7 +47,6 @@ struct mixing {
     const struct layer *layer;
     uint32_t l;
     const struct experts_form *form;
-    const struct acts *x;
     size_t n;       /* rows */
     uint32_t each;  /* experts of a row, with the one that all go to */
     uint32_t count; /* experts listed */
@@ -61,8 +58,9 @@ struct mixing {
 static float
 shared_weight(const struct worker *w, const struct mixing *m, size_t row)
 {
-    const struct matrix mix = {.type = WEIGHT_F32, .rows = 1, .cols = m->x->cols, .data = m->layer->shared_mix};
-    const struct acts x = {.x = m->x->x + row * m->x->cols, .cols = m->x->cols};
+    const struct acts *all = worker_acts(w);
+    const struct matrix mix = {.type = WEIGHT_F32, .rows = 1, .cols = all->cols, .data = m->layer->shared_mix};
+    const struct acts x = {.x = all->x + row * all->cols, .cols = all->cols};
     float z;
     if (mix.data == NULL)
         return 1;
@@ -70,35 +68,31 @@ shared_weight(const struct worker *w, const struct mixing *m, size_t row)
     return 1 / (1 + expf(-z));
 }
 
-/* The routes of all rows (n, each). Few rows are routed by every worker for itself, as activations are. */
-static const struct route *
-routes_of(struct worker *w, const struct mixing *m)
+static void
+router_outputs(const struct worker *w, const void *mixing, struct range part)
 {
+    const struct mixing *m = mixing;
     struct store *s = w->store;
-    const struct layer *layer = m->layer;
-    const bool mine = m->n <= PRIVATE_ROWS;
-    struct route *routes = mine ? w->own->mixture.routes : s->mixture.routes;
-    const size_t experts = m->form->n;
-    worker_multiply(w, s->layer_use, &layer->router, m->x, m->n, worker_outputs(w, experts), s->mixture.logits,
-                    experts);
-    worker_barrier(w);
-    const struct range part = mine ? (struct range){0, m->n} : worker_share(w, m->n);
-    for (size_t i = part.first; i < part.last; i++) {
-        float z[EXPERTS_MOST]; /* workers may read the same logits */
-        memcpy(z, s->mixture.logits + i * experts, experts * sizeof *z);
-        route(m->form, z, layer->brouter, layer->correction, routes + i * m->each);
+    worker_multiply(w, s->layer_use, &m->layer->router, worker_acts(w), m->n, part, s->mixture.logits, m->form->n);
+}
+
+static void
+route_rows(const struct worker *w, const void *mixing, struct range rows)
+{
+    const struct mixing *m = mixing;
+    struct mixture_table *t = &w->store->mixture;
+    for (size_t i = rows.first; i < rows.last; i++) {
+        route(m->form, t->logits + i * m->form->n, m->layer->brouter, m->layer->correction, t->routes + i * m->each);
         if (m->count > m->form->n)
-            routes[i * m->each + m->form->used] = (struct route){m->form->n, shared_weight(w, m, i)};
+            t->routes[i * m->each + m->form->used] = (struct route){m->form->n, shared_weight(w, m, i)};
     }
-    if (!mine)
-        worker_barrier(w);
-    return routes;
 }
 
 /* For sweep.routes. `rows`: which rows of the sweep those of the call are. */
 static void
-tell_routes(struct store *s, const struct mixing *m, const uint32_t *rows, const struct route *routes)
+tell_routes(struct store *s, const struct mixing *m, const uint32_t *rows)
 {
+    const struct route *routes = s->mixture.routes;
     const size_t bytes = m->form->used * sizeof *routes;
     for (size_t i = 0; i < m->n; i++)
         memcpy(routes_at(s->mixture.told, &s->weights->desc, rows[i], m->l), routes + i * m->each, bytes);
@@ -106,9 +100,9 @@ tell_routes(struct store *s, const struct mixing *m, const uint32_t *rows, const
 
 /* Visitors (n, each) in order of their experts, rows ascending; those of expert e from starts[e] on. */
 static void
-sort_visitors(struct worker *w, const struct mixing *m, const struct route *routes)
+sort_visitors(struct mixture_table *own, const struct mixing *m)
 {
-    struct mixture_own *own = &w->own->mixture;
+    const struct route *routes = own->routes;
     uint32_t *next = own->starts + 1; /* becomes the starts of those after it */
     memset(own->starts, 0, (m->count + 2) * sizeof *own->starts);
     for (size_t i = 0; i < m->n * m->each; i++)
@@ -129,9 +123,9 @@ struct visit {
 };
 
 static struct visit
-visit_of(const struct worker *w, const struct mixing *m, uint32_t e)
+visit_of(const struct store *s, const struct mixing *m, uint32_t e)
 {
-    const struct mixture_own *own = &w->own->mixture;
+    const struct mixture_table *own = &s->mixture;
     const size_t first = own->starts[e]; /* all before it are of the routed ones' size */
     return (struct visit){.expert = &m->layer->experts[e],
                           .visitors = own->visitors + first,
@@ -151,8 +145,8 @@ gather(const struct worker *w, const struct acts *x, const struct visitor *visit
         a.q += (size_t)visitors[0].row * x->stride;
         return a;
     }
-    a.x = w->own->mixture.gathered.x;
-    a.q = w->own->mixture.gathered.q;
+    a.x = w->own->gathered.x;
+    a.q = w->own->gathered.q;
     for (size_t i = 0; i < n; i++) {
         memcpy(a.x + i * x->cols, x->x + (size_t)visitors[i].row * x->cols, x->cols * sizeof *a.x);
         if (in_int8)
@@ -179,7 +173,7 @@ hidden_units(const struct worker *w, const struct mixing *m, const struct visit 
     float *gate = s->mixture.gate + v->at, *up = gated ? s->mixture.up + v->at : gate;
     for (size_t first = 0; first < v->n; first += GATHERED) {
         const size_t n = v->n - first < GATHERED ? v->n - first : GATHERED;
-        const struct acts x = gather(w, m->x, v->visitors + first, n, in_int8);
+        const struct acts x = gather(w, worker_acts(w), v->visitors + first, n, in_int8);
         worker_multiply(w, s->layer_use, &e->up, &x, n, part, up + first * v->ffn, v->ffn);
         if (gated)
             worker_multiply(w, s->layer_use, &e->gate, &x, n, part, gate + first * v->ffn, v->ffn);
@@ -212,17 +206,25 @@ units_in(const struct visit *v)
 }
 
 /* A unit costs reading its weights and its rows' products. */
-static void
-share_hidden_units(const struct worker *w, const struct mixing *m)
+static size_t
+cost_of_hidden_units(const struct store *s, const struct mixing *m)
 {
-    size_t all = 0, before = 0;
+    size_t all = 0;
     for (uint32_t e = 0; e < m->count; e++) {
-        const struct visit v = visit_of(w, m, e);
+        const struct visit v = visit_of(s, m, e);
         all += v.n > 0 ? units_in(&v) * (v.n + READING) : 0;
     }
-    const struct range share = worker_share(w, all);
+    return all;
+}
+
+/* A share of that. */
+static void
+share_hidden_units(const struct worker *w, const void *mixing, struct range share)
+{
+    const struct mixing *m = mixing;
+    size_t before = 0;
     for (uint32_t e = 0; e < m->count; e++) {
-        const struct visit v = visit_of(w, m, e);
+        const struct visit v = visit_of(w->store, m, e);
         if (v.n == 0)
             continue;
         const struct range units = units_of(share, before, units_in(&v), v.n + READING);
@@ -254,36 +256,38 @@ add_outputs(const struct worker *w, const struct visit *v, struct range part)
     }
 }
 
-void
-mixture(struct worker *w, uint32_t l, const struct acts *x, size_t n, const uint32_t *rows)
+/* The sum of all experts, these outputs. */
+static void
+sum_outputs(const struct worker *w, const void *mixing, struct range part)
 {
-    struct store *s = w->store;
+    const struct mixing *m = mixing;
+    const struct store *s = w->store;
+    const size_t width = s->weights->desc.width;
+    for (size_t i = 0; i < m->n; i++)
+        memset(s->y + i * width + part.first, 0, (part.last - part.first) * sizeof *s->y);
+    for (uint32_t e = 0; e < m->count; e++) {
+        const struct visit v = visit_of(s, m, e);
+        if (v.n > 0)
+            add_outputs(w, &v, part);
+    }
+}
+
+void
+mixture(struct store *s, uint32_t l, size_t n, const uint32_t *rows)
+{
     const struct model_desc *d = &s->weights->desc;
     const struct experts_form *f = &d->form.experts;
     const uint32_t count = experts_listed(d);
-    const struct mixing m = {.layer = &s->weights->layers[l],
-                             .l = l,
-                             .form = f,
-                             .x = x,
-                             .n = n,
-                             .each = f->used + (count - f->n),
-                             .count = count};
-    const struct route *routes = routes_of(w, &m);
-    if (w->rank == 0 && s->mixture.tells)
-        tell_routes(s, &m, rows, routes);
-    sort_visitors(w, &m, routes);
-    share_hidden_units(w, &m);
-    worker_barrier(w);
-    const struct range part = worker_outputs(w, d->width);
-    for (size_t i = 0; i < n && part.first < part.last; i++)
-        memset(s->y + i * d->width + part.first, 0, (part.last - part.first) * sizeof *s->y);
-    uint32_t touched = 0;
-    for (uint32_t e = 0; e < count; e++) {
-        const struct visit v = visit_of(w, &m, e);
-        touched += v.n > 0 && e < f->n;
-        if (v.n > 0 && part.first < part.last)
-            add_outputs(w, &v, part);
-    }
-    if (w->rank == 0)
-        s->mixture.touched[l] = touched;
+    const struct mixing m = {
+        .layer = &s->weights->layers[l], .l = l, .form = f, .n = n, .each = f->used + (count - f->n), .count = count};
+    worker_for(s, work_of_outputs(f->n, n, d->width), router_outputs, &m);
+    worker_for(s, work_of_rows(n, 16 * f->n), route_rows, &m);
+    if (s->mixture.tells)
+        tell_routes(s, &m, rows);
+    sort_visitors(&s->mixture, &m);
+    const struct work hidden = {cost_of_hidden_units(s, &m), 1, 2 * (size_t)UNIT * d->width};
+    worker_for(s, hidden, share_hidden_units, &m);
+    worker_for(s, work_of_outputs(d->width, n, m.each * (size_t)f->ffn), sum_outputs, &m);
+    for (uint32_t e = 0; e < f->n; e++)
+        s->mixture.touched[l] += s->mixture.starts[e + 1] > s->mixture.starts[e];
 }

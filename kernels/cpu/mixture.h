@@ -9,8 +9,7 @@
 /* What the parts of a store for layers of experts take, of `rows` rows; nothing where the model has none. False: no memory. */
 bool mixture_take(struct store *, size_t rows);
 
-/* The store's y (n, width) = the sum over a row's experts of weight * expert(x), for this worker's worker_outputs() of it. All
- * workers call it; it ends without a barrier. `rows` (n): which of the sweep's they are. */
-void mixture(struct worker *, uint32_t l, const struct acts *x, size_t n, const uint32_t *rows);
+/* The store's y (n, width) = the sum over a row's experts of weight * expert(x), x as prepared. `rows` (n): which of the sweep's they are. */
+void mixture(struct store *, uint32_t l, size_t n, const uint32_t *rows);
 
 #endif

@@ -139,12 +139,22 @@ settle_use(struct weights *w, uint32_t unit)
     return USE_FILE;
 }
 
-void
-settle_share(const struct weights *w, uint32_t unit, uint32_t rank, uint32_t size)
+struct settling_unit {
+    const struct weights *weights;
+    uint32_t unit;
+    size_t parts;
+};
+
+/* A part of each of the unit's matrices. */
+static void
+settle_part(void *arg, uint32_t rank, size_t chunk)
 {
+    const struct settling_unit *s = arg;
+    const struct weights *w = s->weights;
     const struct matrix *m;
-    for (size_t i = 0; (m = next_moving(w, unit, &i)) != NULL;) {
-        const struct range part = team_share(groups_of(m), rank, size);
+    (void)rank;
+    for (size_t i = 0; (m = next_moving(w, s->unit, &i)) != NULL;) {
+        const struct range part = team_share(groups_of(m), chunk, s->parts);
         for (struct range some = part; some.first < part.last; some.first = some.last) {
             some.last = some.first + GROUPS_HELD < part.last ? some.first + GROUPS_HELD : part.last;
             for (size_t g = some.first; g < some.last; g++)
@@ -156,10 +166,12 @@ settle_share(const struct weights *w, uint32_t unit, uint32_t rank, uint32_t siz
 }
 
 void
-settle_done(struct weights *w, uint32_t unit)
+settle_unit(struct weights *w, uint32_t unit)
 {
+    struct settling_unit s = {w, unit, w->backend->threads};
+    team_for(w->backend->team, s.parts, settle_part, &s);
     const struct matrix *m;
-    for (size_t i = 0; (m = next_moving(w, unit, &i)) != NULL;) /* what came again between the workers' shares */
+    for (size_t i = 0; (m = next_moving(w, unit, &i)) != NULL;) /* what came again between the parts */
         give_groups_back(m, (struct range){0, groups_of(m)});
     atomic_store_explicit(&w->units[unit].state, UNIT_SETTLED, memory_order_release);
     atomic_fetch_sub_explicit(&w->unsettled, 1, memory_order_acq_rel);
@@ -171,13 +183,8 @@ cpu_weights_settle(struct weights *w, const atomic_bool *cancel)
     for (uint32_t unit = 0; unit <= w->desc.n_layers && !settled(w); unit++) {
         if (cancel != NULL && atomic_load_explicit(cancel, memory_order_relaxed))
             return;
-        if (!turn(w, unit, UNIT_IN_FILE, UNIT_MOVING) && !turn(w, unit, UNIT_USED, UNIT_MOVING))
-            continue;
-        PARALLEL(omp parallel num_threads(w->backend->threads))
-        {
-            settle_share(w, unit, team_rank(), team_size());
-        }
-        settle_done(w, unit);
+        if (turn(w, unit, UNIT_IN_FILE, UNIT_MOVING) || turn(w, unit, UNIT_USED, UNIT_MOVING))
+            settle_unit(w, unit);
     }
 }
 

@@ -25,15 +25,13 @@ struct unit {
 enum use {
     USE_MEMORY, /* multiply() */
     USE_FILE,   /* multiply_from_file() */
-    USE_SETTLE  /* all workers settle_share(), a barrier, one of them settle_done(); then as USE_MEMORY */
+    USE_SETTLE  /* settle_unit(); then as USE_MEMORY */
 };
 
 /* After load: which units there is nothing to do for. */
 void settle_open(struct weights *);
-/* One worker asks, for all of its team. */
 enum use settle_use(struct weights *, uint32_t unit);
-void settle_share(const struct weights *, uint32_t unit, uint32_t rank, uint32_t size);
-void settle_done(struct weights *, uint32_t unit);
+void settle_unit(struct weights *, uint32_t unit);
 
 /* A row of the embedding was read: now and then its pages are given back. */
 void settle_embedded(struct weights *);

@@ -47,23 +47,24 @@ take_all(struct store *s)
     s->head.logits = blocks_take(&s->blocks, (size_t)HEAD_TILE * d->vocab, sizeof *s->head.logits);
     s->head.pieces = blocks_take(&s->blocks, HEAD_ROWS * s->head.n_pieces, sizeof *s->head.pieces);
     s->head.shifted = blocks_take(&s->blocks, (size_t)HEAD_ROWS * d->width, sizeof *s->head.shifted);
-    s->workers = blocks_take(&s->blocks, s->threads, sizeof *s->workers);
+    s->active = blocks_take(&s->blocks, rows, sizeof *s->active);
+    s->workers = blocks_take(&s->blocks, s->weights->backend->threads, sizeof *s->workers);
     if (s->hidden == NULL || s->keys == NULL || s->values == NULL || s->trunk == NULL || s->q == NULL ||
         s->attended == NULL || s->k == NULL || s->v == NULL || s->gate == NULL || s->up == NULL || s->y == NULL ||
         s->turns == NULL || s->head.logits == NULL || s->head.pieces == NULL || s->head.shifted == NULL ||
-        s->workers == NULL || !mixture_take(s, rows) || !take_acts(s, &s->acts, largest(rows, HEAD_ROWS), widest))
+        s->active == NULL || s->workers == NULL || !mixture_take(s, rows) ||
+        !take_acts(s, &s->acts, largest(rows, HEAD_ROWS), widest))
         return false;
-    for (uint32_t t = 0; t < s->threads; t++) {
+    for (uint32_t t = 0; t < s->weights->backend->threads; t++) {
         struct worker_buffers *b = &s->workers[t];
-        b->active = blocks_take(&s->blocks, rows, sizeof *b->active);
         b->order = blocks_take(&s->blocks, d->vocab, sizeof *b->order);
         b->p = blocks_take(&s->blocks, d->vocab, sizeof *b->p);
         b->keys = blocks_take(&s->blocks, (size_t)ATTEND_BLOCK * d->head_dim, sizeof *b->keys);
         b->values = blocks_take(&s->blocks, (size_t)ATTEND_BLOCK * d->head_dim, sizeof *b->values);
         b->group.q = blocks_take(&s->blocks, group_quants, 1);
         b->group.scale = blocks_take(&s->blocks, group_scales, 1);
-        if (b->group.q == NULL || b->group.scale == NULL || b->active == NULL || b->order == NULL || b->p == NULL ||
-            b->keys == NULL || b->values == NULL || !take_acts(s, &b->acts, PRIVATE_ROWS, widest))
+        if (b->group.q == NULL || b->group.scale == NULL || b->order == NULL || b->p == NULL || b->keys == NULL ||
+            b->values == NULL || !take_acts(s, &b->acts, FEW_ROWS, widest))
             return false;
     }
     /* What a round usually has waiting; more makes it grow once. */
@@ -87,11 +88,8 @@ cpu_store_open(struct weights *w, const struct store_desc *desc, struct store **
     struct store *s = aligned_alloc(_Alignof(struct store), sizeof *s);
     if (s == NULL)
         return err_set(err, ERR_WORK, "not enough memory for a context");
-    *s = (struct store){
-        .weights = w, .isa = w->backend->isa, .threads = w->backend->threads, .desc = *desc, .dists = desc->dists};
+    *s = (struct store){.weights = w, .isa = w->backend->isa, .desc = *desc, .dists = desc->dists};
     s->limits = (struct request_limits){&w->desc, &s->desc, dists};
-    atomic_init(&s->team.arrived, 0);
-    atomic_init(&s->team.generation, 0);
     if (!take_all(s)) {
         cpu_store_close(s);
         return err_set(err, ERR_WORK,

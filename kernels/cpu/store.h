@@ -9,10 +9,10 @@
 #include "kernels/request.h"
 #include "kernels/team.h"
 
-#define HEAD_TILE    VERIFY_NODES /* rows in one pass of the head */
-#define HEAD_ROWS    256          /* rows in one pass of it where nobody wants their logits */
-#define PIECE        512          /* logits that one thread summarises at a time */
-#define PRIVATE_ROWS 2 /* up to here every thread prepares the activations for itself: cheaper than a barrier */
+#define HEAD_TILE VERIFY_NODES /* rows in one pass of the head */
+#define HEAD_ROWS 256          /* rows in one pass of it where nobody wants their logits */
+#define PIECE     512          /* logits that one thread summarises at a time */
+#define FEW_ROWS  2            /* up to here threads prepare activations for themselves: cheaper than another step */
 
 /* ---- the head's worktable ---- */
 
@@ -46,6 +46,11 @@ struct head_table {
 
 /* ---- layers of experts (mixture.h); n is max_rows ---- */
 
+struct visitor { /* of an expert */
+    uint32_t row;
+    float weight;
+};
+
 struct mixture_table {
     float *logits;        /* (n, experts): what the router says */
     struct route *routes; /* (n, used + 1), by row; the last one of a row is where all rows go */
@@ -55,30 +60,22 @@ struct mixture_table {
     uint32_t *touched;    /* (L + 1): of the sweep at hand, sweep.touched, */
     struct route *told;   /* (n, L + 1, used): and sweep.routes; */
     bool tells;           /* if that is asked for */
-};
 
-struct visitor { /* of an expert */
-    uint32_t row;
-    float weight;
-};
-
-struct mixture_own {
-    uint32_t *starts;         /* (experts + 3) */
+    uint32_t *starts;         /* (experts + 3): where visitors of each expert begin */
     struct visitor *visitors; /* (n, used + 1) */
-    struct route *routes;     /* (PRIVATE_ROWS, used + 1) */
-    struct acts gathered;
 };
 
 /* ---- a thread's own ---- */
 
 struct worker_buffers {
-    struct acts acts;     /* PRIVATE_ROWS rows */
+    struct acts acts;     /* FEW_ROWS rows */
+    struct acts now;      /* … as they were prepared */
+    uint32_t prepared;    /* the last time: preparation.number */
     float *keys, *values; /* (ATTEND_BLOCK, head_dim): a block in F32 */
-    uint32_t *active;     /* (max_rows) rows that take part in a layer */
     uint32_t *order;      /* (vocab) scratch of the sampler */
     float *p;             /* (vocab) and of the verifier */
     struct group_buffer group;
-    struct mixture_own mixture;
+    struct acts gathered; /* of an expert's visitors */
 };
 
 /* ---- results that wait ---- */
@@ -88,10 +85,24 @@ struct delivery {
     size_t at, bytes; /* in store.staged */
 };
 
+/* ---- activations that the steps at hand read ---- */
+
+/* Row r of what is to be prepared: (cols). */
+typedef const float *(*acts_row_fn)(const struct store *, const void *user, size_t r);
+
+struct preparation {
+    struct acts to; /* where they are prepared once for all */
+    size_t n;
+    bool in_int8;
+    struct norm norm; /* or none */
+    acts_row_fn row;
+    const void *user;
+    uint32_t number;
+};
+
 struct store {
     struct weights *weights;
     const struct cpu_isa *isa;
-    uint32_t threads;
     struct store_desc desc;
     struct request_limits limits;
     struct blocks blocks;
@@ -102,16 +113,16 @@ struct store {
     struct dists *dists; /* shared, or NULL */
 
     /* a sweep's; n is max_rows */
-    struct acts acts;            /* (n, widest input) */
+    struct acts acts; /* (n, widest input) */
+    struct preparation preparation;
     float *q, *k, *v, *attended; /* (n, heads * head_dim), (n, kv_heads * head_dim) twice, as q */
     float *gate, *up;            /* (n, ffn) */
     float *y;                    /* (n, width): what a sublayer adds */
     float *turns;                /* (2, n, rope_dims/2, 2): cosine and sine; those of local layers behind the others */
-    struct worker_buffers *workers; /* (threads) */
-    struct team team;
-    bool stop;                    /* written by rank 0 before a barrier */
-    bool unsettled;               /* are there weights that have not settled? Written before a team begins */
-    enum use layer_use, head_use; /* if so, of the layer at hand and of the head: written by rank 0 before a barrier */
+    uint32_t *active;            /* (n) rows that take part in a layer */
+    struct worker_buffers *workers; /* (backend.threads) */
+    bool unsettled;                 /* are there weights that have not settled? */
+    enum use layer_use, head_use;   /* if so, of the layer at hand and of the head */
 
     struct head_table head;
     struct mixture_table mixture;

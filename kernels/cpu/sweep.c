@@ -10,13 +10,22 @@
 
 /* ---- a layer ---- */
 
-/* The rows of a sweep that take part in layer l. */
+/* What a sublayer ends with: hidden[l] = from + W x, with a bias and a norm of what is added, where the model has them. */
+struct ending {
+    const struct matrix *m;
+    const float *bias, *post;
+};
+
+/* The rows of a sweep that take part in layer l, and what the step at hand needs. */
 struct pass {
     const struct sweep *sweep;
     const struct layer *layer;
     uint32_t l;
     size_t n;
     const uint32_t *active; /* (n) indices into sweep->rows */
+    struct ending end;      /* of a sublayer */
+    uint32_t from;          /* the hidden state that it adds to */
+    size_t heads, rows;     /* attention: those that go together */
 };
 
 static const struct row *
@@ -32,23 +41,17 @@ position_of(const struct row *row)
 }
 
 static const float *
-hidden_before(const struct worker *w, const void *pass, size_t i)
+hidden_before(const struct store *s, const void *pass, size_t i)
 {
     const struct pass *p = pass;
-    return cpu_store_hidden(w->store, row_at(p, i)->ring, p->l - 1);
+    return cpu_store_hidden(s, row_at(p, i)->ring, p->l - 1);
 }
 
 static const float *
-hidden_between(const struct worker *w, const void *pass, size_t i)
+hidden_between(const struct store *s, const void *pass, size_t i)
 {
     const struct pass *p = pass;
-    return cpu_store_hidden(w->store, row_at(p, i)->ring, p->l);
-}
-
-static void
-matmul(const struct worker *w, const struct matrix *m, const struct acts *x, size_t n, struct range part, float *y)
-{
-    worker_multiply(w, w->store->layer_use, m, x, n, part, y, m->rows);
+    return cpu_store_hidden(s, row_at(p, i)->ring, p->l);
 }
 
 static bool
@@ -80,77 +83,115 @@ finish_head(const struct store *s, const struct pass *p, const float *turns, con
         rope(d, turns, head);
 }
 
-/* y (n, rows) = W x of all rows, for this worker's share of the outputs, with their bias. */
+/* y (n, rows) = W x of all rows, these outputs, with their bias. */
 static void
-multiply_biased(const struct worker *w, const struct matrix *m, const float *bias, const struct acts *x, size_t n,
+multiply_biased(const struct worker *w, const struct pass *p, const struct matrix *m, const float *bias,
                 struct range part, float *y)
 {
-    matmul(w, m, x, n, part, y);
-    for (size_t i = 0; i < n && bias != NULL; i++)
+    worker_multiply(w, w->store->layer_use, m, worker_acts(w), p->n, part, y, m->rows);
+    for (size_t i = 0; i < p->n && bias != NULL; i++)
         for (size_t o = part.first; o < part.last; o++)
             y[i * m->rows + o] += bias[o];
 }
 
-/* Norms over all heads together need all of them. Behind it threads share rows of heads as before. */
-static void
-norm_whole_rows(struct worker *w, const struct pass *p)
+/* A share of heads: those of q, of k and of v. */
+struct heads {
+    struct range q, k, v;
+};
+
+static struct heads
+heads_in(const struct model_desc *d, struct range part)
 {
-    struct store *s = w->store;
-    const struct model_desc *d = &s->weights->desc;
+    return (struct heads){range_overlap(part, 0, d->heads), range_overlap(part, d->heads, d->kv_heads),
+                          range_overlap(part, d->heads + d->kv_heads, d->kv_heads)};
+}
+
+static void
+project_heads(const struct worker *w, const void *pass, struct range part)
+{
+    const struct pass *p = pass;
+    const struct store *s = w->store;
     const struct layer *m = p->layer;
-    if (!d->form.whole_norms)
-        return;
+    const struct heads h = heads_in(&s->weights->desc, part);
+    const size_t dim = s->weights->desc.head_dim;
+    multiply_biased(w, p, &m->wq, m->bq, range_times(h.q, dim), s->q);
+    multiply_biased(w, p, &m->wk, m->bk, range_times(h.k, dim), s->k);
+    multiply_biased(w, p, &m->wv, m->bv, range_times(h.v, dim), s->v);
+}
+
+/* Norms over all heads together. */
+static void
+norm_whole_rows(const struct worker *w, const void *pass, struct range rows)
+{
+    const struct pass *p = pass;
+    const struct store *s = w->store;
+    const struct model_desc *d = &s->weights->desc;
     const size_t q_width = (size_t)d->heads * d->head_dim, kv_width = (size_t)d->kv_heads * d->head_dim;
-    const struct norm q = {.weight = m->q_norm}, k = {.weight = m->k_norm};
-    const struct range part = worker_share(w, p->n);
-    worker_barrier(w);
-    for (size_t i = part.first; i < part.last; i++) {
+    const struct norm q = {.weight = p->layer->q_norm}, k = {.weight = p->layer->k_norm};
+    for (size_t i = rows.first; i < rows.last; i++) {
         if (q.weight != NULL)
             form_norm(s->weights, &q, s->q + i * q_width, q_width, s->q + i * q_width);
         if (k.weight != NULL)
             form_norm(s->weights, &k, s->k + i * kv_width, kv_width, s->k + i * kv_width);
     }
-    worker_barrier(w);
 }
 
-/* q, k, v of all rows, rotated, keys and values stored. Threads share by heads, so a head's rotation needs nobody. */
+/* Clipped, normed and rotated; keys and values are stored. */
 static void
-project(struct worker *w, const struct pass *p)
+finish_heads(const struct worker *w, const void *pass, struct range part)
 {
+    const struct pass *p = pass;
     struct store *s = w->store;
     const struct model_desc *d = &s->weights->desc;
     const struct layer *m = p->layer;
     const size_t dim = d->head_dim, q_width = d->heads * dim, kv_width = d->kv_heads * dim;
-    const bool in_int8 = quantised(&m->wq) || quantised(&m->wk) || quantised(&m->wv);
-    const struct norm norm = {m->attn_norm, m->attn_norm_b};
-    const struct acts x = worker_activations(w, p->n, d->width, in_int8, &norm, hidden_before, p, NULL);
-    const struct range part = worker_share(w, (size_t)d->heads + 2 * d->kv_heads);
-    const struct range q = range_overlap(part, 0, d->heads), k = range_overlap(part, d->heads, d->kv_heads),
-                       v = range_overlap(part, d->heads + d->kv_heads, d->kv_heads);
-    multiply_biased(w, &m->wq, m->bq, &x, p->n, range_times(q, dim), s->q);
-    multiply_biased(w, &m->wk, m->bk, &x, p->n, range_times(k, dim), s->k);
-    multiply_biased(w, &m->wv, m->bv, &x, p->n, range_times(v, dim), s->v);
-    norm_whole_rows(w, p);
-    form_clip(d->form.clip, s->q, p->n, q_width, range_times(q, dim));
-    form_clip(d->form.clip, s->k, p->n, kv_width, range_times(k, dim));
-    form_clip(d->form.clip, s->v, p->n, kv_width, range_times(v, dim));
+    const struct heads of = heads_in(d, part);
+    form_clip(d->form.clip, s->q, p->n, q_width, range_times(of.q, dim));
+    form_clip(d->form.clip, s->k, p->n, kv_width, range_times(of.k, dim));
+    form_clip(d->form.clip, s->v, p->n, kv_width, range_times(of.v, dim));
     const float scale = d->form.attention_scale > 0 ? d->form.attention_scale : 1.0f / sqrtf((float)dim);
     for (size_t i = 0; i < p->n; i++) {
         const struct row *row = row_at(p, i);
         const float *turns = turns_of(s, p, i), grown = scale * form_growth(&d->form, position_of(row));
-        for (size_t h = q.first; h < q.last; h++) {
+        for (size_t h = of.q.first; h < of.q.last; h++) {
             float *head = s->q + i * q_width + h * dim;
             finish_head(s, p, turns, m->q_norm, head);
             for (size_t j = 0; j < dim; j++)
                 head[j] *= grown;
         }
-        for (size_t h = k.first; h < k.last; h++) {
+        for (size_t h = of.k.first; h < of.k.last; h++) {
             float *head = s->k + i * kv_width + h * dim;
             finish_head(s, p, turns, m->k_norm, head);
             remember(s, p->l, (uint32_t)h, row->slot, s->keys, head);
         }
-        for (size_t h = v.first; h < v.last; h++)
+        for (size_t h = of.v.first; h < of.v.last; h++)
             remember(s, p->l, (uint32_t)h, row->slot, s->values, s->v + i * kv_width + h * dim);
+    }
+}
+
+static void
+project_and_finish(const struct worker *w, const void *pass, struct range part)
+{
+    project_heads(w, pass, part);
+    finish_heads(w, pass, part);
+}
+
+/* q, k, v of all rows. */
+static void
+project(struct store *s, struct pass *p)
+{
+    const struct model_desc *d = &s->weights->desc;
+    const struct layer *m = p->layer;
+    const bool in_int8 = quantised(&m->wq) || quantised(&m->wk) || quantised(&m->wv);
+    const struct norm norm = {m->attn_norm, m->attn_norm_b};
+    const struct work heads = {(size_t)d->heads + 2 * d->kv_heads, 1, p->n * d->width * d->head_dim};
+    worker_prepare(s, p->n, d->width, in_int8, norm, hidden_before, p, NULL);
+    if (d->form.whole_norms) {
+        worker_for(s, heads, project_heads, p);
+        worker_for(s, work_of_rows(p->n, 8 * d->width), norm_whole_rows, p);
+        worker_for(s, heads, finish_heads, p);
+    } else {
+        worker_for(s, heads, project_and_finish, p);
     }
 }
 
@@ -172,30 +213,43 @@ path_of(const struct store *s, const struct sweep *sweep, uint32_t l, const stru
                          .first = first_seen(s->weights, l, row)};
 }
 
-/* A unit of work is some rows' heads on one key-value head; single heads where there is too little of that. */
+/* A unit of work is some rows' heads on one key-value head. */
 static void
-attention(struct worker *w, const struct pass *p)
+attend_units(const struct worker *w, const void *pass, struct range units)
 {
+    const struct pass *p = pass;
     struct store *s = w->store;
     const struct model_desc *d = &s->weights->desc;
-    const size_t group = d->heads / d->kv_heads, together = p->n * d->kv_heads >= w->size ? group : 1;
-    const size_t columns = d->heads / together; /* units side by side in a row */
-    size_t parts = (w->size + columns - 1) / columns, per = (p->n + parts - 1) / parts;
-    per = per < ATTEND_ROWS ? per : ATTEND_ROWS;
-    parts = (p->n + per - 1) / per;
-    const size_t ld = (size_t)d->heads * d->head_dim;
+    const size_t group = d->heads / d->kv_heads, ld = (size_t)d->heads * d->head_dim;
+    const size_t parts = (p->n + p->rows - 1) / p->rows;
     const struct widened widened = {w->own->keys, w->own->values};
-    const struct range share_of = worker_share(w, columns * parts);
-    for (size_t u = share_of.first; u < share_of.last; u++) {
-        const size_t head = u / parts * together, first = u % parts * per;
-        const size_t n = p->n - first < per ? p->n - first : per, at = first * ld + head * d->head_dim;
+    for (size_t u = units.first; u < units.last; u++) {
+        const size_t head = u / parts * p->heads, first = u % parts * p->rows;
+        const size_t n = p->n - first < p->rows ? p->n - first : p->rows, at = first * ld + head * d->head_dim;
         struct path paths[ATTEND_ROWS];
         for (size_t i = 0; i < n; i++)
             paths[i] = path_of(s, p->sweep, p->l, row_at(p, first + i));
         const struct of_heads own = {p->layer->sinks != NULL ? p->layer->sinks + head : NULL,
                                      s->weights->slopes != NULL ? s->weights->slopes + head : NULL};
-        attend(s, widened, p->l, (uint32_t)(head / group), paths, n, together, s->q + at, own, s->attended + at, ld);
+        attend(s, widened, p->l, (uint32_t)(head / group), paths, n, p->heads, s->q + at, own, s->attended + at, ld);
     }
+}
+
+/* Single heads, and fewer rows together, where there is too little work for all threads. */
+static void
+attention(struct store *s, struct pass *p)
+{
+    const struct model_desc *d = &s->weights->desc;
+    const size_t size = team_size(s->weights->backend->team);
+    p->heads = p->n * d->kv_heads >= size ? d->heads / d->kv_heads : 1;
+    const size_t columns = d->heads / p->heads,
+                 parts = (size + columns - 1) / columns; /* units beside each other in a row */
+    p->rows = (p->n + parts - 1) / parts;
+    p->rows = p->rows < ATTEND_ROWS ? p->rows : ATTEND_ROWS;
+    const struct row *row = row_at(p, p->n - 1);
+    const size_t seen = (size_t)row->n_trunk + row->n_tail - first_seen(s->weights, p->l, row);
+    const size_t cost = 2 * seen * p->rows * p->heads * d->head_dim;
+    worker_for(s, (struct work){columns * ((p->n + p->rows - 1) / p->rows), 1, cost}, attend_units, p);
 }
 
 /* after = before + what a sublayer adds, of the numbers in `part`. */
@@ -213,184 +267,185 @@ add_numbers(const struct store *s, const struct pass *p, size_t i, uint32_t from
             after[o] = before[o] + y[o];
 }
 
-/* What a sublayer ends with: hidden[l] = from + W x, with a bias and a norm of what is added, where the model has them. */
-struct ending {
-    const struct matrix *m;
-    const float *bias, *post;
-};
-
-/* The store's y, of which this worker has its share of the outputs, behind a norm if there is one: that is of whole rows. */
 static void
-add_sublayer(struct worker *w, const struct pass *p, const float *norm, uint32_t from)
+add_outputs(const struct worker *w, const void *pass, struct range part)
 {
-    struct store *s = w->store;
+    const struct pass *p = pass;
+    for (size_t i = 0; i < p->n; i++)
+        add_numbers(w->store, p, i, p->from, part, w->store->y + i * w->store->weights->desc.width);
+}
+
+static void
+add_normed_rows(const struct worker *w, const void *pass, struct range rows)
+{
+    const struct pass *p = pass;
+    const struct store *s = w->store;
     const size_t width = s->weights->desc.width;
-    const struct range part = worker_outputs(w, width);
-    if (norm == NULL) {
-        for (size_t i = 0; i < p->n; i++)
-            add_numbers(s, p, i, from, part, s->y + i * width);
-        return;
-    }
-    worker_barrier(w);
-    const struct norm post = {.weight = norm};
-    const struct range rows = worker_share(w, p->n);
+    const struct norm post = {.weight = p->end.post};
     for (size_t i = rows.first; i < rows.last; i++) {
         float *y = s->y + i * width;
         form_norm(s->weights, &post, y, width, y);
-        add_numbers(s, p, i, from, (struct range){0, width}, y);
+        add_numbers(s, p, i, p->from, (struct range){0, width}, y);
     }
 }
 
 static void
-add_to_stream(struct worker *w, const struct pass *p, struct ending end, const struct acts *x, uint32_t from)
+end_outputs(const struct worker *w, const void *pass, struct range part)
 {
-    multiply_biased(w, end.m, end.bias, x, p->n, worker_outputs(w, end.m->rows), w->store->y);
-    add_sublayer(w, p, end.post, from);
+    const struct pass *p = pass;
+    multiply_biased(w, p, p->end.m, p->end.bias, part, w->store->y);
+    if (p->end.post == NULL)
+        add_outputs(w, pass, part);
+}
+
+/* Adds W x to the stream, after a norm of it if there is one: that is of whole rows. */
+static void
+add_to_stream(struct store *s, struct pass *p, uint32_t from)
+{
+    p->from = from;
+    worker_for(s, work_of_outputs(p->end.m->rows, p->n, p->end.m->cols), end_outputs, p);
+    if (p->end.post != NULL)
+        worker_for(s, work_of_rows(p->n, 8 * s->weights->desc.width), add_normed_rows, p);
 }
 
 /* What the MLP reads: its own norm of the stream, or in a parallel form of the layer's input; without one of its own there,
  * attention's. */
-static struct acts
-mlp_input(struct worker *w, const struct pass *p, bool in_int8)
+static void
+prepare_mlp(struct store *s, const struct pass *p, bool in_int8)
 {
-    const struct model_desc *d = &w->store->weights->desc;
+    const struct model_desc *d = &s->weights->desc;
     const struct layer *m = p->layer;
     const bool own = m->ffn_norm != NULL || !d->form.parallel;
     const struct norm norm = {own ? m->ffn_norm : m->attn_norm, own ? m->ffn_norm_b : m->attn_norm_b};
-    return worker_activations(w, p->n, d->width, in_int8, &norm, d->form.parallel ? hidden_before : hidden_between, p,
-                              NULL);
+    worker_prepare(s, p->n, d->width, in_int8, norm, d->form.parallel ? hidden_before : hidden_between, p, NULL);
 }
 
 static void
-mlp(struct worker *w, const struct pass *p)
+hidden_units(const struct worker *w, const void *pass, struct range part)
 {
-    struct store *s = w->store;
+    const struct pass *p = pass;
+    const struct store *s = w->store;
+    const struct layer *m = p->layer;
+    const size_t ffn = s->weights->desc.ffn;
+    const bool gated = m->gate.rows > 0;
+    multiply_biased(w, p, &m->up, m->bup, part, gated ? s->up : s->gate);
+    if (gated)
+        multiply_biased(w, p, &m->gate, m->bgate, part, s->gate);
+    for (size_t i = 0; i < p->n; i++)
+        form_activate(s->weights, p->l, s->gate + i * ffn + part.first, gated ? s->up + i * ffn + part.first : NULL,
+                      part.last - part.first);
+}
+
+static void
+mlp(struct store *s, struct pass *p)
+{
     const struct model_desc *d = &s->weights->desc;
     const struct layer *m = p->layer;
     if (m->experts != NULL) {
-        const struct acts normed = mlp_input(w, p, m->experts_in_int8);
-        mixture(w, p->l, &normed, p->n, p->active);
-        add_sublayer(w, p, m->ffn_post, p->l);
+        prepare_mlp(s, p, m->experts_in_int8);
+        mixture(s, p->l, p->n, p->active);
+        p->end.post = m->ffn_post;
+        p->from = p->l;
+        if (p->end.post != NULL)
+            worker_for(s, work_of_rows(p->n, 8 * d->width), add_normed_rows, p);
+        else
+            worker_for(s, work_of_outputs(d->width, p->n, 1), add_outputs, p);
         return;
     }
-    const bool gated = m->gate.rows > 0;
-    struct acts x = mlp_input(w, p, quantised(&m->gate) || quantised(&m->up));
-    const struct range part = worker_outputs(w, d->ffn);
-    multiply_biased(w, &m->up, m->bup, &x, p->n, part, gated ? s->up : s->gate);
-    if (gated)
-        multiply_biased(w, &m->gate, m->bgate, &x, p->n, part, s->gate);
-    for (size_t i = 0; i < p->n && part.first < part.last; i++)
-        form_activate(s->weights, p->l, s->gate + i * d->ffn + part.first,
-                      gated ? s->up + i * d->ffn + part.first : NULL, part.last - part.first);
-    worker_barrier(w);
-    x = worker_activations(w, p->n, d->ffn, quantised(&m->down), NULL, NULL, NULL, s->gate);
-    add_to_stream(w, p, (struct ending){&m->down, m->bdown, m->ffn_post}, &x, p->l);
+    prepare_mlp(s, p, quantised(&m->gate) || quantised(&m->up));
+    worker_for(s, work_of_outputs(d->ffn, p->n, (m->gate.rows > 0 ? 2 : 1) * (size_t)d->width), hidden_units, p);
+    worker_prepare(s, p->n, d->ffn, quantised(&m->down), (struct norm){0}, NULL, NULL, s->gate);
+    p->end = (struct ending){&m->down, m->bdown, m->ffn_post};
+    add_to_stream(s, p, p->l);
 }
 
-/* Layer l on the rows that need it. Ends without a barrier. */
+/* Layer l on the rows that need it. */
 static void
-run_layer(struct worker *w, const struct sweep *sweep, uint32_t l)
+run_layer(struct store *s, const struct sweep *sweep, uint32_t l)
 {
-    struct store *s = w->store;
     const struct model_desc *d = &s->weights->desc;
-    struct pass p = {.sweep = sweep, .layer = &s->weights->layers[l], .l = l, .active = w->own->active};
-    worker_unit(w, l, &s->layer_use);
+    struct pass p = {.sweep = sweep, .layer = &s->weights->layers[l], .l = l, .active = s->active};
+    worker_unit(s, l, &s->layer_use);
     for (size_t i = 0; i < sweep->n; i++)
         if (sweep->rows[i].from < l)
-            w->own->active[p.n++] = (uint32_t)i;
+            s->active[p.n++] = (uint32_t)i;
     if (sweep->skip_attention != NULL && sweep->skip_attention[l]) {
-        const struct range part = worker_share(w, p.n);
-        for (size_t i = part.first; i < part.last; i++)
-            memcpy(cpu_store_hidden(s, row_at(&p, i)->ring, l), hidden_before(w, &p, i), d->width * sizeof(float));
+        for (size_t i = 0; i < p.n; i++)
+            memcpy(cpu_store_hidden(s, row_at(&p, i)->ring, l), hidden_before(s, &p, i), d->width * sizeof(float));
     } else {
-        project(w, &p);
-        worker_barrier(w);
-        attention(w, &p);
-        worker_barrier(w);
-        const struct acts x =
-            worker_activations(w, p.n, p.layer->wo.cols, quantised(&p.layer->wo), NULL, NULL, NULL, s->attended);
-        add_to_stream(w, &p, (struct ending){&p.layer->wo, p.layer->bo, p.layer->attn_post}, &x, l - 1);
+        const struct layer *m = p.layer;
+        project(s, &p);
+        attention(s, &p);
+        worker_prepare(s, p.n, m->wo.cols, quantised(&m->wo), (struct norm){0}, NULL, NULL, s->attended);
+        p.end = (struct ending){&m->wo, m->bo, m->attn_post};
+        add_to_stream(s, &p, l - 1);
     }
-    worker_barrier(w);
     if (sweep->skip_mlp == NULL || !sweep->skip_mlp[l])
-        mlp(w, &p);
+        mlp(s, &p);
 }
 
 /* ---- the sweep ---- */
 
-/* Does the last row leave after layer l? All workers come to the same answer. */
+/* Does the last row leave after layer l? */
 static bool
-leaves(struct worker *w, const struct exit_watch *watch, uint32_t l)
+leaves(struct store *s, const struct sweep *sweep, const struct exit_watch *watch, uint32_t l)
 {
-    const uint64_t start = w->rank == 0 ? clock_ns() : 0;
-    head_logits(w);
-    head_pieces(w);
-    worker_barrier(w);
+    const uint64_t start = clock_ns();
+    s->head.n = 1;
+    s->head.ready = 0;
+    s->head.rows[0] = (struct head_row){.ring = sweep->rows[sweep->n - 1].ring,
+                                        .layer = l,
+                                        .head = watch->rule->head,
+                                        .temperature = watch->rule->temperature[l],
+                                        .final = -1,
+                                        .request = -1};
+    head_logits(s);
+    head_pieces(s);
     struct guess guess;
     double max, sum;
-    head_combine(w->store, 0, &guess, &max, &sum);
-    const bool exited = guess.annealed >= watch->rule->threshold[l];
-    if (w->rank == 0) {
-        watch->out->guess = guess;
-        watch->out->probes++;
-        watch->out->exited = exited;
-        if (watch->probed != NULL)
-            watch->probed[l] = guess;
-        if (!isfinite(guess.confidence))
-            head_broken(w->store, l);
-        watch->out->probe_ns += clock_ns() - start;
-    }
-    return exited;
+    head_combine(s, 0, &guess, &max, &sum);
+    watch->out->guess = guess;
+    watch->out->probes++;
+    watch->out->exited = guess.annealed >= watch->rule->threshold[l];
+    if (watch->probed != NULL)
+        watch->probed[l] = guess;
+    if (!isfinite(guess.confidence))
+        head_broken(s, l);
+    watch->out->probe_ns += clock_ns() - start;
+    return watch->out->exited;
 }
 
 static void
-walk(struct worker *w, const struct sweep *sweep, const struct exit_watch *watch, uint32_t first)
+turn_rows(const struct worker *w, const void *arg, struct range rows)
 {
-    struct store *s = w->store;
+    const struct sweep *sweep = arg;
+    const struct store *s = w->store;
     const struct model_desc *d = &s->weights->desc;
-    const struct range part = worker_share(w, sweep->n);
-    for (size_t i = part.first; i < part.last; i++) {
+    for (size_t i = rows.first; i < rows.last; i++) {
         const uint32_t position = position_of(&sweep->rows[i]);
         rope_turns(s->weights, s->weights->rope, form_factor(d->form.rope_gain), position, s->turns + i * d->rope_dims);
         if (d->form.local_base > 0)
             rope_turns(s->weights, s->weights->rope_local, 1, position,
                        s->turns + (s->desc.max_rows + i) * d->rope_dims);
     }
-    worker_barrier(w);
-    for (uint32_t l = first; l <= sweep->to; l++) {
-        run_layer(w, sweep, l);
-        const bool probe = watch != NULL && watch->rule->threshold[l] <= 1;
-        if (w->rank == 0) { /* for all workers to read behind the barrier */
-            if (watch != NULL)
-                watch->out->depth = l;
-            if (probe) {
-                s->head.n = 1;
-                s->head.ready = 0;
-                s->head.rows[0] = (struct head_row){.ring = sweep->rows[sweep->n - 1].ring,
-                                                    .layer = l,
-                                                    .head = watch->rule->head,
-                                                    .temperature = watch->rule->temperature[l],
-                                                    .final = -1,
-                                                    .request = -1};
-            }
-            s->stop = l < sweep->to && cpu_store_stopped(s);
-        }
-        worker_barrier(w);
-        if ((probe && leaves(w, watch, l)) || s->stop)
-            return;
-    }
 }
 
 void
 sweep_run(struct store *s, const struct sweep *sweep, const struct exit_watch *watch)
 {
-    const uint32_t first = request_first_layer(sweep);
-    if (first > sweep->to || cpu_store_stopped(s))
+    uint32_t l = request_first_layer(sweep);
+    if (l > sweep->to || cpu_store_stopped(s))
         return;
     worker_begin(s);
-    PARALLEL(omp parallel num_threads(s->threads))
-    {
-        struct worker w = worker_here(s);
-        walk(&w, sweep, watch, first);
+    worker_for(s, work_of_rows(sweep->n, 64 * (size_t)s->weights->desc.rope_dims), turn_rows, sweep);
+    for (; l <= sweep->to; l++) {
+        run_layer(s, sweep, l);
+        if (watch != NULL) {
+            watch->out->depth = l;
+            if (watch->rule->threshold[l] <= 1 && leaves(s, sweep, watch, l))
+                return;
+        }
+        if (l < sweep->to && cpu_store_stopped(s))
+            return;
     }
 }

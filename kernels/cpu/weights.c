@@ -5,8 +5,8 @@
 
 #include "kernels/cpu/interleave.h"
 #include "kernels/cpu/settle.h"
+#include "kernels/openmp.h"
 #include "kernels/planted.h"
-#include "kernels/team.h"
 #include "kernels/tensor.h"
 
 #define OPTIONAL_TENSORS UINT32_MAX /* sweep.c computes with all there are */

@@ -8,7 +8,8 @@
 
 struct backend {
     const struct cpu_isa *isa;
-    uint32_t threads;
+    uint32_t threads; /* at most */
+    struct team *team;
     bool exact;
     char text[64];
 };

@@ -3,12 +3,43 @@
 #include "kernels/cpu/dequantise.h"
 #include "kernels/cpu/forms.h"
 
-struct worker
-worker_here(struct store *s)
+#define CHUNKS 2     /* of each thread in a step: what a thread that does not run delays is one of them */
+#define LEAST  16384 /* multiplications that are worth a chunk */
+
+/* ---- steps ---- */
+
+struct step {
+    struct store *store;
+    worker_fn fn;
+    const void *arg;
+    size_t units, grain, grains, chunks;
+};
+
+static void
+carry_out(void *arg, uint32_t rank, size_t chunk)
 {
-    uint32_t rank = team_rank();
-    return (struct worker){.store = s, .own = &s->workers[rank], .rank = rank, .size = team_size()};
+    const struct step *s = arg;
+    const struct worker w = {s->store, &s->store->workers[rank]};
+    struct range part = range_times(team_share(s->grains, chunk, s->chunks), s->grain);
+    part.last = part.last < s->units ? part.last : s->units;
+    s->fn(&w, s->arg, part);
 }
+
+void
+worker_for(struct store *store, struct work work, worker_fn fn, const void *arg)
+{
+    struct team *team = store->weights->backend->team;
+    const size_t most = team_most(team), now = team_size(team), size = now > 1 || most == 1 ? now : 2; /* it may grow */
+    const size_t each = 1 + work.units * work.cost / LEAST / size;
+    struct step s = {store, fn, arg, work.units, work.grain, (work.units + work.grain - 1) / work.grain, 1};
+    if (each > 1 && size > 1)
+        s.chunks = size * (each < CHUNKS ? each : CHUNKS);
+    if (s.chunks > s.grains)
+        s.chunks = s.grains;
+    team_for(team, s.chunks, carry_out, &s);
+}
+
+/* ---- weights ---- */
 
 void
 worker_begin(struct store *s)
@@ -18,20 +49,13 @@ worker_begin(struct store *s)
 }
 
 void
-worker_unit(struct worker *w, uint32_t unit, enum use *use)
+worker_unit(struct store *s, uint32_t unit, enum use *use)
 {
-    struct weights *weights = w->store->weights;
-    if (!w->store->unsettled)
+    if (!s->unsettled)
         return;
-    if (w->rank == 0)
-        *use = settle_use(weights, unit);
-    worker_barrier(w);
-    if (*use != USE_SETTLE)
-        return;
-    settle_share(weights, unit, w->rank, w->size);
-    worker_barrier(w);
-    if (w->rank == 0)
-        settle_done(weights, unit);
+    *use = settle_use(s->weights, unit);
+    if (*use == USE_SETTLE)
+        settle_unit(s->weights, unit);
 }
 
 void
@@ -45,34 +69,56 @@ worker_multiply(const struct worker *w, enum use use, const struct matrix *m, co
         multiply(isa, m, x, n, part.first, part.last, y, ld);
 }
 
-struct range
-worker_outputs(const struct worker *w, size_t n)
+/* ---- activations ---- */
+
+static void
+prepare_rows(const struct store *s, const struct acts *to, struct range rows)
 {
-    const struct range part = worker_share(w, (n + Q8_GROUP - 1) / Q8_GROUP);
-    return (struct range){part.first * Q8_GROUP, part.last * Q8_GROUP < n ? part.last * Q8_GROUP : n};
+    const struct preparation *p = &s->preparation;
+    for (size_t r = rows.first; r < rows.last; r++) {
+        float *x = to->x + r * to->cols;
+        if (p->norm.weight != NULL)
+            form_norm(s->weights, &p->norm, p->row(s, p->user, r), to->cols, x);
+        else if (p->row != NULL)
+            memcpy(x, p->row(s, p->user, r), to->cols * sizeof *x);
+        if (p->in_int8)
+            s->isa->quantise(x, to->cols, to->q + r * to->stride);
+    }
 }
 
-struct acts
-worker_activations(struct worker *w, size_t n, uint32_t cols, bool in_int8, const struct norm *norm, worker_row_fn row,
-                   const void *user, float *x)
+static void
+prepare_share(const struct worker *w, const void *unused, struct range rows)
 {
-    struct store *s = w->store;
-    const bool mine = n <= PRIVATE_ROWS;
-    struct acts a = mine ? w->own->acts : s->acts;
-    if (row == NULL)
-        a.x = x;
-    a.cols = cols;
-    a.stride = acts_stride(cols);
-    const struct range part = mine ? (struct range){0, n} : worker_share(w, n);
-    for (size_t r = part.first; r < part.last; r++) {
-        if (norm != NULL && norm->weight != NULL)
-            form_norm(s->weights, norm, row(w, user, r), cols, a.x + r * cols);
-        else if (row != NULL)
-            memcpy(a.x + r * cols, row(w, user, r), cols * sizeof *a.x);
-        if (in_int8)
-            s->isa->quantise(a.x + r * cols, cols, a.q + r * a.stride);
+    (void)unused;
+    prepare_rows(w->store, &w->store->preparation.to, rows);
+}
+
+void
+worker_prepare(struct store *s, size_t n, uint32_t cols, bool in_int8, struct norm norm, acts_row_fn row,
+               const void *user, float *x)
+{
+    s->preparation = (struct preparation){{row != NULL ? s->acts.x : x, s->acts.q, cols, acts_stride(cols)},
+                                          n,
+                                          in_int8,
+                                          norm,
+                                          row,
+                                          user,
+                                          s->preparation.number + 1};
+    if (n > FEW_ROWS)
+        worker_for(s, work_of_rows(n, 8 * cols), prepare_share, NULL);
+}
+
+const struct acts *
+worker_acts(const struct worker *w)
+{
+    const struct preparation *p = &w->store->preparation;
+    struct worker_buffers *own = w->own;
+    if (p->n > FEW_ROWS)
+        return &p->to;
+    if (own->prepared != p->number) {
+        own->prepared = p->number;
+        own->now = (struct acts){p->row != NULL ? own->acts.x : p->to.x, own->acts.q, p->to.cols, p->to.stride};
+        prepare_rows(w->store, &own->now, (struct range){0, p->n});
     }
-    if (!mine)
-        worker_barrier(w);
-    return a;
+    return &own->now;
 }

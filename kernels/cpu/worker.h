@@ -1,48 +1,52 @@
-/* A thread of the team that carries out a request: its share of the work, the barrier between steps, and the
- * activations that products read, which the workers of a team prepare together. */
+/* Steps of a request: what the team of threads shares out, and the activations that products read. */
 #ifndef KERNELS_CPU_WORKER_H
 #define KERNELS_CPU_WORKER_H
 
 #include "kernels/cpu/store.h"
 
-struct worker {
+struct worker { /* a thread in a step */
     struct store *store;
     struct worker_buffers *own;
-    uint32_t rank, size;
 };
 
-/* In a parallel region: the calling thread's. */
-struct worker worker_here(struct store *);
+struct work {
+    size_t units, grain; /* shared out `grain` at a time */
+    size_t cost;         /* of a unit: about so many multiplications */
+};
 
-static inline void
-worker_barrier(struct worker *w)
+/* One thread's units of a step. */
+typedef void (*worker_fn)(const struct worker *, const void *arg, struct range units);
+
+/* Carries a step out; when it returns, all of it is done. */
+void worker_for(struct store *, struct work, worker_fn, const void *arg);
+
+/* n outputs of products of `rows` rows with `cols` inputs, in whole groups of Q8_GROUP. */
+static inline struct work
+work_of_outputs(size_t n, size_t rows, size_t cols)
 {
-    team_barrier(&w->store->team, w->size);
+    return (struct work){n, Q8_GROUP, rows * cols};
 }
 
-static inline struct range
-worker_share(const struct worker *w, size_t n)
+/* Rows whose preparation takes about `cost` each. */
+static inline struct work
+work_of_rows(size_t n, size_t cost)
 {
-    return team_share(n, w->rank, w->size);
+    return (struct work){n, 1, cost};
 }
 
-/* This worker's share of n outputs, in whole groups of Q8_GROUP. */
-struct range worker_outputs(const struct worker *, size_t n);
-
-/* Before a team begins. */
+/* Before a request's steps. */
 void worker_begin(struct store *);
-/* All workers, before they multiply with a unit's matrices: settles it if it is its turn. `use`: the store's, of it. */
-void worker_unit(struct worker *, uint32_t unit, enum use *use);
+/* Before products with a unit's matrices: settles it if it is its turn. `use`: the store's, of it. */
+void worker_unit(struct store *, uint32_t unit, enum use *use);
 /* y (n, ld): these outputs of all rows. */
 void worker_multiply(const struct worker *, enum use, const struct matrix *m, const struct acts *, size_t n,
                      struct range, float *y, size_t ld);
 
-/* Row r of what is to be prepared: (cols). */
-typedef const float *(*worker_row_fn)(const struct worker *, const void *user, size_t r);
-
-/* Activations (n, cols) for a matmul, int8 too when `in_int8`: with a norm (not NULL, and there), row(r) normalised by it;
- * without, row(r) as it is, or x (n, cols) where `row` is NULL. Ends with everything that this worker may read ready. */
-struct acts worker_activations(struct worker *, size_t n, uint32_t cols, bool in_int8, const struct norm *norm,
-                               worker_row_fn row, const void *user, float *x);
+/* What products of the next steps read: activations (n, cols), int8 too when `in_int8`: row(r), normalised where there is
+ * a norm, or x (n, cols) where `row` is NULL. */
+void worker_prepare(struct store *, size_t n, uint32_t cols, bool in_int8, struct norm norm, acts_row_fn row,
+                    const void *user, float *x);
+/* In a step: these activations. */
+const struct acts *worker_acts(const struct worker *);
 
 #endif

@@ -7,8 +7,8 @@
 #include "kernels/cuda/pack_bytes.h"
 #include "kernels/cuda/pack_pairs.h"
 #include "kernels/half.h"
+#include "kernels/openmp.h"
 #include "kernels/planted.h"
-#include "kernels/team.h"
 #include "kernels/tensor.h"
 
 #define UNIT_VALUES (STRIP * UNIT)

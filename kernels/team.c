@@ -1,0 +1,318 @@
+#include "kernels/team.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "kernels/clock.h"
+#include "kernels/platform.h"
+#include "kernels/team_sizing.h"
+
+#define HELPER_SPINS_NS 200000u /* longer than the leader computes between two steps */
+#define LEADER_SPINS_NS 20000u  /* longer than threads that run differ in a step */
+#define PAUSES          16      /* between two looks at the clock */
+#define SAMPLE          7
+
+/* A thread's share of a step, from which others claim chunks when theirs are done. It stays with the thread from step to
+ * step, and so in its caches. */
+struct share {
+    /* In one number: chunks << 48 | chunks done << 24 | claims, which may exceed the chunks. A claimed chunk keeps the step
+     * from ending: so what follows, read after a claim, belongs to the step. */
+    _Alignas(64) _Atomic uint64_t state;
+    size_t first;
+    team_fn fn;
+    void *arg;
+};
+
+struct helper {
+    struct share share;
+    struct team *team;
+    uint32_t rank;
+    pthread_t thread;
+    _Alignas(64) atomic_uint asleep; /* 1: until the leader clears it */
+};
+
+struct team {
+    _Alignas(64) atomic_uint size; /* threads that have a share; written by the leader */
+    atomic_uint waiting, bell;     /* the leader sleeps until a helper rings */
+    atomic_bool quit;
+    uint32_t most;
+    bool fixed;
+    _Alignas(64) atomic_bool led; /* what follows is the leader's */
+    uint32_t started, steps;      /* threads, with the leader */
+    pid_t process;
+    struct team_sizing sizing;
+    struct helper threads[]; /* (most), that of rank 0 is the leader */
+};
+
+static inline void
+pause_briefly(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* ---- chunks ---- */
+
+#define CLAIM ((uint64_t)1)
+#define DONE  ((uint64_t)1 << 24)
+#define FIELD (DONE - 1)
+
+static bool
+is_open(uint64_t state)
+{
+    return (state & FIELD) < state >> 48;
+}
+
+static bool
+is_done(uint64_t state)
+{
+    return (state / DONE & FIELD) == state >> 48;
+}
+
+static uint64_t
+look(const struct share *s)
+{
+    return atomic_load_explicit(&s->state, memory_order_acquire);
+}
+
+/* Carries out chunks of a share until none is left to claim. Returns how many. */
+static size_t
+carry_out(struct team *t, struct share *s, uint32_t rank)
+{
+    size_t n = 0;
+    if (!is_open(look(s)))
+        return 0;
+    for (uint64_t state = atomic_fetch_add(&s->state, CLAIM); is_open(state); n++) {
+        s->fn(s->arg, rank, s->first + (state & FIELD));
+        state = atomic_fetch_add(&s->state, DONE + CLAIM);
+        if (rank > 0 && atomic_load(&t->waiting) != 0) {
+            atomic_fetch_add(&t->bell, 1);
+            platform_wake(&t->bell);
+        }
+    }
+    return n;
+}
+
+/* First of its own share, then of others'. */
+static size_t
+carry_out_all(struct team *t, uint32_t rank, uint32_t size)
+{
+    size_t n = 0;
+    for (uint32_t i = 0, other = rank; i < size; i++, other = other + 1 < size ? other + 1 : 0)
+        n += carry_out(t, &t->threads[other].share, rank);
+    return n;
+}
+
+/* ---- helpers ---- */
+
+/* Until the leader wakes this one, which does so in the next step where it overlooks it in this one. */
+static void
+fall_asleep(struct helper *h)
+{
+    struct team *t = h->team;
+    atomic_store(&h->asleep, 1);
+    if (atomic_load(&t->quit) || is_open(atomic_load(&h->share.state)))
+        atomic_store(&h->asleep, 0);
+    while (atomic_load(&h->asleep) == 1)
+        platform_sleep_on(&h->asleep, 1);
+}
+
+static void
+wake(struct helper *h)
+{
+    if (atomic_load(&h->asleep) == 1 && atomic_exchange(&h->asleep, 0) == 1)
+        platform_wake(&h->asleep);
+}
+
+static void *
+help(void *helper)
+{
+    struct helper *h = helper;
+    struct team *t = h->team;
+    uint64_t idle_ns = 0; /* since when there is nothing to do; 0: there was */
+    while (!atomic_load_explicit(&t->quit, memory_order_relaxed)) {
+        for (int i = 0; i < PAUSES && !is_open(look(&h->share)); i++)
+            pause_briefly();
+        const uint32_t size = atomic_load_explicit(&t->size, memory_order_relaxed);
+        if (is_open(look(&h->share))) {
+            carry_out_all(t, h->rank, size);
+            idle_ns = 0;
+            continue;
+        }
+        const uint64_t now = clock_ns();
+        if (idle_ns == 0)
+            idle_ns = now;
+        if (h->rank >= size || now - idle_ns > HELPER_SPINS_NS) {
+            fall_asleep(h);
+            idle_ns = 0;
+        }
+    }
+    return NULL;
+}
+
+/* Signals are for the program's own threads. */
+static void
+start_helpers(struct team *t)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    for (t->started = 1; t->started < t->most; t->started++) {
+        struct helper *h = &t->threads[t->started];
+        h->team = t;
+        h->rank = t->started;
+        if (pthread_create(&h->thread, NULL, help, h) != 0)
+            break;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    t->process = getpid();
+    t->sizing.most = t->started;
+    if (t->sizing.size > t->started)
+        atomic_store(&t->size, t->sizing.size = t->started);
+}
+
+/* ---- the leader ---- */
+
+static bool
+all_done(const struct team *t, uint32_t size)
+{
+    uint32_t rank = 0;
+    while (rank < size && is_done(look(&t->threads[rank].share)))
+        rank++;
+    return rank == size;
+}
+
+/* Until all claimed chunks are done. Returns for how long, and 0 for less than a few looks. */
+static uint64_t
+wait_for_helpers(struct team *t, uint32_t size)
+{
+    uint64_t start = 0, now = 0;
+    for (;;) {
+        for (int i = 0; i < PAUSES; i++) {
+            if (all_done(t, size))
+                return now - start;
+            pause_briefly();
+        }
+        now = clock_ns();
+        if (start == 0)
+            start = now;
+        if (now - start < LEADER_SPINS_NS)
+            continue;
+        const unsigned bell = atomic_load(&t->bell);
+        atomic_store(&t->waiting, 1);
+        atomic_thread_fence(memory_order_seq_cst);
+        if (!all_done(t, size))
+            platform_sleep_on(&t->bell, bell);
+        atomic_store(&t->waiting, 0);
+    }
+}
+
+static void
+share_out(struct team *t, size_t n, team_fn fn, void *arg, uint32_t size)
+{
+    for (uint32_t rank = size; rank-- > 0;) {
+        struct helper *h = &t->threads[rank];
+        const struct range part = team_share(n, rank, size);
+        h->share.first = part.first;
+        h->share.fn = fn;
+        h->share.arg = arg;
+        atomic_store_explicit(&h->share.state, (uint64_t)(part.last - part.first) << 48, memory_order_release);
+        if (rank > 0 && part.first < part.last)
+            wake(h);
+    }
+}
+
+/* Clocks cost something, too: chunks of one step in SAMPLE stand for those of all, but for interruptions. */
+static void
+lead(struct team *t, size_t n, team_fn fn, void *arg, uint32_t size)
+{
+    const bool timed = !t->fixed && ++t->steps % SAMPLE == 0;
+    share_out(t, n, fn, arg, size);
+    const uint64_t start = timed ? clock_ns() : 0;
+    struct team_step step = {.chunks = n, .own = carry_out_all(t, 0, size)};
+    const uint64_t last = timed ? clock_ns() : 0;
+    step.wait_ns = wait_for_helpers(t, size);
+    if (t->fixed || (!timed && step.wait_ns == 0))
+        return;
+    step.chunk_ns = step.own > 0 ? SAMPLE * (last - start) / step.own : 0;
+    team_sizing_judge(&t->sizing, &step, clock_ns());
+    if (t->sizing.size != size)
+        atomic_store(&t->size, t->sizing.size);
+}
+
+static uint32_t
+size_for(struct team *t)
+{
+    if (t->started == 0)
+        start_helpers(t);
+    const uint32_t was = t->sizing.size;
+    if (!t->fixed && was < t->sizing.most) {
+        team_sizing_grow(&t->sizing, clock_ns());
+        if (t->sizing.size != was)
+            atomic_store(&t->size, t->sizing.size);
+    }
+    return t->sizing.size;
+}
+
+void
+team_for(struct team *t, size_t n, team_fn fn, void *arg)
+{
+    if (n > 1 && t->most > 1 && !atomic_exchange_explicit(&t->led, true, memory_order_acquire)) {
+        const uint32_t size = size_for(t);
+        if (size > 1)
+            lead(t, n, fn, arg, size);
+        atomic_store_explicit(&t->led, false, memory_order_release);
+        if (size > 1)
+            return;
+    }
+    for (size_t chunk = 0; chunk < n; chunk++)
+        fn(arg, 0, chunk);
+}
+
+struct team *
+team_open(uint32_t most, bool fixed)
+{
+    const size_t bytes = sizeof(struct team) + most * sizeof(struct helper);
+    struct team *t = aligned_alloc(_Alignof(struct team), bytes);
+    if (t == NULL)
+        return NULL;
+    *t = (struct team){.most = most, .fixed = fixed};
+    atomic_init(&t->size, most);
+    team_sizing_open(&t->sizing, most);
+    for (uint32_t i = 0; i < most; i++) {
+        atomic_init(&t->threads[i].asleep, 0);
+        atomic_init(&t->threads[i].share.state, 0);
+    }
+    return t;
+}
+
+void
+team_close(struct team *t)
+{
+    if (t == NULL)
+        return;
+    atomic_store(&t->quit, true);
+    for (uint32_t i = 1; i < t->started && t->process == getpid(); i++) {
+        wake(&t->threads[i]);
+        pthread_join(t->threads[i].thread, NULL);
+    }
+    free(t);
+}
+
+uint32_t
+team_size(const struct team *t)
+{
+    return atomic_load_explicit(&t->size, memory_order_relaxed);
+}
+
+uint32_t
+team_most(const struct team *t)
+{
+    return t->most;
+}
