@@ -247,6 +247,8 @@ test_a_seed_repeats_a_sampled_run(void **state)
     for (size_t i = 0; policy_registry[i] != NULL; i++) {
         struct session_options o = session_usual();
         o.policy = policy_registry[i]->name;
+        if (strcmp(o.policy, "sv") == 0)
+            continue; /* measured times decide how many drafts it verifies (docs/policies/sv.md) */
         o.sampling = (struct sampling){.temperature = 1, .top_k = 40, .top_p = 0.95f};
         struct session_rig_result a, b, c;
         session_run(f->engine, &o, NULL, NULL, &a);
