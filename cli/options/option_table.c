@@ -182,8 +182,8 @@ const struct option_row option_rows[] = {
              "As 'rows' like all others, or those of 256 tokens and more by 'blas': NVIDIA's library, through "
              "`specscope-cublas.so`. The rows of such a prompt are then rounded in another way, the same under every "
              "policy; what is generated from them takes the same way as ever."),
-    WHOLE("threads", 't', "N", GENERATES | TRAINS, backend_options.threads, 0, 1024, "CPU threads",
-          .without = "all cores"),
+    WHOLE("threads", 't', "N", GENERATES | TRAINS, backend_options.threads, 0, 1024, "CPU threads, always that many",
+          .without = "as many as help"),
     WHOLE("seed", 0, "N", GENERATES | TRAINS, seed, 0, UINT64_MAX, "of the random numbers", .def = "1"),
     TEXT("draft", 0, "MODEL", GENERATES | COMMAND_INFO | COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE,
          helpers[HELPER_DRAFT], "a smaller model with the same vocabulary, which drafts; or self:E", .model = true,
