@@ -250,7 +250,7 @@ test_a_baseline_is_of_all_sequences_those_that_left_too(void **state)
         }
         char expected[64] = "yes: 7 sequences";
         if (lies)
-            snprintf(expected, sizeof expected, "no: token 2 of sequence %u", (unsigned)c.first_left);
+            snprintf(expected, sizeof expected, "no: token 2 of sequence %u", (unsigned)c.first_left + 1);
         assert_string_equal(c.lossless[1], expected);
         session_rig_free(&busy);
     }
