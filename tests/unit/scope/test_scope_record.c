@@ -127,7 +127,7 @@ test_what_cannot_be_told_says_why(void **state)
     o = options_of(PROBE_ALL);
     o.sampling.temperature = 1;
     w = watch_run(*state, &o);
-    assert_non_null(strstr(scope_record(w.scope, &r), "sampled"));
+    assert_non_null(strstr(scope_record(w.scope, &r), "sampling"));
     scope_reset(w.scope);
     assert_non_null(scope_record(w.scope, &r));
     end_watch(&w);
