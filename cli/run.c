@@ -265,7 +265,9 @@ run_main(int argc, char **argv)
     prompts_free(prompts, n_prompts);
     engine_close(engine);
     options_free(&o);
-    if (!ok)
-        return command_failed(&err);
+    if (!ok) {
+        const int failed = command_failed(&err);
+        return err.kind == ERR_CANCELLED ? 130 : failed; /* interrupted while loading */
+    }
     return generation_interrupted() ? 130 : untraced ? 1 : 0;
 }

@@ -198,7 +198,9 @@ bench_main(int argc, char **argv)
         ok = policies(&b, &err);
     close_bench(&b);
     options_free(&o);
-    if (!ok)
-        return command_failed(&err);
+    if (!ok) {
+        const int failed = command_failed(&err);
+        return err.kind == ERR_CANCELLED ? 130 : failed; /* interrupted while loading */
+    }
     return generation_interrupted() ? 130 : 0;
 }

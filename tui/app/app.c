@@ -179,9 +179,7 @@ go_on_by_itself(struct app *app)
     bool ended = false;
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
         ended = ended || strcmp(now->end, ends[i]) == 0;
-    if (sweeping_now(&app->run.sweeping))
-        upcoming_stay(u);
-    upcoming_look(u, now->run, ended, clock_us());
+    upcoming_look(u, now->run, ended, sweeping_now(&app->run.sweeping), clock_us());
     if (!follow_idle(&app->run))
         upcoming_wait(u, clock_us());
     if (app->mode != MODE_PANELS)

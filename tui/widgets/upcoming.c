@@ -39,16 +39,17 @@ upcoming_take(struct upcoming *u, const char *prompt)
 }
 
 void
-upcoming_look(struct upcoming *u, uint32_t run, bool ended, uint64_t now_us)
+upcoming_look(struct upcoming *u, uint32_t run, bool ended, bool stay, uint64_t now_us)
 {
-    if (run != u->run)
-        u->ended = false; /* a short text may begin and end between two calls */
-    u->run = run;
-    if (ended && !u->ended) {
+    const bool just_ended = ended && (!u->ended || run != u->run); /* it may have begun since the last call, too */
+    if (just_ended) {
         u->since_us = now_us;
-        u->held = u->stays;
-        u->stays = false;
+        u->held = stay || u->stays;
+    } else if (ended && stay) {
+        u->held = true;
     }
+    u->stays = stay || (u->stays && !ended);
+    u->run = run;
     u->ended = ended;
 }
 
@@ -62,13 +63,6 @@ void
 upcoming_hold(struct upcoming *u)
 {
     u->held = true;
-}
-
-void
-upcoming_stay(struct upcoming *u)
-{
-    u->held = u->held || u->ended;
-    u->stays = !u->ended;
 }
 
 int

@@ -24,12 +24,12 @@ void upcoming_begin(struct upcoming *, char *const *prompts, size_t n, bool by_i
 /* The next one, after `current`; NULL: there is no other. upcoming_take() says that it runs. */
 const char *upcoming_next(const struct upcoming *, const char *current);
 void upcoming_take(struct upcoming *, const char *prompt);
-/* Called in every turn with the number of the text and whether it has ended; the countdown begins when it ends. */
-void upcoming_look(struct upcoming *, uint32_t run, bool ended, uint64_t now_us);
+/* Called in every turn with the number of the text and whether it has ended; the countdown begins when it ends. `stay`: a text that
+ * ends up to the next call, or that runs then, has no countdown at its end. */
+void upcoming_look(struct upcoming *, uint32_t run, bool ended, bool stay, uint64_t now_us);
 /* Something else is under way after the end of a text, such as a baseline: the moment begins when that is done. */
 void upcoming_wait(struct upcoming *, uint64_t now_us);
 void upcoming_hold(struct upcoming *); /* a key was pressed: this one waits until it is asked for */
-void upcoming_stay(struct upcoming *); /* the text that runs, or has just ended, stays at its end */
 /* Seconds until it starts, from 5 down; 0: now; -1: it doesn't by itself. */
 int upcoming_seconds(const struct upcoming *, uint64_t now_us);
 

@@ -38,7 +38,7 @@ test_without_another_prompt_none_comes(void **state)
     assert_string_equal(upcoming_next(&u, "mine"), "one");
     upcoming_begin(&u, NULL, 0, true, "one");
     assert_null(upcoming_next(&u, "one"));
-    upcoming_look(&u, 1, true, SECOND);
+    upcoming_look(&u, 1, true, false, SECOND);
     assert_int_equal(upcoming_seconds(&u, 100 * SECOND), -1);
 }
 
@@ -49,9 +49,9 @@ test_the_moment_is_counted_down_from_the_end_of_the_text(void **state)
     struct upcoming u;
     upcoming_begin(&u, list, 3, true, "one");
     assert_int_equal(upcoming_seconds(&u, 100 * SECOND), -1); /* it runs */
-    upcoming_look(&u, 1, false, 100 * SECOND);
-    upcoming_look(&u, 1, true, 101 * SECOND);
-    upcoming_look(&u, 1, true, 103 * SECOND);
+    upcoming_look(&u, 1, false, false, 100 * SECOND);
+    upcoming_look(&u, 1, true, false, 101 * SECOND);
+    upcoming_look(&u, 1, true, false, 103 * SECOND);
     assert_int_equal(upcoming_seconds(&u, 101 * SECOND), 5);
     assert_int_equal(upcoming_seconds(&u, 101 * SECOND + 1), 5);
     assert_int_equal(upcoming_seconds(&u, 105 * SECOND), 1);
@@ -60,8 +60,8 @@ test_the_moment_is_counted_down_from_the_end_of_the_text(void **state)
     assert_int_equal(upcoming_seconds(&u, 200 * SECOND), 0);
     upcoming_take(&u, "two");
     assert_int_equal(upcoming_seconds(&u, 200 * SECOND), -1);
-    upcoming_look(&u, 1, false, 201 * SECOND);
-    upcoming_look(&u, 1, true, 202 * SECOND); /* and again at the next end */
+    upcoming_look(&u, 1, false, false, 201 * SECOND);
+    upcoming_look(&u, 1, true, false, 202 * SECOND); /* and again at the next end */
     assert_int_equal(upcoming_seconds(&u, 203 * SECOND), 4);
 }
 
@@ -72,17 +72,17 @@ test_a_key_keeps_the_text_until_the_next_one_ends(void **state)
     struct upcoming u;
     upcoming_begin(&u, list, 3, true, "one");
     upcoming_hold(&u); /* a key in mid-run says nothing of the end */
-    upcoming_look(&u, 1, true, SECOND);
+    upcoming_look(&u, 1, true, false, SECOND);
     assert_int_equal(upcoming_seconds(&u, SECOND), 5);
     upcoming_hold(&u);
-    upcoming_look(&u, 1, true, 2 * SECOND);
+    upcoming_look(&u, 1, true, false, 2 * SECOND);
     assert_int_equal(upcoming_seconds(&u, 100 * SECOND), -1);
     assert_string_equal(upcoming_next(&u, "one"), "two"); /* it is still there to be asked for */
-    upcoming_look(&u, 1, false, 100 * SECOND);
-    upcoming_look(&u, 1, true, 101 * SECOND);
+    upcoming_look(&u, 1, false, false, 100 * SECOND);
+    upcoming_look(&u, 1, true, false, 101 * SECOND);
     assert_int_equal(upcoming_seconds(&u, 101 * SECOND), 5);
     upcoming_hold(&u);
-    upcoming_look(&u, 2, true, 110 * SECOND); /* which began and ended since the last call */
+    upcoming_look(&u, 2, true, false, 110 * SECOND); /* which began and ended since the last call */
     assert_int_equal(upcoming_seconds(&u, 110 * SECOND), 5);
 }
 
@@ -92,13 +92,13 @@ test_the_next_prompt_waits_for_what_is_measured_after_the_end(void **state)
     (void)state;
     struct upcoming u;
     upcoming_begin(&u, list, 3, true, "one");
-    upcoming_look(&u, 1, true, SECOND);
+    upcoming_look(&u, 1, true, false, SECOND);
     upcoming_wait(&u, 50 * SECOND); /* a baseline is under way, until here */
     assert_int_equal(upcoming_seconds(&u, 51 * SECOND), 4);
     assert_int_equal(upcoming_seconds(&u, 55 * SECOND), 0);
     upcoming_hold(&u); /* a text that was to stay stays after a baseline, too */
     upcoming_wait(&u, 60 * SECOND);
-    upcoming_look(&u, 1, true, 61 * SECOND);
+    upcoming_look(&u, 1, true, false, 61 * SECOND);
     assert_int_equal(upcoming_seconds(&u, 100 * SECOND), -1);
 }
 
@@ -108,13 +108,19 @@ test_a_text_that_is_to_stay_stays(void **state)
     (void)state;
     struct upcoming u;
     upcoming_begin(&u, list, 3, true, "one");
-    upcoming_stay(&u);
-    upcoming_look(&u, 1, false, SECOND);
-    upcoming_look(&u, 1, true, 2 * SECOND);
+    upcoming_look(&u, 1, false, true, SECOND);
+    upcoming_look(&u, 1, true, false, 2 * SECOND);
     assert_int_equal(upcoming_seconds(&u, 100 * SECOND), -1);
-    upcoming_look(&u, 1, false, 100 * SECOND);
-    upcoming_look(&u, 1, true, 101 * SECOND);
+    upcoming_look(&u, 1, false, false, 100 * SECOND);
+    upcoming_look(&u, 1, true, false, 101 * SECOND);
     assert_int_equal(upcoming_seconds(&u, 101 * SECOND), 5);
+    upcoming_look(&u, 1, true, true, 102 * SECOND); /* a sweep begins, */
+    assert_int_equal(upcoming_seconds(&u, 110 * SECOND), -1);
+    upcoming_look(&u, 2, true, true, 110 * SECOND);
+    upcoming_look(&u, 3, true, false, 111 * SECOND); /* and its last text ends together with it */
+    assert_int_equal(upcoming_seconds(&u, 111 * SECOND), -1);
+    upcoming_look(&u, 4, true, false, 120 * SECOND);
+    assert_int_equal(upcoming_seconds(&u, 120 * SECOND), 5);
 }
 
 static void
@@ -123,7 +129,7 @@ test_nothing_starts_by_itself_where_it_is_off(void **state)
     (void)state;
     struct upcoming u;
     upcoming_begin(&u, list, 3, false, "one");
-    upcoming_look(&u, 1, true, SECOND);
+    upcoming_look(&u, 1, true, false, SECOND);
     assert_int_equal(upcoming_seconds(&u, 100 * SECOND), -1);
     assert_string_equal(upcoming_next(&u, "one"), "two");
 }
