@@ -1,7 +1,7 @@
 /* Threads that carry out a request's steps together with the thread that makes it, the leader. A step is cut into chunks,
  * which the leader and its helpers claim one after the other; the leader waits only for chunks that were claimed. So a
  * helper that does not run, because the machine is busy, delays a step by one chunk at most, and one that sleeps delays
- * nothing. Whoever waits spins for some microseconds and then sleeps.
+ * nothing. A waiting thread spins for some microseconds and then sleeps.
  *
  * A team measures itself: helpers that cost more time in waiting than they save are sent to sleep, and tried again later.
  * What a chunk computes must not depend on the thread or on the size of the team. */

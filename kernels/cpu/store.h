@@ -10,7 +10,7 @@
 #include "kernels/team.h"
 
 #define HEAD_TILE VERIFY_NODES /* rows in one pass of the head */
-#define HEAD_ROWS 256          /* rows in one pass of it where nobody wants their logits */
+#define HEAD_ROWS 256          /* rows in one pass whose logits are not kept */
 #define PIECE     512          /* logits that one thread summarises at a time */
 #define FEW_ROWS  2            /* up to here threads prepare activations for themselves: cheaper than another step */
 

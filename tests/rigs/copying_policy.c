@@ -53,7 +53,7 @@ copying_draft(struct policy *p, struct round *r)
 {
     struct copying *c = p->state;
     token_t last = r->tokens[r->n_tokens - 1];
-    int32_t end = 0; /* of the chain, which goes on from the first candidate */
+    int32_t end = 0; /* the last node of the chain, which the first candidate continues */
     read_text(c, r);
     for (uint32_t i = 0; i < (uint32_t)p->value[KNOB_GAMMA] && !round_full(r); i++) {
         const uint32_t at = (uint32_t)last % FOLLOWERS, wide = i == 0 ? (uint32_t)p->value[KNOB_WIDTH] : 1;

@@ -7,8 +7,8 @@
 struct help_search {
     char text[40]; /* "": nothing is searched for. Letters match in either case */
     bool typing;
-    int jump; /* matches that drawing goes on by; below 0: back */
-    int at;   /* the line of the match that was gone to last; -1: none */
+    int jump; /* matches to move by at the next drawing; below 0: back */
+    int at;   /* the line of the match last moved to; -1: none */
 };
 
 bool help_search_key(struct help_search *,

@@ -1,4 +1,4 @@
-/* Teams of threads: every chunk is carried out once, whoever claims it, and a team shrinks and grows by what it saves. */
+/* Teams of threads: every chunk is carried out once, by whichever thread claims it, and a team shrinks and grows by what it saves. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
