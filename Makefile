@@ -65,7 +65,7 @@ else
   BASE += -Wno-unknown-pragmas
 endif
 
-LIB_SRC  := $(sort $(wildcard kernels/*.c kernels/cpu/*.c kernels/check/*.c engine/*/*.c policies/*.c traces/*.c tui/*/*.c))
+LIB_SRC  := $(sort $(wildcard kernels/*.c kernels/cpu/*.c engine/*/*.c policies/*.c traces/*.c tui/*/*.c))
 CLI_SRC  := $(sort $(wildcard cli/*.c cli/*/*.c))
 HELP_SRC := $(filter-out %_main.c,$(sort $(wildcard tests/golden/*.c tests/soak/*.c))) $(sort $(wildcard tests/rigs/*.c))
 HELP_SRC += $(filter-out %_main.c tests/faults/shim%,$(sort $(wildcard tests/faults/*.c)))
@@ -74,7 +74,7 @@ UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c))
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 
 # Of the CPU's, what the CUDA plug-in needs too: rows of tensors, checks of requests.
-CUDA_SHARED_C := kernels/request.c kernels/planted.c kernels/tensor.c kernels/codebooks.c kernels/layer_tensors.c kernels/experts.c
+CUDA_SHARED_C := kernels/request.c kernels/synthetic.c kernels/tensor.c kernels/codebooks.c kernels/layer_tensors.c kernels/experts.c
 
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
 CLI_OBJ  := $(CLI_SRC:%.c=$(BUILD)/obj/%.o)
@@ -113,15 +113,15 @@ $(BUILD)/obj/%.o: %.c | $(BUILD)/.deps
 $(BUILD)/gen/theme_dark.inc: themes/dark.json
 	@mkdir -p $(@D)
 	$(Q)od -An -v -tu1 $< | sed 's/[0-9][0-9]*/&,/g' > $@
-$(BUILD)/obj/tui/terminal/theme_files.o: $(BUILD)/gen/theme_dark.inc
-$(BUILD)/obj/tui/terminal/theme_files.o: BASE += -I$(BUILD)/gen
+$(BUILD)/obj/tui/terminal/theme.o: $(BUILD)/gen/theme_dark.inc
+$(BUILD)/obj/tui/terminal/theme.o: BASE += -I$(BUILD)/gen
 
 # With cairo or without: when that becomes another, so does what is compiled.
 $(BUILD)/gen/cairo: FORCE | $(BUILD)/.deps
 	@mkdir -p $(@D)
 	@echo "$(CAIRO_CFLAGS)" | cmp -s - $@ || echo "$(CAIRO_CFLAGS)" >$@
-$(BUILD)/obj/tui/figures/render.o $(BUILD)/obj/tui/figures/fonts.o: $(BUILD)/gen/cairo
-$(BUILD)/obj/tui/figures/render.o $(BUILD)/obj/tui/figures/fonts.o: ITS_FLAGS = $(CAIRO_CFLAGS)
+$(BUILD)/obj/tui/figures/render.o: $(BUILD)/gen/cairo
+$(BUILD)/obj/tui/figures/render.o: ITS_FLAGS = $(CAIRO_CFLAGS)
 
 # BLAS in a plug-in, so that training alone pays for its start; a static program has it in itself.
 BLAS_SO := $(if $(STATIC),,$(BUILD)/specscope-blas.so)
@@ -305,12 +305,11 @@ $(BUILD)/obj/tests/%.o: tests/%.c | $(BUILD)/.deps-test
 	$(call say,CC,$<)
 	$(Q)$(CC) $(BASE) $(OPENMP) $(CFLAGS) -DSPECSCOPE_VERSION='"$(VERSION)"' -MMD -MP -c $< -o $@
 
-test-programs: all $(PLUGIN) $(UNIT) $(TOOLS) $(FUZZ) $(FAULT_SHIM)
+test-programs: all $(UNIT) $(TOOLS) $(FUZZ) $(FAULT_SHIM)
 
-# The plug-in is not run here, only compiled: for an old and a new GPU, where it is not there already. Each further one costs half a minute.
-test_code = CUDA_CODE="$$(cat $(BUILD)/cuda/code 2>/dev/null || echo sm_80 sm_90 compute_90)"
+# Only the long tests compile the plug-in, which takes nvcc minutes; nothing of it runs without a GPU.
 test test-long:
-	@$(MAKE) --no-print-directory $(JOBS) $(if $(filter test,$@),$(if $(filter file,$(origin CUDA_CODE)),$(test_code))) test-programs
+	@$(MAKE) --no-print-directory $(JOBS) $(if $(filter test-long,$@),$(PLUGIN)) test-programs
 	@tests/run.sh $(BUILD) $(patsubst test-%,%,$(filter test-%,$@))
 
 # What other machines get, tried on root file systems of their own: as root, with Debian's packages.

@@ -5,7 +5,7 @@
 
 #include "engine/events/metrics.h"
 #include "engine/events/paired.h"
-#include "tui/figures/course.h"
+#include "tui/figures/record.h"
 
 #define DIFF_SPANS 16
 

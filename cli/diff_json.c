@@ -1,7 +1,7 @@
 /* What specscope diff has found, as JSON. */
 #include "cli/diff.h"
 #include "cli/generation/outcome.h"
-#include "tui/figures/measures.h"
+#include "tui/figures/bench_table.h"
 
 static const char *const verdicts[] = {"unknown", "no clear difference", "more", "less"};
 

@@ -7,7 +7,8 @@
 #include "cli/diff.h"
 #include "engine/base/plural.h"
 #include "engine/base/printable.h"
-#include "tui/figures/measures.h"
+#include "tui/figures/bench_table.h"
+#include "tui/terminal/terminal.h"
 #include "tui/terminal/text.h"
 
 #define NAME_COLS 28
@@ -30,6 +31,8 @@ put_row(const char *name, const char *a, const char *b, const char *last)
     int n = 4;
     for (int i = 0; i < 4; i++)
         printable_text(cell[i], strnlen(cell[i], CELL / 4), safe[i], sizeof safe[i]);
+    for (int i = 0; i < 4 && terminal_wants_ascii(); i++)
+        text_ascii(safe[i]);
     while (n > 1 && safe[n - 1][0] == '\0')
         n--;
     for (int i = 0; i + 1 < n; i++)

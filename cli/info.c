@@ -17,7 +17,7 @@
 #include "engine/files/hf_folder.h"
 #include "engine/model/memory.h"
 #include "engine/model/model.h"
-#include "engine/planted/model_open.h"
+#include "engine/synthetic/model_open.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "kernels/tensor.h"
 
@@ -176,9 +176,9 @@ print_text(const struct facts *f)
     const struct model *m = f->model;
     char path[512], size[24];
     printf("%s\n%-14s%s, ", m->name,
-           m->planted != NULL  ? "planted"
-           : m->folder != NULL ? "folder"
-                               : "file",
+           m->synthetic != NULL ? "synthetic"
+           : m->folder != NULL  ? "folder"
+                                : "file",
            printable_line(path, sizeof path, m->path, strlen(m->path)));
     if (n_files(m) > 1)
         printf("%zu files, ", n_files(m));
@@ -335,7 +335,7 @@ info_main(int argc, char **argv)
                                       .lora = o.lora.at,
                                       .n_lora = o.lora.n};
     struct model *m;
-    bool ok = o.synth != NULL ? model_open_planted(&m, o.synth, &how, &err)
+    bool ok = o.synth != NULL ? model_open_synthetic(&m, o.synth, &how, &err)
                               : model_open_with(&m, o.model != NULL ? o.model : bundled_model_path(), &how, &err);
     if (ok) {
         const struct facts f = gather(m, o.ctx);

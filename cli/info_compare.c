@@ -7,8 +7,8 @@
 
 #include "engine/base/plural.h"
 #include "engine/model/memory.h"
-#include "engine/planted/model_open.h"
 #include "engine/session/engine_helpers.h"
+#include "engine/synthetic/model_open.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "engine/tokenizer/vocabulary_match.h"
 #include "engine/trained/accept_head.h"

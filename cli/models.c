@@ -10,7 +10,7 @@
 #include "engine/base/printable.h"
 #include "engine/model/memory.h"
 #include "engine/model/model_places.h"
-#include "engine/planted/model_look.h"
+#include "engine/synthetic/model_look.h"
 
 static bool
 print_model(void *user, const char *name, const char *path)

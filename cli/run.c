@@ -1,6 +1,7 @@
 /* specscope run: text to stdout, a summary line to stderr. */
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include "engine/base/plural.h"
 #include "engine/base/printable.h"
 #include "engine/tokenizer/tokenizer.h"
+#include "tui/terminal/terminal.h"
 #include "tui/terminal/text.h"
 
 struct printer {
@@ -89,6 +91,20 @@ print_texts(void *user, const struct outcome *out)
     }
 }
 
+/* Prints to stderr, in ASCII where the user asked for that. */
+__attribute__((format(printf, 1, 2))) static void
+report(const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (terminal_wants_ascii())
+        text_ascii(text);
+    fputs(text, stderr);
+}
+
 static void
 summary(const struct outcome *out, const struct session_options *o, const char *why)
 {
@@ -99,19 +115,19 @@ summary(const struct outcome *out, const struct session_options *o, const char *
     char sequences[40] = "";
     if (o->batch > 0)
         snprintf(sequences, sizeof sequences, "%zu sequence%s, ", out->n_texts, plural(out->n_texts));
-    fprintf(stderr, "%s: %s%zu token%s, ", o->policy, sequences, outcome_tokens(out), plural(outcome_tokens(out)));
+    report("%s: %s%zu token%s, ", o->policy, sequences, outcome_tokens(out), plural(outcome_tokens(out)));
     char acceptance[16] = "–"; /* nothing was verified */
     if (!isnan(m.acceptance_rate))
         snprintf(acceptance, sizeof acceptance, "%.2f", m.acceptance_rate);
     if (isnan(m.tokens_per_round)) /* the first token comes with the prompt */
-        fprintf(stderr, "no round");
+        report("no round");
     else
-        fprintf(stderr, "%.1f tokens/s%s, %.2f tokens/round, acceptance %s, eTPL %.3f, modelled %.2f×", m.tokens_per_s,
-                all_in, m.tokens_per_round, acceptance, m.etpl, m.modelled);
+        report("%.1f tokens/s%s, %.2f tokens/round, acceptance %s, eTPL %.3f, modelled %.2f×", m.tokens_per_s, all_in,
+               m.tokens_per_round, acceptance, m.etpl, m.modelled);
     const double experts = metrics_verify_experts(&out->metrics);
     if (!isnan(experts))
-        fprintf(stderr, ", verified by %.1f experts a layer", experts);
-    fprintf(stderr, "; end: %s\n", why);
+        report(", verified by %.1f experts a layer", experts);
+    report("; end: %s\n", why);
 }
 
 /* "2.31 ±0.14 tokens/round"; "–" where there is no value, and no error where one round says none. */
@@ -119,17 +135,17 @@ static void
 say_estimate(struct estimate e, int digits, const char *unit)
 {
     if (isnan(e.value))
-        fprintf(stderr, "–%s", unit);
+        report("–%s", unit);
     else if (isnan(e.se))
-        fprintf(stderr, "%.*f%s", digits, e.value, unit);
+        report("%.*f%s", digits, e.value, unit);
     else
-        fprintf(stderr, "%.*f ±%.*f%s", digits, e.value, digits, e.se, unit);
+        report("%.*f ±%.*f%s", digits, e.value, digits, e.se, unit);
 }
 
 static void
 say_side(const char *name, const struct estimates *e)
 {
-    fprintf(stderr, "%s: ", name);
+    report("%s: ", name);
     say_estimate(e->tokens_per_s, 1, " tokens/s, ");
     say_estimate(e->tokens_per_round, 2, " tokens/round, acceptance ");
     say_estimate(e->acceptance_rate, 2, ", modelled ");
@@ -152,13 +168,13 @@ compare_sides(const struct outcome *out, const struct session_options *o)
     while (same < x->n_tokens && same < y->n_tokens && x->tokens[same] == y->tokens[same])
         same++;
     if (c.verdict == DIFFERENCE_MORE || c.verdict == DIFFERENCE_LESS)
-        fprintf(stderr, "%s is %s; ", c.value > 1 ? o->versus : o->policy, comparison_text(c, text, sizeof text));
+        report("%s is %s; ", c.value > 1 ? o->versus : o->policy, comparison_text(c, text, sizeof text));
     else
-        fprintf(stderr, "no clear difference in speed; ");
+        report("no clear difference in speed; ");
     if (same < x->n_tokens && same < y->n_tokens)
-        fprintf(stderr, "the texts part at token %zu; end: %s\n", same + 1, out->end);
+        report("the texts part at token %zu; end: %s\n", same + 1, out->end);
     else
-        fprintf(stderr, "the texts are the same for %zu token%s; end: %s\n", same, plural(same), out->end);
+        report("the texts are the same for %zu token%s; end: %s\n", same, plural(same), out->end);
 }
 
 struct running {
@@ -254,10 +270,10 @@ run_main(int argc, char **argv)
                      "--trace with several prompts: a trace holds one run's; give a single prompt, or --batch");
     ok = ok && generation_engine(&o, &engine, &err);
     if (ok) {
-        struct policy_memory memory = {.folder = o.policy_state, .model_hash = engine->model->hash};
+        struct policy_memory memory = {0};
         const struct running r = {&o, engine, &memory, prompts, n_prompts, &untraced};
         ok = (o.batch > 0 ? run_batch : run_prompts)(&r, &result, &err);
-        ok = policy_memory_close(&memory, ok ? &err : NULL) && ok;
+        policy_memory_free(&memory);
     }
     if (ok && o.json != NULL && result != NULL)
         ok = json_write(result, o.json, &err);
@@ -265,9 +281,7 @@ run_main(int argc, char **argv)
     prompts_free(prompts, n_prompts);
     engine_close(engine);
     options_free(&o);
-    if (!ok) {
-        const int failed = command_failed(&err);
-        return err.kind == ERR_CANCELLED ? 130 : failed; /* interrupted while loading */
-    }
+    if (!ok)
+        return command_failed(&err);
     return generation_interrupted() ? 130 : untraced ? 1 : 0;
 }

@@ -12,8 +12,7 @@
 #include "tui/app/app.h"
 #include "tui/app/model_screen.h"
 
-#define WATCHABLE     25.0  /* tokens a second */
-#define WHAT_IF_SHARE 0.005 /* of the time of an engine that has work; its rests are taken besides */
+#define WATCHABLE 25.0 /* tokens a second */
 
 /* What stays while one model takes another's place. */
 struct showing {
@@ -81,7 +80,6 @@ scope_run_live(struct showing *w, struct engine *engine, struct err *err)
     const size_t n_prompts = w->n_prompts;
     struct session_options so = generation_options(o);
     so.stay = true;
-    so.what_if = WHAT_IF_SHARE;
     so.paused = o->script != NULL;
     const bool bundled = o->synth == NULL && (o->model == NULL || strcmp(o->model, bundled_model_path()) == 0);
     const bool slowed = o->pace < 0 && bundled && o->script == NULL; /* that model is over in a blink */
@@ -98,13 +96,13 @@ scope_run_live(struct showing *w, struct engine *engine, struct err *err)
         so.n_prompts = n_prompts;
         so.prompts_path = o->prompts_file;
     }
-    struct policy_memory memory = {.folder = o->policy_state, .model_hash = engine->model->hash};
+    struct policy_memory memory = {0};
     so.memory = &memory;
     struct session *s;
     const bool open = open_session(&s, w, engine, &so, err);
     free(batch);
     if (!open) {
-        policy_memory_close(&memory, NULL);
+        policy_memory_free(&memory);
         return w->model[0] != '\0' ? NOT_OPENED : command_failed(err);
     }
     struct recording *recording = NULL;
@@ -130,7 +128,7 @@ scope_run_live(struct showing *w, struct engine *engine, struct err *err)
     if (!kept)
         kept = command_failed(&trouble) == 0 || trouble.kind == ERR_CANCELLED; /* it is as full as it may be */
     session_close(s);
-    kept = (policy_memory_close(&memory, &trouble) || command_failed(&trouble) == 0) && kept;
+    policy_memory_free(&memory);
     return status == 0 && !kept ? 1 : status;
 }
 

@@ -12,7 +12,7 @@
 #include "engine/base/printable.h"
 #include "engine/files/gguf.h"
 #include "engine/files/hf_folder.h"
-#include "engine/planted/folder_tokenizer.h"
+#include "engine/synthetic/folder_tokenizer.h"
 
 static bool
 encode(const struct tokenizer *t, const struct options *o, const char *text, size_t len, struct err *err)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Renders the pictures of the README from the program's own output: runs it in tmux, captures the pane with its
+"""Renders the pictures of the documents from the program's own output: runs it in tmux, captures the pane with its
 colours, draws it with a monospaced font. Needs tmux, Pillow and DejaVu Sans Mono (python3-pil, fonts-dejavu-core).
 
 Those of the tour are described in docs/tour.md itself, each in a comment: file and size, command, ':' commands, and what is then
@@ -163,7 +163,6 @@ def main():
     shot("docs/specdecpp.png", 160, 48, f"{program} --policy specdecpp", [], 6.0, ":wait round 9\n:panel judge\n")
     shot("docs/sv.png", 160, 48, f"{program} --policy sv --set row_cost=0.2", [], 6.0, ":wait round 7\n:panel judge\n")
     shot("docs/batch.png", 160, 48, program + " --prompts tests/screens/prompts.jsonl --batch 4 --policy sd --pace 40 --ignore-eos", ["}"], 6.0)
-    shot("docs/narrow.png", 80, 24, program + " --pace 12", [], 5.0)
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ typedef std::atomic<bool> atomic_bool;
 #include "kernels/layer_tensors.h"
 #include "kernels/products.h"
 
-#define BACKEND_ABI (13u + 256u * LAYER_TENSORS) /* which are part of it */
+#define BACKEND_ABI (14u + 256u * LAYER_TENSORS) /* which are part of it */
 
 typedef int32_t token_t;
 typedef uint32_t slot_t; /* a place in the KV store, the same in every layer */
@@ -81,7 +81,7 @@ enum weight_type { /* those with blocks: as GGUF lays them out, blocks along a r
                    WEIGHT_TYPES
 };
 
-struct planted;     /* weights that a formula makes: kernels/planted.h */
+struct synthetic;   /* weights that a formula makes: kernels/synthetic.h */
 struct expert_desc; /* kernels/experts.h */
 struct route;       /* kernels/experts.h */
 
@@ -91,14 +91,14 @@ struct tensor {       /* row-major: rows outputs of cols inputs each; a vector h
                       /* there is a formula instead */
     enum weight_type type;
     uint32_t rows, cols;
-    const struct planted *planted; /* how to make the elements when data is NULL, or NULL */
+    const struct synthetic *synthetic; /* how to make the elements when data is NULL, or NULL */
     bool mapped; /* data are pages of a file, mapped and never written: one that is given back comes again when read */
 };
 
 static inline bool
 tensor_present(const struct tensor *t)
 {
-    return t->data != NULL || t->planted != NULL;
+    return t->data != NULL || t->synthetic != NULL;
 }
 
 struct layer_desc { /* layer_tensors.h says which there are, and their shapes; by name and by number */
@@ -349,6 +349,9 @@ struct backend_ops {
     bool (*open)(struct backend **, const struct backend_options *, struct err *);
     void (*close)(struct backend *);
     const char *(*describe)(const struct backend *); /* "avx512vnni x2": instruction set and threads, for people */
+    /* Threads of this machine's processors that compute at present; fewer than were asked for while other processes need
+     * the processors. Any thread may ask. NULL: the backend has no threads of its own. */
+    uint32_t (*threads)(const struct backend *);
     /* What a user should know of it, in one line, or ""; NULL: nothing. Known before anything that takes long. */
     const char *(*note)(const struct backend *);
     /* The tensors of the model stay the caller's and must outlive the weights. */
@@ -395,6 +398,5 @@ struct backend_ops {
 };
 
 extern const struct backend_ops cpu_backend;
-extern const struct backend_ops check_backend; /* the CPU behind a worker thread, results withheld until wait() */
 
 #endif

@@ -1,5 +1,5 @@
 /* A layer's tensors: the one list that everything which goes through them is made from, which is their description
- * (struct layer_desc), the readers of files, the quantiser, the backends' checks and loaders, planted models and the models
+ * (struct layer_desc), the readers of files, the quantiser, the backends' checks and loaders, synthetic models and the models
  * of the tests. A further norm or bias is a line here, a word where an architecture says that it has one
  * (engine/arch/arch.c), and its place in the forward passes: those of the backends, which say that they have it, and the
  * one of the tests (tests/rigs/naive_model.c).
@@ -9,7 +9,7 @@
  * kind  MATRIX: rows outputs of cols inputs each; NORM (factors) and BIAS (summands): one row in F32
  * need  NEEDED; USUAL: a Llama has it, some architectures don't; OPTIONAL: some do (struct arch)
  * rows, cols are made of the numbers of `d`, a struct model_desc. Names lack their ending, which the kind decides
- * (layer_tensor_name()), but for those that begin with "=" and are whole. The order is that of planted models' files and random numbers. */
+ * (layer_tensor_name()), but for those that begin with "=" and are whole. The order is that of synthetic models' files and random numbers. */
 #ifndef KERNELS_LAYER_TENSORS_H
 #define KERNELS_LAYER_TENSORS_H
 

@@ -100,6 +100,14 @@ platform_wish_huge(void *at, size_t bytes)
 }
 
 uint64_t
+platform_thread_ns(void)
+{
+    struct timespec t = {0};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+uint64_t
 platform_memory_available(void)
 {
 #if defined(__APPLE__)

@@ -29,6 +29,8 @@ void platform_sleep_on(atomic_uint *word, unsigned value);
 void platform_wake(atomic_uint *word);
 /* Processors that this process may run on. */
 int platform_usable_processors(void);
+/* How long the calling thread has run on a processor, ns. */
+uint64_t platform_thread_ns(void);
 /* Bytes of memory that may still be taken, where the system says it in a call of its own; UINT64_MAX: it doesn't. */
 uint64_t platform_memory_available(void);
 

@@ -1,6 +1,5 @@
 /* What all backends ask and say alike. Above all: is a request well-formed, that is, are its numbers in range and do its
- * lists fit? No more than that: whether the places that it names hold what it needs is known only where they are
- * (kernels/check). */
+ * lists fit? No more than that: whether the places that it names hold what it needs is known only where they are. */
 #ifndef KERNELS_REQUEST_H
 #define KERNELS_REQUEST_H
 

@@ -13,7 +13,6 @@
 #define HELPER_SPINS_NS 200000u /* longer than the leader computes between two steps */
 #define LEADER_SPINS_NS 20000u  /* longer than threads that run differ in a step */
 #define PAUSES          16      /* between two looks at the clock */
-#define SAMPLE          7
 
 /* A thread's share of a step, from which others claim chunks when theirs are done. It stays with the thread from step to
  * step, and so in its caches. */
@@ -36,12 +35,13 @@ struct helper {
 
 struct team {
     _Alignas(64) atomic_uint size; /* threads that have a share; written by the leader */
+    atomic_uint settled;           /* sizing.home, for other threads */
     atomic_uint waiting, bell;     /* the leader sleeps until a helper rings */
     atomic_bool quit;
     uint32_t most;
     bool fixed;
     _Alignas(64) atomic_bool led; /* what follows is the leader's */
-    uint32_t started, steps;      /* threads, with the leader */
+    uint32_t started;             /* threads, with the leader */
     pid_t process;
     struct team_sizing sizing;
     struct helper threads[]; /* (most), that of rank 0 is the leader */
@@ -81,14 +81,13 @@ look(const struct share *s)
     return atomic_load_explicit(&s->state, memory_order_acquire);
 }
 
-/* Carries out chunks of a share until none is left to claim. Returns how many. */
-static size_t
+/* Carries out chunks of a share until none is left to claim. */
+static void
 carry_out(struct team *t, struct share *s, uint32_t rank)
 {
-    size_t n = 0;
     if (!is_open(look(s)))
-        return 0;
-    for (uint64_t state = atomic_fetch_add(&s->state, CLAIM); is_open(state); n++) {
+        return;
+    for (uint64_t state = atomic_fetch_add(&s->state, CLAIM); is_open(state);) {
         s->fn(s->arg, rank, s->first + (state & FIELD));
         state = atomic_fetch_add(&s->state, DONE + CLAIM);
         if (rank > 0 && atomic_load(&t->waiting) != 0) {
@@ -96,17 +95,14 @@ carry_out(struct team *t, struct share *s, uint32_t rank)
             platform_wake(&t->bell);
         }
     }
-    return n;
 }
 
 /* First of its own share, then of others'. */
-static size_t
+static void
 carry_out_all(struct team *t, uint32_t rank, uint32_t size)
 {
-    size_t n = 0;
     for (uint32_t i = 0, other = rank; i < size; i++, other = other + 1 < size ? other + 1 : 0)
-        n += carry_out(t, &t->threads[other].share, rank);
-    return n;
+        carry_out(t, &t->threads[other].share, rank);
 }
 
 /* ---- helpers ---- */
@@ -173,8 +169,10 @@ start_helpers(struct team *t)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     t->process = getpid();
     t->sizing.most = t->started;
-    if (t->sizing.size > t->started)
-        atomic_store(&t->size, t->sizing.size = t->started);
+    if (t->sizing.size > t->started) {
+        t->sizing.home = t->sizing.size = t->started;
+        atomic_store(&t->size, t->started);
+    }
 }
 
 /* ---- the leader ---- */
@@ -188,18 +186,18 @@ all_done(const struct team *t, uint32_t size)
     return rank == size;
 }
 
-/* Until all claimed chunks are done. Returns for how long, and 0 for less than a few looks. */
-static uint64_t
+/* Until all claimed chunks are done. */
+static void
 wait_for_helpers(struct team *t, uint32_t size)
 {
-    uint64_t start = 0, now = 0;
+    uint64_t start = 0;
     for (;;) {
         for (int i = 0; i < PAUSES; i++) {
             if (all_done(t, size))
-                return now - start;
+                return;
             pause_briefly();
         }
-        now = clock_ns();
+        const uint64_t now = clock_ns();
         if (start == 0)
             start = now;
         if (now - start < LEADER_SPINS_NS)
@@ -228,51 +226,35 @@ share_out(struct team *t, size_t n, team_fn fn, void *arg, uint32_t size)
     }
 }
 
-/* Clocks cost something, too: chunks of one step in SAMPLE stand for those of all, but for interruptions. */
-static void
-lead(struct team *t, size_t n, team_fn fn, void *arg, uint32_t size)
-{
-    const bool timed = !t->fixed && ++t->steps % SAMPLE == 0;
-    share_out(t, n, fn, arg, size);
-    const uint64_t start = timed ? clock_ns() : 0;
-    struct team_step step = {.chunks = n, .own = carry_out_all(t, 0, size)};
-    const uint64_t last = timed ? clock_ns() : 0;
-    step.wait_ns = wait_for_helpers(t, size);
-    if (t->fixed || (!timed && step.wait_ns == 0))
-        return;
-    step.chunk_ns = step.own > 0 ? SAMPLE * (last - start) / step.own : 0;
-    team_sizing_judge(&t->sizing, &step, clock_ns());
-    if (t->sizing.size != size)
-        atomic_store(&t->size, t->sizing.size);
-}
-
-static uint32_t
-size_for(struct team *t)
-{
-    if (t->started == 0)
-        start_helpers(t);
-    const uint32_t was = t->sizing.size;
-    if (!t->fixed && was < t->sizing.most) {
-        team_sizing_grow(&t->sizing, clock_ns());
-        if (t->sizing.size != was)
-            atomic_store(&t->size, t->sizing.size);
-    }
-    return t->sizing.size;
-}
-
 void
 team_for(struct team *t, size_t n, team_fn fn, void *arg)
 {
     if (n > 1 && t->most > 1 && !atomic_exchange_explicit(&t->led, true, memory_order_acquire)) {
-        const uint32_t size = size_for(t);
-        if (size > 1)
-            lead(t, n, fn, arg, size);
+        if (t->started == 0)
+            start_helpers(t);
+        const uint32_t size = t->sizing.size;
+        if (size > 1) {
+            share_out(t, n, fn, arg, size);
+            carry_out_all(t, 0, size);
+            wait_for_helpers(t, size);
+        }
         atomic_store_explicit(&t->led, false, memory_order_release);
         if (size > 1)
             return;
     }
     for (size_t chunk = 0; chunk < n; chunk++)
         fn(arg, 0, chunk);
+}
+
+void
+team_pass(struct team *t, uint32_t kind, double units, uint64_t took_ns, uint64_t ran_ns)
+{
+    if (t->fixed || t->most == 1 || atomic_exchange_explicit(&t->led, true, memory_order_acquire))
+        return;
+    team_sizing_pass(&t->sizing, kind, units, took_ns, ran_ns, clock_ns());
+    atomic_store_explicit(&t->size, t->sizing.size, memory_order_relaxed);
+    atomic_store_explicit(&t->settled, t->sizing.home, memory_order_relaxed);
+    atomic_store_explicit(&t->led, false, memory_order_release);
 }
 
 struct team *
@@ -284,6 +266,7 @@ team_open(uint32_t most, bool fixed)
         return NULL;
     *t = (struct team){.most = most, .fixed = fixed};
     atomic_init(&t->size, most);
+    atomic_init(&t->settled, most);
     team_sizing_open(&t->sizing, most);
     for (uint32_t i = 0; i < most; i++) {
         atomic_init(&t->threads[i].asleep, 0);
@@ -315,4 +298,10 @@ uint32_t
 team_most(const struct team *t)
 {
     return t->most;
+}
+
+uint32_t
+team_settled(const struct team *t)
+{
+    return atomic_load_explicit(&t->settled, memory_order_relaxed);
 }

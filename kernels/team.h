@@ -3,7 +3,7 @@
  * helper that does not run, because the machine is busy, delays a step by one chunk at most, and one that sleeps delays
  * nothing. A waiting thread spins for some microseconds and then sleeps.
  *
- * A team measures itself: helpers that cost more time in waiting than they save are sent to sleep, and tried again later.
+ * A team finds its size by trying, from the time of passes (team_sizing.h); helpers beyond it sleep.
  * What a chunk computes must not depend on the thread or on the size of the team. */
 #ifndef KERNELS_TEAM_H
 #define KERNELS_TEAM_H
@@ -26,9 +26,15 @@ typedef void (*team_fn)(void *arg, uint32_t rank, size_t chunk);
  * another thread leads the team, and in a child of fork(), the caller carries out all chunks itself. */
 void team_for(struct team *, size_t n, team_fn fn, void *arg);
 
+/* The leader's pass of so many units of work took so long, and the leader ran for ran_ns of it. Passes of one kind have the same time
+ * a unit. */
+void team_pass(struct team *, uint32_t kind, double units, uint64_t took_ns, uint64_t ran_ns);
+
 /* Threads that work now; any thread may ask. */
 uint32_t team_size(const struct team *);
 uint32_t team_most(const struct team *);
+/* The same but for a try that is under way. Any thread may ask. */
+uint32_t team_settled(const struct team *);
 
 /* ---- shares ---- */
 

@@ -1,51 +1,104 @@
 #include "kernels/team_sizing.h"
 
-#include <stdbool.h>
-
-#define SAVED_MOST_NS  8000000 /* two interruptions by the scheduler */
-#define TRIAL_NS       3000000 /* what a larger team may lose until it is found too large again */
-#define FIRST_PAUSE_NS 50000000u
+#define WINDOW_NS      30000000
+#define WINDOW_PASSES  2
+#define FIRST_PAUSE_NS 400000000u
 #define LAST_PAUSE_NS  1000000000u
+#define PAUSE_WINDOWS  6    /* that a pause is at least */
+#define CROWDED        0.85 /* the leader runs for less than this share of its passes */
+#define FASTER         1.05 /* a size that stays is so much faster */
 
 static uint32_t
-fewer(uint32_t size)
+smaller(uint32_t size)
 {
     return size - (size > 4 ? size / 4 : 1);
+}
+
+static uint32_t
+larger(const struct team_sizing *s)
+{
+    const uint32_t size = s->size + (s->size / 3 > 1 ? s->size / 3 : 1);
+    return size < s->most ? size : s->most;
 }
 
 void
 team_sizing_open(struct team_sizing *s, uint32_t most)
 {
-    *s = (struct team_sizing){.most = most, .size = most, .saved_ns = SAVED_MOST_NS, .pause_ns = FIRST_PAUSE_NS};
+    *s = (struct team_sizing){.most = most, .size = most, .home = most, .pause_ns = FIRST_PAUSE_NS};
 }
 
-void
-team_sizing_grow(struct team_sizing *s, uint64_t now_ns)
+/* How much faster this window was than the team at home, on the kinds that this one has had. */
+static double
+faster_than_home(const struct team_sizing *s)
 {
-    if (s->size == s->most || now_ns < s->retry_ns)
-        return;
-    s->size += s->size / 3 > 1 ? s->size / 3 : 1;
-    s->size = s->size < s->most ? s->size : s->most;
-    s->saved_ns = TRIAL_NS;
+    double expected = 0, real = 0;
+    for (int i = 0; i < TEAM_PASS_KINDS; i++)
+        if (s->kind[i].cost > 0) {
+            expected += s->kind[i].cost * s->kind[i].units;
+            real += s->kind[i].ns;
+        }
+    return real > 0 ? expected / real : 1;
 }
 
-void
-team_sizing_judge(struct team_sizing *s, const struct team_step *step, uint64_t now_ns)
+/* Costs at home: those of this window, or their average with those before. */
+static void
+learn(struct team_sizing *s, bool average)
 {
-    const uint32_t smaller = s->size > 1 ? fewer(s->size) : 1;
-    const bool interrupted = step->own == 1 && step->chunks > s->size; /* the leader itself: chunk_ns means nothing */
-    const size_t longer = (step->chunks + smaller - 1) / smaller;      /* chunks of each thread of a smaller team */
-    s->saved_ns -= (int64_t)step->wait_ns;
-    if (!interrupted)
-        s->saved_ns += ((int64_t)longer - (int64_t)step->own) * (int64_t)step->chunk_ns;
-    if (s->saved_ns < 0) {
-        s->size = smaller;
-        s->retry_ns = now_ns + s->pause_ns;
-        s->pause_ns = 2 * s->pause_ns < LAST_PAUSE_NS ? 2 * s->pause_ns : LAST_PAUSE_NS;
-        s->saved_ns = TRIAL_NS;
-    } else if (s->saved_ns > SAVED_MOST_NS) {
-        s->saved_ns = SAVED_MOST_NS;
-        s->pause_ns = FIRST_PAUSE_NS;
-        s->retry_ns = now_ns; /* it may grow on */
+    for (int i = 0; i < TEAM_PASS_KINDS; i++) {
+        const double cost = s->kind[i].units > 0 ? s->kind[i].ns / s->kind[i].units : 0;
+        if (cost > 0)
+            s->kind[i].cost = average && s->kind[i].cost > 0 ? (s->kind[i].cost + cost) / 2 : cost;
     }
+}
+
+/* The try is over: its size stays, or the one before it comes back. */
+static void
+judge(struct team_sizing *s, uint64_t now_ns)
+{
+    const uint64_t least = (uint64_t)(PAUSE_WINDOWS * s->window_ns);
+    const bool stays = faster_than_home(s) > FASTER;
+    s->pause_ns = stays ? FIRST_PAUSE_NS : 2 * s->pause_ns < LAST_PAUSE_NS ? 2 * s->pause_ns : LAST_PAUSE_NS;
+    s->try_ns = now_ns + (s->pause_ns > least ? s->pause_ns : least);
+    if (stays) {
+        s->home = s->size;
+        learn(s, false);
+    }
+    s->size = s->home;
+}
+
+static void
+try_another(struct team_sizing *s, bool crowded)
+{
+    s->larger = s->home < s->most && !(crowded && s->home > 1 && s->larger);
+    if (s->larger)
+        s->size = larger(s);
+    else if (crowded && s->home > 1)
+        s->size = smaller(s->size);
+}
+
+static void
+end_window(struct team_sizing *s, uint64_t now_ns)
+{
+    if (s->size != s->home) {
+        judge(s, now_ns);
+    } else {
+        learn(s, true);
+        if (now_ns >= s->try_ns)
+            try_another(s, s->ran_ns < CROWDED * s->window_ns);
+    }
+    s->window_ns = s->ran_ns = s->passes = 0;
+    for (int i = 0; i < TEAM_PASS_KINDS; i++)
+        s->kind[i].units = s->kind[i].ns = 0;
+}
+
+void
+team_sizing_pass(struct team_sizing *s, uint32_t kind, double units, uint64_t took_ns, uint64_t ran_ns, uint64_t now_ns)
+{
+    const uint32_t k = kind < TEAM_PASS_KINDS ? kind : TEAM_PASS_KINDS - 1;
+    s->kind[k].units += units;
+    s->kind[k].ns += (double)took_ns;
+    s->window_ns += (double)took_ns;
+    s->ran_ns += (double)ran_ns;
+    if (++s->passes >= WINDOW_PASSES && s->window_ns >= WINDOW_NS)
+        end_window(s, now_ns);
 }

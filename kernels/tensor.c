@@ -6,7 +6,7 @@
 
 #include "kernels/codebooks.h"
 #include "kernels/half.h"
-#include "kernels/planted.h"
+#include "kernels/synthetic.h"
 
 #define SUPER 256 /* values of a K-quant's block */
 
@@ -76,7 +76,7 @@ bool
 tensor_possible(const struct tensor *t)
 {
     const size_t block = tensor_block_values(t->type);
-    return block > 0 && t->cols % block == 0 && (t->data != NULL || planted_row_bytes(t->type, t->cols) > 0);
+    return block > 0 && t->cols % block == 0 && (t->data != NULL || synthetic_row_bytes(t->type, t->cols) > 0);
 }
 
 /* ---- blocks of 32 ---- */
@@ -279,7 +279,7 @@ void
 tensor_row(const struct tensor *t, size_t row, float *y)
 {
     if (t->data == NULL)
-        planted_row_f32(t, (uint32_t)row, y);
+        synthetic_row_f32(t, (uint32_t)row, y);
     else
         tensor_blocks(t->type, (const char *)t->data + row * tensor_row_bytes(t->type, t->cols), t->cols, y);
 }

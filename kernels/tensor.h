@@ -15,12 +15,12 @@ size_t tensor_row_bytes(enum weight_type, size_t cols);
  * (scales of six bits become bytes, TQ1_0's digits two bits). */
 uint64_t tensor_held_bytes(enum weight_type, uint64_t n);
 
-/* Do the tensor's type and columns fit each other (blocks along a row), and can it be made if it is planted? */
+/* Do the tensor's type and columns fit each other (blocks along a row), and can it be made if it is synthetic? */
 bool tensor_possible(const struct tensor *);
 
 /* n values from whole blocks at `blocks` (aligned to nothing) in F32; n is a multiple of the block. */
 void tensor_blocks(enum weight_type, const void *blocks, size_t n, float *y);
-/* y (cols) = row `row` of t, which may be planted. */
+/* y (cols) = row `row` of t, which may be synthetic. */
 void tensor_row(const struct tensor *t, size_t row, float *y);
 
 /* A part of a trained head must be rows by cols in F32. */

@@ -87,8 +87,9 @@ dv_observe(struct policy *p, struct round *r)
 static bool
 dv_what_if(const struct layer_record *record, const double *value, struct tally *out)
 {
-    const struct dv *now = layer_record_state(record, "dv", sizeof *now);
-    struct dv d = now != NULL ? *now : (struct dv){.start = -1};
+    struct dv d = {.start = -1};
+    if (layer_record_follows(record, "dv", 2))
+        d = (struct dv){record->series[0], record->series[1], record->value[KNOB_TH]};
     struct what_if w;
     what_if_begin(&w, record, out);
     while (what_if_round(&w)) {

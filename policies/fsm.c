@@ -75,8 +75,9 @@ fsm_observe(struct policy *p, struct round *r)
 static bool
 fsm_what_if(const struct layer_record *record, const double *value, struct tally *out)
 {
-    const struct fsm *now = layer_record_state(record, "fsm", sizeof *now);
-    struct fsm f = now != NULL ? *now : (struct fsm){0};
+    struct fsm f = {0};
+    if (layer_record_follows(record, "fsm", 1))
+        f = (struct fsm){(uint32_t)record->series[0], record->value[KNOB_START]};
     struct what_if w;
     what_if_begin(&w, record, out);
     while (what_if_round(&w)) {

@@ -24,12 +24,12 @@ struct sv_latency {                       /* zeroed: nothing is known */
  * `room`, which the context has, and for more goes on in a straight line. Of many rows not every number is measured: what
  * lies between is interpolated. False: stop. */
 bool sv_latency_measure(struct sv_latency *, struct round *, uint32_t rows, uint32_t room);
-/* A round's verification of so many rows took so many ms. What is known of a number of rows is the median of its latest
- * verifications, once there are three; numbers without so many have their first value times the median of the others' changes, for a
- * machine is faster or slower for all of them. So neither an outlier now nor one in the first round counts for long. */
+/* Adds a round's verification of so many rows, which took so many ms. The latency of a number of rows is the median of its latest
+ * verifications. With fewer than three of them it is the first measurement times the median change of the other numbers of rows, because
+ * a machine that becomes faster or slower does so for all of them. So an outlier, now or in the first round, has little effect. */
 void sv_latency_verified(struct sv_latency *, uint32_t rows, double ms);
-/* A round of n sequences drafted `window` tokens each and asked about them in so many ms. What prefills a helper's context
- * tells nothing: the first round after a prompt is not to be counted. */
+/* Adds a round of n sequences that drafted `window` tokens each and asked the companion about them in so many ms. The first round after
+ * a prompt must not be added: its time contains the prefill of the auxiliary models' contexts. */
 void sv_latency_drafted(struct sv_latency *, uint32_t window, uint32_t sequences, double ms);
 /* ms of a round of n sequences that drafts `window` tokens of each and verifies so many rows, in sweeps of SV_ROWS at most;
  * NAN: not known. */

@@ -95,7 +95,7 @@ swift_open(struct policy *p, const struct model_info *model, const struct sampli
            policy_series(p, "mask", "skipped sublayers", SERIES_MASK, 2, (int)model->layers);
 }
 
-static char *
+static void *
 swift_save(const struct policy *p)
 {
     const struct swift *w = p->state;
@@ -103,11 +103,13 @@ swift_save(const struct policy *p)
 }
 
 static bool
-swift_load(struct policy *p, const char *text, struct err *err)
+swift_load(struct policy *p, const void *learned)
 {
     struct swift *w = p->state;
-    return (follow_ratio(p) || err_set(err, ERR_WORK, "out of memory for a search")) &&
-           search_load(&w->search, text, err);
+    if (!follow_ratio(p))
+        return false;
+    search_load(&w->search, learned);
+    return true;
 }
 
 static struct plan

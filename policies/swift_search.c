@@ -127,3 +127,43 @@ search_score(struct swift_search *s, double matchness)
         s->best_step = s->steps;
     }
 }
+
+/* ---- saved ---- */
+
+struct saved_search {
+    struct swift_search search; /* its arrays may be gone */
+    double sets[];              /* (1 + gp.n, switches) the best set, then the points of the Gaussian process */
+};
+
+void *
+search_save(const struct swift_search *s)
+{
+    const size_t points = (size_t)s->gp.n * s->switches;
+    struct saved_search *saved = malloc(sizeof *saved + (s->switches + points) * sizeof *saved->sets);
+    if (saved == NULL)
+        return NULL;
+    saved->search = *s;
+    for (uint32_t i = 0; i < s->switches; i++)
+        saved->sets[i] = s->best[i] ? 1 : 0;
+    memcpy(saved->sets + s->switches, s->gp.x, points * sizeof *saved->sets);
+    return saved;
+}
+
+void
+search_load(struct swift_search *s, const void *from)
+{
+    const struct saved_search *saved = from;
+    const struct swift_search *old = &saved->search;
+    if (old->switches != s->switches || old->skipped != s->skipped)
+        return;
+    s->best_matchness = old->best_matchness;
+    s->last_matchness = old->last_matchness;
+    s->steps = old->steps;
+    s->best_step = old->best_step;
+    s->random = old->random;
+    for (uint32_t i = 0; i < s->switches; i++)
+        s->best[i] = saved->sets[i] > 0;
+    s->gp.n = 0;
+    for (uint32_t i = 0; i < old->gp.n; i++)
+        gp_add(&s->gp, saved->sets + (size_t)(1 + i) * s->switches, old->gp.y[i]);
+}

@@ -42,11 +42,9 @@ void search_propose(struct swift_search *, uint32_t interval);
 /* Registers the proposed set's matchness. */
 void search_score(struct swift_search *, double matchness);
 
-/* All of its state as JSON, for another search: malloc'ed, the caller's; NULL: out of memory. */
-char *search_save(const struct swift_search *);
-/* Goes on where the saved one stood; what an older version saved was the best set alone. A text of another shape
- * (switches, skipped) changes nothing: true. False: no text of search_save()'s; what is in the search then is not to be
- * used. */
-bool search_load(struct swift_search *, const char *text, struct err *);
+/* Copies the state into one block, which the caller frees; NULL: out of memory. */
+void *search_save(const struct swift_search *);
+/* Continues where the saved search stopped. A search of another shape (switches, skipped) changes nothing. */
+void search_load(struct swift_search *, const void *saved);
 
 #endif

@@ -1,37 +1,66 @@
-/* Fields of run.json for run_json_parse.c; nobody else includes it. Every function reports the first thing that is wrong,
- * and then does nothing any more: it returns NULL, 0 or the least that is allowed. */
+/* Tables of the fields of JSON objects: each field once, with its place in a C struct, from which run.json is printed and parsed.
+ * Texts may hold any bytes and are escaped as in the CSV tables. Parsing reports the first wrong field; after that every function
+ * does nothing and returns NULL, 0 or false. */
 #ifndef TRACES_JSON_FIELDS_H
 #define TRACES_JSON_FIELDS_H
 
 #include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#include "engine/events/run_info.h"
+#include "engine/base/err.h"
+
+enum field_kind {
+    FIELD_TEXT,  /* a char array */
+    FIELD_LABEL, /* a char array for the screen: when read, '?' replaces each character that a terminal must not get */
+    FIELD_OWNED, /* a char * to a text of its own, or NULL */
+    FIELD_FLAG,  /* a bool */
+    FIELD_WHOLE, /* an unsigned integer of 4 or 8 bytes */
+    FIELD_REAL,  /* a float or a double, printed so that it reads back exactly */
+    FIELD_DECIMAL, /* a uint64_t as a string, since JSON's numbers are doubles */
+    FIELD_HASH,    /* a uint64_t as a string of 16 hexadecimal digits */
+    FIELD_NAME,    /* an enum as one of `names` */
+    FIELD_OBJECT   /* a struct, with `fields` */
+};
+
+enum field_rule {
+    FIELD_NEEDED, /* parsing refuses an object without it */
+    FIELD_USUAL,  /* printed always; a missing one leaves the struct's value */
+    FIELD_IF_SET  /* printed unless it is 0, "" or NULL, an object if any of its fields is set; read as FIELD_USUAL */
+};
+
+struct field {
+    const char *key; /* NULL ends a table */
+    enum field_kind kind;
+    enum field_rule rule;
+    size_t offset, size;            /* in the struct */
+    uint64_t least, most;           /* of a FIELD_WHOLE; of a FIELD_NAME `most` is the last name's index */
+    const char *const *names;       /* of a FIELD_NAME */
+    const struct field *fields;     /* of a FIELD_OBJECT */
+    bool (*printed)(const void *s); /* NULL: as `rule` has it; else whether the field is printed */
+};
+
+/* `offset` and `size` of a member. */
+#define FIELD_AT(type, member) offsetof(type, member), sizeof(((type *)0)->member)
+
+/* ---- printing: out of memory sets *ok to false ---- */
+
+void fields_print(bool *ok, cJSON *to, const struct field *table, const void *from);
+cJSON *field_add_array(bool *ok, cJSON *to, const char *key);
+cJSON *field_add_item(bool *ok, cJSON *array, cJSON *item); /* item may be NULL: there was no memory for it */
+
+/* ---- parsing ---- */
 
 struct fields {
     const char *name; /* of the file */
     struct err *err;
     bool ok;
-    bool may_lack;             /* a string, whole number or label that is not there leaves "" or 0 */
-    char *choice_text;         /* the next free byte of run_info.choice_memory, */
-    const char **choice_names; /* and the next free pointer */
 };
 
-bool field_refuse(struct fields *, const char *key, const char *what); /* false */
-bool field_left_out(const struct fields *, const cJSON *from, const char *key);
-/* The member of that name, of which is() must hold; what: as in "is not a string". */
-const cJSON *field_get(struct fields *, const cJSON *from, const char *key, cJSON_bool (*is)(const cJSON *),
-                       const char *what);
-const cJSON *field_object(struct fields *, const cJSON *from, const char *key);
-const cJSON *field_array(struct fields *, const cJSON *from, const char *key, uint32_t most, uint32_t *n);
-/* Unescaped, in memory of the caller; NULL: refused. */
-char *field_bytes(struct fields *, const cJSON *from, const char *key, size_t *n);
-void field_string(struct fields *, const cJSON *from, const char *key, char *out, size_t size);
-/* A name to be shown: whatever a terminal could take amiss becomes '?'. */
-void field_label(struct fields *, const cJSON *from, const char *key, char *out, size_t size);
-double field_real(struct fields *, const cJSON *from, const char *key);
-uint64_t field_whole(struct fields *, const cJSON *from, const char *key, uint64_t least, uint64_t most);
-uint32_t field_u32(struct fields *, const cJSON *from, const char *key, uint32_t least, uint32_t most);
-uint64_t field_u64(struct fields *, const cJSON *from, const char *key, int base); /* in a string */
-unsigned field_name(struct fields *, const cJSON *from, const char *key, const char *const *names, unsigned n);
+void fields_parse(struct fields *, const cJSON *from, const struct field *table, void *to);
+bool field_refuse(struct fields *, const char *key, const char *what); /* false; what: as in "is not a string" */
+/* A member that is an array of at most `most` items; NULL: refused, or it is not there and not needed. */
+const cJSON *field_array(struct fields *, const cJSON *from, const char *key, bool needed, int most);
 
 #endif

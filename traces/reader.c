@@ -7,11 +7,10 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
-#include "traces/growth.h"
 #include "traces/run_json.h"
 #include "traces/survey.h"
 #include "traces/trace_folder.h"
-#include "traces/verdict_queue.h"
+#include "traces/verdicts.h"
 
 struct trace_reader {
     char *folder;

@@ -44,7 +44,8 @@ next_event(struct replay *r)
 static bool
 begin_again(struct replay *r)
 {
-    return r->pair != NULL ? trace_pair_rewind(r->pair, &r->failure) : trace_reader_rewind(r->reader, &r->failure);
+    return r->pair != NULL ? trace_pair_rewind(r->pair, false, &r->failure)
+                           : trace_reader_rewind(r->reader, &r->failure);
 }
 
 static uint64_t
@@ -163,7 +164,7 @@ replay_foresee(struct replay *r, void (*take)(void *user, const struct event *),
 {
     if (r->follows) /* what is to come nobody knows */
         return true;
-    bool ok = r->pair != NULL ? trace_pair_rewind_brief(r->pair, &r->failure)
+    bool ok = r->pair != NULL ? trace_pair_rewind(r->pair, true, &r->failure)
                               : trace_reader_rewind_brief(r->reader, &r->failure);
     while (ok && next_event(r))
         take(user, &r->event);

@@ -7,71 +7,58 @@
 #include "engine/events/sampling_knobs.h"
 #include "engine/events/versus_text.h"
 
-/* ---- settings ---- */
-
-static size_t
-values_of(const struct run_info *info)
-{
-    return (size_t)info->n_policies * POLICY_KNOBS;
-}
-
-static bool
-settings_open(struct saved_settings *s, const struct run_info *info)
-{
-    *s = (struct saved_settings){.sampling = info->sampling, .seed = info->seed};
-    s->values = calloc(values_of(info) + 1, sizeof *s->values);
-    if (s->values == NULL)
-        return false;
-    memcpy(s->values, info->start_values, values_of(info) * sizeof *s->values);
-    while (s->policy + 1 < info->n_policies && strcmp(info->policies[s->policy].name, info->policy) != 0)
-        s->policy++;
-    return true;
-}
+/* ---- what a run begins with ---- */
 
 static void
-settings_close(struct saved_settings *s)
+start_close(struct saved_start *s)
 {
-    free(s->values);
-    free(s->prompt);
-    *s = (struct saved_settings){0};
+    free(s->info.start_values);
+    free(s->info.prompt);
+    s->info.start_values = NULL;
+    s->info.prompt = NULL;
 }
 
 static bool
-settings_copy(struct saved_settings *to, const struct saved_settings *from, const struct run_info *info)
+set_prompt(struct saved_start *s, const char *text)
 {
-    double *values = to->values;
-    char *prompt = from->prompt != NULL ? strdup(from->prompt) : NULL;
-    if (from->prompt != NULL && prompt == NULL)
-        return false;
-    free(to->prompt);
+    free(s->info.prompt);
+    s->info.prompt = strdup(text);
+    s->info.prompt_len = strlen(text);
+    return s->info.prompt != NULL;
+}
+
+static bool
+start_copy(struct saved_start *to, const struct saved_start *from)
+{
+    const size_t bytes = (size_t)from->info.n_policies * POLICY_KNOBS * sizeof *from->info.start_values;
+    start_close(to);
     *to = *from;
-    to->prompt = prompt;
-    to->values = values;
-    memcpy(values, from->values, values_of(info) * sizeof *values);
-    return true;
+    to->info.prompt = NULL;
+    to->info.start_values = malloc(bytes + 1);
+    if (to->info.start_values != NULL)
+        memcpy(to->info.start_values, from->info.start_values, bytes);
+    return set_prompt(to, from->info.prompt) && to->info.start_values != NULL;
 }
 
 static bool
-settings_take(struct saved_settings *s, const struct run_info *info, const struct control_event *c, bool paced)
+start_take(struct saved_start *s, const struct control_event *c, bool paced)
 {
-    const struct policy_info *p = s->policy < info->n_policies ? &info->policies[s->policy] : NULL;
+    struct run_info *info = &s->info;
+    const struct policy_info *p = run_info_policy(info, info->policy);
     const int knob = p != NULL ? policy_knob_index(p, c->name) : -1, sampling = sampling_knob_index(c->name);
     double value;
-    if (strcmp(c->name, "policy") == 0) {
-        const struct policy_info *chosen = run_info_policy(info, c->new_text);
-        s->policy = chosen != NULL ? (uint32_t)(chosen - info->policies) : s->policy;
-    } else if (strcmp(c->name, "prompt") == 0) {
-        free(s->prompt);
-        return (s->prompt = strdup(c->new_text)) != NULL;
-    } else if (strcmp(c->name, "baseline_se") == 0 && !paced) {
+    if (strcmp(c->name, "policy") == 0)
+        snprintf(info->policy, sizeof info->policy, "%s", c->new_text); /* one that is declared: the reader checks it */
+    else if (strcmp(c->name, "prompt") == 0)
+        return set_prompt(s, c->new_text);
+    else if (strcmp(c->name, "baseline_se") == 0 && !paced)
         snprintf(s->baseline_se, sizeof s->baseline_se, "%s", c->new_text);
-    } else if (strcmp(c->name, "baseline") == 0 && !paced) {
+    else if (strcmp(c->name, "baseline") == 0 && !paced)
         snprintf(s->baseline, sizeof s->baseline, "%s", c->new_text);
-    } else if (sampling >= 0 && knob_parse(&sampling_knobs[sampling], c->new_text, &value, NULL)) {
-        sampling_knob_set(&s->sampling, &s->seed, sampling, value);
-    } else if (knob >= 0 && knob_parse(&p->knobs[knob], c->new_text, &value, NULL)) {
-        s->values[s->policy * POLICY_KNOBS + (uint32_t)knob] = value;
-    }
+    else if (sampling >= 0 && knob_parse(&sampling_knobs[sampling], c->new_text, &value, NULL))
+        sampling_knob_set(&info->sampling, &info->seed, sampling, value);
+    else if (knob >= 0 && knob_parse(&p->knobs[knob], c->new_text, &value, NULL))
+        info->start_values[(size_t)(p - info->policies) * POLICY_KNOBS + (size_t)knob] = value;
     return true;
 }
 
@@ -82,16 +69,14 @@ static bool
 concerns(const struct saved_run *s, bool versus, const struct event *e)
 {
     static const char *const own[] = {"note", "joined", "left", "back"};
-    static const char *const common[] = {"pace", "probe", "baseline", "baseline_se", "lossless", "end"};
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
         if (strcmp(e->control.name, own[i]) == 0)
             return e->seq == s->seq;
-    for (size_t i = 0; i < sizeof common / sizeof common[0]; i++)
-        if (strcmp(e->control.name, common[i]) == 0)
-            return true;
+    if (run_info_common(e->control.name) || strcmp(e->control.name, "end") == 0)
+        return true;
     if (strcmp(e->control.name, "head") == 0 && e->seq == 0 && e->control.old_text[0] == '\0')
         return true; /* as both begin, until the second one's is told */
-    return !versus || sampling_knob_index(e->control.name) >= 0 || e->seq == (s->seq == 1);
+    return !versus || e->seq == (s->seq == 1);
 }
 
 static bool
@@ -104,10 +89,10 @@ is_of_sequence(const struct event *e)
 /* ---- the survey ---- */
 
 struct survey {
-    struct saved_settings now, begin; /* as events go by, and when the present run began */
-    uint32_t wanted, run;             /* that is asked for, 0: the last one; that is read */
-    bool versus, paced, met, there;   /* of the run; it is the one, so far; there is such a run */
-    uint32_t last_run;                /* with a round of any sequence */
+    struct saved_start now, begin;  /* as events go by, and when the present run began */
+    uint32_t wanted, run;           /* that is asked for, 0: the last one; that is read */
+    bool versus, paced, met, there; /* of the run; it is the one, so far; there is such a run */
+    uint32_t last_run;              /* with a round of any sequence */
     uint64_t hash, first_us;
     uint32_t first_round;
     bool begun; /* the sequence has an event in it */
@@ -122,22 +107,21 @@ survey_control(struct saved_run *s, struct survey *v, const struct event *e)
         v->hash = 0;
         if (strcmp(c->new_text, "prompt") == 0)
             v->now.baseline[0] = v->now.baseline_se[0] = '\0';
-        return settings_copy(&v->begin, &v->now, s->info);
+        return start_copy(&v->begin, &v->now);
     }
     if (strcmp(c->name, "versus") == 0) {
         v->versus = true;
-        const uint32_t policy = s->seq == 1 ? versus_read(s->info, c->new_text, v->begin.values) : s->info->n_policies;
-        v->begin.policy = policy < s->info->n_policies ? policy : v->begin.policy;
+        struct run_info *begin = &v->begin.info;
+        const uint32_t policy = s->seq == 1 ? versus_read(begin, c->new_text, begin->start_values) : begin->n_policies;
+        if (policy < begin->n_policies)
+            memcpy(begin->policy, begin->policies[policy].name, sizeof begin->policy);
         return true;
     }
     if (strcmp(c->name, "pace") == 0)
         v->paced = strtod(c->new_text, NULL) > 0;
-    if (strcmp(c->name, "prompt") == 0) { /* of the run that has just begun */
-        free(v->begin.prompt);
-        if ((v->begin.prompt = strdup(c->new_text)) == NULL)
-            return false;
-    }
-    return (v->versus && e->seq != 0) || settings_take(&v->now, s->info, c, v->paced); /* the second one's go with it */
+    if (strcmp(c->name, "prompt") == 0 && !set_prompt(&v->begin, c->new_text)) /* of the run that has just begun */
+        return false;
+    return (v->versus && e->seq != 0) || start_take(&v->now, c, v->paced); /* the second one's go with it */
 }
 
 /* The first round of the sequence in a run: it is the one, as long as no later one has one, too. */
@@ -155,7 +139,7 @@ survey_round(struct saved_run *s, struct survey *v, const struct event *e)
         s->begin_round = v->first_round;
         s->begin_us = v->first_us;
         memset(s->used, 0, s->info->n_policies * sizeof *s->used);
-        if (!settings_copy(&s->begin, &v->begin, s->info))
+        if (!start_copy(&s->begin, &v->begin))
             return false;
     }
     v->met = v->there = true;
@@ -190,15 +174,16 @@ static bool
 survey(struct saved_run *s, uint32_t wanted, struct err *err)
 {
     struct survey v = {.wanted = wanted};
+    const struct saved_start first = {.info = *s->info};
     struct event e;
     struct err stop = {0};
-    bool ok = settings_open(&v.now, s->info) && settings_open(&v.begin, s->info) && settings_open(&s->begin, s->info) &&
+    bool ok = start_copy(&v.now, &first) && start_copy(&v.begin, &first) &&
               (s->used = calloc((size_t)s->info->n_policies + 1, sizeof *s->used)) != NULL;
     const bool read = !ok || trace_reader_rewind_brief(s->reader, err);
     while (ok && read && trace_reader_next(s->reader, &e, &stop))
         ok = survey_event(s, &v, &e);
-    settings_close(&v.now);
-    settings_close(&v.begin);
+    start_close(&v.now);
+    start_close(&v.begin);
     if (!ok)
         return err_set(err, ERR_WORK, "out of memory for the runs of %s", s->folder);
     if (!read || stop.kind != ERR_NONE) {
@@ -230,7 +215,7 @@ saved_run_open(struct saved_run *s, const struct saved_choice *choice, struct er
 void
 saved_run_close(struct saved_run *s)
 {
-    settings_close(&s->begin);
+    start_close(&s->begin);
     free(s->used);
     trace_reader_close(s->reader);
     *s = (struct saved_run){0};

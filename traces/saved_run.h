@@ -11,12 +11,9 @@ struct saved_choice {
     uint32_t seq;
 };
 
-struct saved_settings { /* what stands when a run begins */
-    uint32_t policy;    /* index in info->policies */
-    double *values;     /* (n_policies * POLICY_KNOBS) owned */
-    struct sampling sampling;
-    uint64_t seed;
-    char *prompt; /* its text as it was told; NULL: info's; owned */
+struct saved_start { /* what is in force when a run begins */
+    struct run_info
+        info; /* the trace's, with the run's policy, start_values, sampling, seed and prompt; these two owned */
     char baseline[32],
         baseline_se[32]; /* as they were told of this prompt, with the machine at its full speed; "": not */
 };
@@ -26,7 +23,7 @@ struct saved_run {
     struct trace_reader *reader;
     const struct run_info *info; /* the reader's */
     uint32_t run, seq;
-    struct saved_settings begin;
+    struct saved_start begin;
     bool versus;          /* the run has two settings: this one's is told by `seq` */
     uint64_t prompt_hash; /* of its tokens */
     uint32_t begin_round; /* that its prompt was read in: 0, of a sequence that joined a batch later more */

@@ -1,6 +1,4 @@
-/* One of a trace's tables, read line by line into events. A line that is not finished ends the table (a process was killed
- * while it wrote), until more comes (it is still writing). A table that a trace may do without and that is not there is one
- * without lines. */
+/* One of a trace's tables, written and read line by line. */
 #ifndef TRACES_TABLE_FILE_H
 #define TRACES_TABLE_FILE_H
 
@@ -8,6 +6,31 @@
 
 #include "traces/schema.h"
 
+/* ---- writing: lines gather in memory until they are handed to the file system ---- */
+
+struct table_out {
+    const struct table *table;
+    bool mixture; /* columns of mixtures are written, too */
+    int fd;
+    char *lines; /* not yet written */
+    size_t used, size;
+    uint64_t n_lines; /* so far, the header aside */
+    char *scratch;
+    size_t scratch_size;
+};
+
+/* Creates the file with its header (in memory as yet). It must not exist. */
+bool table_out_open(struct table_out *, int folder_fd, enum table_id, bool mixture, struct err *);
+void table_out_close(struct table_out *);
+bool table_out_line(struct table_out *, const struct event *, struct err *); /* false: out of memory */
+/* Hands all lines to the file system. */
+bool table_out_write(struct table_out *, struct err *);
+bool table_out_deleted(const struct table_out *); /* the file has no name any more */
+
+/* ---- reading ---- */
+
+/* Lines are read into events. A line that is not finished ends the table (a process was killed while it wrote), until more comes (it
+ * is still writing). A table that is not needed and not there is one without lines. */
 #define TABLE_FIELDS   64                 /* in a line, those of unknown columns counted */
 #define TABLE_LINE_MAX ((size_t)64 << 20) /* bytes: a prompt is a field */
 

@@ -3,9 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "traces/pair_info.h"
-
-enum stage { OPENING, PROMPTS, TURNS, CLOSING, OVER };
+#include "engine/events/versus_text.h"
 
 struct side {
     char *folder;
@@ -19,16 +17,172 @@ struct side {
 
 struct trace_pair {
     struct side side[2];
-    struct pair_info info;
+    struct run_info run[2];        /* run[0].second is run[1]; what they point to is the saved runs' or these: */
+    struct policy_info *policies;  /* the first one's, and those that only the second one declares; owned */
+    double *values[2];             /* (n_policies * POLICY_KNOBS) as their runs begin; owned */
+    char versus[VERSUS_TEXT_MOST]; /* the second one's setting */
 
-    enum stage stage;
-    uint32_t step;   /* of the opening */
-    uint32_t turn;   /* whose it is; */
-    bool in_turn;    /* … and it has begun */
-    uint32_t round;  /* begun so far */
-    uint64_t number; /* of the last event */
+    struct opening { /* a control that neither trace has: */
+        uint32_t seq;
+        const char *name, *text;
+    } opening[8];
+    uint32_t n_opening, step; /* so many were handed out */
+    uint32_t turn;            /* whose it is; */
+    bool drafting;            /* both have read their prompts */
+    bool in_turn, ended;      /* … and it has begun; the end was handed out */
+    uint32_t round;           /* begun so far */
+    uint64_t number;          /* of the last event */
     struct err failure;
 };
+
+/* ---- one list of policies, and for each run its own settings ---- */
+
+static bool
+comparable(const struct saved_run *a, const struct saved_run *b, struct err *err)
+{
+    const struct run_info *x = a->info, *y = b->info;
+    static const char advice[] = "so they can't go in step; specscope diff compares them without --scope";
+    if (x->model_hash != y->model_hash || x->layers != y->layers || x->vocab != y->vocab)
+        return err_set(err, ERR_USAGE, "%s and %s are of different models (%.40s, %.40s), %s", a->folder, b->folder,
+                       x->model_name, y->model_name, advice);
+    return a->prompt_hash == b->prompt_hash ||
+           err_set(err, ERR_USAGE, "%s and %s went on from different prompts, %s", a->folder, b->folder, advice);
+}
+
+static bool
+declared_alike(const struct policy_info *a, const struct policy_info *b)
+{
+    bool alike = a->n_knobs == b->n_knobs && a->n_series == b->n_series;
+    for (uint32_t i = 0; alike && i < a->n_knobs; i++) {
+        const struct knob *x = &a->knobs[i], *y = &b->knobs[i];
+        alike = strcmp(x->name, y->name) == 0 && x->kind == y->kind && (x->kind != KNOB_CHOICE || x->max == y->max);
+        for (int c = 0; alike && x->kind == KNOB_CHOICE && c <= (int)x->max; c++)
+            alike = strcmp(x->choices[c], y->choices[c]) == 0;
+    }
+    for (uint32_t i = 0; alike && i < a->n_series; i++) {
+        const struct series *x = &a->series[i], *y = &b->series[i];
+        alike = strcmp(x->key, y->key) == 0 && x->form == y->form && x->rows == y->rows && x->cols == y->cols;
+    }
+    return alike;
+}
+
+/* A slider that has room for both. */
+static void
+widen(struct policy_info *p, const struct policy_info *other)
+{
+    for (uint32_t i = 0; i < p->n_knobs; i++) {
+        struct knob *k = &p->knobs[i];
+        const struct knob *o = &other->knobs[i];
+        k->min = o->min < k->min ? o->min : k->min;
+        k->max = o->max > k->max ? o->max : k->max;
+        k->step = o->step < k->step ? o->step : k->step;
+    }
+}
+
+static bool
+runs_under(const struct saved_run *s, const struct policy_info *policy)
+{
+    return s->used[policy - s->info->policies] || strcmp(s->begin.info.policy, policy->name) == 0;
+}
+
+static bool
+join_policies(struct trace_pair *p, struct err *err)
+{
+    const struct saved_run *first = &p->side[0].run, *second = &p->side[1].run;
+    const struct run_info *a = first->info, *b = second->info;
+    uint32_t n = a->n_policies;
+    memcpy(p->policies, a->policies, n * sizeof *p->policies);
+    for (uint32_t i = 0; i < b->n_policies; i++) {
+        const struct policy_info *theirs = &b->policies[i], *known = run_info_policy(a, theirs->name);
+        struct policy_info *place = &p->policies[known != NULL ? (uint32_t)(known - a->policies) : n++];
+        if (known != NULL && declared_alike(known, theirs))
+            widen(place, theirs);
+        else if (known == NULL || (runs_under(second, theirs) && !runs_under(first, known)))
+            *place = *theirs;
+        else if (runs_under(second, theirs))
+            return err_set(err, ERR_USAGE,
+                           "%s and %s declare policy %s differently (versions %s and %s), so they can't be beside each "
+                           "other on the screen; specscope diff compares them without --scope",
+                           first->folder, second->folder, known->name, a->version, b->version);
+    }
+    p->run[0].n_policies = p->run[1].n_policies = n;
+    return true;
+}
+
+/* Of a policy that is not declared alike the values do not fit. */
+static void
+start_values(struct trace_pair *p, int side)
+{
+    const struct run_info *begin = &p->side[side].run.begin.info;
+    for (uint32_t i = 0; i < p->run[side].n_policies; i++) {
+        const struct policy_info *policy = &p->policies[i], *own = run_info_policy(begin, policy->name);
+        double *values = p->values[side] + i * POLICY_KNOBS;
+        for (uint32_t k = 0; k < policy->n_knobs; k++)
+            values[k] = policy->knobs[k].def;
+        if (own != NULL && declared_alike(policy, own))
+            memcpy(values, begin->start_values + (own - begin->policies) * POLICY_KNOBS, POLICY_KNOBS * sizeof *values);
+    }
+}
+
+static const char *
+name_of(const char *folder)
+{
+    const char *slash = strrchr(folder, '/');
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : folder;
+}
+
+static void
+add_opening(struct trace_pair *p, uint32_t seq, const char *name, const char *text)
+{
+    if (text[0] != '\0' || strcmp(name, "joined") == 0)
+        p->opening[p->n_opening++] = (struct opening){seq, name, text};
+}
+
+/* The run, its second setting, and of each what was known before. */
+static void
+plan_opening(struct trace_pair *p)
+{
+    add_opening(p, 0, "run", "start");
+    add_opening(p, 0, "versus", p->versus);
+    for (uint32_t seq = 0; seq < 2; seq++) {
+        const struct saved_start *begin = &p->side[seq].run.begin;
+        add_opening(p, seq, "baseline_se", begin->baseline_se);
+        add_opening(p, seq, "baseline", begin->baseline);
+        add_opening(p, seq, "joined", begin->info.prompt);
+    }
+}
+
+static bool
+bring_together(struct trace_pair *p, struct err *err)
+{
+    const size_t most = (size_t)p->side[0].run.info->n_policies + p->side[1].run.info->n_policies;
+    if (!comparable(&p->side[0].run, &p->side[1].run, err))
+        return false;
+    p->policies = calloc(most, sizeof *p->policies);
+    for (int i = 0; i < 2; i++) {
+        p->values[i] = calloc(most * POLICY_KNOBS, sizeof *p->values[i]);
+        p->run[i] = p->side[i].run.begin.info;
+    }
+    if (p->policies == NULL || p->values[0] == NULL || p->values[1] == NULL)
+        return err_set(err, ERR_WORK, "out of memory for two traces");
+    if (!join_policies(p, err))
+        return false;
+    for (int i = 0; i < 2; i++) {
+        start_values(p, i);
+        p->run[i].policies = p->policies;
+        p->run[i].start_values = p->values[i];
+        p->run[i].sequences = p->run[i].prompts = 1;
+        p->run[i].saved_as = name_of(p->side[i].folder);
+    }
+    if (p->run[1].ctx > p->run[0].ctx)
+        p->run[0].ctx = p->run[1].ctx;
+    p->run[0].second = &p->run[1];
+    const struct policy_info *policy = run_info_policy(&p->run[0], p->run[1].policy);
+    const size_t at = (size_t)(policy - p->policies) * POLICY_KNOBS;
+    versus_print(policy, p->values[0] + at, p->values[1] + at, p->versus);
+    plan_opening(p);
+    return true;
+}
 
 /* ---- life ---- */
 
@@ -45,7 +199,7 @@ trace_pair_open(struct trace_pair **out, const struct saved_choice choice[2], st
         const struct saved_choice own = {p->side[i].folder, choice[i].run, choice[i].seq};
         ok = saved_run_open(&p->side[i].run, &own, err);
     }
-    ok = ok && pair_info_open(&p->info, &p->side[0].run, &p->side[1].run, err) && trace_pair_rewind(p, err);
+    ok = ok && bring_together(p, err) && trace_pair_rewind(p, false, err);
     if (!ok) {
         trace_pair_close(p);
         *out = NULL;
@@ -61,15 +215,16 @@ trace_pair_close(struct trace_pair *p)
     for (int i = 0; i < 2; i++) {
         saved_run_close(&p->side[i].run);
         free(p->side[i].folder);
+        free(p->values[i]);
     }
-    pair_info_close(&p->info);
+    free(p->policies);
     free(p);
 }
 
 const struct run_info *
 trace_pair_info(const struct trace_pair *p)
 {
-    return &p->info.run[0];
+    return &p->run[0];
 }
 
 uint64_t
@@ -84,12 +239,12 @@ trace_pair_duration_us(const struct trace_pair *p)
     return p->side[0].run.duration_us + p->side[1].run.duration_us;
 }
 
-static bool
-rewind_both(struct trace_pair *p, bool brief, struct err *err)
+bool
+trace_pair_rewind(struct trace_pair *p, bool brief, struct err *err)
 {
-    p->stage = OPENING;
+    p->ended = false;
     p->step = p->turn = p->round = 0;
-    p->in_turn = false;
+    p->drafting = p->in_turn = false;
     p->number = 0;
     p->failure.kind = ERR_NONE;
     for (int i = 0; i < 2; i++) {
@@ -108,18 +263,6 @@ rewind_both(struct trace_pair *p, bool brief, struct err *err)
     return true;
 }
 
-bool
-trace_pair_rewind(struct trace_pair *p, struct err *err)
-{
-    return rewind_both(p, false, err);
-}
-
-bool
-trace_pair_rewind_brief(struct trace_pair *p, struct err *err)
-{
-    return rewind_both(p, true, err);
-}
-
 /* ---- the stream ---- */
 
 /* An event that neither trace has. */
@@ -134,31 +277,6 @@ tell(struct trace_pair *p, uint32_t seq, const char *name, const char *text, str
                           .type = EVENT_CONTROL,
                           .control = {.old_text = "", .new_text = text, .applied_round = p->round}};
     snprintf(out->control.name, sizeof out->control.name, "%s", name);
-}
-
-/* The run, its second setting, and of each what was known before. False: all that is said. */
-static bool
-tell_opening(struct trace_pair *p, struct event *out)
-{
-    static const char *const of_each[] = {"baseline_se", "baseline", "joined"};
-    enum { EACH = sizeof of_each / sizeof of_each[0] };
-    while (p->step < 2 + 2 * EACH) {
-        const uint32_t at = p->step++;
-        const uint32_t seq = at < 2 ? 0 : (at - 2) / EACH;
-        const struct saved_settings *begin = &p->side[seq].run.begin;
-        const char *prompt = p->info.run[seq].prompt != NULL ? p->info.run[seq].prompt : "";
-        const char *const text[] = {begin->baseline_se, begin->baseline, prompt};
-        if (at == 0)
-            tell(p, 0, "run", "start", out);
-        else if (at == 1)
-            tell(p, 0, "versus", p->info.versus, out);
-        else if (text[(at - 2) % EACH][0] != '\0' || (at - 2) % EACH == EACH - 1)
-            tell(p, seq, of_each[(at - 2) % EACH], text[(at - 2) % EACH], out);
-        else
-            continue;
-        return true;
-    }
-    return false;
 }
 
 /* False: it has no more. */
@@ -233,50 +351,46 @@ peek(struct trace_pair *p, uint32_t seq)
     return s->have;
 }
 
-/* Both read their prompts before anybody drafts. */
 static bool
-next_of_prompts(struct trace_pair *p, struct event *out)
+reads_prompt(const struct side *s)
 {
-    for (; p->turn < 2; p->turn++)
-        if (peek(p, p->turn) && p->side[p->turn].next.round <= p->side[p->turn].run.begin_round &&
-            p->side[p->turn].next.type != EVENT_ROUND) {
-            hand_out(p, p->turn, out);
-            return true;
-        }
-    p->turn = 0;
-    return false;
+    return s->have && s->next.round <= s->run.begin_round && s->next.type != EVENT_ROUND;
 }
 
+/* Both read their prompts before either drafts. Then the turn is that of the one that has emitted fewer tokens, or of the last one. */
 static bool
-next_of_turns(struct trace_pair *p, struct event *out)
+next_of_sides(struct trace_pair *p, struct event *out)
 {
     const bool there[] = {peek(p, 0), peek(p, 1)};
+    const uint64_t first = p->side[0].emitted, second = p->side[1].emitted;
     if (!there[0] && !there[1])
         return false;
-    if (!p->in_turn || !there[p->turn])
-        p->turn = !there[0] || (there[1] && p->side[1].emitted < p->side[0].emitted);
+    if (!p->drafting) {
+        p->turn = !reads_prompt(&p->side[0]) && reads_prompt(&p->side[1]);
+        p->drafting = p->turn == 0 && !reads_prompt(&p->side[0]);
+    }
+    if (!there[p->turn])
+        p->turn = !there[0];
+    else if (p->drafting && !p->in_turn && there[0] && there[1] && first != second)
+        p->turn = second < first;
     hand_out(p, p->turn, out);
-    p->in_turn = out->type != EVENT_ROUND;
+    p->in_turn = p->drafting && out->type != EVENT_ROUND;
     return true;
 }
 
 static bool
 next_event(struct trace_pair *p, struct event *out)
 {
-    for (;; p->stage++) {
-        if (p->failure.kind != ERR_NONE)
+    if (p->step < p->n_opening) {
+        const struct opening *o = &p->opening[p->step++];
+        tell(p, o->seq, o->name, o->text, out);
+    } else if (p->failure.kind == ERR_NONE && !next_of_sides(p, out)) {
+        if (p->ended || p->side[0].end[0] == '\0')
             return false;
-        if ((p->stage == OPENING && tell_opening(p, out)) || (p->stage == PROMPTS && next_of_prompts(p, out)) ||
-            (p->stage == TURNS && next_of_turns(p, out)))
-            return p->failure.kind == ERR_NONE;
-        if (p->stage == CLOSING && p->failure.kind == ERR_NONE && p->side[0].end[0] != '\0') {
-            tell(p, 0, "end", p->side[0].end, out);
-            p->stage = OVER;
-            return true;
-        }
-        if (p->stage >= CLOSING)
-            return false;
+        tell(p, 0, "end", p->side[0].end, out);
+        p->ended = true;
     }
+    return p->failure.kind == ERR_NONE;
 }
 
 bool

@@ -15,13 +15,12 @@ struct trace_pair;
  * the same); or they declare a policy that both ran under differently, being of different versions. Folders are copied. */
 bool trace_pair_open(struct trace_pair **, const struct saved_choice choice[2], struct err *);
 void trace_pair_close(struct trace_pair *); /* may be NULL */
-/* Of sequence 0; its `beside` is sequence 1's. */
+/* Of sequence 0; its `second` is sequence 1's. */
 const struct run_info *trace_pair_info(const struct trace_pair *);
 uint64_t trace_pair_rounds(const struct trace_pair *); /* of both together */
 uint64_t trace_pair_duration_us(const struct trace_pair *);
 /* The next event; its texts live until the next call. False with err->kind == ERR_NONE at the end. */
 bool trace_pair_next(struct trace_pair *, struct event *, struct err *);
-bool trace_pair_rewind(struct trace_pair *, struct err *);
-bool trace_pair_rewind_brief(struct trace_pair *, struct err *); /* as trace_reader_rewind_brief() */
+bool trace_pair_rewind(struct trace_pair *, bool brief, struct err *); /* brief: as trace_reader_rewind_brief() */
 
 #endif

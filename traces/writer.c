@@ -12,15 +12,29 @@
 #include "engine/base/condition.h"
 #include "engine/base/file_replace.h"
 #include "engine/base/plural.h"
-#include "traces/bounds.h"
-#include "traces/draft_queue.h"
 #include "traces/run_json.h"
-#include "traces/table_out.h"
+#include "traces/table_file.h"
 #include "traces/trace_folder.h"
+#include "traces/verdicts.h"
 
 #define COMMIT_BYTES ((size_t)256 << 10) /* lines in memory that are reason enough to commit */
 #define POLL_US      20000               /* between looks at the log while it fills, */
 #define IDLE_US      50000               /* and while nothing happens: cheaper than being woken for every event */
+
+/* How much of a run a trace takes: what is left out of it, and where it ends when it is full. It ends after a whole round, so
+ * the writer marks how far its lines had come there. */
+struct bounds_mark { /* after some event: */
+    uint64_t event, rounds;
+    size_t used[TABLES];    /* of the lines in memory; 0 where they were written since */
+    uint64_t lines[TABLES]; /* of each table up to there */
+};
+
+struct bounds {
+    struct trace_bounds of;
+    uint64_t bytes;                 /* of all files so far, what is in memory counted */
+    struct bounds_mark last, whole; /* after the last ROUND line; after the last round that all sequences have ended */
+    uint32_t run, round;            /* of the last ROUND line */
+};
 
 struct trace_writer {
     char *folder;
@@ -46,6 +60,64 @@ struct trace_writer {
     struct err trouble; /* written once, before troubled is set */
     atomic_bool troubled;
 };
+
+/* ---- bounds ---- */
+
+static bool
+bounds_leave_out(const struct bounds *b, const struct event *e)
+{
+    if ((e->type != EVENT_LAYER && e->type != EVENT_EXPERTS) || b->of.layers == TRACE_LAYERS_ALL)
+        return false;
+    if (b->of.layers == TRACE_LAYERS_OFF)
+        return true;
+    return (e->type == EVENT_EXPERTS || e->layer.probed_by == PROBED_SCOPE) &&
+           (b->of.every == 0 || e->round % b->of.every != 0);
+}
+
+static void
+mark(struct bounds_mark *m, uint64_t event, const struct table_out *tables, uint64_t rounds)
+{
+    m->event = event;
+    m->rounds = rounds;
+    for (unsigned i = 0; i < TABLES; i++) {
+        m->used[i] = tables[i].used;
+        m->lines[i] = tables[i].n_lines;
+    }
+}
+
+/* Before the event's line: does it begin what comes after a whole round? */
+static void
+bounds_before(struct bounds *b, const struct event *e, const struct table_out tables[TABLES], uint64_t rounds)
+{
+    if (e->type == EVENT_ROUND && (e->run != b->run || e->round != b->round))
+        b->whole = b->last;
+    else if (e->type == EVENT_CONTROL && strcmp(e->control.name, "run") == 0)
+        mark(&b->whole, e->number - 1, tables, rounds);
+}
+
+/* After it, a line of so many bytes: false, there is no room for it. */
+static bool
+bounds_behind(struct bounds *b, const struct event *e, size_t bytes, const struct table_out tables[TABLES],
+              uint64_t rounds)
+{
+    b->bytes += bytes;
+    if (b->of.bytes > 0 && b->bytes > b->of.bytes)
+        return false;
+    if (e->type == EVENT_ROUND) {
+        b->run = e->run;
+        b->round = e->round;
+        mark(&b->last, e->number, tables, rounds);
+    }
+    return true;
+}
+
+/* What was in memory is in the files. */
+static void
+bounds_written(struct bounds *b)
+{
+    memset(b->last.used, 0, sizeof b->last.used);
+    memset(b->whole.used, 0, sizeof b->whole.used);
+}
 
 /* ---- the thread ---- */
 

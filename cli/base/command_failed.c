@@ -11,5 +11,5 @@ command_failed(const struct err *e)
     const char *text = e->kind != ERR_NONE ? e->text : "failed without a word";
     printable_text(text, strlen(text), safe, sizeof safe);
     fprintf(stderr, "specscope: %s\n", safe);
-    return e->kind == ERR_USAGE ? 2 : 1;
+    return e->kind == ERR_USAGE ? 2 : e->kind == ERR_CANCELLED ? 130 : 1;
 }

@@ -23,7 +23,7 @@ int models_main(int argc, char **argv);
 int doctor_main(int argc, char **argv);
 int completions_main(int argc, char **argv);
 
-/* Prints "specscope: …" on stderr and gives the exit status that the error stands for. */
+/* Prints "specscope: …" on stderr and returns the exit status: 2 for bad usage, 130 for an interruption, 1 for any other error. */
 int command_failed(const struct err *);
 
 /* Where themes/ and models/ lie: beside the program in its source tree, else the installed share folder. Constant for

@@ -127,9 +127,6 @@ policies(struct bench *b, struct err *err)
     if (!ok)
         return false;
     for (size_t i = 0; i < b->n_lanes; i++)
-        if (!policy_memory_close(&b->lanes[i].memory, err)) /* of one policy's lanes the last one's file stays */
-            return false;
-    for (size_t i = 0; i < b->n_lanes; i++)
         if (!(b->o->sampling.temperature > 0) && b->lanes[i].differing > 0)
             return err_set(err, ERR_WORK,
                            "%s: %llu of %llu runs differ from autoregressive decoding; that is a bug here",
@@ -198,9 +195,7 @@ bench_main(int argc, char **argv)
         ok = policies(&b, &err);
     close_bench(&b);
     options_free(&o);
-    if (!ok) {
-        const int failed = command_failed(&err);
-        return err.kind == ERR_CANCELLED ? 130 : failed; /* interrupted while loading */
-    }
+    if (!ok)
+        return command_failed(&err);
     return generation_interrupted() ? 130 : 0;
 }

@@ -27,7 +27,6 @@ append_lane(struct bench *b, const struct lane *lane, struct err *err)
     b->lanes = more;
     struct lane *new = &more[b->n_lanes++];
     *new = *lane;
-    new->memory = (struct policy_memory){.folder = b->o->policy_state, .model_hash = b->engine->model->hash};
     new->pass = calloc(b->o->repeat, sizeof *new->pass);
     new->first = calloc(b->n_texts, sizeof *new->first);
     return (new->pass != NULL &&new->first != NULL) || err_set(err, ERR_WORK, "out of memory");
@@ -158,7 +157,7 @@ bench_lanes_free(struct bench *b)
             free(b->lanes[i].first[p].tokens);
         free(b->lanes[i].first);
         free(b->lanes[i].pass);
-        policy_memory_close(&b->lanes[i].memory, NULL);
+        policy_memory_free(&b->lanes[i].memory);
     }
     free(b->lanes);
 }

@@ -51,6 +51,16 @@ doctor_fix(struct finding *one, const char *format, ...)
     printable_line(one->fix, sizeof one->fix, text, strlen(text));
 }
 
+void
+doctor_say_message(struct findings *f, enum finding_level level, const char *topic, const char *message)
+{
+    const char *advice = strstr(message, "; ");
+    const int length = (int)(advice != NULL ? (size_t)(advice - message) : strlen(message));
+    struct finding *one = doctor_say(f, level, topic, NULL, "%.*s", length, message);
+    if (advice != NULL)
+        doctor_fix(one, "%s", advice + 2);
+}
+
 size_t
 doctor_count(const struct findings *f, enum finding_level level)
 {

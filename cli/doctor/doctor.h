@@ -32,6 +32,8 @@ __attribute__((format(printf, 5, 6))) struct finding *
 doctor_say(struct findings *, enum finding_level, const char *topic, const char *fix, const char *format, ...);
 /* A fix that has to be put together. */
 __attribute__((format(printf, 2, 3))) void doctor_fix(struct finding *, const char *format, ...);
+/* The message of a struct err: "what; what to do". */
+void doctor_say_message(struct findings *, enum finding_level, const char *topic, const char *message);
 size_t doctor_count(const struct findings *, enum finding_level);
 
 /* The topics, a file each. None writes anything, but for the question that a terminal is asked. */

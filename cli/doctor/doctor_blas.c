@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "cli/doctor/doctor.h"
+#include "engine/base/blas_library.h"
 #include "engine/base/platform.h"
-#include "kernels/blas_library.h"
 
 #define FASTER                                                                                                         \
     "install OpenBLAS for several threads (Debian: libopenblas0-openmp); update-alternatives --config "                \
@@ -24,27 +24,21 @@ file_of(void *at, char out[PATH_MAX])
     return !platform_program(program, sizeof program) || strcmp(program, out) != 0;
 }
 
-/* OpenBLAS tells how it was built: "OpenBLAS 0.3.21 … Zen MAX_THREADS=64"; NULL: it is another library. */
-static const char *
-openblas_says(void)
-{
-    const char *(*config)(void) = NULL;
-    void *symbol = blas_library_symbol("openblas_get_config");
-    memcpy(&config, &symbol, sizeof config);
-    return config != NULL ? config() : NULL;
-}
-
 void
 doctor_blas(struct findings *f)
 {
     char path[PATH_MAX] = "in the program itself";
     struct err err = {0};
-    if (!blas_library_load(&err)) {
-        doctor_say(f, FINDING_NOTE, "BLAS", FASTER, "%s", err.text);
+    const struct blas_library *library = blas_library(1, &err);
+    if (library == NULL) {
+        doctor_say_message(f, FINDING_NOTE, "BLAS", err.text);
         return;
     }
-    const bool shared = file_of(blas_library_symbol("cblas_sgemm"), path);
-    const char *config = openblas_says();
+    void *multiply = NULL;
+    memcpy(&multiply, &library->multiply, sizeof multiply); /* ISO C has no cast for it */
+    const bool shared = file_of(multiply, path);
+    const char *config =
+        library->config != NULL ? library->config() : NULL; /* "OpenBLAS 0.3.21 … Zen MAX_THREADS=64" */
     if (config != NULL && strstr(config, "SINGLE_THREADED") != NULL)
         doctor_say(f, FINDING_NOTE, "BLAS", FASTER, "%s (%s): of one thread, so training takes longer", config, path);
     else if (config != NULL)

@@ -1,9 +1,11 @@
 /* An NVIDIA GPU: in sight, with a driver, with the plug-in that computes on it. */
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/doctor/doctor.h"
+#include "engine/base/subprocess.h"
 #include "kernels/plugin.h"
 
 /* The driver's CUDA version, 12040 for 12.4; 0: libcuda is not here. */
@@ -42,17 +44,12 @@ kernel_module(char *out, size_t n)
     fclose(f);
 }
 
-/* The message without its head, and its advice apart: "what; what to do". */
 static void
 say_why(struct findings *f, enum finding_level level, const struct err *why)
 {
     static const char intro[] = "backend cuda: ";
-    const char *text = strncmp(why->text, intro, sizeof intro - 1) == 0 ? why->text + sizeof intro - 1 : why->text;
-    const char *advice = strstr(text, "; ");
-    struct finding *one =
-        doctor_say(f, level, "plug-in", NULL, "%.*s", advice != NULL ? (int)(advice - text) : (int)strlen(text), text);
-    if (advice != NULL)
-        doctor_fix(one, "%s", advice + 2);
+    const bool has_intro = strncmp(why->text, intro, sizeof intro - 1) == 0;
+    doctor_say_message(f, level, "plug-in", why->text + (has_intro ? sizeof intro - 1 : 0));
 }
 
 static void
@@ -71,26 +68,29 @@ say_driver(struct findings *f)
                    module[0] != '\0' ? "; the kernel has module " : "", module);
 }
 
-void
-doctor_gpu(struct findings *f)
+/* Adds the findings to `answer`, which is a struct findings. A process of its own calls this function: driver and plug-in may crash or
+ * hang while they are loaded. */
+static bool
+inspect(void *user, void *answer, struct err *err)
 {
+    struct findings *f = answer;
     const bool in_sight = plugin_gpu_in_sight();
     const struct backend_ops *ops = NULL;
-    struct err why = {0};
-    const enum plugin_state state = plugin_load(&ops, &why);
+    *f = *(const struct findings *)user;
+    const enum plugin_state state = plugin_load(&ops, err);
     if (!in_sight)
         doctor_say(f, FINDING_OK, "GPU", NULL, "none of NVIDIA's in sight: the CPU computes");
     else
         say_driver(f);
     if (state == PLUGIN_BROKEN) {
-        say_why(f, FINDING_BAD, &why);
+        say_why(f, FINDING_BAD, err);
     } else if (state == PLUGIN_ABSENT && in_sight) {
-        say_why(f, FINDING_NOTE, &why);
+        say_why(f, FINDING_NOTE, err);
     } else if (state == PLUGIN_LOADED && in_sight) {
         struct backend *b = NULL;
-        if (!ops->open(&b, &(struct backend_options){.gpu = -1}, &why)) {
-            say_why(f, FINDING_NOTE, &why);
-            return;
+        if (!ops->open(&b, &(struct backend_options){.gpu = -1}, err)) {
+            say_why(f, FINDING_NOTE, err);
+            return true;
         }
         doctor_say(f, FINDING_OK, "GPU", NULL, "%s", ops->describe(b));
         if (ops->note != NULL && ops->note(b)[0] != '\0')
@@ -99,4 +99,17 @@ doctor_gpu(struct findings *f)
     } else if (state == PLUGIN_LOADED) {
         doctor_say(f, FINDING_OK, "plug-in", NULL, PLUGIN_FILE " is there, for machines with a GPU");
     }
+    return true;
+}
+
+void
+doctor_gpu(struct findings *f)
+{
+    struct findings with_gpu;
+    struct err why = {0};
+    errno = 0;
+    if (subprocess_run(inspect, f, &with_gpu, sizeof with_gpu, "driver and plug-in", &why))
+        *f = with_gpu;
+    else
+        say_why(f, errno == ENOMEM ? FINDING_NOTE : FINDING_BAD, &why);
 }

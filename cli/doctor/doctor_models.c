@@ -9,8 +9,8 @@
 #include "engine/base/plural.h"
 #include "engine/model/memory.h"
 #include "engine/model/model_places.h"
-#include "engine/planted/model_look.h"
-#include "engine/planted/model_open.h"
+#include "engine/synthetic/model_look.h"
+#include "engine/synthetic/model_open.h"
 
 /* Where `make install` or a package put them, or the source tree. */
 static void

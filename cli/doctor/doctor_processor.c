@@ -6,6 +6,7 @@
 
 #include "cli/doctor/doctor.h"
 #include "engine/base/platform.h"
+#include "engine/base/plural.h"
 #include "engine/model/memory.h"
 #include "kernels/cpu/isa.h"
 
@@ -47,6 +48,20 @@ say_instructions(struct findings *f)
                                      slow ? ", which are plain C and several times slower than any others" : "");
     if (better != NULL)
         doctor_fix(one, "%s, the next faster, needs %s", better->name, needs_of(better->name));
+}
+
+static void
+say_load(struct findings *f)
+{
+    const int processors = platform_processors().usable;
+    double load; /* processes that run or wait for a processor, on average over the last minute */
+    if (getloadavg(&load, 1) != 1)
+        return;
+    struct finding *one = doctor_say(f, load > processors ? FINDING_NOTE : FINDING_OK, "load", NULL,
+                                     "%.1f processes wanted the %d processor%s in the last minute", load, processors,
+                                     plural((uint64_t)processors));
+    if (load > processors)
+        doctor_fix(one, "stop other programs; meanwhile fewer threads than processors compute, unless -t N is given");
 }
 
 static void
@@ -111,6 +126,7 @@ doctor_processor(struct findings *f)
 {
     say_instructions(f);
     say_threads(f);
+    say_load(f);
     say_memory(f);
     say_huge_pages(f);
 }

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "cli/doctor/doctor.h"
-#include "tui/terminal/terminal_facts.h"
+#include "tui/terminal/terminal.h"
 
 /* Below the first the scope is cramped, below the second it says so and nothing else. */
 #define ROOMY_ROWS 24

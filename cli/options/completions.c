@@ -6,7 +6,7 @@
 
 #include "cli/base/commands.h"
 #include "cli/options/policy_list.h"
-#include "engine/planted/planted.h"
+#include "engine/synthetic/synthetic.h"
 
 static void
 print_words(const char *const *words, size_t n)
@@ -21,8 +21,8 @@ completions_words(const struct option_row *row)
     print_words(row->words, row->n_words);
     if (row->takes == TAKES_POLICY)
         completions_policies();
-    for (size_t i = 0; row->takes == TAKES_SHAPE && planted_shapes[i].name != NULL; i++)
-        printf("%s%s,", i > 0 ? " " : "", planted_shapes[i].name);
+    for (size_t i = 0; row->takes == TAKES_SHAPE && synthetic_shapes[i].name != NULL; i++)
+        printf("%s%s,", i > 0 ? " " : "", synthetic_shapes[i].name);
 }
 
 void

@@ -25,15 +25,15 @@ static const struct conflict conflicts[] = {
      true,
      {THE_MODEL, "tokens", "ctx", "repeat"},
      "it measures no policy and no text; leave it out"},
-    {COMMAND_BENCH, "steps", true, {THE_MODEL, "ctx"}, "steps are of no policy and no text; leave it out"},
-    {GENERATES, "prompt", false, {"file", "prompts"}, "both say what to go on from; give one of them"},
-    {GENERATES, "file", false, {"prompts"}, "both say what to go on from; give one of them"},
-    {COMMAND_TRAIN_PROFILE, "text", false, {"prompts"}, "both say where prompts come from; give one of them"},
+    {COMMAND_BENCH, "steps", true, {THE_MODEL, "ctx"}, "it measures no policy and no text; leave it out"},
+    {GENERATES, "prompt", false, {"file", "prompts"}, "both set the prompt; give one of them"},
+    {GENERATES, "file", false, {"prompts"}, "both set the prompt; give one of them"},
+    {COMMAND_TRAIN_PROFILE, "text", false, {"prompts"}, "both are sources of prompts; give one of them"},
     {COMMAND_TOKENIZE,
      "decode",
      false,
      {"no-special", "no-bos", "no-eos", "pieces"},
-     "that is for text, and ids are read; leave it out"},
+     "it applies to text, and --decode reads ids; leave it out"},
 };
 
 static bool

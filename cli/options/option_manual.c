@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/options/option_table.h"
-#include "engine/planted/planted.h"
+#include "engine/synthetic/synthetic.h"
 
 #define LINE 110 /* columns; a longer line goes on in the next */
 
@@ -110,7 +110,7 @@ print_row(const struct option_row *row, bool named, bool first)
         prose(&w, row->more, row->argument);
     if (row->takes == TAKES_SHAPE && first) {
         prose(&w, "Shapes:", NULL);
-        for (const struct planted_shape *s = planted_shapes; s->name != NULL; s++)
+        for (const struct synthetic_shape *s = synthetic_shapes; s->name != NULL; s++)
             macro(&w, "Sq", s->name, strlen(s->name), s[1].name != NULL ? "," : ".", 1);
     }
 }

@@ -35,7 +35,7 @@ struct options {
     enum command command;
     const char *model; /* the operand: or the trace folder of replay, or the shell of completions; NULL: none given */
     struct option_list operands; /* of a command that takes several */
-    const char *synth;           /* a model to be planted instead; NULL: none */
+    const char *synth;           /* a synthetic model instead; NULL: none */
     char *prompt;                /* owned; NULL: none given */
     size_t prompt_len;
     const char *prompts_file; /* JSON lines */
@@ -61,7 +61,6 @@ struct options {
     const char *heads;                      /* a file, "none", or NULL: the one beside the model */
     enum head_mode heads_given[HEAD_MODES]; /* by --head, in order; several for bench alone */
     size_t n_heads_given;
-    const char *policy_state;
     struct trace_bounds trace_bounds;
     const char *trace, *theme, *script, *json, *csv;
     bool as_json;

@@ -1,52 +1,14 @@
-/* specscope train heads: per-layer heads for a model, from any text. The model stays as it is; its own final
- * distribution is what the heads learn to guess. */
 #include "cli/train/train.h"
 
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "cli/base/commands.h"
-#include "cli/generation/generation.h"
+#include "cli/options/option_table.h"
 #include "engine/base/clock.h"
-
-static bool
-check(const struct options *o, struct err *err)
-{
-    if (o->train.text == NULL)
-        return err_set(err, ERR_USAGE, "train heads: --text FILE is missing: what to train on");
-    return train_can_write("heads", o->train.out, &exit_heads_file, err);
-}
-
-static bool
-train_heads(const struct options *o, struct err *err)
-{
-    struct job j = {.options = o, .start_us = clock_us()};
-    const struct engine_options engine = {.model_path = o->model != NULL ? o->model : bundled_model_path(),
-                                          .backend = o->backend,
-                                          .lora = o->lora.at,
-                                          .n_lora = o->lora.n,
-                                          .backend_options = o->backend_options};
-    const bool ok = engine_open(&j.engine, &engine, NULL, NULL, err) && train_job_open(&j, err) && train_loop(&j, err);
-    if (ok)
-        train_report(&j);
-    const bool whole = ok && j.place.done >= o->train.tokens;
-    if (ok && !whole)
-        fputs("specscope: interrupted; the best heads so far are in the file, the same command goes on\n", stderr);
-    train_state_close(&j.state, whole);
-    train_job_free(&j);
-    return ok;
-}
-
-int
-train_heads_main(int argc, char **argv)
-{
-    struct options o;
-    struct err err = {0};
-    int status;
-    if (!options_begin(&o, COMMAND_TRAIN_HEADS, argc, argv, &status))
-        return status;
-    generation_catch_signals();
-    const bool ok = check(&o, &err) && train_heads(&o, &err);
-    options_free(&o);
-    return ok ? 0 : command_failed(&err);
-}
+#include "engine/base/rng.h"
 
 int
 train_main(int argc, char **argv)
@@ -59,4 +21,80 @@ train_main(int argc, char **argv)
     options_free(&o);
     err_set(&err, ERR_USAGE, "train what? specscope train heads, accept or profile; each has --help");
     return command_failed(&err);
+}
+
+bool
+train_can_write(const char *command, const char *out, const struct file_kind *kind, struct err *err)
+{
+    struct stat about;
+    if (out == NULL)
+        return err_set(err, ERR_USAGE, "train %s: --out FILE is missing: what to write", command);
+    if (stat(out, &about) == 0 && !S_ISREG(about.st_mode))
+        return err_set(err, ERR_WORK, "%s: is not a regular file; choose another --out", out);
+    return file_replaceable(AT_FDCWD, out, kind, err);
+}
+
+bool
+train_engine(const struct options *o, unsigned needs, struct engine **engine, struct err *err)
+{
+    static const char *const what[HELPERS] = {"which model drafts", "which model is asked about drafts"};
+    const struct engine_options options = {.model_path = o->model != NULL ? o->model : bundled_model_path(),
+                                           .backend = o->backend,
+                                           .lora = o->lora.at,
+                                           .n_lora = o->lora.n,
+                                           .backend_options = o->backend_options,
+                                           .heads = "none",
+                                           .helpers = {o->helpers[HELPER_DRAFT], o->helpers[HELPER_COMPANION]},
+                                           .wanted = needs,
+                                           .accept = "none",
+                                           .profile = "none",
+                                           .reads_apart = true,
+                                           .ctx = o->answers.at_once * (o->answers.prompt + o->answers.response)};
+    if (!engine_open(engine, &options, NULL, NULL, err))
+        return false;
+    const unsigned missing = engine_missing(*engine, needs);
+    const char *note = (*engine)->note; /* may name a file that was found and cannot be used */
+    for (enum helper_role role = 0; role < HELPERS; role++)
+        if ((missing & NEEDS(role)) != 0)
+            return err_set(err, ERR_USAGE, "%s: --%s MODEL is missing: %s%s%s", command_row(o->command)->name,
+                           helper_names[role], what[role], note[0] != '\0' ? "; " : "", note);
+    return true;
+}
+
+struct blas *
+train_blas(const struct engine *e)
+{
+    struct blas *b;
+    struct err why;
+    if (!blas_open(&b, e, &why))
+        fprintf(stderr, "specscope: training multiplies on the CPU: %s\n", why.text);
+    return b;
+}
+
+void
+train_shuffle(size_t *order, size_t n, uint64_t *random)
+{
+    for (size_t i = n; i-- > 1;) {
+        const size_t k = (size_t)(splitmix64(random) % (i + 1)), was = order[i];
+        order[i] = order[k];
+        order[k] = was;
+    }
+}
+
+void
+train_bar(const char *what, double done, bool line, const char *text, uint64_t start_us)
+{
+    const bool terminal = isatty(STDERR_FILENO) != 0;
+    if (!terminal && !line)
+        return;
+    char bar[31];
+    for (int i = 0; i < 30; i++)
+        bar[i] = i < (int)(done * 30) ? '#' : '.';
+    bar[30] = '\0';
+    fprintf(stderr, "%s%-9s [%s] %3.0f%%  %s  %.0f s%s", terminal ? "\r" : "", what, bar, done * 100, text,
+            (double)(clock_us() - start_us) * 1e-6,
+            !terminal  ? "\n"
+            : done < 1 ? " \x1b[K"
+                       : " \x1b[K\n");
+    fflush(stderr);
 }

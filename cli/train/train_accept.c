@@ -1,4 +1,4 @@
-/* specscope train accept: an acceptance head (SpecDec++) for a draft model, from the target's own responses to any text. Both
+/* specscope train accept: trains an acceptance head (SpecDec++) for a draft model on the target's own responses to any text. Both
  * models stay as they are. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,12 +7,14 @@
 
 #include "cli/base/commands.h"
 #include "cli/generation/generation.h"
+#include "cli/train/train.h"
 #include "cli/train/train_accept.h"
-#include "cli/train/train_models.h"
 #include "cli/train/train_prompts.h"
 #include "engine/base/clock.h"
+#include "engine/trained/accept_head.h"
+#include "engine/training/accept_data.h"
 
-#define NEEDS_HERE NEEDS(HELPER_DRAFT)
+#define HELD_EVERY 8 /* one prompt of so many is held out */
 
 static bool
 check(const struct options *o, struct err *err)
@@ -21,8 +23,6 @@ check(const struct options *o, struct err *err)
         return err_set(err, ERR_USAGE, "train accept: --text FILE is missing: what the target goes on from");
     return train_can_write("accept", o->train.out, &accept_head_file, err);
 }
-
-/* ---- candidates ---- */
 
 static bool
 make_room(struct accept_rows *r, size_t more, uint32_t width, struct err *err)
@@ -48,62 +48,7 @@ accepted(const struct accept_rows *r)
     return r->n > 0 ? sum / (double)r->n : 0;
 }
 
-/* ---- records: what they are, then a number, then what follows ---- */
-
-enum { CANDIDATES /* how many; x, labels */, LOOK /* that earlier versions had; nothing is to be done */ };
-
-struct record {
-    uint64_t what, n;
-};
-
-static struct accept_rows *
-rows_of(struct accept_job *j, size_t prompt)
-{
-    return prompt % ACCEPT_HELD_EVERY == 0 ? &j->held : &j->train;
-}
-
-static bool
-take_record(void *user, const unsigned char *bytes, size_t n, struct err *err)
-{
-    struct accept_job *j = user;
-    const uint32_t width = engine_draft_model(j->engine)->desc.width;
-    struct record head;
-    if (n < sizeof head)
-        return false;
-    memcpy(&head, bytes, sizeof head);
-    if (head.what == LOOK)
-        return true;
-    if (head.what != CANDIDATES || head.n > j->options->answers.response ||
-        n != sizeof head + (size_t)head.n * (width + 1) * sizeof(float))
-        return false;
-    struct accept_rows *r = rows_of(j, j->n_prompts++);
-    if (!make_room(r, (size_t)head.n, width, err))
-        return false;
-    const size_t x_bytes = (size_t)head.n * width * sizeof *r->x;
-    memcpy(r->x + r->n * width, bytes + sizeof head, x_bytes);
-    memcpy(r->label + r->n, bytes + sizeof head + x_bytes, (size_t)head.n * sizeof *r->label);
-    r->n += (size_t)head.n;
-    return true;
-}
-
-static bool
-open_partial(struct accept_job *j, struct train_prompts *p, struct err *err)
-{
-    const struct options *o = j->options;
-    struct train_settings *s = &j->settings;
-    train_settings_add(s, "train accept");
-    train_settings_models(s, j->engine, NEEDS_HERE);
-    train_settings_add(s, "mixing %.17g", o->accept.mixing);
-    train_settings_answers(s, o, p);
-    if (!train_partial_open(&j->partial, o->train.out, s, take_record, j, err))
-        return false;
-    if (j->n_prompts > 0)
-        fprintf(stderr, "specscope: %s has candidates of %zu of %zu prompts; going on\n", j->partial.path, j->n_prompts,
-                p->n);
-    return true;
-}
-
-/* Prompts that are answered at once, and what comes of them. */
+/* The prompts that are answered at once, and their candidates. */
 struct batch {
     struct accept_prompt prompt[READER_LANES];
     token_t *tokens;
@@ -133,19 +78,15 @@ close_batch(struct batch *b)
     free(b->label);
 }
 
-/* The next prompt's candidates, behind the others and into the file. */
+/* Adds the next prompt's candidates to those that are held out or trained on. */
 static bool
 keep(struct accept_job *j, const struct accept_prompt *p, uint32_t width, struct err *err)
 {
-    struct accept_rows *r = rows_of(j, j->n_prompts);
-    const size_t x_bytes = p->rows * width * sizeof *p->x, label_bytes = p->rows * sizeof *p->label;
-    const struct record head = {CANDIDATES, p->rows};
-    const struct slice record[] = {
-        {(const char *)&head, sizeof head}, {(const char *)p->x, x_bytes}, {(const char *)p->label, label_bytes}};
-    if (!make_room(r, p->rows, width, err) || !train_partial_add(&j->partial, record, 3, err))
+    struct accept_rows *r = j->n_prompts % HELD_EVERY == 0 ? &j->held : &j->train;
+    if (!make_room(r, p->rows, width, err))
         return false;
-    memcpy(r->x + r->n * width, p->x, x_bytes);
-    memcpy(r->label + r->n, p->label, label_bytes);
+    memcpy(r->x + r->n * width, p->x, p->rows * width * sizeof *p->x);
+    memcpy(r->label + r->n, p->label, p->rows * sizeof *p->label);
     r->n += p->rows;
     j->n_prompts++;
     return true;
@@ -184,7 +125,7 @@ collect(struct accept_job *j, const struct train_prompts *p, struct accept_data 
     }
     close_batch(&b);
     if (!ok && err->kind == ERR_CANCELLED)
-        return err_set(err, ERR_CANCELLED, "interrupted before training began; the same command goes on");
+        return err_set(err, ERR_CANCELLED, "interrupted before training began");
     return ok &&
            ((j->train.n > 0 && j->held.n > 0) ||
             err_set(err, ERR_WORK, "train accept: there is nothing to learn from; lower --mixing or raise --tokens"));
@@ -200,23 +141,21 @@ run(struct accept_job *j, struct err *err)
                                                 .sampling = o->answers.sampling,
                                                 .seed = o->seed,
                                                 .lanes = o->answers.at_once};
-    const size_t wanted = o->train.tokens / o->answers.response + 1, least = 2 * (size_t)ACCEPT_HELD_EVERY;
+    const size_t wanted = o->train.tokens / o->answers.response + 1, least = 2 * (size_t)HELD_EVERY;
     struct train_prompts prompts = {0};
     struct accept_data *data = NULL;
     const bool ok =
-        train_engine(o, NEEDS_HERE, &j->engine, err) &&
+        train_engine(o, NEEDS(HELPER_DRAFT), &j->engine, err) && blas_callers(j->engine->threads, err) > 0 &&
         train_prompts_open(&prompts, o, j->engine->model->tokenizer, wanted > least ? wanted : least, err) &&
-        accept_data_open(&data, j->engine, &options, generation_interruption(), err) &&
-        open_partial(j, &prompts, err) && collect(j, &prompts, data, err);
+        accept_data_open(&data, j->engine, &options, generation_interruption(), err) && collect(j, &prompts, data, err);
     accept_data_close(data);
     train_prompts_close(&prompts);
-    return ok && train_accept_loop(j, err) && train_accept_report(j, err);
+    return ok && train_accept_loop(j, err);
 }
 
 static void
 free_job(struct accept_job *j)
 {
-    accept_head_free(j->best);
     engine_close(j->engine);
     free(j->train.x);
     free(j->train.label);
@@ -235,10 +174,6 @@ train_accept_main(int argc, char **argv)
     generation_catch_signals();
     struct accept_job j = {.options = &o, .start_us = clock_us()};
     const bool ok = check(&o, &err) && run(&j, &err);
-    if (ok && !j.whole)
-        fputs("specscope: interrupted; the best head so far is in the file, the same command goes on\n", stderr);
-    train_partial_close(&j.partial, ok && j.whole);
-    train_state_close(&j.state, ok && j.whole);
     free_job(&j);
     options_free(&o);
     return ok ? 0 : command_failed(&err);

@@ -1,5 +1,5 @@
-/* specscope train profile: how likely the target accepts a draft, given what a companion model says of it (Speculative
- * Verification), from plain speculative decoding of sample prompts. */
+/* specscope train profile: measures how likely the target accepts a draft, given a companion model's distribution (Speculative
+ * Verification), by plain speculative decoding of sample prompts. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,13 +7,11 @@
 
 #include "cli/base/commands.h"
 #include "cli/generation/generation.h"
-#include "cli/train/train_models.h"
+#include "cli/train/train.h"
 #include "cli/train/train_prompts.h"
 #include "engine/base/clock.h"
 #include "engine/base/plural.h"
 #include "engine/training/profile_data.h"
-
-#define NEEDS_HERE (NEEDS(HELPER_DRAFT) | NEEDS(HELPER_COMPANION))
 
 struct profile_job {
     const struct options *options;
@@ -23,8 +21,7 @@ struct profile_job {
     struct sv_observation *seen; /* (room) */
     size_t n_seen, room;
     struct profile_rounds rounds;
-    struct train_partial partial; /* what was seen, a record a prompt: rounds so far, and the prompt's observations */
-    bool whole;                   /* all that was wanted was seen */
+    size_t n_prompts; /* that were answered */
     uint64_t start_us;
 };
 
@@ -52,38 +49,7 @@ make_room(struct profile_job *j, size_t more, struct err *err)
     return true;
 }
 
-static bool
-take_record(void *user, const unsigned char *bytes, size_t n, struct err *err)
-{
-    struct profile_job *j = user;
-    const size_t more = (n - sizeof j->rounds) / sizeof *j->seen;
-    if (n < sizeof j->rounds || n != sizeof j->rounds + more * sizeof *j->seen)
-        return false;
-    if (!make_room(j, more, err))
-        return false;
-    memcpy(&j->rounds, bytes, sizeof j->rounds);
-    memcpy(j->seen + j->n_seen, bytes + sizeof j->rounds, more * sizeof *j->seen);
-    j->n_seen += more;
-    return true;
-}
-
-static bool
-open_partial(struct profile_job *j, struct err *err)
-{
-    struct train_settings s = {.n = 0};
-    train_settings_add(&s, "train profile");
-    train_settings_models(&s, j->engine, NEEDS_HERE);
-    train_settings_add(&s, "drafts %" PRIu32, j->options->profile.drafts);
-    train_settings_answers(&s, j->options, &j->prompts);
-    if (!train_partial_open(&j->partial, j->options->train.out, &s, take_record, j, err))
-        return false;
-    if (j->partial.n_records > 0)
-        fprintf(stderr, "specscope: %s has seen %zu of %zu prompts; going on\n", j->partial.path, j->partial.n_records,
-                j->prompts.n);
-    return true;
-}
-
-/* Prompts that are answered at once, and what comes of them. */
+/* The prompts that are answered at once, and their observations. */
 struct batch {
     struct profile_prompt prompt[READER_LANES];
     token_t *tokens;
@@ -105,10 +71,10 @@ open_batch(struct batch *b, const struct options *o, struct err *err)
 static bool
 is_whole(const struct profile_job *j)
 {
-    return j->partial.n_records >= j->prompts.n || j->rounds.emitted >= j->options->train.tokens;
+    return j->n_prompts >= j->prompts.n || j->rounds.emitted >= j->options->train.tokens;
 }
 
-/* The next prompt's observations, behind the others and into the file. */
+/* Adds the next prompt's observations to the others. */
 static bool
 keep(struct profile_job *j, const struct profile_prompt *p, struct err *err)
 {
@@ -116,19 +82,18 @@ keep(struct profile_job *j, const struct profile_prompt *p, struct err *err)
     j->rounds.drafted += p->rounds.drafted;
     j->rounds.accepted += p->rounds.accepted;
     j->rounds.emitted += p->rounds.emitted;
-    const struct slice record[] = {{(const char *)&j->rounds, sizeof j->rounds},
-                                   {(const char *)p->seen, p->n_seen * sizeof *p->seen}};
-    if (!make_room(j, p->n_seen, err) || !train_partial_add(&j->partial, record, 2, err))
+    if (!make_room(j, p->n_seen, err))
         return false;
     memcpy(j->seen + j->n_seen, p->seen, p->n_seen * sizeof *p->seen);
     j->n_seen += p->n_seen;
+    j->n_prompts++;
     return true;
 }
 
 static bool
 collect_batch(struct profile_job *j, struct batch *b, struct err *err)
 {
-    const size_t first = j->partial.n_records, left = j->prompts.n - first, most = j->options->answers.at_once,
+    const size_t first = j->n_prompts, left = j->prompts.n - first, most = j->options->answers.at_once,
                  n = left < most ? left : most;
     for (size_t i = 0; i < n; i++) {
         b->prompt[i].index = first + i;
@@ -154,12 +119,10 @@ collect(struct profile_job *j, struct err *err)
         snprintf(text, sizeof text, "%zu drafts judged, %.2f tokens a round", j->n_seen,
                  (double)j->rounds.emitted / (double)j->rounds.rounds);
         if (ok && j->n_seen > 0)
-            train_bar("decoding", (double)j->partial.n_records / n, j->partial.n_records == j->prompts.n, text,
-                      j->start_us);
+            train_bar("decoding", (double)j->n_prompts / n, j->n_prompts == j->prompts.n, text, j->start_us);
     }
     free(b.tokens);
     free(b.seen);
-    j->whole = is_whole(j);
     return ok && (j->n_seen > 0 || !generation_interrupted() ||
                   err_set(err, ERR_CANCELLED, "interrupted before anything was seen"));
 }
@@ -204,18 +167,17 @@ run(struct profile_job *j, struct err *err)
                                                  .lanes = o->answers.at_once};
     const struct sampling *how = &o->answers.sampling;
     struct sv_profile profile = {.whose = {.temperature = how->temperature, .top_k = how->top_k, .top_p = how->top_p}};
-    if (!train_engine(o, NEEDS_HERE, &j->engine, err) ||
+    if (!train_engine(o, NEEDS(HELPER_DRAFT) | NEEDS(HELPER_COMPANION), &j->engine, err) ||
         !train_prompts_open(&j->prompts, o, j->engine->model->tokenizer, o->train.tokens / o->answers.response + 1,
                             err) ||
-        !profile_data_open(&j->data, j->engine, &options, generation_interruption(), err) || !open_partial(j, err) ||
-        !collect(j, err))
+        !profile_data_open(&j->data, j->engine, &options, generation_interruption(), err) || !collect(j, err))
         return false;
     name_models(&profile.whose, j->engine);
     if (!sv_profile_make(&profile, o->profile.s_bins, o->profile.a_bins, j->seen, j->n_seen, err) ||
         !sv_profile_write(&profile, o->train.out, err))
         return false;
     report(j, &profile);
-    return true;
+    return is_whole(j) || err_set(err, ERR_CANCELLED, "interrupted; the file has the profile of what was seen");
 }
 
 int
@@ -229,9 +191,6 @@ train_profile_main(int argc, char **argv)
     generation_catch_signals();
     struct profile_job j = {.options = &o, .start_us = clock_us()};
     const bool ok = check(&o, &err) && run(&j, &err);
-    if (ok && !j.whole)
-        fputs("specscope: interrupted; the profile is of what was seen, the same command goes on\n", stderr);
-    train_partial_close(&j.partial, ok && j.whole);
     profile_data_close(j.data);
     train_prompts_close(&j.prompts);
     engine_close(j.engine);

@@ -1,14 +1,10 @@
 #include "cli/train/train_prompts.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/base/files.h"
-#include "engine/base/clock.h"
-#include "engine/model/model_hash.h"
 
 static const struct tokenize_options with_bos = {.bos = true};
 
@@ -82,56 +78,17 @@ train_prompts_close(struct train_prompts *p)
     *p = (struct train_prompts){0};
 }
 
-/* A line's tokens, or of a text those behind its BOS. */
-static const token_t *
-find(const struct train_prompts *p, size_t i, size_t *n)
-{
-    if (p->line != NULL) {
-        *n = p->line[i + 1] - p->line[i];
-        return p->tokens + p->line[i];
-    }
-    *n = p->length - p->bos;
-    return p->tokens + p->bos + (p->n_tokens - p->bos - *n) * i / p->n;
-}
-
 size_t
 train_prompts_copy(const struct train_prompts *p, size_t i, token_t *to)
 {
-    size_t n;
-    const token_t *own = find(p, i, &n);
-    const size_t bos = p->line == NULL && p->bos;
-    if (bos > 0)
-        to[0] = p->tokens[0];
-    memcpy(to + bos, own, n * sizeof *to);
-    return bos + n;
-}
-
-uint64_t
-train_prompts_hash(const struct train_prompts *p)
-{
-    uint64_t hash = HASH_START;
-    for (size_t i = 0; i < p->n; i++) {
-        size_t n;
-        const token_t *own = find(p, i, &n);
-        hash = hash_bytes(hash_bytes(hash, &n, sizeof n), own, n * sizeof *own);
+    if (p->line != NULL) {
+        const size_t n = p->line[i + 1] - p->line[i];
+        memcpy(to, p->tokens + p->line[i], n * sizeof *to);
+        return n;
     }
-    return hash;
-}
-
-void
-train_bar(const char *what, double done, bool line, const char *text, uint64_t start_us)
-{
-    const bool terminal = isatty(STDERR_FILENO) != 0;
-    if (!terminal && !line)
-        return;
-    char bar[31];
-    for (int i = 0; i < 30; i++)
-        bar[i] = i < (int)(done * 30) ? '#' : '.';
-    bar[30] = '\0';
-    fprintf(stderr, "%s%-9s [%s] %3.0f%%  %s  %.0f s%s", terminal ? "\r" : "", what, bar, done * 100, text,
-            (double)(clock_us() - start_us) * 1e-6,
-            !terminal  ? "\n"
-            : done < 1 ? " \x1b[K"
-                       : " \x1b[K\n");
-    fflush(stderr);
+    const size_t n = p->length - p->bos;
+    if (p->bos)
+        to[0] = p->tokens[0];
+    memcpy(to + p->bos, p->tokens + p->bos + (p->n_tokens - p->bos - n) * i / p->n, n * sizeof *to);
+    return p->length;
 }

@@ -94,7 +94,7 @@ struct arch {
 /* By general.architecture, or by model_type; NULL with a message that names it. */
 const struct arch *arch_of_gguf(const char *path, struct slice name, struct err *);
 const struct arch *arch_of_hf(const char *path, const char *model_type, struct err *);
-/* Says of an architecture that isn't among them what it is (strangers.c). */
+/* Says of an architecture that isn't among them what it is (unsupported.c). */
 void arch_unsupported(const char *path, struct slice name, struct err *);
 
 /* ---- what a format says ---- */

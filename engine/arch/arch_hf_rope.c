@@ -1,4 +1,4 @@
-/* RoPE as config.json gives it: base, part of a head that turns, and the ways to stretch it. */
+/* RoPE as config.json gives it: base, part of a head that turns, and the ways to segment it. */
 #include <math.h>
 #include <string.h>
 
@@ -146,7 +146,7 @@ scale_long(const struct reading *r, double factor)
     return true;
 }
 
-/* Frequencies that stretch as a text outgrows the context: within it they are as trained. Hunyuan's have a factor of the
+/* Frequencies that segment as a text outgrows the context: within it they are as trained. Hunyuan's have a factor of the
  * base instead. */
 static bool
 scale_dynamic(const struct reading *r)

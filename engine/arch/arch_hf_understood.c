@@ -67,7 +67,7 @@ understand_kinds(const struct hf_folder *f, cJSON *c, const cJSON *params, const
     return (ok && put(c, ARCH_HF_ROPE_LOCAL, near)) || no_memory(f, err);
 }
 
-/* One that says nothing of how to stretch it, or of what the architecture doesn't have. */
+/* One that says nothing of how to segment it, or of what the architecture doesn't have. */
 static void
 pass_over(cJSON *rope, const char *words)
 {

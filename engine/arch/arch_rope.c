@@ -1,4 +1,4 @@
-/* Ways to stretch RoPE that GGUF files and config.json both have. */
+/* Ways to segment RoPE that GGUF files and config.json both have. */
 #include <math.h>
 
 #include "engine/arch/arch.h"

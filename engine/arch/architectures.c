@@ -1,4 +1,4 @@
-/* The table of architectures: what each has that Llama has not. A further one is a line here, and in the table of the README;
+/* The table of architectures: what each has that Llama has not. A further one is a line here, and in docs/models.md;
  * what no line can say is a member of struct model_form (kernels/form.h) first. */
 #include <string.h>
 

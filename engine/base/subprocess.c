@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Out of memory, fontconfig may wait for ever. */
+/* Out of memory, fontconfig and OpenBLAS may wait for ever. */
 #define MOST_SECONDS 30
 #define DONE         42 /* exit status of a copy that came to its end */
 
@@ -46,6 +46,13 @@ ended(pid_t child, const char *what, struct err *err)
     do
         got = waitpid(child, &status, 0);
     while (got < 0 && errno == EINTR);
+    if (got == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+        return err_set(
+            err, ERR_WORK,
+            "%.200s: a library did not finish within %d s, perhaps for want of memory; free some and try again", what,
+            MOST_SECONDS);
+    if (got == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGINT)
+        return err_set(err, ERR_CANCELLED, "%.200s: interrupted", what);
     if (got == child && WIFSIGNALED(status))
         return err_set(
             err, ERR_WORK,

@@ -1,9 +1,41 @@
-/* a.b and a[b]. */
-#include "engine/chat/compare.h"
+/* a.b, a[b] and a[b:c]. */
+#include "engine/chat/call.h"
 #include "engine/chat/evaluate.h"
-#include "engine/chat/functions.h"
 #include "engine/chat/text.h"
-#include "engine/chat/walk.h"
+
+bool
+value_undefined(struct render *r, struct value *out, const char *format, ...)
+{
+    char text[200];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    *out = (struct value){.kind = VALUE_UNDEFINED};
+    return render_copy(r, text, strlen(text), &out->text);
+}
+
+/* A method, or an attribute of a loop. */
+static bool
+find_known(struct render *r, struct value of, struct slice name, struct value *out, bool *known)
+{
+    bool refused = false;
+    *known = false;
+    if (of.kind == VALUE_LOOP)
+        return loop_attribute(r, of.loop, name, out, known);
+    const struct builtin *b = method_find(of, name, &refused);
+    if (refused)
+        return render_fail(r, "a %s's '%.*s' is not supported", value_type(of), (int)name.len, name.data);
+    if (b == NULL)
+        return true;
+    struct method *m = render_memory(r, sizeof *m);
+    if (m == NULL)
+        return false;
+    *known = true;
+    *m = (struct method){b, of};
+    *out = (struct value){.kind = VALUE_METHOD, .method = m};
+    return true;
+}
 
 static bool
 no_such(struct render *r, struct value of, struct slice name, struct value *out)
@@ -12,63 +44,13 @@ no_such(struct render *r, struct value of, struct slice name, struct value *out)
                            name.data);
 }
 
-/* What Python would give that has no place here: said where it is used for anything. */
-static bool
-find_method(struct render *r, struct value of, struct slice name, struct value *out, bool *found)
-{
-    bool refused = false;
-    const struct builtin *b = method_find(of, name, &refused);
-    *found = b != NULL;
-    if (refused)
-        return render_fail(r, "a %s's '%.*s' is not supported", value_type(of), (int)name.len, name.data);
-    if (b == NULL)
-        return true;
-    struct method *m = render_memory(r, sizeof *m);
-    if (m == NULL)
-        return false;
-    *m = (struct method){b, of};
-    *out = (struct value){.kind = VALUE_METHOD, .method = m};
-    return true;
-}
-
-static bool
-macro_attribute(struct render *r, const struct macro *m, struct slice name, struct value *out, bool *known)
-{
-    *known = true;
-    if (slice_is(name, "name"))
-        *out = m->name.len > 0 ? value_text(m->name) : value_none();
-    else if (slice_is(name, "arguments") || slice_is(name, "catch_kwargs") || slice_is(name, "catch_varargs") ||
-             slice_is(name, "caller"))
-        return render_fail(r, "a macro's '%.*s' is not supported", (int)name.len, name.data);
-    else
-        *known = false;
-    return true;
-}
-
-/* Of what the filter `groupby` gives. */
-static bool
-group_attribute(const struct list *group, struct slice name, struct value *out)
-{
-    const bool grouper = slice_is(name, "grouper");
-    if (!group->group || !(grouper || slice_is(name, "list")))
-        return false;
-    *out = group->at[!grouper];
-    return true;
-}
-
 bool
 attribute_of(struct render *r, struct value of, struct slice name, struct value *out)
 {
     bool known = false;
     if (of.kind == VALUE_UNDEFINED)
-        return render_fail(r, "%.*s", (int)of.text.len, of.text.data);
-    if (of.kind == VALUE_LOOP && (!loop_attribute(r, of.loop, name, out, &known) || known))
-        return known && r->failed == NULL;
-    if (of.kind == VALUE_MACRO && (!macro_attribute(r, of.macro, name, out, &known) || known))
-        return known && r->failed == NULL;
-    if (of.kind == VALUE_LIST && group_attribute(of.list, name, out))
-        return true;
-    if (of.kind != VALUE_NAMESPACE && (!find_method(r, of, name, out, &known) || known))
+        return render_fail_undefined(r, of);
+    if (of.kind != VALUE_NAMESPACE && (!find_known(r, of, name, out, &known) || known))
         return known && r->failed == NULL;
     const struct value *there =
         of.kind == VALUE_DICT || of.kind == VALUE_NAMESPACE ? dict_find_name(r, of.dict, name) : NULL;
@@ -97,15 +79,15 @@ item_of(struct render *r, struct value of, struct value index, struct value *out
     size_t at, n;
     bool known = false;
     if (of.kind == VALUE_UNDEFINED)
-        return render_fail(r, "%.*s", (int)of.text.len, of.text.data);
-    if (of.kind == VALUE_DICT && value_hashable(r, index)) {
-        const struct value *there = dict_find(r, of.dict, index);
+        return render_fail_undefined(r, of);
+    if (of.kind == VALUE_DICT) {
+        const struct value *there = value_hashable(r, index) ? dict_find(r, of.dict, index) : NULL;
         if (there != NULL)
             *out = *there;
         if (there != NULL || r->failed != NULL)
             return there != NULL;
     }
-    if (r->failed != NULL || (of.kind == VALUE_TEXT && !render_read(r, of.text)))
+    if (of.kind == VALUE_TEXT && !render_read(r, of.text))
         return false;
     if (of.kind == VALUE_LIST && (of.list->kind <= LIST_RANGE) && value_is_whole(index, &whole) &&
         place(whole, of.list->n, &at)) {
@@ -120,13 +102,46 @@ item_of(struct render *r, struct value of, struct value index, struct value *out
         return value_undefined(r, out, "the %s has no such item", value_type(of));
     if (of.kind == VALUE_NAMESPACE) /* which has attributes, and no items */
         return attribute_of(r, of, index.text, out);
-    if (of.kind == VALUE_LIST && group_attribute(of.list, index.text, out))
-        return true;
-    if (!find_method(r, of, index.text, out, &known) || known)
-        return known && r->failed == NULL;
-    if (of.kind == VALUE_LOOP && (!loop_attribute(r, of.loop, index.text, out, &known) || known))
+    if (!find_known(r, of, index.text, out, &known) || known)
         return known && r->failed == NULL;
     return no_such(r, of, index.text, out);
+}
+
+static bool
+is_number(struct slice part, int64_t *number)
+{
+    *number = 0;
+    for (size_t i = 0; i < part.len; i++) {
+        if (part.data[i] < '0' || part.data[i] > '9' || i > 17)
+            return false;
+        *number = *number * 10 + part.data[i] - '0';
+    }
+    return part.len > 0;
+}
+
+bool
+attribute_path(struct render *r, struct value item, struct value path, struct value otherwise, struct value *out)
+{
+    *out = item;
+    if (path.kind == VALUE_NONE || path.kind == VALUE_MISSING)
+        return true;
+    if (path.kind != VALUE_TEXT)
+        return item_of(r, item, path, out);
+    if (!render_read(r, path.text))
+        return false;
+    struct slice rest = path.text;
+    for (bool more = true; more;) {
+        const size_t dot = text_find(rest, slice_of("."), 0);
+        more = dot != SIZE_MAX;
+        const struct slice part = {rest.data, more ? dot : rest.len};
+        int64_t number;
+        if (!item_of(r, *out, is_number(part, &number) ? value_int(number) : value_text(part), out))
+            return false;
+        if (out->kind == VALUE_UNDEFINED && otherwise.kind != VALUE_NONE && otherwise.kind != VALUE_MISSING)
+            *out = otherwise;
+        rest = (struct slice){rest.data + part.len + more, rest.len - part.len - more};
+    }
+    return true;
 }
 
 /* ---- slices ---- */
@@ -165,7 +180,7 @@ slice_of_value(struct render *r, struct value of, const struct value parts[3], s
     int64_t from, to, step;
     size_t n;
     if (of.kind == VALUE_UNDEFINED)
-        return render_fail(r, "%.*s", (int)of.text.len, of.text.data);
+        return render_fail_undefined(r, of);
     if (of.kind != VALUE_TEXT && (of.kind != VALUE_LIST || of.list->kind > LIST_RANGE))
         return render_fail(r, "slicing a %s is not supported", value_type(of));
     if (of.kind == VALUE_TEXT && !render_read(r, of.text))
@@ -182,9 +197,8 @@ slice_of_value(struct render *r, struct value of, const struct value parts[3], s
     const struct list *all = of.kind == VALUE_LIST ? of.list : NULL;
     struct list *made =
         all == NULL && (all = walk_list(r, of, LIST_LIST)) == NULL ? NULL : render_list(r, all->kind, 0);
-    struct growing g = {.list = made};
     for (int64_t i = from; made != NULL && (step > 0 ? i < to : i > to); i += step)
-        if (!growing_add(r, &g, all->at[i]))
+        if (!list_add(r, made, all->at[i]))
             return false;
     if (made == NULL || of.kind == VALUE_LIST) {
         *out = value_list(made);

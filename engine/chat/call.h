@@ -1,8 +1,8 @@
-/* What can be called, and how: macros, methods of values, functions, filters and tests. */
+/* Calls of macros, methods of values, functions, filters and tests. */
 #ifndef ENGINE_CHAT_CALL_H
 #define ENGINE_CHAT_CALL_H
 
-#include "engine/chat/node.h"
+#include "engine/chat/template.h"
 
 struct keyword {
     struct slice name;
@@ -15,11 +15,12 @@ struct arguments {
     struct keyword *keywords; /* (n_keywords) */
 };
 
-#define MOST_PARAMETERS 5
+#define MOST_PARAMETERS 4
 
-struct call { /* of a builtin: what it gets */
+struct call { /* a builtin is called with this */
     struct render *r;
-    struct value self; /* what the filter, test or method is of */
+    int which;         /* of the builtin */
+    struct value self; /* the value that the filter, test or method is of */
     struct arguments given;
     struct value a[MOST_PARAMETERS]; /* by parameter; VALUE_MISSING where none was given */
 };
@@ -27,14 +28,13 @@ struct call { /* of a builtin: what it gets */
 struct builtin {
     const char *name;
     bool (*function)(struct call *, struct value *out);
-    size_t required;                         /* so many of the parameters */
-    const char *parameters[MOST_PARAMETERS]; /* "-x": by position alone */
-    bool any;                                /* it looks at `given` itself, and takes what it likes */
+    int which; /* tells apart builtins that share a function */
+    size_t required;
+    const char *parameters[MOST_PARAMETERS]; /* "-x": by position alone; "*": the function reads `given` */
 };
 
 struct macro {
-    const struct node *node; /* NODE_MACRO, or a block that is called like one */
-    struct slice name;
+    const struct node *node;
     struct scope *scope; /* where it was written */
 };
 
@@ -43,25 +43,27 @@ struct method {
     struct value self;
 };
 
-/* A row of a table that ends with a NULL name; NULL: it isn't there. */
-const struct builtin *builtin_find(const struct builtin *, struct slice name);
-/* Arguments into call->a; false says what doesn't fit. `what` is for that line: "the filter". */
-bool builtin_call(struct render *, const struct builtin *, const char *what, struct value self,
-                  const struct arguments *, struct value *out);
+/* Tables, the last row without a name. */
+extern const struct builtin global_functions[]; /* range, dict, namespace, raise_exception, strftime_now */
+extern const struct builtin method_filters[], value_filters[], list_filters[];
 
-/* Calls whatever it is. */
+/* A row of a table; NULL: it has none of that name. */
+const struct builtin *builtin_find(const struct builtin *, struct slice name);
+/* The method of a value; NULL: it has none of that name. *refused: Python has one that is not supported here. */
+const struct builtin *method_find(struct value, struct slice name, bool *refused);
+
+/* Calls a macro, a method or a function. */
 bool value_call(struct render *, struct value, const struct arguments *, struct value *out);
-bool macro_call(struct render *, const struct macro *, const struct arguments *, struct value *out);
 bool filter_call(struct render *, struct slice name, struct value self, const struct arguments *, struct value *out);
 bool test_call(struct render *, struct slice name, struct value self, const struct arguments *, bool *out);
 
-/* ---- what builtins say of their arguments ---- */
-/* A whole number; where it wasn't given, what is in *whole already. */
+/* ---- arguments of builtins ---- */
+/* A whole number; *whole stays where it was not given. */
 bool call_whole(struct call *, size_t i, int64_t *whole);
 /* A text; *text stays where it was not given, or is None. */
 bool call_text(struct call *, size_t i, struct slice *text);
 bool call_truth(const struct call *, size_t i); /* not given: false */
-/* "… of an undefined value": what is said of that one */
-bool call_undefined(struct call *, struct value);
+/* Fails: "a int can't be `what`", or as an undefined value fails. */
+bool call_unfit(struct call *, const char *what);
 
 #endif

@@ -4,11 +4,8 @@
 
 #include "engine/base/utf8.h"
 #include "engine/chat/evaluate.h"
-#include "engine/chat/json_read.h"
-#include "engine/chat/names.h"
-#include "engine/chat/parser.h"
 #include "engine/chat/text.h"
-#include "engine/chat/walk.h"
+#include "engine/chat/write.h"
 
 const struct chat_bounds chat_bounds = {
     .steps = 20000000, .memory = (size_t)256 << 20, .output = (size_t)64 << 20, .depth = 1000};
@@ -34,33 +31,6 @@ failed(const struct render *r, struct err *err)
 
 /* ---- reading ---- */
 
-/* Filters and tests that are not there: in a branch they count only where somebody comes by, as in jinja2. */
-static bool
-check_names(struct render *r, const struct node *n, bool branch)
-{
-    for (; n != NULL; n = n->next) {
-        const bool soft = n->kind == NODE_IF || n->kind == NODE_CONDITION || (branch && n->body == NULL);
-        const bool unknown =
-            (n->kind == NODE_FILTER && !filter_known(n->name)) || (n->kind == NODE_TEST && !test_known(n->name));
-        r->line = n->line;
-        if (unknown && !branch)
-            return render_fail(r, "the %s '%.*s' is not supported", n->kind == NODE_FILTER ? "filter" : "test",
-                               (int)n->name.len, n->name.data);
-        const struct node *const single[] = {n->a, n->kind == NODE_COMPARE ? NULL : n->b, n->c};
-        const struct node *const lists[] = {n->list, n->body, n->otherwise};
-        for (int i = 0; i < 3; i++) {
-            struct node alone;
-            if (single[i] != NULL) {
-                alone = *single[i];
-                alone.next = NULL;
-            }
-            if ((single[i] != NULL && !check_names(r, &alone, soft)) || !check_names(r, lists[i], soft))
-                return false;
-        }
-    }
-    return true;
-}
-
 bool
 chat_open(struct chat **out, struct slice template, struct err *err)
 {
@@ -73,7 +43,7 @@ chat_open(struct chat **out, struct slice template, struct err *err)
     else
         c->first = parse_template(&r, template);
     if (r.failed == NULL)
-        (void)(check_names(&r, c->first, false) && names_settle(&r, c->first, &c->unset));
+        names_settle(&r, c->first, &c->unset);
     c->arena = r.arena;
     if (r.failed == NULL)
         return true;
@@ -130,7 +100,7 @@ guard_value(struct render *r, const struct chat_guard *g, struct value *v)
     return ok;
 }
 
-/* Takes the marks out of what was written and notes where they were. */
+/* Removes the marks from the written text and notes their places. */
 static bool
 take_marks(struct buffer *b, struct chat_guard *g)
 {
@@ -150,7 +120,7 @@ take_marks(struct buffer *b, struct chat_guard *g)
     return true;
 }
 
-/* ---- what a template is told ---- */
+/* ---- the variables of a template ---- */
 
 static bool
 put(struct render *r, struct dict *d, const char *name, struct value v)
@@ -159,11 +129,11 @@ put(struct render *r, struct dict *d, const char *name, struct value v)
 }
 
 static bool
-add_message(struct render *r, struct growing *messages, const char *role, struct slice content)
+add_message(struct render *r, struct list *messages, const char *role, struct slice content)
 {
     struct dict *m = render_dict(r);
     return m != NULL && put(r, m, "role", value_words(role)) && put(r, m, "content", value_text(content)) &&
-           growing_add(r, messages, value_dict(m));
+           list_add(r, messages, value_dict(m));
 }
 
 static bool
@@ -180,7 +150,7 @@ put_variable(struct render *r, struct dict *d, const struct chat_variable *varia
     return dict_put(r, d, value_text(variable->name), v);
 }
 
-/* JSON of a kind, from outside. */
+/* Reads JSON of a kind that the caller gave. */
 static bool
 read_outside(struct render *r, const char *what, struct slice json, enum value_kind kind, struct value *v,
              struct err *err)
@@ -191,7 +161,7 @@ read_outside(struct render *r, const char *what, struct slice json, enum value_k
            err_set(err, ERR_USAGE, "%s: a JSON %s is needed", what, kind == VALUE_LIST ? "list" : "object");
 }
 
-/* What was said before: the list that a variable of this name has, the last one; NULL: nothing was. */
+/* The last variable that has the earlier messages; NULL: there is none. */
 static const struct chat_variable *
 said_before(const struct chat_dialogue *dialogue)
 {
@@ -207,7 +177,7 @@ put_messages(struct render *r, struct dict *d, const struct chat_dialogue *dialo
 {
     const struct chat_variable *before = said_before(dialogue);
     struct value said = value_none();
-    struct growing messages;
+    struct list *messages = render_list(r, LIST_LIST, 0);
     struct slice system = {0}, user;
     if (before != NULL && !read_outside(r, "messages", before->value, VALUE_LIST, &said, err))
         return false;
@@ -215,11 +185,10 @@ put_messages(struct render *r, struct dict *d, const struct chat_dialogue *dialo
         !guard_text(r, dialogue->guard, dialogue->user, &user) ||
         (dialogue->guard != NULL && !guard_value(r, dialogue->guard, &said)))
         return failed(r, err);
-    bool ok = growing_begin(r, &messages, LIST_LIST) &&
-              (dialogue->system == NULL || add_message(r, &messages, "system", system));
+    bool ok = messages != NULL && (dialogue->system == NULL || add_message(r, messages, "system", system));
     for (size_t i = 0; ok && before != NULL && i < said.list->n; i++)
-        ok = growing_add(r, &messages, said.list->at[i]);
-    return (ok && add_message(r, &messages, "user", user) && put(r, d, "messages", value_list(messages.list)) &&
+        ok = list_add(r, messages, said.list->at[i]);
+    return (ok && add_message(r, messages, "user", user) && put(r, d, "messages", value_list(messages)) &&
             put(r, d, "add_generation_prompt", value_bool(true))) ||
            failed(r, err);
 }

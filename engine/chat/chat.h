@@ -1,7 +1,7 @@
-/* How a model that was taught dialogues expects a user's turn to be written: it says so in a Jinja template, which is run
- * here, as far as templates go. What it writes is what jinja2 writes as transformers sets it up (an immutable sandbox,
- * trim_blocks, lstrip_blocks, break and continue, `generation`, json.dumps() for `tojson`, raise_exception, strftime_now),
- * byte for byte; what can't be run is an error that says the template's line and what it was, never a guess. */
+/* Writes a user's turn as a model that was trained on dialogues expects it: runs the model's Jinja template. The text is
+ * that of jinja2 as transformers sets it up (an immutable sandbox, trim_blocks, lstrip_blocks, break and continue,
+ * `generation`, json.dumps() for `tojson`, raise_exception, strftime_now), byte for byte. The language is what models'
+ * templates use; anything else is an error with the template's line and the name of what is not supported. */
 #ifndef ENGINE_CHAT_CHAT_H
 #define ENGINE_CHAT_CHAT_H
 
@@ -20,19 +20,20 @@ struct chat_bounds {
     size_t memory, output; /* bytes */
     unsigned depth;        /* of calls and expressions within each other */
 };
-extern const struct chat_bounds chat_bounds; /* what holds where none are given: a second, 256 MiB */
+extern const struct chat_bounds chat_bounds; /* the default: a second, 256 MiB */
 
-/* False: it has what is not supported, or is no template (ERR_WORK). */
+/* False: a statement or an operator is not supported, or it is no template (ERR_WORK). Filters, tests and methods are
+ * looked up where the rendering reaches them. */
 bool chat_open(struct chat **, struct slice template, struct err *);
 void chat_close(struct chat *); /* NULL is fine */
 
 struct chat_variable {
     struct slice name;
-    struct slice value; /* JSON; what isn't is a text, and so is all where `text` */
+    struct slice value; /* JSON; a text where it is none, or where `text` */
     bool text;
 };
 
-/* Control tokens that the text of messages spells are found again in what the template writes, so that they can be encoded as
+/* Control tokens that the text of messages spells are found again in the written text, so that they can be encoded as
  * plain text: a mark that no text has precedes each while the template runs. */
 struct chat_guard {
     /* The first byte from `from` on at which a control token begins in a text; SIZE_MAX: there is none. */
@@ -42,22 +43,22 @@ struct chat_guard {
     size_t n;
 };
 
-/* What a template is asked to write: a user's turn, up to where the model answers. */
+/* The input of a template, which writes a user's turn up to the place of the model's answer. */
 struct chat_dialogue {
-    const char *system; /* NULL: the template's own, if it has one */
+    const char *system; /* NULL: that of the template, if it has one */
     struct slice user;  /* data NULL: there is none, and `context` has the messages */
     const char *tools;  /* a JSON list of tools; NULL: none */
     const struct chat_variable
         *variables; /* (n_variables) bos_token, enable_thinking, …; of `messages` the user's is the next */
     size_t n_variables;
     struct slice context;             /* a JSON object of variables more; data NULL: none */
-    struct tm now;                    /* what strftime_now() says */
+    struct tm now;                    /* of strftime_now() */
     const struct chat_bounds *bounds; /* NULL: chat_bounds */
     struct chat_guard *guard; /* of `system`, `user` and the variable `messages`; NULL: texts stay as they are */
     bool (*cancelled)(void);  /* asked now and then; true: the rendering fails; NULL: it never is */
 };
 
-/* *text is memory that the caller frees, a zero behind its *len bytes. False: the template failed, refuses this dialogue
+/* *text is memory that the caller frees, a zero after its *len bytes. False: the template failed, refuses this dialogue
  * with words of its own, or is beyond its bounds (ERR_WORK); or tools or context are no JSON (ERR_USAGE). */
 bool chat_render(const struct chat *, const struct chat_dialogue *, char **text, size_t *len, struct err *);
 

@@ -1,7 +1,90 @@
-#include "engine/chat/compare.h"
-
+/* Iteration and comparison. */
+#include "engine/chat/operators.h"
 #include "engine/chat/text.h"
-#include "engine/chat/walk.h"
+
+bool
+value_length(struct value v, size_t *n)
+{
+    if (v.kind == VALUE_TEXT)
+        *n = text_length(v.text);
+    else if (v.kind == VALUE_LIST && v.list->kind != LIST_GENERATOR)
+        *n = v.list->n;
+    else if (v.kind == VALUE_DICT)
+        *n = v.dict->n;
+    else if (v.kind == VALUE_UNDEFINED)
+        *n = 0;
+    else
+        return false;
+    return true;
+}
+
+bool
+walk_begin(struct render *r, struct value v, struct walk *s)
+{
+    *s = (struct walk){.whole = v};
+    if (v.kind == VALUE_LOOP)
+        return render_fail(r, "going through a loop's own `loop` is not supported");
+    return v.kind == VALUE_TEXT || v.kind == VALUE_LIST || v.kind == VALUE_DICT || v.kind == VALUE_UNDEFINED ||
+           render_fail(r, "a %s can't be gone through", value_type(v));
+}
+
+static bool
+next_generated(struct render *r, struct list *g, struct value *out)
+{
+    if (g->taken == g->n && g->broken != NULL)
+        return render_fail(r, "%s", g->broken);
+    if (g->taken == g->n)
+        return false;
+    *out = g->at[g->taken++];
+    return true;
+}
+
+bool
+walk_next(struct render *r, struct walk *s, struct value *out)
+{
+    const struct value v = s->whole;
+    if (r->failed != NULL || !render_step(r, 1))
+        return false;
+    if (value_is_list(v, LIST_GENERATOR))
+        return next_generated(r, v.list, out);
+    if (v.kind == VALUE_LIST && s->at < v.list->n)
+        *out = v.list->at[s->at++];
+    else if (v.kind == VALUE_DICT && s->at < v.dict->n)
+        *out = v.dict->at[s->at++].key;
+    else if (v.kind == VALUE_TEXT && s->at < v.text.len) {
+        const struct slice rest = {v.text.data + s->at, v.text.len - s->at};
+        const size_t n = text_character(rest, NULL);
+        *out = value_text_like(v, (struct slice){rest.data, n});
+        out->markup = false; /* Python's str has them */
+        s->at += n;
+    } else
+        return false;
+    return true;
+}
+
+bool
+generator_put_off(struct render *r, struct list *generator)
+{
+    if (r->failed == NULL || r->stopped)
+        return r->failed == NULL;
+    generator->broken = r->failed;
+    r->failed = NULL;
+    return true;
+}
+
+struct list *
+walk_list(struct render *r, struct value v, enum list_kind kind)
+{
+    struct walk s;
+    struct value item;
+    struct list *all = render_list(r, kind, 0);
+    if (all == NULL || !walk_begin(r, v, &s))
+        return NULL;
+    while (walk_next(r, &s, &item))
+        if (!list_add(r, all, item))
+            return NULL;
+    return r->failed == NULL ? all : NULL;
+}
 
 static bool
 texts_equal(struct render *r, struct slice a, struct slice b)
@@ -53,12 +136,7 @@ equal_within(struct render *r, struct value a, struct value b)
     case VALUE_TEXT: return texts_equal(r, a.text, b.text);
     case VALUE_LIST: return lists_equal(r, a.list, b.list);
     case VALUE_DICT: return dicts_equal(r, a.dict, b.dict);
-    case VALUE_NAMESPACE: return a.dict == b.dict;
-    case VALUE_MACRO: return a.macro == b.macro;
-    case VALUE_METHOD: return a.method == b.method;
-    case VALUE_FUNCTION: return a.function == b.function;
-    case VALUE_LOOP: return a.loop == b.loop;
-    default: return false;
+    default: return a.dict == b.dict; /* the same one: all others are pointers */
     }
 }
 
@@ -78,21 +156,6 @@ sign_of(double x, double y)
     return x < y ? -1 : x > y ? 1 : x == x && y == y ? 0 : 2; /* NOLINT: NaN */
 }
 
-static bool
-lists_order(struct render *r, const struct list *a, const struct list *b, const char *sign, int *order)
-{
-    for (size_t i = 0; i < a->n && i < b->n; i++)
-        if (!values_equal(r, a->at[i], b->at[i])) {
-            if (r->failed != NULL || !render_enter(r))
-                return false;
-            const bool ok = values_order(r, a->at[i], b->at[i], sign, order);
-            r->depth--;
-            return ok;
-        }
-    *order = (a->n > b->n) - (a->n < b->n);
-    return r->failed == NULL;
-}
-
 bool
 values_order(struct render *r, struct value a, struct value b, const char *sign, int *order)
 {
@@ -107,13 +170,9 @@ values_order(struct render *r, struct value a, struct value b, const char *sign,
             return false;
         const int bytes = slice_compare(a.text, b.text); /* UTF-8 is in the order of code points */
         *order = (bytes > 0) - (bytes < 0);
-    } else if (a.kind == VALUE_LIST && b.kind == VALUE_LIST && a.list->kind == b.list->kind &&
-               a.list->kind <= LIST_TUPLE)
-        return lists_order(r, a.list, b.list, sign, order);
-    else if (a.kind == VALUE_UNDEFINED || b.kind == VALUE_UNDEFINED) {
-        const struct slice why = a.kind == VALUE_UNDEFINED ? a.text : b.text;
-        return render_fail(r, "%.*s", (int)why.len, why.data);
-    } else
+    } else if (a.kind == VALUE_UNDEFINED || b.kind == VALUE_UNDEFINED)
+        return render_fail_undefined(r, a.kind == VALUE_UNDEFINED ? a : b);
+    else
         return render_fail(r, "'%s' is not supported between a %s and a %s", sign, value_type(a), value_type(b));
     return true;
 }
@@ -130,10 +189,8 @@ value_contains(struct render *r, struct value whole, struct value part, bool *co
         *contains = text_find(whole.text, part.text, 0) != SIZE_MAX;
         return true;
     }
-    if (whole.kind == VALUE_DICT || value_is_list(whole, LIST_KEYS)) {
-        if (!value_hashable(r, part))
-            return r->failed == NULL && render_fail(r, "a dict can't have a %s as a key", value_type(part));
-    }
+    if ((whole.kind == VALUE_DICT || value_is_list(whole, LIST_KEYS)) && !value_check_key(r, part))
+        return false;
     if (whole.kind == VALUE_DICT) {
         *contains = dict_find(r, whole.dict, part) != NULL;
         return r->failed == NULL;
@@ -145,6 +202,28 @@ value_contains(struct render *r, struct value whole, struct value part, bool *co
     while (!*contains && walk_next(r, &s, &item))
         *contains = values_equal(r, item, part);
     return r->failed == NULL;
+}
+
+bool
+values_compare(struct render *r, unsigned sign, struct value a, struct value b, bool *out)
+{
+    const char name[3] = {(char)(sign > 0xff ? sign >> 8 : sign), (char)(sign > 0xff ? sign & 0xff : 0)};
+    int order = 0;
+    switch (sign) {
+    case SIGN2('=', '='): *out = values_equal(r, a, b); return r->failed == NULL;
+    case SIGN2('!', '='): *out = !values_equal(r, a, b); return r->failed == NULL;
+    case SIGN_IN: return value_contains(r, b, a, out);
+    case SIGN_NOT_IN:
+        if (!value_contains(r, b, a, out))
+            return false;
+        *out = !*out;
+        return true;
+    default:
+        if (!values_order(r, a, b, name, &order))
+            return false;
+        *out = (order == -1 && name[0] == '<') || (order == 1 && name[0] == '>') || (order == 0 && name[1] == '=');
+        return true;
+    }
 }
 
 bool
@@ -162,4 +241,10 @@ value_hashable(struct render *r, struct value v)
         hashable = value_hashable(r, v.list->at[i]);
     r->depth--;
     return hashable;
+}
+
+bool
+value_check_key(struct render *r, struct value v)
+{
+    return value_hashable(r, v) || render_fail(r, "a dict can't have a %s as a key", value_type(v));
 }

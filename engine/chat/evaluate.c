@@ -1,22 +1,7 @@
 /* Expressions. */
 #include "engine/chat/evaluate.h"
 
-#include "engine/chat/compare.h"
-#include "engine/chat/functions.h"
-#include "engine/chat/walk.h"
 #include "engine/chat/write.h"
-
-bool
-value_undefined(struct render *r, struct value *out, const char *format, ...)
-{
-    char text[200];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    *out = (struct value){.kind = VALUE_UNDEFINED};
-    return render_copy(r, text, strlen(text), &out->text);
-}
 
 static bool
 evaluate_name(struct render *r, const struct node *n, struct value *out)
@@ -34,13 +19,10 @@ evaluate_name(struct render *r, const struct node *n, struct value *out)
 static bool
 evaluate_all(struct render *r, const struct node *first, enum list_kind kind, struct value *out)
 {
-    size_t n = 0;
-    for (const struct node *i = first; i != NULL; i = i->next)
-        n++;
-    struct list *list = render_list(r, kind, n);
-    n = 0;
+    struct list *list = render_list(r, kind, 0);
+    struct value v;
     for (const struct node *i = first; i != NULL && list != NULL; i = i->next)
-        if (!evaluate(r, i, &list->at[n++]))
+        if (!evaluate(r, i, &v) || !list_add(r, list, v))
             return false;
     *out = value_list(list);
     return list != NULL;
@@ -71,32 +53,7 @@ evaluate_concat(struct render *r, const struct node *n, struct value *out)
     return true;
 }
 
-static bool
-holds(struct render *r, unsigned sign, struct value a, struct value b, bool *out)
-{
-    int order = 0;
-    const char name[3] = {(char)(sign > 0xff ? sign >> 8 : sign), (char)(sign > 0xff ? sign & 0xff : 0)};
-    switch (sign) {
-    case SIGN2('=', '='): *out = values_equal(r, a, b); return r->failed == NULL;
-    case SIGN2('!', '='): *out = !values_equal(r, a, b); return r->failed == NULL;
-    case SIGN_IN: return value_contains(r, b, a, out);
-    case SIGN_NOT_IN:
-        if (!value_contains(r, b, a, out))
-            return false;
-        *out = !*out;
-        return true;
-    default:
-        if (!values_order(r, a, b, name, &order))
-            return false;
-        *out = sign == SIGN('<')         ? order == -1
-               : sign == SIGN('>')       ? order == 1
-               : sign == SIGN2('<', '=') ? order == -1 || order == 0
-                                         : order == 1 || order == 0;
-        return true;
-    }
-}
-
-/* a < b < c: each operand once, up to the first that doesn't hold. */
+/* a < b < c: each operand once, up to the first comparison that is false. */
 static bool
 evaluate_compare(struct render *r, const struct node *n, struct value *out)
 {
@@ -108,7 +65,7 @@ evaluate_compare(struct render *r, const struct node *n, struct value *out)
         if (!evaluate(r, o->a, &right))
             return false;
         r->line = n->line;
-        if (!holds(r, o->sign, left, right, &is))
+        if (!values_compare(r, o->sign, left, right, &is))
             return false;
         left = right;
     }
@@ -133,81 +90,26 @@ evaluate_item(struct render *r, const struct node *n, struct value *out)
     return slice_of_value(r, of, parts, out);
 }
 
-static size_t
-count_arguments(const struct node *first, bool named)
-{
-    size_t n = 0;
-    for (; first != NULL; first = first->next)
-        n += first->kind == NODE_ARGUMENT && (first->name.len > 0) == named;
-    return n;
-}
-
-static bool
-add_keyword(struct render *r, struct arguments *a, size_t *room, struct keyword k)
-{
-    if (a->n_keywords == *room) {
-        struct keyword *at = render_memory(r, (*room + 8) * 2 * sizeof *at);
-        if (at == NULL)
-            return false;
-        if (a->n_keywords > 0)
-            memcpy(at, a->keywords, a->n_keywords * sizeof *at);
-        a->keywords = at;
-        *room = (*room + 8) * 2;
-    }
-    if (!render_step(r, a->n_keywords / 8 * (1 + k.name.len / 64)))
-        return false;
-    for (size_t i = 0; i < a->n_keywords; i++)
-        if (slice_compare(a->keywords[i].name, k.name) == 0)
-            return render_fail(r, "'%.*s' is given twice", (int)k.name.len, k.name.data);
-    a->keywords[a->n_keywords++] = k;
-    return true;
-}
-
-static bool
-add_keywords(struct render *r, struct arguments *a, size_t *room, struct value all)
-{
-    if (all.kind != VALUE_DICT)
-        return render_fail(r, "what follows ** must be a dict, not a %s", value_type(all));
-    for (size_t i = 0; i < all.dict->n; i++) {
-        const struct entry *e = &all.dict->at[i];
-        if (e->key.kind != VALUE_TEXT)
-            return render_fail(r, "the names in what follows ** must be texts");
-        if (!add_keyword(r, a, room, (struct keyword){e->key.text, e->value}))
-            return false;
-    }
-    return true;
-}
-
 bool
 evaluate_arguments(struct render *r, const struct node *first, struct arguments *a)
 {
-    *a = (struct arguments){0};
-    size_t room = 0, n = count_arguments(first, false);
-    if (first == NULL)
-        return true;
-    if ((a->at = render_memory(r, n * sizeof *a->at)) == NULL)
+    size_t n = 0, named = 0;
+    for (const struct node *i = first; i != NULL; i = i->next)
+        *(i->name.len > 0 ? &named : &n) += 1;
+    *a = (struct arguments){.at = render_memory(r, n * sizeof *a->at),
+                            .keywords = render_memory(r, named * sizeof *a->keywords)};
+    if (a->at == NULL || a->keywords == NULL)
         return false;
     for (const struct node *i = first; i != NULL; i = i->next) {
         struct value v;
-        if (!evaluate(r, i->a, &v))
+        if (!evaluate(r, i->a, &v) || !render_step(r, i->name.len > 0 ? a->n_keywords / 8 * (1 + i->name.len / 64) : 0))
             return false;
-        if (i->kind == NODE_STARS) {
-            if (!add_keywords(r, a, &room, v))
-                return false;
-        } else if (i->kind == NODE_STAR) {
-            const struct list *more = walk_list(r, v, LIST_LIST);
-            struct value *at = more == NULL ? NULL : render_memory(r, (n + more->n) * sizeof *at);
-            if (at == NULL)
-                return false;
-            memcpy(at, a->at, a->n * sizeof *at);
-            memcpy(at + a->n, more->at, more->n * sizeof *at);
-            a->at = at;
-            a->n += more->n;
-            n += more->n;
-        } else if (i->name.len > 0) {
-            if (!add_keyword(r, a, &room, (struct keyword){i->name, v}))
-                return false;
-        } else
+        for (size_t k = 0; i->name.len > 0 && k < a->n_keywords; k++)
+            if (slice_compare(a->keywords[k].name, i->name) == 0)
+                return render_fail(r, "'%.*s' is given twice", (int)i->name.len, i->name.data);
+        if (i->name.len > 0)
+            a->keywords[a->n_keywords++] = (struct keyword){i->name, v};
+        else
             a->at[a->n++] = v;
     }
     return true;

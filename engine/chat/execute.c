@@ -1,13 +1,14 @@
 /* Statements. */
 #include "engine/chat/evaluate.h"
-#include "engine/chat/walk.h"
 #include "engine/chat/write.h"
 
-enum ending
+static enum ending
 ending_of(bool well)
 {
     return well ? ENDS_WELL : FAILS;
 }
+
+static bool assign_target(struct render *, const struct node *target, struct value);
 
 static bool
 assign_parts(struct render *r, const struct node *target, struct value v)
@@ -25,7 +26,8 @@ assign_parts(struct render *r, const struct node *target, struct value v)
                                     : render_fail(r, "there are more values than names to assign them to");
 }
 
-bool
+/* Binds the names of a target to a value, or to its parts. */
+static bool
 assign_target(struct render *r, const struct node *target, struct value v)
 {
     struct value of;
@@ -41,32 +43,27 @@ assign_target(struct render *r, const struct node *target, struct value v)
     return dict_put(r, of.dict, value_text(target->name), v);
 }
 
-/* A body in a scope of its own, its text apart. */
+/* A block in a scope of its own: its text goes through the filters, and then to the target of a `set`, or to `out`. */
 static enum ending
-execute_apart(struct render *r, const struct node *body, struct scope *scope, struct value *text)
+execute_block(struct render *r, const struct node *n, struct buffer *out)
 {
-    struct scope *outer = r->scope;
+    struct scope *outer = r->scope, *scope = render_scope(r, outer, n->unset);
     struct buffer b = {0};
     if (scope == NULL)
         return FAILS;
     r->scope = scope;
-    const enum ending how = execute(r, body, &b);
+    const enum ending how = execute(r, n->body, &b);
     r->scope = outer;
-    *text = value_text(buffer_text(&b));
-    return how;
-}
-
-static enum ending
-execute_set_block(struct render *r, const struct node *n)
-{
-    struct value text;
-    const enum ending how = execute_apart(r, n->body, render_scope(r, r->scope, n->unset), &text);
+    struct value text = value_text(buffer_text(&b));
     if (how != ENDS_WELL)
         return how;
-    return ending_of((n->b == NULL || evaluate_filters(r, n->b, text, &text)) && assign_target(r, n->a, text));
+    if (n->b != NULL && !evaluate_filters(r, n->b, text, &text))
+        return FAILS;
+    if (n->a != NULL)
+        return ending_of(assign_target(r, n->a, text));
+    return ending_of(text.kind == VALUE_TEXT ? buffer_add(r, out, text.text)
+                                             : render_fail(r, "a block's text became a %s", value_type(text)));
 }
-
-/* ---- the others ---- */
 
 static enum ending
 execute_if(struct render *r, const struct node *n, struct buffer *out)
@@ -83,90 +80,183 @@ execute_if(struct render *r, const struct node *n, struct buffer *out)
 }
 
 static bool
-new_macro(struct render *r, const struct node *n, struct value *out)
+bind_macro(struct render *r, const struct node *n)
 {
     struct macro *m = render_memory(r, sizeof *m);
     if (m == NULL)
         return false;
-    *m = (struct macro){n, n->kind == NODE_MACRO ? n->name : (struct slice){0}, r->scope};
-    *out = (struct value){.kind = VALUE_MACRO, .macro = m};
-    return true;
+    *m = (struct macro){n, r->scope};
+    return render_bind(r, n->name, (struct value){.kind = VALUE_MACRO, .macro = m});
 }
 
-/* What a block gives must be a text already. */
+/* ---- loops ---- */
+
+struct loop {
+    const struct node *node;
+    struct scope *scope; /* around the loop */
+    struct walk all;
+    int64_t index0;
+    struct value before, now, after;
+    bool peeked;    /* `after` was read already (VALUE_MISSING: there is none) */
+    int64_t length; /* -1: not known yet */
+    bool filtered;  /* the loop's `if` was applied to the values that are left */
+};
+
+/* The next value for which the loop's `if` holds. */
 static bool
-write_text(struct render *r, struct buffer *out, struct value v)
+next_value(struct render *r, struct loop *l, struct value *out)
 {
-    return v.kind == VALUE_TEXT ? buffer_add(r, out, v.text)
-                                : render_fail(r, "a block's text became a %s", value_type(v));
+    while (walk_next(r, &l->all, out)) {
+        struct scope *here = r->scope;
+        struct value holds = value_bool(true);
+        if (l->node->c == NULL || l->filtered)
+            return true;
+        r->scope = render_scope(r, l->scope, NULL);
+        const bool ok = r->scope != NULL && assign_target(r, l->node->a, *out) && evaluate(r, l->node->c, &holds);
+        r->scope = here;
+        if (!ok || value_truth(holds))
+            return ok;
+    }
+    return false;
 }
 
 static bool
-execute_call_block(struct render *r, const struct node *n, struct buffer *out)
+peek(struct render *r, struct loop *l)
 {
-    struct value callee, block;
-    struct arguments given;
-    if (!evaluate(r, n->a->a, &callee) || !evaluate_arguments(r, n->a->list, &given) || !new_macro(r, n, &block))
+    if (!l->peeked && !next_value(r, l, &l->after))
+        l->after = (struct value){.kind = VALUE_MISSING};
+    l->peeked = true;
+    return r->failed == NULL;
+}
+
+/* A loop over values without a length reads them to their end, as jinja2 does. */
+static bool
+loop_length(struct render *r, struct loop *l)
+{
+    size_t n;
+    if (l->length >= 0)
+        return true;
+    if (l->node->c == NULL && value_length(l->all.whole, &n)) {
+        l->length = (int64_t)n;
+        return true;
+    }
+    struct list *rest = render_list(r, LIST_LIST, 0);
+    struct value v;
+    if (rest == NULL)
         return false;
-    struct keyword *keywords = render_memory(r, (given.n_keywords + 1) * sizeof *keywords);
-    if (keywords == NULL)
-        return false;
-    if (given.n_keywords > 0)
-        memcpy(keywords, given.keywords, given.n_keywords * sizeof *keywords);
-    keywords[given.n_keywords++] = (struct keyword){slice_of("caller"), block};
-    given.keywords = keywords;
-    r->line = n->line;
-    return value_call(r, callee, &given, &callee) && write_text(r, out, callee);
+    while (next_value(r, l, &v))
+        if (!list_add(r, rest, v))
+            return false;
+    l->length = l->index0 + 1 + (l->peeked && l->after.kind != VALUE_MISSING) + (int64_t)rest->n;
+    l->all = (struct walk){.whole = value_list(rest)};
+    l->filtered = true;
+    return r->failed == NULL;
 }
 
 static enum ending
-execute_with(struct render *r, const struct node *n, struct buffer *out)
+execute_body(struct render *r, const struct node *n, struct loop *loop, struct buffer *out)
 {
-    struct scope *outer = r->scope, *inner = render_scope(r, outer, n->unset);
-    enum ending how = inner == NULL ? FAILS : ENDS_WELL;
-    for (const struct node *set = n->list; set != NULL && how == ENDS_WELL; set = set->next) {
-        struct value v;
-        how = ending_of(evaluate(r, set->b, &v)); /* outside: one doesn't see the other */
-        r->scope = inner;
-        how = how == ENDS_WELL ? ending_of(assign_target(r, set->a, v)) : how;
+    struct scope *outer = r->scope;
+    if ((r->scope = render_scope(r, outer, n->unset)) == NULL) {
         r->scope = outer;
+        return FAILS;
     }
-    r->scope = inner;
-    how = how == ENDS_WELL ? execute(r, n->body, out) : how;
+    const struct value self = {.kind = VALUE_LOOP, .loop = loop};
+    const enum ending how =
+        render_bind(r, slice_of("loop"), self) && assign_target(r, n->a, loop->now) ? execute(r, n->body, out) : FAILS;
     r->scope = outer;
     return how;
 }
 
-static enum ending
-execute_filtered(struct render *r, const struct node *n, struct buffer *out)
+/* Goes to the next iteration; false: there is none. */
+static bool
+advance(struct render *r, struct loop *l)
 {
-    struct value text;
-    const enum ending how = execute_apart(r, n->body, render_scope(r, r->scope, n->unset), &text);
-    if (how == ENDS_WELL && n->kind == NODE_FILTER_BLOCK && !evaluate_filters(r, n->a, text, &text))
-        return FAILS;
-    return how == ENDS_WELL ? ending_of(write_text(r, out, text)) : how;
+    if (!peek(r, l) || l->after.kind == VALUE_MISSING)
+        return false;
+    l->before = l->now;
+    l->now = l->after;
+    l->peeked = false;
+    l->index0++;
+    return true;
 }
 
+static enum ending
+execute_loop(struct render *r, const struct node *n, struct buffer *out)
+{
+    struct loop *l = render_memory(r, sizeof *l);
+    struct value all;
+    if (l == NULL || !evaluate(r, n->b, &all))
+        return FAILS;
+    *l = (struct loop){.node = n, .scope = r->scope, .index0 = -1, .length = -1};
+    if (!walk_begin(r, all, &l->all))
+        return FAILS;
+    bool whole = false;
+    while (advance(r, l)) {
+        const enum ending how = execute_body(r, n, l, out);
+        if (how == FAILS)
+            return FAILS;
+        if (how == ENDS_LOOP)
+            break;
+        whole = whole || how == ENDS_WELL;
+    }
+    if (r->failed != NULL)
+        return FAILS;
+    if (whole || n->otherwise == NULL) /* jinja2 takes `else` where no iteration came to its end */
+        return ENDS_WELL;
+    struct scope *outer = r->scope;
+    r->scope = render_scope(r, outer, n->unset_otherwise);
+    const enum ending how = r->scope == NULL ? FAILS : execute(r, n->otherwise, out);
+    r->scope = outer;
+    return how;
+}
+
+bool
+loop_attribute(struct render *r, struct loop *l, struct slice name, struct value *out, bool *known)
+{
+    *known = true;
+    if (slice_is(name, "index0") || slice_is(name, "index"))
+        *out = value_int(l->index0 + (name.len == 5));
+    else if (slice_is(name, "first"))
+        *out = value_bool(l->index0 == 0);
+    else if (slice_is(name, "last")) {
+        if (!peek(r, l))
+            return false;
+        *out = value_bool(l->after.kind == VALUE_MISSING);
+    } else if (slice_is(name, "length") || slice_is(name, "revindex") || slice_is(name, "revindex0")) {
+        if (!loop_length(r, l))
+            return false;
+        *out = value_int(name.len == 6 ? l->length : l->length - l->index0 - (name.len == 9));
+    } else if (slice_is(name, "previtem")) {
+        if (l->index0 == 0)
+            return value_undefined(r, out, "there is no previous item");
+        *out = l->before;
+    } else if (slice_is(name, "nextitem")) {
+        if (!peek(r, l))
+            return false;
+        if (l->after.kind == VALUE_MISSING)
+            return value_undefined(r, out, "there is no next item");
+        *out = l->after;
+    } else if (slice_is(name, "depth") || slice_is(name, "depth0") || slice_is(name, "cycle") ||
+               slice_is(name, "changed"))
+        return render_fail(r, "loop.%.*s is not supported", (int)name.len, name.data);
+    else
+        *known = false;
+    return true;
+}
 static enum ending
 execute_node(struct render *r, const struct node *n, struct buffer *out)
 {
     struct value v;
     switch (n->kind) {
     case NODE_DATA: return ending_of(buffer_add(r, out, n->constant.text));
-    case NODE_PRINT:
-        for (const struct node *i = n->list; i != NULL; i = i->next)
-            if (!evaluate(r, i, &v) || !value_write(r, out, v))
-                return FAILS;
-        return ENDS_WELL;
+    case NODE_PRINT: return ending_of(evaluate(r, n->a, &v) && value_write(r, out, v));
     case NODE_IF: return execute_if(r, n, out);
     case NODE_FOR: return execute_loop(r, n, out);
     case NODE_SET: return ending_of(evaluate(r, n->b, &v) && assign_target(r, n->a, v));
-    case NODE_SET_BLOCK: return execute_set_block(r, n);
-    case NODE_MACRO: return ending_of(new_macro(r, n, &v) && render_bind(r, n->name, v));
-    case NODE_CALL_BLOCK: return ending_of(execute_call_block(r, n, out));
-    case NODE_FILTER_BLOCK:
-    case NODE_GENERATION: return execute_filtered(r, n, out);
-    case NODE_WITH: return execute_with(r, n, out);
+    case NODE_MACRO: return ending_of(bind_macro(r, n));
+    case NODE_SET_BLOCK:
+    case NODE_FILTER_BLOCK: return execute_block(r, n, out);
     case NODE_BREAK: return ENDS_LOOP;
     case NODE_CONTINUE: return ENDS_TURN;
     default: return ending_of(render_fail(r, "this is no statement"));

@@ -1,16 +1,13 @@
-/* Filters that take lists, and give lists or one value of them. */
-#include "engine/chat/compare.h"
-#include "engine/chat/evaluate.h"
-#include "engine/chat/functions.h"
+/* Filters of lists: sorted, chosen, mapped. */
+#include "engine/chat/call.h"
+#include "engine/chat/operators.h"
 #include "engine/chat/text.h"
-#include "engine/chat/text_case.h"
-#include "engine/chat/walk.h"
 
-/* What a value is sorted by: itself or its attribute, in lower case unless case counts. */
+/* The key by which a value is sorted: itself or its attribute, in lower case unless case counts. */
 static bool
 key_of(struct render *r, struct value item, struct value attribute, bool cased, struct value *key)
 {
-    if (!attribute_path(r, item, attribute, NULL, key))
+    if (!attribute_path(r, item, attribute, value_none(), key))
         return false;
     return cased || key->kind != VALUE_TEXT || text_to_case(r, key->text, CASE_LOWER, &key->text);
 }
@@ -54,91 +51,24 @@ sort(struct call *c, struct value *out)
     return sort_by(c->r, values, keys, call_truth(c, 0));
 }
 
-/* With no third argument, None: the attribute itself. */
-static bool
-group_key(struct call *c, struct value item, bool cased, struct value *key)
-{
-    return attribute_path(c->r, item, c->a[0], &c->a[1], key) &&
-           (cased || key->kind != VALUE_TEXT || text_to_case(c->r, key->text, CASE_LOWER, &key->text));
-}
-
-static bool
-add_group(struct call *c, struct growing *groups, struct value first, struct growing *values)
-{
-    struct list *group = render_list(c->r, LIST_TUPLE, 2);
-    if (group == NULL || !growing_begin(c->r, values, LIST_LIST) || !group_key(c, first, true, &group->at[0]))
-        return false;
-    group->group = true;
-    group->at[1] = value_list(values->list);
-    return growing_add(c->r, groups, value_list(group));
-}
-
-/* Pairs of a value that an attribute has and those that have it, sorted by it. */
-static bool
-groupby(struct call *c, struct value *out)
-{
-    const bool cased = call_truth(c, 2);
-    struct list *all = walk_list(c->r, c->self, LIST_LIST);
-    struct list *keys = all == NULL ? NULL : render_list(c->r, LIST_LIST, all->n);
-    struct growing groups, values = {0};
-    if (keys == NULL || !growing_begin(c->r, &groups, LIST_LIST))
-        return false;
-    for (size_t i = 0; i < all->n; i++)
-        if (!group_key(c, all->at[i], cased, &keys->at[i]))
-            return false;
-    if (!sort_by(c->r, all, keys, false))
-        return false;
-    for (size_t i = 0; i < all->n; i++) {
-        const bool same = i > 0 && values_equal(c->r, keys->at[i - 1], keys->at[i]);
-        if (c->r->failed != NULL || (!same && !add_group(c, &groups, all->at[i], &values)) ||
-            !growing_add(c->r, &values, all->at[i]))
-            return false;
-    }
-    *out = value_list(groups.list);
-    return true;
-}
-
-static bool
-pairs(struct call *c, enum list_kind kind, struct list **out)
-{
-    *out = render_list(c->r, kind, c->self.dict->n);
-    for (size_t i = 0; *out != NULL && i < (*out)->n; i++)
-        if (!render_pair(c->r, c->self.dict->at[i].key, c->self.dict->at[i].value, &(*out)->at[i]))
-            return false;
-    return *out != NULL;
-}
-
 static bool
 dictsort(struct call *c, struct value *out)
 {
     struct slice by = {"key", 3};
-    struct list *all, *keys;
     if (c->self.kind != VALUE_DICT)
-        return c->self.kind == VALUE_UNDEFINED
-                   ? call_undefined(c, c->self)
-                   : render_fail(c->r, "a %s can't be sorted as a dict", value_type(c->self));
-    if (!call_text(c, 1, &by) || !pairs(c, LIST_LIST, &all) || (keys = render_list(c->r, LIST_LIST, all->n)) == NULL)
+        return call_unfit(c, "sorted as a dict");
+    const struct dict *d = c->self.dict;
+    struct list *all = render_list(c->r, LIST_LIST, d->n), *keys = render_list(c->r, LIST_LIST, d->n);
+    if (all == NULL || keys == NULL || !call_text(c, 1, &by))
         return false;
     if (!slice_is(by, "key") && !slice_is(by, "value"))
         return render_fail(c->r, "the filter 'dictsort' sorts by 'key' or by 'value'");
-    for (size_t i = 0; i < all->n; i++)
-        if (!key_of(c->r, all->at[i].list->at[by.len == 5], value_none(), call_truth(c, 0), &keys->at[i]))
+    for (size_t i = 0; i < d->n; i++)
+        if (!render_pair(c->r, d->at[i].key, d->at[i].value, &all->at[i]) ||
+            !key_of(c->r, by.len == 3 ? d->at[i].key : d->at[i].value, value_none(), call_truth(c, 0), &keys->at[i]))
             return false;
     *out = value_list(all);
     return sort_by(c->r, all, keys, call_truth(c, 2));
-}
-
-static bool
-items(struct call *c, struct value *out)
-{
-    struct list *all;
-    if (c->self.kind == VALUE_DICT ? !pairs(c, LIST_GENERATOR, &all)
-                                   : (all = render_list(c->r, LIST_GENERATOR, 0)) == NULL)
-        return false;
-    if (c->self.kind != VALUE_DICT && c->self.kind != VALUE_UNDEFINED)
-        all->broken = "only a dict has items";
-    *out = value_list(all);
-    return true;
 }
 
 static bool
@@ -172,9 +102,11 @@ last(struct call *c, struct value *out)
     return true;
 }
 
+/* min and max: `which` is -1 or 1. */
 static bool
-best(struct call *c, int wanted, struct value *out)
+best(struct call *c, struct value *out)
 {
+    const int wanted = c->which;
     struct walk s;
     struct value item, key, best_key = {0};
     if (!walk_begin(c->r, c->self, &s))
@@ -195,46 +127,20 @@ best(struct call *c, int wanted, struct value *out)
 }
 
 static bool
-min(struct call *c, struct value *out)
-{
-    return best(c, -1, out);
-}
-
-static bool
-max(struct call *c, struct value *out)
-{
-    return best(c, 1, out);
-}
-
-static bool
-keep_unique(struct call *c, struct growing *kept)
+unique(struct call *c, struct value *out)
 {
     struct walk s;
     struct value item, key;
-    struct growing seen;
-    if (!walk_begin(c->r, c->self, &s) || !growing_begin(c->r, &seen, LIST_LIST))
-        return false;
-    while (walk_next(c->r, &s, &item)) {
+    struct list *kept = render_list(c->r, LIST_GENERATOR, 0), *seen = render_list(c->r, LIST_LIST, 0);
+    *out = value_list(kept);
+    bool ok = kept != NULL && seen != NULL && walk_begin(c->r, c->self, &s);
+    while (ok && walk_next(c->r, &s, &item)) {
         bool there = false;
-        if (!key_of(c->r, item, c->a[1], call_truth(c, 0), &key))
-            return false;
-        if (!value_hashable(c->r, key))
-            return c->r->failed == NULL && render_fail(c->r, "the filter 'unique' can't compare a %s", value_type(key));
-        if (!value_contains(c->r, value_list(seen.list), key, &there) ||
-            (!there && (!growing_add(c->r, kept, item) || !growing_add(c->r, &seen, key))))
-            return false;
+        ok = key_of(c->r, item, c->a[1], call_truth(c, 0), &key) && value_check_key(c->r, key) &&
+             value_contains(c->r, value_list(seen), key, &there) &&
+             (there || (list_add(c->r, kept, item) && list_add(c->r, seen, key)));
     }
-    return c->r->failed == NULL;
-}
-
-static bool
-unique(struct call *c, struct value *out)
-{
-    struct growing kept;
-    if (!growing_begin(c->r, &kept, LIST_GENERATOR))
-        return false;
-    *out = value_list(kept.list);
-    return keep_unique(c, &kept) || generator_put_off(c->r, kept.list);
+    return generator_put_off(c->r, kept);
 }
 
 static bool
@@ -244,11 +150,7 @@ reverse(struct call *c, struct value *out)
     struct buffer b = {0};
     if ((all = walk_list(c->r, c->self, LIST_LIST)) == NULL)
         return false;
-    for (size_t i = 0; i < all->n / 2; i++) {
-        const struct value v = all->at[i];
-        all->at[i] = all->at[all->n - 1 - i];
-        all->at[all->n - 1 - i] = v;
-    }
+    list_reverse(all);
     all->kind = value_is_list(c->self, LIST_GENERATOR) ? LIST_LIST : LIST_GENERATOR;
     *out = value_list(all);
     for (size_t i = 0; c->self.kind == VALUE_TEXT && i < all->n; i++)
@@ -259,69 +161,93 @@ reverse(struct call *c, struct value *out)
     return true;
 }
 
+/* ---- map, select and their like, which give generators ---- */
+
+static struct value
+keyword(const struct call *c, const char *name)
+{
+    for (size_t k = 0; k < c->given.n_keywords; k++)
+        if (slice_is(c->given.keywords[k].name, name))
+            return c->given.keywords[k].value;
+    return (struct value){.kind = VALUE_MISSING};
+}
+
+/* One value through the filter, or its attribute. */
 static bool
-batch(struct call *c, struct value *out)
+map_one(struct call *c, struct value item, struct value *out)
+{
+    const struct value attribute = keyword(c, "attribute"), otherwise = keyword(c, "default");
+    struct arguments rest = c->given;
+    if (c->given.n == 0 && attribute.kind != VALUE_MISSING) {
+        if (c->given.n_keywords > (otherwise.kind != VALUE_MISSING ? 2u : 1u))
+            return render_fail(c->r, "the filter 'map' takes an attribute and a default");
+        return attribute_path(c->r, item, attribute, otherwise, out);
+    }
+    if (c->given.n == 0 || c->given.at[0].kind != VALUE_TEXT)
+        return render_fail(c->r, "the filter 'map' needs a filter's name");
+    rest.at++;
+    rest.n--;
+    return filter_call(c->r, c->given.at[0].text, item, &rest, out);
+}
+
+/* Whether the test that is named holds for a value, or for its attribute; the value's own truth where none is named. */
+static bool
+select_one(struct call *c, struct value item, bool attributes, bool *holds)
+{
+    struct arguments rest = c->given;
+    if (attributes) {
+        if (rest.n == 0)
+            return render_fail(c->r, "an attribute's name is missing");
+        if (!attribute_path(c->r, item, rest.at[0], value_none(), &item))
+            return false;
+        rest.at++;
+        rest.n--;
+    }
+    if (rest.n == 0) {
+        *holds = value_truth(item);
+        return true;
+    }
+    if (rest.at[0].kind != VALUE_TEXT)
+        return render_fail(c->r, "a test's name is missing");
+    const struct slice name = rest.at[0].text;
+    rest.at++;
+    rest.n--;
+    return test_call(c->r, name, item, &rest, holds);
+}
+
+enum { MAP = 0, CHOOSE = 1, REJECT = 2, BY_ATTRIBUTE = 4 };
+
+static bool
+choose(struct call *c, struct value *out)
 {
     struct walk s;
     struct value item;
-    struct growing all, one = {0};
-    int64_t size = 0;
-    if (!call_whole(c, 0, &size) || !growing_begin(c->r, &all, LIST_GENERATOR))
-        return false;
-    *out = value_list(all.list);
-    if (size < 1)
-        return render_fail(c->r, "the filter 'batch' with a size below 1 is not supported");
-    if (!walk_begin(c->r, c->self, &s))
-        return generator_put_off(c->r, all.list);
-    while (walk_next(c->r, &s, &item)) {
-        if (one.list == NULL || one.list->n == (size_t)size)
-            if (!growing_begin(c->r, &one, LIST_LIST) || !growing_add(c->r, &all, value_list(one.list)))
+    struct list *kept = render_list(c->r, LIST_GENERATOR, 0);
+    bool holds = true;
+    *out = value_list(kept);
+    if (kept == NULL || !value_truth(c->self))
+        return kept != NULL;
+    if (walk_begin(c->r, c->self, &s))
+        while (
+            walk_next(c->r, &s, &item) &&
+            (c->which == MAP ? map_one(c, item, &item) : select_one(c, item, (c->which & BY_ATTRIBUTE) != 0, &holds)))
+            if (holds == ((c->which & REJECT) == 0) && !list_add(c->r, kept, item))
                 return false;
-        if (!growing_add(c->r, &one, item))
-            return false;
-    }
-    if (c->r->failed != NULL) {
-        all.list->n -= one.list != NULL && one.list->n < (size_t)size;
-        return generator_put_off(c->r, all.list);
-    }
-    const bool fill = c->a[1].kind != VALUE_MISSING && c->a[1].kind != VALUE_NONE;
-    while (fill && one.list != NULL && one.list->n < (size_t)size)
-        if (!render_step(c->r, 1) || !growing_add(c->r, &one, c->a[1]))
-            return false;
-    return true;
+    return generator_put_off(c->r, kept);
 }
 
-static bool
-default_(struct call *c, struct value *out)
-{
-    const bool needed = c->self.kind == VALUE_UNDEFINED || (call_truth(c, 1) && !value_truth(c->self));
-    *out = !needed ? c->self : c->a[0].kind != VALUE_MISSING ? c->a[0] : value_words("");
-    return true;
-}
-
-static bool
-attr(struct call *c, struct value *out)
-{
-    if (c->a[0].kind != VALUE_TEXT)
-        return render_fail(c->r, "the filter 'attr' needs a name");
-    if (c->self.kind == VALUE_DICT && dict_find_name(c->r, c->self.dict, c->a[0].text) != NULL)
-        return value_undefined(c->r, out, "a dict's item is no attribute");
-    return attribute_of(c->r, c->self, c->a[0].text, out);
-}
-
-const struct builtin list_filters[] = {{"sort", sort, 0, {"reverse", "case_sensitive", "attribute"}, false},
-                                       {"groupby", groupby, 1, {"attribute", "default", "case_sensitive"}, false},
-                                       {"dictsort", dictsort, 0, {"case_sensitive", "by", "reverse"}, false},
-                                       {"items", items, 0, {0}, false},
-                                       {"list", list, 0, {0}, false},
-                                       {"first", first, 0, {0}, false},
-                                       {"last", last, 0, {0}, false},
-                                       {"min", min, 0, {"case_sensitive", "attribute"}, false},
-                                       {"max", max, 0, {"case_sensitive", "attribute"}, false},
-                                       {"unique", unique, 0, {"case_sensitive", "attribute"}, false},
-                                       {"reverse", reverse, 0, {0}, false},
-                                       {"batch", batch, 1, {"linecount", "fill_with"}, false},
-                                       {"default", default_, 0, {"default_value", "boolean"}, false},
-                                       {"d", default_, 0, {"default_value", "boolean"}, false},
-                                       {"attr", attr, 1, {"name"}, false},
+const struct builtin list_filters[] = {{"sort", sort, 0, 0, {"reverse", "case_sensitive", "attribute"}},
+                                       {"dictsort", dictsort, 0, 0, {"case_sensitive", "by", "reverse"}},
+                                       {"list", list, 0, 0, {0}},
+                                       {"first", first, 0, 0, {0}},
+                                       {"last", last, 0, 0, {0}},
+                                       {"min", best, -1, 0, {"case_sensitive", "attribute"}},
+                                       {"max", best, 1, 0, {"case_sensitive", "attribute"}},
+                                       {"unique", unique, 0, 0, {"case_sensitive", "attribute"}},
+                                       {"reverse", reverse, 0, 0, {0}},
+                                       {"map", choose, MAP, 0, {"*"}},
+                                       {"select", choose, CHOOSE, 0, {"*"}},
+                                       {"reject", choose, REJECT, 0, {"*"}},
+                                       {"selectattr", choose, CHOOSE | BY_ATTRIBUTE, 0, {"*"}},
+                                       {"rejectattr", choose, REJECT | BY_ATTRIBUTE, 0, {"*"}},
                                        {0}};

@@ -1,9 +1,8 @@
-/* What names mean that nobody set. */
-#include "engine/chat/functions.h"
+/* Functions that every template has. */
+#include "engine/chat/call.h"
 
 #include <locale.h>
 
-#include "engine/chat/buffer.h"
 #include "engine/chat/write.h"
 
 #define MOST_RANGE 100000 /* as in jinja2's sandbox */
@@ -27,16 +26,13 @@ range(struct call *c, struct value *out)
     struct list *list = render_list(c->r, LIST_RANGE, (size_t)n);
     if (list == NULL || !render_step(c->r, (size_t)n))
         return false;
-    list->from = from;
-    list->to = to;
-    list->step = step;
     for (int64_t i = 0; i < n; i++)
         list->at[i] = value_int(from + i * step);
     *out = value_list(list);
     return true;
 }
 
-/* A dict of what was given by name, after what a dict or a list of pairs had. */
+/* Fills a dict with the entries of the dict that is given, then with the arguments by name. */
 static bool
 fill(struct call *c, struct dict *d)
 {
@@ -56,18 +52,11 @@ static bool
 dict(struct call *c, struct value *out)
 {
     struct dict *d = render_dict(c->r);
-    *out = value_dict(d);
+    *out = (struct value){.kind = c->which == VALUE_DICT ? VALUE_DICT : VALUE_NAMESPACE, .dict = d};
     return d != NULL && fill(c, d);
 }
 
-static bool namespace(struct call *c, struct value *out)
-{
-    struct dict *d = render_dict(c->r);
-    *out = (struct value){.kind = VALUE_NAMESPACE, .dict = d};
-    return d != NULL && fill(c, d);
-}
-
-/* How a template says that it won't have a dialogue. */
+/* A template refuses a dialogue. */
 static bool
 raise_exception(struct call *c, struct value *out)
 {
@@ -100,9 +89,7 @@ strftime_now(struct call *c, struct value *out)
     return render_copy(c->r, text, n, &out->text);
 }
 
-const struct builtin global_functions[] = {{"range", range, 1, {"-from", "-to", "-step"}, false},
-                                           {"dict", dict, 0, {0}, true},
-                                           {"namespace", namespace, 0, {0}, true},
-                                           {"raise_exception", raise_exception, 1, {"message"}, false},
-                                           {"strftime_now", strftime_now, 1, {"format"}, false},
-                                           {0}};
+const struct builtin global_functions[] = {
+    {"range", range, 0, 1, {"-from", "-to", "-step"}}, {"dict", dict, VALUE_DICT, 0, {"*"}},
+    {"namespace", dict, VALUE_NAMESPACE, 0, {"*"}},    {"raise_exception", raise_exception, 0, 1, {"message"}},
+    {"strftime_now", strftime_now, 0, 1, {"format"}},  {0}};

@@ -1,4 +1,5 @@
-#include "engine/chat/names.h"
+/* Which names a scope begins without. */
+#include "engine/chat/template.h"
 
 struct frame { /* a scope, as far as it is read */
     struct frame *outer;
@@ -35,7 +36,7 @@ add(struct render *r, struct name **list, struct slice name)
     return true;
 }
 
-/* What an expression reads. */
+/* The names that an expression reads. */
 static bool
 read_names(struct render *r, struct frame *f, const struct node *n)
 {
@@ -43,15 +44,26 @@ read_names(struct render *r, struct frame *f, const struct node *n)
         return true;
     if (n->kind == NODE_NAME)
         return is_known(r, f, n->name) || add(r, &f->known, n->name);
-    if (!read_names(r, f, n->a) || (n->kind != NODE_COMPARE && !read_names(r, f, n->b)) || !read_names(r, f, n->c))
+    if (!render_enter(r))
         return false;
-    for (const struct node *i = n->list; i != NULL; i = i->next)
-        if (!read_names(r, f, i))
-            return false;
-    return true;
+    bool ok = read_names(r, f, n->a) && read_names(r, f, n->b) && read_names(r, f, n->c);
+    for (const struct node *i = n->list; i != NULL && ok; i = i->next)
+        ok = read_names(r, f, i);
+    r->depth--;
+    return ok;
 }
 
-/* What a target sets; in a branch it may not come to that, so that what was there before counts. */
+/* In a branch the name may stay unset, so that its value from before counts. */
+static bool
+set_name(struct render *r, struct frame *f, struct slice name, bool branch)
+{
+    if (is_among(r, f->known, name))
+        return true;
+    if (!branch && !is_known(r, f->outer, name) && !add(r, &f->unset, name))
+        return false;
+    return add(r, &f->known, name);
+}
+
 static bool
 set_names(struct render *r, struct frame *f, const struct node *target, bool branch)
 {
@@ -60,13 +72,7 @@ set_names(struct render *r, struct frame *f, const struct node *target, bool bra
     for (const struct node *part = target->list; part != NULL; part = part->next)
         if (!set_names(r, f, part, branch))
             return false;
-    if (target->kind != NODE_NAME && target->kind != NODE_MACRO)
-        return true;
-    if (is_among(r, f->known, target->name))
-        return true;
-    if (!branch && !is_known(r, f->outer, target->name) && !add(r, &f->unset, target->name))
-        return false;
-    return add(r, &f->known, target->name);
+    return target->kind != NODE_NAME || set_name(r, f, target->name, branch);
 }
 
 static bool
@@ -94,25 +100,16 @@ read_statements(struct render *r, struct frame *f, const struct node *n, bool br
     bool ok = true;
     for (; n != NULL && ok; n = n->next)
         switch (n->kind) {
-        case NODE_PRINT:
-        case NODE_FILTER_BLOCK:
-        case NODE_CALL_BLOCK:
-            for (const struct node *i = n->kind == NODE_PRINT ? n->list : NULL; i != NULL && ok; i = i->next)
-                ok = read_names(r, f, i);
-            ok = ok && read_names(r, f, n->a);
-            break;
+        case NODE_PRINT: ok = read_names(r, f, n->a); break;
         case NODE_IF:
             ok = read_names(r, f, n->a) && read_statements(r, f, n->body, true) &&
                  read_statements(r, f, n->list, true) && read_statements(r, f, n->otherwise, true);
             break;
+        case NODE_FILTER_BLOCK:
         case NODE_FOR: ok = read_names(r, f, n->b); break;
         case NODE_SET: ok = read_names(r, f, n->b) && set_names(r, f, n->a, branch); break;
         case NODE_SET_BLOCK: ok = set_names(r, f, n->a, branch); break;
-        case NODE_MACRO: ok = set_names(r, f, &(struct node){.kind = NODE_MACRO, .name = n->name}, branch); break;
-        case NODE_WITH:
-            for (const struct node *set = n->list; set != NULL && ok; set = set->next)
-                ok = read_names(r, f, set->b);
-            break;
+        case NODE_MACRO: ok = set_name(r, f, n->name, branch); break;
         default: break;
         }
     return ok;
@@ -120,7 +117,7 @@ read_statements(struct render *r, struct frame *f, const struct node *n, bool br
 
 static bool settle_inner(struct render *, struct frame *, struct node *);
 
-/* A scope of its own with that body; *unset is what it begins without. */
+/* Settles a scope with that body; *unset has the names that it begins without. */
 static bool
 settle_body(struct render *r, struct frame *f, struct node *body, struct name **unset)
 {
@@ -141,19 +138,9 @@ settle_node(struct render *r, struct frame *outer, struct node *n)
     case NODE_FOR:
         return add(r, &f.known, slice_of("loop")) && add_targets(r, &f, n->a) &&
                settle_body(r, &f, n->body, &n->unset) && settle_body(r, &otherwise, n->otherwise, &n->unset_otherwise);
-    case NODE_MACRO:
-    case NODE_CALL_BLOCK:
-        return add_parameters(r, &f, n->list) && add(r, &f.known, slice_of("caller")) &&
-               add(r, &f.known, slice_of("kwargs")) && add(r, &f.known, slice_of("varargs")) &&
-               settle_body(r, &f, n->body, &n->unset);
-    case NODE_WITH:
-        for (const struct node *set = n->list; set != NULL; set = set->next)
-            if (!add_targets(r, &f, set->a))
-                return false;
-        return settle_body(r, &f, n->body, &n->unset);
-    case NODE_FILTER_BLOCK: return read_names(r, &f, n->a) && settle_body(r, &f, n->body, &n->unset);
-    case NODE_SET_BLOCK:
-    case NODE_GENERATION: return settle_body(r, &f, n->body, &n->unset);
+    case NODE_MACRO: return add_parameters(r, &f, n->list) && settle_body(r, &f, n->body, &n->unset);
+    case NODE_FILTER_BLOCK: return read_names(r, &f, n->b) && settle_body(r, &f, n->body, &n->unset);
+    case NODE_SET_BLOCK: return settle_body(r, &f, n->body, &n->unset);
     default: return true;
     }
 }

@@ -1,8 +1,7 @@
-/* Python's + - * / // % **. */
-#include <math.h>
+/* Python's + - * / // %. */
+#include "engine/chat/operators.h"
 
-#include "engine/chat/evaluate.h"
-#include "engine/chat/format.h"
+#include "engine/chat/call.h"
 #include "engine/chat/write.h"
 
 static bool
@@ -14,10 +13,8 @@ too_large(struct render *r)
 static bool
 unfit(struct render *r, const char *sign, struct value a, struct value b)
 {
-    if (a.kind == VALUE_UNDEFINED || b.kind == VALUE_UNDEFINED) {
-        const struct slice why = a.kind == VALUE_UNDEFINED ? a.text : b.text;
-        return render_fail(r, "%.*s", (int)why.len, why.data);
-    }
+    if (a.kind == VALUE_UNDEFINED || b.kind == VALUE_UNDEFINED)
+        return render_fail_undefined(r, a.kind == VALUE_UNDEFINED ? a : b);
     return render_fail(r, "a %s %s a %s makes no sense", value_type(a), sign, value_type(b));
 }
 
@@ -29,23 +26,6 @@ floor_divide(int64_t a, int64_t b)
 }
 
 static bool
-power(struct render *r, int64_t base, int64_t exponent, struct value *out)
-{
-    int64_t result = 1;
-    if (exponent < 0) {
-        *out = value_float(pow((double)base, (double)exponent));
-        return base != 0 || render_fail(r, "0 has no negative power");
-    }
-    if (base == 0 || base == 1 || base == -1)
-        exponent = base == -1 ? exponent % 2 : exponent > 0;
-    for (; exponent > 0; exponent--)
-        if (__builtin_mul_overflow(result, base, &result))
-            return too_large(r);
-    *out = value_int(result);
-    return true;
-}
-
-static bool
 whole_result(struct render *r, unsigned sign, int64_t a, int64_t b, struct value *out)
 {
     int64_t result = 0;
@@ -54,13 +34,12 @@ whole_result(struct render *r, unsigned sign, int64_t a, int64_t b, struct value
     case SIGN('+'): over = __builtin_add_overflow(a, b, &result); break;
     case SIGN('-'): over = __builtin_sub_overflow(a, b, &result); break;
     case SIGN('*'): over = __builtin_mul_overflow(a, b, &result); break;
-    case SIGN2('*', '*'): return power(r, a, b, out);
     default:
         if (b == 0)
             return render_fail(r, "a division by zero");
         over = b == -1 && a == INT64_MIN;
         if (sign == SIGN('/')) {
-            *out = value_float((double)a / (double)b);
+            *out = value_float((double)((long double)a / (long double)b));
             return true;
         }
         if (!over)
@@ -78,29 +57,12 @@ real_result(struct render *r, unsigned sign, double a, double b, struct value *o
     case SIGN('+'): result = a + b; break;
     case SIGN('-'): result = a - b; break;
     case SIGN('*'): result = a * b; break;
-    case SIGN2('*', '*'):
-        result = pow(a, b);
-        if (isnan(result) != (isnan(a) || isnan(b)) || (isinf(result) && !isinf(a) && !isinf(b)))
-            return render_fail(r, "this power is no number that is supported");
-        break;
-    default:
+    case SIGN('/'):
         if (b == 0) /* NOLINT */
             return render_fail(r, "a division by zero");
-        if (sign == SIGN('/')) {
-            result = a / b;
-            break;
-        }
-        double rest = fmod(a, b);
-        if (rest != 0 && (rest < 0) != (b < 0)) /* NOLINT */
-            rest += b;
-        else if (rest == 0) /* NOLINT */
-            rest = copysign(0, b);
-        if (sign == SIGN('%')) {
-            result = rest;
-            break;
-        }
-        const double quotient = (a - rest) / b, low = floor(quotient);
-        result = quotient == 0 ? copysign(0, a / b) : low + (quotient - low > 0.5); /* NOLINT */
+        result = a / b;
+        break;
+    default: return render_fail(r, "'//' and '%%' of a float are not supported");
     }
     *out = value_float(result);
     return true;
@@ -110,25 +72,15 @@ static bool
 repeat(struct render *r, struct value v, int64_t times, struct value *out)
 {
     struct buffer b = {0};
-    if (times < 0)
-        times = 0;
-    if (v.kind == VALUE_TEXT) {
-        if (!buffer_fill(r, &b, v.text, (size_t)times))
-            return false;
-        *out = value_text_like(v, buffer_text(&b));
-        return true;
-    }
-    size_t n;
-    if (__builtin_mul_overflow(v.list->n, (size_t)times, &n) || !render_step(r, n))
-        return render_stop(r, "it needs more memory than there is for it");
-    struct list *list = render_list(r, v.list->kind, n);
-    for (size_t i = 0; i < n && list != NULL; i++)
-        list->at[i] = v.list->at[i % v.list->n];
-    *out = value_list(list);
-    return list != NULL;
+    if (v.kind != VALUE_TEXT)
+        return render_fail(r, "repeating a %s by '*' is not supported", value_type(v));
+    if (!buffer_fill(r, &b, v.text, times > 0 ? (size_t)times : 0))
+        return false;
+    *out = value_text_like(v, buffer_text(&b));
+    return true;
 }
 
-/* Texts and lists one behind the other. What is added to Markup gets HTML escapes, on both sides. */
+/* Joins two texts or two lists. A text that is joined with Markup gets HTML escapes. */
 static bool
 join(struct render *r, struct value a, struct value b, struct value *out)
 {
@@ -169,7 +121,7 @@ operate(struct render *r, unsigned sign, struct value a, struct value b, struct 
     if (value_is_number(a, &x) && value_is_number(b, &y))
         return real_result(r, sign, x, y, out);
     if (sign == SIGN('%') && a.kind == VALUE_TEXT)
-        return format_percent(r, a, b, out);
+        return render_fail(r, "formatting a text by '%%' is not supported");
     if (sign == SIGN('*') && repeats(a) && value_is_whole(b, &other))
         return repeat(r, a, other, out);
     if (sign == SIGN('*') && repeats(b) && value_is_whole(a, &whole))
@@ -192,6 +144,5 @@ negate(struct render *r, struct value v, struct value *out)
         *out = value_float(-v.real);
         return true;
     }
-    return v.kind == VALUE_UNDEFINED ? render_fail(r, "%.*s", (int)v.text.len, v.text.data)
-                                     : render_fail(r, "a %s has no sign", value_type(v));
+    return v.kind == VALUE_UNDEFINED ? render_fail_undefined(r, v) : render_fail(r, "a %s has no sign", value_type(v));
 }

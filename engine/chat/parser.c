@@ -1,7 +1,5 @@
-/* Statements. */
-#include "engine/chat/parser.h"
-
-#include "engine/chat/text.h"
+/* Tokens to statements. Like jinja2, the parser refuses an unknown statement even in a part that would not run. */
+#include "engine/chat/template.h"
 
 #define MOST_WITHIN 100 /* statements in statements */
 
@@ -28,6 +26,16 @@ parse_node(struct parser *p, enum node_kind kind)
 }
 
 bool
+parser_fail(struct parser *p, const char *what)
+{
+    const struct token *t = p->at;
+    p->r->line = t->line;
+    if (t->type == TOKEN_END)
+        return render_fail(p->r, "%s, not the template's end", what);
+    return render_fail(p->r, "%s, not '%.*s'", what, (int)t->text.len, t->text.data);
+}
+
+bool
 parser_is(const struct parser *p, const char *name)
 {
     return p->at->type == TOKEN_NAME && slice_is(p->at->text, name);
@@ -39,6 +47,36 @@ parser_skip(struct parser *p, const char *name)
     const bool is = parser_is(p, name);
     p->at += is;
     return is;
+}
+
+bool
+parser_signs(const struct parser *p, unsigned sign)
+{
+    return p->at->type == TOKEN_SIGN && p->at->sign == sign;
+}
+
+bool
+parser_skip_sign(struct parser *p, unsigned sign)
+{
+    const bool is = parser_signs(p, sign);
+    p->at += is;
+    return is;
+}
+
+bool
+parser_expect_sign(struct parser *p, unsigned sign)
+{
+    const char what[] = {'\'', (char)sign, '\'', ' ', 'i', 's', ' ', 'e', 'x', 'p', 'e', 'c', 't', 'e', 'd', '\0'};
+    return parser_skip_sign(p, sign) || parser_fail(p, what);
+}
+
+bool
+parser_expect_name(struct parser *p, struct slice *name)
+{
+    if (p->at->type != TOKEN_NAME)
+        return parser_fail(p, "a name is expected");
+    *name = p->at++->text;
+    return true;
 }
 
 /* Statements up to a block that begins with one of these names, which is not yet skipped; with NULLs, to the end. */
@@ -58,7 +96,7 @@ parse_body(struct parser *p, const char *const ends[3], struct node **first)
         } else if (t->type == TOKEN_PRINT_BEGIN) {
             n = parse_node(p, NODE_PRINT);
             p->at++;
-            if (n == NULL || (n->list = parse_tuple(p, true, NULL, false)) == NULL)
+            if (n == NULL || (n->a = parse_tuple(p, PART_EXPRESSION, NULL, false)) == NULL)
                 return false;
             if (p->at->type != TOKEN_PRINT_END)
                 return parser_fail(p, "}} is expected");
@@ -86,7 +124,7 @@ parse_body(struct parser *p, const char *const ends[3], struct node **first)
     return ends[0] == NULL || render_fail(p->r, "{%% %s %%} is missing", ends[0]);
 }
 
-/* The same behind the statement's own %}. */
+/* The same after the statement's own %}. */
 static bool
 parse_block(struct parser *p, const char *const ends[3], struct node **first)
 {
@@ -114,11 +152,12 @@ parse_if(struct parser *p)
     struct node *n = parse_node(p, NODE_IF);
     struct node_list further = {0};
     p->at++;
-    if (n == NULL || (n->a = parse_tuple(p, false, NULL, false)) == NULL || !parse_block(p, ends, &n->body))
+    if (n == NULL || (n->a = parse_tuple(p, PART_UNCONDITIONAL, NULL, false)) == NULL ||
+        !parse_block(p, ends, &n->body))
         return NULL;
     while (parser_skip(p, "elif")) {
         struct node *branch = parse_node(p, NODE_IF);
-        if (branch == NULL || (branch->a = parse_tuple(p, false, NULL, false)) == NULL ||
+        if (branch == NULL || (branch->a = parse_tuple(p, PART_UNCONDITIONAL, NULL, false)) == NULL ||
             !parse_block(p, ends, &branch->body))
             return NULL;
         node_add(&further, branch);
@@ -136,17 +175,20 @@ parse_for(struct parser *p)
     static const char *const ends[3] = {"endfor", "else"};
     struct node *n = parse_node(p, NODE_FOR);
     p->at++;
-    if (n == NULL || (n->a = parse_target(p, "in", false)) == NULL)
+    if (n == NULL || (n->a = parse_tuple(p, PART_TARGET, "in", false)) == NULL)
         return NULL;
     if (!parser_skip(p, "in")) {
         parser_fail(p, "'in' is expected");
         return NULL;
     }
-    if ((n->b = parse_tuple(p, false, "recursive", false)) == NULL)
+    if ((n->b = parse_tuple(p, PART_UNCONDITIONAL, "recursive", false)) == NULL)
         return NULL;
     if (parser_skip(p, "if") && (n->c = parse_expression(p)) == NULL)
         return NULL;
-    n->recursive = parser_skip(p, "recursive");
+    if (parser_is(p, "recursive")) {
+        render_fail(p->r, "a recursive loop is not supported");
+        return NULL;
+    }
     p->loops++;
     const bool ok = parse_block(p, ends, &n->body);
     p->loops--;
@@ -163,10 +205,10 @@ parse_set(struct parser *p)
 {
     struct node *n = parse_node(p, NODE_SET);
     p->at++;
-    if (n == NULL || (n->a = parse_target(p, NULL, true)) == NULL)
+    if (n == NULL || (n->a = parse_tuple(p, PART_SET_TARGET, NULL, false)) == NULL)
         return NULL;
     if (parser_skip_sign(p, SIGN('=')))
-        return (n->b = parse_tuple(p, true, NULL, false)) != NULL ? n : NULL;
+        return (n->b = parse_tuple(p, PART_EXPRESSION, NULL, false)) != NULL ? n : NULL;
     n->kind = NODE_SET_BLOCK;
     if (parser_signs(p, SIGN('|')) && (n->b = parse_filters(p, NULL, false)) == NULL)
         return NULL;
@@ -198,100 +240,37 @@ parse_parameters(struct parser *p, struct node **first)
     return parser_expect_sign(p, SIGN(')'));
 }
 
-/* The body of a macro, or of what is called like one. */
-static bool
-parse_callable(struct parser *p, struct node *n, const char *end)
-{
-    struct node *outer = p->macro;
-    const unsigned loops = p->loops;
-    n->c = outer; /* for this while */
-    p->macro = n;
-    p->loops = 0;
-    const bool ok = parse_block_to(p, end, &n->body);
-    p->macro = outer;
-    p->loops = loops;
-    n->c = NULL;
-    return ok;
-}
-
 static struct node *
 parse_macro(struct parser *p)
 {
+    const struct parser outer = *p;
     struct node *n = parse_node(p, NODE_MACRO);
     p->at++;
-    return n != NULL && parser_expect_name(p, &n->name) && parse_parameters(p, &n->list) &&
-                   parse_callable(p, n, "endmacro")
-               ? n
-               : NULL;
-}
-
-static struct node *
-parse_call_block(struct parser *p)
-{
-    struct node *n = parse_node(p, NODE_CALL_BLOCK);
-    p->at++;
-    if (n == NULL || (parser_signs(p, SIGN('(')) && !parse_parameters(p, &n->list)) ||
-        (n->a = parse_expression(p)) == NULL)
+    p->in_macro = true;
+    p->loops = 0;
+    if (n == NULL || !parser_expect_name(p, &n->name) || !parse_parameters(p, &n->list) ||
+        !parse_block_to(p, "endmacro", &n->body))
         return NULL;
-    if (n->a->kind != NODE_CALL) {
-        render_fail(p->r, "{%% call %%} needs a call");
-        return NULL;
-    }
-    return parse_callable(p, n, "endcall") ? n : NULL;
-}
-
-static struct node *
-parse_with(struct parser *p)
-{
-    struct node *n = parse_node(p, NODE_WITH);
-    struct node_list sets = {0};
-    p->at++;
-    while (n != NULL && p->at->type != TOKEN_BLOCK_END) {
-        struct node *set = parse_node(p, NODE_SET);
-        if (set == NULL || (sets.first != NULL && !parser_expect_sign(p, SIGN(','))) ||
-            (set->a = parse_target(p, NULL, false)) == NULL || !parser_expect_sign(p, SIGN('=')) ||
-            (set->b = parse_expression(p)) == NULL)
-            return NULL;
-        node_add(&sets, set);
-    }
-    if (n != NULL)
-        n->list = sets.first;
-    return n != NULL && parse_block_to(p, "endwith", &n->body) ? n : NULL;
-}
-
-static struct node *
-parse_filter_block(struct parser *p)
-{
-    struct node *n = parse_node(p, NODE_FILTER_BLOCK);
-    p->at++;
-    return n != NULL && (n->a = parse_filters(p, NULL, true)) != NULL && parse_block_to(p, "endfilter", &n->body)
-               ? n
-               : NULL;
-}
-
-static struct node *
-parse_print(struct parser *p)
-{
-    struct node *n = parse_node(p, NODE_PRINT);
-    struct node_list list = {0};
-    p->at++;
-    while (n != NULL && p->at->type != TOKEN_BLOCK_END) {
-        struct node *one;
-        if ((list.first != NULL && !parser_expect_sign(p, SIGN(','))) || (one = parse_expression(p)) == NULL)
-            return NULL;
-        node_add(&list, one);
-    }
-    if (n != NULL)
-        n->list = list.first;
+    p->in_macro = outer.in_macro;
+    p->loops = outer.loops;
     return n;
 }
 
+/* {% filter … %}, and {% generation %}, which writes its body. */
 static struct node *
-parse_generation(struct parser *p)
+parse_filter_block(struct parser *p)
 {
-    struct node *n = parse_node(p, NODE_GENERATION);
+    const bool filters = parser_is(p, "filter");
+    const unsigned loops = p->loops;
+    struct node *n = parse_node(p, NODE_FILTER_BLOCK);
     p->at++;
-    return n != NULL && parse_callable(p, n, "endgeneration") ? n : NULL;
+    if (n == NULL || (filters && (n->b = parse_filters(p, NULL, true)) == NULL))
+        return NULL;
+    p->loops = filters ? loops : 0;
+    if (!parse_block_to(p, filters ? "endfilter" : "endgeneration", &n->body))
+        return NULL;
+    p->loops = loops;
+    return n;
 }
 
 static struct node *
@@ -311,10 +290,14 @@ parse_statement(struct parser *p)
     static const struct {
         const char *name;
         struct node *(*parse)(struct parser *);
-    } statements[] = {{"if", parse_if},       {"for", parse_for},         {"set", parse_set},
-                      {"macro", parse_macro}, {"call", parse_call_block}, {"filter", parse_filter_block},
-                      {"with", parse_with},   {"print", parse_print},     {"generation", parse_generation},
-                      {"break", parse_jump},  {"continue", parse_jump}};
+    } statements[] = {{"if", parse_if},
+                      {"for", parse_for},
+                      {"set", parse_set},
+                      {"macro", parse_macro},
+                      {"filter", parse_filter_block},
+                      {"generation", parse_filter_block},
+                      {"break", parse_jump},
+                      {"continue", parse_jump}};
     if (p->at->type == TOKEN_NAME)
         for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
             if (parser_is(p, statements[i].name))

@@ -1,75 +1,5 @@
-/* Expressions, from the loosest to the tightest. */
-#include "engine/chat/parser.h"
-
-#define MOST_DEPTH 900 /* a + b + c + … and a.b.c…; calls and brackets have a bound of their own */
-
-bool
-parser_fail(struct parser *p, const char *what)
-{
-    const struct token *t = p->at;
-    p->r->line = t->line;
-    switch (t->type) {
-    case TOKEN_NAME: return render_fail(p->r, "%s, not '%.*s'", what, (int)t->text.len, t->text.data);
-    case TOKEN_SIGN:
-        return t->sign > 0xff ? render_fail(p->r, "%s, not '%c%c'", what, (int)(t->sign >> 8), (int)(t->sign & 0xff))
-                              : render_fail(p->r, "%s, not '%c'", what, (int)t->sign);
-    case TOKEN_CONST: return render_fail(p->r, "%s, not a literal", what);
-    case TOKEN_BLOCK_END: return render_fail(p->r, "%s, not %%}", what);
-    case TOKEN_PRINT_END: return render_fail(p->r, "%s, not }}", what);
-    default: return render_fail(p->r, "%s, not the template's end", what);
-    }
-}
-
-bool
-parser_signs(const struct parser *p, unsigned sign)
-{
-    return p->at->type == TOKEN_SIGN && p->at->sign == sign;
-}
-
-bool
-parser_skip_sign(struct parser *p, unsigned sign)
-{
-    const bool is = parser_signs(p, sign);
-    p->at += is;
-    return is;
-}
-
-bool
-parser_expect_sign(struct parser *p, unsigned sign)
-{
-    const char what[] = {'\'', (char)sign, '\'', ' ', 'i', 's', ' ', 'e', 'x', 'p', 'e', 'c', 't', 'e', 'd', '\0'};
-    return parser_skip_sign(p, sign) || parser_fail(p, what);
-}
-
-bool
-parser_expect_name(struct parser *p, struct slice *name)
-{
-    if (p->at->type != TOKEN_NAME)
-        return parser_fail(p, "a name is expected");
-    *name = p->at++->text;
-    return true;
-}
-
-bool
-node_deepen(struct parser *p, struct node *n, const struct node *on)
-{
-    if (on->depth >= n->depth)
-        n->depth = on->depth + 1;
-    return n->depth < MOST_DEPTH || render_stop(p->r, "an expression has too many parts");
-}
-
-/* A node over one or two others; NULL where one of them failed. */
-static struct node *
-over(struct parser *p, enum node_kind kind, unsigned line, struct node *a, struct node *b)
-{
-    struct node *n = a == NULL || b == NULL ? NULL : parse_node(p, kind);
-    if (n != NULL) {
-        n->line = line;
-        n->a = a;
-        n->b = b;
-    }
-    return n != NULL && node_deepen(p, n, a) && node_deepen(p, n, b) ? n : NULL;
-}
+/* Expressions, from the loosest operator to the tightest. */
+#include "engine/chat/template.h"
 
 typedef struct node *parse_level(struct parser *);
 
@@ -87,7 +17,7 @@ parse_chain(struct parser *p, const unsigned signs[4], parse_level *operand)
         if (sign == 0)
             return left;
         p->at++;
-        left = over(p, NODE_BINARY, line, left, operand(p));
+        left = parse_over(p, NODE_BINARY, line, left, operand(p));
         if (left != NULL)
             left->sign = sign;
         line = p->at->line;
@@ -96,34 +26,25 @@ parse_chain(struct parser *p, const unsigned signs[4], parse_level *operand)
 }
 
 static struct node *
-parse_power(struct parser *p)
-{
-    static const unsigned signs[4] = {SIGN2('*', '*')};
-    return parse_chain(p, signs, parse_unary);
-}
-
-static struct node *
 parse_product(struct parser *p)
 {
     static const unsigned signs[4] = {SIGN('*'), SIGN('/'), SIGN2('/', '/'), SIGN('%')};
-    return parse_chain(p, signs, parse_power);
+    return parse_chain(p, signs, parse_value);
 }
 
 static struct node *
 parse_concat(struct parser *p)
 {
-    struct node *part = parse_product(p);
-    if (part == NULL || !parser_signs(p, SIGN('~')))
-        return part;
-    struct node *n = parse_node(p, NODE_CONCAT);
     struct node_list parts = {0};
-    node_add(&parts, part);
-    while (n != NULL && parser_skip_sign(p, SIGN('~'))) {
+    struct node *part, *n;
+    do {
         if ((part = parse_product(p)) == NULL)
             return NULL;
         node_add(&parts, part);
-    }
-    if (n != NULL)
+    } while (parser_skip_sign(p, SIGN('~')));
+    if (parts.first == parts.last)
+        return part;
+    if ((n = parse_node(p, NODE_CONCAT)) != NULL)
         n->list = parts.first;
     return n;
 }
@@ -135,7 +56,7 @@ parse_sum(struct parser *p)
     return parse_chain(p, signs, parse_concat);
 }
 
-/* A comparison's sign, which is skipped; 0: there is none. */
+/* The sign of a comparison, which is skipped; 0: there is none. */
 static unsigned
 skip_comparison(struct parser *p)
 {
@@ -168,49 +89,49 @@ parse_comparison(struct parser *p)
     }
     if (left == NULL || operands.first == NULL)
         return left;
-    struct node *n = over(p, NODE_COMPARE, line, left, left);
-    if (n != NULL)
+    struct node *n = parse_node(p, NODE_COMPARE);
+    if (n != NULL) {
+        n->line = line;
+        n->a = left;
         n->list = operands.first;
+    }
     return n;
 }
 
 static struct node *
 parse_not(struct parser *p)
 {
-    const unsigned line = p->at->line;
-    if (!parser_skip(p, "not"))
-        return parse_comparison(p);
+    struct node *n = parser_is(p, "not") ? parse_node(p, NODE_NOT) : NULL;
+    if (n == NULL)
+        return p->r->failed != NULL ? NULL : parse_comparison(p);
+    p->at++;
     if (!render_enter(p->r))
         return NULL;
-    struct node *of = parse_not(p);
+    n->a = parse_not(p);
     p->r->depth--;
-    return over(p, NODE_NOT, line, of, of);
+    return n->a != NULL ? n : NULL;
+}
+
+static struct node *
+parse_logic(struct parser *p, enum node_kind kind, const char *name, parse_level *operand)
+{
+    const unsigned line = p->at->line;
+    struct node *left = operand(p);
+    while (left != NULL && parser_skip(p, name))
+        left = parse_over(p, kind, line, left, operand(p));
+    return left;
 }
 
 static struct node *
 parse_and(struct parser *p)
 {
-    const unsigned line = p->at->line;
-    struct node *left = parse_not(p);
-    while (left != NULL && parser_skip(p, "and"))
-        left = over(p, NODE_AND, line, left, parse_not(p));
-    return left;
+    return parse_logic(p, NODE_AND, "and", parse_not);
 }
 
 static struct node *
 parse_or(struct parser *p)
 {
-    const unsigned line = p->at->line;
-    struct node *left = parse_and(p);
-    while (left != NULL && parser_skip(p, "or"))
-        left = over(p, NODE_OR, line, left, parse_and(p));
-    return left;
-}
-
-struct node *
-parse_unconditional(struct parser *p)
-{
-    return parse_or(p);
+    return parse_logic(p, NODE_OR, "or", parse_and);
 }
 
 struct node *
@@ -224,11 +145,72 @@ parse_expression(struct parser *p)
         struct node *condition = parse_or(p), *otherwise = NULL;
         if (condition != NULL && parser_skip(p, "else") && (otherwise = parse_expression(p)) == NULL)
             return NULL;
-        value = over(p, NODE_CONDITION, line, value, condition);
+        value = parse_over(p, NODE_CONDITION, line, value, condition);
         if (value != NULL)
             value->c = otherwise;
         line = p->at->line;
     }
     p->r->depth--;
     return value;
+}
+
+/* ---- tuples and targets ---- */
+
+static bool
+ends_tuple(const struct parser *p, const char *end)
+{
+    return p->at->type == TOKEN_PRINT_END || p->at->type == TOKEN_BLOCK_END || parser_signs(p, SIGN(')')) ||
+           (end != NULL && parser_is(p, end));
+}
+
+static bool
+can_assign(const struct node *n)
+{
+    bool can = n->kind == NODE_NAME || n->kind == NODE_NAMESPACE_TARGET || n->kind == NODE_TUPLE;
+    for (const struct node *part = n->list; part != NULL && can; part = part->next)
+        can = can_assign(part);
+    return can;
+}
+
+static struct node *
+parse_part(struct parser *p, enum part part)
+{
+    if (part == PART_EXPRESSION || part == PART_UNCONDITIONAL)
+        return part == PART_EXPRESSION ? parse_expression(p) : parse_or(p);
+    struct node *n = parse_primary(p);
+    if (n != NULL && part == PART_SET_TARGET && n->kind == NODE_NAME && parser_skip_sign(p, SIGN('.'))) {
+        struct node *of = n;
+        if ((n = parse_node(p, NODE_NAMESPACE_TARGET)) == NULL || !parser_expect_name(p, &n->name))
+            return NULL;
+        n->b = of;
+    }
+    if (n != NULL && !can_assign(n)) {
+        parser_fail(p, "only a name can be assigned to");
+        return NULL;
+    }
+    return n;
+}
+
+struct node *
+parse_tuple(struct parser *p, enum part part, const char *end, bool brackets)
+{
+    struct node *n = parse_node(p, NODE_TUPLE), *one;
+    struct node_list parts = {0};
+    bool commas = false;
+    while (n != NULL && !ends_tuple(p, end)) {
+        if ((one = parse_part(p, part)) == NULL)
+            return NULL;
+        node_add(&parts, one);
+        if (!parser_skip_sign(p, SIGN(',')))
+            break;
+        commas = true;
+    }
+    if (n == NULL || (!commas && parts.first != NULL))
+        return parts.first;
+    if (parts.first == NULL && !brackets) {
+        parser_fail(p, "an expression is expected");
+        return NULL;
+    }
+    n->list = parts.first;
+    return n;
 }

@@ -1,10 +1,72 @@
 #include "engine/chat/render.h"
 
+#include <stdalign.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/printable.h"
-#include "engine/chat/compare.h"
+#include "engine/base/utf8.h"
+#include "engine/chat/operators.h"
+
+/* ---- memory ---- */
+
+#define CHUNK ((size_t)64 << 10) /* bytes; a larger piece gets a chunk of its own */
+
+struct arena_chunk {
+    struct arena_chunk *before;
+    size_t used, size;
+    alignas(max_align_t) char bytes[];
+};
+
+static struct arena_chunk *
+add_chunk(struct arena *a, size_t size)
+{
+    struct arena_chunk *c = calloc(1, sizeof *c + size);
+    if (c == NULL)
+        return NULL;
+    c->size = size;
+    a->used += sizeof *c + size;
+    if (size > CHUNK && a->chunks != NULL) { /* the chunk that has room left stays in front */
+        c->before = a->chunks->before;
+        a->chunks->before = c;
+    } else {
+        c->before = a->chunks;
+        a->chunks = c;
+    }
+    return c;
+}
+
+static void *
+arena_get(struct arena *a, size_t n)
+{
+    const size_t unit = alignof(max_align_t);
+    if (n > a->most)
+        return NULL;
+    n = n == 0 ? unit : (n + unit - 1) / unit * unit;
+    struct arena_chunk *c = a->chunks;
+    if (c == NULL || c->size - c->used < n) {
+        const size_t size = n > CHUNK / 4 ? n : CHUNK;
+        if (a->used > a->most || size > a->most - a->used || (c = add_chunk(a, size)) == NULL)
+            return NULL;
+    }
+    void *at = c->bytes + c->used;
+    c->used += n;
+    return at;
+}
+
+void
+arena_free(struct arena *a)
+{
+    while (a->chunks != NULL) {
+        struct arena_chunk *before = a->chunks->before;
+        free(a->chunks);
+        a->chunks = before;
+    }
+    a->used = 0;
+}
+
+/* ---- bounds ---- */
 
 bool
 render_fail(struct render *r, const char *format, ...)
@@ -22,6 +84,12 @@ render_fail(struct render *r, const char *format, ...)
     if (kept != NULL && n >= 0)
         r->failed = printable_line(kept, sizeof text, text, strlen(text));
     return false;
+}
+
+bool
+render_fail_undefined(struct render *r, struct value v)
+{
+    return render_fail(r, "%.*s", (int)v.text.len, v.text.data);
 }
 
 bool
@@ -83,22 +151,6 @@ render_copy(struct render *r, const char *bytes, size_t n, struct slice *out)
     return true;
 }
 
-bool
-render_print(struct render *r, struct slice *out, const char *format, ...)
-{
-    va_list args, again;
-    va_start(args, format);
-    va_copy(again, args);
-    const int n = vsnprintf(NULL, 0, format, args);
-    va_end(args);
-    char *at = n < 0 ? NULL : render_memory(r, (size_t)n + 1);
-    if (at != NULL)
-        vsnprintf(at, (size_t)n + 1, format, again);
-    va_end(again);
-    *out = (struct slice){at, at == NULL ? 0 : (size_t)n};
-    return at != NULL;
-}
-
 struct list *
 render_list(struct render *r, enum list_kind kind, size_t n)
 {
@@ -106,8 +158,41 @@ render_list(struct render *r, enum list_kind kind, size_t n)
     if (n > SIZE_MAX / sizeof *list->at)
         render_stop(r, "it needs more memory than there is for it");
     else if ((list = render_memory(r, sizeof *list)) != NULL)
-        *list = (struct list){.kind = kind, .n = n, .at = render_memory(r, n * sizeof *list->at)};
+        *list = (struct list){.kind = kind, .n = n, .room = n, .at = render_memory(r, n * sizeof *list->at)};
     return list != NULL && list->at != NULL ? list : NULL;
+}
+
+void *
+render_grow(struct render *r, void *at, size_t n, size_t *room, size_t size)
+{
+    if (n < *room)
+        return at;
+    *room = *room == 0 ? 8 : 2 * *room;
+    void *larger = render_memory(r, *room * size);
+    if (larger != NULL && n > 0)
+        memcpy(larger, at, n * size);
+    return larger;
+}
+
+bool
+list_add(struct render *r, struct list *l, struct value v)
+{
+    struct value *at = render_grow(r, l->at, l->n, &l->room, sizeof *at);
+    if (at == NULL)
+        return false;
+    l->at = at;
+    l->at[l->n++] = v;
+    return true;
+}
+
+void
+list_reverse(struct list *l)
+{
+    for (size_t i = 0; i < l->n / 2; i++) {
+        const struct value v = l->at[i];
+        l->at[i] = l->at[l->n - 1 - i];
+        l->at[l->n - 1 - i] = v;
+    }
 }
 
 bool
@@ -155,8 +240,8 @@ dict_find(struct render *r, const struct dict *d, struct value key)
 bool
 dict_put(struct render *r, struct dict *d, struct value key, struct value value)
 {
-    if (!value_hashable(r, key))
-        return r->failed == NULL && render_fail(r, "a dict can't have a %s as a key", value_type(key));
+    if (!value_check_key(r, key))
+        return false;
     struct value *there = dict_find(r, d, key);
     if (r->failed != NULL)
         return false;
@@ -164,17 +249,78 @@ dict_put(struct render *r, struct dict *d, struct value key, struct value value)
         *there = value;
         return true;
     }
-    if (d->n == d->room) {
-        const size_t room = d->room == 0 ? 8 : 2 * d->room;
-        struct entry *at = render_memory(r, room * sizeof *at);
-        if (at == NULL)
-            return false;
-        if (d->n > 0)
-            memcpy(at, d->at, d->n * sizeof *at);
-        d->at = at;
-        d->room = room;
-    }
+    struct entry *at = render_grow(r, d->at, d->n, &d->room, sizeof *at);
+    if (at == NULL)
+        return false;
+    d->at = at;
     d->at[d->n++] = (struct entry){key, value};
+    return true;
+}
+
+/* ---- text that grows ---- */
+
+static bool
+make_room(struct render *r, struct buffer *b, size_t n)
+{
+    if (n > r->output || b->len > r->output - n)
+        return render_stop(r, "it writes more than there is room for");
+    if (b->len + n <= b->room)
+        return true;
+    const size_t room = (b->len + n) * 2 > 64 ? (b->len + n) * 2 : 64;
+    char *at = render_memory(r, room);
+    if (at == NULL)
+        return false;
+    if (b->len > 0)
+        memcpy(at, b->at, b->len);
+    b->at = at;
+    b->room = room;
+    return true;
+}
+
+bool
+buffer_add(struct render *r, struct buffer *b, struct slice s)
+{
+    if (!render_step(r, s.len / 64) || !make_room(r, b, s.len))
+        return false;
+    if (s.len > 0)
+        memcpy(b->at + b->len, s.data, s.len);
+    b->len += s.len;
+    return true;
+}
+
+bool
+buffer_add_words(struct render *r, struct buffer *b, const char *words)
+{
+    return buffer_add(r, b, slice_of(words));
+}
+
+bool
+buffer_add_code(struct render *r, struct buffer *b, uint32_t code)
+{
+    char bytes[4];
+    return buffer_add(r, b, (struct slice){bytes, utf8_put(bytes, code)});
+}
+
+bool
+buffer_print(struct render *r, struct buffer *b, const char *format, ...)
+{
+    char text[64];
+    va_list args;
+    va_start(args, format);
+    const int n = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return buffer_add(r, b, (struct slice){text, n > 0 && (size_t)n < sizeof text ? (size_t)n : 0});
+}
+
+bool
+buffer_fill(struct render *r, struct buffer *b, struct slice s, size_t times)
+{
+    if (s.len > 0 && times > SIZE_MAX / s.len)
+        return render_stop(r, "it writes more than there is room for");
+    if (!render_step(r, s.len * times / 64) || !make_room(r, b, s.len * times))
+        return false;
+    for (size_t i = 0; i < times && s.len > 0; i++, b->len += s.len)
+        memcpy(b->at + b->len, s.data, s.len);
     return true;
 }
 

@@ -1,6 +1,7 @@
 #include "engine/chat/text.h"
 
 #include <string.h>
+#include <utf8proc.h>
 
 #include "engine/base/utf8.h"
 
@@ -103,19 +104,6 @@ text_find(struct slice s, struct slice what, size_t from)
     return at == NULL ? SIZE_MAX : (size_t)(at - s.data);
 }
 
-size_t
-text_find_last(struct slice s, struct slice what, size_t to)
-{
-    if (to > s.len)
-        to = s.len;
-    if (what.len > to)
-        return SIZE_MAX;
-    for (size_t at = to - what.len + 1; at-- > 0;)
-        if (what.len == 0 || memcmp(s.data + at, what.data, what.len) == 0)
-            return at;
-    return SIZE_MAX;
-}
-
 bool
 text_begins(struct slice s, struct slice with)
 {
@@ -126,6 +114,20 @@ bool
 text_ends(struct slice s, struct slice with)
 {
     return with.len == 0 || (with.len <= s.len && memcmp(s.data + s.len - with.len, with.data, with.len) == 0);
+}
+
+bool
+text_hex(struct slice s, size_t n, uint32_t *number)
+{
+    static const char digits[] = "0123456789abcdefABCDEF";
+    *number = 0;
+    for (size_t i = 0; i < n; i++) {
+        const char *d = i < s.len ? memchr(digits, s.data[i], sizeof digits - 1) : NULL;
+        if (d == NULL)
+            return false;
+        *number = *number << 4 | (uint32_t)(d - digits < 16 ? d - digits : d - digits - 6);
+    }
+    return true;
 }
 
 static bool
@@ -156,5 +158,60 @@ text_line(struct slice s, size_t *at, struct slice *line, size_t *end)
         n = 2;
     *end = n;
     *at = here + n;
+    return true;
+}
+
+/* ---- case ---- */
+
+#define CAPITAL_SIGMA 0x3a3 /* becomes another letter at the end of a word */
+#define CAPITAL_I_DOT 0x130 /* becomes two characters */
+
+static bool
+add_in_case(struct render *r, struct buffer *b, struct slice character, uint32_t code, enum text_case to)
+{
+    const utf8proc_int32_t c = (utf8proc_int32_t)code;
+    utf8proc_int32_t folded[8];
+    int last = 0;
+    const bool special = to == CASE_LOWER ? code == CAPITAL_SIGMA || code == CAPITAL_I_DOT
+                                          : utf8proc_decompose_char(c, folded, 8, UTF8PROC_CASEFOLD, &last) != 1;
+    if (special)
+        return render_fail(r, "'%.*s' in %s case is not supported", (int)character.len, character.data,
+                           to == CASE_LOWER ? "lower" : "upper");
+    return buffer_add_code(r, b,
+                           (uint32_t)(to == CASE_UPPER   ? utf8proc_toupper(c)
+                                      : to == CASE_TITLE ? utf8proc_totitle(c)
+                                                         : utf8proc_tolower(c)));
+}
+
+static bool
+is_cased(uint32_t code)
+{
+    const utf8proc_category_t c = utf8proc_category((utf8proc_int32_t)code);
+    return c == UTF8PROC_CATEGORY_LU || c == UTF8PROC_CATEGORY_LL || c == UTF8PROC_CATEGORY_LT;
+}
+
+bool
+text_to_case(struct render *r, struct slice s, enum text_case to, struct slice *out)
+{
+    struct buffer b = {0};
+    bool in_word = false;
+    if (!render_step(r, s.len / 2))
+        return false;
+    for (size_t at = 0, n; at < s.len; at += n) {
+        uint32_t code;
+        n = text_character((struct slice){s.data + at, s.len - at}, &code);
+        enum text_case one = to;
+        if (to == CASE_TITLE)
+            one = in_word ? CASE_LOWER : CASE_TITLE;
+        else if (to == CASE_CAPITAL)
+            one = at > 0 ? CASE_LOWER : CASE_TITLE;
+        else if (to == CASE_WORDS)
+            one = in_word ? CASE_LOWER : CASE_UPPER;
+        if (!add_in_case(r, &b, (struct slice){s.data + at, n}, code, one))
+            return false;
+        const bool parts = text_is_space(code) || (code < 0x80 && memchr("-({[<", (int)code, 5) != NULL);
+        in_word = to == CASE_WORDS ? !parts : is_cased(code);
+    }
+    *out = buffer_text(&b);
     return true;
 }

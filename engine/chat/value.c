@@ -49,21 +49,18 @@ value_type(struct value v)
         [LIST_LIST] = "list",          [LIST_TUPLE] = "tuple",        [LIST_RANGE] = "range",
         [LIST_KEYS] = "dict_keys",     [LIST_VALUES] = "dict_values", [LIST_ITEMS] = "dict_items",
         [LIST_GENERATOR] = "generator"};
-    switch (v.kind) {
-    case VALUE_MISSING:
-    case VALUE_UNDEFINED: return "Undefined";
-    case VALUE_NONE: return "NoneType";
-    case VALUE_BOOL: return "bool";
-    case VALUE_INT: return "int";
-    case VALUE_FLOAT: return "float";
-    case VALUE_TEXT: return v.markup ? "Markup" : "str";
-    case VALUE_LIST: return lists[v.list->kind];
-    case VALUE_DICT: return "dict";
-    case VALUE_NAMESPACE: return "Namespace";
-    case VALUE_MACRO: return "Macro";
-    case VALUE_METHOD:
-    case VALUE_FUNCTION: return "function";
-    case VALUE_LOOP: return "LoopContext";
-    }
-    return "?";
+    static const char *const types[] = {[VALUE_MISSING] = "Undefined",
+                                        [VALUE_UNDEFINED] = "Undefined",
+                                        [VALUE_NONE] = "NoneType",
+                                        [VALUE_BOOL] = "bool",
+                                        [VALUE_INT] = "int",
+                                        [VALUE_FLOAT] = "float",
+                                        [VALUE_TEXT] = "str",
+                                        [VALUE_DICT] = "dict",
+                                        [VALUE_NAMESPACE] = "Namespace",
+                                        [VALUE_MACRO] = "Macro",
+                                        [VALUE_METHOD] = "function",
+                                        [VALUE_FUNCTION] = "function",
+                                        [VALUE_LOOP] = "LoopContext"};
+    return v.kind == VALUE_LIST ? lists[v.list->kind] : v.kind == VALUE_TEXT && v.markup ? "Markup" : types[v.kind];
 }

@@ -1,5 +1,5 @@
-/* What a template computes with: Python's values, as far as templates use them. Values are small and copied freely; what
- * they point to lies in the arena of their rendering. Nothing but a namespace, a generator and a loop ever changes. */
+/* Python's values, as far as templates use them. Values are small and copied freely; they point into the arena of their
+ * rendering. Only a namespace, a generator and a loop change. */
 #ifndef ENGINE_CHAT_VALUE_H
 #define ENGINE_CHAT_VALUE_H
 
@@ -16,7 +16,7 @@ enum value_kind {
     VALUE_INT,
     VALUE_FLOAT,
     VALUE_TEXT,
-    VALUE_LIST, /* and what else is a row of values: enum list_kind */
+    VALUE_LIST, /* and its relatives: enum list_kind */
     VALUE_DICT,
     VALUE_NAMESPACE, /* a dict that `set` changes */
     VALUE_MACRO,
@@ -34,12 +34,12 @@ struct loop;
 
 struct value {
     enum value_kind kind;
-    bool markup; /* of a text: what the filter `safe` gives, Markup; what is added to it gets HTML escapes */
+    bool markup; /* of a text: Markup, which `safe` makes; a text that is added to it gets HTML escapes */
     union {
         bool truth;
         int64_t whole;
         double real;
-        struct slice text; /* UTF-8; of an undefined value: what is said where it is used */
+        struct slice text; /* UTF-8; of an undefined value: the message of its use */
         struct list *list;
         struct dict *dict; /* of a namespace, too */
         struct macro *macro;
@@ -53,12 +53,10 @@ enum list_kind { LIST_LIST, LIST_TUPLE, LIST_RANGE, LIST_KEYS, LIST_VALUES, LIST
 
 struct list {
     enum list_kind kind;
-    size_t n;
-    struct value *at;       /* (n) */
-    size_t taken;           /* of a generator: how many are gone */
-    bool group;             /* of a tuple: one that the filter `groupby` gives, with names for its two values */
-    const char *broken;     /* of a generator: how it fails behind its last value; NULL: it doesn't */
-    int64_t from, to, step; /* of a range */
+    size_t n, room;
+    struct value *at;   /* (n) */
+    size_t taken;       /* of a generator: how many were read */
+    const char *broken; /* of a generator: its failure after the last value; NULL: none */
 };
 
 struct entry {

@@ -6,7 +6,6 @@
 #include <utf8proc.h>
 
 #include "engine/base/utf8.h"
-#include "engine/chat/call.h"
 #include "engine/chat/text.h"
 
 void
@@ -55,13 +54,10 @@ is_shown(uint32_t code)
 static bool
 write_shown(struct render *r, struct buffer *b, uint32_t code, char quote)
 {
-    switch (code) {
-    case '\n': return buffer_add_words(r, b, "\\n");
-    case '\r': return buffer_add_words(r, b, "\\r");
-    case '\t': return buffer_add_words(r, b, "\\t");
-    case '\\': return buffer_add_words(r, b, "\\\\");
-    default: break;
-    }
+    static const char from[] = "\n\r\t\\", to[] = "nrt\\";
+    const char *simple = code > 0 && code < 0x80 ? strchr(from, (int)code) : NULL;
+    if (simple != NULL)
+        return buffer_print(r, b, "\\%c", to[simple - from]);
     if (code == (uint32_t)quote)
         return buffer_print(r, b, "\\%c", quote);
     if (is_shown(code) || (r->guarded && MARK_CODES(code)))
@@ -105,11 +101,8 @@ write_list(struct render *r, struct buffer *b, const struct list *l)
     static const char *const open[] = {"[", "(", "", "dict_keys([", "dict_values([", "dict_items(["};
     if (l->kind == LIST_GENERATOR)
         return render_fail(r, "writing a generator is not supported; `| list` makes a list of it");
-    if (l->kind == LIST_RANGE && l->step == 1)
-        return buffer_print(r, b, "range(%lld, %lld)", (long long)l->from, (long long)l->to);
     if (l->kind == LIST_RANGE)
-        return buffer_print(r, b, "range(%lld, %lld, ", (long long)l->from, (long long)l->to) &&
-               buffer_print(r, b, "%lld)", (long long)l->step);
+        return render_fail(r, "writing a range is not supported; `| list` makes a list of it");
     bool ok = buffer_add_words(r, b, open[l->kind]);
     for (size_t i = 0; i < l->n && ok; i++)
         ok = buffer_add_words(r, b, i > 0 ? ", " : "") && value_write_repr(r, b, l->at[i]);
@@ -118,14 +111,6 @@ write_list(struct render *r, struct buffer *b, const struct list *l)
                                   : l->kind > LIST_TUPLE                 ? "])"
                                   : l->n == 1 /* a tuple of one: (1,) */ ? ",)"
                                                                          : ")");
-}
-
-static bool
-write_macro(struct render *r, struct buffer *b, struct slice name)
-{
-    if (name.len == 0)
-        return buffer_add_words(r, b, "<Macro anonymous>");
-    return buffer_add_words(r, b, "<Macro ") && write_quoted(r, b, name) && buffer_add_words(r, b, ">");
 }
 
 static bool
@@ -146,7 +131,7 @@ write_within(struct render *r, struct buffer *b, struct value v)
     case VALUE_DICT: return write_dict(r, b, v.dict);
     case VALUE_NAMESPACE:
         return buffer_add_words(r, b, "<Namespace ") && write_dict(r, b, v.dict) && buffer_add_words(r, b, ">");
-    case VALUE_MACRO: return write_macro(r, b, v.macro->name);
+    case VALUE_MACRO:
     case VALUE_METHOD:
     case VALUE_FUNCTION:
     case VALUE_LOOP: break;

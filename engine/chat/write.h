@@ -1,10 +1,10 @@
-/* Values as text: Python's str() and repr(), and json.dumps(). */
+/* Values as text: Python's str() and repr(), json.dumps() and json.loads(). */
 #ifndef ENGINE_CHAT_WRITE_H
 #define ENGINE_CHAT_WRITE_H
 
-#include "engine/chat/buffer.h"
+#include "engine/chat/render.h"
 
-/* Python's str() of a value. Fails for what would have an address in it. */
+/* Python's str() of a value. Fails for a kind whose text would contain an address. */
 bool value_write(struct render *, struct buffer *, struct value);
 bool value_write_repr(struct render *, struct buffer *, struct value);
 /* str() as a text; Markup stays Markup, as jinja2's soft_str() has it. */
@@ -19,5 +19,9 @@ struct json_style {
     struct slice indent, item, key; /* indent.data NULL: all in one line */
 };
 bool value_write_json(struct render *, struct buffer *, struct value, const struct json_style *);
+
+/* JSON to values. Unlike cJSON it keeps 1 and 1.0 apart, as Python does, and all digits of whole numbers. Where the text
+ * is not JSON the rendering fails; the message has the byte. */
+bool value_read_json(struct render *, struct slice text, struct value *);
 
 #endif

@@ -23,32 +23,32 @@ effects_part(const struct layer_record *r, uint32_t from, uint32_t to, struct la
     return true;
 }
 
-static const struct stretch *
-numbered(const struct stretches *all, uint32_t number)
+static const struct segment *
+numbered(const struct segments *all, uint32_t number)
 {
-    const struct stretch *newest = stretches_at(all, 0);
-    return newest != NULL && number <= newest->number ? stretches_at(all, newest->number - number) : NULL;
+    const struct segment *newest = segments_at(all, 0);
+    return newest != NULL && number <= newest->number ? segments_at(all, newest->number - number) : NULL;
 }
 
 /* The place of the setting among those of the text; n: it is not there. */
 static uint32_t
-place_of(const struct effect_text *text, const struct stretches *all, const struct run_info *info,
-         const struct stretch *s)
+place_of(const struct effect_text *text, const struct segments *all, const struct run_info *info,
+         const struct segment *s)
 {
     uint32_t i = 0;
     for (; i < text->n; i++) {
-        const struct stretch *known = numbered(all, text->setting[i].number);
-        if (known != NULL && stretch_same_setting(known, s, info))
+        const struct segment *known = numbered(all, text->setting[i].number);
+        if (known != NULL && segment_same_setting(known, s, info))
             break;
     }
     return i;
 }
 
 bool
-effects_forecast(struct effect_text *text, const struct stretches *all, const struct stretch *of,
+effects_forecast(struct effect_text *text, const struct segments *all, const struct segment *of,
                  const struct run_info *info, effects_ops ops_of, const struct layer_record *part)
 {
-    const struct stretch *s;
+    const struct segment *s;
     text->number = of->number;
     text->tokens = part->n - part->begin;
     while (text->n < EFFECT_SETTINGS && text->looked <= of->number &&
@@ -84,16 +84,16 @@ difference_on(const struct effect_text *text, uint32_t a, uint32_t b)
 
 /* Runs of one prompt from its start, say; greedily, so that the settings do not change the text. */
 static bool
-same_tokens(const struct stretch *a, const struct stretch *b)
+same_tokens(const struct segment *a, const struct segment *b)
 {
     return !(a->sampling.temperature > 0) && !(b->sampling.temperature > 0) && a->before == b->before &&
            a->total.emitted == b->total.emitted;
 }
 
 static struct difference
-difference_read(const struct run_info *info, const struct stretch *a, const struct stretch *b)
+difference_read(const struct run_info *info, const struct segment *a, const struct segment *b)
 {
-    const struct estimate ra = stretch_estimates(a, info).modelled, rb = stretch_estimates(b, info).modelled;
+    const struct estimate ra = segment_estimates(a, info).modelled, rb = segment_estimates(b, info).modelled;
     struct difference d = estimate_difference(ra, rb);
     d.value *= 100 / rb.value;
     d.se *= 100 / rb.value;
@@ -101,12 +101,12 @@ difference_read(const struct run_info *info, const struct stretch *a, const stru
 }
 
 struct difference
-effects_difference(const struct effects *e, const struct stretches *all, const struct run_info *info,
-                   const struct stretch *a, const struct stretch *b)
+effects_difference(const struct effects *e, const struct segments *all, const struct run_info *info,
+                   const struct segment *a, const struct segment *b)
 {
-    const struct stretch *order[2] = {a->number > b->number ? a : b, a->number > b->number ? b : a};
+    const struct segment *order[2] = {a->number > b->number ? a : b, a->number > b->number ? b : a};
     for (int i = 0; i < 2 && e != NULL && a->prompt == b->prompt; i++) {
-        const struct effect_text *text = &e->text[order[i]->number % STRETCHES];
+        const struct effect_text *text = &e->text[order[i]->number % SEGMENTS];
         if (text->number != order[i]->number)
             continue;
         const uint32_t at = place_of(text, all, info, a), bt = place_of(text, all, info, b);

@@ -5,7 +5,7 @@
 #define ENGINE_EVENTS_EFFECTS_H
 
 #include "engine/events/forecast.h"
-#include "engine/events/stretches.h"
+#include "engine/events/segments.h"
 
 #define EFFECT_SETTINGS 12 /* of a text, the segment's own first */
 #define EFFECT_TOKENS   24 /* a text has at least so many */
@@ -21,8 +21,8 @@ struct effect_text { /* the text of a segment */
     } setting[EFFECT_SETTINGS];
 };
 
-struct effects {                        /* zeroed: of no segment */
-    struct effect_text text[STRETCHES]; /* segment number i's at i % STRETCHES */
+struct effects {                       /* zeroed: of no segment */
+    struct effect_text text[SEGMENTS]; /* segment number i's at i % SEGMENTS */
 };
 
 /* The policy that can simulate what the run says of it; NULL: there is none. */
@@ -32,12 +32,12 @@ typedef const struct policy_ops *(*effects_ops)(const struct policy_info *, cons
  * EFFECT_TOKENS of them. */
 bool effects_part(const struct layer_record *, uint32_t from, uint32_t to, struct layer_record *part);
 /* Forecasts one more setting on the part, the segment's own first; `text` is zeroed before the first one. False: that was the last. */
-bool effects_forecast(struct effect_text *text, const struct stretches *, const struct stretch *of,
+bool effects_forecast(struct effect_text *text, const struct segments *, const struct segment *of,
                       const struct run_info *, effects_ops, const struct layer_record *part);
 /* By how much per cent the setting of `a` has a larger modelled speedup than that of `b`: by the forecasts on the text of the later
  * one or else of the other one, or where both generated the same tokens by the weights that they read. NAN and
  * DIFFERENCE_UNKNOWN: only their own, different texts are known. */
-struct difference effects_difference(const struct effects * /* or NULL */, const struct stretches *,
-                                     const struct run_info *, const struct stretch *a, const struct stretch *b);
+struct difference effects_difference(const struct effects * /* or NULL */, const struct segments *,
+                                     const struct run_info *, const struct segment *a, const struct segment *b);
 
 #endif

@@ -108,7 +108,7 @@ same_prompts(const struct knob_sweep *a, const struct knob_sweep *b)
 static bool
 same_sweep(const struct knob_sweep *a, const struct knob_sweep *b)
 {
-    const struct stretch *x = &a->setting, *y = &b->setting;
+    const struct segment *x = &a->setting, *y = &b->setting;
     if (a->n_axes != b->n_axes || x->policy != y->policy || strcmp(x->head, y->head) != 0 || x->seed != y->seed ||
         x->sampling.temperature != y->sampling.temperature || x->sampling.top_k != y->sampling.top_k ||
         x->sampling.top_p != y->sampling.top_p || !same_prompts(a, b))
@@ -173,10 +173,10 @@ want_baseline(struct knob_sweep *s, const struct sweep_host *host)
 }
 
 bool
-sweep_begin(struct knob_sweep *s, const char *grid, char *const *prompts, size_t n_prompts, const struct stretches *all,
+sweep_begin(struct knob_sweep *s, const char *grid, char *const *prompts, size_t n_prompts, const struct segments *all,
             struct err *err)
 {
-    struct knob_sweep new = {.info = s->info, .setting = *stretches_now(all), .pass = 1};
+    struct knob_sweep new = {.info = s->info, .setting = *segments_now(all), .pass = 1};
     if (sweep_running(s))
         return err_set(err, ERR_USAGE, "a sweep is under way; Esc or " WHO " stop ends it");
     if (s->returning && s->n_points > 0) /* what is told is still how it was in between */
@@ -184,7 +184,7 @@ sweep_begin(struct knob_sweep *s, const char *grid, char *const *prompts, size_t
     if (new.setting.policy >= s->info->n_policies)
         return err_set(err, ERR_USAGE, WHO ": the policy is not known here");
     new.words = strdup(grid);
-    bool ok = (new.words != NULL &&copy_prompts(&new, prompts, n_prompts, stretches_prompt(all, &new.setting))) ||
+    bool ok = (new.words != NULL &&copy_prompts(&new, prompts, n_prompts, segments_prompt(all, &new.setting))) ||
               err_set(err, ERR_WORK, "out of memory for a sweep");
     ok = ok && read_axes(&new, &s->info->policies[new.setting.policy], err);
     if (ok && s->n_points > 0 && same_sweep(s, &new)) { /* it goes on where it was, with what is missing */

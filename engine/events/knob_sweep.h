@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "engine/events/knob_grid.h"
-#include "engine/events/stretches.h"
+#include "engine/events/segments.h"
 
 #define SWEEP_AXES     6
 #define SWEEP_BASELINE 8
@@ -41,11 +41,11 @@ struct knob_sweep;
 bool sweep_open(struct knob_sweep **, const struct run_info *, struct err *); /* info is borrowed */
 void sweep_close(struct knob_sweep *);
 
-/* "tau=0.3:0.9:0.1 d_max=3:8:1" over the settings in force (stretches_now()), on the prompts or, with none, on the one that
+/* "tau=0.3:0.9:0.1 d_max=3:8:1" over the settings in force (segments_now()), on the prompts or, with none, on the one that
  * runs. The same on the same settings as before goes on with the points that are missing; anything else begins anew.
  * ERR_USAGE: no knob of the policy, values that it can't have, more than KNOB_GRID_MOST points; or one is under way. */
-bool sweep_begin(struct knob_sweep *, const char *grid, char *const *prompts, size_t n_prompts,
-                 const struct stretches *, struct err *);
+bool sweep_begin(struct knob_sweep *, const char *grid, char *const *prompts, size_t n_prompts, const struct segments *,
+                 struct err *);
 void sweep_event(struct knob_sweep *, const struct event *);
 /* In SWEEP_DUE: knobs and a run; at the end the knobs (and the prompt) as they were. False with a line: the run failed, or
  * what it asked for could not be done; it is over then. */

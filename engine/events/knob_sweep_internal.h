@@ -11,7 +11,7 @@ struct knob_sweep {
     struct knob_axis axis[SWEEP_AXES];
     uint32_t n_axes, knob[SWEEP_AXES]; /* … and the knob of the policy that each is of */
     double before[SWEEP_AXES];         /* their values as they were */
-    struct stretch setting;            /* all else, as it was */
+    struct segment setting;            /* all else, as it was */
     char *own_prompt;                  /* owned; text that ran as it began */
     char **prompts;                    /* (n_prompts) owned */
     uint32_t n_prompts;

@@ -4,29 +4,22 @@
 #ifndef ENGINE_EVENTS_LAYER_RECORD_H
 #define ENGINE_EVENTS_LAYER_RECORD_H
 
-#include "engine/base/err.h"
-#include "kernels/backend.h"
+#include "engine/events/policy.h"
 
 #define RECORD_TOKENS 256 /* rows that rounds are simulated over, at most */
 #define RECORD_LEAD   64  /* rows before them, which only teach, at most */
 #define RECORD_ROWS   (RECORD_TOKENS + RECORD_LEAD)
 #define RECORD_TEXT   8192 /* token ids of the text, at most: the latest ones */
 
-/* Confidences are asked at these temperatures, beside 1; between them they are interpolated. */
-#define RECORD_WARM 1.5f
-#define RECORD_HOT  3.0f
-
 #define RECORD_LISTED (GUESS_TOP - 1)
 
 struct layer_word {
     bool agrees; /* its token is the target's */
     float confidence;
-    /* The annealed one at any temperature, layer_record_annealed(): how far the next tokens' logits lie below the highest, and the
-     * logarithm of what all others come to, a polynomial in 1/T. */
+    /* For layer_record_annealed(): how far the logits of the next likeliest tokens lie below the highest, and a polynomial in
+     * 1/T for the logarithm of the sum over all other tokens. */
     float gap[RECORD_LISTED], fit[4];
 };
-
-#define RECORD_STATE 32 /* bytes */
 
 /* Before a wrong draft was seen (docs/methods.md: What-if). Measured on the bundled model, whose layers have 0.19 to 0.38. */
 #define RECORD_LOST    0.3
@@ -47,8 +40,9 @@ struct layer_record {
     uint32_t begin;     /* the first round's pending token is row `begin`; those before only teach */
     double head_load;   /* what a head call at a layer below L counts, */
     double layers_load; /* and one that asks all layers, in units of the target's head */
-    char policy[16];    /* whose state, as it stood after the last row, this is; "": the first round begins afresh */
-    _Alignas(8) unsigned char state[RECORD_STATE];
+    char policy[16]; /* the policy of the run, with its knobs and the first values of its series in the latest round; */
+                     /* "": not known, or the first round of the record is the run's first one */
+    double value[POLICY_KNOBS], series[POLICY_SERIES]; /* NAN: not reported */
     /* After a wrong draft a layer's word is drawn: with probability `lost` from the rows where the layer does not agree with the
      * target, else it is what the layer says at the same position of the text. */
     double lost, lost_se;       /* lost_se: its standard error */
@@ -62,23 +56,14 @@ struct layer_record {
 
 bool layer_record_open(struct layer_record *, uint32_t layers, struct err *); /* no rows */
 void layer_record_close(struct layer_record *);
-/* The other's rows and numbers; both are of as many layers. */
-void layer_record_copy(struct layer_record *, const struct layer_record *);
-/* Appends a row: its guesses of layers 1..L, with `annealed` at RECORD_WARM and at RECORD_HOT. When it is full the oldest row
- * goes. */
-void layer_record_add(struct layer_record *, const struct guess *warm, const struct guess *hot);
-
-/* Sets the text: the token ids of positions 0 to first + n, `count` of them, of which the last RECORD_TEXT are held. */
-void layer_record_set_text(struct layer_record *, const token_t *tokens, uint32_t count);
-
-/* The same from what a trace tells of a position: layers 1..L at temperature 1. The annealed confidence is then what fits that, its
- * slope at T = 1 and the vocabulary's size, at T = ∞; methods.md says how well. */
+/* Appends a row: what layers 1..L predict at temperature 1. When the record is full the oldest row goes. methods.md says how
+ * exact the annealed confidences are. */
 struct layer_told {
     bool agrees; /* its token is the target's */
     float confidence, entropy,
         top_p[GUESS_TOP]; /* descending, the first is the confidence; NAN or 0 where there are fewer */
 };
-void layer_record_add_told(struct layer_record *, const struct layer_told *, uint32_t vocab);
+void layer_record_add(struct layer_record *, const struct layer_told *, uint32_t vocab);
 
 static inline const struct layer_word *
 layer_word(const struct layer_record *r, uint32_t row, uint32_t layer)
@@ -94,10 +79,10 @@ layer_record_token(const struct layer_record *r, uint32_t position)
     return back < r->n_text ? r->text[r->n_text - 1 - back] : TOKEN_NONE;
 }
 
-/* The state of that policy, of so many bytes; NULL: there is none, and it begins afresh. */
-const void *layer_record_state(const struct layer_record *, const char *policy, size_t n);
+/* True: value[] and the first n of series[] are those that this policy had in the latest round. Else it begins afresh. */
+bool layer_record_follows(const struct layer_record *, const char *policy, uint32_t n);
 
-/* max softmax(z/T) for T in [1, 3]: exact at 1, RECORD_WARM and RECORD_HOT, elsewhere to about 1e-3 at worst. */
+/* max softmax(z/T) for T in [1, 3]; exact at 1. */
 float layer_record_annealed(const struct layer_word *, float temperature);
 
 #endif

@@ -2,7 +2,7 @@
 
 /* The tokens that both have, as a sample; what one has beyond them is the next segment's. */
 static void
-end_segment(struct paired *p)
+end_sample(struct paired *p)
 {
     const double tokens = p->side[0].tokens < p->side[1].tokens ? p->side[0].tokens : p->side[1].tokens;
     double seconds[2];
@@ -30,7 +30,7 @@ paired_add(struct paired *p, uint32_t side, const struct round_event *r)
     if (both < (a != b ? PAIRED_MOST : p->partial ? 1 : PAIRED_TOKENS))
         return false;
     const bool counts = !p->partial;
-    end_segment(p);
+    end_sample(p);
     p->partial = false;
     if (counts)
         ratio_add(&p->seconds, p->y, p->x);

@@ -105,11 +105,11 @@ struct policy_ops {
     /* What the rounds over a record (engine/events/layer_record.h) would come to with these knob values, begun afresh at its first
      * round, greedily: by the same rules as draft() and observe(). Any thread. False: out of memory. */
     bool (*what_if)(const struct layer_record *, const double *values, struct tally *);
-    /* What it has learned about the model, as a text for the next session (engine/events/policy_memory.h): malloc'ed,
-     * the caller's; NULL: nothing worth it. load() takes such a text once the knobs are set; a text for other knobs or
-     * another shape is passed over, one that is not a text of save()'s is an error. */
-    char *(*save)(const struct policy *);
-    bool (*load)(struct policy *, const char *text, struct err *);
+    /* Copies what the policy has learned about the model into one block, which the caller frees, for the next session on
+     * the same engine; NULL: nothing. load() takes such a block once the knobs are set, and ignores one that was learned
+     * with other knobs; false: out of memory. */
+    void *(*save)(const struct policy *);
+    bool (*load)(struct policy *, const void *learned);
     void (*close)(struct policy *); /* also after an open() that failed half-way */
 };
 

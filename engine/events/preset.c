@@ -39,7 +39,7 @@ path_of(char *out, size_t size, const char *folder, const char *name, struct err
 }
 
 bool
-preset_of_stretch(struct preset *p, const struct stretch *s, const struct run_info *info)
+preset_of_segment(struct preset *p, const struct segment *s, const struct run_info *info)
 {
     *p = (struct preset){.n_set = 0};
     if (s->policy >= info->n_policies)

@@ -7,7 +7,7 @@
 #define ENGINE_EVENTS_PRESET_H
 
 #include "engine/events/sampling_knobs.h"
-#include "engine/events/stretches.h"
+#include "engine/events/segments.h"
 
 #define PRESET_NAME 48
 
@@ -21,8 +21,8 @@ struct preset {
 };
 extern const char *const preset_sampling[SAMPLING_KNOBS]; /* "temp", "top-k", …: the options' names */
 
-/* What a stretch ran with; false: its policy is not known. */
-bool preset_of_stretch(struct preset *, const struct stretch *, const struct run_info *);
+/* What a segment ran with; false: its policy is not known. */
+bool preset_of_segment(struct preset *, const struct segment *, const struct run_info *);
 
 /* FOLDER/NAME.json. A name has letters, digits, '-', '_' and '.', and begins with no dot. False with one line: it is no
  * name, there is no such file (then which there are), it is not what is above. Policies, knobs and

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/events/sampling_knobs.h"
+
 const struct policy_info *
 run_info_policy(const struct run_info *info, const char *name)
 {
@@ -11,6 +13,22 @@ run_info_policy(const struct run_info *info, const char *name)
         if (strcmp(info->policies[i].name, name) == 0)
             return &info->policies[i];
     return NULL;
+}
+
+bool
+run_info_common(const char *control)
+{
+    static const char *const common[] = {"pace", "probe", "baseline", "baseline_se", "lossless"};
+    for (size_t i = 0; i < sizeof common / sizeof common[0]; i++)
+        if (strcmp(control, common[i]) == 0)
+            return true;
+    return sampling_knob_index(control) >= 0;
+}
+
+bool
+run_info_concerns(const struct run_info *info, uint32_t seq, const struct event *control)
+{
+    return (control->seq == 1) == (seq == 1) || (!run_info_apart(info) && run_info_common(control->control.name));
 }
 
 void

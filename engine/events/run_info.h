@@ -38,8 +38,8 @@ struct
     char isa[16];               /* forced; "": not */
     char gpu[12];               /* its number; "": none was named */
     uint32_t batch;             /* sequences at a time; 0: no batch */
-    char prompts[512],
-        policy_state[512]; /* the file of the batch's prompts, where policies keep what they learn; "": none */
+    uint32_t threads;           /* pinned; 0: the program chose their number */
+    char prompts[512];          /* the file of the batch's prompts; "": none */
 };
 
 /* Of the layers that were looked at, which are in a trace: all; those that the policy or the verification asked, and what was only
@@ -81,10 +81,9 @@ struct run_info {
     struct policy_info *policies; /* every policy of the registry, declared for this model; owned */
     double *start_values;         /* (n_policies * POLICY_KNOBS) knob values at the start; owned */
     void *choice_memory;          /* what knobs[].choices point into when read from a file, else NULL; owned */
-    /* Two saved runs beside each other (traces/trace_pair.h): this one is sequence 0's, `beside` sequence 1's, with the same
-     * policies declared; head, sampling, pace and baselines are then told by `seq`, too. Else NULL. */
-    const struct run_info *beside;
-    const char *saved_as;      /* … and what its trace is called; NULL else */
+    const struct run_info
+        *second;          /* of two saved runs (traces/trace_pair.h): sequence 1's, with the same policies; else NULL */
+    const char *saved_as; /* … and the name of its trace; else NULL */
     struct trace_bounds trace; /* of the trace that it is read from, or written to; */
     bool cut;                  /* … which ended when it had trace.bytes, before the run did */
 };
@@ -92,8 +91,20 @@ struct run_info {
 static inline const struct run_info *
 run_info_of(const struct run_info *info, uint32_t seq)
 {
-    return info->beside != NULL && seq == 1 ? info->beside : info;
+    return info->second != NULL && seq == 1 ? info->second : info;
 }
+
+static inline bool
+run_info_apart(const struct run_info *info) /* Are sequences 0 and 1 two saved runs? */
+{
+    return info->second != NULL;
+}
+
+/* In a versus: is a control about that sequence, 0 or 1? Sampling, pace, probes, baselines and comparisons are those of both in one run; two
+ * saved runs have their own. */
+bool run_info_concerns(const struct run_info *, uint32_t seq, const struct event *control);
+/* Is a control of that name about all sequences of a run? */
+bool run_info_common(const char *control);
 
 const struct policy_info *run_info_policy(const struct run_info *, const char *name); /* NULL: unknown */
 uint32_t run_info_layers(const struct run_info *, enum layer_model);                  /* 0: no such model, not known */

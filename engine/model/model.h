@@ -1,4 +1,4 @@
-/* A model: its description for a backend, its tokenizer, and what a person wants to know about it. engine/planted/
+/* A model: its description for a backend, its tokenizer, and what a person wants to know about it. engine/synthetic/
  * model_open.h opens one. */
 #ifndef ENGINE_MODEL_MODEL_H
 #define ENGINE_MODEL_MODEL_H
@@ -8,7 +8,7 @@
 struct gguf;
 struct hf_folder;
 struct model_block;
-struct planted_weights;
+struct synthetic_weights;
 struct tokenizer;
 
 struct model {
@@ -30,9 +30,9 @@ struct model {
     double rho;                    /* parameters of the head / parameters of a layer, of its experts those of one row */
     struct model_desc desc;        /* tensors point into the mapped file, or into memory of the model's own */
     struct tokenizer *tokenizer;
-    struct gguf *file;               /* owns the map; one of these, */
-    struct hf_folder *folder;        /* the other is NULL */
-    struct planted_weights *planted; /* `file` is a vocabulary in memory, the matrices are formulas; else NULL */
+    struct gguf *file;                   /* owns the map; one of these, */
+    struct hf_folder *folder;            /* the other is NULL */
+    struct synthetic_weights *synthetic; /* `file` is a vocabulary in memory, the matrices are formulas; else NULL */
     struct model_block *blocks;
 };
 

@@ -125,17 +125,6 @@ read_note(const struct control *c, struct mail *m, struct err *err)
     return true;
 }
 
-static bool
-read_share(const struct control *c, struct mail *m, struct err *err)
-{
-    char *end;
-    m->value = strcmp(c->text, "off") == 0 ? 0 : strtod(c->text, &end) / 100;
-    if (strcmp(c->text, "off") == 0)
-        return true;
-    return (end != c->text && (*end == '\0' || strcmp(end, "%") == 0) && m->value > 0 && m->value <= 1) ||
-           err_set(err, ERR_USAGE, "what-if takes a share of the time, as 5%%, or off; not '%.16s'", c->text);
-}
-
 /* ---- two settings ---- */
 
 static bool
@@ -212,7 +201,6 @@ session_read_control(const struct session *s, const struct control *c, uint32_t 
     case CONTROL_UNTIL: return read_until(c, m, err);
     case CONTROL_PROBE: return read_probe(c, m, err);
     case CONTROL_HEAD: return read_head_mode(s, c->text, &m->head, err);
-    case CONTROL_WHAT_IF: return read_share(c, m, err);
     case CONTROL_PACE: return read_pace(c, m, err);
     case CONTROL_NOTE: return read_note(c, m, err);
     case CONTROL_EXTEND: return c->n > 0 || err_set(err, ERR_USAGE, "extend by how many tokens? give a number above 0");

@@ -47,6 +47,10 @@ open_backend(struct engine *e, const struct engine_options *o, const struct back
 {
     const char *name = o->backend != NULL ? o->backend : "auto";
     bool serious;
+    if (o->ops != NULL) {
+        e->ops = o->ops;
+        return e->ops->open(&e->backend, options, err);
+    }
     if (strcmp(name, "cuda") == 0)
         return open_cuda(e, options, &serious, err);
     if (strcmp(name, "auto") == 0) {
@@ -61,10 +65,7 @@ open_backend(struct engine *e, const struct engine_options *o, const struct back
     }
     if (strcmp(name, "cpu") == 0)
         return open_cpu(e, options, err);
-    if (strcmp(name, "check") != 0)
-        return err_set(err, ERR_USAGE, "backend '%.32s' is not known; there are auto, cpu, check and cuda", name);
-    e->ops = &check_backend;
-    return e->ops->open(&e->backend, options, err);
+    return err_set(err, ERR_USAGE, "backend '%.32s' is not known; there are auto, cpu and cuda", name);
 }
 
 /* ---- the engine ---- */
@@ -72,7 +73,7 @@ open_backend(struct engine *e, const struct engine_options *o, const struct back
 static bool
 is_cuda(const struct engine *e)
 {
-    return e->ops != &cpu_backend && e->ops != &check_backend;
+    return strcmp(e->ops->name, "cuda") == 0;
 }
 
 static void
@@ -184,6 +185,7 @@ keep_asked(struct engine *e, const struct engine_options *o, struct err *err)
     const struct backend_options *b = &o->backend_options;
     snprintf(e->asked.isa, sizeof e->asked.isa, "%s", b->isa != NULL ? b->isa : "");
     e->asked.gpu = b->gpu;
+    e->asked.threads = b->threads;
     e->asked.quantize = o->quantize;
     for (size_t i = 0; i < o->n_lora; i++) {
         n += strlen(o->lora[i]) + (i > 0);
@@ -250,7 +252,7 @@ engine_open(struct engine **out, const struct engine_options *options, progress_
     model.n_lora = options->n_lora;
     bool ok = open_backend(e, options, &backend, err);
     model.available = ok && is_cuda(e) ? UINT64_MAX : memory_available(); /* a GPU has its own, and says so itself */
-    ok = ok && (options->synth ? model_open_planted : model_open_with)(&e->model, options->model_path, &model, err);
+    ok = ok && (options->synth ? model_open_synthetic : model_open_with)(&e->model, options->model_path, &model, err);
     ok = ok && engine_helpers_open(e, options, &model, err) &&
          engine_accept_open(e, options->accept, room_beside_models(e, &model), err);
     if (!ok || !load(e, options, &backend, progress, user, err) || !find_heads(e, options, err) ||

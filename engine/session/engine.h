@@ -8,9 +8,10 @@
 #include "engine/trained/exit_heads.h"
 
 struct engine_options {
-    const char *model_path; /* or what to plant, see model_open_planted() */
-    bool synth;             /* the latter */
-    const char *backend;    /* "auto", "cpu", "check", "cuda"; NULL: auto, which nobody asked for */
+    const char *model_path;        /* or what to plant, see model_open_synthetic() */
+    bool synth;                    /* the latter */
+    const char *backend;           /* "auto", "cpu", "cuda"; NULL: auto, which nobody asked for */
+    const struct backend_ops *ops; /* a test's own backend, opened instead of the one that `backend` names; or NULL */
     struct backend_options backend_options;
     const char *heads; /* a file of trained heads; "none": no heads; NULL: the file beside the model, if there is one */
     /* Models that help this one: a path, "self:E" for its own layers 1..E, "none"; NULL: the file that stands beside the
@@ -52,6 +53,7 @@ struct engine {
     struct engine_asked { /* as it was opened */
         char isa[16];     /* "": none was forced */
         int gpu;          /* below 0: none was named */
+        uint32_t threads; /* 0: the number was not pinned */
         bool quantize, no_heads;
         char lora[ASKED_LORA]; /* adapters, a line each */
     } asked;

@@ -2,8 +2,8 @@
 #ifndef ENGINE_SESSION_ENGINE_HELPERS_H
 #define ENGINE_SESSION_ENGINE_HELPERS_H
 
-#include "engine/planted/model_open.h"
 #include "engine/session/engine.h"
+#include "engine/synthetic/model_open.h"
 
 /* Opens those that were asked for, and those that stand beside the engine's model, which is open; `options` are the ones
  * that it was opened with. False: one that was asked for can't be used; e->helpers is to be closed all the same. */

@@ -154,8 +154,6 @@ receive(struct session *s, struct mail *m, enum gate at)
             check_break(s); /* that round has just ended */
         break;
     case CONTROL_PACE: set_pace(s, m->value); break;
-    case CONTROL_WHAT_IF: s->record.time.share = m->value; break;
-    case CONTROL_WHAT_IF_OF: s->record.wanted = m->seq; break;
     case CONTROL_VERSUS:
     case CONTROL_PROMPT:
     case CONTROL_RESTART: ask_new_run(s, m); return;
@@ -198,8 +196,8 @@ session_gate(struct session *s, enum gate at)
             until_us = able && s->asked.extension ? 0 : UINT64_MAX;
         else
             until_us = timing_stands(&s->timing, at == GATE_TOKEN);
-        if (able && at != GATE_TOKEN && session_record_due(s, until_us))
-            return NEXT_RECORD;
+        if (until_us == UINT64_MAX)
+            mailbox_rest(&s->mailbox);
         if (until_us == 0)
             return NEXT_ROUND;
     }

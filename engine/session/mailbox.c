@@ -176,9 +176,18 @@ bool
 mailbox_moving(struct mailbox *box)
 {
     pthread_mutex_lock(&box->lock);
-    const bool moving = box->moving;
+    const bool moving = !(box->resting && box->first == NULL) && box->moving;
     pthread_mutex_unlock(&box->lock);
     return moving;
+}
+
+bool
+mailbox_resting(struct mailbox *box)
+{
+    pthread_mutex_lock(&box->lock);
+    const bool resting = box->resting && box->first == NULL;
+    pthread_mutex_unlock(&box->lock);
+    return resting;
 }
 
 /* ---- from the engine's ---- */
@@ -195,6 +204,7 @@ mailbox_take(struct mailbox *box, uint64_t until_us)
         if (box->first == NULL)
             box->last = NULL;
         m->next = NULL;
+        box->resting = false;
         bool moving;
         box->steering -= steers(m, &moving);
         box->interrupts -= interrupts(m);
@@ -220,6 +230,14 @@ mailbox_paused(struct mailbox *box, bool paused)
     pthread_mutex_lock(&box->lock);
     if (box->steering == 0)
         box->moving = !paused;
+    pthread_mutex_unlock(&box->lock);
+}
+
+void
+mailbox_rest(struct mailbox *box)
+{
+    pthread_mutex_lock(&box->lock);
+    box->resting = true;
     pthread_mutex_unlock(&box->lock);
 }
 

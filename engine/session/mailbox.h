@@ -47,6 +47,7 @@ struct mailbox {
     bool versus;                  /* else [0] of all */
     bool moving;                  /* it generates, or will once the queue is read */
     uint32_t steering;            /* controls in the queue that decide that */
+    bool resting;                 /* the engine has done all that it took, and waits for the next control */
     uint32_t round;               /* the engine's: what is asked for is asked in it */
     atomic_bool cancel;           /* = interrupts > 0; the context looks at it before every layer */
 };
@@ -64,6 +65,7 @@ enum posted {
 enum posted mailbox_post(struct mailbox *, struct mail *, struct err *);
 void mailbox_requested(struct mailbox *, uint32_t seq, struct settings *out);
 bool mailbox_moving(struct mailbox *);
+bool mailbox_resting(struct mailbox *); /* … and the queue is empty */
 /* The settings of a versus' second sequence: those of the first, but for what was given. */
 void settings_second(const struct settings *first, const struct versus *, struct settings *second);
 
@@ -72,6 +74,7 @@ void settings_second(const struct settings *first, const struct versus *, struct
 struct mail *mailbox_take(struct mailbox *, uint64_t until_us);
 void mailbox_round(struct mailbox *, uint32_t number); /* this round runs now */
 void mailbox_paused(struct mailbox *, bool paused);    /* it has come to a halt, or goes on */
+void mailbox_rest(struct mailbox *);                   /* it is `resting`, until it takes the next mail */
 void mailbox_alone(struct mailbox *);                  /* a versus could not begin */
 
 void mail_free(struct mail *); /* and what follows it */

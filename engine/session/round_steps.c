@@ -16,7 +16,7 @@ begin(struct session *s, struct batch *b)
     size_t most = 0; /* drafts */
     b->n = 0;
     spent_begin(&s->spent, SPENT_PROBE, session_loads(s));
-    s->spent.ns[SPENT_PROBE] += session_record_cost(s) + s->recording_ns; /* since the last round */
+    s->spent.ns[SPENT_PROBE] += s->recording_ns; /* since the last round */
     mailbox_round(&s->mailbox, ++s->round);
     for (uint32_t i = 0; i < s->n_lanes; i++) {
         struct lane *l = &s->lanes[i];
@@ -26,6 +26,7 @@ begin(struct session *s, struct batch *b)
         most += l->round.budget + 2;
         b->lane[b->n++] = l;
     }
+    s->turn = (uint32_t)(b->lane[0] - s->lanes);
     context_follow_experts(s->ctx, s->lanes[0].current.probe == PROBE_ALL);
     size_t layers = s->model.layers * (s->info.experts > 0 ? 2U : 1U);
     for (enum helper_role role = 0; role < HELPERS; role++)

@@ -211,7 +211,6 @@ session_generate(struct session *s)
             engine_settle(s->engine, &s->mailbox.cancel);
             over = !session_baseline(s) || over;
             break;
-        case NEXT_RECORD: over = !(session_keep_record(s) || session_stop(s, "what-if")) || over; break;
         case NEXT_ROUND: over = !over && !go_on(s); break; /* extended, it is not over any more */
         }
 }

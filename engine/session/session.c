@@ -17,7 +17,6 @@ session_open(struct session **out, struct engine *engine, const struct session_o
     s->stay = o->stay;
     s->timing = (struct timing){.paused = o->paused, .pace = o->pace};
     pthread_mutex_init(&s->failure_lock, NULL);
-    pthread_mutex_init(&s->record.lock, NULL);
     mailbox_open(&s->mailbox);
     atomic_store(&s->spare, malloc(sizeof(struct mail)));
     if (atomic_load(&s->spare) == NULL)
@@ -35,6 +34,13 @@ const struct run_info *
 session_info(const struct session *s)
 {
     return &s->info;
+}
+
+uint32_t
+session_threads(const struct session *s)
+{
+    const struct engine *e = s->engine;
+    return e->ops->threads != NULL ? e->ops->threads(e->backend) : e->threads;
 }
 
 struct event_log *
@@ -56,6 +62,12 @@ session_moving(struct session *s)
 }
 
 bool
+session_resting(struct session *s)
+{
+    return mailbox_resting(&s->mailbox);
+}
+
+bool
 session_failed(struct session *s, struct err *err)
 {
     pthread_mutex_lock(&s->failure_lock);
@@ -64,17 +76,6 @@ session_failed(struct session *s, struct err *err)
         *err = s->failure;
     pthread_mutex_unlock(&s->failure_lock);
     return failed;
-}
-
-uint64_t
-session_record(struct session *s, struct layer_record *out, uint64_t seen)
-{
-    pthread_mutex_lock(&s->record.lock);
-    const uint64_t version = s->record.version;
-    if (version != seen)
-        layer_record_copy(out, &s->record.shown);
-    pthread_mutex_unlock(&s->record.lock);
-    return version;
 }
 
 static void *
@@ -116,6 +117,32 @@ session_post(struct session *s, const struct control *c, struct err *err)
     return posted == POSTED;
 }
 
+/* Copies what the first lane's policies have learned into the caller's memory; out of memory: it stays as it was. */
+static void
+keep_learned(struct session *s)
+{
+    struct policy_memory *m = s->memory;
+    if (m != NULL && m->learned == NULL && (m->learned = calloc(s->info.n_policies, sizeof *m->learned)) != NULL)
+        m->n = s->info.n_policies;
+    for (uint32_t i = 0; m != NULL && i < m->n; i++) {
+        const struct policy *p = &s->lanes[0].policies[i];
+        void *learned = p->ops->save != NULL ? p->ops->save(p) : NULL;
+        if (learned == NULL)
+            continue;
+        free(m->learned[i]);
+        m->learned[i] = learned;
+    }
+}
+
+void
+policy_memory_free(struct policy_memory *m)
+{
+    for (uint32_t i = 0; i < m->n; i++)
+        free(m->learned[i]);
+    free(m->learned);
+    *m = (struct policy_memory){0};
+}
+
 void
 session_close(struct session *s)
 {
@@ -125,12 +152,9 @@ session_close(struct session *s)
         session_post(s, &(struct control){.kind = CONTROL_QUIT}, NULL);
         pthread_join(s->thread, NULL);
     }
-    session_close_record(s);
     session_close_contexts(s);
     event_log_close(s->log);
-    for (uint32_t i = 0; i < s->info.n_policies; i++)
-        if (s->memory != NULL)
-            policy_memory_keep(s->memory, &s->lanes[0].policies[i]);
+    keep_learned(s);
     session_close_lanes(s);
     run_info_free(&s->info);
     mailbox_close(&s->mailbox);
@@ -144,7 +168,6 @@ session_close(struct session *s)
     free(s->told);
     free(s->probing.guesses);
     free(s->probing.probes);
-    pthread_mutex_destroy(&s->record.lock);
     pthread_mutex_destroy(&s->failure_lock);
     free(s);
 }

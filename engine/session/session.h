@@ -5,7 +5,6 @@
 #define ENGINE_SESSION_SESSION_H
 
 #include "engine/events/event.h"
-#include "engine/events/policy_memory.h"
 #include "engine/events/run_info.h"
 #include "engine/events/settings.h"
 #include "engine/session/engine.h"
@@ -22,6 +21,13 @@ struct prompt_text {
 };
 
 #define BATCH_MOST 64 /* sequences at a time */
+
+/* What policies have learned, for the next session on the same engine. It is zeroed at first; the sessions fill it. */
+struct policy_memory {
+    void **learned; /* (n) by policy, from policy_ops.save; NULL: nothing */
+    uint32_t n;
+};
+void policy_memory_free(struct policy_memory *);
 
 struct session_options {
     const struct policy_ops *const *policies; /* NULL-terminated registry */
@@ -41,14 +47,12 @@ struct session_options {
     uint32_t ctx;    /* 0: the model's own */
     bool ignore_eos;
     enum probe_mode probe;
-    enum head_mode head; /* HEADS_TRAINED wants an engine that has some */
-    struct policy_memory
-        *memory; /* what policies learned before, and where they leave it at the end; borrowed; or NULL */
+    enum head_mode head;          /* HEADS_TRAINED wants an engine that has some */
+    struct policy_memory *memory; /* what policies have learned, read at the start and written at the end; or NULL */
     const struct knob_setting *set;
     size_t n_set;
     const char *versus; /* a second setting, as CONTROL_VERSUS has it; NULL: none */
     double pace;        /* tokens/s at most, for people who want to watch; 0: as fast as it goes */
-    double what_if;     /* share of the time in [0, 1] for the record of what layers say; 0: none is kept */
     bool paused;        /* start paused, after prefill */
     bool stay;          /* at the end of a run wait for controls (the scope); else finish the log */
 };
@@ -70,8 +74,6 @@ enum control_kind {
     CONTROL_EXTEND,      /* n more tokens */
     CONTROL_PACE,        /* text: tokens/s, 0: as fast as it goes */
     CONTROL_NOTE,        /* text: about position n of sequence seq; "": it is taken back */
-    CONTROL_WHAT_IF,     /* text: a share of the time, as "5%", or "off" */
-    CONTROL_WHAT_IF_OF,  /* seq: whose record is kept, as long as it has a lane; else that of the first live one */
     /* text: "POLICY KNOB=VALUE … head=MODE", a second setting beside the one in force: a new run of the same prompt under both, as
      * sequences 0 and 1, in step by emitted token, a round of one at a time; knobs, policies and heads are then asked for by seq.
      * "off": a run under the first alone. Other knobs of the second are as in the first. */
@@ -88,7 +90,6 @@ struct control {
 
 #define SESSION_NOTE 200 /* bytes of a note at most, the terminating zero counted */
 
-struct layer_record;
 struct session;
 
 /* Checks everything (knobs, policy, prompt against the context) before it starts anything. The engine is borrowed. */
@@ -102,12 +103,13 @@ bool session_post(struct session *, const struct control *, struct err *);
 void session_requested(struct session *, uint32_t seq, struct settings *out);
 /* The head that these settings come to: "lens" or "trained"; "" where the model has no trained heads. */
 const char *session_head(const struct session *, const struct settings *);
+/* Threads that compute now: fewer than session_info()->threads while other processes need the processors. Any thread. */
+uint32_t session_threads(const struct session *);
 /* Does it generate, or will it once it has taken in what was posted? Any thread. */
 bool session_moving(struct session *);
+/* Has it done all that was posted, and sent all events of that? It then waits for the next control. Any thread. */
+bool session_resting(struct session *);
 bool session_failed(struct session *, struct err *); /* the engine failed: what it said; any thread */
-/* What-if (docs/methods.md), from any thread. The record of what layers say at the latest positions, copied into *out (of as
- * many layers) unless it is the one seen; returns its number, 0: there is none yet. */
-uint64_t session_record(struct session *, struct layer_record *out, uint64_t seen);
-void session_close(struct session *); /* cancels, joins, frees; the log with it: close readers before */
+void session_close(struct session *);                /* cancels, joins, frees; the log with it: close readers before */
 
 #endif

@@ -5,14 +5,12 @@
 #include <pthread.h>
 
 #include "engine/events/estimate.h"
-#include "engine/events/layer_record.h"
 #include "engine/events/metrics.h"
 #include "engine/model/final_norm.h"
 #include "engine/session/lane.h"
 #include "engine/session/mailbox.h"
 #include "engine/session/run.h"
 #include "engine/session/session.h"
-#include "engine/session/time_share.h"
 #include "engine/session/timing.h"
 #include "engine/session/watch.h"
 #include "kernels/rng.h"
@@ -38,22 +36,6 @@ struct acceptance {         /* what the acceptance head works with; empty where 
     struct accept_predictor *predictor;
     float *x;           /* (width) a row */
     double load, heads; /* what a call counts, and all calls so far: units of the target's head */
-};
-
-struct record_keeping {
-    struct time_share time;     /* share 0: none is kept */
-    struct layer_record work;   /* the engine thread's */
-    uint32_t wanted;            /* the sequence that a person looks at */
-    uint32_t run, sequence;     /* what its rows are of, */
-    enum head_choice head;      /* and what looked at them */
-    uint32_t rows, since_shown; /* in a slice; new ones since it was shown */
-    uint64_t slice_us;          /* that the last slice took */
-    uint64_t unpaid_ns;         /* what slices took while there was work, since a round paid for it */
-    bool idle;                  /* the next slice is in nobody's way */
-    bool stale;                 /* what is shown is of another text, or another head */
-    pthread_mutex_t lock;       /* what follows */
-    struct layer_record shown;
-    uint64_t version; /* of it; 0: none */
 };
 
 struct session {
@@ -94,12 +76,12 @@ struct session {
     enum account aside_from; /* what a pass aside interrupted */
     uint64_t *told;          /* bit set of token ids whose VOCAB event is out */
     struct probing probing;
-    struct record_keeping record;
     struct lane *lanes; /* (open_lanes) */
     uint32_t n_lanes;   /* of them, those that are used */
     uint32_t open_lanes;
     atomic_uint ctx_lanes; /* that the contexts have room for; grows between runs, looked at by any thread */
-    bool versus;           /* two lanes with settings of their own */
+    bool versus;           /* two lanes with settings of their own, */
+    uint32_t turn;         /* of which this one ran last */
 };
 
 static inline bool
@@ -183,14 +165,6 @@ slot_t lane_helper_next(const struct lane *, const struct helper *);
 /* Keeps the rows of the first n nodes of the verdict's path, as far as there are any; others go. */
 bool lane_helpers_keep(struct lane *, const struct verdict *, uint32_t n);
 
-/* record_keeping.c: what layers say at the latest positions, for what-if. */
-bool session_open_record(struct session *, double share, struct err *);
-void session_close_record(struct session *);
-/* Is there a slice to do now, while nothing else is until then (0: something is)? */
-bool session_record_due(struct session *, uint64_t idle_until_us);
-bool session_keep_record(struct session *);     /* a slice that is due. False: stopped; session_error() */
-uint64_t session_record_cost(struct session *); /* ns of work's time since it was asked last */
-
 /* gate.c: where controls arrive, and where the work waits while it is paused. What it was asked to do next is the
  * caller's to do. */
 enum gate { GATE_TOKEN /* within a round */, GATE_ROUND /* between rounds */, GATE_END /* the run is over */ };
@@ -198,7 +172,6 @@ enum next {
     NEXT_STOP,     /* a new run, or quitting: unwind */
     NEXT_SETTINGS, /* session_apply_settings(), and come again; not within a round */
     NEXT_BASELINE, /* session_baseline(), and come again; not within a round */
-    NEXT_RECORD,   /* session_keep_record(), and come again; not within a round */
     NEXT_ROUND     /* go on */
 };
 enum next session_gate(struct session *, enum gate);

@@ -52,14 +52,13 @@ describe_asked(struct asked_info *asked, const struct engine *e, const struct se
     asked->quantize = e->asked.quantize;
     asked->no_heads = e->asked.no_heads;
     asked->batch = o->batch;
+    asked->threads = e->asked.threads;
     memcpy(asked->isa, e->asked.isa, sizeof asked->isa);
     memcpy(asked->lora, e->asked.lora, sizeof asked->lora);
     if (e->asked.gpu >= 0)
         snprintf(asked->gpu, sizeof asked->gpu, "%d", e->asked.gpu);
     snprintf(asked->prompts, sizeof asked->prompts, "%s",
              o->n_prompts > 0 && o->prompts_path != NULL ? o->prompts_path : "");
-    snprintf(asked->policy_state, sizeof asked->policy_state, "%s",
-             o->memory != NULL && o->memory->folder != NULL ? o->memory->folder : "");
     return o->chat.system == NULL || (asked->system = strdup(o->chat.system)) != NULL ||
            err_set(err, ERR_WORK, "out of memory for the system text");
 }
@@ -145,9 +144,10 @@ set_knobs(struct session *s, const struct session_options *o, struct err *err)
         lane_take_settings(&s->lanes[l]);
     for (uint32_t p = 0; p < n_policies; p++)
         memcpy(s->info.start_values + (size_t)p * POLICY_KNOBS, first[p].value, sizeof first[p].value);
-    for (uint32_t i = 0; i < s->open_lanes * n_policies && o->memory != NULL; i++)
-        if (!policy_memory_recall(o->memory, &s->lanes[i / n_policies].policies[i % n_policies], err))
-            return false;
+    for (uint32_t l = 0; l < s->open_lanes && o->memory != NULL; l++)
+        for (uint32_t p = 0; p < o->memory->n; p++)
+            if (o->memory->learned[p] != NULL && !first[p].ops->load(&s->lanes[l].policies[p], o->memory->learned[p]))
+                return err_set(err, ERR_WORK, "out of memory for what %s has learned", first[p].ops->name);
     s->memory = o->memory;
     return true;
 }
@@ -266,6 +266,5 @@ session_open_parts(struct session *s, const struct session_options *o, struct er
     return describe_asked(&s->info.asked, s->engine, o, err) && count_sequences(s, o, err) &&
            session_open_lanes(s, o->policies, err) && open_settings(s, o, err) && set_knobs(s, o, err) &&
            request_settings(s, o, err) && session_check_head(s, o->head, err) && take_prompts(s, o, err) &&
-           allocate(s, err) && event_log_open(&s->log, 0, err) && session_open_record(s, o->what_if, err) &&
-           session_open_contexts(s, err) && describe_prompts(s);
+           allocate(s, err) && event_log_open(&s->log, 0, err) && session_open_contexts(s, err) && describe_prompts(s);
 }

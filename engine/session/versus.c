@@ -30,6 +30,7 @@ session_make_room(struct session *s)
     if (s->batch)
         return true;
     s->n_lanes = s->run.sequences = s->versus ? 2 : 1;
+    s->turn = 0;
     return make_room(s, s->n_lanes);
 }
 
@@ -50,7 +51,8 @@ session_begin_second(struct session *s, const struct settings *settings)
     session_tell_state(s, "versus", "", text);
 }
 
-/* In a versus it is the turn of the one that has emitted fewer tokens. */
+/* In a versus it is the turn of the lane that has emitted fewer tokens. Where both have as many, the last one runs again: so each is
+ * first as often as the other, and what a round finds in the caches favours none. */
 bool
 session_takes_part(const struct session *s, const struct lane *l)
 {
@@ -58,5 +60,5 @@ session_takes_part(const struct session *s, const struct lane *l)
         return !l->over;
     const struct lane *other = &s->lanes[l == &s->lanes[0]];
     const uint32_t mine = lane_emitted(l), others = lane_emitted(other);
-    return other->over || mine < others || (mine == others && l == &s->lanes[0]);
+    return other->over || mine < others || (mine == others && l == &s->lanes[s->turn]);
 }

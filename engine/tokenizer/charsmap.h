@@ -1,4 +1,4 @@
-/* SentencePiece's precompiled map from stretches of characters to what they are normalised to: the number of bytes of a
+/* SentencePiece's precompiled map from segments of characters to what they are normalised to: the number of bytes of a
  * double-array trie (little-endian, 32 bits), the trie, and texts that each end in a NUL. */
 #ifndef ENGINE_TOKENIZER_CHARSMAP_H
 #define ENGINE_TOKENIZER_CHARSMAP_H

@@ -45,7 +45,7 @@ append_form(utf8proc_option_t form, const char *text, size_t len, struct bytes *
     return ok;
 }
 
-/* Stretches of whole characters are normalised; broken bytes between them stay. */
+/* Segments of whole characters are normalised; broken bytes between them stay. */
 static bool
 put_form(enum normal_kind kind, struct slice in, struct bytes *out)
 {

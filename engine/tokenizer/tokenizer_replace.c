@@ -66,7 +66,7 @@ put_matches(const struct normal_step *step, struct slice in, pcre2_match_data *m
     return bytes_append(out, in.data + done, in.len - done);
 }
 
-/* Stretches of whole characters are looked at; broken bytes between them stay. */
+/* Segments of whole characters are looked at; broken bytes between them stay. */
 bool
 normal_put_pattern(const struct normal_step *step, struct slice in, struct bytes *out)
 {

@@ -81,7 +81,7 @@ offer_pieces(const struct tokenizer *t, const char *word, uint32_t len, uint32_t
         offer(t, ways, from, from + size, t->unknown_score, TOKEN_NONE);
 }
 
-/* A stretch of unknown characters: their byte tokens, or <unk> once. */
+/* A segment of unknown characters: their byte tokens, or <unk> once. */
 static bool
 push_unknown(const struct tokenizer *t, const char *bytes, size_t n, struct ids *ids)
 {

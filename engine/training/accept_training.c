@@ -7,7 +7,6 @@
 #include "engine/base/rng.h"
 #include "engine/training/adam.h"
 #include "engine/training/blas.h"
-#include "kernels/blas_library.h"
 
 struct accept_work {
     struct blas *blas; /* borrowed; NULL: the BLAS here */
@@ -167,14 +166,15 @@ accept_training_open(struct accept_training **out, struct accept_head *head, uin
                      const struct accept_training_options *options, struct err *err)
 {
     *out = NULL;
-    if (!blas_library_load(err))
+    const uint32_t threads = blas_callers(options->threads > 0 ? options->threads : 1, err);
+    if (threads == 0)
         return false;
     struct accept_training *t = calloc(1, sizeof *t);
     if (t == NULL)
         return err_set(err, ERR_WORK, "out of memory for training an acceptance head");
     t->head = head;
     t->options = *options;
-    t->options.threads = blas_callers(options->threads > 0 ? options->threads : 1);
+    t->options.threads = threads;
     t->own = calloc(t->options.threads, sizeof *t->own);
     t->gradient = malloc(head->n_values * sizeof *t->gradient);
     bool ok = t->own != NULL && t->gradient != NULL && adam_open(&t->adam, head->n_values);
@@ -210,13 +210,6 @@ accept_training_close(struct accept_training *t)
     free(t->own);
     free(t->gradient);
     free(t);
-}
-
-void
-accept_training_state(struct accept_training *t, struct training_part parts[TRAINING_PARTS])
-{
-    parts[0] = (struct training_part){t->head->values, t->head->n_values * sizeof *t->head->values};
-    adam_state(&t->adam, parts + 1);
 }
 
 static void

@@ -8,7 +8,6 @@
 #define ENGINE_TRAINING_ACCEPT_TRAINING_H
 
 #include "engine/trained/accept_head.h"
-#include "engine/training/training_state.h"
 
 struct blas;
 
@@ -46,8 +45,6 @@ struct accept_training;
 bool accept_training_open(struct accept_training **, struct accept_head *, uint64_t seed,
                           const struct accept_training_options *, struct err *);
 void accept_training_close(struct accept_training *);
-/* The head and the optimizer's moments and steps. */
-void accept_training_state(struct accept_training *, struct training_part[TRAINING_PARTS]);
 /* One step on n <= batch rows; its score, from before the step. */
 struct accept_score accept_training_step(struct accept_training *, const struct accept_batch *, double rate);
 /* The head as it is, on any number of rows; p as above. */

@@ -23,14 +23,6 @@ adam_close(struct adam *a)
 }
 
 void
-adam_state(struct adam *a, struct training_part parts[ADAM_PARTS])
-{
-    parts[0] = (struct training_part){a->first, a->n * sizeof *a->first};
-    parts[1] = (struct training_part){a->second, a->n * sizeof *a->second};
-    parts[2] = (struct training_part){&a->steps, sizeof a->steps};
-}
-
-void
 adam_begin(struct adam *a)
 {
     a->steps++;

@@ -8,8 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/training/training_state.h"
-
 struct adam {
     size_t n;
     float *first, *second; /* (n) moments */
@@ -18,9 +16,6 @@ struct adam {
 
 bool adam_open(struct adam *, size_t n); /* false: no memory; closing is allowed all the same */
 void adam_close(struct adam *);
-/* All of it but the values, which are whose it is: ADAM_PARTS of them. */
-#define ADAM_PARTS (TRAINING_PARTS - 1)
-void adam_state(struct adam *, struct training_part[ADAM_PARTS]);
 void adam_begin(struct adam *); /* a step; values may then be moved in parts, by several threads */
 /* Values [at, at + n) of all; values, gradient and home point to the part's own. home NULL: zero. */
 void adam_move(const struct adam *, size_t at, size_t n, float *values, const float *gradient, float rate, float decay,

@@ -1,28 +1,14 @@
 #include "engine/training/blas.h"
 
-#include <cblas.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "kernels/blas_library.h"
-
-enum { SEQUENTIAL, PTHREADS, OPENMP }; /* what openblas_get_parallel() says; with OpenMP a caller in a team is alone */
+#include "engine/base/blas_library.h"
 
 uint32_t
-blas_callers(uint32_t wanted)
+blas_callers(uint32_t wanted, struct err *err)
 {
-    int (*parallel)(void) = NULL;
-    void (*set_threads)(int) = NULL;
-    void *found = blas_library_symbol("openblas_get_parallel"); /* NULL where the BLAS is not OpenBLAS */
-    void *setter = blas_library_symbol("openblas_set_num_threads");
-    memcpy(&parallel, &found, sizeof found); /* ISO C has no cast for it */
-    memcpy(&set_threads, &setter, sizeof setter);
-    if (parallel == NULL)
-        return wanted;
-    const int built = parallel();
-    if (built == PTHREADS && set_threads != NULL)
-        set_threads(1);
-    return built == SEQUENTIAL && wanted > 1 ? 1 : wanted;
+    const struct blas_library *library = blas_library(wanted, err);
+    return library == NULL ? 0 : library->sequential && wanted > 1 ? 1 : wanted;
 }
 
 /* ---- products on a device ---- */
@@ -100,11 +86,10 @@ blas_multiply(struct blas *b, const struct blas_product *p)
             return;
         fail(b, &why);
     }
-    __typeof__(cblas_sgemm) *multiply = NULL;
-    void *found = blas_library_symbol("cblas_sgemm"); /* there: training has loaded the library */
-    memcpy(&multiply, &found, sizeof multiply);
-    multiply(CblasRowMajor, p->turn_a ? CblasTrans : CblasNoTrans, p->turn_b ? CblasTrans : CblasNoTrans, (int)p->m,
-             (int)p->n, (int)p->k, 1, p->a, (int)p->lda, p->b, (int)p->ldb, p->beta, p->c, (int)p->n);
+    const struct blas_library *library = blas_library(1, NULL); /* not NULL: training has loaded it */
+    library->multiply(CblasRowMajor, p->turn_a ? CblasTrans : CblasNoTrans, p->turn_b ? CblasTrans : CblasNoTrans,
+                      (int)p->m, (int)p->n, (int)p->k, 1, p->a, (int)p->lda, p->b, (int)p->ldb, p->beta, p->c,
+                      (int)p->n);
 }
 
 bool

@@ -7,8 +7,8 @@
 
 /* How many of `wanted` threads may be in the BLAS at a time, each computing alone: all of them, but one of OpenBLAS's
  * sequential build (no build of it may be called by several threads unless it was made for that). OpenBLAS's builds with
- * threads of their own are told to compute on the calling one. */
-uint32_t blas_callers(uint32_t wanted);
+ * threads of their own are told to compute on the calling one. 0: the BLAS cannot be loaded. */
+uint32_t blas_callers(uint32_t wanted, struct err *);
 
 /* Products on the engine's device. Functions take NULL for the BLAS here. Several threads may ask at a time. */
 struct blas;

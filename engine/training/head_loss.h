@@ -12,8 +12,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/model/final_norm.h"
 #include "engine/trained/exit_heads.h"
-#include "engine/training/lens.h"
+
+struct blas;
+
+struct lens { /* a model's own head in F32 */
+    uint32_t width, vocab;
+    struct final_norm norm;
+    const float *head; /* (vocab, width) */
+    const float *bias; /* (vocab) of logits, or NULL */
+    float scale, cap;  /* logits become cap tanh(scale (z + bias) / cap); 0: they are not scaled, not capped */
+    struct blas *blas; /* computes all products of training; borrowed; NULL: the BLAS here */
+};
+
+/* Copies the model's tensors, whatever their types; to be freed with lens_free(). */
+bool lens_open(struct lens *, const struct model_desc *, struct err *);
+void lens_free(struct lens *);
 
 struct head_batch {
     size_t n;

@@ -9,7 +9,6 @@
 
 #include "engine/training/adam.h"
 #include "engine/training/blas.h"
-#include "kernels/blas_library.h"
 
 struct thread {
     struct head_work *work;
@@ -42,7 +41,8 @@ head_training_open(struct head_training **out, struct exit_heads *heads, const s
                    const struct head_training_options *options, struct err *err)
 {
     *out = NULL;
-    if (!blas_library_load(err))
+    const uint32_t threads = blas_callers(options->threads > 0 ? options->threads : 1, err);
+    if (threads == 0)
         return false;
     struct head_training *t = calloc(1, sizeof *t);
     if (t == NULL)
@@ -50,7 +50,7 @@ head_training_open(struct head_training **out, struct exit_heads *heads, const s
     t->heads = heads;
     t->lens = lens;
     t->options = *options;
-    t->options.threads = blas_callers(t->options.threads > 0 ? t->options.threads : 1);
+    t->options.threads = threads;
     t->final = malloc(t->options.batch * lens->vocab * sizeof *t->final);
     t->entropy = malloc(t->options.batch * sizeof *t->entropy);
     t->choice = malloc(t->options.batch * sizeof *t->choice);
@@ -97,13 +97,6 @@ head_training_close(struct head_training *t)
     free(t->entropy);
     free(t->choice);
     free(t);
-}
-
-void
-head_training_state(struct head_training *t, struct training_part parts[TRAINING_PARTS])
-{
-    parts[0] = (struct training_part){t->heads->values, t->heads->n_values * sizeof *t->heads->values};
-    adam_state(&t->adam, parts + 1);
 }
 
 static size_t

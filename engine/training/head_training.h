@@ -4,7 +4,6 @@
 
 #include "engine/trained/exit_heads.h"
 #include "engine/training/head_loss.h"
-#include "engine/training/training_state.h"
 
 struct head_training_options {
     uint32_t threads; /* 0: one */
@@ -25,9 +24,6 @@ void head_training_close(struct head_training *);
 void head_training_step(struct head_training *, const float *hidden, size_t n, float rate, struct head_score *scores);
 /* Adds n * score of every layer to `sums` (L + 1), of the heads as they are, or of the lens. */
 void head_training_score(struct head_training *, bool lens, const float *hidden, size_t n, struct head_score *sums);
-
-/* The heads and the optimizer's moments and steps. */
-void head_training_state(struct head_training *, struct training_part[TRAINING_PARTS]);
 
 /* Bytes that training takes besides the model: heads, two moments, a gradient and logits for every thread. */
 uint64_t head_training_bytes(enum head_kind, uint32_t n_layers, uint32_t width, uint32_t vocab,

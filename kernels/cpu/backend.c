@@ -55,6 +55,12 @@ cpu_describe(const struct backend *b)
     return b->text;
 }
 
+static uint32_t
+cpu_threads(const struct backend *b)
+{
+    return team_settled(b->team);
+}
+
 /* ---- requests ---- */
 
 static bool
@@ -379,6 +385,7 @@ const struct backend_ops cpu_backend = {
     .open = cpu_open,
     .close = cpu_close,
     .describe = cpu_describe,
+    .threads = cpu_threads,
     .load = cpu_weights_load,
     .unload = cpu_weights_unload,
     .settle = cpu_weights_settle,

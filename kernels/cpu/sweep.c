@@ -7,6 +7,8 @@
 #include "kernels/cpu/forms.h"
 #include "kernels/cpu/head.h"
 #include "kernels/cpu/mixture.h"
+#include "kernels/platform.h"
+#include "kernels/team_sizing.h"
 
 /* ---- a layer ---- */
 
@@ -430,22 +432,45 @@ turn_rows(const struct worker *w, const void *arg, struct range rows)
     }
 }
 
-void
-sweep_run(struct store *s, const struct sweep *sweep, const struct exit_watch *watch)
+/* Returns the last layer that was run. */
+static uint32_t
+run_layers(struct store *s, const struct sweep *sweep, uint32_t l, const struct exit_watch *watch)
 {
-    uint32_t l = request_first_layer(sweep);
-    if (l > sweep->to || cpu_store_stopped(s))
-        return;
-    worker_begin(s);
-    worker_for(s, work_of_rows(sweep->n, 64 * (size_t)s->weights->desc.rope_dims), turn_rows, sweep);
-    for (; l <= sweep->to; l++) {
+    for (;; l++) {
         run_layer(s, sweep, l);
         if (watch != NULL) {
             watch->out->depth = l;
             if (watch->rule->threshold[l] <= 1 && leaves(s, sweep, watch, l))
-                return;
+                return l;
         }
-        if (l < sweep->to && cpu_store_stopped(s))
-            return;
+        if (l == sweep->to || cpu_store_stopped(s))
+            return l;
     }
+}
+
+/* Passes of as many rows, up to doublings, take as long for each weight of their layers; long ones for each weight and row. Models
+ * of different sizes share the team. */
+static void
+report(struct store *s, size_t rows, uint32_t layers, uint64_t took_ns, uint64_t ran_ns)
+{
+    const struct model_desc *d = &s->weights->desc;
+    const double weights = (double)layers * d->width * ((double)d->width + d->ffn);
+    uint32_t kind = 0;
+    while (kind + 1 < TEAM_PASS_KINDS && (size_t)1 << kind < rows)
+        kind++;
+    team_pass(s->weights->backend->team, kind, kind + 1 < TEAM_PASS_KINDS ? weights : weights * (double)rows, took_ns,
+              ran_ns);
+}
+
+void
+sweep_run(struct store *s, const struct sweep *sweep, const struct exit_watch *watch)
+{
+    const uint32_t first = request_first_layer(sweep);
+    if (first > sweep->to || cpu_store_stopped(s))
+        return;
+    const uint64_t start = clock_ns(), ran = platform_thread_ns();
+    worker_begin(s);
+    worker_for(s, work_of_rows(sweep->n, 64 * (size_t)s->weights->desc.rope_dims), turn_rows, sweep);
+    const uint32_t last = run_layers(s, sweep, first, watch);
+    report(s, sweep->n, last - first + 1, clock_ns() - start, platform_thread_ns() - ran);
 }

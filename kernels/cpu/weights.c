@@ -6,28 +6,28 @@
 #include "kernels/cpu/interleave.h"
 #include "kernels/cpu/settle.h"
 #include "kernels/openmp.h"
-#include "kernels/planted.h"
+#include "kernels/synthetic.h"
 #include "kernels/tensor.h"
 
 #define OPTIONAL_TENSORS UINT32_MAX /* sweep.c computes with all there are */
 
-/* A planted tensor as a file would have it, when that is how the kernels read it. */
+/* A synthetic tensor as a file would have it, when that is how the kernels read it. */
 static const void *
 make_rows(struct weights *w, const struct tensor *t)
 {
-    const size_t bytes = planted_row_bytes(t->type, t->cols);
+    const size_t bytes = synthetic_row_bytes(t->type, t->cols);
     unsigned char *data = bytes == 0 ? NULL : blocks_take(&w->blocks, t->rows, bytes);
     PARALLEL(omp parallel for num_threads(w->backend->threads))
     for (uint32_t r = 0; r < (data == NULL ? 0 : t->rows); r++)
-        planted_row(t, r, data + r * bytes);
+        synthetic_row(t, r, data + r * bytes);
     return data;
 }
 
-/* interleave() of a planted tensor, a group at a time, so that as a file would have it it never is. */
+/* interleave() of a synthetic tensor, a group at a time, so that as a file would have it it never is. */
 static bool
-interleave_planted(struct weights *w, const struct tensor *t, unsigned char *q, unsigned char *scale)
+interleave_synthetic(struct weights *w, const struct tensor *t, unsigned char *q, unsigned char *scale)
 {
-    const size_t row = planted_row_bytes(t->type, t->cols);
+    const size_t row = synthetic_row_bytes(t->type, t->cols);
     const size_t q_bytes = t->cols / Q8_BLOCK * quant_bytes(t->type);
     const size_t s_bytes = t->cols / tensor_block_values(t->type) * scale_bytes(t->type);
     bool ok = true;
@@ -40,7 +40,7 @@ interleave_planted(struct weights *w, const struct tensor *t, unsigned char *q, 
         for (uint32_t first = 0; first < t->rows; first += Q8_GROUP) {
             const uint32_t n = t->rows - first < Q8_GROUP ? t->rows - first : Q8_GROUP, g = first / Q8_GROUP;
             for (uint32_t r = 0; r < n && rows != NULL; r++)
-                planted_row(t, first + r, rows + r * row);
+                synthetic_row(t, first + r, rows + r * row);
             if (rows != NULL)
                 interleave(t->type, rows, n, t->cols, w->backend->isa->q8_flip, q + g * q_bytes, scale + g * s_bytes);
         }
@@ -74,7 +74,7 @@ load_matrix_as(struct weights *w, const struct tensor *t, bool as_numbers, struc
         unsigned char *q = blocks_take(&w->blocks, groups * (cols / Q8_BLOCK), quant_bytes(t->type));
         unsigned char *scale =
             blocks_take(&w->blocks, groups * (cols / tensor_block_values(t->type)), scale_bytes(t->type));
-        if (q == NULL || scale == NULL || (t->data == NULL && !interleave_planted(w, t, q, scale)))
+        if (q == NULL || scale == NULL || (t->data == NULL && !interleave_synthetic(w, t, q, scale)))
             return err_set(err, ERR_WORK, "not enough memory for the model's weights");
         m->q = q;
         m->scale = scale;

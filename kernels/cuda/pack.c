@@ -8,7 +8,7 @@
 #include "kernels/cuda/pack_pairs.h"
 #include "kernels/half.h"
 #include "kernels/openmp.h"
-#include "kernels/planted.h"
+#include "kernels/synthetic.h"
 #include "kernels/tensor.h"
 
 #define UNIT_VALUES (STRIP * UNIT)
@@ -165,7 +165,7 @@ file_row(const struct tensor *t, uint32_t row, const struct scratch *scratch)
 {
     if (t->data != NULL)
         return (const unsigned char *)t->data + row * tensor_row_bytes(t->type, t->cols);
-    planted_row(t, row, scratch->file);
+    synthetic_row(t, row, scratch->file);
     return scratch->file;
 }
 

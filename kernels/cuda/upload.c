@@ -86,7 +86,7 @@ send(struct upload *u, const struct packing *p, uint32_t first, uint32_t n, unsi
 }
 
 static bool
-is_planted(const struct packing *p)
+is_synthetic(const struct packing *p)
 {
     for (uint32_t i = 0; i < p->n_parts; i++)
         if (p->parts[i]->data != NULL)
@@ -99,14 +99,14 @@ static bool
 plant(struct upload *u, const struct packing *p, const struct dev_matrix *m, struct err *err)
 {
     static const char doing[] = "making weights";
-    struct planted_args a = {.first = p->parts[0]->rows, .to = *m};
+    struct synthetic_args a = {.first = p->parts[0]->rows, .to = *m};
     for (uint32_t i = 0; i < p->n_parts; i++) {
-        a.parts[i] = *p->parts[i]->planted;
+        a.parts[i] = *p->parts[i]->synthetic;
         a.from[i] = p->parts[i]->type;
     }
     /* `source` may still be on its way on the default stream. One matrix at a time: so that progress is true. */
     if (!cuda_did(u->backend, cudaDeviceSynchronize(), doing, err) ||
-        !cuda_did(u->backend, launch_planted(a, u->stream), doing, err) ||
+        !cuda_did(u->backend, launch_synthetic(a, u->stream), doing, err) ||
         !cuda_did(u->backend, cudaStreamSynchronize(u->stream), doing, err))
         return false;
     u->done += p->strips * (pack_quant_bytes(p) + pack_scale_bytes(p));
@@ -146,7 +146,7 @@ upload_stacked(struct upload *u, const struct packing *p, const struct dev_matri
     for (uint32_t i = 0; i < p->n_parts; i++)
         if (p->parts[i]->type != p->type)
             *(p->type == WEIGHT_Q8_0 ? &u->to_bytes : &u->to_halves) |= 1u << p->parts[i]->type;
-    if (is_planted(p)) {
+    if (is_synthetic(p)) {
         struct dev_matrix own = *m;
         own.quants = quants;
         own.scales = scales;

@@ -88,7 +88,7 @@ check_limits(const struct model_desc *d, struct err *err)
 static bool
 same_tensor(const struct tensor *a, const struct tensor *b)
 {
-    return a->data == b->data && a->planted == b->planted && a->type == b->type;
+    return a->data == b->data && a->synthetic == b->synthetic && a->type == b->type;
 }
 
 /* Adds up. */

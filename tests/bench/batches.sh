@@ -52,10 +52,10 @@ cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
 {
     echo "# Batches: $NAME"
     echo
-    echo "Written by \`make bench-batch\` on $(date -u +%Y-%m-%d), $(nproc) cores of ${cpu:-an unknown processor}. $TOKENS tokens of each of"
-    echo "$(wc -l <"$WORK/prompts.jsonl" | tr -d ' ') sequences, greedy, $PASSES passes. Speeds are over \`ar\` with the same batch, ± one standard error over passes; in"
-    echo "brackets the best K of \`sd\` ($DRAFTS) and the best window of \`sv\` ($WINDOWS). *All in* counts the passes in which \`sv\` measures"
-    echo "what verifications take. The last column: drafts verified for a token that is said."
+    echo "\`make bench-batch\` wrote this section on $(date -u +%Y-%m-%d), with $(nproc) cores of ${cpu:-an unknown processor}. It decodes $TOKENS tokens of"
+    echo "each of $(wc -l <"$WORK/prompts.jsonl" | tr -d ' ') sequences, greedily, in $PASSES passes. Speeds are relative to \`ar\` with the same batch, ± one standard error over"
+    echo "passes. The numbers in brackets are the best K of \`sd\` ($DRAFTS) and the best window of \`sv\` ($WINDOWS). *All in* includes the passes"
+    echo "in which \`sv\` measures how long verifications take. The last column is the number of verified drafts per emitted token."
     echo
     echo "| at a time | \`ar\`, tokens/s | \`sd\`, x ar (K) | \`sv\`, x ar (window) | \`sv\` all in | \`sv\` over \`sd\` | verified: \`sd\`, \`sv\` |"
     echo "| --- | --- | --- | --- | --- | --- | --- |"

@@ -98,11 +98,12 @@ version=$("$LLAMA/llama-bench" -m "$WORK/f16.gguf" -t "$THREADS" -p 0 -n 1 -r 1 
 {
     echo "# $TITLE"
     echo
-    echo "Written by \`make bench-llama\` on $(date -u +%Y-%m-%d), $THREADS threads of ${cpu:-an unknown processor}, specscope"
-    echo "$("$BUILD/specscope" --version | cut -d' ' -f2), llama.cpp build ${version:-unknown}. The same files, random weights in the"
-    echo "shapes named, quantised by llama.cpp; medians of $PASSES passes that alternate between the programs. Ratios are specscope's"
-    echo "figure over llama.cpp's, pass by pass: above 1 it is faster at decoding $TOKENS tokens one by one and at reading a prompt of $PROMPT; below 1 it"
-    echo "is sooner at the first token, from the start of the process, with the file in the page cache."
+    echo "\`make bench-llama\` wrote this section on $(date -u +%Y-%m-%d), with $THREADS threads of ${cpu:-an unknown processor}, specscope"
+    echo "$("$BUILD/specscope" --version | cut -d' ' -f2) and llama.cpp build ${version:-unknown}. Both programs read the same files: random weights in the"
+    echo "shapes named, quantised by llama.cpp. Figures are medians of $PASSES passes that alternate between the programs. Ratios are"
+    echo "specscope's figure over llama.cpp's, pass by pass. For decoding $TOKENS tokens and for reading a prompt of $PROMPT tokens, specscope is"
+    echo "faster where the ratio is above 1. For the time from the start of the process to the first token, with the file in the page"
+    echo "cache, it is faster where the ratio is below 1."
     echo
     echo "| model | decoding | prompt | start to first token |"
     echo "| --- | --- | --- | --- |"
@@ -113,7 +114,7 @@ if [ -n "${RECORD:-}" ]; then # in the place of the section that was there, befo
     awk -v section="$WORK/section.md" -v title="# $TITLE" '
         function put() { while ((getline line < section) > 0) print line; print ""; done = 1 }
         $0 == title { put(); skip = 1; next }
-        /^# / && NR > 1 { skip = 0; if (!done) put() }
+        /^# / && NR > 1 { skip = 0; if (!done && /^# On a GPU$/) put() }
         !skip
         END { if (!done) { print ""; put() } }' docs/measurements.md | cat -s >"$WORK/measurements.md"
     cp "$WORK/measurements.md" docs/measurements.md

@@ -21,6 +21,8 @@ echo "layerskip's grid …" >&2
 $S bench -n 200 --ignore-eos --policy layerskip --grid exit_layer=2:8:2 --grid gamma=2:6:2 $MODEL >"$WORK/grid" 2>/dev/null
 echo "heads …" >&2
 $S bench -n 200 --ignore-eos --policy specbound --head lens --head trained $MODEL >"$WORK/heads" 2>"$WORK/no-heads" || cp "$WORK/no-heads" "$WORK/heads"
+echo "beside busy processes …" >&2
+"$(dirname "$0")/busy.sh" "$BUILD" "$MODEL" >"$WORK/busy"
 echo "the scope's cost …" >&2
 "$(dirname "$0")/scope_cost.sh" "$BUILD" >"$WORK/scope" || { cat "$WORK/scope" >&2; exit 1; }
 
@@ -29,43 +31,47 @@ cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
     echo "# Measurements"
     echo
     echo "Written by \`make bench\` on $(date -u +%Y-%m-%d), $(nproc) cores of ${cpu:-an unknown processor}, $(uname -sr | sed 's/[+-].*//'),"
-    echo "specscope $($S --version | cut -d' ' -f2). Figures are ratios within one run; a shared machine drifts, ratios drift less."
+    echo "specscope $($S --version | cut -d' ' -f2). Figures are ratios within one run, because the speed of a shared machine varies more than ratios do."
     echo
     echo "## Steps"
-    echo "Verifying several rows in one sweep against one row; a probe (the head on one row) against a layer; probing all"
-    echo "layers of 8 rows in one call against verifying them."
+    echo "The table compares the time of verifying several rows in one forward pass with the time of one row. It compares a probe,"
+    echo "which applies the head to one row, with a layer. It also compares probing all layers of 8 rows in one call with verifying them."
     echo '```'
     cat "$WORK/steps"
     echo '```'
-    echo "The same with the portable reference kernels (\`--isa reference\`):"
+    echo "The portable reference kernels give these figures (\`--isa reference\`):"
     echo '```'
     cat "$WORK/steps-reference"
     echo '```'
     echo
     echo "## Policies"
-    echo "\`x ar\` is measured, \`from\` and \`to\` are its 95% interval, \`+-\` its standard error over passes, \`modelled\` is emitted·(L + ρ) / (layer loads + ρ·head loads), \`meas/mod\` their quotient: below 1"
-    echo "is overhead that the model does not know: on a CPU whose caches hold the weights, a row more in a sweep costs"
-    echo "arithmetic (see Steps), while the model counts weights read."
+    echo "\`x ar\` is the measured speedup over \`ar\`, \`from\` and \`to\` are its 95% interval, and \`+-\` is its standard error over passes."
+    echo "\`modelled\` is emitted·(L + ρ) / (layer loads + ρ·head loads), and \`meas/mod\` is measured over modelled speedup. A quotient below 1"
+    echo "is overhead that the model does not include. On a CPU whose caches hold the weights, each row costs arithmetic (see Steps),"
+    echo "while the model counts only weights that are read."
     echo '```'
     cat "$WORK/policies"
     echo '```'
-    echo "\`layerskip\` at other exit layers and lengths:"
+    echo "These are the results of \`layerskip\` at other exit layers and lengths:"
     echo '```'
     cat "$WORK/grid"
     echo '```'
-    echo "\`specbound\` with the lens and with trained heads, side by side:"
+    echo "These are the results of \`specbound\` with the logit lens and with trained heads:"
     echo '```'
     cat "$WORK/heads"
     echo '```'
     echo
+    echo "## Beside busy processes"
+    echo "The table gives tokens/s of \`ar\` beside processes that only compute, with the number of threads that the program chooses and with"
+    echo "fixed numbers: medians of nine interleaved runs."
+    echo '```'
+    cat "$WORK/busy"
+    echo '```'
+    echo
     echo "## What watching costs"
     cat "$WORK/scope"
-    if [ -f docs/measurements-notes.md ]; then
-        echo
-        cat docs/measurements-notes.md
-    fi
-    # What `make bench-batch`, `make bench-llama` and `make bench-cuda` wrote with RECORD=1 stays.
-    awk '/^# Batches: / || /^# Against llama\.cpp$/ || /^# On a GPU$/ { kept = 1; print "" } kept' "$OUT" | cat -s
+    # The sections after this one are written by other commands or by hand, so they stay.
+    awk 'NR > 1 && /^# / { kept = 1; print "" } kept' "$OUT" | cat -s
 } >"$WORK/measurements.md"
 mv "$WORK/measurements.md" "$OUT"
 cat "$OUT"

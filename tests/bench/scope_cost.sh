@@ -82,9 +82,9 @@ for probe in policy all; do
     eval "cpu_$probe=\$(median \"\$WORK/cpu-$probe\")"
     eval "share_$probe=\$(share \"\$WORK/s\")"
 done
-echo "Slowdown of the engine (emitted tokens over draft and verification time) with the scope on a 160x48 terminal against"
-echo "headless with the same trace and \`--probe\`, medians of $PAIRS interleaved pairs, $N tokens each (± half of what lies"
-echo "between the quartiles); tmux draws on the same processors:"
+echo "The table shows how much slower the engine is (emitted tokens over draft and verification time) with the scope on a 160x48"
+echo "terminal than headless with the same trace and \`--probe\`. Figures are medians of $PAIRS interleaved pairs of $N tokens each, ± half"
+echo "the distance between the quartiles. tmux draws on the same processors."
 echo
 echo "| | slowdown | the screen thread's processor time per second | the scope's probes, of draft + verification time |"
 echo "| --- | --- | --- | --- |"

@@ -1,5 +1,5 @@
 /* synth OUT.gguf SHAPE [--type TYPE] [--plant K,ACCEPTANCE] [--seed N]: a model of random weights in a real one's shape, as a
- * GGUF file (engine/planted/planted.h). */
+ * GGUF file (engine/synthetic/synthetic.h). */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/planted/planted_gguf.h"
+#include "engine/synthetic/synthetic_gguf.h"
 
 static void
 print_usage(FILE *f)
@@ -19,7 +19,7 @@ print_usage(FILE *f)
           "are accepted as often as asked\n"
           "shapes:",
           f);
-    for (const struct planted_shape *s = planted_shapes; s->name != NULL; s++)
+    for (const struct synthetic_shape *s = synthetic_shapes; s->name != NULL; s++)
         fprintf(f, " %s", s->name);
     fputc('\n', f);
 }
@@ -60,13 +60,13 @@ main(int argc, char **argv)
                                             {"seed", required_argument, NULL, 's'},
                                             {"help", no_argument, NULL, 'h'},
                                             {0}};
-    struct planted_spec spec = {.type = WEIGHT_Q8_0, .seed = PLANTED_SEED};
+    struct synthetic_spec spec = {.type = WEIGHT_Q8_0, .seed = SYNTHETIC_SEED};
     const char *plant = NULL;
     struct err err = {0};
     bool ok = true;
     for (int o; ok && (o = getopt_long(argc, argv, "h", options, NULL)) != -1;)
         switch (o) {
-        case 't': ok = planted_find_type(optarg, strlen(optarg), &spec.type, &err); break;
+        case 't': ok = synthetic_find_type(optarg, strlen(optarg), &spec.type, &err); break;
         case 'p': plant = optarg; break;
         case 's': ok = read_seed(optarg, &spec.seed, &err); break;
         case 'h': print_usage(stdout); return 0;
@@ -79,11 +79,11 @@ main(int argc, char **argv)
     signal(SIGXFSZ, SIG_IGN); /* a file grown too large is an error to say, too */
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
-    struct planted_weights *w = NULL;
-    ok = ok && planted_find_shape(argv[optind + 1], strlen(argv[optind + 1]), &spec.shape, &err) &&
-         (plant == NULL || planted_read_exit(plant, &spec, &err)) && planted_weights_make(&w, &spec, &err) &&
-         planted_gguf_write(w, argv[optind], show, NULL, &err);
-    planted_weights_free(w);
+    struct synthetic_weights *w = NULL;
+    ok = ok && synthetic_find_shape(argv[optind + 1], strlen(argv[optind + 1]), &spec.shape, &err) &&
+         (plant == NULL || synthetic_read_exit(plant, &spec, &err)) && synthetic_weights_make(&w, &spec, &err) &&
+         synthetic_gguf_write(w, argv[optind], show, NULL, &err);
+    synthetic_weights_free(w);
     if (isatty(STDERR_FILENO))
         fputs("\r\x1b[K", stderr);
     if (!ok)

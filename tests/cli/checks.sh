@@ -59,7 +59,7 @@ accept_head() { # file, width
 # What policies need beside $TINY: its own first layers as helpers, a head that knows nothing, a profile.
 helpers_of_tiny() {
     accept_head "$TMP/accept" 64
-    head -c 8000 README.md >"$TMP/profile.txt"
+    head -c 8000 docs/methods.md >"$TMP/profile.txt"
     "$PROGRAM" train profile --model "$TINY" --draft self:1 --companion self:2 --text "$TMP/profile.txt" --tokens 100 --response 8 \
         --prompt-tokens 8 --temp 0 --out "$TMP/profile.json" >/dev/null 2>&1 || exit 1
     HELPERS="--draft self:1 --companion self:2 --accept $TMP/accept --profile $TMP/profile.json"

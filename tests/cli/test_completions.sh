@@ -51,7 +51,7 @@ if command -v bash >/dev/null 2>&1; then
     offers "no value of a number" '' run --set tau = ''
     offers "nothing for a text" '' run --prompt ''
     offers "choices" 'off policy all' --probe ''
-    offers "backends" 'cpu cuda check' run --backend c
+    offers "backends" 'cpu cuda' run --backend c
     offers "shapes" 'TinyLlama-1.1B,' info --synth Tiny
     offers "what can be trained" 'heads accept profile' train ''
     offers_among "kinds of figures" 'reliability' plot some/trace ''
@@ -191,7 +191,7 @@ if command -v fish >/dev/null 2>&1; then
 else
     skip "fish completes" "there is no fish"
 fi
-for option in $("$PROGRAM" bench --help | sed -n 's/^ .*--\([a-z-]*\).*/\1/p'); do
+for option in $("$PROGRAM" bench --help | grep -o ' --[a-z][a-z-]* ' | tr -d ' ' | cut -c3- | sort -u); do
     check "zsh and fish know bench --$option" sh -c "grep -q -e '--$option' '$TMP/specscope.zsh' &&
         grep -q -e '-l $option ' '$TMP/specscope.fish'"
 done

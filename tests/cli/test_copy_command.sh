@@ -38,7 +38,7 @@ same() { # what it is, arguments
 
 same "plain" -n 12 -p hello "$TINY"
 same "chat" --system "Be
-kind, it's \"me\"" -p hello -n 8 --backend check "$CHAT"
+kind, it's \"me\"" -p hello -n 8 --backend cpu "$CHAT"
 same "sampled" --temp 0.7 --top-k 40 --top-p 0.95 --seed 18446744073709551615 -n 12 --policy layerskip --set gamma=3 "$TINY"
 same "on other kernels" --isa reference -t 1 --exact --ignore-eos -c 160 -n 12 "$TINY"
 same "with weights made smaller" --quantize q8_0 --heads none --head lens -n 12 "$TINY"
@@ -54,6 +54,5 @@ same "with another head" $HELPERS --policy specdecpp --set h=0.9 --seed 7 -n 12 
 same "a batch of a list" --batch 2 --prompts "$TMP/a list.jsonl" -n 6 --policy sd --draft self:1 "$TINY"
 same "a batch of one prompt" --batch 3 -p "a b" -n 6 --temp 1 "$TINY"
 same "a batch of one" --batch 1 -p "a b" -n 6 "$TINY"
-same "planted weights" --synth tiny,2,0.75 -n 8
-same "a memory" --policy-state "$TMP/state of it" --policy layerskip -n 8 "$TINY"
+same "synthetic weights" --synth tiny,2,0.75 -n 8
 finish

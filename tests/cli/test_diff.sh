@@ -25,6 +25,8 @@ check "but the times of both" prints '^started  *20'
 check "and nothing else is called faster" sh -c "! grep -q 'faster\|slower' '$TMP/out'"
 check "the texts are compared" prints '^texts: the same for 40 tokens, as far as both go$'
 check "spans end where the shorter one does" prints '^tokens 27 to 39 '
+check "where LC_ALL=C asks for it all of it is ASCII" sh -c "LC_ALL=C '$PROGRAM' diff $TRACES/swift $TRACES/del >'$TMP/plain' && ! LC_ALL=C grep -q '[^ -~]' '$TMP/plain'"
+check "with as many columns" grep -q '^tokens/round  *2.810+-0.273  *3.545+-1.030  *no clear difference$' "$TMP/plain"
 works "a trace against itself" diff $TRACES/turned $TRACES/turned
 check "is the same" prints '^tokens/round .* the same$'
 check "spans end where knobs were turned" prints '^tokens/s between changes'
@@ -85,6 +87,8 @@ cp "$TMP/err" "$TMP/both"
 check "tells both with their uncertainty" grep -q '^layerskip gamma=2: [0-9.]* ±[0-9.]* tokens/s, ' "$TMP/both"
 check "and that the texts are the same" grep -q 'the texts are the same for 40 tokens; end: tokens$' "$TMP/both"
 cp "$TMP/out" "$TMP/text"
+check "in ASCII where LC_ALL=C asks for it" sh -c "LC_ALL=C '$PROGRAM' run --policy layerskip --versus ar -n 12 -p 'one two three' '$TINY' >/dev/null 2>'$TMP/plain' && ! LC_ALL=C grep -q '[^ -~]' '$TMP/plain'"
+check "as in the scope" grep -q '^layerskip: [0-9.]*+-[0-9.]* tokens/s, .* modelled [0-9.]*x$' "$TMP/plain"
 works "one that drafts nothing has no acceptance" run --policy layerskip --versus ar -n 12 -p 'one two three' "$TINY"
 check "and says so" grep -q '^ar: .* tokens/round, acceptance –, modelled ' "$TMP/err"
 works "the text is written once" run --policy ar -n 40 -p 'one two three' "$TINY"

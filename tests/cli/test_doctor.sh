@@ -55,6 +55,26 @@ status=$?
 check "a plug-in that can't be loaded is bad" [ "$status" -eq 1 ]
 check "and said why" says "^bad   plug-in .*broken.so can't be loaded"
 
+# ---- libraries that crash or hang while they are loaded ----
+library() { # file, what it does when it is loaded
+    printf '#include <signal.h>\n__attribute__((constructor)) static void begin(void) { %s; }\n' "$2" | ${CC:-cc} -shared -fPIC -x c - -o "$1"
+}
+library "$TMP/crash.so" 'raise(SIGSEGV)'
+SPECSCOPE_CUDA_PLUGIN=$TMP/crash.so "$PROGRAM" doctor >"$TMP/out" 2>"$TMP/err" </dev/null
+status=$?
+check "a plug-in that crashes is bad, and the report is whole" sh -c '[ "$1" -eq 1 ] && tail -n 1 "$2" | grep -q "[0-9] bad$"' sh "$status" "$TMP/out"
+check "the signal is named" says '^bad   plug-in .*signal 11 '
+mkdir "$TMP/bin"
+cp "$PROGRAM" "$TMP/bin/specscope"
+for event in 'raise(SIGSEGV):signal 11 ' 'raise(SIGALRM):did not finish within 30 s'; do # the alarm is that of the time limit
+    library "$TMP/bin/specscope-blas.so" "${event%%:*}"
+    "$TMP/bin/specscope" doctor >"$TMP/out" 2>"$TMP/err" </dev/null
+    check "doctor reports a BLAS: ${event#*:}" says "^note  BLAS .*training cannot multiply.*${event#*:}.*memory"
+    "$TMP/bin/specscope" train heads --model "$TINY" --text README.md --out "$TMP/heads" >"$TMP/out" 2>"$TMP/err" </dev/null
+    status=$?
+    check "train refuses a BLAS: ${event#*:}" refused_as 1
+done
+
 if [ "$(id -u)" != 0 ]; then
     mkdir "$TMP/closed" && chmod 500 "$TMP/closed"
     (cd "$TMP/closed" && "$PROGRAM" doctor >"$TMP/out" 2>&1 </dev/null)
@@ -69,7 +89,7 @@ check "odd names break no line" lines_are_findings
 if [ -n "$HAVE_PYTHON" ]; then
     specscope doctor --json
     check "as JSON" json_holds "$TMP/out" "(j['bad'] == 0 and len(j['findings']) == j['ok'] + j['note'] and
-        {'terminal', 'processor', 'kernels', 'threads', 'memory', 'huge pages', 'BLAS', 'GPU', 'bundled', 'models', 'config', 'history',
+        {'terminal', 'processor', 'kernels', 'threads', 'load', 'memory', 'huge pages', 'BLAS', 'GPU', 'bundled', 'models', 'config', 'history',
          'traces'} <= {f['topic'] for f in j['findings']} and all(f['what'] and f['level'] in ('ok', 'note', 'bad') for f in j['findings']))"
 fi
 "$PROGRAM" doctor >/dev/full 2>"$TMP/err" </dev/null

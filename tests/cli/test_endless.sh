@@ -42,9 +42,6 @@ in_place "a draft model" "$at" run --policy sd --draft "$at" "$TINY"
 in_place "tools" "$at" run --chat --tools "$at" "$TINY"
 in_place "a chat template" "$at.jinja" run --chat --chat-template "$at.jinja" "$TINY"
 in_place "a text to train on" "$at" train heads --model "$TINY" --text "$at" --out "$TMP/heads"
-in_place "what training has collected" "$TMP/collected.partial" train profile --model "$TINY" --draft self:1 --companion self:2 \
-    --text README.md --out "$TMP/collected"
-rm -f "$TMP/collected.partial"
 in_place "a bench's results" "$at.csv" plot "$at.csv" grid -o "$TMP/x.svg"
 
 # ---- files of folders ----

@@ -76,8 +76,10 @@ calls_of cuda-here
 check "without a GPU make run leaves nvcc alone" [ ! -s "$CALLS" ]
 calls_of all -n
 check "so does make" sh -c "grep -q specscope '$TMP/made' && ! grep -q nvcc '$TMP/made'"
-calls_of test-programs -n
-check "make test builds it" grep -q "nvcc.*specscope-cuda.so" "$TMP/made"
+calls_of test -n
+check "so does make test" sh -c "grep -q tests/run.sh '$TMP/made' && ! grep -q nvcc '$TMP/made'"
+calls_of test-long -n
+check "make test-long builds it" grep -q "nvcc.*specscope-cuda.so" "$TMP/made"
 
 # ---- jobs ----
 check "make run has a job for each processor" sh -c \

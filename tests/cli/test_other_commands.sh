@@ -42,7 +42,10 @@ refuses "no passes are no benchmark" 2 'repeat' bench --repeat 0 -p hello "$TINY
 
 "$PROGRAM" bench -n 400 --repeat 1000 -c 500 --ignore-eos "$TINY" >"$TMP/out" 2>"$TMP/err" &
 pid=$!
-wait_until grep -q '^SigCgt:.*[2367abef]$' "/proc/$pid/status" # SIGINT is caught
+catches_interruptions() { # the program, and not the shell that is to become it
+    [ "/proc/$pid/exe" -ef "$PROGRAM" ] && grep -q '^SigCgt:.*[2367abef]$' "/proc/$pid/status"
+}
+wait_until catches_interruptions
 kill -INT $pid
 wait $pid
 status=$?

@@ -120,7 +120,7 @@ wait $pid 2>/dev/null
 
 # ---- from the scope ----
 if command -v script >/dev/null 2>&1; then
-    printf ':resume\n:wait round 8\n:plot exits %s\n:plot series %s from=2 to=6 width=60mm\n:quit\n' "$TMP/live.svg" "$TMP/live.pdf" \
+    printf ':wait round 8\n:plot exits %s\n:plot series %s from=2 to=6 width=60mm\n:quit\n' "$TMP/live.svg" "$TMP/live.pdf" \
         >"$TMP/live.script"
     check "the scope draws its run" in_terminal "'$PROGRAM' -n 100 --ignore-eos --script '$TMP/live.script' -p hello '$TINY'"
     check "as SVG" is_svg "$TMP/live.svg"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Planted models: the tool that writes them, --synth that needs no file, both the same; what is refused.
+# Synthetic models: the tool that writes them, --synth that needs no file, both the same; what is refused.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 SYNTH=$BUILD/tests/synth
@@ -17,9 +17,9 @@ empty() { [ -z "$(ls -A "$1")" ]; }
 synth "$ROOM/tiny.gguf" tiny --type f16 --plant 2,0.75
 check "synth writes a model" [ "$status" -eq 0 ]
 works "info describes it" info "$ROOM/tiny.gguf"
-check "by its name" grep -q '^tiny planted 2, 0.75$' "$TMP/out"
+check "by its name" grep -q '^tiny synthetic 2, 0.75$' "$TMP/out"
 works "info describes one without a file" info --synth $SPEC
-check "as planted" grep -q '^planted  *tiny:f16,2,0.75' "$TMP/out"
+check "as synthetic" grep -q '^synthetic  *tiny:f16,2,0.75' "$TMP/out"
 specscope run -n 60 -p 'Once upon' --policy layerskip --set exit_layer=2 "$ROOM/tiny.gguf"
 check "the file generates" [ "$status" -eq 0 ]
 cp "$TMP/out" "$TMP/from-file"
@@ -34,19 +34,19 @@ check "another one doesn't" sh -c "! cmp -s '$ROOM/tiny.gguf' '$ROOM/again.gguf'
 check "nothing else was left" [ "$(ls -A "$ROOM" | wc -l)" -eq 2 ]
 rm "$ROOM"/*
 
-works "policies are compared on a planted model" bench --synth $SPEC -n 96 --repeat 1 -p hello --policy layerskip \
+works "policies are compared on a synthetic model" bench --synth $SPEC -n 96 --repeat 1 -p hello --policy layerskip \
     --policy specbound --policy del --set exit_layer=2 --set d_min=2 --json "$TMP/bench.json"
 check "all are lossless" sh -c "[ \$(grep -c ' yes\$' '$TMP/out') -eq 4 ]"
 if [ -n "$HAVE_PYTHON" ]; then
-    check "the acceptance is the one that was planted" json_holds "$TMP/bench.json" \
+    check "the acceptance is the one that was synthetic" json_holds "$TMP/bench.json" \
         'abs([r for r in j["results"] if r["policy"] == "layerskip"][0]["per_token_acceptance"] - 0.75) < 0.15'
-    check "the model is named" json_holds "$TMP/bench.json" 'j["results"][0]["model"] == "tiny planted 2, 0.75"'
+    check "the model is named" json_holds "$TMP/bench.json" 'j["results"][0]["model"] == "tiny synthetic 2, 0.75"'
 fi
 
 refuses "an unknown shape" 2 'TinyLlama-1.1B' run --synth huge,2,0.75
 refuses "an exit that is none" 2 'from 1 to 7' run --synth tiny,8,0.75
-refuses "an acceptance that cannot be planted" 2 '0.3 to 0.97' run --synth tiny,2,1
-refuses "a type that is not planted" 2 'q4_k' bench --synth tiny:q4_k,2,0.75
+refuses "an acceptance that cannot be made" 2 '0.3 to 0.97' run --synth tiny,2,1
+refuses "a type that is not synthetic" 2 'q4_k' bench --synth tiny:q4_k,2,0.75
 refuses "a file beside --synth" 2 'leave' run --synth $SPEC "$TINY"
 refuses "info: a file beside --synth" 2 'leave' info --synth $SPEC "$TINY"
 mkdir -p "$XDG_CONFIG_HOME/specscope"

@@ -55,7 +55,7 @@ done
 
 # ---- exported ----
 if [ -n "$can_replay" ]; then
-    printf ':resume\n:wait round 5\n:export %s\n:wait end\n:baseline\n:wait idle\n:export %s\n:quit\n' \
+    printf ':wait round 5\n:export %s\n:wait end\n:baseline\n:wait idle\n:export %s\n:quit\n' \
         "$TMP/early" "$TMP/late" >"$TMP/export.script"
     in_terminal "'$PROGRAM' -n 200 --ignore-eos --script '$TMP/export.script' -p hello '$TINY'"
     for folder in early late; do

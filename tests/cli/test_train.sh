@@ -3,7 +3,7 @@
 . tests/cli/checks.sh
 text=$TMP/text
 out_file=$TMP/heads.safetensors
-head -c 20000 README.md >"$text"
+head -c 20000 docs/methods.md >"$text"
 echo short >"$TMP/short"
 
 refuses "train alone asks what" 2 "train heads" train
@@ -32,7 +32,9 @@ pid=$!
 wait_until test -s "$out_file"
 kill -TERM $pid
 wait $pid
-check "being told to stop ends it well" [ $? -eq 0 ]
+check "a signal that stops it ends it with status 130" [ $? -eq 130 ]
 check "and leaves a whole file" grep -aq '"model_hash"' "$out_file"
-check "and no part of one" [ ! -e "$out_file.part" ]
+check "says what it keeps" grep -q 'interrupted; the best heads so far are in the file$' "$TMP/err"
+check "and writes nothing beside it" [ "$(echo "$out_file"*)" = "$out_file" ]
+refuses "a place that is no regular file is refused at once" 1 "not a regular file" train heads --text "$text" --out /dev/null
 finish

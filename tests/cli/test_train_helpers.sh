@@ -4,7 +4,7 @@
 text=$TMP/text
 head_file=$TMP/accept.safetensors
 profile=$TMP/profile.json
-head -c 20000 README.md >"$text"
+head -c 20000 docs/methods.md >"$text"
 "$BUILD/tests/tinymodel" "$TMP/draft.gguf" --layers 2 --calm-after 1 --calm 0.1 >/dev/null || exit 1
 "$BUILD/tests/tinymodel" "$TMP/other.gguf" --layers 2 --nasty >/dev/null || exit 1
 
@@ -38,6 +38,10 @@ check "a folder that is not there fails" [ "$status" -eq 1 ]
 train_accept --out "$head_file" --temp 0
 check "greedy labels train too" [ "$status" -eq 0 ]
 
+train_accept --out "$TMP/many" --blocks 0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0 --passes 1
+check "the same number of blocks many times" [ "$status" -eq 0 ]
+check "is reported each time" [ "$(grep -cE '^ +0  ' "$TMP/out")" -eq 32 ]
+
 rm -f "$head_file"
 "$PROGRAM" train accept --model "$TINY" --draft "$TMP/draft.gguf" --text "$text" --out "$head_file" --tokens 600 --response 16 \
     --prompt-tokens 12 --passes 10000 --rate 0.00001 >"$TMP/out" 2>"$TMP/err" &
@@ -45,8 +49,10 @@ pid=$!
 wait_until test -s "$head_file"
 kill -TERM $pid
 wait $pid
-check "being told to stop ends it well" [ $? -eq 0 ]
+check "a signal that stops it ends it with status 130" [ $? -eq 130 ]
 check "and leaves a whole file" grep -aq '"draft_hash"' "$head_file"
+check "says what it keeps" grep -q 'interrupted; the best head so far is in the file$' "$TMP/err"
+check "and writes nothing beside it" [ "$(echo "$head_file"*)" = "$head_file" ]
 
 train_profile() {
     specscope train profile --model "$TINY" --draft "$TMP/draft.gguf" --companion "$TINY" --tokens 600 --response 16 --prompt-tokens 12 "$@"
@@ -77,7 +83,33 @@ sv --temp 0.7 --top-k 20
 check "other sampling with one" grep -q 'the profile is of temperature 0.7, top-k 20, top-p 0.9' "$TMP/err"
 train_accept --out "$TMP/filtered" --top-k 5 --top-p 0.8
 check "heads learn what is filtered, too" [ "$status" -eq 0 ]
+refuses "a place that is no regular file is refused at once" 1 "not a regular file" train profile --text "$text" --out /dev/null
 printf '{"turns": ["Three mice sat on a wall."]}\n{"turns": ["A baker"]}\n' >"$TMP/prompts.jsonl"
 train_profile --prompts "$TMP/prompts.jsonl" --out "$profile"
 check "prompts come from lines, too" [ "$status" -eq 0 ]
+if command -v script >/dev/null 2>&1; then # the bar on a terminal shows how far collecting is
+    interrupt_in_terminal() { # pattern on the screen, arguments: leaves the exit status in $status
+        pattern=$1
+        shift
+        : >"$TMP/screen"
+        in_terminal "echo \$\$ >'$TMP/pid'; exec '$PROGRAM' $*" &
+        wait_until grep -q "$pattern" "$TMP/screen"
+        kill -INT "$(cat "$TMP/pid")"
+        wait $!
+        status=$?
+    }
+    interrupt_in_terminal 'responses .* candidates' train accept --model "$TINY" --draft "$TMP/draft.gguf" --text "$text" \
+        --out "$TMP/part.head" --tokens 1000000000 --response 16 --prompt-tokens 12
+    check "interrupted while candidates are collected, it ends with status 130" [ "$status" -eq 130 ]
+    check "and says so" grep -q 'interrupted before training began' "$TMP/screen"
+    check "without a head" [ ! -e "$TMP/part.head" ]
+    interrupt_in_terminal 'decoding .* drafts judged' train profile --model "$TINY" --draft "$TMP/draft.gguf" --companion "$TINY" \
+        --text "$text" --out "$TMP/part.json" --tokens 1000000000 --response 16 --prompt-tokens 12
+    check "an interrupted profile ends with status 130" [ "$status" -eq 130 ]
+    check "says what it keeps" grep -q 'interrupted; the file has the profile of what was seen' "$TMP/screen"
+    check "and leaves the profile of what it saw" json_holds "$TMP/part.json" "sum(map(sum, j['count'])) > 0"
+    check "and nothing beside it" [ "$(echo "$TMP"/part.json*)" = "$TMP/part.json" ]
+else
+    skip "interruptions while answers are collected" "no script(1)"
+fi
 finish

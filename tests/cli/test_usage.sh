@@ -3,13 +3,25 @@
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 
-for command in run bench replay info tokenize train plot completions; do
+fits() { # the output has at most 50 lines of 100 columns
+    awk '{ gsub(/[\200-\277]/, "") } length > 100 { bad = 1 } END { exit bad || NR > 50 }' "$TMP/out"
+}
+for command in run bench replay diff info models doctor tokenize train 'train heads' 'train accept' 'train profile' plot completions
+do
     works "$command --help explains" $command --help
     check "$command --help goes to stdout" grep -q '^usage: specscope ' "$TMP/out"
+    check "$command --help fits 100 columns and 50 lines" fits
     refuses "$command refuses an unknown option" 2 'bogus' $command --bogus
 done
 works "--help explains the scope" --help
-check "and that the next prompt can be told to stay away" grep -q "^ *--once " "$TMP/out"
+check "it fits 100 columns and 50 lines" fits
+check "it lists options below headings" grep -q " --once " "$TMP/out"
+for command in scope run bench; do
+    options=$("$PROGRAM" completions bash | sed -n "s/^ *$command:\*) if .* words='\(--[^']*\)'.*/\1/p")
+    "$PROGRAM" $(echo $command | grep -v scope) --help >"$TMP/out"
+    missing=$(for option in $options; do grep -q -e "$option " "$TMP/out" || echo " $option"; done)
+    check "the help of $command lists all its options" [ -n "$options" -a -z "$missing" ]
+done
 refuses "a beginning that several options have" 2 'option --pro may be one of --prompt, --prompts, .*--probe' run --pro 1
 works "one that an option alone has is it" run --tok 1 -p a "$TINY"
 refuses "a switch with a value" 2 'option --exact takes no value' run --exact=1

@@ -1,4 +1,4 @@
-# Sourced by run.sh: what a GPU makes of planted models of real sizes, beside the two floors (bytes over bandwidth,
+# Sourced by run.sh: what a GPU makes of synthetic models of real sizes, beside the two floors (bytes over bandwidth,
 # operations over rate) that are measured in the same run. Leaves cuda-logs/measurements-cuda.md.
 RESULTS=$LOG/measurements-cuda.md
 
@@ -113,7 +113,7 @@ mixture_speedups() {
 
 # Bytes of rows that go to experts of their own: of n experts, of which each row takes k, so many are read on average.
 report_mixture() {
-    echo "A mixture, planted $MIXTURE in Q8_0:"
+    echo "A mixture, synthetic $MIXTURE in Q8_0:"
     echo
     echo "| step | measured | bytes | |"
     echo "| --- | --- | --- | --- |"
@@ -147,7 +147,7 @@ report() {
     echo "# On a GPU"
     echo
     echo "Written by \`make bench-cuda\` on $(date -u +%Y-%m-%d), $(sed -n 's/.*"device": "\([^"]*\)".*/\1/p' "$LOG/floors.json"), specscope"
-    echo "$("$S" --version | cut -d' ' -f2), planted $SHAPE whose layers after $EXIT change little. The floors of a step are the bytes of its"
+    echo "$("$S" --version | cut -d' ' -f2), synthetic $SHAPE whose layers after $EXIT change little. The floors of a step are the bytes of its"
     echo "weights over the bandwidth of a copy kernel ($(number copy_gb_s "$LOG/floors.json") GB/s read and written; a kernel that only reads:"
     echo "$(number read_gb_s "$LOG/floors.json") GB/s), and its multiply-adds over the rate of mma.m16n8k16 ($(number mma_tflop_s "$LOG/floors.json") TFLOP/s), both"
     echo "measured in this run."

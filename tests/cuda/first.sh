@@ -21,7 +21,7 @@ sanitize() { # tool
     limited compute-sanitizer --tool "$1" --error-exitcode 9 --print-limit 20 "$S" run --backend cuda -n 2 --ignore-eos "$DRAFT"
 }
 
-lossless() { # what is planted: all policies against autoregressive decoding, $N tokens each
+lossless() { # what is synthetic: all policies against autoregressive decoding, $N tokens each
     csv=$LOG/lossless.csv
     limited "$S" bench --backend cuda --synth "$1" -p "Once upon a time" -n "$N" --repeat 1 --ignore-eos --csv "$csv" || return 1
     awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
@@ -88,9 +88,9 @@ first_minutes() {
         look="sh tests/cuda/phases.sh: what each phase costs, of a run with SPECSCOPE_CUDA_TRACE=FILE"
         show=p step "steps at the end of a context of 1024, $type" 60 steps_of "$type" -c 1024
     done
-    for model in $PLANTED; do
+    for model in $SYNTHETIC; do
         look="the policy that is named: specscope run --backend cuda --synth $model --policy it, against --policy ar"
-        step "all policies are lossless on planted $model, $N tokens" 150 lossless "$model"
+        step "all policies are lossless on synthetic $model, $N tokens" 150 lossless "$model"
     done
     by_cublas
     sanitized

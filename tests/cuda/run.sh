@@ -7,7 +7,7 @@
 #
 # CUDA_LIMIT=S: seconds for all of it. STEP_LIMIT=S: seconds for each step, instead of its own limit. FROM=N: steps before the Nth are left out. KEEP_GOING=1: a step that fails does not
 # end `test`. GPU=N: another GPU than 0. LOGS=DIR: where logs go; summary.txt is what is printed, all.txt all logs.
-# DRAFT, PLANTED, SHAPE, TYPES, MIXTURE, N, PROGRAMS, FLOORS, BENCH: what steps are run with; SMOKE=tiny|real|whole: how much the
+# DRAFT, SYNTHETIC, SHAPE, TYPES, MIXTURE, N, PROGRAMS, FLOORS, BENCH: what steps are run with; SMOKE=tiny|real|whole: how much the
 # smoke test takes.
 set -u
 if [ $# -ne 2 ] || ! BUILD=$(cd "$1" 2>/dev/null && pwd); then
@@ -39,9 +39,9 @@ if [ -d "$BUILD/lib" ]; then # a kit
 fi
 DRAFT=${DRAFT:-models/fables-draft-q8_0.gguf}
 SHAPE=${SHAPE:-Llama-2-7B}
-EXIT=${EXIT:-8} # the planted model's layer after which little changes
+EXIT=${EXIT:-8} # the synthetic model's layer after which little changes
 TYPES=${TYPES-f16 q8_0}
-PLANTED=${PLANTED:-$SHAPE:f16,12,0.75}
+SYNTHETIC=${SYNTHETIC:-$SHAPE:f16,12,0.75}
 N=${N:-300}
 PROGRAMS=${PROGRAMS-cuda_backend cuda_queue cuda_long_paths invariance context_property golden_families lossless_matrix}
 BENCH=${BENCH-1} # empty: without the figures

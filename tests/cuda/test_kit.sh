@@ -26,7 +26,7 @@ chmod +x "$TMP/compute-sanitizer"
 
 first() { # more of the environment
     (cd "$TMP/elsewhere" && exec env -i PATH="$TMP:/usr/bin:/bin" HOME="$TMP/home" TERM=dumb OMP_WAIT_POLICY=passive CUDA_LIMIT=3000 STEP_LIMIT=2900 \
-        SPECSCOPE_CUDA_PLUGIN="$KIT/build/tests/specscope-cuda-emulated.so" SMOKE=tiny SHAPE=tiny TYPES= PLANTED=tiny:q8_0,4,0.75 N=4 FLOORS="0 1 2" \
+        SPECSCOPE_CUDA_PLUGIN="$KIT/build/tests/specscope-cuda-emulated.so" SMOKE=tiny SHAPE=tiny TYPES= SYNTHETIC=tiny:q8_0,4,0.75 N=4 FLOORS="0 1 2" \
         PROGRAMS="$programs" BENCH= DRAFT=models/fables-draft-q8_0.gguf ${SPECSCOPE_LONG:+SPECSCOPE_LONG=1} "$@" sh cuda-kit/first) \
         >"$TMP/out" 2>&1
     status=$?
@@ -37,7 +37,7 @@ went() { # sentence of a step
 first
 check "all of it passes" [ "$status" -eq 0 ]
 for sentence in "facts of the machine" "instructions, barriers, products" "the bundled model's tokens" "cuda_queue" \
-    "compute-sanitizer initcheck" "floors" "all policies are lossless on planted tiny"; do
+    "compute-sanitizer initcheck" "floors" "all policies are lossless on synthetic tiny"; do
     check "it went through: $sentence" went "$sentence"
 done
 check "facts are told" grep -q 'multiprocessors  *3' "$TMP/out"

@@ -5,7 +5,7 @@
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 export CMOCKA_MESSAGE_OUTPUT=STDOUT OMP_WAIT_POLICY=passive
-LINKED="test_cuda_smoke test_cuda_head test_cuda_head_statistics test_cuda_overlap test_cuda_planted test_cuda_sampling test_cuda_verify
+LINKED="test_cuda_smoke test_cuda_head test_cuda_head_statistics test_cuda_overlap test_cuda_synthetic test_cuda_sampling test_cuda_verify
     test_cuda_waiting"
 PLUGGED="test_cuda_backend test_cuda_queue test_cuda_tokens test_cuda_prompts test_cuda_long_paths test_trained_heads test_invariance
     test_context_property test_golden_families test_lossless_matrix"

@@ -1,13 +1,12 @@
 /* Goes through commands and faults: every nth call of a kind fails, once or from then on, until a run gets through without
  * meeting it. Each run must end with one line and status 1 or 2, or with the result of a run without faults.
  *
- * usage: faults BUILD [--case NAME] [--kind KIND] [--how HOW] [--every N] [--from N] [--seconds S] [--seed S]
- * With --seconds it draws at random for so long instead. Prints a table, and of what it finds the command that repeats it. */
+ * usage: faults BUILD [--case NAME] [--kind KIND] [--how HOW] [--every N] [--from N] [--faults N] [--seed S]
+ * With --faults it draws so many at random instead. Prints a table, and of what it finds the command that repeats it. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "kernels/rng.h"
 #include "tests/faults/cases.h"
@@ -22,7 +21,7 @@ static const char *const kinds[] = FAULT_KIND_NAMES, *const hows[] = FAULT_HOW_N
 struct faults {
     struct bench bench;
     const char *only_case, *only_kind, *only_how;
-    uint64_t every, from, seconds, seed;
+    uint64_t every, from, faults, seed;
     struct command command;
     struct reference reference;
     uint64_t calls[FAULT_KINDS]; /* of a run without faults */
@@ -146,27 +145,27 @@ sweep_whole(struct faults *s)
     return fine;
 }
 
-/* Draws cases in turn, and of each a few faults, until the time is over. */
+/* Draws cases in turn, and of each a few faults. */
 static bool
 sweep_sample(struct faults *s)
 {
-    const time_t end = time(NULL) + (time_t)s->seconds;
-    uint64_t rng = s->seed;
+    uint64_t rng = s->seed, done = 0;
     bool fine = true;
     printf("seed %llu\n", (unsigned long long)s->seed);
-    for (size_t at = (size_t)(splitmix64(&rng) % n_fault_cases); time(NULL) < end; at++) {
+    for (size_t at = (size_t)(splitmix64(&rng) % n_fault_cases); fine && done < s->faults; at++) {
         const struct fault_case *k = &fault_cases[at % n_fault_cases];
         if (!wanted(s->only_case, k->name))
             continue;
         const bool works = make_reference(s, k);
         fine = fine && works;
-        for (int i = 0; works && i < 12 && time(NULL) < end;) {
+        for (int i = 0; works && i < 12 && done < s->faults;) {
             const int kind = i % 3 != 0 ? (int)(splitmix64(&rng) % FAULT_KINDS) : FAULT_ALLOC;
             const int how = (int)(splitmix64(&rng) % HOWS);
             if (!sensible(kind, how) || s->calls[kind] == 0)
                 continue;
             try_fault(s, k, kind, how, 1 + splitmix64(&rng) % s->calls[kind]);
             i++;
+            done++;
         }
         reference_free(&s->reference);
     }
@@ -176,7 +175,7 @@ sweep_sample(struct faults *s)
 static bool
 read_arguments(struct faults *s, int argc, char **argv)
 {
-    static const char *const names[] = {"--case", "--kind", "--how", "--every", "--from", "--seconds", "--seed"};
+    static const char *const names[] = {"--case", "--kind", "--how", "--every", "--from", "--faults", "--seed"};
     for (int i = 2; i + 1 < argc; i += 2) {
         int which = 0;
         while (which < 7 && strcmp(argv[i], names[which]) != 0)
@@ -188,7 +187,7 @@ read_arguments(struct faults *s, int argc, char **argv)
         case 2: s->only_how = argv[i + 1]; break;
         case 3: s->every = number > 0 ? number : 1; break;
         case 4: s->from = number > 0 ? number : 1; break;
-        case 5: s->seconds = number; break;
+        case 5: s->faults = number; break;
         case 6: s->seed = number; break;
         default: return false;
         }
@@ -202,11 +201,11 @@ main(int argc, char **argv)
     static struct faults s = {.every = 1, .from = 1, .seed = 1};
     if (!read_arguments(&s, argc, argv)) {
         fprintf(stderr, "usage: faults BUILD [--case NAME] [--kind KIND] [--how HOW] [--every N] [--from N] "
-                        "[--seconds S] [--seed S]\n");
+                        "[--faults N] [--seed S]\n");
         return 2;
     }
     bool fine = bench_open(&s.bench, argv[1]);
-    fine = fine && (s.seconds > 0 ? sweep_sample(&s) : sweep_whole(&s));
+    fine = fine && (s.faults > 0 ? sweep_sample(&s) : sweep_whole(&s));
     bench_close(&s.bench);
     uint64_t runs = 0;
     for (int e = 0; e < ENDINGS; e++)

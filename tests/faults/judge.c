@@ -210,7 +210,8 @@ times_in(const char *text, const char *word)
 static bool
 report_says_why(const struct fault_case *k, const struct reference *r, const struct left *l)
 {
-    static const char *const whys[] = {"out of memory", "allocate memory", "Too many open files", "Input/output error"};
+    static const char *const whys[] = {"out of memory", "want of memory", "allocate memory", "Too many open files",
+                                       "Input/output error"};
     const struct left_file *was = left_find(&r->left, ">1"), *now = left_find(l, ">1");
     const bool models = strcmp(k->name, "models") == 0;
     if ((!models && strcmp(k->name, "doctor") != 0) || was == NULL || now == NULL ||

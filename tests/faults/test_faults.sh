@@ -1,7 +1,7 @@
 #!/bin/sh
 # What goes wrong outside of the program: calls that fail, a kill at any instant, damaged files, a monkey at the terminal.
 # Short: a sample, drawn at random; its seed is printed, and SPECSCOPE_SEED repeats it. With SPECSCOPE_LONG=1 every call of
-# every command fails once, which takes an hour or two. docs/testing.md has what came of it.
+# every command fails once, which takes an hour or two. docs/testing.md describes it.
 BUILD=${BUILD:-build}
 SEED=${SPECSCOPE_SEED:-$(date +%s)}
 LONG=${SPECSCOPE_LONG:-}
@@ -29,7 +29,7 @@ case $BUILD in
     echo "ok 1 - $sentence # SKIP a sanitizer's allocator is in the way" ;;
 *)
     # shellcheck disable=SC2046 # options
-    holds "$sentence" "$BUILD/tests/faults" "$BUILD" $(either "--seconds 6 --seed $SEED" "") ;;
+    holds "$sentence" "$BUILD/tests/faults" "$BUILD" $(either "--faults 120 --seed $SEED" "") ;;
 esac
 holds "killed at any instant, a run leaves what can be read" "$BUILD/tests/kills" "$BUILD" --kills "$(either 12 1000)" --seed "$SEED"
 holds "damaged traces are read, or refused in one line" "$BUILD/tests/damage" "$BUILD" --cases "$(either 40 10000)" --seed "$SEED"

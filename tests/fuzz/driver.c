@@ -1,13 +1,17 @@
 /* Runs a fuzz target without libFuzzer: each file given, then N random mutations of them.
  * usage: fuzz_X [-mutate N] [-seconds S] [-seed S] FILES…   The seed is printed; the same seed repeats the run. */
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "kernels/rng.h"
 #include "tests/fuzz/mutate.h"
+
+#define MOST_SECONDS 300 /* for one input: a parser that takes so long hangs */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #pragma weak LLVMFuzzerCustomMutator /* not all targets have one */
@@ -18,6 +22,24 @@ struct input {
     uint8_t *data;
     size_t size;
 };
+
+static void
+hangs(int number)
+{
+    (void)number;
+    static const char text[] = "the target is not done with an input after 300 s\n";
+    if (write(STDERR_FILENO, text, sizeof text - 1) > 0)
+        abort();
+    _exit(1);
+}
+
+static void
+test_one(const uint8_t *data, size_t size)
+{
+    alarm(MOST_SECONDS);
+    LLVMFuzzerTestOneInput(data, size);
+    alarm(0);
+}
 
 static size_t
 below(uint64_t *state, size_t n)
@@ -120,8 +142,9 @@ main(int argc, char **argv)
             return 1;
     }
     printf("%s: seed %llu, %zu inputs\n", argv[0], seed, n_inputs);
+    signal(SIGALRM, hangs);
     for (size_t i = 0; i < n_inputs; i++)
-        LLVMFuzzerTestOneInput(inputs[i].data, inputs[i].size);
+        test_one(inputs[i].data, inputs[i].size);
     uint64_t rng = seed;
     uint8_t *work = malloc(INPUT_MOST);
     time_t end = time(NULL) + (time_t)seconds;
@@ -136,7 +159,7 @@ main(int argc, char **argv)
         if (exact == NULL)
             break;
         memcpy(exact, work, n);
-        LLVMFuzzerTestOneInput(exact, n);
+        test_one(exact, n);
         free(exact);
     }
     printf("%llu mutations\n", done);

@@ -1,25 +1,13 @@
-/* Chat templates and dialogues from strangers: any bytes render within their bounds, twice the same, or fail in one line.
- * Steps bound the time, too: 20,000 of them take a few milliseconds, with sanitizers a tenth of a second.
+/* Chat templates and dialogues from unsupported: any bytes render within their bounds, twice the same, or fail in one line.
  * Input is a template, and behind a byte 0xff (which no UTF-8 has) a JSON object of variables. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "engine/chat/chat.h"
 #include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
-
-#define MOST_SECONDS 1.0 /* of the processor's time */
-
-static double
-processor_time(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static bool
 render(const struct chat *chat, struct slice context, char **text, size_t *len)
@@ -32,10 +20,7 @@ render(const struct chat *chat, struct slice context, char **text, size_t *len)
         dialogue.user = slice_of("Hello");
     } else
         dialogue.context = context;
-    const double begun = processor_time();
-    const bool ok = chat_render(chat, &dialogue, text, len, &err);
-    MUST(processor_time() - begun < MOST_SECONDS);
-    if (ok) {
+    if (chat_render(chat, &dialogue, text, len, &err)) {
         MUST(*len <= bounds.output && (*text)[*len] == '\0');
         return true;
     }

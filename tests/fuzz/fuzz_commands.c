@@ -88,7 +88,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                             .ignore_eos = true,
                                             .probe = PROBE_ALL,
                                             .paused = data[0] % 2 == 0,
-                                            .what_if = 0.05,
                                             .stay = true};
     struct session *session;
     MUST(session_open(&session, engine, &options, &err));

@@ -6,7 +6,7 @@
 
 #include "engine/base/printable.h"
 #include "engine/files/gguf.h"
-#include "engine/planted/model_open.h"
+#include "engine/synthetic/model_open.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"

@@ -7,7 +7,7 @@
 
 #include "engine/arch/arch.h"
 #include "engine/files/hf_folder.h"
-#include "engine/planted/model_open.h"
+#include "engine/synthetic/model_open.h"
 #include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/rigs/tiny_folder.h"

@@ -3,7 +3,6 @@
 #include "tui/terminal/input.h"
 #include "tui/terminal/text.h"
 #include "tui/widgets/command.h"
-#include "tui/widgets/script.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Themes are files from strangers: any bytes are refused in one line, or become a theme that can be used. */
+/* Themes are files from unsupported: any bytes are refused in one line, or become a theme that can be used. */
 #include "tests/fuzz/mutate.h"
 #include "tui/terminal/theme.h"
 

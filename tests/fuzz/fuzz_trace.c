@@ -14,7 +14,7 @@
 #include "traces/reader.h"
 #include "traces/run_json.h"
 #include "traces/schema.h"
-#include "traces/table_out.h"
+#include "traces/table_file.h"
 #include "traces/trace_pair.h"
 #include "traces/writer.h"
 
@@ -314,7 +314,7 @@ check_pair(const char *path)
     const struct run_info *info = trace_pair_info(p);
     uint64_t number = 0, t_us = 0, rounds = 0;
     check_run(info);
-    check_run(info->beside);
+    check_run(run_info_of(info, 1));
     while (trace_pair_next(p, &e, &err)) {
         must(e.number > number && e.run == 1 && e.seq < 2 && e.t_us >= t_us && e.t_us <= trace_pair_duration_us(p));
         number = e.number;

@@ -1,5 +1,5 @@
 /* Words that people and files say in a line: values of options and knobs, grids, spans of a sweep, what a run goes on until,
- * second settings, planted models, what SWIFT's search left, reports of a terminal. The first byte says which; each is refused in
+ * second settings, synthetic models, reports of a terminal. The first byte says which; each is refused in
  * one line, or means something that holds. */
 #include <math.h>
 #include <stdlib.h>
@@ -11,11 +11,10 @@
 #include "engine/events/sampling_knobs.h"
 #include "engine/events/until.h"
 #include "engine/events/versus_text.h"
-#include "engine/planted/planted.h"
-#include "policies/swift_search.h"
+#include "engine/synthetic/synthetic.h"
 #include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
-#include "tui/terminal/report.h"
+#include "tui/terminal/input.h"
 #include "tui/terminal/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
@@ -101,31 +100,13 @@ try_versus(const char *text)
 }
 
 static void
-try_planted(const char *text)
+try_synthetic(const char *text)
 {
-    struct planted_spec spec;
+    struct synthetic_spec spec;
     struct err err = {0};
-    const bool ok = planted_read_spec(text, &spec, &err);
+    const bool ok = synthetic_read_spec(text, &spec, &err);
     must_be_a_line(ok, &err);
     MUST(!ok || (spec.shape != NULL && spec.acceptance >= 0 && spec.acceptance <= 1));
-}
-
-static void
-try_search(const char *text)
-{
-    struct swift_search s;
-    struct err err = {0};
-    MUST(search_open(&s, 8, search_skipped(8, 0.45), 1));
-    const bool ok = search_load(&s, text, &err);
-    must_be_a_line(ok, &err);
-    if (ok) {
-        search_propose(&s, 25);
-        search_score(&s, 0.5);
-        char *saved = search_save(&s);
-        MUST(saved != NULL && search_load(&s, saved, &err));
-        free(saved);
-    }
-    search_close(&s);
 }
 
 /* The value of an option that reads no file; the first byte says which. */
@@ -178,8 +159,8 @@ try_shown(const char *text)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static void (*const tries[])(const char *) = {try_axis,   try_until,   try_knobs,  try_versus, try_planted,
-                                                  try_search, try_options, try_report, try_shown};
+    static void (*const tries[])(const char *) = {try_axis,      try_until,   try_knobs,  try_versus,
+                                                  try_synthetic, try_options, try_report, try_shown};
     char *text = size > 0 && size <= TEXT_MOST ? strndup((const char *)data + 1, size - 1) : NULL;
     if (text != NULL)
         tries[data[0] % (sizeof tries / sizeof *tries)](text);

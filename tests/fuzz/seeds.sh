@@ -38,9 +38,7 @@ for target in "$here"/fuzz_*.c; do
         { printf '\000'; head -n 3 "$here/../../models/prompts.jsonl"; } >"$OUT/$name/prompts"
         printf '\001once\\nupon\na time\\\\\n' >"$OUT/$name/history"
         for table in one two three; do { printf '\002'; cat "$here/../golden/figures/$table.csv"; } >"$OUT/$name/$table"; done
-        printf '\003drafts 5\n' >"$OUT/$name/partial"
-        printf '\005specscope: where a training is 1\ndrafts 5\n\000' >"$OUT/$name/state"
-        { printf '\004'; cat "$here/../golden/models/mistral/model.safetensors.index.json"; } >"$OUT/$name/index" ;;
+        { printf '\003'; cat "$here/../golden/models/mistral/model.safetensors.index.json"; } >"$OUT/$name/index" ;;
     fuzz_keys)
         printf '\030\120 n.vgwl]\033[A\033[<0;12;7M\033[<0;12;7m' >"$OUT/$name/keys"
         printf '\130\120:goto 3\r:zoom\rv\t?\033q' >"$OUT/$name/commands"
@@ -48,7 +46,7 @@ for target in "$here"/fuzz_*.c; do
     fuzz_commands)
         printf 'A:set exit_layer 2\nstep 2\nset temperature 0.5\npolicy specbound\nundo\nresume\nextend 4\n' >"$OUT/$name/turns"
         printf '\006:versus layerskip exit_layer=1\nstep\nsequence 1\nset gamma 3\nbaseline\nversus off\n' >"$OUT/$name/versus"
-        printf '\011sweep tau=0.3:0.9:0.3\nresume\nsweep stop\nwhat-if 5%%\nnote here\nkey x Enter\nuntil reject\nprobe off\nhead lens\n' >"$OUT/$name/sweep"
+        printf '\011sweep tau=0.3:0.9:0.3\nresume\nsweep stop\nwhat-if on\nnote here\nkey x Enter\nuntil reject\nprobe off\nhead lens\n' >"$OUT/$name/sweep"
         printf '\310step 3\nsequence next\nsearch a\nexport x\nplot series y.svg\nsave-screen z\npreset save q\nrestart\nprompt hello\n' >"$OUT/$name/batch" ;;
     fuzz_places)
         printf '\000{"schemaVersion": 2, "config": {"digest": "sha256:01"}, "layers": [{"mediaType": "application/vnd.ollama.image.model", "digest": "sha256:00ff", "size": 4}, {"mediaType": "application/vnd.ollama.image.params", "digest": "sha256:02"}]}' >"$OUT/$name/manifest"

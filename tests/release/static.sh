@@ -43,7 +43,8 @@ rm -rf "$BARE/tmp"
 # The scope, on a terminal type that only the program knows there.
 scope_in() { # ROOT, TERM, file for the screen, environment
     tmux -S "$SOCKET" -f /dev/null new-session -d -x 140 -y 40 -s s "env -i TERM=$2 ${4:-} $(command -v chroot) '$1' /specscope --pace 0 -n 40 2>'$WORK/err'"
-    for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    tries=600
+    while [ $((tries -= 1)) -gt 0 ]; do
         sleep 0.5
         tmux -S "$SOCKET" capture-pane -e -p -t s >"$3" 2>/dev/null
         grep -q 'knobs' "$3" && grep -q 'rounds' "$3" && break

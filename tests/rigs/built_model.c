@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "engine/files/gguf.h"
-#include "engine/planted/model_open.h"
+#include "engine/synthetic/model_open.h"
 
 struct built
 build(const struct tinymodel *options)

@@ -1,6 +1,12 @@
 #include "tests/rigs/cpu_shapes.h"
 
+#include <float.h>
+#include <math.h>
+
 #include "kernels/cpu/isa.h"
+
+/* Weights of these types make scores of hundreds, and an error of a score is a factor of its probability. */
+#define SMALL_SCORES .attention_scale = 0.01f
 
 /* Blocks of 256 inputs. */
 #define IN_BLOCKS(kind, ...) RIG_SHAPE(2, 256, 4, 2, 64, 256, 300, .type = kind, __VA_ARGS__)
@@ -15,10 +21,10 @@ const struct naive_shape cpu_shapes[] = {
     IN_BLOCKS(WEIGHT_Q4_1, .window = 5),
     IN_BLOCKS(WEIGHT_Q5_0, .optional = LAYER_QK_NORM),
     IN_BLOCKS(WEIGHT_Q5_1, .rope = ROPE_HALVES),
-    IN_BLOCKS(WEIGHT_Q2_K, .optional = LAYER_QKV_BIAS, .window = 3),
+    IN_BLOCKS(WEIGHT_Q2_K, .optional = LAYER_QKV_BIAS, .window = 3, .form = {SMALL_SCORES}),
     IN_BLOCKS(WEIGHT_Q3_K, .optional = LAYER_QK_NORM | LAYER_QKV_BIAS),
-    IN_BLOCKS(WEIGHT_Q4_K, .rope = ROPE_HALVES, .optional = LAYER_QKV_BIAS),
-    IN_BLOCKS(WEIGHT_Q5_K, .window = 8),
+    IN_BLOCKS(WEIGHT_Q4_K, .rope = ROPE_HALVES, .optional = LAYER_QKV_BIAS, .form = {SMALL_SCORES}),
+    IN_BLOCKS(WEIGHT_Q5_K, .window = 8, .form = {SMALL_SCORES}),
     IN_BLOCKS(WEIGHT_Q6_K, .window = 1),
     IN_BLOCKS(WEIGHT_MXFP4, .second = WEIGHT_IQ4_NL, .window = 2),
     IN_BLOCKS(WEIGHT_IQ4_XS, .second = WEIGHT_IQ3_S, .optional = LAYER_QKV_BIAS),
@@ -83,7 +89,7 @@ const struct naive_shape cpu_shapes[] = {
         .optional = LAYER_QKV_BIAS | 1u << LAYER_BO | 1u << LAYER_SINKS | 1u << LAYER_BROUTER, .expert_biases = true,
         .form = {.activation = ACT_SWIGLU_CLAMPED, .experts = {.n = 8, .used = 4, .ffn = 45, .renormalised = true}}),
     IN_BLOCKS(WEIGHT_Q4_K, .rope = ROPE_HALVES, .optional = LAYER_QKV_BIAS | 1u << LAYER_SHARED_MIX,
-              .form = {.experts = {.n = 6, .used = 3, .ffn = 256, .shared_ffn = 512}}),
+              .form = {SMALL_SCORES, .experts = {.n = 6, .used = 3, .ffn = 256, .shared_ffn = 512}}),
 };
 const size_t cpu_shapes_n = sizeof cpu_shapes / sizeof *cpu_shapes;
 
@@ -93,6 +99,18 @@ static double
 bound_of(enum weight_type type)
 {
     return type < WEIGHT_Q8_0 ? 5e-3 : 0.1;
+}
+
+double
+cpu_exact_bound(const struct naive_shape *s)
+{
+    const struct experts_form *x = &s->form.experts;
+    uint32_t longest = s->heads * s->head_dim;
+    for (int i = 0; i < 4; i++) {
+        const uint32_t n = (const uint32_t[]){s->width, s->ffn, x->ffn, x->shared_ffn}[i];
+        longest = n > longest ? n : longest;
+    }
+    return 4 * (double)FLT_EPSILON * sqrt((double)s->n_layers * longest);
 }
 
 void
@@ -109,7 +127,7 @@ on_every_isa_and_shape(bool exact, uint64_t seed, void (*check)(struct rig *, do
                 shape.form.experts.routing %= ROUTE_SPARSEMIXER; /* whose weights jump */
             }
             rig_open(&r, &cpu_backend, &shape, seed + s, &o);
-            check(&r, exact ? 2e-5 : bound_of(cpu_shapes[s].type));
+            check(&r, exact ? cpu_exact_bound(&shape) : bound_of(cpu_shapes[s].type));
             rig_close(&r);
         }
 }

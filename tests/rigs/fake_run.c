@@ -19,6 +19,7 @@ ask_for_much(struct run_info *run)
     run->profile = (struct trained_info){.path = "a\\profile \"of\" three\xff", .hash = UINT64_MAX};
     run->exit_heads = (struct trained_info){.path = "heads \"of\" \\ layers", .hash = 3};
     run->asked = (struct asked_info){.chat = true,
+                                     .threads = 2,
                                      .ignore_eos = true,
                                      .system = strdup("Be\n\"brief\", \\ it\x1b\xff"),
                                      .chat_vars = "thinking=false\nwho=\"it's\"",
@@ -28,8 +29,7 @@ ask_for_much(struct run_info *run)
                                      .chat_special = true,
                                      .chat_date = "2026-03-05 14:30",
                                      .isa = "avx2",
-                                     .gpu = "0",
-                                     .policy_state = "state \"of\" it"};
+                                     .gpu = "0"};
     assert_non_null(run->asked.system);
 }
 

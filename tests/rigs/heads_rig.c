@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "engine/model/model.h"
-#include "engine/planted/model_open.h"
+#include "engine/synthetic/model_open.h"
 #include "kernels/rng.h"
 #include "kernels/tensor.h"
 

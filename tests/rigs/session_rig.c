@@ -7,6 +7,7 @@
 
 #include "engine/events/layer_record.h"
 #include "engine/trained/sv_profile.h"
+#include "tests/rigs/check_backend.h"
 #include "tests/rigs/heads_rig.h"
 #include "tests/rigs/session_promises.h"
 
@@ -68,7 +69,10 @@ add_companion(struct engine *e, struct err *err)
 bool
 session_rig_engine_open(struct engine **engine, const struct engine_options *options, struct err *err)
 {
-    return engine_open(engine, options, NULL, NULL, err) &&
+    struct engine_options o = *options;
+    if (strcmp(o.backend, "check") == 0)
+        o.ops = &check_backend;
+    return engine_open(engine, &o, NULL, NULL, err) &&
            (!engine_has(*engine, HELPER_DRAFT) || add_companion(*engine, err)) && heads_rig_accept(*engine, 1, 9, err);
 }
 
@@ -106,28 +110,27 @@ session_rig_engine(struct engine **engine, const char *model_path, const char *b
 
 /* ---- running ---- */
 
-#define SILENCE 5 /* seconds */
-
 /* To its end; or until a session that stays has failed and nobody asks for anything any more. */
 static bool
 follow(struct session *s, struct event_reader *reader, struct promises *p, session_rig_hook hook, void *user)
 {
-    struct err failure;
-    for (uint32_t silent = 0; silent < SILENCE || !session_failed(s, &failure); silent++) {
-        bool finished = event_log_finished(session_log(s));
+    for (bool over = false; !over;) {
+        struct err failure;
         const struct event *e;
+        const bool finished =
+            event_log_finished(session_log(s)); /* before looking: then nothing comes after an empty look */
+        over = finished || (session_failed(s, &failure) && session_resting(s));
         while ((e = event_reader_next(reader)) != NULL) {
             promises_check(p, e);
             metrics_event(&p->out->metrics, e);
             p->out->events++;
-            silent = 0;
+            over = finished;
             p->out->chunked += e->type == EVENT_CONTROL && strcmp(e->control.name, "prefill") == 0;
             if (hook != NULL)
                 hook(user, s, e);
         }
-        if (finished)
-            return true;
-        event_reader_wait(reader, 1000);
+        if (!over)
+            event_reader_wait(reader, session_failed(s, &failure) ? 10 : 1000);
     }
     return true;
 }
@@ -195,17 +198,4 @@ session_rig_wait_end(struct session *s)
     }
     event_reader_close(reader);
     return prompt_tokens;
-}
-
-uint64_t
-session_rig_wait_record(struct session *s, struct layer_record *r, uint32_t position)
-{
-    uint64_t seen = 0;
-    for (int i = 0; i < 60000; i++) {
-        seen = session_record(s, r, seen);
-        if (seen > 0 && r->first + r->n == position)
-            return seen;
-        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
-    }
-    return 0;
 }

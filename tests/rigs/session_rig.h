@@ -40,14 +40,11 @@ bool session_rig_engine_with(struct engine **, const char *model_path, const cha
 /* … where prompts of at least so many tokens are read in chunks of so many rows; 0: none are. */
 bool session_rig_engine_chunks(struct engine **, const char *model_path, const char *draft, const char *backend,
                                uint32_t threads, uint32_t prompt_rows, struct err *);
-/* … with any options; where there is a draft model, all that policies need beside it is made up. */
+/* … with any options, and "check" as a further backend (check_backend.h); where there is a draft model, all that policies need beside it is made up. */
 bool session_rig_engine_open(struct engine **, const struct engine_options *, struct err *);
 
 /* Waits until a started run has ended. Returns the number of tokens of its prompt. */
 uint32_t session_rig_wait_end(struct session *);
-/* Waits until the record reaches a position. Returns the record's number, or 0 if it gives up, after minutes. */
-uint64_t session_rig_wait_record(struct session *, struct layer_record *, uint32_t position);
-
 /* A value on the knob's grid: which = 0 the default, 1 the least, 2 the most, else random. */
 double session_rig_knob_value(const struct knob *, int which, uint64_t *random);
 

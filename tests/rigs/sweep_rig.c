@@ -7,7 +7,7 @@
 static void
 made_tell(struct made *m, const struct event *e)
 {
-    stretches_event(m->f->stretches, e);
+    segments_event(m->f->segments, e);
     sweep_event(m->sweep, e);
 }
 
@@ -135,7 +135,7 @@ void
 made_sweep(struct made *m, const char *grid, char *const *prompts, size_t n)
 {
     struct err err = {0};
-    if (!sweep_begin(m->sweep, grid, prompts, n, m->f->stretches, &err))
+    if (!sweep_begin(m->sweep, grid, prompts, n, m->f->segments, &err))
         fail_msg("%s", err.text);
 }
 

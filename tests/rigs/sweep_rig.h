@@ -3,7 +3,7 @@
 #ifndef TESTS_RIGS_SWEEP_RIG_H
 #define TESTS_RIGS_SWEEP_RIG_H
 
-#include "tests/rigs/stretch_rig.h"
+#include "tests/rigs/segment_rig.h"
 
 #include "engine/events/knob_sweep.h"
 

@@ -9,6 +9,7 @@
 #include <sys/mount.h>
 #include <time.h>
 
+#include "tests/rigs/seed.h"
 #include "tests/rigs/traced_run.h"
 
 bool
@@ -37,9 +38,7 @@ traced_run_set_up(void **state)
         return -1;
     make_temp_folder(f->folder);
     snprintf(f->path, sizeof f->path, "%.240s/t", f->folder);
-    uint64_t seed = (uint64_t)time(NULL);
-    print_message("seed %llu\n", (unsigned long long)seed);
-    stream_begin(&f->stream, seed);
+    stream_begin(&f->stream, seed_or((uint64_t)time(NULL)));
     *state = f;
     return 0;
 }

@@ -21,7 +21,7 @@ click() { # column and row, from 1: a press and a release of the left button
 for size in 40x10 80x24 120x36 260x60; do
     terminal $size "exec $PROGRAM"
     wait_for 'slowed down to be' >/dev/null
-    check "at the first start the key line shows help, quit and pause at $size" until_true says 'Space [pg].*? help.*q quit'
+    check "at the first start the key line shows help, quit and pause at $size" until_true says 'Space [pr].*? help.*q quit'
     check "and the panels' digits are on the screen at $size" wait_for '2 layers'
 done
 click 4 60
@@ -55,6 +55,8 @@ for size in 80x24 160x48; do
     check "a text that is not there is named" wait_for '"zzz" is not in the help'
     tm send-keys Escape
     check "Esc closes the help" until_true hides '┏ help'
+    type_line ":pause" # a header that stands still can be clicked
+    wait_for 'paused\|ended' >/dev/null
     click_on 1 'specbound'
     check "the policy in the header can be clicked at $size" wait_for '┏ policy'
     tm send-keys Escape
@@ -66,9 +68,9 @@ for size in 80x24 160x48; do
 done
 
 terminal 120x36 "exec $PROGRAM --pace 0"
-check "the text comes to its end" wait_for 'come to its end'
+check "the text ends" wait_for 'the text has ended'
 check "the focus starts on the knobs" wait_for '┏ 5 knobs'
-check "the key bar says what x does" until_true says 'x go on'
+check "the key bar says what x does" until_true says 'x extend'
 before=$(tm capture-pane -p | head -n 1 | sed 's/.*round *//')
 tm send-keys x
 check "x goes on after an end of sequence" until_true sh -c "r=\$(tmux -S $SOCKET capture-pane -p | head -n 1 | sed 's/.*round *//'); test \"\$r\" -gt $before"

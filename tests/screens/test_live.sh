@@ -158,7 +158,7 @@ wait_for 'shell>' >/dev/null
 tm send-keys -l "$PROGRAM --once --pace 200; echo status=\$?"
 tm send-keys Enter
 check "the first tokens are on the screen" wait_for 'changed'
-check "the run comes to its end and says so" wait_for 'come to its end\|all tokens'
+check "the run ends and says so" wait_for 'the text has ended\|all tokens'
 tm send-keys b
 check "b compares with autoregressive decoding" wait_for 'lossless ✓'
 tm send-keys p

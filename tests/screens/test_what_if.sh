@@ -15,10 +15,10 @@ check "at the end of a run the best value of a knob is named" wait_for 'best .*:
 check "tracks are as high as what they promise" wait_for 'tau .*[▃▄▅▆]*[▇█].*├*'
 tm send-keys : ; tm send-keys -l 'what-if off'; tm send-keys Enter
 check ":what-if off leaves plain sliders" until_true shows 'tau *├─*'
-tm send-keys : ; tm send-keys -l 'what-if 5%'; tm send-keys Enter
-check ":what-if 5% brings them back" wait_for 'best .*: [0-9.]*×'
-tm send-keys : ; tm send-keys -l 'what-if 500%'; tm send-keys Enter
-check "a share that is none is said" wait_for 'as 5%, or off'
+tm send-keys : ; tm send-keys -l 'what-if on'; tm send-keys Enter
+check ":what-if on brings them back" wait_for 'best .*: [0-9.]*×'
+tm send-keys : ; tm send-keys -l 'what-if half'; tm send-keys Enter
+check "another word is refused" wait_for 'what-if takes on, off'
 tm send-keys : ; tm send-keys -l 'what-if tau nothing'; tm send-keys Enter
 check "a knob that is none is said" wait_for 'no knob "nothing"'
 tm send-keys : ; tm send-keys -l 'what-if tau tau'; tm send-keys Enter
@@ -30,6 +30,16 @@ check "another one that can has strips at once" wait_for 'exit_layer *├.*[▂�
 tm send-keys q q
 check "the scope ends well" until_true test -s "$WORK/run/status"
 
+never() { # line of a script: the scope ends, and says why there is no forecast
+    printf ':wait round 2\n%s\n:wait idle\n:wait what-if\n' "$1" >"$WORK/never.script"
+    terminal 120x36 "$PROGRAM --script $WORK/never.script"
+    exits 1
+}
+check "a script does not wait for what-if that is off" never ':what-if off'
+check "the message says so" grep -q 'never.script:4: what-if never came: it is off' "$WORK/run/err"
+check "nor for a policy without a forecast" never ':policy swift'
+check "the message names the policy" grep -q 'what-if never came: what-if does not support swift' "$WORK/run/err"
+
 # ---- the grid, in a small terminal too ----
 for size in 80x24 120x36 160x48; do
     terminal $size "$PROGRAM --pace 0 --once --ignore-eos -n 160 --set alpha=0.9 --trace trace"
@@ -37,7 +47,7 @@ for size in 80x24 120x36 160x48; do
     check "a record is there at $size" wait_for 'best .*: [0-9.]*×'
     tm send-keys Down w
     check "w opens a grid at $size" wait_for 'what if, [0-9]* tokens'
-    check "what is foretold at the cursor stands below it at $size" wait_for 'tokens/round  acceptance'
+    check "what is foretold at the cursor stands below it at $size" wait_for 'now [0-9.]*×'
     check "the cursor begins on what is in force at $size" wait_for 'τ 0.5[0-9]*  d_max 5 '
     [ $size != 160x48 ] || check "the key line is that of the grid" shows '←↑↓→ point'
     check "the values across have a name at $size" shows 'τ →'
@@ -68,9 +78,9 @@ check "the scope ends well, with two settings" until_true test -s "$WORK/run/sta
 
 # ---- replays: from what the trace tells of all layers, and where it doesn't, why ----
 terminal 160x48 "$PROGRAM replay $ROOT/tests/screens/traces/specbound"
-check "a replay foretells from its trace" wait_for 'alpha .*[▂▃▄▅▆▇█].*├*'
+check "a replay forecastings from its trace" wait_for 'alpha .*[▂▃▄▅▆▇█].*├*'
 tm send-keys w
-check "w opens a grid there, too" wait_for 'tokens/round  acceptance'
+check "w opens a grid there, too" wait_for 'now [0-9.]*×'
 tm send-keys Up Enter
 check "whose values can't be taken" wait_for 'a replay cannot change a knob'
 tm send-keys Escape q
@@ -79,6 +89,6 @@ terminal 160x48 "$PROGRAM replay $ROOT/tests/screens/traces/turned"
 check "a trace without all layers has plain sliders" wait_for 'tau .*├─*'
 check "and the help of a knob says why" wait_for 'what-if needs a'
 tm send-keys w
-check "so does w" wait_for 'no forecast: what-if needs a trace of all layers'
+check "so does w" wait_for 'no forecast: what-if needs all layers'
 tm send-keys q
 exit $STATUS

@@ -149,7 +149,6 @@ draw_run(struct engine *e, struct draw *d, const struct soak_texts *texts, uint3
         .ignore_eos = d->play.ignore_eos,
         .probe = (enum probe_mode)soak_below(random, PROBE_MODES),
         .head = (enum head_mode)soak_below(random, e->heads != HEAD_LENS ? HEAD_MODES : HEADS_TRAINED),
-        .what_if = soak_chance(random, 20) ? 0.05 : 0,
         .paused = d->play.pace == SOAK_STEPS,
         .stay = d->play.pace != SOAK_ALONE,
     };

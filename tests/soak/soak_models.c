@@ -125,7 +125,7 @@ draw_bundled(struct soak_model *m, uint64_t *random)
 }
 
 static void
-draw_planted(struct soak_model *m, uint64_t *random)
+draw_synthetic(struct soak_model *m, uint64_t *random)
 {
     static const char *const types[] = {"f32", "f16", "bf16", "q8_0"};
     static const char *const shapes[] = {"tiny", "tiny", "tiny-mixture"};
@@ -158,7 +158,7 @@ soak_model_draw(struct soak_model *m, bool cuda, uint64_t *random, struct err *e
     }
     if (kind < 93)
         return draw_file(m, random, err);
-    (kind < 95 ? draw_planted : draw_bundled)(m, random);
+    (kind < 95 ? draw_synthetic : draw_bundled)(m, random);
     m->slow = strcmp(m->isa, "reference") == 0;
     return true;
 }

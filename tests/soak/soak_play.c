@@ -93,7 +93,6 @@ turn_one(struct soak_play *p, struct session *s)
     const uint32_t seq = p->versus || p->next_versus ? soak_below(&p->random, 2) : 0;
     const uint32_t what = soak_below(&p->random, 100);
     struct control c = {.seq = seq};
-    char share[8];
     p->turns++;
     if (what < 60) {
         const struct policy_info *policy = &info->policies[p->policy[seq]];
@@ -113,10 +112,6 @@ turn_one(struct soak_play *p, struct session *s)
     } else if (what < 86) {
         c.kind = CONTROL_PROBE;
         c.text = probe_mode_names[soak_below(&p->random, PROBE_MODES)];
-    } else if (what < 90) {
-        c.kind = CONTROL_WHAT_IF;
-        c.text = share;
-        snprintf(share, sizeof share, "%u%%", 1 + soak_below(&p->random, 50));
     } else if (what < 91) {
         c.kind = CONTROL_BASELINE;
     } else {

@@ -12,7 +12,7 @@ for room; do
         NF == 3 { used[$1 " " $3] = 1 }
         END { for (u in used) { split(u, part, " "); if (part[2] in defined) print part[1], defined[part[2]] } }')
     result "the objects of $room call one another" \
-        "$([ "$(echo "$calls" | wc -l)" -ge 10 ] || echo "  only $(echo "$calls" | wc -l) calls are there")"
+        "$([ -n "$calls" ] || echo "  no calls were read")"
     result "… in no circle" "$(echo "$calls" | tsort 2>&1 >/dev/null | sed 's/^/  /')"
 done
 exit $status

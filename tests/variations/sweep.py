@@ -43,7 +43,7 @@ def worst(a, b):
     return float((np.linalg.norm(a - b, axis=1) / np.maximum(np.linalg.norm(b, axis=1), 1e-30)).max())
 
 
-def stretches(config):
+def segments(config):
     """Its rotation changes with the length of a text, which specscope says that it doesn't follow."""
     text = config.get("text_config", config)
     said = json.dumps([text.get("rope_parameters"), text.get("rope_scaling")])
@@ -85,7 +85,7 @@ def compare(program, converter, folder, family, edits, seed):
     error = worst(ours, truth)
     if error < MOST:
         return compare_gguf(program, converter, folder, tokens, ours, f"{error:.1e}")
-    if stretches(config) and len(tokens) > ctx:
+    if segments(config) and len(tokens) > ctx:
         return "beyond", f"{len(tokens)} tokens of {ctx}"
     return "wrong", f"{error:.1e}"
 

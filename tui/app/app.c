@@ -1,7 +1,6 @@
 #include "engine/base/clock.h"
 #include "tui/app/app_turn.h"
 #include "tui/app/scripting.h"
-#include "tui/commands/keys.h"
 #include "tui/commands/verbs.h"
 #include "tui/frame/frame.h"
 #include "tui/scope/batch.h"
@@ -57,13 +56,13 @@ open_app(struct app *app, const struct source *source, struct err *err)
     app->host = (struct panel_host){.user = app, .command = host_command, .say = host_say};
     if ((o->script != NULL && !script_load(&app->script, o->script, err)) || !follow_open(&app->run, source, err) ||
         !panes_open(&app->panes, app->run.scope, follow_live(&app->run), &app->host, err) ||
-        !foretell_open(&app->foretell, &app->run, err) ||
+        !forecasting_open(&app->forecasting, &app->run, err) ||
         !screen_open(&app->screen, !script_running(&app->script), err))
         return false;
     app->panes.view.sweep = app->run.sweeping.sweep;
-    app->panes.view.landscape = &app->foretell.shown;
+    app->panes.view.landscape = &app->forecasting.shown;
     app->panes.view.requested = follow_live(&app->run) ? &app->run.requested : NULL;
-    app->panes.view.effects = app->foretell.effects;
+    app->panes.view.effects = app->forecasting.effects;
     if (app->run.info->prompt != NULL)
         history_add(&app->line.history[LINE_PROMPT], app->run.info->prompt);
     const bool alone = follow_live(&app->run) && !scope_is_batch(app->run.scope);
@@ -88,7 +87,7 @@ close_app(struct app *app)
     screen_close(&app->screen);
     panes_close(&app->panes);
     model_list_close(app->models);
-    foretell_close(&app->foretell);
+    forecasting_close(&app->forecasting);
     follow_close(&app->run);
     path_offers_close(&app->paths);
     line_end(&app->line, app->failure.kind == ERR_NONE ? &app->failure : NULL);
@@ -136,7 +135,7 @@ draw_frame(struct app *app)
 static int
 patience_ms(const struct app *app)
 {
-    if (app->foretell.working || app->foretell.comparing)
+    if (app->forecasting.working || app->forecasting.comparing)
         return 0;
     const bool sweeping = sweeping_now(&app->run.sweeping);
     if (app_changed(app)) {
@@ -203,7 +202,7 @@ app_turn(struct app *app, int patience)
     if (follow_events(&app->run, &app->panes.selection, &app->message))
         app->screen.dirty = true;
     if (!sweeping_now(&app->run.sweeping) && /* whose times are not to be disturbed */
-        foretell_step(&app->foretell, &app->run, flat_out(app)))
+        forecasting_step(&app->forecasting, &app->run, flat_out(app)))
         app->screen.dirty = true;
     if (app->upcoming.by_itself)
         go_on_by_itself(app);

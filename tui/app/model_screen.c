@@ -2,8 +2,8 @@
 
 #include <signal.h>
 
+#include "tui/widgets/chooser.h"
 #include "tui/widgets/layout.h"
-#include "tui/widgets/model_chooser.h"
 #include "tui/widgets/screen.h"
 
 #define PATIENCE_MS 100 /* a model that was looked at is seen at once, or nearly */

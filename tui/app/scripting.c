@@ -3,11 +3,11 @@
 #include "engine/base/clock.h"
 #include "tui/frame/frame.h"
 
-#define WHAT_IF_US 20000000 /* so long, and there will be none */
+#define WHAT_IF_US 300000000 /* after so long a forecast without an obstacle will not come either */
 
 /* True when what the script waits for has come; fills err when it never will. */
 static bool
-wait_over(const struct script *script, const struct followed *run, const struct foretelling *foretold, struct err *err)
+wait_over(const struct script *script, const struct followed *run, const struct forecasting *foretold, struct err *err)
 {
     const bool live = follow_live(run);
     const struct replay_status status = live ? (struct replay_status){0} : replay_status(run->source->replay);
@@ -17,9 +17,13 @@ wait_over(const struct script *script, const struct followed *run, const struct 
     case WAIT_SWEEP: return sweep_done(run->sweeping.sweep) >= script->wait_round || !sweeping_now(&run->sweeping);
     case WAIT_END: return live ? run->ended : status.at_end && !status.seeking;
     case WAIT_WHAT_IF:
-        if (foretell_there(foretold, run))
+        if (forecasting_there(foretold, run))
             return true;
-        if (clock_us() - script->wait_round > WHAT_IF_US)
+        if (foretold->off)
+            err_set(err, ERR_WORK, "what-if never came: it is off");
+        else if (foretold->shown.why[0] != '\0' && follow_idle(run) && forecasting_settled(foretold, run))
+            err_set(err, ERR_WORK, "what-if never came: %s", foretold->shown.why);
+        else if (clock_us() - script->wait_round > WHAT_IF_US)
             err_set(err, ERR_WORK,
                     "what-if never came: it wants greedy decoding, a policy that can tell, a few tokens, and rest");
         return false;
@@ -52,8 +56,9 @@ script_run(struct app *app)
             app_leave(app, 1, &app->run.broken);
             return;
         }
-        if (!wait_over(&app->script, &app->run, &app->foretell, &err) ||
-            (app->script.wait != WAIT_NOTHING && !foretell_settled(&app->foretell, &app->run))) {
+        if (!wait_over(&app->script, &app->run, &app->forecasting, &err) ||
+            (app->script.wait != WAIT_NOTHING && !follow_live(&app->run) &&
+             !forecasting_settled(&app->forecasting, &app->run))) {
             if (err.kind != ERR_NONE)
                 script_failed(app, &err);
             return;

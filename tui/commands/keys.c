@@ -1,7 +1,7 @@
-#include "tui/commands/keys.h"
+#include "tui/commands/verbs.h"
 #include "tui/frame/bars.h"
-#include "tui/frame/help.h"
-#include "tui/widgets/key_table.h"
+#include "tui/frame/frame.h"
+#include "tui/widgets/key_row.h"
 
 #include <math.h>
 #include <signal.h>
@@ -107,7 +107,7 @@ panels_key(struct app *app, int key)
             return;
         }
     }
-    if (key == INPUT_PASTE_BEGIN) { /* what is pasted is text, never commands */
+    if (key == INPUT_PASTE_BEGIN) { /* pasted text is never a command */
         app_open_line(app, follow_live(&app->run) ? LINE_PROMPT : LINE_SEARCH, "");
         if (app->mode == MODE_LINE)
             edit(app, key);
@@ -171,7 +171,7 @@ app_key(struct app *app, const struct input *in)
     if (in->key != INPUT_RESIZE)
         upcoming_hold(&app->upcoming);
     if (in->key == INPUT_LOST) {
-        app_leave(app, 128 + SIGHUP, NULL); /* the trace is closed by whoever owns it */
+        app_leave(app, 128 + SIGHUP, NULL); /* the caller closes the trace */
         return;
     }
     if (in->key == INPUT_RESIZE) {
@@ -205,7 +205,6 @@ app_key(struct app *app, const struct input *in)
             app_command(app, "export");
         break;
     }
-    if (app->run.baseline_asked &&
-        !measured) /* the next prompt waits for the baseline, and comes as it would have come */
+    if (app->run.baseline_asked && !measured) /* the next prompt waits for the baseline */
         app->upcoming.held = held;
 }

@@ -1,4 +1,4 @@
-/* The table of ':' commands, and what Tab offers behind them. */
+/* The table of ':' commands and the completions of their arguments. */
 #include "tui/commands/verbs.h"
 #include "engine/events/sampling_knobs.h"
 #include "tui/figures/figure.h"
@@ -18,10 +18,10 @@ offer_knob(struct app *app, int i)
 static const char *
 offer_row(struct app *app, int i)
 {
-    const struct stretch *s = stretches_at(scope_stretches(app->run.scope), (uint32_t)i);
+    const struct segment *s = segments_at(scope_segments(app->run.scope), (uint32_t)i);
     if (s == NULL)
         return NULL;
-    stretch_letter(s->number, app->row);
+    segment_letter(s->number, app->row);
     return app->row;
 }
 
@@ -49,9 +49,9 @@ offer_versus(struct app *app, int i)
 static const char *
 offer_theme(struct app *app, int i)
 {
-    if (strchr(app->line.editor.text, '/') != NULL) /* a file of one's own */
+    if (strchr(app->line.editor.text, '/') != NULL) /* the user's own file */
         return offer_path(app, i);
-    chooser_themes(&app->chooser, app->options.data_dir, ""); /* it is closed while a line is written */
+    chooser_themes(&app->chooser, app->options.data_dir, ""); /* the menu is closed while a line is written */
     return i < app->chooser.n ? app->chooser.name[i] : NULL;
 }
 
@@ -117,8 +117,8 @@ const struct verb app_verbs[] = {
     {"set", "KNOB VALUE",
      "change a knob of the policy, or temperature, top_k, top_p, seed; takes effect from the next round", run_set,
      offer_knob},
-    {"what-if", "[P% | off | KNOB KNOB]", "forecasts for other values of knobs: share of the engine's time, a grid",
-     run_what_if, offer_knob},
+    {"what-if", "[on | off | KNOB KNOB]", "forecasts for other values of knobs: on or off; a grid of two", run_what_if,
+     offer_knob},
     {"undo", "", "undo the last change of a knob, a policy or a head", run_undo, NULL},
     {"redo", "", "redo it", run_redo, NULL},
     {"take", "ROW", "the settings of a row of the ledger again", run_take, offer_row},

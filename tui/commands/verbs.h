@@ -1,25 +1,28 @@
-/* What each ':' command does (verbs_run.c, verbs_screen.c), and the table of them (verbs.c). */
+/* The ':' commands (verbs_*.c) and their table (verbs.c); keys and the mouse (keys.c). */
 #ifndef TUI_COMMANDS_VERBS_H
 #define TUI_COMMANDS_VERBS_H
 
+#include "engine/events/segments.h"
 #include "tui/state/app_state.h"
 
 extern const struct verb app_verbs[]; /* ends with a name of NULL */
 
-/* False with a line, in a replay; what: "a knob". */
+/* Fails in a replay; what, such as "a knob", is named in the error. */
 bool verb_only_live(const struct app *, const char *what, struct err *);
 
 verb_function run_set, run_policy, run_prompt, run_pause, run_resume, run_toggle, run_step, run_restart, run_goto,
     run_speed, run_export, run_theme, run_panel, run_probe, run_head, run_save_screen, run_wait, run_baseline,
     run_extend, run_search, run_search_next, run_search_back, run_bookmark, run_note, run_help, run_messages,
     run_command, run_zoom, run_redraw, run_suspend, run_key, run_quit, run_sequence, run_window, run_undo, run_redo,
-    run_take, run_preset, run_copy_command;
-verb_function run_next;            /* verbs_prompts.c */
-verb_function run_open;            /* verbs_models.c */
-verb_function run_plot;            /* verbs_figures.c */
-verb_function run_sweep;           /* verbs_sweep.c */
-verb_function run_versus;          /* verbs_versus.c */
-verb_function run_what_if;         /* verbs_what_if.c */
-verb_function run_until, run_jump; /* verbs_until.c */
+    run_take, run_preset, run_copy_command, run_next, run_open, run_until, run_jump, run_plot, run_sweep, run_versus,
+    run_what_if;
+
+/* Handles a key or the mouse: the focused panel first, then the table of keys, each of which is a ':' command. */
+void app_key(struct app *, const struct input *);
+
+/* Returns a segment as a command line that generates with its settings again, "specscope run --policy specbound --set tau=0.7 … -p '…'
+ * MODEL", for the caller to free; NULL: out of memory. A setting is left out if it is the default and was so at the run's start, too.
+ * prompt may be NULL: unknown. */
+char *shell_command(const struct segment *, const struct run_info *, const char *prompt);
 
 #endif

@@ -1,12 +1,16 @@
 /* Commands that steer the run: the engine, or a replay. */
-#include "engine/base/clock.h"
-#include "tui/commands/verbs.h"
-#include "tui/scope/batch.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "engine/base/clock.h"
+#include "engine/model/model_places.h"
+#include "tui/commands/verbs.h"
+#include "tui/scope/batch.h"
+#include "tui/scope/versus.h"
+
+/* ---- the run ---- */
 
 bool
 verb_only_live(const struct app *app, const char *what, struct err *err)
@@ -15,7 +19,7 @@ verb_only_live(const struct app *app, const char *what, struct err *err)
            err_set(err, ERR_USAGE, "a replay cannot %s: it shows a recorded run; start specscope MODEL for that", what);
 }
 
-/* A run starts or goes on: it has not ended any more. */
+/* Posts a control that starts or continues the run. */
 static bool
 post_run(struct app *app, enum control_kind kind, const char *text, uint32_t n, struct err *err)
 {
@@ -65,7 +69,7 @@ run_prompt(struct app *app, const char *rest, struct err *err)
 {
     if (!verb_only_live(app, "run another prompt", err))
         return false;
-    if (rest[0] != '\0') /* it runs, also when the last one was paused */
+    if (rest[0] != '\0') /* it runs even if the last run was paused */
         return post_run(app, CONTROL_PROMPT, rest, 0, err) &&
                follow_post(&app->run, CONTROL_RESUME, NULL, NULL, 0, err);
     const struct history *h = &app->line.history[LINE_PROMPT];
@@ -134,7 +138,7 @@ run_restart(struct app *app, const char *rest, struct err *err)
     return true;
 }
 
-/* A live run cannot go back: the cursor does. */
+/* Moves the cursor to a round, because a live run cannot go back. */
 static bool
 goto_round_in_view(struct app *app, uint64_t number, struct err *err)
 {
@@ -171,7 +175,7 @@ run_goto(struct app *app, const char *rest, struct err *err)
     return true;
 }
 
-/* A live run's speed is tokens a second; "max" is as fast as it goes, and so is faster than PACE_FASTEST. */
+/* Sets a live run's speed in tokens per second; "max", and faster than PACE_FASTEST, is unlimited. */
 #define PACE_SLOWEST 1.0
 #define PACE_FASTEST 1000.0
 
@@ -260,7 +264,7 @@ run_head(struct app *app, const char *rest, struct err *err)
     const char *now = follow_live(&app->run) ? session_head(app->run.source->session, &app->run.requested)
                                              : scope_head(app->run.scope);
     const char *wanted = strcmp(rest, "other") != 0 ? rest : strcmp(now, "trained") == 0 ? "lens" : "trained";
-    if (follow_live(&app->run)) /* without trained heads it says so */
+    if (follow_live(&app->run)) /* the session refuses it without trained heads */
         return follow_post(&app->run, CONTROL_HEAD, NULL, wanted, 0, err);
     if (now[0] == '\0')
         return err_set(err, ERR_USAGE, "this run had no trained heads");
@@ -281,7 +285,7 @@ wait_round(struct app *app, const char *text, struct err *err)
         return true;
     }
     app->run.break_round = 0;
-    /* The engine stops there itself, exactly, however slow the screen is. */
+    /* The engine itself stops exactly there, even if the screen is slow. */
     return follow_post(&app->run, CONTROL_BREAK, NULL, NULL, (uint32_t)app->script.wait_round, err) &&
            follow_post(&app->run, CONTROL_RESUME, NULL, NULL, 0, err);
 }
@@ -316,7 +320,6 @@ run_wait(struct app *app, const char *rest, struct err *err)
             return false;
         app->script.wait = WAIT_END;
     } else if (strcmp(what, "idle") == 0) {
-        app->run.post_us = clock_us(); /* what was asked for just now has time to begin */
         app->script.wait = WAIT_IDLE;
     } else if (strcmp(what, "what-if") == 0) {
         app->script.wait = WAIT_WHAT_IF;
@@ -348,7 +351,6 @@ run_note(struct app *app, const char *rest, struct err *err)
                                  .text = rest,
                                  .n = at->follow ? (length == 0 ? 0 : length - 1) : at->pos,
                                  .seq = scope_focus(app->run.scope)};
-    app->run.post_us = clock_us();
     if (!session_post(app->run.source->session, &note, err))
         return false;
     if (rest[0] != '\0')
@@ -358,7 +360,7 @@ run_note(struct app *app, const char *rest, struct err *err)
     return true;
 }
 
-#define EXTEND_TOKENS 128 /* what `x` adds */
+#define EXTEND_TOKENS 128 /* that `x` adds */
 
 bool
 run_extend(struct app *app, const char *rest, struct err *err)
@@ -368,4 +370,140 @@ run_extend(struct app *app, const char *rest, struct err *err)
         (rest[0] != '\0' && !command_number(rest, "how many tokens more", 1, UINT32_MAX, &n, err)))
         return false;
     return post_run(app, CONTROL_EXTEND, NULL, (uint32_t)n, err);
+}
+
+/* ---- the next prompt ---- */
+
+bool
+run_next(struct app *app, const char *rest, struct err *err)
+{
+    (void)rest;
+    if (!verb_only_live(app, "run another prompt", err))
+        return false;
+    if (scope_is_batch(app->run.scope) && scope_versus(app->run.scope) == NULL)
+        return err_set(err, ERR_USAGE, "a batch has its prompts already; the next one comes when a sequence ends");
+    const char *next = upcoming_next(&app->upcoming, app_prompt(app));
+    if (next == NULL)
+        return err_set(err, ERR_USAGE, "there is no other prompt; start with --prompts FILE.jsonl, or press p");
+    if (!run_prompt(app, next, err))
+        return false;
+    upcoming_take(&app->upcoming, next);
+    return true;
+}
+
+/* ---- another model: the app ends, and its caller opens the model ---- */
+
+static bool
+list_models(struct app *app, struct err *err)
+{
+    model_list_close(app->models);
+    if (!model_list_open(&app->models, app->options.bundled, err))
+        return false;
+    model_chooser_begin(&app->model_chooser, app->models);
+    app->mode = MODE_MODELS;
+    return true;
+}
+
+bool
+run_open(struct app *app, const char *rest, struct err *err)
+{
+    struct app_opening *opening = app->options.opening;
+    struct app_opening next;
+    struct model_look look;
+    if (opening == NULL)
+        return err_set(err, ERR_USAGE,
+                       "a replay cannot open a model: it shows a recorded run; start specscope MODEL for that");
+    if (rest[0] == '\0')
+        return list_models(app, err);
+    if (script_running(&app->script))
+        return err_set(err, ERR_USAGE, "a script stays with its model; start another one with specscope MODEL");
+    if (strcmp(rest, MODEL_BUNDLED) == 0)
+        snprintf(next.path, sizeof next.path, "%s", app->options.bundled);
+    else if (!model_find(rest, next.path, sizeof next.path, err))
+        return false;
+    model_look(&look, next.path, UINT64_MAX); /* the current model leaves memory first */
+    if (!look.runs)
+        return err_set(err, ERR_WORK, "%.100s: %.280s", rest, look.why);
+    *opening = next;
+    return run_quit(app, "", err);
+}
+
+/* ---- running until something occurs, and jumps to where it occurred ---- */
+
+/* Starts a replay's search from its current position. */
+static void
+search_on(struct app *app)
+{
+    app->run.searching = true;
+    app->run.found = false;
+    app->panes.selection.follow = true;
+    replay_goto(app->run.source->replay, UINT64_MAX);
+}
+
+static bool
+go_on_until(struct app *app, struct err *err)
+{
+    const struct until *u = &app->run.until;
+    char text[UNTIL_TEXT_MOST + 16];
+    if (!follow_live(&app->run)) {
+        if (replay_status(app->run.source->replay).at_end)
+            return err_set(err, ERR_USAGE, "the replay is at its end; [ goes back, r begins again");
+        search_on(app);
+        return true;
+    }
+    if (app->run.ended)
+        return err_set(err, ERR_USAGE, "the run is over: r runs it again, x goes on for more tokens");
+    until_print(u, text, sizeof text);
+    app->panes.selection.follow = true;
+    return follow_post(&app->run, CONTROL_UNTIL, NULL, text, 0, err) &&
+           (u->kind != UNTIL_ROUND || follow_post(&app->run, CONTROL_RESUME, NULL, NULL, 0, err));
+}
+
+bool
+run_until(struct app *app, const char *rest, struct err *err)
+{
+    struct until wanted;
+    if (!until_parse(rest, &wanted, err))
+        return false;
+    app->run.until = wanted;
+    return go_on_until(app, err);
+}
+
+/* Returns the cursor's round, or the newest if the cursor follows the run. */
+static uint32_t
+round_here(const struct app *app)
+{
+    const struct selection *sel = &app->panes.selection;
+    const struct scope_column *c = sel->follow ? NULL : scope_column(app->run.scope, sel->pos);
+    if (c != NULL)
+        return c->fate == FATE_PROMPT || c->fate == FATE_PREFILL ? 0 : c->round;
+    return scope_now(app->run.scope)->round;
+}
+
+bool
+run_jump(struct app *app, const char *rest, struct err *err)
+{
+    char what[UNTIL_TEXT_MOST + 16];
+    const size_t n = strcspn(rest, " \t");
+    const bool back = n == 8 && strncmp(rest, "previous", n) == 0;
+    const char *until = rest + n + strspn(rest + n, " \t");
+    struct until wanted = app->run.until;
+    if (!back && !(n == 4 && strncmp(rest, "next", n) == 0))
+        return err_set(err, ERR_USAGE, "jump where? next or previous, and to what (reject, text WORD, …)");
+    if (wanted.kind == UNTIL_NOTHING)
+        wanted.kind = UNTIL_REJECT;
+    if (until[0] != '\0' && !until_parse(until, &wanted, err))
+        return false;
+    app->run.until = wanted;
+    const uint32_t round = scope_find_round(app->run.scope, &wanted, round_here(app), back);
+    until_print(&wanted, what, sizeof what);
+    if (round > 0) {
+        selection_to_round(&app->panes.view, round);
+        message_say(&app->message, "%s, in round %u", what, (unsigned)round);
+        message_is_of_run(&app->message);
+        return true;
+    }
+    if (!back)
+        return go_on_until(app, err);
+    return err_set(err, ERR_USAGE, "no %s in the rounds before this one that are held", what);
 }

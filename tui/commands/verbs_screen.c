@@ -1,18 +1,20 @@
 /* Commands that steer the screen. */
-#include "tui/commands/keys.h"
-#include "tui/commands/verbs.h"
-#include "tui/frame/frame.h"
-#include "tui/scope/batch.h"
-#include "tui/scope/window.h"
-#include "tui/terminal/grid_picture.h"
-#include "tui/terminal/text.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#include "tui/commands/verbs.h"
+#include "tui/figures/figure.h"
+#include "tui/frame/frame.h"
+#include "tui/scope/batch.h"
+#include "tui/scope/window.h"
+#include "tui/terminal/grid.h"
+#include "tui/terminal/text.h"
+
+/* ---- the screen ---- */
 
 bool
 run_theme(struct app *app, const char *rest, struct err *err)
@@ -70,7 +72,7 @@ run_panel(struct app *app, const char *rest, struct err *err)
     return err_set(err, ERR_USAGE, "there is no panel \"%.20s\"; there are %s", rest, names);
 }
 
-/* The next one whose history is held; they go round. */
+/* Sets *seq to the next sequence whose history is held, cyclically. */
 static bool
 neighbour(const struct scope *s, int by, uint32_t *seq)
 {
@@ -132,7 +134,7 @@ run_save_screen(struct app *app, const char *rest, struct err *err)
                                                            : &screen_text_file;
     if (!file_replaceable(AT_FDCWD, rest, kind, err))
         return false;
-    /* What is on the terminal is made to be what is known now. */
+    /* Draws first, so that the file contains the current state. */
     follow_events(&app->run, &app->panes.selection, &app->message);
     if (!frame_draw(app, err))
         return false;
@@ -153,7 +155,7 @@ run_save_screen(struct app *app, const char *rest, struct err *err)
     return true;
 }
 
-/* The search belongs to the panel that shows the text: the app only remembers what was looked for. */
+/* Passes the search to the panel that shows the text; the app stores only the searched words. */
 static bool
 search(struct app *app, const char *verb, struct err *err)
 {
@@ -192,7 +194,7 @@ bookmark_next(struct app *app, struct err *err)
     const uint32_t n = app->panes.view.n_bookmarks;
     if (n == 0)
         return err_set(err, ERR_USAGE, "there is no bookmark yet; m sets one at the cursor");
-    uint32_t i = 0; /* sorted: the first one behind the cursor, else the first of all */
+    uint32_t i = 0; /* sorted: the first after the cursor, else the first of all */
     while (i < n && (app->panes.selection.follow || app->panes.bookmark[i] <= app->panes.selection.pos))
         i++;
     app->panes.selection.pos = app->panes.bookmark[i == n ? 0 : i];
@@ -312,5 +314,78 @@ run_quit(struct app *app, const char *rest, struct err *err)
         app->mode = MODE_QUIT;
     else
         app->quit = true;
+    return true;
+}
+
+/* ---- :plot, a figure of the run so far ---- */
+
+/* Parses a whole number from `least` on and stores it counted from 0. */
+static bool
+take_number(const char *text, const char *name, uint32_t least, int64_t *out, struct err *err)
+{
+    uint64_t value;
+    if (!command_number(text, name, least, UINT32_MAX, &value, err))
+        return false;
+    *out = (int64_t)(value - least);
+    return true;
+}
+
+/* Parses a setting, such as "width=85mm". */
+static bool
+take_setting(struct figure_options *o, char *word, struct err *err)
+{
+    char *equals = strchr(word, '=');
+    if (equals == NULL)
+        return err_set(err, ERR_USAGE, "\"%.40s\": NAME=VALUE is wanted, of from, to, width, axes, seq", word);
+    const char *text = equals + 1;
+    *equals = '\0';
+    if (strcmp(word, "from") == 0)
+        return take_number(text, word, 0, &o->from, err);
+    if (strcmp(word, "to") == 0)
+        return take_number(text, word, 0, &o->to, err);
+    if (strcmp(word, "seq") == 0)
+        return take_number(text, word, 1, &o->seq, err);
+    if (strcmp(word, "width") == 0)
+        return figure_length(text, &o->width, err);
+    if (strcmp(word, "axes") == 0) {
+        o->axes = text;
+        return true;
+    }
+    return err_set(err, ERR_USAGE, "a figure has no %.40s; there are from, to, width, axes, seq", word);
+}
+
+/* Returns the folder of the trace of the run on the screen; NULL: there is none. */
+static const char *
+trace_of(const struct app *app, struct err *err)
+{
+    const struct source *source = app->run.source;
+    if (!follow_live(&app->run))
+        return source->trace;
+    if (source->trace_now != NULL)
+        return source->trace_now(source->user, err);
+    err_set(err, ERR_USAGE, "no trace of this run is kept, so there is nothing to draw; start with --trace DIR");
+    return NULL;
+}
+
+bool
+run_plot(struct app *app, const char *rest, struct err *err)
+{
+    struct figure_options o = FIGURE_OPTIONS;
+    o.focus = scope_is_batch(app->run.scope) ? scope_focus(app->run.scope) : 0;
+    char words[1024], *save = NULL;
+    snprintf(words, sizeof words, "%s", rest);
+    const char *kind = strtok_r(words, " \t", &save), *file = strtok_r(NULL, " \t", &save);
+    if (kind == NULL)
+        return err_set(err, ERR_USAGE, "which figure, into which file? for example :plot layers layers.pdf");
+    if (file == NULL && figure_kind_what(kind) != NULL)
+        return err_set(err, ERR_USAGE, "into which file? for example :plot %s %s.pdf", kind, kind);
+    for (char *word; (word = strtok_r(NULL, " \t", &save)) != NULL;)
+        if (!take_setting(&o, word, err))
+            return false;
+    const char *trace = trace_of(app, err);
+    char note[FIGURE_NOTE];
+    if (trace == NULL || !figure_make(file != NULL ? file : ".svg", kind, &trace, 1, &o, note, err))
+        return false;
+    message_say(&app->message, "%s drawn into %.300s%s%s", kind, file, note[0] != '\0' ? "; " : "", note);
     return true;
 }

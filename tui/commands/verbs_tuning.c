@@ -1,14 +1,13 @@
-/* Commands about settings as a whole: turns taken back, a row of the ledger again, presets, command lines. */
-#include "tui/commands/shell_command.h"
-#include "tui/commands/verbs.h"
-#include "tui/terminal/clipboard.h"
-
+/* Commands about whole settings: undo and redo, a row of the ledger, presets, command lines. */
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/file_replace.h"
 #include "engine/events/preset.h"
+#include "tui/commands/verbs.h"
+#include "tui/terminal/terminal_output.h"
 
 /* ---- turns ---- */
 
@@ -61,7 +60,7 @@ is_other(const struct app *app, const struct preset *p, int knob)
     return p->sampling[knob][0] != '\0' && strcmp(p->sampling[knob], text) != 0;
 }
 
-/* All of it can be set, or a line says what can't. */
+/* Fails with one line if a part of the preset cannot be set. */
 static bool
 check(const struct app *app, const struct preset *p, struct err *err)
 {
@@ -106,7 +105,7 @@ apply_all(struct app *app, const struct preset *p, struct err *err)
     return ok;
 }
 
-/* Posts what differs from what is requested, as one turn. */
+/* Posts the differences from the requested settings as one change. */
 static bool
 apply(struct app *app, const struct preset *p, struct err *err)
 {
@@ -118,12 +117,12 @@ apply(struct app *app, const struct preset *p, struct err *err)
     return ok;
 }
 
-/* The ledger's row, or the settings in force where no row is named. */
-static const struct stretch *
+/* Returns the named row of the ledger, or the current settings if row is empty. */
+static const struct segment *
 named(const struct app *app, const char *row, struct err *err)
 {
-    const struct stretches *all = scope_stretches(app->run.scope);
-    const struct stretch *s = row[0] == '\0' ? stretches_now(all) : stretches_named(all, row);
+    const struct segments *all = scope_segments(app->run.scope);
+    const struct segment *s = row[0] == '\0' ? segments_now(all) : segments_named(all, row);
     if (s == NULL)
         err_set(err, ERR_USAGE, "the ledger has no row '%.15s'", row);
     return s;
@@ -133,12 +132,12 @@ bool
 run_take(struct app *app, const char *rest, struct err *err)
 {
     struct preset p;
-    const struct stretch *s = named(app, rest, err);
+    const struct segment *s = named(app, rest, err);
     if (rest[0] == '\0')
         return err_set(err, ERR_USAGE, "take which row of the ledger? for example :take C");
     if (s == NULL)
         return false;
-    if (!preset_of_stretch(&p, s, app->run.info))
+    if (!preset_of_segment(&p, s, app->run.info))
         return err_set(err, ERR_USAGE, "row %.20s ran under a policy that is not known here", rest);
     if (!apply(app, &p, err))
         return false;
@@ -148,7 +147,7 @@ run_take(struct app *app, const char *rest, struct err *err)
 
 /* ---- presets ---- */
 
-/* "NAME" saves what is in force, "ROW NAME" a row of the ledger. */
+/* "NAME" saves the current settings, "ROW NAME" a row of the ledger. */
 static bool
 save_preset(struct app *app, const char *rest, struct err *err)
 {
@@ -160,12 +159,12 @@ save_preset(struct app *app, const char *rest, struct err *err)
         return err_set(err, ERR_USAGE, "save the settings under which name? for example :preset save quick");
     if (name == behind)
         snprintf(row, sizeof row, "%.*s", (int)n, rest);
-    const struct stretch *s = named(app, row, NULL);
+    const struct segment *s = named(app, row, NULL);
     if (s == NULL)
         return err_set(err, ERR_USAGE,
                        "the ledger has no row '%s'; if '%.60s' is to be the name: a preset's name has no blanks", row,
                        rest);
-    if (!preset_of_stretch(&p, s, app->run.info))
+    if (!preset_of_segment(&p, s, app->run.info))
         return err_set(err, ERR_USAGE, "the policy is not known here");
     if (!preset_write(&p, app->options.presets, name, err))
         return false;
@@ -211,10 +210,10 @@ run_preset(struct app *app, const char *rest, struct err *err)
 bool
 run_copy_command(struct app *app, const char *rest, struct err *err)
 {
-    const struct stretch *s = named(app, rest, err);
+    const struct segment *s = named(app, rest, err);
     if (s == NULL)
         return false;
-    const char *prompt = stretches_prompt(scope_stretches(app->run.scope), s);
+    const char *prompt = segments_prompt(scope_segments(app->run.scope), s);
     char *text = shell_command(s, run_info_of(app->run.info, s->seq), prompt);
     if (text == NULL)
         return err_set(err, ERR_WORK, "out of memory for the command line");
@@ -228,4 +227,181 @@ run_copy_command(struct app *app, const char *rest, struct err *err)
         message_say(&app->message, "%s", text);
     free(text);
     return kept || copied || path == NULL || err_set(err, why.kind, "%s", why.text);
+}
+
+/* ---- a segment as a command line ---- */
+
+/* Writes a word, quoted for the shell. */
+static void
+put_word(FILE *out, const char *text)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:+,@%";
+    if (text[0] != '\0' && text[strspn(text, plain)] == '\0') {
+        fputs(text, out);
+        return;
+    }
+    fputc('\'', out);
+    for (const char *c = text; *c != '\0'; c++)
+        if (*c == '\'')
+            fputs("'\\''", out);
+        else
+            fputc(*c, out);
+    fputc('\'', out);
+}
+
+static void
+put_option(FILE *out, const char *name, const char *value)
+{
+    fprintf(out, " %s ", name);
+    put_word(out, value);
+}
+
+static void
+put_policy(FILE *out, const struct segment *s, const struct run_info *info)
+{
+    if (s->policy >= info->n_policies)
+        return;
+    const struct policy_info *p = &info->policies[s->policy];
+    put_option(out, "--policy", p->name);
+    for (uint32_t k = 0; k < p->n_knobs; k++) {
+        char value[32], text[64];
+        const double *start = info->start_values;
+        if (s->value[k] == p->knobs[k].def && (start == NULL || start[s->policy * POLICY_KNOBS + k] == p->knobs[k].def))
+            continue;
+        knob_format(&p->knobs[k], s->value[k], value, sizeof value);
+        snprintf(text, sizeof text, "%s=%s", p->knobs[k].name, value);
+        put_option(out, "--set", text);
+    }
+    if (s->head[0] != '\0')
+        put_option(out, "--head", s->head);
+}
+
+static void
+put_models(FILE *out, const struct run_info *info)
+{
+    for (enum helper_role role = 0; role < HELPERS; role++) {
+        const struct helper_info *helper = &info->helpers[role];
+        char option[24];
+        snprintf(option, sizeof option, "--%s", helper_names[role]);
+        if (helper->name[0] != '\0')
+            put_option(out, option, helper->path[0] != '\0' ? helper->path : helper->name);
+    }
+    if (info->accept_head.path[0] != '\0')
+        put_option(out, "--accept", info->accept_head.path);
+    if (info->profile.path[0] != '\0')
+        put_option(out, "--profile", info->profile.path);
+}
+
+static void
+put_sampling(FILE *out, const struct segment *s, const struct run_info *info)
+{
+    for (int i = 0; i < SAMPLING_KNOBS; i++) {
+        char option[16], text[24];
+        sampling_knob_text(&s->sampling, s->seed, i, text, sizeof text);
+        snprintf(option, sizeof option, "--%s", preset_sampling[i]);
+        if (sampling_knob_get(&s->sampling, s->seed, i) != sampling_knobs[i].def ||
+            sampling_knob_get(&info->sampling, info->seed, i) != sampling_knobs[i].def)
+            put_option(out, option, text);
+    }
+}
+
+static void
+put_switch(FILE *out, const char *name, bool given)
+{
+    if (given)
+        fprintf(out, " %s", name);
+}
+
+static void
+put_given(FILE *out, const char *name, const char *value)
+{
+    if (value[0] != '\0')
+        put_option(out, name, value);
+}
+
+/* Writes the option once for each line of a text. */
+static void
+put_lines(FILE *out, const char *name, const char *text)
+{
+    for (const char *line = text; *line != '\0';) {
+        char one[ASKED_VARS];
+        const size_t n = strcspn(line, "\n");
+        snprintf(one, sizeof one, "%.*s", (int)n, line);
+        put_option(out, name, one);
+        line += n + (line[n] != '\0');
+    }
+}
+
+/* Where the numbers come from: who computes, from what. */
+static void
+put_machine(FILE *out, const struct run_info *info)
+{
+    const struct asked_info *asked = &info->asked;
+    put_given(out, "--heads", asked->no_heads ? "none" : info->exit_heads.path);
+    put_lines(out, "--lora", asked->lora);
+    put_switch(out, "--exact", info->exact);
+    put_switch(out, "--quantize q8_0", asked->quantize);
+    put_switch(out, "--prefill blas", info->prefill.rows > 0);
+    put_given(out, "--backend", info->backend);
+    put_given(out, "--isa", asked->isa);
+    put_given(out, "--gpu", asked->gpu);
+    if (asked->threads > 0)
+        fprintf(out, " -t %u", (unsigned)asked->threads);
+}
+
+static void
+put_chat(FILE *out, const struct asked_info *asked)
+{
+    put_switch(out, "--chat", asked->chat);
+    put_switch(out, "--chat-special", asked->chat_special);
+    if (asked->system != NULL)
+        put_option(out, "--system", asked->system);
+    put_lines(out, "--chat-var", asked->chat_vars);
+    put_given(out, "--tools", asked->tools);
+    put_given(out, "--chat-template", asked->chat_template);
+    put_given(out, "--chat-date", asked->chat_date);
+}
+
+/* Writes the prompt, its template, the context and the number of tokens. */
+static void
+put_text(FILE *out, const struct segment *s, const struct run_info *info, const char *prompt)
+{
+    const struct asked_info *asked = &info->asked;
+    const bool list = s->prompt == 0 && asked->prompts[0] != '\0', one = info->prompts == info->sequences;
+    put_chat(out, asked);
+    put_switch(out, "--ignore-eos", asked->ignore_eos);
+    fprintf(out, " -c %u", (unsigned)info->ctx);
+    if (asked->batch > 0 || (info->sequences > 1 && one)) /* older traces lack the request */
+        fprintf(out, " --batch %u", (unsigned)(asked->batch > 0 ? asked->batch : info->sequences));
+    fprintf(out, " -n %u", (unsigned)info->tokens);
+    if (list)
+        put_option(out, "--prompts", asked->prompts);
+    else if (prompt != NULL)
+        put_option(out, "-p", prompt);
+}
+
+char *
+shell_command(const struct segment *s, const struct run_info *info, const char *prompt)
+{
+    char *text = NULL;
+    size_t n;
+    FILE *out = open_memstream(&text, &n);
+    if (out == NULL)
+        return NULL;
+    fputs("specscope run", out);
+    put_policy(out, s, info);
+    put_models(out, info);
+    put_machine(out, info);
+    put_sampling(out, s, info);
+    put_text(out, s, info, prompt);
+    /* Weights by formula have a shape in the place of a file: "TinyLlama-1.1B,6,0.75". */
+    const bool synthetic = strchr(info->model_path, '/') == NULL && strchr(info->model_path, ',') != NULL;
+    if (synthetic)
+        put_option(out, "--synth", info->model_path);
+    else if (info->model_path[0] != '\0')
+        put_option(out, "--", info->model_path); /* it may begin with '-' */
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
 }

@@ -1,4 +1,4 @@
-/* What `bench --csv` wrote: a line for each policy, or point of a grid. */
+/* A table of `bench --csv`: a line for each policy or point of a grid. */
 #ifndef TUI_FIGURES_BENCH_TABLE_H
 #define TUI_FIGURES_BENCH_TABLE_H
 
@@ -6,12 +6,13 @@
 #include <stddef.h>
 
 #include "engine/base/err.h"
+#include "engine/events/metrics.h"
 
 #define BENCH_SETTINGS 24 /* of a line */
 
 struct bench_setting {
     const char *name, *text;
-    double value; /* NAN: a word */
+    double value; /* NAN: text is no number */
 };
 
 struct bench_line {
@@ -23,22 +24,42 @@ struct bench_line {
 
 struct bench_table {
     const char *path;     /* the caller's */
-    char *bytes, *copies; /* of the fields, terminated; of params, cut up */
+    char *bytes, *copies; /* the fields, terminated; the params, split */
     const char **column;
     size_t n_columns, n_lines;
     struct bench_line *line;
     const char **fields;
 };
 
-/* Refused are files that are no such table: without the columns policy and params, with lines of another length.
- * bench_table_close() afterwards, also when it failed. */
+/* Reads a table. Refuses a file without the columns policy and params, or with lines of different lengths. The caller calls
+ * bench_table_close(), also after a failure. */
 bool bench_table_open(struct bench_table *, const char *path, struct err *);
 void bench_table_close(struct bench_table *);
-/* SIZE_MAX: there is no such column. */
+/* Returns a column's index; SIZE_MAX: there is none. */
 size_t bench_table_column(const struct bench_table *, const char *name);
-/* NAN: the field is empty or no number. */
+/* Returns a field's value; NAN: it is empty or no number. */
 double bench_table_value(const struct bench_table *, size_t line, size_t column);
-/* The line's setting of this name; NULL: it has none. */
+/* Returns the line's setting of this name; NULL: there is none. */
 const struct bench_setting *bench_line_setting(const struct bench_line *, const char *name);
+
+/* The measures of engine/events/metrics.h by the column names of `bench --csv`, so that a figure can combine traces and benchmarks. */
+
+struct named_measure {
+    const char *name;  /* "tokens_per_round" */
+    const char *label; /* "tokens/round" */
+    int better;        /* 1: more is better, -1: less is; 0: neither */
+    bool timed;        /* it depends on the clock; else on counts only */
+    size_t at;         /* offset in struct measures */
+    size_t estimated;  /* offset in struct estimates; MEASURE_OF_TWO: it needs two runs */
+};
+#define MEASURE_OF_TWO SIZE_MAX
+extern const struct named_measure named_measures[]; /* ends with a name of NULL */
+
+const struct named_measure *measure_named(const char *name); /* NULL: there is none */
+double measure_value(const struct named_measure *, const struct measures *);
+/* Returns the value with its standard error; a speedup needs a measured baseline (else NAN). */
+struct estimate measure_estimate(const struct named_measure *, const struct estimates *, struct estimate baseline);
+/* Prints "tok_per_s, speedup, …". Returns out. */
+const char *measure_names(char *out, size_t size);
 
 #endif

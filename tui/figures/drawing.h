@@ -1,8 +1,7 @@
-/* A figure before it is a file: a list of shapes in points (1/72 inch), y downwards, drawn in their order. What renders
- * it is in render.h; tests read the list. So figures need no graphics library to be made, and are the same shapes on
- * every machine.
+/* A figure as a list of shapes in points (1/72 inch), y downwards, in the order of drawing. render.h makes a file of it, and tests read
+ * the list. So figures need no graphics library, and have the same shapes on every machine.
  *
- * Drawing never fails: when memory runs out, what comes after is left out and drawing_whole() says so. */
+ * Drawing never fails: when memory runs out, later shapes are omitted and drawing_whole() returns false. */
 #ifndef TUI_FIGURES_DRAWING_H
 #define TUI_FIGURES_DRAWING_H
 
@@ -17,12 +16,12 @@ enum dash { DASH_NONE, DASH_LONG, DASH_SHORT, DASH_DOTS, DASHES };
 
 struct pen {
     int32_t fill, stroke;
-    double line; /* width of the stroke; 0 stands for LINE_FINE */
+    double line; /* width of the stroke; 0: LINE_FINE */
     enum dash dash;
 };
 #define LINE_FINE 0.5
 #define FILL(rgb) ((struct pen){.fill = (rgb), .stroke = NO_COLOUR})
-/* A stroke; then .line, .dash, if they are others. */
+/* A stroke of a colour; .line and .dash may follow. */
 #define STROKE(...) ((struct pen){.fill = NO_COLOUR, .stroke = __VA_ARGS__})
 
 enum anchor { ANCHOR_LEFT, ANCHOR_MIDDLE, ANCHOR_RIGHT };
@@ -32,7 +31,7 @@ struct lettering {
     int32_t colour;
     enum anchor anchor;
     bool bold, upwards; /* upwards: read from the bottom to the top */
-    double room;        /* the text is made narrower where a font makes it wider than this; 0: it may be any width */
+    double room;        /* width to which a wider text is narrowed; 0: unlimited */
 };
 
 struct point {
@@ -49,7 +48,7 @@ struct shape {
     size_t first,
         n;       /* a path's points[first .. first + n); a text's bytes, terminated; points[first] is where a text's */
                  /* baseline or a circle's centre is */
-    size_t text; /* where in texts */
+    size_t text; /* index in texts */
     double radius;
 };
 
@@ -64,23 +63,59 @@ struct drawing {
 
 void drawing_open(struct drawing *, double width);
 void drawing_close(struct drawing *);
-bool drawing_whole(const struct drawing *); /* nothing was left out */
+bool drawing_whole(const struct drawing *); /* whether no shape was omitted */
 
 void drawing_path(struct drawing *, const struct point *, size_t n, bool closed, struct pen);
 void drawing_line(struct drawing *, double x1, double y1, double x2, double y2, struct pen);
 void drawing_rect(struct drawing *, double x, double y, double width, double height, struct pen);
 void drawing_circle(struct drawing *, double x, double y, double radius, struct pen);
-/* The baseline is at y. Bytes that can't be read are escaped (engine/base/printable.h). */
+/* Draws a text with its baseline at y. Unprintable bytes are escaped (engine/base/printable.h). */
 void drawing_text(struct drawing *, double x, double y, struct lettering, const char *utf8);
 __attribute__((format(printf, 5, 6))) void drawing_print(struct drawing *, double x, double y, struct lettering,
                                                          const char *format, ...);
 
-/* How wide a text is at most, about, in the fonts that it may be set in. */
+/* Estimates the largest width of a text in the usual fonts: that of DejaVu Sans, the widest. */
 double lettering_width(const struct lettering *, const char *utf8);
-/* The text as far as it goes into `room`, with '…' where it is cut; "" where not even that does. Returns out. */
+/* Cuts the text to `room`, with '…' at the end; "" if there is no room for that either. Returns out. */
 char *lettering_fit(const struct lettering *, const char *utf8, double room, char *out, size_t size);
 
-/* One line a shape, numbers to a hundredth of a point. False: writing failed. */
+/* Writes one line per shape, with hundredths of a point. False if writing failed. */
 bool drawing_list(const struct drawing *, FILE *);
+
+/* The style of figures in print: white paper, and hue alone carries no information. Ramps darken with the value; lines differ in
+ * lightness, dashes and marks. */
+
+#define PAPER      0xffffff
+#define INK        0x1a1a1a
+#define INK_LIGHT  0x6b6b6b /* secondary labels, and frames */
+#define INK_FAINT  0xc8c8c8 /* lines of a grid */
+#define GREY_BLOCK 0xe3e3e3 /* layers after the exit */
+#define GREY_HATCH 0xc9c9c9
+#define ALARM      0xb3261e /* spurious, rejected */
+
+#define SIZE_TICK    6.2
+#define SIZE_LABEL   6.8
+#define SIZE_TITLE   7.4
+#define SIZE_CAPTION 6.2
+
+#define MM (72 / 25.4)
+
+/* Returns a colour from paper to ink blue, of falling lightness. NAN: paper. */
+int32_t ramp(double fraction);
+/* Returns black or white, by the better contrast. */
+int32_t ink_on(int32_t background);
+
+#define LINE_STYLES 6
+struct line_style {
+    int32_t colour;
+    int mark; /* of mark_draw() */
+};
+extern const struct line_style line_styles[LINE_STYLES];
+
+#define MARKS 6
+/* Draws mark 0 to 5: circle, square, triangle, diamond, ring, cross. */
+void mark_draw(struct drawing *, int mark, double x, double y, double radius, int32_t colour);
+
+#define LETTERS(points, ...) ((struct lettering){.size = (points), .colour = __VA_ARGS__})
 
 #endif

@@ -1,4 +1,4 @@
-/* Where drafts left, and how far they were accepted: a histogram of exit layers, and acceptance by position in the draft. */
+/* The exits of drafts and their acceptance: a histogram of exit layers, and acceptance by position in the draft. */
 #include <math.h>
 
 #include "engine/base/plural.h"

@@ -1,4 +1,4 @@
-/* What a sweep measured at each of its points: a line over one knob, a map over two, a row of maps over three; a panel a policy. */
+/* The measure of a sweep's points: a line over one knob, a map over two, a row of maps over three; a panel per policy. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #define LINE_HEIGHT 92.0
 #define SWEPT       3
 
-/* A knob that was swept, with the values it had, in order. */
+/* A swept knob with its values, in order. */
 struct swept {
     const char *name, *text[AXIS_VALUES];
     double value[AXIS_VALUES];
@@ -47,7 +47,7 @@ add_value(struct swept *a, const struct bench_setting *s)
             return true;
     if (a->n == AXIS_VALUES)
         return false;
-    while (at < a->n && !(s->value < a->value[at])) /* words stay as they come */
+    while (at < a->n && !(s->value < a->value[at])) /* words keep their order */
         at++;
     memmove(a->text + at + 1, a->text + at, (size_t)(a->n - at) * sizeof *a->text);
     memmove(a->value + at + 1, a->value + at, (size_t)(a->n - at) * sizeof *a->value);
@@ -57,7 +57,7 @@ add_value(struct swept *a, const struct bench_setting *s)
     return true;
 }
 
-/* The settings that have several values among the policy's lines. */
+/* Finds the settings that have several values among the policy's lines. */
 static bool
 find_axes(struct swept_policy *s, struct err *err)
 {
@@ -95,7 +95,7 @@ value_of(const struct swept_policy *s, size_t line)
     return bench_table_value(s->t, line, s->column);
 }
 
-#define SAMPLES_UNSAID 1000 /* of older files, which have no such column: then 95% are two standard errors */
+#define SAMPLES_UNSAID 1000 /* assumed for older files, which lack the column: two standard errors are 95% */
 
 static struct estimate
 estimate_of(const struct swept_policy *s, size_t line)
@@ -106,7 +106,7 @@ estimate_of(const struct swept_policy *s, size_t line)
                              .n = samples >= 1 ? (uint64_t)samples : SAMPLES_UNSAID};
 }
 
-/* Half the width of the 95% interval; NAN: not known. */
+/* Returns half the width of the 95% interval; NAN: unknown. */
 static double
 reach_of(const struct swept_policy *s, size_t line)
 {
@@ -114,7 +114,7 @@ reach_of(const struct swept_policy *s, size_t line)
     return e.n > 1 ? estimate_reach((double)e.n - 1) * e.se : (double)NAN;
 }
 
-/* The best line stands out where it is better than the second by more than the two's uncertainty, if that is known. */
+/* Finds the best line; it must exceed the second by more than their uncertainty, if that is known. */
 static void
 find_best(struct swept_policy *s, int better)
 {
@@ -265,7 +265,7 @@ draw_over_more(struct figure *f, const struct swept_policy *s, const char *label
     f->y += AXES_TITLE + (m.third != NULL ? 10 : 2);
     const int maps = m.third != NULL ? m.third->n : 1;
     const double room = f->width - left - 2;
-    int per_row = maps; /* as many beside each other as leave room for numbers */
+    int per_row = maps; /* as many side by side as leave room for numbers */
     while (per_row > 1 && (room - (per_row - 1) * gap) / per_row / m.across->n < 15)
         per_row--;
     m.cell = fmin((room - (per_row - 1) * gap) / per_row / m.across->n, 50);

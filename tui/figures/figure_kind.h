@@ -1,11 +1,10 @@
-/* What kinds of figures are given, and what they share. */
+/* The interface of a kind of figure, and the caption that all share. */
 #ifndef TUI_FIGURES_FIGURE_KIND_H
 #define TUI_FIGURES_FIGURE_KIND_H
 
 #include "tui/figures/axes.h"
 #include "tui/figures/bench_table.h"
 #include "tui/figures/figure.h"
-#include "tui/figures/measures.h"
 #include "tui/figures/record.h"
 
 struct figure_input {
@@ -22,34 +21,34 @@ struct figure {
     size_t n_inputs;
     struct drawing *d;
     double width;
-    double y;                      /* below what is drawn so far; the caption goes there */
-    uint32_t shown_from, shown_to; /* rounds, of the only input, where a kind shows some of them; 0: all */
-    char note[400];                /* the caption's first sentence: what the kind has to say */
+    double y;                      /* below the shapes so far; the caption's position */
+    uint32_t shown_from, shown_to; /* rounds of the only input that are shown; 0: all */
+    char note[400];                /* the caption's first sentence, by the kind */
 };
 
 enum figure_range { RANGE_OF_ROUNDS, RANGE_OF_POSITIONS, RANGE_OF_NOTHING };
 
 struct figure_kind {
     const char *name, *what;
-    bool traces, tables; /* what it is made from */
+    bool traces, tables; /* the possible inputs */
     size_t least, most;  /* inputs */
     enum figure_range range;
-    double width, narrow; /* mm: without --width, and the least that it takes */
-    bool one_sequence;    /* one sequence, --seq or the focus; else all are counted together unless --seq is given */
+    double width, narrow; /* mm: default and least width */
+    bool one_sequence;    /* it shows one sequence, --seq or the focus; else --seq, or all together */
     bool scope;
     bool (*draw)(struct figure *, struct err *);
 };
 
-/* What kinds declare alike that show one sequence of a trace over rounds. */
+/* The common declarations of kinds that show one sequence of a trace over rounds. */
 #define FIGURE_OVER_ROUNDS                                                                                             \
     .traces = true, .least = 1, .most = 1, .range = RANGE_OF_ROUNDS, .width = 120, .narrow = 45, .one_sequence = true
 
 extern const struct figure_kind figure_layers, figure_series, figure_exits, figure_reliability, figure_mask,
     figure_grid, figure_pareto, figure_versus;
 
-/* The caption below all: the note, then model, policy, knobs, machine of every input. Sets the drawing's height. */
+/* Draws the caption below all: the note, then model, policy, knobs and machine of every input. Sets the drawing's height. */
 void caption_draw(struct figure *);
-/* "specbound: α 0.2, τ 0.55". Returns out. */
+/* Prints "specbound: α 0.2, τ 0.55". Returns out. */
 char *caption_settings(const struct record_setting *, char *out, size_t size);
 
 #endif

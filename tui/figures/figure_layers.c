@@ -1,5 +1,5 @@
-/* SpecBound's Figure 1: what each layer would have said at each position, on a ground of its confidence; what lies above the
- * exit is grey, what is sure and wrong has a marked corner. */
+/* SpecBound's Figure 1: each layer's prediction at each position, on a background of its confidence. Layers above the exit are grey,
+ * and confident wrong predictions have a marked corner. */
 #include <math.h>
 #include <string.h>
 
@@ -38,7 +38,7 @@ letter_size(const struct cells *c)
     return fmin(5.8, c->row * 0.7);
 }
 
-/* The layer that a draft left at; 0: none, or another model's. */
+/* Returns the exit layer of a draft; 0: none, or of another model. */
 static int
 exit_of(const struct scope_column *column)
 {
@@ -105,7 +105,7 @@ draw_cell(const struct cells *c, uint32_t pos, int layer)
 static void
 draw_column(const struct cells *c, uint32_t pos)
 {
-    for (int low = 1, high; low <= c->layers; low = high + 1) { /* what lies together is hatched together */
+    for (int low = 1, high; low <= c->layers; low = high + 1) { /* adjacent layers are hatched together */
         for (high = low; is_left(c, pos, high);)
             high++;
         if (high > low)
@@ -115,7 +115,7 @@ draw_column(const struct cells *c, uint32_t pos)
         draw_cell(c, pos, layer);
 }
 
-/* The policy's bound in the round that a position came from; 0: it has none. */
+/* Returns the policy's bound in the round of a position; 0: none. */
 static int
 bound_of(const struct cells *c, uint32_t pos)
 {
@@ -182,7 +182,7 @@ source_of(enum fate fate)
     }
 }
 
-/* Above the cells: the text, where each token came from, and what was drafted in its place. */
+/* Draws above the cells the text, the origin of each token, and the token drafted at its position. */
 static void
 draw_text(const struct cells *c)
 {
@@ -204,7 +204,7 @@ draw_text(const struct cells *c)
     }
 }
 
-/* Above that: which positions a round gave. */
+/* Draws above that the positions of each round. */
 static void
 draw_rounds(const struct cells *c)
 {

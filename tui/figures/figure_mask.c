@@ -1,4 +1,4 @@
-/* Which sublayers were skipped, round by round. */
+/* The skipped sublayers of each round. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ mask_of(const struct record *r)
     return -1;
 }
 
-/* One row of the mask: a line of cells for each layer, upwards. Adds to skipped[] of each round. */
+/* Draws one row of the mask: a line of cells for each layer, upwards. Adds to skipped[] of each round. */
 static bool
 draw_row(struct figure *f, const struct panel_area *p, int series, int row, double *value, double *skipped)
 {

@@ -1,5 +1,4 @@
-/* What is gained against what it costs: a point for each trace or line of a benchmark, and the front of those that nobody
- * beats in both. */
+/* Gain against cost: a point for each trace or line of a benchmark, and the front of the points that no other beats in both. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,7 +124,7 @@ policy_place(const struct points *all, const char *policy)
     return i;
 }
 
-/* Numbers at the front's points, and below the panel what they stand for: words at the points would lie over others. */
+/* Draws numbers at the front's points and their legend below the panel, because words at the points would overlap. */
 static double
 label_front(struct drawing *d, const struct panel_area *p, const struct points *all)
 {
@@ -139,7 +138,7 @@ label_front(struct drawing *d, const struct panel_area *p, const struct points *
         snprintf(text, sizeof text, "%d", ++number);
         const double px = scale_at(&p->across, at->x), py = scale_at(&p->up, at->y);
         const bool right = all->x->better > 0, below = all->y->better < 0 && py + 8 < p->y + p->height;
-        drawing_text(d, px + (right ? 3 : -3), py + (below ? 7.5 : -3), /* on the side where nobody is */
+        drawing_text(d, px + (right ? 3 : -3), py + (below ? 7.5 : -3), /* on the empty side */
                      LETTERS(5.6, INK, .anchor = right ? ANCHOR_LEFT : ANCHOR_RIGHT, .bold = true), text);
         snprintf(text, sizeof text, "%d  %s%s%s (%s, %s)", number, at->policy, at->label[0] != '\0' ? " " : "",
                  at->label, value_label(at->x, a, sizeof a), value_label(at->y, b, sizeof b));

@@ -1,4 +1,4 @@
-/* The reliability diagram: how often drafts were accepted that had this confidence, with the threshold drawn in. */
+/* The reliability diagram: the acceptance of drafts by their confidence, with the threshold. */
 #include <math.h>
 #include <string.h>
 
@@ -52,7 +52,7 @@ draw_counts(struct drawing *d, const struct panel_area *p, const struct calibrat
     }
 }
 
-/* The thresholds that were in force; -1: more than THRESHOLDS, found[0] is their mean over the rounds. */
+/* Finds the thresholds of the rounds; -1: more than THRESHOLDS, and found[0] is their mean. */
 static int
 thresholds(const struct record *r, double found[THRESHOLDS])
 {

@@ -1,5 +1,5 @@
-/* Values over rounds, one panel below the other: tokens a round, acceptance, tokens a second, and what the policy reports; turns
- * of knobs are lines through all of them. */
+/* Values over rounds, one panel below the other: tokens per round, acceptance, tokens per second, and the policy's series. Knob changes
+ * are lines through all panels. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,14 +199,14 @@ cells_used(const struct record *r, int series)
     return used < CELLS_MOST ? used : CELLS_MOST;
 }
 
-/* What has no course over rounds is no panel: a GRID and what belongs to it; a MASK has a figure of its own. */
+/* Whether a series has a panel: a GRID and its parts have no course over rounds, and a MASK has its own figure. */
 enum panel_form { NO_PANEL, LINES, CELLS };
 static const enum panel_form panel_forms[SERIES_FORMS] = {
     [SERIES_LINE] = LINES,  [SERIES_BAND] = LINES,   [SERIES_PHASE] = LINES,  [SERIES_BARS] = CELLS,
     [SERIES_STRIP] = CELLS, [SERIES_DRAFTS] = CELLS, [SERIES_CHOICE] = CELLS,
 };
 
-/* Lines through the panels, and above the first of them what was turned. */
+/* Draws the knob changes as lines through the panels, with their text above the first. */
 static void
 draw_turns(const struct rounds *f, double top, int panels)
 {
@@ -291,7 +291,7 @@ draw_series(struct figure *figure, struct err *err)
 
 const struct figure_kind figure_series = {
     .name = "series",
-    .what = "tokens a round, acceptance, tokens a second and the policy's series over rounds, with turns of knobs",
+    .what = "tokens a round, acceptance, tokens a second and the policy's series over rounds, with changes of knobs",
     FIGURE_OVER_ROUNDS,
     .draw = draw_series,
 };

@@ -1,11 +1,11 @@
-/* Two traces beside each other: tokens over the time of their rounds, where one was faster than the other, where their texts
- * part, and the measures of both. */
+/* Two traces side by side: tokens over the time of their rounds, the faster trace by position, the end of the common text, and the
+ * measures of both. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "engine/base/plural.h"
-#include "tui/figures/course.h"
 #include "tui/figures/figure_kind.h"
+#include "tui/figures/record.h"
 
 #define HEIGHT 110.0
 #define SPANS  26.0 /* height of the strip of spans */
@@ -42,7 +42,7 @@ draw_courses(struct figure *f, const struct course *c, double width, double part
     }
 }
 
-/* By how much A was faster from one token to another: log2 of the other's time over its own. */
+/* Returns A's gain from one token to another: log2 of B's time over A's. */
 static double
 faster(const struct course *c, double from, double to)
 {
@@ -50,7 +50,7 @@ faster(const struct course *c, double from, double to)
                 (course_when(&c[0], to) - course_when(&c[0], from)));
 }
 
-/* Spans of the text: how much faster one was than the other, upwards A, downwards B. */
+/* Draws the gain by spans of the text: upwards for A, downwards for B. */
 static double
 draw_spans(struct figure *f, const struct course *c, double y, double parted)
 {

@@ -1,5 +1,5 @@
-/* What figures need to know of a trace: one run's rounds, drafts, tokens, series and turns of knobs, as lists; and, where it
- * is asked for, the scope as it stood when the range was over. */
+/* One run of a trace for figures: lists of its rounds, drafts, tokens, series and knob changes, and on request the scope at the end of
+ * the range. */
 #ifndef TUI_FIGURES_RECORD_H
 #define TUI_FIGURES_RECORD_H
 
@@ -8,7 +8,7 @@
 #include "tui/scope/scope.h"
 
 struct record_round {
-    uint32_t number, seq, lines; /* lines: of the round, one for each sequence that takes part in it */
+    uint32_t number, seq, lines; /* lines: sequences in the round */
     struct round_event end;
 };
 
@@ -24,7 +24,7 @@ struct record_step {
     struct draft_step of;
 };
 
-struct record_token { /* of the text, the prompt not counted */
+struct record_token { /* of the text, without the prompt */
     uint32_t seq, pos;
     token_t token;
 };
@@ -40,20 +40,19 @@ struct record_turn { /* of a knob, the policy or the head, after the first round
     char text[64]; /* "τ 0.55 → 0.70" */
 };
 
-struct record_setting { /* what stood from a round on */
+struct record_setting { /* the settings from a round on */
     uint32_t round;
     const struct policy_info *policy;
     double knobs[POLICY_KNOBS];
-    bool trained; /* trained heads looked at layers */
+    bool trained; /* with trained heads */
 };
 
 struct record_wanted {
-    uint32_t run;      /* 0: the last one with a round */
+    uint32_t run;      /* 0: the last run with a round */
     int64_t seq;       /* -1: all sequences; the scope then follows the first */
     uint32_t from, to; /* rounds */
     bool scope;
-    uint32_t
-        scope_to; /* the scope stops when positions beyond this one stand; UINT32_MAX: SCOPE_SPAN after the prompt */
+    uint32_t scope_to; /* last position of the scope; UINT32_MAX: SCOPE_SPAN after the prompt */
 };
 #define SCOPE_SPAN 512
 
@@ -70,27 +69,48 @@ struct record {
     struct record_turn *turns;
     size_t n_rounds, n_drafts, n_steps, n_tokens, n_values, n_turns, n_settings, most_rounds, most_drafts, most_steps,
         most_tokens, most_values, most_settings, most_turns;
-    struct record_setting *settings;  /* the first stood at the first round of the range */
+    struct record_setting *settings;  /* the first: at the first round of the range */
     const struct policy_info *policy; /* its policy */
-    uint64_t prompt;                  /* a hash of the prompt's tokens, of all sequences taken in */
+    uint64_t prompt;                  /* hash of the tokens of all recorded sequences' prompts */
     float baseline;                   /* autoregressive tokens/s; 0: not measured */
     struct metrics metrics;           /* of the rounds in the range */
-    bool versus;                      /* a run of two settings in turns */
-    char (*texts)[48];                /* (vocab) printable; "" where an id did not occur */
-    struct scope *scope;              /* NULL: not asked for */
+    bool versus;                      /* a run of two settings that take turns */
+    char (*texts)[48];                /* (vocab) printable; "": the id did not occur */
+    struct scope *scope;              /* NULL: not requested */
 };
 
-/* ERR_USAGE where the trace has nothing of what is wanted: no such run or sequence, no round in the range. The trace's own
- * errors are the reader's. record_close() also after a failure. */
+/* Reads a run. ERR_USAGE: the trace lacks the run, the sequence, or a round in the range; other errors are the reader's. The caller calls
+ * record_close(), also after a failure. */
 bool record_open(struct record *, const char *folder, const struct record_wanted *, struct err *);
 void record_close(struct record *);
 
-/* The sums of a round of one sequence. */
+/* Returns the sums of a round of one sequence. */
 struct tally record_tally(const struct record_round *);
-/* What stood in a round; before the first one, what stood in that. */
+/* Returns the settings of a round; before the first round, those of the first. */
 const struct record_setting *record_setting(const struct record *, uint32_t round);
-/* What a series of the policy held at the end of each round, of one sequence: out[i] belongs to rounds[i]; NAN before the
- * first report, and under another policy. */
+/* Computes the value of a policy's series at the end of each round of one sequence: out[i] belongs to rounds[i]; NAN before the first
+ * report and under another policy. */
 void record_values(const struct record *, int series, int index, double *out);
+
+/* The course of a saved run: tokens over the time of its rounds; and the length of the common beginning of two texts. The figure of
+ * two runs and `specscope diff` use it. */
+
+struct course {             /* of one sequence */
+    const struct record *r; /* borrowed */
+    double *seconds,
+        *tokens; /* (n) time of drafting and verifying, emitted tokens, at the end of each round; before the first: 0 */
+    size_t n;
+};
+
+bool course_open(struct course *, const struct record *, struct err *);
+void course_close(struct course *); /* also after a failure, and of a zeroed struct */
+/* Returns the time of the given number of tokens, in seconds, interpolated within a round. */
+double course_when(const struct course *, double tokens);
+
+#define TEXTS_APART SIZE_MAX
+/* Returns the number of equal tokens at the begin; TEXTS_APART: the prompts or models differ. */
+size_t texts_common(const struct record *, const struct record *);
+/* Whether both texts continue after that, and differ. */
+bool texts_part(const struct record *, const struct record *, size_t common);
 
 #endif

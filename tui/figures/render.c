@@ -22,6 +22,7 @@ render_format_of(const char *file, enum render_format *format, struct err *err)
 
 #include <cairo-pdf.h>
 #include <cairo-svg.h>
+#include <fontconfig/fontconfig.h>
 #include <stdlib.h>
 #include <utf8proc.h>
 
@@ -29,12 +30,133 @@ render_format_of(const char *file, enum render_format *format, struct err *err)
 #include "engine/base/plural.h"
 #include "engine/base/subprocess.h"
 #include "engine/base/utf8.h"
-#include "tui/figures/fonts.h"
-#include "tui/terminal/grid_picture.h"
+#include "tui/terminal/grid.h"
 
 #define PNG_DPI  300.0
 #define PNG_SIDE 30000 /* pixels at most */
-#define FONT     "Helvetica"
+
+/* ---- fonts ---- */
+
+/* Cairo sets a text in one font even if the font lacks characters. So a text is split into segments that one font can set, the figure's
+ * own font wherever possible. */
+#define FONT      "Helvetica" /* or the font that replaces it */
+#define FONTS     16          /* other families that are cached */
+#define FONT_NAME 128
+
+struct font_family {
+    char name[FONT_NAME];
+    void *has; /* fontconfig's set of its characters */
+};
+
+struct fonts {
+    struct font_family family[FONTS]; /* (n), in the order in which they were needed */
+    size_t n;
+    uint32_t lacked; /* the first character that no font has; 0: none */
+    size_t n_lacked; /* number of missing characters */
+};
+
+/* Zero-width joiners and variation selectors. */
+static bool
+is_unseen(uint32_t code)
+{
+    return code == 0x200c || code == 0x200d || (code >= 0xfe00 && code <= 0xfe0f);
+}
+
+/* Marks sit on what is before them. */
+static bool
+is_mark(uint32_t code)
+{
+    return (code >= 0x300 && code < 0x370) || (code >= 0x1ab0 && code < 0x1b00) || (code >= 0x20d0 && code < 0x2100) ||
+           code == 0x3099 || code == 0x309a;
+}
+
+/* Returns fontconfig's font for the character, besides FONT; NULL: none. */
+static FcPattern *
+match(uint32_t code)
+{
+    FcResult result;
+    FcPattern *found = NULL, *pattern = FcPatternBuild(NULL, FC_FAMILY, FcTypeString, FONT, (char *)NULL);
+    FcCharSet *characters = FcCharSetCreate();
+    if (pattern != NULL && characters != NULL && FcCharSetAddChar(characters, code) &&
+        FcPatternAddCharSet(pattern, FC_CHARSET, characters)) {
+        FcConfigSubstitute(NULL, pattern, FcMatchPattern);
+        FcDefaultSubstitute(pattern);
+        found = FcFontMatch(NULL, pattern, &result);
+    }
+    if (characters != NULL)
+        FcCharSetDestroy(characters);
+    if (pattern != NULL)
+        FcPatternDestroy(pattern);
+    return found;
+}
+
+/* Caches a font; returns whether it has the character. */
+static bool
+add(struct fonts *f, FcPattern *found, uint32_t code)
+{
+    FcChar8 *name;
+    FcCharSet *has;
+    if (FcPatternGetString(found, FC_FAMILY, 0, &name) != FcResultMatch ||
+        FcPatternGetCharSet(found, FC_CHARSET, 0, &has) != FcResultMatch || !FcCharSetHasChar(has, code))
+        return false;
+    if (f->n == FONTS) /* more scripts than in any usual figure */
+        FcCharSetDestroy(f->family[--f->n].has);
+    struct font_family *family = &f->family[f->n++];
+    snprintf(family->name, sizeof family->name, "%s", (const char *)name);
+    family->has = FcCharSetCopy(has);
+    return true;
+}
+
+#define LACKED (FONTS + 1)
+
+/* Returns the index of the family that has the character; 0: FONT; LACKED: none. */
+static size_t
+family_of(struct fonts *f, uint32_t code)
+{
+    FcPattern *found = f->n == 0 ? match('a') : NULL; /* FONT's replacement is the first */
+    if (found != NULL) {
+        add(f, found, 'a');
+        FcPatternDestroy(found);
+    }
+    for (size_t i = 0; i < f->n; i++)
+        if (FcCharSetHasChar(f->family[i].has, code))
+            return i;
+    found = match(code);
+    const bool has = found != NULL && add(f, found, code);
+    if (found != NULL)
+        FcPatternDestroy(found);
+    return has ? f->n - 1 : LACKED;
+}
+
+static void
+count(struct fonts *f, size_t family, uint32_t code)
+{
+    if (family == LACKED)
+        f->lacked = f->n_lacked++ == 0 ? code : f->lacked;
+}
+
+/* Returns the bytes of the first segment of a text, 0 at its end, and its family. Joiners and variation selectors need more than a
+ * font; they are a segment with family "", which the caller omits. */
+static size_t
+fonts_stretch(struct fonts *f, const char *utf8, char family[FONT_NAME])
+{
+    uint32_t code;
+    size_t bytes = utf8_character(utf8, strlen(utf8), &code), more;
+    family[0] = '\0';
+    if (bytes == 0 || is_unseen(code))
+        return bytes > 0 ? bytes : strlen(utf8) > 0;
+    const size_t own = family_of(f, code);
+    snprintf(family, FONT_NAME, "%s", own > 0 && own != LACKED ? f->family[own].name : FONT);
+    count(f, own, code);
+    while ((more = utf8_character(utf8 + bytes, strlen(utf8 + bytes), &code)) > 0 && !is_unseen(code) &&
+           (is_mark(code) || family_of(f, code) == own)) {
+        count(f, is_mark(code) ? 0 : own, code);
+        bytes += more;
+    }
+    return bytes;
+}
+
+/* ---- drawings ---- */
 
 static void
 set_colour(cairo_t *c, int32_t rgb)
@@ -59,7 +181,7 @@ paint_path(cairo_t *c, const struct pen *pen)
     cairo_new_path(c);
 }
 
-struct stretch { /* of a text, in one font */
+struct segment { /* of a text, in one font */
     char family[FONT_NAME];
     char text[256];
     double advance;
@@ -73,9 +195,9 @@ choose(cairo_t *c, const char *family, const struct lettering *l)
     cairo_set_font_size(c, l->size);
 }
 
-/* The next one, of as much as there is room for, measured. False: the text is at its end. */
+/* Reads and measures the next segment, as long as it fits. Returns false at the text's end. */
 static bool
-next_stretch(cairo_t *c, struct fonts *fonts, const struct lettering *l, const char **text, struct stretch *s)
+next_segment(cairo_t *c, struct fonts *fonts, const struct lettering *l, const char **text, struct segment *s)
 {
     cairo_text_extents_t size;
     do {
@@ -97,10 +219,10 @@ static void
 paint_words(cairo_t *c, struct fonts *fonts, const struct lettering *l, struct point at, const char *text)
 {
     const size_t lacked = fonts->n_lacked;
-    struct stretch stretch;
+    struct segment segment;
     double advance = 0, x;
-    for (const char *rest = text; next_stretch(c, fonts, l, &rest, &stretch);)
-        advance += stretch.advance;
+    for (const char *rest = text; next_segment(c, fonts, l, &rest, &segment);)
+        advance += segment.advance;
     fonts->n_lacked = lacked; /* they are counted once, as they are painted */
     const double narrow = l->room > 0 && advance > l->room ? l->room / advance : 1;
     cairo_save(c);
@@ -110,9 +232,9 @@ paint_words(cairo_t *c, struct fonts *fonts, const struct lettering *l, struct p
     cairo_scale(c, narrow, 1);
     set_colour(c, l->colour);
     x = l->anchor == ANCHOR_LEFT ? 0 : l->anchor == ANCHOR_MIDDLE ? -advance / 2 : -advance;
-    for (const char *rest = text; next_stretch(c, fonts, l, &rest, &stretch); x += stretch.advance) {
+    for (const char *rest = text; next_segment(c, fonts, l, &rest, &segment); x += segment.advance) {
         cairo_move_to(c, x, 0);
-        cairo_show_text(c, stretch.text);
+        cairo_show_text(c, segment.text);
     }
     cairo_new_path(c);
     cairo_restore(c);
@@ -234,7 +356,7 @@ struct rendering {
     struct sink sink;
 };
 
-/* In a process of its own: fontconfig and cairo end the process where there is no memory. */
+/* Runs in a separate process, because fontconfig and cairo end the process if memory runs out. */
 static bool
 render_apart(void *user, void *note, struct err *err)
 {

@@ -3,17 +3,19 @@
 #define TUI_FRAME_BARS_H
 
 #include "tui/state/follow.h"
-#include "tui/widgets/clicks.h"
+#include "tui/state/panes.h"
+#include "tui/widgets/key_row.h"
 
 #define BAR_ITEMS 24
 
-/* Items are shown whole or not at all: the ones with the highest `rank` go first when there is no room. */
+/* Items are shown whole or not at all: if there is no room, those with the highest `rank` are dropped first. */
 struct bar {
     struct bar_item {
         char text[96];
         enum role role;
         int rank;
         bool right;       /* from the right end */
+        bool joined;      /* to the item before it, with one column between them; shown only with that item */
         const char *line; /* the ':' line that a click runs; NULL: none */
     } item[BAR_ITEMS];
     int n;
@@ -24,7 +26,14 @@ void bar_draw(const struct bar *, const struct canvas *, struct clicks *);
 void title_draw(const struct followed *, const struct canvas *, struct clicks *);
 void measures_draw(const struct scope *, const struct canvas *);
 void device_draw(const struct scope *, const struct canvas *); /* where the device's time goes */
+/* Draws the time line: of a replay its position, its speed and a track to drag along; of a live run its time and how full the context
+ * is. Both have the same place, so that a live screen and its replay have panels of the same size. */
 void timeline_draw(const struct followed *, const struct canvas *);
-double timeline_fraction(const struct followed *, int cols, int x); /* of a track that wide; NAN: not on it */
+double timeline_fraction(const struct followed *, int cols,
+                         int x); /* of column x, on a time line of cols columns; NAN: not on its track */
+
+/* Draws the key bar on one row (tui/widgets/key_row.h): first the keys for help, quitting, pausing and panels, which are always there; then the keys of the
+ * focused panel and of the run, and the panels that are not on the screen. */
+void key_bar_draw(const struct panes *, const struct followed *, const struct canvas *, struct clicks *);
 
 #endif

@@ -2,8 +2,6 @@
 #include "engine/base/clock.h"
 #include "engine/base/printable.h"
 #include "tui/frame/bars.h"
-#include "tui/frame/help.h"
-#include "tui/frame/key_bar.h"
 #include "tui/widgets/key_row.h"
 
 #include <math.h>
@@ -17,7 +15,7 @@ draw_too_small(const struct followed *run, const struct canvas *c)
     snprintf(here, sizeof here, "this is %d×%d", c->cols, c->rows);
     const char *const line[] = {"specscope needs", size, here, follow_moving(run) ? "it goes on" : "it waits"};
     if (c->cols < text_width(line[0]) || c->rows < 4) {
-        /* The size is what must be read, however small this is. */
+        /* The size must be readable on any screen. */
         for (int y = 0, at = 0; y < c->rows && size[at] != '\0'; y++) {
             const size_t n = text_fit(size + at, c->cols, NULL);
             canvas_print(c, y, 0, ROLE_WARN, "%.*s", (int)n, size + at);
@@ -52,7 +50,7 @@ draw_sweeping(const struct knob_sweep *s, const struct canvas *c)
     canvas_text(c, 0, x, ROLE_DIM, "stop");
 }
 
-/* Draws how far a sweep or another long step is, or why the run failed; draws nothing where neither is so. */
+/* Draws the progress of a sweep or another long step, or the run's error, if there is any. */
 static void
 draw_progress(const struct followed *run, const struct canvas *c)
 {
@@ -98,7 +96,7 @@ draw_upcoming(const struct app *app, const struct canvas *c)
     return true;
 }
 
-/* What must be read soon stands above the key line, in place of the time line or, on a low screen, of the measures. */
+/* Draws the message above the key bar, in place of the time line or, on a low screen, of the measures. */
 static void
 draw_notice(const struct app *app, const struct canvas *c)
 {

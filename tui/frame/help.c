@@ -1,22 +1,67 @@
-#include "tui/frame/help.h"
-#include "tui/widgets/glossary.h"
-#include "tui/widgets/key_table.h"
+#include "tui/frame/frame.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-#define MATCHES 512
+#include "tui/widgets/key_row.h"
 
-struct page {                    /* writes lines, of which only some are on screen */
-    const struct canvas *canvas; /* NULL: they are counted */
-    int cols, line, top;
-    const char *needle;          /* "": none */
-    int match[MATCHES], matches; /* first lines of the rows that have it, ascending */
+/* The meaning of each number of the bars and panels. docs/methods.md has the formulas. */
+static const struct glossary {
+    const char *name, *what;
+} glossary[] = {
+    {"tokens/round", "emitted tokens by rounds: accepted drafts and the target's own"},
+    {"segment, last 32 rounds, run",
+     "the rounds that all numbers on the screen are of; a segment: those since the settings changed last (v)"},
+    {"acceptance", "accepted by verified drafts"},
+    {"eTPL", "emitted tokens by layers loaded; a load is one layer's weights read once"},
+    {"discard", "drafts thrown away by emitted tokens"},
+    {"eq. 5", "SpecBound's equation 5: the speedup that acceptance and depth promise"},
+    {"modelled ×", "weights that autoregressive decoding reads for the same tokens, by the weights that were read; no "
+                   "time is in it"},
+    {"measured of modelled",
+     "measured speedup by the modelled one; below 1 is time that reading weights does not explain"},
+    {"draft heads verify probe",
+     "where the rounds' time went; draft is without its head calls, probe is the scope's own"},
+    {"waited, learned", "time paused within rounds; passes that a policy learns in (SWIFT's search)"},
+    {"tok/s", "emitted tokens by the time of drafting and verifying"},
+    {"12 ±3", "one standard error, over the rounds that the number is of; of × ar, the baseline's is in it"},
+    {"25/s shown · 410 engine", "what the run is slowed down to, and how fast the engine is in its rounds"},
+    {"goodput", "the same of a batch: tokens of all its sequences by the rounds' time"},
+    {"a tile's tok/s",
+     "its tokens by the whole time of the rounds that it took part in: the speed that its reader sees"},
+    {"× ar", "tok/s by those of the same text generated autoregressively (b measures it, again: further, between "
+             "rounds), slowed "
+             "down alike or not at all"},
+    {"lossless ✓ 214", "the autoregressive tokens were generated too and are the same, one by one, so many of them"},
+    {"┊", "a knob, a policy or a head was changed before this round"},
+    {"p, H, KL, rank",
+     "of a layer's prediction: confidence; entropy in nats; divergence from the last layer's; the rank that it "
+     "gives the last layer's token, of which 1 is the best"},
+    {"▒ exited, ▓ spurious",
+     "layers after the exit; confident and wrong: above the threshold, with another token than the last layer's"},
+    {"experts a layer",
+     "of a mixture: how many of a layer's experts the sweep that verified a round had to read, on average over layers; "
+     "one row "
+     "reads as many as it goes to, rows together more, which is what makes verifying many of them dear"},
+    {"ECE", "how far acceptance was from confidence, on average over drafts; 0: accepted as often as confident"},
+    {"✓ ✗ ◆ + ◌",
+     "a draft accepted, rejected; a correction; a bonus token; a draft not yet verified. The number is its exit layer"},
+    {NULL, NULL},
 };
 
-/* Where the needle is in the text; NULL: it isn't. */
+#define MATCHES 512
+
+struct page {                    /* writes lines; the visible ones reach the screen */
+    const struct canvas *canvas; /* NULL: lines are only counted */
+    int cols, line, top;
+    const char *needle;          /* "": none */
+    int match[MATCHES], matches; /* first lines of the rows that contain it, ascending */
+};
+
+/* Returns the needle's place in the text; NULL: it is not there. */
 static const char *
 find(const char *text, const char *needle)
 {
@@ -42,7 +87,7 @@ draw_text(const struct page *p, int y, int x, enum role role, const char *text, 
     }
 }
 
-/* What keys do is wrapped beside them. */
+/* Draws a key and its meaning, which is wrapped beside it. */
 static void
 row(struct page *p, enum role left_role, const char *left, const char *right)
 {
@@ -97,11 +142,11 @@ write_page(struct page *p, const struct panes *panes, const struct verb *verbs)
     }
 }
 
-/* Brings the first line to the match that was asked for; after the last one comes the first again. Returns its number, 0: none. */
+/* Moves the first line to the requested match; after the last match comes the first. Returns the match's number; 0: none. */
 static int
 go_to_match(const struct page *p, struct help_search *s, int *top)
 {
-    int at = 0; /* matches up to the one that was gone to last */
+    int at = 0; /* number of the last match moved to */
     while (at < p->matches && p->match[at] <= s->at)
         at++;
     if (p->matches > 0 && s->jump != 0) {
@@ -144,7 +189,7 @@ help_draw(int *top, struct help_search *search, const struct panes *panes, const
 bool
 help_key(int *top, int page, int key)
 {
-    *top = *top > END ? END : *top; /* it may be that nothing was drawn since */
+    *top = *top > END ? END : *top; /* the help may not have been drawn since */
     switch (key) {
     case INPUT_UP:
     case 'k': --*top; break;
@@ -154,7 +199,7 @@ help_key(int *top, int page, int key)
     case INPUT_PAGE_DOWN:
     case ' ': *top += page; break;
     case INPUT_HOME: *top = 0; break;
-    case INPUT_END: *top = END; break; /* drawing brings it back to the last page */
+    case INPUT_END: *top = END; break; /* drawing limits it to the last page */
     default: return false;
     }
     return true;

@@ -1,5 +1,4 @@
 #include "tui/panels/aggregated.h"
-#include "tui/scope/batch.h"
 #include "tui/scope/window.h"
 
 #include <math.h>
@@ -28,35 +27,6 @@ round_at(const struct scope *s, uint32_t pos)
     return c != NULL ? c->round : 0;
 }
 
-/* The next older stretch of what is shown, from `back` on; NULL: there is none. */
-static const struct stretch *
-next_shown(const struct view *v, uint32_t *back)
-{
-    const struct stretch *s;
-    while ((s = stretches_at(scope_stretches(v->scope), (*back)++)) != NULL &&
-           !stretch_concerns(s, scope_focus(v->scope)))
-        ;
-    return s;
-}
-
-/* The segment in which the cursor is, and the last round of it; NULL: none has begun. */
-static const struct stretch *
-stretch_here(const struct view *v, uint32_t *last)
-{
-    const uint32_t round = v->selection->follow ? UINT32_MAX : round_at(v->scope, v->selection->pos);
-    uint32_t back = 0;
-    const struct stretch *s = next_shown(v, &back), *older;
-    *last = UINT32_MAX;
-    while (s != NULL && s->first_round > round) {
-        older = next_shown(v, &back);
-        if (older == NULL || older->run != s->run)
-            break;
-        *last = s->first_round - 1;
-        s = older;
-    }
-    return s;
-}
-
 const struct aggregates *
 aggregated_now(struct aggregated *p, const struct view *v, const char **why)
 {
@@ -69,9 +39,9 @@ aggregated_now(struct aggregated *p, const struct view *v, const char **why)
     if (scope_window(s) == WINDOW_RUN)
         return scope_run_aggregates(s);
     uint32_t last;
-    const struct stretch *here = stretch_here(v, &last);
+    const struct segment *here = selection_segment(v, &last);
     if (scope_window(s) == WINDOW_SEGMENT && (here == NULL || last == UINT32_MAX))
-        return scope_stretch_aggregates(s);
+        return scope_segment_aggregates(s);
     uint32_t first = here != NULL ? here->first_round : 1;
     if (scope_window(s) == WINDOW_LATEST) {
         last = v->selection->follow ? scope_now(s)->round : round_at(s, v->selection->pos);
@@ -119,12 +89,12 @@ aggregated_note(void *state, const struct view *v, char *out, int n)
 {
     (void)state;
     uint32_t last;
-    const struct stretch *here = scope_window(v->scope) == WINDOW_SEGMENT ? stretch_here(v, &last) : NULL;
+    const struct segment *here = scope_window(v->scope) == WINDOW_SEGMENT ? selection_segment(v, &last) : NULL;
     char letter[8];
     if (here == NULL) {
         scope_window_name(v->scope, out, (size_t)n);
         return;
     }
-    stretch_letter(here->number, letter);
+    segment_letter(here->number, letter);
     snprintf(out, (size_t)n, "segment %s", letter);
 }

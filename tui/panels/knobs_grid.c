@@ -109,12 +109,14 @@ knobs_grid_key(struct knobs_grid *k, const struct view *v, int key)
     case INPUT_LEFT: step(k, v, 0, -1); return true;
     case 'l':
     case INPUT_RIGHT: step(k, v, 0, 1); return true;
-    case INPUT_SHIFT_LEFT: step(k, v, 0, -5); return true;
-    case INPUT_SHIFT_RIGHT: step(k, v, 0, 5); return true;
+    case INPUT_SHIFT_LEFT: step(k, v, 0, -10); return true;
+    case INPUT_SHIFT_RIGHT: step(k, v, 0, 10); return true;
     case 'j':
     case INPUT_DOWN: step(k, v, 1, -1); return true;
     case 'k':
     case INPUT_UP: step(k, v, 1, 1); return true;
+    case INPUT_PAGE_DOWN: step(k, v, 1, -10); return true;
+    case INPUT_PAGE_UP: step(k, v, 1, 10); return true;
     case INPUT_ENTER:
         if (k->placed)
             adopt(k, v);

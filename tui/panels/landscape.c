@@ -1,6 +1,7 @@
 #include "tui/panels/landscape.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -120,12 +121,14 @@ label(const struct knob *k)
     return k->symbol[0] != '\0' ? k->symbol : k->name;
 }
 
-#define NARROW 64 /* columns: below, what is foretold takes four lines instead of two */
+#define NARROW 64 /* columns: below, the forecast takes four lines instead of two */
 
+/* Lines for the forecast: the grid has two rows and its axis first. */
 static int
-forecast_rows(const struct canvas *c)
+forecast_rows(const struct canvas *c, int axis)
 {
-    return c->cols < NARROW ? 4 : 2;
+    const int wanted = c->cols < NARROW ? 4 : 2, room = c->rows - axis - 2;
+    return room >= wanted ? wanted : room > 1 ? room : c->rows > 1;
 }
 
 /* "0.75"; "–": nothing would have been drafted. */
@@ -146,45 +149,58 @@ axis_value(const struct landscape *l, const struct policy_info *policy, int axis
     return out;
 }
 
-/* "★ E 3  γ 2  1.43×", which may be a point that is not drawn. */
-static void
-draw_best(const struct landscape *l, const struct policy_info *policy, const struct canvas *c, int y, int x)
+/* "E 3  γ 2" */
+static const char *
+point_text(const struct landscape *l, const struct policy_info *policy, const uint32_t at[2], char out[160])
 {
-    const struct landscape_grid *g = &l->grid;
+    const uint32_t *knob = l->grid.knob;
     char across[40], up[40];
-    if (g->has_best)
-        canvas_print(c, y, x, ROLE_OK, "%s %s %s  %s %s  %.2f×", canvas_glyph(c, "★", "*"),
-                     label(&policy->knobs[g->knob[0]]), axis_value(l, policy, 0, g->best[0], across),
-                     label(&policy->knobs[g->knob[1]]), axis_value(l, policy, 1, g->best[1], up),
-                     (double)g->cell[g->best[1]][g->best[0]].modelled);
+    snprintf(out, 160, "%s %s  %s %s", label(&policy->knobs[knob[0]]), axis_value(l, policy, 0, at[0], across),
+             label(&policy->knobs[knob[1]]), axis_value(l, policy, 1, at[1], up));
+    return out;
+}
+
+/* Where the next figure is drawn. */
+struct figures {
+    const struct canvas *c;
+    int y, x, end;
+};
+
+/* Draws a figure whole, on the next line where the current one has no room for it; leaves out what has no room at all. */
+__attribute__((format(printf, 3, 4))) static void
+put(struct figures *p, enum role role, const char *format, ...)
+{
+    char text[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (p->x > 0 && p->x + text_width(text) > p->c->cols) {
+        p->x = 0;
+        p->y++;
+    }
+    if (p->y < p->end && text_width(text) <= p->c->cols)
+        p->x += canvas_text(p->c, p->y, p->x, role, text) + 2;
 }
 
 static void
-draw_forecast(const struct landscape *l, const struct policy_info *policy, const struct canvas *c, int y,
+draw_forecast(const struct landscape *l, const struct policy_info *policy, const struct canvas *c, int y, int rows,
               const uint32_t at[2])
 {
     const struct landscape_grid *g = &l->grid;
-    const struct forecast *f = &g->cell[at[1]][at[0]];
-    const bool narrow = forecast_rows(c) > 2;
-    char across[40], up[40], acceptance[16];
-    int x = canvas_print(c, y, 0, ROLE_FOCUS, "%s %s  %s %s", label(&policy->knobs[g->knob[0]]),
-                         axis_value(l, policy, 0, at[0], across), label(&policy->knobs[g->knob[1]]),
-                         axis_value(l, policy, 1, at[1], up)) +
-            2;
-    if (narrow) {
-        draw_best(l, policy, c, y, x);
-        y++;
-        x = 0;
-    }
-    x += canvas_print(c, y, x, ROLE_TEXT, "%.2f×", (double)f->modelled);
-    x += canvas_print(c, y, x, ROLE_DIM, " ±%.2f (now %.2f×)", (double)f->se, (double)l->now.modelled) + 2;
-    if (!narrow)
-        draw_best(l, policy, c, y, x);
-    x = canvas_print(c, ++y, 0, ROLE_DIM, "%.2f tokens/round  acceptance %s", (double)f->tokens_per_round,
-                     number(f->acceptance, acceptance)) +
-        2;
-    canvas_print(c, narrow ? y + 1 : y, narrow ? 0 : x, ROLE_DIM, "%.1f layers  %.1f heads a token", (double)f->layers,
-                 (double)f->heads);
+    const struct landscape_cell *f = &g->cell[at[1]][at[0]];
+    struct figures p = {.c = c, .y = y, .end = y + rows};
+    char text[160], acceptance[16];
+    put(&p, ROLE_FOCUS, "%s", point_text(l, policy, at, text));
+    put(&p, ROLE_TEXT, "%.2f× ±%.2f", (double)f->modelled, (double)f->se);
+    if (g->has_best)
+        put(&p, ROLE_OK, "%s %s  %.2f×", canvas_glyph(c, "★", "*"), point_text(l, policy, g->best, text),
+            (double)g->cell[g->best[1]][g->best[0]].modelled);
+    put(&p, ROLE_DIM, "now %.2f×", (double)l->now.modelled);
+    put(&p, ROLE_DIM, "%.2f tokens/round", (double)f->tokens_per_round);
+    put(&p, ROLE_DIM, "acceptance %s", number(f->acceptance, acceptance));
+    put(&p, ROLE_DIM, "%.1f layers", (double)f->layers);
+    put(&p, ROLE_DIM, "%.1f heads a token", (double)f->heads);
 }
 
 /* The first of those that are shown: where they are fewer than there are values, those around the cursor. */
@@ -197,28 +213,42 @@ around(int at, int shown, int n)
 
 #define MARGIN 7 /* columns of the values up */
 
+/* A text that ends before column `end`, cut where it is longer. */
+static void
+put_before(const struct canvas *c, int y, int end, enum role role, const char *text)
+{
+    const int width = text_width(text) < end ? text_width(text) : end;
+    canvas_word(c, y, end - width, width, role, MARK_NONE, text);
+}
+
 /* Which points are drawn: columns of a width, from a first one. */
 struct window {
     int left, cols, wide, bottom, high;
 };
 
-/* The names of both knobs and the values across, as many as there is room for. */
+/* The names of both knobs and the values across: the cursor's, and as many of the others as there is room for. */
 static void
 draw_axis(const struct landscape *l, const struct policy_info *policy, const struct canvas *c, int y,
           const struct window *w, uint32_t cursor)
 {
     const char *up = label(&policy->knobs[l->grid.knob[1]]), *across = label(&policy->knobs[l->grid.knob[0]]);
     const int end = c->cols - text_width(across) - 2;
-    char text[40];
-    canvas_print(c, y, 0, ROLE_TITLE, "%4.4s %s", up, canvas_glyph(c, "↑", "^"));
+    char text[40], here[40];
+    const int length = text_width(axis_value(l, policy, 0, cursor, here)), last = end - length - 1;
+    int from = MARGIN + ((int)cursor - w->left) * w->wide;
+    from = from > last && last > MARGIN ? last : from;
+    put_before(c, y, MARGIN - 3, ROLE_TITLE, up);
+    canvas_text(c, y, MARGIN - 2, ROLE_TITLE, canvas_glyph(c, "↑", "^"));
+    canvas_text(c, y, from, ROLE_FOCUS, here);
     int free_from = MARGIN;
     for (int i = 0; i < w->cols; i++) {
         const int x = MARGIN + i * w->wide, width = text_width(axis_value(l, policy, 0, (uint32_t)(w->left + i), text));
-        if (x < free_from || x + width >= end)
+        if (x < free_from || x + width >= end || (x + width >= from && x <= from + length))
             continue;
-        canvas_text(c, y, x, (uint32_t)(w->left + i) == cursor ? ROLE_FOCUS : ROLE_DIM, text);
+        canvas_text(c, y, x, ROLE_DIM, text);
         free_from = x + width + 1;
     }
+    free_from = from + length + 1 > free_from ? from + length + 1 : free_from;
     canvas_print(c, y, end > free_from ? end : free_from, ROLE_TITLE, "%s %s", across, canvas_glyph(c, "→", ">"));
 }
 
@@ -244,8 +274,8 @@ landscape_draw_grid(const struct landscape *l, const struct policy_info *policy,
         canvas_print(c, 0, 0, ROLE_DIM, "%s × %s: computing …", label(k[0]), label(k[1]));
         return;
     }
-    const int lines = forecast_rows(c), axis = c->rows > lines + 2;
-    const struct window w = window_of(g, c, c->rows > lines + axis ? c->rows - lines - axis : 1, at);
+    const int axis = c->rows > 2, lines = forecast_rows(c, axis);
+    const struct window w = window_of(g, c, c->rows - lines - axis, at);
     const uint32_t now[2] = {landscape_nearest(k[0], g->n[0], in_force[0]),
                              landscape_nearest(k[1], g->n[1], in_force[1])};
     struct range r = {NAN, NAN};
@@ -255,7 +285,7 @@ landscape_draw_grid(const struct landscape *l, const struct policy_info *policy,
     for (int y = 0; y < w.high; y++) {
         const uint32_t i = (uint32_t)(w.bottom + w.high - 1 - y);
         char text[40];
-        canvas_print(c, y, 0, i == at[1] ? ROLE_FOCUS : ROLE_DIM, "%6.6s", axis_value(l, policy, 1, i, text));
+        put_before(c, y, MARGIN - 1, i == at[1] ? ROLE_FOCUS : ROLE_DIM, axis_value(l, policy, 1, i, text));
         for (int x = 0; x < w.cols; x++) {
             const uint32_t j = (uint32_t)(w.left + x);
             const bool cursor = j == at[0] && i == at[1], here = j == now[0] && i == now[1],
@@ -269,5 +299,5 @@ landscape_draw_grid(const struct landscape *l, const struct policy_info *policy,
     }
     if (axis)
         draw_axis(l, policy, c, w.high, &w, at[0]);
-    draw_forecast(l, policy, c, w.high + axis, at);
+    draw_forecast(l, policy, c, w.high + axis, lines, at);
 }

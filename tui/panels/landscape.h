@@ -6,9 +6,7 @@
 #include "engine/events/forecast.h"
 #include "tui/terminal/canvas.h"
 
-#define LANDSCAPE_POINTS 128 /* of a strip, at most */
-#define LANDSCAPE_COLS   32  /* of the grid, at most */
-#define LANDSCAPE_ROWS   32
+#define LANDSCAPE_POINTS 128 /* of a strip, or of an axis of the grid, at most */
 
 struct landscape_strip {
     uint32_t n;    /* points, 0: none */
@@ -17,13 +15,17 @@ struct landscape_strip {
     float modelled[LANDSCAPE_POINTS]; /* (n) */
 };
 
+struct landscape_cell { /* the forecast at a point (engine/events/forecast.h) */
+    float modelled, se, tokens_per_round, acceptance, layers, heads;
+};
+
 struct landscape_grid {
     bool open;
     uint32_t knob[2]; /* across and up */
     uint32_t n[2];    /* points; 0: not computed yet */
     bool has_best;
     uint32_t best[2]; /* the largest of those that are larger than now beyond the uncertainty */
-    struct forecast cell[LANDSCAPE_ROWS][LANDSCAPE_COLS];
+    struct landscape_cell cell[LANDSCAPE_POINTS][LANDSCAPE_POINTS];
 };
 
 struct landscape {
@@ -49,7 +51,7 @@ void landscape_draw_strip(const struct landscape_strip *, const struct canvas *,
 /* "best 0.66: 1.46× ±0.03", with the standard error of its gain; "" where no value is larger than now beyond the uncertainty. */
 void landscape_best(const struct landscape *, const struct policy_info *, uint32_t knob, char *out, size_t n);
 /* The grid with a cursor on a point: ● the values in force, ★ the best ones; below it the values across, the forecast at the
- * cursor, and the best one. */
+ * cursor, and the best one. Where there are more points than room, those around the cursor. */
 void landscape_draw_grid(const struct landscape *, const struct policy_info *, const struct canvas *,
                          const uint32_t at[2], const double in_force[2]);
 

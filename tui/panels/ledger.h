@@ -10,12 +10,12 @@
 
 struct ledger_choice {
     bool pinned;
-    uint32_t reference; /* the number of the stretch that is compared with; without a pin the prompt's first is */
+    uint32_t reference; /* the number of the segment that is compared with; without a pin the prompt's first is */
     bool modelled;      /* modelled speedups are shown and ranked, not tokens/s */
     const struct effects *effects; /* what rows are compared by, the view's; NULL: there are none */
 
-    const struct stretch *against; /* as judged last, memory of the scope; NULL: there is nothing to compare with */
-    const struct stretch *best;    /* of the prompt; NULL: one row alone is none */
+    const struct segment *against; /* as judged last, memory of the scope; NULL: there is nothing to compare with */
+    const struct segment *best;    /* of the prompt; NULL: one row alone is none */
     bool best_by_far;              /* by more than noise, from each of the others, on the same tokens */
 };
 
@@ -28,9 +28,9 @@ void ledger_judge(struct ledger_choice *, const struct scope *);
 struct ledger_columns ledger_arrange(int cols);
 void ledger_draw_heading(const struct ledger_choice *, const struct scope *, const struct ledger_columns *,
                          const struct canvas *, int y);
-void ledger_draw_row(const struct ledger_choice *, const struct scope *, const struct stretch *,
+void ledger_draw_row(const struct ledger_choice *, const struct scope *, const struct segment *,
                      const struct ledger_columns *, const struct canvas *, int y, bool here);
 /* The comparison in words: "C is 8.1% ±3.0 faster than B". */
-void ledger_say(struct ledger_choice *, const struct scope *, const struct stretch *, char *out, size_t n);
+void ledger_say(struct ledger_choice *, const struct scope *, const struct segment *, char *out, size_t n);
 
 #endif

@@ -1,4 +1,4 @@
-/* Rows of the ledger: what stands in their columns, and how stretches compare. */
+/* Rows of the ledger: what stands in their columns, and how segments compare. */
 #include <math.h>
 #include <stdio.h>
 
@@ -8,26 +8,26 @@
 /* ---- comparisons ---- */
 
 static struct estimate
-value_of(const struct ledger_choice *ch, const struct scope *s, const struct stretch *stretch)
+value_of(const struct ledger_choice *ch, const struct scope *s, const struct segment *segment)
 {
-    const struct estimates e = stretch_estimates(stretch, scope_info(s));
+    const struct estimates e = segment_estimates(segment, scope_info(s));
     return ch->modelled ? e.modelled : e.tokens_per_s;
 }
 
 /* Tokens/s by the modelled speedup: what a machine made of the weights that were read, whatever the text was. */
 static struct estimate
-pace_of(const struct stretch *s, const struct run_info *info)
+pace_of(const struct segment *s, const struct run_info *info)
 {
-    const struct estimates e = stretch_estimates(s, info);
+    const struct estimates e = segment_estimates(s, info);
     return estimate_quotient(e.tokens_per_s, e.modelled);
 }
 
 /* By how much per cent the row's setting is better than the other's, on the same tokens; without a mark where the time that was
  * measured, brought to the same tokens, is on the other side of 0 by more than noise. UNKNOWN: the texts differ. */
 static struct difference
-effect(const struct ledger_choice *ch, const struct scope *scope, const struct stretch *s, const struct stretch *other)
+effect(const struct ledger_choice *ch, const struct scope *scope, const struct segment *s, const struct segment *other)
 {
-    struct difference d = effects_difference(ch->effects, scope_stretches(scope), scope_info(scope), s, other);
+    struct difference d = effects_difference(ch->effects, scope_segments(scope), scope_info(scope), s, other);
     if (ch->modelled || isnan(d.value))
         return d;
     const struct estimate a = estimate_times(pace_of(s, scope_info(scope)), 1 + d.value / 100);
@@ -38,11 +38,11 @@ effect(const struct ledger_choice *ch, const struct scope *scope, const struct s
 }
 
 /* Without a pin: the oldest held of the newest's prompt. */
-static const struct stretch *
-reference(const struct ledger_choice *ch, const struct stretches *all)
+static const struct segment *
+reference(const struct ledger_choice *ch, const struct segments *all)
 {
-    const struct stretch *newest = stretches_at(all, 0), *found = NULL, *s;
-    for (uint32_t back = 0; (s = stretches_at(all, back)) != NULL; back++)
+    const struct segment *newest = segments_at(all, 0), *found = NULL, *s;
+    for (uint32_t back = 0; (s = segments_at(all, back)) != NULL; back++)
         if (ch->pinned ? s->number == ch->reference : s->prompt == newest->prompt)
             found = s;
     return found;
@@ -51,15 +51,15 @@ reference(const struct ledger_choice *ch, const struct stretches *all)
 void
 ledger_judge(struct ledger_choice *ch, const struct scope *scope)
 {
-    const struct stretches *all = scope_stretches(scope);
-    const struct stretch *newest = stretches_at(all, 0), *s;
+    const struct segments *all = scope_segments(scope);
+    const struct segment *newest = segments_at(all, 0), *s;
     struct estimate best = {.value = -INFINITY, .se = NAN};
     ch->against = ch->best = NULL;
     if (newest == NULL)
         return;
     ch->against = reference(ch, all);
     int others = -1;
-    for (uint32_t back = 0; (s = stretches_at(all, back)) != NULL; back++) {
+    for (uint32_t back = 0; (s = segments_at(all, back)) != NULL; back++) {
         const struct estimate e = value_of(ch, scope, s);
         if (s->prompt != newest->prompt || isnan(e.value))
             continue;
@@ -70,7 +70,7 @@ ledger_judge(struct ledger_choice *ch, const struct scope *scope)
         }
     }
     ch->best_by_far = ch->best != NULL;
-    for (uint32_t back = 0; ch->best_by_far && (s = stretches_at(all, back)) != NULL; back++)
+    for (uint32_t back = 0; ch->best_by_far && (s = segments_at(all, back)) != NULL; back++)
         if (s != ch->best && s->prompt == newest->prompt)
             ch->best_by_far = effect(ch, scope, ch->best, s).verdict == DIFFERENCE_MORE;
     if (others < 1)
@@ -79,7 +79,7 @@ ledger_judge(struct ledger_choice *ch, const struct scope *scope)
 
 /* Of the rows' own texts, in per cent of the reference; NAN: not known. */
 static double
-plain_difference(const struct ledger_choice *ch, const struct scope *scope, const struct stretch *s)
+plain_difference(const struct ledger_choice *ch, const struct scope *scope, const struct segment *s)
 {
     const double base = value_of(ch, scope, ch->against).value;
     return (value_of(ch, scope, s).value / base - 1) * 100;
@@ -92,7 +92,7 @@ decimals(double value)
 }
 
 void
-ledger_say(struct ledger_choice *ch, const struct scope *scope, const struct stretch *s, char *out, size_t n)
+ledger_say(struct ledger_choice *ch, const struct scope *scope, const struct segment *s, char *out, size_t n)
 {
     ledger_judge(ch, scope);
     char own[8], other[8];
@@ -101,8 +101,8 @@ ledger_say(struct ledger_choice *ch, const struct scope *scope, const struct str
         return;
     const struct difference d = effect(ch, scope, s, ch->against);
     const double plain = plain_difference(ch, scope, s);
-    stretch_letter(s->number, own);
-    stretch_letter(ch->against->number, other);
+    segment_letter(s->number, own);
+    segment_letter(ch->against->number, other);
     if (d.verdict == DIFFERENCE_NOISE)
         snprintf(out, n, "%s and %s: no clear difference on the same text", own, other);
     else if (d.verdict != DIFFERENCE_UNKNOWN)
@@ -166,13 +166,13 @@ ledger_draw_heading(const struct ledger_choice *ch, const struct scope *scope, c
     put(c, y, a->speed, ROLE_DIM, "tok/s");
     put(c, y, a->ratio, ROLE_DIM, ch->modelled ? "(model)" : "× ar");
     if (ch->against != NULL)
-        stretch_letter(ch->against->number, letter);
+        segment_letter(ch->against->number, letter);
     snprintf(to, sizeof to, "%s to %s", canvas_glyph(c, "Δ", "d"), letter);
     put(c, y, a->difference, ROLE_DIM, to);
 }
 
 static void
-draw_difference(const struct ledger_choice *ch, const struct scope *scope, const struct stretch *s, int end,
+draw_difference(const struct ledger_choice *ch, const struct scope *scope, const struct segment *s, int end,
                 const struct canvas *c, int y)
 {
     char text[40];
@@ -198,7 +198,7 @@ draw_difference(const struct ledger_choice *ch, const struct scope *scope, const
 
 /* Compared to its end, up to somewhere, or not at all. */
 static void
-draw_lossless(const struct stretch *s, int end, const struct canvas *c, int y)
+draw_lossless(const struct segment *s, int end, const struct canvas *c, int y)
 {
     switch (s->lossless) {
     case LOSSLESS_UNKNOWN: put(c, y, end, ROLE_DIM, "–"); break;
@@ -209,11 +209,11 @@ draw_lossless(const struct stretch *s, int end, const struct canvas *c, int y)
 }
 
 static void
-draw_measures(const struct ledger_choice *ch, const struct scope *scope, const struct stretch *s,
+draw_measures(const struct ledger_choice *ch, const struct scope *scope, const struct segment *s,
               const struct ledger_columns *a, const struct canvas *c, int y)
 {
-    const struct estimates e = stretch_estimates(s, scope_info(scope));
-    const struct estimate speedup = stretch_speedup(s, scope_info(scope));
+    const struct estimates e = segment_estimates(s, scope_info(scope));
+    const struct estimate speedup = segment_speedup(s, scope_info(scope));
     char text[40];
     snprintf(text, sizeof text, "%llu", (unsigned long long)s->total.emitted);
     put(c, y, a->tokens, ROLE_TEXT, text);
@@ -236,18 +236,18 @@ draw_measures(const struct ledger_choice *ch, const struct scope *scope, const s
 }
 
 void
-ledger_draw_row(const struct ledger_choice *ch, const struct scope *scope, const struct stretch *s,
+ledger_draw_row(const struct ledger_choice *ch, const struct scope *scope, const struct segment *s,
                 const struct ledger_columns *a, const struct canvas *c, int y, bool here)
 {
     char letter[8], text[256];
     const enum role role = here ? ROLE_FOCUS : s == ch->against ? ROLE_TITLE : ROLE_TEXT;
     if (here)
         canvas_text(c, y, 0, ROLE_FOCUS, "▸");
-    stretch_letter(s->number, letter);
+    segment_letter(s->number, letter);
     const int x = 1 + canvas_text(c, y, 1, role, letter);
     if (s == ch->best)
         canvas_text(c, y, x, ROLE_OK, ch->best_by_far ? canvas_glyph(c, "★", "*") : canvas_glyph(c, "☆", "'"));
-    stretch_text(s, scope_info(scope), false, text, sizeof text);
+    segment_text(s, scope_info(scope), false, text, sizeof text);
     canvas_word(c, y, LETTER, a->what - LETTER, role, MARK_NONE, text);
     draw_measures(ch, scope, s, a, c, y);
     if (a->difference > 0)

@@ -7,16 +7,16 @@
 
 /* Of the sequence that is shown, where each has settings of its own. */
 static bool
-is_turn(const struct scope *scope, const struct stretch *s)
+is_turn(const struct scope *scope, const struct segment *s)
 {
-    return s->n_changes > 0 && stretch_concerns(s, scope_focus(scope));
+    return s->n_changes > 0 && segment_concerns(s, scope_focus(scope));
 }
 
-const struct stretch *
+const struct segment *
 mark_of_round(const struct scope *scope, uint32_t round)
 {
-    const struct stretch *s;
-    for (uint32_t back = 0; (s = stretches_at(scope_stretches(scope), back)) != NULL; back++) {
+    const struct segment *s;
+    for (uint32_t back = 0; (s = segments_at(scope_segments(scope), back)) != NULL; back++) {
         if (s->run != scope_now(scope)->run || s->first_round < round)
             return NULL;
         if (s->first_round == round)
@@ -26,32 +26,32 @@ mark_of_round(const struct scope *scope, uint32_t round)
 }
 
 void
-marks_find(struct marks *marks, const struct scope *scope, int (*place)(const void *user, const struct stretch *),
+marks_find(struct marks *marks, const struct scope *scope, int (*place)(const void *user, const struct segment *),
            const void *user)
 {
-    const struct stretch *s;
+    const struct segment *s;
     marks->n = 0;
-    for (uint32_t back = 0; (s = stretches_at(scope_stretches(scope), back)) != NULL && marks->n < MARKS; back++) {
+    for (uint32_t back = 0; (s = segments_at(scope_segments(scope), back)) != NULL && marks->n < MARKS; back++) {
         if (s->run != scope_now(scope)->run)
             return;
         const int x = is_turn(scope, s) ? place(user, s) : -1;
         if (x >= 0)
-            marks->mark[marks->n++] = (struct mark){.x = x, .stretch = s};
+            marks->mark[marks->n++] = (struct mark){.x = x, .segment = s};
     }
 }
 
 void
-marks_find_ahead(struct marks *marks, const struct scope *scope, const struct stretches *all,
-                 int (*place)(const void *user, const struct stretch *), const void *user)
+marks_find_ahead(struct marks *marks, const struct scope *scope, const struct segments *all,
+                 int (*place)(const void *user, const struct segment *), const void *user)
 {
-    const struct stretch *s, *newest = stretches_at(scope_stretches(scope), 0);
+    const struct segment *s, *newest = segments_at(scope_segments(scope), 0);
     marks->n = 0;
-    for (uint32_t back = 0; (s = stretches_at(all, back)) != NULL && marks->n < MARKS; back++) {
+    for (uint32_t back = 0; (s = segments_at(all, back)) != NULL && marks->n < MARKS; back++) {
         if (newest != NULL && s->number <= newest->number)
             return;
         const int x = s->run == scope_now(scope)->run && is_turn(scope, s) ? place(user, s) : -1;
         if (x >= 0)
-            marks->mark[marks->n++] = (struct mark){.x = x, .stretch = s};
+            marks->mark[marks->n++] = (struct mark){.x = x, .segment = s};
     }
 }
 
@@ -91,7 +91,7 @@ marks_draw(const struct marks *marks, const struct scope *scope, const struct ca
         if (room < 1)
             continue;
         canvas_text(c, y, m->x, role, canvas_glyph(c, "┊", ":"));
-        stretch_text(m->stretch, scope_info(scope), true, text, sizeof text);
+        segment_text(m->segment, scope_info(scope), true, text, sizeof text);
         if (room > text_width(text) + 1)
             canvas_text(c, y, m->x + 1, role, text);
         else if (room >= 8)

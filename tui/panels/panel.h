@@ -51,6 +51,10 @@ bool selection_in_round(const struct view *, const struct scope_round *);
 /* Points at the first position of that round, or of the one after it that is there; the panels don't follow then. */
 void selection_to_round(const struct view *, uint32_t round);
 
+/* The segment that contains the selected position, the newest while panels follow, and its last round (UINT32_MAX: it has not ended).
+ * NULL: no segment has begun. */
+const struct segment *selection_segment(const struct view *, uint32_t *last);
+
 /* Points so many rounds further along the text, or back if negative; past the newest round the panels follow again. */
 void selection_move(const struct view *, long rounds);
 

@@ -195,7 +195,9 @@ static const struct key_help keys[] = {
     {"Enter", "type a value; Enter sets it, Esc leaves it"},
     {"=", "back to the default (┼)"},
     {"▁▄█", "the track: the modelled speedup that the last tokens would have had at every value, ● the one in force"},
-    {"w", "this knob and the next as a grid, ● in force, ★ the best: arrows move, Enter sets both, Esc leaves"},
+    {"w", "this knob and the next as a grid, ● in force, ★ the best: arrows move, with Shift and PgUp PgDn by ten; "
+          "Enter sets "
+          "both, Esc leaves"},
     {"mouse", "drag, wheel; double click for the default"},
     {NULL, NULL},
 };

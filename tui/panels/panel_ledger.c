@@ -1,41 +1,63 @@
-/* The ledger: a row a stretch of rounds under one setting, the newest first; what changed, what it brought, and by how
+/* The ledger: a row a segment of rounds under one setting, the newest first; what changed, what it brought, and by how
  * much it differs from the one that is pinned as reference. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "tui/panels/ledger.h"
+#include "tui/scope/batch.h"
 #include "tui/terminal/input.h"
 #include "tui/terminal/text.h"
 
 struct ledger_panel {
     struct ledger_choice choice;
-    uint32_t at;   /* the number of the stretch in focus */
+    uint32_t at;   /* the number of the segment in focus */
     bool scrolled; /* else the newest is */
-    uint32_t top;  /* stretches passed over at the top */
-    int rows;      /* of stretches, as drawn last */
+    uint32_t pos;  /* the selected position that the focus followed last, */
+    bool follow;   /* or that panels followed then */
+    uint32_t top;  /* segments passed over at the top */
+    int rows;      /* of segments, as drawn last */
 };
 
 static void *
 open_ledger(void)
 {
-    return calloc(1, sizeof(struct ledger_panel));
+    struct ledger_panel *p = calloc(1, sizeof *p);
+    if (p != NULL)
+        p->follow = true;
+    return p;
 }
 
-static const struct stretches *
+static const struct segments *
 all(const struct view *v)
 {
-    return scope_stretches(v->scope);
+    return scope_segments(v->scope);
 }
 
-/* The stretch in focus; NULL: there is none at all. Stretches that are gone take the focus to the oldest that is held. */
-static const struct stretch *
+static bool
+selection_moved(struct ledger_panel *p, const struct selection *s)
+{
+    const bool moved = s->follow != p->follow || (!s->follow && s->pos != p->pos);
+    p->follow = s->follow;
+    p->pos = s->pos;
+    return moved;
+}
+
+/* The segment in focus: that of the selected position, once that moves. NULL: there is none at all. Segments that are gone take the
+ * focus to the oldest that is held. */
+static const struct segment *
 focus(struct ledger_panel *p, const struct view *v, uint32_t *back)
 {
-    const struct stretch *newest = stretches_at(all(v), 0);
-    const uint32_t held = stretches_held(all(v));
+    const struct segment *newest = segments_at(all(v), 0);
+    const uint32_t held = segments_held(all(v));
+    uint32_t last;
     if (newest == NULL)
         return NULL;
+    if (selection_moved(p, v->selection)) {
+        const struct segment *here = selection_segment(v, &last);
+        p->scrolled = !v->selection->follow && here != NULL;
+        p->at = here != NULL ? here->number : 0;
+    }
     if (!p->scrolled || p->at > newest->number)
         p->at = newest->number;
     *back = newest->number - p->at;
@@ -43,14 +65,14 @@ focus(struct ledger_panel *p, const struct view *v, uint32_t *back)
         *back = held - 1;
         p->at = newest->number - *back;
     }
-    return stretches_at(all(v), *back);
+    return segments_at(all(v), *back);
 }
 
 static void
-draw_coming(const struct view *v, const struct canvas *c, int y, const struct stretch *coming)
+draw_coming(const struct view *v, const struct canvas *c, int y, const struct segment *coming)
 {
     char text[256];
-    stretch_text(coming, scope_info(v->scope), true, text, sizeof text);
+    segment_text(coming, scope_info(v->scope), true, text, sizeof text);
     canvas_print(c, y, 0, ROLE_KNOB_PENDING, "   %s  takes effect from the next round", text);
 }
 
@@ -59,7 +81,7 @@ draw_ledger(void *state, const struct view *v, const struct canvas *c)
 {
     struct ledger_panel *p = state;
     uint32_t back = 0;
-    const struct stretch *at = focus(p, v, &back), *coming = stretches_coming(all(v));
+    const struct segment *at = focus(p, v, &back), *coming = segments_coming(all(v));
     if (at == NULL) {
         canvas_text(c, 0, 0, ROLE_DIM, "no rounds yet");
         return;
@@ -77,13 +99,13 @@ draw_ledger(void *state, const struct view *v, const struct canvas *c)
         p->top = back;
     if (p->rows > 0 && back >= p->top + (uint32_t)p->rows)
         p->top = back - (uint32_t)p->rows + 1;
-    const uint32_t held = stretches_held(all(v));
+    const uint32_t held = segments_held(all(v));
     if (p->rows > 0 && p->top + (uint32_t)p->rows > held) /* more rows than below the top: none stays empty */
         p->top = held > (uint32_t)p->rows ? held - (uint32_t)p->rows : 0;
     for (uint32_t i = p->top; y < c->rows; i++, y++) {
-        const struct stretch *s = stretches_at(all(v), i);
+        const struct segment *s = segments_at(all(v), i);
         if (s != NULL)
-            ledger_draw_row(&p->choice, v->scope, s, &columns, c, y, s == at && v->focused);
+            ledger_draw_row(&p->choice, v->scope, s, &columns, c, y, s == at && (v->focused || !v->selection->follow));
     }
 }
 
@@ -92,7 +114,7 @@ note_ledger(void *state, const struct view *v, char *out, int n)
 {
     struct ledger_panel *p = state;
     uint32_t back = 0;
-    const struct stretch *at = focus(p, v, &back);
+    const struct segment *at = focus(p, v, &back);
     p->choice.effects = v->effects;
     if (at != NULL)
         ledger_say(&p->choice, v->scope, at, out, (size_t)n);
@@ -100,32 +122,45 @@ note_ledger(void *state, const struct view *v, char *out, int n)
 
 /* ---- keys ---- */
 
+/* Takes the focus to a segment and the selection to its first round, if that is of the text that is shown. */
+static void
+point(struct ledger_panel *p, const struct view *v, const struct segment *s)
+{
+    p->at = s->number;
+    p->scrolled = s != segments_at(all(v), 0);
+    if (!p->scrolled)
+        v->selection->follow = true;
+    else if (s->run == scope_now(v->scope)->run && segment_concerns(s, scope_focus(v->scope)))
+        selection_to_round(v, s->first_round);
+    selection_moved(p, v->selection);
+}
+
 static void
 move(struct ledger_panel *p, const struct view *v, long by)
 {
     uint32_t back = 0;
     if (focus(p, v, &back) == NULL)
         return;
-    const long held = (long)stretches_held(all(v)), to = (long)back + by;
+    const long held = (long)segments_held(all(v)), to = (long)back + by;
     const uint32_t now = (uint32_t)(to < 0 ? 0 : to >= held ? held - 1 : to);
-    p->scrolled = now > 0;
-    p->at = stretches_at(all(v), now)->number;
+    if (now != back || to < 0)
+        point(p, v, segments_at(all(v), now));
 }
 
 static void
-pin(struct ledger_panel *p, const struct stretch *s)
+pin(struct ledger_panel *p, const struct segment *s)
 {
     const bool unpin = p->choice.pinned && p->choice.reference == s->number;
     p->choice.pinned = !unpin;
     p->choice.reference = s->number;
 }
 
-/* A command about the stretch in focus: "take", its letter, what follows. */
+/* A command about the segment in focus: "take", its letter, what follows. */
 static bool
-command_of(const struct view *v, const struct stretch *s, const char *verb, const char *rest)
+command_of(const struct view *v, const struct segment *s, const char *verb, const char *rest)
 {
     char letter[8], line[64];
-    stretch_letter(s->number, letter);
+    segment_letter(s->number, letter);
     snprintf(line, sizeof line, "%s %s%s", verb, letter, rest);
     v->host->command(v->host->user, line);
     return true;
@@ -136,7 +171,7 @@ key_ledger(void *state, const struct view *v, int key)
 {
     struct ledger_panel *p = state;
     uint32_t back = 0;
-    const struct stretch *at = focus(p, v, &back);
+    const struct segment *at = focus(p, v, &back);
     const long page = p->rows > 1 ? p->rows - 1 : 1;
     if (at == NULL)
         return false;
@@ -147,8 +182,8 @@ key_ledger(void *state, const struct view *v, int key)
     case INPUT_UP: move(p, v, -1); return true;
     case INPUT_PAGE_DOWN: move(p, v, page); return true;
     case INPUT_PAGE_UP: move(p, v, -page); return true;
-    case INPUT_HOME: move(p, v, -STRETCHES); return true;
-    case INPUT_END: move(p, v, STRETCHES); return true;
+    case INPUT_HOME: move(p, v, -SEGMENTS); return true;
+    case INPUT_END: move(p, v, SEGMENTS); return true;
     case INPUT_ENTER: pin(p, at); return true;
     case 'c': p->choice.modelled = !p->choice.modelled; return true;
     case 'a': return command_of(v, at, "take", "");
@@ -168,11 +203,10 @@ mouse_ledger(void *state, const struct view *v, const struct canvas *c, int y, i
         return true;
     }
     const int row = y - (c->rows - p->rows);
-    const struct stretch *s = row >= 0 ? stretches_at(all(v), p->top + (uint32_t)row) : NULL;
+    const struct segment *s = row >= 0 ? segments_at(all(v), p->top + (uint32_t)row) : NULL;
     if ((action != MOUSE_PRESS && action != MOUSE_DOUBLE) || s == NULL || y >= c->rows)
         return false;
-    p->at = s->number;
-    p->scrolled = s != stretches_at(all(v), 0);
+    point(p, v, s);
     if (action == MOUSE_DOUBLE)
         pin(p, s);
     return true;
@@ -182,14 +216,14 @@ static bool
 command_ledger(void *state, const struct view *v, const char *verb, const char *rest)
 {
     struct ledger_panel *p = state;
-    const struct stretch *s = strcmp(verb, "pin") == 0 ? stretches_named(all(v), rest) : NULL;
+    const struct segment *s = strcmp(verb, "pin") == 0 ? segments_named(all(v), rest) : NULL;
     if (s != NULL)
         p->choice = (struct ledger_choice){.pinned = true, .reference = s->number, .modelled = p->choice.modelled};
     return s != NULL;
 }
 
 static const struct key_help keys[] = {
-    {"↑ ↓ PgUp PgDn", "choose a row; Home: the newest, which new rows then follow"},
+    {"↑ ↓ PgUp PgDn", "choose a row and point at its first round; Home: the newest, which new rows then follow"},
     {"Enter", "pin the row as reference, or take the pin off; double click; :pin C"},
     {"Δ", "against the reference, both settings forecast on the same tokens: ▲ ▼ a clear difference, ≈ none"},
     {"≠ text",

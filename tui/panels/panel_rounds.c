@@ -91,10 +91,10 @@ draw_exits(const struct canvas *c, int y, int x, int width, const struct scope_r
 
 /* What was turned before this round. */
 static void
-draw_mark(const struct view *v, const struct canvas *c, int y, int x, int width, const struct stretch *turned)
+draw_mark(const struct view *v, const struct canvas *c, int y, int x, int width, const struct segment *turned)
 {
     char text[256];
-    stretch_text(turned, scope_info(v->scope), true, text, sizeof text);
+    segment_text(turned, scope_info(v->scope), true, text, sizeof text);
     if (width < 6)
         return;
     canvas_text(c, y, x, ROLE_LINE, canvas_glyph(c, "┊", ":"));
@@ -106,7 +106,7 @@ draw_round(const struct view *v, const struct canvas *c, int y, const struct sco
 {
     const struct round_event *e = &r->end;
     const bool here = selection_in_round(v, r);
-    const struct stretch *turned = mark_of_round(v->scope, r->number);
+    const struct segment *turned = mark_of_round(v->scope, r->number);
     if (here)
         canvas_text(c, y, 0, ROLE_CURSOR, "▸");
     else if (turned != NULL)

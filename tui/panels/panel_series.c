@@ -122,7 +122,7 @@ place_axis(struct series_panel *p, const struct view *v, int cols)
 }
 
 static int
-place_mark(const void *user, const struct stretch *s)
+place_mark(const void *user, const struct segment *s)
 {
     const struct series_panel *p = user;
     return s->first_round >= p->axis.first && s->first_round - p->axis.first < p->axis.rounds

@@ -173,7 +173,7 @@ draw_difference(const struct canvas *c, int y, const struct scope *s)
     char since[48] = "", interval[64];
     if (v->since[0] > 0)
         snprintf(since, sizeof since, ", since token %u", (unsigned)v->since[0] + 1);
-    if (scope_versus_info(s, 0) != scope_versus_info(s, 1)) {
+    if (v->apart) {
         canvas_print(c, y, 1, ROLE_DIM, "speeds of runs at different times are not compared%s", by_what(s));
     } else if (d.verdict == DIFFERENCE_UNKNOWN) {
         canvas_text(c, y, 1, ROLE_DIM, "which is faster is not known yet");
@@ -186,7 +186,7 @@ draw_difference(const struct canvas *c, int y, const struct scope *s)
     }
 }
 
-/* A stretch of the line for each span of the text. */
+/* A segment of the line for each span of the text. */
 static void
 draw_spans(const struct canvas *c, int y, const struct scope *s)
 {
@@ -194,7 +194,7 @@ draw_spans(const struct canvas *c, int y, const struct scope *s)
     const int room = c->cols / 2;
     const uint32_t n = scope_versus_spans(s, span, (uint32_t)(room < SCOPE_SPANS ? room : SCOPE_SPANS));
     if (n < 2) {
-        if (scope_versus_info(s, 0) == scope_versus_info(s, 1))
+        if (!scope_versus(s)->apart)
             canvas_text(c, y, 1, ROLE_DIM, "faster where: not known yet");
         return;
     }

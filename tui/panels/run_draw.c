@@ -135,7 +135,7 @@ column_of(const struct run_panel *p, uint32_t pos)
 }
 
 static int
-place_mark(const void *user, const struct stretch *t)
+place_mark(const void *user, const struct segment *t)
 {
     const struct axis *a = user;
     const uint32_t pos = scope_round_position(a->scope, t->first_round);

@@ -1,4 +1,5 @@
 #include "tui/panels/panel.h"
+#include "tui/scope/batch.h"
 
 uint32_t
 selection_round(const struct view *v)
@@ -41,4 +42,33 @@ selection_move(const struct view *v, long rounds)
         v->selection->follow = true;
     else if (round > 0)
         selection_to_round(v, round);
+}
+
+/* The next older segment of the sequence in focus, from `back` on; NULL: there is none. */
+static const struct segment *
+next_older(const struct view *v, uint32_t *back)
+{
+    const struct segment *s;
+    while ((s = segments_at(scope_segments(v->scope), (*back)++)) != NULL &&
+           !segment_concerns(s, scope_focus(v->scope)))
+        ;
+    return s;
+}
+
+const struct segment *
+selection_segment(const struct view *v, uint32_t *last)
+{
+    const struct scope_column *c = scope_column(v->scope, v->selection->pos);
+    const uint32_t round = v->selection->follow ? UINT32_MAX : c != NULL ? c->round : 0;
+    uint32_t back = 0;
+    const struct segment *s = next_older(v, &back), *older;
+    *last = UINT32_MAX;
+    while (s != NULL && s->first_round > round) {
+        older = next_older(v, &back);
+        if (older == NULL || older->run != s->run)
+            break;
+        *last = s->first_round - 1;
+        s = older;
+    }
+    return s;
 }

@@ -76,7 +76,7 @@ series_reported(struct chart *chart, const struct scope_series *series, const st
 /* ---- line charts ---- */
 
 #define SCALE_QUANTILE 0.95
-#define SCALE_STRETCH  3
+#define SCALE_SEGMENT  3
 #define SCALE_LEAST    16 /* values from which a scale leaves any out */
 
 static int
@@ -87,7 +87,7 @@ by_value(const void *a, const void *b)
 }
 
 /* Where a scale ends that few large values must not flatten: at the largest value, or at the quantile if the largest value is
- * SCALE_STRETCH times as far from the least one. */
+ * SCALE_SEGMENT times as far from the least one. */
 static double
 robust_high(const struct chart *chart, uint32_t n)
 {
@@ -103,7 +103,7 @@ robust_high(const struct chart *chart, uint32_t n)
     qsort(value, found, sizeof *value, by_value);
     const double low = (double)value[0], most = (double)value[found - 1];
     const double high = (double)value[(size_t)(SCALE_QUANTILE * (double)(found - 1))];
-    return found >= SCALE_LEAST && high > low && most - low > SCALE_STRETCH * (high - low) ? high : most;
+    return found >= SCALE_LEAST && high > low && most - low > SCALE_SEGMENT * (high - low) ? high : most;
 }
 
 static bool

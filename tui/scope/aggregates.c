@@ -60,7 +60,7 @@ add_position(struct aggregates *a, const struct scope *s, const struct scope_seq
     if (final == TOKEN_NONE || !sequence_holds_cells(q, c->pos))
         return;
     const float threshold = isnan(c->threshold) ? 0.5f : c->threshold;
-    const bool both = q->cells[1] != NULL && scope_heads_of(s, q->seq)->head[0] != '\0';
+    const bool both = q->cells[1] != NULL && scope_setting_of(s, q->seq)->heads.head[0] != '\0';
     const struct scope_cell *lens = sequence_cells(q, 0, c->pos), *trained = both ? sequence_cells(q, 1, c->pos) : lens;
     for (uint32_t l = 1; l < s->info->layers; l++) {
         if (!lens[l].known || !trained[l].known)
@@ -88,17 +88,17 @@ void
 scope_aggregate_round(struct scope *s, const struct scope_sequence *q)
 {
     const struct scope_round *r = sequence_round(q, 0);
-    const struct stretch *now = stretches_at(s->stretches, 0);
-    struct scope_setting *of = &s->setting[s->is_versus && q->seq == 1];
+    const struct segment *now = segments_at(s->segments, 0);
+    struct scope_setting *of = &s->setting[scope_side(s, q->seq)];
     if (r == NULL || !r->whole)
         return;
-    for (uint32_t back = 1; now != NULL && !stretch_concerns(now, q->seq); back++)
-        now = stretches_at(s->stretches, back);
-    if (now != NULL && now->number != of->stretch) {
-        of->stretch = now->number;
-        aggregates_reset(&of->of_stretch);
+    for (uint32_t back = 1; now != NULL && !segment_concerns(now, q->seq); back++)
+        now = segments_at(s->segments, back);
+    if (now != NULL && now->number != of->segment) {
+        of->segment = now->number;
+        aggregates_reset(&of->of_segment);
     }
-    add_round(&of->of_stretch, s, q, r);
+    add_round(&of->of_segment, s, q, r);
     add_round(&of->of_run, s, q, r);
 }
 
@@ -109,9 +109,9 @@ scope_run_aggregates(const struct scope *s)
 }
 
 const struct aggregates *
-scope_stretch_aggregates(const struct scope *s)
+scope_segment_aggregates(const struct scope *s)
 {
-    return &scope_setting_of(s, s->focus->seq)->of_stretch;
+    return &scope_setting_of(s, s->focus->seq)->of_segment;
 }
 
 void

@@ -1,5 +1,5 @@
 /* What is counted of rounds: where drafts left and how far they were accepted, how well their confidence told so, and how often a
- * layer was sure of a wrong token. Of the run and of the newest stretch they are summed as rounds come, over all sequences
+ * layer was sure of a wrong token. Of the run and of the newest segment they are summed as rounds come, over all sequences
  * (of two settings those in focus); of other rounds, as far as they are held, when they are asked for. */
 #ifndef TUI_SCOPE_AGGREGATES_H
 #define TUI_SCOPE_AGGREGATES_H
@@ -21,7 +21,7 @@ void aggregates_close(struct aggregates *);
 void aggregates_reset(struct aggregates *);
 
 const struct aggregates *scope_run_aggregates(const struct scope *);
-const struct aggregates *scope_stretch_aggregates(const struct scope *); /* of the newest one */
+const struct aggregates *scope_segment_aggregates(const struct scope *); /* of the newest one */
 /* Of the rounds with these numbers, of the sequence in focus, as far as they are held. */
 void scope_aggregate(const struct scope *, uint32_t first, uint32_t last, struct aggregates *);
 

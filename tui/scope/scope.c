@@ -71,7 +71,7 @@ void
 scope_choose_policy(struct scope *s, uint32_t seq, const char *name)
 {
     const struct policy_info *policy = run_info_policy(s->info, name);
-    struct scope_setting *setting = &s->setting[s->is_versus && seq == 1];
+    struct scope_setting *setting = &s->setting[scope_side(s, seq)];
     if (policy == NULL || policy == scope_policy_of(s, seq))
         return;
     setting->policy = (uint32_t)(policy - s->info->policies);
@@ -86,8 +86,6 @@ void
 scope_begin_run(struct scope *s)
 {
     scope_end_versus(s);
-    for (int i = 0; i < 2; i++)
-        s->run[i].sampled = s->run[i].sampling.temperature > 0;
     s->now.epoch++;
     s->now.round = 0;
     s->n_notes = 0;
@@ -96,8 +94,9 @@ scope_begin_run(struct scope *s)
     scope_forget_members(s);
     memset(s->pace, 0, sizeof s->pace);
     for (int i = 0; i < 2; i++) {
+        s->setting[i].run.sampled = s->setting[i].run.sampling.temperature > 0;
         aggregates_reset(&s->setting[i].of_run);
-        aggregates_reset(&s->setting[i].of_stretch);
+        aggregates_reset(&s->setting[i].of_segment);
     }
     sequence_begin(s->focus, scope_chosen_policy(s));
 }
@@ -112,13 +111,13 @@ scope_reset(struct scope *s)
     s->now.probe[0] = s->now.device[0] = '\0';
     for (uint32_t i = 0; i < 2; i++) {
         const struct run_info *info = run_info_of(s->info, i);
-        s->run[i] = (struct scope_run){.sampling = info->sampling, .seed = info->seed};
-        s->heads[i] = (struct scope_heads){.show_trained = false};
+        s->setting[i].run = (struct scope_run){.sampling = info->sampling, .seed = info->seed};
+        s->setting[i].heads = (struct scope_heads){.show_trained = false};
     }
     scope_end_versus(s);
     s->in_progress = false;
     metrics_begin(&s->now.metrics, s->info->layers, s->info->rho);
-    stretches_reset(s->stretches);
+    segments_reset(s->segments);
     for (uint32_t i = 0; i < s->info->vocab; i++) {
         free(s->words[i]);
         s->words[i] = NULL;
@@ -150,10 +149,10 @@ scope_open(struct scope **out, const struct run_info *info, struct err *err)
     for (int i = 0; i < 2; i++) {
         s->setting[i].values = calloc((size_t)info->n_policies * POLICY_KNOBS + 1, sizeof *s->setting[i].values);
         settings = settings && s->setting[i].values != NULL && aggregates_open(&s->setting[i].of_run, info->layers) &&
-                   aggregates_open(&s->setting[i].of_stretch, info->layers);
+                   aggregates_open(&s->setting[i].of_segment, info->layers);
     }
     s->focus = sequence_open(info, NULL, info->sequences);
-    if (s->words == NULL || !settings || s->focus == NULL || !stretches_open(&s->stretches, info, NULL)) {
+    if (s->words == NULL || !settings || s->focus == NULL || !segments_open(&s->segments, info, NULL)) {
         scope_close(s);
         return err_set(err, ERR_WORK, "out of memory for the screen's model");
     }
@@ -181,12 +180,12 @@ scope_close(struct scope *s)
     sequence_close(s->focus);
     free(s->members);
     free(s->round_members);
-    stretches_close(s->stretches);
+    segments_close(s->segments);
     free(s->words);
     for (int i = 0; i < 2; i++) {
         free(s->setting[i].values);
         aggregates_close(&s->setting[i].of_run);
-        aggregates_close(&s->setting[i].of_stretch);
+        aggregates_close(&s->setting[i].of_segment);
     }
     free(s);
 }

@@ -6,7 +6,7 @@
 #include "engine/events/event.h"
 #include "engine/events/metrics.h"
 #include "engine/events/run_info.h"
-#include "engine/events/stretches.h"
+#include "engine/events/segments.h"
 
 #define SCOPE_POSITIONS 32768 /* positions held with their tokens */
 #define SCOPE_COLUMNS   1024  /* of these, the newest are held with what their layers said */
@@ -204,7 +204,7 @@ double scope_round_tokens_per_s(const struct scope *, uint32_t round);
  * series whose values are a round's (series_of_round) those reported in it, else those reported last up to it. NULL: they are not
  * held, the round was another policy's, or the series is a LINE or a BAND, which has a ring. */
 const float *scope_round_values(const struct scope *, uint32_t index, uint32_t round);
-const struct stretches *scope_stretches(const struct scope *); /* of all sequences */
+const struct segments *scope_segments(const struct scope *); /* of all sequences */
 /* A token's bytes made safe for the terminal (engine/base/printable.h), memory of the scope; "" for TOKEN_NONE; "‹17›" if unknown. */
 const char *scope_text(const struct scope *, token_t);
 /* The raw bytes, for joining halves of a character; of an unknown one those of "‹17›". NULL and 0: no token. */

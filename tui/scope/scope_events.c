@@ -6,11 +6,15 @@
 #include "engine/base/printable.h"
 #include "tui/scope/scope_internal.h"
 
+/* A probe, or how tokens are drawn. */
 static void
-take_sampling(struct scope_run *run, int knob, const char *text)
+take_run(struct scope_run *run, const struct control_event *c)
 {
+    const int knob = sampling_knob_index(c->name);
     double value;
-    if (!knob_parse(&sampling_knobs[knob], text, &value, NULL))
+    if (strcmp(c->name, "probe") == 0)
+        snprintf(run->probe, sizeof run->probe, "%s", c->new_text);
+    if (knob < 0 || !knob_parse(&sampling_knobs[knob], c->new_text, &value, NULL))
         return;
     sampling_knob_set(&run->sampling, &run->seed, knob, value);
     run->sampled = run->sampled || run->sampling.temperature > 0;
@@ -19,12 +23,10 @@ take_sampling(struct scope_run *run, int knob, const char *text)
 static void
 take_knob(struct scope *s, uint32_t seq, const struct control_event *c)
 {
-    struct scope_setting *setting = &s->setting[s->is_versus && seq == 1];
+    struct scope_setting *setting = &s->setting[scope_side(s, seq)];
     const struct policy_info *policy = scope_policy_of(s, seq);
-    const int i = policy != NULL ? policy_knob_index(policy, c->name) : -1, sampling = sampling_knob_index(c->name);
+    const int i = policy != NULL ? policy_knob_index(policy, c->name) : -1;
     double value;
-    if (sampling >= 0)
-        take_sampling(&s->run[s->info->beside != NULL && seq == 1], sampling, c->new_text);
     if (i < 0 || !knob_parse(&policy->knobs[i], c->new_text, &value, NULL))
         return;
     setting->values[setting->policy * POLICY_KNOBS + (uint32_t)i] = value;
@@ -34,8 +36,7 @@ static void
 take_control(struct scope *s, const struct event *e)
 {
     const struct control_event *c = &e->control;
-    struct scope_heads *heads = &s->heads[scope_heads_of(s, e->seq) - s->heads];
-    struct scope_run *run = &s->run[s->info->beside != NULL && e->seq == 1];
+    struct scope_heads *heads = &s->setting[scope_side(s, e->seq)].heads;
     if (c->new_text == NULL)
         return;
     if (strcmp(c->name, "device") == 0) {
@@ -55,8 +56,10 @@ take_control(struct scope *s, const struct event *e)
         scope_note_event(s, e);
     } else if (strcmp(c->name, "state") == 0) {
         s->now.running = strcmp(c->new_text, "paused") != 0;
-    } else if (strcmp(c->name, "probe") == 0) {
-        snprintf(run->probe, sizeof run->probe, "%s", c->new_text);
+    } else if (run_info_common(c->name)) {
+        for (uint32_t seq = 0; seq < 2; seq++)
+            if (!s->is_versus ? seq == 0 : run_info_concerns(s->info, seq, e))
+                take_run(&s->setting[seq].run, c);
         scope_take_run(s);
     } else if (strcmp(c->name, "head") == 0) {
         snprintf(heads->head, sizeof heads->head, "%s", strcmp(c->new_text, "trained") == 0 ? "trained" : "lens");
@@ -122,7 +125,7 @@ take_measures(struct scope *s, const struct event *e)
 void
 scope_event(struct scope *s, const struct event *e)
 {
-    stretches_event(s->stretches, e);
+    segments_event(s->segments, e);
     s->now.version++;
     switch (e->type) {
     case EVENT_VOCAB: scope_vocab_event(s, &e->vocab); break;

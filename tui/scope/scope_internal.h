@@ -37,25 +37,27 @@ struct scope_run {            /* what a run's sequences have in common; of two s
     char probe[8];
 };
 
-struct scope_heads { /* which looks at layers; in a versus each of the two sequences has its own */
+struct scope_heads { /* which looks at layers */
     char head[8];    /* in use: "", "lens", "trained" */
     bool show_trained;
     bool policy_turned; /* the last event was another policy, with which the head may change */
     bool other_head;    /* it did: where the new head was not asked, the other one is shown */
 };
 
-struct scope_setting {      /* in a versus each of the two sequences has its own */
-    uint32_t policy;        /* index in info->policies */
-    double *values;         /* (n_policies * POLICY_KNOBS) applied knob values */
+struct scope_setting { /* in a versus each of the two sequences has its own */
+    uint32_t policy;   /* index in info->policies */
+    double *values;    /* (n_policies * POLICY_KNOBS) applied knob values */
+    struct scope_run run;
+    struct scope_heads heads;
     struct metrics metrics; /* in a versus */
-    struct aggregates of_run, of_stretch;
-    uint32_t stretch; /* whose the latter are */
+    struct aggregates of_run, of_segment;
+    uint32_t segment; /* whose the latter are */
 };
 
 struct scope {
     const struct run_info *info;
     struct scope_now now;
-    struct stretches *stretches;
+    struct segments *segments;
     enum scope_window window;
 
     struct scope_word **words; /* (vocab) */
@@ -63,8 +65,6 @@ struct scope {
     struct scope_setting setting[2]; /* [1]: of sequence 1 in a versus */
     bool is_versus;
     struct scope_versus versus;
-    struct scope_run run[2];     /* [1]: of sequence 1, where it is another saved run's */
-    struct scope_heads heads[2]; /* [1]: of sequence 1, likewise, or in a versus */
     struct progress_event progress;
     bool in_progress;
 
@@ -83,22 +83,16 @@ struct scope {
     struct scope_pace pace[SCOPE_ROUNDS]; /* round r's at r % SCOPE_ROUNDS */
 };
 
+static inline uint32_t
+scope_side(const struct scope *s, uint32_t seq) /* The index in `setting` of a sequence's. */
+{
+    return s->is_versus && seq == 1;
+}
+
 static inline const struct scope_setting *
 scope_setting_of(const struct scope *s, uint32_t seq)
 {
-    return &s->setting[s->is_versus && seq == 1];
-}
-
-static inline const struct scope_run *
-scope_run_of(const struct scope *s, uint32_t seq)
-{
-    return &s->run[s->info->beside != NULL && seq == 1];
-}
-
-static inline const struct scope_heads *
-scope_heads_of(const struct scope *s, uint32_t seq)
-{
-    return &s->heads[(s->is_versus || s->info->beside != NULL) && seq == 1];
+    return &s->setting[scope_side(s, seq)];
 }
 
 static inline const struct policy_info *

@@ -64,7 +64,7 @@ double
 scope_model_agreement(const struct scope *s, enum layer_model model, uint32_t layer)
 {
     if (model == MODEL_TARGET)
-        return scope_agreement(s, layer, scope_heads_of(s, s->focus->seq)->show_trained);
+        return scope_agreement(s, layer, scope_setting_of(s, s->focus->seq)->heads.show_trained);
     const struct helper_cells *h = helper(s, model);
     const bool asked = h->layers > 0 && layer <= h->layers && h->compared[layer] > 0;
     return asked ? (double)h->agreed[layer] / (double)h->compared[layer] : NAN;

@@ -25,7 +25,7 @@ scope_knob(const struct scope *s, uint32_t index)
 const char *
 scope_head(const struct scope *s)
 {
-    const struct scope_heads *heads = scope_heads_of(s, s->focus->seq);
+    const struct scope_heads *heads = &scope_setting_of(s, s->focus->seq)->heads;
     return heads->head[0] == '\0' ? "" : heads->show_trained ? "trained" : "lens";
 }
 
@@ -35,10 +35,10 @@ scope_progress(const struct scope *s)
     return s->in_progress ? &s->progress : NULL;
 }
 
-const struct stretches *
-scope_stretches(const struct scope *s)
+const struct segments *
+scope_segments(const struct scope *s)
 {
-    return s->stretches;
+    return s->segments;
 }
 
 /* ---- positions ---- */
@@ -74,7 +74,7 @@ was_asked(const struct scope *s, const struct scope_cell *cells)
 static const struct scope_cell *
 cells_of(const struct scope *s, const struct scope_sequence *q, uint32_t pos)
 {
-    const struct scope_heads *heads = scope_heads_of(s, q->seq);
+    const struct scope_heads *heads = &scope_setting_of(s, q->seq)->heads;
     const int head = heads->show_trained && q->cells[1] != NULL ? 1 : 0;
     if (pos >= q->length || !sequence_holds_cells(q, pos))
         return NULL;
@@ -102,7 +102,7 @@ scope_agreement(const struct scope *s, uint32_t layer, bool trained)
 void
 scope_show_head(struct scope *s, bool trained)
 {
-    struct scope_heads *heads = &s->heads[scope_heads_of(s, s->focus->seq) - s->heads];
+    struct scope_heads *heads = &s->setting[scope_side(s, s->focus->seq)].heads;
     heads->show_trained = trained;
     heads->other_head = false; /* this one was asked for, and nothing else is shown in its place */
     s->now.version++;
@@ -154,7 +154,7 @@ threshold_at(const struct scope *s, const struct scope_column *c)
 const struct sampling *
 scope_sampling(const struct scope *s, uint64_t *seed)
 {
-    const struct scope_run *run = scope_run_of(s, s->focus->seq);
+    const struct scope_run *run = &scope_setting_of(s, s->focus->seq)->run;
     if (seed != NULL)
         *seed = run->seed;
     return &run->sampling;
@@ -167,7 +167,7 @@ scope_final_of(const struct scope *s, const struct scope_sequence *q, const stru
         c->fate == FATE_PREFILL || c->fate == FATE_ACCEPTED || c->fate == FATE_CORRECTION || c->fate == FATE_BONUS;
     if (c->final != TOKEN_NONE)
         return c->final;
-    return targets_own && !scope_run_of(s, q->seq)->sampled ? c->token : TOKEN_NONE;
+    return targets_own && !scope_setting_of(s, q->seq)->run.sampled ? c->token : TOKEN_NONE;
 }
 
 token_t

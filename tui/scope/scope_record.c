@@ -1,6 +1,7 @@
 #include "tui/scope/scope_record.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tui/scope/scope_internal.h"
@@ -65,6 +66,20 @@ scope_estimate_lost(const struct scope *s, struct layer_record *r)
             wrong_paths_estimate(&s->members[i]->held->wrong, r);
 }
 
+/* What the policy's rule had learnt in the latest round. */
+static void
+set_state(const struct scope *s, struct layer_record *r)
+{
+    const struct policy_info *policy = scope_policy(s);
+    snprintf(r->policy, sizeof r->policy, "%s", policy->name);
+    for (uint32_t i = 0; i < POLICY_KNOBS; i++)
+        r->value[i] = i < policy->n_knobs ? scope_knob(s, i) : NAN;
+    for (uint32_t i = 0; i < POLICY_SERIES; i++) {
+        const struct scope_series *series = scope_series(s, i);
+        r->series[i] = series != NULL && series->used > 0 ? (double)series->latest[0] : NAN;
+    }
+}
+
 static void
 complete(const struct scope *s, struct layer_record *r, uint32_t prompt)
 {
@@ -74,7 +89,9 @@ complete(const struct scope *s, struct layer_record *r, uint32_t prompt)
     const double trained = trained_load(s);
     r->begin = lead > over ? lead : over;
     r->sequence = s->focus->seq;
-    r->policy[0] = '\0'; /* what a rule remembers is not in a trace */
+    r->policy[0] = '\0';
+    if (r->first + r->begin > prompt)
+        set_state(s, r);
     r->head_load = trained == 1 ? 1 : 1 + trained;
     r->layers_load = 1 + (s->info->layers - 1) * trained;
     r->probes = STORE_PROBES;
@@ -90,20 +107,20 @@ scope_record(const struct scope *s, struct layer_record *out)
     const struct scope_column *c;
     uint32_t prompt, first = end;
     out->n = out->begin = 0;
-    if (scope_run_of(s, s->focus->seq)->sampled)
+    if (scope_setting_of(s, s->focus->seq)->run.sampled)
         return "what-if does not support sampling";
     if (s->info->layers > LAYERS_MOST || s->info->layers != out->layers)
         return "what-if does not support so many layers";
     while (first > 1 && end - first < RECORD_ROWS && told_at(s, first - 1, told))
         first--;
     if (end - first < 2)
-        return "what-if needs a trace of all layers (--probe all)";
+        return "what-if needs all layers: probe all";
     out->first = prompt = first - 1;
     while ((c = scope_column(s, prompt)) != NULL && c->fate == FATE_PROMPT)
         prompt++;
     for (uint32_t pos = first; pos < end; pos++) {
         told_at(s, pos, told);
-        layer_record_add_told(out, told, s->info->vocab);
+        layer_record_add(out, told, s->info->vocab);
     }
     complete(s, out, prompt);
     return out->n > out->begin ? NULL : "what-if needs a few generated tokens";

@@ -1,4 +1,4 @@
-/* What the layers said at the latest positions, as what-if wants it (engine/events/layer_record.h), from what is held. */
+/* The record that what-if makes forecasts from (engine/events/layer_record.h), live and in a replay. */
 #ifndef TUI_SCOPE_SCOPE_RECORD_H
 #define TUI_SCOPE_SCOPE_RECORD_H
 

@@ -77,7 +77,7 @@ uint32_t
 scope_versus_spans(const struct scope *s, struct scope_span *out, uint32_t n)
 {
     uint32_t before[2], rounds[2];
-    if (!s->is_versus || s->info->beside != NULL)
+    if (!s->is_versus || s->versus.apart)
         return 0;
     for (uint32_t seq = 0; seq < 2; seq++)
         rounds[seq] = rounds_held(s, seq, &before[seq]);

@@ -22,12 +22,15 @@ void
 scope_begin_versus(struct scope *s, const char *text)
 {
     struct scope_setting *first = &s->setting[0], *second = &s->setting[1];
-    memcpy(second->values, s->info->beside != NULL ? s->info->beside->start_values : first->values,
+    const bool apart = run_info_apart(s->info);
+    memcpy(second->values, apart ? run_info_of(s->info, 1)->start_values : first->values,
            (size_t)s->info->n_policies * POLICY_KNOBS * sizeof *second->values);
     second->policy = versus_read(s->info, text, second->values);
-    if (s->info->beside == NULL) /* until it is told */
-        s->heads[1] = s->heads[0];
-    s->versus = (struct scope_versus){.same = 0};
+    if (!apart) { /* until it is told */
+        second->heads = first->heads;
+        second->run = first->run;
+    }
+    s->versus = (struct scope_versus){.apart = apart};
     first->metrics = second->metrics = s->now.metrics;
     s->is_versus = true;
 }
@@ -41,7 +44,7 @@ scope_end_versus(struct scope *s)
 void
 scope_take_run(struct scope *s)
 {
-    snprintf(s->now.probe, sizeof s->now.probe, "%s", scope_run_of(s, s->focus->seq)->probe);
+    snprintf(s->now.probe, sizeof s->now.probe, "%s", scope_setting_of(s, s->focus->seq)->run.probe);
 }
 
 void
@@ -50,7 +53,7 @@ scope_take_metrics(struct scope *s)
     scope_take_run(s);
     if (s->is_versus)
         s->now.metrics = scope_setting_of(s, s->focus->seq)->metrics;
-    stretches_focus(s->stretches, s->focus->seq);
+    segments_focus(s->segments, s->focus->seq);
 }
 
 static bool
@@ -90,7 +93,7 @@ scope_versus_event(struct scope *s, const struct event *e)
         return;
     if (e->type == EVENT_CONTROL) {
         for (uint32_t i = 0; i < 2; i++)
-            if (s->info->beside == NULL || i == (e->seq == 1))
+            if (run_info_concerns(s->info, i, e))
                 metrics_event(&s->setting[i].metrics, e);
         if (is_turn(&e->control))
             begin_again(&s->versus);
@@ -150,7 +153,7 @@ struct comparison
 scope_versus_comparison(const struct scope *s)
 {
     const struct paired none = {0};
-    return paired_comparison(s->info->beside == NULL ? &s->versus.paired : &none);
+    return paired_comparison(s->versus.apart ? &none : &s->versus.paired);
 }
 
 const struct scope_round *

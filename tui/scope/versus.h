@@ -13,6 +13,7 @@ struct scope_versus {
     uint32_t emitted[2];       /* and now */
     uint32_t same;             /* positions whose tokens both have, and have alike */
     bool parted;               /* position `same` is another token in each */
+    bool apart;                /* two saved runs: they ran at different times, so their speeds are not compared */
 };
 
 const struct scope_versus *scope_versus(const struct scope *);                /* NULL: the run is of one setting */
@@ -20,12 +21,12 @@ const struct run_info *scope_versus_info(const struct scope *, uint32_t seq); /*
 const struct policy_info *scope_versus_policy(const struct scope *, uint32_t seq);
 double scope_versus_knob(const struct scope *, uint32_t seq, uint32_t index); /* of that policy */
 struct estimates scope_versus_estimates(const struct scope *, uint32_t seq);  /* of the window (window.h) */
-/* Speed of 1 over that of 0 since the last change of either, by segments of their text. Two saved runs are not compared (unknown): they ran at different times. */
+/* Speed of 1 over that of 0 since the last change of either, by segments of their text; unknown where they ran apart. */
 struct comparison scope_versus_comparison(const struct scope *);
 const struct scope_round *scope_versus_round(const struct scope *, uint32_t seq, uint32_t back); /* NULL: not held */
 /* Which one was faster where: spans of the emitted tokens that both have, as far as rounds are held, of equal length, with at least
  * SPAN_ROUNDS rounds of either and room for SPAN_SEGMENTS segments (paired.h). A segment belongs to the span that its first
- * token is in. At most n; returns how many; of two saved runs none. */
+ * token is in. At most n; returns how many; none where they ran apart. */
 #define SPAN_ROUNDS   8
 #define SPAN_SEGMENTS 3
 #define SCOPE_SPANS   64 /* at most */

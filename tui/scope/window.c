@@ -19,12 +19,12 @@ scope_window(const struct scope *s)
     return s->window;
 }
 
-const struct stretch *
+const struct segment *
 scope_segment(const struct scope *s)
 {
-    const struct stretch *at;
+    const struct segment *at;
     uint32_t back = 0;
-    while ((at = stretches_at(s->stretches, back)) != NULL && !stretch_concerns(at, s->focus->seq))
+    while ((at = segments_at(s->segments, back)) != NULL && !segment_concerns(at, s->focus->seq))
         back++;
     return at != NULL && at->run == s->now.run ? at : NULL;
 }
@@ -32,10 +32,10 @@ scope_segment(const struct scope *s)
 void
 scope_window_name(const struct scope *s, char *out, size_t n)
 {
-    const struct stretch *segment = scope_segment(s);
+    const struct segment *segment = scope_segment(s);
     char letter[8] = "";
     if (segment != NULL)
-        stretch_letter(segment->number, letter);
+        segment_letter(segment->number, letter);
     if (s->window == WINDOW_SEGMENT)
         snprintf(out, n, "segment%s%s", segment != NULL ? " " : "", letter);
     else if (s->window == WINDOW_LATEST)
@@ -48,7 +48,7 @@ struct window_measures
 scope_window_measures(const struct scope *s)
 {
     const struct metrics *m = &s->now.metrics;
-    const struct stretch *segment = scope_segment(s), empty = {0};
+    const struct segment *segment = scope_segment(s), empty = {0};
     struct window_measures w;
     struct tally t;
     switch (s->window) {
@@ -63,7 +63,7 @@ scope_window_measures(const struct scope *s)
     default:
         segment = segment != NULL ? segment : &empty;
         t = segment->total;
-        w.with = stretch_estimates(segment, s->info);
+        w.with = segment_estimates(segment, s->info);
         break;
     }
     w.of = metrics_measures(m, &t);

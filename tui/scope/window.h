@@ -25,6 +25,6 @@ enum scope_window scope_window(const struct scope *);
 void scope_window_name(const struct scope *, char *out, size_t n);
 struct window_measures scope_window_measures(const struct scope *);
 /* The newest segment of the run that the sequence in focus belongs to; NULL: it has no round yet. */
-const struct stretch *scope_segment(const struct scope *);
+const struct segment *scope_segment(const struct scope *);
 
 #endif

@@ -48,8 +48,8 @@ app_open_line(struct app *app, enum line_use use, const char *text)
 const char *
 app_prompt(const struct app *app)
 {
-    const struct stretches *all = scope_stretches(app->run.scope);
-    return stretches_prompt(all, stretches_now(all));
+    const struct segments *all = scope_segments(app->run.scope);
+    return segments_prompt(all, segments_now(all));
 }
 
 bool

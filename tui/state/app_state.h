@@ -1,23 +1,20 @@
 /* The app's state, made of parts that know nothing of one another, and what every file above it calls: running a ':'
  * line, opening a line to write on, ending. From the bottom up: the parts, with the widgets drawn from them alone
- * (bars, help, chooser); this; frame.h, keys.h; the verbs; scripting.h; app.c, which puts them together. */
+ * (bars, help, chooser); this; frame.h; the verbs and keys.c; scripting.h; app.c, which puts them together. */
 #ifndef TUI_STATE_APP_STATE_H
 #define TUI_STATE_APP_STATE_H
 
 #include "engine/events/preset.h"
 #include "tui/state/app_options.h"
 #include "tui/state/follow.h"
-#include "tui/state/foretell.h"
+#include "tui/state/forecasting.h"
 #include "tui/state/panes.h"
 #include "tui/widgets/chooser.h"
-#include "tui/widgets/clicks.h"
 #include "tui/widgets/command.h"
 #include "tui/widgets/help_search.h"
+#include "tui/widgets/key_row.h"
 #include "tui/widgets/line.h"
-#include "tui/widgets/model_chooser.h"
-#include "tui/widgets/path_offers.h"
 #include "tui/widgets/screen.h"
-#include "tui/widgets/script.h"
 #include "tui/widgets/upcoming.h"
 
 enum app_mode { MODE_PANELS, MODE_LINE, MODE_HELP, MODE_MESSAGES, MODE_CHOOSER, MODE_MODELS, MODE_QUIT };
@@ -26,7 +23,7 @@ struct app {
     struct app_options options;
     const struct verb *verbs; /* what ':' lines can do */
     struct followed run;
-    struct foretelling foretell;
+    struct forecasting forecasting;
     struct screen screen;
     struct panes panes;
     struct panel_host host;

@@ -10,13 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLICE_US 12000  /* taking events in never holds the keys up for longer */
-#define QUIET_US 150000 /* so long without an event, and everything asked for has been done */
+#define SLICE_US 12000 /* taking events in never holds the keys up for longer */
 
 static void
 foresee(void *user, const struct event *e)
 {
-    stretches_event(user, e);
+    segments_event(user, e);
 }
 
 bool
@@ -24,9 +23,9 @@ follow_foresee(struct followed *f, struct err *err)
 {
     struct err broken = {0};
     if (f->ahead != NULL)
-        stretches_close(f->ahead);
+        segments_close(f->ahead);
     f->ahead = NULL;
-    if (!stretches_open(&f->ahead, f->info, err))
+    if (!segments_open(&f->ahead, f->info, err))
         return false;
     replay_foresee(f->source->replay, foresee, f->ahead, &broken); /* a broken trace says so when it comes to that */
     return true;
@@ -70,7 +69,7 @@ follow_close(struct followed *f)
     if (f->reader != NULL)
         event_reader_close(f->reader);
     scope_close(f->scope);
-    stretches_close(f->ahead);
+    segments_close(f->ahead);
     if (f->beside != NULL)
         replay_close(f->beside);
     sweeping_close(&f->sweeping);
@@ -97,8 +96,8 @@ follow_idle(const struct followed *f)
 {
     if (follow_moving(f))
         return false;
-    const uint64_t last = f->event_us > f->post_us ? f->event_us : f->post_us;
-    return !follow_live(f) || clock_us() - last >= QUIET_US;
+    /* In this order: all events that a resting session sent are in the log. */
+    return !follow_live(f) || (session_resting(f->source->session) && !event_reader_wait(f->reader, 0));
 }
 
 uint32_t
@@ -120,7 +119,6 @@ post(struct followed *f, uint32_t seq, enum control_kind kind, const char *name,
     struct control control = {.kind = kind, .text = text, .n = n, .seq = seq};
     if (name != NULL)
         snprintf(control.name, sizeof control.name, "%s", name);
-    f->post_us = clock_us();
     const bool posted = session_post(f->source->session, &control, err);
     session_requested(f->source->session, follow_seq(f), &f->requested);
     return posted;
@@ -271,7 +269,6 @@ follow_sweep(struct followed *f, struct message *message)
         message_fail(message, &err);
     if (!over)
         return false;
-    f->post_us = clock_us();
     sweeping_say(&f->sweeping, text, sizeof text);
     if (err.kind == ERR_NONE)
         message_say(message, "%s", text);
@@ -327,10 +324,9 @@ look_out(struct followed *f, const struct event *e, struct selection *selection,
 static bool
 say_cut(struct followed *f, struct message *message)
 {
-    const bool cut = f->info->cut || (f->info->beside != NULL && f->info->beside->cut);
-    if (!cut || f->cut_said || !replay_status(f->source->replay).at_end)
+    const struct run_info *full = run_info_of(f->info, !f->info->cut);
+    if (!full->cut || f->cut_said || !replay_status(f->source->replay).at_end)
         return false;
-    const struct run_info *full = f->info->cut ? f->info : f->info->beside;
     const double kib = (double)full->trace.bytes / 1024;
     const bool mib = kib >= 1024;
     message_say(message, "the trace ends here: it reached its limit (--trace-max %.4g%s); the run continued",

@@ -16,10 +16,10 @@ struct followed {
     struct saved_choice first; /* of which this is the first one */
     const struct run_info *info;
     struct scope *scope;
-    struct stretches *ahead;     /* of all of a replay, the future, too; NULL: not known */
+    struct segments *ahead;      /* of all of a replay, the future, too; NULL: not known */
     struct event_reader *reader; /* of a live session's log; NULL: not started, or a replay */
     uint64_t lost;               /* events that the scope was told of as lost */
-    uint64_t event_us, post_us;  /* when the last event came, the last control went */
+    uint64_t event_us;           /* when the last event came */
     uint64_t run_us;             /* since the run's start, of the last event */
     uint64_t saved_us;           /* when the run was exported last */
     uint32_t break_round;        /* of the last breakpoint reached since it was asked for; 0: none */

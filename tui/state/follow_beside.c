@@ -17,7 +17,7 @@ change_over(struct followed *f, struct replay *to, struct err *err)
     f->scope = scope;
     f->info = replay_info(to);
     f->now.replay = to;
-    stretches_close(f->ahead);
+    segments_close(f->ahead);
     f->ahead = NULL;
     f->ended = f->searching = f->found = false;
     f->break_round = 0;

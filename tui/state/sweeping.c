@@ -67,7 +67,7 @@ as_it_was(struct sweeping *sw, struct err *err)
 
 bool
 sweeping_begin(struct sweeping *sw, const char *grid, char *const *prompts, size_t n_prompts,
-               const struct stretches *all, bool paused, double pace, struct err *err)
+               const struct segments *all, bool paused, double pace, struct err *err)
 {
     bool over;
     if (!sweep_begin(sw->sweep, grid, prompts, n_prompts, all, err))

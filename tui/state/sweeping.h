@@ -18,7 +18,7 @@ void sweeping_close(struct sweeping *);
 
 /* As sweep_begin(), with what is running: whether it is paused, and what it is slowed down to (0: not). */
 bool sweeping_begin(struct sweeping *, const char *grid, char *const *prompts, size_t n_prompts,
-                    const struct stretches *, bool paused, double pace, struct err *);
+                    const struct segments *, bool paused, double pace, struct err *);
 void sweeping_event(struct sweeping *, const struct event *);
 /* Posts what is due. *over: with that it has come to its end. False with a line: it stopped, which is *over, too. */
 bool sweeping_go_on(struct sweeping *, bool *over, struct err *);

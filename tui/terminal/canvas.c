@@ -1,11 +1,12 @@
 #include "tui/terminal/canvas.h"
-#include "engine/base/printable.h"
-#include "engine/base/utf8.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
 #include <utf8proc.h>
+
+#include "engine/base/printable.h"
+#include "engine/base/utf8.h"
 
 struct canvas
 canvas_inside(const struct canvas *c, int y, int x, int rows, int cols)
@@ -24,31 +25,6 @@ canvas_inside(const struct canvas *c, int y, int x, int rows, int cols)
         cols = c->cols - x;
     return (struct canvas){
         .y = c->y + y, .x = c->x + x, .rows = rows < 0 ? 0 : rows, .cols = cols < 0 ? 0 : cols, .grid = c->grid};
-}
-
-/* What a terminal without UTF-8 shows instead of the glyphs that this program draws. */
-static const struct fallback {
-    const char *utf8, *ascii;
-} fallbacks[] = {
-    {"─", "-"},  {"━", "="}, {"│", "|"}, {"┃", "|"}, {"┌", "+"}, {"┐", "+"}, {"└", "+"}, {"┘", "+"}, {"┏", "+"},
-    {"┓", "+"},  {"┗", "+"}, {"┛", "+"}, {"├", "|"}, {"┤", "|"}, {"┼", "+"}, {"╵", "'"}, {"╌", "~"}, {"●", "o"},
-    {"○", "o"},  {"■", "#"}, {"□", "."}, {"▒", ":"}, {"▓", "!"}, {"░", "."}, {"█", "#"}, {"▸", ">"}, {"▶", ">"},
-    {"◄", "<"},  {"►", ">"}, {"…", "~"}, {"⏎", "$"}, {"·", "-"}, {"–", "-"}, {"—", "-"}, {"×", "x"}, {"÷", "/"},
-    {"✓", "y"},  {"✗", "n"}, {"τ", "t"}, {"α", "a"}, {"γ", "g"}, {"ω", "w"}, {"ρ", "r"}, {"↑", "^"}, {"↓", "v"},
-    {"←", "<"},  {"→", ">"}, {"‹", "<"}, {"›", ">"}, {"┆", ":"}, {"◌", "o"}, {"‖", "="}, {"∞", "*"}, {"≥", ">"},
-    {"▁", "1"},  {"▂", "2"}, {"▃", "3"}, {"▄", "4"}, {"▅", "5"}, {"▆", "6"}, {"▇", "7"}, {"’", "'"}, {"“", "\""},
-    {"”", "\""}, {"‘", "'"}, {"¼", "1"}, {"½", "2"}, {"▲", "^"}, {"−", "-"}, {"Π", "P"}, {"p̂", "p"}, {"≤", "<"},
-    {"±", "+"},  {"≈", "~"}, {"Δ", "d"}, {"β", "b"}, {"ε", "e"}, {"₀", "0"}, {"␣", "_"}, {"┊", ":"}, {"▼", "v"},
-    {"◀", "<"},  {"◆", "*"}, {"◇", "o"}, {"★", "*"}, {"☆", "'"},
-};
-
-static const char *
-ascii_of(const char *utf8, size_t bytes)
-{
-    for (size_t i = 0; i < sizeof fallbacks / sizeof fallbacks[0]; i++)
-        if (strlen(fallbacks[i].utf8) == bytes && memcmp(fallbacks[i].utf8, utf8, bytes) == 0)
-            return fallbacks[i].ascii;
-    return "?";
 }
 
 /* A cluster as a cell may hold it: no joiners or variation selectors (terminals disagree about their width), a mark
@@ -81,7 +57,7 @@ clean(const char *cluster, size_t bytes, char *out, size_t size)
     return length;
 }
 
-/* One cluster at (y, x) of the canvas, on the grid. */
+/* One cluster at (y, x) of the canvas, on the grid: of ASCII where the terminal has no UTF-8. */
 static void
 put(const struct canvas *c, int y, int x, const char *cluster, size_t bytes, int columns, struct grid_cell style)
 {
@@ -90,30 +66,26 @@ put(const struct canvas *c, int y, int x, const char *cluster, size_t bytes, int
     char safe[64];
     if (bytes == 1 && cluster[0] >= ' ' && cluster[0] < 0x7f) {
         grid_put(c->grid, c->y + y, c->x + x, cluster, 1, 1, style);
-    } else if (!c->grid->utf8) {
-        grid_put(c->grid, c->y + y, c->x + x, ascii_of(cluster, bytes), 1, 1, style);
-        if (columns == 2)
-            grid_put(c->grid, c->y + y, c->x + x + 1, "?", 1, 1, style);
     } else {
         const size_t n = clean(cluster, bytes, safe, sizeof safe);
         grid_put(c->grid, c->y + y, c->x + x, safe, n, columns, style);
     }
 }
 
-/* At most `room` columns of a string from column x on; what is left of the canvas is skipped. Without UTF-8 " ±" is "+-", which
- * has as many columns. */
+/* At most `room` columns of a string from column x on; what is left of the canvas is skipped. */
 static int
 put_text(const struct canvas *c, int y, int x, int room, const char *utf8, struct grid_cell style)
 {
     int used = 0, columns = 0;
-    for (size_t n; (n = text_cluster(utf8, &columns)) != 0; utf8 += n) {
-        if (used + columns > room)
+    char ascii[TEXT_ASCII];
+    for (size_t n;; utf8 += n) {
+        n = c->grid->utf8 ? text_cluster(utf8, &columns) : text_ascii_cluster(utf8, ascii, &columns);
+        if (n == 0 || used + columns > room)
             break;
-        const char *half = c->grid->utf8                                            ? NULL
-                           : strncmp(utf8, " ±", strlen(" ±")) == 0                 ? "+"
-                           : used > 0 && strncmp(utf8 - 1, " ±", strlen(" ±")) == 0 ? "-"
-                                                                                    : NULL;
-        put(c, y, x + used, half != NULL ? half : utf8, half != NULL ? 1 : n, columns, style);
+        for (int i = 0; i < columns && !c->grid->utf8; i++)
+            put(c, y, x + used + i, ascii + i, 1, 1, style);
+        if (c->grid->utf8)
+            put(c, y, x + used, utf8, n, columns, style);
         used += columns;
     }
     return used;
@@ -200,7 +172,7 @@ canvas_heat(const struct canvas *c, int y, int x, int width, float heat, unsigne
     const struct grid_cell style = style_of(exited ? ROLE_EXITED : ROLE_TEXT, marks, exited ? NAN : heat);
     const int room = width - (spurious ? 1 : 0) - (level ? 1 : 0);
     int used = put_word(c, y, x, room, utf8, style);
-    if (exited) /* without colours too it is seen where the layers stop */
+    if (exited) /* marks without colours where the layers stop */
         while (used < room)
             used += put_text(c, y, x + used, 1, "▒", style);
     while (used < room)
@@ -217,7 +189,7 @@ canvas_paragraph(const struct canvas *c, enum role role, const char *utf8)
     int rows = 0;
     for (utf8 += strspn(utf8, " "); c->cols > 0 && utf8[0] != '\0'; rows++) {
         const size_t n = text_wrap(utf8, c->cols);
-        char line[512]; /* of the last row all that there is: it is cut where it ends */
+        char line[512]; /* the last row gets the whole rest, which canvas_word() cuts */
         snprintf(line, sizeof line, "%.*s", (int)(rows == c->rows - 1 || n >= sizeof line ? sizeof line - 1 : n), utf8);
         if (rows < c->rows)
             canvas_word(c, rows, 0, c->cols, role, MARK_NONE, line);
@@ -269,7 +241,7 @@ canvas_box(const struct canvas *c, const char *title, const char *note, bool foc
     if (c->rows < 2 || c->cols < 2)
         return;
     static const char *const thin[6] = {"─", "│", "┌", "┐", "└", "┘"}, *const thick[6] = {"━", "┃", "┏", "┓", "┗", "┛"};
-    const char *const *line = focused ? thick : thin; /* the focus is seen without colours */
+    const char *const *line = focused ? thick : thin; /* shows the focus without colours */
     const enum role role = focused ? ROLE_FOCUS : ROLE_BORDER;
     const int bottom = c->rows - 1, right = c->cols - 1;
     for (int x = 1; x < right; x++) {
@@ -292,7 +264,7 @@ canvas_box(const struct canvas *c, const char *title, const char *note, bool foc
         at += canvas_text(&top, 0, at, focused ? ROLE_FOCUS : ROLE_TITLE, title);
         at += canvas_text(&top, 0, at, ROLE_TITLE, " ");
     }
-    /* The note stands at the right end, whole or not at all. */
+    /* The note is drawn whole at the right end, or not at all. */
     const int width = note == NULL ? 0 : draw_note(NULL, 0, note);
     if (width > 0 && at + width + 3 <= top.cols) {
         int from = top.cols - width - 2;
@@ -331,5 +303,125 @@ canvas_bar(const struct canvas *c, int y, int x, int width, double fraction, enu
             canvas_text(c, y, x + i, role, parts[(int)(here * 8)]);
         else
             canvas_text(c, y, x + i, ROLE_DIM, "░");
+    }
+}
+
+/* ---- half blocks: two values in a cell, one above the other ---- */
+
+#define STEPS 16 /* levels of a half, so that a screen needs few pairs of colours */
+
+static float
+stepped(float value)
+{
+    return isnan(value) || value < 0 ? value : rintf(fminf(value, 1) * (STEPS - 1)) / (STEPS - 1);
+}
+
+static uint8_t
+level_of(float value)
+{
+    return value < 0 ? GRID_GREY : (uint8_t)(1 + lrintf(value * (GRID_HEATS - 1)));
+}
+
+/* Without colours: the mean of what is known. */
+static void
+draw_level(const struct canvas *c, int y, int x, float upper, float lower)
+{
+    const float above = upper >= 0 ? upper : lower, below = lower >= 0 ? lower : upper; /* neither NAN nor grey */
+    if (above >= 0)
+        canvas_styled(c, y, x, ROLE_TEXT, (above + below) / 2, MARK_NONE, canvas_level((double)(above + below) / 2));
+    else
+        canvas_text(c, y, x, ROLE_DIM, isnan(upper) && isnan(lower) ? " " : "░");
+}
+
+void
+canvas_halves(const struct canvas *c, int y, int x, float upper, float lower)
+{
+    struct grid_cell *cell = grid_at(c->grid, c->y + y, c->x + x);
+    if (y < 0 || y >= c->rows || x < 0 || x >= c->cols || cell == NULL)
+        return;
+    if (c->grid->mono || !c->grid->utf8) {
+        draw_level(c, y, x, upper, lower);
+        return;
+    }
+    upper = stepped(upper);
+    lower = stepped(lower);
+    if (isnan(upper) && isnan(lower)) {
+        canvas_text(c, y, x, ROLE_TEXT, " ");
+    } else if (isnan(upper)) {
+        canvas_text(c, y, x, ROLE_TEXT, "▄");
+        cell->upper = level_of(lower);
+    } else {
+        canvas_styled(c, y, x, lower < 0 ? ROLE_EXITED : ROLE_TEXT, lower < 0 ? NAN : lower, MARK_NONE, "▀");
+        cell->upper = level_of(upper);
+    }
+}
+
+/* ---- line charts: two by four braille dots a cell ---- */
+
+/* Bit of the dot at (row 0..3, column 0..1) in U+2800 + bits. */
+static const uint8_t dot_bits[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
+
+static void
+dot(const struct canvas *c, int row, int column, enum role role)
+{
+    const int y = row / 4, x = column / 2;
+    if (row < 0 || column < 0 || y >= c->rows || x >= c->cols)
+        return;
+    if (!c->grid->utf8) {
+        static const char *const heights[4] = {"'", "-", ".", "_"};
+        canvas_text(c, y, x, role, heights[row % 4]);
+        return;
+    }
+    uint32_t code = 0;
+    char glyph[5] = "";
+    const struct grid_cell *cell = grid_at(c->grid, c->y + y, c->x + x);
+    if (cell == NULL || utf8_character(cell->text, strlen(cell->text), &code) == 0 || code < 0x2800 || code > 0x28ff)
+        code = 0x2800; /* not a chart's cell yet */
+    utf8_put(glyph, code | dot_bits[row % 4][column % 2]);
+    canvas_text(c, y, x, role, glyph);
+}
+
+/* A value's dot row; the top row is `high`. */
+static int
+row_of(double value, double low, double high, int dots)
+{
+    const double span = high > low ? high - low : 1;
+    const double up = fmin(fmax((value - low) / span, 0), 1);
+    return dots - 1 - (int)lrint(up * (dots - 1));
+}
+
+void
+canvas_plot(const struct canvas *c, const float *values, int n, double low, double high, enum role role)
+{
+    const int wide = c->cols * 2, tall = c->rows * 4;
+    if (n <= 0 || wide <= 0 || tall <= 0)
+        return;
+    int last = -1; /* dot row of the column before, -1: a gap */
+    for (int column = 0; column < wide; column++) {
+        /* The values that fall on this column: their whole range is drawn, so that no peak is lost. */
+        const int from = (int)((int64_t)column * n / wide);
+        const int to = (int)((int64_t)(column + 1) * n / wide);
+        int top = tall, bottom = -1;
+        for (int i = from; i < to || i == from; i++) {
+            if (isnan(values[i]))
+                continue;
+            const int row = row_of((double)values[i], low, high, tall);
+            top = row < top ? row : top;
+            bottom = row > bottom ? row : bottom;
+        }
+        if (bottom < 0) {
+            last = -1;
+            continue;
+        }
+        const int reached = isnan(values[to > from ? to - 1 : from])
+                                ? bottom
+                                : row_of((double)values[to > from ? to - 1 : from], low, high, tall);
+        if (last >= 0 && last < top) /* joined to the column before */
+            top = last + 1 < top ? last + 1 : top;
+        if (last >= 0 && last > bottom)
+            bottom = last - 1 > bottom ? last - 1 : bottom;
+        for (int row = top; row <= bottom; row++)
+            dot(c, row, column, role);
+        last = reached;
     }
 }

@@ -1,15 +1,18 @@
-/* The picture before it reaches the terminal: a cell a column, with a role instead of colours. Canvases draw into it,
- * tui/terminal/paint.h puts it on the terminal, :save-screen writes it as text, tests read it without any terminal. */
+/* The screen's contents as cells, with roles instead of colours. Canvases draw into the grid, paint.h sends it to the terminal,
+ * :save-screen writes it to a file, and tests read it without a terminal. */
 #ifndef TUI_TERMINAL_GRID_H
 #define TUI_TERMINAL_GRID_H
 
-#include "tui/terminal/text.h"
-
 #include <stdio.h>
+
+#include "engine/base/file_replace.h"
+#include "tui/terminal/text.h"
 
 #define GRID_NO_HEAT (-1)
 #define GRID_HEATS   64               /* levels of the heat scale */
-#define GRID_GREY    (GRID_HEATS + 1) /* the ground of what exited */
+#define GRID_GREY    (GRID_HEATS + 1) /* the background of layers after the exit */
+
+struct theme;
 
 struct grid_cell {
     char text[TEXT_CLUSTER]; /* one cluster; "" in the right half of a wide character */
@@ -27,17 +30,26 @@ struct grid {
     struct grid_cell *cells; /* (rows * cols) */
 };
 
-/* Also for resizing: an open grid changes its size and is cleared. False, and the grid as it was, without memory. */
+/* Opens a grid, or resizes and clears an open one. Without memory it fails and leaves the grid unchanged. */
 bool grid_open(struct grid *, int rows, int cols);
 void grid_close(struct grid *);
 void grid_clear(struct grid *);
 /* NULL outside the grid. */
 struct grid_cell *grid_at(const struct grid *, int y, int x);
-/* Puts one cluster (columns: 1 or 2) and mends wide characters that it cuts in half. Nothing happens outside. */
+/* Stores one cluster (columns: 1 or 2) and blanks the rest of wide characters that it cuts. Does nothing outside of the grid. */
 void grid_put(struct grid *, int y, int x, const char *cluster, size_t bytes, int columns, struct grid_cell style);
-/* The text of row y without trailing spaces; NUL-terminated, cut at size. */
+/* Copies the text of row y without trailing spaces, terminated and cut at size. */
 size_t grid_row(const struct grid *, int y, char *out, size_t size);
-/* The whole grid as lines. False when writing failed. */
+/* Writes the whole grid as lines. False if writing failed. */
 bool grid_write(const struct grid *, FILE *);
+
+/* The picture with its colours as a file: an SVG of text and rectangles, or text with the escape sequences of a terminal of 24-bit
+ * colours (`cat` shows it). Where the theme leaves colours to the terminal, an SVG is black on white. */
+
+/* The files that a saved screen may replace: one as text, one with escape sequences, any SVG. */
+extern const struct file_kind screen_text_file, screen_ansi_file, svg_file;
+/* False if writing failed. */
+bool grid_write_svg(const struct grid *, const struct theme *, FILE *);
+bool grid_write_ansi(const struct grid *, const struct theme *, FILE *);
 
 #endif

@@ -1,8 +1,12 @@
 #include "tui/terminal/input.h"
-#include "engine/base/utf8.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#include "engine/base/utf8.h"
+
+/* ---- names of keys ---- */
 
 static const struct {
     const char *name;
@@ -62,4 +66,121 @@ input_named(const char *name)
     uint32_t code;
     return length > 0 && utf8_character(name, length, &code) == length && code >= ' ' && code != 0x7f ? (int)code
                                                                                                       : INPUT_NONE;
+}
+
+/* ---- reports ---- */
+
+const char *const report_question = "\033[48;2;1;2;3m\033P$qm\033\\\033[0m\033[c";
+
+void
+report_begin(struct report *r, enum report_kind kind)
+{
+    *r = (struct report){.kind = kind};
+}
+
+/* Where the report ends, by the character that came. */
+static bool
+ends(const struct report *r, uint32_t code)
+{
+    switch (r->kind) {
+    case REPORT_MOUSE: return code == 'M' || code == 'm';
+    case REPORT_OLD_MOUSE: return r->n == 2;
+    case REPORT_STATE: return code == '\\' && r->n > 0 && r->text[r->n - 1] == '\033';
+    case REPORT_ATTRIBUTES: return code == 'c';
+    case REPORT_NONE: break;
+    }
+    return true;
+}
+
+static bool
+belongs(const struct report *r, uint32_t code)
+{
+    const bool number = (code >= '0' && code <= '9') || code == ';';
+    switch (r->kind) {
+    case REPORT_MOUSE: return number;
+    case REPORT_OLD_MOUSE: return code >= ' ' && code < 0x7f; /* beyond, a UTF-8 locale has made something else of it */
+    case REPORT_STATE: return (code >= ' ' && code < 0x7f) || code == '\033';
+    case REPORT_ATTRIBUTES: return number;
+    case REPORT_NONE: break;
+    }
+    return false;
+}
+
+enum report_result
+report_take(struct report *r, uint32_t code)
+{
+    const bool last = ends(r, code);
+    if ((!last || r->kind == REPORT_OLD_MOUSE || r->kind == REPORT_NONE) && !belongs(r, code))
+        return REPORT_BROKEN;
+    if (r->n + 1 >= sizeof r->text)
+        return REPORT_BROKEN;
+    r->text[r->n++] = (char)code; /* the end too: it tells a press from a release */
+    return last ? REPORT_WHOLE : REPORT_OPEN;
+}
+
+/* xterm's button byte: two bits of the button, modifiers, 32 for a movement, 64 for the wheel. */
+static bool
+mouse_action(unsigned button, bool released, enum mouse_action *action)
+{
+    const unsigned which = button & ~(4U | 8U | 16U); /* without Shift, Meta, Control */
+    if (which == 64 || which == 65)
+        *action = which == 64 ? MOUSE_WHEEL_UP : MOUSE_WHEEL_DOWN;
+    else if (which == 0)
+        *action = released ? MOUSE_RELEASE : MOUSE_PRESS;
+    else if (which == 32)
+        *action = MOUSE_DRAG;
+    else
+        return false;
+    return true;
+}
+
+/* Three numbers with ';' between them and one character behind them; false: it is something else. */
+static bool
+three_numbers(const char *text, unsigned number[3], char *end)
+{
+    for (int i = 0; i < 3; i++) {
+        char *behind = NULL;
+        const unsigned long value = strtoul(text, &behind, 10);
+        if (behind == text || value > 0xffff || behind[0] == '\0' || (i < 2 && behind[0] != ';'))
+            return false;
+        number[i] = (unsigned)value;
+        *end = behind[0];
+        text = behind + 1;
+    }
+    return text[0] == '\0';
+}
+
+bool
+report_mouse(const struct report *r, struct input *in)
+{
+    unsigned button, x, y, number[3];
+    char end;
+    *in = (struct input){.key = INPUT_NONE};
+    if (r->kind == REPORT_MOUSE) {
+        if (!three_numbers(r->text, number, &end) || !mouse_action(number[0], end == 'm', &in->mouse))
+            return false;
+        x = number[1];
+        y = number[2];
+        if (x == 0 || y == 0)
+            return false;
+    } else if (r->kind == REPORT_OLD_MOUSE && r->n == 3) {
+        button = (unsigned)(r->text[0] - ' ');
+        x = (unsigned)(r->text[1] - ' ');
+        y = (unsigned)(r->text[2] - ' ');
+        const bool released = (button & 3) == 3 && button < 32; /* of whichever button it was */
+        if (x == 0 || y == 0 || !mouse_action(released ? 0 : button, released, &in->mouse))
+            return false;
+    } else {
+        return false;
+    }
+    in->key = INPUT_MOUSE;
+    in->x = (int)x - 1;
+    in->y = (int)y - 1;
+    return true;
+}
+
+bool
+report_says_direct(const struct report *r)
+{
+    return r->kind == REPORT_STATE && (strstr(r->text, ":1:2:3") != NULL || strstr(r->text, ";1;2;3") != NULL);
 }

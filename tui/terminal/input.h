@@ -1,7 +1,11 @@
-/* Keys and mouse, with names of our own: panels and scripts know no curses. A key is a Unicode code point (so 'q', ' ',
- * L'é' are themselves), or one of the names below. */
+/* Keys, the mouse and reports of the terminal, without curses. A key is a Unicode code point (such as 'q', ' ', L'é') or one of the
+ * names below. */
 #ifndef TUI_TERMINAL_INPUT_H
 #define TUI_TERMINAL_INPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #define INPUT_CTRL(letter) ((letter)&0x1f) /* INPUT_CTRL('L'); Ctrl-I is Tab, Ctrl-M is Enter, Ctrl-[ is Escape */
 
@@ -28,7 +32,7 @@ enum input_key {
     INPUT_SHIFT_TAB,
     INPUT_F1,
     INPUT_F12 = INPUT_F1 + 11,
-    INPUT_PASTE_BEGIN, /* the terminal's bracketed paste: what comes between is text, not commands */
+    INPUT_PASTE_BEGIN, /* of a bracketed paste: the input up to its end is text, not commands */
     INPUT_PASTE_END,
     INPUT_RESIZE,
     INPUT_MOUSE,
@@ -43,8 +47,41 @@ struct input {
     int y, x;
 };
 
-/* The key of a name as :key takes it: one character, or Enter, Tab, S-Tab, Esc, Space, Up, S-Left, PageUp, F1, C-l, …
- * Case does not matter for names. INPUT_NONE when there is none such. */
+/* Returns the key of a name of `:key`: one character, or Enter, Tab, S-Tab, Esc, Space, Up, S-Left, PageUp, F1, C-l, … The case of
+ * names is ignored. INPUT_NONE: there is no such key. */
 int input_named(const char *name);
+
+/* A report: what a terminal sends besides keys, which are mouse events and answers to questions. It arrives character by character
+ * after its introducer, possibly in pieces. */
+
+#define REPORT_MAX 96
+
+enum report_kind {
+    REPORT_NONE,
+    REPORT_MOUSE,      /* CSI < button ; x ; y M, or m for a release: any column */
+    REPORT_OLD_MOUSE,  /* CSI M and three characters: columns up to 223 */
+    REPORT_STATE,      /* DCS 1 $ r … ST: the answer to DECRQSS */
+    REPORT_ATTRIBUTES, /* CSI ? … c: the attributes, which every terminal sends */
+};
+
+struct report {
+    enum report_kind kind;
+    char text[REPORT_MAX]; /* after the introducer, including the end; terminated */
+    size_t n;
+};
+
+enum report_result { REPORT_OPEN, REPORT_WHOLE, REPORT_BROKEN };
+
+void report_begin(struct report *, enum report_kind);
+/* Adds the next character. After REPORT_WHOLE the caller reads the text, and closes it with report_begin(r, REPORT_NONE). */
+enum report_result report_take(struct report *, uint32_t code);
+/* Converts a whole mouse report to INPUT_MOUSE with MOUSE_PRESS, _DRAG, _RELEASE or a wheel; the caller detects MOUSE_DOUBLE. Returns
+ * false for an unwanted event, such as a movement without a button. */
+bool report_mouse(const struct report *, struct input *);
+
+/* Sets a 24-bit colour and asks for it (DECRQSS), then asks for the attributes, whose answer every terminal sends and which therefore
+ * ends the answers. */
+extern const char *const report_question;
+bool report_says_direct(const struct report *); /* whether a whole REPORT_STATE contains that colour */
 
 #endif

@@ -1,43 +1,103 @@
-/* The terminal: opened, read, suspended, and given back as it was found, whatever happens. */
+/* The terminal: opened, read, suspended, and restored even if the program dies. */
 #ifndef TUI_TERMINAL_TERMINAL_H
 #define TUI_TERMINAL_TERMINAL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "engine/base/err.h"
 #include "tui/terminal/input.h"
-#include "tui/terminal/report.h"
 #include "tui/terminal/terminal_output.h"
+
+/* Facts about the terminal that are known without opening it: from the environment, from terminfo, from its answers. */
+
+struct terminal_facts {
+    const char *type;      /* $TERM; NULL: not set */
+    const char *stands_in; /* the type that is used instead; NULL: terminfo has its own */
+    bool known;            /* terminfo has the type */
+    bool places;           /* it can move the cursor */
+    int colours;           /* number by terminfo; 0: none */
+    bool direct_type;      /* 24-bit colours by terminfo */
+    bool direct_said;      /* 24-bit colours by $COLORTERM */
+    bool direct_told;      /* 24-bit colours by the terminal's answer */
+    bool mouse;            /* it understands modes and questions, as terminals with a mouse do */
+    int rows, cols;        /* 0: unknown */
+};
+
+/* Inspects the terminal of standard output; asks it only if standard input is a terminal, too. Leaves its modes unchanged. Not to be
+ * called after terminal_open(), because it reads terminfo again. */
+void terminal_look(struct terminal_facts *);
+
+/* Whether LC_ALL is C or POSIX, which asks for ASCII. */
+bool terminal_wants_ascii(void);
+/* Sets the user's locale, or C.UTF-8 if that is no UTF-8 locale and ASCII is not wanted. Returns whether it is UTF-8. Numbers are always
+ * written with a point. */
+bool terminal_choose_locale(void);
+/* Whether $COLORTERM announces 24-bit colours, for the terminal that $TERM names. */
+bool terminal_direct_said(void);
+/* Calls setupterm() for the type (NULL: $TERM) with the system's terminfo, else with the program's own. */
+bool terminal_setup(const char *type, int fd);
+/* If terminfo lacks the type $TERM: asks the terminal for its attributes, and if it answers like an xterm, as nearly all do, sets $TERM to
+ * xterm-256color. Fails if it is no terminal or does not answer within five seconds. */
+bool terminal_stand_in(void);
+/* Whether the terminal understands questions: a real vt100 or a console does not. After setupterm(). */
+bool terminal_understands(void);
+
+/* A terminfo entry and a locale, which a bare system may lack. Only a build of `make static` contains them. */
+
+/* Stores the type's compiled entry in $TERMINFO, where setupterm() finds it (ncurses 6.1). Fails if the program lacks the entry. */
+bool builtin_terminfo(const char *type);
+/* Sets LC_CTYPE to C.UTF-8 again, by another path, because glibc does not retry a path that once failed for lack of memory. Fails if
+ * the usual folders lack the locale, or memory is still short. */
+bool locale_again(void);
+/* Sets LC_CTYPE to the program's own C.UTF-8. The C library reads locales only from files, so one is written and removed again. Fails
+ * if the program has none, or there is no folder for temporary files. */
+bool builtin_locale(void);
 
 struct terminal {
     bool utf8;
-    int fd;       /* where keys come from, -1: nowhere */
+    int fd;       /* descriptor of the keys; -1: none */
     FILE *tty;    /* /dev/tty, when stdin is not a terminal */
-    void *pad;    /* curses window that keys are read through: reading draws nothing */
+    void *pad;    /* curses window for reading keys, so that reading draws nothing */
     void *screen; /* curses' SCREEN */
     struct terminal_output output;
-    int failures; /* reads that should have brought something and did not */
-    bool direct;  /* it shows 24-bit colours: the environment, terminfo, or its answer says so */
-    bool asked;   /* and its answer has not come */
+    int failures; /* consecutive reads without the input that poll() announced */
+    bool direct;  /* it shows 24-bit colours, by the environment, terminfo or its answer */
+    bool asked;   /* its answer has not come yet */
     struct report report;
-    int press_y, press_x; /* the last click, to tell a double one */
+    int press_y, press_x; /* the last click, to detect a double click */
     uint64_t press_us;
-    bool no_more; /* the terminal is gone, nothing is written to it any more */
+    bool no_more; /* the terminal is gone; nothing more is written */
 };
 
-/* Sets the locale (UTF-8 if there is one), starts curses, installs the signal handlers. keys: false when nothing is to
- * be read where stdin is no terminal. One terminal at a time. */
+/* Sets the locale (UTF-8 if there is one), starts curses, installs the signal handlers. keys: also read /dev/tty if stdin is no
+ * terminal. One terminal at a time. */
 bool terminal_open(struct terminal *, bool keys, struct err *);
 void terminal_close(struct terminal *);
-/* The next key or mouse event, waiting at most timeout_ms; INPUT_NONE when there is none. A resize has been done when
- * INPUT_RESIZE comes. */
+/* Waits at most timeout_ms and returns the next key or mouse event; INPUT_NONE: there is none. INPUT_RESIZE comes after the resize. */
 struct input terminal_read(struct terminal *, int timeout_ms);
 void terminal_size(int *rows, int *cols);
-void terminal_refresh(struct terminal *, bool everything); /* sends what curses holds; everything: repaint it all */
-void terminal_suspend(struct terminal *);                  /* until the shell continues us */
+void terminal_refresh(struct terminal *, bool everything); /* sends the changes; everything: repaints all cells */
+void terminal_suspend(struct terminal *);                  /* returns when the shell continues the program */
 
-/* A signal that asks the program to end (SIGINT, SIGTERM, SIGHUP), 0: none came. */
+/* The signal that asked the program to end (SIGINT, SIGTERM, SIGHUP); 0: none came. */
 int terminal_ended_by(void);
-bool terminal_suspend_wanted(void); /* SIGTSTP came from outside; true once */
+bool terminal_suspend_wanted(void); /* another process sent SIGTSTP; true once */
+
+/* Giving the terminal back from signal handlers. Only terminal*.c and paint.c call these. */
+
+/* Before curses starts: stores the state of the terminal fd (-1: none) and installs the handlers. */
+void signals_install(int fd);
+/* After curses has started: composes the bytes that undo its changes. */
+void signals_undo(void);
+void signals_give_back(void); /* writes these bytes, if the terminal accepts them, and restores its state */
+void signals_remove(void);
+const char *terminal_string(const char *name); /* a string of terminfo; NULL: the terminal lacks it */
+/* Marks the begin and the end of a library's work in the calling thread. If memory runs out, the library may die of a signal or call
+ * exit(). Then the terminal is restored, one line names the cause, and the exit status is 1. */
+void signals_library(bool at_work);
+/* The same without a terminal: before signals_install() or after signals_remove(). */
+void signals_library_alone(bool at_work);
+void signals_stop(void); /* stops the job; returns when the job continues */
 
 #endif

@@ -1,32 +1,113 @@
-#include "tui/terminal/terminal_facts.h"
+#include "tui/terminal/terminal.h"
 
 #include <curses.h>
+#include <fcntl.h>
 #include <langinfo.h>
+#include <limits.h>
 #include <locale.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <term.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include "engine/base/clock.h"
-#include "tui/terminal/builtin.h"
-#include "tui/terminal/report.h"
-#include "tui/terminal/terminal_signals.h"
+#include "engine/base/embedded.h"
+#include "engine/base/file_replace.h"
+#include "tui/terminal/input.h"
+
+/* ---- what the program brings along ---- */
+
+bool
+builtin_terminfo(const char *type)
+{
+    char name[160];
+    const unsigned char *entry;
+    size_t n;
+    snprintf(name, sizeof name, "builtin:/terminfo/%.64s", type);
+    return embedded_file(name, &entry, &n) && setenv("TERMINFO", (const char *)entry, 1) == 0; /* ends with a zero */
+}
+
+/* C.UTF-8 as it lies in this folder and not where locales usually are. */
+static bool
+locale_in(const char *folder)
+{
+    const char *before = getenv("LOCPATH");
+    char *kept = before != NULL ? strdup(before) : NULL;
+    if (before != NULL && kept == NULL)
+        return false;
+    const bool ok = setenv("LOCPATH", folder, 1) == 0 && setlocale(LC_CTYPE, "C.UTF-8") != NULL;
+    if (kept != NULL)
+        setenv("LOCPATH", kept, 1);
+    else
+        unsetenv("LOCPATH");
+    free(kept);
+    return ok;
+}
+
+bool
+locale_again(void)
+{
+    return locale_in("/usr/lib/locale/") || locale_in("/usr/share/locale/");
+}
+
+/* C.utf8/LC_CTYPE in a new folder. */
+static bool
+try_in(const char *parent, const unsigned char *bytes, size_t n)
+{
+    char folder[PATH_MAX - 64], name[PATH_MAX - 32], file[PATH_MAX];
+    if ((size_t)snprintf(folder, sizeof folder, "%s/specscope.XXXXXX", parent) >= sizeof folder ||
+        mkdtemp(folder) == NULL)
+        return false;
+    snprintf(name, sizeof name, "%s/C.utf8", folder);
+    snprintf(file, sizeof file, "%s/LC_CTYPE", name);
+    const int fd = mkdir(name, 0700) == 0 ? open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+    bool ok = fd >= 0 && file_put(fd, bytes, n);
+    if (fd >= 0)
+        ok = close(fd) == 0 && ok;
+    ok = ok && locale_in(folder);
+    unlink(file);
+    rmdir(name);
+    rmdir(folder);
+    return ok;
+}
+
+bool
+builtin_locale(void)
+{
+    const char *const parents[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/dev/shm", "/tmp"};
+    const unsigned char *bytes;
+    size_t n;
+    if (!embedded_file("builtin:/locale/LC_CTYPE", &bytes, &n))
+        return false;
+    for (size_t i = 0; i < sizeof parents / sizeof *parents; i++)
+        if (parents[i] != NULL && parents[i][0] != '\0' && try_in(parents[i], bytes, n))
+            return true;
+    return false;
+}
+
+/* ---- facts ---- */
 
 #define ANSWER_US 300000u
 #define LATEST_US 5000000u /* of one that would otherwise not be used at all */
 #define STAND_IN  "xterm-256color"
 
 bool
+terminal_wants_ascii(void)
+{
+    const char *all = getenv("LC_ALL");
+    return all != NULL && (strcmp(all, "C") == 0 || strcmp(all, "POSIX") == 0);
+}
+
+bool
 terminal_choose_locale(void)
 {
     bool utf8 = setlocale(LC_ALL, "") != NULL && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-    const char *all = getenv("LC_ALL");
-    const bool plain = all != NULL && (strcmp(all, "C") == 0 || strcmp(all, "POSIX") == 0); /* asked for */
-    if (!utf8 && !plain &&
+    if (!utf8 && !terminal_wants_ascii() &&
         (setlocale(LC_CTYPE, "C.UTF-8") != NULL || setlocale(LC_CTYPE, "C.utf8") != NULL || locale_again() ||
          builtin_locale()))
         utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;

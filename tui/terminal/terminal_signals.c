@@ -3,7 +3,6 @@
  * together beforehand and a handler does no more than write() and tcsetattr().
  *
  * A handler has nothing but globals to look at: they are all here. */
-#include "tui/terminal/terminal_signals.h"
 #include "tui/terminal/terminal.h"
 
 #include <curses.h>

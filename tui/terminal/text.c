@@ -89,3 +89,56 @@ text_before(const char *utf8, size_t at)
         before = i;
     return before;
 }
+
+/* What a terminal without UTF-8 shows instead of the glyphs that this program draws. */
+static const struct fallback {
+    const char *utf8, *ascii;
+} fallbacks[] = {
+    {"─", "-"},  {"━", "="}, {"│", "|"}, {"┃", "|"}, {"┌", "+"}, {"┐", "+"}, {"└", "+"}, {"┘", "+"}, {"┏", "+"},
+    {"┓", "+"},  {"┗", "+"}, {"┛", "+"}, {"├", "|"}, {"┤", "|"}, {"┼", "+"}, {"╵", "'"}, {"╌", "~"}, {"●", "o"},
+    {"○", "o"},  {"■", "#"}, {"□", "."}, {"▒", ":"}, {"▓", "!"}, {"░", "."}, {"█", "#"}, {"▸", ">"}, {"▶", ">"},
+    {"◄", "<"},  {"►", ">"}, {"…", "~"}, {"⏎", "$"}, {"·", "-"}, {"–", "-"}, {"—", "-"}, {"×", "x"}, {"÷", "/"},
+    {"✓", "y"},  {"✗", "n"}, {"τ", "t"}, {"α", "a"}, {"γ", "g"}, {"ω", "w"}, {"ρ", "r"}, {"↑", "^"}, {"↓", "v"},
+    {"←", "<"},  {"→", ">"}, {"‹", "<"}, {"›", ">"}, {"┆", ":"}, {"◌", "o"}, {"‖", "="}, {"∞", "*"}, {"≥", ">"},
+    {"▁", "1"},  {"▂", "2"}, {"▃", "3"}, {"▄", "4"}, {"▅", "5"}, {"▆", "6"}, {"▇", "7"}, {"’", "'"}, {"“", "\""},
+    {"”", "\""}, {"‘", "'"}, {"¼", "1"}, {"½", "2"}, {"▲", "^"}, {"−", "-"}, {"Π", "P"}, {"p̂", "p"}, {"≤", "<"},
+    {"±", "+"},  {"≈", "~"}, {"Δ", "d"}, {"β", "b"}, {"ε", "e"}, {"₀", "0"}, {"␣", "_"}, {"┊", ":"}, {"▼", "v"},
+    {"◀", "<"},  {"◆", "*"}, {"◇", "o"}, {"★", "*"}, {"☆", "'"},
+};
+
+static const char *
+ascii_of(const char *utf8, size_t bytes)
+{
+    for (size_t i = 0; i < sizeof fallbacks / sizeof fallbacks[0]; i++)
+        if (strlen(fallbacks[i].utf8) == bytes && memcmp(fallbacks[i].utf8, utf8, bytes) == 0)
+            return fallbacks[i].ascii;
+    return "?";
+}
+
+size_t
+text_ascii_cluster(const char *utf8, char out[TEXT_ASCII], int *columns)
+{
+    static const char plus_minus[] = " ±";
+    if (strncmp(utf8, plus_minus, sizeof plus_minus - 1) == 0) {
+        memcpy(out, "+-", 2);
+        *columns = 2;
+        return sizeof plus_minus - 1;
+    }
+    const size_t n = text_cluster(utf8, columns);
+    out[0] = n == 1 && utf8[0] >= ' ' && utf8[0] < 0x7f ? utf8[0] : ascii_of(utf8, n)[0];
+    out[1] = '?';
+    return n;
+}
+
+void
+text_ascii(char *text)
+{
+    char *to = text, ascii[TEXT_ASCII];
+    int columns = 0;
+    for (size_t n; (n = text_ascii_cluster(text, ascii, &columns)) != 0; text += n) {
+        ascii[0] = text[0] == '\n' ? '\n' : ascii[0];
+        for (int i = 0; i < columns; i++) /* never more columns than bytes */
+            *to++ = ascii[i];
+    }
+    *to = '\0';
+}

@@ -23,6 +23,12 @@ int text_width(const char *utf8);
 size_t text_fit(const char *utf8, int columns, int *used);
 /* Bytes of the first row of a string that is wrapped at blanks; a word longer than a row is broken. Above 0, but for "". */
 size_t text_wrap(const char *utf8, int columns);
+#define TEXT_ASCII 2 /* characters for a cluster */
+/* The first cluster of a string as a terminal without UTF-8 shows it: as many ASCII characters as it has columns. " ±" counts as one
+ * cluster and becomes "+-". Returns the cluster's bytes, 0 at the string's end. */
+size_t text_ascii_cluster(const char *utf8, char out[TEXT_ASCII], int *columns);
+/* Changes a whole string so, in place; newlines stay. */
+void text_ascii(char *text);
 /* Where the cluster that ends at byte `at` begins; 0 at the beginning. */
 size_t text_before(const char *utf8, size_t at);
 

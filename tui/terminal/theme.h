@@ -14,6 +14,7 @@
 
 #include "engine/base/err.h"
 #include "tui/terminal/canvas.h"
+#include "tui/terminal/grid.h"
 
 #define THEME_STOPS   16
 #define THEME_NO_RGB  (-1) /* the terminal's own colour */
@@ -42,21 +43,34 @@ struct theme {
 
 extern const char *const role_names[ROLES]; /* "text", "knob-pending", … */
 
-/* `name` is said in errors, and becomes the theme's. */
+/* Parses a theme; `name` is in errors and becomes the theme's name. */
 bool theme_parse(struct theme *, const char *json, size_t n, const char *name, struct err *);
-/* A name with a '/' is a file. Others are looked for as NAME.json in $XDG_CONFIG_HOME/specscope/themes (or
- * ~/.config/…), then in data_dir/themes (data_dir may be NULL). The default theme is always there: it is compiled in.
- * On failure *t is left alone. */
+/* Loads a theme. A name with a '/' is a file; others are searched as NAME.json in $XDG_CONFIG_HOME/specscope/themes (or
+ * ~/.config/…), then in data_dir/themes (data_dir may be NULL). The default theme is compiled in.
+ * On failure *t is unchanged. */
 bool theme_load(struct theme *t, const char *name, const char *data_dir, struct err *);
 /* THEME_DEFAULT, compiled in. False: out of memory, and *t is mono. */
 bool theme_builtin(struct theme *, struct err *);
 void theme_mono(struct theme *); /* attributes only; for terminals without colours */
-/* Names that theme_load() would find, sorted, each once; at most max. Returns how many. */
+/* Lists the names that theme_load() finds, sorted, each once, at most max. Returns their number. */
 int theme_list(char (*names)[32], int max, const char *data_dir);
 
 int32_t theme_heat(const struct theme *, float fraction); /* 0xRRGGBB; THEME_NO_RGB without stops */
 int32_t theme_contrast(int32_t background);               /* black or white, by WCAG's relative luminance */
 double theme_contrast_ratio(int32_t, int32_t);            /* 1 to 21, WCAG 2 */
 double theme_lightness(int32_t rgb);                      /* CIE L*, 0 to 100, of an sRGB colour under D65 */
+
+/* The colours and attributes of a cell, for the terminal (paint.h) and for saved pictures (grid.h). */
+
+struct cell_style {
+    int heat;            /* level of the scale with its colours; GRID_NO_HEAT: */
+    enum role role;      /* those of the role */
+    bool ink;            /* the level's colour is the text's; the background is the role's */
+    int upper;           /* the text has the background colour of this level; GRID_NO_HEAT: it has not */
+    bool grey;           /* the text has the background colour of layers after the exit */
+    unsigned attributes; /* a set of enum theme_attribute */
+};
+
+struct cell_style cell_style(const struct theme *, const struct grid_cell *);
 
 #endif

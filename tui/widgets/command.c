@@ -1,8 +1,15 @@
 #include "tui/widgets/command.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+#include "engine/base/file_text.h"
+#include "engine/base/printable.h"
+#include "engine/base/utf8.h"
 
 bool
 command_split(const char *line, char verb[COMMAND_VERB], const char **rest)
@@ -54,7 +61,7 @@ command_run(const struct verb *table, struct app *app, const char *line, bool *u
     *unknown = false;
     if (!command_split(line, verb, &rest)) {
         if (rest[0] == '\0' && line[strspn(line, " \t:")] == '\0')
-            return true; /* an empty line asks for nothing */
+            return true;
         return err_set(err, ERR_USAGE, "there is no such command; :help lists them all");
     }
     const struct verb *v = command_find(table, verb, unknown, err);
@@ -89,7 +96,7 @@ command_number(const char *text, const char *what, uint64_t min, uint64_t max, u
 }
 
 struct matches {
-    const char *word; /* what is there of it */
+    const char *word; /* its beginning */
     size_t length;
     char common[512];
     char *list;
@@ -130,7 +137,7 @@ command_complete(const struct verb *table, struct app *app, const char *line, ch
     if (space == NULL) {
         for (const struct verb *v = table; v->name != NULL; v++)
             match(&m, v->name);
-    } else if (command_split(line, verb, &rest) && rest == m.word) { /* only first arguments are known */
+    } else if (command_split(line, verb, &rest) && rest == m.word) { /* only first arguments have completions */
         const struct verb *v = command_find(table, verb, NULL, NULL);
         const char *candidate;
         for (int i = 0; v != NULL && v->offer != NULL && (candidate = v->offer(app, i)) != NULL; i++)
@@ -138,6 +145,164 @@ command_complete(const struct verb *table, struct app *app, const char *line, ch
     }
     if (m.n > 0)
         snprintf(out, out_size, "%.*s%s%s", (int)(m.word - line), line, m.common,
-                 m.n == 1 && m.common[strlen(m.common) - 1] != '/' ? " " : ""); /* a folder has more in it */
+                 m.n == 1 && m.common[strlen(m.common) - 1] != '/' ? " " : ""); /* a folder's name continues */
     return m.n;
+}
+
+/* ---- paths ---- */
+
+#define PATHS   1000
+#define LONGEST 4096
+
+void
+path_offers_close(struct path_offers *o)
+{
+    for (size_t i = 0; i < o->n; i++)
+        free(o->path[i]);
+    free(o->path);
+    *o = (struct path_offers){0};
+}
+
+static int
+by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Returns the path of a file of the folder, which begins as the user wrote it. */
+static char *
+offer(const char *folder, size_t length, const char *name)
+{
+    char path[LONGEST];
+    struct stat about;
+    const int n = snprintf(path, sizeof path - 1, "%.*s%s", (int)length, folder, name);
+    if (n < 0 || (size_t)n >= sizeof path - 1)
+        return NULL;
+    if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
+        memcpy(path + n, "/", 2);
+    return strdup(path);
+}
+
+void
+path_offers_find(struct path_offers *o, const char *word)
+{
+    path_offers_close(o);
+    const char *slash = strrchr(word, '/'), *begin = slash == NULL ? word : slash + 1;
+    const size_t length = (size_t)(begin - word), wanted = strlen(begin);
+    char folder[LONGEST];
+    if (length >= sizeof folder)
+        return;
+    snprintf(folder, sizeof folder, "%.*s", (int)length, word);
+    DIR *dir = opendir(length > 0 ? folder : ".");
+    o->path = dir == NULL ? NULL : calloc(PATHS, sizeof *o->path);
+    if (dir == NULL)
+        return;
+    for (const struct dirent *entry; o->path != NULL && o->n < PATHS && (entry = readdir(dir)) != NULL;) {
+        const char *name = entry->d_name;
+        if (strncmp(name, begin, wanted) != 0 || (name[0] == '.' && begin[0] != '.') || strcmp(name, ".") == 0 ||
+            strcmp(name, "..") == 0 || (o->path[o->n] = offer(folder, length, name)) == NULL)
+            continue;
+        o->n++;
+    }
+    closedir(dir);
+    if (o->path != NULL && o->n > 0)
+        qsort(o->path, o->n, sizeof *o->path, by_name);
+}
+
+/* ---- scripts ---- */
+
+#define LINE_MAX_BYTES (64 * 1024)
+
+static bool
+check(const struct script *s, struct err *err)
+{
+    unsigned line = 1;
+    size_t start = 0;
+    for (size_t i = 0; i < s->length;) {
+        uint32_t code;
+        const size_t used = utf8_character(s->text + i, s->length - i, &code);
+        if (used == 0)
+            return err_set(err, ERR_USAGE, "%s:%u: not UTF-8; save the script as UTF-8", s->name, line);
+        if (code == '\n') {
+            line++;
+            start = i + 1;
+        } else if (code != '\t' && code != '\r' && !printable_code((int32_t)code)) {
+            return err_set(err, ERR_USAGE, "%s:%u: a control character (U+%04X); scripts are plain text", s->name, line,
+                           (unsigned)code);
+        }
+        if (i + 1 - start > LINE_MAX_BYTES)
+            return err_set(err, ERR_USAGE, "%s:%u: the line is longer than 64 KiB; shorten it", s->name, line);
+        i += used;
+    }
+    return true;
+}
+
+bool
+script_parse(struct script *s, const char *text, size_t n, const char *name, struct err *err)
+{
+    *s = (struct script){0};
+    snprintf(s->name, sizeof s->name, "%s", name);
+    if (n > SCRIPT_MAX)
+        return err_set(err, ERR_USAGE, "%s: longer than a script can be (1 MiB)", s->name);
+    s->text = malloc(n + 1);
+    if (s->text == NULL)
+        return err_set(err, ERR_WORK, "%s: out of memory", s->name);
+    if (n > 0)
+        memcpy(s->text, text, n);
+    s->text[n] = '\0';
+    s->length = n;
+    if (check(s, err))
+        return true;
+    script_close(s);
+    return false;
+}
+
+bool
+script_load(struct script *s, const char *path, struct err *err)
+{
+    *s = (struct script){0};
+    char *text;
+    size_t n;
+    const bool read = file_text_or_pipe(path, SCRIPT_MAX, &text, &n, err);
+    if (!read && err != NULL)
+        err->kind = ERR_USAGE;
+    const bool fine = read && script_parse(s, text, n, path, err);
+    free(text);
+    return fine;
+}
+
+void
+script_close(struct script *s)
+{
+    free(s->text);
+    s->text = NULL;
+    s->length = s->at = 0;
+}
+
+const char *
+script_next(struct script *s)
+{
+    while (s->text != NULL && s->at < s->length) {
+        char *line = s->text + s->at;
+        char *end = memchr(line, '\n', s->length - s->at);
+        if (end == NULL)
+            end = s->text + s->length;
+        s->at = (size_t)(end - s->text) + 1;
+        s->line++;
+        while (end > line && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r'))
+            end--;
+        *end = '\0';
+        line += strspn(line, " \t\r");
+        if (line[0] == ':')
+            line += 1 + strspn(line + 1, " \t");
+        if (line[0] != '\0' && line[0] != '#')
+            return line;
+    }
+    return NULL;
+}
+
+bool
+script_running(const struct script *s)
+{
+    return s->text != NULL;
 }

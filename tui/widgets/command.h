@@ -1,40 +1,79 @@
-/* The ':' interpreter: a line is a verb and the rest; a verb may be shortened as long as it stays the only one. What a
- * verb does is in the table that is handed in (tui/commands/verbs.c has the app's), so all of this works without a terminal. */
+/* The ':' interpreter: a line is a verb and its argument, and an unambiguous beginning of a verb is enough. The caller passes the table
+ * of verbs (tui/commands/verbs.c), so the interpreter works without a terminal. Paths to complete; scripts of ':' commands. */
 #ifndef TUI_WIDGETS_COMMAND_H
 #define TUI_WIDGETS_COMMAND_H
-
-#include "engine/base/err.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/base/err.h"
+
 struct app;
 
-/* rest: what follows the verb and the blanks behind it. False with one line in err. */
+/* rest: the argument, without the blanks before it. Fails with one line in err. */
 typedef bool verb_function(struct app *, const char *rest, struct err *);
 
 struct verb {
     const char *name, *arguments,
         *what; /* for help: "set", "KNOB VALUE", "change a knob"; what NULL: an alias, not in the help */
     verb_function *run;
-    const char *(*offer)(struct app *, int i); /* the i-th word that its argument can be; NULL: no more. May be NULL */
+    const char *(*offer)(struct app *,
+                         int i); /* returns the i-th possible argument; NULL: there are no more. May be NULL */
 };
 
 #define COMMAND_VERB 24
 
-/* Splits a line: the verb into verb[], *rest points behind it. False for an empty line or an impossible verb. */
+/* Copies a line's verb into verb[] and sets *rest to its argument. Fails for an empty line or an impossible verb. */
 bool command_split(const char *line, char verb[COMMAND_VERB], const char **rest);
-/* Exact, else the only one that begins so; NULL with a line that says which do. *unknown (may be NULL): none does. */
+/* Returns the verb of this name, else the only one that begins with it; NULL: err lists those that do. *unknown (may be NULL) is set
+ * if none does. */
 const struct verb *command_find(const struct verb *table, const char *verb, bool *unknown, struct err *);
-/* Runs a line. Verbs that the table does not have (not even shortened) leave *unknown true and err filled. */
+/* Runs a line. If the table contains no such verb, sets *unknown and fails. */
 bool command_run(const struct verb *table, struct app *, const char *line, bool *unknown, struct err *);
-/* A verb, one blank, and all that follows to the letter, blanks at its ends, too. */
+/* Runs a line whose argument begins after one blank and keeps all other blanks. */
 bool command_run_text(const struct verb *table, struct app *, const char *line, struct err *);
-/* A whole number in [min, max], nothing behind it. `what` is named in the error. */
+/* Parses a whole number in [min, max]; the text must contain nothing else. `what` is named in the error. */
 bool command_number(const char *text, const char *what, uint64_t min, uint64_t max, uint64_t *out, struct err *);
-/* Extends the line's last word as far as all that match agree, with a blank behind it when there is only one and it is no
- * folder. The matches are listed in `list` (size > 0) when there are several. Returns their number. */
+/* Extends the line's last word by what all matches share, and by a blank if the only match is no folder. Lists several matches in
+ * `list` (size > 0). Returns their number. */
 int command_complete(const struct verb *table, struct app *, const char *line, char *out, size_t out_size, char *list,
                      size_t list_size);
+
+/* Files and folders that the path being written may become. */
+
+struct path_offers { /* all 0: none */
+    char **path;     /* (n) sorted; folders end with a '/'; owned */
+    size_t n;
+};
+
+/* Finds the paths that begin with the word: "tra" finds "traces/", and "traces/de" finds files in that folder. Hidden files are found
+ * only if the word has the dot. Without memory or a readable folder there are none. */
+void path_offers_find(struct path_offers *, const char *word);
+void path_offers_close(struct path_offers *);
+
+/* A file of ':' commands, one per line, with or without the ':'. Blank lines and lines that begin with '#' are skipped. The whole file
+ * is read before any command runs. */
+
+#define SCRIPT_MAX (1024 * 1024) /* bytes */
+
+/* The event that the last line waits for: the end of a round, of the run, of all work, of points of a sweep, of a forecast. */
+enum script_wait { WAIT_NOTHING, WAIT_ROUND, WAIT_END, WAIT_IDLE, WAIT_SWEEP, WAIT_WHAT_IF };
+
+struct script {
+    char *text; /* owned; zeros end the lines */
+    size_t length, at;
+    unsigned line; /* number of the line that script_next() last returned */
+    char name[128];
+    enum script_wait wait;
+    uint64_t wait_round; /* or a number of points, or the begin of the wait (clock_us) */
+};
+
+bool script_load(struct script *, const char *path,
+                 struct err *); /* "-" has no special meaning, because keys come from stdin */
+/* Copies the text. Refuses control characters, broken UTF-8 and lines longer than 64 KiB; the error names the line. */
+bool script_parse(struct script *, const char *text, size_t n, const char *name, struct err *);
+void script_close(struct script *);
+bool script_running(const struct script *); /* it is loaded and not closed */
+const char *script_next(struct script *);   /* the next line without outer blanks; NULL: there is none */
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "tui/terminal/input.h"
 
-/* The first match from the top on, as the text is typed. */
+/* Moves to the first match from the top, after the text has changed. */
 static void
 search_again(struct help_search *s)
 {

@@ -1,14 +1,14 @@
-/* What is searched for in the help overlay, and its keys. */
+/* The search in the help overlay. */
 #ifndef TUI_WIDGETS_HELP_SEARCH_H
 #define TUI_WIDGETS_HELP_SEARCH_H
 
 #include <stdbool.h>
 
 struct help_search {
-    char text[40]; /* "": nothing is searched for. Letters match in either case */
+    char text[40]; /* "": no search. Case is ignored */
     bool typing;
-    int jump; /* matches to move by at the next drawing; below 0: back */
-    int at;   /* the line of the match last moved to; -1: none */
+    int jump; /* matches to move by when the help is next drawn; negative: back */
+    int at;   /* line of the current match; -1: none */
 };
 
 bool help_search_key(struct help_search *,

@@ -1,9 +1,36 @@
 #include "tui/widgets/key_row.h"
 
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tui/terminal/input.h"
 #include "tui/terminal/text.h"
+
+/* ---- clicks ---- */
+
+void
+clicks_add(struct clicks *clicks, const struct canvas *c, int y, int x, int cols, const char *line)
+{
+    if (clicks == NULL || clicks->n == CLICKS)
+        return;
+    struct click *click = &clicks->at[clicks->n++];
+    *click = (struct click){.y = c->y + y, .x = c->x + x, .cols = cols};
+    snprintf(click->line, sizeof click->line, "%s", line);
+}
+
+const char *
+clicks_find(const struct clicks *clicks, int y, int x)
+{
+    for (int i = clicks->n - 1; i >= 0; i--) {
+        const struct click *click = &clicks->at[i];
+        if (click->y == y && x >= click->x && x < click->x + click->cols)
+            return click->line;
+    }
+    return NULL;
+}
+
+/* ---- rows ---- */
 
 #define GAP 2 /* columns between items */
 
@@ -26,7 +53,7 @@ key_row_pairs(struct key_row *bar, int rank, const char *pairs)
         const char *end = strstr(pairs, "  ");
         const size_t n = end == NULL ? strlen(pairs) : (size_t)(end - pairs);
         size_t key = 0;
-        for (size_t i = 0; i < n; i++) /* what it does is the last word, or all behind a key of one word */
+        for (size_t i = 0; i < n; i++) /* the meaning is the last word, or everything after a key of one word */
             if (pairs[i] == ' ' && (unsigned char)pairs[i + 1] < 0x80 && pairs[i + 1] != ' ') {
                 key = i;
                 break;
@@ -46,7 +73,7 @@ width_of(const struct key_item *item)
     return key + (key > 0) + text_width(item->what) + GAP;
 }
 
-/* Columns of the items that are shown, with the lines between groups. */
+/* Returns the columns of the shown items with the lines between groups. */
 static int
 width_of_all(const struct key_row *bar, const bool shown[KEY_ITEMS])
 {
@@ -85,7 +112,7 @@ add_click(struct clicks *clicks, const struct canvas *c, int x, int cols, const 
     return true;
 }
 
-/* The keys of an item: names between blanks, or signs beside each other ("<>"). */
+/* Adds the clicks of an item's keys: names between blanks, or adjacent signs ("<>"). */
 static void
 add_clicks(struct clicks *clicks, const struct canvas *c, int x, const struct key_item *item)
 {
@@ -136,3 +163,57 @@ key_row_say(const char *pairs, const struct canvas *c, struct clicks *clicks)
     key_row_pairs(&row, 0, pairs);
     key_row_draw(&row, c, clicks);
 }
+
+/* ---- the keys of every panel ---- */
+
+const struct app_key app_keys[] = {
+    {'?', "?  F1", "help", "this help; / in it searches, n and N go to the next match and the one before"},
+    {INPUT_F1, "F1", "help", NULL},
+    {' ', "Space", "toggle", "pause and resume; in a replay: play and pause"},
+    {'n', "n", "step 1", "one round"},
+    {'.', ".", "step token", "one drafted or emitted token"},
+    {']', "[  ]", "jump next", "to the previous or next round with a rejected draft, or with what :until named last"},
+    {'[', "[", "jump previous", NULL},
+    {'r', "r", "restart", "again from the same prompt; in a replay: from its start"},
+    {'p', "p", "prompt", "edit the prompt"},
+    {'F', "F", "next", "the next prompt of the list"},
+    {'P', "P", "policy", "choose the policy"},
+    {'O', "O", "open", "another model: those on this machine"},
+    {'H', "H", "head other", "the layers by the lens, or by their trained heads"},
+    {'u', "u  U", "undo", "undo the last change of a knob, policy or head; redo it"},
+    {'U', "U", "redo", NULL},
+    {'w', "w", "what-if", "a grid of forecasts: other values of two knobs on the same text"},
+    {'b', "b", "baseline", "run autoregressively: measures the speedup, checks losslessness"},
+    {'x', "x", "extend", "generate more tokens"},
+    {'e', "e", "export", "export the run as CSV"},
+    {'<', "<  >", "pace slower", "slower, faster: a live run's tokens a second, a replay's speed"},
+    {'>', ">", "pace faster", NULL},
+    {'1', "1 … 9, 0", "panel 1", "to the panel of that number; 0: to the tenth"},
+    {'2', "2", "panel 2", NULL},
+    {'3', "3", "panel 3", NULL},
+    {'4', "4", "panel 4", NULL},
+    {'5', "5", "panel 5", NULL},
+    {'6', "6", "panel 6", NULL},
+    {'7', "7", "panel 7", NULL},
+    {'8', "8", "panel 8", NULL},
+    {'9', "9", "panel 9", NULL},
+    {'0', "0", "panel 10", NULL},
+    {INPUT_TAB, "Tab  S-Tab", "panel next", "move the focus"},
+    {INPUT_SHIFT_TAB, "S-Tab", "panel previous", NULL},
+    {'}', "{  }", "sequence next", "the sequence before, or after, of a batch or two settings"},
+    {'{', "{", "sequence previous", NULL},
+    {'v', "v", "window next", "rounds that the numbers are computed from: the segment, the last 32, the run"},
+    {'z', "z", "zoom", "the focused panel alone, and back"},
+    {'/', "/  N", "search", "search the text; Enter alone: the next place; N: the one before"},
+    {'N', "N", "search-back", NULL},
+    {'m', "m", "bookmark", "set or remove a bookmark at the cursor; :note TEXT sets one with a text"},
+    {'\'', "'", "bookmark next", "to the next bookmark"},
+    {'M', "M", "messages", "the messages so far"},
+    {'t', "t", "theme", "choose the theme"},
+    {':', ":", "command", "a command; Tab completes, arrows recall earlier ones"},
+    {INPUT_CTRL('l'), "Ctrl-L", "redraw", "draw the screen again"},
+    {INPUT_CTRL('z'), "Ctrl-Z", "suspend", "back to the shell; fg returns"},
+    {'q', "q  Ctrl-C", "quit", "quit; asks when an unsaved run would be lost"},
+    {INPUT_CTRL('c'), "Ctrl-C", "quit", NULL},
+    {INPUT_NONE, NULL, NULL, NULL},
+};

@@ -1,4 +1,139 @@
-#include "tui/widgets/layout_columns.h"
+#include "tui/widgets/layout.h"
+
+/* ---- columns ---- */
+
+static int
+good(const struct layout_item *item)
+{
+    return item->good_cols > item->min_cols ? item->good_cols : item->min_cols;
+}
+
+/* Shares `cols` among the chosen items by weight, none below its min_cols while that is possible; whole columns, no gap,
+ * no overlap. */
+static void
+layout_side_by_side(struct layout *l, const struct layout_item *items, const int *chosen, int n, struct rect area)
+{
+    int width[LAYOUT_PANELS] = {0};
+    int left = area.cols, weights = 0, all_good = 0;
+    bool settled[LAYOUT_PANELS] = {false};
+    for (int i = 0; i < n; i++) {
+        weights += items[chosen[i]].weight > 0 ? items[chosen[i]].weight : 1;
+        all_good += good(&items[chosen[i]]);
+    }
+    /* An item whose share is too small gets what it needs; the others share the rest. */
+    for (bool again = true; again;) {
+        again = false;
+        for (int i = 0; i < n; i++) {
+            const int weight = items[chosen[i]].weight > 0 ? items[chosen[i]].weight : 1;
+            const int wanted = all_good <= area.cols ? good(&items[chosen[i]]) : items[chosen[i]].min_cols;
+            if (settled[i] || weights <= weight || left * weight / weights >= wanted || wanted >= left)
+                continue;
+            width[i] = wanted;
+            settled[i] = again = true;
+            left -= wanted;
+            weights -= weight;
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        const int weight = items[chosen[i]].weight > 0 ? items[chosen[i]].weight : 1;
+        if (settled[i])
+            continue;
+        width[i] = weights <= weight ? left : left * weight / weights;
+        left -= width[i];
+        weights -= weight;
+    }
+    int x = area.x;
+    for (int i = 0; i < n; i++) {
+        l->panel[chosen[i]] = (struct rect){area.y, x, area.rows, width[i]};
+        x += width[i];
+    }
+}
+
+/* ---- what stands under what ---- */
+
+struct place { /* a row of a column */
+    int item[LAYOUT_PANELS], n;
+    int used; /* columns that its items need at least */
+    bool alone;
+};
+
+struct column {
+    struct rect rect; /* including the top panel */
+    struct place place[LAYOUT_PANELS];
+    int n; /* places below the top one */
+    bool tall;
+    int least, want; /* rows that the top panel needs, and prefers */
+};
+
+static bool
+has_room(const struct column *c)
+{
+    return !c->tall && c->least + LAYOUT_LEAST * (c->n + 1) <= c->rect.rows;
+}
+
+/* Places an item beside others if there is room, else in the column with the fewest rows of panels below its top one. */
+static bool
+put(struct column *columns, int n, const struct layout_item *items, int item)
+{
+    const int wanted = items[item].min_cols, beside = good(&items[item]);
+    struct column *fewest = NULL;
+    struct place *place = NULL;
+    for (int i = 0; i < n; i++) {
+        struct column *c = &columns[i];
+        for (int k = 0; k < c->n && place == NULL; k++)
+            if (!items[item].alone && !c->place[k].alone && c->place[k].used + beside <= c->rect.cols)
+                place = &c->place[k];
+        if (wanted <= c->rect.cols && has_room(c) && (fewest == NULL || c->n < fewest->n))
+            fewest = c;
+    }
+    if (place == NULL && fewest != NULL)
+        place = &fewest->place[fewest->n++];
+    if (place == NULL)
+        return false;
+    place->item[place->n++] = item;
+    place->alone = items[item].alone;
+    place->used += beside;
+    return true;
+}
+
+static void
+share(struct layout *l, const struct layout_item *items, const struct column *c, int top)
+{
+    int each = c->n > 0 ? (c->rect.rows - c->want) / c->n : 0;
+    each = each > c->rect.rows / (c->n + 1) ? c->rect.rows / (c->n + 1) : each;
+    each = each < LAYOUT_LEAST ? LAYOUT_LEAST : each > 14 ? 14 : each;
+    int y = c->rect.y + c->rect.rows - each * c->n;
+    l->panel[top] = (struct rect){c->rect.y, c->rect.x, y - c->rect.y, c->rect.cols};
+    for (int k = 0; k < c->n; k++, y += each)
+        layout_side_by_side(l, items, c->place[k].item, c->place[k].n, (struct rect){y, c->rect.x, each, c->rect.cols});
+}
+
+/* The chosen items beside each other, and under them in their columns the active ones that stand in the middle, as far as
+ * there is room for them. False, and nothing is placed, when none has any. */
+static bool
+layout_columns(struct layout *l, const struct layout_item *items, int n, const int *chosen, int n_chosen,
+               struct rect area)
+{
+    struct column columns[LAYOUT_PANELS];
+    struct layout tops = {0};
+    int found = 0;
+    layout_side_by_side(&tops, items, chosen, n_chosen, area);
+    for (int i = 0; i < n_chosen; i++) /* the first contains text, which works with any number of rows */
+        columns[i] = (struct column){.rect = tops.panel[chosen[i]],
+                                     .tall = items[chosen[i]].tall,
+                                     .least = i == 0 ? 10 : 18,
+                                     .want = i == 0 ? 10 : LAYOUT_LOOKED_AT};
+    for (int i = 0; i < n; i++) {
+        if (!items[i].active || items[i].place != PANEL_MIDDLE)
+            continue;
+        found += put(columns, n_chosen, items, i);
+    }
+    if (found == 0)
+        return false;
+    for (int i = 0; i < n_chosen; i++)
+        share(l, items, &columns[i], chosen[i]);
+    return true;
+}
 
 /* ---- bands ---- */
 
@@ -14,14 +149,14 @@ struct stack {
     int n;
 };
 
-/* A narrow terminal's panels get half as much again as they need at least, where others would rather have them so. */
+/* Columns that an item needs: on a narrow terminal half as many again as its least. */
 static int
 needs(const struct layout_item *item, int cols)
 {
     return cols < LAYOUT_WIDE ? item->min_cols * 3 / 2 : item->min_cols;
 }
 
-/* The active items of a place that are not `taken`, as many as stand beside each other; the focused one before all. */
+/* Adds a band of the active items of a place that are not `taken`, as many as fit side by side; the focused item comes first. */
 static bool
 take_band(struct stack *s, const struct layout_item *items, int n, enum panel_place place, int focus, int cols,
           bool *taken)
@@ -56,7 +191,7 @@ least_rows(const struct stack *s, const struct band *band)
     int tops = 0;
     for (int i = 0; i < s->n; i++)
         tops += s->band[i].place == PANEL_TOP;
-    return band->place != PANEL_TOP ? 8 : tops > 1 ? 11 : 18; /* what one looks at most has most */
+    return band->place != PANEL_TOP ? 8 : tops > 1 ? 11 : 18; /* the upper panels get most rows */
 }
 
 /* How much a band is wanted: the focus, the first of the upper and of the lower place, all upper ones, the first in the middle, the
@@ -70,7 +205,7 @@ rank_of(const struct stack *s, int i)
     return band->has_focus ? 0 : first && band->place != PANEL_MIDDLE ? 1 : of_place[band->place];
 }
 
-/* Chooses the bands that are shown. A place's first band makes room for its focused one when both don't fit. */
+/* Chooses the bands that are shown. If a place has room for one band, its focused band replaces its first. */
 static void
 choose_bands(struct stack *s, int rows)
 {
@@ -81,7 +216,7 @@ choose_bands(struct stack *s, int rows)
             const int least = least_rows(s, band);
             if (rank_of(s, i) != rank)
                 continue;
-            /* However low the screen is, the focus is there, and an upper and a lower half. */
+            /* Even the lowest screen shows the focus, an upper and a lower half. */
             const bool half = rank == 1 && (band->place == PANEL_TOP || lower == 0);
             band->shown = rank == 0 || half || least <= left;
             left -= band->shown ? least : 0;
@@ -130,7 +265,7 @@ place_bands(struct layout *l, const struct layout_item *items, const struct stac
     }
 }
 
-/* focus: the panel that goes before all others, -1: none does. */
+/* focus: the panel that is preferred to all others; -1: none. */
 static void
 stack(struct layout *l, const struct layout_item *items, int n, int focus, struct rect area)
 {
@@ -145,7 +280,7 @@ stack(struct layout *l, const struct layout_item *items, int n, int focus, struc
     place_bands(l, items, &s, 0, area);
 }
 
-/* A large screen: what stands in the middle is below one of the upper panels, not across the whole width. */
+/* A large screen: the middle panels are each below one of the upper panels, instead of across the whole width. */
 static bool
 columned(struct layout *l, const struct layout_item *items, int n, struct rect area)
 {
@@ -165,7 +300,7 @@ columned(struct layout *l, const struct layout_item *items, int n, struct rect a
     return true;
 }
 
-/* Panels stand where they are declared, so that nothing moves with the focus; unless it would not be seen. */
+/* Places the panels in the order of their declaration. The focus changes this only if its panel would be hidden. */
 static void
 stacked(struct layout *l, const struct layout_item *items, int n, int focus, struct rect area)
 {
@@ -193,7 +328,7 @@ tabbed(struct layout *l, const struct layout_item *items, int n, int focus, stru
         l->panel[below < 0 ? 0 : below] = area;
         return;
     }
-    if (l->bare && area.cols >= LAYOUT_SPLIT) { /* low, but wide: beside each other */
+    if (l->bare && area.cols >= LAYOUT_SPLIT) { /* low but wide: side by side */
         const int left = area.cols * 2 / 5;
         l->tab_bar = (struct rect){area.y, area.x, 1, area.cols};
         l->panel[0] = (struct rect){area.y + 1, area.x, area.rows - 1, left - 1};

@@ -1,4 +1,4 @@
-/* The message above the key line: a result, or why something failed. */
+/* The message above the key bar: a result or an error. */
 #ifndef TUI_WIDGETS_MESSAGE_H
 #define TUI_WIDGETS_MESSAGE_H
 
@@ -8,23 +8,23 @@
 #define MESSAGES_KEPT 100
 
 struct message {
-    char text[400]; /* printable; "": there is none */
+    char text[400]; /* printable; "": none */
     enum role role;
-    bool of_run; /* it is a result of the run, and goes when the next one begins */
+    bool of_run; /* it is a result of the run; the next run removes it */
     struct {
         char text[400];
         enum role role;
-    } said[MESSAGES_KEPT]; /* the latest, number i in place i % MESSAGES_KEPT */
-    uint32_t n;            /* said so far */
+    } said[MESSAGES_KEPT]; /* the latest; message i is at index i % MESSAGES_KEPT */
+    uint32_t n;            /* number of messages so far */
 };
 
 __attribute__((format(printf, 2, 3))) void message_say(struct message *, const char *format, ...);
-/* A result of the run: what was said last is one. */
+/* Marks the last message as a result of the run. */
 void message_is_of_run(struct message *);
-void message_run_begins(struct message *); /* a result of the run before is gone from the status line, but kept */
+void message_run_begins(struct message *); /* removes the last run's result from the screen, not from the list */
 void message_fail(struct message *, const struct err *);
-void message_show(struct message *, const char *text); /* for as long as a key's press; it is not kept */
-/* All that is kept, the oldest first; *top: the first line shown, brought to where there is one; beyond: the last. */
+void message_show(struct message *, const char *text); /* shown until the next key; not kept in the list */
+/* Draws all kept messages, the oldest first. *top, the first line shown, is moved to a line that exists. */
 void messages_draw(const struct message *, int *top, const struct canvas *);
 
 #endif

@@ -10,7 +10,7 @@
 
 struct listed {
     char *name, *path;
-    struct model_look look; /* once it was looked at */
+    struct model_look look; /* valid once the thread has read it */
 };
 
 struct model_list {
@@ -18,8 +18,8 @@ struct model_list {
     size_t n, room;
     pthread_t thread;
     bool running;
-    pthread_mutex_t lock; /* of what follows, and of the looks */
-    size_t seen;          /* the first so many have one */
+    pthread_mutex_t lock; /* of the following fields and of `look` */
+    size_t seen;          /* number of models whose `look` is valid */
     bool closing;
 };
 

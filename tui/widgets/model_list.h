@@ -1,25 +1,24 @@
-/* The models on this machine, and what each of them is: their names at once, what they are as a thread of its own has
- * looked at them, one after the other. */
+/* The models on this machine: the names at once, and a description of each, which a thread reads one after the other. */
 #ifndef TUI_WIDGETS_MODEL_LIST_H
 #define TUI_WIDGETS_MODEL_LIST_H
 
 #include <stddef.h>
 
-#include "engine/planted/model_look.h"
+#include "engine/synthetic/model_look.h"
 
 struct model_list;
 
-/* bundled: the path of the model that comes with the program, the first of the list. */
+/* bundled: the path of the program's own model, the first of the list. */
 bool model_list_open(struct model_list **, const char *bundled, struct err *);
-void model_list_close(struct model_list *); /* waits until the model that is being looked at is closed; NULL is fine */
+void model_list_close(struct model_list *); /* waits until the model being read is closed; may be NULL */
 
 size_t model_list_count(const struct model_list *);
-/* By what the user calls it (printable), and the path. */
+/* The name that the user types (printable), and the path. */
 const char *model_list_name(const struct model_list *, size_t i);
 const char *model_list_path(const struct model_list *, size_t i);
-/* False: it was not looked at yet. */
+/* Returns false if the model has not been read yet. */
 bool model_list_look(struct model_list *, size_t i, struct model_look *);
-/* How many were looked at so far. */
+/* Number of models that have been read. */
 size_t model_list_seen(struct model_list *);
 
 #endif

@@ -7,7 +7,7 @@ screen_outdated(const struct screen *s)
     return s->terminal.direct && !s->asked_direct;
 }
 
-/* 24-bit colours where the terminal has them; it may say so only after a while. True: they are new. */
+/* Switches to 24-bit colours once the terminal has said that it has them. Returns true if they are new. */
 static bool
 take_direct(struct screen *s)
 {

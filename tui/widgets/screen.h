@@ -1,4 +1,4 @@
-/* The terminal and the picture on it: what is drawn goes into the grid, the theme makes colours of it. */
+/* The terminal and its contents: widgets draw into the grid, and the theme supplies the colours. */
 #ifndef TUI_WIDGETS_SCREEN_H
 #define TUI_WIDGETS_SCREEN_H
 
@@ -9,22 +9,22 @@ struct screen {
     struct terminal terminal;
     struct paint paint;
     struct grid grid;
-    struct theme theme;     /* the chosen one; paint may have another one while one is only looked at */
-    bool asked_direct;      /* whether 24-bit colours can be had; once the terminal says so */
-    bool dirty;             /* something changed that the scope knows nothing of */
-    bool repaint;           /* the terminal's contents are not to be trusted */
+    struct theme theme;     /* the chosen theme; `paint` may show another while the user selects one */
+    bool asked_direct;      /* 24-bit colours were tried, after the terminal said that it has them */
+    bool dirty;             /* something outside of the scope changed */
+    bool repaint;           /* the terminal's contents are unknown */
     uint64_t drawn_version; /* of the scope, in the last frame */
-    uint64_t frame_us;      /* when that was shown */
+    uint64_t frame_us;      /* time at which that frame was shown */
     uint64_t frame_cost_us; /* processor time of a frame, smoothed */
 };
 
 bool screen_open(struct screen *, bool keys, struct err *); /* screen_close() also after a failure */
 void screen_close(struct screen *);
-/* A name or a file; the theme stays as it was when it fails. */
+/* Loads a theme by name or file; if it fails, the theme is unchanged. */
 bool screen_theme(struct screen *, const char *name, const char *data_dir, struct err *);
 void screen_take_theme(struct screen *, const struct theme *);
-bool screen_outdated(const struct screen *); /* the terminal said what it can do after the last frame */
-/* Between the two the grid, empty and as large as the terminal, is drawn into. False without memory. */
+bool screen_outdated(const struct screen *); /* the terminal's answer came after the last frame */
+/* screen_begin() empties the grid and gives it the terminal's size; screen_show() sends it. Both fail without memory. */
 bool screen_begin(struct screen *);
 bool screen_show(struct screen *);
 

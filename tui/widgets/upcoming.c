@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* The place of a prompt in the list; n: it isn't in it. */
+/* Returns the index of a prompt in the list; n: the list does not contain it. */
 static size_t
 place_of(const struct upcoming *u, const char *prompt)
 {
@@ -17,7 +17,7 @@ upcoming_begin(struct upcoming *u, char *const *prompts, size_t n, bool by_itsel
 {
     *u = (struct upcoming){.prompts = prompts, .n = n, .by_itself = by_itself};
     const size_t at = place_of(u, current);
-    u->at = at < n ? at : n > 0 ? n - 1 : 0; /* of a text of one's own the first follows */
+    u->at = at < n ? at : n > 0 ? n - 1 : 0; /* the first prompt follows a text that is not in the list */
 }
 
 const char *
@@ -41,7 +41,7 @@ upcoming_take(struct upcoming *u, const char *prompt)
 void
 upcoming_look(struct upcoming *u, uint32_t run, bool ended, bool stay, uint64_t now_us)
 {
-    const bool just_ended = ended && (!u->ended || run != u->run); /* it may have begun since the last call, too */
+    const bool just_ended = ended && (!u->ended || run != u->run); /* its begin may also be after the last call */
     if (just_ended) {
         u->since_us = now_us;
         u->held = stay || u->stays;

@@ -1,4 +1,4 @@
-/* What comes after a text: the next prompt of a list, by itself after a moment. The clock is the caller's. */
+/* The next prompt of a list, which starts a few seconds after a text has ended. The caller supplies the time. */
 #ifndef TUI_WIDGETS_UPCOMING_H
 #define TUI_WIDGETS_UPCOMING_H
 
@@ -9,28 +9,28 @@
 #define UPCOMING_US 5000000 /* after the end of a text */
 
 struct upcoming {
-    char *const *prompts; /* (n) borrowed; none: nothing comes */
-    size_t n, at;         /* the one that ran last, when it is of the list */
-    bool by_itself;       /* without it prompts only come when they are asked for */
-    bool ended, held;     /* the text has; and somebody said that it stays, */
-    bool stays;           /* or that it will, once it ends */
-    uint32_t run;         /* number of the text that runs or has ended */
+    char *const *prompts; /* (n) borrowed */
+    size_t n, at;         /* index of the list's prompt that ran last */
+    bool by_itself;       /* else a prompt starts only on request */
+    bool ended, held;     /* the text has ended; the user keeps it on the screen */
+    bool stays;           /* the user will keep it once it has ended */
+    uint32_t run;         /* number of the current text */
     uint64_t since_us;
-    int shown_s; /* the seconds that the last frame was due for */
+    int shown_s; /* seconds that the last frame showed */
 };
 
-/* `current`: what runs now (NULL: not known), which the next one follows if it is of the list. */
+/* `current`: the running prompt (NULL: unknown); if the list contains it, the list continues after it. */
 void upcoming_begin(struct upcoming *, char *const *prompts, size_t n, bool by_itself, const char *current);
-/* The next one, after `current`; NULL: there is no other. upcoming_take() says that it runs. */
+/* Returns the prompt after `current`; NULL: there is no other. The caller reports its start with upcoming_take(). */
 const char *upcoming_next(const struct upcoming *, const char *current);
 void upcoming_take(struct upcoming *, const char *prompt);
-/* Called in every turn with the number of the text and whether it has ended; the countdown begins when it ends. `stay`: a text that
- * ends up to the next call, or that runs then, has no countdown at its end. */
+/* The main loop calls this with the number of the text and whether it has ended; the end begins the countdown. `stay`: the text that
+ * runs at the next call, or ended before it, gets no countdown. */
 void upcoming_look(struct upcoming *, uint32_t run, bool ended, bool stay, uint64_t now_us);
-/* Something else is under way after the end of a text, such as a baseline: the moment begins when that is done. */
+/* Restarts the countdown, because other work, such as a baseline, runs after the end of the text. */
 void upcoming_wait(struct upcoming *, uint64_t now_us);
-void upcoming_hold(struct upcoming *); /* a key was pressed: this one waits until it is asked for */
-/* Seconds until it starts, from 5 down; 0: now; -1: it doesn't by itself. */
+void upcoming_hold(struct upcoming *); /* a key was pressed: the next prompt waits for a request */
+/* Seconds until the next prompt starts, from 5 down; 0: now; -1: it waits for a request. */
 int upcoming_seconds(const struct upcoming *, uint64_t now_us);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "kernels/cuda/device/layout.h"
 #include "kernels/cuda/device/prompt_args.h"
-#include "kernels/planted.h"
+#include "kernels/synthetic.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -20,13 +20,13 @@ cudaError_t mixture_sweep_prepare(int device, uint32_t *blocks);
 cudaError_t head_prepare(int device); /* likewise, for launch_head */
 
 /* The whole of a matrix whose tensors are all made by a formula, packed as pack_strips() packs it. */
-struct planted_args {
-    struct planted parts[2];  /* outputs below `first` are the first one's */
-    enum weight_type from[2]; /* the tensors' own types: BF16 rounds */
+struct synthetic_args {
+    struct synthetic parts[2]; /* outputs below `first` are the first one's */
+    enum weight_type from[2];  /* the tensors' own types: BF16 rounds */
     uint32_t first;
     struct dev_matrix to;
 };
-cudaError_t launch_planted(struct planted_args, cudaStream_t);
+cudaError_t launch_synthetic(struct synthetic_args, cudaStream_t);
 
 /* Hidden states of depth 0: hidden[rows[i].ring][0] = embedding[rows[i].token], in the model's form. */
 cudaError_t launch_embed(const struct dev_model *, struct dev_store, const struct row *rows, uint32_t n, cudaStream_t);

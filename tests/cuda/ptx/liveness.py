@@ -91,7 +91,7 @@ def names_in(bits, names):
         bits ^= lowest
 
 
-def stretches(lines, blocks, names):
+def segments(lines, blocks, names):
     """Of every register the first and the last line at which it is written, read or live."""
     found = {}
 
@@ -116,7 +116,7 @@ def share(lines, size_of):
     numbers = crossing(lines, blocks)
     names = list(numbers)
     live_at_blocks(lines, blocks, numbers)
-    found = stretches(lines, blocks, names)
+    found = segments(lines, blocks, names)
     variables, busy, free, counts = {}, [], {}, {}
     for register, (first, last) in sorted(found.items(), key=lambda f: (f[1], f[0])):
         while busy and busy[0][0] < first:

@@ -1,8 +1,7 @@
 /* ':' commands, scripts, key names, the line editor and its history: all without a terminal. */
 #include "tui/terminal/input.h"
 #include "tui/widgets/command.h"
-#include "tui/widgets/prompt_editor.h"
-#include "tui/widgets/script.h"
+#include "tui/widgets/line.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

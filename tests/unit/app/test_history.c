@@ -13,7 +13,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "tui/widgets/prompt_editor.h"
+#include "tui/widgets/line.h"
 
 static void
 test_a_history_that_cannot_be_written_leaves_the_one_before(void **state)

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
 #include <signal.h>
@@ -103,7 +104,12 @@ test_a_terminal_that_takes_nothing_keeps_nobody(void **state)
     const pid_t pid = scope_that(take_nothing, &master);
     struct pollfd wait = {.fd = master, .events = POLLIN};
     assert_int_equal(poll(&wait, 1, PATIENT_MS), 1); /* it draws, */
-    poll(NULL, 0, 1000);                             /* until nothing goes in any more */
+    struct pollfd full = {.fd = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC), .events = POLLOUT};
+    assert_true(full.fd >= 0);
+    for (int left = PATIENT_MS / 10; left > 0 && poll(&full, 1, 0) > 0; left--)
+        poll(NULL, 0, 10);
+    assert_int_equal(poll(&full, 1, 0), 0); /* until nothing goes in any more */
+    close(full.fd);
     assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
     kill(pid, SIGTERM);
     assert_int_equal(ending(pid, master, false), 128 + SIGTERM);

@@ -1,7 +1,7 @@
 /* Writing a line: rows of a prompt, pasted tabs, an empty search, and paths that Tab completes. */
 #include "tui/terminal/input.h"
+#include "tui/widgets/command.h"
 #include "tui/widgets/line.h"
-#include "tui/widgets/path_offers.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

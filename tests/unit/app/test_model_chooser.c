@@ -12,7 +12,7 @@
 
 #include "kernels/rng.h"
 #include "tests/rigs/seed.h"
-#include "tui/widgets/model_chooser.h"
+#include "tui/widgets/chooser.h"
 
 #define BUNDLED "models/fables-q8_0.gguf"
 

@@ -1,4 +1,4 @@
-/* A stretch as a command line: a shell takes every word of it as it was meant. */
+/* A segment as a command line: a shell takes every word of it as it was meant. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,8 +12,8 @@
 
 #include "cli/options/option_table.h"
 #include "tests/rigs/trace_events.h"
-#include "tui/commands/shell_command.h"
-#include "tui/terminal/clipboard.h"
+#include "tui/commands/verbs.h"
+#include "tui/terminal/terminal_output.h"
 
 static void
 test_a_shell_takes_every_word_as_it_was_meant(void **state)
@@ -22,7 +22,7 @@ test_a_shell_takes_every_word_as_it_was_meant(void **state)
     struct run_info info;
     fake_run(&info);
     static const char prompt[] = "It's \"so\" $HOME `ls` \\\n* end";
-    struct stretch s = {.policy = 1, .head = "trained", .sampling = info.sampling, .seed = info.seed};
+    struct segment s = {.policy = 1, .head = "trained", .sampling = info.sampling, .seed = info.seed};
     for (uint32_t k = 0; k < info.policies[1].n_knobs; k++)
         s.value[k] = info.policies[1].knobs[k].def;
     s.value[0] = 0.7;
@@ -47,10 +47,10 @@ test_a_shell_takes_every_word_as_it_was_meant(void **state)
         "[18446744073709551615][--chat][--chat-special][--system][%s][--chat-var][thinking=false][--chat-var][who=\"it'"
         "s\"][--tools]"
         "[some tools.json][--chat-template][tool_use][--chat-date][2026-03-05 "
-        "14:30][--ignore-eos][-c][%u][-n][128][--policy-state][%s][-p][%s]"
+        "14:30][--ignore-eos][-c][%u][-n][128][-p][%s]"
         "[--][%s]",
         info.helpers[HELPER_DRAFT].path, info.profile.path, info.exit_heads.path, info.asked.system, (unsigned)info.ctx,
-        info.asked.policy_state, prompt, info.model_path);
+        prompt, info.model_path);
     assert_string_equal(got, expected);
     free(command);
     run_info_free(&info);
@@ -84,8 +84,9 @@ test_every_option_of_run_is_copied_or_changes_nothing(void **state)
     info.accept_head = info.profile;
     snprintf(batch.model_path, sizeof batch.model_path, "tiny,2,0.75");
     batch.asked.batch = 8;
+    batch.asked.threads = 0;
     snprintf(batch.asked.prompts, sizeof batch.asked.prompts, "prompts.jsonl");
-    const struct stretch s = {
+    const struct segment s = {
         .policy = 1, .value = {0.3}, .head = "lens", .sampling = info.sampling, .seed = info.seed};
     char *one = shell_command(&s, &info, "hello"), *many = shell_command(&s, &batch, "hello");
     for (size_t i = 0; i < n_option_rows; i++) {
@@ -97,6 +98,7 @@ test_every_option_of_run_is_copied_or_changes_nothing(void **state)
             fail_msg("--%s is not copied", row->name);
     }
     assert_null(strstr(strstr(one, "--prefill") + 1, "--prefill")); /* each once */
+    assert_null(strstr(many, " -t "));                              /* the program chose the number of threads */
     free(one);
     free(many);
     run_info_free(&info);

@@ -19,7 +19,7 @@
 #include "engine/base/file_replace.h"
 #include "engine/base/file_text.h"
 #include "tests/rigs/folders.h"
-#include "tui/terminal/builtin.h"
+#include "tui/terminal/terminal.h"
 #include "tui/terminal/theme.h"
 
 #define SPECSCOPE_STATIC /* this program has files in it, as that of `make static` */

@@ -102,6 +102,19 @@ test_a_signal_ends_the_work_alone_and_is_named(void **state)
 }
 
 static void
+test_an_interruption_and_the_time_limit_have_messages_of_their_own(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    assert_false(subprocess_run(end_by_signal, &(int){SIGINT}, NULL, 0, "work", &err));
+    assert_int_equal(err.kind, ERR_CANCELLED);
+    assert_string_equal(err.text, "work: interrupted");
+    assert_false(subprocess_run(end_by_signal, &(int){SIGALRM}, NULL, 0, "work", &err));
+    assert_int_equal(err.kind, ERR_WORK);
+    assert_non_null(strstr(err.text, "did not finish within"));
+}
+
+static void
 test_work_that_leaves_did_not_succeed(void **state)
 {
     (void)state;
@@ -132,6 +145,7 @@ main(void)
         cmocka_unit_test(test_an_answer_comes_back_and_nothing_else),
         cmocka_unit_test(test_the_works_own_error_comes_back),
         cmocka_unit_test(test_a_signal_ends_the_work_alone_and_is_named),
+        cmocka_unit_test(test_an_interruption_and_the_time_limit_have_messages_of_their_own),
         cmocka_unit_test(test_work_that_leaves_did_not_succeed),
         cmocka_unit_test(test_open_files_are_shared),
     };

@@ -9,8 +9,8 @@
 
 #include "cli/options/option_table.h"
 #include "kernels/cpu/isa.h"
+#include "tui/figures/bench_table.h"
 #include "tui/figures/figure.h"
-#include "tui/figures/measures.h"
 
 /* fail_msg() with the row's name. */
 #define ROW_ASSERT(row, condition)                                                                                     \
@@ -28,6 +28,7 @@ test_every_row_has_a_name_a_help_and_a_command(void **state)
         assert_non_null(row->name);
         ROW_ASSERT(row, strlen(row->name) > 1 && strspn(row->name, "abcdefghijklmnopqrstuvwxyz-") == strlen(row->name));
         ROW_ASSERT(row, row->help != NULL && row->help[0] != '\0' && strpbrk(row->help, "\n\t") == NULL);
+        ROW_ASSERT(row, strlen(row->help) <= 60);
         ROW_ASSERT(row, row->commands != 0 && (row->commands & ~(unsigned)COMMAND_ALL) == 0);
         ROW_ASSERT(row, row->def == NULL || row->without == NULL);
         ROW_ASSERT(row, (row->words == NULL) == (row->n_words == 0));

@@ -13,6 +13,7 @@
 #include "kernels/experts.h"
 #include "tests/rigs/backend_rig.h"
 #include "tests/rigs/batch_program.h"
+#include "tests/rigs/check_backend.h"
 #include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/symbolic_backend.h"

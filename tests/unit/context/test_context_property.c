@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "tests/rigs/check_backend.h"
 #include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/row_program.h"
 #include "tests/rigs/symbolic_backend.h"

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "engine/context/context.h"
+#include "tests/rigs/check_backend.h"
 #include "tests/rigs/context_fixture.h"
 
 enum { MANY = 40, FEW = 30, PLACES = 5, LAYERS = 2, PROMPT = 3 };

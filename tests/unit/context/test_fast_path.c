@@ -3,7 +3,7 @@
  * likeliest token is another, for every weight type.
  *
  * The weights are the bundled model's, requantised: a trained model's distributions have the margins and the outliers
- * that decide such a comparison, those of random or planted weights do not. Blocks of 256 need widths that 256 divides;
+ * that decide such a comparison, those of random or synthetic weights do not. Blocks of 256 need widths that 256 divides;
  * the FFN is made wider by units whose weights are all zero, which changes no value of the model.
  *
  * What is wanted is KL(exact || fast) below 1e-3 nats and the same likeliest token at 99% of positions. The second is
@@ -25,7 +25,7 @@
 #include <cmocka.h>
 
 #include "cli/base/commands.h"
-#include "engine/planted/model_open.h"
+#include "engine/synthetic/model_open.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "kernels/tensor.h"
 #include "tests/rigs/requantise.h"

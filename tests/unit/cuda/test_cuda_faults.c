@@ -14,6 +14,7 @@
 #include "policies/policy.h"
 #include "tests/golden/tinymodel.h"
 #include "tests/rigs/cuda_rig.h"
+#include "tests/rigs/seed.h"
 #include "tests/rigs/session_rig.h"
 
 static uint64_t seed;
@@ -152,10 +153,8 @@ int
 main(void)
 {
     struct err err;
-    const char *given = getenv("SPECSCOPE_SEED");
     const struct tinymodel tiny = {.seed = 5, .n_layers = 2, .width = 32, .heads = 2, .kv_heads = 1, .vocab = 288};
-    seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
-    printf("seed %llu\n", (unsigned long long)seed);
+    seed = seed_or((uint64_t)time(NULL));
     if (!tinymodel_write_temp(model, sizeof model, &tiny, &err)) {
         printf("%s\n", err.text);
         return 1;

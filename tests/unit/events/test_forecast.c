@@ -24,13 +24,13 @@ fill_record(void)
 {
     record.n = record.first = record.begin = 0;
     for (uint32_t i = 0; i < ROWS; i++) {
-        struct guess row[LAYERS];
+        struct layer_told row[LAYERS];
         for (uint32_t l = 1; l <= LAYERS; l++) {
             const bool agrees = l == LAYERS || i % 4 != 3;
             const float p = agrees ? 0.9f : i % 8 == 3 ? 0.1f : 0.6f;
-            row[l - 1] = (struct guess){.token = agrees ? 7 : 8, .confidence = p, .annealed = p, .top_p = {p}};
+            row[l - 1] = (struct layer_told){.agrees = agrees, .confidence = p, .entropy = 1, .top_p = {p}};
         }
-        layer_record_add(&record, row, row);
+        layer_record_add(&record, row, 1000);
     }
     record.head_load = record.layers_load = 1;
     record.probes = 64;

@@ -363,7 +363,7 @@ test_what_can_not_be_swept_is_refused_in_a_line(void **state)
     made_go_on(&m, UINT32_MAX);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct err err = {0};
-        assert_false(sweep_begin(m.sweep, wrong[i].grid, NULL, 0, m.f->stretches, &err));
+        assert_false(sweep_begin(m.sweep, wrong[i].grid, NULL, 0, m.f->segments, &err));
         assert_int_equal(err.kind, ERR_USAGE);
         if (strstr(err.text, wrong[i].why) == NULL)
             fail_msg("'%s' does not say '%s'", err.text, wrong[i].why);
@@ -371,7 +371,7 @@ test_what_can_not_be_swept_is_refused_in_a_line(void **state)
     }
     made_sweep(&m, "d_max=3:4:1", NULL, 0);
     struct err err = {0};
-    assert_false(sweep_begin(m.sweep, "d_max=3:4:1", NULL, 0, m.f->stretches, &err));
+    assert_false(sweep_begin(m.sweep, "d_max=3:4:1", NULL, 0, m.f->segments, &err));
     assert_non_null(strstr(err.text, "under way"));
     sweep_close(m.sweep);
 }
@@ -380,19 +380,19 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        STRETCHES_TEST(test_every_point_is_run_once_and_knobs_come_back),
-        STRETCHES_TEST(test_cut_off_half_way_and_resumed_it_is_the_same),
-        STRETCHES_TEST(test_the_baseline_is_run_among_the_points),
-        STRETCHES_TEST(test_a_sweep_begun_again_before_its_policy_is_told_to_be_back),
-        STRETCHES_TEST(test_a_whole_sweep_begun_again_adds_a_pass),
-        STRETCHES_TEST(test_other_settings_begin_anew),
-        STRETCHES_TEST(test_a_list_of_prompts_is_run_at_every_point),
-        STRETCHES_TEST(test_a_round_of_several_sequences_is_one_sample),
-        STRETCHES_TEST(test_failures_end_it_with_knobs_as_they_were),
-        STRETCHES_TEST(test_a_turn_told_late_is_how_the_knob_stood),
-        STRETCHES_TEST(test_the_best_is_one_or_has_others_near),
-        STRETCHES_TEST(test_what_remains_is_told_in_seconds),
-        STRETCHES_TEST(test_what_can_not_be_swept_is_refused_in_a_line),
+        SEGMENTS_TEST(test_every_point_is_run_once_and_knobs_come_back),
+        SEGMENTS_TEST(test_cut_off_half_way_and_resumed_it_is_the_same),
+        SEGMENTS_TEST(test_the_baseline_is_run_among_the_points),
+        SEGMENTS_TEST(test_a_sweep_begun_again_before_its_policy_is_told_to_be_back),
+        SEGMENTS_TEST(test_a_whole_sweep_begun_again_adds_a_pass),
+        SEGMENTS_TEST(test_other_settings_begin_anew),
+        SEGMENTS_TEST(test_a_list_of_prompts_is_run_at_every_point),
+        SEGMENTS_TEST(test_a_round_of_several_sequences_is_one_sample),
+        SEGMENTS_TEST(test_failures_end_it_with_knobs_as_they_were),
+        SEGMENTS_TEST(test_a_turn_told_late_is_how_the_knob_stood),
+        SEGMENTS_TEST(test_the_best_is_one_or_has_others_near),
+        SEGMENTS_TEST(test_what_remains_is_told_in_seconds),
+        SEGMENTS_TEST(test_what_can_not_be_swept_is_refused_in_a_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

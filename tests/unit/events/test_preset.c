@@ -47,9 +47,9 @@ test_sampling_is_as_it_was_given(void **state)
 {
     (void)state;
     struct run_info info = {.n_policies = 1, .policies = &(struct policy_info){.name = "ar"}};
-    const struct stretch s = {.sampling = {.temperature = 0.7f, .top_k = 40, .top_p = 0.95f}, .seed = UINT64_MAX};
+    const struct segment s = {.sampling = {.temperature = 0.7f, .top_k = 40, .top_p = 0.95f}, .seed = UINT64_MAX};
     struct preset p;
-    assert_true(preset_of_stretch(&p, &s, &info));
+    assert_true(preset_of_segment(&p, &s, &info));
     assert_string_equal(p.sampling[SAMPLING_TEMPERATURE], "0.7");
     assert_string_equal(p.sampling[SAMPLING_TOP_K], "40");
     assert_string_equal(p.sampling[SAMPLING_TOP_P], "0.95");

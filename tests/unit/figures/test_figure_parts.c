@@ -11,10 +11,9 @@
 
 #include "kernels/rng.h"
 #include "tests/rigs/seed.h"
+#include "tui/figures/axes.h"
 #include "tui/figures/drawing.h"
 #include "tui/figures/figure.h"
-#include "tui/figures/scale.h"
-#include "tui/figures/style.h"
 #include "tui/scope/statistics.h"
 #include "tui/terminal/theme.h"
 

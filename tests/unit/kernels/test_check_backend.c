@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "tests/rigs/backend_rig.h"
+#include "tests/rigs/check_backend.h"
 
 static const struct naive_shape shape = {
     .n_layers = 3, .width = 32, .heads = 2, .kv_heads = 1, .head_dim = 16, .ffn = 64, .vocab = 90, .type = WEIGHT_Q8_0};

@@ -117,7 +117,7 @@ chunked(struct rig *r, const token_t *tokens)
     }
 }
 
-/* The path among strangers: side branches everywhere, rows joining the sweep at their own depths. Tells which nodes the
+/* The path among unsupported: side branches everywhere, rows joining the sweep at their own depths. Tells which nodes the
  * path's last and middle rows are. */
 static void
 in_a_tree(struct rig *r, const token_t *tokens, int *last, int *middle)

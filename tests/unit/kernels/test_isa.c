@@ -13,13 +13,9 @@
 #include "kernels/cpu/interleave.h"
 #include "kernels/tensor.h"
 #include "tests/rigs/isa_checks.h"
+#include "tests/rigs/seed.h"
 
-static uint64_t
-seed(void)
-{
-    const char *given = getenv("SPECSCOPE_SEED");
-    return given != NULL ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
-}
+static uint64_t seed;
 
 static void
 test_every_usable_instruction_set_computes_what_the_formulas_say(void **state)
@@ -28,7 +24,7 @@ test_every_usable_instruction_set_computes_what_the_formulas_say(void **state)
     int tables = 0;
     for (size_t i = 0; cpu_isas[i] != NULL; i++)
         if (cpu_isas[i]->usable()) {
-            assert_int_equal(isa_checks(cpu_isas[i], seed()), 0);
+            assert_int_equal(isa_checks(cpu_isas[i], seed), 0);
             tables++;
         }
     assert_true(tables > 0);
@@ -123,7 +119,7 @@ test_products_of_many_rows_have_the_bits_of_a_row_alone(void **state)
     const size_t cols[] = {7, 512, 1031, MOST}, rows[] = {24, 25, 96, 97, N};
     const enum weight_type types[] = {WEIGHT_F32, WEIGHT_F16, WEIGHT_BF16};
     bool any = false;
-    srand((unsigned)seed());
+    srand((unsigned)seed);
     fill_weights(w, sizeof w / sizeof *w);
     for (size_t i = 0; i < N * MOST; i++)
         x[i] = (float)(rand() % 2000 - 1000) / 333;
@@ -173,7 +169,7 @@ test_neon_kernels_under_qemu(void **state)
         "kernels/cpu/reference.c "
         "kernels/cpu/neon.c "
         "kernels/cpu/neondot.c kernels/cpu/interleave.c kernels/cpu/dequantise.c kernels/tensor.c kernels/codebooks.c "
-        "kernels/planted.c "
+        "kernels/synthetic.c "
         "-lm -o %s && qemu-aarch64 %s",
         name, name);
     int status = system(line);
@@ -184,6 +180,7 @@ test_neon_kernels_under_qemu(void **state)
 int
 main(void)
 {
+    seed = seed_or((uint64_t)time(NULL));
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_usable_instruction_set_computes_what_the_formulas_say),
         cmocka_unit_test(test_auto_takes_the_first_usable_table),

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "kernels/cpu/sampling.h"
+#include "tests/rigs/check_backend.h"
 #include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/seed.h"
 

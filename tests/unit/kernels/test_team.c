@@ -1,4 +1,4 @@
-/* Teams of threads: every chunk is carried out once, by whichever thread claims it, and a team shrinks and grows by what it saves. */
+/* Teams of threads: every chunk is carried out once, by whichever thread claims it, and a team finds the size that is the fastest. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -97,27 +97,76 @@ test_two_threads_may_lead_one_team(void **state)
     team_close(team);
 }
 
+/* ---- sizing: a machine that is simulated ---- */
+
+struct machine {
+    double ms[4];    /* that a pass takes, by threads - 1 */
+    bool busy;       /* the leader does not always run */
+    uint64_t now_ns; /* its clock */
+};
+
+/* Passes for so many seconds; returns the share of the time with that size. */
+static double
+run_passes(struct team_sizing *s, struct machine *m, double seconds, uint32_t size)
+{
+    const uint64_t start = m->now_ns, end = start + (uint64_t)(seconds * 1e9);
+    uint64_t at_size = 0;
+    while (m->now_ns < end) {
+        const uint32_t used = s->size;
+        const uint64_t took = (uint64_t)(m->ms[used - 1] * 1e6);
+        m->now_ns += took;
+        at_size += used == size ? took : 0;
+        team_sizing_pass(s, 0, 16, took, m->busy ? took / 2 : took, m->now_ns);
+    }
+    return (double)at_size / (double)(end - start);
+}
+
 static void
-test_a_team_that_waits_shrinks_and_grows_again_later(void **state)
+test_the_fastest_size_is_found_and_left_again(void **state)
 {
     (void)state;
     struct team_sizing s;
-    uint64_t now = 1000;
-    const struct team_step slow = {.chunks = 8, .own = 4, .chunk_ns = 1000, .wait_ns = 4000000};
-    const struct team_step fast = {.chunks = 8, .own = 4, .chunk_ns = 100000};
+    struct machine m = {.ms = {2, 1}};
     team_sizing_open(&s, 2);
-    team_sizing_judge(&s, &slow, now);
-    assert_int_equal(s.size, 2); /* one interruption is nothing */
-    for (int i = 0; i < 3; i++)
-        team_sizing_judge(&s, &slow, now);
-    assert_int_equal(s.size, 1);
-    team_sizing_grow(&s, now);
-    assert_int_equal(s.size, 1);
-    team_sizing_grow(&s, now + 1100000000u);
-    assert_int_equal(s.size, 2);
-    for (int i = 0; i < 100; i++)
-        team_sizing_judge(&s, &fast, now);
-    assert_int_equal(s.size, 2);
+    assert_true(run_passes(&s, &m, 2, 2) > 0.99); /* nothing is tried while nothing disturbs */
+    m = (struct machine){{2, 4}, true, m.now_ns};
+    run_passes(&s, &m, 2, 1);
+    assert_true(run_passes(&s, &m, 4, 1) > 0.8);
+    assert_int_equal(s.home, 1);
+    m = (struct machine){{2, 1}, false, m.now_ns};
+    assert_true(run_passes(&s, &m, 4, 2) > 0.7);
+    assert_int_equal(s.home, 2);
+    m.busy = true; /* preempted, and yet faster with two */
+    assert_true(run_passes(&s, &m, 4, 2) > 0.8);
+    assert_int_equal(s.home, 2);
+}
+
+static void
+test_a_size_between_is_found(void **state)
+{
+    (void)state;
+    struct team_sizing s;
+    struct machine m = {.ms = {8, 4, 2.5, 6}, .busy = true};
+    team_sizing_open(&s, 4);
+    run_passes(&s, &m, 4, 3);
+    assert_true(run_passes(&s, &m, 4, 3) > 0.7);
+    assert_int_equal(s.home, 3);
+}
+
+/* Passes of other kinds and lengths make no speed of their own. */
+static void
+test_kinds_of_passes_are_compared_with_their_own(void **state)
+{
+    (void)state;
+    struct team_sizing s;
+    uint64_t now = 0;
+    team_sizing_open(&s, 2);
+    for (int i = 0; i < 20000; i++) {
+        const bool long_one = i / 500 % 2 != 0;
+        const uint64_t took = (long_one ? 9000000u : 1000000u) * (s.size == 1 ? 2 : 1);
+        team_sizing_pass(&s, long_one ? 3 : 0, 16, took, took / 2, now += took);
+        assert_int_equal(s.home, 2);
+    }
 }
 
 int
@@ -127,7 +176,9 @@ main(void)
         cmocka_unit_test(test_every_chunk_is_carried_out_once),
         cmocka_unit_test(test_a_helper_that_is_held_up_delays_only_its_own_chunk),
         cmocka_unit_test(test_two_threads_may_lead_one_team),
-        cmocka_unit_test(test_a_team_that_waits_shrinks_and_grows_again_later),
+        cmocka_unit_test(test_the_fastest_size_is_found_and_left_again),
+        cmocka_unit_test(test_a_size_between_is_found),
+        cmocka_unit_test(test_kinds_of_passes_are_compared_with_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

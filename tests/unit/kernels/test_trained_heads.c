@@ -11,6 +11,7 @@
 
 #include "kernels/cpu/isa.h"
 #include "tests/rigs/backend_rig.h"
+#include "tests/rigs/check_backend.h"
 #include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/seed.h"
 

@@ -15,6 +15,7 @@
 #include "engine/files/gguf.h"
 #include "engine/files/gguf_bytes.h"
 #include "tests/golden/tinymodel.h"
+#include "tests/rigs/seed.h"
 
 /* Parses b and frees it. The reason of a failure has to say `says`. */
 static void
@@ -249,8 +250,7 @@ test_damaged_bytes_never_lead_outside_the_file(void **state)
     size_t len;
     struct err err = {0};
     assert_true(tinymodel_build(&(struct tinymodel){.n_layers = 1, .width = 32, .vocab = 288}, &bytes, &len, &err));
-    uint64_t random = (uint64_t)time(NULL) | 1;
-    print_message("# seed %llu\n", (unsigned long long)random);
+    uint64_t random = seed_or((uint64_t)time(NULL) | 1);
     unsigned parsed = 0;
     for (int round = 0; round < 2000; round++) {
         size_t at[4];

@@ -12,7 +12,7 @@
 
 #include "engine/files/gguf.h"
 #include "engine/files/gguf_bytes.h"
-#include "engine/planted/model_open.h"
+#include "engine/synthetic/model_open.h"
 #include "tests/golden/tinymodel.h"
 
 #define PARTS 3u

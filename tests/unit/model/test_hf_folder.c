@@ -15,7 +15,7 @@
 
 #include "engine/arch/arch.h"
 #include "engine/files/hf_folder.h"
-#include "engine/planted/model_open.h"
+#include "engine/synthetic/model_open.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "tests/rigs/tiny_folder.h"
 

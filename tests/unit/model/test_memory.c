@@ -13,7 +13,7 @@
 
 #include "engine/files/gguf.h"
 #include "engine/model/memory.h"
-#include "engine/planted/model_open.h"
+#include "engine/synthetic/model_open.h"
 #include "tests/golden/tinymodel.h"
 
 static char root[] = "/tmp/specscope-memory-XXXXXX";

@@ -77,7 +77,7 @@ test_series_have_a_tick_with_its_text(void **state)
 }
 
 static int
-place(const void *user, const struct stretch *s)
+place(const void *user, const struct segment *s)
 {
     const int *scale = user;
     return (int)s->first_round * *scale / 2;
@@ -115,11 +115,11 @@ static void
 test_turns_to_come_are_those_behind_the_newest(void **state)
 {
     struct fixture *f = *state;
-    struct stretches *all;
+    struct segments *all;
     struct err err = {0};
     struct marks marks;
     const int scale = 5;
-    assert_true(stretches_open(&all, &f->info, &err));
+    assert_true(segments_open(&all, &f->info, &err));
     rounds(f, 4);
     turn(f, "tau", "0.55", "0.7");
     rounds(f, 4);
@@ -127,17 +127,17 @@ test_turns_to_come_are_those_behind_the_newest(void **state)
     turn(f, "tau", "0.7", "0.3");
     rounds(f, 4);
     for (size_t i = 0; i < f->stream.n; i++)
-        stretches_event(all, &f->stream.events[i]);
+        segments_event(all, &f->stream.events[i]);
     marks_find_ahead(&marks, f->scope, all, place, &scale);
     assert_int_equal(marks.n, 1);
-    assert_string_equal(marks.mark[0].stretch->change[0].after, "0.3");
+    assert_string_equal(marks.mark[0].segment->change[0].after, "0.3");
     marks_find(&marks, f->scope, place, &scale);
     assert_int_equal(marks.n, 1);
-    assert_string_equal(marks.mark[0].stretch->change[0].after, "0.7");
+    assert_string_equal(marks.mark[0].segment->change[0].after, "0.7");
     see(f); /* it plays on: nothing is to come any more */
     marks_find_ahead(&marks, f->scope, all, place, &scale);
     assert_int_equal(marks.n, 0);
-    stretches_close(all);
+    segments_close(all);
 }
 
 int

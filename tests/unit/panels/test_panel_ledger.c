@@ -22,7 +22,7 @@ turn(struct fixture *f, const char *knob, const char *before, const char *after)
 }
 
 static void
-test_a_row_is_a_stretch_the_newest_first(void **state)
+test_a_row_is_a_segment_the_newest_first(void **state)
 {
     struct fixture *f = *state;
     use(f, "ledger");
@@ -245,11 +245,11 @@ test_narrow_ledgers_keep_what_matters(void **state)
 }
 
 static void
-test_many_stretches_scroll(void **state)
+test_many_segments_scroll(void **state)
 {
     struct fixture *f = *state;
     use(f, "ledger");
-    for (int i = 0; i < STRETCHES + 30; i++) {
+    for (int i = 0; i < SEGMENTS + 30; i++) {
         turn(f, "d_max", i % 2 == 0 ? "4" : "3", i % 2 == 0 ? "3" : "4");
         rounds(f, 2, 2000, 3);
     }
@@ -258,7 +258,7 @@ test_many_stretches_scroll(void **state)
     press(f, INPUT_END);
     draw(f, 9, 80);
     char letter[8], row[16];
-    stretch_letter(30, letter);
+    segment_letter(30, letter);
     snprintf(row, sizeof row, "▸%s ", letter);
     assert_true(row_with(f, row) == 8);
     draw(f, 15, 80); /* no row stays empty where there are more */
@@ -268,7 +268,7 @@ test_many_stretches_scroll(void **state)
     rounds(f, 2, 2000, 3);
     draw(f, 9, 80); /* the one in focus was forgotten: now it is the oldest that is left */
     press(f, 'a');
-    stretch_letter(31, letter);
+    segment_letter(31, letter);
     snprintf(row, sizeof row, "take %s", letter);
     assert_string_equal(f->command, row);
 }
@@ -277,14 +277,14 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        PANEL_TEST(test_a_row_is_a_stretch_the_newest_first),
+        PANEL_TEST(test_a_row_is_a_segment_the_newest_first),
         PANEL_TEST(test_differences_are_of_the_same_text_and_say_whether_they_are_clear),
         PANEL_TEST(test_no_mark_contradicts_the_time_and_none_is_across_prompts),
         PANEL_TEST(test_a_second_run_of_the_prompt_has_the_same_tokens),
         PANEL_TEST(test_speeds_are_compared_by_the_baseline_once_there_is_one),
         PANEL_TEST(test_keys_ask_for_the_rows_settings),
         PANEL_TEST(test_narrow_ledgers_keep_what_matters),
-        PANEL_TEST(test_many_stretches_scroll),
+        PANEL_TEST(test_many_segments_scroll),
     };
     return cmocka_run_group_tests_name("panel_ledger", tests, NULL, NULL);
 }

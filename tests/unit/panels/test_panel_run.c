@@ -188,7 +188,7 @@ test_exits_are_those_of_what_is_chosen(void **state)
     for (size_t i = 0; i < f->stream.n; i++)
         if (f->stream.events[i].type == EVENT_ROUND) {
             all += f->stream.events[i].round_end.drafted;
-            newest += f->stream.events[i].round >= stretches_at(scope_stretches(f->scope), 0)->first_round
+            newest += f->stream.events[i].round >= segments_at(scope_segments(f->scope), 0)->first_round
                           ? f->stream.events[i].round_end.drafted
                           : 0;
         }

@@ -6,7 +6,7 @@
 struct swept {
     struct fixture *f;
     struct knob_sweep *sweep;
-    struct stretches *stretches;
+    struct segments *segments;
     uint32_t policy;
     double value[3];
     bool ar; /* the baseline's run */
@@ -58,9 +58,9 @@ sweep_with(struct swept *w, struct fixture *f, const char *grid, uint32_t runs, 
     info->n_knobs = p.info.n_knobs;
     for (uint32_t k = 0; k < 3; k++)
         f->info.start_values[w->policy * POLICY_KNOBS + k] = 0;
-    assert_true(stretches_open(&w->stretches, &f->info, &err));
+    assert_true(segments_open(&w->segments, &f->info, &err));
     assert_true(sweep_open(&w->sweep, &f->info, &err));
-    if (!sweep_begin(w->sweep, grid, NULL, 0, w->stretches, &err))
+    if (!sweep_begin(w->sweep, grid, NULL, 0, w->segments, &err))
         fail_msg("%s", err.text);
     for (uint32_t i = 0; i < runs && sweep_running(w->sweep); i++) {
         struct event e = {.type = EVENT_CONTROL, .control = {.name = "run", .old_text = "", .new_text = "restart"}};
@@ -101,7 +101,7 @@ done(struct swept *w)
 {
     w->f->view.sweep = NULL;
     sweep_close(w->sweep);
-    stretches_close(w->stretches);
+    segments_close(w->segments);
 }
 
 static void

@@ -25,21 +25,35 @@ landscape_of(const struct fixture *f)
     return l;
 }
 
+/* A grid of two knobs, the first one across. */
 static void
-open_grid(const struct fixture *f, struct landscape *l)
+open_grid_of(const struct fixture *f, struct landscape *l, uint32_t across, uint32_t up)
 {
     const struct policy_info *policy = scope_policy(f->scope);
     struct landscape_grid *g = &l->grid;
-    *g = (struct landscape_grid){.open = true, .knob = {0, 1}};
-    g->n[0] = landscape_points(&policy->knobs[0], LANDSCAPE_COLS);
-    g->n[1] = landscape_points(&policy->knobs[1], LANDSCAPE_ROWS);
+    *g = (struct landscape_grid){.open = true, .knob = {across, up}};
+    g->n[0] = landscape_points(&policy->knobs[across], LANDSCAPE_POINTS);
+    g->n[1] = landscape_points(&policy->knobs[up], LANDSCAPE_POINTS);
     for (uint32_t y = 0; y < g->n[1]; y++)
         for (uint32_t x = 0; x < g->n[0]; x++)
-            g->cell[y][x] = (struct forecast){.modelled = 1 + 0.01f * (float)x + 0.1f * (float)y,
-                                              .tokens_per_round = 3.5f,
-                                              .acceptance = 0.75f,
-                                              .layers = 8,
-                                              .heads = 2};
+            g->cell[y][x] = (struct landscape_cell){.modelled = 1 + 0.01f * (float)x + 0.1f * (float)y,
+                                                    .tokens_per_round = 3.5f,
+                                                    .acceptance = 0.75f,
+                                                    .layers = 8,
+                                                    .heads = 2};
+}
+
+/* A hundred and one values of tau. */
+static void
+many_values(struct fixture *f)
+{
+    f->info.policies[scope_policy(f->scope) - f->info.policies].knobs[0].step = 0.01;
+}
+
+static void
+open_grid(const struct fixture *f, struct landscape *l)
+{
+    open_grid_of(f, l, 0, 1);
 }
 
 static void
@@ -78,14 +92,15 @@ test_the_value_in_force_is_always_a_point(void **state)
         assert_true(knob_check(&epsilon, value, &value, NULL));
         assert_true(landscape_value(&epsilon, 32, landscape_nearest(&epsilon, 32, value), value) == value);
     }
-    assert_int_equal(landscape_points(&gamma, LANDSCAPE_ROWS), 32); /* none of these is left out */
+    assert_int_equal(landscape_points(&gamma, LANDSCAPE_POINTS), 32); /* none of these is left out */
 }
 
 static void
 test_a_track_rises_to_the_best_value(void **state)
 {
     struct fixture *f = *state;
-    const struct landscape l = landscape_of(f);
+    static struct landscape l;
+    l = landscape_of(f);
     f->view.landscape = &l;
     use(f, "knobs");
     draw(f, 8, 90);
@@ -108,7 +123,8 @@ static void
 test_another_policys_landscape_is_not_drawn(void **state)
 {
     struct fixture *f = *state;
-    struct landscape l = landscape_of(f);
+    static struct landscape l;
+    l = landscape_of(f);
     snprintf(l.policy, sizeof l.policy, "other");
     f->view.landscape = &l;
     use(f, "knobs");
@@ -121,7 +137,8 @@ static void
 test_w_opens_a_grid_and_enter_takes_both_values(void **state)
 {
     struct fixture *f = *state;
-    struct landscape l = landscape_of(f);
+    static struct landscape l;
+    l = landscape_of(f);
     f->view.landscape = &l;
     use(f, "knobs");
     draw(f, 8, 60);
@@ -132,7 +149,7 @@ test_w_opens_a_grid_and_enter_takes_both_values(void **state)
     assert_true(row_with(f, "●") >= 0);
     assert_true(row_with(f, "3.50 tokens/round") > 0);
     assert_true(row_with(f, "acceptance 0.75") > 0);
-    assert_true(row_with(f, "(now 1.20×)") > 0);
+    assert_true(row_with(f, "now 1.20×") > 0);
     press(f, INPUT_RIGHT);
     press(f, INPUT_UP);
     draw(f, 10, 76);
@@ -159,7 +176,8 @@ static void
 test_a_grid_marks_the_best_and_names_its_axes(void **state)
 {
     struct fixture *f = *state;
-    struct landscape l = landscape_of(f);
+    static struct landscape l;
+    l = landscape_of(f);
     f->view.landscape = &l;
     use(f, "knobs");
     assert_non_null(strstr(f->ops->brief_now(&f->view), "Enter type"));
@@ -175,37 +193,95 @@ test_a_grid_marks_the_best_and_names_its_axes(void **state)
     assert_true(row_with(f, "★ τ 0.") > 0); /* and its values are below the grid */
     const int axis = row_with(f, "τ →");
     assert_int_equal(axis, (int)l.grid.n[1]);
-    assert_non_null(strstr(line(f, axis), "↑"));
-    assert_non_null(strstr(line(f, axis), " 0.")); /* values across */
+    assert_non_null(strstr(line(f, axis), "d_m… ↑")); /* cut by columns, not by bytes */
+    assert_non_null(strstr(line(f, axis), " 0."));    /* values across */
 }
 
+/* The grid is higher than the panel: it follows the cursor to every value, with the numbers of its row and the axis. */
 static void
 test_a_zoomed_grid_shows_every_value(void **state)
 {
     struct fixture *f = *state;
-    struct landscape l = landscape_of(f);
+    static struct landscape l;
+    many_values(f);
+    l = landscape_of(f);
+    f->view.landscape = &l;
+    use(f, "knobs");
+    open_grid_of(f, &l, 1, 0);
+    const struct landscape_grid *g = &l.grid;
+    const int wide = (160 - 2 - 7) / (int)g->n[0];
+    assert_int_equal(g->n[1], 101);
+    assert_true(wide > 4);
+    for (uint32_t y = 0; y < g->n[1]; y++)
+        press(f, INPUT_DOWN);
+    for (uint32_t y = 0; y < g->n[1]; y++) {
+        char value[16];
+        draw(f, 30, 160);
+        snprintf(value, sizeof value, " %g ", y / 100.0);
+        const int row = row_with(f, value);
+        assert_in_range(row, 0, 26);
+        for (uint32_t x = 0; x < g->n[0]; x++) {
+            char number[16];
+            snprintf(number, sizeof number, "%.2f", (double)g->cell[y][x].modelled);
+            for (int k = 0; number[k] != '\0'; k++)
+                assert_int_equal(grid_at(&f->grid, row, 1 + 7 + (int)x * wide + 1 + k)->text[0], number[k]);
+        }
+        assert_int_equal(row_with(f, "d_max →"), 27);
+        press(f, INPUT_UP);
+    }
+}
+
+static void
+test_the_axis_has_the_cursors_value(void **state)
+{
+    struct fixture *f = *state;
+    static struct landscape l;
+    many_values(f);
+    l = landscape_of(f);
     f->view.landscape = &l;
     use(f, "knobs");
     open_grid(f, &l);
-    draw(f, 30, 160);
-    for (uint32_t y = 0; y < l.grid.n[1]; y++)
-        for (uint32_t x = 0; x < l.grid.n[0]; x++) {
-            char number[16];
-            const int wide = (160 - 2 - 7) / (int)l.grid.n[0];
-            snprintf(number, sizeof number, "%.*f", wide > 4 ? 2 : 1, (double)l.grid.cell[y][x].modelled);
-            for (int k = 0; number[k] != '\0'; k++)
-                assert_int_equal(grid_at(&f->grid, (int)(l.grid.n[1] - 1 - y), 1 + 7 + (int)x * wide + 1 + k)->text[0],
-                                 number[k]);
-        }
-    draw(f, 30, 90); /* no room for numbers */
-    assert_null(strstr(line(f, 0), "1.4"));
+    for (uint32_t x = 0; x < l.grid.n[0]; x++)
+        press(f, INPUT_LEFT);
+    for (uint32_t x = 0; x < l.grid.n[0]; x++) {
+        char value[16];
+        draw(f, 12, 36);
+        snprintf(value, sizeof value, " %g ", x / 100.0);
+        assert_non_null(strstr(line(f, row_with(f, "τ →")), value));
+        press(f, INPUT_RIGHT);
+    }
+}
+
+/* What has no room is left out: a number that is cut is another number. */
+static void
+test_figures_below_a_grid_are_whole_or_left_out(void **state)
+{
+    struct fixture *f = *state;
+    static struct landscape l;
+    many_values(f);
+    l = landscape_of(f);
+    f->view.landscape = &l;
+    use(f, "knobs");
+    open_grid(f, &l);
+    l.grid.has_best = true;
+    l.grid.best[0] = 87;
+    draw(f, 8, 32);
+    assert_true(row_with(f, "★ τ 0.87  d_max 1  1.87×") >= 0);
+    assert_true(row_with(f, "acceptance 0.75") >= 0);
+    draw(f, 8, 20);
+    assert_true(row_with(f, "★ τ") < 0);
+    for (int rows = 3; rows < 8; rows++) {
+        draw(f, rows, 32);
+        assert_true(row_with(f, "●") >= 0 && row_with(f, "τ →") >= 0 && row_with(f, "×") >= 0);
+    }
 }
 
 static void
 test_a_narrow_grid_shows_what_is_around_the_cursor(void **state)
 {
     struct fixture *f = *state;
-    struct landscape l = landscape_of(f);
+    static struct landscape l;
+    l = landscape_of(f);
     f->view.landscape = &l;
     open_grid(f, &l);
     l.grid.cell[0][l.grid.n[0] - 1].acceptance = NAN; /* nothing is drafted there */
@@ -225,7 +301,8 @@ static void
 test_a_grid_fits_any_panel(void **state)
 {
     struct fixture *f = *state;
-    struct landscape l = landscape_of(f);
+    static struct landscape l;
+    l = landscape_of(f);
     f->view.landscape = &l;
     open_grid(f, &l);
     use(f, "knobs");
@@ -252,6 +329,8 @@ main(void)
         PANEL_TEST(test_w_opens_a_grid_and_enter_takes_both_values),
         PANEL_TEST(test_a_grid_marks_the_best_and_names_its_axes),
         PANEL_TEST(test_a_zoomed_grid_shows_every_value),
+        PANEL_TEST(test_the_axis_has_the_cursors_value),
+        PANEL_TEST(test_figures_below_a_grid_are_whole_or_left_out),
         PANEL_TEST(test_a_narrow_grid_shows_what_is_around_the_cursor),
         PANEL_TEST(test_a_grid_fits_any_panel),
     };

@@ -260,6 +260,44 @@ test_what_was_counted_of_rounds_that_left_memory_is_gone(void **state)
     assert_int_equal(row_with(f, "no longer in memory"), 0);
 }
 
+static void
+test_the_ledger_has_the_row_of_the_pointer(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const tau[] = {"0.55", "0.7", "0.8"};
+    say_token(&f->stream, SOURCE_PROMPT, 0, 1);
+    for (uint32_t i = 1; i <= 30; i++) {
+        if (i == 11 || i == 21)
+            stream_control(&f->stream, "tau", tau[i / 10]);
+        f->stream.round = i;
+        say_token(&f->stream, SOURCE_BONUS, i, 1);
+        say_round(&f->stream, 4, 0, 1);
+    }
+    use(f, "ledger");
+    draw(f, 8, 80);
+    assert_int_equal(row_with(f, "▸C"), 1);
+    point(f, 15); /* as another panel does */
+    f->view.focused = false;
+    draw(f, 8, 80);
+    assert_int_equal(row_with(f, "▸B"), 2);
+    point(f, 3);
+    draw(f, 8, 80);
+    assert_int_equal(row_with(f, "▸A"), 3);
+    press(f, INPUT_UP);
+    assert_int_equal(selection_round(&f->view), 11);
+    press(f, INPUT_UP);
+    assert_true(f->selection.follow);
+    press(f, INPUT_END);
+    assert_int_equal(selection_round(&f->view), 1);
+    point(f, 15);
+    const struct canvas c = {.rows = 8, .cols = 80, .grid = &f->grid};
+    draw(f, 8, 80);
+    f->ops->mouse(f->panel, &f->view, &c, 2, 5, MOUSE_WHEEL_UP);
+    assert_true(f->selection.follow);
+    f->ops->mouse(f->panel, &f->view, &c, 3, 5, MOUSE_PRESS);
+    assert_int_equal(selection_round(&f->view), 1);
+}
+
 /* Both settings write the same tokens, sequence 0 in odd rounds and sequence 1 in even ones. */
 static void
 test_two_settings_show_the_rounds_at_the_pointer(void **state)
@@ -302,6 +340,7 @@ main(void)
         PANEL_TEST(test_the_judge_follows_and_says_what_is_gone),
         PANEL_TEST(test_layers_go_on_to_the_first_token),
         PANEL_TEST(test_what_was_counted_of_rounds_that_left_memory_is_gone),
+        PANEL_TEST(test_the_ledger_has_the_row_of_the_pointer),
         PANEL_TEST(test_two_settings_show_the_rounds_at_the_pointer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

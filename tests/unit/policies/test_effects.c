@@ -109,13 +109,13 @@ play_tokens(struct play *p, uint32_t tokens)
 static void
 forecast_newest(struct play *p)
 {
-    const struct stretches *all = scope_stretches(p->scope);
-    const struct stretch *s = stretches_at(all, 0);
+    const struct segments *all = scope_segments(p->scope);
+    const struct segment *s = segments_at(all, 0);
     struct layer_record record, part;
     struct err err;
     assert_true(layer_record_open(&record, scope_info(p->scope)->layers, &err));
     assert_null(scope_record(p->scope, &record));
-    struct effect_text *text = &effects->text[s->number % STRETCHES];
+    struct effect_text *text = &effects->text[s->number % SEGMENTS];
     *text = (struct effect_text){0};
     if (effects_part(&record, scope_round_position(p->scope, s->first_round), UINT32_MAX, &part))
         while (effects_forecast(text, all, s, scope_info(p->scope), ops_of, &part))
@@ -126,8 +126,8 @@ forecast_newest(struct play *p)
 static struct difference
 newest_against(const struct play *p, uint32_t back)
 {
-    const struct stretches *all = scope_stretches(p->scope);
-    return effects_difference(effects, all, scope_info(p->scope), stretches_at(all, 0), stretches_at(all, back));
+    const struct segments *all = scope_segments(p->scope);
+    return effects_difference(effects, all, scope_info(p->scope), segments_at(all, 0), segments_at(all, back));
 }
 
 static bool

@@ -333,12 +333,12 @@ static void
 test_planted_biases_are_caught(void **state)
 {
     (void)state;
-    struct biased_policies planted;
-    biased_policies(&planted);
+    struct biased_policies synthetic;
+    biased_policies(&synthetic);
     draws *= 2; /* one of them drops little */
     expect(&settings[0].sampling);
-    for (size_t i = 0; planted.list[i] != NULL; i++)
-        assert_int_equal(keeps_the_distribution(planted.list, i, &settings[0]), planted.fair[i]);
+    for (size_t i = 0; synthetic.list[i] != NULL; i++)
+        assert_int_equal(keeps_the_distribution(synthetic.list, i, &settings[0]), synthetic.fair[i]);
 }
 
 int

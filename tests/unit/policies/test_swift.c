@@ -294,9 +294,8 @@ test_the_search_goes_on_in_the_next_session(void **state)
     const struct knob_setting set[] = {{"window", "8"}, {"target", "1"}, {"patience", "10000"}};
     o.set = set;
     o.n_set = 3;
-    struct policy_memory memory = {.folder = NULL};
+    struct policy_memory memory = {0};
     struct round_seen last = {0}, begun = {0};
-    struct err err = {0};
     struct recorded_run alone = exact_rig_record(engine, &o); /* without a memory */
     o.memory = &memory;
     struct recorded_run first = exact_rig_record(engine, &o);
@@ -316,7 +315,7 @@ test_the_search_goes_on_in_the_next_session(void **state)
     recorded_run_free(&alone);
     recorded_run_free(&first);
     recorded_run_free(&next);
-    assert_true(policy_memory_close(&memory, &err));
+    policy_memory_free(&memory);
     engine_close(engine);
 }
 

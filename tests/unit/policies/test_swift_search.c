@@ -25,15 +25,15 @@ uniform(uint64_t *state)
 
 #define LAYERS 10 /* 16 switches, 7 of them skipped: 11440 sets */
 
-/* A synthetic model: each switch has a price for being skipped; matchness is what is left. The planted best set skips
+/* A synthetic model: each switch has a price for being skipped; matchness is what is left. The synthetic best set skips
  * the cheap ones. */
-struct planted {
+struct synthetic {
     double price[2 * (LAYERS - 2)];
     double best;
 };
 
 static void
-plant(struct planted *p, uint64_t *random, uint32_t skipped)
+plant(struct synthetic *p, uint64_t *random, uint32_t skipped)
 {
     uint32_t n = 2 * (LAYERS - 2);
     for (uint32_t i = 0; i < n; i++)
@@ -49,7 +49,7 @@ plant(struct planted *p, uint64_t *random, uint32_t skipped)
 }
 
 static double
-matchness(const struct planted *p, const bool *set)
+matchness(const struct synthetic *p, const bool *set)
 {
     double m = 1;
     for (uint32_t i = 0; i < 2 * (LAYERS - 2); i++)
@@ -62,7 +62,7 @@ static uint32_t
 steps_to_find(uint64_t s, uint32_t interval, uint32_t most)
 {
     struct swift_search search;
-    struct planted p;
+    struct synthetic p;
     uint64_t random = s;
     assert_true(search_open(&search, LAYERS, search_skipped(LAYERS, 0.45), s));
     plant(&p, &random, search.skipped);
@@ -203,17 +203,16 @@ test_a_search_that_was_saved_goes_on_as_if_it_had_not_stopped(void **state)
     (void)state;
     enum { STEPS = 100, SAVED = 83 }; /* more than the process keeps points */
     struct swift_search whole, begun, resumed;
-    struct err err = {0};
     assert_true(search_open(&whole, LAYERS, 7, 1) && search_open(&begun, LAYERS, 7, 1) &&
                 search_open(&resumed, LAYERS, 7, 99));
     for (int i = 0; i < STEPS; i++) {
         search_propose(&whole, 5);
         search_score(&whole, some_matchness(&whole));
         if (i == SAVED) {
-            char *text = search_save(&begun);
-            assert_non_null(text);
-            assert_true(search_load(&resumed, text, &err));
-            free(text);
+            void *saved = search_save(&begun);
+            assert_non_null(saved);
+            search_load(&resumed, saved);
+            free(saved);
         }
         struct swift_search *s = i < SAVED ? &begun : &resumed;
         search_propose(s, 5);
@@ -230,62 +229,21 @@ test_a_search_that_was_saved_goes_on_as_if_it_had_not_stopped(void **state)
 }
 
 static void
-test_what_an_older_version_saved_is_still_read(void **state)
-{
-    (void)state;
-    struct swift_search s;
-    struct err err = {0};
-    assert_true(search_open(&s, 6, 3, 1));
-    assert_true(search_load(&s, "{\"switches\": 8, \"steps\": 12, \"matchness\": 0.75, \"skipped\": [0, 3, 6]}", &err));
-    const bool best[8] = {[0] = true, [3] = true, [6] = true};
-    assert_memory_equal(s.best, best, sizeof best);
-    assert_true(s.best_matchness == 0.75);
-    assert_int_equal(s.steps, 12);
-    score_next(&s, 2, 0.5); /* it goes on */
-    assert_int_equal(s.steps, 13);
-    search_close(&s);
-}
-
-static void
-test_texts_of_another_shape_change_nothing_and_broken_ones_are_refused(void **state)
+test_a_saved_search_of_another_shape_changes_nothing(void **state)
 {
     (void)state;
     struct swift_search s, other;
-    struct err err = {0};
     assert_true(search_open(&s, 6, 3, 1) && search_open(&other, 6, 4, 1));
     score_next(&s, 0, 0.5);
-    score_next(&s, 0, 0.25);
-    char *text = search_save(&s);
-    assert_true(search_load(&other, text, &err)); /* another ratio */
+    void *saved = search_save(&s);
+    search_load(&other, saved); /* another ratio */
     assert_int_equal(other.steps, 0);
     search_close(&other);
     assert_true(search_open(&other, 8, 3, 1));
-    assert_true(search_load(&other, text, &err)); /* another model */
+    search_load(&other, saved); /* another model */
     assert_int_equal(other.steps, 0);
     search_close(&other);
-    for (size_t n = 0; n + 1 < strlen(text); n++) { /* wherever it is cut */
-        assert_true(search_open(&other, 6, 3, 1));
-        char *part = strndup(text, n);
-        assert_false(search_load(&other, part, &err));
-        free(part);
-        search_close(&other);
-    }
-    static const char *const broken[][2] = {
-        {"\"version\":\t2", "\"version\":\t3"},     {"\"steps\":\t2", "\"steps\":\t0"},
-        {"\"best_step\":\t1", "\"best_step\":\t3"}, {"\"matchness\":\t0.5", "\"matchness\":\t1.5"},
-        {"\"random\":\t\"", "\"random\":\t\"x"},    {"\"set\":\t\"1", "\"set\":\t\"0"}};
-    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
-        const char *at = strstr(text, broken[i][0]);
-        if (at == NULL)
-            fail_msg("no %s in %s", broken[i][0], text);
-        char edited[4096];
-        snprintf(edited, sizeof edited, "%.*s%s%s", (int)(at - text), text, broken[i][1], at + strlen(broken[i][0]));
-        assert_true(search_open(&other, 6, 3, 1));
-        if (search_load(&other, edited, &err))
-            fail_msg("%s is taken", edited);
-        search_close(&other);
-    }
-    free(text);
+    free(saved);
     search_close(&s);
 }
 
@@ -299,8 +257,7 @@ main(void)
         cmocka_unit_test(test_the_initial_set_is_spread_evenly_over_the_depth),
         cmocka_unit_test(test_equal_values_at_the_cut_do_not_favour_the_shallow_end),
         cmocka_unit_test(test_a_search_that_was_saved_goes_on_as_if_it_had_not_stopped),
-        cmocka_unit_test(test_what_an_older_version_saved_is_still_read),
-        cmocka_unit_test(test_texts_of_another_shape_change_nothing_and_broken_ones_are_refused),
+        cmocka_unit_test(test_a_saved_search_of_another_shape_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

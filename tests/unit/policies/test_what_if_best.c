@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -20,9 +19,8 @@
 #include "cli/base/files.h"
 #include "engine/events/forecast.h"
 #include "engine/events/metrics.h"
-#include "engine/events/wrong_path.h"
 #include "policies/policy.h"
-#include "tests/rigs/session_fixture.h"
+#include "tests/rigs/observed_run.h"
 #include "tests/rigs/session_rig.h"
 #include "tui/panels/landscape.h"
 
@@ -32,7 +30,6 @@ static struct engine *engine;
 static char **prompts;
 static size_t n_prompts;
 static struct layer_record record;
-static struct wrong_paths wrong;
 
 static struct session_options
 options_of(const char *policy, size_t prompt)
@@ -48,36 +45,14 @@ options_of(const char *policy, size_t prompt)
                                     .prompt_len = strlen(prompts[prompt])};
 }
 
-/* Runs with the policy's defaults: the record and the wrong paths of the whole text. */
+/* The record of a run with the policy's defaults. */
 static void
 observe(const char *policy, size_t prompt)
 {
-    struct session_options o = options_of(policy, prompt);
-    struct session *s;
+    const struct session_options o = options_of(policy, prompt);
     struct err err = {0};
-    const struct event *e;
-    uint64_t seen = 0;
-    o.what_if = 1;
-    o.stay = true;
-    wrong_paths_reset(&wrong);
-    record.n = record.begin = 0;
-    if (!session_open(&s, engine, &o, &err))
+    if (!observe_record(engine, &o, &record, &err))
         fail_msg("%s", err.text);
-    struct event_reader *reader = event_reader_open(session_log(s));
-    if (!session_start(s, &err))
-        fail_msg("%s", err.text);
-    for (bool over = false; !over; event_reader_wait(reader, 100))
-        while ((e = event_reader_next(reader)) != NULL) {
-            wrong_paths_event(&wrong, e);
-            over = over || event_is_control(e, "end", NULL);
-        }
-    while (record.n - record.begin < TOKENS - 1) {
-        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
-        seen = session_record(s, &record, seen);
-    }
-    event_reader_close(reader);
-    session_close(s);
-    wrong_paths_estimate(&wrong, &record);
 }
 
 /* The modelled speedup of a run with these values. */

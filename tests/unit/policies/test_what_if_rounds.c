@@ -33,18 +33,13 @@ make_text(uint64_t *random)
     record.n = 0;
     const uint32_t n = 1 + (uint32_t)(splitmix64(random) % 60);
     for (uint32_t i = 0; i < n; i++) {
-        struct guess row[LAYERS];
+        struct layer_told row[LAYERS];
         for (uint32_t l = 1; l <= LAYERS; l++) {
             const bool agrees = l == LAYERS || uniform(random) < 0.3 + 0.1 * l;
             const float p = (float)fmin(0.999, uniform(random) * (agrees ? 1.2 : 0.8));
-            row[l - 1] = (struct guess){.token = agrees ? 7 : 8,
-                                        .confidence = p,
-                                        .annealed = p,
-                                        .entropy = 1,
-                                        .top = {agrees ? 7 : 8, TOKEN_NONE, TOKEN_NONE, TOKEN_NONE, TOKEN_NONE},
-                                        .top_p = {p}};
+            row[l - 1] = (struct layer_told){.agrees = agrees, .confidence = p, .entropy = 1, .top_p = {p}};
         }
-        layer_record_add(&record, row, row);
+        layer_record_add(&record, row, 1000);
     }
     record.begin = (uint32_t)(splitmix64(random) % n);
     record.lost = 0; /* after a wrong draft layers say what they say at the same position of the text */
@@ -243,12 +238,12 @@ static void
 test_a_full_record_lets_the_oldest_go(void **state)
 {
     (void)state;
-    struct guess row[LAYERS] = {{0}};
+    struct layer_told row[LAYERS] = {{0}};
     record.n = record.first = 0;
     for (uint32_t i = 0; i < RECORD_ROWS + 10; i++) {
         for (uint32_t l = 0; l < LAYERS; l++)
-            row[l] = (struct guess){.confidence = 0.5f + (float)i / 1000, .annealed = 0.4f, .top_p = {0.5f}};
-        layer_record_add(&record, row, row);
+            row[l] = (struct layer_told){.confidence = 0.5f + (float)i / 1000, .entropy = 1, .top_p = {0.5f}};
+        layer_record_add(&record, row, 1000);
     }
     assert_int_equal(record.n, RECORD_ROWS);
     assert_int_equal(record.first, 10);

@@ -115,8 +115,8 @@ drafts_are_counted(struct fixture *f, bool trees)
     assert_int_equal(scope_run_aggregates(f->scope)->rounds, 270);
     draft_counts_reset(&slow);
     count_stream(&f->stream, f->stream.run, turned, &slow);
-    assert_same_counts(&scope_stretch_aggregates(f->scope)->drafts, &slow);
-    assert_int_equal(scope_stretch_aggregates(f->scope)->rounds, 120);
+    assert_same_counts(&scope_segment_aggregates(f->scope)->drafts, &slow);
+    assert_int_equal(scope_segment_aggregates(f->scope)->rounds, 120);
     /* The same rounds asked for by number. */
     struct aggregates asked;
     assert_true(aggregates_open(&asked, FAKE_LAYERS));

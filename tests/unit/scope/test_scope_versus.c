@@ -101,8 +101,7 @@ assert_each_is_as_if_alone(const struct pair *p)
         assert_int_equal(x->rounds, y->rounds);
         assert_memory_equal(x->asked, y->asked, (FAKE_LAYERS + 1) * sizeof *x->asked);
         assert_memory_equal(x->spurious[0], y->spurious[0], (FAKE_LAYERS + 1) * sizeof *x->asked);
-        assert_int_equal(stretches_now(scope_stretches(p->both))->policy,
-                         stretches_now(scope_stretches(alone))->policy);
+        assert_int_equal(segments_now(scope_segments(p->both))->policy, segments_now(scope_segments(alone))->policy);
     }
 }
 
@@ -208,6 +207,33 @@ test_each_of_two_settings_has_a_head_of_its_own(void **state)
     end_pair(&p);
 }
 
+/* In one run both draw alike and have one baseline; each of two saved runs has its own. */
+static void
+test_a_control_of_all_sequences_is_one_saved_runs_alone(void **state)
+{
+    (void)state;
+    for (int apart = 0; apart < 2; apart++) {
+        struct pair p;
+        begin_pair(&p, 3);
+        for (uint32_t i = 0; i < 2; i++)
+            for (int k = 0; k < 40 && p.at[i] < p.stream[i].n; k++)
+                tell(&p, i);
+        const struct run_info second = p.info;
+        p.info.second = apart == 1 ? &second : NULL;
+        tell_control(p.both, 0, "temperature", "0", "0.5");
+        tell_control(p.both, 0, "baseline", "", "7");
+        for (uint32_t i = 0; i < 2; i++) {
+            const bool told = i == 0 || apart == 0;
+            assert_true(scope_set_focus(p.both, i));
+            assert_true((scope_sampling(p.both, NULL)->temperature == 0.5f) == told);
+            assert_true((scope_now(p.both)->metrics.baseline == 7) == told);
+            assert_true((segments_now(scope_segments(p.both))->sampling.temperature == 0.5f) == told);
+            assert_true((segments_now(scope_segments(p.both))->baseline.value == 7) == told);
+        }
+        end_pair(&p);
+    }
+}
+
 int
 main(void)
 {
@@ -215,6 +241,7 @@ main(void)
         cmocka_unit_test(test_each_of_two_settings_is_shown_as_if_it_were_alone),
         cmocka_unit_test(test_each_of_two_settings_has_a_head_of_its_own),
         cmocka_unit_test(test_both_are_measured_since_the_last_turn_of_either),
+        cmocka_unit_test(test_a_control_of_all_sequences_is_one_saved_runs_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Trained heads in a session: found beside the model, asked by the policies whose papers train some, switched while a
- * run goes on, and told in every event. */
+/* Trained heads in a session: it finds them beside the model, policies whose papers train heads use them, a run can switch to them,
+ * and every event names its head. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,16 +57,16 @@ engine_with(const char *model, const char *heads)
     return e;
 }
 
-/* What a run said about heads. */
+/* What the events of a run contain about heads. */
 struct heard {
-    unsigned policy[2], scope[2], drafts[2]; /* guesses and drafts by head, below the last layer */
-    unsigned last;                           /* guesses of the last layer by a trained head */
-    char said[64];                           /* texts of head controls, each with a blank behind it */
-    uint32_t switch_at;                      /* asks for the other head after this round; 0: never */
+    unsigned policy[2], scope[2], drafts[2]; /* predictions and drafts below the last layer, by head */
+    unsigned last;                           /* predictions of the last layer by a trained head */
+    char said[64];                           /* texts of head controls, each followed by a blank */
+    uint32_t switch_at;                      /* the round after which trained heads are requested; 0: never */
 };
 
-/* A session that began paused runs a round; before the one after `switch_at` sequence seq is asked for trained heads. So what is asked
- * for comes before a round that it can be seen in, however fast the session is. */
+/* Runs one round of a paused session, after round `switch_at` with a request for trained heads for sequence seq. The session is paused
+ * then, so the request always takes effect in the next round. */
 static void
 step(struct session *s, const struct event *e, uint32_t switch_at, uint32_t seq)
 {
@@ -166,7 +166,7 @@ test_heads_are_switched_while_a_run_goes_on_and_both_are_compared(void **state)
     assert_true(h.drafts[0] > 0 && h.drafts[1] > 0);
     assert_true(h.scope[0] > 0 && h.scope[1] > 0 && h.last == 0);
     struct heard still = {0};
-    run(e, "layerskip", HEADS_POLICY, PROBE_ALL, &still); /* the other head is asked too, less often */
+    run(e, "layerskip", HEADS_POLICY, PROBE_ALL, &still); /* the scope probes with the other head too, less often */
     assert_true(still.scope[1] > 0 && still.scope[1] < still.scope[0]);
     engine_close(e);
     remove_files(&f);
@@ -174,8 +174,8 @@ test_heads_are_switched_while_a_run_goes_on_and_both_are_compared(void **state)
 
 struct heard_of_two {
     struct heard of[2]; /* by sequence */
-    uint32_t turned;    /* the first round that ran after it; 0: none yet */
-    unsigned late[2];   /* drafts by head of the second sequence from there on */
+    uint32_t turned;    /* the first round with the requested head; 0: none yet */
+    unsigned late[2];   /* the second sequence's drafts from that round on, by head */
 };
 
 static void
@@ -228,7 +228,7 @@ test_of_two_settings_each_has_a_head_of_its_own(void **state)
         assert_true(h.of[0].drafts[first] > 0 && h.of[0].drafts[!first] == 0);
         assert_true(h.of[0].policy[first] > 0 && h.of[0].policy[!first] == 0);
         assert_true(h.of[1].drafts[0] > 0 && h.turned > 0);
-        assert_true(h.late[1] > 0 && h.late[0] == 0); /* turned for that one alone */
+        assert_true(h.late[1] > 0 && h.late[0] == 0); /* only the second sequence changed its head */
         assert_memory_equal(out.sequences[0].tokens, out.sequences[1].tokens, 80 * sizeof(token_t));
         session_rig_free(&out);
     }
@@ -236,7 +236,7 @@ test_of_two_settings_each_has_a_head_of_its_own(void **state)
     remove_files(&f);
 }
 
-/* An affine head's parameters are width / vocab of the LM head's: so much more is loaded in every probe. */
+/* An affine head's parameters are width / vocab of the LM head's: every probe loads that share more. */
 static void
 test_loads_of_trained_heads_are_counted(void **state)
 {
@@ -246,7 +246,7 @@ test_loads_of_trained_heads_are_counted(void **state)
     struct exit_heads *h;
     struct err err;
     struct engine *e = engine_with(f.model, "none");
-    assert_true(exit_heads_new(&h, HEAD_AFFINE, e->model, &err)); /* zeros: they say what the lens says */
+    assert_true(exit_heads_new(&h, HEAD_AFFINE, e->model, &err)); /* zeros: the same predictions as the lens */
     assert_true(exit_heads_write(h, f.heads, &err));
     const double share = (double)h->width / h->vocab;
     exit_heads_free(h);

@@ -120,6 +120,21 @@ test_it_moves_as_the_last_control_in_the_queue_says(void **state)
     assert_false(mailbox_moving(&box));
 }
 
+static void
+test_the_engine_rests_until_a_control_is_posted_and_after_it_waits_again(void **state)
+{
+    (void)state;
+    assert_false(mailbox_resting(&box));
+    mailbox_rest(&box);
+    assert_true(mailbox_resting(&box));
+    post((struct mail){.kind = CONTROL_POLICY, .policy = 2});
+    assert_false(mailbox_resting(&box)); /* before the engine has taken it, */
+    take(CONTROL_POLICY, 0);
+    assert_false(mailbox_resting(&box)); /* and while the engine does it */
+    mailbox_rest(&box);
+    assert_true(mailbox_resting(&box));
+}
+
 int
 main(void)
 {
@@ -129,6 +144,8 @@ main(void)
         cmocka_unit_test_setup_teardown(test_a_breakpoint_in_the_past_is_refused_unless_a_new_run_was_asked_for,
                                         open_box, close_box),
         cmocka_unit_test_setup_teardown(test_it_moves_as_the_last_control_in_the_queue_says, open_box, close_box),
+        cmocka_unit_test_setup_teardown(test_the_engine_rests_until_a_control_is_posted_and_after_it_waits_again,
+                                        open_box, close_box),
         cmocka_unit_test_setup_teardown(test_what_interrupts_cancels_until_all_of_it_is_taken, open_box, close_box),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <sched.h>
 
 #include "policies/policy.h"
 #include "tests/rigs/session_fixture.h"
@@ -67,6 +68,38 @@ test_a_restart_and_a_new_prompt_begin_new_runs(void **state)
     assert_int_equal(n, 1);
     assert_int_equal(last[0], plain.tokens[0]);
     session_rig_free(&plain);
+}
+
+/* Each time that the session rests, the log has the rounds of the steps that were asked for, and that it paused again. */
+static void
+test_a_session_that_rests_has_sent_the_events_of_what_was_asked(void **state)
+{
+    struct fixture *f = *state;
+    struct session_options o = session_usual();
+    struct session *s;
+    struct err err = {0};
+    uint32_t rounds = 0;
+    o.paused = o.stay = true;
+    assert_true(session_open(&s, f->engine, &o, &err));
+    struct event_reader *reader = event_reader_open(session_log(s));
+    assert_false(session_resting(s)); /* it has not begun */
+    assert_true(session_start(s, &err));
+    for (uint32_t steps = 1; steps < 6; steps++) {
+        bool paused = false;
+        session_control(s, CONTROL_POLICY, NULL, steps % 2 != 0 ? "layerskip" : "specbound", 0);
+        session_control(s, CONTROL_STEP_ROUNDS, NULL, NULL, 2);
+        while (!session_resting(s))
+            sched_yield();
+        for (const struct event *e; (e = event_reader_next(reader)) != NULL;) {
+            rounds += e->type == EVENT_ROUND;
+            if (event_is_control(e, "state", NULL))
+                paused = strcmp(e->control.new_text, "paused") == 0;
+        }
+        assert_int_equal(rounds, 2 * steps);
+        assert_true(paused);
+    }
+    event_reader_close(reader);
+    session_close(s);
 }
 
 static void
@@ -306,6 +339,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_restart_and_a_new_prompt_begin_new_runs),
+        cmocka_unit_test(test_a_session_that_rests_has_sent_the_events_of_what_was_asked),
         cmocka_unit_test(test_a_run_ends_after_its_tokens_or_with_its_context),
         cmocka_unit_test(test_an_end_of_sequence_ends_the_run_at_the_same_token_under_every_policy),
         cmocka_unit_test(test_a_baseline_in_mid_run_compares_and_changes_nothing),

@@ -40,10 +40,10 @@ post_anything(struct member *m)
                                               CONTROL_STEP_TOKEN, CONTROL_BREAK,  CONTROL_UNTIL,  CONTROL_KNOB,
                                               CONTROL_KNOB,       CONTROL_KNOB,   CONTROL_POLICY, CONTROL_PROMPT,
                                               CONTROL_PROBE,      CONTROL_HEAD,   CONTROL_EXTEND, CONTROL_BASELINE,
-                                              CONTROL_WHAT_IF,    CONTROL_VERSUS, CONTROL_NOTE,   CONTROL_RESTART};
-    static const char *const texts[] = {"0.5",   "3",         "policy", "all",       "off",    "lens",
-                                        "5%",    "layerskip", "reject", "specbound", "text e", "fsm gamma_min=2",
-                                        "swift", "dynamic",   "1"};
+                                              CONTROL_VERSUS,     CONTROL_NOTE,   CONTROL_RESTART};
+    static const char *const texts[] = {
+        "0.5",       "3",      "policy",          "all",   "off",     "lens", "layerskip", "reject",
+        "specbound", "text e", "fsm gamma_min=2", "swift", "dynamic", "1"};
     const uint64_t r = splitmix64(&m->random);
     const struct run_info *info = session_info(m->crowd->session);
     const struct policy_info *p = &info->policies[(r >> 8) % info->n_policies];
@@ -69,7 +69,7 @@ be_one_of_a_crowd(void *user)
         const unsigned before = atomic_load(&m->crowd->rounds);
         post_anything(m);
         nanosleep(&moment, NULL);
-        for (int k = 0; i % 4 == 0 && k < 100 && atomic_load(&m->crowd->rounds) == before; k++)
+        while (i % 4 == 0 && atomic_load(&m->crowd->rounds) == before && !session_resting(m->crowd->session))
             nanosleep(&moment, NULL); /* a round passes, unless it stands */
     }
     if (atomic_fetch_sub(&m->crowd->at_it, 1) == 1) /* the last one; nobody else asks for this pace */

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include <pthread.h>
+#include <semaphore.h>
 
 #include <cmocka.h>
 
@@ -282,6 +283,22 @@ struct impatience {
     bool posted, prefilled; /* prefilled: the first run's prefill ended all the same */
 };
 
+/* The engine stops before the second chunk of the prompt until the control is posted. */
+static struct {
+    struct backend_ops ops;
+    const struct backend_ops *real;
+    uint32_t steps;
+    sem_t posted;
+} door;
+
+static bool
+held_step(struct store *s, const struct sweep *w)
+{
+    if (++door.steps == 2)
+        sem_wait(&door.posted);
+    return door.real->step(s, w);
+}
+
 static void
 interrupt_prefill(void *user, struct session *s, const struct event *e)
 {
@@ -290,6 +307,7 @@ interrupt_prefill(void *user, struct session *s, const struct event *e)
     if (!w->posted && e->type == EVENT_TOKEN && e->token.pos + 1 == w->prompt_tokens) {
         w->posted = true;
         session_control(s, w->kind, NULL, w->kind == CONTROL_PROMPT ? session_prompts[2] : NULL, 0);
+        sem_post(&door.posted);
     }
 }
 
@@ -297,7 +315,7 @@ static void
 test_a_long_prefill_is_cancelled_by_a_prompt_and_by_quitting(void **state)
 {
     struct fixture *f = *state;
-    size_t len = 60000; /* seconds of prefill on this model */
+    size_t len = 2000;
     char *text = malloc(len + 1);
     assert_non_null(text);
     uint64_t random = seed;
@@ -311,8 +329,14 @@ test_a_long_prefill_is_cancelled_by_a_prompt_and_by_quitting(void **state)
     session_run(f->engine, &o, NULL, NULL, &plain);
     o.prompt = text;
     o.prompt_len = len;
-    o.ctx = 1u << 16;
+    o.ctx = 1u << 12;
+    door.real = f->engine->ops;
+    door.ops = *f->engine->ops;
+    door.ops.step = held_step;
+    f->engine->ops = &door.ops;
+    sem_init(&door.posted, 0, 0);
     struct impatience w = {.kind = CONTROL_PROMPT, .prompt_tokens = prompt_tokens(f->engine, text)};
+    door.steps = 0;
     session_run(f->engine, &o, interrupt_prefill, &w, &r);
     assert_true(w.posted && !w.prefilled);
     assert_int_equal(r.runs, 2);
@@ -320,10 +344,14 @@ test_a_long_prefill_is_cancelled_by_a_prompt_and_by_quitting(void **state)
     assert_memory_equal(r.tokens, plain.tokens, r.n * sizeof *r.tokens);
     session_rig_free(&r);
     w = (struct impatience){.kind = CONTROL_QUIT, .prompt_tokens = w.prompt_tokens};
+    door.steps = 0;
     session_run(f->engine, &o, interrupt_prefill, &w, &r);
     assert_true(w.posted && !w.prefilled);
     assert_int_equal(r.runs, 1);
     assert_int_equal(r.n, 0);
+    assert_true(door.steps >= 2);
+    f->engine->ops = door.real;
+    sem_destroy(&door.posted);
     session_rig_free(&r);
     session_rig_free(&plain);
     free(text);

@@ -18,6 +18,7 @@ struct seen {
     struct round_event line[2][ROUNDS]; /* of each sequence */
     size_t n[2];
     uint32_t emitted[2], turns; /* the most that one is behind the other when it begins a round */
+    uint32_t first[2];          /* rounds of each that began where both had emitted as many tokens */
     bool out_of_turn;
     char told[2][96]; /* the last knob or policy that was turned, by sequence */
     char versus[96];  /* as it was told last; "" in a run without */
@@ -43,6 +44,7 @@ watch(void *user, struct session *s, const struct event *e)
         return;
     const uint32_t other = w->emitted[1 - e->seq];
     w->out_of_turn = w->out_of_turn || (w->versus[0] != '\0' && w->emitted[e->seq] > other);
+    w->first[e->seq] += w->emitted[e->seq] == other;
     w->line[e->seq][w->n[e->seq]++] = e->round_end;
     w->emitted[e->seq] += e->round_end.emitted;
 }
@@ -150,6 +152,21 @@ test_every_policy_is_lossless_beside_another(void **state)
         session_rig_free(&r);
     }
     session_rig_free(&ar);
+}
+
+/* What the second round of a pair finds in the caches favours neither setting. */
+static void
+test_each_is_first_as_often_as_the_other(void **state)
+{
+    struct fixture *f = *state;
+    static struct seen w;
+    struct session_rig_result r;
+    const struct session_options o = two("specbound");
+    w = (struct seen){.runs = 0};
+    session_run(f->engine, &o, watch, &w, &r);
+    assert_true(w.first[0] + w.first[1] >= 4);
+    assert_in_range(w.first[0], w.first[1] > 0 ? w.first[1] - 1 : 0, w.first[1] + 1);
+    session_rig_free(&r);
 }
 
 /* ---- turned while it runs ---- */
@@ -440,6 +457,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_does_what_it_does_alone_in_step),
         cmocka_unit_test(test_every_policy_is_lossless_beside_another),
+        cmocka_unit_test(test_each_is_first_as_often_as_the_other),
         cmocka_unit_test(test_turns_reach_one_of_them),
         cmocka_unit_test(test_a_session_of_one_begins_a_versus_and_ends_it),
         cmocka_unit_test(test_changes_of_the_second_that_were_not_applied_go_with_it),

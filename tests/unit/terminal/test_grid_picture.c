@@ -9,7 +9,8 @@
 
 #include <cmocka.h>
 
-#include "tui/terminal/grid_picture.h"
+#include "tui/terminal/grid.h"
+#include "tui/terminal/theme.h"
 
 #define ROWS 3
 #define COLS 12

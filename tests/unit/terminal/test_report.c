@@ -1,5 +1,5 @@
 /* What a terminal sends that is no key: mouse events in any column, answers, and what is broken. */
-#include "tui/terminal/report.h"
+#include "tui/terminal/input.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* Opening the terminal while memory runs out: that is what is said, not that the terminal's type is wrong. From the nth call for
- * memory on all fail, for each n. */
+/* Opening the terminal while memory runs out: the message names memory, not the terminal's type. For each n, all allocations from the
+ * nth on fail. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,17 +19,22 @@
 #include "tui/terminal/terminal.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
-#define OWN_ALLOCATOR 0 /* a sanitizer's, which stands where ours would */
+#define OWN_ALLOCATOR 0 /* the sanitizer replaces malloc() itself */
 #elif defined(__has_feature)
 #define OWN_ALLOCATOR !(__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
 #else
 #define OWN_ALLOCATOR 1
 #endif
 
-enum { OPENED, NO_MEMORY, WRONG_TYPE, OTHER }; /* how a child ends; a library that gives up ends it as NO_MEMORY */
+enum {
+    OPENED,
+    NO_MEMORY,
+    WRONG_TYPE,
+    OTHER
+}; /* exit statuses of the child; ncurses exits with 1 when it is out of memory */
 
-static long fails_at = -1;        /* the calls from fails_at on fail, */
-static long none, *calls = &none; /* made so far; shared with the child */
+static long fails_at = -1;        /* the first allocation that fails; -1: none fails */
+static long none, *calls = &none; /* allocations so far; shared with the child */
 
 #if OWN_ALLOCATOR
 void *__libc_malloc(size_t);
@@ -72,7 +77,7 @@ open_in_child(const char *type, long at)
     struct terminal t;
     struct err err = {0};
     setenv("TERM", type, 1);
-    setenv("COLORTERM", "truecolor", 1); /* it is not asked, and so not waited for */
+    setenv("COLORTERM", "truecolor", 1); /* so the terminal is not asked about its colours */
     *calls = 0;
     fails_at = at;
     const bool opened = terminal_open(&t, true, &err);
@@ -96,7 +101,7 @@ end_of(const char *type, long at)
     assert_true(pid >= 0);
     if (pid == 0)
         open_in_child(type, at);
-    for (char text[4096]; read(master, text, sizeof text) > 0;) /* until it has ended */
+    for (char text[4096]; read(master, text, sizeof text) > 0;) /* until the child ends */
         continue;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     close(master);

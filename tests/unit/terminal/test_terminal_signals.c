@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tui/terminal/terminal_signals.h"
+#include "tui/terminal/terminal.h"
 
 static void *
 die(void *unused)

@@ -1,6 +1,7 @@
 /* Text for the terminal: made safe, measured, cut, drawn. Random bytes come from a printed seed. */
 #include "engine/base/printable.h"
 #include "kernels/rng.h"
+#include "tests/rigs/seed.h"
 #include "tui/terminal/canvas.h"
 #include "tui/terminal/text.h"
 
@@ -290,6 +291,9 @@ test_without_utf8_everything_is_ascii(void **state)
     grid_row(&g, 0, row, sizeof row);
     assert_null(strchr(row, '?'));
     assert_non_null(strstr(row, "4.21+-0.81 "));
+    char text[] = "τ 4.21 ±0.81\n×2 – ±1 日";
+    text_ascii(text);
+    assert_string_equal(text, "t 4.21+-0.81\nx2 -+-1 ??");
     grid_close(&g);
 }
 
@@ -347,11 +351,7 @@ test_text_wraps_at_blanks_and_breaks_only_what_is_longer_than_a_row(void **state
 int
 main(void)
 {
-    seed = (uint64_t)time(NULL);
-    const char *given = getenv("SEED");
-    if (given != NULL)
-        seed = strtoull(given, NULL, 10);
-    printf("seed %llu (SEED=… repeats it)\n", (unsigned long long)seed);
+    seed = seed_or((uint64_t)time(NULL));
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text_wraps_at_blanks_and_breaks_only_what_is_longer_than_a_row),
         cmocka_unit_test(test_what_could_act_on_the_terminal_is_shown_as_bytes),

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/planted/folder_tokenizer.h"
+#include "engine/synthetic/folder_tokenizer.h"
 #include "engine/tokenizer/pretokenizer_internal.h"
 #include "kernels/rng.h"
 #include "tests/rigs/tokenizer_rig.h"

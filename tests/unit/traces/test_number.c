@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-#include "traces/number.h"
+#include "traces/schema.h"
 
 static void
 same_as_printf(float value)

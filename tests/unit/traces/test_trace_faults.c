@@ -278,8 +278,10 @@ test_killed_at_any_instant_a_trace_replays_up_to_its_last_round(void **state)
         if (child == 0)
             write_for_ever(f, shared);
         const uint32_t least = i % 3 == 0 ? 0 : stream_below(&f->stream, 1500); /* rounds */
-        while (atomic_load(&shared->flushed) < least)
+        while (atomic_load(&shared->flushed) < least) {
+            assert_int_equal(waitpid(child, NULL, WNOHANG), 0); /* the child still writes */
             sleep_us(100);
+        }
         sleep_us(stream_below(&f->stream, 20000));
         kill(child, SIGKILL);
         assert_int_equal(waitpid(child, NULL, 0), child);

@@ -62,7 +62,7 @@ test_the_two_of_one_run_are_that_run_again(void **state)
         while (trace_pair_next(p, &got, &err))
             assert_false(is_of_sequence(&got));
         assert_int_equal(err.kind, ERR_NONE);
-        assert_true(trace_reader_rewind(alone, &err) && trace_pair_rewind(p, &err));
+        assert_true(trace_reader_rewind(alone, &err) && trace_pair_rewind(p, false, &err));
     }
     assert_true(events > 500);
     assert_int_equal(rounds, 2 * trace_pair_rounds(p));
@@ -138,8 +138,9 @@ test_they_go_in_step_by_token(void **state)
         ended = ended || (e.type == EVENT_CONTROL && strcmp(e.control.name, "end") == 0);
         if (e.type != EVENT_ROUND)
             continue;
+        const uint32_t last = seq;
         seq = e.seq;
-        assert_true(left[1 - seq] || emitted[seq] < emitted[1 - seq] || (emitted[0] == emitted[1] && seq == 0) ||
+        assert_true(left[1 - seq] || emitted[seq] < emitted[1 - seq] || (emitted[0] == emitted[1] && seq == last) ||
                     emitted[1 - seq] >= 39 /* its last round was its end */);
         assert_int_equal(e.round, ++numbered);
         emitted[seq] += e.round_end.emitted;
@@ -190,7 +191,7 @@ test_each_has_its_settings_and_measures(void **state)
     struct scope *s = scope_of(p);
     const struct run_info *info = trace_pair_info(p);
     assert_string_equal(info->saved_as, "bound");
-    assert_string_equal(info->beside->saved_as, "skip");
+    assert_string_equal(run_info_of(info, 1)->saved_as, "skip");
     assert_non_null(scope_versus(s));
     assert_string_equal(scope_versus_policy(s, 0)->name, "specbound");
     assert_string_equal(scope_versus_policy(s, 1)->name, "layerskip");
@@ -210,12 +211,12 @@ test_each_has_its_settings_and_measures(void **state)
     assert_true(scope_set_focus(s, 0));
     assert_int_equal(scope_versus(s)->same, scope_now(s)->committed); /* as far as the shorter one goes */
     assert_false(scope_versus(s)->parted);                            /* greedy */
-    /* The turn is a stretch of the first one alone. */
-    const struct stretches *st = scope_stretches(s);
+    /* The turn is a segment of the first one alone. */
+    const struct segments *st = scope_segments(s);
     uint32_t of_first = 0, of_second = 0;
-    for (uint32_t i = 0; i < stretches_held(st); i++) {
-        of_first += stretch_concerns(stretches_at(st, i), 0);
-        of_second += stretch_concerns(stretches_at(st, i), 1);
+    for (uint32_t i = 0; i < segments_held(st); i++) {
+        of_first += segment_concerns(segments_at(st, i), 0);
+        of_second += segment_concerns(segments_at(st, i), 1);
     }
     assert_int_equal(of_first, 2);
     assert_int_equal(of_second, 1);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "engine/model/model.h"
-#include "engine/planted/model_open.h"
+#include "engine/synthetic/model_open.h"
 #include "engine/trained/exit_heads.h"
 #include "engine/training/head_loss.h"
 #include "engine/training/head_training.h"

@@ -1,0 +1,359 @@
+/* json.dumps() and json.loads(). */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "engine/base/utf8.h"
+#include "engine/chat/operators.h"
+#include "engine/chat/text.h"
+#include "engine/chat/write.h"
+
+/* ---- writing ---- */
+
+static bool
+write_escaped(struct render *r, struct buffer *b, uint32_t code, bool ascii)
+{
+    static const char from[] = "\"\\\n\r\t\f\b", to[] = "\"\\nrtfb";
+    const char *simple = code > 0 && code < 0x80 ? strchr(from, (int)code) : NULL;
+    if (simple != NULL)
+        return buffer_print(r, b, "\\%c", to[simple - from]);
+    if (r->guarded && MARK_CODES(code))
+        return buffer_add_code(r, b, code);
+    if (code < 0x20 || (ascii && code >= 0x7f && code < 0x10000))
+        return buffer_print(r, b, "\\u%04x", (unsigned)code);
+    if (ascii && code >= 0x10000)
+        return buffer_print(r, b, "\\u%04x\\u%04x", 0xd800 + (unsigned)((code - 0x10000) >> 10),
+                            0xdc00 + (unsigned)(code & 0x3ff));
+    return buffer_add_code(r, b, code);
+}
+
+static bool
+write_string(struct render *r, struct buffer *b, struct slice s, bool ascii)
+{
+    bool ok = render_read(r, s) && buffer_add_words(r, b, "\"");
+    for (size_t at = 0; at < s.len && ok;) {
+        uint32_t code;
+        at += text_character((struct slice){s.data + at, s.len - at}, &code);
+        ok = write_escaped(r, b, code, ascii);
+    }
+    return ok && buffer_add_words(r, b, "\"");
+}
+
+static bool
+write_break(struct render *r, struct buffer *b, const struct json_style *style, size_t level)
+{
+    return style->indent.data == NULL || (buffer_add_words(r, b, "\n") && buffer_fill(r, b, style->indent, level));
+}
+
+static bool write_value(struct render *, struct buffer *, struct value, const struct json_style *, size_t level);
+
+static bool
+write_number(struct render *r, struct buffer *b, struct value v)
+{
+    char text[32];
+    if (v.kind == VALUE_INT)
+        return buffer_print(r, b, "%lld", (long long)v.whole);
+    float_repr(v.real, text);
+    return buffer_add_words(r, b,
+                            isnan(v.real)    ? "NaN"
+                            : !isinf(v.real) ? text
+                            : v.real < 0     ? "-Infinity"
+                                             : "Infinity");
+}
+
+/* A number, a bool or None becomes a text. */
+static bool
+write_key(struct render *r, struct buffer *b, struct value key, const struct json_style *style)
+{
+    if (key.kind == VALUE_TEXT)
+        return write_string(r, b, key.text, style->ascii);
+    if (key.kind != VALUE_INT && key.kind != VALUE_FLOAT && key.kind != VALUE_BOOL && key.kind != VALUE_NONE)
+        return render_fail(r, "a dict with a %s as a key can't be JSON", value_type(key));
+    return buffer_add_words(r, b, "\"") && write_value(r, b, key, style, 0) && buffer_add_words(r, b, "\"");
+}
+
+/* The entries in their keys' order. */
+static bool
+sort_keys(struct render *r, const struct dict *d, struct dict *sorted)
+{
+    *sorted = (struct dict){.n = d->n, .at = render_memory(r, d->n * sizeof *d->at)};
+    if (sorted->at == NULL)
+        return false;
+    for (size_t i = 0; i < d->n; i++) {
+        size_t at = i;
+        for (; at > 0; at--) {
+            int order;
+            if (!render_step(r, 1) || !values_order(r, d->at[i].key, sorted->at[at - 1].key, "<", &order))
+                return false;
+            if (order >= 0)
+                break;
+            sorted->at[at] = sorted->at[at - 1];
+        }
+        sorted->at[at] = d->at[i];
+    }
+    return true;
+}
+
+static bool
+write_object(struct render *r, struct buffer *b, const struct dict *d, const struct json_style *style, size_t level)
+{
+    struct dict sorted;
+    if (d->n == 0)
+        return buffer_add_words(r, b, "{}");
+    if (style->sorted) {
+        if (!sort_keys(r, d, &sorted))
+            return false;
+        d = &sorted;
+    }
+    bool ok = buffer_add_words(r, b, "{");
+    for (size_t i = 0; i < d->n && ok; i++)
+        ok = (i == 0 || buffer_add(r, b, style->item)) && write_break(r, b, style, level + 1) &&
+             write_key(r, b, d->at[i].key, style) && buffer_add(r, b, style->key) &&
+             write_value(r, b, d->at[i].value, style, level + 1);
+    return ok && write_break(r, b, style, level) && buffer_add_words(r, b, "}");
+}
+
+static bool
+write_array(struct render *r, struct buffer *b, const struct list *l, const struct json_style *style, size_t level)
+{
+    if (l->n == 0)
+        return buffer_add_words(r, b, "[]");
+    bool ok = buffer_add_words(r, b, "[");
+    for (size_t i = 0; i < l->n && ok; i++)
+        ok = (i == 0 || buffer_add(r, b, style->item)) && write_break(r, b, style, level + 1) &&
+             write_value(r, b, l->at[i], style, level + 1);
+    return ok && write_break(r, b, style, level) && buffer_add_words(r, b, "]");
+}
+
+static bool
+write_kind(struct render *r, struct buffer *b, struct value v, const struct json_style *style, size_t level)
+{
+    switch (v.kind) {
+    case VALUE_NONE: return buffer_add_words(r, b, "null");
+    case VALUE_BOOL: return buffer_add_words(r, b, v.truth ? "true" : "false");
+    case VALUE_INT:
+    case VALUE_FLOAT: return write_number(r, b, v);
+    case VALUE_TEXT: return write_string(r, b, v.text, style->ascii);
+    case VALUE_DICT: return write_object(r, b, v.dict, style, level);
+    case VALUE_LIST:
+        if (v.list->kind <= LIST_TUPLE)
+            return write_array(r, b, v.list, style, level);
+        break;
+    case VALUE_UNDEFINED: return render_fail(r, "%.*s, and can't be JSON", (int)v.text.len, v.text.data);
+    default: break;
+    }
+    return render_fail(r, "a %s can't be JSON", value_type(v));
+}
+
+static bool
+write_value(struct render *r, struct buffer *b, struct value v, const struct json_style *style, size_t level)
+{
+    if (!render_enter(r))
+        return false;
+    const bool ok = write_kind(r, b, v, style, level);
+    r->depth--;
+    return ok;
+}
+
+bool
+value_write_json(struct render *r, struct buffer *b, struct value v, const struct json_style *style)
+{
+    return write_value(r, b, v, style, 0);
+}
+
+/* ---- reading ---- */
+
+struct json {
+    struct render *r;
+    struct slice text;
+    size_t at;
+};
+
+static bool read_value(struct json *, struct value *);
+
+static bool
+fail(struct json *j, const char *what)
+{
+    return render_fail(j->r, "JSON, byte %zu: %s", j->at, what);
+}
+
+static char
+peek(struct json *j)
+{
+    while (j->at < j->text.len && strchr(" \t\r\n", j->text.data[j->at]) != NULL && j->text.data[j->at] != '\0')
+        j->at++;
+    return j->at < j->text.len ? j->text.data[j->at] : '\0';
+}
+
+static bool
+skip(struct json *j, char c)
+{
+    const bool is = peek(j) == c && j->at < j->text.len;
+    j->at += is;
+    return is;
+}
+
+static bool
+read_unit(struct json *j, uint32_t *unit)
+{
+    if (!text_hex((struct slice){j->text.data + j->at, j->text.len - j->at}, 4, unit))
+        return fail(j, "\\u needs four hexadecimal digits");
+    j->at += 4;
+    return true;
+}
+
+static bool
+read_escape(struct json *j, struct buffer *b)
+{
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    const char c = j->at < j->text.len ? j->text.data[j->at++] : '\0';
+    const char *simple = c == '\0' ? NULL : strchr(from, c);
+    uint32_t code, low;
+    if (simple != NULL)
+        return buffer_add(j->r, b, (struct slice){&to[simple - from], 1});
+    if (c != 'u')
+        return fail(j, "an escape that JSON does not have");
+    if (!read_unit(j, &code))
+        return false;
+    if (code >= 0xd800 && code < 0xdc00 &&
+        text_begins((struct slice){j->text.data + j->at, j->text.len - j->at}, slice_of("\\u"))) {
+        j->at += 2;
+        if (!read_unit(j, &low))
+            return false;
+        if (low < 0xdc00 || low > 0xdfff)
+            return fail(j, "half a surrogate pair");
+        code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+    }
+    if (code >= 0xd800 && code < 0xe000)
+        return fail(j, "half a surrogate pair");
+    return buffer_add_code(j->r, b, code);
+}
+
+static bool
+read_string(struct json *j, struct value *out)
+{
+    struct buffer b = {0};
+    j->at++;
+    while (j->at < j->text.len && j->text.data[j->at] != '"') {
+        const size_t begin = j->at;
+        while (j->at < j->text.len && (unsigned char)j->text.data[j->at] >= 0x20 && j->text.data[j->at] != '"' &&
+               j->text.data[j->at] != '\\')
+            j->at++;
+        if (!buffer_add(j->r, &b, (struct slice){j->text.data + begin, j->at - begin}))
+            return false;
+        if (j->at < j->text.len && j->text.data[j->at] == '\\') {
+            j->at++;
+            if (!read_escape(j, &b))
+                return false;
+        } else if (j->at < j->text.len && j->text.data[j->at] != '"')
+            return fail(j, "a control character in a string");
+    }
+    if (j->at >= j->text.len)
+        return fail(j, "a string has no end");
+    j->at++;
+    *out = value_text(buffer_text(&b));
+    return utf8_valid(out->text.data, out->text.len) || fail(j, "a string is not UTF-8");
+}
+
+static bool
+read_number(struct json *j, struct value *out)
+{
+    char text[64];
+    size_t n = 0;
+    bool real = false;
+    while (j->at + n < j->text.len && n + 1 < sizeof text && j->text.data[j->at + n] != '\0' &&
+           strchr("+-.0123456789eE", j->text.data[j->at + n]) != NULL) {
+        text[n] = j->text.data[j->at + n];
+        real = real || strchr(".eE", text[n]) != NULL;
+        n++;
+    }
+    text[n] = '\0';
+    const size_t sign = text[0] == '-';
+    const bool begins = text[sign] >= '0' && text[sign] <= '9' && !(text[sign] == '0' && text[sign + 1] >= '0');
+    char *end = text;
+    errno = 0;
+    if (begins)
+        *out = real ? value_float(strtod(text, &end)) : value_int(strtoll(text, &end, 10));
+    if (!begins || *end != '\0' || text[n - 1] == '.' || strstr(text, ".e") != NULL || strstr(text, ".E") != NULL)
+        return fail(j, "this is no number");
+    if (!real && errno != 0)
+        return fail(j, "this number is too large");
+    j->at += n;
+    return true;
+}
+
+static bool
+read_array(struct json *j, struct value *out)
+{
+    struct list *l = render_list(j->r, LIST_LIST, 0);
+    struct value v;
+    j->at++;
+    *out = value_list(l);
+    if (l == NULL || skip(j, ']'))
+        return l != NULL;
+    do
+        if (!read_value(j, &v) || !list_add(j->r, l, v))
+            return false;
+    while (skip(j, ','));
+    return skip(j, ']') || fail(j, "a ] or a comma is expected");
+}
+
+static bool
+read_object(struct json *j, struct value *out)
+{
+    struct dict *d = render_dict(j->r);
+    struct value key, v;
+    j->at++;
+    *out = value_dict(d);
+    if (d == NULL || skip(j, '}'))
+        return d != NULL;
+    do {
+        if (peek(j) != '"')
+            return fail(j, "a name in quotes is expected");
+        if (!read_string(j, &key))
+            return false;
+        if (!skip(j, ':'))
+            return fail(j, "a colon is expected");
+        if (!read_value(j, &v) || !dict_put(j->r, d, key, v))
+            return false;
+    } while (skip(j, ','));
+    return skip(j, '}') || fail(j, "a } or a comma is expected");
+}
+
+static bool
+read_word(struct json *j, struct value *out)
+{
+    static const char *const words[] = {"null", "true", "false"};
+    for (size_t i = 0; i < 3; i++)
+        if (text_begins((struct slice){j->text.data + j->at, j->text.len - j->at}, slice_of(words[i]))) {
+            *out = i == 0 ? value_none() : value_bool(i == 1);
+            j->at += strlen(words[i]);
+            return true;
+        }
+    return fail(j, "a value is expected");
+}
+
+static bool
+read_value(struct json *j, struct value *out)
+{
+    if (!render_enter(j->r))
+        return false;
+    const char c = peek(j);
+    const bool ok = c == '"'                             ? read_string(j, out)
+                    : c == '['                           ? read_array(j, out)
+                    : c == '{'                           ? read_object(j, out)
+                    : c == '-' || (c >= '0' && c <= '9') ? read_number(j, out)
+                                                         : read_word(j, out);
+    j->r->depth--;
+    return ok;
+}
+
+bool
+value_read_json(struct render *r, struct slice text, struct value *out)
+{
+    struct json j = {.r = r, .text = text};
+    if (!read_value(&j, out))
+        return false;
+    peek(&j);
+    return j.at == text.len || fail(&j, "there is more behind the value");
+}

@@ -1,0 +1,378 @@
+/* Segments of rounds under one setting. */
+#include "engine/events/segments_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/printable.h"
+#include "engine/events/sampling_knobs.h"
+#include "engine/events/versus_text.h"
+
+/* Of the side; an empty one where there is none, or it is not held any more. */
+static struct segment *
+newest(struct segments *s)
+{
+    const uint32_t last = s->at->last;
+    return last > 0 && s->n - last < SEGMENTS ? &s->ring[(last - 1) % SEGMENTS] : &s->none;
+}
+
+/* What the settings are compared with: those that ran last, in a second setting's beginning those beside it; NULL: nothing. */
+static const struct segment *
+before(struct segments *s)
+{
+    if (s->at->last == 0)
+        return s->at == &s->side[1] ? &s->side[0].next : NULL;
+    return newest(s);
+}
+
+/* ---- settings ---- */
+
+static const char *
+policy_name(const struct segments *s, uint32_t policy)
+{
+    return policy < s->info->n_policies ? s->info->policies[policy].name : "?";
+}
+
+static void
+choose_policy(struct segments *s, const char *name)
+{
+    const struct policy_info *p = run_info_policy(s->info, name);
+    s->at->next.policy = p != NULL ? (uint32_t)(p - s->info->policies) : s->info->n_policies;
+    for (uint32_t k = 0; k < POLICY_KNOBS; k++)
+        s->at->next.value[k] = p != NULL ? s->at->values[s->at->next.policy * POLICY_KNOBS + k] : NAN;
+}
+
+static void
+copy_text(char *out, size_t n, const char *text)
+{
+    if (text == NULL)
+        text = "";
+    printable_text(text, strnlen(text, 4 * n), out, n);
+}
+
+static struct segment_change *
+add_change(struct segment *next, const char *name)
+{
+    if (next->n_changes == SEGMENT_CHANGES)
+        return NULL;
+    struct segment_change *c = &next->change[next->n_changes++];
+    *c = (struct segment_change){0};
+    copy_text(c->name, sizeof c->name, name);
+    return c;
+}
+
+static void
+compare_knobs(struct segments *s)
+{
+    const uint32_t policy = s->at->next.policy;
+    const struct policy_info *p = policy < s->info->n_policies ? &s->info->policies[policy] : NULL;
+    for (uint32_t k = 0; p != NULL && k < p->n_knobs; k++) {
+        const double was = s->at->ran[policy * POLICY_KNOBS + k], is = s->at->values[policy * POLICY_KNOBS + k];
+        struct segment_change *c = was != is ? add_change(&s->at->next, p->knobs[k].name) : NULL;
+        if (c == NULL)
+            continue;
+        knob_format(&p->knobs[k], was, c->before, sizeof c->before);
+        knob_format(&p->knobs[k], is, c->after, sizeof c->after);
+    }
+}
+
+/* In what the settings in force differ from those that the newest segment ran with. */
+static void
+compare(struct segments *s)
+{
+    const struct segment *last = before(s);
+    struct segment *next = &s->at->next;
+    struct segment_change *c;
+    next->n_changes = 0;
+    if (last == NULL)
+        return;
+    if (next->policy != last->policy && (c = add_change(next, "policy")) != NULL) {
+        snprintf(c->before, sizeof c->before, "%s", policy_name(s, last->policy));
+        snprintf(c->after, sizeof c->after, "%s", policy_name(s, next->policy));
+    }
+    compare_knobs(s);
+    if (strcmp(next->head, last->head) != 0 && (c = add_change(next, "head")) != NULL) {
+        snprintf(c->before, sizeof c->before, "%s", last->head);
+        snprintf(c->after, sizeof c->after, "%s", next->head);
+    }
+    if (next->paced != last->paced && (c = add_change(next, "speed")) != NULL) {
+        snprintf(c->before, sizeof c->before, "%s", last->paced ? "slowed" : "max");
+        snprintf(c->after, sizeof c->after, "%s", next->paced ? "slowed" : "max");
+    }
+    for (uint32_t i = 0; i < s->at->n_other; i++)
+        if (strcmp(s->at->other[i].before, s->at->other[i].after) != 0 &&
+            (c = add_change(next, s->at->other[i].name)) != NULL)
+            *c = s->at->other[i];
+}
+
+static bool
+names_a_control(const char *name)
+{
+    for (int i = 0; control_names[i] != NULL; i++)
+        if (strcmp(control_names[i], name) == 0)
+            return true;
+    return false;
+}
+
+static void
+take_other(struct segments *s, const struct control_event *c)
+{
+    uint32_t i = 0;
+    while (i < s->at->n_other && strcmp(s->at->other[i].name, c->name) != 0)
+        i++;
+    if (names_a_control(c->name) || i == OTHERS)
+        return;
+    if (i == s->at->n_other) {
+        s->at->other[s->at->n_other++] = (struct segment_change){0};
+        copy_text(s->at->other[i].name, sizeof s->at->other[i].name, c->name);
+        copy_text(s->at->other[i].before, sizeof s->at->other[i].before, c->old_text);
+    }
+    copy_text(s->at->other[i].after, sizeof s->at->other[i].after, c->new_text);
+}
+
+static void
+take_knob(struct segments *s, const struct control_event *c)
+{
+    const struct policy_info *policy =
+        s->at->next.policy < s->info->n_policies ? &s->info->policies[s->at->next.policy] : NULL;
+    const int i = policy != NULL ? policy_knob_index(policy, c->name) : -1;
+    double value;
+    if (i < 0)
+        take_other(s, c);
+    else if (knob_parse(&policy->knobs[i], c->new_text, &value, NULL))
+        s->at->values[s->at->next.policy * POLICY_KNOBS + (uint32_t)i] = s->at->next.value[i] = value;
+}
+
+static void
+forget_baselines(struct segments *s)
+{
+    s->at->next.baseline = s->at->baseline[0] = s->at->baseline[1] = (struct estimate){.value = NAN, .se = NAN};
+    s->at->next_se = NAN;
+}
+
+static void
+take_pace(struct segments *s, const char *text)
+{
+    s->at->next.paced = strtod(text, NULL) > 0;
+    s->at->next.baseline = s->at->baseline[s->at->next.paced];
+}
+
+static void
+begin_run(struct segments *s, const struct event *e)
+{
+    struct segment *next = &s->at->next;
+    const bool other = strcmp(e->control.new_text, "prompt") == 0;
+    next->run = e->run;
+    copy_text(next->cause, sizeof next->cause, e->control.new_text);
+    if (next->cause[0] == '\0')
+        snprintf(next->cause, sizeof next->cause, "start");
+    if (other) {
+        next->prompt++;
+        forget_baselines(s);
+    }
+    next->versus = s->versus = false;
+    s->at->generated = s->sequences = 0;
+}
+
+/* A second setting, from the first one's; a second saved run, from its own. */
+static void
+begin_versus(struct segments *s, const char *text)
+{
+    const struct run_info *apart = run_info_apart(s->info) ? run_info_of(s->info, 1) : NULL;
+    const size_t bytes = (size_t)s->info->n_policies * POLICY_KNOBS * sizeof *s->side[0].values;
+    struct segment_side *first = &s->side[0], *second = &s->side[1];
+    s->versus = first->next.versus = true;
+    second->next = first->next;
+    second->next.seq = 1;
+    second->last = second->n_other = 0;
+    second->generated = 0;
+    memcpy(second->baseline, first->baseline, sizeof second->baseline);
+    second->next_se = first->next_se;
+    memcpy(second->values, apart != NULL ? apart->start_values : first->values, bytes);
+    memcpy(second->ran, first->values, bytes);
+    s->at = second;
+    if (apart != NULL) {
+        second->next.sampling = apart->sampling;
+        second->next.seed = apart->seed;
+        second->next.head[0] = '\0';
+        forget_baselines(s);
+    }
+    const uint32_t policy = versus_read(s->info, text, second->values);
+    choose_policy(s, policy_name(s, policy));
+}
+
+static void
+take_prompt(struct segments *s, const char *text)
+{
+    char **at = &s->prompt[s->at->next.prompt % SEGMENTS];
+    free(*at);
+    *at = strdup(text);
+}
+
+/* ---- events ---- */
+
+static void
+take_sampling(struct segments *s, const struct control_event *c)
+{
+    const int i = sampling_knob_index(c->name);
+    double value;
+    if (i >= 0 && knob_parse(&sampling_knobs[i], c->new_text, &value, NULL))
+        sampling_knob_set(&s->at->next.sampling, &s->at->next.seed, i, value);
+}
+
+static void
+take_control(struct segments *s, const struct event *e)
+{
+    const struct control_event *c = &e->control;
+    if (c->new_text == NULL)
+        return;
+    if (strcmp(c->name, "run") == 0) {
+        begin_run(s, e);
+    } else if (strcmp(c->name, "versus") == 0) {
+        begin_versus(s, c->new_text);
+    } else if (strcmp(c->name, "policy") == 0) {
+        choose_policy(s, c->new_text);
+    } else if (strcmp(c->name, "head") == 0) {
+        copy_text(s->at->next.head, sizeof s->at->next.head, c->new_text);
+    } else if (strcmp(c->name, "prompt") == 0) {
+        take_prompt(s, c->new_text);
+    } else if (strcmp(c->name, "pace") == 0) {
+        take_pace(s, c->new_text);
+    } else if (strcmp(c->name, "baseline_se") == 0) {
+        s->at->next_se = strtod(c->new_text, NULL);
+    } else if (strcmp(c->name, "baseline") == 0) {
+        segments_take_baseline(s, c->new_text);
+    } else if (strcmp(c->name, "lossless") == 0) {
+        segments_take_lossless(s, c->new_text);
+    } else {
+        take_sampling(s, c);
+        take_knob(s, c);
+    }
+    compare(s);
+}
+
+static struct segment *
+begin_segment(struct segments *s, const struct event *e)
+{
+    struct segment *at = &s->ring[s->n % SEGMENTS];
+    s->at->next.number = s->n;
+    s->at->next.run = e->run;
+    s->at->next.first_round = e->round;
+    s->at->next.before = s->at->generated + 1;
+    const uint64_t spent = (uint64_t)e->round_end.draft_us + e->round_end.verify_us;
+    s->at->next.t_us = e->t_us > spent ? e->t_us - spent : 0;
+    s->at->last = ++s->n;
+    *at = s->at->next;
+    memcpy(s->at->ran, s->at->values, (size_t)s->info->n_policies * POLICY_KNOBS * sizeof *s->at->ran);
+    s->at->next.n_changes = s->at->n_other = 0;
+    s->at->next.cause[0] = '\0';
+    return at;
+}
+
+static void
+take_round(struct segments *s, const struct event *e)
+{
+    const struct tally t = tally_of(&e->round_end);
+    struct segment *at = newest(s);
+    const bool same = at->run == e->run && at->joint.rounds > 0 && at->joint_round == e->round;
+    if (!same && (segments_side_coming(s->at) || at->run != e->run))
+        at = begin_segment(s, e);
+    if (at->joint.rounds > 0 && !same) {
+        round_sums_add(&at->sums, &at->joint, s->info->rho);
+        at->joint = (struct tally){0};
+    }
+    tally_add(&at->total, &t);
+    at->total.shared += tally_join(&at->joint, &t);
+    at->joint_round = e->round;
+    s->at->generated += t.emitted;
+    if (e->seq >= s->sequences)
+        s->sequences = e->seq + 1;
+}
+
+void
+segments_event(struct segments *s, const struct event *e)
+{
+    const bool versus = s->versus;
+    for (uint32_t seq = 0; seq < 2 && e->type == EVENT_CONTROL; seq++) {
+        s->at = &s->side[seq];
+        if (versus ? run_info_concerns(s->info, seq, e) : seq == 0)
+            take_control(s, e);
+    }
+    s->at = &s->side[s->versus && e->seq == 1];
+    if (e->type == EVENT_ROUND)
+        take_round(s, e);
+}
+
+/* ---- life ---- */
+
+static void
+forget_prompts(struct segments *s)
+{
+    for (uint32_t i = 0; s->prompt != NULL && i < SEGMENTS; i++) {
+        free(s->prompt[i]);
+        s->prompt[i] = NULL;
+    }
+}
+
+void
+segments_reset(struct segments *s)
+{
+    forget_prompts(s);
+    s->at = &s->side[0];
+    s->at->last = 0;
+    s->versus = false;
+    s->n = 0;
+    memset(s->ring, 0, SEGMENTS * sizeof *s->ring);
+    s->at->generated = s->sequences = 0;
+    for (uint32_t i = 0; i < s->info->n_policies; i++)
+        for (uint32_t k = 0; k < POLICY_KNOBS; k++)
+            s->at->values[i * POLICY_KNOBS + k] = s->info->start_values != NULL
+                                                      ? s->info->start_values[i * POLICY_KNOBS + k]
+                                                      : s->info->policies[i].knobs[k].def;
+    s->at->next = (struct segment){.cause = "start", .sampling = s->info->sampling, .seed = s->info->seed};
+    forget_baselines(s);
+    memcpy(s->at->ran, s->at->values, (size_t)s->info->n_policies * POLICY_KNOBS * sizeof *s->at->ran);
+    s->at->n_other = 0;
+    choose_policy(s, s->info->policy);
+}
+
+bool
+segments_open(struct segments **out, const struct run_info *info, struct err *err)
+{
+    struct segments *s = *out = calloc(1, sizeof *s);
+    bool all = s != NULL;
+    if (s != NULL) {
+        s->info = info;
+        s->ring = calloc(SEGMENTS, sizeof *s->ring);
+        const size_t n = (size_t)info->n_policies * POLICY_KNOBS + 1;
+        for (int i = 0; i < 2; i++) {
+            s->side[i].values = calloc(n, sizeof *s->side[i].values);
+            s->side[i].ran = calloc(n, sizeof *s->side[i].ran);
+            all = all && s->side[i].values != NULL && s->side[i].ran != NULL;
+        }
+        s->prompt = calloc(SEGMENTS, sizeof *s->prompt);
+    }
+    if (!all || s->ring == NULL || s->prompt == NULL) {
+        segments_close(s);
+        *out = NULL;
+        return err_set(err, ERR_WORK, "out of memory for the segments of a run");
+    }
+    segments_reset(s);
+    return true;
+}
+
+void
+segments_close(struct segments *s)
+{
+    if (s == NULL)
+        return;
+    forget_prompts(s);
+    free(s->prompt);
+    free(s->ring);
+    for (int i = 0; i < 2; i++) {
+        free(s->side[i].values);
+        free(s->side[i].ran);
+    }
+    free(s);
+}

@@ -1,0 +1,381 @@
+#include "engine/synthetic/model_open.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/arch/arch.h"
+#include "engine/arch/packed.h"
+#include "engine/base/printable.h"
+#include "engine/files/gguf.h"
+#include "engine/files/hf_folder.h"
+#include "engine/lora/lora.h"
+#include "engine/model/memory.h"
+#include "engine/model/model_hash.h"
+#include "engine/synthetic/folder_templates.h"
+#include "engine/synthetic/folder_tokenizer.h"
+#include "engine/synthetic/synthetic.h"
+#include "engine/tokenizer/tokenizer.h"
+#include "kernels/tensor.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "weights are used as they lie in the file: little-endian");
+
+#define WEIGHT_ALIGNMENT 32u /* what backends may count on in a GGUF file */
+#define MOST_STOP_TOKENS 256
+
+/* ---- what both formats share ---- */
+
+static bool
+new_model(struct model **out, const char *path, struct err *err)
+{
+    struct model *m = calloc(1, sizeof *m);
+    if (m != NULL)
+        m->path = strdup(path);
+    if (m == NULL || m->path == NULL) {
+        free(m);
+        *out = NULL;
+        return err_set(err, ERR_WORK, "%s: out of memory", path);
+    }
+    *out = m;
+    return true;
+}
+
+/* "Q8_0, F32": the type of most parameters first. */
+static void
+name_types(struct model *m)
+{
+    uint64_t left[WEIGHT_TYPES];
+    memcpy(left, m->parameters_of, sizeof left);
+    size_t used = 0;
+    for (int i = 0; i < WEIGHT_TYPES && used < sizeof m->types; i++) {
+        int most = 0;
+        for (int t = 1; t < WEIGHT_TYPES; t++)
+            if (left[t] > left[most])
+                most = t;
+        if (left[most] == 0)
+            break;
+        left[most] = 0;
+        used += (size_t)snprintf(m->types + used, sizeof m->types - used, "%s%s", used > 0 ? ", " : "",
+                                 tensor_type_name((enum weight_type)most));
+    }
+}
+
+/* The file's name without folder and ending. */
+static void
+name_by_file(struct model *m)
+{
+    static const char ending[] = ".gguf";
+    const char *slash = strrchr(m->path, '/'), *name = slash != NULL ? slash + 1 : m->path;
+    size_t n = strlen(name);
+    if (n > sizeof ending - 1 && strcmp(name + n - (sizeof ending - 1), ending) == 0)
+        n -= sizeof ending - 1;
+    printable_line(m->name, sizeof m->name, name, n);
+}
+
+/* The folder's name; in the cache of the hub's own tools, where it is …/models--OWNER--NAME/snapshots/REVISION, NAME. */
+static void
+name_by_folder(struct model *m)
+{
+    char real[PATH_MAX], *slash = realpath(m->path, real) == NULL ? NULL : strrchr(real, '/'), *owner;
+    const char *name = slash != NULL ? slash + 1 : m->path;
+    static const char snapshots[] = "/snapshots";
+    if (slash != NULL && (size_t)(slash - real) >= sizeof snapshots - 1 &&
+        memcmp(slash - (sizeof snapshots - 1), snapshots, sizeof snapshots - 1) == 0) {
+        *(slash - (sizeof snapshots - 1)) = '\0';
+        slash = strrchr(real, '/');
+        owner = slash != NULL && strncmp(slash + 1, "models--", 8) == 0 ? strstr(slash + 9, "--") : NULL;
+        name = owner != NULL ? owner + 2 : name;
+    }
+    printable_line(m->name, sizeof m->name, name, strlen(name));
+}
+
+uint32_t
+model_positions(const struct model *m, uint32_t ctx, uint32_t sequences)
+{
+    const uint64_t each = ctx != 0 ? ctx : m->ctx_train, all = each * (sequences > 0 ? sequences : 1);
+    return all < UINT32_MAX ? (uint32_t)all : UINT32_MAX;
+}
+
+static bool
+finish(struct model **out, struct model *m, const struct model_options *options, struct err *err)
+{
+    const uint32_t ctx = model_positions(m, options->ctx, options->sequences), learned = m->desc.positions.rows;
+    if (learned > 0 && options->ctx > learned)
+        return err_set(err, ERR_WORK,
+                       "%s: has learned positions up to %" PRIu32 " and knows none beyond; a context (-c) of %" PRIu32
+                       " is too much",
+                       m->path, learned, options->ctx);
+    if (options->available != 0 &&
+        !memory_fits(m, ctx, options->exact, options->quantize, options->available, options->taken, err))
+        return false;
+    for (size_t i = 0; i < options->n_lora && !m->vocabulary_only; i++)
+        if (!lora_merge(m, options->lora[i], options->exact, err))
+            return false;
+    if (options->n_lora > 0 && options->available != 0 && /* matrices in blocks have grown */
+        !memory_fits(m, ctx, options->exact, options->quantize, options->available, options->taken, err))
+        return false;
+    if (options->quantize && !m->vocabulary_only) {
+        if (!model_quantize(m, err))
+            return false;
+        if (m->quantized) /* what is in Q8_0 stays as it is, and so do the files that were made for it */
+            m->hash = hash_bytes(m->hash, "Q8_0", 4);
+    }
+    name_types(m);
+    *out = m;
+    return true;
+}
+
+static bool
+refuse_vocabulary(const struct model *m, const struct model_options *options, struct err *err)
+{
+    return options->vocabulary || err_set(err, ERR_WORK,
+                                          "%s: holds a vocabulary and no weights; it is good for `info` and `tokenize` "
+                                          "only",
+                                          m->path);
+}
+
+/* ---- GGUF ---- */
+
+static bool
+read_gguf(struct model *m, const struct model_options *options, struct err *err)
+{
+    const struct gguf *g = m->file;
+    struct slice arch, name;
+    if (!gguf_get_string(g, "general.architecture", &arch, err) || !gguf_get_string(g, "general.name", &name, err))
+        return false;
+    if (arch.len == 0)
+        return err_set(err, ERR_WORK,
+                       "%s: does not say what it is (metadata 'general.architecture'); convert the model again",
+                       m->path);
+    printable_line(m->arch, sizeof m->arch, arch.data, arch.len);
+    if (name.len == 0)
+        name_by_file(m);
+    else
+        printable_line(m->name, sizeof m->name, name.data, name.len);
+    m->vocabulary_only = g->n_tensors == 0;
+    if (m->vocabulary_only) {
+        char key[64];
+        snprintf(key, sizeof key, "%s.context_length", m->arch);
+        return refuse_vocabulary(m, options, err) && tokenizer_open(&m->tokenizer, g, err) &&
+               gguf_get_u32(g, key, 0, &m->ctx_train, err);
+    }
+    struct slice kind;
+    if (!gguf_get_string(g, "general.type", &kind, err))
+        return false;
+    if (slice_is(kind, "adapter"))
+        return err_set(err, ERR_WORK, "%s: is an adapter (LoRA), and no model; give its model, and this with --lora",
+                       m->path);
+    const struct arch *known = arch_of_gguf(m->path, arch, err);
+    if (known == NULL)
+        return false;
+    if (g->alignment % WEIGHT_ALIGNMENT != 0)
+        return err_set(err, ERR_WORK,
+                       "%s: its tensors are aligned to %" PRIu64 " bytes; %u are needed, convert the model again",
+                       m->path, g->alignment, WEIGHT_ALIGNMENT);
+    if (!tokenizer_open(&m->tokenizer, g, err))
+        return false;
+    m->desc.vocab = tokenizer_size(m->tokenizer);
+    return arch_read_gguf(m, g, known, err);
+}
+
+static bool
+model_read_with(struct model **out, struct gguf *file, const struct model_options *options, struct err *err)
+{
+    struct model *m;
+    if (!new_model(out, file->path, err)) {
+        gguf_close(file);
+        return false;
+    }
+    m = *out;
+    *out = NULL;
+    m->file = file;
+    m->file_bytes = file->file_bytes;
+    m->hash = hash_map(HASH_START, file->map, file->file_bytes, file->data_start);
+    for (uint32_t i = 0; i < file->n_parts; i++) {
+        const struct gguf *part = file->parts[i];
+        m->file_bytes += part->file_bytes;
+        m->hash = hash_map(m->hash, part->map, part->file_bytes, part->data_start);
+    }
+    if (read_gguf(m, options, err)) {
+        m->desc.vocab = tokenizer_size(m->tokenizer);
+        if (finish(out, m, options, err))
+            return true;
+    }
+    model_close(m);
+    return false;
+}
+
+bool
+model_read(struct model **out, struct gguf *file, struct err *err)
+{
+    return model_read_with(out, file, &(struct model_options){0}, err);
+}
+
+/* ---- Hugging Face ---- */
+
+static bool
+read_tokenizer(struct model *m, struct err *err)
+{
+    return folder_tokenizer_open(&m->tokenizer, m->folder->path, err) &&
+           folder_templates_read(m->tokenizer, m->folder->path, err);
+}
+
+static bool
+add_stop_token(struct model *m, const cJSON *id, const char *file, struct err *err)
+{
+    if (!cJSON_IsNumber(id) || !(id->valuedouble >= 0 && id->valuedouble < tokenizer_size(m->tokenizer)) ||
+        floor(id->valuedouble) < id->valuedouble)
+        return err_set(err, ERR_WORK,
+                       "%s: an eos_token_id in %s is no token of the tokenizer's %" PRIu32 "; fetch the folder again",
+                       m->path, file, tokenizer_size(m->tokenizer));
+    tokenizer_add_end(m->tokenizer, (token_t)id->valuedouble);
+    return true;
+}
+
+/* generation_config.json says after which tokens to stop, one or a list; config.json where that doesn't. */
+static bool
+read_stop_tokens(struct model *m, struct err *err)
+{
+    const struct hf_folder *f = m->folder;
+    const char *file = "generation_config.json";
+    const cJSON *stop = cJSON_GetObjectItemCaseSensitive(f->generation, "eos_token_id"), *one;
+    if (stop == NULL || cJSON_IsNull(stop)) {
+        file = "config.json";
+        stop = cJSON_GetObjectItemCaseSensitive(f->config, "eos_token_id");
+    }
+    if (stop == NULL || cJSON_IsNull(stop))
+        return true;
+    if (!cJSON_IsArray(stop))
+        return add_stop_token(m, stop, file, err);
+    if (cJSON_GetArraySize(stop) > MOST_STOP_TOKENS)
+        return err_set(err, ERR_WORK, "%s: %s lists more than %d stop tokens", m->path, file, MOST_STOP_TOKENS);
+    cJSON_ArrayForEach(one, stop)
+    {
+        if (!add_stop_token(m, one, file, err))
+            return false;
+    }
+    return true;
+}
+
+/* A vocabulary only: of config.json what there is, whatever the architecture. */
+static void
+describe_vocabulary(struct model *m)
+{
+    const cJSON *type = cJSON_GetObjectItemCaseSensitive(m->folder->config, "model_type");
+    const cJSON *ctx = cJSON_GetObjectItemCaseSensitive(m->folder->config, "max_position_embeddings");
+    const char *arch = cJSON_IsString(type) ? type->valuestring : "unknown";
+    printable_line(m->arch, sizeof m->arch, arch, strlen(arch));
+    if (cJSON_IsNumber(ctx) && ctx->valuedouble >= 1 && ctx->valuedouble <= UINT32_MAX)
+        m->ctx_train = (uint32_t)ctx->valuedouble;
+}
+
+/* Added tokens may lie beyond the embedding's rows (padding, infilling that this size of a model lacks): a prompt that has
+ * one is refused when it comes to that. Text has to become tokens that the model knows. */
+static bool
+check_vocabulary(const struct model *m, struct err *err)
+{
+    for (uint32_t id = m->desc.vocab; id < tokenizer_size(m->tokenizer); id++) {
+        const enum token_kind kind = tokenizer_kind(m->tokenizer, (token_t)id);
+        if (kind != TOKEN_CONTROL && kind != TOKEN_USER && kind != TOKEN_UNUSED)
+            return err_set(err, ERR_WORK,
+                           "%s: the tokenizer has %" PRIu32 " tokens, the model's embedding only %" PRIu32
+                           "; fetch the folder again",
+                           m->path, tokenizer_size(m->tokenizer), m->desc.vocab);
+    }
+    return true;
+}
+
+static bool
+read_folder(struct model *m, const struct model_options *options, struct err *err)
+{
+    const struct hf_folder *f = m->folder;
+    m->vocabulary_only = f->n_tensors == 0;
+    if (m->vocabulary_only) {
+        if (!refuse_vocabulary(m, options, err) || !read_tokenizer(m, err))
+            return false;
+        describe_vocabulary(m);
+        m->desc.vocab = tokenizer_size(m->tokenizer);
+        return read_stop_tokens(m, err);
+    }
+    struct packed_options unpacking = {.exact = options->exact, .glance = options->glance};
+    unpacking.room = options->available == 0               ? UINT64_MAX
+                     : options->available > options->taken ? options->available - options->taken
+                                                           : 0;
+    struct packed *packed;
+    if (!packed_open(&packed, m, f, &unpacking, err))
+        return false;
+    const bool ok = arch_read_hf(m, f, packed, err) && read_tokenizer(m, err);
+    packed_close(packed);
+    if (!ok)
+        return false;
+    return check_vocabulary(m, err) && read_stop_tokens(m, err);
+}
+
+bool
+model_read_folder(struct model **out, struct hf_folder *folder, const struct model_options *options, struct err *err)
+{
+    struct model *m;
+    if (!new_model(out, folder->path, err)) {
+        hf_folder_close(folder);
+        return false;
+    }
+    m = *out;
+    *out = NULL;
+    m->folder = folder;
+    m->hash = HASH_START;
+    char *config = cJSON_PrintUnformatted(folder->config);
+    if (config == NULL) { /* the hash would be another model's */
+        err_set(err, ERR_WORK, "%s: out of memory", folder->path);
+        model_close(m);
+        return false;
+    }
+    m->hash = hash_bytes(m->hash, config, strlen(config));
+    cJSON_free(config);
+    for (size_t i = 0; i < folder->n_files; i++) {
+        const struct safetensors *part = folder->files[i];
+        m->file_bytes += part->file_bytes;
+        m->hash = hash_map(m->hash, part->map, part->file_bytes, part->data_start);
+    }
+    name_by_folder(m);
+    if (read_folder(m, options, err) && finish(out, m, options, err))
+        return true;
+    model_close(m);
+    return false;
+}
+
+/* ---- either ---- */
+
+bool
+model_open_with(struct model **out, const char *path, const struct model_options *options, struct err *err)
+{
+    *out = NULL;
+    struct hf_folder *folder;
+    struct gguf *file;
+    if (hf_is_folder(path))
+        return hf_folder_open(&folder, path, !options->vocabulary, err) && model_read_folder(out, folder, options, err);
+    return gguf_open(&file, path, err) && model_read_with(out, file, options, err);
+}
+
+bool
+model_open(struct model **out, const char *path, struct err *err)
+{
+    return model_open_with(out, path, &(struct model_options){0}, err);
+}
+
+void
+model_close(struct model *m)
+{
+    if (m == NULL)
+        return;
+    tokenizer_close(m->tokenizer);
+    free((void *)m->desc.layers);
+    synthetic_weights_free(m->synthetic);
+    gguf_close(m->file);
+    hf_folder_close(m->folder);
+    model_free_blocks(m);
+    free(m->path);
+    free(m);
+}

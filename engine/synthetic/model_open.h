@@ -1,0 +1,33 @@
+/* Opening a model, whatever it comes from: a GGUF file, a Hugging Face folder, or synthetic weights. The one place that knows
+ * all formats. */
+#ifndef ENGINE_SYNTHETIC_MODEL_OPEN_H
+#define ENGINE_SYNTHETIC_MODEL_OPEN_H
+
+#include "engine/model/model.h"
+
+struct model_options {
+    bool quantize;           /* matrices in F32, F16 and BF16 become Q8_0, in memory of the model's own */
+    bool vocabulary;         /* a file or folder without weights will do */
+    bool glance;             /* to be described, not run: what a folder has packed stays so, and weights mean nothing */
+    const char *const *lora; /* adapters to be merged, (n_lora): "FILE[:SCALE]" */
+    size_t n_lora;
+    /* What it has to fit into: bytes available, 0: it isn't checked; with a context of ctx, 0: the model's own, for each
+     * of so many sequences, 0: one. */
+    uint64_t available, taken; /* … `taken` of them by other models */
+    uint32_t ctx, sequences;
+    bool exact;
+};
+
+/* Checks every shape against the others. Anything unsupported is one line that names it. */
+bool model_open(struct model **, const char *path, struct err *);
+bool model_open_with(struct model **, const char *path, const struct model_options *, struct err *);
+/* A model without a file (engine/synthetic/synthetic.h): "SHAPE[:TYPE],k,acceptance". file_bytes is what its header would have. */
+bool model_open_synthetic(struct model **, const char *spec, const struct model_options *, struct err *);
+/* The same on a parsed file or folder, which becomes the model's, and is closed when this fails. */
+bool model_read(struct model **, struct gguf *, struct err *);
+bool model_read_folder(struct model **, struct hf_folder *, const struct model_options *, struct err *);
+/* The positions that contexts will have in all. */
+uint32_t model_positions(const struct model *, uint32_t ctx, uint32_t sequences);
+void model_close(struct model *); /* not before every backend's weights made from it are unloaded */
+
+#endif

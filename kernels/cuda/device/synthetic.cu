@@ -1,0 +1,62 @@
+/* Weights that a formula makes, made where they are used: no bytes travel, and a 7B model is there in a moment. */
+#include "kernels/cuda/device/launch.cuh"
+#include "kernels/cuda/device/launch.h"
+#include "kernels/cuda/device/ptx.cuh"
+
+#define SYNTHETIC_THREADS 256
+#define WORDS         (UNIT / SYNTHETIC_WORD) /* hashes that make one row of a unit */
+
+/* Where the value of column k within a unit goes. */
+static __device__ __forceinline__ void
+synthetic_value(const struct dev_matrix &m, enum weight_type from, float scale, size_t unit, uint32_t r, uint32_t k, int n)
+{
+    const size_t at = unit * (STRIP * UNIT);
+    const float x = (float)n * scale;
+    if (m.type == WEIGHT_Q8_0)
+        ((int8_t *)m.quants)[at + unit_place(r, k)] = (int8_t)n;
+    else if (m.type == WEIGHT_BF16)
+        ((uint16_t *)m.quants)[at + unit_place_16(r, k)] = (uint16_t)pack_bf16s(x, 0);
+    else
+        ((uint16_t *)m.quants)[at + unit_place_16(r, k)] =
+            half_bits(from == WEIGHT_BF16 ? unpack_bf16s(pack_bf16s(x, 0)).x : x);
+}
+
+/* A thread: eight columns of a packed row. */
+static __global__ void
+__launch_bounds__(SYNTHETIC_THREADS) plant(struct synthetic_args a)
+{
+    const struct dev_matrix &m = a.to;
+    const size_t i = (size_t)blockIdx.x * SYNTHETIC_THREADS + threadIdx.x;
+    const uint32_t word = (uint32_t)(i % WORDS), r = (uint32_t)(i / WORDS % STRIP);
+    const size_t unit = i / (WORDS * STRIP);
+    if (unit >= (size_t)m.strips * m.units)
+        return;
+    const uint32_t packed = (uint32_t)(unit / m.units) * STRIP + r, u = (uint32_t)(unit % m.units);
+    const uint32_t output = m.source != NULL ? m.source[packed] : packed;
+    const bool there = output < m.rows;
+    const uint32_t part = there && output >= a.first ? 1 : 0, row = output - (part ? a.first : 0);
+    const struct synthetic p = a.parts[part];
+    const uint64_t n = there ? synthetic_word(&p, row, u * WORDS + word) : 0;
+    for (uint32_t b = 0; b < SYNTHETIC_WORD; b++) {
+        const uint32_t k = word * SYNTHETIC_WORD + b, column = u * UNIT + k;
+        const int value = (int8_t)(n >> (8 * b) & 0xff);
+        if (m.type == WEIGHT_F32) { /* plain rows */
+            if (there && column < m.cols) {
+                const float x = (float)value * p.scale;
+                ((float *)m.quants)[(size_t)output * m.cols + column] =
+                    a.from[part] == WEIGHT_BF16 ? unpack_bf16s(pack_bf16s(x, 0)).x : x;
+            }
+        } else {
+            synthetic_value(m, a.from[part], p.scale, unit, r, k, column < m.cols ? value : 0);
+        }
+    }
+    if (m.type == WEIGHT_Q8_0 && word == 0)
+        ((uint16_t *)m.scales)[unit * STRIP + r % 8 * 2 + r / 8] = there && u * UNIT < m.cols ? half_bits(p.scale) : 0;
+}
+
+extern "C" cudaError_t
+launch_synthetic(struct synthetic_args a, cudaStream_t stream)
+{
+    const size_t threads = (size_t)a.to.strips * a.to.units * STRIP * WORDS;
+    return launch(plant, (unsigned)((threads + SYNTHETIC_THREADS - 1) / SYNTHETIC_THREADS), SYNTHETIC_THREADS, a, stream);
+}

@@ -1,0 +1,72 @@
+/* Weights that a formula makes: any element of a matrix from its row and column alone, on the host or on a device, and
+ * the same bits in a file, in memory and on both.
+ *
+ * An element is n * scale. n is an odd number from -127 to 127, all 128 of them equally likely: mean 0, standard
+ * deviation SYNTHETIC_DEVIATION. In rows from `faint_row` on, and in columns from `faint_col` on, it is 1 or -1.
+ * `scale` has at most four significant bits, and is a multiple of 2^-24: so an element has eleven and is exact in F32
+ * and F16, and n and scale are the int8 and the scale of Q8_0. Those three types hold the same numbers; BF16 has eight
+ * bits and holds them rounded to nearest, ties to even. Which bits an n is made of doesn't depend on the type. */
+#ifndef KERNELS_SYNTHETIC_H
+#define KERNELS_SYNTHETIC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/rng.h"
+
+#define SYNTHETIC_DEVIATION 73.8986 /* sqrt((128^2 - 1) / 3) */
+#define SYNTHETIC_WORD      8u      /* columns that one hash makes */
+#define SYNTHETIC_Q8_BLOCK  32u
+#define SYNTHETIC_ONES      0x0101010101010101u
+
+struct synthetic {
+    uint64_t key; /* of model and tensor: synthetic_key() */
+    float scale;  /* synthetic_scale() */
+    uint32_t faint_row, faint_col;
+};
+
+static inline HOST_DEVICE uint64_t
+synthetic_key(uint64_t seed, uint32_t tensor)
+{
+    return splitmix64_mix(splitmix64_mix(seed + SPLITMIX64_STEP) + tensor);
+}
+
+/* Eight n's of a row, for columns 8 * word and up: byte i (from the lowest) is column 8 * word + i, as an int8. */
+static inline HOST_DEVICE uint64_t
+synthetic_word(const struct synthetic *p, uint32_t row, uint32_t word)
+{
+    const uint64_t counter = (uint64_t)row << 32 | word;
+    const uint64_t n = splitmix64_mix(p->key + (counter + 1) * SPLITMIX64_STEP);
+    const uint64_t signs = (n >> 7 & SYNTHETIC_ONES) * 0xffu; /* 0 or -1 in each byte */
+    const uint32_t first = word * SYNTHETIC_WORD, bright = row >= p->faint_row ? 0 : p->faint_col;
+    const uint64_t below = first >= bright                    ? 0
+                           : bright - first >= SYNTHETIC_WORD ? ~(uint64_t)0
+                                                              : ~(~(uint64_t)0 << 8 * (bright - first));
+    return (n & below) | (signs & ~below) | SYNTHETIC_ONES;
+}
+
+static inline HOST_DEVICE int
+synthetic_integer(const struct synthetic *p, uint32_t row, uint32_t col)
+{
+    return (int8_t)(synthetic_word(p, row, col / SYNTHETIC_WORD) >> col % SYNTHETIC_WORD * 8 & 0xffu);
+}
+
+static inline HOST_DEVICE float
+synthetic_element(const struct synthetic *p, uint32_t row, uint32_t col)
+{
+    return (float)synthetic_integer(p, row, col) * p->scale;
+}
+
+#ifndef __CUDACC__
+/* The scale nearest to a wanted one, above 0, that has four significant bits, if it is between 2^-24 and 2^8. */
+float synthetic_scale(double wanted);
+
+/* Bytes of a row of n columns in this type as a file has it; 0: a type (or, in Q8_0, a width) that isn't synthetic. */
+size_t synthetic_row_bytes(enum weight_type, uint32_t cols);
+/* Row `row` of a synthetic tensor as a file has it: synthetic_row_bytes() of them, to anywhere. */
+void synthetic_row(const struct tensor *, uint32_t row, void *out);
+/* The same in F32, as tensor_row() gives it: y (cols). */
+void synthetic_row_f32(const struct tensor *, uint32_t row, float *y);
+#endif
+
+#endif

@@ -1,0 +1,48 @@
+/* What the tests of segments share: a run that is made up, of two policies with knobs of their own, and the lines of its
+ * rounds with the settings that each ran with. */
+#ifndef TESTS_RIGS_SEGMENT_RIG_H
+#define TESTS_RIGS_SEGMENT_RIG_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "engine/events/segments.h"
+
+#define LINES 4096
+
+struct line { /* a ROUND line as it was told, and the settings it ran with */
+    struct round_event end;
+    uint32_t run, round, policy;
+    double knob[2];
+    bool trained;
+};
+
+struct fixture {
+    struct run_info info;
+    struct segments *segments;
+    uint32_t run, round, policy;
+    double knob[2][2]; /* of the policies */
+    bool trained;
+    struct line line[LINES];
+    size_t n_lines;
+    uint64_t random;
+};
+
+int segments_set_up(void **state);
+int segments_tear_down(void **state);
+#define SEGMENTS_TEST(name) cmocka_unit_test_setup_teardown(name, segments_set_up, segments_tear_down)
+
+uint32_t made_below(struct fixture *, uint32_t n); /* a random number below n */
+void made_control(struct fixture *, const char *name, const char *before, const char *after);
+void made_begin(struct fixture *, const char *cause); /* a run */
+void made_turn(struct fixture *, int knob, double value);
+void made_choose(struct fixture *, uint32_t policy);
+void made_look_by(struct fixture *, bool trained);
+/* A round of several sequences: a line for each, with its share of the times. */
+void made_play(struct fixture *, uint32_t sequences);
+
+#endif

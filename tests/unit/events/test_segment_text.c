@@ -1,0 +1,33 @@
+/* The letters that segments go by. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "engine/events/segments.h"
+
+static void
+test_letters_go_on_behind_z(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t number;
+        const char *letter;
+    } table[] = {{0, "A"}, {25, "Z"}, {26, "AA"}, {51, "AZ"}, {52, "BA"}, {701, "ZZ"}, {702, "AAA"}};
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        char letter[8];
+        segment_letter(table[i].number, letter);
+        assert_string_equal(letter, table[i].letter);
+    }
+    char longest[8];
+    segment_letter(UINT32_MAX, longest);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_letters_go_on_behind_z)};
+    return cmocka_run_group_tests_name("segment_text", tests, NULL, NULL);
+}

@@ -1,0 +1,111 @@
+/* Q8_0 made of a model while it is opened, against its definition. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/synthetic/model_open.h"
+#include "kernels/half.h"
+#include "tests/rigs/built_model.h"
+
+/* Q8_0 as it is defined, one value at a time. */
+static void
+assert_quantised(const struct tensor *from, const struct tensor *to)
+{
+    const unsigned char *block = to->data;
+    const uint16_t *half = from->data;
+    const float *full = from->data;
+    assert_int_equal(to->type, WEIGHT_Q8_0);
+    for (size_t at = 0; at < (size_t)from->rows * from->cols; at += 32, block += 34) {
+        float x[32], largest = 0;
+        for (size_t i = 0; i < 32; i++) {
+            x[i] = from->type == WEIGHT_F16    ? f16_to_f32(half[at + i])
+                   : from->type == WEIGHT_BF16 ? bf16_to_f32(half[at + i])
+                                               : full[at + i];
+            largest = fmaxf(largest, fabsf(x[i]));
+        }
+        const float d = largest / 127, inverse = d > 0 ? 1 / d : 0;
+        const uint16_t scale = f32_to_f16(d);
+        assert_memory_equal(block, &scale, 2);
+        for (size_t i = 0; i < 32; i++)
+            assert_int_equal((signed char)block[2 + i], (int)roundf(x[i] * inverse));
+    }
+}
+
+static void
+test_quantising_is_what_its_definition_says(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {"llama", "mistral", "qwen2"}; /* F32, F16, BF16 */
+    for (size_t p = 0; p < 3; p++) {
+        char path[64];
+        struct err err = {0};
+        snprintf(path, sizeof path, "tests/golden/models/%s.gguf", paths[p]);
+        struct model *plain = open_golden_model(path), *small = open_golden_model(path);
+        assert_true(model_quantize(small, &err));
+        assert_quantised(&plain->desc.embedding, &small->desc.embedding);
+        assert_quantised(&plain->desc.head, &small->desc.head);
+        for (uint32_t l = 0; l < plain->desc.n_layers; l++) {
+            assert_quantised(&plain->desc.layers[l].wq, &small->desc.layers[l].wq);
+            assert_quantised(&plain->desc.layers[l].wo, &small->desc.layers[l].wo);
+            assert_quantised(&plain->desc.layers[l].down, &small->desc.layers[l].down);
+        }
+        model_close(plain);
+        model_close(small);
+    }
+    struct built b; /* every magnitude that F16 has, and both zeros */
+    struct err err = {0};
+    struct model *m = open_tiny_model(&b, &(struct tinymodel){.attention = WEIGHT_F16});
+    uint16_t *values = (uint16_t *)m->desc.layers[0].wq.data;
+    for (uint32_t i = 0; i < 64 * 64; i++)
+        values[i] = (uint16_t)((i * 0x7c00u / 4096) | (i % 3 == 0 ? 0x8000u : 0));
+    const struct tensor before = m->desc.layers[0].wq;
+    assert_true(model_quantize(m, &err));
+    assert_quantised(&before, &m->desc.layers[0].wq);
+    model_close(m);
+    free(b.bytes);
+}
+
+static void
+test_quantising_takes_what_it_can_and_refuses_what_is_no_number(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct built b;
+    const struct tinymodel options = {.width = 48, .heads = 3, .kv_heads = 3, .ffn = 64, .attention = WEIGHT_F16};
+    struct model *m = open_tiny_model(&b, &options);
+    assert_true(model_quantize(m, &err)); /* rows of 48 stay as they are, those of 64 don't */
+    assert_true(m->desc.layers[0].wq.type == WEIGHT_F16 && m->desc.layers[0].down.type == WEIGHT_Q8_0);
+    assert_true(m->desc.layers[0].attn_norm.type == WEIGHT_F32);
+    assert_int_equal(m->tensors_of[WEIGHT_Q8_0], 4);
+    assert_int_equal(m->parameters_of[WEIGHT_Q8_0], 4 * 48 * 64);
+    model_close(m);
+    free(b.bytes);
+
+    static const uint32_t odd[] = {0x7fc00000, 0x7f800000, 0xff800000}; /* no number, infinite, infinite */
+    for (size_t i = 0; i < 3; i++) {
+        m = open_tiny_model(&b, &(struct tinymodel){.seed = 3});
+        memcpy((unsigned char *)m->desc.layers[2].up.data + 64 * 4 * 5 + 40, &odd[i], 4);
+        assert_false(model_quantize(m, &err));
+        assert_non_null(strstr(err.text, "row 5 of ffn_up in layer 2 holds weights that are no finite numbers"));
+        model_close(m);
+        free(b.bytes);
+    }
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_quantising_is_what_its_definition_says),
+        cmocka_unit_test(test_quantising_takes_what_it_can_and_refuses_what_is_no_number),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

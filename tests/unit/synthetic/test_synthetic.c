@@ -1,0 +1,306 @@
+/* The formula behind synthetic weights, and the theory behind their acceptance. SPECSCOPE_SEED=N chooses keys and
+ * simulations. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/synthetic/synthetic.h"
+#include "engine/synthetic/synthetic_acceptance.h"
+#include "kernels/half.h"
+#include "kernels/synthetic.h"
+#include "kernels/tensor.h"
+#include "tests/rigs/seed.h"
+
+#define COLS 100 /* no multiple of anything */
+#define ROWS 37
+
+static uint64_t seed;
+
+static struct synthetic
+formula(uint64_t *random)
+{
+    return (struct synthetic){.key = splitmix64(random), .scale = 0.25f, .faint_row = ROWS, .faint_col = COLS};
+}
+
+/* ---- elements ---- */
+
+static void
+test_a_seed_stands_for_the_same_numbers_everywhere(void **state)
+{
+    (void)state;
+    /* computed apart, from the definition of SplitMix64 */
+    const struct synthetic p = {.key = synthetic_key(1, 7), .scale = 1, .faint_row = 1u << 20, .faint_col = 1u << 20};
+    assert_int_equal(p.key, UINT64_C(0x1f19b669ed0688ec));
+    static const int first[] = {-23, -117, 11, 97, 7, 63, -85, -115, 63, -5, 61, -91, -119, 95, 119, 27};
+    for (uint32_t k = 0; k < 16; k++)
+        assert_int_equal(synthetic_integer(&p, 5, k), first[k]);
+}
+
+static void
+test_an_element_depends_on_its_row_and_column_alone(void **state)
+{
+    (void)state;
+    uint64_t random = seed;
+    const struct synthetic p = formula(&random);
+    const struct tensor t = {.type = WEIGHT_F32, .rows = ROWS, .cols = COLS, .synthetic = &p};
+    struct tensor wider = t;
+    wider.cols = COLS + 9;
+    float y[COLS], z[COLS + 9];
+    for (uint32_t row = ROWS; row-- > 0;) {
+        synthetic_row_f32(&t, row, y);
+        synthetic_row_f32(&wider, row, z);
+        assert_memory_equal(y, z, sizeof y);
+        for (uint32_t k = 0; k < COLS; k++)
+            assert_true(synthetic_element(&p, row, k) == y[k]);
+        tensor_row(&t, row, z);
+        assert_memory_equal(y, z, sizeof y);
+    }
+}
+
+static void
+test_tensors_and_seeds_have_numbers_of_their_own(void **state)
+{
+    (void)state;
+    uint64_t keys[64];
+    size_t n = 0;
+    for (uint64_t s = 0; s < 8; s++)
+        for (uint32_t tensor = 0; tensor < 8; tensor++)
+            keys[n++] = synthetic_key(s, tensor);
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < i; j++)
+            assert_int_not_equal(keys[i], keys[j]);
+}
+
+static void
+test_integers_are_odd_uniform_and_without_correlation(void **state)
+{
+    (void)state;
+    enum { N = 400000 };
+    uint64_t random = seed;
+    const struct synthetic p = {.key = splitmix64(&random), .scale = 1, .faint_row = N, .faint_col = 1000};
+    uint32_t counts[256] = {0};
+    double sum = 0, beside = 0, below = 0, squares = 0;
+    for (uint32_t i = 0; i < N; i++) {
+        const uint32_t row = i / 1000, col = i % 1000;
+        const int n = synthetic_integer(&p, row, col);
+        counts[n + 128]++;
+        sum += n;
+        squares += (double)n * n;
+        beside += (double)n * synthetic_integer(&p, row, (col + 1) % 1000);
+        below += (double)n * synthetic_integer(&p, row + 1, col);
+    }
+    double chi = 0;
+    for (int n = -128; n < 128; n++)
+        if (n % 2 != 0)
+            chi += pow(counts[n + 128] - N / 128.0, 2) / (N / 128.0);
+        else
+            assert_int_equal(counts[n + 128], 0);
+    const double variance = SYNTHETIC_DEVIATION * SYNTHETIC_DEVIATION, five = 5 / sqrt(N); /* standard errors */
+    assert_true(fabs(chi - 127) < 5 * sqrt(2 * 127));
+    assert_true(fabs(sum / N) < five * SYNTHETIC_DEVIATION);
+    assert_true(fabs(squares / N / variance - 1) < five);
+    assert_true(fabs(beside / N / variance) < five);
+    assert_true(fabs(below / N / variance) < five);
+}
+
+static void
+test_faint_rows_and_columns_keep_the_signs_alone(void **state)
+{
+    (void)state;
+    uint64_t random = seed;
+    const struct synthetic bright = formula(&random);
+    for (uint32_t col = 0; col <= COLS; col += 1 + col % 5)
+        for (uint32_t row = 0; row <= ROWS; row += 9) {
+            struct synthetic p = bright;
+            p.faint_row = row;
+            p.faint_col = col;
+            for (uint32_t r = 0; r < ROWS; r++)
+                for (uint32_t k = 0; k < COLS; k++) {
+                    const int n = synthetic_integer(&bright, r, k);
+                    const int expected = r < row && k < col ? n : n < 0 ? -1 : 1;
+                    assert_int_equal(synthetic_integer(&p, r, k), expected);
+                }
+        }
+}
+
+/* ---- types ---- */
+
+static void
+test_scales_have_four_bits_and_are_near_what_is_wanted(void **state)
+{
+    (void)state;
+    for (double wanted = 1e-9; wanted < 300; wanted *= 1.013) {
+        const float scale = synthetic_scale(wanted);
+        int exponent;
+        const double bits = frexp((double)scale, &exponent) * 16;
+        assert_true(scale > 0 && bits == floor(bits));
+        for (int n = 1; n <= 127; n += 2) { /* no element loses a bit in F16 */
+            const float x = (float)n * scale;
+            assert_true(f16_to_f32(f32_to_f16(x)) == x && (double)x == n * (double)scale);
+        }
+        if (wanted > 0x1p-20 && wanted < 250)
+            assert_true(fabs((double)scale / wanted - 1) <= 1.0 / 16);
+    }
+    assert_true(synthetic_scale(NAN) > 0);
+}
+
+static void
+test_all_types_hold_the_same_numbers(void **state)
+{
+    (void)state;
+    enum { N = 96 };
+    static const enum weight_type types[] = {WEIGHT_F32, WEIGHT_F16, WEIGHT_BF16, WEIGHT_Q8_0};
+    uint64_t random = seed;
+    for (int turn = 0; turn < 40; turn++) {
+        struct synthetic p = {.key = splitmix64(&random),
+                              .scale = synthetic_scale(exp(-12 * (double)(splitmix64(&random) % 1000) / 1000)),
+                              .faint_row = ROWS / 2,
+                              .faint_col = (uint32_t)(splitmix64(&random) % (N + 1))};
+        unsigned char bytes[N * sizeof(float)];
+        float y[N], formula_says[N];
+        for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+            for (uint32_t row = 0; row < ROWS; row += 5) {
+                const struct tensor synthetic = {.type = types[i], .rows = ROWS, .cols = N, .synthetic = &p};
+                assert_in_range(synthetic_row_bytes(types[i], N), N, sizeof bytes);
+                synthetic_row(&synthetic, row, bytes);
+                const struct tensor file = {.data = bytes, .type = types[i], .rows = 1, .cols = N};
+                tensor_row(&file, 0, y); /* what a reader of files makes of them */
+                synthetic_row_f32(&synthetic, row, formula_says);
+                assert_memory_equal(y, formula_says, sizeof y);
+                for (uint32_t k = 0; k < N; k++) {
+                    const float x = synthetic_element(&p, row, k);
+                    if (types[i] == WEIGHT_BF16)
+                        assert_true(fabsf(y[k] - x) <= ldexpf(fabsf(x), -8));
+                    else
+                        assert_true(y[k] == x);
+                }
+            }
+    }
+    assert_int_equal(synthetic_row_bytes(WEIGHT_Q8_0, 33), 0);
+    assert_int_equal(synthetic_row_bytes(WEIGHT_Q4_K, 256), 0);
+}
+
+/* ---- acceptance ---- */
+
+static double
+normal(uint64_t *random)
+{
+    const double u = ((double)(splitmix64(random) >> 11) + 0.5) * 0x1p-53,
+                 v = (double)(splitmix64(random) >> 11) * 0x1p-53;
+    return sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
+}
+
+static void
+test_agreement_is_what_a_simulation_finds(void **state)
+{
+    (void)state;
+    enum { TURNS = 20000 };
+    static const struct {
+        uint32_t vocab;
+        double tangent;
+    } cases[] = {{2, 1}, {50, 0.1}, {50, 0.7}, {200, 0.3}};
+    uint64_t random = seed;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int agreed = 0;
+        for (int turn = 0; turn < TURNS; turn++) {
+            double before = -INFINITY, after = -INFINITY;
+            uint32_t at_before = 0, at_after = 0;
+            for (uint32_t v = 0; v < cases[i].vocab; v++) {
+                const double x = normal(&random), y = x + cases[i].tangent * normal(&random);
+                if (x > before) {
+                    before = x;
+                    at_before = v;
+                }
+                if (y > after) {
+                    after = y;
+                    at_after = v;
+                }
+            }
+            agreed += at_before == at_after;
+        }
+        const double theory = synthetic_agreement(cases[i].vocab, cases[i].tangent), found = (double)agreed / TURNS;
+        if (fabs(found - theory) > 5 * sqrt(theory * (1 - theory) / TURNS))
+            fail_msg("%u tokens, tangent %g: found %g, not %g", cases[i].vocab, cases[i].tangent, found, theory);
+    }
+}
+
+static void
+test_two_tokens_agree_as_the_angle_says(void **state)
+{
+    (void)state; /* the sign of one difference: 1 - angle / pi */
+    for (double tangent = 0.05; tangent < 4; tangent *= 2)
+        assert_true(fabs(synthetic_agreement(2, tangent) - (1 - atan(tangent) / 3.141592653589793)) < 1e-3);
+}
+
+static void
+test_a_tangent_gives_the_acceptance_it_was_asked_for(void **state)
+{
+    (void)state;
+    static const uint32_t vocab[] = {300, 32000, 128256};
+    for (size_t i = 0; i < sizeof vocab / sizeof vocab[0]; i++)
+        for (double a = SYNTHETIC_LEAST_ACCEPTANCE; a < SYNTHETIC_MOST_ACCEPTANCE; a += 0.13)
+            assert_true(fabs(synthetic_agreement(vocab[i], synthetic_tangent(vocab[i], a)) - a) < 2e-3);
+}
+
+/* ---- what is asked for ---- */
+
+static void
+test_specs_are_read_or_refused_by_name(void **state)
+{
+    (void)state;
+    struct synthetic_spec s;
+    struct err err = {0};
+    assert_true(synthetic_read_spec("smollm-135m:F16,8,0.75", &s, &err));
+    assert_string_equal(s.shape->name, "SmolLM-135M");
+    assert_int_equal(s.type, WEIGHT_F16);
+    assert_int_equal(s.exit, 8);
+    assert_true(s.acceptance == 0.75 && s.seed == SYNTHETIC_SEED);
+    assert_true(synthetic_read_spec("tiny,1,.5", &s, &err) && s.type == WEIGHT_Q8_0);
+    static const struct {
+        const char *text, *says;
+    } bad[] = {
+        {"", "SHAPE[:TYPE],k,acceptance"}, {"tiny", "SHAPE[:TYPE],k,acceptance"},
+        {"huge,1,0.5", "Llama-2-7B"},      {",1,0.5", "no shape is called ''"},
+        {"tiny:q4_k,1,0.5", "q8_0"},       {"tiny:,1,0.5", "q8_0"},
+        {"tiny,0,0.5", "from 1 to 7"},     {"tiny,8,0.5", "from 1 to 7"},
+        {"tiny,-1,0.5", "from 1 to 7"},    {"tiny,99999999999999999999,0.5", "from 1 to 7"},
+        {"tiny,1", "from 1 to 7"},         {"tiny,1,", "acceptance"},
+        {"tiny,1,0.2", "0.3 to 0.97"},     {"tiny,1,0.98", "0.3 to 0.97"},
+        {"tiny,1,nan", "0.3 to 0.97"},     {"tiny,1,0.5x", "acceptance"},
+        {"tiny,1x,0.5", "from 1 to 7"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_false(synthetic_read_spec(bad[i].text, &s, &err));
+        assert_int_equal(err.kind, ERR_USAGE);
+        if (strstr(err.text, bad[i].says) == NULL)
+            fail_msg("'%s': says \"%s\", not \"%s\"", bad[i].text, err.text, bad[i].says);
+    }
+}
+
+int
+main(void)
+{
+    seed = seed_or(1);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_seed_stands_for_the_same_numbers_everywhere),
+        cmocka_unit_test(test_an_element_depends_on_its_row_and_column_alone),
+        cmocka_unit_test(test_tensors_and_seeds_have_numbers_of_their_own),
+        cmocka_unit_test(test_integers_are_odd_uniform_and_without_correlation),
+        cmocka_unit_test(test_faint_rows_and_columns_keep_the_signs_alone),
+        cmocka_unit_test(test_scales_have_four_bits_and_are_near_what_is_wanted),
+        cmocka_unit_test(test_all_types_hold_the_same_numbers),
+        cmocka_unit_test(test_agreement_is_what_a_simulation_finds),
+        cmocka_unit_test(test_two_tokens_agree_as_the_angle_says),
+        cmocka_unit_test(test_a_tangent_gives_the_acceptance_it_was_asked_for),
+        cmocka_unit_test(test_specs_are_read_or_refused_by_name),
+    };
+    return cmocka_run_group_tests_name("synthetic", tests, NULL, NULL);
+}
