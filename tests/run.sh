@@ -21,7 +21,7 @@ tally() { # name, log, exit status, when it began (seconds)
     bad=$(grep '^not ok ' "$2" | grep -cv '# SKIP')
     [ "$3" -ne 0 ] && [ "$bad" -eq 0 ] && bad=1
     [ $((ok + bad + skipped)) -eq 0 ] && bad=1 # a program without tests is a mistake
-    echo "$ok $bad" >>"$LOG/counts"
+    echo "$ok $bad $1" >>"$LOG/counts"
     printf '%-28s %4d passed %3d failed %4d s%s\n' "$1" "$ok" "$bad" $(($(date +%s) - $4)) "$([ "$skipped" -eq 0 ] || echo " ($skipped skipped)")"
     sed -n 's/^ok [0-9]* - \(.*\) # SKIP \(.*\)/    skipped: \1: \2/p' "$2"
     if [ "$bad" -gt 0 ]; then
@@ -29,31 +29,27 @@ tally() { # name, log, exit status, when it began (seconds)
         echo "    (all of it: $2, exit status $3)"
     fi
 }
-
-programs() { # those that nobody has taken yet
+one() { # the name of a script below tests/ or of a program: runs it and prints its line
+    log=$LOG/$(echo "$1" | tr / -).log
+    began=$(date +%s)
+    case $1 in
+    *.sh) sh "tests/$1" >"$log" 2>&1 </dev/null ;;
+    *) "$BUILD/tests/$1" >"$log" 2>&1 </dev/null ;;
+    esac
+    report=$(tally "$1" "$log" $? "$began")
+    echo "$report"
+}
+programs() { # those that no other loop has taken
     for program in "$BUILD"/tests/test_*; do
-        [ -x "$program" ] || continue
-        name=${program##*/}
-        mkdir "$LOG/taken/$name" 2>/dev/null || continue
-        began=$(date +%s)
-        "$program" >"$LOG/$name.log" 2>&1 </dev/null
-        status=$?
-        report=$(tally "$name" "$LOG/$name.log" $status "$began")
-        echo "$report"
+        [ -x "$program" ] && mkdir "$LOG/taken/${program##*/}" 2>/dev/null && one "${program##*/}"
     done
 }
 scripts() { # files
     for script; do
-        [ -e "$script" ] || continue
-        name=${script#tests/}
-        log=$LOG/$(echo "$name" | tr / -).log
-        began=$(date +%s)
-        sh "$script" >"$log" 2>&1 </dev/null
-        status=$?
-        report=$(tally "$name" "$log" $status "$began")
-        echo "$report"
+        [ -e "$script" ] && one "${script#tests/}"
     done
 }
+total() { awk -v column="$1" '{ n += $column } END { print n + 0 }' "$LOG/counts"; }
 
 # Scripts wait most of the time, those of screens for terminals: programs run meanwhile, and whoever is done with scripts takes programs.
 : >"$LOG/counts"
@@ -64,8 +60,12 @@ mkdir "$LOG/taken"
 { scripts $(printf '%s\n' tests/*/test_*.sh | grep -v '^tests/screens/'); programs; } &
 programs
 wait
-passed=$(awk '{ n += $1 } END { print n + 0 }' "$LOG/counts")
-failed=$(awk '{ n += $2 } END { print n + 0 }' "$LOG/counts")
+failing=$(awk '$2 > 0 { print $3 }' "$LOG/counts")
+if [ -n "${CI:-}" ] && [ -n "$failing" ] && [ "$(echo "$failing" | wc -l)" -le 3 ]; then
+    echo "once more, alone (a test that passes now is unsteady, which is a defect of it):"
+    awk '$2 == 0' "$LOG/counts" >"$LOG/passing" && mv "$LOG/passing" "$LOG/counts"
+    for name in $failing; do one "$name"; done
+fi
 echo "logs: $LOG"
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+echo "$(total 1) passed, $(total 2) failed"
+[ "$(total 2)" -eq 0 ]

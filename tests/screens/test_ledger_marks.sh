@@ -1,5 +1,5 @@
 #!/bin/sh
-# The ledger's marks, live: a change that does nothing has none, and one whose setting cannot be forecast says that the text differs.
+# The ledger's marks, live: a change that does nothing, one that can be forecast, and one that gives another text.
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
 
@@ -16,7 +16,7 @@ cat >"$WORK/marks.script" <<'END'
 :wait round 90
 :wait idle
 :wait what-if
-:save-screen worse.txt
+:save-screen shorter.txt
 :set temperature 0.7
 :step 20
 :wait round 110
@@ -30,6 +30,6 @@ row() { # saved screen, letter
     grep -m 1 "[│┃]▸\{0,1\} *$2[★☆ ] " "$WORK/run/$1.txt"
 }
 check "another seed does nothing in greedy decoding, and has no mark" sh -c "echo '$(row nothing B)' | grep -q 'seed 2 .*+0.0% ±0.0 ≈'"
-check "drafts of one token are forecast on the same text to be worse" sh -c "echo '$(row worse C)' | grep -q 'w_max 1 .*-[0-9.]*% ±[0-9.]* [▼≈]'"
+check "drafts of one token are compared by a forecast on the same text" sh -c "echo '$(row shorter C)' | grep -q 'w_max 1 .*[+-][0-9.]*% ±[0-9.]* [▲▼≈]'"
 check "a sampled text is another text" sh -c "echo '$(row sampled D)' | grep -q 'T 0.7 .*% ≠ text'"
 exit $STATUS
