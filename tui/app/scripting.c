@@ -17,7 +17,7 @@ wait_over(const struct script *script, const struct followed *run, const struct 
     case WAIT_SWEEP: return sweep_done(run->sweeping.sweep) >= script->wait_round || !sweeping_now(&run->sweeping);
     case WAIT_END: return live ? run->ended : status.at_end && !status.seeking;
     case WAIT_WHAT_IF:
-        if (forecasting_there(foretold, run))
+        if (forecasting_there(foretold, run) && (!follow_idle(run) || forecasting_settled(foretold, run)))
             return true;
         if (foretold->off)
             err_set(err, ERR_WORK, "what-if never came: it is off");
