@@ -10,6 +10,8 @@
     P(policy_del)                                                                                                      \
     P(policy_specbound)                                                                                                \
     P(policy_swift)                                                                                                    \
+    P(policy_ngram)                                                                                                    \
+    P(policy_suffix)                                                                                                   \
     P(policy_sd)                                                                                                       \
     P(policy_specdecpp)                                                                                                \
     P(policy_sv)

@@ -92,6 +92,14 @@ what_if_propose(struct what_if *w, uint32_t layer, bool no_row)
         w->depth = 0;
 }
 
+void
+what_if_propose_token(struct what_if *w, uint32_t depth, bool right)
+{
+    w->drafted = depth > w->drafted ? depth : w->drafted;
+    w->accepted += right;
+    w->wrong = w->accepted < w->drafted;
+}
+
 /* Spreads loads of the round over the blocks that its tokens are in. */
 static void
 spread(const struct what_if *w, double layers, double heads)

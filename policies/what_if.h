@@ -34,6 +34,8 @@ const struct layer_word *what_if_look(struct what_if *, uint32_t layer);
 /* As round_until(): the layer where the last row exits, 0: nowhere up to `to`. */
 uint32_t what_if_until(struct what_if *, uint32_t to, const struct exit_rule *);
 void what_if_propose(struct what_if *, uint32_t layer, bool no_row); /* what that layer says */
+/* A draft that no layer predicted, so many tokens after the pending one; right: it is on the text's path. */
+void what_if_propose_token(struct what_if *, uint32_t depth, bool right);
 
 void what_if_verify(struct what_if *);  /* drafted, accepted, emitted and cut are known, and counted in `out` */
 void what_if_ask_all(struct what_if *); /* … then: the head looks at all layers of the rows that are kept,

@@ -180,7 +180,7 @@ count(struct tallied *d, const token_t *tokens)
     }
 }
 
-/* Every other draw runs on values of its own. */
+/* Every other draw runs on values of its own, the others on the defaults; but a text this short seldom repeats two tokens. */
 static void
 turn_knobs(struct session *s, uint32_t at)
 {
@@ -191,7 +191,8 @@ turn_knobs(struct session *s, uint32_t at)
         const double u = rng_uniform(&(struct rng_key){.seed = first_seed, .seq = 1, .pos = at, .index = k});
         double value = knob->kind == KNOB_REAL ? knob->min + u * (knob->max - knob->min)
                                                : floor(knob->min + u * (knob->max - knob->min + 1));
-        value = at % 2 == 1 && knob_check(knob, value, &value, &err) ? value : knob->def;
+        const double usual = strcmp(knob->name, "n_min") == 0 ? 1 : knob->def;
+        value = at % 2 == 1 && knob_check(knob, value, &value, &err) ? value : usual;
         for (uint32_t l = 0; l < s->n_lanes; l++)
             s->lanes[l].current.value[policy][k] = value;
     }

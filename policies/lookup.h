@@ -1,0 +1,45 @@
+/* Drafts copied from earlier text: what ngram and suffix share (docs/methods.md: Drafts from earlier text). No model predicts them,
+ * so they depend on the text alone, and what-if can repeat them exactly. */
+#ifndef POLICIES_LOOKUP_H
+#define POLICIES_LOOKUP_H
+
+#include "engine/session/round.h"
+#include "policies/what_if.h"
+
+#define LOOKUP_PLACES 64 /* earlier occurrences that count, at most: the latest ones */
+#define LOOKUP_NODES  (VERIFY_NODES - 1)
+
+struct lookup_rule {
+    uint32_t least, most; /* tokens of a match */
+    bool latest;          /* only the latest occurrence counts */
+    double per_match;     /* drafts in depth for each token of the match; 0: as many as `depth` */
+    uint32_t depth;       /* drafts in depth, at most */
+    uint32_t nodes;       /* drafts, at most; more than `depth`: a tree, else a chain */
+    double probability;   /* of a draft's path, at least */
+    const char *full;     /* why drafting stopped if it reached `depth` */
+};
+
+struct lookup_node {
+    int32_t parent; /* index of the draft before it; -1: the pending token */
+    uint32_t depth; /* 1: it follows the pending token */
+    token_t token;
+    double probability; /* occurrences that continue along its path, of all occurrences */
+};
+
+struct lookup {
+    uint32_t matched;   /* tokens; 0: no match */
+    uint32_t n;         /* drafts; a draft follows its parent */
+    const char *reason; /* why drafting stopped, a constant */
+    struct lookup_node node[LOOKUP_NODES];
+};
+
+/* Looks for earlier occurrences of the last tokens of a text of n tokens, and drafts what followed them, the most frequent
+ * continuation first and, of equally frequent ones, the latest. Time: O(n). */
+void lookup_text(struct lookup *, const struct lookup_rule *, const token_t *text, uint32_t n);
+
+/* Proposes the drafts that a round's text gives, and writes its summary; reports the series `match`. False: stop now. */
+bool lookup_draft(struct round *, const struct lookup_rule *);
+/* The same for all rounds of a record, verified. */
+void lookup_what_if(const struct layer_record *, const struct lookup_rule *, struct tally *);
+
+#endif

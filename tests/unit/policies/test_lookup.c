@@ -1,0 +1,199 @@
+/* Drafts from earlier text against a slow definition, on random texts of few tokens: which occurrences match, which continuation is
+ * drafted, and that a tree has the likeliest paths. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "policies/lookup.h"
+#include "tests/rigs/draws.h"
+
+enum { TEXT = 200, TRIALS = 4000 };
+
+struct text {
+    token_t token[TEXT];
+    uint32_t n;
+};
+
+/* Few different tokens, so that they repeat; now and then a copied part, so that long matches occur. */
+static struct text
+random_text(void)
+{
+    struct text t = {.n = 1 + random_below(TEXT)};
+    const uint32_t alphabet = 1 + random_below(6);
+    for (uint32_t i = 0; i < t.n; i++)
+        t.token[i] = (token_t)random_below(alphabet);
+    if (t.n > 60)
+        memcpy(&t.token[t.n - 30], &t.token[random_below(t.n - 60)], sizeof t.token[0] * 30);
+    return t;
+}
+
+static struct lookup_rule
+random_rule(bool tree)
+{
+    struct lookup_rule rule = {.least = 1 + random_below(3),
+                               .depth = 1 + random_below(12),
+                               .latest = !tree && random_below(2) == 0,
+                               .full = "k"};
+    rule.most = rule.least + random_below(20);
+    rule.per_match = random_below(2) == 0 ? 0 : 0.25 * (1 + random_below(8));
+    rule.probability = random_below(2) == 0 ? 0 : 0.1 * random_below(8);
+    rule.nodes = tree ? rule.depth + 1 + random_below(LOOKUP_NODES - rule.depth) : rule.depth;
+    return rule;
+}
+
+/* The occurrences of the longest match, by the positions after them, the latest first. Returns the match's length. */
+static uint32_t
+occurrences(const struct text *t, const struct lookup_rule *rule, uint32_t *next, uint32_t *n)
+{
+    *n = 0;
+    for (uint32_t length = rule->most; length >= rule->least; length--)
+        for (uint32_t end = t->n - 1; end >= length && end > 0; end--) {
+            if (length > t->n - 1)
+                break;
+            if (memcmp(&t->token[end - length], &t->token[t->n - length], length * sizeof t->token[0]) == 0 &&
+                *n < (rule->latest ? 1 : LOOKUP_PLACES))
+                next[(*n)++] = end;
+            if (end == length && *n > 0)
+                return length;
+        }
+    return 0;
+}
+
+/* How many occurrences continue with these tokens. */
+static uint32_t
+agreeing(const struct text *t, const uint32_t *next, uint32_t n, const token_t *path, uint32_t depth)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < n; i++)
+        count += next[i] + depth <= t->n && memcmp(&t->token[next[i]], path, depth * sizeof *path) == 0;
+    return count;
+}
+
+static uint32_t
+most_deep(const struct lookup_rule *rule, uint32_t length)
+{
+    const uint32_t most = rule->per_match > 0 ? (uint32_t)(rule->per_match * length) : rule->depth;
+    return most < rule->depth ? most : rule->depth;
+}
+
+static void
+test_a_chain_is_the_most_frequent_continuation(void **state)
+{
+    (void)state;
+    uint32_t drafted = 0;
+    for (int trial = 0; trial < TRIALS; trial++) {
+        const struct text t = random_text();
+        const struct lookup_rule rule = random_rule(false);
+        uint32_t next[LOOKUP_PLACES], n;
+        const uint32_t length = occurrences(&t, &rule, next, &n);
+        token_t path[LOOKUP_NODES];
+        uint32_t depth = 0;
+        for (bool more = n > 0; more && depth < most_deep(&rule, length);) {
+            uint32_t best = 0;
+            for (uint32_t i = 0; i < n; i++) {
+                token_t other[LOOKUP_NODES];
+                memcpy(other, path, sizeof other);
+                if (next[i] + depth >= t.n || agreeing(&t, &next[i], 1, path, depth) == 0)
+                    continue;
+                other[depth] = t.token[next[i] + depth];
+                const uint32_t count = agreeing(&t, next, n, other, depth + 1);
+                if (count > best) {
+                    best = count;
+                    path[depth] = other[depth];
+                }
+            }
+            more = best > 0 && (double)best / n >= rule.probability;
+            depth += more;
+        }
+        struct lookup l;
+        lookup_text(&l, &rule, t.token, t.n);
+        assert_int_equal(l.matched, length);
+        assert_int_equal(l.n, depth);
+        for (uint32_t i = 0; i < depth; i++) {
+            assert_int_equal(l.node[i].token, path[i]);
+            assert_int_equal(l.node[i].parent, (int32_t)i - 1);
+        }
+        drafted += depth;
+    }
+    assert_true(drafted > TRIALS);
+}
+
+/* The tokens from the pending one to a draft. Returns how many. */
+static uint32_t
+path_to(const struct lookup *l, uint32_t node, token_t *path)
+{
+    const uint32_t depth = l->node[node].depth;
+    for (int32_t at = (int32_t)node; at >= 0; at = l->node[at].parent)
+        path[l->node[at].depth - 1] = l->node[at].token;
+    return depth;
+}
+
+static bool
+has_child(const struct lookup *l, int32_t parent, token_t token)
+{
+    for (uint32_t i = 0; i < l->n; i++)
+        if (l->node[i].parent == parent && l->node[i].token == token)
+            return true;
+    return false;
+}
+
+/* No continuation of a path that the tree lacks is likelier than `least`, nor likely enough for the rule where there was room. */
+static void
+check_left_out(const struct lookup *l, int32_t parent, const struct text *t, const struct lookup_rule *rule,
+               const uint32_t *next, uint32_t n, double least)
+{
+    token_t path[LOOKUP_NODES + 1];
+    const uint32_t depth = parent < 0 ? 0 : path_to(l, (uint32_t)parent, path);
+    for (uint32_t i = 0; i < n && depth < most_deep(rule, l->matched); i++) {
+        if (next[i] + depth >= t->n || agreeing(t, &next[i], 1, path, depth) == 0)
+            continue;
+        path[depth] = t->token[next[i] + depth];
+        const double probability = (double)agreeing(t, next, n, path, depth + 1) / n;
+        if (!has_child(l, parent, path[depth]))
+            assert_true(l->n == rule->nodes ? probability <= least : probability < rule->probability);
+    }
+}
+
+static void
+test_a_tree_has_the_likeliest_paths(void **state)
+{
+    (void)state;
+    uint32_t forks = 0;
+    for (int trial = 0; trial < TRIALS; trial++) {
+        const struct text t = random_text();
+        const struct lookup_rule rule = random_rule(true);
+        uint32_t next[LOOKUP_PLACES], n;
+        struct lookup l;
+        lookup_text(&l, &rule, t.token, t.n);
+        assert_int_equal(l.matched, occurrences(&t, &rule, next, &n));
+        assert_true(l.n <= rule.nodes);
+        double least = 1;
+        for (uint32_t i = 0; i < l.n; i++) {
+            token_t path[LOOKUP_NODES];
+            assert_true(l.node[i].parent < (int32_t)i);
+            const uint32_t depth = path_to(&l, i, path);
+            assert_true(depth <= most_deep(&rule, l.matched));
+            assert_true(l.node[i].probability == (double)agreeing(&t, next, n, path, depth) / n);
+            assert_true(l.node[i].probability > 0 && l.node[i].probability >= rule.probability);
+            least = l.node[i].probability < least ? l.node[i].probability : least;
+            forks += i > 0 && l.node[i].parent != (int32_t)i - 1;
+        }
+        for (int32_t parent = -1; parent < (int32_t)l.n; parent++)
+            check_left_out(&l, parent, &t, &rule, next, n, least);
+    }
+    assert_true(forks > TRIALS);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_chain_is_the_most_frequent_continuation),
+        cmocka_unit_test(test_a_tree_has_the_likeliest_paths),
+    };
+    seed = seed_or(20);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
