@@ -68,7 +68,7 @@ endif
 LIB_SRC  := $(sort $(wildcard kernels/*.c kernels/cpu/*.c engine/*/*.c policies/*.c traces/*.c tui/*/*.c))
 CLI_SRC  := $(sort $(wildcard cli/*.c cli/*/*.c))
 HELP_SRC := $(filter-out %_main.c,$(sort $(wildcard tests/golden/*.c tests/soak/*.c))) $(sort $(wildcard tests/rigs/*.c))
-HELP_SRC += $(filter-out %_main.c tests/faults/shim%,$(sort $(wildcard tests/faults/*.c)))
+HELP_SRC += $(filter-out %_main.c %clock_shim.c tests/faults/shim%,$(sort $(wildcard tests/faults/*.c)))
 HELP_SRC += kernels/cuda/pack.c kernels/cuda/pack_bytes.c kernels/cuda/pack_pairs.c
 UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c))
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
@@ -299,13 +299,18 @@ $(FAULT_SHIM): $(sort $(wildcard tests/faults/shim*.[ch])) tests/faults/page.h
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) -std=c17 -D_GNU_SOURCE -I. $(WARN) -O1 -g -fPIC -shared -fno-builtin -pthread -o $@ $(filter %.c,$^) -ldl
+CLOCK_SHIM := $(BUILD)/tests/clock_shim.so
+$(CLOCK_SHIM): tests/faults/clock_shim.c
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) -std=c17 -D_GNU_SOURCE $(WARN) -O1 -g -fPIC -shared -pthread -o $@ $< -ldl -lm
 
 $(BUILD)/obj/tests/%.o: tests/%.c | $(BUILD)/.deps-test
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(BASE) $(OPENMP) $(CFLAGS) -DSPECSCOPE_VERSION='"$(VERSION)"' -MMD -MP -c $< -o $@
 
-test-programs: all $(UNIT) $(TOOLS) $(FUZZ) $(FAULT_SHIM)
+test-programs: all $(UNIT) $(TOOLS) $(FUZZ) $(FAULT_SHIM) $(CLOCK_SHIM)
 
 # Only the long tests compile the plug-in, which takes nvcc minutes; nothing of it runs without a GPU.
 test test-long:

@@ -1,4 +1,4 @@
-/* Segments against a slow definition: the longest spans of a run's rounds that ran with the same settings. */
+/* Segments, compared with a slow definition: the longest spans of a run's rounds with the same settings. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ assert_close(double expected, double got)
         fail_msg("%.12g instead of %.12g", got, expected);
 }
 
-/* tokens/s of lines from..to, over rounds as a whole, by the formula as it stands in the books. */
+/* Returns tokens/s of lines from..to: the ratio estimator over whole rounds, with its textbook standard error. */
 static struct estimate
 slow_speed(const struct line *lines, size_t from, size_t to)
 {
@@ -42,7 +42,7 @@ slow_speed(const struct line *lines, size_t from, size_t to)
     return (struct estimate){.value = r, .se = se, .n = n};
 }
 
-/* Lines from..to are segment s. */
+/* Checks that segment s consists of lines from..to. */
 static void
 assert_segment(const struct fixture *f, const struct segment *s, size_t from, size_t to)
 {
@@ -127,7 +127,7 @@ test_segments_are_the_spans_of_equal_settings(void **state)
 }
 
 static void
-test_old_segments_are_forgotten(void **state)
+test_only_the_latest_segments_are_kept(void **state)
 {
     struct fixture *f = *state;
     made_begin(f, "start");
@@ -153,11 +153,11 @@ text(const struct fixture *f, const struct segment *s, bool arrows)
 }
 
 static void
-test_what_changed_is_said(void **state)
+test_a_segments_text_lists_the_changed_settings(void **state)
 {
     struct fixture *f = *state;
     made_begin(f, "start");
-    assert_null(segments_coming(f->segments)); /* the first segment is nobody's turn */
+    assert_null(segments_coming(f->segments)); /* no knob change began the first segment */
     made_play(f, 1);
     assert_string_equal(text(f, segments_at(f->segments, 0), true), "start");
     made_turn(f, 0, 0.6);
@@ -181,10 +181,10 @@ test_what_changed_is_said(void **state)
     made_begin(f, "prompt");
     made_play(f, 1);
     assert_string_equal(text(f, segments_at(f->segments, 0), false), "new prompt, γ 4");
-    made_control(f, "temperature", "0", "0.7"); /* what no policy declares is a setting, too */
+    made_control(f, "temperature", "0", "0.7"); /* a setting that no policy declares */
     made_play(f, 1);
     assert_string_equal(text(f, segments_at(f->segments, 0), true), "T 0→0.7");
-    made_control(f, "probe", "all", "off"); /* but these are not */
+    made_control(f, "probe", "all", "off"); /* these controls are no settings */
     made_control(f, "state", "", "paused");
     assert_null(segments_coming(f->segments));
 }
@@ -204,7 +204,7 @@ test_a_knob_that_is_back_has_not_changed(void **state)
     assert_null(segments_coming(f->segments));
     made_play(f, 1);
     assert_int_equal(segments_held(f->segments), 1);
-    made_choose(f, 1); /* where E was turned before */
+    made_choose(f, 1); /* whose E has another value by now */
     assert_string_equal(text(f, segments_coming(f->segments), true), "specbound→layerskip, E 4→9");
 }
 
@@ -233,7 +233,7 @@ test_a_verdict_belongs_to_the_segments_it_compared(void **state)
     assert_int_equal(a->lossless, LOSSLESS_YES);
     assert_int_equal(c->lossless, LOSSLESS_YES);
     assert_int_equal(c->compared, c->total.emitted);
-    assert_int_equal(other->lossless, LOSSLESS_UNKNOWN); /* another run's text */
+    assert_int_equal(other->lossless, LOSSLESS_UNKNOWN); /* of another run */
     assert_close(segment_estimates(other, &f->info).tokens_per_s.value / 250,
                  segment_speedup(other, &f->info).value); /* but the same prompt */
     made_play(f, 1);
@@ -244,7 +244,7 @@ test_a_verdict_belongs_to_the_segments_it_compared(void **state)
     assert_int_equal(a->lossless, LOSSLESS_YES);
     assert_int_equal(b->lossless, LOSSLESS_NO);
     assert_int_equal(c->lossless, LOSSLESS_UNKNOWN);
-    made_control(f, "pace", "0", "25"); /* rounds begin cold now, which the baseline's steps did not */
+    made_control(f, "pace", "0", "25"); /* rounds of a slowed run begin with cold caches, unlike the baseline's steps */
     made_play(f, 1);
     assert_string_equal(text(f, segments_at(f->segments, 0), true), "speed max→slowed");
     assert_true(isnan(segment_speedup(segments_at(f->segments, 0), &f->info).value));
@@ -253,7 +253,7 @@ test_a_verdict_belongs_to_the_segments_it_compared(void **state)
     assert_close(100, segments_at(f->segments, 0)->baseline.value);
     assert_close(5, segments_at(f->segments, 0)->baseline.se);
     assert_close(250, c->baseline.value);
-    made_control(f, "pace", "25", "50"); /* as cold as before */
+    made_control(f, "pace", "25", "50"); /* still slowed */
     assert_null(segments_coming(f->segments));
     made_control(f, "pace", "50", "0");
     made_play(f, 1);
@@ -316,7 +316,7 @@ test_two_settings_have_segments_of_their_own(void **state)
     segment_text(b, &f->info, false, text, sizeof text);
     assert_memory_equal(text, "1: ", 3);
     assert_non_null(strstr(text, second->name));
-    /* A turn of the second begins a segment of the second; the first's goes on. */
+    /* A knob change of the second setting begins a segment of the second setting only. */
     tell_of(f, 1, knob->name, most, least);
     play_one(f, 0, 2);
     assert_int_equal(segments_held(f->segments), 2);
@@ -327,12 +327,12 @@ test_two_settings_have_segments_of_their_own(void **state)
     assert_int_equal(segments_at(f->segments, 0)->seq, 1);
     assert_int_equal(segments_at(f->segments, 0)->total.emitted, 3);
     assert_true(segments_at(f->segments, 0)->value[0] == knob->min);
-    /* What is in force is the one's in focus. */
+    /* The current settings are those of the sequence in focus. */
     assert_int_equal(segments_now(f->segments)->policy, f->policy);
     segments_focus(f->segments, 1);
     assert_int_equal(segments_now(f->segments)->policy, 1);
     assert_true(segments_value(f->segments, 1, 0) == knob->min);
-    /* A run of one: the first goes on with what was its own. */
+    /* A run of one sequence has the settings of the first. */
     made_begin(f, "restart");
     play_one(f, 0, 2);
     assert_int_equal(segments_now(f->segments)->policy, f->policy);
@@ -345,8 +345,8 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         SEGMENTS_TEST(test_segments_are_the_spans_of_equal_settings),
-        SEGMENTS_TEST(test_old_segments_are_forgotten),
-        SEGMENTS_TEST(test_what_changed_is_said),
+        SEGMENTS_TEST(test_only_the_latest_segments_are_kept),
+        SEGMENTS_TEST(test_a_segments_text_lists_the_changed_settings),
         SEGMENTS_TEST(test_a_knob_that_is_back_has_not_changed),
         SEGMENTS_TEST(test_a_verdict_belongs_to_the_segments_it_compared),
         SEGMENTS_TEST(test_two_settings_have_segments_of_their_own),

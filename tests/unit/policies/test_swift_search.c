@@ -1,4 +1,4 @@
-/* SWIFT's search on landscapes whose best set is known, where it begins, when it ends, and what survives as text. */
+/* SWIFT's search: on landscapes with a known best set, its first set, its end, and a saved search that resumes. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,15 +25,15 @@ uniform(uint64_t *state)
 
 #define LAYERS 10 /* 16 switches, 7 of them skipped: 11440 sets */
 
-/* A synthetic model: each switch has a price for being skipped; matchness is what is left. The synthetic best set skips
- * the cheap ones. */
-struct synthetic {
+/* A landscape with a known best set: skipping a switch reduces the matchness by the switch's price, and the best set
+ * contains the cheap switches. */
+struct landscape {
     double price[2 * (LAYERS - 2)];
     double best;
 };
 
 static void
-plant(struct synthetic *p, uint64_t *random, uint32_t skipped)
+landscape_draw(struct landscape *p, uint64_t *random, uint32_t skipped)
 {
     uint32_t n = 2 * (LAYERS - 2);
     for (uint32_t i = 0; i < n; i++)
@@ -49,7 +49,7 @@ plant(struct synthetic *p, uint64_t *random, uint32_t skipped)
 }
 
 static double
-matchness(const struct synthetic *p, const bool *set)
+matchness(const struct landscape *p, const bool *set)
 {
     double m = 1;
     for (uint32_t i = 0; i < 2 * (LAYERS - 2); i++)
@@ -57,15 +57,15 @@ matchness(const struct synthetic *p, const bool *set)
     return m;
 }
 
-/* Steps until the planted set is found. */
+/* Returns the number of steps until the search finds the best set. */
 static uint32_t
 steps_to_find(uint64_t s, uint32_t interval, uint32_t most)
 {
     struct swift_search search;
-    struct synthetic p;
+    struct landscape p;
     uint64_t random = s;
     assert_true(search_open(&search, LAYERS, search_skipped(LAYERS, 0.45), s));
-    plant(&p, &random, search.skipped);
+    landscape_draw(&p, &random, search.skipped);
     const struct search_limits limits = {.max_steps = most, .patience = most, .target = p.best - 1e-9};
     double kept = -1;
     while (search_phase(&search, &limits) == SEARCH_RUNNING) {
@@ -92,7 +92,7 @@ ascending(const void *a, const void *b)
 }
 
 static void
-test_bayesian_search_finds_a_planted_set_in_fewer_steps_than_random_search(void **state)
+test_bayesian_search_finds_the_best_set_in_fewer_steps_than_random_search(void **state)
 {
     (void)state;
     enum { SEEDS = 20 };
@@ -128,7 +128,7 @@ test_the_search_ends_by_target_patience_or_steps(void **state)
         score_next(&s, 0, 0.4);
     }
     assert_int_equal(search_phase(&s, &limits), SEARCH_STALE);
-    limits.patience = 10; /* more of it, and it goes on */
+    limits.patience = 10; /* the search resumes */
     assert_int_equal(search_phase(&s, &limits), SEARCH_RUNNING);
     limits.max_steps = s.steps;
     assert_int_equal(search_phase(&s, &limits), SEARCH_SPENT);
@@ -150,7 +150,7 @@ test_the_initial_set_is_spread_evenly_over_the_depth(void **state)
             assert_int_equal(skipped, 2 * inner * (uint32_t)percent / 100);
             assert_true(search_open(&s, layers, skipped, 1));
             uint32_t so_far = 0, halves = 0;
-            for (uint32_t i = 0; i < inner; i++) { /* up to every layer its share of the depth, in whole layers */
+            for (uint32_t i = 0; i < inner; i++) { /* each prefix of the layers has its share, in whole layers */
                 assert_true(s.best[2 * i] || !s.best[2 * i + 1]);
                 halves += s.best[2 * i] != s.best[2 * i + 1];
                 so_far += (uint32_t)s.best[2 * i] + (uint32_t)s.best[2 * i + 1];
@@ -158,13 +158,13 @@ test_the_initial_set_is_spread_evenly_over_the_depth(void **state)
             }
             assert_int_equal(halves, skipped % 2);
             assert_int_equal(so_far, skipped);
-            search_propose(&s, 25); /* the first one that is scored */
+            search_propose(&s, 25); /* the initial set is scored first */
             assert_memory_equal(s.proposed, s.best, s.switches * sizeof *s.best);
             search_close(&s);
         }
 }
 
-/* Where all sets are equally good the Gaussian process's suggestions end in many equal values. */
+/* If all sets are equally good, many of the Gaussian process's values are equal. */
 static void
 test_equal_values_at_the_cut_do_not_favour_the_shallow_end(void **state)
 {
@@ -175,7 +175,7 @@ test_equal_values_at_the_cut_do_not_favour_the_shallow_end(void **state)
         assert_true(search_open(&s, LAYERS, 2, seed + i));
         for (int step = 0; step < 5; step++)
             score_next(&s, 0, 0.5);
-        search_propose(&s, 6); /* the sixth: the process's */
+        search_propose(&s, 6); /* every sixth proposal is the process's */
         for (uint32_t k = 0; k < s.switches; k++) {
             all += s.proposed[k];
             shallow += s.proposed[k] && k < s.switches / 2;
@@ -186,7 +186,7 @@ test_equal_values_at_the_cut_do_not_favour_the_shallow_end(void **state)
     assert_in_range(shallow, all * 2 / 5, all * 3 / 5);
 }
 
-/* ---- the state as a text ---- */
+/* ---- saving ---- */
 
 static double
 some_matchness(const struct swift_search *s)
@@ -198,10 +198,10 @@ some_matchness(const struct swift_search *s)
 }
 
 static void
-test_a_search_that_was_saved_goes_on_as_if_it_had_not_stopped(void **state)
+test_a_saved_search_resumes_with_the_same_steps(void **state)
 {
     (void)state;
-    enum { STEPS = 100, SAVED = 83 }; /* more than the process keeps points */
+    enum { STEPS = 100, SAVED = 83 }; /* more than GP_POINTS */
     struct swift_search whole, begun, resumed;
     assert_true(search_open(&whole, LAYERS, 7, 1) && search_open(&begun, LAYERS, 7, 1) &&
                 search_open(&resumed, LAYERS, 7, 99));
@@ -252,11 +252,11 @@ main(void)
 {
     seed = seed_or(seed);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bayesian_search_finds_a_planted_set_in_fewer_steps_than_random_search),
+        cmocka_unit_test(test_bayesian_search_finds_the_best_set_in_fewer_steps_than_random_search),
         cmocka_unit_test(test_the_search_ends_by_target_patience_or_steps),
         cmocka_unit_test(test_the_initial_set_is_spread_evenly_over_the_depth),
         cmocka_unit_test(test_equal_values_at_the_cut_do_not_favour_the_shallow_end),
-        cmocka_unit_test(test_a_search_that_was_saved_goes_on_as_if_it_had_not_stopped),
+        cmocka_unit_test(test_a_saved_search_resumes_with_the_same_steps),
         cmocka_unit_test(test_a_saved_search_of_another_shape_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

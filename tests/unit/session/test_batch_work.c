@@ -5,11 +5,11 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 #include "engine/session/round.h"
+#include "tests/rigs/rest.h"
 #include "tests/rigs/session_fixture.h"
 
 /* ---- accounts ---- */
@@ -57,13 +57,12 @@ static bool
 slow_draft(struct policy *p, struct round *r)
 {
     (void)p;
-    const struct timespec rest = {.tv_nsec = SLOW_MS * 1000000L};
     const struct context_probe probe = {
         .slot = context_at(r->ctx, r->seq, context_length(r->ctx, r->seq) - 1), .layer = 1, .temperature = 1};
     struct guess g;
     if (r->seed % 2 != 0)
         return true;
-    nanosleep(&rest, NULL);
+    rest_ms(SLOW_MS);
     for (int i = 0; i < LOOKS; i++)
         if (!round_look(r, &probe, 1, &g))
             return false;

@@ -3,12 +3,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <time.h>
 
 #include <cmocka.h>
 
-#include "engine/base/clock.h"
 #include "engine/session/spent.h"
+#include "tests/rigs/rest.h"
 
 static void
 test_loads_go_to_the_account_that_runs_and_those_aside_are_not_the_rounds_work(void **state)
@@ -41,15 +40,14 @@ test_the_accounts_add_up_to_the_rounds_time(void **state)
 {
     (void)state;
     const struct loads none = {0};
-    const struct timespec rest = {.tv_nsec = 3000000};
     struct spent s;
     const uint64_t start = clock_ns();
     spent_begin(&s, SPENT_DRAFT, none);
     spent_turn(&s, SPENT_WAIT, none);
-    nanosleep(&rest, NULL);
+    rest_ms(3);
     spent_turn(&s, SPENT_DRAFT, none);
     spent_turn(&s, SPENT_VERIFY, none);
-    nanosleep(&rest, NULL);
+    rest_ms(3);
     spent_turn(&s, SPENT_PROBE, none);
     const uint64_t whole = clock_ns() - start;
     uint64_t sum = 0;
@@ -65,7 +63,6 @@ static void
 test_what_one_of_several_spends_alone_is_its_own(void **state)
 {
     (void)state;
-    const struct timespec rest = {.tv_nsec = 3000000};
     struct spent s, then, own[2] = {{.heads_ns = 0}};
     spent_begin(&s, SPENT_DRAFT, (struct loads){100, 10});
     spent_turn(&s, SPENT_DRAFT, (struct loads){101, 10}); /* for both */
@@ -73,7 +70,7 @@ test_what_one_of_several_spends_alone_is_its_own(void **state)
         const double more = 4 * i;
         then = s;
         if (i == 1)
-            nanosleep(&rest, NULL);
+            rest_ms(3);
         spent_heads(&s, 30 + (uint64_t)i);
         spent_turn(&s, SPENT_ASIDE, (struct loads){103 + more, 12});
         spent_turn(&s, SPENT_DRAFT, (struct loads){105 + more, 12});

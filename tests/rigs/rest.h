@@ -1,0 +1,17 @@
+/* A pause by the program's own clock, which what is measured meanwhile cannot be shorter than. */
+#ifndef TESTS_RIGS_REST_H
+#define TESTS_RIGS_REST_H
+
+#include <time.h>
+
+#include "engine/base/clock.h"
+
+static inline void
+rest_ms(uint64_t ms)
+{
+    const uint64_t until = clock_ns() + ms * 1000000;
+    while (clock_ns() < until)
+        nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+}
+
+#endif
