@@ -101,6 +101,12 @@ panels_key(struct app *app, int key)
 {
     if (panes_key(&app->panes, key))
         return;
+    if (key >= '0' && key <= '9') {
+        char line[16];
+        snprintf(line, sizeof line, "panel %d", key == '0' ? 10 : key - '0');
+        app_command(app, line);
+        return;
+    }
     for (const struct app_key *k = app_keys; k->key != INPUT_NONE; k++) {
         if (k->key == key) {
             app_command(app, k->line);

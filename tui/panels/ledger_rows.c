@@ -1,4 +1,4 @@
-/* Rows of the ledger: what stands in their columns, and how segments compare. */
+/* Rows of the ledger: the columns of a segment, and its comparison with another segment. */
 #include <math.h>
 #include <stdio.h>
 
@@ -14,7 +14,7 @@ value_of(const struct ledger_choice *ch, const struct scope *s, const struct seg
     return ch->modelled ? e.modelled : e.tokens_per_s;
 }
 
-/* Tokens/s by the modelled speedup: what a machine made of the weights that were read, whatever the text was. */
+/* Returns tokens/s divided by the modelled speedup: the speed of the machine, which does not depend on the text. */
 static struct estimate
 pace_of(const struct segment *s, const struct run_info *info)
 {
@@ -22,8 +22,8 @@ pace_of(const struct segment *s, const struct run_info *info)
     return estimate_quotient(e.tokens_per_s, e.modelled);
 }
 
-/* By how much per cent the row's setting is better than the other's, on the same tokens; without a mark where the time that was
- * measured, brought to the same tokens, is on the other side of 0 by more than noise. UNKNOWN: the texts differ. */
+/* Returns by how much per cent the setting of `s` is better than that of `other` on the same tokens; UNKNOWN: the texts differ. If the
+ * measured times, converted to the same tokens, clearly contradict the forecast, the verdict is NOISE. */
 static struct difference
 effect(const struct ledger_choice *ch, const struct scope *scope, const struct segment *s, const struct segment *other)
 {
@@ -37,7 +37,7 @@ effect(const struct ledger_choice *ch, const struct scope *scope, const struct s
     return d;
 }
 
-/* Without a pin: the oldest held of the newest's prompt. */
+/* Returns the pinned segment, or else the oldest one in memory with the newest segment's prompt. */
 static const struct segment *
 reference(const struct ledger_choice *ch, const struct segments *all)
 {
@@ -77,7 +77,7 @@ ledger_judge(struct ledger_choice *ch, const struct scope *scope)
         ch->best = NULL;
 }
 
-/* Of the rows' own texts, in per cent of the reference; NAN: not known. */
+/* Returns the difference between each row's own text, in per cent of the reference; NAN: unknown. */
 static double
 plain_difference(const struct ledger_choice *ch, const struct scope *scope, const struct segment *s)
 {
@@ -118,7 +118,7 @@ ledger_say(struct ledger_choice *ch, const struct scope *scope, const struct seg
 #define LETTER           5 /* cursor, letter, star, a blank */
 #define DIFFERENCE_WIDTH 13
 
-/* Columns come in this order of importance; what changed has the rest, 8 at least, and more of it before the last ones. */
+/* Adds columns in the order of their importance. "What changed" gets the rest, at least 8 columns, or 16 beside the last column. */
 struct ledger_columns
 ledger_arrange(int cols)
 {
@@ -144,7 +144,7 @@ ledger_arrange(int cols)
     return c;
 }
 
-/* Ends before column `end`. */
+/* Draws text that ends before column `end`; 0: the table lacks the column. */
 static void
 put(const struct canvas *c, int y, int end, enum role role, const char *text)
 {
@@ -191,12 +191,12 @@ draw_difference(const struct ledger_choice *ch, const struct scope *scope, const
         return;
     }
     snprintf(text, sizeof text, "%+.*f%% ±%.*f %s", decimals(d.value), d.value, decimals(d.se), d.se, sign);
-    if (text_width(text) >= DIFFERENCE_WIDTH) /* many times as fast: of what order is enough */
+    if (text_width(text) >= DIFFERENCE_WIDTH) /* many times as fast: a rough number is enough */
         snprintf(text, sizeof text, "%+.0f%% %s", d.value, sign);
     put(c, y, end, d.verdict == DIFFERENCE_MORE ? ROLE_OK : d.verdict == DIFFERENCE_LESS ? ROLE_WARN : ROLE_DIM, text);
 }
 
-/* Compared to its end, up to somewhere, or not at all. */
+/* Draws whether the text equals the baseline's: dim if only its beginning was compared. */
 static void
 draw_lossless(const struct segment *s, int end, const struct canvas *c, int y)
 {

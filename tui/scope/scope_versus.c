@@ -26,7 +26,7 @@ scope_begin_versus(struct scope *s, const char *text)
     memcpy(second->values, apart ? run_info_of(s->info, 1)->start_values : first->values,
            (size_t)s->info->n_policies * POLICY_KNOBS * sizeof *second->values);
     second->policy = versus_read(s->info, text, second->values);
-    if (!apart) { /* until it is told */
+    if (!apart) { /* its own values arrive as controls */
         second->heads = first->heads;
         second->run = first->run;
     }
@@ -73,7 +73,7 @@ begin_again(struct scope_versus *v)
     memcpy(v->since, v->emitted, sizeof v->since);
 }
 
-/* How far the texts of both are the same. */
+/* Counts the tokens that both texts begin with. */
 static void
 compare(struct scope *s)
 {
@@ -99,7 +99,7 @@ scope_versus_event(struct scope *s, const struct event *e)
             begin_again(&s->versus);
     } else if (e->seq < 2) {
         const struct tally t = tally_of(&e->round_end);
-        struct event own = *e; /* each is the only sequence of its measures */
+        struct event own = *e; /* each setting's measures have one sequence, number 0 */
         own.seq = 0;
         metrics_event(&s->setting[e->seq].metrics, &own);
         round_sums_add(&s->versus.sums[e->seq], &t, s->info->rho);

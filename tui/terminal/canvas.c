@@ -72,7 +72,7 @@ put(const struct canvas *c, int y, int x, const char *cluster, size_t bytes, int
     }
 }
 
-/* At most `room` columns of a string from column x on; what is left of the canvas is skipped. */
+/* Draws at most `room` columns of a string from column x on; skips columns before the canvas begins. */
 static int
 put_text(const struct canvas *c, int y, int x, int room, const char *utf8, struct grid_cell style)
 {
@@ -322,7 +322,7 @@ level_of(float value)
     return value < 0 ? GRID_GREY : (uint8_t)(1 + lrintf(value * (GRID_HEATS - 1)));
 }
 
-/* Without colours: the mean of what is known. */
+/* Without colours: the mean of the halves that have a value. */
 static void
 draw_level(const struct canvas *c, int y, int x, float upper, float lower)
 {

@@ -93,8 +93,9 @@ void signals_undo(void);
 void signals_give_back(void); /* writes these bytes, if the terminal accepts them, and restores its state */
 void signals_remove(void);
 const char *terminal_string(const char *name); /* a string of terminfo; NULL: the terminal lacks it */
-/* Marks the begin and the end of a library's work in the calling thread. If memory runs out, the library may die of a signal or call
- * exit(). Then the terminal is restored, one line names the cause, and the exit status is 1. */
+/* Marks the begin and the end of a library's work in the calling thread. If memory runs out, a library may crash with SIGSEGV, SIGBUS
+ * or SIGABRT, or call exit(). The handler then restores the terminal, writes one line to stderr and ends with status 1; it calls only
+ * async-signal-safe functions. */
 void signals_library(bool at_work);
 /* The same without a terminal: before signals_install() or after signals_remove(). */
 void signals_library_alone(bool at_work);

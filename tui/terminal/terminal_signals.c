@@ -1,8 +1,6 @@
-/* When a signal ends the program, the terminal must be given back: cursor, colours, keyboard modes, the screen that
- * was there before. Handlers may only call what is async-signal-safe, so the bytes that undo everything are put
- * together beforehand and a handler does no more than write() and tcsetattr().
- *
- * A handler has nothing but globals to look at: they are all here. */
+/* Restores the terminal when a signal ends the program: cursor, colours, keyboard modes and the earlier screen. A handler may not
+ * call stdio, malloc() or curses. So the bytes that undo the program's changes are composed beforehand, and a handler only calls
+ * write(), poll(), fcntl() and tcsetattr(). Handlers can read only globals; all of them are in this file. */
 #include "tui/terminal/terminal.h"
 
 #include <curses.h>
@@ -21,17 +19,17 @@ static volatile sig_atomic_t have_found, tty_fd, out_fd;
 static char undo[256];
 static volatile sig_atomic_t undo_length;
 static volatile sig_atomic_t ended_by, suspend_wanted;
-/* It is at work, in this thread: when another thread dies meanwhile, that is not its doing. */
+/* A library works in this thread. A crash of another thread meanwhile is not the library's. */
 static _Thread_local volatile sig_atomic_t library;
 
-/* Fatal ones are raised again after the terminal is well. */
+/* Fatal signals are raised again after the terminal is restored. */
 static const int fatal[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGXCPU, SIGQUIT};
 static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
 
 void
 signals_give_back(void)
 {
-    /* A terminal that takes nothing any more must not keep a dying program alive. */
+    /* The end of the program must not wait for a terminal that accepts no more bytes. */
     const int flags = fcntl((int)out_fd, F_GETFL);
     if (flags >= 0)
         fcntl((int)out_fd, F_SETFL, flags | O_NONBLOCK);
@@ -49,7 +47,7 @@ signals_give_back(void)
         tcsetattr((int)tty_fd, TCSANOW, &found);
 }
 
-/* Of a death inside of curses: ncurses does not look at what malloc() returns everywhere, and elsewhere calls exit(). */
+/* Ends the program after a crash within a library: ncurses does not check every result of malloc(), and elsewhere calls exit(). */
 static void
 end_for_library(void)
 {
@@ -57,14 +55,14 @@ end_for_library(void)
     library = 0;
     signals_give_back();
     if (write(STDERR_FILENO, words, sizeof words - 1) < 0)
-        errno = 0; /* then nobody hears it */
+        errno = 0; /* stderr is closed: the message is lost */
     _exit(1);
 }
 
 static void
 on_exit_within(void)
 {
-    if (library != 0 || undo_length > 0) /* none of ours ends it with the terminal still taken */
+    if (library != 0 || undo_length > 0) /* specscope itself restores the terminal before it exits */
         end_for_library();
 }
 

@@ -44,12 +44,12 @@ void key_row_pairs(struct key_row *, int rank, const char *pairs);
 void key_row_draw(const struct key_row *, const struct canvas *, struct clicks *);
 void key_row_say(const char *pairs, const struct canvas *, struct clicks *); /* draws a row of these pairs */
 
-/* The keys that have the same meaning in every panel: each is a ':' command. */
-
+/* The keys that have the same meaning in every panel. The digits 2 … 9 and 0 are panels 2 … 10, as 1 is the first. */
 extern const struct app_key {
     int key;
-    const char *keys, *line,
-        *what; /* line: the ':' command; what: for help; NULL: the help describes it with another key */
-} app_keys[];  /* ends with a key of INPUT_NONE */
+    const char *keys; /* as the help shows them */
+    const char *line; /* the ':' command that the key runs */
+    const char *what; /* the help's text; NULL: another key's row describes this key, too */
+} app_keys[];         /* ends with a key of INPUT_NONE */
 
 #endif
