@@ -91,7 +91,8 @@ weigh(const struct attend_job &job, uint32_t position, const float (&z)[PAIRS], 
         *(float4 *)(weights + job.lane * PAIRS + i) = make_float4(p[i], p[i + 1], p[i + 2], p[i + 3]);
 }
 
-/* A position's value, times the weights that the pairs give it. */
+/* Adds a position's value times the weights that the pairs give it. A pair that does not see the position has weight 0: it is skipped,
+ * because the value may be infinite, and 0 times infinity is not a number. */
 template <class KV, int PAIRS, int DIMS>
 static __device__ __forceinline__ void
 add_value(const lane_values<KV, DIMS> &value, const float *weights, uint32_t pairs, float (&out)[PAIRS][DIMS])
@@ -109,7 +110,7 @@ add_value(const lane_values<KV, DIMS> &value, const float *weights, uint32_t pai
             break;
 #pragma unroll
         for (int d = 0; d < DIMS; d++)
-            out[i][d] = fmaf(p[i], v[d], out[i][d]);
+            out[i][d] = p[i] != 0 ? fmaf(p[i], v[d], out[i][d]) : out[i][d];
     }
 }
 

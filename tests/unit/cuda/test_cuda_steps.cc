@@ -203,6 +203,35 @@ test_a_row_attends_with_the_same_bits_alone(void **)
     }
 }
 
+/* Keys and values that F16 can't hold are stored as infinities. */
+static void
+test_a_row_is_the_same_beside_a_draft_that_overflows(void **)
+{
+    for (int exact = 0; exact < 2; exact++) {
+        attention_case c(4, 2, 32, 0, 70, 24, exact);
+        const struct dev_store &s = c.a.sweep.store;
+        const uint32_t room = s.slots * c.a.model.kv_heads * head_room(32);
+        const struct row_group group = *std::max_element(
+            c.groups.begin(), c.groups.end(), [](struct row_group x, struct row_group y) { return x.n < y.n; });
+        const uint32_t last = group.first + group.n - 1;
+        assert_true(group.n > 1);
+        run_attention(c.a);
+        const std::vector<uint32_t> before = attended_words(c);
+        for (uint32_t k = 0; k < c.a.model.kv_heads * head_room(32); k++) {
+            const size_t at = room + c.rows[last].slot * c.a.model.kv_heads * head_room(32) + k; /* of layer 2 */
+            if (exact)
+                ((float *)s.keys)[at] = ((float *)s.values)[at] = INFINITY;
+            else
+                ((uint16_t *)s.keys)[at] = ((uint16_t *)s.values)[at] = 0x7c00;
+        }
+        run_attention(c.a);
+        const std::vector<uint32_t> after = attended_words(c);
+        for (uint32_t i = group.first; i < last; i++)
+            for (uint32_t k = 0; k < 4 * 32; k++)
+                assert_true(attended_value(c, after, i, k) == attended_value(c, before, i, k));
+    }
+}
+
 /* ---- experts ---- */
 
 /* Softmaxes are added up in another order than the CPU's, so no choice hangs on their last bits here. By SparseMixer few logits near
@@ -244,6 +273,7 @@ main(void)
         cmocka_unit_test(test_attention_is_a_softmax_over_the_path_and_has_the_same_bits_split_or_not),
         cmocka_unit_test(test_attention_over_several_splits_too),
         cmocka_unit_test(test_a_row_attends_with_the_same_bits_alone),
+        cmocka_unit_test(test_a_row_is_the_same_beside_a_draft_that_overflows),
         cmocka_unit_test(test_experts_are_chosen_as_the_cpu_chooses_them),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
