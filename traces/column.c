@@ -137,6 +137,11 @@ static const char *
 text_of(const struct column *c, const struct event *e, size_t *n)
 {
     const char *text;
+    if (c->kind == COLUMN_CONTROL) {
+        text = control_event_name(&e->control);
+        *n = strlen(text);
+        return text;
+    }
     if (c->kind == COLUMN_NAME) {
         text = (const char *)e + c->offset;
         *n = strnlen(text, c->size);
@@ -149,10 +154,16 @@ text_of(const struct column *c, const struct event *e, size_t *n)
     return text;
 }
 
+static bool
+is_text(const struct column *c)
+{
+    return c->kind == COLUMN_NAME || c->kind == COLUMN_CONTROL || c->kind == COLUMN_TEXT || c->kind == COLUMN_BYTES;
+}
+
 size_t
 column_room(const struct column *c, const struct event *e)
 {
-    if (c->kind != COLUMN_NAME && c->kind != COLUMN_TEXT && c->kind != COLUMN_BYTES)
+    if (!is_text(c))
         return c->kind == COLUMN_EXPERTS ? EXPERTS_TOLD * 24
                                          : 192; /* so many times an id and a real; GUESS_TOP times */
     size_t n;
@@ -225,6 +236,7 @@ column_write(const struct column *c, const struct event *e, char *out, char *scr
     case COLUMN_TOP: return write_top(&e->layer, out);
     case COLUMN_EXPERTS: return write_experts(&e->experts, out);
     case COLUMN_NAME:
+    case COLUMN_CONTROL:
     case COLUMN_TEXT:
     case COLUMN_BYTES: break;
     }
@@ -369,9 +381,13 @@ read_text(const struct column *c, struct event *e, char *field, size_t n, const 
         SAVE(const char *, field);
         return true;
     }
-    if (n >= c->size)
+    if (n >= (c->kind == COLUMN_CONTROL ? sizeof e->control.knob : c->size))
         return fail(why, "is too long");
     make_printable(field, n);
+    if (c->kind == COLUMN_CONTROL) {
+        control_event_set_name(&e->control, field);
+        return true;
+    }
     if (c->limit == LIMIT_POLICY && run_info_policy(run, field) == NULL)
         return fail(why, "is no policy that run.json declares");
     memset((char *)e + c->offset, 0, c->size);
@@ -421,10 +437,9 @@ column_read(const struct column *c, struct event *e, char *field, size_t n, cons
     float real;
     char *end;
     unsigned named;
-    const bool text = c->kind == COLUMN_NAME || c->kind == COLUMN_TEXT || c->kind == COLUMN_BYTES;
     if (n == 0 && !c->optional)
         return fail(why, "is empty");
-    if (text)
+    if (is_text(c))
         return read_text(c, e, field, n, run, why);
     if (strlen(field) != n)
         return fail(why, "holds a NUL byte");

@@ -254,7 +254,7 @@ hand_out(struct trace_reader *r, struct table_file *t, struct event *out)
     *out = t->event;
     if (out->type == EVENT_VOCAB)
         out->round = r->round; /* has no such column */
-    if (out->type == EVENT_CONTROL && strcmp(out->control.name, "policy") == 0 &&
+    if (out->type == EVENT_CONTROL && out->control.kind == RECORDED_POLICY &&
         run_info_policy(&r->info, out->control.new_text) == NULL)
         return table_refuse(t, "new", "is no policy that run.json declares", &r->failure);
     if (out->type != EVENT_TOKEN || out->token.source != SOURCE_DRAFT)

@@ -12,10 +12,9 @@
 #include "traces/escape.h"
 #include "traces/json_fields.h"
 
-#define MAX_POLICIES 64
-#define MAX_CHOICES  64
-#define MAX_LAYERS   4096
-#define MOST_EXACT   ((uint64_t)1 << 53) /* that a JSON number holds */
+#define MAX_CHOICES 64
+#define MAX_LAYERS  4096
+#define MOST_EXACT  ((uint64_t)1 << 53) /* that a JSON number holds */
 
 const char *const knob_kind_names[KNOB_CHOICE + 1] = {"real", "integer", "choice"};
 const char *const trace_layer_names[TRACE_LAYERS_OFF + 1] = {"all", "some", "off"};
@@ -380,7 +379,7 @@ static void
 parse_policies(struct fields *p, const cJSON *root, struct run_info *run)
 {
     struct choice_memory memory = {.names = NULL};
-    const cJSON *policies = field_array(p, root, "policies", true, MAX_POLICIES), *item;
+    const cJSON *policies = field_array(p, root, "policies", true, POLICIES_MOST), *item;
     const size_t n = (size_t)cJSON_GetArraySize(policies);
     if (p->ok && n == 0)
         field_refuse(p, "policies", "is empty");

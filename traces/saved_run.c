@@ -4,79 +4,63 @@
 #include <string.h>
 
 #include "engine/base/rng.h"
-#include "engine/events/sampling_knobs.h"
-#include "engine/events/versus_text.h"
 
 /* ---- what a run begins with ---- */
-
-static void
-start_close(struct saved_start *s)
-{
-    free(s->info.start_values);
-    free(s->info.prompt);
-    s->info.start_values = NULL;
-    s->info.prompt = NULL;
-}
 
 static bool
 set_prompt(struct saved_start *s, const char *text)
 {
-    free(s->info.prompt);
-    s->info.prompt = strdup(text);
-    s->info.prompt_len = strlen(text);
-    return s->info.prompt != NULL;
+    char *own = strdup(text);
+    free(s->prompt);
+    s->prompt = own;
+    return own != NULL;
 }
 
 static bool
 start_copy(struct saved_start *to, const struct saved_start *from)
 {
-    const size_t bytes = (size_t)from->info.n_policies * POLICY_KNOBS * sizeof *from->info.start_values;
-    start_close(to);
+    char *own = to->prompt;
     *to = *from;
-    to->info.prompt = NULL;
-    to->info.start_values = malloc(bytes + 1);
-    if (to->info.start_values != NULL)
-        memcpy(to->info.start_values, from->info.start_values, bytes);
-    return set_prompt(to, from->info.prompt) && to->info.start_values != NULL;
+    to->prompt = own;
+    return set_prompt(to, from->prompt);
 }
 
 static bool
-start_take(struct saved_start *s, const struct control_event *c, bool paced)
+start_take(struct saved_start *s, const struct run_info *info, const struct control_event *c, bool paced)
 {
-    struct run_info *info = &s->info;
-    const struct policy_info *p = run_info_policy(info, info->policy);
-    const int knob = p != NULL ? policy_knob_index(p, c->name) : -1, sampling = sampling_knob_index(c->name);
-    double value;
-    if (strcmp(c->name, "policy") == 0)
-        snprintf(info->policy, sizeof info->policy, "%s", c->new_text); /* one that is declared: the reader checks it */
-    else if (strcmp(c->name, "prompt") == 0)
-        return set_prompt(s, c->new_text);
-    else if (strcmp(c->name, "baseline_se") == 0 && !paced)
-        snprintf(s->baseline_se, sizeof s->baseline_se, "%s", c->new_text);
-    else if (strcmp(c->name, "baseline") == 0 && !paced)
-        snprintf(s->baseline, sizeof s->baseline, "%s", c->new_text);
-    else if (sampling >= 0 && knob_parse(&sampling_knobs[sampling], c->new_text, &value, NULL))
-        sampling_knob_set(&info->sampling, &info->seed, sampling, value);
-    else if (knob >= 0 && knob_parse(&p->knobs[knob], c->new_text, &value, NULL))
-        info->start_values[(size_t)(p - info->policies) * POLICY_KNOBS + (size_t)knob] = value;
-    return true;
+    switch (c->kind) {
+    case RECORDED_PROMPT: return set_prompt(s, c->new_text);
+    case RECORDED_BASELINE_SE:
+        if (!paced)
+            snprintf(s->baseline_se, sizeof s->baseline_se, "%s", c->new_text);
+        return true;
+    case RECORDED_BASELINE:
+        if (!paced)
+            snprintf(s->baseline, sizeof s->baseline, "%s", c->new_text);
+        return true;
+    default: settings_apply(&s->settings, info, c); return true;
+    }
 }
 
 /* ---- which events are its own ---- */
 
-/* Of a run with two settings a knob is one's own, as are notes, and comings and goings of any sequence. */
+/* In a run with two settings a change of a knob concerns one sequence. In any run notes, beginnings and ends do. */
 static bool
 concerns(const struct saved_run *s, bool versus, const struct event *e)
 {
-    static const char *const own[] = {"note", "joined", "left", "back"};
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
-        if (strcmp(e->control.name, own[i]) == 0)
-            return e->seq == s->seq;
-    if (run_info_common(e->control.name) || strcmp(e->control.name, "end") == 0)
-        return true;
-    if (strcmp(e->control.name, "head") == 0 && e->seq == 0 && e->control.old_text[0] == '\0')
-        return true; /* as both begin, until the second one's is told */
-    return !versus || e->seq == (s->seq == 1);
+    switch (e->control.kind) {
+    case RECORDED_NOTE:
+    case RECORDED_JOINED:
+    case RECORDED_LEFT:
+    case RECORDED_BACK: return e->seq == s->seq;
+    case RECORDED_END: return true;
+    case RECORDED_HEAD:
+        if (e->seq == 0 && e->control.old_text[0] == '\0')
+            return true; /* the head that both sequences begin with, before that of the second one is recorded */
+        break;
+    default: break;
+    }
+    return run_info_common(&e->control) || !versus || e->seq == (s->seq == 1);
 }
 
 static bool
@@ -102,26 +86,27 @@ static bool
 survey_control(struct saved_run *s, struct survey *v, const struct event *e)
 {
     const struct control_event *c = &e->control;
-    if (strcmp(c->name, "run") == 0) {
+    if (c->kind == RECORDED_RUN) {
         v->versus = v->paced = v->met = v->begun = false;
         v->hash = 0;
         if (strcmp(c->new_text, "prompt") == 0)
             v->now.baseline[0] = v->now.baseline_se[0] = '\0';
         return start_copy(&v->begin, &v->now);
     }
-    if (strcmp(c->name, "versus") == 0) {
+    if (c->kind == RECORDED_VERSUS) {
+        struct settings second = v->begin.settings;
         v->versus = true;
-        struct run_info *begin = &v->begin.info;
-        const uint32_t policy = s->seq == 1 ? versus_read(begin, c->new_text, begin->start_values) : begin->n_policies;
-        if (policy < begin->n_policies)
-            memcpy(begin->policy, begin->policies[policy].name, sizeof begin->policy);
+        settings_read_versus(&second, s->info, c->new_text);
+        if (s->seq == 1 && second.policy < s->info->n_policies)
+            v->begin.settings = second;
         return true;
     }
-    if (strcmp(c->name, "pace") == 0)
+    if (c->kind == RECORDED_PACE)
         v->paced = strtod(c->new_text, NULL) > 0;
-    if (strcmp(c->name, "prompt") == 0 && !set_prompt(&v->begin, c->new_text)) /* of the run that has just begun */
+    if (c->kind == RECORDED_PROMPT && !set_prompt(&v->begin, c->new_text)) /* of the run that has just begun */
         return false;
-    return (v->versus && e->seq != 0) || start_take(&v->now, c, v->paced); /* the second one's go with it */
+    return (v->versus && e->seq != 0) ||
+           start_take(&v->now, s->info, c, v->paced); /* the second setting ends with the run */
 }
 
 /* The first round of the sequence in a run: it is the one, as long as no later one has one, too. */
@@ -174,16 +159,16 @@ static bool
 survey(struct saved_run *s, uint32_t wanted, struct err *err)
 {
     struct survey v = {.wanted = wanted};
-    const struct saved_start first = {.info = *s->info};
     struct event e;
     struct err stop = {0};
-    bool ok = start_copy(&v.now, &first) && start_copy(&v.begin, &first) &&
+    settings_begin(&v.now.settings, s->info);
+    bool ok = set_prompt(&v.now, s->info->prompt) && start_copy(&v.begin, &v.now) &&
               (s->used = calloc((size_t)s->info->n_policies + 1, sizeof *s->used)) != NULL;
     const bool read = !ok || trace_reader_rewind_brief(s->reader, err);
     while (ok && read && trace_reader_next(s->reader, &e, &stop))
         ok = survey_event(s, &v, &e);
-    start_close(&v.now);
-    start_close(&v.begin);
+    free(v.now.prompt);
+    free(v.begin.prompt);
     if (!ok)
         return err_set(err, ERR_WORK, "out of memory for the runs of %s", s->folder);
     if (!read || stop.kind != ERR_NONE) {
@@ -215,7 +200,7 @@ saved_run_open(struct saved_run *s, const struct saved_choice *choice, struct er
 void
 saved_run_close(struct saved_run *s)
 {
-    start_close(&s->begin);
+    free(s->begin.prompt);
     free(s->used);
     trace_reader_close(s->reader);
     *s = (struct saved_run){0};
@@ -231,15 +216,19 @@ saved_run_rewind(struct saved_run *s, bool brief, struct err *err)
 static bool
 is_own(const struct saved_run *s, const struct event *e)
 {
-    static const char *const without[] = {"run", "prompt", "versus", "state", "break", "until"};
     if (e->type == EVENT_VOCAB)
         return true;
     if (e->run != s->run || e->type != EVENT_CONTROL)
         return e->run == s->run && is_of_sequence(e) && e->seq == s->seq;
-    for (size_t i = 0; i < sizeof without / sizeof without[0]; i++)
-        if (strcmp(e->control.name, without[i]) == 0)
-            return false;
-    return concerns(s, s->versus, e);
+    switch (e->control.kind) {
+    case RECORDED_RUN:
+    case RECORDED_PROMPT:
+    case RECORDED_VERSUS:
+    case RECORDED_STATE:
+    case RECORDED_BREAK:
+    case RECORDED_UNTIL: return false;
+    default: return concerns(s, s->versus, e);
+    }
 }
 
 bool
@@ -249,7 +238,7 @@ saved_run_next(struct saved_run *s, struct event *e, struct err *err)
         if (!trace_reader_next(s->reader, e, err) || e->run > s->run)
             return false;
     } while (!is_own(s, e));
-    s->left = s->left || (e->type == EVENT_CONTROL && strcmp(e->control.name, "left") == 0);
+    s->left = s->left || (e->type == EVENT_CONTROL && e->control.kind == RECORDED_LEFT);
     e->t_us = e->run == s->run && e->t_us > s->begin_us ? e->t_us - s->begin_us : 0;
     e->t_us = e->t_us < s->duration_us ? e->t_us : s->duration_us; /* which no layer's word lengthens */
     return true;

@@ -3,6 +3,7 @@
 #ifndef TRACES_SAVED_RUN_H
 #define TRACES_SAVED_RUN_H
 
+#include "engine/events/settings.h"
 #include "traces/reader.h"
 
 struct saved_choice {
@@ -12,8 +13,8 @@ struct saved_choice {
 };
 
 struct saved_start { /* what is in force when a run begins */
-    struct run_info
-        info; /* the trace's, with the run's policy, start_values, sampling, seed and prompt; these two owned */
+    struct settings settings;
+    char *prompt; /* owned */
     char baseline[32],
         baseline_se[32]; /* as they were told of this prompt, with the machine at its full speed; "": not */
 };

@@ -73,7 +73,7 @@ static const struct column series[] = {
 
 static const struct column controls[] = {
     COMMON,
-    NAME("name", control.name, NONE),
+    COLUMN("name", CONTROL, control),
     MAYBE("old", TEXT, control.old_text),
     MAYBE("new", TEXT, control.new_text),
     COLUMN("applied_round", U32, control.applied_round),

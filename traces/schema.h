@@ -20,17 +20,18 @@ enum table_id {
 enum column_kind {
     COLUMN_U64,
     COLUMN_U32,
-    COLUMN_I32,    /* -1 is empty where the column is optional */
-    COLUMN_FLAG,   /* 0, 1, or empty: -1 */
-    COLUMN_REAL,   /* %.9g, or empty: NAN */
-    COLUMN_NAME,   /* a char array, escaped */
-    COLUMN_TEXT,   /* a terminated string, escaped */
-    COLUMN_BYTES,  /* vocab's bytes, escaped */
-    COLUMN_SOURCE, /* token_source_names */
-    COLUMN_PROBED, /* probed_by_names */
-    COLUMN_MODEL,  /* layer_model_names, or empty: the target */
-    COLUMN_TOP,    /* id:p id:p … in descending order, at most GUESS_TOP */
-    COLUMN_EXPERTS /* expert:weight expert:weight …, likewise, at least one and at most EXPERTS_TOLD */
+    COLUMN_I32,     /* -1 is empty where the column is optional */
+    COLUMN_FLAG,    /* 0, 1, or empty: -1 */
+    COLUMN_REAL,    /* %.9g, or empty: NAN */
+    COLUMN_NAME,    /* a char array, escaped */
+    COLUMN_CONTROL, /* the name of a control event, escaped */
+    COLUMN_TEXT,    /* a terminated string, escaped */
+    COLUMN_BYTES,   /* vocab's bytes, escaped */
+    COLUMN_SOURCE,  /* token_source_names */
+    COLUMN_PROBED,  /* probed_by_names */
+    COLUMN_MODEL,   /* layer_model_names, or empty: the target */
+    COLUMN_TOP,     /* id:p id:p … in descending order, at most GUESS_TOP */
+    COLUMN_EXPERTS  /* expert:weight expert:weight …, likewise, at least one and at most EXPERTS_TOLD */
 };
 
 enum column_limit { /* what a reader refuses; L, ctx, vocab and policies are run.json's */

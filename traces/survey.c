@@ -143,7 +143,7 @@ survey_take_end(struct survey *s, const struct run_info *run, struct err *err)
             return true;
         if (!take(s, &s->controls, err))
             return false;
-        if (strcmp(s->controls.event.control.name, "end") == 0)
+        if (s->controls.event.control.kind == RECORDED_END)
             s->last_event = s->controls.event.number;
     }
 }

@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/events/versus_text.h"
-
 struct side {
     char *folder;
     struct saved_run run;
@@ -24,7 +22,8 @@ struct trace_pair {
 
     struct opening { /* a control that neither trace has: */
         uint32_t seq;
-        const char *name, *text;
+        enum recorded kind;
+        const char *text;
     } opening[8];
     uint32_t n_opening, step; /* so many were handed out */
     uint32_t turn;            /* whose it is; */
@@ -82,7 +81,7 @@ widen(struct policy_info *p, const struct policy_info *other)
 static bool
 runs_under(const struct saved_run *s, const struct policy_info *policy)
 {
-    return s->used[policy - s->info->policies] || strcmp(s->begin.info.policy, policy->name) == 0;
+    return s->used[policy - s->info->policies] || s->begin.settings.policy == policy - s->info->policies;
 }
 
 static bool
@@ -113,14 +112,14 @@ join_policies(struct trace_pair *p, struct err *err)
 static void
 start_values(struct trace_pair *p, int side)
 {
-    const struct run_info *begin = &p->side[side].run.begin.info;
+    const struct saved_run *run = &p->side[side].run;
     for (uint32_t i = 0; i < p->run[side].n_policies; i++) {
-        const struct policy_info *policy = &p->policies[i], *own = run_info_policy(begin, policy->name);
+        const struct policy_info *policy = &p->policies[i], *own = run_info_policy(run->info, policy->name);
         double *values = p->values[side] + i * POLICY_KNOBS;
         for (uint32_t k = 0; k < policy->n_knobs; k++)
             values[k] = policy->knobs[k].def;
         if (own != NULL && declared_alike(policy, own))
-            memcpy(values, begin->start_values + (own - begin->policies) * POLICY_KNOBS, POLICY_KNOBS * sizeof *values);
+            memcpy(values, run->begin.settings.value[own - run->info->policies], POLICY_KNOBS * sizeof *values);
     }
 }
 
@@ -132,23 +131,23 @@ name_of(const char *folder)
 }
 
 static void
-add_opening(struct trace_pair *p, uint32_t seq, const char *name, const char *text)
+add_opening(struct trace_pair *p, uint32_t seq, enum recorded kind, const char *text)
 {
-    if (text[0] != '\0' || strcmp(name, "joined") == 0)
-        p->opening[p->n_opening++] = (struct opening){seq, name, text};
+    if (text[0] != '\0' || kind == RECORDED_JOINED)
+        p->opening[p->n_opening++] = (struct opening){seq, kind, text};
 }
 
 /* The run, its second setting, and of each what was known before. */
 static void
 plan_opening(struct trace_pair *p)
 {
-    add_opening(p, 0, "run", "start");
-    add_opening(p, 0, "versus", p->versus);
+    add_opening(p, 0, RECORDED_RUN, "start");
+    add_opening(p, 0, RECORDED_VERSUS, p->versus);
     for (uint32_t seq = 0; seq < 2; seq++) {
         const struct saved_start *begin = &p->side[seq].run.begin;
-        add_opening(p, seq, "baseline_se", begin->baseline_se);
-        add_opening(p, seq, "baseline", begin->baseline);
-        add_opening(p, seq, "joined", begin->info.prompt);
+        add_opening(p, seq, RECORDED_BASELINE_SE, begin->baseline_se);
+        add_opening(p, seq, RECORDED_BASELINE, begin->baseline);
+        add_opening(p, seq, RECORDED_JOINED, begin->prompt);
     }
 }
 
@@ -161,14 +160,24 @@ bring_together(struct trace_pair *p, struct err *err)
     p->policies = calloc(most, sizeof *p->policies);
     for (int i = 0; i < 2; i++) {
         p->values[i] = calloc(most * POLICY_KNOBS, sizeof *p->values[i]);
-        p->run[i] = p->side[i].run.begin.info;
+        p->run[i] = *p->side[i].run.info;
     }
     if (p->policies == NULL || p->values[0] == NULL || p->values[1] == NULL)
         return err_set(err, ERR_WORK, "out of memory for two traces");
     if (!join_policies(p, err))
         return false;
+    if (p->run[0].n_policies > POLICIES_MOST)
+        return err_set(err, ERR_USAGE, "%s and %s declare %u policies together; at most %d can be shown",
+                       p->side[0].folder, p->side[1].folder, (unsigned)p->run[0].n_policies, POLICIES_MOST);
     for (int i = 0; i < 2; i++) {
+        const struct saved_start *begin = &p->side[i].run.begin;
+        const char *policy = p->side[i].run.info->policies[begin->settings.policy].name;
         start_values(p, i);
+        snprintf(p->run[i].policy, sizeof p->run[i].policy, "%s", policy);
+        p->run[i].sampling = begin->settings.sampling;
+        p->run[i].seed = begin->settings.seed;
+        p->run[i].prompt = begin->prompt;
+        p->run[i].prompt_len = strlen(begin->prompt);
         p->run[i].policies = p->policies;
         p->run[i].start_values = p->values[i];
         p->run[i].sequences = p->run[i].prompts = 1;
@@ -177,9 +186,10 @@ bring_together(struct trace_pair *p, struct err *err)
     if (p->run[1].ctx > p->run[0].ctx)
         p->run[0].ctx = p->run[1].ctx;
     p->run[0].second = &p->run[1];
-    const struct policy_info *policy = run_info_policy(&p->run[0], p->run[1].policy);
-    const size_t at = (size_t)(policy - p->policies) * POLICY_KNOBS;
-    versus_print(policy, p->values[0] + at, p->values[1] + at, p->versus);
+    struct settings first, second;
+    settings_begin(&first, &p->run[0]);
+    settings_begin(&second, &p->run[1]);
+    settings_print_versus(&first, &second, &p->run[0], p->versus);
     plan_opening(p);
     return true;
 }
@@ -267,7 +277,7 @@ trace_pair_rewind(struct trace_pair *p, bool brief, struct err *err)
 
 /* An event that neither trace has. */
 static void
-tell(struct trace_pair *p, uint32_t seq, const char *name, const char *text, struct event *out)
+tell(struct trace_pair *p, uint32_t seq, enum recorded kind, const char *text, struct event *out)
 {
     *out = (struct event){.number = ++p->number,
                           .t_us = p->side[0].elapsed_us + p->side[1].elapsed_us,
@@ -275,8 +285,7 @@ tell(struct trace_pair *p, uint32_t seq, const char *name, const char *text, str
                           .seq = seq,
                           .round = p->round,
                           .type = EVENT_CONTROL,
-                          .control = {.old_text = "", .new_text = text, .applied_round = p->round}};
-    snprintf(out->control.name, sizeof out->control.name, "%s", name);
+                          .control = {.kind = kind, .old_text = "", .new_text = text, .applied_round = p->round}};
 }
 
 /* False: it has no more. */
@@ -324,9 +333,9 @@ hand_out(struct trace_pair *p, uint32_t seq, struct event *out)
     number_rounds(p, s, out);
     if (out->type == EVENT_ROUND)
         s->emitted += out->round_end.emitted;
-    if (out->type == EVENT_CONTROL && strcmp(out->control.name, "end") == 0) {
+    if (out->type == EVENT_CONTROL && out->control.kind == RECORDED_END) {
         snprintf(s->end, sizeof s->end, "%s", out->control.new_text);
-        snprintf(out->control.name, sizeof out->control.name, "left");
+        out->control.kind = RECORDED_LEFT;
     }
 }
 
@@ -336,7 +345,7 @@ is_said(const struct side *s)
 {
     const struct event *e = &s->next;
     return e->type == EVENT_CONTROL &&
-           (strcmp(e->control.name, "joined") == 0 || (strcmp(e->control.name, "end") == 0 && s->run.left));
+           (e->control.kind == RECORDED_JOINED || (e->control.kind == RECORDED_END && s->run.left));
 }
 
 static bool
@@ -344,7 +353,7 @@ peek(struct trace_pair *p, uint32_t seq)
 {
     struct side *s = &p->side[seq];
     while (fetch(p, s) && is_said(s)) {
-        if (strcmp(s->next.control.name, "end") == 0)
+        if (s->next.control.kind == RECORDED_END)
             snprintf(s->end, sizeof s->end, "%s", s->next.control.new_text);
         s->have = false;
     }
@@ -383,11 +392,11 @@ next_event(struct trace_pair *p, struct event *out)
 {
     if (p->step < p->n_opening) {
         const struct opening *o = &p->opening[p->step++];
-        tell(p, o->seq, o->name, o->text, out);
+        tell(p, o->seq, o->kind, o->text, out);
     } else if (p->failure.kind == ERR_NONE && !next_of_sides(p, out)) {
         if (p->ended || p->side[0].end[0] == '\0')
             return false;
-        tell(p, 0, "end", p->side[0].end, out);
+        tell(p, 0, RECORDED_END, p->side[0].end, out);
         p->ended = true;
     }
     return p->failure.kind == ERR_NONE;

@@ -91,7 +91,7 @@ bounds_before(struct bounds *b, const struct event *e, const struct table_out ta
 {
     if (e->type == EVENT_ROUND && (e->run != b->run || e->round != b->round))
         b->whole = b->last;
-    else if (e->type == EVENT_CONTROL && strcmp(e->control.name, "run") == 0)
+    else if (e->type == EVENT_CONTROL && e->control.kind == RECORDED_RUN)
         mark(&b->whole, e->number - 1, tables, rounds);
 }
 
@@ -229,7 +229,7 @@ take(struct trace_writer *w, const struct event *e)
     case EVENT_VERDICT: draft_queue_verdict(&w->queue, e); return write_ready(w);
     case EVENT_ROUND: draft_queue_end(&w->queue, e); return queue(w, e, true);
     case EVENT_CONTROL:
-        if (strcmp(e->control.name, "run") == 0)
+        if (e->control.kind == RECORDED_RUN)
             draft_queue_end(&w->queue, e);
         return write_ready(w) && write_line(w, e);
     case EVENT_LAYER:

@@ -260,9 +260,9 @@ collect_end(struct collector *c, const struct event *e)
 {
     struct outcome *out = c->out;
     struct outcome_text *text = &out->texts[e->seq];
-    if (strcmp(e->control.name, "end") == 0)
+    if (e->control.kind == RECORDED_END)
         snprintf(out->end, sizeof out->end, "%s", e->control.new_text);
-    if (strcmp(e->control.name, "left") != 0)
+    if (e->control.kind != RECORDED_LEFT)
         return;
     snprintf(text->end, sizeof text->end, "%s", e->control.new_text);
     if (c->g->left != NULL)

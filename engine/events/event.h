@@ -84,14 +84,46 @@ struct series_event {
     float value;
 };
 
-/* What happened is a knob's name, or one of these, which no knob may take; event.c says what each stands for. */
-extern const char *const control_names[]; /* NULL-terminated */
+/* What a control event records. "New" is the event's new_text. */
+enum recorded {
+    RECORDED_KNOB,    /* a change of a knob, of the policy or of sampling (new: its value) */
+    RECORDED_RUN,     /* a run begins (new: start, restart, prompt); the event's `run` is the new one */
+    RECORDED_PROMPT,  /* the prompt of the run (new: its text) */
+    RECORDED_VERSUS,  /* the run has two settings: sequence 0 keeps its own, and 1 begins with this one (new: "layerskip
+                           * exit_layer=4"; its other knobs are those of sequence 0). Knobs, policies and heads then have a `seq` */
+    RECORDED_POLICY,  /* a change of the policy (new: its name) */
+    RECORDED_STATE,   /* the run pauses or resumes (new: running, paused) */
+    RECORDED_PROBE,   /* which layers the scope probes (new: off, policy, all) */
+    RECORDED_HEAD,    /* the head that layers are read with (new: lens, trained); absent if the lens is the only one */
+    RECORDED_BREAK,   /* a breakpoint was reached (new: the round) */
+    RECORDED_UNTIL,   /* the condition of :until was met in this round of sequence `seq` (new: the condition) */
+    RECORDED_JOINED,  /* sequence `seq` of a batch begins (new: its prompt's text) */
+    RECORDED_LEFT,    /* sequence `seq` ends (new: eos, tokens, context) */
+    RECORDED_BACK,    /* sequence `seq` resumes, because more tokens are wanted */
+    RECORDED_PREFILL, /* a library multiplied the prompt of sequence `seq` in chunks (new: blas) */
+    RECORDED_END,     /* the run is over (new: eos, tokens, context, batch, or "error: …") */
+    RECORDED_PACE,    /* the limit of the speed (new: tokens/s; 0: none); absent if a run begins without one */
+    RECORDED_BASELINE_SE, /* standard error of the baseline that follows (new: the number) */
+    RECORDED_BASELINE,    /* measured autoregressive tokens/s of the same prompt (new: the number) */
+    RECORDED_LOSSLESS, /* the comparison with autoregressive tokens (new: "yes", "yes: 7 sequences" if not all were compared,
+                           * "no: token 17", "sampled") */
+    RECORDED_NOTE,   /* a bookmark (new: the position, then the text; no text removes it) */
+    RECORDED_DEVICE, /* where the device's time went since the last such event (new: words) */
+    RECORDED_KINDS
+};
+extern const char
+    *const recorded_names[RECORDED_KINDS]; /* in a trace; no knob may have one of them. RECORDED_KNOB: "" */
 
 struct control_event {
-    char name[24];
+    enum recorded kind;
+    char knob[24];                   /* RECORDED_KNOB: its name */
     const char *old_text, *new_text; /* owned by the log; terminated; "" for none */
     uint32_t applied_round;          /* the first round that ran with it; the event's round is when it was asked */
 };
+
+/* The name of the control in a trace, and the reverse: sets kind and knob; a name that is longer than a knob's is cut. */
+const char *control_event_name(const struct control_event *);
+void control_event_set_name(struct control_event *, const char *name);
 
 struct vocab_event {
     token_t token;

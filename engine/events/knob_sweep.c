@@ -262,7 +262,7 @@ take_turn(struct knob_sweep *s, const struct control_event *c)
     for (uint32_t i = 0; i < s->n_axes; i++) {
         const struct knob *k = sweep_knob(s, i);
         double value;
-        if (strcmp(k->name, c->name) == 0 && knob_parse(k, c->new_text, &value, NULL) &&
+        if (strcmp(k->name, c->knob) == 0 && knob_parse(k, c->new_text, &value, NULL) &&
             (s->at_ar || value != sweep_value(s, s->at, i)))
             s->before[i] = value;
     }
@@ -272,17 +272,17 @@ static void
 take_control(struct knob_sweep *s, const struct control_event *c)
 {
     const char *cause = s->n_prompts > 0 ? "prompt" : "restart";
-    if (s->state == SWEEP_ASKED && strcmp(c->name, "run") == 0 && strcmp(c->new_text, cause) == 0) {
+    if (s->state == SWEEP_ASKED && c->kind == RECORDED_RUN && strcmp(c->new_text, cause) == 0) {
         s->state = SWEEP_RUNS;
         s->first = false;
         s->joint_round = 0;
         s->joint = (struct tally){0};
     } else if (s->first) {
         take_turn(s, c);
-    } else if (s->state == SWEEP_RUNS && strcmp(c->name, "end") == 0 && strncmp(c->new_text, "error", 5) == 0) {
+    } else if (s->state == SWEEP_RUNS && c->kind == RECORDED_END && strncmp(c->new_text, "error", 5) == 0) {
         snprintf(s->failed, sizeof s->failed, "%s", c->new_text);
         s->state = SWEEP_DUE;
-    } else if (s->state == SWEEP_RUNS && strcmp(c->name, "end") == 0) {
+    } else if (s->state == SWEEP_RUNS && c->kind == RECORDED_END) {
         end_run(s);
     }
 }
@@ -292,8 +292,8 @@ sweep_event(struct knob_sweep *s, const struct event *e)
 {
     if (s->state == SWEEP_RUNS)
         s->run_us = e->t_us;
-    if (s->returning && e->type == EVENT_CONTROL && strcmp(e->control.name, "policy") == 0 &&
-        e->control.new_text != NULL && strcmp(e->control.new_text, sweep_policy(s)->name) == 0)
+    if (s->returning && e->type == EVENT_CONTROL && e->control.kind == RECORDED_POLICY && e->control.new_text != NULL &&
+        strcmp(e->control.new_text, sweep_policy(s)->name) == 0)
         s->returning = false;
     if (e->type == EVENT_CONTROL && s->state != SWEEP_OVER && e->control.new_text != NULL)
         take_control(s, &e->control);

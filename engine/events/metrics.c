@@ -104,39 +104,57 @@ positive(const char *text)
 }
 
 static void
+begin_run(struct metrics *m, const char *cause)
+{
+    const struct metrics before = *m;
+    metrics_begin(m, m->layers, m->rho);
+    m->pace = before.pace;
+    if (strcmp(cause, "prompt") == 0) /* another prompt, whose baseline was not measured */
+        return;
+    m->baseline = before.baseline;
+    m->baseline_se = before.baseline_se;
+    m->baseline_paced = before.baseline_paced;
+    m->baseline_t_us = before.baseline_t_us;
+    m->baseline_round = before.baseline_round;
+}
+
+static void
+take_baseline(struct metrics *m, const struct event *e)
+{
+    const float value = positive(e->control.new_text);
+    if (!(value > 0))
+        return;
+    m->baseline = value;
+    m->baseline_se = m->next_se > 0 ? m->next_se : NAN;
+    m->baseline_paced = m->pace > 0;
+    m->next_se = 0;
+    m->baseline_t_us = e->t_us;
+    m->baseline_round = e->round;
+}
+
+static void
+take_lossless(struct metrics *m, const char *text)
+{
+    if (strncmp(text, "nothing", 7) == 0)
+        return;
+    m->lossless = strncmp(text, "yes", 3) == 0   ? LOSSLESS_YES
+                  : strcmp(text, "sampled") == 0 ? LOSSLESS_SAMPLED
+                  : strncmp(text, "no", 2) == 0  ? LOSSLESS_NO
+                                                 : LOSSLESS_UNKNOWN;
+    m->compared = strcmp(text, "yes") == 0 && m->sequences > 1 ? 0 : metrics_generated(m);
+}
+
+static void
 take_control(struct metrics *m, const struct event *e)
 {
-    const char *name = e->control.name, *text = e->control.new_text;
-    if (strcmp(name, "run") == 0) {
-        const struct metrics before = *m;
-        metrics_begin(m, m->layers, m->rho);
-        m->pace = before.pace;
-        if (strcmp(text, "prompt") == 0) /* another one: what its baseline is nobody knows yet */
-            return;
-        m->baseline = before.baseline;
-        m->baseline_se = before.baseline_se;
-        m->baseline_paced = before.baseline_paced;
-        m->baseline_t_us = before.baseline_t_us;
-        m->baseline_round = before.baseline_round;
-    } else if (strcmp(name, "pace") == 0) {
-        m->pace = positive(text);
-    } else if (strcmp(name, "baseline_se") == 0) {
-        m->next_se = positive(text);
-    } else if (strcmp(name, "baseline") == 0 && positive(text) > 0) {
-        m->baseline = positive(text);
-        m->baseline_se = m->next_se > 0 ? m->next_se : NAN;
-        m->baseline_paced = m->pace > 0;
-        m->next_se = 0;
-        m->baseline_t_us = e->t_us;
-        m->baseline_round = e->round;
-    } else if (strcmp(name, "lossless") == 0) {
-        if (strncmp(text, "nothing", 7) == 0)
-            return;
-        m->lossless = strncmp(text, "yes", 3) == 0   ? LOSSLESS_YES
-                      : strcmp(text, "sampled") == 0 ? LOSSLESS_SAMPLED
-                      : strncmp(text, "no", 2) == 0  ? LOSSLESS_NO
-                                                     : LOSSLESS_UNKNOWN;
-        m->compared = strcmp(text, "yes") == 0 && m->sequences > 1 ? 0 : metrics_generated(m);
+    const char *text = e->control.new_text;
+    switch (e->control.kind) {
+    case RECORDED_RUN: begin_run(m, text); break;
+    case RECORDED_PACE: m->pace = positive(text); break;
+    case RECORDED_BASELINE_SE: m->next_se = positive(text); break;
+    case RECORDED_BASELINE: take_baseline(m, e); break;
+    case RECORDED_LOSSLESS: take_lossless(m, text); break;
+    default: break;
     }
 }
 

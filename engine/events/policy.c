@@ -26,9 +26,9 @@ knob_valid(const struct knob *k, struct err *err)
     if (!terminated(k->name, sizeof k->name) || !terminated(k->symbol, sizeof k->symbol) ||
         !terminated(k->help, sizeof k->help) || k->name[0] == '\0')
         return err_set(err, ERR_WORK, "a knob needs a name of 1 to %zu bytes", sizeof k->name - 1);
-    for (size_t i = 0; control_names[i] != NULL; i++)
-        if (strcmp(k->name, control_names[i]) == 0 || strcmp(k->symbol, control_names[i]) == 0)
-            return err_set(err, ERR_WORK, "no knob can be called %s: that is the name of a control", control_names[i]);
+    for (enum recorded i = RECORDED_KNOB + 1; i < RECORDED_KINDS; i++)
+        if (strcmp(k->name, recorded_names[i]) == 0 || strcmp(k->symbol, recorded_names[i]) == 0)
+            return err_set(err, ERR_WORK, "no knob can be called %s: that is the name of a control", recorded_names[i]);
     const int sampling =
         sampling_knob_index(k->name) >= 0 ? sampling_knob_index(k->name) : sampling_knob_index(k->symbol);
     if (sampling >= 0)

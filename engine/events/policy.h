@@ -125,7 +125,7 @@ void policy_close(struct policy *);
 const char *policy_missing(unsigned needs, char *out, size_t n);
 
 /* For open(): appends a declaration; values start at the default. False, and nothing is added, when there is no place
- * left or the declaration is not a sound one: an empty or repeated name, a control's (event.h: control_names), bounds the
+ * left or the declaration is not a sound one: an empty or repeated name, a control's (event.h: recorded_names), bounds the
  * wrong way round, a default outside them, a choice without its names, a series of no cells. */
 bool policy_knob(struct policy *, const struct knob *);
 /* The same in one line, for numbers: an integer when the step is 1 or more. */

@@ -16,19 +16,23 @@ run_info_policy(const struct run_info *info, const char *name)
 }
 
 bool
-run_info_common(const char *control)
+run_info_common(const struct control_event *c)
 {
-    static const char *const common[] = {"pace", "probe", "baseline", "baseline_se", "lossless"};
-    for (size_t i = 0; i < sizeof common / sizeof common[0]; i++)
-        if (strcmp(control, common[i]) == 0)
-            return true;
-    return sampling_knob_index(control) >= 0;
+    switch (c->kind) {
+    case RECORDED_PACE:
+    case RECORDED_PROBE:
+    case RECORDED_BASELINE:
+    case RECORDED_BASELINE_SE:
+    case RECORDED_LOSSLESS: return true;
+    case RECORDED_KNOB: return sampling_knob_index(c->knob) >= 0;
+    default: return false;
+    }
 }
 
 bool
 run_info_concerns(const struct run_info *info, uint32_t seq, const struct event *control)
 {
-    return (control->seq == 1) == (seq == 1) || (!run_info_apart(info) && run_info_common(control->control.name));
+    return (control->seq == 1) == (seq == 1) || (!run_info_apart(info) && run_info_common(&control->control));
 }
 
 void

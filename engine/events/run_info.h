@@ -4,7 +4,8 @@
 
 #include "engine/events/policy.h"
 
-#define TRACE_FORMAT 1
+#define TRACE_FORMAT  1
+#define POLICIES_MOST 64 /* policies of a run */
 
 struct helper_info {          /* a model that helps; name "": there is none */
     char name[64], path[512]; /* "self:3" and "" for the target's own first layers */
@@ -74,10 +75,10 @@ struct run_info {
     uint64_t seed;
     uint32_t tokens; /* -n */
     struct asked_info asked;
-    uint32_t sequences, prompts; /* of a batch: at a time, and in all; else 1 and 1 */
-    char policy[16];             /* at the start */
-    char started[32];            /* ISO 8601, UTC */
-    uint32_t n_policies;
+    uint32_t sequences, prompts;  /* of a batch: at a time, and in all; else 1 and 1 */
+    char policy[16];              /* at the start */
+    char started[32];             /* ISO 8601, UTC */
+    uint32_t n_policies;          /* at most POLICIES_MOST */
     struct policy_info *policies; /* every policy of the registry, declared for this model; owned */
     double *start_values;         /* (n_policies * POLICY_KNOBS) knob values at the start; owned */
     void *choice_memory;          /* what knobs[].choices point into when read from a file, else NULL; owned */
@@ -103,8 +104,8 @@ run_info_apart(const struct run_info *info) /* Are sequences 0 and 1 two saved r
 /* In a versus: is a control about that sequence, 0 or 1? Sampling, pace, probes, baselines and comparisons are those of both in one run; two
  * saved runs have their own. */
 bool run_info_concerns(const struct run_info *, uint32_t seq, const struct event *control);
-/* Is a control of that name about all sequences of a run? */
-bool run_info_common(const char *control);
+/* Does a control concern all sequences of a run? */
+bool run_info_common(const struct control_event *);
 
 const struct policy_info *run_info_policy(const struct run_info *, const char *name); /* NULL: unknown */
 uint32_t run_info_layers(const struct run_info *, enum layer_model);                  /* 0: no such model, not known */

@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "engine/base/printable.h"
-#include "engine/events/sampling_knobs.h"
-#include "engine/events/versus_text.h"
 
 /* Of the side; an empty one where there is none, or it is not held any more. */
 static struct segment *
@@ -34,13 +32,19 @@ policy_name(const struct segments *s, uint32_t policy)
     return policy < s->info->n_policies ? s->info->policies[policy].name : "?";
 }
 
+/* The segment to come has the settings in force. */
 static void
-choose_policy(struct segments *s, const char *name)
+copy_settings(struct segments *s)
 {
-    const struct policy_info *p = run_info_policy(s->info, name);
-    s->at->next.policy = p != NULL ? (uint32_t)(p - s->info->policies) : s->info->n_policies;
+    const struct settings *now = &s->at->now;
+    struct segment *next = &s->at->next;
+    const bool known = now->policy < s->info->n_policies;
+    next->policy = now->policy;
     for (uint32_t k = 0; k < POLICY_KNOBS; k++)
-        s->at->next.value[k] = p != NULL ? s->at->values[s->at->next.policy * POLICY_KNOBS + k] : NAN;
+        next->value[k] = known ? now->value[now->policy][k] : NAN;
+    snprintf(next->head, sizeof next->head, "%s", now->head == HEADS_POLICY ? "" : head_mode_names[now->head]);
+    next->sampling = now->sampling;
+    next->seed = now->seed;
 }
 
 static void
@@ -68,7 +72,7 @@ compare_knobs(struct segments *s)
     const uint32_t policy = s->at->next.policy;
     const struct policy_info *p = policy < s->info->n_policies ? &s->info->policies[policy] : NULL;
     for (uint32_t k = 0; p != NULL && k < p->n_knobs; k++) {
-        const double was = s->at->ran[policy * POLICY_KNOBS + k], is = s->at->values[policy * POLICY_KNOBS + k];
+        const double was = s->at->ran.value[policy][k], is = s->at->now.value[policy][k];
         struct segment_change *c = was != is ? add_change(&s->at->next, p->knobs[k].name) : NULL;
         if (c == NULL)
             continue;
@@ -84,6 +88,7 @@ compare(struct segments *s)
     const struct segment *last = before(s);
     struct segment *next = &s->at->next;
     struct segment_change *c;
+    copy_settings(s);
     next->n_changes = 0;
     if (last == NULL)
         return;
@@ -106,42 +111,20 @@ compare(struct segments *s)
             *c = s->at->other[i];
 }
 
-static bool
-names_a_control(const char *name)
-{
-    for (int i = 0; control_names[i] != NULL; i++)
-        if (strcmp(control_names[i], name) == 0)
-            return true;
-    return false;
-}
-
 static void
 take_other(struct segments *s, const struct control_event *c)
 {
     uint32_t i = 0;
-    while (i < s->at->n_other && strcmp(s->at->other[i].name, c->name) != 0)
+    while (i < s->at->n_other && strcmp(s->at->other[i].name, c->knob) != 0)
         i++;
-    if (names_a_control(c->name) || i == OTHERS)
+    if (i == OTHERS)
         return;
     if (i == s->at->n_other) {
         s->at->other[s->at->n_other++] = (struct segment_change){0};
-        copy_text(s->at->other[i].name, sizeof s->at->other[i].name, c->name);
+        copy_text(s->at->other[i].name, sizeof s->at->other[i].name, c->knob);
         copy_text(s->at->other[i].before, sizeof s->at->other[i].before, c->old_text);
     }
     copy_text(s->at->other[i].after, sizeof s->at->other[i].after, c->new_text);
-}
-
-static void
-take_knob(struct segments *s, const struct control_event *c)
-{
-    const struct policy_info *policy =
-        s->at->next.policy < s->info->n_policies ? &s->info->policies[s->at->next.policy] : NULL;
-    const int i = policy != NULL ? policy_knob_index(policy, c->name) : -1;
-    double value;
-    if (i < 0)
-        take_other(s, c);
-    else if (knob_parse(&policy->knobs[i], c->new_text, &value, NULL))
-        s->at->values[s->at->next.policy * POLICY_KNOBS + (uint32_t)i] = s->at->next.value[i] = value;
 }
 
 static void
@@ -175,12 +158,10 @@ begin_run(struct segments *s, const struct event *e)
     s->at->generated = s->sequences = 0;
 }
 
-/* A second setting, from the first one's; a second saved run, from its own. */
+/* The second setting is made from the first one; that of a second saved run, from its own beginning. */
 static void
 begin_versus(struct segments *s, const char *text)
 {
-    const struct run_info *apart = run_info_apart(s->info) ? run_info_of(s->info, 1) : NULL;
-    const size_t bytes = (size_t)s->info->n_policies * POLICY_KNOBS * sizeof *s->side[0].values;
     struct segment_side *first = &s->side[0], *second = &s->side[1];
     s->versus = first->next.versus = true;
     second->next = first->next;
@@ -189,17 +170,13 @@ begin_versus(struct segments *s, const char *text)
     second->generated = 0;
     memcpy(second->baseline, first->baseline, sizeof second->baseline);
     second->next_se = first->next_se;
-    memcpy(second->values, apart != NULL ? apart->start_values : first->values, bytes);
-    memcpy(second->ran, first->values, bytes);
+    second->now = second->ran = first->now;
     s->at = second;
-    if (apart != NULL) {
-        second->next.sampling = apart->sampling;
-        second->next.seed = apart->seed;
-        second->next.head[0] = '\0';
+    if (run_info_apart(s->info)) {
+        settings_begin(&second->now, run_info_of(s->info, 1));
         forget_baselines(s);
     }
-    const uint32_t policy = versus_read(s->info, text, second->values);
-    choose_policy(s, policy_name(s, policy));
+    settings_read_versus(&second->now, s->info, text);
 }
 
 static void
@@ -212,13 +189,11 @@ take_prompt(struct segments *s, const char *text)
 
 /* ---- events ---- */
 
-static void
-take_sampling(struct segments *s, const struct control_event *c)
+static bool
+is_of_policy(const struct segments *s, const char *knob)
 {
-    const int i = sampling_knob_index(c->name);
-    double value;
-    if (i >= 0 && knob_parse(&sampling_knobs[i], c->new_text, &value, NULL))
-        sampling_knob_set(&s->at->next.sampling, &s->at->next.seed, i, value);
+    const uint32_t policy = s->at->now.policy;
+    return policy < s->info->n_policies && policy_knob_index(&s->info->policies[policy], knob) >= 0;
 }
 
 static void
@@ -227,27 +202,20 @@ take_control(struct segments *s, const struct event *e)
     const struct control_event *c = &e->control;
     if (c->new_text == NULL)
         return;
-    if (strcmp(c->name, "run") == 0) {
-        begin_run(s, e);
-    } else if (strcmp(c->name, "versus") == 0) {
-        begin_versus(s, c->new_text);
-    } else if (strcmp(c->name, "policy") == 0) {
-        choose_policy(s, c->new_text);
-    } else if (strcmp(c->name, "head") == 0) {
-        copy_text(s->at->next.head, sizeof s->at->next.head, c->new_text);
-    } else if (strcmp(c->name, "prompt") == 0) {
-        take_prompt(s, c->new_text);
-    } else if (strcmp(c->name, "pace") == 0) {
-        take_pace(s, c->new_text);
-    } else if (strcmp(c->name, "baseline_se") == 0) {
-        s->at->next_se = strtod(c->new_text, NULL);
-    } else if (strcmp(c->name, "baseline") == 0) {
-        segments_take_baseline(s, c->new_text);
-    } else if (strcmp(c->name, "lossless") == 0) {
-        segments_take_lossless(s, c->new_text);
-    } else {
-        take_sampling(s, c);
-        take_knob(s, c);
+    settings_apply(&s->at->now, s->info, c);
+    switch (c->kind) {
+    case RECORDED_RUN: begin_run(s, e); break;
+    case RECORDED_VERSUS: begin_versus(s, c->new_text); break;
+    case RECORDED_PROMPT: take_prompt(s, c->new_text); break;
+    case RECORDED_PACE: take_pace(s, c->new_text); break;
+    case RECORDED_BASELINE_SE: s->at->next_se = strtod(c->new_text, NULL); break;
+    case RECORDED_BASELINE: segments_take_baseline(s, c->new_text); break;
+    case RECORDED_LOSSLESS: segments_take_lossless(s, c->new_text); break;
+    case RECORDED_KNOB:
+        if (!is_of_policy(s, c->knob))
+            take_other(s, c);
+        break;
+    default: break;
     }
     compare(s);
 }
@@ -264,7 +232,7 @@ begin_segment(struct segments *s, const struct event *e)
     s->at->next.t_us = e->t_us > spent ? e->t_us - spent : 0;
     s->at->last = ++s->n;
     *at = s->at->next;
-    memcpy(s->at->ran, s->at->values, (size_t)s->info->n_policies * POLICY_KNOBS * sizeof *s->at->ran);
+    s->at->ran = s->at->now;
     s->at->next.n_changes = s->at->n_other = 0;
     s->at->next.cause[0] = '\0';
     return at;
@@ -325,35 +293,24 @@ segments_reset(struct segments *s)
     s->n = 0;
     memset(s->ring, 0, SEGMENTS * sizeof *s->ring);
     s->at->generated = s->sequences = 0;
-    for (uint32_t i = 0; i < s->info->n_policies; i++)
-        for (uint32_t k = 0; k < POLICY_KNOBS; k++)
-            s->at->values[i * POLICY_KNOBS + k] = s->info->start_values != NULL
-                                                      ? s->info->start_values[i * POLICY_KNOBS + k]
-                                                      : s->info->policies[i].knobs[k].def;
-    s->at->next = (struct segment){.cause = "start", .sampling = s->info->sampling, .seed = s->info->seed};
+    settings_begin(&s->at->now, s->info);
+    s->at->ran = s->at->now;
+    s->at->next = (struct segment){.cause = "start"};
     forget_baselines(s);
-    memcpy(s->at->ran, s->at->values, (size_t)s->info->n_policies * POLICY_KNOBS * sizeof *s->at->ran);
     s->at->n_other = 0;
-    choose_policy(s, s->info->policy);
+    copy_settings(s);
 }
 
 bool
 segments_open(struct segments **out, const struct run_info *info, struct err *err)
 {
     struct segments *s = *out = calloc(1, sizeof *s);
-    bool all = s != NULL;
     if (s != NULL) {
         s->info = info;
         s->ring = calloc(SEGMENTS, sizeof *s->ring);
-        const size_t n = (size_t)info->n_policies * POLICY_KNOBS + 1;
-        for (int i = 0; i < 2; i++) {
-            s->side[i].values = calloc(n, sizeof *s->side[i].values);
-            s->side[i].ran = calloc(n, sizeof *s->side[i].ran);
-            all = all && s->side[i].values != NULL && s->side[i].ran != NULL;
-        }
         s->prompt = calloc(SEGMENTS, sizeof *s->prompt);
     }
-    if (!all || s->ring == NULL || s->prompt == NULL) {
+    if (s == NULL || s->ring == NULL || s->prompt == NULL) {
         segments_close(s);
         *out = NULL;
         return err_set(err, ERR_WORK, "out of memory for the segments of a run");
@@ -370,9 +327,5 @@ segments_close(struct segments *s)
     forget_prompts(s);
     free(s->prompt);
     free(s->ring);
-    for (int i = 0; i < 2; i++) {
-        free(s->side[i].values);
-        free(s->side[i].ran);
-    }
     free(s);
 }

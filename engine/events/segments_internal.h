@@ -4,13 +4,14 @@
 #define ENGINE_EVENTS_SEGMENTS_INTERNAL_H
 
 #include "engine/events/segments.h"
+#include "engine/events/settings.h"
 
 #define OTHERS 4
 
-struct segment_side {     /* a setting, and what ran with it */
-    struct segment next;  /* the settings in force, and in what they differ from the newest's */
-    uint32_t last;        /* 1 + the number of its newest one; 0: none */
-    double *values, *ran; /* (n_policies * POLICY_KNOBS) of all policies, now and when the newest began */
+struct segment_side {                    /* a setting, and what ran with it */
+    struct segment next;                 /* the settings in force, and in what they differ from the newest's */
+    uint32_t last;                       /* 1 + the number of its newest one; 0: none */
+    struct settings now, ran;            /* in force; when the newest began */
     struct segment_change other[OTHERS]; /* what turned that no policy known here declares */
     uint32_t n_other;
     struct estimate baseline[2]; /* of the prompt, and of one that is slowed down */

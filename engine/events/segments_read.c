@@ -74,7 +74,7 @@ segments_now(const struct segments *s)
 double
 segments_value(const struct segments *s, uint32_t policy, uint32_t knob)
 {
-    return policy < s->info->n_policies && knob < POLICY_KNOBS ? shown(s)->values[policy * POLICY_KNOBS + knob] : NAN;
+    return policy < s->info->n_policies && knob < POLICY_KNOBS ? shown(s)->now.value[policy][knob] : NAN;
 }
 
 const char *

@@ -8,6 +8,98 @@
 const char *const probe_mode_names[PROBE_MODES] = {"off", "policy", "all"};
 const char *const head_mode_names[HEAD_MODES] = {"policy", "lens", "trained"};
 
+void
+settings_begin(struct settings *s, const struct run_info *info)
+{
+    const struct policy_info *p = run_info_policy(info, info->policy);
+    *s = (struct settings){.policy = p != NULL ? (uint32_t)(p - info->policies) : info->n_policies,
+                           .head = HEADS_POLICY,
+                           .probe = PROBE_MODES,
+                           .sampling = info->sampling,
+                           .seed = info->seed};
+    for (uint32_t i = 0; i < info->n_policies; i++)
+        for (uint32_t k = 0; k < POLICY_KNOBS; k++)
+            s->value[i][k] =
+                info->start_values != NULL ? info->start_values[i * POLICY_KNOBS + k] : info->policies[i].knobs[k].def;
+}
+
+static bool
+apply_knob(struct settings *s, const struct run_info *info, const struct control_event *c)
+{
+    const struct policy_info *p = s->policy < info->n_policies ? &info->policies[s->policy] : NULL;
+    const int sampling = sampling_knob_index(c->knob), knob = p != NULL ? policy_knob_index(p, c->knob) : -1;
+    double value;
+    if (sampling >= 0 && knob_parse(&sampling_knobs[sampling], c->new_text, &value, NULL))
+        sampling_knob_set(&s->sampling, &s->seed, sampling, value);
+    else if (knob >= 0 && knob_parse(&p->knobs[knob], c->new_text, &value, NULL))
+        s->value[s->policy][knob] = value;
+    else
+        return false;
+    return true;
+}
+
+bool
+settings_apply(struct settings *s, const struct run_info *info, const struct control_event *c)
+{
+    const struct policy_info *p;
+    if (c->new_text == NULL)
+        return false;
+    switch (c->kind) {
+    case RECORDED_POLICY:
+        p = run_info_policy(info, c->new_text);
+        s->policy = p != NULL ? (uint32_t)(p - info->policies) : s->policy;
+        return p != NULL;
+    case RECORDED_HEAD:
+        s->head = strcmp(c->new_text, head_mode_names[HEADS_TRAINED]) == 0 ? HEADS_TRAINED : HEADS_LENS;
+        return true;
+    case RECORDED_PROBE:
+        for (enum probe_mode mode = 0; mode < PROBE_MODES; mode++)
+            if (strcmp(c->new_text, probe_mode_names[mode]) == 0) {
+                s->probe = mode;
+                return true;
+            }
+        return false;
+    case RECORDED_KNOB: return apply_knob(s, info, c);
+    default: return false;
+    }
+}
+
+void
+settings_read_versus(struct settings *s, const struct run_info *info, const char *text)
+{
+    char word[64];
+    int used = 0;
+    const struct policy_info *p = sscanf(text, "%63s%n", word, &used) == 1 ? run_info_policy(info, word) : NULL;
+    s->policy = p != NULL ? (uint32_t)(p - info->policies) : info->n_policies;
+    if (p == NULL)
+        return;
+    for (text += used; sscanf(text, "%63s%n", word, &used) == 1; text += used) {
+        char *equals = strchr(word, '=');
+        if (equals == NULL)
+            continue;
+        *equals = '\0';
+        const int k = policy_knob_index(p, word);
+        if (k >= 0)
+            knob_parse(&p->knobs[k], equals + 1, &s->value[s->policy][k], NULL);
+    }
+}
+
+void
+settings_print_versus(const struct settings *first, const struct settings *second, const struct run_info *info,
+                      char out[VERSUS_TEXT_MOST])
+{
+    const struct policy_info *p = &info->policies[second->policy];
+    const double *a = first->value[second->policy], *b = second->value[second->policy];
+    size_t used = (size_t)snprintf(out, VERSUS_TEXT_MOST, "%s", p->name);
+    for (uint32_t k = 0; k < p->n_knobs; k++) {
+        char value[32];
+        if (a[k] == b[k])
+            continue;
+        knob_format(&p->knobs[k], b[k], value, sizeof value);
+        used += (size_t)snprintf(out + used, VERSUS_TEXT_MOST - used, " %s=%s", p->knobs[k].name, value);
+    }
+}
+
 const char *
 settings_print(const struct settings *s, const struct run_info *info, const char *name, char *out, size_t n)
 {

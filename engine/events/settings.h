@@ -5,8 +5,6 @@
 
 #include "engine/events/run_info.h"
 
-#define POLICIES_MOST 32 /* that a session opens */
-
 enum probe_mode { PROBE_OFF, PROBE_POLICY, PROBE_ALL, PROBE_MODES };
 extern const char *const probe_mode_names[PROBE_MODES]; /* "off", "policy", "all" */
 
@@ -15,13 +13,28 @@ enum head_mode { HEADS_POLICY, HEADS_LENS, HEADS_TRAINED, HEAD_MODES };
 extern const char *const head_mode_names[HEAD_MODES]; /* "policy", "lens", "trained" */
 
 struct settings {
-    uint32_t policy;                           /* index of the one that drafts */
+    uint32_t policy;                           /* index of the one that drafts; n_policies: unknown */
     double value[POLICIES_MOST][POLICY_KNOBS]; /* the knobs of all policies */
     enum head_mode head;
     enum probe_mode probe;    /* the same for all sequences of a session, as are those below */
     struct sampling sampling; /* */
     uint64_t seed;            /* of the first sequence; the seeds of others follow from it */
 };
+
+/* The settings that a run begins with. A run_info has no head and no probe: they are HEADS_POLICY and PROBE_MODES until a control
+ * records them. */
+void settings_begin(struct settings *, const struct run_info *);
+/* Applies a recorded change of policy, head, probe, sampling or of a knob of the policy. Returns false if the control changes none of
+ * these, or its new value is unknown. */
+bool settings_apply(struct settings *, const struct run_info *, const struct control_event *);
+
+/* The text of a RECORDED_VERSUS: "layerskip exit_layer=4". Reading changes the first setting into the second: it sets the policy
+ * (n_policies: unknown) and skips unknown knobs. */
+void settings_read_versus(struct settings *, const struct run_info *, const char *text);
+/* Writes the policy of the second setting and the knobs of this policy that differ. */
+#define VERSUS_TEXT_MOST (16 + POLICY_KNOBS * 56 + 16) /* with " head=MODE" after it */
+void settings_print_versus(const struct settings *first, const struct settings *second, const struct run_info *,
+                           char out[VERSUS_TEXT_MOST]);
 
 /* The value of "policy", "head" or a knob (of the policy, or of sampling; names and symbols both match) as a control has it. Returns
  * the setting's name; NULL: there is no such setting. */

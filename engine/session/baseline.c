@@ -199,7 +199,7 @@ tell_lossless(struct session *s, const struct again *lanes, uint32_t n)
         snprintf(text, sizeof text, "no: token %u of sequence %u", (unsigned)at + 1, (unsigned)of + 1);
     else
         snprintf(text, sizeof text, "no: token %u", (unsigned)at + 1);
-    session_tell_state(s, "lossless", "", s->run.sampled ? "sampled" : text);
+    session_tell_of(s, 0, RECORDED_LOSSLESS, s->run.sampled ? "sampled" : text);
 }
 
 static void
@@ -211,9 +211,9 @@ tell_speed(struct session *s)
         return;
     snprintf(text, sizeof text, "%.9g", (double)(float)speed.se);
     if (!isnan(speed.se))
-        session_tell_state(s, "baseline_se", "", text);
+        session_tell_of(s, 0, RECORDED_BASELINE_SE, text);
     snprintf(text, sizeof text, "%.9g", (double)(float)speed.value);
-    session_tell_state(s, "baseline", "", text);
+    session_tell_of(s, 0, RECORDED_BASELINE, text);
 }
 
 /* Tokens to be generated again, and the longest text of them. */
@@ -240,7 +240,7 @@ session_baseline(struct session *s)
     const uint64_t all = work(s, &longest);
     bool ok = true;
     if (longest < 2) {
-        session_tell_state(s, "lossless", "", "nothing to compare yet");
+        session_tell_of(s, 0, RECORDED_LOSSLESS, "nothing to compare yet");
         return true;
     }
     session_tell_progress(s, "baseline", 0);

@@ -13,7 +13,7 @@ set_paused(struct session *s, bool paused)
     mailbox_paused(&s->mailbox, paused);
     if (paused && s->asked.slices > 0) /* there are no rounds to stand between */
         s->asked.slices = 0, s->asked.baseline = true;
-    session_tell_state(s, "state", name[!paused], name[paused]);
+    session_tell_state(s, RECORDED_STATE, name[!paused], name[paused]);
 }
 
 static void
@@ -39,7 +39,7 @@ check_break(struct session *s)
     char text[16];
     snprintf(text, sizeof text, "%u", (unsigned)s->round);
     set_paused(s, true);
-    session_tell_state(s, "break", "", text);
+    session_tell_of(s, 0, RECORDED_BREAK, text);
 }
 
 /* At the end of a round: what was looked out for has come, or the next round is another. */
@@ -54,7 +54,7 @@ check_watch(struct session *s)
     until_print(&s->watch.until, text, sizeof text);
     stop_watching(s);
     set_paused(s, true);
-    session_tell_until(s, s->watch.seq, text);
+    session_tell_of(s, s->watch.seq, RECORDED_UNTIL, text);
 }
 
 static void
@@ -112,7 +112,7 @@ set_pace(struct session *s, double pace)
     snprintf(before, sizeof before, "%.9g", s->timing.pace);
     snprintf(after, sizeof after, "%.9g", pace);
     if (pace != s->timing.pace)
-        session_tell_state(s, "pace", before, after);
+        session_tell_state(s, RECORDED_PACE, before, after);
     s->timing.pace = pace;
     s->timing.next_us = 0;
 }
@@ -164,7 +164,7 @@ receive(struct session *s, struct mail *m, enum gate at)
             s->asked.baseline = true;
         break;
     case CONTROL_EXTEND: extend(s, m->n); break;
-    case CONTROL_NOTE: session_tell_note(s, m->seq, m->note); break;
+    case CONTROL_NOTE: session_tell_of(s, m->seq, RECORDED_NOTE, m->note); break;
     case CONTROL_QUIT: s->asked.quit = true; break;
     }
     mail_free(m);

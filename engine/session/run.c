@@ -31,7 +31,7 @@ prefill(struct lane *l)
     if (!context_prompt(s->ctx, l->seq, l->tokens, n, session_tell_prefill, &watch) || !prefill_helpers(l))
         return false;
     if (context_is_prompt(s->ctx, context_at(s->ctx, l->seq, 0)))
-        lane_tell_state(l, "prefill", "blas");
+        session_tell_of(s, l->number, RECORDED_PREFILL, "blas");
     struct verify_row last = {.parent = -1, .token = l->tokens[n - 1], .q = DIST_NONE};
     last.slot = context_at(s->ctx, l->seq, n - 1);
     struct verdict first;
@@ -87,7 +87,7 @@ join(struct lane *l)
     l->state.annealed = false;
     lane_take_settings(l);
     if (session_has_several(s))
-        lane_tell_state(l, "joined", prompt->text);
+        session_tell_of(s, l->number, RECORDED_JOINED, prompt->text);
     return prefill(l) || session_stop(s, "prefill");
 }
 
@@ -111,7 +111,7 @@ look(struct session *s)
         struct lane *l = &s->lanes[i];
         for (const char *why; (why = why_over(l)) != NULL;) {
             if (!l->over && session_has_several(s))
-                lane_tell_state(l, "left", why);
+                session_tell_of(s, l->number, RECORDED_LEFT, why);
             l->over = true;
             if (s->run.joined == s->run.sequences)
                 break;
@@ -132,7 +132,7 @@ extend(struct session *s)
         l->past = l->n_tokens;
         l->over = why_over(l) != NULL;
         if (was && !l->over && session_has_several(s))
-            lane_tell_state(l, "back", "");
+            session_tell_of(s, l->number, RECORDED_BACK, "");
     }
     s->asked.extension = false;
     return session_look_back(s);
@@ -155,16 +155,16 @@ begin_run(struct session *s)
     run->sampled = s->lanes[0].current.sampling.temperature > 0;
     s->round = 0;
     mailbox_round(&s->mailbox, 0);
-    session_tell_state(s, "run", "", run->cause);
+    session_tell_of(s, 0, RECORDED_RUN, run->cause);
     if (strcmp(run->cause, "prompt") == 0)
-        session_tell_state(s, "prompt", "", run->prompts[0].text);
+        session_tell_of(s, 0, RECORDED_PROMPT, run->prompts[0].text);
     session_begin_settings(s);
     if (s->timing.paused) /* a run begins as it was asked to: say so to who sees only this run */
-        session_tell_state(s, "state", "", "paused");
+        session_tell_of(s, 0, RECORDED_STATE, "paused");
     if (s->timing.pace > 0) {
         char pace[32];
         snprintf(pace, sizeof pace, "%.9g", s->timing.pace);
-        session_tell_state(s, "pace", "", pace);
+        session_tell_of(s, 0, RECORDED_PACE, pace);
     }
     if (!session_make_room(s))
         return false;
@@ -187,7 +187,7 @@ go_on(struct session *s)
     for (uint32_t i = 0; i < s->n_lanes; i++)
         live += !s->lanes[i].over;
     if (live == 0) {
-        session_tell_state(s, "end", "", s->batch ? "batch" : why_over(&s->lanes[0]));
+        session_tell_of(s, 0, RECORDED_END, s->batch ? "batch" : why_over(&s->lanes[0]));
         return false;
     }
     engine_settle(s->engine, &s->mailbox.cancel); /* the first token is out; what follows is timed */

@@ -108,15 +108,17 @@ void lane_tell_guess(struct lane *, uint32_t pos, uint32_t layer, uint32_t head,
 void lane_tell_helper_guess(struct lane *, enum helper_role, uint32_t pos, uint32_t layer, const struct guess *,
                             enum probed_by, token_t final);
 void lane_tell_experts(struct lane *, slot_t row); /* where a row of the target's went, as far as that is known */
-void lane_tell_state(struct lane *, const char *name, const char *new_text); /* of its sequence alone, now */
-void lane_tell_control(struct lane *, const char *name, const char *old_text, const char *new_text, uint32_t asked,
-                       uint32_t applied);
-void session_tell_until(struct session *, uint32_t seq, const char *text); /* what came in the round of that sequence */
-void session_tell_control(struct session *, const char *name, const char *old_text, const char *new_text,
-                          uint32_t asked, uint32_t applied);
-void session_tell_state(struct session *, const char *name, const char *old_text, const char *new_text); /* now */
+struct change {                                    /* of a setting or of the run's state */
+    enum recorded kind;
+    const char *knob; /* RECORDED_KNOB: its name */
+    const char *before, *after;
+    uint32_t asked, applied; /* rounds: in which it was requested, and the first one that runs with it */
+};
+void session_tell_change(struct session *, uint32_t seq, const struct change *);
+/* Without a text before, in this round. */
+void session_tell_of(struct session *, uint32_t seq, enum recorded, const char *text);
+void session_tell_state(struct session *, enum recorded, const char *before, const char *after); /* of sequence 0 */
 void session_tell_device(struct session *); /* where its time goes, now and then, if the backend measures that */
-void session_tell_note(struct session *, uint32_t seq, const char *text);
 void session_tell_progress(struct session *, const char *what, double done);
 /* Prompts that take long have their progress told; the end is told only to who was told of a beginning. A progress_fn. */
 struct prefill_watch {

@@ -22,13 +22,11 @@ lanes_of(struct session *s, uint32_t seq, struct lane **first, uint32_t *n)
     *n = s->versus ? 1 : s->n_lanes;
 }
 
+/* In a versus a change is about one sequence, and else about all. */
 static void
-tell_setting(struct lane *l, const char *name, const char *before, const char *after, uint32_t asked, uint32_t applied)
+tell_change(struct lane *l, const struct change *c)
 {
-    if (l->session->versus)
-        lane_tell_control(l, name, before, after, asked, applied);
-    else
-        session_tell_control(l->session, name, before, after, asked, applied);
+    session_tell_change(l->session, l->session->versus ? l->number : 0, c);
 }
 
 const char *
@@ -52,12 +50,16 @@ choose_head(struct lane *l, uint32_t n, bool always, uint32_t asked, uint32_t ap
         l[i].look_again = l[i].look_again || strcmp(before, after) != 0;
     }
     if (always || strcmp(before, after) != 0)
-        tell_setting(l, "head", always ? "" : before, after, asked, applied);
+        tell_change(l, &(struct change){.kind = RECORDED_HEAD,
+                                        .before = always ? "" : before,
+                                        .after = after,
+                                        .asked = asked,
+                                        .applied = applied});
 }
 
 /* What was drawn otherwise cannot be compared with autoregressive tokens any more. */
 static void
-turn_sampling(struct session *s, const struct mail *m, uint32_t next)
+change_sampling(struct session *s, const struct mail *m, uint32_t next)
 {
     const struct knob *k = &sampling_knobs[m->knob];
     const struct settings *first = &s->lanes[0].current;
@@ -67,11 +69,13 @@ turn_sampling(struct session *s, const struct mail *m, uint32_t next)
     for (uint32_t i = 0; i < s->n_lanes; i++)
         sampling_knob_set(&s->lanes[i].current.sampling, &s->lanes[i].current.seed, (int)m->knob, m->value);
     s->run.sampled = s->run.sampled || first->sampling.temperature > 0;
-    session_tell_control(s, k->name, before, after, m->asked_round, next);
+    session_tell_change(
+        s, 0,
+        &(struct change){.knob = k->name, .before = before, .after = after, .asked = m->asked_round, .applied = next});
 }
 
 static void
-turn_knob(struct session *s, const struct mail *m, uint32_t next)
+change_knob(struct session *s, const struct mail *m, uint32_t next)
 {
     const struct knob *k = &s->info.policies[m->policy].knobs[m->knob];
     char before[32], after[32];
@@ -82,7 +86,8 @@ turn_knob(struct session *s, const struct mail *m, uint32_t next)
     knob_format(k, m->value, after, sizeof after);
     for (uint32_t i = 0; i < n; i++)
         l[i].current.value[m->policy][m->knob] = m->value;
-    tell_setting(l, k->name, before, after, m->asked_round, next);
+    tell_change(l, &(struct change){
+                       .knob = k->name, .before = before, .after = after, .asked = m->asked_round, .applied = next});
 }
 
 static void
@@ -93,8 +98,11 @@ switch_policy(struct session *s, const struct mail *m, uint32_t next)
     lanes_of(s, m->seq, &l, &n);
     if (m->policy == l->current.policy)
         return;
-    const char *before = lane_policy(l)->info.name, *after = s->info.policies[m->policy].name;
-    tell_setting(l, "policy", before, after, m->asked_round, next);
+    tell_change(l, &(struct change){.kind = RECORDED_POLICY,
+                                    .before = lane_policy(l)->info.name,
+                                    .after = s->info.policies[m->policy].name,
+                                    .asked = m->asked_round,
+                                    .applied = next});
     for (uint32_t i = 0; i < n; i++)
         l[i].current.policy = m->policy;
     choose_head(l, n, false, m->asked_round, next);
@@ -114,8 +122,12 @@ switch_head(struct session *s, const struct mail *m, uint32_t next)
 static void
 switch_probe(struct session *s, const struct mail *m, uint32_t next)
 {
-    session_tell_control(s, "probe", probe_mode_names[s->lanes[0].current.probe], probe_mode_names[m->probe],
-                         m->asked_round, next);
+    session_tell_change(s, 0,
+                        &(struct change){.kind = RECORDED_PROBE,
+                                         .before = probe_mode_names[s->lanes[0].current.probe],
+                                         .after = probe_mode_names[m->probe],
+                                         .asked = m->asked_round,
+                                         .applied = next});
     for (uint32_t i = 0; i < s->n_lanes; i++)
         s->lanes[i].current.probe = m->probe;
 }
@@ -131,7 +143,7 @@ apply_changes(struct session *s)
         if (m->asked_round > s->round) /* in the run before */
             m->asked_round = s->round;
         switch (m->kind) {
-        case CONTROL_KNOB: (m->sampling ? turn_sampling : turn_knob)(s, m, next); break;
+        case CONTROL_KNOB: (m->sampling ? change_sampling : change_knob)(s, m, next); break;
         case CONTROL_POLICY: switch_policy(s, m, next); break;
         case CONTROL_HEAD: switch_head(s, m, next); break;
         case CONTROL_PROBE: switch_probe(s, m, next); break;
@@ -148,7 +160,7 @@ session_begin_settings(struct session *s)
     struct lane *first;
     uint32_t n;
     lanes_of(s, 0, &first, &n);
-    session_tell_state(s, "probe", "", probe_mode_names[first->current.probe]);
+    session_tell_of(s, 0, RECORDED_PROBE, probe_mode_names[first->current.probe]);
     choose_head(first, n, true, 0, 0);
 }
 

@@ -123,27 +123,29 @@ lane_tell_helper_guess(struct lane *l, enum helper_role role, uint32_t pos, uint
     tell_layer(l, &about, g, final);
 }
 
-static void
-tell_control(struct session *s, uint32_t seq, const char *name, const char *old_text, const char *new_text,
-             uint32_t asked, uint32_t applied)
+void
+session_tell_change(struct session *s, uint32_t seq, const struct change *c)
 {
-    struct event e = {.type = EVENT_CONTROL,
-                      .control = {.old_text = old_text, .new_text = new_text, .applied_round = applied}};
-    snprintf(e.control.name, sizeof e.control.name, "%s", name);
-    append(s, &e, seq, asked); /* the event's round is when it was asked */
+    struct event e = {
+        .type = EVENT_CONTROL,
+        .control = {.kind = c->kind, .old_text = c->before, .new_text = c->after, .applied_round = c->applied}};
+    if (c->kind == RECORDED_KNOB)
+        snprintf(e.control.knob, sizeof e.control.knob, "%s", c->knob);
+    append(s, &e, seq, c->asked); /* the event's round is the one in which the change was requested */
 }
 
 void
-session_tell_control(struct session *s, const char *name, const char *old_text, const char *new_text, uint32_t asked,
-                     uint32_t applied)
+session_tell_of(struct session *s, uint32_t seq, enum recorded kind, const char *text)
 {
-    tell_control(s, 0, name, old_text, new_text, asked, applied);
+    const struct change c = {.kind = kind, .before = "", .after = text, .asked = s->round, .applied = s->round};
+    session_tell_change(s, seq, &c);
 }
 
 void
-session_tell_state(struct session *s, const char *name, const char *old_text, const char *new_text)
+session_tell_state(struct session *s, enum recorded kind, const char *before, const char *after)
 {
-    tell_control(s, 0, name, old_text, new_text, s->round, s->round);
+    const struct change c = {.kind = kind, .before = before, .after = after, .asked = s->round, .applied = s->round};
+    session_tell_change(s, 0, &c);
 }
 
 void
@@ -154,32 +156,7 @@ session_tell_device(struct session *s)
     if (now - s->device_told_us < DEVICE_US || !context_describe_time(s->ctx, text, sizeof text))
         return;
     s->device_told_us = now;
-    session_tell_state(s, "device", "", text);
-}
-
-void
-session_tell_note(struct session *s, uint32_t seq, const char *text)
-{
-    tell_control(s, seq, "note", "", text, s->round, s->round);
-}
-
-void
-session_tell_until(struct session *s, uint32_t seq, const char *text)
-{
-    tell_control(s, seq, "until", "", text, s->round, s->round);
-}
-
-void
-lane_tell_state(struct lane *l, const char *name, const char *new_text)
-{
-    tell_control(l->session, l->number, name, "", new_text, l->session->round, l->session->round);
-}
-
-void
-lane_tell_control(struct lane *l, const char *name, const char *old_text, const char *new_text, uint32_t asked,
-                  uint32_t applied)
-{
-    tell_control(l->session, l->number, name, old_text, new_text, asked, applied);
+    session_tell_of(s, 0, RECORDED_DEVICE, text);
 }
 
 void
@@ -217,6 +194,6 @@ session_fail(struct session *s, const char *where, const char *why)
     pthread_mutex_unlock(&s->failure_lock);
     char text[sizeof s->failure.text + 8];
     snprintf(text, sizeof text, "error: %s", s->failure.text);
-    session_tell_state(s, "end", "", text);
+    session_tell_of(s, 0, RECORDED_END, text);
     return false;
 }

@@ -2,7 +2,6 @@
  * so that what a round spends is its setting's alone. */
 #include <string.h>
 
-#include "engine/events/versus_text.h"
 #include "engine/session/session_internal.h"
 
 /* What opens with fewer lanes did so before, and does so again. */
@@ -40,15 +39,14 @@ session_begin_second(struct session *s, const struct settings *settings)
 {
     const struct settings *first = &s->lanes[0].current;
     struct lane *l = &s->lanes[1];
-    const uint32_t p = settings->policy;
     char text[VERSUS_TEXT_MOST];
     l->current = *settings;
     l->number = 1;
-    versus_print(&s->info.policies[p], first->value[p], settings->value[p], text);
+    settings_print_versus(first, settings, &s->info, text);
     const size_t used = strlen(text);
     if (settings->head != first->head && s->engine->heads != HEAD_LENS)
         snprintf(text + used, sizeof text - used, " head=%s", head_mode_names[settings->head]);
-    session_tell_state(s, "versus", "", text);
+    session_tell_of(s, 0, RECORDED_VERSUS, text);
 }
 
 /* In a versus it is the turn of the lane that has emitted fewer tokens. Where both have as many, the last one runs again: so each is

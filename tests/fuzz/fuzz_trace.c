@@ -76,7 +76,7 @@ append_events(struct event_log *log)
 {
     for (uint32_t round = 0; round < 3; round++) {
         struct event e[] = {
-            {.type = EVENT_CONTROL, .control = {.name = "run", .new_text = "start \x1b\xff\"\\"}},
+            {.type = EVENT_CONTROL, .control = {.kind = RECORDED_RUN, .new_text = "start \x1b\xff\"\\"}},
             {.type = EVENT_VOCAB, .vocab = {.token = 5, .bytes = "\0\x80x", .n_bytes = 3}},
             {.type = EVENT_TOKEN,
              .token = {.pos = 3, .candidate = 1, .token = 5, .source = SOURCE_DRAFT, .exit_layer = 2}},
@@ -230,9 +230,9 @@ check_event(const struct event *e, const struct run_info *run)
         break;
     case EVENT_SERIES: check_name(e->series.key, sizeof e->series.key); break;
     case EVENT_CONTROL:
-        check_name(e->control.name, sizeof e->control.name);
+        check_name(e->control.knob, sizeof e->control.knob);
         must(strlen(e->control.old_text) + strlen(e->control.new_text) < SIZE_MAX);
-        must(strcmp(e->control.name, "policy") != 0 || run_info_policy(run, e->control.new_text) != NULL);
+        must(e->control.kind != RECORDED_POLICY || run_info_policy(run, e->control.new_text) != NULL);
         break;
     case EVENT_VOCAB:
         check_token(e->vocab.token, false, run);

@@ -9,8 +9,8 @@
 #include "engine/base/printable.h"
 #include "engine/events/knob_grid.h"
 #include "engine/events/sampling_knobs.h"
+#include "engine/events/settings.h"
 #include "engine/events/until.h"
-#include "engine/events/versus_text.h"
 #include "engine/synthetic/synthetic.h"
 #include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
@@ -93,10 +93,11 @@ try_versus(const char *text)
                                                        {"gamma", "", "", KNOB_INTEGER, 1, 32, 1, 5, NULL}}},
                                             {.name = "ar"}};
     const struct run_info info = {.n_policies = 2, .policies = policies};
-    double values[2 * POLICY_KNOBS] = {0};
-    MUST(versus_read(&info, text, values) <= info.n_policies);
+    struct settings s = {0};
+    settings_read_versus(&s, &info, text);
+    MUST(s.policy <= info.n_policies);
     for (int i = 0; i < 2; i++) /* 0: it was not named */
-        MUST(values[i] >= 0 && values[i] <= policies[0].knobs[i].max && values[POLICY_KNOBS + i] == 0);
+        MUST(s.value[0][i] >= 0 && s.value[0][i] <= policies[0].knobs[i].max && s.value[1][i] == 0);
 }
 
 static void

@@ -49,7 +49,7 @@ turn_and_step(void *user, struct session *s, const struct event *e)
 {
     struct turner *t = user;
     bool waits =
-        e->type == EVENT_CONTROL && strcmp(e->control.name, "state") == 0 && strcmp(e->control.new_text, "paused") == 0;
+        e->type == EVENT_CONTROL && e->control.kind == RECORDED_STATE && strcmp(e->control.new_text, "paused") == 0;
     if (!waits)
         return;
     struct err err;

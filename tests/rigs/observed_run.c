@@ -15,7 +15,7 @@ observe_run(struct observed_run *r, struct engine *engine, const struct session_
     for (bool over = false; !over;) {
         while ((e = event_reader_next(reader)) != NULL) {
             scope_event(r->scope, e);
-            over = over || (e->type == EVENT_CONTROL && strcmp(e->control.name, "end") == 0);
+            over = over || (e->type == EVENT_CONTROL && e->control.kind == RECORDED_END);
         }
         if (!over)
             event_reader_wait(reader, 100);

@@ -125,7 +125,7 @@ assert_same_event(const struct event *a, const struct event *b)
         assert_same_real(a->series.value, b->series.value);
         break;
     case EVENT_CONTROL:
-        assert_string_equal(a->control.name, b->control.name);
+        assert_string_equal(control_event_name(&a->control), control_event_name(&b->control));
         assert_string_equal(a->control.old_text, b->control.old_text);
         assert_string_equal(a->control.new_text, b->control.new_text);
         assert_int_equal(a->control.applied_round, b->control.applied_round);

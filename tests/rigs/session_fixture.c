@@ -105,6 +105,6 @@ session_control(struct session *s, enum control_kind kind, const char *name, con
 bool
 event_is_control(const struct event *e, const char *name, const char *new_text)
 {
-    return e->type == EVENT_CONTROL && strcmp(e->control.name, name) == 0 &&
+    return e->type == EVENT_CONTROL && strcmp(control_event_name(&e->control), name) == 0 &&
            (new_text == NULL || strcmp(e->control.new_text, new_text) == 0);
 }

@@ -43,7 +43,7 @@ commit(struct promises *p, const struct event *e, token_t token)
 static void
 check_membership(struct promises *p, const struct event *e)
 {
-    const bool joins = strcmp(e->control.name, "left") != 0;
+    const bool joins = e->control.kind != RECORDED_LEFT;
     if (!(p->batch || p->versus) || p->at->live == joins)
         broken(p, e, "a sequence that joined or left, where there is no batch, or twice");
     p->at->live = joins;
@@ -63,19 +63,17 @@ check_control(struct promises *p, const struct event *e)
     const struct control_event *c = &e->control;
     if (c->applied_round < e->round || e->round > p->round + 1) /* a round may have begun and said nothing yet */
         broken(p, e, "a control that was applied before it was asked for, or asked for in a round to come");
-    bool known = false;
-    for (size_t i = 0; control_names[i] != NULL; i++)
-        known = known || strcmp(c->name, control_names[i]) == 0;
+    bool known = c->kind != RECORDED_KNOB || sampling_knob_index(c->knob) >= 0;
     for (uint32_t i = 0; i < p->info->n_policies; i++)
-        known = known || policy_knob_index(&p->info->policies[i], c->name) >= 0;
-    if (!known && sampling_knob_index(c->name) < 0)
-        broken(p, e, "a control that is no knob and that control_names does not have");
-    if (strcmp(c->name, "end") == 0)
+        known = known || policy_knob_index(&p->info->policies[i], c->knob) >= 0;
+    if (!known)
+        broken(p, e, "a change of a knob that no policy has");
+    if (c->kind == RECORDED_END)
         snprintf(p->out->end, sizeof p->out->end, "%s", c->new_text);
-    p->versus = p->versus || strcmp(c->name, "versus") == 0;
-    if (strcmp(c->name, "state") == 0)
+    p->versus = p->versus || c->kind == RECORDED_VERSUS;
+    if (c->kind == RECORDED_STATE)
         p->paused = strcmp(c->new_text, "paused") == 0;
-    if (strcmp(c->name, "joined") == 0 || strcmp(c->name, "left") == 0 || strcmp(c->name, "back") == 0)
+    if (c->kind == RECORDED_JOINED || c->kind == RECORDED_LEFT || c->kind == RECORDED_BACK)
         check_membership(p, e);
 }
 
@@ -228,7 +226,7 @@ promises_check(struct promises *p, const struct event *e)
     if (e->number != p->number + 1)
         broken(p, e, "numbers are not consecutive");
     p->number = e->number;
-    if (e->type == EVENT_CONTROL && strcmp(e->control.name, "run") == 0)
+    if (e->type == EVENT_CONTROL && e->control.kind == RECORDED_RUN)
         begin_run(p);
     if (e->run != p->run)
         broken(p, e, "a wrong run number");

@@ -125,7 +125,7 @@ follow(struct session *s, struct event_reader *reader, struct promises *p, sessi
             metrics_event(&p->out->metrics, e);
             p->out->events++;
             over = finished;
-            p->out->chunked += e->type == EVENT_CONTROL && strcmp(e->control.name, "prefill") == 0;
+            p->out->chunked += e->type == EVENT_CONTROL && e->control.kind == RECORDED_PREFILL;
             if (hook != NULL)
                 hook(user, s, e);
         }
@@ -191,7 +191,7 @@ session_rig_wait_end(struct session *s)
     for (bool over = false; !over;) {
         while (!over && (e = event_reader_next(reader)) != NULL) {
             prompt_tokens += e->type == EVENT_TOKEN && e->token.source == SOURCE_PROMPT;
-            over = e->type == EVENT_CONTROL && strcmp(e->control.name, "end") == 0;
+            over = e->type == EVENT_CONTROL && e->control.kind == RECORDED_END;
         }
         if (!over)
             event_reader_wait(reader, 100);

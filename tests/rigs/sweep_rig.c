@@ -17,7 +17,7 @@ made_tell_control(struct made *m, const char *name, const char *before, const ch
     struct event e = {
         .type = EVENT_CONTROL, .run = m->f->run, .round = m->f->round, .t_us = 2000 * (uint64_t)m->f->round};
     e.control = (struct control_event){.old_text = before, .new_text = after};
-    snprintf(e.control.name, sizeof e.control.name, "%s", name);
+    control_event_set_name(&e.control, name);
     made_tell(m, &e);
 }
 

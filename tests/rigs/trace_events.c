@@ -99,7 +99,7 @@ void
 stream_control(struct stream *s, const char *name, const char *new_text)
 {
     struct event *e = stream_add(s, EVENT_CONTROL);
-    snprintf(e->control.name, sizeof e->control.name, "%s", name);
+    control_event_set_name(&e->control, name);
     e->control.old_text = "";
     e->control.new_text = new_text;
     e->control.applied_round = s->round + 1;

@@ -221,21 +221,22 @@ begin(struct soak_play *p)
 static void
 heard(struct soak_play *p, struct session *s, const struct event *e)
 {
-    const char *name = e->control.name, *text = e->control.new_text;
-    if (strcmp(name, "run") == 0)
+    const enum recorded kind = e->control.kind;
+    const char *text = e->control.new_text;
+    if (kind == RECORDED_RUN)
         begin(p);
-    else if (strcmp(name, "lossless") == 0 && strncmp(text, "no:", 3) == 0)
+    else if (kind == RECORDED_LOSSLESS && strncmp(text, "no:", 3) == 0)
         wrong(p, s, text);
-    else if (strcmp(name, "left") == 0)
+    else if (kind == RECORDED_LEFT)
         check_end(p, s, e->seq, text);
-    else if (strcmp(name, "state") == 0 && strcmp(text, "paused") == 0 && p->pace != SOAK_ALONE) {
+    else if (kind == RECORDED_STATE && strcmp(text, "paused") == 0 && p->pace != SOAK_ALONE) {
         turn(p, s);
         if (p->pace == SOAK_STEPS && !p->coming && p->actions > 0 && soak_chance(&p->random, 2)) {
             p->actions--;
             ask_new_run(p, s); /* in the middle of one */
         }
         step(p, s);
-    } else if (strcmp(name, "end") == 0) {
+    } else if (kind == RECORDED_END) {
         for (uint32_t i = 0; i < (p->batch > 0 ? p->out->n_sequences : p->versus ? 2 : 1); i++)
             compare(p, s, i);
         if (p->batch == 0 && !p->versus)

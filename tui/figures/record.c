@@ -7,22 +7,20 @@
 #include "engine/base/printable.h"
 #include "engine/base/rng.h"
 #include "engine/events/sampling_knobs.h"
-#include "engine/events/versus_text.h"
+#include "engine/events/settings.h"
 #include "tui/scope/batch.h"
 
 /* What stands while events are taken in. */
 struct taking {
     struct record *r;
     const struct record_wanted *want;
-    uint32_t policy;                          /* of info->policies */
-    double knobs[POLICY_KNOBS * 64];          /* of the first 64 policies */
-    bool versus;                              /* the run has two settings */
-    bool trained, begun, focused, scope_done; /* begun: the first round of the range has its first event */
+    struct settings now;
+    bool versus;                     /* the run has two settings */
+    bool begun, focused, scope_done; /* begun: the first round of the range has its first event */
     uint32_t first_token_pos;
     uint32_t lines, lines_round; /* lines so far of the newest round */
     bool no_memory;
 };
-#define POLICIES_MOST 64
 
 /* Room for one more at the end of a list; the list may move. */
 static bool
@@ -55,6 +53,12 @@ in_range(const struct taking *t, uint32_t round)
 
 /* ---- settings ---- */
 
+static const struct policy_info *
+policy_now(const struct taking *t)
+{
+    return &t->r->info->policies[t->now.policy];
+}
+
 static bool
 same_settings(const struct record_setting *a, const struct record_setting *b)
 {
@@ -68,8 +72,8 @@ same_settings(const struct record_setting *a, const struct record_setting *b)
 static void
 begin_round(struct taking *t, uint32_t round)
 {
-    struct record_setting now = {.round = round, .policy = &t->r->info->policies[t->policy], .trained = t->trained};
-    memcpy(now.knobs, t->knobs + POLICY_KNOBS * t->policy, sizeof now.knobs);
+    struct record_setting now = {.round = round, .policy = policy_now(t), .trained = t->now.head == HEADS_TRAINED};
+    memcpy(now.knobs, t->now.value[t->now.policy], sizeof now.knobs);
     if (!t->begun)
         t->r->policy = now.policy;
     t->begun = true;
@@ -96,59 +100,51 @@ take_turn(struct taking *t, const struct event *e, const char *symbol, const cha
 static void
 begin_versus(struct taking *t, const struct event *e)
 {
-    const struct run_info *info = t->r->info;
+    struct settings second = t->now;
     t->versus = e->run == t->r->run;
-    if (!t->versus || t->want->seq != 1 || info->n_policies > POLICIES_MOST)
-        return;
-    const uint32_t policy = versus_read(info, e->control.new_text, t->knobs);
-    t->policy = policy < info->n_policies ? policy : t->policy;
+    settings_read_versus(&second, t->r->info, e->control.new_text);
+    if (t->versus && t->want->seq == 1 && second.policy < t->r->info->n_policies)
+        t->now = second;
 }
 
 static bool
 is_of_other_setting(const struct taking *t, const struct event *e)
 {
     const struct control_event *c = &e->control;
-    return sampling_knob_index(c->name) < 0 && e->seq != (t->versus && t->want->seq == 1);
+    const bool sampling = c->kind == RECORDED_KNOB && sampling_knob_index(c->knob) >= 0;
+    return !sampling && e->seq != (t->versus && t->want->seq == 1);
+}
+
+static void
+take_knob_turn(struct taking *t, const struct event *e, const struct settings *before)
+{
+    const struct policy_info *p = policy_now(t);
+    const int i = policy_knob_index(p, e->control.knob);
+    char old_text[32], new_text[32];
+    if (i < 0 || before->value[t->now.policy][i] == t->now.value[t->now.policy][i])
+        return;
+    knob_format(&p->knobs[i], before->value[t->now.policy][i], old_text, sizeof old_text);
+    knob_format(&p->knobs[i], t->now.value[t->now.policy][i], new_text, sizeof new_text);
+    take_turn(t, e, p->knobs[i].symbol[0] != '\0' ? p->knobs[i].symbol : p->knobs[i].name, old_text, new_text);
 }
 
 static void
 take_control(struct taking *t, const struct event *e)
 {
     const struct control_event *c = &e->control;
-    const struct run_info *info = t->r->info;
+    const struct settings before = t->now;
     if (c->new_text == NULL || is_of_other_setting(t, e))
         return;
-    if (strcmp(c->name, "versus") == 0) {
+    if (c->kind == RECORDED_VERSUS)
         begin_versus(t, e);
+    else if (!settings_apply(&t->now, t->r->info, c))
         return;
-    }
-    if (strcmp(c->name, "policy") == 0) {
-        for (uint32_t i = 0; i < info->n_policies && i < POLICIES_MOST; i++)
-            if (strcmp(info->policies[i].name, c->new_text) == 0 && i != t->policy) {
-                take_turn(t, e, "policy", "", c->new_text);
-                t->policy = i;
-            }
-        return;
-    }
-    if (strcmp(c->name, "head") == 0) {
-        const bool trained = strcmp(c->new_text, "trained") == 0;
-        if (trained != t->trained)
-            take_turn(t, e, "head", "", c->new_text);
-        t->trained = trained;
-        return;
-    }
-    const struct policy_info *p = &info->policies[t->policy];
-    const int i = policy_knob_index(p, c->name);
-    double value;
-    if (i < 0 || !knob_parse(&p->knobs[i], c->new_text, &value, NULL))
-        return;
-    double *held = &t->knobs[POLICY_KNOBS * t->policy + (uint32_t)i];
-    char old_text[32], new_text[32];
-    knob_format(&p->knobs[i], *held, old_text, sizeof old_text);
-    knob_format(&p->knobs[i], value, new_text, sizeof new_text);
-    if (*held != value)
-        take_turn(t, e, p->knobs[i].symbol[0] != '\0' ? p->knobs[i].symbol : p->knobs[i].name, old_text, new_text);
-    *held = value;
+    if (c->kind == RECORDED_POLICY && t->now.policy != before.policy)
+        take_turn(t, e, "policy", "", c->new_text);
+    if (c->kind == RECORDED_HEAD && (t->now.head == HEADS_TRAINED) != (before.head == HEADS_TRAINED))
+        take_turn(t, e, "head", "", c->new_text);
+    if (c->kind == RECORDED_KNOB)
+        take_knob_turn(t, e, &before);
 }
 
 /* ---- rounds ---- */
@@ -236,8 +232,8 @@ take_round(struct taking *t, const struct event *e)
 static void
 take_series(struct taking *t, const struct event *e)
 {
-    const int i = policy_series_index(&t->r->info->policies[t->policy], e->series.key);
-    if (i < 0 || e->round > t->want->to || (t->begun && t->r->policy != &t->r->info->policies[t->policy]))
+    const int i = policy_series_index(policy_now(t), e->series.key);
+    if (i < 0 || e->round > t->want->to || (t->begun && t->r->policy != policy_now(t)))
         return;
     if (in_range(t, e->round))
         begin_round(t, e->round);
@@ -354,11 +350,7 @@ take_all(struct record *r, const struct record_wanted *want, struct err *err)
     if (t == NULL)
         return err_set(err, ERR_WORK, "out of memory");
     *t = (struct taking){.r = r, .want = want};
-    for (uint32_t i = 0; i < r->info->n_policies && i < POLICIES_MOST; i++) {
-        memcpy(t->knobs + POLICY_KNOBS * i, r->info->start_values + POLICY_KNOBS * i, POLICY_KNOBS * sizeof *t->knobs);
-        if (strcmp(r->info->policies[i].name, r->info->policy) == 0)
-            t->policy = i;
-    }
+    settings_begin(&t->now, r->info);
     metrics_begin(&r->metrics, r->info->layers, r->info->rho);
     struct event e;
     struct err stop = {0};

@@ -60,7 +60,7 @@ add_position(struct aggregates *a, const struct scope *s, const struct scope_seq
     if (final == TOKEN_NONE || !sequence_holds_cells(q, c->pos))
         return;
     const float threshold = isnan(c->threshold) ? 0.5f : c->threshold;
-    const bool both = q->cells[1] != NULL && scope_setting_of(s, q->seq)->heads.head[0] != '\0';
+    const bool both = q->cells[1] != NULL && scope_setting_of(s, q->seq)->now.head != HEADS_POLICY;
     const struct scope_cell *lens = sequence_cells(q, 0, c->pos), *trained = both ? sequence_cells(q, 1, c->pos) : lens;
     for (uint32_t l = 1; l < s->info->layers; l++) {
         if (!lens[l].known || !trained[l].known)

@@ -68,21 +68,6 @@ scope_policy(const struct scope *s)
 }
 
 void
-scope_choose_policy(struct scope *s, uint32_t seq, const char *name)
-{
-    const struct policy_info *policy = run_info_policy(s->info, name);
-    struct scope_setting *setting = &s->setting[scope_side(s, seq)];
-    if (policy == NULL || policy == scope_policy_of(s, seq))
-        return;
-    setting->policy = (uint32_t)(policy - s->info->policies);
-    if (!s->is_versus || s->focus->seq == seq)
-        sequence_choose_policy(s->focus, policy);
-    for (uint32_t i = 0; i < s->n_members; i++)
-        if (s->members[i]->held != NULL && (!s->is_versus || s->members[i]->tile.seq == seq))
-            sequence_choose_policy(s->members[i]->held, policy);
-}
-
-void
 scope_begin_run(struct scope *s)
 {
     scope_end_versus(s);
@@ -94,7 +79,7 @@ scope_begin_run(struct scope *s)
     scope_forget_members(s);
     memset(s->pace, 0, sizeof s->pace);
     for (int i = 0; i < 2; i++) {
-        s->setting[i].run.sampled = s->setting[i].run.sampling.temperature > 0;
+        s->setting[i].sampled = s->setting[i].now.sampling.temperature > 0;
         aggregates_reset(&s->setting[i].of_run);
         aggregates_reset(&s->setting[i].of_segment);
     }
@@ -110,8 +95,7 @@ scope_reset(struct scope *s)
     s->now.running = true;
     s->now.probe[0] = s->now.device[0] = '\0';
     for (uint32_t i = 0; i < 2; i++) {
-        const struct run_info *info = run_info_of(s->info, i);
-        s->setting[i].run = (struct scope_run){.sampling = info->sampling, .seed = info->seed};
+        settings_begin(&s->setting[i].now, run_info_of(s->info, i));
         s->setting[i].heads = (struct scope_heads){.show_trained = false};
     }
     scope_end_versus(s);
@@ -122,13 +106,6 @@ scope_reset(struct scope *s)
         free(s->words[i]);
         s->words[i] = NULL;
     }
-    s->setting[0].policy = s->info->n_policies;
-    scope_choose_policy(s, 0, s->info->policy);
-    for (uint32_t i = 0; i < s->info->n_policies; i++)
-        for (uint32_t k = 0; k < POLICY_KNOBS; k++)
-            s->setting[0].values[i * POLICY_KNOBS + k] = s->info->start_values != NULL
-                                                             ? s->info->start_values[i * POLICY_KNOBS + k]
-                                                             : s->info->policies[i].knobs[k].def;
     scope_begin_run(s);
 }
 
@@ -147,8 +124,7 @@ scope_open(struct scope **out, const struct run_info *info, struct err *err)
     s->words = calloc((size_t)info->vocab + 1, sizeof(struct scope_word *));
     bool settings = true;
     for (int i = 0; i < 2; i++) {
-        s->setting[i].values = calloc((size_t)info->n_policies * POLICY_KNOBS + 1, sizeof *s->setting[i].values);
-        settings = settings && s->setting[i].values != NULL && aggregates_open(&s->setting[i].of_run, info->layers) &&
+        settings = settings && aggregates_open(&s->setting[i].of_run, info->layers) &&
                    aggregates_open(&s->setting[i].of_segment, info->layers);
     }
     s->focus = sequence_open(info, NULL, info->sequences);
@@ -183,7 +159,6 @@ scope_close(struct scope *s)
     segments_close(s->segments);
     free(s->words);
     for (int i = 0; i < 2; i++) {
-        free(s->setting[i].values);
         aggregates_close(&s->setting[i].of_run);
         aggregates_close(&s->setting[i].of_segment);
     }

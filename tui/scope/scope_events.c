@@ -6,80 +6,86 @@
 #include "engine/base/printable.h"
 #include "tui/scope/scope_internal.h"
 
-/* A probe, or how tokens are drawn. */
+/* The series of another policy begin anew. */
 static void
-take_run(struct scope_run *run, const struct control_event *c)
+show_policy(struct scope *s, uint32_t seq)
 {
-    const int knob = sampling_knob_index(c->name);
-    double value;
-    if (strcmp(c->name, "probe") == 0)
-        snprintf(run->probe, sizeof run->probe, "%s", c->new_text);
-    if (knob < 0 || !knob_parse(&sampling_knobs[knob], c->new_text, &value, NULL))
-        return;
-    sampling_knob_set(&run->sampling, &run->seed, knob, value);
-    run->sampled = run->sampled || run->sampling.temperature > 0;
+    const struct policy_info *policy = scope_policy_of(s, seq);
+    if (!s->is_versus || s->focus->seq == seq)
+        sequence_choose_policy(s->focus, policy);
+    for (uint32_t i = 0; i < s->n_members; i++)
+        if (s->members[i]->held != NULL && (!s->is_versus || s->members[i]->tile.seq == seq))
+            sequence_choose_policy(s->members[i]->held, policy);
 }
 
 static void
-take_knob(struct scope *s, uint32_t seq, const struct control_event *c)
+take_setting(struct scope *s, const struct event *e)
 {
-    struct scope_setting *setting = &s->setting[scope_side(s, seq)];
-    const struct policy_info *policy = scope_policy_of(s, seq);
-    const int i = policy != NULL ? policy_knob_index(policy, c->name) : -1;
-    double value;
-    if (i < 0 || !knob_parse(&policy->knobs[i], c->new_text, &value, NULL))
+    for (uint32_t seq = 0; seq < (s->is_versus ? 2 : 1); seq++) {
+        struct scope_setting *setting = &s->setting[seq];
+        const uint32_t policy = setting->now.policy;
+        if ((s->is_versus && !run_info_concerns(s->info, seq, e)) ||
+            !settings_apply(&setting->now, s->info, &e->control))
+            continue;
+        setting->sampled = setting->sampled || setting->now.sampling.temperature > 0;
+        if (setting->now.policy != policy)
+            show_policy(s, seq);
+    }
+    scope_take_probe(s);
+}
+
+/* Another policy may have changed the head; if so, its event follows at once. */
+static void
+take_head(struct scope *s, const struct event *e)
+{
+    struct scope_setting *setting = &s->setting[scope_side(s, e->seq)];
+    const bool policy_turned = setting->heads.policy_turned;
+    setting->heads.policy_turned = e->control.kind == RECORDED_POLICY;
+    if (e->control.kind != RECORDED_HEAD)
         return;
-    setting->values[setting->policy * POLICY_KNOBS + (uint32_t)i] = value;
+    setting->heads.show_trained = setting->now.head == HEADS_TRAINED;
+    setting->heads.other_head = policy_turned;
+}
+
+/* The text may come from a trace, so it is printed as text only. */
+static void
+copy_text(char *out, size_t n, const char *text)
+{
+    printable_text(text, strnlen(text, n), out, n);
 }
 
 static void
 take_control(struct scope *s, const struct event *e)
 {
     const struct control_event *c = &e->control;
-    struct scope_heads *heads = &s->setting[scope_side(s, e->seq)].heads;
+    struct scope_member *m;
     if (c->new_text == NULL)
         return;
-    if (strcmp(c->name, "device") == 0) {
-        printable_text(c->new_text, strnlen(c->new_text, sizeof s->now.device), s->now.device, sizeof s->now.device);
-        return;
-    }
-    heads->policy_turned = heads->policy_turned && strcmp(c->name, "head") == 0;
-    if (strcmp(c->name, "run") == 0) {
+    switch (c->kind) {
+    case RECORDED_DEVICE: copy_text(s->now.device, sizeof s->now.device, c->new_text); return;
+    case RECORDED_RUN:
         scope_begin_run(s);
         s->now.run = e->run;
-    } else if (strcmp(c->name, "policy") == 0) {
-        scope_choose_policy(s, e->seq, c->new_text);
-        heads->policy_turned = true;
-    } else if (strcmp(c->name, "versus") == 0) {
-        scope_begin_versus(s, c->new_text);
-    } else if (strcmp(c->name, "note") == 0) {
-        scope_note_event(s, e);
-    } else if (strcmp(c->name, "state") == 0) {
-        s->now.running = strcmp(c->new_text, "paused") != 0;
-    } else if (run_info_common(c->name)) {
-        for (uint32_t seq = 0; seq < 2; seq++)
-            if (!s->is_versus ? seq == 0 : run_info_concerns(s->info, seq, e))
-                take_run(&s->setting[seq].run, c);
-        scope_take_run(s);
-    } else if (strcmp(c->name, "head") == 0) {
-        snprintf(heads->head, sizeof heads->head, "%s", strcmp(c->new_text, "trained") == 0 ? "trained" : "lens");
-        heads->show_trained = heads->head[0] == 't';
-        heads->other_head = heads->policy_turned;
-        heads->policy_turned = false;
-    } else if (strcmp(c->name, "joined") == 0 || strcmp(c->name, "left") == 0 || strcmp(c->name, "back") == 0) {
-        struct scope_member *m = scope_member(s, e->seq);
-        if (m != NULL && c->name[0] == 'j')
+        break;
+    case RECORDED_VERSUS: scope_begin_versus(s, c->new_text); break;
+    case RECORDED_NOTE: scope_note_event(s, e); break;
+    case RECORDED_STATE: s->now.running = strcmp(c->new_text, "paused") != 0; break;
+    case RECORDED_JOINED:
+        if ((m = scope_member(s, e->seq)) != NULL)
             scope_joined(s, m, c->new_text);
-        else if (m != NULL && c->name[0] == 'b')
+        break;
+    case RECORDED_BACK:
+        if ((m = scope_member(s, e->seq)) != NULL)
             scope_goes_on(s, m);
-        else if (m != NULL)
+        break;
+    case RECORDED_LEFT:
+        if ((m = scope_member(s, e->seq)) != NULL)
             scope_left(s, m, c->new_text);
-    } else if (strcmp(c->name, "end") == 0) {
-        /* It may come from a trace: nothing but text. Room for the longest sentence that is held, escaped. */
-        printable_text(c->new_text, strnlen(c->new_text, sizeof s->now.end), s->now.end, sizeof s->now.end);
-    } else {
-        take_knob(s, e->seq, c);
+        break;
+    case RECORDED_END: copy_text(s->now.end, sizeof s->now.end, c->new_text); break;
+    default: take_setting(s, e); break;
     }
+    take_head(s, e);
 }
 
 static void
@@ -116,7 +122,7 @@ take_of_sequence(struct scope *s, const struct event *e)
 static void
 take_measures(struct scope *s, const struct event *e)
 {
-    if (!s->is_versus || (e->type == EVENT_CONTROL && strcmp(e->control.name, "versus") == 0))
+    if (!s->is_versus || (e->type == EVENT_CONTROL && e->control.kind == RECORDED_VERSUS))
         metrics_event(&s->now.metrics, e);
     else
         scope_versus_event(s, e);

@@ -6,6 +6,7 @@
 #define TUI_SCOPE_SCOPE_INTERNAL_H
 
 #include "engine/events/sampling_knobs.h"
+#include "engine/events/settings.h"
 #include "tui/scope/aggregates.h"
 #include "tui/scope/scope_sequence.h"
 #include "tui/scope/versus.h"
@@ -30,24 +31,15 @@ struct scope_pace { /* what all sequences did in a round */
     double us; /* of drafting and verification */
 };
 
-struct scope_run {            /* what a run's sequences have in common; of two saved runs each has its own */
-    struct sampling sampling; /* in force */
-    uint64_t seed;
-    bool sampled; /* with a temperature, in this run */
-    char probe[8];
-};
-
 struct scope_heads { /* which looks at layers */
-    char head[8];    /* in use: "", "lens", "trained" */
     bool show_trained;
     bool policy_turned; /* the last event was another policy, with which the head may change */
     bool other_head;    /* it did: where the new head was not asked, the other one is shown */
 };
 
 struct scope_setting { /* in a versus each of the two sequences has its own */
-    uint32_t policy;   /* index in info->policies */
-    double *values;    /* (n_policies * POLICY_KNOBS) applied knob values */
-    struct scope_run run;
+    struct settings now;
+    bool sampled; /* with a temperature, in this run */
     struct scope_heads heads;
     struct metrics metrics; /* in a versus */
     struct aggregates of_run, of_segment;
@@ -98,7 +90,7 @@ scope_setting_of(const struct scope *s, uint32_t seq)
 static inline const struct policy_info *
 scope_policy_of(const struct scope *s, uint32_t seq) /* NULL: unknown */
 {
-    const uint32_t policy = scope_setting_of(s, seq)->policy;
+    const uint32_t policy = scope_setting_of(s, seq)->now.policy;
     return policy < s->info->n_policies ? &s->info->policies[policy] : NULL;
 }
 
@@ -122,7 +114,7 @@ void scope_note_event(struct scope *, const struct event *);
 void scope_begin_versus(struct scope *, const char *text);
 void scope_end_versus(struct scope *);
 void scope_versus_event(struct scope *, const struct event *); /* ROUND and CONTROL, after all else took them in */
-void scope_take_run(struct scope *);                           /* of the sequence in focus */
+void scope_take_probe(struct scope *);                         /* of the sequence in focus */
 void scope_take_metrics(struct scope *);                       /* of the sequence in focus */
 
 /* scope_batch.c */
@@ -143,7 +135,6 @@ void scope_aggregate_round(struct scope *, const struct scope_sequence *); /* it
 /* scope.c */
 void scope_vocab_event(struct scope *, const struct vocab_event *);
 void scope_need_word(struct scope *, token_t); /* so that an id has a text, even without a VOCAB event */
-void scope_choose_policy(struct scope *, uint32_t seq, const char *name);
 /* A run begins: its positions, rounds and series are new. Policy, knobs and vocabulary stay. */
 void scope_begin_run(struct scope *);
 /* scope_rounds.c; the event is one of that sequence */

@@ -110,7 +110,7 @@ scope_layer_event(struct scope *s, struct scope_sequence *q, const struct event 
     struct scope_cell *cell = &sequence_cells(q, trained && !last, g->pos)[g->layer];
     take_guess(s, q->probed, cell, g);
     if (g->final_agrees >= 0 && !last)
-        compare(q, g, cell, trained, scope_setting_of(s, q->seq)->heads.head[0] == '\0');
+        compare(q, g, cell, trained, scope_setting_of(s, q->seq)->now.head == HEADS_POLICY);
     if (last && q->cells[1] != NULL)
         sequence_cells(q, 1, g->pos)[g->layer] = *cell;
     scope_need_word(s, g->token);

@@ -25,8 +25,10 @@ scope_knob(const struct scope *s, uint32_t index)
 const char *
 scope_head(const struct scope *s)
 {
-    const struct scope_heads *heads = &scope_setting_of(s, s->focus->seq)->heads;
-    return heads->head[0] == '\0' ? "" : heads->show_trained ? "trained" : "lens";
+    const struct scope_setting *setting = scope_setting_of(s, s->focus->seq);
+    return setting->now.head == HEADS_POLICY
+               ? ""
+               : head_mode_names[setting->heads.show_trained ? HEADS_TRAINED : HEADS_LENS];
 }
 
 const struct progress_event *
@@ -154,10 +156,10 @@ threshold_at(const struct scope *s, const struct scope_column *c)
 const struct sampling *
 scope_sampling(const struct scope *s, uint64_t *seed)
 {
-    const struct scope_run *run = &scope_setting_of(s, s->focus->seq)->run;
+    const struct settings *now = &scope_setting_of(s, s->focus->seq)->now;
     if (seed != NULL)
-        *seed = run->seed;
-    return &run->sampling;
+        *seed = now->seed;
+    return &now->sampling;
 }
 
 token_t
@@ -167,7 +169,7 @@ scope_final_of(const struct scope *s, const struct scope_sequence *q, const stru
         c->fate == FATE_PREFILL || c->fate == FATE_ACCEPTED || c->fate == FATE_CORRECTION || c->fate == FATE_BONUS;
     if (c->final != TOKEN_NONE)
         return c->final;
-    return targets_own && !scope_setting_of(s, q->seq)->run.sampled ? c->token : TOKEN_NONE;
+    return targets_own && !scope_setting_of(s, q->seq)->sampled ? c->token : TOKEN_NONE;
 }
 
 token_t

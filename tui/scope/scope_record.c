@@ -107,7 +107,7 @@ scope_record(const struct scope *s, struct layer_record *out)
     const struct scope_column *c;
     uint32_t prompt, first = end;
     out->n = out->begin = 0;
-    if (scope_setting_of(s, s->focus->seq)->run.sampled)
+    if (scope_setting_of(s, s->focus->seq)->sampled)
         return "what-if does not support sampling";
     if (s->info->layers > LAYERS_MOST || s->info->layers != out->layers)
         return "what-if does not support so many layers";

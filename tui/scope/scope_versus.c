@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/events/versus_text.h"
 #include "tui/scope/scope_internal.h"
 
 static const struct scope_sequence *
@@ -23,13 +22,14 @@ scope_begin_versus(struct scope *s, const char *text)
 {
     struct scope_setting *first = &s->setting[0], *second = &s->setting[1];
     const bool apart = run_info_apart(s->info);
-    memcpy(second->values, apart ? run_info_of(s->info, 1)->start_values : first->values,
-           (size_t)s->info->n_policies * POLICY_KNOBS * sizeof *second->values);
-    second->policy = versus_read(s->info, text, second->values);
-    if (!apart) { /* its own values arrive as controls */
+    if (apart) {
+        settings_begin(&second->now, run_info_of(s->info, 1));
+    } else { /* its head is recorded after this event */
+        second->now = first->now;
         second->heads = first->heads;
-        second->run = first->run;
+        second->sampled = first->sampled;
     }
+    settings_read_versus(&second->now, s->info, text);
     s->versus = (struct scope_versus){.apart = apart};
     first->metrics = second->metrics = s->now.metrics;
     s->is_versus = true;
@@ -42,15 +42,16 @@ scope_end_versus(struct scope *s)
 }
 
 void
-scope_take_run(struct scope *s)
+scope_take_probe(struct scope *s)
 {
-    snprintf(s->now.probe, sizeof s->now.probe, "%s", scope_setting_of(s, s->focus->seq)->run.probe);
+    const enum probe_mode mode = scope_setting_of(s, s->focus->seq)->now.probe;
+    snprintf(s->now.probe, sizeof s->now.probe, "%s", mode < PROBE_MODES ? probe_mode_names[mode] : "");
 }
 
 void
 scope_take_metrics(struct scope *s)
 {
-    scope_take_run(s);
+    scope_take_probe(s);
     if (s->is_versus)
         s->now.metrics = scope_setting_of(s, s->focus->seq)->metrics;
     segments_focus(s->segments, s->focus->seq);
@@ -59,10 +60,8 @@ scope_take_metrics(struct scope *s)
 static bool
 is_turn(const struct control_event *c)
 {
-    for (int i = 0; control_names[i] != NULL; i++)
-        if (strcmp(control_names[i], c->name) == 0)
-            return strcmp(c->name, "policy") == 0 || strcmp(c->name, "head") == 0 || strcmp(c->name, "pace") == 0;
-    return true;
+    return c->kind == RECORDED_KNOB || c->kind == RECORDED_POLICY || c->kind == RECORDED_HEAD ||
+           c->kind == RECORDED_PACE;
 }
 
 static void
@@ -135,8 +134,8 @@ double
 scope_versus_knob(const struct scope *s, uint32_t seq, uint32_t index)
 {
     const struct scope_setting *at = scope_setting_of(s, seq);
-    return at->policy < s->info->n_policies && index < POLICY_KNOBS ? at->values[at->policy * POLICY_KNOBS + index]
-                                                                    : (double)NAN;
+    return at->now.policy < s->info->n_policies && index < POLICY_KNOBS ? at->now.value[at->now.policy][index]
+                                                                        : (double)NAN;
 }
 
 struct estimates

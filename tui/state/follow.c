@@ -204,41 +204,58 @@ say_found(const struct followed *f, const char *what, uint32_t seq, uint32_t rou
 }
 
 static void
+report_baseline(struct followed *f, const char *text, struct message *message)
+{
+    const double se = metrics_baseline(&scope_now(f->scope)->metrics).se;
+    if (isnan(se))
+        message_say(message, "autoregressive: %.0f tokens/s on the same prompt", strtod(text, NULL));
+    else
+        message_say(message, "autoregressive: %.0f ±%.*f tokens/s on the same prompt", strtod(text, NULL),
+                    se < 9.95 ? 1 : 0, se);
+    message_is_of_run(message);
+}
+
+static void
+report_lossless(const char *text, struct message *message)
+{
+    if (strncmp(text, "no:", 3) == 0) {
+        struct err err = {0};
+        err_set(&err, ERR_WORK, "not lossless: the autoregressive run differs (%.60s)", text);
+        message_fail(message, &err);
+        message_is_of_run(message);
+    } else if (strncmp(text, "nothing", 7) == 0) {
+        message_say(message, "baseline: %.60s", text);
+        message_is_of_run(message);
+    }
+}
+
+static void
 control_seen(struct followed *f, const struct event *e, struct selection *selection, struct message *message)
 {
-    const struct control_event *c = &e->control;
-    if (strcmp(c->name, "run") == 0) {
+    const char *text = e->control.new_text;
+    switch (e->control.kind) {
+    case RECORDED_RUN:
         f->ended = false;
         f->break_round = 0;
         selection->follow = true;
         message_run_begins(message);
-    } else if (strcmp(c->name, "break") == 0) {
-        f->break_round = (uint32_t)strtoul(c->new_text, NULL, 10);
-    } else if (strcmp(c->name, "until") == 0) {
-        say_found(f, c->new_text, e->seq, scope_now(f->scope)->round, message);
-    } else if (strcmp(c->name, "end") == 0) {
+        break;
+    case RECORDED_BREAK: f->break_round = (uint32_t)strtoul(text, NULL, 10); break;
+    case RECORDED_UNTIL: say_found(f, text, e->seq, scope_now(f->scope)->round, message); break;
+    case RECORDED_END:
         f->ended = true;
-        f->baseline_asked = f->baseline_asked && strncmp(c->new_text, "error", 5) != 0;
-    } else if (strcmp(c->name, "baseline") == 0 && f->baseline_asked) {
-        const double se = metrics_baseline(&scope_now(f->scope)->metrics).se;
-        if (isnan(se))
-            message_say(message, "autoregressive: %.0f tokens/s on the same prompt", strtod(c->new_text, NULL));
-        else
-            message_say(message, "autoregressive: %.0f ±%.*f tokens/s on the same prompt", strtod(c->new_text, NULL),
-                        se < 9.95 ? 1 : 0, se);
-        message_is_of_run(message);
-    } else if (strcmp(c->name, "lossless") == 0) {
-        const bool asked = f->baseline_asked;
+        f->baseline_asked = f->baseline_asked && strncmp(text, "error", 5) != 0;
+        break;
+    case RECORDED_BASELINE:
+        if (f->baseline_asked)
+            report_baseline(f, text, message);
+        break;
+    case RECORDED_LOSSLESS:
+        if (f->baseline_asked)
+            report_lossless(text, message);
         f->baseline_asked = false;
-        if (asked && strncmp(c->new_text, "no:", 3) == 0) {
-            struct err err = {0};
-            err_set(&err, ERR_WORK, "not lossless: the autoregressive run differs (%.60s)", c->new_text);
-            message_fail(message, &err);
-            message_is_of_run(message);
-        } else if (asked && strncmp(c->new_text, "nothing", 7) == 0) {
-            message_say(message, "baseline: %.60s", c->new_text);
-            message_is_of_run(message);
-        }
+        break;
+    default: break;
     }
 }
 
@@ -246,7 +263,7 @@ static void
 event_seen(struct followed *f, const struct event *e, struct selection *selection, struct message *message)
 {
     /* Who points at a token stays with its sequence. */
-    if (e->type == EVENT_CONTROL && strcmp(e->control.name, "joined") == 0 && !selection->follow)
+    if (e->type == EVENT_CONTROL && e->control.kind == RECORDED_JOINED && !selection->follow)
         scope_set_focus(f->scope, scope_focus(f->scope));
     scope_event(f->scope, e);
     sweeping_event(&f->sweeping, e);

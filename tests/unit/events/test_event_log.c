@@ -93,7 +93,7 @@ test_missing_texts_are_empty_ones(void **state)
     (void)state;
     struct event_log *log = open_log(0);
     struct event_reader *r = event_reader_open(log);
-    struct event e = {.type = EVENT_CONTROL, .control = {.name = "tau", .new_text = "0.6"}};
+    struct event e = {.type = EVENT_CONTROL, .control = {.knob = "tau", .new_text = "0.6"}};
     event_log_append(log, &e);
     const struct event *got = event_reader_next(r);
     assert_string_equal(got->control.old_text, "");
@@ -259,7 +259,7 @@ test_readers_on_threads_miss_nothing_but_what_they_are_told(void **state)
     for (int i = 1; i <= EVENTS; i++) {
         char text[32];
         snprintf(text, sizeof text, "%d", i);
-        struct event e = {.type = EVENT_CONTROL, .control = {.name = "n", .new_text = text}};
+        struct event e = {.type = EVENT_CONTROL, .control = {.knob = "n", .new_text = text}};
         if (i % 1000 == 0)
             assert_true(event_log_reserve(log, 1000, 8000, NULL));
         event_log_append(log, &e);
@@ -293,7 +293,8 @@ test_a_round_and_a_control_wake_a_reader(void **state)
 {
     (void)state;
     const struct event woken_by[] = {
-        {.type = EVENT_ROUND}, {.type = EVENT_CONTROL, .control = {.name = "state", .old_text = "", .new_text = "x"}}};
+        {.type = EVENT_ROUND},
+        {.type = EVENT_CONTROL, .control = {.kind = RECORDED_STATE, .old_text = "", .new_text = "x"}}};
     for (size_t i = 0; i < 2; i++) {
         struct event_log *log = open_log(0);
         struct sleeper s = {.reader = event_reader_open(log)};

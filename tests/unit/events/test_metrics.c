@@ -35,7 +35,7 @@ static void
 control(struct metrics *m, const char *name, const char *text, uint64_t t_us, uint32_t round)
 {
     struct event e = {.type = EVENT_CONTROL, .t_us = t_us, .round = round, .control = {.new_text = text}};
-    snprintf(e.control.name, sizeof e.control.name, "%s", name);
+    control_event_set_name(&e.control, name);
     metrics_event(m, &e);
 }
 

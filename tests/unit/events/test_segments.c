@@ -271,7 +271,7 @@ tell_of(struct fixture *f, uint32_t seq, const char *name, const char *before, c
 {
     struct event e = {.type = EVENT_CONTROL, .run = f->run, .seq = seq, .round = f->round};
     e.control = (struct control_event){.old_text = before, .new_text = after, .applied_round = f->round + 1};
-    snprintf(e.control.name, sizeof e.control.name, "%s", name);
+    control_event_set_name(&e.control, name);
     segments_event(f->segments, &e);
 }
 

@@ -63,7 +63,8 @@ sweep_with(struct swept *w, struct fixture *f, const char *grid, uint32_t runs, 
     if (!sweep_begin(w->sweep, grid, NULL, 0, w->segments, &err))
         fail_msg("%s", err.text);
     for (uint32_t i = 0; i < runs && sweep_running(w->sweep); i++) {
-        struct event e = {.type = EVENT_CONTROL, .control = {.name = "run", .old_text = "", .new_text = "restart"}};
+        struct event e = {.type = EVENT_CONTROL,
+                          .control = {.kind = RECORDED_RUN, .old_text = "", .new_text = "restart"}};
         assert_true(sweep_next(w->sweep, &host, &err));
         sweep_event(w->sweep, &e);
         for (uint32_t round = 1; round <= 8; round++) {
@@ -82,8 +83,9 @@ sweep_with(struct swept *w, struct fixture *f, const char *grid, uint32_t runs, 
                                              .heads_loaded = 2}};
             sweep_event(w->sweep, &e);
         }
-        e = (struct event){
-            .type = EVENT_CONTROL, .t_us = 8000, .control = {.name = "end", .old_text = "", .new_text = "tokens"}};
+        e = (struct event){.type = EVENT_CONTROL,
+                           .t_us = 8000,
+                           .control = {.kind = RECORDED_END, .old_text = "", .new_text = "tokens"}};
         sweep_event(w->sweep, &e);
     }
     assert_true(sweep_next(w->sweep, &host, &err));

@@ -62,7 +62,7 @@ test_broken_events_do_no_harm(void **state)
             e->vocab.n_bytes = (uint32_t)strlen(e->vocab.bytes);
         }
         if (type == EVENT_CONTROL) {
-            snprintf(e->control.name, sizeof e->control.name, "%s", names[stream_below(s, 9)]);
+            control_event_set_name(&e->control, names[stream_below(s, 9)]);
             e->control.old_text = "";
             e->control.new_text = texts[stream_below(s, 9)];
         }
@@ -100,8 +100,9 @@ test_a_reset_scope_is_a_new_one(void **state)
         for (int i = 0; i < 20; i++)
             decode_round(&d);
         seen(f);
-        scope_event(f->scope, &(struct event){.type = EVENT_CONTROL,
-                                              .control = {.name = "device", .old_text = "", .new_text = "heads 40%"}});
+        scope_event(f->scope,
+                    &(struct event){.type = EVENT_CONTROL,
+                                    .control = {.kind = RECORDED_DEVICE, .old_text = "", .new_text = "heads 40%"}});
         assert_string_equal(scope_now(f->scope)->device, "heads 40%");
         scope_reset(f->scope);
         assert_string_equal(scope_now(f->scope)->device, "");

@@ -61,7 +61,7 @@ static void
 say_joined(struct scope *s, uint32_t seq, const char *name, const char *text)
 {
     struct event e = {.type = EVENT_CONTROL, .run = 1, .seq = seq};
-    snprintf(e.control.name, sizeof e.control.name, "%s", name);
+    control_event_set_name(&e.control, name);
     e.control.old_text = "";
     e.control.new_text = text;
     scope_event(s, &e);

@@ -19,7 +19,7 @@ begin(struct sides *s)
     static const char *const control[][2] = {{"run", "start"}, {"versus", "layerskip"}};
     for (int i = 0; i < 2; i++) {
         struct event e = {.type = EVENT_CONTROL, .run = 1, .control = {.old_text = "", .new_text = control[i][1]}};
-        snprintf(e.control.name, sizeof e.control.name, "%s", control[i][0]);
+        control_event_set_name(&e.control, control[i][0]);
         scope_event(s->scope, &e);
     }
 }

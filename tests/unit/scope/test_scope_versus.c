@@ -18,7 +18,7 @@ static void
 tell_control(struct scope *s, uint32_t seq, const char *name, const char *before, const char *after)
 {
     struct event e = {.type = EVENT_CONTROL, .run = 1, .seq = seq};
-    snprintf(e.control.name, sizeof e.control.name, "%s", name);
+    control_event_set_name(&e.control, name);
     e.control.old_text = before;
     e.control.new_text = after;
     scope_event(s, &e);

@@ -83,7 +83,7 @@ static void
 listen(void *user, struct session *s, const struct event *e)
 {
     struct heard *h = user;
-    if (e->type == EVENT_CONTROL && strcmp(e->control.name, "head") == 0) {
+    if (e->type == EVENT_CONTROL && e->control.kind == RECORDED_HEAD) {
         const size_t n = strlen(h->said);
         snprintf(h->said + n, sizeof h->said - n, "%s ", e->control.new_text);
     }
@@ -187,7 +187,7 @@ listen_to_two(void *user, struct session *s, const struct event *e)
     if (h->turned > 0 && e->round >= h->turned && e->seq == 1 && e->type == EVENT_TOKEN &&
         e->token.source == SOURCE_DRAFT)
         h->late[e->token.head == 1]++;
-    if (e->type == EVENT_CONTROL && strcmp(e->control.name, "head") == 0 && e->control.old_text[0] != '\0')
+    if (e->type == EVENT_CONTROL && e->control.kind == RECORDED_HEAD && e->control.old_text[0] != '\0')
         h->turned = e->control.applied_round;
     step(s, e, 10, 1);
 }

@@ -38,8 +38,8 @@ watch(void *user, struct session *s, const struct event *e)
     }
     if (event_is_control(e, "versus", NULL))
         snprintf(w->versus, sizeof w->versus, "%s", e->control.new_text);
-    if (e->type == EVENT_CONTROL && (strcmp(e->control.name, "gamma") == 0 || strcmp(e->control.name, "policy") == 0))
-        snprintf(w->told[e->seq], sizeof w->told[0], "%s %s", e->control.name, e->control.new_text);
+    if (e->type == EVENT_CONTROL && (strcmp(e->control.knob, "gamma") == 0 || e->control.kind == RECORDED_POLICY))
+        snprintf(w->told[e->seq], sizeof w->told[0], "%s %s", control_event_name(&e->control), e->control.new_text);
     if (e->type != EVENT_ROUND || e->seq > 1 || w->n[e->seq] == ROUNDS)
         return;
     const uint32_t other = w->emitted[1 - e->seq];

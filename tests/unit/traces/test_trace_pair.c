@@ -133,9 +133,9 @@ test_they_go_in_step_by_token(void **state)
     while (trace_pair_next(p, &e, &err)) {
         if (e.type == EVENT_TOKEN && e.token.source == SOURCE_PROMPT)
             assert_true(emitted[0] + emitted[1] == 0);
-        if (e.type == EVENT_CONTROL && strcmp(e.control.name, "left") == 0)
+        if (e.type == EVENT_CONTROL && e.control.kind == RECORDED_LEFT)
             left[e.seq] = true;
-        ended = ended || (e.type == EVENT_CONTROL && strcmp(e.control.name, "end") == 0);
+        ended = ended || (e.type == EVENT_CONTROL && e.control.kind == RECORDED_END);
         if (e.type != EVENT_ROUND)
             continue;
         const uint32_t last = seq;
