@@ -1,6 +1,7 @@
 /* A preloaded library that distorts the monotonic clock of specscope and of its test programs, so that a test whose verdict
  * depends on measured time fails. Each call site of clock_gettime() has its own factor, 0.05 to 20: the time since the call
- * before passes that much slower or faster. Every 32nd call or so jumps by up to 30 ms. Time never goes backwards.
+ * before passes that much slower or faster. Every 32nd call or so jumps by up to 30 ms, and a clock that is a second late jumps to
+ * the real time, so that waits end. Time never goes backwards.
  * CLOCK_SEED is the seed; without it, and in other programs, the clock is the real one. Other clocks, poll() and nanosleep() keep
  * real time, and a timed wait for a condition takes as long as the distorted clock has left, after which its time has come. */
 #include <dlfcn.h>
@@ -13,6 +14,8 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#define LAG_NS 1000000000
 
 static int (*real_clock)(clockid_t, struct timespec *);
 static struct {
@@ -75,6 +78,8 @@ clock_gettime(clockid_t clock, struct timespec *t)
     const double draw = random_of(0x1000 + distorted.draws++);
     move_to(distorted.shown_ns + (int64_t)((double)passed * factor + (draw < 1 / 32.0 ? draw * 32 * 30e6 : 0)));
     distorted.real_ns += passed;
+    if (distorted.shown_ns < distorted.real_ns - LAG_NS)
+        move_to(distorted.real_ns);
     *t = (struct timespec){distorted.shown_ns / 1000000000, distorted.shown_ns % 1000000000};
     pthread_mutex_unlock(&distorted.lock);
     return rc;

@@ -1,12 +1,8 @@
 #include "tests/rigs/backend_rig.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/rigs/test.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 static void
 open_store(struct rig *r)

@@ -1,17 +1,11 @@
 #include "tests/rigs/batch_program.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "engine/context/context.h"
 #include "tests/rigs/draws.h"
 #include "tests/rigs/symbolic_backend.h"
+#include "tests/rigs/test.h"
 
 enum { MAX_LAYERS = 4, MAX_WIDTH = 64, MAX_TOKENS = 64, DISTS = BATCH_MOST * BATCH_NODES };
 

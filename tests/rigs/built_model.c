@@ -1,14 +1,8 @@
 #include "tests/rigs/built_model.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "engine/files/gguf.h"
 #include "engine/synthetic/model_open.h"
+#include "tests/rigs/test.h"
 
 struct built
 build(const struct tinymodel *options)

@@ -1,12 +1,6 @@
 #include "tests/rigs/context_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/rigs/test.h"
 
 void
 open_with(struct fixture *f, struct context_options o)

@@ -1,15 +1,10 @@
 #include "tests/rigs/cuda_rig.h"
 
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "kernels/plugin.h"
+#include "tests/rigs/test.h"
 
 #define EMULATED "specscope-cuda-emulated.so"
 

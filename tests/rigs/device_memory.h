@@ -2,13 +2,9 @@
 #ifndef TESTS_RIGS_DEVICE_MEMORY_H
 #define TESTS_RIGS_DEVICE_MEMORY_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <cuda_runtime_api.h>
+
+#include "tests/rigs/test.h"
 
 static inline void
 must(cudaError_t code)

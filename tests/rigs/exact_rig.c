@@ -1,16 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "engine/trained/sv_profile.h"
 #include "policies/policy.h"
 #include "tests/rigs/exact_rig.h"
+#include "tests/rigs/test.h"
 
 struct engine *
 exact_rig_open(const char *path, const char *draft, const char *companion)

@@ -1,14 +1,6 @@
 /* A made-up run, of values that are easy to get wrong on the way through a file. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
-
+#include "tests/rigs/test.h"
 #include "tests/rigs/trace_events.h"
 
 static const char *const modes[] = {"dynamic", "tpl", "length, \"quoted\""};

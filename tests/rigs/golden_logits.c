@@ -1,17 +1,9 @@
 #include "tests/rigs/golden_logits.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "kernels/cpu/isa.h"
+#include "tests/rigs/test.h"
 
 static uint32_t
 read_tokens(const char *at, token_t *out, uint32_t room)

@@ -1,12 +1,8 @@
 #include "tests/rigs/guess_checks.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
+#include "tests/rigs/test.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 static void
 assert_near(float got, float want, double bound, const char *what)

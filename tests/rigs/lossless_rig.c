@@ -1,18 +1,9 @@
 #include "tests/rigs/lossless_rig.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "tests/rigs/copying_policy.h"
 #include "tests/rigs/knob_turns.h"
 #include "tests/rigs/session_rig.h"
+#include "tests/rigs/test.h"
 
 static void
 declare(const struct engine *engine, const struct policy_ops *ops, struct policy_info *info)

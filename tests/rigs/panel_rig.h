@@ -2,20 +2,12 @@
 #ifndef TESTS_RIGS_PANEL_RIG_H
 #define TESTS_RIGS_PANEL_RIG_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "engine/events/sampling_knobs.h"
 #include "engine/events/settings.h"
 #include "tests/rigs/scope_events.h"
+#include "tests/rigs/test.h"
 #include "tui/panels/panel.h"
 
 struct fixture {
@@ -52,6 +44,6 @@ void press(struct fixture *, int key);
 /* A test with a fixture in *state whose run has started. */
 int panel_set_up(void **state);
 int panel_tear_down(void **state);
-#define PANEL_TEST(name) cmocka_unit_test_setup_teardown(name, panel_set_up, panel_tear_down)
+#define PANEL_TEST(name) TEST_WITH(name, panel_set_up, panel_tear_down)
 
 #endif

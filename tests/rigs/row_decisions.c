@@ -1,14 +1,9 @@
 /* Random programs: what a context is asked, early exits, guesses and verdicts. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "kernels/cpu/sampling.h"
 #include "tests/rigs/row_program_internal.h"
+#include "tests/rigs/test.h"
 
 /* Two guesses about the same row and layer. Probes need not have the same bits, so equals may change places. */
 static bool

@@ -1,12 +1,7 @@
 /* The operations that random programs are made of. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "tests/rigs/row_program_internal.h"
+#include "tests/rigs/test.h"
 
 static struct plan
 plan_of(const struct program *p, int plan)

@@ -1,16 +1,10 @@
 #include "tests/rigs/row_program.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "kernels/rng.h"
 #include "tests/rigs/row_program_internal.h"
+#include "tests/rigs/test.h"
 
 uint32_t
 row_below(struct program *p, uint32_t n)

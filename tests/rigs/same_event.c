@@ -1,13 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
 
 #include <math.h>
-#include <string.h>
 
+#include "tests/rigs/test.h"
 #include "tests/rigs/trace_events.h"
 
 static void

@@ -1,15 +1,9 @@
 /* Scopes compared through what can be read of them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
-#include <string.h>
 
 #include "tests/rigs/scope_events.h"
+#include "tests/rigs/test.h"
 
 static void
 assert_same_real(float a, float b)

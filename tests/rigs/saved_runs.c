@@ -1,15 +1,7 @@
 #include "tests/rigs/saved_runs.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "tests/rigs/folders.h"
+#include "tests/rigs/test.h"
 #include "traces/writer.h"
 
 /* A knob of layerskip, or tau, is turned after the fourth round. */

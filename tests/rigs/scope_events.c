@@ -1,15 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "tests/rigs/scope_events.h"
+#include "tests/rigs/test.h"
 
 static void
 declare_judging(struct run_info *run)

@@ -2,18 +2,10 @@
 #ifndef TESTS_RIGS_SCOPE_RIG_H
 #define TESTS_RIGS_SCOPE_RIG_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "tests/rigs/scope_events.h"
+#include "tests/rigs/test.h"
 
 struct fixture {
     struct run_info info;
@@ -25,7 +17,7 @@ struct fixture {
 /* A test with a fixture in *state: a run that has begun, with a prompt of three tokens and the first one after it. */
 int scope_set_up(void **state);
 int scope_tear_down(void **state);
-#define SCOPE_TEST(name) cmocka_unit_test_setup_teardown(name, scope_set_up, scope_tear_down)
+#define SCOPE_TEST(name) TEST_WITH(name, scope_set_up, scope_tear_down)
 
 const struct scope *seen(struct fixture *); /* the scope, once it has seen all of the stream */
 

@@ -16,4 +16,12 @@ seed_or(uint64_t usual)
     return seed;
 }
 
+/* Sets a variable of the program before its tests. */
+#define TEST_SEED(variable, usual)                                                                                     \
+    __attribute__((constructor)) static void draw_seed(void)                                                           \
+    {                                                                                                                  \
+        variable = seed_or(usual);                                                                                     \
+    }                                                                                                                  \
+    _Static_assert(1, "a semicolon follows")
+
 #endif

@@ -3,14 +3,8 @@
 #ifndef TESTS_RIGS_SEGMENT_RIG_H
 #define TESTS_RIGS_SEGMENT_RIG_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "engine/events/segments.h"
+#include "tests/rigs/test.h"
 
 #define LINES 4096
 
@@ -34,7 +28,7 @@ struct fixture {
 
 int segments_set_up(void **state);
 int segments_tear_down(void **state);
-#define SEGMENTS_TEST(name) cmocka_unit_test_setup_teardown(name, segments_set_up, segments_tear_down)
+#define SEGMENTS_TEST(name) TEST_WITH(name, segments_set_up, segments_tear_down)
 
 uint32_t made_below(struct fixture *, uint32_t n); /* a random number below n */
 void made_control(struct fixture *, const char *name, const char *before, const char *after);

@@ -1,16 +1,9 @@
 #include "tests/rigs/session_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "policies/policy.h"
+#include "tests/rigs/test.h"
 
 bool
 session_fixture_pair(struct engine **engine, const struct tinymodel *model, const struct tinymodel *draft,

@@ -1,20 +1,12 @@
 #include "tests/rigs/tokenizer_rig.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "engine/base/utf8.h"
 #include "engine/files/gguf.h"
 #include "kernels/rng.h"
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 
 struct opened
 open_tiny_tokenizer(const struct tinymodel *options)

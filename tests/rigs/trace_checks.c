@@ -1,14 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
 
 #include "tests/rigs/trace_checks.h"
+#include "tests/rigs/test.h"
 #include "traces/writer.h"
 
 void

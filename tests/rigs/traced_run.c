@@ -1,15 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
 
-#include <stdlib.h>
 #include <sys/mount.h>
 #include <time.h>
 
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 #include "tests/rigs/traced_run.h"
 
 bool

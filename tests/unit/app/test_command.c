@@ -1,16 +1,10 @@
 /* ':' commands, scripts, key names, the line editor and its history: all without a terminal. */
+#include "tests/rigs/test.h"
 #include "tui/terminal/input.h"
 #include "tui/widgets/command.h"
 #include "tui/widgets/line.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 struct app { /* for the table below: what was run */
     char ran[200];
@@ -73,10 +67,8 @@ ran(const char *line)
     return command_run(table, &app, line, &unknown, &err) ? app.ran : "failed";
 }
 
-static void
-test_a_verb_gets_the_rest_of_its_line(void **state)
+TEST(a_verb_gets_the_rest_of_its_line)
 {
-    (void)state;
     assert_string_equal(ran("set tau 0.6"), "set(tau 0.6)");
     assert_string_equal(ran(":set   tau=0.6"), "set(tau=0.6)");
     assert_string_equal(ran("  step 4"), "step(4)");
@@ -85,10 +77,8 @@ test_a_verb_gets_the_rest_of_its_line(void **state)
     assert_string_equal(ran("  : "), "");
 }
 
-static void
-test_a_verb_that_takes_nothing_refuses_what_stands_behind_it(void **state)
+TEST(a_verb_that_takes_nothing_refuses_what_stands_behind_it)
 {
-    (void)state;
     struct app app = {.ran = ""};
     struct err err = {0};
     bool unknown = false;
@@ -100,10 +90,8 @@ test_a_verb_that_takes_nothing_refuses_what_stands_behind_it(void **state)
     assert_string_equal(ran("restart  "), "restart()");
 }
 
-static void
-test_verbs_may_be_shortened_while_they_stay_the_only_one(void **state)
+TEST(verbs_may_be_shortened_while_they_stay_the_only_one)
 {
-    (void)state;
     struct err err = {0};
     assert_string_equal(ran("se x"), "set(x)");
     assert_string_equal(ran("rest x"), "set(x)"); /* a whole name is not short for a longer one */
@@ -114,10 +102,8 @@ test_verbs_may_be_shortened_while_they_stay_the_only_one(void **state)
     assert_non_null(strstr(err.text, "frobnicate"));
 }
 
-static void
-test_unknown_verbs_are_told_from_failures(void **state)
+TEST(unknown_verbs_are_told_from_failures)
 {
-    (void)state;
     struct app app;
     struct err err = {0};
     bool unknown = false;
@@ -132,10 +118,8 @@ test_unknown_verbs_are_told_from_failures(void **state)
     assert_int_equal(err.kind, ERR_USAGE);
 }
 
-static void
-test_numbers_are_whole_and_in_bounds(void **state)
+TEST(numbers_are_whole_and_in_bounds)
 {
-    (void)state;
     uint64_t n = 7;
     struct err err = {0};
     assert_true(command_number("12", "it", 1, 100, &n, &err));
@@ -148,10 +132,8 @@ test_numbers_are_whole_and_in_bounds(void **state)
     assert_int_equal(n, 12);
 }
 
-static void
-test_tab_completes_as_far_as_all_agree(void **state)
+TEST(tab_completes_as_far_as_all_agree)
 {
-    (void)state;
     struct app app;
     char out[64], list[64];
     assert_int_equal(command_complete(table, &app, "re", out, sizeof out, list, sizeof list), 2);
@@ -169,10 +151,8 @@ test_tab_completes_as_far_as_all_agree(void **state)
     assert_string_equal(out, "export traces/"); /* no blank: the path goes on */
 }
 
-static void
-test_a_script_is_its_lines_without_comments(void **state)
+TEST(a_script_is_its_lines_without_comments)
 {
-    (void)state;
     struct script s;
     struct err err = {0};
     static const char text[] =
@@ -189,10 +169,8 @@ test_a_script_is_its_lines_without_comments(void **state)
     script_close(&s);
 }
 
-static void
-test_a_bad_script_is_refused_with_its_line(void **state)
+TEST(a_bad_script_is_refused_with_its_line)
 {
-    (void)state;
     struct script s;
     struct err err = {0};
     assert_false(script_parse(&s, "quit\n\033[2J\n", 10, "x", &err));
@@ -215,10 +193,8 @@ test_a_bad_script_is_refused_with_its_line(void **state)
     assert_false(script_load(&s, "/tmp", &err));
 }
 
-static void
-test_keys_have_names(void **state)
+TEST(keys_have_names)
 {
-    (void)state;
     assert_int_equal(input_named("x"), 'x');
     assert_int_equal(input_named("é"), 0xe9);
     assert_int_equal(input_named("Enter"), INPUT_ENTER);
@@ -247,10 +223,8 @@ type(struct editor *e, const struct history *h, const char *keys)
     return result;
 }
 
-static void
-test_the_editor_moves_by_whole_characters(void **state)
+TEST(the_editor_moves_by_whole_characters)
 {
-    (void)state;
     struct editor e;
     assert_true(editor_open(&e, "aé日", false, NULL));
     type(&e, NULL, "Left Backspace x");
@@ -266,10 +240,8 @@ test_the_editor_moves_by_whole_characters(void **state)
     editor_close(&e);
 }
 
-static void
-test_pasted_text_is_text(void **state)
+TEST(pasted_text_is_text)
 {
-    (void)state;
     struct editor e;
     assert_true(editor_open(&e, "", true, NULL));
     editor_key(&e, NULL, INPUT_PASTE_BEGIN);
@@ -283,10 +255,8 @@ test_pasted_text_is_text(void **state)
     editor_close(&e);
 }
 
-static void
-test_the_editor_never_overflows(void **state)
+TEST(the_editor_never_overflows)
 {
-    (void)state;
     struct editor e;
     assert_true(editor_open(&e, "", false, NULL));
     for (int i = 0; i < EDITOR_MAX + 100; i++)
@@ -296,10 +266,8 @@ test_the_editor_never_overflows(void **state)
     editor_close(&e);
 }
 
-static void
-test_a_history_that_cannot_be_read_is_left_alone(void **state)
+TEST(a_history_that_cannot_be_read_is_left_alone)
 {
-    (void)state;
     char folder[] = "/tmp/specscope-history-XXXXXX";
     assert_non_null(mkdtemp(folder)); /* a folder is no file, and stays one */
     struct history h;
@@ -312,10 +280,8 @@ test_a_history_that_cannot_be_read_is_left_alone(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-static void
-test_history_comes_back_after_a_restart(void **state)
+TEST(history_comes_back_after_a_restart)
 {
-    (void)state;
     char path[] = "/tmp/specscope-history-XXXXXX";
     const int fd = mkstemp(path);
     assert_true(fd >= 0);
@@ -353,10 +319,8 @@ test_history_comes_back_after_a_restart(void **state)
     assert_non_null(strstr(err.text, "/nowhere/history"));
 }
 
-static void
-test_the_editor_draws_its_cursor_into_any_room(void **state)
+TEST(the_editor_draws_its_cursor_into_any_room)
 {
-    (void)state;
     struct grid g = {.utf8 = true};
     struct editor e;
     assert_true(editor_open(&e, "Once upon a time\nthere was 日本 a king who had three daughters", true, NULL));
@@ -373,27 +337,4 @@ test_the_editor_draws_its_cursor_into_any_room(void **state)
             }
     editor_close(&e);
     grid_close(&g);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_verb_gets_the_rest_of_its_line),
-        cmocka_unit_test(test_a_verb_that_takes_nothing_refuses_what_stands_behind_it),
-        cmocka_unit_test(test_verbs_may_be_shortened_while_they_stay_the_only_one),
-        cmocka_unit_test(test_unknown_verbs_are_told_from_failures),
-        cmocka_unit_test(test_numbers_are_whole_and_in_bounds),
-        cmocka_unit_test(test_tab_completes_as_far_as_all_agree),
-        cmocka_unit_test(test_a_script_is_its_lines_without_comments),
-        cmocka_unit_test(test_a_bad_script_is_refused_with_its_line),
-        cmocka_unit_test(test_keys_have_names),
-        cmocka_unit_test(test_the_editor_moves_by_whole_characters),
-        cmocka_unit_test(test_pasted_text_is_text),
-        cmocka_unit_test(test_the_editor_never_overflows),
-        cmocka_unit_test(test_a_history_that_cannot_be_read_is_left_alone),
-        cmocka_unit_test(test_history_comes_back_after_a_restart),
-        cmocka_unit_test(test_the_editor_draws_its_cursor_into_any_room),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,24 +1,14 @@
 /* The file of lines that were entered before, when the disk lets it down. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "tests/rigs/test.h"
 #include "tui/widgets/line.h"
 
-static void
-test_a_history_that_cannot_be_written_leaves_the_one_before(void **state)
+TEST(a_history_that_cannot_be_written_leaves_the_one_before)
 {
-    (void)state;
     char path[] = "/tmp/specscope-history-XXXXXX";
     static char line[EDITOR_MAX / 2];
     struct history h;
@@ -44,10 +34,8 @@ test_a_history_that_cannot_be_written_leaves_the_one_before(void **state)
     unlink(path);
 }
 
-static void
-test_two_at_once_keep_the_lines_of_both(void **state)
+TEST(two_at_once_keep_the_lines_of_both)
 {
-    (void)state;
     char path[] = "/tmp/specscope-history-XXXXXX";
     struct history a, b;
     struct err err = {0};
@@ -73,10 +61,8 @@ test_two_at_once_keep_the_lines_of_both(void **state)
     assert_int_equal(access(path, F_OK), -1);
 }
 
-static void
-test_a_long_prompt_of_many_lines_comes_back(void **state)
+TEST(a_long_prompt_of_many_lines_comes_back)
 {
-    (void)state;
     char path[] = "/tmp/specscope-history-XXXXXX";
     static char line[EDITOR_MAX + 1];
     struct history h;
@@ -91,15 +77,4 @@ test_a_long_prompt_of_many_lines_comes_back(void **state)
     assert_string_equal(h.line[0], line);
     assert_true(history_close(&h, &err));
     unlink(path);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_history_that_cannot_be_written_leaves_the_one_before),
-        cmocka_unit_test(test_two_at_once_keep_the_lines_of_both),
-        cmocka_unit_test(test_a_long_prompt_of_many_lines_comes_back),
-    };
-    return cmocka_run_group_tests_name("history", tests, NULL, NULL);
 }

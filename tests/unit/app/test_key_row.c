@@ -1,12 +1,6 @@
 /* The row of key hints: which items fit, and what a click on one presses. */
+#include "tests/rigs/test.h"
 #include "tui/widgets/key_row.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static struct key_row
 row(void)
@@ -27,10 +21,8 @@ clicked(const struct clicks *clicks, int x)
     return line == NULL ? "" : line;
 }
 
-static void
-test_what_is_shown_is_shown_whole_at_any_width(void **state)
+TEST(what_is_shown_is_shown_whole_at_any_width)
 {
-    (void)state;
     const char *const words[] = {"pause", "help", "turn", "speed", "command"};
     const struct key_row all = row();
     for (int cols = 10; cols < 70; cols++) {
@@ -53,10 +45,8 @@ test_what_is_shown_is_shown_whole_at_any_width(void **state)
     }
 }
 
-static void
-test_a_click_presses_the_key_that_is_there(void **state)
+TEST(a_click_presses_the_key_that_is_there)
 {
-    (void)state;
     struct grid g = {.utf8 = true};
     struct clicks clicks = {.n = 0};
     const struct key_row all = row();
@@ -75,14 +65,4 @@ test_a_click_presses_the_key_that_is_there(void **state)
     assert_string_equal(clicked(&clicks, 35), "key >");
     assert_null(clicks_find(&clicks, 2, 1));
     grid_close(&g);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_shown_is_shown_whole_at_any_width),
-        cmocka_unit_test(test_a_click_presses_the_key_that_is_there),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* Where panels stand: on every size of terminal, with every set of active panels. */
+#include "tests/rigs/test.h"
 #include "tui/widgets/layout.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 enum { PANELS = 9, EVERY = (1 << PANELS) - 1 };
 
@@ -67,10 +61,8 @@ check_cover(int rows, int cols, unsigned active, int focus, bool zoom)
     assert_true(l.panel[focus].rows >= (l.bare ? 2 : 3)); /* and the focus is there */
 }
 
-static void
-test_every_cell_belongs_to_exactly_one_thing(void **state)
+TEST(every_cell_belongs_to_exactly_one_thing)
 {
-    (void)state;
     for (int rows = LAYOUT_MIN_ROWS; rows < 100; rows += 9)
         for (int cols = LAYOUT_MIN_COLS; cols < 300; cols += 19)
             for (unsigned active = 1; active < 1U << PANELS; active += 2) /* the text is always there */
@@ -90,10 +82,8 @@ shown(const struct layout *l)
     return n;
 }
 
-static void
-test_tiny_terminals_show_nothing_but_the_size_they_need(void **state)
+TEST(tiny_terminals_show_nothing_but_the_size_they_need)
 {
-    (void)state;
     for (int rows = 1; rows < 40; rows++)
         for (int cols = 1; cols < 100; cols++) {
             const struct layout l = laid(rows, cols, EVERY, 0, false);
@@ -103,10 +93,8 @@ test_tiny_terminals_show_nothing_but_the_size_they_need(void **state)
         }
 }
 
-static void
-test_small_terminals_lose_the_boxes_and_keep_text_bar_and_one_tab(void **state)
+TEST(small_terminals_lose_the_boxes_and_keep_text_bar_and_one_tab)
 {
-    (void)state;
     static const struct {
         int rows, cols;
     } sizes[] = {{10, 40}, {23, 79}, {23, 200}, {60, 79}, {10, 300}};
@@ -124,10 +112,8 @@ test_small_terminals_lose_the_boxes_and_keep_text_bar_and_one_tab(void **state)
     assert_false(laid(24, 80, EVERY, 0, false).bare);
 }
 
-static void
-test_narrow_terminals_keep_the_text_above_one_tab(void **state)
+TEST(narrow_terminals_keep_the_text_above_one_tab)
 {
-    (void)state;
     for (int focus = 0; focus < PANELS; focus++) {
         const struct layout l = laid(24, 80, EVERY, focus, false);
         assert_true(l.tabs);
@@ -138,10 +124,8 @@ test_narrow_terminals_keep_the_text_above_one_tab(void **state)
     }
 }
 
-static void
-test_tall_narrow_terminals_stack_panels(void **state)
+TEST(tall_narrow_terminals_stack_panels)
 {
-    (void)state;
     for (int focus = 0; focus < PANELS; focus++) {
         const struct layout l = laid(60, 80, EVERY, focus, false);
         assert_false(l.tabs);
@@ -153,10 +137,8 @@ test_tall_narrow_terminals_stack_panels(void **state)
     }
 }
 
-static void
-test_wide_terminals_show_panels_side_by_side(void **state)
+TEST(wide_terminals_show_panels_side_by_side)
 {
-    (void)state;
     const struct layout l = laid(42, 150, 63, 0, false);
     assert_false(l.tabs);
     for (int i = 0; i < 6; i++) {
@@ -169,10 +151,8 @@ test_wide_terminals_show_panels_side_by_side(void **state)
 }
 
 /* 120×36: two panels above, three or four below, whatever else there is; what stands between waits for the focus. */
-static void
-test_what_stands_in_the_middle_needs_height_or_the_focus(void **state)
+TEST(what_stands_in_the_middle_needs_height_or_the_focus)
 {
-    (void)state;
     for (int focus = 0; focus < 6; focus++) {
         const struct layout with = laid(36, 120, EVERY, focus, false), without = laid(36, 120, 63, focus, false);
         assert_memory_equal(with.panel, without.panel, sizeof with.panel);
@@ -193,10 +173,8 @@ test_what_stands_in_the_middle_needs_height_or_the_focus(void **state)
 }
 
 /* 160×48 with a ledger alone: it stands below the text, and the layers beside both keep the whole height. */
-static void
-test_a_large_screen_has_the_middle_below_one_of_the_upper_panels(void **state)
+TEST(a_large_screen_has_the_middle_below_one_of_the_upper_panels)
 {
-    (void)state;
     const struct layout one = laid(48, 170, 63 | 1 << 6, 4, false);
     assert_int_equal(one.panel[6].x, one.panel[0].x);
     assert_int_equal(one.panel[6].cols, one.panel[0].cols);
@@ -208,10 +186,8 @@ test_a_large_screen_has_the_middle_below_one_of_the_upper_panels(void **state)
 }
 
 /* More panels than stand beside each other make a further band, not a gap. */
-static void
-test_many_panels_of_a_place_make_further_bands(void **state)
+TEST(many_panels_of_a_place_make_further_bands)
 {
-    (void)state;
     struct layout_item items[12];
     for (int i = 0; i < 12; i++)
         items[i] =
@@ -225,20 +201,16 @@ test_many_panels_of_a_place_make_further_bands(void **state)
     assert_int_equal(l.panel[8].rows, 0);
 }
 
-static void
-test_the_space_of_an_inactive_panel_is_shared_out(void **state)
+TEST(the_space_of_an_inactive_panel_is_shared_out)
 {
-    (void)state;
     const struct layout full = laid(42, 150, 63, 0, false);
     const struct layout without = laid(42, 150, 63 & ~(1U << 4), 0, false);
     assert_int_equal(without.panel[4].rows, 0);
     assert_true(without.panel[2].cols > full.panel[2].cols);
 }
 
-static void
-test_a_click_finds_the_panel_under_it(void **state)
+TEST(a_click_finds_the_panel_under_it)
 {
-    (void)state;
     const struct layout l = laid(42, 150, 63, 0, false);
     for (int i = 0; i < 6; i++) {
         const struct rect *r = &l.panel[i];
@@ -250,10 +222,8 @@ test_a_click_finds_the_panel_under_it(void **state)
 }
 
 /* On a large terminal a panel that leaves something out when it is narrow has the columns that it can use. */
-static void
-test_beside_others_a_panel_has_the_columns_that_it_can_use(void **state)
+TEST(beside_others_a_panel_has_the_columns_that_it_can_use)
 {
-    (void)state;
     struct layout_item items[5] = {{PANEL_TOP, 3, 24, 0, true, false, false},
                                    {PANEL_TOP, 4, 30, 0, true, false, false},
                                    {PANEL_MIDDLE, 5, 50, 72, true, false, false},
@@ -269,10 +239,8 @@ test_beside_others_a_panel_has_the_columns_that_it_can_use(void **state)
     }
 }
 
-static void
-test_a_line_about_the_device_takes_a_row_from_the_rest_where_there_are_enough(void **state)
+TEST(a_line_about_the_device_takes_a_row_from_the_rest_where_there_are_enough)
 {
-    (void)state;
     struct layout l;
     const struct layout_item items[] = {{PANEL_TOP, 1, 20, 0, true, false, false}};
     for (int rows = LAYOUT_MIN_ROWS; rows < 60; rows++) {
@@ -289,25 +257,4 @@ test_a_line_about_the_device_takes_a_row_from_the_rest_where_there_are_enough(vo
             assert_int_equal(l.measures.y, rows - 3);
         }
     }
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_beside_others_a_panel_has_the_columns_that_it_can_use),
-        cmocka_unit_test(test_every_cell_belongs_to_exactly_one_thing),
-        cmocka_unit_test(test_tiny_terminals_show_nothing_but_the_size_they_need),
-        cmocka_unit_test(test_small_terminals_lose_the_boxes_and_keep_text_bar_and_one_tab),
-        cmocka_unit_test(test_narrow_terminals_keep_the_text_above_one_tab),
-        cmocka_unit_test(test_tall_narrow_terminals_stack_panels),
-        cmocka_unit_test(test_what_stands_in_the_middle_needs_height_or_the_focus),
-        cmocka_unit_test(test_a_large_screen_has_the_middle_below_one_of_the_upper_panels),
-        cmocka_unit_test(test_many_panels_of_a_place_make_further_bands),
-        cmocka_unit_test(test_wide_terminals_show_panels_side_by_side),
-        cmocka_unit_test(test_the_space_of_an_inactive_panel_is_shared_out),
-        cmocka_unit_test(test_a_click_finds_the_panel_under_it),
-        cmocka_unit_test(test_a_line_about_the_device_takes_a_row_from_the_rest_where_there_are_enough),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,21 +1,14 @@
 /* How the scope ends when a signal asks for it: on its way out, and at a terminal that takes nothing any more. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
 #include <utmp.h>
 
+#include "tests/rigs/test.h"
 #include "traces/replay.h"
 #include "tui/app/app_turn.h"
 
@@ -85,10 +78,8 @@ ending(pid_t pid, int master, bool reading)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static void
-test_a_signal_on_the_way_out_counts(void **state)
+TEST(a_signal_on_the_way_out_counts)
 {
-    (void)state;
     int master;
     const pid_t pid = scope_that(signalled_on_the_way_out, &master);
     assert_int_equal(ending(pid, master, true), 128 + SIGINT);
@@ -96,10 +87,8 @@ test_a_signal_on_the_way_out_counts(void **state)
 }
 
 /* As an ssh connection that hangs: the program must not wait for it once it was told to end. */
-static void
-test_a_terminal_that_takes_nothing_keeps_nobody(void **state)
+TEST(a_terminal_that_takes_nothing_keeps_nobody)
 {
-    (void)state;
     int master;
     const pid_t pid = scope_that(take_nothing, &master);
     struct pollfd wait = {.fd = master, .events = POLLIN};
@@ -114,14 +103,4 @@ test_a_terminal_that_takes_nothing_keeps_nobody(void **state)
     kill(pid, SIGTERM);
     assert_int_equal(ending(pid, master, false), 128 + SIGTERM);
     close(master);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_signal_on_the_way_out_counts),
-        cmocka_unit_test(test_a_terminal_that_takes_nothing_keeps_nobody),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

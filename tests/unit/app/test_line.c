@@ -1,17 +1,11 @@
 /* Writing a line: rows of a prompt, pasted tabs, an empty search, and paths that Tab completes. */
+#include "tests/rigs/test.h"
 #include "tui/terminal/input.h"
 #include "tui/widgets/command.h"
 #include "tui/widgets/line.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char *offered[] = {"offered one", "offered two"};
 
@@ -33,10 +27,8 @@ open_prompt(struct line *l, const char *text)
     draw(l, 40, 50); /* 40 columns for the text */
 }
 
-static void
-test_up_goes_up_a_line_before_it_goes_into_the_history(void **state)
+TEST(up_goes_up_a_line_before_it_goes_into_the_history)
 {
-    (void)state;
     struct line l;
     open_prompt(&l, "first line\nsecond\nthe third");
     line_key(&l, INPUT_UP);
@@ -54,10 +46,8 @@ test_up_goes_up_a_line_before_it_goes_into_the_history(void **state)
     line_end(&l, NULL);
 }
 
-static void
-test_rows_that_only_wrap_are_rows_too(void **state)
+TEST(rows_that_only_wrap_are_rows_too)
 {
-    (void)state;
     struct line l;
     char text[101];
     memset(text, 'x', 100);
@@ -76,10 +66,8 @@ test_rows_that_only_wrap_are_rows_too(void **state)
     line_end(&l, NULL);
 }
 
-static void
-test_a_line_of_one_row_has_its_history_at_once(void **state)
+TEST(a_line_of_one_row_has_its_history_at_once)
 {
-    (void)state;
     struct line l;
     line_begin(&l, NULL, NULL, 0);
     history_add(&l.history[LINE_COMMAND], "set tau 0.6");
@@ -89,10 +77,8 @@ test_a_line_of_one_row_has_its_history_at_once(void **state)
     line_end(&l, NULL);
 }
 
-static void
-test_a_pasted_tab_is_text(void **state)
+TEST(a_pasted_tab_is_text)
 {
-    (void)state;
     struct line l;
     open_prompt(&l, "");
     line_key(&l, INPUT_PASTE_BEGIN);
@@ -107,10 +93,8 @@ test_a_pasted_tab_is_text(void **state)
     line_end(&l, NULL);
 }
 
-static void
-test_enter_on_an_empty_search_goes_to_the_next_place(void **state)
+TEST(enter_on_an_empty_search_goes_to_the_next_place)
 {
-    (void)state;
     struct line l;
     line_begin(&l, NULL, NULL, 0);
     assert_true(line_open(&l, LINE_SEARCH, ""));
@@ -124,10 +108,8 @@ test_enter_on_an_empty_search_goes_to_the_next_place(void **state)
     line_end(&l, NULL);
 }
 
-static void
-test_blanks_at_the_ends_are_part_of_a_text_but_not_of_a_command(void **state)
+TEST(blanks_at_the_ends_are_part_of_a_text_but_not_of_a_command)
 {
-    (void)state;
     static const struct {
         enum line_use use;
         const char *written, *command;
@@ -152,10 +134,8 @@ test_blanks_at_the_ends_are_part_of_a_text_but_not_of_a_command(void **state)
     line_end(&l, NULL);
 }
 
-static void
-test_a_line_becomes_a_command_whole(void **state)
+TEST(a_line_becomes_a_command_whole)
 {
-    (void)state;
     struct line l;
     line_begin(&l, NULL, NULL, 0);
     assert_true(line_open(&l, LINE_PROMPT, ""));
@@ -183,10 +163,8 @@ make(const char *root, const char *name)
         fclose(fopen(path, "w"));
 }
 
-static void
-test_paths_are_offered_from_where_the_word_points(void **state)
+TEST(paths_are_offered_from_where_the_word_points)
 {
-    (void)state;
     static const char *const made[] = {"traces/", "tracks.csv", ".hidden", "traces/del", "traces/deeper/"};
     char root[] = "/tmp/specscope-paths-XXXXXX", word[200], want[200];
     struct path_offers o = {0};
@@ -217,20 +195,4 @@ test_paths_are_offered_from_where_the_word_points(void **state)
         remove(word);
     }
     assert_int_equal(rmdir(root), 0);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_up_goes_up_a_line_before_it_goes_into_the_history),
-        cmocka_unit_test(test_rows_that_only_wrap_are_rows_too),
-        cmocka_unit_test(test_a_line_of_one_row_has_its_history_at_once),
-        cmocka_unit_test(test_a_pasted_tab_is_text),
-        cmocka_unit_test(test_enter_on_an_empty_search_goes_to_the_next_place),
-        cmocka_unit_test(test_blanks_at_the_ends_are_part_of_a_text_but_not_of_a_command),
-        cmocka_unit_test(test_a_line_becomes_a_command_whole),
-        cmocka_unit_test(test_paths_are_offered_from_where_the_word_points),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,6 @@
 /* What was said: kept, the newest last, and drawn into any room. */
+#include "tests/rigs/test.h"
 #include "tui/widgets/message.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static char row[4096];
 
@@ -26,10 +19,8 @@ shows(struct message *m, int *top, int rows, int cols, const char *text)
     return found;
 }
 
-static void
-test_what_was_said_is_kept_and_what_was_only_shown_is_not(void **state)
+TEST(what_was_said_is_kept_and_what_was_only_shown_is_not)
 {
-    (void)state;
     struct message *m = calloc(1, sizeof *m);
     struct err err = {0};
     int top = 1000;
@@ -48,10 +39,8 @@ test_what_was_said_is_kept_and_what_was_only_shown_is_not(void **state)
     free(m);
 }
 
-static void
-test_a_result_goes_when_the_next_run_begins(void **state)
+TEST(a_result_goes_when_the_next_run_begins)
 {
-    (void)state;
     struct message *m = calloc(1, sizeof *m);
     int top = 1000;
     assert_non_null(m);
@@ -69,10 +58,8 @@ test_a_result_goes_when_the_next_run_begins(void **state)
     free(m);
 }
 
-static void
-test_the_newest_messages_are_kept_and_scrolled_to(void **state)
+TEST(the_newest_messages_are_kept_and_scrolled_to)
 {
-    (void)state;
     struct message *m = calloc(1, sizeof *m);
     assert_non_null(m);
     for (int i = 1; i <= MESSAGES_KEPT + 50; i++)
@@ -90,15 +77,4 @@ test_the_newest_messages_are_kept_and_scrolled_to(void **state)
         for (int cols = 40; cols < 120; cols += 7)
             assert_true(shows(m, &top, rows, cols, "messages"));
     free(m);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_was_said_is_kept_and_what_was_only_shown_is_not),
-        cmocka_unit_test(test_a_result_goes_when_the_next_run_begins),
-        cmocka_unit_test(test_the_newest_messages_are_kept_and_scrolled_to),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

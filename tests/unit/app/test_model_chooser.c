@@ -1,17 +1,10 @@
 /* The list of models on this machine: what keys, typing and the mouse do, and that anything can be drawn. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "kernels/rng.h"
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 #include "tui/widgets/chooser.h"
 
 #define BUNDLED "models/fables-q8_0.gguf"
@@ -105,10 +98,8 @@ wait_for_looks(struct model_list *l)
     assert_int_equal(model_list_seen(l), model_list_count(l));
 }
 
-static void
-test_the_bundled_model_is_first_and_what_is_no_model_says_why(void **state)
+TEST(the_bundled_model_is_first_and_what_is_no_model_says_why)
 {
-    (void)state;
     struct model_list *l;
     struct model_look look;
     begin(&l);
@@ -127,10 +118,8 @@ test_the_bundled_model_is_first_and_what_is_no_model_says_why(void **state)
     model_list_close(l);
 }
 
-static void
-test_a_model_that_memory_is_short_for_gets_a_shorter_context(void **state)
+TEST(a_model_that_memory_is_short_for_gets_a_shorter_context)
 {
-    (void)state;
     struct model_look whole, some, none;
     model_look(&whole, BUNDLED, UINT64_MAX);
     assert_int_equal(whole.ctx, whole.ctx_train);
@@ -152,10 +141,8 @@ test_a_model_that_memory_is_short_for_gets_a_shorter_context(void **state)
     assert_non_null(strstr(none.why, "memory are available"));
 }
 
-static void
-test_typing_leaves_those_that_have_all_words(void **state)
+TEST(typing_leaves_those_that_have_all_words)
 {
-    (void)state;
     struct model_list *l;
     struct model_chooser c = begin(&l);
     type(&c, "TINY q8");
@@ -176,8 +163,7 @@ test_typing_leaves_those_that_have_all_words(void **state)
     model_list_close(l);
 }
 
-static void
-test_q_leaves_unless_a_name_begins_with_it(void **state)
+TEST(q_leaves_unless_a_name_begins_with_it)
 {
     char *home = *state;
     struct model_list *l;
@@ -199,10 +185,8 @@ test_q_leaves_unless_a_name_begins_with_it(void **state)
     assert_int_equal(system(command), 0);
 }
 
-static void
-test_a_click_goes_there_and_two_open_it(void **state)
+TEST(a_click_goes_there_and_two_open_it)
 {
-    (void)state;
     struct model_list *l;
     struct model_chooser c = begin(&l);
     draw(&c, 24, 80, true);
@@ -224,10 +208,8 @@ test_a_click_goes_there_and_two_open_it(void **state)
     model_list_close(l);
 }
 
-static void
-test_it_can_be_drawn_at_any_size_after_any_keys(void **state)
+TEST(it_can_be_drawn_at_any_size_after_any_keys)
 {
-    (void)state;
     static const int keys[] = {
         INPUT_UP, INPUT_DOWN, INPUT_PAGE_UP, INPUT_PAGE_DOWN, INPUT_HOME, INPUT_END,  INPUT_BACKSPACE, INPUT_ESCAPE,
         'q',      'o',        ' ',           0x20ac,          't',        INPUT_ENTER};
@@ -244,16 +226,4 @@ test_it_can_be_drawn_at_any_size_after_any_keys(void **state)
     model_list_close(l);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_bundled_model_is_first_and_what_is_no_model_says_why),
-        cmocka_unit_test(test_a_model_that_memory_is_short_for_gets_a_shorter_context),
-        cmocka_unit_test(test_typing_leaves_those_that_have_all_words),
-        cmocka_unit_test(test_q_leaves_unless_a_name_begins_with_it),
-        cmocka_unit_test(test_a_click_goes_there_and_two_open_it),
-        cmocka_unit_test(test_it_can_be_drawn_at_any_size_after_any_keys),
-    };
-    return cmocka_run_group_tests(tests, make_home, remove_home);
-}
+FIXTURE(make_home, remove_home);

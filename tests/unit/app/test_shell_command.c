@@ -1,24 +1,12 @@
 /* A segment as a command line: a shell takes every word of it as it was meant. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli/options/option_table.h"
+#include "tests/rigs/test.h"
 #include "tests/rigs/trace_events.h"
 #include "tui/commands/verbs.h"
 #include "tui/terminal/terminal_output.h"
 
-static void
-test_a_shell_takes_every_word_as_it_was_meant(void **state)
+TEST(a_shell_takes_every_word_as_it_was_meant)
 {
-    (void)state;
     struct run_info info;
     fake_run(&info);
     static const char prompt[] = "It's \"so\" $HOME `ls` \\\n* end";
@@ -66,10 +54,8 @@ has_option(const char *command, const struct option_row *row)
 }
 
 /* An option that is added is either in what is copied, or here, since it changes nothing of the result. */
-static void
-test_every_option_of_run_is_copied_or_changes_nothing(void **state)
+TEST(every_option_of_run_is_copied_or_changes_nothing)
 {
-    (void)state;
     static const char *const nothing[] = {"file",          "preset", /* in other options' words */
                                           "versus",                  /* a row is of one setting */
                                           "probe",         "trace",        "trace-max", "trace-probe",
@@ -105,10 +91,8 @@ test_every_option_of_run_is_copied_or_changes_nothing(void **state)
     run_info_free(&batch);
 }
 
-static void
-test_what_a_clipboard_gets_is_base64(void **state)
+TEST(what_a_clipboard_gets_is_base64)
 {
-    (void)state;
     static const struct {
         const char *text, *code;
     } table[] = {{"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foobar\xff", "Zm9vYmFy/w=="}};
@@ -126,15 +110,4 @@ test_what_a_clipboard_gets_is_base64(void **state)
     assert_non_null(most);
     free(most);
     free(large);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_shell_takes_every_word_as_it_was_meant),
-        cmocka_unit_test(test_every_option_of_run_is_copied_or_changes_nothing),
-        cmocka_unit_test(test_what_a_clipboard_gets_is_base64),
-    };
-    return cmocka_run_group_tests_name("shell_command", tests, NULL, NULL);
 }

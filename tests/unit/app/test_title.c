@@ -1,14 +1,6 @@
 /* The title of a live run on a machine that other processes keep busy. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
-
 #include "tests/rigs/session_fixture.h"
+#include "tests/rigs/test.h"
 #include "tui/frame/bars.h"
 
 static uint32_t threads_at_work;
@@ -38,8 +30,7 @@ assert_title(const struct followed *f, uint32_t now, const char *expected)
     grid_close(&grid);
 }
 
-static void
-test_fewer_threads_are_shown_while_the_machine_is_busy(void **state)
+TEST(fewer_threads_are_shown_while_the_machine_is_busy)
 {
     struct fixture *fixture = *state;
     struct engine *engine = fixture->engine;
@@ -63,9 +54,4 @@ test_fewer_threads_are_shown_while_the_machine_is_busy(void **state)
     engine->ops = usual;
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_fewer_threads_are_shown_while_the_machine_is_busy)};
-    return cmocka_run_group_tests(tests, session_fixture_open, session_fixture_close);
-}
+FIXTURE(session_fixture_open, session_fixture_close);

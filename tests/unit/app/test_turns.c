@@ -1,14 +1,5 @@
 /* Changes of settings taken back and made again, against what was posted. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
-
+#include "tests/rigs/test.h"
 #include "tui/state/turns.h"
 
 struct posted {
@@ -41,10 +32,8 @@ assert_turn(const struct turn *turn, const char *name, const char *before, const
     assert_string_equal(turn->after, after);
 }
 
-static void
-test_turns_go_back_and_come_again(void **state)
+TEST(turns_go_back_and_come_again)
 {
-    (void)state;
     static struct posted p;
     p = (struct posted){.round = 1};
     struct turns *t = &p.turns;
@@ -69,10 +58,8 @@ test_turns_go_back_and_come_again(void **state)
     assert_null(turns_back(t));
 }
 
-static void
-test_a_knob_turned_further_in_one_round_is_one_turn(void **state)
+TEST(a_knob_turned_further_in_one_round_is_one_turn)
 {
-    (void)state;
     static struct posted p;
     p = (struct posted){.round = 1};
     post(&p, "tau", "0.5", "0.5"); /* nothing changed */
@@ -87,10 +74,8 @@ test_a_knob_turned_further_in_one_round_is_one_turn(void **state)
     assert_turn(turns_back(&p.turns), "tau", "0.55", "0.65");
 }
 
-static void
-test_those_of_a_group_have_its_number(void **state)
+TEST(those_of_a_group_have_its_number)
 {
-    (void)state;
     static struct posted p;
     p = (struct posted){.round = 1};
     post(&p, "gamma", "4", "5");
@@ -108,10 +93,8 @@ test_those_of_a_group_have_its_number(void **state)
     assert_int_equal(turns_back(&p.turns)->group, 0);
 }
 
-static void
-test_the_oldest_go(void **state)
+TEST(the_oldest_go)
 {
-    (void)state;
     static struct posted p;
     p = (struct posted){.round = 1};
     char before[16], after[16];
@@ -126,10 +109,8 @@ test_the_oldest_go(void **state)
     assert_turn(turns_forth(&p.turns), "d_max", "10", "11");
 }
 
-static void
-test_turns_of_a_second_setting_go_with_it(void **state)
+TEST(turns_of_a_second_setting_go_with_it)
 {
-    (void)state;
     static struct posted p;
     p = (struct posted){.round = 0};
     post_of(&p, 0, "gamma", "3", "4");
@@ -142,17 +123,4 @@ test_turns_of_a_second_setting_go_with_it(void **state)
     assert_turn(turns_back(&p.turns), "gamma", "3", "4");
     assert_int_equal(turns_back(&p.turns)->seq, 0);          /* the first's is still there, */
     assert_turn(turns_forth(&p.turns), "tau", "0.5", "0.6"); /* and so is what was taken back of it */
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_turns_go_back_and_come_again),
-        cmocka_unit_test(test_a_knob_turned_further_in_one_round_is_one_turn),
-        cmocka_unit_test(test_those_of_a_group_have_its_number),
-        cmocka_unit_test(test_the_oldest_go),
-        cmocka_unit_test(test_turns_of_a_second_setting_go_with_it),
-    };
-    return cmocka_run_group_tests_name("turns", tests, NULL, NULL);
 }

@@ -1,21 +1,13 @@
 /* Which prompt comes after a text, and when it starts by itself. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/rigs/test.h"
 #include "tui/widgets/upcoming.h"
 
 #define SECOND 1000000u
 
 static char one[] = "one", two[] = "two", three[] = "three", *list[] = {one, two, three};
 
-static void
-test_the_next_follows_what_runs(void **state)
+TEST(the_next_follows_what_runs)
 {
-    (void)state;
     struct upcoming u;
     upcoming_begin(&u, list, 3, true, "one");
     assert_string_equal(upcoming_next(&u, "one"), "two");
@@ -28,10 +20,8 @@ test_the_next_follows_what_runs(void **state)
     assert_string_equal(upcoming_next(&u, NULL), "one");
 }
 
-static void
-test_without_another_prompt_none_comes(void **state)
+TEST(without_another_prompt_none_comes)
 {
-    (void)state;
     struct upcoming u;
     upcoming_begin(&u, list, 1, true, "one");
     assert_null(upcoming_next(&u, "one"));
@@ -42,10 +32,8 @@ test_without_another_prompt_none_comes(void **state)
     assert_int_equal(upcoming_seconds(&u, 100 * SECOND), -1);
 }
 
-static void
-test_the_moment_is_counted_down_from_the_end_of_the_text(void **state)
+TEST(the_moment_is_counted_down_from_the_end_of_the_text)
 {
-    (void)state;
     struct upcoming u;
     upcoming_begin(&u, list, 3, true, "one");
     assert_int_equal(upcoming_seconds(&u, 100 * SECOND), -1); /* it runs */
@@ -65,10 +53,8 @@ test_the_moment_is_counted_down_from_the_end_of_the_text(void **state)
     assert_int_equal(upcoming_seconds(&u, 203 * SECOND), 4);
 }
 
-static void
-test_a_key_keeps_the_text_until_the_next_one_ends(void **state)
+TEST(a_key_keeps_the_text_until_the_next_one_ends)
 {
-    (void)state;
     struct upcoming u;
     upcoming_begin(&u, list, 3, true, "one");
     upcoming_hold(&u); /* a key in mid-run says nothing of the end */
@@ -86,10 +72,8 @@ test_a_key_keeps_the_text_until_the_next_one_ends(void **state)
     assert_int_equal(upcoming_seconds(&u, 110 * SECOND), 5);
 }
 
-static void
-test_the_next_prompt_waits_for_what_is_measured_after_the_end(void **state)
+TEST(the_next_prompt_waits_for_what_is_measured_after_the_end)
 {
-    (void)state;
     struct upcoming u;
     upcoming_begin(&u, list, 3, true, "one");
     upcoming_look(&u, 1, true, false, SECOND);
@@ -102,10 +86,8 @@ test_the_next_prompt_waits_for_what_is_measured_after_the_end(void **state)
     assert_int_equal(upcoming_seconds(&u, 100 * SECOND), -1);
 }
 
-static void
-test_a_text_that_is_to_stay_stays(void **state)
+TEST(a_text_that_is_to_stay_stays)
 {
-    (void)state;
     struct upcoming u;
     upcoming_begin(&u, list, 3, true, "one");
     upcoming_look(&u, 1, false, true, SECOND);
@@ -123,28 +105,11 @@ test_a_text_that_is_to_stay_stays(void **state)
     assert_int_equal(upcoming_seconds(&u, 120 * SECOND), 5);
 }
 
-static void
-test_nothing_starts_by_itself_where_it_is_off(void **state)
+TEST(nothing_starts_by_itself_where_it_is_off)
 {
-    (void)state;
     struct upcoming u;
     upcoming_begin(&u, list, 3, false, "one");
     upcoming_look(&u, 1, true, false, SECOND);
     assert_int_equal(upcoming_seconds(&u, 100 * SECOND), -1);
     assert_string_equal(upcoming_next(&u, "one"), "two");
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_next_follows_what_runs),
-        cmocka_unit_test(test_without_another_prompt_none_comes),
-        cmocka_unit_test(test_the_moment_is_counted_down_from_the_end_of_the_text),
-        cmocka_unit_test(test_a_key_keeps_the_text_until_the_next_one_ends),
-        cmocka_unit_test(test_the_next_prompt_waits_for_what_is_measured_after_the_end),
-        cmocka_unit_test(test_a_text_that_is_to_stay_stays),
-        cmocka_unit_test(test_nothing_starts_by_itself_where_it_is_off),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

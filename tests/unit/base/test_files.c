@@ -1,16 +1,7 @@
 /* Small files read whole, files replaced whole or not at all, and files that are part of the program. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,6 +15,7 @@
 
 #define SPECSCOPE_STATIC /* this program has files in it, as that of `make static` */
 #include "engine/base/embedded.c"
+#include "tests/rigs/test.h"
 
 static const char note[] = "inside", theme[] = "{\"roles\": {\"text\": {\"bold\": true}}}", entry[] = "b64:AAAA";
 const struct embedded embedded_files[] = {
@@ -59,8 +51,7 @@ assert_refused(const char *path, size_t most, const char *why)
         fail_msg("%s", err.text);
 }
 
-static void
-test_a_file_is_read_up_to_its_bound_and_not_beyond(void **state)
+TEST_WITH(a_file_is_read_up_to_its_bound_and_not_beyond, folder_set_up, folder_tear_down)
 {
     char path[300];
     snprintf(path, sizeof path, "%s/f", (const char *)*state);
@@ -76,8 +67,7 @@ test_a_file_is_read_up_to_its_bound_and_not_beyond(void **state)
     assert_holds(path, "");
 }
 
-static void
-test_what_is_no_file_is_refused_without_waiting_for_it(void **state)
+TEST_WITH(what_is_no_file_is_refused_without_waiting_for_it, folder_set_up, folder_tear_down)
 {
     char path[300];
     snprintf(path, sizeof path, "%s/pipe", (const char *)*state);
@@ -87,8 +77,7 @@ test_what_is_no_file_is_refused_without_waiting_for_it(void **state)
     assert_refused("/nowhere/f", 100, strerror(ENOENT));
 }
 
-static void
-test_of_pipes_only_those_that_a_shell_made_are_read_by_their_path(void **state)
+TEST_WITH(of_pipes_only_those_that_a_shell_made_are_read_by_their_path, folder_set_up, folder_tear_down)
 {
     char path[300], *text;
     size_t n;
@@ -111,10 +100,8 @@ test_of_pipes_only_those_that_a_shell_made_are_read_by_their_path(void **state)
     close(ends[0]);
 }
 
-static void
-test_a_pipe_is_read_to_its_end_in_whatever_portions(void **state)
+TEST_WITH(a_pipe_is_read_to_its_end_in_whatever_portions, folder_set_up, folder_tear_down)
 {
-    (void)state;
     static char sent[50000];
     for (size_t i = 0; i < sizeof sent; i++)
         sent[i] = (char)(i * 7);
@@ -133,8 +120,7 @@ test_a_pipe_is_read_to_its_end_in_whatever_portions(void **state)
     close(ends[0]);
 }
 
-static void
-test_a_replacement_that_fails_leaves_the_file_as_it_was_and_nothing_beside_it(void **state)
+TEST_WITH(a_replacement_that_fails_leaves_the_file_as_it_was_and_nothing_beside_it, folder_set_up, folder_tear_down)
 {
     char path[300], big[8000] = {0};
     struct err err;
@@ -168,8 +154,7 @@ test_a_replacement_that_fails_leaves_the_file_as_it_was_and_nothing_beside_it(vo
     assert_int_equal(mkdir(*state, 0700), 0);
 }
 
-static void
-test_a_link_stays_one_and_what_is_no_file_is_left_alone(void **state)
+TEST_WITH(a_link_stays_one_and_what_is_no_file_is_left_alone, folder_set_up, folder_tear_down)
 {
     char path[300], link[300];
     struct err err;
@@ -188,10 +173,8 @@ test_a_link_stays_one_and_what_is_no_file_is_left_alone(void **state)
     assert_non_null(strstr(err.text, "cannot be created"));
 }
 
-static void
-test_files_in_the_program_are_read_as_others_are(void **state)
+TEST_WITH(files_in_the_program_are_read_as_others_are, folder_set_up, folder_tear_down)
 {
-    (void)state;
     const unsigned char *map;
     uint64_t bytes;
     struct err err = {0};
@@ -208,10 +191,8 @@ test_files_in_the_program_are_read_as_others_are(void **state)
     assert_null(embedded_name(4));
 }
 
-static void
-test_themes_and_terminal_types_in_the_program_are_found(void **state)
+TEST_WITH(themes_and_terminal_types_in_the_program_are_found, folder_set_up, folder_tear_down)
 {
-    (void)state;
     char names[32][32];
     struct theme t;
     struct err err = {0};
@@ -236,8 +217,7 @@ test_themes_and_terminal_types_in_the_program_are_found(void **state)
     unsetenv("LOCPATH");
 }
 
-static void
-test_an_output_takes_the_place_of_its_own_kind_only(void **state)
+TEST_WITH(an_output_takes_the_place_of_its_own_kind_only, folder_set_up, folder_tear_down)
 {
     static const struct file_kind kind = {
         .what = "a test's output", .skipped = 2, .begins = "{\"a b\":", .holds = {"one", "two"}};
@@ -263,23 +243,4 @@ test_an_output_takes_the_place_of_its_own_kind_only(void **state)
     assert_int_equal(err.kind, ERR_USAGE);
     assert_non_null(strstr(err.text, "a test's output"));
     assert_true(file_replaceable(AT_FDCWD, "/dev/null", &kind, &err));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_set_up, folder_tear_down)
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_a_file_is_read_up_to_its_bound_and_not_beyond),
-        TEST(test_what_is_no_file_is_refused_without_waiting_for_it),
-        TEST(test_of_pipes_only_those_that_a_shell_made_are_read_by_their_path),
-        TEST(test_a_pipe_is_read_to_its_end_in_whatever_portions),
-        TEST(test_a_replacement_that_fails_leaves_the_file_as_it_was_and_nothing_beside_it),
-        TEST(test_a_link_stays_one_and_what_is_no_file_is_left_alone),
-        TEST(test_an_output_takes_the_place_of_its_own_kind_only),
-        TEST(test_files_in_the_program_are_read_as_others_are),
-        TEST(test_themes_and_terminal_types_in_the_program_are_found),
-    };
-    return cmocka_run_group_tests_name("files", tests, NULL, NULL);
 }

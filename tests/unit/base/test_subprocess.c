@@ -1,18 +1,9 @@
 /* Work in a process of its own: what comes back of it, and how it may end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "engine/base/subprocess.h"
+#include "tests/rigs/test.h"
 
 static int changed;
 static volatile sig_atomic_t handled;
@@ -61,10 +52,8 @@ write_to(void *user, void *out, struct err *err)
     return write(*(const int *)user, "mice", 4) == 4;
 }
 
-static void
-test_an_answer_comes_back_and_nothing_else(void **state)
+TEST(an_answer_comes_back_and_nothing_else)
 {
-    (void)state;
     char out[4] = "";
     struct err err;
     changed = 0;
@@ -73,20 +62,16 @@ test_an_answer_comes_back_and_nothing_else(void **state)
     assert_int_equal(changed, 0);
 }
 
-static void
-test_the_works_own_error_comes_back(void **state)
+TEST(the_works_own_error_comes_back)
 {
-    (void)state;
     struct err err;
     assert_false(subprocess_run(refuse, "no mice", NULL, 0, "work", &err));
     assert_int_equal(err.kind, ERR_USAGE);
     assert_string_equal(err.text, "no mice");
 }
 
-static void
-test_a_signal_ends_the_work_alone_and_is_named(void **state)
+TEST(a_signal_ends_the_work_alone_and_is_named)
 {
-    (void)state;
     static const int signals[] = {SIGABRT, SIGSEGV, SIGTERM};
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
         struct err err = {0};
@@ -101,10 +86,8 @@ test_a_signal_ends_the_work_alone_and_is_named(void **state)
     }
 }
 
-static void
-test_an_interruption_and_the_time_limit_have_messages_of_their_own(void **state)
+TEST(an_interruption_and_the_time_limit_have_messages_of_their_own)
 {
-    (void)state;
     struct err err = {0};
     assert_false(subprocess_run(end_by_signal, &(int){SIGINT}, NULL, 0, "work", &err));
     assert_int_equal(err.kind, ERR_CANCELLED);
@@ -114,19 +97,15 @@ test_an_interruption_and_the_time_limit_have_messages_of_their_own(void **state)
     assert_non_null(strstr(err.text, "did not finish within"));
 }
 
-static void
-test_work_that_leaves_did_not_succeed(void **state)
+TEST(work_that_leaves_did_not_succeed)
 {
-    (void)state;
     struct err err = {0};
     assert_false(subprocess_run(leave, NULL, NULL, 0, "work", &err));
     assert_int_equal(err.kind, ERR_WORK);
 }
 
-static void
-test_open_files_are_shared(void **state)
+TEST(open_files_are_shared)
 {
-    (void)state;
     int ends[2];
     char got[5] = "";
     struct err err;
@@ -136,18 +115,4 @@ test_open_files_are_shared(void **state)
     assert_string_equal(got, "mice");
     close(ends[0]);
     close(ends[1]);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_an_answer_comes_back_and_nothing_else),
-        cmocka_unit_test(test_the_works_own_error_comes_back),
-        cmocka_unit_test(test_a_signal_ends_the_work_alone_and_is_named),
-        cmocka_unit_test(test_an_interruption_and_the_time_limit_have_messages_of_their_own),
-        cmocka_unit_test(test_work_that_leaves_did_not_succeed),
-        cmocka_unit_test(test_open_files_are_shared),
-    };
-    return cmocka_run_group_tests_name("subprocess", tests, NULL, NULL);
 }

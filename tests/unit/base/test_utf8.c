@@ -1,18 +1,11 @@
 /* UTF-8: whole characters out of bytes in any portions, and text made safe to show. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
 #include <time.h>
 
 #include "engine/base/printable.h"
 #include "engine/base/utf8.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 
 static uint64_t
 next_random(uint64_t *state)
@@ -22,10 +15,8 @@ next_random(uint64_t *state)
     return *state ^= *state << 17;
 }
 
-static void
-test_a_character_in_pieces_waits_for_its_rest(void **state)
+TEST(a_character_in_pieces_waits_for_its_rest)
 {
-    (void)state;
     struct utf8_stream s = {0};
     char out[64];
     assert_int_equal(utf8_stream_feed(&s, "a\xf0\x9f", 3, out), 1);
@@ -39,10 +30,8 @@ test_a_character_in_pieces_waits_for_its_rest(void **state)
     assert_int_equal(utf8_stream_end(&s, out), 0);
 }
 
-static void
-test_broken_bytes_become_replacement_characters(void **state)
+TEST(broken_bytes_become_replacement_characters)
 {
-    (void)state;
     static const struct {
         const char *in, *out;
     } cases[] = {
@@ -81,10 +70,8 @@ in_parts(const char *in, size_t len, size_t largest, uint64_t *random, char *out
     return written + utf8_stream_end(&s, out + written);
 }
 
-static void
-test_any_split_of_the_bytes_gives_the_same_text(void **state)
+TEST(any_split_of_the_bytes_gives_the_same_text)
 {
-    (void)state;
     uint64_t random = seed_or((uint64_t)time(NULL) | 1);
     static const char *const parts[] = {"a",        " ",    "\xc3\xa9", "\xe6\xbc\xa2", "\xf0\x9f\x98\x80",
                                         "\xe6\xbc", "\x80", "\xed\xa0", "\xf0\x9f\x98", "\xff"};
@@ -112,10 +99,8 @@ test_any_split_of_the_bytes_gives_the_same_text(void **state)
     }
 }
 
-static void
-test_a_stream_writes_at_most_what_its_header_promises(void **state)
+TEST(a_stream_writes_at_most_what_its_header_promises)
 {
-    (void)state;
     uint64_t random = seed_or((uint64_t)time(NULL) | 1);
     struct utf8_stream s = {0};
     for (int i = 0; i < 20000; i++) {
@@ -132,10 +117,8 @@ test_a_stream_writes_at_most_what_its_header_promises(void **state)
     }
 }
 
-static void
-test_printable_text_holds_nothing_that_a_terminal_acts_on(void **state)
+TEST(printable_text_holds_nothing_that_a_terminal_acts_on)
 {
-    (void)state;
     static const struct {
         const char *in, *out;
     } cases[] = {
@@ -155,17 +138,4 @@ test_printable_text_holds_nothing_that_a_terminal_acts_on(void **state)
     assert_string_equal(printable_line(out, 4, "abc", 3), "abc");
     assert_string_equal(printable_line(out, 4, "abcd", 4), "...");
     assert_string_equal(printable_line(out, 1, "a", 1), "");
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_character_in_pieces_waits_for_its_rest),
-        cmocka_unit_test(test_broken_bytes_become_replacement_characters),
-        cmocka_unit_test(test_any_split_of_the_bytes_gives_the_same_text),
-        cmocka_unit_test(test_a_stream_writes_at_most_what_its_header_promises),
-        cmocka_unit_test(test_printable_text_holds_nothing_that_a_terminal_acts_on),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,7 @@
 /* What a template is told, where it fails and with which words, and what it may take. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 /* cmocka wants these before it */
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "engine/chat/chat.h"
+#include "tests/rigs/test.h"
 
 static bool
 render(const char *template, const struct chat_dialogue *dialogue, char **text, struct err *err)
@@ -51,10 +42,8 @@ assert_fails(const char *template, const struct chat_dialogue *dialogue, enum er
 #define USER(words) .user = {words, sizeof words - 1}
 static const struct chat_dialogue plain = {USER("Hi")};
 
-static void
-test_a_turn_is_a_message_after_the_systems(void **state)
+TEST(a_turn_is_a_message_after_the_systems)
 {
-    (void)state;
     static const char all[] = "{{ messages }}{{ add_generation_prompt }}{{ tools }}{{ documents }}";
     assert_renders(all, &plain, "[{'role': 'user', 'content': 'Hi'}]TrueNoneNone");
     assert_renders(all, &(struct chat_dialogue){.system = "Be kind.", USER("Hi")},
@@ -65,10 +54,8 @@ test_a_turn_is_a_message_after_the_systems(void **state)
                    "f[{\"name\": \"f\", \"x\": 1.0, \"y\": 10}]");
 }
 
-static void
-test_variables_are_json_or_else_text(void **state)
+TEST(variables_are_json_or_else_text)
 {
-    (void)state;
     const struct chat_variable variables[] = {
         {.name = slice_of("bos_token"), .value = slice_of("1"), .text = true},
         {.name = slice_of("thinking"), .value = slice_of("false")},
@@ -85,10 +72,8 @@ test_variables_are_json_or_else_text(void **state)
                    "['1', True, 12, 'low', [1, {'a': None}], '[1, ', [1]]");
 }
 
-static void
-test_the_users_turn_is_the_next_after_what_was_said_before(void **state)
+TEST(the_users_turn_is_the_next_after_what_was_said_before)
 {
-    (void)state;
     static const char turns[] = "{% for m in messages %}{{ m.role }}:{{ m.content }};{% endfor %}";
     struct chat_variable said = {.name = slice_of("messages"),
                                  .value = slice_of("[{\"role\": \"user\", \"content\": \"Knock\"}, "
@@ -101,19 +86,15 @@ test_the_users_turn_is_the_next_after_what_was_said_before(void **state)
     assert_fails(turns, &dialogue, ERR_USAGE, "messages: a JSON list is needed");
 }
 
-static void
-test_the_day_is_the_callers_and_english(void **state)
+TEST(the_day_is_the_callers_and_english)
 {
-    (void)state;
     const struct chat_dialogue dated = {
         USER("Hi"), .now = {.tm_year = 124, .tm_mon = 1, .tm_mday = 29, .tm_hour = 7, .tm_wday = 4, .tm_yday = 59}};
     assert_renders("{{ strftime_now('%d %b %Y %A %H:%M') }}", &dated, "29 Feb 2024 Thursday 07:00");
 }
 
-static void
-test_what_fails_says_line_and_what(void **state)
+TEST(what_fails_says_line_and_what)
 {
-    (void)state;
     static const struct {
         const char *template, *why;
     } failing[] = {
@@ -193,10 +174,8 @@ static const struct {
     {"{% do x %}", "the statement 'do'"},
 };
 
-static void
-test_unsupported_features_are_refused_by_name(void **state)
+TEST(unsupported_features_are_refused_by_name)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         char why[200];
         snprintf(why, sizeof why, "the chat template, line 1: %s is not supported", refused[i].what);
@@ -205,10 +184,8 @@ test_unsupported_features_are_refused_by_name(void **state)
     assert_renders("{% if false %}{{ x | groupby('a') }}{% endif %}ok", &plain, "ok");
 }
 
-static void
-test_tools_and_context_are_json(void **state)
+TEST(tools_and_context_are_json)
 {
-    (void)state;
     assert_fails("", &(struct chat_dialogue){USER("Hi"), .tools = "[1,, 2]"}, ERR_USAGE,
                  "tools: JSON, byte 3: a value is expected");
     assert_fails("", &(struct chat_dialogue){USER("Hi"), .tools = "{}"}, ERR_USAGE, "tools: a JSON list is needed");
@@ -239,10 +216,8 @@ test_tools_and_context_are_json(void **state)
                    "[100.0, -0.5, 9007199254740993, 'é😀/', {}]");
 }
 
-static void
-test_bounds_hold(void **state)
+TEST(bounds_hold)
 {
-    (void)state;
     static const struct chat_bounds small = {.steps = 10000, .memory = 1u << 20, .output = 2000, .depth = 60};
     const struct chat_dialogue bounded = {USER("Hi"), .bounds = &small};
     static const struct {
@@ -275,10 +250,8 @@ test_bounds_hold(void **state)
 }
 
 /* Each reads 100,000 bytes, forty times. */
-static void
-test_work_is_charged_by_the_bytes_that_it_reads(void **state)
+TEST(work_is_charged_by_the_bytes_that_it_reads)
 {
-    (void)state;
     static const struct chat_bounds small = {.steps = 20000, .memory = 64u << 20, .output = 1u << 20, .depth = 100};
     static const char *const parts[] = {
         "x == y",
@@ -322,10 +295,8 @@ test_work_is_charged_by_the_bytes_that_it_reads(void **state)
     }
 }
 
-static void
-test_names_and_parameters_are_charged_by_their_number(void **state)
+TEST(names_and_parameters_are_charged_by_their_number)
 {
-    (void)state;
     static const struct chat_bounds small = {.steps = 100000, .memory = 64u << 20, .output = 1u << 20, .depth = 100};
     enum { PARAMETERS = 3000 };
     char *template = malloc(PARAMETERS * 8 + 100), *text, *at = template;
@@ -340,10 +311,8 @@ test_names_and_parameters_are_charged_by_their_number(void **state)
     free(template);
 }
 
-static void
-test_a_formats_fields_are_charged_by_the_number_of_names(void **state)
+TEST(a_formats_fields_are_charged_by_the_number_of_names)
 {
-    (void)state;
     static const struct chat_bounds bounds = {.steps = 2000000, .memory = 64u << 20, .output = 1u << 20, .depth = 100};
     enum { NAMES = 3000 };
     char *template = malloc(NAMES * 10 + 100), *text, *at = template;
@@ -358,10 +327,8 @@ test_a_formats_fields_are_charged_by_the_number_of_names(void **state)
     free(template);
 }
 
-static void
-test_values_in_values_end(void **state)
+TEST(values_in_values_end)
 {
-    (void)state;
     char *text;
     struct err err;
     assert_false(render(
@@ -388,10 +355,8 @@ third_look(void)
     return ++looks == 3;
 }
 
-static void
-test_a_rendering_can_be_cancelled(void **state)
+TEST(a_rendering_can_be_cancelled)
 {
-    (void)state;
     char *text;
     struct err err;
     const struct chat_dialogue dialogue = {USER("Hi"), .cancelled = third_look};
@@ -401,10 +366,8 @@ test_a_rendering_can_be_cancelled(void **state)
     assert_int_equal(looks, 3);
 }
 
-static void
-test_a_template_renders_again_and_the_same(void **state)
+TEST(a_template_renders_again_and_the_same)
 {
-    (void)state;
     struct chat *chat;
     struct err err;
     assert_true(chat_open(&chat,
@@ -421,26 +384,4 @@ test_a_template_renders_again_and_the_same(void **state)
     }
     chat_close(chat);
     chat_close(NULL);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_turn_is_a_message_after_the_systems),
-        cmocka_unit_test(test_variables_are_json_or_else_text),
-        cmocka_unit_test(test_the_users_turn_is_the_next_after_what_was_said_before),
-        cmocka_unit_test(test_the_day_is_the_callers_and_english),
-        cmocka_unit_test(test_what_fails_says_line_and_what),
-        cmocka_unit_test(test_unsupported_features_are_refused_by_name),
-        cmocka_unit_test(test_tools_and_context_are_json),
-        cmocka_unit_test(test_bounds_hold),
-        cmocka_unit_test(test_work_is_charged_by_the_bytes_that_it_reads),
-        cmocka_unit_test(test_names_and_parameters_are_charged_by_their_number),
-        cmocka_unit_test(test_a_formats_fields_are_charged_by_the_number_of_names),
-        cmocka_unit_test(test_values_in_values_end),
-        cmocka_unit_test(test_a_rendering_can_be_cancelled),
-        cmocka_unit_test(test_a_template_renders_again_and_the_same),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,11 @@
 /* Every feature of templates, and small templates under many dialogues, as jinja2 renders them (tests/golden/chat.json,
  * made by tests/chat/make_chat_golden.py on the 5th of March 2025). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 /* cmocka wants these before it */
-#include <cmocka.h>
-
 #include <cjson/cJSON.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "engine/base/file_text.h"
 #include "engine/chat/chat.h"
+#include "tests/rigs/test.h"
 
 static struct slice
 text_of(const cJSON *o, const char *key)
@@ -46,10 +39,8 @@ renders(const cJSON *golden)
     return same;
 }
 
-static void
-test_templates_render_as_in_jinja2(void **state)
+TEST(templates_render_as_in_jinja2)
 {
-    (void)state;
     struct err err;
     char *json;
     size_t n, compared = 0, differ = 0, refused = 0;
@@ -66,11 +57,4 @@ test_templates_render_as_in_jinja2(void **state)
     assert_int_equal(differ, 0);
     cJSON_Delete(all);
     free(json);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_templates_render_as_in_jinja2)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,9 @@
 /* What a benchmark is sure of, on passes that are made up: lanes are compared pass by pass. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
-#include <string.h>
 
 #include "cli/bench/bench_passes.h"
 #include "kernels/rng.h"
+#include "tests/rigs/test.h"
 
 enum { PASSES = 5, LANES = 4 };
 
@@ -38,10 +31,8 @@ make(struct made *m, const double speed[LANES], double noise)
     m->bench = (struct bench){.lanes = m->lanes, .n_lanes = LANES, .passes = PASSES};
 }
 
-static void
-test_what_drifts_for_all_is_no_noise_between_them(void **state)
+TEST(what_drifts_for_all_is_no_noise_between_them)
 {
-    (void)state;
     struct made m;
     make(&m, (const double[]){100, 120, 121, 90}, 0.0001);
     const struct estimate r = bench_ratio(&m.bench, &m.lanes[2], &m.lanes[0]);
@@ -56,10 +47,8 @@ test_what_drifts_for_all_is_no_noise_between_them(void **state)
     assert_string_equal(bench_standing(&m.bench, &m.lanes[0], standing, sizeof standing), ""); /* ar has no others */
 }
 
-static void
-test_who_is_within_noise_is_named(void **state)
+TEST(who_is_within_noise_is_named)
 {
-    (void)state;
     struct made m;
     make(&m, (const double[]){100, 120, 121, 60}, 0.02);
     char standing[400];
@@ -72,10 +61,8 @@ test_who_is_within_noise_is_named(void **state)
 }
 
 /* 4,000 benchmarks of 3 passes in which ar is as fast as each point: 95% of the intervals of the speedup hold 1. */
-static void
-test_intervals_of_few_passes_hold_the_truth(void **state)
+TEST(intervals_of_few_passes_hold_the_truth)
 {
-    (void)state;
     struct made m;
     uint64_t random = 24;
     int holds = 0, ahead = 0;
@@ -97,15 +84,4 @@ test_intervals_of_few_passes_hold_the_truth(void **state)
     }
     assert_in_range(holds, 3760, 3840); /* 94 to 96% */
     assert_in_range(ahead, 60, 140);    /* half of the others */
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_drifts_for_all_is_no_noise_between_them),
-        cmocka_unit_test(test_who_is_within_noise_is_named),
-        cmocka_unit_test(test_intervals_of_few_passes_hold_the_truth),
-    };
-    return cmocka_run_group_tests_name("bench_passes", tests, NULL, NULL);
 }

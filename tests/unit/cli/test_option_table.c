@@ -1,14 +1,7 @@
 /* The table of options itself: that its rows are sound, and that each type refuses what is no value of it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "cli/options/option_table.h"
 #include "kernels/cpu/isa.h"
+#include "tests/rigs/test.h"
 #include "tui/figures/bench_table.h"
 #include "tui/figures/figure.h"
 
@@ -19,10 +12,8 @@
             fail_msg("--%s: %s", (row)->name, #condition);                                                             \
     } while (0)
 
-static void
-test_every_row_has_a_name_a_help_and_a_command(void **state)
+TEST(every_row_has_a_name_a_help_and_a_command)
 {
-    (void)state;
     for (size_t i = 0; i < n_option_rows; i++) {
         const struct option_row *row = &option_rows[i];
         assert_non_null(row->name);
@@ -35,10 +26,8 @@ test_every_row_has_a_name_a_help_and_a_command(void **state)
     }
 }
 
-static void
-test_names_and_letters_are_unique_in_a_command(void **state)
+TEST(names_and_letters_are_unique_in_a_command)
 {
-    (void)state;
     for (size_t i = 0; i < n_option_rows; i++)
         for (size_t k = 0; k < i; k++) {
             const struct option_row *a = &option_rows[i], *b = &option_rows[k];
@@ -49,10 +38,8 @@ test_names_and_letters_are_unique_in_a_command(void **state)
         }
 }
 
-static void
-test_types_have_what_they_need(void **state)
+TEST(types_have_what_they_need)
 {
-    (void)state;
     for (size_t i = 0; i < n_option_rows; i++) {
         const struct option_row *row = &option_rows[i];
         const bool plain = row->type == OPTION_SWITCH || row->type == OPTION_SAY;
@@ -83,10 +70,8 @@ test_types_have_what_they_need(void **state)
     }
 }
 
-static void
-test_defaults_are_values(void **state)
+TEST(defaults_are_values)
 {
-    (void)state;
     for (size_t i = 0; i < n_option_rows; i++) {
         struct options o;
         struct err err = {0};
@@ -109,10 +94,8 @@ refuses(const struct option_row *row, const char *text)
     options_free(&o);
 }
 
-static void
-test_bad_values_are_refused(void **state)
+TEST(bad_values_are_refused)
 {
-    (void)state;
     static const char *const no_numbers[] = {"", "x", "-1", "1x", " 1", "+1", "1e99", "nan", "0x"};
     for (size_t i = 0; i < n_option_rows; i++) {
         const struct option_row *row = &option_rows[i];
@@ -141,10 +124,8 @@ test_bad_values_are_refused(void **state)
     }
 }
 
-static void
-test_bounds_are_values(void **state)
+TEST(bounds_are_values)
 {
-    (void)state;
     for (size_t i = 0; i < n_option_rows; i++) {
         const struct option_row *row = &option_rows[i];
         struct options o;
@@ -163,10 +144,8 @@ test_bounds_are_values(void **state)
 }
 
 /* The words are written out, so that the manual is the same on every processor. */
-static void
-test_isa_has_the_names_of_this_build(void **state)
+TEST(isa_has_the_names_of_this_build)
 {
-    (void)state;
     const struct option_row *row = option_find("isa", COMMAND_RUN);
     for (size_t i = 0; cpu_isas[i] != NULL; i++) {
         bool found = false;
@@ -177,10 +156,8 @@ test_isa_has_the_names_of_this_build(void **state)
     }
 }
 
-static void
-test_plot_has_the_kinds_and_measures_of_this_build(void **state)
+TEST(plot_has_the_kinds_and_measures_of_this_build)
 {
-    (void)state;
     const struct command_row *plot = command_row(COMMAND_PLOT);
     const struct option_row *measure = option_find("measure", COMMAND_PLOT);
     size_t n = 0;
@@ -197,10 +174,8 @@ test_plot_has_the_kinds_and_measures_of_this_build(void **state)
     assert_int_equal(n, measure->n_words);
 }
 
-static void
-test_every_command_has_a_row_with_help(void **state)
+TEST(every_command_has_a_row_with_help)
 {
-    (void)state;
     unsigned all = 0;
     for (size_t i = 0; i < n_command_rows; i++) {
         const struct command_row *c = &command_rows[i];
@@ -211,21 +186,4 @@ test_every_command_has_a_row_with_help(void **state)
         all |= c->command;
     }
     assert_int_equal(all, COMMAND_ALL);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_row_has_a_name_a_help_and_a_command),
-        cmocka_unit_test(test_names_and_letters_are_unique_in_a_command),
-        cmocka_unit_test(test_types_have_what_they_need),
-        cmocka_unit_test(test_defaults_are_values),
-        cmocka_unit_test(test_bad_values_are_refused),
-        cmocka_unit_test(test_bounds_are_values),
-        cmocka_unit_test(test_isa_has_the_names_of_this_build),
-        cmocka_unit_test(test_plot_has_the_kinds_and_measures_of_this_build),
-        cmocka_unit_test(test_every_command_has_a_row_with_help),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* Options of the command line and of the config file. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "cli/options/options.h"
+#include "tests/rigs/test.h"
 
 #define ARGS(...) ((char *[]){"specscope", __VA_ARGS__, NULL})
 
@@ -55,8 +49,7 @@ delete_home(void **state)
     return system(command);
 }
 
-static void
-test_nothing_said_is_the_documented_defaults(void **state)
+TEST(nothing_said_is_the_documented_defaults)
 {
     config(*state, NULL);
     struct options o;
@@ -87,8 +80,7 @@ test_nothing_said_is_the_documented_defaults(void **state)
     options_free(&o);
 }
 
-static void
-test_every_option_is_read(void **state)
+TEST(every_option_is_read)
 {
     config(*state, NULL);
     struct options o;
@@ -121,8 +113,7 @@ test_every_option_is_read(void **state)
     options_free(&o);
 }
 
-static void
-test_operands_and_options_mix_and_two_dashes_end_options(void **state)
+TEST(operands_and_options_mix_and_two_dashes_end_options)
 {
     config(*state, NULL);
     struct options o;
@@ -139,8 +130,7 @@ test_operands_and_options_mix_and_two_dashes_end_options(void **state)
     options_free(&o);
 }
 
-static void
-test_an_unknown_option_is_named(void **state)
+TEST(an_unknown_option_is_named)
 {
     config(*state, NULL);
     static const struct {
@@ -170,8 +160,7 @@ test_an_unknown_option_is_named(void **state)
     }
 }
 
-static void
-test_the_last_of_a_repeated_option_counts(void **state)
+TEST(the_last_of_a_repeated_option_counts)
 {
     config(*state, NULL);
     struct options o;
@@ -189,8 +178,7 @@ test_the_last_of_a_repeated_option_counts(void **state)
     options_free(&o);
 }
 
-static void
-test_bench_collects_policies(void **state)
+TEST(bench_collects_policies)
 {
     config(*state, NULL);
     struct options o;
@@ -200,8 +188,7 @@ test_bench_collects_policies(void **state)
     options_free(&o);
 }
 
-static void
-test_too_many_settings_are_refused(void **state)
+TEST(too_many_settings_are_refused)
 {
     config(*state, NULL);
     char names[OPTIONS_MOST + 1][24], *argv[2 * (OPTIONS_MOST + 1) + 2];
@@ -225,8 +212,7 @@ test_too_many_settings_are_refused(void **state)
     options_free(&o);
 }
 
-static void
-test_settings_of_the_config_file_stay_with_its_policy(void **state)
+TEST(settings_of_the_config_file_stay_with_its_policy)
 {
     struct options o;
     struct err err = {0};
@@ -257,8 +243,7 @@ test_settings_of_the_config_file_stay_with_its_policy(void **state)
     options_free(&o);
 }
 
-static void
-test_a_config_file_serves_every_command(void **state)
+TEST(a_config_file_serves_every_command)
 {
     struct options o;
     struct err err = {0};
@@ -276,8 +261,7 @@ test_a_config_file_serves_every_command(void **state)
     options_free(&o);
 }
 
-static void
-test_a_broken_config_file_names_itself(void **state)
+TEST(a_broken_config_file_names_itself)
 {
     static const char *const broken[] = {
         "",
@@ -307,8 +291,7 @@ test_a_broken_config_file_names_itself(void **state)
     }
 }
 
-static void
-test_prompts_lose_their_last_newlines_only(void **state)
+TEST(prompts_lose_their_last_newlines_only)
 {
     char path[300];
     snprintf(path, sizeof path, "%s/prompt", (const char *)*state);
@@ -324,21 +307,4 @@ test_prompts_lose_their_last_newlines_only(void **state)
     options_free(&o);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_said_is_the_documented_defaults),
-        cmocka_unit_test(test_every_option_is_read),
-        cmocka_unit_test(test_operands_and_options_mix_and_two_dashes_end_options),
-        cmocka_unit_test(test_an_unknown_option_is_named),
-        cmocka_unit_test(test_the_last_of_a_repeated_option_counts),
-        cmocka_unit_test(test_bench_collects_policies),
-        cmocka_unit_test(test_too_many_settings_are_refused),
-        cmocka_unit_test(test_settings_of_the_config_file_stay_with_its_policy),
-        cmocka_unit_test(test_a_config_file_serves_every_command),
-        cmocka_unit_test(test_a_broken_config_file_names_itself),
-        cmocka_unit_test(test_prompts_lose_their_last_newlines_only),
-    };
-    return cmocka_run_group_tests(tests, make_home, delete_home);
-}
+FIXTURE(make_home, delete_home);

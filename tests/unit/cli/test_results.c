@@ -1,22 +1,13 @@
 /* Results files: what could not be written is said, whenever it turns out. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "cli/base/files.h"
 #include "cli/generation/outcome.h"
+#include "tests/rigs/test.h"
 
-static void
-test_an_error_of_the_close_itself_is_said(void **state)
+TEST(an_error_of_the_close_itself_is_said)
 {
-    (void)state;
     struct err err = {0};
     FILE *f;
     assert_true(results_open(&f, "/dev/null", &results_json_file, &err));
@@ -27,10 +18,8 @@ test_an_error_of_the_close_itself_is_said(void **state)
     assert_string_equal(err.text, "results: Bad file descriptor");
 }
 
-static void
-test_a_full_disk_is_said(void **state)
+TEST(a_full_disk_is_said)
 {
-    (void)state;
     struct err err = {0};
     FILE *f;
     if (access("/dev/full", W_OK) != 0)
@@ -46,10 +35,8 @@ test_a_full_disk_is_said(void **state)
     cJSON_Delete(j);
 }
 
-static void
-test_a_write_that_failed_long_ago_is_an_error_still(void **state)
+TEST(a_write_that_failed_long_ago_is_an_error_still)
 {
-    (void)state;
     struct err err = {0};
     FILE *f;
     if (access("/dev/full", W_OK) != 0)
@@ -62,10 +49,8 @@ test_a_write_that_failed_long_ago_is_an_error_still(void **state)
     assert_non_null(strstr(err.text, "results: "));
 }
 
-static void
-test_what_cannot_be_written_is_known_before_the_work(void **state)
+TEST(what_cannot_be_written_is_known_before_the_work)
 {
-    (void)state;
     struct err err = {0};
     char folder[] = "/tmp/results.XXXXXX", path[64];
     assert_non_null(mkdtemp(folder));
@@ -80,10 +65,8 @@ test_what_cannot_be_written_is_known_before_the_work(void **state)
     rmdir(folder);
 }
 
-static void
-test_stdout_stays_open(void **state)
+TEST(stdout_stays_open)
 {
-    (void)state;
     struct err err = {0};
     FILE *f;
     assert_true(results_open(&f, "-", &results_json_file, &err) && f == stdout);
@@ -91,17 +74,4 @@ test_stdout_stays_open(void **state)
     assert_true(fcntl(STDOUT_FILENO, F_GETFD) != -1);
     assert_false(results_open(&f, "/nowhere/results", &results_json_file, &err));
     assert_string_equal(err.text, "/nowhere/results: cannot be created: No such file or directory");
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_an_error_of_the_close_itself_is_said),
-        cmocka_unit_test(test_a_full_disk_is_said),
-        cmocka_unit_test(test_a_write_that_failed_long_ago_is_an_error_still),
-        cmocka_unit_test(test_what_cannot_be_written_is_known_before_the_work),
-        cmocka_unit_test(test_stdout_stays_open),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

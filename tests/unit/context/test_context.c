@@ -1,20 +1,12 @@
 /* The context's bookkeeping of rows, sequences and hidden states, on a backend whose hidden states are hashes of what a row
  * saw (symbolic_backend.h). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "tests/rigs/context_fixture.h"
+#include "tests/rigs/test.h"
 
 /* ---- rows ---- */
 
-static void
-test_append_gives_positions_along_the_tree(void **state)
+TEST(append_gives_positions_along_the_tree)
 {
-    (void)state;
     struct fixture f;
     open_with(&f, (struct context_options){.ctx = 32});
     prefill(&f, 3);
@@ -34,10 +26,8 @@ test_append_gives_positions_along_the_tree(void **state)
     close_fixture(&f);
 }
 
-static void
-test_siblings_do_not_see_each_other(void **state)
+TEST(siblings_do_not_see_each_other)
 {
-    (void)state;
     struct fixture f;
     open_with(&f, (struct context_options){.ctx = 32});
     prefill(&f, 2);
@@ -52,10 +42,8 @@ test_siblings_do_not_see_each_other(void **state)
     close_fixture(&f);
 }
 
-static void
-test_advance_refuses_rows_whose_ancestors_lag(void **state)
+TEST(advance_refuses_rows_whose_ancestors_lag)
 {
-    (void)state;
     struct fixture f;
     open_with(&f, (struct context_options){.ctx = 32});
     slot_t rows[3];
@@ -76,10 +64,8 @@ test_advance_refuses_rows_whose_ancestors_lag(void **state)
     close_fixture(&f);
 }
 
-static void
-test_discard_takes_descendants_and_nobody_else(void **state)
+TEST(discard_takes_descendants_and_nobody_else)
 {
-    (void)state;
     struct fixture f;
     open_with(&f, (struct context_options){.ctx = 32});
     const uint32_t free_slots = context_free_slots(f.c);
@@ -98,10 +84,8 @@ test_discard_takes_descendants_and_nobody_else(void **state)
 
 /* ---- sequences ---- */
 
-static void
-test_keep_commits_a_path_and_frees_the_rest(void **state)
+TEST(keep_commits_a_path_and_frees_the_rest)
 {
-    (void)state;
     struct fixture f;
     open_with(&f, (struct context_options){.ctx = 32});
     prefill(&f, 2);
@@ -128,10 +112,8 @@ test_keep_commits_a_path_and_frees_the_rest(void **state)
     close_fixture(&f);
 }
 
-static void
-test_truncate_drops_rejected_rows(void **state)
+TEST(truncate_drops_rejected_rows)
 {
-    (void)state;
     struct fixture f;
     open_with(&f, (struct context_options){.ctx = 32});
     const uint32_t all = context_free_slots(f.c);
@@ -153,10 +135,8 @@ test_truncate_drops_rejected_rows(void **state)
     close_fixture(&f);
 }
 
-static void
-test_forks_share_rows_until_the_last_holder_lets_go(void **state)
+TEST(forks_share_rows_until_the_last_holder_lets_go)
 {
-    (void)state;
     struct fixture f;
     open_with(&f, (struct context_options){.ctx = 32, .seqs = 3});
     const uint32_t all = context_free_slots(f.c);
@@ -182,10 +162,8 @@ test_forks_share_rows_until_the_last_holder_lets_go(void **state)
     close_fixture(&f);
 }
 
-static void
-test_trunk_tables_are_sent_once_and_piecewise(void **state)
+TEST(trunk_tables_are_sent_once_and_piecewise)
 {
-    (void)state;
     struct fixture f;
     open_with(&f, (struct context_options){.ctx = 64, .max_rows = 8});
     prefill(&f, 40);
@@ -205,10 +183,8 @@ test_trunk_tables_are_sent_once_and_piecewise(void **state)
 
 /* ---- the ring of hidden states ---- */
 
-static void
-test_the_ring_keeps_the_most_recent_rows(void **state)
+TEST(the_ring_keeps_the_most_recent_rows)
 {
-    (void)state;
     struct fixture f;
     open_with(&f, (struct context_options){.ctx = 64, .ring = 8});
     assert_int_equal(context_limits(f.c)->max_rows, 4);
@@ -229,10 +205,8 @@ test_the_ring_keeps_the_most_recent_rows(void **state)
     close_fixture(&f);
 }
 
-static void
-test_rows_in_flight_never_lose_their_place(void **state)
+TEST(rows_in_flight_never_lose_their_place)
 {
-    (void)state;
     struct fixture f;
     open_with(&f, (struct context_options){.ctx = 64, .ring = 8});
     prefill(&f, 10);
@@ -254,10 +228,8 @@ test_rows_in_flight_never_lose_their_place(void **state)
     close_fixture(&f);
 }
 
-static void
-test_positions_and_slots_run_out_with_a_message(void **state)
+TEST(positions_and_slots_run_out_with_a_message)
 {
-    (void)state;
     struct fixture f;
     open_with(&f, (struct context_options){.ctx = 6, .spare = 2});
     prefill(&f, 4);
@@ -275,10 +247,8 @@ test_positions_and_slots_run_out_with_a_message(void **state)
     close_fixture(&f);
 }
 
-static void
-test_dropping_a_fork_keeps_the_word_about_what_went_wrong_in_it(void **state)
+TEST(dropping_a_fork_keeps_the_word_about_what_went_wrong_in_it)
 {
-    (void)state;
     struct fixture f;
     open_with(&f, (struct context_options){.ctx = 6, .seqs = 2});
     prefill(&f, 6);
@@ -291,10 +261,8 @@ test_dropping_a_fork_keeps_the_word_about_what_went_wrong_in_it(void **state)
     close_fixture(&f);
 }
 
-static void
-test_one_sweep_takes_max_rows(void **state)
+TEST(one_sweep_takes_max_rows)
 {
-    (void)state;
     struct fixture f;
     open_with(&f, (struct context_options){.ctx = 64, .ring = 16, .max_rows = 3});
     slot_t rows[4];
@@ -309,10 +277,8 @@ test_one_sweep_takes_max_rows(void **state)
 
 /* ---- opening ---- */
 
-static void
-test_open_fills_in_defaults_and_refuses_nonsense(void **state)
+TEST(open_fills_in_defaults_and_refuses_nonsense)
 {
-    (void)state;
     struct fixture f;
     open_with(&f, (struct context_options){.ctx = 10});
     const struct context_options *o = context_limits(f.c);
@@ -343,26 +309,4 @@ test_open_fills_in_defaults_and_refuses_nonsense(void **state)
     assert_int_equal(e.kind, ERR_WORK);
     context_close(NULL);
     close_fixture(&f);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_append_gives_positions_along_the_tree),
-        cmocka_unit_test(test_siblings_do_not_see_each_other),
-        cmocka_unit_test(test_advance_refuses_rows_whose_ancestors_lag),
-        cmocka_unit_test(test_discard_takes_descendants_and_nobody_else),
-        cmocka_unit_test(test_keep_commits_a_path_and_frees_the_rest),
-        cmocka_unit_test(test_truncate_drops_rejected_rows),
-        cmocka_unit_test(test_forks_share_rows_until_the_last_holder_lets_go),
-        cmocka_unit_test(test_trunk_tables_are_sent_once_and_piecewise),
-        cmocka_unit_test(test_the_ring_keeps_the_most_recent_rows),
-        cmocka_unit_test(test_rows_in_flight_never_lose_their_place),
-        cmocka_unit_test(test_positions_and_slots_run_out_with_a_message),
-        cmocka_unit_test(test_dropping_a_fork_keeps_the_word_about_what_went_wrong_in_it),
-        cmocka_unit_test(test_one_sweep_takes_max_rows),
-        cmocka_unit_test(test_open_fills_in_defaults_and_refuses_nonsense),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

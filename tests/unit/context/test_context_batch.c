@@ -1,13 +1,6 @@
 /* Random rounds of sequences that share a context (batch_program.h), on hashes and on the real backends. SPECSCOPE_SEED=N
  * chooses them, SPECSCOPE_LONG=1 runs five times as many. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "engine/context/context.h"
 #include "kernels/experts.h"
@@ -17,6 +10,7 @@
 #include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/symbolic_backend.h"
+#include "tests/rigs/test.h"
 
 static uint64_t seed;
 
@@ -26,10 +20,8 @@ times(unsigned n)
     return getenv("SPECSCOPE_LONG") != NULL ? 5 * n : n;
 }
 
-static void
-test_sixteen_long_sequences_of_hashes(void **state)
+TEST(sixteen_long_sequences_of_hashes)
 {
-    (void)state;
     const struct model_desc desc = {.n_layers = 4, .width = SYMBOLIC_WIDTH, .vocab = 16};
     struct batch_world w = {.ops = &symbolic_backend, .desc = &desc, .n = BATCH_MOST, .ctx = BATCH_CTX};
     assert_true(w.ops->open(&w.backend, &(struct backend_options){0}, NULL));
@@ -71,25 +63,20 @@ run_on(const struct backend_ops *ops, struct backend_options options, size_t sha
     ops->close(w.backend);
 }
 
-static void
-test_sequences_of_the_cpu(void **state)
+TEST(sequences_of_the_cpu)
 {
-    (void)state;
     run_on(&cpu_backend, (struct backend_options){.threads = 2}, 0, BATCH_MOST, 300, times(12));
     run_on(&cpu_backend, (struct backend_options){.threads = 1}, 1, 5, 90, times(20));
     run_on(&cpu_backend, (struct backend_options){.threads = 3, .isa = "reference"}, 2, 8, 60, times(10));
     run_on(&cpu_backend, (struct backend_options){.threads = 2, .exact = true}, 0, 3, 60, times(15));
 }
 
-static void
-test_sequences_of_the_check_backend(void **state)
+TEST(sequences_of_the_check_backend)
 {
-    (void)state;
     run_on(&check_backend, (struct backend_options){.threads = 2}, 0, 8, 70, times(10));
 }
 
-static void
-test_sequences_of_a_gpu(void **state)
+TEST(sequences_of_a_gpu)
 {
     NEEDS_CUDA;
     const unsigned rounds = cuda_is_emulated() ? 3 : 30;
@@ -98,10 +85,8 @@ test_sequences_of_a_gpu(void **state)
 }
 
 /* Of a mixture of experts a row alone loads what any layer loads; rows together load the experts that they go to besides. */
-static void
-test_loads_count_the_experts_that_rows_go_to(void **state)
+TEST(loads_count_the_experts_that_rows_go_to)
 {
-    (void)state;
     const struct naive_shape shape =
         RIG_SHAPE(3, 64, 4, 2, 16, 96, 90, .type = WEIGHT_F16, .dense = 1,
                   .form = {.experts = {.n = 16, .used = 2, .ffn = 64, .renormalised = true}});
@@ -150,10 +135,8 @@ assert_experts(const struct context *c, slot_t row, uint32_t depth, const double
     }
 }
 
-static void
-test_where_rows_went_is_kept_while_it_is_followed(void **state)
+TEST(where_rows_went_is_kept_while_it_is_followed)
 {
-    (void)state;
     const struct naive_shape shape =
         RIG_SHAPE(3, 64, 4, 2, 16, 96, 90, .dense = 1, .form = {.experts = {.n = 16, .used = 2, .ffn = 64}});
     struct err err = {.kind = ERR_NONE};
@@ -204,17 +187,4 @@ test_where_rows_went_is_kept_while_it_is_followed(void **state)
     naive_model_free(model);
 }
 
-int
-main(void)
-{
-    seed = seed_or(1);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_loads_count_the_experts_that_rows_go_to),
-        cmocka_unit_test(test_where_rows_went_is_kept_while_it_is_followed),
-        cmocka_unit_test(test_sixteen_long_sequences_of_hashes),
-        cmocka_unit_test(test_sequences_of_the_cpu),
-        cmocka_unit_test(test_sequences_of_the_check_backend),
-        cmocka_unit_test(test_sequences_of_a_gpu),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_SEED(seed, 1);

@@ -1,13 +1,6 @@
 /* Every allocation that context_open() makes, failing in turn. The context's sources are included, with an allocator
  * that fails on request, so nothing about the build has to change for it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/rigs/test.h"
 
 static int allocations_left = -1; /* before one fails; negative: none does */
 static int alive;                 /* blocks not freed */
@@ -41,10 +34,8 @@ counting_free(void *block)
 
 #include "tests/rigs/symbolic_backend.h"
 
-static void
-test_every_failing_allocation_leaves_a_clean_error(void **state)
+TEST(every_failing_allocation_leaves_a_clean_error)
 {
-    (void)state;
     const struct model_desc desc = {.n_layers = 3, .width = SYMBOLIC_WIDTH, .vocab = 16};
     const struct context_options options = {.ctx = 20};
     struct backend *backend;
@@ -82,11 +73,4 @@ test_every_failing_allocation_leaves_a_clean_error(void **state)
     assert_int_equal(alive, 0);
     symbolic_backend.unload(weights);
     symbolic_backend.close(backend);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_failing_allocation_leaves_a_clean_error)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

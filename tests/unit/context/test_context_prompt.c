@@ -1,14 +1,8 @@
 /* Rows of a prompt are of a class of their own where a context has prompt_rows: which rows are, that their bits are the same
  * whenever they are read, and that nothing else makes them. The symbolic backend's hashes tell the classes apart, and it
  * refuses a prompt that is cut elsewhere. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "tests/rigs/context_fixture.h"
+#include "tests/rigs/test.h"
 
 #define CHUNK  8
 #define PROMPT 21 /* two chunks and a piece */
@@ -52,10 +46,8 @@ generate(struct fixture *f, seq_t seq, token_t token)
     return s;
 }
 
-static void
-test_a_prompt_has_a_class_of_its_own_and_what_follows_has_not(void **state)
+TEST(a_prompt_has_a_class_of_its_own_and_what_follows_has_not)
 {
-    (void)state;
     struct fixture f;
     token_t tokens[PROMPT + 3];
     fill(tokens, PROMPT + 3);
@@ -71,10 +63,8 @@ test_a_prompt_has_a_class_of_its_own_and_what_follows_has_not(void **state)
     close_fixture(&f);
 }
 
-static void
-test_a_prompt_shorter_than_a_chunk_is_rows_like_others(void **state)
+TEST(a_prompt_shorter_than_a_chunk_is_rows_like_others)
 {
-    (void)state;
     struct fixture f;
     token_t tokens[CHUNK];
     fill(tokens, CHUNK);
@@ -87,10 +77,8 @@ test_a_prompt_shorter_than_a_chunk_is_rows_like_others(void **state)
     close_fixture(&f);
 }
 
-static void
-test_without_prompt_rows_there_is_one_class(void **state)
+TEST(without_prompt_rows_there_is_one_class)
 {
-    (void)state;
     struct fixture f;
     token_t tokens[PROMPT];
     fill(tokens, PROMPT);
@@ -101,10 +89,8 @@ test_without_prompt_rows_there_is_one_class(void **state)
     close_fixture(&f);
 }
 
-static void
-test_forks_and_truncation_keep_the_class(void **state)
+TEST(forks_and_truncation_keep_the_class)
 {
-    (void)state;
     struct fixture f;
     token_t tokens[PROMPT];
     fill(tokens, PROMPT);
@@ -123,10 +109,8 @@ test_forks_and_truncation_keep_the_class(void **state)
     close_fixture(&f);
 }
 
-static void
-test_a_cancelled_prompt_is_read_again_from_its_beginning(void **state)
+TEST(a_cancelled_prompt_is_read_again_from_its_beginning)
 {
-    (void)state;
     token_t tokens[PROMPT];
     fill(tokens, PROMPT);
     for (int before = 0; before < 3 * L; before++) {
@@ -142,10 +126,8 @@ test_a_cancelled_prompt_is_read_again_from_its_beginning(void **state)
     }
 }
 
-static void
-test_a_chunk_leaves_the_latest_rows_their_hidden_states(void **state)
+TEST(a_chunk_leaves_the_latest_rows_their_hidden_states)
 {
-    (void)state;
     struct fixture f;
     token_t tokens[PROMPT];
     fill(tokens, PROMPT);
@@ -158,18 +140,4 @@ test_a_chunk_leaves_the_latest_rows_their_hidden_states(void **state)
     for (uint32_t at = 0; at < 16; at++)
         assert_true(context_hidden_kept(f.c, context_at(f.c, other, at)));
     close_fixture(&f);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_prompt_has_a_class_of_its_own_and_what_follows_has_not),
-        cmocka_unit_test(test_a_prompt_shorter_than_a_chunk_is_rows_like_others),
-        cmocka_unit_test(test_without_prompt_rows_there_is_one_class),
-        cmocka_unit_test(test_forks_and_truncation_keep_the_class),
-        cmocka_unit_test(test_a_cancelled_prompt_is_read_again_from_its_beginning),
-        cmocka_unit_test(test_a_chunk_leaves_the_latest_rows_their_hidden_states),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,11 @@
 /* Random programs (row_program.h) on hashes and on the real backends: every instruction set there is, one to three
  * threads, every weight type, fast and exact. SPECSCOPE_SEED=N chooses the programs, SPECSCOPE_LONG=1 runs ten times as
  * many. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "tests/rigs/check_backend.h"
 #include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/row_program.h"
 #include "tests/rigs/symbolic_backend.h"
+#include "tests/rigs/test.h"
 
 static uint64_t
 first_seed(void)
@@ -50,10 +42,8 @@ hash_hidden(const void *model, const struct naive_token *path, size_t n, uint32_
     return true;
 }
 
-static void
-test_random_programs_on_hashes(void **state)
+TEST(random_programs_on_hashes)
 {
-    (void)state;
     struct row_counts counts = {0};
     const uint64_t seed = first_seed();
     print_message("seeds from %llu\n", (unsigned long long)seed);
@@ -161,24 +151,18 @@ run_matrix(const struct backend_ops *ops, unsigned operations)
     assert_everything_happened(&counts);
 }
 
-static void
-test_random_programs_on_the_cpu_backend(void **state)
+TEST(random_programs_on_the_cpu_backend)
 {
-    (void)state;
     run_matrix(&cpu_backend, 70);
 }
 
-static void
-test_random_programs_on_the_check_backend(void **state)
+TEST(random_programs_on_the_check_backend)
 {
-    (void)state;
     run_matrix(&check_backend, 50);
 }
 
-static void
-test_random_programs_on_the_cuda_backend(void **state)
+TEST(random_programs_on_the_cuda_backend)
 {
-    (void)state;
     const struct backend_ops *cuda = cuda_for_tests();
     if (cuda == NULL)
         skip();
@@ -190,16 +174,4 @@ test_random_programs_on_the_cuda_backend(void **state)
         assert_true(run_backend(cuda, (struct backend_options){.threads = 2, .exact = (i + i / 4) % 2, .gpu = -1},
                                 operations, seed + i, &counts));
     assert_true(counts.advance && counts.until && counts.guess && counts.verify && counts.compared);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_programs_on_hashes),
-        cmocka_unit_test(test_random_programs_on_the_cpu_backend),
-        cmocka_unit_test(test_random_programs_on_the_check_backend),
-        cmocka_unit_test(test_random_programs_on_the_cuda_backend),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,22 +1,12 @@
 /* What a round asks of the context: loads are counted, sweeps and prefills cancelled, drafts judged and drawn from; on the
  * symbolic backend. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
-
 #include "tests/rigs/context_fixture.h"
+#include "tests/rigs/test.h"
 
 /* ---- accounts ---- */
 
-static void
-test_loads_count_each_layer_of_a_sweep_once(void **state)
+TEST(loads_count_each_layer_of_a_sweep_once)
 {
-    (void)state;
     struct fixture f;
     open_with(&f, (struct context_options){.ctx = 32, .max_probes = 2, .max_rows = 4});
     struct loads before = context_loads(f.c);
@@ -50,10 +40,8 @@ test_loads_count_each_layer_of_a_sweep_once(void **state)
     close_fixture(&f);
 }
 
-static void
-test_a_context_of_the_first_layers_commits_rows_there_and_knows_no_deeper_ones(void **state)
+TEST(a_context_of_the_first_layers_commits_rows_there_and_knows_no_deeper_ones)
 {
-    (void)state;
     struct fixture f;
     struct context *none;
     struct err err = {0};
@@ -82,10 +70,8 @@ test_a_context_of_the_first_layers_commits_rows_there_and_knows_no_deeper_ones(v
     close_fixture(&f);
 }
 
-static void
-test_until_counts_the_layers_it_ran_and_its_probes(void **state)
+TEST(until_counts_the_layers_it_ran_and_its_probes)
 {
-    (void)state;
     struct fixture f;
     open_with(&f, (struct context_options){.ctx = 32});
     prefill(&f, 3);
@@ -135,10 +121,8 @@ test_until_counts_the_layers_it_ran_and_its_probes(void **state)
 
 /* ---- cancelling ---- */
 
-static void
-test_a_cancelled_sweep_changes_no_depth_and_can_be_repeated(void **state)
+TEST(a_cancelled_sweep_changes_no_depth_and_can_be_repeated)
 {
-    (void)state;
     struct fixture f;
     open_with(&f, (struct context_options){.ctx = 32});
     prefill(&f, 4);
@@ -173,10 +157,8 @@ stop_at_chunk(void *user, double done)
     return ++s->chunks != s->at;
 }
 
-static void
-test_a_cancelled_prefill_keeps_whole_chunks(void **state)
+TEST(a_cancelled_prefill_keeps_whole_chunks)
 {
-    (void)state;
     struct fixture f;
     open_with(&f, (struct context_options){.ctx = 64, .max_rows = 8});
     token_t tokens[30];
@@ -204,10 +186,8 @@ test_a_cancelled_prefill_keeps_whole_chunks(void **state)
 
 /* ---- distributions and verdicts ---- */
 
-static void
-test_verify_maps_slots_to_places_and_positions(void **state)
+TEST(verify_maps_slots_to_places_and_positions)
 {
-    (void)state;
     struct fixture f;
     open_with(&f, (struct context_options){.ctx = 32});
     prefill(&f, 4);
@@ -252,10 +232,8 @@ test_verify_maps_slots_to_places_and_positions(void **state)
     close_fixture(&f);
 }
 
-static void
-test_verify_refuses_rounds_that_are_not_trees(void **state)
+TEST(verify_refuses_rounds_that_are_not_trees)
 {
-    (void)state;
     struct fixture f;
     open_with(&f, (struct context_options){.ctx = 32});
     prefill(&f, 2);
@@ -289,10 +267,8 @@ test_verify_refuses_rounds_that_are_not_trees(void **state)
     close_fixture(&f);
 }
 
-static void
-test_distributions_are_counted_and_drawn_without_replacement(void **state)
+TEST(distributions_are_counted_and_drawn_without_replacement)
 {
-    (void)state;
     struct fixture f;
     open_with(&f, (struct context_options){.ctx = 32});
     prefill(&f, 2);
@@ -324,20 +300,4 @@ test_distributions_are_counted_and_drawn_without_replacement(void **state)
     assert_error(f.c, ERR_WORK, "symbolic backend refused");
     assert_int_not_equal(context_dist(f.c, end, L, 0, &plain), DIST_NONE);
     close_fixture(&f);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_loads_count_each_layer_of_a_sweep_once),
-        cmocka_unit_test(test_a_context_of_the_first_layers_commits_rows_there_and_knows_no_deeper_ones),
-        cmocka_unit_test(test_until_counts_the_layers_it_ran_and_its_probes),
-        cmocka_unit_test(test_a_cancelled_sweep_changes_no_depth_and_can_be_repeated),
-        cmocka_unit_test(test_a_cancelled_prefill_keeps_whole_chunks),
-        cmocka_unit_test(test_verify_maps_slots_to_places_and_positions),
-        cmocka_unit_test(test_verify_refuses_rounds_that_are_not_trees),
-        cmocka_unit_test(test_distributions_are_counted_and_drawn_without_replacement),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

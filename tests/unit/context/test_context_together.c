@@ -1,13 +1,7 @@
 /* Several sequences in one call of the context: verified together, grown by a row each; on the symbolic backend.
  * test_context_batch has their bits. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "tests/rigs/context_fixture.h"
+#include "tests/rigs/test.h"
 
 /* Sequences of one row each, 0 the fixture's own. */
 static void
@@ -23,10 +17,8 @@ more_sequences(struct fixture *f, struct verify_row *rows, struct verify_round *
     }
 }
 
-static void
-test_rounds_are_verified_together_or_not_at_all(void **state)
+TEST(rounds_are_verified_together_or_not_at_all)
 {
-    (void)state;
     struct fixture f;
     struct verify_row rows[3];
     struct verify_round rounds[4] = {{0}};
@@ -56,10 +48,8 @@ test_rounds_are_verified_together_or_not_at_all(void **state)
     close_fixture(&f);
 }
 
-static void
-test_a_seed_alone_names_the_random_numbers_of_a_round(void **state)
+TEST(a_seed_alone_names_the_random_numbers_of_a_round)
 {
-    (void)state;
     struct fixture f;
     struct verdict v[2];
     struct verify_row rows[2];
@@ -84,14 +74,4 @@ test_a_seed_alone_names_the_random_numbers_of_a_round(void **state)
     }
     assert_true(different > 10);
     close_fixture(&f);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rounds_are_verified_together_or_not_at_all),
-        cmocka_unit_test(test_a_seed_alone_names_the_random_numbers_of_a_round),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,11 @@
 /* Contexts of two models, of many tokens and of few, share a pool of distributions; on the check backend, which notices
  * every wait() that is missing. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "engine/context/context.h"
 #include "tests/rigs/check_backend.h"
 #include "tests/rigs/context_fixture.h"
+#include "tests/rigs/test.h"
 
 enum { MANY = 40, FEW = 30, PLACES = 5, LAYERS = 2, PROMPT = 3 };
 
@@ -97,8 +91,7 @@ dist_of(struct reader *r)
     return d;
 }
 
-static void
-test_a_context_waits_for_what_another_is_making(void **state)
+TEST_WITH(a_context_waits_for_what_another_is_making, open_readers, close_readers)
 {
     struct readers *all = *state;
     float p[MANY], q[MANY];
@@ -133,8 +126,7 @@ test_a_context_waits_for_what_another_is_making(void **state)
     assert_error(all->few.c, ERR_WORK, "no distribution 9");
 }
 
-static void
-test_distributions_of_many_rows_are_those_of_each_and_one_head_call(void **state)
+TEST_WITH(distributions_of_many_rows_are_those_of_each_and_one_head_call, open_readers, close_readers)
 {
     struct readers *all = *state;
     struct reader *r = &all->many;
@@ -153,8 +145,7 @@ test_distributions_of_many_rows_are_those_of_each_and_one_head_call(void **state
     assert_int_equal(context_error(r->c)->kind, ERR_WORK);
 }
 
-static void
-test_numbers_are_handed_out_once_until_all_are_released(void **state)
+TEST_WITH(numbers_are_handed_out_once_until_all_are_released, open_readers, close_readers)
 {
     struct readers *all = *state;
     float p[MANY];
@@ -173,8 +164,7 @@ test_numbers_are_handed_out_once_until_all_are_released(void **state)
     assert_true(context_read_dist(all->many.c, 1, p) && !(p[FEW] > 0));
 }
 
-static void
-test_a_draft_token_that_the_target_does_not_know_is_rejected(void **state)
+TEST_WITH(a_draft_token_that_the_target_does_not_know_is_rejected, open_readers, close_readers)
 {
     struct readers *all = *state;
     struct verdict v;
@@ -189,8 +179,7 @@ test_a_draft_token_that_the_target_does_not_know_is_rejected(void **state)
     assert_error(all->few.c, ERR_WORK, "not in the vocabulary");
 }
 
-static void
-test_a_failure_is_told_by_the_context_that_came_for_it(void **state)
+TEST_WITH(a_failure_is_told_by_the_context_that_came_for_it, open_readers, close_readers)
 {
     struct readers *all = *state;
     float p[MANY];
@@ -204,8 +193,7 @@ test_a_failure_is_told_by_the_context_that_came_for_it(void **state)
     assert_true(context_read_dist(all->few.c, next, p));
 }
 
-static void
-test_what_a_context_made_outlives_it(void **state)
+TEST_WITH(what_a_context_made_outlives_it, open_readers, close_readers)
 {
     struct readers *all = *state;
     float before[MANY], after[MANY];
@@ -218,22 +206,4 @@ test_what_a_context_made_outlives_it(void **state)
     assert_memory_equal(before, after, sizeof before);
     assert_true(context_read_dist(all->few.c, queued, after) && context_read_dist(all->few.c, 2, after));
     assert_memory_equal(before, after, sizeof before);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_a_context_waits_for_what_another_is_making, open_readers, close_readers),
-        cmocka_unit_test_setup_teardown(test_distributions_of_many_rows_are_those_of_each_and_one_head_call,
-                                        open_readers, close_readers),
-        cmocka_unit_test_setup_teardown(test_numbers_are_handed_out_once_until_all_are_released, open_readers,
-                                        close_readers),
-        cmocka_unit_test_setup_teardown(test_a_draft_token_that_the_target_does_not_know_is_rejected, open_readers,
-                                        close_readers),
-        cmocka_unit_test_setup_teardown(test_a_failure_is_told_by_the_context_that_came_for_it, open_readers,
-                                        close_readers),
-        cmocka_unit_test_setup_teardown(test_what_a_context_made_outlives_it, open_readers, close_readers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

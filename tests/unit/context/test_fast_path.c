@@ -14,21 +14,13 @@
  * The best instruction set is used: products in int8 have the same bits in all (test_isa.c). All types with SPECSCOPE_LONG,
  * else the usual ones. Run from the repository's root. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "cli/base/commands.h"
 #include "engine/synthetic/model_open.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "kernels/tensor.h"
 #include "tests/rigs/requantise.h"
+#include "tests/rigs/test.h"
 
 #define TEXT       "tests/golden/prose.txt" /* from Lewis Carroll, Alice's Adventures in Wonderland (1865), chapter 1 */
 #define MOST_BYTES 8000

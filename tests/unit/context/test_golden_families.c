@@ -1,22 +1,14 @@
 /* Logits of tiny models of every family that differs from Llama in form, against PyTorch's transformers
  * (make_families_golden.py): Hugging Face folders, and GGUF files of the same weights where a converter knows the family. Run
  * from the repository's root. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "kernels/cpu/isa.h"
 #include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/golden_logits.h"
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 
 #define FOLDER "tests/golden/families/"
 #define PACKED "tests/golden/packed/"
@@ -68,10 +60,8 @@ wrong(const char *path, const char *text, double most)
     return n;
 }
 
-static void
-test_every_familys_folder_gives_the_logits_and_tokens_of_transformers(void **state)
+TEST(every_familys_folder_gives_the_logits_and_tokens_of_transformers)
 {
-    (void)state;
     int n = 0;
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         char model[80], text[80];
@@ -82,10 +72,8 @@ test_every_familys_folder_gives_the_logits_and_tokens_of_transformers(void **sta
     assert_int_equal(n, 0);
 }
 
-static void
-test_every_familys_gguf_file_gives_the_same_logits_and_tokens(void **state)
+TEST(every_familys_gguf_file_gives_the_same_logits_and_tokens)
 {
-    (void)state;
     int n = 0, there = 0;
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         char model[80], text[80];
@@ -101,10 +89,8 @@ test_every_familys_gguf_file_gives_the_same_logits_and_tokens(void **state)
 }
 
 /* Where there is no row for a position there is nothing to compute with. */
-static void
-test_learned_positions_bound_the_context(void **state)
+TEST(learned_positions_bound_the_context)
 {
-    (void)state;
     struct model *m;
     struct err err = {.kind = ERR_NONE};
     assert_false(model_open_with(&m, FOLDER "gpt2", &(struct model_options){.ctx = 65}, &err));
@@ -122,10 +108,8 @@ static const char *const packed[] = {
 /* clang-format on */
 
 /* Opened for exact computing nothing is rounded; otherwise no more than F16 rounds. */
-static void
-test_packed_folders_give_the_logits_of_what_they_mean(void **state)
+TEST(packed_folders_give_the_logits_of_what_they_mean)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof packed / sizeof *packed; i++) {
         char path[80], text[80];
         snprintf(path, sizeof path, PACKED "%s", packed[i]);
@@ -145,8 +129,7 @@ test_packed_folders_give_the_logits_of_what_they_mean(void **state)
     }
 }
 
-static void
-test_every_familys_folder_gives_the_same_logits_on_cuda(void **state)
+TEST(every_familys_folder_gives_the_same_logits_on_cuda)
 {
     NEEDS_CUDA;
     const bool all = !cuda_is_emulated() || getenv("SPECSCOPE_LONG") != NULL;
@@ -175,16 +158,4 @@ test_every_familys_folder_gives_the_same_logits_on_cuda(void **state)
     assert_int_equal(n, 0);
 }
 
-int
-main(void)
-{
-    seed = seed_or((uint64_t)time(NULL));
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_familys_folder_gives_the_logits_and_tokens_of_transformers),
-        cmocka_unit_test(test_every_familys_gguf_file_gives_the_same_logits_and_tokens),
-        cmocka_unit_test(test_learned_positions_bound_the_context),
-        cmocka_unit_test(test_packed_folders_give_the_logits_of_what_they_mean),
-        cmocka_unit_test(test_every_familys_folder_gives_the_same_logits_on_cuda),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_SEED(seed, (uint64_t)time(NULL));

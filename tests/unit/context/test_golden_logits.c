@@ -1,19 +1,10 @@
 /* Logits against implementations that are not ours: the bundled model's against numpy (make_logits_golden.py), those of
  * tiny models of every architecture against PyTorch's transformers (make_models_golden.py), the same weights as GGUF file
  * and as Hugging Face folder. Run from the repository's root. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "cli/base/commands.h"
 #include "kernels/cpu/isa.h"
 #include "tests/rigs/golden_logits.h"
+#include "tests/rigs/test.h"
 
 #define FOLDER "tests/golden/models/"
 
@@ -50,10 +41,8 @@ assert_golden(const char *path, const char *text)
     model_close(m);
 }
 
-static void
-test_the_bundled_models_logits_are_the_golden_ones(void **state)
+TEST(the_bundled_models_logits_are_the_golden_ones)
 {
-    (void)state;
     assert_golden(bundled_model_path(), "tests/golden/logits_fables.txt");
 }
 
@@ -70,24 +59,18 @@ assert_every_architecture(const char *ending)
     }
 }
 
-static void
-test_gguf_files_of_every_architecture_give_the_logits_of_transformers(void **state)
+TEST(gguf_files_of_every_architecture_give_the_logits_of_transformers)
 {
-    (void)state;
     assert_every_architecture(".gguf");
 }
 
-static void
-test_hugging_face_folders_give_the_same_logits(void **state)
+TEST(hugging_face_folders_give_the_same_logits)
 {
-    (void)state;
     assert_every_architecture("");
 }
 
-static void
-test_a_file_of_every_type_gives_the_logits_of_its_dequantised_weights(void **state)
+TEST(a_file_of_every_type_gives_the_logits_of_its_dequantised_weights)
 {
-    (void)state;
     assert_golden(FOLDER "types.gguf", FOLDER "types.txt");
     assert_golden(FOLDER "tables.gguf", FOLDER "tables.txt");
 }
@@ -99,10 +82,8 @@ assert_same_bytes(const struct tensor *a, const struct tensor *b)
     assert_memory_equal(a->data, b->data, (size_t)a->rows * (a->cols / 32) * 34);
 }
 
-static void
-test_quantising_on_load_makes_the_bytes_of_the_gguf_package(void **state)
+TEST(quantising_on_load_makes_the_bytes_of_the_gguf_package)
 {
-    (void)state;
     struct model *ours = open_model(FOLDER "llama.gguf", true), *theirs = open_model(FOLDER "llama-q8_0.gguf", false);
     assert_true(ours->quantized && !theirs->quantized && ours->hash != theirs->hash);
     assert_string_equal(ours->types, theirs->types);
@@ -117,17 +98,4 @@ test_quantising_on_load_makes_the_bytes_of_the_gguf_package(void **state)
     }
     model_close(ours);
     model_close(theirs);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_bundled_models_logits_are_the_golden_ones),
-        cmocka_unit_test(test_quantising_on_load_makes_the_bytes_of_the_gguf_package),
-        cmocka_unit_test(test_gguf_files_of_every_architecture_give_the_logits_of_transformers),
-        cmocka_unit_test(test_hugging_face_folders_give_the_same_logits),
-        cmocka_unit_test(test_a_file_of_every_type_gives_the_logits_of_its_dequantised_weights),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,10 @@
 /* Adapters merged into golden models, of PEFT's and of GGUF's format into folders and GGUF files alike, against transformers
  * with the same sums (make_lora_golden.py); and what is refused. Run from the repository's root. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "tests/rigs/folders.h"
 #include "tests/rigs/golden_logits.h"
+#include "tests/rigs/test.h"
 
 #define GOLDEN "tests/golden/"
 #define LORA   GOLDEN "lora/"
@@ -25,10 +18,8 @@ open_with(struct model **m, const char *path, const char *adapter, bool exact, s
     return model_open_with(m, path, &(struct model_options){.exact = exact, .lora = &adapter, .n_lora = 1}, err);
 }
 
-static void
-test_merged_adapters_give_the_logits_of_transformers(void **state)
+TEST(merged_adapters_give_the_logits_of_transformers)
 {
-    (void)state;
     static const struct {
         const char *model, *adapter, *text;
     } cases[] = {
@@ -78,10 +69,8 @@ test_merged_adapters_give_the_logits_of_transformers(void **state)
 }
 
 /* What is in blocks is held as F16 afterwards, and said. */
-static void
-test_a_quantised_model_is_held_as_f16_where_it_is_merged(void **state)
+TEST(a_quantised_model_is_held_as_f16_where_it_is_merged)
 {
-    (void)state;
     struct model *m, *plain;
     struct err err;
     assert_true(model_open(&plain, GOLDEN "models/llama-q8_0.gguf", &err));
@@ -98,10 +87,8 @@ test_a_quantised_model_is_held_as_f16_where_it_is_merged(void **state)
     model_close(m);
 }
 
-static void
-test_two_adapters_add_up_and_scales_tell_models_apart(void **state)
+TEST(two_adapters_add_up_and_scales_tell_models_apart)
 {
-    (void)state;
     struct model *m, *once;
     struct err err = {.kind = ERR_NONE};
     const char *both[] = {LORA "llama-half:0.2", LORA "llama-half:0.3"};
@@ -116,8 +103,7 @@ test_two_adapters_add_up_and_scales_tell_models_apart(void **state)
 
 static const char config[] = "{\"peft_type\":\"LORA\",\"r\":%d,\"lora_alpha\":5%s}";
 
-static void
-test_what_is_no_adapter_of_the_model_is_refused(void **state)
+TEST_WITH(what_is_no_adapter_of_the_model_is_refused, folder_set_up, folder_tear_down)
 {
     static const struct {
         const char *model, *rest, *says;
@@ -150,10 +136,8 @@ test_what_is_no_adapter_of_the_model_is_refused(void **state)
     }
 }
 
-static void
-test_what_is_asked_for_is_checked(void **state)
+TEST(what_is_asked_for_is_checked)
 {
-    (void)state;
     static const struct {
         const char *model, *adapter, *says;
     } cases[] = {
@@ -174,18 +158,4 @@ test_what_is_asked_for_is_checked(void **state)
         if (ok || strstr(err.text, cases[i].says) == NULL)
             fail_msg("%s: says \"%s\"", cases[i].adapter, ok ? "" : err.text);
     }
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_merged_adapters_give_the_logits_of_transformers),
-        cmocka_unit_test(test_a_quantised_model_is_held_as_f16_where_it_is_merged),
-        cmocka_unit_test(test_two_adapters_add_up_and_scales_tell_models_apart),
-        cmocka_unit_test_setup_teardown(test_what_is_no_adapter_of_the_model_is_refused, folder_set_up,
-                                        folder_tear_down),
-        cmocka_unit_test(test_what_is_asked_for_is_checked),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

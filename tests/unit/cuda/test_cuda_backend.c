@@ -1,25 +1,18 @@
 /* The CUDA backend through kernels/backend.h, against definitions; on emulated GPUs, and on a real one (make test-cuda). */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "kernels/cpu/sampling.h"
 #include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/guess_definition.h"
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 
 static uint64_t seed; /* printed by main */
 
 /* ---- layers ---- */
 
-static void
-test_rows_of_a_tree_are_those_of_the_naive_model(void **state)
+TEST(rows_of_a_tree_are_those_of_the_naive_model)
 {
     NEEDS_CUDA;
     for (size_t i = 0; i < 2 * CUDA_SHAPES; i++) {
@@ -34,8 +27,7 @@ test_rows_of_a_tree_are_those_of_the_naive_model(void **state)
     }
 }
 
-static void
-test_skipped_sublayers_leave_the_stream_as_it_is(void **state)
+TEST(skipped_sublayers_leave_the_stream_as_it_is)
 {
     NEEDS_CUDA;
     for (size_t i = 0; i < CUDA_SHAPES; i += cuda_is_emulated() ? 3 : 1) {
@@ -92,8 +84,7 @@ define_guess(struct rig *r, uint32_t ring, const struct probe *p)
 }
 
 /* More probes than the head takes at once, final layers asked for early, late, not at all, twice. */
-static void
-test_guesses_follow_their_definitions_whatever_shares_the_call(void **state)
+TEST(guesses_follow_their_definitions_whatever_shares_the_call)
 {
     NEEDS_CUDA;
     static struct guess got[300];
@@ -135,8 +126,7 @@ exit_by_definition(const struct rig *r, const float *threshold, const struct gue
     return close_call;
 }
 
-static void
-test_until_leaves_where_layer_by_layer_guesses_say(void **state)
+TEST(until_leaves_where_layer_by_layer_guesses_say)
 {
     NEEDS_CUDA;
     for (size_t i = 0; i < CUDA_SHAPES; i += cuda_is_emulated() ? 2 : 1) {
@@ -189,8 +179,7 @@ test_until_leaves_where_layer_by_layer_guesses_say(void **state)
     }
 }
 
-static void
-test_until_with_nothing_to_run_says_where_the_row_is(void **state)
+TEST(until_with_nothing_to_run_says_where_the_row_is)
 {
     NEEDS_CUDA;
     struct rig r;
@@ -212,8 +201,7 @@ test_until_with_nothing_to_run_says_where_the_row_is(void **state)
 
 /* ---- distributions and verification ---- */
 
-static void
-test_distributions_are_those_of_the_cpu(void **state)
+TEST(distributions_are_those_of_the_cpu)
 {
     NEEDS_CUDA;
     static float got[RIG_VOCAB], want[RIG_VOCAB], z[RIG_VOCAB];
@@ -236,8 +224,7 @@ test_distributions_are_those_of_the_cpu(void **state)
     rig_close(&r);
 }
 
-static void
-test_greedy_verdicts_are_those_of_the_cpu(void **state)
+TEST(greedy_verdicts_are_those_of_the_cpu)
 {
     NEEDS_CUDA;
     static float z[VERIFY_NODES][RIG_VOCAB], p[RIG_VOCAB];
@@ -281,18 +268,4 @@ test_greedy_verdicts_are_those_of_the_cpu(void **state)
     rig_close(&r);
 }
 
-int
-main(void)
-{
-    seed = seed_or((uint64_t)time(NULL));
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows_of_a_tree_are_those_of_the_naive_model),
-        cmocka_unit_test(test_skipped_sublayers_leave_the_stream_as_it_is),
-        cmocka_unit_test(test_guesses_follow_their_definitions_whatever_shares_the_call),
-        cmocka_unit_test(test_until_leaves_where_layer_by_layer_guesses_say),
-        cmocka_unit_test(test_until_with_nothing_to_run_says_where_the_row_is),
-        cmocka_unit_test(test_distributions_are_those_of_the_cpu),
-        cmocka_unit_test(test_greedy_verdicts_are_those_of_the_cpu),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_SEED(seed, (uint64_t)time(NULL));

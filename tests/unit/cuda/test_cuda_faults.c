@@ -2,20 +2,15 @@
  * in turn (tests/cuda/emulation). Whatever call it is: one line that names the device and what it was doing, no crash, and
  * nothing that stays allocated. SPECSCOPE_LONG=1 tries every call with every kind of failure. */
 #include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "policies/policy.h"
 #include "tests/golden/tinymodel.h"
 #include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/session_rig.h"
+#include "tests/rigs/test.h"
 
 static uint64_t seed;
 static char model[128];
@@ -128,24 +123,18 @@ walk(const char *policy, float temperature, uint32_t prompt_rows)
     session_rig_free(&whole);
 }
 
-static void
-test_any_call_may_fail_while_a_policy_drafts(void **state)
+TEST(any_call_may_fail_while_a_policy_drafts)
 {
-    (void)state;
     walk("specbound", 0, 0);
 }
 
-static void
-test_any_call_may_fail_while_tokens_are_sampled(void **state)
+TEST(any_call_may_fail_while_tokens_are_sampled)
 {
-    (void)state;
     walk("layerskip", 1, 0);
 }
 
-static void
-test_any_call_may_fail_while_a_library_reads_the_prompt(void **state)
+TEST(any_call_may_fail_while_a_library_reads_the_prompt)
 {
-    (void)state;
     walk("ar", 0, 2);
 }
 
@@ -159,12 +148,7 @@ main(void)
         printf("%s\n", err.text);
         return 1;
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_any_call_may_fail_while_a_policy_drafts),
-        cmocka_unit_test(test_any_call_may_fail_while_tokens_are_sampled),
-        cmocka_unit_test(test_any_call_may_fail_while_a_library_reads_the_prompt),
-    };
-    const int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    const int failures = run_listed_tests();
     unlink(model);
     return failures;
 }

@@ -1,15 +1,6 @@
 /* The CUDA backend's head, from hidden states to logits, run by the emulation (tests/cuda/emulation), against products in
  * double; and that a row's bits are its own, however many rows are in the call. SPECSCOPE_SEED=N chooses the numbers. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "kernels/cuda/device/launch.h"
 #include "kernels/cuda/pack.h"
@@ -18,6 +9,7 @@
 #include "tests/rigs/device_memory.h"
 #include "tests/rigs/draws.h"
 #include "tests/rigs/requantise.h"
+#include "tests/rigs/test.h"
 
 enum { MAX_ROWS = 144, BLOCKS = 3 };
 
@@ -199,10 +191,8 @@ error_of(const struct bench *b, uint32_t ring, const float *got)
     return sqrt(off / all);
 }
 
-static void
-test_logits_are_the_product_of_the_head_and_the_normed_state(void **state)
+TEST(logits_are_the_product_of_the_head_and_the_normed_state)
 {
-    (void)state;
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
         struct bench b;
         open_bench(&b, shapes[s].type, shapes[s].vocab, shapes[s].width);
@@ -218,10 +208,8 @@ test_logits_are_the_product_of_the_head_and_the_normed_state(void **state)
     }
 }
 
-static void
-test_a_rows_logits_have_the_same_bits_in_every_call(void **state)
+TEST(a_rows_logits_have_the_same_bits_in_every_call)
 {
-    (void)state;
     const uint32_t counts[] = {2, 8, 9, 17, 32, 33, 64, 65, 130};
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
         struct bench b;
@@ -244,12 +232,4 @@ test_a_rows_logits_have_the_same_bits_in_every_call(void **state)
     }
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_logits_are_the_product_of_the_head_and_the_normed_state),
-        cmocka_unit_test(test_a_rows_logits_have_the_same_bits_in_every_call),
-    };
-    return cmocka_run_group_tests(tests, prepare, NULL);
-}
+FIXTURE(prepare, NULL);

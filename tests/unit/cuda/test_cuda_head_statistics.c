@@ -1,21 +1,13 @@
 /* What the CUDA backend says of rows of logits, run by the emulation (tests/cuda/emulation), against the definitions in
  * double. SPECSCOPE_SEED=N chooses the cases. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "kernels/cuda/device/guess.h"
 #include "kernels/cuda/device/launch.h"
 #include "tests/rigs/device_memory.h"
 #include "tests/rigs/draws.h"
 #include "tests/rigs/guess_checks.h"
+#include "tests/rigs/test.h"
 
 enum { MAX_VOCAB = 14000, MAX_ROWS = 12, MAX_PIECES = MAX_VOCAB / HEAD_PIECE + 1, LAYERS = MAX_ROWS };
 
@@ -89,8 +81,7 @@ check_rows(struct bench *b, uint32_t vocab, const struct head_row *rows, uint32_
 
 /* ---- tests ---- */
 
-static void
-test_guesses_follow_the_definitions_on_vocabularies_of_every_size(void **state)
+TEST(guesses_follow_the_definitions_on_vocabularies_of_every_size)
 {
     struct bench *b = *state;
     const uint32_t vocabs[] = {1, 2, 4, 5, 6, 33, 255, 257, 1000, 4095, 4096, 4097, 9001, MAX_VOCAB};
@@ -107,8 +98,7 @@ test_guesses_follow_the_definitions_on_vocabularies_of_every_size(void **state)
     }
 }
 
-static void
-test_equal_logits_are_ordered_by_id(void **state)
+TEST(equal_logits_are_ordered_by_id)
 {
     struct bench *b = *state;
     const uint32_t vocab = 5000, n = 6;
@@ -123,8 +113,7 @@ test_equal_logits_are_ordered_by_id(void **state)
     check_rows(b, vocab, rows, n);
 }
 
-static void
-test_minus_infinity_is_never_listed_and_huge_logits_are_fine(void **state)
+TEST(minus_infinity_is_never_listed_and_huge_logits_are_fine)
 {
     struct bench *b = *state;
     const uint32_t vocab = 4200, n = 5;
@@ -143,8 +132,7 @@ test_minus_infinity_is_never_listed_and_huge_logits_are_fine(void **state)
     check_rows(b, vocab, rows, n);
 }
 
-static void
-test_logits_that_are_not_numbers_have_no_confidence(void **state)
+TEST(logits_that_are_not_numbers_have_no_confidence)
 {
     struct bench *b = *state;
     const uint32_t vocab = 9000, n = 5;
@@ -166,8 +154,7 @@ test_logits_that_are_not_numbers_have_no_confidence(void **state)
     assert_true(fabsf(got[4].kl_final) < 1e-6f && got[4].rank_final == 0);
 }
 
-static void
-test_a_rows_guess_does_not_depend_on_the_other_rows(void **state)
+TEST(a_rows_guess_does_not_depend_on_the_other_rows)
 {
     struct bench *b = *state;
     const uint32_t vocab = 8200, n = 7;
@@ -183,8 +170,7 @@ test_a_rows_guess_does_not_depend_on_the_other_rows(void **state)
     assert_memory_equal(alone, together, sizeof alone);
 }
 
-static void
-test_probed_layers_get_their_guesses_and_the_others_none(void **state)
+TEST(probed_layers_get_their_guesses_and_the_others_none)
 {
     struct bench *b = *state;
     const uint32_t vocab = 4500, layers = 9, probed[3] = {2, 5, 6};
@@ -228,16 +214,4 @@ test_probed_layers_get_their_guesses_and_the_others_none(void **state)
         }
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_guesses_follow_the_definitions_on_vocabularies_of_every_size),
-        cmocka_unit_test(test_equal_logits_are_ordered_by_id),
-        cmocka_unit_test(test_minus_infinity_is_never_listed_and_huge_logits_are_fine),
-        cmocka_unit_test(test_logits_that_are_not_numbers_have_no_confidence),
-        cmocka_unit_test(test_a_rows_guess_does_not_depend_on_the_other_rows),
-        cmocka_unit_test(test_probed_layers_get_their_guesses_and_the_others_none),
-    };
-    return cmocka_run_group_tests(tests, open_bench, close_bench);
-}
+FIXTURE(open_bench, close_bench);

@@ -3,16 +3,11 @@
  * the same bits; and against the CPU. SPECSCOPE_SEED=N chooses weights and tokens, SPECSCOPE_LONG=1 runs all
  * shapes in F16 too, whose rounding hides most that is amiss in the last bits. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 
 enum {
     SPLIT = 512,                /* positions */
@@ -79,8 +74,7 @@ read_all(const struct backend_ops *ops, const struct naive_shape *shape, bool ex
     rig_close(&r);
 }
 
-static void
-test_a_row_far_behind_has_the_same_bits_however_it_was_read(void **state)
+TEST(a_row_far_behind_has_the_same_bits_however_it_was_read)
 {
     NEEDS_CUDA;
     static float whole[POSITIONS * WIDTH], cut[POSITIONS * WIDTH], on_cpu[POSITIONS * WIDTH];
@@ -101,12 +95,4 @@ test_a_row_far_behind_has_the_same_bits_however_it_was_read(void **state)
         }
 }
 
-int
-main(void)
-{
-    seed = seed_or((uint64_t)time(NULL));
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_row_far_behind_has_the_same_bits_however_it_was_read),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_SEED(seed, (uint64_t)time(NULL));

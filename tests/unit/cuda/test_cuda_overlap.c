@@ -5,11 +5,11 @@
 #include "kernels/cpu/sampling.h"
 #include "kernels/cuda/device/launch.h"
 #include "tests/rigs/sampling_bench.h"
+#include "tests/rigs/test.h"
 
 enum { PAIRS = 8 };
 
-static void
-test_overlaps_are_those_of_the_reference(void **state)
+TEST(overlaps_are_those_of_the_reference)
 {
     struct bench *b = *state;
     static float p[2 * PAIRS * MAX_VOCAB], z[MAX_VOCAB];
@@ -46,9 +46,4 @@ test_overlaps_are_those_of_the_reference(void **state)
     }
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_overlaps_are_those_of_the_reference)};
-    return cmocka_run_group_tests(tests, open_bench, close_bench);
-}
+FIXTURE(open_bench, close_bench);

@@ -1,15 +1,7 @@
 /* Weights as the GPU reads them: unpacking gives back every element of every type and shape, where the matrix instruction
  * of the PTX manual (mma.m16n8k16, fragments of A and B) wants it. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "kernels/codebooks.h"
 #include "kernels/cuda/pack.h"
@@ -17,6 +9,7 @@
 #include "kernels/tensor.h"
 #include "tests/rigs/block_scales.h"
 #include "tests/rigs/draws.h"
+#include "tests/rigs/test.h"
 
 /* ---- fragments, as the manual has them ---- */
 
@@ -28,10 +21,8 @@ fragment_a(uint32_t lane, uint32_t reg, uint32_t half, uint32_t *row, uint32_t *
     *col = lane % 4 * 2 + half + (reg >= 2 ? 8 : 0);
 }
 
-static void
-test_a_units_places_are_the_fragments_of_a(void **state)
+TEST(a_units_places_are_the_fragments_of_a)
 {
-    (void)state;
     for (uint32_t lane = 0, row, col; lane < WARP; lane++)
         for (uint32_t s = 0; s < 2; s++)
             for (uint32_t reg = 0; reg < 4; reg++)
@@ -42,10 +33,8 @@ test_a_units_places_are_the_fragments_of_a(void **state)
                 }
 }
 
-static void
-test_activations_places_are_the_fragments_of_b(void **state)
+TEST(activations_places_are_the_fragments_of_b)
 {
-    (void)state;
     const uint32_t units = 3, rows = 24;
     for (uint32_t tile = 0; tile < rows / TILE; tile++)
         for (uint32_t u = 0; u < units; u++)
@@ -242,10 +231,8 @@ random_cols(enum weight_type type)
     return block == 1 ? 1 + random_below(150) : block * (1 + random_below(block == 32 ? 5 : 2));
 }
 
-static void
-test_unpacking_gives_back_every_element(void **state)
+TEST(unpacking_gives_back_every_element)
 {
-    (void)state;
     for (int i = 0; i < 7 * (int)TYPES; i++) {
         const enum weight_type type = types[(size_t)i % TYPES];
         struct sample t = random_tensor(type, 1 + random_below(70), random_cols(type));
@@ -258,10 +245,8 @@ test_unpacking_gives_back_every_element(void **state)
 }
 
 /* Of each head: rotated pairs are rows g and g+8 of a strip, and no strip has two heads. */
-static void
-test_rotated_pairs_are_side_by_side(void **state)
+TEST(rotated_pairs_are_side_by_side)
 {
-    (void)state;
     for (int i = 0; i < 105; i++) {
         const enum weight_type type = types[(size_t)i % TYPES];
         const uint32_t head_dim = 2 * (1 + random_below(40)), heads = 1 + random_below(4),
@@ -289,10 +274,8 @@ test_rotated_pairs_are_side_by_side(void **state)
     }
 }
 
-static void
-test_gate_stands_beside_up(void **state)
+TEST(gate_stands_beside_up)
 {
-    (void)state;
     for (int i = 0; i < 70; i++) {
         const enum weight_type type = types[(size_t)i % TYPES], other = i % 5 == 0 ? WEIGHT_F16 : type;
         const uint32_t ffn = 1 + random_below(60), cols = random_cols(type);
@@ -310,10 +293,8 @@ test_gate_stands_beside_up(void **state)
     }
 }
 
-static void
-test_blocks_that_do_not_fill_a_row_are_refused(void **state)
+TEST(blocks_that_do_not_fill_a_row_are_refused)
 {
-    (void)state;
     assert_true(tensor_possible(&(struct tensor){.type = WEIGHT_Q8_0, .rows = 1, .cols = 64}));
     assert_false(tensor_possible(&(struct tensor){.type = WEIGHT_Q8_0, .rows = 1, .cols = 65}));
     assert_false(tensor_possible(&(struct tensor){.type = WEIGHT_Q4_K, .rows = 1, .cols = 128}));
@@ -321,17 +302,4 @@ test_blocks_that_do_not_fill_a_row_are_refused(void **state)
     assert_false(tensor_possible(&(struct tensor){.type = WEIGHT_TYPES, .rows = 1, .cols = 256}));
 }
 
-int
-main(void)
-{
-    seed = seed_or((uint64_t)time(NULL));
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_units_places_are_the_fragments_of_a),
-        cmocka_unit_test(test_activations_places_are_the_fragments_of_b),
-        cmocka_unit_test(test_unpacking_gives_back_every_element),
-        cmocka_unit_test(test_rotated_pairs_are_side_by_side),
-        cmocka_unit_test(test_gate_stands_beside_up),
-        cmocka_unit_test(test_blocks_that_do_not_fill_a_row_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_SEED(seed, (uint64_t)time(NULL));

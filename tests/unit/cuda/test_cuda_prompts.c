@@ -2,18 +2,13 @@
  * row stands in its chunk, and without any bearing on the rows that are not a prompt's. SPECSCOPE_SEED=N chooses weights and
  * tokens. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "kernels/request.h"
 #include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 
 enum { CHUNK = 32, PROMPT = 2 * CHUNK + 6, BEHIND = 5 };
 
@@ -121,8 +116,7 @@ assert_near_definition(struct rig *r, int n)
         fail_msg("width %u: %g apart from the definition", width, sqrt(apart / all));
 }
 
-static void
-test_prompts_agree_with_their_definition(void **state)
+TEST(prompts_agree_with_their_definition)
 {
     NEEDS_LIBRARY;
     for (size_t shape = 0; shape < CUDA_MIXTURES; shape++) {
@@ -141,8 +135,7 @@ test_prompts_agree_with_their_definition(void **state)
 }
 
 /* Rows of a chunk in any order, and in a chunk that has fewer: the same bits. */
-static void
-test_a_rows_bits_do_not_hang_on_its_place_in_the_padded_chunk(void **state)
+TEST(a_rows_bits_do_not_hang_on_its_place_in_the_padded_chunk)
 {
     NEEDS_LIBRARY;
     for (size_t shape = 0; shape < CUDA_MIXTURES; shape++) {
@@ -180,8 +173,7 @@ test_a_rows_bits_do_not_hang_on_its_place_in_the_padded_chunk(void **state)
 
 /* What is generated from a prompt: the same bits one by one, together, and when it is restored; and another class's than
  * the prompt's own. */
-static void
-test_generated_rows_never_take_the_library(void **state)
+TEST(generated_rows_never_take_the_library)
 {
     NEEDS_LIBRARY;
     int others = 0;
@@ -227,8 +219,7 @@ test_generated_rows_never_take_the_library(void **state)
 }
 
 /* An emulated library adds up in one order whatever the shape, so here slabs change no bit. */
-static void
-test_slabs_cover_every_strip(void **state)
+TEST(slabs_cover_every_strip)
 {
     NEEDS_LIBRARY;
     if (!cuda_is_emulated())
@@ -263,8 +254,7 @@ test_slabs_cover_every_strip(void **state)
 }
 
 /* Of each shape the first algorithm of the list that neither splits k nor works in memory, which is what is told. */
-static void
-test_what_was_chosen_is_told(void **state)
+TEST(what_was_chosen_is_told)
 {
     NEEDS_LIBRARY;
     struct rig r;
@@ -282,8 +272,7 @@ test_what_was_chosen_is_told(void **state)
     rig_close(&r);
 }
 
-static void
-test_a_cancelled_chunk_leaves_nothing_behind(void **state)
+TEST(a_cancelled_chunk_leaves_nothing_behind)
 {
     NEEDS_LIBRARY;
     struct rig r;
@@ -308,8 +297,7 @@ test_a_cancelled_chunk_leaves_nothing_behind(void **state)
     rig_close(&r);
 }
 
-static void
-test_what_is_no_chunk_is_refused(void **state)
+TEST(what_is_no_chunk_is_refused)
 {
     NEEDS_LIBRARY;
     struct rig r;
@@ -363,14 +351,5 @@ main(int argc, char **argv)
 {
     seed = seed_or((uint64_t)time(NULL));
     cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_prompts_agree_with_their_definition),
-        cmocka_unit_test(test_a_rows_bits_do_not_hang_on_its_place_in_the_padded_chunk),
-        cmocka_unit_test(test_generated_rows_never_take_the_library),
-        cmocka_unit_test(test_slabs_cover_every_strip),
-        cmocka_unit_test(test_what_was_chosen_is_told),
-        cmocka_unit_test(test_a_cancelled_chunk_leaves_nothing_behind),
-        cmocka_unit_test(test_what_is_no_chunk_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_listed_tests();
 }

@@ -1,26 +1,18 @@
 /* The CUDA backend through kernels/backend.h: when results come, cancelling, refusals, loading; on emulated GPUs, and on a
  * real one (make test-cuda). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "kernels/experts.h"
 #include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 
 static uint64_t seed; /* printed by main */
 
 /* ---- queue, wait, cancel ---- */
 
-static void
-test_results_come_with_wait_and_not_before(void **state)
+TEST(results_come_with_wait_and_not_before)
 {
     NEEDS_CUDA;
     struct rig r;
@@ -40,8 +32,7 @@ test_results_come_with_wait_and_not_before(void **state)
 }
 
 /* Far more than the arenas were made for waits in the queue; all of it comes, in order. */
-static void
-test_a_queue_longer_than_its_memory_is_served(void **state)
+TEST(a_queue_longer_than_its_memory_is_served)
 {
     NEEDS_CUDA;
     static struct guess guesses[12][300];
@@ -85,8 +76,7 @@ head_calls(const char *path, uint32_t rows)
 
 /* All layers of some rows against the final one, and one probe more: as many rows of logits as the head takes at once, which
  * is read once then. */
-static void
-test_probes_that_fill_a_call_of_the_head_take_one(void **state)
+TEST(probes_that_fill_a_call_of_the_head_take_one)
 {
     NEEDS_CUDA;
     enum { ROWS = 85, LAYERS = 3, CALL = 256 };
@@ -115,8 +105,7 @@ test_probes_that_fill_a_call_of_the_head_take_one(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
-static void
-test_a_cancelled_sweep_is_dropped_and_the_next_one_runs(void **state)
+TEST(a_cancelled_sweep_is_dropped_and_the_next_one_runs)
 {
     NEEDS_CUDA;
     struct rig r;
@@ -143,8 +132,7 @@ test_a_cancelled_sweep_is_dropped_and_the_next_one_runs(void **state)
 }
 
 /* What tells the device to stop is taken back before it is told again. */
-static void
-test_one_sweep_after_another_is_cancelled(void **state)
+TEST(one_sweep_after_another_is_cancelled)
 {
     NEEDS_CUDA;
     struct rig r;
@@ -164,8 +152,7 @@ test_one_sweep_after_another_is_cancelled(void **state)
     rig_close(&r);
 }
 
-static void
-test_a_store_is_dropped_with_what_is_queued(void **state)
+TEST(a_store_is_dropped_with_what_is_queued)
 {
     NEEDS_CUDA;
     struct rig r;
@@ -176,8 +163,7 @@ test_a_store_is_dropped_with_what_is_queued(void **state)
     rig_close(&r);
 }
 
-static void
-test_malformed_requests_are_refused(void **state)
+TEST(malformed_requests_are_refused)
 {
     NEEDS_CUDA;
     struct rig r;
@@ -208,8 +194,7 @@ stop_at_once(void *user, double done)
     return false;
 }
 
-static void
-test_loading_stops_when_it_is_cancelled(void **state)
+TEST(loading_stops_when_it_is_cancelled)
 {
     NEEDS_CUDA;
     struct err err = {.kind = ERR_NONE};
@@ -240,8 +225,7 @@ see_progress(void *user, double done)
 }
 
 /* What a model was surveyed to take is what is loaded: progress comes near its end with the last matrix, and not before. */
-static void
-test_experts_are_counted_before_they_are_loaded(void **state)
+TEST(experts_are_counted_before_they_are_loaded)
 {
     NEEDS_CUDA;
     for (size_t i = CUDA_MIXTURES; i < CUDA_SHAPES; i++)
@@ -261,8 +245,7 @@ test_experts_are_counted_before_they_are_loaded(void **state)
         }
 }
 
-static void
-test_a_mixture_that_the_device_does_not_compute_is_refused_in_a_line(void **state)
+TEST(a_mixture_that_the_device_does_not_compute_is_refused_in_a_line)
 {
     NEEDS_CUDA;
     static struct expert_desc many[513];
@@ -288,8 +271,7 @@ test_a_mixture_that_the_device_does_not_compute_is_refused_in_a_line(void **stat
     naive_model_free(m);
 }
 
-static void
-test_a_model_of_wrong_shapes_is_refused(void **state)
+TEST(a_model_of_wrong_shapes_is_refused)
 {
     NEEDS_CUDA;
     struct err err = {.kind = ERR_NONE};
@@ -318,8 +300,7 @@ test_a_model_of_wrong_shapes_is_refused(void **state)
     naive_model_free(m);
 }
 
-static void
-test_types_that_the_device_does_not_hold_are_named(void **state)
+TEST(types_that_the_device_does_not_hold_are_named)
 {
     NEEDS_CUDA;
     static const struct {
@@ -343,23 +324,4 @@ test_types_that_the_device_does_not_hold_are_named(void **state)
     }
 }
 
-int
-main(void)
-{
-    seed = seed_or((uint64_t)time(NULL));
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_results_come_with_wait_and_not_before),
-        cmocka_unit_test(test_a_queue_longer_than_its_memory_is_served),
-        cmocka_unit_test(test_probes_that_fill_a_call_of_the_head_take_one),
-        cmocka_unit_test(test_a_cancelled_sweep_is_dropped_and_the_next_one_runs),
-        cmocka_unit_test(test_one_sweep_after_another_is_cancelled),
-        cmocka_unit_test(test_a_store_is_dropped_with_what_is_queued),
-        cmocka_unit_test(test_malformed_requests_are_refused),
-        cmocka_unit_test(test_loading_stops_when_it_is_cancelled),
-        cmocka_unit_test(test_experts_are_counted_before_they_are_loaded),
-        cmocka_unit_test(test_a_mixture_that_the_device_does_not_compute_is_refused_in_a_line),
-        cmocka_unit_test(test_a_model_of_wrong_shapes_is_refused),
-        cmocka_unit_test(test_types_that_the_device_does_not_hold_are_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_SEED(seed, (uint64_t)time(NULL));

@@ -1,12 +1,11 @@
 /* Distributions and draws of the CUDA backend, run by the emulation (tests/cuda/emulation): against kernels/cpu/sampling.h,
  * whose own tests hold it to the definitions. SPECSCOPE_SEED=N chooses the cases. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "kernels/cpu/sampling.h"
 #include "kernels/cuda/device/launch.h"
 #include "tests/rigs/sampling_bench.h"
+#include "tests/rigs/test.h"
 
 /* ---- distributions ---- */
 
@@ -44,8 +43,7 @@ expect_dist(const float *z, uint32_t n, const struct sampling *s, const float *p
     assert_true(fabs(sum - 1) < 1e-5);
 }
 
-static void
-test_distributions_have_the_support_and_probabilities_of_the_reference(void **state)
+TEST(distributions_have_the_support_and_probabilities_of_the_reference)
 {
     struct bench *b = *state;
     static float z[DISTS * 1100], p[DISTS * 1100], *const big_z = z, *const big_p = p;
@@ -73,8 +71,7 @@ test_distributions_have_the_support_and_probabilities_of_the_reference(void **st
     }
 }
 
-static void
-test_every_top_k_keeps_that_many_of_many_equals(void **state)
+TEST(every_top_k_keeps_that_many_of_many_equals)
 {
     struct bench *b = *state;
     static float z[5000], p[5000];
@@ -93,8 +90,7 @@ test_every_top_k_keeps_that_many_of_many_equals(void **state)
     }
 }
 
-static void
-test_top_p_stops_at_the_token_that_reaches_it_exactly(void **state)
+TEST(top_p_stops_at_the_token_that_reaches_it_exactly)
 {
     struct bench *b = *state;
     static float z[2048], p[2048];
@@ -146,8 +142,7 @@ random_dist(float *p, uint32_t n)
         p[v] = (float)((double)p[v] / sum);
 }
 
-static void
-test_draws_are_those_of_the_reference(void **state)
+TEST(draws_are_those_of_the_reference)
 {
     struct bench *b = *state;
     static float p[3000];
@@ -175,8 +170,7 @@ test_draws_are_those_of_the_reference(void **state)
     assert_true(different <= 1);
 }
 
-static void
-test_what_is_left_is_drawn_however_small(void **state)
+TEST(what_is_left_is_drawn_however_small)
 {
     struct bench *b = *state;
     const float p[5] = {0.5f, 3e-30f, 0.5f, 1e-30f, 0};
@@ -202,8 +196,7 @@ test_what_is_left_is_drawn_however_small(void **state)
     assert_int_equal(out[0], TOKEN_NONE);
 }
 
-static void
-test_draws_follow_the_distribution_and_a_bias_would_show(void **state)
+TEST(draws_follow_the_distribution_and_a_bias_would_show)
 {
     struct bench *b = *state;
     enum { N = 12, DRAWS = 1200, BATCH = 400 };
@@ -231,16 +224,4 @@ test_draws_follow_the_distribution_and_a_bias_would_show(void **state)
     assert_true(chi_square(counts, biased, N, DRAWS) > limit);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_distributions_have_the_support_and_probabilities_of_the_reference),
-        cmocka_unit_test(test_every_top_k_keeps_that_many_of_many_equals),
-        cmocka_unit_test(test_top_p_stops_at_the_token_that_reaches_it_exactly),
-        cmocka_unit_test(test_draws_are_those_of_the_reference),
-        cmocka_unit_test(test_what_is_left_is_drawn_however_small),
-        cmocka_unit_test(test_draws_follow_the_distribution_and_a_bias_would_show),
-    };
-    return cmocka_run_group_tests(tests, open_bench, close_bench);
-}
+FIXTURE(open_bench, close_bench);

@@ -1,19 +1,12 @@
 /* Weights that the device makes are those that the host would have packed, to the bit. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "kernels/cuda/device/launch.h"
 #include "kernels/cuda/pack.h"
 #include "kernels/tensor.h"
 #include "tests/rigs/device_memory.h"
 #include "tests/rigs/draws.h"
+#include "tests/rigs/test.h"
 
 static struct tensor
 random_tensor(struct synthetic *p, enum weight_type type, uint32_t rows, uint32_t cols)
@@ -74,10 +67,8 @@ assert_same(struct packing *p)
 static const enum weight_type types[] = {WEIGHT_F32, WEIGHT_F16, WEIGHT_BF16, WEIGHT_Q8_0};
 #define TYPES (sizeof types / sizeof *types)
 
-static void
-test_the_device_makes_what_the_host_packs(void **state)
+TEST(the_device_makes_what_the_host_packs)
 {
-    (void)state;
     for (uint32_t i = 0; i < 48; i++) {
         const enum weight_type type = types[i % TYPES];
         const uint32_t cols = type == WEIGHT_Q8_0 ? 32 * (1 + random_below(4)) : 1 + random_below(120),
@@ -100,12 +91,4 @@ test_the_device_makes_what_the_host_packs(void **state)
     }
 }
 
-int
-main(void)
-{
-    seed = seed_or((uint64_t)time(NULL));
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_device_makes_what_the_host_packs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_SEED(seed, (uint64_t)time(NULL));

@@ -3,19 +3,12 @@
  * other, and ties are named with their margins. On a GPU the bundled model, on the emulation its draft model (all of it
  * with SPECSCOPE_LONG=1). */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "engine/context/context.h"
 #include "engine/session/engine.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "tests/rigs/cuda_rig.h"
+#include "tests/rigs/test.h"
 
 #define MODEL  "models/fables-q8_0.gguf"
 #define DRAFT  "models/fables-draft-q8_0.gguf"
@@ -147,8 +140,7 @@ tokens_here(uint32_t in_short)
     return !cuda_is_emulated() ? 200 : getenv("SPECSCOPE_LONG") != NULL ? 80 : in_short;
 }
 
-static void
-test_exact_tokens_are_those_of_the_cpu(void **state)
+TEST(exact_tokens_are_those_of_the_cpu)
 {
     NEEDS_CUDA;
     compare(DRAFT, true, tokens_here(20), 1e-4);
@@ -157,21 +149,10 @@ test_exact_tokens_are_those_of_the_cpu(void **state)
 }
 
 /* The CPU rounds activations to 8 bits before products with Q8_0, the GPU to F16. */
-static void
-test_tokens_are_those_of_the_cpu_but_for_near_ties(void **state)
+TEST(tokens_are_those_of_the_cpu_but_for_near_ties)
 {
     NEEDS_CUDA;
     compare(DRAFT, false, tokens_here(40), 0.1);
     if (tokens_here(0) > 0)
         compare(MODEL, false, tokens_here(0), 0.1);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exact_tokens_are_those_of_the_cpu),
-        cmocka_unit_test(test_tokens_are_those_of_the_cpu_but_for_near_ties),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

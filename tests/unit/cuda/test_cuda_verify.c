@@ -1,12 +1,11 @@
 /* Verification by the CUDA backend, run by the emulation (tests/cuda/emulation): against kernels/cpu/sampling.h, whose own
  * tests hold it to the definitions. SPECSCOPE_SEED=N chooses the cases. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "kernels/cpu/sampling.h"
 #include "kernels/cuda/device/launch.h"
 #include "tests/rigs/sampling_bench.h"
+#include "tests/rigs/test.h"
 
 struct tree {
     struct verify_node nodes[VERIFY_NODES];
@@ -137,8 +136,7 @@ expect_judged(const struct tree *t, const struct verdict *v)
     }
 }
 
-static void
-test_greedy_walks_are_those_of_the_reference(void **state)
+TEST(greedy_walks_are_those_of_the_reference)
 {
     struct bench *b = *state;
     const uint32_t vocab = 9;
@@ -164,8 +162,7 @@ test_greedy_walks_are_those_of_the_reference(void **state)
 }
 
 /* The same random numbers lead the same way, but where one falls within a rounding of its threshold. */
-static void
-test_sampled_walks_are_those_of_the_reference(void **state)
+TEST(sampled_walks_are_those_of_the_reference)
 {
     struct bench *b = *state;
     enum { VOCAB = 23, TREES = 90 };
@@ -208,8 +205,7 @@ test_sampled_walks_are_those_of_the_reference(void **state)
 }
 
 /* Greedy and sampled rounds in one launch, more of them than are walked side by side. */
-static void
-test_rounds_together_are_walked_as_alone(void **state)
+TEST(rounds_together_are_walked_as_alone)
 {
     struct bench *b = *state;
     enum { VOCAB = 19 };
@@ -256,8 +252,7 @@ test_rounds_together_are_walked_as_alone(void **state)
 
 /* Rounds of which each leaves its block's threads right behind what they read of the remainder, the next one of the same block
  * writes there at once: the first sibling cannot be, the second is all that is left. */
-static void
-test_a_round_waits_until_the_one_before_it_has_been_read(void **state)
+TEST(a_round_waits_until_the_one_before_it_has_been_read)
 {
     struct bench *b = *state;
     enum { VOCAB = 19 };
@@ -288,8 +283,7 @@ test_a_round_waits_until_the_one_before_it_has_been_read(void **state)
 }
 
 /* Two siblings drawn from q without replacement, then tested: the first token of the round is distributed as p. */
-static void
-test_sampled_verification_keeps_the_distribution_of_the_target(void **state)
+TEST(sampled_verification_keeps_the_distribution_of_the_target)
 {
     struct bench *b = *state;
     enum { VOCAB = 5, ROUNDS = 240 };
@@ -324,15 +318,4 @@ test_sampled_verification_keeps_the_distribution_of_the_target(void **state)
     assert_true(chi_square(counts, draft, VOCAB, ROUNDS) > limit);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_greedy_walks_are_those_of_the_reference),
-        cmocka_unit_test(test_sampled_walks_are_those_of_the_reference),
-        cmocka_unit_test(test_rounds_together_are_walked_as_alone),
-        cmocka_unit_test(test_a_round_waits_until_the_one_before_it_has_been_read),
-        cmocka_unit_test(test_sampled_verification_keeps_the_distribution_of_the_target),
-    };
-    return cmocka_run_group_tests(tests, open_bench, close_bench);
-}
+FIXTURE(open_bench, close_bench);

@@ -1,15 +1,8 @@
 /* What the host says of blocks that waited for too long (kernels/cuda/failure.c). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/device/launch.h"
 #include "kernels/cuda/device/steps.h"
+#include "tests/rigs/test.h"
 
 /* The line for a kernel that failed, with what its blocks have noted. */
 static void
@@ -24,11 +17,9 @@ assert_says(uint32_t *notes, uint32_t blocks, cudaError_t code, const char *what
     assert_true(strchr(err.text, '\n') == NULL);
 }
 
-static void
-test_who_never_came_is_named_with_layer_and_step(void **state)
+TEST(who_never_came_is_named_with_layer_and_step)
 {
     uint32_t notes[4] = {grid_place(12, GATE_UP), grid_place(12, GATE_UP), 0, grid_place(12, GATE_UP)};
-    (void)state;
     assert_says(
         notes, 4, cudaErrorLaunchFailure,
         "GPU 2 (Some GPU) stood still while running layers, behind gate and up of layer 12 (block 2 never came; "
@@ -42,22 +33,10 @@ test_who_never_came_is_named_with_layer_and_step(void **state)
                 "behind the beginning of layer 1 (all blocks came, and nobody saw it; 4 of 4 waited)", true);
 }
 
-static void
-test_other_failures_say_nothing_of_waiting(void **state)
+TEST(other_failures_say_nothing_of_waiting)
 {
     uint32_t none[2] = {0, 0}, some[2] = {0, grid_place(3, DOWN)};
-    (void)state;
     assert_says(none, 2, cudaErrorLaunchFailure, "failed while running layers", true);
     assert_says(NULL, 2, cudaErrorLaunchFailure, "failed while running layers", true);
     assert_says(some, 2, cudaErrorInvalidValue, "refused a request while running layers", false);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_who_never_came_is_named_with_layer_and_step),
-        cmocka_unit_test(test_other_failures_say_nothing_of_waiting),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

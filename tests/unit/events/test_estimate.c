@@ -1,16 +1,10 @@
 /* The ratio estimator against its definition written out, and against what it claims: how often the truth is within two
  * standard errors. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 
 #include "engine/events/estimate.h"
 #include "kernels/rng.h"
+#include "tests/rigs/test.h"
 
 static double
 uniform(uint64_t *random)
@@ -49,10 +43,8 @@ truth(double a)
     return tokens / seconds;
 }
 
-static void
-test_the_estimator_is_its_definition(void **state)
+TEST(the_estimator_is_its_definition)
 {
-    (void)state;
     enum { N = 40 };
     uint64_t random = 7;
     double y[N], x[N], sum_y = 0, sum_x = 0, residuals = 0;
@@ -73,10 +65,8 @@ test_the_estimator_is_its_definition(void **state)
     assert_true(fabs(e.se - se) < 1e-9 * se);
 }
 
-static void
-test_what_is_not_defined_is_nan(void **state)
+TEST(what_is_not_defined_is_nan)
 {
-    (void)state;
     struct ratio_sums sums = {0};
     assert_true(isnan(ratio_estimate(&sums).value));
     ratio_add(&sums, 0, 0); /* no draft was verified */
@@ -92,10 +82,8 @@ test_what_is_not_defined_is_nan(void **state)
     assert_true(isnan(estimate_quotient(one, none).value));
 }
 
-static void
-test_two_standard_errors_hold_the_truth_95_times_of_100(void **state)
+TEST(two_standard_errors_hold_the_truth_95_times_of_100)
 {
-    (void)state;
     enum { REPEATS = 4000 };
     static const int rounds[] = {30, 60, 240};
     uint64_t random = 20261;
@@ -137,10 +125,8 @@ called_different(uint64_t *random, int rounds, double a, double b)
     return (double)called / REPEATS;
 }
 
-static void
-test_what_is_the_same_is_seldom_called_different(void **state)
+TEST(what_is_the_same_is_seldom_called_different)
 {
-    (void)state;
     uint64_t random = 31;
     for (int rounds = 6; rounds <= 96; rounds *= 4) {
         const double wrong = called_different(&random, rounds, 0.7, 0.7);
@@ -149,10 +135,8 @@ test_what_is_the_same_is_seldom_called_different(void **state)
     }
 }
 
-static void
-test_what_differs_is_called_so_when_rounds_suffice(void **state)
+TEST(what_differs_is_called_so_when_rounds_suffice)
 {
-    (void)state;
     uint64_t random = 37;
     assert_true(called_different(&random, 8, 0.6, 0.7) < 0.5);
     assert_true(called_different(&random, 400, 0.6, 0.7) > 0.98);
@@ -164,10 +148,8 @@ test_what_differs_is_called_so_when_rounds_suffice(void **state)
     assert_int_equal(estimate_difference(fast, slow).verdict, DIFFERENCE_NOISE);
 }
 
-static void
-test_few_samples_reach_as_far_as_students_t(void **state)
+TEST(few_samples_reach_as_far_as_students_t)
 {
-    (void)state;
     static const struct {
         double degrees, t;
     } table[] = {{1, 12.706}, {2, 4.303}, {3, 3.182}, {4, 2.776}, {5, 2.571}, {10, 2.228}, {30, 2.042}};
@@ -177,29 +159,12 @@ test_few_samples_reach_as_far_as_students_t(void **state)
     assert_true(isinf(estimate_reach(0)));
 }
 
-static void
-test_quotients_have_the_spread_of_both(void **state)
+TEST(quotients_have_the_spread_of_both)
 {
-    (void)state;
     const struct estimate a = {.value = 30, .se = 3, .n = 9}, b = {.value = 20, .se = 1, .n = 5};
     const struct estimate q = estimate_quotient(a, b);
     assert_true(fabs(q.value - 1.5) < 1e-12);
     assert_true(fabs(q.se / q.value - sqrt(0.1 * 0.1 + 0.05 * 0.05)) < 1e-12);
     assert_int_equal(q.n, 5);
     assert_true(fabs(estimate_times(a, 2).se - 6) < 1e-12);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_estimator_is_its_definition),
-        cmocka_unit_test(test_what_is_not_defined_is_nan),
-        cmocka_unit_test(test_two_standard_errors_hold_the_truth_95_times_of_100),
-        cmocka_unit_test(test_what_is_the_same_is_seldom_called_different),
-        cmocka_unit_test(test_what_differs_is_called_so_when_rounds_suffice),
-        cmocka_unit_test(test_few_samples_reach_as_far_as_students_t),
-        cmocka_unit_test(test_quotients_have_the_spread_of_both),
-    };
-    return cmocka_run_group_tests_name("estimate", tests, NULL, NULL);
 }

@@ -1,19 +1,11 @@
 /* The log under one appender and several readers. Run it with SANITIZE=thread as well. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <limits.h>
 #include <malloc.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/rigs/test.h"
 #include "tests/rigs/trace_events.h"
 
 static struct event_log *
@@ -35,10 +27,8 @@ append_series(struct event_log *log, uint64_t n)
     }
 }
 
-static void
-test_every_reader_sees_every_event_and_text(void **state)
+TEST(every_reader_sees_every_event_and_text)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) {
         struct stream s;
         stream_begin(&s, seed);
@@ -70,10 +60,8 @@ test_every_reader_sees_every_event_and_text(void **state)
     }
 }
 
-static void
-test_numbers_count_from_one_unless_given(void **state)
+TEST(numbers_count_from_one_unless_given)
 {
-    (void)state;
     struct event_log *log = open_log(0);
     struct event e = {.type = EVENT_SERIES};
     assert_int_equal(event_log_last(log), 0);
@@ -87,10 +75,8 @@ test_numbers_count_from_one_unless_given(void **state)
     event_log_close(log);
 }
 
-static void
-test_missing_texts_are_empty_ones(void **state)
+TEST(missing_texts_are_empty_ones)
 {
-    (void)state;
     struct event_log *log = open_log(0);
     struct event_reader *r = event_reader_open(log);
     struct event e = {.type = EVENT_CONTROL, .control = {.knob = "tau", .new_text = "0.6"}};
@@ -102,10 +88,8 @@ test_missing_texts_are_empty_ones(void **state)
     event_log_close(log);
 }
 
-static void
-test_without_readers_chunks_do_not_pile_up(void **state)
+TEST(without_readers_chunks_do_not_pile_up)
 {
-    (void)state;
     struct event_log *log = open_log(0);
     append_series(log, 1000000); /* more than 100 MB if all were kept */
     struct event_reader *r = event_reader_open(log);
@@ -117,10 +101,8 @@ test_without_readers_chunks_do_not_pile_up(void **state)
     event_log_close(log);
 }
 
-static void
-test_over_the_cap_a_slow_reader_loses_the_oldest_and_knows_how_many(void **state)
+TEST(over_the_cap_a_slow_reader_loses_the_oldest_and_knows_how_many)
 {
-    (void)state;
     const size_t cap = 1 << 20;
     struct event_log *log = open_log(cap);
     struct event_reader *slow = event_reader_open(log), *quick = event_reader_open(log);
@@ -152,10 +134,8 @@ test_over_the_cap_a_slow_reader_loses_the_oldest_and_knows_how_many(void **state
     event_log_close(log);
 }
 
-static void
-test_a_reader_that_lost_events_keeps_what_is_left(void **state)
+TEST(a_reader_that_lost_events_keeps_what_is_left)
 {
-    (void)state;
     struct event_log *log = open_log(256 << 10);
     struct event_reader *slow = event_reader_open(log), *quick = event_reader_open(log);
     append_series(log, 20000);
@@ -180,10 +160,8 @@ test_a_reader_that_lost_events_keeps_what_is_left(void **state)
 #endif
 #endif
 
-static void
-test_append_allocates_nothing_after_reserve(void **state)
+TEST(append_allocates_nothing_after_reserve)
 {
-    (void)state;
 #if defined(OWN_MALLOC) || !defined(__GLIBC__)
     skip(); /* the sanitizer's allocator keeps no such accounts */
 #else
@@ -243,10 +221,8 @@ watch(void *user)
     }
 }
 
-static void
-test_readers_on_threads_miss_nothing_but_what_they_are_told(void **state)
+TEST(readers_on_threads_miss_nothing_but_what_they_are_told)
 {
-    (void)state;
     struct event_log *log = open_log(2 << 20);
     struct watcher w[3] = {{.manner = POLLS}, {.manner = WAITS}, {.manner = DAWDLES}};
     pthread_t thread[3];
@@ -288,10 +264,8 @@ sleep_for_news(void *arg)
 }
 
 /* Whichever comes first, the event or the wait: either way the thread ends. */
-static void
-test_a_round_and_a_control_wake_a_reader(void **state)
+TEST(a_round_and_a_control_wake_a_reader)
 {
-    (void)state;
     const struct event woken_by[] = {
         {.type = EVENT_ROUND},
         {.type = EVENT_CONTROL, .control = {.kind = RECORDED_STATE, .old_text = "", .new_text = "x"}}};
@@ -309,10 +283,8 @@ test_a_round_and_a_control_wake_a_reader(void **state)
     }
 }
 
-static void
-test_wait_times_out_and_finish_wakes(void **state)
+TEST(wait_times_out_and_finish_wakes)
 {
-    (void)state;
     struct event_log *log = open_log(0);
     struct event_reader *r = event_reader_open(log);
     assert_false(event_reader_wait(r, 10));
@@ -326,22 +298,4 @@ test_wait_times_out_and_finish_wakes(void **state)
     assert_true(event_reader_wait(r, 60000));
     event_reader_close(r);
     event_log_close(log);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_reader_sees_every_event_and_text),
-        cmocka_unit_test(test_numbers_count_from_one_unless_given),
-        cmocka_unit_test(test_missing_texts_are_empty_ones),
-        cmocka_unit_test(test_without_readers_chunks_do_not_pile_up),
-        cmocka_unit_test(test_over_the_cap_a_slow_reader_loses_the_oldest_and_knows_how_many),
-        cmocka_unit_test(test_a_reader_that_lost_events_keeps_what_is_left),
-        cmocka_unit_test(test_append_allocates_nothing_after_reserve),
-        cmocka_unit_test(test_readers_on_threads_miss_nothing_but_what_they_are_told),
-        cmocka_unit_test(test_a_round_and_a_control_wake_a_reader),
-        cmocka_unit_test(test_wait_times_out_and_finish_wakes),
-    };
-    return cmocka_run_group_tests_name("event log", tests, NULL, NULL);
 }

@@ -1,18 +1,12 @@
 /* Forecasts: measures of simulated rounds with their uncertainty, gains on the same text, and what is learned from wrong drafts. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "engine/events/forecast.h"
 #include "engine/events/metrics.h"
 #include "engine/events/wrong_path.h"
 #include "kernels/rng.h"
 #include "policies/what_if.h"
+#include "tests/rigs/test.h"
 
 enum { LAYERS = 4, ROWS = 160 };
 
@@ -63,10 +57,8 @@ forecast_with(double threshold, double most)
     return f;
 }
 
-static void
-test_a_forecast_has_the_measures_of_its_rounds(void **state)
+TEST(a_forecast_has_the_measures_of_its_rounds)
 {
-    (void)state;
     fill_record();
     struct tally t;
     const struct forecast f = forecast_with(0, 2);
@@ -79,10 +71,8 @@ test_a_forecast_has_the_measures_of_its_rounds(void **state)
 }
 
 /* Without wrong drafts there is nothing to draw. */
-static void
-test_draws_differ_only_where_words_are_drawn(void **state)
+TEST(draws_differ_only_where_words_are_drawn)
 {
-    (void)state;
     fill_record();
     const struct forecast sure = forecast_with(0.5, 1), goes_on = forecast_with(0.05, 12);
     assert_true(sure.draw[0] == sure.draw[1] && sure.draw[0] == sure.draw[FORECAST_DRAWS - 1]);
@@ -94,10 +84,8 @@ test_draws_differ_only_where_words_are_drawn(void **state)
 }
 
 /* The share of lost words decides how long drafting continues after a wrong draft. */
-static void
-test_lost_words_end_a_draft_sooner(void **state)
+TEST(lost_words_end_a_draft_sooner)
 {
-    (void)state;
     fill_record();
     struct tally lost, found;
     const double values[] = {0.5, 12};
@@ -110,10 +98,8 @@ test_lost_words_end_a_draft_sooner(void **state)
     assert_int_equal(lost.emitted, found.emitted);
 }
 
-static void
-test_a_gain_is_of_the_same_text(void **state)
+TEST(a_gain_is_of_the_same_text)
 {
-    (void)state;
     fill_record();
     const struct forecast now = forecast_with(0.5, 2), more = forecast_with(0.5, 3), far = forecast_with(0.05, 32);
     const struct estimate none = forecast_gain(&now, &now);
@@ -125,10 +111,8 @@ test_a_gain_is_of_the_same_text(void **state)
     assert_true(forecast_gain(&more, &now).se < (double)more.se + (double)now.se);
 }
 
-static void
-test_a_policy_without_what_if_has_no_forecast(void **state)
+TEST(a_policy_without_what_if_has_no_forecast)
 {
-    (void)state;
     fill_record();
     const struct policy_ops none = {.name = "none"};
     struct forecast f;
@@ -163,10 +147,8 @@ play_round(uint32_t pos, uint32_t right, float confidence)
     wrong_paths_event(&paths, &(struct event){.type = EVENT_ROUND});
 }
 
-static void
-test_words_after_a_wrong_draft_are_collected(void **state)
+TEST(words_after_a_wrong_draft_are_collected)
 {
-    (void)state;
     wrong_paths_reset(&paths);
     play_round(10, 4, 0.5f);
     assert_int_equal(paths.n_words, 0);
@@ -180,10 +162,8 @@ test_words_after_a_wrong_draft_are_collected(void **state)
     assert_true(paths.words[0].confidence == 0.25f); /* the oldest are gone */
 }
 
-static void
-test_the_share_of_lost_words_follows_what_was_seen(void **state)
+TEST(the_share_of_lost_words_follows_what_was_seen)
 {
-    (void)state;
     fill_record(); /* confidences: 0.7625 on average, 0.35 where layers disagree */
     wrong_paths_reset(&paths);
     wrong_paths_estimate(&paths, &record);
@@ -215,17 +195,4 @@ close_record(void **state)
     return 0;
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_forecast_has_the_measures_of_its_rounds),
-        cmocka_unit_test(test_draws_differ_only_where_words_are_drawn),
-        cmocka_unit_test(test_lost_words_end_a_draft_sooner),
-        cmocka_unit_test(test_a_gain_is_of_the_same_text),
-        cmocka_unit_test(test_a_policy_without_what_if_has_no_forecast),
-        cmocka_unit_test(test_words_after_a_wrong_draft_are_collected),
-        cmocka_unit_test(test_the_share_of_lost_words_follows_what_was_seen),
-    };
-    return cmocka_run_group_tests(tests, open_record, close_record);
-}
+FIXTURE(open_record, close_record);

@@ -1,22 +1,12 @@
 /* Grids of knobs: what is read, what is refused, which values a point has. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
-
 #include "engine/events/knob_grid.h"
+#include "tests/rigs/test.h"
 
 static const struct knob tau = {.name = "tau", .kind = KNOB_REAL, .max = 1, .step = 0.05, .def = 0.55};
 static const struct knob gamma_knob = {.name = "gamma", .kind = KNOB_INTEGER, .min = 1, .max = 16, .step = 1, .def = 5};
 
-static void
-test_an_axis_has_its_ends(void **state)
+TEST(an_axis_has_its_ends)
 {
-    (void)state;
     static const struct {
         const char *text;
         uint32_t n;
@@ -35,10 +25,8 @@ test_an_axis_has_its_ends(void **state)
     }
 }
 
-static void
-test_what_is_no_axis_is_refused(void **state)
+TEST(what_is_no_axis_is_refused)
 {
-    (void)state;
     static const char *const wrong[] = {"",
                                         "gamma",
                                         "gamma=",
@@ -68,10 +56,8 @@ test_what_is_no_axis_is_refused(void **state)
     assert_non_null(strstr(err.text, "10001 points; 1000 are possible"));
 }
 
-static void
-test_values_that_the_knob_lacks_are_refused(void **state)
+TEST(values_that_the_knob_lacks_are_refused)
 {
-    (void)state;
     static const struct {
         const char *text, *why;
     } wrong[] = {{"gamma=1:17:1", "policy layerskip: "}, {"gamma=1:2:0.5", "1.5 is between them"}};
@@ -89,10 +75,8 @@ test_values_that_the_knob_lacks_are_refused(void **state)
     assert_non_null(strstr(err.text, "a choice by name"));
 }
 
-static void
-test_points_count_with_the_last_knob_the_fastest(void **state)
+TEST(points_count_with_the_last_knob_the_fastest)
 {
-    (void)state;
     const struct knob_axis a = {.n = 3}, b = {.n = 2}, c = {.n = 4}, large = {.n = 900};
     const struct knob_axis *const axes[] = {&a, &b, &c}, *const too_many[] = {&large, &large, &large, &large};
     uint32_t at[3], point = 0;
@@ -105,16 +89,4 @@ test_points_count_with_the_last_knob_the_fastest(void **state)
                 knob_grid_at(axes, 3, point++, at);
                 assert_true(at[0] == i && at[1] == j && at[2] == k);
             }
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_an_axis_has_its_ends),
-        cmocka_unit_test(test_what_is_no_axis_is_refused),
-        cmocka_unit_test(test_values_that_the_knob_lacks_are_refused),
-        cmocka_unit_test(test_points_count_with_the_last_knob_the_fastest),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,9 @@
 /* A sweep against a session that is made up: what a run does hangs on its settings alone, so that a sweep which was cut off
  * half-way and goes on must come to what one in a piece comes to. */
 #include "tests/rigs/sweep_rig.h"
+#include "tests/rigs/test.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define GRID   "tau=0.3:0.9:0.15 d_max=3:8:1" /* 5 × 6 */
 #define POINTS 30
@@ -33,8 +31,7 @@ made_take_silently(void *user, const char *name, struct err *err)
     return true;
 }
 
-static void
-test_every_point_is_run_once_and_knobs_come_back(void **state)
+SEGMENTS_TEST(every_point_is_run_once_and_knobs_come_back)
 {
     struct made m;
     made_session(&m, *state);
@@ -61,8 +58,7 @@ test_every_point_is_run_once_and_knobs_come_back(void **state)
     sweep_close(m.sweep);
 }
 
-static void
-test_cut_off_half_way_and_resumed_it_is_the_same(void **state)
+SEGMENTS_TEST(cut_off_half_way_and_resumed_it_is_the_same)
 {
     struct made m;
     made_session(&m, *state);
@@ -111,8 +107,7 @@ go_on_among(struct made *m, const struct sweep_host *host, uint32_t n, char *ord
     }
 }
 
-static void
-test_the_baseline_is_run_among_the_points(void **state)
+SEGMENTS_TEST(the_baseline_is_run_among_the_points)
 {
     struct made m;
     char order[128] = "";
@@ -165,8 +160,7 @@ test_the_baseline_is_run_among_the_points(void **state)
     sweep_close(m.sweep);
 }
 
-static void
-test_a_sweep_begun_again_before_its_policy_is_told_to_be_back(void **state)
+SEGMENTS_TEST(a_sweep_begun_again_before_its_policy_is_told_to_be_back)
 {
     struct made m;
     char order[64] = "";
@@ -184,8 +178,7 @@ test_a_sweep_begun_again_before_its_policy_is_told_to_be_back(void **state)
     sweep_close(m.sweep);
 }
 
-static void
-test_a_whole_sweep_begun_again_adds_a_pass(void **state)
+SEGMENTS_TEST(a_whole_sweep_begun_again_adds_a_pass)
 {
     struct made m;
     made_session(&m, *state);
@@ -201,8 +194,7 @@ test_a_whole_sweep_begun_again_adds_a_pass(void **state)
     sweep_close(m.sweep);
 }
 
-static void
-test_other_settings_begin_anew(void **state)
+SEGMENTS_TEST(other_settings_begin_anew)
 {
     struct made m;
     made_session(&m, *state);
@@ -226,8 +218,7 @@ test_other_settings_begin_anew(void **state)
     sweep_close(m.sweep);
 }
 
-static void
-test_a_list_of_prompts_is_run_at_every_point(void **state)
+SEGMENTS_TEST(a_list_of_prompts_is_run_at_every_point)
 {
     struct made m;
     char one[] = "one", three[] = "three", *prompts[] = {one, three};
@@ -247,8 +238,7 @@ test_a_list_of_prompts_is_run_at_every_point(void **state)
     sweep_close(m.sweep);
 }
 
-static void
-test_a_round_of_several_sequences_is_one_sample(void **state)
+SEGMENTS_TEST(a_round_of_several_sequences_is_one_sample)
 {
     struct made m;
     made_session(&m, *state);
@@ -267,8 +257,7 @@ test_a_round_of_several_sequences_is_one_sample(void **state)
     sweep_close(m.sweep);
 }
 
-static void
-test_failures_end_it_with_knobs_as_they_were(void **state)
+SEGMENTS_TEST(failures_end_it_with_knobs_as_they_were)
 {
     struct made m;
     struct err err = {0};
@@ -293,8 +282,7 @@ test_failures_end_it_with_knobs_as_they_were(void **state)
     sweep_close(m.sweep);
 }
 
-static void
-test_a_turn_told_late_is_how_the_knob_stood(void **state)
+SEGMENTS_TEST(a_turn_told_late_is_how_the_knob_stood)
 {
     struct made m;
     made_session(&m, *state);
@@ -305,8 +293,7 @@ test_a_turn_told_late_is_how_the_knob_stood(void **state)
     sweep_close(m.sweep);
 }
 
-static void
-test_the_best_is_one_or_has_others_near(void **state)
+SEGMENTS_TEST(the_best_is_one_or_has_others_near)
 {
     struct made m;
     uint32_t best, near;
@@ -330,8 +317,7 @@ test_the_best_is_one_or_has_others_near(void **state)
     sweep_close(m.sweep);
 }
 
-static void
-test_what_remains_is_told_in_seconds(void **state)
+SEGMENTS_TEST(what_remains_is_told_in_seconds)
 {
     struct made m;
     made_session(&m, *state);
@@ -346,8 +332,7 @@ test_what_remains_is_told_in_seconds(void **state)
     sweep_close(m.sweep);
 }
 
-static void
-test_what_can_not_be_swept_is_refused_in_a_line(void **state)
+SEGMENTS_TEST(what_can_not_be_swept_is_refused_in_a_line)
 {
     static const struct {
         const char *grid, *why;
@@ -374,25 +359,4 @@ test_what_can_not_be_swept_is_refused_in_a_line(void **state)
     assert_false(sweep_begin(m.sweep, "d_max=3:4:1", NULL, 0, m.f->segments, &err));
     assert_non_null(strstr(err.text, "under way"));
     sweep_close(m.sweep);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SEGMENTS_TEST(test_every_point_is_run_once_and_knobs_come_back),
-        SEGMENTS_TEST(test_cut_off_half_way_and_resumed_it_is_the_same),
-        SEGMENTS_TEST(test_the_baseline_is_run_among_the_points),
-        SEGMENTS_TEST(test_a_sweep_begun_again_before_its_policy_is_told_to_be_back),
-        SEGMENTS_TEST(test_a_whole_sweep_begun_again_adds_a_pass),
-        SEGMENTS_TEST(test_other_settings_begin_anew),
-        SEGMENTS_TEST(test_a_list_of_prompts_is_run_at_every_point),
-        SEGMENTS_TEST(test_a_round_of_several_sequences_is_one_sample),
-        SEGMENTS_TEST(test_failures_end_it_with_knobs_as_they_were),
-        SEGMENTS_TEST(test_a_turn_told_late_is_how_the_knob_stood),
-        SEGMENTS_TEST(test_the_best_is_one_or_has_others_near),
-        SEGMENTS_TEST(test_what_remains_is_told_in_seconds),
-        SEGMENTS_TEST(test_what_can_not_be_swept_is_refused_in_a_line),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,8 @@
 /* The measures against numbers worked out by hand from their definitions. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
-#include <string.h>
 
 #include "engine/events/metrics.h"
+#include "tests/rigs/test.h"
 
 static void
 round_of(struct metrics *m, uint32_t drafted, uint32_t verified, uint32_t accepted, uint32_t emitted, float layers,
@@ -46,10 +39,8 @@ assert_near(double expected, double got)
         fail_msg("%.12g instead of %.12g", got, expected);
 }
 
-static void
-test_measures_follow_their_definitions(void **state)
+TEST(measures_follow_their_definitions)
 {
-    (void)state;
     struct metrics m;
     metrics_begin(&m, 32, 0.65);
     round_of(&m, 8, 8, 8, 9, 72, 30); /* all accepted, a bonus */
@@ -75,10 +66,8 @@ test_measures_follow_their_definitions(void **state)
     assert_near(0.1, s.probe_share);
 }
 
-static void
-test_measures_that_are_not_defined_are_nan(void **state)
+TEST(measures_that_are_not_defined_are_nan)
 {
-    (void)state;
     struct metrics m;
     metrics_begin(&m, 16, 1);
     struct measures s = metrics_measures(&m, &m.total);
@@ -92,20 +81,16 @@ test_measures_that_are_not_defined_are_nan(void **state)
     assert_near(1, s.modelled);                         /* it did what a baseline does */
 }
 
-static void
-test_perfect_drafts_are_the_limit_of_the_prediction(void **state)
+TEST(perfect_drafts_are_the_limit_of_the_prediction)
 {
-    (void)state;
     struct metrics m;
     metrics_begin(&m, 32, 0.65);
     round_of(&m, 8, 8, 8, 9, 72, 30);
     assert_near(32.0 * 8 / (8 * 10 + 22), metrics_measures(&m, &m.total).predicted);
 }
 
-static void
-test_the_window_holds_the_latest_rounds(void **state)
+TEST(the_window_holds_the_latest_rounds)
 {
-    (void)state;
     struct metrics m;
     metrics_begin(&m, 32, 0.65);
     for (uint32_t i = 0; i < 100; i++)
@@ -118,10 +103,8 @@ test_the_window_holds_the_latest_rounds(void **state)
     assert_int_equal(m.total.rejected_rounds, 100 - METRICS_WINDOW);
 }
 
-static void
-test_a_new_run_starts_over_but_for_the_baseline(void **state)
+TEST(a_new_run_starts_over_but_for_the_baseline)
 {
-    (void)state;
     struct metrics m;
     metrics_begin(&m, 32, 0.65);
     round_of(&m, 8, 8, 8, 9, 72, 30);
@@ -140,10 +123,8 @@ test_a_new_run_starts_over_but_for_the_baseline(void **state)
     assert_true(m.baseline == 0); /* that was another prompt's */
 }
 
-static void
-test_a_speedup_is_of_one_state_of_the_machine(void **state)
+TEST(a_speedup_is_of_one_state_of_the_machine)
 {
-    (void)state;
     struct metrics m;
     metrics_begin(&m, 32, 0.65);
     for (int i = 0; i < 4; i++)
@@ -163,10 +144,8 @@ test_a_speedup_is_of_one_state_of_the_machine(void **state)
     assert_true(isnan(metrics_baseline(&m).value));
 }
 
-static void
-test_a_round_of_several_sequences_is_one_sample(void **state)
+TEST(a_round_of_several_sequences_is_one_sample)
 {
-    (void)state;
     struct metrics m;
     metrics_begin(&m, 32, 0.65);
     struct ratio_sums speed = {0}, length = {0}, all = {0};
@@ -205,10 +184,8 @@ test_a_round_of_several_sequences_is_one_sample(void **state)
 }
 
 /* Autoregressive decoding of a batch reads the layers once for all sequences; sequences end one after the other. */
-static void
-test_a_batch_is_modelled_against_autoregressive_decoding_of_the_batch(void **state)
+TEST(a_batch_is_modelled_against_autoregressive_decoding_of_the_batch)
 {
-    (void)state;
     struct metrics plain, drafted;
     metrics_begin(&plain, 32, 0.65);
     metrics_begin(&drafted, 32, 0.65);
@@ -235,10 +212,8 @@ test_a_batch_is_modelled_against_autoregressive_decoding_of_the_batch(void **sta
         assert_true(fabs(modelled[i] - expected[i]) < 1e-6); /* loads are floats */
 }
 
-static void
-test_what_a_comparison_found_is_remembered(void **state)
+TEST(what_a_comparison_found_is_remembered)
 {
-    (void)state;
     struct metrics m;
     metrics_begin(&m, 32, 0.65);
     assert_int_equal(m.lossless, LOSSLESS_UNKNOWN);
@@ -263,10 +238,8 @@ test_what_a_comparison_found_is_remembered(void **state)
 }
 
 /* Older traces say "yes" of several sequences for those that were there at the time, however many had left. */
-static void
-test_of_several_sequences_a_comparison_says_how_many_it_is_about(void **state)
+TEST(of_several_sequences_a_comparison_says_how_many_it_is_about)
 {
-    (void)state;
     struct metrics m;
     struct event e = {.type = EVENT_ROUND, .round = 1, .round_end = {.emitted = 9, .verify_us = 1}};
     metrics_begin(&m, 32, 0.65);
@@ -283,10 +256,8 @@ test_of_several_sequences_a_comparison_says_how_many_it_is_about(void **state)
     assert_int_equal(m.lossless, LOSSLESS_NO);
 }
 
-static void
-test_the_drafts_time_is_split_where_it_is_known(void **state)
+TEST(the_drafts_time_is_split_where_it_is_known)
 {
-    (void)state;
     struct metrics m;
     metrics_begin(&m, 32, 0.65);
     struct event e = {
@@ -306,10 +277,8 @@ test_the_drafts_time_is_split_where_it_is_known(void **state)
     assert_near(0.6, s.draft_share);
 }
 
-static void
-test_learning_passes_stand_beside_the_speed(void **state)
+TEST(learning_passes_stand_beside_the_speed)
 {
-    (void)state;
     struct metrics m;
     metrics_begin(&m, 32, 0.65);
     control(&m, "baseline", "1000", 1, 1);
@@ -329,10 +298,8 @@ test_learning_passes_stand_beside_the_speed(void **state)
     assert_near(6e6 / 1800, s.tokens_per_s);
 }
 
-static void
-test_percents_add_up_to_a_hundred(void **state)
+TEST(percents_add_up_to_a_hundred)
 {
-    (void)state;
     int percent[METRICS_SHARES];
     const double thirds[] = {1 / 3.0, 1 / 3.0, 1 / 3.0, 0};
     metrics_percents(thirds, percent, 4);
@@ -361,25 +328,4 @@ test_percents_add_up_to_a_hundred(void **state)
         }
         assert_int_equal(all, sum > 0 ? 100 : 0);
     }
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_percents_add_up_to_a_hundred),
-        cmocka_unit_test(test_measures_follow_their_definitions),
-        cmocka_unit_test(test_the_drafts_time_is_split_where_it_is_known),
-        cmocka_unit_test(test_learning_passes_stand_beside_the_speed),
-        cmocka_unit_test(test_measures_that_are_not_defined_are_nan),
-        cmocka_unit_test(test_perfect_drafts_are_the_limit_of_the_prediction),
-        cmocka_unit_test(test_the_window_holds_the_latest_rounds),
-        cmocka_unit_test(test_a_speedup_is_of_one_state_of_the_machine),
-        cmocka_unit_test(test_a_round_of_several_sequences_is_one_sample),
-        cmocka_unit_test(test_a_new_run_starts_over_but_for_the_baseline),
-        cmocka_unit_test(test_a_batch_is_modelled_against_autoregressive_decoding_of_the_batch),
-        cmocka_unit_test(test_what_a_comparison_found_is_remembered),
-        cmocka_unit_test(test_of_several_sequences_a_comparison_says_how_many_it_is_about),
-    };
-    return cmocka_run_group_tests_name("metrics", tests, NULL, NULL);
 }

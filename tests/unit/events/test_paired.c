@@ -1,17 +1,10 @@
 /* Two settings compared segment by segment, on rounds whose times are made up: how often equal ones are called different, and
  * real differences found. Nothing here is timed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
-#include <stdlib.h>
 
 #include "engine/events/paired.h"
 #include "kernels/rng.h"
+#include "tests/rigs/test.h"
 
 enum { TOKENS = 200, RUNS = 2000 };
 
@@ -73,10 +66,8 @@ static const struct machine machines[] = {
     {.wobble = 0.1, .drift = 0.02, .burst = 0.1},
 };
 
-static void
-test_equal_settings_have_a_z_of_deviation_one(void **state)
+TEST(equal_settings_have_a_z_of_deviation_one)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof machines / sizeof machines[0]; i++) {
         uint64_t random = 40 + i;
         double sum = 0, squares = 0;
@@ -97,10 +88,8 @@ test_equal_settings_have_a_z_of_deviation_one(void **state)
 }
 
 /* Settings that draft differently, so that they are not faster by as much everywhere in the text. */
-static void
-test_a_fifth_is_found_in_most_runs(void **state)
+TEST(a_fifth_is_found_in_most_runs)
 {
-    (void)state;
     static const struct {
         uint32_t first, second;
     } drafts[] = {{5, 5}, {3, 6}, {2, 3}, {0, 2}};
@@ -127,10 +116,8 @@ add(struct paired *p, uint32_t side, uint32_t tokens, uint32_t us)
     return paired_add(p, side, &(struct round_event){.emitted = tokens, .draft_us = us / 4, .verify_us = us - us / 4});
 }
 
-static void
-test_segments_are_whole_rounds_of_both(void **state)
+TEST(segments_are_whole_rounds_of_both)
 {
-    (void)state;
     struct paired p = {0};
     assert_false(add(&p, 0, 6, 600));
     assert_false(add(&p, 1, 6, 300)); /* they end together, too early for a segment */
@@ -148,10 +135,8 @@ test_segments_are_whole_rounds_of_both(void **state)
 }
 
 /* One emits 5 tokens a round, after a first 2, the other 5: no rounds end together. */
-static void
-test_rounds_that_never_end_together_are_divided(void **state)
+TEST(rounds_that_never_end_together_are_divided)
 {
-    (void)state;
     struct paired p = {0};
     uint32_t at[2] = {0, 0};
     uint64_t segments = 0;
@@ -164,10 +149,8 @@ test_rounds_that_never_end_together_are_divided(void **state)
     assert_true(fabs(paired_comparison(&p).value - 3) < 1e-9); /* each token takes three times as long */
 }
 
-static void
-test_a_change_begins_anew_where_both_stand_together(void **state)
+TEST(a_change_begins_anew_where_both_stand_together)
 {
-    (void)state;
     struct paired p = {0};
     add(&p, 0, 9, 900);
     paired_restart(&p); /* the first is ahead by nine tokens, of which nothing may count */
@@ -179,17 +162,4 @@ test_a_change_begins_anew_where_both_stand_together(void **state)
     add(&p, 0, 8, 100);
     assert_true(add(&p, 1, 8, 100)); /* both stood together when it changed */
     assert_int_equal(paired_comparison(&p).n, 1);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_equal_settings_have_a_z_of_deviation_one),
-        cmocka_unit_test(test_a_fifth_is_found_in_most_runs),
-        cmocka_unit_test(test_segments_are_whole_rounds_of_both),
-        cmocka_unit_test(test_rounds_that_never_end_together_are_divided),
-        cmocka_unit_test(test_a_change_begins_anew_where_both_stand_together),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,8 @@
 /* Declarations of knobs and series, and values of knobs as text. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "engine/events/policy.h"
+#include "tests/rigs/test.h"
 
 static const char *const modes[] = {"dynamic", "tpl"};
 static const struct knob tau = {"tau", "τ", "confidence threshold", KNOB_REAL, 0, 1, 0.05, 0.55, NULL};
@@ -18,10 +10,8 @@ static const struct knob d_max = {"d_max", "", "deepest exit", KNOB_INTEGER, 1, 
 static const struct knob odd = {"stride", "", "odd numbers only", KNOB_INTEGER, 1, 9, 2, 1, NULL};
 static const struct knob mode = {"mode", "", "what limits a draft", KNOB_CHOICE, 0, 1, 1, 0, modes};
 
-static void
-test_knobs_start_at_their_default(void **state)
+TEST(knobs_start_at_their_default)
 {
-    (void)state;
     struct policy p = {0};
     assert_true(policy_knob(&p, &tau));
     assert_true(policy_knob(&p, &d_max));
@@ -30,10 +20,8 @@ test_knobs_start_at_their_default(void **state)
     assert_true(p.value[0] == 0.55 && p.value[1] == 10 && p.value[2] == 0);
 }
 
-static void
-test_knobs_are_found_by_name_and_symbol(void **state)
+TEST(knobs_are_found_by_name_and_symbol)
 {
-    (void)state;
     struct policy p = {0};
     policy_knob(&p, &d_max);
     policy_knob(&p, &tau);
@@ -44,10 +32,8 @@ test_knobs_are_found_by_name_and_symbol(void **state)
     assert_int_equal(policy_knob_index(&p.info, ""), -1); /* d_max has no symbol */
 }
 
-static void
-test_names_of_controls_are_refused(void **state)
+TEST(names_of_controls_are_refused)
 {
-    (void)state;
     static const char *const reserved[] = {"run",      "prompt", "policy",      "state", "probe", "head",
                                            "break",    "joined", "left",        "back",  "end",   "baseline",
                                            "lossless", "pace",   "baseline_se", "device"};
@@ -63,10 +49,8 @@ test_names_of_controls_are_refused(void **state)
     assert_int_equal(p.info.n_knobs, 0);
 }
 
-static void
-test_numbers_and_choices_are_declared_in_a_line(void **state)
+TEST(numbers_and_choices_are_declared_in_a_line)
 {
-    (void)state;
     static const char *const names[] = {"off", "paper", "code", NULL};
     struct policy p = {0};
     assert_true(policy_number(&p, "tau", "τ", 0, 1, 0.05, 0.55, "confidence threshold"));
@@ -90,10 +74,8 @@ declares_twice(struct policy *p, const struct model_info *model, const struct sa
     return policy_knob(p, &tau) && policy_knob(p, &tau);
 }
 
-static void
-test_what_keeps_a_policy_from_opening_is_said(void **state)
+TEST(what_keeps_a_policy_from_opening_is_said)
 {
-    (void)state;
     const struct policy_ops deep = {.name = "deep", .title = "", .paper = "", .least_layers = 3, .state_size = 8};
     const struct policy_ops twice = {.name = "twice", .title = "", .paper = "", .open = declares_twice};
     const struct model_info model = {.layers = 2};
@@ -108,10 +90,8 @@ test_what_keeps_a_policy_from_opening_is_said(void **state)
     policy_close(&p);
 }
 
-static void
-test_unsound_declarations_are_refused(void **state)
+TEST(unsound_declarations_are_refused)
 {
-    (void)state;
     struct policy p = {0};
     struct knob k = tau;
     assert_true(policy_knob(&p, &tau));
@@ -143,10 +123,8 @@ test_unsound_declarations_are_refused(void **state)
     assert_int_equal(series_cells(&p.info.series[0]), 32);
 }
 
-static void
-test_how_drafts_are_judged_is_declared(void **state)
+TEST(how_drafts_are_judged_is_declared)
 {
-    (void)state;
     struct policy p = {0};
     assert_true(policy_series(&p, "plain", "", SERIES_GRID, 4, 3));
     assert_true(policy_series(&p, "line", "", SERIES_LINE, 1, 1));
@@ -177,10 +155,8 @@ test_how_drafts_are_judged_is_declared(void **state)
     assert_int_equal(series_of_grid(&p.info, 4, SERIES_EDGES, false), 6);
 }
 
-static void
-test_a_full_policy_takes_no_more(void **state)
+TEST(a_full_policy_takes_no_more)
 {
-    (void)state;
     struct policy p = {0};
     for (int i = 0; i < POLICY_KNOBS + 3; i++) {
         struct knob k = d_max;
@@ -194,10 +170,8 @@ test_a_full_policy_takes_no_more(void **state)
     }
 }
 
-static void
-test_values_land_on_the_grid(void **state)
+TEST(values_land_on_the_grid)
 {
-    (void)state;
     static const struct {
         const struct knob *knob;
         const char *text;
@@ -219,10 +193,8 @@ test_values_land_on_the_grid(void **state)
     }
 }
 
-static void
-test_bad_values_get_one_line_that_says_what_would_do(void **state)
+TEST(bad_values_get_one_line_that_says_what_would_do)
 {
-    (void)state;
     static const struct {
         const struct knob *knob;
         const char *text, *says;
@@ -247,10 +219,8 @@ test_bad_values_get_one_line_that_says_what_would_do(void **state)
     assert_false(knob_check(&tau, (double)NAN, &value, NULL));
 }
 
-static void
-test_what_is_formatted_parses_as_the_same_value(void **state)
+TEST(what_is_formatted_parses_as_the_same_value)
 {
-    (void)state;
     struct knob third = tau;
     third.step = 1.0 / 3;
     struct knob free_knob = tau;
@@ -272,10 +242,8 @@ test_what_is_formatted_parses_as_the_same_value(void **state)
         }
 }
 
-static void
-test_values_are_shown_as_people_write_them(void **state)
+TEST(values_are_shown_as_people_write_them)
 {
-    (void)state;
     char text[40];
     knob_format(&tau, 0.55, text, sizeof text);
     assert_string_equal(text, "0.55");
@@ -283,24 +251,4 @@ test_values_are_shown_as_people_write_them(void **state)
     assert_string_equal(text, "10");
     knob_format(&mode, 1, text, sizeof text);
     assert_string_equal(text, "tpl");
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_knobs_start_at_their_default),
-        cmocka_unit_test(test_knobs_are_found_by_name_and_symbol),
-        cmocka_unit_test(test_names_of_controls_are_refused),
-        cmocka_unit_test(test_numbers_and_choices_are_declared_in_a_line),
-        cmocka_unit_test(test_what_keeps_a_policy_from_opening_is_said),
-        cmocka_unit_test(test_unsound_declarations_are_refused),
-        cmocka_unit_test(test_how_drafts_are_judged_is_declared),
-        cmocka_unit_test(test_a_full_policy_takes_no_more),
-        cmocka_unit_test(test_values_land_on_the_grid),
-        cmocka_unit_test(test_bad_values_get_one_line_that_says_what_would_do),
-        cmocka_unit_test(test_what_is_formatted_parses_as_the_same_value),
-        cmocka_unit_test(test_values_are_shown_as_people_write_them),
-    };
-    return cmocka_run_group_tests_name("policy", tests, NULL, NULL);
 }

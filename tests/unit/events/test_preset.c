@@ -1,22 +1,11 @@
 /* Presets: what is written reads back, and what is no preset is refused in one line. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <cjson/cJSON.h>
 
 #include "engine/events/preset.h"
 #include "tests/rigs/folders.h"
+#include "tests/rigs/test.h"
 
-static void
-test_what_is_written_reads_back(void **state)
+TEST_WITH(what_is_written_reads_back, folder_set_up, folder_tear_down)
 {
     char folder[600];
     const struct preset p = {.policy = "specbound",
@@ -42,10 +31,8 @@ test_what_is_written_reads_back(void **state)
     assert_non_null(strstr(err.text, "there are another, quick-2.b_"));
 }
 
-static void
-test_sampling_is_as_it_was_given(void **state)
+TEST(sampling_is_as_it_was_given)
 {
-    (void)state;
     struct run_info info = {.n_policies = 1, .policies = &(struct policy_info){.name = "ar"}};
     const struct segment s = {.sampling = {.temperature = 0.7f, .top_k = 40, .top_p = 0.95f}, .seed = UINT64_MAX};
     struct preset p;
@@ -60,8 +47,7 @@ test_sampling_is_as_it_was_given(void **state)
         assert_string_equal(p.sampling[i], "");
 }
 
-static void
-test_what_is_no_name_is_refused(void **state)
+TEST_WITH(what_is_no_name_is_refused, folder_set_up, folder_tear_down)
 {
     static const char *const bad[] = {
         "",     ".",   "..", ".hidden", "a/b",
@@ -79,10 +65,8 @@ test_what_is_no_name_is_refused(void **state)
     assert_int_equal(names.n, 0);
 }
 
-static void
-test_what_is_no_preset_is_refused_in_one_line(void **state)
+TEST(what_is_no_preset_is_refused_in_one_line)
 {
-    (void)state;
     static const struct {
         const char *json, *why;
     } table[] = {
@@ -126,8 +110,7 @@ fails_once(size_t n)
     return left-- == 0 ? NULL : malloc(n);
 }
 
-static void
-test_what_memory_is_short_for_is_written_whole_or_not_at_all(void **state)
+TEST_WITH(what_memory_is_short_for_is_written_whole_or_not_at_all, folder_set_up, folder_tear_down)
 {
     const char *folder = *state;
     const struct preset p = {.policy = "ar", .head = "lens", .set = {{"a", "1"}}, .n_set = 1, .sampling = {"0.7", "0"}};
@@ -144,18 +127,4 @@ test_what_memory_is_short_for_is_written_whole_or_not_at_all(void **state)
     }
     assert_true(written);
     assert_memory_equal(&got, &p, sizeof p);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_what_is_written_reads_back, folder_set_up, folder_tear_down),
-        cmocka_unit_test_setup_teardown(test_what_is_no_name_is_refused, folder_set_up, folder_tear_down),
-        cmocka_unit_test_setup_teardown(test_what_memory_is_short_for_is_written_whole_or_not_at_all, folder_set_up,
-                                        folder_tear_down),
-        cmocka_unit_test(test_sampling_is_as_it_was_given),
-        cmocka_unit_test(test_what_is_no_preset_is_refused_in_one_line),
-    };
-    return cmocka_run_group_tests_name("preset", tests, NULL, NULL);
 }

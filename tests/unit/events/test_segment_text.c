@@ -1,17 +1,9 @@
 /* The letters that segments go by. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "engine/events/segments.h"
+#include "tests/rigs/test.h"
 
-static void
-test_letters_go_on_behind_z(void **state)
+TEST(letters_go_on_behind_z)
 {
-    (void)state;
     static const struct {
         uint32_t number;
         const char *letter;
@@ -23,11 +15,4 @@ test_letters_go_on_behind_z(void **state)
     }
     char longest[8];
     segment_letter(UINT32_MAX, longest);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_letters_go_on_behind_z)};
-    return cmocka_run_group_tests_name("segment_text", tests, NULL, NULL);
 }

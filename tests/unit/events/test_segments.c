@@ -1,10 +1,9 @@
 /* Segments, compared with a slow definition: the longest spans of a run's rounds with the same settings. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "tests/rigs/seed.h"
 #include "tests/rigs/segment_rig.h"
+#include "tests/rigs/test.h"
 
 /* ---- the slow definition ---- */
 
@@ -99,8 +98,7 @@ assert_all(const struct fixture *f)
 
 /* ---- tests ---- */
 
-static void
-test_segments_are_the_spans_of_equal_settings(void **state)
+SEGMENTS_TEST(segments_are_the_spans_of_equal_settings)
 {
     struct fixture *f = *state;
     f->random = seed_or(11);
@@ -126,8 +124,7 @@ test_segments_are_the_spans_of_equal_settings(void **state)
     }
 }
 
-static void
-test_only_the_latest_segments_are_kept(void **state)
+SEGMENTS_TEST(only_the_latest_segments_are_kept)
 {
     struct fixture *f = *state;
     made_begin(f, "start");
@@ -152,8 +149,7 @@ text(const struct fixture *f, const struct segment *s, bool arrows)
     return out;
 }
 
-static void
-test_a_segments_text_lists_the_changed_settings(void **state)
+SEGMENTS_TEST(a_segments_text_lists_the_changed_settings)
 {
     struct fixture *f = *state;
     made_begin(f, "start");
@@ -189,8 +185,7 @@ test_a_segments_text_lists_the_changed_settings(void **state)
     assert_null(segments_coming(f->segments));
 }
 
-static void
-test_a_knob_that_is_back_has_not_changed(void **state)
+SEGMENTS_TEST(a_knob_that_is_back_has_not_changed)
 {
     struct fixture *f = *state;
     made_begin(f, "start");
@@ -208,8 +203,7 @@ test_a_knob_that_is_back_has_not_changed(void **state)
     assert_string_equal(text(f, segments_coming(f->segments), true), "specbound→layerskip, E 4→9");
 }
 
-static void
-test_a_verdict_belongs_to_the_segments_it_compared(void **state)
+SEGMENTS_TEST(a_verdict_belongs_to_the_segments_it_compared)
 {
     struct fixture *f = *state;
     made_begin(f, "start");
@@ -283,8 +277,7 @@ play_one(struct fixture *f, uint32_t seq, uint32_t emitted)
     segments_event(f->segments, &e);
 }
 
-static void
-test_two_settings_have_segments_of_their_own(void **state)
+SEGMENTS_TEST(two_settings_have_segments_of_their_own)
 {
     struct fixture *f = *state;
     const struct policy_info *second = &f->info.policies[1];
@@ -338,18 +331,4 @@ test_two_settings_have_segments_of_their_own(void **state)
     assert_int_equal(segments_now(f->segments)->policy, f->policy);
     assert_false(segments_at(f->segments, 0)->versus);
     assert_int_equal(segments_at(f->segments, 0)->n_changes, 0);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SEGMENTS_TEST(test_segments_are_the_spans_of_equal_settings),
-        SEGMENTS_TEST(test_only_the_latest_segments_are_kept),
-        SEGMENTS_TEST(test_a_segments_text_lists_the_changed_settings),
-        SEGMENTS_TEST(test_a_knob_that_is_back_has_not_changed),
-        SEGMENTS_TEST(test_a_verdict_belongs_to_the_segments_it_compared),
-        SEGMENTS_TEST(test_two_settings_have_segments_of_their_own),
-    };
-    return cmocka_run_group_tests_name("segments", tests, NULL, NULL);
 }

@@ -1,19 +1,12 @@
 /* What a run can be let go on until: read, printed, and texts that end. */
 #include "engine/events/until.h"
+#include "tests/rigs/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
 #include <strings.h>
 
-#include <cmocka.h>
-
-static void
-test_what_is_printed_reads_back(void **state)
+TEST(what_is_printed_reads_back)
 {
     static const char *const words[] = {"reject", "text the king", "confidence 0.25", "spurious", "round 40"};
-    (void)state;
     for (int i = 0; i < 5; i++) {
         struct until u, again;
         struct err err = {0};
@@ -27,14 +20,12 @@ test_what_is_printed_reads_back(void **state)
     }
 }
 
-static void
-test_what_says_nothing_is_refused_in_a_line(void **state)
+TEST(what_says_nothing_is_refused_in_a_line)
 {
     static const char *const words[] = {"",        "rejected",   "reject now",   "text",
                                         "text   ", "confidence", "confidence 2", "confidence 0.3x",
                                         "round 0", "round 1.5",  "round -1",     "rej"};
     char long_text[UNTIL_TEXT_MOST + 8] = "text ";
-    (void)state;
     memset(long_text + 5, 'a', UNTIL_TEXT_MOST);
     long_text[5 + UNTIL_TEXT_MOST] = '\0';
     for (size_t i = 0; i <= sizeof words / sizeof *words; i++) {
@@ -48,10 +39,8 @@ test_what_says_nothing_is_refused_in_a_line(void **state)
 }
 
 /* Against every place of every short text of two letters. */
-static void
-test_a_text_ends_within_the_fresh_bytes(void **state)
+TEST(a_text_ends_within_the_fresh_bytes)
 {
-    (void)state;
     for (unsigned bits = 0; bits < 1U << 10; bits++)
         for (size_t length = 1; length <= 4; length++)
             for (size_t fresh = 0; fresh <= 10; fresh++) {
@@ -65,15 +54,4 @@ test_a_text_ends_within_the_fresh_bytes(void **state)
                     slow = slow || (end > 10 - fresh && strncasecmp(bytes + end - length, u.text, length) == 0);
                 assert_int_equal(until_ends_text(&u, bytes, 10, fresh), slow);
             }
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_printed_reads_back),
-        cmocka_unit_test(test_what_says_nothing_is_refused_in_a_line),
-        cmocka_unit_test(test_a_text_ends_within_the_fresh_bytes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

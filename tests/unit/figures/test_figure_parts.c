@@ -1,16 +1,9 @@
 /* Scales, ticks, labels, statistics and ramps against slow definitions of them. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "kernels/rng.h"
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 #include "tui/figures/axes.h"
 #include "tui/figures/drawing.h"
 #include "tui/figures/figure.h"
@@ -33,10 +26,8 @@ multiples(double low, double high, double step)
     return n;
 }
 
-static void
-test_ticks_are_as_many_round_numbers_as_there_is_room_for(void **state)
+TEST(ticks_are_as_many_round_numbers_as_there_is_room_for)
 {
-    (void)state;
     uint64_t random = seed_or(20);
     for (int i = 0; i < 2000; i++) {
         const double low = (uniform(&random) - 0.5) * pow(10, 8 * uniform(&random) - 4);
@@ -59,10 +50,8 @@ test_ticks_are_as_many_round_numbers_as_there_is_room_for(void **state)
     }
 }
 
-static void
-test_ticks_of_whole_numbers_are_whole(void **state)
+TEST(ticks_of_whole_numbers_are_whole)
 {
-    (void)state;
     double ticks[SCALE_TICKS], step;
     assert_int_equal(scale_ticks(0.5, 3.5, 20, true, ticks, &step), 3);
     assert_true(ticks[0] == 1 && ticks[1] == 2 && ticks[2] == 3 && step == 1);
@@ -70,10 +59,8 @@ test_ticks_of_whole_numbers_are_whole(void **state)
     assert_int_equal(scale_ticks(1, NAN, 5, false, ticks, &step), 0);
 }
 
-static void
-test_labels_tell_ticks_apart_and_read_back(void **state)
+TEST(labels_tell_ticks_apart_and_read_back)
 {
-    (void)state;
     for (double low = -3; low < 3; low += 0.37)
         for (double span = 1e-3; span < 1e5; span *= 3.7) {
             double ticks[SCALE_TICKS], step;
@@ -95,20 +82,16 @@ test_labels_tell_ticks_apart_and_read_back(void **state)
     assert_string_equal(value_label(3, text, sizeof text), "3");
 }
 
-static void
-test_a_scale_is_a_straight_line(void **state)
+TEST(a_scale_is_a_straight_line)
 {
-    (void)state;
     const struct scale up = {.low = -1, .high = 3, .from = 100, .to = 20};
     assert_true(scale_at(&up, -1) == 100 && scale_at(&up, 3) == 20 && scale_at(&up, 1) == 60);
     const struct scale point = {.low = 2, .high = 2, .from = 0, .to = 10};
     assert_true(scale_at(&point, 2) == 5);
 }
 
-static void
-test_ranges_take_what_is_a_number(void **state)
+TEST(ranges_take_what_is_a_number)
 {
-    (void)state;
     struct range r = RANGE_NONE;
     assert_true(range_shown(r, false).low < range_shown(r, false).high);
     range_add(&r, NAN);
@@ -139,10 +122,8 @@ bound_by_halving(double share, double n, double from, double to)
     return (from + to) / 2;
 }
 
-static void
-test_intervals_of_shares_are_wilsons(void **state)
+TEST(intervals_of_shares_are_wilsons)
 {
-    (void)state;
     for (uint64_t of = 1; of < 60; of += 3)
         for (uint64_t n = 0; n <= of; n++) {
             const double share = (double)n / (double)of;
@@ -156,10 +137,8 @@ test_intervals_of_shares_are_wilsons(void **state)
     assert_true(low == 0 && high == 1);
 }
 
-static void
-test_the_calibration_error_is_its_definition(void **state)
+TEST(the_calibration_error_is_its_definition)
 {
-    (void)state;
     uint64_t random = seed_or(20);
     enum { N = 500 };
     for (int round = 0; round < 40; round++) {
@@ -193,10 +172,8 @@ test_the_calibration_error_is_its_definition(void **state)
     assert_true(isnan(calibration_error(&(struct calibration){.all = 0})));
 }
 
-static void
-test_the_ramp_grows_darker_all_the_way(void **state)
+TEST(the_ramp_grows_darker_all_the_way)
 {
-    (void)state;
     assert_true(fabs(theme_lightness(0xffffff) - 100) < 1e-6 && fabs(theme_lightness(0)) < 1e-6);
     for (int i = 1; i <= 256; i++) {
         const double before = theme_lightness(ramp((i - 1) / 256.0)), here = theme_lightness(ramp(i / 256.0));
@@ -206,10 +183,8 @@ test_the_ramp_grows_darker_all_the_way(void **state)
     assert_int_equal(ramp(7), ramp(1));
 }
 
-static void
-test_inks_are_read_on_every_step_of_the_ramp(void **state)
+TEST(inks_are_read_on_every_step_of_the_ramp)
 {
-    (void)state;
     for (int i = 0; i <= 64; i++) {
         const int32_t ground = ramp(i / 64.0);
         assert_true(fabs(theme_lightness(ground) - theme_lightness(ink_on(ground))) > 38);
@@ -217,20 +192,16 @@ test_inks_are_read_on_every_step_of_the_ramp(void **state)
 }
 
 /* Printed in grey, they are still not the same: each has another mark, and of the two that are drawn as lines one is lighter. */
-static void
-test_lines_differ_without_their_hues(void **state)
+TEST(lines_differ_without_their_hues)
 {
-    (void)state;
     for (int i = 0; i < LINE_STYLES; i++)
         for (int k = 0; k < i; k++)
             assert_true(line_styles[i].mark != line_styles[k].mark);
     assert_true(fabs(theme_lightness(line_styles[0].colour) - theme_lightness(line_styles[1].colour)) > 12);
 }
 
-static void
-test_texts_are_cut_between_characters_to_fit(void **state)
+TEST(texts_are_cut_between_characters_to_fit)
 {
-    (void)state;
     const struct lettering l = LETTERS(10, INK);
     static const char text[] = "Größe ⏎ 大きい ok";
     char out[64];
@@ -250,10 +221,8 @@ test_texts_are_cut_between_characters_to_fit(void **state)
 }
 
 /* Ideographs and emoji are wide; what sits on a letter, or joins its neighbours, takes no room. */
-static void
-test_wide_characters_and_marks_have_their_widths(void **state)
+TEST(wide_characters_and_marks_have_their_widths)
 {
-    (void)state;
     const struct lettering l = LETTERS(10, INK);
     assert_float_equal(lettering_width(&l, "日本語"), 30, 1e-9);
     assert_float_equal(lettering_width(&l, "한국어"), 30, 1e-9);
@@ -264,10 +233,8 @@ test_wide_characters_and_marks_have_their_widths(void **state)
     assert_float_equal(lettering_width(&l, "👨\u200d👩\ufe0f"), 25, 1e-9);
 }
 
-static void
-test_what_texts_hold_is_made_visible(void **state)
+TEST(what_texts_hold_is_made_visible)
 {
-    (void)state;
     struct drawing d;
     drawing_open(&d, 100);
     drawing_text(&d, 1, 2, LETTERS(10, INK), "a\033[2J<&>\"\n\xff");
@@ -277,10 +244,8 @@ test_what_texts_hold_is_made_visible(void **state)
     drawing_close(&d);
 }
 
-static void
-test_lengths_have_units(void **state)
+TEST(lengths_have_units)
 {
-    (void)state;
     struct err err;
     double points = 0;
     assert_true(figure_length("25.4mm", &points, &err) && fabs(points - 72) < 1e-9);
@@ -292,26 +257,4 @@ test_lengths_have_units(void **state)
         assert_false(figure_length(bad[i], &points, &err));
         assert_int_equal(err.kind, ERR_USAGE);
     }
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ticks_are_as_many_round_numbers_as_there_is_room_for),
-        cmocka_unit_test(test_ticks_of_whole_numbers_are_whole),
-        cmocka_unit_test(test_labels_tell_ticks_apart_and_read_back),
-        cmocka_unit_test(test_a_scale_is_a_straight_line),
-        cmocka_unit_test(test_ranges_take_what_is_a_number),
-        cmocka_unit_test(test_intervals_of_shares_are_wilsons),
-        cmocka_unit_test(test_the_calibration_error_is_its_definition),
-        cmocka_unit_test(test_the_ramp_grows_darker_all_the_way),
-        cmocka_unit_test(test_inks_are_read_on_every_step_of_the_ramp),
-        cmocka_unit_test(test_lines_differ_without_their_hues),
-        cmocka_unit_test(test_texts_are_cut_between_characters_to_fit),
-        cmocka_unit_test(test_wide_characters_and_marks_have_their_widths),
-        cmocka_unit_test(test_what_texts_hold_is_made_visible),
-        cmocka_unit_test(test_lengths_have_units),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

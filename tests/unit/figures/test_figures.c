@@ -1,19 +1,11 @@
 /* Every kind of figure, drawn from committed traces and benchmarks and compared shape by shape with what was looked at once
  * (tests/golden/figures; UPDATE=1 writes it anew), and what figures can't be made from. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "kernels/rng.h"
 #include "tests/rigs/folders.h"
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 #include "traces/reader.h"
 #include "tui/figures/figure.h"
 #include "tui/figures/record.h"
@@ -89,10 +81,8 @@ same_lines(const char *file, const char *wanted, const char *got)
     }
 }
 
-static void
-test_figures_are_as_they_were_looked_at(void **state)
+TEST(figures_are_as_they_were_looked_at)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof goldens / sizeof *goldens; i++) {
         const struct golden *g = &goldens[i];
         struct drawing d;
@@ -110,10 +100,8 @@ test_figures_are_as_they_were_looked_at(void **state)
     }
 }
 
-static void
-test_every_kind_has_a_golden_figure_and_a_line_about_it(void **state)
+TEST(every_kind_has_a_golden_figure_and_a_line_about_it)
 {
-    (void)state;
     for (size_t k = 0; figure_kind_names[k] != NULL; k++) {
         bool found = false;
         for (size_t i = 0; i < sizeof goldens / sizeof *goldens; i++)
@@ -125,10 +113,8 @@ test_every_kind_has_a_golden_figure_and_a_line_about_it(void **state)
 }
 
 /* Nothing sticks out of the paper, and nothing is drawn that is no number. */
-static void
-test_shapes_lie_on_the_paper(void **state)
+TEST(shapes_lie_on_the_paper)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof goldens / sizeof *goldens; i++) {
         const struct golden *g = &goldens[i];
         struct drawing d;
@@ -160,10 +146,8 @@ test_shapes_lie_on_the_paper(void **state)
 
 static const struct record_wanted everything = {.seq = -1, .to = UINT32_MAX, .scope_to = UINT32_MAX};
 
-static void
-test_a_record_has_what_the_trace_has(void **state)
+TEST(a_record_has_what_the_trace_has)
 {
-    (void)state;
     static const char *const traces[] = {TRACES "specbound", TRACES "swift", TRACES "del", TRACES "turned"};
     for (size_t i = 0; i < 4; i++) {
         struct record r;
@@ -202,10 +186,8 @@ test_a_record_has_what_the_trace_has(void **state)
     }
 }
 
-static void
-test_turns_are_those_after_the_first_round(void **state)
+TEST(turns_are_those_after_the_first_round)
 {
-    (void)state;
     struct record r;
     struct err err = {0};
     assert_true(record_open(&r, TRACES "turned", &everything, &err));
@@ -244,8 +226,7 @@ refused(const char *kind, const char *const *inputs, size_t n, struct figure_opt
 }
 #define INPUTS(...) (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)
 
-static void
-test_what_can_not_be_drawn_says_what_to_do(void **state)
+TEST_WITH(what_can_not_be_drawn_says_what_to_do, folder_set_up, folder_tear_down)
 {
     const char *folder = *state;
     char path[300];
@@ -298,8 +279,7 @@ test_what_can_not_be_drawn_says_what_to_do(void **state)
     }
 }
 
-static void
-test_a_best_point_must_stand_out(void **state)
+TEST_WITH(a_best_point_must_stand_out, folder_set_up, folder_tear_down)
 {
     const char *folder = *state;
     static const struct {
@@ -328,8 +308,7 @@ test_a_best_point_must_stand_out(void **state)
 }
 
 /* A trace is anybody's bytes: whatever stands in it, there is a figure or a sentence. */
-static void
-test_broken_traces_do_no_harm(void **state)
+TEST_WITH(broken_traces_do_no_harm, folder_set_up, folder_tear_down)
 {
     const char *folder = *state, *const tables[] = {"tokens.csv",   "rounds.csv", "series.csv",
                                                     "controls.csv", "vocab.csv",  "layers.csv"};
@@ -361,20 +340,4 @@ test_broken_traces_do_no_harm(void **state)
             drawing_close(&d);
         }
     }
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_figures_are_as_they_were_looked_at),
-        cmocka_unit_test(test_every_kind_has_a_golden_figure_and_a_line_about_it),
-        cmocka_unit_test(test_shapes_lie_on_the_paper),
-        cmocka_unit_test(test_a_record_has_what_the_trace_has),
-        cmocka_unit_test(test_turns_are_those_after_the_first_round),
-        cmocka_unit_test_setup_teardown(test_what_can_not_be_drawn_says_what_to_do, folder_set_up, folder_tear_down),
-        cmocka_unit_test_setup_teardown(test_a_best_point_must_stand_out, folder_set_up, folder_tear_down),
-        cmocka_unit_test_setup_teardown(test_broken_traces_do_no_harm, folder_set_up, folder_tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

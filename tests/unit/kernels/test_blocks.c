@@ -1,15 +1,8 @@
 /* The memory of weights and stores: pieces are zeroed, aligned, apart from each other, and stay so whatever is taken
  * after them; in huge pages and not. SPECSCOPE_SEED=N chooses the sizes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "kernels/cpu/blocks.h"
 #include "tests/rigs/draws.h"
+#include "tests/rigs/test.h"
 
 enum { PIECES = 300 };
 
@@ -52,24 +45,18 @@ take_many(bool huge)
     blocks_free(&b);
 }
 
-static void
-test_pieces_are_zeroed_aligned_and_apart(void **state)
+TEST(pieces_are_zeroed_aligned_and_apart)
 {
-    (void)state;
     take_many(false);
 }
 
-static void
-test_pieces_in_huge_pages_too(void **state)
+TEST(pieces_in_huge_pages_too)
 {
-    (void)state;
     take_many(true);
 }
 
-static void
-test_what_cannot_be_had_is_refused(void **state)
+TEST(what_cannot_be_had_is_refused)
 {
-    (void)state;
     for (int huge = 0; huge < 2; huge++) {
         struct blocks b = {.huge = huge};
         assert_null(blocks_take(&b, SIZE_MAX / 2, 4)); /* the product overflows */
@@ -81,14 +68,4 @@ test_what_cannot_be_had_is_refused(void **state)
     }
 }
 
-int
-main(void)
-{
-    seed = seed_or(1);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pieces_are_zeroed_aligned_and_apart),
-        cmocka_unit_test(test_pieces_in_huge_pages_too),
-        cmocka_unit_test(test_what_cannot_be_had_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_SEED(seed, 1);

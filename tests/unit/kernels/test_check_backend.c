@@ -1,27 +1,18 @@
 /* The contract: what a backend may write and when, what it refuses, what cancelling leaves behind; and what the check backend
  * notices that the CPU alone would let pass. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "tests/rigs/backend_rig.h"
 #include "tests/rigs/check_backend.h"
+#include "tests/rigs/test.h"
 
 static const struct naive_shape shape = {
     .n_layers = 3, .width = 32, .heads = 2, .kv_heads = 1, .head_dim = 16, .ffn = 64, .vocab = 90, .type = WEIGHT_Q8_0};
 static const struct backend_options options = {.threads = 2};
 static const struct backend_ops *const both[] = {&cpu_backend, &check_backend};
 
-static void
-test_results_are_written_by_wait_and_nothing_else(void **state)
+TEST(results_are_written_by_wait_and_nothing_else)
 {
-    (void)state;
     for (size_t b = 0; b < 2; b++) {
         struct rig r;
         rig_open(&r, both[b], &shape, 5, &options);
@@ -80,10 +71,8 @@ test_results_are_written_by_wait_and_nothing_else(void **state)
     }
 }
 
-static void
-test_check_and_cpu_give_the_same_bits(void **state)
+TEST(check_and_cpu_give_the_same_bits)
 {
-    (void)state;
     float logits[2][90];
     for (size_t b = 0; b < 2; b++) {
         struct rig r;
@@ -96,10 +85,8 @@ test_check_and_cpu_give_the_same_bits(void **state)
     assert_memory_equal(logits[0], logits[1], sizeof logits[0]);
 }
 
-static void
-test_malformed_requests_are_refused_at_once(void **state)
+TEST(malformed_requests_are_refused_at_once)
 {
-    (void)state;
     for (size_t b = 0; b < 2; b++) {
         struct rig r;
         rig_open(&r, both[b], &shape, 7, &options);
@@ -148,10 +135,8 @@ test_malformed_requests_are_refused_at_once(void **state)
     }
 }
 
-static void
-test_cancelling_drops_the_queue_and_rows_keep_their_depth(void **state)
+TEST(cancelling_drops_the_queue_and_rows_keep_their_depth)
 {
-    (void)state;
     float want[90], got[90];
     for (size_t b = 0; b < 2; b++) {
         struct rig r;
@@ -178,10 +163,8 @@ test_cancelling_drops_the_queue_and_rows_keep_their_depth(void **state)
     }
 }
 
-static void
-test_values_that_are_not_numbers_are_an_error(void **state)
+TEST(values_that_are_not_numbers_are_an_error)
 {
-    (void)state;
     for (size_t b = 0; b < 2; b++) {
         struct rig r;
         rig_open(&r, both[b], &shape, 9, &options);
@@ -222,10 +205,8 @@ stop_half_way(void *user, double done)
     return done < 0.5;
 }
 
-static void
-test_loading_can_be_cancelled_and_checks_shapes(void **state)
+TEST(loading_can_be_cancelled_and_checks_shapes)
 {
-    (void)state;
     struct naive_model *model = naive_model_random(&shape, 1);
     struct model_desc d = *naive_model_desc(model);
     struct backend *b;
@@ -261,10 +242,8 @@ assert_noticed(struct rig *r, bool queued, const char *part)
         fail_msg("\"%s\" does not say \"%s\"", err.text, part);
 }
 
-static void
-test_the_ledger_notices_what_was_never_computed(void **state)
+TEST(the_ledger_notices_what_was_never_computed)
 {
-    (void)state;
     struct rig r;
     struct guess guess;
     token_t token;
@@ -297,10 +276,8 @@ test_the_ledger_notices_what_was_never_computed(void **state)
     rig_close(&r);
 }
 
-static void
-test_the_ledger_knows_that_skipped_attention_leaves_no_keys(void **state)
+TEST(the_ledger_knows_that_skipped_attention_leaves_no_keys)
 {
-    (void)state;
     struct rig r;
     rig_open(&r, &check_backend, &shape, 11, &options);
     rig_chain(&r, 3);
@@ -317,20 +294,4 @@ test_the_ledger_knows_that_skipped_attention_leaves_no_keys(void **state)
     assert_true(r.ops->step(r.store, &w));
     rig_wait(&r);
     rig_close(&r);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_results_are_written_by_wait_and_nothing_else),
-        cmocka_unit_test(test_check_and_cpu_give_the_same_bits),
-        cmocka_unit_test(test_malformed_requests_are_refused_at_once),
-        cmocka_unit_test(test_cancelling_drops_the_queue_and_rows_keep_their_depth),
-        cmocka_unit_test(test_values_that_are_not_numbers_are_an_error),
-        cmocka_unit_test(test_loading_can_be_cancelled_and_checks_shapes),
-        cmocka_unit_test(test_the_ledger_notices_what_was_never_computed),
-        cmocka_unit_test(test_the_ledger_knows_that_skipped_attention_leaves_no_keys),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

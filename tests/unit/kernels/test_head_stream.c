@@ -1,18 +1,12 @@
 /* Guesses whose logits nobody keeps have the bits of those whose logits are compared with the last layer's, however many
  * there are. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "kernels/cpu/store.h"
 #include "tests/rigs/cpu_shapes.h"
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 
 #define MOST 300 /* more than HEAD_ROWS */
 
@@ -56,17 +50,9 @@ check_streams(struct rig *r, double bound)
     assert_true(isnan(one.kl_final) && one.rank_final == -1);
 }
 
-static void
-test_guesses_without_logits_have_the_bits_of_those_with(void **state)
+TEST(guesses_without_logits_have_the_bits_of_those_with)
 {
-    (void)state;
     on_every_isa_and_shape(false, seed, check_streams);
 }
 
-int
-main(void)
-{
-    seed = seed_or((uint64_t)time(NULL));
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_guesses_without_logits_have_the_bits_of_those_with)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_SEED(seed, (uint64_t)time(NULL));

@@ -1,19 +1,12 @@
 /* Batch invariance, to the bit: a row's hidden states and logits depend on its token, path and skip mask alone. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "kernels/cpu/isa.h"
 #include "tests/rigs/backend_rig.h"
 #include "tests/rigs/cpu_shapes.h"
 #include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 
 #define PATH       70 /* longer than a block of attention */
 #define VOCAB      600
@@ -174,38 +167,30 @@ check_isa(const char *isa, const struct naive_shape *shape, bool exact)
     check_bits(&cpu_backend, isa, shape, exact);
 }
 
-static void
-test_a_rows_bits_are_its_own_on_every_isa(void **state)
+TEST(a_rows_bits_are_its_own_on_every_isa)
 {
-    (void)state;
     for (size_t i = 0; cpu_isas[i] != NULL; i++)
         for (size_t s = 0; s < SHAPES && cpu_isas[i]->usable(); s++)
             check_isa(cpu_isas[i]->name, &shapes[s], false);
 }
 
-static void
-test_a_rows_bits_are_its_own_among_experts(void **state)
+TEST(a_rows_bits_are_its_own_among_experts)
 {
-    (void)state;
     for (size_t i = 0; cpu_isas[i] != NULL; i++)
         for (size_t s = 0; s < 2 && cpu_isas[i]->usable(); s++)
             check_isa(cpu_isas[i]->name, &mixtures[s], false);
     check_isa(NULL, &mixtures[1], true);
 }
 
-static void
-test_a_rows_bits_are_its_own_when_exact(void **state)
+TEST(a_rows_bits_are_its_own_when_exact)
 {
-    (void)state;
     check_isa(NULL, &shapes[WEIGHT_Q8_0], true);
     check_isa("reference", &shapes[WEIGHT_F16], true);
 }
 
 /* Each with an instruction set that the seed chooses, with all where there is time; exactly, too. */
-static void
-test_a_rows_bits_are_its_own_in_every_form(void **state)
+TEST(a_rows_bits_are_its_own_in_every_form)
 {
-    (void)state;
     const bool all = getenv("SPECSCOPE_LONG") != NULL;
     size_t n = 0;
     while (cpu_isas[n] != NULL)
@@ -221,10 +206,8 @@ test_a_rows_bits_are_its_own_in_every_form(void **state)
 }
 
 /* An emulated GPU is slow: it takes the types that the device holds, another form and a mixture, by the seed; a real one all. */
-static void
-test_a_rows_bits_are_its_own_on_cuda(void **state)
+TEST(a_rows_bits_are_its_own_on_cuda)
 {
-    (void)state;
     const struct backend_ops *cuda = cuda_for_tests();
     if (cuda == NULL)
         skip();
@@ -242,10 +225,8 @@ test_a_rows_bits_are_its_own_on_cuda(void **state)
 }
 
 /* Final logits behind guess, dist and verify are those of read_logits, whoever else is asked for in the same call. */
-static void
-test_final_logits_are_the_same_in_every_request(void **state)
+TEST(final_logits_are_the_same_in_every_request)
 {
-    (void)state;
     static float want[VOCAB], got[VOCAB];
     struct rig r;
     rig_open(&r, &cpu_backend, &shapes[WEIGHT_Q8_0], seed, &(struct backend_options){.threads = 2});
@@ -274,17 +255,4 @@ test_final_logits_are_the_same_in_every_request(void **state)
     rig_close(&r);
 }
 
-int
-main(void)
-{
-    seed = seed_or((uint64_t)time(NULL));
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_rows_bits_are_its_own_on_every_isa),
-        cmocka_unit_test(test_a_rows_bits_are_its_own_among_experts),
-        cmocka_unit_test(test_a_rows_bits_are_its_own_when_exact),
-        cmocka_unit_test(test_a_rows_bits_are_its_own_in_every_form),
-        cmocka_unit_test(test_a_rows_bits_are_its_own_on_cuda),
-        cmocka_unit_test(test_final_logits_are_the_same_in_every_request),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_SEED(seed, (uint64_t)time(NULL));

@@ -1,26 +1,18 @@
 /* Every instruction set's kernels against the portable ones and against sums in double precision. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "kernels/cpu/dequantise.h"
 #include "kernels/cpu/interleave.h"
 #include "kernels/tensor.h"
 #include "tests/rigs/isa_checks.h"
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 
 static uint64_t seed;
 
-static void
-test_every_usable_instruction_set_computes_what_the_formulas_say(void **state)
+TEST(every_usable_instruction_set_computes_what_the_formulas_say)
 {
-    (void)state;
     int tables = 0;
     for (size_t i = 0; cpu_isas[i] != NULL; i++)
         if (cpu_isas[i]->usable()) {
@@ -30,10 +22,8 @@ test_every_usable_instruction_set_computes_what_the_formulas_say(void **state)
     assert_true(tables > 0);
 }
 
-static void
-test_auto_takes_the_first_usable_table(void **state)
+TEST(auto_takes_the_first_usable_table)
 {
-    (void)state;
     struct err err;
     size_t best = 0;
     while (!cpu_isas[best]->usable())
@@ -44,10 +34,8 @@ test_auto_takes_the_first_usable_table(void **state)
     assert_ptr_equal(cpu_isa_choose("reference", &err), &cpu_isa_reference);
 }
 
-static void
-test_an_unknown_instruction_set_is_a_usage_error(void **state)
+TEST(an_unknown_instruction_set_is_a_usage_error)
 {
-    (void)state;
     struct err err = {.kind = ERR_NONE};
     assert_null(cpu_isa_choose("mmx", &err));
     assert_int_equal(err.kind, ERR_USAGE);
@@ -58,10 +46,8 @@ test_an_unknown_instruction_set_is_a_usage_error(void **state)
 
 /* Integer dot products are exact and the rest is done in the same order: all vector tables agree to the bit, and one row
  * with many. */
-static void
-test_products_with_blocks_are_the_same_bits_on_all_vector_instruction_sets(void **state)
+TEST(products_with_blocks_are_the_same_bits_on_all_vector_instruction_sets)
 {
-    (void)state;
     enum { COLS = 512, ROWS = 48, N = 37, MOST = COLS * 2 };
     static unsigned char rows[ROWS * MOST], q[ROWS * MOST], scale[ROWS * MOST];
     static float x[N * COLS], y[N * ROWS], first[N * ROWS];
@@ -109,10 +95,8 @@ fill_weights(uint16_t *w, size_t n)
 }
 
 /* The rows are more than pass over a panel together, the inputs more than a panel holds, and neither is a multiple. */
-static void
-test_products_of_many_rows_have_the_bits_of_a_row_alone(void **state)
+TEST(products_of_many_rows_have_the_bits_of_a_row_alone)
 {
-    (void)state;
     enum { OUTS = 53, N = 131, MOST = 2600 };
     static uint16_t w[OUTS * MOST * 2];
     static float x[N * MOST], y[N * OUTS], one[OUTS];
@@ -148,10 +132,8 @@ test_products_of_many_rows_have_the_bits_of_a_row_alone(void **state)
 }
 
 /* With a cross compiler and qemu at hand, the same checks for NEON. */
-static void
-test_neon_kernels_under_qemu(void **state)
+TEST(neon_kernels_under_qemu)
 {
-    (void)state;
 #if defined(__aarch64__)
     skip(); /* they ran natively */
 #endif
@@ -177,17 +159,4 @@ test_neon_kernels_under_qemu(void **state)
     assert_int_equal(status, 0);
 }
 
-int
-main(void)
-{
-    seed = seed_or((uint64_t)time(NULL));
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_usable_instruction_set_computes_what_the_formulas_say),
-        cmocka_unit_test(test_auto_takes_the_first_usable_table),
-        cmocka_unit_test(test_an_unknown_instruction_set_is_a_usage_error),
-        cmocka_unit_test(test_products_with_blocks_are_the_same_bits_on_all_vector_instruction_sets),
-        cmocka_unit_test(test_products_of_many_rows_have_the_bits_of_a_row_alone),
-        cmocka_unit_test(test_neon_kernels_under_qemu),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_SEED(seed, (uint64_t)time(NULL));

@@ -1,18 +1,12 @@
 /* The CPU backend's heads against their definitions: guesses, early exit, distributions, verdicts. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "kernels/cpu/sampling.h"
 #include "tests/rigs/cpu_shapes.h"
 #include "tests/rigs/guess_checks.h"
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 
 static uint64_t seed; /* printed by main */
 
@@ -47,10 +41,8 @@ check_guesses(struct rig *r, double bound)
     }
 }
 
-static void
-test_guesses_are_softmax_statistics_of_the_logits(void **state)
+TEST(guesses_are_softmax_statistics_of_the_logits)
 {
-    (void)state;
     on_every_isa_and_shape(false, seed, check_guesses);
 }
 
@@ -99,19 +91,15 @@ check_until(struct rig *r, double bound)
     assert_memory_equal(got_hidden, want_hidden, r->desc->width * sizeof *want_hidden);
 }
 
-static void
-test_early_exit_equals_step_and_guess(void **state)
+TEST(early_exit_equals_step_and_guess)
 {
-    (void)state;
     on_every_isa_and_shape(false, seed, check_until);
 }
 
 /* ---- distributions ---- */
 
-static void
-test_distributions_and_draws_are_the_samplers_on_the_logits(void **state)
+TEST(distributions_and_draws_are_the_samplers_on_the_logits)
 {
-    (void)state;
     static float p[RIG_VOCAB], got[RIG_VOCAB], want[RIG_VOCAB];
     static uint32_t order[RIG_VOCAB];
     struct rig r;
@@ -146,10 +134,8 @@ test_distributions_and_draws_are_the_samplers_on_the_logits(void **state)
     rig_close(&r);
 }
 
-static void
-test_verdicts_are_the_samplers_on_the_logits(void **state)
+TEST(verdicts_are_the_samplers_on_the_logits)
 {
-    (void)state;
     static float logits[3][RIG_VOCAB];
     struct rig r;
     rig_open(&r, &cpu_backend, &cpu_shapes[0], seed, &(struct backend_options){.threads = 2});
@@ -190,15 +176,4 @@ test_verdicts_are_the_samplers_on_the_logits(void **state)
     rig_close(&r);
 }
 
-int
-main(void)
-{
-    seed = seed_or((uint64_t)time(NULL));
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_guesses_are_softmax_statistics_of_the_logits),
-        cmocka_unit_test(test_early_exit_equals_step_and_guess),
-        cmocka_unit_test(test_distributions_and_draws_are_the_samplers_on_the_logits),
-        cmocka_unit_test(test_verdicts_are_the_samplers_on_the_logits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_SEED(seed, (uint64_t)time(NULL));

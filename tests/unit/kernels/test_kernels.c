@@ -1,13 +1,6 @@
 /* The CPU backend against a naive transformer in double precision: layers, trees, skips, rotations. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "kernels/cpu/attention.h"
 #include "kernels/experts.h"
@@ -15,6 +8,7 @@
 #include "tests/rigs/cpu_shapes.h"
 #include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 
 static uint64_t seed; /* printed by main */
 
@@ -29,17 +23,13 @@ check_tree(struct rig *r, double bound)
         rig_assert_near_naive(r, node, 1e-7, bound);
 }
 
-static void
-test_exact_rows_of_a_tree_equal_the_naive_model(void **state)
+TEST(exact_rows_of_a_tree_equal_the_naive_model)
 {
-    (void)state;
     on_every_isa_and_shape(true, seed, check_tree);
 }
 
-static void
-test_fast_rows_of_a_tree_are_near_the_naive_model(void **state)
+TEST(fast_rows_of_a_tree_are_near_the_naive_model)
 {
-    (void)state;
     on_every_isa_and_shape(false, seed, check_tree);
 }
 
@@ -74,17 +64,13 @@ check_skips(struct rig *r, double bound)
     rig_assert_near_naive(r, 11, 1e-7, bound);
 }
 
-static void
-test_skipped_sublayers_leave_the_stream_as_it_was(void **state)
+TEST(skipped_sublayers_leave_the_stream_as_it_was)
 {
-    (void)state;
     on_every_isa_and_shape(true, seed, check_skips);
 }
 
-static void
-test_long_paths_cross_attention_blocks(void **state)
+TEST(long_paths_cross_attention_blocks)
 {
-    (void)state;
     struct rig r;
     const double bound = cpu_exact_bound(&cpu_shapes[0]);
     rig_open(&r, &cpu_backend, &cpu_shapes[0], seed, &(struct backend_options){.threads = 2, .exact = true});
@@ -113,10 +99,8 @@ count_touched(struct rig *r, const int *nodes, int n, uint32_t touched[RIG_DEPTH
 }
 
 /* One row goes to as many as the form says, others to more, a dense layer and a skipped one to none. */
-static void
-test_a_sweep_tells_how_many_experts_it_touched(void **state)
+TEST(a_sweep_tells_how_many_experts_it_touched)
 {
-    (void)state;
     const struct naive_shape shape =
         RIG_SHAPE(3, 64, 4, 2, 16, 96, 90, .type = WEIGHT_Q8_0, .dense = 1,
                   .form = {.experts = {.n = 16, .used = 3, .ffn = 32, .shared_ffn = 32, .renormalised = true}});
@@ -216,10 +200,8 @@ check_routes(struct rig *r, double bound)
         assert_naive_routes(r, i, told, (size_t)i, i < ROUTED / 2 ? 2 : 1);
 }
 
-static void
-test_a_sweep_tells_where_its_rows_go(void **state)
+TEST(a_sweep_tells_where_its_rows_go)
 {
-    (void)state;
     const struct naive_shape shape = RIG_SHAPE(3, 50, 5, 5, 10, 77, 101, .dense = 1,
                                                .form = {.experts = {.n = 9, .used = 2, .ffn = 19, .shared_ffn = 8}});
     struct rig r; /* behind a worker thread */
@@ -236,10 +218,8 @@ test_a_sweep_tells_where_its_rows_go(void **state)
 
 /* ---- rotations ---- */
 
-static void
-test_rope_rotates_pairs_of_both_layouts_and_leaves_the_rest(void **state)
+TEST(rope_rotates_pairs_of_both_layouts_and_leaves_the_rest)
 {
-    (void)state;
     static const float factors[3] = {1, 2, 5};
     for (int layout = 0; layout < 2; layout++) {
         struct naive_model *model = naive_model_random(&cpu_shapes[1], seed);
@@ -272,18 +252,4 @@ test_rope_rotates_pairs_of_both_layouts_and_leaves_the_rest(void **state)
     }
 }
 
-int
-main(void)
-{
-    seed = seed_or((uint64_t)time(NULL));
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exact_rows_of_a_tree_equal_the_naive_model),
-        cmocka_unit_test(test_fast_rows_of_a_tree_are_near_the_naive_model),
-        cmocka_unit_test(test_skipped_sublayers_leave_the_stream_as_it_was),
-        cmocka_unit_test(test_long_paths_cross_attention_blocks),
-        cmocka_unit_test(test_a_sweep_tells_how_many_experts_it_touched),
-        cmocka_unit_test(test_a_sweep_tells_where_its_rows_go),
-        cmocka_unit_test(test_rope_rotates_pairs_of_both_layouts_and_leaves_the_rest),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_SEED(seed, (uint64_t)time(NULL));

@@ -1,16 +1,7 @@
 /* What backends ask before they load a model: every tensor of the list is looked at, whichever they are. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
-
 #include "kernels/experts.h"
 #include "tests/rigs/naive_model.h"
+#include "tests/rigs/test.h"
 
 #define LAYERS 2u
 #define ALL    (~LAYER_ROUTING) /* of a layer that has no experts */
@@ -58,10 +49,8 @@ assert_refused(struct model *m, enum layer_tensor i)
         fail_msg("'%s' does not begin with '%s'", err.text, expected);
 }
 
-static void
-test_every_tensor_has_to_be_there_unless_it_is_optional(void **state)
+TEST(every_tensor_has_to_be_there_unless_it_is_optional)
 {
-    (void)state;
     struct model m = model();
     assert_true(fits(&m, NULL));
     for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++) {
@@ -76,10 +65,8 @@ test_every_tensor_has_to_be_there_unless_it_is_optional(void **state)
     naive_model_free(m.naive);
 }
 
-static void
-test_every_tensor_has_its_shape_and_a_type_that_fits_it(void **state)
+TEST(every_tensor_has_its_shape_and_a_type_that_fits_it)
 {
-    (void)state;
     struct model m = model();
     for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++) {
         if ((ALL >> i & 1u) == 0)
@@ -101,10 +88,8 @@ test_every_tensor_has_its_shape_and_a_type_that_fits_it(void **state)
     naive_model_free(m.naive);
 }
 
-static void
-test_an_optional_tensor_is_refused_where_a_backend_does_not_compute_with_it(void **state)
+TEST(an_optional_tensor_is_refused_where_a_backend_does_not_compute_with_it)
 {
-    (void)state;
     struct model m = model();
     for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++) {
         struct err err = {0};
@@ -118,10 +103,8 @@ test_an_optional_tensor_is_refused_where_a_backend_does_not_compute_with_it(void
 }
 
 /* A layer of experts needs its router and each expert's matrices, in their shapes; biases it may have. */
-static void
-test_every_expert_has_its_tensors(void **state)
+TEST(every_expert_has_its_tensors)
 {
-    (void)state;
     const struct naive_shape shape = {.n_layers = 1,
                                       .width = 32,
                                       .heads = 2,
@@ -159,10 +142,8 @@ test_every_expert_has_its_tensors(void **state)
     naive_model_free(naive);
 }
 
-static void
-test_names_in_files_end_as_their_kind_does(void **state)
+TEST(names_in_files_end_as_their_kind_does)
 {
-    (void)state;
     char name[LAYER_NAME_SIZE];
     assert_string_equal(layer_tensor_name(name, LAYER_WQ, LAYER_NAMED_GGUF), "attn_q.weight");
     assert_string_equal(layer_tensor_name(name, LAYER_BQ, LAYER_NAMED_GGUF), "attn_q.bias");
@@ -170,17 +151,4 @@ test_names_in_files_end_as_their_kind_does(void **state)
     for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++)
         for (enum layer_naming n = 0; n < LAYER_NAMINGS; n++)
             assert_true(strlen(layer_tensor_name(name, i, n)) + 1 < LAYER_NAME_SIZE);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_tensor_has_to_be_there_unless_it_is_optional),
-        cmocka_unit_test(test_every_tensor_has_its_shape_and_a_type_that_fits_it),
-        cmocka_unit_test(test_an_optional_tensor_is_refused_where_a_backend_does_not_compute_with_it),
-        cmocka_unit_test(test_every_expert_has_its_tensors),
-        cmocka_unit_test(test_names_in_files_end_as_their_kind_does),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

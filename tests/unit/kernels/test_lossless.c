@@ -1,17 +1,10 @@
 /* Verification keeps the target's distribution. A made-up language of six words, a target and a draft that disagree:
  * the first two words that come out of a round are counted and compared with what the target alone would say. The same
  * chi-square must catch verification that was told the wrong q. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "kernels/cpu/sampling.h"
 #include "kernels/rng.h"
 #include "tests/rigs/chi_square.h"
+#include "tests/rigs/test.h"
 
 enum { V = 6, DRAWS = 30000, TESTS = 20 };
 
@@ -163,10 +156,8 @@ keeps_the_distribution(const struct round_shape *shape)
         .temperature = 0.8f, .top_k = 4, .top_p = 0.9f                                                                 \
     }
 
-static void
-test_chains_keep_the_targets_distribution(void **state)
+TEST(chains_keep_the_targets_distribution)
 {
-    (void)state;
     const struct round_shape shapes[] = {
         {.name = "no draft", .sampling = PLAIN},
         {.name = "one draft", .first = 1, .sampling = PLAIN},
@@ -179,10 +170,8 @@ test_chains_keep_the_targets_distribution(void **state)
         assert_true(keeps_the_distribution(&shapes[i]));
 }
 
-static void
-test_trees_keep_the_targets_distribution(void **state)
+TEST(trees_keep_the_targets_distribution)
 {
-    (void)state;
     const struct round_shape shapes[] = {
         {.name = "3 x 2 siblings", .first = 3, .second = 2, .sampling = PLAIN},
         {.name = "3 x 2 siblings, filtered", .first = 3, .second = 2, .sampling = FILTERED},
@@ -194,10 +183,8 @@ test_trees_keep_the_targets_distribution(void **state)
         assert_true(keeps_the_distribution(&shapes[i]));
 }
 
-static void
-test_the_same_test_catches_biased_verification(void **state)
+TEST(the_same_test_catches_biased_verification)
 {
-    (void)state;
     const struct round_shape shapes[] = {
         {.name = "biased: wrong q, chain", .first = 1, .second = 1, .sampling = PLAIN, .wrong_q = true},
         {.name = "biased: wrong q, tree", .first = 3, .second = 2, .sampling = PLAIN, .wrong_q = true},
@@ -258,10 +245,8 @@ keeps_it_across(uint32_t target_words, uint32_t draft_words, uint32_t k, const s
     return chi2 < limit;
 }
 
-static void
-test_drafts_of_another_vocabulary_keep_the_targets_distribution(void **state)
+TEST(drafts_of_another_vocabulary_keep_the_targets_distribution)
 {
-    (void)state;
     const struct sampling plain = PLAIN, filtered = FILTERED;
     assert_true(keeps_it_across(FEW, MANY, 1, &plain, false));
     assert_true(keeps_it_across(FEW, MANY, 3, &plain, false));
@@ -272,10 +257,8 @@ test_drafts_of_another_vocabulary_keep_the_targets_distribution(void **state)
 }
 
 /* A better draft is accepted more often, and a perfect one always: verification does not buy exactness with drafts. */
-static void
-test_a_draft_equal_to_the_target_is_always_accepted(void **state)
+TEST(a_draft_equal_to_the_target_is_always_accepted)
 {
-    (void)state;
     const struct sampling s = FILTERED;
     float q[V], p[V];
     uint32_t order[V];
@@ -291,17 +274,4 @@ test_a_draft_equal_to_the_target_is_always_accepted(void **state)
         assert_int_equal(v.n_path, 1);
         assert_int_equal(v.kind, NEXT_BONUS);
     }
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_chains_keep_the_targets_distribution),
-        cmocka_unit_test(test_trees_keep_the_targets_distribution),
-        cmocka_unit_test(test_drafts_of_another_vocabulary_keep_the_targets_distribution),
-        cmocka_unit_test(test_the_same_test_catches_biased_verification),
-        cmocka_unit_test(test_a_draft_equal_to_the_target_is_always_accepted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

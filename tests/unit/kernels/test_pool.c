@@ -2,18 +2,12 @@
  * one made the other reads, draws from, verifies and compares; against kernels/cpu/sampling.h, whose own tests hold it to
  * the definitions. SPECSCOPE_SEED=N chooses the cases. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "kernels/cpu/sampling.h"
 #include "tests/rigs/check_backend.h"
 #include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 
 enum { MANY = 130, FEW = 90, ROWS = 6 };
 static const struct naive_shape many_shape = RIG_SHAPE(2, 64, 4, 2, 16, 90, MANY, .type = WEIGHT_F16),
@@ -113,10 +107,8 @@ check_reading(struct pair *p)
     }
 }
 
-static void
-test_what_one_model_made_others_read_and_draw_from(void **state)
+TEST(what_one_model_made_others_read_and_draw_from)
 {
-    (void)state;
     on_every_backend(check_reading);
 }
 
@@ -173,10 +165,8 @@ check_verdicts(struct pair *p)
     assert_true(v.kind == NEXT_CORRECTION && v.next == v.judged[0].token);
 }
 
-static void
-test_verification_takes_drafts_of_another_vocabulary(void **state)
+TEST(verification_takes_drafts_of_another_vocabulary)
 {
-    (void)state;
     on_every_backend(check_verdicts);
 }
 
@@ -222,17 +212,13 @@ check_overlaps(struct pair *p)
     }
 }
 
-static void
-test_overlap_follows_its_definition(void **state)
+TEST(overlap_follows_its_definition)
 {
-    (void)state;
     on_every_backend(check_overlaps);
 }
 
-static void
-test_overlap_does_not_depend_on_threads(void **state)
+TEST(overlap_does_not_depend_on_threads)
 {
-    (void)state;
     struct overlap first, got;
     for (uint32_t threads = 1; threads <= 5; threads++) {
         struct pair p;
@@ -295,19 +281,15 @@ check_refusals(struct pair *p)
     ops->drop(s);
 }
 
-static void
-test_requests_beyond_the_pool_are_refused(void **state)
+TEST(requests_beyond_the_pool_are_refused)
 {
-    (void)state;
     on_every_backend(check_refusals);
 }
 
 /* ---- order ---- */
 
-static void
-test_the_check_backend_notices_two_stores_at_one_distribution(void **state)
+TEST(the_check_backend_notices_two_stores_at_one_distribution)
 {
-    (void)state;
     struct pair p;
     struct err err = {.kind = ERR_NONE};
     struct overlap o;
@@ -326,17 +308,4 @@ test_the_check_backend_notices_two_stores_at_one_distribution(void **state)
     close_pair(&p);
 }
 
-int
-main(void)
-{
-    seed = seed_or(1);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_one_model_made_others_read_and_draw_from),
-        cmocka_unit_test(test_verification_takes_drafts_of_another_vocabulary),
-        cmocka_unit_test(test_overlap_follows_its_definition),
-        cmocka_unit_test(test_overlap_does_not_depend_on_threads),
-        cmocka_unit_test(test_requests_beyond_the_pool_are_refused),
-        cmocka_unit_test(test_the_check_backend_notices_two_stores_at_one_distribution),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_SEED(seed, 1);

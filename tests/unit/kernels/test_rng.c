@@ -1,19 +1,10 @@
 /* Philox4x32-10 against the published vectors, and the uniform numbers made of it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "kernels/rng.h"
+#include "tests/rigs/test.h"
 
 /* Known answers that come with Random123, the authors' own implementation. */
-static void
-test_philox_gives_the_published_vectors(void **state)
+TEST(philox_gives_the_published_vectors)
 {
-    (void)state;
     static const struct {
         struct philox counter;
         uint32_t key[2];
@@ -33,10 +24,8 @@ test_philox_gives_the_published_vectors(void **state)
     }
 }
 
-static void
-test_every_part_of_the_key_changes_the_number(void **state)
+TEST(every_part_of_the_key_changes_the_number)
 {
-    (void)state;
     const struct rng_key key = {.seed = 1, .seq = 2, .pos = 3, .purpose = RNG_ACCEPT, .index = 4};
     struct rng_key other[6] = {key, key, key, key, key, key};
     other[0].seed ^= 1;
@@ -51,10 +40,8 @@ test_every_part_of_the_key_changes_the_number(void **state)
 }
 
 /* 100 bins x 100,000 numbers: chi-square with 99 degrees of freedom is below 160 but for one seed in 10,000. */
-static void
-test_neighbouring_keys_are_uniform_and_uncorrelated(void **state)
+TEST(neighbouring_keys_are_uniform_and_uncorrelated)
 {
-    (void)state;
     enum { N = 100000, BINS = 100 };
     double count[BINS] = {0}, product = 0;
     for (uint32_t i = 0; i < N; i++) {
@@ -79,10 +66,8 @@ ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void
-test_sequences_of_nearby_seeds_never_share_a_seed(void **state)
+TEST(sequences_of_nearby_seeds_never_share_a_seed)
 {
-    (void)state;
     enum { SEEDS = 500, SEQUENCES = 200 };
     static uint64_t all[SEEDS * SEQUENCES];
     for (uint32_t i = 0; i < SEEDS * SEQUENCES; i++)
@@ -91,16 +76,4 @@ test_sequences_of_nearby_seeds_never_share_a_seed(void **state)
     qsort(all, SEEDS * SEQUENCES, sizeof *all, ascending);
     for (size_t i = 1; i < SEEDS * SEQUENCES; i++)
         assert_true(all[i] != all[i - 1]);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_philox_gives_the_published_vectors),
-        cmocka_unit_test(test_every_part_of_the_key_changes_the_number),
-        cmocka_unit_test(test_neighbouring_keys_are_uniform_and_uncorrelated),
-        cmocka_unit_test(test_sequences_of_nearby_seeds_never_share_a_seed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

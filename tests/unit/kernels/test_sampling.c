@@ -1,17 +1,10 @@
 /* Distributions against a slow double of themselves, draws, and the greedy walk. Whether verification keeps the
  * target's distribution is test_lossless.c's question. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "kernels/cpu/sampling.h"
 #include "kernels/rng.h"
+#include "tests/rigs/test.h"
 
 enum { MAX_VOCAB = 300 };
 
@@ -53,10 +46,8 @@ naive_dist(const float *logits, uint32_t n, const struct sampling *s, double *p)
         p[order[i]] = weight[i] / sum;
 }
 
-static void
-test_distributions_follow_the_definition(void **state)
+TEST(distributions_follow_the_definition)
 {
-    (void)state;
     const uint64_t seed = 7;
     print_message("seed %llu\n", (unsigned long long)seed);
     uint32_t r = 0;
@@ -83,10 +74,8 @@ test_distributions_follow_the_definition(void **state)
     }
 }
 
-static void
-test_top_k_takes_the_lowest_ids_among_equals(void **state)
+TEST(top_k_takes_the_lowest_ids_among_equals)
 {
-    (void)state;
     const float logits[5] = {1, 2, 2, 2, 0};
     uint32_t order[5];
     float p[5];
@@ -95,10 +84,8 @@ test_top_k_takes_the_lowest_ids_among_equals(void **state)
     assert_memory_equal(p, expected, sizeof p);
 }
 
-static void
-test_top_p_keeps_the_token_that_crosses_it(void **state)
+TEST(top_p_keeps_the_token_that_crosses_it)
 {
-    (void)state;
     const float logits[3] = {logf(0.5f), logf(0.3f), logf(0.2f)};
     uint32_t order[3];
     float p[3];
@@ -108,10 +95,8 @@ test_top_p_keeps_the_token_that_crosses_it(void **state)
     assert_true(p[0] >= 1 && !(p[1] > 0) && !(p[2] > 0)); /* at least one stays */
 }
 
-static void
-test_temperature_zero_is_one_at_the_lowest_argmax(void **state)
+TEST(temperature_zero_is_one_at_the_lowest_argmax)
 {
-    (void)state;
     const float logits[4] = {0, 3, 3, -1};
     float p[4];
     sampling_dist(logits, 4, &(struct sampling){.temperature = 0, .top_k = 3, .top_p = 0.5f}, p, NULL);
@@ -120,10 +105,8 @@ test_temperature_zero_is_one_at_the_lowest_argmax(void **state)
     assert_int_equal(sampling_argmax(logits, 4), 1);
 }
 
-static void
-test_logits_that_are_not_numbers_are_never_drawn(void **state)
+TEST(logits_that_are_not_numbers_are_never_drawn)
 {
-    (void)state;
     float p[4];
     uint32_t order[4];
     const struct sampling plain = {.temperature = 1, .top_p = 1},
@@ -149,10 +132,8 @@ test_logits_that_are_not_numbers_are_never_drawn(void **state)
 
 /* ---- draws ---- */
 
-static void
-test_draws_leave_out_what_they_are_told_to(void **state)
+TEST(draws_leave_out_what_they_are_told_to)
 {
-    (void)state;
     const float p[5] = {0.1f, 0.2f, 0, 0.3f, 0.4f};
     const token_t without[2] = {4, 1};
     enum { N = 40000 };
@@ -168,10 +149,8 @@ test_draws_leave_out_what_they_are_told_to(void **state)
     assert_true(fabs(count[0] / N - 0.25) < 0.01); /* standard deviation 0.0022 */
 }
 
-static void
-test_draw_says_when_nothing_is_left(void **state)
+TEST(draw_says_when_nothing_is_left)
 {
-    (void)state;
     const float p[3] = {0, 1, 0};
     const struct rng_key key = {.seed = 3};
     const token_t without[1] = {1};
@@ -207,10 +186,8 @@ greedy(const float *const *logits, size_t n, struct verdict *out)
     return sampling_verify(&r, VOCAB, logits, q, VOCAB, NULL, NULL, out);
 }
 
-static void
-test_greedy_walk_follows_the_argmax_through_the_tree(void **state)
+TEST(greedy_walk_follows_the_argmax_through_the_tree)
 {
-    (void)state;
     const float p1[VOCAB] = PEAK(1), p2[VOCAB] = PEAK(2), p0[VOCAB] = PEAK(0), p3[VOCAB] = PEAK(3);
     struct verdict v;
 
@@ -249,10 +226,8 @@ test_greedy_walk_follows_the_argmax_through_the_tree(void **state)
     assert_int_equal(v.next, 1);
 }
 
-static void
-test_malformed_trees_are_refused_untouched(void **state)
+TEST(malformed_trees_are_refused_untouched)
 {
-    (void)state;
     const float p[VOCAB] = PEAK(0);
     const float *const logits[2] = {p, p}, *const no_root[2] = {NULL, p}, *const q[2] = {NULL, NULL};
     const struct verify_node bad[][2] = {
@@ -273,21 +248,4 @@ test_malformed_trees_are_refused_untouched(void **state)
     assert_false(sampling_verify(&(struct verify_req){.nodes = tree, .n = VERIFY_NODES + 1}, VOCAB, logits, q, VOCAB,
                                  NULL, NULL, &v));
     assert_memory_equal(&v, &before, sizeof v);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_distributions_follow_the_definition),
-        cmocka_unit_test(test_top_k_takes_the_lowest_ids_among_equals),
-        cmocka_unit_test(test_top_p_keeps_the_token_that_crosses_it),
-        cmocka_unit_test(test_temperature_zero_is_one_at_the_lowest_argmax),
-        cmocka_unit_test(test_logits_that_are_not_numbers_are_never_drawn),
-        cmocka_unit_test(test_draws_leave_out_what_they_are_told_to),
-        cmocka_unit_test(test_draw_says_when_nothing_is_left),
-        cmocka_unit_test(test_greedy_walk_follows_the_argmax_through_the_tree),
-        cmocka_unit_test(test_malformed_trees_are_refused_untouched),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

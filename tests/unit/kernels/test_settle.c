@@ -2,22 +2,14 @@
  * them, and the file's pages go. */
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "kernels/cpu/settle.h"
 #include "kernels/tensor.h"
 #include "tests/rigs/cpu_shapes.h"
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 
 #define ROWS 40 /* more than vectors alone multiply where there are tiles */
 
@@ -90,10 +82,8 @@ check_bits(const struct naive_shape *shape, const struct backend_options *o)
     }
 }
 
-static void
-test_rows_have_the_same_bits_before_while_and_after_weights_settle(void **state)
+TEST(rows_have_the_same_bits_before_while_and_after_weights_settle)
 {
-    (void)state;
     on_every_isa(check_bits);
 }
 
@@ -109,10 +99,8 @@ check_cancelled(const struct naive_shape *shape, const struct backend_options *o
     rig_close(&r);
 }
 
-static void
-test_settling_that_is_cancelled_leaves_the_rest(void **state)
+TEST(settling_that_is_cancelled_leaves_the_rest)
 {
-    (void)state;
     on_every_isa(check_cancelled);
 }
 
@@ -131,10 +119,8 @@ read_thrice(void *p)
     return NULL;
 }
 
-static void
-test_stores_of_one_model_settle_it_beside_each_other(void **state)
+TEST(stores_of_one_model_settle_it_beside_each_other)
 {
-    (void)state;
     enum { READERS = 3 };
     static struct reader readers[READERS];
     static struct said alone;
@@ -189,10 +175,8 @@ pages_present(const void *at, size_t bytes)
 }
 
 /* A matrix of Q8_0 in a file of 12 MiB is the head of a model, whose layers are in memory. */
-static void
-test_pages_of_the_file_are_given_back(void **state)
+TEST(pages_of_the_file_are_given_back)
 {
-    (void)state;
     enum { WIDTH = 256, VOCAB = 45000 };
     const size_t row = tensor_row_bytes(WEIGHT_Q8_0, WIDTH), bytes = VOCAB * row;
     char name[] = "/tmp/specscope-settle-XXXXXX";
@@ -230,15 +214,4 @@ test_pages_of_the_file_are_given_back(void **state)
     close(fd);
 }
 
-int
-main(void)
-{
-    seed = seed_or(20261122);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows_have_the_same_bits_before_while_and_after_weights_settle),
-        cmocka_unit_test(test_settling_that_is_cancelled_leaves_the_rest),
-        cmocka_unit_test(test_stores_of_one_model_settle_it_beside_each_other),
-        cmocka_unit_test(test_pages_of_the_file_are_given_back),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_SEED(seed, 20261122);

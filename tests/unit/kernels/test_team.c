@@ -1,18 +1,11 @@
 /* Teams of threads: every chunk is carried out once, by whichever thread claims it, and a team finds the size that is the fastest. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 
 #include "kernels/team.h"
 #include "kernels/team_sizing.h"
+#include "tests/rigs/test.h"
 
 #define CHUNKS_MOST 300
 
@@ -53,10 +46,8 @@ run_steps(struct team *team, uint32_t most, unsigned steps, bool hold)
     }
 }
 
-static void
-test_every_chunk_is_carried_out_once(void **state)
+TEST(every_chunk_is_carried_out_once)
 {
-    (void)state;
     for (uint32_t most = 1; most <= 5; most++)
         for (int fixed = 0; fixed <= 1; fixed++) {
             struct team *team = team_open(most, fixed != 0);
@@ -67,10 +58,8 @@ test_every_chunk_is_carried_out_once(void **state)
         }
 }
 
-static void
-test_a_helper_that_is_held_up_delays_only_its_own_chunk(void **state)
+TEST(a_helper_that_is_held_up_delays_only_its_own_chunk)
 {
-    (void)state;
     struct team *team = team_open(3, true);
     assert_non_null(team);
     run_steps(team, 3, 200, true); /* hangs where other chunks wait for the one that is held */
@@ -84,10 +73,8 @@ lead_beside(void *team)
     return NULL;
 }
 
-static void
-test_two_threads_may_lead_one_team(void **state)
+TEST(two_threads_may_lead_one_team)
 {
-    (void)state;
     struct team *team = team_open(4, false);
     pthread_t other;
     assert_non_null(team);
@@ -121,10 +108,8 @@ run_passes(struct team_sizing *s, struct machine *m, double seconds, uint32_t si
     return (double)at_size / (double)(end - start);
 }
 
-static void
-test_the_fastest_size_is_found_and_left_again(void **state)
+TEST(the_fastest_size_is_found_and_left_again)
 {
-    (void)state;
     struct team_sizing s;
     struct machine m = {.ms = {2, 1}};
     team_sizing_open(&s, 2);
@@ -141,10 +126,8 @@ test_the_fastest_size_is_found_and_left_again(void **state)
     assert_int_equal(s.home, 2);
 }
 
-static void
-test_a_size_between_is_found(void **state)
+TEST(a_size_between_is_found)
 {
-    (void)state;
     struct team_sizing s;
     struct machine m = {.ms = {8, 4, 2.5, 6}, .busy = true};
     team_sizing_open(&s, 4);
@@ -154,10 +137,8 @@ test_a_size_between_is_found(void **state)
 }
 
 /* Passes of other kinds and lengths make no speed of their own. */
-static void
-test_kinds_of_passes_are_compared_with_their_own(void **state)
+TEST(kinds_of_passes_are_compared_with_their_own)
 {
-    (void)state;
     struct team_sizing s;
     uint64_t now = 0;
     team_sizing_open(&s, 2);
@@ -167,18 +148,4 @@ test_kinds_of_passes_are_compared_with_their_own(void **state)
         team_sizing_pass(&s, long_one ? 3 : 0, 16, took, took / 2, now += took);
         assert_int_equal(s.home, 2);
     }
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_chunk_is_carried_out_once),
-        cmocka_unit_test(test_a_helper_that_is_held_up_delays_only_its_own_chunk),
-        cmocka_unit_test(test_two_threads_may_lead_one_team),
-        cmocka_unit_test(test_the_fastest_size_is_found_and_left_again),
-        cmocka_unit_test(test_a_size_between_is_found),
-        cmocka_unit_test(test_kinds_of_passes_are_compared_with_their_own),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

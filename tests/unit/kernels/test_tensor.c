@@ -1,20 +1,12 @@
 /* Rows of tensors of every type: against what the gguf package makes of the same blocks (make_blocks_golden.py). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "kernels/cpu/interleave.h"
 #include "kernels/half.h"
 #include "kernels/rng.h"
 #include "kernels/tensor.h"
+#include "tests/rigs/test.h"
 
 static const struct {
     const char *file;
@@ -65,10 +57,8 @@ check_kind(const char *file, enum weight_type type)
     free(y);
 }
 
-static void
-test_rows_of_every_type_are_what_the_gguf_package_reads(void **unused)
+TEST(rows_of_every_type_are_what_the_gguf_package_reads)
 {
-    (void)unused;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         check_kind(kinds[i].file, kinds[i].type);
 }
@@ -84,10 +74,8 @@ digested_blocks(enum weight_type type, unsigned char *blocks, size_t bytes)
 }
 
 /* Of types that are looked up in tables, every row of these. */
-static void
-test_every_row_of_every_table_is_what_the_gguf_package_has(void **unused)
+TEST(every_row_of_every_table_is_what_the_gguf_package_has)
 {
-    (void)unused;
     FILE *f = fopen("tests/golden/blocks_digests.txt", "r");
     char name[16];
     unsigned n, lines = 0;
@@ -116,10 +104,8 @@ test_every_row_of_every_table_is_what_the_gguf_package_has(void **unused)
 }
 
 /* What `info` says of memory is what is held: interleaved, sixteen rows together. */
-static void
-test_held_bytes_are_those_of_interleaved_blocks(void **unused)
+TEST(held_bytes_are_those_of_interleaved_blocks)
 {
-    (void)unused;
     for (enum weight_type type = WEIGHT_Q8_0; type < WEIGHT_TYPES; type++) {
         const size_t n = tensor_block_values(type), held = n / 32 * quant_bytes(type) + scale_bytes(type);
         assert_int_equal(tensor_held_bytes(type, 16 * n), held);
@@ -127,26 +113,12 @@ test_held_bytes_are_those_of_interleaved_blocks(void **unused)
     }
 }
 
-static void
-test_every_type_has_blocks(void **unused)
+TEST(every_type_has_blocks)
 {
-    (void)unused;
     for (int t = 0; t < WEIGHT_TYPES; t++) {
         assert_true(tensor_block_values((enum weight_type)t) > 0);
         assert_true(tensor_block_bytes((enum weight_type)t) > 0);
     }
     assert_int_equal(tensor_block_values(WEIGHT_TYPES), 0);
     assert_int_equal(tensor_row_bytes(WEIGHT_Q4_K, 512), 288);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows_of_every_type_are_what_the_gguf_package_reads),
-        cmocka_unit_test(test_every_row_of_every_table_is_what_the_gguf_package_has),
-        cmocka_unit_test(test_held_bytes_are_those_of_interleaved_blocks),
-        cmocka_unit_test(test_every_type_has_blocks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

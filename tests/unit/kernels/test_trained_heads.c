@@ -1,19 +1,12 @@
 /* Trained heads in a backend against their definitions in double precision: z = W norm(h + A h + b), z = W_l norm(h). */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "kernels/cpu/isa.h"
 #include "tests/rigs/backend_rig.h"
 #include "tests/rigs/check_backend.h"
 #include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 
 enum { LAYERS = 4, MOST_WIDTH = 64, MOST_VOCAB = 700, NODES = 12 };
 
@@ -238,33 +231,25 @@ on_all(const struct backend_ops *ops, void (*check)(struct rig *, const struct h
         }
 }
 
-static void
-test_guesses_and_distributions_are_those_of_the_definition(void **state)
+TEST(guesses_and_distributions_are_those_of_the_definition)
 {
-    (void)state;
     on_all(&cpu_backend, check_guesses);
     on_all(&check_backend, check_guesses);
 }
 
-static void
-test_early_exits_ask_the_head_that_was_asked_for(void **state)
+TEST(early_exits_ask_the_head_that_was_asked_for)
 {
-    (void)state;
     on_all(&cpu_backend, check_until);
     on_all(&check_backend, check_until);
 }
 
-static void
-test_the_last_layer_is_never_changed(void **state)
+TEST(the_last_layer_is_never_changed)
 {
-    (void)state;
     on_all(&cpu_backend, check_last_layer);
 }
 
-static void
-test_a_gpu_has_them_too(void **state)
+TEST(a_gpu_has_them_too)
 {
-    (void)state;
     static struct heads heads;
     const struct backend_ops *ops = cuda_for_tests();
     static void (*const checks[])(struct rig *, const struct heads *, double bound) = {check_guesses, check_until,
@@ -284,10 +269,8 @@ test_a_gpu_has_them_too(void **state)
 }
 
 /* No step in between, which would give copies that are on their way the time to arrive. */
-static void
-test_heads_are_there_for_the_very_next_request(void **state)
+TEST(heads_are_there_for_the_very_next_request)
 {
-    (void)state;
     static struct heads heads;
     const struct backend_ops *ops = cuda_for_tests();
     const struct probe p = {.layer = 2, .head = USE_TRAINED, .temperature = 1};
@@ -309,10 +292,8 @@ test_heads_are_there_for_the_very_next_request(void **state)
     rig_close(&r);
 }
 
-static void
-test_heads_of_another_shape_are_refused_and_leave_none(void **state)
+TEST(heads_of_another_shape_are_refused_and_leave_none)
 {
-    (void)state;
     static struct heads heads;
     struct rig r;
     struct err err = {.kind = ERR_NONE};
@@ -336,10 +317,8 @@ test_heads_of_another_shape_are_refused_and_leave_none(void **state)
     rig_close(&r);
 }
 
-static void
-test_a_head_that_does_not_exist_is_a_malformed_request(void **state)
+TEST(a_head_that_does_not_exist_is_a_malformed_request)
 {
-    (void)state;
     struct rig r;
     rig_open(&r, &cpu_backend, &shapes[0], seed, &(struct backend_options){.threads = 1});
     rig_chain(&r, 1);
@@ -352,18 +331,4 @@ test_a_head_that_does_not_exist_is_a_malformed_request(void **state)
     rig_close(&r);
 }
 
-int
-main(void)
-{
-    seed = seed_or(seed);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_guesses_and_distributions_are_those_of_the_definition),
-        cmocka_unit_test(test_early_exits_ask_the_head_that_was_asked_for),
-        cmocka_unit_test(test_the_last_layer_is_never_changed),
-        cmocka_unit_test(test_a_gpu_has_them_too),
-        cmocka_unit_test(test_heads_are_there_for_the_very_next_request),
-        cmocka_unit_test(test_heads_of_another_shape_are_refused_and_leave_none),
-        cmocka_unit_test(test_a_head_that_does_not_exist_is_a_malformed_request),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_SEED(seed, seed);

@@ -1,18 +1,10 @@
 /* The GGUF reader on files that are right. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "engine/files/gguf.h"
 #include "engine/files/gguf_bytes.h"
 #include "tests/golden/tinymodel.h"
+#include "tests/rigs/test.h"
 
 static struct gguf *
 parse(const struct gguf_bytes *b)
@@ -25,10 +17,8 @@ parse(const struct gguf_bytes *b)
     return g;
 }
 
-static void
-test_every_value_type_is_read(void **state)
+TEST(every_value_type_is_read)
 {
-    (void)state;
     static const struct {
         enum gguf_type type;
         uint64_t bits;
@@ -76,10 +66,8 @@ test_every_value_type_is_read(void **state)
     }
 }
 
-static void
-test_typed_look_ups_check_type_and_range(void **state)
+TEST(typed_look_ups_check_type_and_range)
 {
-    (void)state;
     struct gguf_bytes b = {0};
     put_header(&b, 3, 0, 6);
     put_key_u32(&b, "u", 7);
@@ -117,10 +105,8 @@ test_typed_look_ups_check_type_and_range(void **state)
     free(b.data);
 }
 
-static void
-test_arrays_of_strings_are_walked(void **state)
+TEST(arrays_of_strings_are_walked)
 {
-    (void)state;
     struct gguf_bytes b = {0};
     put_header(&b, 3, 0, 2);
     put_key_array(&b, "a", GGUF_STRING, 3);
@@ -142,10 +128,8 @@ test_arrays_of_strings_are_walked(void **state)
     free(b.data);
 }
 
-static void
-test_tensors_point_at_their_data(void **state)
+TEST(tensors_point_at_their_data)
 {
-    (void)state;
     struct gguf_bytes b = {0};
     put_header(&b, 3, 3, 1);
     put_key_u32(&b, "general.alignment", 64);
@@ -176,16 +160,4 @@ test_tensors_point_at_their_data(void **state)
     assert_string_equal(gguf_type_name(odd->type), "an unknown type");
     gguf_close(g);
     free(b.data);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_value_type_is_read),
-        cmocka_unit_test(test_typed_look_ups_check_type_and_range),
-        cmocka_unit_test(test_arrays_of_strings_are_walked),
-        cmocka_unit_test(test_tensors_point_at_their_data),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

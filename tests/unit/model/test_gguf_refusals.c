@@ -1,13 +1,4 @@
 /* The GGUF reader on files that are wrong in every way that came to mind. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,6 +7,7 @@
 #include "engine/files/gguf_bytes.h"
 #include "tests/golden/tinymodel.h"
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 
 /* Parses b and frees it. The reason of a failure has to say `says`. */
 static void
@@ -41,10 +33,8 @@ assert_refused(struct gguf_bytes *b, const char *says)
     *b = (struct gguf_bytes){0};
 }
 
-static void
-test_other_files_are_refused(void **state)
+TEST(other_files_are_refused)
 {
-    (void)state;
     struct gguf_bytes b = {0};
     assert_refused(&b, "is not a GGUF file");
     put_bytes(&b, "GGU", 3);
@@ -61,10 +51,8 @@ test_other_files_are_refused(void **state)
     assert_refused(&b, "big-endian");
 }
 
-static void
-test_missing_files_and_folders_are_refused(void **state)
+TEST(missing_files_and_folders_are_refused)
 {
-    (void)state;
     struct gguf *g;
     struct err err = {0};
     assert_false(gguf_open(&g, "/nowhere/x.gguf", &err));
@@ -75,10 +63,8 @@ test_missing_files_and_folders_are_refused(void **state)
     assert_non_null(strstr(err.text, "is not a file"));
 }
 
-static void
-test_huge_counts_take_no_memory(void **state)
+TEST(huge_counts_take_no_memory)
 {
-    (void)state;
     struct rusage before, after;
     getrusage(RUSAGE_SELF, &before);
     static const uint64_t counts[] = {1u << 10, 1u << 20, UINT32_MAX, 1ull << 40, INT64_MAX, UINT64_MAX};
@@ -114,10 +100,8 @@ test_huge_counts_take_no_memory(void **state)
     assert_true(after.ru_maxrss - before.ru_maxrss < 64 * 1024); /* KiB */
 }
 
-static void
-test_wrong_metadata_is_refused(void **state)
+TEST(wrong_metadata_is_refused)
 {
-    (void)state;
     struct gguf_bytes b = {0};
     put_header(&b, 3, 0, 1);
     put_key(&b, "k\x1b[2J", (enum gguf_type)13);
@@ -164,10 +148,8 @@ put_one_tensor(struct gguf_bytes *b, uint64_t cols, uint64_t rows, uint32_t type
         put_uint(b, 0, 1);
 }
 
-static void
-test_wrong_tensors_are_refused(void **state)
+TEST(wrong_tensors_are_refused)
 {
-    (void)state;
     struct gguf_bytes b = {0};
     put_one_tensor(&b, 8, 4, 0, 0, 127);
     assert_refused(&b, "tensor 't' wants 128 bytes at offset 0, but the file has only 127");
@@ -210,10 +192,8 @@ test_wrong_tensors_are_refused(void **state)
     assert_refused(&b, "tensors 'long' and 'late' lie on top of each other");
 }
 
-static void
-test_a_file_cut_anywhere_is_refused(void **state)
+TEST(a_file_cut_anywhere_is_refused)
 {
-    (void)state;
     unsigned char *bytes;
     size_t len;
     struct err err = {0};
@@ -242,10 +222,8 @@ next_random(uint64_t *state)
 }
 
 /* Whatever parses after damage has its values and tensors inside the file: reads every byte they claim. */
-static void
-test_damaged_bytes_never_lead_outside_the_file(void **state)
+TEST(damaged_bytes_never_lead_outside_the_file)
 {
-    (void)state;
     unsigned char *bytes;
     size_t len;
     struct err err = {0};
@@ -279,19 +257,4 @@ test_damaged_bytes_never_lead_outside_the_file(void **state)
     }
     print_message("# %u of 2000 parsed\n", parsed);
     free(bytes);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_other_files_are_refused),
-        cmocka_unit_test(test_missing_files_and_folders_are_refused),
-        cmocka_unit_test(test_huge_counts_take_no_memory),
-        cmocka_unit_test(test_wrong_metadata_is_refused),
-        cmocka_unit_test(test_wrong_tensors_are_refused),
-        cmocka_unit_test(test_a_file_cut_anywhere_is_refused),
-        cmocka_unit_test(test_damaged_bytes_never_lead_outside_the_file),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,11 @@
 /* Models split over several GGUF files: any part opens all of them, and a part that is missing or strange is named. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "engine/files/gguf.h"
 #include "engine/files/gguf_bytes.h"
 #include "engine/synthetic/model_open.h"
 #include "tests/golden/tinymodel.h"
+#include "tests/rigs/test.h"
 
 #define PARTS 3u
 
@@ -127,10 +119,8 @@ close_tiny(struct tiny *t)
     free(t->bytes);
 }
 
-static void
-test_any_part_opens_the_whole_model(void **state)
+TEST(any_part_opens_the_whole_model)
 {
-    (void)state;
     struct tiny t = open_tiny();
     uint64_t hash = 0;
     write_split(t.file, &(struct lies){0});
@@ -171,10 +161,8 @@ assert_refused(unsigned part, const char *says)
         fail_msg("says \"%s\", not \"%s\"", err.text, says);
 }
 
-static void
-test_a_missing_part_is_named(void **state)
+TEST(a_missing_part_is_named)
 {
-    (void)state;
     char path[128];
     struct tiny t = open_tiny();
     write_split(t.file, &(struct lies){0});
@@ -188,10 +176,8 @@ test_a_missing_part_is_named(void **state)
     close_tiny(&t);
 }
 
-static void
-test_parts_that_do_not_belong_together_are_refused(void **state)
+TEST(parts_that_do_not_belong_together_are_refused)
 {
-    (void)state;
     struct tiny t = open_tiny();
     write_split(t.file, &(struct lies){.no_of_second = 2});
     assert_refused(1, "/tiny-00002-of-00003.gguf: says that it is part 3 of 3, not 2 of 3");
@@ -232,13 +218,4 @@ remove_folder(void **state)
     return rmdir(folder);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_any_part_opens_the_whole_model),
-        cmocka_unit_test(test_a_missing_part_is_named),
-        cmocka_unit_test(test_parts_that_do_not_belong_together_are_refused),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+FIXTURE(make_folder, remove_folder);

@@ -1,15 +1,5 @@
 /* A Hugging Face model's config.json and tensors: what they may say, and what they must. From memory. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +7,7 @@
 #include "engine/files/hf_folder.h"
 #include "engine/synthetic/model_open.h"
 #include "engine/tokenizer/tokenizer.h"
+#include "tests/rigs/test.h"
 #include "tests/rigs/tiny_folder.h"
 
 struct read {
@@ -79,10 +70,8 @@ refuse(const char *config, const struct tiny_weights *weights, const char *says)
 static const struct tiny_weights plain = {0}, biased = {.optional = LAYER_QKV_BIAS},
                                  normed = {.optional = LAYER_QK_NORM}, headless = {.headless = true};
 
-static void
-test_sizes_and_tensors_are_read(void **state)
+TEST(sizes_and_tensors_are_read)
 {
-    (void)state;
     struct read r = accept(TINY_CONFIG("llama", ",\"rope_theta\":500000,\"tie_word_embeddings\":false"), &plain);
     const struct model_desc *d = &r.model->desc;
     assert_string_equal(r.model->arch, "llama");
@@ -96,10 +85,8 @@ test_sizes_and_tensors_are_read(void **state)
     drop(&r);
 }
 
-static void
-test_a_head_is_tied_where_the_config_or_its_absence_says_so(void **state)
+TEST(a_head_is_tied_where_the_config_or_its_absence_says_so)
 {
-    (void)state;
     static const char untied[] = TINY_CONFIG("llama", ",\"tie_word_embeddings\":false"),
                       silent[] = TINY_CONFIG("llama", ""),
                       tied[] = TINY_CONFIG("llama", ",\"tie_word_embeddings\":true");
@@ -118,10 +105,8 @@ test_a_head_is_tied_where_the_config_or_its_absence_says_so(void **state)
     refuse(untied, &headless, "tensor 'lm_head.weight' is missing");
 }
 
-static void
-test_rope_is_read_as_transformers_4_and_5_write_it(void **state)
+TEST(rope_is_read_as_transformers_4_and_5_write_it)
 {
-    (void)state;
     static const struct {
         const char *config;
         float base, scale;
@@ -141,10 +126,8 @@ test_rope_is_read_as_transformers_4_and_5_write_it(void **state)
     }
 }
 
-static void
-test_llama3_scaling_divides_low_frequencies_and_leaves_high_ones(void **state)
+TEST(llama3_scaling_divides_low_frequencies_and_leaves_high_ones)
 {
-    (void)state;
     /* base 10^4 over 4 dimensions: wavelengths 2π and 200π; between old/high and old/low: interpolated */
     static const char far_apart[] = TINY_CONFIG(
         "llama",
@@ -163,10 +146,8 @@ test_llama3_scaling_divides_low_frequencies_and_leaves_high_ones(void **state)
     drop(&r);
 }
 
-static void
-test_windows_are_those_of_all_layers_or_none(void **state)
+TEST(windows_are_those_of_all_layers_or_none)
 {
-    (void)state;
     static const struct {
         const char *config;
         uint32_t window;
@@ -202,10 +183,8 @@ test_windows_are_those_of_all_layers_or_none(void **state)
         &plain, "are of 2 layers, but it has 1");
 }
 
-static void
-test_biases_and_head_norms_come_as_f32(void **state)
+TEST(biases_and_head_norms_come_as_f32)
 {
-    (void)state;
     static const char *const dtypes[] = {"F32", "F16", "BF16"};
     for (size_t i = 0; i < 3; i++) {
         struct tiny_weights w = {.optional = LAYER_QKV_BIAS, .dtype = dtypes[i]};
@@ -233,10 +212,8 @@ test_biases_and_head_norms_come_as_f32(void **state)
     refuse(TINY_CONFIG("llama", ""), &normed, "'model.layers.0.self_attn.k_norm.weight' is no part of a plain llama");
 }
 
-static void
-test_misaligned_tensors_are_copied(void **state)
+TEST(misaligned_tensors_are_copied)
 {
-    (void)state;
     static const char *const dtypes[] = {"F32", "BF16"};
     for (unsigned shift = 0; shift < 8; shift++)
         for (size_t i = 0; i < 2; i++) {
@@ -252,10 +229,8 @@ test_misaligned_tensors_are_copied(void **state)
         }
 }
 
-static void
-test_leftover_tensors_are_named(void **state)
+TEST(leftover_tensors_are_named)
 {
-    (void)state;
     const struct tiny_weights bias = {.extra = "model.layers.0.self_attn.o_proj.bias"},
                               strange = {.extra = "model.layers.0.mlp.experts\\u0007"},
                               table = {.extra = "model.layers.0.self_attn.rotary_emb.inv_freq"};
@@ -265,10 +240,8 @@ test_leftover_tensors_are_named(void **state)
     drop(&r);
 }
 
-static void
-test_what_is_not_supported_is_named(void **state)
+TEST(what_is_not_supported_is_named)
 {
-    (void)state;
     static const struct {
         const char *config, *says;
     } cases[] = {
@@ -318,10 +291,8 @@ test_what_is_not_supported_is_named(void **state)
         refuse(cases[i].config, &plain, cases[i].says);
 }
 
-static void
-test_a_context_that_is_not_said_is_the_architectures_own(void **state)
+TEST(a_context_that_is_not_said_is_the_architectures_own)
 {
-    (void)state;
     static const char all[] = "\"max_position_embeddings\":64,";
     static const struct {
         const char *config;
@@ -337,10 +308,8 @@ test_a_context_that_is_not_said_is_the_architectures_own(void **state)
     }
 }
 
-static void
-test_lies_about_sizes_are_refused(void **state)
+TEST(lies_about_sizes_are_refused)
 {
-    (void)state;
     static const struct {
         const char *key, *value, *says;
     } cases[] = {
@@ -371,23 +340,4 @@ test_lies_about_sizes_are_refused(void **state)
                  rename ? "1" : cases[i].value, end);
         refuse(config, &plain, cases[i].says);
     }
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes_and_tensors_are_read),
-        cmocka_unit_test(test_a_head_is_tied_where_the_config_or_its_absence_says_so),
-        cmocka_unit_test(test_rope_is_read_as_transformers_4_and_5_write_it),
-        cmocka_unit_test(test_llama3_scaling_divides_low_frequencies_and_leaves_high_ones),
-        cmocka_unit_test(test_windows_are_those_of_all_layers_or_none),
-        cmocka_unit_test(test_biases_and_head_norms_come_as_f32),
-        cmocka_unit_test(test_misaligned_tensors_are_copied),
-        cmocka_unit_test(test_leftover_tensors_are_named),
-        cmocka_unit_test(test_what_is_not_supported_is_named),
-        cmocka_unit_test(test_a_context_that_is_not_said_is_the_architectures_own),
-        cmocka_unit_test(test_lies_about_sizes_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,5 @@
 /* Hugging Face folders: whole ones, and those that are not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +7,7 @@
 #include "engine/files/hf_folder.h"
 #include "engine/synthetic/model_open.h"
 #include "engine/tokenizer/tokenizer.h"
+#include "tests/rigs/test.h"
 #include "tests/rigs/tiny_folder.h"
 
 /* ---- on disk ---- */
@@ -67,10 +58,8 @@ assert_folder_refused(const char *folder, const char *says)
         fail_msg("says \"%s\", not \"%s\"", err.text, says);
 }
 
-static void
-test_folders_that_are_not_whole_are_refused(void **state)
+TEST(folders_that_are_not_whole_are_refused)
 {
-    (void)state;
     char folder[] = "/tmp/specscope-folder-XXXXXX";
     assert_non_null(mkdtemp(folder));
     assert_folder_refused(folder, "is a folder without config.json; give a .gguf file or a Hugging Face folder");
@@ -111,10 +100,8 @@ test_folders_that_are_not_whole_are_refused(void **state)
 
 #define GOLDEN "tests/golden/models/"
 
-static void
-test_a_folder_and_a_gguf_file_of_a_model_agree(void **state)
+TEST(a_folder_and_a_gguf_file_of_a_model_agree)
 {
-    (void)state;
     static const char *const names[] = {"llama", "llama3", "mistral", "qwen2", "qwen3"};
     static const char text[] = "the and an owl in the rain; \xc3\xa9\n 12";
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -150,10 +137,8 @@ test_a_folder_and_a_gguf_file_of_a_model_agree(void **state)
     }
 }
 
-static void
-test_stop_tokens_are_a_set(void **state)
+TEST(stop_tokens_are_a_set)
 {
-    (void)state;
     struct model *m;
     struct err err = {0};
     if (!model_open(&m, GOLDEN "qwen2", &err)) /* its generation_config.json lists 2 and 258 */
@@ -163,10 +148,8 @@ test_stop_tokens_are_a_set(void **state)
     model_close(m);
 }
 
-static void
-test_a_tokenizer_may_know_more_only_by_added_tokens(void **state)
+TEST(a_tokenizer_may_know_more_only_by_added_tokens)
 {
-    (void)state;
     static const char added[] = "{\"id\":288,\"content\":\"<pad>\",\"special\":true,\"single_word\":false,"
                                 "\"lstrip\":false,\"rstrip\":false,\"normalized\":false},";
     char folder[] = "/tmp/specscope-more-XXXXXX";
@@ -204,10 +187,8 @@ test_a_tokenizer_may_know_more_only_by_added_tokens(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-static void
-test_stop_tokens_that_are_no_tokens_are_refused(void **state)
+TEST(stop_tokens_that_are_no_tokens_are_refused)
 {
-    (void)state;
     char folder[] = "/tmp/specscope-stop-XXXXXX";
     static const char *const files[] = {"tokenizer.json", "model.safetensors", "config.json", "generation_config.json"};
     struct err err = {0};
@@ -239,17 +220,4 @@ test_stop_tokens_that_are_no_tokens_are_refused(void **state)
     for (size_t i = 0; i < 4; i++)
         remove_file(folder, files[i]);
     assert_int_equal(rmdir(folder), 0);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_folders_that_are_not_whole_are_refused),
-        cmocka_unit_test(test_a_folder_and_a_gguf_file_of_a_model_agree),
-        cmocka_unit_test(test_stop_tokens_are_a_set),
-        cmocka_unit_test(test_a_tokenizer_may_know_more_only_by_added_tokens),
-        cmocka_unit_test(test_stop_tokens_that_are_no_tokens_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

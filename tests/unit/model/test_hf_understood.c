@@ -1,15 +1,6 @@
 /* config.json as transformers understands it: which entries count, what is meant where one is missing, RoPE in one form. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
-
 #include "engine/arch/arch_hf.h"
+#include "tests/rigs/test.h"
 
 /* Of a configuration written with ' for ". */
 static cJSON *
@@ -56,10 +47,8 @@ refused(const char *model_type, const char *text, const char *why)
         fail_msg("%s %s: says \"%s\", not \"%s\"", model_type, text, err.text, why);
 }
 
-static void
-test_entries_of_other_architectures_are_passed_over(void **state)
+TEST(entries_of_other_architectures_are_passed_over)
 {
-    (void)state;
     says("llama", "{'query_pre_attn_scalar':4}", "query_pre_attn_scalar", "");
     says("gemma2", "{'query_pre_attn_scalar':4}", "query_pre_attn_scalar", "4");
     says("qwen3_moe", "{'parallel_attn':true}", "parallel_attn", "");
@@ -69,10 +58,8 @@ test_entries_of_other_architectures_are_passed_over(void **state)
     says("llama", "{'hidden_size':8}", "hidden_size", "8"); /* sizes are everyone's */
 }
 
-static void
-test_what_is_missing_is_the_architectures_own(void **state)
+TEST(what_is_missing_is_the_architectures_own)
 {
-    (void)state;
     says("cohere", "{}", "logit_scale", "0.0625");
     says("cohere", "{'logit_scale':1}", "logit_scale", "1");
     says("granite", "{}", "attention_multiplier", "1");
@@ -88,10 +75,8 @@ test_what_is_missing_is_the_architectures_own(void **state)
 
 #define DENSE "'layer_types':['attention','full_attention'],'num_local_experts':0,'shared_intermediate_size':40"
 
-static void
-test_a_hybrid_of_attention_alone_has_the_shared_mlp(void **state)
+TEST(a_hybrid_of_attention_alone_has_the_shared_mlp)
 {
-    (void)state;
     says("granitemoehybrid", "{" DENSE ",'intermediate_size':9}", "intermediate_size", "40");
     says("granitemoehybrid", "{" DENSE "}", "no_rope_layer_interval", "1");
     says("granitemoehybrid", "{" DENSE ",'position_embedding_type':'rope'}", "no_rope_layer_interval", "");
@@ -101,10 +86,8 @@ test_a_hybrid_of_attention_alone_has_the_shared_mlp(void **state)
     refused("granitemoehybrid", "{'layer_types':['attention']}", "which is not supported");
 }
 
-static void
-test_rope_scaling_goes_before_rope_parameters(void **state)
+TEST(rope_scaling_goes_before_rope_parameters)
 {
-    (void)state;
     static const char both[] = "{'rope_scaling':{'rope_type':'linear','factor':2},'rope_parameters':{'factor':4}}";
     says("llama", both, "rope_parameters.factor", "2");
     says("llama", both, "rope_scaling", "");
@@ -113,10 +96,8 @@ test_rope_scaling_goes_before_rope_parameters(void **state)
     refused("llama", "{'rope_scaling':[1]}", "RoPE scaling is not understood");
 }
 
-static void
-test_layers_with_a_window_turn_by_themselves_where_the_architecture_has_it(void **state)
+TEST(layers_with_a_window_turn_by_themselves_where_the_architecture_has_it)
 {
-    (void)state;
     static const char kinds[] =
         "{'rope_parameters':{'full_attention':{'rope_theta':9},'sliding_attention':{'rope_theta':7}}}",
                       scaled[] = "{'rope_theta':9,'rope_scaling':{'rope_type':'yarn','factor':8,'truncate':false}}";
@@ -128,10 +109,8 @@ test_layers_with_a_window_turn_by_themselves_where_the_architecture_has_it(void 
     refused("gemma3_text", "{'rope_scaling':{'type':'linear','factor':8}}", "'rope_scaling' needs a 'rope_type'");
 }
 
-static void
-test_numbers_of_rope_that_an_architecture_lacks_are_passed_over(void **state)
+TEST(numbers_of_rope_that_an_architecture_lacks_are_passed_over)
 {
-    (void)state;
     static const char rope[] = "{'rope_parameters':{'partial_rotary_factor':0.5,'alpha':50}}";
     says("llama", rope, "rope_parameters", "{}");
     says("glm4", rope, "rope_parameters", "{\"partial_rotary_factor\":0.5}");
@@ -139,10 +118,8 @@ test_numbers_of_rope_that_an_architecture_lacks_are_passed_over(void **state)
     says("gpt_neox", "{'partial_rotary_factor':0.5,'rotary_pct':0.25}", "partial_rotary_factor", "");
 }
 
-static void
-test_biases_are_there_where_a_switch_is_on(void **state)
+TEST(biases_are_there_where_a_switch_is_on)
 {
-    (void)state;
     const uint32_t qkv = LAYER_QKV_BIAS, out = 1u << LAYER_BO, may = qkv | out | LAYER_MLP_BIAS | 1u << LAYER_FFN_NORM;
     const struct {
         const char *model_type, *text;
@@ -164,19 +141,4 @@ test_biases_are_there_where_a_switch_is_on(void **state)
         assert_int_equal(arch.needs, cases[i].needs);
         cJSON_Delete(c);
     }
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_entries_of_other_architectures_are_passed_over),
-        cmocka_unit_test(test_what_is_missing_is_the_architectures_own),
-        cmocka_unit_test(test_a_hybrid_of_attention_alone_has_the_shared_mlp),
-        cmocka_unit_test(test_rope_scaling_goes_before_rope_parameters),
-        cmocka_unit_test(test_layers_with_a_window_turn_by_themselves_where_the_architecture_has_it),
-        cmocka_unit_test(test_numbers_of_rope_that_an_architecture_lacks_are_passed_over),
-        cmocka_unit_test(test_biases_are_there_where_a_switch_is_on),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

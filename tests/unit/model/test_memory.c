@@ -1,13 +1,4 @@
 /* How much memory there is, told from made-up /proc and /sys; and models that don't fit. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +6,7 @@
 #include "engine/model/memory.h"
 #include "engine/synthetic/model_open.h"
 #include "tests/golden/tinymodel.h"
+#include "tests/rigs/test.h"
 
 static char root[] = "/tmp/specscope-memory-XXXXXX";
 
@@ -52,10 +44,8 @@ remove_root(void **state)
     return system(command);
 }
 
-static void
-test_available_memory_is_the_kernels_word(void **state)
+TEST_WITH(available_memory_is_the_kernels_word, fresh_root, remove_root)
 {
-    (void)state;
     assert_true(memory_available_under(root) == UINT64_MAX);
     put("/proc/meminfo", "MemTotal:       24000000 kB\nMemFree:        1000 kB\nMemAvailable:   2048 kB\n");
     assert_int_equal(memory_available_under(root), 2 << 20);
@@ -63,10 +53,8 @@ test_available_memory_is_the_kernels_word(void **state)
     assert_true(memory_available_under(root) == UINT64_MAX);
 }
 
-static void
-test_a_control_group_of_version_2_bounds_it(void **state)
+TEST_WITH(a_control_group_of_version_2_bounds_it, fresh_root, remove_root)
 {
-    (void)state;
     put("/proc/meminfo", "MemAvailable:   2097152 kB\n");
     put("/proc/self/cgroup", "0::/user/app\n");
     put("/sys/fs/cgroup/user/app/memory.max", "max\n");
@@ -81,10 +69,8 @@ test_a_control_group_of_version_2_bounds_it(void **state)
     assert_int_equal(memory_available_under(root), 0);
 }
 
-static void
-test_a_control_group_of_version_1_bounds_it(void **state)
+TEST_WITH(a_control_group_of_version_1_bounds_it, fresh_root, remove_root)
 {
-    (void)state;
     put("/proc/meminfo", "MemAvailable:   2097152 kB\n");
     put("/proc/self/cgroup", "9:cpu,cpuacct:/\n4:memory:/docker/abc\n0::/\n");
     put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
@@ -98,17 +84,13 @@ test_a_control_group_of_version_1_bounds_it(void **state)
     assert_int_equal(memory_available_under(root), 400);
 }
 
-static void
-test_this_machine_says_something(void **state)
+TEST(this_machine_says_something)
 {
-    (void)state;
     assert_true(memory_available() > 1 << 20);
 }
 
-static void
-test_a_model_that_does_not_fit_is_refused_with_the_numbers(void **state)
+TEST(a_model_that_does_not_fit_is_refused_with_the_numbers)
 {
-    (void)state;
     unsigned char *bytes;
     size_t len;
     struct gguf *file;
@@ -139,17 +121,4 @@ test_a_model_that_does_not_fit_is_refused_with_the_numbers(void **state)
     assert_true(model_weight_bytes(m, false, true) > m->parameters * 2);
     model_close(m);
     free(bytes);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_available_memory_is_the_kernels_word, fresh_root, remove_root),
-        cmocka_unit_test_setup_teardown(test_a_control_group_of_version_2_bounds_it, fresh_root, remove_root),
-        cmocka_unit_test_setup_teardown(test_a_control_group_of_version_1_bounds_it, fresh_root, remove_root),
-        cmocka_unit_test(test_this_machine_says_something),
-        cmocka_unit_test(test_a_model_that_does_not_fit_is_refused_with_the_numbers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

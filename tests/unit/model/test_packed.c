@@ -1,20 +1,12 @@
 /* What a folder has packed: what is refused, and what is only looked at. That it is unpacked rightly is test_golden_families's.
  * Run from the repository's root. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "engine/arch/packed.h"
 #include "engine/base/little_endian.h"
 #include "engine/files/hf_folder.h"
 #include "kernels/tensor.h"
+#include "tests/rigs/test.h"
 
 #define FOLDER       "tests/golden/packed/"
 #define SETTING(...) "{\"quantization_config\":{" __VA_ARGS__ "}}"
@@ -42,10 +34,8 @@ unpack(const char *folder, const char *config, const struct packed_options *o, s
     return ok;
 }
 
-static void
-test_what_cannot_be_unpacked_is_said(void **state)
+TEST(what_cannot_be_unpacked_is_said)
 {
-    (void)state;
     static const struct {
         const char *folder, *config, *says;
     } cases[] = {
@@ -116,10 +106,8 @@ unpack_bnb4(const char *state, float largest, const char *absmax, struct model *
     return ok;
 }
 
-static void
-test_what_says_how_four_bits_lie_is_not_trusted(void **state)
+TEST(what_says_how_four_bits_lie_is_not_trusted)
 {
-    (void)state;
 #define TWO "\"dtype\":\"F32\",\"shape\":[2]"
     static const struct {
         const char *state, *absmax;
@@ -157,10 +145,8 @@ test_what_says_how_four_bits_lie_is_not_trusted(void **state)
     }
 }
 
-static void
-test_no_more_is_unpacked_than_there_is_room_for(void **state)
+TEST(no_more_is_unpacked_than_there_is_room_for)
 {
-    (void)state;
     struct model m = {.path = NULL};
     struct packed *p;
     struct err err;
@@ -170,10 +156,8 @@ test_no_more_is_unpacked_than_there_is_room_for(void **state)
     assert_null(m.blocks);
 }
 
-static void
-test_a_glance_knows_types_and_leaves_the_weights(void **state)
+TEST(a_glance_knows_types_and_leaves_the_weights)
 {
-    (void)state;
     struct model m = {.path = NULL}, whole = {.path = NULL};
     struct packed *p, *q;
     struct err err;
@@ -193,16 +177,4 @@ test_a_glance_knows_types_and_leaves_the_weights(void **state)
     packed_close(q);
     model_free_blocks(&m);
     model_free_blocks(&whole);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_cannot_be_unpacked_is_said),
-        cmocka_unit_test(test_what_says_how_four_bits_lie_is_not_trusted),
-        cmocka_unit_test(test_no_more_is_unpacked_than_there_is_room_for),
-        cmocka_unit_test(test_a_glance_knows_types_and_leaves_the_weights),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,9 @@
 /* Safetensors files: what is read, and every lie in a header refused by name. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "engine/files/safetensors.h"
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 
 #define DATA_BYTES 64
 
@@ -48,10 +40,8 @@ assert_refused(const struct file *f, const char *says)
     assert_int_equal(strncmp(err.text, "tiny.safetensors: ", 18), 0);
 }
 
-static void
-test_tensors_point_at_their_data(void **state)
+TEST(tensors_point_at_their_data)
 {
-    (void)state;
     const struct file f = with_header("{\"__metadata__\":{\"format\":\"pt\"},"
                                       "\"b\":{\"dtype\":\"BF16\",\"shape\":[3,4],\"data_offsets\":[8,32]},"
                                       "\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},"
@@ -74,10 +64,8 @@ test_tensors_point_at_their_data(void **state)
 #define TENSOR(name, dtype, shape, begin, end)                                                                         \
     "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":[" #begin "," #end "]}"
 
-static void
-test_lies_in_the_header_are_refused(void **state)
+TEST(lies_in_the_header_are_refused)
 {
-    (void)state;
     static const struct {
         const char *header, *says;
     } cases[] = {
@@ -109,10 +97,8 @@ test_lies_in_the_header_are_refused(void **state)
     }
 }
 
-static void
-test_lies_about_the_headers_length_are_refused(void **state)
+TEST(lies_about_the_headers_length_are_refused)
 {
-    (void)state;
     struct file f = with_header("{}");
     f.len = 7;
     assert_refused(&f, "has only 7 bytes");
@@ -123,10 +109,8 @@ test_lies_about_the_headers_length_are_refused(void **state)
     assert_refused(&f, "claims a header of 18446744073709551615 bytes");
 }
 
-static void
-test_a_file_cut_anywhere_is_refused(void **state)
+TEST(a_file_cut_anywhere_is_refused)
 {
-    (void)state;
     struct file f = with_header("{" TENSOR("a", "F32", "[2,8]", 0, 64) "}");
     for (const size_t whole = f.len; f.len-- > 0;) {
         struct safetensors *s;
@@ -136,10 +120,8 @@ test_a_file_cut_anywhere_is_refused(void **state)
     }
 }
 
-static void
-test_damaged_bytes_never_lead_outside_the_file(void **state)
+TEST(damaged_bytes_never_lead_outside_the_file)
 {
-    (void)state;
     uint64_t random = seed_or((uint64_t)time(NULL));
     unsigned parsed = 0;
     for (int round = 0; round < 20000; round++) {
@@ -164,17 +146,4 @@ test_damaged_bytes_never_lead_outside_the_file(void **state)
     }
     print_message("# %u of 20000 parsed\n", parsed);
     assert_true(parsed > 0);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tensors_point_at_their_data),
-        cmocka_unit_test(test_lies_in_the_header_are_refused),
-        cmocka_unit_test(test_lies_about_the_headers_length_are_refused),
-        cmocka_unit_test(test_a_file_cut_anywhere_is_refused),
-        cmocka_unit_test(test_damaged_bytes_never_lead_outside_the_file),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,11 @@
 /* Speculative Verification's profile: cells against a plain count, entropies against their definition, the file. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "engine/trained/sv_profile.h"
 #include "kernels/rng.h"
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 
 #define N 5000
 
@@ -21,20 +13,21 @@ static uint64_t seed;
 static char path[64];
 
 static double
-uniform(uint64_t *state)
+uniform(uint64_t *random_state)
 {
-    return (double)(splitmix64(state) >> 11) * 0x1p-53;
+    return (double)(splitmix64(random_state) >> 11) * 0x1p-53;
 }
 
 /* Acceptance goes with s and a; a is often exactly 1, as in life. */
 static struct sv_observation *
-observe(uint64_t *state)
+observe(uint64_t *random_state)
 {
     struct sv_observation *o = malloc(N * sizeof *o);
     for (size_t i = 0; i < N; i++) {
-        o[i].s = (float)uniform(state);
-        o[i].a = uniform(state) < 0.4 ? 1 : (float)uniform(state);
-        o[i].accepted = uniform(state) < (double)(o[i].s * o[i].a) ? 1 : (float)(uniform(state) * (double)o[i].a);
+        o[i].s = (float)uniform(random_state);
+        o[i].a = uniform(random_state) < 0.4 ? 1 : (float)uniform(random_state);
+        o[i].accepted =
+            uniform(random_state) < (double)(o[i].s * o[i].a) ? 1 : (float)(uniform(random_state) * (double)o[i].a);
     }
     return o;
 }
@@ -67,12 +60,10 @@ bin(const float *edge, uint32_t n, double value)
     return b;
 }
 
-static void
-test_cells_hold_means_and_entropies_are_the_definitions(void **unused)
+TEST(cells_hold_means_and_entropies_are_the_definitions)
 {
-    (void)unused;
-    uint64_t state = seed;
-    struct sv_observation *o = observe(&state);
+    uint64_t random_state = seed;
+    struct sv_observation *o = observe(&random_state);
     struct sv_profile p;
     struct err err = {0};
     assert_true(sv_profile_make(&p, 12, 10, o, N, &err));
@@ -117,10 +108,8 @@ test_cells_hold_means_and_entropies_are_the_definitions(void **unused)
     free(o);
 }
 
-static void
-test_an_empty_cell_is_the_mean_of_its_row_and_column(void **unused)
+TEST(an_empty_cell_is_the_mean_of_its_row_and_column)
 {
-    (void)unused;
     struct sv_observation o[] = {{0.1f, 0.1f, 0.2f}, {0.1f, 0.1f, 0.4f}, {0.9f, 0.9f, 1}, {0.9f, 0.9f, 0.8f}};
     struct sv_profile p;
     struct err err = {0};
@@ -131,10 +120,8 @@ test_an_empty_cell_is_the_mean_of_its_row_and_column(void **unused)
     assert_true(fabs(sv_profile_accepted(&p, 1, 0) - 0.6) < 1e-6);
 }
 
-static void
-test_what_makes_no_profile_is_refused(void **unused)
+TEST(what_makes_no_profile_is_refused)
 {
-    (void)unused;
     struct sv_observation o = {0.5f, 1.5f, 0};
     struct sv_profile p;
     struct err err = {0};
@@ -148,12 +135,10 @@ test_what_makes_no_profile_is_refused(void **unused)
     assert_int_equal(p.n_s * p.n_a, 1);
 }
 
-static void
-test_a_profile_is_read_as_it_was_written(void **unused)
+TEST(a_profile_is_read_as_it_was_written)
 {
-    (void)unused;
-    uint64_t state = seed + 1;
-    struct sv_observation *o = observe(&state);
+    uint64_t random_state = seed + 1;
+    struct sv_observation *o = observe(&random_state);
     struct sv_profile p = {0}, back;
     struct err err = {0};
     p.whose = (struct sv_whose){.name = {"large", "small", "other \"one\""},
@@ -172,7 +157,7 @@ test_a_profile_is_read_as_it_was_written(void **unused)
     assert_memory_equal(back.count, p.count, sizeof p.count);
     assert_memory_equal(back.s_edge, p.s_edge, (p.n_s - 1) * sizeof *p.s_edge);
     for (int i = 0; i < 100; i++) {
-        const double s = uniform(&state), a = uniform(&state);
+        const double s = uniform(&random_state), a = uniform(&random_state);
         assert_true(fabs(sv_profile_accepted(&p, s, a) - sv_profile_accepted(&back, s, a)) < 1e-12);
     }
     assert_true(fabs(back.entropy.given_both - p.entropy.given_both) < 1e-12);
@@ -180,14 +165,12 @@ test_a_profile_is_read_as_it_was_written(void **unused)
 }
 
 /* Any one byte of the file changed, or its end cut off: read, or refused in one line; never worse. */
-static void
-test_damaged_files_are_refused_in_one_line(void **unused)
+TEST(damaged_files_are_refused_in_one_line)
 {
-    (void)unused;
     struct sv_observation o[] = {{0.1f, 0.1f, 0.2f}, {0.4f, 0.6f, 0.4f}, {0.9f, 0.9f, 1}, {0.5f, 0.2f, 0.8f}};
     struct sv_profile p = {0}, back;
     struct err err = {0};
-    uint64_t state = seed;
+    uint64_t random_state = seed;
     char json[4096], bad[4096];
     assert_true(sv_profile_make(&p, 3, 3, o, 4, &err));
     assert_true(sv_profile_write(&p, path, &err));
@@ -202,9 +185,9 @@ test_damaged_files_are_refused_in_one_line(void **unused)
             assert_non_null(strstr(err.text, "it: "));
         }
         memcpy(bad, json, n);
-        bad[i] = (char)(32 + splitmix64(&state) % 95);
+        bad[i] = (char)(32 + splitmix64(&random_state) % 95);
         if (sv_profile_parse(&back, "it", bad, n, &err)) {
-            const double q = sv_profile_accepted(&back, uniform(&state), uniform(&state));
+            const double q = sv_profile_accepted(&back, uniform(&random_state), uniform(&random_state));
             assert_true(q >= 0 && q <= 1);
         }
     }
@@ -216,14 +199,7 @@ main(void)
 {
     seed = seed_or(20261122);
     snprintf(path, sizeof path, "/tmp/sv-profile-%ld.json", (long)getpid());
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cells_hold_means_and_entropies_are_the_definitions),
-        cmocka_unit_test(test_an_empty_cell_is_the_mean_of_its_row_and_column),
-        cmocka_unit_test(test_what_makes_no_profile_is_refused),
-        cmocka_unit_test(test_a_profile_is_read_as_it_was_written),
-        cmocka_unit_test(test_damaged_files_are_refused_in_one_line),
-    };
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    const int failed = run_listed_tests();
     unlink(path);
     return failed;
 }

@@ -1,5 +1,6 @@
 /* What panels show hangs on where a policy's drafts come from: by what it declares, and by the drafts so far. */
 #include "tests/rigs/panel_rig.h"
+#include "tests/rigs/test.h"
 
 static void
 declare_needs(struct fixture *f, const char *policy, unsigned needs)
@@ -9,8 +10,7 @@ declare_needs(struct fixture *f, const char *policy, unsigned needs)
             f->info.policies[i].needs = needs;
 }
 
-static void
-test_a_declaration_says_where_drafts_come_from(void **state)
+PANEL_TEST(a_declaration_says_where_drafts_come_from)
 {
     struct fixture *f = *state;
     see(f);
@@ -42,8 +42,7 @@ tell_draft(struct fixture *f, int exit_layer)
     say_round(&f->stream, 1, 1, 2);
 }
 
-static void
-test_drafts_without_a_layer_show_where_they_come_from(void **state)
+PANEL_TEST(drafts_without_a_layer_show_where_they_come_from)
 {
     struct fixture *f = *state;
     tell_draft(f, -1); /* as of an n-gram policy, which declares nothing of the kind */
@@ -57,8 +56,7 @@ role_at(struct fixture *f, int x)
     return grid_at(&f->grid, 0, x)->role;
 }
 
-static void
-test_text_without_exit_layers_is_coloured_by_source(void **state)
+PANEL_TEST(text_without_exit_layers_is_coloured_by_source)
 {
     struct fixture *f = *state;
     char note[160];
@@ -87,8 +85,7 @@ test_text_without_exit_layers_is_coloured_by_source(void **state)
     assert_non_null(strstr(note, "confidence")); /* there are no exit layers to show */
 }
 
-static void
-test_text_with_exit_layers_is_coloured_by_them(void **state)
+PANEL_TEST(text_with_exit_layers_is_coloured_by_them)
 {
     struct fixture *f = *state;
     char note[160];
@@ -100,8 +97,7 @@ test_text_with_exit_layers_is_coloured_by_them(void **state)
     assert_string_equal(note, "exit layer early ▁▂▃▄▅▆▇█ late");
 }
 
-static void
-test_a_box_draws_its_note_in_the_notes_colours(void **state)
+PANEL_TEST(a_box_draws_its_note_in_the_notes_colours)
 {
     struct fixture *f = *state;
     char note[40];
@@ -113,8 +109,7 @@ test_a_box_draws_its_note_in_the_notes_colours(void **state)
     assert_int_equal(role_at(f, 16), ROLE_OK);
 }
 
-static void
-test_panels_without_meaning_give_their_room_away(void **state)
+PANEL_TEST(panels_without_meaning_give_their_room_away)
 {
     struct fixture *f = *state;
     stream_control(&f->stream, "policy", "ar");
@@ -129,8 +124,7 @@ test_panels_without_meaning_give_their_room_away(void **state)
     assert_string_equal(panel_named("exits")->title_now(&f->view), "exit layers");
 }
 
-static void
-test_without_exit_layers_positions_have_the_whole_panel(void **state)
+PANEL_TEST(without_exit_layers_positions_have_the_whole_panel)
 {
     struct fixture *f = *state;
     stream_control(&f->stream, "policy", "judges");
@@ -144,8 +138,7 @@ test_without_exit_layers_positions_have_the_whole_panel(void **state)
     assert_int_equal(row_with(f, "1.0 ████"), 1);
 }
 
-static void
-test_names_of_knobs_are_cut_before_sliders_go(void **state)
+PANEL_TEST(names_of_knobs_are_cut_before_sliders_go)
 {
     struct fixture *f = *state;
     struct policy_info *policy = &f->info.policies[scope_policy(f->scope) - f->info.policies];
@@ -157,8 +150,7 @@ test_names_of_knobs_are_cut_before_sliders_go(void **state)
     assert_non_null(strstr(line(f, 0), "0.55"));
 }
 
-static void
-test_without_drafts_only_the_speed_is_charted(void **state)
+PANEL_TEST(without_drafts_only_the_speed_is_charted)
 {
     struct fixture *f = *state;
     declare_needs(f, "ar", 0);
@@ -173,21 +165,4 @@ test_without_drafts_only_the_speed_is_charted(void **state)
     assert_int_equal(row_with(f, "tok/s"), 0);
     assert_int_equal(row_with(f, "acceptance"), -1);
     assert_int_equal(row_with(f, "drafted"), -1);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        PANEL_TEST(test_a_declaration_says_where_drafts_come_from),
-        PANEL_TEST(test_drafts_without_a_layer_show_where_they_come_from),
-        PANEL_TEST(test_text_without_exit_layers_is_coloured_by_source),
-        PANEL_TEST(test_text_with_exit_layers_is_coloured_by_them),
-        PANEL_TEST(test_a_box_draws_its_note_in_the_notes_colours),
-        PANEL_TEST(test_panels_without_meaning_give_their_room_away),
-        PANEL_TEST(test_without_exit_layers_positions_have_the_whole_panel),
-        PANEL_TEST(test_without_drafts_only_the_speed_is_charted),
-        PANEL_TEST(test_names_of_knobs_are_cut_before_sliders_go),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

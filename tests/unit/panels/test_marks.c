@@ -1,5 +1,6 @@
 /* Turns as marks: in rounds, and along series and any other time axis. */
 #include "tests/rigs/panel_rig.h"
+#include "tests/rigs/test.h"
 #include "tui/panels/marks.h"
 #include "tui/terminal/text.h"
 
@@ -30,8 +31,7 @@ turn_twice(struct fixture *f)
     rounds(f, 4);
 }
 
-static void
-test_a_rounds_line_says_what_was_turned_before_it(void **state)
+PANEL_TEST(a_rounds_line_says_what_was_turned_before_it)
 {
     struct fixture *f = *state;
     use(f, "rounds");
@@ -49,8 +49,7 @@ test_a_rounds_line_says_what_was_turned_before_it(void **state)
     assert_int_equal(row_with(f, ":  5"), 15);
 }
 
-static void
-test_series_have_a_tick_with_its_text(void **state)
+PANEL_TEST(series_have_a_tick_with_its_text)
 {
     struct fixture *f = *state;
     use(f, "series");
@@ -83,8 +82,7 @@ place(const void *user, const struct segment *s)
     return (int)s->first_round * *scale / 2;
 }
 
-static void
-test_texts_give_way_to_the_next_tick(void **state)
+PANEL_TEST(texts_give_way_to_the_next_tick)
 {
     struct fixture *f = *state;
     turn_twice(f);
@@ -111,8 +109,7 @@ test_texts_give_way_to_the_next_tick(void **state)
 }
 
 /* All of the run is known to `all`, the scope has seen it up to the second turn. */
-static void
-test_turns_to_come_are_those_behind_the_newest(void **state)
+PANEL_TEST(turns_to_come_are_those_behind_the_newest)
 {
     struct fixture *f = *state;
     struct segments *all;
@@ -138,16 +135,4 @@ test_turns_to_come_are_those_behind_the_newest(void **state)
     marks_find_ahead(&marks, f->scope, all, place, &scale);
     assert_int_equal(marks.n, 0);
     segments_close(all);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        PANEL_TEST(test_a_rounds_line_says_what_was_turned_before_it),
-        PANEL_TEST(test_series_have_a_tick_with_its_text),
-        PANEL_TEST(test_texts_give_way_to_the_next_tick),
-        PANEL_TEST(test_turns_to_come_are_those_behind_the_newest),
-    };
-    return cmocka_run_group_tests_name("marks", tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* The tiles of a batch drawn into a grid: what they say, how they stand, what keys and mouse ask for. */
 #include "tests/rigs/panel_rig.h"
+#include "tests/rigs/test.h"
 #include "tui/panels/batch_tiles.h"
 #include "tui/scope/batch.h"
 
@@ -49,10 +50,8 @@ tell_round_of(struct fixture *f, uint32_t seq)
     e->round_end.verify_us = 6000;
 }
 
-static void
-test_a_tile_says_what_its_sequence_does(void **state)
+TEST(a_tile_says_what_its_sequence_does)
 {
-    (void)state;
     struct fixture f;
     open_run(&f, 2, 3);
     assert_true(f.ops->active(&f.view));
@@ -88,10 +87,8 @@ test_a_tile_says_what_its_sequence_does(void **state)
 }
 
 /* Without colours: a thick edge and a mark, or a bar beside the text. */
-static void
-test_the_one_in_focus_is_seen_without_colours(void **state)
+TEST(the_one_in_focus_is_seen_without_colours)
 {
-    (void)state;
     struct fixture f;
     open_run(&f, 2, 2);
     tell_joined(&f, 0);
@@ -109,10 +106,8 @@ test_the_one_in_focus_is_seen_without_colours(void **state)
     close_panels(&f);
 }
 
-static void
-test_tiles_stay_with_their_lanes(void **state)
+TEST(tiles_stay_with_their_lanes)
 {
-    (void)state;
     struct fixture f;
     open_run(&f, 2, 5);
     tell_joined(&f, 0);
@@ -137,10 +132,8 @@ test_tiles_stay_with_their_lanes(void **state)
     close_panels(&f);
 }
 
-static void
-test_keys_and_mouse_choose_a_sequence(void **state)
+TEST(keys_and_mouse_choose_a_sequence)
 {
-    (void)state;
     struct fixture f;
     open_run(&f, 4, 4);
     for (uint32_t seq = 0; seq < 4; seq++)
@@ -169,10 +162,8 @@ test_keys_and_mouse_choose_a_sequence(void **state)
     close_panels(&f);
 }
 
-static void
-test_many_tiles_scroll_and_follow_the_focus(void **state)
+TEST(many_tiles_scroll_and_follow_the_focus)
 {
-    (void)state;
     struct fixture f;
     open_run(&f, 40, 40);
     for (uint32_t seq = 0; seq < 40; seq++)
@@ -201,10 +192,8 @@ test_many_tiles_scroll_and_follow_the_focus(void **state)
     close_panels(&f);
 }
 
-static void
-test_tiles_that_are_gone_since_they_were_drawn_are_not_pointed_at(void **state)
+TEST(tiles_that_are_gone_since_they_were_drawn_are_not_pointed_at)
 {
-    (void)state;
     struct fixture f;
     open_run(&f, 4, 4);
     for (uint32_t seq = 0; seq < 4; seq++)
@@ -223,10 +212,8 @@ test_tiles_that_are_gone_since_they_were_drawn_are_not_pointed_at(void **state)
     close_panels(&f);
 }
 
-static void
-test_tiles_are_as_large_as_all_fit(void **state)
+TEST(tiles_are_as_large_as_all_fit)
 {
-    (void)state;
     for (uint32_t n = 1; n <= 40; n++)
         for (int rows = 1; rows <= 70; rows++)
             for (int cols = 20; cols <= 140; cols += 10) {
@@ -244,19 +231,4 @@ test_tiles_are_as_large_as_all_fit(void **state)
     assert_true(tiling_of(4, 28, 44).boxed);
     assert_int_equal(tiling_of(4, 10, 78).columns, 2);
     assert_int_equal(tiling_of(4, 40, 78).columns, 1);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_tile_says_what_its_sequence_does),
-        cmocka_unit_test(test_the_one_in_focus_is_seen_without_colours),
-        cmocka_unit_test(test_tiles_stay_with_their_lanes),
-        cmocka_unit_test(test_keys_and_mouse_choose_a_sequence),
-        cmocka_unit_test(test_many_tiles_scroll_and_follow_the_focus),
-        cmocka_unit_test(test_tiles_that_are_gone_since_they_were_drawn_are_not_pointed_at),
-        cmocka_unit_test(test_tiles_are_as_large_as_all_fit),
-    };
-    return cmocka_run_group_tests_name("batch panel", tests, NULL, NULL);
 }

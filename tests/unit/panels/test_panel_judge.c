@@ -1,5 +1,6 @@
 /* How drafts are judged: rounds with what was thought of each draft, the grid with its marks, the number chosen. */
 #include "tests/rigs/panel_rig.h"
+#include "tests/rigs/test.h"
 
 /* Drafts of a round, the first `accepted` of them accepted, `judged` with a verdict; with values of "sure" and "reject". */
 static void
@@ -37,8 +38,7 @@ begin(struct fixture *f)
     use(f, "judge");
 }
 
-static void
-test_it_is_there_for_policies_that_judge(void **state)
+PANEL_TEST(it_is_there_for_policies_that_judge)
 {
     struct fixture *f = *state;
     use(f, "judge");
@@ -60,8 +60,7 @@ test_it_is_there_for_policies_that_judge(void **state)
 }
 
 /* Rounds alone: the grid and the bars are left out where there is no room for them. */
-static void
-test_a_draft_stands_above_what_was_thought_of_it(void **state)
+PANEL_TEST(a_draft_stands_above_what_was_thought_of_it)
 {
     struct fixture *f = *state;
     begin(f);
@@ -87,8 +86,7 @@ test_a_draft_stands_above_what_was_thought_of_it(void **state)
     assert_true(f->selection.follow);
 }
 
-static void
-test_long_rounds_go_on_below(void **state)
+PANEL_TEST(long_rounds_go_on_below)
 {
     struct fixture *f = *state;
     static const float sure[8] = {0.9f, 0.9f, 0.9f, 0.9f, 0.9f, 0.9f, 0.9f, 0.11f};
@@ -117,8 +115,7 @@ tell_table(struct fixture *f)
         decode_report(&d, "columns", i, columns[i]);
 }
 
-static void
-test_the_grid_shows_where_drafts_lie_and_what_was_cut(void **state)
+PANEL_TEST(the_grid_shows_where_drafts_lie_and_what_was_cut)
 {
     struct fixture *f = *state;
     struct decoder d = {.stream = &f->stream, .info = &f->info};
@@ -151,8 +148,7 @@ test_the_grid_shows_where_drafts_lie_and_what_was_cut(void **state)
     assert_true(row_with(f, "^1 2") >= 0);
 }
 
-static void
-test_a_round_that_nobody_judged_has_no_marks(void **state)
+PANEL_TEST(a_round_that_nobody_judged_has_no_marks)
 {
     struct fixture *f = *state;
     begin(f);
@@ -163,17 +159,4 @@ test_a_round_that_nobody_judged_has_no_marks(void **state)
     assert_int_equal(row_with(f, "▸"), -1);
     assert_true(row_with(f, ".45 .50 .55") > 0);
     assert_true(row_with(f, "not known yet") > 0);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        PANEL_TEST(test_it_is_there_for_policies_that_judge),
-        PANEL_TEST(test_a_draft_stands_above_what_was_thought_of_it),
-        PANEL_TEST(test_long_rounds_go_on_below),
-        PANEL_TEST(test_the_grid_shows_where_drafts_lie_and_what_was_cut),
-        PANEL_TEST(test_a_round_that_nobody_judged_has_no_marks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 /* Layers × tokens drawn into a grid. */
 #include "tests/rigs/panel_rig.h"
+#include "tests/rigs/test.h"
 
-static void
-test_layers_show_what_each_would_have_said(void **state)
+PANEL_TEST(layers_show_what_each_would_have_said)
 {
     struct fixture *f = *state;
     tell_a_round(f);
@@ -22,8 +22,7 @@ test_layers_show_what_each_would_have_said(void **state)
     assert_non_null(strstr(line(f, 2), "who"));
 }
 
-static void
-test_the_cursor_reads_and_opens_a_cell(void **state)
+PANEL_TEST(the_cursor_reads_and_opens_a_cell)
 {
     struct fixture *f = *state;
     tell_a_round(f);
@@ -64,8 +63,7 @@ cell_of(struct fixture *f, int y, const char *word)
     return NULL;
 }
 
-static void
-test_after_the_exit_a_cell_is_grey_until_g(void **state)
+PANEL_TEST(after_the_exit_a_cell_is_grey_until_g)
 {
     struct fixture *f = *state;
     tell_a_round(f); /* position 2 left at layer 2 */
@@ -87,8 +85,7 @@ test_after_the_exit_a_cell_is_grey_until_g(void **state)
     assert_int_equal(cell_of(f, beyond, "king")->heat, GRID_NO_HEAT);
 }
 
-static void
-test_the_best_rank_is_1_and_most(void **state)
+PANEL_TEST(the_best_rank_is_1_and_most)
 {
     struct fixture *f = *state;
     tell_a_round(f);
@@ -111,10 +108,8 @@ test_the_best_rank_is_1_and_most(void **state)
     assert_non_null(strstr(line(f, 11), "rank 1"));
 }
 
-static void
-test_a_tall_model_folds(void **state)
+TEST(a_tall_model_folds)
 {
-    (void)state;
     struct fixture f;
     open_panels(&f, 126);
     struct decoder d = {0};
@@ -147,8 +142,7 @@ tell_draft_layers(struct fixture *f)
     }
 }
 
-static void
-test_a_draft_models_layers_stand_in_a_strip_above(void **state)
+PANEL_TEST(a_draft_models_layers_stand_in_a_strip_above)
 {
     struct fixture *f = *state;
     tell_draft_layers(f);
@@ -167,8 +161,7 @@ test_a_draft_models_layers_stand_in_a_strip_above(void **state)
     assert_non_null(strstr(line(f, 2), "0%"));
 }
 
-static void
-test_the_cursor_goes_through_the_strip(void **state)
+PANEL_TEST(the_cursor_goes_through_the_strip)
 {
     struct fixture *f = *state;
     tell_draft_layers(f);
@@ -204,8 +197,7 @@ test_the_cursor_goes_through_the_strip(void **state)
     assert_int_equal(strncmp(line(f, 2), "  d2", 4), 0);
 }
 
-static void
-test_a_click_on_the_strip_points_at_it(void **state)
+PANEL_TEST(a_click_on_the_strip_points_at_it)
 {
     struct fixture *f = *state;
     tell_draft_layers(f);
@@ -221,8 +213,7 @@ test_a_click_on_the_strip_points_at_it(void **state)
 }
 
 /* At every height the target keeps half of the lines (one of them may be that of d_max). */
-static void
-test_the_strip_folds_where_there_is_little_room(void **state)
+PANEL_TEST(the_strip_folds_where_there_is_little_room)
 {
     struct fixture *f = *state;
     tell_draft_layers(f);
@@ -251,8 +242,7 @@ test_the_strip_folds_where_there_is_little_room(void **state)
     }
 }
 
-static void
-test_without_a_draft_model_there_is_no_strip_and_d_says_so(void **state)
+PANEL_TEST(without_a_draft_model_there_is_no_strip_and_d_says_so)
 {
     struct fixture *f = *state;
     f->info.helpers[HELPER_DRAFT] = (struct helper_info){.name = "self:3"};
@@ -265,8 +255,7 @@ test_without_a_draft_model_there_is_no_strip_and_d_says_so(void **state)
 }
 
 /* The strip is there while the policy needs the model, and otherwise where it said something. */
-static void
-test_the_strip_goes_with_the_policy(void **state)
+PANEL_TEST(the_strip_goes_with_the_policy)
 {
     struct fixture *f = *state;
     tell_a_round(f);
@@ -295,8 +284,7 @@ say_experts(struct fixture *f, uint32_t pos, int32_t layer, uint16_t a, uint16_t
         (struct experts_event){.pos = pos, .layer = layer, .n = 2, .expert = {a, b}, .weight = {0.8f, 0.2f}};
 }
 
-static void
-test_a_mixtures_experts_are_shown_by_weight_and_by_load(void **state)
+PANEL_TEST(a_mixtures_experts_are_shown_by_weight_and_by_load)
 {
     struct fixture *f = *state;
     tell_a_round(f);
@@ -329,8 +317,7 @@ test_a_mixtures_experts_are_shown_by_weight_and_by_load(void **state)
     assert_non_null(strstr(line(f, 0), "king"));
 }
 
-static void
-test_a_dense_model_has_no_experts_to_show(void **state)
+PANEL_TEST(a_dense_model_has_no_experts_to_show)
 {
     struct fixture *f = *state;
     f->info.experts = f->info.experts_used = 0;
@@ -340,25 +327,4 @@ test_a_dense_model_has_no_experts_to_show(void **state)
     assert_non_null(strstr(f->said, "not known to be a mixture"));
     draw(f, 16, 60);
     assert_non_null(strstr(line(f, 0), "king"));
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        PANEL_TEST(test_layers_show_what_each_would_have_said),
-        PANEL_TEST(test_the_cursor_reads_and_opens_a_cell),
-        PANEL_TEST(test_after_the_exit_a_cell_is_grey_until_g),
-        PANEL_TEST(test_the_best_rank_is_1_and_most),
-        cmocka_unit_test(test_a_tall_model_folds),
-        PANEL_TEST(test_a_draft_models_layers_stand_in_a_strip_above),
-        PANEL_TEST(test_the_cursor_goes_through_the_strip),
-        PANEL_TEST(test_a_click_on_the_strip_points_at_it),
-        PANEL_TEST(test_the_strip_folds_where_there_is_little_room),
-        PANEL_TEST(test_without_a_draft_model_there_is_no_strip_and_d_says_so),
-        PANEL_TEST(test_the_strip_goes_with_the_policy),
-        PANEL_TEST(test_a_mixtures_experts_are_shown_by_weight_and_by_load),
-        PANEL_TEST(test_a_dense_model_has_no_experts_to_show),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* The ledger drawn into a grid: its rows, what it compares, what its keys ask for. */
 #include "engine/events/effects.h"
 #include "tests/rigs/panel_rig.h"
+#include "tests/rigs/test.h"
 
 /* `n` rounds whose time goes up and down by a tenth around us, with `emitted` tokens each. */
 static void
@@ -21,8 +22,7 @@ turn(struct fixture *f, const char *knob, const char *before, const char *after)
     f->stream.events[f->stream.n - 1].control.old_text = before;
 }
 
-static void
-test_a_row_is_a_segment_the_newest_first(void **state)
+PANEL_TEST(a_row_is_a_segment_the_newest_first)
 {
     struct fixture *f = *state;
     use(f, "ledger");
@@ -74,8 +74,7 @@ forecasts(struct fixture *f, uint32_t number, float own, float first)
     f->view.effects = &effects;
 }
 
-static void
-test_differences_are_of_the_same_text_and_say_whether_they_are_clear(void **state)
+PANEL_TEST(differences_are_of_the_same_text_and_say_whether_they_are_clear)
 {
     struct fixture *f = *state;
     char note[160];
@@ -121,8 +120,7 @@ test_differences_are_of_the_same_text_and_say_whether_they_are_clear(void **stat
     assert_false(f->ops->command(f->panel, &f->view, "find", "b"));
 }
 
-static void
-test_no_mark_contradicts_the_time_and_none_is_across_prompts(void **state)
+PANEL_TEST(no_mark_contradicts_the_time_and_none_is_across_prompts)
 {
     struct fixture *f = *state;
     char note[160];
@@ -149,8 +147,7 @@ test_no_mark_contradicts_the_time_and_none_is_across_prompts(void **state)
     assert_non_null(strstr(note, "against A: different prompt"));
 }
 
-static void
-test_a_second_run_of_the_prompt_has_the_same_tokens(void **state)
+PANEL_TEST(a_second_run_of_the_prompt_has_the_same_tokens)
 {
     struct fixture *f = *state;
     use(f, "ledger");
@@ -169,8 +166,7 @@ test_a_second_run_of_the_prompt_has_the_same_tokens(void **state)
     assert_non_null(strstr(line(f, 1), "≠ text"));
 }
 
-static void
-test_speeds_are_compared_by_the_baseline_once_there_is_one(void **state)
+PANEL_TEST(speeds_are_compared_by_the_baseline_once_there_is_one)
 {
     struct fixture *f = *state;
     use(f, "ledger");
@@ -191,8 +187,7 @@ test_speeds_are_compared_by_the_baseline_once_there_is_one(void **state)
     assert_non_null(strstr(line(f, 1), "✗"));
 }
 
-static void
-test_keys_ask_for_the_rows_settings(void **state)
+PANEL_TEST(keys_ask_for_the_rows_settings)
 {
     struct fixture *f = *state;
     use(f, "ledger");
@@ -225,8 +220,7 @@ test_keys_ask_for_the_rows_settings(void **state)
     assert_string_equal(f->command, "take A");
 }
 
-static void
-test_narrow_ledgers_keep_what_matters(void **state)
+PANEL_TEST(narrow_ledgers_keep_what_matters)
 {
     struct fixture *f = *state;
     use(f, "ledger");
@@ -244,8 +238,7 @@ test_narrow_ledgers_keep_what_matters(void **state)
     assert_non_null(strstr(line(f, 0), "τ 0.7"));
 }
 
-static void
-test_many_segments_scroll(void **state)
+PANEL_TEST(many_segments_scroll)
 {
     struct fixture *f = *state;
     use(f, "ledger");
@@ -271,20 +264,4 @@ test_many_segments_scroll(void **state)
     segment_letter(31, letter);
     snprintf(row, sizeof row, "take %s", letter);
     assert_string_equal(f->command, row);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        PANEL_TEST(test_a_row_is_a_segment_the_newest_first),
-        PANEL_TEST(test_differences_are_of_the_same_text_and_say_whether_they_are_clear),
-        PANEL_TEST(test_no_mark_contradicts_the_time_and_none_is_across_prompts),
-        PANEL_TEST(test_a_second_run_of_the_prompt_has_the_same_tokens),
-        PANEL_TEST(test_speeds_are_compared_by_the_baseline_once_there_is_one),
-        PANEL_TEST(test_keys_ask_for_the_rows_settings),
-        PANEL_TEST(test_narrow_ledgers_keep_what_matters),
-        PANEL_TEST(test_many_segments_scroll),
-    };
-    return cmocka_run_group_tests_name("panel_ledger", tests, NULL, NULL);
 }

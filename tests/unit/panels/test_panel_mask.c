@@ -1,5 +1,6 @@
 /* The layer mask: the sets of skipped sublayers that were in force up to the cursor's round, with their scores. */
 #include "tests/rigs/panel_rig.h"
+#include "tests/rigs/test.h"
 
 /* Round 1 skips two sublayers, round 3 one of them and another one; the score rises. */
 static void
@@ -19,8 +20,7 @@ tell_masks(struct fixture *f)
     see(f);
 }
 
-static void
-test_masks_are_listed_with_their_scores(void **state)
+PANEL_TEST(masks_are_listed_with_their_scores)
 {
     struct fixture *f = *state;
     use(f, "mask");
@@ -48,8 +48,7 @@ test_masks_are_listed_with_their_scores(void **state)
     assert_int_equal(row_with(f, "    1  0.50       2 # _ ^ # # #"), 2);
 }
 
-static void
-test_what_changed_is_underlined(void **state)
+PANEL_TEST(what_changed_is_underlined)
 {
     struct fixture *f = *state;
     use(f, "mask");
@@ -62,8 +61,7 @@ test_what_changed_is_underlined(void **state)
     }
 }
 
-static void
-test_the_mask_is_that_of_the_cursors_round(void **state)
+PANEL_TEST(the_mask_is_that_of_the_cursors_round)
 {
     struct fixture *f = *state;
     use(f, "mask");
@@ -74,24 +72,11 @@ test_the_mask_is_that_of_the_cursors_round(void **state)
     assert_int_equal(row_with(f, "    3  0.75"), -1);
 }
 
-static void
-test_more_layers_than_columns_are_folded(void **state)
+PANEL_TEST(more_layers_than_columns_are_folded)
 {
     struct fixture *f = *state;
     use(f, "mask");
     tell_masks(f);
     draw(f, 6, 8);
     assert_int_equal(row_with(f, "0.75 █▅█"), 1); /* three columns of two layers each: 2 of 4 sublayers run */
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        PANEL_TEST(test_masks_are_listed_with_their_scores),
-        PANEL_TEST(test_what_changed_is_underlined),
-        PANEL_TEST(test_the_mask_is_that_of_the_cursors_round),
-        PANEL_TEST(test_more_layers_than_columns_are_folded),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

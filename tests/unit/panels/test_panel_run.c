@@ -1,5 +1,6 @@
 /* The whole run, and what is counted of rounds, on the screen. */
 #include "tests/rigs/panel_rig.h"
+#include "tests/rigs/test.h"
 #include "tui/scope/window.h"
 #include "tui/terminal/input.h"
 
@@ -22,8 +23,7 @@ cell(struct fixture *f, int y, int x)
 }
 
 /* 6 layers in 3 rows: every half is a layer's confidence, or grey beyond the exit. */
-static void
-test_a_cell_is_two_layers_of_a_token(void **state)
+PANEL_TEST(a_cell_is_two_layers_of_a_token)
 {
     struct fixture *f = *state;
     struct decoder d = {0};
@@ -58,8 +58,7 @@ test_a_cell_is_two_layers_of_a_token(void **state)
     assert_true(compared > 30 && grey > 10);
 }
 
-static void
-test_a_long_run_is_folded_and_stays_as_it_is(void **state)
+PANEL_TEST(a_long_run_is_folded_and_stays_as_it_is)
 {
     struct fixture *f = *state;
     struct decoder d = {0};
@@ -84,8 +83,7 @@ test_a_long_run_is_folded_and_stays_as_it_is(void **state)
 }
 
 /* Longer than what is held: the oldest go a column at a time, and the others are what they were. */
-static void
-test_beyond_what_is_held_the_oldest_columns_go(void **state)
+PANEL_TEST(beyond_what_is_held_the_oldest_columns_go)
 {
     struct fixture *f = *state;
     struct decoder d = {0};
@@ -112,8 +110,7 @@ test_beyond_what_is_held_the_oldest_columns_go(void **state)
         assert_true(f->grid.cells[x].upper == before[x + 1].upper && f->grid.cells[x].heat == before[x + 1].heat);
 }
 
-static void
-test_pointing_moves_the_selection(void **state)
+PANEL_TEST(pointing_moves_the_selection)
 {
     struct fixture *f = *state;
     struct decoder d = {0};
@@ -145,8 +142,7 @@ test_pointing_moves_the_selection(void **state)
     assert_true(f->selection.follow);
 }
 
-static void
-test_turns_and_corrections_are_below(void **state)
+PANEL_TEST(turns_and_corrections_are_below)
 {
     struct fixture *f = *state;
     struct decoder d = {0};
@@ -167,8 +163,7 @@ test_turns_and_corrections_are_below(void **state)
 
 /* ---- aggregates ---- */
 
-static void
-test_exits_are_those_of_what_is_chosen(void **state)
+PANEL_TEST(exits_are_those_of_what_is_chosen)
 {
     struct fixture *f = *state;
     struct decoder d = {0};
@@ -227,8 +222,7 @@ tell_drafts(struct fixture *f)
     }
 }
 
-static void
-test_reliability_says_ece_and_threshold(void **state)
+PANEL_TEST(reliability_says_ece_and_threshold)
 {
     struct fixture *f = *state;
     tell_drafts(f);
@@ -250,8 +244,7 @@ has_number(struct fixture *f, const char *name, const char *number)
     return y > 0 && strstr(line(f, y), number) != NULL;
 }
 
-static void
-test_zoomed_reliability_has_counts_and_intervals(void **state)
+PANEL_TEST(zoomed_reliability_has_counts_and_intervals)
 {
     struct fixture *f = *state;
     tell_drafts(f);
@@ -274,8 +267,7 @@ test_zoomed_reliability_has_counts_and_intervals(void **state)
     assert_int_equal(row_with(f, "95% from"), -1);
 }
 
-static void
-test_zoomed_exits_have_ticks_and_every_number(void **state)
+PANEL_TEST(zoomed_exits_have_ticks_and_every_number)
 {
     struct fixture *f = *state;
     tell_drafts(f);
@@ -289,21 +281,4 @@ test_zoomed_exits_have_ticks_and_every_number(void **state)
     assert_true(has_number(f, "tried ", "8"));
     assert_true(row_with(f, "0.50 ┤") > row_with(f, "0.75 ┤"));
     assert_true(row_with(f, "8.00 ┤") == 1);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        PANEL_TEST(test_a_cell_is_two_layers_of_a_token),
-        PANEL_TEST(test_a_long_run_is_folded_and_stays_as_it_is),
-        PANEL_TEST(test_beyond_what_is_held_the_oldest_columns_go),
-        PANEL_TEST(test_pointing_moves_the_selection),
-        PANEL_TEST(test_turns_and_corrections_are_below),
-        PANEL_TEST(test_exits_are_those_of_what_is_chosen),
-        PANEL_TEST(test_reliability_says_ece_and_threshold),
-        PANEL_TEST(test_zoomed_reliability_has_counts_and_intervals),
-        PANEL_TEST(test_zoomed_exits_have_ticks_and_every_number),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include "tests/rigs/panel_rig.h"
 
 #include "engine/events/knob_sweep.h"
+#include "tests/rigs/test.h"
 
 struct swept {
     struct fixture *f;
@@ -106,8 +107,7 @@ done(struct swept *w)
     segments_close(w->segments);
 }
 
-static void
-test_without_a_sweep_there_is_no_panel(void **state)
+PANEL_TEST(without_a_sweep_there_is_no_panel)
 {
     struct fixture *f = *state;
     use(f, "sweep");
@@ -118,8 +118,7 @@ test_without_a_sweep_there_is_no_panel(void **state)
     assert_string_equal(f->command, "");
 }
 
-static void
-test_two_knobs_are_a_map_that_fills(void **state)
+PANEL_TEST(two_knobs_are_a_map_that_fills)
 {
     struct fixture *f = *state;
     struct swept w;
@@ -165,8 +164,7 @@ test_two_knobs_are_a_map_that_fills(void **state)
     done(&w);
 }
 
-static void
-test_heat_grows_with_the_measure(void **state)
+PANEL_TEST(heat_grows_with_the_measure)
 {
     struct fixture *f = *state;
     struct swept w;
@@ -183,8 +181,7 @@ test_heat_grows_with_the_measure(void **state)
     done(&w);
 }
 
-static void
-test_a_map_larger_than_its_place_follows_the_cursor(void **state)
+PANEL_TEST(a_map_larger_than_its_place_follows_the_cursor)
 {
     struct fixture *f = *state;
     struct swept w;
@@ -205,8 +202,7 @@ test_a_map_larger_than_its_place_follows_the_cursor(void **state)
     done(&w);
 }
 
-static void
-test_one_knob_is_a_line_with_whiskers(void **state)
+PANEL_TEST(one_knob_is_a_line_with_whiskers)
 {
     struct fixture *f = *state;
     struct swept w;
@@ -226,8 +222,7 @@ test_one_knob_is_a_line_with_whiskers(void **state)
     done(&w);
 }
 
-static void
-test_more_knobs_are_a_list_the_best_first(void **state)
+PANEL_TEST(more_knobs_are_a_list_the_best_first)
 {
     struct fixture *f = *state;
     struct swept w;
@@ -255,8 +250,7 @@ test_more_knobs_are_a_list_the_best_first(void **state)
     done(&w);
 }
 
-static void
-test_times_the_baseline_are_a_measure_with_an_error(void **state)
+PANEL_TEST(times_the_baseline_are_a_measure_with_an_error)
 {
     struct fixture *f = *state;
     struct swept w;
@@ -291,8 +285,7 @@ test_times_the_baseline_are_a_measure_with_an_error(void **state)
     done(&w);
 }
 
-static void
-test_the_mouse_chooses_and_takes(void **state)
+PANEL_TEST(the_mouse_chooses_and_takes)
 {
     struct fixture *f = *state;
     struct swept w;
@@ -310,8 +303,7 @@ test_the_mouse_chooses_and_takes(void **state)
     done(&w);
 }
 
-static void
-test_sweeps_stay_inside_at_any_size(void **state)
+PANEL_TEST(sweeps_stay_inside_at_any_size)
 {
     struct fixture *f = *state;
     static const char *const grids[] = {"b=10:60:1", "a=1:30:1 b=10:60:2", "a=1:5:1 b=10:40:10 c=1:4:1"};
@@ -335,21 +327,4 @@ test_sweeps_stay_inside_at_any_size(void **state)
         f->ops->close(f->panel);
         f->ops = NULL;
     }
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        PANEL_TEST(test_without_a_sweep_there_is_no_panel),
-        PANEL_TEST(test_two_knobs_are_a_map_that_fills),
-        PANEL_TEST(test_heat_grows_with_the_measure),
-        PANEL_TEST(test_a_map_larger_than_its_place_follows_the_cursor),
-        PANEL_TEST(test_one_knob_is_a_line_with_whiskers),
-        PANEL_TEST(test_more_knobs_are_a_list_the_best_first),
-        PANEL_TEST(test_times_the_baseline_are_a_measure_with_an_error),
-        PANEL_TEST(test_the_mouse_chooses_and_takes),
-        PANEL_TEST(test_sweeps_stay_inside_at_any_size),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 /* The text panel drawn into a grid. */
 #include "tests/rigs/panel_rig.h"
+#include "tests/rigs/test.h"
 
-static void
-test_text_breaks_lines_between_words(void **state)
+PANEL_TEST(text_breaks_lines_between_words)
 {
     struct fixture *f = *state;
     static const char *const words[] = {"The", " king", " had", " three", " daugh", "ters", ".", "\n", "\nNow"};
@@ -24,8 +24,7 @@ test_text_breaks_lines_between_words(void **state)
     assert_string_equal(line(f, 5), "ters.");
 }
 
-static void
-test_halves_of_a_character_are_joined(void **state)
+PANEL_TEST(halves_of_a_character_are_joined)
 {
     struct fixture *f = *state;
     static const char *const words[] = {"K\xc3", "\xa4se", " \xf0\x9f", "\x91\x91", " \xc3", "x", "\x1b[2J"};
@@ -35,8 +34,7 @@ test_halves_of_a_character_are_joined(void **state)
     assert_string_equal(line(f, 0), "K\xc3\xa4se \xf0\x9f\x91\x91 \\xc3x\\x1b[2J");
 }
 
-static void
-test_a_draft_completes_half_a_character(void **state)
+PANEL_TEST(a_draft_completes_half_a_character)
 {
     struct fixture *f = *state;
     static const char *const words[] = {"K\xc3"};
@@ -51,8 +49,7 @@ test_a_draft_completes_half_a_character(void **state)
     assert_int_equal(grid_at(&f->grid, 0, 2)->role, ROLE_DRAFT);
 }
 
-static void
-test_rejected_drafts_are_struck_until_the_next_round(void **state)
+PANEL_TEST(rejected_drafts_are_struck_until_the_next_round)
 {
     struct fixture *f = *state;
     static const char *const words[] = {"a", " b", " c", " d", " e"};
@@ -80,8 +77,7 @@ test_rejected_drafts_are_struck_until_the_next_round(void **state)
     assert_int_equal(grid_at(&f->grid, 0, 6)->role, ROLE_DRAFT);
 }
 
-static void
-test_text_is_found_and_pointed_at(void **state)
+PANEL_TEST(text_is_found_and_pointed_at)
 {
     struct fixture *f = *state;
     static const char *const words[] = {"one", " two", " three", " four", " One"};
@@ -106,17 +102,4 @@ test_text_is_found_and_pointed_at(void **state)
     const int y = row_with(f, "One");
     assert_true(y >= 0);
     assert_int_equal(grid_at(&f->grid, y, (int)(strstr(line(f, y), "One") - f->line))->role, ROLE_WARN);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        PANEL_TEST(test_text_breaks_lines_between_words),
-        PANEL_TEST(test_halves_of_a_character_are_joined),
-        PANEL_TEST(test_a_draft_completes_half_a_character),
-        PANEL_TEST(test_rejected_drafts_are_struck_until_the_next_round),
-        PANEL_TEST(test_text_is_found_and_pointed_at),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* The landscape on the sliders and as a grid: strips, the best value, the grid's cursor, and what its keys ask for. */
 #include "tests/rigs/panel_rig.h"
+#include "tests/rigs/test.h"
 #include "tui/panels/landscape.h"
 
 /* tau's strip rises to a peak at 0.8, d_max's is flat. */
@@ -56,10 +57,8 @@ open_grid(const struct fixture *f, struct landscape *l)
     open_grid_of(f, l, 0, 1);
 }
 
-static void
-test_points_are_the_values_of_a_knob(void **state)
+TEST(points_are_the_values_of_a_knob)
 {
-    (void)state;
     const struct knob tau = {.kind = KNOB_REAL, .min = 0, .max = 1, .step = 0.01, .def = 0.5},
                       d = {.kind = KNOB_INTEGER, .min = 1, .max = 15, .step = 1, .def = 5},
                       mode = {.kind = KNOB_CHOICE, .min = 0, .max = 2};
@@ -75,10 +74,8 @@ test_points_are_the_values_of_a_knob(void **state)
 }
 
 /* Where values are left out, the one in force is not: else it would be shown at another one's place. */
-static void
-test_the_value_in_force_is_always_a_point(void **state)
+TEST(the_value_in_force_is_always_a_point)
 {
-    (void)state;
     const struct knob gamma = {.kind = KNOB_INTEGER, .min = 1, .max = 32, .step = 1, .def = 5},
                       epsilon = {.kind = KNOB_REAL, .min = 0, .max = 0.2, .step = 0.001, .def = 0.01};
     for (double g = 1; g <= 32; g++) {
@@ -95,8 +92,7 @@ test_the_value_in_force_is_always_a_point(void **state)
     assert_int_equal(landscape_points(&gamma, LANDSCAPE_POINTS), 32); /* none of these is left out */
 }
 
-static void
-test_a_track_rises_to_the_best_value(void **state)
+PANEL_TEST(a_track_rises_to_the_best_value)
 {
     struct fixture *f = *state;
     static struct landscape l;
@@ -119,8 +115,7 @@ test_a_track_rises_to_the_best_value(void **state)
     assert_non_null(strstr(note, "best 0.8: 1.60× ±0.04"));
 }
 
-static void
-test_another_policys_landscape_is_not_drawn(void **state)
+PANEL_TEST(another_policys_landscape_is_not_drawn)
 {
     struct fixture *f = *state;
     static struct landscape l;
@@ -133,8 +128,7 @@ test_another_policys_landscape_is_not_drawn(void **state)
     assert_non_null(strstr(line(f, 0), "─"));
 }
 
-static void
-test_w_opens_a_grid_and_enter_takes_both_values(void **state)
+PANEL_TEST(w_opens_a_grid_and_enter_takes_both_values)
 {
     struct fixture *f = *state;
     static struct landscape l;
@@ -172,8 +166,7 @@ test_w_opens_a_grid_and_enter_takes_both_values(void **state)
     assert_string_equal(f->command, "");
 }
 
-static void
-test_a_grid_marks_the_best_and_names_its_axes(void **state)
+PANEL_TEST(a_grid_marks_the_best_and_names_its_axes)
 {
     struct fixture *f = *state;
     static struct landscape l;
@@ -198,8 +191,7 @@ test_a_grid_marks_the_best_and_names_its_axes(void **state)
 }
 
 /* The grid is higher than the panel: it follows the cursor to every value, with the numbers of its row and the axis. */
-static void
-test_a_zoomed_grid_shows_every_value(void **state)
+PANEL_TEST(a_zoomed_grid_shows_every_value)
 {
     struct fixture *f = *state;
     static struct landscape l;
@@ -231,8 +223,7 @@ test_a_zoomed_grid_shows_every_value(void **state)
     }
 }
 
-static void
-test_the_axis_has_the_cursors_value(void **state)
+PANEL_TEST(the_axis_has_the_cursors_value)
 {
     struct fixture *f = *state;
     static struct landscape l;
@@ -253,8 +244,7 @@ test_the_axis_has_the_cursors_value(void **state)
 }
 
 /* What has no room is left out: a number that is cut is another number. */
-static void
-test_figures_below_a_grid_are_whole_or_left_out(void **state)
+PANEL_TEST(figures_below_a_grid_are_whole_or_left_out)
 {
     struct fixture *f = *state;
     static struct landscape l;
@@ -276,8 +266,7 @@ test_figures_below_a_grid_are_whole_or_left_out(void **state)
     }
 }
 
-static void
-test_a_narrow_grid_shows_what_is_around_the_cursor(void **state)
+PANEL_TEST(a_narrow_grid_shows_what_is_around_the_cursor)
 {
     struct fixture *f = *state;
     static struct landscape l;
@@ -297,8 +286,7 @@ test_a_narrow_grid_shows_what_is_around_the_cursor(void **state)
     assert_true(row_with(f, "acceptance –") > 0);
 }
 
-static void
-test_a_grid_fits_any_panel(void **state)
+PANEL_TEST(a_grid_fits_any_panel)
 {
     struct fixture *f = *state;
     static struct landscape l;
@@ -316,23 +304,4 @@ test_a_grid_fits_any_panel(void **state)
     press(f, INPUT_UP);
     press(f, INPUT_ENTER);
     assert_non_null(strstr(line(f, 0), "computing"));
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_points_are_the_values_of_a_knob),
-        cmocka_unit_test(test_the_value_in_force_is_always_a_point),
-        PANEL_TEST(test_a_track_rises_to_the_best_value),
-        PANEL_TEST(test_another_policys_landscape_is_not_drawn),
-        PANEL_TEST(test_w_opens_a_grid_and_enter_takes_both_values),
-        PANEL_TEST(test_a_grid_marks_the_best_and_names_its_axes),
-        PANEL_TEST(test_a_zoomed_grid_shows_every_value),
-        PANEL_TEST(test_the_axis_has_the_cursors_value),
-        PANEL_TEST(test_figures_below_a_grid_are_whole_or_left_out),
-        PANEL_TEST(test_a_narrow_grid_shows_what_is_around_the_cursor),
-        PANEL_TEST(test_a_grid_fits_any_panel),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,11 @@
 /* The panels of the lower half drawn into a grid, without a terminal: what they show, what keys and mouse do. */
 #include "engine/events/sampling_knobs.h"
 #include "tests/rigs/panel_rig.h"
+#include "tests/rigs/test.h"
 
 /* ---- rounds ---- */
 
-static void
-test_a_round_is_one_line(void **state)
+PANEL_TEST(a_round_is_one_line)
 {
     struct fixture *f = *state;
     tell_a_round(f);
@@ -26,8 +26,7 @@ test_a_round_is_one_line(void **state)
 
 /* ---- knobs ---- */
 
-static void
-test_a_knob_asks_and_waits_for_the_event(void **state)
+PANEL_TEST(a_knob_asks_and_waits_for_the_event)
 {
     struct fixture *f = *state;
     use(f, "knobs");
@@ -62,8 +61,7 @@ test_a_knob_asks_and_waits_for_the_event(void **state)
     assert_true(row_with(f, "0.9…") == 0);
 }
 
-static void
-test_knobs_take_numbers_choices_and_the_mouse(void **state)
+PANEL_TEST(knobs_take_numbers_choices_and_the_mouse)
 {
     struct fixture *f = *state;
     use(f, "knobs");
@@ -115,8 +113,7 @@ test_knobs_take_numbers_choices_and_the_mouse(void **state)
     assert_string_equal(f->command, "set d_max 2");
 }
 
-static void
-test_the_help_of_a_knob_wraps(void **state)
+PANEL_TEST(the_help_of_a_knob_wraps)
 {
     struct fixture *f = *state;
     struct policy_info *policy = &f->info.policies[scope_policy(f->scope) - f->info.policies];
@@ -132,8 +129,7 @@ test_the_help_of_a_knob_wraps(void **state)
     assert_non_null(strstr(line(f, (int)policy->n_knobs), "…"));
 }
 
-static void
-test_sampling_is_turned_below_the_knobs(void **state)
+PANEL_TEST(sampling_is_turned_below_the_knobs)
 {
     struct fixture *f = *state;
     static const char *const begin[][2] = {{"temperature", "0"}, {"top_k", "0"}, {"top_p", "1"}, {"seed", "1"}};
@@ -189,8 +185,7 @@ test_sampling_is_turned_below_the_knobs(void **state)
     assert_non_null(strstr(note, " of 7"));
 }
 
-static void
-test_a_replay_moves_no_knob(void **state)
+PANEL_TEST(a_replay_moves_no_knob)
 {
     struct fixture *f = *state;
     f->view.live = false;
@@ -204,8 +199,7 @@ test_a_replay_moves_no_knob(void **state)
 
 /* ---- series ---- */
 
-static void
-test_series_take_the_declared_form(void **state)
+PANEL_TEST(series_take_the_declared_form)
 {
     struct fixture *f = *state;
     struct decoder d = {.stream = &f->stream, .info = &f->info};
@@ -239,8 +233,7 @@ test_series_take_the_declared_form(void **state)
     assert_true(row_with(f, "a band") == 0);
 }
 
-static void
-test_a_chart_of_one_value_has_one_label(void **state)
+PANEL_TEST(a_chart_of_one_value_has_one_label)
 {
     struct fixture *f = *state;
     stream_control(&f->stream, "policy", "ar");
@@ -272,8 +265,7 @@ test_a_chart_of_one_value_has_one_label(void **state)
 }
 
 /* 39 rounds of 1 to 5 tokens, one of 80. */
-static void
-test_one_large_value_does_not_flatten_a_chart(void **state)
+PANEL_TEST(one_large_value_does_not_flatten_a_chart)
 {
     struct fixture *f = *state;
     stream_control(&f->stream, "policy", "ar");
@@ -299,8 +291,7 @@ test_one_large_value_does_not_flatten_a_chart(void **state)
     assert_true(row_with(f, "tokens/round 80") >= 0); /* its value can be read */
 }
 
-static void
-test_without_series_the_rounds_are_charted(void **state)
+PANEL_TEST(without_series_the_rounds_are_charted)
 {
     struct fixture *f = *state;
     stream_control(&f->stream, "policy", "ar");
@@ -333,8 +324,7 @@ test_without_series_the_rounds_are_charted(void **state)
     assert_true(row_with(f, "at round") < 0);
 }
 
-static void
-test_charts_stand_beside_each_other_where_there_is_room(void **state)
+PANEL_TEST(charts_stand_beside_each_other_where_there_is_room)
 {
     struct fixture *f = *state;
     stream_control(&f->stream, "policy", "ar");
@@ -352,23 +342,4 @@ test_charts_stand_beside_each_other_where_there_is_room(void **state)
     assert_non_null(second);
     f->ops->mouse(f->panel, &f->view, &c, 2, 50 + 6, MOUSE_PRESS); /* the left end of the second column's charts */
     assert_int_equal(f->selection.pos, 1);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        PANEL_TEST(test_a_round_is_one_line),
-        PANEL_TEST(test_a_knob_asks_and_waits_for_the_event),
-        PANEL_TEST(test_knobs_take_numbers_choices_and_the_mouse),
-        PANEL_TEST(test_the_help_of_a_knob_wraps),
-        PANEL_TEST(test_sampling_is_turned_below_the_knobs),
-        PANEL_TEST(test_a_replay_moves_no_knob),
-        PANEL_TEST(test_series_take_the_declared_form),
-        PANEL_TEST(test_a_chart_of_one_value_has_one_label),
-        PANEL_TEST(test_one_large_value_does_not_flatten_a_chart),
-        PANEL_TEST(test_without_series_the_rounds_are_charted),
-        PANEL_TEST(test_charts_stand_beside_each_other_where_there_is_room),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

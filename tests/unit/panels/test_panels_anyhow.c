@@ -1,5 +1,6 @@
 /* Panels at any size, on any events, with any keys: they stay inside, and show the same whenever they are drawn. */
 #include "tests/rigs/panel_rig.h"
+#include "tests/rigs/test.h"
 
 #define PANELS 32 /* at most */
 
@@ -79,10 +80,8 @@ use_at_random(struct fixture *f, void **states)
     }
 }
 
-static void
-test_panels_stay_inside_whatever_happens(void **state)
+TEST(panels_stay_inside_whatever_happens)
 {
-    (void)state;
     static const int sizes[][2] = {{0, 0},  {1, 1},  {1, 30}, {2, 3},   {3, 12},   {4, 25},
                                    {30, 4}, {6, 26}, {9, 38}, {12, 72}, {30, 110}, {60, 20}};
     static const uint32_t layers[] = {1, 2, FAKE_LAYERS, 32, 126};
@@ -138,10 +137,8 @@ test_panels_stay_inside_whatever_happens(void **state)
 }
 
 /* A panel that followed a run, and one that sees only how it ended, draw the same. */
-static void
-test_a_picture_does_not_depend_on_when_it_was_drawn(void **state)
+TEST(a_picture_does_not_depend_on_when_it_was_drawn)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 4; seed++) {
         struct fixture f, g;
         print_message("seed %u\n", (unsigned)seed);
@@ -188,14 +185,4 @@ test_a_picture_does_not_depend_on_when_it_was_drawn(void **state)
         close_panels(&f);
         close_panels(&g);
     }
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_panels_stay_inside_whatever_happens),
-        cmocka_unit_test(test_a_picture_does_not_depend_on_when_it_was_drawn),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* One pointer for all panels, over the whole run: each shows what is around it, and rounds that left memory as gone. */
 #include "tests/rigs/panel_rig.h"
+#include "tests/rigs/test.h"
 #include "tui/scope/window.h"
 
 #define ROUNDS (SCOPE_ROUNDS + 300)
@@ -44,8 +45,7 @@ press_times(struct fixture *f, int key, int times)
     draw(f, 12, 60);
 }
 
-static void
-test_the_pointer_goes_along_the_text_by_rounds(void **state)
+PANEL_TEST(the_pointer_goes_along_the_text_by_rounds)
 {
     struct fixture *f = *state;
     selection_move(&f->view, -1);
@@ -68,8 +68,7 @@ test_the_pointer_goes_along_the_text_by_rounds(void **state)
     assert_true(f->selection.follow);
 }
 
-static void
-test_rounds_are_shown_around_the_pointer(void **state)
+PANEL_TEST(rounds_are_shown_around_the_pointer)
 {
     struct fixture *f = *state;
     tell_rounds(f, "ar", 400);
@@ -105,8 +104,7 @@ test_rounds_are_shown_around_the_pointer(void **state)
     assert_int_equal(selection_round(&f->view), 9);
 }
 
-static void
-test_rounds_stand_still_while_the_pointer_is_out(void **state)
+PANEL_TEST(rounds_stand_still_while_the_pointer_is_out)
 {
     struct fixture *f = *state;
     tell_rounds(f, "ar", 30);
@@ -125,8 +123,7 @@ test_rounds_stand_still_while_the_pointer_is_out(void **state)
     assert_int_equal(row_with(f, "▸ 31 "), 0);
 }
 
-static void
-test_rounds_that_left_memory_are_shown_as_gone(void **state)
+PANEL_TEST(rounds_that_left_memory_are_shown_as_gone)
 {
     struct fixture *f = *state;
     tell_rounds(f, "ar", ROUNDS);
@@ -142,8 +139,7 @@ test_rounds_that_left_memory_are_shown_as_gone(void **state)
     assert_int_equal(row_with(f, "▸  1 no longer in memory"), 9);
 }
 
-static void
-test_series_go_on_to_the_first_round(void **state)
+PANEL_TEST(series_go_on_to_the_first_round)
 {
     struct fixture *f = *state;
     tell_rounds(f, "ar", 400);
@@ -170,8 +166,7 @@ test_series_go_on_to_the_first_round(void **state)
     assert_int_equal(row_with(f, "─ round 400"), 11);
 }
 
-static void
-test_series_of_rounds_that_left_memory_are_not_drawn(void **state)
+PANEL_TEST(series_of_rounds_that_left_memory_are_not_drawn)
 {
     struct fixture *f = *state;
     tell_rounds(f, "ar", ROUNDS);
@@ -187,8 +182,7 @@ test_series_of_rounds_that_left_memory_are_not_drawn(void **state)
     assert_true(row_with(f, "tokens/round 2") >= 0);
 }
 
-static void
-test_values_that_hold_are_those_of_the_round(void **state)
+PANEL_TEST(values_that_hold_are_those_of_the_round)
 {
     struct fixture *f = *state;
     tell_rounds(f, "forms", ROUNDS);
@@ -204,8 +198,7 @@ test_values_that_hold_are_those_of_the_round(void **state)
     assert_true(row_with(f, "phase –") >= 0);
 }
 
-static void
-test_the_judge_follows_and_says_what_is_gone(void **state)
+PANEL_TEST(the_judge_follows_and_says_what_is_gone)
 {
     struct fixture *f = *state;
     tell_rounds(f, "judges", ROUNDS);
@@ -225,8 +218,7 @@ test_the_judge_follows_and_says_what_is_gone(void **state)
     assert_int_equal(selection_round(&f->view), 1);
 }
 
-static void
-test_layers_go_on_to_the_first_token(void **state)
+PANEL_TEST(layers_go_on_to_the_first_token)
 {
     struct fixture *f = *state;
     tell_rounds(f, "ar", ROUNDS);
@@ -245,8 +237,7 @@ test_layers_go_on_to_the_first_token(void **state)
     assert_int_equal(row_with(f, "┈"), -1);
 }
 
-static void
-test_what_was_counted_of_rounds_that_left_memory_is_gone(void **state)
+PANEL_TEST(what_was_counted_of_rounds_that_left_memory_is_gone)
 {
     struct fixture *f = *state;
     tell_rounds(f, "ar", ROUNDS);
@@ -260,8 +251,7 @@ test_what_was_counted_of_rounds_that_left_memory_is_gone(void **state)
     assert_int_equal(row_with(f, "no longer in memory"), 0);
 }
 
-static void
-test_the_ledger_has_the_row_of_the_pointer(void **state)
+PANEL_TEST(the_ledger_has_the_row_of_the_pointer)
 {
     struct fixture *f = *state;
     static const char *const tau[] = {"0.55", "0.7", "0.8"};
@@ -299,8 +289,7 @@ test_the_ledger_has_the_row_of_the_pointer(void **state)
 }
 
 /* Both settings write the same tokens, sequence 0 in odd rounds and sequence 1 in even ones. */
-static void
-test_two_settings_show_the_rounds_at_the_pointer(void **state)
+PANEL_TEST(two_settings_show_the_rounds_at_the_pointer)
 {
     struct fixture *f = *state;
     f->info.ctx = 0;
@@ -324,24 +313,4 @@ test_two_settings_show_the_rounds_at_the_pointer(void **state)
     assert_true(at >= 0);
     assert_non_null(strstr(line(f, at), "▸ 120 +"));
     assert_non_null(strstr(line(f, at + 1), "117 +"));
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        PANEL_TEST(test_the_pointer_goes_along_the_text_by_rounds),
-        PANEL_TEST(test_rounds_are_shown_around_the_pointer),
-        PANEL_TEST(test_rounds_stand_still_while_the_pointer_is_out),
-        PANEL_TEST(test_rounds_that_left_memory_are_shown_as_gone),
-        PANEL_TEST(test_series_go_on_to_the_first_round),
-        PANEL_TEST(test_series_of_rounds_that_left_memory_are_not_drawn),
-        PANEL_TEST(test_values_that_hold_are_those_of_the_round),
-        PANEL_TEST(test_the_judge_follows_and_says_what_is_gone),
-        PANEL_TEST(test_layers_go_on_to_the_first_token),
-        PANEL_TEST(test_what_was_counted_of_rounds_that_left_memory_is_gone),
-        PANEL_TEST(test_the_ledger_has_the_row_of_the_pointer),
-        PANEL_TEST(test_two_settings_show_the_rounds_at_the_pointer),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

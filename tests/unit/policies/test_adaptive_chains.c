@@ -1,18 +1,11 @@
 /* Draft & Verify's threshold and the finite-state machine's length against their formulas, on recorded rounds: what a
  * round drafted with must follow from what verification said of the rounds before. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "policies/policy.h"
 #include "tests/rigs/recorded_run.h"
 #include "tests/rigs/session_fixture.h"
+#include "tests/rigs/test.h"
 
 enum { TOKENS = 300, MOST = 64 };
 
@@ -92,10 +85,8 @@ check_fsm(const struct knob_setting *set, size_t n_set, uint32_t start, uint32_t
     recorded_run_free(&run);
 }
 
-static void
-test_fsm_length_follows_acceptance(void **state)
+TEST(fsm_length_follows_acceptance)
 {
-    (void)state;
     check_fsm(NULL, 0, 5, 12, 0);
     const struct knob_setting low[] = {{"gamma", "9"}, {"gamma_max", "3"}, {"exit_layer", "3"}};
     check_fsm(low, 3, 9, 3, 0);
@@ -149,10 +140,8 @@ check_dv(const struct knob_setting *set, size_t n_set, double start, uint32_t lo
     recorded_run_free(&run);
 }
 
-static void
-test_dv_threshold_follows_acceptance(void **state)
+TEST(dv_threshold_follows_acceptance)
 {
-    (void)state;
     struct moves moves = {0};
     check_dv(NULL, 0, 0.8, 12, 0, &moves);
     check_dv(NULL, 0, 0.5, 12, 0.8f, &moves);
@@ -165,10 +154,8 @@ test_dv_threshold_follows_acceptance(void **state)
     assert_true(moves.up > 0 && moves.down > 0 && moves.same > 0); /* all three cases of the rule occurred */
 }
 
-static void
-test_where_nothing_is_annealed_nothing_is_said_of_it(void **state)
+TEST(where_nothing_is_annealed_nothing_is_said_of_it)
 {
-    (void)state;
     for (size_t p = 0; policy_registry[p] != NULL; p++) {
         const char *name = policy_registry[p]->name;
         struct recorded_run run = record(name, NULL, 0, 0);
@@ -189,13 +176,4 @@ test_where_nothing_is_annealed_nothing_is_said_of_it(void **state)
     }
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fsm_length_follows_acceptance),
-        cmocka_unit_test(test_dv_threshold_follows_acceptance),
-        cmocka_unit_test(test_where_nothing_is_annealed_nothing_is_said_of_it),
-    };
-    return cmocka_run_group_tests(tests, open_model, close_model);
-}
+FIXTURE(open_model, close_model);

@@ -2,20 +2,13 @@
  * weighs it by ω^age anew each round, and sums the geometric series term by term. It learns from what the *scope*
  * probed at the kept rows (probe all), not from the policy's own probes. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "cli/base/commands.h"
 #include "policies/del_sums.h"
 #include "policies/policy.h"
 #include "tests/golden/tinymodel.h"
 #include "tests/rigs/exact_rig.h"
+#include "tests/rigs/test.h"
 
 #define BUNDLED bundled_model_path()
 
@@ -232,10 +225,8 @@ session_of(const char *prompt, uint32_t tokens)
     return o;
 }
 
-static void
-test_del_follows_its_formulas_on_tiny_models(void **state)
+TEST(del_follows_its_formulas_on_tiny_models)
 {
-    (void)state;
     const struct tinymodel shapes[] = {
         {.seed = 1, .n_layers = 6, .calm_after = 2, .calm = 0.15f, .sharpness = 8},
         {.seed = 2, .n_layers = 4, .calm_after = 1, .calm = 0.05f},
@@ -259,20 +250,16 @@ test_del_follows_its_formulas_on_tiny_models(void **state)
     }
 }
 
-static void
-test_del_follows_its_formulas_on_the_bundled_model(void **state)
+TEST(del_follows_its_formulas_on_the_bundled_model)
 {
-    (void)state;
     struct engine *engine = exact_rig_open(BUNDLED, NULL, NULL);
     struct session_options o = session_of("Once upon a time there was a king who had three daughters, and", 60);
     compare(engine, &o, usual);
     engine_close(engine);
 }
 
-static void
-test_del_keeps_to_the_exit_layers_that_are_left_to_it(void **state)
+TEST(del_keeps_to_the_exit_layers_that_are_left_to_it)
 {
-    (void)state;
     const struct tinymodel shape = {.seed = 3, .n_layers = 9, .width = 32, .calm_after = 3, .calm = 0.3f};
     struct engine *engine = exact_rig_tiny(&shape, NULL, NULL);
     struct session_options o = session_of("a longer prompt, so that the window has an edge to it: 1, 2, 3", 80);
@@ -293,15 +280,4 @@ test_del_keeps_to_the_exit_layers_that_are_left_to_it(void **state)
         compare(engine, &o, with);
     }
     engine_close(engine);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_del_follows_its_formulas_on_tiny_models),
-        cmocka_unit_test(test_del_follows_its_formulas_on_the_bundled_model),
-        cmocka_unit_test(test_del_keeps_to_the_exit_layers_that_are_left_to_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

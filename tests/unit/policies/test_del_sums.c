@@ -1,13 +1,8 @@
 /* DEL's sums by themselves: small numbers that can be followed by hand. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "policies/del_sums.h"
+#include "tests/rigs/test.h"
 
 struct shadow { /* token and confidence of layers 1..3 of 3 */
     token_t token[3];
@@ -35,10 +30,8 @@ choose(const struct del_sums *s, uint32_t d_max)
     return del_choose(s, (struct del_bounds){.e_min = 1, .e_max = 2, .d_max = d_max});
 }
 
-static void
-test_sums_count_matches_and_confidences_apart(void **state)
+TEST(sums_count_matches_and_confidences_apart)
 {
-    (void)state;
     const struct shadow rows[] = {{{5, 9, 9}, {0.25f, 0.5f, 0.75f}}, {{4, 4, 4}, {0.5f, 0.75f, 1}}};
     struct del_sums s;
     open_sums(&s, rows, 2);
@@ -53,10 +46,8 @@ test_sums_count_matches_and_confidences_apart(void **state)
     del_sums_close(&s);
 }
 
-static void
-test_a_side_without_observations_counts_as_nothing(void **state)
+TEST(a_side_without_observations_counts_as_nothing)
 {
-    (void)state;
     const struct shadow matches[] = {{{4, 4, 4}, {0.5f, 0.75f, 1}}}, mismatches[] = {{{1, 2, 4}, {0.5f, 0.75f, 1}}};
     struct del_sums s;
     open_sums(&s, matches, 1);
@@ -70,10 +61,8 @@ test_a_side_without_observations_counts_as_nothing(void **state)
     del_sums_close(&s);
 }
 
-static void
-test_tpl_stays_finite_when_every_token_matched(void **state)
+TEST(tpl_stays_finite_when_every_token_matched)
 {
-    (void)state;
     const struct shadow rows[] = {{{4, 4, 4}, {1, 1, 1}}};
     struct del_sums s;
     open_sums(&s, rows, 1);
@@ -88,10 +77,8 @@ test_tpl_stays_finite_when_every_token_matched(void **state)
     del_sums_close(&s);
 }
 
-static void
-test_ties_go_to_the_smaller_length_then_the_smaller_layer(void **state)
+TEST(ties_go_to_the_smaller_length_then_the_smaller_layer)
 {
-    (void)state;
     struct del_sums s;
     const struct shadow nothing[] = {{{1, 2, 4}, {0.5f, 0.5f, 0.5f}}};
     open_sums(&s, nothing, 1); /* TPL(l, 0) = 1/L for all l, less for every d above */
@@ -121,10 +108,8 @@ test_ties_go_to_the_smaller_length_then_the_smaller_layer(void **state)
     del_sums_close(&s);
 }
 
-static void
-test_without_observations_one_token_a_round(void **state)
+TEST(without_observations_one_token_a_round)
 {
-    (void)state;
     struct del_sums s;
     assert_true(del_sums_open(&s, 3));
     struct del_choice c = choose(&s, 18);
@@ -133,10 +118,8 @@ test_without_observations_one_token_a_round(void **state)
     del_sums_close(&s);
 }
 
-static void
-test_bounds_are_kept_to(void **state)
+TEST(bounds_are_kept_to)
 {
-    (void)state;
     struct del_sums s;
     const struct shadow all[] = {{{4, 4, 4}, {1, 1, 1}}};
     open_sums(&s, all, 1); /* every layer is right, so the shallowest is best */
@@ -147,18 +130,4 @@ test_bounds_are_kept_to(void **state)
             assert_int_equal(c.length, 5);
         }
     del_sums_close(&s);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sums_count_matches_and_confidences_apart),
-        cmocka_unit_test(test_a_side_without_observations_counts_as_nothing),
-        cmocka_unit_test(test_tpl_stays_finite_when_every_token_matched),
-        cmocka_unit_test(test_ties_go_to_the_smaller_length_then_the_smaller_layer),
-        cmocka_unit_test(test_without_observations_one_token_a_round),
-        cmocka_unit_test(test_bounds_are_kept_to),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,19 +2,12 @@
  * True effects are those of separate whole runs. Effects and forecasts are of weights read, so no time is in the test. The long
  * form has 100 changes that do nothing, on ten prompts, and a grid of knobs. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "cli/base/commands.h"
 #include "engine/events/effects.h"
 #include "policies/policy.h"
 #include "tests/rigs/session_fixture.h"
+#include "tests/rigs/test.h"
 #include "tui/scope/scope_record.h"
 
 enum { TOKENS = 240, CHANGED_AT = 100 };
@@ -165,13 +158,11 @@ marks_of_nothing(const char *policy, size_t prompt, uint32_t changes, uint32_t *
 static const char *const names[] = {"specbound", "layerskip", "dv", "del", "fsm"};
 enum { POLICIES = sizeof names / sizeof names[0] };
 
-static void
-test_changes_that_do_nothing_have_no_mark(void **state)
+TEST(changes_that_do_nothing_have_no_mark)
 {
     const bool full = getenv("SPECSCOPE_LONG") != NULL;
     const uint32_t prompts = full ? 10 : 2, each = full ? 10 : 3;
     uint32_t marks = 0, forecasts = 0;
-    (void)state;
     for (uint32_t i = 0; i < prompts; i++)
         marks += marks_of_nothing(names[i % POLICIES], i, each, &forecasts);
     print_message("%u of %u changes that do nothing are marked\n", (unsigned)marks, (unsigned)(prompts * each));
@@ -253,13 +244,11 @@ effect_of(const struct change *c, size_t prompt)
     return d;
 }
 
-static void
-test_changes_of_20_per_cent_have_a_mark_of_the_right_sign(void **state)
+TEST(changes_of_20_per_cent_have_a_mark_of_the_right_sign)
 {
     const bool full = getenv("SPECSCOPE_LONG") != NULL;
     const size_t prompts = full ? 5 : 1;
     uint32_t n = 0, right = 0, wrong = 0, small = 0, small_wrong = 0;
-    (void)state;
     for (size_t i = 0; i < CHANGES; i++)
         for (size_t prompt = 0; prompt < prompts && (full || changes[i].quick); prompt++) {
             const struct change *c = &changes[i];
@@ -294,11 +283,7 @@ main(void)
         fprintf(stderr, "%s\n", err.text);
         return 1;
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_changes_that_do_nothing_have_no_mark),
-        cmocka_unit_test(test_changes_of_20_per_cent_have_a_mark_of_the_right_sign),
-    };
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    const int failed = run_listed_tests();
     engine_close(engine);
     free(effects);
     return failed;

@@ -1,15 +1,10 @@
 /* The Gaussian process against a slow definition. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "kernels/rng.h"
 #include "policies/gaussian_process.h"
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 
 static uint64_t seed = 11;
 
@@ -57,10 +52,8 @@ solve(double a[20][20], double *b, int n)
         b[i] /= a[i][i];
 }
 
-static void
-test_posterior_mean_and_deviation_follow_the_definition(void **state)
+TEST(posterior_mean_and_deviation_follow_the_definition)
 {
-    (void)state;
     enum { N = 12, D = 5 };
     struct gaussian_process g;
     uint64_t random = seed;
@@ -99,10 +92,8 @@ test_posterior_mean_and_deviation_follow_the_definition(void **state)
     gp_close(&g);
 }
 
-static void
-test_points_are_bounded_and_the_best_ones_stay(void **state)
+TEST(points_are_bounded_and_the_best_ones_stay)
 {
-    (void)state;
     struct gaussian_process g;
     uint64_t random = seed;
     assert_true(gp_open(&g, 3));
@@ -121,10 +112,8 @@ test_points_are_bounded_and_the_best_ones_stay(void **state)
     gp_close(&g);
 }
 
-static void
-test_points_that_are_all_alike_do_not_break_the_fit(void **state)
+TEST(points_that_are_all_alike_do_not_break_the_fit)
 {
-    (void)state;
     struct gaussian_process g;
     const double x[2] = {0.5, 0.5};
     double mean, deviation;
@@ -138,14 +127,4 @@ test_points_that_are_all_alike_do_not_break_the_fit(void **state)
     gp_close(&g);
 }
 
-int
-main(void)
-{
-    seed = seed_or(seed);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_posterior_mean_and_deviation_follow_the_definition),
-        cmocka_unit_test(test_points_are_bounded_and_the_best_ones_stay),
-        cmocka_unit_test(test_points_that_are_all_alike_do_not_break_the_fit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_SEED(seed, seed);

@@ -1,15 +1,10 @@
 /* Goodput against its definition, and the choice of γ against one that tries all. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "kernels/rng.h"
 #include "policies/goodput.h"
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 
 enum { MOST = 10, TRIALS = 2000 };
 
@@ -38,10 +33,8 @@ mean_accepted(const double *p, uint32_t gamma)
     return mean;
 }
 
-static void
-test_expected_is_the_mean_over_all_outcomes(void **state)
+TEST(expected_is_the_mean_over_all_outcomes)
 {
-    (void)state;
     for (uint32_t trial = 0; trial < 50; trial++) {
         double p[MOST], latency[MOST + 1];
         for (uint32_t i = 0; i < MOST; i++)
@@ -64,10 +57,8 @@ choose(const double *p, uint32_t n, const double *latency)
 }
 
 /* A step in the latency, behind which drafts cost nothing: a climb ends before it. */
-static void
-test_past_dips_the_choice_is_the_best_of_all(void **state)
+TEST(past_dips_the_choice_is_the_best_of_all)
 {
-    (void)state;
     uint32_t further = 0;
     for (uint32_t trial = 0; trial < TRIALS; trial++) {
         double p[MOST], latency[MOST + 1] = {0.5 + uniform()}, q[2][MOST];
@@ -96,10 +87,8 @@ test_past_dips_the_choice_is_the_best_of_all(void **state)
     assert_true(further > 0);
 }
 
-static void
-test_the_choice_is_the_first_that_nothing_next_to_it_betters(void **state)
+TEST(the_choice_is_the_first_that_nothing_next_to_it_betters)
 {
-    (void)state;
     for (uint32_t trial = 0; trial < TRIALS; trial++) {
         double p[MOST], latency[MOST + 1] = {0.5 + uniform()};
         const uint32_t n = (uint32_t)(splitmix64(&random_state) % (MOST + 1));
@@ -120,10 +109,8 @@ test_the_choice_is_the_first_that_nothing_next_to_it_betters(void **state)
     }
 }
 
-static void
-test_where_a_row_costs_the_same_the_choice_is_the_best_of_all(void **state)
+TEST(where_a_row_costs_the_same_the_choice_is_the_best_of_all)
 {
-    (void)state;
     for (uint32_t trial = 0; trial < TRIALS; trial++) {
         double p[MOST], latency[MOST + 1];
         const double base = 0.5 + uniform(), row = 0.5 * uniform();
@@ -142,10 +129,8 @@ test_where_a_row_costs_the_same_the_choice_is_the_best_of_all(void **state)
 
 /* Several sequences. Tries all allocations where the latency's rows cost the same; elsewhere the defining property: nobody's
  * next draft would have been the better one to take, and what was not looked at does not matter. */
-static void
-test_a_batch_gives_rows_to_whoever_gains_most(void **state)
+TEST(a_batch_gives_rows_to_whoever_gains_most)
 {
-    (void)state;
     enum { SEQUENCES = 3, LONG = 4 };
     for (uint32_t trial = 0; trial < TRIALS; trial++) {
         double p[SEQUENCES][LONG], latency[SEQUENCES * LONG + 1];
@@ -183,10 +168,8 @@ test_a_batch_gives_rows_to_whoever_gains_most(void **state)
 
 /* Isotonic regression is the greatest, over blocks that begin at or before i, of the least mean of those that end at or
  * behind it. */
-static void
-test_monotone_is_the_isotonic_regression(void **state)
+TEST(monotone_is_the_isotonic_regression)
 {
-    (void)state;
     for (uint32_t trial = 0; trial < TRIALS; trial++) {
         double x[MOST], got[MOST];
         const uint32_t n = 1 + (uint32_t)(splitmix64(&random_state) % MOST);
@@ -209,17 +192,4 @@ test_monotone_is_the_isotonic_regression(void **state)
     }
 }
 
-int
-main(void)
-{
-    random_state = seed_or(13);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_expected_is_the_mean_over_all_outcomes),
-        cmocka_unit_test(test_the_choice_is_the_first_that_nothing_next_to_it_betters),
-        cmocka_unit_test(test_past_dips_the_choice_is_the_best_of_all),
-        cmocka_unit_test(test_where_a_row_costs_the_same_the_choice_is_the_best_of_all),
-        cmocka_unit_test(test_a_batch_gives_rows_to_whoever_gains_most),
-        cmocka_unit_test(test_monotone_is_the_isotonic_regression),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_SEED(random_state, 13);

@@ -1,14 +1,8 @@
 /* Drafts from earlier text against a slow definition, on random texts of few tokens: which occurrences match, which continuation is
  * drafted, and that a tree has the likeliest paths. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "policies/lookup.h"
 #include "tests/rigs/draws.h"
+#include "tests/rigs/test.h"
 
 enum { TEXT = 200, TRIALS = 4000 };
 
@@ -79,10 +73,8 @@ most_deep(const struct lookup_rule *rule, uint32_t length)
     return most < rule->depth ? most : rule->depth;
 }
 
-static void
-test_a_chain_is_the_most_frequent_continuation(void **state)
+TEST(a_chain_is_the_most_frequent_continuation)
 {
-    (void)state;
     uint32_t drafted = 0;
     for (int trial = 0; trial < TRIALS; trial++) {
         const struct text t = random_text();
@@ -157,10 +149,8 @@ check_left_out(const struct lookup *l, int32_t parent, const struct text *t, con
     }
 }
 
-static void
-test_a_tree_has_the_likeliest_paths(void **state)
+TEST(a_tree_has_the_likeliest_paths)
 {
-    (void)state;
     uint32_t forks = 0;
     for (int trial = 0; trial < TRIALS; trial++) {
         const struct text t = random_text();
@@ -187,13 +177,4 @@ test_a_tree_has_the_likeliest_paths(void **state)
     assert_true(forks > TRIALS);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_chain_is_the_most_frequent_continuation),
-        cmocka_unit_test(test_a_tree_has_the_likeliest_paths),
-    };
-    seed = seed_or(20);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_SEED(seed, 20);

@@ -4,20 +4,13 @@
  * draws turn the policy's knobs at random. The same test must catch policies with a planted bias.
  *
  * 20,000 draws under every setting with SPECSCOPE_LONG=1 (make test-long), else 4,000 under the first one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "engine/session/session_internal.h"
 #include "kernels/rng.h"
 #include "tests/rigs/biased_policies.h"
 #include "tests/rigs/chi_square.h"
 #include "tests/rigs/copying_policy.h"
 #include "tests/rigs/session_fixture.h"
+#include "tests/rigs/test.h"
 
 enum {
     DEPTH = 4,                         /* tokens of a path: the one from prefill, then what rounds brought */
@@ -294,10 +287,8 @@ keeps_the_distribution(const struct policy_ops *const *registry, size_t policy, 
     return good;
 }
 
-static void
-test_every_policy_keeps_the_targets_distribution(void **state)
+TEST(every_policy_keeps_the_targets_distribution)
 {
-    (void)state;
     const struct policy_ops *const *registry = registry_with_copying();
     const size_t n_settings = getenv("SPECSCOPE_LONG") != NULL ? sizeof settings / sizeof *settings : 1;
     for (size_t i = 0; i < n_settings; i++) {
@@ -310,10 +301,8 @@ test_every_policy_keeps_the_targets_distribution(void **state)
 }
 
 /* Ids that only one of target and draft has are in the distributions of that one. */
-static void
-test_a_draft_model_of_another_vocabulary_keeps_the_targets_distribution(void **state)
+TEST(a_draft_model_of_another_vocabulary_keeps_the_targets_distribution)
 {
-    (void)state;
     static const struct policy_ops *const only_sd[] = {&policy_sd, NULL};
     struct engine *usual = engine;
     for (int larger = 0; larger < 2; larger++) {
@@ -330,10 +319,8 @@ test_a_draft_model_of_another_vocabulary_keeps_the_targets_distribution(void **s
 
 /* ---- planted biases ---- */
 
-static void
-test_planted_biases_are_caught(void **state)
+TEST(planted_biases_are_caught)
 {
-    (void)state;
     struct biased_policies synthetic;
     biased_policies(&synthetic);
     draws *= 2; /* one of them drops little */
@@ -342,13 +329,4 @@ test_planted_biases_are_caught(void **state)
         assert_int_equal(keeps_the_distribution(synthetic.list, i, &settings[0]), synthetic.fair[i]);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_policy_keeps_the_targets_distribution),
-        cmocka_unit_test(test_a_draft_model_of_another_vocabulary_keeps_the_targets_distribution),
-        cmocka_unit_test(test_planted_biases_are_caught),
-    };
-    return cmocka_run_group_tests(tests, open_model, close_model);
-}
+FIXTURE(open_model, close_model);

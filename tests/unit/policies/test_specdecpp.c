@@ -2,14 +2,6 @@
  * computed anew, after all tokens before it and from an empty cache; norm, head and the product of the p̂ are in double.
  * Greedy candidates are the draft's argmax. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "engine/session/session_internal.h"
 #include "kernels/tensor.h"
@@ -18,6 +10,7 @@
 #include "tests/rigs/exact_rig.h"
 #include "tests/rigs/heads_rig.h"
 #include "tests/rigs/session_fixture.h"
+#include "tests/rigs/test.h"
 
 enum { CTX = 256, TOKENS = 60, WIDTH = 64 };
 
@@ -238,10 +231,8 @@ compare(struct engine *engine, const char *h, const char *min, const char *max, 
     recorded_run_free(&run);
 }
 
-static void
-test_specdecpp_follows_its_formulas(void **state)
+TEST(specdecpp_follows_its_formulas)
 {
-    (void)state;
     for (uint32_t blocks = 0; blocks <= 3; blocks += 3) {
         struct engine *engine = open_exact(blocks, NEAR);
         compare(engine, "0.7", "2", "20", 0);
@@ -251,20 +242,16 @@ test_specdecpp_follows_its_formulas(void **state)
     }
 }
 
-static void
-test_specdecpp_judges_the_targets_own_layers(void **state)
+TEST(specdecpp_judges_the_targets_own_layers)
 {
-    (void)state;
     struct engine *engine = open_exact(1, OWN);
     compare(engine, "0.7", "2", "20", 0);
     compare(engine, "0.7", "2", "20", 0.8f);
     engine_close(engine);
 }
 
-static void
-test_knobs_at_their_ends(void **state)
+TEST(knobs_at_their_ends)
 {
-    (void)state;
     struct engine *engine = open_exact(1, NEAR);
     compare(engine, "0", "2", "20", 0); /* the least */
     compare(engine, "0", "1", "20", 0);
@@ -302,10 +289,8 @@ watch_observe(struct policy *p, struct round *r)
     return true;
 }
 
-static void
-test_no_row_of_an_accepted_draft_runs_twice(void **state)
+TEST(no_row_of_an_accepted_draft_runs_twice)
 {
-    (void)state;
     size_t own = 0;
     while (strcmp(policy_registry[own]->name, "specdecpp") != 0)
         own++;
@@ -343,10 +328,8 @@ refuses(struct engine *engine, const char *what)
     session_close(s);
 }
 
-static void
-test_what_is_missing_is_said(void **state)
+TEST(what_is_missing_is_said)
 {
-    (void)state;
     struct engine *engine = open_exact(1, NEAR);
     accept_head_free(engine->accept);
     engine->accept = NULL;
@@ -358,17 +341,4 @@ test_what_is_missing_is_said(void **state)
     engine->accept = NULL;
     refuses(engine, "specdecpp needs a draft model");
     engine_close(engine);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_specdecpp_follows_its_formulas),
-        cmocka_unit_test(test_specdecpp_judges_the_targets_own_layers),
-        cmocka_unit_test(test_knobs_at_their_ends),
-        cmocka_unit_test(test_no_row_of_an_accepted_draft_runs_twice),
-        cmocka_unit_test(test_what_is_missing_is_said),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

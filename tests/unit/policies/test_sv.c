@@ -1,20 +1,13 @@
 /* Speculative Verification against a slow reference on recorded exact runs: s and a from logits of contexts that read every
  * token anew, p̂ from the profile's file, γ from its definition. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "engine/context/context.h"
 #include "engine/trained/sv_profile.h"
 #include "policies/policy.h"
 #include "tests/rigs/exact_rig.h"
 #include "tests/rigs/session_fixture.h"
+#include "tests/rigs/test.h"
 
 enum { TOKENS = 120, WINDOW = 6, MOST = 64 };
 
@@ -196,26 +189,20 @@ compare(float temperature)
     recorded_run_free(&run);
 }
 
-static void
-test_greedy_rounds_follow_the_reference(void **state)
+TEST(greedy_rounds_follow_the_reference)
 {
-    (void)state;
     compare(0);
 }
 
-static void
-test_sampled_rounds_follow_the_reference(void **state)
+TEST(sampled_rounds_follow_the_reference)
 {
-    (void)state;
     compare(0.8f);
 }
 
 /* ---- beside sd ---- */
 
-static void
-test_verifying_all_is_sd(void **state)
+TEST(verifying_all_is_sd)
 {
-    (void)state;
     static const struct knob_setting all[] = {{"window", "6"}, {"verify", "all"}}, k = {"k", "6"};
     for (int temperature = 0; temperature <= 1; temperature++) {
         struct recorded_run run[2];
@@ -242,10 +229,8 @@ test_verifying_all_is_sd(void **state)
     }
 }
 
-static void
-test_a_cap_is_kept(void **state)
+TEST(a_cap_is_kept)
 {
-    (void)state;
     static const struct knob_setting set[] = {{"window", "6"}, {"cap", "2"}, {"row_cost", "0.001"}};
     uint32_t capped = 0;
     struct recorded_run run = record("sv", set, 3, 0);
@@ -258,14 +243,4 @@ test_a_cap_is_kept(void **state)
     recorded_run_free(&run);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_greedy_rounds_follow_the_reference),
-        cmocka_unit_test(test_sampled_rounds_follow_the_reference),
-        cmocka_unit_test(test_verifying_all_is_sd),
-        cmocka_unit_test(test_a_cap_is_kept),
-    };
-    return cmocka_run_group_tests(tests, open_models, close_models);
-}
+FIXTURE(open_models, close_models);

@@ -1,16 +1,9 @@
 /* Speculative Verification's latencies: measured once an engine; and how many calls its rounds take. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 
 #include "policies/sv_latency.h"
 #include "tests/rigs/exact_rig.h"
+#include "tests/rigs/test.h"
 
 enum { TOKENS = 120 };
 
@@ -34,10 +27,8 @@ close_models(void **state)
 
 /* ---- measured latencies ---- */
 
-static void
-test_the_first_rounds_measure(void **state)
+TEST(the_first_rounds_measure)
 {
-    (void)state;
     uint32_t rounds = 0, aside = 0;
     const struct session_options o = exact_rig_session("sv", "the little", TOKENS);
     struct recorded_run run = exact_rig_record(engine, &o);
@@ -78,10 +69,8 @@ count_measured(uint32_t batch, const struct knob_setting *set, size_t n_set, uin
     recorded_run_free(&run);
 }
 
-static void
-test_what_was_measured_stays_with_the_engine(void **state)
+TEST(what_was_measured_stays_with_the_engine)
 {
-    (void)state;
     static const struct knob_setting other = {"window", "3"}, cost = {"row_cost", "0.5"};
     uint32_t aside, measuring;
     count_measured(0, NULL, 0, &aside, &measuring); /* the test before left it */
@@ -110,10 +99,8 @@ measured(void)
     return l;
 }
 
-static void
-test_a_first_value_that_was_an_outlier_does_not_stay(void **state)
+TEST(a_first_value_that_was_an_outlier_does_not_stay)
 {
-    (void)state;
     struct sv_latency l = measured();
     l.verify_ms[3] = l.first_ms[3] = 130;
     for (int i = 0; i < 3; i++) {
@@ -125,10 +112,8 @@ test_a_first_value_that_was_an_outlier_does_not_stay(void **state)
         assert_true(fabs(l.verify_ms[i] - (10 + i)) < 1e-9);
 }
 
-static void
-test_outliers_among_verifications_count_for_nothing(void **state)
+TEST(outliers_among_verifications_count_for_nothing)
 {
-    (void)state;
     struct sv_latency l = measured();
     sv_latency_verified(&l, 4, 1300);
     assert_true(l.verify_ms[3] == 13); /* a single one */
@@ -137,10 +122,8 @@ test_outliers_among_verifications_count_for_nothing(void **state)
     assert_true(l.verify_ms[3] == 13);
 }
 
-static void
-test_a_slower_machine_is_slower_for_all_numbers_of_rows(void **state)
+TEST(a_slower_machine_is_slower_for_all_numbers_of_rows)
 {
-    (void)state;
     struct sv_latency l = measured();
     for (int i = 0; i < 3; i++) {
         sv_latency_verified(&l, 1, 20);
@@ -181,10 +164,8 @@ watching_observe(struct policy *p, struct round *r)
     return ok;
 }
 
-static void
-test_verifications_of_rounds_correct_what_was_measured(void **state)
+TEST(verifications_of_rounds_correct_what_was_measured)
 {
-    (void)state;
     struct policy_ops wrong = policy_sv;
     const struct policy_ops *const registry[] = {&wrong, NULL};
     struct session_options o = exact_rig_session("sv", "the little", TOKENS);
@@ -228,10 +209,8 @@ counted_draw(struct store *s, const struct draw_req *requests, size_t n)
 /* Of m drafts the draft model reads the pending token, then all but the last; the companion reads all of that in one sweep,
  * and the target verifies in one. (Where a draft was accepted without a row, the draft model has read it already.) A step's
  * drafts are drawn in one call, and all of a round's are compared in one. */
-static void
-test_a_round_takes_as_few_calls_as_it_can(void **state)
+TEST(a_round_takes_as_few_calls_as_it_can)
 {
-    (void)state;
     static const struct knob_setting set[] = {{"window", "6"}, {"row_cost", "0.001"}, {"draft_cost", "10"}};
     counted.real = engine->ops;
     counted.ops = *engine->ops;
@@ -275,17 +254,4 @@ test_a_round_takes_as_few_calls_as_it_can(void **state)
     engine->ops = counted.real;
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_first_rounds_measure),
-        cmocka_unit_test(test_what_was_measured_stays_with_the_engine),
-        cmocka_unit_test(test_a_first_value_that_was_an_outlier_does_not_stay),
-        cmocka_unit_test(test_outliers_among_verifications_count_for_nothing),
-        cmocka_unit_test(test_a_slower_machine_is_slower_for_all_numbers_of_rows),
-        cmocka_unit_test(test_verifications_of_rounds_correct_what_was_measured),
-        cmocka_unit_test(test_a_round_takes_as_few_calls_as_it_can),
-    };
-    return cmocka_run_group_tests(tests, open_models, close_models);
-}
+FIXTURE(open_models, close_models);

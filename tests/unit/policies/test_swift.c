@@ -2,20 +2,13 @@
  * cache, one row at a time, with the sublayers that the round says it skipped; candidates come from sorted logits, and
  * the tree's places are dealt out as docs/methods.md says. The same bits are computed, so tokens must be equal. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "cli/base/commands.h"
 #include "engine/context/context.h"
 #include "policies/policy.h"
 #include "tests/golden/tinymodel.h"
 #include "tests/rigs/exact_rig.h"
+#include "tests/rigs/test.h"
 
 enum { LAYERS = 32, CTX = 512, CANDIDATES = 10 };
 
@@ -250,10 +243,8 @@ compare(struct engine *engine, const struct session_options *options, struct swi
     recorded_run_free(&run);
 }
 
-static void
-test_trees_are_dealt_out_as_the_method_says_on_tiny_models(void **state)
+TEST(trees_are_dealt_out_as_the_method_says_on_tiny_models)
 {
-    (void)state;
     const struct tinymodel shapes[] = {
         {.seed = 1, .n_layers = 6, .calm_after = 2, .calm = 0.15f, .sharpness = 8},
         {.seed = 3, .n_layers = 9, .width = 32, .calm_after = 3, .calm = 0.3f},
@@ -273,10 +264,8 @@ test_trees_are_dealt_out_as_the_method_says_on_tiny_models(void **state)
     }
 }
 
-static void
-test_trees_are_dealt_out_as_the_method_says_on_the_bundled_model(void **state)
+TEST(trees_are_dealt_out_as_the_method_says_on_the_bundled_model)
 {
-    (void)state;
     struct engine *engine = exact_rig_open(bundled_model_path(), NULL, NULL);
     struct session_options o =
         exact_rig_session("swift", "Once upon a time there was a king who had three daughters, and", 90);
@@ -284,10 +273,8 @@ test_trees_are_dealt_out_as_the_method_says_on_the_bundled_model(void **state)
     engine_close(engine);
 }
 
-static void
-test_the_search_goes_on_in_the_next_session(void **state)
+TEST(the_search_goes_on_in_the_next_session)
 {
-    (void)state;
     struct engine *engine =
         exact_rig_tiny(&(struct tinymodel){.seed = 3, .n_layers = 9, .calm_after = 3, .calm = 0.3f}, NULL, NULL);
     struct session_options o = exact_rig_session("swift", "a longer prompt: 1, 2, 3", 100);
@@ -317,15 +304,4 @@ test_the_search_goes_on_in_the_next_session(void **state)
     recorded_run_free(&next);
     policy_memory_free(&memory);
     engine_close(engine);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_trees_are_dealt_out_as_the_method_says_on_tiny_models),
-        cmocka_unit_test(test_trees_are_dealt_out_as_the_method_says_on_the_bundled_model),
-        cmocka_unit_test(test_the_search_goes_on_in_the_next_session),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,10 @@
 /* SWIFT's search: on landscapes with a known best set, its first set, its end, and a saved search that resumes. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "kernels/rng.h"
 #include "policies/swift_search.h"
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 
 static uint64_t seed = 11;
 
@@ -91,10 +84,8 @@ ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void
-test_bayesian_search_finds_the_best_set_in_fewer_steps_than_random_search(void **state)
+TEST(bayesian_search_finds_the_best_set_in_fewer_steps_than_random_search)
 {
-    (void)state;
     enum { SEEDS = 20 };
     uint32_t bayesian[SEEDS], random[SEEDS];
     for (uint64_t s = 0; s < SEEDS; s++) {
@@ -115,10 +106,8 @@ score_next(struct swift_search *s, uint32_t interval, double matchness)
     search_score(s, matchness);
 }
 
-static void
-test_the_search_ends_by_target_patience_or_steps(void **state)
+TEST(the_search_ends_by_target_patience_or_steps)
 {
-    (void)state;
     struct swift_search s;
     struct search_limits limits = {.max_steps = 50, .patience = 4, .target = 0.9};
     assert_true(search_open(&s, 6, 4, 1));
@@ -139,10 +128,8 @@ test_the_search_ends_by_target_patience_or_steps(void **state)
 
 /* ---- proposals ---- */
 
-static void
-test_the_initial_set_is_spread_evenly_over_the_depth(void **state)
+TEST(the_initial_set_is_spread_evenly_over_the_depth)
 {
-    (void)state;
     for (uint32_t layers = 2; layers <= 40; layers++)
         for (int percent = 0; percent <= 90; percent += 5) {
             struct swift_search s;
@@ -165,10 +152,8 @@ test_the_initial_set_is_spread_evenly_over_the_depth(void **state)
 }
 
 /* If all sets are equally good, many of the Gaussian process's values are equal. */
-static void
-test_equal_values_at_the_cut_do_not_favour_the_shallow_end(void **state)
+TEST(equal_values_at_the_cut_do_not_favour_the_shallow_end)
 {
-    (void)state;
     uint32_t shallow = 0, all = 0;
     for (uint64_t i = 0; i < 300; i++) {
         struct swift_search s;
@@ -197,10 +182,8 @@ some_matchness(const struct swift_search *s)
     return fmin(1, m);
 }
 
-static void
-test_a_saved_search_resumes_with_the_same_steps(void **state)
+TEST(a_saved_search_resumes_with_the_same_steps)
 {
-    (void)state;
     enum { STEPS = 100, SAVED = 83 }; /* more than GP_POINTS */
     struct swift_search whole, begun, resumed;
     assert_true(search_open(&whole, LAYERS, 7, 1) && search_open(&begun, LAYERS, 7, 1) &&
@@ -228,10 +211,8 @@ test_a_saved_search_resumes_with_the_same_steps(void **state)
     search_close(&resumed);
 }
 
-static void
-test_a_saved_search_of_another_shape_changes_nothing(void **state)
+TEST(a_saved_search_of_another_shape_changes_nothing)
 {
-    (void)state;
     struct swift_search s, other;
     assert_true(search_open(&s, 6, 3, 1) && search_open(&other, 6, 4, 1));
     score_next(&s, 0, 0.5);
@@ -247,17 +228,4 @@ test_a_saved_search_of_another_shape_changes_nothing(void **state)
     search_close(&s);
 }
 
-int
-main(void)
-{
-    seed = seed_or(seed);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bayesian_search_finds_the_best_set_in_fewer_steps_than_random_search),
-        cmocka_unit_test(test_the_search_ends_by_target_patience_or_steps),
-        cmocka_unit_test(test_the_initial_set_is_spread_evenly_over_the_depth),
-        cmocka_unit_test(test_equal_values_at_the_cut_do_not_favour_the_shallow_end),
-        cmocka_unit_test(test_a_saved_search_resumes_with_the_same_steps),
-        cmocka_unit_test(test_a_saved_search_of_another_shape_changes_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_SEED(seed, seed);

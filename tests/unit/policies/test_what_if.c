@@ -2,14 +2,6 @@
  * are turned to twenty settings, its rounds are foretold from that record, and the same text is generated with them. Counts
  * only, no times. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "cli/base/commands.h"
 #include "engine/events/layer_record.h"
@@ -17,6 +9,7 @@
 #include "tests/rigs/observed_run.h"
 #include "tests/rigs/recorded_run.h"
 #include "tests/rigs/session_rig.h"
+#include "tests/rigs/test.h"
 
 enum { SETTINGS = 20, PROMPTS = 4, TOKENS = 120, TURNED = 2 };
 
@@ -198,10 +191,8 @@ distance(const char *text, double alpha)
     return off;
 }
 
-static void
-test_forecasts_are_what_then_happens(void **state)
+TEST(forecasts_are_what_then_happens)
 {
-    (void)state;
     static const struct {
         const char *name;
         uint32_t exact; /* settings, at least: drafts from earlier text depend on nothing else */
@@ -218,10 +209,8 @@ test_forecasts_are_what_then_happens(void **state)
 
 /* Temperature 1 is known, all others follow from it nearly: against what the backend computes at every layer of every accepted
  * position. */
-static void
-test_a_record_has_the_annealed_confidence_nearly(void **state)
+TEST(a_record_has_the_annealed_confidence_nearly)
 {
-    (void)state;
     static const struct {
         const char *alpha;
         double mean, worst;
@@ -237,10 +226,8 @@ test_a_record_has_the_annealed_confidence_nearly(void **state)
 }
 
 /* Of a text longer than the record, the rounds of its last tokens: a rule with a memory begins where it stands. */
-static void
-test_the_last_tokens_of_a_long_run_are_foretold(void **state)
+TEST(the_last_tokens_of_a_long_run_are_foretold)
 {
-    (void)state;
     static const struct knob_setting set[] = {{"epsilon", "0.03"}, {"target", "0.7"}};
     struct session_options o = options_of("dv");
     o.tokens = 440;
@@ -304,13 +291,4 @@ close_model(void **state)
     return 0;
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_record_has_the_annealed_confidence_nearly),
-        cmocka_unit_test(test_forecasts_are_what_then_happens),
-        cmocka_unit_test(test_the_last_tokens_of_a_long_run_are_foretold),
-    };
-    return cmocka_run_group_tests(tests, open_model, close_model);
-}
+FIXTURE(open_model, close_model);

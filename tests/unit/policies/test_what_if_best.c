@@ -5,15 +5,6 @@
  * make test takes two prompts and one knob of each policy. SPECSCOPE_LONG=1 takes all bundled prompts and all knobs, or those prompts of the
  * file SPECSCOPE_PROMPTS. Both print a table. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
@@ -22,6 +13,7 @@
 #include "policies/policy.h"
 #include "tests/rigs/observed_run.h"
 #include "tests/rigs/session_rig.h"
+#include "tests/rigs/test.h"
 #include "tui/panels/landscape.h"
 
 enum { TOKENS = 120, PROMPTS = 10, VALUES = 128 };
@@ -182,10 +174,8 @@ static const struct {
     const char *policy, *knob;
 } cases[] = {{"layerskip", "exit_layer"}, {"fsm", "gamma_max"}, {"dv", "th"}, {"del", "omega"}, {"specbound", "tau"}};
 
-static void
-test_following_the_best_value_costs_next_to_nothing(void **state)
+TEST(following_the_best_value_costs_next_to_nothing)
 {
-    (void)state;
     const bool all = getenv("SPECSCOPE_LONG") != NULL;
     bool kept = true;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
@@ -221,11 +211,4 @@ close_model(void **state)
     return 0;
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_following_the_best_value_costs_next_to_nothing),
-    };
-    return cmocka_run_group_tests(tests, open_model, close_model);
-}
+FIXTURE(open_model, close_model);

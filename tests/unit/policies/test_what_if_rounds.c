@@ -1,19 +1,13 @@
 /* Simulated rounds against a slow reference: a text of which every layer's word is known, walked token by token, with the
  * papers' rules written down once more and loads counted by giving every row its depth. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "engine/events/layer_record.h"
 #include "engine/events/metrics.h"
 #include "kernels/rng.h"
 #include "policies/policy.h"
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 
 enum { LAYERS = 6, TEXTS = 200 };
 
@@ -199,10 +193,8 @@ turn(const struct policy_info *info, uint64_t *random, double *values)
         values[0] = 0; /* what is known is the confidence at temperature 1 */
 }
 
-static void
-test_rounds_are_those_of_a_slow_reference(void **state)
+TEST(rounds_are_those_of_a_slow_reference)
 {
-    (void)state;
     uint64_t random = seed_or(31);
     const struct model_info model = {LAYERS, 8, 64, 1, NULL};
     const struct sampling greedy = {.top_p = 1};
@@ -234,10 +226,8 @@ test_rounds_are_those_of_a_slow_reference(void **state)
 }
 
 /* The latest rows stay, in order. */
-static void
-test_a_full_record_lets_the_oldest_go(void **state)
+TEST(a_full_record_lets_the_oldest_go)
 {
-    (void)state;
     struct layer_told row[LAYERS] = {{0}};
     record.n = record.first = 0;
     for (uint32_t i = 0; i < RECORD_ROWS + 10; i++) {
@@ -267,12 +257,4 @@ close_record(void **state)
     return 0;
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rounds_are_those_of_a_slow_reference),
-        cmocka_unit_test(test_a_full_record_lets_the_oldest_go),
-    };
-    return cmocka_run_group_tests(tests, open_record, close_record);
-}
+FIXTURE(open_record, close_record);

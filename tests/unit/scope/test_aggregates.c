@@ -1,5 +1,6 @@
 /* What is summed of rounds against slow counts of the events themselves. */
 #include "tests/rigs/scope_rig.h"
+#include "tests/rigs/test.h"
 #include "tui/scope/aggregates.h"
 
 struct node { /* a draft, as its events say */
@@ -133,14 +134,12 @@ drafts_are_counted(struct fixture *f, bool trees)
     assert_int_equal(scope_run_aggregates(f->scope)->rounds, 0);
 }
 
-static void
-test_chains_are_counted(void **state)
+SCOPE_TEST(chains_are_counted)
 {
     drafts_are_counted(*state, false);
 }
 
-static void
-test_trees_count_a_step_a_depth(void **state)
+SCOPE_TEST(trees_count_a_step_a_depth)
 {
     drafts_are_counted(*state, true);
 }
@@ -162,8 +161,7 @@ say_heads(struct fixture *f, uint32_t pos, bool both, float lens, float trained)
     say_round(&f->stream, 0, 0, 1);
 }
 
-static void
-test_spurious_cells_are_counted_where_both_heads_were_asked(void **state)
+SCOPE_TEST(spurious_cells_are_counted_where_both_heads_were_asked)
 {
     struct fixture *f = *state;
     stream_control(&f->stream, "head", "lens");
@@ -178,8 +176,7 @@ test_spurious_cells_are_counted_where_both_heads_were_asked(void **state)
     assert_int_equal(a->asked[FAKE_LAYERS], 0);
 }
 
-static void
-test_with_the_lens_alone_all_positions_count(void **state)
+SCOPE_TEST(with_the_lens_alone_all_positions_count)
 {
     struct fixture *f = *state;
     say_heads(f, 4, false, 0.7f, 0);
@@ -197,25 +194,10 @@ test_with_the_lens_alone_all_positions_count(void **state)
     aggregates_close(&one);
 }
 
-static void
-test_a_draft_without_its_parent_is_passed_over(void **state)
+TEST(a_draft_without_its_parent_is_passed_over)
 {
-    (void)state;
     struct draft_step out[4];
     const struct step_draft drafts[4] = {{0, 1, 3, 0.5f, 1}, {2, 3, 1, 0.5f, 1}, {1, 4, 2, 0.25f, 0}, {9, 4, 2, 1, 1}};
     assert_int_equal(draft_steps(drafts, 4, out), 2);
     assert_true(out[1].depth == 2 && out[1].exit_layer == 2 && out[1].accepted == 0 && out[1].tried);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCOPE_TEST(test_chains_are_counted),
-        SCOPE_TEST(test_trees_count_a_step_a_depth),
-        SCOPE_TEST(test_spurious_cells_are_counted_where_both_heads_were_asked),
-        SCOPE_TEST(test_with_the_lens_alone_all_positions_count),
-        cmocka_unit_test(test_a_draft_without_its_parent_is_passed_over),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

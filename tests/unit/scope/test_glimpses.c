@@ -1,11 +1,10 @@
 /* What is left of cells when they go, against the events that made them. */
 #include "tests/rigs/scope_rig.h"
+#include "tests/rigs/test.h"
 #include "tui/scope/glimpses.h"
 
-static void
-test_a_byte_holds_a_confidence_and_whether_it_was_spurious(void **state)
+TEST(a_byte_holds_a_confidence_and_whether_it_was_spurious)
 {
-    (void)state;
     for (int i = 0; i <= 1000; i++) {
         const float p = (float)i / 1000;
         for (int spurious = 0; spurious < 2; spurious++) {
@@ -19,10 +18,8 @@ test_a_byte_holds_a_confidence_and_whether_it_was_spurious(void **state)
     assert_true(glimpse_confidence(glimpse_make(7, false)) == 1);
 }
 
-static void
-test_a_ring_keeps_the_newest(void **state)
+TEST(a_ring_keeps_the_newest)
 {
-    (void)state;
     struct glimpses g = {0};
     assert_null(glimpses_at(&g, 0));
     for (uint32_t pos = 0; pos < 5000; pos += 1 + pos % 3)
@@ -47,8 +44,7 @@ struct heard { /* what the stream's last probe of a position says */
     uint32_t round;
 };
 
-static void
-test_a_long_run_is_kept_as_glimpses(void **state)
+SCOPE_TEST(a_long_run_is_kept_as_glimpses)
 {
     struct fixture *f = *state;
     struct decoder d = {.probe_all = true};
@@ -91,8 +87,7 @@ test_a_long_run_is_kept_as_glimpses(void **state)
     assert_false(scope_glimpse(f->scope, 30, bytes));
 }
 
-static void
-test_glimpses_are_bounded(void **state)
+SCOPE_TEST(glimpses_are_bounded)
 {
     struct fixture *f = *state;
     uint8_t bytes[FAKE_LAYERS];
@@ -111,16 +106,4 @@ test_glimpses_are_bounded(void **state)
     assert_int_equal(bytes[1], 0);
     assert_true(scope_glimpse(f->scope, n - 1, bytes));
     assert_false(scope_glimpse(f->scope, n, bytes));
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_byte_holds_a_confidence_and_whether_it_was_spurious),
-        cmocka_unit_test(test_a_ring_keeps_the_newest),
-        SCOPE_TEST(test_a_long_run_is_kept_as_glimpses),
-        SCOPE_TEST(test_glimpses_are_bounded),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

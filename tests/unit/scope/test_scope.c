@@ -1,5 +1,6 @@
 /* The scope against streams of events written by hand: what is committed, runs, policies, words. */
 #include "tests/rigs/scope_rig.h"
+#include "tests/rigs/test.h"
 
 static enum fate
 fate_at(struct fixture *f, uint32_t pos)
@@ -8,8 +9,7 @@ fate_at(struct fixture *f, uint32_t pos)
     return c == NULL ? FATE_NONE : c->fate;
 }
 
-static void
-test_prompt_and_first_token_are_committed(void **state)
+SCOPE_TEST(prompt_and_first_token_are_committed)
 {
     struct fixture *f = *state;
     assert_int_equal(fate_at(f, 0), FATE_PROMPT);
@@ -20,8 +20,7 @@ test_prompt_and_first_token_are_committed(void **state)
     assert_int_equal(scope_column(f->scope, 3)->exit_layer, FAKE_LAYERS);
 }
 
-static void
-test_drafts_are_ghosts_until_they_are_judged(void **state)
+SCOPE_TEST(drafts_are_ghosts_until_they_are_judged)
 {
     struct fixture *f = *state;
     say_layer(&f->stream, 4, 2, 41, 0.5f);
@@ -41,8 +40,7 @@ test_drafts_are_ghosts_until_they_are_judged(void **state)
     assert_int_equal(scope_cells(f->scope, 4)[2].token, 41);
 }
 
-static void
-test_a_rejected_draft_gives_way_to_the_correction(void **state)
+SCOPE_TEST(a_rejected_draft_gives_way_to_the_correction)
 {
     struct fixture *f = *state;
     const struct scope_draft *struck;
@@ -81,8 +79,7 @@ test_a_rejected_draft_gives_way_to_the_correction(void **state)
     assert_int_equal(scope_round(f->scope, 1)->last, SOURCE_CORRECTION);
 }
 
-static void
-test_full_acceptance_ends_in_a_bonus(void **state)
+SCOPE_TEST(full_acceptance_ends_in_a_bonus)
 {
     struct fixture *f = *state;
     say_draft(&f->stream, 4, 1, 0, 40, 2);
@@ -98,8 +95,7 @@ test_full_acceptance_ends_in_a_bonus(void **state)
     assert_int_equal(scope_d_max(f->scope), 3);
 }
 
-static void
-test_an_accepted_sibling_takes_the_place_of_the_main_line(void **state)
+SCOPE_TEST(an_accepted_sibling_takes_the_place_of_the_main_line)
 {
     struct fixture *f = *state;
     say_draft(&f->stream, 4, 1, 0, 40, 2);
@@ -125,8 +121,7 @@ test_an_accepted_sibling_takes_the_place_of_the_main_line(void **state)
     assert_true(scope_cells(f->scope, 5)[FAKE_LAYERS].known);
 }
 
-static void
-test_a_cut_round_keeps_nothing_behind_the_end_of_the_text(void **state)
+SCOPE_TEST(a_cut_round_keeps_nothing_behind_the_end_of_the_text)
 {
     struct fixture *f = *state;
     for (int i = 0; i < 3; i++)
@@ -140,8 +135,7 @@ test_a_cut_round_keeps_nothing_behind_the_end_of_the_text(void **state)
     assert_int_equal(scope_round(f->scope, 0)->last, ROUND_OPEN);
 }
 
-static void
-test_verdicts_may_come_after_the_correction(void **state)
+SCOPE_TEST(verdicts_may_come_after_the_correction)
 {
     struct fixture *f = *state;
     struct fixture *other;
@@ -166,8 +160,7 @@ test_verdicts_may_come_after_the_correction(void **state)
     scope_tear_down(&second);
 }
 
-static void
-test_a_new_run_forgets_the_text_and_keeps_the_knobs(void **state)
+SCOPE_TEST(a_new_run_forgets_the_text_and_keeps_the_knobs)
 {
     struct fixture *f = *state;
     const uint32_t epoch = scope_now(f->scope)->epoch;
@@ -194,8 +187,7 @@ test_a_new_run_forgets_the_text_and_keeps_the_knobs(void **state)
     assert_true(fabs(scope_knob(f->scope, 0) - 0.35) < 1e-9);
 }
 
-static void
-test_another_policy_brings_its_own_knobs_and_series(void **state)
+SCOPE_TEST(another_policy_brings_its_own_knobs_and_series)
 {
     struct fixture *f = *state;
     struct decoder d = {.stream = &f->stream};
@@ -223,8 +215,7 @@ test_another_policy_brings_its_own_knobs_and_series(void **state)
     assert_null(scope_series(f->scope, 7));
 }
 
-static void
-test_what_was_said_of_drafts_is_kept_by_round(void **state)
+SCOPE_TEST(what_was_said_of_drafts_is_kept_by_round)
 {
     struct fixture *f = *state;
     struct decoder d = {.stream = &f->stream};
@@ -259,8 +250,7 @@ test_what_was_said_of_drafts_is_kept_by_round(void **state)
     assert_null(scope_round_values(f->scope, sure, newest));
 }
 
-static void
-test_lost_events_leave_what_was_committed(void **state)
+SCOPE_TEST(lost_events_leave_what_was_committed)
 {
     struct fixture *f = *state;
     say_draft(&f->stream, 4, 1, 0, 40, 2);
@@ -278,8 +268,7 @@ test_lost_events_leave_what_was_committed(void **state)
     assert_int_equal(scope_rounds(f->scope), 1);
 }
 
-static void
-test_words_are_safe_and_unknown_ones_have_a_number(void **state)
+SCOPE_TEST(words_are_safe_and_unknown_ones_have_a_number)
 {
     struct fixture *f = *state;
     say_vocab(&f->stream, 5, "\x1b[2J\n", 5);
@@ -292,24 +281,4 @@ test_words_are_safe_and_unknown_ones_have_a_number(void **state)
     assert_memory_equal(scope_bytes(f->scope, 5, &n), "\x1b[2J\n", 5);
     assert_int_equal(n, 5);
     assert_null(scope_bytes(f->scope, FAKE_VOCAB + 3, &n));
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCOPE_TEST(test_prompt_and_first_token_are_committed),
-        SCOPE_TEST(test_drafts_are_ghosts_until_they_are_judged),
-        SCOPE_TEST(test_a_rejected_draft_gives_way_to_the_correction),
-        SCOPE_TEST(test_full_acceptance_ends_in_a_bonus),
-        SCOPE_TEST(test_an_accepted_sibling_takes_the_place_of_the_main_line),
-        SCOPE_TEST(test_a_cut_round_keeps_nothing_behind_the_end_of_the_text),
-        SCOPE_TEST(test_verdicts_may_come_after_the_correction),
-        SCOPE_TEST(test_a_new_run_forgets_the_text_and_keeps_the_knobs),
-        SCOPE_TEST(test_another_policy_brings_its_own_knobs_and_series),
-        SCOPE_TEST(test_what_was_said_of_drafts_is_kept_by_round),
-        SCOPE_TEST(test_lost_events_leave_what_was_committed),
-        SCOPE_TEST(test_words_are_safe_and_unknown_ones_have_a_number),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

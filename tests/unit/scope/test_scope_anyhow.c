@@ -1,9 +1,9 @@
 /* The scope against long, broken, made up, traced and replayed streams. */
 #include "tests/rigs/scope_rig.h"
+#include "tests/rigs/test.h"
 #include "tests/rigs/trace_checks.h"
 
-static void
-test_history_is_bounded(void **state)
+SCOPE_TEST(history_is_bounded)
 {
     struct fixture *f = *state;
     f->info.ctx = 1u << 20;
@@ -33,8 +33,7 @@ test_history_is_bounded(void **state)
 }
 
 /* Events whose every number is drawn anew: nothing may be touched that is not the scope's. */
-static void
-test_broken_events_do_no_harm(void **state)
+SCOPE_TEST(broken_events_do_no_harm)
 {
     struct fixture *f = *state;
     struct stream *s = &f->stream;
@@ -82,8 +81,7 @@ test_broken_events_do_no_harm(void **state)
     }
 }
 
-static void
-test_a_reset_scope_is_a_new_one(void **state)
+SCOPE_TEST(a_reset_scope_is_a_new_one)
 {
     struct fixture *f = *state;
     struct scope *fresh;
@@ -118,10 +116,8 @@ test_a_reset_scope_is_a_new_one(void **state)
 }
 
 /* What DESIGN.md promises: what is on screen is in the trace, and what is in the trace can be put on screen. */
-static void
-test_a_replayed_trace_gives_the_same_scope(void **state)
+TEST(a_replayed_trace_gives_the_same_scope)
 {
-    (void)state;
     char folder[256], path[256];
     for (uint64_t seed = 1; seed <= 6; seed++) {
         struct run_info info;
@@ -164,10 +160,8 @@ test_a_replayed_trace_gives_the_same_scope(void **state)
     }
 }
 
-static void
-test_a_model_that_cannot_be_is_refused(void **state)
+TEST(a_model_that_cannot_be_is_refused)
 {
-    (void)state;
     struct run_info info;
     struct scope *scope;
     struct err err = {0};
@@ -179,17 +173,4 @@ test_a_model_that_cannot_be_is_refused(void **state)
     info.layers = 5000;
     assert_false(scope_open(&scope, &info, &err));
     run_info_free(&info);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCOPE_TEST(test_history_is_bounded),
-        SCOPE_TEST(test_broken_events_do_no_harm),
-        SCOPE_TEST(test_a_reset_scope_is_a_new_one),
-        cmocka_unit_test(test_a_replayed_trace_gives_the_same_scope),
-        cmocka_unit_test(test_a_model_that_cannot_be_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 
 #include "tests/rigs/scope_rig.h"
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 #include "tui/scope/batch.h"
 
 #define MOST 6
@@ -79,10 +80,8 @@ assert_each_is_as_if_alone(struct weave *w)
     }
 }
 
-static void
-test_each_sequence_is_shown_as_if_it_were_alone(void **state)
+TEST(each_sequence_is_shown_as_if_it_were_alone)
 {
-    (void)state;
     const uint64_t seed = seed_or(1);
     for (uint64_t round = 0; round < 12; round++) {
         struct weave w;
@@ -121,10 +120,8 @@ test_each_sequence_is_shown_as_if_it_were_alone(void **state)
     }
 }
 
-static void
-test_lost_events_leave_no_sequence_half_way(void **state)
+TEST(lost_events_leave_no_sequence_half_way)
 {
-    (void)state;
     struct weave w;
     begin_weave(&w, 3, 5);
     for (uint32_t i = 0; i < w.n; i++)
@@ -137,10 +134,8 @@ test_lost_events_leave_no_sequence_half_way(void **state)
     end_weave(&w);
 }
 
-static void
-test_a_new_policy_is_every_sequences(void **state)
+TEST(a_new_policy_is_every_sequences)
 {
-    (void)state;
     struct weave w;
     begin_weave(&w, 2, 9);
     for (uint32_t i = 0; i < w.n; i++)
@@ -198,10 +193,8 @@ heap(void)
     return m.uordblks + m.hblkhd;
 }
 
-static void
-test_sixteen_long_sequences_of_a_large_model_stay_within_bounds(void **state)
+TEST(sixteen_long_sequences_of_a_large_model_stay_within_bounds)
 {
-    (void)state;
     struct run_info info;
     struct scope *s;
     struct err err = {0};
@@ -245,10 +238,8 @@ test_sixteen_long_sequences_of_a_large_model_stay_within_bounds(void **state)
 }
 
 /* However many there are at a time, up to 64. */
-static void
-test_more_sequences_have_smaller_shares(void **state)
+TEST(more_sequences_have_smaller_shares)
 {
-    (void)state;
     static const uint32_t at_a_time[] = {8, 33, 64};
     for (int i = 0; i < 3; i++) {
         const uint32_t n = at_a_time[i], share = i == 0 ? 1 : 8;
@@ -273,10 +264,8 @@ test_more_sequences_have_smaller_shares(void **state)
     }
 }
 
-static void
-test_nonsense_does_no_harm(void **state)
+TEST(nonsense_does_no_harm)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 30; seed++) {
         struct run_info info;
         struct scope *s;
@@ -306,18 +295,4 @@ test_nonsense_does_no_harm(void **state)
         stream_free(&stream);
         run_info_free(&info);
     }
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_sequence_is_shown_as_if_it_were_alone),
-        cmocka_unit_test(test_lost_events_leave_no_sequence_half_way),
-        cmocka_unit_test(test_a_new_policy_is_every_sequences),
-        cmocka_unit_test(test_sixteen_long_sequences_of_a_large_model_stay_within_bounds),
-        cmocka_unit_test(test_more_sequences_have_smaller_shares),
-        cmocka_unit_test(test_nonsense_does_no_harm),
-    };
-    return cmocka_run_group_tests_name("scope of a batch", tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 /* What layers said, by either head, as the scope keeps it. */
 #include "tests/rigs/scope_rig.h"
+#include "tests/rigs/test.h"
 
-static void
-test_sure_and_wrong_is_spurious(void **state)
+SCOPE_TEST(sure_and_wrong_is_spurious)
 {
     struct fixture *f = *state;
     say_layer(&f->stream, 4, 1, 41, 0.65f);
@@ -21,8 +21,7 @@ test_sure_and_wrong_is_spurious(void **state)
     assert_false(scope_spurious(f->scope, 4, FAKE_LAYERS));
 }
 
-static void
-test_a_later_probe_adds_to_what_the_policy_saw(void **state)
+SCOPE_TEST(a_later_probe_adds_to_what_the_policy_saw)
 {
     struct fixture *f = *state;
     say_layer(&f->stream, 3, 2, 41, 0.5f)->layer.annealed = 0.4f;
@@ -48,8 +47,7 @@ say_head(struct fixture *f, uint32_t pos, int head, token_t token, bool agrees)
     e->layer.final_agrees = agrees;
 }
 
-static void
-test_both_heads_are_kept_and_the_one_in_use_is_shown(void **state)
+SCOPE_TEST(both_heads_are_kept_and_the_one_in_use_is_shown)
 {
     struct fixture *f = *state;
     assert_string_equal(scope_head(seen(f)), "");
@@ -68,8 +66,7 @@ test_both_heads_are_kept_and_the_one_in_use_is_shown(void **state)
     assert_int_equal(scope_cells(f->scope, 4)[2].token, 7);
 }
 
-static void
-test_agreement_counts_positions_where_both_heads_were_asked_once(void **state)
+SCOPE_TEST(agreement_counts_positions_where_both_heads_were_asked_once)
 {
     struct fixture *f = *state;
     stream_control(&f->stream, "head", "lens");
@@ -88,8 +85,7 @@ test_agreement_counts_positions_where_both_heads_were_asked_once(void **state)
     assert_true(isnan(scope_agreement(seen(f), 2, true)));
 }
 
-static void
-test_where_there_is_only_the_lens_its_agreement_counts_alone(void **state)
+SCOPE_TEST(where_there_is_only_the_lens_its_agreement_counts_alone)
 {
     struct fixture *f = *state;
     say_head(f, 4, 0, 7, false);
@@ -108,8 +104,7 @@ say_draft_probe(struct fixture *f, uint32_t pos, int layer, token_t token, bool 
     e->layer.kl_final = 0.25f;
 }
 
-static void
-test_a_draft_models_layers_are_kept_beside_the_targets(void **state)
+SCOPE_TEST(a_draft_models_layers_are_kept_beside_the_targets)
 {
     struct fixture *f = *state;
     assert_int_equal(scope_model_layers(f->scope, MODEL_DRAFT), FAKE_DRAFT);
@@ -138,8 +133,7 @@ test_a_draft_models_layers_are_kept_beside_the_targets(void **state)
     assert_int_equal(scope_model_cells(f->scope, MODEL_DRAFT, 4)[1].token, 41);
 }
 
-static void
-test_a_draft_models_agreement_is_with_the_target(void **state)
+SCOPE_TEST(a_draft_models_agreement_is_with_the_target)
 {
     struct fixture *f = *state;
     assert_true(isnan(scope_model_agreement(f->scope, MODEL_DRAFT, 1)));
@@ -157,8 +151,7 @@ test_a_draft_models_agreement_is_with_the_target(void **state)
     assert_null(scope_model_cells(f->scope, MODEL_DRAFT, 4));
 }
 
-static void
-test_what_a_draft_model_said_of_rejected_drafts_goes_with_them(void **state)
+SCOPE_TEST(what_a_draft_model_said_of_rejected_drafts_goes_with_them)
 {
     struct fixture *f = *state;
     say_draft_layer(&f->stream, 4, FAKE_DRAFT, 40, 0.9f);
@@ -177,8 +170,7 @@ test_what_a_draft_model_said_of_rejected_drafts_goes_with_them(void **state)
     assert_int_equal(scope_now(f->scope)->length, 6);
 }
 
-static void
-test_as_many_positions_are_held_of_a_draft_model_as_of_the_target(void **state)
+SCOPE_TEST(as_many_positions_are_held_of_a_draft_model_as_of_the_target)
 {
     struct fixture *f = *state;
     f->info.ctx = 1u << 20;
@@ -196,8 +188,7 @@ test_as_many_positions_are_held_of_a_draft_model_as_of_the_target(void **state)
     assert_non_null(scope_model_cells(f->scope, MODEL_DRAFT, 30 + SCOPE_COLUMNS));
 }
 
-static void
-test_a_policy_with_another_head_keeps_what_was_probed_before_it(void **state)
+SCOPE_TEST(a_policy_with_another_head_keeps_what_was_probed_before_it)
 {
     struct fixture *f = *state;
     stream_control(&f->stream, "head", "trained");
@@ -215,22 +206,4 @@ test_a_policy_with_another_head_keeps_what_was_probed_before_it(void **state)
     seen(f);
     assert_false(scope_cells(f->scope, 3)[2].known);
     assert_int_equal(scope_cells(f->scope, 4)[2].token, 7);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCOPE_TEST(test_sure_and_wrong_is_spurious),
-        SCOPE_TEST(test_a_later_probe_adds_to_what_the_policy_saw),
-        SCOPE_TEST(test_both_heads_are_kept_and_the_one_in_use_is_shown),
-        SCOPE_TEST(test_a_policy_with_another_head_keeps_what_was_probed_before_it),
-        SCOPE_TEST(test_agreement_counts_positions_where_both_heads_were_asked_once),
-        SCOPE_TEST(test_where_there_is_only_the_lens_its_agreement_counts_alone),
-        SCOPE_TEST(test_a_draft_models_layers_are_kept_beside_the_targets),
-        SCOPE_TEST(test_a_draft_models_agreement_is_with_the_target),
-        SCOPE_TEST(test_what_a_draft_model_said_of_rejected_drafts_goes_with_them),
-        SCOPE_TEST(test_as_many_positions_are_held_of_a_draft_model_as_of_the_target),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,12 @@
 /* Drafts that come from no layer, from the engine to the screen: the scope, a trace and panels show no layer for them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
-#include <string.h>
 
 #include "engine/session/session_internal.h"
 #include "tests/rigs/copying_policy.h"
 #include "tests/rigs/folders.h"
 #include "tests/rigs/scope_events.h"
 #include "tests/rigs/session_fixture.h"
+#include "tests/rigs/test.h"
 #include "traces/reader.h"
 #include "traces/writer.h"
 #include "tui/panels/panel.h"
@@ -84,8 +77,7 @@ check_panels(const struct scope *s)
     grid_close(&grid);
 }
 
-static void
-test_drafts_of_no_layer_have_none_on_the_screen_and_in_a_trace(void **state)
+TEST(drafts_of_no_layer_have_none_on_the_screen_and_in_a_trace)
 {
     struct fixture *f = *state;
     struct err err = {0};
@@ -133,11 +125,4 @@ test_drafts_of_no_layer_have_none_on_the_screen_and_in_a_trace(void **state)
     remove_folder(folder);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_drafts_of_no_layer_have_none_on_the_screen_and_in_a_trace),
-    };
-    return cmocka_run_group_tests(tests, session_fixture_open, session_fixture_close);
-}
+FIXTURE(session_fixture_open, session_fixture_close);

@@ -1,5 +1,6 @@
 /* Notes about positions, as events say them. */
 #include "tests/rigs/scope_rig.h"
+#include "tests/rigs/test.h"
 
 static const struct scope_note *
 note(struct fixture *f, uint32_t pos)
@@ -7,8 +8,7 @@ note(struct fixture *f, uint32_t pos)
     return scope_note_at(seen(f), 0, pos);
 }
 
-static void
-test_a_note_is_kept_until_it_is_taken_back(void **state)
+SCOPE_TEST(a_note_is_kept_until_it_is_taken_back)
 {
     struct fixture *f = *state;
     const struct scope_note *notes;
@@ -27,8 +27,7 @@ test_a_note_is_kept_until_it_is_taken_back(void **state)
     assert_int_equal(scope_notes(seen(f), &notes), 1);
 }
 
-static void
-test_notes_are_a_runs(void **state)
+SCOPE_TEST(notes_are_a_runs)
 {
     struct fixture *f = *state;
     const struct scope_note *notes;
@@ -39,8 +38,7 @@ test_notes_are_a_runs(void **state)
     assert_int_equal(scope_notes(seen(f), &notes), 0);
 }
 
-static void
-test_a_trace_may_say_anything_in_a_note(void **state)
+SCOPE_TEST(a_trace_may_say_anything_in_a_note)
 {
     struct fixture *f = *state;
     const struct scope_note *notes;
@@ -65,15 +63,4 @@ test_a_trace_may_say_anything_in_a_note(void **state)
     assert_int_equal(n, SCOPE_NOTES);
     for (uint32_t i = 1; i < n; i++)
         assert_true(notes[i].pos > notes[i - 1].pos);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCOPE_TEST(test_a_note_is_kept_until_it_is_taken_back),
-        SCOPE_TEST(test_notes_are_a_runs),
-        SCOPE_TEST(test_a_trace_may_say_anything_in_a_note),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

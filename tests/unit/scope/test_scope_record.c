@@ -1,16 +1,9 @@
 /* The record that a scope makes of its events, for what-if. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "tests/rigs/observed_run.h"
 #include "tests/rigs/session_fixture.h"
+#include "tests/rigs/test.h"
 
 enum { LAYERS = 6, TOKENS = 120 };
 
@@ -36,8 +29,7 @@ observe(void **state, const struct session_options *o)
     return w;
 }
 
-static void
-test_a_record_has_what_layers_predicted(void **state)
+TEST(a_record_has_what_layers_predicted)
 {
     const struct session_options o = options_of(PROBE_ALL);
     struct observed_run w = observe(state, &o);
@@ -64,8 +56,7 @@ test_a_record_has_what_layers_predicted(void **state)
     observed_run_close(&w);
 }
 
-static void
-test_what_cannot_be_told_says_why(void **state)
+TEST(what_cannot_be_told_says_why)
 {
     struct session_options o = options_of(PROBE_POLICY);
     struct observed_run w = observe(state, &o);
@@ -84,12 +75,4 @@ test_what_cannot_be_told_says_why(void **state)
     layer_record_close(&r);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_record_has_what_layers_predicted),
-        cmocka_unit_test(test_what_cannot_be_told_says_why),
-    };
-    return cmocka_run_group_tests(tests, session_fixture_open, session_fixture_close);
-}
+FIXTURE(session_fixture_open, session_fixture_close);

@@ -1,5 +1,6 @@
 /* Which setting was faster where: spans of the text that both have, compared segment by segment. */
 #include "tests/rigs/scope_rig.h"
+#include "tests/rigs/test.h"
 #include "tui/scope/versus.h"
 
 struct sides {
@@ -57,10 +58,8 @@ run_round(struct sides *s, uint32_t seq, uint32_t tokens, uint32_t us)
     s->emitted[seq] += tokens;
 }
 
-static void
-test_spans_say_who_was_faster_in_them(void **state)
+TEST(spans_say_who_was_faster_in_them)
 {
-    (void)state;
     struct sides s;
     struct scope_span span[SCOPE_SPANS];
     begin(&s);
@@ -81,10 +80,8 @@ test_spans_say_who_was_faster_in_them(void **state)
     end(&s);
 }
 
-static void
-test_what_is_alike_is_noise_and_what_is_short_is_nothing(void **state)
+TEST(what_is_alike_is_noise_and_what_is_short_is_nothing)
 {
-    (void)state;
     struct sides s;
     struct scope_span span[SCOPE_SPANS];
     begin(&s);
@@ -105,10 +102,8 @@ test_what_is_alike_is_noise_and_what_is_short_is_nothing(void **state)
 }
 
 /* Rounds that are not held any more: spans are of those that are. */
-static void
-test_long_runs_have_spans_of_what_is_held(void **state)
+TEST(long_runs_have_spans_of_what_is_held)
 {
-    (void)state;
     struct sides s;
     struct scope_span span[SCOPE_SPANS];
     begin(&s);
@@ -123,15 +118,4 @@ test_long_runs_have_spans_of_what_is_held(void **state)
     for (uint32_t i = 0; i < n; i++)
         assert_int_equal(span[i].of.verdict, DIFFERENCE_LESS);
     end(&s);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spans_say_who_was_faster_in_them),
-        cmocka_unit_test(test_what_is_alike_is_noise_and_what_is_short_is_nothing),
-        cmocka_unit_test(test_long_runs_have_spans_of_what_is_held),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

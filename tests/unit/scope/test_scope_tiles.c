@@ -1,5 +1,6 @@
 /* What is known of every sequence of a batch, and who has the focus. */
 #include "tests/rigs/scope_rig.h"
+#include "tests/rigs/test.h"
 #include "tui/scope/batch.h"
 
 static void
@@ -51,7 +52,7 @@ batch_set_up(void **state)
     *state = f;
     return 0;
 }
-#define BATCH_TEST(name) cmocka_unit_test_setup_teardown(name, batch_set_up, scope_tear_down)
+#define BATCH_TEST(name) TEST_WITH(name, batch_set_up, scope_tear_down)
 
 static const struct scope_tile *
 tile(struct fixture *f, uint32_t seq)
@@ -62,8 +63,7 @@ tile(struct fixture *f, uint32_t seq)
     return t;
 }
 
-static void
-test_a_run_of_one_sequence_is_no_batch(void **state)
+SCOPE_TEST(a_run_of_one_sequence_is_no_batch)
 {
     struct fixture *f = *state;
     assert_false(scope_is_batch(seen(f)));
@@ -74,8 +74,7 @@ test_a_run_of_one_sequence_is_no_batch(void **state)
     assert_int_equal(scope_focus(f->scope), 0);
 }
 
-static void
-test_who_joined_who_left_and_who_waits(void **state)
+BATCH_TEST(who_joined_who_left_and_who_waits)
 {
     struct fixture *f = *state;
     assert_true(scope_is_batch(seen(f)));
@@ -103,8 +102,7 @@ test_who_joined_who_left_and_who_waits(void **state)
 }
 
 /* Traces from before `back` was told have a round of its instead. */
-static void
-test_one_that_goes_on_is_live_again_however_that_is_told(void **state)
+BATCH_TEST(one_that_goes_on_is_live_again_however_that_is_told)
 {
     struct fixture *f = *state;
     join(f, 0, "a");
@@ -125,8 +123,7 @@ test_one_that_goes_on_is_live_again_however_that_is_told(void **state)
     }
 }
 
-static void
-test_prompts_are_cut_at_whole_characters(void **state)
+BATCH_TEST(prompts_are_cut_at_whole_characters)
 {
     struct fixture *f = *state;
     char prompt[400] = "";
@@ -141,8 +138,7 @@ test_prompts_are_cut_at_whole_characters(void **state)
 
 /* Two sequences share rounds 1 and 2, then one of them goes on with a third. What a person waits for is the whole
  * round's time, however it was shared out. */
-static void
-test_speed_is_tokens_over_the_time_of_the_rounds_it_took_part_in(void **state)
+BATCH_TEST(speed_is_tokens_over_the_time_of_the_rounds_it_took_part_in)
 {
     struct fixture *f = *state;
     join(f, 0, "a");
@@ -174,8 +170,7 @@ test_speed_is_tokens_over_the_time_of_the_rounds_it_took_part_in(void **state)
     assert_int_equal(scope_now(f->scope)->round, 3);
 }
 
-static void
-test_a_tile_shows_the_last_round_and_the_end_of_the_text(void **state)
+BATCH_TEST(a_tile_shows_the_last_round_and_the_end_of_the_text)
 {
     struct fixture *f = *state;
     struct scope_said said[8];
@@ -209,8 +204,7 @@ test_a_tile_shows_the_last_round_and_the_end_of_the_text(void **state)
 
 /* ---- the focus ---- */
 
-static void
-test_the_focus_goes_on_to_who_takes_over_until_a_person_chooses(void **state)
+BATCH_TEST(the_focus_goes_on_to_who_takes_over_until_a_person_chooses)
 {
     struct fixture *f = *state;
     join(f, 0, "a");
@@ -231,8 +225,7 @@ test_the_focus_goes_on_to_who_takes_over_until_a_person_chooses(void **state)
     assert_int_equal(scope_focus(seen(f)), 2);
 }
 
-static void
-test_the_chosen_number_has_the_focus_in_the_next_run_too(void **state)
+BATCH_TEST(the_chosen_number_has_the_focus_in_the_next_run_too)
 {
     struct fixture *f = *state;
     join(f, 0, "a");
@@ -254,20 +247,4 @@ test_the_chosen_number_has_the_focus_in_the_next_run_too(void **state)
     scope_reset(f->scope); /* a replay that goes back */
     f->fed = 0;
     assert_int_equal(scope_focus(seen(f)), 1);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCOPE_TEST(test_a_run_of_one_sequence_is_no_batch),
-        BATCH_TEST(test_who_joined_who_left_and_who_waits),
-        BATCH_TEST(test_one_that_goes_on_is_live_again_however_that_is_told),
-        BATCH_TEST(test_prompts_are_cut_at_whole_characters),
-        BATCH_TEST(test_speed_is_tokens_over_the_time_of_the_rounds_it_took_part_in),
-        BATCH_TEST(test_a_tile_shows_the_last_round_and_the_end_of_the_text),
-        BATCH_TEST(test_the_focus_goes_on_to_who_takes_over_until_a_person_chooses),
-        BATCH_TEST(test_the_chosen_number_has_the_focus_in_the_next_run_too),
-    };
-    return cmocka_run_group_tests_name("tiles of a batch", tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 
 #include "tests/rigs/scope_rig.h"
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 #include "tui/scope/aggregates.h"
 #include "tui/scope/versus.h"
 
@@ -122,10 +123,8 @@ assert_compared(const struct pair *p)
     }
 }
 
-static void
-test_each_of_two_settings_is_shown_as_if_it_were_alone(void **state)
+TEST(each_of_two_settings_is_shown_as_if_it_were_alone)
 {
-    (void)state;
     const uint64_t seed = seed_or(1);
     for (uint64_t round = 0; round < 12; round++) {
         struct pair p;
@@ -151,10 +150,8 @@ test_each_of_two_settings_is_shown_as_if_it_were_alone(void **state)
     }
 }
 
-static void
-test_both_are_measured_since_the_last_turn_of_either(void **state)
+TEST(both_are_measured_since_the_last_turn_of_either)
 {
-    (void)state;
     struct pair p;
     begin_pair(&p, 3);
     while (p.at[0] < p.stream[0].n)
@@ -181,10 +178,8 @@ test_both_are_measured_since_the_last_turn_of_either(void **state)
     end_pair(&p);
 }
 
-static void
-test_each_of_two_settings_has_a_head_of_its_own(void **state)
+TEST(each_of_two_settings_has_a_head_of_its_own)
 {
-    (void)state;
     struct pair p;
     begin_pair(&p, seed_or(3));
     for (uint32_t i = 0; i < 2; i++)
@@ -208,10 +203,8 @@ test_each_of_two_settings_has_a_head_of_its_own(void **state)
 }
 
 /* In one run both draw alike and have one baseline; each of two saved runs has its own. */
-static void
-test_a_control_of_all_sequences_is_one_saved_runs_alone(void **state)
+TEST(a_control_of_all_sequences_is_one_saved_runs_alone)
 {
-    (void)state;
     for (int apart = 0; apart < 2; apart++) {
         struct pair p;
         begin_pair(&p, 3);
@@ -232,16 +225,4 @@ test_a_control_of_all_sequences_is_one_saved_runs_alone(void **state)
         }
         end_pair(&p);
     }
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_of_two_settings_is_shown_as_if_it_were_alone),
-        cmocka_unit_test(test_each_of_two_settings_has_a_head_of_its_own),
-        cmocka_unit_test(test_both_are_measured_since_the_last_turn_of_either),
-        cmocka_unit_test(test_a_control_of_all_sequences_is_one_saved_runs_alone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

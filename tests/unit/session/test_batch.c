@@ -1,15 +1,9 @@
 /* Several sequences in a session: each says what it says alone, and its rounds are those that it has alone; they come and
  * go; what they did together is counted once. Every run's events are also checked by the rig. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "kernels/rng.h"
 #include "policies/policy.h"
 #include "tests/rigs/session_fixture.h"
+#include "tests/rigs/test.h"
 
 enum { PROMPTS = SESSION_BATCH, ROUNDS = 512 };
 
@@ -77,8 +71,7 @@ compare_with_alone(struct engine *engine, const struct session_options *batch)
     session_rig_free(&all);
 }
 
-static void
-test_sequences_are_in_company_what_they_are_alone(void **state)
+TEST(sequences_are_in_company_what_they_are_alone)
 {
     struct fixture *f = *state;
     for (size_t p = 0; policy_registry[p] != NULL; p++)
@@ -93,8 +86,7 @@ test_sequences_are_in_company_what_they_are_alone(void **state)
 }
 
 /* Long drafts of many: a verification in parts. */
-static void
-test_more_rows_than_a_sweep_has_go_in_parts(void **state)
+TEST(more_rows_than_a_sweep_has_go_in_parts)
 {
     struct fixture *f = *state;
     const struct knob_setting longest[] = {{"k", "32"}};
@@ -105,8 +97,7 @@ test_more_rows_than_a_sweep_has_go_in_parts(void **state)
     compare_with_alone(f->engine, &o);
 }
 
-static void
-test_they_leave_by_an_end_of_sequence_and_by_the_contexts(void **state)
+TEST(they_leave_by_an_end_of_sequence_and_by_the_contexts)
 {
     struct fixture *f = *state;
     struct session_options o = session_batch(3);
@@ -149,8 +140,7 @@ ask_in_the_middle(void *user, struct session *s, const struct event *e)
         session_control(s, CONTROL_HEAD, NULL, "lens", 0);
 }
 
-static void
-test_policies_and_baselines_change_nothing(void **state)
+TEST(policies_and_baselines_change_nothing)
 {
     struct fixture *f = *state;
     struct session_options o = session_batch(3);
@@ -192,8 +182,7 @@ go_on(void *user, struct session *s, const struct event *e)
         session_control(s, CONTROL_QUIT, NULL, NULL, 0);
 }
 
-static void
-test_they_go_on_and_take_another_prompt(void **state)
+TEST(they_go_on_and_take_another_prompt)
 {
     struct fixture *f = *state;
     struct session_options o = session_batch(3);
@@ -231,8 +220,7 @@ draft_at_the_end(void *user, struct session *s, const struct event *e)
 }
 
 /* A draft model that reads all their texts at once keeps the hidden states of the last ones alone. */
-static void
-test_a_draft_model_that_comes_late_drafts_for_all(void **state)
+TEST(a_draft_model_that_comes_late_drafts_for_all)
 {
     struct fixture *f = *state;
     struct session_options o = session_batch(PROMPTS);
@@ -270,8 +258,7 @@ refuses(struct engine *engine, const struct session_options *o, const char *what
     assert_non_null(strstr(err.text, what));
 }
 
-static void
-test_what_cannot_be_is_refused(void **state)
+TEST(what_cannot_be_is_refused)
 {
     struct fixture *f = *state;
     struct session_options o = session_batch(BATCH_MOST + 1);
@@ -281,17 +268,4 @@ test_what_cannot_be_is_refused(void **state)
     refuses(f->engine, &o, "prompt ");
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sequences_are_in_company_what_they_are_alone),
-        cmocka_unit_test(test_more_rows_than_a_sweep_has_go_in_parts),
-        cmocka_unit_test(test_they_leave_by_an_end_of_sequence_and_by_the_contexts),
-        cmocka_unit_test(test_policies_and_baselines_change_nothing),
-        cmocka_unit_test(test_they_go_on_and_take_another_prompt),
-        cmocka_unit_test(test_a_draft_model_that_comes_late_drafts_for_all),
-        cmocka_unit_test(test_what_cannot_be_is_refused),
-    };
-    return cmocka_run_group_tests(tests, session_fixture_open, session_fixture_close);
-}
+FIXTURE(session_fixture_open, session_fixture_close);

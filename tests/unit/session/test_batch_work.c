@@ -1,16 +1,11 @@
 /* What a batch costs and compares: a layer that all pass is loaded once, what is one sequence's alone is on its line, the scope
  * asks for all in one call, and a baseline is of all. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "engine/session/round.h"
 #include "tests/rigs/rest.h"
 #include "tests/rigs/session_fixture.h"
+#include "tests/rigs/test.h"
 
 /* ---- accounts ---- */
 
@@ -37,8 +32,7 @@ sum_round(void *user, struct session *s, const struct event *e)
     t->lines++;
 }
 
-static void
-test_a_layer_that_all_pass_is_loaded_once(void **state)
+TEST(a_layer_that_all_pass_is_loaded_once)
 {
     struct fixture *f = *state;
     struct session_options o = session_batch(5);
@@ -92,8 +86,7 @@ note_cost(void *user, struct session *s, const struct event *e)
     assert_true(which == 0 || r->heads_us == 0);
 }
 
-static void
-test_what_a_policy_drafts_for_one_sequence_alone_is_on_its_line(void **state)
+TEST(what_a_policy_drafts_for_one_sequence_alone_is_on_its_line)
 {
     struct fixture *f = *state;
     static const struct policy_ops slow = {.name = "slow", .title = "", .paper = "", .draft = slow_draft};
@@ -134,8 +127,7 @@ count_rounds(void *user, struct session *s, const struct event *e)
         *last = e->round;
 }
 
-static void
-test_the_scope_asks_for_all_sequences_in_one_call(void **state)
+TEST(the_scope_asks_for_all_sequences_in_one_call)
 {
     struct fixture *f = *state;
     struct backend_ops counting = *f->engine->ops;
@@ -221,8 +213,7 @@ lie_to(void *user, struct session *s, const struct event *e)
     compare_twice(user, s, e);
 }
 
-static void
-test_a_baseline_is_of_all_sequences_those_that_left_too(void **state)
+TEST(a_baseline_is_of_all_sequences_those_that_left_too)
 {
     struct fixture *f = *state;
     struct session_options o = session_batch(3);
@@ -253,14 +244,4 @@ test_a_baseline_is_of_all_sequences_those_that_left_too(void **state)
     session_rig_free(&plain);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_layer_that_all_pass_is_loaded_once),
-        cmocka_unit_test(test_what_a_policy_drafts_for_one_sequence_alone_is_on_its_line),
-        cmocka_unit_test(test_the_scope_asks_for_all_sequences_in_one_call),
-        cmocka_unit_test(test_a_baseline_is_of_all_sequences_those_that_left_too),
-    };
-    return cmocka_run_group_tests(tests, session_fixture_open, session_fixture_close);
-}
+FIXTURE(session_fixture_open, session_fixture_close);

@@ -1,13 +1,6 @@
 /* Where a mixture's rows go, as a session tells it: of committed rows, the same whoever drafts and whoever shares the sweep. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "tests/rigs/session_fixture.h"
+#include "tests/rigs/test.h"
 
 #define MIXTURE "tests/golden/families/qwen3_moe-odd" /* its first layer has no experts */
 
@@ -99,10 +92,8 @@ open_engine(const char *backend)
     return engine;
 }
 
-static void
-test_a_rows_experts_are_told_once_whoever_drafted(void **state)
+TEST(a_rows_experts_are_told_once_whoever_drafted)
 {
-    (void)state;
     struct engine *engine = open_engine("cpu");
     struct heard *alone = run(engine, "ar", NULL, NULL, 0, PROBE_ALL);
     for (int l = 0; l <= DEPTH; l++) /* the row of the prompt's last token is the first that a round commits */
@@ -121,10 +112,8 @@ test_a_rows_experts_are_told_once_whoever_drafted(void **state)
     engine_close(engine);
 }
 
-static void
-test_a_batchs_sequences_go_where_each_would_go_alone(void **state)
+TEST(a_batchs_sequences_go_where_each_would_go_alone)
 {
-    (void)state;
     struct engine *engine = open_engine("check");
     struct heard *alone = run(engine, "layerskip", "exit_layer", "1", 0, PROBE_ALL);
     struct heard *batch = run(engine, "layerskip", "exit_layer", "1", SEQUENCES, PROBE_ALL);
@@ -140,25 +129,12 @@ test_a_batchs_sequences_go_where_each_would_go_alone(void **state)
     engine_close(engine);
 }
 
-static void
-test_without_probes_nothing_is_told_but_what_verifying_read(void **state)
+TEST(without_probes_nothing_is_told_but_what_verifying_read)
 {
-    (void)state;
     struct engine *engine = open_engine("cpu");
     struct heard *h = run(engine, "layerskip", "exit_layer", "1", 0, PROBE_POLICY);
     assert_int_equal(h->events, 0);
     assert_int_equal(h->known, h->rounds);
     free(h);
     engine_close(engine);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_rows_experts_are_told_once_whoever_drafted),
-        cmocka_unit_test(test_a_batchs_sequences_go_where_each_would_go_alone),
-        cmocka_unit_test(test_without_probes_nothing_is_told_but_what_verifying_read),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,13 @@
 /* Trained heads in a session: it finds them beside the model, policies whose papers train heads use them, a run can switch to them,
  * and every event names its head. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "policies/policy.h"
 #include "tests/golden/tinymodel.h"
 #include "tests/rigs/heads_rig.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/session_fixture.h"
+#include "tests/rigs/test.h"
 
 enum { LAYERS = 6 };
 
@@ -122,10 +115,8 @@ run(struct engine *e, const char *policy, enum head_mode mode, enum probe_mode p
     return heads;
 }
 
-static void
-test_heads_beside_a_model_serve_the_policies_whose_papers_train_some(void **state)
+TEST(heads_beside_a_model_serve_the_policies_whose_papers_train_some)
 {
-    (void)state;
     struct files f;
     make_files(&f, HEAD_AFFINE);
     struct engine *e = engine_with(f.model, NULL);
@@ -153,10 +144,8 @@ test_heads_beside_a_model_serve_the_policies_whose_papers_train_some(void **stat
     remove_files(&f);
 }
 
-static void
-test_heads_are_switched_while_a_run_goes_on_and_both_are_compared(void **state)
+TEST(heads_are_switched_while_a_run_goes_on_and_both_are_compared)
 {
-    (void)state;
     struct files f;
     make_files(&f, HEAD_FULL);
     struct engine *e = engine_with(f.model, NULL);
@@ -192,10 +181,8 @@ listen_to_two(void *user, struct session *s, const struct event *e)
     step(s, e, 10, 1);
 }
 
-static void
-test_of_two_settings_each_has_a_head_of_its_own(void **state)
+TEST(of_two_settings_each_has_a_head_of_its_own)
 {
-    (void)state;
     static const struct {
         const char *policy, *versus, *said[2], *told;
     } cases[] = {
@@ -237,10 +224,8 @@ test_of_two_settings_each_has_a_head_of_its_own(void **state)
 }
 
 /* An affine head's parameters are width / vocab of the LM head's: every probe loads that share more. */
-static void
-test_loads_of_trained_heads_are_counted(void **state)
+TEST(loads_of_trained_heads_are_counted)
 {
-    (void)state;
     struct files f;
     make_files(&f, HEAD_AFFINE);
     struct exit_heads *h;
@@ -260,10 +245,8 @@ test_loads_of_trained_heads_are_counted(void **state)
     remove_files(&f);
 }
 
-static void
-test_heads_of_another_model_are_refused_when_asked_for_and_passed_over_when_found(void **state)
+TEST(heads_of_another_model_are_refused_when_asked_for_and_passed_over_when_found)
 {
-    (void)state;
     struct files f;
     make_files(&f, HEAD_AFFINE);
     struct engine *e;
@@ -293,16 +276,4 @@ test_heads_of_another_model_are_refused_when_asked_for_and_passed_over_when_foun
     remove_files(&f);
 }
 
-int
-main(void)
-{
-    seed = seed_or(seed);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_heads_beside_a_model_serve_the_policies_whose_papers_train_some),
-        cmocka_unit_test(test_heads_are_switched_while_a_run_goes_on_and_both_are_compared),
-        cmocka_unit_test(test_of_two_settings_each_has_a_head_of_its_own),
-        cmocka_unit_test(test_loads_of_trained_heads_are_counted),
-        cmocka_unit_test(test_heads_of_another_model_are_refused_when_asked_for_and_passed_over_when_found),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_SEED(seed, seed);

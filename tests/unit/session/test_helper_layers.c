@@ -1,14 +1,9 @@
 /* What the layers of a draft model say: told as its own, of every row that it read, and in nobody's account. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "kernels/rng.h"
 #include "tests/rigs/session_fixture.h"
+#include "tests/rigs/test.h"
 
 static const struct tinymodel target = {.seed = 5, .n_layers = 6, .calm_after = 2, .calm = 0.15f, .sharpness = 8};
 
@@ -136,10 +131,8 @@ check_position(const struct heard *h, uint32_t pos, uint32_t depth)
     }
 }
 
-static void
-test_every_layer_of_the_draft_model_is_looked_at_once_at_every_row_that_it_keeps(void **state)
+TEST(every_layer_of_the_draft_model_is_looked_at_once_at_every_row_that_it_keeps)
 {
-    (void)state;
     static const char *const backends[] = {"cpu", "check"};
     for (int i = 0; i < 4; i++) {
         struct tinymodel draft = target;
@@ -161,10 +154,8 @@ test_every_layer_of_the_draft_model_is_looked_at_once_at_every_row_that_it_keeps
 }
 
 /* Then the draft model may have read the pending token already: what it says of the one after it waits for its turn. */
-static void
-test_a_row_is_looked_at_when_the_token_after_it_is_there(void **state)
+TEST(a_row_is_looked_at_when_the_token_after_it_is_there)
 {
-    (void)state;
     struct engine *engine = pair(NULL, "cpu");
     static const struct knob_setting cost = {"row_cost", "0.5"};
     struct session_options o = drafting(PROBE_ALL);
@@ -179,10 +170,8 @@ test_a_row_is_looked_at_when_the_token_after_it_is_there(void **state)
     engine_close(engine);
 }
 
-static void
-test_what_the_scope_asks_of_a_draft_model_is_in_nobodys_account(void **state)
+TEST(what_the_scope_asks_of_a_draft_model_is_in_nobodys_account)
 {
-    (void)state;
     struct engine *engine = pair(NULL, "cpu");
     const struct session_options all = drafting(PROBE_ALL), off = drafting(PROBE_OFF);
     struct heard *a = run(engine, &all, 0, CONTROL_PROBE, NULL), *b = run(engine, &off, 0, CONTROL_PROBE, NULL);
@@ -197,10 +186,8 @@ test_what_the_scope_asks_of_a_draft_model_is_in_nobodys_account(void **state)
     engine_close(engine);
 }
 
-static void
-test_with_policy_only_its_own_questions_are_told(void **state)
+TEST(with_policy_only_its_own_questions_are_told)
 {
-    (void)state;
     struct engine *engine = pair(NULL, "cpu");
     const struct session_options o = drafting(PROBE_POLICY);
     struct heard *h = run(engine, &o, 0, CONTROL_PROBE, NULL);
@@ -216,10 +203,8 @@ test_with_policy_only_its_own_questions_are_told(void **state)
     engine_close(engine);
 }
 
-static void
-test_probes_are_switched_in_mid_run(void **state)
+TEST(probes_are_switched_in_mid_run)
 {
-    (void)state;
     struct engine *engine = pair(NULL, "cpu");
     struct session_options o = drafting(PROBE_ALL);
     struct heard *h = run(engine, &o, 3, CONTROL_PROBE, "off");
@@ -239,10 +224,8 @@ test_probes_are_switched_in_mid_run(void **state)
     engine_close(engine);
 }
 
-static void
-test_the_targets_own_layers_are_the_targets_when_they_draft(void **state)
+TEST(the_targets_own_layers_are_the_targets_when_they_draft)
 {
-    (void)state;
     struct engine *engine;
     char path[128];
     struct err err = {0};
@@ -256,10 +239,8 @@ test_the_targets_own_layers_are_the_targets_when_they_draft(void **state)
     engine_close(engine);
 }
 
-static void
-test_a_policy_that_comes_to_a_draft_model_late_shows_its_latest_rows(void **state)
+TEST(a_policy_that_comes_to_a_draft_model_late_shows_its_latest_rows)
 {
-    (void)state;
     struct engine *engine = pair(NULL, "cpu");
     struct session_options o = drafting(PROBE_ALL);
     o.policy = "layerskip";
@@ -277,10 +258,8 @@ test_a_policy_that_comes_to_a_draft_model_late_shows_its_latest_rows(void **stat
 }
 
 /* A token that the target lacks can't stand in an event: ids there are below its vocabulary. */
-static void
-test_a_larger_vocabulary_stays_within_the_targets(void **state)
+TEST(a_larger_vocabulary_stays_within_the_targets)
 {
-    (void)state;
     struct tinymodel draft = target;
     draft.first_layers = 2;
     draft.padding = 80;
@@ -301,10 +280,8 @@ hear_batch(void *user, struct session *s, const struct event *e)
         hear(&all[e->seq], s, e);
 }
 
-static void
-test_in_a_batch_each_sequences_draft_rows_are_looked_at_as_if_it_were_alone(void **state)
+TEST(in_a_batch_each_sequences_draft_rows_are_looked_at_as_if_it_were_alone)
 {
-    (void)state;
     enum { SEQUENCES = 3 };
     struct engine *engine = pair(NULL, "cpu");
     struct session_options o = drafting(PROBE_ALL);
@@ -335,21 +312,4 @@ test_in_a_batch_each_sequences_draft_rows_are_looked_at_as_if_it_were_alone(void
     }
     free(all);
     engine_close(engine);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_layer_of_the_draft_model_is_looked_at_once_at_every_row_that_it_keeps),
-        cmocka_unit_test(test_a_row_is_looked_at_when_the_token_after_it_is_there),
-        cmocka_unit_test(test_what_the_scope_asks_of_a_draft_model_is_in_nobodys_account),
-        cmocka_unit_test(test_with_policy_only_its_own_questions_are_told),
-        cmocka_unit_test(test_probes_are_switched_in_mid_run),
-        cmocka_unit_test(test_the_targets_own_layers_are_the_targets_when_they_draft),
-        cmocka_unit_test(test_a_policy_that_comes_to_a_draft_model_late_shows_its_latest_rows),
-        cmocka_unit_test(test_a_larger_vocabulary_stays_within_the_targets),
-        cmocka_unit_test(test_in_a_batch_each_sequences_draft_rows_are_looked_at_as_if_it_were_alone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

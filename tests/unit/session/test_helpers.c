@@ -1,18 +1,13 @@
 /* Models that help: what they read follows what the target has said, bit for bit, whatever happens in between; with the
  * target's own first layers `sd` is `layerskip`; loads are in units of the target's. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "engine/session/session_internal.h"
 #include "policies/chain.h"
 #include "policies/policy.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/session_fixture.h"
+#include "tests/rigs/test.h"
 
 static const struct tinymodel target = {.seed = 5, .n_layers = 6, .calm_after = 2, .calm = 0.15f, .sharpness = 8};
 
@@ -131,10 +126,8 @@ watch_run(struct engine *engine, uint32_t runs, float temperature)
     session_close(watch.session);
 }
 
-static void
-test_a_helpers_rows_are_those_of_the_tokens_read_anew(void **state)
+TEST(a_helpers_rows_are_those_of_the_tokens_read_anew)
 {
-    (void)state;
     static const char *const backends[] = {"cpu", "check"};
     for (size_t i = 0; i < sizeof backends / sizeof *backends; i++) {
         struct engine *engine;
@@ -148,10 +141,8 @@ test_a_helpers_rows_are_those_of_the_tokens_read_anew(void **state)
     }
 }
 
-static void
-test_they_follow_through_baseline_restart_and_rounds_without_them(void **state)
+TEST(they_follow_through_baseline_restart_and_rounds_without_them)
 {
-    (void)state;
     struct engine *engine;
     assert_true(session_fixture_pair(&engine, &target, NULL, "cpu", 1));
     memset(&watch, 0, sizeof watch);
@@ -164,10 +155,8 @@ test_they_follow_through_baseline_restart_and_rounds_without_them(void **state)
     engine_close(engine);
 }
 
-static void
-test_vocabularies_may_differ_in_size(void **state)
+TEST(vocabularies_may_differ_in_size)
 {
-    (void)state;
     for (int larger = 0; larger < 2; larger++) {
         struct engine *engine;
         struct tinymodel whole = target, draft = target;
@@ -223,10 +212,8 @@ same(const struct event *a, const struct event *b)
     }
 }
 
-static void
-test_sd_with_the_targets_own_layers_is_layerskip_round_by_round(void **state)
+TEST(sd_with_the_targets_own_layers_is_layerskip_round_by_round)
 {
-    (void)state;
     static struct rounds sd, layerskip;
     struct engine *engine;
     char path[128];
@@ -281,10 +268,8 @@ switch_policy(void *user, struct session *s, const struct event *e)
     session_control(s, CONTROL_STEP_ROUNDS, NULL, NULL, 1 + (uint32_t)(splitmix64(&w->random) % 3));
 }
 
-static void
-test_switching_to_and_from_a_draft_model_keeps_autoregressive_tokens(void **state)
+TEST(switching_to_and_from_a_draft_model_keeps_autoregressive_tokens)
 {
-    (void)state;
     static const char *const backends[] = {"cpu", "check"};
     for (size_t i = 0; i < sizeof backends / sizeof *backends; i++) {
         struct engine *engine;
@@ -323,10 +308,8 @@ check_loads(void *user, struct session *s, const struct event *e)
     assert_int_equal(e->round_end.exit_layer, -1);
 }
 
-static void
-test_loads_are_in_units_of_the_targets(void **state)
+TEST(loads_are_in_units_of_the_targets)
 {
-    (void)state;
     static const struct knob_setting k = {"k", "3"};
     struct engine *engine;
     uint32_t rounds = 0;
@@ -358,10 +341,8 @@ test_loads_are_in_units_of_the_targets(void **state)
 
 /* ---- what is missing ---- */
 
-static void
-test_a_policy_without_its_model_says_what_is_missing(void **state)
+TEST(a_policy_without_its_model_says_what_is_missing)
 {
-    (void)state;
     struct engine *engine;
     char path[128];
     struct err err = {0};
@@ -380,19 +361,4 @@ test_a_policy_without_its_model_says_what_is_missing(void **state)
     assert_non_null(strstr(err.text, "needs a draft model"));
     session_close(s);
     engine_close(engine);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_helpers_rows_are_those_of_the_tokens_read_anew),
-        cmocka_unit_test(test_they_follow_through_baseline_restart_and_rounds_without_them),
-        cmocka_unit_test(test_vocabularies_may_differ_in_size),
-        cmocka_unit_test(test_sd_with_the_targets_own_layers_is_layerskip_round_by_round),
-        cmocka_unit_test(test_switching_to_and_from_a_draft_model_keeps_autoregressive_tokens),
-        cmocka_unit_test(test_loads_are_in_units_of_the_targets),
-        cmocka_unit_test(test_a_policy_without_its_model_says_what_is_missing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

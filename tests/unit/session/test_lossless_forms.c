@@ -1,18 +1,13 @@
 /* Lossless is literal whatever a model is made of: one of each kind of feature, under every policy of the registry, gives the
  * tokens of autoregressive decoding to the last bit, with every instruction set, behind the check backend, in batches, and
  * on a GPU where that computes it. make test takes a share of it, which the seed chooses. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "kernels/cpu/isa.h"
 #include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/lossless_rig.h"
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 
 #define FAMILY(name) "tests/golden/families/" name
 #define MODEL(name)  "tests/golden/models/" name
@@ -84,10 +79,8 @@ usable_isas(const char *names[])
 }
 
 /* An instruction set and a setting each. */
-static void
-test_models_with_every_feature_give_autoregressive_tokens(void **state)
+TEST(models_with_every_feature_give_autoregressive_tokens)
 {
-    (void)state;
     const char *isas[16];
     const size_t n = usable_isas(isas);
     uint64_t drafts = 0;
@@ -100,10 +93,8 @@ test_models_with_every_feature_give_autoregressive_tokens(void **state)
 }
 
 /* Some of them, and all where there is time. */
-static void
-test_they_do_behind_the_check_backend_and_in_batches(void **state)
+TEST(they_do_behind_the_check_backend_and_in_batches)
 {
-    (void)state;
     const bool all = getenv("SPECSCOPE_LONG") != NULL;
     for (size_t i = 0; i < FEATURES; i++)
         if (all || (seed + i) % 7 == 0)
@@ -111,10 +102,8 @@ test_they_do_behind_the_check_backend_and_in_batches(void **state)
                      &(struct lossless_matrix){"check", 4, all ? 24 : 12, i % 2 == 0, all ? 2 : 1, HEAD_LENS, 3, 0});
 }
 
-static void
-test_all_of_them_under_every_setting_with_every_instruction_set(void **state)
+TEST(all_of_them_under_every_setting_with_every_instruction_set)
 {
-    (void)state;
     if (getenv("SPECSCOPE_LONG") == NULL)
         skip();
     const char *isas[16];
@@ -126,10 +115,8 @@ test_all_of_them_under_every_setting_with_every_instruction_set(void **state)
 
 /* On a real GPU, and on the emulated one, which is slow, fewer tokens where there is time, else of one rare form. Chunks of prompts
  * want a library, which has an emulation of its own. */
-static void
-test_they_do_on_cuda(void **state)
+TEST(they_do_on_cuda)
 {
-    (void)state;
     if (cuda_for_tests() == NULL)
         skip();
     const bool real = !cuda_is_emulated(), all = real || getenv("SPECSCOPE_LONG") != NULL;
@@ -149,15 +136,4 @@ test_they_do_on_cuda(void **state)
     }
 }
 
-int
-main(void)
-{
-    seed = seed_or((uint64_t)time(NULL));
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_models_with_every_feature_give_autoregressive_tokens),
-        cmocka_unit_test(test_they_do_behind_the_check_backend_and_in_batches),
-        cmocka_unit_test(test_all_of_them_under_every_setting_with_every_instruction_set),
-        cmocka_unit_test(test_they_do_on_cuda),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_SEED(seed, (uint64_t)time(NULL));

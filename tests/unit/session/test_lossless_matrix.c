@@ -3,13 +3,7 @@
  *
  * A share of the matrix runs in make test, on a tiny model; SPECSCOPE_LONG=1 runs 20 prompts × 128 tokens × six settings
  * of each policy on the bundled model, on the cpu and check backends. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "cli/base/commands.h"
 #include "tests/golden/tinymodel.h"
@@ -18,6 +12,7 @@
 #include "tests/rigs/lossless_rig.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/session_rig.h"
+#include "tests/rigs/test.h"
 
 #define BUNDLED bundled_model_path()
 #define DRAFT   "models/fables-draft-q8_0.gguf"
@@ -55,33 +50,25 @@ on_a_tiny_model(const struct lossless_matrix *m)
     unlink(path);
 }
 
-static void
-test_trained_heads_keep_autoregressive_tokens(void **state)
+TEST(trained_heads_keep_autoregressive_tokens)
 {
-    (void)state;
     on_a_tiny_model(&(struct lossless_matrix){"cpu", 1, 40, false, 2, HEAD_AFFINE, 0, 0});
     on_a_tiny_model(&(struct lossless_matrix){"cpu", 1, 40, false, 1, HEAD_FULL, 0, 0});
     on_a_tiny_model(&(struct lossless_matrix){"check", 1, 40, true, 2, HEAD_AFFINE, 0, 0});
 }
 
-static void
-test_every_policy_and_setting_gives_autoregressive_tokens_on_cpu(void **state)
+TEST(every_policy_and_setting_gives_autoregressive_tokens_on_cpu)
 {
-    (void)state;
     on_a_tiny_model(&(struct lossless_matrix){"cpu", 3, 40, false, 0, HEAD_LENS, 0, 0});
 }
 
-static void
-test_every_policy_and_setting_gives_autoregressive_tokens_on_check(void **state)
+TEST(every_policy_and_setting_gives_autoregressive_tokens_on_check)
 {
-    (void)state;
     on_a_tiny_model(&(struct lossless_matrix){"check", 1, 40, false, 0, HEAD_LENS, 0, 0});
 }
 
-static void
-test_every_sequence_of_a_batch_gives_autoregressive_tokens(void **state)
+TEST(every_sequence_of_a_batch_gives_autoregressive_tokens)
 {
-    (void)state;
     on_a_tiny_model(&(struct lossless_matrix){"cpu", 2, 24, false, 2, HEAD_LENS, 1, 0});
     on_a_tiny_model(&(struct lossless_matrix){"cpu", 5, 24, false, 3, HEAD_LENS, 3, 0});
     on_a_tiny_model(&(struct lossless_matrix){"cpu", 9, 24, true, 1, HEAD_LENS, 8, 0});
@@ -91,10 +78,8 @@ test_every_sequence_of_a_batch_gives_autoregressive_tokens(void **state)
 }
 
 /* An emulated GPU runs a very small model for a few tokens, a real one all of it and the bundled model. */
-static void
-test_every_policy_and_setting_gives_autoregressive_tokens_on_cuda(void **state)
+TEST(every_policy_and_setting_gives_autoregressive_tokens_on_cuda)
 {
-    (void)state;
     if (cuda_for_tests() == NULL)
         skip();
     if (cuda_is_emulated()) {
@@ -134,24 +119,18 @@ test_every_policy_and_setting_gives_autoregressive_tokens_on_cuda(void **state)
     run_matrix(BUNDLED, DRAFT, &(struct lossless_matrix){"cuda", 9, 64, false, 0, HEAD_LENS, 8, 0});
 }
 
-static void
-test_knobs_changing_every_round_keep_autoregressive_tokens(void **state)
+TEST(knobs_changing_every_round_keep_autoregressive_tokens)
 {
-    (void)state;
     on_a_tiny_model(&(struct lossless_matrix){"cpu", 2, 40, true, 0, HEAD_LENS, 0, 0});
 }
 
-static void
-test_the_bundled_model_gives_autoregressive_tokens(void **state)
+TEST(the_bundled_model_gives_autoregressive_tokens)
 {
-    (void)state;
     run_matrix(BUNDLED, DRAFT, &(struct lossless_matrix){"cpu", 1, 48, false, 0, HEAD_LENS, 0, 0});
 }
 
-static void
-test_the_whole_matrix_on_the_bundled_model(void **state)
+TEST(the_whole_matrix_on_the_bundled_model)
 {
-    (void)state;
     if (getenv("SPECSCOPE_LONG") == NULL)
         skip();
     uint64_t n =
@@ -169,19 +148,4 @@ test_the_whole_matrix_on_the_bundled_model(void **state)
     printf("# %llu runs compared\n", (unsigned long long)n);
 }
 
-int
-main(void)
-{
-    seed = seed_or(seed);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_policy_and_setting_gives_autoregressive_tokens_on_cpu),
-        cmocka_unit_test(test_every_policy_and_setting_gives_autoregressive_tokens_on_check),
-        cmocka_unit_test(test_every_sequence_of_a_batch_gives_autoregressive_tokens),
-        cmocka_unit_test(test_every_policy_and_setting_gives_autoregressive_tokens_on_cuda),
-        cmocka_unit_test(test_trained_heads_keep_autoregressive_tokens),
-        cmocka_unit_test(test_knobs_changing_every_round_keep_autoregressive_tokens),
-        cmocka_unit_test(test_the_bundled_model_gives_autoregressive_tokens),
-        cmocka_unit_test(test_the_whole_matrix_on_the_bundled_model),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_SEED(seed, seed);

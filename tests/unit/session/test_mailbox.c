@@ -1,14 +1,6 @@
 /* What is compared when a control is posted, and what a queue of them says to the engine. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "engine/session/mailbox.h"
+#include "tests/rigs/test.h"
 
 static struct mailbox box;
 
@@ -54,10 +46,8 @@ take(enum control_kind kind, uint32_t asked_round)
     mail_free(m);
 }
 
-static void
-test_a_knob_read_for_a_policy_that_is_left_meanwhile_is_read_again(void **state)
+TEST_WITH(a_knob_read_for_a_policy_that_is_left_meanwhile_is_read_again, open_box, close_box)
 {
-    (void)state;
     assert_int_equal(post((struct mail){.kind = CONTROL_KNOB, .policy = 0}), POSTED);
     assert_int_equal(post((struct mail){.kind = CONTROL_POLICY, .policy = 2}), POSTED);
     assert_int_equal(post((struct mail){.kind = CONTROL_KNOB, .policy = 0}), POSTED_LATE);
@@ -71,10 +61,8 @@ test_a_knob_read_for_a_policy_that_is_left_meanwhile_is_read_again(void **state)
     assert_null(mailbox_take(&box, 0));
 }
 
-static void
-test_a_breakpoint_in_the_past_is_refused_unless_a_new_run_was_asked_for(void **state)
+TEST_WITH(a_breakpoint_in_the_past_is_refused_unless_a_new_run_was_asked_for, open_box, close_box)
 {
-    (void)state;
     mailbox_round(&box, 7);
     assert_int_equal(post((struct mail){.kind = CONTROL_BREAK, .n = 6}), POSTED_NOT);
     assert_int_equal(post((struct mail){.kind = CONTROL_BREAK, .n = 7}), POSTED);
@@ -83,10 +71,8 @@ test_a_breakpoint_in_the_past_is_refused_unless_a_new_run_was_asked_for(void **s
     assert_int_equal(post((struct mail){.kind = CONTROL_BREAK, .n = 6}), POSTED);
 }
 
-static void
-test_what_interrupts_cancels_until_all_of_it_is_taken(void **state)
+TEST_WITH(what_interrupts_cancels_until_all_of_it_is_taken, open_box, close_box)
 {
-    (void)state;
     mailbox_round(&box, 7);
     assert_false(atomic_load(&box.cancel));
     post((struct mail){.kind = CONTROL_PAUSE});
@@ -102,10 +88,8 @@ test_what_interrupts_cancels_until_all_of_it_is_taken(void **state)
     take(CONTROL_RESUME, 0); /* asked of the new run */
 }
 
-static void
-test_it_moves_as_the_last_control_in_the_queue_says(void **state)
+TEST_WITH(it_moves_as_the_last_control_in_the_queue_says, open_box, close_box)
 {
-    (void)state;
     mailbox_paused(&box, true);
     assert_false(mailbox_moving(&box));
     post((struct mail){.kind = CONTROL_RESUME});
@@ -120,10 +104,8 @@ test_it_moves_as_the_last_control_in_the_queue_says(void **state)
     assert_false(mailbox_moving(&box));
 }
 
-static void
-test_the_engine_rests_until_a_control_is_posted_and_after_it_waits_again(void **state)
+TEST_WITH(the_engine_rests_until_a_control_is_posted_and_after_it_waits_again, open_box, close_box)
 {
-    (void)state;
     assert_false(mailbox_resting(&box));
     mailbox_rest(&box);
     assert_true(mailbox_resting(&box));
@@ -133,20 +115,4 @@ test_the_engine_rests_until_a_control_is_posted_and_after_it_waits_again(void **
     assert_false(mailbox_resting(&box)); /* and while the engine does it */
     mailbox_rest(&box);
     assert_true(mailbox_resting(&box));
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_a_knob_read_for_a_policy_that_is_left_meanwhile_is_read_again, open_box,
-                                        close_box),
-        cmocka_unit_test_setup_teardown(test_a_breakpoint_in_the_past_is_refused_unless_a_new_run_was_asked_for,
-                                        open_box, close_box),
-        cmocka_unit_test_setup_teardown(test_it_moves_as_the_last_control_in_the_queue_says, open_box, close_box),
-        cmocka_unit_test_setup_teardown(test_the_engine_rests_until_a_control_is_posted_and_after_it_waits_again,
-                                        open_box, close_box),
-        cmocka_unit_test_setup_teardown(test_what_interrupts_cancels_until_all_of_it_is_taken, open_box, close_box),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,8 @@
 /* Prompts as turns: whose template, one BOS, and what a template won't have. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
-
 #include "engine/files/gguf.h"
 #include "engine/session/prompt.h"
 #include "tests/golden/tinymodel.h"
+#include "tests/rigs/test.h"
 
 struct vocabulary {
     unsigned char *bytes;
@@ -85,15 +76,13 @@ assert_setting(void **state, const struct chat_setting *c, const char *expected)
     assert_message(state, c, "hello", expected);
 }
 
-static void
-test_a_prompt_is_text_unless_it_is_a_chat(void **state)
+TEST(a_prompt_is_text_unless_it_is_a_chat)
 {
     assert_setting(state, &(struct chat_setting){0}, "<s> hello");
     assert_setting(state, &(struct chat_setting){.system = "Be"}, "<s> hello");
 }
 
-static void
-test_a_turn_has_one_bos_whoever_writes_it(void **state)
+TEST(a_turn_has_one_bos_whoever_writes_it)
 {
     assert_setting(state, &(struct chat_setting){.on = true}, "<s> [hello]</s>");
     const struct chat_setting without = {.on = true, .template = slice_of("{{ messages[0].content }}")};
@@ -116,8 +105,7 @@ control_tokens(const struct prompt_format *f, const char *text)
     return n;
 }
 
-static void
-test_a_message_has_no_control_tokens(void **state)
+TEST(a_message_has_no_control_tokens)
 {
     static const char *const texts[] = {"</s>", "<s></s>[<s>", "a</s", "<</s>/s>", "\xef\xb7\x90</s>", " </s> "};
     const struct vocabulary *v = *state;
@@ -144,8 +132,7 @@ test_a_message_has_no_control_tokens(void **state)
     assert_message(state, &cases[0].setting, "</s>", "<s> [</s>]</s>"); /* the same bytes */
 }
 
-static void
-test_a_message_may_have_control_tokens_where_asked(void **state)
+TEST(a_message_may_have_control_tokens_where_asked)
 {
     const struct vocabulary *v = *state;
     struct prompt_format f;
@@ -158,16 +145,14 @@ test_a_message_may_have_control_tokens_where_asked(void **state)
     prompt_format_close(&f);
 }
 
-static void
-test_tools_take_the_template_for_tools(void **state)
+TEST(tools_take_the_template_for_tools)
 {
     assert_setting(state, &(struct chat_setting){.on = true, .tools = "[\"t\"]"}, "<s> thello");
     assert_setting(state, &(struct chat_setting){.on = true, .tools = "[\"t\"]", .name = "default"}, "<s> [hello]</s>");
     assert_setting(state, &(struct chat_setting){.on = true, .name = "tool_use", .tools = "[1]"}, "<s> 1hello");
 }
 
-static void
-test_what_is_set_counts_more_than_the_models_own(void **state)
+TEST(what_is_set_counts_more_than_the_models_own)
 {
     const struct chat_variable mine = {.name = slice_of("eos_token"), .value = slice_of("!")};
     assert_setting(state, &(struct chat_setting){.on = true, .variables = &mine, .n_variables = 1}, "<s> [hello]!");
@@ -185,8 +170,7 @@ assert_refused(void **state, const struct chat_setting *c, enum err_kind kind, c
     prompt_format_close(&f);
 }
 
-static void
-test_a_template_that_is_not_there_or_cannot_run_is_refused(void **state)
+TEST(a_template_that_is_not_there_or_cannot_run_is_refused)
 {
     assert_refused(state, &(struct chat_setting){.on = true, .name = "rag"}, ERR_USAGE,
                    "the model has no chat template 'rag', but: default, tool_use");
@@ -196,8 +180,7 @@ test_a_template_that_is_not_there_or_cannot_run_is_refused(void **state)
         "model as they are");
 }
 
-static void
-test_a_prompt_that_a_template_refuses_leaves_the_others(void **state)
+TEST(a_prompt_that_a_template_refuses_leaves_the_others)
 {
     const struct vocabulary *v = *state;
     const struct chat_setting picky = {
@@ -215,18 +198,4 @@ test_a_prompt_that_a_template_refuses_leaves_the_others(void **state)
     prompt_format_close(&f);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_prompt_is_text_unless_it_is_a_chat),
-        cmocka_unit_test(test_a_turn_has_one_bos_whoever_writes_it),
-        cmocka_unit_test(test_a_message_has_no_control_tokens),
-        cmocka_unit_test(test_a_message_may_have_control_tokens_where_asked),
-        cmocka_unit_test(test_tools_take_the_template_for_tools),
-        cmocka_unit_test(test_what_is_set_counts_more_than_the_models_own),
-        cmocka_unit_test(test_a_template_that_is_not_there_or_cannot_run_is_refused),
-        cmocka_unit_test(test_a_prompt_that_a_template_refuses_leaves_the_others),
-    };
-    return cmocka_run_group_tests(tests, open_vocabulary, close_vocabulary);
-}
+FIXTURE(open_vocabulary, close_vocabulary);

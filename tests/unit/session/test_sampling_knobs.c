@@ -1,14 +1,8 @@
 /* Sampling turned in a session: a run after it is the run of a session that was opened with it; what was drawn cannot be
  * called lossless; what can't be is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "engine/events/sampling_knobs.h"
 #include "tests/rigs/session_fixture.h"
+#include "tests/rigs/test.h"
 
 static const struct sampling drawn = {.temperature = 0.9f, .top_k = 20, .top_p = 0.95f};
 
@@ -50,8 +44,7 @@ turn_between_runs(void *user, struct session *s, const struct event *e)
     session_control(s, t->run < 3 ? CONTROL_RESTART : CONTROL_QUIT, NULL, NULL, 0);
 }
 
-static void
-test_a_run_after_a_turn_is_that_of_a_session_opened_so(void **state)
+TEST(a_run_after_a_turn_is_that_of_a_session_opened_so)
 {
     struct fixture *f = *state;
     static const char *const policies[] = {"ar", "specbound", "swift", "sd"};
@@ -103,8 +96,7 @@ turn_in_the_middle(void *user, struct session *s, const struct event *e)
         session_control(s, CONTROL_BASELINE, NULL, NULL, 0);
 }
 
-static void
-test_what_was_drawn_in_between_is_not_called_lossless(void **state)
+TEST(what_was_drawn_in_between_is_not_called_lossless)
 {
     struct fixture *f = *state;
     struct session_options o = session_usual();
@@ -119,8 +111,7 @@ test_what_was_drawn_in_between_is_not_called_lossless(void **state)
     session_rig_free(&r);
 }
 
-static void
-test_what_cannot_be_is_refused(void **state)
+TEST(what_cannot_be_is_refused)
 {
     struct fixture *f = *state;
     struct session_options o = session_usual();
@@ -139,10 +130,8 @@ test_what_cannot_be_is_refused(void **state)
     session_close(s);
 }
 
-static void
-test_no_policy_takes_their_names(void **state)
+TEST(no_policy_takes_their_names)
 {
-    (void)state;
     struct policy p = {0};
     for (int i = 0; i < SAMPLING_KNOBS; i++) {
         struct err err = {0};
@@ -153,14 +142,4 @@ test_no_policy_takes_their_names(void **state)
     }
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_run_after_a_turn_is_that_of_a_session_opened_so),
-        cmocka_unit_test(test_what_was_drawn_in_between_is_not_called_lossless),
-        cmocka_unit_test(test_what_cannot_be_is_refused),
-        cmocka_unit_test(test_no_policy_takes_their_names),
-    };
-    return cmocka_run_group_tests(tests, session_fixture_open, session_fixture_close);
-}
+FIXTURE(session_fixture_open, session_fixture_close);

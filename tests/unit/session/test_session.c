@@ -1,14 +1,9 @@
 /* Runs from beginning to end, baselines, what is refused. Every run's events are also checked by the rig. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <sched.h>
 
 #include "policies/policy.h"
 #include "tests/rigs/session_fixture.h"
+#include "tests/rigs/test.h"
 
 /* ---- runs ---- */
 
@@ -30,8 +25,7 @@ restart_and_prompt(void *user, struct session *s, const struct event *e)
         session_control(s, CONTROL_PROMPT, NULL, session_prompts[3], 0);
 }
 
-static void
-test_a_restart_and_a_new_prompt_begin_new_runs(void **state)
+TEST(a_restart_and_a_new_prompt_begin_new_runs)
 {
     struct fixture *f = *state;
     struct session_options o = session_usual();
@@ -71,8 +65,7 @@ test_a_restart_and_a_new_prompt_begin_new_runs(void **state)
 }
 
 /* Each time that the session rests, the log has the rounds of the steps that were asked for, and that it paused again. */
-static void
-test_a_session_that_rests_has_sent_the_events_of_what_was_asked(void **state)
+TEST(a_session_that_rests_has_sent_the_events_of_what_was_asked)
 {
     struct fixture *f = *state;
     struct session_options o = session_usual();
@@ -102,8 +95,7 @@ test_a_session_that_rests_has_sent_the_events_of_what_was_asked(void **state)
     session_close(s);
 }
 
-static void
-test_a_run_ends_after_its_tokens_or_with_its_context(void **state)
+TEST(a_run_ends_after_its_tokens_or_with_its_context)
 {
     struct fixture *f = *state;
     for (size_t i = 0; policy_registry[i] != NULL; i++) {
@@ -130,8 +122,7 @@ test_a_run_ends_after_its_tokens_or_with_its_context(void **state)
     }
 }
 
-static void
-test_an_end_of_sequence_ends_the_run_at_the_same_token_under_every_policy(void **state)
+TEST(an_end_of_sequence_ends_the_run_at_the_same_token_under_every_policy)
 {
     struct fixture *f = *state;
     uint32_t ended = 0;
@@ -179,8 +170,7 @@ ask_for_baseline(void *user, struct session *s, const struct event *e)
         snprintf(w->lossless, sizeof w->lossless, "%s", e->control.new_text);
 }
 
-static void
-test_a_baseline_in_mid_run_compares_and_changes_nothing(void **state)
+TEST(a_baseline_in_mid_run_compares_and_changes_nothing)
 {
     struct fixture *f = *state;
     for (int sampled = 0; sampled < 2; sampled++) {
@@ -224,8 +214,7 @@ ask_again(void *user, struct session *s, const struct event *e)
         w->se[w->baselines++ % 2] = strtod(e->control.new_text, NULL);
 }
 
-static void
-test_a_baseline_is_refined_between_rounds_and_changes_nothing(void **state)
+TEST(a_baseline_is_refined_between_rounds_and_changes_nothing)
 {
     struct fixture *f = *state;
     struct session_options o = session_usual();
@@ -257,8 +246,7 @@ pause_meanwhile(void *user, struct session *s, const struct event *e)
         session_control(s, CONTROL_RESUME, NULL, NULL, 0);
 }
 
-static void
-test_a_pause_does_not_hold_a_baseline_up(void **state)
+TEST(a_pause_does_not_hold_a_baseline_up)
 {
     struct fixture *f = *state;
     struct session_options o = session_usual();
@@ -273,8 +261,7 @@ test_a_pause_does_not_hold_a_baseline_up(void **state)
     session_rig_free(&r);
 }
 
-static void
-test_a_seed_repeats_a_sampled_run(void **state)
+TEST(a_seed_repeats_a_sampled_run)
 {
     struct fixture *f = *state;
     const struct knob_setting no_times = {"row_cost",
@@ -313,8 +300,7 @@ refused(struct engine *engine, const struct session_options *o, const char *says
         fail_msg("'%s' does not say '%s'", err.text, says);
 }
 
-static void
-test_what_cannot_be_run_is_refused_with_a_line(void **state)
+TEST(what_cannot_be_run_is_refused_with_a_line)
 {
     struct fixture *f = *state;
     struct session_options o = session_usual();
@@ -334,19 +320,4 @@ test_what_cannot_be_run_is_refused_with_a_line(void **state)
     refused(f->engine, &o, "temperature");
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_restart_and_a_new_prompt_begin_new_runs),
-        cmocka_unit_test(test_a_session_that_rests_has_sent_the_events_of_what_was_asked),
-        cmocka_unit_test(test_a_run_ends_after_its_tokens_or_with_its_context),
-        cmocka_unit_test(test_an_end_of_sequence_ends_the_run_at_the_same_token_under_every_policy),
-        cmocka_unit_test(test_a_baseline_in_mid_run_compares_and_changes_nothing),
-        cmocka_unit_test(test_a_baseline_is_refined_between_rounds_and_changes_nothing),
-        cmocka_unit_test(test_a_pause_does_not_hold_a_baseline_up),
-        cmocka_unit_test(test_a_seed_repeats_a_sampled_run),
-        cmocka_unit_test(test_what_cannot_be_run_is_refused_with_a_line),
-    };
-    return cmocka_run_group_tests(tests, session_fixture_open, session_fixture_close);
-}
+FIXTURE(session_fixture_open, session_fixture_close);

@@ -1,15 +1,10 @@
 /* Controls at the gates: breakpoints, steps, knobs, policies, and anything at random moments. Every run's events are also
  * checked by the rig. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "engine/session/round.h"
 #include "policies/policy.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/session_fixture.h"
+#include "tests/rigs/test.h"
 
 static uint64_t seed = 3;
 
@@ -36,8 +31,7 @@ break_at_three_then_five(void *user, struct session *s, const struct event *e)
     session_control(s, CONTROL_RESUME, NULL, NULL, 0);
 }
 
-static void
-test_a_breakpoint_stops_after_exactly_that_round(void **state)
+TEST(a_breakpoint_stops_after_exactly_that_round)
 {
     struct fixture *f = *state;
     struct session_options o = session_usual();
@@ -70,8 +64,7 @@ step_two_then_tokens(void *user, struct session *s, const struct event *e)
         session_control(s, CONTROL_RESUME, NULL, NULL, 0);
 }
 
-static void
-test_steps_go_so_many_rounds_or_one_token(void **state)
+TEST(steps_go_so_many_rounds_or_one_token)
 {
     struct fixture *f = *state;
     struct session_options o = session_usual();
@@ -111,8 +104,7 @@ ask_in_a_round(void *user, struct session *s, const struct event *e)
     }
 }
 
-static void
-test_a_baseline_asked_for_in_a_round_that_stands_comes_at_its_end(void **state)
+TEST(a_baseline_asked_for_in_a_round_that_stands_comes_at_its_end)
 {
     struct fixture *f = *state;
     struct session_options o = session_usual();
@@ -171,8 +163,7 @@ break_at(void *user, struct session *s, const struct event *e)
     turn_tau(user, s, e);
 }
 
-static void
-test_a_knob_is_applied_at_the_next_round_and_the_event_says_so(void **state)
+TEST(a_knob_is_applied_at_the_next_round_and_the_event_says_so)
 {
     struct fixture *f = *state;
     struct session_options o = session_usual();
@@ -211,8 +202,7 @@ switch_policies(void *user, struct session *s, const struct event *e)
         session_control(s, CONTROL_POLICY, NULL, policy_registry[w->next++]->name, 0);
 }
 
-static void
-test_policies_can_be_switched_in_mid_run_without_changing_a_token(void **state)
+TEST(policies_can_be_switched_in_mid_run_without_changing_a_token)
 {
     struct fixture *f = *state;
     struct session_options o = session_usual();
@@ -265,8 +255,7 @@ random_controls(void *user, struct session *s, const struct event *e)
     }
 }
 
-static void
-test_controls_at_random_moments_break_no_promise(void **state)
+TEST(controls_at_random_moments_break_no_promise)
 {
     struct fixture *f = *state;
     uint64_t random = seed;
@@ -306,8 +295,7 @@ hand_over(void *user, struct session *s, const struct event *e)
     }
 }
 
-static void
-test_tokens_added_after_a_restart_are_the_new_runs(void **state)
+TEST(tokens_added_after_a_restart_are_the_new_runs)
 {
     struct fixture *f = *state;
     static const struct policy_ops asking = {.name = "asking", .title = "", .paper = "", .draft = restart_and_extend};
@@ -343,8 +331,7 @@ post_nonsense(void *user, struct session *s, const struct event *e)
     }
 }
 
-static void
-test_nonsense_is_refused_and_the_run_goes_on(void **state)
+TEST(nonsense_is_refused_and_the_run_goes_on)
 {
     struct fixture *f = *state;
     struct session_options o = session_usual();
@@ -356,19 +343,6 @@ test_nonsense_is_refused_and_the_run_goes_on(void **state)
     session_rig_free(&r);
 }
 
-int
-main(void)
-{
-    seed = seed_or(seed);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_breakpoint_stops_after_exactly_that_round),
-        cmocka_unit_test(test_steps_go_so_many_rounds_or_one_token),
-        cmocka_unit_test(test_a_baseline_asked_for_in_a_round_that_stands_comes_at_its_end),
-        cmocka_unit_test(test_a_knob_is_applied_at_the_next_round_and_the_event_says_so),
-        cmocka_unit_test(test_policies_can_be_switched_in_mid_run_without_changing_a_token),
-        cmocka_unit_test(test_controls_at_random_moments_break_no_promise),
-        cmocka_unit_test(test_tokens_added_after_a_restart_are_the_new_runs),
-        cmocka_unit_test(test_nonsense_is_refused_and_the_run_goes_on),
-    };
-    return cmocka_run_group_tests(tests, session_fixture_open, session_fixture_close);
-}
+TEST_SEED(seed, seed);
+
+FIXTURE(session_fixture_open, session_fixture_close);

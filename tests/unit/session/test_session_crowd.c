@@ -1,18 +1,13 @@
 /* Several threads at once ask a session for anything: all is done, or refused with a word, and the events keep their promises. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include <cmocka.h>
-
 #include "policies/policy.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/session_fixture.h"
+#include "tests/rigs/test.h"
 
 static uint64_t seed = 13;
 
@@ -98,8 +93,7 @@ watch_crowd(void *user, struct session *s, const struct event *e)
 }
 
 /* SPECSCOPE_LONG: for a long time. */
-static void
-test_a_crowd_of_threads_may_ask_for_anything_at_once(void **state)
+TEST(a_crowd_of_threads_may_ask_for_anything_at_once)
 {
     struct fixture *f = *state;
     uint64_t random = seed;
@@ -118,12 +112,6 @@ test_a_crowd_of_threads_may_ask_for_anything_at_once(void **state)
     session_rig_free(&r);
 }
 
-int
-main(void)
-{
-    seed = seed_or(seed);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_crowd_of_threads_may_ask_for_anything_at_once),
-    };
-    return cmocka_run_group_tests(tests, session_fixture_open, session_fixture_close);
-}
+TEST_SEED(seed, seed);
+
+FIXTURE(session_fixture_open, session_fixture_close);

@@ -1,12 +1,8 @@
 /* Runs that fail: what is said, who may ask, and that the next run is as good as new. The event log's source is included,
  * with an allocator that fails on request. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "tests/rigs/test.h"
 
 static atomic_bool no_memory; /* for chunks of the event log */
 
@@ -61,8 +57,7 @@ restart_after_failure(void *user, struct session *s, const struct event *e)
         session_control(s, CONTROL_QUIT, NULL, NULL, 0);
 }
 
-static void
-test_a_policy_that_fails_ends_the_run_and_a_restart_tries_again(void **state)
+TEST(a_policy_that_fails_ends_the_run_and_a_restart_tries_again)
 {
     struct fixture *f = *state;
     struct session_options o = failing_options();
@@ -84,8 +79,7 @@ propose_of_no_such_layer(struct policy *p, struct round *r)
     return round_propose(r, &(struct proposal){.exit_layer = r->layers + 1, .q = DIST_NONE}) >= 0;
 }
 
-static void
-test_a_draft_of_a_layer_that_the_model_lacks_ends_the_run(void **state)
+TEST(a_draft_of_a_layer_that_the_model_lacks_ends_the_run)
 {
     struct fixture *f = *state;
     const struct policy_ops wrong = {.name = "failing", .title = "", .paper = "", .draft = propose_of_no_such_layer};
@@ -117,8 +111,7 @@ ask_while_it_fails(void *user, struct session *s, const struct event *e)
     }
 }
 
-static void
-test_a_failure_can_be_asked_for_while_runs_fail(void **state)
+TEST(a_failure_can_be_asked_for_while_runs_fail)
 {
     struct fixture *f = *state;
     struct session_options o = failing_options();
@@ -150,8 +143,7 @@ ask_for_a_baseline_and_restart(void *user, struct session *s, const struct event
     }
 }
 
-static void
-test_a_baseline_asked_of_a_failed_run_is_not_the_next_ones(void **state)
+TEST(a_baseline_asked_of_a_failed_run_is_not_the_next_ones)
 {
     struct fixture *f = *state;
     struct session_options o = failing_options();
@@ -190,8 +182,7 @@ run_out_of_memory(void *user, struct session *s, const struct event *e)
     }
 }
 
-static void
-test_a_round_whose_events_find_no_memory_ends_the_run_and_says_so(void **state)
+TEST(a_round_whose_events_find_no_memory_ends_the_run_and_says_so)
 {
     struct fixture *f = *state;
     static const struct policy_ops plain = {.name = "plain", .title = "", .paper = "", .draft = draft_nothing};
@@ -211,15 +202,4 @@ test_a_round_whose_events_find_no_memory_ends_the_run_and_says_so(void **state)
     session_rig_free(&r);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_policy_that_fails_ends_the_run_and_a_restart_tries_again),
-        cmocka_unit_test(test_a_draft_of_a_layer_that_the_model_lacks_ends_the_run),
-        cmocka_unit_test(test_a_failure_can_be_asked_for_while_runs_fail),
-        cmocka_unit_test(test_a_baseline_asked_of_a_failed_run_is_not_the_next_ones),
-        cmocka_unit_test(test_a_round_whose_events_find_no_memory_ends_the_run_and_says_so),
-    };
-    return cmocka_run_group_tests(tests, session_fixture_open, session_fixture_close);
-}
+FIXTURE(session_fixture_open, session_fixture_close);

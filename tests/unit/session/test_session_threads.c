@@ -1,20 +1,15 @@
 /* Controls posted from a thread of their own at random moments, long prefills, full contexts.
  * Every run's events are checked by the rig. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include <pthread.h>
 #include <semaphore.h>
 
-#include <cmocka.h>
-
 #include "engine/tokenizer/tokenizer.h"
 #include "policies/policy.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/session_fixture.h"
+#include "tests/rigs/test.h"
 
 #define KNOB_TURNS 200
 
@@ -96,8 +91,7 @@ watch(void *user, struct session *s, const struct event *e)
     p->taken++;
 }
 
-static void
-test_another_threads_controls_are_all_taken_in_order(void **state)
+TEST(another_threads_controls_are_all_taken_in_order)
 {
     struct fixture *f = *state;
     uint64_t random = seed;
@@ -135,8 +129,7 @@ step_by_token(void *user, struct session *s, const struct event *e)
     session_control(s, st->n < 8 ? CONTROL_STEP_TOKEN : CONTROL_RESUME, NULL, NULL, 0);
 }
 
-static void
-test_a_step_by_token_stops_after_each_token_also_without_drafts(void **state)
+TEST(a_step_by_token_stops_after_each_token_also_without_drafts)
 {
     struct fixture *f = *state;
     for (size_t i = 0; policy_registry[i] != NULL; i++) {
@@ -175,8 +168,7 @@ extend_twice(void *user, struct session *s, const struct event *e)
         session_control(s, CONTROL_QUIT, NULL, NULL, 0);
 }
 
-static void
-test_an_extended_run_says_what_a_longer_one_says(void **state)
+TEST(an_extended_run_says_what_a_longer_one_says)
 {
     struct fixture *f = *state;
     for (size_t i = 0; policy_registry[i] != NULL; i++) {
@@ -212,8 +204,7 @@ go_on_after_the_end(void *user, struct session *s, const struct event *e)
 }
 
 /* Greedy text with ends of sequence passed over is the text that ends nowhere. */
-static void
-test_a_run_goes_on_after_an_end_of_sequence(void **state)
+TEST(a_run_goes_on_after_an_end_of_sequence)
 {
     struct fixture *f = *state;
     unsigned ended = 0;
@@ -257,8 +248,7 @@ prompt_tokens(struct engine *engine, const char *prompt)
     return (uint32_t)n;
 }
 
-static void
-test_a_prompt_that_leaves_one_place_gives_two_tokens(void **state)
+TEST(a_prompt_that_leaves_one_place_gives_two_tokens)
 {
     struct fixture *f = *state;
     for (size_t i = 0; policy_registry[i] != NULL; i++)
@@ -311,8 +301,7 @@ interrupt_prefill(void *user, struct session *s, const struct event *e)
     }
 }
 
-static void
-test_a_long_prefill_is_cancelled_by_a_prompt_and_by_quitting(void **state)
+TEST(a_long_prefill_is_cancelled_by_a_prompt_and_by_quitting)
 {
     struct fixture *f = *state;
     size_t len = 2000;
@@ -357,17 +346,6 @@ test_a_long_prefill_is_cancelled_by_a_prompt_and_by_quitting(void **state)
     free(text);
 }
 
-int
-main(void)
-{
-    seed = seed_or(seed);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_another_threads_controls_are_all_taken_in_order),
-        cmocka_unit_test(test_a_step_by_token_stops_after_each_token_also_without_drafts),
-        cmocka_unit_test(test_a_run_goes_on_after_an_end_of_sequence),
-        cmocka_unit_test(test_an_extended_run_says_what_a_longer_one_says),
-        cmocka_unit_test(test_a_prompt_that_leaves_one_place_gives_two_tokens),
-        cmocka_unit_test(test_a_long_prefill_is_cancelled_by_a_prompt_and_by_quitting),
-    };
-    return cmocka_run_group_tests(tests, session_fixture_open, session_fixture_close);
-}
+TEST_SEED(seed, seed);
+
+FIXTURE(session_fixture_open, session_fixture_close);

@@ -1,15 +1,6 @@
 /* Runs that are let go on until something comes: the session stops exactly where the scope, which sees the events alone, finds it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/rigs/session_fixture.h"
+#include "tests/rigs/test.h"
 #include "tui/scope/scope_until.h"
 
 #define ROUNDS 256
@@ -82,14 +73,12 @@ stops_where_the_scope_finds_it(struct fixture *f, const char *words, uint32_t ba
     return n;
 }
 
-static void
-test_rejections(void **state)
+TEST(rejections)
 {
     assert_true(stops_where_the_scope_finds_it(*state, "reject", 0) > 0);
 }
 
-static void
-test_confidences(void **state)
+TEST(confidences)
 {
     const uint32_t some = stops_where_the_scope_finds_it(*state, "confidence 0.4", 0),
                    all = stops_where_the_scope_finds_it(*state, "confidence 1", 0);
@@ -97,16 +86,14 @@ test_confidences(void **state)
     assert_int_equal(stops_where_the_scope_finds_it(*state, "confidence 0", 0), 0);
 }
 
-static void
-test_spurious_cells(void **state)
+TEST(spurious_cells)
 {
     const uint32_t n = stops_where_the_scope_finds_it(*state, "spurious", 0);
     print_message("%u rounds with spurious cells\n", (unsigned)n);
     assert_true(n > 0);
 }
 
-static void
-test_texts(void **state)
+TEST(texts)
 {
     assert_true(stops_where_the_scope_finds_it(*state, "text e", 0) > 0);
     stops_where_the_scope_finds_it(*state, "text er", 0);
@@ -143,8 +130,7 @@ meet(void *user, struct session *s, const struct event *e)
 }
 
 /* Whichever sequence it comes in, the session and the scope say the same one. */
-static void
-test_any_sequence_of_a_batch_stops_it(void **state)
+TEST(any_sequence_of_a_batch_stops_it)
 {
     struct fixture *f = *state;
     static const char *const words[] = {"reject", "confidence 0.3", "spurious", "text e"};
@@ -193,8 +179,7 @@ pause_soon(void *user, struct session *s, const struct event *e)
     assert_true(*paused < 2 || !event_is_control(e, "break", NULL) || e->round == 4);
 }
 
-static void
-test_a_round_is_a_breakpoint(void **state)
+TEST(a_round_is_a_breakpoint)
 {
     struct fixture *f = *state;
     struct session_options o = session_usual();
@@ -206,8 +191,7 @@ test_a_round_is_a_breakpoint(void **state)
     session_rig_free(&r);
 }
 
-static void
-test_nonsense_is_refused(void **state)
+TEST(nonsense_is_refused)
 {
     struct fixture *f = *state;
     struct session_options o = session_usual();
@@ -220,17 +204,4 @@ test_nonsense_is_refused(void **state)
     session_close(s);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rejections),
-        cmocka_unit_test(test_confidences),
-        cmocka_unit_test(test_spurious_cells),
-        cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_any_sequence_of_a_batch_stops_it),
-        cmocka_unit_test(test_a_round_is_a_breakpoint),
-        cmocka_unit_test(test_nonsense_is_refused),
-    };
-    return cmocka_run_group_tests(tests, session_fixture_open, session_fixture_close);
-}
+FIXTURE(session_fixture_open, session_fixture_close);

@@ -1,18 +1,10 @@
 /* A round's accounts: what is spent goes into one of them, and nothing is taken back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "engine/session/spent.h"
 #include "tests/rigs/rest.h"
+#include "tests/rigs/test.h"
 
-static void
-test_loads_go_to_the_account_that_runs_and_those_aside_are_not_the_rounds_work(void **state)
+TEST(loads_go_to_the_account_that_runs_and_those_aside_are_not_the_rounds_work)
 {
-    (void)state;
     struct spent s;
     spent_begin(&s, SPENT_DRAFT, (struct loads){100, 10});
     spent_heads(&s, 5);
@@ -35,10 +27,8 @@ test_loads_go_to_the_account_that_runs_and_those_aside_are_not_the_rounds_work(v
     assert_int_equal(s.heads_ns, 12);
 }
 
-static void
-test_the_accounts_add_up_to_the_rounds_time(void **state)
+TEST(the_accounts_add_up_to_the_rounds_time)
 {
-    (void)state;
     const struct loads none = {0};
     struct spent s;
     const uint64_t start = clock_ns();
@@ -59,10 +49,8 @@ test_the_accounts_add_up_to_the_rounds_time(void **state)
 }
 
 /* Two sequences after one another, and what they do together. */
-static void
-test_what_one_of_several_spends_alone_is_its_own(void **state)
+TEST(what_one_of_several_spends_alone_is_its_own)
 {
-    (void)state;
     struct spent s, then, own[2] = {{.heads_ns = 0}};
     spent_begin(&s, SPENT_DRAFT, (struct loads){100, 10});
     spent_turn(&s, SPENT_DRAFT, (struct loads){101, 10}); /* for both */
@@ -95,15 +83,4 @@ test_what_one_of_several_spends_alone_is_its_own(void **state)
     assert_true(own[1].ns[SPENT_DRAFT] >= 3000000);
     for (int i = 0; i < ACCOUNTS; i++)
         assert_int_equal(together.ns[i] + own[0].ns[i] + own[1].ns[i], s.ns[i]);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_loads_go_to_the_account_that_runs_and_those_aside_are_not_the_rounds_work),
-        cmocka_unit_test(test_the_accounts_add_up_to_the_rounds_time),
-        cmocka_unit_test(test_what_one_of_several_spends_alone_is_its_own),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

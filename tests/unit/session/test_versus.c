@@ -1,16 +1,9 @@
 /* Two settings on one prompt: each says what it says alone, in rounds that are its own; they keep in step; knobs and policies are
  * turned for one of them. Every run's events are also checked by the rig. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "kernels/request.h"
 #include "policies/policy.h"
 #include "tests/rigs/session_fixture.h"
+#include "tests/rigs/test.h"
 
 enum { ROUNDS = 512 };
 
@@ -93,8 +86,7 @@ compare_with_alone(struct fixture *f, const struct session_options *o, const str
     session_rig_free(&one);
 }
 
-static void
-test_each_does_what_it_does_alone_in_step(void **state)
+TEST(each_does_what_it_does_alone_in_step)
 {
     struct fixture *f = *state;
     static struct seen w;
@@ -130,8 +122,7 @@ test_each_does_what_it_does_alone_in_step(void **state)
     session_rig_free(&r);
 }
 
-static void
-test_every_policy_is_lossless_beside_another(void **state)
+TEST(every_policy_is_lossless_beside_another)
 {
     struct fixture *f = *state;
     struct session_rig_result r, ar;
@@ -155,8 +146,7 @@ test_every_policy_is_lossless_beside_another(void **state)
 }
 
 /* What the second round of a pair finds in the caches favours neither setting. */
-static void
-test_each_is_first_as_often_as_the_other(void **state)
+TEST(each_is_first_as_often_as_the_other)
 {
     struct fixture *f = *state;
     static struct seen w;
@@ -193,8 +183,7 @@ turn_one(void *user, struct session *s, const struct event *e)
     post(s, CONTROL_POLICY, "", "ar", 0);
 }
 
-static void
-test_turns_reach_one_of_them(void **state)
+TEST(turns_reach_one_of_them)
 {
     struct fixture *f = *state;
     static struct seen w;
@@ -253,8 +242,7 @@ come_and_go(void *user, struct session *s, const struct event *e)
     }
 }
 
-static void
-test_a_session_of_one_begins_a_versus_and_ends_it(void **state)
+TEST(a_session_of_one_begins_a_versus_and_ends_it)
 {
     struct fixture *f = *state;
     static struct seen w;
@@ -316,8 +304,7 @@ turn_second_and_end_it(struct session *s)
     assert_true(requested_gamma(s, 0) == 5 && requested_gamma(s, 1) == 5);
 }
 
-static void
-test_changes_of_the_second_that_were_not_applied_go_with_it(void **state)
+TEST(changes_of_the_second_that_were_not_applied_go_with_it)
 {
     struct fixture *f = *state;
     struct session_rig_result r;
@@ -344,8 +331,7 @@ turn_first_and_begin_another(struct session *s)
     post(s, CONTROL_KNOB, "gamma", "1", 0);
 }
 
-static void
-test_a_second_begins_as_the_first_was_requested(void **state)
+TEST(a_second_begins_as_the_first_was_requested)
 {
     struct fixture *f = *state;
     struct session_rig_result r;
@@ -394,8 +380,7 @@ no_room(void *user, struct session *s, const struct event *e)
     }
 }
 
-static void
-test_where_there_is_no_room_for_two_one_goes_on(void **state)
+TEST(where_there_is_no_room_for_two_one_goes_on)
 {
     struct fixture *f = *state;
     static struct seen w;
@@ -413,8 +398,7 @@ test_where_there_is_no_room_for_two_one_goes_on(void **state)
     session_rig_free(&r);
 }
 
-static void
-test_what_cannot_be_is_refused(void **state)
+TEST(what_cannot_be_is_refused)
 {
     struct fixture *f = *state;
     static const struct {
@@ -451,19 +435,4 @@ test_what_cannot_be_is_refused(void **state)
     assert_false(session_open(&s, f->engine, &o, &err));
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_does_what_it_does_alone_in_step),
-        cmocka_unit_test(test_every_policy_is_lossless_beside_another),
-        cmocka_unit_test(test_each_is_first_as_often_as_the_other),
-        cmocka_unit_test(test_turns_reach_one_of_them),
-        cmocka_unit_test(test_a_session_of_one_begins_a_versus_and_ends_it),
-        cmocka_unit_test(test_changes_of_the_second_that_were_not_applied_go_with_it),
-        cmocka_unit_test(test_a_second_begins_as_the_first_was_requested),
-        cmocka_unit_test(test_where_there_is_no_room_for_two_one_goes_on),
-        cmocka_unit_test(test_what_cannot_be_is_refused),
-    };
-    return cmocka_run_group_tests(tests, session_fixture_open, session_fixture_close);
-}
+FIXTURE(session_fixture_open, session_fixture_close);

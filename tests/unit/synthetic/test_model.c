@@ -1,14 +1,5 @@
 /* Opening models: every shape, type and option that is supported. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cli/base/commands.h"
@@ -17,13 +8,12 @@
 #include "engine/tokenizer/tokenizer.h"
 #include "kernels/tensor.h"
 #include "tests/rigs/built_model.h"
+#include "tests/rigs/test.h"
 
 #define BUNDLED bundled_model_path()
 
-static void
-test_bundled_model_is_what_its_readme_says(void **state)
+TEST(bundled_model_is_what_its_readme_says)
 {
-    (void)state;
     struct model *m;
     struct err err = {0};
     if (!model_open(&m, BUNDLED, &err))
@@ -42,10 +32,8 @@ test_bundled_model_is_what_its_readme_says(void **state)
     model_close(m);
 }
 
-static void
-test_every_shape_of_tiny_model_opens(void **state)
+TEST(every_shape_of_tiny_model_opens)
 {
-    (void)state;
     static const struct tinymodel shapes[] = {
         {.seed = 0},
         {.tied = true},
@@ -95,10 +83,8 @@ test_every_shape_of_tiny_model_opens(void **state)
     }
 }
 
-static void
-test_rope_factors_are_read(void **state)
+TEST(rope_factors_are_read)
 {
-    (void)state;
     struct built b;
     struct model *m = open_tiny_model(&b, &(struct tinymodel){.rope_factors = true});
     assert_true(m->desc.rope_factors[0] == 1);
@@ -108,10 +94,8 @@ test_rope_factors_are_read(void **state)
     free(b.bytes);
 }
 
-static void
-test_a_written_file_opens_and_its_name_is_printable(void **state)
+TEST(a_written_file_opens_and_its_name_is_printable)
 {
-    (void)state;
     char path[64];
     struct model *m;
     struct err err = {0};
@@ -126,10 +110,8 @@ test_a_written_file_opens_and_its_name_is_printable(void **state)
     unlink(path);
 }
 
-static void
-test_hash_tells_models_apart(void **state)
+TEST(hash_tells_models_apart)
 {
-    (void)state;
     static const struct tinymodel shapes[] = {
         {.seed = 1}, {.seed = 2}, {.seed = 1, .tied = true}, {.seed = 1, .calm_after = 3}};
     uint64_t hashes[4];
@@ -147,10 +129,8 @@ test_hash_tells_models_apart(void **state)
     }
 }
 
-static void
-test_weight_types_do_not_change_the_values(void **state)
+TEST(weight_types_do_not_change_the_values)
 {
-    (void)state;
     struct built exact, rough;
     struct model *m = open_tiny_model(&exact, &(struct tinymodel){.seed = 5});
     struct model *r = open_tiny_model(&rough, &(struct tinymodel){.seed = 5, .attention = WEIGHT_BF16});
@@ -169,10 +149,8 @@ test_weight_types_do_not_change_the_values(void **state)
     free(rough.bytes);
 }
 
-static void
-test_architectures_differ_in_what_they_need(void **state)
+TEST(architectures_differ_in_what_they_need)
 {
-    (void)state;
     struct model *m = open_golden_model("tests/golden/models/qwen2.gguf");
     const struct layer_desc *last = &m->desc.layers[m->desc.n_layers - 1];
     assert_string_equal(m->arch, "qwen2");
@@ -192,10 +170,8 @@ test_architectures_differ_in_what_they_need(void **state)
     model_close(m);
 }
 
-static void
-test_every_type_is_used_as_it_lies_in_the_file(void **state)
+TEST(every_type_is_used_as_it_lies_in_the_file)
 {
-    (void)state;
     struct model *m = open_golden_model("tests/golden/models/types.gguf");
     const struct layer_desc *y = m->desc.layers;
     assert_true(m->desc.embedding.type == WEIGHT_Q6_K && m->desc.head.type == WEIGHT_Q4_K);
@@ -217,10 +193,8 @@ test_every_type_is_used_as_it_lies_in_the_file(void **state)
     model_close(m);
 }
 
-static void
-test_a_vocabulary_opens_only_where_it_will_do(void **state)
+TEST(a_vocabulary_opens_only_where_it_will_do)
 {
-    (void)state;
     static const char path[] = "tests/golden/models/vocabulary.gguf";
     struct model *m = NULL;
     struct err err = {0};
@@ -231,21 +205,4 @@ test_a_vocabulary_opens_only_where_it_will_do(void **state)
     assert_true(m->vocabulary_only && m->desc.n_layers == 0 && m->desc.vocab == tokenizer_size(m->tokenizer));
     assert_true(m->ctx_train == 512 && model_weight_bytes(m, false, false) == 0);
     model_close(m);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bundled_model_is_what_its_readme_says),
-        cmocka_unit_test(test_every_shape_of_tiny_model_opens),
-        cmocka_unit_test(test_rope_factors_are_read),
-        cmocka_unit_test(test_a_written_file_opens_and_its_name_is_printable),
-        cmocka_unit_test(test_hash_tells_models_apart),
-        cmocka_unit_test(test_weight_types_do_not_change_the_values),
-        cmocka_unit_test(test_architectures_differ_in_what_they_need),
-        cmocka_unit_test(test_every_type_is_used_as_it_lies_in_the_file),
-        cmocka_unit_test(test_a_vocabulary_opens_only_where_it_will_do),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

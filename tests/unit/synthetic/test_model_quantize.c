@@ -1,19 +1,11 @@
 /* Q8_0 made of a model while it is opened, against its definition. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "engine/synthetic/model_open.h"
 #include "kernels/half.h"
 #include "tests/rigs/built_model.h"
+#include "tests/rigs/test.h"
 
 /* Q8_0 as it is defined, one value at a time. */
 static void
@@ -39,10 +31,8 @@ assert_quantised(const struct tensor *from, const struct tensor *to)
     }
 }
 
-static void
-test_quantising_is_what_its_definition_says(void **state)
+TEST(quantising_is_what_its_definition_says)
 {
-    (void)state;
     static const char *const paths[] = {"llama", "mistral", "qwen2"}; /* F32, F16, BF16 */
     for (size_t p = 0; p < 3; p++) {
         char path[64];
@@ -73,10 +63,8 @@ test_quantising_is_what_its_definition_says(void **state)
     free(b.bytes);
 }
 
-static void
-test_quantising_takes_what_it_can_and_refuses_what_is_no_number(void **state)
+TEST(quantising_takes_what_it_can_and_refuses_what_is_no_number)
 {
-    (void)state;
     struct err err = {0};
     struct built b;
     const struct tinymodel options = {.width = 48, .heads = 3, .kv_heads = 3, .ffn = 64, .attention = WEIGHT_F16};
@@ -98,14 +86,4 @@ test_quantising_takes_what_it_can_and_refuses_what_is_no_number(void **state)
         model_close(m);
         free(b.bytes);
     }
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_quantising_is_what_its_definition_says),
-        cmocka_unit_test(test_quantising_takes_what_it_can_and_refuses_what_is_no_number),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,10 @@
 /* Every lie in a file is refused by name. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "engine/files/gguf_bytes.h"
 #include "engine/synthetic/model_open.h"
 #include "tests/rigs/built_model.h"
+#include "tests/rigs/test.h"
 
 static void
 assert_refused(struct built *b, const char *says)
@@ -43,10 +35,8 @@ with_u32(const struct tinymodel *options, const char *key, uint32_t v)
     return b;
 }
 
-static void
-test_other_architectures_are_named(void **state)
+TEST(other_architectures_are_named)
 {
-    (void)state;
     struct built b = build(&(struct tinymodel){.arch = "plamo"});
     assert_refused(&b, "tiny.gguf: architecture 'plamo' is not supported; Llama, Mistral, Qwen,");
     b = build(&(struct tinymodel){.arch = "mamba"});
@@ -55,10 +45,8 @@ test_other_architectures_are_named(void **state)
     assert_refused(&b, "architecture '\\x1b]0;x\\x07'");
 }
 
-static void
-test_lies_about_sizes_are_refused(void **state)
+TEST(lies_about_sizes_are_refused)
 {
-    (void)state;
     static const struct {
         const char *key;
         uint32_t v;
@@ -94,10 +82,8 @@ test_lies_about_sizes_are_refused(void **state)
     }
 }
 
-static void
-test_missing_metadata_is_named(void **state)
+TEST(missing_metadata_is_named)
 {
-    (void)state;
     static const struct {
         const char *key, *says;
     } cases[] = {
@@ -114,10 +100,8 @@ test_missing_metadata_is_named(void **state)
     }
 }
 
-static void
-test_missing_and_strange_tensors_are_named(void **state)
+TEST(missing_and_strange_tensors_are_named)
 {
-    (void)state;
     static const struct {
         const char *name, *says;
     } cases[] = {
@@ -138,10 +122,8 @@ test_missing_and_strange_tensors_are_named(void **state)
     assert_refused(&b, "tensor 'output.weigh?' is no part of");
 }
 
-static void
-test_unsupported_types_are_named(void **state)
+TEST(unsupported_types_are_named)
 {
-    (void)state;
     static const struct {
         uint32_t type;
         const char *says;
@@ -159,10 +141,8 @@ test_unsupported_types_are_named(void **state)
     }
 }
 
-static void
-test_unsupported_rope_scaling_is_named(void **state)
+TEST(unsupported_rope_scaling_is_named)
 {
-    (void)state;
     struct built b = build(&(struct tinymodel){.rope_linear = 2});
     unsigned char *value = after(&b, "llama.rope.scaling.type");
     memcpy(value + 4 + 8, "yarn!!", 6);
@@ -171,10 +151,8 @@ test_unsupported_rope_scaling_is_named(void **state)
     assert_refused(&b, "a RoPE scaling factor of 0");
 }
 
-static void
-test_bad_rope_factors_are_refused(void **state)
+TEST(bad_rope_factors_are_refused)
 {
-    (void)state;
     struct built b;
     struct model *m = open_tiny_model(&b, &(struct tinymodel){.rope_factors = true});
     const size_t at = (size_t)((const unsigned char *)m->desc.rope_factors - b.bytes);
@@ -187,10 +165,8 @@ test_bad_rope_factors_are_refused(void **state)
     assert_refused(&b, "tensor 'rope_freqs.weight' should be 8 F32 values");
 }
 
-static void
-test_a_generator_refuses_impossible_shapes(void **state)
+TEST(a_generator_refuses_impossible_shapes)
 {
-    (void)state;
     static const struct tinymodel shapes[] = {
         {.vocab = 100},
         {.heads = 3, .kv_heads = 2},
@@ -207,20 +183,4 @@ test_a_generator_refuses_impossible_shapes(void **state)
         assert_false(tinymodel_build(&shapes[i], &bytes, &len, &err));
         assert_int_equal(err.kind, ERR_USAGE);
     }
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_other_architectures_are_named),
-        cmocka_unit_test(test_lies_about_sizes_are_refused),
-        cmocka_unit_test(test_missing_metadata_is_named),
-        cmocka_unit_test(test_missing_and_strange_tensors_are_named),
-        cmocka_unit_test(test_unsupported_types_are_named),
-        cmocka_unit_test(test_unsupported_rope_scaling_is_named),
-        cmocka_unit_test(test_bad_rope_factors_are_refused),
-        cmocka_unit_test(test_a_generator_refuses_impossible_shapes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,6 @@
 /* The formula behind synthetic weights, and the theory behind their acceptance. SPECSCOPE_SEED=N chooses keys and
  * simulations. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "engine/synthetic/synthetic.h"
 #include "engine/synthetic/synthetic_acceptance.h"
@@ -18,6 +8,7 @@
 #include "kernels/synthetic.h"
 #include "kernels/tensor.h"
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 
 #define COLS 100 /* no multiple of anything */
 #define ROWS 37
@@ -32,10 +23,8 @@ formula(uint64_t *random)
 
 /* ---- elements ---- */
 
-static void
-test_a_seed_stands_for_the_same_numbers_everywhere(void **state)
+TEST(a_seed_stands_for_the_same_numbers_everywhere)
 {
-    (void)state;
     /* computed apart, from the definition of SplitMix64 */
     const struct synthetic p = {.key = synthetic_key(1, 7), .scale = 1, .faint_row = 1u << 20, .faint_col = 1u << 20};
     assert_int_equal(p.key, UINT64_C(0x1f19b669ed0688ec));
@@ -44,10 +33,8 @@ test_a_seed_stands_for_the_same_numbers_everywhere(void **state)
         assert_int_equal(synthetic_integer(&p, 5, k), first[k]);
 }
 
-static void
-test_an_element_depends_on_its_row_and_column_alone(void **state)
+TEST(an_element_depends_on_its_row_and_column_alone)
 {
-    (void)state;
     uint64_t random = seed;
     const struct synthetic p = formula(&random);
     const struct tensor t = {.type = WEIGHT_F32, .rows = ROWS, .cols = COLS, .synthetic = &p};
@@ -65,10 +52,8 @@ test_an_element_depends_on_its_row_and_column_alone(void **state)
     }
 }
 
-static void
-test_tensors_and_seeds_have_numbers_of_their_own(void **state)
+TEST(tensors_and_seeds_have_numbers_of_their_own)
 {
-    (void)state;
     uint64_t keys[64];
     size_t n = 0;
     for (uint64_t s = 0; s < 8; s++)
@@ -79,10 +64,8 @@ test_tensors_and_seeds_have_numbers_of_their_own(void **state)
             assert_int_not_equal(keys[i], keys[j]);
 }
 
-static void
-test_integers_are_odd_uniform_and_without_correlation(void **state)
+TEST(integers_are_odd_uniform_and_without_correlation)
 {
-    (void)state;
     enum { N = 400000 };
     uint64_t random = seed;
     const struct synthetic p = {.key = splitmix64(&random), .scale = 1, .faint_row = N, .faint_col = 1000};
@@ -111,10 +94,8 @@ test_integers_are_odd_uniform_and_without_correlation(void **state)
     assert_true(fabs(below / N / variance) < five);
 }
 
-static void
-test_faint_rows_and_columns_keep_the_signs_alone(void **state)
+TEST(faint_rows_and_columns_keep_the_signs_alone)
 {
-    (void)state;
     uint64_t random = seed;
     const struct synthetic bright = formula(&random);
     for (uint32_t col = 0; col <= COLS; col += 1 + col % 5)
@@ -133,10 +114,8 @@ test_faint_rows_and_columns_keep_the_signs_alone(void **state)
 
 /* ---- types ---- */
 
-static void
-test_scales_have_four_bits_and_are_near_what_is_wanted(void **state)
+TEST(scales_have_four_bits_and_are_near_what_is_wanted)
 {
-    (void)state;
     for (double wanted = 1e-9; wanted < 300; wanted *= 1.013) {
         const float scale = synthetic_scale(wanted);
         int exponent;
@@ -152,10 +131,8 @@ test_scales_have_four_bits_and_are_near_what_is_wanted(void **state)
     assert_true(synthetic_scale(NAN) > 0);
 }
 
-static void
-test_all_types_hold_the_same_numbers(void **state)
+TEST(all_types_hold_the_same_numbers)
 {
-    (void)state;
     enum { N = 96 };
     static const enum weight_type types[] = {WEIGHT_F32, WEIGHT_F16, WEIGHT_BF16, WEIGHT_Q8_0};
     uint64_t random = seed;
@@ -198,10 +175,8 @@ normal(uint64_t *random)
     return sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
 }
 
-static void
-test_agreement_is_what_a_simulation_finds(void **state)
+TEST(agreement_is_what_a_simulation_finds)
 {
-    (void)state;
     enum { TURNS = 20000 };
     static const struct {
         uint32_t vocab;
@@ -232,18 +207,15 @@ test_agreement_is_what_a_simulation_finds(void **state)
     }
 }
 
-static void
-test_two_tokens_agree_as_the_angle_says(void **state)
+TEST(two_tokens_agree_as_the_angle_says)
 {
     (void)state; /* the sign of one difference: 1 - angle / pi */
     for (double tangent = 0.05; tangent < 4; tangent *= 2)
         assert_true(fabs(synthetic_agreement(2, tangent) - (1 - atan(tangent) / 3.141592653589793)) < 1e-3);
 }
 
-static void
-test_a_tangent_gives_the_acceptance_it_was_asked_for(void **state)
+TEST(a_tangent_gives_the_acceptance_it_was_asked_for)
 {
-    (void)state;
     static const uint32_t vocab[] = {300, 32000, 128256};
     for (size_t i = 0; i < sizeof vocab / sizeof vocab[0]; i++)
         for (double a = SYNTHETIC_LEAST_ACCEPTANCE; a < SYNTHETIC_MOST_ACCEPTANCE; a += 0.13)
@@ -252,10 +224,8 @@ test_a_tangent_gives_the_acceptance_it_was_asked_for(void **state)
 
 /* ---- what is asked for ---- */
 
-static void
-test_specs_are_read_or_refused_by_name(void **state)
+TEST(specs_are_read_or_refused_by_name)
 {
-    (void)state;
     struct synthetic_spec s;
     struct err err = {0};
     assert_true(synthetic_read_spec("smollm-135m:F16,8,0.75", &s, &err));
@@ -285,22 +255,4 @@ test_specs_are_read_or_refused_by_name(void **state)
     }
 }
 
-int
-main(void)
-{
-    seed = seed_or(1);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_seed_stands_for_the_same_numbers_everywhere),
-        cmocka_unit_test(test_an_element_depends_on_its_row_and_column_alone),
-        cmocka_unit_test(test_tensors_and_seeds_have_numbers_of_their_own),
-        cmocka_unit_test(test_integers_are_odd_uniform_and_without_correlation),
-        cmocka_unit_test(test_faint_rows_and_columns_keep_the_signs_alone),
-        cmocka_unit_test(test_scales_have_four_bits_and_are_near_what_is_wanted),
-        cmocka_unit_test(test_all_types_hold_the_same_numbers),
-        cmocka_unit_test(test_agreement_is_what_a_simulation_finds),
-        cmocka_unit_test(test_two_tokens_agree_as_the_angle_says),
-        cmocka_unit_test(test_a_tangent_gives_the_acceptance_it_was_asked_for),
-        cmocka_unit_test(test_specs_are_read_or_refused_by_name),
-    };
-    return cmocka_run_group_tests_name("synthetic", tests, NULL, NULL);
-}
+TEST_SEED(seed, 1);

@@ -1,19 +1,10 @@
 /* What synthetic models were made for: as often right at the exit as was asked for, and never in a loop. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "engine/synthetic/model_open.h"
 #include "policies/policy.h"
 #include "tests/rigs/session_rig.h"
+#include "tests/rigs/test.h"
 
 static void
 generate(const char *text, const char *exit_layer, uint32_t tokens, struct session_rig_result *result)
@@ -42,10 +33,8 @@ generate(const char *text, const char *exit_layer, uint32_t tokens, struct sessi
     engine_close(engine);
 }
 
-static void
-test_drafts_from_the_exit_are_accepted_as_often_as_asked(void **state)
+TEST(drafts_from_the_exit_are_accepted_as_often_as_asked)
 {
-    (void)state;
     static const struct {
         const char *text, *exit_layer;
         double acceptance;
@@ -65,20 +54,16 @@ test_drafts_from_the_exit_are_accepted_as_often_as_asked(void **state)
     }
 }
 
-static void
-test_drafts_from_below_the_exit_are_worth_nothing(void **state)
+TEST(drafts_from_below_the_exit_are_worth_nothing)
 {
-    (void)state;
     struct session_rig_result r = {0};
     generate("tiny,4,0.9", "3", 300, &r);
     assert_true(metrics_measures(&r.metrics, &r.metrics.total).per_token_acceptance < 0.1);
     session_rig_free(&r);
 }
 
-static void
-test_greedy_text_does_not_fall_into_loops(void **state)
+TEST(greedy_text_does_not_fall_into_loops)
 {
-    (void)state;
     enum { N = 600, GRAM = 3 };
     struct session_rig_result r = {0};
     generate("tiny,2,0.75", "2", N, &r);
@@ -93,15 +78,4 @@ test_greedy_text_does_not_fall_into_loops(void **state)
     if (repeated > N / 50)
         fail_msg("%zu of %d runs of %d tokens have been there before", repeated, N, GRAM);
     session_rig_free(&r);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_drafts_from_the_exit_are_accepted_as_often_as_asked),
-        cmocka_unit_test(test_drafts_from_below_the_exit_are_worth_nothing),
-        cmocka_unit_test(test_greedy_text_does_not_fall_into_loops),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,7 @@
 /* Synthetic models: the same in a file and in memory. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <dirent.h>
 #include <math.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,6 +12,7 @@
 #include "kernels/synthetic.h"
 #include "kernels/tensor.h"
 #include "tests/rigs/cuda_rig.h"
+#include "tests/rigs/test.h"
 
 #define TOKENS 12
 
@@ -173,10 +164,8 @@ logits_of(const struct model *m, bool exact)
     return logits_on(&cpu_backend, m, exact);
 }
 
-static void
-test_a_file_and_memory_are_the_same_model_to_the_bit(void **state)
+TEST(a_file_and_memory_are_the_same_model_to_the_bit)
 {
-    (void)state;
     static const char *const texts[] = {"tiny:f32,2,0.75",  "tiny:f16,2,0.75",         "tiny:bf16,2,0.75",
                                         "tiny:q8_0,2,0.75", "tiny-mixture:f16,2,0.75", "tiny-mixture:q8_0,2,0.75"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
@@ -197,10 +186,8 @@ test_a_file_and_memory_are_the_same_model_to_the_bit(void **state)
     }
 }
 
-static void
-test_f16_and_q8_0_compute_the_same_when_exact(void **state)
+TEST(f16_and_q8_0_compute_the_same_when_exact)
 {
-    (void)state;
     struct model *half = open_in_memory("tiny:f16,2,0.75"), *quant = open_in_memory("tiny:q8_0,2,0.75");
     float *a = logits_of(half, true), *b = logits_of(quant, true);
     assert_memory_equal(a, b, half->desc.vocab * sizeof *a);
@@ -211,8 +198,7 @@ test_f16_and_q8_0_compute_the_same_when_exact(void **state)
 }
 
 /* What a GPU makes for itself, and what is packed of a file: the same logits to the bit, and those of the CPU when exact. */
-static void
-test_a_gpu_makes_the_weights_of_the_file(void **state)
+TEST(a_gpu_makes_the_weights_of_the_file)
 {
     NEEDS_CUDA;
     static const char *const texts[] = {"tiny-mixture:q8_0,2,0.75", "tiny-mixture:f16,2,0.75"};
@@ -235,10 +221,8 @@ test_a_gpu_makes_the_weights_of_the_file(void **state)
     }
 }
 
-static void
-test_every_shape_has_its_parameters(void **state)
+TEST(every_shape_has_its_parameters)
 {
-    (void)state;
     static const struct {
         const char *text;
         double billions; /* as the models' cards say */
@@ -265,10 +249,8 @@ test_every_shape_has_its_parameters(void **state)
     }
 }
 
-static void
-test_a_prompt_becomes_bytes_and_comes_back(void **state)
+TEST(a_prompt_becomes_bytes_and_comes_back)
 {
-    (void)state;
     static const char text[] = "Once upon a time, \xc3\xa9t\xc3\xa9\n";
     struct model *m = open_in_memory("tiny,2,0.75");
     struct err err = {0};
@@ -302,10 +284,8 @@ files_in_folder(void)
     return n - 2;
 }
 
-static void
-test_a_file_that_cannot_be_finished_leaves_nothing(void **state)
+TEST(a_file_that_cannot_be_finished_leaves_nothing)
 {
-    (void)state;
     char path[300], before[4] = "";
     struct synthetic_weights *w = weights_of("tiny,2,0.75");
     struct err err = {0};
@@ -342,10 +322,8 @@ never(void *user, double done)
     return done < 0.5;
 }
 
-static void
-test_writing_can_be_cancelled(void **state)
+TEST(writing_can_be_cancelled)
 {
-    (void)state;
     char path[300];
     struct synthetic_weights *w = weights_of("tiny,2,0.75");
     struct err err = {0};
@@ -356,10 +334,8 @@ test_writing_can_be_cancelled(void **state)
     synthetic_weights_free(w);
 }
 
-static void
-test_a_shape_that_does_not_fit_is_refused_with_the_numbers(void **state)
+TEST(a_shape_that_does_not_fit_is_refused_with_the_numbers)
 {
-    (void)state;
     struct model *m;
     struct err err = {0};
     const struct model_options o = {.available = (uint64_t)1 << 30};
@@ -379,17 +355,7 @@ main(void)
     snprintf(folder, sizeof folder, "%.200s/synthetic-XXXXXX", tmp != NULL ? tmp : "/tmp");
     if (mkdtemp(folder) == NULL)
         return 1;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_file_and_memory_are_the_same_model_to_the_bit),
-        cmocka_unit_test(test_f16_and_q8_0_compute_the_same_when_exact),
-        cmocka_unit_test(test_a_gpu_makes_the_weights_of_the_file),
-        cmocka_unit_test(test_every_shape_has_its_parameters),
-        cmocka_unit_test(test_a_prompt_becomes_bytes_and_comes_back),
-        cmocka_unit_test(test_a_file_that_cannot_be_finished_leaves_nothing),
-        cmocka_unit_test(test_writing_can_be_cancelled),
-        cmocka_unit_test(test_a_shape_that_does_not_fit_is_refused_with_the_numbers),
-    };
-    const int failed = cmocka_run_group_tests_name("synthetic model", tests, NULL, NULL);
+    const int failed = run_listed_tests();
     rmdir(folder);
     return failed;
 }

@@ -1,15 +1,9 @@
 /* The scale of heat is ordered: CIE L* only grows with the value (or only falls, where the theme's file says so), in
  * every theme at every depth of colour. */
+#include "tests/rigs/test.h"
 #include "tui/terminal/paint.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static const enum paint_depth depths[] = {PAINT_DIRECT, PAINT_256, PAINT_16, PAINT_8};
 
@@ -60,10 +54,8 @@ assert_ordered(const struct theme *t, enum paint_depth depth, int32_t (*shown)(e
     assert_true(different >= (depth == PAINT_DIRECT ? GRID_HEATS / 2 : depth == PAINT_256 ? 7 : 3));
 }
 
-static void
-test_lightness_is_cie_l(void **state)
+TEST(lightness_is_cie_l)
 {
-    (void)state;
     /* from L* = 116 f(Y) − 16 by hand, and the usual tables of sRGB */
     assert_true(fabs(theme_lightness(0x000000) - 0) < 0.01);
     assert_true(fabs(theme_lightness(0xffffff) - 100) < 0.01);
@@ -74,10 +66,8 @@ test_lightness_is_cie_l(void **state)
     assert_true(fabs(theme_lightness(0x050505) - 1.37) < 0.05); /* the straight part */
 }
 
-static void
-test_lightness_is_ordered_in_every_theme_at_every_depth(void **state)
+TEST(lightness_is_ordered_in_every_theme_at_every_depth)
 {
-    (void)state;
     char names[16][32];
     const int n = theme_list(names, 16, ".");
     assert_true(n >= 4);
@@ -94,10 +84,8 @@ test_lightness_is_ordered_in_every_theme_at_every_depth(void **state)
     }
 }
 
-static void
-test_bundled_themes_say_which_way_is_more_and_choose_their_steps(void **state)
+TEST(bundled_themes_say_which_way_is_more_and_choose_their_steps)
 {
-    (void)state;
     static const struct {
         const char *name;
         bool darker;
@@ -111,10 +99,8 @@ test_bundled_themes_say_which_way_is_more_and_choose_their_steps(void **state)
 }
 
 /* Without colours heat is the height of a glyph, and the weight of the text. */
-static void
-test_heights_grow_where_there_are_no_colours(void **state)
+TEST(heights_grow_where_there_are_no_colours)
 {
-    (void)state;
     struct theme t;
     int numbers[GRID_HEATS];
     theme_mono(&t);
@@ -130,10 +116,8 @@ test_heights_grow_where_there_are_no_colours(void **state)
 }
 
 /* A theme of a user's own that chose no steps: nearest colours, but never back. */
-static void
-test_any_scale_is_ordered_without_chosen_steps(void **state)
+TEST(any_scale_is_ordered_without_chosen_steps)
 {
-    (void)state;
     unsigned long seed = 7;
     const char *given = getenv("SPECSCOPE_SEED");
     if (given != NULL)
@@ -157,10 +141,8 @@ test_any_scale_is_ordered_without_chosen_steps(void **state)
     }
 }
 
-static void
-test_a_theme_that_contradicts_itself_is_refused(void **state)
+TEST(a_theme_that_contradicts_itself_is_refused)
 {
-    (void)state;
     static const struct {
         const char *json, *says;
     } broken[] = {
@@ -181,18 +163,4 @@ test_a_theme_that_contradicts_itself_is_refused(void **state)
         if (strstr(err.text, broken[i].says) == NULL)
             fail_msg("theme %zu: \"%s\" does not say %s", i, err.text, broken[i].says);
     }
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lightness_is_cie_l),
-        cmocka_unit_test(test_lightness_is_ordered_in_every_theme_at_every_depth),
-        cmocka_unit_test(test_bundled_themes_say_which_way_is_more_and_choose_their_steps),
-        cmocka_unit_test(test_heights_grow_where_there_are_no_colours),
-        cmocka_unit_test(test_any_scale_is_ordered_without_chosen_steps),
-        cmocka_unit_test(test_a_theme_that_contradicts_itself_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

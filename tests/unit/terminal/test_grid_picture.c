@@ -1,14 +1,5 @@
 /* Pictures saved with their colours: what is read back from them is the picture. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "tests/rigs/test.h"
 #include "tui/terminal/grid.h"
 #include "tui/terminal/theme.h"
 
@@ -102,10 +93,8 @@ play(const char *text, struct terminal_cell screen[ROWS][COLS])
     assert_int_equal(y, ROWS);
 }
 
-static void
-test_a_terminal_shows_what_was_saved(void **state)
+TEST(a_terminal_shows_what_was_saved)
 {
-    (void)state;
     struct grid g;
     struct theme theme;
     struct terminal_cell screen[ROWS][COLS] = {0};
@@ -127,10 +116,8 @@ test_a_terminal_shows_what_was_saved(void **state)
     grid_close(&g);
 }
 
-static void
-test_an_svg_has_texts_and_grounds(void **state)
+TEST(an_svg_has_texts_and_grounds)
 {
-    (void)state;
     struct grid g;
     struct theme theme;
     char heat[32], paper[64];
@@ -151,14 +138,4 @@ test_an_svg_has_texts_and_grounds(void **state)
     assert_non_null(strstr(text, "height=\"100%\" fill=\"#ffffff\"")); /* no colours: paper and ink */
     free(text);
     grid_close(&g);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_terminal_shows_what_was_saved),
-        cmocka_unit_test(test_an_svg_has_texts_and_grounds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

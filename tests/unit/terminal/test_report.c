@@ -1,13 +1,6 @@
 /* What a terminal sends that is no key: mouse events in any column, answers, and what is broken. */
+#include "tests/rigs/test.h"
 #include "tui/terminal/input.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static enum report_result
 read_all(struct report *r, enum report_kind kind, const char *text)
@@ -29,10 +22,8 @@ mouse(enum report_kind kind, const char *text)
     return in;
 }
 
-static void
-test_the_mouse_is_read_in_columns_beyond_223(void **state)
+TEST(the_mouse_is_read_in_columns_beyond_223)
 {
-    (void)state;
     struct input in = mouse(REPORT_MOUSE, "0;258;61M");
     assert_int_equal(in.key, INPUT_MOUSE);
     assert_int_equal(in.mouse, MOUSE_PRESS);
@@ -45,10 +36,8 @@ test_the_mouse_is_read_in_columns_beyond_223(void **state)
     assert_int_equal(mouse(REPORT_MOUSE, "20;5;6M").mouse, MOUSE_PRESS); /* with Shift and Control */
 }
 
-static void
-test_buttons_that_mean_nothing_here_are_passed_over(void **state)
+TEST(buttons_that_mean_nothing_here_are_passed_over)
 {
-    (void)state;
     assert_int_equal(mouse(REPORT_MOUSE, "1;5;6M").key, INPUT_NONE);  /* the middle one */
     assert_int_equal(mouse(REPORT_MOUSE, "2;5;6M").key, INPUT_NONE);  /* the right one */
     assert_int_equal(mouse(REPORT_MOUSE, "35;5;6M").key, INPUT_NONE); /* moving with none down */
@@ -57,10 +46,8 @@ test_buttons_that_mean_nothing_here_are_passed_over(void **state)
     assert_int_equal(mouse(REPORT_MOUSE, "0;5M").key, INPUT_NONE);
 }
 
-static void
-test_terminals_that_know_only_the_old_coordinates_are_read(void **state)
+TEST(terminals_that_know_only_the_old_coordinates_are_read)
 {
-    (void)state;
     const struct input in = mouse(REPORT_OLD_MOUSE, " *%");
     assert_int_equal(in.mouse, MOUSE_PRESS);
     assert_int_equal(in.x, 9);
@@ -70,10 +57,8 @@ test_terminals_that_know_only_the_old_coordinates_are_read(void **state)
     assert_int_equal(mouse(REPORT_OLD_MOUSE, "`*%").mouse, MOUSE_WHEEL_UP);
 }
 
-static void
-test_an_answer_says_whether_24_bit_colours_are_shown(void **state)
+TEST(an_answer_says_whether_24_bit_colours_are_shown)
 {
-    (void)state;
     static const struct {
         const char *answer;
         bool direct;
@@ -89,10 +74,8 @@ test_an_answer_says_whether_24_bit_colours_are_shown(void **state)
     assert_false(report_says_direct(&r));
 }
 
-static void
-test_what_is_no_report_ends_at_once(void **state)
+TEST(what_is_no_report_ends_at_once)
 {
-    (void)state;
     struct report r;
     assert_int_equal(read_all(&r, REPORT_MOUSE, "0;q"), REPORT_BROKEN);
     assert_int_equal(read_all(&r, REPORT_ATTRIBUTES, "6x"), REPORT_BROKEN);
@@ -107,10 +90,8 @@ test_what_is_no_report_ends_at_once(void **state)
     assert_true(r.n < REPORT_MAX);
 }
 
-static void
-test_any_bytes_are_taken_without_harm(void **state)
+TEST(any_bytes_are_taken_without_harm)
 {
-    (void)state;
     srand(11);
     for (int n = 0; n < 20000; n++) {
         struct report r;
@@ -125,18 +106,4 @@ test_any_bytes_are_taken_without_harm(void **state)
         if (result == REPORT_WHOLE && report_mouse(&r, &in))
             assert_true(in.x >= 0 && in.y >= 0);
     }
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_mouse_is_read_in_columns_beyond_223),
-        cmocka_unit_test(test_buttons_that_mean_nothing_here_are_passed_over),
-        cmocka_unit_test(test_terminals_that_know_only_the_old_coordinates_are_read),
-        cmocka_unit_test(test_an_answer_says_whether_24_bit_colours_are_shown),
-        cmocka_unit_test(test_what_is_no_report_ends_at_once),
-        cmocka_unit_test(test_any_bytes_are_taken_without_harm),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

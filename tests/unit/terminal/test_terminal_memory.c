@@ -1,21 +1,13 @@
 /* Opening the terminal while memory runs out: the message names memory, not the terminal's type. For each n, all allocations from the
  * nth on fail. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <pty.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <utmp.h>
 
+#include "tests/rigs/test.h"
 #include "tui/terminal/terminal.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
@@ -109,10 +101,8 @@ end_of(const char *type, long at)
     return WEXITSTATUS(status);
 }
 
-static void
-test_a_lack_of_memory_is_not_called_a_wrong_type(void **state)
+TEST(a_lack_of_memory_is_not_called_a_wrong_type)
 {
-    (void)state;
     if (!OWN_ALLOCATOR)
         skip();
     calls = mmap(NULL, sizeof *calls, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -127,19 +117,7 @@ test_a_lack_of_memory_is_not_called_a_wrong_type(void **state)
     assert_true(without > 0);
 }
 
-static void
-test_a_type_that_cannot_show_the_scope_is_said_to_be_one(void **state)
+TEST(a_type_that_cannot_show_the_scope_is_said_to_be_one)
 {
-    (void)state;
     assert_int_equal(end_of("dumb", -1), WRONG_TYPE);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_lack_of_memory_is_not_called_a_wrong_type),
-        cmocka_unit_test(test_a_type_that_cannot_show_the_scope_is_said_to_be_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

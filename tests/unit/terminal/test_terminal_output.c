@@ -1,17 +1,9 @@
 /* A frame reaches the terminal whole and in one write, whatever the pieces that curses writes it in. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "tests/rigs/test.h"
 #include "tui/terminal/terminal_output.h"
 
 struct rig {
@@ -60,10 +52,8 @@ take(const struct rig *r, char *out, size_t size)
     return n > 0 ? (size_t)n : 0;
 }
 
-static void
-test_a_frame_in_pieces_arrives_in_one_synchronized_update(void **state)
+TEST(a_frame_in_pieces_arrives_in_one_synchronized_update)
 {
-    (void)state;
     struct rig r;
     char got[1 << 16], want[1 << 15];
     open_rig(&r);
@@ -97,10 +87,8 @@ set_slots(int32_t slots[OUTPUT_SLOTS])
     slots[255] = 0xffffff;
 }
 
-static void
-test_colour_numbers_become_the_colours_of_their_slots(void **state)
+TEST(colour_numbers_become_the_colours_of_their_slots)
 {
-    (void)state;
     struct rig r;
     char got[4096];
     int32_t slots[OUTPUT_SLOTS];
@@ -117,10 +105,8 @@ test_colour_numbers_become_the_colours_of_their_slots(void **state)
     close_rig(&r);
 }
 
-static void
-test_what_is_no_slot_stays_as_it_is(void **state)
+TEST(what_is_no_slot_stays_as_it_is)
 {
-    (void)state;
     static const char *const kept[] = {
         "",           "plain",           "\033[38;5;18m", "\033[38;5;7m",   "\033[38;5;17",
         "\033[38;5;", "\033[38;5;1234m", "\033[58;5;17m", "\033[38;2;17m",  "\033",
@@ -137,10 +123,8 @@ test_what_is_no_slot_stays_as_it_is(void **state)
     assert_int_equal(terminal_output_direct(slots, "\033[48;5;255m", 11, out), 19);
 }
 
-static void
-test_between_frames_writes_go_straight_to_the_terminal(void **state)
+TEST(between_frames_writes_go_straight_to_the_terminal)
 {
-    (void)state;
     struct rig r;
     char got[64];
     open_rig(&r);
@@ -154,10 +138,8 @@ test_between_frames_writes_go_straight_to_the_terminal(void **state)
     close_rig(&r);
 }
 
-static void
-test_a_handler_that_writes_to_stdout_within_a_frame_reaches_the_terminal(void **state)
+TEST(a_handler_that_writes_to_stdout_within_a_frame_reaches_the_terminal)
 {
-    (void)state;
     struct rig r;
     char got[64];
     open_rig(&r);
@@ -169,10 +151,8 @@ test_a_handler_that_writes_to_stdout_within_a_frame_reaches_the_terminal(void **
     close_rig(&r);
 }
 
-static void
-test_without_memory_for_frames_pieces_go_out_as_they_come(void **state)
+TEST(without_memory_for_frames_pieces_go_out_as_they_come)
 {
-    (void)state;
     struct rig r;
     char got[64];
     open_rig(&r);
@@ -186,10 +166,8 @@ test_without_memory_for_frames_pieces_go_out_as_they_come(void **state)
     close_rig(&r);
 }
 
-static void
-test_what_was_never_opened_closes_nothing(void **state)
+TEST(what_was_never_opened_closes_nothing)
 {
-    (void)state;
     struct terminal_output output = {0};
     const int file = open("/dev/null", O_RDONLY); /* descriptor 0 is one like any other, and zeros must not mean it */
     const int before = fcntl(STDIN_FILENO, F_DUPFD, 10);
@@ -201,19 +179,4 @@ test_what_was_never_opened_closes_nothing(void **state)
         close(before);
     }
     close(file);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_frame_in_pieces_arrives_in_one_synchronized_update),
-        cmocka_unit_test(test_colour_numbers_become_the_colours_of_their_slots),
-        cmocka_unit_test(test_what_is_no_slot_stays_as_it_is),
-        cmocka_unit_test(test_between_frames_writes_go_straight_to_the_terminal),
-        cmocka_unit_test(test_a_handler_that_writes_to_stdout_within_a_frame_reaches_the_terminal),
-        cmocka_unit_test(test_without_memory_for_frames_pieces_go_out_as_they_come),
-        cmocka_unit_test(test_what_was_never_opened_closes_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,11 @@
 /* What a deadly signal is reported as: a library's lack of memory only in the thread in which the library is at work. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/rigs/test.h"
 #include "tui/terminal/terminal.h"
 
 static void *
@@ -47,30 +40,16 @@ status_of(bool in_another_thread)
     return status;
 }
 
-static void
-test_a_death_in_a_library_is_its_lack_of_memory(void **state)
+TEST(a_death_in_a_library_is_its_lack_of_memory)
 {
-    (void)state;
     const int status = status_of(false);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 1);
 }
 
-static void
-test_another_threads_death_meanwhile_is_that_signals(void **state)
+TEST(another_threads_death_meanwhile_is_that_signals)
 {
-    (void)state;
     const int status = status_of(true);
     assert_true(WIFSIGNALED(status));
     assert_int_equal(WTERMSIG(status), SIGSEGV);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_death_in_a_library_is_its_lack_of_memory),
-        cmocka_unit_test(test_another_threads_death_meanwhile_is_that_signals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

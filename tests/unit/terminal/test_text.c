@@ -2,17 +2,12 @@
 #include "engine/base/printable.h"
 #include "kernels/rng.h"
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 #include "tui/terminal/canvas.h"
 #include "tui/terminal/text.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
 #include <utf8proc.h>
 
 static uint64_t seed;
@@ -81,10 +76,8 @@ assert_safe(const char *bytes, size_t n, const char *expected)
     assert_string_equal(out, expected);
 }
 
-static void
-test_what_could_act_on_the_terminal_is_shown_as_bytes(void **state)
+TEST(what_could_act_on_the_terminal_is_shown_as_bytes)
 {
-    (void)state;
     assert_safe("king", 4, "king");
     assert_safe("\033[31m", 5, "\\x1b[31m");
     assert_safe("a\0b", 3, "a\\x00b");
@@ -98,10 +91,8 @@ test_what_could_act_on_the_terminal_is_shown_as_bytes(void **state)
     assert_safe("\t", 1, "\\x09");
 }
 
-static void
-test_broken_utf8_is_shown_byte_by_byte(void **state)
+TEST(broken_utf8_is_shown_byte_by_byte)
 {
-    (void)state;
     assert_safe("\xc3", 1, "\\xc3");
     assert_safe("\xe6\x97", 2, "\\xe6\\x97");
     assert_safe("\xff\xfe", 2, "\\xff\\xfe");
@@ -111,10 +102,8 @@ test_broken_utf8_is_shown_byte_by_byte(void **state)
     assert_safe("\xe6\x97\xa5é", 5, "日é");
 }
 
-static void
-test_random_bytes_become_harmless_text(void **state)
+TEST(random_bytes_become_harmless_text)
 {
-    (void)state;
     for (int round = 0; round < 20000; round++) {
         char bytes[64], out[4 * sizeof bytes + 1], small[8];
         const size_t n = nasty(bytes, sizeof bytes);
@@ -128,10 +117,8 @@ test_random_bytes_become_harmless_text(void **state)
     }
 }
 
-static void
-test_halves_of_characters_are_counted(void **state)
+TEST(halves_of_characters_are_counted)
 {
-    (void)state;
     assert_int_equal(text_incomplete("abc", 3), 0);
     assert_int_equal(text_incomplete("a\xc3", 2), 1);
     assert_int_equal(text_incomplete("\xe6\x97", 2), 2);
@@ -142,10 +129,8 @@ test_halves_of_characters_are_counted(void **state)
     assert_int_equal(text_incomplete("", 0), 0);
 }
 
-static void
-test_widths_are_those_of_a_terminal(void **state)
+TEST(widths_are_those_of_a_terminal)
 {
-    (void)state;
     int columns;
     assert_int_equal(text_width("king"), 4);
     assert_int_equal(text_width("日本"), 4);
@@ -161,10 +146,8 @@ test_widths_are_those_of_a_terminal(void **state)
     assert_int_equal(text_before("aé日", 0), 0);
 }
 
-static void
-test_walking_over_any_bytes_ends(void **state)
+TEST(walking_over_any_bytes_ends)
 {
-    (void)state;
     for (int round = 0; round < 20000; round++) {
         char bytes[64];
         const size_t n = nasty(bytes, sizeof bytes - 1);
@@ -194,10 +177,8 @@ assert_row(const struct grid *g, int y, const char *expected)
     assert_string_equal(row, expected);
 }
 
-static void
-test_a_canvas_draws_nothing_outside_itself(void **state)
+TEST(a_canvas_draws_nothing_outside_itself)
 {
-    (void)state;
     struct grid g = {.utf8 = true};
     assert_true(grid_open(&g, 5, 20));
     const struct canvas whole = {.rows = 5, .cols = 20, .grid = &g};
@@ -221,10 +202,8 @@ test_a_canvas_draws_nothing_outside_itself(void **state)
     grid_close(&g);
 }
 
-static void
-test_half_overwritten_wide_characters_leave_no_half(void **state)
+TEST(half_overwritten_wide_characters_leave_no_half)
 {
-    (void)state;
     struct grid g = {.utf8 = true};
     assert_true(grid_open(&g, 1, 6));
     const struct canvas c = {.rows = 1, .cols = 6, .grid = &g};
@@ -238,10 +217,8 @@ test_half_overwritten_wide_characters_leave_no_half(void **state)
     grid_close(&g);
 }
 
-static void
-test_cells_hold_exactly_their_width(void **state)
+TEST(cells_hold_exactly_their_width)
 {
-    (void)state;
     struct grid g = {.utf8 = true};
     assert_true(grid_open(&g, 1, 20));
     const struct canvas c = {.rows = 1, .cols = 20, .grid = &g};
@@ -254,10 +231,8 @@ test_cells_hold_exactly_their_width(void **state)
     grid_close(&g);
 }
 
-static void
-test_without_colours_heat_is_a_glyph(void **state)
+TEST(without_colours_heat_is_a_glyph)
 {
-    (void)state;
     struct grid g = {.utf8 = true, .mono = true};
     assert_true(grid_open(&g, 1, 20));
     const struct canvas c = {.rows = 1, .cols = 20, .grid = &g};
@@ -267,10 +242,8 @@ test_without_colours_heat_is_a_glyph(void **state)
     grid_close(&g);
 }
 
-static void
-test_without_utf8_everything_is_ascii(void **state)
+TEST(without_utf8_everything_is_ascii)
 {
-    (void)state;
     struct grid g = {.utf8 = false};
     assert_true(grid_open(&g, 6, 40));
     const struct canvas c = {.rows = 6, .cols = 40, .grid = &g};
@@ -298,10 +271,8 @@ test_without_utf8_everything_is_ascii(void **state)
 }
 
 /* The last line of defence: even what was not made safe does not get through a canvas. */
-static void
-test_a_canvas_lets_nothing_raw_through(void **state)
+TEST(a_canvas_lets_nothing_raw_through)
 {
-    (void)state;
     struct grid g = {.utf8 = true};
     assert_true(grid_open(&g, 1, 64));
     const struct canvas c = {.rows = 1, .cols = 64, .grid = &g};
@@ -317,10 +288,8 @@ test_a_canvas_lets_nothing_raw_through(void **state)
     grid_close(&g);
 }
 
-static void
-test_charts_join_their_points_and_break_at_gaps(void **state)
+TEST(charts_join_their_points_and_break_at_gaps)
 {
-    (void)state;
     struct grid g = {.utf8 = true};
     assert_true(grid_open(&g, 2, 4));
     const struct canvas c = {.rows = 2, .cols = 4, .grid = &g};
@@ -335,10 +304,8 @@ test_charts_join_their_points_and_break_at_gaps(void **state)
     grid_close(&g);
 }
 
-static void
-test_text_wraps_at_blanks_and_breaks_only_what_is_longer_than_a_row(void **state)
+TEST(text_wraps_at_blanks_and_breaks_only_what_is_longer_than_a_row)
 {
-    (void)state;
     assert_int_equal(text_wrap("one two three", 7), 7);
     assert_int_equal(text_wrap("one two three", 6), 3);
     assert_int_equal(text_wrap("one two three", 40), 13);
@@ -348,25 +315,4 @@ test_text_wraps_at_blanks_and_breaks_only_what_is_longer_than_a_row(void **state
     assert_int_equal(text_wrap("", 5), 0);
 }
 
-int
-main(void)
-{
-    seed = seed_or((uint64_t)time(NULL));
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text_wraps_at_blanks_and_breaks_only_what_is_longer_than_a_row),
-        cmocka_unit_test(test_what_could_act_on_the_terminal_is_shown_as_bytes),
-        cmocka_unit_test(test_broken_utf8_is_shown_byte_by_byte),
-        cmocka_unit_test(test_random_bytes_become_harmless_text),
-        cmocka_unit_test(test_halves_of_characters_are_counted),
-        cmocka_unit_test(test_widths_are_those_of_a_terminal),
-        cmocka_unit_test(test_walking_over_any_bytes_ends),
-        cmocka_unit_test(test_a_canvas_draws_nothing_outside_itself),
-        cmocka_unit_test(test_half_overwritten_wide_characters_leave_no_half),
-        cmocka_unit_test(test_cells_hold_exactly_their_width),
-        cmocka_unit_test(test_without_colours_heat_is_a_glyph),
-        cmocka_unit_test(test_without_utf8_everything_is_ascii),
-        cmocka_unit_test(test_a_canvas_lets_nothing_raw_through),
-        cmocka_unit_test(test_charts_join_their_points_and_break_at_gaps),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_SEED(seed, (uint64_t)time(NULL));

@@ -1,15 +1,9 @@
 /* Themes: the bundled ones are readable, broken ones are refused in one line, colours become a terminal's. */
+#include "tests/rigs/test.h"
 #include "tui/terminal/paint.h"
 #include "tui/terminal/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static const char *const coloured[] = {"dark", "light", "cividis"};
 
@@ -25,10 +19,8 @@ load(const char *name)
     return t;
 }
 
-static void
-test_bundled_themes_are_readable(void **state)
+TEST(bundled_themes_are_readable)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof coloured / sizeof coloured[0]; i++) {
         const struct theme t = load(coloured[i]);
         assert_string_equal(t.name, coloured[i]);
@@ -42,10 +34,8 @@ test_bundled_themes_are_readable(void **state)
     }
 }
 
-static void
-test_text_on_heat_is_readable_at_every_level(void **state)
+TEST(text_on_heat_is_readable_at_every_level)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof coloured / sizeof coloured[0]; i++) {
         const struct theme t = load(coloured[i]);
         for (int level = 0; level < GRID_HEATS; level++) {
@@ -61,10 +51,8 @@ brightness(int32_t rgb)
     return theme_contrast_ratio(rgb, 0x000000);
 }
 
-static void
-test_heat_scales_go_steadily_from_one_end_to_the_other(void **state)
+TEST(heat_scales_go_steadily_from_one_end_to_the_other)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof coloured / sizeof coloured[0]; i++) {
         const struct theme t = load(coloured[i]);
         const bool up = brightness(theme_heat(&t, 1)) > brightness(theme_heat(&t, 0));
@@ -80,10 +68,8 @@ test_heat_scales_go_steadily_from_one_end_to_the_other(void **state)
     }
 }
 
-static void
-test_the_mono_theme_needs_no_file(void **state)
+TEST(the_mono_theme_needs_no_file)
 {
-    (void)state;
     struct theme t;
     theme_mono(&t);
     assert_int_equal(t.stops, 0);
@@ -95,10 +81,8 @@ test_the_mono_theme_needs_no_file(void **state)
 }
 
 /* Without colours the things that must be told apart differ in attributes. */
-static void
-test_mono_tells_fates_apart(void **state)
+TEST(mono_tells_fates_apart)
 {
-    (void)state;
     struct theme t;
     theme_mono(&t);
     static const enum role fates[] = {ROLE_ACCEPTED, ROLE_REJECTED, ROLE_DRAFT, ROLE_CORRECTION, ROLE_CURSOR};
@@ -107,10 +91,8 @@ test_mono_tells_fates_apart(void **state)
             assert_int_not_equal(t.role[fates[i]].attributes, t.role[fates[k]].attributes);
 }
 
-static void
-test_broken_themes_are_refused_in_one_line(void **state)
+TEST(broken_themes_are_refused_in_one_line)
 {
-    (void)state;
     static const struct {
         const char *json, *says;
     } broken[] = {
@@ -143,10 +125,8 @@ test_broken_themes_are_refused_in_one_line(void **state)
     }
 }
 
-static void
-test_what_a_theme_leaves_out_is_as_in_text(void **state)
+TEST(what_a_theme_leaves_out_is_as_in_text)
 {
-    (void)state;
     struct theme t;
     static const char json[] =
         "{\"roles\": {\"dim\": {\"dim\": true}, \"text\": {\"fg\": \"#102030\", \"bg\": \"#ffffff\"}}}";
@@ -157,10 +137,8 @@ test_what_a_theme_leaves_out_is_as_in_text(void **state)
     assert_int_equal(t.stops, 0);
 }
 
-static void
-test_themes_are_found_by_name(void **state)
+TEST(themes_are_found_by_name)
 {
-    (void)state;
     char root[] = "/tmp/specscope-theme-XXXXXX", path[128];
     assert_non_null(mkdtemp(root));
     setenv("XDG_CONFIG_HOME", root, 1);
@@ -183,10 +161,8 @@ test_themes_are_found_by_name(void **state)
     rmdir(root);
 }
 
-static void
-test_the_default_theme_is_compiled_in(void **state)
+TEST(the_default_theme_is_compiled_in)
 {
-    (void)state;
     struct theme t;
     const struct theme file = load(THEME_DEFAULT);
     assert_true(theme_builtin(&t, NULL));
@@ -200,10 +176,8 @@ test_the_default_theme_is_compiled_in(void **state)
     }
 }
 
-static void
-test_colours_become_the_nearest_of_a_palette(void **state)
+TEST(colours_become_the_nearest_of_a_palette)
 {
-    (void)state;
     assert_int_equal(paint_nearest(PAINT_256, 0xff0000), 196);
     assert_int_equal(paint_nearest(PAINT_256, 0x808080), 244);
     assert_int_equal(paint_nearest(PAINT_8, 0x000000), 0);
@@ -215,22 +189,4 @@ test_colours_become_the_nearest_of_a_palette(void **state)
     for (int i = 16; i < 256; i++) /* some greys are in the cube as well */
         assert_int_equal(paint_rgb(PAINT_256, paint_nearest(PAINT_256, paint_rgb(PAINT_256, i))),
                          paint_rgb(PAINT_256, i));
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bundled_themes_are_readable),
-        cmocka_unit_test(test_text_on_heat_is_readable_at_every_level),
-        cmocka_unit_test(test_heat_scales_go_steadily_from_one_end_to_the_other),
-        cmocka_unit_test(test_the_mono_theme_needs_no_file),
-        cmocka_unit_test(test_mono_tells_fates_apart),
-        cmocka_unit_test(test_broken_themes_are_refused_in_one_line),
-        cmocka_unit_test(test_what_a_theme_leaves_out_is_as_in_text),
-        cmocka_unit_test(test_themes_are_found_by_name),
-        cmocka_unit_test(test_the_default_theme_is_compiled_in),
-        cmocka_unit_test(test_colours_become_the_nearest_of_a_palette),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,6 @@
 /* The tokenizer against an independent one (goldens from the sentencepiece library), and its special tokens. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli/base/commands.h"
+#include "tests/rigs/test.h"
 #include "tests/rigs/tokenizer_rig.h"
 
 #define BUNDLED bundled_model_path()
@@ -55,19 +46,15 @@ compare_with_golden(const struct tokenizer *t, const char *path)
     return lines;
 }
 
-static void
-test_bundled_vocabulary_agrees_with_sentencepiece(void **state)
+TEST(bundled_vocabulary_agrees_with_sentencepiece)
 {
-    (void)state;
     struct opened o = open_gguf_tokenizer(BUNDLED);
     assert_true(compare_with_golden(o.tokenizer, "tests/golden/tokenizer_fables.tsv") >= 400);
     close_opened(&o);
 }
 
-static void
-test_user_defined_tokens_agree_with_sentencepiece(void **state)
+TEST(user_defined_tokens_agree_with_sentencepiece)
 {
-    (void)state;
     struct opened o = open_tiny_tokenizer(&(struct tinymodel){.vocab = 900, .n_layers = 1});
     assert_true(compare_with_golden(o.tokenizer, "tests/golden/tokenizer_tiny.tsv") >= 400);
     close_opened(&o);
@@ -75,10 +62,8 @@ test_user_defined_tokens_agree_with_sentencepiece(void **state)
 
 /* ---- special tokens ---- */
 
-static void
-test_bos_is_put_in_front_only_when_asked_for(void **state)
+TEST(bos_is_put_in_front_only_when_asked_for)
 {
-    (void)state;
     struct opened o = open_gguf_tokenizer(BUNDLED);
     const token_t with[] = {1, 1023}, without[] = {1023};
     assert_ids(o.tokenizer, "king", (struct tokenize_options){.bos = true}, with, 2);
@@ -88,10 +73,8 @@ test_bos_is_put_in_front_only_when_asked_for(void **state)
     close_opened(&o);
 }
 
-static void
-test_control_tokens_are_recognised_only_when_asked_for(void **state)
+TEST(control_tokens_are_recognised_only_when_asked_for)
 {
-    (void)state;
     struct opened o = open_gguf_tokenizer(BUNDLED);
     const token_t both[] = {1, 1023, 2};
     assert_ids(o.tokenizer, "<s>king</s>", (struct tokenize_options){.special = true}, both, 3);
@@ -105,10 +88,8 @@ test_control_tokens_are_recognised_only_when_asked_for(void **state)
     close_opened(&o);
 }
 
-static void
-test_user_defined_tokens_are_always_recognised(void **state)
+TEST(user_defined_tokens_are_always_recognised)
 {
-    (void)state;
     struct opened o = open_tiny_tokenizer(&(struct tinymodel){.no_space_prefix = true});
     const uint32_t note = tokenizer_size(o.tokenizer) - 1;
     assert_int_equal(tokenizer_kind(o.tokenizer, (token_t)note), TOKEN_USER);
@@ -117,10 +98,8 @@ test_user_defined_tokens_are_always_recognised(void **state)
     close_opened(&o);
 }
 
-static void
-test_every_end_token_is_known(void **state)
+TEST(every_end_token_is_known)
 {
-    (void)state;
     struct opened o = open_tiny_tokenizer(&(struct tinymodel){0});
     const token_t eot = (token_t)tokenizer_size(o.tokenizer) - 2;
     assert_int_equal(tokenizer_bos(o.tokenizer), 1);
@@ -130,10 +109,8 @@ test_every_end_token_is_known(void **state)
     close_opened(&o);
 }
 
-static void
-test_control_tokens_are_text_only_when_shown(void **state)
+TEST(control_tokens_are_text_only_when_shown)
 {
-    (void)state;
     struct opened o = open_gguf_tokenizer(BUNDLED);
     assert_int_equal(tokenizer_bytes(o.tokenizer, 2, false).len, 0);
     const struct slice shown = tokenizer_bytes(o.tokenizer, 2, true);
@@ -149,10 +126,8 @@ test_control_tokens_are_text_only_when_shown(void **state)
     close_opened(&o);
 }
 
-static void
-test_dummy_space_goes_in_and_out_once(void **state)
+TEST(dummy_space_goes_in_and_out_once)
 {
-    (void)state;
     static const char *const texts[] = {"", " ", "  ", "   x", "x ", " x", "\n x", " \n"};
     struct opened with = open_gguf_tokenizer(BUNDLED),
                   without = open_tiny_tokenizer(&(struct tinymodel){.no_space_prefix = true});
@@ -162,20 +137,4 @@ test_dummy_space_goes_in_and_out_once(void **state)
     }
     close_opened(&with);
     close_opened(&without);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bundled_vocabulary_agrees_with_sentencepiece),
-        cmocka_unit_test(test_user_defined_tokens_agree_with_sentencepiece),
-        cmocka_unit_test(test_bos_is_put_in_front_only_when_asked_for),
-        cmocka_unit_test(test_control_tokens_are_recognised_only_when_asked_for),
-        cmocka_unit_test(test_user_defined_tokens_are_always_recognised),
-        cmocka_unit_test(test_every_end_token_is_known),
-        cmocka_unit_test(test_control_tokens_are_text_only_when_shown),
-        cmocka_unit_test(test_dummy_space_goes_in_and_out_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,21 +1,13 @@
 /* Tokenizers of well-known models' kinds against goldens from the tokenizers and sentencepiece libraries
  * (make_tokenizer_golden.py), each from tokenizer.json and from GGUF metadata; and merging against its definition. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <cjson/cJSON.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "engine/base/utf8.h"
 #include "engine/tokenizer/byte_chars.h"
 #include "engine/tokenizer/pretokenizer.h"
 #include "kernels/rng.h"
+#include "tests/rigs/test.h"
 #include "tests/rigs/tokenizer_rig.h"
 
 static struct opened
@@ -63,10 +55,8 @@ static const struct family families[] = {
 };
 #define N_FAMILIES (sizeof families / sizeof *families)
 
-static void
-test_ids_from_tokenizer_json_are_those_of_the_tokenizers_library(void **state)
+TEST(ids_from_tokenizer_json_are_those_of_the_tokenizers_library)
 {
-    (void)state;
     for (size_t i = 0; i < N_FAMILIES; i++) {
         struct opened o = open_json(families[i].name);
         assert_golden_ids(o.tokenizer, families[i].name, families[i].lines);
@@ -80,10 +70,8 @@ test_ids_from_tokenizer_json_are_those_of_the_tokenizers_library(void **state)
     }
 }
 
-static void
-test_ids_from_gguf_are_those_of_the_same_vocabulary_in_json(void **state)
+TEST(ids_from_gguf_are_those_of_the_same_vocabulary_in_json)
 {
-    (void)state;
     for (size_t i = 0; i < N_FAMILIES; i++) {
         struct opened o = open_vocabulary(families[i].name);
         assert_string_equal(tokenizer_description(o.tokenizer), families[i].description);
@@ -103,10 +91,8 @@ assert_begins(const char *family, const struct opened *o, bool bos)
     free(ids);
 }
 
-static void
-test_bos_goes_in_front_where_the_model_wants_it(void **state)
+TEST(bos_goes_in_front_where_the_model_wants_it)
 {
-    (void)state;
     static const struct {
         const char *family;
         bool bos;
@@ -134,10 +120,8 @@ test_bos_goes_in_front_where_the_model_wants_it(void **state)
 /* ---- any text ---- */
 
 /* Qwen's is not among them: it normalises. */
-static void
-test_random_unicode_and_random_bytes_come_back_unchanged(void **state)
+TEST(random_unicode_and_random_bytes_come_back_unchanged)
 {
-    (void)state;
     uint64_t random = random_seed();
     static const char *const lossless[] = {"llama-bpe", "gpt2", "spm", "falcon", "deepseek-v3", "tekken"};
     for (size_t f = 0; f < sizeof lossless / sizeof *lossless; f++) {
@@ -237,10 +221,8 @@ merge_by_definition(const struct definition *d, const char *word, size_t len, to
     return n;
 }
 
-static void
-test_merging_equals_merging_by_definition_on_random_unicode(void **state)
+TEST(merging_equals_merging_by_definition_on_random_unicode)
 {
-    (void)state;
     uint64_t random = random_seed();
     static const char *const names[] = {"gpt2", "smollm"};
     for (size_t f = 0; f < 2; f++) {
@@ -273,10 +255,8 @@ test_merging_equals_merging_by_definition_on_random_unicode(void **state)
 
 /* Each takes milliseconds. In quadratic time each would take half a minute or more, and all of them more than an hour: then the alarm
  * ends the test. ThreadSanitizer's memmem() looks at all that follows, at every call. */
-static void
-test_long_texts_of_one_kind_do_not_take_quadratic_time(void **state)
+TEST(long_texts_of_one_kind_do_not_take_quadratic_time)
 {
-    (void)state;
 #ifdef __SANITIZE_THREAD__
     skip();
 #endif
@@ -298,18 +278,4 @@ test_long_texts_of_one_kind_do_not_take_quadratic_time(void **state)
     }
     alarm(0);
     free(text);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ids_from_tokenizer_json_are_those_of_the_tokenizers_library),
-        cmocka_unit_test(test_ids_from_gguf_are_those_of_the_same_vocabulary_in_json),
-        cmocka_unit_test(test_bos_goes_in_front_where_the_model_wants_it),
-        cmocka_unit_test(test_random_unicode_and_random_bytes_come_back_unchanged),
-        cmocka_unit_test(test_merging_equals_merging_by_definition_on_random_unicode),
-        cmocka_unit_test(test_long_texts_of_one_kind_do_not_take_quadratic_time),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,8 @@
 /* Tokens that a byte-level GGUF has and no text is cut into, added tokens that stand among the normal ones, and a unigram
  * vocabulary. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
-
 #include "engine/files/gguf_bytes.h"
 #include "engine/tokenizer/tokenizer.h"
+#include "tests/rigs/test.h"
 
 /* An emoji's joiner, U+200D, as Command-R has it: once as it is, and once in the characters that stand for its bytes. */
 static const char *const pieces[] = {"a",        "<|endoftext|>", "\xe2\x80\x8d",     "\xc3\xa2",
@@ -55,10 +46,8 @@ assert_ids(const struct tokenizer *t, const char *text, bool special, const toke
     free(ids);
 }
 
-static void
-test_a_text_is_cut_into_tokens_for_its_bytes(void **state)
+TEST(a_text_is_cut_into_tokens_for_its_bytes)
 {
-    (void)state;
     struct gguf *file;
     struct gguf_bytes bytes;
     struct tokenizer *t = open_odd(&file, &bytes);
@@ -70,10 +59,8 @@ test_a_text_is_cut_into_tokens_for_its_bytes(void **state)
     free(bytes.data);
 }
 
-static void
-test_a_texts_end_among_the_normal_tokens_is_found_whole(void **state)
+TEST(a_texts_end_among_the_normal_tokens_is_found_whole)
 {
-    (void)state;
     struct gguf *file;
     struct gguf_bytes bytes;
     struct tokenizer *t = open_odd(&file, &bytes);
@@ -123,10 +110,8 @@ close_written(struct tokenizer *t, struct gguf *file, struct gguf_bytes *b)
     free(b->data);
 }
 
-static void
-test_a_unigram_vocabulary_in_gguf_cuts_by_score(void **state)
+TEST(a_unigram_vocabulary_in_gguf_cuts_by_score)
 {
-    (void)state;
     static const char *const written[] = {"<pad>", "</s>", "<unk>", "\xe2\x96\x81",  "\xe2\x96\x81the",
                                           "re",    "t",    "here",  "\xe2\x96\x81t", "h"};
     static const int kinds[] = {3, 3, 2, 1, 1, 1, 1, 1, 1, 1};
@@ -139,10 +124,8 @@ test_a_unigram_vocabulary_in_gguf_cuts_by_score(void **state)
     close_written(t, file, &b);
 }
 
-static void
-test_what_no_merge_comes_to_is_an_added_token(void **state)
+TEST(what_no_merge_comes_to_is_an_added_token)
 {
-    (void)state;
     static const char *const written[] = {"a", ">", "<", "a>", "<fim_prefix>", "<a>", "f"};
     static const int kinds[] = {1, 1, 1, 1, 1, 1, 1};
     struct gguf *file;
@@ -152,16 +135,4 @@ test_what_no_merge_comes_to_is_an_added_token(void **state)
     assert_int_equal(tokenizer_kind(t, 3), TOKEN_NORMAL);
     assert_ids(t, "a<fim_prefix>a>", true, (token_t[]){0, 4, 0, 1}, 4);
     close_written(t, file, &b);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_text_is_cut_into_tokens_for_its_bytes),
-        cmocka_unit_test(test_a_texts_end_among_the_normal_tokens_is_found_whole),
-        cmocka_unit_test(test_a_unigram_vocabulary_in_gguf_cuts_by_score),
-        cmocka_unit_test(test_what_no_merge_comes_to_is_an_added_token),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,27 +1,17 @@
 /* SentencePiece's own files, Unigram models, pieces that merge by rank and classes in classes against goldens from the
  * sentencepiece and tokenizers libraries (make_pieces_golden.py); Unigram against its definition; and what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "engine/synthetic/folder_tokenizer.h"
 #include "engine/tokenizer/pretokenizer_internal.h"
 #include "kernels/rng.h"
+#include "tests/rigs/test.h"
 #include "tests/rigs/tokenizer_rig.h"
 
 /* ---- goldens ---- */
 
-static void
-test_ids_of_a_folder_are_those_of_the_libraries(void **state)
+TEST(ids_of_a_folder_are_those_of_the_libraries)
 {
-    (void)state;
     static const char *const families[][2] = {{"model-unigram", "SentencePiece Unigram"},
                                               {"model-unigram-bytes", "SentencePiece Unigram"},
                                               {"model-bpe", "SentencePiece BPE"},
@@ -52,10 +42,8 @@ test_ids_of_a_folder_are_those_of_the_libraries(void **state)
     }
 }
 
-static void
-test_ids_from_gguf_are_those_of_the_folder(void **state)
+TEST(ids_from_gguf_are_those_of_the_folder)
 {
-    (void)state;
     static const char *const families[] = {"gemma4",     "qwen35",     "kimi-k2", "bloom",
                                            "seed-coder", "bailingmoe", "viking",  "tiny_aya"};
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
@@ -68,10 +56,8 @@ test_ids_from_gguf_are_those_of_the_folder(void **state)
 }
 
 /* Vocabularies of tiktoken's take a word that is a token as it is, whether merges lead there or not. */
-static void
-test_words_that_are_tokens_stay_whole_where_the_family_has_it_so(void **state)
+TEST(words_that_are_tokens_stay_whole_where_the_family_has_it_so)
 {
-    (void)state;
     static const struct {
         const char *name;
         bool whole, bos;
@@ -130,10 +116,8 @@ best_sum(const struct small *s, double unknown, const char *rest)
     return single ? best : fmax(best, unknown + best_sum(s, unknown, rest + 1));
 }
 
-static void
-test_unigram_finds_the_best_of_all_ways_to_cut(void **state)
+TEST(unigram_finds_the_best_of_all_ways_to_cut)
 {
-    (void)state;
     uint64_t random = random_seed();
     for (int round = 0; round < 200; round++) {
         char json[2048], text[12];
@@ -182,10 +166,8 @@ open_model(struct tokenizer **t, const char *bytes, size_t n, const char *config
     return tokenizer_from_sentencepiece(t, &files, "folder", err);
 }
 
-static void
-test_tokens_that_were_added_are_found(void **state)
+TEST(tokens_that_were_added_are_found)
 {
-    (void)state;
     size_t n, n_ids;
     struct err err;
     struct tokenizer *t;
@@ -226,10 +208,8 @@ test_tokens_that_were_added_are_found(void **state)
     free(model);
 }
 
-static void
-test_decoding_gives_the_text_back(void **state)
+TEST(decoding_gives_the_text_back)
 {
-    (void)state;
     static const char *const families[] = {"model-bpe-bytes", "model-unigram-bytes"};
     uint64_t random = random_seed();
     for (size_t i = 0; i < 2; i++) {
@@ -249,10 +229,8 @@ test_decoding_gives_the_text_back(void **state)
 
 #define TIMES 40
 
-static void
-test_a_long_text_is_cut_as_its_parts_are(void **state)
+TEST(a_long_text_is_cut_as_its_parts_are)
 {
-    (void)state;
     size_t n, n_prose, n_once, n_ids;
     struct err err;
     struct tokenizer *t;
@@ -276,10 +254,8 @@ test_a_long_text_is_cut_as_its_parts_are(void **state)
     tokenizer_close(t);
 }
 
-static void
-test_a_model_that_is_cut_short_or_changed_is_refused_in_one_line(void **state)
+TEST(a_model_that_is_cut_short_or_changed_is_refused_in_one_line)
 {
-    (void)state;
     size_t n;
     struct err err;
     struct tokenizer *t;
@@ -307,10 +283,8 @@ test_a_model_that_is_cut_short_or_changed_is_refused_in_one_line(void **state)
     free(model);
 }
 
-static void
-test_what_a_tokenizer_model_may_not_be_is_named(void **state)
+TEST(what_a_tokenizer_model_may_not_be_is_named)
 {
-    (void)state;
     /* pieces "<unk>" (2, unknown) and "a"; the trainer's field 3 is the kind of model */
     static const struct {
         const char *bytes;
@@ -353,10 +327,8 @@ test_what_a_tokenizer_model_may_not_be_is_named(void **state)
     }
 }
 
-static void
-test_a_unigram_model_that_is_none_is_refused(void **state)
+TEST(a_unigram_model_that_is_none_is_refused)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"[[\"a\", -1], [\"b\"]]", "piece 1 of model.vocab is no text with a score"},
         {"[[\"a\", -1], \"b\"]", "piece 1 of model.vocab"},
@@ -374,22 +346,4 @@ test_a_unigram_model_that_is_none_is_refused(void **state)
         if (strstr(err.text, cases[i][1]) == NULL)
             fail_msg("%s: %s", cases[i][0], err.text);
     }
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ids_of_a_folder_are_those_of_the_libraries),
-        cmocka_unit_test(test_ids_from_gguf_are_those_of_the_folder),
-        cmocka_unit_test(test_words_that_are_tokens_stay_whole_where_the_family_has_it_so),
-        cmocka_unit_test(test_unigram_finds_the_best_of_all_ways_to_cut),
-        cmocka_unit_test(test_tokens_that_were_added_are_found),
-        cmocka_unit_test(test_decoding_gives_the_text_back),
-        cmocka_unit_test(test_a_long_text_is_cut_as_its_parts_are),
-        cmocka_unit_test(test_a_model_that_is_cut_short_or_changed_is_refused_in_one_line),
-        cmocka_unit_test(test_what_a_tokenizer_model_may_not_be_is_named),
-        cmocka_unit_test(test_a_unigram_model_that_is_none_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,11 @@
 /* What no tokenizer can be made of is refused with one line that names it: damaged or unsupported parts of tokenizer.json,
  * and of GGUF's byte-level BPE. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <cjson/cJSON.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "engine/files/gguf_bytes.h"
 #include "engine/tokenizer/pretokenizer.h"
 #include "engine/tokenizer/tokenizer.h"
+#include "tests/rigs/test.h"
 
 /* ---- tokenizer.json ---- */
 
@@ -128,10 +120,8 @@ static const struct refusal {
     {"added_tokens", "null", NULL},
 };
 
-static void
-test_parts_of_tokenizer_json_that_are_not_supported_are_named(void **state)
+TEST(parts_of_tokenizer_json_that_are_not_supported_are_named)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         const struct refusal *r = &refusals[i];
         char why[400];
@@ -144,10 +134,8 @@ test_parts_of_tokenizer_json_that_are_not_supported_are_named(void **state)
     }
 }
 
-static void
-test_what_is_no_json_is_refused(void **state)
+TEST(what_is_no_json_is_refused)
 {
-    (void)state;
     static const char *const texts[] = {"", "[", "[]", "7", "{\"model\":", "null"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct tokenizer *t;
@@ -193,10 +181,8 @@ open_byte_level(const struct byte_level *b, struct gguf **file, struct gguf_byte
     return t;
 }
 
-static void
-test_damaged_byte_level_vocabularies_are_refused_with_a_reason(void **state)
+TEST(damaged_byte_level_vocabularies_are_refused_with_a_reason)
 {
-    (void)state;
     static const struct {
         struct byte_level b;
         const char *says; /* NULL: it opens */
@@ -223,10 +209,8 @@ test_damaged_byte_level_vocabularies_are_refused_with_a_reason(void **state)
     }
 }
 
-static void
-test_a_file_that_names_no_pretokenizer_is_read_with_a_note(void **state)
+TEST(a_file_that_names_no_pretokenizer_is_read_with_a_note)
 {
-    (void)state;
     static const char *const names[] = {NULL, "default"};
     for (size_t i = 0; i < 2; i++) {
         struct err err = {0};
@@ -241,10 +225,8 @@ test_a_file_that_names_no_pretokenizer_is_read_with_a_note(void **state)
     }
 }
 
-static void
-test_bytes_without_a_token_are_left_out(void **state)
+TEST(bytes_without_a_token_are_left_out)
 {
-    (void)state;
     struct err err = {0};
     struct gguf *file;
     struct gguf_bytes bytes;
@@ -264,10 +246,8 @@ test_bytes_without_a_token_are_left_out(void **state)
 
 /* ---- patterns ---- */
 
-static void
-test_every_named_pretokenizer_can_be_used(void **state)
+TEST(every_named_pretokenizer_can_be_used)
 {
-    (void)state;
     static const char *const names[] = {"llama3",
                                         "llama-v3",
                                         "llama-bpe",
@@ -313,10 +293,8 @@ test_every_named_pretokenizer_can_be_used(void **state)
     assert_null(pre_family_find("gpt-2 phi-2", 11));
 }
 
-static void
-test_a_pattern_that_never_comes_to_an_end_is_given_up(void **state)
+TEST(a_pattern_that_never_comes_to_an_end_is_given_up)
 {
-    (void)state;
     struct pretokenizer *p = pretokenizer_new();
     struct words words = {0};
     struct err err = {0};
@@ -328,19 +306,4 @@ test_a_pattern_that_never_comes_to_an_end_is_given_up(void **state)
     assert_non_null(strstr(err.text, "cannot be tokenized"));
     words_free(&words);
     pretokenizer_free(p);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts_of_tokenizer_json_that_are_not_supported_are_named),
-        cmocka_unit_test(test_what_is_no_json_is_refused),
-        cmocka_unit_test(test_damaged_byte_level_vocabularies_are_refused_with_a_reason),
-        cmocka_unit_test(test_a_file_that_names_no_pretokenizer_is_read_with_a_note),
-        cmocka_unit_test(test_bytes_without_a_token_are_left_out),
-        cmocka_unit_test(test_every_named_pretokenizer_can_be_used),
-        cmocka_unit_test(test_a_pattern_that_never_comes_to_an_end_is_given_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

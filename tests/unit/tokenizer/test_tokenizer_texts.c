@@ -1,25 +1,14 @@
 /* What must hold for any text: it comes back, it is merged as merging is defined, and long ones take no longer than they must. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli/base/commands.h"
 #include "engine/base/utf8.h"
 #include "kernels/rng.h"
+#include "tests/rigs/test.h"
 #include "tests/rigs/tokenizer_rig.h"
 
 #define BUNDLED bundled_model_path()
 
-static void
-test_random_unicode_comes_back_unchanged(void **state)
+TEST(random_unicode_comes_back_unchanged)
 {
-    (void)state;
     struct opened o = open_gguf_tokenizer(BUNDLED), tiny = open_tiny_tokenizer(&(struct tinymodel){.nasty = true});
     uint64_t random = random_seed();
     char text[400];
@@ -32,10 +21,8 @@ test_random_unicode_comes_back_unchanged(void **state)
     close_opened(&tiny);
 }
 
-static void
-test_random_bytes_come_back_unchanged(void **state)
+TEST(random_bytes_come_back_unchanged)
 {
-    (void)state;
     struct opened o = open_gguf_tokenizer(BUNDLED), tiny = open_tiny_tokenizer(&(struct tinymodel){.nasty = true});
     uint64_t random = random_seed();
     char text[200];
@@ -90,10 +77,8 @@ naive_bpe(const struct tokenizer *t, const char *text, token_t *out)
     return n;
 }
 
-static void
-test_merging_by_heap_equals_merging_by_definition(void **state)
+TEST(merging_by_heap_equals_merging_by_definition)
 {
-    (void)state;
     struct opened o = open_tiny_tokenizer(&(struct tinymodel){.vocab = 1200, .no_space_prefix = true, .n_layers = 1});
     uint64_t random = random_seed();
     for (int round = 0; round < 60; round++) {
@@ -108,10 +93,8 @@ test_merging_by_heap_equals_merging_by_definition(void **state)
     close_opened(&o);
 }
 
-static void
-test_long_texts_do_not_take_quadratic_time(void **state)
+TEST(long_texts_do_not_take_quadratic_time)
 {
-    (void)state;
     struct opened o = open_gguf_tokenizer(BUNDLED);
     const size_t len = 2u << 20; /* quadratic merging would take hours */
     char *text = malloc(len);
@@ -120,16 +103,4 @@ test_long_texts_do_not_take_quadratic_time(void **state)
     assert_round_trip(o.tokenizer, "o", text, len);
     free(text);
     close_opened(&o);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_unicode_comes_back_unchanged),
-        cmocka_unit_test(test_random_bytes_come_back_unchanged),
-        cmocka_unit_test(test_merging_by_heap_equals_merging_by_definition),
-        cmocka_unit_test(test_long_texts_do_not_take_quadratic_time),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,5 @@
 /* Vocabularies that are large, damaged, or lack tokens for bytes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
+#include "tests/rigs/test.h"
 
 static uint64_t compared; /* pieces, by the index, whose source is included */
 
@@ -58,10 +50,8 @@ comparisons_of(uint32_t n)
 }
 
 /* A piece is compared with few others; comparing every piece with every other would be n² / 2. */
-static void
-test_opening_a_vocabulary_compares_a_piece_with_few_others(void **state)
+TEST(opening_a_vocabulary_compares_a_piece_with_few_others)
 {
-    (void)state;
     for (uint32_t n = 150000 / 8; n <= 150000; n *= 8) {
         const uint64_t few = comparisons_of(n);
         assert_in_range(few, 1, 4 * (uint64_t)n);
@@ -108,10 +98,8 @@ opens(const struct vocabulary *v, char *why, size_t size)
     return ok;
 }
 
-static void
-test_damaged_vocabularies_are_refused_with_a_reason(void **state)
+TEST(damaged_vocabularies_are_refused_with_a_reason)
 {
-    (void)state;
     const struct {
         struct vocabulary v;
         const char *says; /* NULL: it opens */
@@ -144,10 +132,8 @@ test_damaged_vocabularies_are_refused_with_a_reason(void **state)
     assert_non_null(strstr(why, "score"));
 }
 
-static void
-test_without_byte_tokens_unknown_characters_become_unk(void **state)
+TEST(without_byte_tokens_unknown_characters_become_unk)
 {
-    (void)state;
     struct gguf_bytes b = {0};
     put_header(&b, 3, 0, 4);
     put_key_text(&b, "tokenizer.ggml.model", "llama");
@@ -171,15 +157,4 @@ test_without_byte_tokens_unknown_characters_become_unk(void **state)
     tokenizer_close(t);
     gguf_close(file);
     free(b.data);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_opening_a_vocabulary_compares_a_piece_with_few_others),
-        cmocka_unit_test(test_damaged_vocabularies_are_refused_with_a_reason),
-        cmocka_unit_test(test_without_byte_tokens_unknown_characters_become_unk),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,7 @@
 /* Numbers of a trace are the text that printf makes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 
+#include "tests/rigs/test.h"
 #include "traces/schema.h"
 
 static void
@@ -31,10 +23,8 @@ of_bits(uint32_t bits)
     return value;
 }
 
-static void
-test_any_float_is_written_as_printf_does(void **state)
+TEST(any_float_is_written_as_printf_does)
 {
-    (void)state;
     const uint64_t seed = 20260711;
     print_message("seed %llu\n", (unsigned long long)seed);
     uint64_t x = seed;
@@ -46,10 +36,8 @@ test_any_float_is_written_as_printf_does(void **state)
     }
 }
 
-static void
-test_probabilities_and_times_are_written_as_printf_does(void **state)
+TEST(probabilities_and_times_are_written_as_printf_does)
 {
-    (void)state;
     uint64_t x = 42;
     for (int i = 0; i < 400000; i++) {
         x = x * 6364136223846793005u + 1442695040888963407u;
@@ -61,10 +49,8 @@ test_probabilities_and_times_are_written_as_printf_does(void **state)
     }
 }
 
-static void
-test_powers_of_ten_and_of_two_and_their_neighbours(void **state)
+TEST(powers_of_ten_and_of_two_and_their_neighbours)
 {
-    (void)state;
     for (int power = -45; power <= 38; power++)
         for (int step = -3; step <= 3; step++) {
             float value = (float)pow(10, power);
@@ -82,10 +68,8 @@ test_powers_of_ten_and_of_two_and_their_neighbours(void **state)
     same_as_printf(-INFINITY);
 }
 
-static void
-test_ties_go_to_the_even_digit(void **state)
+TEST(ties_go_to_the_even_digit)
 {
-    (void)state;
     /* Ten digits of which the last is a 5: n + 1/4 and n + 3/4 where n has eight digits, below 2^22 only quarters fit. */
     for (uint32_t n = 1u << 20; n < 1u << 22; n += 37)
         for (int quarter = 1; quarter < 4; quarter++)
@@ -95,10 +79,8 @@ test_ties_go_to_the_even_digit(void **state)
             same_as_printf(ldexpf((float)i, -down));
 }
 
-static void
-test_whole_numbers(void **state)
+TEST(whole_numbers)
 {
-    (void)state;
     const uint64_t values[] = {0, 1, 9, 10, 99, 100, 4294967295u, 9999999999999999999u, UINT64_MAX};
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
         char got[NUMBER_ROOM + 1], want[32];
@@ -106,17 +88,4 @@ test_whole_numbers(void **state)
         snprintf(want, sizeof want, "%llu", (unsigned long long)values[i]);
         assert_string_equal(got, want);
     }
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_any_float_is_written_as_printf_does),
-        cmocka_unit_test(test_probabilities_and_times_are_written_as_printf_does),
-        cmocka_unit_test(test_powers_of_ten_and_of_two_and_their_neighbours),
-        cmocka_unit_test(test_ties_go_to_the_even_digit),
-        cmocka_unit_test(test_whole_numbers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

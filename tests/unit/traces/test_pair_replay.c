@@ -1,13 +1,6 @@
 /* A replay of two saved runs: steps, jumps to and fro and seeking take both along. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "tests/rigs/saved_runs.h"
+#include "tests/rigs/test.h"
 #include "traces/replay.h"
 #include "tui/scope/versus.h"
 
@@ -27,8 +20,7 @@ drain(struct replay *r, struct scope *s)
     }
 }
 
-static void
-test_a_replay_steps_and_jumps_through_both(void **state)
+TEST(a_replay_steps_and_jumps_through_both)
 {
     const struct saved_runs *t = *state;
     const struct saved_choice two[2] = {{t->bound, 0, 0}, {t->skip, 0, 0}};
@@ -103,8 +95,7 @@ known_beforehand(struct replay *r)
 }
 
 /* Controls and rounds of all there is, and then all of it from the start. */
-static void
-test_what_is_to_come_is_known_beforehand(void **state)
+TEST(what_is_to_come_is_known_beforehand)
 {
     const struct saved_runs *t = *state;
     const struct saved_choice two[2] = {{t->bound, 0, 0}, {t->skip, 0, 0}};
@@ -116,12 +107,4 @@ test_what_is_to_come_is_known_beforehand(void **state)
     known_beforehand(r);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_replay_steps_and_jumps_through_both),
-        cmocka_unit_test(test_what_is_to_come_is_known_beforehand),
-    };
-    return cmocka_run_group_tests(tests, saved_runs_open, saved_runs_close);
-}
+FIXTURE(saved_runs_open, saved_runs_close);

@@ -1,15 +1,7 @@
 /* A replay hands out what a live run's log did, at its pace or any other. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "tests/rigs/test.h"
 #include "tests/rigs/trace_checks.h"
 #include "traces/replay.h"
 
@@ -85,260 +77,6 @@ assert_played_until(const struct fixture *f, uint64_t t_us)
     }
 }
 
-static void
-test_nothing_happens_until_it_plays(void **state)
-{
-    struct fixture *f = *state;
-    f->now += 10000000;
-    assert_int_equal(drain(f, NULL), 0);
-    assert_false(replay_status(f->replay).playing);
-    assert_int_equal(replay_status(f->replay).t_us, 0);
-}
-
-static void
-test_events_come_when_they_are_due(void **state)
-{
-    struct fixture *f = *state;
-    static const double speeds[] = {1, 0.25, 64, 2};
-    uint64_t head = 0, start = f->now;
-    drain(f, NULL); /* the clock starts with the first call */
-    replay_play(f->replay, true);
-    while (!replay_status(f->replay).at_end) {
-        double speed = speeds[f->now / 97 % 4];
-        replay_set_speed(f->replay, speed);
-        f->now += 96;
-        head += (uint64_t)(96 * speed);
-        drain(f, NULL);
-        if (replay_status(f->replay).at_end)
-            break;
-        assert_int_equal(replay_status(f->replay).t_us, head);
-        assert_played_until(f, head);
-    }
-    assert_true(f->now > start);
-    assert_int_equal(f->at, f->stream.n);
-    assert_int_equal(replay_status(f->replay).t_us, replay_status(f->replay).duration_us);
-    assert_int_equal(replay_status(f->replay).duration_us, time_of(f, f->stream.n - 1));
-    assert_false(replay_status(f->replay).playing);
-}
-
-static void
-test_time_stands_still_while_it_is_paused(void **state)
-{
-    struct fixture *f = *state;
-    drain(f, NULL);
-    replay_play(f->replay, true);
-    f->now += 1000;
-    drain(f, NULL);
-    replay_play(f->replay, false);
-    f->now += 1000000;
-    assert_int_equal(drain(f, NULL), 0);
-    replay_play(f->replay, true);
-    drain(f, NULL);
-    assert_played_until(f, 1000);
-}
-
-static void
-test_speed_is_clamped(void **state)
-{
-    struct fixture *f = *state;
-    replay_set_speed(f->replay, 1000);
-    assert_true(replay_status(f->replay).speed == REPLAY_FASTEST);
-    replay_set_speed(f->replay, 0);
-    assert_true(replay_status(f->replay).speed == REPLAY_SLOWEST);
-    replay_set_speed(f->replay, (double)NAN);
-    assert_true(replay_status(f->replay).speed == REPLAY_SLOWEST);
-}
-
-static void
-test_a_step_plays_whole_rounds(void **state)
-{
-    struct fixture *f = *state;
-    struct event last;
-    for (uint64_t round = 1; round <= f->stream.rounds; round++) {
-        replay_step_rounds(f->replay, 1);
-        assert_true(replay_status(f->replay).seeking);
-        assert_true(drain(f, &last) > 0);
-        assert_int_equal(last.type, EVENT_ROUND);
-        assert_int_equal(f->rounds, round);
-    }
-    replay_step_rounds(f->replay, 1); /* none is left: the rest */
-    drain(f, NULL);
-    assert_int_equal(f->at, f->stream.n);
-    assert_true(replay_status(f->replay).at_end);
-    replay_step_rounds(f->replay, 1);
-    assert_int_equal(drain(f, NULL), 0);
-}
-
-static void
-test_a_step_plays_up_to_the_next_token(void **state)
-{
-    struct fixture *f = *state;
-    struct event last = {0};
-    size_t tokens = 0, expected = 0;
-    for (size_t i = 0; i < f->stream.n; i++)
-        expected += f->stream.events[i].type == EVENT_TOKEN;
-    for (;;) {
-        replay_step_token(f->replay);
-        drain(f, &last);
-        if (replay_status(f->replay).at_end)
-            break;
-        assert_int_equal(last.type, EVENT_TOKEN);
-        tokens++;
-    }
-    assert_int_equal(tokens, expected);
-}
-
-static void
-test_goto_works_in_both_directions(void **state)
-{
-    struct fixture *f = *state;
-    struct event last;
-    uint64_t n = f->stream.rounds;
-    print_message("%d rounds\n", (int)n);
-    assert_true(n > 6);
-    static const int to[] = {5, 2, 6, 6, 1, 0, 3};
-    for (size_t i = 0; i < sizeof to / sizeof *to; i++) {
-        replay_goto(f->replay, (uint64_t)to[i]);
-        last.type = EVENT_ROUND;
-        drain(f, &last);
-        assert_int_equal(f->rounds, to[i]);
-        assert_int_equal(last.type, EVENT_ROUND);
-        assert_false(replay_status(f->replay).at_end);
-        if (to[i] == 0)
-            assert_int_equal(f->at, 0);
-        else
-            assert_int_equal(replay_status(f->replay).run_us, time_of(f, f->at - 1) - f->stream.events[f->at - 1].t_us);
-    }
-    replay_goto(f->replay, n + 100);
-    drain(f, NULL);
-    assert_true(replay_status(f->replay).at_end);
-    assert_int_equal(f->at, f->stream.n);
-}
-
-static void
-test_rewinding_is_told_once(void **state)
-{
-    struct fixture *f = *state;
-    assert_false(replay_rewound(f->replay));
-    replay_goto(f->replay, 3);
-    drain(f, NULL);
-    assert_false(replay_rewound(f->replay));
-    replay_goto(f->replay, 1);
-    assert_true(replay_rewound(f->replay));
-    assert_false(replay_rewound(f->replay));
-    f->at = 0;
-    f->rounds = 0;
-    drain(f, NULL);
-}
-
-static void
-test_a_fraction_is_a_place_in_time(void **state)
-{
-    struct fixture *f = *state;
-    uint64_t duration = replay_status(f->replay).duration_us;
-    static const double to[] = {0.3, 0.8, 0.5, 0.50001, 0, 0.1, 1, 0.9};
-    for (size_t i = 0; i < sizeof to / sizeof *to; i++) {
-        replay_goto_fraction(f->replay, to[i]);
-        drain(f, NULL);
-        if (to[i] > 0)
-            assert_played_until(f, (uint64_t)(to[i] * (double)duration));
-        else
-            assert_int_equal(f->at, 0);
-    }
-}
-
-static void
-test_it_goes_on_playing_after_a_jump_in_time(void **state)
-{
-    struct fixture *f = *state;
-    uint64_t duration = replay_status(f->replay).duration_us;
-    drain(f, NULL);
-    replay_play(f->replay, true);
-    replay_goto_fraction(f->replay, 0.5);
-    drain(f, NULL);
-    assert_true(replay_status(f->replay).playing);
-    f->now += duration / 4;
-    drain(f, NULL);
-    assert_played_until(f, (uint64_t)(0.5 * (double)duration) + duration / 4);
-}
-
-static void
-test_playing_at_the_end_starts_again(void **state)
-{
-    struct fixture *f = *state;
-    replay_goto(f->replay, UINT64_MAX);
-    drain(f, NULL);
-    replay_play(f->replay, true);
-    drain(f, NULL);
-    f->now += 500;
-    drain(f, NULL);
-    assert_played_until(f, 500);
-}
-
-static void
-test_a_jump_can_be_taken_in_pieces_and_changed_on_the_way(void **state)
-{
-    struct fixture *f = *state;
-    replay_goto(f->replay, 6);
-    for (int i = 0; i < 5; i++)
-        assert_non_null(pull(f));
-    assert_true(replay_status(f->replay).seeking);
-    replay_goto(f->replay, 1);
-    drain(f, NULL);
-    assert_int_equal(f->rounds, 1);
-}
-
-static void
-test_any_sequence_of_commands_shows_a_beginning_of_the_run(void **state)
-{
-    struct fixture *f = *state;
-    for (int i = 0; i < 2000; i++) {
-        uint32_t n = stream_below(&f->stream, (uint32_t)f->stream.rounds + 3);
-        switch (stream_below(&f->stream, 8)) {
-        case 0: replay_play(f->replay, true); break;
-        case 1: replay_play(f->replay, false); break;
-        case 2: replay_set_speed(f->replay, (double)n); break;
-        case 3: replay_step_rounds(f->replay, n % 4); break;
-        case 4: replay_step_token(f->replay); break;
-        case 5: replay_goto(f->replay, n); break;
-        case 6: replay_goto_fraction(f->replay, (double)n / (double)(f->stream.rounds + 2)); break;
-        default: f->now += stream_below(&f->stream, 3000);
-        }
-        if (stream_below(&f->stream, 3) == 0)
-            pull(f);
-        else
-            drain(f, NULL);
-    }
-}
-
-static void
-test_a_broken_trace_plays_up_to_the_break_and_says_why(void **state)
-{
-    struct fixture *f = *state;
-    char *text = read_text(f->path, "vocab.csv");
-    size_t last = strlen(text) - 1; /* the start of the last line */
-    while (text[last - 1] != '\n')
-        last--;
-    text[last] = 'x';
-    write_text(f->path, "vocab.csv", text);
-    free(text);
-    const struct event *e;
-    struct err err = {0};
-    replay_close(f->replay); /* it has read the small file already */
-    f->replay = NULL;
-    if (!replay_open(&f->replay, f->path, &err))
-        fail_msg("%s", err.text);
-    replay_goto(f->replay, UINT64_MAX);
-    size_t n = 0;
-    while (replay_next(f->replay, f->now, &e, &err) && e != NULL)
-        n++;
-    assert_true(n > 20);
-    assert_non_null(strstr(err.text, "vocab.csv"));
-    assert_true(replay_status(f->replay).at_end);
-    assert_false(replay_next(f->replay, f->now, &e, &err));
-    assert_null(e);
-}
-
 static int
 set_up(void **state)
 {
@@ -373,26 +111,242 @@ tear_down(void **state)
     return 0;
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int
-main(void)
+TEST_WITH(nothing_happens_until_it_plays, set_up, tear_down)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(test_nothing_happens_until_it_plays),
-        TEST(test_events_come_when_they_are_due),
-        TEST(test_time_stands_still_while_it_is_paused),
-        TEST(test_speed_is_clamped),
-        TEST(test_a_step_plays_whole_rounds),
-        TEST(test_a_step_plays_up_to_the_next_token),
-        TEST(test_goto_works_in_both_directions),
-        TEST(test_rewinding_is_told_once),
-        TEST(test_a_fraction_is_a_place_in_time),
-        TEST(test_it_goes_on_playing_after_a_jump_in_time),
-        TEST(test_playing_at_the_end_starts_again),
-        TEST(test_a_jump_can_be_taken_in_pieces_and_changed_on_the_way),
-        TEST(test_any_sequence_of_commands_shows_a_beginning_of_the_run),
-        TEST(test_a_broken_trace_plays_up_to_the_break_and_says_why),
-    };
-    return cmocka_run_group_tests_name("replay", tests, NULL, NULL);
+    struct fixture *f = *state;
+    f->now += 10000000;
+    assert_int_equal(drain(f, NULL), 0);
+    assert_false(replay_status(f->replay).playing);
+    assert_int_equal(replay_status(f->replay).t_us, 0);
+}
+
+TEST_WITH(events_come_when_they_are_due, set_up, tear_down)
+{
+    struct fixture *f = *state;
+    static const double speeds[] = {1, 0.25, 64, 2};
+    uint64_t head = 0, start = f->now;
+    drain(f, NULL); /* the clock starts with the first call */
+    replay_play(f->replay, true);
+    while (!replay_status(f->replay).at_end) {
+        double speed = speeds[f->now / 97 % 4];
+        replay_set_speed(f->replay, speed);
+        f->now += 96;
+        head += (uint64_t)(96 * speed);
+        drain(f, NULL);
+        if (replay_status(f->replay).at_end)
+            break;
+        assert_int_equal(replay_status(f->replay).t_us, head);
+        assert_played_until(f, head);
+    }
+    assert_true(f->now > start);
+    assert_int_equal(f->at, f->stream.n);
+    assert_int_equal(replay_status(f->replay).t_us, replay_status(f->replay).duration_us);
+    assert_int_equal(replay_status(f->replay).duration_us, time_of(f, f->stream.n - 1));
+    assert_false(replay_status(f->replay).playing);
+}
+
+TEST_WITH(time_stands_still_while_it_is_paused, set_up, tear_down)
+{
+    struct fixture *f = *state;
+    drain(f, NULL);
+    replay_play(f->replay, true);
+    f->now += 1000;
+    drain(f, NULL);
+    replay_play(f->replay, false);
+    f->now += 1000000;
+    assert_int_equal(drain(f, NULL), 0);
+    replay_play(f->replay, true);
+    drain(f, NULL);
+    assert_played_until(f, 1000);
+}
+
+TEST_WITH(speed_is_clamped, set_up, tear_down)
+{
+    struct fixture *f = *state;
+    replay_set_speed(f->replay, 1000);
+    assert_true(replay_status(f->replay).speed == REPLAY_FASTEST);
+    replay_set_speed(f->replay, 0);
+    assert_true(replay_status(f->replay).speed == REPLAY_SLOWEST);
+    replay_set_speed(f->replay, (double)NAN);
+    assert_true(replay_status(f->replay).speed == REPLAY_SLOWEST);
+}
+
+TEST_WITH(a_step_plays_whole_rounds, set_up, tear_down)
+{
+    struct fixture *f = *state;
+    struct event last;
+    for (uint64_t round = 1; round <= f->stream.rounds; round++) {
+        replay_step_rounds(f->replay, 1);
+        assert_true(replay_status(f->replay).seeking);
+        assert_true(drain(f, &last) > 0);
+        assert_int_equal(last.type, EVENT_ROUND);
+        assert_int_equal(f->rounds, round);
+    }
+    replay_step_rounds(f->replay, 1); /* none is left: the rest */
+    drain(f, NULL);
+    assert_int_equal(f->at, f->stream.n);
+    assert_true(replay_status(f->replay).at_end);
+    replay_step_rounds(f->replay, 1);
+    assert_int_equal(drain(f, NULL), 0);
+}
+
+TEST_WITH(a_step_plays_up_to_the_next_token, set_up, tear_down)
+{
+    struct fixture *f = *state;
+    struct event last = {0};
+    size_t tokens = 0, expected = 0;
+    for (size_t i = 0; i < f->stream.n; i++)
+        expected += f->stream.events[i].type == EVENT_TOKEN;
+    for (;;) {
+        replay_step_token(f->replay);
+        drain(f, &last);
+        if (replay_status(f->replay).at_end)
+            break;
+        assert_int_equal(last.type, EVENT_TOKEN);
+        tokens++;
+    }
+    assert_int_equal(tokens, expected);
+}
+
+TEST_WITH(goto_works_in_both_directions, set_up, tear_down)
+{
+    struct fixture *f = *state;
+    struct event last;
+    uint64_t n = f->stream.rounds;
+    print_message("%d rounds\n", (int)n);
+    assert_true(n > 6);
+    static const int to[] = {5, 2, 6, 6, 1, 0, 3};
+    for (size_t i = 0; i < sizeof to / sizeof *to; i++) {
+        replay_goto(f->replay, (uint64_t)to[i]);
+        last.type = EVENT_ROUND;
+        drain(f, &last);
+        assert_int_equal(f->rounds, to[i]);
+        assert_int_equal(last.type, EVENT_ROUND);
+        assert_false(replay_status(f->replay).at_end);
+        if (to[i] == 0)
+            assert_int_equal(f->at, 0);
+        else
+            assert_int_equal(replay_status(f->replay).run_us, time_of(f, f->at - 1) - f->stream.events[f->at - 1].t_us);
+    }
+    replay_goto(f->replay, n + 100);
+    drain(f, NULL);
+    assert_true(replay_status(f->replay).at_end);
+    assert_int_equal(f->at, f->stream.n);
+}
+
+TEST_WITH(rewinding_is_told_once, set_up, tear_down)
+{
+    struct fixture *f = *state;
+    assert_false(replay_rewound(f->replay));
+    replay_goto(f->replay, 3);
+    drain(f, NULL);
+    assert_false(replay_rewound(f->replay));
+    replay_goto(f->replay, 1);
+    assert_true(replay_rewound(f->replay));
+    assert_false(replay_rewound(f->replay));
+    f->at = 0;
+    f->rounds = 0;
+    drain(f, NULL);
+}
+
+TEST_WITH(a_fraction_is_a_place_in_time, set_up, tear_down)
+{
+    struct fixture *f = *state;
+    uint64_t duration = replay_status(f->replay).duration_us;
+    static const double to[] = {0.3, 0.8, 0.5, 0.50001, 0, 0.1, 1, 0.9};
+    for (size_t i = 0; i < sizeof to / sizeof *to; i++) {
+        replay_goto_fraction(f->replay, to[i]);
+        drain(f, NULL);
+        if (to[i] > 0)
+            assert_played_until(f, (uint64_t)(to[i] * (double)duration));
+        else
+            assert_int_equal(f->at, 0);
+    }
+}
+
+TEST_WITH(it_goes_on_playing_after_a_jump_in_time, set_up, tear_down)
+{
+    struct fixture *f = *state;
+    uint64_t duration = replay_status(f->replay).duration_us;
+    drain(f, NULL);
+    replay_play(f->replay, true);
+    replay_goto_fraction(f->replay, 0.5);
+    drain(f, NULL);
+    assert_true(replay_status(f->replay).playing);
+    f->now += duration / 4;
+    drain(f, NULL);
+    assert_played_until(f, (uint64_t)(0.5 * (double)duration) + duration / 4);
+}
+
+TEST_WITH(playing_at_the_end_starts_again, set_up, tear_down)
+{
+    struct fixture *f = *state;
+    replay_goto(f->replay, UINT64_MAX);
+    drain(f, NULL);
+    replay_play(f->replay, true);
+    drain(f, NULL);
+    f->now += 500;
+    drain(f, NULL);
+    assert_played_until(f, 500);
+}
+
+TEST_WITH(a_jump_can_be_taken_in_pieces_and_changed_on_the_way, set_up, tear_down)
+{
+    struct fixture *f = *state;
+    replay_goto(f->replay, 6);
+    for (int i = 0; i < 5; i++)
+        assert_non_null(pull(f));
+    assert_true(replay_status(f->replay).seeking);
+    replay_goto(f->replay, 1);
+    drain(f, NULL);
+    assert_int_equal(f->rounds, 1);
+}
+
+TEST_WITH(any_sequence_of_commands_shows_a_beginning_of_the_run, set_up, tear_down)
+{
+    struct fixture *f = *state;
+    for (int i = 0; i < 2000; i++) {
+        uint32_t n = stream_below(&f->stream, (uint32_t)f->stream.rounds + 3);
+        switch (stream_below(&f->stream, 8)) {
+        case 0: replay_play(f->replay, true); break;
+        case 1: replay_play(f->replay, false); break;
+        case 2: replay_set_speed(f->replay, (double)n); break;
+        case 3: replay_step_rounds(f->replay, n % 4); break;
+        case 4: replay_step_token(f->replay); break;
+        case 5: replay_goto(f->replay, n); break;
+        case 6: replay_goto_fraction(f->replay, (double)n / (double)(f->stream.rounds + 2)); break;
+        default: f->now += stream_below(&f->stream, 3000);
+        }
+        if (stream_below(&f->stream, 3) == 0)
+            pull(f);
+        else
+            drain(f, NULL);
+    }
+}
+
+TEST_WITH(a_broken_trace_plays_up_to_the_break_and_says_why, set_up, tear_down)
+{
+    struct fixture *f = *state;
+    char *text = read_text(f->path, "vocab.csv");
+    size_t last = strlen(text) - 1; /* the start of the last line */
+    while (text[last - 1] != '\n')
+        last--;
+    text[last] = 'x';
+    write_text(f->path, "vocab.csv", text);
+    free(text);
+    const struct event *e;
+    struct err err = {0};
+    replay_close(f->replay); /* it has read the small file already */
+    f->replay = NULL;
+    if (!replay_open(&f->replay, f->path, &err))
+        fail_msg("%s", err.text);
+    replay_goto(f->replay, UINT64_MAX);
+    size_t n = 0;
+    while (replay_next(f->replay, f->now, &e, &err) && e != NULL)
+        n++;
+    assert_true(n > 20);
+    assert_non_null(strstr(err.text, "vocab.csv"));
+    assert_true(replay_status(f->replay).at_end);
+    assert_false(replay_next(f->replay, f->now, &e, &err));
+    assert_null(e);
 }

@@ -1,22 +1,12 @@
 /* What is written is read back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
-
+#include "tests/rigs/test.h"
 #include "tests/rigs/trace_checks.h"
 #include "traces/escape.h"
 #include "traces/run_json.h"
 
 /* ---- there and back ---- */
 
-static void
-test_a_closed_trace_reads_back_event_for_event(void **state)
+TEST_WITH(a_closed_trace_reads_back_event_for_event, folder_set_up, folder_tear_down)
 {
     for (uint64_t seed = 1; seed <= 40; seed++) {
         print_message("seed %d\n", (int)seed);
@@ -27,8 +17,7 @@ test_a_closed_trace_reads_back_event_for_event(void **state)
     }
 }
 
-static void
-test_a_trace_that_was_not_closed_ends_with_its_last_round(void **state)
+TEST_WITH(a_trace_that_was_not_closed_ends_with_its_last_round, folder_set_up, folder_tear_down)
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {
         print_message("seed %d\n", (int)seed);
@@ -43,8 +32,7 @@ test_a_trace_that_was_not_closed_ends_with_its_last_round(void **state)
     }
 }
 
-static void
-test_a_torn_trace_reads_up_to_the_last_whole_round(void **state)
+TEST_WITH(a_torn_trace_reads_up_to_the_last_whole_round, folder_set_up, folder_tear_down)
 {
     const char *folder = *state;
     struct stream s;
@@ -80,8 +68,7 @@ test_a_torn_trace_reads_up_to_the_last_whole_round(void **state)
     stream_free(&s);
 }
 
-static void
-test_lines_ascend_in_every_file(void **state)
+TEST_WITH(lines_ascend_in_every_file, folder_set_up, folder_tear_down)
 {
     const char *folder = *state;
     struct stream s;
@@ -103,8 +90,7 @@ test_lines_ascend_in_every_file(void **state)
     stream_free(&s);
 }
 
-static void
-test_drafts_of_a_cancelled_round_leave_no_line(void **state)
+TEST_WITH(drafts_of_a_cancelled_round_leave_no_line, folder_set_up, folder_tear_down)
 {
     const char *folder = *state;
     struct stream s;
@@ -185,8 +171,7 @@ assert_same_asked(const struct run_info *run, const struct run_info *got)
     assert_int_equal(got->asked.batch, 0);
 }
 
-static void
-test_run_json_brings_everything_back(void **state)
+TEST_WITH(run_json_brings_everything_back, folder_set_up, folder_tear_down)
 {
     const char *folder = *state;
     struct stream s;
@@ -247,10 +232,8 @@ test_run_json_brings_everything_back(void **state)
 }
 
 /* The hash of no file may be any number. */
-static void
-test_run_json_leaves_out_a_model_that_is_not_there(void **state)
+TEST_WITH(run_json_leaves_out_a_model_that_is_not_there, folder_set_up, folder_tear_down)
 {
-    (void)state;
     struct run_info run;
     struct err err;
     char *text;
@@ -264,8 +247,7 @@ test_run_json_leaves_out_a_model_that_is_not_there(void **state)
     run_info_free(&run);
 }
 
-static void
-test_files_hold_no_control_characters(void **state)
+TEST_WITH(files_hold_no_control_characters, folder_set_up, folder_tear_down)
 {
     const char *folder = *state;
     struct stream s;
@@ -288,8 +270,7 @@ test_files_hold_no_control_characters(void **state)
     stream_free(&s);
 }
 
-static void
-test_events_of_several_runs_lie_one_after_another_in_time(void **state)
+TEST_WITH(events_of_several_runs_lie_one_after_another_in_time, folder_set_up, folder_tear_down)
 {
     const char *folder = *state;
     struct stream s;
@@ -318,10 +299,8 @@ test_events_of_several_runs_lie_one_after_another_in_time(void **state)
 
 /* ---- escaping ---- */
 
-static void
-test_escaped_text_is_printable_and_comes_back(void **state)
+TEST_WITH(escaped_text_is_printable_and_comes_back, folder_set_up, folder_tear_down)
 {
-    (void)state;
     static const struct {
         const char *bytes, *text;
     } known[] = {
@@ -367,24 +346,4 @@ test_escaped_text_is_printable_and_comes_back(void **state)
     assert_false(trace_unescape(back, &n, "\\x1", 3));
     assert_false(trace_unescape(back, &n, "\\n", 2));
     stream_free(&s);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_set_up, folder_tear_down)
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_a_closed_trace_reads_back_event_for_event),
-        TEST(test_a_trace_that_was_not_closed_ends_with_its_last_round),
-        TEST(test_a_torn_trace_reads_up_to_the_last_whole_round),
-        TEST(test_lines_ascend_in_every_file),
-        TEST(test_drafts_of_a_cancelled_round_leave_no_line),
-        TEST(test_run_json_brings_everything_back),
-        TEST(test_run_json_leaves_out_a_model_that_is_not_there),
-        TEST(test_files_hold_no_control_characters),
-        TEST(test_events_of_several_runs_lie_one_after_another_in_time),
-        TEST(test_escaped_text_is_printable_and_comes_back),
-    };
-    return cmocka_run_group_tests_name("trace", tests, NULL, NULL);
 }

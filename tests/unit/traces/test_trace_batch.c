@@ -1,20 +1,10 @@
 /* Traces of several sequences at a time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
-
+#include "tests/rigs/test.h"
 #include "tests/rigs/trace_checks.h"
 #include "traces/replay.h"
 #include "traces/schema.h"
 
-static void
-test_sequences_of_a_batch_read_back_event_for_event(void **state)
+TEST_WITH(sequences_of_a_batch_read_back_event_for_event, folder_set_up, folder_tear_down)
 {
     for (uint64_t seed = 1; seed <= 60; seed++) {
         print_message("seed %d\n", (int)seed);
@@ -74,8 +64,7 @@ judged(const struct stream *s, const struct event *draft)
     return false;
 }
 
-static void
-test_a_batch_that_was_not_closed_ends_with_its_last_line(void **state)
+TEST_WITH(a_batch_that_was_not_closed_ends_with_its_last_line, folder_set_up, folder_tear_down)
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {
         print_message("seed %d\n", (int)seed);
@@ -91,8 +80,7 @@ test_a_batch_that_was_not_closed_ends_with_its_last_line(void **state)
 }
 
 /* Who numbers its events without gaps for verdicts loses nothing but their places: each has its own before its line. */
-static void
-test_verdicts_without_numbers_come_before_what_follows_them(void **state)
+TEST_WITH(verdicts_without_numbers_come_before_what_follows_them, folder_set_up, folder_tear_down)
 {
     const char *folder = *state;
     struct stream s;
@@ -123,8 +111,7 @@ test_verdicts_without_numbers_come_before_what_follows_them(void **state)
 }
 
 /* Sequences share their rounds: a step is a step of all of them. */
-static void
-test_a_replay_steps_through_rounds_of_all_sequences(void **state)
+TEST_WITH(a_replay_steps_through_rounds_of_all_sequences, folder_set_up, folder_tear_down)
 {
     const char *folder = *state;
     struct stream s;
@@ -157,18 +144,4 @@ test_a_replay_steps_through_rounds_of_all_sequences(void **state)
     assert_int_equal(replay_status(r).round, 2);
     replay_close(r);
     stream_free(&s);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_set_up, folder_tear_down)
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_sequences_of_a_batch_read_back_event_for_event),
-        TEST(test_a_batch_that_was_not_closed_ends_with_its_last_line),
-        TEST(test_verdicts_without_numbers_come_before_what_follows_them),
-        TEST(test_a_replay_steps_through_rounds_of_all_sequences),
-    };
-    return cmocka_run_group_tests_name("traces of batches", tests, NULL, NULL);
 }

@@ -1,16 +1,8 @@
 /* A trace that takes no more than it may: it ends behind a whole round, says so, and replays; and one with fewer layers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <dirent.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
+#include "tests/rigs/test.h"
 #include "tests/rigs/traced_run.h"
 #include "traces/trace_copy.h"
 
@@ -80,8 +72,7 @@ assert_ends_whole(const char *path, bool batch)
     trace_reader_close(r);
 }
 
-static void
-test_a_trace_that_is_full_ends_behind_a_whole_round(void **state)
+TEST_WITH(a_trace_that_is_full_ends_behind_a_whole_round, traced_run_set_up, traced_run_tear_down)
 {
     struct traced_run *f = *state;
     for (int i = 0; i < 12; i++) {
@@ -111,8 +102,7 @@ test_a_trace_that_is_full_ends_behind_a_whole_round(void **state)
     }
 }
 
-static void
-test_an_export_of_a_full_trace_says_that_it_was(void **state)
+TEST_WITH(an_export_of_a_full_trace_says_that_it_was, traced_run_set_up, traced_run_tear_down)
 {
     struct traced_run *f = *state;
     struct err err = {0};
@@ -162,8 +152,7 @@ count_layers(struct traced_run *f, const struct trace_bounds *bounds, uint64_t c
     stream_free(&f->stream);
 }
 
-static void
-test_fewer_layers_are_written_where_fewer_are_wanted(void **state)
+TEST_WITH(fewer_layers_are_written_where_fewer_are_wanted, traced_run_set_up, traced_run_tear_down)
 {
     struct traced_run *f = *state;
     uint64_t all[PROBED_BY], some[PROBED_BY], third[PROBED_BY], none[PROBED_BY];
@@ -185,17 +174,4 @@ test_fewer_layers_are_written_where_fewer_are_wanted(void **state)
     }
     assert_true(all[PROBED_POLICY] > 0);
     stream_begin(&f->stream, 1);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, traced_run_set_up, traced_run_tear_down)
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_a_trace_that_is_full_ends_behind_a_whole_round),
-        TEST(test_an_export_of_a_full_trace_says_that_it_was),
-        TEST(test_fewer_layers_are_written_where_fewer_are_wanted),
-    };
-    return cmocka_run_group_tests_name("trace bounds", tests, NULL, NULL);
 }

@@ -1,15 +1,6 @@
 /* A trace says how long its tables were when it was closed. One that was cut since, or added to, is read as far as it goes, and then
  * that is said. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
-
+#include "tests/rigs/test.h"
 #include "tests/rigs/trace_checks.h"
 #include "traces/schema.h"
 #include "traces/trace_copy.h"
@@ -33,8 +24,7 @@ read_through(const char *path, enum table_id id, bool brief, struct err *err)
     return n;
 }
 
-static void
-test_a_closed_trace_that_was_cut_is_read_as_far_as_it_goes_and_said_to_be_cut(void **state)
+TEST_WITH(a_closed_trace_that_was_cut_is_read_as_far_as_it_goes_and_said_to_be_cut, folder_set_up, folder_tear_down)
 {
     struct stream s;
     char path[256], says[80];
@@ -74,8 +64,8 @@ test_a_closed_trace_that_was_cut_is_read_as_far_as_it_goes_and_said_to_be_cut(vo
     stream_free(&s);
 }
 
-static void
-test_lines_that_came_after_closing_are_said_and_older_traces_are_taken_as_they_are(void **state)
+TEST_WITH(lines_that_came_after_closing_are_said_and_older_traces_are_taken_as_they_are, folder_set_up,
+          folder_tear_down)
 {
     struct stream s;
     char path[256];
@@ -100,16 +90,4 @@ test_lines_that_came_after_closing_are_said_and_older_traces_are_taken_as_they_a
     free(controls);
     free(json);
     stream_free(&s);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_set_up, folder_tear_down)
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_a_closed_trace_that_was_cut_is_read_as_far_as_it_goes_and_said_to_be_cut),
-        TEST(test_lines_that_came_after_closing_are_said_and_older_traces_are_taken_as_they_are),
-    };
-    return cmocka_run_group_tests_name("trace_closed", tests, NULL, NULL);
 }

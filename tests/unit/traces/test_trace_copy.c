@@ -1,21 +1,13 @@
 /* An export: a trace copied while it is being written. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/rigs/test.h"
 #include "tests/rigs/traced_run.h"
 #include "traces/run_json.h"
 #include "traces/schema.h"
@@ -127,8 +119,7 @@ append_rounds(void *user)
     return NULL;
 }
 
-static void
-test_every_copy_of_a_growing_trace_is_whole(void **state)
+TEST_WITH(every_copy_of_a_growing_trace_is_whole, traced_run_set_up, traced_run_tear_down)
 {
     struct traced_run *f = *state;
     struct growing g = {.run = f};
@@ -162,8 +153,8 @@ test_every_copy_of_a_growing_trace_is_whole(void **state)
     assert_true(different >= COPIES / 4); /* each has all but the last part of what is in the files */
 }
 
-static void
-test_what_directly_follows_the_last_round_is_copied_and_a_round_under_way_is_not(void **state)
+TEST_WITH(what_directly_follows_the_last_round_is_copied_and_a_round_under_way_is_not, traced_run_set_up,
+          traced_run_tear_down)
 {
     struct traced_run *f = *state;
     char to[300];
@@ -200,8 +191,7 @@ test_what_directly_follows_the_last_round_is_copied_and_a_round_under_way_is_not
     trace_reader_close(r);
 }
 
-static void
-test_a_trace_without_rounds_is_copied_too(void **state)
+TEST_WITH(a_trace_without_rounds_is_copied_too, traced_run_set_up, traced_run_tear_down)
 {
     struct traced_run *f = *state;
     char to[300];
@@ -213,8 +203,7 @@ test_a_trace_without_rounds_is_copied_too(void **state)
     assert_int_equal(assert_whole(to, &f->stream), 0);
 }
 
-static void
-test_half_a_line_is_not_copied(void **state)
+TEST_WITH(half_a_line_is_not_copied, traced_run_set_up, traced_run_tear_down)
 {
     struct traced_run *f = *state;
     char path[256], to[300];
@@ -232,8 +221,7 @@ test_half_a_line_is_not_copied(void **state)
 }
 
 /* A folder in a table's place opens as a file does, and fails when it is read. */
-static void
-test_a_read_error_is_noticed_and_leaves_nothing_behind(void **state)
+TEST_WITH(a_read_error_is_noticed_and_leaves_nothing_behind, traced_run_set_up, traced_run_tear_down)
 {
     struct traced_run *f = *state;
     char to[300], name[400], aside[400];
@@ -265,8 +253,7 @@ test_a_read_error_is_noticed_and_leaves_nothing_behind(void **state)
     assert_int_equal(assert_whole(to, &f->stream), 1);
 }
 
-static void
-test_a_disk_that_fills_up_leaves_nothing_behind_and_can_be_tried_again(void **state)
+TEST_WITH(a_disk_that_fills_up_leaves_nothing_behind_and_can_be_tried_again, traced_run_set_up, traced_run_tear_down)
 {
     struct traced_run *f = *state;
     char to[300], other[300], disk[256];
@@ -297,8 +284,7 @@ test_a_disk_that_fills_up_leaves_nothing_behind_and_can_be_tried_again(void **st
     remove_folder(disk);
 }
 
-static void
-test_the_file_size_limit_is_an_error_and_not_the_end(void **state)
+TEST_WITH(the_file_size_limit_is_an_error_and_not_the_end, traced_run_set_up, traced_run_tear_down)
 {
     struct traced_run *f = *state;
     char to[300];
@@ -321,8 +307,7 @@ test_the_file_size_limit_is_an_error_and_not_the_end(void **state)
     assert_int_equal(assert_whole(to, &f->stream), 300);
 }
 
-static void
-test_a_folder_with_a_trace_is_refused_and_one_with_other_files_is_not(void **state)
+TEST_WITH(a_folder_with_a_trace_is_refused_and_one_with_other_files_is_not, traced_run_set_up, traced_run_tear_down)
 {
     struct traced_run *f = *state;
     char to[300];
@@ -338,22 +323,4 @@ test_a_folder_with_a_trace_is_refused_and_one_with_other_files_is_not(void **sta
     assert_fails(f, to, "already holds a trace");
     assert_int_equal(files_in(to), TABLES + 2);
     assert_fails(f, "/nowhere/at/all", "choose another folder");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, traced_run_set_up, traced_run_tear_down)
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_every_copy_of_a_growing_trace_is_whole),
-        TEST(test_what_directly_follows_the_last_round_is_copied_and_a_round_under_way_is_not),
-        TEST(test_a_trace_without_rounds_is_copied_too),
-        TEST(test_half_a_line_is_not_copied),
-        TEST(test_a_read_error_is_noticed_and_leaves_nothing_behind),
-        TEST(test_a_disk_that_fills_up_leaves_nothing_behind_and_can_be_tried_again),
-        TEST(test_the_file_size_limit_is_an_error_and_not_the_end),
-        TEST(test_a_folder_with_a_trace_is_refused_and_one_with_other_files_is_not),
-    };
-    return cmocka_run_group_tests_name("trace copy", tests, NULL, NULL);
 }

@@ -1,16 +1,7 @@
 /* Disks fill, folders vanish, processes are killed: the trace may stop, with one message; the run never does, and what
  * was written replays. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -19,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/rigs/test.h"
 #include "tests/rigs/traced_run.h"
 
 static void
@@ -58,8 +50,7 @@ assert_stopped(struct traced_run *f, const char *why)
     free(copy);
 }
 
-static void
-test_a_full_disk_stops_the_trace_with_a_message(void **state)
+TEST_WITH(a_full_disk_stops_the_trace_with_a_message, traced_run_set_up, traced_run_tear_down)
 {
     struct traced_run *f = *state;
     struct err err;
@@ -75,8 +66,7 @@ test_a_full_disk_stops_the_trace_with_a_message(void **state)
     assert_true(assert_replays_a_beginning(f->path, &f->stream) > 10);
 }
 
-static void
-test_a_disk_that_is_full_from_the_start_is_an_error_at_once(void **state)
+TEST_WITH(a_disk_that_is_full_from_the_start_is_an_error_at_once, traced_run_set_up, traced_run_tear_down)
 {
     struct traced_run *f = *state;
     struct err err;
@@ -90,8 +80,7 @@ test_a_disk_that_is_full_from_the_start_is_an_error_at_once(void **state)
     assert_int_not_equal(access(name, F_OK), 0); /* nothing is left that would forbid a second try */
 }
 
-static void
-test_the_file_size_limit_stops_the_trace_and_not_the_process(void **state)
+TEST_WITH(the_file_size_limit_stops_the_trace_and_not_the_process, traced_run_set_up, traced_run_tear_down)
 {
     struct traced_run *f = *state;
     struct err err;
@@ -106,8 +95,7 @@ test_the_file_size_limit_stops_the_trace_and_not_the_process(void **state)
     assert_true(assert_replays_a_beginning(f->path, &f->stream) > 10);
 }
 
-static void
-test_the_file_size_limit_at_opening_and_closing_is_an_error(void **state)
+TEST_WITH(the_file_size_limit_at_opening_and_closing_is_an_error, traced_run_set_up, traced_run_tear_down)
 {
     struct traced_run *f = *state;
     struct err err;
@@ -134,8 +122,7 @@ test_the_file_size_limit_at_opening_and_closing_is_an_error(void **state)
     assert_int_equal(assert_replays_a_beginning(f->path, &f->stream), 1);
 }
 
-static void
-test_a_deleted_folder_stops_the_trace_with_a_message(void **state)
+TEST_WITH(a_deleted_folder_stops_the_trace_with_a_message, traced_run_set_up, traced_run_tear_down)
 {
     struct traced_run *f = *state;
     struct err err;
@@ -146,8 +133,7 @@ test_a_deleted_folder_stops_the_trace_with_a_message(void **state)
     assert_stopped(f, "deleted");
 }
 
-static void
-test_a_log_that_ran_over_stops_the_trace_with_a_message(void **state)
+TEST_WITH(a_log_that_ran_over_stops_the_trace_with_a_message, traced_run_set_up, traced_run_tear_down)
 {
     struct traced_run *f = *state;
     struct err err;
@@ -162,8 +148,7 @@ test_a_log_that_ran_over_stops_the_trace_with_a_message(void **state)
     assert_replays_a_beginning(f->path, &f->stream);
 }
 
-static void
-test_a_folder_that_cannot_be_written_is_an_error_at_once(void **state)
+TEST_WITH(a_folder_that_cannot_be_written_is_an_error_at_once, traced_run_set_up, traced_run_tear_down)
 {
     struct traced_run *f = *state;
     struct err err;
@@ -185,8 +170,7 @@ test_a_folder_that_cannot_be_written_is_an_error_at_once(void **state)
     chmod(f->folder, 0700);
 }
 
-static void
-test_a_folder_that_holds_a_trace_is_refused_and_left_alone(void **state)
+TEST_WITH(a_folder_that_holds_a_trace_is_refused_and_left_alone, traced_run_set_up, traced_run_tear_down)
 {
     struct traced_run *f = *state;
     struct err err;
@@ -203,8 +187,7 @@ test_a_folder_that_holds_a_trace_is_refused_and_left_alone(void **state)
     free(after);
 }
 
-static void
-test_parents_are_made(void **state)
+TEST_WITH(parents_are_made, traced_run_set_up, traced_run_tear_down)
 {
     struct traced_run *f = *state;
     struct err err;
@@ -216,8 +199,7 @@ test_parents_are_made(void **state)
     assert_int_equal(assert_replays_a_beginning(f->path, &f->stream), 0);
 }
 
-static void
-test_what_was_flushed_can_be_read_while_the_run_goes_on(void **state)
+TEST_WITH(what_was_flushed_can_be_read_while_the_run_goes_on, traced_run_set_up, traced_run_tear_down)
 {
     struct traced_run *f = *state;
     struct err err;
@@ -261,8 +243,7 @@ write_for_ever(struct traced_run *f, struct shared *shared)
         pause();
 }
 
-static void
-test_killed_at_any_instant_a_trace_replays_up_to_its_last_round(void **state)
+TEST_WITH(killed_at_any_instant_a_trace_replays_up_to_its_last_round, traced_run_set_up, traced_run_tear_down)
 {
     struct traced_run *f = *state;
     struct shared *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -299,25 +280,4 @@ test_killed_at_any_instant_a_trace_replays_up_to_its_last_round(void **state)
     print_message("at most %llu rounds\n", (unsigned long long)most);
     assert_true(most > 10);
     munmap(shared, sizeof *shared);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, traced_run_set_up, traced_run_tear_down)
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_a_full_disk_stops_the_trace_with_a_message),
-        TEST(test_a_disk_that_is_full_from_the_start_is_an_error_at_once),
-        TEST(test_the_file_size_limit_stops_the_trace_and_not_the_process),
-        TEST(test_the_file_size_limit_at_opening_and_closing_is_an_error),
-        TEST(test_a_deleted_folder_stops_the_trace_with_a_message),
-        TEST(test_a_log_that_ran_over_stops_the_trace_with_a_message),
-        TEST(test_a_folder_that_cannot_be_written_is_an_error_at_once),
-        TEST(test_a_folder_that_holds_a_trace_is_refused_and_left_alone),
-        TEST(test_parents_are_made),
-        TEST(test_what_was_flushed_can_be_read_while_the_run_goes_on),
-        TEST(test_killed_at_any_instant_a_trace_replays_up_to_its_last_round),
-    };
-    return cmocka_run_group_tests_name("trace faults", tests, NULL, NULL);
 }

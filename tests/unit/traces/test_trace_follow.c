@@ -1,16 +1,8 @@
 /* A trace is read while it is written: however its bytes come, what is handed out is its beginning, and at last the whole. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/rigs/test.h"
 #include "tests/rigs/trace_checks.h"
 #include "traces/replay.h"
 #include "traces/schema.h"
@@ -133,8 +125,7 @@ write_up_to(struct half *h, enum table_id id, uint64_t last, struct taken *t)
     take(t);
 }
 
-static void
-test_however_the_bytes_come_it_is_the_stream(void **state)
+TEST_WITH(however_the_bytes_come_it_is_the_stream, folder_set_up, folder_tear_down)
 {
     for (uint64_t seed = 1; seed <= 12; seed++) {
         print_message("seed %d\n", (int)seed);
@@ -169,8 +160,7 @@ test_however_the_bytes_come_it_is_the_stream(void **state)
     }
 }
 
-static void
-test_a_round_is_there_with_its_line_and_not_before(void **state)
+TEST_WITH(a_round_is_there_with_its_line_and_not_before, folder_set_up, folder_tear_down)
 {
     struct half h;
     half_begin(&h, *state, 7, 5);
@@ -195,8 +185,7 @@ test_a_round_is_there_with_its_line_and_not_before(void **state)
 }
 
 /* The end of a run that was never closed is shown once it is quiet. */
-static void
-test_the_end_of_a_run_counts_when_it_is_quiet(void **state)
+TEST_WITH(the_end_of_a_run_counts_when_it_is_quiet, folder_set_up, folder_tear_down)
 {
     struct half h;
     half_begin(&h, *state, 8, 3);
@@ -216,8 +205,7 @@ test_the_end_of_a_run_counts_when_it_is_quiet(void **state)
     half_end(&h);
 }
 
-static void
-test_what_was_cut_replaced_or_deleted_is_said(void **state)
+TEST_WITH(what_was_cut_replaced_or_deleted_is_said, folder_set_up, folder_tear_down)
 {
     static const char *const says[] = {"was cut", "another trace", "deleted", "another run"};
     for (int i = 0; i < 4; i++) {
@@ -279,8 +267,7 @@ play(struct replay *r, uint64_t *now)
     }
 }
 
-static void
-test_a_replay_follows_goes_back_and_catches_up(void **state)
+TEST_WITH(a_replay_follows_goes_back_and_catches_up, folder_set_up, folder_tear_down)
 {
     struct half h;
     half_begin(&h, *state, 10, 4);
@@ -317,17 +304,4 @@ test_a_replay_follows_goes_back_and_catches_up(void **state)
     replay_close(r);
     trace_reader_close(t.reader);
     half_end(&h);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_set_up, folder_tear_down)
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_however_the_bytes_come_it_is_the_stream),   TEST(test_a_round_is_there_with_its_line_and_not_before),
-        TEST(test_the_end_of_a_run_counts_when_it_is_quiet),  TEST(test_what_was_cut_replaced_or_deleted_is_said),
-        TEST(test_a_replay_follows_goes_back_and_catches_up),
-    };
-    return cmocka_run_group_tests_name("followed traces", tests, NULL, NULL);
 }

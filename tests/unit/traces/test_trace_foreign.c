@@ -1,18 +1,10 @@
 /* Traces that were not written by us, or not only: read where they make sense, and not trusted. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/rigs/small_trace.h"
+#include "tests/rigs/test.h"
 #include "tests/rigs/trace_checks.h"
 
 /* Replaces the first `old` in a file; false if it isn't there. */
@@ -46,8 +38,7 @@ read_all(const char *path, struct err *err)
     return err->kind == ERR_NONE;
 }
 
-static void
-test_the_lines_are_those_that_the_format_describes(void **state)
+TEST_WITH(the_lines_are_those_that_the_format_describes, folder_set_up, folder_tear_down)
 {
     const char *folder = *state;
     static const struct {
@@ -153,8 +144,7 @@ static const struct {
     {"run.json", "{", "[", "run.json", "JSON"},
 };
 
-static void
-test_a_bad_field_is_refused_with_file_line_and_column(void **state)
+TEST_WITH(a_bad_field_is_refused_with_file_line_and_column, folder_set_up, folder_tear_down)
 {
     const char *folder = *state;
     char path[256];
@@ -177,8 +167,7 @@ test_a_bad_field_is_refused_with_file_line_and_column(void **state)
     assert_true(read_all(path, &err));
 }
 
-static void
-test_rewinding_after_a_bad_line_starts_afresh(void **state)
+TEST_WITH(rewinding_after_a_bad_line_starts_afresh, folder_set_up, folder_tear_down)
 {
     const char *folder = *state;
     static const char *const bad[] = {
@@ -206,8 +195,7 @@ test_rewinding_after_a_bad_line_starts_afresh(void **state)
     }
 }
 
-static void
-test_unknown_columns_any_order_and_spreadsheet_habits_are_fine(void **state)
+TEST_WITH(unknown_columns_any_order_and_spreadsheet_habits_are_fine, folder_set_up, folder_tear_down)
 {
     const char *folder = *state;
     static const char *const variants[] = {
@@ -240,8 +228,7 @@ test_unknown_columns_any_order_and_spreadsheet_habits_are_fine(void **state)
     }
 }
 
-static void
-test_columns_that_came_later_may_be_missing(void **state)
+TEST_WITH(columns_that_came_later_may_be_missing, folder_set_up, folder_tear_down)
 {
     const char *folder = *state;
     char path[256], experts[300];
@@ -279,8 +266,7 @@ test_columns_that_came_later_may_be_missing(void **state)
     trace_reader_close(r);
 }
 
-static void
-test_what_lies_beyond_the_last_round_is_not_even_looked_at(void **state)
+TEST_WITH(what_lies_beyond_the_last_round_is_not_even_looked_at, folder_set_up, folder_tear_down)
 {
     const char *folder = *state;
     char path[256];
@@ -299,8 +285,7 @@ test_what_lies_beyond_the_last_round_is_not_even_looked_at(void **state)
     free(json);
 }
 
-static void
-test_names_from_a_trace_cannot_drive_a_terminal(void **state)
+TEST_WITH(names_from_a_trace_cannot_drive_a_terminal, folder_set_up, folder_tear_down)
 {
     const char *folder = *state;
     char path[256];
@@ -316,8 +301,7 @@ test_names_from_a_trace_cannot_drive_a_terminal(void **state)
     trace_reader_close(r);
 }
 
-static void
-test_what_is_no_trace_says_so(void **state)
+TEST_WITH(what_is_no_trace_says_so, folder_set_up, folder_tear_down)
 {
     const char *folder = *state;
     char path[256];
@@ -339,22 +323,4 @@ test_what_is_no_trace_says_so(void **state)
     assert_false(trace_reader_open(&r, path, &err));
     assert_non_null(strstr(err.text, "header"));
     assert_null(r);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_set_up, folder_tear_down)
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_the_lines_are_those_that_the_format_describes),
-        TEST(test_a_bad_field_is_refused_with_file_line_and_column),
-        TEST(test_rewinding_after_a_bad_line_starts_afresh),
-        TEST(test_unknown_columns_any_order_and_spreadsheet_habits_are_fine),
-        TEST(test_columns_that_came_later_may_be_missing),
-        TEST(test_what_lies_beyond_the_last_round_is_not_even_looked_at),
-        TEST(test_names_from_a_trace_cannot_drive_a_terminal),
-        TEST(test_what_is_no_trace_says_so),
-    };
-    return cmocka_run_group_tests_name("foreign traces", tests, NULL, NULL);
 }

@@ -1,17 +1,10 @@
 /* Two saved runs beside each other: the two of one run are that run again; each of two is what it is alone, in step, with settings
  * of its own; what can't be in step is refused. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "tests/rigs/folders.h"
 #include "tests/rigs/saved_runs.h"
+#include "tests/rigs/test.h"
 #include "tests/rigs/trace_events.h"
 #include "traces/trace_pair.h"
 #include "tui/scope/versus.h"
@@ -35,8 +28,7 @@ open_pair(const char *a, uint32_t of_a, const char *b, uint32_t of_b)
 
 /* ---- the stream ---- */
 
-static void
-test_the_two_of_one_run_are_that_run_again(void **state)
+TEST(the_two_of_one_run_are_that_run_again)
 {
     const struct saved_runs *t = *state;
     struct trace_reader *alone;
@@ -109,8 +101,7 @@ same_as_alone(const struct saved_runs *t, uint32_t side)
     return rounds;
 }
 
-static void
-test_each_is_what_it_is_alone(void **state)
+TEST(each_is_what_it_is_alone)
 {
     const struct saved_runs *t = *state;
     struct trace_pair *p = open_pair(t->bound, 0, t->skip, 0);
@@ -120,8 +111,7 @@ test_each_is_what_it_is_alone(void **state)
     trace_pair_close(p);
 }
 
-static void
-test_they_go_in_step_by_token(void **state)
+TEST(they_go_in_step_by_token)
 {
     const struct saved_runs *t = *state;
     struct trace_pair *p = open_pair(t->bound, 0, t->skip, 0);
@@ -182,8 +172,7 @@ metrics_alone(const char *path)
     return m;
 }
 
-static void
-test_each_has_its_settings_and_measures(void **state)
+TEST(each_has_its_settings_and_measures)
 {
     const struct saved_runs *t = *state;
     const char *const path[] = {t->bound, t->skip};
@@ -238,8 +227,7 @@ refused(const char *a, const struct saved_choice *b, const char *why)
         fail_msg("\"%s\" does not say \"%s\"", err.text, why);
 }
 
-static void
-test_what_cannot_be_in_step_is_refused(void **state)
+TEST(what_cannot_be_in_step_is_refused)
 {
     const struct saved_runs *t = *state;
     refused(t->skip, &(struct saved_choice){t->prompt, 0, 0}, "different prompts");
@@ -250,8 +238,7 @@ test_what_cannot_be_in_step_is_refused(void **state)
 }
 
 /* A trace whose policy has a knob of another name is of another version. */
-static void
-test_other_declarations_are_refused_where_they_matter(void **state)
+TEST(other_declarations_are_refused_where_they_matter)
 {
     struct saved_runs *t = *state;
     char *json = read_text(t->skip, "run.json"), *whole = strdup(json);
@@ -276,16 +263,4 @@ test_other_declarations_are_refused_where_they_matter(void **state)
     free(whole);
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_two_of_one_run_are_that_run_again),
-        cmocka_unit_test(test_each_is_what_it_is_alone),
-        cmocka_unit_test(test_they_go_in_step_by_token),
-        cmocka_unit_test(test_each_has_its_settings_and_measures),
-        cmocka_unit_test(test_what_cannot_be_in_step_is_refused),
-        cmocka_unit_test(test_other_declarations_are_refused_where_they_matter),
-    };
-    return cmocka_run_group_tests(tests, saved_runs_open, saved_runs_close);
-}
+FIXTURE(saved_runs_open, saved_runs_close);

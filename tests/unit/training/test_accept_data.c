@@ -1,13 +1,5 @@
 /* What acceptance heads are trained on, against reading every text from its beginning; and vocabularies that match. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "engine/tokenizer/tokenizer.h"
 #include "engine/tokenizer/vocabulary_match.h"
@@ -15,6 +7,7 @@
 #include "kernels/tensor.h"
 #include "tests/rigs/exact_rig.h"
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 
 #define PROMPT   5
 #define RESPONSE 9
@@ -90,10 +83,8 @@ check_greedy(const struct engine *e)
     accept_data_close(a);
 }
 
-static void
-test_greedy_candidates_are_labelled_by_what_the_target_says(void **unused)
+TEST(greedy_candidates_are_labelled_by_what_the_target_says)
 {
-    (void)unused;
     const struct tinymodel shape = {.seed = seed, .sharpness = 8},
                            small = {.seed = seed, .sharpness = 8, .n_layers = 2};
     struct engine *e = exact_rig_tiny(&shape, &small, NULL);
@@ -101,10 +92,8 @@ test_greedy_candidates_are_labelled_by_what_the_target_says(void **unused)
     engine_close(e);
 }
 
-static void
-test_so_are_those_of_the_targets_own_first_layers(void **unused)
+TEST(so_are_those_of_the_targets_own_first_layers)
 {
-    (void)unused;
     const struct tinymodel shape = {.seed = seed, .sharpness = 8, .n_layers = 4};
     struct engine *e = exact_rig_own_layers(&shape, "self:2", NULL);
     check_greedy(e);
@@ -112,10 +101,8 @@ test_so_are_those_of_the_targets_own_first_layers(void **unused)
 }
 
 /* E[min(1, p(Y) / q(Y))] = Σ min(p, q), of the first position, whatever is mixed in. */
-static void
-test_the_mean_label_is_the_overlap(void **unused)
+TEST(the_mean_label_is_the_overlap)
 {
-    (void)unused;
     enum { N = 3000 };
     struct engine *e = exact_rig_tiny(&(struct tinymodel){.seed = seed}, &(struct tinymodel){.seed = seed + 1}, NULL);
     const uint32_t vocab = e->model->desc.vocab;
@@ -158,10 +145,8 @@ test_the_mean_label_is_the_overlap(void **unused)
     engine_close(e);
 }
 
-static void
-test_a_model_as_its_own_draft_is_always_accepted(void **unused)
+TEST(a_model_as_its_own_draft_is_always_accepted)
 {
-    (void)unused;
     const struct tinymodel shape = {.seed = seed};
     struct engine *e = exact_rig_tiny(&shape, &shape, NULL);
     const struct accept_data_options options = {.prompt = 4,
@@ -231,10 +216,8 @@ check_lanes(struct engine *e)
     free(x[1]);
 }
 
-static void
-test_prompts_that_share_passes_get_what_they_get_alone(void **unused)
+TEST(prompts_that_share_passes_get_what_they_get_alone)
 {
-    (void)unused;
     const struct tinymodel shape = {.seed = seed, .n_layers = 4}, small = {.seed = seed + 1, .n_layers = 2};
     struct engine *two = exact_rig_tiny(&shape, &small, NULL), *own = exact_rig_own_layers(&shape, "self:1", NULL);
     check_lanes(two);
@@ -243,10 +226,8 @@ test_prompts_that_share_passes_get_what_they_get_alone(void **unused)
     engine_close(own);
 }
 
-static void
-test_other_vocabularies_are_refused_by_the_first_token_that_differs(void **unused)
+TEST(other_vocabularies_are_refused_by_the_first_token_that_differs)
 {
-    (void)unused;
     struct engine *one = exact_rig_tiny(&(struct tinymodel){.seed = seed}, NULL, NULL),
                   *nasty = exact_rig_tiny(&(struct tinymodel){.seed = seed, .nasty = true}, NULL, NULL),
                   *larger = exact_rig_tiny(&(struct tinymodel){.seed = seed, .vocab = 352}, NULL, NULL);
@@ -265,17 +246,4 @@ test_other_vocabularies_are_refused_by_the_first_token_that_differs(void **unuse
     engine_close(larger);
 }
 
-int
-main(void)
-{
-    seed = seed_or(7);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_greedy_candidates_are_labelled_by_what_the_target_says),
-        cmocka_unit_test(test_so_are_those_of_the_targets_own_first_layers),
-        cmocka_unit_test(test_the_mean_label_is_the_overlap),
-        cmocka_unit_test(test_a_model_as_its_own_draft_is_always_accepted),
-        cmocka_unit_test(test_prompts_that_share_passes_get_what_they_get_alone),
-        cmocka_unit_test(test_other_vocabularies_are_refused_by_the_first_token_that_differs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_SEED(seed, 7);

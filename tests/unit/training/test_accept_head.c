@@ -1,15 +1,6 @@
 /* Acceptance heads: the file, p̂ against the definition, gradients against finite differences, training that learns what can
  * be learned. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "engine/files/safetensors_write.h"
@@ -18,6 +9,7 @@
 #include "engine/training/accept_training.h"
 #include "kernels/rng.h"
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 
 #define WIDTH 10
 #define ROWS  23
@@ -26,25 +18,25 @@ static uint64_t seed;
 static char path[64];
 
 static float
-noise(uint64_t *state)
+noise(uint64_t *random_state)
 {
-    return (float)((double)(splitmix64(state) >> 11) * 0x1p-52 - 1);
+    return (float)((double)(splitmix64(random_state) >> 11) * 0x1p-52 - 1);
 }
 
 static void
-fill(uint64_t *state, float *x, size_t n)
+fill(uint64_t *random_state, float *x, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        x[i] = noise(state);
+        x[i] = noise(random_state);
 }
 
 static struct accept_head *
-random_head(uint32_t blocks, bool shared, uint64_t *state)
+random_head(uint32_t blocks, bool shared, uint64_t *random_state)
 {
     struct accept_head *h;
     struct err err = {0};
     assert_true(accept_head_new(&h, WIDTH, blocks, shared, &err));
-    fill(state, h->values, h->n_values);
+    fill(random_state, h->values, h->n_values);
     return h;
 }
 
@@ -72,19 +64,17 @@ probability(const struct accept_head *h, const float *row)
     return exp(z[1]) / (exp(z[0]) + exp(z[1]));
 }
 
-static void
-test_probabilities_are_the_definitions(void **unused)
+TEST(probabilities_are_the_definitions)
 {
-    (void)unused;
-    uint64_t state = seed;
+    uint64_t random_state = seed;
     for (uint32_t blocks = 0; blocks <= 4; blocks++) {
-        struct accept_head *h = random_head(blocks, blocks % 2 == 0, &state);
+        struct accept_head *h = random_head(blocks, blocks % 2 == 0, &random_state);
         struct accept_work *work = accept_work_open(h, ROWS);
         struct accept_predictor *predictor;
         struct err err = {0};
         float x[ROWS * WIDTH], label[ROWS] = {0}, p[ROWS];
         assert_true(accept_predictor_open(&predictor, h, 1, &err));
-        fill(&state, x, ROWS * WIDTH);
+        fill(&random_state, x, ROWS * WIDTH);
         struct accept_score score = {0};
         accept_loss(h, &(struct accept_batch){ROWS, x, label}, 1, work, p, NULL, &score);
         assert_int_equal(score.n, ROWS);
@@ -99,19 +89,17 @@ test_probabilities_are_the_definitions(void **unused)
     }
 }
 
-static void
-test_the_loss_is_the_papers(void **unused)
+TEST(the_loss_is_the_papers)
 {
-    (void)unused;
-    uint64_t state = seed;
-    struct accept_head *h = random_head(2, false, &state);
+    uint64_t random_state = seed;
+    struct accept_head *h = random_head(2, false, &random_state);
     struct accept_work *work = accept_work_open(h, ROWS);
     float x[ROWS * WIDTH], label[ROWS];
-    fill(&state, x, ROWS * WIDTH);
+    fill(&random_state, x, ROWS * WIDTH);
     double loss = 0, weight = 0, kl = 0;
     const double w = 6;
     for (int i = 0; i < ROWS; i++) {
-        label[i] = i == 0 ? 0 : i == 1 ? 1 : fabsf(noise(&state));
+        label[i] = i == 0 ? 0 : i == 1 ? 1 : fabsf(noise(&random_state));
         const double a = (double)label[i], p = probability(h, x + i * WIDTH);
         loss -= a * log(p) + w * (1 - a) * log(1 - p);
         weight += a + w * (1 - a);
@@ -127,16 +115,16 @@ test_the_loss_is_the_papers(void **unused)
 }
 
 static void
-check_gradient(uint32_t blocks, bool shared, uint64_t *state)
+check_gradient(uint32_t blocks, bool shared, uint64_t *random_state)
 {
-    struct accept_head *h = random_head(blocks, shared, state);
+    struct accept_head *h = random_head(blocks, shared, random_state);
     for (size_t i = 0; i < h->n_values; i++)
         h->values[i] *= 0.5f;
     struct accept_work *work = accept_work_open(h, ROWS);
     float x[ROWS * WIDTH], label[ROWS], *slopes = calloc(h->n_values, sizeof *slopes);
-    fill(state, x, ROWS * WIDTH);
+    fill(random_state, x, ROWS * WIDTH);
     for (int i = 0; i < ROWS; i++)
-        label[i] = fabsf(noise(state));
+        label[i] = fabsf(noise(random_state));
     const struct accept_batch batch = {ROWS, x, label};
     struct accept_score score = {0};
     accept_loss(h, &batch, 6, work, NULL, slopes, &score);
@@ -160,26 +148,22 @@ check_gradient(uint32_t blocks, bool shared, uint64_t *state)
     accept_head_free(h);
 }
 
-static void
-test_gradients_are_those_of_finite_differences(void **unused)
+TEST(gradients_are_those_of_finite_differences)
 {
-    (void)unused;
-    uint64_t state = seed;
+    uint64_t random_state = seed;
     for (uint32_t blocks = 0; blocks <= 3; blocks++) {
-        check_gradient(blocks, false, &state);
-        check_gradient(blocks, true, &state);
+        check_gradient(blocks, false, &random_state);
+        check_gradient(blocks, true, &random_state);
     }
 }
 
 /* Labels that a function of the row decides: they can be learned, and the binary KL nears 0. */
-static void
-test_training_learns_what_can_be_learned(void **unused)
+TEST(training_learns_what_can_be_learned)
 {
-    (void)unused;
     enum { N = 4096 };
-    uint64_t state = seed;
+    uint64_t random_state = seed;
     float *x = malloc(N * WIDTH * sizeof *x), *label = malloc(N * sizeof *label);
-    fill(&state, x, N * WIDTH);
+    fill(&random_state, x, N * WIDTH);
     for (size_t i = 0; i < N; i++) /* not linear in x: a block is needed */
         label[i] = 1 / (1 + expf(-6 * (fabsf(x[i * WIDTH]) - 0.5f) - 2 * x[i * WIDTH + 1]));
     double kl[2];
@@ -211,14 +195,12 @@ test_training_learns_what_can_be_learned(void **unused)
 static struct model draft_model = {.name = "a draft", .hash = 0x1234, .desc = {.width = WIDTH}};
 static const struct accept_whose draft_whose = {.draft = &draft_model};
 
-static void
-test_a_head_is_read_as_it_was_written(void **unused)
+TEST(a_head_is_read_as_it_was_written)
 {
-    (void)unused;
-    uint64_t state = seed;
+    uint64_t random_state = seed;
     for (uint32_t blocks = 0; blocks <= 3; blocks++)
         for (int shared = 0; shared <= 1; shared++) {
-            struct accept_head *h = random_head(blocks, shared == 1, &state), *back;
+            struct accept_head *h = random_head(blocks, shared == 1, &random_state), *back;
             struct err err = {0};
             h->draft_hash = draft_model.hash;
             h->target_hash = 77;
@@ -242,16 +224,14 @@ test_a_head_is_read_as_it_was_written(void **unused)
 }
 
 /* As the released checkpoints lie: one block's weights, the last layer's index says how many there are; no metadata of ours. */
-static void
-test_a_released_checkpoint_is_read(void **unused)
+TEST(a_released_checkpoint_is_read)
 {
-    (void)unused;
-    uint64_t state = seed;
+    uint64_t random_state = seed;
     float w[WIDTH * WIDTH], b[WIDTH], v[2 * WIDTH], c[2];
-    fill(&state, w, WIDTH * WIDTH);
-    fill(&state, b, WIDTH);
-    fill(&state, v, 2 * WIDTH);
-    fill(&state, c, 2);
+    fill(&random_state, w, WIDTH * WIDTH);
+    fill(&random_state, b, WIDTH);
+    fill(&random_state, v, 2 * WIDTH);
+    fill(&random_state, c, 2);
     const struct safetensors_part parts[] = {{"model.0.linear.weight", WIDTH, WIDTH, w},
                                              {"model.0.linear.bias", 0, WIDTH, b},
                                              {"model.3.weight", 2, WIDTH, v},
@@ -282,10 +262,8 @@ refused(const struct safetensors_note *notes, size_t n_notes, const struct safet
     assert_non_null(strstr(err.text, path));
 }
 
-static void
-test_what_is_no_head_of_this_model_is_refused_in_one_line(void **unused)
+TEST(what_is_no_head_of_this_model_is_refused_in_one_line)
 {
-    (void)unused;
     float v[4 * WIDTH] = {0}, c[2] = {0}, nan[2] = {NAN, 0};
     const struct safetensors_note other[] = {{"draft", "another"}, {"draft_hash", "99"}};
     const struct safetensors_part head[] = {{"model.0.weight", 2, WIDTH, v}, {"model.0.bias", 0, 2, c}};
@@ -306,16 +284,7 @@ main(void)
 {
     seed = seed_or(20261122);
     snprintf(path, sizeof path, "/tmp/accept-head-%ld.safetensors", (long)getpid());
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_probabilities_are_the_definitions),
-        cmocka_unit_test(test_the_loss_is_the_papers),
-        cmocka_unit_test(test_gradients_are_those_of_finite_differences),
-        cmocka_unit_test(test_training_learns_what_can_be_learned),
-        cmocka_unit_test(test_a_head_is_read_as_it_was_written),
-        cmocka_unit_test(test_a_released_checkpoint_is_read),
-        cmocka_unit_test(test_what_is_no_head_of_this_model_is_refused_in_one_line),
-    };
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    const int failed = run_listed_tests();
     unlink(path);
     return failed;
 }

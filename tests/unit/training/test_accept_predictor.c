@@ -1,13 +1,5 @@
 /* What says p̂ again and again: sums in one order, memory that is counted. test_accept_head.c holds it to the definition. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "engine/session/engine_helpers.h"
@@ -16,14 +8,15 @@
 #include "tests/golden/tinymodel.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/session_rig.h"
+#include "tests/rigs/test.h"
 
 static uint64_t seed;
 
 static void
-fill(uint64_t *state, float *x, size_t n)
+fill(uint64_t *random_state, float *x, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        x[i] = (float)((double)(splitmix64(state) >> 11) * 0x1p-52 - 1);
+        x[i] = (float)((double)(splitmix64(random_state) >> 11) * 0x1p-52 - 1);
 }
 
 /* z's of all outputs, each summed on its own: products in order, in pieces of 128, every step rounded. */
@@ -55,26 +48,24 @@ probability_in_order(const struct accept_head *h, const float *row, float *x, fl
 }
 
 /* Bit for bit, at widths that fill groups and don't, with threads and without. */
-static void
-test_sums_have_one_order_whatever_the_vectors_and_threads(void **unused)
+TEST(sums_have_one_order_whatever_the_vectors_and_threads)
 {
-    (void)unused;
     static const uint32_t widths[] = {1, 7, 32, 33, 130, 300, 1030};
-    uint64_t state = seed;
+    uint64_t random_state = seed;
     for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
         const uint32_t width = widths[w];
         struct accept_head *h;
         struct err err = {0};
         float *x = calloc(3 * (size_t)width, sizeof *x);
         assert_true(accept_head_new(&h, width, 2, w % 2 == 0, &err));
-        fill(&state, h->values, h->n_values);
+        fill(&random_state, h->values, h->n_values);
         for (size_t i = 0; i < h->n_values; i++)
             h->values[i] /= sqrtf((float)width);
         for (uint32_t threads = 0; threads <= 3; threads += 3) {
             struct accept_predictor *predictor;
             assert_true(accept_predictor_open(&predictor, h, threads, &err));
             for (int i = 0; i < 2; i++) {
-                fill(&state, x, width);
+                fill(&random_state, x, width);
                 assert_true(accept_predictor_ask(predictor, x) == probability_in_order(h, x, x + width, x + 2 * width));
             }
             accept_predictor_close(predictor);
@@ -84,10 +75,8 @@ test_sums_have_one_order_whatever_the_vectors_and_threads(void **unused)
     }
 }
 
-static void
-test_one_that_does_not_fit_into_memory_is_refused_before_it_is_read(void **unused)
+TEST(one_that_does_not_fit_into_memory_is_refused_before_it_is_read)
 {
-    (void)unused;
     const struct tinymodel small = {.seed = 5, .n_layers = 2};
     char model[128], path[64];
     struct engine *engine;
@@ -118,13 +107,4 @@ test_one_that_does_not_fit_into_memory_is_refused_before_it_is_read(void **unuse
     engine_close(engine);
 }
 
-int
-main(void)
-{
-    seed = seed_or(20261122);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sums_have_one_order_whatever_the_vectors_and_threads),
-        cmocka_unit_test(test_one_that_does_not_fit_into_memory_is_refused_before_it_is_read),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_SEED(seed, 20261122);

@@ -1,15 +1,6 @@
 /* Trained heads: gradients against finite differences, training that learns what can be learned, files. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -19,6 +10,7 @@
 #include "engine/training/head_loss.h"
 #include "engine/training/head_training.h"
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 
 #define WIDTH  12
 #define VOCAB  19
@@ -28,17 +20,17 @@
 static uint64_t seed;
 
 static float
-noise(uint64_t *state)
+noise(uint64_t *random_state)
 {
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return (float)(*state >> 40) / (float)(1u << 23) - 1;
+    *random_state = *random_state * 6364136223846793005u + 1442695040888963407u;
+    return (float)(*random_state >> 40) / (float)(1u << 23) - 1;
 }
 
 static void
-fill(uint64_t *state, float *x, size_t n, float scale)
+fill(uint64_t *random_state, float *x, size_t n, float scale)
 {
     for (size_t i = 0; i < n; i++)
-        x[i] = noise(state) * scale;
+        x[i] = noise(random_state) * scale;
 }
 
 struct scene {
@@ -52,19 +44,19 @@ struct scene {
 
 /* A head like Llama's; one with all that others have: a centred norm with a bias, a bias, a scale and a cap of logits. */
 static void
-set_scene(struct scene *s, uint64_t *state, bool more)
+set_scene(struct scene *s, uint64_t *random_state, bool more)
 {
-    fill(state, s->norm, WIDTH, 0.5f);
+    fill(random_state, s->norm, WIDTH, 0.5f);
     for (size_t i = 0; i < WIDTH; i++)
         s->norm[i] += 1;
     memset(s->norm + WIDTH, 0, WIDTH * sizeof *s->norm); /* no bias */
-    fill(state, s->head, VOCAB * WIDTH, 1);
-    fill(state, s->hidden, sizeof s->hidden / sizeof *s->hidden, 2);
+    fill(random_state, s->head, VOCAB * WIDTH, 1);
+    fill(random_state, s->hidden, sizeof s->hidden / sizeof *s->hidden, 2);
     s->lens = (struct lens){
         .width = WIDTH, .vocab = VOCAB, .norm = {.width = WIDTH, .eps = 1e-5f, .weight = s->norm}, .head = s->head};
     if (more) {
-        fill(state, s->norm + WIDTH, WIDTH, 0.3f);
-        fill(state, s->bias, VOCAB, 0.5f);
+        fill(random_state, s->norm + WIDTH, WIDTH, 0.3f);
+        fill(random_state, s->bias, VOCAB, 0.5f);
         s->lens.norm.centred = true;
         s->lens.bias = s->bias;
         s->lens.scale = 0.7f;
@@ -90,12 +82,12 @@ batch_at(const struct scene *s, uint32_t l)
 /* Central differences of the loss in every weight (the loss is computed in F32 with sums in double, so the step is
  * large and the tolerance is that of its rounding). */
 static void
-check_gradient(enum head_kind kind, size_t n_values, bool more, uint64_t *state)
+check_gradient(enum head_kind kind, size_t n_values, bool more, uint64_t *random_state)
 {
     struct scene s;
-    set_scene(&s, state, more);
+    set_scene(&s, random_state, more);
     float values[VOCAB * WIDTH + WIDTH], slopes[VOCAB * WIDTH + WIDTH];
-    fill(state, values, n_values, 0.3f);
+    fill(random_state, values, n_values, 0.3f);
     struct head_weights w = {.a = values, .b = values + WIDTH * WIDTH, .weight = values};
     struct head_weights g = {.a = slopes, .b = slopes + WIDTH * WIDTH, .weight = slopes};
     const struct head_batch batch = batch_at(&s, 2);
@@ -117,31 +109,25 @@ check_gradient(enum head_kind kind, size_t n_values, bool more, uint64_t *state)
     head_work_close(s.work);
 }
 
-static void
-test_the_gradient_of_affine_heads_is_that_of_finite_differences(void **unused)
+TEST(the_gradient_of_affine_heads_is_that_of_finite_differences)
 {
-    (void)unused;
-    uint64_t state = seed;
+    uint64_t random_state = seed;
     for (int i = 0; i < 6; i++)
-        check_gradient(HEAD_AFFINE, WIDTH * WIDTH + WIDTH, i % 2 == 1, &state);
+        check_gradient(HEAD_AFFINE, WIDTH * WIDTH + WIDTH, i % 2 == 1, &random_state);
 }
 
-static void
-test_the_gradient_of_full_heads_is_that_of_finite_differences(void **unused)
+TEST(the_gradient_of_full_heads_is_that_of_finite_differences)
 {
-    (void)unused;
-    uint64_t state = seed + 1;
+    uint64_t random_state = seed + 1;
     for (int i = 0; i < 6; i++)
-        check_gradient(HEAD_FULL, VOCAB * WIDTH, i % 2 == 1, &state);
+        check_gradient(HEAD_FULL, VOCAB * WIDTH, i % 2 == 1, &random_state);
 }
 
-static void
-test_an_affine_head_of_zeros_and_a_full_head_of_the_lm_head_are_the_lens(void **unused)
+TEST(an_affine_head_of_zeros_and_a_full_head_of_the_lm_head_are_the_lens)
 {
-    (void)unused;
-    uint64_t state = seed + 2;
+    uint64_t random_state = seed + 2;
     struct scene s;
-    set_scene(&s, &state, false);
+    set_scene(&s, &random_state, false);
     float zeros[WIDTH * WIDTH + WIDTH] = {0};
     const struct head_batch batch = batch_at(&s, 1);
     const struct head_score lens = head_loss(&s.lens, HEAD_LENS, NULL, &batch, s.work, NULL);
@@ -170,12 +156,12 @@ model_of(uint64_t hash)
 
 /* Rows whose layer l is a fixed rotation and shift of layer L: an affine head can undo it and the lens can't. */
 static void
-twist(const struct scene *s, uint64_t *state, float *hidden, size_t n, const float *mix, const float *shift)
+twist(const struct scene *s, uint64_t *random_state, float *hidden, size_t n, const float *mix, const float *shift)
 {
     (void)s;
     for (size_t i = 0; i < n; i++) {
         float *row = hidden + i * (LAYERS + 1) * WIDTH, *last = row + LAYERS * WIDTH;
-        fill(state, last, WIDTH, 2);
+        fill(random_state, last, WIDTH, 2);
         for (size_t l = 0; l < LAYERS; l++)
             for (size_t j = 0; j < WIDTH; j++) {
                 float y = shift[j];
@@ -189,12 +175,12 @@ twist(const struct scene *s, uint64_t *state, float *hidden, size_t n, const flo
 static void
 train(enum head_kind kind, double *before, double *after, uint32_t threads)
 {
-    uint64_t state = seed + 3;
+    uint64_t random_state = seed + 3;
     struct scene s;
-    set_scene(&s, &state, false);
+    set_scene(&s, &random_state, false);
     float mix[WIDTH * WIDTH], shift[WIDTH];
-    fill(&state, mix, WIDTH * WIDTH, 0.25f);
-    fill(&state, shift, WIDTH, 0.5f);
+    fill(&random_state, mix, WIDTH * WIDTH, 0.25f);
+    fill(&random_state, shift, WIDTH, 0.5f);
     for (size_t i = 0; i < WIDTH; i++)
         mix[i * WIDTH + i] += 1;
     struct err err;
@@ -205,11 +191,11 @@ train(enum head_kind kind, double *before, double *after, uint32_t threads)
     assert_true(head_training_open(&t, heads, &s.lens, &options, &err));
     enum { HELD = 200 };
     static float held[HELD * (LAYERS + 1) * WIDTH], rows[64 * (LAYERS + 1) * WIDTH];
-    twist(&s, &state, held, HELD, mix, shift);
+    twist(&s, &random_state, held, HELD, mix, shift);
     struct head_score scores[LAYERS + 1] = {{0, 0}}, lens[LAYERS + 1] = {{0, 0}}, each[LAYERS + 1];
     head_training_score(t, true, held, HELD, lens);
     for (int i = 0; i < 600; i++) {
-        twist(&s, &state, rows, 64, mix, shift);
+        twist(&s, &random_state, rows, 64, mix, shift);
         head_training_step(t, rows, 64, options.rate * (float)(600 - i) / 600, each);
     }
     head_training_score(t, false, held, HELD, scores);
@@ -224,10 +210,8 @@ train(enum head_kind kind, double *before, double *after, uint32_t threads)
     head_work_close(s.work);
 }
 
-static void
-test_affine_heads_learn_to_undo_a_rotation(void **unused)
+TEST(affine_heads_learn_to_undo_a_rotation)
 {
-    (void)unused;
     double before, after;
     train(HEAD_AFFINE, &before, &after, 2);
     printf("# agreement %.3f -> %.3f\n", before, after);
@@ -235,10 +219,8 @@ test_affine_heads_learn_to_undo_a_rotation(void **unused)
 }
 
 /* Threads have layers of their own, so what they learn depends on nobody else; unless their BLAS cannot be shared. */
-static void
-test_training_on_several_threads_says_the_same_every_time(void **unused)
+TEST(training_on_several_threads_says_the_same_every_time)
 {
-    (void)unused;
     double before[2], after[2];
     for (int i = 0; i < 4; i++) {
         train(HEAD_AFFINE, &before[i > 0], &after[i > 0], 2);
@@ -246,10 +228,8 @@ test_training_on_several_threads_says_the_same_every_time(void **unused)
     }
 }
 
-static void
-test_full_heads_learn_too(void **unused)
+TEST(full_heads_learn_too)
 {
-    (void)unused;
     double before, after;
     train(HEAD_FULL, &before, &after, 1);
     printf("# agreement %.3f -> %.3f\n", before, after);
@@ -273,16 +253,14 @@ some_heads(enum head_kind kind, uint64_t hash)
 {
     struct exit_heads *h;
     struct err err;
-    uint64_t state = seed + 4;
+    uint64_t random_state = seed + 4;
     assert_true(exit_heads_new(&h, kind, model_of(hash), &err));
-    fill(&state, h->values, h->n_values, 1);
+    fill(&random_state, h->values, h->n_values, 1);
     return h;
 }
 
-static void
-test_heads_come_back_from_a_file_as_they_were(void **unused)
+TEST(heads_come_back_from_a_file_as_they_were)
 {
-    (void)unused;
     for (int k = HEAD_AFFINE; k <= HEAD_FULL; k++) {
         struct exit_heads *h = some_heads((enum head_kind)k, 77), *back;
         struct err err = {0};
@@ -297,10 +275,8 @@ test_heads_come_back_from_a_file_as_they_were(void **unused)
     }
 }
 
-static void
-test_heads_of_another_model_are_refused_by_name(void **unused)
+TEST(heads_of_another_model_are_refused_by_name)
 {
-    (void)unused;
     struct exit_heads *h = some_heads(HEAD_AFFINE, 77), *back;
     struct err err = {0};
     assert_true(exit_heads_write(h, file("other.safetensors"), &err));
@@ -310,10 +286,8 @@ test_heads_of_another_model_are_refused_by_name(void **unused)
     exit_heads_free(h);
 }
 
-static void
-test_a_file_cut_anywhere_is_refused_in_one_line(void **unused)
+TEST(a_file_cut_anywhere_is_refused_in_one_line)
 {
-    (void)unused;
     struct exit_heads *h = some_heads(HEAD_AFFINE, 77), *back;
     struct err err = {0};
     assert_true(exit_heads_write(h, file("whole.safetensors"), &err));
@@ -333,10 +307,8 @@ test_a_file_cut_anywhere_is_refused_in_one_line(void **unused)
     exit_heads_free(h);
 }
 
-static void
-test_a_full_disk_leaves_the_file_from_before(void **unused)
+TEST(a_full_disk_leaves_the_file_from_before)
 {
-    (void)unused;
     struct exit_heads *h = some_heads(HEAD_AFFINE, 77), *back;
     struct err err = {0};
     assert_true(exit_heads_write(h, file("kept.safetensors"), &err));
@@ -362,19 +334,7 @@ main(void)
     seed = seed_or(20240611);
     if (mkdtemp(folder) == NULL)
         return 1;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_gradient_of_affine_heads_is_that_of_finite_differences),
-        cmocka_unit_test(test_the_gradient_of_full_heads_is_that_of_finite_differences),
-        cmocka_unit_test(test_an_affine_head_of_zeros_and_a_full_head_of_the_lm_head_are_the_lens),
-        cmocka_unit_test(test_affine_heads_learn_to_undo_a_rotation),
-        cmocka_unit_test(test_training_on_several_threads_says_the_same_every_time),
-        cmocka_unit_test(test_full_heads_learn_too),
-        cmocka_unit_test(test_heads_come_back_from_a_file_as_they_were),
-        cmocka_unit_test(test_heads_of_another_model_are_refused_by_name),
-        cmocka_unit_test(test_a_file_cut_anywhere_is_refused_in_one_line),
-        cmocka_unit_test(test_a_full_disk_leaves_the_file_from_before),
-    };
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    const int failed = run_listed_tests();
     const char *const names[] = {"heads", "other", "whole", "cut", "kept"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char name[64];

@@ -1,16 +1,11 @@
 /* Observations of plain speculative decoding: against reading every text from its beginning, and of known rates. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
 
 #include "engine/training/profile_data.h"
 #include "kernels/cpu/sampling.h"
 #include "tests/rigs/exact_rig.h"
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 
 #define PROMPT   4
 #define RESPONSE 20
@@ -131,19 +126,15 @@ check_greedy(const struct engine *e)
     profile_data_close(d);
 }
 
-static void
-test_greedy_rounds_are_speculative_decodings(void **unused)
+TEST(greedy_rounds_are_speculative_decodings)
 {
-    (void)unused;
     struct engine *e = open_three(8);
     check_greedy(e);
     engine_close(e);
 }
 
-static void
-test_so_are_those_of_the_targets_own_layers(void **unused)
+TEST(so_are_those_of_the_targets_own_layers)
 {
-    (void)unused;
     struct engine *e = open_layers();
     check_greedy(e);
     engine_close(e);
@@ -180,10 +171,8 @@ check_means(const struct engine *e, const struct sampling *how)
     profile_data_close(d);
 }
 
-static void
-test_the_means_of_sampled_rounds_are_overlaps(void **unused)
+TEST(the_means_of_sampled_rounds_are_overlaps)
 {
-    (void)unused;
     struct engine *flat = open_three(1); /* or what counts is too rare */
     const struct sampling all = {.temperature = 0.8f, .top_p = 1},
                           few = {.temperature = 0.8f, .top_k = 40, .top_p = 0.7f};
@@ -193,10 +182,8 @@ test_the_means_of_sampled_rounds_are_overlaps(void **unused)
 }
 
 /* Of one candidate nothing is left to chance. */
-static void
-test_top_k_of_one_is_greedy_but_for_the_companion(void **unused)
+TEST(top_k_of_one_is_greedy_but_for_the_companion)
 {
-    (void)unused;
     struct profile_data_options options = {
         .prompt = PROMPT, .response = RESPONSE, .drafts = DRAFTS, .sampling = greedy, .seed = seed, .lanes = 1};
     const token_t text[PROMPT] = {1, 280, 302, 285};
@@ -262,10 +249,8 @@ check_lanes(const struct engine *e)
     }
 }
 
-static void
-test_prompts_that_share_passes_get_what_they_get_alone(void **unused)
+TEST(prompts_that_share_passes_get_what_they_get_alone)
 {
-    (void)unused;
     struct engine *three = open_three(8), *own = open_layers();
     check_lanes(three);
     check_lanes(own);
@@ -273,16 +258,4 @@ test_prompts_that_share_passes_get_what_they_get_alone(void **unused)
     engine_close(own);
 }
 
-int
-main(void)
-{
-    seed = seed_or(11);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_greedy_rounds_are_speculative_decodings),
-        cmocka_unit_test(test_so_are_those_of_the_targets_own_layers),
-        cmocka_unit_test(test_the_means_of_sampled_rounds_are_overlaps),
-        cmocka_unit_test(test_prompts_that_share_passes_get_what_they_get_alone),
-        cmocka_unit_test(test_top_k_of_one_is_greedy_but_for_the_companion),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_SEED(seed, 11);

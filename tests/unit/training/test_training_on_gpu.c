@@ -3,19 +3,14 @@
  * numbers. */
 #include <dlfcn.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "engine/training/accept_training.h"
 #include "engine/training/blas.h"
 #include "engine/training/head_training.h"
 #include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
 
 #define TOLERANCE 1e-5 /* of sums of some thousand terms, relative to their size */
 
@@ -117,8 +112,7 @@ compare(struct blas *blas, struct blas_product p, size_t gap)
     free(here);
 }
 
-static void
-test_products_are_those_of_the_blas(void **state)
+TEST(products_are_those_of_the_blas)
 {
     NEEDS_DEVICE(d);
     static const size_t sizes[][3] = {
@@ -138,8 +132,7 @@ test_products_are_those_of_the_blas(void **state)
 }
 
 /* Rows longer than what passes through pinned memory at a time; more rows of c than the device has at a time. */
-static void
-test_products_larger_than_the_buffers_are_cut(void **state)
+TEST(products_larger_than_the_buffers_are_cut)
 {
     NEEDS_DEVICE(d);
     compare(d.blas, (struct blas_product){.turn_b = true, .m = 2, .n = 1, .k = (9u << 20) / sizeof(float)}, 0);
@@ -148,8 +141,7 @@ test_products_larger_than_the_buffers_are_cut(void **state)
     close_device(&d);
 }
 
-static void
-test_a_matrix_that_is_kept_is_not_copied_again(void **state)
+TEST(a_matrix_that_is_kept_is_not_copied_again)
 {
     NEEDS_DEVICE(d);
     const size_t n = 9, k = 20;
@@ -229,8 +221,7 @@ look_at_loss(const struct lens *lens, enum head_kind kind, const float *hidden, 
     head_work_close(w);
 }
 
-static void
-test_losses_and_gradients_of_heads_are_those_of_the_cpu(void **state)
+TEST(losses_and_gradients_of_heads_are_those_of_the_cpu)
 {
     NEEDS_DEVICE(d);
     for (enum head_kind kind = HEAD_AFFINE; kind <= HEAD_FULL; kind++) {
@@ -275,8 +266,7 @@ train_heads(struct scene *s, const struct model *m, enum head_kind kind, double 
     exit_heads_free(heads);
 }
 
-static void
-test_heads_are_trained_as_on_the_cpu(void **state)
+TEST(heads_are_trained_as_on_the_cpu)
 {
     NEEDS_DEVICE(d);
     for (enum head_kind kind = HEAD_AFFINE; kind <= HEAD_FULL; kind++) {
@@ -316,8 +306,7 @@ train_acceptance(struct blas *blas, const float *x, const float *label, struct a
     accept_head_free(head);
 }
 
-static void
-test_an_acceptance_head_is_trained_as_on_the_cpu(void **state)
+TEST(an_acceptance_head_is_trained_as_on_the_cpu)
 {
     NEEDS_DEVICE(d);
     float *const x = noise((size_t)ROWS * WIDTH, 1), *const label = noise(ROWS, 0.5f);
@@ -334,8 +323,7 @@ test_an_acceptance_head_is_trained_as_on_the_cpu(void **state)
 
 /* ---- a device that fails ---- */
 
-static void
-test_a_device_that_fails_says_so_and_is_not_asked_again(void **state)
+TEST(a_device_that_fails_says_so_and_is_not_asked_again)
 {
     NEEDS_DEVICE(d);
     void (*fail_at)(uint64_t, int) = NULL;
@@ -367,10 +355,8 @@ test_a_device_that_fails_says_so_and_is_not_asked_again(void **state)
     d.engine.ops->close(d.engine.backend);
 }
 
-static void
-test_the_cpu_has_none(void **state)
+TEST(the_cpu_has_none)
 {
-    (void)state;
     struct blas *blas;
     struct err err;
     assert_true(blas_open(&blas, &(struct engine){.ops = &cpu_backend}, &err));
@@ -378,19 +364,4 @@ test_the_cpu_has_none(void **state)
     assert_false(blas_failed(NULL, &err));
 }
 
-int
-main(void)
-{
-    seed = seed_or((uint64_t)time(NULL));
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_products_are_those_of_the_blas),
-        cmocka_unit_test(test_products_larger_than_the_buffers_are_cut),
-        cmocka_unit_test(test_a_matrix_that_is_kept_is_not_copied_again),
-        cmocka_unit_test(test_losses_and_gradients_of_heads_are_those_of_the_cpu),
-        cmocka_unit_test(test_heads_are_trained_as_on_the_cpu),
-        cmocka_unit_test(test_an_acceptance_head_is_trained_as_on_the_cpu),
-        cmocka_unit_test(test_a_device_that_fails_says_so_and_is_not_asked_again),
-        cmocka_unit_test(test_the_cpu_has_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_SEED(seed, (uint64_t)time(NULL));

@@ -1,0 +1,43 @@
+/* What every unit test program includes: cmocka with the headers that it needs, and the list of the program's tests.
+ *
+ * TEST(sentence) { … } defines the test test_sentence(void **state) and adds it to the list. TEST_WITH also has a function that
+ * prepares *state and one that cleans up, and FIXTURE has the two of the whole program. main() is in test.c: it runs the list in
+ * the order of definition. A program with a main() of its own calls run_listed_tests(). */
+#ifndef TESTS_RIGS_TEST_H
+#define TESTS_RIGS_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define TEST(name) TEST_WITH(name, NULL, NULL)
+#define TEST_WITH(name, prepare, clean)                                                                                \
+    static void test_##name(void **state);                                                                             \
+    __attribute__((constructor)) static void add_##name(void)                                                          \
+    {                                                                                                                  \
+        add_test(&(struct CMUnitTest){"test_" #name, test_##name, prepare, clean, NULL});                              \
+    }                                                                                                                  \
+    static void test_##name(__attribute__((unused)) void **state)
+
+#define FIXTURE(prepare, clean)                                                                                        \
+    __attribute__((constructor)) static void add_fixture(void)                                                         \
+    {                                                                                                                  \
+        set_fixture(prepare, clean);                                                                                   \
+    }                                                                                                                  \
+    _Static_assert(true, "a semicolon follows")
+
+/* For the macros. */
+void add_test(const struct CMUnitTest *);
+void set_fixture(CMFixtureFunction prepare, CMFixtureFunction clean);
+
+/* Runs the tests of the list; returns the number of failed ones. */
+int run_listed_tests(void);
+
+#endif
