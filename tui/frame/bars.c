@@ -7,7 +7,7 @@
 
 #include "engine/base/plural.h"
 #include "engine/base/printable.h"
-#include "tui/panels/marks.h"
+#include "tui/panels/panel.h"
 #include "tui/scope/batch.h"
 #include "tui/scope/window.h"
 #include "tui/widgets/key_row.h"
@@ -342,10 +342,10 @@ draw_marks(const struct followed *f, const struct canvas *c, int track, uint64_t
     const struct track t = {.run = f, .columns = track, .run_us = run_us, .duration_us = duration_us};
     struct marks marks;
     if (f->ahead != NULL) { /* later marks are faint */
-        marks_find_ahead(&marks, f->scope, f->ahead, place_mark, &t);
+        marks_find(&marks, f->scope, f->ahead, place_mark, &t);
         marks_draw(&marks, f->scope, c, 0, TRACK_LEFT + track - 1, ROLE_DIM);
     }
-    marks_find(&marks, f->scope, place_mark, &t);
+    marks_find(&marks, f->scope, NULL, place_mark, &t);
     marks_draw(&marks, f->scope, c, 0, TRACK_LEFT + track - 1, ROLE_LINE);
 }
 

@@ -1,16 +1,16 @@
-/* What the last tokens would have come to at other values of the knobs (docs/methods.md: What-if): computed by the app, drawn by
- * the knobs panel, as strips, one for each knob with the others as they are, and as a grid of two knobs. */
+/* Forecasts of other knob values on the last tokens (docs/methods.md: What-if). The app computes them; the knobs panel draws them as
+ * strips, one for each knob while the other knobs keep their values, and as a grid of two knobs. */
 #ifndef TUI_PANELS_LANDSCAPE_H
 #define TUI_PANELS_LANDSCAPE_H
 
 #include "engine/events/forecast.h"
-#include "tui/terminal/canvas.h"
+#include "tui/panels/panel.h"
 
 #define LANDSCAPE_POINTS 128 /* of a strip, or of an axis of the grid, at most */
 
 struct landscape_strip {
     uint32_t n;    /* points, 0: none */
-    uint32_t best; /* the largest of those that are larger than now beyond the uncertainty; n: there is none */
+    uint32_t best; /* the best of the points that are clearly better than the current value; n: none is */
     float best_se; /* of its gain */
     float modelled[LANDSCAPE_POINTS]; /* (n) */
 };
@@ -24,35 +24,51 @@ struct landscape_grid {
     uint32_t knob[2]; /* across and up */
     uint32_t n[2];    /* points; 0: not computed yet */
     bool has_best;
-    uint32_t best[2]; /* the largest of those that are larger than now beyond the uncertainty */
+    uint32_t best[2]; /* the best of the points that are clearly better than the current values */
     struct landscape_cell cell[LANDSCAPE_POINTS][LANDSCAPE_POINTS];
 };
 
 struct landscape {
-    char policy[16]; /* whose knobs they are */
-    char why[64];    /* why there is no forecast: "what-if does not support sv"; "": not known, or there is one */
-    uint32_t tokens; /* foretold; 0: nothing is */
-    uint32_t seq;    /* whose text they are of */
-    double values[POLICY_KNOBS]; /* in force when it was computed */
+    char policy[16]; /* the policy of these knobs */
+    char why[64];    /* why there is no forecast: "what-if does not support sv"; "": unknown, or there is one */
+    uint32_t tokens; /* the length of the text; 0: no forecast */
+    uint32_t seq;    /* the sequence of the text */
+    double values[POLICY_KNOBS]; /* current when it was computed */
     struct forecast now;
     struct landscape_strip strip[POLICY_KNOBS];
     struct landscape_grid grid;
 };
 
-/* The points of a strip or of an axis: all values of a knob, or `most` evenly spread ones, of which the one nearest to the value in
- * force is that value, so that it always is a point. */
+/* The number of points of a strip or an axis: all values of a knob, or `most` evenly spread ones. The point nearest to the current value
+ * stands for exactly this value. */
 uint32_t landscape_points(const struct knob *, uint32_t most);
 double landscape_value(const struct knob *, uint32_t n, uint32_t point, double in_force);
 uint32_t landscape_nearest(const struct knob *, uint32_t n, double value);
 
-/* The track of a slider, with ● at a fraction of its width. */
+/* The strip of a knob of the current policy; NULL: no forecast. */
+const struct landscape_strip *landscape_strip_of(const struct view *, uint32_t knob);
+/* Draws it as the track of a slider, with ● at a fraction of its width. */
 void landscape_draw_strip(const struct landscape_strip *, const struct canvas *, int y, int x, int width,
                           double fraction, enum role);
-/* "best 0.66: 1.46× ±0.03", with the standard error of its gain; "" where no value is larger than now beyond the uncertainty. */
+/* "best 0.66: 1.46× ±0.03", with the standard error of its gain; "": no value is clearly better than the current one. */
 void landscape_best(const struct landscape *, const struct policy_info *, uint32_t knob, char *out, size_t n);
-/* The grid with a cursor on a point: ● the values in force, ★ the best ones; below it the values across, the forecast at the
- * cursor, and the best one. Where there are more points than room, those around the cursor. */
-void landscape_draw_grid(const struct landscape *, const struct policy_info *, const struct canvas *,
-                         const uint32_t at[2], const double in_force[2]);
+/* Writes the panel's note: the length of the forecast's text, or a knob's best value. False: no forecast. */
+bool landscape_note(const struct view *, uint32_t knob, char *out, size_t n);
+
+/* ---- the grid, in place of the sliders while it is open ---- */
+
+struct landscape_cursor {
+    bool placed;    /* false: the grid opens at the current values */
+    uint32_t at[2]; /* points across and up */
+};
+
+bool landscape_grid_is_open(const struct view *);
+/* Asks the app to open the grid of this knob and the next one. */
+void landscape_grid_ask(struct landscape_cursor *, const struct view *, uint32_t knob);
+/* Draws the grid: ● the current values, ★ the best ones; below it the values across, the forecast at the cursor, and the best one. If it
+ * has more points than room, draws those around the cursor. */
+void landscape_grid_draw(struct landscape_cursor *, const struct view *, const struct canvas *);
+/* Arrows move the cursor, Enter sets both knobs, w and Esc close the grid. */
+bool landscape_grid_key(struct landscape_cursor *, const struct view *, int key);
 
 #endif

@@ -1,94 +1,152 @@
-/* A panel: one file ending in one table, and one line in tui/panels/panels.c. The core knows no panel by name. */
+/* The interface of a panel, and what panels share: the selection, marks of changes, the drafts of a round in one line, the measures up
+ * to the cursor. A panel is one file that ends in a table (struct panel_ops), and one line in panels.c; no other code names it. */
 #ifndef TUI_PANELS_PANEL_H
 #define TUI_PANELS_PANEL_H
 
+#include "tui/scope/aggregates.h"
 #include "tui/scope/scope.h"
 #include "tui/terminal/canvas.h"
 #include "tui/terminal/input.h"
 
-struct positions { /* from, up to and without `to` */
+struct positions { /* from <= position < to */
     uint32_t from, to;
 };
 
-struct selection { /* the position that all panels point at; its owner is the host, panels may move it */
+struct selection { /* the position that all panels point at; the host owns it, panels may move it */
     uint32_t pos;
-    int32_t layer;                 /* 0: none chosen */
+    int32_t layer;                 /* 0: none */
     enum layer_model model;        /* whose layer */
-    bool follow;                   /* true: panels keep to the newest position */
-    struct positions text, layers; /* that these panels show, as drawn last; empty: none */
+    bool follow;                   /* the panels show the newest position */
+    struct positions text, layers; /* the positions that these panels showed last; empty: none */
 };
 
 struct effects;
 struct landscape;
 struct settings;
 
-struct panel_host { /* who shows the panels: what they may ask of it */
+struct panel_host { /* the program around the panels */
     void *user;
-    /* The same interpreter as ':' lines have, so that what keys and mouse do a command can do. False: it said why not. */
+    /* Runs a ':' line, so that commands can do whatever keys and the mouse do. If it fails, it shows a message and returns false. */
     bool (*command)(void *user, const char *line);
-    void (*say)(void *user, const char *text); /* on the status line */
+    void (*say)(void *user, const char *text); /* shows a message */
 };
 
 struct view { /* what a panel may read when it draws */
     const struct scope *scope;
     const struct panel_host *host;
-    bool focused, live;          /* live: knobs can be moved */
+    bool focused, live;          /* live: knobs can be changed */
     struct selection *selection; /* shared by all panels */
-    const char *search;          /* the text that was searched for last, "" for none */
-    const uint32_t *bookmarks;   /* positions */
+    const char *search;          /* the last search text, "": none */
+    const uint32_t *bookmarks;   /* (n_bookmarks) positions */
     uint32_t n_bookmarks;
-    const struct knob_sweep *sweep;    /* the last one (engine/events/knob_sweep.h); NULL: a replay has none */
+    const struct knob_sweep *sweep;    /* the last sweep (engine/events/knob_sweep.h); NULL: a replay has none */
     const struct settings *requested;  /* of the sequence in focus; NULL: a replay */
-    const struct landscape *landscape; /* what other knobs would have come to (landscape.h); NULL: not known */
-    const struct effects *effects;     /* of changed settings (engine/events/effects.h); NULL: not known */
+    const struct landscape *landscape; /* forecasts of other knob values (landscape.h); NULL: none */
+    const struct effects *effects;     /* forecasts of changed settings (engine/events/effects.h); NULL: none */
 };
-
-/* The round of the selected position; 0: panels follow, or it is in the prompt. */
-uint32_t selection_round(const struct view *);
-/* Is the selected position one of this round's? False while panels follow. */
-bool selection_in_round(const struct view *, const struct scope_round *);
-
-/* Points at the first position of that round, or of the one after it that is there; the panels don't follow then. */
-void selection_to_round(const struct view *, uint32_t round);
-
-/* The segment that contains the selected position, the newest while panels follow, and its last round (UINT32_MAX: it has not ended).
- * NULL: no segment has begun. */
-const struct segment *selection_segment(const struct view *, uint32_t *last);
-
-/* Points so many rounds further along the text, or back if negative; past the newest round the panels follow again. */
-void selection_move(const struct view *, long rounds);
 
 struct key_help {
     const char *keys, *what;
 };
 
-/* The screen from top to bottom. What stands in the middle is there when the screen is high enough, or has the focus. */
+/* Where a panel is on the screen. The middle is shown if the screen is high enough, or if a panel in it has the focus. */
 enum panel_place { PANEL_TOP, PANEL_MIDDLE, PANEL_BOTTOM };
 
 struct panel_ops {
     const char *name, *title;
-    const char *(*title_now)(const struct view *); /* where it is not always the same; NULL: `title` */
+    const char *(*title_now)(const struct view *); /* if the title changes; NULL: `title` */
     const char *brief;                             /* its keys in a few words, for the key bar; NULL: none */
-    const char *(*brief_now)(const struct view *); /* … where they are not always the same; NULL: `brief` */
-    bool first_focus;       /* has the focus at the start, where there is room for several panels */
-    bool first_tab;         /* where there are tabs it is the one that is shown at first, while it is active */
-    enum panel_place place; /* see tui/widgets/layout.h */
-    bool alone, tall;       /* in the middle: nothing stands beside it; at the top: nothing below it */
-    int weight, min_cols;   /* share of the width beside the others there; below min_cols it is not worth drawing */
-    int good_cols;          /* with fewer it leaves something out: on a large terminal it has so many; 0: min_cols */
-    bool (*active)(const struct view *); /* false: nothing to show, its space is shared out; NULL: always active */
-    const struct key_help *keys;         /* ends with a {NULL, NULL}; for the help overlay */
-    void *(*open)(void);                 /* the panel's own view state, handed to the others; NULL: it has none */
+    const char *(*brief_now)(const struct view *); /* if they change; NULL: `brief` */
+    bool first_focus;                              /* has the focus at the start if there is room for several panels */
+    bool first_tab;                                /* is the first tab while it is active, if there are tabs */
+    enum panel_place place;                        /* see tui/widgets/layout.h */
+    bool alone, tall;     /* in the middle: no panel beside it; at the top: no panel below it */
+    int weight, min_cols; /* share of the width beside other panels; it is not drawn with fewer columns */
+    int good_cols;        /* with fewer columns it omits something; 0: min_cols */
+    bool (*active)(const struct view *); /* false: it has nothing to show, and others get its room; NULL: always true */
+    const struct key_help *keys;         /* for the help; ends with a {NULL, NULL} */
+    void *(*open)(void);                 /* returns the panel's view state for the other functions; NULL: it has none */
     void (*close)(void *state);
     void (*draw)(void *state, const struct view *, const struct canvas *); /* the inside of its box */
     void (*note)(void *state, const struct view *, char *out, int n);      /* text on the box's top edge; may be NULL */
-    bool (*key)(void *state, const struct view *, int key); /* true: used it; keys as tui/terminal/input.h names them */
-    bool (*mouse)(void *state, const struct view *, const struct canvas *, int y, int x,
-                  enum mouse_action); /* y, x inside it */
-    /* Its own ':' verbs, and a look at some of the app's: `search TEXT` (again: the next one). May be NULL. */
+    /* Return true if they used the key (tui/terminal/input.h) or the event; y and x are relative to the canvas. */
+    bool (*key)(void *state, const struct view *, int key);
+    bool (*mouse)(void *state, const struct view *, const struct canvas *, int y, int x, enum mouse_action);
+    /* Its own ':' commands, and some of the app's: `search TEXT` (again: the next match). May be NULL. */
     bool (*command)(void *state, const struct view *, const char *verb, const char *rest);
 };
 
 extern const struct panel_ops *const panel_registry[]; /* NULL-terminated, in Tab order */
+
+/* ---- the selection ---- */
+
+/* The round of the selected position; 0: panels follow, or the position is in the prompt. */
+uint32_t selection_round(const struct view *);
+/* True if the selected position is in this round; false while panels follow. */
+bool selection_in_round(const struct view *, const struct scope_round *);
+/* Selects the first position of that round, or of the next round in memory; ends following. */
+void selection_to_round(const struct view *, uint32_t round);
+/* Moves by so many rounds along the text (negative: back); after the newest round the panels follow again. */
+void selection_move(const struct view *, long rounds);
+/* The segment of the selected position (the newest while panels follow), and its last round (UINT32_MAX: it has not ended).
+ * NULL: no segment has begun. */
+const struct segment *selection_segment(const struct view *, uint32_t *last);
+
+/* ---- changes of settings along an axis of time: a tick with the change's text ---- */
+
+#define MARKS_MOST 64 /* at most, the newest */
+
+struct mark {
+    int x; /* column */
+    const struct segment *segment;
+};
+
+struct marks { /* (n) the newest first */
+    struct mark mark[MARKS_MOST];
+    int n;
+};
+
+/* The segment that begins with this round of the current run, if it has changes; NULL: none. */
+const struct segment *mark_of_round(const struct scope *, uint32_t round);
+/* Finds the changes of the current run; `place` returns a change's column, -1: not shown. With `all`, a replay's segments, it finds
+ * the changes after the scope's newest segment; NULL: those up to it. */
+void marks_find(struct marks *, const struct scope *, const struct segments *all,
+                int (*place)(const void *user, const struct segment *), const void *user);
+/* Draws ticks on a row, each with as much of its text as fits before the next tick, before `end`, and before cells that are neither a
+ * line nor a bar. */
+void marks_draw(const struct marks *, const struct scope *, const struct canvas *, int y, int end, enum role);
+void marks_draw_tick(const struct canvas *, int y, int x); /* in an empty cell */
+
+/* ---- a round ---- */
+
+/* Draws its drafts in `width` columns: ■ accepted, □ rejected, ○ not yet verified, smaller ones off the main line, … if they do not
+ * fit; then the target's own token: ◆ a correction, + a bonus. */
+void round_marks(const struct canvas *, int y, int x, int width, const struct scope_round *);
+
+#define ROUND_REASON (4 * sizeof(((struct round_event *)0)->stop_reason) + 1)
+/* Why drafting stopped, as the screen shows it: "difficult" is "low confidence"; foreign traces may contain any text. */
+void round_reason(const struct round_event *, char out[ROUND_REASON]);
+
+/* ---- panels of aggregates (exit layers, reliability): rounds of the window, up to the cursor ---- */
+
+struct aggregated {        /* view state of such a panel */
+    struct aggregates own; /* of rounds that the scope does not sum */
+    uint32_t layers;       /* 0: `own` is not open */
+};
+
+void *aggregated_open(void);
+void aggregated_close(void *);
+/* Returns the aggregates of the cursor's segment, of the last rounds up to it, or of the run. NULL: `why` gives the reason. */
+const struct aggregates *aggregated_now(struct aggregated *, const struct view *, const char **why);
+/* From this size, for example zoomed, such a panel has ticks on its axes and numbers below its bars. */
+#define AGGREGATED_ROWS 16
+#define AGGREGATED_COLS 70
+#define AGGREGATED_LEFT 11 /* columns of ticks and of the names of numbers */
+/* Draws ticks with values from `low` to `high` at the left of the plot, which begins in column AGGREGATED_LEFT. */
+void aggregated_ticks(const struct canvas *c, int y, int rows, double low, double high);
+/* Draws a row of numbers below n bars of `wide` columns: its name, and those numbers that are not NAN and fit beside each other. */
+void aggregated_numbers(const struct canvas *c, int y, const char *name, int n, int wide, const double *value,
+                        const char *format);
+void aggregated_note(void *state, const struct view *, char *out, int n); /* "segment B", "last 32 rounds", "run" */
 
 #endif

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tui/panels/batch_tiles.h"
 #include "tui/panels/panel.h"
+#include "tui/panels/text_flow.h"
 #include "tui/scope/versus.h"
 #include "tui/scope/window.h"
 #include "tui/terminal/input.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "engine/base/plural.h"
-#include "tui/panels/aggregated.h"
+#include "tui/panels/panel.h"
 
 #define LEFT         4  /* columns of the labels of a scale */
 #define LEAST_LAYERS 30 /* columns that positions leave to layers */

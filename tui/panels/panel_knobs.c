@@ -5,9 +5,356 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tui/panels/knobs.h"
+#include "engine/events/sampling_knobs.h"
+#include "engine/events/settings.h"
 #include "tui/panels/landscape.h"
+#include "tui/panels/panel.h"
 #include "tui/terminal/input.h"
+#include "tui/terminal/text.h"
+
+#define TYPED 16
+
+struct knobs_panel {
+    uint32_t focus;    /* an item */
+    int top, seen;     /* the first line that is seen, and how many, as drawn last */
+    char policy[16];   /* whose knobs the fields below are about */
+    char typed[TYPED]; /* a value being typed; "": none */
+    bool typing;
+    struct landscape_cursor grid;
+};
+
+/* What has a slider: the policy's knobs, and behind them how tokens are drawn. */
+struct knobs_item {
+    const struct knob *knob; /* its bounds are what can be typed; */
+    double least, most;      /* these are the slider's, */
+    double step;             /* and this is its step */
+    const char *symbol;      /* before the name; "": none */
+    double value;            /* in force */
+    double requested;        /* what it is, or will be in force from the next round on */
+    bool idle;               /* while decoding is greedy it says nothing */
+};
+
+/* What it is for; and of a policy's knob why nothing is foretold, where that is known. */
+#define KNOBS_HELP 200
+
+/* Lines from top to bottom: the policy's knobs (or that it has none), what else is set, sampling. As many as there is room
+ * for are seen, from knobs_panel.top on. */
+struct knobs_places {
+    int name, slider, value, best; /* columns */
+    int lines, seen;               /* in all, and rows for them */
+    int help, help_rows;           /* row, -1: none */
+};
+
+static uint32_t
+knobs_items(const struct view *v)
+{
+    return scope_policy(v->scope)->n_knobs + SAMPLING_KNOBS;
+}
+
+/* or one of sampling */
+static bool
+knobs_is_policys(const struct view *v, uint32_t i)
+{
+    return i < scope_policy(v->scope)->n_knobs;
+}
+
+static struct knobs_item
+policys(const struct view *v, uint32_t i)
+{
+    const struct knob *k = &scope_policy(v->scope)->knobs[i];
+    const double span = k->max - k->min, value = scope_knob(v->scope, i);
+    const uint32_t policy = (uint32_t)(scope_policy(v->scope) - scope_info(v->scope)->policies);
+    return (struct knobs_item){.knob = k,
+                               .least = k->min,
+                               .most = k->max,
+                               .step = k->step > 0            ? k->step
+                                       : k->kind == KNOB_REAL ? span / 100
+                                                              : 1,
+                               .symbol = strcmp(k->symbol, k->name) != 0 ? k->symbol : "",
+                               .value = value,
+                               .requested = v->requested != NULL ? v->requested->value[policy][i] : value};
+}
+
+static struct knobs_item
+knobs_item(const struct view *v, uint32_t i)
+{
+    const uint32_t n = scope_policy(v->scope)->n_knobs;
+    if (i < n)
+        return policys(v, i);
+    const int which = i - n < SAMPLING_KNOBS ? (int)(i - n) : SAMPLING_KNOBS - 1;
+    const struct sampling_span *span = &sampling_spans[which];
+    uint64_t seed;
+    const struct sampling *s = scope_sampling(v->scope, &seed);
+    const double value = sampling_knob_get(s, seed, which);
+    const struct settings *r = v->requested;
+    return (struct knobs_item){.knob = &sampling_knobs[which],
+                               .least = span->least,
+                               .most = span->most,
+                               .step = span->step,
+                               .symbol = which == SAMPLING_TEMPERATURE ? sampling_knobs[which].symbol : "",
+                               .value = value,
+                               .requested = r != NULL ? sampling_knob_get(&r->sampling, r->seed, which) : value,
+                               .idle = which != SAMPLING_TEMPERATURE && !(s->temperature > 0)};
+}
+
+static void
+knobs_help(const struct view *v, uint32_t i, char out[KNOBS_HELP])
+{
+    const char *why = knobs_is_policys(v, i) && v->landscape != NULL ? v->landscape->why : "";
+    snprintf(out, KNOBS_HELP, "%s%s%s", knobs_item(v, i).knob->help, why[0] != '\0' ? " · " : "", why);
+}
+
+/* another policy's knobs are other knobs */
+static void
+knobs_settle(struct knobs_panel *p, const struct view *v)
+{
+    const struct policy_info *policy = scope_policy(v->scope);
+    if (strcmp(p->policy, policy->name) == 0)
+        return;
+    p->focus = 0;
+    p->top = 0;
+    p->typing = false;
+    memcpy(p->policy, policy->name, sizeof p->policy);
+}
+
+#define VALUE_COLUMNS 8
+#define BEST_COLUMNS  25 /* "best dynamic: 1.46× ±0.03" */
+#define BEST_FROM     64 /* columns of the panel, where that has room, */
+#define NAMES_FROM    40 /* and where sampling's names have */
+#define LEAST_SLIDER  5
+#define LEAST_NAME    8
+
+/* Of the policy's knobs; or the one that says there are none. */
+static int
+policy_lines(const struct view *v)
+{
+    const int n = (int)scope_policy(v->scope)->n_knobs;
+    return n > 0 ? n : 1;
+}
+
+static int
+knobs_line_of(const struct view *v, uint32_t i)
+{
+    const uint32_t n = scope_policy(v->scope)->n_knobs;
+    return i < n ? (int)i : policy_lines(v) + 1 + (int)(i - n);
+}
+
+/* -1: that line has no slider */
+static int
+knobs_item_at(const struct view *v, int line)
+{
+    const int n = (int)scope_policy(v->scope)->n_knobs, above = policy_lines(v) + 1;
+    if (line >= above)
+        return line < above + SAMPLING_KNOBS ? n + line - above : -1;
+    return line < n ? line : -1;
+}
+
+/* What is said besides, of what can't be foretold, has the room that is left: a replay's sliders stand where the run's did. */
+static int
+longest_help(const struct view *v, int cols)
+{
+    const struct canvas one = {.cols = cols - 2};
+    int most = 1;
+    for (uint32_t i = 0; i < knobs_items(v); i++) {
+        const int rows = canvas_paragraph(&one, ROLE_DIM, knobs_item(v, i).knob->help);
+        most = rows > most ? rows : most;
+    }
+    return most;
+}
+
+/* Where columns are few the policy's names say how wide. */
+static int
+longest_name(const struct view *v, int cols)
+{
+    const uint32_t n = scope_policy(v->scope)->n_knobs;
+    int most = 6;
+    for (uint32_t i = 0; i < (n > 0 && cols < NAMES_FROM ? n : knobs_items(v)); i++) {
+        const struct knobs_item it = knobs_item(v, i);
+        const int width = text_width(it.knob->name) + (it.symbol[0] != '\0' ? text_width(it.symbol) + 1 : 0);
+        most = width > most ? width : most;
+    }
+    return most;
+}
+
+/* Columns for the longest value that a slider of the policy may give, and for the mark that it is pending. */
+static int
+longest_value(const struct view *v)
+{
+    const struct policy_info *p = scope_policy(v->scope);
+    int most = 5; /* sampling's are no longer, but for a seed */
+    for (uint32_t i = 0; i < p->n_knobs; i++) {
+        const struct knob *k = &p->knobs[i];
+        const double some[] = {k->max, k->def, k->min + k->step, k->max - k->step};
+        for (int j = 0; j < (k->kind == KNOB_CHOICE ? (int)k->max + 1 : 4); j++) {
+            char text[40];
+            knob_format(k, k->kind == KNOB_CHOICE ? j : some[j], text, sizeof text);
+            most = text_width(text) > most ? text_width(text) : most;
+        }
+    }
+    return most + 1;
+}
+
+static struct knobs_places
+knobs_arrange(const struct view *v, int rows, int cols)
+{
+    const int n = policy_lines(v);
+    struct knobs_places a = {.name = longest_name(v, cols), .value = VALUE_COLUMNS, .help = -1};
+    a.name = a.name > cols / 2 ? cols / 2 : a.name;
+    a.best = v->landscape != NULL && v->landscape->tokens > 0 && cols >= BEST_FROM ? BEST_COLUMNS : 0;
+    if (cols < NAMES_FROM && n > 0) {
+        const int longest = longest_value(v);
+        a.value = longest < VALUE_COLUMNS ? longest : VALUE_COLUMNS;
+    }
+    a.slider = cols - 1 - a.name - 1 - 1 - a.value - a.best;
+    if (a.slider < LEAST_SLIDER && a.name - (LEAST_SLIDER - a.slider) >= LEAST_NAME) {
+        a.name -= LEAST_SLIDER - a.slider; /* names are cut before sliders go */
+        a.slider = LEAST_SLIDER;
+    }
+    if (a.slider < LEAST_SLIDER)
+        a.slider = 0;
+    a.lines = n + 1 + SAMPLING_KNOBS;
+    a.seen = rows;
+    if ((rows >= 3 && rows > n) || rows >= 4) { /* the help of the one in focus; more sliders go before it */
+        /* As many rows as the longest takes, so that nothing moves with the focus; they go before sampling. */
+        const int spare = rows - n - 1, longest = longest_help(v, cols);
+        a.help_rows = spare < 1 ? 1 : spare < longest ? spare : longest;
+        a.help = rows - a.help_rows;
+        a.seen = a.help;
+    }
+    a.seen = a.seen > a.lines ? a.lines : a.seen;
+    return a;
+}
+
+static void
+knobs_scroll(struct knobs_panel *p, const struct view *v, const struct knobs_places *a)
+{
+    if (p->focus >= knobs_items(v))
+        p->focus = knobs_items(v) - 1;
+    const int line = p->focus > 0 ? knobs_line_of(v, p->focus) : 0; /* with the first, what stands above it */
+    if (line < p->top)
+        p->top = line;
+    if (a->seen > 0 && knobs_line_of(v, p->focus) >= p->top + a->seen)
+        p->top = knobs_line_of(v, p->focus) - a->seen + 1;
+    if (p->top + a->seen > a->lines)
+        p->top = a->lines - a->seen;
+    p->seen = a->seen;
+}
+
+/* "1–8 of 11" sliders, as drawn last; nothing where all are seen. */
+static void
+knobs_say_seen(const struct knobs_panel *p, const struct view *v, char *out, size_t n)
+{
+    int first = -1, last = -1;
+    for (int y = 0; y < p->seen; y++) {
+        const int i = knobs_item_at(v, p->top + y);
+        first = first < 0 ? i : first;
+        last = i >= 0 ? i : last;
+    }
+    if (first >= 0 && (uint32_t)(last - first) + 1 < knobs_items(v))
+        snprintf(out, n, "%d–%d of %u", first + 1, last + 1, (unsigned)knobs_items(v));
+}
+
+static void
+knobs_draw_settings(const struct view *v, const struct canvas *c, int y)
+{
+    uint64_t seed;
+    const struct sampling *sampling = scope_sampling(v->scope, &seed);
+    const char *probe = scope_now(v->scope)->probe;
+    int x = canvas_print(c, y, 1, ROLE_DIM, "probe %s", probe[0] != '\0' ? probe : "–") + 1;
+    if (scope_head(v->scope)[0] != '\0')
+        x += canvas_print(c, y, x, ROLE_DIM, " · %s%s", scope_head(v->scope),
+                          strcmp(scope_head(v->scope), "trained") == 0 ? " heads" : "");
+    if (!(sampling->temperature > 0)) {
+        canvas_text(c, y, x, ROLE_DIM, " · greedy");
+        return;
+    }
+    x += canvas_print(c, y, x, ROLE_DIM, " · T %.3g", (double)sampling->temperature);
+    if (sampling->top_k > 0)
+        x += canvas_print(c, y, x, ROLE_DIM, " · top-k %u", (unsigned)sampling->top_k);
+    if (sampling->top_p < 1)
+        x += canvas_print(c, y, x, ROLE_DIM, " · top-p %.3g", (double)sampling->top_p);
+    canvas_print(c, y, x, ROLE_DIM, " · seed %llu", (unsigned long long)seed);
+}
+
+static double
+fraction(const struct knobs_item *it, double value)
+{
+    return it->most > it->least ? fmin(fmax((value - it->least) / (it->most - it->least), 0), 1) : 0;
+}
+
+static void
+draw_name(const struct canvas *c, const struct knobs_item *it, bool focus)
+{
+    int x = 0;
+    if (it->symbol[0] != '\0')
+        x = canvas_print(c, 0, 0, focus ? ROLE_FOCUS : ROLE_KNOB, "%s ", it->symbol);
+    canvas_word(c, 0, x, c->cols - x, focus ? ROLE_FOCUS : it->idle ? ROLE_DIM : ROLE_TEXT, MARK_NONE, it->knob->name);
+}
+
+static void
+draw_item(const struct knobs_panel *p, const struct view *v, const struct canvas *c, int y, uint32_t i,
+          const struct knobs_places *a)
+{
+    const struct knobs_item it = knobs_item(v, i);
+    const bool focus = v->focused && p->focus == i, pending = it.requested != it.value;
+    const double value = it.requested;
+    char text[40];
+    canvas_text(c, y, 0, ROLE_FOCUS, focus ? "▸" : " ");
+    const struct canvas name = canvas_inside(c, y, 1, 1, a->name);
+    draw_name(&name, &it, focus);
+    int x = 1 + a->name + 1;
+    const struct landscape_strip *strip = knobs_is_policys(v, i) ? landscape_strip_of(v, i) : NULL;
+    if (a->slider > 0 && strip != NULL)
+        landscape_draw_strip(strip, c, y, x, a->slider, fraction(&it, value), pending ? ROLE_KNOB_PENDING : ROLE_TITLE);
+    else if (a->slider > 0)
+        canvas_slider(c, y, x, a->slider, fraction(&it, value), fraction(&it, it.knob->def),
+                      pending   ? ROLE_KNOB_PENDING
+                      : it.idle ? ROLE_DIM
+                                : ROLE_KNOB);
+    x += a->slider + 1;
+    if (focus && p->typing) {
+        canvas_print(c, y, x, ROLE_CURSOR, "%s_", p->typed);
+        return;
+    }
+    knob_format(it.knob, value, text, sizeof text);
+    const int used = canvas_text(c, y, x, pending ? ROLE_KNOB_PENDING : it.idle ? ROLE_DIM : ROLE_TEXT, text);
+    if (pending)
+        canvas_text(c, y, x + used, ROLE_KNOB_PENDING, "…");
+    if (strip == NULL || a->best == 0)
+        return;
+    landscape_best(v->landscape, scope_policy(v->scope), i, text, sizeof text);
+    canvas_text(c, y, x + a->value, ROLE_DIM, text);
+}
+
+static void
+knobs_draw(struct knobs_panel *p, const struct view *v, const struct canvas *c)
+{
+    const struct knobs_places a = knobs_arrange(v, c->rows, c->cols);
+    knobs_scroll(p, v, &a);
+    if (landscape_grid_is_open(v)) {
+        landscape_grid_draw(&p->grid, v, c);
+        return;
+    }
+    const int settings = knobs_line_of(v, scope_policy(v->scope)->n_knobs) - 1; /* above sampling */
+    for (int y = 0; y < a.seen; y++) {
+        const int i = knobs_item_at(v, p->top + y);
+        if (i >= 0)
+            draw_item(p, v, c, y, (uint32_t)i, &a);
+        else if (p->top + y == settings)
+            knobs_draw_settings(v, c, y);
+        else
+            canvas_print(c, y, 1, ROLE_DIM, "%s has no knobs", scope_policy(v->scope)->name);
+    }
+    if (p->top > 0)
+        canvas_text(c, 0, c->cols - 1, ROLE_DIM, canvas_glyph(c, "↑", "^"));
+    if (a.seen > 0 && p->top + a.seen < a.lines)
+        canvas_text(c, a.seen - 1, c->cols - 1, ROLE_DIM, canvas_glyph(c, "↓", "v"));
+    const struct canvas help = canvas_inside(c, a.help, 1, a.help_rows, c->cols - 2);
+    char text[KNOBS_HELP];
+    knobs_help(v, p->focus, text);
+    if (a.help >= 0 && v->focused)
+        canvas_paragraph(&help, ROLE_DIM, text);
+}
 
 static void *
 open_knobs(void)
@@ -57,7 +404,7 @@ static void
 note_knobs(void *state, const struct view *v, char *out, int n)
 {
     const struct knobs_panel *p = state;
-    if (knobs_is_policys(v, p->focus) && knobs_note_foretold(v, p->focus, out, (size_t)n) && out[0] != '\0')
+    if (knobs_is_policys(v, p->focus) && landscape_note(v, p->focus, out, (size_t)n) && out[0] != '\0')
         return;
     if (!v->live)
         snprintf(out, (size_t)n, "as they were");
@@ -115,8 +462,8 @@ key_knobs(void *state, const struct view *v, int key)
     if (p->focus >= knobs_items(v))
         p->focus = 0;
     const struct knobs_item it = knobs_item(v, p->focus);
-    if (knobs_grid_open(v))
-        return knobs_grid_key(&p->grid, v, key);
+    if (landscape_grid_is_open(v))
+        return landscape_grid_key(&p->grid, v, key);
     if (it.knob->kind != KNOB_CHOICE && v->live && type_key(p, v, key))
         return true;
     switch (key) {
@@ -146,7 +493,7 @@ static bool
 mouse_knobs(void *state, const struct view *v, const struct canvas *c, int y, int x, enum mouse_action action)
 {
     struct knobs_panel *p = state;
-    if (knobs_grid_open(v))
+    if (landscape_grid_is_open(v))
         return false;
     knobs_settle(p, v);
     const struct knobs_places a = knobs_arrange(v, c->rows, c->cols);
@@ -178,14 +525,15 @@ command_knobs(void *state, const struct view *v, const char *verb, const char *r
     if (strcmp(verb, "what-if") != 0 || rest[0] != '\0')
         return false;
     knobs_settle(p, v);
-    knobs_grid_ask(&p->grid, v, knobs_is_policys(v, p->focus) ? p->focus : 0);
+    landscape_grid_ask(&p->grid, v, knobs_is_policys(v, p->focus) ? p->focus : 0);
     return true;
 }
 
 static const char *
 brief_knobs(const struct view *v)
 {
-    return knobs_grid_open(v) ? "←↑↓→ point  Enter set both  w close" : "← → change  ↑ ↓ knob  Enter type  = default";
+    return landscape_grid_is_open(v) ? "←↑↓→ point  Enter set both  w close"
+                                     : "← → change  ↑ ↓ knob  Enter type  = default";
 }
 
 static const struct key_help keys[] = {

@@ -1,11 +1,408 @@
 /* Layers × tokens: a column a position, a row a layer, the deepest on top; what each layer would have said, how sure it
  * was, and where the token left the model. Above the model's layers stand those of the models that help it. */
+#include "tui/panels/layers.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "tui/panels/layers.h"
-#include "tui/terminal/input.h"
+#include "engine/base/printable.h"
+
+#define LAYERS_POPUP 10 /* rows of an opened cell over the layers */
+
+/* The background's intensity: how sure, how spread, how far from the last layer, how near to its first
+ * place the final token is: best is most, as in the opened cell. */
+static float
+heat_of(enum layers_channel channel, const struct scope_cell *cell, token_t final)
+{
+    const int32_t rank = layers_rank(cell, final);
+    switch (channel) {
+    case SHOW_CONFIDENCE: return cell->confidence;
+    case SHOW_ENTROPY: return cell->entropy / 6; /* nats: the scale ends where a guess is worth nothing */
+    case SHOW_KL: return cell->kl_final / 8;
+    case SHOW_RANK: return rank < 0 ? NAN : 1 - log2f(1 + (float)rank) / 10;
+    case SHOW_CHANNELS: break;
+    }
+    return NAN;
+}
+
+static enum role
+role_of(enum fate fate)
+{
+    switch (fate) {
+    case FATE_PROMPT: return ROLE_PROMPT;
+    case FATE_GHOST: return ROLE_DRAFT;
+    case FATE_ACCEPTED: return ROLE_ACCEPTED;
+    case FATE_REJECTED: return ROLE_REJECTED;
+    case FATE_CORRECTION: return ROLE_CORRECTION;
+    case FATE_BONUS: return ROLE_BONUS;
+    case FATE_NONE: return ROLE_DIM;
+    case FATE_PREFILL: break;
+    }
+    return ROLE_TEXT;
+}
+
+/* What became of the position: in glyphs, so that it is read without colours. */
+static void
+draw_fate(const struct scope *s, const struct canvas *c, int x, int width, const struct scope_column *column)
+{
+    char text[24] = "";
+    const int exit = column->exit_layer > 0 && column->exit_layer < (int)scope_info(s)->layers ? column->exit_layer : 0;
+    const char *correction = canvas_glyph(c, "◆", "*");
+    int used = 0;
+    switch (column->fate) {
+    case FATE_NONE: break;
+    case FATE_PROMPT: canvas_word(c, 1, x, width, ROLE_DIM, MARK_NONE, "·"); return;
+    case FATE_PREFILL: canvas_word(c, 1, x, width, ROLE_DIM, MARK_NONE, "▸"); return;
+    case FATE_GHOST: snprintf(text, sizeof text, "◌%.0d", exit); break;
+    case FATE_ACCEPTED: snprintf(text, sizeof text, "✓%.0d", exit); break;
+    case FATE_REJECTED: snprintf(text, sizeof text, "✗%.0d", exit); break;
+    case FATE_BONUS: snprintf(text, sizeof text, "+"); break;
+    case FATE_CORRECTION: snprintf(text, sizeof text, "%s", correction); break;
+    }
+    used = canvas_word(c, 1, x, width, role_of(column->fate), MARK_NONE, text);
+    if (column->rejected == TOKEN_NONE || column->fate == FATE_ACCEPTED || column->fate == FATE_REJECTED)
+        return;
+    used += canvas_word(c, 1, x + used, width - used, ROLE_REJECTED, MARK_NONE, "✗");
+    canvas_word(c, 1, x + used, width - used, ROLE_REJECTED, MARK_STRUCK, layers_word(s, column->rejected));
+}
+
+static void
+draw_cell(const struct layers_panel *p, const struct scope *s, const struct canvas *c, int row, int x, int width,
+          uint32_t pos, bool cursor)
+{
+    const enum layer_model model = p->row[row].model;
+    const int layer = p->row[row].layer, y = p->row[row].y;
+    const struct scope_column *column = scope_column(s, pos);
+    const struct scope_cell *cells = scope_model_cells(s, model, pos);
+    const bool beyond = model == MODEL_TARGET && column != NULL && layers_beyond(s, column, layer);
+    unsigned marks = cursor ? MARK_CURSOR : MARK_NONE;
+    if (cursor)
+        canvas_text(c, y, x - 1, ROLE_FOCUS, "▸");
+    if (cells == NULL || !cells[layer].known) {
+        if (beyond) {
+            canvas_heat(c, y, x, width, NAN, marks | MARK_EXITED, "");
+        } else {
+            canvas_heat(c, y, x, width, NAN, marks, "");
+            /* This layer was not asked, or the column left memory. */
+            canvas_styled(c, y, x, ROLE_DIM, NAN, marks, pos < scope_first_cells(s) ? "┈" : "·");
+        }
+        return;
+    }
+    const struct scope_cell *cell = &cells[layer];
+    if (scope_model_spurious(s, model, pos, (uint32_t)layer))
+        marks |= MARK_SPURIOUS;
+    const float heat = heat_of(p->channel, cell, column != NULL ? scope_model_final(s, model, column) : TOKEN_NONE);
+    const char *word = layers_word(s, cell->token);
+    if (beyond && cell->probed_by != PROBED_POLICY && width > 1) { /* asked by the scope only: the token had left */
+        if (p->under)
+            canvas_heat(c, y, x, width - 1, heat, marks | MARK_FADED, word);
+        else
+            canvas_block(c, y, x, width - 1, ROLE_EXITED, marks, word);
+        canvas_styled(c, y, x + width - 1, ROLE_EXITED, NAN, marks & MARK_CURSOR, "▒");
+    } else {
+        canvas_heat(c, y, x, width, heat, marks, word);
+    }
+}
+
+static void
+draw_label(const struct layers_panel *p, const struct scope *s, const struct canvas *c, int row)
+{
+    const enum layer_model model = p->row[row].model;
+    const int layer = p->row[row].layer, y = p->row[row].y;
+    const bool target = model == MODEL_TARGET, exit = target && layer == scope_exit_layer(s);
+    char name[16];
+    if (target && (layer != (int)scope_info(s)->layers || layer >= 100))
+        snprintf(name, sizeof name, "%d", layer);
+    else
+        layers_name(model, layer, name);
+    /* Layers that are folded away between this row and the one above. */
+    const bool gap = row > 0 && p->row[row - 1].model == model && p->row[row - 1].layer != layer + 1;
+    if (gap && p->line_y != y - 1)
+        canvas_text(c, y, 0, ROLE_DIM, "┆");
+    canvas_print(c, y, strlen(name) > 3 ? 0 : 1, exit ? ROLE_TITLE : ROLE_DIM, "%3s%s", name, exit ? "►" : "");
+}
+
+/* Is there anything to say at the right? Two heads to compare, or a model that helps with the target. */
+static bool
+has_shares(const struct layers_panel *p, const struct scope *s)
+{
+    bool any = scope_head(s)[0] != '\0';
+    for (int row = 0; row < p->n_rows && p->row[row].model != MODEL_TARGET; row++)
+        any = any || !isnan(scope_model_agreement(s, p->row[row].model, (uint32_t)p->row[row].layer));
+    return any;
+}
+
+/* How often each layer's first choice was the target's last one's, by the lens and by its trained head: the one in use
+ * stands out. Models that help have the lens. */
+static void
+draw_shares(const struct layers_panel *p, const struct scope *s, const struct canvas *c)
+{
+    const struct canvas side = canvas_inside(c, 0, c->cols - LAYERS_SHARES + 1, c->rows, LAYERS_SHARES - 1);
+    const bool trained = strcmp(scope_head(s), "trained") == 0, both = scope_head(s)[0] != '\0';
+    const uint32_t layers = scope_info(s)->layers;
+    canvas_print(&side, 0, 0, ROLE_DIM, layers < 100 ? "same token as L%u" : "same as L%u", (unsigned)layers);
+    if (both) {
+        canvas_text(&side, 1, 1, trained ? ROLE_DIM : ROLE_TITLE, "lens");
+        canvas_text(&side, 1, 8, trained ? ROLE_TITLE : ROLE_DIM, "trained");
+    }
+    for (int row = 0; row < p->n_rows; row++) {
+        const bool target = p->row[row].model == MODEL_TARGET;
+        const uint32_t layer = (uint32_t)p->row[row].layer;
+        for (int head = 0; head < (target && both ? 2 : 1); head++) {
+            const double share =
+                target ? scope_agreement(s, layer, head) : scope_model_agreement(s, p->row[row].model, layer);
+            if (!isnan(share) && !(target && layer == layers))
+                canvas_print(&side, p->row[row].y, head * 9, !target || (head == 1) == trained ? ROLE_TEXT : ROLE_DIM,
+                             "%4.0f%%", share * 100);
+        }
+    }
+}
+
+/* Below the layers of a model that helps: whose they are. */
+static void
+draw_edges(const struct layers_panel *p, const struct view *v, const struct canvas *c)
+{
+    for (int model = 0; model < LAYER_MODELS; model++) {
+        if (p->edge_y[model] < 0)
+            continue;
+        for (int x = 0; x < c->cols; x++)
+            canvas_text(c, p->edge_y[model], x, ROLE_BORDER, "─");
+        char name[80];
+        const char *from = scope_model_name(v->scope, (enum layer_model)model);
+        printable_text(from, strlen(from), name, sizeof name);
+        canvas_print(c, p->edge_y[model], 1, ROLE_TITLE, " %s %s %s ", canvas_glyph(c, "▲", "^"),
+                     layer_model_names[model], name);
+        if (v->focused && model == MODEL_DRAFT && c->cols >= LAYERS_SHARES_FROM)
+            canvas_text(c, p->edge_y[model], c->cols - 10, ROLE_DIM, " d hides ");
+    }
+}
+
+static void
+draw_line(const struct layers_panel *p, const struct scope *s, const struct canvas *c)
+{
+    if (p->line_y < 0)
+        return;
+    for (int x = 0; x < c->cols; x++)
+        canvas_text(c, p->line_y, x, ROLE_LINE, "╌");
+    canvas_print(c, p->line_y, 1, ROLE_LINE, " d_max %d ", (int)scope_d_max(s));
+}
+
+/* One line about the cell that the cursor is on. */
+static void
+draw_readout(const struct layers_panel *p, const struct view *v, const struct canvas *c, int y)
+{
+    const struct selection *sel = v->selection;
+    const struct scope *s = v->scope;
+    const struct scope_column *column = scope_column(s, sel->pos);
+    if (sel->follow || column == NULL || p->n_rows == 0) {
+        canvas_text(c, y, 0, ROLE_DIM,
+                    !v->focused                     ? ""
+                    : p->spare_rows >= LAYERS_BELOW ? "hjkl or arrows point at a cell"
+                                                    : "hjkl or arrows point at a cell, Enter opens it");
+        return;
+    }
+    int x = canvas_print(c, y, 0, ROLE_TITLE, "%u '%s'", (unsigned)sel->pos, layers_word(s, column->token));
+    const struct scope_cell *cells = scope_model_cells(s, sel->model, sel->pos);
+    const int layer = sel->layer;
+    char name[16];
+    if (layer < 1 || layer > (int)scope_model_layers(s, sel->model))
+        return;
+    if (cells == NULL || !cells[layer].known) {
+        canvas_print(c, y, x, ROLE_DIM, "  %s %s", layers_name(sel->model, layer, name),
+                     sel->pos < scope_first_cells(s) ? "no longer in memory" : "not probed");
+        return;
+    }
+    const struct scope_cell *cell = &cells[layer];
+    const int32_t rank = layers_rank(cell, scope_model_final(s, sel->model, column));
+    x += canvas_print(c, y, x, ROLE_TEXT, "  %s '%s' %.2f", layers_name(sel->model, layer, name),
+                      layers_word(s, cell->token), (double)cell->confidence);
+    if (!isnan(cell->annealed))
+        x += canvas_print(c, y, x, ROLE_DIM, " (annealed %.2f)", (double)cell->annealed);
+    if (!isnan(cell->entropy))
+        x += canvas_print(c, y, x, ROLE_TEXT, "  H %.2f", (double)cell->entropy);
+    if (!isnan(cell->kl_final))
+        x += canvas_print(c, y, x, ROLE_TEXT, "  KL %.2f", (double)cell->kl_final);
+    if (rank >= 0)
+        x += canvas_print(c, y, x, ROLE_TEXT, "  rank %s%d", rank == GUESS_TOP && cell->rank_final < 0 ? "≥ " : "",
+                          (int)rank + 1);
+    if (scope_model_spurious(s, sel->model, sel->pos, (uint32_t)layer))
+        x += canvas_text(c, y, x, ROLE_SPURIOUS, "  spurious");
+    if (column->siblings > 0)
+        canvas_print(c, y, x, ROLE_DIM, "  %u siblings", (unsigned)column->siblings);
+}
+
+/* What is opened below the rows while nobody points at a cell: the newest token, where it left the model. */
+static struct selection
+newest_exit(const struct scope *s)
+{
+    const uint32_t committed = scope_now(s)->committed;
+    struct selection newest = {.pos = committed > 0 ? committed - 1 : 0};
+    const struct scope_column *column = scope_column(s, newest.pos);
+    newest.layer = column != NULL && column->fate == FATE_ACCEPTED && column->exit_layer > 0
+                       ? column->exit_layer
+                       : (int32_t)scope_info(s)->layers;
+    return newest;
+}
+
+static void
+draw_top(const struct scope *s, const struct canvas *c, const struct scope_cell *cell)
+{
+    const int bar = c->cols > 34 ? c->cols - 26 : c->cols > 24 ? c->cols - 18 : 0;
+    const int word = c->cols - 7 - bar - (bar > 0);
+    for (int i = 0; i < GUESS_TOP; i++) {
+        if (cell->top[i] == TOKEN_NONE)
+            continue;
+        const struct canvas left = canvas_inside(c, i, 0, 1, word);
+        canvas_print(&left, 0, 0, i == 0 ? ROLE_TITLE : ROLE_TEXT, "%s", layers_word(s, cell->top[i]));
+        canvas_print(c, i, word + 1, ROLE_TEXT, "%.3f", (double)cell->top_p[i]);
+        if (bar > 0)
+            canvas_bar(c, i, c->cols - bar, bar, (double)cell->top_p[i], ROLE_KNOB);
+    }
+}
+
+/* A bar a layer, full height for the best rank, which is told as 1, and one step less for each doubling. */
+static void
+draw_ranks(const struct scope *s, const struct canvas *c, int y, enum layer_model model, const struct scope_cell *cells,
+           token_t final, int at_layer)
+{
+    const int layers = (int)scope_model_layers(s, model);
+    const int shown = layers < c->cols ? layers : c->cols;
+    int first = 0, stays = 0;
+    char name[16], since[16];
+    for (int l = 1; l <= layers; l++) {
+        const int32_t rank = layers_rank(&cells[l], final);
+        if (rank == 0 && first == 0)
+            first = l;
+        if (rank != 0 && cells[l].known)
+            stays = 0;
+        else if (rank == 0 && stays == 0)
+            stays = l;
+    }
+    for (int i = 0; i < shown; i++) {
+        const int layer = shown > 1 ? 1 + (int)((int64_t)i * (layers - 1) / (shown - 1)) : layers;
+        const int32_t rank = layers_rank(&cells[layer], final);
+        const int step = rank < 0 ? -1 : (int)log2f(1 + (float)rank);
+        const enum role role = layer == at_layer ? ROLE_FOCUS
+                               : rank < 0        ? ROLE_DIM
+                               : rank == 0       ? ROLE_OK
+                                                 : ROLE_SERIES_1;
+        canvas_text(c, y, i, role, rank < 0 ? "·" : canvas_level((7.5 - step) / 8));
+    }
+    if (first > 0)
+        canvas_print(c, y + 1, 0, ROLE_DIM, stays > 0 ? "first at %s, stays from %s" : "first at %s, later not",
+                     layers_name(model, first, name), layers_name(model, stays, since));
+    else
+        canvas_text(c, y + 1, 0, ROLE_DIM, "first at no layer that was probed");
+}
+
+static void
+layers_popup(const struct layers_panel *p, const struct view *v, const struct canvas *c)
+{
+    const struct scope *s = v->scope;
+    const struct selection *sel = v->selection;
+    const struct scope_column *column = scope_column(s, sel->pos);
+    const struct scope_cell *cells = scope_model_cells(s, sel->model, sel->pos);
+    const int layer = sel->layer, layers = (int)scope_model_layers(s, sel->model);
+    if (column == NULL || layer < 1 || layer > layers || c->rows < 3 || c->cols < 24)
+        return;
+    /* Below the rows where there is room, else over them, on the side where the cursor is not. */
+    int at = 0;
+    for (int i = 0; i < p->n_columns; i++)
+        if (p->column[i].pos == sel->pos)
+            at = p->column[i].x;
+    char title[160], name[16], deepest[16];
+    snprintf(title, sizeof title, "%s at %u '%.60s'", layers_name(sel->model, layer, name), (unsigned)sel->pos,
+             layers_word(s, column->token));
+    struct canvas inside;
+    if (p->spare_rows >= LAYERS_BELOW) {
+        inside = canvas_inside(c, p->spare_y + 1, 1, LAYERS_BELOW - 1, c->cols > 80 ? 78 : c->cols - 2);
+        for (int x = 0; x < c->cols; x++)
+            canvas_text(c, p->spare_y, x, ROLE_BORDER, "─");
+        canvas_print(c, p->spare_y, 1, ROLE_TITLE, " %s ", title);
+    } else {
+        const int width = c->cols / 2 > 52 ? 52 : c->cols / 2 < 24 ? 24 : c->cols / 2;
+        const int height = c->rows < LAYERS_POPUP ? c->rows : LAYERS_POPUP;
+        const struct canvas box =
+            canvas_inside(c, c->rows > height + 2 ? 2 : 0, at > c->cols / 2 ? 0 : c->cols - width, height, width);
+        canvas_clear(&box);
+        canvas_box(&box, title, "Esc", true);
+        inside = canvas_inside(&box, 1, 2, box.rows - 2, box.cols - 4);
+    }
+    const bool gone = sel->pos < scope_first_cells(s);
+    if (cells == NULL || !cells[layer].known) {
+        canvas_text(&inside, 0, 0, ROLE_DIM, gone ? "no longer in memory" : "this layer was not probed here");
+        if (v->live && !gone)
+            canvas_text(&inside, 1, 0, ROLE_DIM, "(:probe all probes every layer)");
+    } else {
+        draw_top(s, &inside, &cells[layer]);
+    }
+    const token_t final = scope_model_final(s, sel->model, column);
+    if (final == TOKEN_NONE) {
+        canvas_text(&inside, GUESS_TOP, 0, ROLE_DIM, "the last layer has no prediction yet");
+    } else if (cells != NULL) {
+        canvas_print(&inside, GUESS_TOP, 0, ROLE_DIM, "rank of '%s' in %s..%s", layers_word(s, final),
+                     layers_name(sel->model, 1, name), layers_name(sel->model, layers, deepest));
+        draw_ranks(s, &inside, GUESS_TOP + 1, sel->model, cells, final, layer);
+    }
+}
+
+static void
+layers_draw(struct layers_panel *p, const struct view *v, const struct canvas *c)
+{
+    const struct scope *s = v->scope;
+    const int readout = c->rows >= 6;
+    const struct selection *sel = v->selection;
+    p->cols = c->cols;
+    p->mono = c->grid->mono;
+    const bool experts = p->experts && scope_expert_count(s, NULL) > 0;
+    const int above = experts && !readout ? 1 : 2;
+    layers_fold(p, v, above, c->rows - above - readout);
+    if (experts) {
+        p->n_columns = 0;
+        for (int row = 0; row < p->n_rows; row++)
+            draw_label(p, s, c, row);
+        draw_line(p, s, c);
+        layers_experts(p, v, c);
+        return;
+    }
+    const bool shares = c->cols >= LAYERS_SHARES_FROM && has_shares(p, s);
+    layers_columns(p, s, sel, c->cols - (shares ? LAYERS_SHARES : 0));
+    for (int row = 0; row < p->n_rows; row++)
+        draw_label(p, s, c, row);
+    for (int i = 0; i < p->n_columns; i++) {
+        const uint32_t pos = p->column[i].pos;
+        const int x = p->column[i].x, width = p->column[i].width;
+        const struct scope_column *column = scope_column(s, pos);
+        const bool here = !sel->follow && sel->pos == pos;
+        bool marked = false;
+        for (uint32_t b = 0; b < v->n_bookmarks; b++)
+            marked = marked || v->bookmarks[b] == pos;
+        if (column != NULL) {
+            const unsigned marks = (here ? MARK_CURSOR : 0U) | (marked ? MARK_BOLD | MARK_UNDERLINED : 0U) |
+                                   (column->fate == FATE_REJECTED ? MARK_STRUCK : 0U);
+            const bool none = column->token == TOKEN_NONE;
+            canvas_word(c, 0, x, width, column->fate == FATE_ACCEPTED ? ROLE_TEXT : role_of(column->fate), marks,
+                        none ? "…" : layers_word(s, column->token));
+            draw_fate(s, c, x, width, column);
+        }
+        for (int row = 0; row < p->n_rows; row++)
+            draw_cell(p, s, c, row, x, width, pos,
+                      here && sel->model == p->row[row].model && sel->layer == p->row[row].layer);
+    }
+    draw_edges(p, v, c);
+    draw_line(p, s, c);
+    if (shares)
+        draw_shares(p, s, c);
+    if (readout)
+        draw_readout(p, v, c, c->rows - 1);
+    struct selection opened = sel->follow ? newest_exit(s) : *sel;
+    struct view seen = *v;
+    seen.selection = &opened;
+    if (p->spare_rows >= LAYERS_BELOW || (p->popup && !sel->follow))
+        layers_popup(p, &seen, c);
+}
 
 static void *
 open_layers(void)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "engine/base/plural.h"
-#include "tui/panels/aggregated.h"
+#include "tui/panels/panel.h"
 
 #define LEFT    4 /* columns of the labels of a scale */
 #define NUMBERS 7 /* lines of numbers below it, where there is room */

@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tui/panels/marks.h"
 #include "tui/panels/panel.h"
-#include "tui/panels/round_marks.h"
 #include "tui/terminal/input.h"
 #include "tui/terminal/text.h"
 

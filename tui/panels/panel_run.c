@@ -1,11 +1,236 @@
 /* The whole run: a column a token, or several folded into one, two layers a cell; where drafts left, where they were rejected,
  * what was turned; what other panels show is bracketed, and they go where one points. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/base/plural.h"
-#include "tui/panels/run.h"
+#include "tui/panels/layers.h"
+#include "tui/panels/panel.h"
+#include "tui/scope/batch.h"
+#include "tui/scope/glimpses.h"
 #include "tui/terminal/input.h"
+
+#define RUN_LABEL 4 /* columns of the layers' numbers */
+
+struct run_panel {
+    /* As drawn last: what keys and mouse refer to, and what needs not be drawn anew. */
+    uint32_t first;             /* position of the first column: the first behind the prompt */
+    uint32_t fold;              /* positions a column */
+    int cols;                   /* columns that there can be */
+    int halves;                 /* half rows of layers */
+    uint32_t epoch, seq, cells; /* cells: from this position on they were held */
+    char head[8];
+    float *value; /* (cols * halves) column by column, from the deepest layer on; as canvas_halves() takes them */
+    size_t room;  /* of value */
+};
+
+#define LAYERS_MOST 4096 /* of a model that can be shown */
+
+static uint32_t
+first_behind_prompt(const struct scope *s)
+{
+    const struct scope_column *c;
+    uint32_t pos = scope_first(s);
+    while ((c = scope_column(s, pos)) != NULL && c->fate == FATE_PROMPT)
+        pos++;
+    return pos;
+}
+
+/* ---- what the columns hold ---- */
+
+struct fold { /* of a half */
+    double sum;
+    uint32_t known, grey;
+};
+
+/* The layers of a half row are those above `from`, up to `to`. */
+static void
+layers_of_half(const struct run_panel *p, uint32_t layers, int half, uint32_t *from, uint32_t *to)
+{
+    const uint32_t below = (uint32_t)(p->halves - 1 - half), n = (uint32_t)p->halves;
+    *from = n >= layers ? below / (n / layers) : below * layers / n;
+    *to = n >= layers ? *from + 1 : (below + 1) * layers / n;
+}
+
+static void
+fold_position(const struct run_panel *p, const struct scope *s, uint32_t pos, struct fold *half)
+{
+    uint8_t glimpse[LAYERS_MOST];
+    const uint32_t layers = scope_info(s)->layers;
+    const struct scope_column *c = scope_column(s, pos);
+    if (c == NULL || layers > LAYERS_MOST)
+        return;
+    const bool known = scope_glimpse(s, pos, glimpse);
+    for (int h = 0; h < p->halves; h++) {
+        uint32_t from, to;
+        layers_of_half(p, layers, h, &from, &to);
+        for (uint32_t l = from + 1; l <= to; l++) {
+            const float confidence = known ? glimpse_confidence(glimpse[l - 1]) : NAN;
+            if (layers_beyond(s, c, (int)l)) {
+                half[h].grey++;
+            } else if (!isnan(confidence)) {
+                half[h].sum += (double)confidence;
+                half[h].known++;
+            }
+        }
+    }
+}
+
+static void
+fold_column(const struct run_panel *p, const struct scope *s, int x)
+{
+    struct fold half[2 * 256] = {{0}};
+    float *value = p->value + (size_t)x * (size_t)p->halves;
+    const uint32_t from = p->first + (uint32_t)x * p->fold;
+    for (uint32_t pos = from; pos < from + p->fold && pos < scope_now(s)->length; pos++)
+        fold_position(p, s, pos, half);
+    for (int h = 0; h < p->halves; h++)
+        value[h] = half[h].grey > half[h].known ? CANVAS_GREY
+                   : half[h].known > 0          ? (float)(half[h].sum / half[h].known)
+                                                : NAN;
+}
+
+/* Positions a column, in steps of an eighth, so that a long run isn't folded anew all the while. */
+static uint32_t
+fold_of(uint32_t n, uint32_t cols)
+{
+    uint32_t fold = n <= cols ? 1 : (n + cols - 1) / cols, step = 1;
+    while (fold / step >= 16)
+        step *= 2;
+    return (fold + step - 1) / step * step;
+}
+
+/* Where columns stand, and from which on they are to be folded anew: those whose cells may still change. */
+static bool
+arrange(struct run_panel *p, const struct scope *s, int rows, int cols, int *anew)
+{
+    const struct scope_now *now = scope_now(s);
+    const uint32_t layers = scope_info(s)->layers, behind = first_behind_prompt(s);
+    const uint32_t fold = fold_of(now->length - behind, (uint32_t)cols);
+    /* Where the oldest positions go the columns stay as they are, and one goes at a time. */
+    const uint32_t first = scope_first(s) > 0 ? (behind + fold - 1) / fold * fold : behind;
+    struct run_panel next = *p;
+    rows = rows > 256 ? 256 : rows;
+    next.first = first;
+    next.cols = cols;
+    next.fold = fold;
+    next.halves = 2 * rows >= (int)layers ? 2 * rows / (int)layers * (int)layers : 2 * rows;
+    next.epoch = now->epoch;
+    next.seq = scope_focus(s);
+    next.cells = scope_first_cells(s);
+    snprintf(next.head, sizeof next.head, "%s", scope_head(s));
+    const size_t room = (size_t)cols * (size_t)next.halves;
+    if (room > p->room) {
+        float *value = realloc(p->value, room * sizeof *value);
+        if (value == NULL)
+            return false;
+        next.value = value;
+        next.room = room;
+    }
+    const bool same = p->value == next.value && p->first == first && p->cols == cols && p->fold == next.fold &&
+                      p->halves == next.halves && p->epoch == next.epoch && p->seq == next.seq &&
+                      p->cells <= next.cells && strcmp(p->head, next.head) == 0;
+    *anew = same && p->cells > first ? (int)((p->cells - first) / next.fold) : 0;
+    *p = next;
+    return true;
+}
+
+/* ---- the rows below ---- */
+
+struct axis {
+    const struct run_panel *p;
+    const struct scope *scope;
+};
+
+static int
+column_of(const struct run_panel *p, uint32_t pos)
+{
+    return pos < p->first ? 0 : (int)((pos - p->first) / p->fold);
+}
+
+static int
+place_mark(const void *user, const struct segment *t)
+{
+    const struct axis *a = user;
+    const uint32_t pos = scope_round_position(a->scope, t->first_round);
+    return pos < scope_now(a->scope)->length ? RUN_LABEL + column_of(a->p, pos) : -1;
+}
+
+static void
+draw_span(const struct run_panel *p, const struct scope *s, const struct canvas *c, int y, struct positions span,
+          bool bracket)
+{
+    if (span.from >= span.to || span.to <= p->first)
+        return;
+    const uint32_t last = span.to - 1 < scope_now(s)->length ? span.to - 1 : scope_now(s)->length - 1;
+    const int from = column_of(p, span.from), to = column_of(p, last);
+    for (int x = from; x <= to && x < p->cols; x++)
+        canvas_text(c, y, RUN_LABEL + x, bracket ? ROLE_TEXT : ROLE_DIM,
+                    !bracket    ? "─"
+                    : x == from ? "└"
+                    : x == to   ? "┘"
+                                : "━");
+}
+
+/* What the text shows, and in brackets what the layers do; turns; the cursor. */
+static void
+draw_axis(const struct run_panel *p, const struct view *v, const struct canvas *c, int y)
+{
+    const struct axis a = {.p = p, .scope = v->scope};
+    const struct selection *sel = v->selection;
+    struct marks marks;
+    draw_span(p, v->scope, c, y, sel->text, false);
+    draw_span(p, v->scope, c, y, sel->layers, true);
+    marks_find(&marks, v->scope, NULL, place_mark, &a);
+    marks_draw(&marks, v->scope, c, y, c->cols, ROLE_LINE);
+    if (!sel->follow && sel->pos >= p->first && sel->pos < scope_now(v->scope)->length)
+        canvas_text(c, y, RUN_LABEL + column_of(p, sel->pos), ROLE_CURSOR, "▲");
+}
+
+/* Where drafts were rejected, and corrected. */
+static void
+draw_fates(const struct run_panel *p, const struct scope *s, const struct canvas *c, int y)
+{
+    for (uint32_t pos = p->first; pos < scope_now(s)->length; pos++) {
+        const struct scope_column *column = scope_column(s, pos);
+        if (column != NULL && column->fate == FATE_CORRECTION)
+            canvas_text(c, y, RUN_LABEL + column_of(p, pos), ROLE_CORRECTION, canvas_glyph(c, "◆", "*"));
+    }
+}
+
+static void
+run_draw(struct run_panel *p, const struct view *v, const struct canvas *c)
+{
+    const uint32_t layers = scope_info(v->scope)->layers;
+    const int below = c->rows >= 6 ? 2 : c->rows >= 3 ? 1 : 0, rows = c->rows - below, cols = c->cols - RUN_LABEL;
+    int anew;
+    if (scope_now(v->scope)->length == 0 || rows < 1 || cols < 1) {
+        canvas_text(c, 0, 0, ROLE_DIM, "no tokens yet");
+        return;
+    }
+    if (!arrange(p, v->scope, rows, cols, &anew)) {
+        canvas_text(c, 0, 0, ROLE_ERROR, "out of memory for the whole run");
+        return;
+    }
+    const uint32_t n = scope_now(v->scope)->length - p->first;
+    const int shown = (int)((n + p->fold - 1) / p->fold), used = (p->halves + 1) / 2;
+    for (int x = anew; x < shown; x++)
+        fold_column(p, v->scope, x);
+    for (int x = 0; x < shown; x++)
+        for (int y = 0; y < used; y++) {
+            const float *value = p->value + (size_t)x * (size_t)p->halves + 2 * y;
+            canvas_halves(c, y, RUN_LABEL + x, value[0], 2 * y + 1 < p->halves ? value[1] : NAN);
+        }
+    canvas_print(c, 0, 0, ROLE_DIM, "L%u", (unsigned)layers);
+    if (used > 1)
+        canvas_text(c, used - 1, 0, ROLE_DIM, " 1");
+    if (below > 1)
+        draw_fates(p, v->scope, c, used);
+    if (below > 0)
+        draw_axis(p, v, c, used + (below > 1));
+}
 
 static void *
 open_run(void)

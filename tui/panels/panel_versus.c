@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "engine/base/printable.h"
-#include "tui/panels/batch_tiles.h"
 #include "tui/panels/panel.h"
-#include "tui/panels/round_marks.h"
+#include "tui/panels/text_flow.h"
 #include "tui/scope/versus.h"
 #include "tui/terminal/input.h"
 #include "tui/terminal/text.h"

@@ -1,14 +1,14 @@
-/* The sequence as flowing text: tokens joined to characters (a token may hold half of one), made safe, and broken into
- * lines at spaces. What has been committed is joined and broken once; only the end, with its drafts, is done again for
- * every frame. */
+/* A sequence as flowing text: joins tokens to characters (a token may end within one), escapes unprintable ones, and breaks lines at
+ * spaces. Committed text is joined and broken once; only the end, with its drafts, is made anew for every frame. */
 #ifndef TUI_PANELS_TEXT_FLOW_H
 #define TUI_PANELS_TEXT_FLOW_H
 
 #include "tui/scope/batch.h"
+#include "tui/terminal/canvas.h"
 
 enum flow_kind { FLOW_COMMITTED, FLOW_STRUCK, FLOW_GHOST };
 
-struct flow_carry { /* bytes that begin a character, waiting for the next token */
+struct flow_carry { /* the first bytes of a character whose rest is in the next token */
     uint8_t n;
     char bytes[4];
 };
@@ -17,12 +17,12 @@ struct flow_span { /* a token's text: from `at` to the next span's */
     size_t at;
     uint32_t pos;
     enum flow_kind kind;
-    struct flow_carry carry; /* what waited before it */
+    struct flow_carry carry; /* the bytes carried into it */
 };
 
 struct flow_line {
     size_t start; /* the line's first byte */
-    size_t need;  /* how much of the text decided that a line begins there */
+    size_t need;  /* the length of text that decided where the line begins */
 };
 
 struct flow {
@@ -30,7 +30,7 @@ struct flow {
     size_t n, size;
     struct flow_span *spans;
     size_t n_spans, spans_size;
-    struct flow_line *lines; /* the last one is still open */
+    struct flow_line *lines; /* the last line is incomplete */
     size_t n_lines, lines_size;
     int width;
     uint32_t epoch;
@@ -41,14 +41,39 @@ struct flow {
 };
 
 void flow_close(struct flow *);
-/* Brings it up to date, in lines of `width` columns. False: no memory; it is empty then. */
+/* Updates the text, in lines of `width` columns. False: out of memory; the flow is empty. */
 bool flow_update(struct flow *, const struct scope *, int width);
-/* Makes it anew of the end of a tile's text; a span's pos is its token's index in said[n]. */
+/* Makes it from the end of a tile's text; a span's pos is its token's index in said[n]. */
 bool flow_said(struct flow *, const struct scope *, const struct scope_said *said, uint32_t n, int width);
 size_t flow_line_end(const struct flow *, size_t line); /* without its '\n' */
-size_t flow_line_at(const struct flow *, size_t at);    /* the line that byte `at` is on */
-size_t flow_span_at(const struct flow *, size_t at);    /* the span that byte `at` is in; there must be one */
-/* The span that shows a position, struck drafts aside; n_spans: none. */
+size_t flow_line_at(const struct flow *, size_t at);    /* the line that contains byte `at` */
+size_t flow_span_at(const struct flow *, size_t at);    /* the span that contains byte `at`, which must exist */
+/* The span of a position, except struck drafts; n_spans: none. */
 size_t flow_find(const struct flow *, uint32_t pos);
+
+/* ---- a tile: one sequence of a batch in a small box ---- */
+
+struct tiling {
+    int columns; /* tiles beside each other */
+    int rows;    /* of a tile, with its box */
+    int visible; /* tiles below each other that fit */
+    bool boxed;
+};
+
+/* Arranges n tiles on so many rows and columns: as large as possible if all fit, with boxes if they are large enough; otherwise small
+ * tiles that scroll. */
+struct tiling tiling_of(uint32_t n, int rows, int cols);
+
+struct tile_look {
+    bool focused; /* the other panels show this sequence: a thick edge and a mark */
+    bool pointed; /* the cursor is on it: its number is reversed */
+    int digits;   /* of the widest number */
+};
+
+/* Draws a tile on the whole canvas; `flow` is working memory. */
+void tile_draw(const struct canvas *, const struct scope *, const struct scope_tile *, struct tile_look, bool boxed,
+               struct flow *flow);
+/* Draws only the end of its text. */
+void tile_text(const struct canvas *, const struct scope *, const struct scope_tile *, struct flow *flow);
 
 #endif

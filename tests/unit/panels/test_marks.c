@@ -1,7 +1,7 @@
 /* Turns as marks: in rounds, and along series and any other time axis. */
 #include "tests/rigs/panel_rig.h"
 #include "tests/rigs/test.h"
-#include "tui/panels/marks.h"
+#include "tui/panels/panel.h"
 #include "tui/terminal/text.h"
 
 static void
@@ -93,7 +93,7 @@ PANEL_TEST(texts_give_way_to_the_next_tick)
     for (int scale = 5; scale > 0; scale--) {
         for (int x = 0; x < 100; x++)
             canvas_text(&c, 0, x, ROLE_DIM, "─");
-        marks_find(&marks, f->scope, place, &scale);
+        marks_find(&marks, f->scope, NULL, place, &scale);
         assert_int_equal(marks.n, 2);
         marks_draw(&marks, f->scope, &c, 0, 100, ROLE_LINE);
         for (int i = 0; i < 2; i++)
@@ -125,14 +125,14 @@ PANEL_TEST(turns_to_come_are_those_behind_the_newest)
     rounds(f, 4);
     for (size_t i = 0; i < f->stream.n; i++)
         segments_event(all, &f->stream.events[i]);
-    marks_find_ahead(&marks, f->scope, all, place, &scale);
+    marks_find(&marks, f->scope, all, place, &scale);
     assert_int_equal(marks.n, 1);
     assert_string_equal(marks.mark[0].segment->change[0].after, "0.3");
-    marks_find(&marks, f->scope, place, &scale);
+    marks_find(&marks, f->scope, NULL, place, &scale);
     assert_int_equal(marks.n, 1);
     assert_string_equal(marks.mark[0].segment->change[0].after, "0.7");
     see(f); /* it plays on: nothing is to come any more */
-    marks_find_ahead(&marks, f->scope, all, place, &scale);
+    marks_find(&marks, f->scope, all, place, &scale);
     assert_int_equal(marks.n, 0);
     segments_close(all);
 }

@@ -1,7 +1,7 @@
 /* The tiles of a batch drawn into a grid: what they say, how they stand, what keys and mouse ask for. */
 #include "tests/rigs/panel_rig.h"
 #include "tests/rigs/test.h"
-#include "tui/panels/batch_tiles.h"
+#include "tui/panels/text_flow.h"
 #include "tui/scope/batch.h"
 
 static void

@@ -1,0 +1,290 @@
+/* What panels share: the selection, marks of changes, a round in one line, the measures up to the cursor. */
+#include "tui/panels/panel.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/printable.h"
+#include "tui/scope/batch.h"
+#include "tui/scope/window.h"
+#include "tui/terminal/text.h"
+
+uint32_t
+selection_round(const struct view *v)
+{
+    const struct scope_column *c = v->selection->follow ? NULL : scope_column(v->scope, v->selection->pos);
+    return c != NULL && c->fate != FATE_PROMPT && c->fate != FATE_PREFILL ? c->round : 0;
+}
+
+bool
+selection_in_round(const struct view *v, const struct scope_round *r)
+{
+    return selection_round(v) == r->number && r->number > 0;
+}
+
+void
+selection_to_round(const struct view *v, uint32_t round)
+{
+    const uint32_t pos = scope_round_position(v->scope, round);
+    if (pos >= scope_now(v->scope)->length)
+        return;
+    v->selection->pos = pos;
+    v->selection->follow = false;
+}
+
+void
+selection_move(const struct view *v, long rounds)
+{
+    const struct scope *s = v->scope;
+    uint32_t round = selection_round(v), next;
+    if (v->selection->follow) { /* the first step back is to the newest round */
+        if (rounds >= 0 || (round = scope_round_before(s, UINT32_MAX)) == 0)
+            return;
+        rounds++;
+    }
+    for (; rounds < 0 && (next = scope_round_before(s, round)) != 0; rounds++)
+        round = next;
+    for (; rounds > 0 && (next = scope_round_after(s, round)) != 0; rounds--)
+        round = next;
+    if (rounds > 0)
+        v->selection->follow = true;
+    else if (round > 0)
+        selection_to_round(v, round);
+}
+
+/* The next older segment of the sequence in focus, from `back` on; NULL: there is none. */
+static const struct segment *
+next_older(const struct view *v, uint32_t *back)
+{
+    const struct segment *s;
+    while ((s = segments_at(scope_segments(v->scope), (*back)++)) != NULL &&
+           !segment_concerns(s, scope_focus(v->scope)))
+        ;
+    return s;
+}
+
+const struct segment *
+selection_segment(const struct view *v, uint32_t *last)
+{
+    const struct scope_column *c = scope_column(v->scope, v->selection->pos);
+    const uint32_t round = v->selection->follow ? UINT32_MAX : c != NULL ? c->round : 0;
+    uint32_t back = 0;
+    const struct segment *s = next_older(v, &back), *older;
+    *last = UINT32_MAX;
+    while (s != NULL && s->first_round > round) {
+        older = next_older(v, &back);
+        if (older == NULL || older->run != s->run)
+            break;
+        *last = s->first_round - 1;
+        s = older;
+    }
+    return s;
+}
+
+/* True if the settings of the shown sequence changed. */
+static bool
+is_change(const struct scope *scope, const struct segment *s)
+{
+    return s->n_changes > 0 && segment_concerns(s, scope_focus(scope));
+}
+
+const struct segment *
+mark_of_round(const struct scope *scope, uint32_t round)
+{
+    const struct segment *s;
+    for (uint32_t back = 0; (s = segments_at(scope_segments(scope), back)) != NULL; back++) {
+        if (s->run != scope_now(scope)->run || s->first_round < round)
+            return NULL;
+        if (s->first_round == round)
+            return is_change(scope, s) ? s : NULL;
+    }
+    return NULL;
+}
+
+void
+marks_find(struct marks *marks, const struct scope *scope, const struct segments *all,
+           int (*place)(const void *user, const struct segment *), const void *user)
+{
+    const struct segments *shown = scope_segments(scope);
+    const struct segment *s, *newest = segments_at(shown, 0);
+    marks->n = 0;
+    for (uint32_t back = 0; (s = segments_at(all != NULL ? all : shown, back)) != NULL && marks->n < MARKS_MOST;
+         back++) {
+        if (all != NULL && newest != NULL && s->number <= newest->number)
+            return;
+        const int x = s->run == scope_now(scope)->run && is_change(scope, s) ? place(user, s) : -1;
+        if (x >= 0)
+            marks->mark[marks->n++] = (struct mark){.x = x, .segment = s};
+    }
+}
+
+void
+marks_draw_tick(const struct canvas *c, int y, int x)
+{
+    const struct grid_cell *there = grid_at(c->grid, c->y + y, c->x + x);
+    if (y >= 0 && y < c->rows && x >= 0 && x < c->cols && there != NULL && there->text[0] == ' ')
+        canvas_text(c, y, x, ROLE_LINE, canvas_glyph(c, "┊", ":"));
+}
+
+/* How many columns from x on show nothing but the row itself. */
+static int
+room_at(const struct canvas *c, int y, int x, int end)
+{
+    static const char *const own[] = {"─", "░", "█", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "-", ".", "#", " "};
+    int n = 0;
+    for (; x + n < end; n++) {
+        const struct grid_cell *there = grid_at(c->grid, c->y + y, c->x + x + n);
+        bool free = false;
+        for (size_t i = 0; there != NULL && i < sizeof own / sizeof own[0]; i++)
+            free = free || strcmp(there->text, own[i]) == 0;
+        if (!free)
+            break;
+    }
+    return n;
+}
+
+void
+marks_draw(const struct marks *marks, const struct scope *scope, const struct canvas *c, int y, int end, enum role role)
+{
+    char text[256];
+    end = end > c->cols ? c->cols : end;
+    for (int i = 0; i < marks->n; i++) {
+        const struct mark *m = &marks->mark[i];
+        int room = m->x < end ? room_at(c, y, m->x, end) : 0;
+        if (room < 1)
+            continue;
+        canvas_text(c, y, m->x, role, canvas_glyph(c, "┊", ":"));
+        segment_text(m->segment, scope_info(scope), true, text, sizeof text);
+        if (room > text_width(text) + 1)
+            canvas_text(c, y, m->x + 1, role, text);
+        else if (room >= 8)
+            canvas_word(c, y, m->x + 1, room - 2, role, MARK_NONE, text);
+        end = m->x < end ? m->x : end;
+    }
+}
+
+void
+round_marks(const struct canvas *c, int y, int x, int width, const struct scope_round *r)
+{
+    const int room = width - 1; /* one for the target's own token */
+    int at = 0;
+    for (uint32_t i = 0; i < r->n_drafts && at < room; i++, at++) {
+        const struct scope_draft *d = &r->drafts[i];
+        const bool more = at == room - 1 && i + 1 < r->n_drafts;
+        if (more)
+            canvas_text(c, y, x + at, ROLE_DIM, "…");
+        else if (d->accepted > 0)
+            canvas_text(c, y, x + at, ROLE_ACCEPTED, "■");
+        else if (d->accepted == 0)
+            canvas_text(c, y, x + at, ROLE_REJECTED, d->main_line ? "□" : canvas_glyph(c, "▫", ","));
+        else
+            canvas_text(c, y, x + at, ROLE_DRAFT, d->main_line ? "○" : canvas_glyph(c, "◦", "-"));
+    }
+    if (r->last == SOURCE_CORRECTION)
+        canvas_text(c, y, x + at, ROLE_CORRECTION, canvas_glyph(c, "◆", "*"));
+    else if (r->last == SOURCE_BONUS)
+        canvas_text(c, y, x + at, ROLE_BONUS, "+");
+}
+
+void
+round_reason(const struct round_event *e, char out[ROUND_REASON])
+{
+    const char *reason = strcmp(e->stop_reason, "difficult") == 0 ? "low confidence" : e->stop_reason;
+    printable_text(reason, strlen(reason), out, ROUND_REASON);
+}
+
+void *
+aggregated_open(void)
+{
+    return calloc(1, sizeof(struct aggregated));
+}
+
+void
+aggregated_close(void *state)
+{
+    struct aggregated *p = state;
+    if (p != NULL && p->layers > 0)
+        aggregates_close(&p->own);
+    free(p);
+}
+
+static uint32_t
+round_at(const struct scope *s, uint32_t pos)
+{
+    const struct scope_column *c = scope_column(s, pos);
+    return c != NULL ? c->round : 0;
+}
+
+const struct aggregates *
+aggregated_now(struct aggregated *p, const struct view *v, const char **why)
+{
+    const struct scope *s = v->scope;
+    *why = "out of memory for what is counted";
+    if (p->layers == 0 && aggregates_open(&p->own, scope_info(s)->layers))
+        p->layers = scope_info(s)->layers;
+    if (p->layers == 0)
+        return NULL;
+    if (scope_window(s) == WINDOW_RUN)
+        return scope_run_aggregates(s);
+    uint32_t last;
+    const struct segment *here = selection_segment(v, &last);
+    if (scope_window(s) == WINDOW_SEGMENT && (here == NULL || last == UINT32_MAX))
+        return scope_segment_aggregates(s);
+    uint32_t first = here != NULL ? here->first_round : 1;
+    if (scope_window(s) == WINDOW_LATEST) {
+        last = v->selection->follow ? scope_now(s)->round : round_at(s, v->selection->pos);
+        first = last > METRICS_WINDOW ? last - METRICS_WINDOW + 1 : 1;
+    }
+    scope_aggregate(s, first, last, &p->own);
+    *why = "no longer in memory";
+    const bool gone = last > 0 && scope_rounds(s) > 0 && scope_round_back(s, last) == scope_rounds(s);
+    return gone ? NULL : &p->own;
+}
+
+void
+aggregated_ticks(const struct canvas *c, int y, int rows, double low, double high)
+{
+    const int ticks = rows >= 9 ? 4 : 2;
+    for (int i = 0; i < rows; i++)
+        canvas_text(c, y + i, AGGREGATED_LEFT - 1, ROLE_DIM, "│");
+    for (int i = 0; i <= ticks; i++) {
+        const int at = y + rows - 1 - (int)lrint((double)i / ticks * (rows - 1));
+        const double value = low + (high - low) * i / ticks;
+        canvas_print(c, at, 0, ROLE_DIM, high > 10 ? "%*.0f" : "%*.2f", AGGREGATED_LEFT - 2, value);
+        canvas_text(c, at, AGGREGATED_LEFT - 1, ROLE_DIM, "┤");
+    }
+}
+
+void
+aggregated_numbers(const struct canvas *c, int y, const char *name, int n, int wide, const double *value,
+                   const char *format)
+{
+    canvas_word(c, y, 0, AGGREGATED_LEFT - 1, ROLE_DIM, MARK_NONE, name);
+    for (int i = 0, next = 0; i < n; i++) {
+        char text[24];
+        if (isnan(value[i]) || i * wide < next)
+            continue;
+        const int length = snprintf(text, sizeof text, format, value[i]);
+        const bool narrow = length >= wide && text[1] == '.'; /* ".93", "1.0" */
+        text[narrow && text[0] == '1' ? 3 : length] = '\0';
+        canvas_text(c, y, AGGREGATED_LEFT + i * wide, ROLE_TEXT, narrow && text[0] == '0' ? text + 1 : text);
+        next = i * wide + length - narrow + 1;
+    }
+}
+
+void
+aggregated_note(void *state, const struct view *v, char *out, int n)
+{
+    (void)state;
+    uint32_t last;
+    const struct segment *here = scope_window(v->scope) == WINDOW_SEGMENT ? selection_segment(v, &last) : NULL;
+    char letter[8];
+    if (here == NULL) {
+        scope_window_name(v->scope, out, (size_t)n);
+        return;
+    }
+    segment_letter(here->number, letter);
+    snprintf(out, (size_t)n, "segment %s", letter);
+}
