@@ -101,24 +101,26 @@ settings_print_versus(const struct settings *first, const struct settings *secon
 }
 
 const char *
-settings_print(const struct settings *s, const struct run_info *info, const char *name, char *out, size_t n)
+settings_print(const struct settings *s, const struct run_info *info, enum recorded kind, const char *knob, char *out,
+               size_t n)
 {
     const struct policy_info *policy = &info->policies[s->policy];
-    const int sampling = sampling_knob_index(name), knob = policy_knob_index(policy, name);
-    if (strcmp(name, "policy") == 0) {
+    if (kind == RECORDED_POLICY) {
         snprintf(out, n, "%s", policy->name);
-        return "policy";
+        return recorded_names[kind];
     }
-    if (strcmp(name, "head") == 0) {
+    if (kind == RECORDED_HEAD) {
         snprintf(out, n, "%s", head_mode_names[s->head]);
-        return "head";
+        return recorded_names[kind];
     }
+    const int sampling = kind == RECORDED_KNOB ? sampling_knob_index(knob) : -1,
+              own = kind == RECORDED_KNOB ? policy_knob_index(policy, knob) : -1;
     if (sampling >= 0) {
         sampling_knob_text(&s->sampling, s->seed, sampling, out, n);
         return sampling_knobs[sampling].name;
     }
-    if (knob < 0)
+    if (own < 0)
         return NULL;
-    knob_format(&policy->knobs[knob], s->value[s->policy][knob], out, n);
-    return policy->knobs[knob].name;
+    knob_format(&policy->knobs[own], s->value[s->policy][own], out, n);
+    return policy->knobs[own].name;
 }

@@ -12,6 +12,8 @@ extern const char *const probe_mode_names[PROBE_MODES]; /* "off", "policy", "all
 enum head_mode { HEADS_POLICY, HEADS_LENS, HEADS_TRAINED, HEAD_MODES };
 extern const char *const head_mode_names[HEAD_MODES]; /* "policy", "lens", "trained" */
 
+#define SETTINGS_MOST 2 /* different settings of the sequences of one run */
+
 struct settings {
     uint32_t policy;                           /* index of the one that drafts; n_policies: unknown */
     double value[POLICIES_MOST][POLICY_KNOBS]; /* the knobs of all policies */
@@ -36,8 +38,9 @@ void settings_read_versus(struct settings *, const struct run_info *, const char
 void settings_print_versus(const struct settings *first, const struct settings *second, const struct run_info *,
                            char out[VERSUS_TEXT_MOST]);
 
-/* The value of "policy", "head" or a knob (of the policy, or of sampling; names and symbols both match) as a control has it. Returns
- * the setting's name; NULL: there is no such setting. */
-const char *settings_print(const struct settings *, const struct run_info *, const char *name, char *out, size_t n);
+/* The value of a policy, a head or a knob as the text of a control. RECORDED_KNOB: `knob` is the name or symbol of a knob, of the policy or
+ * of sampling. Returns the name of the setting, or NULL for other kinds and unknown knobs. */
+const char *settings_print(const struct settings *, const struct run_info *, enum recorded, const char *knob, char *out,
+                           size_t n);
 
 #endif

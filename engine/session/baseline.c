@@ -235,7 +235,7 @@ bool
 session_baseline(struct session *s)
 {
     struct again lanes[ROUNDS_MOST];
-    const uint32_t n = s->n_lanes, together = s->versus ? 1 : n; /* as their rounds are */
+    const uint32_t n = s->n_lanes, together = session_in_turns(s) ? 1 : n; /* as their rounds are */
     uint32_t longest;
     const uint64_t all = work(s, &longest);
     bool ok = true;
@@ -269,7 +269,7 @@ session_baseline_slice(struct session *s)
         s->asked.baseline = true;
     for (uint32_t i = 0; i < s->n_lanes; i++) {
         struct lane *l = &s->lanes[i];
-        if (l->over || l->n_tokens + SLICE > s->info.ctx || (s->versus && n > 0))
+        if (l->over || l->n_tokens + SLICE > s->info.ctx || (session_in_turns(s) && n > 0))
             continue;
         all[n] = (struct again){.lane = l, .pending = l->tokens[l->n_tokens - 1], .seed = l->round.seed};
         some[n] = &all[n];

@@ -125,10 +125,10 @@ read_note(const struct control *c, struct mail *m, struct err *err)
     return true;
 }
 
-/* ---- two settings ---- */
+/* ---- the setting of a second sequence ---- */
 
 static bool
-read_other(const struct session *s, const char *word, size_t n, struct versus *v, struct err *err)
+read_setting(const struct session *s, const char *word, size_t n, struct settings *out, struct err *err)
 {
     char name[16], text[64];
     const char *equals = memchr(word, '=', n);
@@ -143,26 +143,26 @@ read_other(const struct session *s, const char *word, size_t n, struct versus *v
     memcpy(text, equals + 1, n_text);
     text[n_text] = '\0';
     if (strcmp(name, "head") == 0)
-        return read_head_mode(s, text, &v->head, err) && (v->head_given = true);
+        return read_head_mode(s, text, &out->head, err);
     if (strcmp(name, "heads") == 0)
         return err_set(
             err, ERR_USAGE,
             "versus heads=%s: a model has one set of trained heads at a time, that of --heads; head=trained, "
             "head=lens and head=policy choose for the second setting",
             text);
-    if (!session_read_knob(s, v->policy, name, text, &knob, &value, err))
+    if (!session_read_knob(s, out->policy, name, text, &knob, &value, err))
         return false;
-    v->given[knob] = true;
-    v->value[knob] = value;
+    out->value[out->policy][knob] = value;
     return true;
 }
 
 bool
-session_read_versus(const struct session *s, const char *text, struct versus *v, struct err *err)
+session_read_versus(const struct session *s, const char *text, const struct settings *first, struct mail *m,
+                    struct err *err)
 {
     static const char blanks[] = " \t\n";
     char policy[32];
-    *v = (struct versus){.on = false};
+    m->n_settings = 1;
     text += strspn(text, blanks);
     size_t n = strcspn(text, blanks);
     if (n == 0)
@@ -172,23 +172,28 @@ session_read_versus(const struct session *s, const char *text, struct versus *v,
                err_set(err, ERR_USAGE, "versus off takes nothing behind it");
     if (s->batch)
         return err_set(err, ERR_USAGE, "versus compares two settings on one prompt; this is a batch of several");
+    if ((m->settings = malloc(SETTINGS_MOST * sizeof *m->settings)) == NULL)
+        return err_set(err, ERR_WORK, "out of memory for a second setting");
+    m->settings[0] = m->settings[1] = *first;
+    m->n_settings = 2;
     snprintf(policy, sizeof policy, "%.*s", (int)(n < sizeof policy ? n : sizeof policy - 1), text);
-    if (!session_find_policy(s, policy, &v->policy, err))
+    if (!session_find_policy(s, policy, &m->settings[1].policy, err))
         return false;
     for (text += n + strspn(text + n, blanks); *text != '\0'; text += n + strspn(text + n, blanks)) {
         n = strcspn(text, blanks);
-        if (!read_other(s, text, n, v, err))
+        if (!read_setting(s, text, n, &m->settings[1], err))
             return false;
     }
-    v->on = true;
-    return session_contexts_fit(s, 2, err);
+    return session_contexts_fit(s, SETTINGS_MOST, err);
 }
 
 /* ---- all ---- */
 
 bool
-session_read_control(const struct session *s, const struct control *c, uint32_t policy, struct mail *m, struct err *err)
+session_read_control(const struct session *s, const struct control *c, const struct settings *requested, struct mail *m,
+                     struct err *err)
 {
+    const uint32_t policy = requested->policy;
     *m = (struct mail){.kind = c->kind, .n = c->n, .seq = c->seq, .policy = policy};
     switch (c->kind) {
     case CONTROL_KNOB:
@@ -197,7 +202,7 @@ session_read_control(const struct session *s, const struct control *c, uint32_t 
                            : session_read_knob(s, policy, c->name, c->text, &m->knob, &m->value, err);
     case CONTROL_POLICY: return session_find_policy(s, c->text, &m->policy, err);
     case CONTROL_PROMPT: return prompt_read(&m->prompt, &s->format, c->text, strlen(c->text), err);
-    case CONTROL_VERSUS: return session_read_versus(s, c->text, &m->versus, err);
+    case CONTROL_VERSUS: return session_read_versus(s, c->text, requested, m, err);
     case CONTROL_UNTIL: return read_until(c, m, err);
     case CONTROL_PROBE: return read_probe(c, m, err);
     case CONTROL_HEAD: return read_head_mode(s, c->text, &m->head, err);

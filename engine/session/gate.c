@@ -67,12 +67,12 @@ queue_change(struct session *s, struct mail *m)
 }
 
 void
-session_forget_second(struct session *s)
+session_share_settings(struct session *s)
 {
-    s->versus = false;
+    s->n_settings = 1;
     for (struct mail **at = &s->changes; *at != NULL;) {
         struct mail *m = *at;
-        if (m->seq != 1 && m->kind != CONTROL_VERSUS) {
+        if (m->seq == 0 && m->kind != CONTROL_VERSUS) {
             at = &m->next;
             continue;
         }
@@ -82,7 +82,7 @@ session_forget_second(struct session *s)
     }
 }
 
-/* The mail is consumed: in a run of two settings it becomes the change that brings the second one. */
+/* The mail is consumed: if the sequences of the run have different settings, it becomes the change that begins them. */
 static void
 ask_new_run(struct session *s, struct mail *m)
 {
@@ -96,10 +96,10 @@ ask_new_run(struct session *s, struct mail *m)
         s->measured = (struct measured){.paced = false};
         s->run.sequences = s->n_lanes;
     }
-    session_forget_second(s);
-    s->versus = m->versus.on;
+    session_share_settings(s);
+    s->n_settings = m->n_settings;
     m->kind = CONTROL_VERSUS;
-    if (s->versus)
+    if (session_in_turns(s))
         queue_change(s, m);
     else
         mail_free(m);

@@ -1,7 +1,6 @@
 #include "engine/session/mailbox.h"
 
 #include <stdlib.h>
-
 #include <string.h>
 
 #include "engine/base/condition.h"
@@ -12,6 +11,7 @@ mailbox_open(struct mailbox *box)
 {
     pthread_mutex_init(&box->lock, NULL);
     condition_open(&box->wake);
+    box->n_settings = 1;
 }
 
 void
@@ -29,7 +29,7 @@ mail_free(struct mail *m)
         struct mail *next = m->next;
         prompt_free(&m->prompt);
         free(m->note);
-        free(m->second);
+        free(m->settings);
         free(m);
         m = next;
     }
@@ -51,67 +51,59 @@ steers(const struct mail *m, bool *moving)
            m->kind == CONTROL_STEP_TOKEN || m->kind == CONTROL_UNTIL;
 }
 
+static bool
+begins_run(const struct mail *m)
+{
+    return interrupts(m) && m->kind != CONTROL_QUIT;
+}
+
 static uint32_t
 place_of(const struct mailbox *box, uint32_t seq)
 {
-    return box->versus && seq == 1 ? 1 : 0;
+    return seq < box->n_settings ? seq : 0;
+}
+
+bool
+mail_is_common(const struct mail *m)
+{
+    return m->kind == CONTROL_PROBE || (m->kind == CONTROL_KNOB && m->sampling);
 }
 
 void
-settings_second(const struct settings *first, const struct versus *v, struct settings *second)
+mail_apply(const struct mail *m, struct settings *s)
 {
-    *second = *first;
-    second->policy = v->policy;
-    if (v->head_given)
-        second->head = v->head;
-    for (uint32_t k = 0; k < POLICY_KNOBS; k++)
-        if (v->given[k])
-            second->value[v->policy][k] = v->value[k];
+    switch (m->kind) {
+    case CONTROL_POLICY: s->policy = m->policy; break;
+    case CONTROL_HEAD: s->head = m->head; break;
+    case CONTROL_PROBE: s->probe = m->probe; break;
+    case CONTROL_KNOB:
+        if (m->sampling)
+            sampling_knob_set(&s->sampling, &s->seed, (int)m->knob, m->value);
+        else
+            s->value[m->policy][m->knob] = m->value;
+        break;
+    default: break;
+    }
 }
 
 /* ---- from any thread ---- */
 
-/* A run of two settings begins with a second one that differs from the first in the knobs of its policy alone: so a trace
- * says it. */
+/* A run of different settings begins with settings that differ in policy, head and the knobs of this policy alone: a trace records no
+ * others. */
 static void
 request_run(struct mailbox *box, struct mail *m)
 {
-    struct settings *first = &box->requested[0], *second = &box->requested[1];
-    if (m->kind == CONTROL_VERSUS) {
-        box->versus = m->versus.on;
-        settings_second(first, &m->versus, second);
-    }
-    m->versus.on = box->versus;
-    if (!box->versus)
-        return;
-    for (uint32_t p = 0; p < POLICIES_MOST; p++)
-        if (p != second->policy)
-            memcpy(second->value[p], first->value[p], sizeof second->value[p]);
-    *m->second = *second;
-}
-
-static void
-request(struct mailbox *box, struct mail *m)
-{
-    const bool common = m->kind == CONTROL_PROBE || (m->kind == CONTROL_KNOB && m->sampling);
-    if (m->kind == CONTROL_PROMPT || m->kind == CONTROL_RESTART || m->kind == CONTROL_VERSUS) {
-        request_run(box, m);
-        return;
-    }
-    for (uint32_t i = 0; i < 2; i++) {
-        struct settings *r = &box->requested[i];
-        if (!common && i != place_of(box, m->seq))
-            continue;
-        if (m->kind == CONTROL_POLICY)
-            r->policy = m->policy;
-        else if (m->kind == CONTROL_HEAD)
-            r->head = m->head;
-        else if (m->kind == CONTROL_PROBE)
-            r->probe = m->probe;
-        else if (m->kind == CONTROL_KNOB && m->sampling)
-            sampling_knob_set(&r->sampling, &r->seed, (int)m->knob, m->value);
-        else if (m->kind == CONTROL_KNOB)
-            r->value[m->policy][m->knob] = m->value;
+    if (m->kind == CONTROL_VERSUS)
+        box->n_settings = m->n_settings;
+    m->n_settings = box->n_settings;
+    box->changes++;
+    for (uint32_t i = 1; i < box->n_settings; i++) {
+        struct settings own = m->kind == CONTROL_VERSUS ? m->settings[i] : box->requested[i], *r = &box->requested[i];
+        *r = box->requested[0];
+        r->policy = own.policy;
+        r->head = own.head;
+        memcpy(r->value[own.policy], own.value[own.policy], sizeof own.value[own.policy]);
+        m->settings[i] = *r;
     }
 }
 
@@ -121,13 +113,20 @@ changes_setting(const struct mail *m)
     return m->kind == CONTROL_KNOB || m->kind == CONTROL_POLICY || m->kind == CONTROL_HEAD || m->kind == CONTROL_PROBE;
 }
 
+/* Does what the control means depend on settings? */
+static bool
+depends_on_settings(const struct mail *m)
+{
+    return (m->kind == CONTROL_KNOB && !m->sampling) || (m->kind == CONTROL_VERSUS && m->n_settings > 1);
+}
+
 static enum posted
 may_post(const struct mailbox *box, struct mail *m, struct err *err)
 {
-    if (m->kind == CONTROL_KNOB && !m->sampling && m->policy != box->requested[place_of(box, m->seq)].policy)
+    if (depends_on_settings(m) && m->read_at != box->changes)
         return POSTED_LATE;
-    const bool begins = interrupts(m) && m->kind != CONTROL_QUIT;
-    if (begins && (box->versus || m->versus.on) && (m->second = malloc(sizeof *m->second)) == NULL) {
+    if (begins_run(m) && box->n_settings > 1 && m->settings == NULL &&
+        (m->settings = malloc(SETTINGS_MOST * sizeof *m->settings)) == NULL) {
         err_set(err, ERR_WORK, "out of memory for a second setting");
         return POSTED_NOT;
     }
@@ -136,6 +135,16 @@ may_post(const struct mailbox *box, struct mail *m, struct err *err)
     err_set(err, ERR_USAGE, "round %u is past, this is round %u; restart to stop there", (unsigned)m->n,
             (unsigned)box->round);
     return POSTED_NOT;
+}
+
+static void
+request_change(struct mailbox *box, struct mail *m)
+{
+    m->seq = place_of(box, m->seq);
+    for (uint32_t i = 0; i < box->n_settings; i++)
+        if (mail_is_common(m) || i == m->seq)
+            mail_apply(m, &box->requested[i]);
+    box->changes++;
 }
 
 enum posted
@@ -147,11 +156,12 @@ mailbox_post(struct mailbox *box, struct mail *m, struct err *err)
     if (posted == POSTED) {
         m->next = NULL;
         m->asked_round = box->round;
-        if (changes_setting(m))
-            m->seq = place_of(box, m->seq);
         *(box->last != NULL ? &box->last->next : &box->first) = m;
         box->last = m;
-        request(box, m);
+        if (begins_run(m))
+            request_run(box, m);
+        if (changes_setting(m))
+            request_change(box, m);
         if (steers(m, &moving)) {
             box->steering++;
             box->moving = moving;
@@ -164,12 +174,14 @@ mailbox_post(struct mailbox *box, struct mail *m, struct err *err)
     return posted;
 }
 
-void
+uint64_t
 mailbox_requested(struct mailbox *box, uint32_t seq, struct settings *out)
 {
     pthread_mutex_lock(&box->lock);
+    const uint64_t changes = box->changes;
     *out = box->requested[place_of(box, seq)];
     pthread_mutex_unlock(&box->lock);
+    return changes;
 }
 
 bool
@@ -242,9 +254,9 @@ mailbox_rest(struct mailbox *box)
 }
 
 void
-mailbox_alone(struct mailbox *box)
+mailbox_share(struct mailbox *box)
 {
     pthread_mutex_lock(&box->lock);
-    box->versus = false;
+    box->n_settings = 1;
     pthread_mutex_unlock(&box->lock);
 }

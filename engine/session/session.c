@@ -108,9 +108,13 @@ session_post(struct session *s, const struct control *c, struct err *err)
         return err_set(err, ERR_WORK, "out of memory");
     enum posted posted = POSTED_LATE;
     while (posted == POSTED_LATE) {
-        struct settings requested;
-        mailbox_requested(&s->mailbox, c->seq, &requested);
-        posted = session_read_control(s, c, requested.policy, m, err) ? mailbox_post(&s->mailbox, m, err) : POSTED_NOT;
+        struct settings requested; /* a second setting is made from the first one */
+        const uint64_t changes = mailbox_requested(&s->mailbox, c->kind == CONTROL_VERSUS ? 0 : c->seq, &requested);
+        const bool ok = session_read_control(s, c, &requested, m, err);
+        m->read_at = changes;
+        posted = ok ? mailbox_post(&s->mailbox, m, err) : POSTED_NOT;
+        if (posted == POSTED_LATE)
+            free(m->settings);
     }
     if (posted == POSTED_NOT)
         mail_free(m);

@@ -80,21 +80,27 @@ struct session {
     uint32_t n_lanes;   /* of them, those that are used */
     uint32_t open_lanes;
     atomic_uint ctx_lanes; /* that the contexts have room for; grows between runs, looked at by any thread */
-    bool versus;           /* two lanes with settings of their own, */
-    uint32_t turn;         /* of which this one ran last */
+    uint32_t n_settings;   /* 1: all lanes have the same; else each has its own, and they run in turns: */
+    uint32_t turn;         /* this one ran last */
 };
+
+static inline bool
+session_in_turns(const struct session *s)
+{
+    return s->n_settings > 1;
+}
 
 static inline bool
 session_has_several(const struct session *s) /* sequences, which join and leave */
 {
-    return s->batch || s->versus;
+    return s->batch || session_in_turns(s);
 }
 
 static inline uint64_t
-lane_seed(const struct session *s, uint32_t sequence) /* two settings draw alike */
+lane_seed(const struct session *s, uint32_t sequence) /* sequences in turns draw the same random numbers */
 {
     const uint64_t seed = s->lanes[0].current.seed;
-    return s->versus ? seed : rng_sequence_seed(seed, sequence);
+    return session_in_turns(s) ? seed : rng_sequence_seed(seed, sequence);
 }
 
 /* telling.c: events of this run and round. */
@@ -177,19 +183,17 @@ enum next {
     NEXT_ROUND     /* go on */
 };
 enum next session_gate(struct session *, enum gate);
-void session_forget_second(struct session *); /* of a versus: with the changes of it that were not applied */
-void session_token_done(struct session *);    /* a token was drafted or emitted */
+/* All lanes have the settings of the first; changes of others that were not applied are dropped. */
+void session_share_settings(struct session *);
+void session_token_done(struct session *); /* a token was drafted or emitted */
 void session_round_done(struct session *, uint32_t emitted);
 /* Work ended before it was done: by a control, or by a failure of context or policy, which is told. False. */
 bool session_stop(struct session *, const char *where);
 
-/* versus.c: two settings beside each other. */
+/* settings.c. */
 bool session_make_room(struct session *); /* with a run: for as many lanes as it takes. False: failed */
-/* The second lane's settings, emitted as they differ from the first one's. */
-void session_begin_second(struct session *, const struct settings *);
 bool session_takes_part(const struct session *, const struct lane *); /* in the next round */
 
-/* settings.c. */
 void lane_take_settings(struct lane *);        /* what policies and rounds read of them */
 void session_begin_settings(struct session *); /* as a run begins: emits those of the run before; */
 void session_take_settings(struct session *);  /* then: applies what was requested since */
@@ -232,13 +236,15 @@ bool session_baseline_slice(struct session *); /* one of asked.slices */
 void session_generate(struct session *);
 
 /* control.c: controls as values. Any thread; nothing of the engine's thread is looked at. */
-bool session_read_control(const struct session *, const struct control *, uint32_t policy, struct mail *, struct err *);
+bool session_read_control(const struct session *, const struct control *, const struct settings *requested,
+                          struct mail *, struct err *);
 bool session_find_policy(const struct session *, const char *name, uint32_t *index, struct err *);
 bool session_read_knob(const struct session *, uint32_t policy, const char *name, const char *text, uint32_t *knob,
                        double *value, struct err *);
 bool session_check_head(const struct session *, enum head_mode, struct err *);
-/* "POLICY KNOB=VALUE …", or "off". */
-bool session_read_versus(const struct session *, const char *text, struct versus *, struct err *);
+/* "POLICY KNOB=VALUE …", a second setting made from the first one, or "off". */
+bool session_read_versus(const struct session *, const char *text, const struct settings *first, struct mail *,
+                         struct err *);
 
 /* lanes.c */
 bool session_open_lanes(struct session *, const struct policy_ops *const *registry, struct err *);

@@ -197,7 +197,8 @@ count_sequences(struct session *s, const struct session_options *o, struct err *
         s->run.sequences = s->batch ? (uint32_t)o->n_prompts : 1;
         s->n_lanes = s->n_lanes < s->run.sequences ? s->n_lanes : s->run.sequences;
     }
-    s->open_lanes = !s->batch && (o->stay || o->versus != NULL) ? 2 : s->n_lanes; /* the second one is for a versus */
+    s->open_lanes = !s->batch && (o->stay || o->versus != NULL) ? SETTINGS_MOST : s->n_lanes;
+    s->n_settings = 1;
     s->info.sequences = s->n_lanes;
     s->info.prompts = s->run.sequences;
     return true;
@@ -217,30 +218,28 @@ open_settings(struct session *s, const struct session_options *o, struct err *er
     return true;
 }
 
-/* What is requested at the beginning; a second setting is a change that the run begins with. */
+/* What is requested at the beginning. Different settings are a change that the run begins with. */
 static bool
 request_settings(struct session *s, const struct session_options *o, struct err *err)
 {
-    struct versus versus = {.on = false};
     struct settings *requested = s->mailbox.requested;
-    requested[0] = requested[1] = s->lanes[0].current;
+    for (uint32_t i = 0; i < SETTINGS_MOST; i++)
+        requested[i] = s->lanes[0].current;
     if (o->versus == NULL)
         return true;
-    if (!session_read_versus(s, o->versus, &versus, err))
-        return false;
-    s->versus = s->mailbox.versus = versus.on;
-    s->n_lanes = versus.on ? 2 : s->n_lanes;
-    if (!versus.on)
-        return true;
-    settings_second(&requested[0], &versus, &requested[1]);
-    s->changes = calloc(1, sizeof *s->changes);
-    struct settings *second = malloc(sizeof *second);
-    if (s->changes == NULL || second == NULL) {
-        free(second);
+    if ((s->changes = calloc(1, sizeof *s->changes)) == NULL)
         return err_set(err, ERR_WORK, "out of memory for a second setting");
+    s->changes->kind = CONTROL_VERSUS;
+    if (!session_read_versus(s, o->versus, &requested[0], s->changes, err))
+        return false;
+    s->n_settings = s->mailbox.n_settings = s->changes->n_settings;
+    if (session_in_turns(s)) {
+        requested[1] = s->changes->settings[1];
+        s->n_lanes = s->n_settings;
+    } else {
+        mail_free(s->changes);
+        s->changes = NULL;
     }
-    *second = requested[1];
-    *s->changes = (struct mail){.kind = CONTROL_VERSUS, .versus = versus, .second = second};
     return true;
 }
 

@@ -1,4 +1,6 @@
-/* Changes of settings are applied between rounds, in the order in which they were posted. */
+/* Changes of settings are applied between rounds, in the order in which they were posted. The sequences of a batch have the same
+ * settings and share their rounds. Sequences of different settings (versus) take turns, one in each round, so that the costs of a
+ * round belong to one of them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,19 +16,13 @@ lane_take_settings(struct lane *l)
     l->round.seed = lane_seed(l->session, l->number);
 }
 
-/* The lanes whose setting it is, *n of them from *first on: in a versus one, else all. */
+/* The lanes that a change concerns, *n of them from *first on. */
 static void
-lanes_of(struct session *s, uint32_t seq, struct lane **first, uint32_t *n)
+lanes_of(struct session *s, uint32_t seq, bool common, struct lane **first, uint32_t *n)
 {
-    *first = &s->lanes[s->versus && seq == 1];
-    *n = s->versus ? 1 : s->n_lanes;
-}
-
-/* In a versus a change is about one sequence, and else about all. */
-static void
-tell_change(struct lane *l, const struct change *c)
-{
-    session_tell_change(l->session, l->session->versus ? l->number : 0, c);
+    const bool one = session_in_turns(s) && !common;
+    *first = &s->lanes[one ? seq : 0];
+    *n = one ? 1 : s->n_lanes;
 }
 
 const char *
@@ -50,105 +46,94 @@ choose_head(struct lane *l, uint32_t n, bool always, uint32_t asked, uint32_t ap
         l[i].look_again = l[i].look_again || strcmp(before, after) != 0;
     }
     if (always || strcmp(before, after) != 0)
-        tell_change(l, &(struct change){.kind = RECORDED_HEAD,
-                                        .before = always ? "" : before,
-                                        .after = after,
-                                        .asked = asked,
-                                        .applied = applied});
+        session_tell_change(l->session, session_in_turns(l->session) ? l->number : 0,
+                            &(struct change){.kind = RECORDED_HEAD,
+                                             .before = always ? "" : before,
+                                             .after = after,
+                                             .asked = asked,
+                                             .applied = applied});
 }
 
-/* What was drawn otherwise cannot be compared with autoregressive tokens any more. */
+/* The setting that a change is about, as text. */
 static void
-change_sampling(struct session *s, const struct mail *m, uint32_t next)
+print_setting(const struct session *s, const struct settings *now, const struct mail *m, char *out, size_t n)
 {
-    const struct knob *k = &sampling_knobs[m->knob];
-    const struct settings *first = &s->lanes[0].current;
-    char before[32], after[32];
-    knob_format(k, sampling_knob_get(&first->sampling, first->seed, (int)m->knob), before, sizeof before);
-    knob_format(k, m->value, after, sizeof after);
-    for (uint32_t i = 0; i < s->n_lanes; i++)
-        sampling_knob_set(&s->lanes[i].current.sampling, &s->lanes[i].current.seed, (int)m->knob, m->value);
-    s->run.sampled = s->run.sampled || first->sampling.temperature > 0;
-    session_tell_change(
-        s, 0,
-        &(struct change){.knob = k->name, .before = before, .after = after, .asked = m->asked_round, .applied = next});
+    if (m->kind == CONTROL_POLICY)
+        snprintf(out, n, "%s", s->info.policies[now->policy].name);
+    else if (m->kind == CONTROL_PROBE)
+        snprintf(out, n, "%s", probe_mode_names[now->probe]);
+    else if (m->kind == CONTROL_KNOB && m->sampling)
+        knob_format(&sampling_knobs[m->knob], sampling_knob_get(&now->sampling, now->seed, (int)m->knob), out, n);
+    else if (m->kind == CONTROL_KNOB)
+        knob_format(&s->info.policies[m->policy].knobs[m->knob], now->value[m->policy][m->knob], out, n);
+}
+
+static const char *
+knob_name(const struct session *s, const struct mail *m)
+{
+    return m->sampling ? sampling_knobs[m->knob].name : s->info.policies[m->policy].knobs[m->knob].name;
 }
 
 static void
-change_knob(struct session *s, const struct mail *m, uint32_t next)
+apply_change(struct session *s, const struct mail *m)
 {
-    const struct knob *k = &s->info.policies[m->policy].knobs[m->knob];
+    const uint32_t next = s->round + 1;
+    const bool common = mail_is_common(m);
     char before[32], after[32];
     struct lane *l;
     uint32_t n;
-    lanes_of(s, m->seq, &l, &n);
-    knob_format(k, l->current.value[m->policy][m->knob], before, sizeof before);
-    knob_format(k, m->value, after, sizeof after);
-    for (uint32_t i = 0; i < n; i++)
-        l[i].current.value[m->policy][m->knob] = m->value;
-    tell_change(l, &(struct change){
-                       .knob = k->name, .before = before, .after = after, .asked = m->asked_round, .applied = next});
-}
-
-static void
-switch_policy(struct session *s, const struct mail *m, uint32_t next)
-{
-    struct lane *l;
-    uint32_t n;
-    lanes_of(s, m->seq, &l, &n);
-    if (m->policy == l->current.policy)
+    lanes_of(s, m->seq, common, &l, &n);
+    if (m->kind == CONTROL_POLICY && m->policy == l->current.policy)
         return;
-    tell_change(l, &(struct change){.kind = RECORDED_POLICY,
-                                    .before = lane_policy(l)->info.name,
-                                    .after = s->info.policies[m->policy].name,
-                                    .asked = m->asked_round,
-                                    .applied = next});
+    print_setting(s, &l->current, m, before, sizeof before);
     for (uint32_t i = 0; i < n; i++)
-        l[i].current.policy = m->policy;
-    choose_head(l, n, false, m->asked_round, next);
+        mail_apply(m, &l[i].current);
+    print_setting(s, &l->current, m, after, sizeof after);
+    /* Text that was sampled cannot be compared with greedy autoregressive tokens any more. */
+    s->run.sampled = s->run.sampled || l->current.sampling.temperature > 0;
+    const struct change c = {.kind = m->kind == CONTROL_POLICY  ? RECORDED_POLICY
+                                     : m->kind == CONTROL_PROBE ? RECORDED_PROBE
+                                                                : RECORDED_KNOB,
+                             .knob = m->kind == CONTROL_KNOB ? knob_name(s, m) : NULL,
+                             .before = before,
+                             .after = after,
+                             .asked = m->asked_round,
+                             .applied = next};
+    if (m->kind != CONTROL_HEAD)
+        session_tell_change(s, session_in_turns(s) && !common ? l->number : 0, &c);
+    if (m->kind == CONTROL_HEAD || m->kind == CONTROL_POLICY)
+        choose_head(l, n, false, m->asked_round, next);
 }
 
+/* The second sequence begins; emits what its settings differ in from the first one's. */
 static void
-switch_head(struct session *s, const struct mail *m, uint32_t next)
+begin_versus(struct session *s, const struct mail *m)
 {
-    struct lane *l;
-    uint32_t n;
-    lanes_of(s, m->seq, &l, &n);
-    for (uint32_t i = 0; i < n; i++)
-        l[i].current.head = m->head;
-    choose_head(l, n, false, m->asked_round, next);
+    const struct settings *first = &s->lanes[0].current;
+    struct lane *l = &s->lanes[1];
+    char text[VERSUS_TEXT_MOST];
+    l->current = m->settings[1];
+    l->number = 1;
+    settings_print_versus(first, &l->current, &s->info, text);
+    const size_t used = strlen(text);
+    if (l->current.head != first->head && s->engine->heads != HEAD_LENS)
+        snprintf(text + used, sizeof text - used, " head=%s", head_mode_names[l->current.head]);
+    session_tell_of(s, 0, RECORDED_VERSUS, text);
+    choose_head(l, 1, true, 0, 0);
 }
 
-static void
-switch_probe(struct session *s, const struct mail *m, uint32_t next)
-{
-    session_tell_change(s, 0,
-                        &(struct change){.kind = RECORDED_PROBE,
-                                         .before = probe_mode_names[s->lanes[0].current.probe],
-                                         .after = probe_mode_names[m->probe],
-                                         .asked = m->asked_round,
-                                         .applied = next});
-    for (uint32_t i = 0; i < s->n_lanes; i++)
-        s->lanes[i].current.probe = m->probe;
-}
-
-/* All that were posted, in that order; a run of two settings begins among them with its second one. */
 static void
 apply_changes(struct session *s)
 {
-    const uint32_t next = s->round + 1;
     for (struct mail *m; (m = s->changes) != NULL; mail_free(m)) {
         s->changes = m->next;
         m->next = NULL;
         if (m->asked_round > s->round) /* in the run before */
             m->asked_round = s->round;
-        switch (m->kind) {
-        case CONTROL_KNOB: (m->sampling ? change_sampling : change_knob)(s, m, next); break;
-        case CONTROL_POLICY: switch_policy(s, m, next); break;
-        case CONTROL_HEAD: switch_head(s, m, next); break;
-        case CONTROL_PROBE: switch_probe(s, m, next); break;
-        default: session_begin_second(s, m->second); choose_head(&s->lanes[1], 1, true, 0, 0);
-        }
+        if (m->kind == CONTROL_VERSUS)
+            begin_versus(s, m);
+        else
+            apply_change(s, m);
     }
     for (uint32_t i = 0; i < s->n_lanes; i++)
         lane_take_settings(&s->lanes[i]);
@@ -159,7 +144,7 @@ session_begin_settings(struct session *s)
 {
     struct lane *first;
     uint32_t n;
-    lanes_of(s, 0, &first, &n);
+    lanes_of(s, 0, false, &first, &n);
     session_tell_of(s, 0, RECORDED_PROBE, probe_mode_names[first->current.probe]);
     choose_head(first, n, true, 0, 0);
 }
@@ -211,4 +196,53 @@ session_apply_settings(struct session *s)
 {
     apply_changes(s);
     return session_look_back(s);
+}
+
+/* ---- several sequences ---- */
+
+/* If more lanes do not fit, fewer do, as before. */
+static bool
+make_room(struct session *s, uint32_t lanes)
+{
+    struct err err, again;
+    if (lanes <= atomic_load(&s->ctx_lanes))
+        return true;
+    session_close_contexts(s);
+    if (session_open_contexts(s, &err))
+        return true;
+    session_close_contexts(s);
+    session_share_settings(s);
+    mailbox_share(&s->mailbox);
+    s->n_lanes = s->run.sequences = 1;
+    if (!session_open_contexts(s, &again))
+        s->asked.quit = true; /* there is nothing left to generate with */
+    return session_fail(s, "versus", err.text);
+}
+
+bool
+session_make_room(struct session *s)
+{
+    if (s->batch)
+        return true;
+    s->n_lanes = s->run.sequences = s->n_settings;
+    s->turn = 0;
+    return make_room(s, s->n_lanes);
+}
+
+/* It is the turn of the lane that has emitted the fewest tokens. If several have, the one that ran last runs again: so each is first
+ * equally often, and the state of the caches favours none. */
+bool
+session_takes_part(const struct session *s, const struct lane *l)
+{
+    if (l->over || !session_in_turns(s))
+        return !l->over;
+    const struct lane *turn = NULL;
+    for (uint32_t i = 0; i < s->n_lanes; i++) {
+        const struct lane *other = &s->lanes[i];
+        const bool first = turn == NULL || lane_emitted(other) < lane_emitted(turn) ||
+                           (lane_emitted(other) == lane_emitted(turn) && i == s->turn);
+        if (!other->over && first)
+            turn = other;
+    }
+    return l == turn;
 }

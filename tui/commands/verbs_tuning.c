@@ -90,18 +90,20 @@ apply_all(struct app *app, const struct preset *p, struct err *err)
     const struct settings *now = &run->requested;
     const struct policy_info *policy = run_info_policy(run->info, p->policy);
     const uint32_t index = (uint32_t)(policy - run->info->policies), seq = follow_seq(run);
-    bool ok = now->policy == index || follow_set(run, seq, "policy", p->policy, err);
+    bool ok = now->policy == index || follow_post_of(run, seq, CONTROL_POLICY, NULL, p->policy, 0, err);
     for (uint32_t i = 0; i < p->n_set && ok; i++) {
         const int k = policy_knob_index(policy, p->set[i].name);
         double value = 0;
         knob_parse(&policy->knobs[k], p->set[i].text, &value, NULL);
-        ok = value == now->value[index][k] || follow_set(run, seq, policy->knobs[k].name, p->set[i].text, err);
+        ok = value == now->value[index][k] ||
+             follow_post_of(run, seq, CONTROL_KNOB, policy->knobs[k].name, p->set[i].text, 0, err);
     }
     const char *head = session_head(run->source->session, now);
     if (ok && p->head[0] != '\0' && head[0] != '\0' && strcmp(head, p->head) != 0)
-        ok = follow_set(run, seq, "head", p->head, err);
+        ok = follow_post_of(run, seq, CONTROL_HEAD, NULL, p->head, 0, err);
     for (int i = 0; i < SAMPLING_KNOBS && ok; i++)
-        ok = !is_other(app, p, i) || follow_set(run, seq, sampling_knobs[i].name, p->sampling[i], err);
+        ok = !is_other(app, p, i) ||
+             follow_post_of(run, seq, CONTROL_KNOB, sampling_knobs[i].name, p->sampling[i], 0, err);
     return ok;
 }
 

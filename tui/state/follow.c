@@ -124,25 +124,31 @@ post(struct followed *f, uint32_t seq, enum control_kind kind, const char *name,
     return posted;
 }
 
-/* The name of the setting that a control changes; NULL: it changes none that can be taken back. */
-static const char *
-setting_of(enum control_kind kind, const char *name)
+/* What a control that can be taken back is recorded as; RECORDED_KINDS: it cannot. */
+static enum recorded
+setting_of(enum control_kind kind)
 {
-    return kind == CONTROL_KNOB ? name : kind == CONTROL_POLICY ? "policy" : kind == CONTROL_HEAD ? "head" : NULL;
+    switch (kind) {
+    case CONTROL_KNOB: return RECORDED_KNOB;
+    case CONTROL_POLICY: return RECORDED_POLICY;
+    case CONTROL_HEAD: return RECORDED_HEAD;
+    default: return RECORDED_KINDS;
+    }
 }
 
-/* Two settings, before and after a control was posted, as a turn. */
+/* Adds the difference between the settings before and after a control was posted to the history. */
 static void
-add_turn(struct followed *f, uint32_t seq, const char *setting, const struct settings *before)
+add_turn(struct followed *f, uint32_t seq, enum control_kind kind, const char *knob, const struct settings *before)
 {
     struct settings after;
     session_requested(f->source->session, seq, &after);
-    struct turn t = {.seq = sampling_knob_index(setting) < 0 ? seq : 0,
+    struct turn t = {.kind = kind,
+                     .seq = kind == CONTROL_KNOB && sampling_knob_index(knob) >= 0 ? 0 : seq,
                      .round = (uint64_t)scope_now(f->scope)->run << 32 | scope_now(f->scope)->round};
-    const char *name = settings_print(before, f->info, setting, t.before, sizeof t.before);
-    settings_print(&after, f->info, setting, t.after, sizeof t.after);
+    const char *name = settings_print(before, f->info, setting_of(kind), knob, t.before, sizeof t.before);
     if (name == NULL)
         return;
+    settings_print(&after, f->info, setting_of(kind), knob, t.after, sizeof t.after);
     snprintf(t.name, sizeof t.name, "%s", name);
     turns_add(&f->turns, &t);
 }
@@ -152,29 +158,16 @@ follow_post_of(struct followed *f, uint32_t seq, enum control_kind kind, const c
                struct err *err)
 {
     struct settings before;
-    const char *setting = setting_of(kind, name);
     if (sweeping_disturbed_by(kind) && !sweeping_stop(&f->sweeping, err))
         return false;
     session_requested(f->source->session, seq, &before);
     if (!post(f, seq, kind, name, text, n, err))
         return false;
-    if (setting != NULL)
-        add_turn(f, seq, setting, &before);
+    if (setting_of(kind) != RECORDED_KINDS)
+        add_turn(f, seq, kind, name, &before);
     if (kind == CONTROL_VERSUS)
         turns_forget_second(&f->turns);
     return true;
-}
-
-static enum control_kind
-kind_of(const char *setting)
-{
-    return strcmp(setting, "policy") == 0 ? CONTROL_POLICY : strcmp(setting, "head") == 0 ? CONTROL_HEAD : CONTROL_KNOB;
-}
-
-bool
-follow_set(struct followed *f, uint32_t seq, const char *name, const char *text, struct err *err)
-{
-    return follow_post_of(f, seq, kind_of(name), name, text, 0, err);
 }
 
 bool
@@ -183,8 +176,7 @@ follow_take_back(struct followed *f, bool back, const struct turn **which, struc
     const struct turn *t = *which = back ? turns_back(&f->turns) : turns_forth(&f->turns);
     if (t == NULL)
         return true;
-    if (!sweeping_stop(&f->sweeping, err) ||
-        !post(f, t->seq, kind_of(t->name), t->name, back ? t->before : t->after, 0, err))
+    if (!sweeping_stop(&f->sweeping, err) || !post(f, t->seq, t->kind, t->name, back ? t->before : t->after, 0, err))
         return false;
     (back ? turns_undo : turns_redo)(&f->turns);
     return true;

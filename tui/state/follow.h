@@ -50,8 +50,6 @@ uint32_t follow_seq(const struct followed *);
 /* The same of that sequence's setting. */
 bool follow_post_of(struct followed *, uint32_t seq, enum control_kind, const char *name, const char *text, uint32_t n,
                     struct err *);
-/* Posts the change of a setting by its name: "policy", "head", or a knob. */
-bool follow_set(struct followed *, uint32_t seq, const char *name, const char *text, struct err *);
 /* Takes back the change of a setting that was posted last, or makes the one again that was taken back last; *which it was, NULL: there is
  * none. False: it could not be posted. */
 bool follow_take_back(struct followed *, bool back, const struct turn **which, struct err *);

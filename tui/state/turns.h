@@ -6,9 +6,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/session/session.h"
+
 #define TURNS 256 /* remembered; the oldest go */
 
 struct turn {
+    enum control_kind kind;               /* CONTROL_KNOB, CONTROL_POLICY or CONTROL_HEAD */
     char name[24], before[32], after[32]; /* a knob's name, "policy", "head", and its requested values */
     uint32_t seq;                         /* in a versus whose setting it was */
     uint32_t group;                       /* those of one group are taken back together; 0: none */

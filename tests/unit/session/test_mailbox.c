@@ -54,7 +54,7 @@ TEST_WITH(a_knob_read_for_a_policy_that_is_left_meanwhile_is_read_again, open_bo
     struct settings requested;
     mailbox_requested(&box, 0, &requested);
     assert_int_equal(requested.policy, 2); /* also before the engine has taken it */
-    assert_int_equal(post((struct mail){.kind = CONTROL_KNOB, .policy = 2}), POSTED);
+    assert_int_equal(post((struct mail){.kind = CONTROL_KNOB, .policy = 2, .read_at = 2}), POSTED);
     take(CONTROL_KNOB, 0);
     take(CONTROL_POLICY, 0);
     take(CONTROL_KNOB, 0);
