@@ -10,7 +10,6 @@
 #include "engine/model/memory.h"
 #include "engine/model/model_places.h"
 #include "tui/app/app.h"
-#include "tui/app/model_screen.h"
 
 #define WATCHABLE 25.0 /* tokens a second */
 

@@ -1,4 +1,4 @@
-#include "tui/app/model_screen.h"
+#include "tui/app/app.h"
 
 #include <signal.h>
 

@@ -11,7 +11,7 @@
 #include "tui/frame/frame.h"
 #include "tui/scope/batch.h"
 #include "tui/scope/window.h"
-#include "tui/terminal/grid.h"
+#include "tui/terminal/canvas.h"
 #include "tui/terminal/text.h"
 
 /* ---- the screen ---- */

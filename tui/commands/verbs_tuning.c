@@ -7,7 +7,7 @@
 #include "engine/base/file_replace.h"
 #include "engine/events/preset.h"
 #include "tui/commands/verbs.h"
-#include "tui/terminal/terminal_output.h"
+#include "tui/terminal/terminal.h"
 
 /* ---- turns ---- */
 

@@ -2,8 +2,9 @@
 #ifndef TUI_FIGURES_FIGURE_KIND_H
 #define TUI_FIGURES_FIGURE_KIND_H
 
-#include "tui/figures/axes.h"
+#include "engine/base/err.h"
 #include "tui/figures/bench_table.h"
+#include "tui/figures/drawing.h"
 #include "tui/figures/figure.h"
 #include "tui/figures/record.h"
 
@@ -50,5 +51,16 @@ extern const struct figure_kind figure_layers, figure_series, figure_exits, figu
 void caption_draw(struct figure *);
 /* Prints "specbound: α 0.2, τ 0.55". Returns out. */
 char *caption_settings(const struct record_setting *, char *out, size_t size);
+
+/* A drawing as a file, by cairo. Without cairo render_file() fails with a message. */
+
+enum render_format { RENDER_SVG, RENDER_PDF, RENDER_PNG };
+
+/* Returns the format by the end of the file's name; ERR_USAGE: not .svg, .pdf or .png. */
+bool render_format_of(const char *file, enum render_format *, struct err *);
+#define RENDER_NOTE 200
+/* Writes the file; a complete new file replaces an old one. PNG has 300 dots per inch. note: one line about characters that no font of
+ * this machine has; "": none. */
+bool render_file(const struct drawing *, enum render_format, const char *file, char note[RENDER_NOTE], struct err *);
 
 #endif

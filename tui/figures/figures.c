@@ -10,7 +10,6 @@
 #include "engine/base/plural.h"
 #include "engine/base/utf8.h"
 #include "tui/figures/figure_kind.h"
-#include "tui/figures/render.h"
 
 /* ---- the caption ---- */
 

@@ -1,4 +1,4 @@
-#include "tui/figures/render.h"
+#include "tui/figures/figure_kind.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -30,14 +30,14 @@ render_format_of(const char *file, enum render_format *format, struct err *err)
 #include "engine/base/plural.h"
 #include "engine/base/subprocess.h"
 #include "engine/base/utf8.h"
-#include "tui/terminal/grid.h"
+#include "tui/terminal/canvas.h"
 
 #define PNG_DPI  300.0
 #define PNG_SIDE 30000 /* pixels at most */
 
 /* ---- fonts ---- */
 
-/* Cairo sets a text in one font even if the font lacks characters. So a text is split into segments that one font can set, the figure's
+/* Cairo sets a text in one font even if the font lacks characters. So a text is split into runs that one font can set, the figure's
  * own font wherever possible. */
 #define FONT      "Helvetica" /* or the font that replaces it */
 #define FONTS     16          /* other families that are cached */
@@ -135,8 +135,8 @@ count(struct fonts *f, size_t family, uint32_t code)
         f->lacked = f->n_lacked++ == 0 ? code : f->lacked;
 }
 
-/* Returns the bytes of the first segment of a text, 0 at its end, and its family. Joiners and variation selectors need more than a
- * font; they are a segment with family "", which the caller omits. */
+/* Returns the bytes of the first run of a text, 0 at its end, and its family. Joiners and variation selectors need more than a
+ * font; they are a run with family "", which the caller omits. */
 static size_t
 fonts_stretch(struct fonts *f, const char *utf8, char family[FONT_NAME])
 {
@@ -181,7 +181,7 @@ paint_path(cairo_t *c, const struct pen *pen)
     cairo_new_path(c);
 }
 
-struct segment { /* of a text, in one font */
+struct text_run { /* of a text, in one font */
     char family[FONT_NAME];
     char text[256];
     double advance;
@@ -195,9 +195,9 @@ choose(cairo_t *c, const char *family, const struct lettering *l)
     cairo_set_font_size(c, l->size);
 }
 
-/* Reads and measures the next segment, as long as it fits. Returns false at the text's end. */
+/* Reads and measures the next run, as long as it fits. Returns false at the text's end. */
 static bool
-next_segment(cairo_t *c, struct fonts *fonts, const struct lettering *l, const char **text, struct segment *s)
+next_text_run(cairo_t *c, struct fonts *fonts, const struct lettering *l, const char **text, struct text_run *s)
 {
     cairo_text_extents_t size;
     do {
@@ -219,10 +219,10 @@ static void
 paint_words(cairo_t *c, struct fonts *fonts, const struct lettering *l, struct point at, const char *text)
 {
     const size_t lacked = fonts->n_lacked;
-    struct segment segment;
+    struct text_run run;
     double advance = 0, x;
-    for (const char *rest = text; next_segment(c, fonts, l, &rest, &segment);)
-        advance += segment.advance;
+    for (const char *rest = text; next_text_run(c, fonts, l, &rest, &run);)
+        advance += run.advance;
     fonts->n_lacked = lacked; /* they are counted once, as they are painted */
     const double narrow = l->room > 0 && advance > l->room ? l->room / advance : 1;
     cairo_save(c);
@@ -232,9 +232,9 @@ paint_words(cairo_t *c, struct fonts *fonts, const struct lettering *l, struct p
     cairo_scale(c, narrow, 1);
     set_colour(c, l->colour);
     x = l->anchor == ANCHOR_LEFT ? 0 : l->anchor == ANCHOR_MIDDLE ? -advance / 2 : -advance;
-    for (const char *rest = text; next_segment(c, fonts, l, &rest, &segment); x += segment.advance) {
+    for (const char *rest = text; next_text_run(c, fonts, l, &rest, &run); x += run.advance) {
         cairo_move_to(c, x, 0);
-        cairo_show_text(c, segment.text);
+        cairo_show_text(c, run.text);
     }
     cairo_new_path(c);
     cairo_restore(c);

@@ -11,7 +11,6 @@
 #include "tui/state/panes.h"
 #include "tui/widgets/chooser.h"
 #include "tui/widgets/command.h"
-#include "tui/widgets/help_search.h"
 #include "tui/widgets/key_row.h"
 #include "tui/widgets/line.h"
 #include "tui/widgets/screen.h"

@@ -7,7 +7,7 @@
 #ifndef TUI_TERMINAL_PAINT_H
 #define TUI_TERMINAL_PAINT_H
 
-#include "tui/terminal/grid.h"
+#include "tui/terminal/canvas.h"
 #include "tui/terminal/theme.h"
 
 #define PAINT_PAIRS      4096

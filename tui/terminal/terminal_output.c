@@ -1,4 +1,3 @@
-#include "tui/terminal/terminal_output.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -14,7 +14,6 @@
 
 #include "engine/base/err.h"
 #include "tui/terminal/canvas.h"
-#include "tui/terminal/grid.h"
 
 #define THEME_STOPS   16
 #define THEME_NO_RGB  (-1) /* the terminal's own colour */

@@ -3,9 +3,9 @@
 #define TUI_WIDGETS_CHOOSER_H
 
 #include "engine/events/run_info.h"
+#include "engine/synthetic/model_look.h"
 #include "tui/terminal/canvas.h"
 #include "tui/terminal/input.h"
-#include "tui/widgets/model_list.h"
 
 #define CHOICES 64
 
@@ -23,6 +23,23 @@ bool chooser_policies(struct chooser *, const struct run_info *, const char *now
 void chooser_themes(struct chooser *, const char *data_dir, const char *now);
 enum chooser_result chooser_key(struct chooser *, int key);
 void chooser_draw(const struct chooser *, const struct canvas *); /* on the whole screen */
+
+/* The models on this machine: the names at once, and a description of each, which a thread reads one after the other. */
+
+struct model_list;
+
+/* bundled: the path of the program's own model, the first of the list. */
+bool model_list_open(struct model_list **, const char *bundled, struct err *);
+void model_list_close(struct model_list *); /* waits until the model being read is closed; may be NULL */
+
+size_t model_list_count(const struct model_list *);
+/* The name that the user types (printable), and the path. */
+const char *model_list_name(const struct model_list *, size_t i);
+const char *model_list_path(const struct model_list *, size_t i);
+/* Returns false if the model has not been read yet. */
+bool model_list_look(struct model_list *, size_t i, struct model_look *);
+/* Number of models that have been read. */
+size_t model_list_seen(struct model_list *);
 
 /* The models of this machine: a list that typing filters, and the description of the selected one. Models that cannot run are dim, with
  * the reason. */

@@ -7,6 +7,7 @@
 
 #include "engine/base/err.h"
 #include "tui/terminal/canvas.h"
+#include <stdbool.h>
 
 /* The editor of a line of UTF-8, and its history. A prompt may contain line breaks: pasted, or typed with Ctrl-J. */
 
@@ -84,5 +85,17 @@ bool line_is_text(const struct line *);     /* a prompt or a search, whose outer
 char *line_command(struct line *);
 void line_draw(const struct line *, const struct canvas *);  /* on one row; not for prompts */
 void line_draw_prompt(struct line *, const struct canvas *); /* a box on the whole screen */
+
+/* The search in the help overlay. */
+
+struct help_search {
+    char text[40]; /* "": no search. Case is ignored */
+    bool typing;
+    int jump; /* matches to move by when the help is next drawn; negative: back */
+    int at;   /* line of the current match; -1: none */
+};
+
+bool help_search_key(struct help_search *,
+                     int key); /* '/', then letters and Enter; n, N. False: no key of the search */
 
 #endif

@@ -3,7 +3,7 @@
 #include "tests/rigs/test.h"
 #include "tests/rigs/trace_events.h"
 #include "tui/commands/verbs.h"
-#include "tui/terminal/terminal_output.h"
+#include "tui/terminal/terminal.h"
 
 TEST(a_shell_takes_every_word_as_it_was_meant)
 {

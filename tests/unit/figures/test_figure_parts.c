@@ -4,7 +4,6 @@
 #include "kernels/rng.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
-#include "tui/figures/axes.h"
 #include "tui/figures/drawing.h"
 #include "tui/figures/figure.h"
 #include "tui/scope/statistics.h"

@@ -1,6 +1,6 @@
 /* Pictures saved with their colours: what is read back from them is the picture. */
 #include "tests/rigs/test.h"
-#include "tui/terminal/grid.h"
+#include "tui/terminal/canvas.h"
 #include "tui/terminal/theme.h"
 
 #define ROWS 3

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "tests/rigs/test.h"
-#include "tui/terminal/terminal_output.h"
+#include "tui/terminal/terminal.h"
 
 struct rig {
     struct terminal_output output;
