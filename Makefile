@@ -69,7 +69,7 @@ LIB_SRC  := $(sort $(wildcard kernels/*.c kernels/cpu/*.c engine/*/*.c policies/
 CLI_SRC  := $(sort $(wildcard cli/*.c cli/*/*.c))
 HELP_SRC := $(filter-out %_main.c,$(sort $(wildcard tests/golden/*.c tests/soak/*.c))) $(sort $(wildcard tests/rigs/*.c))
 HELP_SRC += $(filter-out %_main.c %clock_shim.c tests/faults/shim%,$(sort $(wildcard tests/faults/*.c)))
-HELP_SRC += kernels/cuda/pack.c kernels/cuda/pack_bytes.c kernels/cuda/pack_pairs.c
+HELP_SRC += kernels/cuda/pack.c
 UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c))
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 

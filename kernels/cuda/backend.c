@@ -1,8 +1,5 @@
 /* The CUDA backend's table, and the one symbol that the plug-in exports. */
-#include "kernels/cuda/decisions.h"
-#include "kernels/cuda/products.h"
-#include "kernels/cuda/prompts.h"
-#include "kernels/cuda/rows.h"
+#include "kernels/cuda/requests.h"
 #include "kernels/cuda/trace.h"
 
 static const struct backend_ops cuda_backend = {

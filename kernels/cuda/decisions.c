@@ -1,4 +1,4 @@
-#include "kernels/cuda/decisions.h"
+#include "kernels/cuda/requests.h"
 
 #include "kernels/cuda/trace.h"
 

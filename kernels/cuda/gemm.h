@@ -43,7 +43,7 @@ struct gemm_ops {
                      cudaStream_t, struct err *);
 };
 
-/* gemm.c: loads the plug-in that lies beside this one, once for the process's life; one line where there is none. */
+/* products.c: loads the plug-in that lies beside this one, once for the process's life; one line where there is none. */
 bool gemm_load(const struct gemm_ops **, struct err *);
 
 #endif

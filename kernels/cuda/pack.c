@@ -1,15 +1,208 @@
+/* Packs weights into strips and units (layout.h). It reads ggml's formats (kernels/tensor.c). Q8_0, Q4_0, Q4_K and Q6_K keep every
+ * number; integers under one scale for 32 columns become Q8_0; all other types become F16. */
 #include "kernels/cuda/pack.h"
 
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/cuda/pack_bytes.h"
-#include "kernels/cuda/pack_pairs.h"
+#include "kernels/backend.h"
+#include "kernels/codebooks.h"
+#include "kernels/cuda/device/layout.h"
 #include "kernels/half.h"
 #include "kernels/openmp.h"
 #include "kernels/synthetic.h"
 #include "kernels/tensor.h"
+
+/* ---- integers of eight bits under a scale for 32 columns, as in Q8_0 ---- */
+
+#define BLOCK      32u
+#define MOST_BLOCK 256u
+
+static bool
+packs_as_bytes(enum weight_type type)
+{
+    switch (type) {
+    case WEIGHT_MXFP4:
+    case WEIGHT_IQ4_NL:
+    case WEIGHT_IQ4_XS:
+    case WEIGHT_IQ3_S:
+    case WEIGHT_IQ3_XXS:
+    case WEIGHT_IQ2_XXS:
+    case WEIGHT_IQ1_S:
+    case WEIGHT_TQ1_0:
+    case WEIGHT_TQ2_0: return true;
+    default: return false; /* IQ2_S, IQ2_XS and IQ1_M have scales for sixteen columns */
+    }
+}
+
+/* What each thirty-two columns of a block are integers times. */
+static void
+scales_of(enum weight_type type, const unsigned char *block, float scales[MOST_BLOCK / BLOCK])
+{
+    struct grid_block g;
+    if (grid_of(type) != NULL)
+        grid_block(type, block, &g);
+    for (unsigned j = 0; j < tensor_block_values(type) / BLOCK; j++)
+        switch (type) {
+        case WEIGHT_MXFP4: scales[j] = e8m0_half(block[0]); break;
+        case WEIGHT_IQ4_NL: scales[j] = f16_at(block); break;
+        case WEIGHT_IQ4_XS: scales[j] = f16_at(block) * (float)iq4_xs_scale(block, j); break;
+        case WEIGHT_TQ1_0: scales[j] = f16_at(block + 52); break;
+        case WEIGHT_TQ2_0: scales[j] = f16_at(block + 64); break;
+        default: scales[j] = f16_to_f32(g.d) * grid_unit(type) * (float)g.scales[2 * j];
+        }
+}
+
+/* A row of one of those, as a file has it, to cols / 32 blocks of Q8_0. Integers stay what they are; scales become F16, which
+ * those of MXFP4 (unless tiny or huge), IQ4_NL, TQ1_0 and TQ2_0 are already. */
+static void
+row_as_bytes(enum weight_type type, const unsigned char *row, uint32_t cols, unsigned char *out)
+{
+    const uint32_t values = (uint32_t)tensor_block_values(type);
+    float x[MOST_BLOCK], scales[MOST_BLOCK / BLOCK];
+    for (uint32_t k = 0; k < cols; k += values, row += tensor_block_bytes(type)) {
+        tensor_blocks(type, row, values, x);
+        scales_of(type, row, scales);
+        for (uint32_t i = 0; i < values; i++) {
+            const float scale = scales[i / BLOCK];
+            if (i % BLOCK == 0) {
+                const uint16_t half = f32_to_f16(scale);
+                memcpy(out, &half, sizeof half);
+                out += sizeof half;
+            }
+            *out++ = (unsigned char)(scale != 0 ? lrintf(x[i] / scale) : 0); /* no rest: it is what x was made of */
+        }
+    }
+}
+
+/* ---- Q4_0, Q4_K and Q6_K to pairs of units ---- */
+
+#define PAIRS_OF_SUPER (SUPER / PAIR)
+
+/* A pair's places in a strip, of one row. */
+struct pair_row {
+    uint32_t r, nibbles[UNIT], highs[UNIT];
+};
+
+static struct pair_row
+places_of(uint32_t r)
+{
+    struct pair_row p = {.r = r};
+    for (uint32_t k = 0; k < UNIT; k++) {
+        p.nibbles[k] = nibble_place(r, k);
+        p.highs[k] = high_place(r, k);
+    }
+    return p;
+}
+
+/* F16 d of a unit (Q4_0), `unit` 0 or 1. */
+static void
+put_unit_scale(const struct pair_row *p, uint32_t unit, const unsigned char *d, unsigned char *scales)
+{
+    memcpy(scales + p->r % 8 * 8 + unit * 4 + p->r / 8 * 2, d, 2);
+}
+
+/* F16 numbers of a block, n of them side by side. */
+static void
+put_super_scales(const struct pair_row *p, size_t n, const unsigned char *d, unsigned char *to)
+{
+    memcpy(to + (p->r % 8 * 2 + p->r / 8) * n * 2, d, n * 2);
+}
+
+/* ---- Q4_0: two blocks, each F16 d and 16 bytes of values k and k + 16 ---- */
+
+static void
+pair_q4_0(const struct pair_row *p, const unsigned char *first, const unsigned char *second, unsigned char *quants,
+          unsigned char *scales)
+{
+    static const unsigned char none[18] = {0}; /* d = 0: what a last, odd block is paired with */
+    const unsigned char *a = first + 2, *b = (second != NULL ? second : none) + 2;
+    put_unit_scale(p, 0, a - 2, scales);
+    put_unit_scale(p, 1, b - 2, scales);
+    for (uint32_t k = 0; k < UNIT / 2; k++) {
+        quants[p->nibbles[k]] = (unsigned char)((a[k] & 15) | b[k] << 4);
+        quants[p->nibbles[k + UNIT / 2]] = (unsigned char)(a[k] >> 4 | (b[k] & 0xf0));
+    }
+}
+
+/* ---- Q4_K: F16 d and dmin, 12 bytes of scales and minima, 32 bytes for each pair of sub-blocks ---- */
+
+/* Scale j (0..7), or with `above` 4 its minimum: six bits. Those of 0..3 are in the low bits of byte j + above; of the
+ * others four bits are in a half of byte j + 4, and two above those of j - 4. */
+static unsigned char
+six_bits(const unsigned char *s, uint32_t j, uint32_t above)
+{
+    if (j < 4)
+        return s[j + above] & 63;
+    return (unsigned char)((above == 0 ? s[j + 4] & 15 : s[j + 4] >> 4) | s[j - 4 + above] >> 6 << 4);
+}
+
+static void
+super_q4_k(const struct pair_row *p, const unsigned char *from, unsigned char *quants, unsigned char *scales,
+           unsigned char *supers)
+{
+    put_super_scales(p, 2, from, supers);
+    for (uint32_t pair = 0; pair < PAIRS_OF_SUPER; pair++, quants += PAIR_NIBBLES, scales += PAIR_SCALES) {
+        unsigned char *own = scales + p->r % 8 * 8 + p->r / 8 * 4;
+        for (uint32_t unit = 0; unit < 2; unit++) {
+            own[unit] = six_bits(from + 4, 2 * pair + unit, 0);
+            own[2 + unit] = six_bits(from + 4, 2 * pair + unit, 4);
+        }
+        for (uint32_t k = 0; k < UNIT; k++) /* one sub-block's in the lower halves, the next one's in the upper ones */
+            quants[p->nibbles[k]] = from[16 + pair * UNIT + k];
+    }
+}
+
+/* ---- Q6_K: 128 bytes of low bits, 64 of high bits, 16 int8 scales, F16 d ---- */
+
+/* A half of a block is four units: low bits of units 0 and 1 in the lower halves of 64 bytes, of 2 and 3 in the upper ones;
+ * high bits of all four in one of 32 bytes. */
+static void
+super_q6_k(const struct pair_row *p, const unsigned char *from, unsigned char *quants, unsigned char *scales,
+           unsigned char *supers)
+{
+    put_super_scales(p, 1, from + 208, supers);
+    for (uint32_t pair = 0; pair < PAIRS_OF_SUPER; pair++) {
+        const unsigned char *low = from + pair / 2 * 64, *high = from + 128 + pair / 2 * 32, *steps = from + 192;
+        const uint32_t upper = pair % 2 * 4;
+        unsigned char *own = scales + p->r % 8 * 8 + p->r / 8 * 4, *highs = quants + PAIR_NIBBLES;
+        memcpy(own, steps + pair * 4, 4);
+        for (uint32_t k = 0; k < UNIT; k++) {
+            const uint32_t two = (uint32_t)high[k] >> upper;
+            quants[p->nibbles[k]] =
+                (unsigned char)((low[k] >> upper & 15u) | ((uint32_t)low[UNIT + k] >> upper & 15u) << 4);
+            highs[p->highs[k]] |= (unsigned char)(((two & 3u) | (two >> 2 & 3u) << 4) << (p->r / 8 * 2));
+        }
+        quants += PAIR_NIBBLES + PAIR_HIGHS;
+        scales += PAIR_SCALES;
+    }
+}
+
+/* Row r (0..15) of a strip from `from`, as a file has it, into the strip's quants and scales, which were zero before its
+ * first row. cols is a multiple of the type's block. */
+static void
+pack_pairs(enum weight_type type, uint32_t r, uint32_t cols, const unsigned char *from, unsigned char *quants,
+           unsigned char *scales)
+{
+    const struct pair_row places = places_of(r);
+    const size_t block = tensor_block_bytes(type), units = units_of(cols);
+    if (type == WEIGHT_Q4_0) {
+        for (uint32_t k = 0; k < cols; k += PAIR, from += 2 * block, quants += PAIR_NIBBLES, scales += PAIR_SCALES)
+            pair_q4_0(&places, from, k + UNIT < cols ? from + block : NULL, quants, scales);
+        return;
+    }
+    unsigned char *supers = scales + units / 2 * PAIR_SCALES;
+    const size_t super_quants = strip_quants(type, SUPER / UNIT), super_bytes = STRIP * 2 * super_scales(type);
+    for (uint32_t k = 0; k < cols; k += SUPER) {
+        (type == WEIGHT_Q4_K ? super_q4_k : super_q6_k)(&places, from, quants, scales, supers);
+        from += block;
+        quants += super_quants;
+        scales += PAIRS_OF_SUPER * PAIR_SCALES;
+        supers += super_bytes;
+    }
+}
 
 #define UNIT_VALUES (STRIP * UNIT)
 #define Q8_BYTES    34 /* in a file: an F16 scale, 32 int8 */

@@ -14,7 +14,7 @@ struct packing {
     uint32_t *source;       /* (strips * STRIP) or NULL; the caller's, freed with free() */
 };
 
-/* The type in which the device holds a tensor: its own, Q8_0 (pack_bytes.h), or F16 (exact: always F32). */
+/* The type in which the device holds a tensor: its own, Q8_0 (pack.c), or F16 (exact: always F32). */
 enum weight_type pack_type(enum weight_type, bool exact);
 
 /* Plans, which cost little: how rows are permuted. False: no memory. The tensors stay the caller's. */

@@ -1,5 +1,4 @@
-#include "kernels/cuda/rows.h"
-#include "kernels/cuda/prompts.h"
+#include "kernels/cuda/requests.h"
 
 #include <stdio.h>
 

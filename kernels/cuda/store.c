@@ -1,4 +1,5 @@
-#include "kernels/cuda/prompts.h"
+/* A context's memory on the device, its pool of distributions, its arenas, and wait(). */
+#include "kernels/cuda/store.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -6,7 +7,130 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/cuda/device/visits.h"
+#include "kernels/cuda/device/layout.h"
+#include "kernels/cuda/requests.h"
+#include "kernels/cuda/trace.h"
+#include "kernels/experts.h"
+
+/* ---- arenas ---- */
+
+static bool
+add_chunk(struct arena *a, size_t room, struct err *err)
+{
+    if (a->n == ARENA_CHUNKS)
+        return err_set(err, ERR_WORK, "too many requests were queued for GPU %d at once", a->backend->device);
+    struct chunk *c = &a->chunks[a->n];
+    void *host = NULL, *device = NULL;
+    if (!cuda_did(a->backend, cudaHostAlloc(&host, room, cudaHostAllocDefault), "pinning memory for requests", err))
+        return false;
+    if (!cuda_did(a->backend, cudaMalloc(&device, room), "making room for requests", err)) {
+        (void)cudaFreeHost(host);
+        return false;
+    }
+    *c = (struct chunk){.host = host, .device = device, .room = room};
+    a->n++;
+    /* Between results there are gaps, and some are written in part: they come back all the same, and are to be something. */
+    return cuda_did(a->backend, cudaMemset(device, 0, room), "making room for requests", err) &&
+           cuda_did(a->backend, cudaStreamSynchronize(NULL), "making room for requests", err);
+}
+
+bool
+arena_open(struct arena *a, struct backend *b, size_t room, struct err *err)
+{
+    *a = (struct arena){.backend = b};
+    return add_chunk(a, room, err);
+}
+
+void
+arena_close(struct arena *a)
+{
+    for (uint32_t i = 0; i < a->n; i++) {
+        (void)cudaFreeHost(a->chunks[i].host);
+        (void)cudaFree(a->chunks[i].device);
+    }
+    *a = (struct arena){0};
+}
+
+bool
+arena_take(struct arena *a, size_t bytes, struct arena_piece *p, struct err *err)
+{
+    bytes = piece_room(bytes, 1);
+    while (a->chunks[a->at].room - a->chunks[a->at].used < bytes) {
+        if (a->at + 1 == a->n) {
+            const size_t twice = 2 * a->chunks[a->at].room;
+            if (!add_chunk(a, twice > bytes ? twice : bytes, err))
+                return false;
+        }
+        a->at++;
+    }
+    struct chunk *c = &a->chunks[a->at];
+    *p = (struct arena_piece){.host = c->host + c->used, .device = c->device + c->used, .bytes = bytes};
+    c->used += bytes;
+    return true;
+}
+
+void
+arena_reset(struct arena *a)
+{
+    for (uint32_t i = 0; i < a->n; i++)
+        a->chunks[i].used = 0;
+    a->at = 0;
+}
+
+void *
+piece_put(struct arena_piece *p, size_t n, size_t size, void **host)
+{
+    void *device = p->device + p->used;
+    if (host != NULL)
+        *host = p->host + p->used;
+    p->used += piece_room(n, size);
+    return device;
+}
+
+void *
+piece_copy(struct arena_piece *p, const void *from, size_t n, size_t size)
+{
+    void *host, *device;
+    if (from == NULL)
+        return NULL;
+    device = piece_put(p, n, size, &host);
+    if (n > 0)
+        memcpy(host, from, n * size);
+    return device;
+}
+
+/* ---- distributions ---- */
+
+bool
+cuda_dists_open(struct backend *b, uint32_t vocab, uint32_t n, struct dists **out, struct err *err)
+{
+    const struct pool_size size = {.vocab = vocab, .n = n};
+    *out = NULL;
+    if (!request_pool(size, err))
+        return false;
+    struct dists *pool = calloc(1, sizeof *pool);
+    if (pool == NULL)
+        return err_set(err, ERR_WORK, "not enough memory for a pool of distributions");
+    void *p = NULL;
+    pool->backend = b;
+    pool->size = size;
+    if (!device_here(b, err) || !memory_take(&pool->memory, b, (size_t)n * vocab * sizeof *pool->p, false,
+                                             "distributions over the vocabulary", &p, err)) {
+        cuda_dists_close(pool);
+        return false;
+    }
+    pool->p = p;
+    *out = pool;
+    return true;
+}
+
+void
+cuda_dists_close(struct dists *pool)
+{
+    (void)device_here(pool->backend, NULL);
+    memory_free(&pool->memory);
+    free(pool);
+}
 
 #define BARRIER_PATIENCE                                                                                               \
     5000000000u /* nanoseconds that a block waits for others before it says so; again, until it ends */
@@ -312,4 +436,150 @@ cuda_store_deliver(struct store *s, struct delivery d)
     }
     s->deliveries[s->n_deliveries++] = d;
     return true;
+}
+
+/* ---- wait() ---- */
+
+/* Asks again and again whether the stream is done: that costs no more than a sleep would be late. A cancel that comes
+ * now is carried to the device beside the sweep that runs; by a copy, which needs no multiprocessor. */
+static bool
+poll(struct store *s)
+{
+    static const char doing[] = "computing";
+    for (;;) {
+        const cudaError_t code = cudaEventQuery(s->done);
+        if (code != cudaErrorNotReady)
+            return cuda_store_did(s, code, doing);
+        (void)cudaGetLastError(); /* "not ready" counts as an error there */
+        if (s->stoppable && !s->cancelled && s->desc.cancel != NULL &&
+            atomic_load_explicit(s->desc.cancel, memory_order_relaxed)) {
+            s->cancelled = s->word_raised = true;
+            if (!cuda_store_did(s,
+                                cudaMemcpyAsync(s->dev.cancel, &s->cancel_words[1], sizeof *s->dev.cancel,
+                                                cudaMemcpyHostToDevice, s->side),
+                                "cancelling"))
+                return false;
+        }
+        sched_yield();
+    }
+}
+
+/* Everything queued is done when it returns true, and results are on the host. */
+static bool
+finish(struct store *s)
+{
+    static const char doing[] = "bringing results back";
+    for (uint32_t i = 0; i < s->results.n; i++) {
+        const struct chunk *c = &s->results.chunks[i];
+        if (c->used > 0 &&
+            !cuda_store_did(s, cudaMemcpyAsync(c->host, c->device, c->used, cudaMemcpyDeviceToHost, s->stream), doing))
+            return false;
+    }
+    return cuda_store_did(s, cudaEventRecord(s->done, s->stream), doing) && poll(s);
+}
+
+/* Puts the cancel word back: behind its being set, on the same stream, and before anything that is queued from now on, be it a
+ * sweep or the word's being set again. */
+static void
+lower_word(struct store *s)
+{
+    static const char doing[] = "cancelling";
+    if (cuda_store_did(
+            s,
+            cudaMemcpyAsync(s->dev.cancel, &s->cancel_words[0], sizeof *s->dev.cancel, cudaMemcpyHostToDevice, s->side),
+            doing) &&
+        cuda_store_did(s, cudaStreamSynchronize(s->side), doing))
+        s->word_raised = false;
+}
+
+static bool
+is_number(struct store *s, float value, uint32_t layer)
+{
+    if (isfinite(value))
+        return true;
+    s->failed = true;
+    return request_not_numbers(layer, &s->err);
+}
+
+static bool
+deliver_exit(struct store *s, const struct delivery *d)
+{
+    const struct until_state *state = d->from;
+    struct exit_result *out = d->out;
+    *out = (struct exit_result){.exited = state->exited != 0,
+                                .depth = state->depth,
+                                .probes = state->probes,
+                                .probe_ns = state->probe_ns,
+                                .guess = {.token = TOKEN_NONE},
+                                .probed = d->probed};
+    for (uint32_t i = 0; i < state->probes && i < MAX_LAYERS; i++)
+        if (!is_number(s, state->annealed[i], state->probed[i]))
+            return false;
+    if (state->probes > 0) {
+        if (!is_number(s, d->last->confidence, state->depth))
+            return false;
+        out->guess = *d->last;
+    }
+    if (d->probed != NULL)
+        memcpy(d->probed, d->all, (s->weights->desc.n_layers + 1) * sizeof *d->all);
+    return true;
+}
+
+static void
+deliver_routes(const struct delivery *d)
+{
+    struct route *const out = memcpy(d->out, d->from, d->bytes);
+    for (size_t i = 0; i < d->bytes / sizeof *out; i++)
+        if (out[i].expert == EXPERT_NONE)
+            out[i].weight = 0;
+}
+
+static bool
+deliver(struct store *s, const struct delivery *d)
+{
+    const struct guess *guess = d->from;
+    const struct verdict *verdict = d->from;
+    switch (d->kind) {
+    case DELIVER_BYTES: memcpy(d->out, d->from, d->bytes); return true;
+    case DELIVER_ROUTES: deliver_routes(d); return true;
+    case DELIVER_EXIT: return deliver_exit(s, d);
+    case DELIVER_PHASES:
+    case DELIVER_SPAN: trace_deliver(s, d); return true;
+    case DELIVER_GUESS:
+        if (!is_number(s, guess->confidence, d->layer))
+            return false;
+        memcpy(d->out, guess, sizeof *guess);
+        return true;
+    default:
+        for (uint32_t i = 0; i < VERIFY_NODES; i++)
+            if ((d->judged >> i & 1u) && !is_number(s, verdict->judged[i].confidence, d->layer))
+                return false;
+        memcpy(d->out, verdict, sizeof *verdict);
+        return true;
+    }
+}
+
+bool
+cuda_store_wait(struct store *s, struct err *err)
+{
+    struct backend *b = s->backend;
+    if (!device_here(b, &s->err))
+        s->failed = true;
+    if (s->queued && (s->failed || !finish(s)) && !b->lost)
+        (void)cudaStreamSynchronize(s->stream); /* the arenas are to be used again */
+    if (s->word_raised && !b->lost)
+        lower_word(s);
+    bool ok = !s->cancelled && !s->failed;
+    for (size_t i = 0; i < s->n_deliveries && ok; i++)
+        ok = deliver(s, &s->deliveries[i]);
+    if (s->failed && err != NULL)
+        *err = s->err;
+    else if (!ok)
+        err_set(err, ERR_CANCELLED, "cancelled");
+    s->queued = s->stoppable = s->cancelled = false;
+    s->failed = b->lost; /* for good, then, and s->err says why */
+    s->n_deliveries = 0;
+    arena_reset(&s->args);
+    arena_reset(&s->results);
+    return ok;
 }

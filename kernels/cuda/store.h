@@ -1,16 +1,76 @@
-/* What a context keeps on the device, and the way of requests there and of results back.
+/* What a context keeps on the device, and how requests get there and results come back.
  *
  * A request puts its arguments into the arena `args`, copies them over in one go and queues its kernels on one stream.
- * Results gather in the arena `results`; wait() copies that back once and hands them out. Nothing else waits, and
- * nothing is allocated in between unless a queue is longer than any before it. */
+ * Results gather in the arena `results`; wait() copies that back once and hands them out. No other call waits, and
+ * memory is allocated only when a queue is longer than any before it. */
 #ifndef KERNELS_CUDA_STORE_H
 #define KERNELS_CUDA_STORE_H
 
-#include "kernels/cuda/arena.h"
+#include "kernels/cuda/device.h"
 #include "kernels/cuda/device/launch.h"
-#include "kernels/cuda/dists.h"
 #include "kernels/cuda/weights.h"
 #include "kernels/request.h"
+
+/* ---- distributions ----
+ *
+ * A pool of distributions in device memory, which stores of several models may share. Their streams are not ordered:
+ * kernels/backend.h says between which requests a wait() is needed. */
+
+struct dists {
+    struct backend *backend;
+    struct pool_size size;
+    float *p; /* (n, vocab), on the device */
+    struct memory memory;
+};
+
+/* backend_ops.dists and drop_dists */
+bool cuda_dists_open(struct backend *, uint32_t vocab, uint32_t n, struct dists **, struct err *);
+void cuda_dists_close(struct dists *);
+
+/* ---- arenas ----
+ *
+ * An arena has the same memory on the host and on the device, for arguments or results. Pieces are taken one after the
+ * other and given back together, when everything queued is done. The first chunk is made with the store and
+ * is large enough for a round; a longer queue gets a further chunk, which stays. */
+
+#define ARENA_CHUNKS 16 /* each twice as large as the one before, at least */
+#define ARENA_ALIGN  16
+
+struct chunk {
+    unsigned char *host; /* pinned */
+    unsigned char *device;
+    size_t room, used;
+};
+
+struct arena {
+    struct backend *backend;
+    struct chunk chunks[ARENA_CHUNKS];
+    uint32_t n, at; /* chunks there are; the one in use */
+};
+
+struct arena_piece {
+    unsigned char *host, *device;
+    size_t used, bytes;
+};
+
+bool arena_open(struct arena *, struct backend *, size_t room, struct err *);
+void arena_close(struct arena *);
+bool arena_take(struct arena *, size_t bytes, struct arena_piece *, struct err *);
+void arena_reset(struct arena *);
+
+/* Returns the bytes that a piece needs for piece_put() of n things of that size. */
+static inline size_t
+piece_room(size_t n, size_t size)
+{
+    return (n * size + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
+}
+
+/* Returns the device address of room for n things in the piece; *host, which may be NULL, gets the host address. */
+void *piece_put(struct arena_piece *, size_t n, size_t size, void **host);
+/* Does the same and copies the things in; returns NULL for NULL. */
+void *piece_copy(struct arena_piece *, const void *from, size_t n, size_t size);
+
+/* ---- stores ---- */
 
 #define HEAD_ROWS 256 /* rows of logits that a head call works on at once, at most */
 
@@ -65,7 +125,7 @@ struct store {
     struct err err; /* when failed */
 };
 
-/* backend_ops.store, .drop and .wait (wait.c). */
+/* backend_ops.store, .drop and .wait (store.c). */
 bool cuda_store_open(struct weights *, const struct store_desc *, struct store **, struct err *);
 void cuda_store_close(struct store *);
 bool cuda_store_wait(struct store *, struct err *);

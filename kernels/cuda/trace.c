@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/cuda/device/stamps.h"
+#include "kernels/cuda/device/layout.h"
 
 static const char *const step_names[STEPS] = {
     [START] = "start",

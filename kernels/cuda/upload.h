@@ -37,7 +37,7 @@ void upload_close(struct upload *);
 
 /* ERR_CANCELLED when progress says so. */
 bool upload_matrix(struct upload *, const struct packing *, struct dev_matrix *, struct err *);
-/* A stack of n matrices that are packed alike (visits.h): room for them; then each. */
+/* A stack of n matrices that are packed alike (layout.h): room for them; then each. */
 bool upload_stack(struct upload *, const struct packing *, uint32_t n, struct dev_matrix *, struct err *);
 bool upload_stacked(struct upload *, const struct packing *, const struct dev_matrix *, uint32_t which, struct err *);
 /* A small array of the host's, copied at once. */

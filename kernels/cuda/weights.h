@@ -23,7 +23,7 @@ bool cuda_weights_load(struct backend *, const struct model_desc *, progress_fn,
                        struct err *);
 void cuda_weights_unload(struct weights *);
 
-/* trained.c: backend_ops.heads. */
+/* weights.c: backend_ops.heads. */
 bool cuda_weights_heads(struct weights *, const struct exit_head *by_layer, struct err *);
 /* Does that choice make a difference? */
 static inline bool

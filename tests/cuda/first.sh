@@ -38,7 +38,7 @@ test_programs() {
     for program in $PROGRAMS; do
         case $program in cuda_backend | cuda_long_paths | invariance) ;; *) continue ;; esac
         wants=$BUILD/tests/test_$program
-        look="what hangs on the number of blocks: strips in turn (matmul.cuh), jobs (attention.cuh), until_parts (sweep_exit.cuh)"
+        look="what hangs on the number of blocks: strips in turn (matmul.cuh), jobs (attention.cuh), until_parts (forward_steps.cuh)"
         step "$program with three blocks" 90 few_blocks "$wants"
     done
 }
@@ -46,7 +46,7 @@ test_programs() {
 by_cublas() {
     for program in cuda_prompts training_on_gpu; do
         wants="$BUILD/specscope-cublas.so $BUILD/tests/test_$program"
-        look="kernels/cuda/prompts.c, products.c; where rows differ by their place in a chunk: the algorithm that it names"
+        look="kernels/cuda/prefill.c, products.c; where rows differ by their place in a chunk: the algorithm that it names"
         if [ ! -e "$BUILD/specscope-cublas.so" ] || find_cublas; then
             aside=1 step "$program, by cuBLASLt" 60 limited "$BUILD/tests/test_$program"
         else
@@ -77,7 +77,7 @@ first_minutes() {
     show='s/^not ok/&/p; s/^ok [0-9]* - /  /p; s/^# /      /p' look="the check named last: tests/cuda/smoke has a file for each, and ptx.cuh what it rests on"
     step "instructions, barriers, products, attention and the head are what they should be" 150 smoke
     wants=$BUILD/tests/test_cuda_tokens
-    show='s/^# //p' look="kernels/cuda/device/sweep.cu, head.cu: what the smoke test does not reach is between their steps"
+    show='s/^# //p' look="kernels/cuda/device/forward.cu, head.cu: what the smoke test does not reach is between their steps"
     step "the bundled model's tokens are the CPU's, but for near ties" 60 limited "$wants"
     test_programs
     wants=$BUILD/gpu_floors

@@ -3,7 +3,7 @@
 
 usage: tests/cuda/machine_code.py [sm_90 ...]     (from the root of the tree; needs nvcc, no GPU and no disassembler)
 
-Compiles kernels/cuda/device/sweep.cu and sweep_mixtures.cu as the Makefile does and reads the cubins. Since compute capability 7.0 an instruction is 16
+Compiles kernels/cuda/device/forward.cu and forward_moe.cu as the Makefile does and reads the cubins. Since compute capability 7.0 an instruction is 16
 bytes: bits 0 to 11 say which it is (bits 9 to 11 of them only what kind its operands are), 12 to 15 its predicate (7:
 none), 105 to 125 what the issuing unit is told: for how many clocks to stall, on which of six counters to count the result
 (110 to 112; 7: none) and which counters to wait for (116 to 121). A branch's distance is in bits 34 to 81, in steps of
@@ -168,5 +168,5 @@ def report(arch, source):
 
 if __name__ == "__main__":
     for target in sys.argv[1:] or ["sm_80", "sm_89", "sm_90"]:
-        for which in ("sweep.cu", "sweep_mixtures.cu"):
+        for which in ("forward.cu", "forward_moe.cu"):
             report(target, which)

@@ -3,8 +3,8 @@
 # waiting or event of the host's, and says what notices: the happens-before checker (a race; a read that may find an old line in
 # L1), the emulation (threads that stand still or part ways), a test (a wrong result), or nothing.
 # usage: tests/cuda/mutations.sh BUILD [FEW [SEED]]
-# FEW: so many of one program's, chosen by SEED. Prints a table in Markdown; with all of them that of docs/cuda.md, which UPDATE=1
-# puts there. SPECSCOPE_MUTATION_PROGRAMS has other programs, JOBS=2 tries two at a time. What was found out stays in
+# FEW: so many of one program's, chosen by SEED. Prints a table in Markdown; with all of them that of tests/cuda/mutations.md,
+# which UPDATE=1 writes. SPECSCOPE_MUTATION_PROGRAMS has other programs, JOBS=2 tries two at a time. What was found out stays in
 # BUILD/mutations, and is not tried again while programs and plug-in are the same; nor is what may be left out for a reason below,
 # which no program notices and all must run for, but with ALL=1. Exit status 1: something is left out and nothing notices.
 set -u
@@ -25,8 +25,8 @@ MEETINGS=9 # of a grid: more than a layer's
 reason_of() { # kind, file, function
     case "$1 $2 $3" in
     "acquire grid.cuh grid_barrier_of") echo "nothing: nobody has written since the launch; the load is the barrier's like the others" ;;
-    "acquire sweep_kernel.cuh begin_layer") echo "nothing: it must not be an old value, which is all; what hangs on it is this word alone" ;;
-    "acquire prompt.cu prompt_look") echo "nothing: as the sweep's; the copy that sets the word brings nothing else" ;;
+    "acquire forward.cuh begin_layer") echo "nothing: it must not be an old value, which is all; what hangs on it is this word alone" ;;
+    "acquire prefill.cu prompt_look") echo "nothing: as the sweep's; the copy that sets the word brings nothing else" ;;
     "wait upload.c upload_finish") echo "nothing: a context waits for all of it again when it is opened; here it is that failures are those of loading" ;;
     esac
 }
@@ -211,6 +211,6 @@ if [ -n "${UPDATE:-}" ] && [ "$FEW" -eq 0 ]; then
     awk -v table="$TMP/table" '
         /^\| file \| function \| left out/ { while ((getline line <table) > 0) print line; skip = 1; next }
         skip && /^\|/ { next }
-        { skip = 0; print }' docs/cuda.md >"$TMP/doc" && cp "$TMP/doc" docs/cuda.md
+        { skip = 0; print }' tests/cuda/mutations.md >"$TMP/doc" && cp "$TMP/doc" tests/cuda/mutations.md
 fi
 ! grep -q '\*\*nothing\*\*' "$TMP/table"

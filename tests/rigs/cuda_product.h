@@ -3,7 +3,6 @@
 #ifndef TESTS_RIGS_CUDA_PRODUCT_H
 #define TESTS_RIGS_CUDA_PRODUCT_H
 
-#include "kernels/cuda/device/exact.cuh"
 #include "kernels/cuda/device/launch.cuh"
 #include "kernels/cuda/device/matmul.cuh"
 #include "tests/rigs/cuda_matrix.h"

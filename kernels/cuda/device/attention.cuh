@@ -13,8 +13,299 @@
 #ifndef KERNELS_CUDA_DEVICE_ATTENTION_CUH
 #define KERNELS_CUDA_DEVICE_ATTENTION_CUH
 
-#include "kernels/cuda/device/attention_sums.cuh"
+#include <math.h>
+
+#include "kernels/cuda/device/block.cuh"
+#include "kernels/cuda/device/forms.cuh"
+#include "kernels/cuda/device/kv.cuh"
 #include "kernels/cuda/device/norm.cuh"
+#include "kernels/cuda/device/ptx.cuh"
+
+/* What a block attends to at a time: some (row, head) pairs that share keys and values, their queries in shared memory. */
+
+struct attend_scene {
+    const struct sweep_args *sweep;
+    const struct dev_model *m;
+    uint32_t layer;             /* its rows are those with from < layer */
+    uint32_t splits;            /* of the longest path in the sweep */
+    uint32_t window;            /* the layer's; 0: none */
+    bool apart;                 /* they are different blocks' work */
+    const float *sinks = NULL;  /* (heads) logits of nothing, which take weight from the path; NULL: none */
+    const float *slopes = NULL; /* (heads) form.alibi; NULL: none */
+};
+
+/* ---- shared memory ---- */
+
+/* Pairs times dimensions that a block has sums of: two a thread. */
+#define ATTEND_SUMS (2 * SWEEP_THREADS)
+
+/* Queries (PAIRS, head_room); of each warp for each pair maximum and sum, and the unnormalised outputs (PAIRS, dimensions).
+ * Before its outputs a warp has its weights there, (ATTEND_BLOCK, PAIRS). */
+struct attend_place {
+    float q[ATTEND_SUMS];
+    float2 heads[SWEEP_WARPS][ATTEND_PAIRS];
+    float out[SWEEP_WARPS][ATTEND_SUMS];
+};
+#define ATTEND_SHARED sizeof(struct attend_place)
+
+/* ---- a job ---- */
+
+/* Some pairs of a group of rows on one key-value head. Lane i of every warp knows pair i. */
+struct attend_job {
+    uint32_t lane;
+    uint32_t n;                 /* pairs */
+    uint32_t row, head;         /* of this lane's pair, if it has one */
+    float slope;                /* of its head */
+    uint2 seen;                 /* by it: first and last position; none: {1, 0} */
+    uint32_t first, last;       /* seen by any */
+    uint32_t counter;           /* which of the arrivals is this job's */
+    const slot_t *trunk, *tail; /* position p is trunk[p], or tail[p - n_trunk] */
+    uint32_t n_trunk;
+    size_t base; /* of the layer's keys and values of this head at slot 0, in elements */
+};
+
+/* Pairs [piece * PAIRS, …) of a group. False: none of them takes part. */
+template <int PAIRS>
+static __device__ __forceinline__ bool
+find_job(const struct attend_scene &c, const struct row_group &group, uint32_t piece, uint32_t kv_head,
+         struct attend_job *job)
+{
+    const uint32_t share = c.m->heads / c.m->kv_heads, lane = job->lane, pair = piece * PAIRS + lane;
+    const uint32_t pairs = group.n * share, begin = piece * PAIRS;
+    if (begin >= pairs)
+        return false;
+    const struct row *rows = c.sweep->rows;
+    job->n = pairs - begin < PAIRS ? pairs - begin : PAIRS;
+    job->row = group.first + pair / share;
+    job->head = kv_head * share + pair % share;
+    job->slope = c.slopes != NULL ? c.slopes[job->head] : 0;
+    job->seen = make_uint2(1, 0);
+    if (lane < job->n && rows[job->row].from < c.layer) {
+        const uint32_t last = rows[job->row].n_trunk + rows[job->row].n_tail - 1, window = c.window;
+        job->seen = make_uint2(window > 0 && last >= window ? last + 1 - window : 0, last);
+    }
+    const bool takes_part = job->seen.x <= job->seen.y;
+    job->first = __reduce_min_sync(ALL_OF_WARP, takes_part ? job->seen.x : UINT32_MAX);
+    job->last = __reduce_max_sync(ALL_OF_WARP, takes_part ? job->seen.y : 0);
+    if (job->first == UINT32_MAX)
+        return false;
+    job->counter = (group.first + begin / share) * c.m->heads + kv_head * share + begin % share;
+    const struct row &row = rows[group.first];
+    job->trunk = c.sweep->store.trunk + (size_t)row.seq * c.sweep->store.trunk_room;
+    job->tail = c.sweep->tails + row.tail;
+    job->n_trunk = row.n_trunk;
+    job->base = ((size_t)(c.layer - 1) * c.sweep->store.slots * c.m->kv_heads + kv_head) * head_room(c.m->head_dim);
+    return true;
+}
+
+/* The queries of a job's pairs to shared memory, by all threads. Those of the job before have been read. */
+static __device__ __forceinline__ void
+put_queries(const struct attend_scene &c, const struct attend_job &job, struct attend_place *place)
+{
+    const uint32_t dim = c.m->head_dim, room = head_room(dim), warp = thread_here() / WARP;
+    for (uint32_t i = 0; i < job.n; i++) {
+        const uint32_t row = __shfl_sync(ALL_OF_WARP, job.row, (int)i),
+                       head = __shfl_sync(ALL_OF_WARP, job.head, (int)i);
+        const float *from = c.sweep->store.q + ((size_t)row * c.m->heads + head) * dim;
+        const float grown = growth_at(c.m->form, __shfl_sync(ALL_OF_WARP, job.seen.y, (int)i));
+        for (uint32_t d = (warp + SWEEP_WARPS - i) % SWEEP_WARPS * WARP + job.lane; d < room; d += SWEEP_THREADS)
+            place->q[i * room + d] = d < dim ? from[d] * grown : 0;
+    }
+}
+
+/* Scores, weights and sums of a job's pairs over a block of positions, by one warp (attention.cuh says in which order).
+ *
+ * A lane's loads go out many at once, with nothing between them that asks for which pair or where a head ends; then all of
+ * them are used. A ring, where each place is filled again as soon as it is used, would be one load at a time: its loads
+ * are told apart by what the machine code waits for, and the compiler has them all wait for the newest. */
+
+#define KEYS_AHEAD   8   /* loads of 16 bytes a lane */
+#define VALUES_AHEAD 128 /* bytes a lane: 16 positions of 4 halves */
+
+/* PER elements of a key times the same of the queries q, for each pair; in order. */
+template <class KV, int PAIRS>
+static __device__ __forceinline__ void
+add_scores(const uint4 &words, const float *q, uint32_t room, uint32_t pairs, float (&z)[PAIRS])
+{
+    const int per = 16 / sizeof(KV);
+    float k[per];
+    numbers_of(words, KV(), k);
+#pragma unroll
+    for (int i = 0; i < PAIRS; i++) {
+        if ((uint32_t)i >= pairs)
+            break;
+#pragma unroll
+        for (int d = 0; d < per; d += 4) {
+            const float4 y = *(const float4 *)(q + i * room + d);
+            z[i] = fmaf(k[d + 3], y.w, fmaf(k[d + 2], y.z, fmaf(k[d + 1], y.y, fmaf(k[d], y.x, z[i]))));
+        }
+    }
+}
+
+/* Scores of the lane's position, whose key is at `key`. */
+template <class KV, int PAIRS>
+static __device__ __forceinline__ void
+score(const KV *key, const float *q, uint32_t room, uint32_t pairs, float (&z)[PAIRS])
+{
+    const uint32_t per = 16 / sizeof(KV), loads = room / per;
+    for (uint32_t done = 0; done < loads; done += KEYS_AHEAD) {
+        uint4 words[KEYS_AHEAD];
+#pragma unroll
+        for (uint32_t i = 0; i < KEYS_AHEAD; i++)
+            load_state(&words[i], key + (done + i < loads ? done + i : 0) * per);
+#pragma unroll
+        for (uint32_t i = 0; i < KEYS_AHEAD; i++) {
+            if (done + i >= loads)
+                break;
+            add_scores<KV, PAIRS>(words[i], q + (done + i) * per, room, pairs, z);
+        }
+    }
+}
+
+/* Scores grow with positions; of pairs that do not see this one they may become anything. */
+template <int PAIRS>
+static __device__ __forceinline__ void
+lean(const struct alibi &form, const struct attend_job &job, uint32_t position, float (&z)[PAIRS])
+{
+#pragma unroll
+    for (int i = 0; i < PAIRS; i++) {
+        if ((uint32_t)i >= job.n)
+            break;
+        const float slope = __shfl_sync(ALL_OF_WARP, job.slope, i);
+        z[i] += form_leaning(&form, slope, __shfl_sync(ALL_OF_WARP, job.seen.y, i), position);
+    }
+}
+
+/* Scores become weights exp(z - max), (ATTEND_BLOCK, PAIRS); maxima and sums of the weights go to `heads`. */
+template <int PAIRS>
+static __device__ __forceinline__ void
+weigh(const struct attend_job &job, uint32_t position, const float (&z)[PAIRS], float *weights, float2 *heads)
+{
+    float p[PAIRS] = {};
+#pragma unroll
+    for (int i = 0; i < PAIRS; i++) {
+        if ((uint32_t)i >= job.n)
+            break;
+        const uint32_t begin = __shfl_sync(ALL_OF_WARP, job.seen.x, i), end = __shfl_sync(ALL_OF_WARP, job.seen.y, i);
+        const bool seen = position >= begin && position <= end;
+        const float most = warp_reduce(seen ? z[i] : -INFINITY, [](float x, float y) { return fmaxf(x, y); });
+        p[i] = seen ? expf(z[i] - most) : 0;
+        const float sum = warp_sum(p[i]);
+        if (job.lane == 0)
+            heads[i] = make_float2(most, sum);
+    }
+#pragma unroll
+    for (int i = 0; i < PAIRS; i += 4)
+        *(float4 *)(weights + job.lane * PAIRS + i) = make_float4(p[i], p[i + 1], p[i + 2], p[i + 3]);
+}
+
+/* Adds a position's value times the weights that the pairs give it. A pair that does not see the position has weight 0: it is skipped,
+ * because the value may be infinite, and 0 times infinity is not a number. */
+template <class KV, int PAIRS, int DIMS>
+static __device__ __forceinline__ void
+add_value(const lane_values<KV, DIMS> &value, const float *weights, uint32_t pairs, float (&out)[PAIRS][DIMS])
+{
+    float v[DIMS], p[PAIRS];
+    value.numbers(v);
+#pragma unroll
+    for (int i = 0; i < PAIRS; i += 4) {
+        const float4 four = *(const float4 *)(weights + i);
+        p[i] = four.x, p[i + 1] = four.y, p[i + 2] = four.z, p[i + 3] = four.w;
+    }
+#pragma unroll
+    for (int i = 0; i < PAIRS; i++) {
+        if ((uint32_t)i >= pairs)
+            break;
+#pragma unroll
+        for (int d = 0; d < DIMS; d++)
+            out[i][d] = p[i] != 0 ? fmaf(p[i], v[d], out[i][d]) : out[i][d];
+    }
+}
+
+/* How a lane finds its dimensions of the values of a block's positions [begin, end). */
+template <class KV> struct values_place {
+    const KV *base; /* at slot 0 */
+    size_t stride;  /* of a slot */
+    slot_t slot;    /* of position number `lane` */
+    uint32_t begin, end;
+};
+
+/* AHEAD of them from `from` on, on their way; behind the end the last one again. */
+template <int AHEAD, class KV, int DIMS>
+static __device__ __forceinline__ void
+load_values(const struct values_place<KV> &at, uint32_t from, lane_values<KV, DIMS> (&values)[AHEAD])
+{
+#pragma unroll
+    for (uint32_t i = 0; i < AHEAD; i++) {
+        const slot_t slot = __shfl_sync(ALL_OF_WARP, at.slot, (int)min(from + i, at.end - 1));
+        values[i].load(at.base + slot * at.stride);
+    }
+}
+
+/* Positions [first, first + ATTEND_BLOCK), of which some are seen: the warp's maxima, sums and outputs, from nothing. */
+template <class KV, int PAIRS, int DIMS>
+static __device__ __forceinline__ void
+absorb_block(const struct attend_scene &c, const struct attend_job &job, uint32_t first, const float *q, float2 *heads,
+             float *own)
+{
+    const uint32_t lane = job.lane, room = head_room(c.m->head_dim);
+    const uint32_t position = first + lane, there = position < job.last ? position : job.last;
+    const size_t stride = (size_t)c.m->kv_heads * room;
+    const slot_t slot = there < job.n_trunk ? job.trunk[there] : job.tail[there - job.n_trunk];
+    const int ahead = VALUES_AHEAD / (DIMS * sizeof(KV));
+    const uint32_t own_dims = lane * DIMS < room ? lane * DIMS : 0; /* of lanes behind the head's end: nobody's */
+    const struct values_place<KV> at = {
+        (const KV *)c.sweep->store.values + job.base + own_dims, stride, slot,
+            job.first > first ? job.first - first : 0,
+            job.last - first < ATTEND_BLOCK ? job.last - first + 1 : ATTEND_BLOCK
+    };
+    float z[PAIRS] = {}, out[PAIRS][DIMS] = {};
+    lane_values<KV, DIMS> values[ATTEND_BLOCK / ahead][ahead]; /* one of them alive at a time */
+    score<KV, PAIRS>((const KV *)c.sweep->store.keys + job.base + slot * stride, q, room, job.n, z);
+    load_values<ahead>(at, at.begin, values[0]); /* under way while weights are computed */
+    if (c.m->form.attention_cap > 0)
+#pragma unroll
+        for (int i = 0; i < PAIRS; i++)
+            z[i] = capped(c.m->form.attention_cap, z[i]);
+    if (c.slopes != NULL)
+        lean<PAIRS>(c.m->form.alibi, job, position, z);
+    weigh<PAIRS>(job, position, z, own, heads);
+    __syncwarp();
+#pragma unroll
+    for (int b = 0; b < ATTEND_BLOCK / ahead; b++) {
+        const uint32_t from = at.begin + b * ahead;
+        if (from >= at.end)
+            break;
+        if (b > 0)
+            load_values<ahead>(at, from, values[b]);
+#pragma unroll
+        for (uint32_t i = 0; i < ahead; i++) {
+            if (from + i >= at.end)
+                break;
+            add_value<KV, PAIRS, DIMS>(values[b][i], own + (from + i) * PAIRS, job.n, out);
+        }
+    }
+    __syncwarp(); /* the weights have been read */
+#pragma unroll
+    for (int i = 0; i < PAIRS; i++)
+#pragma unroll
+        for (int d = 0; d < DIMS; d += 4)
+            *(float4 *)(own + (i * WARP + lane) * DIMS + d) =
+                make_float4(out[i][d], out[i][d + 1], out[i][d + 2], out[i][d + 3]);
+}
+
+/* Attention of rows to their paths, by blocks.
+ *
+ * A row's path is cut into splits of ATTEND_SPLIT positions and these into blocks of ATTEND_BLOCK, at fixed positions, one
+ * for each warp. A lane scores one position; then a lane sums DIMS dimensions of the values. The warps' partials (maximum,
+ * sum, unnormalised output) are merged in ascending order to that of the split, and those of the splits in
+ * ascending order again: by the block that finishes last where splits are different blocks' work (few rows), by
+ * the one that walks them all otherwise. Both do the same arithmetic in the same order (flash-decoding: Dao, Haziza, Massa,
+ * Sizov 2023).
+ *
+ * What shares a load of keys and values: up to PAIRS (row, head) pairs of a group of rows with one path, heads of one
+ * key-value head. What a pair does not see has weight 0 for it, which changes no bit of its sums; blocks and splits of which
+ * it sees nothing are not merged. */
 
 #define MERGE_AHEAD 8 /* partials under way at once */
 

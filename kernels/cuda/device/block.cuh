@@ -1,12 +1,62 @@
-/* What the threads of a block find out together, and the order of logits. All of it is deterministic: integers, whose
- * sums know no order, or trees of fixed shape. A function that takes `scratch` (shared memory) is called by all threads
- * of the block and gives all of them the same answer. */
+/* Reductions over a warp and over a block, and the order of logits. Reductions are trees of fixed shape or sums of integers, so every thread
+ * gets the same bits. */
 #ifndef KERNELS_CUDA_DEVICE_BLOCK_CUH
 #define KERNELS_CUDA_DEVICE_BLOCK_CUH
 
+#include <cuda_runtime.h>
 #include <math.h>
 
-#include "kernels/cuda/device/warp.cuh"
+#include "kernels/cuda/device/layout.h"
+
+#define ALL_OF_WARP 0xffffffffu
+
+struct add_op {
+    template <class T>
+    __device__ __forceinline__ T
+    operator()(T a, T b) const
+    {
+        return a + b;
+    }
+};
+
+struct max_op {
+    template <class T>
+    __device__ __forceinline__ T
+    operator()(T a, T b) const
+    {
+        return a > b ? a : b;
+    }
+};
+
+struct min_op {
+    template <class T>
+    __device__ __forceinline__ T
+    operator()(T a, T b) const
+    {
+        return a < b ? a : b;
+    }
+};
+
+/* Over each `LANES` neighbours of a warp. */
+template <int LANES = WARP, class T, class Op>
+static __device__ __forceinline__ T
+warp_reduce(T value, Op op)
+{
+#pragma unroll
+    for (int step = LANES / 2; step > 0; step /= 2)
+        value = op(value, __shfl_xor_sync(ALL_OF_WARP, value, step));
+    return value;
+}
+
+static __device__ __forceinline__ float
+warp_sum(float x)
+{
+    return warp_reduce(x, add_op());
+}
+
+/* What the threads of a block find out together, and the order of logits. All of it is deterministic: integers, whose
+ * sums know no order, or trees of fixed shape. A function that takes `scratch` (shared memory) is called by all threads
+ * of the block and gives all of them the same answer. */
 
 #define ROW_WARPS   16 /* of the blocks that work on one row of logits or one distribution; a power of 2 */
 #define ROW_THREADS (ROW_WARPS * WARP)

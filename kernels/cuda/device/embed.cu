@@ -1,8 +1,8 @@
 /* Rows on their way in: embeddings out of packed weights, trunk tables. */
-#include "kernels/cuda/device/element.cuh"
 #include "kernels/cuda/device/launch.cuh"
 #include "kernels/cuda/device/launch.h"
 #include "kernels/cuda/device/norm.cuh"
+#include "kernels/cuda/device/units.cuh"
 
 #define TRUNK_THREADS 256
 

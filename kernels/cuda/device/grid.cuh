@@ -9,7 +9,7 @@
 #define GRID_POLLS 256         /* between looks at the clock */
 
 /* What thread 0 of a block has to remember: the barrier's turn, which cannot change before this block has arrived, so it
- * is read once, at the start. `place` is what a block says that waits for too long (steps.h). */
+ * is read once, at the start. `place` is what a block says that waits for too long (layout.h). */
 struct grid_barrier {
     struct dev_barrier *barrier;
     uint32_t turn, place;

@@ -5,7 +5,6 @@
  *              merges its pieces, in order.
  * The formulas are kernels/cpu/head.c's. */
 #include "kernels/cuda/device/block.cuh"
-#include "kernels/cuda/device/guess.h"
 #include "kernels/cuda/device/launch.cuh"
 #include "kernels/cuda/device/launch.h"
 

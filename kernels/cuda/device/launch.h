@@ -5,7 +5,6 @@
 #include <cuda_runtime_api.h>
 
 #include "kernels/cuda/device/layout.h"
-#include "kernels/cuda/device/prompt_args.h"
 #include "kernels/synthetic.h"
 
 #ifdef __cplusplus
@@ -15,7 +14,7 @@ extern "C" {
 /* Once a device, after cudaSetDevice: raises shared-memory limits, finds the grid of the sweep kernel (one block a
  * multiprocessor, all resident). */
 cudaError_t sweep_prepare(int device, uint32_t *blocks);
-/* Of models that mix experts or have other rare forms (sweep_shared.cuh): as many. */
+/* Of models that mix experts or have other rare forms (forward_state.cuh): as many. */
 cudaError_t mixture_sweep_prepare(int device, uint32_t *blocks);
 cudaError_t head_prepare(int device); /* likewise, for launch_head */
 
@@ -45,6 +44,7 @@ cudaError_t launch_gather(struct gather_args, cudaStream_t);
 
 /* model, below: a host copy of the sizes, for the grid. */
 cudaError_t launch_head(struct head_args, const struct dev_model *sizes, cudaStream_t); /* norm, logits, statistics */
+cudaError_t launch_guesses(struct guess_args, cudaStream_t);
 /* The guesses of the layers that a sweep probed, from until_logits: (L + 1) of them, token TOKEN_NONE elsewhere;
  * `last` gets the last one. */
 cudaError_t launch_until_guesses(struct sweep_args, struct guess *all, struct guess *last,

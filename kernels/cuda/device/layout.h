@@ -16,9 +16,70 @@
 #ifndef KERNELS_CUDA_DEVICE_LAYOUT_H
 #define KERNELS_CUDA_DEVICE_LAYOUT_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "kernels/backend.h"
-#include "kernels/cuda/device/steps.h"
+#include "kernels/experts.h"
 #include "kernels/host_device.h"
+
+/* ---- the steps of a layer, with a barrier after each ----
+ *
+ * The kernel of forward passes executes them (forward_state.cuh), and the host names the one that a block waits after for too long
+ * (device.c). */
+
+/* In order. */
+enum step {
+    START, /* of a sweep, before its first layer */
+    NORM_ATTENTION,
+    QKV,
+    NORM_HEADS, /* models that norm queries and keys: that, and their rotation */
+    ATTEND,
+    OUT,
+    POST_ATTENTION, /* models that norm what a sublayer adds: that, and the addition */
+    NORM_MLP,
+    ROUTE, /* layers of experts: which rows go to which */
+    GATE_UP,
+    DOWN,
+    POST_MLP,
+    CARRY,       /* both sublayers skipped */
+    SHIFT_PROBE, /* an affine head's */
+    NORM_PROBE,
+    PROBE,
+    STEPS
+};
+
+/* The barrier behind a step of a layer, of 1 and up, as one number that is never 0. */
+static inline HOST_DEVICE uint32_t
+grid_place(uint32_t layer, uint32_t step)
+{
+    return layer * STEPS + step;
+}
+
+struct dev_barrier {  /* of a cooperative grid: grid.cuh */
+    uint32_t arrived; /* at rest zero but for the highest bit */
+    uint32_t apart[31];
+    uint32_t stop[2];  /* the sweep was cancelled: block 0 looks, all others read it; layers take turns */
+    uint64_t patience; /* nanoseconds until a waiting block notes it; twice that: it ends the kernel; 0: forever */
+    uint32_t *notes;   /* (blocks) of a device, on the host: where a block waits for too long, else 0 */
+};
+#define GRID_LOOK 10000000u /* nanoseconds between two looks at the clock, at most */
+
+/* What the host and the kernels of the CUDA backend agree on: how weights and activations lie in device memory, and the
+ * arguments of every kernel. Plain C, included by both; all pointers here are device pointers unless said otherwise.
+ *
+ * Strips and units. Every product is y = W x with W (rows, cols) and up to 32 columns x at a time, by tensor-core
+ * instructions of one shape: mma.m16n8k16, A = 16 rows of W, B = 8 activation rows. Weights are cut into strips of 16
+ * packed rows and units of 32 columns; a unit is stored in the order in which the lanes of a warp want it, so that
+ * a lane loads its part of the fragments with 16-byte loads, 512 contiguous bytes a warp.
+ * With g = lane / 4 and c = lane % 4, of k-step s (columns 16s..16s+15 of the unit) a lane holds
+ *     a0 = W[g][2c, 2c+1]   a1 = W[g+8][2c, 2c+1]   a2 = W[g][2c+8, 2c+9]   a3 = W[g+8][2c+8, 2c+9]
+ * 8-bit weights: the 16 values of a lane lie in the order (s, register, half). 16-bit weights: (s, lane, register, half),
+ * so that both are loads of 16 bytes a lane, side by side. Weights of 4 and 6 bits: two units together, a byte being the
+ * low four bits of both's values at the same place, the first unit's in its lower half (below, "places in packed data").
+ * Activations are packed likewise:
+ *     b0 = X[g][2c, 2c+1]   b1 = X[g][2c+8, 2c+9]
+ * a lane's 8 values of a unit in the order (s, register, half), tiles of 8 rows outermost. */
 
 #define STRIP      16  /* packed rows in a strip */
 #define UNIT       32  /* columns in a unit */
@@ -98,7 +159,7 @@ struct dev_model {
     const float *head_bias;             /* (vocab), or NULL */
     bool shapes_logits;                 /* they have a bias, a scale or a cap */
     const struct dev_layer *layers;     /* (n_layers + 1), indexed by layer 1..L */
-    const struct dev_mixture *mixtures; /* (n_layers + 1), of layers that mix (visits.h); NULL: none does */
+    const struct dev_mixture *mixtures; /* (n_layers + 1), of layers that mix (layout.h); NULL: none does */
     const struct dev_head *trained;     /* (n_layers + 1), or NULL: none */
 };
 
@@ -315,7 +376,7 @@ struct sweep_args {
     const uint8_t *skip_attention, *skip_mlp; /* (L + 1) or NULL */
     uint32_t n, n_groups;
     uint32_t first, to;      /* layers first..to; the smallest from is first - 1 */
-    uint64_t *stamps;        /* of its phases, as stamps.h has them; NULL: none */
+    uint64_t *stamps;        /* of its phases, as layout.h has them; NULL: none */
     uint32_t window;         /* bytes of weights that a block fetches ahead at a barrier, a multiple of 128; 0: none */
     struct until_args until; /* temperature NULL: a plain sweep */
     uint32_t *touched;       /* (L + 1) how many experts rows went to, zero before; NULL: nobody asks */
@@ -339,6 +400,23 @@ struct head_args {
     bool trained;          /* some of the rows are */
     struct guess *guesses; /* (n), or NULL: logits only */
     uint32_t blocks;       /* that fill the device, one a multiprocessor: sweep_prepare() */
+};
+
+/* What rows of logits say: a guess for each, from statistics of pieces (struct head_piece). */
+struct guess_args {
+    const float *logits; /* (n, vocab) */
+    uint32_t vocab, n;
+    struct head_piece *pieces; /* (n, head_pieces_of(vocab)) */
+
+    /* Rows of a head call: what is asked and where the answers go; or, `rows` being NULL, */
+    const struct head_row *rows; /* (n) */
+    struct guess *guesses;       /* (n) */
+
+    /* the layers that a sweep probed, at most n of them, in order. */
+    const struct until_state *until;
+    const float *temperature; /* by layer */
+    struct guess *by_layer;   /* by layer, or NULL */
+    struct guess *last;
 };
 
 struct dist_args {
@@ -381,6 +459,105 @@ struct verify_args {
     uint32_t longest;            /* nodes of a round, at most */
     bool greedy, sampled;        /* some of the rounds are */
     const struct guess *guesses; /* of the rows of head_logits */
+};
+
+/* ---- layers of experts ----
+ *
+ * Experts of a layer are stacked: expert e's strips are number e * strips and up of one matrix, of which `rows` and `strips` say
+ * what one expert has, and `source` which output a packed row of any is.
+ *
+ * A visit is a row at one of its experts. Visits lie in order of the experts, so that an expert is read once for all of
+ * its rows; those at the one that all rows go to come last. */
+
+#define MOST_EXPERTS 512 /* of a layer: one a thread of a block */
+
+struct expert_stack {
+    struct dev_matrix gate_up, down;  /* without gates gate_up is up alone */
+    const float *bgate, *bup, *bdown; /* (experts, ffn) twice, (experts, width); NULL: none has one */
+};
+
+struct dev_mixture {
+    const float *router;                /* (experts, width) */
+    struct expert_stack routed, shared; /* shared: of the one that all go to, no matrix if there is none */
+};
+
+struct visit {
+    uint32_t row, expert; /* of the sweep; of the routed ones, number `experts` for the one that all go to */
+    float weight;         /* what the expert's output is multiplied by */
+    uint32_t edge;        /* VISIT_FIRST, VISIT_LAST: of the row */
+};
+#define VISIT_FIRST 1u
+#define VISIT_LAST  2u
+
+struct visited_expert { /* visits [first, first + n) */
+    uint32_t expert, first, n;
+};
+
+struct dev_visits {
+    uint32_t arrived;            /* blocks that have computed their logits; zero at rest */
+    uint32_t n;                  /* experts that are visited */
+    uint32_t most;               /* visits of one of them */
+    uint32_t rows;               /* that take part */
+    struct visited_expert alone; /* the one that all go to */
+    struct visited_expert experts[MOST_EXPERTS];
+};
+
+/* How the stamps of a sweep lie (trace.h), in words of 64 bits: how many phases there are; when block 0 began; then of each
+ * phase its layer and step, when block 0 left the barrier behind it, and when each block came there. */
+
+enum { STAMPED_PHASES, STAMPED_BEGIN, STAMPS_HEAD };
+enum { STAMP_PLACE, STAMP_LEFT, STAMP_CAME }; /* STAMP_PLACE: grid_place() */
+
+static inline HOST_DEVICE size_t
+stamps_at(uint32_t phase, uint32_t blocks)
+{
+    return STAMPS_HEAD + (size_t)phase * (STAMP_CAME + blocks);
+}
+
+/* Words of so many layers' stamps. */
+static inline size_t
+stamps_room(uint32_t layers, uint32_t blocks)
+{
+    return stamps_at(layers * STEPS, blocks);
+}
+
+/* What the host and the kernels agree on about chunks of prompts, whose products a library computes (requests.h). */
+
+/* A step of a layer of a chunk, one launch; what the sweep's steps of these names do. */
+enum prompt_step {
+    PROMPT_NORM_ATTENTION,
+    PROMPT_QKV,
+    PROMPT_NORM_HEADS,
+    PROMPT_ATTEND,
+    PROMPT_OUT,
+    PROMPT_POST_ATTENTION,
+    PROMPT_NORM_MLP,
+    PROMPT_GATE_UP,
+    PROMPT_DOWN,
+    PROMPT_POST_MLP
+};
+
+struct prompt_args {
+    struct sweep_args sweep;
+    uint32_t layer;
+    enum prompt_step step;
+    const uint32_t *stop; /* the chunk was cancelled: nothing is done */
+    /* Of a product: the sums of strips [first, first + strips) of a matrix, number `part` of wq, wk, wv. */
+    uint32_t part, first, strips;
+    const float *y; /* (chunk, strips * STRIP) */
+};
+
+struct unpack_args { /* strips [first, first + strips) of a matrix to plain rows of units * UNIT halves */
+    struct dev_matrix m;
+    uint32_t first, strips;
+    uint16_t *to; /* F16, or BF16 where the matrix is */
+};
+
+struct gather_args { /* packed activations of n rows to `rows` plain ones, those behind the n-th zero */
+    const void *packed;
+    uint32_t units, n, rows;
+    uint16_t *to;  /* (rows, units * UNIT) F16 */
+    uint16_t *low; /* not NULL: the same in BF16, of which `low` is what `to` leaves */
 };
 
 #endif

@@ -1,9 +1,9 @@
-/* Rows of activations: norms, and how they are put down for a product to read. A block works on one row at a time. */
+/* Norms of rows of activations, packed for a product to read, and the affine part of trained heads. A block works on one row at a time. */
 #ifndef KERNELS_CUDA_DEVICE_NORM_CUH
 #define KERNELS_CUDA_DEVICE_NORM_CUH
 
+#include "kernels/cuda/device/block.cuh"
 #include "kernels/cuda/device/ptx.cuh"
-#include "kernels/cuda/device/warp.cuh"
 
 /* Value k of row r of activations of `cols` columns: packed halves, or F32 when exact. */
 static __device__ __forceinline__ void
@@ -217,6 +217,38 @@ static __device__ __forceinline__ void
 norm_row(const struct dev_model &m, const float *from, const struct dev_norm &norm, void *to, uint32_t r, float *parts)
 {
     norm_row_as(m, m.exact, from, norm, to, r, parts);
+}
+
+/* Trained heads (backend_ops.heads): what the final norm sees where a layer has an affine one. */
+
+/* Sum over k of w[k] x[k], by a warp: lanes take every 32nd and add up in a tree. */
+static __device__ __forceinline__ float
+warp_dot(const float *w, const float *x, uint32_t n)
+{
+    float sum = 0;
+    for (uint32_t k = threadIdx.x % WARP; k < n; k += WARP)
+        sum = fmaf(w[k], x[k], sum);
+    return warp_sum(sum);
+}
+
+/* Of a row of hidden states, by a warp (norm.cuh). */
+static __device__ __forceinline__ struct spread
+warp_row_spread(const struct dev_model &m, const float *h)
+{
+    float mean = 0, squares = 0;
+    for (uint32_t k = threadIdx.x % WARP; k < m.width && m.form.centred; k += WARP)
+        mean += h[k];
+    mean = warp_sum(mean) / (float)m.width;
+    for (uint32_t k = threadIdx.x % WARP; k < m.width; k += WARP)
+        squares = fmaf(h[k] - mean, h[k] - mean, squares);
+    return spread_of(m, mean, warp_sum(squares), m.width);
+}
+
+/* Element o of h + A h + b, in every lane. */
+static __device__ __forceinline__ float
+shifted(const struct dev_head &t, const float *h, uint32_t o, uint32_t width)
+{
+    return h[o] + (warp_dot(t.a + (size_t)o * width, h, width) + t.b[o]);
 }
 
 #endif

@@ -5,9 +5,9 @@
 
 #include <math.h>
 
+#include "kernels/cuda/device/block.cuh"
+#include "kernels/cuda/device/layout.h"
 #include "kernels/cuda/device/ptx.cuh"
-#include "kernels/cuda/device/visits.h"
-#include "kernels/cuda/device/warp.cuh"
 
 /* Expert e is lane e % WARP's, its number e / WARP: a bit of what is taken. */
 #define MOST_GROUPS (MOST_EXPERTS / 2)

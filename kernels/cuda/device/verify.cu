@@ -3,10 +3,9 @@
  * Greedy, it compares tokens with the guesses of their rows. Sampling, one launch finds the laws of all rounds' rows, a
  * block each, and blocks of the next walk, a round each: as long as candidates are accepted they ask for single
  * probabilities; only a rejection makes one pass over the vocabulary, to subtract q from p. */
-#include "kernels/cuda/device/draw.cuh"
+#include "kernels/cuda/device/dist.cuh"
 #include "kernels/cuda/device/launch.cuh"
 #include "kernels/cuda/device/launch.h"
-#include "kernels/cuda/device/law.cuh"
 
 /* A round as its walk sees it. */
 struct walked {

@@ -2,7 +2,6 @@
  * double. SPECSCOPE_SEED=N chooses the cases. */
 #include <math.h>
 
-#include "kernels/cuda/device/guess.h"
 #include "kernels/cuda/device/launch.h"
 #include "tests/rigs/device_memory.h"
 #include "tests/rigs/draws.h"

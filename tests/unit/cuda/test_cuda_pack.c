@@ -92,7 +92,7 @@ struct packed {
     unsigned char *quants, *scales;
 };
 
-/* Of types that are packed by pairs of units: what the lane that holds a value cuts out of its words, as pairs.cuh does, and
+/* Of types that are packed by pairs of units: what the lane that holds a value cuts out of its words, as units.cuh does, and
  * what it multiplies that by. */
 static float
 pair_value_at(const struct packed *m, uint32_t strip, uint32_t lane, uint32_t reg, uint32_t half, uint32_t col)

@@ -1,4 +1,4 @@
-/* Prompts by cuBLASLt (kernels/cuda/prompts.h), on the emulated one or a real GPU's: right, of one set of bits wherever a
+/* Prompts by cuBLASLt (kernels/cuda/requests.h), on the emulated one or a real GPU's: right, of one set of bits wherever a
  * row stands in its chunk, and without any bearing on the rows that are not a prompt's. SPECSCOPE_SEED=N chooses weights and
  * tokens. */
 #include <math.h>

@@ -3,8 +3,8 @@
  * SPECSCOPE_SEED=N chooses shapes and numbers. */
 #include "tests/rigs/cuda_steps.h"
 
+#include "kernels/cuda/device/forms.cuh"
 #include "kernels/cuda/device/norm.cuh"
-#include "kernels/cuda/device/rope.cuh"
 #include "tests/rigs/cuda_attention.h"
 #include "tests/rigs/cuda_route.h"
 

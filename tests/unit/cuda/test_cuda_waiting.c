@@ -1,7 +1,7 @@
-/* What the host says of blocks that waited for too long (kernels/cuda/failure.c). */
+/* What the host says of blocks that waited for too long (kernels/cuda/device.c). */
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/device/launch.h"
-#include "kernels/cuda/device/steps.h"
+#include "kernels/cuda/device/layout.h"
 #include "tests/rigs/test.h"
 
 /* The line for a kernel that failed, with what its blocks have noted. */

@@ -1,10 +1,10 @@
 /* Chunks of prompts, whose products a library computes: the steps of a sweep as launches of their own, by the sweep's own
  * code, and what stands between packed and plain matrices. */
-#include "kernels/cuda/device/element.cuh"
+#include "kernels/cuda/device/forward_products.cuh"
+#include "kernels/cuda/device/forward_steps.cuh"
 #include "kernels/cuda/device/launch.cuh"
 #include "kernels/cuda/device/launch.h"
-#include "kernels/cuda/device/sweep_between.cuh"
-#include "kernels/cuda/device/sweep_products.cuh"
+#include "kernels/cuda/device/units.cuh"
 
 #define PLAIN_THREADS 256
 #define PLAIN_COLS    8 /* that a thread puts down, 16 bytes */

@@ -4,16 +4,15 @@
  * A layer is a few steps with a barrier of the grid behind each. Products are most of them, and there is one place where a
  * product is multiplied: what differs is prepared before, so that the kernel has each kind of strip once and needs no
  * calls, which would put registers on a stack. */
-#ifndef KERNELS_CUDA_DEVICE_SWEEP_KERNEL_CUH
-#define KERNELS_CUDA_DEVICE_SWEEP_KERNEL_CUH
+#ifndef KERNELS_CUDA_DEVICE_FORWARD_CUH
+#define KERNELS_CUDA_DEVICE_FORWARD_CUH
 
-#include "kernels/cuda/device/exact.cuh"
+#include "kernels/cuda/device/forward_products.cuh"
+#include "kernels/cuda/device/forward_state.cuh"
+#include "kernels/cuda/device/forward_steps.cuh"
 #include "kernels/cuda/device/grid.cuh"
 #include "kernels/cuda/device/launch.cuh"
-#include "kernels/cuda/device/stamps.cuh"
-#include "kernels/cuda/device/sweep_between.cuh"
-#include "kernels/cuda/device/sweep_exit.cuh"
-#include "kernels/cuda/device/sweep_products.cuh"
+#include "kernels/cuda/device/matmul.cuh"
 
 template <class Shared>
 constexpr unsigned finish_more = (Shared::MIXES ? FINISH_VISITS : 0) | (Shared::BENDS ? FINISH_CLIPS : 0);

@@ -1,10 +1,10 @@
 /* The step of a layer of experts that says who goes where. All warps compute the router's logits, in F32; the block that is done last
  * chooses each row's experts, and puts the visits in order. */
-#ifndef KERNELS_CUDA_DEVICE_SWEEP_ROUTE_CUH
-#define KERNELS_CUDA_DEVICE_SWEEP_ROUTE_CUH
+#ifndef KERNELS_CUDA_DEVICE_FORWARD_ROUTE_CUH
+#define KERNELS_CUDA_DEVICE_FORWARD_ROUTE_CUH
 
+#include "kernels/cuda/device/forward_state.cuh"
 #include "kernels/cuda/device/route.cuh"
-#include "kernels/cuda/device/sweep_steps.cuh"
 
 struct order_place { /* shared memory of a block: of each expert how many visit it, then where its next visit lies */
     uint32_t next[MOST_EXPERTS], alone[WARP];

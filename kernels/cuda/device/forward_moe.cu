@@ -1,7 +1,7 @@
 /* Sweeps of models that mix experts, or that have other forms that few have: sinks of attention, clamped gates, ALiBi, clipped
  * queries, keys and values. */
+#include "kernels/cuda/device/forward.cuh"
 #include "kernels/cuda/device/launch.h"
-#include "kernels/cuda/device/sweep_kernel.cuh"
 
 cudaError_t
 mixture_sweep_prepare(int device, uint32_t *blocks)

@@ -1,6 +1,6 @@
-/* Sweeps of models whose layers have one MLP each, in all forms but the rare ones (sweep_mixtures.cu). */
+/* Sweeps of models whose layers have one MLP each, in all forms but the rare ones (forward_moe.cu). */
+#include "kernels/cuda/device/forward.cuh"
 #include "kernels/cuda/device/launch.h"
-#include "kernels/cuda/device/sweep_kernel.cuh"
 
 cudaError_t
 sweep_prepare(int device, uint32_t *blocks)

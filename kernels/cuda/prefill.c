@@ -1,4 +1,4 @@
-#include "kernels/cuda/prompts.h"
+#include "kernels/cuda/requests.h"
 #include "kernels/cuda/trace.h"
 
 #include <stdlib.h>

@@ -1,0 +1,438 @@
+/* Distributions over the vocabulary: sums of probabilities, draws, the cut by top-k and top-p, and the distribution that a row of logits
+ * and sampling settings define (struct row_law). */
+#ifndef KERNELS_CUDA_DEVICE_DIST_CUH
+#define KERNELS_CUDA_DEVICE_DIST_CUH
+
+#include <float.h>
+
+#include "kernels/cuda/device/block.cuh"
+#include "kernels/rng.h"
+
+/* Sums of probabilities. A sum of floats depends on its order; so masses are added as integers, in fixed point, which
+ * makes every sum and every comparison of sums the same whoever adds, and prefix sums agree with totals. */
+struct mass {
+    uint64_t units;
+    int scale; /* it is units * 2^-scale */
+};
+
+static __device__ __forceinline__ double
+mass_value(struct mass m)
+{
+    return ldexp((double)m.units, -m.scale);
+}
+
+/* The scale at which n numbers up to 1 add up to 2^62 at most. */
+static __device__ __forceinline__ int
+unit_scale(uint32_t n)
+{
+    return 62 - (32 - __clz((int)n));
+}
+
+/* p * 2^scale rounded down; p >= 0, and p * 2^scale < 2^63. */
+static __device__ __forceinline__ uint64_t
+fixed_point(float p, int scale)
+{
+    const uint32_t bits = __float_as_uint(p), mantissa = (bits & 0x7fffffu) | 0x800000u; /* subnormal numbers: 0 */
+    const int right = 189 - scale - (int)(bits >> 23);                                   /* from 63 bits */
+    return right < 64 && bits >> 23 > 0 ? (uint64_t)mantissa << 39 >> right : 0;
+}
+
+/* Where the largest of n numbers is `most` (bits of a float), the scale that makes the most of 64 bits. */
+static __device__ __forceinline__ int
+fitting_scale(uint32_t n, uint32_t most)
+{
+    return unit_scale(n) + 126 - (int)(most >> 23);
+}
+
+/* Is a sum of n numbers too coarse for its value? Each was rounded down by less than a unit. */
+static __device__ __forceinline__ bool
+too_coarse(uint64_t units, uint32_t n)
+{
+    return units >> 24 < n;
+}
+
+/* The sum of p(v) >= 0 for v < n; p may be asked for a v twice, always by the same thread. */
+template <class P>
+static __device__ struct mass
+block_mass(P p, uint32_t n, struct block_scratch *scratch)
+{
+    struct mass m = {0, unit_scale(n)};
+    for (bool again = false;; again = true) {
+        uint32_t most = 0;
+        m.units = 0;
+#pragma unroll 8
+        for (uint32_t v = threadIdx.x; v < n; v += ROW_THREADS) {
+            const float pv = p(v);
+            m.units += fixed_point(pv, m.scale);
+            most = max_op()(most, __float_as_uint(pv));
+        }
+        m.units = block_reduce(m.units, add_op(), scratch);
+        if (again || !too_coarse(m.units, n))
+            return m;
+        most = block_reduce(most, max_op(), scratch);
+        if (most == 0 || fitting_scale(n, most) <= m.scale)
+            return m;
+        m.scale = fitting_scale(n, most);
+    }
+}
+
+/* Draws by inversion: the first token at which the prefix sum passes u times the total. */
+
+static __device__ __forceinline__ bool
+listed_among(const token_t *tokens, size_t n, uint32_t v)
+{
+    for (size_t i = 0; i < n; i++)
+        if (tokens[i] == (token_t)v)
+            return true;
+    return false;
+}
+
+/* A stored distribution with some tokens taken out. */
+struct stored_p {
+    const float *p;
+    const token_t *without; /* (n_without) */
+    size_t n_without;
+    __device__ __forceinline__ float
+    operator()(uint32_t v) const
+    {
+        const float pv = p[v]; /* a place that was never written may hold anything */
+        return pv > 0 && !listed_among(without, n_without, v) ? fminf(pv, 1.0f) : 0.0f;
+    }
+};
+
+/* From p(v) >= 0, v < n; TOKEN_NONE when all are 0. Each step divides the range that holds the answer by the number of
+ * warps, so a vocabulary takes four. The sums are integers: a part's is what its parts' add up to. */
+template <class P>
+static __device__ token_t
+block_draw(P p, uint32_t n, const struct rng_key *key, struct block_scratch *scratch)
+{
+    const struct mass total = block_mass(p, n, scratch);
+    if (total.units == 0)
+        return TOKEN_NONE;
+    uint64_t target = (uint64_t)(rng_uniform(key) * (double)total.units);
+    if (target >= total.units)
+        target = total.units - 1;
+    const uint32_t warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    uint32_t first = 0, length = n;
+    while (length > 1) {
+        const uint32_t part = (length + ROW_WARPS - 1) / ROW_WARPS;
+        const uint32_t from = first + warp * part, until = from + part < first + length ? from + part : first + length;
+        uint64_t sum = 0;
+#pragma unroll 4
+        for (uint32_t v = from + lane; v < until; v += WARP)
+            sum += fixed_point(p(v), total.scale);
+        sum = warp_reduce(sum, add_op());
+        __syncthreads();
+        if (lane == 0)
+            scratch->words[warp] = sum;
+        __syncthreads();
+        uint32_t chosen = 0;
+        while (chosen < ROW_WARPS - 1 && target >= scratch->words[chosen])
+            target -= scratch->words[chosen++];
+        const uint32_t end = first + length;
+        first += chosen * part;
+        length = end - first < part ? end - first : part;
+    }
+    return (token_t)first;
+}
+
+/* The last token that stays: of a row of logits in order of rank (block.cuh), the first whose prefix sum reaches a goal.
+ * Counting tokens it is top-k, adding their probabilities top-p.
+ *
+ * A descent over ranks, radix 4: each pass over the row cuts the interval that holds the answer into four and keeps
+ * one. Ranks tell equal logits apart by id, so ties need no care. Once few tokens are left in the interval they are
+ * listed in shared memory, and the passes go over the list. */
+
+#define LISTED_MAX 4096 /* candidates in shared memory */
+#define RANKED_MAX 256  /* candidates that are compared each with each, a thread each */
+
+struct select_scratch {
+    struct block_scratch block;
+    uint64_t sums[3][ROW_WARPS];
+    uint32_t counts[4][ROW_WARPS];
+    uint64_t list[LISTED_MAX], ranked[RANKED_MAX], ranked_units[RANKED_MAX];
+    uint32_t listed, n_ranked;
+    uint64_t cut, prefix;
+};
+
+struct interval {
+    uint64_t low, high; /* ranks, both within */
+    uint64_t above;     /* the sum over all ranks beyond `high`; below the goal */
+    uint32_t members;
+};
+
+struct cut {
+    uint64_t rank;   /* of the last one that stays */
+    uint64_t prefix; /* the sum up to it */
+};
+
+/* Where to divide: evenly in logits on even passes, which suits real ones, evenly in ranks on odd ones, which ends. */
+static __device__ __forceinline__ uint64_t
+pivot(const struct interval *in, int pass, int quarter)
+{
+    const uint64_t step = (in->high - in->low) / 4 * (uint64_t)quarter;
+    uint64_t at = in->low + (step > 0 ? step : 1);
+    const float low = key_logit(rank_key(in->low)), high = key_logit(rank_key(in->high));
+    const float between = low + (high - low) * (0.25f * (float)quarter);
+    if (pass % 2 == 0 && between > low && between < high)
+        at = rank_of(logit_key(between), UINT32_MAX);
+    return at;
+}
+
+/* Where ranks come from: a row of logits, or the list. get() says whether number i lies in the interval. */
+struct row_ranks {
+    const float *z;
+    uint32_t n;
+    __device__ __forceinline__ bool
+    get(uint32_t i, const struct interval *in, float low, float high, uint64_t *rank) const
+    {
+        const float zi = z[i];
+        if (!(zi >= low && zi <= high)) /* most are not; nor is NaN */
+            return false;
+        *rank = rank_of(logit_key(zi), i);
+        return *rank >= in->low && *rank <= in->high;
+    }
+};
+
+struct listed_ranks {
+    const uint64_t *list;
+    uint32_t n;
+    __device__ __forceinline__ bool
+    get(uint32_t i, const struct interval *in, float, float, uint64_t *rank) const
+    {
+        *rank = list[i];
+        return *rank >= in->low && *rank <= in->high;
+    }
+};
+
+/* Copies the ranks in the interval to `to`, in no particular order. All threads have met since they read *n_to. */
+template <class Ranks>
+static __device__ void
+gather(Ranks ranks, const struct interval *in, uint64_t *to, uint32_t *n_to)
+{
+    const float low = key_logit(rank_key(in->low)), high = key_logit(rank_key(in->high));
+    if (threadIdx.x == 0)
+        *n_to = 0;
+    __syncthreads();
+#pragma unroll 8
+    for (uint32_t i = threadIdx.x; i < ranks.n; i += ROW_THREADS) {
+        uint64_t rank;
+        if (ranks.get(i, in, low, high, &rank))
+            to[atomicAdd(n_to, 1u)] = rank;
+    }
+    __syncthreads();
+}
+
+/* One pass: divides the interval. units(rank) is what a rank adds. */
+template <class Ranks, class Units>
+static __device__ void
+descend(Ranks ranks, Units units, uint64_t goal, int pass, struct interval *in, struct select_scratch *s)
+{
+    const uint64_t p1 = pivot(in, pass, 1), p2 = max_op()(p1, pivot(in, pass, 2)),
+                   p3 = max_op()(p2, pivot(in, pass, 3));
+    const float low = key_logit(rank_key(in->low)), high = key_logit(rank_key(in->high));
+    uint64_t s1 = 0, s2 = 0, s3 = 0; /* sums over the ranks from p1, p2, p3 on */
+    uint32_t c0 = 0, c1 = 0, c2 = 0, c3 = 0;
+#pragma unroll 8
+    for (uint32_t i = threadIdx.x; i < ranks.n; i += ROW_THREADS) {
+        uint64_t rank;
+        if (!ranks.get(i, in, low, high, &rank))
+            continue;
+        c0++;
+        if (rank < p1)
+            continue;
+        const uint64_t u = units(rank);
+        c1++, s1 += u;
+        c2 += rank >= p2, s2 += rank >= p2 ? u : 0;
+        c3 += rank >= p3, s3 += rank >= p3 ? u : 0;
+    }
+    const uint32_t warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    s1 = warp_reduce(s1, add_op()), s2 = warp_reduce(s2, add_op()), s3 = warp_reduce(s3, add_op());
+    c0 = warp_reduce(c0, add_op()), c1 = warp_reduce(c1, add_op());
+    c2 = warp_reduce(c2, add_op()), c3 = warp_reduce(c3, add_op());
+    __syncthreads();
+    if (lane == 0) {
+        s->sums[0][warp] = s1, s->sums[1][warp] = s2, s->sums[2][warp] = s3;
+        s->counts[0][warp] = c0, s->counts[1][warp] = c1, s->counts[2][warp] = c2, s->counts[3][warp] = c3;
+    }
+    __syncthreads();
+    const uint32_t part = lane % ROW_WARPS;
+    s1 = warp_reduce<ROW_WARPS>(s->sums[0][part], add_op());
+    s2 = warp_reduce<ROW_WARPS>(s->sums[1][part], add_op());
+    s3 = warp_reduce<ROW_WARPS>(s->sums[2][part], add_op());
+    c0 = warp_reduce<ROW_WARPS>(s->counts[0][part], add_op());
+    c1 = warp_reduce<ROW_WARPS>(s->counts[1][part], add_op());
+    c2 = warp_reduce<ROW_WARPS>(s->counts[2][part], add_op());
+    c3 = warp_reduce<ROW_WARPS>(s->counts[3][part], add_op());
+    if (in->above + s3 >= goal) {
+        in->low = p3;
+        in->members = c3;
+    } else if (in->above + s2 >= goal) {
+        in->above += s3;
+        in->high = p3 - 1, in->low = p2;
+        in->members = c2 - c3;
+    } else if (in->above + s1 >= goal) {
+        in->above += s2;
+        in->high = p2 - 1, in->low = p1;
+        in->members = c1 - c2;
+    } else {
+        in->above += s1;
+        in->high = p1 - 1;
+        in->members = c0 - c1;
+    }
+}
+
+/* Of a row of logits z (n), the first rank at which the sum reaches the goal (>= 1). It lies in the interval, whose
+ * `members` may be more than there are; the sum over all of them and `above` reaches the goal. */
+template <class Units>
+static __device__ struct cut
+select_cut(const float *z, uint32_t n, Units units, uint64_t goal, struct interval in, struct select_scratch *s)
+{
+    const struct row_ranks row = {z, n};
+    struct listed_ranks listed = {s->list, 0};
+    for (int pass = 0; in.members > RANKED_MAX; pass++) {
+        if (listed.n == 0 && in.members <= LISTED_MAX) {
+            gather(row, &in, s->list, &s->listed);
+            listed.n = s->listed;
+        }
+        if (listed.n > 0)
+            descend(listed, units, goal, pass, &in, s);
+        else
+            descend(row, units, goal, pass, &in, s);
+    }
+    if (listed.n > 0)
+        gather(listed, &in, s->ranked, &s->n_ranked);
+    else
+        gather(row, &in, s->ranked, &s->n_ranked);
+    if (threadIdx.x < s->n_ranked)
+        s->ranked_units[threadIdx.x] = units(s->ranked[threadIdx.x]);
+    if (threadIdx.x == 0) /* should the sums not keep what they promise, nothing more is cut off */
+        s->cut = in.low, s->prefix = in.above;
+    __syncthreads();
+    if (threadIdx.x < s->n_ranked) {
+        const uint64_t mine = s->ranked[threadIdx.x], own = s->ranked_units[threadIdx.x];
+        uint64_t prefix = in.above;
+        for (uint32_t i = 0; i < s->n_ranked; i++)
+            prefix += s->ranked[i] >= mine ? s->ranked_units[i] : 0;
+        if (prefix >= goal && prefix - own < goal)
+            s->cut = mine, s->prefix = prefix;
+    }
+    __syncthreads();
+    const struct cut found = {s->cut, s->prefix};
+    return found;
+}
+
+/* A row of logits and the user's sampling settings make a law (struct row_law): the distribution over the next token
+ * without the array. It is found by passes over the row; p(v) is then computed where it is asked for.
+ * The semantics are kernels/cpu/sampling.h's: temperature, then top-k, then top-p on what top-k left; ties by lower id;
+ * NaN counts as -infinity, and where nothing finite is left token 0 has it all. */
+
+/* exp((z - max)/T): what a logit weighs before anything is cut off. 1 where it is the max, also an infinite one. The
+ * quotient is divided out to the last bit, from an inverse that is worked out once. */
+static __device__ __forceinline__ float
+logit_weight(const struct row_law *law, float z)
+{
+    const float below = z - law->max, near = below * law->inverse;
+    const float quotient = fmaf(fmaf(-near, law->temperature, below), law->inverse, near);
+    return !(below < 0) ? 1.0f : near > -104 ? expf(quotient) : 0.0f;
+}
+
+/* The unnormalised probability of token v with logit z. */
+static __device__ __forceinline__ float
+law_weight(const struct row_law *law, float z, uint32_t v)
+{
+    if (!(law->max > -INFINITY))
+        return v == law->cut_id ? 1.0f : 0.0f;
+    return z > law->cut || (z >= law->cut && v <= law->cut_id) ? logit_weight(law, z) : 0.0f; /* NaN: 0 */
+}
+
+static __device__ __forceinline__ float
+law_p(const struct row_law *law, float z, uint32_t v)
+{
+    return __fmul_rn(law_weight(law, z, v), law->scale);
+}
+
+static __device__ __forceinline__ void
+set_cut(struct row_law *law, uint64_t rank)
+{
+    law->cut = key_logit(rank_key(rank));
+    law->cut_id = rank_id(rank);
+}
+
+/* Top-k, then top-p. `positive` tokens have a weight, `sum` in all; `sum` becomes that of those that stay. */
+static __device__ void
+cut_law(struct row_law *law, const float *z, uint32_t n, const struct sampling *sampling, uint64_t best,
+        uint32_t positive, struct mass *sum, struct select_scratch *s)
+{
+    const struct row_law whole = *law;
+    const int scale = sum->scale;
+    const float lowest = law->max - 105 * law->temperature; /* nothing below weighs anything */
+    struct interval in = {rank_of(logit_key(fmaxf(lowest, -FLT_MAX)), UINT32_MAX), best, 0, positive};
+    if (sampling->top_k > 0 && sampling->top_k < positive) {
+        const auto one = [=](uint64_t rank) { return (uint64_t)(logit_weight(&whole, key_logit(rank_key(rank))) > 0); };
+        in.members = n;
+        const struct cut cut = select_cut(z, n, one, sampling->top_k, in, s);
+        set_cut(law, cut.rank);
+        const struct row_law kept = *law;
+        *sum = block_mass([=](uint32_t v) { return law_weight(&kept, z[v], v); }, n, &s->block);
+        in.low = cut.rank, in.members = sampling->top_k;
+    }
+    if (!(sampling->top_p < 1))
+        return;
+    const auto units = [=](uint64_t rank) {
+        return fixed_point(logit_weight(&whole, key_logit(rank_key(rank))), scale);
+    };
+    const double share = ceil((double)sampling->top_p * (double)sum->units);
+    const uint64_t goal = share > 1 ? (uint64_t)share : 1;
+    /* All tokens below this logit weigh less than what top-p may leave, even together. */
+    const float spare = (1 - sampling->top_p) * (float)mass_value(*sum) / (float)n,
+                idle = whole.max + whole.temperature * (logf(spare) - 1);
+    if (idle > key_logit(rank_key(in.low)) && idle < whole.max)
+        in.low = rank_of(logit_key(idle), UINT32_MAX);
+    const struct cut cut = select_cut(z, n, units, goal, in, s);
+    set_cut(law, cut.rank);
+    sum->units = cut.prefix;
+}
+
+/* The law of logits z (n). All threads of the block get it; total and q_total are left at 1. */
+static __device__ struct row_law
+measure_law(const float *z, uint32_t n, const struct sampling *sampling, struct select_scratch *s)
+{
+    float max = -INFINITY;
+    uint32_t argmax = UINT32_MAX;
+#pragma unroll 8
+    for (uint32_t v = threadIdx.x; v < n; v += ROW_THREADS) {
+        const float zv = z[v];
+        argmax = zv > max ? v : argmax; /* never true for NaN */
+        max = zv > max ? zv : max;
+    }
+    const uint64_t best = block_reduce(rank_of(logit_key(max), argmax), max_op(), &s->block);
+
+    struct row_law law = {key_logit(rank_key(best)), 1, 1, 0, rank_id(best), 1, 1, 1};
+    law.cut = law.max;
+    if (rank_key(best) == 0)
+        law.cut_id = 0;
+    if (!(sampling->temperature > 0) || rank_key(best) == 0)
+        return law; /* all of it at the argmax */
+    law.temperature = sampling->temperature;
+    law.inverse = fminf(1 / sampling->temperature, 3e38f);
+    law.cut = -INFINITY, law.cut_id = UINT32_MAX;
+
+    struct mass sum = {0, unit_scale(n)};
+    uint32_t positive = 0;
+#pragma unroll 8
+    for (uint32_t v = threadIdx.x; v < n; v += ROW_THREADS) {
+        const float weight = law_weight(&law, z[v], v);
+        sum.units += fixed_point(weight, sum.scale);
+        positive += weight > 0;
+    }
+    sum.units = block_reduce(sum.units, add_op(), &s->block);
+    if ((sampling->top_k > 0 && sampling->top_k < n) || sampling->top_p < 1) {
+        positive = block_reduce(positive, add_op(), &s->block);
+        cut_law(&law, z, n, sampling, best, positive, &sum, s);
+    }
+    law.scale = (float)(1 / mass_value(sum));
+    return law;
+}
+
+#endif

@@ -1,0 +1,423 @@
+/* The steps between products: norms, attention, what an early exit looks at. */
+#ifndef KERNELS_CUDA_DEVICE_FORWARD_STEPS_CUH
+#define KERNELS_CUDA_DEVICE_FORWARD_STEPS_CUH
+
+#include "kernels/cuda/device/block.cuh"
+#include "kernels/cuda/device/epilogue.cuh"
+#include "kernels/cuda/device/forward_route.cuh"
+#include "kernels/cuda/device/forward_state.cuh"
+#include "kernels/cuda/device/norm.cuh"
+#include "kernels/cuda/device/ptx.cuh"
+
+/* Models that norm queries and keys: that, and their rotation, in either order, in a step of their own. A warp a head. */
+
+#define LANE_PAIRS (MAX_HEAD_DIM / 2 / WARP)
+
+/* A lane's pairs of a head, number lane, lane + WARP, …; behind the head's end zero. */
+struct head_pairs {
+    float2 x[LANE_PAIRS];
+};
+
+static __device__ __forceinline__ bool
+has_pair(const struct dev_model &m, uint32_t p)
+{
+    return p < m.head_dim / 2;
+}
+
+static __device__ __forceinline__ struct spread
+warp_spread(const struct dev_model &m, const struct head_pairs &head, uint32_t lane)
+{
+    float mean = 0, squares = 0;
+    if (m.form.centred) {
+#pragma unroll
+        for (int j = 0; j < LANE_PAIRS; j++)
+            mean += head.x[j].x + head.x[j].y;
+        mean = warp_sum(mean) / (float)m.head_dim;
+    }
+#pragma unroll
+    for (int j = 0; j < LANE_PAIRS; j++)
+        if (has_pair(m, lane + j * WARP)) {
+            squares = fmaf(head.x[j].x - mean, head.x[j].x - mean, squares);
+            squares = fmaf(head.x[j].y - mean, head.x[j].y - mean, squares);
+        }
+    return spread_of(m, mean, warp_sum(squares), m.head_dim);
+}
+
+/* turns: of the row; NULL: nothing is rotated. */
+static __device__ __forceinline__ void
+rotate_pairs(const struct dev_model &m, const float2 *turns, struct head_pairs *head, uint32_t lane)
+{
+#pragma unroll
+    for (int j = 0; j < LANE_PAIRS; j++)
+        if (turns != NULL && lane + j * WARP < m.rope_dims / 2)
+            rotate(turns[lane + j * WARP], &head->x[j].x, &head->x[j].y);
+}
+
+/* Numbers of which those at `first` and up are the head's; whole: the spread of all heads together. */
+static __device__ __forceinline__ void
+norm_pairs(const struct dev_model &m, const float *weight, uint32_t first, const struct spread &whole,
+           struct head_pairs *head, uint32_t lane)
+{
+    const struct dev_norm norm = {weight, NULL};
+    const struct spread spread = m.form.whole_norms ? whole : warp_spread(m, *head, lane);
+#pragma unroll
+    for (int j = 0; j < LANE_PAIRS; j++)
+        if (has_pair(m, lane + j * WARP)) {
+            const uint2 d = dims_of_pair(m, lane + j * WARP);
+            head->x[j].x = normed(norm, spread, head->x[j].x, first + d.x);
+            head->x[j].y = normed(norm, spread, head->x[j].y, first + d.y);
+        }
+}
+
+static __device__ __forceinline__ void
+clip_pairs(float most, struct head_pairs *head)
+{
+#pragma unroll
+    for (int j = 0; j < LANE_PAIRS; j++)
+        head->x[j] = make_float2(clipped(most, head->x[j].x), clipped(most, head->x[j].y));
+}
+
+static __device__ __forceinline__ const float *
+raw_heads(const struct sweep_shared *s, uint32_t i, bool is_key)
+{
+    const struct dev_model &m = s->model;
+    return s->a.store.qk_raw + ((size_t)i * (m.heads + m.kv_heads) + (is_key ? m.heads : 0)) * m.head_dim;
+}
+
+/* Head h of row i's queries or keys. */
+template <class Shared>
+static __device__ __forceinline__ void
+norm_head(Shared *s, uint32_t i, uint32_t h, bool is_key, const struct spread &whole)
+{
+    const struct dev_model &m = s->model;
+    const struct dev_store &store = s->a.store;
+    const uint32_t lane = thread_here() % WARP, base = h * m.head_dim;
+    const float *const from = raw_heads(s, i, is_key) + base;
+    const float *const weight = is_key ? layer_here(s).k_norm : layer_here(s).q_norm;
+    const float2 *const turns = s->turns != NULL ? s->turns + i * (m.rope_dims / 2) : NULL;
+    struct head_pairs head = {};
+#pragma unroll
+    for (int j = 0; j < LANE_PAIRS; j++)
+        if (has_pair(m, lane + j * WARP)) {
+            const uint2 d = dims_of_pair(m, lane + j * WARP);
+            head.x[j] = make_float2(from[d.x], from[d.y]);
+        }
+    if (m.form.late_norms)
+        rotate_pairs(m, turns, &head, lane);
+    if (weight != NULL)
+        norm_pairs(m, weight, m.form.whole_norms ? base : 0, whole, &head, lane);
+    if (Shared::BENDS && m.form.whole_norms)
+        clip_pairs(m.form.clip, &head);
+    if (!m.form.late_norms)
+        rotate_pairs(m, turns, &head, lane);
+#pragma unroll
+    for (int j = 0; j < LANE_PAIRS; j++) {
+        if (!has_pair(m, lane + j * WARP))
+            break;
+        const uint2 d = dims_of_pair(m, lane + j * WARP);
+        if (is_key) {
+            put_kv(m, store, store.keys, s->l, row_of(s, i).slot, base + d.x, head.x[j].x);
+            put_kv(m, store, store.keys, s->l, row_of(s, i).slot, base + d.y, head.x[j].y);
+        } else {
+            float *const q = store.q + (size_t)i * m.heads * m.head_dim + base;
+            q[d.x] = head.x[j].x * m.form.attention_scale;
+            q[d.y] = head.x[j].y * m.form.attention_scale;
+        }
+    }
+}
+
+/* Norms over all heads of a row: each block sums the row up for itself, and takes some of its heads. */
+template <class Shared>
+static __device__ __forceinline__ void
+norm_whole_heads(Shared *s)
+{
+    const struct dev_model &m = s->model;
+    const uint32_t warp = thread_here() / WARP, of_q = (m.heads + SWEEP_WARPS - 1) / SWEEP_WARPS,
+                   of_k = (m.kv_heads + SWEEP_WARPS - 1) / SWEEP_WARPS;
+    for (uint32_t u = blockIdx.x; u < s->a.n * (of_q + of_k); u += gridDim.x) {
+        const uint32_t i = u / (of_q + of_k), part = u % (of_q + of_k);
+        const bool is_key = part >= of_q;
+        const uint32_t heads = is_key ? m.kv_heads : m.heads, h = (is_key ? part - of_q : part) * SWEEP_WARPS + warp;
+        if (row_of(s, i).from >= s->l)
+            continue;
+        const struct spread whole = block_spread(m, raw_heads(s, i, is_key), heads * m.head_dim, s->parts);
+        if (h < heads)
+            norm_head(s, i, h, is_key, whole);
+    }
+}
+
+template <class Shared>
+static __device__ __forceinline__ void
+norm_heads(Shared *s)
+{
+    const uint32_t q_heads = s->model.heads, heads = q_heads + s->model.kv_heads;
+    if (s->model.form.whole_norms) {
+        norm_whole_heads(s);
+        return;
+    }
+    for (uint32_t u = thread_here() / WARP * gridDim.x + blockIdx.x; u < s->a.n * heads; u += gridDim.x * SWEEP_WARPS) {
+        const uint32_t i = u / heads, h = u % heads;
+        if (row_of(s, i).from < s->l)
+            norm_head(s, i, h < q_heads ? h : h - q_heads, h >= q_heads, {0, 1});
+    }
+}
+
+/* Early exit: the last row's softmax, put together from all blocks. */
+
+/* Of all lanes, in every lane. */
+static __device__ __forceinline__ void
+add_lanes(struct softmax_part *all, float temperature)
+{
+#pragma unroll
+    for (int apart = 16; apart > 0; apart /= 2)
+        all->add(__shfl_xor_sync(ALL_OF_WARP, all->max, apart), __shfl_xor_sync(ALL_OF_WARP, all->sum, apart),
+                 temperature);
+}
+
+/* Before the grid's barrier: what the first warp's threads have of row 0's softmax, together. */
+static __device__ __forceinline__ void
+put_part(struct sweep_shared *s, struct softmax_part all)
+{
+    if (threadIdx.x >= WARP)
+        return;
+    add_lanes(&all, s->how.temperature);
+    if (threadIdx.x == 0)
+        ((float2 *)s->a.store.until_parts)[blockIdx.x] = make_float2(all.max, all.sum);
+}
+
+/* Does the last row leave at layer l? Every block comes to the same answer. */
+static __device__ __forceinline__ bool
+leaves(struct sweep_shared *s, uint32_t l)
+{
+    const float temperature = s->a.until.temperature[l];
+    if (threadIdx.x < WARP) {
+        struct softmax_part all = {-INFINITY, 0};
+        for (uint32_t b = threadIdx.x; b < gridDim.x; b += WARP) {
+            const float2 part = __ldcg((const float2 *)s->a.store.until_parts + b);
+            all.add(part.x, part.y, temperature);
+        }
+        add_lanes(&all, temperature);
+        if (threadIdx.x == 0)
+            s->parts[0] = 1 / all.sum;
+    }
+    __syncthreads();
+    const float annealed = s->parts[0];
+    const bool exited = annealed >= s->a.until.threshold[l];
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        struct until_state *state = s->a.until.state;
+        state->probed[s->n_probes] = l;
+        state->annealed[s->n_probes] = annealed;
+        state->probes = s->n_probes + 1;
+        state->exited = exited;
+        state->probe_ns += globaltimer() - s->probe_start;
+    }
+    if (threadIdx.x == 0)
+        s->n_probes++;
+    return exited;
+}
+
+/* The steps between products: norms, attention, what an early exit looks at. */
+
+/* Turns of all rows, for some frequencies, times a gain, from number `first` on. */
+static __device__ __forceinline__ void
+put_turns(struct sweep_shared *s, const double *frequencies, float gain, uint32_t first)
+{
+    const uint32_t pairs = s->model.rope_dims / 2;
+    float2 *const turns = (float2 *)s->a.store.turns + first;
+    for (uint32_t u = blockIdx.x * SWEEP_THREADS + threadIdx.x; u < s->a.n * pairs; u += gridDim.x * SWEEP_THREADS) {
+        const struct row &row = s->a.rows[u / pairs];
+        const float2 turn = turn_of(row.n_trunk + row.n_tail - 1, frequencies[u % pairs]);
+        turns[u] = make_float2(turn.x * gain, turn.y * gain);
+    }
+}
+
+/* Turns of all rows; where the longest path's last split is. */
+static __device__ __forceinline__ void
+look_at_rows(struct sweep_shared *s)
+{
+    const uint32_t pairs = s->model.rope_dims / 2;
+    uint32_t last = 0;
+    for (uint32_t i = threadIdx.x; i < s->a.n; i += SWEEP_THREADS) {
+        const uint32_t position = row_of(s, i).n_trunk + row_of(s, i).n_tail - 1;
+        last = position > last ? position : last;
+    }
+    put_turns(s, s->model.inv_freq, s->model.form.rope_gain, 0);
+    if (s->model.inv_freq_local != NULL)
+        put_turns(s, s->model.inv_freq_local, 1, s->a.store.max_rows * pairs);
+    last = __reduce_max_sync(ALL_OF_WARP, last / ATTEND_SPLIT);
+    if (threadIdx.x % WARP == 0)
+        atomicMax(&s->last_split, last);
+}
+
+/* The hidden states of the rows that take part, normed. A block a row. */
+static __device__ __forceinline__ void
+norm_rows(struct sweep_shared *s, uint32_t depth, const struct dev_norm &norm)
+{
+    for (uint32_t i = blockIdx.x; i < s->a.n; i += gridDim.x) {
+        const struct row &row = row_of(s, i);
+        if (row.from < s->l)
+            norm_row(s->model, hidden_of(s, row, depth), norm, s->a.store.normed, i, s->parts);
+    }
+}
+
+/* hidden (l) = hidden (from) + what the sublayer adds, normed. A block a row. */
+static __device__ __forceinline__ void
+post_rows(struct sweep_shared *s, uint32_t from, const float *weight)
+{
+    const uint32_t width = s->model.width;
+    const struct dev_norm norm = {weight, NULL};
+    for (uint32_t i = blockIdx.x; i < s->a.n; i += gridDim.x) {
+        const struct row &row = row_of(s, i);
+        if (row.from >= s->l)
+            continue;
+        const float *const raw = s->a.store.raw + (size_t)i * width, *const before = hidden_of(s, row, from);
+        float *const after = hidden_of(s, row, s->l);
+        const struct spread spread = block_spread(s->model, raw, width, s->parts);
+        for (uint32_t k = thread_here(); k < width; k += SWEEP_THREADS)
+            after[k] = fmaf(s->model.form.residual_scale, normed(norm, spread, raw[k], k), before[k]);
+    }
+}
+
+static __device__ __forceinline__ void
+carry_rows(struct sweep_shared *s)
+{
+    for (uint32_t i = blockIdx.x; i < s->a.n; i += gridDim.x) {
+        const struct row &row = row_of(s, i);
+        const float *from = hidden_of(s, row, s->l - 1);
+        float *to = hidden_of(s, row, s->l);
+        for (uint32_t k = thread_here(); row.from < s->l && k < s->model.width; k += SWEEP_THREADS)
+            to[k] = from[k];
+    }
+}
+
+template <class KV, int PAIRS, int DIMS, class Shared>
+static __device__ __forceinline__ void
+attend(Shared *s)
+{
+    const struct attend_scene scene = {&s->a,
+                                       &s->model,
+                                       s->l,
+                                       s->last_split + 1,
+                                       layer_here(s).window,
+                                       s->a.n <= SPLIT_ROWS,
+                                       Shared::MIXES ? layer_here(s).sinks : NULL,
+                                       Shared::BENDS ? s->model.slopes : NULL};
+    attend_rows<KV, PAIRS, DIMS>(scene, (struct attend_place *)s->work);
+}
+
+template <class Shared>
+static __device__ __forceinline__ void
+attend_all(Shared *s)
+{
+    if (s->model.exact)
+        attend<float, ATTEND_PAIRS / 2, 8>(s);
+    else if (s->model.head_dim <= 128)
+        attend<uint16_t, ATTEND_PAIRS, 4>(s);
+    else
+        attend<uint16_t, ATTEND_PAIRS / 2, 8>(s);
+}
+
+/* h + A h + b of the last row, all warps together. */
+static __device__ __forceinline__ void
+shift_probe(struct sweep_shared *s)
+{
+    const float *const h = hidden_of(s, s->a.rows[s->a.n - 1], s->l);
+    for (uint32_t o = thread_here() / WARP * gridDim.x + blockIdx.x; o < s->model.width; o += gridDim.x * SWEEP_WARPS) {
+        const float y = shifted(s->trained, h, o, s->model.width);
+        if (threadIdx.x % WARP == 0)
+            s->a.store.until_shifted[o] = y;
+    }
+}
+
+/* What the final norm sees of the row that is probed. */
+static __device__ __forceinline__ const float *
+probe_state(struct sweep_shared *s)
+{
+    return s->does.shifts ? s->a.store.until_shifted : hidden_of(s, s->a.rows[s->a.n - 1], s->l);
+}
+
+static __device__ __forceinline__ void
+norm_probe(struct sweep_shared *s)
+{
+    if (blockIdx.x == 0)
+        norm_row_as(s->model, s->model.exact || s->trained.full != NULL, probe_state(s), s->model.final_norm,
+                    s->a.store.until_normed, 0, s->parts);
+}
+
+/* The state of row i of the product that comes; NULL: it takes no part. */
+static __device__ __forceinline__ const float *
+near_state(struct sweep_shared *s, uint32_t i)
+{
+    if (s->how.kind == FINISH_LOGITS)
+        return probe_state(s);
+    return row_of(s, i).from < s->l ? hidden_of(s, row_of(s, i), s->how.norm_depth) : NULL;
+}
+
+/* norm_near() of centred norms, and where there is none: once in the kernel, not once for each kind of product. */
+static __device__ __forceinline__ void
+norm_near_first(struct sweep_shared *s)
+{
+    const bool norms = s->how.norm.weight != NULL;
+    uint16_t *const to = (uint16_t *)(s->work + NEAR_AT);
+    for (uint32_t i = 0; i < s->product.n && norms; i++)
+        if (near_state(s, i) != NULL)
+            add_numbers(s->model, near_state(s, i), s->near_sums[i]);
+    __syncthreads();
+    for (uint32_t i = 0; i < s->product.n && norms; i++)
+        if (near_state(s, i) != NULL)
+            add_deviations(s->model, near_state(s, i), s->near_sums[i], s->near_parts[i]);
+    __syncthreads();
+    for (uint32_t i = 0; i < s->product.n; i++) {
+        const float *const state = near_state(s, i);
+        if (norms && state != NULL)
+            put_centred(s->model, state, s->how.norm, s->near_sums[i], s->near_parts[i], to, i);
+        else
+            carry_near(s->model, state, to, i);
+    }
+    __syncthreads();
+}
+
+/* The rows of the product that comes, normed into this block's shared memory; rows that take no part are zero there. */
+static __device__ __forceinline__ void
+norm_near(struct sweep_shared *s)
+{
+    uint16_t *const to = (uint16_t *)(s->work + NEAR_AT);
+    for (uint32_t i = 0; i < s->product.n; i++)
+        if (near_state(s, i) != NULL)
+            add_squares(s->model, near_state(s, i), s->near_parts[i]);
+    __syncthreads();
+    for (uint32_t i = 0; i < s->product.n; i++)
+        put_near(s->model, near_state(s, i), s->how.norm.weight, s->near_parts[i], to, i);
+    __syncthreads();
+}
+
+template <class Shared>
+static __device__ __forceinline__ void
+do_between(Shared *s)
+{
+    const struct dev_layer &layer = layer_here(s);
+    if (s->step >= SHIFT_PROBE && s->before.step < SHIFT_PROBE && threadIdx.x == 0)
+        s->probe_start = globaltimer();
+    switch (s->step) {
+    case NORM_ATTENTION: norm_rows(s, s->l - 1, {layer.attn_norm, layer.attn_norm_b}); break;
+    case NORM_HEADS: norm_heads(s); break;
+    case ATTEND: attend_all(s); break;
+    case POST_ATTENTION: post_rows(s, s->l - 1, layer.attn_post); break;
+    case NORM_MLP:
+        if (Shared::MIXES && s->does.mixes)
+            norm_for_router(s);
+        else
+            norm_rows(s, mlp_depth(s), mlp_norm(s, layer));
+        break;
+    case ROUTE:
+        if (Shared::MIXES)
+            route_rows(s);
+        break;
+    case POST_MLP: post_rows(s, s->does.attends ? s->l : s->l - 1, layer.ffn_post); break;
+    case CARRY: carry_rows(s); break;
+    case SHIFT_PROBE: shift_probe(s); break;
+    case NORM_PROBE: norm_probe(s); break;
+    }
+}
+
+#endif
