@@ -68,8 +68,8 @@ open_panels(struct fixture *f, uint32_t layers)
 void
 close_panels(struct fixture *f)
 {
-    if (f->ops != NULL && f->ops->close != NULL)
-        f->ops->close(f->panel);
+    if (f->ops != NULL)
+        panel_close(f->ops, f->panel);
     grid_close(&f->grid);
     scope_close(f->scope);
     run_info_free(&f->info);
@@ -87,7 +87,7 @@ void
 use(struct fixture *f, const char *name)
 {
     f->ops = panel_named(name);
-    f->panel = f->ops->open != NULL ? f->ops->open() : NULL;
+    assert_true(panel_open(f->ops, &f->panel));
 }
 
 void

@@ -363,19 +363,18 @@ adopt(const struct landscape_cursor *k, const struct view *v)
     for (int i = 0; i < 2; i++) {
         const struct knob *knob = &scope_policy(v->scope)->knobs[g->knob[i]];
         const double value = landscape_value(knob, g->n[i], k->at[i], v->landscape->values[g->knob[i]]);
-        char text[40], line[96];
+        char text[40];
         if (value == scope_knob(v->scope, g->knob[i]))
             continue;
         knob_format(knob, value, text, sizeof text);
-        snprintf(line, sizeof line, "set %s %s", knob->name, text);
-        if (!v->host->command(v->host->user, line))
+        if (!panel_command(v, "set %s %s", knob->name, text))
             return;
     }
-    v->host->command(v->host->user, "what-if close");
+    panel_command(v, "what-if close");
 }
 
 static void
-step(struct landscape_cursor *k, const struct view *v, int axis, int by)
+step(struct landscape_cursor *k, const struct view *v, int axis, long by)
 {
     const uint32_t n = v->landscape->grid.n[axis];
     const int64_t to = (int64_t)k->at[axis] + by;
@@ -387,40 +386,31 @@ void
 landscape_grid_ask(struct landscape_cursor *k, const struct view *v, uint32_t knob)
 {
     const struct policy_info *policy = scope_policy(v->scope);
-    char line[96];
     k->placed = false;
     if (policy->n_knobs < 2) {
-        v->host->say(v->host->user, "what-if wants two knobs to open a grid");
+        panel_say(v, "what-if wants two knobs to open a grid");
         return;
     }
-    snprintf(line, sizeof line, "what-if %s %s", policy->knobs[knob].name,
-             policy->knobs[(knob + 1) % policy->n_knobs].name);
-    v->host->command(v->host->user, line);
+    panel_command(v, "what-if %s %s", policy->knobs[knob].name, policy->knobs[(knob + 1) % policy->n_knobs].name);
 }
 
 bool
 landscape_grid_key(struct landscape_cursor *k, const struct view *v, int key)
 {
     place_cursor(k, v);
+    const struct step by = input_step(key, 10);
+    const long far = key == INPUT_SHIFT_LEFT ? -10 : key == INPUT_SHIFT_RIGHT ? 10 : 0;
+    if (by.right != 0 || by.down != 0 || far != 0) {
+        step(k, v, by.down != 0, by.right + far - by.down);
+        return true;
+    }
     switch (key) {
-    case 'h':
-    case INPUT_LEFT: step(k, v, 0, -1); return true;
-    case 'l':
-    case INPUT_RIGHT: step(k, v, 0, 1); return true;
-    case INPUT_SHIFT_LEFT: step(k, v, 0, -10); return true;
-    case INPUT_SHIFT_RIGHT: step(k, v, 0, 10); return true;
-    case 'j':
-    case INPUT_DOWN: step(k, v, 1, -1); return true;
-    case 'k':
-    case INPUT_UP: step(k, v, 1, 1); return true;
-    case INPUT_PAGE_DOWN: step(k, v, 1, -10); return true;
-    case INPUT_PAGE_UP: step(k, v, 1, 10); return true;
     case INPUT_ENTER:
         if (k->placed)
             adopt(k, v);
         return true;
     case 'w':
-    case INPUT_ESCAPE: v->host->command(v->host->user, "what-if close"); return true;
+    case INPUT_ESCAPE: panel_command(v, "what-if close"); return true;
     default: return false;
     }
 }

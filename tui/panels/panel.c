@@ -2,6 +2,7 @@
 #include "tui/panels/panel.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,61 @@
 #include "tui/scope/batch.h"
 #include "tui/scope/window.h"
 #include "tui/terminal/text.h"
+
+bool
+panel_open(const struct panel_ops *ops, void **state)
+{
+    *state = NULL;
+    if (ops->state_size == 0)
+        return true;
+    *state = calloc(1, ops->state_size);
+    if (*state == NULL || ops->open == NULL || ops->open(*state))
+        return *state != NULL;
+    panel_close(ops, *state);
+    *state = NULL;
+    return false;
+}
+
+void
+panel_close(const struct panel_ops *ops, void *state)
+{
+    if (state != NULL && ops->close != NULL)
+        ops->close(state);
+    free(state);
+}
+
+bool
+panel_command(const struct view *v, const char *format, ...)
+{
+    char line[128];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    return v->host->command(v->host->user, line);
+}
+
+void
+panel_say(const struct view *v, const char *format, ...)
+{
+    char text[320];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    v->host->say(v->host->user, text);
+}
+
+int
+panel_scroll(int top, int at, int n, int room)
+{
+    if (room < 1 || n <= room)
+        return 0;
+    top = at < top ? at : at >= top + room ? at - room + 1 : top;
+    return top < 0 ? 0 : top > n - room ? n - room : top;
+}
+
+/* ---- the selection ---- */
 
 uint32_t
 selection_round(const struct view *v)
@@ -52,6 +108,21 @@ selection_move(const struct view *v, long rounds)
         v->selection->follow = true;
     else if (round > 0)
         selection_to_round(v, round);
+}
+
+bool
+selection_key(const struct view *v, int key, long page)
+{
+    const struct step by = input_step(key, page);
+    if (by.down != 0)
+        selection_move(v, -by.down);
+    else if (key == INPUT_HOME)
+        v->selection->follow = true;
+    else if (key == INPUT_END)
+        selection_to_round(v, 1);
+    else
+        return false;
+    return true;
 }
 
 /* The next older segment of the sequence in focus, from `back` on; NULL: there is none. */
@@ -195,19 +266,12 @@ round_reason(const struct round_event *e, char out[ROUND_REASON])
     printable_text(reason, strlen(reason), out, ROUND_REASON);
 }
 
-void *
-aggregated_open(void)
-{
-    return calloc(1, sizeof(struct aggregated));
-}
-
 void
 aggregated_close(void *state)
 {
     struct aggregated *p = state;
-    if (p != NULL && p->layers > 0)
+    if (p->layers > 0)
         aggregates_close(&p->own);
-    free(p);
 }
 
 static uint32_t

@@ -65,8 +65,9 @@ struct panel_ops {
     int good_cols;        /* with fewer columns it omits something; 0: min_cols */
     bool (*active)(const struct view *); /* false: it has nothing to show, and others get its room; NULL: always true */
     const struct key_help *keys;         /* for the help; ends with a {NULL, NULL} */
-    void *(*open)(void);                 /* returns the panel's view state for the other functions; NULL: it has none */
-    void (*close)(void *state);
+    size_t state_size;                   /* of its view state, zeroed at first; 0: it has none */
+    bool (*open)(void *state);  /* if zeros are not enough; false: out of memory, state is closed. May be NULL */
+    void (*close)(void *state); /* frees what the state owns. May be NULL */
     void (*draw)(void *state, const struct view *, const struct canvas *); /* the inside of its box */
     void (*note)(void *state, const struct view *, char *out, int n);      /* text on the box's top edge; may be NULL */
     /* Return true if they used the key (tui/terminal/input.h) or the event; y and x are relative to the canvas. */
@@ -78,6 +79,16 @@ struct panel_ops {
 
 extern const struct panel_ops *const panel_registry[]; /* NULL-terminated, in Tab order */
 
+/* Makes a panel's view state in *state, NULL if it has none. Fails without memory. */
+bool panel_open(const struct panel_ops *, void **state);
+void panel_close(const struct panel_ops *, void *state); /* NULL does nothing */
+
+/* Sends a ':' line to the host, shows a message. */
+__attribute__((format(printf, 2, 3))) bool panel_command(const struct view *, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void panel_say(const struct view *, const char *format, ...);
+/* Returns the first of n rows to show, of which `room` fit: near `top`, so that row `at` is visible and no room stays empty. */
+int panel_scroll(int top, int at, int n, int room);
+
 /* ---- the selection ---- */
 
 /* The round of the selected position; 0: panels follow, or the position is in the prompt. */
@@ -88,6 +99,8 @@ bool selection_in_round(const struct view *, const struct scope_round *);
 void selection_to_round(const struct view *, uint32_t round);
 /* Moves by so many rounds along the text (negative: back); after the newest round the panels follow again. */
 void selection_move(const struct view *, long rounds);
+/* The keys of a list of rounds, the newest first: ↑ ↓ j k, PgUp PgDn by `page` rounds (0: no such keys), Home, End. False: another key. */
+bool selection_key(const struct view *, int key, long page);
 /* The segment of the selected position (the newest while panels follow), and its last round (UINT32_MAX: it has not ended).
  * NULL: no segment has begun. */
 const struct segment *selection_segment(const struct view *, uint32_t *last);
@@ -134,7 +147,6 @@ struct aggregated {        /* view state of such a panel */
     uint32_t layers;       /* 0: `own` is not open */
 };
 
-void *aggregated_open(void);
 void aggregated_close(void *);
 /* Returns the aggregates of the cursor's segment, of the last rounds up to it, or of the run. NULL: `why` gives the reason. */
 const struct aggregates *aggregated_now(struct aggregated *, const struct view *, const char **why);

@@ -25,18 +25,11 @@ struct batch_panel {
     struct flow flow;
 };
 
-static void *
-open_batch(void)
-{
-    return calloc(1, sizeof(struct batch_panel));
-}
-
 static void
 close_batch(void *state)
 {
     struct batch_panel *p = state;
     flow_close(&p->flow);
-    free(p);
 }
 
 static bool
@@ -80,14 +73,16 @@ place_of(const struct batch_panel *p, const struct scope *s, uint32_t seq)
     return at;
 }
 
+static int
+lines_of(const struct batch_panel *p)
+{
+    return ((int)p->n + p->tiling.columns - 1) / p->tiling.columns;
+}
+
 static void
 scroll_to(struct batch_panel *p, uint32_t place)
 {
-    const int line = (int)place / p->tiling.columns;
-    if (line < p->top)
-        p->top = line;
-    if (line >= p->top + p->tiling.visible)
-        p->top = line - p->tiling.visible + 1;
+    p->top = panel_scroll(p->top, (int)place / p->tiling.columns, lines_of(p), p->tiling.visible);
 }
 
 static void
@@ -105,7 +100,7 @@ settle(struct batch_panel *p, const struct view *v, int rows, int cols)
     }
     p->focus = focus;
     p->drawn = p->n > 0;
-    const int lines = ((int)p->n + p->tiling.columns - 1) / p->tiling.columns, last = lines - p->tiling.visible;
+    const int last = lines_of(p) - p->tiling.visible;
     p->top = p->top > last ? last : p->top;
     p->top = p->top < 0 ? 0 : p->top;
 }
@@ -184,9 +179,7 @@ note_batch(void *state, const struct view *v, char *out, int n)
 static void
 focus_on(const struct batch_panel *p, const struct view *v, uint32_t place)
 {
-    char line[32];
-    snprintf(line, sizeof line, "sequence %u", (unsigned)scope_tile(v->scope, p->order[place])->seq + 1);
-    v->host->command(v->host->user, line);
+    panel_command(v, "sequence %u", (unsigned)scope_tile(v->scope, p->order[place])->seq + 1);
 }
 
 static void
@@ -207,19 +200,14 @@ key_batch(void *state, const struct view *v, int key)
     arrange(p, v->scope); /* what was drawn last may be gone: a replay goes back */
     if (p->n == 0 || p->tiling.columns == 0)
         return false; /* nothing was drawn yet */
-    const long line = p->tiling.columns, page = line * p->tiling.visible;
-    const uint32_t at = place_of(p, v->scope, p->cursor);
+    const uint32_t line = (uint32_t)p->tiling.columns, at = place_of(p, v->scope, p->cursor);
+    const struct step by = input_step(key, p->tiling.visible);
+    if (by.down != 0 || by.right != 0) {
+        const bool stays = by.down < 0 && key != INPUT_PAGE_UP && at < line; /* it is in the first row */
+        point(p, v, stays ? 0 : by.right + by.down * (long)line);
+        return true;
+    }
     switch (key) {
-    case 'h':
-    case INPUT_LEFT: point(p, v, -1); return true;
-    case 'l':
-    case INPUT_RIGHT: point(p, v, 1); return true;
-    case 'k':
-    case INPUT_UP: point(p, v, at >= (uint32_t)line ? -line : 0); return true;
-    case 'j':
-    case INPUT_DOWN: point(p, v, line); return true;
-    case INPUT_PAGE_UP: point(p, v, -page); return true;
-    case INPUT_PAGE_DOWN: point(p, v, page); return true;
     case INPUT_HOME: point(p, v, -(long)p->n); return true;
     case INPUT_END: point(p, v, (long)p->n); return true;
     case INPUT_ENTER:
@@ -237,8 +225,8 @@ mouse_batch(void *state, const struct view *v, const struct canvas *c, int y, in
     arrange(p, v->scope);
     if (p->n == 0)
         return false;
-    if (action == MOUSE_WHEEL_UP || action == MOUSE_WHEEL_DOWN) {
-        p->top += action == MOUSE_WHEEL_UP ? -1 : 1; /* drawing keeps it within bounds */
+    if (mouse_wheel(action) != 0) {
+        p->top += mouse_wheel(action); /* drawing keeps it within bounds */
         return true;
     }
     if (action != MOUSE_PRESS || y < 0 || x < 0 || y >= p->tiling.visible * p->tiling.rows || x >= c->cols)
@@ -270,7 +258,7 @@ const struct panel_ops panel_batch = {
     .min_cols = 30,
     .active = active_batch,
     .keys = keys,
-    .open = open_batch,
+    .state_size = sizeof(struct batch_panel),
     .close = close_batch,
     .draw = draw_batch,
     .note = note_batch,

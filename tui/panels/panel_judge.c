@@ -443,12 +443,6 @@ judged(const struct scope *s, const struct judge *j, uint32_t back)
     return scope_round(s, back)->number;
 }
 
-static void *
-open_judge(void)
-{
-    return calloc(1, sizeof(struct judge_panel));
-}
-
 static void
 draw_judge(void *state, const struct view *v, const struct canvas *c)
 {
@@ -489,15 +483,7 @@ static bool
 key_judge(void *state, const struct view *v, int key)
 {
     (void)state;
-    switch (key) {
-    case 'j':
-    case INPUT_DOWN: selection_move(v, -1); return true;
-    case 'k':
-    case INPUT_UP: selection_move(v, 1); return true;
-    case INPUT_HOME: v->selection->follow = true; return true;
-    case INPUT_END: selection_to_round(v, 1); return true;
-    default: return false;
-    }
+    return selection_key(v, key, 0);
 }
 
 static bool
@@ -505,8 +491,8 @@ mouse_judge(void *state, const struct view *v, const struct canvas *c, int y, in
 {
     const struct judge_panel *p = state;
     (void)c;
-    if (action == MOUSE_WHEEL_UP || action == MOUSE_WHEEL_DOWN)
-        return key_judge(state, v, action == MOUSE_WHEEL_UP ? INPUT_UP : INPUT_DOWN);
+    if (mouse_wheel(action) != 0)
+        return key_judge(state, v, mouse_wheel(action) < 0 ? INPUT_UP : INPUT_DOWN);
     for (int i = 0; action == MOUSE_PRESS && i < p->n_blocks; i++) {
         const struct judge_block *b = &p->block[i];
         const struct scope_round *r = scope_round(v->scope, b->back);
@@ -539,8 +525,7 @@ const struct panel_ops panel_judge = {
     .min_cols = 40,
     .active = active_judge,
     .keys = keys,
-    .open = open_judge,
-    .close = free,
+    .state_size = sizeof(struct judge_panel),
     .draw = draw_judge,
     .note = note_judge,
     .key = key_judge,

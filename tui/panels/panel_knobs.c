@@ -356,28 +356,21 @@ knobs_draw(struct knobs_panel *p, const struct view *v, const struct canvas *c)
         canvas_paragraph(&help, ROLE_DIM, text);
 }
 
-static void *
-open_knobs(void)
-{
-    return calloc(1, sizeof(struct knobs_panel));
-}
-
 static void
 ask(const struct view *v, uint32_t i, double value)
 {
     const struct knobs_item it = knobs_item(v, i);
     const struct knob *k = it.knob;
-    char text[40], line[96];
+    char text[40];
     if (!v->live) {
-        v->host->say(v->host->user, "a replay cannot change a knob: it shows a recorded run");
+        panel_say(v, "a replay cannot change a knob: it shows a recorded run");
         return;
     }
     value = fmin(fmax(value, k->min), k->max);
     if (!knob_check(k, value, &value, NULL) || value == it.requested)
         return;
     knob_format(k, value, text, sizeof text);
-    snprintf(line, sizeof line, "set %s %s", k->name, text);
-    v->host->command(v->host->user, line);
+    panel_command(v, "set %s %s", k->name, text);
 }
 
 static void
@@ -448,7 +441,7 @@ type_key(struct knobs_panel *p, const struct view *v, int key)
         if (knob_parse(k, p->typed, &value, &err))
             ask(v, p->focus, value);
         else
-            v->host->say(v->host->user, err.text);
+            panel_say(v, "%s", err.text);
         return true;
     }
     return key == INPUT_ESCAPE || key == INPUT_ENTER;
@@ -507,8 +500,8 @@ mouse_knobs(void *state, const struct view *v, const struct canvas *c, int y, in
     }
     const struct knobs_item it = knobs_item(v, p->focus);
     const int from = 1 + a.name + 1, track = a.slider - 2;
-    if (action == MOUSE_WHEEL_UP || action == MOUSE_WHEEL_DOWN) {
-        step(v, p->focus, action == MOUSE_WHEEL_UP ? 1 : -1);
+    if (mouse_wheel(action) != 0) {
+        step(v, p->focus, -mouse_wheel(action));
     } else if (action == MOUSE_DOUBLE) {
         ask(v, p->focus, it.knob->def);
     } else if (track > 1 && (action == MOUSE_DRAG || (x >= from && x < from + a.slider))) {
@@ -559,8 +552,7 @@ const struct panel_ops panel_knobs = {
     .weight = 3,
     .min_cols = 22,
     .keys = keys,
-    .open = open_knobs,
-    .close = free,
+    .state_size = sizeof(struct knobs_panel),
     .draw = draw_knobs,
     .note = note_knobs,
     .key = key_knobs,

@@ -404,13 +404,12 @@ layers_draw(struct layers_panel *p, const struct view *v, const struct canvas *c
         layers_popup(p, &seen, c);
 }
 
-static void *
-open_layers(void)
+static bool
+open_layers(void *state)
 {
-    struct layers_panel *p = calloc(1, sizeof *p);
-    if (p != NULL)
-        p->max_width = 8;
-    return p;
+    struct layers_panel *p = state;
+    p->max_width = 8;
+    return true;
 }
 
 static bool
@@ -499,7 +498,7 @@ show_alone(struct layers_panel *p, const struct view *v)
 {
     const bool any = scope_model_layers(v->scope, MODEL_DRAFT) > 0 || scope_model_layers(v->scope, MODEL_COMPANION) > 0;
     if (!any) {
-        v->host->say(v->host->user, "this run has no draft model or companion with layers of its own");
+        panel_say(v, "this run has no draft model or companion with layers of its own");
         return;
     }
     p->alone = !p->alone;
@@ -511,7 +510,7 @@ static void
 show_experts(struct layers_panel *p, const struct view *v)
 {
     if (scope_expert_count(v->scope, NULL) == 0) {
-        v->host->say(v->host->user, "this model is not known to be a mixture of experts");
+        panel_say(v, "this model is not known to be a mixture of experts");
         return;
     }
     p->experts = !p->experts;
@@ -577,8 +576,8 @@ mouse_layers(void *state, const struct view *v, const struct canvas *c, int y, i
     (void)c;
     if (action == MOUSE_RELEASE)
         return false;
-    if (action == MOUSE_WHEEL_UP || action == MOUSE_WHEEL_DOWN) {
-        move(p, v, 0, action == MOUSE_WHEEL_UP ? -2 : 2);
+    if (mouse_wheel(action) != 0) {
+        move(p, v, 0, 2 * mouse_wheel(action));
         return true;
     }
     for (int row = 0; shows_experts(p, v) && row < p->n_rows; row++)
@@ -622,8 +621,8 @@ const struct panel_ops panel_layers = {
     .weight = 4,
     .min_cols = 30,
     .keys = keys,
+    .state_size = sizeof(struct layers_panel),
     .open = open_layers,
-    .close = free,
     .draw = draw_layers,
     .note = note_layers,
     .key = key_layers,

@@ -289,13 +289,12 @@ struct ledger_panel {
     int rows;      /* of segments, as drawn last */
 };
 
-static void *
-open_ledger(void)
+static bool
+open_ledger(void *state)
 {
-    struct ledger_panel *p = calloc(1, sizeof *p);
-    if (p != NULL)
-        p->follow = true;
-    return p;
+    struct ledger_panel *p = state;
+    p->follow = true;
+    return true;
 }
 
 static const struct segments *
@@ -365,13 +364,7 @@ draw_ledger(void *state, const struct view *v, const struct canvas *c)
     if (coming != NULL && c->rows >= 3)
         draw_coming(v, c, y++, coming);
     p->rows = c->rows - y;
-    if (back < p->top)
-        p->top = back;
-    if (p->rows > 0 && back >= p->top + (uint32_t)p->rows)
-        p->top = back - (uint32_t)p->rows + 1;
-    const uint32_t held = segments_held(all(v));
-    if (p->rows > 0 && p->top + (uint32_t)p->rows > held) /* more rows than below the top: none stays empty */
-        p->top = held > (uint32_t)p->rows ? held - (uint32_t)p->rows : 0;
+    p->top = (uint32_t)panel_scroll((int)p->top, (int)back, (int)segments_held(all(v)), p->rows);
     for (uint32_t i = p->top; y < c->rows; i++, y++) {
         const struct segment *s = segments_at(all(v), i);
         if (s != NULL)
@@ -429,10 +422,9 @@ pin(struct ledger_panel *p, const struct segment *s)
 static bool
 command_of(const struct view *v, const struct segment *s, const char *verb, const char *rest)
 {
-    char letter[8], line[64];
+    char letter[8];
     segment_letter(s->number, letter);
-    snprintf(line, sizeof line, "%s %s%s", verb, letter, rest);
-    v->host->command(v->host->user, line);
+    panel_command(v, "%s %s%s", verb, letter, rest);
     return true;
 }
 
@@ -445,13 +437,12 @@ key_ledger(void *state, const struct view *v, int key)
     const long page = p->rows > 1 ? p->rows - 1 : 1;
     if (at == NULL)
         return false;
+    const struct step by = input_step(key, page);
+    if (by.down != 0) {
+        move(p, v, by.down);
+        return true;
+    }
     switch (key) {
-    case 'j':
-    case INPUT_DOWN: move(p, v, 1); return true;
-    case 'k':
-    case INPUT_UP: move(p, v, -1); return true;
-    case INPUT_PAGE_DOWN: move(p, v, page); return true;
-    case INPUT_PAGE_UP: move(p, v, -page); return true;
     case INPUT_HOME: move(p, v, -SEGMENTS); return true;
     case INPUT_END: move(p, v, SEGMENTS); return true;
     case INPUT_ENTER: pin(p, at); return true;
@@ -468,8 +459,8 @@ mouse_ledger(void *state, const struct view *v, const struct canvas *c, int y, i
 {
     struct ledger_panel *p = state;
     (void)x;
-    if (action == MOUSE_WHEEL_UP || action == MOUSE_WHEEL_DOWN) {
-        move(p, v, action == MOUSE_WHEEL_UP ? -1 : 1);
+    if (mouse_wheel(action) != 0) {
+        move(p, v, mouse_wheel(action));
         return true;
     }
     const int row = y - (c->rows - p->rows);
@@ -517,8 +508,8 @@ const struct panel_ops panel_ledger = {
     .min_cols = 50,
     .good_cols = 72,
     .keys = keys,
+    .state_size = sizeof(struct ledger_panel),
     .open = open_ledger,
-    .close = free,
     .draw = draw_ledger,
     .note = note_ledger,
     .key = key_ledger,

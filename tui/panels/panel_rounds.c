@@ -19,12 +19,6 @@ struct rounds_panel {
     } row[ROWS_MOST];
 };
 
-static void *
-open_rounds(void)
-{
-    return calloc(1, sizeof(struct rounds_panel));
-}
-
 /* Where the parts of a line stand; 0 columns: left out. */
 struct parts {
     int boxes, ratio, exits, reason, time;
@@ -215,17 +209,7 @@ key_rounds(void *state, const struct view *v, int key)
 {
     const struct rounds_panel *p = state;
     const long page = p->n_rows > 1 ? p->n_rows - 1 : 1;
-    switch (key) {
-    case 'j':
-    case INPUT_DOWN: selection_move(v, -1); return true;
-    case 'k':
-    case INPUT_UP: selection_move(v, 1); return true;
-    case INPUT_PAGE_DOWN: selection_move(v, -page); return true;
-    case INPUT_PAGE_UP: selection_move(v, page); return true;
-    case INPUT_HOME: v->selection->follow = true; return true;
-    case INPUT_END: selection_to_round(v, 1); return true;
-    default: return false;
-    }
+    return selection_key(v, key, page);
 }
 
 static bool
@@ -234,8 +218,8 @@ mouse_rounds(void *state, const struct view *v, const struct canvas *c, int y, i
     const struct rounds_panel *p = state;
     (void)c;
     (void)x;
-    if (action == MOUSE_WHEEL_UP || action == MOUSE_WHEEL_DOWN)
-        selection_move(v, action == MOUSE_WHEEL_UP ? 3 : -3);
+    if (mouse_wheel(action) != 0)
+        selection_move(v, -3 * mouse_wheel(action));
     else if (action == MOUSE_PRESS && y >= 0 && y < p->n_rows)
         selection_to_round(v, p->row[y].number);
     else
@@ -260,8 +244,7 @@ const struct panel_ops panel_rounds = {
     .weight = 4,
     .min_cols = 24,
     .keys = keys,
-    .open = open_rounds,
-    .close = free,
+    .state_size = sizeof(struct rounds_panel),
     .draw = draw_rounds,
     .note = note_rounds,
     .key = key_rounds,

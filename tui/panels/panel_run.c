@@ -232,19 +232,11 @@ run_draw(struct run_panel *p, const struct view *v, const struct canvas *c)
         draw_axis(p, v, c, used + (below > 1));
 }
 
-static void *
-open_run(void)
-{
-    return calloc(1, sizeof(struct run_panel));
-}
-
 static void
 close_run(void *state)
 {
     struct run_panel *p = state;
-    if (p != NULL)
-        free(p->value);
-    free(p);
+    free(p->value);
 }
 
 static void
@@ -315,8 +307,8 @@ mouse_run(void *state, const struct view *v, const struct canvas *c, int y, int 
     (void)y;
     if (p->fold == 0 || action == MOUSE_RELEASE)
         return false;
-    if (action == MOUSE_WHEEL_UP || action == MOUSE_WHEEL_DOWN)
-        move(p, v, action == MOUSE_WHEEL_UP ? -2 : 2);
+    if (mouse_wheel(action) != 0)
+        move(p, v, 2 * mouse_wheel(action));
     else
         point_at(p, v, (long)p->first + (long)(x < RUN_LABEL ? 0 : x - RUN_LABEL) * (long)p->fold);
     return true;
@@ -340,7 +332,7 @@ const struct panel_ops panel_run = {
     .weight = 4,
     .min_cols = 40,
     .keys = keys,
-    .open = open_run,
+    .state_size = sizeof(struct run_panel),
     .close = close_run,
     .draw = draw,
     .note = note_run,

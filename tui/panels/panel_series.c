@@ -345,12 +345,6 @@ struct series_panel {
     struct chart chart; /* the one being drawn */
 };
 
-static void *
-open_series(void)
-{
-    return calloc(1, sizeof(struct series_panel));
-}
-
 /* Which series have a chart here: masks, and how drafts are judged, have panels of their own. The policy's number, or
  * -1 - derived. */
 static int
@@ -605,8 +599,8 @@ mouse_series(void *state, const struct view *v, const struct canvas *c, int y, i
     struct series_panel *p = state;
     (void)y;
     (void)c;
-    if (action == MOUSE_WHEEL_UP || action == MOUSE_WHEEL_DOWN)
-        return key_series(p, v, action == MOUSE_WHEEL_UP ? INPUT_UP : INPUT_DOWN);
+    if (mouse_wheel(action) != 0)
+        return key_series(p, v, mouse_wheel(action) < 0 ? INPUT_UP : INPUT_DOWN);
     if (action != MOUSE_PRESS && action != MOUSE_DRAG)
         return false;
     const int scale = p->axis.scale > 0 ? p->axis.scale : 1, inside = p->cols > 0 && x >= 0 ? x % (p->cols + 1) : -1;
@@ -634,8 +628,7 @@ const struct panel_ops panel_series = {
     .weight = 4,
     .min_cols = 26,
     .keys = keys,
-    .open = open_series,
-    .close = free,
+    .state_size = sizeof(struct series_panel),
     .draw = draw_series,
     .note = note_series,
     .key = key_series,

@@ -31,16 +31,6 @@ sweep_number(double value, enum sweep_measure measure, char *out, size_t n)
     snprintf(out, n, "%.*f", measure != SWEEP_SPEED ? 2 : value < 99.5 ? 1 : 0, value);
 }
 
-/* The first of n that are shown, of which `room` fit, so that `at` is among them; stays near `top`. */
-static int
-sweep_window(int top, int at, int n, int room)
-{
-    if (room < 1 || n <= room)
-        return 0;
-    top = at < top ? at : at >= top + room ? at - room + 1 : top;
-    return top < 0 ? 0 : top > n - room ? n - room : top;
-}
-
 /* "★" where the point is clearly the best, "☆" where others show no clear difference from the best one, " ". */
 static const char *
 sweep_star(const struct sweep_look *l, const struct canvas *c, uint32_t point)
@@ -174,8 +164,8 @@ sweep_draw_map(struct sweep_look *l, const struct canvas *c)
     l->cols = room / l->cell < n_across ? room / l->cell : n_across;
     l->rows = c->rows - l->header - (c->rows > 3 ? 1 : 0);
     l->rows = l->rows < n_down ? l->rows : n_down;
-    l->top = sweep_window(l->top, (int)at[0], n_down, l->rows);
-    l->left = sweep_window(l->left, (int)at[1], n_across, l->cols);
+    l->top = panel_scroll(l->top, (int)at[0], n_down, l->rows);
+    l->left = panel_scroll(l->left, (int)at[1], n_across, l->cols);
     if (l->header > 0) { /* names stand where their values do: one above its column, one behind its row */
         canvas_text(c, 0, 0, ROLE_KNOB, down);
         canvas_text(c, 0, l->label + l->cols * l->cell + 1, ROLE_KNOB, sweep_knob(l->sweep, 1)->name);
@@ -229,7 +219,7 @@ sweep_draw_line(struct sweep_look *l, const struct canvas *c)
     l->label = 10;
     l->rows = c->rows - l->header - (c->rows > 5 ? 1 : 0);
     l->rows = l->rows < n ? l->rows : n;
-    l->top = sweep_window(l->top, (int)l->point, n, l->rows);
+    l->top = panel_scroll(l->top, (int)l->point, n, l->rows);
     const int width = c->cols - l->label - NUMBERS - 2;
     if (l->header > 0) {
         canvas_text(c, 0, 2, ROLE_KNOB, k->name);
@@ -278,7 +268,7 @@ sweep_draw_list(struct sweep_look *l, const struct canvas *c)
         at++;
     l->header = c->rows > 3 ? 1 : 0;
     l->rows = c->rows - l->header < n ? c->rows - l->header : n;
-    l->top = sweep_window(l->top, at, n, l->rows);
+    l->top = panel_scroll(l->top, at, n, l->rows);
     static const int width[SWEEP_MEASURES] = {14, 13, 7, 7, 9};
     static const char *const head[SWEEP_MEASURES] = {"tok/s", "× ar", "t/rnd", "acc", "(model)"};
     int x[SWEEP_MEASURES], right = c->cols;
@@ -322,25 +312,17 @@ static void
 close_sweep(void *state)
 {
     struct sweep_panel *p = state;
-    if (p != NULL) {
-        free(p->look.ranked);
-        free(p->value);
-    }
-    free(p);
+    free(p->look.ranked);
+    free(p->value);
 }
 
-static void *
-open_sweep(void)
+static bool
+open_sweep(void *state)
 {
-    struct sweep_panel *p = calloc(1, sizeof *p);
-    if (p == NULL)
-        return NULL;
+    struct sweep_panel *p = state;
     p->look.ranked = calloc(KNOB_GRID_MOST, sizeof *p->look.ranked);
     p->value = calloc(KNOB_GRID_MOST, sizeof *p->value);
-    if (p->look.ranked != NULL && p->value != NULL)
-        return p;
-    close_sweep(p);
-    return NULL;
+    return p->look.ranked != NULL && p->value != NULL;
 }
 
 static bool
@@ -455,9 +437,7 @@ move(struct sweep_panel *p, const struct view *v, int axis, long by)
 static bool
 take(const struct sweep_panel *p, const struct view *v)
 {
-    char line[40];
-    snprintf(line, sizeof line, "sweep take %u", (unsigned)p->look.point + 1);
-    v->host->command(v->host->user, line);
+    panel_command(v, "sweep take %u", (unsigned)p->look.point + 1);
     return true;
 }
 
@@ -477,22 +457,17 @@ key_sweep(void *state, const struct view *v, int key)
     if (!active_sweep(v))
         return false;
     look(p, v);
+    const struct step by = input_step(key, page);
+    if (by.down != 0 || by.right != 0) {
+        move(p, v, by.right != 0, by.down + by.right);
+        return true;
+    }
     switch (key) {
-    case 'j':
-    case INPUT_DOWN: move(p, v, 0, 1); return true;
-    case 'k':
-    case INPUT_UP: move(p, v, 0, -1); return true;
-    case 'h':
-    case INPUT_LEFT: move(p, v, 1, -1); return true;
-    case 'l':
-    case INPUT_RIGHT: move(p, v, 1, 1); return true;
-    case INPUT_PAGE_DOWN: move(p, v, 0, page); return true;
-    case INPUT_PAGE_UP: move(p, v, 0, -page); return true;
     case INPUT_HOME: p->moved = false; return true;
     case INPUT_ENTER: return take(p, v);
     case 'c': measure_next(p, v); return true;
     case 'o': p->list = !p->list; return true;
-    case 's': v->host->command(v->host->user, "command sweep csv sweep.csv"); return true;
+    case 's': panel_command(v, "command sweep csv sweep.csv"); return true;
     default: return false;
     }
 }
@@ -505,8 +480,8 @@ mouse_sweep(void *state, const struct view *v, const struct canvas *c, int y, in
     (void)c;
     if (!active_sweep(v) || l->sweep != v->sweep)
         return false;
-    if (action == MOUSE_WHEEL_UP || action == MOUSE_WHEEL_DOWN) {
-        move(p, v, 0, action == MOUSE_WHEEL_UP ? -1 : 1);
+    if (mouse_wheel(action) != 0) {
+        move(p, v, 0, mouse_wheel(action));
         return true;
     }
     const int row = y - l->header;
@@ -552,6 +527,7 @@ const struct panel_ops panel_sweep = {
     .min_cols = 60,
     .active = active_sweep,
     .keys = keys,
+    .state_size = sizeof(struct sweep_panel),
     .open = open_sweep,
     .close = close_sweep,
     .draw = draw_sweep,

@@ -24,13 +24,12 @@ struct text_panel {
     size_t found; /* byte of the place searched for last */
 };
 
-static void *
-open_text(void)
+static bool
+open_text(void *state)
 {
-    struct text_panel *p = calloc(1, sizeof *p);
-    if (p != NULL)
-        p->seen_follow = true;
-    return p;
+    struct text_panel *p = state;
+    p->seen_follow = true;
+    return true;
 }
 
 static void
@@ -38,7 +37,6 @@ close_text(void *state)
 {
     struct text_panel *p = state;
     flow_close(&p->flow);
-    free(p);
 }
 
 /* Until a person chooses, tokens are coloured by what the policy's drafts have: exit layers, or only a source. */
@@ -292,7 +290,7 @@ select_span(struct text_panel *p, const struct view *v, size_t span)
 
 /* To the token before or after, along the text that stays. */
 static void
-step(struct text_panel *p, const struct view *v, int by)
+step(struct text_panel *p, const struct view *v, long by)
 {
     size_t span = v->selection->follow ? p->flow.stable : flow_find(&p->flow, v->selection->pos);
     if (p->flow.n_spans == 0)
@@ -309,7 +307,13 @@ static bool
 key_text(void *state, const struct view *v, int key)
 {
     struct text_panel *p = state;
-    const long page = p->rows > 1 ? p->rows - 1 : 1;
+    const struct step by = input_step(key, p->rows > 1 ? p->rows - 1 : 1);
+    if (by.down != 0)
+        scroll(p, by.down);
+    else if (by.right != 0)
+        step(p, v, by.right);
+    if (by.down != 0 || by.right != 0)
+        return true;
     switch (key) {
     case 'c':
         p->channel = (enum channel)((channel_of(p, v->scope) + 1) % CHANNELS);
@@ -317,18 +321,8 @@ key_text(void *state, const struct view *v, int key)
             p->channel++;
         p->chosen = true;
         return true;
-    case 'k':
-    case INPUT_UP: scroll(p, -1); return true;
-    case 'j':
-    case INPUT_DOWN: scroll(p, 1); return true;
-    case INPUT_PAGE_UP: scroll(p, -page); return true;
-    case INPUT_PAGE_DOWN: scroll(p, page); return true;
     case 'g':
     case INPUT_HOME: scroll(p, -(long)p->flow.n_lines); return true;
-    case 'h':
-    case INPUT_LEFT: step(p, v, -1); return true;
-    case 'l':
-    case INPUT_RIGHT: step(p, v, 1); return true;
     case 'G':
     case INPUT_END:
         p->scrolled = false;
@@ -342,8 +336,8 @@ static bool
 mouse_text(void *state, const struct view *v, const struct canvas *c, int y, int x, enum mouse_action action)
 {
     struct text_panel *p = state;
-    if (action == MOUSE_WHEEL_UP || action == MOUSE_WHEEL_DOWN) {
-        scroll(p, action == MOUSE_WHEEL_UP ? -3 : 3);
+    if (mouse_wheel(action) != 0) {
+        scroll(p, 3 * mouse_wheel(action));
         return true;
     }
     const size_t line = p->top_line + (size_t)(y < 0 ? 0 : y);
@@ -382,9 +376,7 @@ search(struct text_panel *p, const struct view *v, const char *needle, bool back
         p->seen_follow = false;
         return true;
     }
-    char text[300];
-    snprintf(text, sizeof text, "'%s' does not occur in the text so far", needle);
-    v->host->say(v->host->user, text);
+    panel_say(v, "'%s' does not occur in the text so far", needle);
     return true;
 }
 
@@ -413,6 +405,7 @@ const struct panel_ops panel_text = {
     .weight = 3,
     .min_cols = 24,
     .keys = keys,
+    .state_size = sizeof(struct text_panel),
     .open = open_text,
     .close = close_text,
     .draw = draw_text,

@@ -18,18 +18,11 @@ struct versus_panel {
     struct flow flow;
 };
 
-static void *
-open_versus(void)
-{
-    return calloc(1, sizeof(struct versus_panel));
-}
-
 static void
 close_versus(void *state)
 {
     struct versus_panel *p = state;
     flow_close(&p->flow);
-    free(p);
 }
 
 static bool
@@ -290,9 +283,7 @@ draw_versus(void *state, const struct view *v, const struct canvas *c)
 static void
 focus_on(const struct view *v, uint32_t seq)
 {
-    char line[32];
-    snprintf(line, sizeof line, "sequence %u", (unsigned)seq + 1);
-    v->host->command(v->host->user, line);
+    panel_command(v, "sequence %u", (unsigned)seq + 1);
 }
 
 static bool
@@ -334,7 +325,7 @@ const struct panel_ops panel_versus = {
     .min_cols = 70,
     .active = active_versus,
     .keys = keys,
-    .open = open_versus,
+    .state_size = sizeof(struct versus_panel),
     .close = close_versus,
     .draw = draw_versus,
     .key = key_versus,

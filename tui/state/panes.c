@@ -15,7 +15,7 @@ panes_open(struct panes *p, const struct scope *scope, bool live, const struct p
                             .bookmarks = p->bookmark};
     while (panel_registry[p->n] != NULL && p->n < LAYOUT_PANELS) {
         const struct panel_ops *ops = panel_registry[p->n];
-        if (ops->open != NULL && (p->state[p->n] = ops->open()) == NULL)
+        if (!panel_open(ops, &p->state[p->n]))
             return err_set(err, ERR_WORK, "out of memory for the %s panel", ops->name);
         p->focus = ops->first_focus ? p->n : p->focus;
         p->n++;
@@ -27,8 +27,7 @@ void
 panes_close(struct panes *p)
 {
     for (int i = 0; i < p->n; i++)
-        if (panel_registry[i]->close != NULL)
-            panel_registry[i]->close(p->state[i]);
+        panel_close(panel_registry[i], p->state[i]);
 }
 
 bool

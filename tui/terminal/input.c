@@ -184,3 +184,27 @@ report_says_direct(const struct report *r)
 {
     return r->kind == REPORT_STATE && (strstr(r->text, ":1:2:3") != NULL || strstr(r->text, ";1;2;3") != NULL);
 }
+
+struct step
+input_step(int key, long page)
+{
+    switch (key) {
+    case 'h':
+    case INPUT_LEFT: return (struct step){.right = -1};
+    case 'l':
+    case INPUT_RIGHT: return (struct step){.right = 1};
+    case 'k':
+    case INPUT_UP: return (struct step){.down = -1};
+    case 'j':
+    case INPUT_DOWN: return (struct step){.down = 1};
+    case INPUT_PAGE_UP: return (struct step){.down = -page};
+    case INPUT_PAGE_DOWN: return (struct step){.down = page};
+    default: return (struct step){0};
+    }
+}
+
+int
+mouse_wheel(enum mouse_action action)
+{
+    return action == MOUSE_WHEEL_UP ? -1 : action == MOUSE_WHEEL_DOWN;
+}

@@ -39,7 +39,14 @@ enum input_key {
     INPUT_LOST /* the terminal is gone */
 };
 
+/* The direction of arrow keys and h j k l, and of PgUp and PgDn, which move down by `page`; zeros: another key. */
+struct step {
+    long right, down;
+};
+struct step input_step(int key, long page);
+
 enum mouse_action { MOUSE_PRESS, MOUSE_DRAG, MOUSE_RELEASE, MOUSE_DOUBLE, MOUSE_WHEEL_UP, MOUSE_WHEEL_DOWN };
+int mouse_wheel(enum mouse_action); /* -1: up, 1: down, 0: not the wheel */
 
 struct input {
     int key;

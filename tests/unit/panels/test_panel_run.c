@@ -76,7 +76,7 @@ PANEL_TEST(a_long_run_is_folded_and_stays_as_it_is)
     assert_memory_equal(before, f->grid.cells, 80 * sizeof *before);
     struct grid_cell kept[3 * 94];
     memcpy(kept, f->grid.cells, sizeof kept);
-    f->ops->close(f->panel); /* drawn anew it is the same as what was kept */
+    panel_close(f->ops, f->panel); /* drawn anew it is the same as what was kept */
     use(f, "run");
     draw(f, 8, 4 + 90);
     assert_memory_equal(kept, f->grid.cells, sizeof kept);
@@ -231,7 +231,7 @@ PANEL_TEST(reliability_says_ece_and_threshold)
     assert_int_equal(row_with(f, "ECE 0.000 of 8 drafts"), 0);
     assert_true(row_with(f, "τ 0.6") == 10);
     assert_true(row_with(f, "most 25% at L2") == 11);
-    f->ops->close(f->panel);
+    panel_close(f->ops, f->panel);
     use(f, "exits");
     draw(f, 10, 64);
     assert_int_equal(row_with(f, "mean L2.0 of 8 drafts"), 0);

@@ -324,7 +324,7 @@ PANEL_TEST(sweeps_stay_inside_at_any_size)
                 press(f, INPUT_DOWN);
             }
         done(&w);
-        f->ops->close(f->panel);
+        panel_close(f->ops, f->panel);
         f->ops = NULL;
     }
 }

@@ -99,7 +99,7 @@ TEST(panels_stay_inside_whatever_happens)
         f.grid.utf8 = seed % 5 != 1;
         f.grid.mono = seed % 2 == 0;
         for (size_t i = 0; panel_registry[i] != NULL; i++)
-            states[i] = panel_registry[i]->open != NULL ? panel_registry[i]->open() : NULL;
+            assert_true(panel_open(panel_registry[i], &states[i]));
         if (seed <= 3) { /* events that have nothing to do with one another */
             if (seed > 1)
                 stream_batch(&f.stream, 5, 14);
@@ -130,8 +130,7 @@ TEST(panels_stay_inside_whatever_happens)
             }
         }
         for (size_t i = 0; panel_registry[i] != NULL; i++)
-            if (panel_registry[i]->close != NULL)
-                panel_registry[i]->close(states[i]);
+            panel_close(panel_registry[i], states[i]);
         close_panels(&f);
     }
 }
@@ -178,8 +177,8 @@ TEST(a_picture_does_not_depend_on_when_it_was_drawn)
                 snprintf(other, sizeof other, "%s", line(&g, y));
                 assert_string_equal(line(&f, y), other);
             }
-            f.ops->close(f.panel);
-            g.ops->close(g.panel);
+            panel_close(f.ops, f.panel);
+            panel_close(g.ops, g.panel);
             f.ops = g.ops = NULL;
         }
         close_panels(&f);
