@@ -2,7 +2,7 @@
 #include "tui/app/app_turn.h"
 #include "tui/commands/verbs.h"
 #include "tui/frame/frame.h"
-#include "tui/scope/batch.h"
+#include "tui/scope/scope.h"
 
 #include <stdlib.h>
 #include <string.h>

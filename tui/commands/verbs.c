@@ -2,7 +2,7 @@
 #include "tui/commands/verbs.h"
 #include "engine/events/sampling_knobs.h"
 #include "tui/figures/figure.h"
-#include "tui/scope/window.h"
+#include "tui/scope/scope.h"
 
 #include <string.h>
 

@@ -7,8 +7,7 @@
 #include "engine/base/file_replace.h"
 #include "engine/events/results.h"
 #include "tui/commands/verbs.h"
-#include "tui/scope/batch.h"
-#include "tui/scope/versus.h"
+#include "tui/scope/scope.h"
 
 /* ---- :sweep, a run at every point of a grid of knobs ---- */
 

@@ -7,8 +7,7 @@
 #include "engine/base/clock.h"
 #include "engine/model/model_places.h"
 #include "tui/commands/verbs.h"
-#include "tui/scope/batch.h"
-#include "tui/scope/versus.h"
+#include "tui/scope/scope.h"
 
 /* ---- the run ---- */
 

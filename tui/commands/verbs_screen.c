@@ -9,8 +9,7 @@
 #include "tui/commands/verbs.h"
 #include "tui/figures/figure.h"
 #include "tui/frame/frame.h"
-#include "tui/scope/batch.h"
-#include "tui/scope/window.h"
+#include "tui/scope/scope.h"
 #include "tui/terminal/canvas.h"
 #include "tui/terminal/text.h"
 

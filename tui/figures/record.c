@@ -8,7 +8,7 @@
 #include "engine/base/rng.h"
 #include "engine/events/sampling_knobs.h"
 #include "engine/events/settings.h"
-#include "tui/scope/batch.h"
+#include "tui/scope/scope.h"
 
 /* What stands while events are taken in. */
 struct taking {

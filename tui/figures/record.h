@@ -4,7 +4,7 @@
 #define TUI_FIGURES_RECORD_H
 
 #include "traces/reader.h"
-#include "tui/scope/draft_steps.h"
+#include "tui/scope/aggregates.h"
 #include "tui/scope/scope.h"
 
 struct record_round {

@@ -8,8 +8,7 @@
 #include "engine/base/plural.h"
 #include "engine/base/printable.h"
 #include "tui/panels/panel.h"
-#include "tui/scope/batch.h"
-#include "tui/scope/window.h"
+#include "tui/scope/scope.h"
 #include "tui/widgets/key_row.h"
 
 /* ---- items: each is shown whole or not at all; the least important ones are dropped first ---- */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tui/scope/batch.h"
+#include "tui/scope/scope.h"
 #include "tui/terminal/text.h"
 
 #define LEAST_RANGE 0.05 /* of a speedup: less is drawn as nearly flat */

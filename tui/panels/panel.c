@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "engine/base/printable.h"
-#include "tui/scope/batch.h"
-#include "tui/scope/window.h"
+#include "tui/scope/scope.h"
 #include "tui/terminal/text.h"
 
 bool

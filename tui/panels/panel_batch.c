@@ -6,8 +6,7 @@
 
 #include "tui/panels/panel.h"
 #include "tui/panels/text_flow.h"
-#include "tui/scope/versus.h"
-#include "tui/scope/window.h"
+#include "tui/scope/scope.h"
 #include "tui/terminal/input.h"
 #include "tui/terminal/text.h"
 

@@ -7,7 +7,7 @@
 
 #include "engine/events/effects.h"
 #include "tui/panels/panel.h"
-#include "tui/scope/batch.h"
+#include "tui/scope/scope.h"
 #include "tui/terminal/input.h"
 #include "tui/terminal/text.h"
 

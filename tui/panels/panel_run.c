@@ -8,8 +8,8 @@
 #include "engine/base/plural.h"
 #include "tui/panels/layers.h"
 #include "tui/panels/panel.h"
-#include "tui/scope/batch.h"
-#include "tui/scope/glimpses.h"
+#include "tui/scope/scope.h"
+#include "tui/scope/sequence_cells.h"
 #include "tui/terminal/input.h"
 
 #define RUN_LABEL 4 /* columns of the layers' numbers */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tui/panels/panel.h"
-#include "tui/scope/versus.h"
+#include "tui/scope/scope.h"
 #include "tui/terminal/input.h"
 #include "tui/terminal/text.h"
 

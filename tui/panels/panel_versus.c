@@ -8,7 +8,7 @@
 #include "engine/base/printable.h"
 #include "tui/panels/panel.h"
 #include "tui/panels/text_flow.h"
-#include "tui/scope/versus.h"
+#include "tui/scope/scope.h"
 #include "tui/terminal/input.h"
 #include "tui/terminal/text.h"
 

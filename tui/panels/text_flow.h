@@ -3,7 +3,7 @@
 #ifndef TUI_PANELS_TEXT_FLOW_H
 #define TUI_PANELS_TEXT_FLOW_H
 
-#include "tui/scope/batch.h"
+#include "tui/scope/scope.h"
 #include "tui/terminal/canvas.h"
 
 enum flow_kind { FLOW_COMMITTED, FLOW_STRUCK, FLOW_GHOST };

@@ -1,23 +1,25 @@
-/* The view model: what is on screen, built from events alone. Bounded: a day-long run stays small; what is older is in
- * the trace. Positions are absolute positions in the sequence. One thread. */
+/* The view model: everything that the screen shows, built from events alone. It has a bounded size and drops the oldest positions and
+ * rounds; the trace keeps them. Positions are absolute positions in the sequence. Its functions are for one thread. */
 #ifndef TUI_SCOPE_SCOPE_H
 #define TUI_SCOPE_SCOPE_H
 
 #include "engine/events/event.h"
 #include "engine/events/metrics.h"
+#include "engine/events/paired.h"
 #include "engine/events/run_info.h"
 #include "engine/events/segments.h"
+#include "engine/events/until.h"
 
-#define SCOPE_POSITIONS 32768 /* positions held with their tokens */
-#define SCOPE_COLUMNS   1024  /* of these, the newest are held with what their layers said */
-#define SCOPE_ROUNDS    1024  /* rounds held */
-#define SCOPE_SERIES    2048  /* values held of a series */
-#define SCOPE_BARS      256   /* cells at least that every series has, for forms without a declared size */
+#define SCOPE_POSITIONS 32768 /* positions in memory with their tokens */
+#define SCOPE_COLUMNS   1024  /* of these, the newest positions have their layers' predictions */
+#define SCOPE_ROUNDS    1024  /* rounds in memory */
+#define SCOPE_SERIES    2048  /* values of a series in memory */
+#define SCOPE_BARS      256   /* least number of cells of a series, for forms without a declared size */
 
-struct scope_cell { /* what a layer said about a position */
+struct scope_cell { /* a layer's prediction at a position */
     bool known;
     bool compared, agreed; /* with the last layer, for scope_agreement() */
-    uint8_t probed_by;     /* enum probed_by: who asked first */
+    uint8_t probed_by;     /* enum probed_by: the first that asked for it */
     token_t token;
     float confidence, annealed, entropy, kl_final;
     int32_t rank_final;
@@ -26,12 +28,12 @@ struct scope_cell { /* what a layer said about a position */
 };
 
 enum fate {
-    FATE_NONE, /* guessed at by layers, no token yet */
+    FATE_NONE, /* layers have predictions, there is no token yet */
     FATE_PROMPT,
     FATE_PREFILL, /* the first token after the prompt */
-    FATE_GHOST,   /* drafted, not judged */
+    FATE_GHOST,   /* drafted, not yet verified */
     FATE_ACCEPTED,
-    FATE_REJECTED, /* a correction stands there soon, or nothing when the next round begins */
+    FATE_REJECTED, /* until a correction takes its place, or the next round begins */
     FATE_CORRECTION,
     FATE_BONUS
 };
@@ -40,11 +42,11 @@ struct scope_column { /* a position */
     uint32_t pos, round;
     token_t token; /* the committed token; while drafting the main line's draft; TOKEN_NONE: none yet */
     enum fate fate;
-    int32_t exit_layer; /* of the draft; L for the target's own; -1: not known */
-    float confidence;   /* of the guess it came from; NAN: not known */
+    int32_t exit_layer; /* of the draft; L: the target's own token; -1: unknown */
+    float confidence;   /* of the prediction that it came from; NAN: unknown */
     token_t rejected;   /* the main line's draft that was rejected here, TOKEN_NONE */
     int32_t rejected_exit;
-    token_t final;     /* what the last layer was heard to say; TOKEN_NONE: nothing */
+    token_t final;     /* the last layer's prediction; TOKEN_NONE: unknown */
     float threshold;   /* the policy's in that round; NAN: none */
     uint32_t siblings; /* further candidates at this position */
 };
@@ -54,15 +56,15 @@ struct scope_draft { /* a candidate of a round's tree */
     token_t token;
     int32_t parent, candidate, exit_layer;
     float confidence;
-    int8_t accepted, committed; /* -1: not judged yet */
+    int8_t accepted, committed; /* -1: not yet verified */
     bool main_line;             /* the first child of the first child …; else a sibling */
 };
 
 #define SCOPE_DRAFTS (VERIFY_NODES - 1)
-#define ROUND_OPEN   (-1) /* scope_round.last: nothing of the target's own yet */
+#define ROUND_OPEN   (-1) /* scope_round.last: the target has emitted no token of its own yet */
 
 struct scope_round {        /* one line of the rounds panel */
-    struct round_event end; /* all zero until the round is whole */
+    struct round_event end; /* zeros until the round is complete */
     uint32_t number, run;
     uint32_t first_pos; /* of its first draft or emitted token */
     uint32_t n_drafts;
@@ -86,24 +88,24 @@ struct scope_series { /* of the current policy, one per declared series */
     float *latest;            /* the latest value of each index, NAN at first. A MASK's 1 is a skipped sublayer */
 };
 
-struct scope_now {       /* what stands at the moment */
+struct scope_now {       /* the present state */
     uint64_t version;    /* changes with every event that can change the picture */
     uint64_t lost;       /* events that the log dropped */
-    bool starved;        /* there was no memory for something that came: it is not shown */
-    uint32_t epoch;      /* changes when what was committed is no longer true: reset, new run */
-    uint32_t run, round; /* the last whole round's number */
+    bool starved;        /* memory ran out for an event, which is not shown */
+    uint32_t epoch;      /* changes when committed text becomes invalid: a reset, a new run */
+    uint32_t run, round; /* round: the last complete one */
     bool running;
     char end[200];      /* "", "eos", "tokens", "context", "error: …" */
-    char probe[8];      /* "off", "policy", "all"; "" while not known */
-    char device[160];   /* where the device's time goes; "" where nobody measures it */
-    uint32_t length;    /* positions known; drafts, guesses, drafts just rejected counted */
-    uint32_t committed; /* of these, the ones that stay */
+    char probe[8];      /* "off", "policy", "all"; "": unknown */
+    char device[160];   /* where the device's time goes; "": not measured */
+    uint32_t length;    /* positions, including drafts, predictions and drafts just rejected */
+    uint32_t committed; /* of these, those with committed tokens */
     struct metrics metrics;
 };
 
 #define SCOPE_NOTES 64
 
-struct scope_note { /* that a person wrote about a position of this run */
+struct scope_note { /* the user's note about a position of this run */
     uint32_t seq, pos;
     uint64_t t_us;  /* when */
     char text[256]; /* printable */
@@ -114,100 +116,224 @@ struct scope;
 bool scope_open(struct scope **, const struct run_info *, struct err *); /* info is borrowed */
 void scope_close(struct scope *);
 void scope_reset(struct scope *); /* as if just opened */
-/* It takes that one's place: who looked at that one sees that all is another. */
+/* Takes the place of `before`: version and epoch continue, so that readers notice the change. */
 void scope_go_on(struct scope *, const struct scope *before);
 void scope_event(struct scope *, const struct event *);
-void scope_lost(struct scope *, uint64_t events); /* the log dropped some before they were seen */
+void scope_lost(struct scope *, uint64_t events); /* the log dropped events before they were read */
 
 /* ---- reading ---- */
 const struct scope_now *scope_now(const struct scope *);
-const struct run_info *scope_info(const struct scope *);      /* of two saved runs the one's in focus */
+const struct run_info *scope_info(const struct scope *);      /* of two saved runs: the one in focus */
 const struct policy_info *scope_policy(const struct scope *); /* the current one; never NULL */
-double scope_knob(const struct scope *, uint32_t index);      /* applied value of the current policy's knob */
-const struct sampling *scope_sampling(const struct scope *, uint64_t *seed); /* in force; seed may be NULL */
-const char *scope_head(const struct scope *); /* that looks at layers: "lens", "trained"; "": there is only the lens */
-uint32_t scope_notes(const struct scope *, const struct scope_note **); /* how many, by sequence and position */
-const struct scope_note *scope_note_at(const struct scope *, uint32_t seq, uint32_t pos); /* NULL: there is none */
-const struct progress_event *scope_progress(const struct scope *); /* NULL when nothing is under way */
+double scope_knob(const struct scope *, uint32_t index);      /* the current value of the current policy's knob */
+const struct sampling *scope_sampling(const struct scope *, uint64_t *seed); /* the current one; seed may be NULL */
+const char *scope_head(const struct scope *); /* of the layers: "lens", "trained"; "": the model has only the lens */
+uint32_t scope_notes(const struct scope *,
+                     const struct scope_note **); /* returns their number; sorted by sequence and position */
+const struct scope_note *scope_note_at(const struct scope *, uint32_t seq, uint32_t pos); /* NULL: none */
+const struct progress_event *scope_progress(const struct scope *); /* of a long step; NULL: none */
 
-uint32_t scope_first(const struct scope *);                                  /* first position that may still be held */
-const struct scope_column *scope_column(const struct scope *, uint32_t pos); /* NULL: not held */
-/* What the head in use said: (L + 1), indexed by layer, [0] unused; NULL: not held. */
+uint32_t scope_first(const struct scope *);                                  /* first position that may be in memory */
+const struct scope_column *scope_column(const struct scope *, uint32_t pos); /* NULL: not in memory */
+/* Predictions by the current head: (L + 1), indexed by layer, [0] unused; NULL: not in memory. */
 const struct scope_cell *scope_cells(const struct scope *, uint32_t pos);
-uint32_t scope_first_cells(const struct scope *); /* first position whose layers may still be held */
-/* What is left of them, as far back as positions are held: (L) bytes as glimpses.h has them, layer l at l - 1. False: nothing
- * is known. */
+uint32_t scope_first_cells(const struct scope *); /* first position whose layers may be in memory */
+/* A byte for each layer, for all positions in memory: (L) bytes as in sequence_cells.h, layer l at l - 1. False: unknown. */
 bool scope_glimpse(const struct scope *, uint32_t pos, uint8_t *out);
 /* How often a layer was probed in this run. */
 uint64_t scope_probed(const struct scope *, uint32_t layer);
-/* The share of positions of this run where a layer's first choice was the last layer's, by the lens or by its trained
- * head, among those where both were asked. NAN: none was. */
+/* The share of this run's positions where a layer's first choice was the last layer's, by the lens or its trained head, among the
+ * positions where both were probed. NAN: none was. */
 double scope_agreement(const struct scope *, uint32_t layer, bool trained);
-void scope_show_head(struct scope *, bool trained); /* for replays: what scope_cells() gives, until the run says */
-token_t scope_final(const struct scope *, const struct scope_column *); /* the last layer's; TOKEN_NONE: not known */
-/* SpecBound's spurious confidence: a layer that is sure of a token (at temperature 1, by the threshold in force, 0.5 when the policy
- * has none) and wrong. */
+void scope_show_head(struct scope *,
+                     bool trained); /* for replays: selects the head of scope_cells(), until a control does */
+token_t scope_final(const struct scope *, const struct scope_column *); /* the last layer's; TOKEN_NONE: unknown */
+/* SpecBound's spurious confidence: the layer's first choice is wrong, and its confidence (at temperature 1) is above the threshold, or
+ * 0.5 if the policy has none. */
 bool scope_spurious(const struct scope *, uint32_t pos, uint32_t layer);
 
-/* Where the current policy's drafts come from: by what it declares (a draft model, a mask of sublayers, nothing at all), and by the
- * drafts of the run so far. */
+/* The origin of the current policy's drafts, from its declaration (a draft model, a mask of sublayers, nothing) and the run's drafts. */
 enum draft_origin { DRAFTS_NONE, DRAFTS_LAYERS, DRAFTS_SUBLAYERS, DRAFTS_ELSEWHERE };
 enum draft_origin scope_draft_origin(const struct scope *);
 
-/* ---- any model's layers: the target's, and those of the models that help ---- */
-uint32_t scope_model_layers(const struct scope *, enum layer_model); /* 0: there is none with layers of its own */
+/* ---- layers of any model: the target or an auxiliary model ---- */
+uint32_t scope_model_layers(const struct scope *,
+                            enum layer_model); /* 0: the run has no such model with layers of its own */
 const char *scope_model_name(const struct scope *, enum layer_model);
 bool scope_model_used(const struct scope *, enum layer_model); /* the current policy needs it */
-/* As scope_cells(), for the model's layers; as scope_probed(); as scope_agreement(), with the target's last layer, by the
- * head in use; the token of its own last layer. */
+/* The same as scope_cells(), scope_probed() and scope_agreement() for the model's layers; agreement is with the target's last layer, by
+ * the current head. scope_model_final() is the token of the model's own last layer. */
 const struct scope_cell *scope_model_cells(const struct scope *, enum layer_model, uint32_t pos);
 uint64_t scope_model_probed(const struct scope *, enum layer_model, uint32_t layer);
 double scope_model_agreement(const struct scope *, enum layer_model, uint32_t layer);
 token_t scope_model_final(const struct scope *, enum layer_model, const struct scope_column *);
-/* As scope_spurious(): sure of a token, at least 0.5 for a model that helps, and it is not the target's. */
+/* The same as scope_spurious(); for an auxiliary model: confidence of at least 0.5 in a token that is not the target's. */
 bool scope_model_spurious(const struct scope *, enum layer_model, uint32_t pos, uint32_t layer);
 
 /* ---- experts, of a mixture ---- */
 
-struct scope_experts {      /* where the row went that a layer's guess at a position was read from */
-    uint32_t n;             /* 0: not known, or the layer has none */
+struct scope_experts {      /* of the row whose hidden state a layer's prediction at a position used */
+    uint32_t n;             /* 0: unknown, or the layer has none */
     const uint16_t *expert; /* (n) by descending weight, from 0 */
     const float *weight;    /* (n) */
 };
 
-/* Experts of a layer that has any, and those that a row goes to (0: not known; may be NULL). 0: it is no mixture, or nobody says. */
+/* The number of experts of a layer, and of a row (0: unknown; may be NULL). 0: the model is no mixture of experts, or this is unknown. */
 uint32_t scope_expert_count(const struct scope *, uint32_t *used);
 struct scope_experts scope_experts(const struct scope *, uint32_t pos, uint32_t layer);
-/* Positions of this run that were told of at a layer, and those of them that went to an expert there. */
+/* The positions of this run with known experts at a layer, and those of them that went to an expert. */
 uint64_t scope_expert_rows(const struct scope *, uint32_t layer);
 uint64_t scope_expert_chosen(const struct scope *, uint32_t layer, uint32_t expert);
 
 /* The main line's drafts that were rejected last, until the next round begins. */
 uint32_t scope_struck(const struct scope *, const struct scope_draft **out);
-/* What the policy says last: the last whole round's own line; -1 or NAN: none. */
+/* From the last complete round; -1: none. */
 int32_t scope_exit_layer(const struct scope *);
 int32_t scope_d_max(const struct scope *);
 
-uint32_t scope_rounds(const struct scope *);                                   /* held, the open one counted */
-const struct scope_round *scope_round(const struct scope *, uint32_t back);    /* 0: the newest; NULL: not held */
+uint32_t scope_rounds(const struct scope *);                                   /* in memory, including the open one */
+const struct scope_round *scope_round(const struct scope *, uint32_t back);    /* 0: the newest; NULL: not in memory */
 const struct scope_series *scope_series(const struct scope *, uint32_t index); /* of the current policy; NULL: none */
-/* The first position that a round of that number, or a later one, emitted or drafts; now.length: there is none. */
+/* The first position that this round or a later one emitted or drafts; now.length: none. */
 uint32_t scope_round_position(const struct scope *, uint32_t round);
-/* How many rounds back the newest round is whose number is `round` or less; scope_rounds(): all that are held are newer. */
+/* How many rounds back the newest round with number <= `round` is; scope_rounds(): all in memory are newer. */
 uint32_t scope_round_back(const struct scope *, uint32_t round);
-/* The next older and the next newer round that has tokens in the text, also where the round itself is not held any more; 0: none. */
+/* The next older and the next newer round with tokens in the text, even if the round itself was dropped; 0: none. */
 uint32_t scope_round_before(const struct scope *, uint32_t round);
 uint32_t scope_round_after(const struct scope *, uint32_t round);
-/* Tokens a second of a round of all sequences; NAN: it is not held. */
+/* Tokens/s of a round, over all sequences; NAN: not in memory. */
 double scope_round_tokens_per_s(const struct scope *, uint32_t round);
-/* The values of a series in that round: (rows * cols; 2 of a PHASE; of BARS as many as `cells` says), NAN where there are none. Of a
- * series whose values are a round's (series_of_round) those reported in it, else those reported last up to it. NULL: they are not
- * held, the round was another policy's, or the series is a LINE or a BAND, which has a ring. */
+/* The values of a series in a round: rows * cols, 2 of a PHASE, `cells` of BARS; NAN: not reported. A series of rounds (series_of_round)
+ * has the values reported in the round, other series the last ones up to it. NULL: not in memory, the round had another policy, or the
+ * series is a LINE or a BAND, which has a ring. */
 const float *scope_round_values(const struct scope *, uint32_t index, uint32_t round);
 const struct segments *scope_segments(const struct scope *); /* of all sequences */
-/* A token's bytes made safe for the terminal (engine/base/printable.h), memory of the scope; "" for TOKEN_NONE; "‹17›" if unknown. */
+/* A token's printable text (engine/base/printable.h), owned by the scope; "" for TOKEN_NONE; "‹17›" if unknown. */
 const char *scope_text(const struct scope *, token_t);
-/* The raw bytes, for joining halves of a character; of an unknown one those of "‹17›". NULL and 0: no token. */
+/* The raw bytes, which may end within a character; "‹17›" if unknown. NULL and 0: no token. */
 const char *scope_bytes(const struct scope *, token_t, uint32_t *n);
+
+/* ---- the sequences of a run ----
+ *
+ * One sequence has the focus: the functions above describe it, except for the measures, which cover all sequences. Every sequence has a
+ * tile. The focus can move to any sequence whose history is in memory: live ones, and the latest ended ones as far as there is room. With
+ * more than 8 sequences at a time, each has a smaller share of the limits above, down to an eighth from 33 on. So 64 sequences of a model
+ * with 32 layers and trained heads take less than 100 MB. */
+
+#define SCOPE_TILES  4096         /* in memory; further sequences are only in the measures */
+#define SCOPE_TAIL   64           /* tokens at the end of a sequence that a tile keeps */
+#define SCOPE_MEMORY (96ul << 20) /* bytes of histories; beyond them, those of ended sequences are dropped */
+
+struct scope_tile {
+    uint32_t seq;       /* its number */
+    uint32_t lane;      /* its place in the batch, from 0: the first that was free when it joined */
+    bool in_lane;       /* it is live, or no other sequence has taken its place */
+    char prompt[128];   /* the beginning of its prompt, printable; "": unknown */
+    bool live, held;    /* held: its history is in memory */
+    char left[16];      /* why it ended: eos, tokens, context; "": it is live. Printable */
+    uint32_t round;     /* its last one; 0: none yet */
+    struct tally total; /* of its ROUND events; times and loads are its shares */
+    double rounds_us;   /* the time of its rounds, with the drafting and verification of all sequences */
+};
+
+struct scope_batch {
+    uint32_t tiles, live, left; /* all sequences so far, and of these the live and the ended ones */
+    uint32_t waiting;           /* prompts without a sequence yet; 0 if their number is unknown */
+};
+
+struct scope_said { /* a token of a tile's text */
+    token_t token;
+    enum fate fate; /* FATE_GHOST: drafted; FATE_REJECTED: struck, and its replacement follows */
+};
+
+struct scope_batch scope_batch(const struct scope *);
+bool scope_is_batch(const struct scope *); /* the run has, or will have, several sequences */
+
+/* By ascending number; NULL after the last. Valid until the next event. */
+const struct scope_tile *scope_tile(const struct scope *, uint32_t index);
+/* The index of a sequence; scope_batch().tiles: there is none of this number. */
+uint32_t scope_tile_index(const struct scope *, uint32_t seq);
+/* Its tokens divided by the whole time of its rounds: the speed that its reader sees; NAN. */
+double scope_tile_tokens_per_s(const struct scope_tile *);
+struct measures scope_tile_measures(const struct scope *,
+                                    const struct scope_tile *); /* the other measures, from its own events */
+/* Its newest round, which may be incomplete; NULL: none in memory. */
+const struct scope_round *scope_tile_round(const struct scope *, const struct scope_tile *);
+/* Writes the end of its text, at most n tokens (SCOPE_TAIL if its history was dropped); returns their number. */
+uint32_t scope_tile_tail(const struct scope *, const struct scope_tile *, struct scope_said *, uint32_t n);
+
+uint32_t scope_focus(const struct scope *); /* the number of the sequence in focus */
+/* Fails if the sequence's history is not in memory. The choice also applies to later runs. Before the first choice, the focus is on the
+ * first sequence, and after its end on the next one that joins. */
+bool scope_set_focus(struct scope *, uint32_t seq);
+
+/* ---- the window: the rounds that all numbers on the screen are computed from ---- */
+
+enum scope_window {
+    WINDOW_SEGMENT, /* the rounds since the last change of settings */
+    WINDOW_LATEST,  /* the last METRICS_WINDOW rounds of the run */
+    WINDOW_RUN,
+    WINDOWS
+};
+extern const char *const window_names[WINDOWS]; /* "segment", "last", "run", as in :window */
+
+struct window_measures {
+    struct measures of;
+    struct estimates with;   /* the same with their standard errors */
+    struct estimate speedup; /* tokens/s divided by the baseline's */
+};
+
+void scope_show_window(struct scope *, enum scope_window);
+enum scope_window scope_window(const struct scope *);
+/* "segment C", "last 32 rounds", "run". */
+void scope_window_name(const struct scope *, char *out, size_t n);
+struct window_measures scope_window_measures(const struct scope *);
+/* The newest segment of the run for the sequence in focus; NULL: no round yet. */
+const struct segment *scope_segment(const struct scope *);
+
+/* ---- two settings on one prompt: sequences 0 and 1, each with its own policy and knobs. Policy, knobs and measures above are then those
+ * of the sequence in focus. ---- */
+
+struct scope_versus {
+    struct round_sums sums[2]; /* since the last change of either, so that both cover the same text */
+    struct paired paired;      /* likewise */
+    uint32_t since[2];         /* tokens that each had emitted then */
+    uint32_t emitted[2];       /* tokens that each has emitted */
+    uint32_t same;             /* tokens that both texts begin with */
+    bool parted;               /* the texts differ at position `same` */
+    bool apart;                /* two saved runs: they ran at different times, so their speeds are not compared */
+};
+
+const struct scope_versus *scope_versus(const struct scope *);                /* NULL: the run is of one setting */
+const struct run_info *scope_versus_info(const struct scope *, uint32_t seq); /* of two saved runs each has its own */
+const struct policy_info *scope_versus_policy(const struct scope *, uint32_t seq);
+double scope_versus_knob(const struct scope *, uint32_t seq, uint32_t index); /* of that policy */
+struct estimates scope_versus_estimates(const struct scope *, uint32_t seq);  /* of the window */
+/* The speed of 1 divided by that of 0 since the last change of either; UNKNOWN if they ran apart. */
+struct comparison scope_versus_comparison(const struct scope *);
+const struct scope_round *scope_versus_round(const struct scope *, uint32_t seq,
+                                             uint32_t back); /* NULL: not in memory */
+/* Compares the speeds in spans of the emitted text, as far as rounds are in memory. Spans have equal lengths, at least SPAN_ROUNDS rounds
+ * of either sequence, and SPAN_SEGMENTS segments (paired.h); a segment belongs to the span of its first token. Returns their number, at
+ * most n; 0 if they ran apart. */
+#define SPAN_ROUNDS   8
+#define SPAN_SEGMENTS 3
+#define SCOPE_SPANS   64 /* at most */
+struct scope_span {
+    uint32_t from, to;    /* emitted tokens, from 1, both inclusive */
+    struct comparison of; /* the speed of 1 divided by that of 0 */
+};
+uint32_t scope_versus_spans(const struct scope *, struct scope_span *, uint32_t n);
+/* Writes up to n tokens from position `same` on; returns their number. */
+uint32_t scope_versus_text(const struct scope *, uint32_t seq, token_t *, uint32_t n);
+
+/* ---- rounds that meet a condition of :until ---- */
+
+/* True if a complete round of the sequence in focus meets it, as a session decides it, except for layers that were not probed. */
+bool scope_round_has(const struct scope *, const struct scope_round *, const struct until *);
+/* True if the newest round of the sequence meets it. */
+bool scope_has_come(const struct scope *, uint32_t seq, const struct until *);
+/* The first round after `number` that meets it, or the last one before; 0: none in memory. */
+uint32_t scope_find_round(const struct scope *, const struct until *, uint32_t number, bool before);
 
 #endif

@@ -1,5 +1,5 @@
 /* The sequences of a run: who there is, whose history is held, what their tiles say. */
-#include "tui/scope/batch.h"
+#include "tui/scope/scope.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,40 +1,38 @@
-/* What the scope's files share, from the bottom up: helper_cells.c, scope_sequence.c (what is one sequence's), scope_batch.c
- * (which there are), scope.c (its life, the vocabulary), scope_read.c, scope_models.c, scope_rounds.c, aggregates.c,
- * scope_experts.c, scope_layers.c, scope_notes.c, scope_versus.c, scope_events.c (taking events in); above them, which only
- * read, scope_until.c, scope_spans.c and scope_record.c. Nobody else includes it. */
+/* The scope's state, and functions that its files share. Each file calls only files below it, from the bottom: sequence_cells.c,
+ * scope_sequence.c (one sequence), scope_batch.c (the sequences), scope.c (life, vocabulary, notes), scope_read.c, aggregates.c,
+ * scope_layers.c (layers, models, experts), scope_versus.c, scope_events.c (events). scope_record.c only reads. */
 #ifndef TUI_SCOPE_SCOPE_INTERNAL_H
 #define TUI_SCOPE_SCOPE_INTERNAL_H
 
 #include "engine/events/sampling_knobs.h"
 #include "engine/events/settings.h"
 #include "tui/scope/aggregates.h"
+#include "tui/scope/scope.h"
 #include "tui/scope/scope_sequence.h"
-#include "tui/scope/versus.h"
-#include "tui/scope/window.h"
 
 struct scope_word { /* a token's text */
-    uint32_t n;     /* raw bytes; of an id that occurred before its VOCAB event its number's, ‹17› */
-    uint32_t safe;  /* where the safe text begins in data */
+    uint32_t n;     /* raw bytes; before its VOCAB event those of its id, ‹17› */
+    uint32_t safe;  /* offset of the printable text in data */
     char data[];
 };
 
 struct scope_member { /* a sequence of the run */
     struct scope_tile tile;
-    struct scope_sequence *held;        /* its history; NULL: not held (any more) */
-    struct scope_said tail[SCOPE_TAIL]; /* (n_tail) when it isn't held any more */
+    struct scope_sequence *held;        /* its history; NULL: not in memory */
+    struct scope_said tail[SCOPE_TAIL]; /* (n_tail) once its history was dropped */
     uint32_t n_tail;
     uint64_t ended; /* scope_now.version when it left */
 };
 
-struct scope_pace { /* what all sequences did in a round */
+struct scope_pace { /* a round of all sequences */
     uint32_t round, emitted;
     double us; /* of drafting and verification */
 };
 
-struct scope_heads { /* which looks at layers */
+struct scope_heads { /* which head's predictions are shown */
     bool show_trained;
-    bool policy_turned; /* the last event was another policy, with which the head may change */
-    bool other_head;    /* it did: where the new head was not asked, the other one is shown */
+    bool policy_turned; /* the last event was a change of policy, which may change the head */
+    bool other_head;    /* the head changed: positions that it did not probe show the other head */
 };
 
 struct scope_setting { /* in a versus each of the two sequences has its own */
@@ -43,7 +41,7 @@ struct scope_setting { /* in a versus each of the two sequences has its own */
     struct scope_heads heads;
     struct metrics metrics; /* in a versus */
     struct aggregates of_run, of_segment;
-    uint32_t segment; /* whose the latter are */
+    uint32_t segment; /* the number of `of_segment` */
 };
 
 struct scope {
@@ -65,18 +63,18 @@ struct scope {
 
     struct scope_member **members; /* (n_members) by ascending number */
     uint32_t n_members, max_members;
-    struct scope_member *last;           /* whose event came last; NULL: nobody's */
-    struct scope_sequence *focus;        /* never NULL: held by a member, or nobody's yet (!heard) */
-    bool focus_chosen;                   /* by a person: */
-    uint32_t wanted;                     /* that sequence, as soon as it is there */
-    struct scope_member **round_members; /* (n_round_members) whose lines of round `shared_round` came */
+    struct scope_member *last;           /* the sequence of the last event; NULL: none */
+    struct scope_sequence *focus;        /* never NULL: a member's history, or an empty one (!heard) */
+    bool focus_chosen;                   /* the user chose it: */
+    uint32_t wanted;                     /* this sequence, as soon as it joins */
+    struct scope_member **round_members; /* (n_round_members) with a ROUND event of round `shared_round` */
     uint32_t n_round_members, shared_round;
-    double round_us;                      /* and what these lines say it took */
+    double round_us;                      /* the time by these events */
     struct scope_pace pace[SCOPE_ROUNDS]; /* round r's at r % SCOPE_ROUNDS */
 };
 
 static inline uint32_t
-scope_side(const struct scope *s, uint32_t seq) /* The index in `setting` of a sequence's. */
+scope_side(const struct scope *s, uint32_t seq) /* index in `setting` */
 {
     return s->is_versus && seq == 1;
 }
@@ -107,43 +105,42 @@ scope_take_lengths(struct scope *s) /* of the sequence in focus */
     s->now.committed = s->focus->committed;
 }
 
-/* scope_notes.c */
+/* scope.c */
 void scope_note_event(struct scope *, const struct event *);
 
 /* scope_versus.c */
 void scope_begin_versus(struct scope *, const char *text);
 void scope_end_versus(struct scope *);
-void scope_versus_event(struct scope *, const struct event *); /* ROUND and CONTROL, after all else took them in */
+void scope_versus_event(struct scope *, const struct event *); /* ROUND and CONTROL, after all other state is updated */
 void scope_take_probe(struct scope *);                         /* of the sequence in focus */
 void scope_take_metrics(struct scope *);                       /* of the sequence in focus */
 
 /* scope_batch.c */
-/* The sequence of that number, new if it wasn't there. NULL: nothing is held of it. */
+/* The sequence of this number, made if it is new. NULL: SCOPE_TILES are exceeded, or out of memory. */
 struct scope_member *scope_member(struct scope *, uint32_t seq);
 void scope_joined(struct scope *, struct scope_member *, const char *prompt);
-void scope_goes_on(struct scope *, struct scope_member *); /* one that left is live again; nothing, where it is */
+void scope_goes_on(struct scope *, struct scope_member *); /* an ended sequence is live again */
 void scope_left(struct scope *, struct scope_member *, const char *why);
 void scope_count_round(struct scope *, struct scope_member *, const struct event *);
-void scope_make_room(struct scope *);      /* lets histories of those that left go, the oldest first */
-void scope_forget_members(struct scope *); /* the sequence in focus stays, as nobody's */
-/* scope_read.c: what a position's cells leave behind when they go. */
+void scope_make_room(struct scope *);      /* drops histories of ended sequences, the oldest first */
+void scope_forget_members(struct scope *); /* the focus keeps an empty history */
+/* scope_read.c; what remains of a position's cells after they are dropped */
 token_t scope_final_of(const struct scope *, const struct scope_sequence *, const struct scope_column *);
 void scope_take_glimpse(const struct scope *, struct scope_sequence *, uint32_t pos);
 bool scope_glimpse_of(const struct scope *, const struct scope_sequence *, uint32_t pos, uint8_t *out);
 /* aggregates.c */
-void scope_aggregate_round(struct scope *, const struct scope_sequence *); /* its newest, which is whole */
+void scope_aggregate_round(struct scope *, const struct scope_sequence *); /* its newest round, which is complete */
 /* scope.c */
 void scope_vocab_event(struct scope *, const struct vocab_event *);
-void scope_need_word(struct scope *, token_t); /* so that an id has a text, even without a VOCAB event */
-/* A run begins: its positions, rounds and series are new. Policy, knobs and vocabulary stay. */
+void scope_need_word(struct scope *, token_t); /* gives an id without a VOCAB event a text */
+/* Begins a run: empties positions, rounds and series; keeps policy, knobs and vocabulary. */
 void scope_begin_run(struct scope *);
-/* scope_rounds.c; the event is one of that sequence */
+/* scope_events.c; the event belongs to the sequence */
 void scope_token_event(struct scope *, struct scope_sequence *, const struct event *);
 void scope_verdict_event(struct scope_sequence *, const struct verdict_event *);
 void scope_round_event(struct scope_sequence *, const struct event *);
 /* scope_layers.c */
 void scope_layer_event(struct scope *, struct scope_sequence *, const struct event *);
-/* scope_experts.c */
 void scope_experts_event(const struct scope *, struct scope_sequence *, const struct event *);
 void scope_series_event(const struct scope *, struct scope_sequence *, const struct event *);
 

@@ -65,9 +65,9 @@ compare(struct scope_sequence *q, const struct layer_event *g, struct scope_cell
 static void
 take_helper(struct scope *s, struct scope_sequence *q, const struct layer_event *g)
 {
-    struct helper_cells *h = &q->helpers[g->model - LAYERS_OF(0)];
+    struct aux_cells *h = &q->helpers[g->model - LAYERS_OF(0)];
     struct scope_cell *cells =
-        helper_cells_at(h, run_info_layers(run_info_of(s->info, q->seq), g->model), q->max_columns, g->pos);
+        aux_cells_at(h, run_info_layers(run_info_of(s->info, q->seq), g->model), q->max_columns, g->pos);
     if (cells == NULL)
         return;
     struct scope_cell *cell = &cells[g->layer];
@@ -163,4 +163,137 @@ scope_series_event(const struct scope *s, struct scope_sequence *q, const struct
         last->value = v->value;
     else if (index == 1)
         last->value2 = v->value;
+}
+
+#define SURE 0.5f /* of a model whose layers nobody leaves at, so that no threshold is in force */
+
+static const struct aux_cells *
+helper(const struct scope *s, enum layer_model model)
+{
+    return &s->focus->helpers[model - LAYERS_OF(0)];
+}
+
+uint32_t
+scope_model_layers(const struct scope *s, enum layer_model model)
+{
+    return run_info_layers(scope_info(s), model);
+}
+
+const char *
+scope_model_name(const struct scope *s, enum layer_model model)
+{
+    return model == MODEL_TARGET ? s->info->model_name : scope_info(s)->helpers[model - LAYERS_OF(0)].name;
+}
+
+bool
+scope_model_used(const struct scope *s, enum layer_model model)
+{
+    return model == MODEL_TARGET || (scope_policy(s)->needs & NEEDS(model - LAYERS_OF(0))) != 0;
+}
+
+enum draft_origin
+scope_draft_origin(const struct scope *s)
+{
+    const struct policy_info *p = scope_policy(s);
+    const struct draft_counts *so_far = &scope_run_aggregates(s)->drafts;
+    if ((p->needs & NEEDS(HELPER_DRAFT)) != 0)
+        return DRAFTS_ELSEWHERE;
+    for (uint32_t i = 0; i < p->n_series; i++)
+        if (p->series[i].form == SERIES_MASK)
+            return DRAFTS_SUBLAYERS;
+    if (so_far->steps == 0)
+        return p->n_knobs == 0 && p->n_series == 0 ? DRAFTS_NONE : DRAFTS_LAYERS;
+    return so_far->elsewhere == so_far->steps ? DRAFTS_ELSEWHERE : DRAFTS_LAYERS;
+}
+
+const struct scope_cell *
+scope_model_cells(const struct scope *s, enum layer_model model, uint32_t pos)
+{
+    if (model == MODEL_TARGET)
+        return scope_cells(s, pos);
+    return pos < s->focus->length ? aux_cells(helper(s, model), pos) : NULL;
+}
+
+uint64_t
+scope_model_probed(const struct scope *s, enum layer_model model, uint32_t layer)
+{
+    if (model == MODEL_TARGET)
+        return scope_probed(s, layer);
+    return layer <= helper(s, model)->layers && helper(s, model)->layers > 0 ? helper(s, model)->probed[layer] : 0;
+}
+
+double
+scope_model_agreement(const struct scope *s, enum layer_model model, uint32_t layer)
+{
+    if (model == MODEL_TARGET)
+        return scope_agreement(s, layer, scope_setting_of(s, s->focus->seq)->heads.show_trained);
+    const struct aux_cells *h = helper(s, model);
+    const bool asked = h->layers > 0 && layer <= h->layers && h->compared[layer] > 0;
+    return asked ? (double)h->agreed[layer] / (double)h->compared[layer] : NAN;
+}
+
+token_t
+scope_model_final(const struct scope *s, enum layer_model model, const struct scope_column *c)
+{
+    if (model == MODEL_TARGET)
+        return scope_final(s, c);
+    const struct scope_cell *cells = scope_model_cells(s, model, c->pos);
+    const uint32_t last = scope_model_layers(s, model);
+    return cells != NULL && cells[last].known ? cells[last].token : TOKEN_NONE;
+}
+
+bool
+scope_model_spurious(const struct scope *s, enum layer_model model, uint32_t pos, uint32_t layer)
+{
+    if (model == MODEL_TARGET)
+        return scope_spurious(s, pos, layer);
+    const struct scope_column *c = scope_column(s, pos);
+    const struct scope_cell *cells = scope_model_cells(s, model, pos);
+    if (c == NULL || cells == NULL || layer < 1 || layer > scope_model_layers(s, model) || !cells[layer].known)
+        return false;
+    const token_t final = scope_final(s, c);
+    return final != TOKEN_NONE && cells[layer].token != final && cells[layer].confidence >= SURE;
+}
+
+void
+scope_experts_event(const struct scope *s, struct scope_sequence *q, const struct event *e)
+{
+    const struct experts_event *x = &e->experts;
+    const struct run_info *run = run_info_of(s->info, q->seq);
+    bool ok = x->n > 0 && x->n <= EXPERTS_TOLD && x->layer >= 1 && (uint32_t)x->layer <= run->layers;
+    for (uint32_t i = 0; ok && i < x->n; i++)
+        ok = x->expert[i] < run->experts;
+    if (!ok || sequence_touch(q, x->pos) == NULL || (q->length > q->max_columns && x->pos < q->length - q->max_columns))
+        return;
+    q->starved = !expert_cells_take(&q->experts, run, q->max_columns, x) || q->starved;
+}
+
+uint32_t
+scope_expert_count(const struct scope *s, uint32_t *used)
+{
+    const struct run_info *run = scope_info(s);
+    if (used != NULL)
+        *used = run->experts_used;
+    return run->experts;
+}
+
+struct scope_experts
+scope_experts(const struct scope *s, uint32_t pos, uint32_t layer)
+{
+    return pos < s->focus->length ? expert_cells(&s->focus->experts, pos, layer) : (struct scope_experts){0};
+}
+
+uint64_t
+scope_expert_rows(const struct scope *s, uint32_t layer)
+{
+    const struct expert_cells *x = &s->focus->experts;
+    return x->used > 0 && layer <= x->layers ? x->rows[layer] : 0;
+}
+
+uint64_t
+scope_expert_chosen(const struct scope *s, uint32_t layer, uint32_t expert)
+{
+    const struct expert_cells *x = &s->focus->experts;
+    return x->used > 0 && layer <= x->layers && expert < x->experts ? x->chosen[layer * (size_t)x->experts + expert]
+                                                                    : 0;
 }

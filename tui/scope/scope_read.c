@@ -1,7 +1,9 @@
 /* Reading the scope. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "tui/scope/scope.h"
 #include "tui/scope/scope_internal.h"
 
 const struct scope_now *
@@ -344,4 +346,166 @@ scope_bytes(const struct scope *s, token_t token, uint32_t *n)
     const struct scope_word *w = word_of(s, token);
     *n = w != NULL ? w->n : 0; /* an unknown token's bytes are its number, ‹17› */
     return w != NULL ? w->data : NULL;
+}
+
+#define LAYERS_MOST 4096
+
+static bool
+unsure(const struct scope_round *r, float below)
+{
+    for (uint32_t i = 0; i < r->n_drafts; i++)
+        if (r->drafts[i].confidence < below)
+            return true;
+    return false;
+}
+
+static bool
+spurious(const struct scope *s, const struct scope_sequence *q, const struct scope_round *r)
+{
+    uint8_t glimpse[LAYERS_MOST];
+    const struct scope_column *c;
+    for (uint32_t pos = r->first_pos; (c = sequence_column(q, pos)) != NULL && pos < r->first_pos + r->end.emitted;
+         pos++) {
+        if (c->round != r->number || s->info->layers > LAYERS_MOST || !scope_glimpse_of(s, q, pos, glimpse))
+            continue;
+        for (uint32_t l = 1; l < s->info->layers; l++)
+            if (glimpse_spurious(glimpse[l - 1]))
+                return true;
+    }
+    return false;
+}
+
+/* The bytes of the round's tokens, and of those before them back to what the text can begin with. */
+static bool
+text_ends(const struct scope *s, const struct scope_sequence *q, const struct scope_round *r, const struct until *u)
+{
+    char bytes[4096];
+    size_t n = 0, fresh = 0;
+    const uint32_t end = r->first_pos + r->end.emitted;
+    for (uint32_t pos = end; pos > 0 && (pos > r->first_pos || n < fresh + UNTIL_TEXT_MOST); pos--) {
+        const struct scope_column *c = sequence_column(q, pos - 1);
+        uint32_t length = 0;
+        const char *token = c != NULL ? scope_bytes(s, c->token, &length) : NULL;
+        if (token == NULL || length > sizeof bytes - n)
+            break;
+        n += length;
+        memcpy(bytes + sizeof bytes - n, token, length);
+        fresh = pos > r->first_pos ? n : fresh;
+    }
+    return until_ends_text(u, bytes + sizeof bytes - n, n, fresh);
+}
+
+static bool
+round_has(const struct scope *s, const struct scope_sequence *q, const struct scope_round *r, const struct until *u)
+{
+    if (!r->whole)
+        return false;
+    switch (u->kind) {
+    case UNTIL_REJECT: return r->end.accepted < r->end.verified;
+    case UNTIL_TEXT: return text_ends(s, q, r, u);
+    case UNTIL_CONFIDENCE: return unsure(r, u->below);
+    case UNTIL_SPURIOUS: return spurious(s, q, r);
+    case UNTIL_ROUND: return r->number == u->round;
+    case UNTIL_NOTHING: break;
+    }
+    return false;
+}
+
+bool
+scope_round_has(const struct scope *s, const struct scope_round *r, const struct until *u)
+{
+    return round_has(s, s->focus, r, u);
+}
+
+bool
+scope_has_come(const struct scope *s, uint32_t seq, const struct until *u)
+{
+    for (uint32_t i = 0; i < s->n_members; i++) {
+        const struct scope_sequence *q = s->members[i]->held;
+        if (s->members[i]->tile.seq == seq && q != NULL && sequence_rounds(q) > 0)
+            return round_has(s, q, sequence_round(q, 0), u);
+    }
+    return false;
+}
+
+uint32_t
+scope_find_round(const struct scope *s, const struct until *u, uint32_t number, bool before)
+{
+    const struct scope_round *r;
+    uint32_t found = 0;
+    for (uint32_t back = 0; (r = scope_round(s, back)) != NULL && (before || r->number > number); back++) {
+        if ((before && r->number >= number) || !scope_round_has(s, r, u))
+            continue;
+        found = r->number;
+        if (before)
+            break;
+    }
+    return found;
+}
+
+const char *const window_names[WINDOWS] = {"segment", "last", "run"};
+
+void
+scope_show_window(struct scope *s, enum scope_window window)
+{
+    s->window = window;
+    s->now.version++;
+}
+
+enum scope_window
+scope_window(const struct scope *s)
+{
+    return s->window;
+}
+
+const struct segment *
+scope_segment(const struct scope *s)
+{
+    const struct segment *at;
+    uint32_t back = 0;
+    while ((at = segments_at(s->segments, back)) != NULL && !segment_concerns(at, s->focus->seq))
+        back++;
+    return at != NULL && at->run == s->now.run ? at : NULL;
+}
+
+void
+scope_window_name(const struct scope *s, char *out, size_t n)
+{
+    const struct segment *segment = scope_segment(s);
+    char letter[8] = "";
+    if (segment != NULL)
+        segment_letter(segment->number, letter);
+    if (s->window == WINDOW_SEGMENT)
+        snprintf(out, n, "segment%s%s", segment != NULL ? " " : "", letter);
+    else if (s->window == WINDOW_LATEST)
+        snprintf(out, n, "last %d rounds", METRICS_WINDOW);
+    else
+        snprintf(out, n, "run");
+}
+
+struct window_measures
+scope_window_measures(const struct scope *s)
+{
+    const struct metrics *m = &s->now.metrics;
+    const struct segment *segment = scope_segment(s), empty = {0};
+    struct window_measures w;
+    struct tally t;
+    switch (s->window) {
+    case WINDOW_LATEST:
+        t = metrics_window(m);
+        w.with = metrics_estimates(m);
+        break;
+    case WINDOW_RUN:
+        t = m->total;
+        w.with = metrics_run_estimates(m);
+        break;
+    default:
+        segment = segment != NULL ? segment : &empty;
+        t = segment->total;
+        w.with = segment_estimates(segment, s->info);
+        break;
+    }
+    w.of = metrics_measures(m, &t);
+    w.speedup = estimate_quotient(w.with.tokens_per_s, metrics_baseline(m));
+    return w;
 }

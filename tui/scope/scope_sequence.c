@@ -171,7 +171,7 @@ sequence_close(struct scope_sequence *q)
         free(q->agreed[head]);
     }
     for (enum helper_role role = 0; role < HELPERS; role++)
-        helper_cells_close(&q->helpers[role]);
+        aux_cells_close(&q->helpers[role]);
     expert_cells_close(&q->experts);
     glimpses_close(&q->glimpses);
     free(q->probed);
@@ -185,7 +185,7 @@ sequence_bytes(const struct scope_sequence *q)
 {
     size_t n = q->bytes + glimpses_bytes(&q->glimpses) + expert_cells_bytes(&q->experts);
     for (enum helper_role role = 0; role < HELPERS; role++)
-        n += helper_cells_bytes(&q->helpers[role]);
+        n += aux_cells_bytes(&q->helpers[role]);
     for (uint32_t i = 0; i < POLICY_SERIES; i++)
         n += round_values_bytes(&q->by_round[i]);
     return n;
@@ -203,7 +203,7 @@ sequence_begin(struct scope_sequence *q, const struct policy_info *policy)
     for (int head = 0; head < 2; head++)
         memset(q->agreed[head], 0, layers * sizeof *q->agreed[head]);
     for (enum helper_role role = 0; role < HELPERS; role++)
-        helper_cells_begin(&q->helpers[role]);
+        aux_cells_begin(&q->helpers[role]);
     expert_cells_begin(&q->experts);
     glimpses_close(&q->glimpses);
     q->n_rounds = 0;
@@ -293,7 +293,7 @@ sequence_forget_from(struct scope_sequence *q, uint32_t from)
         if (sequence_holds_cells(q, p))
             q->cells_of[p % q->max_columns] = 0;
         for (enum helper_role role = 0; role < HELPERS; role++)
-            helper_cells_forget(&q->helpers[role], p);
+            aux_cells_forget(&q->helpers[role], p);
         expert_cells_forget(&q->experts, p);
     }
     q->length = from < q->length ? from : q->length;

@@ -4,11 +4,8 @@
 #define TUI_SCOPE_SCOPE_SEQUENCE_H
 
 #include "engine/events/wrong_path.h"
-#include "tui/scope/batch.h"
-#include "tui/scope/expert_cells.h"
-#include "tui/scope/glimpses.h"
-#include "tui/scope/helper_cells.h"
-#include "tui/scope/round_values.h"
+#include "tui/scope/scope.h"
+#include "tui/scope/sequence_cells.h"
 
 struct scope_sequence {
     const struct run_info *info; /* borrowed */
@@ -29,7 +26,7 @@ struct scope_sequence {
     uint64_t *probed;                    /* (L + 1) */
     uint64_t *compared,
         *agreed[2]; /* (L + 1) positions that both heads were asked about; by head: the last layer's word */
-    struct helper_cells helpers[HELPERS];
+    struct aux_cells helpers[HELPERS];
     struct expert_cells experts;
     struct glimpses glimpses; /* of positions whose cells are gone */
     struct wrong_paths wrong;

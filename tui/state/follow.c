@@ -1,8 +1,7 @@
 #include "tui/state/follow.h"
 #include "engine/base/clock.h"
 #include "engine/events/sampling_knobs.h"
-#include "tui/scope/batch.h"
-#include "tui/scope/versus.h"
+#include "tui/scope/scope.h"
 
 #include <math.h>
 #include <pthread.h>

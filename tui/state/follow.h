@@ -3,7 +3,7 @@
 #define TUI_STATE_FOLLOW_H
 
 #include "tui/panels/panel.h"
-#include "tui/scope/scope_until.h"
+#include "tui/scope/scope.h"
 #include "tui/state/source.h"
 #include "tui/state/sweeping.h"
 #include "tui/state/turns.h"

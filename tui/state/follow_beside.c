@@ -1,6 +1,5 @@
 /* A second saved run beside the one that is replayed. */
-#include "tui/scope/batch.h"
-#include "tui/scope/versus.h"
+#include "tui/scope/scope.h"
 #include "tui/state/follow.h"
 
 /* The scope begins anew with what the replay says of itself. */

@@ -1,7 +1,7 @@
 #include "tui/state/forecasting.h"
 #include "engine/base/clock.h"
 #include "policies/policy.h"
-#include "tui/scope/batch.h"
+#include "tui/scope/scope.h"
 #include "tui/scope/scope_record.h"
 
 #include <math.h>

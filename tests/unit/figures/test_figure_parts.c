@@ -6,7 +6,7 @@
 #include "tests/rigs/test.h"
 #include "tui/figures/drawing.h"
 #include "tui/figures/figure.h"
-#include "tui/scope/statistics.h"
+#include "tui/scope/aggregates.h"
 #include "tui/terminal/theme.h"
 
 static double

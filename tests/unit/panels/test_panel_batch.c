@@ -2,7 +2,7 @@
 #include "tests/rigs/panel_rig.h"
 #include "tests/rigs/test.h"
 #include "tui/panels/text_flow.h"
-#include "tui/scope/batch.h"
+#include "tui/scope/scope.h"
 
 static void
 open_run(struct fixture *f, uint32_t at_a_time, uint32_t prompts)

@@ -1,7 +1,7 @@
 /* What is left of cells when they go, against the events that made them. */
 #include "tests/rigs/scope_rig.h"
 #include "tests/rigs/test.h"
-#include "tui/scope/glimpses.h"
+#include "tui/scope/sequence_cells.h"
 
 TEST(a_byte_holds_a_confidence_and_whether_it_was_spurious)
 {

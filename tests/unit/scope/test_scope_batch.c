@@ -4,7 +4,7 @@
 #include "tests/rigs/scope_rig.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
-#include "tui/scope/batch.h"
+#include "tui/scope/scope.h"
 
 #define MOST 6
 

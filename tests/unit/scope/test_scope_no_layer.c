@@ -63,7 +63,8 @@ check_panels(const struct scope *s)
         const bool rounds = strcmp((*p)->name, "rounds") == 0, exits = strcmp((*p)->name, "exits") == 0;
         if (!rounds && !exits && strcmp((*p)->name, "text") != 0 && strcmp((*p)->name, "layers") != 0)
             continue;
-        void *panel = (*p)->open != NULL ? (*p)->open() : NULL;
+        void *panel;
+        assert_true(panel_open(*p, &panel));
         assert_true(grid_open(&grid, ROWS, COLS));
         (*p)->draw(panel, &view, &c);
         for (int y = 0; y < ROWS && (rounds || exits); y++) {
@@ -71,8 +72,7 @@ check_panels(const struct scope *s)
             grid_row(&grid, y, line, sizeof line);
             assert_null(strstr(line, exits ? "mean L" : " L"));
         }
-        if ((*p)->close != NULL)
-            (*p)->close(panel);
+        panel_close(*p, panel);
     }
     grid_close(&grid);
 }

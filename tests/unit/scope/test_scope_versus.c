@@ -6,7 +6,7 @@
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 #include "tui/scope/aggregates.h"
-#include "tui/scope/versus.h"
+#include "tui/scope/scope.h"
 
 struct pair {
     struct run_info info;

@@ -2,7 +2,7 @@
 #include "tests/rigs/saved_runs.h"
 #include "tests/rigs/test.h"
 #include "traces/replay.h"
-#include "tui/scope/versus.h"
+#include "tui/scope/scope.h"
 
 static void
 drain(struct replay *r, struct scope *s)

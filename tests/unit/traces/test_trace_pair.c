@@ -7,7 +7,7 @@
 #include "tests/rigs/test.h"
 #include "tests/rigs/trace_events.h"
 #include "traces/trace_pair.h"
-#include "tui/scope/versus.h"
+#include "tui/scope/scope.h"
 
 static bool
 is_of_sequence(const struct event *e)
