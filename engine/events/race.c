@@ -1,0 +1,463 @@
+#include "engine/events/race.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/rng.h"
+
+#define FINALISTS 3
+
+struct candidate {
+    double *sample; /* (n_prompts) sums over the heats of each prompt; owned by race.samples */
+    uint32_t heats, dropped;
+    bool failed;
+};
+
+struct prompt {
+    uint64_t hash;
+    uint32_t index; /* in the list */
+    char category[32];
+};
+
+struct race {
+    uint64_t random;
+    struct prompt *prompts; /* (n_prompts + n_held): first those of heats, then the held-out ones; owned */
+    uint32_t n_prompts, n_held;
+    double *samples; /* (n, n_prompts); owned */
+    struct candidate of[RACE_CANDIDATES];
+    uint32_t n, heat; /* candidates; complete heats */
+    enum race_phase phase;
+
+    /* of the heat, or of a held-out prompt */
+    uint32_t order[RACE_CANDIDATES], in_heat, at;
+    double seconds[RACE_CANDIDATES];
+
+    uint32_t finalist[FINALISTS], n_finalists; /* winner, runner-up, candidate 0 */
+    double *held;                              /* (FINALISTS, n_held) sums of ln(seconds); owned */
+    uint32_t held_at;                          /* runs of each finalist */
+};
+
+/* ---- statistics ---- */
+
+/* The quantile of Student's t that holds a two-sided level (Hill 1970, Algorithm 396, Communications of the ACM 13). */
+static double
+t_quantile(double level, double degrees)
+{
+    const double n = degrees, half_pi = 1.5707963267948966;
+    if (n < 2)
+        return 1 / tan(level * half_pi);
+    if (n < 3)
+        return sqrt(2 / (level * (2 - level)) - 2);
+    const double a = 1 / (n - 0.5), b = 48 / (a * a);
+    double c = ((20700 * a / b - 98) * a - 16) * a + 96.36;
+    const double d = ((94.5 / (b + c) - 3) / b + 1) * sqrt(a * half_pi) * n;
+    double y = pow(d * level, 2 / n);
+    if (y > 0.05 + a) {
+        /* The normal quantile of level / 2: Abramowitz and Stegun 26.2.23. */
+        const double r = sqrt(-2 * log(level / 2));
+        const double x =
+            -(r - (2.515517 + r * (0.802853 + r * 0.010328)) / (1 + r * (1.432788 + r * (0.189269 + r * 0.001308))));
+        y = x * x;
+        if (n < 5)
+            c += 0.3 * (n - 4.5) * (x + 0.6);
+        c = (((0.05 * d * x - 5) * x - 7) * x - 2) * x + b + c;
+        y = (((((0.4 * y + 6.3) * y + 36) * y + 94.5) / c - y - 3) / b + 1) * x;
+        y = expm1(a * y * y);
+    } else {
+        y = ((1 / (((n + 6) / (n * y) - 0.089 * d - 0.822) * (n + 2) * 3) + 0.5 / (n + 4)) * y - 1) * (n + 1) /
+                (n + 2) +
+            1 / y;
+    }
+    return sqrt(n * y);
+}
+
+struct mean {
+    double value, se; /* se: NAN of fewer than two samples */
+    uint32_t n;
+};
+
+static struct mean
+mean_of_sums(double sum, double squares, uint32_t n)
+{
+    const double mean = sum / n, variance = fmax(squares / n - mean * mean, 0);
+    return (struct mean){n > 0 ? mean : (double)NAN, n > 1 ? sqrt(variance / (n - 1)) : (double)NAN, n};
+}
+
+/* Over n prompts: a prompt's value is the mean of a[i] − b[i] (b: NULL for zeros) over its heats, whose sums these are. */
+static struct mean
+mean_of(const double *a, const double *b, uint32_t n, uint32_t heats)
+{
+    double sum = 0, squares = 0;
+    const uint32_t least = n > 0 ? heats / n : 0, extra = n > 0 ? heats % n : 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const double x = (a[i] - (b != NULL ? b[i] : 0)) / (least + (i < extra));
+        sum += x;
+        squares += x * x;
+    }
+    return mean_of_sums(sum, squares, n);
+}
+
+static struct comparison
+compare(struct mean log_ratio)
+{
+    struct comparison c = {.value = exp(log_ratio.value), .low = NAN, .high = NAN, .n = log_ratio.n};
+    if (log_ratio.n < 2)
+        return c;
+    const double reach = t_quantile(RACE_LEVEL, log_ratio.n - 1) * log_ratio.se + 1e-9; /* of rounding: no difference */
+    c.low = exp(log_ratio.value - reach);
+    c.high = exp(log_ratio.value + reach);
+    c.verdict = c.low > 1 ? DIFFERENCE_MORE : c.high < 1 ? DIFFERENCE_LESS : DIFFERENCE_NOISE;
+    return c;
+}
+
+/* ---- prompts ---- */
+
+static uint64_t
+hash_of(const char *text, uint64_t seed)
+{
+    uint64_t hash = seed;
+    for (; *text != '\0'; text++) {
+        hash ^= (unsigned char)*text;
+        splitmix64(&hash);
+    }
+    return splitmix64(&hash);
+}
+
+static int
+by_category(const void *a, const void *b)
+{
+    const struct prompt *x = a, *y = b;
+    const int order = strcmp(x->category, y->category);
+    return order != 0 ? order : x->hash < y->hash ? -1 : x->hash > y->hash;
+}
+
+static int
+by_hash(const void *a, const void *b)
+{
+    const struct prompt *x = a, *y = b;
+    return x->hash < y->hash ? -1 : x->hash > y->hash;
+}
+
+/* Every third prompt of each category, in the order of their hashes, is held out. */
+static bool
+split(struct race *r, const struct race_prompt *list, uint32_t n)
+{
+    struct prompt *all = calloc(n, sizeof *all);
+    r->prompts = calloc(n, sizeof *r->prompts);
+    if (all == NULL || r->prompts == NULL) {
+        free(all);
+        return false;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        all[i] = (struct prompt){.hash = hash_of(list[i].text, r->random), .index = i};
+        if (list[i].category != NULL)
+            strncat(all[i].category, list[i].category, sizeof all[i].category - 1);
+    }
+    qsort(all, n, sizeof *all, by_category);
+    r->n_held = n / 3;
+    r->n_prompts = n - r->n_held;
+    for (uint32_t i = 0, heats = 0, held = 0; i < n; i++)
+        r->prompts[i % 3 == 2 ? r->n_prompts + held++ : heats++] = all[i];
+    qsort(r->prompts, r->n_prompts, sizeof *all, by_hash); /* categories take turns */
+    free(all);
+    return true;
+}
+
+/* ---- heats ---- */
+
+static bool
+is_left(const struct race *r, uint32_t candidate)
+{
+    return r->of[candidate].dropped == 0 && !r->of[candidate].failed;
+}
+
+/* Every other heat has the order of the one before, reversed. Candidate 0 runs in each: times are compared with its own. */
+static void
+begin_heat(struct race *r)
+{
+    uint32_t order[RACE_CANDIDATES], n = 0;
+    if (r->heat % 2 == 1) {
+        for (uint32_t i = r->in_heat; i-- > 0;)
+            if (is_left(r, r->order[i]) || r->order[i] == 0)
+                order[n++] = r->order[i];
+    } else {
+        for (uint32_t i = 0; i < r->n; i++)
+            if (is_left(r, i) || i == 0)
+                order[n++] = i;
+        for (uint32_t i = n; i-- > 1;) {
+            const uint32_t other = (uint32_t)(splitmix64(&r->random) % (i + 1)), moved = order[i];
+            order[i] = order[other];
+            order[other] = moved;
+        }
+    }
+    memcpy(r->order, order, sizeof order);
+    r->in_heat = n;
+    r->at = 0;
+}
+
+/* The advantage of a candidate over another one, or over candidate 0 (NULL). */
+static struct mean
+advantage(const struct race *r, const struct candidate *a, const struct candidate *b)
+{
+    const uint32_t n = a->heats < r->n_prompts ? a->heats : r->n_prompts;
+    return mean_of(a->sample, b != NULL ? b->sample : NULL, n, a->heats);
+}
+
+static uint32_t
+leader(const struct race *r)
+{
+    uint32_t best = 0;
+    double most = -INFINITY;
+    for (uint32_t i = 0; i < r->n; i++) {
+        const double mean = advantage(r, &r->of[i], NULL).value;
+        if (is_left(r, i) && mean > most) {
+            most = mean;
+            best = i;
+        }
+    }
+    return best;
+}
+
+static void
+begin_held_out(struct race *r)
+{
+    struct race_standing all[RACE_CANDIDATES];
+    race_standings(r, all);
+    r->finalist[0] = all[0].candidate;
+    r->finalist[1] = all[1].candidate;
+    r->finalist[2] = 0;
+    r->n_finalists = all[0].candidate == 0 || all[1].candidate == 0 ? 2 : 3;
+    if (all[1].failed) { /* all others but candidate 0 */
+        r->finalist[1] = 0;
+        r->n_finalists = 1 + (all[0].candidate != 0);
+    }
+    r->phase = RACE_HELD_OUT;
+    r->at = 0;
+}
+
+/* Drops candidates that the leader is clearly faster than. Returns whether one is left that may be faster than RACE_CLOSE allows. */
+static bool
+judge(struct race *r)
+{
+    const uint32_t first = leader(r);
+    bool open = false;
+    for (uint32_t i = 0; i < r->n; i++) {
+        if (!is_left(r, i) || i == first)
+            continue;
+        const struct mean lead = advantage(r, &r->of[first], &r->of[i]);
+        const double reach = t_quantile(RACE_LEVEL / r->n, lead.n - 1) * lead.se;
+        if (lead.value > reach)
+            r->of[i].dropped = r->heat;
+        else
+            open = open || lead.value + t_quantile(RACE_LEVEL, lead.n - 1) * lead.se > log1p(RACE_CLOSE);
+    }
+    return open;
+}
+
+static void
+end_heat(struct race *r)
+{
+    for (uint32_t i = 0; i < r->in_heat; i++) {
+        struct candidate *c = &r->of[r->order[i]];
+        if (!c->failed)
+            c->sample[c->heats++ % r->n_prompts] += log(r->seconds[0] / r->seconds[r->order[i]]);
+    }
+    r->heat++;
+    const bool open = r->heat < RACE_HEATS || judge(r);
+    if (!open || r->heat == r->n_prompts * RACE_PASSES || race_left(r) == 1)
+        begin_held_out(r);
+    else
+        begin_heat(r);
+}
+
+static void
+advance(struct race *r)
+{
+    r->at++;
+    if (r->phase == RACE_RUNS && r->at == r->in_heat) {
+        end_heat(r);
+    } else if (r->phase == RACE_HELD_OUT && r->at == r->n_finalists) {
+        r->at = 0;
+        if (++r->held_at == r->n_held * RACE_PASSES)
+            r->phase = RACE_OVER;
+    }
+}
+
+/* ---- the host's ---- */
+
+bool
+race_open(struct race **out, const struct race_prompt *prompts, uint32_t n, uint64_t seed, struct err *err)
+{
+    if (n < RACE_HEATS + 2)
+        return err_set(err, ERR_USAGE, "a race needs at least %d prompts, and there are %u", RACE_HEATS + 2, n);
+    struct race *r = *out = calloc(1, sizeof *r);
+    if (r == NULL)
+        return err_set(err, ERR_WORK, "out of memory for a race");
+    r->random = seed;
+    r->phase = RACE_OVER;
+    if (!split(r, prompts, n) || (r->held = calloc((size_t)FINALISTS * r->n_held, sizeof *r->held)) == NULL) {
+        race_close(r);
+        *out = NULL;
+        return err_set(err, ERR_WORK, "out of memory for a race");
+    }
+    return true;
+}
+
+uint32_t
+race_n_prompts(const struct race *r)
+{
+    return r->n_prompts;
+}
+
+uint32_t
+race_prompt(const struct race *r, uint32_t i)
+{
+    return r->prompts[i].index;
+}
+
+uint32_t
+race_n_held_out(const struct race *r)
+{
+    return r->n_held;
+}
+
+bool
+race_begin(struct race *r, uint32_t candidates, struct err *err)
+{
+    r->n = candidates;
+    if ((r->samples = calloc((size_t)candidates * r->n_prompts, sizeof *r->samples)) == NULL)
+        return err_set(err, ERR_WORK, "out of memory for a race");
+    for (uint32_t i = 0; i < candidates; i++)
+        r->of[i].sample = r->samples + (size_t)i * r->n_prompts;
+    r->phase = RACE_RUNS;
+    begin_heat(r);
+    return true;
+}
+
+void
+race_close(struct race *r)
+{
+    if (r == NULL)
+        return;
+    free(r->prompts);
+    free(r->samples);
+    free(r->held);
+    free(r);
+}
+
+enum race_phase
+race_next(const struct race *r, uint32_t *candidate, uint32_t *prompt)
+{
+    if (r->phase == RACE_RUNS) {
+        *candidate = r->order[r->at];
+        *prompt = r->prompts[r->heat % r->n_prompts].index;
+    } else if (r->phase == RACE_HELD_OUT) {
+        /* Finalists begin in turns. */
+        *candidate = r->finalist[(r->at + r->held_at) % r->n_finalists];
+        *prompt = r->prompts[r->n_prompts + r->held_at % r->n_held].index;
+    }
+    return r->phase;
+}
+
+void
+race_took(struct race *r, double seconds)
+{
+    if (r->phase == RACE_RUNS)
+        r->seconds[r->order[r->at]] = seconds;
+    else if (r->phase == RACE_HELD_OUT)
+        r->held[(r->at + r->held_at) % r->n_finalists * r->n_held + r->held_at % r->n_held] += log(seconds);
+    if (r->phase != RACE_OVER)
+        advance(r);
+}
+
+void
+race_drop(struct race *r)
+{
+    if (r->phase == RACE_RUNS) {
+        r->of[r->order[r->at]].failed = true;
+        advance(r);
+    }
+}
+
+void
+race_finish_heats(struct race *r)
+{
+    if (r->phase == RACE_RUNS)
+        begin_held_out(r);
+}
+
+uint32_t
+race_heat(const struct race *r)
+{
+    return r->heat;
+}
+
+uint32_t
+race_left(const struct race *r)
+{
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < r->n; i++)
+        left += is_left(r, i);
+    return left;
+}
+
+/* Those left before the dropped ones, the failed ones last; then by speed or by the heat in which they were dropped. */
+static bool
+stands_before(const struct race_standing *a, const struct race_standing *b)
+{
+    if (a->failed != b->failed)
+        return b->failed;
+    if (a->dropped != b->dropped)
+        return a->dropped == 0 || (b->dropped != 0 && a->dropped > b->dropped);
+    return a->speed.value > b->speed.value;
+}
+
+uint32_t
+race_standings(const struct race *r, struct race_standing out[RACE_CANDIDATES])
+{
+    for (uint32_t i = 0; i < r->n; i++) {
+        const struct candidate *c = &r->of[i];
+        const struct race_standing s = {i, c->heats, c->dropped, c->failed, compare(advantage(r, c, NULL))};
+        uint32_t at = i;
+        for (; at > 0 && stands_before(&s, &out[at - 1]); at--)
+            out[at] = out[at - 1];
+        out[at] = s;
+    }
+    return r->n;
+}
+
+uint32_t
+race_winner(const struct race *r)
+{
+    return r->finalist[0];
+}
+
+uint32_t
+race_runner_up(const struct race *r)
+{
+    return r->finalist[1];
+}
+
+struct comparison
+race_held_out(const struct race *r, uint32_t a, uint32_t b, const char *category)
+{
+    const double *of[2] = {NULL, NULL};
+    double gain[2] = {0, 0}; /* sum, squares */
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < r->n_finalists; i++) {
+        of[0] = r->finalist[i] == a ? r->held + (size_t)i * r->n_held : of[0];
+        of[1] = r->finalist[i] == b ? r->held + (size_t)i * r->n_held : of[1];
+    }
+    if (of[0] == NULL || of[1] == NULL)
+        return (struct comparison){NAN, NAN, NAN, 0, DIFFERENCE_UNKNOWN};
+    for (uint32_t i = 0; i < r->n_held && r->phase == RACE_OVER; i++) {
+        if (category != NULL && strcmp(category, r->prompts[r->n_prompts + i].category) != 0)
+            continue;
+        const double x = (of[1][i] - of[0][i]) / RACE_PASSES;
+        n++;
+        gain[0] += x;
+        gain[1] += x * x;
+    }
+    return compare(mean_of_sums(gain[0], gain[1], n));
+}
