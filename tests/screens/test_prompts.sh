@@ -49,7 +49,7 @@ tm send-keys -l ':next'
 tm send-keys Enter
 until_true shows '<s> A baker sent' >/dev/null
 check "what was measured of a run is not said of the next one" sh -c "! tmux -S $SOCKET capture-pane -p | grep -q 'autoregressive: '"
-check "the seconds count down on the screen" wait_for 'next prompt in 2 s'
+check "the seconds count down on the screen" wait_for 'next prompt in [1-4] s'
 
 terminal 120x36 "exec $PROGRAM --once --pace 0 -n 12 --ignore-eos --prompts $LIST"
 check "with --once" wait_for 'all tokens that were asked for'
