@@ -264,7 +264,7 @@ run_main(int argc, char **argv)
     if (!options_begin(&o, COMMAND_RUN, argc, argv, &status))
         return status;
     bool ok = results_possible(o.json, &results_json_file, &err) &&
-              (o.prompts_file == NULL || prompts_read(o.prompts_file, &prompts, &n_prompts, &err));
+              (o.prompts_file == NULL || prompts_read(o.prompts_file, &prompts, NULL, &n_prompts, &err));
     if (ok && n_prompts > 1 && o.trace != NULL && o.batch == 0)
         ok = err_set(&err, ERR_USAGE,
                      "--trace with several prompts: a trace holds one run's; give a single prompt, or --batch");

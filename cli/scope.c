@@ -244,9 +244,9 @@ scope_main(int argc, char **argv)
         return status;
     bool ok = true;
     if (o.prompts_file != NULL)
-        ok = prompts_read(o.prompts_file, &w.prompts, &w.n_prompts, &err);
+        ok = prompts_read(o.prompts_file, &w.prompts, NULL, &w.n_prompts, &err);
     else
-        prompts_bundled(&w.prompts, &w.n_prompts, NULL); /* without them nothing is offered */
+        prompts_bundled("prompts", &w.prompts, NULL, &w.n_prompts, NULL); /* without them nothing is offered */
     if (ok && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
         ok = err_set(&err, ERR_USAGE, "the scope needs a terminal; without one use `specscope run`");
     status =

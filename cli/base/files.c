@@ -78,22 +78,38 @@ results_close(FILE *f, const char *path, struct err *err)
     return ok || err_set(err, ERR_WORK, "%s: %s", standard ? "stdout" : path, strerror(why));
 }
 
+/* Appends a copy to a list of n; NULL lists are left alone. */
 static bool
-add_prompt(const char *path, size_t line, const char *text, size_t len, char ***prompts, size_t *n, struct err *err)
+append(char ***list, size_t n, const char *text)
+{
+    char **more = list != NULL ? realloc(*list, (n + 1) * sizeof **list) : NULL;
+    if (list == NULL)
+        return true;
+    if (more == NULL)
+        return false;
+    *list = more;
+    return (more[n] = strdup(text)) != NULL;
+}
+
+static bool
+add_prompt(const char *path, size_t line, const char *text, size_t len, char ***prompts, char ***categories, size_t *n,
+           struct err *err)
 {
     cJSON *root;
     bool starved = !json_read(&root, text, len);
-    const cJSON *first = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(root, "turns"), 0);
+    const cJSON *first = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(root, "turns"), 0),
+                *category = cJSON_GetObjectItemCaseSensitive(root, "category");
     const bool ok = cJSON_IsString(first);
-    bool taken = false;
-    char **more = ok ? realloc(*prompts, (*n + 1) * sizeof **prompts) : NULL;
-    if (more != NULL) {
-        *prompts = more;
-        more[*n] = strdup(first->valuestring);
-        taken = more[*n] != NULL;
-        *n += taken;
+    if (ok && append(prompts, *n, first->valuestring)) {
+        if (append(categories, *n, cJSON_IsString(category) ? category->valuestring : "")) {
+            (*n)++;
+        } else {
+            free((*prompts)[*n]);
+            starved = true;
+        }
+    } else {
+        starved = starved || ok;
     }
-    starved = starved || (ok && !taken);
     cJSON_Delete(root);
     if (starved)
         return err_set(err, ERR_WORK, "%s:%zu: out of memory", path, line);
@@ -101,11 +117,13 @@ add_prompt(const char *path, size_t line, const char *text, size_t len, char ***
 }
 
 bool
-prompts_read(const char *path, char ***prompts, size_t *n, struct err *err)
+prompts_read(const char *path, char ***prompts, char ***categories, size_t *n, struct err *err)
 {
     char *text;
     size_t len, line = 0;
     *prompts = NULL;
+    if (categories != NULL)
+        *categories = NULL;
     *n = 0;
     if (!file_read(path, &text, &len, err))
         return false;
@@ -116,7 +134,7 @@ prompts_read(const char *path, char ***prompts, size_t *n, struct err *err)
             end = text + len;
         line++;
         if (end > at && strspn(at, " \t\r") < (size_t)(end - at))
-            ok = add_prompt(path, line, at, (size_t)(end - at), prompts, n, err);
+            ok = add_prompt(path, line, at, (size_t)(end - at), prompts, categories, n, err);
         at = end + 1;
     }
     free(text);
@@ -124,6 +142,8 @@ prompts_read(const char *path, char ***prompts, size_t *n, struct err *err)
         ok = err_set(err, ERR_USAGE, "%s: no prompts in it", path);
     if (!ok) {
         prompts_free(*prompts, *n);
+        if (categories != NULL)
+            prompts_free(*categories, *n);
         *prompts = NULL;
         *n = 0;
     }
@@ -139,9 +159,9 @@ prompts_free(char **prompts, size_t n)
 }
 
 bool
-prompts_bundled(char ***prompts, size_t *n, struct err *err)
+prompts_bundled(const char *name, char ***prompts, char ***categories, size_t *n, struct err *err)
 {
     char path[4200];
-    snprintf(path, sizeof path, "%s/models/prompts.jsonl", data_dir());
-    return prompts_read(path, prompts, n, err);
+    snprintf(path, sizeof path, "%s/models/%s.jsonl", data_dir(), name);
+    return prompts_read(path, prompts, categories, n, err);
 }

@@ -22,11 +22,11 @@ bool results_open(FILE **, const char *path, const struct file_kind *, struct er
 /* Closes the file, whose errors so far it finds; stdout is only flushed. False: *err says what was not written. */
 bool results_close(FILE *, const char *path, struct err *);
 
-/* Spec-Bench's JSON lines: the first of every line's "turns". Memory is the caller's: free each, then the list;
- * there is none after a failure. */
-bool prompts_read(const char *path, char ***prompts, size_t *n, struct err *);
+/* Spec-Bench's JSON lines: the first of every line's "turns" and, unless `categories` is NULL, its "category" ("" where it has none).
+ * The caller frees both lists by prompts_free(); there are none after a failure. */
+bool prompts_read(const char *path, char ***prompts, char ***categories, size_t *n, struct err *);
 void prompts_free(char **prompts, size_t n); /* NULL: there are none */
-/* The prompts that come with the program: for the benchmark, and to be offered. */
-bool prompts_bundled(char ***prompts, size_t *n, struct err *);
+/* The prompts that come with the program: "prompts", for the benchmark and the scope, or "prompts-tune", three of each category. */
+bool prompts_bundled(const char *name, char ***prompts, char ***categories, size_t *n, struct err *);
 
 #endif

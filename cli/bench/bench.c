@@ -154,8 +154,8 @@ read_prompts(struct bench *b, struct err *err)
         b->n_prompts = 1;
         return true;
     }
-    return b->o->prompts_file != NULL ? prompts_read(b->o->prompts_file, &b->prompts, &b->n_prompts, err)
-                                      : prompts_bundled(&b->prompts, &b->n_prompts, err);
+    return b->o->prompts_file != NULL ? prompts_read(b->o->prompts_file, &b->prompts, NULL, &b->n_prompts, err)
+                                      : prompts_bundled("prompts", &b->prompts, NULL, &b->n_prompts, err);
 }
 
 static bool

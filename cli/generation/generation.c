@@ -117,7 +117,7 @@ needed(const struct options *o)
 {
     unsigned roles = 0;
     for (size_t i = 0; policy_registry[i] != NULL && !o->steps && !o->speed; i++) {
-        bool asked = o->policies.n == 0 && o->command == COMMAND_BENCH;
+        bool asked = o->policies.n == 0 && (o->command & COMPARES) != 0;
         for (size_t k = 0; k < o->policies.n; k++)
             asked = asked || strcmp(policy_registry[i]->name, o->policies.at[k]) == 0;
         roles |= asked ? policy_registry[i]->needs : 0;

@@ -27,6 +27,9 @@ const struct command_row command_rows[] = {
         "one trace is enough", .takes_operand = true, .takes = TAKES_FOLDER, .config = true),
     ROW(COMMAND_BENCH, "bench", bench_main, "bench [options] [MODEL]", "measures policies on the same prompts" MODEL,
         ONE_MODEL, .config = true),
+    ROW(COMMAND_TUNE, "tune", tune_main, "tune [options] [MODEL]",
+        "finds the fastest setting: policies and knobs race over prompts; others measure the winner" MODEL, ONE_MODEL,
+        .config = true, .after = "Ctrl-C ends it with the result so far."),
     ROW(COMMAND_INFO, "info", info_main, "info [options] [MODEL]", "describes a model" MODEL, ONE_MODEL),
     ROW(COMMAND_MODELS, "models", models_main, "models",
         "lists the models on this machine, and which of them run: the bundled one, and those in the caches of\n"

@@ -117,7 +117,7 @@ options_help(enum command command)
     printf("usage: specscope %s\n%s\n\n", c->usage, c->what);
     print_options(command);
     if (command == COMMAND_SCOPE) {
-        fputs("\ncommands (each has --help):", stdout);
+        fputs("\ncommands with --help:", stdout);
         for (size_t i = 1; i < n_command_rows; i++)
             if (strchr(command_rows[i].name, ' ') == NULL)
                 printf(" %s", command_rows[i].name);

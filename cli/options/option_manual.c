@@ -132,8 +132,9 @@ print_list(unsigned commands, unsigned usual, unsigned before)
 void
 options_manual(void)
 {
-    const unsigned generate = COMMAND_SCOPE | COMMAND_RUN | COMMAND_BENCH, first = generate | COMMAND_REPLAY;
-    puts("Every command has\n.Fl h , -help\nand\n.Fl V , -version .\n.Ss The scope, run, replay, bench");
+    const unsigned generate = COMMAND_SCOPE | COMMAND_RUN | COMMAND_BENCH,
+                   first = generate | COMMAND_TUNE | COMMAND_REPLAY;
+    puts("Every command has\n.Fl h , -help\nand\n.Fl V , -version .\n.Ss The scope, run, replay, bench, tune");
     print_list(first, generate, 0);
     for (size_t i = 0; i < n_command_rows; i++)
         if ((command_rows[i].command & (first | COMMAND_COMPLETIONS | COMMAND_TRAIN | COMMAND_MODELS)) == 0) {

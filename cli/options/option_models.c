@@ -9,8 +9,8 @@
 #include "engine/model/model_places.h"
 
 #define WITH_MODELS                                                                                                    \
-    (COMMAND_SCOPE | COMMAND_RUN | COMMAND_BENCH | COMMAND_INFO | COMMAND_TOKENIZE | COMMAND_TRAIN_HEADS |             \
-     COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE)
+    (COMMAND_SCOPE | COMMAND_RUN | COMMAND_BENCH | COMMAND_TUNE | COMMAND_INFO | COMMAND_TOKENIZE |                    \
+     COMMAND_TRAIN_HEADS | COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE)
 
 static bool
 find(struct options *o, const char **model, struct err *err)

@@ -81,6 +81,20 @@ set_policy(struct options *o, const struct option_row *row, const char *name, st
 }
 
 bool
+set_time(struct options *o, const struct option_row *row, const char *text, struct err *err)
+{
+    char *end;
+    const double n = strtod(text, &end);
+    const double unit = *end == '\0' || strcmp(end, "s") == 0 ? 1
+                        : strcmp(end, "m") == 0               ? 60
+                        : strcmp(end, "h") == 0               ? 3600
+                                                              : 0;
+    o->time_s = n * unit;
+    return (end != text && o->time_s > 0 && o->time_s < 1e7) ||
+           err_set(err, ERR_USAGE, "--%s %.32s: a time such as 90s, 5m or 1h is needed", row->name, text);
+}
+
+bool
 set_knob(struct options *o, const struct option_row *row, const char *text, struct err *err)
 {
     const char *equals = strchr(text, '=');

@@ -9,6 +9,7 @@ bool set_prompt_file(struct options *, const struct option_row *, const char *pa
 /* Sequences at a time, or a file of prompts for as many as is usual. */
 bool set_batch(struct options *, const struct option_row *, const char *text, struct err *);
 bool set_policy(struct options *, const struct option_row *, const char *name, struct err *);
+bool set_time(struct options *, const struct option_row *, const char *text, struct err *); /* "90s", "5m", "1h" */
 bool set_knob(struct options *, const struct option_row *, const char *text, struct err *); /* the last one counts */
 bool set_head(struct options *, const struct option_row *, const char *name, struct err *);
 bool set_head_kind(struct options *, const struct option_row *, const char *name, struct err *);

@@ -7,7 +7,8 @@
 #include "cli/options/policy_list.h"
 #include "cli/options/preset_option.h"
 
-#define GENERATES (COMMAND_SCOPE | COMMAND_RUN | COMMAND_BENCH)
+#define PROMPTED  (COMMAND_SCOPE | COMMAND_RUN | COMMAND_BENCH)
+#define GENERATES (PROMPTED | COMMAND_TUNE)
 #define SCREEN    (COMMAND_SCOPE | COMMAND_REPLAY | COMMAND_DIFF)
 #define TRAINS    (COMMAND_TRAIN_HEADS | COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE)
 
@@ -78,12 +79,12 @@ say_presets(enum command command)
 
 const struct option_row option_rows[] = {
     /* ---- what is generated ---- */
-    CALL("prompt", 'p', "TEXT", GENERATES, set_prompt, "prompt to continue"),
-    CALL("file", 'f', "FILE", GENERATES, set_prompt_file, "file with the prompt; - is stdin", .takes = TAKES_FILE),
+    CALL("prompt", 'p', "TEXT", PROMPTED, set_prompt, "prompt to continue"),
+    CALL("file", 'f', "FILE", PROMPTED, set_prompt_file, "file with the prompt; - is stdin", .takes = TAKES_FILE),
     TEXT("prompts", 0, "FILE.jsonl", GENERATES, prompts_file, "prompts in Spec-Bench's form, one from each line",
          .takes = TAKES_FILE,
          .more = "A prompt is the first of a line's `turns`. The scope runs the prompts one after the other."),
-    CALL("batch", 0, "N|FILE.jsonl", GENERATES, set_batch, "number of sequences at a time, or prompts for 8",
+    CALL("batch", 0, "N|FILE.jsonl", PROMPTED, set_batch, "number of sequences at a time, or prompts for 8",
          .takes = TAKES_FILE,
          .more = "The sequences draft in step and are verified together. With --prompts they continue its prompts: "
                  "when one ends the next takes its place. Without it, all continue the one prompt. The first sequence "
@@ -112,13 +113,15 @@ const struct option_row option_rows[] = {
                    "--chat prompts are read as `tokenize` reads them: control tokens count."),
     CALL("chat-date", 0, "DATE", GENERATES, set_chat_date, "date for templates", .without = "today",
          .more = "A date is `YYYY-MM-DD` or `YYYY-MM-DD HH:MM`."),
-    WHOLE("tokens", 'n', "N", GENERATES, tokens, 0, UINT32_MAX / 2,
+    WHOLE("tokens", 'n', "N", PROMPTED, tokens, 0, UINT32_MAX / 2,
           "tokens to generate; 0: up to the end of the context", .def = "256"),
+    WHOLE("tokens", 'n', "N", COMMAND_TUNE, tokens, 24, UINT32_MAX / 2, "tokens to generate from each prompt",
+          .def = "128"),
     WHOLE("ctx", 'c', "N", GENERATES, ctx, 0, 1u << 24, "context length", .without = "model's"),
     /* ---- how ---- */
     CALL("policy", 0, "NAME", COMMAND_SCOPE | COMMAND_RUN, set_policy, "speculation policy; --list-policies lists them",
          .takes = TAKES_POLICY, .without = default_policy),
-    CALL("policy", 0, "NAME", COMMAND_BENCH, set_policy, "policy to measure besides ar", .repeats = true,
+    CALL("policy", 0, "NAME", COMPARES, set_policy, "policy to measure besides ar", .repeats = true,
          .takes = TAKES_POLICY, .without = "all"),
     CALL("set", 0, "KNOB=VALUE", GENERATES, set_knob, "value of a knob of the policy", .repeats = true,
          .takes = TAKES_KNOB),
@@ -128,7 +131,7 @@ const struct option_row option_rows[] = {
                  "engine, so that their times are comparable. Knobs that are not named are as in the first setting; "
                  "'head=lens' or 'head=trained' among them chooses the second one's head. `run` writes the text once "
                  "and compares the two on standard error."),
-    CALL("preset", 0, "NAME", GENERATES, set_preset, "saved settings, by name",
+    CALL("preset", 0, "NAME", PROMPTED, set_preset, "saved settings, by name",
          .more = "A preset contains policy, knobs, head and sampling. In the scope `:preset save NAME` writes it to "
                  "`$XDG_CONFIG_HOME/specscope/presets/NAME.json`. Options after --preset override it."),
     REAL("temp", 0, "T", GENERATES, sampling.temperature, 0, 100, "sampling temperature; 0 is greedy", .def = "0"),
@@ -229,8 +232,8 @@ const struct option_row option_rows[] = {
            .more = "Without it, the next prompt of the list, --prompts or those that come with the program, starts "
                    "five seconds later unless a key is pressed; not in a batch, with --script or with --quit-at-end."),
     SWITCH("quit-at-end", 0, COMMAND_SCOPE, quit_at_end, "exit when the run ends"),
-    TEXT("json", 0, "FILE", COMMAND_RUN | COMMAND_BENCH | COMMAND_DIFF, json, "file for results as JSON; - is stdout",
-         .takes = TAKES_FILE, .more = REPLACES),
+    TEXT("json", 0, "FILE", COMMAND_RUN | COMMAND_BENCH | COMMAND_TUNE | COMMAND_DIFF, json,
+         "file for results as JSON; - is stdout", .takes = TAKES_FILE, .more = REPLACES),
     /* ---- bench ---- */
     TEXT("csv", 0, "FILE", COMMAND_BENCH, csv, "file for results as CSV; - is stdout", .takes = TAKES_FILE,
          .more = "A line is a policy or a point of a grid. " REPLACES),
@@ -247,6 +250,11 @@ const struct option_row option_rows[] = {
     SWITCH("speed", 0, COMMAND_BENCH, speed, "loading and token times",
            .more = "It measures loading, a prompt of 512 tokens and -n tokens one by one, instead of policies. Engines "
                    "are compared by these three numbers. Decoding begins with an empty context."),
+    /* ---- tune ---- */
+    CALL("time", 0, "TIME", COMMAND_TUNE, set_time, "time to find the setting: 90s, 5m or 1h", .def = "5m",
+         .more = "The race ends when one setting is left, when the others are at most 2% slower, when the prompts are "
+                 "used up, or after three quarters of this time, but not before three heats."),
+    TEXT("save", 0, "NAME", COMMAND_TUNE, save, "preset to write; --preset NAME uses it"),
     /* ---- info ---- */
     WHOLE("ctx", 'c', "N", COMMAND_INFO, ctx, 1, 1u << 28, "context length for the memory of keys and values"),
     SWITCH("json", 0, COMMAND_INFO | COMMAND_DOCTOR, as_json, "JSON output"),

@@ -72,7 +72,7 @@ static void
 forget_config_policy(struct options *o, const char *flag)
 {
     const char *before = o->policies.n > 0 ? o->policies.at[0] : default_policy;
-    if (o->command == COMMAND_BENCH || strcmp(flag, before) != 0) {
+    if ((o->command & COMPARES) != 0 || strcmp(flag, before) != 0) {
         o->n_set -= o->n_config_set;
         memmove(o->set, o->set + o->n_config_set, o->n_set * sizeof *o->set);
         o->n_config_set = 0;

@@ -22,8 +22,11 @@ enum command {
     COMMAND_DIFF = 4096,
     COMMAND_MODELS = 8192,
     COMMAND_DOCTOR = 16384,
-    COMMAND_ALL = 32767
+    COMMAND_TUNE = 32768,
+    COMMAND_ALL = 65535
 };
+
+#define COMPARES (COMMAND_BENCH | COMMAND_TUNE) /* several policies; all of them where none is named */
 
 struct option_list {
     const char *at[OPTIONS_MOST]; /* as given */
@@ -44,10 +47,12 @@ struct options {
     struct chat_variable chat_variables[OPTIONS_MOST];
     struct tm chat_day;
     uint32_t tokens, ctx, repeat;
-    struct option_list policies; /* one; several for bench alone */
+    struct option_list policies; /* one; several for bench and tune */
     struct knob_setting set[OPTIONS_MOST];
     size_t n_set, n_config_set; /* the first ones are the config file's */
     const char *versus;         /* "POLICY KNOB=VALUE …", a second setting; NULL: none */
+    double time_s;              /* of tune */
+    const char *save;           /* name of a preset; NULL: none */
     struct option_list grid;    /* KNOB=from:to:step */
     struct option_list lora;    /* FILE[:SCALE] */
     struct sampling sampling;

@@ -51,7 +51,7 @@ read_lines(struct train_prompts *p, const char *path, const struct tokenizer *t,
 {
     char **lines;
     size_t all;
-    if (!prompts_read(path, &lines, &all, err))
+    if (!prompts_read(path, &lines, NULL, &all, err))
         return false;
     const size_t n = all < most ? all : most;
     p->line = calloc(n + 1, sizeof *p->line);

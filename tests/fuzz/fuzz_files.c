@@ -53,7 +53,7 @@ try_prompts(void)
     char **prompts;
     size_t n;
     struct err err = {0};
-    if (!prompts_read(place.file, &prompts, &n, &err)) {
+    if (!prompts_read(place.file, &prompts, NULL, &n, &err)) {
         must_be_a_line(&err);
         return;
     }

@@ -193,8 +193,8 @@ open_model(void **state)
     const char *file = getenv("SPECSCOPE_PROMPTS");
     if (!session_rig_engine_with(&engine, bundled_model_path(), "none", "cpu", 2, &err) ||
         !layer_record_open(&record, engine->model->desc.n_layers, &err) ||
-        !(file != NULL ? prompts_read(file, &prompts, &n_prompts, &err)
-                       : prompts_bundled(&prompts, &n_prompts, &err))) {
+        !(file != NULL ? prompts_read(file, &prompts, NULL, &n_prompts, &err)
+                       : prompts_bundled("prompts", &prompts, NULL, &n_prompts, &err))) {
         fprintf(stderr, "%s\n", err.text);
         return 1;
     }

@@ -1,0 +1,437 @@
+/* specscope tune: finds the fastest setting for a model, a machine and a kind of text. What-if proposes settings of each policy, a race
+ * over the prompts keeps the fast ones (engine/events/race.h), and the winner is measured on prompts that took no part. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/base/commands.h"
+#include "cli/base/files.h"
+#include "cli/generation/generation.h"
+#include "cli/generation/timing.h"
+#include "engine/events/candidates.h"
+#include "engine/events/race.h"
+#include "policies/policy.h"
+#include "tui/scope/scope_record.h"
+
+#define SHOWN      20   /* settings in the table, at least those that were not dropped */
+#define RECORDS    3    /* prompts whose text the forecasts are of */
+#define HEATS_TIME 0.75 /* of --time; the rest is for the held-out prompts */
+
+struct tune {
+    const struct options *o;
+    struct engine *engine;
+    char **prompts, **categories; /* (n_prompts) owned */
+    size_t n_prompts;
+    struct race *race;
+    struct preset candidate[RACE_CANDIDATES];
+    struct policy_memory memory[RACE_CANDIDATES];
+    uint32_t n;
+    struct outcome_text *text; /* (n_prompts) of the first run on each; owned */
+    uint32_t differing;        /* runs whose greedy text was another */
+    double start_us;
+    bool progress;
+};
+
+/* ---- candidates ---- */
+
+static struct session_options
+session_of(struct tune *t, const struct preset *p, uint32_t prompt, struct knob_setting set[POLICY_KNOBS])
+{
+    struct session_options so = generation_options(t->o);
+    so.policy = p->policy;
+    for (uint32_t i = 0; i < p->n_set; i++) {
+        snprintf(set[i].name, sizeof set[i].name, "%s", p->set[i].name);
+        snprintf(set[i].text, sizeof set[i].text, "%s", p->set[i].text);
+    }
+    so.set = set;
+    so.n_set = p->n_set;
+    so.prompt = t->prompts[prompt];
+    so.prompt_len = strlen(so.prompt);
+    return so;
+}
+
+/* What all layers predict on a prompt's text, as the scope would show it. */
+static bool
+record(struct tune *t, uint32_t prompt, struct layer_record *out, struct err *err)
+{
+    struct preset plain = {.policy = "ar"};
+    struct session_options so = session_of(t, &plain, prompt, NULL);
+    struct session *session = NULL;
+    struct scope *scope = NULL;
+    struct event_reader *reader = NULL;
+    so.probe = PROBE_ALL;
+    bool ok = session_open(&session, t->engine, &so, err) && scope_open(&scope, session_info(session), err);
+    if (ok && ((reader = event_reader_open(session_log(session))) == NULL))
+        ok = err_set(err, ERR_WORK, "out of memory for events");
+    ok = ok && session_start(session, err);
+    for (bool over = !ok; !over && !generation_interrupted();) {
+        const struct event *e;
+        while ((e = event_reader_next(reader)) != NULL) {
+            scope_event(scope, e);
+            over = over || (e->type == EVENT_CONTROL && e->control.kind == RECORDED_END);
+        }
+        if (!over)
+            event_reader_wait(reader, 100);
+    }
+    if (ok && scope_record(scope, out) != NULL)
+        out->n = 0; /* no forecasts of this one */
+    if (reader != NULL)
+        event_reader_close(reader);
+    session_close(session);
+    scope_close(scope);
+    return ok;
+}
+
+static bool
+is_wanted(const struct tune *t, const struct policy_ops *ops)
+{
+    bool named = t->o->policies.n == 0;
+    for (size_t i = 0; i < t->o->policies.n; i++)
+        named = named || strcmp(t->o->policies.at[i], ops->name) == 0;
+    return named && engine_missing(t->engine, ops->needs) == 0 && strcmp(ops->name, "ar") != 0;
+}
+
+/* Adds the policy's candidates where there is room. */
+static bool
+add_policy(struct tune *t, const struct policy_ops *ops, const struct layer_record *records, uint32_t n,
+           struct err *err)
+{
+    const struct model_desc *d = &t->engine->model->desc;
+    const struct model_info model = {d->n_layers, d->width, d->vocab, t->engine->model->rho, t->engine->profile};
+    struct preset found[CANDIDATES_MOST];
+    struct policy p;
+    const bool ok = policy_open(&p, ops, &model, &t->o->sampling, err);
+    for (size_t i = 0; ok && i < t->o->n_set; i++) {
+        const int k = policy_knob_index(&p.info, t->o->set[i].name);
+        if (k >= 0 && !knob_parse(&p.info.knobs[k], t->o->set[i].text, &p.value[k], err)) {
+            policy_close(&p);
+            return false;
+        }
+    }
+    const uint32_t more = ok ? candidates_of(&p, records, n, t->engine->model->rho, found) : 0;
+    for (uint32_t i = 0; i < more && t->n < RACE_CANDIDATES; i++)
+        t->candidate[t->n++] = found[i];
+    policy_close(&p);
+    return ok;
+}
+
+static bool
+choose_candidates(struct tune *t, struct err *err)
+{
+    struct layer_record records[RECORDS] = {{.n = 0}};
+    uint32_t n = 0;
+    bool ok = true;
+    const bool greedy = !(t->o->sampling.temperature > 0);
+    for (uint32_t i = 0; greedy && ok && i < RECORDS && i < race_n_prompts(t->race); i++) {
+        ok = layer_record_open(&records[n], t->engine->model->desc.n_layers, err) &&
+             record(t, race_prompt(t->race, i), &records[n], err);
+        if (records[n].n > records[n].begin)
+            n++;
+        else
+            layer_record_close(&records[n]);
+    }
+    t->candidate[t->n++] = (struct preset){.policy = "ar"};
+    for (size_t i = 0; policy_registry[i] != NULL && ok && !generation_interrupted(); i++)
+        if (is_wanted(t, policy_registry[i]) && t->engine->model->desc.n_layers >= policy_registry[i]->least_layers)
+            ok = add_policy(t, policy_registry[i], records, n, err);
+    while (n > 0)
+        layer_record_close(&records[--n]);
+    return ok &&
+           (t->n > 1 || err_set(err, ERR_USAGE, "no policy can run: name one by --policy, or give --draft MODEL"));
+}
+
+/* ---- the race ---- */
+
+static double
+elapsed_s(const struct tune *t)
+{
+    return (now_us() - t->start_us) * 1e-6;
+}
+
+/* "sd k=4": the knobs that differ from the policy's defaults. */
+static const char *
+name_of(const struct preset *p, const struct preset *defaults, char *out, size_t n)
+{
+    size_t used = (size_t)snprintf(out, n, "%s", p->policy);
+    for (uint32_t i = 0; i < p->n_set && used < n; i++)
+        if (strcmp(p->set[i].text, defaults->set[i].text) != 0)
+            used += (size_t)snprintf(out + used, n - used, " %s=%s", p->set[i].name, p->set[i].text);
+    return out;
+}
+
+/* A policy's candidates begin with its defaults. */
+static const char *
+candidate_name(const struct tune *t, uint32_t candidate, char *out, size_t n)
+{
+    uint32_t first = candidate;
+    while (first > 0 && strcmp(t->candidate[first - 1].policy, t->candidate[candidate].policy) == 0)
+        first--;
+    return name_of(&t->candidate[candidate], &t->candidate[first], out, n);
+}
+
+static void
+show_progress(const struct tune *t, enum race_phase phase)
+{
+    struct race_standing all[RACE_CANDIDATES];
+    char name[60], leader[80] = "";
+    race_standings(t->race, all);
+    if (race_heat(t->race) > 0)
+        snprintf(leader, sizeof leader, "; fastest: %s, %.2f x ar",
+                 candidate_name(t, all[0].candidate, name, sizeof name), all[0].speed.value);
+    if (phase == RACE_HELD_OUT)
+        fprintf(stderr, "\rheld-out prompts%s\x1b[K", leader);
+    else
+        fprintf(stderr, "\rheat %u: %u of %u settings left, %.0f s%s\x1b[K", race_heat(t->race) + 1, race_left(t->race),
+                t->n, elapsed_s(t), leader);
+}
+
+/* Keeps the first text of a prompt, and compares the others with it. */
+static void
+compare_text(struct tune *t, uint32_t prompt, struct outcome_text *text)
+{
+    struct outcome_text *first = &t->text[prompt];
+    if (first->tokens == NULL) {
+        *first = *text;
+        text->tokens = NULL;
+    } else if (text->n_tokens != first->n_tokens ||
+               memcmp(text->tokens, first->tokens, text->n_tokens * sizeof *text->tokens) != 0) {
+        t->differing++;
+    }
+}
+
+/* One run, reported to the race in seconds for each token: sampled texts may differ in length. */
+static bool
+run(struct tune *t, uint32_t candidate, uint32_t prompt, struct err *err)
+{
+    struct knob_setting set[POLICY_KNOBS];
+    struct generation g = {.engine = t->engine, .session = session_of(t, &t->candidate[candidate], prompt, set)};
+    struct outcome out;
+    g.session.memory = &t->memory[candidate];
+    if (!generate(&g, &out, err))
+        return false;
+    const struct tally *total = &out.metrics.total;
+    if (generation_interrupted())
+        ; /* half a run is none */
+    else if (total->emitted > 0)
+        race_took(t->race, (total->draft_us + total->verify_us) * 1e-6 / (double)total->emitted);
+    else
+        race_drop(t->race);
+    if (!generation_interrupted() && !(t->o->sampling.temperature > 0))
+        compare_text(t, prompt, &out.texts[0]);
+    outcome_free(&out);
+    return true;
+}
+
+static bool
+race_all(struct tune *t, struct err *err)
+{
+    uint32_t candidate, prompt;
+    enum race_phase phase;
+    bool ok = race_begin(t->race, t->n, err);
+    while (ok && !generation_interrupted() && (phase = race_next(t->race, &candidate, &prompt)) != RACE_OVER) {
+        if (t->progress)
+            show_progress(t, phase);
+        if (phase == RACE_RUNS && t->o->time_s > 0 && race_heat(t->race) >= RACE_HEATS &&
+            elapsed_s(t) > HEATS_TIME * t->o->time_s)
+            race_finish_heats(t->race);
+        else
+            ok = run(t, candidate, prompt, err);
+    }
+    if (t->progress)
+        fputs("\r\x1b[K", stderr);
+    return ok;
+}
+
+/* ---- the report ---- */
+
+static const char *
+verdict(struct comparison c)
+{
+    static const char *const words[] = {"not measured", "within noise of plain decoding", "faster than plain decoding",
+                                        "slower than plain decoding"};
+    return words[c.verdict];
+}
+
+static void
+print_standings(const struct tune *t)
+{
+    struct race_standing all[RACE_CANDIDATES];
+    const uint32_t n = race_standings(t->race, all);
+    char name[200];
+    printf("%u settings, %u heats, %.0f s\n\n  x ar  95%% interval   heats  setting\n", n, race_heat(t->race),
+           elapsed_s(t));
+    for (uint32_t i = 0; i < n && (i < SHOWN || all[i].dropped == 0); i++) {
+        const struct race_standing *s = &all[i];
+        printf("%6.2f  %.2f to %.2f  %6u  %s", s->speed.value, s->speed.low, s->speed.high, s->heats,
+               candidate_name(t, s->candidate, name, sizeof name));
+        if (s->failed)
+            printf(" (cannot run)");
+        else if (s->dropped > 0)
+            printf(" (dropped in heat %u)", s->dropped);
+        putchar('\n');
+    }
+    if (n > SHOWN && race_left(t->race) < n)
+        puts("        …              …  others were dropped earlier; --json FILE contains all");
+}
+
+/* By category where a category has several held-out prompts. */
+static void
+print_held_out(const struct tune *t, uint32_t candidate)
+{
+    char name[200];
+    const struct comparison c = race_held_out(t->race, candidate, 0, NULL);
+    printf("%6.2f  %.2f to %.2f  %s: %s\n", c.value, c.low, c.high, candidate_name(t, candidate, name, sizeof name),
+           verdict(c));
+    for (size_t i = 0; i < t->n_prompts; i++) {
+        bool before = t->categories[i][0] == '\0';
+        for (size_t j = 0; j < i && !before; j++)
+            before = strcmp(t->categories[i], t->categories[j]) == 0;
+        const struct comparison of = race_held_out(t->race, candidate, 0, t->categories[i]);
+        if (!before && of.n > 1 && of.n < c.n)
+            printf("%6.2f  %.2f to %.2f    %s\n", of.value, of.low, of.high, t->categories[i]);
+    }
+}
+
+static void
+print_command(const struct tune *t, const struct preset *p)
+{
+    char name[200];
+    const size_t at = (size_t)(p - t->candidate);
+    candidate_name(t, (uint32_t)at, name, sizeof name);
+    printf("\nspecscope --policy %s", p->policy);
+    for (char *word = strtok(name + strlen(p->policy), " "); word != NULL; word = strtok(NULL, " "))
+        printf(" --set %s", word);
+    putchar('\n');
+}
+
+static cJSON *
+json_of(const struct tune *t)
+{
+    struct race_standing all[RACE_CANDIDATES];
+    const uint32_t n = race_standings(t->race, all);
+    cJSON *j = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(j, "settings");
+    for (uint32_t i = 0; i < n; i++) {
+        const struct preset *p = &t->candidate[all[i].candidate];
+        cJSON *row = cJSON_CreateObject(), *set = NULL;
+        cJSON_AddItemToArray(list, row);
+        cJSON_AddStringToObject(row, "policy", p->policy);
+        set = cJSON_AddObjectToObject(row, "set");
+        for (uint32_t k = 0; k < p->n_set; k++)
+            cJSON_AddStringToObject(set, p->set[k].name, p->set[k].text);
+        json_number(row, "times_ar", all[i].speed.value);
+        json_number(row, "low", all[i].speed.low);
+        json_number(row, "high", all[i].speed.high);
+        json_number(row, "heats", all[i].heats);
+        json_number(row, "dropped_in_heat", all[i].dropped > 0 ? all[i].dropped : (double)NAN);
+        const struct comparison held = race_held_out(t->race, all[i].candidate, 0, NULL);
+        if (held.verdict != DIFFERENCE_UNKNOWN) {
+            json_number(row, "held_out_times_ar", held.value);
+            json_number(row, "held_out_low", held.low);
+            json_number(row, "held_out_high", held.high);
+            cJSON_AddStringToObject(row, "verdict", verdict(held));
+        }
+    }
+    return j;
+}
+
+static bool
+save(const struct tune *t, const struct preset *winner, struct err *err)
+{
+    char folder[1024];
+    if (t->o->save == NULL)
+        return true;
+    if (config_path(folder, sizeof folder, "presets") == NULL)
+        return err_set(err, ERR_USAGE, "--save %.60s: neither XDG_CONFIG_HOME nor HOME is set", t->o->save);
+    if (!preset_write(winner, folder, t->o->save, err))
+        return false;
+    printf("saved: specscope --preset %s\n", t->o->save);
+    return true;
+}
+
+static bool
+report(const struct tune *t, struct err *err)
+{
+    uint32_t candidate, prompt;
+    const bool whole = race_next(t->race, &candidate, &prompt) == RACE_OVER;
+    const struct preset *winner = &t->candidate[whole ? race_winner(t->race) : 0];
+    if (!results_take_stdout(t->o->json)) {
+        print_standings(t);
+        if (whole) {
+            printf("\nOn %u held-out prompts:\n", race_n_held_out(t->race));
+            print_held_out(t, race_winner(t->race));
+            if (race_runner_up(t->race) != race_winner(t->race) && race_runner_up(t->race) != 0)
+                print_held_out(t, race_runner_up(t->race));
+            print_command(t, winner);
+        } else {
+            puts("\ninterrupted: nothing was measured on held-out prompts");
+        }
+    }
+    bool ok = true;
+    if (t->o->json != NULL) {
+        cJSON *j = json_of(t);
+        ok = json_write(j, t->o->json, err);
+        cJSON_Delete(j);
+    }
+    ok = ok && (!whole || save(t, winner, err));
+    if (ok && t->differing > 0)
+        return err_set(err, ERR_WORK, "%u runs differ from other settings' text of the same prompt; that is a bug here",
+                       t->differing);
+    return ok;
+}
+
+static bool
+read_prompts(struct tune *t, struct err *err)
+{
+    const bool ok = t->o->prompts_file != NULL
+                        ? prompts_read(t->o->prompts_file, &t->prompts, &t->categories, &t->n_prompts, err)
+                        : prompts_bundled("prompts-tune", &t->prompts, &t->categories, &t->n_prompts, err);
+    struct race_prompt *list = ok ? calloc(t->n_prompts, sizeof *list) : NULL;
+    t->text = ok ? calloc(t->n_prompts, sizeof *t->text) : NULL;
+    for (size_t i = 0; i < t->n_prompts && list != NULL; i++)
+        list[i] = (struct race_prompt){t->prompts[i], t->categories[i]};
+    const bool opened =
+        list != NULL && t->text != NULL && race_open(&t->race, list, (uint32_t)t->n_prompts, t->o->seed, err);
+    free(list);
+    return opened || (ok && err->kind == ERR_NONE && err_set(err, ERR_WORK, "out of memory for prompts"));
+}
+
+static void
+close_tune(struct tune *t)
+{
+    race_close(t->race);
+    for (uint32_t i = 0; i < t->n; i++)
+        policy_memory_free(&t->memory[i]);
+    for (size_t i = 0; i < t->n_prompts && t->text != NULL; i++)
+        free(t->text[i].tokens);
+    free(t->text);
+    prompts_free(t->prompts, t->n_prompts);
+    prompts_free(t->categories, t->n_prompts);
+    engine_close(t->engine);
+}
+
+int
+tune_main(int argc, char **argv)
+{
+    struct options o;
+    struct err err = {0};
+    struct tune t = {.o = &o, .progress = isatty(STDERR_FILENO), .start_us = now_us()};
+    int status;
+    generation_catch_signals();
+    if (!options_begin(&o, COMMAND_TUNE, argc, argv, &status))
+        return status;
+    bool ok = results_possible(o.json, &results_json_file, &err) && read_prompts(&t, &err) &&
+              generation_engine(&o, &t.engine, &err);
+    if (ok) {
+        engine_settle(t.engine, NULL);
+        t.start_us = now_us();
+        ok = choose_candidates(&t, &err) && (generation_interrupted() || race_all(&t, &err)) &&
+             (t.n == 0 || race_heat(t.race) == 0 || report(&t, &err));
+    }
+    close_tune(&t);
+    options_free(&o);
+    if (!ok)
+        return command_failed(&err);
+    return generation_interrupted() ? 130 : 0;
+}

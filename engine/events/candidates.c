@@ -1,0 +1,136 @@
+#include "engine/events/candidates.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "engine/events/forecast.h"
+
+#define POINTS  12 /* values of a knob that an ascent tries */
+#define ASCENTS 2  /* times that it goes through all knobs */
+#define TRIED   (1 + ASCENTS * POLICY_KNOBS * POINTS)
+#define APART   0.1 /* of a knob's range */
+
+struct point {
+    double value[POLICY_KNOBS], score;
+};
+
+struct search {
+    const struct policy *policy;
+    const struct layer_record *records;
+    uint32_t n_records;
+    double rho;
+    uint32_t n;
+    struct point tried[TRIED];
+};
+
+/* The mean modelled speedup; 0: there is none. */
+static double
+forecast_mean(const struct search *s, const double *value)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < s->n_records; i++) {
+        struct forecast f;
+        if (!forecast_make(s->policy->ops, &s->records[i], value, s->rho, &f))
+            return 0;
+        sum += (double)f.modelled / s->n_records;
+    }
+    return sum;
+}
+
+static uint32_t
+try(struct search *s, const double *value)
+{
+    struct point *p = &s->tried[s->n];
+    memcpy(p->value, value, sizeof p->value);
+    p->score = forecast_mean(s, value);
+    return s->n++;
+}
+
+/* Moves to the best value of each knob in turn. */
+static void
+ascend(struct search *s)
+{
+    const struct policy_info *info = &s->policy->info;
+    uint32_t best = try(s, s->policy->value);
+    for (uint32_t k = 0; k < info->n_knobs * ASCENTS; k++) {
+        const struct knob *knob = &info->knobs[k % info->n_knobs];
+        double last = NAN, value[POLICY_KNOBS];
+        memcpy(value, s->tried[best].value, sizeof value);
+        const double here = value[k % info->n_knobs];
+        for (uint32_t i = 0; i < POINTS; i++) {
+            double *v = &value[k % info->n_knobs];
+            if (!knob_check(knob, knob->min + (knob->max - knob->min) * i / (POINTS - 1), v, NULL) || *v == last ||
+                *v == here)
+                continue;
+            last = *v;
+            const uint32_t at = try(s, value);
+            best = s->tried[at].score > s->tried[best].score ? at : best;
+        }
+    }
+}
+
+static bool
+apart(const struct policy_info *info, const struct point *a, const struct point *b)
+{
+    for (uint32_t k = 0; k < info->n_knobs; k++) {
+        const struct knob *knob = &info->knobs[k];
+        const double off = fabs(a->value[k] - b->value[k]);
+        if (off > 0 && (knob->kind == KNOB_CHOICE || off >= APART * (knob->max - knob->min)))
+            return true;
+    }
+    return false;
+}
+
+/* The best point that was tried and is apart from all chosen ones; one with the same score differs in a knob without effect. */
+static const struct point *
+next_best(const struct search *s, const struct point *const *chosen, uint32_t n)
+{
+    const struct point *best = NULL;
+    for (uint32_t i = 1; i < s->n; i++) {
+        const struct point *p = &s->tried[i];
+        bool new = p->score > 0;
+        for (uint32_t j = 0; j < n && new; j++)
+            new = apart(&s->policy->info, p, chosen[j]) && fabs(p->score - chosen[j]->score) > 1e-9;
+        if (new && (best == NULL || p->score > best->score))
+            best = p;
+    }
+    return best;
+}
+
+static void
+set_preset(struct preset *out, const struct policy_info *info, const double *value)
+{
+    *out = (struct preset){.n_set = info->n_knobs};
+    snprintf(out->policy, sizeof out->policy, "%s", info->name);
+    for (uint32_t k = 0; k < info->n_knobs; k++) {
+        snprintf(out->set[k].name, sizeof out->set[k].name, "%s", info->knobs[k].name);
+        knob_format(&info->knobs[k], value[k], out->set[k].text, sizeof out->set[k].text);
+    }
+}
+
+uint32_t
+candidates_of(const struct policy *p, const struct layer_record *records, uint32_t n, double rho,
+              struct preset out[CANDIDATES_MOST])
+{
+    static const double lengths[] = {2, 3, 4, 6, 8, 12};
+    const int k = policy_knob_index(&p->info, "k");
+    uint32_t found = 1;
+    set_preset(&out[0], &p->info, p->value);
+    if (p->ops->what_if != NULL && n > 0 && p->info.n_knobs > 0) {
+        struct search s = {.policy = p, .records = records, .n_records = n, .rho = rho};
+        const struct point *chosen[CANDIDATES_MOST] = {&s.tried[0]}, *next;
+        ascend(&s);
+        while (found < CANDIDATES_MOST && (next = next_best(&s, chosen, found)) != NULL) {
+            set_preset(&out[found], &p->info, next->value);
+            chosen[found++] = next;
+        }
+    } else if (k >= 0) {
+        for (size_t i = 0; i < sizeof lengths / sizeof *lengths && found < CANDIDATES_MOST; i++) {
+            double value[POLICY_KNOBS];
+            memcpy(value, p->value, sizeof value);
+            if (knob_check(&p->info.knobs[k], lengths[i], &value[k], NULL) && value[k] != p->value[k])
+                set_preset(&out[found++], &p->info, value);
+        }
+    }
+    return found;
+}

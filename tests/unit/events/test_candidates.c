@@ -1,0 +1,85 @@
+/* Candidates of a policy whose forecast is known: its best value is among them, and no two are alike. */
+#include <math.h>
+
+#include "engine/events/candidates.h"
+#include "engine/events/metrics.h"
+#include "policies/policy.h"
+#include "tests/rigs/test.h"
+
+/* Fastest at a = 7, b = 0.3; c has no effect. */
+static double
+speedup(const double *value)
+{
+    return 3 - 0.02 * (value[0] - 7) * (value[0] - 7) - (value[1] - 0.3) * (value[1] - 0.3);
+}
+
+static bool
+open(struct policy *p, const struct model_info *model, const struct sampling *sampling, struct err *err)
+{
+    (void)model, (void)sampling, (void)err;
+    return policy_number(p, "a", "a", 1, 12, 1, 2, "a whole number") &&
+           policy_number(p, "b", "b", 0, 1, 0.05, 0.9, "a share") &&
+           policy_number(p, "c", "c", 1, 8, 1, 1, "no effect");
+}
+
+static bool
+open_lengths(struct policy *p, const struct model_info *model, const struct sampling *sampling, struct err *err)
+{
+    (void)model, (void)sampling, (void)err;
+    return policy_number(p, "k", "K", 1, 32, 1, 5, "drafts");
+}
+
+static bool
+what_if(const struct layer_record *record, const double *value, struct tally *out)
+{
+    *out = (struct tally){
+        .rounds = 100, .emitted = 100, .layers = 100 * record->layers / speedup(value), .heads = 100 / speedup(value)};
+    return true;
+}
+
+static const struct policy_ops
+    known = {.name = "known", .title = "of known speed", .paper = "", .open = open, .what_if = what_if},
+    lengths = {.name = "lengths", .title = "without what-if", .paper = "", .open = open_lengths};
+
+static uint32_t
+find(const struct policy_ops *ops, struct preset found[CANDIDATES_MOST])
+{
+    const struct model_info model = {.layers = 8, .width = 16, .vocab = 100, .rho = 1};
+    const struct sampling greedy = {.top_p = 1};
+    const struct layer_record record = {.layers = 8, .n = 100};
+    struct policy p;
+    struct err err;
+    assert_true(policy_open(&p, ops, &model, &greedy, &err));
+    const uint32_t n = candidates_of(&p, &record, 1, model.rho, found);
+    policy_close(&p);
+    return n;
+}
+
+TEST(the_defaults_come_first_and_then_the_best_forecast)
+{
+    struct preset found[CANDIDATES_MOST];
+    assert_int_equal(find(&known, found), CANDIDATES_MOST);
+    assert_string_equal(found[0].set[0].text, "2");
+    assert_string_equal(found[0].set[1].text, "0.9");
+    assert_string_equal(found[1].set[0].text, "7");
+    assert_true(fabs(strtod(found[1].set[1].text, NULL) - 0.3) < 0.05);
+}
+
+TEST(no_two_differ_only_in_a_knob_without_effect)
+{
+    struct preset found[CANDIDATES_MOST];
+    const uint32_t n = find(&known, found);
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t j = 0; j < i; j++)
+            assert_true(strcmp(found[i].set[0].text, found[j].set[0].text) != 0 ||
+                        strcmp(found[i].set[1].text, found[j].set[1].text) != 0);
+}
+
+TEST(a_policy_without_what_if_has_several_lengths)
+{
+    struct preset found[CANDIDATES_MOST];
+    assert_int_equal(find(&lengths, found), CANDIDATES_MOST);
+    assert_string_equal(found[0].set[0].text, "5");
+    assert_string_equal(found[1].set[0].text, "2");
+    assert_string_equal(found[5].set[0].text, "8");
+}
