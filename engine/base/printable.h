@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* Is the code point printable: no control character, no bidi or other invisible format character, no line or paragraph
  * separator, not unassigned? Which are assigned grows with utf8proc, from one Unicode version to the next. */
@@ -24,5 +25,9 @@ size_t printable_text(const char *bytes, size_t n, char *out, size_t size);
 /* The same as one line of a message, a newline as \x0a: fills at most `size` bytes with the zero, and ends in "..." where
  * it had to cut. Returns out. */
 char *printable_line(char *out, size_t size, const char *bytes, size_t len);
+
+/* Writes a word of a command line, quoted for a POSIX shell if it has other characters than letters, digits and
+ * "-_./=:+,@%". */
+void put_shell_word(FILE *out, const char *word);
 
 #endif

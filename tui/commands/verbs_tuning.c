@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/base/file_replace.h"
+#include "engine/base/printable.h"
 #include "engine/events/preset.h"
 #include "tui/commands/verbs.h"
 #include "tui/terminal/terminal.h"
@@ -233,29 +234,11 @@ run_copy_command(struct app *app, const char *rest, struct err *err)
 
 /* ---- a segment as a command line ---- */
 
-/* Writes a word, quoted for the shell. */
-static void
-put_word(FILE *out, const char *text)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:+,@%";
-    if (text[0] != '\0' && text[strspn(text, plain)] == '\0') {
-        fputs(text, out);
-        return;
-    }
-    fputc('\'', out);
-    for (const char *c = text; *c != '\0'; c++)
-        if (*c == '\'')
-            fputs("'\\''", out);
-        else
-            fputc(*c, out);
-    fputc('\'', out);
-}
-
 static void
 put_option(FILE *out, const char *name, const char *value)
 {
     fprintf(out, " %s ", name);
-    put_word(out, value);
+    put_shell_word(out, value);
 }
 
 static void

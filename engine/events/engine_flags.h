@@ -1,0 +1,37 @@
+/* A setting as a command of another engine: the options that make it decode as a preset's policy does, and the command that
+ * measures that engine at acceptance rates that were recorded here. The table of options is in engine_flags.c, and
+ * docs/engines.md explains it. */
+#ifndef ENGINE_EVENTS_ENGINE_FLAGS_H
+#define ENGINE_EVENTS_ENGINE_FLAGS_H
+
+#include "engine/events/preset.h"
+
+enum engine { ENGINE_LLAMA_CPP, ENGINE_VLLM, ENGINE_SGLANG, ENGINE_TRANSFORMERS, ENGINES };
+
+extern const char *const engine_names[ENGINES];    /* "llama.cpp", … */
+extern const char *const engine_versions[ENGINES]; /* "0.5.0", …: the version that the options' names were read from */
+
+/* Paths or names of models, as the engine takes them; borrowed. NULL: the command contains the word TARGET or DRAFT. */
+struct engine_models {
+    const char *target, *draft;
+};
+
+/* Returns whether the engine has a policy like this one. */
+bool engine_has_policy(enum engine, const char *policy);
+
+/* Returns how the engine's form of the policy differs, or why it has none: one line, constant. NULL: nothing differs. */
+const char *engine_note(enum engine, const char *policy);
+
+/* Writes the preset as a command for a shell (transformers: lines of Python), or "no equivalent: REASON". A knob that the
+ * preset does not set is its name in capitals. The seed is left out, because it would not repeat the text.
+ *
+ * With n > 0 the command lets the engine accept drafts at random, so that it measures its cost at these rates:
+ * unconditional[i] (n) is the share of the rounds with drafts in which drafts 1..i + 1 were accepted. The command has as
+ * many rates as the policy drafts tokens: missing ones are 0, and a rate is at most the one before it.
+ *
+ * Returns the length of the text without its terminating zero. If room bytes are too few for it, out is "" (room 0: it is
+ * not written). 0: out of memory. */
+size_t engine_flags(enum engine, const struct preset *, const struct engine_models *, const double *unconditional,
+                    uint32_t n, char *out, size_t room);
+
+#endif
