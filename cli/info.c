@@ -1,25 +1,188 @@
-/* specscope info MODEL: what is in a model file or folder. Everything that comes from the file is made printable first. */
+/* specscope info: describes a model file or folder, and compares auxiliary models with it. Text from files is made printable first. */
 #include <cjson/cJSON.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
-#include "cli/base/json_memory.h"
-#include "cli/info_compare.h"
-#include "cli/info_form.h"
 #include "cli/options/options.h"
 #include "engine/base/plural.h"
 #include "engine/base/printable.h"
 #include "engine/chat/chat.h"
+#include "engine/events/policy.h"
 #include "engine/files/gguf.h"
 #include "engine/files/hf_folder.h"
 #include "engine/model/memory.h"
 #include "engine/model/model.h"
+#include "engine/session/engine_helpers.h"
 #include "engine/synthetic/model_open.h"
 #include "engine/tokenizer/tokenizer.h"
+#include "engine/tokenizer/vocabulary_match.h"
+#include "engine/trained/accept_head.h"
 #include "kernels/tensor.h"
+
+/* Prints how the form differs from Llama's, ", squared ReLU, LayerNorm, …", at the end of a line. */
+static void
+info_print_form(const struct model_desc *d)
+{
+    static const char *const activations[] = {"",        ", GELU (tanh)",   ", GELU", ", squared ReLU",
+                                              ", xIELU", ", clamped SwiGLU"};
+    const struct model_form *f = &d->form;
+    uint32_t windows = 0, turned = 0;
+    for (uint32_t l = 0; l < d->n_layers; l++) {
+        windows += d->window > 0 && !d->layers[l].form.sees_all;
+        turned += d->layers[l].form.rope != LAYER_ROPE_NONE;
+    }
+    printf("%s%s%s%s%s%s", activations[f->activation],
+           d->layers[0].experts != NULL || tensor_present(&d->layers[0].gate) ? "" : " without a gate",
+           f->centred ? ", LayerNorm" : "", f->parallel ? ", attention and MLP side by side" : "",
+           tensor_present(&d->layers[0].attn_post) ? ", norms behind sublayers" : "",
+           f->whole_norms ? " (those of Q and K over whole rows)" : "");
+    if (windows > 0)
+        printf(", attends to the last %" PRIu32 " position%s", d->window, plural(d->window));
+    if (windows > 0 && windows < d->n_layers)
+        printf(" in %" PRIu32 " layer%s", windows, plural(windows));
+    if (f->alibi.most > 0)
+        printf(", ALiBi");
+    else if (tensor_present(&d->positions))
+        printf(", learned positions");
+    else if (turned < d->n_layers)
+        printf(", no RoPE in %" PRIu32 " layer%s", d->n_layers - turned, plural(d->n_layers - turned));
+    if (f->clip > 0)
+        printf(", queries, keys and values clipped at %g", (double)f->clip);
+    if (f->logit_cap > 0)
+        printf(", logits capped at %g", (double)f->logit_cap);
+}
+
+/* Prints lines about the experts, if there are any. */
+static void
+info_print_experts(const struct model *m)
+{
+    const struct model_desc *d = &m->desc;
+    static const char *const ways[ROUTINGS] = {"softmax", "sigmoid", "SparseMixer"};
+    const struct experts_form *f = &d->form.experts;
+    uint32_t layers = 0;
+    for (uint32_t l = 0; l < d->n_layers; l++)
+        layers += d->layers[l].experts != NULL;
+    if (layers == 0)
+        return;
+    printf("experts       %" PRIu32 " of %" PRIu32 " units in %" PRIu32 " layer%s, a row goes to %" PRIu32, f->n,
+           f->ffn, layers, plural(layers), f->used);
+    if (f->groups > 1)
+        printf(" from %" PRIu32 " of %" PRIu32 " groups", f->groups_used, f->groups);
+    if (f->shared_ffn > 0)
+        printf(" and to one of %" PRIu32 " units", f->shared_ffn);
+    printf(", by %s%s\n", ways[f->routing], f->renormalised ? ", sums to 1" : "");
+    printf("active        %" PRIu64 " parameters for a row\n", m->parameters - model_idle_parameters(m));
+}
+
+struct comparison {
+    const struct model *target, *helper;
+    uint32_t shared; /* ids */
+    bool match;
+    char difference[sizeof((struct err *)0)->text]; /* in one line; "" when they match */
+    double parameters, bytes, layer, head;          /* the helper's, as shares of the target's */
+    uint32_t accept_blocks;                         /* of the acceptance head beside a draft model, */
+    uint64_t accept_bytes;                          /* in memory; 0: there is none */
+};
+
+/* Finds the acceptance head in the draft model's folder, if it can be read. */
+static bool
+find_accept(const struct model *helper, enum helper_role role, uint32_t *n_blocks, uint64_t *bytes)
+{
+    char *path = role == HELPER_DRAFT ? engine_beside(helper, ".accept.safetensors") : NULL;
+    const bool ok = path != NULL && accept_head_measure(path, helper, n_blocks, bytes, NULL);
+    free(path);
+    return ok;
+}
+
+static struct comparison
+compare_models(const struct model *target, const struct model *helper, enum helper_role role)
+{
+    struct comparison c = {.target = target, .helper = helper};
+    struct err why = {.kind = ERR_NONE};
+    const uint32_t n = tokenizer_size(target->tokenizer), m = tokenizer_size(helper->tokenizer);
+    c.shared = n < m ? n : m;
+    c.match = vocabularies_match(target->tokenizer, target->name, helper->tokenizer, helper->name, &why);
+    snprintf(c.difference, sizeof c.difference, "%s", c.match ? "" : why.text);
+    c.parameters = (double)helper->parameters / (double)target->parameters;
+    c.bytes = (double)model_weight_bytes(helper, false, false) / (double)model_weight_bytes(target, false, false);
+    c.layer = model_layer_bytes(helper, false) / model_layer_bytes(target, false);
+    c.head = model_head_bytes(helper, false) / model_head_bytes(target, false);
+    if (!find_accept(helper, role, &c.accept_blocks, &c.accept_bytes))
+        c.accept_bytes = 0;
+    return c;
+}
+
+static void
+print_comparison(const struct comparison *c, enum helper_role role)
+{
+    char size[24];
+    const struct model *h = c->helper;
+    printf("%-14s%s: %" PRIu32 " layer%s of width %" PRIu32 ", %" PRIu64
+           " parameters (%.3f of the model's), weights %s "
+           "(%.3f)\n",
+           helper_names[role], h->name, h->desc.n_layers, plural(h->desc.n_layers), h->desc.width, h->parameters,
+           c->parameters, memory_text(size, model_weight_bytes(h, false, false)), c->bytes);
+    printf("              a layer has %.3f of the bytes of the model's, the head %.3f\n", c->layer, c->head);
+    if (c->match)
+        printf("              %" PRIu32 " tokens are the same; the model has %" PRIu32 " more, the %s model %" PRIu32
+               "\n",
+               c->shared, tokenizer_size(c->target->tokenizer) - c->shared, helper_names[role],
+               tokenizer_size(h->tokenizer) - c->shared);
+    else
+        printf("              %s\n", c->difference);
+    if (c->accept_bytes > 0)
+        printf("              beside it an acceptance head (D = %" PRIu32 "), which takes %s\n", c->accept_blocks,
+               memory_text(size, c->accept_bytes));
+}
+
+static bool
+add_comparison(cJSON *json, const struct comparison *c, enum helper_role role)
+{
+    cJSON *o = cJSON_AddObjectToObject(json, helper_names[role]);
+    char hash[24];
+    snprintf(hash, sizeof hash, "%016" PRIx64, c->helper->hash);
+    return cJSON_AddStringToObject(o, "name", c->helper->name) != NULL &&
+           cJSON_AddStringToObject(o, "hash", hash) != NULL &&
+           cJSON_AddNumberToObject(o, "layers", c->helper->desc.n_layers) != NULL &&
+           cJSON_AddNumberToObject(o, "parameters", (double)c->helper->parameters) != NULL &&
+           cJSON_AddNumberToObject(o, "weight_bytes", (double)model_weight_bytes(c->helper, false, false)) != NULL &&
+           cJSON_AddNumberToObject(o, "parameters_of_target", c->parameters) != NULL &&
+           cJSON_AddNumberToObject(o, "bytes_of_target", c->bytes) != NULL &&
+           cJSON_AddNumberToObject(o, "layer_of_target", c->layer) != NULL &&
+           cJSON_AddNumberToObject(o, "head_of_target", c->head) != NULL &&
+           cJSON_AddNumberToObject(o, "shared_tokens", c->shared) != NULL &&
+           cJSON_AddBoolToObject(o, "same_vocabulary", c->match) != NULL &&
+           (c->accept_bytes == 0 || cJSON_AddNumberToObject(o, "accept_head_bytes", (double)c->accept_bytes) != NULL) &&
+           (c->match || cJSON_AddStringToObject(o, "difference", c->difference) != NULL);
+}
+
+/* Compares an auxiliary model with its target, into `json` or, if that is NULL, to stdout. Different vocabularies are a finding, not a failure. */
+static bool
+info_compare(const struct model *target, enum helper_role role, const char *path, cJSON *json, struct err *err)
+{
+    if (strncmp(path, "self:", 5) == 0 || strcmp(path, "none") == 0)
+        return err_set(err, ERR_USAGE, "info --%s %.24s: a model of its own is wanted", helper_names[role], path);
+    if (target->vocabulary_only)
+        return err_set(err, ERR_USAGE, "info --%s: %.200s has no weights to compare_models", helper_names[role],
+                       target->path);
+    struct model *helper;
+    if (!model_open(&helper, path, err))
+        return false;
+    const struct comparison c = compare_models(target, helper, role);
+    bool ok = true;
+    if (json == NULL)
+        print_comparison(&c, role);
+    else
+        ok = add_comparison(json, &c, role) || err_set(err, ERR_WORK, "out of memory writing JSON");
+    model_close(helper);
+    return ok;
+}
+
+/* ---- the description ---- */
 
 #define CTX_SHOWN   4
 #define TOKEN_KINDS 6
@@ -67,7 +230,7 @@ token_text(char out[48], const struct model *m, token_t id)
     return out;
 }
 
-/* The templates, and which of them can't be run. */
+/* Prints the templates, and which of them cannot run. */
 static void
 print_chat(const struct tokenizer *t)
 {

@@ -5,7 +5,6 @@
 
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
-#include "cli/base/json_memory.h"
 #include "cli/options/option_table.h"
 
 /* How many words of the command line name this command; 0: another one. */

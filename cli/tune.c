@@ -9,7 +9,6 @@
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/generation/generation.h"
-#include "cli/generation/timing.h"
 #include "engine/events/candidates.h"
 #include "engine/events/race.h"
 #include "policies/policy.h"

@@ -14,7 +14,7 @@ int bench_main(int argc, char **argv);
 int tune_main(int argc, char **argv);
 int info_main(int argc, char **argv);
 int tokenize_main(int argc, char **argv);
-int train_main(int argc, char **argv); /* says which there are */
+int train_main(int argc, char **argv); /* fails with the names of its commands */
 int train_heads_main(int argc, char **argv);
 int train_accept_main(int argc, char **argv);
 int train_profile_main(int argc, char **argv);
@@ -27,7 +27,7 @@ int completions_main(int argc, char **argv);
 /* Prints "specscope: …" on stderr and returns the exit status: 2 for bad usage, 130 for an interruption, 1 for any other error. */
 int command_failed(const struct err *);
 
-/* Where themes/ and models/ lie: beside the program in its source tree, else the installed share folder. Constant for
+/* The folder of themes/ and models/: beside the program in its source tree, else the installed share folder. Constant for
  * the life of the process. */
 const char *data_dir(void);
 const char *bundled_model_path(void);
@@ -35,6 +35,6 @@ const char *bundled_model_path(void);
  * ~/.local/state/…, whose folder is made. NULL: the environment names no home, or it is too long a path. */
 const char *config_path(char *out, size_t n, const char *name);
 const char *state_path(char *out, size_t n, const char *name);
-const char *state_place(char *out, size_t n, const char *name); /* the same, and no folder is made */
+const char *state_place(char *out, size_t n, const char *name); /* the same, without making a folder */
 
 #endif

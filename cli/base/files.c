@@ -1,8 +1,10 @@
+/* Reads files and lists of prompts, writes results, and notices when cJSON runs out of memory. */
 #include "cli/base/files.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,6 +14,29 @@
 #include "engine/base/embedded.h"
 #include "engine/base/file_text.h"
 #include "engine/base/json_read.h"
+
+static atomic_bool ran_out; /* one for all trees: cJSON's allocator does not get the tree */
+
+static void *
+take(size_t n)
+{
+    void *at = malloc(n);
+    if (at == NULL)
+        atomic_store(&ran_out, true);
+    return at;
+}
+
+void
+json_memory_watch(void)
+{
+    cJSON_InitHooks(&(cJSON_Hooks){.malloc_fn = take, .free_fn = free});
+}
+
+bool
+json_memory_ran_out(void)
+{
+    return atomic_load(&ran_out);
+}
 
 #define FILE_MOST ((size_t)64 << 20)
 
@@ -47,7 +72,7 @@ results_possible(const char *path, const struct file_kind *kind, struct err *err
         return file_replaceable(AT_FDCWD, path, kind, err);
     }
     const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0 && errno != EEXIST) /* a link to what isn't there yet is left to the end */
+    if (fd < 0 && errno != EEXIST) /* a dangling link: results_open() decides */
         return err_set(err, ERR_WORK, "%s: cannot be created: %s", path, strerror(errno));
     if (fd >= 0) {
         unlink(path);
@@ -70,7 +95,7 @@ results_close(FILE *f, const char *path, struct err *err)
 {
     const bool standard = f == stdout;
     bool ok = fflush(f) == 0 && ferror(f) == 0;
-    int why = errno != 0 ? errno : EIO; /* of an earlier write, which nobody remembers */
+    int why = errno != 0 ? errno : EIO; /* the number of an earlier error is lost */
     if (!standard && fclose(f) != 0 && ok) {
         ok = false;
         why = errno;

@@ -8,18 +8,24 @@
 
 #include "engine/base/file_replace.h"
 
+/* cJSON omits what it has no memory for. This function, called once before any JSON is made or read, has that remembered. */
+void json_memory_watch(void);
+
+/* Returns whether a JSON tree of this process may be incomplete; then none may be printed. */
+bool json_memory_ran_out(void);
+
 bool file_exists(const char *path);
-/* "-" is stdin; else a file, or a pipe that a shell made (file_text.h). Memory is the caller's; a NUL follows the last byte.
+/* Reads stdin for "-", else a file, or a pipe that a shell made (file_text.h). Memory is the caller's; a NUL follows the last byte.
  * At most 64 MiB. */
 bool file_read(const char *path, char **bytes, size_t *len, struct err *);
 
-/* Results go to a file, or to stdout for "-"; then nothing else may. NULL: there are none to write. */
+/* Returns whether results go to stdout ("-"), where nothing else may be printed then. NULL: there are none. */
 bool results_take_stdout(const char *path);
-/* Before the work: what would keep them from being written after it? Nothing is left behind, and nothing is changed. */
+/* Checks before the work whether results can be written after it. Changes no file. */
 bool results_possible(const char *path, const struct file_kind *, struct err *);
-/* A file of another kind is left alone (file_replaceable()). */
+/* Opens the file; fails if it is of another kind (file_replaceable()). */
 bool results_open(FILE **, const char *path, const struct file_kind *, struct err *);
-/* Closes the file, whose errors so far it finds; stdout is only flushed. False: *err says what was not written. */
+/* Closes the file, or flushes stdout, and reports earlier write errors, too. */
 bool results_close(FILE *, const char *path, struct err *);
 
 /* Spec-Bench's JSON lines: the first of every line's "turns" and, unless `categories` is NULL, its "category" ("" where it has none).

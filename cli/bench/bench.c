@@ -8,9 +8,7 @@
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/bench/bench.h"
-#include "cli/bench/bench_speed.h"
-#include "cli/bench/bench_steps.h"
-#include "cli/generation/timing.h"
+#include "cli/generation/generation.h"
 #include "engine/events/results.h"
 
 struct session_options

@@ -1,9 +1,11 @@
-/* What the benchmark's files share: bench.c (running), bench_grid.c (which lanes there are), bench_passes.c (how sure it is), bench_report.c (table, CSV,
- * JSON). */
+/* The benchmark: bench.c runs it, bench_grid.c makes the list of settings, bench_report.c prints table, CSV and JSON, and bench_speed.c
+ * measures speed and steps without a policy. */
 #ifndef CLI_BENCH_BENCH_H
 #define CLI_BENCH_BENCH_H
 
 #include "cli/generation/generation.h"
+#include "cli/options/options.h"
+#include "engine/session/engine.h"
 
 struct pass {         /* over the prompts */
     double tokens, s; /* emitted; drafting and verifying */
@@ -17,7 +19,7 @@ struct lane { /* one policy at one point of the grid */
     size_t n_set;
     enum head_mode head;
     char point[200]; /* "head=lens exit_layer=3 gamma=5", "" without a grid and several heads */
-    /* What the policy learns at this point goes from prompt to prompt and from pass to pass, and to no other lane. */
+    /* What the policy learned at this point in earlier prompts and passes. */
     struct policy_memory memory;
     struct tally total;
     struct pass *pass;            /* (repeat) owned */
@@ -38,11 +40,11 @@ struct bench {
     uint32_t passes; /* that all lanes ran to their ends */
 };
 
-/* What a lane asks of a session; its prompt is still to be set. */
+/* Returns the session options of a lane, without a prompt. */
 struct session_options bench_session(const struct bench *, const struct lane *);
 
 /* Lanes: `ar`, then every policy asked for (all when none was) at the product of the grids that it has knobs for. A
- * --set goes to every policy that has the knob. ERR_USAGE: a knob that nobody has, a value out of its bounds, a grid of
+ * --set applies to each policy that has the knob. ERR_USAGE: a knob that no policy has, a value out of its bounds, a grid of
  * more than BENCH_LANES points. */
 bool bench_lanes(struct bench *, struct err *);
 void bench_lanes_free(struct bench *);
@@ -50,5 +52,26 @@ void bench_lanes_free(struct bench *);
 bool bench_table(const struct bench *, struct err *);                 /* to stdout */
 bool bench_csv(const struct bench *, const char *path, struct err *); /* RFC 4180, one line a lane */
 cJSON *bench_json(const struct bench *);
+
+/* Confidence intervals of speeds; passes are the samples. Drift affects all lanes alike, so lanes are compared pass by pass:
+ * R = Σ (time of the other, per token) / Σ (time, per token), by the ratio estimator. */
+
+struct estimate bench_tokens_per_s(const struct bench *, const struct lane *);
+/* Returns the speed of a lane over that of another, from the passes that both ran. */
+struct estimate bench_ratio(const struct bench *, const struct lane *, const struct lane *other);
+/* Returns whether the 95% interval of that ratio is above 1. */
+bool bench_is_ahead(const struct bench *, const struct lane *, const struct lane *other);
+/* Compares a lane with its policy's others: "; faster than each other point", "; no clear difference from gamma=3, gamma=4",
+ * "; one pass has no interval"; "" where there are no others. */
+const char *bench_standing(const struct bench *, const struct lane *, char *out, size_t n);
+
+/* --speed: measures how fast a model loads, reads a prompt and decodes without speculation. Prints a table, or JSON to options->json: medians of
+ * options->repeat passes, prompt and decoding in turn.
+ * options->tokens are decoded greedily from an empty context; load_s is what engine_open() took, in seconds. */
+bool bench_speed(struct engine *, const struct options *, double load_s, struct err *);
+
+/* --steps: measures the parts of a round: rows verified together relative to one row, a probe relative to a layer. Prints a table, or JSON
+ * to options->json. All figures are medians of interleaved repetitions in one run. */
+bool bench_steps(struct engine *, const struct options *, struct err *);
 
 #endif

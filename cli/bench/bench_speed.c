@@ -1,12 +1,149 @@
-#include "cli/bench/bench_speed.h"
+/* bench --steps and bench --speed. */
+#include "cli/bench/bench.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 
 #include "cli/base/files.h"
 #include "cli/generation/generation.h"
-#include "cli/generation/timing.h"
 #include "engine/context/context.h"
+#include "engine/session/session.h"
+
+/* ---- --steps ---- */
+
+#define REPEATS 41 /* odd, for a median */
+#define DEPTH   64 /* trunk rows below the measured ones, unless -c says how long the context is */
+#define ROOM    64 /* for those, more than there are */
+
+static const uint32_t row_counts[] = {1, 2, 4, 8, 16, 32};
+#define N_COUNTS (sizeof row_counts / sizeof *row_counts)
+
+struct steps {
+    double verify[N_COUNTS][REPEATS]; /* a sweep of n rows through all layers, and the head's verdict on them */
+    double sweep[REPEATS];            /* one row through all layers, no head */
+    double probe[REPEATS];            /* the head on one row */
+    double probe_all[REPEATS];        /* all layers of 8 rows in one head call, against the final layer */
+};
+
+static bool
+verify_rows(struct context *ctx, seq_t seq, uint32_t n, uint32_t layers, double *sweep_us, double *all_us)
+{
+    struct verify_row rows[32];
+    slot_t slots[32];
+    const struct sampling greedy = {.top_p = 1};
+    struct verdict verdict;
+    for (uint32_t i = 0; i < n; i++) { /* a chain */
+        slots[i] = context_append(ctx, seq, i == 0 ? SLOT_NONE : slots[i - 1], (token_t)(5 + i));
+        if (slots[i] == SLOT_NONE)
+            return false;
+        rows[i] =
+            (struct verify_row){.parent = (int32_t)i - 1, .token = (token_t)(5 + i), .slot = slots[i], .q = DIST_NONE};
+    }
+    double start = now_us();
+    if (!context_advance(ctx, slots, n, layers, NULL))
+        return false;
+    *sweep_us = now_us() - start;
+    if (!context_verify(ctx, seq, rows, n, &greedy, 1, &verdict))
+        return false;
+    *all_us = now_us() - start;
+    context_discard(ctx, slots[0]);
+    return true;
+}
+
+static bool
+probe_rows(struct context *ctx, seq_t seq, uint32_t rows, bool all_layers, uint32_t layers,
+           struct context_probe *probes, struct guess *guesses, double *us)
+{
+    const uint32_t depth = context_length(ctx, seq);
+    size_t n = 0;
+    for (uint32_t r = 0; r < rows; r++)
+        for (uint32_t l = all_layers ? 1 : layers / 2; l <= (all_layers ? layers : layers / 2); l++)
+            probes[n++] = (struct context_probe){
+                .slot = context_at(ctx, seq, depth - 1 - r), .layer = l, .temperature = 1, .versus_final = all_layers};
+    double start = now_us();
+    bool ok = context_guess(ctx, probes, n, guesses);
+    *us = now_us() - start;
+    return ok;
+}
+
+static bool
+measure_steps(struct context *ctx, uint32_t layers, uint32_t depth, struct steps *s)
+{
+    token_t *prompt = malloc(depth * sizeof *prompt);
+    for (uint32_t i = 0; i < depth && prompt != NULL; i++)
+        prompt[i] = (token_t)(3 + i % 200);
+    struct context_probe *probes = calloc((size_t)layers * 8, sizeof *probes);
+    struct guess *guesses = calloc((size_t)layers * 8, sizeof *guesses);
+    seq_t seq = context_sequence(ctx);
+    bool ok = prompt != NULL && probes != NULL && guesses != NULL && seq != SEQ_NONE &&
+              context_prefill(ctx, seq, prompt, depth, NULL, NULL);
+    for (int i = -3; i < REPEATS && ok; i++) { /* the first ones warm up */
+        int at = i < 0 ? 0 : i;
+        double unused;
+        ok = probe_rows(ctx, seq, 1, false, layers, probes, guesses, &s->probe[at]) &&
+             probe_rows(ctx, seq, 8, true, layers, probes, guesses, &s->probe_all[at]);
+        for (size_t c = 0; c < N_COUNTS && ok; c++)
+            ok = verify_rows(ctx, seq, row_counts[c], layers, c == 0 ? &s->sweep[at] : &unused, &s->verify[c][at]);
+    }
+    free(prompt);
+    free(probes);
+    free(guesses);
+    return ok;
+}
+
+bool
+bench_steps(struct engine *engine, const struct options *o, struct err *err)
+{
+    const struct model_desc *m = &engine->model->desc;
+    struct context *ctx;
+    const uint32_t depth = o->ctx > 2 * ROOM ? o->ctx - ROOM : DEPTH;
+    const struct context_options limits = {.ctx = depth + 3 * ROOM};
+    if (!context_open(&ctx, engine->ops, engine->backend, engine->weights, m, &limits, err))
+        return false;
+    struct steps *s = calloc(1, sizeof *s);
+    bool ok = s != NULL && measure_steps(ctx, m->n_layers, depth, s);
+    if (!ok)
+        err_set(err, ERR_WORK, "steps: %s", s == NULL ? "out of memory" : context_error(ctx)->text);
+    cJSON *j = cJSON_CreateObject(), *rows = cJSON_CreateObject();
+    cJSON_AddItemToObject(j, "verify_rows", rows);
+    cJSON_AddNumberToObject(j, "rows_before", depth);
+    if (ok) {
+        bool quiet = results_take_stdout(o->json);
+        double one = median(s->verify[0], REPEATS), layer = median(s->sweep, REPEATS) / m->n_layers;
+        double probe = median(s->probe, REPEATS), all = median(s->probe_all, REPEATS);
+        if (!quiet)
+            printf("%s, %s, medians of %d behind %u rows\n%-34s %10s %8s\n", engine->model->name,
+                   engine->ops->describe(engine->backend), REPEATS, (unsigned)depth, "step", "us", "ratio");
+        for (size_t c = 0; c < N_COUNTS; c++) {
+            double v = median(s->verify[c], REPEATS);
+            char name[16];
+            snprintf(name, sizeof name, "%u", (unsigned)row_counts[c]);
+            cJSON_AddNumberToObject(rows, name, v / one);
+            if (!quiet)
+                printf("verify %2s rows, against 1%10s %10.1f %8.2f\n", name, "", v, v / one);
+            if (row_counts[c] == 8) {
+                cJSON_AddNumberToObject(j, "probe_all_over_verify_8", all / v);
+                if (!quiet)
+                    printf("%-34s %10.1f %8.2f\n", "all layers x 8 rows, against that", all, all / v);
+            }
+        }
+        cJSON_AddNumberToObject(j, "verify_1_us", one);
+        cJSON_AddNumberToObject(j, "layer_us", layer);
+        cJSON_AddNumberToObject(j, "probe_over_layer", probe / layer);
+        cJSON_AddNumberToObject(j, "rho", engine->model->rho);
+        if (!quiet)
+            printf("%-34s %10.1f %8.2f  (parameters: %.2f)\n", "probe, against a layer", probe, probe / layer,
+                   engine->model->rho);
+        if (o->json != NULL)
+            ok = json_write(j, o->json, err);
+    }
+    cJSON_Delete(j);
+    free(s);
+    context_close(ctx);
+    return ok;
+}
+
+/* ---- --speed ---- */
 
 #define PROMPT 512 /* tokens, where the context has room */
 

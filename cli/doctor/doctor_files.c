@@ -1,5 +1,6 @@
-/* Files of the user's: what is read at the start, what is remembered, where traces would go. */
+/* Doctor's checks of the terminal, of models and of the user's files. */
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,10 +11,207 @@
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/doctor/doctor.h"
-#include "cli/options/option_config.h"
+#include "cli/options/options.h"
 #include "engine/base/file_text.h"
 #include "engine/base/plural.h"
 #include "engine/model/memory.h"
+#include "engine/model/model_places.h"
+#include "engine/synthetic/model_look.h"
+#include "engine/synthetic/model_open.h"
+#include "tui/terminal/terminal.h"
+
+/* ---- terminal: type, size, colours, characters, mouse ---- */
+
+/* Below the first size the scope is cramped; below the second it shows only a message. */
+#define ROOMY_ROWS 24
+#define ROOMY_COLS 80
+#define LEAST_ROWS 10
+#define LEAST_COLS 40
+
+#define RICH_TYPE "set TERM to what your terminal is, e.g. export TERM=xterm-256color"
+
+/* Returns false if nothing else can be checked. */
+static bool
+say_type(struct findings *f, const struct terminal_facts *t)
+{
+    const char *type = t->type != NULL ? t->type : "";
+    if (!isatty(STDOUT_FILENO)) {
+        doctor_say(f, FINDING_NOTE, "terminal",
+                   "run this in the terminal that you mean; without one there is `specscope run`",
+                   "standard output is no terminal, so there is none to look at");
+        return false;
+    }
+    if (!t->known || !t->places) {
+        doctor_say(f, FINDING_BAD, "terminal", RICH_TYPE, "terminal type \"%.40s\" %s", type,
+                   t->known ? "cannot place the cursor, so the scope cannot be shown" : "is not in terminfo here");
+        return false;
+    }
+    if (t->stands_in != NULL) {
+        doctor_say(f, FINDING_NOTE, "terminal", RICH_TYPE,
+                   "type \"%.40s\" is not in terminfo here; the terminal answers, and is used as %s", type,
+                   t->stands_in);
+        return true;
+    }
+    doctor_say(f, FINDING_OK, "terminal", NULL, "%.40s%s", type, getenv("TMUX") != NULL ? ", in tmux" : "");
+    return true;
+}
+
+static void
+say_size(struct findings *f, const struct terminal_facts *t)
+{
+    if (t->rows == 0 || t->cols == 0)
+        doctor_say(f, FINDING_NOTE, "size", "stty rows 40 cols 120", "the terminal doesn't say how large it is");
+    else if (t->rows < LEAST_ROWS || t->cols < LEAST_COLS)
+        doctor_say(f, FINDING_BAD, "size", "make it larger, or its letters smaller",
+                   "%dx%d is too small: %dx%d is the least", t->cols, t->rows, LEAST_COLS, LEAST_ROWS);
+    else if (t->rows < ROOMY_ROWS || t->cols < ROOMY_COLS)
+        doctor_say(f, FINDING_NOTE, "size", "from 80x24 up panels have frames, from 120x36 up most are side by side",
+                   "%dx%d is small", t->cols, t->rows);
+    else
+        doctor_say(f, FINDING_OK, "size", NULL, "%dx%d", t->cols, t->rows);
+}
+
+static void
+say_colours(struct findings *f, const struct terminal_facts *t)
+{
+    const char *more = "if yours has 24-bit colour: export COLORTERM=truecolor";
+    if (getenv("TMUX") != NULL && t->colours < 256)
+        more = "set -g default-terminal tmux-256color in ~/.tmux.conf";
+    else if (getenv("TMUX") != NULL)
+        more = "if the terminal around tmux has 24-bit colour: set -as terminal-features ',*:RGB' in ~/.tmux.conf and "
+               "export COLORTERM=truecolor";
+    else if (t->type != NULL && strncmp(t->type, "screen", 6) == 0)
+        more = "GNU screen before version 5 has no more; tmux has 24-bit colour";
+    else if (t->type != NULL && strcmp(t->type, "linux") == 0)
+        more = "the console has no more; a terminal in a window has";
+    if (t->direct_said || t->direct_type || t->direct_told)
+        doctor_say(f, FINDING_OK, "colours", NULL, "24-bit (%s)",
+                   t->direct_said   ? "COLORTERM says so"
+                   : t->direct_type ? "terminfo says so"
+                                    : "the terminal says so");
+    else if (t->colours >= 256)
+        doctor_say(f, FINDING_NOTE, "colours", more, "256 of them, so scales have steps");
+    else if (t->colours >= 8)
+        doctor_say(f, FINDING_NOTE, "colours", more, "%d of them, so scales are coarse", t->colours);
+    else
+        doctor_say(f, FINDING_NOTE, "colours", RICH_TYPE, "none: the scope tells things apart by letters and marks");
+}
+
+static void
+say_characters(struct findings *f)
+{
+    const char *all = getenv("LC_ALL");
+    if (terminal_choose_locale())
+        doctor_say(f, FINDING_OK, "characters", NULL, "UTF-8");
+    else if (all != NULL && (strcmp(all, "C") == 0 || strcmp(all, "POSIX") == 0))
+        doctor_say(f, FINDING_NOTE, "characters", "unset LC_ALL, or export LC_ALL=C.UTF-8",
+                   "ASCII alone, as LC_ALL=%s asks for", all);
+    else
+        doctor_say(f, FINDING_NOTE, "characters", "install a UTF-8 locale and set LANG to it",
+                   "ASCII alone: the system has no C.UTF-8, and LANG names no UTF-8 locale");
+}
+
+void
+doctor_terminal(struct findings *f)
+{
+    struct terminal_facts t;
+    terminal_look(&t);
+    if (say_type(f, &t)) {
+        say_size(f, &t);
+        say_colours(f, &t);
+        if (t.mouse)
+            doctor_say(f, FINDING_OK, "mouse", NULL, "clicks, drags and the wheel");
+        else
+            doctor_say(f, FINDING_NOTE, "mouse", RICH_TYPE,
+                       "this terminal type has none; every place has a key as well");
+    }
+    say_characters(f);
+}
+
+/* ---- models: the bundled one with its heads, and those in the caches of other programs ---- */
+
+/* Where `make install` or a package put them, or the source tree. */
+static void
+say_bundled(struct findings *f)
+{
+    static const char *const beside[] = {"models/fables-q8_0.heads.safetensors",
+                                         "models/fables-draft-q8_0.gguf",
+                                         "models/fables-draft-q8_0.accept.safetensors",
+                                         "models/fables-companion-q8_0.gguf",
+                                         "models/fables-q8_0.profile.json",
+                                         "models/prompts.jsonl",
+                                         "themes/dark.json"};
+    const char *again = "install it again, or name a model: specscope MODEL";
+    struct model *m;
+    struct err err = {0};
+    if (!model_open_with(&m, bundled_model_path(), &(struct model_options){0}, &err)) {
+        doctor_say(f, FINDING_NOTE, "bundled", again, "the bundled model can't be used: %.300s", err.text);
+        return;
+    }
+    char missing[300] = "";
+    size_t length = 0;
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
+        char path[4200];
+        snprintf(path, sizeof path, "%s/%s", data_dir(), beside[i]);
+        if (!file_exists(path) && length < sizeof missing)
+            length +=
+                (size_t)snprintf(missing + length, sizeof missing - length, "%s%s", length > 0 ? ", " : "", beside[i]);
+    }
+    if (length > 0)
+        doctor_say(f, FINDING_NOTE, "bundled", again, "%.200s lacks %.150s", data_dir(), missing);
+    else
+        doctor_say(f, FINDING_OK, "bundled", NULL, "%s, %" PRIu32 " layer%s, with heads, helpers and themes in %.200s",
+                   m->name, m->desc.n_layers, plural(m->desc.n_layers), data_dir());
+    model_close(m);
+}
+
+struct seen {
+    size_t hub, ollama, files; /* by the names that they have; files are LM Studio's and llama.cpp's */
+    size_t run, fit;
+    char why[200]; /* why the first of those that do not run does not */
+};
+
+static bool
+look_at(void *user, const char *name, const char *path)
+{
+    struct seen *s = user;
+    struct model_look look;
+    if (strncmp(name, "hf:", 3) == 0)
+        s->hub++;
+    else if (strncmp(name, "ollama:", 7) == 0)
+        s->ollama++;
+    else
+        s->files++;
+    model_look(&look, path, memory_available());
+    s->run += look.runs;
+    s->fit += look.runs && look.ctx == look.ctx_train;
+    if (!look.runs && s->why[0] == '\0')
+        snprintf(s->why, sizeof s->why, "; %.60s doesn't: %.120s", name, look.why);
+    return true;
+}
+
+void
+doctor_models(struct findings *f)
+{
+    say_bundled(f);
+    struct seen seen = {0};
+    struct err err = {0};
+    if (!model_places_list(look_at, &seen, &err))
+        doctor_say(f, FINDING_NOTE, "models", "`specscope models` lists them", "%s", err.text);
+    const size_t n = seen.hub + seen.ollama + seen.files;
+    if (n == 0)
+        doctor_say(f, FINDING_OK, "models", "any .gguf file or Hugging Face folder will do: specscope MODEL",
+                   "none in the caches of Hugging Face, Ollama, LM Studio and llama.cpp");
+    else
+        doctor_say(
+            f, seen.run > 0 ? FINDING_OK : FINDING_NOTE, "models",
+            seen.run < n ? "`specscope models` says what the others are" : NULL,
+            "%zu of Hugging Face's cache, %zu of Ollama's, %zu of LM Studio's and llama.cpp's; %zu run, %zu with "
+            "their whole context in memory%s",
+            seen.hub, seen.ollama, seen.files, seen.run, seen.fit, seen.why);
+}
+
+/* ---- the user's files: config, presets, history, traces ---- */
 
 static void
 say_config(struct findings *f)

@@ -2,16 +2,51 @@
 #ifndef CLI_GENERATION_GENERATION_H
 #define CLI_GENERATION_GENERATION_H
 
-#include "cli/generation/outcome.h"
+#include <cjson/cJSON.h>
+#include <stddef.h>
+
 #include "cli/options/options.h"
+#include "engine/base/file_replace.h"
+#include "engine/events/metrics.h"
+#include "engine/events/paired.h"
+#include "engine/session/session.h"
+
+struct outcome_text { /* of a sequence */
+    token_t *tokens;  /* (n_tokens) generated ones; owned */
+    size_t n_tokens, room;
+    char end[64]; /* eos, tokens, context, cancelled, batch */
+};
+
+struct outcome {
+    struct outcome_text *texts; /* (n_texts) by the sequence's number; one where there is no batch; owned */
+    size_t n_texts;
+    struct metrics metrics;     /* over all of them */
+    struct round_sums sides[2]; /* of two settings, each one's, */
+    struct paired paired;       /* and both held against each other */
+    char end[64];
+    bool untraced; /* its trace could not be written, or not to its end; that was said */
+};
+void outcome_free(struct outcome *);
+size_t outcome_tokens(const struct outcome *); /* of all texts */
+
+/* {model, backend, policy, params, token_ids (of a batch: sequences), rounds, drafted, verified, accepted, emitted, acceptance_rate, …} */
+cJSON *outcome_json(const struct outcome *, const struct engine *, const struct session_options *);
+void json_number(cJSON *to, const char *name, double value); /* null where it is none */
+/* Prints an object that is not empty to a file, or stdout for "-". Its first member says which version of the program made it, by
+ * which results_json_file recognises such a file. */
+extern const struct file_kind results_json_file;
+bool json_write(const cJSON *, const char *path, struct err *);
+
+double now_us(void);                /* of the monotonic clock */
+double median(double *v, size_t n); /* the upper one of an even number; leaves v sorted; n > 0 */
 
 /* Loads the model, with a bar on stderr when it takes over half a second, and a line there if the engine has a note
  * (the scope shows that itself). */
 bool generation_engine(const struct options *, struct engine **, struct err *);
-/* What a session needs from the options; the policy is the first of options->policies. */
+/* Returns the session options; the policy is the first of options->policies. */
 struct session_options generation_options(const struct options *);
 
-/* The prompts of a session that has them all; memory is the caller's, what it points to is not. NULL: out of memory. */
+/* Returns the prompts for one session; the caller frees the array, but not the texts. NULL: out of memory. */
 struct prompt_text *generation_prompts(char *const *prompts, size_t n, struct err *);
 
 struct generation {
@@ -26,13 +61,13 @@ struct generation {
     bool progress; /* of a long prefill, on stderr */
 };
 
-/* False: *err. Ctrl-C ends it early with end = "cancelled"; what was generated is in the outcome. A trace that stopped
- * is said on stderr and does not fail the run. */
+/* Ctrl-C ends it early with end = "cancelled"; the outcome has the text so far. If a trace stops, a message is printed
+ * and the run continues. */
 bool generate(const struct generation *, struct outcome *, struct err *);
 
-/* Ctrl-C and SIGTERM set a flag instead of ending the process; generate() looks at it. */
+/* Makes Ctrl-C and SIGTERM set a flag, which ends generate(). */
 void generation_catch_signals(void);
 bool generation_interrupted(void);
-const atomic_bool *generation_interruption(void); /* the flag, for what computes without a session */
+const atomic_bool *generation_interruption(void); /* the flag, for computations without a session */
 
 #endif

@@ -2,11 +2,6 @@
 
 #include <float.h>
 
-#include "cli/options/chat_options.h"
-#include "cli/options/option_setters.h"
-#include "cli/options/policy_list.h"
-#include "cli/options/preset_option.h"
-
 #define PROMPTED  (COMMAND_SCOPE | COMMAND_RUN | COMMAND_BENCH)
 #define GENERATES (PROMPTED | COMMAND_TUNE)
 #define SCREEN    (COMMAND_SCOPE | COMMAND_REPLAY | COMMAND_DIFF)

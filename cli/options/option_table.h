@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "cli/options/options.h"
+#include "policies/policy.h"
 
 enum option_type {
     OPTION_SWITCH, /* bool: true when it is given */
@@ -15,10 +16,10 @@ enum option_type {
     OPTION_REAL,   /* float or double, from low to high */
     OPTION_CHOICE, /* an enum: the index of one of `words` */
     OPTION_CALL,   /* set() */
-    OPTION_SAY     /* say(), and then the program is finished; not for the config file */
+    OPTION_SAY     /* say() prints, and the program ends; not in the config file */
 };
 
-/* What an argument is made of, for those who complete it (besides `words`, and for help beside them). */
+/* What an argument is besides one of `words`, for completions. */
 enum option_takes { TAKES_WORDS, TAKES_FILE, TAKES_FOLDER, TAKES_POLICY, TAKES_KNOB, TAKES_SHAPE };
 
 struct option_row {
@@ -39,8 +40,8 @@ struct option_row {
     void (*say)(enum command);
     const char *help;    /* one line */
     const char *def;     /* the default, as a user would give it; NULL: the member stays zero */
-    const char *without; /* or what happens without the option, in words */
-    const char *more;    /* what the manual says besides; see option_manual.c for what is set apart in it */
+    const char *without; /* or the default in words */
+    const char *more;    /* more sentences for the manual; option_help.c describes their marks */
 };
 extern const struct option_row option_rows[];
 extern const size_t n_option_rows;
@@ -52,11 +53,11 @@ struct command_row {
     const char *usage;    /* after the program's name */
     const char *what;     /* one line */
     const char *after;    /* below the options; NULL: nothing */
-    const char *too_many; /* said of an operand too many; of any operand where takes_operand is false */
+    const char *too_many; /* the error for one operand too many, or for any if takes_operand is false */
     bool takes_operand;
     bool several; /* operands, in struct options' list */
     enum option_takes takes;
-    const char *const *words; /* (n_words) what the operand may be; beside files or folders that it takes */
+    const char *const *words; /* (n_words) what the operand may be besides files or folders */
     size_t n_words;
     bool config; /* reads the config file */
 };
@@ -64,16 +65,48 @@ extern const struct command_row command_rows[];
 extern const size_t n_command_rows;
 
 const struct command_row *command_row(enum command);
-/* The row of a long option in a command; NULL: there is none. */
+/* Returns the row of a long option in a command, or NULL. */
 const struct option_row *option_find(const char *name, unsigned commands);
 /* Sets an option from its argument (NULL for a switch). False: *err names option and value (ERR_USAGE). */
 bool option_set(struct options *, const struct option_row *, const char *text, struct err *);
-/* "a, b and c" of the row's words. */
+/* Writes the row's words as "a, b and c". */
 const char *option_words(const struct option_row *, const char *before_last, char *out, size_t n);
-/* The help with words and default: "layers shown: off, policy or all (all)". */
+/* Writes the help with words and default: "layers shown: off, policy or all (all)". */
 const char *option_sentence(const struct option_row *, char *out, size_t n);
 
 void options_help(enum command); /* to stdout */
 void options_manual(void);       /* the manual's list of options, in mdoc, to stdout */
+
+/* ---- setters of OPTION_CALL (option_values.c) ---- */
+
+bool set_prompt(struct options *, const struct option_row *, const char *text, struct err *);
+bool set_prompt_file(struct options *, const struct option_row *, const char *path, struct err *);
+/* text: the number of sequences at a time, or a file of prompts for 8 at a time. */
+bool set_batch(struct options *, const struct option_row *, const char *text, struct err *);
+bool set_policy(struct options *, const struct option_row *, const char *name, struct err *);
+bool set_time(struct options *, const struct option_row *, const char *text, struct err *); /* "90s", "5m", "1h" */
+bool set_knob(struct options *, const struct option_row *, const char *text, struct err *); /* the last one counts */
+bool set_head(struct options *, const struct option_row *, const char *name, struct err *);
+bool set_head_kind(struct options *, const struct option_row *, const char *name, struct err *);
+bool set_prefill(struct options *, const struct option_row *, const char *name, struct err *);
+bool set_trace_max(struct options *, const struct option_row *, const char *, struct err *);
+bool set_trace_probe(struct options *, const struct option_row *, const char *, struct err *);
+bool set_blocks(struct options *, const struct option_row *, const char *text, struct err *);
+
+bool set_chat_variable(struct options *, const struct option_row *, const char *text, struct err *);
+bool set_tools(struct options *, const struct option_row *, const char *path, struct err *);
+bool set_chat_template(struct options *, const struct option_row *, const char *name_or_path, struct err *);
+bool set_chat_date(struct options *, const struct option_row *, const char *text, struct err *);
+
+/* Replaces policy, knobs, head and sampling by the preset's (engine/events/preset.h); later options override them. */
+bool set_preset(struct options *, const struct option_row *, const char *name, struct err *);
+/* Prints a line for each preset; for a bad one, the reason. */
+void presets_list(void);
+
+/* ---- policies (option_help.c) ---- */
+
+/* Calls visit() for each policy of the registry, in order, with its knobs for a model of 7B's shape. */
+void policies_each(void (*visit)(void *user, const struct policy_ops *, const struct policy_info *), void *user);
+void policies_list(void); /* --list-policies, to stdout */
 
 #endif

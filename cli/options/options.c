@@ -1,24 +1,260 @@
-/* Reading the command line. */
+/* Reads the command line and the config file into struct options, by the rows of option_table.c. */
 #include "cli/options/options.h"
 
+#include <cjson/cJSON.h>
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/base/commands.h"
-#include "cli/options/option_config.h"
-#include "cli/options/option_conflicts.h"
-#include "cli/options/option_models.h"
+#include "cli/base/files.h"
 #include "cli/options/option_table.h"
+#include "engine/base/json_read.h"
+#include "engine/model/model_places.h"
 
-#define LONG 256 /* getopt's values from here on are rows of the table */
-#define MOST 128 /* rows */
+/* ---- options that cannot be combined ---- */
+
+#define RIVALS 32
+
+/* --name cannot be given with `others`; if `only` is set, it can be given with nothing else. */
+struct conflict {
+    unsigned commands;
+    const char *name;
+    bool only;
+    const char *others[RIVALS];
+    const char *why;
+};
+
+#define THE_MODEL                                                                                                      \
+    "exact", "isa", "gpu", "synth", "lora", "quantize", "backend", "threads", "heads", "draft", "companion", "accept", \
+        "profile", "prefill", "json"
+#define GENERATES (COMMAND_SCOPE | COMMAND_RUN | COMMAND_BENCH)
+
+static const struct conflict conflicts[] = {
+    {COMMAND_BENCH, "speed", false, {"steps"}, "they are two measurements; give one of them"},
+    {COMMAND_BENCH,
+     "speed",
+     true,
+     {THE_MODEL, "tokens", "ctx", "repeat"},
+     "it measures no policy and no text; leave it out"},
+    {COMMAND_BENCH, "steps", true, {THE_MODEL, "ctx"}, "it measures no policy and no text; leave it out"},
+    {GENERATES, "prompt", false, {"file", "prompts"}, "both set the prompt; give one of them"},
+    {GENERATES, "file", false, {"prompts"}, "both set the prompt; give one of them"},
+    {COMMAND_TRAIN_PROFILE, "text", false, {"prompts"}, "both are sources of prompts; give one of them"},
+    {COMMAND_TOKENIZE,
+     "decode",
+     false,
+     {"no-special", "no-bos", "no-eos", "pieces"},
+     "it applies to text, and --decode reads ids; leave it out"},
+};
+
+static bool
+is_among(const char *const others[RIVALS], const char *name)
+{
+    for (int i = 0; i < RIVALS && others[i] != NULL; i++)
+        if (strcmp(others[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* given: (n_option_rows) the rows that flags named. */
+static bool
+option_given(const bool *given, const char *name)
+{
+    bool found = false;
+    for (size_t i = 0; i < n_option_rows && !found; i++)
+        found = given[i] && strcmp(option_rows[i].name, name) == 0;
+    return found;
+}
+
+/* Checks flags alone, because flags override the config file. False: *err names the two options (ERR_USAGE). */
+static bool
+options_agree(const struct options *o, const bool *given, struct err *err)
+{
+    for (const struct conflict *c = conflicts; c < conflicts + sizeof conflicts / sizeof *conflicts; c++) {
+        if ((c->commands & o->command) == 0 || !option_given(given, c->name))
+            continue;
+        for (size_t i = 0; i < n_option_rows; i++) {
+            const char *other = option_rows[i].name;
+            if (given[i] && strcmp(other, c->name) != 0 && is_among(c->others, other) != c->only)
+                return err_set(err, ERR_USAGE, "--%s beside --%s: %s", other, c->name, c->why);
+        }
+    }
+    return true;
+}
+
+/* ---- the config file: a JSON object of options by their long names ---- */
+
+static bool
+set_value(struct options *o, const struct option_row *row, const cJSON *value, const char *path, struct err *err)
+{
+    char number[32];
+    const char *text = NULL;
+    if (row->argument == NULL) {
+        if (!cJSON_IsBool(value))
+            return err_set(err, ERR_USAGE, "%s: \"%s\" must be true or false", path, row->name);
+        return cJSON_IsTrue(value) ? option_set(o, row, NULL, err) : true;
+    }
+    if (cJSON_IsNumber(value)) {
+        snprintf(number, sizeof number, "%.15g", value->valuedouble);
+        text = number;
+    } else if (cJSON_IsString(value)) {
+        text = value->valuestring;
+    }
+    if (text == NULL)
+        return err_set(err, ERR_USAGE, "%s: \"%s\" must be a string or a number", path, row->name);
+    if (o->n_owned == sizeof o->owned / sizeof *o->owned || (o->owned[o->n_owned] = strdup(text)) == NULL)
+        return err_set(err, ERR_WORK, "%s: too many entries", path);
+    struct err inner = {0};
+    if (!option_set(o, row, o->owned[o->n_owned++], &inner))
+        return err_set(err, inner.kind, "%s: %.300s", path, inner.text);
+    return true;
+}
+
+/* One file serves all commands that read it, so a command ignores options of other commands. */
+static bool
+set_item(struct options *o, const cJSON *item, const char *path, struct err *err)
+{
+    unsigned commands = 0;
+    for (size_t i = 0; i < n_command_rows; i++)
+        commands |= command_rows[i].config ? (unsigned)command_rows[i].command : 0;
+    const struct option_row *row = option_find(item->string, commands);
+    if (row == NULL || row->type == OPTION_SAY)
+        return err_set(err, ERR_USAGE, "%s: \"%.40s\" is no option; the names are those of --help", path, item->string);
+    row = option_find(item->string, o->command);
+    if (row == NULL)
+        return true;
+    if (!cJSON_IsArray(item))
+        return set_value(o, row, item, path, err);
+    for (const cJSON *value = item->child; value != NULL; value = value->next)
+        if (!set_value(o, row, value, path, err))
+            return false;
+    return true;
+}
+
+bool
+options_config(struct options *o, const char *path, const char *json, size_t len, struct err *err)
+{
+    size_t wrong;
+    cJSON *root;
+    if (!json_read_typed(&root, json, len, &wrong))
+        return err_set(err, ERR_WORK, "%s: out of memory", path);
+    if (wrong > 0)
+        return err_set(err, ERR_USAGE, "%s: not valid JSON in line %zu; correct it there", path, wrong);
+    bool ok = cJSON_IsObject(root) || err_set(err, ERR_USAGE, "%s: not a JSON object; see `man specscope`", path);
+    for (const cJSON *item = ok ? root->child : NULL; item != NULL && ok; item = item->next)
+        ok = set_item(o, item, path, err);
+    cJSON_Delete(root);
+    return ok;
+}
+
+bool
+options_config_file(struct options *o, struct err *err)
+{
+    char path[1024];
+    if (config_path(path, sizeof path, "config.json") == NULL)
+        return true;
+    if (!file_exists(path))
+        return true;
+    char *json;
+    size_t len;
+    if (!file_read(path, &json, &len, err))
+        return false;
+    const bool ok = options_config(o, path, json, len, err);
+    free(json);
+    o->n_config_set = o->n_set;
+    return ok;
+}
+
+/* ---- names of models ---- */
+
+#define WITH_MODELS                                                                                                    \
+    (COMMAND_SCOPE | COMMAND_RUN | COMMAND_BENCH | COMMAND_TUNE | COMMAND_INFO | COMMAND_TOKENIZE |                    \
+     COMMAND_TRAIN_HEADS | COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE)
+
+static bool
+find_model(struct options *o, const char **model, struct err *err)
+{
+    char path[PATH_MAX];
+    if (strcmp(*model, MODEL_BUNDLED) == 0 && !file_exists(MODEL_BUNDLED)) {
+        *model = bundled_model_path();
+        return true;
+    }
+    if (!model_find(*model, path, sizeof path, err))
+        return false;
+    if (strcmp(path, *model) == 0)
+        return true;
+    if (o->n_owned == sizeof o->owned / sizeof *o->owned || (o->owned[o->n_owned] = strdup(path)) == NULL)
+        return err_set(err, ERR_WORK, "out of memory for the name of a model");
+    *model = o->owned[o->n_owned++];
+    return true;
+}
+
+/* Whether a word of the command line names a model on this machine: a GGUF file, a folder with config.json, hf:…, ollama:… or
+ * "bundled". */
+static bool
+word_is_model(const char *word)
+{
+    char path[PATH_MAX], config[PATH_MAX], magic[4];
+    struct stat about;
+    struct err unused;
+    const bool cached = strncmp(word, "hf:", 3) == 0 || strncmp(word, "ollama:", 7) == 0;
+    if (!cached && !file_exists(word))
+        return strcmp(word, MODEL_BUNDLED) == 0;
+    if (!model_find(word, path, sizeof path, &unused) || stat(path, &about) != 0)
+        return false;
+    if (S_ISDIR(about.st_mode))
+        return (size_t)snprintf(config, sizeof config, "%s/config.json", path) < sizeof config && file_exists(config);
+    FILE *f = S_ISREG(about.st_mode) ? fopen(path, "re") : NULL;
+    const bool read = f != NULL && fread(magic, sizeof magic, 1, f) == 1;
+    if (f != NULL)
+        fclose(f);
+    return read && memcmp(magic, "GGUF", sizeof magic) == 0;
+}
+
+/* "none" and "self:6" stand for themselves. */
+static bool
+is_model(const char *helper)
+{
+    return helper != NULL && strcmp(helper, "none") != 0 && strncmp(helper, "self:", 5) != 0;
+}
+
+/* "rnu": a command that there isn't, rather than a model. */
+static bool
+is_no_command(const struct options *o)
+{
+    return o->command == COMMAND_SCOPE && strpbrk(o->model, "/.:") == NULL && strcmp(o->model, MODEL_BUNDLED) != 0 &&
+           !file_exists(o->model);
+}
+
+/* The model and those that help, of commands that take models, by their paths (engine/model/model_places.h). */
+static bool
+options_find_models(struct options *o, struct err *err)
+{
+    if (o->finished || (o->command & WITH_MODELS) == 0)
+        return true;
+    for (int i = 0; i < HELPERS; i++)
+        if (is_model(o->helpers[i]) && !find_model(o, &o->helpers[i], err))
+            return false;
+    if (o->model == NULL)
+        return true;
+    if (is_no_command(o))
+        return err_set(err, ERR_USAGE, "'%.60s' is neither a command nor a model that is here; see --help", o->model);
+    return find_model(o, &o->model, err);
+}
+
+/* ---- the command line ---- */
+
+#define LONG      256 /* getopt's values from here on are rows of the table */
+#define ROWS_MOST 128 /* rows */
 
 /* What getopt_long() wants to know about a command's options. */
 struct getopt_tables {
-    struct option longs[MOST + 1];
-    char shorts[2 * MOST + 3];
+    struct option longs[ROWS_MOST + 1];
+    char shorts[2 * ROWS_MOST + 3];
 };
 
 static void
@@ -104,7 +340,7 @@ refuse(const struct options *o, const char *text, struct err *err)
 
 /* Options and operands may be mixed; what follows "--" is operands. */
 static bool
-read_arguments(struct options *o, int argc, char **argv, bool given[MOST], struct err *err)
+read_arguments(struct options *o, int argc, char **argv, bool given[ROWS_MOST], struct err *err)
 {
     struct getopt_tables tables;
     make_tables(&tables, o->command);
@@ -168,7 +404,7 @@ options_read(struct options *o, enum command command, int argc, char **argv, str
     if (command_row(command)->config && !options_config_file(o, err))
         return false;
     const struct options config = *o;
-    bool given[MOST] = {false};
+    bool given[ROWS_MOST] = {false};
     return read_arguments(o, argc, argv, given, err) &&
            (o->finished || (options_agree(o, given, err) &&
                             settle(o, &config, option_given(given, "prompt") || option_given(given, "file"), err)));

@@ -33,7 +33,7 @@ struct option_list {
     size_t n;
 };
 
-/* Strings are argv's, the registry's, or `owned`. What was not given is as the table's rows have it, else zero. */
+/* Strings belong to argv, the registry or `owned`. Members have the table's defaults, or else zero. */
 struct options {
     enum command command;
     const char *model; /* the operand: or the trace folder of replay, or the shell of completions; NULL: none given */
@@ -80,12 +80,12 @@ struct options {
         uint32_t batch, window; /* window 0: 512, or the model's context */
     } train;
     const char *profile_file;     /* a file, "none", or NULL: the one beside the model */
-    const char *helpers[HELPERS]; /* models that help; NULL: none given */
+    const char *helpers[HELPERS]; /* auxiliary models; NULL: none given */
     struct {
         uint32_t prompt, response; /* tokens */
         uint32_t at_once;
         struct sampling sampling;
-    } answers; /* of the target, to what is cut out of a text */
+    } answers; /* of the target, to prompts from a text */
     struct {
         double mixing, w_reject;
         uint32_t blocks[OPTIONS_MOST]; /* (n_blocks) a head for each */
@@ -101,7 +101,7 @@ struct options {
         uint32_t run;                                       /* 0: not given */
     } plot;
     bool scope;
-    bool finished;   /* --help, --version, --list-policies said all there was to say */
+    bool finished;   /* --help, --version or --list-policies was printed */
     char *owned[64]; /* strings from the config file */
     size_t n_owned;
 };
@@ -110,15 +110,18 @@ struct options {
 void options_init(struct options *, enum command);
 /* Defaults, the config file (for commands that read it), then argv. False: *err says what is wrong (ERR_USAGE). */
 bool options_read(struct options *, enum command, int argc, char **argv, struct err *);
-/* The config file's part, on bytes (tests, fuzzing). */
+/* Reads the config file from memory (tests, fuzzing). */
 bool options_config(struct options *, const char *path, const char *json, size_t len, struct err *);
 void options_free(struct options *);
 
-/* For a command's main: options_read(), and false with the exit status when there is nothing more to do: bad usage was
- * said on stderr, or help on stdout. The options are freed then. */
+/* For a command's main: calls options_read(). Returns false with the exit status if nothing is left to do: an error is on stderr or
+ * help is on stdout, and the options are freed. */
 bool options_begin(struct options *, enum command, int argc, char **argv, int *status);
 
-/* What is generated from, and how, when nothing is said. */
+/* The prompt and policy without options. */
 extern const char default_prompt[], default_policy[];
+
+/* Reads $XDG_CONFIG_HOME/specscope/config.json, or ~/.config/specscope/config.json, if there is such a file. */
+bool options_config_file(struct options *, struct err *);
 
 #endif

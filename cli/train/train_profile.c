@@ -8,7 +8,6 @@
 #include "cli/base/commands.h"
 #include "cli/generation/generation.h"
 #include "cli/train/train.h"
-#include "cli/train/train_prompts.h"
 #include "engine/base/clock.h"
 #include "engine/base/plural.h"
 #include "engine/training/profile_data.h"

@@ -22,6 +22,10 @@ for command in scope run bench; do
     missing=$(for option in $options; do grep -q -e "$option " "$TMP/out" || echo " $option"; done)
     check "the help of $command lists all its options" [ -n "$options" -a -z "$missing" ]
 done
+for command in '' run bench; do "$PROGRAM" $command --help; done >"$TMP/out"
+names=$(sed -n '/^} sections\[\]/,/^};/s/.*"\([a-z -]*\)"},*$/\1/p' cli/options/option_help.c)
+missing=$(for name in $names; do grep -q -e "--$name " "$TMP/out" || echo " $name"; done)
+check "every option under a heading of the help exists:$missing" [ "$(echo $names | wc -w)" -gt 50 -a -z "$missing" ]
 refuses "a beginning that several options have" 2 'option --pro may be one of --prompt, --prompts, .*--probe' run --pro 1
 works "one that an option alone has is it" run --tok 1 -p a "$TINY"
 refuses "a switch with a value" 2 'option --exact takes no value' run --exact=1

@@ -294,19 +294,6 @@ absorb_block(const struct attend_scene &c, const struct attend_job &job, uint32_
                 make_float4(out[i][d], out[i][d + 1], out[i][d + 2], out[i][d + 3]);
 }
 
-/* Attention of rows to their paths, by blocks.
- *
- * A row's path is cut into splits of ATTEND_SPLIT positions and these into blocks of ATTEND_BLOCK, at fixed positions, one
- * for each warp. A lane scores one position; then a lane sums DIMS dimensions of the values. The warps' partials (maximum,
- * sum, unnormalised output) are merged in ascending order to that of the split, and those of the splits in
- * ascending order again: by the block that finishes last where splits are different blocks' work (few rows), by
- * the one that walks them all otherwise. Both do the same arithmetic in the same order (flash-decoding: Dao, Haziza, Massa,
- * Sizov 2023).
- *
- * What shares a load of keys and values: up to PAIRS (row, head) pairs of a group of rows with one path, heads of one
- * key-value head. What a pair does not see has weight 0 for it, which changes no bit of its sums; blocks and splits of which
- * it sees nothing are not merged. */
-
 #define MERGE_AHEAD 8 /* partials under way at once */
 
 /* ---- a thread's share of merging: two dimensions of a pair ---- */

@@ -69,9 +69,6 @@ add_expert(const struct sweep_shared *s, uint32_t v, uint32_t o0, uint32_t o1, f
     }
 }
 
-/* What becomes of the outputs of a sweep's products. One functor for all of them, so that each kind of strip is compiled
- * once (matmul.cuh says when it is called). */
-
 /* max of z, and sum of exp((z - max) / T), of some logits. Joining is symmetrical to the last bit. */
 struct softmax_part {
     float max, sum;

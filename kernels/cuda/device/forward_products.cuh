@@ -179,8 +179,6 @@ exact_visits(const struct product &p, enum pairing pairing, const struct dev_mod
     }
 }
 
-/* What the steps with products multiply, and what of it is fetched ahead. */
-
 static __device__ __forceinline__ bool
 has_product(uint32_t step)
 {

@@ -216,8 +216,6 @@ leaves(struct sweep_shared *s, uint32_t l)
     return exited;
 }
 
-/* The steps between products: norms, attention, what an early exit looks at. */
-
 /* Turns of all rows, for some frequencies, times a gain, from number `first` on. */
 static __device__ __forceinline__ void
 put_turns(struct sweep_shared *s, const double *frequencies, float gain, uint32_t first)

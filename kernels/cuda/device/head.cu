@@ -168,8 +168,6 @@ multiply_tile(const struct dev_matrix &m, const uint4 *x, uint32_t n, float *y, 
     put_totals(m, at, n, unit_of<T>::FACTOR, total, y);
 }
 
-/* A head call: final norm and packing of hidden states, logits and their form, what they say (guess.cu). */
-
 static __device__ __forceinline__ const float *
 hidden_of(const struct head_args &a, const struct head_row &row)
 {

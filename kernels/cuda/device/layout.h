@@ -65,22 +65,6 @@ struct dev_barrier {  /* of a cooperative grid: grid.cuh */
 };
 #define GRID_LOOK 10000000u /* nanoseconds between two looks at the clock, at most */
 
-/* What the host and the kernels of the CUDA backend agree on: how weights and activations lie in device memory, and the
- * arguments of every kernel. Plain C, included by both; all pointers here are device pointers unless said otherwise.
- *
- * Strips and units. Every product is y = W x with W (rows, cols) and up to 32 columns x at a time, by tensor-core
- * instructions of one shape: mma.m16n8k16, A = 16 rows of W, B = 8 activation rows. Weights are cut into strips of 16
- * packed rows and units of 32 columns; a unit is stored in the order in which the lanes of a warp want it, so that
- * a lane loads its part of the fragments with 16-byte loads, 512 contiguous bytes a warp.
- * With g = lane / 4 and c = lane % 4, of k-step s (columns 16s..16s+15 of the unit) a lane holds
- *     a0 = W[g][2c, 2c+1]   a1 = W[g+8][2c, 2c+1]   a2 = W[g][2c+8, 2c+9]   a3 = W[g+8][2c+8, 2c+9]
- * 8-bit weights: the 16 values of a lane lie in the order (s, register, half). 16-bit weights: (s, lane, register, half),
- * so that both are loads of 16 bytes a lane, side by side. Weights of 4 and 6 bits: two units together, a byte being the
- * low four bits of both's values at the same place, the first unit's in its lower half (below, "places in packed data").
- * Activations are packed likewise:
- *     b0 = X[g][2c, 2c+1]   b1 = X[g][2c+8, 2c+9]
- * a lane's 8 values of a unit in the order (s, register, half), tiles of 8 rows outermost. */
-
 #define STRIP      16  /* packed rows in a strip */
 #define UNIT       32  /* columns in a unit */
 #define PAIR       64  /* columns in a pair of units: what is packed has a whole number of pairs */

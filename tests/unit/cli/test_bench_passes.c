@@ -1,7 +1,7 @@
 /* What a benchmark is sure of, on passes that are made up: lanes are compared pass by pass. */
 #include <math.h>
 
-#include "cli/bench/bench_passes.h"
+#include "cli/bench/bench.h"
 #include "kernels/rng.h"
 #include "tests/rigs/test.h"
 

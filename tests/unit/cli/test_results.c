@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "cli/base/files.h"
-#include "cli/generation/outcome.h"
+#include "cli/generation/generation.h"
 #include "tests/rigs/test.h"
 
 TEST(an_error_of_the_close_itself_is_said)

@@ -1,12 +1,16 @@
+/* Folders of data and of the user's files, and the message of a failed command. */
+#include "cli/base/commands.h"
+
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "engine/base/platform.h"
+#include "engine/base/printable.h"
 
 /* build/specscope lies one or two folders below the tree that holds themes/ and models/. */
 static bool
@@ -85,4 +89,14 @@ state_path(char *out, size_t n, const char *name)
         *slash = '/';
     }
     return out;
+}
+
+int
+command_failed(const struct err *e)
+{
+    char safe[4 * sizeof e->text + 1]; /* C1 control characters and broken UTF-8 are left in it */
+    const char *text = e->kind != ERR_NONE ? e->text : "failed without a word";
+    printable_text(text, strlen(text), safe, sizeof safe);
+    fprintf(stderr, "specscope: %s\n", safe);
+    return e->kind == ERR_USAGE ? 2 : e->kind == ERR_CANCELLED ? 130 : 1;
 }
