@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "traces/trace_copy.h"
+#include "traces/trace_folder.h"
 #include "traces/writer.h"
 
 struct recording {

@@ -3,7 +3,7 @@
 #define CLI_REPLAY_H
 
 #include "cli/options/options.h"
-#include "tui/state/source.h"
+#include "tui/state/app_options.h"
 
 bool replay_has_terminal(struct err *); /* ERR_USAGE: there is none */
 int replay_show(const struct options *, const struct source *,

@@ -8,7 +8,6 @@
 
 #include <csv.h>
 
-#include "traces/escape.h"
 #include "traces/schema.h"
 
 /* ---- numbers ---- */

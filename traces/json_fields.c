@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "traces/escape.h"
+#include "traces/schema.h"
 
 /* ---- printing ---- */
 

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "engine/base/json_read.h"
-#include "traces/escape.h"
 #include "traces/json_fields.h"
+#include "traces/schema.h"
 
 #define MAX_CHOICES 64
 #define MAX_LAYERS  4096

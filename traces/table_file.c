@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "engine/base/file_replace.h"
-#include "traces/escape.h"
+#include "traces/schema.h"
 
 /* ---- writing ---- */
 

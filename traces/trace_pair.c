@@ -1,40 +1,314 @@
+/* Merges two saved runs (trace_pair.h): finds each run in its trace, describes both, and returns their events in step. */
 #include "traces/trace_pair.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/rng.h"
+#include "engine/events/settings.h"
+
+struct saved_start { /* the settings at the beginning of a run */
+    struct settings settings;
+    char *prompt;                       /* owned */
+    char baseline[32], baseline_se[32]; /* of this prompt, measured at full speed; "": unknown */
+};
+
+struct saved_run {
+    const char *folder; /* the caller's */
+    struct trace_reader *reader;
+    const struct run_info *info; /* the reader's */
+    uint32_t run, seq;
+    struct saved_start begin;
+    bool versus;          /* the run has two settings, and `seq` selects this one's */
+    uint64_t prompt_hash; /* of its tokens */
+    uint32_t begin_round; /* in which its prompt was read: 0, or later if it joined a batch */
+    uint64_t begin_us;    /* of its first event */
+    uint64_t duration_us; /* from its first event to its last */
+    uint64_t rounds;
+    bool *used; /* (n_policies) it ran under this policy; owned */
+
+    bool left; /* the event of its end was returned */
+};
+
+/* ---- what a run begins with ---- */
+
+static bool
+set_prompt(struct saved_start *s, const char *text)
+{
+    char *own = strdup(text);
+    free(s->prompt);
+    s->prompt = own;
+    return own != NULL;
+}
+
+static bool
+start_copy(struct saved_start *to, const struct saved_start *from)
+{
+    char *own = to->prompt;
+    *to = *from;
+    to->prompt = own;
+    return set_prompt(to, from->prompt);
+}
+
+static bool
+start_take(struct saved_start *s, const struct run_info *info, const struct control_event *c, bool paced)
+{
+    switch (c->kind) {
+    case RECORDED_PROMPT: return set_prompt(s, c->new_text);
+    case RECORDED_BASELINE_SE:
+        if (!paced)
+            snprintf(s->baseline_se, sizeof s->baseline_se, "%s", c->new_text);
+        return true;
+    case RECORDED_BASELINE:
+        if (!paced)
+            snprintf(s->baseline, sizeof s->baseline, "%s", c->new_text);
+        return true;
+    default: settings_apply(&s->settings, info, c); return true;
+    }
+}
+
+/* ---- the events of one sequence ---- */
+
+/* True if a control concerns the sequence. Notes, beginnings and ends concern one sequence, as do knobs in a run with two settings. */
+static bool
+concerns(const struct saved_run *s, bool versus, const struct event *e)
+{
+    switch (e->control.kind) {
+    case RECORDED_NOTE:
+    case RECORDED_JOINED:
+    case RECORDED_LEFT:
+    case RECORDED_BACK: return e->seq == s->seq;
+    case RECORDED_END: return true;
+    case RECORDED_HEAD:
+        if (e->seq == 0 && e->control.old_text[0] == '\0')
+            return true; /* the head that both sequences begin with, before that of the second one is recorded */
+        break;
+    default: break;
+    }
+    return run_info_common(&e->control) || !versus || e->seq == (s->seq == 1);
+}
+
+static bool
+is_of_sequence(const struct event *e)
+{
+    return e->type == EVENT_TOKEN || e->type == EVENT_VERDICT || e->type == EVENT_LAYER || e->type == EVENT_SERIES ||
+           e->type == EVENT_EXPERTS || e->type == EVENT_ROUND;
+}
+
+/* ---- finding the run ---- */
+
+struct run_search {
+    struct saved_start now, begin;  /* after the last event, and at the beginning of its run */
+    uint32_t wanted, run;           /* wanted: 0: the last one; run: of the last event */
+    bool versus, paced, met, there; /* of the present run; met: it has a round of the sequence; there: some run has */
+    uint32_t last_run;              /* the last one with a round of any sequence */
+    uint64_t hash, first_us;
+    uint32_t first_round;
+    bool begun; /* the sequence has an event in the present run */
+};
+
+static bool
+search_control(struct saved_run *s, struct run_search *v, const struct event *e)
+{
+    const struct control_event *c = &e->control;
+    if (c->kind == RECORDED_RUN) {
+        v->versus = v->paced = v->met = v->begun = false;
+        v->hash = 0;
+        if (strcmp(c->new_text, "prompt") == 0)
+            v->now.baseline[0] = v->now.baseline_se[0] = '\0';
+        return start_copy(&v->begin, &v->now);
+    }
+    if (c->kind == RECORDED_VERSUS) {
+        struct settings second = v->begin.settings;
+        v->versus = true;
+        settings_read_versus(&second, s->info, c->new_text);
+        if (s->seq == 1 && second.policy < s->info->n_policies)
+            v->begin.settings = second;
+        return true;
+    }
+    if (c->kind == RECORDED_PACE)
+        v->paced = strtod(c->new_text, NULL) > 0;
+    if (c->kind == RECORDED_PROMPT &&
+        !set_prompt(&v->begin, c->new_text)) /* the prompt control follows the run control */
+        return false;
+    return (v->versus && e->seq != 0) ||
+           start_take(&v->now, s->info, c, v->paced); /* the second setting ends with its run */
+}
+
+/* At the first round of the sequence in a run, this run replaces the one found before. */
+static bool
+search_round(struct saved_run *s, struct run_search *v, const struct event *e)
+{
+    v->last_run = e->run;
+    if (e->seq != s->seq || (v->wanted > 0 && e->run != v->wanted))
+        return true;
+    if (!v->met) {
+        s->rounds = 0;
+        s->run = e->run;
+        s->versus = v->versus;
+        s->prompt_hash = v->hash;
+        s->begin_round = v->first_round;
+        s->begin_us = v->first_us;
+        memset(s->used, 0, s->info->n_policies * sizeof *s->used);
+        if (!start_copy(&s->begin, &v->begin))
+            return false;
+    }
+    v->met = v->there = true;
+    s->rounds++;
+    s->used[run_info_policy(s->info, e->round_end.policy) - s->info->policies] = true;
+    return true;
+}
+
+static bool
+search_event(struct saved_run *s, struct run_search *v, const struct event *e)
+{
+    const bool own = is_of_sequence(e) && e->seq == s->seq;
+    bool ok = true;
+    v->run = e->run;
+    if (e->type == EVENT_CONTROL)
+        ok = search_control(s, v, e);
+    if (own && !v->begun) {
+        v->begun = true;
+        v->first_us = e->t_us;
+        v->first_round = e->round;
+    }
+    if (own && e->type == EVENT_TOKEN && e->token.source == SOURCE_PROMPT)
+        v->hash = splitmix64_mix(v->hash + (uint64_t)e->token.token + 1);
+    if (e->type == EVENT_ROUND)
+        ok = search_round(s, v, e);
+    if (v->met && (own || (e->type == EVENT_CONTROL && concerns(s, v->versus, e))))
+        s->duration_us = e->t_us > s->begin_us ? e->t_us - s->begin_us : 0;
+    return ok;
+}
+
+static bool
+find_run(struct saved_run *s, uint32_t wanted, struct err *err)
+{
+    struct run_search v = {.wanted = wanted};
+    struct event e;
+    struct err stop = {0};
+    settings_begin(&v.now.settings, s->info);
+    bool ok = set_prompt(&v.now, s->info->prompt) && start_copy(&v.begin, &v.now) &&
+              (s->used = calloc((size_t)s->info->n_policies + 1, sizeof *s->used)) != NULL;
+    const bool read = !ok || trace_reader_rewind_brief(s->reader, err);
+    while (ok && read && trace_reader_next(s->reader, &e, &stop))
+        ok = search_event(s, &v, &e);
+    free(v.now.prompt);
+    free(v.begin.prompt);
+    if (!ok)
+        return err_set(err, ERR_WORK, "out of memory for the runs of %s", s->folder);
+    if (!read || stop.kind != ERR_NONE) {
+        if (stop.kind != ERR_NONE)
+            *err = stop;
+        return false;
+    }
+    if (v.last_run == 0)
+        return err_set(err, ERR_USAGE, "%s: this trace has no whole round, so there is nothing to compare", s->folder);
+    if (!v.there && wanted > 0)
+        return err_set(err, ERR_USAGE,
+                       "%s: there is no round of sequence %u in run %u; the last run with a round is %u", s->folder,
+                       (unsigned)s->seq + 1, (unsigned)wanted, (unsigned)v.last_run);
+    return v.there || err_set(err, ERR_USAGE, "%s: there is no round of sequence %u", s->folder, (unsigned)s->seq + 1);
+}
+
+/* ---- life, and events ---- */
+
+/* brief: without what layers and policies said */
+static bool
+saved_run_rewind(struct saved_run *s, bool brief, struct err *err)
+{
+    s->left = false;
+    return brief ? trace_reader_rewind_brief(s->reader, err) : trace_reader_rewind(s->reader, err);
+}
+
+/* Reads it through once, but for what layers and policies said. ERR_USAGE: there is no such run, no such sequence.
+ * saved_run_close() also after a failure. */
+static bool
+saved_run_open(struct saved_run *s, const struct saved_choice *choice, struct err *err)
+{
+    *s = (struct saved_run){.folder = choice->folder, .seq = choice->seq};
+    if (!trace_reader_open(&s->reader, choice->folder, err))
+        return false;
+    s->info = trace_reader_info(s->reader);
+    return find_run(s, choice->run, err) && saved_run_rewind(s, false, err);
+}
+
+static void
+saved_run_close(struct saved_run *s)
+{
+    free(s->begin.prompt);
+    free(s->used);
+    trace_reader_close(s->reader);
+    *s = (struct saved_run){0};
+}
+
+static bool
+is_own(const struct saved_run *s, const struct event *e)
+{
+    if (e->type == EVENT_VOCAB)
+        return true;
+    if (e->run != s->run || e->type != EVENT_CONTROL)
+        return e->run == s->run && is_of_sequence(e) && e->seq == s->seq;
+    switch (e->control.kind) {
+    case RECORDED_RUN:
+    case RECORDED_PROMPT:
+    case RECORDED_VERSUS:
+    case RECORDED_STATE:
+    case RECORDED_BREAK:
+    case RECORDED_UNTIL: return false;
+    default: return concerns(s, s->versus, e);
+    }
+}
+
+/* The next of its events: VOCAB of all runs up to its own, at time 0; its TOKEN, LAYER, SERIES, VERDICT, ROUND; of controls those
+ * that are about it, `end` among them, `run`, `prompt`, `versus` and what a person did to the screen's run (paused, broke, looked
+ * out) not. t_us is from its beginning. False with err->kind == ERR_NONE at the end. */
+static bool
+saved_run_next(struct saved_run *s, struct event *e, struct err *err)
+{
+    do {
+        if (!trace_reader_next(s->reader, e, err) || e->run > s->run)
+            return false;
+    } while (!is_own(s, e));
+    s->left = s->left || (e->type == EVENT_CONTROL && e->control.kind == RECORDED_LEFT);
+    e->t_us = e->run == s->run && e->t_us > s->begin_us ? e->t_us - s->begin_us : 0;
+    e->t_us = e->t_us < s->duration_us ? e->t_us
+                                       : s->duration_us; /* LAYER events after the last round do not extend the run */
+    return true;
+}
+
 struct side {
     char *folder;
     struct saved_run run;
-    struct event next; /* where `have` */
+    struct event next; /* valid if `have` */
     bool have, over;
     uint64_t elapsed_us, emitted;
-    uint32_t own_round, round; /* the newest round by its own number, and by the stream's */
-    char end[64];              /* how it ended, as told */
+    uint32_t own_round, round; /* the newest round, as numbered in its trace and in the stream */
+    char end[64];              /* why it ended */
 };
 
 struct trace_pair {
     struct side side[2];
-    struct run_info run[2];        /* run[0].second is run[1]; what they point to is the saved runs' or these: */
-    struct policy_info *policies;  /* the first one's, and those that only the second one declares; owned */
-    double *values[2];             /* (n_policies * POLICY_KNOBS) as their runs begin; owned */
-    char versus[VERSUS_TEXT_MOST]; /* the second one's setting */
+    struct run_info run[2]; /* run[0].second is run[1]; their pointers are the saved runs' or the following ones */
+    struct policy_info *policies;  /* the first run's, then those that only the second declares; owned */
+    double *values[2];             /* (n_policies * POLICY_KNOBS) at the beginnings of the runs; owned */
+    char versus[VERSUS_TEXT_MOST]; /* the second setting */
 
-    struct opening { /* a control that neither trace has: */
+    struct opening { /* a control that is in neither trace */
         uint32_t seq;
         enum recorded kind;
         const char *text;
     } opening[8];
-    uint32_t n_opening, step; /* so many were handed out */
-    uint32_t turn;            /* whose it is; */
-    bool drafting;            /* both have read their prompts */
-    bool in_turn, ended;      /* … and it has begun; the end was handed out */
-    uint32_t round;           /* begun so far */
+    uint32_t n_opening, step; /* number of them returned */
+    uint32_t turn;            /* the sequence of the next event */
+    bool drafting;            /* both prompts have been read */
+    bool in_turn, ended;      /* in_turn: its round has begun; ended: the end was returned */
+    uint32_t round;           /* number of the newest round */
     uint64_t number;          /* of the last event */
     struct err failure;
 };
 
-/* ---- one list of policies, and for each run its own settings ---- */
+/* ---- the description: one list of policies, and the settings of each run ---- */
 
 static bool
 comparable(const struct saved_run *a, const struct saved_run *b, struct err *err)
@@ -65,7 +339,7 @@ declared_alike(const struct policy_info *a, const struct policy_info *b)
     return alike;
 }
 
-/* A slider that has room for both. */
+/* Extends the knobs' bounds to those of both runs. */
 static void
 widen(struct policy_info *p, const struct policy_info *other)
 {
@@ -108,7 +382,7 @@ join_policies(struct trace_pair *p, struct err *err)
     return true;
 }
 
-/* Of a policy that is not declared alike the values do not fit. */
+/* Values of a policy that the run declares differently are ignored. */
 static void
 start_values(struct trace_pair *p, int side)
 {
@@ -137,7 +411,7 @@ add_opening(struct trace_pair *p, uint32_t seq, enum recorded kind, const char *
         p->opening[p->n_opening++] = (struct opening){seq, kind, text};
 }
 
-/* The run, its second setting, and of each what was known before. */
+/* The opening: a run, its second setting, and for each sequence the baseline and the beginning. */
 static void
 plan_opening(struct trace_pair *p)
 {
@@ -152,7 +426,7 @@ plan_opening(struct trace_pair *p)
 }
 
 static bool
-bring_together(struct trace_pair *p, struct err *err)
+describe(struct trace_pair *p, struct err *err)
 {
     const size_t most = (size_t)p->side[0].run.info->n_policies + p->side[1].run.info->n_policies;
     if (!comparable(&p->side[0].run, &p->side[1].run, err))
@@ -209,7 +483,7 @@ trace_pair_open(struct trace_pair **out, const struct saved_choice choice[2], st
         const struct saved_choice own = {p->side[i].folder, choice[i].run, choice[i].seq};
         ok = saved_run_open(&p->side[i].run, &own, err);
     }
-    ok = ok && bring_together(p, err) && trace_pair_rewind(p, false, err);
+    ok = ok && describe(p, err) && trace_pair_rewind(p, false, err);
     if (!ok) {
         trace_pair_close(p);
         *out = NULL;
@@ -275,9 +549,9 @@ trace_pair_rewind(struct trace_pair *p, bool brief, struct err *err)
 
 /* ---- the stream ---- */
 
-/* An event that neither trace has. */
+/* Makes a control of the opening or the end. */
 static void
-tell(struct trace_pair *p, uint32_t seq, enum recorded kind, const char *text, struct event *out)
+emit(struct trace_pair *p, uint32_t seq, enum recorded kind, const char *text, struct event *out)
 {
     *out = (struct event){.number = ++p->number,
                           .t_us = p->side[0].elapsed_us + p->side[1].elapsed_us,
@@ -288,7 +562,7 @@ tell(struct trace_pair *p, uint32_t seq, enum recorded kind, const char *text, s
                           .control = {.kind = kind, .old_text = "", .new_text = text, .applied_round = p->round}};
 }
 
-/* False: it has no more. */
+/* Reads the side's next event; returns false at its end. */
 static bool
 fetch(struct trace_pair *p, struct side *s)
 {
@@ -305,7 +579,7 @@ fetch(struct trace_pair *p, struct side *s)
 static void
 number_rounds(struct trace_pair *p, struct side *s, struct event *e)
 {
-    if (e->type == EVENT_CONTROL) { /* asked while the round before stood, applied to the next one */
+    if (e->type == EVENT_CONTROL) { /* posted in one round, applied to the next */
         e->control.applied_round = e->control.applied_round > s->own_round ? p->round + 1 : p->round;
         e->round = p->round;
         return;
@@ -317,9 +591,9 @@ number_rounds(struct trace_pair *p, struct side *s, struct event *e)
     e->round = s->round;
 }
 
-/* The side's next event, as one of the stream; `end` is the end of one of two. */
+/* Converts the side's next event to one of the stream; the end of a run becomes the end of its sequence. */
 static void
-hand_out(struct trace_pair *p, uint32_t seq, struct event *out)
+return_event(struct trace_pair *p, uint32_t seq, struct event *out)
 {
     struct side *s = &p->side[seq];
     *out = s->next;
@@ -339,9 +613,9 @@ hand_out(struct trace_pair *p, uint32_t seq, struct event *out)
     }
 }
 
-/* Is the side's next event to be passed over? The prompt was told in the opening; a sequence leaves once. */
+/* True if the next event is a repetition: the opening contains the prompt, and a sequence ends once. */
 static bool
-is_said(const struct side *s)
+is_repeated(const struct side *s)
 {
     const struct event *e = &s->next;
     return e->type == EVENT_CONTROL &&
@@ -352,7 +626,7 @@ static bool
 peek(struct trace_pair *p, uint32_t seq)
 {
     struct side *s = &p->side[seq];
-    while (fetch(p, s) && is_said(s)) {
+    while (fetch(p, s) && is_repeated(s)) {
         if (s->next.control.kind == RECORDED_END)
             snprintf(s->end, sizeof s->end, "%s", s->next.control.new_text);
         s->have = false;
@@ -366,7 +640,7 @@ reads_prompt(const struct side *s)
     return s->have && s->next.round <= s->run.begin_round && s->next.type != EVENT_ROUND;
 }
 
-/* Both read their prompts before either drafts. Then the turn is that of the one that has emitted fewer tokens, or of the last one. */
+/* First both prompts are read. Then the sequence that has emitted fewer tokens is next; if they are equal, the same one continues. */
 static bool
 next_of_sides(struct trace_pair *p, struct event *out)
 {
@@ -382,7 +656,7 @@ next_of_sides(struct trace_pair *p, struct event *out)
         p->turn = !there[0];
     else if (p->drafting && !p->in_turn && there[0] && there[1] && first != second)
         p->turn = second < first;
-    hand_out(p, p->turn, out);
+    return_event(p, p->turn, out);
     p->in_turn = p->drafting && out->type != EVENT_ROUND;
     return true;
 }
@@ -392,11 +666,11 @@ next_event(struct trace_pair *p, struct event *out)
 {
     if (p->step < p->n_opening) {
         const struct opening *o = &p->opening[p->step++];
-        tell(p, o->seq, o->kind, o->text, out);
+        emit(p, o->seq, o->kind, o->text, out);
     } else if (p->failure.kind == ERR_NONE && !next_of_sides(p, out)) {
         if (p->ended || p->side[0].end[0] == '\0')
             return false;
-        tell(p, 0, RECORDED_END, p->side[0].end, out);
+        emit(p, 0, RECORDED_END, p->side[0].end, out);
         p->ended = true;
     }
     return p->failure.kind == ERR_NONE;

@@ -15,7 +15,7 @@
 #include "tests/fuzz/must.h"
 #include "tests/fuzz/scratch.h"
 #include "traces/schema.h"
-#include "traces/trace_copy.h"
+#include "traces/trace_folder.h"
 
 static char folder[64];
 static int keyboard = -1; /* the other end of standard input and output */

@@ -4,7 +4,6 @@
 #define TUI_APP_APP_H
 
 #include "tui/state/app_options.h"
-#include "tui/state/source.h"
 #include "tui/widgets/chooser.h"
 
 /* A live session must be open and not started: the app opens its reader first, then starts it. With a script a live

@@ -70,14 +70,14 @@ take_point(struct app *app, const char *text, struct err *err)
     if (strcmp(sweep_policy(sw->sweep)->name, scope_policy(app->run.scope)->name) != 0)
         return err_set(err, ERR_USAGE, "that sweep was of policy %s; choose it first", sweep_policy(sw->sweep)->name);
     bool ok = true;
-    turns_group(&app->run.turns, true);
+    changes_group(&app->run.changes, true);
     for (uint32_t i = 0; i < n && ok; i++) {
         const struct knob *k = sweep_knob(sw->sweep, i);
         char value[32];
         knob_format(k, sweep_value(sw->sweep, (uint32_t)number - 1, i), value, sizeof value);
         ok = follow_post(&app->run, CONTROL_KNOB, k->name, value, 0, err);
     }
-    turns_group(&app->run.turns, false);
+    changes_group(&app->run.changes, false);
     if (!ok)
         return false;
     sweep_text(sw->sweep, (uint32_t)number - 1, point, sizeof point);
@@ -231,6 +231,6 @@ run_what_if(struct app *app, const char *rest, struct err *err)
         return err_set(err, ERR_USAGE, "what-if takes on, off, or two knobs: what-if tau d_max");
     if (second[0] != '\0')
         return open_grid(app, first, second, err);
-    forecasting_turn(&app->forecasting, strcmp(first, "off") != 0);
+    forecasting_enable(&app->forecasting, strcmp(first, "off") != 0);
     return true;
 }

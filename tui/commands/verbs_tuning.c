@@ -16,12 +16,12 @@ static bool
 turn_back(struct app *app, bool back, struct err *err)
 {
     struct followed *run = &app->run;
-    const struct turn *t;
+    const struct change *t;
     uint32_t group = 0;
     if (!verb_only_live(app, "undo a change", err))
         return false;
     for (uint32_t n = 0;; n++) {
-        const struct turn *next = back ? turns_back(&run->turns) : turns_forth(&run->turns);
+        const struct change *next = back ? changes_back(&run->changes) : changes_forth(&run->changes);
         if (n > 0 && (group == 0 || next == NULL || next->group != group))
             return true;
         if (!follow_take_back(run, back, &t, err))
@@ -114,9 +114,9 @@ apply(struct app *app, const struct preset *p, struct err *err)
 {
     if (!verb_only_live(app, "change settings", err) || !check(app, p, err))
         return false;
-    turns_group(&app->run.turns, true);
+    changes_group(&app->run.changes, true);
     const bool ok = apply_all(app, p, err);
-    turns_group(&app->run.turns, false);
+    changes_group(&app->run.changes, false);
     return ok;
 }
 

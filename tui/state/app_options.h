@@ -1,12 +1,14 @@
-/* What an app is told before it begins. */
+/* What the command line passes to the app: options, and the source of events, a live session or the replay of a trace. */
 #ifndef TUI_STATE_APP_OPTIONS_H
 #define TUI_STATE_APP_OPTIONS_H
 
+#include "engine/session/session.h"
+#include "traces/replay.h"
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What the user wants to open instead (`:open`). */
+/* The model that the user opened with `:open`. */
 struct app_opening {
     char path[PATH_MAX]; /* "": nothing */
 };
@@ -14,17 +16,32 @@ struct app_opening {
 struct app_options {
     const char *theme;        /* a name or a file; NULL: the default */
     const char *script;       /* a file of commands, or NULL */
-    const char *history_path; /* of prompts; NULL: in memory only */
-    char *const *prompts;     /* (n_prompts) offered where one is written; they stay the caller's */
+    const char *history_path; /* of prompts; NULL: only in memory */
+    char *const *prompts;     /* (n_prompts) offered when a prompt is written; borrowed */
     size_t n_prompts;
-    const char *presets;         /* the folder of presets; NULL: there is none */
-    const char *command_path;    /* the file for a command line that was copied; NULL: none */
-    const char *data_dir;        /* where themes/ lies; NULL: only the compiled-in ones */
-    const char *bundled;         /* the model that comes with the program; NULL where opening is */
-    struct app_opening *opening; /* where :open says which model is next; NULL: it can't be had here */
-    double pace;                 /* tokens/s that a live session was told to keep to; 0: as fast as it goes */
-    bool quit_at_end;            /* leave when the run is over */
-    bool once;                   /* stay at the end of a text; else the next prompt starts after a moment */
+    const char *presets;         /* the folder of presets; NULL: none */
+    const char *command_path;    /* the file that receives copied command lines; NULL: none */
+    const char *data_dir;        /* the folder that contains themes/; NULL: only built-in themes */
+    const char *bundled;         /* the path of the bundled model; NULL if opening is NULL */
+    struct app_opening *opening; /* receives the choice of :open; NULL: :open is not available */
+    double pace;                 /* the requested tokens/s of a live session; 0: full speed */
+    bool quit_at_end;            /* quit at the end of the run */
+    bool once;                   /* no prompt starts by itself after the end of a text */
+};
+
+struct source {
+    struct session *session; /* one of session and replay is set; both are borrowed; the session is not started yet */
+    struct replay *replay;
+    const char *trace;               /* the folder that a live run is written to, or that is replayed; NULL: none */
+    const struct saved_choice *both; /* (2) the choices, if the replay shows two runs; else NULL */
+    bool saved;                      /* the user chose the folder, so quitting loses nothing */
+    const char *note;                /* a message to show at the start, or NULL */
+    /* Exports the run so far to a folder; may be NULL. */
+    bool (*export_to)(void *user, const char *dir, struct err *);
+    /* Returns the folder of the run's trace after everything so far is on disk; NULL with *err: there is none. May be NULL. */
+    const char *(*trace_now)(void *user, struct err *);
+    const char *(*trouble)(void *user); /* returns why the trace stopped; NULL: it did not. May be NULL */
+    void *user;
 };
 
 #endif

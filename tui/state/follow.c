@@ -141,15 +141,15 @@ add_turn(struct followed *f, uint32_t seq, enum control_kind kind, const char *k
 {
     struct settings after;
     session_requested(f->source->session, seq, &after);
-    struct turn t = {.kind = kind,
-                     .seq = kind == CONTROL_KNOB && sampling_knob_index(knob) >= 0 ? 0 : seq,
-                     .round = (uint64_t)scope_now(f->scope)->run << 32 | scope_now(f->scope)->round};
+    struct change t = {.kind = kind,
+                       .seq = kind == CONTROL_KNOB && sampling_knob_index(knob) >= 0 ? 0 : seq,
+                       .round = (uint64_t)scope_now(f->scope)->run << 32 | scope_now(f->scope)->round};
     const char *name = settings_print(before, f->info, setting_of(kind), knob, t.before, sizeof t.before);
     if (name == NULL)
         return;
     settings_print(&after, f->info, setting_of(kind), knob, t.after, sizeof t.after);
     snprintf(t.name, sizeof t.name, "%s", name);
-    turns_add(&f->turns, &t);
+    changes_add(&f->changes, &t);
 }
 
 bool
@@ -165,19 +165,19 @@ follow_post_of(struct followed *f, uint32_t seq, enum control_kind kind, const c
     if (setting_of(kind) != RECORDED_KINDS)
         add_turn(f, seq, kind, name, &before);
     if (kind == CONTROL_VERSUS)
-        turns_forget_second(&f->turns);
+        changes_forget_second(&f->changes);
     return true;
 }
 
 bool
-follow_take_back(struct followed *f, bool back, const struct turn **which, struct err *err)
+follow_take_back(struct followed *f, bool back, const struct change **which, struct err *err)
 {
-    const struct turn *t = *which = back ? turns_back(&f->turns) : turns_forth(&f->turns);
+    const struct change *t = *which = back ? changes_back(&f->changes) : changes_forth(&f->changes);
     if (t == NULL)
         return true;
     if (!sweeping_stop(&f->sweeping, err) || !post(f, t->seq, t->kind, t->name, back ? t->before : t->after, 0, err))
         return false;
-    (back ? turns_undo : turns_redo)(&f->turns);
+    (back ? changes_undo : changes_redo)(&f->changes);
     return true;
 }
 
@@ -384,4 +384,87 @@ follow_events(struct followed *f, struct selection *selection, struct message *m
         new = true;
     }
     return new;
+}
+
+/* Replaces replay and scope. */
+static bool
+change_over(struct followed *f, struct replay *to, struct err *err)
+{
+    struct scope *scope = NULL;
+    if (!scope_open(&scope, replay_info(to), err)) {
+        scope_close(scope);
+        return false;
+    }
+    scope_go_on(scope, f->scope);
+    scope_close(f->scope);
+    f->scope = scope;
+    f->info = replay_info(to);
+    f->now.replay = to;
+    segments_close(f->ahead);
+    f->ahead = NULL;
+    f->ended = f->searching = f->found = false;
+    f->break_round = 0;
+    f->broken.kind = ERR_NONE;
+    return true;
+}
+
+/* Gives a replay the relative time, speed and state of the one before. */
+static void
+take_place(struct replay *to, const struct replay_status *before)
+{
+    const double duration = before->duration_us > 0 ? (double)before->duration_us : 1;
+    replay_set_speed(to, before->speed);
+    replay_goto_fraction(to, before->at_end ? 1 : (double)before->t_us / duration);
+    replay_play(to, before->playing);
+}
+
+/* Chooses the sequence of the same number if the other trace has it. */
+static bool
+open_both(struct replay **out, const struct saved_choice *first, const char *folder, struct err *err)
+{
+    const struct saved_choice same[2] = {*first, {folder, 0, first->seq}}, only[2] = {*first, {folder, 0, 0}};
+    return replay_open_pair(out, same, err) || (first->seq != 0 && replay_open_pair(out, only, err));
+}
+
+bool
+follow_beside(struct followed *f, const char *folder, struct err *err)
+{
+    const struct replay_status before = replay_status(f->now.replay);
+    struct saved_choice first = f->first;
+    struct replay *both;
+    if (f->beside == NULL)
+        first = f->given.both != NULL
+                    ? f->given.both[0]
+                    : (struct saved_choice){f->given.trace, scope_now(f->scope)->run, scope_focus(f->scope)};
+    if (!open_both(&both, &first, folder, err))
+        return false;
+    if (!change_over(f, both, err)) {
+        replay_close(both);
+        return false;
+    }
+    if (f->beside != NULL)
+        replay_close(f->beside);
+    f->beside = both;
+    f->first = first;
+    (void)follow_foresee(f, NULL); /* without memory the time line does not show later changes */
+    take_place(both, &before);
+    return true;
+}
+
+bool
+follow_alone(struct followed *f, struct err *err)
+{
+    const struct replay_status before = replay_status(f->now.replay);
+    if (f->beside == NULL)
+        return err_set(err, ERR_USAGE,
+                       f->given.both != NULL ? "both traces were given; specscope replay shows one"
+                                             : "there is one trace; :versus TRACE sets another beside it");
+    if (!change_over(f, f->given.replay, err))
+        return false;
+    replay_close(f->beside);
+    f->beside = NULL;
+    (void)follow_foresee(f, NULL);
+    replay_goto(f->now.replay, 0);
+    take_place(f->now.replay, &before);
+    return true;
 }

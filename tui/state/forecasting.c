@@ -50,7 +50,7 @@ forecasting_grid_close(struct forecasting *f)
 }
 
 void
-forecasting_turn(struct forecasting *f, bool on)
+forecasting_enable(struct forecasting *f, bool on)
 {
     f->off = !on;
     f->shown = (struct landscape){0};

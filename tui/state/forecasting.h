@@ -9,38 +9,39 @@
 #include "tui/state/follow.h"
 
 struct forecasting {
-    struct layer_record record; /* the latest, */
-    bool seen;                  /* if there is one */
+    struct layer_record record; /* the latest record, */
+    bool seen;                  /* valid if `seen` */
     uint64_t version;           /* of the scope when the record was made */
-    uint64_t looked_us;         /* when that was */
-    uint64_t record_us;         /* what the record took, */
-    uint64_t took_us;           /* and what the last landscape took with it, or this one so far */
-    uint32_t at;                /* of the work, what comes next */
-    bool working;               /* on `next`, */
-    struct landscape next;      /* which becomes `shown` when it is done */
+    uint64_t looked_us;         /* time of the record */
+    uint64_t record_us;         /* time that making the record took */
+    uint64_t took_us;           /* time of the last landscape with its record, or of the present one so far */
+    uint32_t at;                /* next step of the work */
+    bool working;               /* `next` is being computed */
+    struct landscape next;      /* replaces `shown` when it is complete */
     struct landscape shown;
-    bool off;  /* nothing is shown */
-    bool grid; /* a grid is wanted, of these knobs */
+    bool off;  /* forecasts are not shown */
+    bool grid; /* a grid of these knobs is requested */
     uint32_t knob[2];
 
     struct effects *effects;   /* owned */
-    const struct scope *scope; /* whose segments they are of */
-    bool comparing;            /* on the record's */
-    uint32_t segment;          /* number `segment`, */
-    struct effect_text text;   /* which is taken over when it is done */
+    const struct scope *scope; /* of the effects' segments */
+    bool comparing;            /* an effect is being computed, from the record's text, */
+    uint32_t segment;          /* for this segment */
+    struct effect_text text;   /* added to the effects when it is complete */
 };
 
-bool forecasting_open(struct forecasting *, const struct followed *, struct err *); /* forecasting_close() anyway */
+bool forecasting_open(struct forecasting *, const struct followed *,
+                      struct err *); /* call forecasting_close() also after a failure */
 void forecasting_close(struct forecasting *);
-/* Some of the work, for a millisecond at most. True: there is a new landscape. */
+/* Works for at most a millisecond. Returns true if there is a new landscape. */
 bool forecasting_step(struct forecasting *, const struct followed *, bool flat_out);
-/* Something is foretold, and it is of the knobs and the policy in force. */
+/* True if there is a forecast for the current knobs and policy. */
 bool forecasting_there(const struct forecasting *, const struct followed *);
-/* All that can be forecast at this moment is shown. */
+/* True if everything that can be forecast now is shown. */
 bool forecasting_settled(const struct forecasting *, const struct followed *);
-/* The grid of two knobs of the current policy, by their places; closed again. */
+/* Opens the grid of two knobs of the current policy, given by index; closes it. */
 void forecasting_grid(struct forecasting *, uint32_t across, uint32_t up);
 void forecasting_grid_close(struct forecasting *);
-void forecasting_turn(struct forecasting *, bool on); /* off: sliders are plain */
+void forecasting_enable(struct forecasting *, bool on); /* off: sliders show no forecasts */
 
 #endif

@@ -1,7 +1,7 @@
 /* What is written is read back. */
 #include "tests/rigs/test.h"
 #include "tests/rigs/trace_checks.h"
-#include "traces/escape.h"
+#include "traces/schema.h"
 #include "traces/run_json.h"
 
 /* ---- there and back ---- */

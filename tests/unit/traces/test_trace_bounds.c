@@ -4,7 +4,7 @@
 
 #include "tests/rigs/test.h"
 #include "tests/rigs/traced_run.h"
-#include "traces/trace_copy.h"
+#include "traces/trace_folder.h"
 
 static uint64_t
 bytes_of(const char *folder)

@@ -3,7 +3,7 @@
 #include "tests/rigs/test.h"
 #include "tests/rigs/trace_checks.h"
 #include "traces/schema.h"
-#include "traces/trace_copy.h"
+#include "traces/trace_folder.h"
 
 /* Reads all that there is. Returns how many events of the table's kind; *err: how it ended. */
 static uint64_t

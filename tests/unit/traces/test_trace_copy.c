@@ -11,7 +11,7 @@
 #include "tests/rigs/traced_run.h"
 #include "traces/run_json.h"
 #include "traces/schema.h"
-#include "traces/trace_copy.h"
+#include "traces/trace_folder.h"
 
 static void
 open_run(struct traced_run *f)

@@ -1,20 +1,20 @@
 /* Changes of settings taken back and made again, against what was posted. */
 #include "tests/rigs/test.h"
-#include "tui/state/turns.h"
+#include "tui/state/changes.h"
 
 struct posted {
-    struct turns turns;
+    struct changes changes;
     uint64_t round;
 };
 
 static void
 post_of(struct posted *p, uint32_t seq, const char *name, const char *before, const char *after)
 {
-    struct turn t = {.seq = seq, .round = p->round};
+    struct change t = {.seq = seq, .round = p->round};
     snprintf(t.name, sizeof t.name, "%s", name);
     snprintf(t.before, sizeof t.before, "%s", before);
     snprintf(t.after, sizeof t.after, "%s", after);
-    turns_add(&p->turns, &t);
+    changes_add(&p->changes, &t);
 }
 
 static void
@@ -24,7 +24,7 @@ post(struct posted *p, const char *name, const char *before, const char *after)
 }
 
 static void
-assert_turn(const struct turn *turn, const char *name, const char *before, const char *after)
+assert_turn(const struct change *turn, const char *name, const char *before, const char *after)
 {
     assert_non_null(turn);
     assert_string_equal(turn->name, name);
@@ -36,26 +36,26 @@ TEST(turns_go_back_and_come_again)
 {
     static struct posted p;
     p = (struct posted){.round = 1};
-    struct turns *t = &p.turns;
-    assert_null(turns_back(t));
-    assert_null(turns_forth(t));
+    struct changes *t = &p.changes;
+    assert_null(changes_back(t));
+    assert_null(changes_forth(t));
     post(&p, "tau", "0.55", "0.6");
     post(&p, "policy", "specbound", "layerskip");
     post(&p, "gamma", "5", "3");
-    assert_turn(turns_back(t), "gamma", "5", "3");
-    turns_undo(t);
-    turns_undo(t);
-    assert_turn(turns_back(t), "tau", "0.55", "0.6");
-    assert_turn(turns_forth(t), "policy", "specbound", "layerskip");
-    turns_redo(t);
-    assert_turn(turns_forth(t), "gamma", "5", "3");
-    turns_undo(t);
+    assert_turn(changes_back(t), "gamma", "5", "3");
+    changes_undo(t);
+    changes_undo(t);
+    assert_turn(changes_back(t), "tau", "0.55", "0.6");
+    assert_turn(changes_forth(t), "policy", "specbound", "layerskip");
+    changes_redo(t);
+    assert_turn(changes_forth(t), "gamma", "5", "3");
+    changes_undo(t);
     post(&p, "alpha", "0.2", "0.3"); /* a new turn takes the place of those that were taken back */
-    assert_null(turns_forth(t));
-    assert_turn(turns_back(t), "alpha", "0.2", "0.3");
-    turns_undo(t);
-    turns_undo(t);
-    assert_null(turns_back(t));
+    assert_null(changes_forth(t));
+    assert_turn(changes_back(t), "alpha", "0.2", "0.3");
+    changes_undo(t);
+    changes_undo(t);
+    assert_null(changes_back(t));
 }
 
 TEST(a_knob_turned_further_in_one_round_is_one_turn)
@@ -63,15 +63,15 @@ TEST(a_knob_turned_further_in_one_round_is_one_turn)
     static struct posted p;
     p = (struct posted){.round = 1};
     post(&p, "tau", "0.5", "0.5"); /* nothing changed */
-    assert_null(turns_back(&p.turns));
+    assert_null(changes_back(&p.changes));
     post(&p, "tau", "0.55", "0.6");
     post(&p, "tau", "0.6", "0.65");
-    assert_turn(turns_back(&p.turns), "tau", "0.55", "0.65");
+    assert_turn(changes_back(&p.changes), "tau", "0.55", "0.65");
     p.round++;
     post(&p, "tau", "0.65", "0.7"); /* after a round it is another one */
-    assert_turn(turns_back(&p.turns), "tau", "0.65", "0.7");
+    assert_turn(changes_back(&p.changes), "tau", "0.65", "0.7");
     post(&p, "tau", "0.7", "0.65"); /* as it was: no turn is left of it */
-    assert_turn(turns_back(&p.turns), "tau", "0.55", "0.65");
+    assert_turn(changes_back(&p.changes), "tau", "0.55", "0.65");
 }
 
 TEST(those_of_a_group_have_its_number)
@@ -79,18 +79,18 @@ TEST(those_of_a_group_have_its_number)
     static struct posted p;
     p = (struct posted){.round = 1};
     post(&p, "gamma", "4", "5");
-    turns_group(&p.turns, true);
+    changes_group(&p.changes, true);
     post(&p, "gamma", "5", "3"); /* does not join the turn before the group */
     post(&p, "policy", "specbound", "layerskip");
-    turns_group(&p.turns, false);
+    changes_group(&p.changes, false);
     post(&p, "gamma", "3", "4");
-    assert_int_equal(turns_back(&p.turns)->group, 0);
-    turns_undo(&p.turns);
+    assert_int_equal(changes_back(&p.changes)->group, 0);
+    changes_undo(&p.changes);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(turns_back(&p.turns)->group, 1);
-        turns_undo(&p.turns);
+        assert_int_equal(changes_back(&p.changes)->group, 1);
+        changes_undo(&p.changes);
     }
-    assert_int_equal(turns_back(&p.turns)->group, 0);
+    assert_int_equal(changes_back(&p.changes)->group, 0);
 }
 
 TEST(the_oldest_go)
@@ -98,15 +98,15 @@ TEST(the_oldest_go)
     static struct posted p;
     p = (struct posted){.round = 1};
     char before[16], after[16];
-    for (int i = 0; i < TURNS + 10; i++, p.round++) {
+    for (int i = 0; i < CHANGES_MOST + 10; i++, p.round++) {
         snprintf(before, sizeof before, "%d", i);
         snprintf(after, sizeof after, "%d", i + 1);
         post(&p, "d_max", before, after);
     }
-    for (int i = 0; i < TURNS; i++)
-        turns_undo(&p.turns);
-    assert_null(turns_back(&p.turns));
-    assert_turn(turns_forth(&p.turns), "d_max", "10", "11");
+    for (int i = 0; i < CHANGES_MOST; i++)
+        changes_undo(&p.changes);
+    assert_null(changes_back(&p.changes));
+    assert_turn(changes_forth(&p.changes), "d_max", "10", "11");
 }
 
 TEST(turns_of_a_second_setting_go_with_it)
@@ -115,12 +115,12 @@ TEST(turns_of_a_second_setting_go_with_it)
     p = (struct posted){.round = 0};
     post_of(&p, 0, "gamma", "3", "4");
     post_of(&p, 1, "gamma", "4", "5"); /* goes on where the other's ended, and is another one all the same */
-    assert_turn(turns_back(&p.turns), "gamma", "4", "5");
-    assert_int_equal(turns_back(&p.turns)->seq, 1);
+    assert_turn(changes_back(&p.changes), "gamma", "4", "5");
+    assert_int_equal(changes_back(&p.changes)->seq, 1);
     post_of(&p, 0, "tau", "0.5", "0.6");
-    turns_undo(&p.turns);
-    turns_forget_second(&p.turns);
-    assert_turn(turns_back(&p.turns), "gamma", "3", "4");
-    assert_int_equal(turns_back(&p.turns)->seq, 0);          /* the first's is still there, */
-    assert_turn(turns_forth(&p.turns), "tau", "0.5", "0.6"); /* and so is what was taken back of it */
+    changes_undo(&p.changes);
+    changes_forget_second(&p.changes);
+    assert_turn(changes_back(&p.changes), "gamma", "3", "4");
+    assert_int_equal(changes_back(&p.changes)->seq, 0);          /* the first's is still there, */
+    assert_turn(changes_forth(&p.changes), "tau", "0.5", "0.6"); /* and so is what was taken back of it */
 }
