@@ -1,8 +1,8 @@
 /* What is written is read back. */
 #include "tests/rigs/test.h"
 #include "tests/rigs/trace_checks.h"
-#include "traces/schema.h"
 #include "traces/run_json.h"
+#include "traces/schema.h"
 
 /* ---- there and back ---- */
 
