@@ -127,6 +127,9 @@ summary(const struct outcome *out, const struct session_options *o, const char *
     const double experts = metrics_verify_experts(&out->metrics);
     if (!isnan(experts))
         report(", verified by %.1f experts a layer", experts);
+    const uint32_t positions = positions_count(&out->positions);
+    for (uint32_t i = 0; i < positions && i < POSITIONS_SHOWN; i++)
+        report("%s %.2f", i == 0 ? ", by position" : "", positions_unconditional(&out->positions, i).value);
     report("; end: %s\n", why);
 }
 

@@ -54,6 +54,7 @@ one(struct bench *b, struct lane *lane, uint32_t pass, size_t prompt, struct err
     if (!generation_interrupted()) { /* half a run says nothing */
         const struct tally *t = &out.metrics.total;
         tally_add(&lane->total, t);
+        positions_add(&lane->positions, &out.positions);
         lane->pass[pass].tokens += (double)t->emitted;
         lane->pass[pass].s += (t->draft_us + t->verify_us) * 1e-6;
         for (size_t i = 0; i < out.n_texts; i++)

@@ -22,6 +22,7 @@ struct lane { /* one policy at one point of the grid */
     /* What the policy learned at this point in earlier prompts and passes. */
     struct policy_memory memory;
     struct tally total;
+    struct positions positions;   /* a sample is a prompt of a pass */
     struct pass *pass;            /* (repeat) owned */
     uint64_t compared, differing; /* runs against ar's */
     struct outcome_text *first;   /* (n_texts) of the first pass, for the JSON; owned */

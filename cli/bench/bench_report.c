@@ -196,6 +196,25 @@ say_why_not_faster(const struct bench *b, const struct figures *f)
     }
 }
 
+/* Of all rounds, those that accepted draft 1, 2, …, of each policy's fastest point. */
+static void
+print_positions(const struct bench *b, const struct figures *f)
+{
+    bool title = false;
+    for (size_t i = 0; i < b->n_lanes; i++) {
+        const struct positions *p = &f[i].lane->positions;
+        if (positions_count(p) == 0 || best(f, b->n_lanes, f[i].lane->policy, speedup) != &f[i])
+            continue;
+        if (!title)
+            puts("rounds that accepted draft 1, 2, …");
+        title = true;
+        printf("  %-10s", f[i].lane->policy);
+        for (uint32_t k = 0; k < positions_count(p) && k < POSITIONS_SHOWN; k++)
+            printf(" %.2f", positions_unconditional(p, k).value);
+        putchar('\n');
+    }
+}
+
 bool
 bench_table(const struct bench *b, struct err *err)
 {
@@ -235,6 +254,7 @@ bench_table(const struct bench *b, struct err *err)
         }
         printf(" %8s%s%s\n", lossless(b, f[i].lane), f[i].lane->point[0] != '\0' ? "  " : "", f[i].lane->point);
     }
+    print_positions(b, f);
     name_the_best(b, f);
     if (b->n_lanes > 1)
         say_why_not_faster(b, f);
@@ -281,6 +301,7 @@ bench_json(const struct bench *b)
     for (size_t i = 0; i < b->n_lanes; i++) {
         const struct lane *lane = &b->lanes[i];
         struct outcome out = {
+            .positions = lane->positions,
             .metrics = {.layers = b->engine->model->desc.n_layers, .rho = b->engine->model->rho, .total = lane->total}};
         const struct session_options so = bench_session(b, lane);
         cJSON *j = outcome_json(&out, b->engine, &so);

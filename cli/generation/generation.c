@@ -123,6 +123,23 @@ json_number(cJSON *to, const char *name, double value)
         cJSON_AddNumberToObject(to, name, value);
 }
 
+static void
+add_positions(cJSON *to, const struct positions *p)
+{
+    cJSON *list = cJSON_AddArrayToObject(to, "positions");
+    for (uint32_t i = 0; i < positions_count(p); i++) {
+        const struct estimate a = positions_conditional(p, i), u = positions_unconditional(p, i);
+        cJSON *at = cJSON_CreateObject();
+        json_number(at, "tested", (double)p->tested[i]);
+        json_number(at, "accepted", (double)p->accepted[i]);
+        json_number(at, "conditional", a.value);
+        json_number(at, "conditional_se", a.se);
+        json_number(at, "unconditional", u.value);
+        json_number(at, "unconditional_se", u.se);
+        cJSON_AddItemToArray(list, at);
+    }
+}
+
 cJSON *
 outcome_json(const struct outcome *out, const struct engine *engine, const struct session_options *o)
 {
@@ -159,6 +176,7 @@ outcome_json(const struct outcome *out, const struct engine *engine, const struc
     json_number(j, "emitted", (double)t->emitted);
     json_number(j, "acceptance_rate", m.acceptance_rate);
     json_number(j, "per_token_acceptance", m.per_token_acceptance);
+    add_positions(j, &out->positions);
     json_number(j, "tokens_per_round", m.tokens_per_round);
     json_number(j, "etpl", m.etpl);
     json_number(j, "discard_rate", m.discard_rate);
@@ -461,6 +479,8 @@ collect(struct collector *c, const struct event *e)
     if (e->seq >= c->out->n_texts) /* it has them all */
         return;
     metrics_event(&c->out->metrics, e);
+    if (e->type == EVENT_ROUND)
+        positions_round(&c->out->positions, &e->round_end);
     if (e->type == EVENT_ROUND && c->g->session.versus != NULL) {
         const struct tally t = tally_of(&e->round_end);
         round_sums_add(&c->out->sides[e->seq], &t, c->out->metrics.rho);

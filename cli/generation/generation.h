@@ -9,6 +9,7 @@
 #include "engine/base/file_replace.h"
 #include "engine/events/metrics.h"
 #include "engine/events/paired.h"
+#include "engine/events/positions.h"
 #include "engine/session/session.h"
 
 struct outcome_text { /* of a sequence */
@@ -20,7 +21,8 @@ struct outcome_text { /* of a sequence */
 struct outcome {
     struct outcome_text *texts; /* (n_texts) by the sequence's number; one where there is no batch; owned */
     size_t n_texts;
-    struct metrics metrics;     /* over all of them */
+    struct metrics metrics;     /* over all of them, */
+    struct positions positions; /* and acceptance by position */
     struct round_sums sides[2]; /* of two settings, each one's, */
     struct paired paired;       /* and both held against each other */
     char end[64];
