@@ -289,6 +289,12 @@ bool
 context_prompt(struct context *c, seq_t seq, const token_t *tokens, size_t n, progress_fn done, void *user)
 {
     context_truncate(c, seq, 0);
-    return c->err.kind == ERR_NONE &&
-           read_chunks(c, seq, tokens, n, c->limits.prompt_rows > 0 && n >= c->limits.prompt_rows, done, user);
+    if (c->err.kind != ERR_NONE)
+        return false;
+    if (!context_wait(c)) { /* a run that was cancelled may have left requests that nothing waits for */
+        if (c->err.kind != ERR_CANCELLED)
+            return false;
+        context_clear_error(c);
+    }
+    return read_chunks(c, seq, tokens, n, c->limits.prompt_rows > 0 && n >= c->limits.prompt_rows, done, user);
 }

@@ -193,6 +193,16 @@ TEST_WITH(a_failure_is_told_by_the_context_that_came_for_it, open_readers, close
     assert_true(context_read_dist(all->few.c, next, p));
 }
 
+TEST_WITH(a_cancelled_distribution_that_nothing_read_does_not_cancel_the_next_prompt, open_readers, close_readers)
+{
+    struct readers *all = *state;
+    const token_t tokens[PROMPT] = {1, 2, 3};
+    atomic_store(&all->many.cancel, true);
+    (void)dist_of(&all->many);
+    atomic_store(&all->many.cancel, false);
+    assert_true(context_prompt(all->many.c, context_sequence(all->many.c), tokens, PROMPT, NULL, NULL));
+}
+
 TEST_WITH(what_a_context_made_outlives_it, open_readers, close_readers)
 {
     struct readers *all = *state;
