@@ -115,7 +115,7 @@ refuses "no driver is one line" 1 'no NVIDIA driver' run -n 3 --backend cuda "$T
 unset EMULATED_CUDA_DRIVER
 export EMULATED_CUDA_CAPABILITY=75
 refuses "a GPU that is too old is one line" 1 'compute capability 7.5' run -n 3 --backend cuda "$TINY"
-for arch in 80 86 87 89 100 120; do
+for arch in 80 89 120; do
     export EMULATED_CUDA_CAPABILITY=$arch
     works "sm_$arch has the shared memory that the kernels want" run -n 2 --backend cuda "$TINY"
 done
@@ -173,12 +173,12 @@ export SPECSCOPE_CUDA_PLUGIN="$EMULATED"
 # ---- switches ----
 SPECSCOPE_CUDA_PREFETCH=0 SPECSCOPE_CUDA_SYNC=1 specscope run -n 24 --ignore-eos --backend cuda -p 'hello there' "$TINY"
 check "nothing fetched ahead, every launch waited for: the same text" cmp -s "$TMP/out" "$TMP/ar"
-for blocks in 1 2 100; do
+for blocks in 1 100; do
     SPECSCOPE_CUDA_BLOCKS=$blocks specscope run -n 24 --ignore-eos --backend cuda -p 'hello there' "$TINY"
     check "at most $blocks blocks: the same text" cmp -s "$TMP/out" "$TMP/ar"
 done
 export EMULATED_CUDA_FAIL_KIND=launch
-for nth in 200 300 307 314 321 328 335 342 349; do
+for nth in 200 300 314 328 342; do
     EMULATED_CUDA_FAIL=$nth SPECSCOPE_CUDA_SYNC=1 specscope run -n 24 --ignore-eos --backend cuda "$TINY"
     check "a launch that fails is named when launches are waited for ($nth)" \
         grep -Eq '^specscope-cuda: the launch that failed is [a-z_]+(<[^>]*>)?, [0-9]+ blocks of [0-9]+ threads' "$TMP/err"

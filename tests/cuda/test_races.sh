@@ -17,15 +17,18 @@ finds_nothing() { # program
 
 SHORT="test_cuda_steps test_cuda_verify test_cuda_head_statistics"
 LONG="test_cuda_head test_cuda_products test_cuda_sampling test_cuda_overlap test_cuda_synthetic"
+BACKEND_TESTS=
 LONG_OF_PLUGIN="test_cuda_prompts test_cuda_queue test_cuda_long_paths test_trained_heads test_training_on_gpu test_invariance
     test_context_property"
 if [ -z "${SPECSCOPE_LONG:-}" ]; then
-    LONG='' LONG_OF_PLUGIN=''
+    LONG='' LONG_OF_PLUGIN='' BACKEND_TESTS='test_[!rs]*'
 fi
 for test in $SHORT $LONG; do
     check "nothing races in $test" finds_nothing "$RACES/$test"
 done
-for test in test_cuda_backend $LONG_OF_PLUGIN; do
+# Programs of the short run below are the sweeps that the short run omits here.
+check "nothing races in the plug-in under test_cuda_backend" finds_nothing "$BUILD/tests/test_cuda_backend" $BACKEND_TESTS
+for test in $LONG_OF_PLUGIN; do
     check "nothing races in the plug-in under $test" finds_nothing "$BUILD/tests/$test"
 done
 check "nor in a prompt by cuBLAS that is cancelled, and one that is not" finds_nothing "$BUILD/tests/test_cuda_prompts" 'test_a_cancelled*'

@@ -27,6 +27,7 @@ struct lossless_model {
     const char *lora;         /* an adapter for the model, not for its draft; NULL: none */
     const char *isa;          /* NULL: the best one here */
     int first;                /* setting */
+    uint32_t share;           /* one of so many policies, by the seed; 0: all */
 };
 
 /* Knobs that are drawn follow from the seed. */

@@ -29,7 +29,8 @@ run_listed_tests(void)
 
 /* A program may have a main() of its own. */
 __attribute__((weak)) int
-main(void)
+main(int argc, char **argv)
 {
+    cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
     return run_listed_tests();
 }

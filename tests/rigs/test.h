@@ -2,7 +2,8 @@
  *
  * TEST(sentence) { … } defines the test test_sentence(void **state) and adds it to the list. TEST_WITH also has a function that
  * prepares *state and one that cleans up, and FIXTURE has the two of the whole program. main() is in test.c: it runs the list in
- * the order of definition. A program with a main() of its own calls run_listed_tests(). */
+ * the order of definition, or the tests that its argument matches ('test_a_*'). A program with a main() of its own calls
+ * run_listed_tests(). */
 #ifndef TESTS_RIGS_TEST_H
 #define TESTS_RIGS_TEST_H
 

@@ -346,10 +346,4 @@ TEST(what_is_no_chunk_is_refused)
 }
 
 /* usage: test_cuda_prompts [PATTERN]: tests of such names alone */
-int
-main(int argc, char **argv)
-{
-    seed = seed_or((uint64_t)time(NULL));
-    cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
-    return run_listed_tests();
-}
+TEST_SEED(seed, (uint64_t)time(NULL));

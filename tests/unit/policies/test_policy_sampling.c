@@ -1,9 +1,9 @@
 /* Sampling is lossless with every policy of the registry: the tokens that come out have the distribution of
  * autoregressive sampling. A tiny model starts from one prompt under many seeds; its exact probabilities, from the
  * last layer alone, are enumerated path by path. Chi-square over first drafted tokens, pairs and triples. Half of the
- * draws turn the policy's knobs at random. The same test must catch policies with a planted bias.
+ * draws turn the policy's knobs at random. The same test must catch policies that are biased.
  *
- * 20,000 draws under every setting with SPECSCOPE_LONG=1 (make test-long), else 4,000 under the first one. */
+ * 20,000 draws under every setting with SPECSCOPE_LONG=1 (make test-long), else 2,000 under the first one. */
 #include "engine/session/session_internal.h"
 #include "kernels/rng.h"
 #include "tests/rigs/biased_policies.h"
@@ -46,7 +46,7 @@ static int
 open_model(void **state)
 {
     (void)state;
-    draws = getenv("SPECSCOPE_LONG") != NULL ? 20000 : 4000;
+    draws = getenv("SPECSCOPE_LONG") != NULL ? 20000 : 2000;
     return session_fixture_engine(&engine, &tiny) ? 0 : 1;
 }
 
@@ -317,16 +317,17 @@ TEST(a_draft_model_of_another_vocabulary_keeps_the_targets_distribution)
     engine = usual;
 }
 
-/* ---- planted biases ---- */
+/* ---- biased policies ---- */
 
-TEST(planted_biases_are_caught)
+TEST(biased_policies_are_caught)
 {
-    struct biased_policies synthetic;
-    biased_policies(&synthetic);
-    draws *= 2; /* one of them drops little */
-    expect(&settings[0].sampling);
-    for (size_t i = 0; synthetic.list[i] != NULL; i++)
-        assert_int_equal(keeps_the_distribution(synthetic.list, i, &settings[0]), synthetic.fair[i]);
+    struct biased_policies biased;
+    biased_policies(&biased);
+    for (size_t i = 0; biased.list[i] != NULL; i++) {
+        draws = strcmp(biased.list[i]->name, "sv, drops one") == 0 ? 8000 : 4000; /* it drops little */
+        expect(&settings[0].sampling);
+        assert_int_equal(keeps_the_distribution(biased.list, i, &settings[0]), biased.fair[i]);
+    }
 }
 
 FIXTURE(open_model, close_model);
