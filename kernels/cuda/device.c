@@ -300,9 +300,9 @@ device_prepare(struct backend *b, struct err *err)
     static const char doing[] = "preparing its kernels";
     if (b->notes != NULL)
         return true;
-    if (!device_here(b, err) || !cuda_did(b, sweep_prepare(b->device, &b->blocks), doing, err) ||
+    if (!device_here(b, err) || !cuda_did(b, forward_prepare(b->device, &b->blocks), doing, err) ||
         !cuda_did(b, head_prepare(b->device), doing, err) ||
-        (b->prompt_rows > 0 && !cuda_did(b, prompt_prepare(b->device), doing, err)))
+        (b->prompt_rows > 0 && !cuda_did(b, prefill_prepare(b->device), doing, err)))
         return false;
     b->blocks = switched_blocks(b->blocks);
     return choose_window(b, err) && take_notes(b, err);

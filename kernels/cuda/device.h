@@ -18,8 +18,8 @@ struct backend {
     char note[160]; /* note() */
     bool exact;
     uint32_t threads; /* of the CPU, that pack weights */
-    uint32_t blocks;  /* of a sweep: one a multiprocessor */
-    uint32_t window;  /* bytes that each of them fetches ahead at a barrier: sweep_args */
+    uint32_t blocks;  /* of a forward pass: one a multiprocessor */
+    uint32_t window;  /* bytes that each of them fetches ahead at a barrier: forward_args */
     uint32_t *notes;  /* (blocks) pinned: where each waits for too long, else 0 (layout.h); NULL: not yet prepared */
     bool sync;        /* switches.h */
     uint32_t prompt_rows; /* of a chunk that a library multiplies; 0: it was not asked for, and these are NULL */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct prompts { /* device memory, each a chunk's */
+struct prefill { /* device memory, each a chunk's */
     uint16_t *w; /* a slab's plain rows */
     uint16_t *x, *low;
     float *y;
@@ -44,7 +44,7 @@ slab_shape(const struct store *s, const struct dev_matrix *m, uint32_t strips)
 /* ---- a layer's products ---- */
 
 struct layer_product {
-    enum prompt_step step;
+    enum prefill_step step;
     uint32_t part;
     const struct dev_matrix *m;
     const void *x; /* packed */
@@ -56,9 +56,9 @@ list_products(const struct store *s, const struct dev_layer *d, struct layer_pro
 {
     const struct dev_store *v = &s->dev;
     const struct layer_product all[LAYER_PRODUCTS] = {
-        {PROMPT_QKV, 0, &d->wq, v->normed},          {PROMPT_QKV, 1, &d->wk, v->normed},
-        {PROMPT_QKV, 2, &d->wv, v->normed},          {PROMPT_OUT, 0, &d->wo, v->attended},
-        {PROMPT_GATE_UP, 0, &d->gate_up, v->normed}, {PROMPT_DOWN, 0, &d->down, v->gated},
+        {PREFILL_QKV, 0, &d->wq, v->normed},          {PREFILL_QKV, 1, &d->wk, v->normed},
+        {PREFILL_QKV, 2, &d->wv, v->normed},          {PREFILL_OUT, 0, &d->wo, v->attended},
+        {PREFILL_GATE_UP, 0, &d->gate_up, v->normed}, {PREFILL_DOWN, 0, &d->down, v->gated},
     };
     memcpy(*out, all, sizeof all);
 }
@@ -66,7 +66,7 @@ list_products(const struct store *s, const struct dev_layer *d, struct layer_pro
 /* ---- opening ---- */
 
 static void
-add_text(struct prompts *p, const char *what)
+add_text(struct prefill *p, const char *what)
 {
     const size_t n = strlen(p->text);
     if (strstr(p->text, what) == NULL)
@@ -78,7 +78,7 @@ static bool
 plan_all(struct store *s, size_t *w, size_t *k, size_t *m, struct err *err)
 {
     const struct gemm_ops *ops = s->backend->gemm_ops;
-    struct prompts *p = s->prompts;
+    struct prefill *p = s->prefill;
     struct layer_product all[LAYER_PRODUCTS];
     *w = *k = *m = 0;
     snprintf(p->text, sizeof p->text, "%s, %u rows", ops->version(s->backend->gemm), (unsigned)s->desc.prompt_rows);
@@ -110,19 +110,19 @@ take(struct store *s, void **out, size_t values, size_t size, struct err *err)
 }
 
 bool
-prompts_open(struct store *s, struct err *err)
+prefill_open(struct store *s, struct err *err)
 {
-    struct prompts *p = s->prompts = calloc(1, sizeof *p);
+    struct prefill *p = s->prefill = calloc(1, sizeof *p);
     const char *slab = getenv("SPECSCOPE_CUDA_SLAB"); /* KiB: for tests, whose matrices are small */
     const size_t rows = s->desc.prompt_rows;
     size_t w, k, m;
     if (p == NULL)
         return err_set(err, ERR_WORK, "not enough memory for a context");
-    if (s->weights->mixes)
+    if (s->weights->has_experts)
         return err_set(err, ERR_WORK,
                        "--prefill blas: reads no prompts of mixtures of experts, nor of attention with sinks; "
                        "--prefill rows does");
-    p->slab = slab != NULL && strtoul(slab, NULL, 10) > 0 ? (size_t)strtoul(slab, NULL, 10) << 10 : PROMPT_SLAB;
+    p->slab = slab != NULL && strtoul(slab, NULL, 10) > 0 ? (size_t)strtoul(slab, NULL, 10) << 10 : PREFILL_SLAB;
     void *x = NULL, *low = NULL, *plain = NULL, *y = NULL, *stop = NULL;
     const bool ok = plan_all(s, &w, &k, &m, err) && take(s, &plain, w, sizeof(uint16_t), err) &&
                     take(s, &x, rows * k, sizeof(uint16_t), err) && take(s, &low, rows * k, sizeof(uint16_t), err) &&
@@ -136,23 +136,23 @@ prompts_open(struct store *s, struct err *err)
 }
 
 void
-prompts_close(struct store *s)
+prefill_close(struct store *s)
 {
-    free(s->prompts);
+    free(s->prefill);
 }
 
 size_t
-prompts_estimate(const struct model_desc *d, uint32_t rows)
+prefill_estimate(const struct model_desc *d, uint32_t rows)
 {
     const size_t heads = (size_t)d->heads * d->head_dim, wide = heads > d->ffn ? heads : d->ffn,
                  k = wide > d->width ? wide : d->width;
-    return rows == 0 ? 0 : PROMPT_SLAB + PROMPT_SLAB / 8 + rows * k * 2 * (2 * sizeof(uint16_t) + sizeof(float));
+    return rows == 0 ? 0 : PREFILL_SLAB + PREFILL_SLAB / 8 + rows * k * 2 * (2 * sizeof(uint16_t) + sizeof(float));
 }
 
 const char *
-prompts_describe(const struct store *s)
+prefill_describe(const struct store *s)
 {
-    return s->prompts != NULL ? s->prompts->text : NULL;
+    return s->prefill != NULL ? s->prefill->text : NULL;
 }
 
 /* ---- a chunk ---- */
@@ -175,7 +175,7 @@ traced(struct store *s, uint64_t *stamps, cudaError_t code)
 static bool
 library_did(struct store *s, const struct gemm_plan *plan, const uint16_t *x, float beta)
 {
-    const struct prompts *p = s->prompts;
+    const struct prefill *p = s->prefill;
     struct err err = {.kind = ERR_NONE};
     s->queued = true;
     if (s->backend->gemm_ops->multiply(s->backend->gemm, plan, p->w, x, p->y, beta, s->stream, &err))
@@ -193,32 +193,32 @@ library_did(struct store *s, const struct gemm_plan *plan, const uint16_t *x, fl
 
 /* y = x w^T, and what becomes of it. */
 static bool
-multiply_slab(struct store *s, struct prompt_args a, const struct dev_matrix *m)
+multiply_slab(struct store *s, struct prefill_args a, const struct dev_matrix *m)
 {
-    const struct prompts *p = s->prompts;
+    const struct prefill *p = s->prefill;
     const struct gemm_shape shape = slab_shape(s, m, a.strips);
     const struct unpack_args unpack = {.m = *m, .first = a.first, .strips = a.strips, .to = p->w};
     const struct gemm_plan *plan;
-    uint64_t *stamps = trace_begin(s, TRACED_PLAIN, a.sweep.n);
+    uint64_t *stamps = trace_begin(s, TRACED_PLAIN, a.forward.n);
     if (!traced(s, stamps, launch_unpack(unpack, s->stream)))
         return false;
     if (!s->backend->gemm_ops->plan(s->backend->gemm, &shape, &plan, &s->err)) {
         s->failed = true;
         return false;
     }
-    stamps = trace_begin(s, TRACED_LIBRARY, a.sweep.n);
+    stamps = trace_begin(s, TRACED_LIBRARY, a.forward.n);
     if (!library_did(s, plan, p->x, 0) || (m->type == WEIGHT_BF16 && !library_did(s, plan, p->low, 1)))
         return false;
     trace_end(s, stamps);
     a.y = p->y;
-    stamps = trace_begin(s, TRACED_FINISH, a.sweep.n);
-    return traced(s, stamps, launch_prompt_finish(a, s->blocks, s->stream));
+    stamps = trace_begin(s, TRACED_EPILOGUE, a.forward.n);
+    return traced(s, stamps, launch_prefill_epilogue(a, s->blocks, s->stream));
 }
 
 static bool
-multiply(struct store *s, struct prompt_args a, const struct dev_matrix *m)
+multiply(struct store *s, struct prefill_args a, const struct dev_matrix *m)
 {
-    const uint32_t each = slab_strips(m, s->prompts->slab);
+    const uint32_t each = slab_strips(m, s->prefill->slab);
     for (a.first = 0; a.first < m->strips; a.first += each) {
         a.strips = m->strips - a.first < each ? m->strips - a.first : each;
         if (!multiply_slab(s, a, m))
@@ -228,53 +228,53 @@ multiply(struct store *s, struct prompt_args a, const struct dev_matrix *m)
 }
 
 static bool
-gather(struct store *s, const struct prompt_args *a, const void *packed, const struct dev_matrix *m)
+gather(struct store *s, const struct prefill_args *a, const void *packed, const struct dev_matrix *m)
 {
     const struct gather_args g = {.packed = packed,
                                   .units = m->units,
-                                  .n = a->sweep.n,
+                                  .n = a->forward.n,
                                   .rows = s->desc.prompt_rows,
-                                  .to = s->prompts->x,
-                                  .low = m->type == WEIGHT_BF16 ? s->prompts->low : NULL};
+                                  .to = s->prefill->x,
+                                  .low = m->type == WEIGHT_BF16 ? s->prefill->low : NULL};
     uint64_t *const stamps = trace_begin(s, TRACED_PLAIN, g.n);
     return traced(s, stamps, launch_gather(g, s->stream));
 }
 
 static bool
-between(struct store *s, struct prompt_args a, enum prompt_step step)
+between(struct store *s, struct prefill_args a, enum prefill_step step)
 {
     a.step = step;
-    uint64_t *const stamps = trace_begin(s, step == PROMPT_ATTEND ? TRACED_ATTEND : TRACED_NORMS, a.sweep.n);
-    return traced(s, stamps, launch_prompt_between(a, s->blocks, s->stream));
+    uint64_t *const stamps = trace_begin(s, step == PREFILL_ATTEND ? TRACED_ATTEND : TRACED_NORMS, a.forward.n);
+    return traced(s, stamps, launch_prefill_elementwise(a, s->blocks, s->stream));
 }
 
 /* What comes before a product: for the one after the other where several read the same. */
 static bool
-prepare(struct store *s, const struct prompt_args *a, const struct layer_product *p)
+prepare(struct store *s, const struct prefill_args *a, const struct layer_product *p)
 {
     const struct dev_layer *d = &s->weights->layers[a->layer];
     switch (p->step) {
-    case PROMPT_QKV: return p->part > 0 || between(s, *a, PROMPT_NORM_ATTENTION);
-    case PROMPT_OUT:
-        return ((d->q_norm == NULL && d->k_norm == NULL) || between(s, *a, PROMPT_NORM_HEADS)) &&
-               between(s, *a, PROMPT_ATTEND);
-    case PROMPT_GATE_UP: return between(s, *a, PROMPT_NORM_MLP);
+    case PREFILL_QKV: return p->part > 0 || between(s, *a, PREFILL_NORM_ATTENTION);
+    case PREFILL_OUT:
+        return ((d->q_norm == NULL && d->k_norm == NULL) || between(s, *a, PREFILL_NORM_HEADS)) &&
+               between(s, *a, PREFILL_ATTEND);
+    case PREFILL_GATE_UP: return between(s, *a, PREFILL_NORM_MLP);
     default: return true;
     }
 }
 
 /* What comes behind one: a norm of what a sublayer adds. */
 static bool
-conclude(struct store *s, const struct prompt_args *a, const struct layer_product *p)
+conclude(struct store *s, const struct prefill_args *a, const struct layer_product *p)
 {
     const struct dev_layer *d = &s->weights->layers[a->layer];
-    if (p->step == PROMPT_OUT && d->attn_post != NULL)
-        return between(s, *a, PROMPT_POST_ATTENTION);
-    return p->step != PROMPT_DOWN || d->ffn_post == NULL || between(s, *a, PROMPT_POST_MLP);
+    if (p->step == PREFILL_OUT && d->attn_post != NULL)
+        return between(s, *a, PREFILL_POST_ATTENTION);
+    return p->step != PREFILL_DOWN || d->ffn_post == NULL || between(s, *a, PREFILL_POST_MLP);
 }
 
 static bool
-run_layer(struct store *s, struct prompt_args a)
+run_layer(struct store *s, struct prefill_args a)
 {
     struct layer_product all[LAYER_PRODUCTS];
     list_products(s, &s->weights->layers[a.layer], &all);
@@ -291,11 +291,11 @@ run_layer(struct store *s, struct prompt_args a)
 }
 
 bool
-prompts_run(struct store *s, const struct sweep_args *sweep)
+prefill_run(struct store *s, const struct forward_args *forward)
 {
-    struct prompt_args a = {.sweep = *sweep, .stop = s->prompts->stop};
-    for (a.layer = sweep->first; a.layer <= sweep->to; a.layer++)
-        if (!launched(s, launch_prompt_look(s->dev.cancel, s->prompts->stop, s->stream)) || !run_layer(s, a))
+    struct prefill_args a = {.forward = *forward, .stop = s->prefill->stop};
+    for (a.layer = forward->first; a.layer <= forward->to; a.layer++)
+        if (!launched(s, launch_prefill_poll(s->dev.cancel, s->prefill->stop, s->stream)) || !run_layer(s, a))
             return false;
     return true;
 }

@@ -28,19 +28,19 @@ bool decide_read_dist(struct store *, dist_t, float *out);
  *
  * The plug-in of gemm.h computes a chunk's products, slab by slab. The steps of the forward pass do everything else. */
 
-#define PROMPT_SLAB ((size_t)64 << 20) /* bytes of plain weights at a time, more or less */
+#define PREFILL_SLAB ((size_t)64 << 20) /* bytes of plain weights at a time, more or less */
 
 /* Takes memory and chooses the algorithm of every shape of the model, for a store with prompt_rows. The store's memory includes it. */
-bool prompts_open(struct store *, struct err *);
-void prompts_close(struct store *);
+bool prefill_open(struct store *, struct err *);
+void prefill_close(struct store *);
 /* Returns about how many bytes it takes on the device. */
-size_t prompts_estimate(const struct model_desc *, uint32_t rows);
+size_t prefill_estimate(const struct model_desc *, uint32_t rows);
 
 /* backend_ops.prompts */
-const char *prompts_describe(const struct store *);
+const char *prefill_describe(const struct store *);
 
 /* Queues the chunk. Returns false if the store failed. */
-bool prompts_run(struct store *, const struct sweep_args *);
+bool prefill_run(struct store *, const struct forward_args *);
 
 /* ---- products of the host's matrices, for training (products.c) ---- */
 

@@ -38,7 +38,7 @@ rows_embed(struct store *s, const struct row *rows, size_t n)
     return true;
 }
 
-/* ---- sweeps ---- */
+/* ---- forward passes ---- */
 
 /* No path is longer than the tables for its partial results. */
 static bool
@@ -66,10 +66,10 @@ group_rows(const struct sweep *w, struct row_group *groups)
     return n;
 }
 
-/* Arguments of a sweep, and of its exit rule if there is one, on the device. */
+/* Arguments of a forward pass, and of its exit rule if there is one, on the device. */
 static bool
 send_sweep(struct store *s, const struct sweep *w, const struct exit_rule *rule, struct until_state *state,
-           struct sweep_args *a)
+           struct forward_args *a)
 {
     const size_t depths = s->weights->desc.n_layers + 1;
     struct arena_piece args;
@@ -80,17 +80,17 @@ send_sweep(struct store *s, const struct sweep *w, const struct exit_rule *rule,
                              2 * piece_room(depths, sizeof(float)),
                          &args))
         return false;
-    *a = (struct sweep_args){.model = s->weights->model,
-                             .store = s->dev,
-                             .rows = piece_copy(&args, w->rows, w->n, sizeof *w->rows),
-                             .tails = piece_copy(&args, w->tails, w->n_tails, sizeof *w->tails),
-                             .groups = piece_put(&args, w->n, sizeof(struct row_group), &groups),
-                             .skip_attention = piece_copy(&args, w->skip_attention, depths, sizeof(bool)),
-                             .skip_mlp = piece_copy(&args, w->skip_mlp, depths, sizeof(bool)),
-                             .n = (uint32_t)w->n,
-                             .first = request_first_layer(w),
-                             .to = w->to,
-                             .window = s->backend->window};
+    *a = (struct forward_args){.model = s->weights->model,
+                               .store = s->dev,
+                               .rows = piece_copy(&args, w->rows, w->n, sizeof *w->rows),
+                               .tails = piece_copy(&args, w->tails, w->n_tails, sizeof *w->tails),
+                               .groups = piece_put(&args, w->n, sizeof(struct row_group), &groups),
+                               .skip_attention = piece_copy(&args, w->skip_attention, depths, sizeof(bool)),
+                               .skip_mlp = piece_copy(&args, w->skip_mlp, depths, sizeof(bool)),
+                               .n = (uint32_t)w->n,
+                               .first = request_first_layer(w),
+                               .to = w->to,
+                               .window = s->backend->window};
     a->n_groups = group_rows(w, groups);
     if (rule != NULL)
         a->until = (struct until_args){.temperature = piece_copy(&args, rule->temperature, depths, sizeof(float)),
@@ -100,7 +100,7 @@ send_sweep(struct store *s, const struct sweep *w, const struct exit_rule *rule,
     return cuda_store_send(s, &args);
 }
 
-/* `bytes` of results for `out`, which are `byte` until a sweep writes them; *there: where. Nothing if nobody asks. */
+/* `bytes` of results for `out`, which are `byte` until a forward pass writes them; *there: where. Nothing if nobody asks. */
 static bool
 ask(struct store *s, enum delivery_kind kind, void *out, size_t bytes, int byte, void **there)
 {
@@ -116,7 +116,7 @@ ask(struct store *s, enum delivery_kind kind, void *out, size_t bytes, int byte,
            cuda_store_deliver(s, (struct delivery){.kind = kind, .out = out, .from = host, .bytes = bytes});
 }
 
-/* Which experts rows went to, if that is asked: none until the sweep says so. */
+/* Which experts rows went to, if that is asked: none until the forward pass says so. */
 static bool
 ask_for_experts(struct store *s, const struct sweep *w, uint32_t **touched, struct route **told)
 {
@@ -131,18 +131,18 @@ ask_for_experts(struct store *s, const struct sweep *w, uint32_t **touched, stru
 }
 
 static cudaError_t
-launch_traced(struct store *s, struct sweep_args a)
+launch_traced(struct store *s, struct forward_args a)
 {
-    a.stamps = trace_sweep(s, a.n, a.to - a.first + 1);
+    a.stamps = trace_forward(s, a.n, a.to - a.first + 1);
     if (s->failed)
         return cudaSuccess;
-    return s->weights->mixes || s->weights->bends ? launch_mixture_sweep(a, s->blocks, s->stream)
-                                                  : launch_sweep(a, s->blocks, s->stream);
+    return s->weights->has_experts || s->weights->has_alibi ? launch_forward_moe(a, s->blocks, s->stream)
+                                                            : launch_forward(a, s->blocks, s->stream);
 }
 
 /* One launch; a layer each where launches are waited for, so that the one that fails is named. */
 static void
-run_layers(struct store *s, struct sweep_args a)
+run_layers(struct store *s, struct forward_args a)
 {
     const uint32_t last = a.to;
     char doing[48];
@@ -160,7 +160,7 @@ run_layers(struct store *s, struct sweep_args a)
 bool
 rows_step(struct store *s, const struct sweep *w)
 {
-    struct sweep_args a;
+    struct forward_args a;
     if (!request_sweep(s->limits, w) || !paths_fit(s, w))
         return false;
     uint32_t *touched;
@@ -169,16 +169,16 @@ rows_step(struct store *s, const struct sweep *w)
         !send_sweep(s, w, NULL, NULL, &a))
         return true;
     a.touched = touched;
-    a.told = told;
+    a.routes_out = told;
     s->stoppable = true;
     if (w->prompt)
-        (void)prompts_run(s, &a);
+        (void)prefill_run(s, &a);
     else
         run_layers(s, a);
     return true;
 }
 
-/* The state as it is when nothing was run: what the sweep then fills. */
+/* The state as it is when nothing was run: what the forward pass then fills. */
 static bool
 send_state(struct store *s, uint32_t depth, const struct arena_piece *to)
 {
@@ -197,7 +197,7 @@ bool
 rows_until(struct store *s, const struct sweep *w, const struct exit_rule *rule, struct exit_result *out)
 {
     const size_t depths = s->weights->desc.n_layers + 1;
-    struct sweep_args a;
+    struct forward_args a;
     struct arena_piece results;
     void *state, *last, *all;
     if (!request_until(s->limits, w, rule) || !paths_fit(s, w))
@@ -218,12 +218,12 @@ rows_until(struct store *s, const struct sweep *w, const struct exit_rule *rule,
     if (!ask_for_experts(s, w, &touched, &told) || !send_sweep(s, w, rule, there, &a))
         return true;
     a.touched = touched;
-    a.told = told;
+    a.routes_out = told;
     s->stoppable = true;
     if (a.first <= a.to && !cuda_store_did(s, launch_traced(s, a), "running layers until one exits"))
         return true;
-    uint64_t *const stamps = trace_begin(s, TRACED_GUESSES, 1);
-    const bool ok = cuda_store_did(s, launch_until_guesses(a, all_there, last_there, &s->weights->sizes, s->stream),
+    uint64_t *const stamps = trace_begin(s, TRACED_PREDICTIONS, 1);
+    const bool ok = cuda_store_did(s, launch_until_predictions(a, all_there, last_there, &s->weights->sizes, s->stream),
                                    "looking at the layers' guesses");
     trace_end(s, stamps);
     if (ok)

@@ -153,14 +153,15 @@ round_up(uint32_t n, uint32_t to)
 
 /* Behind the n places, those for layers of experts. Returns how many there are then. */
 static size_t
-list_mixtures(struct dev_store *v, const struct model_desc *d, size_t rows, size_t act, struct place *places, size_t n)
+list_expert_places(struct dev_store *v, const struct model_desc *d, size_t rows, size_t act, struct place *places,
+                   size_t n)
 {
     const struct experts_form *f = &d->form.experts;
     const struct place all[] = {
         {(void **)&v->router_logits, rows * (f->n + 1), sizeof *v->router_logits, false, false},
         {(void **)&v->routes, rows * f->used, sizeof *v->routes, false, false},
-        {(void **)&v->visits, rows * (f->used + 1), sizeof *v->visits, false, false},
-        {(void **)&v->going, 1, sizeof *v->going, true, false},
+        {(void **)&v->expert_rows, rows * (f->used + 1), sizeof *v->expert_rows, false, false},
+        {(void **)&v->expert_list, 1, sizeof *v->expert_list, true, false},
         {&v->expert_hidden, rows * f->used * units_of(f->ffn) * UNIT, act, true, false},
         {&v->shared_hidden, rows * units_of(f->shared_ffn) * UNIT, act, true, false},
     };
@@ -180,13 +181,13 @@ list_places(struct store *s, const struct model_desc *d, bool exact, struct plac
                  kept = (size_t)d->kv_heads * head_room(d->head_dim), depths = d->n_layers + 1;
     const bool padded = d->head_dim % 8 != 0; /* what lies behind a head's end is to be zero */
     const uint32_t most = o->prompt_rows > o->max_rows ? o->prompt_rows : o->max_rows;
-    const size_t rows = round_up(most, SWEEP_TILE); /* a pass may read tiles that nobody wrote */
+    const size_t rows = round_up(most, PASS_ROWS); /* a pass may read tiles that nobody wrote */
     const uint32_t probes = o->max_probes < HEAD_ROWS ? o->max_probes : HEAD_ROWS;
     v->slots = o->slots;
     v->ring = o->ring;
     v->trunk_room = o->trunk;
     v->max_rows = most;
-    v->head_rows = round_up(probes > VERIFY_NODES ? probes : VERIFY_NODES, SWEEP_TILE);
+    v->head_rows = round_up(probes > VERIFY_NODES ? probes : VERIFY_NODES, PASS_ROWS);
     v->max_splits = o->slots / ATTEND_SPLIT + 2; /* a path has no more rows than there are slots */
     const size_t width = (size_t)units_of(d->width) * UNIT, attended = units_of((uint32_t)heads) * (size_t)UNIT,
                  gated = (size_t)units_of(d->ffn) * UNIT;
@@ -205,7 +206,7 @@ list_places(struct store *s, const struct model_desc *d, bool exact, struct plac
         {&v->normed, rows * width, act, true, false},
         {&v->attended, rows * attended, act, true, false},
         {&v->gated, rows * gated, act, true, false},
-        {(void **)&v->turns, 2 * rows * d->rope_dims, f32, false, false},
+        {(void **)&v->rotations, 2 * rows * d->rope_dims, f32, false, false},
         {(void **)&v->q, rows * heads, f32, false, false},
         {(void **)&v->qk_raw, rows * (heads + kv), f32, false, false},
         {(void **)&v->raw, rows * d->width, f32, false, false},
@@ -222,11 +223,11 @@ list_places(struct store *s, const struct model_desc *d, bool exact, struct plac
         {(void **)&v->head_logits, (size_t)v->head_rows * d->vocab, f32, false, false},
         {(void **)&v->verify_p, (size_t)VERIFY_WALKS * 2 * d->vocab, f32, false, false},
         {(void **)&v->head_pieces, stat_rows * head_pieces_of(d->vocab), sizeof *v->head_pieces, true, false},
-        {(void **)&v->row_laws, v->head_rows, sizeof *v->row_laws, true, false},
+        {(void **)&v->row_dists, v->head_rows, sizeof *v->row_dists, true, false},
     };
     for (; n < sizeof all / sizeof *all; n++)
         places[n] = all[n];
-    *n_places = list_mixtures(v, d, rows, act, places, n);
+    *n_places = list_expert_places(v, d, rows, act, places, n);
     return true;
 }
 
@@ -241,7 +242,7 @@ cuda_store_estimate(const struct backend *b, const struct model_desc *d, uint32_
     if (ctx > UINT32_MAX - STORE_SPARE || !list_places(&s, d, b->exact, places, &n))
         return false;
     *keys = 0;
-    *work = (size_t)STORE_DISTS * d->vocab * sizeof(float) + prompts_estimate(d, b->prompt_rows);
+    *work = (size_t)STORE_DISTS * d->vocab * sizeof(float) + prefill_estimate(d, b->prompt_rows);
     for (size_t i = 0; i < n; i++)
         *(places[i].keys ? keys : work) += places[i].n * places[i].size;
     return true;
@@ -267,7 +268,7 @@ take_places(struct store *s, struct err *err)
     return true;
 }
 
-/* The barrier of sweeps at rest, with whom to tell of waiting. */
+/* The barrier of forward passes at rest, with whom to tell of waiting. */
 static bool
 prepare_barrier(struct store *s, struct err *err)
 {
@@ -276,7 +277,7 @@ prepare_barrier(struct store *s, struct err *err)
                     "opening a context", err);
 }
 
-/* What a round usually has waiting: results of a full guess call, two verdicts, an early exit; arguments of two sweeps. */
+/* What a round usually has waiting: results of a full guess call, two verdicts, an early exit; arguments of two forward passes. */
 static bool
 take_arenas(struct store *s, struct err *err)
 {
@@ -329,7 +330,7 @@ cuda_store_open(struct weights *w, const struct store_desc *desc, struct store *
     s->dev.dists_p = pool != NULL ? pool->p : NULL;
     s->dev.dists_vocab = asked.dists.vocab;
     bool ok = device_here(b, err) && take_places(s, err) && prepare_barrier(s, err) && take_arenas(s, err) &&
-              (desc->prompt_rows == 0 || prompts_open(s, err)) &&
+              (desc->prompt_rows == 0 || prefill_open(s, err)) &&
               cuda_did(b, cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking), doing, err) &&
               cuda_did(b, cudaStreamCreateWithFlags(&s->side, cudaStreamNonBlocking), doing, err) &&
               cuda_did(b, cudaEventCreateWithFlags(&s->done, cudaEventDisableTiming), doing, err) &&
@@ -362,7 +363,7 @@ cuda_store_close(struct store *s)
         (void)cudaEventDestroy(s->done);
     if (s->cancel_words != NULL)
         (void)cudaFreeHost(s->cancel_words);
-    prompts_close(s);
+    prefill_close(s);
     arena_close(&s->args);
     arena_close(&s->results);
     memory_free(&s->memory);
@@ -441,7 +442,7 @@ cuda_store_deliver(struct store *s, struct delivery d)
 /* ---- wait() ---- */
 
 /* Asks again and again whether the stream is done: that costs no more than a sleep would be late. A cancel that comes
- * now is carried to the device beside the sweep that runs; by a copy, which needs no multiprocessor. */
+ * now is carried to the device beside the forward pass that runs; by a copy, which needs no multiprocessor. */
 static bool
 poll(struct store *s)
 {

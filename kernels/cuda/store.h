@@ -96,7 +96,7 @@ struct delivery {
     uint32_t what, rows;            /* SPAN: enum traced; that and PHASES: rows of the call */
 };
 
-struct prompts;
+struct prefill;
 
 struct store {
     struct weights *weights;
@@ -104,10 +104,10 @@ struct store {
     struct store_desc desc;
     struct request_limits limits;
     struct dev_store dev;
-    uint32_t blocks;         /* of a sweep */
-    struct prompts *prompts; /* what multiplies chunks of them; NULL: desc.prompt_rows is 0 */
+    uint32_t blocks;         /* of a forward pass */
+    struct prefill *prefill; /* what multiplies chunks of them; NULL: desc.prompt_rows is 0 */
     struct memory memory;
-    cudaStream_t stream, side; /* side: for the cancel word, past a sweep that runs */
+    cudaStream_t stream, side; /* side: for the cancel word, past a forward pass that runs */
     cudaEvent_t done;
     uint32_t *cancel_words; /* pinned: 0, 1 */
     struct arena args, results;

@@ -85,7 +85,7 @@ take_stamps(struct store *s, struct delivery d, size_t words)
 }
 
 uint64_t *
-trace_sweep(struct store *s, uint32_t rows, uint32_t layers)
+trace_forward(struct store *s, uint32_t rows, uint32_t layers)
 {
     if (s->backend->trace == NULL)
         return NULL;

@@ -1,11 +1,11 @@
 /* Where a device's time goes: SPECSCOPE_CUDA_TRACE=FILE has the kernels stamp their phases with the global timer.
  *
- * Of a sweep: block 0 stamps when it leaves each barrier, which is when all others may; so the phases between add up to the
+ * Of a forward pass: block 0 stamps when it leaves each barrier, which is when all others may; so the phases between add up to the
  * sweep, and nothing is counted twice. Every block stamps when it comes to the barrier, all its warps done: from the
  * phase's beginning to the mean of those a block works, until the last of them it waits for slower ones, from there on
  * it is the barrier itself that takes the time. Other requests are stamped before their first kernel and behind their last,
  * by kernels of one thread: what lies between is theirs, with the gaps between their launches. Stamps travel with the
- * results; without the variable there are none, and a sweep asks twice a phase whether there are.
+ * results; without the variable there are none, and a forward pass asks twice a phase whether there are.
  *
  * The file is CSV, a line a phase or a request, times in microseconds:
  *     call,what,rows,layer,phase,start_us,us,first_us,mean_us,last_us
@@ -16,19 +16,19 @@
 
 #include "kernels/cuda/store.h"
 
-enum traced { /* requests, behind the steps of a sweep */
+enum traced { /* requests, behind the steps of a forward pass */
               TRACED_EMBED,
               TRACED_HEAD,
               TRACED_DISTS,
               TRACED_DRAW,
               TRACED_OVERLAP,
               TRACED_VERIFY,
-              TRACED_GUESSES, /* of the layers that a sweep probed */
-              TRACED_PLAIN,   /* of a prompt by a library: its rows, and the weights', made plain, */
-              TRACED_LIBRARY, /* its products, */
-              TRACED_FINISH,  /* what becomes of them, */
-              TRACED_ATTEND,  /* its attention */
-              TRACED_NORMS,   /* and its norms */
+              TRACED_PREDICTIONS, /* of the layers that a forward pass probed */
+              TRACED_PLAIN,       /* of a prompt by a library: its rows, and the weights', made plain, */
+              TRACED_LIBRARY,     /* its products, */
+              TRACED_EPILOGUE,    /* what becomes of them, */
+              TRACED_ATTEND,      /* its attention */
+              TRACED_NORMS,       /* and its norms */
               TRACED
 };
 
@@ -36,9 +36,9 @@ enum traced { /* requests, behind the steps of a sweep */
 bool trace_open(struct trace **out, struct err *);
 void trace_close(struct trace *);
 
-/* Takes room for the stamps of a sweep through so many layers, to be delivered by wait(): what sweep_args.stamps is; NULL:
+/* Takes room for the stamps of a forward pass through so many layers, to be delivered by wait(): what forward_args.stamps is; NULL:
  * none. */
-uint64_t *trace_sweep(struct store *, uint32_t rows, uint32_t layers);
+uint64_t *trace_forward(struct store *, uint32_t rows, uint32_t layers);
 /* Around the kernels of a request: what begin() returns is for end(). */
 uint64_t *trace_begin(struct store *, enum traced, uint32_t rows);
 void trace_end(struct store *, uint64_t *);

@@ -89,7 +89,7 @@ positions_load(struct upload *u, const struct model_desc *d, struct dev_model *t
 
 /* Returns whether the kernels support experts of this form. */
 static bool
-mixtures_fit(const struct model_desc *d, struct err *err)
+experts_supported(const struct model_desc *d, struct err *err)
 {
     const struct experts_form *f = &d->form.experts;
     for (uint32_t l = 0; l < d->n_layers && d->form.activation == ACT_SWIGLU_CLAMPED; l++) {
@@ -215,7 +215,7 @@ count_stack(const struct expert_desc *experts, uint32_t n, bool exact, struct up
 
 /* Adds the sizes of a layer's experts. */
 static bool
-mixture_count(const struct model_desc *d, const struct layer_desc *l, bool exact, struct upload_census *c,
+experts_count(const struct model_desc *d, const struct layer_desc *l, bool exact, struct upload_census *c,
               struct err *err)
 {
     const struct experts_form *f = &d->form.experts;
@@ -241,7 +241,7 @@ load_router(struct upload *u, const struct tensor *t, const float **out, struct 
 }
 
 static bool
-load_mixture(struct upload *u, const struct model_desc *d, const struct layer_desc *l, struct dev_mixture *to,
+load_mixture(struct upload *u, const struct model_desc *d, const struct layer_desc *l, struct dev_moe *to,
              struct err *err)
 {
     const struct experts_form *f = &d->form.experts;
@@ -252,11 +252,11 @@ load_mixture(struct upload *u, const struct model_desc *d, const struct layer_de
 
 /* Loads the experts of all layers: *out (L + 1) on the device. */
 static bool
-mixtures_load(struct upload *u, const struct model_desc *d, const struct dev_mixture **out, struct err *err)
+experts_load(struct upload *u, const struct model_desc *d, const struct dev_moe **out, struct err *err)
 {
     const size_t n = d->n_layers + 1u;
     const void *there = NULL;
-    struct dev_mixture *all = calloc(n, sizeof *all);
+    struct dev_moe *all = calloc(n, sizeof *all);
     if (all == NULL)
         return err_set(err, ERR_WORK, "not enough memory for the model's weights");
     bool ok = true;
@@ -352,7 +352,7 @@ cuda_weights_heads(struct weights *w, const struct exit_head *by_layer, struct e
     return false;
 }
 
-/* What the sweep computes with. */
+/* What the forward pass computes with. */
 #define OPTIONAL_TENSORS                                                                                               \
     (LAYER_QKV_BIAS | LAYER_QK_NORM | LAYER_NORM_BIAS | LAYER_MLP_BIAS | LAYER_POST_NORMS | 1u << LAYER_BO |           \
      1u << LAYER_BGATE | 1u << LAYER_SINKS | LAYER_ROUTING)
@@ -412,7 +412,7 @@ plan_packing(const struct model_desc *d, bool exact, const struct matrix_plan *m
 static bool
 check_limits(const struct model_desc *d, struct err *err)
 {
-    if (!mixtures_fit(d, err))
+    if (!experts_supported(d, err))
         return false;
     if (d->head_dim > MAX_HEAD_DIM)
         return err_set(err, ERR_WORK,
@@ -446,7 +446,7 @@ survey(const struct model_desc *d, bool exact, struct upload_census *c, struct e
             upload_count(c, &p, 1);
             free(p.source);
         }
-        if (from->experts != NULL && !mixture_count(d, from, exact, c, err))
+        if (from->experts != NULL && !experts_count(d, from, exact, c, err))
             return false;
     }
     pack_plain(&p, &d->embedding, exact);
@@ -514,7 +514,7 @@ load_layer(struct upload *u, const struct model_desc *d, uint32_t l, struct dev_
         return false;
     to->window = from->form.sees_all ? 0 : d->window;
     to->xielu = from->form.xielu;
-    to->mixes = from->experts != NULL;
+    to->has_experts = from->experts != NULL;
     to->rope = from->form.rope == LAYER_ROPE_LOCAL && !local ? LAYER_ROPE_GLOBAL : from->form.rope;
     for (enum matrix_kind kind = 0; kind < matrices_of(from); kind++) {
         const struct matrix_plan m = matrix_of(from, kind, to);
@@ -559,14 +559,14 @@ load_all(struct upload *u, struct weights *w, const struct model_desc *d, struct
     struct dev_layer *layers = w->layers = calloc(d->n_layers + 1u, sizeof *layers);
     if (layers == NULL)
         return err_set(err, ERR_WORK, "not enough memory for the model's weights");
-    w->mixes = d->form.activation == ACT_SWIGLU_CLAMPED;
-    w->bends = d->form.alibi.most > 0 || d->form.clip > 0;
+    w->has_experts = d->form.activation == ACT_SWIGLU_CLAMPED;
+    w->has_alibi = d->form.alibi.most > 0 || d->form.clip > 0;
     bool ok = load_ends(u, d, to, err) && load_end_vectors(u, d, to, err) && positions_load(u, d, to, err);
     for (uint32_t l = 1; l <= d->n_layers && ok; l++) {
         ok = load_layer(u, d, l, &layers[l], err);
-        w->mixes = w->mixes || layers[l].mixes || layers[l].sinks != NULL;
+        w->has_experts = w->has_experts || layers[l].has_experts || layers[l].sinks != NULL;
     }
-    ok = ok && (d->form.experts.n == 0 || mixtures_load(u, d, &to->mixtures, err));
+    ok = ok && (d->form.experts.n == 0 || experts_load(u, d, &to->moe, err));
     const void *there = NULL;
     ok = ok && upload_array(u, layers, table, "tables", &there, err);
     to->layers = there;
@@ -650,9 +650,9 @@ cuda_weights_load(struct backend *b, const struct model_desc *d, progress_fn pro
                        .user = user};
     bool ok = upload_open(&u, err) && load_all(&u, w, d, err);
     upload_close(&u);
-    uint32_t blocks; /* as many as of all sweeps: one a multiprocessor */
-    ok = ok && (!(w->mixes || w->bends) ||
-                cuda_did(b, mixture_sweep_prepare(b->device, &blocks), "preparing its kernels for rare forms", err));
+    uint32_t blocks; /* as many as of all forward passes: one a multiprocessor */
+    ok = ok && (!(w->has_experts || w->has_alibi) ||
+                cuda_did(b, forward_moe_prepare(b->device, &blocks), "preparing its kernels for rare forms", err));
     if (!ok) {
         cuda_weights_unload(w);
         return false;

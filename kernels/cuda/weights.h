@@ -11,8 +11,8 @@ struct weights {
     struct dev_model sizes;        /* what the device has, with device pointers in it */
     const struct dev_model *model; /* on the device */
     struct dev_layer *layers;      /* (L + 1) what the device's has in model->layers */
-    bool mixes;                    /* some layer has experts, sinks or clamped gates */
-    bool bends;                    /* it has ALiBi or clips: either way the sweep is launch_mixture_sweep() */
+    bool has_experts;              /* some layer has experts, sinks or clamped gates */
+    bool has_alibi;                /* it has ALiBi or clips: either way the forward pass is launch_forward_moe() */
     struct memory memory;
     struct memory trained; /* of the trained heads */
 };

@@ -151,7 +151,7 @@ def report(arch, source):
                               capture_output=True, text=True)
         if said.returncode != 0:
             sys.exit(said.stderr)
-        code = decode(kernel_of(out.name, "sweep_layers"), int(arch[3:]) >= 90)
+        code = decode(kernel_of(out.name, "forward_layers"), int(arch[3:]) >= 90)
     stores, loads = re.findall(r"(\d+) bytes spill stores, (\d+) bytes spill loads", said.stderr)[-1]
     registers = re.findall(r"Used (\d+) registers", said.stderr)[-1]
     print("%s, %s: %d instructions, %s registers, spilled %s bytes stored, %s loaded" %

@@ -26,7 +26,7 @@ reason_of() { # kind, file, function
     case "$1 $2 $3" in
     "acquire grid.cuh grid_barrier_of") echo "nothing: nobody has written since the launch; the load is the barrier's like the others" ;;
     "acquire forward.cuh begin_layer") echo "nothing: it must not be an old value, which is all; what hangs on it is this word alone" ;;
-    "acquire prefill.cu prompt_look") echo "nothing: as the sweep's; the copy that sets the word brings nothing else" ;;
+    "acquire prefill.cu prefill_poll") echo "nothing: as the sweep's; the copy that sets the word brings nothing else" ;;
     "wait upload.c upload_finish") echo "nothing: a context waits for all of it again when it is opened; here it is that failures are those of loading" ;;
     esac
 }

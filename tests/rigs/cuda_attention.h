@@ -11,7 +11,7 @@
 #include "tests/rigs/cuda_numbers.h"
 
 struct attend_args {
-    struct sweep_args sweep;
+    struct forward_args forward;
     struct dev_model model;
     uint32_t layer, splits, window;
     bool apart;
@@ -20,10 +20,10 @@ struct attend_args {
 
 template <class KV, int PAIRS, int DIMS>
 static __global__ void
-__launch_bounds__(SWEEP_THREADS, 1) attend_all(struct attend_args a)
+__launch_bounds__(BLOCK_THREADS, 1) attend_all(struct attend_args a)
 {
     SHARED_MEMORY(struct attend_place, place);
-    const struct attend_scene c = {&a.sweep, &a.model, a.layer, a.splits, a.window, a.apart, NULL, a.slopes};
+    const struct attend_scene c = {&a.forward, &a.model, a.layer, a.splits, a.window, a.apart, NULL, a.slopes};
     attend_rows<KV, PAIRS, DIMS>(c, place);
 }
 
@@ -58,7 +58,7 @@ struct attention_case {
     attention_case(uint32_t heads, uint32_t kv_heads, uint32_t dim, uint32_t window, uint32_t n_trunk, uint32_t n,
                    bool exact)
     {
-        struct dev_store &s = a.sweep.store;
+        struct dev_store &s = a.forward.store;
         a.model.heads = heads;
         a.model.kv_heads = kv_heads;
         a.model.head_dim = dim;
@@ -144,7 +144,7 @@ struct attention_case {
     void
     fill(uint32_t n, bool exact)
     {
-        struct dev_store &s = a.sweep.store;
+        struct dev_store &s = a.forward.store;
         const struct dev_model &m = a.model;
         const uint32_t dim = m.head_dim, room = head_room(dim);
         keys.resize((size_t)2 * s.slots * m.kv_heads * room);
@@ -157,11 +157,11 @@ struct attention_case {
         s.partials = own(std::vector<float>((size_t)n * m.heads * s.max_splits * (2 + m.head_dim), NAN));
         s.arrivals = own(std::vector<uint32_t>((size_t)n * m.heads, 0));
         s.attended = own(std::vector<float>((size_t)(n + 31) / 32 * 32 * units_of(m.heads * m.head_dim) * UNIT, 0));
-        a.sweep.rows = own(rows);
-        a.sweep.tails = own(tails);
-        a.sweep.groups = own(groups);
-        a.sweep.n = n;
-        a.sweep.n_groups = (uint32_t)groups.size();
+        a.forward.rows = own(rows);
+        a.forward.tails = own(tails);
+        a.forward.groups = own(groups);
+        a.forward.n = n;
+        a.forward.n_groups = (uint32_t)groups.size();
         for (const struct row &r : rows)
             a.splits = std::max(a.splits, (r.n_trunk + r.n_tail - 1) / ATTEND_SPLIT + 1);
     }
@@ -172,8 +172,8 @@ static std::vector<uint32_t>
 attended_words(const attention_case &c)
 {
     const struct dev_model &m = c.a.model;
-    return fetched((const uint32_t *)c.a.sweep.store.attended,
-                   (size_t)(c.a.sweep.n + 31) / 32 * 32 * units_of(m.heads * m.head_dim) * UNIT);
+    return fetched((const uint32_t *)c.a.forward.store.attended,
+                   (size_t)(c.a.forward.n + 31) / 32 * 32 * units_of(m.heads * m.head_dim) * UNIT);
 }
 
 static float
@@ -209,7 +209,7 @@ define_attention(const attention_case &c, const struct row &r, uint32_t i, uint3
     double sum = 0;
     for (uint32_t p = first; p <= last; p++) {
         const slot_t slot = p < r.n_trunk ? c.trunk[p] : c.tails[r.tail + p - r.n_trunk];
-        const size_t at = ((c.a.sweep.store.slots + (size_t)slot) * m.kv_heads + head / (m.heads / m.kv_heads)) *
+        const size_t at = ((c.a.forward.store.slots + (size_t)slot) * m.kv_heads + head / (m.heads / m.kv_heads)) *
                           head_room(m.head_dim);
         double z = 0;
         for (uint32_t d = 0; d < m.head_dim; d++)

@@ -152,7 +152,7 @@ struct test_rows {
     void
     pack(uint32_t n, uint32_t cols, bool exact)
     {
-        const uint32_t units = units_of(cols), tiles = (n + SWEEP_TILE - 1) / SWEEP_TILE * SWEEP_TILE;
+        const uint32_t units = units_of(cols), tiles = (n + PASS_ROWS - 1) / PASS_ROWS * PASS_ROWS;
         if (exact) {
             packed = on_device(values);
             return;

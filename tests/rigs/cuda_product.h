@@ -29,7 +29,7 @@ struct put_output {
 
 template <enum weight_type T, int NT>
 static __global__ void
-__launch_bounds__(SWEEP_THREADS, 1) multiply_rows(struct product_args a)
+__launch_bounds__(BLOCK_THREADS, 1) multiply_rows(struct product_args a)
 {
     SHARED_MEMORY(float, shared);
     uint32_t turn = 0;
@@ -43,20 +43,20 @@ __launch_bounds__(SWEEP_THREADS, 1) multiply_rows(struct product_args a)
 /* The same of up to a tile of rows that lie in shared memory, which is where each block copies them first. */
 template <enum weight_type T>
 static __global__ void
-__launch_bounds__(SWEEP_THREADS, 1) multiply_near_rows(struct product_args a)
+__launch_bounds__(BLOCK_THREADS, 1) multiply_near_rows(struct product_args a)
 {
     SHARED_MEMORY(unsigned char, shared);
     const uint32_t units = a.product.matrices[0]->units;
-    uint16_t *const near = (uint16_t *)(shared + NEAR_AT);
+    uint16_t *const near = (uint16_t *)(shared + SMEM_AT);
     struct put_output put = {a};
     struct product p = a.product;
     uint32_t turn = 0;
     p.x = near;
-    p.near = true;
+    p.in_smem = true;
     const auto copy = [&] {
         for (uint32_t r = 0; r < p.n; r++)
-            for (uint32_t k = thread_here(); k < units * UNIT; k += SWEEP_THREADS)
-                near[near_place(units, r, k)] = ((const uint16_t *)a.product.x)[packed_place(units, r, k)];
+            for (uint32_t k = thread_here(); k < units * UNIT; k += BLOCK_THREADS)
+                near[smem_place(units, r, k)] = ((const uint16_t *)a.product.x)[packed_place(units, r, k)];
         __syncthreads();
     };
     all_strips<T, 1, true>(all_rows<1>(p), (float *)shared, &turn, copy, put);
@@ -68,9 +68,9 @@ static bool
 run_near_product(const struct product_args &a)
 {
     const uint32_t units = a.product.matrices[0]->units;
-    if (T == WEIGHT_F32 || a.product.n > TILE || a.product.n * near_stride(units) * 16 > NEAR_SHARED)
+    if (T == WEIGHT_F32 || a.product.n > TILE || a.product.n * smem_stride(units) * 16 > SMEM_BYTES)
         return false;
-    run(multiply_near_rows < T == WEIGHT_F32 ? WEIGHT_F16 : T >, a, NEAR_AT + NEAR_SHARED);
+    run(multiply_near_rows < T == WEIGHT_F32 ? WEIGHT_F16 : T >, a, SMEM_AT + SMEM_BYTES);
     return true;
 }
 

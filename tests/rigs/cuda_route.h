@@ -13,13 +13,13 @@ extern "C" {
 
 struct route_args {
     struct experts_form form;
-    float *z; /* (SWEEP_WARPS, n): a row a warp */
+    float *z; /* (BLOCK_WARPS, n): a row a warp */
     const float *bias, *correction;
-    struct route *out; /* (SWEEP_WARPS, used) */
+    struct route *out; /* (BLOCK_WARPS, used) */
 };
 
 static __global__ void
-__launch_bounds__(SWEEP_THREADS, 1) choose_rows(struct route_args a)
+__launch_bounds__(BLOCK_THREADS, 1) choose_rows(struct route_args a)
 {
     SHARED_MEMORY(struct route_place, places);
     const uint32_t warp = thread_here() / WARP;
@@ -41,15 +41,15 @@ some_logits(size_t n, bool few)
 static void
 check_routes(const struct experts_form &f, bool few, bool biased, bool corrected)
 {
-    const std::vector<float> z = some_logits((size_t)SWEEP_WARPS * f.n, few), bias = some_logits(f.n, few),
+    const std::vector<float> z = some_logits((size_t)BLOCK_WARPS * f.n, few), bias = some_logits(f.n, few),
                              correction = some_logits(f.n, few);
     struct route_args a = {f, on_device(z), biased ? on_device(bias) : nullptr,
                            corrected ? on_device(correction) : nullptr,
-                           on_device(std::vector<struct route>((size_t)SWEEP_WARPS * f.used))};
-    run(choose_rows, a, SWEEP_WARPS * sizeof(struct route_place));
+                           on_device(std::vector<struct route>((size_t)BLOCK_WARPS * f.used))};
+    run(choose_rows, a, BLOCK_WARPS * sizeof(struct route_place));
     const float bound = 2e-6f + (float)f.n * 0x1p-24f; /* the CPU adds n scores up one by one */
-    const std::vector<struct route> got = fetched(a.out, (size_t)SWEEP_WARPS * f.used);
-    for (uint32_t row = 0; row < SWEEP_WARPS; row++) {
+    const std::vector<struct route> got = fetched(a.out, (size_t)BLOCK_WARPS * f.used);
+    for (uint32_t row = 0; row < BLOCK_WARPS; row++) {
         std::vector<float> own(z.begin() + (long)row * f.n, z.begin() + (long)(row + 1) * f.n);
         std::vector<struct route> want(f.used);
         route(&f, own.data(), biased ? bias.data() : nullptr, corrected ? correction.data() : nullptr, want.data());

@@ -16,8 +16,8 @@ static void
 run(void (*kernel)(A), A arguments, size_t shared)
 {
     uint32_t all;
-    SUCCEEDS(resident_blocks(kernel, 0, SWEEP_THREADS, shared, &all));
-    RUN(1, launch_cooperative(kernel, BLOCKS, SWEEP_THREADS, arguments, nullptr, shared));
+    SUCCEEDS(resident_blocks(kernel, 0, BLOCK_THREADS, shared, &all));
+    RUN(1, launch_cooperative(kernel, BLOCKS, BLOCK_THREADS, arguments, nullptr, shared));
 }
 
 #endif

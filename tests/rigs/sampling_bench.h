@@ -30,7 +30,7 @@ open_bench(void **state)
     b.store.head_logits = take(sizeof(float) * ROWS * MAX_VOCAB);
     b.store.dists_p = take(sizeof(float) * DISTS * MAX_VOCAB);
     b.store.verify_p = take(sizeof(float) * VERIFY_WALKS * 2 * MAX_VOCAB);
-    b.store.row_laws = take(sizeof(struct row_law) * BENCH_ROUNDS * VERIFY_NODES);
+    b.store.row_dists = take(sizeof(struct row_dist) * BENCH_ROUNDS * VERIFY_NODES);
     b.arena = take(ARENA);
     *state = &b;
     return 0;
@@ -41,7 +41,7 @@ close_bench(void **state)
 {
     struct bench *b = *state;
     void *all[] = {b->dev_model,      b->store.head_logits, b->store.dists_p,
-                   b->store.verify_p, b->store.row_laws,    b->arena};
+                   b->store.verify_p, b->store.row_dists,   b->arena};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         assert_int_equal(cudaFree(all[i]), cudaSuccess);
     return 0;

@@ -24,10 +24,10 @@
 /* What a block attends to at a time: some (row, head) pairs that share keys and values, their queries in shared memory. */
 
 struct attend_scene {
-    const struct sweep_args *sweep;
+    const struct forward_args *forward;
     const struct dev_model *m;
     uint32_t layer;             /* its rows are those with from < layer */
-    uint32_t splits;            /* of the longest path in the sweep */
+    uint32_t splits;            /* of the longest path in the forward pass */
     uint32_t window;            /* the layer's; 0: none */
     bool apart;                 /* they are different blocks' work */
     const float *sinks = NULL;  /* (heads) logits of nothing, which take weight from the path; NULL: none */
@@ -37,14 +37,14 @@ struct attend_scene {
 /* ---- shared memory ---- */
 
 /* Pairs times dimensions that a block has sums of: two a thread. */
-#define ATTEND_SUMS (2 * SWEEP_THREADS)
+#define ATTEND_SUMS (2 * BLOCK_THREADS)
 
 /* Queries (PAIRS, head_room); of each warp for each pair maximum and sum, and the unnormalised outputs (PAIRS, dimensions).
  * Before its outputs a warp has its weights there, (ATTEND_BLOCK, PAIRS). */
 struct attend_place {
     float q[ATTEND_SUMS];
-    float2 heads[SWEEP_WARPS][ATTEND_PAIRS];
-    float out[SWEEP_WARPS][ATTEND_SUMS];
+    float2 heads[BLOCK_WARPS][ATTEND_PAIRS];
+    float out[BLOCK_WARPS][ATTEND_SUMS];
 };
 #define ATTEND_SHARED sizeof(struct attend_place)
 
@@ -74,7 +74,7 @@ find_job(const struct attend_scene &c, const struct row_group &group, uint32_t p
     const uint32_t pairs = group.n * share, begin = piece * PAIRS;
     if (begin >= pairs)
         return false;
-    const struct row *rows = c.sweep->rows;
+    const struct row *rows = c.forward->rows;
     job->n = pairs - begin < PAIRS ? pairs - begin : PAIRS;
     job->row = group.first + pair / share;
     job->head = kv_head * share + pair % share;
@@ -91,10 +91,10 @@ find_job(const struct attend_scene &c, const struct row_group &group, uint32_t p
         return false;
     job->counter = (group.first + begin / share) * c.m->heads + kv_head * share + begin % share;
     const struct row &row = rows[group.first];
-    job->trunk = c.sweep->store.trunk + (size_t)row.seq * c.sweep->store.trunk_room;
-    job->tail = c.sweep->tails + row.tail;
+    job->trunk = c.forward->store.trunk + (size_t)row.seq * c.forward->store.trunk_room;
+    job->tail = c.forward->tails + row.tail;
     job->n_trunk = row.n_trunk;
-    job->base = ((size_t)(c.layer - 1) * c.sweep->store.slots * c.m->kv_heads + kv_head) * head_room(c.m->head_dim);
+    job->base = ((size_t)(c.layer - 1) * c.forward->store.slots * c.m->kv_heads + kv_head) * head_room(c.m->head_dim);
     return true;
 }
 
@@ -106,9 +106,9 @@ put_queries(const struct attend_scene &c, const struct attend_job &job, struct a
     for (uint32_t i = 0; i < job.n; i++) {
         const uint32_t row = __shfl_sync(ALL_OF_WARP, job.row, (int)i),
                        head = __shfl_sync(ALL_OF_WARP, job.head, (int)i);
-        const float *from = c.sweep->store.q + ((size_t)row * c.m->heads + head) * dim;
+        const float *from = c.forward->store.q + ((size_t)row * c.m->heads + head) * dim;
         const float grown = growth_at(c.m->form, __shfl_sync(ALL_OF_WARP, job.seen.y, (int)i));
-        for (uint32_t d = (warp + SWEEP_WARPS - i) % SWEEP_WARPS * WARP + job.lane; d < room; d += SWEEP_THREADS)
+        for (uint32_t d = (warp + BLOCK_WARPS - i) % BLOCK_WARPS * WARP + job.lane; d < room; d += BLOCK_THREADS)
             place->q[i * room + d] = d < dim ? from[d] * grown : 0;
     }
 }
@@ -255,13 +255,13 @@ absorb_block(const struct attend_scene &c, const struct attend_job &job, uint32_
     const int ahead = VALUES_AHEAD / (DIMS * sizeof(KV));
     const uint32_t own_dims = lane * DIMS < room ? lane * DIMS : 0; /* of lanes behind the head's end: nobody's */
     const struct values_place<KV> at = {
-        (const KV *)c.sweep->store.values + job.base + own_dims, stride, slot,
+        (const KV *)c.forward->store.values + job.base + own_dims, stride, slot,
             job.first > first ? job.first - first : 0,
             job.last - first < ATTEND_BLOCK ? job.last - first + 1 : ATTEND_BLOCK
     };
     float z[PAIRS] = {}, out[PAIRS][DIMS] = {};
     lane_values<KV, DIMS> values[ATTEND_BLOCK / ahead][ahead]; /* one of them alive at a time */
-    score<KV, PAIRS>((const KV *)c.sweep->store.keys + job.base + slot * stride, q, room, job.n, z);
+    score<KV, PAIRS>((const KV *)c.forward->store.keys + job.base + slot * stride, q, room, job.n, z);
     load_values<ahead>(at, at.begin, values[0]); /* under way while weights are computed */
     if (c.m->form.attention_cap > 0)
 #pragma unroll
@@ -347,7 +347,7 @@ merge_blocks(const struct attend_place *place, const struct merge_place &at, uin
     if (!at.any || at.seen.x > end || at.seen.y < begin)
         return a;
     const uint32_t first = at.seen.x > begin ? (at.seen.x - begin) / ATTEND_BLOCK : 0;
-    const uint32_t last = at.seen.y < end ? (at.seen.y - begin) / ATTEND_BLOCK : SWEEP_WARPS - 1;
+    const uint32_t last = at.seen.y < end ? (at.seen.y - begin) / ATTEND_BLOCK : BLOCK_WARPS - 1;
 #pragma unroll 4
     for (uint32_t w = first; w <= last; w++)
         merge(a, place->heads[w][at.pair], ((const float2 *)place->out[w])[thread]);
@@ -357,7 +357,7 @@ merge_blocks(const struct attend_place *place, const struct merge_place &at, uin
 static __device__ __forceinline__ float *
 partial_at(const struct attend_scene &c, const struct merge_place &at, uint32_t split)
 {
-    const struct dev_store &s = c.sweep->store;
+    const struct dev_store &s = c.forward->store;
     return s.partials + (((size_t)at.row * c.m->heads + at.head) * s.max_splits + split) * (2 + c.m->head_dim);
 }
 
@@ -398,7 +398,7 @@ put_attended(const struct attend_scene &c, const struct merge_place &at, struct 
 {
     if (c.sinks != NULL)
         merge(a, make_float2(c.sinks[at.head], 1), make_float2(0, 0));
-    put_two(c.sweep->store.attended, c.m->exact, c.m->heads * c.m->head_dim, at.row, at.head * c.m->head_dim + at.d,
+    put_two(c.forward->store.attended, c.m->exact, c.m->heads * c.m->head_dim, at.row, at.head * c.m->head_dim + at.d,
             a.out.x / a.sum, a.out.y / a.sum);
 }
 
@@ -427,7 +427,7 @@ is_last_split(const struct attend_scene &c, const struct attend_job &job)
     bool last = false;
     __syncthreads(); /* what thread 0 releases is the whole block's, and so is what it acquires */
     if (thread_here() == 0) {
-        uint32_t *arrivals = &c.sweep->store.arrivals[job.counter];
+        uint32_t *arrivals = &c.forward->store.arrivals[job.counter];
         last = add_acquire_release(arrivals, 1) == others;
         if (last)
             *arrivals = 0;
@@ -465,14 +465,14 @@ static __device__ __forceinline__ void
 attend_rows(const struct attend_scene &c, struct attend_place *place)
 {
     const uint32_t share = c.m->heads / c.m->kv_heads, pieces = (ATTEND_PAIRS * share + PAIRS - 1) / PAIRS;
-    const uint32_t splits = c.apart ? c.splits : 1, groups = c.sweep->n_groups;
+    const uint32_t splits = c.apart ? c.splits : 1, groups = c.forward->n_groups;
     const uint32_t jobs = pieces * groups * splits * c.m->kv_heads;
     for (uint32_t u = blockIdx.x; u < jobs; u += gridDim.x) {
         const uint32_t kv_head = u % c.m->kv_heads, split = u / c.m->kv_heads % splits,
                        group = u / c.m->kv_heads / splits % groups, piece = u / c.m->kv_heads / splits / groups;
         struct attend_job job;
         job.lane = thread_here() % WARP;
-        if (!find_job<PAIRS>(c, c.sweep->groups[group], piece, kv_head, &job))
+        if (!find_job<PAIRS>(c, c.forward->groups[group], piece, kv_head, &job))
             continue;
         const uint32_t first = job.first / ATTEND_SPLIT, last = job.last / ATTEND_SPLIT;
         if (c.apart && (split < first || split > last))

@@ -11,9 +11,9 @@ __launch_bounds__(ROW_THREADS) write_dists(struct dist_args a)
     const struct dist_req *const r = &a.requests[blockIdx.x];
     const float *const z = a.store.head_logits + (size_t)blockIdx.x * vocab;
     float *const p = a.store.dists_p + (size_t)r->out * a.store.dists_vocab;
-    const struct row_law law = measure_law(z, vocab, &r->sampling, &scratch);
+    const struct row_dist dist = measure_dist(z, vocab, &r->sampling, &scratch);
     for (uint32_t v = threadIdx.x; v < vocab; v += ROW_THREADS)
-        p[v] = law_p(&law, z[v], v);
+        p[v] = dist_p(&dist, z[v], v);
     for (uint32_t v = vocab + threadIdx.x; v < a.store.dists_vocab; v += ROW_THREADS)
         p[v] = 0;
 }

@@ -14,7 +14,7 @@ struct embed_args {
 
 /* A block a row. Where embeddings are normed a thread norms what it put down itself. */
 static __global__ void
-__launch_bounds__(SWEEP_THREADS) embed_rows(struct embed_args a)
+__launch_bounds__(BLOCK_THREADS) embed_rows(struct embed_args a)
 {
     __shared__ float parts[WARP];
     const struct dev_model &m = *a.model;
@@ -23,12 +23,12 @@ __launch_bounds__(SWEEP_THREADS) embed_rows(struct embed_args a)
     const float *const place =
         m.positions != NULL ? m.positions + (size_t)min(position, m.n_positions - 1) * m.width : NULL;
     float *to = a.store.hidden + (size_t)row.ring * (m.n_layers + 1) * m.width;
-    for (uint32_t k = threadIdx.x; k < m.width; k += SWEEP_THREADS)
+    for (uint32_t k = threadIdx.x; k < m.width; k += BLOCK_THREADS)
         to[k] = element(m.embedding, (uint32_t)row.token, k) * m.form.embedding_scale + (place != NULL ? place[k] : 0);
     if (m.embedding_norm.weight == NULL)
         return;
     const struct spread spread = block_spread(m, to, m.width, parts);
-    for (uint32_t k = threadIdx.x; k < m.width; k += SWEEP_THREADS)
+    for (uint32_t k = threadIdx.x; k < m.width; k += BLOCK_THREADS)
         to[k] = normed(m.embedding_norm, spread, to[k], k);
 }
 
@@ -51,7 +51,7 @@ launch_embed(const struct dev_model *model, struct dev_store store, const struct
              cudaStream_t stream)
 {
     const struct embed_args a = {model, store, rows};
-    return launch(embed_rows, n, SWEEP_THREADS, a, stream);
+    return launch(embed_rows, n, BLOCK_THREADS, a, stream);
 }
 
 extern "C" cudaError_t

@@ -1,4 +1,4 @@
-/* What becomes of the outputs of a sweep's products. One functor for all of them, so that each kind of strip is compiled
+/* What becomes of the outputs of a forward pass's products. One functor for all of them, so that each kind of strip is compiled
  * once (matmul.cuh says when it is called). */
 #ifndef KERNELS_CUDA_DEVICE_EPILOGUE_CUH
 #define KERNELS_CUDA_DEVICE_EPILOGUE_CUH
@@ -12,22 +12,22 @@
 
 /* Its expert's part of a stack's biases, of `length` each. */
 static __device__ __forceinline__ const float *
-bias_of(const float *biases, const struct sweep_shared *s, const struct visit &visit, uint32_t length)
+bias_of(const float *biases, const struct forward_state *s, const struct expert_row &entry, uint32_t length)
 {
-    return biases != NULL && !s->product.shared ? biases + (size_t)visit.expert * length : biases;
+    return biases != NULL && !s->product.shared ? biases + (size_t)entry.expert * length : biases;
 }
 
 /* y0 and y1 are a hidden unit's gate and up, or, without gates, the up of two of them. */
 static __device__ __forceinline__ void
-put_expert(const struct sweep_shared *s, uint32_t v, uint32_t o0, uint32_t o1, float y0, float y1)
+put_expert(const struct forward_state *s, uint32_t v, uint32_t o0, uint32_t o1, float y0, float y1)
 {
     const struct dev_model &m = s->model;
     const bool shared = s->product.shared;
-    const struct visit visit = s->a.store.visits[v];
-    const struct expert_stack &stack = shared ? mixture_here(s).shared : mixture_here(s).routed;
-    const uint32_t ffn = stack.down.cols, row = shared ? visit.row : v;
+    const struct expert_row entry = s->a.store.expert_rows[v];
+    const struct expert_stack &stack = shared ? moe_here(s).shared : moe_here(s).routed;
+    const uint32_t ffn = stack.down.cols, row = shared ? entry.row : v;
     const bool gated = stack.gate_up.rows > ffn;
-    const float *const bgate = bias_of(stack.bgate, s, visit, ffn), *const bup = bias_of(stack.bup, s, visit, ffn);
+    const float *const bgate = bias_of(stack.bgate, s, entry, ffn), *const bup = bias_of(stack.bup, s, entry, ffn);
     const struct xielu &numbers = layer_here(s).xielu;
     void *const to = shared ? s->a.store.shared_hidden : s->a.store.expert_hidden;
 #pragma unroll 1
@@ -47,16 +47,16 @@ put_expert(const struct sweep_shared *s, uint32_t v, uint32_t o0, uint32_t o1, f
 
 /* A row's visits come one after the other to the threads of one block, with a barrier between them. */
 static __device__ __forceinline__ void
-add_expert(const struct sweep_shared *s, uint32_t v, uint32_t o0, uint32_t o1, float y0, float y1)
+add_expert(const struct forward_state *s, uint32_t v, uint32_t o0, uint32_t o1, float y0, float y1)
 {
     const uint32_t width = s->model.width;
-    const struct visit visit = s->a.store.visits[v];
-    const struct expert_stack &stack = s->product.shared ? mixture_here(s).shared : mixture_here(s).routed;
-    const float *const bias = bias_of(stack.bdown, s, visit, width);
-    const bool to_stream = (visit.edge & VISIT_LAST) != 0 && !s->how.raw;
-    float *const hidden = s->a.store.hidden + (size_t)row_of(s, visit.row).ring * (s->model.n_layers + 1) * width;
+    const struct expert_row entry = s->a.store.expert_rows[v];
+    const struct expert_stack &stack = s->product.shared ? moe_here(s).shared : moe_here(s).routed;
+    const float *const bias = bias_of(stack.bdown, s, entry, width);
+    const bool to_stream = (entry.edge & ROW_LAST) != 0 && !s->how.raw;
+    float *const hidden = s->a.store.hidden + (size_t)row_of(s, entry.row).ring * (s->model.n_layers + 1) * width;
     const float *const before = hidden + (size_t)s->how.from * width;
-    float *const sums = s->a.store.raw + (size_t)visit.row * width;
+    float *const sums = s->a.store.raw + (size_t)entry.row * width;
     float *const after = to_stream ? hidden + (size_t)s->l * width : sums;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
@@ -64,7 +64,7 @@ add_expert(const struct sweep_shared *s, uint32_t v, uint32_t o0, uint32_t o1, f
         if (o == UINT32_MAX)
             continue;
         const float y = fmaf(i == 0 ? y0 : y1, s->how.scale, bias != NULL ? bias[o] : 0);
-        const float sum = fmaf(visit.weight, y, (visit.edge & VISIT_FIRST) != 0 ? 0 : sums[o]);
+        const float sum = fmaf(entry.weight, y, (entry.edge & ROW_FIRST) != 0 ? 0 : sums[o]);
         after[o] = to_stream ? fmaf(s->model.form.residual_scale, sum, before[o]) : sum;
     }
 }
@@ -87,8 +87,8 @@ struct softmax_part {
 /* ---- the functor ---- */
 
 /* KINDS: those that there can be, as bits. */
-template <unsigned KINDS> struct finish {
-    const struct sweep_shared *s;
+template <unsigned KINDS> struct epilogue {
+    const struct forward_state *s;
     struct softmax_part part; /* of the logits that this thread brought */
 
     /* Rotation waits for the norm in models that have one, clipping for that of whole rows. */
@@ -99,12 +99,12 @@ template <unsigned KINDS> struct finish {
         const struct dev_layer &layer = layer_here(s);
         const bool later = layer.q_norm != NULL || layer.k_norm != NULL;
         uint32_t pair;
-        if ((KINDS & FINISH_CLIPS) != 0 && !(later && m.form.whole_norms)) {
+        if ((KINDS & EPILOGUE_CLIPS) != 0 && !(later && m.form.whole_norms)) {
             y0 = clipped(m.form.clip, y0);
             y1 = clipped(m.form.clip, y1);
         }
-        if (!later && s->turns != NULL && o0 != UINT32_MAX && first_of_pair(m, o0 % m.head_dim, &pair))
-            rotate(s->turns[row * (m.rope_dims / 2) + pair], &y0, &y1);
+        if (!later && s->rotations != NULL && o0 != UINT32_MAX && first_of_pair(m, o0 % m.head_dim, &pair))
+            rotate(s->rotations[row * (m.rope_dims / 2) + pair], &y0, &y1);
         const float scale = later || key ? 1 : m.form.attention_scale;
 #pragma unroll
         for (int i = 0; i < 2; i++) {
@@ -135,7 +135,7 @@ template <unsigned KINDS> struct finish {
             put_qk(which == 1, row, o0, o1, y0, y1);
             return;
         }
-        if ((KINDS & FINISH_CLIPS) != 0) {
+        if ((KINDS & EPILOGUE_CLIPS) != 0) {
             y0 = clipped(m.form.clip, y0);
             y1 = clipped(m.form.clip, y1);
         }
@@ -188,7 +188,7 @@ template <unsigned KINDS> struct finish {
             if (o == UINT32_MAX)
                 continue;
             const float x = (i == 0 ? y0 : y1) + (bias != NULL ? bias[o] : 0);
-            const float y = (KINDS & FINISH_VISITS) != 0 && gated
+            const float y = (KINDS & EPILOGUE_EXPERTS) != 0 && gated
                                 ? activated_pair(m.form.activation, layer.xielu, x, up)
                                 : activated(m.form.activation, layer.xielu, x) * up;
             put_activation(s->a.store.gated, m.exact, m.ffn, row, o, m.exact ? y : y * HIDDEN_SHRINK);
@@ -207,7 +207,7 @@ template <unsigned KINDS> struct finish {
     }
 
     __device__ __forceinline__ bool
-    is(enum finish_kind kind) const
+    is(enum epilogue_kind kind) const
     {
         return (KINDS >> kind & 1u) != 0 && s->how.kind == kind;
     }
@@ -215,20 +215,20 @@ template <unsigned KINDS> struct finish {
     __device__ __forceinline__ void
     operator()(uint32_t which, uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1)
     {
-        if (is(FINISH_LOGITS)) {
+        if (is(EPILOGUE_LOGITS)) {
             put_logit(o0, y0);
             put_logit(o1, y1);
-        } else if (is(FINISH_EXPERT)) {
+        } else if (is(EPILOGUE_EXPERT)) {
             put_expert(s, row, o0, o1, y0, y1);
-        } else if (is(FINISH_MIX)) {
+        } else if (is(EPILOGUE_MIX)) {
             add_expert(s, row, o0, o1, y0, y1);
         } else if (row_of(s, row).from >= s->l) { /* has been through this layer before */
             return;
-        } else if (is(FINISH_STREAM)) {
+        } else if (is(EPILOGUE_STREAM)) {
             add_to_stream(row, o0, o1, y0, y1);
-        } else if (is(FINISH_QKV)) {
+        } else if (is(EPILOGUE_QKV)) {
             put_qkv(s->how.matrix + which, row, o0, o1, y0, y1);
-        } else if (is(FINISH_ACTIVATED)) {
+        } else if (is(EPILOGUE_ACTIVATED)) {
             put_activated(row, o0, o1, y0, y1);
         } else if (o0 != UINT32_MAX && o1 != UINT32_MAX) {
             put_gated(row, o0, y0, y1);

@@ -60,12 +60,12 @@ shaped_logit(const struct dev_model &m, uint32_t o, float z)
     return capped(m.form.logit_cap, biased * m.form.logit_scale);
 }
 
-/* Rotary position embedding (Su et al. 2021). The turns of a sweep's rows are computed once, for all layers and heads. */
+/* Rotary position embedding (Su et al. 2021). The turns of a forward pass's rows are computed once, for all layers and heads. */
 
 /* Cosine and sine of position * frequency. The angle is brought below half a turn in double: a float has no digits left
  * for it at position 100,000. */
 static __device__ __forceinline__ float2
-turn_of(uint32_t position, double frequency)
+rotation_of(uint32_t position, double frequency)
 {
     const double half_turns = (double)position * frequency * 0.318309886183790671538; /* 1 / pi */
     float s, c;
@@ -74,11 +74,11 @@ turn_of(uint32_t position, double frequency)
 }
 
 static __device__ __forceinline__ void
-rotate(const float2 turn, float *a, float *b)
+rotate(const float2 rotation, float *a, float *b)
 {
     const float was = *a;
-    *a = fmaf(was, turn.x, -(*b * turn.y));
-    *b = fmaf(was, turn.y, *b * turn.x);
+    *a = fmaf(was, rotation.x, -(*b * rotation.y));
+    *b = fmaf(was, rotation.y, *b * rotation.x);
 }
 
 /* The dimensions of pair p of a head: those that are rotated come first. */

@@ -1,4 +1,4 @@
-/* A sweep: rows through layers, in one cooperative launch (docs/cuda.md). Shared is what a block has in shared memory: that of models
+/* A forward pass: rows through layers, in one cooperative launch (docs/cuda.md). Shared is what a block has in shared memory: that of models
  * that mix experts or have other rare forms, or of all others, whose kernel has nothing of them.
  *
  * A layer is a few steps with a barrier of the grid behind each. Products are most of them, and there is one place where a
@@ -15,82 +15,83 @@
 #include "kernels/cuda/device/matmul.cuh"
 
 template <class Shared>
-constexpr unsigned finish_more = (Shared::MIXES ? FINISH_VISITS : 0) | (Shared::BENDS ? FINISH_CLIPS : 0);
+constexpr unsigned epilogue_more = (Shared::HAS_EXPERTS ? EPILOGUE_EXPERTS : 0) |
+                                   (Shared::HAS_ALIBI ? EPILOGUE_CLIPS : 0);
 
 /* The product that was prepared. `turn` goes in and comes out. */
 template <enum weight_type T, int NT, class Shared>
 static __device__ __forceinline__ uint32_t
-multiply(Shared *s, uint32_t turn)
+multiply(Shared *s, uint32_t buffer_index)
 {
-    struct finish<(NT == 1 ? FINISH_ANY : FINISH_ROWS) | finish_more<Shared>> then = {
+    struct epilogue<(NT == 1 ? EPILOGUE_ANY : EPILOGUE_ROWS) | epilogue_more<Shared>> then = {
         s,
         {
             -INFINITY, 0
         }
     };
     all_strips<T, NT, false>(
-        rows_of<Shared, NT>(s->product), (float *)s->work, &turn, [] {}, then);
-    if (NT == 1 && s->how.kind == FINISH_LOGITS)
+        rows_of<Shared, NT>(s->product), (float *)s->work, &buffer_index, [] {}, then);
+    if (NT == 1 && s->how.kind == EPILOGUE_LOGITS)
         put_part(s, then.part);
-    return turn;
+    return buffer_index;
 }
 
 template <class Shared>
 static __device__ __forceinline__ uint32_t
-multiply_exactly(Shared *s, enum pairing pairing, uint32_t turn)
+multiply_exactly(Shared *s, enum pairing pairing, uint32_t buffer_index)
 {
-    struct finish<FINISH_ANY | finish_more<Shared>> then = {
+    struct epilogue<EPILOGUE_ANY | epilogue_more<Shared>> then = {
         s,
         {
             -INFINITY, 0
         }
     };
-    if (Shared::MIXES && s->product.visited)
-        exact_visits(s->product, pairing, s->model, (float *)s->work, &turn, then);
+    if (Shared::HAS_EXPERTS && s->product.by_expert)
+        exact_expert_rows(s->product, pairing, s->model, (float *)s->work, &buffer_index, then);
     else
-        exact_product(s->product, pairing, s->model, (float *)s->work, &turn, then);
-    if (s->how.kind == FINISH_LOGITS)
+        exact_product(s->product, pairing, s->model, (float *)s->work, &buffer_index, then);
+    if (s->how.kind == EPILOGUE_LOGITS)
         put_part(s, then.part);
-    return turn;
+    return buffer_index;
 }
 
 /* Of rows that are normed into this block's shared memory. */
 template <enum weight_type T, class Shared>
 static __device__ __forceinline__ uint32_t
-multiply_near(Shared *s, uint32_t turn)
+multiply_smem(Shared *s, uint32_t buffer_index)
 {
-    struct finish<FINISH_NEAR | finish_more<Shared>> then = {
+    struct epilogue<EPILOGUE_SMEM | epilogue_more<Shared>> then = {
         s,
         {
             -INFINITY, 0
         }
     };
     const auto before = [s] {
-        if (s->how.near)
-            norm_near(s);
+        if (s->how.in_smem)
+            norm_to_smem(s);
     };
-    all_strips<T, 1, true>(rows_of<Shared, 1>(s->product), (float *)s->work, &turn, before, then);
-    if (s->how.kind == FINISH_LOGITS)
+    all_strips<T, 1, true>(rows_of<Shared, 1>(s->product), (float *)s->work, &buffer_index, before, then);
+    if (s->how.kind == EPILOGUE_LOGITS)
         put_part(s, then.part);
-    return turn;
+    return buffer_index;
 }
 
 /* Of an expert, where they visit. */
 static __device__ __forceinline__ uint32_t
 most_rows(const struct product &p)
 {
-    return !p.visited ? p.n : p.shared ? p.store->going->rows : p.store->going->most;
+    return !p.by_expert ? p.n : p.shared ? p.store->expert_list->rows : p.store->expert_list->most;
 }
 
 template <enum weight_type T, class Shared>
 static __device__ __forceinline__ uint32_t
-multiply_as(Shared *s, uint32_t turn)
+multiply_as(Shared *s, uint32_t buffer_index)
 {
-    const uint32_t n = Shared::MIXES ? most_rows(s->product) : s->product.n;
-    return s->product.near ? multiply_near<T>(s, turn)
-           : n <= TILE     ? multiply<T, 1>(s, turn)
-           : n <= 2 * TILE ? multiply<T, 2>(s, turn)
-                           : multiply<T, PRODUCT_TILES>(s, turn);
+    const uint32_t n = Shared::HAS_EXPERTS ? most_rows(s->product) : s->product.n;
+    return s->product.in_smem ? multiply_smem<T>(s, buffer_index)
+           : n <= TILE        ? multiply<T, 1>(s, buffer_index)
+           : n <= 2 * TILE    ? multiply<T, 2>(s, buffer_index)
+                              : multiply<T, PRODUCT_TILES>(s, buffer_index);
 }
 
 /* Of the step: wq, wk, wv, some together; or the experts that rows go to, and the one that all go to. */
@@ -98,8 +99,8 @@ template <class Shared>
 static __device__ __forceinline__ uint32_t
 count_parts(const Shared *s)
 {
-    if (Shared::MIXES && s->product.visited)
-        return mixture_here(s).shared.down.rows > 0 ? 2 : 1;
+    if (Shared::HAS_EXPERTS && s->product.by_expert)
+        return moe_here(s).shared.down.rows > 0 ? 2 : 1;
     return s->step == QKV ? 3 : 1;
 }
 
@@ -110,8 +111,8 @@ pairing_here(const Shared *s)
     const struct dev_layer &layer = layer_here(s);
     if (s->step != GATE_UP)
         return s->step == QKV ? PAIR_HEADS : PAIR_NONE;
-    if (Shared::MIXES && s->product.visited) {
-        const struct expert_stack &stack = s->product.shared ? mixture_here(s).shared : mixture_here(s).routed;
+    if (Shared::HAS_EXPERTS && s->product.by_expert) {
+        const struct expert_stack &stack = s->product.shared ? moe_here(s).shared : moe_here(s).routed;
         return stack.gate_up.rows > stack.down.cols ? PAIR_GATE_UP : PAIR_NONE;
     }
     return layer_is_gated(s->model, layer) ? PAIR_GATE_UP : PAIR_NONE;
@@ -120,7 +121,7 @@ pairing_here(const Shared *s)
 /* Products of the step that was prepared. */
 template <class Shared>
 static __device__ __forceinline__ uint32_t
-do_products(Shared *s, uint32_t turn)
+do_products(Shared *s, uint32_t buffer_index)
 {
     for (uint32_t part = 0; part < count_parts(s); part += s->product.n_matrices) {
         if (part > 0) {
@@ -129,19 +130,19 @@ do_products(Shared *s, uint32_t turn)
                 prepare(s, part);
             __syncthreads();
         }
-        if (s->how.near_first)
-            norm_near_first(s);
+        if (s->how.smem_first)
+            norm_to_smem_first(s);
         switch (s->product.matrices[0]->type) {
-        case WEIGHT_F32: turn = multiply_exactly(s, pairing_here(s), turn); break;
-        case WEIGHT_Q8_0: turn = multiply_as<WEIGHT_Q8_0>(s, turn); break;
-        case WEIGHT_Q4_0: turn = multiply_as<WEIGHT_Q4_0>(s, turn); break;
-        case WEIGHT_Q4_K: turn = multiply_as<WEIGHT_Q4_K>(s, turn); break;
-        case WEIGHT_Q6_K: turn = multiply_as<WEIGHT_Q6_K>(s, turn); break;
-        case WEIGHT_BF16: turn = multiply_as<WEIGHT_BF16>(s, turn); break;
-        default: turn = multiply_as<WEIGHT_F16>(s, turn);
+        case WEIGHT_F32: buffer_index = multiply_exactly(s, pairing_here(s), buffer_index); break;
+        case WEIGHT_Q8_0: buffer_index = multiply_as<WEIGHT_Q8_0>(s, buffer_index); break;
+        case WEIGHT_Q4_0: buffer_index = multiply_as<WEIGHT_Q4_0>(s, buffer_index); break;
+        case WEIGHT_Q4_K: buffer_index = multiply_as<WEIGHT_Q4_K>(s, buffer_index); break;
+        case WEIGHT_Q6_K: buffer_index = multiply_as<WEIGHT_Q6_K>(s, buffer_index); break;
+        case WEIGHT_BF16: buffer_index = multiply_as<WEIGHT_BF16>(s, buffer_index); break;
+        default: buffer_index = multiply_as<WEIGHT_F16>(s, buffer_index);
         }
     }
-    return turn;
+    return buffer_index;
 }
 
 /* The first step of a layer comes. What block 0 says of a cancel is read by all at the layer's second barrier and at later
@@ -150,7 +151,7 @@ template <class Shared>
 static __device__ __forceinline__ void
 begin_layer(Shared *s)
 {
-    bring_layer(s, s->l + 1);
+    copy_layer(s, s->l + 1);
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         __stcg(&s->a.store.barrier->stop[s->l % 2], load_acquire(s->a.store.cancel));
         if (s->a.until.temperature != NULL)
@@ -175,47 +176,47 @@ wait_usefully(Shared *s, uint32_t l, bool entered, uint32_t odd)
 /* What a block has to know before its first step. Behind it is a barrier, for what blocks have found out for each other. */
 template <class Shared>
 static __device__ __forceinline__ void
-begin_sweep(Shared *s, const struct sweep_args &a)
+begin_forward(Shared *s, const struct forward_args &a)
 {
     copy_words(&s->model, a.model, sizeof s->model);
-    copy_words(s->rows, a.rows, (a.n < NEAR_ROWS ? a.n : NEAR_ROWS) * sizeof *a.rows);
+    copy_words(s->rows, a.rows, (a.n < SMEM_ROWS ? a.n : SMEM_ROWS) * sizeof *a.rows);
     if (threadIdx.x == 0) {
         s->a = a;
         s->l = a.first - 1;
         s->step = STEPS - 1;
         s->does = {};
-        s->n_probes = s->n_stamps = s->last_split = s->between = 0;
+        s->n_probes = s->n_stamps = s->last_split = s->idle_steps = 0;
     }
     __syncthreads();
     if (threadIdx.x == 0)
-        s->near = rows_are_near(s->model, a.n);
-    bring_layer(s, a.first);
+        s->in_smem = rows_fit_smem(s->model, a.n);
+    copy_layer(s, a.first);
     __syncthreads();
-    if (threadIdx.x == SWEEP_THREADS - 1)
+    if (threadIdx.x == BLOCK_THREADS - 1)
         look_ahead(s, &s->ahead[0], a.first);
-    look_at_rows(s);
+    inspect_rows(s);
 }
 
 /* What a block of the GPUs with least has, compute capability 8.6 and 8.9. */
-static_assert(sizeof(struct mixture_shared) <= 99 << 10, "a block's shared memory");
+static_assert(sizeof(struct moe_state) <= 99 << 10, "a block's shared memory");
 
 template <class Shared>
 static __global__ void
-__launch_bounds__(SWEEP_THREADS, 1) sweep_layers(struct sweep_args a)
+__launch_bounds__(BLOCK_THREADS, 1) forward_layers(struct forward_args a)
 {
     SHARED_MEMORY(Shared, s);
     struct grid_barrier barrier = grid_barrier_of(a.store.barrier);
     stamp_begin(a);
-    begin_sweep(s, a);
+    begin_forward(s, a);
     barrier.place = grid_place(a.first, START);
     grid_sync(barrier, [=] { wait_usefully(s, a.first, true, 0); });
     stamp_leaving(s, a.first, START);
-    for (uint32_t turn = 0, odd = 1; s->step != STEPS; odd ^= 1) {
+    for (uint32_t buffer_index = 0, odd = 1; s->step != STEPS; odd ^= 1) {
         if (s->before.l != s->l)
             begin_layer(s);
-        do_between(s);
+        do_elementwise(s);
         if (has_product(s->step))
-            turn = do_products(s, turn);
+            buffer_index = do_products(s, buffer_index);
         const uint32_t l = s->l, step = s->step;
         const bool entered = s->before.l != l;
         barrier.place = grid_place(l, step);

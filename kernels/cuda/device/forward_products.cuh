@@ -13,18 +13,18 @@
  * Of gate and up a block takes every so manieth strip of all experts that are visited. Of down it takes the same strip of all of them, one
  * expert after the other: so what experts say of a row is added up by one block, in the experts' order. */
 
-struct visited_place : strip_place {
+struct listed_place : strip_place {
     uint32_t expert, first, n; /* visits */
 };
 
 /* Of a product that is visited: so many experts, of so many strips each. */
-struct visited_experts {
+struct listed_experts {
     const struct product &p;
     uint32_t experts, strips;
 
     __device__ __forceinline__
-    visited_experts(const struct product &p, uint32_t strips)
-        : p(p), experts(p.shared ? 1 : p.store->going->n), strips(strips)
+    listed_experts(const struct product &p, uint32_t strips)
+        : p(p), experts(p.shared ? 1 : p.store->expert_list->n), strips(strips)
     {
     }
     /* Of what is shared the last blocks come first, of which some had a strip less of what is routed. */
@@ -45,12 +45,12 @@ struct visited_experts {
             return experts * strips;
         return blockIdx.x < strips ? (strips - blockIdx.x + gridDim.x - 1) / gridDim.x * experts : 0;
     }
-    __device__ __forceinline__ struct visited_place
+    __device__ __forceinline__ struct listed_place
     find(uint32_t i) const
     {
         const uint32_t which = p.down ? i % experts : i / strips;
-        const struct visited_expert at = p.shared ? p.store->going->alone : p.store->going->experts[which];
-        struct visited_place place;
+        const struct listed_expert at = p.shared ? p.store->expert_list->alone : p.store->expert_list->experts[which];
+        struct listed_place place;
         place.m = p.matrices[0];
         place.matrix = 0;
         place.strip = p.down ? blockIdx.x + i / experts * gridDim.x : i % strips;
@@ -61,15 +61,15 @@ struct visited_experts {
     }
     /* Which activations visit number v multiplies. */
     __device__ __forceinline__ uint32_t
-    row_of_visit(uint32_t v) const
+    row_of_entry(uint32_t v) const
     {
-        return p.down && !p.shared ? v : p.store->visits[v].row;
+        return p.down && !p.shared ? v : p.store->expert_rows[v].row;
     }
 };
 
 /* Of any product, which may be visited. */
-template <int NT> struct visited_rows {
-    using place = struct visited_place;
+template <int NT> struct listed_rows {
+    using place = struct listed_place;
     struct of_lane {
         uint32_t row[NT];
         struct packed_place following; /* found with the rows, so that no turn of the ring waits for the list */
@@ -78,31 +78,31 @@ template <int NT> struct visited_rows {
     const struct all_rows<NT> all;
     uint32_t end;
 
-    __device__ __forceinline__ struct visited_experts
-    visited() const
+    __device__ __forceinline__ struct listed_experts
+    experts() const
     {
-        return visited_experts(p, p.matrices[0]->strips);
+        return listed_experts(p, p.matrices[0]->strips);
     }
-    __device__ __forceinline__ explicit visited_rows(const struct product &p)
-        : p(p), all(p), end(p.visited ? visited().end() : all.end)
+    __device__ __forceinline__ explicit listed_rows(const struct product &p)
+        : p(p), all(p), end(p.by_expert ? experts().end() : all.end)
     {
     }
     __device__ __forceinline__ uint32_t
     begin() const
     {
-        return p.visited ? visited().begin() : all.begin();
+        return p.by_expert ? experts().begin() : all.begin();
     }
     __device__ __forceinline__ uint32_t
     step() const
     {
-        return p.visited ? visited().step() : all.step();
+        return p.by_expert ? experts().step() : all.step();
     }
     __device__ __forceinline__ place
     find(uint32_t i) const
     {
-        if (p.visited)
-            return visited().find(i);
-        struct visited_place at;
+        if (p.by_expert)
+            return experts().find(i);
+        struct listed_place at;
         (struct strip_place &)at = all.find(i);
         at.expert = at.first = 0;
         at.n = p.n;
@@ -142,17 +142,17 @@ template <int NT> struct visited_rows {
 #pragma unroll
         for (uint32_t j = 0; j < NT; j++) {
             const uint32_t row = (tile + j) * TILE + lane / 4, there = row < at.n ? row : tile * TILE;
-            own.row[j] = p.visited ? visited().row_of_visit(at.first + there) : there;
+            own.row[j] = p.by_expert ? experts().row_of_entry(at.first + there) : there;
         }
         return own;
     }
-    template <bool NEAR>
+    template <bool SMEM>
     __device__ __forceinline__ const uint4 *
     activations(const of_lane &own, uint32_t, uint32_t j, uint32_t unit, uint32_t units, uint32_t lane) const
     {
         const uint32_t row = own.row[j];
-        if (NEAR)
-            return (const uint4 *)p.x + row * near_stride(units) + unit * 4 + lane % 4;
+        if (SMEM)
+            return (const uint4 *)p.x + row * smem_stride(units) + unit * 4 + lane % 4;
         return settled((const uint4 *)p.x + (size_t)(row / TILE) * units * WARP + row % TILE * 4 + lane % 4 +
                        (size_t)unit * WARP);
     }
@@ -161,21 +161,21 @@ template <int NT> struct visited_rows {
 /* The same of exact models. */
 template <class Then>
 static __device__ __forceinline__ void
-exact_visits(const struct product &p, enum pairing pairing, const struct dev_model &model, float *shared,
-             uint32_t *turn, Then &then)
+exact_expert_rows(const struct product &p, enum pairing pairing, const struct dev_model &model, float *shared,
+                  uint32_t *buffer_index, Then &then)
 {
     const struct dev_matrix &m = *p.matrices[0];
-    const struct visited_experts experts(p, exact_strips(m, pairing, model.head_dim));
+    const struct listed_experts experts(p, exact_strips(m, pairing, model.head_dim));
     for (uint32_t i = experts.begin(); i < experts.end(); i += experts.step()) {
-        const struct visited_place at = experts.find(i);
+        const struct listed_place at = experts.find(i);
         const float *const w = (const float *)m.quants + (size_t)at.expert * m.rows * m.cols;
         const auto x_of = [&](uint32_t row) {
-            return (const float *)p.x + (size_t)experts.row_of_visit(at.first + row) * m.cols;
+            return (const float *)p.x + (size_t)experts.row_of_entry(at.first + row) * m.cols;
         };
         const auto put = [&](uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1) {
             then(0, at.first + row, o0, o1, y0, y1);
         };
-        exact_strip(m, w, at.strip, at.n, pairing, model, shared, turn, x_of, put);
+        exact_strip(m, w, at.strip, at.n, pairing, model, shared, buffer_index, x_of, put);
     }
 }
 
@@ -190,21 +190,21 @@ template <class Shared, int NT>
 static __device__ __forceinline__ auto
 rows_of(const struct product &p)
 {
-    if constexpr (Shared::MIXES)
-        return visited_rows<NT>(p);
+    if constexpr (Shared::HAS_EXPERTS)
+        return listed_rows<NT>(p);
     else
         return all_rows<NT>(p);
 }
 
 static __device__ __forceinline__ struct product
-product_of(const struct dev_matrix *m, const void *x, uint32_t n, bool near)
+product_of(const struct dev_matrix *m, const void *x, uint32_t n, bool in_smem)
 {
-    return {{m, NULL, NULL}, 1, x, n, near};
+    return {{m, NULL, NULL}, 1, x, n, in_smem};
 }
 
 /* How many of wq, wk, wv, from number `first` on, are one product: those of the same type. */
 static __device__ __forceinline__ uint32_t
-qkv_together(const struct sweep_shared *s, const struct dev_layer &d, uint32_t first)
+qkv_together(const struct forward_state *s, const struct dev_layer &d, uint32_t first)
 {
     if (s->model.exact)
         return 3;
@@ -213,9 +213,9 @@ qkv_together(const struct sweep_shared *s, const struct dev_layer &d, uint32_t f
 }
 
 static __device__ __forceinline__ struct product
-qkv_product(const struct sweep_shared *s, const struct dev_layer &d, uint32_t first, const void *x)
+qkv_product(const struct forward_state *s, const struct dev_layer &d, uint32_t first, const void *x)
 {
-    struct product p = {{&d.wq, &d.wk, &d.wv}, qkv_together(s, d, first), x, s->a.n, s->near};
+    struct product p = {{&d.wq, &d.wk, &d.wv}, qkv_together(s, d, first), x, s->a.n, s->in_smem};
     if (first > 0)
         p.matrices[0] = first == 1 ? &d.wk : &d.wv;
     if (first == 1)
@@ -225,16 +225,16 @@ qkv_product(const struct sweep_shared *s, const struct dev_layer &d, uint32_t fi
 
 /* Those of the experts that rows go to, or of the one that all go to. */
 static __device__ __forceinline__ struct product
-experts_product(const struct mixture_shared *s, struct sweep_at at, bool shared, const void *normed)
+experts_product(const struct moe_state *s, struct layer_step at, bool shared, const void *normed)
 {
     const struct dev_store &store = s->a.store;
-    const struct dev_mixture &mixture = s->mixtures[at.l % 2];
-    const struct expert_stack &stack = shared ? mixture.shared : mixture.routed;
+    const struct dev_moe &moe = s->moe[at.l % 2];
+    const struct expert_stack &stack = shared ? moe.shared : moe.routed;
     const bool down = at.step == DOWN;
     const void *const hidden = shared ? store.shared_hidden : store.expert_hidden;
     struct product p =
-        product_of(down ? &stack.down : &stack.gate_up, down ? hidden : normed, s->a.n, !down && s->near);
-    p.visited = true;
+        product_of(down ? &stack.down : &stack.gate_up, down ? hidden : normed, s->a.n, !down && s->in_smem);
+    p.by_expert = true;
     p.shared = shared;
     p.down = down;
     p.store = &store;
@@ -244,38 +244,38 @@ experts_product(const struct mixture_shared *s, struct sweep_at at, bool shared,
 /* The product of a step. `part`: the first of wq, wk, wv that is in it; in layers of experts 1 is the one that all go to. */
 template <class Shared>
 static __device__ __forceinline__ struct product
-product_at(const Shared *s, struct sweep_at at, uint32_t part)
+product_at(const Shared *s, struct layer_step at, uint32_t part)
 {
     const struct dev_store &store = s->a.store;
     const struct dev_layer &d = s->layers[at.l % 2];
-    const void *const near = s->work + NEAR_AT, *const normed = s->near ? near : store.normed;
-    if constexpr (Shared::MIXES)
-        if (d.mixes && (at.step == GATE_UP || at.step == DOWN))
+    const void *const in_smem = s->work + SMEM_AT, *const normed = s->in_smem ? in_smem : store.normed;
+    if constexpr (Shared::HAS_EXPERTS)
+        if (d.has_experts && (at.step == GATE_UP || at.step == DOWN))
             return experts_product(s, at, part > 0, normed);
     switch (at.step) {
     case QKV: return qkv_product(s, d, part, normed);
-    case GATE_UP: return product_of(&d.gate_up, normed, s->a.n, s->near);
+    case GATE_UP: return product_of(&d.gate_up, normed, s->a.n, s->in_smem);
     case OUT: return product_of(&d.wo, store.attended, s->a.n, false);
     case DOWN: return product_of(&d.down, store.gated, s->a.n, false);
     default:
         return product_of(s->trained.full != NULL ? &s->own_head : &s->model.head,
-                          s->does.probes_near ? near : store.until_normed, 1, s->does.probes_near);
+                          s->does.probe_in_smem ? in_smem : store.until_normed, 1, s->does.probe_in_smem);
     }
 }
 
 /* Llama's MLP, which needs nothing else. */
 static __device__ __forceinline__ bool
-is_silu_gated(const struct sweep_shared *s, const struct dev_layer &d)
+is_silu_gated(const struct forward_state *s, const struct dev_layer &d)
 {
     return s->model.form.activation == ACT_SILU && layer_is_gated(s->model, d) && d.bgate == NULL && d.bup == NULL;
 }
 
 /* What a sublayer adds, times `scale`, to the hidden states of depth `from`. */
 static __device__ __forceinline__ void
-prepare_stream(struct sweep_shared *s, uint32_t from, const float *bias, bool posts, float scale)
+prepare_stream(struct forward_state *s, uint32_t from, const float *bias, bool posts, float scale)
 {
-    struct finish_how *how = &s->how;
-    how->kind = FINISH_STREAM;
+    struct epilogue_args *how = &s->how;
+    how->kind = EPILOGUE_STREAM;
     how->from = from;
     how->raw = posts;
     how->bias = bias;
@@ -284,24 +284,24 @@ prepare_stream(struct sweep_shared *s, uint32_t from, const float *bias, bool po
 }
 
 static __device__ __forceinline__ void
-prepare_near(struct sweep_shared *s, bool near, const struct dev_norm &norm)
+prepare_smem(struct forward_state *s, bool in_smem, const struct dev_norm &norm)
 {
     const bool by_squares = !s->model.form.centred && norm.weight != NULL;
-    s->how.near = near && by_squares;
-    s->how.near_first = near && !by_squares;
+    s->how.in_smem = in_smem && by_squares;
+    s->how.smem_first = in_smem && !by_squares;
     s->how.norm = norm;
 }
 
 static __device__ __forceinline__ void
-prepare_experts(struct sweep_shared *s, uint32_t part)
+prepare_experts(struct forward_state *s, uint32_t part)
 {
-    struct finish_how *how = &s->how;
+    struct epilogue_args *how = &s->how;
     if (s->step == GATE_UP) {
-        how->kind = FINISH_EXPERT;
+        how->kind = EPILOGUE_EXPERT;
         how->norm_depth = mlp_depth(s);
-        prepare_near(s, s->near && part == 0, mlp_norm(s, layer_here(s)));
+        prepare_smem(s, s->in_smem && part == 0, mlp_norm(s, layer_here(s)));
     } else {
-        how->kind = FINISH_MIX;
+        how->kind = EPILOGUE_MIX;
         how->from = s->does.attends ? s->l : s->l - 1;
         how->raw = s->does.posts_mlp;
         how->scale = s->model.exact ? 1 : 1 / HIDDEN_SHRINK;
@@ -314,23 +314,23 @@ static __device__ __forceinline__ void
 prepare(Shared *s, uint32_t part)
 {
     const struct dev_layer &d = layer_here(s);
-    struct finish_how *how = &s->how;
+    struct epilogue_args *how = &s->how;
     how->matrix = part;
-    how->near = how->near_first = false;
+    how->in_smem = how->smem_first = false;
     how->norm_depth = s->l - 1;
     s->product = product_at(s, {s->l, s->step}, part);
-    if (Shared::MIXES && s->product.visited) {
+    if (Shared::HAS_EXPERTS && s->product.by_expert) {
         prepare_experts(s, part);
         return;
     }
     switch (s->step) {
     case QKV:
-        how->kind = FINISH_QKV;
-        prepare_near(s, s->near && part == 0, {d.attn_norm, d.attn_norm_b});
+        how->kind = EPILOGUE_QKV;
+        prepare_smem(s, s->in_smem && part == 0, {d.attn_norm, d.attn_norm_b});
         break;
     case GATE_UP:
-        how->kind = is_silu_gated(s, d) ? FINISH_GATED : FINISH_ACTIVATED;
-        prepare_near(s, s->near, mlp_norm(s, d));
+        how->kind = is_silu_gated(s, d) ? EPILOGUE_GATED : EPILOGUE_ACTIVATED;
+        prepare_smem(s, s->in_smem, mlp_norm(s, d));
         how->norm_depth = mlp_depth(s);
         break;
     case OUT: prepare_stream(s, s->l - 1, d.bo, s->does.posts_attention, 1); break;
@@ -339,10 +339,10 @@ prepare(Shared *s, uint32_t part)
                        s->model.exact ? 1 : 1 / HIDDEN_SHRINK);
         break;
     default:
-        how->kind = FINISH_LOGITS;
+        how->kind = EPILOGUE_LOGITS;
         how->logits = s->a.store.until_logits + (size_t)s->n_probes * s->model.vocab;
         how->temperature = s->a.until.temperature[s->l];
-        prepare_near(s, s->does.probes_near, s->model.final_norm);
+        prepare_smem(s, s->does.probe_in_smem, s->model.final_norm);
     }
 }
 
@@ -350,11 +350,11 @@ prepare(Shared *s, uint32_t part)
 
 /* Of experts' gate and up only those of the one that all go to are known before it is known who goes where; whoever fetches them. */
 static __device__ __forceinline__ bool
-look_ahead_at_experts(const struct mixture_shared *s, struct sweep_at at, struct product *p)
+look_ahead_at_experts(const struct moe_state *s, struct layer_step at, struct product *p)
 {
-    if (!p->visited || at.step == DOWN)
+    if (!p->by_expert || at.step == DOWN)
         return true;
-    *p = product_of(&s->mixtures[at.l % 2].shared.gate_up, NULL, 0, false);
+    *p = product_of(&s->moe[at.l % 2].shared.gate_up, NULL, 0, false);
     return p->matrices[0]->rows > 0;
 }
 
@@ -362,21 +362,21 @@ look_ahead_at_experts(const struct mixture_shared *s, struct sweep_at at, struct
  * product, what follows after a step in between. */
 template <class Shared>
 static __device__ __forceinline__ void
-look_ahead(Shared *s, struct ahead *ahead, uint32_t brought)
+look_ahead(Shared *s, struct ahead *ahead, uint32_t copied)
 {
-    struct sweep_at at = {s->l, s->step};
-    s->between = has_product(s->step) ? 0 : s->between + 1;
+    struct layer_step at = {s->l, s->step};
+    s->idle_steps = has_product(s->step) ? 0 : s->idle_steps + 1;
     ahead->from = ahead->to = 0;
     do
-        at = step_after(s, at, brought);
+        at = step_after(s, at, copied);
     while (at.step != STEPS && !has_product(at.step));
     if (at.step == STEPS)
         return;
     ahead->product = product_at(s, at, 0);
-    if constexpr (Shared::MIXES)
+    if constexpr (Shared::HAS_EXPERTS)
         if (!look_ahead_at_experts(s, at, &ahead->product))
             return;
-    ahead->from = s->between * s->a.window;
+    ahead->from = s->idle_steps * s->a.window;
     ahead->to = ahead->from + s->a.window;
 }
 
@@ -385,8 +385,8 @@ template <class Shared>
 static __device__ __forceinline__ void
 arrange(Shared *s, struct ahead *ahead)
 {
-    const uint32_t brought = s->l + 1;
-    const struct sweep_at next = step_after(s, {s->l, s->step}, brought);
+    const uint32_t copied = s->l + 1;
+    const struct layer_step next = step_after(s, {s->l, s->step}, copied);
     s->before = {s->l, s->step};
     s->step = next.step;
     if (next.step == STEPS)
@@ -395,7 +395,7 @@ arrange(Shared *s, struct ahead *ahead)
         enter_layer(s, next.l);
     if (has_product(next.step))
         prepare(s, 0);
-    look_ahead(s, ahead, brought);
+    look_ahead(s, ahead, copied);
 }
 
 /* Of this block's part, by all warps but the first. */
@@ -405,7 +405,7 @@ fetch_ahead(const struct ahead &ahead)
 {
     if (ahead.from < ahead.to)
         prefetch_strips(rows_of<Shared, 1>(ahead.product), ahead.from, ahead.to, thread_here() - WARP,
-                        SWEEP_THREADS - WARP);
+                        BLOCK_THREADS - WARP);
 }
 
 #endif

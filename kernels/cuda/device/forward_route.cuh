@@ -11,7 +11,7 @@ struct order_place { /* shared memory of a block: of each expert how many visit 
 };
 
 struct route_shared {
-    struct route_place choosing[SWEEP_WARPS];
+    struct route_place choosing[BLOCK_WARPS];
     struct order_place ordering;
 };
 static_assert(sizeof(struct route_shared) <= WORK_SHARED, "a block's shared memory");
@@ -29,7 +29,7 @@ struct normed_row {
 };
 
 /* Of one that every block norms for itself: the same bits. */
-struct near_row {
+struct smem_row {
     const float *x;
     const struct dev_norm &norm;
     struct spread spread;
@@ -53,42 +53,41 @@ router_logit(const float *weights, const Row &row, uint32_t width)
 
 /* What norms of the rows, up to a tile of them, take off and multiply by; for all warps of the block. */
 static __device__ __forceinline__ void
-spread_near(struct sweep_shared *s, const struct dev_norm &norm)
+spread_smem(struct forward_state *s, const struct dev_norm &norm)
 {
     const uint32_t depth = mlp_depth(s);
     for (uint32_t i = 0; i < s->a.n && norm.weight != NULL && s->model.form.centred; i++)
-        add_numbers(s->model, hidden_of(s, row_of(s, i), depth), s->near_sums[i]);
+        add_numbers(s->model, hidden_of(s, row_of(s, i), depth), s->norm_sums[i]);
     __syncthreads();
     for (uint32_t i = 0; i < s->a.n && norm.weight != NULL; i++) {
         if (s->model.form.centred)
-            add_deviations(s->model, hidden_of(s, row_of(s, i), depth), s->near_sums[i], s->near_parts[i]);
+            add_deviations(s->model, hidden_of(s, row_of(s, i), depth), s->norm_sums[i], s->norm_parts[i]);
         else
-            add_squares(s->model, hidden_of(s, row_of(s, i), depth), s->near_parts[i]);
+            add_squares(s->model, hidden_of(s, row_of(s, i), depth), s->norm_parts[i]);
     }
     __syncthreads();
 }
 
 static __device__ __forceinline__ void
-put_router_logits(struct sweep_shared *s)
+put_router_logits(struct forward_state *s)
 {
     const struct dev_model &m = s->model;
     const struct dev_store &store = s->a.store;
     const struct dev_norm norm = mlp_norm(s, layer_here(s));
     const uint32_t experts = m.form.experts.n, outputs = experts + (layer_here(s).shared_mix != NULL ? 1 : 0);
-    if (s->near)
-        spread_near(s, norm);
+    if (s->in_smem)
+        spread_smem(s, norm);
     for (uint32_t u = thread_here() / WARP * gridDim.x + blockIdx.x; u < s->a.n * outputs;
-         u += gridDim.x * SWEEP_WARPS) {
+         u += gridDim.x * BLOCK_WARPS) {
         const uint32_t i = u / outputs, e = u % outputs;
-        const float *const weights =
-            e < experts ? mixture_here(s).router + (size_t)e * m.width : layer_here(s).shared_mix;
+        const float *const weights = e < experts ? moe_here(s).router + (size_t)e * m.width : layer_here(s).shared_mix;
         float z;
         if (row_of(s, i).from >= s->l)
             continue;
-        if (s->near) {
-            const float mean = m.form.centred ? near_sum(s->near_sums[i]) / (float)m.width : 0;
-            const struct near_row row = {hidden_of(s, row_of(s, i), mlp_depth(s)), norm,
-                                         spread_of(m, mean, near_sum(s->near_parts[i]), m.width)};
+        if (s->in_smem) {
+            const float mean = m.form.centred ? smem_sum(s->norm_sums[i]) / (float)m.width : 0;
+            const struct smem_row row = {hidden_of(s, row_of(s, i), mlp_depth(s)), norm,
+                                         spread_of(m, mean, smem_sum(s->norm_parts[i]), m.width)};
             z = router_logit(weights, row, m.width);
         } else {
             const struct normed_row row = {(m.exact ? (const float *)store.normed : store.raw) + (size_t)i * m.width};
@@ -101,7 +100,7 @@ put_router_logits(struct sweep_shared *s)
 
 /* Rows that are normed in a step of their own: for the router in F32 too, where products read halves. */
 static __device__ __forceinline__ void
-norm_for_router(struct sweep_shared *s)
+norm_for_router(struct forward_state *s)
 {
     const struct dev_model &m = s->model;
     const struct dev_norm norm = mlp_norm(s, layer_here(s));
@@ -112,7 +111,7 @@ norm_for_router(struct sweep_shared *s)
         float *const to = s->a.store.raw + (size_t)i * m.width;
         const bool norms = norm.weight != NULL;
         const struct spread spread = norms ? block_spread(m, from, m.width, s->parts) : (struct spread){0, 1};
-        for (uint32_t k = thread_here(); k < m.width; k += SWEEP_THREADS) {
+        for (uint32_t k = thread_here(); k < m.width; k += BLOCK_THREADS) {
             const float x = norms ? normed(norm, spread, from[k], k) : from[k];
             put_activation(s->a.store.normed, m.exact, m.width, i, k, x);
             to[k] = x;
@@ -124,12 +123,12 @@ norm_for_router(struct sweep_shared *s)
 /* ---- the choice, by the block that is done last ---- */
 
 static __device__ __forceinline__ bool
-is_last_router(struct sweep_shared *s)
+is_last_router(struct forward_state *s)
 {
     bool last = false;
     __syncthreads(); /* what thread 0 releases is the whole block's, and so is what it acquires */
     if (thread_here() == 0) {
-        uint32_t *const arrived = &s->a.store.going->arrived;
+        uint32_t *const arrived = &s->a.store.expert_list->arrived;
         last = add_acquire_release(arrived, 1) == gridDim.x - 1;
         if (last)
             *arrived = 0;
@@ -138,12 +137,12 @@ is_last_router(struct sweep_shared *s)
 }
 
 static __device__ __forceinline__ void
-choose_all(struct sweep_shared *s, struct route_shared *shared)
+choose_all(struct forward_state *s, struct route_shared *shared)
 {
     const struct experts_form &f = s->model.form.experts;
     const struct dev_layer &layer = layer_here(s);
     const uint32_t warp = thread_here() / WARP;
-    for (uint32_t i = warp; i < s->a.n; i += SWEEP_WARPS)
+    for (uint32_t i = warp; i < s->a.n; i += BLOCK_WARPS)
         if (row_of(s, i).from < s->l)
             choose_experts(f, s->a.store.router_logits + (size_t)i * (f.n + 1), layer.brouter, layer.correction,
                            &shared->choosing[warp], s->a.store.routes + (size_t)i * f.used);
@@ -152,21 +151,21 @@ choose_all(struct sweep_shared *s, struct route_shared *shared)
 /* Calls with(row, k, route) for all routes of rows that take part, by all threads. */
 template <class With>
 static __device__ __forceinline__ void
-for_routes(struct sweep_shared *s, With with)
+for_routes(struct forward_state *s, With with)
 {
     const uint32_t used = s->model.form.experts.used;
-    for (uint32_t u = thread_here(); u < s->a.n * used; u += SWEEP_THREADS)
+    for (uint32_t u = thread_here(); u < s->a.n * used; u += BLOCK_THREADS)
         if (row_of(s, u / used).from < s->l)
             with(u / used, u % used, s->a.store.routes[u]);
 }
 
 /* For who wants to know. */
 static __device__ __forceinline__ void
-tell_routes(struct sweep_shared *s)
+tell_routes(struct forward_state *s)
 {
     const uint32_t used = s->model.form.experts.used, depths = s->model.n_layers + 1;
     for_routes(s, [=](uint32_t i, uint32_t k, const struct route &r) {
-        s->a.told[((size_t)i * depths + s->l) * used + k] = r;
+        s->a.routes_out[((size_t)i * depths + s->l) * used + k] = r;
     });
 }
 
@@ -174,11 +173,11 @@ tell_routes(struct sweep_shared *s)
 
 /* Of the experts that anybody visits, by a warp: the list of them, and where their visits begin. */
 static __device__ __forceinline__ void
-list_experts(struct sweep_shared *s, struct order_place *order)
+list_experts(struct forward_state *s, struct order_place *order)
 {
     const uint32_t lane = thread_here() % WARP, experts = s->model.form.experts.n;
-    struct dev_visits *const going = s->a.store.going;
-    uint32_t n = 0, visits = 0, most = 0;
+    struct expert_list *const expert_list = s->a.store.expert_list;
+    uint32_t n = 0, expert_rows = 0, most = 0;
     for (uint32_t first = 0; first < experts; first += WARP) {
         const uint32_t e = first + lane, own = e < experts ? order->next[e] : 0;
         const uint32_t listed = __ballot_sync(ALL_OF_WARP, own > 0);
@@ -189,17 +188,18 @@ list_experts(struct sweep_shared *s, struct order_place *order)
             before += lane >= apart ? lower : 0;
         }
         if (own > 0)
-            going->experts[n + (uint32_t)__popc(listed & ((1u << lane) - 1))] = {e, visits + before - own, own};
+            expert_list->experts[n + (uint32_t)__popc(listed & ((1u << lane) - 1))] = {e, expert_rows + before - own,
+                                                                                       own};
         if (e < experts)
-            order->next[e] = visits + before - own;
+            order->next[e] = expert_rows + before - own;
         n += (uint32_t)__popc(listed);
-        visits += __shfl_sync(ALL_OF_WARP, before, WARP - 1);
+        expert_rows += __shfl_sync(ALL_OF_WARP, before, WARP - 1);
         most = own > most ? own : most;
     }
     most = __reduce_max_sync(ALL_OF_WARP, most);
     if (lane == 0) {
-        going->n = n;
-        going->most = most;
+        expert_list->n = n;
+        expert_list->most = most;
         if (s->a.touched != NULL)
             s->a.touched[s->l] = n;
     }
@@ -207,7 +207,7 @@ list_experts(struct sweep_shared *s, struct order_place *order)
 
 /* The rows that take part are at the expert that all go to, if there is one; by a warp. */
 static __device__ __forceinline__ void
-list_rows(struct sweep_shared *s)
+list_rows(struct forward_state *s)
 {
     const struct experts_form &f = s->model.form.experts;
     const struct dev_store &store = s->a.store;
@@ -225,27 +225,27 @@ list_rows(struct sweep_shared *s)
         const bool there = i < s->a.n && row_of(s, i).from < s->l;
         const uint32_t all = __ballot_sync(ALL_OF_WARP, there);
         if (there)
-            store.visits[begin + before + (uint32_t)__popc(all & ((1u << lane) - 1))] = {
-                i, f.n, weighed ? 1 / (1 + expf(-store.router_logits[(size_t)i * (f.n + 1) + f.n])) : 1, VISIT_LAST};
+            store.expert_rows[begin + before + (uint32_t)__popc(all & ((1u << lane) - 1))] = {
+                i, f.n, weighed ? 1 / (1 + expf(-store.router_logits[(size_t)i * (f.n + 1) + f.n])) : 1, ROW_LAST};
         before += (uint32_t)__popc(all);
     }
     if (lane == 0) {
-        store.going->rows = rows;
+        store.expert_list->rows = rows;
         if (f.shared_ffn > 0)
-            store.going->alone = {f.n, begin, rows};
+            store.expert_list->alone = {f.n, begin, rows};
     }
 }
 
 /* Visits of an expert come in any order: nothing hangs on it but where they lie. */
 static __device__ __forceinline__ void
-order_visits(struct sweep_shared *s, struct order_place *order)
+order_expert_rows(struct forward_state *s, struct order_place *order)
 {
     const struct experts_form &f = s->model.form.experts;
     const uint32_t thread = thread_here();
-    for (uint32_t e = thread; e < f.n; e += SWEEP_THREADS)
+    for (uint32_t e = thread; e < f.n; e += BLOCK_THREADS)
         order->next[e] = 0;
     __syncthreads(); /* and routes are there */
-    if (s->a.told != NULL)
+    if (s->a.routes_out != NULL)
         tell_routes(s);
     for_routes(s, [=](uint32_t, uint32_t, const struct route &r) { atomicAdd(&order->next[r.expert], 1u); });
     __syncthreads();
@@ -254,24 +254,24 @@ order_visits(struct sweep_shared *s, struct order_place *order)
     else if (thread < 2 * WARP)
         list_rows(s);
     __syncthreads();
-    struct visit *const visits = s->a.store.visits;
+    struct expert_row *const expert_rows = s->a.store.expert_rows;
     const bool alone = f.shared_ffn == 0;
     const uint32_t used = f.used;
     for_routes(s, [=](uint32_t i, uint32_t k, const struct route &r) {
         const uint32_t at = atomicAdd(&order->next[r.expert], 1u);
-        visits[at] = {i, r.expert, r.weight, (k == 0 ? VISIT_FIRST : 0) | (alone && k + 1 == used ? VISIT_LAST : 0)};
+        expert_rows[at] = {i, r.expert, r.weight, (k == 0 ? ROW_FIRST : 0) | (alone && k + 1 == used ? ROW_LAST : 0)};
     });
 }
 
 static __device__ __forceinline__ void
-route_rows(struct sweep_shared *s)
+route_rows(struct forward_state *s)
 {
     struct route_shared *const shared = (struct route_shared *)s->work;
     put_router_logits(s);
     if (!is_last_router(s))
         return;
     choose_all(s, shared);
-    order_visits(s, &shared->ordering);
+    order_expert_rows(s, &shared->ordering);
 }
 
 #endif

@@ -45,12 +45,12 @@ warp_spread(const struct dev_model &m, const struct head_pairs &head, uint32_t l
 
 /* turns: of the row; NULL: nothing is rotated. */
 static __device__ __forceinline__ void
-rotate_pairs(const struct dev_model &m, const float2 *turns, struct head_pairs *head, uint32_t lane)
+rotate_pairs(const struct dev_model &m, const float2 *rotations, struct head_pairs *head, uint32_t lane)
 {
 #pragma unroll
     for (int j = 0; j < LANE_PAIRS; j++)
-        if (turns != NULL && lane + j * WARP < m.rope_dims / 2)
-            rotate(turns[lane + j * WARP], &head->x[j].x, &head->x[j].y);
+        if (rotations != NULL && lane + j * WARP < m.rope_dims / 2)
+            rotate(rotations[lane + j * WARP], &head->x[j].x, &head->x[j].y);
 }
 
 /* Numbers of which those at `first` and up are the head's; whole: the spread of all heads together. */
@@ -78,7 +78,7 @@ clip_pairs(float most, struct head_pairs *head)
 }
 
 static __device__ __forceinline__ const float *
-raw_heads(const struct sweep_shared *s, uint32_t i, bool is_key)
+raw_heads(const struct forward_state *s, uint32_t i, bool is_key)
 {
     const struct dev_model &m = s->model;
     return s->a.store.qk_raw + ((size_t)i * (m.heads + m.kv_heads) + (is_key ? m.heads : 0)) * m.head_dim;
@@ -94,7 +94,7 @@ norm_head(Shared *s, uint32_t i, uint32_t h, bool is_key, const struct spread &w
     const uint32_t lane = thread_here() % WARP, base = h * m.head_dim;
     const float *const from = raw_heads(s, i, is_key) + base;
     const float *const weight = is_key ? layer_here(s).k_norm : layer_here(s).q_norm;
-    const float2 *const turns = s->turns != NULL ? s->turns + i * (m.rope_dims / 2) : NULL;
+    const float2 *const rotations = s->rotations != NULL ? s->rotations + i * (m.rope_dims / 2) : NULL;
     struct head_pairs head = {};
 #pragma unroll
     for (int j = 0; j < LANE_PAIRS; j++)
@@ -103,13 +103,13 @@ norm_head(Shared *s, uint32_t i, uint32_t h, bool is_key, const struct spread &w
             head.x[j] = make_float2(from[d.x], from[d.y]);
         }
     if (m.form.late_norms)
-        rotate_pairs(m, turns, &head, lane);
+        rotate_pairs(m, rotations, &head, lane);
     if (weight != NULL)
         norm_pairs(m, weight, m.form.whole_norms ? base : 0, whole, &head, lane);
-    if (Shared::BENDS && m.form.whole_norms)
+    if (Shared::HAS_ALIBI && m.form.whole_norms)
         clip_pairs(m.form.clip, &head);
     if (!m.form.late_norms)
-        rotate_pairs(m, turns, &head, lane);
+        rotate_pairs(m, rotations, &head, lane);
 #pragma unroll
     for (int j = 0; j < LANE_PAIRS; j++) {
         if (!has_pair(m, lane + j * WARP))
@@ -132,12 +132,12 @@ static __device__ __forceinline__ void
 norm_whole_heads(Shared *s)
 {
     const struct dev_model &m = s->model;
-    const uint32_t warp = thread_here() / WARP, of_q = (m.heads + SWEEP_WARPS - 1) / SWEEP_WARPS,
-                   of_k = (m.kv_heads + SWEEP_WARPS - 1) / SWEEP_WARPS;
+    const uint32_t warp = thread_here() / WARP, of_q = (m.heads + BLOCK_WARPS - 1) / BLOCK_WARPS,
+                   of_k = (m.kv_heads + BLOCK_WARPS - 1) / BLOCK_WARPS;
     for (uint32_t u = blockIdx.x; u < s->a.n * (of_q + of_k); u += gridDim.x) {
         const uint32_t i = u / (of_q + of_k), part = u % (of_q + of_k);
         const bool is_key = part >= of_q;
-        const uint32_t heads = is_key ? m.kv_heads : m.heads, h = (is_key ? part - of_q : part) * SWEEP_WARPS + warp;
+        const uint32_t heads = is_key ? m.kv_heads : m.heads, h = (is_key ? part - of_q : part) * BLOCK_WARPS + warp;
         if (row_of(s, i).from >= s->l)
             continue;
         const struct spread whole = block_spread(m, raw_heads(s, i, is_key), heads * m.head_dim, s->parts);
@@ -155,7 +155,7 @@ norm_heads(Shared *s)
         norm_whole_heads(s);
         return;
     }
-    for (uint32_t u = thread_here() / WARP * gridDim.x + blockIdx.x; u < s->a.n * heads; u += gridDim.x * SWEEP_WARPS) {
+    for (uint32_t u = thread_here() / WARP * gridDim.x + blockIdx.x; u < s->a.n * heads; u += gridDim.x * BLOCK_WARPS) {
         const uint32_t i = u / heads, h = u % heads;
         if (row_of(s, i).from < s->l)
             norm_head(s, i, h < q_heads ? h : h - q_heads, h >= q_heads, {0, 1});
@@ -176,7 +176,7 @@ add_lanes(struct softmax_part *all, float temperature)
 
 /* Before the grid's barrier: what the first warp's threads have of row 0's softmax, together. */
 static __device__ __forceinline__ void
-put_part(struct sweep_shared *s, struct softmax_part all)
+put_part(struct forward_state *s, struct softmax_part all)
 {
     if (threadIdx.x >= WARP)
         return;
@@ -187,7 +187,7 @@ put_part(struct sweep_shared *s, struct softmax_part all)
 
 /* Does the last row leave at layer l? Every block comes to the same answer. */
 static __device__ __forceinline__ bool
-leaves(struct sweep_shared *s, uint32_t l)
+leaves(struct forward_state *s, uint32_t l)
 {
     const float temperature = s->a.until.temperature[l];
     if (threadIdx.x < WARP) {
@@ -218,30 +218,30 @@ leaves(struct sweep_shared *s, uint32_t l)
 
 /* Turns of all rows, for some frequencies, times a gain, from number `first` on. */
 static __device__ __forceinline__ void
-put_turns(struct sweep_shared *s, const double *frequencies, float gain, uint32_t first)
+put_rotations(struct forward_state *s, const double *frequencies, float gain, uint32_t first)
 {
     const uint32_t pairs = s->model.rope_dims / 2;
-    float2 *const turns = (float2 *)s->a.store.turns + first;
-    for (uint32_t u = blockIdx.x * SWEEP_THREADS + threadIdx.x; u < s->a.n * pairs; u += gridDim.x * SWEEP_THREADS) {
+    float2 *const rotations = (float2 *)s->a.store.rotations + first;
+    for (uint32_t u = blockIdx.x * BLOCK_THREADS + threadIdx.x; u < s->a.n * pairs; u += gridDim.x * BLOCK_THREADS) {
         const struct row &row = s->a.rows[u / pairs];
-        const float2 turn = turn_of(row.n_trunk + row.n_tail - 1, frequencies[u % pairs]);
-        turns[u] = make_float2(turn.x * gain, turn.y * gain);
+        const float2 rotation = rotation_of(row.n_trunk + row.n_tail - 1, frequencies[u % pairs]);
+        rotations[u] = make_float2(rotation.x * gain, rotation.y * gain);
     }
 }
 
 /* Turns of all rows; where the longest path's last split is. */
 static __device__ __forceinline__ void
-look_at_rows(struct sweep_shared *s)
+inspect_rows(struct forward_state *s)
 {
     const uint32_t pairs = s->model.rope_dims / 2;
     uint32_t last = 0;
-    for (uint32_t i = threadIdx.x; i < s->a.n; i += SWEEP_THREADS) {
+    for (uint32_t i = threadIdx.x; i < s->a.n; i += BLOCK_THREADS) {
         const uint32_t position = row_of(s, i).n_trunk + row_of(s, i).n_tail - 1;
         last = position > last ? position : last;
     }
-    put_turns(s, s->model.inv_freq, s->model.form.rope_gain, 0);
+    put_rotations(s, s->model.inv_freq, s->model.form.rope_gain, 0);
     if (s->model.inv_freq_local != NULL)
-        put_turns(s, s->model.inv_freq_local, 1, s->a.store.max_rows * pairs);
+        put_rotations(s, s->model.inv_freq_local, 1, s->a.store.max_rows * pairs);
     last = __reduce_max_sync(ALL_OF_WARP, last / ATTEND_SPLIT);
     if (threadIdx.x % WARP == 0)
         atomicMax(&s->last_split, last);
@@ -249,7 +249,7 @@ look_at_rows(struct sweep_shared *s)
 
 /* The hidden states of the rows that take part, normed. A block a row. */
 static __device__ __forceinline__ void
-norm_rows(struct sweep_shared *s, uint32_t depth, const struct dev_norm &norm)
+norm_rows(struct forward_state *s, uint32_t depth, const struct dev_norm &norm)
 {
     for (uint32_t i = blockIdx.x; i < s->a.n; i += gridDim.x) {
         const struct row &row = row_of(s, i);
@@ -260,7 +260,7 @@ norm_rows(struct sweep_shared *s, uint32_t depth, const struct dev_norm &norm)
 
 /* hidden (l) = hidden (from) + what the sublayer adds, normed. A block a row. */
 static __device__ __forceinline__ void
-post_rows(struct sweep_shared *s, uint32_t from, const float *weight)
+post_rows(struct forward_state *s, uint32_t from, const float *weight)
 {
     const uint32_t width = s->model.width;
     const struct dev_norm norm = {weight, NULL};
@@ -271,19 +271,19 @@ post_rows(struct sweep_shared *s, uint32_t from, const float *weight)
         const float *const raw = s->a.store.raw + (size_t)i * width, *const before = hidden_of(s, row, from);
         float *const after = hidden_of(s, row, s->l);
         const struct spread spread = block_spread(s->model, raw, width, s->parts);
-        for (uint32_t k = thread_here(); k < width; k += SWEEP_THREADS)
+        for (uint32_t k = thread_here(); k < width; k += BLOCK_THREADS)
             after[k] = fmaf(s->model.form.residual_scale, normed(norm, spread, raw[k], k), before[k]);
     }
 }
 
 static __device__ __forceinline__ void
-carry_rows(struct sweep_shared *s)
+copy_rows(struct forward_state *s)
 {
     for (uint32_t i = blockIdx.x; i < s->a.n; i += gridDim.x) {
         const struct row &row = row_of(s, i);
         const float *from = hidden_of(s, row, s->l - 1);
         float *to = hidden_of(s, row, s->l);
-        for (uint32_t k = thread_here(); row.from < s->l && k < s->model.width; k += SWEEP_THREADS)
+        for (uint32_t k = thread_here(); row.from < s->l && k < s->model.width; k += BLOCK_THREADS)
             to[k] = from[k];
     }
 }
@@ -298,8 +298,8 @@ attend(Shared *s)
                                        s->last_split + 1,
                                        layer_here(s).window,
                                        s->a.n <= SPLIT_ROWS,
-                                       Shared::MIXES ? layer_here(s).sinks : NULL,
-                                       Shared::BENDS ? s->model.slopes : NULL};
+                                       Shared::HAS_EXPERTS ? layer_here(s).sinks : NULL,
+                                       Shared::HAS_ALIBI ? s->model.slopes : NULL};
     attend_rows<KV, PAIRS, DIMS>(scene, (struct attend_place *)s->work);
 }
 
@@ -317,10 +317,10 @@ attend_all(Shared *s)
 
 /* h + A h + b of the last row, all warps together. */
 static __device__ __forceinline__ void
-shift_probe(struct sweep_shared *s)
+shift_probe(struct forward_state *s)
 {
     const float *const h = hidden_of(s, s->a.rows[s->a.n - 1], s->l);
-    for (uint32_t o = thread_here() / WARP * gridDim.x + blockIdx.x; o < s->model.width; o += gridDim.x * SWEEP_WARPS) {
+    for (uint32_t o = thread_here() / WARP * gridDim.x + blockIdx.x; o < s->model.width; o += gridDim.x * BLOCK_WARPS) {
         const float y = shifted(s->trained, h, o, s->model.width);
         if (threadIdx.x % WARP == 0)
             s->a.store.until_shifted[o] = y;
@@ -329,13 +329,13 @@ shift_probe(struct sweep_shared *s)
 
 /* What the final norm sees of the row that is probed. */
 static __device__ __forceinline__ const float *
-probe_state(struct sweep_shared *s)
+probe_state(struct forward_state *s)
 {
     return s->does.shifts ? s->a.store.until_shifted : hidden_of(s, s->a.rows[s->a.n - 1], s->l);
 }
 
 static __device__ __forceinline__ void
-norm_probe(struct sweep_shared *s)
+norm_probe(struct forward_state *s)
 {
     if (blockIdx.x == 0)
         norm_row_as(s->model, s->model.exact || s->trained.full != NULL, probe_state(s), s->model.final_norm,
@@ -344,54 +344,54 @@ norm_probe(struct sweep_shared *s)
 
 /* The state of row i of the product that comes; NULL: it takes no part. */
 static __device__ __forceinline__ const float *
-near_state(struct sweep_shared *s, uint32_t i)
+smem_source(struct forward_state *s, uint32_t i)
 {
-    if (s->how.kind == FINISH_LOGITS)
+    if (s->how.kind == EPILOGUE_LOGITS)
         return probe_state(s);
     return row_of(s, i).from < s->l ? hidden_of(s, row_of(s, i), s->how.norm_depth) : NULL;
 }
 
-/* norm_near() of centred norms, and where there is none: once in the kernel, not once for each kind of product. */
+/* norm_to_smem() of centred norms, and where there is none: once in the kernel, not once for each kind of product. */
 static __device__ __forceinline__ void
-norm_near_first(struct sweep_shared *s)
+norm_to_smem_first(struct forward_state *s)
 {
     const bool norms = s->how.norm.weight != NULL;
-    uint16_t *const to = (uint16_t *)(s->work + NEAR_AT);
+    uint16_t *const to = (uint16_t *)(s->work + SMEM_AT);
     for (uint32_t i = 0; i < s->product.n && norms; i++)
-        if (near_state(s, i) != NULL)
-            add_numbers(s->model, near_state(s, i), s->near_sums[i]);
+        if (smem_source(s, i) != NULL)
+            add_numbers(s->model, smem_source(s, i), s->norm_sums[i]);
     __syncthreads();
     for (uint32_t i = 0; i < s->product.n && norms; i++)
-        if (near_state(s, i) != NULL)
-            add_deviations(s->model, near_state(s, i), s->near_sums[i], s->near_parts[i]);
+        if (smem_source(s, i) != NULL)
+            add_deviations(s->model, smem_source(s, i), s->norm_sums[i], s->norm_parts[i]);
     __syncthreads();
     for (uint32_t i = 0; i < s->product.n; i++) {
-        const float *const state = near_state(s, i);
+        const float *const state = smem_source(s, i);
         if (norms && state != NULL)
-            put_centred(s->model, state, s->how.norm, s->near_sums[i], s->near_parts[i], to, i);
+            put_centred(s->model, state, s->how.norm, s->norm_sums[i], s->norm_parts[i], to, i);
         else
-            carry_near(s->model, state, to, i);
+            carry_smem(s->model, state, to, i);
     }
     __syncthreads();
 }
 
 /* The rows of the product that comes, normed into this block's shared memory; rows that take no part are zero there. */
 static __device__ __forceinline__ void
-norm_near(struct sweep_shared *s)
+norm_to_smem(struct forward_state *s)
 {
-    uint16_t *const to = (uint16_t *)(s->work + NEAR_AT);
+    uint16_t *const to = (uint16_t *)(s->work + SMEM_AT);
     for (uint32_t i = 0; i < s->product.n; i++)
-        if (near_state(s, i) != NULL)
-            add_squares(s->model, near_state(s, i), s->near_parts[i]);
+        if (smem_source(s, i) != NULL)
+            add_squares(s->model, smem_source(s, i), s->norm_parts[i]);
     __syncthreads();
     for (uint32_t i = 0; i < s->product.n; i++)
-        put_near(s->model, near_state(s, i), s->how.norm.weight, s->near_parts[i], to, i);
+        put_smem(s->model, smem_source(s, i), s->how.norm.weight, s->norm_parts[i], to, i);
     __syncthreads();
 }
 
 template <class Shared>
 static __device__ __forceinline__ void
-do_between(Shared *s)
+do_elementwise(Shared *s)
 {
     const struct dev_layer &layer = layer_here(s);
     if (s->step >= SHIFT_PROBE && s->before.step < SHIFT_PROBE && threadIdx.x == 0)
@@ -402,17 +402,17 @@ do_between(Shared *s)
     case ATTEND: attend_all(s); break;
     case POST_ATTENTION: post_rows(s, s->l - 1, layer.attn_post); break;
     case NORM_MLP:
-        if (Shared::MIXES && s->does.mixes)
+        if (Shared::HAS_EXPERTS && s->does.has_experts)
             norm_for_router(s);
         else
             norm_rows(s, mlp_depth(s), mlp_norm(s, layer));
         break;
     case ROUTE:
-        if (Shared::MIXES)
+        if (Shared::HAS_EXPERTS)
             route_rows(s);
         break;
     case POST_MLP: post_rows(s, s->does.attends ? s->l : s->l - 1, layer.ffn_post); break;
-    case CARRY: carry_rows(s); break;
+    case CARRY: copy_rows(s); break;
     case SHIFT_PROBE: shift_probe(s); break;
     case NORM_PROBE: norm_probe(s); break;
     }

@@ -5,20 +5,20 @@
 #include "kernels/cuda/device/layout.h"
 #include "kernels/cuda/device/ptx.cuh"
 
-#define GRID_TURN  0x80000000u /* changes when all have come */
+#define GRID_PHASE 0x80000000u /* changes when all have come */
 #define GRID_POLLS 256         /* between looks at the clock */
 
 /* What thread 0 of a block has to remember: the barrier's turn, which cannot change before this block has arrived, so it
  * is read once, at the start. `place` is what a block says that waits for too long (layout.h). */
 struct grid_barrier {
     struct dev_barrier *barrier;
-    uint32_t turn, place;
+    uint32_t phase, place;
 };
 
 static __device__ __forceinline__ struct grid_barrier
 grid_barrier_of(struct dev_barrier *b)
 {
-    return {b, threadIdx.x == 0 ? load_acquire(&b->arrived) & GRID_TURN : 0, 0};
+    return {b, threadIdx.x == 0 ? load_acquire(&b->arrived) & GRID_PHASE : 0, 0};
 }
 
 /* ---- waiting for too long ---- */
@@ -33,11 +33,11 @@ struct grid_wait {
 /* First a block notes for the host where it waits, and goes on waiting, so that all others can too: who has not noted
  * anything is who never came. Then it ends the kernel. */
 static __device__ __forceinline__ void
-look_at_clock(const struct grid_barrier &b, struct grid_wait *w)
+check_clock(const struct grid_barrier &b, struct grid_wait *w)
 {
     const uint64_t now = globaltimer(), since = now - w->looked, patience = b.barrier->patience;
     w->looked = now;
-    w->waited += since < GRID_LOOK ? since : GRID_LOOK;
+    w->waited += since < GRID_CLOCK_STEP ? since : GRID_CLOCK_STEP;
     if (patience == 0 || w->waited < patience)
         return;
     if (w->noted && w->waited >= 2 * patience)
@@ -48,12 +48,12 @@ look_at_clock(const struct grid_barrier &b, struct grid_wait *w)
 }
 
 static __device__ __forceinline__ void
-wait_for_turn(const struct grid_barrier &b)
+wait_for_phase(const struct grid_barrier &b)
 {
     struct grid_wait w = {0, 0, false};
-    for (uint32_t polls = 1; (load_acquire(&b.barrier->arrived) & GRID_TURN) != b.turn; polls++)
+    for (uint32_t polls = 1; (load_acquire(&b.barrier->arrived) & GRID_PHASE) != b.phase; polls++)
         if (polls % GRID_POLLS == 0)
-            look_at_clock(b, &w);
+            check_clock(b, &w);
     if (w.noted)
         b.barrier->notes[blockIdx.x] = 0;
 }
@@ -62,16 +62,16 @@ wait_for_turn(const struct grid_barrier &b)
 
 /* What was written before it by any thread of the grid is seen after it by all. Thread 0 says that the block is there, and
  * waits; meanwhile the other warps do `meanwhile()`, which touches nothing that other blocks compute. A block adds one
- * and the first one what is missing to GRID_TURN, so that the number needs no reset and nobody has to be the last. */
+ * and the first one what is missing to GRID_PHASE, so that the number needs no reset and nobody has to be the last. */
 template <class Meanwhile>
 static __device__ __forceinline__ void
 grid_sync(struct grid_barrier &b, Meanwhile meanwhile)
 {
     __syncthreads();
     if (threadIdx.x == 0) {
-        add_release(&b.barrier->arrived, blockIdx.x == 0 ? GRID_TURN - (gridDim.x - 1) : 1);
-        b.turn ^= GRID_TURN;
-        wait_for_turn(b);
+        add_release(&b.barrier->arrived, blockIdx.x == 0 ? GRID_PHASE - (gridDim.x - 1) : 1);
+        b.phase ^= GRID_PHASE;
+        wait_for_phase(b);
     } else if (threadIdx.x >= WARP) {
         meanwhile();
     }

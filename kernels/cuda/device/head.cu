@@ -28,9 +28,9 @@
 static __device__ __forceinline__ uint32_t
 share_end(uint32_t unit, uint32_t units, uint32_t *share)
 {
-    while ((*share + 1) * units / SWEEP_WARPS <= unit)
+    while ((*share + 1) * units / BLOCK_WARPS <= unit)
         ++*share;
-    return (*share + 1) * units / SWEEP_WARPS;
+    return (*share + 1) * units / BLOCK_WARPS;
 }
 
 /* What a thread of a block's tile works on: strips `strip` and up, the block's tiles `own_tile` and up. */
@@ -146,10 +146,10 @@ multiply_tile(const struct dev_matrix &m, const uint4 *x, uint32_t n, float *y, 
     uint4 coming[STAGE_PARTS / TILE_THREADS];
     uint32_t share = 0;
     load_stage<T, stage_units>(m, x, at, 0, next, coming);
-    for (uint32_t first = 0, turn = 0; first < units; first += stage_units, turn ^= 1) {
+    for (uint32_t first = 0, buffer_index = 0; first < units; first += stage_units, buffer_index ^= 1) {
 #pragma unroll
         for (uint32_t i = 0; i < STAGE_PARTS / TILE_THREADS; i++)
-            stage[turn][i * TILE_THREADS + threadIdx.x] = coming[i];
+            stage[buffer_index][i * TILE_THREADS + threadIdx.x] = coming[i];
 #pragma unroll
         for (uint32_t u = 0; u < stage_units; u++)
 #pragma unroll
@@ -160,7 +160,7 @@ multiply_tile(const struct dev_matrix &m, const uint4 *x, uint32_t n, float *y, 
             load_stage<T, stage_units>(m, x, at, first + stage_units, next, coming);
 #pragma unroll
         for (uint32_t u = 0; u < stage_units; u++) {
-            multiply_unit<T>(now[u], stage[turn], at, u, sum);
+            multiply_unit<T>(now[u], stage[buffer_index], at, u, sum);
             if (first + u + 1 >= share_end(first + u, units, &share))
                 end_share(sum, total);
         }
@@ -176,7 +176,7 @@ hidden_of(const struct head_args &a, const struct head_row &row)
 
 /* A block a row. */
 __global__ void
-__launch_bounds__(SWEEP_THREADS) norm_head_rows(struct head_args a)
+__launch_bounds__(BLOCK_THREADS) norm_head_rows(struct head_args a)
 {
     __shared__ float parts[WARP];
     const struct head_row &row = a.rows[blockIdx.x];
@@ -255,22 +255,22 @@ head_product(const struct head_args &a)
 /* Up to NT tiles of rows; a block on each multiprocessor takes strips in turn. */
 template <enum weight_type T, int NT>
 __global__ void
-__launch_bounds__(SWEEP_THREADS, 1) head_by_strips(struct head_args a)
+__launch_bounds__(BLOCK_THREADS, 1) head_by_strips(struct head_args a)
 {
     SHARED_MEMORY(float, shared);
-    uint32_t turn = 0;
+    uint32_t buffer_index = 0;
     struct put_logits put = {a.store.head_logits, a.model->vocab};
-    packed_strips<T, NT>(head_product(a), shared, &turn, put);
+    packed_strips<T, NT>(head_product(a), shared, &buffer_index, put);
 }
 
 /* Any number of rows of an exact model. */
 __global__ void
-__launch_bounds__(SWEEP_THREADS) head_exactly(struct head_args a)
+__launch_bounds__(BLOCK_THREADS) head_exactly(struct head_args a)
 {
     SHARED_MEMORY(float, shared);
-    uint32_t turn = 0;
+    uint32_t buffer_index = 0;
     struct put_logits put = {a.store.head_logits, a.model->vocab};
-    exact_product(head_product(a), PAIR_NONE, *a.model, shared, &turn, put);
+    exact_product(head_product(a), PAIR_NONE, *a.model, shared, &buffer_index, put);
 }
 
 /* Any number of rows. Grid: (tiles of rows, tiles of strips), so that blocks which share weights run side by side. */
@@ -301,11 +301,11 @@ static cudaError_t
 prepare(int device)
 {
     uint32_t blocks;
-    cudaError_t said = resident_blocks(head_by_strips<T, 1>, device, SWEEP_THREADS, PRODUCT_SHARED, &blocks);
+    cudaError_t said = resident_blocks(head_by_strips<T, 1>, device, BLOCK_THREADS, PRODUCT_SHARED, &blocks);
     if (said == cudaSuccess)
-        said = resident_blocks(head_by_strips<T, 2>, device, SWEEP_THREADS, PRODUCT_SHARED, &blocks);
+        said = resident_blocks(head_by_strips<T, 2>, device, BLOCK_THREADS, PRODUCT_SHARED, &blocks);
     if (said == cudaSuccess)
-        said = resident_blocks(head_by_strips<T, PRODUCT_TILES>, device, SWEEP_THREADS, PRODUCT_SHARED, &blocks);
+        said = resident_blocks(head_by_strips<T, PRODUCT_TILES>, device, BLOCK_THREADS, PRODUCT_SHARED, &blocks);
     return said;
 }
 
@@ -313,7 +313,7 @@ cudaError_t
 head_prepare(int device)
 {
     uint32_t blocks;
-    cudaError_t said = resident_blocks(head_exactly, device, SWEEP_THREADS, PRODUCT_SHARED, &blocks);
+    cudaError_t said = resident_blocks(head_exactly, device, BLOCK_THREADS, PRODUCT_SHARED, &blocks);
     if (said == cudaSuccess)
         said = prepare<WEIGHT_F16>(device);
     if (said == cudaSuccess)
@@ -335,11 +335,11 @@ launch_logits(const struct head_args &a, const struct dev_matrix &m, cudaStream_
 {
     const uint32_t tiles = (a.n + TILE - 1) / TILE;
     if (tiles == 1)
-        return launch(head_by_strips<T, 1>, a.blocks, SWEEP_THREADS, a, stream, PRODUCT_SHARED);
+        return launch(head_by_strips<T, 1>, a.blocks, BLOCK_THREADS, a, stream, PRODUCT_SHARED);
     if (tiles == 2)
-        return launch(head_by_strips<T, 2>, a.blocks, SWEEP_THREADS, a, stream, PRODUCT_SHARED);
+        return launch(head_by_strips<T, 2>, a.blocks, BLOCK_THREADS, a, stream, PRODUCT_SHARED);
     if (tiles <= PRODUCT_TILES)
-        return launch(head_by_strips<T, PRODUCT_TILES>, a.blocks, SWEEP_THREADS, a, stream, PRODUCT_SHARED);
+        return launch(head_by_strips<T, PRODUCT_TILES>, a.blocks, BLOCK_THREADS, a, stream, PRODUCT_SHARED);
     const dim3 grid((tiles + TILE_TILES - 1) / TILE_TILES, (m.strips + TILE_STRIPS - 1) / TILE_STRIPS);
     return launch(head_by_tiles<T>, grid, TILE_THREADS, a, stream);
 }
@@ -348,7 +348,7 @@ static cudaError_t
 launch_any_logits(const struct head_args &a, const struct dev_model &sizes, cudaStream_t stream)
 {
     if (sizes.exact)
-        return launch(head_exactly, a.blocks, SWEEP_THREADS, a, stream, PRODUCT_SHARED);
+        return launch(head_exactly, a.blocks, BLOCK_THREADS, a, stream, PRODUCT_SHARED);
     switch (sizes.head.type) {
     case WEIGHT_Q8_0: return launch_logits<WEIGHT_Q8_0>(a, sizes.head, stream);
     case WEIGHT_Q4_0: return launch_logits<WEIGHT_Q4_0>(a, sizes.head, stream);
@@ -372,7 +372,7 @@ launch_head(struct head_args a, const struct dev_model *sizes, cudaStream_t stre
     if (a.trained)
         said = launch(shift_head_rows, shifts, TRAINED_WARPS * WARP, a, stream);
     if (said == cudaSuccess)
-        said = launch(norm_head_rows, a.n, SWEEP_THREADS, a, stream);
+        said = launch(norm_head_rows, a.n, BLOCK_THREADS, a, stream);
     if (said == cudaSuccess)
         said = launch_any_logits(a, *sizes, stream);
     if (said == cudaSuccess && a.trained)
@@ -381,12 +381,12 @@ launch_head(struct head_args a, const struct dev_model *sizes, cudaStream_t stre
         said = launch(shape_logits, shapes, SHAPE_THREADS, a, stream);
     if (said != cudaSuccess || a.guesses == NULL)
         return said;
-    struct guess_args g = {};
+    struct prediction_args g = {};
     g.logits = a.store.head_logits;
     g.vocab = sizes->vocab;
     g.n = a.n;
     g.pieces = a.store.head_pieces;
     g.rows = a.rows;
     g.guesses = a.guesses;
-    return launch_guesses(g, stream);
+    return launch_predictions(g, stream);
 }

@@ -22,7 +22,7 @@ launch_as(const char *call, void (*kernel)(A), dim3 grid, dim3 block, A argument
     static_assert(sizeof(A) <= ARGUMENT_MOST, "a kernel's argument");
     void *list[] = {&arguments};
     const cudaError_t said = cudaLaunchKernel((const void *)kernel, grid, block, list, shared, stream);
-    return launch_said(call, said, grid.x * grid.y * grid.z, block.x, stream);
+    return launch_result(call, said, grid.x * grid.y * grid.z, block.x, stream);
 }
 #define launch(...) launch_as(#__VA_ARGS__, __VA_ARGS__)
 
@@ -35,7 +35,7 @@ launch_cooperative_as(const char *call, void (*kernel)(A), dim3 grid, dim3 block
     static_assert(sizeof(A) <= ARGUMENT_MOST, "a kernel's argument");
     void *list[] = {&arguments};
     const cudaError_t said = cudaLaunchCooperativeKernel((const void *)kernel, grid, block, list, shared, stream);
-    return launch_said(call, said, grid.x, block.x, stream);
+    return launch_result(call, said, grid.x, block.x, stream);
 }
 #define launch_cooperative(...) launch_cooperative_as(#__VA_ARGS__, __VA_ARGS__)
 

@@ -11,11 +11,11 @@
 extern "C" {
 #endif
 
-/* Once a device, after cudaSetDevice: raises shared-memory limits, finds the grid of the sweep kernel (one block a
+/* Once a device, after cudaSetDevice: raises shared-memory limits, finds the grid of the forward pass kernel (one block a
  * multiprocessor, all resident). */
-cudaError_t sweep_prepare(int device, uint32_t *blocks);
+cudaError_t forward_prepare(int device, uint32_t *blocks);
 /* Of models that mix experts or have other rare forms (forward_state.cuh): as many. */
-cudaError_t mixture_sweep_prepare(int device, uint32_t *blocks);
+cudaError_t forward_moe_prepare(int device, uint32_t *blocks);
 cudaError_t head_prepare(int device); /* likewise, for launch_head */
 
 /* The whole of a matrix whose tensors are all made by a formula, packed as pack_strips() packs it. */
@@ -30,25 +30,25 @@ cudaError_t launch_synthetic(struct synthetic_args, cudaStream_t);
 /* Hidden states of depth 0: hidden[rows[i].ring][0] = embedding[rows[i].token], in the model's form. */
 cudaError_t launch_embed(const struct dev_model *, struct dev_store, const struct row *rows, uint32_t n, cudaStream_t);
 cudaError_t launch_trunk(struct dev_store, seq_t, uint32_t first, const slot_t *slots, uint32_t n, cudaStream_t);
-cudaError_t launch_stamp(uint64_t *to, cudaStream_t);                       /* the global timer's time */
-cudaError_t launch_sweep(struct sweep_args, uint32_t blocks, cudaStream_t); /* cooperative */
-cudaError_t launch_mixture_sweep(struct sweep_args, uint32_t blocks, cudaStream_t);
+cudaError_t launch_stamp(uint64_t *to, cudaStream_t);                           /* the global timer's time */
+cudaError_t launch_forward(struct forward_args, uint32_t blocks, cudaStream_t); /* cooperative */
+cudaError_t launch_forward_moe(struct forward_args, uint32_t blocks, cudaStream_t);
 
-/* Prompts. Prepared once a device, like the sweep. */
-cudaError_t prompt_prepare(int device);
-cudaError_t launch_prompt_look(const uint32_t *cancel, uint32_t *stop, cudaStream_t); /* *stop = *cancel */
-cudaError_t launch_prompt_between(struct prompt_args, uint32_t blocks, cudaStream_t);
-cudaError_t launch_prompt_finish(struct prompt_args, uint32_t blocks, cudaStream_t);
+/* Prompts. Prepared once a device, like the forward pass. */
+cudaError_t prefill_prepare(int device);
+cudaError_t launch_prefill_poll(const uint32_t *cancel, uint32_t *stop, cudaStream_t); /* *stop = *cancel */
+cudaError_t launch_prefill_elementwise(struct prefill_args, uint32_t blocks, cudaStream_t);
+cudaError_t launch_prefill_epilogue(struct prefill_args, uint32_t blocks, cudaStream_t);
 cudaError_t launch_unpack(struct unpack_args, cudaStream_t);
 cudaError_t launch_gather(struct gather_args, cudaStream_t);
 
 /* model, below: a host copy of the sizes, for the grid. */
 cudaError_t launch_head(struct head_args, const struct dev_model *sizes, cudaStream_t); /* norm, logits, statistics */
-cudaError_t launch_guesses(struct guess_args, cudaStream_t);
-/* The guesses of the layers that a sweep probed, from until_logits: (L + 1) of them, token TOKEN_NONE elsewhere;
+cudaError_t launch_predictions(struct prediction_args, cudaStream_t);
+/* The guesses of the layers that a forward pass probed, from until_logits: (L + 1) of them, token TOKEN_NONE elsewhere;
  * `last` gets the last one. */
-cudaError_t launch_until_guesses(struct sweep_args, struct guess *all, struct guess *last,
-                                 const struct dev_model *sizes, cudaStream_t);
+cudaError_t launch_until_predictions(struct forward_args, struct guess *all, struct guess *last,
+                                     const struct dev_model *sizes, cudaStream_t);
 
 cudaError_t launch_dist(struct dist_args, const struct dev_model *sizes, cudaStream_t);
 cudaError_t launch_draw(struct draw_args, cudaStream_t);

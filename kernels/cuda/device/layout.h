@@ -30,7 +30,7 @@
 
 /* In order. */
 enum step {
-    START, /* of a sweep, before its first layer */
+    START, /* of a forward pass, before its first layer */
     NORM_ATTENTION,
     QKV,
     NORM_HEADS, /* models that norm queries and keys: that, and their rotation */
@@ -59,26 +59,26 @@ grid_place(uint32_t layer, uint32_t step)
 struct dev_barrier {  /* of a cooperative grid: grid.cuh */
     uint32_t arrived; /* at rest zero but for the highest bit */
     uint32_t apart[31];
-    uint32_t stop[2];  /* the sweep was cancelled: block 0 looks, all others read it; layers take turns */
+    uint32_t stop[2];  /* the forward pass was cancelled: block 0 looks, all others read it; layers take turns */
     uint64_t patience; /* nanoseconds until a waiting block notes it; twice that: it ends the kernel; 0: forever */
     uint32_t *notes;   /* (blocks) of a device, on the host: where a block waits for too long, else 0 */
 };
-#define GRID_LOOK 10000000u /* nanoseconds between two looks at the clock, at most */
+#define GRID_CLOCK_STEP 10000000u /* nanoseconds between two looks at the clock, at most */
 
-#define STRIP      16  /* packed rows in a strip */
-#define UNIT       32  /* columns in a unit */
-#define PAIR       64  /* columns in a pair of units: what is packed has a whole number of pairs */
-#define SUPER      256 /* columns in a block of Q4_K and Q6_K */
-#define TILE       8   /* activation rows that one instruction takes */
-#define SWEEP_TILE 32  /* activation rows that one pass over the weights takes */
-#define WARP       32
+#define STRIP     16  /* packed rows in a strip */
+#define UNIT      32  /* columns in a unit */
+#define PAIR      64  /* columns in a pair of units: what is packed has a whole number of pairs */
+#define SUPER     256 /* columns in a block of Q4_K and Q6_K */
+#define TILE      8   /* activation rows that one instruction takes */
+#define PASS_ROWS 32  /* activation rows that one pass over the weights takes */
+#define WARP      32
 
-#define SWEEP_WARPS   16 /* of a block; they divide a strip's units among them: the split that fixes the order of sums */
-#define SWEEP_THREADS (SWEEP_WARPS * WARP)
+#define BLOCK_WARPS   16 /* of a block; they divide a strip's units among them: the split that fixes the order of sums */
+#define BLOCK_THREADS (BLOCK_WARPS * WARP)
 
 #define ATTEND_BLOCK 32 /* positions that a warp attends to; blocks begin at its multiples */
 #define ATTEND_SPLIT                                                                                                   \
-    (SWEEP_WARPS * ATTEND_BLOCK) /* those of a block's warps, one partial; they begin at its multiples */
+    (BLOCK_WARPS * ATTEND_BLOCK) /* those of a block's warps, one partial; they begin at its multiples */
 #define ATTEND_PAIRS 8           /* (row, head) pairs that share a load of keys and values */
 #define MAX_HEAD_DIM 256         /* what a warp's registers hold of some pairs' outputs */
 #define SPLIT_ROWS   32 /* up to here the splits of a row are different blocks' work, above a block walks them all */
@@ -117,7 +117,7 @@ struct dev_layer {
     struct dev_matrix wo, gate_up, down; /* without gates gate_up is up alone, each output a hidden unit */
     uint32_t window;                     /* a row at position p attends to positions above p - window; 0: to all */
     enum layer_rope rope;
-    bool mixes;         /* experts are in the MLP's place: dev_model.mixtures */
+    bool has_experts;   /* experts are in the MLP's place: dev_model.mixtures */
     struct xielu xielu; /* where the model's activation is this */
 };
 
@@ -137,14 +137,14 @@ struct dev_model {
     struct dev_matrix embedding, head;
     const float *positions; /* (n_positions, width) added to the embedding, or NULL */
     uint32_t n_positions;
-    struct dev_norm embedding_norm;     /* (width) */
-    const float *slopes;                /* (heads) form.alibi; NULL: there are no biases of positions */
-    struct dev_norm final_norm;         /* (width) */
-    const float *head_bias;             /* (vocab), or NULL */
-    bool shapes_logits;                 /* they have a bias, a scale or a cap */
-    const struct dev_layer *layers;     /* (n_layers + 1), indexed by layer 1..L */
-    const struct dev_mixture *mixtures; /* (n_layers + 1), of layers that mix (layout.h); NULL: none does */
-    const struct dev_head *trained;     /* (n_layers + 1), or NULL: none */
+    struct dev_norm embedding_norm; /* (width) */
+    const float *slopes;            /* (heads) form.alibi; NULL: there are no biases of positions */
+    struct dev_norm final_norm;     /* (width) */
+    const float *head_bias;         /* (vocab), or NULL */
+    bool shapes_logits;             /* they have a bias, a scale or a cap */
+    const struct dev_layer *layers; /* (n_layers + 1), indexed by layer 1..L */
+    const struct dev_moe *moe;      /* (n_layers + 1), of layers that mix (layout.h); NULL: none does */
+    const struct dev_head *trained; /* (n_layers + 1), or NULL: none */
 };
 
 /* ---- places in packed data, in values ---- */
@@ -275,7 +275,7 @@ struct head_piece {                     /* what a piece of a row of logits adds 
 
 /* A distribution that is not written out: p(v) = weight(v) * scale, weight(v) = exp((z_v - max)/T) where the token is
  * not cut off and 0 where it is. Tokens are in order of their logits, and of ids among equals. */
-struct row_law {
+struct row_dist {
     float max, temperature, inverse; /* of T */
     float cut;                       /* the last one that stays: its logit */
     uint32_t cut_id;                 /* and its id */
@@ -287,7 +287,7 @@ struct row_law {
 
 /* What lives as long as a store. Activations are packed F16, or (rows, cols) F32 when exact. */
 struct dev_store {
-    uint32_t slots, ring, trunk_room, max_rows; /* rows of any sweep */
+    uint32_t slots, ring, trunk_room, max_rows; /* rows of any forward pass */
     float *hidden;                              /* (ring, L + 1, width) */
     void *keys, *values; /* (L + 1, slots, kv_heads, head_room): layer l at index l - 1; F16, F32 when exact; beyond */
                          /* head_dim they are zero */
@@ -295,27 +295,27 @@ struct dev_store {
     float *dists_p;      /* (dists, dists_vocab) the pool's, not the store's own; NULL: none */
     uint32_t dists_vocab;
 
-    void *normed;   /* (max_rows rounded up to a tile, width): what a product reads */
-    void *attended; /* as above, (rows, heads * head_dim) */
-    void *gated;    /* as above, (rows, ffn) */
-    float *turns;   /* (2, max_rows, rope_dims / 2, 2) cosine and sine of what a row's pairs are rotated by: in */
-                    /* most layers, then in those that turn locally */
-    float *q;       /* (max_rows, heads * head_dim), rotated and scaled */
-    float *qk_raw;  /* (max_rows, heads + kv_heads, head_dim) before norm and rotation, in layers that norm them */
-    float *raw;     /* (max_rows, width) what a sublayer adds, before its norm */
+    void *normed;     /* (max_rows rounded up to a tile, width): what a product reads */
+    void *attended;   /* as above, (rows, heads * head_dim) */
+    void *gated;      /* as above, (rows, ffn) */
+    float *rotations; /* (2, max_rows, rope_dims / 2, 2) cosine and sine of what a row's pairs are rotated by: in */
+                      /* most layers, then in those that turn locally */
+    float *q;         /* (max_rows, heads * head_dim), rotated and scaled */
+    float *qk_raw;    /* (max_rows, heads + kv_heads, head_dim) before norm and rotation, in layers that norm them */
+    float *raw;       /* (max_rows, width) what a sublayer adds, before its norm */
     float *router_logits; /* (max_rows, experts + 1) in layers of experts; the last one: of the one that all go to */
     struct route *routes; /* (max_rows, used) of each row, by expert */
-    struct visit *visits; /* (max_rows, used + 1) */
-    struct dev_visits *going; /* of the layer that is being done */
-    void *expert_hidden;      /* like gated, (visits, ffn of an expert) */
-    void *shared_hidden;      /* like gated, (rows, ffn of the one that all go to) */
-    float *partials;          /* (SPLIT_ROWS, heads, max_splits, 2 + head_dim): max, sum, unnormalised output */
-    uint32_t max_splits;      /* of the longest path */
-    uint32_t *arrivals;       /* (SPLIT_ROWS * heads) splits that are done; zero at rest */
+    struct expert_row *expert_rows;  /* (max_rows, used + 1) */
+    struct expert_list *expert_list; /* of the layer that is being done */
+    void *expert_hidden;             /* like gated, (visits, ffn of an expert) */
+    void *shared_hidden;             /* like gated, (rows, ffn of the one that all go to) */
+    float *partials;                 /* (SPLIT_ROWS, heads, max_splits, 2 + head_dim): max, sum, unnormalised output */
+    uint32_t max_splits;             /* of the longest path */
+    uint32_t *arrivals;              /* (SPLIT_ROWS * heads) splits that are done; zero at rest */
     struct dev_barrier *barrier;
     uint32_t *cancel; /* the host sets it through a stream of its own */
 
-    float *until_logits;  /* (L, vocab) of the layers that a sweep probed, in order */
+    float *until_logits;  /* (L, vocab) of the layers that a forward pass probed, in order */
     float *until_parts;   /* (blocks, 2): max of z and sum exp((z - max)/T) over a block's strips */
     void *until_normed;   /* (TILE, width), or one row in F32 for a full head */
     float *until_shifted; /* (width) what the final norm sees where a layer has an affine head */
@@ -326,12 +326,12 @@ struct dev_store {
     uint32_t head_rows;             /* rows in one pass of the head, >= VERIFY_NODES */
     float *verify_p;                /* (VERIFY_WALKS, 2, vocab) what verification works in */
     struct head_piece *head_pieces; /* (max(head_rows, n_layers), head_pieces_of(vocab)) */
-    struct row_law *row_laws;       /* (head_rows) by node */
+    struct row_dist *row_dists;     /* (head_rows) by node */
 };
 
-/* ---- sweeps ---- */
+/* ---- forward passes ---- */
 
-/* Rows that share their path: consecutive in the sweep, same seq, n_trunk and tail, at most ATTEND_PAIRS of them; so
+/* Rows that share their path: consecutive in the forward pass, same seq, n_trunk and tail, at most ATTEND_PAIRS of them; so
  * position p is trunk[p], or tails[tail + p - n_trunk] behind that, for all of them, each up to its own position. */
 struct row_group {
     uint32_t first, n;
@@ -351,7 +351,7 @@ struct until_state { /* in the results arena */
 };
 #define MAX_LAYERS 255
 
-struct sweep_args {
+struct forward_args {
     const struct dev_model *model; /* on the device */
     struct dev_store store;
     const struct row *rows; /* (n) */
@@ -359,12 +359,12 @@ struct sweep_args {
     const struct row_group *groups;           /* (n_groups) */
     const uint8_t *skip_attention, *skip_mlp; /* (L + 1) or NULL */
     uint32_t n, n_groups;
-    uint32_t first, to;      /* layers first..to; the smallest from is first - 1 */
-    uint64_t *stamps;        /* of its phases, as layout.h has them; NULL: none */
-    uint32_t window;         /* bytes of weights that a block fetches ahead at a barrier, a multiple of 128; 0: none */
-    struct until_args until; /* temperature NULL: a plain sweep */
-    uint32_t *touched;       /* (L + 1) how many experts rows went to, zero before; NULL: nobody asks */
-    struct route *told;      /* (n, L + 1, used) where rows went, likewise */
+    uint32_t first, to;       /* layers first..to; the smallest from is first - 1 */
+    uint64_t *stamps;         /* of its phases, as layout.h has them; NULL: none */
+    uint32_t window;          /* bytes of weights that a block fetches ahead at a barrier, a multiple of 128; 0: none */
+    struct until_args until;  /* temperature NULL: a plain forward pass */
+    uint32_t *touched;        /* (L + 1) how many experts rows went to, zero before; NULL: nobody asks */
+    struct route *routes_out; /* (n, L + 1, used) where rows went, likewise */
 };
 
 /* ---- the head ---- */
@@ -383,11 +383,11 @@ struct head_args {
     uint32_t n;
     bool trained;          /* some of the rows are */
     struct guess *guesses; /* (n), or NULL: logits only */
-    uint32_t blocks;       /* that fill the device, one a multiprocessor: sweep_prepare() */
+    uint32_t blocks;       /* that fill the device, one a multiprocessor: forward_prepare() */
 };
 
 /* What rows of logits say: a guess for each, from statistics of pieces (struct head_piece). */
-struct guess_args {
+struct prediction_args {
     const float *logits; /* (n, vocab) */
     uint32_t vocab, n;
     struct head_piece *pieces; /* (n, head_pieces_of(vocab)) */
@@ -396,7 +396,7 @@ struct guess_args {
     const struct head_row *rows; /* (n) */
     struct guess *guesses;       /* (n) */
 
-    /* the layers that a sweep probed, at most n of them, in order. */
+    /* the layers that a forward pass probed, at most n of them, in order. */
     const struct until_state *until;
     const float *temperature; /* by layer */
     struct guess *by_layer;   /* by layer, or NULL */
@@ -460,33 +460,33 @@ struct expert_stack {
     const float *bgate, *bup, *bdown; /* (experts, ffn) twice, (experts, width); NULL: none has one */
 };
 
-struct dev_mixture {
+struct dev_moe {
     const float *router;                /* (experts, width) */
     struct expert_stack routed, shared; /* shared: of the one that all go to, no matrix if there is none */
 };
 
-struct visit {
-    uint32_t row, expert; /* of the sweep; of the routed ones, number `experts` for the one that all go to */
+struct expert_row {
+    uint32_t row, expert; /* of the forward pass; of the routed ones, number `experts` for the one that all go to */
     float weight;         /* what the expert's output is multiplied by */
-    uint32_t edge;        /* VISIT_FIRST, VISIT_LAST: of the row */
+    uint32_t edge;        /* ROW_FIRST, ROW_LAST: of the row */
 };
-#define VISIT_FIRST 1u
-#define VISIT_LAST  2u
+#define ROW_FIRST 1u
+#define ROW_LAST  2u
 
-struct visited_expert { /* visits [first, first + n) */
+struct listed_expert { /* visits [first, first + n) */
     uint32_t expert, first, n;
 };
 
-struct dev_visits {
-    uint32_t arrived;            /* blocks that have computed their logits; zero at rest */
-    uint32_t n;                  /* experts that are visited */
-    uint32_t most;               /* visits of one of them */
-    uint32_t rows;               /* that take part */
-    struct visited_expert alone; /* the one that all go to */
-    struct visited_expert experts[MOST_EXPERTS];
+struct expert_list {
+    uint32_t arrived;           /* blocks that have computed their logits; zero at rest */
+    uint32_t n;                 /* experts that are visited */
+    uint32_t most;              /* visits of one of them */
+    uint32_t rows;              /* that take part */
+    struct listed_expert alone; /* the one that all go to */
+    struct listed_expert experts[MOST_EXPERTS];
 };
 
-/* How the stamps of a sweep lie (trace.h), in words of 64 bits: how many phases there are; when block 0 began; then of each
+/* How the stamps of a forward pass lie (trace.h), in words of 64 bits: how many phases there are; when block 0 began; then of each
  * phase its layer and step, when block 0 left the barrier behind it, and when each block came there. */
 
 enum { STAMPED_PHASES, STAMPED_BEGIN, STAMPS_HEAD };
@@ -507,24 +507,24 @@ stamps_room(uint32_t layers, uint32_t blocks)
 
 /* What the host and the kernels agree on about chunks of prompts, whose products a library computes (requests.h). */
 
-/* A step of a layer of a chunk, one launch; what the sweep's steps of these names do. */
-enum prompt_step {
-    PROMPT_NORM_ATTENTION,
-    PROMPT_QKV,
-    PROMPT_NORM_HEADS,
-    PROMPT_ATTEND,
-    PROMPT_OUT,
-    PROMPT_POST_ATTENTION,
-    PROMPT_NORM_MLP,
-    PROMPT_GATE_UP,
-    PROMPT_DOWN,
-    PROMPT_POST_MLP
+/* A step of a layer of a chunk, one launch; what the forward pass's steps of these names do. */
+enum prefill_step {
+    PREFILL_NORM_ATTENTION,
+    PREFILL_QKV,
+    PREFILL_NORM_HEADS,
+    PREFILL_ATTEND,
+    PREFILL_OUT,
+    PREFILL_POST_ATTENTION,
+    PREFILL_NORM_MLP,
+    PREFILL_GATE_UP,
+    PREFILL_DOWN,
+    PREFILL_POST_MLP
 };
 
-struct prompt_args {
-    struct sweep_args sweep;
+struct prefill_args {
+    struct forward_args forward;
     uint32_t layer;
-    enum prompt_step step;
+    enum prefill_step step;
     const uint32_t *stop; /* the chunk was cancelled: nothing is done */
     /* Of a product: the sums of strips [first, first + strips) of a matrix, number `part` of wq, wk, wv. */
     uint32_t part, first, strips;

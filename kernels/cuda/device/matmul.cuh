@@ -9,7 +9,7 @@
  * loads are under way at all times, also while partial sums are added up.
  *
  * Shared memory: PRODUCT_SHARED bytes, two buffers used in turn, so that one __syncthreads() a strip is enough. With one tile of
- * rows they end at NEAR_AT. */
+ * rows they end at SMEM_AT. */
 #ifndef KERNELS_CUDA_DEVICE_MATMUL_CUH
 #define KERNELS_CUDA_DEVICE_MATMUL_CUH
 
@@ -18,8 +18,8 @@
 #include "kernels/cuda/device/units.cuh"
 
 #define RING_AHEAD     4 /* units of a tile's activations that a lane loads at once */
-#define PRODUCT_TILES  (SWEEP_TILE / TILE)
-#define PRODUCT_SHARED (2 * SWEEP_WARPS * STRIP * SWEEP_TILE * sizeof(float))
+#define PRODUCT_TILES  (PASS_ROWS / TILE)
+#define PRODUCT_SHARED (2 * BLOCK_WARPS * STRIP * PASS_ROWS * sizeof(float))
 
 /* Matrices of one type and width that are multiplied with the same rows; their strips are taken one after the other. */
 struct product {
@@ -27,9 +27,9 @@ struct product {
     uint32_t n_matrices;
     const void *x; /* packed activations of n rows, whole tiles of them; exact: (n, cols) F32 */
     uint32_t n;
-    bool near;                                          /* x lies in shared memory, as norm.cuh says */
-    bool visited = false, shared = false, down = false; /* the matrix is a stack of experts: forward_products.cuh */
-    const struct dev_store *store = NULL;               /* who visits which */
+    bool in_smem;                                         /* x lies in shared memory, as norm.cuh says */
+    bool by_expert = false, shared = false, down = false; /* the matrix is a stack of experts: forward_products.cuh */
+    const struct dev_store *store = NULL;                 /* who visits which */
 };
 
 /* What becomes of outputs is a functor's business: it is called for pairs of packed rows g and g+8,
@@ -79,13 +79,13 @@ struct unit_share {
 static __device__ __forceinline__ struct unit_share
 share_of_units(uint32_t warp, uint32_t units)
 {
-    const uint32_t first = warp * units / SWEEP_WARPS;
-    return {first, (warp + 1) * units / SWEEP_WARPS - first};
+    const uint32_t first = warp * units / BLOCK_WARPS;
+    return {first, (warp + 1) * units / BLOCK_WARPS - first};
 }
 
 /* ---- sums of warps ---- */
 
-/* Shared memory: (SWEEP_WARPS, tiles, 2, WARP) pairs. A lane's sums are of rows 2c and 2c+1 of a tile, the second index;
+/* Shared memory: (BLOCK_WARPS, tiles, 2, WARP) pairs. A lane's sums are of rows 2c and 2c+1 of a tile, the second index;
  * a pair is outputs g and g+8. So both sides go through memory lane by lane. */
 template <int NT>
 static __device__ __forceinline__ void
@@ -104,7 +104,7 @@ add_sums(const float2 *buffer, uint32_t thread)
 {
     float2 y = buffer[thread];
 #pragma unroll
-    for (int w = 1; w < SWEEP_WARPS; w++) {
+    for (int w = 1; w < BLOCK_WARPS; w++) {
         const float2 more = buffer[w * NT * 2 * WARP + thread];
         y.x += more.x;
         y.y += more.y;
@@ -136,12 +136,12 @@ own_outputs(const struct strip_place &at, uint2 o)
 
 /* Where a lane's activations of a tile begin, from some unit on. Lanes of rows that are not there read what the tiles' first
  * row's lanes read, which is near: columns of an instruction do not mix, and nobody takes theirs. */
-template <bool NEAR>
+template <bool SMEM>
 static __device__ __forceinline__ const uint4 *
 tile_activations(const struct product &p, uint32_t first_tile, uint32_t j, uint32_t unit, uint32_t units, uint32_t lane)
 {
-    if (NEAR)
-        return (const uint4 *)p.x + (lane / 4 < p.n ? lane / 4 : 0) * near_stride(units) + unit * 4 + lane % 4;
+    if (SMEM)
+        return (const uint4 *)p.x + (lane / 4 < p.n ? lane / 4 : 0) * smem_stride(units) + unit * 4 + lane % 4;
     const size_t stride = (size_t)units * WARP;
     const bool there = (first_tile + j) * TILE + lane / 4 < p.n;
     return settled((const uint4 *)p.x + (there ? (first_tile + j) * stride + lane : first_tile * stride + lane % 4) +
@@ -149,7 +149,7 @@ tile_activations(const struct product &p, uint32_t first_tile, uint32_t j, uint3
 }
 
 /* A lane's activations of some units, for all tiles. */
-template <int NT, int N, bool NEAR>
+template <int NT, int N, bool SMEM>
 static __device__ __forceinline__ void
 load_units(uint4 (&b)[N][NT], const uint4 *const (&x)[NT], uint32_t first)
 {
@@ -157,12 +157,12 @@ load_units(uint4 (&b)[N][NT], const uint4 *const (&x)[NT], uint32_t first)
     for (int j = 0; j < NT; j++)
 #pragma unroll
         for (int u = 0; u < N; u++)
-            b[u][j] = NEAR ? load_near(x[j] + (first + u) * 4) : load_activations(x[j] + (first + u) * WARP);
+            b[u][j] = SMEM ? load_near(x[j] + (first + u) * 4) : load_activations(x[j] + (first + u) * WARP);
 }
 
 /* A ring of units times their activations, and the next ones into their places: `here` of them are multiplied and `left`
  * loaded. WHOLE: all are multiplied, so that nothing branches; then activations of several units are loaded at once. */
-template <enum weight_type T, int NT, bool NEAR, bool WHOLE>
+template <enum weight_type T, int NT, bool SMEM, bool WHOLE>
 static __device__ __forceinline__ void
 turn_ring(unit_of<T> (&ring)[unit_of<T>::DEPTH], float (&sum)[NT][4], const uint4 *const (&x)[NT],
           const typename unit_of<T>::place &next, uint32_t here, uint32_t left)
@@ -172,12 +172,12 @@ turn_ring(unit_of<T> (&ring)[unit_of<T>::DEPTH], float (&sum)[NT][4], const uint
     for (int from = 0; from < unit_of<T>::DEPTH; from += at_once) {
         uint4 b[at_once * span][NT];
         if (WHOLE)
-            load_units<NT, at_once * span, NEAR>(b, x, from * span);
+            load_units<NT, at_once * span, SMEM>(b, x, from * span);
 #pragma unroll
         for (int i = from; i < from + at_once; i++) {
             if (WHOLE || (uint32_t)i < here) {
                 if (!WHOLE)
-                    load_units<NT, at_once * span, NEAR>(b, x, i * span);
+                    load_units<NT, at_once * span, SMEM>(b, x, i * span);
 #pragma unroll
                 for (int j = 0; j < NT; j++) {
                     uint4 own[span];
@@ -250,19 +250,19 @@ template <int NT> struct all_rows {
     {
         return {};
     }
-    template <bool NEAR>
+    template <bool SMEM>
     __device__ __forceinline__ const uint4 *
     activations(const of_lane &, uint32_t tile, uint32_t j, uint32_t unit, uint32_t units, uint32_t lane) const
     {
-        return tile_activations<NEAR>(p, tile, j, unit, units, lane);
+        return tile_activations<SMEM>(p, tile, j, unit, units, lane);
     }
 };
 
 /* All strips of this block: one that was just read is near, so all its rows come one after the other. `before()` is called once by all
  * threads, with the first weights under way. */
-template <enum weight_type T, int NT, bool NEAR, class Rows, class Before, class Then>
+template <enum weight_type T, int NT, bool SMEM, class Rows, class Before, class Then>
 static __device__ __forceinline__ void
-all_strips(const Rows &rows, float *shared, uint32_t *turn, Before before, Then &then)
+all_strips(const Rows &rows, float *shared, uint32_t *buffer_index, Before before, Then &then)
 {
     const struct product &p = rows.p;
     const uint32_t depth = unit_of<T>::DEPTH, span = unit_of<T>::SPAN, strips = rows.end,
@@ -297,15 +297,15 @@ all_strips(const Rows &rows, float *shared, uint32_t *turn, Before before, Then 
             const uint4 *x[NT];
 #pragma unroll
             for (int j = 0; j < NT; j++)
-                x[j] = rows.template activations<NEAR>(own, tile, j, (share.first + done) * span, units * span, lane);
+                x[j] = rows.template activations<SMEM>(own, tile, j, (share.first + done) * span, units * span, lane);
             const auto at_next = unit_of<T>::place_of(*from.m, from.packed, share.first + after, lane);
             if (NT < PRODUCT_TILES && here >= depth)
-                turn_ring<T, NT, NEAR, true>(ring, sum, x, at_next, here, left);
+                turn_ring<T, NT, SMEM, true>(ring, sum, x, at_next, here, left);
             else
-                turn_ring<T, NT, NEAR, false>(ring, sum, x, at_next, here, left);
+                turn_ring<T, NT, SMEM, false>(ring, sum, x, at_next, here, left);
         }
-        float2 *buffer = (float2 *)shared + *turn * (SWEEP_WARPS * NT * TILE * STRIP / 2);
-        *turn ^= 1;
+        float2 *buffer = (float2 *)shared + *buffer_index * (BLOCK_WARPS * NT * TILE * STRIP / 2);
+        *buffer_index ^= 1;
         put_sums<NT>(sum, buffer, warp, lane);
         __syncthreads();
         const uint32_t row = tile * TILE + thread / (2 * WARP) * TILE + lane % 4 * 2 + warp % 2;
@@ -322,10 +322,10 @@ all_strips(const Rows &rows, float *shared, uint32_t *turn, Before before, Then 
 
 template <enum weight_type T, int NT, class Then>
 static __device__ __forceinline__ void
-packed_strips(const struct product &p, float *shared, uint32_t *turn, Then &then)
+packed_strips(const struct product &p, float *shared, uint32_t *buffer_index, Then &then)
 {
     all_strips<T, NT, false>(
-        all_rows<NT>(p), shared, turn, [] {}, then);
+        all_rows<NT>(p), shared, buffer_index, [] {}, then);
 }
 
 /* ---- on their way into L2 ---- */
@@ -394,15 +394,15 @@ exact_strips(const struct dev_matrix &m, enum pairing pairing, uint32_t head_dim
 template <class Row, class Put>
 static __device__ __forceinline__ void
 exact_strip(const struct dev_matrix &m, const float *w, uint32_t strip, uint32_t n, enum pairing pairing,
-            const struct dev_model &model, float *shared, uint32_t *turn, Row x_of, Put put)
+            const struct dev_model &model, float *shared, uint32_t *buffer_index, Row x_of, Put put)
 {
     const uint32_t thread = thread_here(), warp = thread / WARP, lane = thread % WARP, g = thread % 8, own = thread / 8;
     const uint32_t o = exact_output(m, pairing, strip, warp, model);
     w += o != UINT32_MAX ? (size_t)o * m.cols : 0;
     for (uint32_t first = 0; first < n; first += TILE) {
         const uint32_t rows = n - first < TILE ? n - first : TILE;
-        float *buffer = shared + *turn * (STRIP * TILE);
-        *turn ^= 1;
+        float *buffer = shared + *buffer_index * (STRIP * TILE);
+        *buffer_index ^= 1;
         for (uint32_t r = 0; r < rows; r++) {
             const float *x = x_of(first + r);
             float sum = 0;
@@ -423,7 +423,7 @@ exact_strip(const struct dev_matrix &m, const float *w, uint32_t strip, uint32_t
 template <class Then>
 static __device__ __forceinline__ void
 exact_matrix(const struct dev_matrix &m, uint32_t which, const struct product &p, enum pairing pairing,
-             const struct dev_model &model, float *shared, uint32_t *turn, Then &then)
+             const struct dev_model &model, float *shared, uint32_t *buffer_index, Then &then)
 {
     const uint32_t strips = exact_strips(m, pairing, model.head_dim);
     const auto x_of = [&](uint32_t row) { return (const float *)p.x + (size_t)row * m.cols; };
@@ -431,19 +431,19 @@ exact_matrix(const struct dev_matrix &m, uint32_t which, const struct product &p
         then(which, row, o0, o1, y0, y1);
     };
     for (uint32_t strip = blockIdx.x; strip < strips; strip += gridDim.x)
-        exact_strip(m, (const float *)m.quants, strip, p.n, pairing, model, shared, turn, x_of, put);
+        exact_strip(m, (const float *)m.quants, strip, p.n, pairing, model, shared, buffer_index, x_of, put);
 }
 
 template <class Then>
 static __device__ __forceinline__ void
 exact_product(const struct product &p, enum pairing pairing, const struct dev_model &model, float *shared,
-              uint32_t *turn, Then &then)
+              uint32_t *buffer_index, Then &then)
 {
     for (uint32_t i = 0; i < p.n_matrices; i++) /* values are not rotated */
         exact_matrix(*(i == 0   ? p.matrices[0]
                        : i == 1 ? p.matrices[1]
                                 : p.matrices[2]),
-                     i, p, pairing == PAIR_HEADS && i == 2 ? PAIR_NONE : pairing, model, shared, turn, then);
+                     i, p, pairing == PAIR_HEADS && i == 2 ? PAIR_NONE : pairing, model, shared, buffer_index, then);
 }
 
 #endif

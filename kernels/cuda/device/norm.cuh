@@ -39,28 +39,28 @@ put_padding(void *to, bool exact, uint32_t cols, uint32_t r)
 /* Rows that a block has in its own shared memory, up to a tile of them: (rows, units, 4, 8) halves, values of a unit in the
  * order in which the lanes of a row take them (layout.h), a row 64 bytes longer than its units are, so that neighbouring
  * rows lie in different banks. */
-#define NEAR_SHARED (TILE * (4096 * 2 + 64))
-#define NEAR_AT     (2 * SWEEP_WARPS * STRIP * TILE * sizeof(float)) /* behind a tile's sums */
+#define SMEM_BYTES (TILE * (4096 * 2 + 64))
+#define SMEM_AT    (2 * BLOCK_WARPS * STRIP * TILE * sizeof(float)) /* behind a tile's sums */
 
 /* Of a row, in parts of 16 bytes. */
 static __host__ __device__ __forceinline__ uint32_t
-near_stride(uint32_t units)
+smem_stride(uint32_t units)
 {
     return units * 4 + 4;
 }
 
 static __device__ __forceinline__ uint32_t
-near_place(uint32_t units, uint32_t r, uint32_t k)
+smem_place(uint32_t units, uint32_t r, uint32_t k)
 {
     const uint32_t within = k % 16;
-    return (r * near_stride(units) + k / UNIT * 4 + within % 8 / 2) * 8 + k % UNIT / 16 * 4 + within / 8 * 2 +
+    return (r * smem_stride(units) + k / UNIT * 4 + within % 8 / 2) * 8 + k % UNIT / 16 * 4 + within / 8 * 2 +
            within % 2;
 }
 
 static __device__ __forceinline__ bool
-rows_are_near(const struct dev_model &m, uint32_t n)
+rows_fit_smem(const struct dev_model &m, uint32_t n)
 {
-    return !m.exact && n <= TILE && n * near_stride(units_of(m.width)) * 16 <= NEAR_SHARED;
+    return !m.exact && n <= TILE && n * smem_stride(units_of(m.width)) * 16 <= SMEM_BYTES;
 }
 
 /* ---- norm ---- */
@@ -88,7 +88,7 @@ spread_of(const struct dev_model &m, float mean, float squares, uint32_t n)
     return {mean, 1.0f / sqrtf(squares / (float)n + m.rms_eps)};
 }
 
-/* Of x (n) F32: by a whole block of SWEEP_THREADS threads, so that the order of the sums is the same wherever it is called
+/* Of x (n) F32: by a whole block of BLOCK_THREADS threads, so that the order of the sums is the same wherever it is called
  * from. Deviations from the mean are what is squared: squares of large numbers would take it with them. */
 static __device__ __forceinline__ struct spread
 block_spread(const struct dev_model &m, const float *x, uint32_t n, float *parts)
@@ -97,11 +97,11 @@ block_spread(const struct dev_model &m, const float *x, uint32_t n, float *parts
     float mean = 0, squares = 0;
     if (m.form.centred) {
         float sum = 0;
-        for (uint32_t k = thread; k < n; k += SWEEP_THREADS)
+        for (uint32_t k = thread; k < n; k += BLOCK_THREADS)
             sum += x[k];
         mean = block_sum(sum, parts, thread) / (float)n;
     }
-    for (uint32_t k = thread; k < n; k += SWEEP_THREADS)
+    for (uint32_t k = thread; k < n; k += BLOCK_THREADS)
         squares = fmaf(x[k] - mean, x[k] - mean, squares);
     return spread_of(m, mean, block_sum(squares, parts, thread), n);
 }
@@ -121,12 +121,12 @@ norm_row_as(const struct dev_model &m, bool exact, const float *from, const stru
 {
     const bool norms = norm.weight != NULL;
     const struct spread s = norms ? block_spread(m, from, m.width, parts) : spread{0, 1};
-    for (uint32_t k = thread_here(); k < m.width; k += SWEEP_THREADS)
+    for (uint32_t k = thread_here(); k < m.width; k += BLOCK_THREADS)
         put_activation(to, exact, m.width, r, k, norms ? normed(norm, s, from[k], k) : from[k]);
     put_padding(to, exact, m.width, r);
 }
 
-/* The same in two parts, for rows that every block norms for itself; RMS norms alone. First the warps' sums of squares, of (SWEEP_WARPS): to be
+/* The same in two parts, for rows that every block norms for itself; RMS norms alone. First the warps' sums of squares, of (BLOCK_WARPS): to be
  * read behind a __syncthreads(). */
 static __device__ __forceinline__ void
 add_squares(const struct dev_model &m, const float *from, float *sums)
@@ -134,7 +134,7 @@ add_squares(const struct dev_model &m, const float *from, float *sums)
     const uint32_t thread = thread_here();
     float squares = 0;
 #pragma unroll 8
-    for (uint32_t k = thread; k < m.width; k += SWEEP_THREADS)
+    for (uint32_t k = thread; k < m.width; k += BLOCK_THREADS)
         squares = fmaf(from[k], from[k], squares);
     squares = warp_sum(squares);
     if (thread % WARP == 0)
@@ -143,27 +143,27 @@ add_squares(const struct dev_model &m, const float *from, float *sums)
 
 /* Then row r in shared memory. from NULL: zeros. */
 static __device__ __forceinline__ void
-put_near(const struct dev_model &m, const float *from, const float *weight, const float *sums, uint16_t *to, uint32_t r)
+put_smem(const struct dev_model &m, const float *from, const float *weight, const float *sums, uint16_t *to, uint32_t r)
 {
     const uint32_t thread = thread_here(), units = units_of(m.width);
     const float mean =
-                    from == NULL ? 0 : warp_sum(thread % WARP < SWEEP_WARPS ? sums[thread % WARP] : 0) / (float)m.width,
+                    from == NULL ? 0 : warp_sum(thread % WARP < BLOCK_WARPS ? sums[thread % WARP] : 0) / (float)m.width,
                 inverse = 1.0f / sqrtf(mean + m.rms_eps);
 #pragma unroll 8
-    for (uint32_t k = thread; k < m.width; k += SWEEP_THREADS)
-        to[near_place(units, r, k)] = from == NULL ? 0 : half_bits(from[k] * inverse * weight[k]);
-    for (uint32_t k = m.width + thread; k < units * UNIT; k += SWEEP_THREADS)
-        to[near_place(units, r, k)] = 0;
+    for (uint32_t k = thread; k < m.width; k += BLOCK_THREADS)
+        to[smem_place(units, r, k)] = from == NULL ? 0 : half_bits(from[k] * inverse * weight[k]);
+    for (uint32_t k = m.width + thread; k < units * UNIT; k += BLOCK_THREADS)
+        to[smem_place(units, r, k)] = 0;
 }
 
-/* The same of centred norms, which take three parts: the warps' sums, of (SWEEP_WARPS), */
+/* The same of centred norms, which take three parts: the warps' sums, of (BLOCK_WARPS), */
 static __device__ __forceinline__ void
 add_numbers(const struct dev_model &m, const float *from, float *sums)
 {
     const uint32_t thread = thread_here();
     float sum = 0;
 #pragma unroll 4
-    for (uint32_t k = thread; k < m.width; k += SWEEP_THREADS)
+    for (uint32_t k = thread; k < m.width; k += BLOCK_THREADS)
         sum += from[k];
     sum = warp_sum(sum);
     if (thread % WARP == 0)
@@ -171,10 +171,10 @@ add_numbers(const struct dev_model &m, const float *from, float *sums)
 }
 
 static __device__ __forceinline__ float
-near_sum(const float *sums)
+smem_sum(const float *sums)
 {
     const uint32_t lane = thread_here() % WARP;
-    return warp_sum(lane < SWEEP_WARPS ? sums[lane] : 0);
+    return warp_sum(lane < BLOCK_WARPS ? sums[lane] : 0);
 }
 
 /* those of squares of deviations from the mean, */
@@ -182,10 +182,10 @@ static __device__ __forceinline__ void
 add_deviations(const struct dev_model &m, const float *from, const float *sums, float *squares)
 {
     const uint32_t thread = thread_here();
-    const float mean = near_sum(sums) / (float)m.width;
+    const float mean = smem_sum(sums) / (float)m.width;
     float own = 0;
 #pragma unroll 4
-    for (uint32_t k = thread; k < m.width; k += SWEEP_THREADS)
+    for (uint32_t k = thread; k < m.width; k += BLOCK_THREADS)
         own = fmaf(from[k] - mean, from[k] - mean, own);
     own = warp_sum(own);
     if (thread % WARP == 0)
@@ -198,19 +198,19 @@ put_centred(const struct dev_model &m, const float *from, const struct dev_norm 
             const float *squares, uint16_t *to, uint32_t r)
 {
     const uint32_t units = units_of(m.width);
-    const struct spread s = spread_of(m, near_sum(sums) / (float)m.width, near_sum(squares), m.width);
+    const struct spread s = spread_of(m, smem_sum(sums) / (float)m.width, smem_sum(squares), m.width);
 #pragma unroll 4
-    for (uint32_t k = thread_here(); k < units * UNIT; k += SWEEP_THREADS)
-        to[near_place(units, r, k)] = k < m.width ? half_bits(normed(norm, s, from[k], k)) : 0;
+    for (uint32_t k = thread_here(); k < units * UNIT; k += BLOCK_THREADS)
+        to[smem_place(units, r, k)] = k < m.width ? half_bits(normed(norm, s, from[k], k)) : 0;
 }
 
 /* A row that has no norm; from NULL: zeros. */
 static __device__ __forceinline__ void
-carry_near(const struct dev_model &m, const float *from, uint16_t *to, uint32_t r)
+carry_smem(const struct dev_model &m, const float *from, uint16_t *to, uint32_t r)
 {
     const uint32_t units = units_of(m.width);
-    for (uint32_t k = thread_here(); k < units * UNIT; k += SWEEP_THREADS)
-        to[near_place(units, r, k)] = from == NULL || k >= m.width ? 0 : half_bits(from[k]);
+    for (uint32_t k = thread_here(); k < units * UNIT; k += BLOCK_THREADS)
+        to[smem_place(units, r, k)] = from == NULL || k >= m.width ? 0 : half_bits(from[k]);
 }
 
 static __device__ __forceinline__ void

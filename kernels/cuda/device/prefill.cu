@@ -1,4 +1,4 @@
-/* Chunks of prompts, whose products a library computes: the steps of a sweep as launches of their own, by the sweep's own
+/* Chunks of prompts, whose products a library computes: the steps of a forward pass as launches of their own, by the forward pass's own
  * code, and what stands between packed and plain matrices. */
 #include "kernels/cuda/device/forward_products.cuh"
 #include "kernels/cuda/device/forward_steps.cuh"
@@ -12,42 +12,42 @@
 /* ---- steps ---- */
 
 static __device__ __forceinline__ uint32_t
-sweep_step(enum prompt_step step)
+sweep_step(enum prefill_step step)
 {
     switch (step) {
-    case PROMPT_NORM_ATTENTION: return NORM_ATTENTION;
-    case PROMPT_QKV: return QKV;
-    case PROMPT_NORM_HEADS: return NORM_HEADS;
-    case PROMPT_ATTEND: return ATTEND;
-    case PROMPT_OUT: return OUT;
-    case PROMPT_POST_ATTENTION: return POST_ATTENTION;
-    case PROMPT_NORM_MLP: return NORM_MLP;
-    case PROMPT_GATE_UP: return GATE_UP;
-    case PROMPT_DOWN: return DOWN;
+    case PREFILL_NORM_ATTENTION: return NORM_ATTENTION;
+    case PREFILL_QKV: return QKV;
+    case PREFILL_NORM_HEADS: return NORM_HEADS;
+    case PREFILL_ATTEND: return ATTEND;
+    case PREFILL_OUT: return OUT;
+    case PREFILL_POST_ATTENTION: return POST_ATTENTION;
+    case PREFILL_NORM_MLP: return NORM_MLP;
+    case PREFILL_GATE_UP: return GATE_UP;
+    case PREFILL_DOWN: return DOWN;
     default: return POST_MLP;
     }
 }
 
-/* As a sweep's of models without experts, of all other forms. */
-struct prompt_shared : sweep_shared {
-    static const bool BENDS = true;
+/* As a forward pass's of models without experts, of all other forms. */
+struct prefill_state : forward_state {
+    static const bool HAS_ALIBI = true;
 };
 
-/* What a block of a sweep knows, in the middle of it: all of it behind the caller's barrier. */
+/* What a block of a forward pass knows, in the middle of it: all of it behind the caller's barrier. */
 static __device__ __forceinline__ void
-begin_step(struct prompt_shared *s, const struct prompt_args &a)
+begin_step(struct prefill_state *s, const struct prefill_args &a)
 {
-    copy_words(&s->model, a.sweep.model, sizeof s->model);
-    copy_words(s->rows, a.sweep.rows, (a.sweep.n < NEAR_ROWS ? a.sweep.n : NEAR_ROWS) * sizeof *a.sweep.rows);
+    copy_words(&s->model, a.forward.model, sizeof s->model);
+    copy_words(s->rows, a.forward.rows, (a.forward.n < SMEM_ROWS ? a.forward.n : SMEM_ROWS) * sizeof *a.forward.rows);
     if (threadIdx.x == 0) {
-        s->a = a.sweep;
-        s->near = false;
+        s->a = a.forward;
+        s->in_smem = false;
         s->step = sweep_step(a.step);
         s->before = {a.layer, START};
         s->n_probes = s->last_split = 0;
     }
     __syncthreads();
-    bring_layer(s, a.layer);
+    copy_layer(s, a.layer);
     __syncthreads();
     if (threadIdx.x == 0) {
         enter_layer(s, a.layer);
@@ -57,36 +57,37 @@ begin_step(struct prompt_shared *s, const struct prompt_args &a)
 }
 
 static __global__ void
-__launch_bounds__(SWEEP_THREADS, 1) prompt_between(struct prompt_args a)
+__launch_bounds__(BLOCK_THREADS, 1) prefill_elementwise(struct prefill_args a)
 {
-    SHARED_MEMORY(struct prompt_shared, s);
+    SHARED_MEMORY(struct prefill_state, s);
     if (*a.stop != 0)
         return;
     begin_step(s, a);
-    if ((a.step == PROMPT_NORM_ATTENTION && a.layer == a.sweep.first) ||
-        (a.step == PROMPT_ATTEND && a.sweep.n <= SPLIT_ROWS))
-        look_at_rows(s);
+    if ((a.step == PREFILL_NORM_ATTENTION && a.layer == a.forward.first) ||
+        (a.step == PREFILL_ATTEND && a.forward.n <= SPLIT_ROWS))
+        inspect_rows(s);
     __syncthreads();
-    do_between(s);
+    do_elementwise(s);
 }
 
 static __global__ void
-__launch_bounds__(SWEEP_THREADS, 1) prompt_finish(struct prompt_args a)
+__launch_bounds__(BLOCK_THREADS, 1) prefill_epilogue(struct prefill_args a)
 {
-    SHARED_MEMORY(struct prompt_shared, s);
+    SHARED_MEMORY(struct prefill_state, s);
     if (*a.stop != 0)
         return;
     begin_step(s, a);
     __syncthreads();
     const struct dev_matrix *const m = s->product.matrices[0];
-    struct finish<FINISH_ROWS | FINISH_CLIPS> then = {
+    struct epilogue<EPILOGUE_ROWS | EPILOGUE_CLIPS> then = {
         s,
         {
             -INFINITY, 0
         }
     };
     const uint32_t pairs = a.strips * (STRIP / 2);
-    for (uint32_t u = blockIdx.x * SWEEP_THREADS + threadIdx.x; u < a.sweep.n * pairs; u += gridDim.x * SWEEP_THREADS) {
+    for (uint32_t u = blockIdx.x * BLOCK_THREADS + threadIdx.x; u < a.forward.n * pairs;
+         u += gridDim.x * BLOCK_THREADS) {
         const uint32_t row = u / pairs, strip = u % pairs / (STRIP / 2), g = u % (STRIP / 2);
         const struct strip_place at = {m, 0, a.first + strip};
         const uint2 outputs = own_outputs(at, look_up_outputs(at, g, true));
@@ -150,7 +151,7 @@ struct look_args {
     uint32_t *stop;
 };
 
-static __global__ void __launch_bounds__(1) prompt_look(struct look_args a)
+static __global__ void __launch_bounds__(1) prefill_poll(struct look_args a)
 {
     *a.stop = load_acquire(a.cancel);
 }
@@ -158,33 +159,33 @@ static __global__ void __launch_bounds__(1) prompt_look(struct look_args a)
 /* ---- launches ---- */
 
 extern "C" cudaError_t
-prompt_prepare(int device)
+prefill_prepare(int device)
 {
     uint32_t blocks;
     const cudaError_t said =
-        resident_blocks(prompt_between, device, SWEEP_THREADS, sizeof(struct prompt_shared), &blocks);
+        resident_blocks(prefill_elementwise, device, BLOCK_THREADS, sizeof(struct prefill_state), &blocks);
     return said != cudaSuccess
                ? said
-               : resident_blocks(prompt_finish, device, SWEEP_THREADS, sizeof(struct prompt_shared), &blocks);
+               : resident_blocks(prefill_epilogue, device, BLOCK_THREADS, sizeof(struct prefill_state), &blocks);
 }
 
 extern "C" cudaError_t
-launch_prompt_look(const uint32_t *cancel, uint32_t *stop, cudaStream_t stream)
+launch_prefill_poll(const uint32_t *cancel, uint32_t *stop, cudaStream_t stream)
 {
     const struct look_args a = {cancel, stop};
-    return launch(prompt_look, 1, 1, a, stream);
+    return launch(prefill_poll, 1, 1, a, stream);
 }
 
 extern "C" cudaError_t
-launch_prompt_between(struct prompt_args a, uint32_t blocks, cudaStream_t stream)
+launch_prefill_elementwise(struct prefill_args a, uint32_t blocks, cudaStream_t stream)
 {
-    return launch(prompt_between, blocks, SWEEP_THREADS, a, stream, sizeof(struct prompt_shared));
+    return launch(prefill_elementwise, blocks, BLOCK_THREADS, a, stream, sizeof(struct prefill_state));
 }
 
 extern "C" cudaError_t
-launch_prompt_finish(struct prompt_args a, uint32_t blocks, cudaStream_t stream)
+launch_prefill_epilogue(struct prefill_args a, uint32_t blocks, cudaStream_t stream)
 {
-    return launch(prompt_finish, blocks, SWEEP_THREADS, a, stream, sizeof(struct prompt_shared));
+    return launch(prefill_epilogue, blocks, BLOCK_THREADS, a, stream, sizeof(struct prefill_state));
 }
 
 static dim3

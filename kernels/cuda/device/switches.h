@@ -24,7 +24,7 @@ switched_to_sync(void)
     return switched("SPECSCOPE_CUDA_SYNC", "1");
 }
 
-/* SPECSCOPE_CUDA_PREFETCH=0: nothing is fetched ahead between the steps of a sweep. */
+/* SPECSCOPE_CUDA_PREFETCH=0: nothing is fetched ahead between the steps of a forward pass. */
 static inline bool
 switched_to_prefetch(void)
 {
@@ -42,7 +42,7 @@ switched_blocks(uint32_t fit)
 
 /* What comes of a launch. `call`: what the kernel is called by, then other arguments. */
 static inline cudaError_t
-launch_said(const char *call, cudaError_t said, unsigned blocks, unsigned threads, cudaStream_t stream)
+launch_result(const char *call, cudaError_t said, unsigned blocks, unsigned threads, cudaStream_t stream)
 {
     size_t name = 0;
     if (!switched_to_sync())

@@ -87,30 +87,30 @@ __launch_bounds__(ROW_THREADS) measure_nodes(struct verify_args a)
         return;
     const uint32_t node = round->first + blockIdx.x;
     const dist_t q = a.nodes[node].q;
-    struct row_law law = {};
+    struct row_dist dist = {};
     if (a.logits_row[node] >= 0) {
         const float *const z = a.store.head_logits + (size_t)a.logits_row[node] * vocab;
-        law = measure_law(z, vocab, &round->sampling, &scratch);
-        law.total = mass_value(block_mass([=](uint32_t v) { return law_p(&law, z[v], v); }, vocab, &scratch.block));
+        dist = measure_dist(z, vocab, &round->sampling, &scratch);
+        dist.total = mass_value(block_mass([=](uint32_t v) { return dist_p(&dist, z[v], v); }, vocab, &scratch.block));
     }
     if (q != DIST_NONE) {
         const uint32_t whole = a.store.dists_vocab;
         const struct stored_p drawn_from = {a.store.dists_p + (size_t)q * whole, NULL, 0};
-        law.q_total = mass_value(block_mass(drawn_from, whole, &scratch.block));
+        dist.q_total = mass_value(block_mass(drawn_from, whole, &scratch.block));
     }
     if (threadIdx.x == 0)
-        a.store.row_laws[node] = law;
+        a.store.row_dists[node] = dist;
 }
 
 /* The target's distribution at a node, not normalised, and what rejections leave of it. */
 struct remainder {
-    struct row_law law;
+    struct row_dist dist;
     const float *z;    /* (vocab) logits at the node */
     const float *rest; /* (vocab) once a candidate was rejected, before that NULL */
     __device__ __forceinline__ float
     operator()(uint32_t v) const
     {
-        return rest != NULL ? rest[v] : law_p(&law, z[v], v);
+        return rest != NULL ? rest[v] : dist_p(&dist, z[v], v);
     }
 };
 
@@ -188,22 +188,22 @@ walk_round(const struct verify_args &a, const struct dev_round &round, float *ve
 {
     const uint32_t vocab = a.model->vocab;
     const struct walked w = walked_round(a, round);
-    const struct row_law *const laws = a.store.row_laws + round.first;
+    const struct row_dist *const dists = a.store.row_dists + round.first;
     judge(w, a.guesses);
     struct rng_key key = {round.seed, 0, 0, 0, 0};
     struct test t = {{}, 1, verify_p, verify_p + vocab, rejected, 0};
     uint32_t n_path = 0, node = 0, kind = NEXT_CANDIDATE;
     token_t following = TOKEN_NONE;
     for (;;) {
-        t.p.law = laws[node], t.p.z = a.store.head_logits + (size_t)w.logits_row[node] * vocab, t.p.rest = NULL;
-        t.total = t.p.law.total;
+        t.p.dist = dists[node], t.p.z = a.store.head_logits + (size_t)w.logits_row[node] * vocab, t.p.rest = NULL;
+        t.total = t.p.dist.total;
         t.n_rejected = 0;
         uint32_t next = 0, siblings = 0;
         for (uint32_t i = node + 1; i < w.n && next == 0; i++) {
             if (w.nodes[i].parent != (int32_t)node)
                 continue;
             key.pos = w.nodes[i].pos, key.purpose = RNG_ACCEPT, key.index = siblings++;
-            next = accept(&t, &a, &w.nodes[i], laws[i].q_total, vocab, &key, scratch) ? i : 0;
+            next = accept(&t, &a, &w.nodes[i], dists[i].q_total, vocab, &key, scratch) ? i : 0;
         }
         if (next == 0) {
             kind = siblings > 0 ? NEXT_CORRECTION : NEXT_BONUS;

@@ -29,9 +29,9 @@ static bool
 near_definition(struct smoke *s, const attention_case &c, const std::vector<uint32_t> &got, double *worst)
 {
     const struct dev_model &m = c.a.model;
-    std::vector<double> off(c.a.sweep.n * m.heads);
+    std::vector<double> off(c.a.forward.n * m.heads);
 #pragma omp parallel for
-    for (uint32_t u = 0; u < c.a.sweep.n * m.heads; u++) {
+    for (uint32_t u = 0; u < c.a.forward.n * m.heads; u++) {
         const uint32_t i = u / m.heads, head = u % m.heads;
         std::vector<float> values;
         for (uint32_t d = 0; d < m.head_dim; d++)
@@ -58,13 +58,13 @@ same_alone(struct smoke *s, attention_case &c, const std::vector<uint32_t> &toge
 {
     const uint32_t values = c.a.model.heads * c.a.model.head_dim;
     struct attend_args alone = c.a;
-    alone.sweep.groups = c.own(std::vector<struct row_group>(1, {i, 1}));
-    alone.sweep.n_groups = 1;
+    alone.forward.groups = c.own(std::vector<struct row_group>(1, {i, 1}));
+    alone.forward.n_groups = 1;
     run_attention(alone);
     const std::vector<uint32_t> got = attended_words(c);
     for (uint32_t k = 0; k < values; k++)
         if (attended_value(c, got, i, k) != attended_value(c, together, i, k))
-            return smoke_says(s, false, "row %u of %u has other bits alone (%u heads, %u dimensions)", i, c.a.sweep.n,
+            return smoke_says(s, false, "row %u of %u has other bits alone (%u heads, %u dimensions)", i, c.a.forward.n,
                               c.a.model.heads, c.a.model.head_dim);
     return true;
 }
@@ -78,12 +78,12 @@ check(struct smoke *s, const struct shape &k, double *worst)
         c.lean({k.alibi, 0, false});
     run_attention(c.a);
     const std::vector<uint32_t> apart = attended_words(c);
-    for (uint32_t left : fetched(c.a.sweep.store.arrivals, (size_t)k.n * k.heads))
+    for (uint32_t left : fetched(c.a.forward.store.arrivals, (size_t)k.n * k.heads))
         if (left != 0)
             return smoke_says(s, false, "splits that arrived are not counted back to 0 (%u)", left);
     if (!near_definition(s, c, apart, worst))
         return false;
-    SUCCEEDS(cudaMemset(c.a.sweep.store.attended, 0, apart.size() * sizeof apart[0]));
+    SUCCEEDS(cudaMemset(c.a.forward.store.attended, 0, apart.size() * sizeof apart[0]));
     c.a.apart = false;
     run_attention(c.a);
     if (attended_words(c) != apart)

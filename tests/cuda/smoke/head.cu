@@ -102,7 +102,7 @@ head_blocks(const struct smoke *s)
 {
     uint32_t blocks;
     SUCCEEDS(head_prepare(s->device));
-    SUCCEEDS(sweep_prepare(s->device, &blocks));
+    SUCCEEDS(forward_prepare(s->device, &blocks));
     return blocks < s->blocks ? blocks : s->blocks;
 }
 

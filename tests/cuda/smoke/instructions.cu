@@ -13,7 +13,7 @@ struct word_args {
 static __device__ __forceinline__ uint32_t
 number_here()
 {
-    return blockIdx.x * SWEEP_THREADS + thread_here();
+    return blockIdx.x * BLOCK_THREADS + thread_here();
 }
 
 /* What `kernel` makes of each word: four words. */
@@ -23,7 +23,7 @@ map_words(void (*kernel)(struct word_args), const std::vector<uint32_t> &in)
     const std::vector<uint32_t> nothing(in.size() * 4, 0xdeadbeef);
     uint32_t *from = on_device(in), *to = on_device(nothing);
     const struct word_args a = {from, to, (uint32_t)in.size()};
-    SUCCEEDS(launch(kernel, (a.n + SWEEP_THREADS - 1) / SWEEP_THREADS, SWEEP_THREADS, a, (cudaStream_t) nullptr));
+    SUCCEEDS(launch(kernel, (a.n + BLOCK_THREADS - 1) / BLOCK_THREADS, BLOCK_THREADS, a, (cudaStream_t) nullptr));
     SUCCEEDS(cudaDeviceSynchronize());
     const std::vector<uint32_t> out = fetched(to, nothing.size());
     SUCCEEDS(cudaFree(from));
@@ -35,7 +35,7 @@ map_words(void (*kernel)(struct word_args), const std::vector<uint32_t> &in)
 
 /* Of a float: its half; it and its negative as a pair; the pair's values; the same of bfloat16. */
 static __global__ void
-__launch_bounds__(SWEEP_THREADS, 1) round_to_halves(struct word_args a)
+__launch_bounds__(BLOCK_THREADS, 1) round_to_halves(struct word_args a)
 {
     const uint32_t i = number_here();
     if (i >= a.n)
@@ -49,7 +49,7 @@ __launch_bounds__(SWEEP_THREADS, 1) round_to_halves(struct word_args a)
 }
 
 static __global__ void
-__launch_bounds__(SWEEP_THREADS, 1) widen_halves(struct word_args a)
+__launch_bounds__(BLOCK_THREADS, 1) widen_halves(struct word_args a)
 {
     const uint32_t i = number_here();
     if (i >= a.n)
@@ -126,7 +126,7 @@ smoke_halves(struct smoke *s)
 /* ---- bytes ---- */
 
 static __global__ void
-__launch_bounds__(SWEEP_THREADS, 1) widen_bytes(struct word_args a)
+__launch_bounds__(BLOCK_THREADS, 1) widen_bytes(struct word_args a)
 {
     const uint32_t i = number_here();
     if (i >= a.n)
@@ -169,7 +169,7 @@ struct load_args {
 
 /* In every way; every third is not to be taken. */
 static __global__ void
-__launch_bounds__(SWEEP_THREADS, 1) load_all_ways(struct load_args a)
+__launch_bounds__(BLOCK_THREADS, 1) load_all_ways(struct load_args a)
 {
     const uint32_t i = number_here();
     if (i >= a.n)
@@ -204,7 +204,7 @@ smoke_loads(struct smoke *s)
         words.push_back((uint32_t)random64());
     uint32_t *from = on_device(words), *to = on_device(std::vector<uint32_t>(24 * n, 0));
     const struct load_args a = {(const uint4 *)from, (uint4 *)to, n};
-    SUCCEEDS(launch(load_all_ways, (n + SWEEP_THREADS - 1) / SWEEP_THREADS, SWEEP_THREADS, a, (cudaStream_t) nullptr));
+    SUCCEEDS(launch(load_all_ways, (n + BLOCK_THREADS - 1) / BLOCK_THREADS, BLOCK_THREADS, a, (cudaStream_t) nullptr));
     SUCCEEDS(cudaDeviceSynchronize());
     const std::vector<uint32_t> got = fetched(to, 24 * n);
     SUCCEEDS(cudaFree(from));
@@ -230,7 +230,7 @@ struct timer_args {
 };
 
 static __global__ void
-__launch_bounds__(SWEEP_THREADS, 1) read_timer(struct timer_args a)
+__launch_bounds__(BLOCK_THREADS, 1) read_timer(struct timer_args a)
 {
     if (number_here() == 0)
         for (uint32_t i = 0; i < a.n; i++)

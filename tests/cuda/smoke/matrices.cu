@@ -18,9 +18,9 @@ struct mma_args {
 
 /* Elements by their places in the manual's fragments, one after the other; a warp a case. */
 static __global__ void
-__launch_bounds__(SWEEP_THREADS, 1) multiply_cases(struct mma_args p)
+__launch_bounds__(BLOCK_THREADS, 1) multiply_cases(struct mma_args p)
 {
-    const uint32_t i = blockIdx.x * SWEEP_WARPS + thread_here() / WARP, lane = thread_here() % WARP;
+    const uint32_t i = blockIdx.x * BLOCK_WARPS + thread_here() / WARP, lane = thread_here() % WARP;
     if (i >= p.n)
         return;
     struct mma_case &m = p.cases[i];
@@ -46,7 +46,7 @@ multiply_all(std::vector<struct mma_case> &cases, bool bf16)
 {
     struct mma_case *there = on_device(cases);
     const struct mma_args a = {there, (uint32_t)cases.size(), bf16};
-    SUCCEEDS(launch(multiply_cases, (a.n + SWEEP_WARPS - 1) / SWEEP_WARPS, SWEEP_THREADS, a, (cudaStream_t) nullptr));
+    SUCCEEDS(launch(multiply_cases, (a.n + BLOCK_WARPS - 1) / BLOCK_WARPS, BLOCK_THREADS, a, (cudaStream_t) nullptr));
     SUCCEEDS(cudaDeviceSynchronize());
     cases = fetched(there, cases.size());
     SUCCEEDS(cudaFree(there));

@@ -25,7 +25,7 @@ static uint32_t
 blocks_of(void (*kernel)(A), size_t shared)
 {
     uint32_t blocks;
-    SUCCEEDS(resident_blocks(kernel, device_here, SWEEP_THREADS, shared, &blocks));
+    SUCCEEDS(resident_blocks(kernel, device_here, BLOCK_THREADS, shared, &blocks));
     return blocks < most_blocks ? blocks : most_blocks;
 }
 
@@ -34,7 +34,7 @@ static void
 run(void (*kernel)(A), A arguments, size_t shared)
 {
     const uint32_t blocks = blocks_of(kernel, shared);
-    SUCCEEDS(launch_cooperative(kernel, blocks, SWEEP_THREADS, arguments, nullptr, shared));
+    SUCCEEDS(launch_cooperative(kernel, blocks, BLOCK_THREADS, arguments, nullptr, shared));
     SUCCEEDS(cudaDeviceSynchronize());
 }
 

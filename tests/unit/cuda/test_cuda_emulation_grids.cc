@@ -160,7 +160,7 @@ test_the_blocks_of_a_cooperative_grid_meet(void **)
         array<uint32_t> cells(2 * ALL);
         RUN(order, launch_cooperative(ring, BLOCKS, 96, ring_args{barrier.p, cells.p}, nullptr));
         assert_memory_equal(&cells[ROUNDS % 2 * ALL], expected[ROUNDS % 2], sizeof expected[0]);
-        assert_int_equal(barrier[0].arrived, ROUNDS % 2 * GRID_TURN);
+        assert_int_equal(barrier[0].arrived, ROUNDS % 2 * GRID_PHASE);
     }
 }
 

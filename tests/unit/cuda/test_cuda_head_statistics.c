@@ -50,9 +50,9 @@ run(struct bench *b, const float *z, uint32_t vocab, const struct head_row *rows
 {
     send(b->logits, z, sizeof *z * n * vocab);
     send(b->rows, rows, n * sizeof *rows);
-    const struct guess_args a = {
+    const struct prediction_args a = {
         .logits = b->logits, .vocab = vocab, .n = n, .pieces = b->pieces, .rows = b->rows, .guesses = b->guesses};
-    assert_int_equal(launch_guesses(a, 0), cudaSuccess);
+    assert_int_equal(launch_predictions(a, 0), cudaSuccess);
     fetch(out, b->guesses, n * sizeof *out);
 }
 
@@ -187,10 +187,11 @@ TEST(probed_layers_get_their_guesses_and_the_others_none)
             until.probes = probes;
             memcpy(until.probed, probed, sizeof probed);
             send(b->until, &until, sizeof until);
-            const struct sweep_args sweep = {.store = {.until_logits = b->logits, .head_pieces = b->pieces},
-                                             .until = {.temperature = b->temperature, .state = b->until}};
+            const struct forward_args sweep = {.store = {.until_logits = b->logits, .head_pieces = b->pieces},
+                                               .until = {.temperature = b->temperature, .state = b->until}};
             const struct dev_model sizes = {.vocab = vocab, .n_layers = layers};
-            assert_int_equal(launch_until_guesses(sweep, listed ? b->guesses : NULL, b->last, &sizes, 0), cudaSuccess);
+            assert_int_equal(launch_until_predictions(sweep, listed ? b->guesses : NULL, b->last, &sizes, 0),
+                             cudaSuccess);
             fetch(&last, b->last, sizeof last);
             fetch(all, b->guesses, sizeof all);
             uint32_t next = 0;

@@ -87,7 +87,7 @@ test_turns_are_exact_at_position_100000_too(void **)
         const long double angle = fmodl((long double)position * (long double)frequency, two_pi);
         const float x = uniform(), y = uniform();
         float a = x, b = y;
-        rotate(turn_of(position, frequency), &a, &b);
+        rotate(rotation_of(position, frequency), &a, &b);
         const std::vector<double> want = {(double)(x * cosl(angle) - y * sinl(angle)),
                                           (double)(x * sinl(angle) + y * cosl(angle))};
         const float got[] = {a, b};
@@ -105,7 +105,7 @@ check_attention(attention_case &c)
     c.a.apart = true;
     run_attention(c.a);
     const std::vector<uint32_t> apart = attended_words(c);
-    for (uint32_t i = 0; i < c.a.sweep.n; i++)
+    for (uint32_t i = 0; i < c.a.forward.n; i++)
         for (uint32_t head = 0; head < m.heads; head++) {
             std::vector<float> got;
             for (uint32_t d = 0; d < m.head_dim; d++)
@@ -120,12 +120,12 @@ check_attention(attention_case &c)
                 fail_msg("row %u, head %u of %u on %u, %u dimensions: %g apart", i, head, m.heads, m.kv_heads,
                          m.head_dim, off);
         }
-    for (uint32_t i = 0; i < c.a.sweep.n * m.heads; i++)
-        assert_int_equal(c.a.sweep.store.arrivals[i], 0);
+    for (uint32_t i = 0; i < c.a.forward.n * m.heads; i++)
+        assert_int_equal(c.a.forward.store.arrivals[i], 0);
     c.a.apart = false; /* one block walks all splits: the same bits */
-    memset(c.a.sweep.store.attended, 0, apart.size() * sizeof apart[0]);
+    memset(c.a.forward.store.attended, 0, apart.size() * sizeof apart[0]);
     run_attention(c.a);
-    assert_memory_equal(c.a.sweep.store.attended, apart.data(), apart.size() * sizeof apart[0]);
+    assert_memory_equal(c.a.forward.store.attended, apart.data(), apart.size() * sizeof apart[0]);
 }
 
 struct attention_shape {
@@ -194,8 +194,8 @@ test_a_row_attends_with_the_same_bits_alone(void **)
         const std::vector<uint32_t> together = attended_words(c);
         struct attend_args alone = c.a;
         std::vector<struct row_group> one = {{i, 1}};
-        alone.sweep.groups = c.own(one);
-        alone.sweep.n_groups = 1;
+        alone.forward.groups = c.own(one);
+        alone.forward.n_groups = 1;
         run_attention(alone);
         const std::vector<uint32_t> by_itself = attended_words(c);
         for (uint32_t k = 0; k < 6 * 32; k++)
@@ -209,7 +209,7 @@ test_a_row_is_the_same_beside_a_draft_that_overflows(void **)
 {
     for (int exact = 0; exact < 2; exact++) {
         attention_case c(4, 2, 32, 0, 70, 24, exact);
-        const struct dev_store &s = c.a.sweep.store;
+        const struct dev_store &s = c.a.forward.store;
         const uint32_t room = s.slots * c.a.model.kv_heads * head_room(32);
         const struct row_group group = *std::max_element(
             c.groups.begin(), c.groups.end(), [](struct row_group x, struct row_group y) { return x.n < y.n; });

@@ -18,7 +18,7 @@ emulated_launch_as(const char *name, void (*kernel)(A), dim3 grid, dim3 block, A
     static_assert(sizeof(A) <= ARGUMENT_MOST, "a kernel's argument");
     const cudaError_t said = emulated_launch(
         name, (const void *)kernel, [=] { kernel(arguments); }, grid, block, shared, false, stream);
-    return launch_said(name, said, grid.x * grid.y * grid.z, block.x, stream);
+    return launch_result(name, said, grid.x * grid.y * grid.z, block.x, stream);
 }
 #define launch(...) EMULATED_CALL(emulated_launch_as(#__VA_ARGS__, __VA_ARGS__))
 
@@ -30,7 +30,7 @@ emulated_launch_cooperative_as(const char *name, void (*kernel)(A), dim3 grid, d
     static_assert(sizeof(A) <= ARGUMENT_MOST, "a kernel's argument");
     const cudaError_t said = emulated_launch(
         name, (const void *)kernel, [=] { kernel(arguments); }, grid, block, shared, true, stream);
-    return launch_said(name, said, grid.x, block.x, stream);
+    return launch_result(name, said, grid.x, block.x, stream);
 }
 #define launch_cooperative(...) EMULATED_CALL(emulated_launch_cooperative_as(#__VA_ARGS__, __VA_ARGS__))
 

@@ -42,7 +42,7 @@ translated_launch_as(const char *call, void (*kernel)(A), dim3 grid, dim3 block,
                      size_t shared = 0)
 {
     const cudaError_t said = translated_launch(call, kernel, grid, block, arguments, stream, shared, false);
-    return launch_said(call, said, grid.x * grid.y * grid.z, block.x, stream);
+    return launch_result(call, said, grid.x * grid.y * grid.z, block.x, stream);
 }
 #define launch(...) translated_launch_as(#__VA_ARGS__, __VA_ARGS__)
 
@@ -52,7 +52,7 @@ translated_launch_cooperative_as(const char *call, void (*kernel)(A), dim3 grid,
                                  cudaStream_t stream, size_t shared = 0)
 {
     const cudaError_t said = translated_launch(call, kernel, grid, block, arguments, stream, shared, true);
-    return launch_said(call, said, grid.x, block.x, stream);
+    return launch_result(call, said, grid.x, block.x, stream);
 }
 #define launch_cooperative(...) translated_launch_cooperative_as(#__VA_ARGS__, __VA_ARGS__)
 

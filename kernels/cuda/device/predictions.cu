@@ -24,7 +24,7 @@ struct guess_row {
 
 /* What row i is about; false where there is none. */
 static __device__ bool
-find_row(const struct guess_args *a, uint32_t i, struct guess_row *row)
+find_row(const struct prediction_args *a, uint32_t i, struct guess_row *row)
 {
     row->z = a->logits + (size_t)i * a->vocab;
     row->pieces = a->pieces + (size_t)i * head_pieces_of(a->vocab);
@@ -127,7 +127,7 @@ add_up(float sum[3], float scratch[3][PIECE_WARPS])
 
 /* Grid: (rows, pieces). */
 __global__ void
-__launch_bounds__(PIECE_THREADS) summarise(struct guess_args a)
+__launch_bounds__(PIECE_THREADS) summarise(struct prediction_args a)
 {
     __shared__ struct piece_scratch scratch;
     struct guess_row row;
@@ -212,7 +212,7 @@ finite_or_nan(double x)
 
 /* A row's guess from its n pieces, by one warp. */
 static __device__ void
-merge(const struct guess_args *a, const struct guess_row *row, uint32_t n)
+merge(const struct prediction_args *a, const struct guess_row *row, uint32_t n)
 {
     const uint32_t lane = threadIdx.x % WARP;
     const struct softmax mine = row_softmax(row->pieces, n);
@@ -268,7 +268,7 @@ merge(const struct guess_args *a, const struct guess_row *row, uint32_t n)
 /* How a piece of z compares with that of the final layer's row f: the cross term, and how many logits come before that
  * of f's argmax. True in all threads of the last block of the row to get here. */
 static __device__ bool
-compare(const struct guess_args *a, const struct guess_row *row, struct head_piece *mine, struct piece_scratch *s)
+compare(const struct prediction_args *a, const struct guess_row *row, struct head_piece *mine, struct piece_scratch *s)
 {
     const struct head_piece *const theirs = a->pieces + (size_t)row->final * gridDim.y;
     const float *const f = a->logits + (size_t)row->final * a->vocab, f_max = theirs[blockIdx.y].max;
@@ -299,7 +299,7 @@ compare(const struct guess_args *a, const struct guess_row *row, struct head_pie
 
 /* Grid: (rows, pieces). */
 __global__ void
-__launch_bounds__(PIECE_THREADS) conclude(struct guess_args a)
+__launch_bounds__(PIECE_THREADS) conclude(struct prediction_args a)
 {
     __shared__ struct piece_scratch scratch;
     struct guess_row row;
@@ -314,7 +314,7 @@ __launch_bounds__(PIECE_THREADS) conclude(struct guess_args a)
 }
 
 cudaError_t
-launch_guesses(struct guess_args a, cudaStream_t stream)
+launch_predictions(struct prediction_args a, cudaStream_t stream)
 {
     const dim3 grid(a.n, head_pieces_of(a.vocab));
     if (a.n == 0)
@@ -323,10 +323,10 @@ launch_guesses(struct guess_args a, cudaStream_t stream)
     return said == cudaSuccess ? launch(conclude, grid, PIECE_THREADS, a, stream) : said;
 }
 
-/* ---- the layers that a sweep probed ---- */
+/* ---- the layers that a forward pass probed ---- */
 
 __global__ void
-__launch_bounds__(PIECE_THREADS) clear_guesses(struct guess_args a)
+__launch_bounds__(PIECE_THREADS) clear_guesses(struct prediction_args a)
 {
     for (uint32_t layer = threadIdx.x; a.by_layer != NULL && layer <= a.n; layer += PIECE_THREADS)
         a.by_layer[layer].token = TOKEN_NONE;
@@ -335,10 +335,10 @@ __launch_bounds__(PIECE_THREADS) clear_guesses(struct guess_args a)
 }
 
 cudaError_t
-launch_until_guesses(struct sweep_args sweep, struct guess *all, struct guess *last, const struct dev_model *sizes,
-                     cudaStream_t stream)
+launch_until_predictions(struct forward_args sweep, struct guess *all, struct guess *last,
+                         const struct dev_model *sizes, cudaStream_t stream)
 {
-    struct guess_args a = {};
+    struct prediction_args a = {};
     a.logits = sweep.store.until_logits;
     a.vocab = sizes->vocab;
     a.n = sizes->n_layers;
@@ -348,5 +348,5 @@ launch_until_guesses(struct sweep_args sweep, struct guess *all, struct guess *l
     a.by_layer = all;
     a.last = last;
     const cudaError_t said = launch(clear_guesses, 1, PIECE_THREADS, a, stream);
-    return said == cudaSuccess ? launch_guesses(a, stream) : said;
+    return said == cudaSuccess ? launch_predictions(a, stream) : said;
 }
