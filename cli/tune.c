@@ -10,13 +10,15 @@
 #include "cli/base/files.h"
 #include "cli/generation/generation.h"
 #include "engine/events/candidates.h"
+#include "engine/events/engine_flags.h"
 #include "engine/events/race.h"
 #include "policies/policy.h"
 #include "tui/scope/scope_record.h"
 
-#define SHOWN      20   /* settings in the table, at least those that were not dropped */
-#define RECORDS    3    /* prompts whose text the forecasts are of */
-#define HEATS_TIME 0.75 /* of --time; the rest is for the held-out prompts */
+#define SHOWN          20   /* settings in the table, at least those that were not dropped */
+#define ENGINE_COMMAND 2000 /* bytes */
+#define RECORDS        3    /* prompts whose text the forecasts are of */
+#define HEATS_TIME     0.75 /* of --time; the rest is for the held-out prompts */
 
 struct tune {
     const struct options *o;
@@ -26,6 +28,7 @@ struct tune {
     struct race *race;
     struct preset candidate[RACE_CANDIDATES];
     struct policy_memory memory[RACE_CANDIDATES];
+    struct positions positions[RACE_CANDIDATES];
     uint32_t n;
     struct outcome_text *text; /* (n_prompts) of the first run on each; owned */
     uint32_t differing;        /* runs whose greedy text was another */
@@ -217,6 +220,7 @@ run(struct tune *t, uint32_t candidate, uint32_t prompt, struct err *err)
         race_took(t->race, (total->draft_us + total->verify_us) * 1e-6 / (double)total->emitted);
     else
         race_drop(t->race);
+    positions_add(&t->positions[candidate], &out.positions);
     if (!generation_interrupted() && !(t->o->sampling.temperature > 0))
         compare_text(t, prompt, &out.texts[0]);
     outcome_free(&out);
@@ -305,6 +309,34 @@ print_command(const struct tune *t, const struct preset *p)
     putchar('\n');
 }
 
+/* The setting as another engine's command; rated: with the acceptance measured here in place of its drafter. "" without memory. */
+static const char *
+engine_command(const struct tune *t, enum other_engine engine, uint32_t candidate, bool rated, char *out, size_t room)
+{
+    const struct positions *p = &t->positions[candidate];
+    const struct engine_models models = {t->o->model, t->o->helpers[HELPER_DRAFT]};
+    double rate[POSITIONS];
+    const uint32_t n = rated ? positions_count(p) : 0;
+    for (uint32_t i = 0; i < n; i++) /* of rounds with drafts, as those engines count */
+        rate[i] = (double)p->accepted[i] / (double)p->tested[0];
+    engine_flags(engine, &t->candidate[candidate], &models, rate, n, out, room);
+    return out;
+}
+
+static void
+print_engines(const struct tune *t, uint32_t candidate)
+{
+    char text[ENGINE_COMMAND];
+    puts("\nIn other engines (docs/engines.md says how they differ):");
+    for (enum other_engine e = 0; e < ENGINES; e++) {
+        printf("%s %s: %s\n", engine_names[e], engine_versions[e],
+               engine_command(t, e, candidate, false, text, sizeof text));
+        engine_command(t, e, candidate, true, text, sizeof text);
+        if (positions_count(&t->positions[candidate]) > 0 && strncmp(text, "no equivalent", 13) != 0)
+            printf("  at this acceptance: %s\n", text);
+    }
+}
+
 static cJSON *
 json_of(const struct tune *t)
 {
@@ -331,6 +363,18 @@ json_of(const struct tune *t)
             json_number(row, "held_out_high", held.high);
             cJSON_AddStringToObject(row, "verdict", verdict(held));
         }
+    }
+    uint32_t candidate, prompt;
+    if (race_next(t->race, &candidate, &prompt) != RACE_OVER)
+        return j;
+    cJSON *engines = cJSON_AddObjectToObject(j, "engines");
+    for (enum other_engine e = 0; e < ENGINES; e++) {
+        char text[ENGINE_COMMAND];
+        cJSON *one = cJSON_AddObjectToObject(engines, engine_names[e]);
+        cJSON_AddStringToObject(one, "version", engine_versions[e]);
+        cJSON_AddStringToObject(one, "command", engine_command(t, e, race_winner(t->race), false, text, sizeof text));
+        cJSON_AddStringToObject(one, "at_this_acceptance",
+                                engine_command(t, e, race_winner(t->race), true, text, sizeof text));
     }
     return j;
 }
@@ -363,6 +407,7 @@ report(const struct tune *t, struct err *err)
             if (race_runner_up(t->race) != race_winner(t->race) && race_runner_up(t->race) != 0)
                 print_held_out(t, race_runner_up(t->race));
             print_command(t, winner);
+            print_engines(t, race_winner(t->race));
         } else {
             puts("\ninterrupted: nothing was measured on held-out prompts");
         }

@@ -36,7 +36,7 @@
 #define EXIT "model.generate(**inputs, assistant_early_exit=<exit_layer><sampling>)"
 
 static const struct rule {
-    enum engine engine;
+    enum other_engine engine;
     const char *policy;
     const char *command; /* NULL: no equivalent */
     const char *note;    /* engine_note() */
@@ -104,7 +104,7 @@ static const struct rule {
 };
 
 static const struct rule *
-rule_of(enum engine engine, const char *policy)
+rule_of(enum other_engine engine, const char *policy)
 {
     static const struct rule unknown = {ANY, "", NULL, "its form of this policy is not known"};
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
@@ -250,13 +250,13 @@ const char *const engine_names[ENGINES] = {"llama.cpp", "vLLM", "SGLang", "trans
 const char *const engine_versions[ENGINES] = {"0.5.0", "0.33.0", "0.5.23", "5.23.0"};
 
 bool
-engine_has_policy(enum engine engine, const char *policy)
+engine_has_policy(enum other_engine engine, const char *policy)
 {
     return rule_of(engine, policy)->command != NULL;
 }
 
 const char *
-engine_note(enum engine engine, const char *policy)
+engine_note(enum other_engine engine, const char *policy)
 {
     return rule_of(engine, policy)->note;
 }
@@ -264,7 +264,7 @@ engine_note(enum engine engine, const char *policy)
 /* ---- templates ---- */
 
 struct filling {
-    enum engine engine;
+    enum other_engine engine;
     const struct preset *preset;
     const struct engine_models *models;
     const double *unconditional; /* (n) */
@@ -389,7 +389,7 @@ put_text(FILE *out, const struct filling *f)
 }
 
 size_t
-engine_flags(enum engine engine, const struct preset *preset, const struct engine_models *models,
+engine_flags(enum other_engine engine, const struct preset *preset, const struct engine_models *models,
              const double *unconditional, uint32_t n, char *out, size_t room)
 {
     const struct filling filling = {engine, preset, models, unconditional, n};

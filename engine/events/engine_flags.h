@@ -6,7 +6,7 @@
 
 #include "engine/events/preset.h"
 
-enum engine { ENGINE_LLAMA_CPP, ENGINE_VLLM, ENGINE_SGLANG, ENGINE_TRANSFORMERS, ENGINES };
+enum other_engine { ENGINE_LLAMA_CPP, ENGINE_VLLM, ENGINE_SGLANG, ENGINE_TRANSFORMERS, ENGINES };
 
 extern const char *const engine_names[ENGINES];    /* "llama.cpp", … */
 extern const char *const engine_versions[ENGINES]; /* "0.5.0", …: the version that the options' names were read from */
@@ -17,10 +17,10 @@ struct engine_models {
 };
 
 /* Returns whether the engine has a policy like this one. */
-bool engine_has_policy(enum engine, const char *policy);
+bool engine_has_policy(enum other_engine, const char *policy);
 
 /* Returns how the engine's form of the policy differs, or why it has none: one line, constant. NULL: nothing differs. */
-const char *engine_note(enum engine, const char *policy);
+const char *engine_note(enum other_engine, const char *policy);
 
 /* Writes the preset as a command for a shell (transformers: lines of Python), or "no equivalent: REASON". A knob that the
  * preset does not set is its name in capitals. The seed is left out, because it would not repeat the text.
@@ -31,7 +31,7 @@ const char *engine_note(enum engine, const char *policy);
  *
  * Returns the length of the text without its terminating zero. If room bytes are too few for it, out is "" (room 0: it is
  * not written). 0: out of memory. */
-size_t engine_flags(enum engine, const struct preset *, const struct engine_models *, const double *unconditional,
+size_t engine_flags(enum other_engine, const struct preset *, const struct engine_models *, const double *unconditional,
                     uint32_t n, char *out, size_t room);
 
 #endif

@@ -8,6 +8,7 @@ check "the table has plain decoding and both policies" sh -c "grep -q ' ar' '$TM
 check "the winner was measured on prompts that took no part" grep -q '^On 10 held-out prompts:$' "$TMP/out"
 check "with a verdict" grep -Eq '(faster than|slower than|within noise of) plain decoding$' "$TMP/out"
 check "the command is printed" grep -q '^specscope --policy ' "$TMP/out"
+check "so are those of other engines" sh -c "grep -q '^llama.cpp [0-9.]*: ' '$TMP/out' && grep -q '^vLLM [0-9.]*: ' '$TMP/out'"
 if [ -n "$HAVE_PYTHON" ]; then
     check "the JSON has all settings, and a verdict on the first" python3 - "$TMP/race.json" <<'PY'
 import json, sys

@@ -32,7 +32,7 @@ static const struct preset dv = {.policy = "dv",
                                  .sampling = {"0", "0", "1", "7"}};
 
 static void
-is(enum engine engine, const struct preset *p, const struct engine_models *m, const double *rates, uint32_t n,
+is(enum other_engine engine, const struct preset *p, const struct engine_models *m, const double *rates, uint32_t n,
    const char *expected)
 {
     char out[1000];
@@ -42,7 +42,7 @@ is(enum engine engine, const struct preset *p, const struct engine_models *m, co
 }
 
 static const struct golden {
-    enum engine engine;
+    enum other_engine engine;
     const struct preset *preset;
     const char *text;
 } golden[] = {
@@ -119,7 +119,7 @@ TEST(each_other_policy_has_a_reason)
                  {"specdecpp", "it has no acceptance head for a draft model"},
                  {"sv", "it has no companion model"},
                  {"product", "its form of this policy is not known"}};
-    for (enum engine engine = 0; engine < ENGINES; engine++)
+    for (enum other_engine engine = 0; engine < ENGINES; engine++)
         for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
             struct preset p = {.n_set = 0};
             char expected[100];
@@ -133,7 +133,7 @@ TEST(each_other_policy_has_a_reason)
 
 TEST(engines_have_names_versions_and_notes)
 {
-    for (enum engine engine = 0; engine < ENGINES; engine++) {
+    for (enum other_engine engine = 0; engine < ENGINES; engine++) {
         assert_true(engine_has_policy(engine, "sd") && engine_has_policy(engine, "ngram"));
         assert_non_null(engine_names[engine]);
         assert_non_null(engine_versions[engine]);
