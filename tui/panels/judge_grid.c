@@ -1,14 +1,14 @@
-/* A grid of values as heat, with a round's drafts in the cells where they lie, by their numbers. */
+/* Two parts of the judge panel: a bar for each number of drafts, and a grid of values as heat with the numbers of the round's drafts. */
 #include "tui/panels/judge.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#define MOST_BAR  6 /* columns, the gap to the next one included */
-#define VALUE_BAR 5 /* so wide there is room for the value below it */
+#define MOST_BAR  6 /* columns with the gap to the next bar */
+#define VALUE_BAR 5 /* from this width the value is below the bar */
 
-/* One bar over `rows` rows, in eighths of a row. */
+/* Draws a bar over `rows` rows, in eighths of a row. */
 static void
 draw_bar(const struct canvas *c, int x, int width, int rows, double share, enum role role)
 {
@@ -19,7 +19,7 @@ draw_bar(const struct canvas *c, int x, int width, int rows, double share, enum 
     }
 }
 
-/* Bars are drawn from 0 and may look alike: their values in three digits. */
+/* Draws the bars' values with three digits, because bars from 0 may look alike. */
 static void
 draw_values(const struct canvas *c, int y, const float *value, int n, int wide, int chosen)
 {
@@ -31,7 +31,7 @@ draw_values(const struct canvas *c, int y, const float *value, int n, int wide, 
     }
 }
 
-/* Numbers below, the chosen one's arrow below it where there is a line for it, else in its place. */
+/* Draws the numbers of the bars, and an arrow below the chosen one, or in its place if there is no row below. */
 static void
 draw_numbers(const struct canvas *c, int y, int n, int wide, int chosen)
 {
@@ -88,9 +88,9 @@ judge_draw_choice(const struct judge *j, const struct scope *s, const struct can
 
 #define MOST_CELL 6 /* columns of a cell */
 
-struct grid_axis { /* cells along an axis, some to a line */
+struct grid_axis { /* cells along an axis; `fold` of them share a line of the screen */
     int cells, lines, fold;
-    const struct scope_series *edges; /* NULL: none were declared */
+    const struct scope_series *edges; /* NULL: the policy declares none */
     char name[32];
 };
 
@@ -121,15 +121,15 @@ axis_of(const struct scope *s, int grid, bool rows, int room)
 
 /* ---- labels ---- */
 
-/* An edge is cut, not rounded: what is just below 1 must not say 1. */
+/* Truncates an edge, so that a value below 1 is not shown as 1. */
 static double
 cut(double value, int digits)
 {
     const double scale = pow(10, digits);
-    return floor(value * (1 + 2e-7) * scale) / scale; /* so much may be lost in a float */
+    return floor(value * (1 + 2e-7) * scale) / scale; /* the rounding error of a float */
 }
 
-/* Decimals that tell an axis's edges apart, at most four. */
+/* Returns the decimals, at most four, with which an axis's edges differ. */
 static int
 decimals(const struct grid_axis *a)
 {
@@ -143,7 +143,7 @@ decimals(const struct grid_axis *a)
     return 4;
 }
 
-/* The edge where a line begins: ".52", "1"; its number where no edges are known. */
+/* The edge at the beginning of a line: ".52", "1"; without edges the number of its cell. */
 static const char *
 edge(const struct grid_axis *a, int line, int digits, char out[16])
 {
@@ -181,7 +181,7 @@ draw_edges(const struct grid_picture *p, const struct canvas *c, int y, int line
 
 /* ---- cells ---- */
 
-/* The mean of what a place on the screen stands for; NAN: nothing is known. */
+/* The mean of the cells that share a place on the screen; NAN: none has a value. */
 static double
 mean_at(const struct grid_picture *p, int down, int along)
 {
@@ -200,7 +200,7 @@ mean_at(const struct grid_picture *p, int down, int along)
 }
 
 static bool
-lies_at(const struct grid_picture *p, int draft, int down, int along)
+is_at(const struct grid_picture *p, int draft, int down, int along)
 {
     const float value = p->marks[draft];
     if (!(value >= 0 && value < (float)(p->down.cells * p->along.cells)))
@@ -210,7 +210,7 @@ lies_at(const struct grid_picture *p, int draft, int down, int along)
     return i / p->down.fold == down && k / p->along.fold == along;
 }
 
-/* "▸1,2", or "+1", the first of several, where they don't fit. False: no draft lies there. */
+/* "▸1,2"; if they do not fit, "+1", the first of several. False: the place contains no draft. */
 static bool
 marks_at(const struct grid_picture *p, const struct canvas *c, int down, int along, int room, char *out, size_t size)
 {
@@ -218,7 +218,7 @@ marks_at(const struct grid_picture *p, const struct canvas *c, int down, int alo
     size_t at = 0;
     out[0] = '\0';
     for (int i = 0; p->marks != NULL && i < p->n_marks; i++) {
-        if (!lies_at(p, i, down, along))
+        if (!is_at(p, i, down, along))
             continue;
         first = n++ == 0 ? i : first;
         if (at < size)
@@ -244,7 +244,7 @@ draw_cell(const struct grid_picture *p, const struct canvas *c, int y, int down,
         snprintf(text, sizeof text, "%s", judge_number(value, number));
     else if (!marked)
         snprintf(text, sizeof text, "%s", c->grid->mono && p->cell <= 2 ? canvas_level(heat) : "");
-    /* Marks are holes in the heat, to be seen in every theme and without colours. */
+    /* marked cells have no heat, so that marks are visible in every theme and without colours */
     canvas_heat(c, y, x, p->cell, marked ? NAN : (float)heat, marked ? MARK_BOLD : MARK_NONE, text);
 }
 

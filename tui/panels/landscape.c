@@ -8,7 +8,7 @@
 #include "tui/scope/scope.h"
 #include "tui/terminal/text.h"
 
-#define LEAST_RANGE 0.05 /* of a speedup: less is drawn as nearly flat */
+#define LEAST_RANGE 0.05 /* of a speedup: a smaller range is drawn as nearly flat */
 
 uint32_t
 landscape_points(const struct knob *k, uint32_t most)
@@ -49,7 +49,7 @@ widen(struct range *r, float value)
     r->high = isnan(r->high) || value > r->high ? value : r->high;
 }
 
-/* A value's place between low and high; the middle of nearly nothing is in the middle. */
+/* A value's place between low and high, 0 to 1. If the range is very small, the place is near the middle. */
 static double
 place(const struct range *r, float value)
 {
@@ -57,7 +57,7 @@ place(const struct range *r, float value)
     return span > least ? (double)(value - r->low) / span : 0.5 + (double)(value - (r->low + r->high) / 2) / least;
 }
 
-#define FAINTEST 0.3 /* of the scale: what is drawn in it must be seen */
+#define FAINTEST 0.3 /* of the heat scale: fainter ink is not visible */
 
 static void
 draw_point(const struct canvas *c, int y, int x, const struct range *r, float value)
@@ -69,7 +69,7 @@ draw_point(const struct canvas *c, int y, int x, const struct range *r, float va
         canvas_styled(c, y, x, ROLE_TEXT, (float)(FAINTEST + (1 - FAINTEST) * at), MARK_INK, canvas_level(at));
 }
 
-/* A cell of the grid: its colour says it, and where there are none a height; where there is room also its number, after its mark. */
+/* Draws a cell of the grid as heat, or as a height if there are no colours, with its mark and, if there is room, its number. */
 static void
 draw_cell(const struct canvas *c, int y, int x, int width, const struct range *r, float value, unsigned marks,
           const char *mark)
@@ -122,9 +122,9 @@ label(const struct knob *k)
     return k->symbol[0] != '\0' ? k->symbol : k->name;
 }
 
-#define NARROW 64 /* columns: below, the forecast takes four lines instead of two */
+#define NARROW 64 /* columns: below this width the forecast takes four rows instead of two */
 
-/* Lines for the forecast: the grid has two rows and its axis first. */
+/* Returns the rows of the forecast; the grid keeps at least two rows and its axis. */
 static int
 forecast_rows(const struct canvas *c, int axis)
 {
@@ -132,7 +132,7 @@ forecast_rows(const struct canvas *c, int axis)
     return room >= wanted ? wanted : room > 1 ? room : c->rows > 1;
 }
 
-/* "0.75"; "–": nothing would have been drafted. */
+/* "0.75"; "–": there would be no drafts. */
 static const char *
 number(float value, char out[16])
 {
@@ -140,7 +140,7 @@ number(float value, char out[16])
     return out;
 }
 
-/* A value of an axis as a text. */
+/* Formats a value of an axis. */
 static const char *
 axis_value(const struct landscape *l, const struct policy_info *policy, int axis, uint32_t point, char out[40])
 {
@@ -161,13 +161,13 @@ point_text(const struct landscape *l, const struct policy_info *policy, const ui
     return out;
 }
 
-/* Where the next figure is drawn. */
+/* The position of the next figure, on rows y to end. */
 struct figures {
     const struct canvas *c;
     int y, x, end;
 };
 
-/* Draws a figure whole, on the next line where the current one has no room for it; leaves out what has no room at all. */
+/* Draws a figure, on the next row if the current one is full. A figure that does not fit is omitted. */
 __attribute__((format(printf, 3, 4))) static void
 put(struct figures *p, enum role role, const char *format, ...)
 {
@@ -204,7 +204,7 @@ draw_forecast(const struct landscape *l, const struct policy_info *policy, const
     put(&p, ROLE_DIM, "%.1f heads a token", (double)f->heads);
 }
 
-/* The first of those that are shown: where they are fewer than there are values, those around the cursor. */
+/* Returns the first shown of n values, if only `shown` around the cursor fit. */
 static int
 around(int at, int shown, int n)
 {
@@ -212,9 +212,9 @@ around(int at, int shown, int n)
     return first + shown > n ? n - shown : first;
 }
 
-#define MARGIN 7 /* columns of the values up */
+#define MARGIN 7 /* columns of the vertical axis */
 
-/* A text that ends before column `end`, cut where it is longer. */
+/* Draws a text that ends before column `end`, cut if it is too long. */
 static void
 put_before(const struct canvas *c, int y, int end, enum role role, const char *text)
 {
@@ -222,12 +222,12 @@ put_before(const struct canvas *c, int y, int end, enum role role, const char *t
     canvas_word(c, y, end - width, width, role, MARK_NONE, text);
 }
 
-/* Which points are drawn: columns of a width, from a first one. */
+/* The points that are drawn, and the width of a column. */
 struct window {
     int left, cols, wide, bottom, high;
 };
 
-/* The names of both knobs and the values across: the cursor's, and as many of the others as there is room for. */
+/* Draws the names of both knobs and the values of the horizontal axis: the cursor's, and others as far as they fit. */
 static void
 draw_axis(const struct landscape *l, const struct policy_info *policy, const struct canvas *c, int y,
           const struct window *w, uint32_t cursor)
@@ -307,8 +307,8 @@ const struct landscape_strip *
 landscape_strip_of(const struct view *v, uint32_t knob)
 {
     const struct landscape *l = v->landscape;
-    const bool told = l != NULL && l->tokens > 0 && strcmp(l->policy, scope_policy(v->scope)->name) == 0;
-    return told && l->strip[knob].n > 1 ? &l->strip[knob] : NULL;
+    const bool known = l != NULL && l->tokens > 0 && strcmp(l->policy, scope_policy(v->scope)->name) == 0;
+    return known && l->strip[knob].n > 1 ? &l->strip[knob] : NULL;
 }
 
 bool
@@ -326,14 +326,14 @@ landscape_note(const struct view *v, uint32_t knob, char *out, size_t n)
         snprintf(out, n, "what if, %u tokens", (unsigned)l->tokens);
     else if (landscape_strip_of(v, knob) == NULL)
         return false;
-    else if (l->seq != scope_focus(v->scope)) /* of the one in focus nothing is known yet */
+    else if (l->seq != scope_focus(v->scope)) /* the sequence in focus has no forecast yet */
         snprintf(out, n, "forecast for sequence %u", (unsigned)l->seq + 1);
     else
         landscape_best(l, scope_policy(v->scope), knob, out, n);
     return true;
 }
 
-/* On what is in force, when it opens. */
+/* Places the cursor on the current values when the grid opens. */
 static void
 place_cursor(struct landscape_cursor *k, const struct view *v)
 {

@@ -1,4 +1,4 @@
-/* Layers × experts, of a mixture: where the row behind a token went at each layer, or how often each expert was chosen so far. */
+/* Layers × experts of a mixture: the experts of a token's row at each layer, or how often each expert was chosen. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -6,20 +6,20 @@
 
 #include "tui/panels/layers.h"
 
-#define GAP       2  /* columns between the strip of experts and what is said beside it */
-#define BESIDE    18 /* columns at least for that, where there is room at all */
-#define NARROW    48 /* with fewer there is none */
+#define GAP       2  /* columns between the strip of experts and the text beside it */
+#define BESIDE    18 /* least columns of that text */
+#define NARROW    48 /* a panel with fewer columns has no such text */
 #define WIDEST    3  /* columns of an expert */
 #define OF_EXPERT 8  /* columns of "127 .41 " */
 
 struct strip {        /* of a layer's experts, from left to right */
     int x, cells;     /* columns are cells * wide */
     int wide;         /* columns of a cell */
-    uint32_t fold, n; /* experts in a cell; in all */
-    int beside, room; /* where more is said, and in how many columns; 0: nowhere */
+    uint32_t fold, n; /* fold: experts in a cell; n: all experts */
+    int beside, room; /* column and width of the text beside it; 0: none */
 };
 
-/* As wide as there is room: experts have WIDEST columns each, or one; or several share one. */
+/* Computes the widest strip that fits: up to WIDEST columns for an expert, or several experts in a column. */
 static struct strip
 strip_of(uint32_t n, int cols)
 {
@@ -36,7 +36,7 @@ strip_of(uint32_t n, int cols)
     return t;
 }
 
-/* One cell, 0 to 1; below 0: none of these. */
+/* Draws a cell; level: 0 to 1, or below 0 for the glyph `none`. */
 static void
 draw_level(const struct canvas *c, int y, const struct strip *t, int cell, double level, const char *none)
 {
@@ -79,9 +79,9 @@ draw_weights(const struct scope *s, const struct canvas *c, const struct strip *
     }
 }
 
-/* "17 .41  3 .22": as many as there is room for. */
+/* Writes experts and weights, "17 .41  3 .22", as many as fit. */
 static int
-say_weights(const struct canvas *c, int y, int x, int room, enum role role, const struct scope_experts *went)
+draw_weights_text(const struct canvas *c, int y, int x, int room, enum role role, const struct scope_experts *went)
 {
     int used = 0;
     for (uint32_t i = 0; i < went->n && used + OF_EXPERT <= room + 1; i++) {
@@ -96,7 +96,7 @@ say_weights(const struct canvas *c, int y, int x, int room, enum role role, cons
 
 /* ---- how often each was chosen ---- */
 
-/* Half height is an even share, full height twice that or more. */
+/* Draws how often experts were chosen: half height is an even share, full height twice that or more. */
 static void
 draw_load(const struct scope *s, const struct canvas *c, const struct strip *t, int y, uint32_t layer, enum role role)
 {
@@ -130,8 +130,8 @@ draw_load(const struct scope *s, const struct canvas *c, const struct strip *t, 
 
 /* ---- above and below ---- */
 
-/* What verifying the round of that position read. */
-/* Where it has room, as far as it goes; else it is left out. Returns the columns used. */
+/* Draws the experts that the verification of the position's round read. */
+/* Draws a text if it fits; returns the columns used. */
 __attribute__((format(printf, 5, 6))) static int
 say_if_room(const struct canvas *c, int y, int x, enum role role, const char *format, ...)
 {
@@ -216,7 +216,7 @@ layers_experts(struct layers_panel *p, const struct view *v, const struct canvas
             continue;
         known = true;
         draw_weights(s, c, &t, p->row[row].y, layer, &went);
-        say_weights(c, p->row[row].y, t.beside, t.room, here ? ROLE_TITLE : ROLE_TEXT, &went);
+        draw_weights_text(c, p->row[row].y, t.beside, t.room, here ? ROLE_TITLE : ROLE_TEXT, &went);
     }
     if (!known)
         draw_nothing(v, c, p->n_rows > 0 ? p->row[0].y : 2);
@@ -230,5 +230,5 @@ layers_experts(struct layers_panel *p, const struct view *v, const struct canvas
     if (went.n == 0)
         canvas_text(c, c->rows - 1, x, ROLE_DIM, "no experts, or not known");
     else
-        say_weights(c, c->rows - 1, x, c->cols - x, ROLE_TEXT, &went);
+        draw_weights_text(c, c->rows - 1, x, c->cols - x, ROLE_TEXT, &went);
 }

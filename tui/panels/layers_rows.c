@@ -12,7 +12,7 @@ column_width(const struct layers_panel *p, const struct scope *s, uint32_t pos)
     int width = c != NULL ? text_width(layers_word(s, c->token)) : 0;
     if (c != NULL && c->rejected != TOKEN_NONE && c->fate == FATE_CORRECTION &&
         2 + text_width(layers_word(s, c->rejected)) > width)
-        width = 2 + text_width(layers_word(s, c->rejected)); /* said in the second row */
+        width = 2 + text_width(layers_word(s, c->rejected)); /* the second row shows it */
     for (int i = 0; i < p->n_rows; i++) {
         const enum layer_model model = p->row[i].model;
         const int layer = p->row[i].layer;
@@ -29,7 +29,7 @@ column_width(const struct layers_panel *p, const struct scope *s, uint32_t pos)
     return width < least ? least : width > p->max_width ? p->max_width : width;
 }
 
-/* The first position of those that fit into `room` and end with `last`. */
+/* Returns the first of the positions up to `last` that fit into `room`. */
 static uint32_t
 first_before(const struct layers_panel *p, const struct scope *s, uint32_t last, int room)
 {
@@ -61,9 +61,8 @@ lay_out(struct layers_panel *p, const struct scope *s, int cols)
     }
 }
 
-/* Where the columns end while they follow: as far as drafts reach. While a round drafts, as far as the last one did, so
- * that the columns don't run to and fro with every rejection. A function of the scope alone: live and replayed pictures
- * are the same. */
+/* Returns the last shown position while the panel follows: the last draft, and during a round at least the last draft of the round
+ * before, so that the columns do not move with every rejection. It depends only on the scope, so a replay shows the same. */
 static uint32_t
 newest(const struct scope *s)
 {
@@ -145,7 +144,7 @@ layers_name(enum layer_model model, int layer, char out[16])
     return out;
 }
 
-/* Marks n of the candidates (m, ascending), evenly. */
+/* Selects n of the m candidates evenly. */
 static void
 spread(const int *candidates, int m, int n, bool *chosen)
 {
@@ -196,8 +195,8 @@ layers_choose(int layers, int rows, const int *must, int n_must, const bool *pro
 
 /* ---- the layers of models that help ---- */
 
-/* The model has layers of its own, and the policy needs it, or it spoke about positions that may be in view: they are told
- * by the number of the narrowest columns, not by those drawn last, for what is shown here makes these. */
+/* True if the model has layers of its own, and the policy needs it or has used it at positions that may be shown. Their number follows from
+ * the narrowest columns, because the columns drawn last depend on the result. */
 static bool
 in_view(const struct layers_panel *p, const struct view *v, enum layer_model model)
 {
@@ -214,9 +213,9 @@ in_view(const struct layers_panel *p, const struct view *v, enum layer_model mod
     return false;
 }
 
-/* How many of its layers there is something to say about. */
+/* Returns how many of its layers have predictions. */
 static int
-speaking(const struct scope *s, enum layer_model model)
+layers_with_predictions(const struct scope *s, enum layer_model model)
 {
     const int layers = (int)scope_model_layers(s, model);
     int n = 0;
@@ -224,7 +223,7 @@ speaking(const struct scope *s, enum layer_model model)
         return layers;
     for (int l = 1; l <= layers; l++)
         n += scope_model_probed(s, model, (uint32_t)l) > 0;
-    return n > 0 || strcmp(scope_now(s)->probe, "off") == 0 ? n : 1; /* the last one, which drafts */
+    return n > 0 || strcmp(scope_now(s)->probe, "off") == 0 ? n : 1; /* the last layer, which drafts */
 }
 
 static void
@@ -234,11 +233,11 @@ mark_probed(const struct scope *s, enum layer_model model, int layers, bool prob
         probed[l] = scope_model_probed(s, model, (uint32_t)l) > 0;
 }
 
-/* Its rows and the edge below them, in at most that many lines. Returns the first y below. */
+/* Adds an auxiliary model's rows and the edge below them, in at most `lines` rows. Returns the next y. */
 static int
 fold_helper(struct layers_panel *p, const struct scope *s, enum layer_model model, int y, int lines)
 {
-    const int layers = (int)scope_model_layers(s, model), all = speaking(s, model);
+    const int layers = (int)scope_model_layers(s, model), all = layers_with_predictions(s, model);
     const bool edge = lines >= 3 || lines > all;
     int rows = lines - edge < all ? lines - edge : all;
     rows = rows < LAYERS_ROWS - p->n_rows ? rows : LAYERS_ROWS - p->n_rows;
@@ -259,7 +258,7 @@ fold_helper(struct layers_panel *p, const struct scope *s, enum layer_model mode
     return y;
 }
 
-/* A quarter of the lines each, and what the target's layers leave over: the draft model's first. */
+/* Gives each auxiliary model a quarter of the rows, and what the target's layers do not need, the draft model first. */
 static int
 fold_helpers(struct layers_panel *p, const struct view *v, int y, int lines, int target)
 {
@@ -267,7 +266,7 @@ fold_helpers(struct layers_panel *p, const struct view *v, int y, int lines, int
     enum { N = sizeof models / sizeof *models };
     int wanted[N], room[N], left = 0, spare = lines - target;
     for (int i = 0; i < N; i++) {
-        wanted[i] = in_view(p, v, models[i]) ? speaking(v->scope, models[i]) + 1 : 0; /* and its edge */
+        wanted[i] = in_view(p, v, models[i]) ? layers_with_predictions(v->scope, models[i]) + 1 : 0; /* with its edge */
         left += wanted[i] > 1;
     }
     const int quarter = (lines + 1) / 4, half = left > 0 ? lines / (2 * left) : 0;

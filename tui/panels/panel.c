@@ -198,7 +198,7 @@ marks_draw_tick(const struct canvas *c, int y, int x)
         canvas_text(c, y, x, ROLE_LINE, canvas_glyph(c, "┊", ":"));
 }
 
-/* How many columns from x on show nothing but the row itself. */
+/* Returns how many columns from x on contain only glyphs of a line or a bar. */
 static int
 room_at(const struct canvas *c, int y, int x, int end)
 {
@@ -238,7 +238,7 @@ marks_draw(const struct marks *marks, const struct scope *scope, const struct ca
 void
 round_marks(const struct canvas *c, int y, int x, int width, const struct scope_round *r)
 {
-    const int room = width - 1; /* one for the target's own token */
+    const int room = width - 1; /* one column for the target's own token */
     int at = 0;
     for (uint32_t i = 0; i < r->n_drafts && at < room; i++, at++) {
         const struct scope_draft *d = &r->drafts[i];

@@ -1,5 +1,5 @@
-/* A tile a sequence of a batch: where each stands, how fast it is, and the choice of the one that fills the other panels.
- * They stand by lane, so that none moves while it is live; who gave a lane up comes behind them, the latest first. */
+/* The sequences of a batch as tiles: position, speed, and the choice of the sequence that the other panels show. Live sequences are in
+ * the order of their places in the batch, so that none moves; the ended ones follow, the latest first. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,13 +13,13 @@
 #define TITLE "batch"
 
 struct batch_panel {
-    uint32_t order[SCOPE_TILES]; /* (n) indices of tiles as they stand here, with their lanes */
+    uint32_t order[SCOPE_TILES]; /* (n) indices of tiles in the order shown */
     uint32_t n;
-    uint32_t cursor; /* the number of the tile that is pointed at, */
+    uint32_t cursor; /* the number of the selected sequence */
     uint32_t focus;  /* and of the one in focus, as drawn last */
-    bool drawn;      /* once there was one */
-    int top;         /* lines of tiles that are passed over */
-    int cols;        /* of all of it, as drawn last */
+    bool drawn;      /* a tile has been drawn */
+    int top;         /* rows of tiles above the first shown one */
+    int cols;        /* of the panel, as drawn last */
     struct tiling tiling;
     struct flow flow;
 };
@@ -39,7 +39,7 @@ active_batch(const struct view *v)
 
 /* ---- where they stand ---- */
 
-/* Returns how many have lanes. */
+/* Sorts the tiles; returns how many have a place in the batch. */
 static uint32_t
 arrange(struct batch_panel *p, const struct scope *s)
 {
@@ -61,7 +61,7 @@ arrange(struct batch_panel *p, const struct scope *s)
     return with_lanes;
 }
 
-/* Its place, p->n: it has none. */
+/* Returns the index of a sequence in p->order; p->n: none. */
 static uint32_t
 place_of(const struct batch_panel *p, const struct scope *s, uint32_t seq)
 {
@@ -90,7 +90,7 @@ settle(struct batch_panel *p, const struct view *v, int rows, int cols)
     const struct scope *s = v->scope;
     const uint32_t lanes = arrange(p, s);
     p->tiling = tiling_of(p->n, rows, cols);
-    if (!p->tiling.boxed) /* those with lanes are large, the others further down */
+    if (!p->tiling.boxed) /* those with a place in the batch are large, the others need scrolling */
         p->tiling = tiling_of(lanes, rows, cols);
     const uint32_t focus = scope_focus(s);
     if (!p->drawn || focus != p->focus) {
@@ -104,7 +104,7 @@ settle(struct batch_panel *p, const struct view *v, int rows, int cols)
     p->top = p->top < 0 ? 0 : p->top;
 }
 
-/* On the rows that are left over. */
+/* Draws the numbers of hidden tiles on the rows that remain. */
 static void
 draw_hidden(const struct batch_panel *p, const struct canvas *c)
 {
@@ -144,7 +144,7 @@ draw_batch(void *state, const struct view *v, const struct canvas *c)
         }
 }
 
-/* The longest that stands on the panel's edge, as wide as it was drawn last. */
+/* Writes the longest note that fits on the panel's edge. */
 static void
 note_batch(void *state, const struct view *v, char *out, int n)
 {
@@ -196,9 +196,9 @@ static bool
 key_batch(void *state, const struct view *v, int key)
 {
     struct batch_panel *p = state;
-    arrange(p, v->scope); /* what was drawn last may be gone: a replay goes back */
+    arrange(p, v->scope); /* tiles drawn last may not exist any more, after a replay went back */
     if (p->n == 0 || p->tiling.columns == 0)
-        return false; /* nothing was drawn yet */
+        return false; /* nothing has been drawn yet */
     const uint32_t line = (uint32_t)p->tiling.columns, at = place_of(p, v->scope, p->cursor);
     const struct step by = input_step(key, p->tiling.visible);
     if (by.down != 0 || by.right != 0) {
@@ -225,7 +225,7 @@ mouse_batch(void *state, const struct view *v, const struct canvas *c, int y, in
     if (p->n == 0)
         return false;
     if (mouse_wheel(action) != 0) {
-        p->top += mouse_wheel(action); /* drawing keeps it within bounds */
+        p->top += mouse_wheel(action); /* drawing limits it */
         return true;
     }
     if (action != MOUSE_PRESS || y < 0 || x < 0 || y >= p->tiling.visible * p->tiling.rows || x >= c->cols)

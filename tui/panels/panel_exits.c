@@ -1,5 +1,4 @@
-/* Where drafts left the model, and how far they were accepted: a histogram of exit layers, and acceptance by position in the
- * draft. */
+/* A histogram of the drafts' exit layers, and acceptance by position in the draft. */
 #include <math.h>
 #include <stdio.h>
 
@@ -7,11 +6,11 @@
 #include "tui/panels/panel.h"
 
 #define LEFT         4  /* columns of the labels of a scale */
-#define LEAST_LAYERS 30 /* columns that positions leave to layers */
+#define LEAST_LAYERS 30 /* least columns of the histogram */
 
 static const char *const eighths[9] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
-/* A bar of `width` columns from row `rows` - 1 up: `part` of the height in one role and glyph, the rest to `whole` in another. */
+/* Draws a bar from the last row up: `part` of the height in one role and glyph, the rest up to `whole` in another. */
 static void
 draw_stack(const struct canvas *c, int x, int width, double part, double whole, enum role rest)
 {
@@ -24,7 +23,7 @@ draw_stack(const struct canvas *c, int x, int width, double part, double whole, 
     }
 }
 
-/* The layers of bar number i of n. */
+/* Returns the first layer of bar i of n. */
 static uint32_t
 layer_of_bar(uint32_t layers, int n, int i)
 {
@@ -33,7 +32,7 @@ layer_of_bar(uint32_t layers, int n, int i)
 
 #define MOST_BARS 512
 
-/* "accepted + others: L1 18+8  L2 16+3", of all layers at which a draft left. */
+/* Writes "accepted + others: L1 18+8  L2 16+3" with all exit layers. */
 static void
 list_layers(const struct draft_counts *d, char *out, size_t size)
 {
@@ -62,7 +61,7 @@ draw_layers(const struct canvas *c, const struct draft_counts *d, bool all)
         most = fmax(most, accepted[i] + others[i]);
     }
     const int widest = all ? 8 : 4, wide = room / n > widest ? widest : room / n, bar = wide > 1 ? wide - 1 : 1;
-    /* Numbers that have no room below their bars are listed. */
+    /* Numbers that do not fit below their bars are listed. */
     const bool listed = all && snprintf(NULL, 0, "%.0f", most) >= wide;
     const int lines = listed ? canvas_paragraph(&(struct canvas){.cols = c->cols}, ROLE_TEXT, list) : 3;
     const int below = all ? 1 + (lines < 3 ? 3 : lines > c->rows / 3 ? c->rows / 3 : lines) : 1;
@@ -78,7 +77,7 @@ draw_layers(const struct canvas *c, const struct draft_counts *d, bool all)
         draw_stack(&plot, i * wide, bar, accepted[i] * scale, (accepted[i] + others[i]) * scale, ROLE_REJECTED);
         char label[12];
         const int digits = snprintf(label, sizeof label, "%u", (unsigned)layer_of_bar(d->layers, n, i));
-        if (accepted[i] + others[i] == 0) /* only numbers of drafts are listed */
+        if (accepted[i] + others[i] == 0) /* zeros have no numbers */
             accepted[i] = others[i] = NAN;
         if (i * wide < next)
             continue;
@@ -103,7 +102,7 @@ share_of(uint64_t n, uint64_t of)
     return of > 0 ? (double)n / (double)of : 0;
 }
 
-/* Of the drafts after accepted ones, and where they have the whole panel also of all rounds; all: with every number. */
+/* Draws acceptance after accepted drafts; whole: also over all rounds; all: with all numbers. */
 static void
 draw_depths(const struct canvas *c, const struct draft_counts *d, bool whole, bool all)
 {
@@ -173,7 +172,7 @@ draw_exits(void *state, const struct view *v, const struct canvas *c)
     }
 }
 
-/* Not for a policy that has nothing to draft with. */
+/* Inactive for a policy without drafts. */
 static bool
 active_exits(const struct view *v)
 {

@@ -1,6 +1,6 @@
-/* How the policy judges drafts, from what it declares of it (engine/events/policy.h: SERIES_DRAFTS, SERIES_MARKS,
- * SERIES_CHOICE): rounds below one another with what was thought of each draft, the grid that it was looked up in, and how
- * many were chosen. Of the round that the cursor is in, else of the newest. */
+/* How the policy judges drafts, from the series that it declares (engine/events/policy.h: SERIES_DRAFTS, SERIES_MARKS, SERIES_CHOICE):
+ * rounds with the values of each draft, the grid that drafts are looked up in, and how many were chosen. It shows the cursor's round
+ * and older ones. */
 #include "tui/panels/judge.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 #include "engine/base/plural.h"
 #include "tui/terminal/input.h"
 
-#define BLOCKS 64 /* lines of drafts on the screen at most */
+#define BLOCKS 64 /* rows of drafts on the screen at most */
 
 struct judge_panel {
     struct judge judge;
@@ -24,7 +24,7 @@ struct judge_panel {
     } block[BLOCKS];
 };
 
-#define LEAST_WIDTH 6 /* of a draft, the gap to the next one included */
+#define LEAST_WIDTH 6 /* of a draft, with the gap to the next one */
 #define MOST_WIDTH  10
 
 /* ---- what is known of a round ---- */
@@ -54,7 +54,7 @@ judge_number(double value, char out[16])
     return value >= 0 && value < 1 ? out + 1 : out; /* without the 0 */
 }
 
-/* Of a DRAFTS series; NAN: not reported. */
+/* The value of a DRAFTS series; NAN: not reported. */
 static double
 value_of(const struct scope *s, int series, uint32_t round, uint32_t row, uint32_t draft)
 {
@@ -65,7 +65,7 @@ value_of(const struct scope *s, int series, uint32_t round, uint32_t row, uint32
     return (double)value[row * (uint32_t)declared->cols + draft];
 }
 
-/* Did drafting end above a limit? */
+/* True if the last draft's value is above its limit. */
 static bool
 ended_above(const struct scope *s, int series, const struct scope_round *r)
 {
@@ -88,9 +88,10 @@ add(char *out, size_t at, size_t size, const char *text)
     return at + (n > 0 ? (size_t)n : 0);
 }
 
-/* ", 0.73 > 0.70", of the last draft and its limit. */
+/* Appends ", 0.73 > 0.70": the last draft and its limit. */
 static size_t
-say_limits(const struct scope *s, const struct judge *j, const struct scope_round *r, char *out, size_t at, size_t size)
+append_limits(const struct scope *s, const struct judge *j, const struct scope_round *r, char *out, size_t at,
+              size_t size)
 {
     for (int k = 0; k < j->n_drafts; k++) {
         if (!has_limit(s, j->drafts[k]) || r->n_drafts == 0)
@@ -107,9 +108,9 @@ say_limits(const struct scope *s, const struct judge *j, const struct scope_roun
     return at;
 }
 
-/* " · 3 rows, 4 tested, 5–8 cut" */
+/* Appends " · 3 rows, 4 tested, 5–8 cut". */
 static size_t
-say_cut(const struct scope_round *r, int chosen, char *out, size_t at, size_t size)
+append_cut(const struct scope_round *r, int chosen, char *out, size_t at, size_t size)
 {
     const int n = (int)r->n_drafts;
     char text[96];
@@ -145,10 +146,10 @@ draw_header(const struct view *v, const struct judge *j, const struct canvas *c,
     } else {
         at = add(text, at, sizeof text, "drafting");
     }
-    at = say_cut(r, judge_chosen(v->scope, j, r->number), text, at, sizeof text);
+    at = append_cut(r, judge_chosen(v->scope, j, r->number), text, at, sizeof text);
     if (reason[0] != '\0')
         at = add(text, add(text, at, sizeof text, " · "), sizeof text, reason);
-    say_limits(v->scope, j, r, text, at, sizeof text);
+    append_limits(v->scope, j, r, text, at, sizeof text);
     canvas_word(c, y, x, c->cols - x, here ? ROLE_TITLE : ROLE_DIM, MARK_NONE, text);
 }
 
@@ -161,7 +162,7 @@ word_of(const struct scope *s, token_t token)
     return text[0] == ' ' && text[1] != '\0' ? text + 1 : text[0] == ' ' ? "␣" : text;
 }
 
-/* "4✗met": the draft's number where a grid shows it too, its verdict, its token. */
+/* Draws "4✗met": the draft's number if a grid shows it, too, its verdict, its token. */
 static void
 draw_draft(const struct scope *s, const struct judge *j, const struct canvas *c, int y, int x, int width,
            const struct scope_round *r, uint32_t i, int chosen)
@@ -201,7 +202,7 @@ draw_values(const struct scope *s, const struct canvas *c, int series, bool firs
     }
 }
 
-/* Lines of `row` over the drafts' columns: a step for each; every other dot left out where dashed. */
+/* Plots row 0, or row 1 as a dashed line, over the drafts' columns: a step for each draft. */
 static void
 plot(const struct scope *s, const struct canvas *c, int series, uint32_t row, const struct judge_block *b, int width,
      uint32_t round, enum role role, const double range[2])
@@ -224,7 +225,7 @@ draw_line(const struct scope *s, const struct canvas *c, int series, const struc
     char text[16];
     for (uint32_t i = 0; i < 2 * b->n; i++) {
         const double value = value_of(s, series, r->number, i % 2, b->from + i / 2);
-        range[0] = fmin(range[0], value); /* NAN is passed over */
+        range[0] = fmin(range[0], value); /* fmin and fmax ignore NAN */
         range[1] = fmax(range[1], value);
         limit = i % 2 == 1 && isnan(limit) ? value : limit;
     }
@@ -242,7 +243,7 @@ draw_line(const struct scope *s, const struct canvas *c, int series, const struc
             canvas_text(c, y, JUDGE_LABEL + (int)b->n * width - 1, ROLE_WARN, "│");
 }
 
-/* A short title, or the key. */
+/* A series' title if it is short, or its key. */
 static const char *
 label_of(const struct scope *s, int series)
 {
@@ -258,7 +259,7 @@ line_rows(int rows)
     return rows >= 18 ? 3 : 2;
 }
 
-/* Tokens and values; what does not fit below is cut. Returns the rows used. */
+/* Draws tokens and values, as far as they fit. Returns the rows used. */
 static int
 draw_block(const struct judge_panel *p, const struct scope *s, const struct canvas *c, const struct judge_block *b)
 {
@@ -285,7 +286,7 @@ draw_block(const struct judge_panel *p, const struct scope *s, const struct canv
     return y - b->y;
 }
 
-/* So wide that the longest of the next rounds stands on one line, if that can be. */
+/* Returns the width of a draft with which the longest of the next rounds fits on one row, if possible. */
 static int
 width_of(const struct scope *s, uint32_t back, int room)
 {
@@ -322,8 +323,8 @@ judge_draw_rounds(struct judge_panel *p, const struct view *v, const struct canv
 #define CHOICE_ROWS 4  /* and */
 #define CHOICE_MOST 12
 #define ROUNDS_ROWS 5
-#define GRID_CELL   4 /* columns of a cell that has room for its number, and */
-#define GRID_NARROW 2 /* for its heat and a mark */
+#define GRID_CELL   4 /* columns of a cell with its number */
+#define GRID_NARROW 2 /* with only its heat and a mark */
 
 static struct judge
 find(const struct scope *s)
@@ -358,7 +359,7 @@ struct places {
     bool transposed;
 };
 
-/* Rounds at the left, the grid at the right, bars below it where there is room, else below the rounds. */
+/* Places the rounds at the left, the grid at the right, and the bars below the grid if they fit, otherwise below the rounds. */
 static bool
 beside(struct places *p, const struct canvas *c, const struct judge *j, int lines, int cols)
 {
@@ -376,7 +377,7 @@ beside(struct places *p, const struct canvas *c, const struct judge *j, int line
     return true;
 }
 
-/* The grid at the bottom, bars beside it or between. */
+/* Places the grid at the bottom, and the bars beside it or above it. */
 static bool
 stacked(struct places *p, const struct canvas *c, const struct judge *j, int lines, int cols)
 {
@@ -409,7 +410,7 @@ arrange(const struct scope *s, const struct judge *j, const struct canvas *c)
             if (beside(&p, c, j, lines, cols) || stacked(&p, c, j, lines, cols))
                 return p;
         }
-        const int rows = c->rows - bars - ROUNDS_ROWS; /* folded, if at all */
+        const int rows = c->rows - bars - ROUNDS_ROWS; /* the grid is folded */
         p.grid = canvas_inside(c, c->rows - (rows > 2 ? rows : 0), 0, rows > 2 ? rows : 0, c->cols);
     }
     p.choice = canvas_inside(c, c->rows - p.grid.rows - bars, 0, bars, c->cols);
@@ -419,8 +420,7 @@ arrange(const struct scope *s, const struct judge *j, const struct canvas *c)
 
 /* ---- drawing ---- */
 
-/* Rounds back to the one that the cursor is in, in the prompt to the first one; 0 without a cursor; scope_rounds(): it is not held
- * any more. */
+/* How many rounds back the cursor's round is; in the prompt: the first round; 0: no cursor; scope_rounds(): not in memory. */
 static uint32_t
 selected(const struct view *v)
 {
@@ -430,7 +430,7 @@ selected(const struct view *v)
     return scope_round_back(v->scope, round > 0 ? round : scope_round_after(v->scope, 0));
 }
 
-/* From there on the first round that was judged: the open one may not be yet. */
+/* Returns the first judged round from there on, because the open round may not be judged yet. */
 static uint32_t
 judged(const struct scope *s, const struct judge *j, uint32_t back)
 {

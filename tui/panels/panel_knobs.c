@@ -1,5 +1,5 @@
-/* Sliders for what the policy declares, and for how tokens are drawn. Nothing here changes a knob: it asks with `:set`, and shows
- * the requested value as pending until an event says that it is in force. */
+/* Sliders for the policy's knobs and for sampling. The panel requests changes with `:set` and shows the requested value as pending until an
+ * event confirms it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,33 +15,33 @@
 #define TYPED 16
 
 struct knobs_panel {
-    uint32_t focus;    /* an item */
-    int top, seen;     /* the first line that is seen, and how many, as drawn last */
-    char policy[16];   /* whose knobs the fields below are about */
+    uint32_t focus;    /* index of the focused item */
+    int top, seen;     /* the first visible line, and the number of visible lines, as drawn last */
+    char policy[16];   /* the policy of the fields below */
     char typed[TYPED]; /* a value being typed; "": none */
     bool typing;
     struct landscape_cursor grid;
 };
 
-/* What has a slider: the policy's knobs, and behind them how tokens are drawn. */
+/* An item with a slider: a knob of the policy, or, after these, one of sampling. */
 struct knobs_item {
-    const struct knob *knob; /* its bounds are what can be typed; */
-    double least, most;      /* these are the slider's, */
-    double step;             /* and this is its step */
+    const struct knob *knob; /* its bounds limit typed values, */
+    double least, most;      /* these limit the slider */
+    double step;             /* of the slider */
     const char *symbol;      /* before the name; "": none */
-    double value;            /* in force */
-    double requested;        /* what it is, or will be in force from the next round on */
-    bool idle;               /* while decoding is greedy it says nothing */
+    double value;            /* the current value */
+    double requested;        /* the value from the next round on */
+    bool idle;               /* it has no effect while decoding is greedy */
 };
 
-/* What it is for; and of a policy's knob why nothing is foretold, where that is known. */
+/* The item's help, and for a policy's knob the reason why there is no forecast. */
 #define KNOBS_HELP 200
 
-/* Lines from top to bottom: the policy's knobs (or that it has none), what else is set, sampling. As many as there is room
- * for are seen, from knobs_panel.top on. */
+/* The lines from top to bottom: the policy's knobs (or that it has none), other settings, sampling. Those from knobs_panel.top on are
+ * visible as far as they fit. */
 struct knobs_places {
     int name, slider, value, best; /* columns */
-    int lines, seen;               /* in all, and rows for them */
+    int lines, seen;               /* all lines, and visible ones */
     int help, help_rows;           /* row, -1: none */
 };
 
@@ -51,7 +51,7 @@ knobs_items(const struct view *v)
     return scope_policy(v->scope)->n_knobs + SAMPLING_KNOBS;
 }
 
-/* or one of sampling */
+/* false: one of sampling */
 static bool
 knobs_is_policys(const struct view *v, uint32_t i)
 {
@@ -104,9 +104,9 @@ knobs_help(const struct view *v, uint32_t i, char out[KNOBS_HELP])
     snprintf(out, KNOBS_HELP, "%s%s%s", knobs_item(v, i).knob->help, why[0] != '\0' ? " · " : "", why);
 }
 
-/* another policy's knobs are other knobs */
+/* resets the panel after a change of policy */
 static void
-knobs_settle(struct knobs_panel *p, const struct view *v)
+reset_for_policy(struct knobs_panel *p, const struct view *v)
 {
     const struct policy_info *policy = scope_policy(v->scope);
     if (strcmp(p->policy, policy->name) == 0)
@@ -119,12 +119,12 @@ knobs_settle(struct knobs_panel *p, const struct view *v)
 
 #define VALUE_COLUMNS 8
 #define BEST_COLUMNS  25 /* "best dynamic: 1.46× ±0.03" */
-#define BEST_FROM     64 /* columns of the panel, where that has room, */
-#define NAMES_FROM    40 /* and where sampling's names have */
+#define BEST_FROM     64 /* least columns of the panel with such a text */
+#define NAMES_FROM    40 /* and with the full names of sampling */
 #define LEAST_SLIDER  5
 #define LEAST_NAME    8
 
-/* Of the policy's knobs; or the one that says there are none. */
+/* Returns the lines of the policy's knobs, or 1 for the line that it has none. */
 static int
 policy_lines(const struct view *v)
 {
@@ -139,7 +139,7 @@ knobs_line_of(const struct view *v, uint32_t i)
     return i < n ? (int)i : policy_lines(v) + 1 + (int)(i - n);
 }
 
-/* -1: that line has no slider */
+/* -1: the line has no slider */
 static int
 knobs_item_at(const struct view *v, int line)
 {
@@ -149,7 +149,7 @@ knobs_item_at(const struct view *v, int line)
     return line < n ? line : -1;
 }
 
-/* What is said besides, of what can't be foretold, has the room that is left: a replay's sliders stand where the run's did. */
+/* Without the reasons for missing forecasts, so that a replay's sliders have the same places as the run's. */
 static int
 longest_help(const struct view *v, int cols)
 {
@@ -162,7 +162,7 @@ longest_help(const struct view *v, int cols)
     return most;
 }
 
-/* Where columns are few the policy's names say how wide. */
+/* With few columns only the policy's names decide the width. */
 static int
 longest_name(const struct view *v, int cols)
 {
@@ -176,12 +176,12 @@ longest_name(const struct view *v, int cols)
     return most;
 }
 
-/* Columns for the longest value that a slider of the policy may give, and for the mark that it is pending. */
+/* Returns the columns of the longest value of the policy's sliders, and of the mark of a pending value. */
 static int
 longest_value(const struct view *v)
 {
     const struct policy_info *p = scope_policy(v->scope);
-    int most = 5; /* sampling's are no longer, but for a seed */
+    int most = 5; /* sampling's values are not longer, except for a seed */
     for (uint32_t i = 0; i < p->n_knobs; i++) {
         const struct knob *k = &p->knobs[i];
         const double some[] = {k->max, k->def, k->min + k->step, k->max - k->step};
@@ -207,15 +207,15 @@ knobs_arrange(const struct view *v, int rows, int cols)
     }
     a.slider = cols - 1 - a.name - 1 - 1 - a.value - a.best;
     if (a.slider < LEAST_SLIDER && a.name - (LEAST_SLIDER - a.slider) >= LEAST_NAME) {
-        a.name -= LEAST_SLIDER - a.slider; /* names are cut before sliders go */
+        a.name -= LEAST_SLIDER - a.slider; /* names are shortened before sliders are omitted */
         a.slider = LEAST_SLIDER;
     }
     if (a.slider < LEAST_SLIDER)
         a.slider = 0;
     a.lines = n + 1 + SAMPLING_KNOBS;
     a.seen = rows;
-    if ((rows >= 3 && rows > n) || rows >= 4) { /* the help of the one in focus; more sliders go before it */
-        /* As many rows as the longest takes, so that nothing moves with the focus; they go before sampling. */
+    if ((rows >= 3 && rows > n) || rows >= 4) { /* the focused knob's help comes before more sliders */
+        /* as many rows as the longest help needs, so that nothing moves with the focus; they come before sampling */
         const int spare = rows - n - 1, longest = longest_help(v, cols);
         a.help_rows = spare < 1 ? 1 : spare < longest ? spare : longest;
         a.help = rows - a.help_rows;
@@ -230,7 +230,7 @@ knobs_scroll(struct knobs_panel *p, const struct view *v, const struct knobs_pla
 {
     if (p->focus >= knobs_items(v))
         p->focus = knobs_items(v) - 1;
-    const int line = p->focus > 0 ? knobs_line_of(v, p->focus) : 0; /* with the first, what stands above it */
+    const int line = p->focus > 0 ? knobs_line_of(v, p->focus) : 0; /* with the first item also the line above it */
     if (line < p->top)
         p->top = line;
     if (a->seen > 0 && knobs_line_of(v, p->focus) >= p->top + a->seen)
@@ -240,9 +240,9 @@ knobs_scroll(struct knobs_panel *p, const struct view *v, const struct knobs_pla
     p->seen = a->seen;
 }
 
-/* "1–8 of 11" sliders, as drawn last; nothing where all are seen. */
+/* Writes "1–8 of 11", the visible sliders as drawn last; nothing if all are visible. */
 static void
-knobs_say_seen(const struct knobs_panel *p, const struct view *v, char *out, size_t n)
+write_visible(const struct knobs_panel *p, const struct view *v, char *out, size_t n)
 {
     int first = -1, last = -1;
     for (int y = 0; y < p->seen; y++) {
@@ -335,7 +335,7 @@ knobs_draw(struct knobs_panel *p, const struct view *v, const struct canvas *c)
         landscape_grid_draw(&p->grid, v, c);
         return;
     }
-    const int settings = knobs_line_of(v, scope_policy(v->scope)->n_knobs) - 1; /* above sampling */
+    const int settings = knobs_line_of(v, scope_policy(v->scope)->n_knobs) - 1; /* the line above sampling */
     for (int y = 0; y < a.seen; y++) {
         const int i = knobs_item_at(v, p->top + y);
         if (i >= 0)
@@ -377,7 +377,7 @@ static void
 step(const struct view *v, uint32_t i, int by)
 {
     const struct knobs_item it = knobs_item(v, i);
-    if (it.knob->kind == KNOB_CHOICE) { /* round and round */
+    if (it.knob->kind == KNOB_CHOICE) { /* after the last choice comes the first */
         const int n = (int)it.knob->max + 1, at = (int)it.requested + (by > 0 ? 1 : n - 1);
         ask(v, i, at % n);
     } else {
@@ -389,7 +389,7 @@ static void
 draw_knobs(void *state, const struct view *v, const struct canvas *c)
 {
     struct knobs_panel *p = state;
-    knobs_settle(p, v);
+    reset_for_policy(p, v);
     knobs_draw(p, v, c);
 }
 
@@ -402,7 +402,7 @@ note_knobs(void *state, const struct view *v, char *out, int n)
     if (!v->live)
         snprintf(out, (size_t)n, "as they were");
     else
-        knobs_say_seen(p, v, out, (size_t)n);
+        write_visible(p, v, out, (size_t)n);
 }
 
 /* ---- keys ---- */
@@ -431,7 +431,7 @@ type_key(struct knobs_panel *p, const struct view *v, int key)
         p->typing = n > 0;
         return true;
     }
-    if (key >= ' ' && key < INPUT_UP) /* no part of a number, and no command either */
+    if (key >= ' ' && key < INPUT_UP) /* a key that is no part of a number is ignored */
         return true;
     p->typing = false;
     if (key == INPUT_ENTER && n > 0) {
@@ -451,7 +451,7 @@ static bool
 key_knobs(void *state, const struct view *v, int key)
 {
     struct knobs_panel *p = state;
-    knobs_settle(p, v);
+    reset_for_policy(p, v);
     if (p->focus >= knobs_items(v))
         p->focus = 0;
     const struct knobs_item it = knobs_item(v, p->focus);
@@ -488,9 +488,9 @@ mouse_knobs(void *state, const struct view *v, const struct canvas *c, int y, in
     struct knobs_panel *p = state;
     if (landscape_grid_is_open(v))
         return false;
-    knobs_settle(p, v);
+    reset_for_policy(p, v);
     const struct knobs_places a = knobs_arrange(v, c->rows, c->cols);
-    /* A drag that leaves its row goes on moving the same knob. */
+    /* a drag that leaves its row still moves the same knob */
     if (action != MOUSE_DRAG) {
         const int i = y >= 0 && y < a.seen ? knobs_item_at(v, p->top + y) : -1;
         if (i < 0 || action == MOUSE_RELEASE)
@@ -517,7 +517,7 @@ command_knobs(void *state, const struct view *v, const char *verb, const char *r
     struct knobs_panel *p = state;
     if (strcmp(verb, "what-if") != 0 || rest[0] != '\0')
         return false;
-    knobs_settle(p, v);
+    reset_for_policy(p, v);
     landscape_grid_ask(&p->grid, v, knobs_is_policys(v, p->focus) ? p->focus : 0);
     return true;
 }

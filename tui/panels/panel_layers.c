@@ -1,5 +1,5 @@
-/* Layers × tokens: a column a position, a row a layer, the deepest on top; what each layer would have said, how sure it
- * was, and where the token left the model. Above the model's layers stand those of the models that help it. */
+/* Layers × tokens: a column for each position, a row for each layer, the deepest first: predictions, confidence, exits. The layers of
+ * auxiliary models are above the target's. */
 #include "tui/panels/layers.h"
 
 #include <math.h>
@@ -11,15 +11,15 @@
 
 #define LAYERS_POPUP 10 /* rows of an opened cell over the layers */
 
-/* The background's intensity: how sure, how spread, how far from the last layer, how near to its first
- * place the final token is: best is most, as in the opened cell. */
+/* Returns the background's intensity: confidence, entropy, divergence from the last layer, or the rank of the final token (rank 1 is the
+ * most intense, as in the opened cell). */
 static float
 heat_of(enum layers_channel channel, const struct scope_cell *cell, token_t final)
 {
     const int32_t rank = layers_rank(cell, final);
     switch (channel) {
     case SHOW_CONFIDENCE: return cell->confidence;
-    case SHOW_ENTROPY: return cell->entropy / 6; /* nats: the scale ends where a guess is worth nothing */
+    case SHOW_ENTROPY: return cell->entropy / 6; /* nats: at the end of the scale a prediction is worthless */
     case SHOW_KL: return cell->kl_final / 8;
     case SHOW_RANK: return rank < 0 ? NAN : 1 - log2f(1 + (float)rank) / 10;
     case SHOW_CHANNELS: break;
@@ -43,7 +43,7 @@ role_of(enum fate fate)
     return ROLE_TEXT;
 }
 
-/* What became of the position: in glyphs, so that it is read without colours. */
+/* Draws the position's fate as a glyph, which is readable without colours. */
 static void
 draw_fate(const struct scope *s, const struct canvas *c, int x, int width, const struct scope_column *column)
 {
@@ -85,7 +85,7 @@ draw_cell(const struct layers_panel *p, const struct scope *s, const struct canv
             canvas_heat(c, y, x, width, NAN, marks | MARK_EXITED, "");
         } else {
             canvas_heat(c, y, x, width, NAN, marks, "");
-            /* This layer was not asked, or the column left memory. */
+            /* this layer was not probed, or the column was dropped */
             canvas_styled(c, y, x, ROLE_DIM, NAN, marks, pos < scope_first_cells(s) ? "┈" : "·");
         }
         return;
@@ -95,7 +95,7 @@ draw_cell(const struct layers_panel *p, const struct scope *s, const struct canv
         marks |= MARK_SPURIOUS;
     const float heat = heat_of(p->channel, cell, column != NULL ? scope_model_final(s, model, column) : TOKEN_NONE);
     const char *word = layers_word(s, cell->token);
-    if (beyond && cell->probed_by != PROBED_POLICY && width > 1) { /* asked by the scope only: the token had left */
+    if (beyond && cell->probed_by != PROBED_POLICY && width > 1) { /* probed only by the scope, after the exit */
         if (p->under)
             canvas_heat(c, y, x, width - 1, heat, marks | MARK_FADED, word);
         else
@@ -117,14 +117,14 @@ draw_label(const struct layers_panel *p, const struct scope *s, const struct can
         snprintf(name, sizeof name, "%d", layer);
     else
         layers_name(model, layer, name);
-    /* Layers that are folded away between this row and the one above. */
+    /* layers between this row and the one above are not shown */
     const bool gap = row > 0 && p->row[row - 1].model == model && p->row[row - 1].layer != layer + 1;
     if (gap && p->line_y != y - 1)
         canvas_text(c, y, 0, ROLE_DIM, "┆");
     canvas_print(c, y, strlen(name) > 3 ? 0 : 1, exit ? ROLE_TITLE : ROLE_DIM, "%3s%s", name, exit ? "►" : "");
 }
 
-/* Is there anything to say at the right? Two heads to compare, or a model that helps with the target. */
+/* True if there are shares to show at the right: of two heads, or of an auxiliary model. */
 static bool
 has_shares(const struct layers_panel *p, const struct scope *s)
 {
@@ -134,8 +134,8 @@ has_shares(const struct layers_panel *p, const struct scope *s)
     return any;
 }
 
-/* How often each layer's first choice was the target's last one's, by the lens and by its trained head: the one in use
- * stands out. Models that help have the lens. */
+/* Draws how often each layer's first choice was that of the target's last layer, by the lens and the trained head; the current head is
+ * brighter. Auxiliary models have only the lens. */
 static void
 draw_shares(const struct layers_panel *p, const struct scope *s, const struct canvas *c)
 {
@@ -160,7 +160,7 @@ draw_shares(const struct layers_panel *p, const struct scope *s, const struct ca
     }
 }
 
-/* Below the layers of a model that helps: whose they are. */
+/* Draws the edges below the layers of auxiliary models, with their names. */
 static void
 draw_edges(const struct layers_panel *p, const struct view *v, const struct canvas *c)
 {
@@ -189,7 +189,7 @@ draw_line(const struct layers_panel *p, const struct scope *s, const struct canv
     canvas_print(c, p->line_y, 1, ROLE_LINE, " d_max %d ", (int)scope_d_max(s));
 }
 
-/* One line about the cell that the cursor is on. */
+/* Draws a line about the cursor's cell. */
 static void
 draw_readout(const struct layers_panel *p, const struct view *v, const struct canvas *c, int y)
 {
@@ -233,7 +233,7 @@ draw_readout(const struct layers_panel *p, const struct view *v, const struct ca
         canvas_print(c, y, x, ROLE_DIM, "  %u siblings", (unsigned)column->siblings);
 }
 
-/* What is opened below the rows while nobody points at a cell: the newest token, where it left the model. */
+/* Returns the cell that is opened without a cursor: the newest token at its exit layer. */
 static struct selection
 newest_exit(const struct scope *s)
 {
@@ -262,7 +262,7 @@ draw_top(const struct scope *s, const struct canvas *c, const struct scope_cell 
     }
 }
 
-/* A bar a layer, full height for the best rank, which is told as 1, and one step less for each doubling. */
+/* Draws a bar for each layer: full height is rank 1, and each doubling of the rank is one step less. */
 static void
 draw_ranks(const struct scope *s, const struct canvas *c, int y, enum layer_model model, const struct scope_cell *cells,
            token_t final, int at_layer)
@@ -307,7 +307,7 @@ layers_popup(const struct layers_panel *p, const struct view *v, const struct ca
     const int layer = sel->layer, layers = (int)scope_model_layers(s, sel->model);
     if (column == NULL || layer < 1 || layer > layers || c->rows < 3 || c->cols < 24)
         return;
-    /* Below the rows where there is room, else over them, on the side where the cursor is not. */
+    /* below the rows if there is room, otherwise over them, on the side without the cursor */
     int at = 0;
     for (int i = 0; i < p->n_columns; i++)
         if (p->column[i].pos == sel->pos)
@@ -456,13 +456,13 @@ point_at(const struct layers_panel *p, struct selection *sel, int row)
     sel->layer = p->row[row].layer;
 }
 
-/* The first move puts the cursor on the newest position, where its token left the model. */
+/* Places the cursor, at first on the exit layer of the newest position. False: there are no rows. */
 static bool
 take_cursor(struct layers_panel *p, const struct view *v)
 {
     struct selection *sel = v->selection;
     const uint32_t length = scope_now(v->scope)->length;
-    layers_fold(p, v, 2, p->lines); /* what was drawn last may be long ago */
+    layers_fold(p, v, 2, p->lines); /* the rows drawn last may be outdated */
     if (length == 0 || p->n_rows == 0)
         return false;
     if (sel->follow || sel->pos >= length) {
@@ -492,7 +492,7 @@ move(struct layers_panel *p, const struct view *v, int rows, long columns)
     sel->pos = (uint32_t)pos;
 }
 
-/* The layers of models that help, and back. */
+/* Hides or shows the layers of auxiliary models. */
 static void
 show_alone(struct layers_panel *p, const struct view *v)
 {

@@ -1,5 +1,5 @@
-/* The ledger: a row a segment of rounds under one setting, the newest first; what changed, what it brought, and by how
- * much it differs from the one that is pinned as reference. */
+/* The ledger: a row for each segment of rounds with one setting, the newest first: what changed, its measures, and the difference from the
+ * reference. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,16 +13,16 @@
 
 struct ledger_choice {
     bool pinned;
-    uint32_t reference; /* the number of the segment that is compared with; without a pin the prompt's first is */
-    bool modelled;      /* modelled speedups are shown and ranked, not tokens/s */
-    const struct effects *effects; /* what rows are compared by, the view's; NULL: there are none */
+    uint32_t reference; /* the number of the pinned segment */
+    bool modelled;      /* modelled speedups are compared, not tokens/s */
+    const struct effects *effects; /* forecasts that rows are compared by; NULL: none */
 
-    const struct segment *against; /* as judged last, memory of the scope; NULL: there is nothing to compare with */
-    const struct segment *best;    /* of the prompt; NULL: one row alone is none */
-    bool best_by_far;              /* by more than noise, from each of the others, on the same tokens */
+    const struct segment *against; /* the reference, owned by the scope; NULL: none */
+    const struct segment *best;    /* the best row of the prompt; NULL: there is only one row */
+    bool best_by_far;              /* it is clearly better than each other row on the same tokens */
 };
 
-struct ledger_columns { /* where they end, counted from the left; 0: left out */
+struct ledger_columns { /* the columns' ends; 0: omitted */
     int what, tokens, length, acceptance, speed, ratio, difference, lossless;
 };
 
@@ -69,7 +69,7 @@ reference(const struct ledger_choice *ch, const struct segments *all)
     return found;
 }
 
-/* Finds reference and best; before a frame's rows. */
+/* Finds the reference and the best row. */
 static void
 ledger_judge(struct ledger_choice *ch, const struct scope *scope)
 {
@@ -99,7 +99,7 @@ ledger_judge(struct ledger_choice *ch, const struct scope *scope)
         ch->best = NULL;
 }
 
-/* Returns the difference between each row's own text, in per cent of the reference; NAN: unknown. */
+/* Returns the difference of the rows' measures on their own texts, in per cent of the reference; NAN: unknown. */
 static double
 plain_difference(const struct ledger_choice *ch, const struct scope *scope, const struct segment *s)
 {
@@ -113,9 +113,9 @@ decimals(double value)
     return fabs(value) < 9.95 ? 1 : 0;
 }
 
-/* The comparison in words: "C is 8.1% ±3.0 faster than B". */
+/* Writes the comparison: "C is 8.1% ±3.0 faster than B". */
 static void
-ledger_say(struct ledger_choice *ch, const struct scope *scope, const struct segment *s, char *out, size_t n)
+write_comparison(struct ledger_choice *ch, const struct scope *scope, const struct segment *s, char *out, size_t n)
 {
     ledger_judge(ch, scope);
     char own[8], other[8];
@@ -282,10 +282,10 @@ ledger_draw_row(const struct ledger_choice *ch, const struct scope *scope, const
 struct ledger_panel {
     struct ledger_choice choice;
     uint32_t at;   /* the number of the segment in focus */
-    bool scrolled; /* else the newest is */
-    uint32_t pos;  /* the selected position that the focus followed last, */
-    bool follow;   /* or that panels followed then */
-    uint32_t top;  /* segments passed over at the top */
+    bool scrolled; /* false: the newest segment is in focus */
+    uint32_t pos;  /* the selected position that the focus followed last */
+    bool follow;   /* panels followed then */
+    uint32_t top;  /* segments above the first shown one */
     int rows;      /* of segments, as drawn last */
 };
 
@@ -312,8 +312,8 @@ selection_moved(struct ledger_panel *p, const struct selection *s)
     return moved;
 }
 
-/* The segment in focus: that of the selected position, once that moves. NULL: there is none at all. Segments that are gone take the
- * focus to the oldest that is held. */
+/* Returns the segment in focus, which follows the selected position; NULL: there is none. After a segment is dropped, the oldest one in
+ * memory has the focus. */
 static const struct segment *
 focus(struct ledger_panel *p, const struct view *v, uint32_t *back)
 {
@@ -380,12 +380,12 @@ note_ledger(void *state, const struct view *v, char *out, int n)
     const struct segment *at = focus(p, v, &back);
     p->choice.effects = v->effects;
     if (at != NULL)
-        ledger_say(&p->choice, v->scope, at, out, (size_t)n);
+        write_comparison(&p->choice, v->scope, at, out, (size_t)n);
 }
 
 /* ---- keys ---- */
 
-/* Takes the focus to a segment and the selection to its first round, if that is of the text that is shown. */
+/* Moves the focus to a segment, and the selection to its first round if the shown text contains it. */
 static void
 point(struct ledger_panel *p, const struct view *v, const struct segment *s)
 {
@@ -418,7 +418,7 @@ pin(struct ledger_panel *p, const struct segment *s)
     p->choice.reference = s->number;
 }
 
-/* A command about the segment in focus: "take", its letter, what follows. */
+/* Runs a command on a segment: the verb, its letter, the rest. */
 static bool
 command_of(const struct view *v, const struct segment *s, const char *verb, const char *rest)
 {

@@ -1,5 +1,5 @@
-/* Layer masks: a line for each set of skipped sublayers that was in force up to the round of the cursor, the newest on top, with its
- * score. A column is a layer: attention is its upper half, the MLP its lower half. */
+/* Layer masks: a line for each set of skipped sublayers up to the cursor's round, the newest first, with its score. A column is a layer:
+ * the upper half is attention, the lower half the MLP. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 #define MASKS 64 /* on the screen at most */
 
 struct mask {
-    uint32_t from;     /* the first round in which it was in force, as far as rounds are held */
-    uint32_t to;       /* the last one */
+    uint32_t from;     /* its first round in memory */
+    uint32_t to;       /* its last round */
     const float *cell; /* (rows * cols) 1: skipped */
 };
 
@@ -31,7 +31,7 @@ active_mask(const struct view *v)
     return mask_index(v->scope) >= 0;
 }
 
-/* The masks up to the round of the cursor, the newest first; one more than `most`, if there is one, to compare with. */
+/* Lists the masks up to the cursor's round, the newest first, and one more than `most` for comparison. */
 static int
 list(const struct view *v, int most, struct mask *out)
 {
@@ -52,7 +52,7 @@ list(const struct view *v, int most, struct mask *out)
     return n;
 }
 
-/* A mask's score is the first LINE that its policy declares. NAN: there is none. */
+/* Returns a mask's score: the first LINE that its policy declares; NAN: none. */
 static double
 score_of(const struct scope *s, const struct mask *m)
 {
@@ -81,10 +81,10 @@ skipped(const struct series *declared, const struct mask *m)
 
 /* ---- drawing ---- */
 
-struct columns {               /* of a line: numbers, then cells */
-    int round, score, skipped; /* columns; 0: left out */
-    int cells, wide, fold;     /* where they begin, columns of each, layers in each */
-    bool header;               /* the numbers have room for their names */
+struct columns {               /* the columns of a line: numbers, then cells */
+    int round, score, skipped; /* widths; 0: omitted */
+    int cells, wide, fold;     /* first column of the cells, columns of a cell, layers in a cell */
+    bool header;               /* there is room for headings */
 };
 
 static struct columns
@@ -106,7 +106,7 @@ arrange(const struct series *declared, uint32_t newest, int cols)
     return a;
 }
 
-/* Two rows of a mask as one line; where layers are folded, how many of their sublayers run. */
+/* Draws two rows of a mask as one line; with folded layers, how many of their sublayers run. */
 static void
 draw_cells(const struct series *declared, const struct columns *a, const struct canvas *c, int y, int row,
            const struct mask *m, const struct mask *before)

@@ -1,5 +1,5 @@
-/* The reliability diagram: how often drafts were accepted that had this confidence, with the threshold; and how often each layer was
- * sure of a wrong token. */
+/* The reliability diagram: the share of accepted drafts by confidence, with the threshold; and how often each layer was confident and
+ * wrong. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,9 +8,9 @@
 #include "tui/panels/panel.h"
 
 #define LEFT    4 /* columns of the labels of a scale */
-#define NUMBERS 7 /* lines of numbers below it, where there is room */
+#define NUMBERS 7 /* rows of numbers below a large diagram */
 
-/* Rows of the diagram, from 1 at the top to 0 at the bottom: which one a share is in, counted in eighths of a row. */
+/* Returns the height of a share in eighths of a row. */
 static int
 height_of(const struct canvas *c, double share)
 {
@@ -28,7 +28,7 @@ draw_bin(const struct canvas *c, int x, int width, const struct calibration *k, 
     }
 }
 
-/* 95%, where the bar leaves room, or all over it. */
+/* Draws the interval of 95%, outside of the bar, or over it. */
 static void
 draw_interval(const struct canvas *c, int x, const struct calibration *k, int bin, bool over)
 {
@@ -42,7 +42,7 @@ draw_interval(const struct canvas *c, int x, const struct calibration *k, int bi
     }
 }
 
-/* As often right as sure: where the bars would end. */
+/* Draws the line on which bars end if acceptance equals confidence. */
 static void
 draw_ideal(const struct canvas *c, bool over)
 {
@@ -72,7 +72,7 @@ draw_threshold(const struct canvas *c, const struct canvas *axis, const struct a
     }
 }
 
-/* The numbers of each bin below its bar, with the ends of its interval. */
+/* Draws the numbers of each bin below its bar. */
 static void
 draw_numbers(const struct canvas *c, int y, const struct calibration *k, int wide)
 {
@@ -130,7 +130,7 @@ draw_diagram(const struct canvas *c, const struct aggregates *a, bool all)
     draw_threshold(&plot, &axis, a);
 }
 
-/* A row for a head: a cell a layer, as high as it was spurious, and the worst of them. */
+/* Draws a row for a head: the share of spurious confidence of each layer as a height, and the largest share. */
 static void
 draw_spurious(const struct canvas *c, int y, const struct aggregates *a, int head, const char *name)
 {
@@ -151,7 +151,7 @@ draw_spurious(const struct canvas *c, int y, const struct aggregates *a, int hea
     if (worst < 0)
         return;
     const int n = room < (int)layers - 1 ? room : (int)layers - 1;
-    for (int i = 0; i < n; i++) { /* the worst of those that share a cell */
+    for (int i = 0; i < n; i++) { /* the largest of the layers that share a cell */
         double rate = 0;
         for (uint32_t l = 1 + (layers - 1) * (uint32_t)i / (uint32_t)n;
              l < 1 + (layers - 1) * (uint32_t)(i + 1) / (uint32_t)n; l++)
@@ -196,7 +196,7 @@ draw_reliability(void *state, const struct view *v, const struct canvas *c)
         draw_spurious(c, c->rows - 1, a, 1, "trained");
 }
 
-/* Not for a policy that has nothing to draft with. */
+/* Inactive for a policy without drafts. */
 static bool
 active_reliability(const struct view *v)
 {

@@ -1,5 +1,4 @@
-/* One line a round, the newest first: what was accepted and what not, where the drafts left the model, why drafting
- * stopped, how long it took. */
+/* A line for each round, the newest first: accepted and rejected drafts, exit layers, why drafting stopped, and the time. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +14,11 @@ struct rounds_panel {
     int n_rows;   /* as drawn last */
     struct round_row {
         uint32_t number;
-        const struct scope_round *round; /* NULL: it is not held any more. Good while drawing */
+        const struct scope_round *round; /* NULL: not in memory. Valid while drawing */
     } row[ROWS_MOST];
 };
 
-/* Where the parts of a line stand; 0 columns: left out. */
+/* The widths of a line's parts; 0: omitted. */
 struct parts {
     int boxes, ratio, exits, reason, time;
 };
@@ -40,7 +39,7 @@ arrange(const struct rounds_panel *p, const struct scope *s, int cols)
     }
     struct parts a = {.boxes = (int)most + 1};
     int room = cols - 6; /* the number and a space at the end */
-    /* Drafts without exit layers have the room of those. */
+    /* drafts without exit layers get the room of these */
     const int others = 7 + 9 + 10, wide = scope_draft_origin(s) == DRAFTS_LAYERS ? 0 : room - others;
     if (a.boxes > 17)
         a.boxes = wide < 17 ? 17 : a.boxes < wide ? a.boxes : wide;
@@ -63,7 +62,7 @@ arrange(const struct rounds_panel *p, const struct scope *s, int cols)
     return a;
 }
 
-/* Returns the columns used. */
+/* Draws the drafts' exit layers; returns the columns used. */
 static int
 draw_exits(const struct canvas *c, int y, int x, int width, const struct scope_round *r)
 {
@@ -81,7 +80,7 @@ draw_exits(const struct canvas *c, int y, int x, int width, const struct scope_r
     return (int)n < width ? (int)n : width;
 }
 
-/* What was turned before this round. */
+/* Draws the changes of settings before this round. */
 static void
 draw_mark(const struct view *v, const struct canvas *c, int y, int x, int width, const struct segment *turned)
 {
@@ -129,7 +128,7 @@ draw_round(const struct view *v, const struct canvas *c, int y, const struct sco
         canvas_print(c, y, x, ROLE_TEXT, "%6.1f ms", ((double)e->draft_us + (double)e->verify_us) / 1000);
 }
 
-/* Fills the rows from the top one down, first with rounds that are held. */
+/* Fills the rows from p->top on, first with rounds in memory. */
 static void
 list(struct rounds_panel *p, const struct scope *s, int rows)
 {
@@ -142,7 +141,7 @@ list(struct rounds_panel *p, const struct scope *s, int rows)
         p->row[p->n_rows] = (struct round_row){number, NULL};
 }
 
-/* The rows stand still while the cursor is out, and move where it would not be seen. */
+/* Chooses the rows: with a cursor they move only if it would be invisible. */
 static void
 place(struct rounds_panel *p, const struct view *v, int rows)
 {
@@ -153,7 +152,7 @@ place(struct rounds_panel *p, const struct view *v, int rows)
         p->top = 0;
     else if (p->top == 0)
         p->top = scope_round(s, 0)->number;
-    at = at == 0 ? scope_round_after(s, 0) : at; /* it is in the prompt */
+    at = at == 0 ? scope_round_after(s, 0) : at; /* the cursor is in the prompt */
     if (p->top > 0 && at > p->top)
         p->top = at;
     list(p, s, rows);

@@ -1,5 +1,5 @@
-/* The whole run: a column a token, or several folded into one, two layers a cell; where drafts left, where they were rejected,
- * what was turned; what other panels show is bracketed, and they go where one points. */
+/* The whole run: a column for each token or several tokens, a cell for two layers; exits, corrections and changes of settings. Brackets
+ * show what other panels show, and a click moves them. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,21 +15,21 @@
 #define RUN_LABEL 4 /* columns of the layers' numbers */
 
 struct run_panel {
-    /* As drawn last: what keys and mouse refer to, and what needs not be drawn anew. */
-    uint32_t first;             /* position of the first column: the first behind the prompt */
-    uint32_t fold;              /* positions a column */
-    int cols;                   /* columns that there can be */
+    /* As drawn last, for keys and the mouse, and for columns that need not be computed again. */
+    uint32_t first;             /* position of the first column, the first after the prompt */
+    uint32_t fold;              /* positions in a column */
+    int cols;                   /* columns available */
     int halves;                 /* half rows of layers */
-    uint32_t epoch, seq, cells; /* cells: from this position on they were held */
+    uint32_t epoch, seq, cells; /* cells: the first position with cells in memory */
     char head[8];
-    float *value; /* (cols * halves) column by column, from the deepest layer on; as canvas_halves() takes them */
+    float *value; /* (cols * halves) for canvas_halves(), column by column, the deepest layer first */
     size_t room;  /* of value */
 };
 
-#define LAYERS_MOST 4096 /* of a model that can be shown */
+#define LAYERS_MOST 4096 /* of a model at most */
 
 static uint32_t
-first_behind_prompt(const struct scope *s)
+first_after_prompt(const struct scope *s)
 {
     const struct scope_column *c;
     uint32_t pos = scope_first(s);
@@ -40,12 +40,12 @@ first_behind_prompt(const struct scope *s)
 
 /* ---- what the columns hold ---- */
 
-struct fold { /* of a half */
+struct fold { /* sums for a half cell */
     double sum;
     uint32_t known, grey;
 };
 
-/* The layers of a half row are those above `from`, up to `to`. */
+/* Computes the layers from + 1 … to of a half row. */
 static void
 layers_of_half(const struct run_panel *p, uint32_t layers, int half, uint32_t *from, uint32_t *to)
 {
@@ -92,7 +92,7 @@ fold_column(const struct run_panel *p, const struct scope *s, int x)
                                                 : NAN;
 }
 
-/* Positions a column, in steps of an eighth, so that a long run isn't folded anew all the while. */
+/* Returns the positions in a column, rounded up to steps of an eighth, so that a long run is not folded again with each token. */
 static uint32_t
 fold_of(uint32_t n, uint32_t cols)
 {
@@ -102,14 +102,14 @@ fold_of(uint32_t n, uint32_t cols)
     return (fold + step - 1) / step * step;
 }
 
-/* Where columns stand, and from which on they are to be folded anew: those whose cells may still change. */
+/* Computes the columns; *anew: the first column to fold again, because its cells may have changed. */
 static bool
 arrange(struct run_panel *p, const struct scope *s, int rows, int cols, int *anew)
 {
     const struct scope_now *now = scope_now(s);
-    const uint32_t layers = scope_info(s)->layers, behind = first_behind_prompt(s);
+    const uint32_t layers = scope_info(s)->layers, behind = first_after_prompt(s);
     const uint32_t fold = fold_of(now->length - behind, (uint32_t)cols);
-    /* Where the oldest positions go the columns stay as they are, and one goes at a time. */
+    /* when the oldest positions are dropped, columns stay aligned and leave one at a time */
     const uint32_t first = scope_first(s) > 0 ? (behind + fold - 1) / fold * fold : behind;
     struct run_panel next = *p;
     rows = rows > 256 ? 256 : rows;
@@ -174,7 +174,7 @@ draw_span(const struct run_panel *p, const struct scope *s, const struct canvas 
                                 : "━");
 }
 
-/* What the text shows, and in brackets what the layers do; turns; the cursor. */
+/* Draws what the text shows, in brackets what the layers show, changes of settings, and the cursor. */
 static void
 draw_axis(const struct run_panel *p, const struct view *v, const struct canvas *c, int y)
 {
@@ -189,7 +189,7 @@ draw_axis(const struct run_panel *p, const struct view *v, const struct canvas *
         canvas_text(c, y, RUN_LABEL + column_of(p, sel->pos), ROLE_CURSOR, "▲");
 }
 
-/* Where drafts were rejected, and corrected. */
+/* Draws a mark at each correction. */
 static void
 draw_fates(const struct run_panel *p, const struct scope *s, const struct canvas *c, int y)
 {

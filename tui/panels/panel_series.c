@@ -1,5 +1,5 @@
-/* What the rounds say of any policy, then what the policy declares, in the form it declares; beside each other where there is
- * room. Its cursor is the one that all panels point with. */
+/* Charts of every policy's rounds, then of the series that the policy declares, beside each other if there is room. The cursor is the
+ * selection that all panels share. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,20 +12,20 @@
 
 #define SERIES_WINDOW 1024 /* rounds on a chart at most */
 
-/* Rounds on the x axis: value i is round `first` + i's, and takes `scale` dots. */
+/* The rounds on the x axis: value i belongs to round first + i and takes `scale` dots. */
 struct series_axis {
-    uint32_t first, rounds; /* rounds: values that there are */
-    int capacity, scale;    /* values that fit; dots for each */
+    uint32_t first, rounds; /* rounds: number of values */
+    int capacity, scale;    /* values that fit, dots of each */
 };
 
-struct chart { /* a line chart's values, one a round; NAN: none */
+struct chart { /* a line chart: a value for each round; NAN: none */
     char title[48];
     enum role role;
     float value[SERIES_WINDOW], value2[SERIES_WINDOW]; /* value2: of a band */
     bool band, whole;                                  /* whole: values are whole numbers */
 };
 
-/* What every policy charts first, from the rounds alone: speed, which is all sequences', and what the one in focus did. */
+/* The charts of every policy, from its rounds: the speed of all sequences, and measures of the sequence in focus. */
 enum derived { DERIVED_TOKENS_PER_S, DERIVED_TOKENS_PER_ROUND, DERIVED_ACCEPTANCE, DERIVED_DRAFTED, DERIVED_CHARTS };
 
 /* ---- values ---- */
@@ -66,7 +66,7 @@ series_derived(struct chart *chart, const struct scope *s, enum derived what, co
     }
 }
 
-/* From what the policy reported; a value holds until the next. */
+/* Fills a chart with the reported values; a value is valid until the next one. */
 static void
 series_reported(struct chart *chart, const struct scope_series *series, const struct series_axis *axis)
 {
@@ -79,7 +79,7 @@ series_reported(struct chart *chart, const struct scope_series *series, const st
     uint32_t dot = 0;
     for (uint64_t i = oldest; i <= series->count; i++) {
         const struct scope_value *v = i < series->count ? &series->ring[i % SCOPE_SERIES] : NULL;
-        /* What was reported last holds up to the round of the next report. */
+        /* the last value is valid up to the round of the next one */
         const uint32_t round = v == NULL ? UINT32_MAX : v->round;
         while (dot < axis->rounds && axis->first + dot < round) {
             if (held != NULL) {
@@ -98,7 +98,7 @@ series_reported(struct chart *chart, const struct scope_series *series, const st
 
 #define SCALE_QUANTILE 0.95
 #define SCALE_SEGMENT  3
-#define SCALE_LEAST    16 /* values from which a scale leaves any out */
+#define SCALE_LEAST    16 /* least number of values with which a scale excludes any */
 
 static int
 by_value(const void *a, const void *b)
@@ -107,8 +107,8 @@ by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Where a scale ends that few large values must not flatten: at the largest value, or at the quantile if the largest value is
- * SCALE_SEGMENT times as far from the least one. */
+/* Returns the end of the scale: the largest value, or the quantile if the largest value is SCALE_SEGMENT times as far from the least one,
+ * so that a few large values do not flatten the chart. */
 static double
 robust_high(const struct chart *chart, uint32_t n)
 {
@@ -140,7 +140,7 @@ range_of(const struct chart *chart, uint32_t n, double *low, double *high)
     }
     if (!(*low <= *high))
         return false;
-    /* Shares are drawn on the whole of [0, 1]; others begin at 0 when that is not far. */
+    /* shares have the scale [0, 1]; other scales begin at 0 if the values are near it */
     if (*low >= 0 && *high <= 1 && !chart->whole)
         *low = 0, *high = 1;
     else if (*low > 0 && *low < *high * 0.6)
@@ -165,7 +165,7 @@ print_value(char *out, size_t size, double value, bool whole)
 
 #define LABEL 5 /* columns of the y labels */
 
-/* Of the range's ends; where there is one value, or the ends read alike, of that one alone, in its row. */
+/* Draws the labels of the scale's ends; if there is only one value, or the labels are equal, one label in its row. */
 static void
 draw_labels(const struct canvas *c, const struct chart *chart, int rows, uint32_t n, double low, double high)
 {
@@ -182,10 +182,10 @@ draw_labels(const struct canvas *c, const struct chart *chart, int rows, uint32_
     one = one && !chart->band && !isnan(only);
     print_value(top, sizeof top, high, chart->whole);
     print_value(bottom, sizeof bottom, low, chart->whole);
-    const bool share = low == 0 && high == 1 && !chart->whole; /* its scale is what it is, whatever the value */
+    const bool share = low == 0 && high == 1 && !chart->whole; /* the scale of shares does not depend on the values */
     const bool single = one && !share;
     const double up = single ? (only - low) / (high - low) : 1;
-    const int at = (4 * rows - 1 - (int)lrint(up * (4 * rows - 1))) / 4; /* as canvas_plot() has it */
+    const int at = (4 * rows - 1 - (int)lrint(up * (4 * rows - 1))) / 4; /* the row that canvas_plot() uses */
     if (single)
         print_value(top, sizeof top, only, chart->whole);
     for (int y = 0; y < rows; y++) {
@@ -196,7 +196,7 @@ draw_labels(const struct canvas *c, const struct chart *chart, int rows, uint32_
     }
 }
 
-/* All draw into the whole canvas. read: the value that the title line gives, -1: the last. */
+/* Draws a line chart on the whole canvas. read: index of the value in the title; -1: the last. */
 static void
 series_draw_chart(const struct canvas *c, const struct chart *chart, const struct series_axis *axis, int read)
 {
@@ -208,7 +208,8 @@ series_draw_chart(const struct canvas *c, const struct chart *chart, const struc
     const int at = read >= 0 && read < (int)axis->rounds ? read : last;
     print_value(text, sizeof text, at >= 0 ? (double)chart->value[at] : (double)NAN, chart->whole);
     print_value(text2, sizeof text2, at >= 0 ? (double)chart->value2[at] : (double)NAN, chart->whole);
-    const int wide = text_width(text) + (chart->band ? 3 + text_width(text2) : 0); /* the value goes before the title */
+    const int wide =
+        text_width(text) + (chart->band ? 3 + text_width(text2) : 0); /* the title is shortened before the value */
     const int used = canvas_word(c, 0, 0, c->cols - wide - 1, chart->role, MARK_NONE, chart->title);
     canvas_print(c, 0, used + 1, ROLE_TITLE, chart->band ? "%s – %s" : "%s", text, text2);
     const struct canvas plot = canvas_inside(c, 1, LABEL + 1, c->rows - 1, c->cols - LABEL - 1);
@@ -233,7 +234,7 @@ series_draw_chart(const struct canvas *c, const struct chart *chart, const struc
 
 /* ---- the other forms ---- */
 
-/* values: as scope_round_values() gives them; NULL: none. */
+/* values: of scope_round_values(); NULL: none. */
 static void
 series_draw_bars(const struct canvas *c, const struct scope_series *series, const float *values, enum role role)
 {
@@ -272,7 +273,7 @@ series_draw_bars(const struct canvas *c, const struct scope_series *series, cons
     }
 }
 
-/* STRIP and GRID */
+/* Draws a STRIP or a GRID. */
 static void
 series_draw_strip(const struct canvas *c, const struct scope_series *series, const float *values)
 {
@@ -331,22 +332,21 @@ series_draw_phase(const struct canvas *c, const struct scope_series *series, con
                  fmin(fmax((double)progress, 0), 1) * 100);
 }
 
-#define BESIDE 22 /* columns of a chart at least, where several stand beside each other */
+#define BESIDE 22 /* least columns of one of several charts beside each other */
 
 struct series_panel {
     int top;    /* the first chart shown */
     int shown;  /* as drawn last */
-    int charts; /* of them there are */
-    int read;   /* the value where the cursor is; -1: it follows, or is in the prompt */
-    int plot_x; /* where the dots begin, */
-    int cols;   /* columns of a chart, a gap behind it, and */
+    int charts; /* number of charts */
+    int read;   /* index of the cursor's value; -1: none */
+    int plot_x; /* first column of the dots */
+    int cols;   /* columns of a chart, without the gap after it */
     struct series_axis axis;
-    struct marks marks; /* turns on that axis */
-    struct chart chart; /* the one being drawn */
+    struct marks marks; /* changes of settings on the axis */
+    struct chart chart; /* the chart being drawn */
 };
 
-/* Which series have a chart here: masks, and how drafts are judged, have panels of their own. The policy's number, or
- * -1 - derived. */
+/* Lists the charts: indices of the policy's series, or -1 - derived. Masks and series that judge drafts have panels of their own. */
 static int
 list(const struct scope *s, int out[POLICY_SERIES + DERIVED_CHARTS])
 {
@@ -361,7 +361,7 @@ list(const struct scope *s, int out[POLICY_SERIES + DERIVED_CHARTS])
     return n;
 }
 
-/* Rows that a form needs at least, title and all, and the most it can use. */
+/* The least rows of a chart, with its title; most_rows(): the most that it can use. */
 static int
 least_rows(const struct scope *s, int which)
 {
@@ -415,7 +415,7 @@ draw_one(struct series_panel *p, const struct view *v, const struct canvas *c, i
     }
 }
 
-/* The newest rounds, or those around the cursor: the axis stands still until the cursor would leave it. */
+/* Chooses the newest rounds, or those around the cursor. The axis moves only if the cursor would leave it. */
 static void
 place_axis(struct series_panel *p, const struct view *v, int cols)
 {
@@ -424,7 +424,7 @@ place_axis(struct series_panel *p, const struct view *v, int cols)
     p->plot_x = 6;
     int dots = (cols - p->plot_x) * 2;
     dots = dots < 0 ? 0 : dots > SERIES_WINDOW ? SERIES_WINDOW : dots;
-    /* Few rounds are drawn wider. */
+    /* few rounds are drawn wider */
     a->scale = last * 4 <= (uint32_t)dots ? 4 : last * 2 <= (uint32_t)dots ? 2 : 1;
     a->capacity = dots / a->scale;
     const uint32_t room = (uint32_t)a->capacity, newest = last > room ? last - room + 1 : 1;
@@ -447,7 +447,7 @@ place_mark(const void *user, const struct segment *s)
                : -1;
 }
 
-/* The oldest round that is held, where older ones left memory; else 0. */
+/* Returns the oldest round in memory if older ones were dropped; else 0. */
 static uint32_t
 oldest_held(const struct scope *s)
 {
@@ -455,7 +455,7 @@ oldest_held(const struct scope *s)
     return oldest != NULL && scope_round_before(s, oldest->number) > 0 ? oldest->number : 0;
 }
 
-/* "41 ──── round ──── 120", or the round that is read. */
+/* Draws "41 ──── round ──── 120", or the cursor's round. */
 static void
 draw_axis(const struct series_panel *p, const struct scope *s, const struct canvas *c, int y)
 {
@@ -479,7 +479,7 @@ draw_axis(const struct series_panel *p, const struct scope *s, const struct canv
     marks_draw(&p->marks, s, c, y, x, ROLE_LINE);
 }
 
-/* As many as fit below each other, from number `from` on. */
+/* Returns how many charts fit below each other, from number `from` on. */
 static int
 fit(const struct scope *s, const int *which, int from, int charts, int rows)
 {
@@ -492,7 +492,7 @@ fit(const struct scope *s, const int *which, int from, int charts, int rows)
     return n;
 }
 
-/* Do all from number `from` on fit into that many columns when each has as many as the others? */
+/* True if the charts from number `from` on fit into so many columns with equal numbers in each. */
 static bool
 fits_evenly(const struct scope *s, const int *which, int from, int charts, int rows, int columns)
 {
@@ -505,7 +505,7 @@ fits_evenly(const struct scope *s, const int *which, int from, int charts, int r
     return true;
 }
 
-/* Charts from number `from` on below each other, most_n at most; how many they are. */
+/* Draws at most most_n charts below each other, from number `from` on; returns their number. */
 static int
 draw_column(struct series_panel *p, const struct view *v, const struct canvas *c, const int *which, int from,
             int most_n)
@@ -541,7 +541,7 @@ draw_series(void *state, const struct view *v, const struct canvas *c)
     p->charts = list(v->scope, which);
     if (p->top >= p->charts)
         p->top = p->charts - 1;
-    /* No more beside each other than are needed to show all. */
+    /* uses no more columns than needed to show all charts */
     const int most = c->cols / BESIDE > 1 ? c->cols / BESIDE : 1, rows = c->rows - (c->rows >= 4);
     for (int shown = 0; beside <= most; beside++) {
         shown = 0;

@@ -1,5 +1,4 @@
-/* A sweep while it runs and afterwards: its points by what they measured, the best of them, and a cursor whose values Enter
- * takes. */
+/* A sweep during and after its runs: the measures of its points, the best point, and a cursor whose values Enter sets. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,19 +10,19 @@
 #include "tui/terminal/canvas.h"
 #include "tui/terminal/text.h"
 
-struct sweep_look { /* what is drawn */
+struct sweep_look { /* the picture */
     const struct knob_sweep *sweep;
     enum sweep_measure measure;
-    uint32_t point; /* the cursor's */
+    uint32_t point; /* the cursor */
     bool has_best;
-    uint32_t best, near;       /* the best one, and how many show no clear difference from it */
-    double low, high;          /* of all that is measured, with their errors; NAN: nothing is */
-    int top, left, rows, cols; /* of what was drawn: passed over, and shown */
-    int header, label, cell;   /* rows above, columns before, a cell's width */
-    uint32_t *ranked;          /* (points) the best first; where nothing is measured last; owned by the panel */
+    uint32_t best, near;       /* the best point, and how many points show no clear difference from it */
+    double low, high;          /* of all measured points, with their errors; NAN: none */
+    int top, left, rows, cols; /* first shown row and column, and their numbers */
+    int header, label, cell;   /* rows above, columns before, columns of a cell */
+    uint32_t *ranked;          /* (points) the best first, unmeasured points last; owned */
 };
 
-#define NUMBER 6 /* columns of a cell with its number in it, and a star */
+#define NUMBER 6 /* columns of a cell with number and star */
 
 static void
 sweep_number(double value, enum sweep_measure measure, char *out, size_t n)
@@ -31,7 +30,7 @@ sweep_number(double value, enum sweep_measure measure, char *out, size_t n)
     snprintf(out, n, "%.*f", measure != SWEEP_SPEED ? 2 : value < 99.5 ? 1 : 0, value);
 }
 
-/* "★" where the point is clearly the best, "☆" where others show no clear difference from the best one, " ". */
+/* "★": the point is clearly the best; "☆": it is the best, without a clear difference from others; " ": it is not. */
 static const char *
 sweep_star(const struct sweep_look *l, const struct canvas *c, uint32_t point)
 {
@@ -40,7 +39,7 @@ sweep_star(const struct sweep_look *l, const struct canvas *c, uint32_t point)
     return l->near == 0 ? canvas_glyph(c, "★", "*") : canvas_glyph(c, "☆", "'");
 }
 
-/* "412 ±6"; "" where there is no value. */
+/* Writes "412 ±6"; "": no value. */
 static void
 with_error(struct estimate e, enum sweep_measure measure, char *out, size_t n)
 {
@@ -53,16 +52,16 @@ with_error(struct estimate e, enum sweep_measure measure, char *out, size_t n)
     snprintf(out, n, isnan(e.se) ? "%s" : "%s ±%s", value, se);
 }
 
-/* "1.46×"; "–": nothing was drafted, or no round was whole. */
+/* Writes "1.46×"; "–": there was no draft or no complete round. */
 static void
 with_unit(double value, const char *unit, char *out, size_t n)
 {
     snprintf(out, n, isnan(value) ? "–" : "%.2f%s", value, unit);
 }
 
-/* Behind what stands there, on the next row where that is full; what fits nowhere is left out. */
+/* Draws a text after the last one, on the next row if this one is full. A text that does not fit is omitted. */
 static void
-put_behind(const struct canvas *c, int *y, int *x, enum role role, const char *text)
+put_after(const struct canvas *c, int *y, int *x, enum role role, const char *text)
 {
     const int width = text_width(text);
     if (*x > 0 && *x + width > c->cols && *y + 1 < c->rows) {
@@ -73,16 +72,16 @@ put_behind(const struct canvas *c, int *y, int *x, enum role role, const char *t
         *x += canvas_text(c, *y, *x, role, text) + 2;
 }
 
-/* All measures of the cursor's point in a line. */
+/* Draws all measures of the cursor's point. */
 static void
 sweep_draw_details(const struct sweep_look *l, const struct canvas *c, int y)
 {
     char text[160];
     int x = 0;
     sweep_text(l->sweep, l->point, text, sizeof text);
-    put_behind(c, &y, &x, ROLE_FOCUS, text);
+    put_after(c, &y, &x, ROLE_FOCUS, text);
     if (sweep_result(l->sweep, l->point) == NULL) {
-        put_behind(c, &y, &x, ROLE_DIM, "not run yet");
+        put_after(c, &y, &x, ROLE_DIM, "not run yet");
         return;
     }
     static const char *const behind[SWEEP_MEASURES] = {" tok/s", " × ar", " tok/round", " accepted", "× modelled"};
@@ -94,11 +93,11 @@ sweep_draw_details(const struct sweep_look *l, const struct canvas *c, int y)
         const size_t used = strlen(text);
         snprintf(text + used, sizeof text - used, "%s", behind[k]);
         if (used > 0)
-            put_behind(c, &y, &x, ROLE_TEXT, text);
+            put_after(c, &y, &x, ROLE_TEXT, text);
     }
     snprintf(text, sizeof text, "the best; no clear difference from %u other%s", (unsigned)l->near, plural(l->near));
     if (l->has_best && l->point == l->best)
-        put_behind(c, &y, &x, l->near == 0 ? ROLE_OK : ROLE_DIM, l->near == 0 ? "clearly the best" : text);
+        put_after(c, &y, &x, l->near == 0 ? ROLE_OK : ROLE_DIM, l->near == 0 ? "clearly the best" : text);
 }
 
 static void
@@ -142,7 +141,7 @@ draw_cell(const struct sweep_look *l, const struct canvas *c, int y, int x, uint
                 (here ? MARK_CURSOR : MARK_NONE) | (l->has_best && point == l->best ? MARK_BOLD : MARK_NONE), text);
 }
 
-/* Each draws what fits, the cursor in it, and says in *look where that was. */
+/* Draws the part of the map around the cursor that fits, and stores its place in *l, as the following functions do. */
 static void
 sweep_draw_map(struct sweep_look *l, const struct canvas *c)
 {
@@ -166,7 +165,7 @@ sweep_draw_map(struct sweep_look *l, const struct canvas *c)
     l->rows = l->rows < n_down ? l->rows : n_down;
     l->top = panel_scroll(l->top, (int)at[0], n_down, l->rows);
     l->left = panel_scroll(l->left, (int)at[1], n_across, l->cols);
-    if (l->header > 0) { /* names stand where their values do: one above its column, one behind its row */
+    if (l->header > 0) { /* each knob's name is beside its values */
         canvas_text(c, 0, 0, ROLE_KNOB, down);
         canvas_text(c, 0, l->label + l->cols * l->cell + 1, ROLE_KNOB, sweep_knob(l->sweep, 1)->name);
     }
@@ -249,7 +248,7 @@ sweep_draw_line(struct sweep_look *l, const struct canvas *c)
 
 /* ---- a list ---- */
 
-/* × ar has a column where there is room for it, or else, when it is the measure, the speed's. */
+/* The column × ar needs room, or takes the speed's column if it is the measure. */
 static bool
 has_column(const struct sweep_look *l, const struct canvas *c, int measure)
 {
@@ -272,7 +271,7 @@ sweep_draw_list(struct sweep_look *l, const struct canvas *c)
     static const int width[SWEEP_MEASURES] = {14, 13, 7, 7, 9};
     static const char *const head[SWEEP_MEASURES] = {"tok/s", "× ar", "t/rnd", "acc", "(model)"};
     int x[SWEEP_MEASURES], right = c->cols;
-    for (int k = SWEEP_MEASURES - 1; k >= 0; k--) /* where they end */
+    for (int k = SWEEP_MEASURES - 1; k >= 0; k--) /* the columns' ends */
         x[k] = right, right -= has_column(l, c, k) ? width[k] : 0;
     const int what = right > 16 ? right - 3 : c->cols - 3;
     const bool figures = right > 16;
@@ -303,9 +302,9 @@ sweep_draw_list(struct sweep_look *l, const struct canvas *c)
 
 struct sweep_panel {
     struct sweep_look look;
-    double *value; /* (KNOB_GRID_MOST) of the points, by the measure; owned */
-    bool moved;    /* else the cursor keeps to the best point, or to the first */
-    bool list;     /* points in a list, however many knobs there are */
+    double *value; /* (KNOB_GRID_MOST) by point, of the measure; owned */
+    bool moved;    /* false: the cursor is on the best point, or the first */
+    bool list;     /* shows a list for any number of knobs */
 };
 
 static void
@@ -331,7 +330,7 @@ active_sweep(const struct view *v)
     return v->sweep != NULL && sweep_points(v->sweep) > 0 && (sweep_running(v->sweep) || sweep_measured(v->sweep) > 0);
 }
 
-/* How many knobs the picture is of: 1 a line, 2 a map, else a list. */
+/* The number of knobs in the picture: 1: lines, 2: a map, more: a list. */
 static uint32_t
 dimensions(const struct sweep_panel *p, const struct view *v)
 {
@@ -340,7 +339,7 @@ dimensions(const struct sweep_panel *p, const struct view *v)
     return p->list ? SWEEP_AXES : n;
 }
 
-/* The best first, what is not measured last. */
+/* Sorts the points: the best first, unmeasured ones last. */
 static void
 rank(struct sweep_panel *p, uint32_t n)
 {
@@ -411,7 +410,7 @@ note_sweep(void *state, const struct view *v, char *out, int n)
 
 /* ---- keys ---- */
 
-/* Along an axis of the picture: 0 down, 1 across. */
+/* Moves along an axis of the picture: 0 down, 1 across. */
 static void
 move(struct sweep_panel *p, const struct view *v, int axis, long by)
 {

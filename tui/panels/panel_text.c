@@ -1,4 +1,4 @@
-/* The stream: the sequence as text, drafts ghosted, what was rejected struck through until the next round. */
+/* The sequence as text: drafts are faint, rejected drafts are struck through until the next round. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,15 +13,15 @@ enum channel { CHANNEL_EXIT, CHANNEL_CONFIDENCE, CHANNEL_SOURCE, CHANNEL_PLAIN, 
 
 struct text_panel {
     struct flow flow;
-    enum channel channel; /* once a person chose it */
+    enum channel channel; /* if `chosen` */
     bool chosen;
-    bool scrolled;            /* else the end is shown */
-    size_t top;               /* byte that the first line begins with or holds, while scrolled */
+    bool scrolled;            /* false: the end is shown */
+    size_t top;               /* byte in the first line, while scrolled */
     size_t top_line;          /* as drawn last */
     int rows;                 /* as drawn last */
-    uint32_t epoch, seen_pos; /* the selection that was scrolled to last */
+    uint32_t epoch, seen_pos; /* the selection that the text was scrolled to last */
     bool seen_follow;
-    size_t found; /* byte of the place searched for last */
+    size_t found; /* byte of the last match */
 };
 
 static bool
@@ -39,7 +39,7 @@ close_text(void *state)
     flow_close(&p->flow);
 }
 
-/* Until a person chooses, tokens are coloured by what the policy's drafts have: exit layers, or only a source. */
+/* Returns the user's choice, or a channel that suits the policy's drafts: exit layers, or only sources. */
 static enum channel
 channel_of(const struct text_panel *p, const struct scope *s)
 {
@@ -67,7 +67,7 @@ style_committed(enum channel channel, const struct scope *s, const struct scope_
     if (c->fate == FATE_PROMPT)
         return (struct style){ROLE_PROMPT, NAN, MARK_NONE};
     switch (channel) {
-    case CHANNEL_EXIT: /* the target's own tokens stand plain */
+    case CHANNEL_EXIT: /* the target's own tokens have no colour */
         if (c->fate == FATE_ACCEPTED && c->exit_layer > 0)
             style.heat = (float)c->exit_layer / (float)scope_info(s)->layers;
         break;
@@ -102,7 +102,7 @@ style_of_span(const struct text_panel *p, const struct view *v, const struct flo
     return style;
 }
 
-/* Does the text that was searched for stand at this byte? Returns its length. */
+/* Returns the length of the match at this byte; 0: none. */
 static size_t
 match_at(const struct flow *f, size_t at, const char *needle)
 {
@@ -121,7 +121,7 @@ draw_line(const struct text_panel *p, const struct view *v, const struct canvas 
         return;
     size_t span = flow_span_at(f, at);
     struct style style = style_of_span(p, v, &f->spans[span]);
-    bool word = false; /* the token's own leading spaces stay without background */
+    bool word = false; /* a token's leading spaces have no background */
     int x = 0, columns = 0;
     for (size_t n; at < end && (n = text_cluster(f->text + at, &columns)) != 0; at += n, x += columns) {
         while (span + 1 < f->n_spans && f->spans[span + 1].at <= at) {
@@ -144,7 +144,7 @@ draw_line(const struct text_panel *p, const struct view *v, const struct canvas 
     }
 }
 
-/* Scrolls so that byte `at` is seen. */
+/* Scrolls so that byte `at` is visible. */
 static void
 show_byte(struct text_panel *p, size_t at)
 {
@@ -218,7 +218,7 @@ draw_text(void *state, const struct view *v, const struct canvas *c)
         draw_line(p, v, c, y, top + (size_t)y, &match_end);
 }
 
-/* The words are in the colours that they name; where there is room with the model that the drafts are of. */
+/* Writes the names of the sources in their colours, and the name of the draft model if there is room. */
 static void
 note_sources(const struct text_panel *p, const struct scope *s, const char *scrolled, char *out, int n)
 {
@@ -288,7 +288,7 @@ select_span(struct text_panel *p, const struct view *v, size_t span)
     v->selection->follow = false;
 }
 
-/* To the token before or after, along the text that stays. */
+/* Selects the previous or the next committed token. */
 static void
 step(struct text_panel *p, const struct view *v, long by)
 {
@@ -317,7 +317,8 @@ key_text(void *state, const struct view *v, int key)
     switch (key) {
     case 'c':
         p->channel = (enum channel)((channel_of(p, v->scope) + 1) % CHANNELS);
-        if (p->channel == CHANNEL_EXIT && scope_draft_origin(v->scope) != DRAFTS_LAYERS) /* all would look alike */
+        if (p->channel == CHANNEL_EXIT &&
+            scope_draft_origin(v->scope) != DRAFTS_LAYERS) /* no token has an exit layer */
             p->channel++;
         p->chosen = true;
         return true;
@@ -357,7 +358,7 @@ mouse_text(void *state, const struct view *v, const struct canvas *c, int y, int
 
 /* ---- searching ---- */
 
-/* From the place found last, on or back, round the ends. */
+/* Searches from the last match, forwards or back; after the end it continues at the beginning. */
 static bool
 search(struct text_panel *p, const struct view *v, const char *needle, bool back)
 {

@@ -1,5 +1,5 @@
-/* Two settings on one prompt beside each other, of one run or of two saved ones: the text, the rounds and the measures of both, by
- * how much one is faster and where, and where their texts part. */
+/* Two settings on one prompt beside each other, of one run or of two saved runs: texts, rounds and measures, the difference in speed, where
+ * in the text it arises, and where the texts differ. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "tui/terminal/input.h"
 #include "tui/terminal/text.h"
 
-#define PARTED_TOKENS 6 /* of each text that are told from where they part */
+#define PARTED_TOKENS 6 /* shown of each text from the first difference on */
 
 struct versus_panel {
     struct flow flow;
@@ -52,7 +52,7 @@ draw_setting(const struct canvas *c, const struct scope *s, uint32_t seq)
         printable_text(trace, strnlen(trace, sizeof name), name, sizeof name);
         x += canvas_word(c, 0, x + 2, c->cols / 3, ROLE_TEXT, MARK_NONE, name) + 2;
     }
-    for (int same = 0; same < 2; same++) /* what sets it apart first */
+    for (int same = 0; same < 2; same++) /* knobs that differ come first */
         for (uint32_t k = 0; k < p->n_knobs; k++) {
             const struct knob *knob = &p->knobs[k];
             const double value = scope_versus_knob(s, seq, k);
@@ -65,7 +65,7 @@ draw_setting(const struct canvas *c, const struct scope *s, uint32_t seq)
         }
 }
 
-/* Rounds back to the one in which the sequence wrote the token at the cursor, in the prompt to its first one; 0 without a cursor. */
+/* How many rounds back the sequence emitted the token at the cursor; in the prompt: the first round; 0: no cursor. */
 static uint32_t
 selected(const struct view *v, uint32_t seq)
 {
@@ -78,7 +78,7 @@ selected(const struct view *v, uint32_t seq)
     return r == NULL && back > 0 && selection_round(v) == 0 ? back - 1 : back;
 }
 
-/* The newest on top, or the one of the cursor: its marks, and as far as there is room how many of how many, and how long it took. */
+/* Draws rounds from the newest or the cursor's on: drafts, accepted of verified, time, as far as they fit. */
 static void
 draw_rounds(const struct canvas *c, const struct view *v, uint32_t seq)
 {
@@ -144,7 +144,7 @@ draw_measures(const struct canvas *c, const struct scope *s, uint32_t seq)
 
 /* ---- both ---- */
 
-/* Two saved runs need not have been computed by the same. */
+/* Returns how the machines of two saved runs differ; "": they do not. */
 static const char *
 by_what(const struct scope *s)
 {
@@ -178,7 +178,7 @@ draw_difference(const struct canvas *c, int y, const struct scope *s)
     }
 }
 
-/* A segment of the line for each span of the text. */
+/* Draws a part of the line for each span of the text. */
 static void
 draw_spans(const struct canvas *c, int y, const struct scope *s)
 {
@@ -204,7 +204,7 @@ draw_spans(const struct canvas *c, int y, const struct scope *s)
 }
 
 static void
-say_text(const struct scope *s, uint32_t seq, char *out, size_t n)
+write_text(const struct scope *s, uint32_t seq, char *out, size_t n)
 {
     token_t token[PARTED_TOKENS];
     const uint32_t count = scope_versus_text(s, seq, token, PARTED_TOKENS);
@@ -223,8 +223,8 @@ draw_texts(const struct canvas *c, int y, const struct scope *s)
         canvas_text(c, y, 1, ROLE_DIM, "the texts are the same so far");
         return;
     }
-    say_text(s, 0, left, sizeof left);
-    say_text(s, 1, right, sizeof right);
+    write_text(s, 0, left, sizeof left);
+    write_text(s, 1, right, sizeof right);
     snprintf(text, sizeof text, "the texts part at position %u: \"%s\" against \"%s\"", (unsigned)v->same, left, right);
     canvas_word(c, y, 1, c->cols - 1, ROLE_CORRECTION, MARK_NONE, text);
 }

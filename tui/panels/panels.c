@@ -2,8 +2,7 @@
 
 #include <stddef.h>
 
-/* The panels, in the order in which Tab goes through them and digits name them. The first one stays on top when the
- * terminal is narrow. */
+/* The panels in the order of Tab and of the digits. The first one stays on top in a narrow terminal. */
 #define PANELS(P)                                                                                                      \
     P(panel_text)                                                                                                      \
     P(panel_layers)                                                                                                    \

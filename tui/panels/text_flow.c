@@ -57,7 +57,7 @@ append_plain(struct flow *f, const char *text, size_t n)
     return true;
 }
 
-/* Whole characters become text; the beginning of one at the end waits. */
+/* Appends complete characters; the beginning of one at the end is carried to the next token. */
 static bool
 append_bytes(struct flow *f, const char *bytes, size_t n)
 {
@@ -78,7 +78,7 @@ append_bytes(struct flow *f, const char *bytes, size_t n)
     return true;
 }
 
-/* What waits will not be completed: it is shown as the bytes it is. */
+/* Appends carried bytes that no token completes, escaped. */
 static bool
 append_waiting(struct flow *f)
 {
@@ -95,7 +95,7 @@ append_token(struct flow *f, const struct scope *s, uint32_t pos, token_t token,
     f->spans[f->n_spans++] = (struct flow_span){.at = f->n, .pos = pos, .kind = kind, .carry = f->carry};
     uint32_t n = 0;
     const char *bytes = scope_bytes(s, token, &n);
-    char joined[4 + 256]; /* the scope keeps at most that much of a token */
+    char joined[4 + 256]; /* the scope keeps at most so many bytes of a token */
     if (n > sizeof joined - sizeof f->carry.bytes)
         n = sizeof joined - sizeof f->carry.bytes;
     memcpy(joined, f->carry.bytes, f->carry.n);
@@ -158,7 +158,7 @@ wrap(struct flow *f)
     int used = 0, columns = 0;
     for (size_t at = first, n; (n = text_cluster(f->text + at, &columns)) != 0; at += n) {
         const char c = f->text[at];
-        if (c == '\n' || (c == ' ' && used + 1 > f->width)) { /* the space at a line's end is the break */
+        if (c == '\n' || (c == ' ' && used + 1 > f->width)) { /* a space at a line's end becomes the break */
             start = after_space = at + 1;
             n = 1;
             used = 0;
@@ -167,7 +167,7 @@ wrap(struct flow *f)
             continue;
         }
         if (used + columns > f->width && at > start) {
-            /* The word goes to the next line; one that is longer than a line is cut. */
+            /* Moves the word to the next line; a word longer than a line is broken. */
             start = after_space > start ? after_space : at;
             if (!push_line(f, start, at + n))
                 return false;
@@ -244,7 +244,7 @@ flow_update(struct flow *f, const struct scope *s, int width)
 bool
 flow_said(struct flow *f, const struct scope *s, const struct scope_said *said, uint32_t n, int width)
 {
-    struct flow_carry before = {.n = 0}; /* what waited before drafts that were struck */
+    struct flow_carry before = {.n = 0}; /* the bytes carried before struck drafts */
     bool fine = append_plain(f, "", 0), struck = false;
     f->width = width < 1 ? 1 : width;
     f->n = f->n_spans = f->n_lines = f->stable = f->stable_n = 0;
@@ -280,7 +280,7 @@ flow_line_end(const struct flow *f, size_t line)
     return end > f->lines[line].start && f->text[end - 1] == '\n' ? end - 1 : end;
 }
 
-/* The last of n items, each beginning with an offset, ascending, whose offset is not beyond `at`; 0 when all are. */
+/* Returns the last of n ascending offsets that is at most `at`; 0 if all are larger. */
 static size_t
 last_up_to(const void *items, size_t each, size_t n, size_t at)
 {
@@ -327,11 +327,11 @@ flow_find(const struct flow *f, uint32_t pos)
     return f->n_spans;
 }
 
-#define TILE_COLS   34 /* narrower ones do not stand beside each other */
-#define ROOMY_ROWS  7  /* where all have as much, fewer stand beside each other, so that they are wide */
+#define TILE_COLS   34 /* least columns of tiles beside each other */
+#define ROOMY_ROWS  7  /* with equal room, wide tiles are better */
 #define BOXED_ROWS  5
 #define TALLEST     12
-#define SMALLEST    3 /* when they scroll: a line of figures, two of text */
+#define SMALLEST    3 /* if they scroll: one row of figures, two of text */
 #define TAIL_TOKENS 256
 
 static int
@@ -395,7 +395,7 @@ draw_line(const struct canvas *c, int y, const struct flow *f, size_t line, cons
     }
 }
 
-/* Its end, as far as there are rows. */
+/* Draws the end of the text, as far as there are rows. */
 void
 tile_text(const struct canvas *c, const struct scope *s, const struct scope_tile *t, struct flow *flow)
 {
@@ -405,7 +405,7 @@ tile_text(const struct canvas *c, const struct scope *s, const struct scope_tile
         canvas_word(c, 0, 0, c->cols, ROLE_DIM, MARK_NONE, t->prompt);
     if (n == 0 || c->rows < 1 || c->cols < 1 || !flow_said(flow, s, said, n, c->cols))
         return;
-    const bool open = flow->n_lines > 1 && flow->lines[flow->n_lines - 1].start == flow->n; /* nothing is on it yet */
+    const bool open = flow->n_lines > 1 && flow->lines[flow->n_lines - 1].start == flow->n; /* the last line is empty */
     const size_t rows = (size_t)c->rows, lines = flow->n_lines - open, top = lines > rows ? lines - rows : 0;
     for (size_t line = top; line < lines; line++)
         draw_line(c, (int)(line - top), flow, line, said, t->live);
@@ -413,7 +413,7 @@ tile_text(const struct canvas *c, const struct scope *s, const struct scope_tile
 
 /* ---- the figures ---- */
 
-/* As many of them as fit into `room` columns, from the right end; returns the columns that are left. */
+/* Draws figures from the right end, as many as fit into `room` columns; returns the remaining columns. */
 static int
 draw_figures(const struct canvas *c, const struct scope *s, const struct scope_tile *t, int room)
 {
@@ -442,7 +442,7 @@ draw_head(const struct canvas *c, const struct scope *s, const struct scope_tile
     const enum role role = look.focused ? ROLE_FOCUS : t->live ? ROLE_TITLE : ROLE_DIM;
     const struct scope_round *r = t->live ? scope_tile_round(s, t) : NULL;
     const int marks = r != NULL ? (int)r->n_drafts + 1 : 0;
-    const int least = (marks > 9 ? 9 : marks) + 5; /* and how many of how many */
+    const int least = (marks > 9 ? 9 : marks) + 5; /* accepted of verified */
     char number[16];
     snprintf(number, sizeof number, "%*u", look.digits, (unsigned)t->seq + 1);
     int x = canvas_text(c, 0, 0, role, look.focused ? canvas_glyph(c, "▸", ">") : " ");

@@ -52,7 +52,7 @@ add_drafts(struct aggregates *a, const struct scope_round *r)
         draft_counts_add(&a->drafts, &steps[i]);
 }
 
-/* What heads said of a position that stays. */
+/* Counts the predictions of both heads at a committed position. */
 static void
 add_position(struct aggregates *a, const struct scope *s, const struct scope_sequence *q, const struct scope_column *c)
 {
@@ -77,7 +77,7 @@ add_round(struct aggregates *a, const struct scope *s, const struct scope_sequen
     const float t = r->end.threshold;
     add_drafts(a, r);
     a->rounds++;
-    a->low = isnan(t) ? a->low : fminf(a->low, t); /* of NAN and a number the number */
+    a->low = isnan(t) ? a->low : fminf(a->low, t); /* fminf ignores NAN */
     a->high = isnan(t) ? a->high : fmaxf(a->high, t);
     const struct scope_column *c;
     for (uint32_t i = 0; i < r->end.emitted && (c = sequence_column(q, r->first_pos + i)) != NULL; i++)
@@ -127,8 +127,8 @@ scope_aggregate(const struct scope *s, uint32_t first, uint32_t last, struct agg
 uint32_t
 draft_steps(const struct step_draft *drafts, uint32_t n, struct draft_step *out)
 {
-    uint32_t depth[VERIFY_NODES] = {0}; /* of a candidate; 0: not there */
-    bool passed[VERIFY_NODES] = {true}; /* it and all before it were accepted */
+    uint32_t depth[VERIFY_NODES] = {0}; /* by candidate; 0: none */
+    bool passed[VERIFY_NODES] = {true}; /* this candidate and all before it were accepted */
     uint32_t steps = 0;
     for (uint32_t i = 0; i < n; i++) {
         const struct step_draft *d = &drafts[i];

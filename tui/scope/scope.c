@@ -8,7 +8,7 @@
 
 #define MAX_LAYERS     4096
 #define MAX_VOCABULARY (1u << 24)
-#define MAX_WORD       256 /* bytes held of a token's text */
+#define MAX_WORD       256 /* bytes kept of a token's text */
 
 /* ---- the vocabulary ---- */
 
@@ -165,7 +165,7 @@ scope_close(struct scope *s)
     free(s);
 }
 
-/* "POSITION TEXT"; one at a position of a sequence, the latest; without a text it is taken back. */
+/* Reads "POSITION TEXT": replaces the note at this position of the sequence; an empty text removes it. */
 void
 scope_note_event(struct scope *s, const struct event *e)
 {

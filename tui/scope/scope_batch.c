@@ -1,4 +1,4 @@
-/* The sequences of a run: who there is, whose history is held, what their tiles say. */
+/* The sequences of a run: the list, their histories, their tiles. */
 #include "tui/scope/scope.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 
 /* ---- who there is ---- */
 
-/* Where the sequence of that number is, or belongs. */
+/* Returns the index of a sequence, or where to insert it. */
 static uint32_t
 place_of(const struct scope *s, uint32_t seq)
 {
@@ -80,7 +80,7 @@ add_member(struct scope *s, uint32_t seq)
 
 /* ---- whose history is held ---- */
 
-/* What is told of how many there are at a time may be less than there are. */
+/* the announced number at a time may be too small */
 static uint32_t
 at_a_time(const struct scope *s)
 {
@@ -126,10 +126,11 @@ hold(struct scope *s, struct scope_member *m)
     if (s->focus->heard)
         m->held = sequence_open(s->info, scope_policy_of(s, m->tile.seq), at_a_time(s));
     else
-        sequence_choose_policy(m->held = s->focus, scope_policy_of(s, m->tile.seq)); /* nobody's yet */
+        sequence_choose_policy(m->held = s->focus,
+                               scope_policy_of(s, m->tile.seq)); /* the empty history becomes this sequence's */
     s->now.starved = s->now.starved || m->held == NULL;
     if (m->held == NULL)
-        return; /* its tile goes on counting */
+        return; /* its tile still counts */
     m->held->heard = true;
     m->held->seq = m->tile.seq;
     m->tile.held = true;
@@ -222,7 +223,7 @@ scope_count_round(struct scope *s, struct scope_member *m, const struct event *e
         s->shared_round = e->round;
         s->n_round_members = 0;
         s->round_us = 0;
-        if (e->round % 16 == 0) /* what is live grows */
+        if (e->round % 16 == 0) /* histories of live sequences grow */
             scope_make_room(s);
     }
     for (uint32_t i = 0; i < s->n_round_members; i++)

@@ -1,13 +1,12 @@
-/* Taking events in. They come from traces too: every number is checked before it is an index. In a trace a draft's
- * verdict may come earlier than it did live, so what the scope holds never depends on the order of verdicts, tokens and
- * guesses. */
+/* Applies events to the scope. They may come from a foreign trace, so every number is checked before it is used as an index. In a trace
+ * verdicts may come earlier than in the live run, so the result never depends on the order of verdicts, tokens and predictions. */
 #include <math.h>
 #include <string.h>
 
 #include "engine/base/printable.h"
 #include "tui/scope/scope_internal.h"
 
-/* The series of another policy begin anew. */
+/* Empties the series for another policy. */
 static void
 show_policy(struct scope *s, uint32_t seq)
 {
@@ -35,7 +34,7 @@ take_setting(struct scope *s, const struct event *e)
     scope_take_probe(s);
 }
 
-/* Another policy may have changed the head; if so, its event follows at once. */
+/* A change of policy may change the head; its event follows at once. */
 static void
 take_head(struct scope *s, const struct event *e)
 {
@@ -48,7 +47,7 @@ take_head(struct scope *s, const struct event *e)
     setting->heads.other_head = policy_turned;
 }
 
-/* The text may come from a trace, so it is printed as text only. */
+/* The text may come from a trace, so it is made printable. */
 static void
 copy_text(char *out, size_t n, const char *text)
 {
@@ -142,7 +141,7 @@ scope_event(struct scope *s, const struct event *e)
         take_of_sequence(s, e);
         break;
     case EVENT_ROUND:
-        s->now.end[0] = '\0'; /* an extended run goes on */
+        s->now.end[0] = '\0'; /* the run was extended */
         s->now.round = e->round;
         take_of_sequence(s, e);
         break;
@@ -153,7 +152,7 @@ scope_event(struct scope *s, const struct event *e)
     case EVENT_PROGRESS:
         s->progress = e->progress;
         s->progress.what[sizeof s->progress.what - 1] = '\0';
-        s->in_progress = e->progress.done < 1; /* NAN ends it too */
+        s->in_progress = e->progress.done < 1; /* NAN also ends it */
         break;
     case EVENT_TYPES: break;
     }
@@ -164,7 +163,7 @@ scope_event(struct scope *s, const struct event *e)
 void
 scope_lost(struct scope *s, uint64_t events)
 {
-    /* What is under way can't be told from what is missing; the next whole round is right again. */
+    /* an open round may lack events, so it is dropped; the next complete round is right again */
     s->now.version++;
     s->now.epoch++;
     s->now.lost += events;
@@ -213,11 +212,11 @@ scope_round_event(struct scope_sequence *q, const struct event *e)
         if (sequence_column(q, p) == NULL)
             continue;
         q->columns[p % q->max_positions].threshold = r->end.threshold;
-        /* Beyond where the path left the main line, the drafts' guesses were about another text. */
+        /* after the path left the main line, predictions of drafts concern another text */
         if (p > q->left_main)
             forget_guesses(q, p);
     }
-    /* Rejected drafts are looked at until the next round begins; what else is beyond the end of the text is gone. */
+    /* rejected drafts are shown until the next round; everything else after the end of the text is dropped */
     uint32_t tail = q->committed;
     for (const struct scope_column *c; (c = sequence_column(q, tail)) != NULL && c->fate == FATE_REJECTED;)
         tail++;
@@ -323,6 +322,6 @@ scope_verdict_event(struct scope_sequence *q, const struct verdict_event *v)
         c->rejected_exit = d->exit_layer;
         if (c->fate == FATE_GHOST)
             c->fate = FATE_REJECTED;
-        q->struck[q->n_struck++] = *d; /* at most one a draft: accepted was -1 */
+        q->struck[q->n_struck++] = *d; /* at most once per draft, because accepted was -1 */
     }
 }

@@ -1,4 +1,4 @@
-/* What layers said, and what the policy reports. */
+/* Layers: predictions of the target, of auxiliary models, experts; and the values that the policy reports. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,7 @@ take_guess(struct scope *s, uint64_t *probed, struct scope_cell *cell, const str
     }
 }
 
-/* Positions count where both heads have been asked, and once; all of them, where there is only the lens. */
+/* Counts a position once, after both heads were probed; if there is only the lens, every position. */
 static void
 compare(struct scope_sequence *q, const struct layer_event *g, struct scope_cell *cell, bool trained, bool lens_only)
 {
@@ -61,7 +61,7 @@ compare(struct scope_sequence *q, const struct layer_event *g, struct scope_cell
     q->agreed[!trained][g->layer] += other->agreed;
 }
 
-/* A layer of a model that helps. */
+/* A layer of an auxiliary model. */
 static void
 take_helper(struct scope *s, struct scope_sequence *q, const struct layer_event *g)
 {
@@ -85,7 +85,7 @@ void
 scope_layer_event(struct scope *s, struct scope_sequence *q, const struct event *e)
 {
     const struct layer_event *g = &e->layer;
-    if (g->probed_by == PROBED_POLICY && e->round > q->round) /* drafting began */
+    if (g->probed_by == PROBED_POLICY && e->round > q->round) /* drafting has begun */
         sequence_open_round(q, e, g->pos);
     if (g->layer < 1 || (uint32_t)g->layer > run_info_layers(run_info_of(s->info, q->seq), g->model) || g->token < 0 ||
         (uint32_t)g->token >= s->info->vocab || sequence_touch(q, g->pos) == NULL ||
@@ -101,7 +101,7 @@ scope_layer_event(struct scope *s, struct scope_sequence *q, const struct event 
     struct scope_column *c = sequence_touch(q, g->pos);
     const size_t layers = s->info->layers + 1;
     if (!sequence_holds_cells(q, g->pos)) {
-        if (q->cells_of[g->pos % q->max_columns] > 0) /* what stands there is about to go */
+        if (q->cells_of[g->pos % q->max_columns] > 0) /* these cells are about to be replaced */
             scope_take_glimpse(s, q, q->cells_of[g->pos % q->max_columns] - 1);
         q->cells_of[g->pos % q->max_columns] = g->pos + 1;
         for (int head = 0; head < 2 && q->cells[head] != NULL; head++)
@@ -120,7 +120,7 @@ scope_layer_event(struct scope *s, struct scope_sequence *q, const struct event 
 
 /* ---- series ---- */
 
-/* Keeps a value by round, before it becomes the latest one. A LINE and a BAND have a ring instead. */
+/* Stores a value by round before it becomes the latest one. A LINE and a BAND have a ring instead. */
 static void
 keep_by_round(struct scope_sequence *q, uint32_t i, uint32_t round, uint32_t index, float value)
 {
@@ -165,7 +165,7 @@ scope_series_event(const struct scope *s, struct scope_sequence *q, const struct
         last->value2 = v->value;
 }
 
-#define SURE 0.5f /* of a model whose layers nobody leaves at, so that no threshold is in force */
+#define SURE 0.5f /* for auxiliary models, which have no exit threshold */
 
 static const struct aux_cells *
 helper(const struct scope *s, enum layer_model model)

@@ -1,4 +1,4 @@
-/* Reading the scope. */
+/* Functions that read the scope: positions, rounds, texts; the window; rounds that meet a condition. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -65,7 +65,7 @@ scope_column(const struct scope *s, uint32_t pos)
     return sequence_column(s->focus, pos);
 }
 
-/* Any layer but the last, whose word is every head's. */
+/* For any layer except the last, whose prediction is the same for both heads. */
 static bool
 was_asked(const struct scope *s, const struct scope_cell *cells)
 {
@@ -108,7 +108,7 @@ scope_show_head(struct scope *s, bool trained)
 {
     struct scope_heads *heads = &s->setting[scope_side(s, s->focus->seq)].heads;
     heads->show_trained = trained;
-    heads->other_head = false; /* this one was asked for, and nothing else is shown in its place */
+    heads->other_head = false; /* the user chose this head, so positions without it stay empty */
     s->now.version++;
 }
 
@@ -118,7 +118,7 @@ scope_probed(const struct scope *s, uint32_t layer)
     return layer <= s->info->layers ? s->focus->probed[layer] : 0;
 }
 
-/* The newest whole round, if the current policy ran it. */
+/* Returns the newest complete round, if the current policy ran it. */
 static const struct round_event *
 last_end(const struct scope *s)
 {
@@ -265,7 +265,7 @@ scope_series(const struct scope *s, uint32_t index)
 uint32_t
 scope_round_position(const struct scope *s, uint32_t round)
 {
-    uint32_t low = scope_first(s), high = s->focus->length; /* rounds only grow along the text */
+    uint32_t low = scope_first(s), high = s->focus->length; /* round numbers ascend along the text */
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
         const struct scope_column *c = scope_column(s, middle);
@@ -375,7 +375,7 @@ spurious(const struct scope *s, const struct scope_sequence *q, const struct sco
     return false;
 }
 
-/* The bytes of the round's tokens, and of those before them back to what the text can begin with. */
+/* Collects the bytes of the round's tokens, and of earlier ones in which the searched text may begin. */
 static bool
 text_ends(const struct scope *s, const struct scope_sequence *q, const struct scope_round *r, const struct until *u)
 {

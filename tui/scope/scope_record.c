@@ -14,7 +14,7 @@ was_told(const struct scope_cell *cell)
     return cell->known && cell->confidence > 0 && !isnan(cell->entropy) && cell->top_p[0] > 0;
 }
 
-/* What all layers said about the position; false: some were not asked. */
+/* Copies the predictions of all layers at a position; false: some were not probed. */
 static bool
 told_at(const struct scope *s, uint32_t pos, struct layer_told *out)
 {
@@ -32,7 +32,7 @@ told_at(const struct scope *s, uint32_t pos, struct layer_told *out)
     return true;
 }
 
-/* Heads of their own weigh a whole one, affine ones a part: then loads have fractions. */
+/* a full head is one load, an affine head a fraction */
 static double
 trained_load(const struct scope *s)
 {
@@ -46,7 +46,7 @@ trained_load(const struct scope *s)
     return 1;
 }
 
-/* From the earliest position that is held. */
+/* Finds the first position in memory. */
 static void
 set_text(const struct scope *s, struct layer_record *r)
 {
@@ -66,7 +66,7 @@ scope_estimate_lost(const struct scope *s, struct layer_record *r)
             wrong_paths_estimate(&s->members[i]->held->wrong, r);
 }
 
-/* What the policy's rule had learnt in the latest round. */
+/* Copies the state of the policy's rule after the latest round. */
 static void
 set_state(const struct scope *s, struct layer_record *r)
 {

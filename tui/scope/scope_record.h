@@ -5,8 +5,8 @@
 #include "engine/events/layer_record.h"
 #include "tui/scope/scope.h"
 
-/* Of the sequence in focus, by the head in use: the newest neighbouring positions that stay and of which all layers were asked,
- * into *out (of as many layers). NULL, or a few words on why there are none: the run was sampled, or nobody asked. */
+/* Fills *out (of as many layers) with the newest consecutive committed positions of the sequence in focus at which all layers were probed, by
+ * the current head. Returns NULL, or the reason why there are none: the text was sampled, or layers were not probed. */
 const char *scope_record(const struct scope *, struct layer_record *out);
 
 /* Sets record->lost and lost_se (engine/events/wrong_path.h) from the wrong drafts of the record's sequence. */

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_ROOM 64 /* items of a ring at first */
+#define FIRST_ROOM 64 /* initial items of a ring */
 
 /* ---- room ---- */
 
-/* From `have` to `want` items, the new ones zeroed. False: it is as it was. */
+/* Extends an array from `have` to `want` items, the new ones zeroed. If it fails, nothing changes. */
 static bool
 extend(struct scope_sequence *q, void *memory, size_t have, size_t want, size_t each)
 {
@@ -23,7 +23,7 @@ extend(struct scope_sequence *q, void *memory, size_t have, size_t want, size_t 
     return true;
 }
 
-/* How many items there shall be, so that number `i` has a place. */
+/* Returns the number of items that a ring needs for item i. */
 static uint32_t
 enough(uint32_t have, uint32_t i, uint32_t most)
 {
@@ -33,8 +33,7 @@ enough(uint32_t have, uint32_t i, uint32_t most)
     return n < most ? n : most;
 }
 
-/* A ring that cannot grow any more goes round where it ends. It never did so before, for it does so at its full size
- * only; so what is in it stays in its place. */
+/* Rings grow before they wrap around, so that items stay in place. If memory runs out, a ring wraps at its present size. */
 static bool
 room_for_position(struct scope_sequence *q, uint32_t pos)
 {
@@ -61,7 +60,7 @@ room_for_round(struct scope_sequence *q)
     return q->n_ring > 0;
 }
 
-/* The last layer's word is everybody's. */
+/* The last layer's prediction is the same for both heads. */
 static bool
 make_trained(struct scope_sequence *q)
 {
@@ -108,7 +107,7 @@ sequence_room_for_value(struct scope_sequence *q, uint32_t i)
 
 /* ---- life ---- */
 
-/* Series number i of whatever policy is chosen must fit. */
+/* rings must fit series i of any policy */
 static bool
 open_series(struct scope_sequence *q)
 {
@@ -269,7 +268,7 @@ sequence_touch(struct scope_sequence *q, uint32_t pos)
         return NULL;
     struct scope_column *c = &q->columns[pos % q->max_positions];
     if (pos >= q->length || sequence_column(q, pos) == NULL) {
-        /* Positions that were skipped must not show what stood in their place long ago. */
+        /* skipped positions must not show the former contents of their places */
         for (uint32_t p = q->length; p < pos && p < q->length + q->max_positions; p++)
             q->columns[p % q->max_positions].pos = UINT32_MAX;
         *c = (struct scope_column){.pos = pos,
@@ -318,7 +317,7 @@ tail_of(const struct scope_sequence *q, uint32_t from, uint32_t to, uint32_t *sk
 uint32_t
 sequence_tail(const struct scope_sequence *q, struct scope_said *out, uint32_t n)
 {
-    /* What was struck stands before what came in its place, ghosts at the end. */
+    /* struck drafts come before their replacement, pending drafts at the end */
     const uint32_t fresh = q->n_struck > 0 && q->struck[0].pos < q->committed ? q->struck[0].pos : q->committed;
     const uint32_t ghosts = q->length - q->committed < VERIFY_NODES ? q->length : q->committed + VERIFY_NODES;
     const uint32_t first = sequence_first(q) < fresh ? sequence_first(q) : fresh;
@@ -361,7 +360,7 @@ sequence_open_round(struct scope_sequence *q, const struct event *e, uint32_t po
         return sequence_newest(q);
     if (q->open) /* its end was lost */
         q->n_rounds--;
-    room_for_round(q); /* there is some since it was opened */
+    room_for_round(q); /* it has room since it was opened */
     sequence_forget_from(q, q->committed);
     q->n_rounds++;
     q->open = true;

@@ -176,7 +176,7 @@ scope_versus_text(const struct scope *s, uint32_t seq, token_t *out, uint32_t n)
     return count;
 }
 
-/* Rounds that are held and whole, and how many tokens had been emitted before the oldest one. */
+/* Counts complete rounds in memory, and the tokens emitted before the oldest one. */
 static uint32_t
 rounds_held(const struct scope *s, uint32_t seq, uint32_t *before)
 {
@@ -191,10 +191,10 @@ rounds_held(const struct scope *s, uint32_t seq, uint32_t *before)
     return n;
 }
 
-/* The rounds of both in the order in which they ran, from the oldest ones that are held. */
+/* Iterates over the rounds of both in the order in which they ran, from the oldest in memory. */
 struct walk {
     const struct scope *scope;
-    uint32_t back[2], at[2]; /* rounds to come; tokens emitted */
+    uint32_t back[2], at[2]; /* rounds left; tokens emitted */
 };
 
 static const struct scope_round *
