@@ -7,27 +7,27 @@
 enum target { TO_NOTHING, TO_ROUND, TO_TOKEN, TO_TIME, TO_END };
 
 struct replay {
-    struct trace_reader *reader; /* one of the two: a trace, */
-    struct trace_pair *pair;     /* or two runs beside each other */
-    struct event event; /* the next one, where `have`; handed out, it stays valid until replay_next() reads on */
+    struct trace_reader *reader; /* set if it replays a trace */
+    struct trace_pair *pair;     /* set if it replays two runs */
+    struct event event;          /* the next event, valid if `have`; after its return it is valid until the next call */
     bool have, handed_out, at_end, between_rounds;
 
     bool playing;
     double speed;
     double head_us;  /* the play head, on the time line */
-    uint64_t run_us; /* where the run of the event handed out last begins on it */
-    uint64_t now_us; /* the clock when it was moved last; */
-    bool clocked;    /* once there was one */
+    uint64_t run_us; /* beginning of the last event's run on it */
+    uint64_t now_us; /* time of its last movement */
+    bool clocked;    /* now_us is valid */
 
     enum target target;
     uint64_t target_round, target_us;
     bool want_rewind; /* before anything else */
-    bool rewound;     /* to be told */
-    uint64_t round;   /* whole rounds handed out */
+    bool rewound;     /* for replay_rewound() */
+    uint64_t round;   /* complete rounds returned */
     struct err failure;
 
-    bool follows, edge; /* a trace that may grow; it plays what comes as it comes: the clock does not matter */
-    uint64_t looked_us; /* when its files were looked at last */
+    bool follows, edge; /* follows: the trace may grow; edge: new events are due at once */
+    uint64_t looked_us; /* time of the last check of its files */
 };
 
 #define LOOK_US 100000
@@ -162,7 +162,7 @@ rewind_now(struct replay *r)
 bool
 replay_foresee(struct replay *r, void (*take)(void *user, const struct event *), void *user, struct err *err)
 {
-    if (r->follows) /* what is to come nobody knows */
+    if (r->follows) /* the future is unknown */
         return true;
     bool ok = r->pair != NULL ? trace_pair_rewind(r->pair, true, &r->failure)
                               : trace_reader_rewind_brief(r->reader, &r->failure);
@@ -171,7 +171,7 @@ replay_foresee(struct replay *r, void (*take)(void *user, const struct event *),
     ok = ok && r->failure.kind == ERR_NONE;
     if (!ok && err != NULL)
         *err = r->failure;
-    return rewind_now(r) && ok; /* what is broken is said again where it is */
+    return rewind_now(r) && ok; /* replay_next() reports the error again */
 }
 
 /* ---- playing ---- */
@@ -188,7 +188,7 @@ move_head(struct replay *r, uint64_t now_us)
         r->head_us = end;
 }
 
-/* Is the next event to be handed out? Ends a search whose target lies behind the events handed out so far. */
+/* True if the next event is due. Ends a search whose target was passed. */
 static bool
 is_due(struct replay *r)
 {
@@ -254,7 +254,7 @@ look_for_more(struct replay *r, uint64_t now_us)
     if (!r->follows || r->at_end || now_us - r->looked_us < LOOK_US)
         return;
     r->looked_us = now_us;
-    trace_reader_look(r->reader, now_us, NULL); /* what is wrong with it the next event says */
+    trace_reader_look(r->reader, now_us, NULL); /* the next event reports an error */
 }
 
 bool
@@ -339,7 +339,7 @@ void
 replay_goto(struct replay *r, uint64_t round)
 {
     r->playing = false;
-    /* Backwards, and to the end of a round that was played past: its last event is not the last one that was shown. */
+    /* a jump back, also to the end of the current round if later events were returned */
     if (round <= r->round)
         go_to_start(r);
     if (round == 0 || r->at_end)

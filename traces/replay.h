@@ -1,16 +1,15 @@
-/* Plays a trace at its own pace, or faster, or step by step: hands out the events that are due, in order, as the log of
- * a live run would have. No thread and no log of its own: the screen's loop pulls.
+/* Plays a trace at its own pace, faster, or step by step: returns the events that are due, in the order of the live run. It has no thread;
+ * the main loop calls it.
  *
  *     if (replay_rewound(r))
- *         … forget everything that was shown …
+ *         … forget all events …
  *     while (replay_next(r, now, &e, err) && e != NULL)
  *         … show e …
  *
- * Steps and jumps only set a target; the next calls of replay_next() hand out everything up to it at once, without
- * looking at the clock, so a loop may stop half-way to draw a frame and go on. A jump backwards starts again from the
- * first event: replay_rewound() says so, once.
+ * Steps and jumps set a target. The next calls of replay_next() return all events up to it without waiting, and the loop may draw a frame in
+ * between. A jump backwards starts again at the first event; replay_rewound() then returns true once.
  *
- * The time line is that of all runs one after another. */
+ * All runs follow one another on the time line. */
 #ifndef TRACES_REPLAY_H
 #define TRACES_REPLAY_H
 
@@ -23,37 +22,37 @@ struct replay;
 
 struct replay_status {
     bool playing, seeking, at_end; /* seeking: on the way to the target of a step or a jump */
-    bool follows;                  /* somebody may still be writing it: behind its last event it waits for more */
+    bool follows;                  /* another process may still write the trace, so it waits for more events */
     double speed;                  /* REPLAY_SLOWEST .. REPLAY_FASTEST */
-    bool between_rounds;           /* the event handed out last ended a round, of all its sequences */
-    uint64_t round, rounds;        /* whole rounds played so far, counted over all runs; in the trace */
+    bool between_rounds;           /* the last returned event ended a round of all sequences */
+    uint64_t round, rounds;        /* complete rounds played so far, over all runs, and in the trace */
     uint64_t t_us, duration_us;    /* on the time line */
-    uint64_t run_us;               /* where the run that is played begins on it */
+    uint64_t run_us;               /* the beginning of the current run on it */
 };
 
-/* Paused, before the first event. */
+/* Opens a trace, paused before its first event. */
 bool replay_open(struct replay **, const char *folder, struct err *);
-/* One that another process is writing, as `tail -F` does: what is there and what comes is handed out at once while it plays.
- * Who goes back plays at the trace's own pace until the end is reached again. It is at its end once it was closed. */
+/* Opens a trace that another process is writing. While it plays, existing and new events are returned at once. After a jump back it plays at
+ * the trace's pace until it reaches the last event again. It ends when the trace is closed. */
 bool replay_follow(struct replay **, const char *folder, struct err *);
-/* Two saved runs beside each other (trace_pair.h); all that follows concerns both. */
+/* Opens two saved runs as one (trace_pair.h). */
 bool replay_open_pair(struct replay **, const struct saved_choice[2], struct err *);
 void replay_close(struct replay *);
 const struct run_info *replay_info(const struct replay *);
 struct replay_status replay_status(const struct replay *);
 
-/* Before anything was handed out: all events that there are by now, but for what layers and policies said, to whom they concern
- * beforehand. The play head stays at the start. Of one that is being written: none. */
+/* Before the first replay_next(): passes all events except LAYER, EXPERTS and SERIES to `take`; the play head stays at the start. A trace that
+ * is being written passes none. */
 bool replay_foresee(struct replay *, void (*take)(void *user, const struct event *), void *user, struct err *);
 
-/* The next event that is due at the monotonic time now_us, or NULL; valid until the next call. False when the trace
- * turns out to be broken: it stays where it is, at its end. */
+/* The next event that is due at the monotonic time now_us, or NULL; valid until the next call. Fails if the trace is broken, and then stays at
+ * its end. */
 bool replay_next(struct replay *, uint64_t now_us, const struct event **, struct err *);
 bool replay_rewound(struct replay *); /* true once after the play head went back to the start */
 
-void replay_play(struct replay *, bool);        /* at the end: plays from the start again */
+void replay_play(struct replay *, bool);        /* at the end it plays from the start again */
 void replay_set_speed(struct replay *, double); /* clamped */
-/* These pause. */
+/* These also pause. */
 void replay_step_rounds(struct replay *, uint32_t n); /* to the end of the nth round from here */
 void replay_step_token(struct replay *);              /* up to and with the next token event */
 void replay_goto(struct replay *, uint64_t round);    /* to the end of a round; 0: before the first event; */

@@ -1,4 +1,4 @@
-/* The folder that a trace is in. */
+/* The folder of a trace: creating, opening, copying. */
 #ifndef TRACES_TRACE_FOLDER_H
 #define TRACES_TRACE_FOLDER_H
 
@@ -7,26 +7,25 @@
 
 #include "engine/base/err.h"
 
-/* Makes the folder and its parents, those that aren't there. */
+/* Creates the folder and its parents if they are missing. */
 bool trace_folder_make(const char *folder, struct err *);
-/* Opens it, which is the caller's to close; one that holds a trace is refused (ERR_USAGE). */
+/* Opens the folder; the caller closes *fd. Refuses a folder that contains a trace (ERR_USAGE). */
 bool trace_folder_open(int *fd, const char *folder, struct err *);
 
-/* The text of its run.json, memory of the caller, a zero behind it. */
+/* Reads run.json; *text is terminated, and the caller frees it. */
 bool trace_folder_run_json(const char *folder, char **text, size_t *n, struct err *);
 
-/* Signals are for others; and a file that grows over the process's limit is an error of write(), not the end of the
- * process, as SIGXFSZ would have it. Between the two this thread takes none, nor do threads that it starts. */
+/* Block all signals for this thread and threads that it starts: other threads handle them, and a file over the process's size limit becomes
+ * an error of write() in place of SIGXFSZ. */
 void trace_signals_block(sigset_t *before);
 void trace_signals_restore(const sigset_t *before);
 
-/* Copies a trace while it is being written: a consistent cut. As a round's other lines are on disk before its line in
- * rounds.csv, what rounds.csv has when the copy begins says which lines all tables have: those up to its last whole
- * round, and the controls of the same run that directly follow it (how it ended, a baseline). The copy has these lines
- * and no others, and counts as closed cleanly after the last of them. */
+/* A consistent copy of a trace that is still being written. A round's other lines are on disk before its line in rounds.csv. So the copy
+ * contains all lines up to the last complete round in rounds.csv at its beginning, and the controls that follow it in the same run (its
+ * end, a baseline). It is closed after the last of these lines. */
 
-/* `to` is made if it isn't there (its parent must be); one that holds a trace is refused. Its run.json comes last. After
- * a failure nothing is left behind there, so that it can be tried again. */
+/* Creates `to` if it is missing (its parent must exist); refuses a folder that contains a trace. run.json is written last. A failure leaves
+ * no files. */
 bool trace_copy(const char *from, const char *to, struct err *);
 
 #endif

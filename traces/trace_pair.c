@@ -213,7 +213,7 @@ find_run(struct saved_run *s, uint32_t wanted, struct err *err)
 
 /* ---- life, and events ---- */
 
-/* brief: without what layers and policies said */
+/* brief: without LAYER, EXPERTS and SERIES events */
 static bool
 saved_run_rewind(struct saved_run *s, bool brief, struct err *err)
 {
@@ -221,8 +221,7 @@ saved_run_rewind(struct saved_run *s, bool brief, struct err *err)
     return brief ? trace_reader_rewind_brief(s->reader, err) : trace_reader_rewind(s->reader, err);
 }
 
-/* Reads it through once, but for what layers and policies said. ERR_USAGE: there is no such run, no such sequence.
- * saved_run_close() also after a failure. */
+/* Finds the run by reading the trace once. ERR_USAGE: there is no such run or sequence. Call saved_run_close() also after a failure. */
 static bool
 saved_run_open(struct saved_run *s, const struct saved_choice *choice, struct err *err)
 {
@@ -260,9 +259,8 @@ is_own(const struct saved_run *s, const struct event *e)
     }
 }
 
-/* The next of its events: VOCAB of all runs up to its own, at time 0; its TOKEN, LAYER, SERIES, VERDICT, ROUND; of controls those
- * that are about it, `end` among them, `run`, `prompt`, `versus` and what a person did to the screen's run (paused, broke, looked
- * out) not. t_us is from its beginning. False with err->kind == ERR_NONE at the end. */
+/* Returns the next of its events: VOCAB of all runs up to its own, at time 0; the sequence's events; controls that concern it, except `run`,
+ * `prompt`, `versus`, pauses and breakpoints. t_us counts from its beginning. False with err->kind == ERR_NONE at the end. */
 static bool
 saved_run_next(struct saved_run *s, struct event *e, struct err *err)
 {

@@ -1,6 +1,5 @@
-/* The writer's thread reads the log, turns events into lines, and every so often commits: first the lines of all other
- * tables, then those of controls.csv, then those of rounds.csv. So whatever the line of a round or of a run's end promises is
- * there. */
+/* The writer's thread converts the log's events to lines and commits them from time to time: first all other tables, then controls.csv, then
+ * rounds.csv. So all lines of a round are on disk before its line in rounds.csv, and all lines of a run before its end. */
 #include "traces/writer.h"
 
 #include <pthread.h>
@@ -17,23 +16,23 @@
 #include "traces/trace_folder.h"
 #include "traces/verdicts.h"
 
-#define COMMIT_BYTES ((size_t)256 << 10) /* lines in memory that are reason enough to commit */
-#define POLL_US      20000               /* between looks at the log while it fills, */
-#define IDLE_US      50000               /* and while nothing happens: cheaper than being woken for every event */
+#define COMMIT_BYTES ((size_t)256 << 10) /* lines in memory that cause a commit */
+#define POLL_US      20000               /* between reads of the log while it grows */
+#define IDLE_US      50000               /* and while it does not: cheaper than a wake for every event */
 
-/* How much of a run a trace takes: what is left out of it, and where it ends when it is full. It ends after a whole round, so
- * the writer marks how far its lines had come there. */
-struct bounds_mark { /* after some event: */
+/* The limits of a trace. A full trace ends after a complete round, so the writer stores the lengths of the tables there. */
+struct bounds_mark { /* the lengths after an event */
     uint64_t event, rounds;
-    size_t used[TABLES];    /* of the lines in memory; 0 where they were written since */
+    size_t used[TABLES];    /* of the lines in memory; 0: they were written since */
     uint64_t lines[TABLES]; /* of each table up to there */
 };
 
 struct bounds {
     struct trace_bounds of;
-    uint64_t bytes;                 /* of all files so far, what is in memory counted */
-    struct bounds_mark last, whole; /* after the last ROUND line; after the last round that all sequences have ended */
-    uint32_t run, round;            /* of the last ROUND line */
+    uint64_t bytes; /* of all files, including lines in memory */
+    struct bounds_mark last,
+        whole;           /* after the last ROUND line, and after the last round that is complete for all sequences */
+    uint32_t run, round; /* of the last ROUND line */
 };
 
 struct trace_writer {
@@ -44,17 +43,17 @@ struct trace_writer {
     struct event_log *log;
     struct event_reader *reader; /* the thread's */
     struct draft_queue queue;    /* the thread's */
-    uint64_t seen;               /* number of the last event taken; the thread's */
-    uint64_t rounds;             /* whole rounds handed to the file system; the thread's */
-    uint64_t pending;            /* whole rounds in memory */
+    uint64_t seen;               /* number of the last event read; the thread's */
+    uint64_t rounds;             /* complete rounds written; the thread's */
+    uint64_t pending;            /* complete rounds in memory */
     struct bounds bounds;        /* the thread's */
 
     pthread_t thread;
     pthread_mutex_t lock;
-    pthread_cond_t wake; /* the thread: somebody waits for it */
-    pthread_cond_t done; /* somebody: the thread got on */
-    uint64_t committed;  /* number of the last event dealt with; under the lock */
-    uint64_t wanted;     /* somebody waits until this one is */
+    pthread_cond_t wake; /* wakes the thread */
+    pthread_cond_t done; /* wakes those that wait for the thread */
+    uint64_t committed;  /* number of the last event written; under the lock */
+    uint64_t wanted;     /* number of the event that a caller waits for */
     bool closing, stopped;
 
     struct err trouble; /* written once, before troubled is set */
@@ -85,7 +84,7 @@ mark(struct bounds_mark *m, uint64_t event, const struct table_out *tables, uint
     }
 }
 
-/* Before the event's line: does it begin what comes after a whole round? */
+/* Called before the event's line: marks the end of a complete round. */
 static void
 bounds_before(struct bounds *b, const struct event *e, const struct table_out tables[TABLES], uint64_t rounds)
 {
@@ -95,7 +94,7 @@ bounds_before(struct bounds *b, const struct event *e, const struct table_out ta
         mark(&b->whole, e->number - 1, tables, rounds);
 }
 
-/* After it, a line of so many bytes: false, there is no room for it. */
+/* Called after it, with its bytes: false: the trace is full. */
 static bool
 bounds_behind(struct bounds *b, const struct event *e, size_t bytes, const struct table_out tables[TABLES],
               uint64_t rounds)
@@ -111,7 +110,7 @@ bounds_behind(struct bounds *b, const struct event *e, size_t bytes, const struc
     return true;
 }
 
-/* What was in memory is in the files. */
+/* Called after all lines are written. */
 static void
 bounds_written(struct bounds *b)
 {
@@ -154,7 +153,7 @@ commit(struct trace_writer *w)
     return !table_out_deleted(&w->tables[TABLE_ROUNDS]) || stop_trace(w, "its folder was deleted");
 }
 
-/* All lines are in the files: run.json says so, and how many each has up to the last event. */
+/* Closes the trace: writes its end and the tables' lengths to run.json. */
 static bool
 close_run_json(struct trace_writer *w, const struct bounds_mark *last, bool cut, struct err *err)
 {
@@ -167,7 +166,7 @@ close_run_json(struct trace_writer *w, const struct bounds_mark *last, bool cut,
     return ok;
 }
 
-/* It is full: what came behind the last whole round is left out, and the trace is closed there. */
+/* Closes a full trace after its last complete round. */
 static bool
 end_full(struct trace_writer *w)
 {
@@ -236,11 +235,11 @@ take(struct trace_writer *w, const struct event *e)
     case EVENT_EXPERTS:
     case EVENT_SERIES:
     case EVENT_VOCAB: return write_line(w, e);
-    default: return true; /* progress leaves no trace */
+    default: return true; /* progress is not recorded */
     }
 }
 
-/* Everything that is in the log now; false: stopped. */
+/* Writes all events of the log; false: it has stopped. */
 static bool
 drain(struct trace_writer *w)
 {
@@ -251,7 +250,7 @@ drain(struct trace_writer *w)
             snprintf(why, sizeof why, "the disk is too slow for it, %llu event%s lost",
                      (unsigned long long)event_reader_lost(w->reader),
                      event_reader_lost(w->reader) == 1 ? " was" : "s were");
-            commit(w); /* what came before */
+            commit(w); /* the lines before it */
             return stop_trace(w, why);
         }
         if (!take(w, e))
@@ -276,7 +275,7 @@ writer_thread(void *user)
             condition_wait(&w->wake, &w->lock, clock_us() + (w->seen == before ? IDLE_US : POLL_US));
         pthread_mutex_unlock(&w->lock);
     }
-    event_reader_close(w->reader); /* a stopped trace must not hold up the log */
+    event_reader_close(w->reader); /* a stopped trace must not keep the log's chunks */
     pthread_mutex_lock(&w->lock);
     w->stopped = true;
     pthread_cond_broadcast(&w->done);
@@ -286,7 +285,7 @@ writer_thread(void *user)
 
 /* ---- opening and closing ---- */
 
-/* run.json comes last: a folder without one is no trace. */
+/* run.json comes last, because a folder without it is no trace. */
 static bool
 put_files(struct trace_writer *w, bool mixture, struct err *err)
 {
@@ -297,7 +296,7 @@ put_files(struct trace_writer *w, bool mixture, struct err *err)
               (w->bounds.bytes += w->tables[i].used) > 0 && table_out_write(&w->tables[i], err));
     if (ok && put_run_json(w, w->run_json, err))
         return true;
-    for (unsigned i = 0; i < TABLES; i++) /* leave nothing behind that would be in the way of a second try */
+    for (unsigned i = 0; i < TABLES; i++) /* remove the files, so that a second try can succeed */
         if (w->tables[i].table != NULL && w->tables[i].fd >= 0)
             unlinkat(w->fd, w->tables[i].table->file, 0);
     return false;

@@ -1,8 +1,6 @@
-/* Writes a trace: a folder of CSV files and run.json (docs/design.md, "Trace").
- *
- * It has a thread and a cursor of its own and never holds anybody up. The lines of a round reach the file system
- * before the round's line in rounds.csv, so a process killed at any instant leaves a trace that replays up to the last
- * whole round. When a write fails or the log ran over, the trace stops with a message and the run goes on. */
+/* Writes a trace: a folder of CSV files and run.json (docs/design.md, "Trace"), in a thread of its own, so that the run never waits. The
+ * lines of a round are written before the round's line in rounds.csv. So a process killed at any instant leaves a trace that replays up to
+ * its last complete round. If a write fails or the log overflows, the trace stops with a message, and the run continues. */
 #ifndef TRACES_WRITER_H
 #define TRACES_WRITER_H
 
@@ -11,20 +9,19 @@
 
 struct trace_writer;
 
-/* Creates the folder (parents too). One that already holds a trace is refused. run_info is only read here. Open it
- * before the run's first event is appended, close it before the log. */
+/* Creates the folder and its parents; refuses a folder that contains a trace. Reads run_info only here. To be opened before the run's first
+ * event is appended, and closed before the log. */
 bool trace_writer_open(struct trace_writer **, const char *folder, const struct run_info *, struct event_log *,
                        struct err *);
-/* No more of it than that; when it is full, that is the trouble that it has, and it is a whole one up to there. */
+/* Limits the trace. A full trace is complete up to its end, and reports this as its trouble. */
 bool trace_writer_open_within(struct trace_writer **, const char *folder, const struct trace_bounds *,
                               const struct run_info *, struct event_log *, struct err *);
-/* Why it stopped writing, or NULL while all is well. Safe from any thread; the text lives as long as the writer. */
+/* Why it stopped; NULL: it did not. For any thread; the text is valid as long as the writer. */
 const char *trace_writer_trouble(const struct trace_writer *);
-/* Waits until all events appended so far are handed to the file system (or it stopped); drafts wait for their verdicts
- * all the same. */
+/* Waits until all events so far are written, except drafts that wait for verdicts, or writing has stopped. */
 void trace_writer_flush(struct trace_writer *);
-/* Drains the log, marks the trace as closed cleanly in run.json, frees the writer. Nothing may be appended meanwhile.
- * False if it had stopped or that failed: err says why; ERR_CANCELLED if it was as full as its bounds let it be. */
+/* Writes the rest of the log, marks the trace as closed in run.json, frees the writer. No events may be appended meanwhile. Fails if writing
+ * had stopped or the end could not be written; ERR_CANCELLED: the trace was full. */
 bool trace_writer_close(struct trace_writer *, struct err *);
 
 #endif
