@@ -9,8 +9,8 @@
 #include <time.h>
 
 #define FRAME_US      33333  /* at most 30 frames a second */
-#define FRAME_SLOW_US 250000 /* and at least 4, however dear they are */
-#define FRAME_SHARE   250    /* of a processor's time while the engine wants it all: one part in so many */
+#define FRAME_SLOW_US 250000 /* and at least 4, even if they are expensive */
+#define FRAME_SHARE   250    /* of a processor's time during decoding: a part of 1/250 */
 
 /* ---- opening and closing ---- */
 
@@ -27,7 +27,7 @@ host_say(void *user, const char *text)
     message_say(&app->message, "%s", text);
 }
 
-/* One that is broken is no reason not to begin; having no memory for it is. */
+/* A broken theme shows a message; only lack of memory is fatal. */
 static bool
 choose_theme(struct app *app, struct err *why)
 {
@@ -71,7 +71,7 @@ open_app(struct app *app, const struct source *source, struct err *err)
         message_say(&app->message, "%s", source->note);
     if (!choose_theme(app, err))
         return false;
-    /* The frame comes before the work: something is seen at once. */
+    /* a frame is drawn before the work begins */
     if (!frame_draw(app, err) || !follow_start(&app->run, err))
         return false;
     if (!follow_live(&app->run) && !script_running(&app->script))
@@ -179,8 +179,8 @@ flat_out(const struct app *app)
            follow_moving(&app->run) && !script_running(&app->script);
 }
 
-/* A frame in answer to the user comes at once. One that only follows an engine running flat out waits until the screen's
- * share of the processor allows it: every core is the engine's, and what the screen takes is missing there. */
+/* Returns the least time between frames. A frame after the user's input is drawn at once. During decoding at full speed frames wait for the
+ * screen's share of the processor, because they take time from the engine. */
 static uint64_t
 frame_interval_us(const struct app *app)
 {

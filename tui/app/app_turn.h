@@ -1,13 +1,13 @@
-/* What app_run() is made of, for who has a hand in it. */
+/* The parts of app_run(), for tests. */
 #ifndef TUI_APP_APP_TURN_H
 #define TUI_APP_APP_TURN_H
 
 #include "tui/state/app_state.h"
 
-/* Takes the terminal, draws a frame, starts. False: it could not; app_end() afterwards all the same. */
+/* Opens the terminal, draws a frame, starts the run. Call app_end() also after a failure. */
 bool app_begin(struct app *, const struct source *, const struct app_options *);
-/* Waits so many milliseconds at most for a key, then does all that is due. */
+/* Waits at most so many milliseconds for a key, then handles keys, events, the script and the frame. */
 void app_turn(struct app *, int patience);
-int app_end(struct app *, struct err *); /* gives the terminal back; the exit status, as app_run() has it */
+int app_end(struct app *, struct err *); /* restores the terminal; returns the exit status of app_run() */
 
 #endif

@@ -12,7 +12,7 @@
 
 #define TABLE_BYTES ((size_t)16 << 20)
 
-/* Fields one behind the other, each terminated; a line's end is remembered by how many there were. */
+/* All fields, each terminated, and the number of fields of each line. */
 struct reading {
     char *out;
     size_t used, n_fields, n_columns, in_line, lines;
@@ -23,7 +23,7 @@ static void
 take_field(void *field, size_t n, void *user)
 {
     struct reading *r = user;
-    for (size_t i = 0; i < n; i++) /* the file fits into it: a field is never longer than it stood there */
+    for (size_t i = 0; i < n; i++) /* a field is never longer than in the file, so all of them fit */
         r->out[r->used++] = ((const char *)field)[i] == '\0' ? '?' : ((const char *)field)[i];
     r->out[r->used++] = '\0';
     r->n_fields++;

@@ -34,7 +34,7 @@ drawing_whole(const struct drawing *d)
     return !d->no_memory;
 }
 
-/* Room for `more` elements behind n; NULL: there is no memory. */
+/* Extends an array of n elements by `more`; NULL: out of memory. */
 static void *
 grow(struct drawing *d, void *list, size_t n, size_t more, size_t *most, size_t element)
 {
@@ -223,7 +223,7 @@ char *
 lettering_fit(const struct lettering *l, const char *utf8, double room, char *out, size_t size)
 {
     const double dots = lettering_width(l, "…");
-    size_t whole = 0, cut = 0; /* bytes that fit; bytes that fit with dots behind them */
+    size_t whole = 0, cut = 0; /* bytes that fit, and bytes that fit before dots */
     double used = 0;
     const double unit = 0.001 * l->size * (l->bold ? 1.12 : 1);
     while (utf8[whole] != '\0') {
@@ -330,7 +330,7 @@ range_shown(struct range r, bool share)
         r.low -= r.low == 0 ? 0 : room;
         r.high += room;
     }
-    const double air = (r.high - r.low) * 0.05; /* so that no line lies on the frame */
+    const double air = (r.high - r.low) * 0.05; /* no line may coincide with the frame */
     r.high += air;
     if (r.low != 0)
         r.low -= air;
@@ -487,7 +487,7 @@ axes_line(struct drawing *d, const struct panel_area *p, const double *x, const 
             points[used++] = place(p, x[i], y[i]);
             continue;
         }
-        if (used == 1) /* a value alone between gaps */
+        if (used == 1) /* a single value between gaps */
             drawing_circle(d, points[0].x, points[0].y, pen.line > 0 ? pen.line : LINE_FINE, FILL(pen.stroke));
         drawing_path(d, points, used, false, pen);
         used = 0;

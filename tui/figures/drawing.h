@@ -174,7 +174,7 @@ void axes_draw(struct drawing *, const struct panel_area *, bool numbers);
 void axes_title(struct drawing *, const struct panel_area *, const char *title);
 /* Draws a line through n values at x[i], y[i]; NAN breaks it. Values outside of the panel are drawn at its edge. */
 void axes_line(struct drawing *, const struct panel_area *, const double *x, const double *y, size_t n, struct pen);
-/* The same as steps: each value holds up to the next, the last up to `end`. */
+/* The same as steps: each value is valid up to the next, the last up to `end`. */
 void axes_steps(struct drawing *, const struct panel_area *, const double *x, const double *y, size_t n, double end,
                 struct pen);
 /* Fills the area between two such lines. */

@@ -25,7 +25,7 @@ struct swept_policy { /* of one policy */
     struct swept axis[SWEPT];
     int n_axes;
     struct range range;
-    size_t best; /* line; SIZE_MAX: none stands out */
+    size_t best; /* line; SIZE_MAX: none is clearly the best */
 };
 
 static int
@@ -304,7 +304,7 @@ draw_grid(struct figure *f, struct err *err)
                        measure_names(names, sizeof names));
     snprintf(spread, sizeof spread, "%s_se", measure);
     int drawn = 0;
-    bool bars = false; /* of uncertainty: over one knob, where they are known */
+    bool bars = false; /* error bars, over one knob */
     for (size_t i = 0; i < t->n_lines; i++) {
         struct swept_policy s = {.t = t,
                                  .policy = t->line[i].policy,

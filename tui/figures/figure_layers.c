@@ -6,8 +6,8 @@
 #include "tui/figures/figure_kind.h"
 
 #define LABELS       17.0 /* points left of the cells */
-#define COLUMN       31.0 /* width of a column, where no range is given */
-#define COLUMN_WORD  11.0 /* the least that words are written into */
+#define COLUMN       31.0 /* width of a column without a given range */
+#define COLUMN_WORD  11.0 /* least width of a column with words */
 #define COLUMN_MOST  60.0
 #define COLUMN_LEAST 1.5
 
@@ -204,7 +204,7 @@ draw_text(const struct cells *c)
     }
 }
 
-/* Draws above that the positions of each round. */
+/* Draws above the columns which positions belong to each round. */
 static void
 draw_rounds(const struct cells *c)
 {
@@ -258,7 +258,7 @@ draw_legend(const struct cells *c, double width)
     return y + SIZE_TICK;
 }
 
-/* Which positions: those asked for, of what is there; else from the first one after the prompt as many as have room. */
+/* Chooses the positions: the requested ones, or as many as fit after the prompt. */
 static bool
 choose_positions(const struct figure *f, struct cells *c, struct err *err)
 {
@@ -314,7 +314,7 @@ draw_layers(struct figure *f, struct err *err)
     f->y = draw_legend(&c, f->width);
     f->shown_from = scope_column(c.scope, c.from)->round;
     f->shown_to = scope_column(c.scope, c.to)->round;
-    f->shown_from = f->shown_from > 0 ? f->shown_from : 1; /* the prompt and what follows it come from none */
+    f->shown_from = f->shown_from > 0 ? f->shown_from : 1; /* the prompt and the first token belong to no round */
     snprintf(f->note, sizeof f->note, "Each layer's most likely token at positions %u to %u, by the %s.",
              (unsigned)c.from, (unsigned)c.to,
              strcmp(scope_head(r->scope), "trained") == 0 ? "layer's trained head" : "model's own head");

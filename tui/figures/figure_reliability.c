@@ -89,7 +89,7 @@ draw_thresholds(struct drawing *d, const struct panel_area *p, double bottom, co
         char text[32];
         snprintf(text, sizeof text, "%s %.3g", n < 0 ? "mean τ" : "τ", found[i]);
         drawing_line(d, x, p->y - 1.5, x, bottom, STROKE(ALARM, .line = 0.8, .dash = DASH_LONG));
-        if (before < 0 || fabs(x - before) > lettering_width(&l, text)) /* else the line alone */
+        if (before < 0 || fabs(x - before) > lettering_width(&l, text)) /* otherwise only the line */
             drawing_text(d, x, p->y - 3.5, l, text);
         before = x;
     }

@@ -9,7 +9,7 @@
 
 #define HEIGHT     46.0
 #define GAP        17.0
-#define WINDOW     8 /* rounds to each side behind the strong line, at most */
+#define WINDOW     8 /* most rounds to each side that the strong line averages */
 #define TURN_ROWS  3
 #define CELLS_MOST 256 /* rows of a strip */
 #define TURN_ROW   8.0
@@ -18,8 +18,8 @@ struct rounds {
     const struct record *r;
     struct drawing *d;
     double x, width;
-    double *at, *edge, *value, *value2; /* (n); at: the rounds' numbers; edge: half before them, where steps begin */
-    size_t n, window;                   /* rounds to each side behind a strong line */
+    double *at, *edge, *value, *value2; /* (n) at: numbers of the rounds; edge: at - 0.5, where steps begin */
+    size_t n, window;                   /* window: rounds to each side that the strong line averages */
     struct axis across;
 };
 
@@ -56,7 +56,7 @@ static const struct common {
 };
 #define COMMONS (sizeof commons / sizeof *commons)
 
-/* Each round's own, and that of the rounds around it: sums over sums. */
+/* Computes the value of each round, and that of the rounds around it, as a ratio of sums. */
 static void
 common_values(const struct rounds *f, const struct common *c)
 {
@@ -139,7 +139,7 @@ draw_reported(struct rounds *f, double y, int series, bool numbers)
         axes_steps(f->d, &p, f->edge, f->value2, f->n, end, STROKE(line_styles[1].colour, .line = 1));
 }
 
-/* Equal neighbours are one cell; each reaches under the next ones, so that no seams are seen. */
+/* Draws equal neighbours as one cell. Cells overlap, so that no seams are visible. */
 static void
 draw_strip_row(struct rounds *f, const struct panel_area *p, double low, double high, struct range shown)
 {

@@ -10,7 +10,7 @@
 #include "engine/events/settings.h"
 #include "tui/scope/scope.h"
 
-/* What stands while events are taken in. */
+/* The state while events are read. */
 struct taking {
     struct record *r;
     const struct record_wanted *want;
@@ -68,7 +68,7 @@ same_settings(const struct record_setting *a, const struct record_setting *b)
     return same;
 }
 
-/* The range has begun with this round at the latest; what stands in it is noted where it is something new. */
+/* Notes the settings of a round in the range if they are new. */
 static void
 begin_round(struct taking *t, uint32_t round)
 {
@@ -96,7 +96,7 @@ take_turn(struct taking *t, const struct event *e, const char *symbol, const cha
     PUSH(t, turns, turn);
 }
 
-/* Of two settings beside each other the wanted sequence's counts, the second one's in that run alone. */
+/* With two settings the selected sequence's settings count, in a run of two settings also the second one's. */
 static void
 begin_versus(struct taking *t, const struct event *e)
 {
@@ -241,7 +241,7 @@ take_series(struct taking *t, const struct event *e)
          (struct record_value){.round = e->round, .series = i, .index = e->series.index, .value = e->series.value});
 }
 
-/* Every line of a round says how many of them there are, whichever sequence is wanted. */
+/* each ROUND event contains the number of sequences */
 static void
 count_line(struct taking *t, const struct event *e)
 {
@@ -309,7 +309,7 @@ by_place(const void *a, const void *b)
     return x->seq != y->seq ? (x->seq > y->seq) - (x->seq < y->seq) : (x->pos > y->pos) - (x->pos < y->pos);
 }
 
-/* Which run: the one that is wanted, or the last with a round. */
+/* Returns the selected run, or the last one with a round. */
 static bool
 find_run(struct record *r, const struct record_wanted *want, struct err *err)
 {
@@ -393,7 +393,7 @@ record_close(struct record *r)
 {
     if (r->scope != NULL)
         scope_close(r->scope);
-    if (r->reader != NULL) /* whose info the scope had */
+    if (r->reader != NULL) /* the scope borrows the reader's info */
         trace_reader_close(r->reader);
     free(r->rounds);
     free(r->drafts);

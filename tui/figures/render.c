@@ -62,7 +62,7 @@ is_unseen(uint32_t code)
     return code == 0x200c || code == 0x200d || (code >= 0xfe00 && code <= 0xfe0f);
 }
 
-/* Marks sit on what is before them. */
+/* True for a mark, which combines with the character before it. */
 static bool
 is_mark(uint32_t code)
 {
@@ -240,7 +240,7 @@ paint_words(cairo_t *c, struct fonts *fonts, const struct lettering *l, struct p
     cairo_restore(c);
 }
 
-/* Letters with their marks are one character where Unicode has one: fonts put no mark on a letter by themselves. */
+/* Composes letters and marks if Unicode has such a character, because text is not shaped. */
 static void
 paint_text(cairo_t *c, struct fonts *fonts, const struct drawing *d, const struct shape *s)
 {

@@ -13,8 +13,8 @@
 
 struct ledger_choice {
     bool pinned;
-    uint32_t reference; /* the number of the pinned segment */
-    bool modelled;      /* modelled speedups are compared, not tokens/s */
+    uint32_t reference;            /* the number of the pinned segment */
+    bool modelled;                 /* modelled speedups are compared, not tokens/s */
     const struct effects *effects; /* forecasts that rows are compared by; NULL: none */
 
     const struct segment *against; /* the reference, owned by the scope; NULL: none */

@@ -29,8 +29,8 @@ canvas_inside(const struct canvas *c, int y, int x, int rows, int cols)
         .y = c->y + y, .x = c->x + x, .rows = rows < 0 ? 0 : rows, .cols = cols < 0 ? 0 : cols, .grid = c->grid};
 }
 
-/* A cluster as a cell may hold it: no joiners or variation selectors (terminals disagree about their width), a mark
- * that has nothing to sit on sits on ◌, and what should never have come here becomes '?'. Returns its bytes. */
+/* Cleans a cluster for a cell: removes joiners and variation selectors, whose width differs between terminals, puts a mark without a
+ * character on ◌, and replaces control characters by '?'. Returns its bytes. */
 static size_t
 clean(const char *cluster, size_t bytes, char *out, size_t size)
 {
@@ -59,7 +59,7 @@ clean(const char *cluster, size_t bytes, char *out, size_t size)
     return length;
 }
 
-/* One cluster at (y, x) of the canvas, on the grid: of ASCII where the terminal has no UTF-8. */
+/* Puts a cluster at (y, x) of the canvas on the grid, as ASCII if the terminal has no UTF-8. */
 static void
 put(const struct canvas *c, int y, int x, const char *cluster, size_t bytes, int columns, struct grid_cell style)
 {
@@ -148,7 +148,7 @@ canvas_level(double fraction)
     return levels[fraction >= 1 ? 7 : fraction > 0 ? (int)(fraction * 8) : 0];
 }
 
-/* Text in `width` columns, cut with '…' where it is longer. */
+/* Draws text in `width` columns, cut with '…' if it is longer. */
 static int
 put_word(const struct canvas *c, int y, int x, int width, const char *utf8, struct grid_cell style)
 {
@@ -174,7 +174,7 @@ canvas_heat(const struct canvas *c, int y, int x, int width, float heat, unsigne
     const struct grid_cell style = style_of(exited ? ROLE_EXITED : ROLE_TEXT, marks, exited ? NAN : heat);
     const int room = width - (spurious ? 1 : 0) - (level ? 1 : 0);
     int used = put_word(c, y, x, room, utf8, style);
-    if (exited) /* marks without colours where the layers stop */
+    if (exited) /* without colours a glyph marks layers after the exit */
         while (used < room)
             used += put_text(c, y, x + used, 1, "▒", style);
     while (used < room)
@@ -310,7 +310,7 @@ canvas_bar(const struct canvas *c, int y, int x, int width, double fraction, enu
 
 /* ---- half blocks: two values in a cell, one above the other ---- */
 
-#define STEPS 16 /* levels of a half, so that a screen needs few pairs of colours */
+#define STEPS 16 /* levels of a half cell; few, because pairs of colours are limited */
 
 static float
 stepped(float value)
@@ -400,7 +400,7 @@ canvas_plot(const struct canvas *c, const float *values, int n, double low, doub
         return;
     int last = -1; /* dot row of the column before, -1: a gap */
     for (int column = 0; column < wide; column++) {
-        /* The values that fall on this column: their whole range is drawn, so that no peak is lost. */
+        /* draws the whole range of the values in this column, so that no peak is lost */
         const int from = (int)((int64_t)column * n / wide);
         const int to = (int)((int64_t)(column + 1) * n / wide);
         int top = tall, bottom = -1;
@@ -552,7 +552,7 @@ const struct file_kind screen_text_file = {
 const struct file_kind screen_ansi_file = {.what = "a screen with escape sequences", .begins = "\033[0"};
 const struct file_kind svg_file = {.what = "an SVG picture", .begins = "<", .holds = {"<svg"}};
 
-struct shown {      /* of a cell: what it looks like */
+struct shown {      /* the appearance of a cell */
     int32_t fg, bg; /* 0xRRGGBB, or THEME_NO_RGB */
     unsigned attributes;
 };
@@ -579,7 +579,7 @@ same(struct shown a, struct shown b)
     return a.fg == b.fg && a.bg == b.bg && a.attributes == b.attributes;
 }
 
-/* The first column behind those from x on that look as this one does. */
+/* Returns the first column after x that looks different. */
 static int
 run_end(const struct grid *g, const struct theme *theme, int y, int x)
 {
@@ -629,7 +629,7 @@ grid_write_ansi(const struct grid *g, const struct theme *theme, FILE *out)
 
 /* ---- SVG ---- */
 
-#define CELL_WIDTH  8.43 /* of a font of 14 px, as most that are monospaced have it */
+#define CELL_WIDTH  8.43 /* of most monospaced fonts of 14 px */
 #define CELL_HEIGHT 16.3 /* so that lines of boxes meet */
 #define BASELINE    12.6
 

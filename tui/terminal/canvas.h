@@ -1,7 +1,6 @@
-/* Drawing on the terminal by role, not by colour: a panel says "rejected" or "heat 0.7" and the theme and the
- * terminal's abilities decide what that looks like. A canvas is a rectangle; nothing is drawn outside it. Text is
- * UTF-8 that was made safe before (engine/base/printable.h) and is measured in terminal columns (utf8proc). On a terminal without
- * UTF-8 glyphs fall back to ASCII. */
+/* Drawing on the terminal by role and not by colour: a panel draws "rejected" or "heat 0.7", and the theme and the terminal's abilities
+ * determine the look. A canvas is a rectangle, and nothing is drawn outside of it. Text is printable UTF-8 (engine/base/printable.h),
+ * measured in terminal columns (utf8proc). On a terminal without UTF-8, glyphs become ASCII. */
 #ifndef TUI_TERMINAL_CANVAS_H
 #define TUI_TERMINAL_CANVAS_H
 
@@ -91,7 +90,7 @@ enum role {
 
 struct canvas {
     int y, x, rows, cols; /* on the screen */
-    struct grid *grid;    /* what is drawn into: tui/terminal/grid.h */
+    struct grid *grid;    /* borrowed */
 };
 
 struct canvas canvas_inside(const struct canvas *, int y, int x, int rows, int cols); /* clipped to the outer one */
@@ -100,7 +99,7 @@ void canvas_clear(const struct canvas *);
 int canvas_text(const struct canvas *, int y, int x, enum role, const char *utf8);
 __attribute__((format(printf, 5, 6))) int canvas_print(const struct canvas *, int y, int x, enum role,
                                                        const char *format, ...);
-enum cell_mark { /* what must be seen without colour */
+enum cell_mark { /* looks that are visible without colours */
                  MARK_NONE = 0,
                  MARK_EXITED = 1,
                  MARK_SPURIOUS = 2,
@@ -109,24 +108,24 @@ enum cell_mark { /* what must be seen without colour */
                  MARK_BOLD = 16,
                  MARK_STRUCK = 32,
                  MARK_UNDERLINED = 64,
-                 MARK_INK = 128 /* heat is the text's colour, not that of what is behind it */
+                 MARK_INK = 128 /* heat is the text's colour, not the background's */
 };
 /* Text padded or cut to exactly `width` columns, on a background of intensity heat in [0, 1] from the theme's scale. */
 void canvas_heat(const struct canvas *, int y, int x, int width, float heat, unsigned marks, const char *utf8);
-/* One cell as two halves above each other, each on a background of intensity [0, 1], or CANVAS_GREY: that of what exited, or NAN:
- * none. Without colours or UTF-8 the mean as a level. */
+/* Draws a cell as an upper and a lower half with intensities in [0, 1], CANVAS_GREY (after the exit) or NAN (none). Without colours or UTF-8
+ * it draws the mean as a level. */
 #define CANVAS_GREY (-1.0f)
 void canvas_halves(const struct canvas *, int y, int x, float upper, float lower);
-/* The same on a role's background, without heat. */
+/* The same as canvas_heat() with a role's background in place of heat. */
 void canvas_block(const struct canvas *, int y, int x, int width, enum role, unsigned marks, const char *utf8);
 /* Text cut (with '…') to at most `width` columns; returns the columns used. */
 int canvas_word(const struct canvas *, int y, int x, int width, enum role, unsigned marks, const char *utf8);
 /* The general form: a role, a background (NAN: none) and marks. */
 int canvas_styled(const struct canvas *, int y, int x, enum role, float heat, unsigned marks, const char *utf8);
-/* Text wrapped at blanks into the canvas, its last row cut with '…' where there is more. Returns the rows that it would
- * take; c->rows may be 0 to ask for that alone. */
+/* Draws text wrapped at blanks; the last row ends with '…' if there is more. Returns the rows of the whole text; c->rows may be 0, to draw
+ * nothing. */
 int canvas_paragraph(const struct canvas *c, enum role, const char *utf8);
-#define CANVAS_ROLE "\016" /* in a box's note: the byte after it is 1 + the role of what follows */
+#define CANVAS_ROLE "\016" /* in a box's note: the next byte is 1 + the role of the following text */
 void canvas_box(const struct canvas *, const char *title, const char *note,
                 bool focused); /* note: right end of the top edge */
 void canvas_slider(const struct canvas *, int y, int x, int width, double fraction, double default_fraction, enum role);
@@ -135,6 +134,6 @@ void canvas_bar(const struct canvas *, int y, int x, int width, double fraction,
 void canvas_plot(const struct canvas *, const float *values, int n, double low, double high, enum role);
 const char *canvas_level(double fraction); /* of a cell's height, from ▁ to █ */
 const char *canvas_glyph(const struct canvas *, const char *utf8,
-                         const char *ascii); /* the one that the terminal can show */
+                         const char *ascii); /* returns the string that the terminal can show */
 
 #endif

@@ -78,7 +78,7 @@ report_begin(struct report *r, enum report_kind kind)
     *r = (struct report){.kind = kind};
 }
 
-/* Where the report ends, by the character that came. */
+/* True if the character ends the report. */
 static bool
 ends(const struct report *r, uint32_t code)
 {
@@ -114,7 +114,7 @@ report_take(struct report *r, uint32_t code)
         return REPORT_BROKEN;
     if (r->n + 1 >= sizeof r->text)
         return REPORT_BROKEN;
-    r->text[r->n++] = (char)code; /* the end too: it tells a press from a release */
+    r->text[r->n++] = (char)code; /* with its end, which distinguishes press and release */
     return last ? REPORT_WHOLE : REPORT_OPEN;
 }
 
@@ -134,7 +134,7 @@ mouse_action(unsigned button, bool released, enum mouse_action *action)
     return true;
 }
 
-/* Three numbers with ';' between them and one character behind them; false: it is something else. */
+/* Parses three numbers separated by ';' and a character; false: it is something else. */
 static bool
 three_numbers(const char *text, unsigned number[3], char *end)
 {

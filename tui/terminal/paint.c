@@ -43,7 +43,7 @@ paint_nearest(enum paint_depth depth, int32_t rgb)
         return rgb > 0 && rgb < 8 ? 0 : rgb;
     int best = -1;
     int64_t best_distance = INT64_MAX;
-    /* The first sixteen are what the user made of them: with 256 colours the fixed ones are taken. */
+    /* the user may change the first 16 colours, so 256 colours use only the fixed ones */
     const int from = depth == PAINT_256 ? 16 : 0;
     for (int i = from; i < (int)depth; i++) {
         const int32_t there = paint_rgb(depth, i);
@@ -72,7 +72,7 @@ paint_scale(enum paint_depth depth, const struct theme *t, int numbers[GRID_HEAT
             numbers[i] = t->steps[palette].number[i * steps / GRID_HEATS];
             continue;
         }
-        /* Nearest colours go to and fro in lightness; one that would turn round is passed over. */
+        /* skips nearest colours that would break the order of lightness */
         const int nearest = paint_nearest(depth, theme_heat(t, (float)i / (GRID_HEATS - 1)));
         const double lightness = theme_lightness(paint_rgb(depth, nearest < 0 ? 0 : nearest));
         const bool turns = i > 0 && (t->darker ? lightness > reached : lightness < reached);
@@ -107,7 +107,7 @@ paint_direct(struct paint *p)
     static const char *const takes[2] = {"setaf", "setab"};
     if (p->depth != PAINT_256)
         return false;
-    for (int i = 0; i < 2; i++) { /* what terminal_output_end() looks for */
+    for (int i = 0; i < 2; i++) { /* the sequences that terminal_output_end() replaces */
         signals_library(true);
         const char *set = tigetstr(takes[i]), *made = set == NULL || set == (char *)-1 ? NULL : tiparm(set, 200);
         signals_library(false);
@@ -136,7 +136,7 @@ void
 paint_theme(struct paint *p, const struct theme *theme)
 {
     if (p->depth == PAINT_NONE)
-        theme_mono(&p->theme); /* a theme made for colours may tell things apart by colours alone */
+        theme_mono(&p->theme); /* a theme for colours may distinguish roles only by colour */
     else
         p->theme = *theme;
     if (p->depth != PAINT_NONE)
@@ -150,7 +150,7 @@ paint_theme(struct paint *p, const struct theme *theme)
     for (int i = 0; i < ROLES; i++) {
         p->role[i].fg = paint_nearest(p->depth, p->theme.role[i].fg);
         p->role[i].bg = paint_nearest(p->depth, p->theme.role[i].bg);
-        if (p->role[i].fg == p->role[i].bg && p->role[i].bg >= 0) /* few colours may not tell these two apart */
+        if (p->role[i].fg == p->role[i].bg && p->role[i].bg >= 0) /* with few colours both may be the same */
             p->role[i].fg = paint_nearest(p->depth, theme_contrast(paint_rgb(p->depth, p->role[i].bg)));
     }
     int scale[GRID_HEATS];
@@ -162,7 +162,7 @@ paint_theme(struct paint *p, const struct theme *theme)
     }
 }
 
-/* The colour number that curses knows a colour by. When all slots are taken, the one that looks most like it. */
+/* Returns the number of a colour for curses; if all slots are used, that of the nearest colour. */
 static int
 slot_of(struct paint *p, int colour)
 {
@@ -232,8 +232,8 @@ look_of(struct paint *p, const struct grid_cell *c)
     return look;
 }
 
-/* The cell's text as the wide characters that curses takes: one that has a width and marks that have none. When the
- * locale sees it otherwise, the screen would shift: '?' instead, in the grid too. */
+/* Converts a cell's text to wide characters for curses: a character and its marks. If the locale's width differs, the screen would shift, so
+ * the cell becomes '?', also in the grid. */
 static int
 wide_text(struct grid_cell *c, wchar_t out[CCHARW_MAX + 1])
 {

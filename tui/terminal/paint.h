@@ -1,9 +1,9 @@
-/* From roles to what the terminal can show: 24-bit colours, 256, 16, 8, or attributes alone. Colour pairs are made when
- * they are first used, at most PAINT_PAIRS of them.
+/* Converts roles to the terminal's colours: 24-bit, 256, 16, 8, or only attributes. Colour pairs are made when they are first used, at most
+ * PAINT_PAIRS.
  *
- * curses sets 24-bit colours only where terminfo describes a terminal of nothing else (xterm-direct), which hardly any
- * says it is. Where a terminal of 256 colours shows them too, the numbers from PAINT_FIRST_SLOT on are slots: curses
- * believes in 256 colours, and terminal_output.h writes what stands in the slot instead. */
+ * curses sets 24-bit colours only if terminfo describes a terminal without other colours (xterm-direct), which is rare. On a terminal with 256
+ * colours that also has 24-bit colours, the numbers from PAINT_FIRST_SLOT on are slots: curses uses 256 colours, and terminal_output_end()
+ * replaces the number of a slot by its colour. */
 #ifndef TUI_TERMINAL_PAINT_H
 #define TUI_TERMINAL_PAINT_H
 
@@ -12,7 +12,7 @@
 
 #define PAINT_PAIRS      4096
 #define PAINT_SLOTS      256
-#define PAINT_FIRST_SLOT 16 /* numbers below it are written another way */
+#define PAINT_FIRST_SLOT 16 /* curses writes smaller numbers in another way */
 
 enum paint_depth { PAINT_NONE = 0, PAINT_8 = 8, PAINT_16 = 16, PAINT_256 = 256, PAINT_DIRECT = 1 << 24 };
 
@@ -23,7 +23,7 @@ struct paint {
     struct {
         int fg, bg;
     } role[ROLES], heat[GRID_HEATS]; /* the theme in the terminal's colour numbers */
-    struct grid shown;               /* what the terminal has */
+    struct grid shown;               /* the terminal's contents */
     bool stale;                      /* everything must be sent again */
     bool slots;                      /* 24-bit colours through slots */
     int32_t slot[PAINT_SLOTS];       /* 0xRRGGBB of a colour number, up to */
@@ -35,7 +35,7 @@ struct paint {
     } pair[2 * PAINT_PAIRS]; /* hash table, number 0: free */
 };
 
-/* After initscr(); colours only where the terminal has them and NO_COLOR is not set. */
+/* To be called after initscr(). Uses colours only if the terminal has them and NO_COLOR is not set. */
 void paint_open(struct paint *, bool utf8);
 /* The terminal shows 24-bit colours, whatever terminfo says; before paint_theme(). False: it stays as it is, because it
  * has them already, or shows no colours, or sets 256 of them in an unknown way. */

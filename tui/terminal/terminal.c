@@ -19,7 +19,7 @@
 #define KEYS_REPORT 610 /* larger than curses' own codes; + enum report_kind: the beginning of such a report */
 enum { CODE_PASTE_BEGIN = 600, CODE_PASTE_END };
 
-/* Declares the sequences that keys and reports send; after curses started. */
+/* Declares the sequences of keys and reports; after curses has started. */
 static void
 keys_declare(void)
 {
@@ -57,7 +57,7 @@ keys_declare(void)
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         if (key_defined(keys[i].sequence) <= 0)
             define_key(keys[i].sequence, keys[i].code);
-    /* Over whatever terminfo says: reports are read here. */
+    /* replaces terminfo's sequences, because reports are read here */
     define_key("\033[<", KEYS_REPORT + REPORT_MOUSE);
     define_key("\033[M", KEYS_REPORT + REPORT_OLD_MOUSE);
     define_key("\033[?", KEYS_REPORT + REPORT_ATTRIBUTES);
@@ -106,10 +106,10 @@ keys_named(unsigned code)
 #define DOUBLE_CLICK_US 400000
 #define ANSWER_MS       200
 #define DESCRIPTION     (64 * 1024) /* bytes; one of terminfo needs less */
-#define LOST_AFTER      64          /* reads in a row that were promised input and got none */
+#define LOST_AFTER      64          /* consecutive reads without the announced input */
 
-/* The mouse, dragged too, with coordinates in decimal, beyond column 223; and pasted text marked as such. Terminals that
- * don't know them ignore them. curses has no part in it: for most terminals terminfo has only the older coordinates. */
+/* Switches reports of the mouse (with drags and decimal coordinates, beyond column 223) and bracketed paste. Other terminals ignore this. It
+ * bypasses curses, because terminfo has only the older coordinates for most terminals. */
 static void
 modes(bool on)
 {
@@ -122,8 +122,8 @@ modes(bool on)
 
 /* ---- which terminal it is ---- */
 
-/* The environment may say nothing, over ssh for one. The answer comes among the keys. curses has switched to its screen
- * and will clear it: a terminal that shows the question instead of answering shows it to nobody. */
+/* Asks for 24-bit colours, because the environment may lack COLORTERM, for example over ssh. The answer comes among the keys. A terminal that
+ * prints the question prints it on curses' screen, which is cleared afterwards. */
 static void
 ask_colours(struct terminal *t)
 {
@@ -132,7 +132,7 @@ ask_colours(struct terminal *t)
         terminal_output_send(report_question, strlen(report_question));
 }
 
-/* Asked before newterm(), which leaks what it began with when it does not know the type of the terminal. */
+/* Checks the type before newterm(), which leaks memory for an unknown type. */
 static bool
 is_known(const char *type, const struct terminal_output *output, bool *rich)
 {
@@ -153,8 +153,8 @@ is_memory_short(void)
     return is_short;
 }
 
-/* A plain "xterm" that says it has 24-bit colours has 256 as well, and that is another entry of terminfo. NULL: the terminal's type is
- * not known, or memory is short; curses itself says no more than that it failed. */
+/* Starts curses. An "xterm" with 24-bit colours gets the terminfo entry with 256 colours. NULL: the terminal's type is unknown, or *memory: out
+ * of memory; curses does not distinguish them. */
 static SCREEN *
 start_curses(const struct terminal_output *output, FILE *keys, bool *memory)
 {
@@ -165,7 +165,7 @@ start_curses(const struct terminal_output *output, FILE *keys, bool *memory)
     known = known || (!*memory && terminal_stand_in() && is_known(NULL, output, &rich));
     if (!known)
         return NULL;
-    *memory = true; /* what fails from here on fails for that */
+    *memory = true; /* later failures are failures of memory */
     if (!rich && terminal_direct_said() && type != NULL && strlen(type) + 10 < sizeof richer) {
         snprintf(richer, sizeof richer, "%s-256color", type);
         if (is_known(richer, output, &rich) && rich)
@@ -210,13 +210,13 @@ terminal_open(struct terminal *t, bool keys, struct err *err)
                                 type == NULL ? "" : type);
     }
     signals_undo();
-    raw(); /* Ctrl-C and Ctrl-Z are keys: they must not be taken by a thread that draws nothing */
+    raw(); /* Ctrl-C and Ctrl-Z are keys; as signals, other threads might handle them */
     noecho();
     nonl();
     curs_set(0);
     set_escdelay(25);
     leaveok(stdscr, TRUE);
-    typeahead(-1); /* a frame is drawn whole: it takes a millisecond or two */
+    typeahead(-1); /* a frame is never interrupted by input: it takes a millisecond or two */
     t->pad = newpad(1, 1);
     if (t->pad == NULL) {
         terminal_close(t);
@@ -303,12 +303,12 @@ read_report(struct terminal *t, uint32_t code)
     else if (result == REPORT_WHOLE && report_says_direct(&t->report))
         t->direct = true;
     else if (result == REPORT_WHOLE && t->report.kind == REPORT_ATTRIBUTES)
-        t->asked = false; /* the last of the answers */
+        t->asked = false; /* the last answer */
     report_begin(&t->report, REPORT_NONE);
     return in;
 }
 
-/* The next key or mouse event of what curses has ready; false: it has nothing. */
+/* Reads the next key or mouse event that curses has ready; false: none. */
 static bool
 take(struct terminal *t, struct input *in)
 {
@@ -360,7 +360,7 @@ terminal_read(struct terminal *t, int timeout_ms)
             poll(NULL, 0, timeout_ms);
         return in;
     }
-    if (take(t, &in)) /* curses may hold keys that it has read already */
+    if (take(t, &in)) /* curses may have read keys already */
         return in;
     struct pollfd wait = {.fd = t->fd, .events = POLLIN};
     if (poll(&wait, 1, timeout_ms) <= 0)

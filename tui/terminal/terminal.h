@@ -55,12 +55,14 @@ bool locale_again(void);
  * if the program has none, or there is no folder for temporary files. */
 bool builtin_locale(void);
 
-/* A frame in one write. curses flushes what it holds at every movement of the cursor: some ninety system calls a frame,
- * each of which may wake the terminal, and where every core computes each of these switches is missed by the engine. So
- * curses has a descriptor of its own, which is a file in memory while it updates the screen, and the terminal between.
+/* ---- output: a frame in one write ----
  *
- * A frame is sent as a synchronized update (CSI ? 2026 h … l): a terminal that knows this shows it at once or not at all,
- * others ignore it. Where `slots` is set, colours that curses sets by number become the 24-bit ones that stand there. */
+ * curses flushes its output at every movement of the cursor: some ninety system calls per frame, each of which may switch to the terminal's
+ * process and away from the engine. So curses writes to a descriptor of its own, which is a file in memory during an update and the terminal
+ * otherwise.
+ *
+ * A frame is sent as a synchronized update (CSI ? 2026 h … l), which a terminal shows at once; other terminals ignore this. If `slots` is set,
+ * colours that curses sets by number are replaced by these 24-bit colours. */
 
 #define OUTPUT_SLOTS 256
 

@@ -32,7 +32,7 @@ builtin_terminfo(const char *type)
     return embedded_file(name, &entry, &n) && setenv("TERMINFO", (const char *)entry, 1) == 0; /* ends with a zero */
 }
 
-/* C.UTF-8 as it lies in this folder and not where locales usually are. */
+/* Sets C.UTF-8 from this folder. */
 static bool
 locale_in(const char *folder)
 {
@@ -93,7 +93,7 @@ builtin_locale(void)
 /* ---- facts ---- */
 
 #define ANSWER_US 300000u
-#define LATEST_US 5000000u /* of one that would otherwise not be used at all */
+#define LATEST_US 5000000u /* for a terminal that would otherwise be unusable */
 #define STAND_IN  "xterm-256color"
 
 bool
@@ -121,7 +121,7 @@ terminal_direct_said(void)
     const char *said = getenv("COLORTERM"), *type = getenv("TERM");
     if (said == NULL || (strcmp(said, "truecolor") != 0 && strcmp(said, "24bit") != 0))
         return false;
-    /* GNU screen hands on what the terminal around it says, and does not understand these colours itself. */
+    /* GNU screen passes COLORTERM on, but does not support these colours */
     return type == NULL || strncmp(type, "screen", 6) != 0 || getenv("TMUX") != NULL;
 }
 
@@ -142,7 +142,7 @@ terminal_understands(void)
     return terminal_string("kmous") != NULL;
 }
 
-/* One byte of an answer; false: the last of it has come. Bytes outside of a report are what was typed meanwhile. */
+/* Reads a byte of an answer; false: it was the last. Bytes outside of a report were typed meanwhile. */
 static bool
 take_byte(struct report *r, char last[3], char byte, bool *direct)
 {
@@ -166,8 +166,8 @@ take_byte(struct report *r, char last[3], char byte, bool *direct)
     return !attributes;
 }
 
-/* Asks, and waits for the terminal's attributes, which are the last of its answers; no line discipline may hold them back or show them.
- * *direct: it has said that it has 24-bit colours. False: nothing has come in so many microseconds. */
+/* Sends a question and waits for the terminal's attributes, its last answer, with the line discipline's echo and buffering off. *direct: it
+ * has 24-bit colours. Fails after so many microseconds without an answer. */
 static bool
 ask(const char *question, uint64_t us, bool *direct)
 {

@@ -11,7 +11,7 @@
 #include "engine/base/platform.h"
 #include "tui/terminal/terminal.h"
 
-#define LEAVING_MS    200 /* a terminal that takes nothing so long does not keep a program that was asked to end */
+#define LEAVING_MS    200 /* after a signal, the program waits so long for the terminal */
 #define LEAVING_PIECE 256 /* bytes at a time: poll() speaks of some room only */
 
 bool
@@ -116,7 +116,7 @@ terminal_output_direct(const int32_t slots[OUTPUT_SLOTS], const char *bytes, siz
             continue;
         }
         const unsigned rgb = (unsigned)slots[number];
-        char set[24]; /* at most 19: less than twice the ten or eleven bytes it stands for */
+        char set[24]; /* at most 19 bytes: less than twice the ten or eleven bytes that it replaces */
         const int made = snprintf(set, sizeof set, "\033[%c8;2;%u;%u;%um", bytes[i + 2], rgb >> 16 & 0xff,
                                   rgb >> 8 & 0xff, rgb & 0xff);
         memcpy(out + length, set, (size_t)made);
@@ -130,11 +130,11 @@ terminal_output_direct(const int32_t slots[OUTPUT_SLOTS], const char *bytes, siz
 #define END   "\033[?2026l"
 #define MARKS (sizeof BEGIN - 1 + sizeof END - 1)
 
-/* The whole frame in one piece; false: there is no memory for it. */
+/* Sends the frame in one write; false: out of memory. */
 static bool
 send_whole(struct terminal_output *o, size_t n)
 {
-    const size_t needed = 3 * n + MARKS; /* as sent, and behind it as curses wrote it */
+    const size_t needed = 3 * n + MARKS; /* as sent, followed by the bytes of curses */
     if (needed > o->room) {
         char *bytes = realloc(o->bytes, 2 * needed);
         if (bytes == NULL)

@@ -80,7 +80,7 @@ static void
 on_ending(int number)
 {
     const int saved = errno;
-    if (ended_by != 0 && number != SIGHUP) { /* asked twice: the loop does not get to it */
+    if (ended_by != 0 && number != SIGHUP) { /* the second signal: the main loop does not respond */
         on_fatal(number);
         return;
     }
@@ -121,7 +121,7 @@ append(const char *sequence)
 {
     if (sequence == NULL)
         return;
-    /* Without the $<10/> that asks for a pause. */
+    /* without $<10/>, which is a pause */
     while (*sequence != '\0' && (size_t)undo_length + 1 < sizeof undo) {
         const char *end = sequence[0] == '$' && sequence[1] == '<' ? strchr(sequence, '>') : NULL;
         if (end != NULL) {
@@ -172,7 +172,7 @@ release(int number, void (*handler)(int))
         sigaction(number, &action, NULL);
 }
 
-/* Once: there is no way to take it back. */
+/* once, because atexit() cannot be undone */
 static void
 watch_exit(void)
 {
@@ -213,7 +213,7 @@ signals_install(int fd)
         handle(ending[i], on_ending, SA_ONSTACK);
     handle(SIGTSTP, on_stop, SA_RESTART);
     handle(SIGPIPE, SIG_IGN, 0);
-    handle(SIGXFSZ, SIG_IGN, 0); /* a trace that grows too large is an error of write() */
+    handle(SIGXFSZ, SIG_IGN, 0); /* a file over the size limit is then an error of write() */
 }
 
 void

@@ -33,7 +33,7 @@ text_cluster(const char *utf8, int *columns)
     if (length == 0)
         return 1;
     const int width = columns_of(code);
-    *columns = width == 0 ? 1 : width; /* a mark with nothing to sit on takes a cell of its own */
+    *columns = width == 0 ? 1 : width; /* a mark without a character has a cell of its own */
     while (length < n) {
         const size_t used = utf8_character(utf8 + length, n - length, &code);
         if (used == 0 || (unsigned char)utf8[length] < 0x80 || columns_of(code) != 0)
@@ -90,7 +90,7 @@ text_before(const char *utf8, size_t at)
     return before;
 }
 
-/* What a terminal without UTF-8 shows instead of the glyphs that this program draws. */
+/* ASCII for the glyphs of this program. */
 static const struct fallback {
     const char *utf8, *ascii;
 } fallbacks[] = {

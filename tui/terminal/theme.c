@@ -190,7 +190,7 @@ parse_steps(struct theme *t, enum theme_palette palette, const cJSON *steps, str
     return true;
 }
 
-/* What the theme says of heat, all of it optional. */
+/* Reads the heat scale, all of which is optional. */
 static bool
 parse_heat(struct theme *t, const cJSON *root, struct err *err)
 {
@@ -357,7 +357,7 @@ load_file(struct theme *t, const char *path, const char *name, struct err *err)
     return fine;
 }
 
-/* The i-th folder that themes are looked for in; false: there is no such. */
+/* Returns the i-th folder with themes; false: none. */
 static bool
 folder(int i, const char *data_dir, char *out, size_t size)
 {
@@ -401,7 +401,7 @@ theme_load(struct theme *t, const char *name, const char *data_dir, struct err *
         return false;
     }
     if (strcmp(name, THEME_DEFAULT) == 0) {
-        struct theme own; /* *t stays what it is on a failure */
+        struct theme own; /* *t is unchanged on failure */
         const bool fine = theme_builtin(&own, err);
         *t = fine ? own : *t;
         return fine;
@@ -482,7 +482,7 @@ cell_style(const struct theme *theme, const struct grid_cell *c)
     s.ink = (c->marks & MARK_INK) != 0;
     if (c->heat >= 0 && theme->stops > 0)
         s.heat = (uint8_t)c->heat;
-    else if (c->heat >= 0) /* a weaker scale of three, beside the level's glyph */
+    else if (c->heat >= 0) /* a scale of three attributes, beside the level's glyph */
         s.attributes |= c->heat < GRID_HEATS / 3 ? THEME_DIM : c->heat >= GRID_HEATS * 2 / 3 ? THEME_BOLD : 0;
     s.grey = c->upper == GRID_GREY;
     if (c->upper > 0 && c->upper <= GRID_HEATS && theme->stops > 0)
