@@ -277,7 +277,7 @@ app_turn(struct app *app, int patience)
     take_signals(app);
     if (follow_events(&app->run, &app->panes.selection, &app->message))
         app->screen.dirty = true;
-    if (!sweeping_now(&app->run.sweeping) && /* whose times are not to be disturbed */
+    if (!sweeping_now(&app->run.sweeping) && /* a frame would disturb its measurements */
         forecasting_step(&app->forecasting, &app->run, flat_out(app)))
         app->screen.dirty = true;
     if (app->upcoming.by_itself)

@@ -14,7 +14,7 @@ choose_theme(struct screen *s, const struct model_screen_options *o)
     struct theme theme;
     if (screen_theme(s, o->theme == NULL ? THEME_DEFAULT : o->theme, o->data_dir, NULL))
         return;
-    theme_builtin(&theme, NULL); /* the scope says why, later */
+    theme_builtin(&theme, NULL); /* the scope reports the error later */
     screen_take_theme(s, &theme);
 }
 

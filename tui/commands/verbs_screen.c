@@ -71,7 +71,7 @@ run_panel(struct app *app, const char *rest, struct err *err)
     return err_set(err, ERR_USAGE, "there is no panel \"%.20s\"; there are %s", rest, names);
 }
 
-/* Sets *seq to the next sequence whose history is held, cyclically. */
+/* Sets *seq to the next sequence with a history in memory, cyclically. */
 static bool
 neighbour(const struct scope *s, int by, uint32_t *seq)
 {

@@ -51,7 +51,7 @@ run_redo(struct app *app, const char *rest, struct err *err)
 
 /* ---- settings ---- */
 
-/* Does a preset say of sampling what is not requested? */
+/* True if a preset's sampling differs from the requested one. */
 static bool
 is_other(const struct app *app, const struct preset *p, int knob)
 {
@@ -317,7 +317,7 @@ put_lines(FILE *out, const char *name, const char *text)
     }
 }
 
-/* Where the numbers come from: who computes, from what. */
+/* Appends backend, threads and other options of the computation. */
 static void
 put_machine(FILE *out, const struct run_info *info)
 {

@@ -14,7 +14,7 @@
 /* ---- the caption ---- */
 
 __attribute__((format(printf, 3, 4))) static void
-say(char *out, size_t size, const char *format, ...)
+append(char *out, size_t size, const char *format, ...)
 {
     const size_t used = strlen(out);
     va_list args;
@@ -31,29 +31,29 @@ caption_settings(const struct record_setting *s, char *out, size_t size)
         const struct knob *k = &s->policy->knobs[i];
         char value[32];
         knob_format(k, s->knobs[i], value, sizeof value);
-        say(out, size, "%s %s %s", i == 0 ? ":" : ",", k->symbol[0] != '\0' ? k->symbol : k->name, value);
+        append(out, size, "%s %s %s", i == 0 ? ":" : ",", k->symbol[0] != '\0' ? k->symbol : k->name, value);
     }
     return out;
 }
 
 static void
-say_sampling(const struct run_info *info, char *out, size_t size)
+append_sampling(const struct run_info *info, char *out, size_t size)
 {
     if (!(info->sampling.temperature > 0)) {
-        say(out, size, "greedy");
+        append(out, size, "greedy");
         return;
     }
-    say(out, size, "temperature %.3g", (double)info->sampling.temperature);
+    append(out, size, "temperature %.3g", (double)info->sampling.temperature);
     if (info->sampling.top_k > 0)
-        say(out, size, ", top-k %u", (unsigned)info->sampling.top_k);
+        append(out, size, ", top-k %u", (unsigned)info->sampling.top_k);
     if (info->sampling.top_p < 1)
-        say(out, size, ", top-p %.3g", (double)info->sampling.top_p);
-    say(out, size, ", seed %llu", (unsigned long long)info->seed);
+        append(out, size, ", top-p %.3g", (double)info->sampling.top_p);
+    append(out, size, ", seed %llu", (unsigned long long)info->seed);
 }
 
 /* Prints the settings and the rounds. */
 static void
-say_run(const struct figure *f, const struct record *r, char *out, size_t size)
+append_run(const struct figure *f, const struct record *r, char *out, size_t size)
 {
     char settings[300];
     const struct run_info *info = r->info;
@@ -61,50 +61,50 @@ say_run(const struct figure *f, const struct record *r, char *out, size_t size)
     const uint32_t from = rounds ? r->rounds[0].number : f->shown_from;
     const uint32_t to = rounds ? r->rounds[r->n_rounds - 1].number : f->shown_to;
     const struct record_setting *setting = record_setting(r, from);
-    say(out, size, "%s%s", caption_settings(setting, settings, sizeof settings),
-        setting->trained ? ", trained heads" : "");
+    append(out, size, "%s%s", caption_settings(setting, settings, sizeof settings),
+           setting->trained ? ", trained heads" : "");
     size_t turns = 0;
     for (size_t i = 0; i < r->n_turns; i++)
         turns += r->turns[i].round > from && r->turns[i].round <= to;
     if (turns > 0)
-        say(out, size, ", then %zu change%s", turns, plural(turns));
+        append(out, size, ", then %zu change%s", turns, plural(turns));
     bool helped = false; /* an auxiliary model may be unused */
     for (size_t i = 0; i < r->n_drafts && !helped; i++)
         helped = r->drafts[i].exit_layer < 0;
     for (int i = 0; i < HELPERS && helped; i++)
         if (info->helpers[i].name[0] != '\0')
-            say(out, size, ", %s %s", helper_names[i], info->helpers[i].name);
-    say(out, size, "; rounds %u to %u", (unsigned)from, (unsigned)to);
+            append(out, size, ", %s %s", helper_names[i], info->helpers[i].name);
+    append(out, size, "; rounds %u to %u", (unsigned)from, (unsigned)to);
     if (f->o->seq >= 0 || (f->o->focus > 0 && f->kind->one_sequence))
-        say(out, size, "; sequence %u", (unsigned)(f->o->seq >= 0 ? f->o->seq : f->o->focus) + 1);
+        append(out, size, "; sequence %u", (unsigned)(f->o->seq >= 0 ? f->o->seq : f->o->focus) + 1);
     if (r->run > 1)
-        say(out, size, " of run %u", (unsigned)r->run);
+        append(out, size, " of run %u", (unsigned)r->run);
 }
 
 /* Prints the model, the sampling and the machine. */
 static void
-say_machine(const struct record *r, char *out, size_t size)
+append_machine(const struct record *r, char *out, size_t size)
 {
     const struct run_info *info = r->info;
     const char *const backend = info->backend, *const isa = info->isa; /* may be absent in other programs' traces */
-    say(out, size, "%s, %u layer%s%s%s; ", info->model_name, (unsigned)info->layers, plural(info->layers),
-        info->types[0] != '\0' ? ", " : "", info->types);
-    say_sampling(info, out, size);
+    append(out, size, "%s, %u layer%s%s%s; ", info->model_name, (unsigned)info->layers, plural(info->layers),
+           info->types[0] != '\0' ? ", " : "", info->types);
+    append_sampling(info, out, size);
     if (backend[0] != '\0' || isa[0] != '\0')
-        say(out, size, "; %s%s%s%s%s", backend, backend[0] != '\0' && isa[0] != '\0' ? " " : "", isa,
-            info->host[0] != '\0' ? " on " : "", info->host);
+        append(out, size, "; %s%s%s%s%s", backend, backend[0] != '\0' && isa[0] != '\0' ? " " : "", isa,
+               info->host[0] != '\0' ? " on " : "", info->host);
 }
 
 static void
-say_table(const struct bench_table *t, char *out, size_t size)
+append_table(const struct bench_table *t, char *out, size_t size)
 {
     const size_t model = bench_table_column(t, "model"), machine = bench_table_column(t, "machine");
     const char *name = strrchr(t->path, '/');
     if (model < t->n_columns)
-        say(out, size, "%s; ", t->line[0].field[model]);
+        append(out, size, "%s; ", t->line[0].field[model]);
     if (machine < t->n_columns)
-        say(out, size, "%s; ", t->line[0].field[machine]);
-    say(out, size, "%zu line%s of %s", t->n_lines, plural(t->n_lines), name != NULL ? name + 1 : t->path);
+        append(out, size, "%s; ", t->line[0].field[machine]);
+    append(out, size, "%zu line%s of %s", t->n_lines, plural(t->n_lines), name != NULL ? name + 1 : t->path);
 }
 
 static bool
@@ -174,7 +174,7 @@ caption_inputs(const struct figure *f, double y, struct lettering letters)
     for (size_t i = 0; i < f->n_inputs; i++) {
         machine[0] = '\0';
         if (!f->input[i].is_table)
-            say_machine(&f->input[i].record, machine, sizeof machine);
+            append_machine(&f->input[i].record, machine, sizeof machine);
         if (i == 0)
             memcpy(first, machine, sizeof first);
         same = same && strcmp(first, machine) == 0;
@@ -183,19 +183,19 @@ caption_inputs(const struct figure *f, double y, struct lettering letters)
         const struct figure_input *in = &f->input[i];
         text[0] = '\0';
         if (f->n_inputs > 1)
-            say(text, sizeof text, "%c: ", (char)('A' + i));
+            append(text, sizeof text, "%c: ", (char)('A' + i));
         if (in->is_table)
-            say_table(&in->table, text, sizeof text);
+            append_table(&in->table, text, sizeof text);
         else
-            say_run(f, &in->record, text, sizeof text);
-        say(text, sizeof text, ".");
+            append_run(f, &in->record, text, sizeof text);
+        append(text, sizeof text, ".");
         if (!in->is_table && (!same || f->n_inputs == 1)) {
-            say(text, sizeof text, " ");
-            say_machine(&in->record, text, sizeof text);
-            say(text, sizeof text, ".");
+            append(text, sizeof text, " ");
+            append_machine(&in->record, text, sizeof text);
+            append(text, sizeof text, ".");
         }
         if (f->n_inputs == 1)
-            say(text, sizeof text, " specscope %s.", SPECSCOPE_VERSION);
+            append(text, sizeof text, " specscope %s.", SPECSCOPE_VERSION);
         y = draw_lines(f->d, 1, y, f->width - 2, letters, text);
     }
     if (f->n_inputs == 1)

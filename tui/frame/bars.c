@@ -116,8 +116,8 @@ add_lossless(struct bar *bar, const struct metrics *m)
     }
 }
 
-/* Whether the policy helps on the window's text: by the measured speedup, else by the weights read, which is what it saves at
- * best. Not in the first rounds, and not where nothing is drafted. */
+/* Returns whether the policy helps on the window's text, by the measured speedup, or else by the modelled one, which is the most that it can
+ * gain. There is no answer in the first rounds or without drafts. */
 static void
 add_gain(struct bar *bar, const struct metrics *m, const struct window_measures *window)
 {
@@ -131,7 +131,7 @@ add_gain(struct bar *bar, const struct metrics *m, const struct window_measures 
         bar_add(bar, ROLE_OK, 6, false, "%.1f× fewer weights read", fewer);
 }
 
-/* " ±6", with as many decimals; "" where it isn't known. */
+/* Writes " ±6" with so many decimals; "": unknown. */
 static const char *
 spread(char *out, size_t n, double se, int decimals)
 {
@@ -248,7 +248,7 @@ number(struct bar *bar, int rank, const char *name, double value, int decimals, 
         bar_add(bar, ROLE_TEXT, rank, false, "%s %.*f%s", name, decimals, value, unit);
 }
 
-/* Shares of the rounds' work; time spent paused within rounds, and learning passes, beside them, where there are any. */
+/* Draws the shares of the rounds' time, and the times of pauses and learning passes, if there are any. */
 static void
 where_the_time_goes(char *out, size_t size, const struct measures *m)
 {
@@ -286,7 +286,7 @@ measures_draw(const struct scope *s, const struct canvas *c)
     number(&bar, 4, "eTPL", now.etpl, 3, "");
     number(&bar, 6, "discard", now.discard_rate, 2, "");
     number(&bar, 7, "eq. 5", now.predicted, 2, "×");
-    if (!isnan(now.overhead)) /* measured ÷ modelled; below 1: time that the loads don't explain */
+    if (!isnan(now.overhead)) /* measured ÷ modelled; below 1: time that reading weights does not explain */
         bar_add(&bar, ROLE_TEXT, 3, false, "measured %.2f of modelled %.2f×", now.overhead, now.modelled);
     else
         number(&bar, 3, "modelled", now.modelled, 2, "×");

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLICE_US 12000 /* taking events in never holds the keys up for longer */
+#define SLICE_US 12000 /* longest time of reading events before keys are handled */
 
 static void
 foresee(void *user, const struct event *e)
@@ -26,7 +26,8 @@ follow_foresee(struct followed *f, struct err *err)
     f->ahead = NULL;
     if (!segments_open(&f->ahead, f->info, err))
         return false;
-    replay_foresee(f->source->replay, foresee, f->ahead, &broken); /* a broken trace says so when it comes to that */
+    replay_foresee(f->source->replay, foresee, f->ahead,
+                   &broken); /* a broken trace reports its error when it is played */
     return true;
 }
 
@@ -183,7 +184,7 @@ follow_take_back(struct followed *f, bool back, const struct change **which, str
 
 /* ---- events ---- */
 
-/* What was looked out for has come: where, of several sequences in which. */
+/* Writes where the condition was met, and in a batch by which sequence. */
 static void
 say_found(const struct followed *f, const char *what, uint32_t seq, uint32_t round, struct message *message)
 {
@@ -264,7 +265,7 @@ event_seen(struct followed *f, const struct event *e, struct selection *selectio
         control_seen(f, e, selection, message);
 }
 
-/* What a sweep asks for next, and what came of it at its end. True: there is something to be said. */
+/* Posts the sweep's next requests, and shows its result at the end. Returns true if there is a message. */
 static bool
 follow_sweep(struct followed *f, struct message *message)
 {
@@ -307,7 +308,7 @@ follow_session(struct followed *f, uint64_t until, struct selection *selection, 
     return f->trouble_said = true;
 }
 
-/* A replay on its way stops behind the round in which it came, of whichever sequence. */
+/* Stops a searching replay after the round in which a sequence met the condition. */
 static void
 look_out(struct followed *f, const struct event *e, struct selection *selection, struct message *message)
 {

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #define SLICE_US   1000
-#define LOOK_US    1000000 /* between looks for a newer record, */
-#define LOOK_BUSY  4000000 /* while the engine runs flat out, and then so many times what a landscape takes, */
+#define LOOK_US    1000000 /* between newer records */
+#define LOOK_BUSY  4000000 /* during decoding at full speed, and then a multiple of a landscape's time */
 #define BUSY_SHARE 400
 #define LOOK_IDLE  100000 /* and while nothing moves */
 
@@ -59,7 +59,7 @@ forecasting_enable(struct forecasting *f, bool on)
     f->version = 0;
 }
 
-/* Is what is shown, or under way, of other values? */
+/* True if the shown or computed landscape has other knob values. */
 static bool
 outdated(const struct forecasting *f, const struct followed *run, const struct policy_info *policy)
 {
@@ -123,7 +123,7 @@ supports(const struct policy_info *told, const struct run_info *info, char why[6
     return same;
 }
 
-/* Shows why there is no forecast; "": there may be one. True: that changes what is shown. */
+/* Shows why there is no forecast; "": there may be one. Returns true if this changes the screen. */
 static bool
 show_why(struct forecasting *f, const char *why)
 {
@@ -144,7 +144,7 @@ ask(struct forecasting *f, const struct followed *run, const double *values, str
         *out = (struct forecast){NAN, NAN, NAN, NAN, NAN, .se = NAN};
 }
 
-/* Work number `at`: how it stands, then all points of all strips, then the grid's. False: there is none left. */
+/* Does step `at`: the current settings, then all points of the strips, then those of the grid. False: it is complete. */
 static bool
 work(struct forecasting *f, const struct followed *run, const struct policy_info *policy)
 {

@@ -121,7 +121,7 @@ panes_arrange(struct panes *p, int rows, int cols, bool device)
         p->focus = 0;
         layout_compute(&p->layout, rows, cols, items, p->n, p->focus, p->zoom);
     }
-    if (p->layout.tabs && p->focus == 0) { /* below the text is what the run is about */
+    if (p->layout.tabs && p->focus == 0) { /* the tab below the text */
         int first = -1;
         for (int i = p->n - 1; i > 0; i--)
             first = items[i].active && panel_registry[i]->first_tab ? i : first;
@@ -156,7 +156,7 @@ draw_panel(struct panes *p, int i, struct grid *g)
     if (inside.rows > 0 && inside.cols > 0)
         ops->draw(p->state[i], &view, &inside);
     char note[160] = "";
-    if (ops->note != NULL && !p->layout.bare) /* it may tell of what has just been drawn, at this size */
+    if (ops->note != NULL && !p->layout.bare) /* the note may depend on what was just drawn */
         ops->note(p->state[i], &view, note, (int)sizeof note);
     if (p->layout.bare)
         return;
@@ -168,7 +168,7 @@ draw_panel(struct panes *p, int i, struct grid *g)
 
 #define TAB_NAME 16 /* bytes of a panel's name at most */
 
-/* With so many letters of its name; what is shown has them all. */
+/* Draws a tab with so many letters of its name; the current tab has all. */
 static int
 tab_text(const struct panes *p, int i, int letters, char *out, size_t size)
 {
@@ -197,13 +197,13 @@ tab_letters(const struct panes *p)
         int width = 0;
         for (int i = 0; i < p->n; i++)
             width += panes_active(p, i) ? tab_text(p, i, letters, text, sizeof text) : 0;
-        if (width - 1 <= p->layout.tab_bar.cols) /* no gap behind the last */
+        if (width - 1 <= p->layout.tab_bar.cols) /* no gap after the last */
             return letters;
     }
     return 0;
 }
 
-/* The tab at column x, -1: none; c: where to draw them all, or NULL. Names are cut where they have no room. */
+/* Returns the tab at column x, -1: none; draws all tabs on c, if it is not NULL. Names are cut if they do not fit. */
 static int
 tabs(const struct panes *p, const struct canvas *c, int x)
 {

@@ -1,4 +1,4 @@
-/* A theme says what each role looks like. A JSON file (CONTRIBUTING.md has an example):
+/* A theme defines the look of each role in a JSON file (CONTRIBUTING.md has an example):
  *
  *     { "roles": { "text": {"fg": "#c8ccd4", "bg": "#16181d"}, "rejected": {"fg": "#e06c75", "strike": true}, … },
  *       "heat":  ["#000004", "#56106e", "#bb3754", "#f98c0a", "#fcffa4"] }
@@ -6,9 +6,9 @@
  * Roles have the names of enum role (canvas.h), in small letters with '-'. Keys of a role: fg, bg, bold, dim,
  * underline, reverse, strike. What is left out is as in "text"; the colours of "text" left out are the terminal's own.
  * "heat" is a scale from 0 to 1, interpolated between its stops; text on it is black or white, whichever reads better.
- * Its lightness only grows, or only falls: "more": "lighter" or "darker" says which. For terminals of fewer colours
- * "heat-256", "heat-16" and "heat-8" are steps chosen by hand from those palettes (colour numbers); without them the
- * nearest colours that keep the order are taken. */
+ * Its lightness only increases or only decreases: "more" is "lighter" or "darker". For terminals with fewer colours
+ * "heat-256", "heat-16" and "heat-8" are colour numbers of these palettes; without them the nearest colours that
+ * keep the order are used. */
 #ifndef TUI_TERMINAL_THEME_H
 #define TUI_TERMINAL_THEME_H
 
@@ -63,7 +63,7 @@ double theme_lightness(int32_t rgb);                      /* CIE L*, 0 to 100, o
 
 struct cell_style {
     int heat;            /* level of the scale with its colours; GRID_NO_HEAT: */
-    enum role role;      /* those of the role */
+    enum role role;      /* of the role */
     bool ink;            /* the level's colour is the text's; the background is the role's */
     int upper;           /* the text has the background colour of this level; GRID_NO_HEAT: it has not */
     bool grey;           /* the text has the background colour of layers after the exit */

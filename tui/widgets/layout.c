@@ -224,7 +224,7 @@ choose_bands(struct stack *s, int rows)
         }
 }
 
-/* Upper bands hold what one looks at; a lower one needs 8 rows and is best below a third, or less when there are more. */
+/* A lower band needs 8 rows and gets at most a third, or less if there are several. */
 static void
 share_rows(struct stack *s, int rows)
 {
@@ -233,7 +233,7 @@ share_rows(struct stack *s, int rows)
         if (s->band[i].shown)
             *(s->band[i].place == PANEL_TOP ? &tops : &lowers) += 1;
     int lower = lowers > 0 ? rows * 9 / 10 / (lowers + tops + 1) : 0;
-    const int least = lowers == 1 && rows >= 30 ? 10 : 8; /* seven knobs and what one of them does */
+    const int least = lowers == 1 && rows >= 30 ? 10 : 8; /* seven knobs and the help of one */
     lower = lower < least ? least : lower > 16 ? 16 : lower;
     if (tops > 0 && lowers > 0 && lower * lowers > rows - 6 * tops)
         lower = (rows - 6 * tops) / lowers;
