@@ -3,9 +3,9 @@
 #include "policies/what_if.h"
 
 static bool
-ar_draft(struct policy *p, struct round *r)
+ar_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 {
-    (void)p, (void)r;
+    (void)p, (void)r, (void)n;
     return true;
 }
 

@@ -3,7 +3,7 @@
 #ifndef POLICIES_CHAIN_H
 #define POLICIES_CHAIN_H
 
-#include "engine/session/rounds.h"
+#include "engine/session/round.h"
 #include "policies/what_if.h"
 
 #define CHAIN_KNOB_EXIT 0 /* index of the knob that chain_exit_knob() declares: it comes first */

@@ -141,7 +141,7 @@ report(struct policy *p, struct round *r, struct del_choice c, uint32_t d_max)
 }
 
 static bool
-del_draft(struct policy *p, struct round *r)
+draft_one(struct policy *p, struct round *r)
 {
     const struct del *d = p->state;
     const struct del_bounds within = bounds(p->value);
@@ -152,6 +152,12 @@ del_draft(struct policy *p, struct round *r)
         return chain_draft(&r, 1, &rule, NULL);
     round_summary(r, "one by one", (int)c.exit_layer, rule.threshold, -1, (int)rule.most);
     return true;
+}
+
+static bool
+del_draft(struct policy *const *p, struct round *const *r, uint32_t n)
+{
+    return rounds_each(p, r, n, draft_one);
 }
 
 /* The valid rows are those that were kept: the pending token's and the accepted drafts'. */

@@ -111,7 +111,7 @@ const struct policy_ops policy_dv = {
     .state_size = sizeof(struct dv),
     .open = dv_open,
     .prefilled = dv_prefilled,
-    .draft_batch = dv_draft,
+    .draft = dv_draft,
     .observe = dv_observe,
     .what_if = dv_what_if,
 };

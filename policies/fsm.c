@@ -99,7 +99,7 @@ const struct policy_ops policy_fsm = {
     .state_size = sizeof(struct fsm),
     .open = fsm_open,
     .prefilled = fsm_prefilled,
-    .draft_batch = fsm_draft,
+    .draft = fsm_draft,
     .observe = fsm_observe,
     .what_if = fsm_what_if,
 };

@@ -51,6 +51,6 @@ const struct policy_ops policy_layerskip = {
     .paper = "Elhoushi et al. 2024, arXiv:2404.16710",
     .least_layers = 2,
     .open = layerskip_open,
-    .draft_batch = layerskip_draft,
+    .draft = layerskip_draft,
     .what_if = layerskip_what_if,
 };

@@ -34,5 +34,5 @@ const struct policy_ops policy_sd = {
     .paper = "Leviathan et al. 2023, arXiv:2211.17192",
     .needs = NEEDS(HELPER_DRAFT),
     .open = sd_open,
-    .draft_batch = sd_draft,
+    .draft = sd_draft,
 };

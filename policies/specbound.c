@@ -87,44 +87,90 @@ rowless(const double *value, uint32_t n)
 
 /* ---- on a round ---- */
 
+struct chain {
+    struct policy *p;
+    struct round *r;
+    slot_t rows[VERIFY_NODES]; /* (n + 1) of the pending token and the drafts */
+    uint32_t n;
+    const char *stop;         /* why drafting stopped; NULL: it goes on */
+    double exits, confidence; /* sums over the drafts */
+    int deepest;
+};
+
 static bool
-specbound_draft(struct policy *p, struct round *r)
+propose(struct chain *c, const struct exit_result *exit)
 {
-    struct specbound *b = p->state;
+    struct proposal draft = {.parent = (int32_t)c->n,
+                             .exit_layer = exit->depth,
+                             .guess = &exit->guess,
+                             .no_row = rowless(c->p->value, c->n + 1)};
+    if (!rounds_choose(&c->r, &c->rows[c->n], 1, exit->depth, &exit->guess, &draft.token, &draft.q) ||
+        round_propose(c->r, &draft) < 0)
+        return false;
+    c->exits += exit->depth;
+    c->confidence += (double)exit->guess.annealed;
+    c->deepest = (int)exit->depth > c->deepest ? (int)exit->depth : c->deepest;
+    c->n++;
+    c->rows[c->n] = round_slot(c->r, (int32_t)c->n);
+    return true;
+}
+
+/* A further draft of each chain that goes on, in step; *more: there are such chains. */
+static bool
+draft_step(struct chain *chains, uint32_t n, const struct exit_rule *rule, bool *more)
+{
+    struct chain *open[ROUNDS_MOST];
+    struct round *rounds[ROUNDS_MOST];
+    struct exit_rows rows[ROUNDS_MOST];
+    struct exit_result exits[ROUNDS_MOST];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        struct chain *c = &chains[i];
+        if (c->stop == NULL)
+            c->stop = enough(c->p->value, c->n, round_full(c->r));
+        if (c->stop != NULL)
+            continue;
+        rows[count] = (struct exit_rows){c->rows, c->n + 1};
+        rounds[count] = c->r;
+        open[count++] = c;
+    }
+    *more = count > 0;
+    if (count > 0 && !rounds_until(rounds, rows, count, (uint32_t)open[0]->p->value[KNOB_D_MAX], rule, exits))
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!exits[i].exited)
+            open[i]->stop = "difficult";
+        else if (!propose(open[i], &exits[i]))
+            return false;
+    }
+    return true;
+}
+
+static bool
+specbound_draft(struct policy *const *p, struct round *const *r, uint32_t n)
+{
+    struct specbound *b = p[0]->state;
+    struct chain chains[ROUNDS_MOST];
+    bool more = true;
     for (uint32_t l = 1; l <= b->layers; l++) {
-        b->temperature[l] = temperature(p->value, l, b->layers);
-        b->threshold[l] = threshold(p->value, l);
+        b->temperature[l] = temperature(p[0]->value, l, b->layers);
+        b->threshold[l] = threshold(p[0]->value, l);
     }
-    const struct exit_rule rule = {.temperature = b->temperature, .threshold = b->threshold};
-    const uint32_t d_max = (uint32_t)p->value[KNOB_D_MAX];
-    const char *stop;
-    slot_t rows[VERIFY_NODES] = {round_slot(r, 0)};
-    uint32_t n = 0;
-    double exits = 0, confidence = 0;
-    int deepest = -1;
-    while ((stop = enough(p->value, n, round_full(r))) == NULL) {
-        struct exit_result exit = {0};
-        if (!round_until(r, rows, n + 1, d_max, &rule, &exit))
+    for (uint32_t i = 0; i < n; i++)
+        chains[i] = (struct chain){.p = p[i], .r = r[i], .rows = {round_slot(r[i], 0)}, .deepest = -1};
+    while (more)
+        if (!draft_step(chains, n, &(struct exit_rule){.temperature = b->temperature, .threshold = b->threshold},
+                        &more))
             return false;
-        if (!exit.exited) {
-            stop = "difficult";
-            break;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct chain *c = &chains[i];
+        const double *value = p[i]->value;
+        if (c->n > 0) {
+            round_report(r[i], "exit", 0, c->exits / c->n);
+            round_report(r[i], "annealed", 0, c->confidence / c->n);
         }
-        struct proposal draft = {
-            .parent = (int32_t)n, .exit_layer = exit.depth, .guess = &exit.guess, .no_row = rowless(p->value, n + 1)};
-        if (!round_choose(r, rows[n], exit.depth, &exit.guess, &draft.token, &draft.q) || round_propose(r, &draft) < 0)
-            return false;
-        exits += exit.depth;
-        confidence += (double)exit.guess.annealed;
-        deepest = (int)exit.depth > deepest ? (int)exit.depth : deepest;
-        n++;
-        rows[n] = round_slot(r, (int32_t)n);
+        round_summary(r[i], c->stop, c->deepest, value[KNOB_TAU], (int)value[KNOB_D_MAX], (int)value[KNOB_W_MAX]);
     }
-    if (n > 0) {
-        round_report(r, "exit", 0, exits / n);
-        round_report(r, "annealed", 0, confidence / n);
-    }
-    round_summary(r, stop, deepest, p->value[KNOB_TAU], (int)d_max, (int)p->value[KNOB_W_MAX]);
     return true;
 }
 

@@ -99,5 +99,5 @@ const struct policy_ops policy_specdecpp = {
     .paper = "Huang et al. 2024, arXiv:2405.19715",
     .needs = NEEDS(HELPER_DRAFT) | NEEDS_ACCEPT_HEAD,
     .open = specdecpp_open,
-    .draft_batch = specdecpp_draft,
+    .draft = specdecpp_draft,
 };

@@ -279,6 +279,6 @@ const struct policy_ops policy_sv = {
     .shared_size = sizeof(struct sv_latency),
     .open = sv_open,
     .prefilled = sv_prefilled,
-    .draft_batch = sv_draft,
+    .draft = sv_draft,
     .observe = sv_observe,
 };

@@ -269,7 +269,7 @@ draft_tree(struct policy *p, struct round *r, seq_t fork, const char **reason)
 }
 
 static bool
-swift_draft(struct policy *p, struct round *r)
+draft_one(struct policy *p, struct round *r)
 {
     struct swift *w = p->state;
     enum phase phase;
@@ -290,6 +290,12 @@ swift_draft(struct policy *p, struct round *r)
     }
     round_summary(r, reason, -1, p->value[KNOB_STOP], -1, (int)p->value[KNOB_DRAFTS]);
     return true;
+}
+
+static bool
+swift_draft(struct policy *const *p, struct round *const *r, uint32_t n)
+{
+    return rounds_each(p, r, n, draft_one);
 }
 
 static void

@@ -97,10 +97,8 @@ struct policy_ops {
     /* Declares knobs and series; the sampling may set defaults. */
     bool (*open)(struct policy *, const struct model_info *, const struct sampling *, struct err *);
     bool (*prefilled)(struct policy *, struct round *); /* after prefill, and when switched to in mid-run */
-    /* One of the two: engine/session/round.h says through what; or n sequences in step, an instance and a round of each
-     * (engine/session/rounds.h). The instances' knobs are equal. */
-    bool (*draft)(struct policy *, struct round *);
-    bool (*draft_batch)(struct policy *const *, struct round *const *, uint32_t n);
+    /* Drafts for n sequences, an instance and a round of each (engine/session/round.h). The instances' knobs are equal. */
+    bool (*draft)(struct policy *const *, struct round *const *, uint32_t n);
     bool (*observe)(struct policy *, struct round *); /* after verification */
     /* What the rounds over a record (engine/events/layer_record.h) would come to with these knob values, begun afresh at its first
      * round, greedily: by the same rules as draft() and observe(). Any thread. False: out of memory. */

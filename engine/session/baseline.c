@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "engine/base/clock.h"
-#include "engine/session/rounds.h"
+#include "engine/session/round.h"
 #include "engine/session/session_internal.h"
 
 /* A run that is slowed down begins every round cold: its threads sleep, its weights have left the caches. So then the

@@ -1,5 +1,5 @@
 /* Which head looks at a layer, and the probes that the scope asks for itself. */
-#include "engine/session/rounds.h"
+#include "engine/session/round.h"
 #include "engine/session/session_internal.h"
 
 #define OTHER_HEAD_EVERY 4 /* rounds */

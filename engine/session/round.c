@@ -1,3 +1,4 @@
+/* What policies call while they draft, for one sequence and for several in step. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,32 +30,6 @@ static void
 heads_called(struct round *r, uint64_t since_ns)
 {
     spent_heads(&session_of(r)->spent, clock_ns() - since_ns);
-}
-
-bool
-round_until(struct round *r, const slot_t *rows, size_t n, uint32_t to, const struct exit_rule *rule,
-            struct exit_result *out)
-{
-    struct session *s = session_of(r);
-    struct exit_rule asked = *rule;
-    asked.head = r->state->lane->head;
-    struct guess *mine = out->probed;
-    if (mine == NULL) /* the caller doesn't care, the screen does */
-        out->probed = s->probing.guesses;
-    bool ok = context_advance_until(r->ctx, rows, n, to, &asked, out);
-    if (ok) {
-        spent_heads(&session_of(r)->spent, out->probe_ns);
-        if (out->probes > 0 && out->probe_ns == 0)
-            s->spent.heads_unknown = true;
-        r->state->annealed = r->helper == NULL;
-        if (r->helper == NULL)
-            memcpy(r->state->temperature, rule->temperature, (r->layers + 1) * sizeof *rule->temperature);
-        for (uint32_t l = 1; l <= out->depth; l++)
-            if (out->probed[l].token != TOKEN_NONE)
-                round_tell_guess(r, rows[n - 1], l, &out->probed[l]);
-    }
-    out->probed = mine;
-    return ok;
 }
 
 bool
@@ -267,4 +242,302 @@ round_summary(struct round *r, const char *stop_reason, int exit_layer, double t
     line->threshold = (float)threshold;
     line->d_max = d_max;
     line->w_max = w_max;
+}
+
+/* ---- several sequences ---- */
+
+bool
+rounds_each(struct policy *const *p, struct round *const *r, uint32_t n, bool (*draft)(struct policy *, struct round *))
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (!lane_alone(r[i]->state->lane, p[i], n, draft))
+            return false;
+    return true;
+}
+
+/* The rounds on the role's rows, which have followed. */
+static void
+views(struct round *const *r, uint32_t n, enum helper_role role, struct round **out)
+{
+    const struct session *s = session_of(r[0]);
+    const struct helper_context *h = &s->helpers[role];
+    for (uint32_t i = 0; i < n; i++) {
+        struct helper *mine = &r[i]->state->lane->helpers[role];
+        struct round *view = out[i] = &mine->view;
+        *view = r[i]->state->lane->round;
+        view->exit_layer = s->engine->helpers[role].exit_layer;
+        if (h->ctx == NULL)
+            continue;
+        view->ctx = h->ctx;
+        view->seq = mine->seq;
+        view->layers = view->exit_layer = h->layers;
+        view->helper = mine;
+    }
+}
+
+bool
+rounds_model(struct round *const *r, uint32_t n, enum helper_role role, struct round **out)
+{
+    struct lane *behind[ROUNDS_MOST] = {NULL};
+    uint32_t n_behind = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (!round_full(r[i]))
+            behind[n_behind++] = r[i]->state->lane;
+    if (!session_helpers_follow(behind, n_behind, role))
+        return false;
+    views(r, n, role, out);
+    return true;
+}
+
+bool
+session_rounds_append(struct round *const *r, uint32_t n, enum helper_role role, struct round **out)
+{
+    struct lane *drafted[ROUNDS_MOST] = {NULL};
+    uint32_t n_drafted = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (round_drafted(r[i]) > 0)
+            drafted[n_drafted++] = r[i]->state->lane;
+    if (!session_helpers_append(drafted, n_drafted, role))
+        return false;
+    views(r, n, role, out);
+    return true;
+}
+
+/* Early exit decided by the backend, within one forward pass. */
+static bool
+until(struct round *r, const struct exit_rows *rows, uint32_t to, const struct exit_rule *rule, struct exit_result *out)
+{
+    struct session *s = session_of(r);
+    out->probed = s->probing.guesses;
+    if (!context_advance_until(r->ctx, rows->rows, rows->n, to, rule, out))
+        return false;
+    spent_heads(&s->spent, out->probe_ns);
+    if (out->probes > 0 && out->probe_ns == 0)
+        s->spent.heads_unknown = true;
+    for (uint32_t l = 1; l <= out->depth; l++)
+        if (out->probed[l].token != TOKEN_NONE)
+            round_tell_guess(r, rows->rows[rows->n - 1], l, &out->probed[l]);
+    return true;
+}
+
+/* The rows of these sequences through one layer more, in as few forward passes as they fit in. */
+static bool
+advance_all(struct round *const *r, const struct exit_rows *const *rows, uint32_t n, uint32_t layer)
+{
+    const uint32_t most = context_limits(r[0]->ctx)->max_rows;
+    slot_t pass[VERIFY_NODES * 2];
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (used > 0 && used + rows[i]->n > (most < VERIFY_NODES ? most : VERIFY_NODES)) {
+            if (!context_advance(r[0]->ctx, pass, used, layer, NULL))
+                return false;
+            used = 0;
+        }
+        for (uint32_t k = 0; k < rows[i]->n; k++)
+            if (context_depth(r[0]->ctx, rows[i]->rows[k]) < layer)
+                pass[used++] = rows[i]->rows[k];
+    }
+    return used == 0 || context_advance(r[0]->ctx, pass, used, layer, NULL);
+}
+
+/* Layer by layer: the rows of all sequences that have not found their exit, then the predictions of their last rows. */
+static bool
+until_in_step(struct round *const *r, const struct exit_rows *rows, uint32_t n, uint32_t to,
+              const struct exit_rule *rule, struct exit_result *out)
+{
+    struct round *live[ROUNDS_MOST];
+    const struct exit_rows *live_rows[ROUNDS_MOST];
+    struct exit_result *live_out[ROUNDS_MOST];
+    struct context_probe probes[ROUNDS_MOST];
+    struct guess guesses[ROUNDS_MOST];
+    uint32_t n_live = n;
+    for (uint32_t i = 0; i < n; i++) {
+        live[i] = r[i];
+        live_rows[i] = &rows[i];
+        live_out[i] = &out[i];
+    }
+    for (uint32_t layer = 1; layer <= to && n_live > 0; layer++) {
+        if (!advance_all(live, live_rows, n_live, layer))
+            return false;
+        const bool probed = rule->threshold[layer] <= 1;
+        for (uint32_t i = 0; i < n_live; i++)
+            probes[i] = (struct context_probe){.slot = live_rows[i]->rows[live_rows[i]->n - 1],
+                                               .layer = layer,
+                                               .temperature = rule->temperature[layer]};
+        if (probed && !round_look(live[0], probes, n_live, guesses))
+            return false;
+        uint32_t left = 0;
+        for (uint32_t i = 0; i < n_live; i++) {
+            live_out[i]->depth = layer;
+            if (probed) {
+                round_tell_guess(live[i], probes[i].slot, layer, &guesses[i]);
+                live_out[i]->guess = guesses[i];
+                live_out[i]->exited = guesses[i].annealed >= rule->threshold[layer];
+            }
+            if (live_out[i]->exited)
+                continue;
+            live[left] = live[i];
+            live_rows[left] = live_rows[i];
+            live_out[left++] = live_out[i];
+        }
+        n_live = left;
+    }
+    return true;
+}
+
+bool
+rounds_until(struct round *const *r, const struct exit_rows *rows, uint32_t n, uint32_t to,
+             const struct exit_rule *rule, struct exit_result *out)
+{
+    struct exit_rule asked = *rule;
+    asked.head = r[0]->state->lane->head;
+    for (uint32_t i = 0; i < n; i++) {
+        struct round_state *st = r[i]->state;
+        out[i] = (struct exit_result){.guess = {.token = TOKEN_NONE}};
+        st->annealed = r[i]->helper == NULL;
+        if (st->annealed)
+            memcpy(st->temperature, rule->temperature, (r[i]->layers + 1) * sizeof *rule->temperature);
+    }
+    return n == 1 ? until(r[0], rows, to, &asked, out) : until_in_step(r, rows, n, to, &asked, out);
+}
+
+bool
+rounds_guess(struct round *const *r, const slot_t *rows, uint32_t n, uint32_t layer, struct guess *out)
+{
+    struct context_probe probes[ROUNDS_MOST] = {{0}};
+    for (uint32_t i = 0; i < n; i++)
+        probes[i] = (struct context_probe){.slot = rows[i], .layer = layer, .temperature = 1};
+    if (!round_look(r[0], probes, n, out))
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        round_tell_guess(r[i], rows[i], layer, &out[i]);
+    return true;
+}
+
+bool
+rounds_choose(struct round *const *r, const slot_t *rows, uint32_t n, uint32_t layer, const struct guess *g,
+              token_t *token, dist_t *q)
+{
+    struct context *ctx = r[0]->ctx;
+    struct rng_key keys[ROUNDS_MOST];
+    for (uint32_t i = 0; i < n; i++) {
+        token[i] = g[i].token;
+        q[i] = DIST_NONE;
+        keys[i] = (struct rng_key){.seed = r[i]->seed, .pos = context_position(ctx, rows[i]) + 1, .purpose = RNG_DRAFT};
+    }
+    if (!(r[0]->sampling.temperature > 0))
+        return true;
+    const uint64_t start = clock_ns();
+    if (!context_dists(ctx, rows, n, layer, r[0]->state->lane->head, &r[0]->sampling, q) ||
+        !context_draws(ctx, q, keys, n, token))
+        return false;
+    spent_heads(&session_of(r[0])->spent, clock_ns() - start);
+    for (uint32_t i = 0; i < n; i++)
+        if (token[i] == TOKEN_NONE)
+            return false;
+    return true;
+}
+
+/* ---- what a companion model says of chains of drafts ---- */
+
+static const struct sampling whole = {.temperature = 1, .top_p = 1};
+
+struct reading { /* rows on their way to the model's last layer */
+    struct round *of;
+    slot_t row[VERIFY_NODES];
+    uint32_t n;
+};
+
+static bool
+read_now(struct reading *r)
+{
+    const uint32_t n = r->n;
+    r->n = 0;
+    return n == 0 || context_advance(r->of->ctx, r->row, n, r->of->exit_layer, NULL);
+}
+
+static bool
+read_row(struct reading *r, slot_t row)
+{
+    const uint32_t most = context_limits(r->of->ctx)->max_rows;
+    if (row == SLOT_NONE)
+        return false;
+    if (context_depth(r->of->ctx, row) >= r->of->exit_layer)
+        return true;
+    r->row[r->n++] = row;
+    return r->n < (most < VERIFY_NODES ? most : VERIFY_NODES) || read_now(r);
+}
+
+/* What the model has not run yet of the tokens before the drafts, and of the drafts but the last ones, in as few sweeps as
+ * that fits in. */
+static bool
+read_chains(struct round *const *r, uint32_t n)
+{
+    struct reading reading = {.of = r[0]};
+    for (uint32_t i = 0; i < n; i++) {
+        const struct helper *h = r[i]->helper;
+        for (uint32_t k = 0; h != NULL && k + 1 < h->n_fresh; k++) /* the last one is node 0's */
+            if (!read_row(&reading, h->fresh[k]))
+                return false;
+        for (uint32_t node = 0; node < round_drafted(r[i]); node++)
+            if (!read_row(&reading, round_slot(r[i], (int32_t)node)))
+                return false;
+    }
+    return read_now(&reading);
+}
+
+/* Of the rows of nodes 0..drafts - 1, which the model has run, of several chains behind one another. */
+static bool
+distributions(struct round *const *r, uint32_t n, const struct sampling *sampling, dist_t *out)
+{
+    struct session *s = r[0]->state->lane->session;
+    slot_t row[VERIFY_NODES];
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t node = 0; node < round_drafted(r[i]); node++)
+            row[at++] = round_slot(r[i], (int32_t)node);
+    const uint64_t start = clock_ns();
+    const bool ok = context_dists(r[0]->ctx, row, at, r[0]->exit_layer, r[0]->state->lane->head, sampling, out);
+    spent_heads(&s->spent, clock_ns() - start);
+    return ok;
+}
+
+/* Chains that have no more than VERIFY_NODES drafts in all, and one at least. */
+static bool
+compare(struct round *const *draft, struct round *const *companion, uint32_t n, struct overlap *const *out)
+{
+    const bool greedy = !(draft[0]->sampling.temperature > 0);
+    struct overlap_req requests[VERIFY_NODES];
+    dist_t d[VERIFY_NODES], c[VERIFY_NODES];
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < round_drafted(draft[i]); k++, at++) {
+            const struct verify_row *node = &draft[i]->state->node[k + 1];
+            d[at] = node->q;
+            requests[at] = (struct overlap_req){.token = node->token, .out = &out[i][k]};
+        }
+    if ((greedy && !distributions(draft, n, &whole, d)) ||
+        !distributions(companion, n, greedy ? &whole : &draft[0]->sampling, c))
+        return false;
+    for (uint32_t i = 0; i < at; i++) {
+        requests[i].d = d[i];
+        requests[i].c = c[i];
+    }
+    return context_overlaps(companion[0]->ctx, requests, at);
+}
+
+bool
+rounds_overlap(struct round *const *draft, uint32_t n, enum helper_role role, struct overlap *const *out)
+{
+    struct round *companion[ROUNDS_MOST];
+    if (!session_rounds_append(draft, n, role, companion) || !read_chains(draft, n) || !read_chains(companion, n))
+        return false;
+    for (uint32_t first = 0, last; first < n; first = last) {
+        uint32_t drafts = 0;
+        for (last = first; last < n && drafts + round_drafted(draft[last]) <= VERIFY_NODES; last++)
+            drafts += round_drafted(draft[last]);
+        if (drafts > 0 && !compare(draft + first, companion + first, last - first, out + first))
+            return false;
+    }
+    return true;
 }

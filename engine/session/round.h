@@ -1,9 +1,13 @@
-/* One round, as a policy sees it. Its work goes through these helpers: they append events, keep the accounts, and are
- * where stepping, pausing and cancelling happen. A helper that returns false (SLOT_NONE, -1) means "stop now": the policy
- * returns false at once and the session knows why.
+/* Rounds, as a policy sees them. A policy drafts for one or more sequences at once: it gets an instance of itself and a round for each.
+ * All its work goes through these functions. They append events, keep the accounts, and are where stepping, pausing and cancelling
+ * happen. If one returns false (SLOT_NONE, -1), the policy returns false at once, and the session knows why.
+ *
+ * round_* functions are about one sequence; rounds_* are about n sequences, and row, prediction or rule number i is of round[i]. The
+ * rounds of a call are of one model, the target or what rounds_model() returned for one role. Rows of several sequences go through
+ * layers in one forward pass: context_advance(round[0]->ctx, rows, n, to, NULL).
  *
  * Nodes are the candidates of the round's tree: node 0 is the pending token, whose row exists at depth 0 when draft()
- * is called; round_propose() adds nodes. After draft() the session runs every node's row to depth L in one sweep,
+ * is called; round_propose() adds nodes. After draft() the session runs every node's row to depth L in one forward pass,
  * verifies, commits the accepted path and emits.
  *
  * Of the context (r->ctx) a policy may call these and no others (tests/structure/test_policy_calls.sh reads the list):
@@ -20,6 +24,8 @@
 
 struct helper;
 
+#define ROUNDS_MOST VERIFY_NODES /* sequences that draft together */
+
 struct round {
     uint32_t number; /* from 1; in prefilled(): 0, or the round to come when switched to in mid-run */
     struct context *ctx;
@@ -32,7 +38,7 @@ struct round {
     uint64_t seed;
     uint32_t layers; /* L */
 
-    /* Of a round as round_model() gives it: the layer whose word is the helper's. */
+    /* In a round of rounds_model(): the layer that predicts the helper's tokens. */
     uint32_t exit_layer;
     struct helper *helper; /* whose rows these are; NULL: the target's */
 
@@ -44,29 +50,50 @@ struct round {
     struct round_state *state; /* the session's */
 };
 
+/* ---- several sequences ---- */
+/* Drafts for one sequence after the other; the time and loads of each count as its own. */
+bool rounds_each(struct policy *const *, struct round *const *, uint32_t n,
+                 bool (*draft)(struct policy *, struct round *));
+
 /* ---- other models ---- */
-/* While drafting: the same round on the rows of a helper that the policy declared to need: ctx and seq are its own,
- * round_slot() gives its rows of the nodes, round_propose() goes on with the round's one tree, and guesses are told as that
+/* While drafting: the same rounds on the rows of a helper that the policy declared to need. Their ctx and seq are the helper's,
+ * round_slot() gives its rows of the nodes, round_propose() adds to the round's one tree, and predictions are recorded as that
  * model's. It has read all tokens up to the pending one, whose row has run all of its layers already (unless nothing more
- * can be drafted). Of self:E, ctx and seq are the target's, and all is as it is there. NULL: stop now. */
-struct round *round_model(struct round *, enum helper_role);
+ * can be drafted). For self:E, ctx and seq are the target's. */
+bool rounds_model(struct round *const *, uint32_t n, enum helper_role, struct round **out);
 
 /* ---- work ---- */
-/* Which head looks at a layer, the lens or a trained one, is the session's setting: it applies to all of these. */
-/* The guesses of every probed layer become LAYER events. */
-bool round_until(struct round *, const slot_t *rows, size_t n, uint32_t to, const struct exit_rule *,
-                 struct exit_result *);
-bool round_guess(struct round *, const struct context_probe *, size_t n, struct guess *);
-/* The same without events: what a reduced model says is no layer's word. */
-bool round_look(struct round *, const struct context_probe *, size_t n, struct guess *);
+/* Which head looks at a layer, the lens or a trained one, is the session's setting: it applies to all of these. Predictions of probed
+ * layers become LAYER events, except those of round_look(). */
 
-/* The next token as layer `layer` would say it after row `slot`: its argmax when greedy (*q = DIST_NONE), else drawn
- * from its distribution under the user's sampling settings (*q is that distribution). `g` is the layer's guess, so
- * that the greedy case needs no second head call. */
-bool round_choose(struct round *, slot_t slot, uint32_t layer, const struct guess *g, token_t *, dist_t *q);
+/* The rows of a sequence, of which the last decides when to exit; the others go as deep as it. */
+struct exit_rows {
+    const slot_t *rows; /* (n) each after its parent */
+    uint32_t n;
+};
+/* Runs the rows of each sequence to its exit, layer `to` at most. With several sequences each layer is read once for all. */
+bool rounds_until(struct round *const *, const struct exit_rows *, uint32_t n, uint32_t to, const struct exit_rule *,
+                  struct exit_result *out);
+/* Confidence at temperature 1. */
+bool rounds_guess(struct round *const *, const slot_t *rows, uint32_t n, uint32_t layer, struct guess *out);
+bool round_guess(struct round *, const struct context_probe *, size_t n, struct guess *out);
+/* Without events: predictions of a reduced model are of no layer. */
+bool round_look(struct round *, const struct context_probe *, size_t n, struct guess *out);
+
+/* The next token of each sequence as layer `layer` predicts it after the row: its argmax when greedy (*q = DIST_NONE), else drawn
+ * from its distribution under the user's sampling settings (*q is that distribution). The predictions save a second head call
+ * in the greedy case. */
+bool rounds_choose(struct round *const *, const slot_t *rows, uint32_t n, uint32_t layer, const struct guess *,
+                   token_t *, dist_t *q);
+
+/* A companion model's agreement with all drafts of chains, from the distributions that were drawn from and its own under the
+ * user's sampling settings; greedy: both at temperature 1. `draft` is of rounds_model(), before drafting began. The companion
+ * reads the drafts together with what it had not read before them, in as few forward passes as possible; it is not to be asked
+ * for anything else in the round. out[i] has room for round_drafted(draft[i]). */
+bool rounds_overlap(struct round *const *draft, uint32_t n, enum helper_role companion, struct overlap *const *out);
 
 /* How likely the target accepts the token of a row that has run through the draft model, in whose round this is asked
- * (round_model()): p̂ of the acceptance head, which the policy declared to need. */
+ * (rounds_model()): p̂ of the acceptance head, which the policy declared to need. */
 bool round_acceptance(struct round *, slot_t row, double *p);
 
 /* k different candidates for the token after `slot`, as layer `layer` would say them: the k likeliest when greedy

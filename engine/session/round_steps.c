@@ -1,6 +1,5 @@
 /* A round of all live lanes: draft, verify, commit (docs/design.md). */
 #include "engine/base/clock.h"
-#include "engine/session/rounds.h"
 #include "engine/session/session_internal.h"
 
 struct batch { /* the lanes that take part */
@@ -40,24 +39,23 @@ spend_on(struct session *s, enum account account)
     spent_turn(&s->spent, account, session_loads(s));
 }
 
-/* What a policy does for one sequence of several is that one's own. */
-static bool
-alone(struct session *s, const struct batch *b, struct lane *l, bool (*step)(struct policy *, struct round *))
+bool
+lane_alone(struct lane *l, struct policy *p, uint32_t together, bool (*step)(struct policy *, struct round *))
 {
-    struct policy *policy = lane_policy(l);
-    if (b->n == 1)
-        return step(policy, &l->round);
+    struct session *s = l->session;
+    if (together == 1)
+        return step(p, &l->round);
     spend_on(s, s->spent.account);
     const struct spent then = s->spent;
-    const bool ok = step(policy, &l->round);
+    const bool ok = step(p, &l->round);
     spend_on(s, s->spent.account);
     spent_own(&l->state.own, &then, &s->spent);
     return ok;
 }
 
-/* What the policy proposes after the pending tokens: for all sequences in step, or for one after the other. */
+/* What the policy proposes after the pending tokens. */
 static bool
-propose(struct session *s, const struct batch *b)
+propose(const struct batch *b)
 {
     struct policy *policy[ROUNDS_MOST];
     struct round *round[ROUNDS_MOST];
@@ -65,13 +63,7 @@ propose(struct session *s, const struct batch *b)
         policy[i] = lane_policy(b->lane[i]);
         round[i] = &b->lane[i]->round;
     }
-    const struct policy_ops *ops = policy[0]->ops;
-    if (ops->draft_batch != NULL)
-        return ops->draft_batch(policy, round, b->n);
-    for (uint32_t i = 0; i < b->n; i++)
-        if (!alone(s, b, b->lane[i], ops->draft))
-            return false;
-    return true;
+    return policy[0]->ops->draft(policy, round, b->n);
 }
 
 static bool
@@ -84,7 +76,7 @@ draft(struct session *s, const struct batch *b)
         pending->slot = context_append(s->ctx, b->lane[i]->seq, SLOT_NONE, pending->token);
         ok = pending->slot != SLOT_NONE;
     }
-    return (ok && propose(s, b)) || session_stop(s, "draft");
+    return (ok && propose(b)) || session_stop(s, "draft");
 }
 
 /* Every node's row of these lanes to depth L in one sweep, then the target's verdicts. */
@@ -151,7 +143,7 @@ learn(struct session *s, const struct batch *b)
     spend_on(s, SPENT_LEARN);
     for (uint32_t i = 0; i < b->n; i++) {
         const struct policy_ops *ops = lane_policy(b->lane[i])->ops;
-        if (ops->observe != NULL && !alone(s, b, b->lane[i], ops->observe))
+        if (ops->observe != NULL && !lane_alone(b->lane[i], lane_policy(b->lane[i]), b->n, ops->observe))
             return session_stop(s, "policy");
     }
     return true;

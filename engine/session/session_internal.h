@@ -206,7 +206,7 @@ bool session_look_back(struct session *);
 /* round.c: its LAYER event. */
 void round_tell_guess(const struct round *, slot_t, uint32_t layer, const struct guess *);
 
-/* rounds.c: rounds_model() of rounds that have drafts, after session_helpers_append(). */
+/* rounds_model() of rounds that have drafts, after session_helpers_append(). */
 bool session_rounds_append(struct round *const *, uint32_t n, enum helper_role, struct round **out);
 
 /* lane_steps.c: of one round. */
@@ -218,7 +218,10 @@ bool lane_commit(struct lane *);                       /* what the verdict says.
 /* Its line: its own, and its share of what so many lanes spent together. */
 void lane_end_round(struct lane *, const struct spent *together, uint32_t lanes);
 
-/* round_steps.c: one round, and what all lanes emitted in it. False: stopped. */
+/* round_steps.c. */
+/* A step of a policy for one of the sequences that are in the round together: its costs are this one's. */
+bool lane_alone(struct lane *, struct policy *, uint32_t together, bool (*step)(struct policy *, struct round *));
+/* One round, and what all lanes emitted in it. False: stopped. */
 bool session_round(struct session *, uint32_t *emitted);
 
 /* baseline.c: between rounds. False: stopped. */

@@ -18,7 +18,7 @@ draft_from_layer_one(struct round *r, bool picky, const struct sampling *other, 
         struct guess g;
         const struct context_probe probe = {.slot = row, .layer = 1, .temperature = 1};
         if (!context_advance(r->ctx, &row, 1, 1, NULL) || !round_guess(r, &probe, 1, &g) ||
-            !round_choose(r, row, 1, &g, &draft.token, &draft.q))
+            !rounds_choose(&r, &row, 1, 1, &g, &draft.token, &draft.q))
             return false;
         if (other != NULL) {
             const struct rng_key key = {.seed = r->seed, .pos = context_position(r->ctx, row) + 1};
@@ -36,32 +36,56 @@ draft_from_layer_one(struct round *r, bool picky, const struct sampling *other, 
 }
 
 static bool
-fair_draft(struct policy *p, struct round *r)
+fair_one(struct policy *p, struct round *r)
 {
     (void)p;
     return draft_from_layer_one(r, false, NULL, false);
 }
 
 static bool
-picky_draft(struct policy *p, struct round *r)
+fair_draft(struct policy *const *p, struct round *const *r, uint32_t n)
+{
+    return rounds_each(p, r, n, fair_one);
+}
+
+static bool
+picky_one(struct policy *p, struct round *r)
 {
     (void)p;
     return draft_from_layer_one(r, true, NULL, false);
 }
 
 static bool
-hot_draft(struct policy *p, struct round *r)
+picky_draft(struct policy *const *p, struct round *const *r, uint32_t n)
+{
+    return rounds_each(p, r, n, picky_one);
+}
+
+static bool
+hot_one(struct policy *p, struct round *r)
 {
     (void)p;
     return draft_from_layer_one(r, false, &hotter, false);
 }
 
+static bool
+hot_draft(struct policy *const *p, struct round *const *r, uint32_t n)
+{
+    return rounds_each(p, r, n, hot_one);
+}
+
 /* Nearly all of its drafts are rejected. */
 static bool
-flat_draft(struct policy *p, struct round *r)
+flat_one(struct policy *p, struct round *r)
 {
     (void)p;
     return draft_from_layer_one(r, false, &flat, true);
+}
+
+static bool
+flat_draft(struct policy *const *p, struct round *const *r, uint32_t n)
+{
+    return rounds_each(p, r, n, flat_one);
 }
 
 extern const struct policy_ops policy_sv;
@@ -80,7 +104,7 @@ static bool
 dropping_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 {
     struct round_state *st = r[0]->state;
-    const bool ok = policy_sv.draft_batch(p, r, n);
+    const bool ok = policy_sv.draft(p, r, n);
     if (st->n > 1 && st->node[st->n - 1].slot == SLOT_NONE)
         st->n--, st->cut++;
     return ok;
@@ -97,7 +121,7 @@ biased_policies(struct biased_policies *b)
     costly.name = "sv, rows cost";
     dropping.name = "sv, drops one";
     costly.open = dropping.open = costly_open;
-    dropping.draft_batch = dropping_draft;
+    dropping.draft = dropping_draft;
     *b = (struct biased_policies){.ops = {fair, picky, hot, costly, dropping, poor},
                                   .fair = {true, false, false, true, false, true}};
     for (int i = 0; i < BIASED_POLICIES; i++)

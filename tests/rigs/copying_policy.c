@@ -49,7 +49,7 @@ read_text(struct copying *c, const struct round *r)
 }
 
 static bool
-copying_draft(struct policy *p, struct round *r)
+copying_one(struct policy *p, struct round *r)
 {
     struct copying *c = p->state;
     token_t last = r->tokens[r->n_tokens - 1];
@@ -72,6 +72,12 @@ copying_draft(struct policy *p, struct round *r)
     }
     round_summary(r, "copied", NO_LAYER, (double)NAN, -1, -1);
     return true;
+}
+
+static bool
+copying_draft(struct policy *const *p, struct round *const *r, uint32_t n)
+{
+    return rounds_each(p, r, n, copying_one);
 }
 
 const struct policy_ops policy_copying = {

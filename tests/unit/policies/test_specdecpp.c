@@ -296,8 +296,8 @@ TEST(no_row_of_an_accepted_draft_runs_twice)
         own++;
     struct policy_ops watching = *policy_registry[own];
     const struct policy_ops *const registry[] = {&watching, NULL};
-    watch.draft = watching.draft_batch;
-    watching.draft_batch = watch_draft;
+    watch.draft = watching.draft;
+    watching.draft = watch_draft;
     watching.observe = watch_observe;
     struct session_options o = session_usual();
     struct engine *engine = open_exact(1, EQUAL);

@@ -143,7 +143,7 @@ static struct sv_latency *wronged; /* the session's, before its first round was 
 static bool
 wrong_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 {
-    const bool ok = policy_sv.draft_batch(p, r, n);
+    const bool ok = policy_sv.draft(p, r, n);
     if (wronged != NULL || !ok)
         return ok;
     wronged = p[0]->shared;
@@ -169,7 +169,7 @@ TEST(verifications_of_rounds_correct_what_was_measured)
     struct policy_ops wrong = policy_sv;
     const struct policy_ops *const registry[] = {&wrong, NULL};
     struct session_options o = exact_rig_session("sv", "the little", TOKENS);
-    wrong.draft_batch = wrong_draft;
+    wrong.draft = wrong_draft;
     wrong.observe = watching_observe;
     o.policies = registry;
     struct recorded_run run = exact_rig_record(engine, &o);

@@ -48,7 +48,7 @@ TEST(a_layer_that_all_pass_is_loaded_once)
 enum { SLOW_MS = 20, LOOKS = 3 };
 
 static bool
-slow_draft(struct policy *p, struct round *r)
+slow_one(struct policy *p, struct round *r)
 {
     (void)p;
     const struct context_probe probe = {
@@ -61,6 +61,12 @@ slow_draft(struct policy *p, struct round *r)
         if (!round_look(r, &probe, 1, &g))
             return false;
     return true;
+}
+
+static bool
+slow_draft(struct policy *const *p, struct round *const *r, uint32_t n)
+{
+    return rounds_each(p, r, n, slow_one);
 }
 
 struct costs {

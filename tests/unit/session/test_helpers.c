@@ -62,7 +62,7 @@ ask(enum control_kind kind)
 }
 
 static bool
-watch_draft(struct policy *p, struct round *r)
+watch_one(struct policy *p, struct round *r)
 {
     (void)p;
     watch.rounds++;
@@ -74,14 +74,20 @@ watch_draft(struct policy *p, struct round *r)
         return true; /* as another policy would */
     if (round_full(r))
         return true;
-    struct round *d = round_model(r, HELPER_DRAFT);
-    if (d == NULL)
+    struct round *d;
+    if (!rounds_model(&r, 1, HELPER_DRAFT, &d))
         return false;
     assert_true(d->ctx != r->ctx);
     compare_rows(r, d);
     const uint32_t most = watch.most > 0 ? watch.most : 1 + (uint32_t)(splitmix64(&watch.random) % 6);
     const struct chain_rule rule = {.exit_layer = d->exit_layer, .most = most, .full = "k"};
     return chain_draft(&d, 1, &rule, NULL);
+}
+
+static bool
+watch_draft(struct policy *const *p, struct round *const *r, uint32_t n)
+{
+    return rounds_each(p, r, n, watch_one);
 }
 
 static bool

@@ -274,7 +274,7 @@ TEST(controls_at_random_moments_break_no_promise)
 static struct session *mine; /* set before the first round */
 
 static bool
-restart_and_extend(struct policy *p, struct round *r)
+restart_and_extend_one(struct policy *p, struct round *r)
 {
     (void)p;
     if (r->number == 1 && mine != NULL) { /* on the engine's thread: both are in the queue before it looks */
@@ -283,6 +283,12 @@ restart_and_extend(struct policy *p, struct round *r)
         mine = NULL;
     }
     return true;
+}
+
+static bool
+restart_and_extend(struct policy *const *p, struct round *const *r, uint32_t n)
+{
+    return rounds_each(p, r, n, restart_and_extend_one);
 }
 
 static void

@@ -22,10 +22,16 @@ failing_malloc(size_t n)
 /* ---- a policy that fails ---- */
 
 static bool
-fail_in_round_three(struct policy *p, struct round *r)
+fail_in_round_three_one(struct policy *p, struct round *r)
 {
     (void)p;
     return r->number != 3 || round_fail(r, "three is too many");
+}
+
+static bool
+fail_in_round_three(struct policy *const *p, struct round *const *r, uint32_t n)
+{
+    return rounds_each(p, r, n, fail_in_round_three_one);
 }
 
 static const struct policy_ops failing = {
@@ -73,10 +79,16 @@ TEST(a_policy_that_fails_ends_the_run_and_a_restart_tries_again)
 }
 
 static bool
-propose_of_no_such_layer(struct policy *p, struct round *r)
+propose_of_no_such_layer_one(struct policy *p, struct round *r)
 {
     (void)p;
     return round_propose(r, &(struct proposal){.exit_layer = r->layers + 1, .q = DIST_NONE}) >= 0;
+}
+
+static bool
+propose_of_no_such_layer(struct policy *const *p, struct round *const *r, uint32_t n)
+{
+    return rounds_each(p, r, n, propose_of_no_such_layer_one);
 }
 
 TEST(a_draft_of_a_layer_that_the_model_lacks_ends_the_run)
@@ -159,10 +171,16 @@ TEST(a_baseline_asked_of_a_failed_run_is_not_the_next_ones)
 /* ---- no memory for events ---- */
 
 static bool
-draft_nothing(struct policy *p, struct round *r)
+draft_nothing_one(struct policy *p, struct round *r)
 {
     (void)p, (void)r;
     return true;
+}
+
+static bool
+draft_nothing(struct policy *const *p, struct round *const *r, uint32_t n)
+{
+    return rounds_each(p, r, n, draft_nothing_one);
 }
 
 static void
