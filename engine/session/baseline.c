@@ -1,5 +1,5 @@
-/* The measured baseline: the run's tokens generated again one by one, by the same engine, compared and timed; of all lanes
- * in step, one sweep a token. Sequences that left come first, each in the lane that is free next, as they came in the run. */
+/* The measured baseline: the run's tokens generated again one by one, by the same engine, compared and timed; of all sequences
+ * in step, one sweep a token. Sequences that left come first, each in the sequence that is free next, as they came in the run. */
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -14,8 +14,8 @@
 #define COLD_NS    40000000L
 #define SLICE      8 /* steps between two rounds */
 
-struct again { /* a lane, in which tokens are generated again: of sequences that left, then its own */
-    struct lane *lane;
+struct again { /* a sequence, in which tokens are generated again: of sequences that left, then its own */
+    struct sequence *sequence;
     struct left *of;     /* who left; NULL: its own */
     const token_t *text; /* (n) */
     uint32_t n, at;      /* of them, those that are there again */
@@ -37,20 +37,20 @@ step(struct session *s, struct again *const *again, uint32_t n)
     for (uint32_t i = 0; i < n; i++) {
         struct again *a = again[i];
         a->row = (struct verify_row){.parent = -1, .token = a->pending, .q = DIST_NONE};
-        a->row.slot = rows[i] = context_append(s->ctx, a->lane->seq, SLOT_NONE, a->pending);
+        a->row.slot = rows[i] = context_append(s->ctx, a->sequence->seq, SLOT_NONE, a->pending);
         if (rows[i] == SLOT_NONE)
             return false;
-        rounds[i] = (struct verify_round){.seq = a->lane->seq,
+        rounds[i] = (struct verify_round){.seq = a->sequence->seq,
                                           .rows = &a->row,
                                           .n = 1,
-                                          .sampling = a->lane->current.sampling,
+                                          .sampling = a->sequence->current.sampling,
                                           .seed = a->seed,
                                           .out = &a->verdict};
     }
     bool ok = context_advance(s->ctx, rows, n, s->model.layers, NULL) && context_verify_all(s->ctx, rounds, n);
     for (uint32_t i = 0; i < n && ok; i++) {
         again[i]->pending = again[i]->verdict.next;
-        ok = context_keep(s->ctx, again[i]->lane->seq, &rows[i], 1);
+        ok = context_keep(s->ctx, again[i]->sequence->seq, &rows[i], 1);
     }
     return ok;
 }
@@ -97,23 +97,23 @@ take_left(struct session *s, struct again *a, struct left *of)
 {
     const struct prompt *p = run_prompt(&s->run, of->number);
     a->moved = true;
-    begin_text(a, of, of->tokens, of->n, lane_seed(s, of->number));
-    return context_prompt(s->ctx, a->lane->seq, p->ids, p->n, NULL, NULL);
+    begin_text(a, of, of->tokens, of->n, seq_seed(s, of->number));
+    return context_prompt(s->ctx, a->sequence->seq, p->ids, p->n, NULL, NULL);
 }
 
 static bool
 take_own(struct session *s, struct again *a)
 {
-    const struct lane *l = a->lane;
+    const struct sequence *l = a->sequence;
     a->home = true;
-    begin_text(a, NULL, l->tokens + l->prompt_tokens, lane_emitted(l), l->round.seed);
+    begin_text(a, NULL, l->tokens + l->prompt_tokens, seq_emitted(l), l->round.seed);
     if (a->moved)
         return context_prompt(s->ctx, l->seq, l->tokens, l->prompt_tokens, NULL, NULL);
     context_truncate(s->ctx, l->seq, l->prompt_tokens);
     return true;
 }
 
-/* The lanes that have a token to say, after those that have not took the next sequence. `next` is of those that left. */
+/* The sequences that have a token to say, after those that have not took the next sequence. `next` is of those that left. */
 static bool
 going_on(struct session *s, struct again *all, uint32_t n, uint32_t *next, struct again **out, uint32_t *count)
 {
@@ -146,14 +146,14 @@ compare(struct again *a)
 
 /* Autoregressive tokens after the first, compared with the run's: `all` of them in steps. */
 static bool
-regenerate(struct session *s, struct again *lanes, uint32_t n, uint64_t all)
+regenerate(struct session *s, struct again *sequences, uint32_t n, uint64_t all)
 {
     struct again *some[ROUNDS_MOST];
     uint32_t next = 0, count;
     uint64_t done = 0;
     measure_as_it_is(s);
     for (uint32_t i = 1;; i++) {
-        if (!going_on(s, lanes, n, &next, some, &count))
+        if (!going_on(s, sequences, n, &next, some, &count))
             return false;
         if (count == 0)
             return true;
@@ -164,13 +164,13 @@ regenerate(struct session *s, struct again *lanes, uint32_t n, uint64_t all)
             compare(some[k]);
         done += count;
         if (i % 64 == 0)
-            session_tell_progress(s, "baseline", (double)done / (double)all);
+            session_emit_progress(s, "baseline", (double)done / (double)all);
     }
 }
 
-/* The rows of the lane's own tokens, all but the pending one's, as they were before. */
+/* The rows of the sequence's own tokens, all but the pending one's, as they were before. */
 static bool
-restore(struct session *s, const struct lane *l)
+restore(struct session *s, const struct sequence *l)
 {
     context_truncate(s->ctx, l->seq, l->prompt_tokens);
     return l->n_tokens - 1 == l->prompt_tokens || context_prefill(s->ctx, l->seq, l->tokens + l->prompt_tokens,
@@ -179,7 +179,7 @@ restore(struct session *s, const struct lane *l)
 
 /* The first difference, and how many sequences were compared. */
 static void
-tell_lossless(struct session *s, const struct again *lanes, uint32_t n)
+emit_lossless(struct session *s, const struct again *sequences, uint32_t n)
 {
     char text[64];
     uint32_t at = UINT32_MAX, of = 0;
@@ -188,8 +188,8 @@ tell_lossless(struct session *s, const struct again *lanes, uint32_t n)
         of = s->run.left[i].number;
     }
     for (uint32_t i = 0; i < n && at == UINT32_MAX; i++) {
-        at = lanes[i].differs_at;
-        of = lanes[i].lane->number;
+        at = sequences[i].differs_at;
+        of = sequences[i].sequence->number;
     }
     if (at == UINT32_MAX && s->batch)
         snprintf(text, sizeof text, "yes: %u sequences", (unsigned)(s->run.n_left + n));
@@ -199,11 +199,11 @@ tell_lossless(struct session *s, const struct again *lanes, uint32_t n)
         snprintf(text, sizeof text, "no: token %u of sequence %u", (unsigned)at + 1, (unsigned)of + 1);
     else
         snprintf(text, sizeof text, "no: token %u", (unsigned)at + 1);
-    session_tell_of(s, 0, RECORDED_LOSSLESS, s->run.sampled ? "sampled" : text);
+    session_emit_control(s, 0, RECORDED_LOSSLESS, s->run.sampled ? "sampled" : text);
 }
 
 static void
-tell_speed(struct session *s)
+emit_speed(struct session *s)
 {
     const struct estimate speed = ratio_estimate(&s->measured.steps);
     char text[48];
@@ -211,9 +211,9 @@ tell_speed(struct session *s)
         return;
     snprintf(text, sizeof text, "%.9g", (double)(float)speed.se);
     if (!isnan(speed.se))
-        session_tell_of(s, 0, RECORDED_BASELINE_SE, text);
+        session_emit_control(s, 0, RECORDED_BASELINE_SE, text);
     snprintf(text, sizeof text, "%.9g", (double)(float)speed.value);
-    session_tell_of(s, 0, RECORDED_BASELINE, text);
+    session_emit_control(s, 0, RECORDED_BASELINE, text);
 }
 
 /* Tokens to be generated again, and the longest text of them. */
@@ -222,9 +222,9 @@ work(const struct session *s, uint32_t *longest)
 {
     uint64_t all = 0;
     *longest = 0;
-    for (uint32_t i = 0; i < s->n_lanes + s->run.n_left; i++) {
-        const struct left *left = i < s->n_lanes ? NULL : &s->run.left[i - s->n_lanes];
-        const uint32_t n = left == NULL ? lane_emitted(&s->lanes[i]) : left->compared ? 0 : left->n;
+    for (uint32_t i = 0; i < s->n_sequences + s->run.n_left; i++) {
+        const struct left *left = i < s->n_sequences ? NULL : &s->run.left[i - s->n_sequences];
+        const uint32_t n = left == NULL ? seq_emitted(&s->sequences[i]) : left->compared ? 0 : left->n;
         *longest = n > *longest ? n : *longest;
         all += n > 0 ? n - 1 : 0;
     }
@@ -234,31 +234,31 @@ work(const struct session *s, uint32_t *longest)
 bool
 session_baseline(struct session *s)
 {
-    struct again lanes[ROUNDS_MOST];
-    const uint32_t n = s->n_lanes, together = session_in_turns(s) ? 1 : n; /* as their rounds are */
+    struct again sequences[ROUNDS_MOST];
+    const uint32_t n = s->n_sequences, together = session_in_turns(s) ? 1 : n; /* as their rounds are */
     uint32_t longest;
     const uint64_t all = work(s, &longest);
     bool ok = true;
     if (longest < 2) {
-        session_tell_of(s, 0, RECORDED_LOSSLESS, "nothing to compare yet");
+        session_emit_control(s, 0, RECORDED_LOSSLESS, "nothing to compare yet");
         return true;
     }
-    session_tell_progress(s, "baseline", 0);
+    session_emit_progress(s, "baseline", 0);
     for (uint32_t i = 0; i < n; i++)
-        lanes[i] = (struct again){.lane = &s->lanes[i], .differs_at = UINT32_MAX};
+        sequences[i] = (struct again){.sequence = &s->sequences[i], .differs_at = UINT32_MAX};
     for (uint32_t i = 0; i < n && ok; i += together)
-        ok = regenerate(s, lanes + i, together, all);
+        ok = regenerate(s, sequences + i, together, all);
     for (uint32_t i = 0; i < n && ok; i++)
-        ok = lanes[i].differs_at == UINT32_MAX || restore(s, lanes[i].lane);
+        ok = sequences[i].differs_at == UINT32_MAX || restore(s, sequences[i].sequence);
     if (!ok)
         return session_stop(s, "baseline");
-    session_tell_progress(s, "baseline", 1);
-    tell_speed(s);
-    tell_lossless(s, lanes, n);
+    session_emit_progress(s, "baseline", 1);
+    emit_speed(s);
+    emit_lossless(s, sequences, n);
     return true;
 }
 
-/* Some steps from where the lanes stand, whose rows then go: what they say was or will be said anyway. */
+/* Some steps from where the sequences stand, whose rows then go: what they say was or will be said anyway. */
 bool
 session_baseline_slice(struct session *s)
 {
@@ -267,11 +267,11 @@ session_baseline_slice(struct session *s)
     bool ok = true;
     if (--s->asked.slices == 0)
         s->asked.baseline = true;
-    for (uint32_t i = 0; i < s->n_lanes; i++) {
-        struct lane *l = &s->lanes[i];
+    for (uint32_t i = 0; i < s->n_sequences; i++) {
+        struct sequence *l = &s->sequences[i];
         if (l->over || l->n_tokens + SLICE > s->info.ctx || (session_in_turns(s) && n > 0))
             continue;
-        all[n] = (struct again){.lane = l, .pending = l->tokens[l->n_tokens - 1], .seed = l->round.seed};
+        all[n] = (struct again){.sequence = l, .pending = l->tokens[l->n_tokens - 1], .seed = l->round.seed};
         some[n] = &all[n];
         n++;
     }
@@ -279,6 +279,6 @@ session_baseline_slice(struct session *s)
     for (int i = 0; i < SLICE && n > 0 && ok; i++)
         ok = timed_step(s, some, n);
     for (uint32_t i = 0; i < n; i++)
-        context_truncate(s->ctx, all[i].lane->seq, all[i].lane->n_tokens - 1);
+        context_truncate(s->ctx, all[i].sequence->seq, all[i].sequence->n_tokens - 1);
     return ok;
 }

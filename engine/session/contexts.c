@@ -15,7 +15,7 @@ token_for_unknown(const struct tokenizer *t)
     return 0;
 }
 
-/* Room for all lanes: each has a trunk of its own, and as many uncommitted rows as a round may have. */
+/* Room for all sequences: each has a trunk of its own, and as many uncommitted rows as a round may have. */
 static struct context_options
 limits_of(const struct session *s, const struct model *m, enum head_kind heads)
 {
@@ -28,7 +28,7 @@ limits_of(const struct session *s, const struct model *m, enum head_kind heads)
                                      .layer_load =
                                          model_layer_bytes(m, e->exact) / model_layer_bytes(e->model, e->exact),
                                      .head_load = model_head_bytes(m, e->exact) / model_head_bytes(e->model, e->exact)};
-    const struct store_desc more = store_for_sequences(s->info.ctx, s->n_lanes);
+    const struct store_desc more = store_for_sequences(s->info.ctx, s->n_sequences);
     limits.spare = more.slots - s->info.ctx;
     limits.ring = more.ring;
     limits.seqs = more.seqs;
@@ -53,7 +53,7 @@ open_sequence(struct context *ctx, const struct model *m, seq_t *seq, struct err
 }
 
 static bool
-open_lane(struct session *s, struct lane *l, struct err *err)
+open_lane(struct session *s, struct sequence *l, struct err *err)
 {
     const struct engine *e = s->engine;
     bool ok = open_sequence(s->ctx, e->model, &l->seq, err);
@@ -76,8 +76,8 @@ session_open_contexts(struct session *s, struct err *err)
         models += engine_has(e, role);
     }
     s->unknown = token_for_unknown(e->model->tokenizer);
-    bool ok = dist_pool_open(&s->dists, e->ops, e->backend, vocab, STORE_DISTS * s->n_lanes * (models > 1 ? models : 1),
-                             err) &&
+    bool ok = dist_pool_open(&s->dists, e->ops, e->backend, vocab,
+                             STORE_DISTS * s->n_sequences * (models > 1 ? models : 1), err) &&
               open_context(s, e->model, e->weights, e->heads, &s->ctx, err);
     for (enum helper_role role = 0; role < HELPERS && ok; role++) {
         const struct model *m = e->helpers[role].model;
@@ -89,9 +89,9 @@ session_open_contexts(struct session *s, struct err *err)
         h->unknown = token_for_unknown(m->tokenizer);
         ok = open_context(s, m, e->helpers[role].weights, HEAD_LENS, &h->ctx, err);
     }
-    for (uint32_t i = 0; i < s->n_lanes && ok; i++)
-        ok = open_lane(s, &s->lanes[i], err);
-    atomic_store(&s->ctx_lanes, s->n_lanes);
+    for (uint32_t i = 0; i < s->n_sequences && ok; i++)
+        ok = open_lane(s, &s->sequences[i], err);
+    atomic_store(&s->ctx_sequences, s->n_sequences);
     return ok && session_open_acceptance(s, err);
 }
 
@@ -111,10 +111,10 @@ session_close_contexts(struct session *s)
 
 /* Of keys and values, which are most of it. */
 bool
-session_contexts_fit(const struct session *s, uint32_t lanes, struct err *err)
+session_contexts_fit(const struct session *s, uint32_t sequences, struct err *err)
 {
     const struct engine *e = s->engine;
-    const uint32_t have = atomic_load(&s->ctx_lanes);
+    const uint32_t have = atomic_load(&s->ctx_sequences);
     char need[24], there[24];
     uint64_t one = model_kv_bytes(e->model, s->info.ctx, e->exact);
     for (enum helper_role role = 0; role < HELPERS; role++) {
@@ -122,7 +122,7 @@ session_contexts_fit(const struct session *s, uint32_t lanes, struct err *err)
         if (m != NULL)
             one += model_kv_bytes(m, s->info.ctx, e->exact);
     }
-    const uint64_t more = lanes > have ? one * (lanes - have) : 0, available = memory_available();
+    const uint64_t more = sequences > have ? one * (sequences - have) : 0, available = memory_available();
     if (more <= available || strcmp(e->ops->name, "cuda") == 0)
         return true;
     return err_set(err, ERR_USAGE, "a context for another sequence needs %s, and %s are left; lower --ctx",

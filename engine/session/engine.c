@@ -4,9 +4,7 @@
 #include <string.h>
 
 #include "engine/model/memory.h"
-#include "engine/session/engine_helpers.h"
-#include "engine/session/engine_kept.h"
-#include "engine/session/engine_profile.h"
+#include "engine/session/engine_internal.h"
 #include "kernels/platform.h"
 #include "kernels/plugin.h"
 

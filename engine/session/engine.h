@@ -60,7 +60,7 @@ struct engine {
     struct helper_model helpers[HELPERS];
     struct accept_head *accept; /* the draft model's; NULL: none */
     struct sv_profile *profile; /* of the model and its helpers; owned; NULL: none */
-    struct engine_kept *kept;   /* what sessions leave to the next ones (engine_kept.h) */
+    struct engine_kept *kept;   /* what sessions leave to the next ones (engine_internal.h) */
     char profile_refused[400];  /* why the profile beside the model is not used; "": there is none, or it is */
     char note[480];             /* something the user should know ("no usable GPU: …"), or "" */
 };
@@ -88,6 +88,9 @@ const struct model *engine_draft_model(const struct engine *);
 /* "fables-draft", "self:3"; "" for nobody. */
 const char *engine_helper_name(const struct engine *, enum helper_role, char *out, size_t n);
 uint64_t engine_helper_hash(const struct engine *, enum helper_role); /* of self:E the target's */
+/* The path of the file in the model's folder whose name is that of the model, without ".gguf", and the ending; the caller frees it. NULL:
+ * there is no such file. */
+char *engine_beside(const struct model *, const char *ending);
 /* The path of the file that stands beside the model at `path` and by its name plays the role, to be freed; NULL: none. */
 char *engine_sibling(const char *path, enum helper_role);
 

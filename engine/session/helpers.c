@@ -4,11 +4,12 @@
 
 #include "engine/base/clock.h"
 #include "engine/session/session_internal.h"
+#include "engine/trained/accept_predictor.h"
 
 #define FOLLOW_TOKENS 256 /* read in a call */
 
 void
-lane_helpers_begin(struct lane *l)
+seq_helpers_begin(struct sequence *l)
 {
     for (enum helper_role role = 0; role < HELPERS; role++) {
         l->helpers[role].n_fresh = 0;
@@ -18,9 +19,9 @@ lane_helpers_begin(struct lane *l)
 }
 
 void
-lane_helpers_forget(struct lane *l)
+seq_helpers_forget(struct sequence *l)
 {
-    lane_helpers_begin(l);
+    seq_helpers_begin(l);
     for (enum helper_role role = 0; role < HELPERS; role++) {
         if (l->helpers[role].of->ctx != NULL)
             context_truncate(l->helpers[role].of->ctx, l->helpers[role].seq, 0);
@@ -36,28 +37,28 @@ as_read_by(const struct helper_context *h, token_t token)
 }
 
 static uint32_t
-unread(const struct lane *l, enum helper_role role)
+unread(const struct sequence *l, enum helper_role role)
 {
     return l->n_tokens - context_length(l->helpers[role].of->ctx, l->helpers[role].seq);
 }
 
 /* … where its rows are of a class of their own. */
 static bool
-lacks_prompt(const struct lane *l, enum helper_role role)
+lacks_prompt(const struct sequence *l, enum helper_role role)
 {
     return l->session->engine->prompt_rows > 0 && l->n_tokens - unread(l, role) < l->prompt_tokens;
 }
 
 /* The run's prompt, whole, so that its rows are the same whenever the helper is asked first. */
 static bool
-read_prompt(struct lane *l, enum helper_role role, struct prefill_watch *watch)
+read_prompt(struct sequence *l, enum helper_role role, struct prefill_watch *watch)
 {
     const struct helper *h = &l->helpers[role];
     token_t *ids = malloc(l->prompt_tokens * sizeof *ids);
     for (uint32_t i = 0; i < l->prompt_tokens && ids != NULL; i++)
         ids[i] = as_read_by(h->of, l->tokens[i]);
     const bool ok =
-        ids != NULL && context_prompt(h->of->ctx, h->seq, ids, l->prompt_tokens, session_tell_prefill, watch);
+        ids != NULL && context_prompt(h->of->ctx, h->seq, ids, l->prompt_tokens, session_emit_prefill, watch);
     if (ids == NULL)
         session_fail(l->session, "helper", "not enough memory for the prompt");
     free(ids);
@@ -65,7 +66,7 @@ read_prompt(struct lane *l, enum helper_role role, struct prefill_watch *watch)
 }
 
 static bool
-read_many(struct lane *l, enum helper_role role)
+read_many(struct sequence *l, enum helper_role role)
 {
     const struct helper *h = &l->helpers[role];
     struct prefill_watch watch = {.session = l->session, .since_us = clock_us()};
@@ -81,14 +82,14 @@ read_many(struct lane *l, enum helper_role role)
         if (!context_prefill(h->of->ctx, h->seq, part, count, NULL, NULL))
             return false;
         at += count;
-        session_tell_prefill(&watch, (double)(at - before) / (double)(n - before));
+        session_emit_prefill(&watch, (double)(at - before) / (double)(n - before));
     }
     return true;
 }
 
-/* The unread tokens of a lane as rows behind its trunk. */
+/* The unread tokens of a sequence as rows behind its trunk. */
 static bool
-append_few(const struct lane *l, enum helper_role role, slot_t *rows)
+append_few(const struct sequence *l, enum helper_role role, slot_t *rows)
 {
     const struct helper *h = &l->helpers[role];
     const uint32_t n = unread(l, role), first = l->n_tokens - n;
@@ -102,23 +103,24 @@ append_few(const struct lane *l, enum helper_role role, slot_t *rows)
     return true;
 }
 
-/* As many lanes as fit into one sweep, none of which has more than a few tokens to read. Returns how many; 0: stopped. */
+/* As many sequences as fit into one sweep, none of which has more than a few tokens to read. Returns how many; 0: stopped. */
 static uint32_t
-read_few(struct lane *const *lanes, uint32_t n, enum helper_role role)
+read_few(struct sequence *const *sequences, uint32_t n, enum helper_role role)
 {
-    const struct helper_context *h = lanes[0]->helpers[role].of;
+    const struct helper_context *h = sequences[0]->helpers[role].of;
     const uint32_t room = context_limits(h->ctx)->max_rows;
     slot_t rows[VERIFY_NODES];
     uint32_t count = 0, taken = 0, at = 0;
-    for (; taken < n && count + unread(lanes[taken], role) <= (room < VERIFY_NODES ? room : VERIFY_NODES); taken++) {
-        if (!append_few(lanes[taken], role, rows + count))
+    for (; taken < n && count + unread(sequences[taken], role) <= (room < VERIFY_NODES ? room : VERIFY_NODES);
+         taken++) {
+        if (!append_few(sequences[taken], role, rows + count))
             return 0;
-        count += unread(lanes[taken], role);
+        count += unread(sequences[taken], role);
     }
     bool ok = context_advance(h->ctx, rows, count, h->layers, NULL);
     for (uint32_t i = 0; i < taken && ok; i++) {
-        const uint32_t kept = unread(lanes[i], role);
-        ok = kept == 0 || context_keep(h->ctx, lanes[i]->helpers[role].seq, rows + at, kept);
+        const uint32_t kept = unread(sequences[i], role);
+        ok = kept == 0 || context_keep(h->ctx, sequences[i]->helpers[role].seq, rows + at, kept);
         at += kept;
     }
     return ok ? taken : 0;
@@ -126,7 +128,7 @@ read_few(struct lane *const *lanes, uint32_t n, enum helper_role role)
 
 /* The last row is read anew where its hidden states have gone, or may go as soon as others draft: `old`. */
 static void
-give_up_old_row(const struct lane *l, enum helper_role role, bool old)
+give_up_old_row(const struct sequence *l, enum helper_role role, bool old)
 {
     const struct helper *h = &l->helpers[role];
     const uint32_t last = l->n_tokens - 1;
@@ -136,60 +138,60 @@ give_up_old_row(const struct lane *l, enum helper_role role, bool old)
 
 /* Those that have many tokens to read read them; after that nobody has more than a few. */
 static bool
-catch_up(struct lane *const *lanes, uint32_t n, enum helper_role role)
+catch_up(struct sequence *const *sequences, uint32_t n, enum helper_role role)
 {
     bool many = false;
     for (uint32_t i = 0; i < n; i++)
-        if (unread(lanes[i], role) > HELPER_FEW || lacks_prompt(lanes[i], role)) {
+        if (unread(sequences[i], role) > HELPER_FEW || lacks_prompt(sequences[i], role)) {
             many = true;
-            if (!read_many(lanes[i], role))
+            if (!read_many(sequences[i], role))
                 return false;
         }
     for (uint32_t i = 0; i < n; i++)
-        give_up_old_row(lanes[i], role, many && n > 1);
+        give_up_old_row(sequences[i], role, many && n > 1);
     return true;
 }
 
 bool
-session_helpers_follow(struct lane *const *lanes, uint32_t n, enum helper_role role)
+session_helpers_follow(struct sequence *const *sequences, uint32_t n, enum helper_role role)
 {
-    if (n == 0 || lanes[0]->helpers[role].of->ctx == NULL)
+    if (n == 0 || sequences[0]->helpers[role].of->ctx == NULL)
         return true;
-    if (!catch_up(lanes, n, role))
+    if (!catch_up(sequences, n, role))
         return false;
     for (uint32_t i = 0; i < n;) {
-        const uint32_t taken = read_few(lanes + i, n - i, role);
+        const uint32_t taken = read_few(sequences + i, n - i, role);
         if (taken == 0)
             return false;
         i += taken;
     }
     for (uint32_t i = 0; i < n; i++) {
-        struct helper *h = &lanes[i]->helpers[role];
-        h->row[0] = context_at(h->of->ctx, h->seq, lanes[i]->n_tokens - 1);
+        struct helper *h = &sequences[i]->helpers[role];
+        h->row[0] = context_at(h->of->ctx, h->seq, sequences[i]->n_tokens - 1);
     }
     return true;
 }
 
 bool
-session_helpers_append(struct lane *const *lanes, uint32_t n, enum helper_role role)
+session_helpers_append(struct sequence *const *sequences, uint32_t n, enum helper_role role)
 {
-    if (n == 0 || lanes[0]->helpers[role].of->ctx == NULL)
+    if (n == 0 || sequences[0]->helpers[role].of->ctx == NULL)
         return true;
-    if (!catch_up(lanes, n, role))
+    if (!catch_up(sequences, n, role))
         return false;
     for (uint32_t i = 0; i < n; i++) {
-        struct helper *h = &lanes[i]->helpers[role];
-        const uint32_t fresh = unread(lanes[i], role);
-        if (!append_few(lanes[i], role, h->fresh))
+        struct helper *h = &sequences[i]->helpers[role];
+        const uint32_t fresh = unread(sequences[i], role);
+        if (!append_few(sequences[i], role, h->fresh))
             return false;
         h->n_fresh = fresh;
-        h->row[0] = fresh > 0 ? h->fresh[fresh - 1] : context_at(h->of->ctx, h->seq, lanes[i]->n_tokens - 1);
+        h->row[0] = fresh > 0 ? h->fresh[fresh - 1] : context_at(h->of->ctx, h->seq, sequences[i]->n_tokens - 1);
     }
     return true;
 }
 
 slot_t
-lane_helper_row(struct lane *l, struct helper *h, int32_t node)
+seq_helper_row(struct sequence *l, struct helper *h, int32_t node)
 {
     int32_t missing[VERIFY_NODES];
     uint32_t n = 0;
@@ -210,14 +212,14 @@ lane_helper_row(struct lane *l, struct helper *h, int32_t node)
 }
 
 slot_t
-lane_helper_next(const struct lane *l, const struct helper *h)
+seq_helper_next(const struct sequence *l, const struct helper *h)
 {
     const token_t token = l->tokens[context_length(h->of->ctx, h->seq)];
     return context_append(h->of->ctx, h->seq, SLOT_NONE, as_read_by(h->of, token));
 }
 
 bool
-lane_helpers_keep(struct lane *l, const struct verdict *v, uint32_t n)
+seq_helpers_keep(struct sequence *l, const struct verdict *v, uint32_t n)
 {
     bool ok = true;
     for (enum helper_role role = 0; role < HELPERS && ok; role++) {
@@ -240,4 +242,44 @@ lane_helpers_keep(struct lane *l, const struct verdict *v, uint32_t n)
         h->n_fresh = 0;
     }
     return ok;
+}
+
+/* ---- the draft model's acceptance head ---- */
+
+bool
+session_open_acceptance(struct session *s, struct err *err)
+{
+    struct acceptance *a = &s->acceptance;
+    const struct engine *e = s->engine;
+    if (e->accept == NULL)
+        return true;
+    if (!final_norm_open(&a->norm, &engine_draft_model(e)->desc, err) ||
+        !accept_predictor_open(&a->predictor, e->accept, e->threads, err))
+        return false;
+    a->x = malloc(a->norm.width * sizeof *a->x);
+    if (a->x == NULL)
+        return err_set(err, ERR_WORK, "out of memory for the acceptance head");
+    a->load = (double)(e->accept->n_values * sizeof *e->accept->values) / model_head_bytes(e->model, e->exact);
+    return true;
+}
+
+void
+session_close_acceptance(struct session *s)
+{
+    final_norm_free(&s->acceptance.norm);
+    accept_predictor_close(s->acceptance.predictor);
+    free(s->acceptance.x);
+    s->acceptance = (struct acceptance){.x = NULL};
+}
+
+bool
+session_acceptance(struct session *s, struct context *ctx, slot_t row, uint32_t layer, double *p)
+{
+    struct acceptance *a = &s->acceptance;
+    if (!context_read_hidden(ctx, row, layer, a->x))
+        return false;
+    final_norm_apply(&a->norm, a->x, a->x);
+    *p = accept_predictor_ask(a->predictor, a->x);
+    a->heads += a->load;
+    return true;
 }

@@ -6,17 +6,17 @@
 #define RECENT_ROWS      32
 
 uint32_t
-lane_head_at(const struct lane *l, uint32_t layer)
+seq_head_at(const struct sequence *l, uint32_t layer)
 {
     return l->head == USE_TRAINED && layer > 0 && layer < l->session->model.layers ? 1 : 0;
 }
 
-/* Rows of one model, of several lanes, for one head call. */
+/* Rows of one model, of several sequences, for one head call. */
 struct gathered {
     struct session *session;
     enum helper_role role; /* whose rows; HELPERS: the target's */
     bool other;            /* not by the head in use, but by the other one */
-    struct lane *lane[VERIFY_NODES];
+    struct sequence *sequence[VERIFY_NODES];
     slot_t row[VERIFY_NODES];
     size_t n;
 };
@@ -28,7 +28,7 @@ context_of(const struct gathered *g)
 }
 
 static enum head_choice
-head_of(const struct gathered *g, const struct lane *l)
+head_of(const struct gathered *g, const struct sequence *l)
 {
     if (g->role != HELPERS)
         return USE_LENS;
@@ -37,23 +37,24 @@ head_of(const struct gathered *g, const struct lane *l)
 
 /* What was said of a row of the target's at a layer, against the final one. */
 static void
-tell(const struct gathered *g, struct lane *l, uint32_t pos, uint32_t layer, const struct guess *said, token_t final)
+tell(const struct gathered *g, struct sequence *l, uint32_t pos, uint32_t layer, const struct guess *said,
+     token_t final)
 {
     const uint32_t layers = g->session->model.layers;
-    l->final[pos % LANE_FINALS].pos = pos; /* helpers may come to it a round later */
-    l->final[pos % LANE_FINALS].token = final;
+    l->final[pos % FINALS].pos = pos; /* helpers may come to it a round later */
+    l->final[pos % FINALS].token = final;
     if (layer == layers && g->other)
         return; /* the last layer has one word, and the head in use had it said */
-    lane_tell_guess(l, pos, layer, head_of(g, l) == USE_TRAINED && layer < layers ? 1 : 0, said, PROBED_SCOPE, final);
+    seq_emit_guess(l, pos, layer, head_of(g, l) == USE_TRAINED && layer < layers ? 1 : 0, said, PROBED_SCOPE, final);
 }
 
 /* Of a helper's against its own last layer and the target's. */
 static void
-tell_helper(const struct gathered *g, struct lane *l, uint32_t pos, uint32_t layer, const struct guess *said)
+emit_helper(const struct gathered *g, struct sequence *l, uint32_t pos, uint32_t layer, const struct guess *said)
 {
-    const uint32_t at = pos % LANE_FINALS;
+    const uint32_t at = pos % FINALS;
     const token_t final = l->final[at].pos == pos ? l->final[at].token : TOKEN_NONE;
-    lane_tell_helper_guess(l, g->role, pos, layer, said, PROBED_SCOPE, final);
+    seq_emit_helper_guess(l, g->role, pos, layer, said, PROBED_SCOPE, final);
 }
 
 /* All layers of all rows in one call. */
@@ -66,24 +67,24 @@ ask(struct gathered *g)
     const uint32_t layers = g->role == HELPERS ? s->model.layers : s->helpers[g->role].layers;
     size_t n = 0;
     for (size_t i = 0; i < g->n; i++) {
-        const struct round_state *st = &g->lane[i]->state;
+        const struct round_state *st = &g->sequence[i]->state;
         const bool annealed = g->role == HELPERS && st->annealed;
         for (uint32_t at = 1; at <= layers; at++)
             p->probes[n++] = (struct context_probe){.slot = g->row[i],
                                                     .layer = at,
-                                                    .head = head_of(g, g->lane[i]),
+                                                    .head = head_of(g, g->sequence[i]),
                                                     .temperature = annealed ? st->temperature[at] : 1,
                                                     .versus_final = true};
     }
     if (!context_guess(ctx, p->probes, n, p->guesses))
         return false;
     for (size_t i = 0; i < n; i++) {
-        struct lane *l = g->lane[i / layers];
+        struct sequence *l = g->sequence[i / layers];
         const uint32_t layer = p->probes[i].layer, pos = context_position(ctx, p->probes[i].slot) + 1;
         if (g->role == HELPERS)
             tell(g, l, pos, layer, &p->guesses[i], p->guesses[i / layers * layers + layers - 1].token);
         else
-            tell_helper(g, l, pos, layer, &p->guesses[i]);
+            emit_helper(g, l, pos, layer, &p->guesses[i]);
     }
     g->n = 0;
     return true;
@@ -91,12 +92,12 @@ ask(struct gathered *g)
 
 /* Rows that fell out of the ring are passed over. */
 static bool
-gather(struct gathered *g, struct lane *l, const slot_t *rows, size_t n)
+gather(struct gathered *g, struct sequence *l, const slot_t *rows, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (!context_hidden_kept(context_of(g), rows[i]))
             continue;
-        g->lane[g->n] = l;
+        g->sequence[g->n] = l;
         g->row[g->n++] = rows[i];
         if (g->n == VERIFY_NODES && !ask(g))
             return false;
@@ -108,7 +109,7 @@ gather(struct gathered *g, struct lane *l, const slot_t *rows, size_t n)
  * target's: a helper reads when it is asked. The pending token's row waits for the token that it is about; those that
  * nobody wanted to be looked at are passed over. `last`, or SLOT_NONE, is the row behind the trunk. */
 static bool
-gather_helper(struct gathered *g, struct lane *l, slot_t last)
+gather_helper(struct gathered *g, struct sequence *l, slot_t last)
 {
     struct helper *h = &l->helpers[g->role];
     struct context *ctx = h->of->ctx;
@@ -129,21 +130,21 @@ gather_helper(struct gathered *g, struct lane *l, slot_t last)
 
 /* When all drafts were accepted the helper has not read the last one, so its word on the bonus would come a round later,
  * when it reads that draft anyway. Rows for the look alone, in one sweep, which are gone afterwards: what the helper reads
- * for the policy, and when, stays as it is, and so do the accounts. rows[i] is lane i's, or SLOT_NONE. */
+ * for the policy, and when, stays as it is, and so do the accounts. rows[i] is sequence i's, or SLOT_NONE. */
 static bool
-read_last_drafts(const struct gathered *g, struct lane *const *lanes, uint32_t n, slot_t *rows)
+read_last_drafts(const struct gathered *g, struct sequence *const *sequences, uint32_t n, slot_t *rows)
 {
     struct context *ctx = context_of(g);
     slot_t all[ROUNDS_MOST];
     uint32_t count = 0;
     for (uint32_t i = 0; i < n; i++) {
-        struct lane *l = lanes[i];
+        struct sequence *l = sequences[i];
         struct helper *h = &l->helpers[g->role];
         rows[i] = SLOT_NONE;
         if (l->current.probe != PROBE_ALL || ctx == NULL || h->row[0] == SLOT_NONE ||
             context_length(ctx, h->seq) + 2 != l->n_tokens || h->looked_at + 2 > l->n_tokens)
             continue;
-        all[count++] = rows[i] = lane_helper_next(l, h);
+        all[count++] = rows[i] = seq_helper_next(l, h);
         if (rows[i] == SLOT_NONE)
             return false;
     }
@@ -151,14 +152,14 @@ read_last_drafts(const struct gathered *g, struct lane *const *lanes, uint32_t n
 }
 
 static bool
-probe_helpers(struct session *s, struct lane *const *lanes, uint32_t n)
+probe_helpers(struct session *s, struct sequence *const *sequences, uint32_t n)
 {
     for (enum helper_role role = 0; role < HELPERS; role++) {
         struct gathered g = {.session = s, .role = role};
         slot_t last[ROUNDS_MOST];
-        bool ok = read_last_drafts(&g, lanes, n, last);
+        bool ok = read_last_drafts(&g, sequences, n, last);
         for (uint32_t i = 0; i < n && ok; i++)
-            ok = gather_helper(&g, lanes[i], last[i]);
+            ok = gather_helper(&g, sequences[i], last[i]);
         if (!ok || (g.n > 0 && !ask(&g)))
             return false;
         for (uint32_t i = 0; i < n; i++)
@@ -169,48 +170,49 @@ probe_helpers(struct session *s, struct lane *const *lanes, uint32_t n)
 }
 
 static bool
-probe_emitted(struct session *s, struct lane *const *lanes, uint32_t n, bool other)
+probe_emitted(struct session *s, struct sequence *const *sequences, uint32_t n, bool other)
 {
     struct gathered g = {.session = s, .role = HELPERS, .other = other};
     for (uint32_t i = 0; i < n; i++)
-        if (!gather(&g, lanes[i], lanes[i]->state.emission.row, lanes[i]->state.emission.n))
+        if (!gather(&g, sequences[i], sequences[i]->state.emission.row, sequences[i]->state.emission.n))
             return false;
     return g.n == 0 || ask(&g);
 }
 
 static void
-tell_experts(struct lane *const *lanes, uint32_t n)
+emit_experts(struct sequence *const *sequences, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = 0; k < lanes[i]->state.emission.n; k++)
-            lane_tell_experts(lanes[i], lanes[i]->state.emission.row[k]);
+        for (uint32_t k = 0; k < sequences[i]->state.emission.n; k++)
+            seq_emit_experts(sequences[i], sequences[i]->state.emission.row[k]);
 }
 
 /* The head in use at every new row. The other one is asked now and then, which is enough to compare how often they agree
  * with the last layer and costs a fraction. */
 bool
-session_probe_round(struct session *s, struct lane *const *lanes, uint32_t n)
+session_probe_round(struct session *s, struct sequence *const *sequences, uint32_t n)
 {
-    const bool all = lanes[0]->current.probe == PROBE_ALL,
+    const bool all = sequences[0]->current.probe == PROBE_ALL,
                other = s->engine->heads != HEAD_LENS && s->round % OTHER_HEAD_EVERY == 0;
     if (all && s->info.experts > 0)
-        tell_experts(lanes, n);
-    return (!all || (probe_emitted(s, lanes, n, false) && (!other || probe_emitted(s, lanes, n, true)))) &&
-           probe_helpers(s, lanes, n);
+        emit_experts(sequences, n);
+    return (!all || (probe_emitted(s, sequences, n, false) && (!other || probe_emitted(s, sequences, n, true)))) &&
+           probe_helpers(s, sequences, n);
 }
 
 bool
-session_probe_recent(struct session *s, struct lane *const *lanes, uint32_t n)
+session_probe_recent(struct session *s, struct sequence *const *sequences, uint32_t n)
 {
     struct gathered g = {.session = s, .role = HELPERS};
     for (uint32_t i = 0; i < n; i++) {
         slot_t rows[RECENT_ROWS];
         size_t count = 0;
-        const uint32_t length = lanes[i]->current.probe == PROBE_ALL ? context_length(s->ctx, lanes[i]->seq) : 0;
+        const uint32_t length =
+            sequences[i]->current.probe == PROBE_ALL ? context_length(s->ctx, sequences[i]->seq) : 0;
         for (uint32_t at = length > RECENT_ROWS ? length - RECENT_ROWS : 0; at < length; at++)
-            rows[count++] = context_at(s->ctx, lanes[i]->seq, at);
-        if (!gather(&g, lanes[i], rows, count))
+            rows[count++] = context_at(s->ctx, sequences[i]->seq, at);
+        if (!gather(&g, sequences[i], rows, count))
             return false;
     }
-    return (g.n == 0 || ask(&g)) && probe_helpers(s, lanes, n);
+    return (g.n == 0 || ask(&g)) && probe_helpers(s, sequences, n);
 }

@@ -6,23 +6,92 @@
 #include "engine/base/clock.h"
 #include "engine/session/session_internal.h"
 
-static struct session *
-session_of(const struct round *r)
+/* ---- times and loads ---- */
+
+void
+spent_begin(struct spent *s, enum account account, struct loads now)
 {
-    return r->state->lane->session;
+    *s = (struct spent){.account = account, .since_ns = clock_ns(), .since = now};
+}
+
+enum account
+spent_switch(struct spent *s, enum account to, struct loads now)
+{
+    const enum account before = s->account;
+    const uint64_t now_ns = clock_ns();
+    s->ns[before] += now_ns - s->since_ns;
+    s->loads[before].layers += now.layers - s->since.layers;
+    s->loads[before].heads += now.heads - s->since.heads;
+    s->account = to;
+    s->since_ns = now_ns;
+    s->since = now;
+    return before;
 }
 
 void
-round_tell_guess(const struct round *r, slot_t slot, uint32_t layer, const struct guess *g)
+spent_heads(struct spent *s, uint64_t ns)
 {
-    struct lane *l = r->state->lane;
+    if (s->account != SPENT_ASIDE)
+        s->heads_ns += ns;
+}
+
+static void
+add(struct spent *to, const struct spent *what, bool less)
+{
+    const double sign = less ? -1 : 1;
+    for (int i = 0; i < ACCOUNTS; i++) {
+        to->ns[i] = less ? to->ns[i] - what->ns[i] : to->ns[i] + what->ns[i];
+        to->loads[i].layers += sign * what->loads[i].layers;
+        to->loads[i].heads += sign * what->loads[i].heads;
+    }
+    to->heads_ns = less ? to->heads_ns - what->heads_ns : to->heads_ns + what->heads_ns;
+}
+
+void
+spent_own(struct spent *own, const struct spent *then, const struct spent *now)
+{
+    add(own, now, false);
+    add(own, then, true);
+}
+
+void
+spent_less(struct spent *s, const struct spent *own)
+{
+    add(s, own, true);
+}
+
+struct loads
+spent_work(const struct spent *s)
+{
+    struct loads work = {0};
+    for (int i = 0; i < ACCOUNTS; i++) {
+        if (i == SPENT_ASIDE || i == SPENT_PROBE)
+            continue;
+        work.layers += s->loads[i].layers;
+        work.heads += s->loads[i].heads;
+    }
+    return work;
+}
+
+/* ---- one sequence ---- */
+
+static struct session *
+session_of(const struct round *r)
+{
+    return r->state->sequence->session;
+}
+
+void
+round_emit_guess(const struct round *r, slot_t slot, uint32_t layer, const struct guess *g)
+{
+    struct sequence *l = r->state->sequence;
     const uint32_t pos = context_position(r->ctx, slot) + 1;
     if (l->current.probe == PROBE_OFF)
         return;
     if (r->helper == NULL)
-        lane_tell_guess(l, pos, layer, lane_head_at(l, layer), g, PROBED_POLICY, TOKEN_NONE);
+        seq_emit_guess(l, pos, layer, seq_head_at(l, layer), g, PROBED_POLICY, TOKEN_NONE);
     else
-        lane_tell_helper_guess(l, (enum helper_role)(r->helper - l->helpers), pos, layer, g, PROBED_POLICY, TOKEN_NONE);
+        seq_emit_helper_guess(l, (enum helper_role)(r->helper - l->helpers), pos, layer, g, PROBED_POLICY, TOKEN_NONE);
 }
 
 /* Head calls were made since then. */
@@ -43,7 +112,7 @@ round_look(struct round *r, const struct context_probe *probes, size_t n, struct
         const size_t part = n - at < room ? n - at : room;
         memcpy(s->probing.probes, probes + at, part * sizeof *probes);
         for (size_t i = 0; i < part; i++)
-            s->probing.probes[i].head = r->state->lane->head;
+            s->probing.probes[i].head = r->state->sequence->head;
         ok = context_guess(r->ctx, s->probing.probes, part, out + at);
     }
     heads_called(r, start);
@@ -56,7 +125,7 @@ round_guess(struct round *r, const struct context_probe *probes, size_t n, struc
     if (!round_look(r, probes, n, out))
         return false;
     for (size_t i = 0; i < n; i++)
-        round_tell_guess(r, probes[i].slot, probes[i].layer, &out[i]);
+        round_emit_guess(r, probes[i].slot, probes[i].layer, &out[i]);
     return true;
 }
 
@@ -85,7 +154,7 @@ round_candidates(struct round *r, slot_t slot, uint32_t layer, uint32_t pos, uin
     }
     uint64_t start = clock_ns();
     const struct sampling whole = {.temperature = 1, .top_p = 1};
-    dist_t from = context_dist(r->ctx, slot, layer, r->state->lane->head, greedy ? &whole : &r->sampling);
+    dist_t from = context_dist(r->ctx, slot, layer, r->state->sequence->head, greedy ? &whole : &r->sampling);
     if (!greedy)
         *q = from;
     while (from != DIST_NONE && n < k) {
@@ -103,21 +172,21 @@ void
 round_aside_begin(struct round *r)
 {
     struct session *s = session_of(r);
-    s->aside_from = spent_turn(&s->spent, SPENT_ASIDE, session_loads(s));
+    s->aside_from = spent_switch(&s->spent, SPENT_ASIDE, session_loads(s));
 }
 
 void
 round_aside_end(struct round *r)
 {
     struct session *s = session_of(r);
-    spent_turn(&s->spent, s->aside_from, session_loads(s));
+    spent_switch(&s->spent, s->aside_from, session_loads(s));
 }
 
 double
 round_draft_ms(const struct round *r)
 {
     struct session *s = session_of(r);
-    spent_turn(&s->spent, s->spent.account, session_loads(s));
+    spent_switch(&s->spent, s->spent.account, session_loads(s));
     return (double)s->spent.ns[SPENT_DRAFT] * 1e-6;
 }
 
@@ -179,7 +248,7 @@ round_propose(struct round *r, const struct proposal *p)
     slot_t slot = SLOT_NONE;
     st->lacks_last = (uint32_t)p->token >= s->model.vocab;
     if (!p->no_row && !st->lacks_last) {
-        slot = context_append(s->ctx, st->lane->seq, st->node[p->parent].slot, p->token);
+        slot = context_append(s->ctx, st->sequence->seq, st->node[p->parent].slot, p->token);
         if (slot == SLOT_NONE)
             return -1;
     }
@@ -190,7 +259,7 @@ round_propose(struct round *r, const struct proposal *p)
         st->steps = pos - st->pos[0];
     const bool own = r->helper == NULL && p->exit_layer != NO_LAYER; /* a layer of the target predicted it */
     const token_t told = st->lacks_last ? s->unknown : p->token;
-    session_tell_vocab(s, told);
+    session_emit_vocab(s, told);
     struct event e = {.type = EVENT_TOKEN,
                       .token = {.pos = pos,
                                 .parent = p->parent,
@@ -200,14 +269,14 @@ round_propose(struct round *r, const struct proposal *p)
                                 .exit_layer = own ? (int32_t)p->exit_layer : -1,
                                 .confidence = p->guess != NULL ? p->guess->confidence : NAN,
                                 .annealed = p->guess != NULL && st->annealed ? p->guess->annealed : NAN,
-                                .head = own ? (int32_t)lane_head_at(st->lane, p->exit_layer) : -1,
+                                .head = own ? (int32_t)seq_head_at(st->sequence, p->exit_layer) : -1,
                                 .accepted = -1,
                                 .committed = -1}};
-    lane_emit(st->lane, &e);
+    seq_emit(st->sequence, &e);
     session_token_done(s);
-    const enum account before = spent_turn(&s->spent, SPENT_WAIT, session_loads(s));
-    const enum next next = session_gate(s, GATE_TOKEN);
-    spent_turn(&s->spent, before, session_loads(s));
+    const enum account before = spent_switch(&s->spent, SPENT_WAIT, session_loads(s));
+    const enum next next = session_control_point(s, POINT_TOKEN);
+    spent_switch(&s->spent, before, session_loads(s));
     return next == NEXT_STOP ? -1 : node;
 }
 
@@ -215,14 +284,14 @@ slot_t
 round_slot(struct round *r, int32_t node)
 {
     const slot_t slot = node >= 0 && (uint32_t)node < r->state->n ? r->state->node[node].slot : SLOT_NONE;
-    return slot == SLOT_NONE || r->helper == NULL ? slot : lane_helper_row(r->state->lane, r->helper, node);
+    return slot == SLOT_NONE || r->helper == NULL ? slot : seq_helper_row(r->state->sequence, r->helper, node);
 }
 
 bool
 round_fail(struct round *r, const char *why)
 {
     struct session *s = session_of(r);
-    return session_fail(s, lane_policy(r->state->lane)->info.name, why);
+    return session_fail(s, seq_policy(r->state->sequence)->info.name, why);
 }
 
 void
@@ -230,7 +299,7 @@ round_report(struct round *r, const char *key, int index, double value)
 {
     struct event e = {.type = EVENT_SERIES, .series = {.index = index, .value = (float)value}};
     snprintf(e.series.key, sizeof e.series.key, "%s", key);
-    lane_emit(r->state->lane, &e);
+    seq_emit(r->state->sequence, &e);
 }
 
 void
@@ -247,10 +316,24 @@ round_summary(struct round *r, const char *stop_reason, int exit_layer, double t
 /* ---- several sequences ---- */
 
 bool
+seq_alone(struct sequence *l, struct policy *p, uint32_t together, bool (*step)(struct policy *, struct round *))
+{
+    struct session *s = l->session;
+    if (together == 1)
+        return step(p, &l->round);
+    spent_switch(&s->spent, s->spent.account, session_loads(s));
+    const struct spent then = s->spent;
+    const bool ok = step(p, &l->round);
+    spent_switch(&s->spent, s->spent.account, session_loads(s));
+    spent_own(&l->state.own, &then, &s->spent);
+    return ok;
+}
+
+bool
 rounds_each(struct policy *const *p, struct round *const *r, uint32_t n, bool (*draft)(struct policy *, struct round *))
 {
     for (uint32_t i = 0; i < n; i++)
-        if (!lane_alone(r[i]->state->lane, p[i], n, draft))
+        if (!seq_alone(r[i]->state->sequence, p[i], n, draft))
             return false;
     return true;
 }
@@ -262,9 +345,9 @@ views(struct round *const *r, uint32_t n, enum helper_role role, struct round **
     const struct session *s = session_of(r[0]);
     const struct helper_context *h = &s->helpers[role];
     for (uint32_t i = 0; i < n; i++) {
-        struct helper *mine = &r[i]->state->lane->helpers[role];
+        struct helper *mine = &r[i]->state->sequence->helpers[role];
         struct round *view = out[i] = &mine->view;
-        *view = r[i]->state->lane->round;
+        *view = r[i]->state->sequence->round;
         view->exit_layer = s->engine->helpers[role].exit_layer;
         if (h->ctx == NULL)
             continue;
@@ -278,11 +361,11 @@ views(struct round *const *r, uint32_t n, enum helper_role role, struct round **
 bool
 rounds_model(struct round *const *r, uint32_t n, enum helper_role role, struct round **out)
 {
-    struct lane *behind[ROUNDS_MOST] = {NULL};
+    struct sequence *behind[ROUNDS_MOST] = {NULL};
     uint32_t n_behind = 0;
     for (uint32_t i = 0; i < n; i++)
         if (!round_full(r[i]))
-            behind[n_behind++] = r[i]->state->lane;
+            behind[n_behind++] = r[i]->state->sequence;
     if (!session_helpers_follow(behind, n_behind, role))
         return false;
     views(r, n, role, out);
@@ -292,11 +375,11 @@ rounds_model(struct round *const *r, uint32_t n, enum helper_role role, struct r
 bool
 session_rounds_append(struct round *const *r, uint32_t n, enum helper_role role, struct round **out)
 {
-    struct lane *drafted[ROUNDS_MOST] = {NULL};
+    struct sequence *drafted[ROUNDS_MOST] = {NULL};
     uint32_t n_drafted = 0;
     for (uint32_t i = 0; i < n; i++)
         if (round_drafted(r[i]) > 0)
-            drafted[n_drafted++] = r[i]->state->lane;
+            drafted[n_drafted++] = r[i]->state->sequence;
     if (!session_helpers_append(drafted, n_drafted, role))
         return false;
     views(r, n, role, out);
@@ -316,7 +399,7 @@ until(struct round *r, const struct exit_rows *rows, uint32_t to, const struct e
         s->spent.heads_unknown = true;
     for (uint32_t l = 1; l <= out->depth; l++)
         if (out->probed[l].token != TOKEN_NONE)
-            round_tell_guess(r, rows->rows[rows->n - 1], l, &out->probed[l]);
+            round_emit_guess(r, rows->rows[rows->n - 1], l, &out->probed[l]);
     return true;
 }
 
@@ -370,7 +453,7 @@ until_in_step(struct round *const *r, const struct exit_rows *rows, uint32_t n, 
         for (uint32_t i = 0; i < n_live; i++) {
             live_out[i]->depth = layer;
             if (probed) {
-                round_tell_guess(live[i], probes[i].slot, layer, &guesses[i]);
+                round_emit_guess(live[i], probes[i].slot, layer, &guesses[i]);
                 live_out[i]->guess = guesses[i];
                 live_out[i]->exited = guesses[i].annealed >= rule->threshold[layer];
             }
@@ -390,7 +473,7 @@ rounds_until(struct round *const *r, const struct exit_rows *rows, uint32_t n, u
              const struct exit_rule *rule, struct exit_result *out)
 {
     struct exit_rule asked = *rule;
-    asked.head = r[0]->state->lane->head;
+    asked.head = r[0]->state->sequence->head;
     for (uint32_t i = 0; i < n; i++) {
         struct round_state *st = r[i]->state;
         out[i] = (struct exit_result){.guess = {.token = TOKEN_NONE}};
@@ -410,7 +493,7 @@ rounds_guess(struct round *const *r, const slot_t *rows, uint32_t n, uint32_t la
     if (!round_look(r[0], probes, n, out))
         return false;
     for (uint32_t i = 0; i < n; i++)
-        round_tell_guess(r[i], rows[i], layer, &out[i]);
+        round_emit_guess(r[i], rows[i], layer, &out[i]);
     return true;
 }
 
@@ -428,7 +511,7 @@ rounds_choose(struct round *const *r, const slot_t *rows, uint32_t n, uint32_t l
     if (!(r[0]->sampling.temperature > 0))
         return true;
     const uint64_t start = clock_ns();
-    if (!context_dists(ctx, rows, n, layer, r[0]->state->lane->head, &r[0]->sampling, q) ||
+    if (!context_dists(ctx, rows, n, layer, r[0]->state->sequence->head, &r[0]->sampling, q) ||
         !context_draws(ctx, q, keys, n, token))
         return false;
     spent_heads(&session_of(r[0])->spent, clock_ns() - start);
@@ -490,14 +573,14 @@ read_chains(struct round *const *r, uint32_t n)
 static bool
 distributions(struct round *const *r, uint32_t n, const struct sampling *sampling, dist_t *out)
 {
-    struct session *s = r[0]->state->lane->session;
+    struct session *s = r[0]->state->sequence->session;
     slot_t row[VERIFY_NODES];
     uint32_t at = 0;
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t node = 0; node < round_drafted(r[i]); node++)
             row[at++] = round_slot(r[i], (int32_t)node);
     const uint64_t start = clock_ns();
-    const bool ok = context_dists(r[0]->ctx, row, at, r[0]->exit_layer, r[0]->state->lane->head, sampling, out);
+    const bool ok = context_dists(r[0]->ctx, row, at, r[0]->exit_layer, r[0]->state->sequence->head, sampling, out);
     spent_heads(&s->spent, clock_ns() - start);
     return ok;
 }

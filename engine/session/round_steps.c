@@ -1,9 +1,173 @@
-/* A round of all live lanes: draft, verify, commit (docs/design.md). */
+/* A round of all live sequences: draft, verify, commit (docs/design.md). */
+#include <math.h>
+#include <string.h>
+
 #include "engine/base/clock.h"
 #include "engine/session/session_internal.h"
 
-struct batch { /* the lanes that take part */
-    struct lane *lane[ROUNDS_MOST];
+/* ---- the part of one sequence ---- */
+
+bool
+seq_is_end(const struct sequence *l, token_t token)
+{
+    const struct session *s = l->session;
+    return !s->ignore_eos && tokenizer_is_end(s->engine->model->tokenizer, token);
+}
+
+/* Drafts that are still wanted and have room. */
+static uint32_t
+budget(const struct sequence *l)
+{
+    const struct session *s = l->session;
+    const struct context_options *limits = context_limits(s->ctx);
+    const uint32_t most = (limits->max_rows < VERIFY_NODES ? limits->max_rows : VERIFY_NODES) - 1;
+    const uint32_t room = s->info.ctx - l->n_tokens; /* rows left beside the pending token's */
+    const uint32_t wanted = s->run.wanted == UINT32_MAX ? UINT32_MAX : s->run.wanted - seq_emitted(l) - 1;
+    const uint32_t fewer = wanted < room ? wanted : room;
+    return fewer < most ? fewer : most;
+}
+
+void
+seq_begin_round(struct sequence *l)
+{
+    const struct session *s = l->session;
+    struct round *r = &l->round;
+    struct round_state *st = &l->state;
+    r->number = s->round;
+    r->n_tokens = l->n_tokens;
+    r->budget = budget(l);
+    r->verdict = NULL;
+    r->drafted = r->accepted = r->emitted = 0;
+    r->cut = false;
+    st->n = 1;
+    st->steps = st->cut = 0;
+    st->lacks_last = false;
+    st->pos[0] = l->n_tokens - 1;
+    st->node[0] = (struct verify_row){.parent = -1, .token = l->tokens[st->pos[0]], .slot = SLOT_NONE, .q = DIST_NONE};
+    seq_helpers_begin(l);
+    st->annealed = false;
+    st->line = (struct round_event){.verify_experts = NAN};
+    st->own = (struct spent){0};
+    snprintf(st->line.policy, sizeof st->line.policy, "%s", seq_policy(l)->info.name);
+    round_summary(r, "", -1, NAN, -1, -1);
+}
+
+uint32_t
+seq_rows(const struct sequence *l, slot_t *rows)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < l->state.n; i++)
+        if (l->state.node[i].slot != SLOT_NONE)
+            rows[n++] = l->state.node[i].slot;
+    return n;
+}
+
+static struct emission
+settle(const struct sequence *l)
+{
+    const struct round_state *st = &l->state;
+    const struct verdict *v = &st->verdict;
+    struct emission m = {.row = {st->node[0].slot}};
+    for (uint32_t i = 0; i < v->n_path && !m.ended; i++) {
+        m.token[m.n++] = st->node[v->path[i]].token;
+        if (m.n < VERIFY_NODES)
+            m.row[m.n] = st->node[v->path[i]].slot;
+        m.ended = seq_is_end(l, m.token[m.n - 1]);
+    }
+    if (!m.ended && v->kind != NEXT_CANDIDATE) {
+        m.token[m.n++] = v->next;
+        m.own = true;
+        m.ended = seq_is_end(l, v->next);
+    }
+    return m;
+}
+
+bool
+seq_commit(struct sequence *l)
+{
+    struct session *s = l->session;
+    struct round *r = &l->round;
+    struct round_state *st = &l->state;
+    const struct emission *m = &st->emission;
+    st->emission = settle(l);
+    r->verdict = &st->verdict;
+    r->drafted = st->steps;
+    r->accepted = st->verdict.n_path;
+    r->emitted = m->n;
+    r->cut = m->ended || (st->steps == r->budget && r->budget < context_limits(s->ctx)->max_rows - 1);
+    if (!context_keep(s->ctx, l->seq, m->row, m->n) || !seq_helpers_keep(l, r->verdict, m->n))
+        return session_stop(s, "commit");
+    memcpy(l->tokens + l->n_tokens, m->token, m->n * sizeof *m->token);
+    r->n_tokens = l->n_tokens += m->n;
+    return true;
+}
+
+void
+seq_emit_verdict(struct sequence *l)
+{
+    const struct round_state *st = &l->state;
+    const struct emission *m = &st->emission;
+    const struct verdict *v = &st->verdict;
+    uint32_t committed = m->own ? m->n - 1 : m->n; /* drafts among the emitted */
+    for (uint32_t node = 1; node < st->n; node++) {
+        uint32_t at = 0;
+        while (at < v->n_path && v->path[at] != node)
+            at++;
+        struct event e = {
+            .type = EVENT_VERDICT,
+            .verdict = {.candidate = (int32_t)node, .accepted = at < v->n_path, .committed = at < committed}};
+        seq_emit(l, &e);
+    }
+    uint32_t judge = v->n_path > 0 ? v->path[v->n_path - 1] : 0;
+    if (m->own)
+        seq_emit_token(l, l->n_tokens - 1, v->next, v->kind == NEXT_BONUS ? SOURCE_BONUS : SOURCE_CORRECTION,
+                       &v->judged[judge]);
+    if (l->current.probe == PROBE_POLICY) /* the last layer's word is already there */
+        for (uint32_t i = 0; i < m->n; i++) {
+            uint32_t node = i == 0 ? 0 : v->path[i - 1];
+            if (v->judged[node].token != TOKEN_NONE)
+                seq_emit_guess(l, st->pos[node] + 1, l->session->model.layers, 0, &v->judged[node], PROBED_VERIFY,
+                               v->judged[node].token);
+        }
+}
+
+static double
+us_of(const struct sequence *l, const struct spent *together, enum account account, uint32_t sequences)
+{
+    return ((double)l->state.own.ns[account] + (double)together->ns[account] / sequences) / 1000;
+}
+
+void
+seq_end_round(struct sequence *l, const struct spent *together, uint32_t sequences)
+{
+    const struct round *r = &l->round;
+    struct round_event *line = &l->state.line;
+    const struct spent *own = &l->state.own;
+    const struct loads work = spent_work(together), alone = spent_work(own);
+    line->draft_us =
+        (uint32_t)(us_of(l, together, SPENT_DRAFT, sequences) + us_of(l, together, SPENT_LEARN, sequences));
+    line->verify_us = (uint32_t)us_of(l, together, SPENT_VERIFY, sequences);
+    line->probe_us = (uint32_t)us_of(l, together, SPENT_PROBE, sequences);
+    line->heads_us = together->heads_unknown
+                         ? NAN
+                         : (float)(((double)own->heads_ns + (double)together->heads_ns / sequences) / 1000);
+    line->wait_us = (float)us_of(l, together, SPENT_WAIT, sequences);
+    line->aside_us = (float)us_of(l, together, SPENT_ASIDE, sequences);
+    line->drafted = r->drafted;
+    line->verified = r->drafted - l->state.cut;
+    line->accepted = r->accepted;
+    line->emitted = r->emitted;
+    line->layers_loaded = (float)(alone.layers + work.layers / sequences);
+    line->heads_loaded = (float)(alone.heads + work.heads / sequences);
+    if (l->state.emission.ended)
+        snprintf(line->stop_reason, sizeof line->stop_reason, "eos");
+    seq_emit(l, &(struct event){.type = EVENT_ROUND, .round_end = *line});
+}
+
+/* ---- the round of all ---- */
+
+struct batch { /* the sequences that take part */
+    struct sequence *sequence[ROUNDS_MOST];
     uint32_t n;
 };
 
@@ -17,16 +181,16 @@ begin(struct session *s, struct batch *b)
     spent_begin(&s->spent, SPENT_PROBE, session_loads(s));
     s->spent.ns[SPENT_PROBE] += s->recording_ns; /* since the last round */
     mailbox_round(&s->mailbox, ++s->round);
-    for (uint32_t i = 0; i < s->n_lanes; i++) {
-        struct lane *l = &s->lanes[i];
+    for (uint32_t i = 0; i < s->n_sequences; i++) {
+        struct sequence *l = &s->sequences[i];
         if (!session_takes_part(s, l))
             continue;
-        lane_begin_round(l);
+        seq_begin_round(l);
         most += l->round.budget + 2;
-        b->lane[b->n++] = l;
+        b->sequence[b->n++] = l;
     }
-    s->turn = (uint32_t)(b->lane[0] - s->lanes);
-    context_follow_experts(s->ctx, s->lanes[0].current.probe == PROBE_ALL);
+    s->turn = (uint32_t)(b->sequence[0] - s->sequences);
+    context_follow_experts(s->ctx, s->sequences[0].current.probe == PROBE_ALL);
     size_t layers = s->model.layers * (s->info.experts > 0 ? 2U : 1U);
     for (enum helper_role role = 0; role < HELPERS; role++)
         layers += s->helpers[role].layers;
@@ -36,21 +200,7 @@ begin(struct session *s, struct batch *b)
 static void
 spend_on(struct session *s, enum account account)
 {
-    spent_turn(&s->spent, account, session_loads(s));
-}
-
-bool
-lane_alone(struct lane *l, struct policy *p, uint32_t together, bool (*step)(struct policy *, struct round *))
-{
-    struct session *s = l->session;
-    if (together == 1)
-        return step(p, &l->round);
-    spend_on(s, s->spent.account);
-    const struct spent then = s->spent;
-    const bool ok = step(p, &l->round);
-    spend_on(s, s->spent.account);
-    spent_own(&l->state.own, &then, &s->spent);
-    return ok;
+    spent_switch(&s->spent, account, session_loads(s));
 }
 
 /* What the policy proposes after the pending tokens. */
@@ -60,8 +210,8 @@ propose(const struct batch *b)
     struct policy *policy[ROUNDS_MOST];
     struct round *round[ROUNDS_MOST];
     for (uint32_t i = 0; i < b->n; i++) {
-        policy[i] = lane_policy(b->lane[i]);
-        round[i] = &b->lane[i]->round;
+        policy[i] = seq_policy(b->sequence[i]);
+        round[i] = &b->sequence[i]->round;
     }
     return policy[0]->ops->draft(policy, round, b->n);
 }
@@ -72,35 +222,35 @@ draft(struct session *s, const struct batch *b)
     spend_on(s, SPENT_DRAFT);
     bool ok = true;
     for (uint32_t i = 0; i < b->n && ok; i++) {
-        struct verify_row *pending = &b->lane[i]->state.node[0];
-        pending->slot = context_append(s->ctx, b->lane[i]->seq, SLOT_NONE, pending->token);
+        struct verify_row *pending = &b->sequence[i]->state.node[0];
+        pending->slot = context_append(s->ctx, b->sequence[i]->seq, SLOT_NONE, pending->token);
         ok = pending->slot != SLOT_NONE;
     }
     return (ok && propose(b)) || session_stop(s, "draft");
 }
 
-/* Every node's row of these lanes to depth L in one sweep, then the target's verdicts. */
+/* Every node's row of these sequences to depth L in one sweep, then the target's verdicts. */
 static bool
-verify_part(struct session *s, struct lane *const *lanes, uint32_t n)
+verify_part(struct session *s, struct sequence *const *sequences, uint32_t n)
 {
     struct verify_round rounds[ROUNDS_MOST];
     slot_t rows[VERIFY_NODES];
     size_t n_rows = 0;
     for (uint32_t i = 0; i < n; i++) {
-        struct round_state *st = &lanes[i]->state;
-        n_rows += lane_rows(lanes[i], rows + n_rows);
-        rounds[i] = (struct verify_round){.seq = lanes[i]->seq,
+        struct round_state *st = &sequences[i]->state;
+        n_rows += seq_rows(sequences[i], rows + n_rows);
+        rounds[i] = (struct verify_round){.seq = sequences[i]->seq,
                                           .rows = st->node,
                                           .n = st->n,
-                                          .sampling = lanes[i]->current.sampling,
-                                          .seed = lanes[i]->round.seed,
+                                          .sampling = sequences[i]->current.sampling,
+                                          .seed = sequences[i]->round.seed,
                                           .out = &st->verdict};
     }
     if (!context_advance(s->ctx, rows, n_rows, s->model.layers, NULL))
         return false;
     const double experts = context_experts_touched(s->ctx);
     for (uint32_t i = 0; i < n; i++)
-        lanes[i]->state.line.verify_experts = (float)experts;
+        sequences[i]->state.line.verify_experts = (float)experts;
     return context_verify_all(s->ctx, rounds, n);
 }
 
@@ -113,11 +263,11 @@ verify(struct session *s, const struct batch *b)
         slot_t rows[VERIFY_NODES];
         uint32_t n = 0;
         for (last = first; last < b->n; last++) {
-            n += lane_rows(b->lane[last], rows);
+            n += seq_rows(b->sequence[last], rows);
             if (last > first && n > context_limits(s->ctx)->max_rows)
                 break;
         }
-        if (!verify_part(s, b->lane + first, last - first))
+        if (!verify_part(s, b->sequence + first, last - first))
             return session_stop(s, "verification");
     }
     return true;
@@ -128,11 +278,11 @@ static bool
 commit(struct session *s, const struct batch *b)
 {
     for (uint32_t i = 0; i < b->n; i++)
-        if (!lane_commit(b->lane[i]))
+        if (!seq_commit(b->sequence[i]))
             return false;
     spend_on(s, SPENT_PROBE);
     for (uint32_t i = 0; i < b->n; i++)
-        lane_tell_verdict(b->lane[i]);
+        seq_emit_verdict(b->sequence[i]);
     return true;
 }
 
@@ -142,8 +292,8 @@ learn(struct session *s, const struct batch *b)
 {
     spend_on(s, SPENT_LEARN);
     for (uint32_t i = 0; i < b->n; i++) {
-        const struct policy_ops *ops = lane_policy(b->lane[i])->ops;
-        if (ops->observe != NULL && !lane_alone(b->lane[i], lane_policy(b->lane[i]), b->n, ops->observe))
+        const struct policy_ops *ops = seq_policy(b->sequence[i])->ops;
+        if (ops->observe != NULL && !seq_alone(b->sequence[i], seq_policy(b->sequence[i]), b->n, ops->observe))
             return session_stop(s, "policy");
     }
     return true;
@@ -153,7 +303,7 @@ static bool
 probe(struct session *s, const struct batch *b)
 {
     spend_on(s, SPENT_PROBE);
-    return session_probe_round(s, b->lane, b->n) || session_stop(s, "probe");
+    return session_probe_round(s, b->sequence, b->n) || session_stop(s, "probe");
 }
 
 /* The round's lines, its commit record. What the policy learned is the draft's cost. */
@@ -162,13 +312,13 @@ end(struct session *s, const struct batch *b)
 {
     uint32_t emitted = 0;
     spend_on(s, SPENT_PROBE);
-    session_tell_device(s);
+    session_emit_device(s);
     struct spent together = s->spent;
     for (uint32_t i = 0; i < b->n; i++)
-        spent_less(&together, &b->lane[i]->state.own);
+        spent_less(&together, &b->sequence[i]->state.own);
     for (uint32_t i = 0; i < b->n; i++) {
-        lane_end_round(b->lane[i], &together, b->n);
-        emitted += b->lane[i]->round.emitted;
+        seq_end_round(b->sequence[i], &together, b->n);
+        emitted += b->sequence[i]->round.emitted;
     }
     s->recording_ns = clock_ns() - s->spent.since_ns; /* of the rounds' own events, which are sent by now */
     return emitted;

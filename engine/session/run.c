@@ -9,10 +9,10 @@
 
 /* Those that the policy will ask in the first round: reading the prompt is nobody's round. */
 static bool
-prefill_helpers(struct lane *l)
+prefill_helpers(struct sequence *l)
 {
-    const unsigned needs = lane_policy(l)->ops->needs;
-    lane_helpers_forget(l);
+    const unsigned needs = seq_policy(l)->ops->needs;
+    seq_helpers_forget(l);
     for (enum helper_role role = 0; role < HELPERS; role++)
         if ((needs & NEEDS(role)) != 0 && !session_helpers_follow(&l, 1, role))
             return false;
@@ -21,40 +21,40 @@ prefill_helpers(struct lane *l)
 
 /* The prompt through all layers, and the first token. */
 static bool
-prefill(struct lane *l)
+prefill(struct sequence *l)
 {
     struct session *s = l->session;
     const uint32_t n = l->prompt_tokens;
     for (uint32_t i = 0; i < n; i++)
-        lane_tell_token(l, i, l->tokens[i], SOURCE_PROMPT, NULL);
+        seq_emit_token(l, i, l->tokens[i], SOURCE_PROMPT, NULL);
     struct prefill_watch watch = {.session = s, .since_us = clock_us()};
-    if (!context_prompt(s->ctx, l->seq, l->tokens, n, session_tell_prefill, &watch) || !prefill_helpers(l))
+    if (!context_prompt(s->ctx, l->seq, l->tokens, n, session_emit_prefill, &watch) || !prefill_helpers(l))
         return false;
     if (context_is_prompt(s->ctx, context_at(s->ctx, l->seq, 0)))
-        session_tell_of(s, l->number, RECORDED_PREFILL, "blas");
+        session_emit_control(s, l->number, RECORDED_PREFILL, "blas");
     struct verify_row last = {.parent = -1, .token = l->tokens[n - 1], .q = DIST_NONE};
     last.slot = context_at(s->ctx, l->seq, n - 1);
     struct verdict first;
     if (!context_verify(s->ctx, l->seq, &last, 1, &l->current.sampling, l->round.seed, &first))
         return false;
     l->tokens[l->n_tokens++] = first.next;
-    lane_tell_token(l, n, first.next, SOURCE_PREFILL, &first.judged[0]);
+    seq_emit_token(l, n, first.next, SOURCE_PREFILL, &first.judged[0]);
     if (l->current.probe == PROBE_POLICY)
-        lane_tell_guess(l, n, s->model.layers, 0, &first.judged[0], PROBED_VERIFY, first.judged[0].token);
+        seq_emit_guess(l, n, s->model.layers, 0, &first.judged[0], PROBED_VERIFY, first.judged[0].token);
     if (!session_probe_recent(s, &l, 1)) /* the end of the prompt, so that the picture begins full */
         return false;
-    struct policy *policy = lane_policy(l);
+    struct policy *policy = seq_policy(l);
     l->met = l->current.policy;
     l->round.n_tokens = l->n_tokens;
     return policy->ops->prefilled == NULL || policy->ops->prefilled(policy, &l->round);
 }
 
-/* What a sequence said, for a baseline to come: another one takes its lane. */
+/* What a sequence said, for a baseline to come: another one takes its sequence. */
 static bool
-keep_text(const struct lane *l)
+keep_text(const struct sequence *l)
 {
     struct run *run = &l->session->run;
-    const uint32_t n = lane_emitted(l);
+    const uint32_t n = seq_emitted(l);
     struct left *left = realloc(run->left, (run->n_left + 1) * sizeof *left);
     if (left != NULL)
         run->left = left;
@@ -66,9 +66,9 @@ keep_text(const struct lane *l)
     return true;
 }
 
-/* The next of the run's sequences takes the lane. */
+/* The next of the run's sequences takes the sequence. */
 static bool
-join(struct lane *l)
+join(struct sequence *l)
 {
     struct session *s = l->session;
     l->number = s->run.joined++;
@@ -85,20 +85,20 @@ join(struct lane *l)
                               .layers = s->model.layers,
                               .state = &l->state};
     l->state.annealed = false;
-    lane_take_settings(l);
+    seq_take_settings(l);
     if (session_has_several(s))
-        session_tell_of(s, l->number, RECORDED_JOINED, prompt->text);
+        session_emit_control(s, l->number, RECORDED_JOINED, prompt->text);
     return prefill(l) || session_stop(s, "prefill");
 }
 
 /* NULL: it goes on. */
 static const char *
-why_over(const struct lane *l)
+why_over(const struct sequence *l)
 {
     const struct session *s = l->session;
-    if (lane_emitted(l) > 0 && l->n_tokens > l->past && lane_is_end(l, l->tokens[l->n_tokens - 1]))
+    if (seq_emitted(l) > 0 && l->n_tokens > l->past && seq_is_end(l, l->tokens[l->n_tokens - 1]))
         return "eos";
-    if (lane_emitted(l) >= s->run.wanted)
+    if (seq_emitted(l) >= s->run.wanted)
         return "tokens";
     return l->n_tokens > s->info.ctx ? "context" : NULL; /* the pending token needs a row */
 }
@@ -107,13 +107,13 @@ why_over(const struct lane *l)
 static bool
 look(struct session *s)
 {
-    for (uint32_t i = 0; i < s->n_lanes; i++) {
-        struct lane *l = &s->lanes[i];
+    for (uint32_t i = 0; i < s->n_sequences; i++) {
+        struct sequence *l = &s->sequences[i];
         for (const char *why; (why = why_over(l)) != NULL;) {
             if (!l->over && session_has_several(s))
-                session_tell_of(s, l->number, RECORDED_LEFT, why);
+                session_emit_control(s, l->number, RECORDED_LEFT, why);
             l->over = true;
-            if (s->run.joined == s->run.sequences)
+            if (s->run.joined == s->run.total)
                 break;
             if (!keep_text(l) || !join(l))
                 return false;
@@ -126,13 +126,13 @@ look(struct session *s)
 static bool
 extend(struct session *s)
 {
-    for (uint32_t i = 0; i < s->n_lanes; i++) {
-        struct lane *l = &s->lanes[i];
+    for (uint32_t i = 0; i < s->n_sequences; i++) {
+        struct sequence *l = &s->sequences[i];
         const bool was = l->over;
         l->past = l->n_tokens;
         l->over = why_over(l) != NULL;
         if (was && !l->over && session_has_several(s))
-            session_tell_of(s, l->number, RECORDED_BACK, "");
+            session_emit_control(s, l->number, RECORDED_BACK, "");
     }
     s->asked.extension = false;
     return session_look_back(s);
@@ -152,26 +152,26 @@ begin_run(struct session *s)
     run->start_us = clock_us();
     run->joined = 0;
     run_forget_left(run);
-    run->sampled = s->lanes[0].current.sampling.temperature > 0;
+    run->sampled = s->sequences[0].current.sampling.temperature > 0;
     s->round = 0;
     mailbox_round(&s->mailbox, 0);
-    session_tell_of(s, 0, RECORDED_RUN, run->cause);
+    session_emit_control(s, 0, RECORDED_RUN, run->cause);
     if (strcmp(run->cause, "prompt") == 0)
-        session_tell_of(s, 0, RECORDED_PROMPT, run->prompts[0].text);
+        session_emit_control(s, 0, RECORDED_PROMPT, run->prompts[0].text);
     session_begin_settings(s);
     if (s->timing.paused) /* a run begins as it was asked to: say so to who sees only this run */
-        session_tell_of(s, 0, RECORDED_STATE, "paused");
+        session_emit_control(s, 0, RECORDED_STATE, "paused");
     if (s->timing.pace > 0) {
         char pace[32];
         snprintf(pace, sizeof pace, "%.9g", s->timing.pace);
-        session_tell_of(s, 0, RECORDED_PACE, pace);
+        session_emit_control(s, 0, RECORDED_PACE, pace);
     }
     if (!session_make_room(s))
         return false;
     session_take_settings(s);
-    for (uint32_t i = 0; i < s->n_lanes; i++) {
-        s->lanes[i].over = true;
-        if (!join(&s->lanes[i]))
+    for (uint32_t i = 0; i < s->n_sequences; i++) {
+        s->sequences[i].over = true;
+        if (!join(&s->sequences[i]))
             return false;
     }
     return look(s);
@@ -184,10 +184,10 @@ go_on(struct session *s)
     uint32_t live = 0, emitted;
     if (s->asked.extension && !extend(s))
         return false;
-    for (uint32_t i = 0; i < s->n_lanes; i++)
-        live += !s->lanes[i].over;
+    for (uint32_t i = 0; i < s->n_sequences; i++)
+        live += !s->sequences[i].over;
     if (live == 0) {
-        session_tell_of(s, 0, RECORDED_END, s->batch ? "batch" : why_over(&s->lanes[0]));
+        session_emit_control(s, 0, RECORDED_END, s->batch ? "batch" : why_over(&s->sequences[0]));
         return false;
     }
     engine_settle(s->engine, &s->mailbox.cancel); /* the first token is out; what follows is timed */
@@ -204,7 +204,7 @@ session_generate(struct session *s)
 {
     bool over = !begin_run(s);
     while (!over || s->stay)
-        switch (session_gate(s, over ? GATE_END : GATE_ROUND)) {
+        switch (session_control_point(s, over ? POINT_END : POINT_ROUND)) {
         case NEXT_STOP: return;
         case NEXT_SETTINGS: over = !session_apply_settings(s) || over; break;
         case NEXT_BASELINE:

@@ -121,7 +121,7 @@ session_post(struct session *s, const struct control *c, struct err *err)
     return posted == POSTED;
 }
 
-/* Copies what the first lane's policies have learned into the caller's memory; out of memory: it stays as it was. */
+/* Copies what the first sequence's policies have learned into the caller's memory; out of memory: it stays as it was. */
 static void
 keep_learned(struct session *s)
 {
@@ -129,7 +129,7 @@ keep_learned(struct session *s)
     if (m != NULL && m->learned == NULL && (m->learned = calloc(s->info.n_policies, sizeof *m->learned)) != NULL)
         m->n = s->info.n_policies;
     for (uint32_t i = 0; m != NULL && i < m->n; i++) {
-        const struct policy *p = &s->lanes[0].policies[i];
+        const struct policy *p = &s->sequences[0].policies[i];
         void *learned = p->ops->save != NULL ? p->ops->save(p) : NULL;
         if (learned == NULL)
             continue;
@@ -159,7 +159,7 @@ session_close(struct session *s)
     session_close_contexts(s);
     event_log_close(s->log);
     keep_learned(s);
-    session_close_lanes(s);
+    session_close_sequences(s);
     run_info_free(&s->info);
     mailbox_close(&s->mailbox);
     free(atomic_load(&s->spare));
@@ -169,7 +169,7 @@ session_close(struct session *s)
     free(s->run.prompts);
     run_forget_left(&s->run);
     prompt_format_close(&s->format);
-    free(s->told);
+    free(s->emitted_ids);
     free(s->probing.guesses);
     free(s->probing.probes);
     pthread_mutex_destroy(&s->failure_lock);

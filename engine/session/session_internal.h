@@ -3,17 +3,92 @@
 #define ENGINE_SESSION_SESSION_INTERNAL_H
 
 #include <pthread.h>
+#include <stdlib.h>
 
 #include "engine/events/estimate.h"
 #include "engine/events/metrics.h"
 #include "engine/model/final_norm.h"
-#include "engine/session/lane.h"
 #include "engine/session/mailbox.h"
-#include "engine/session/run.h"
+#include "engine/session/sequence.h"
 #include "engine/session/session.h"
-#include "engine/session/timing.h"
-#include "engine/session/watch.h"
 #include "kernels/rng.h"
+
+struct left { /* a sequence whose sequence another one took */
+    uint32_t number;
+    token_t *tokens;     /* (n) that it emitted; owned */
+    uint32_t n;          /* */
+    bool compared;       /* with its autoregressive tokens, */
+    uint32_t differs_at; /* of which that one is another, from 0; UINT32_MAX: none */
+};
+
+struct run {
+    uint32_t number;        /* from 1 */
+    const char *cause;      /* start, restart, prompt */
+    struct prompt *prompts; /* (n_prompts) owned */
+    uint32_t n_prompts;
+    uint32_t total;  /* sequences in all: sequence i begins with prompts[i], or where there is one prompt, with that */
+    uint32_t joined; /* of them, those that have begun */
+    struct left *left; /* (n_left) in the order in which they did; owned */
+    uint32_t n_left;
+    uint32_t wanted;   /* tokens that each emits; UINT32_MAX: no bound */
+    bool sampled;      /* with a temperature, now or before */
+    uint64_t start_us; /* by clock_us(); events count from it */
+};
+
+static inline const struct prompt *
+run_prompt(const struct run *r, uint32_t sequence)
+{
+    return &r->prompts[r->n_prompts > 1 ? sequence : 0];
+}
+
+static inline void
+run_forget_left(struct run *r)
+{
+    for (uint32_t i = 0; i < r->n_left; i++)
+        free(r->left[i].tokens);
+    free(r->left);
+    r->left = NULL;
+    r->n_left = 0;
+}
+
+/* The prompt is the run's now, in place of all others. */
+static inline void
+run_take_prompt(struct run *r, struct prompt *p)
+{
+    for (uint32_t i = 0; i < r->n_prompts; i++)
+        prompt_free(&r->prompts[i]);
+    r->prompts[0] = *p;
+    r->n_prompts = 1;
+    *p = (struct prompt){0};
+}
+
+/* When a session works and when it waits: paused, in steps, up to a breakpoint, slowed down for people who watch. */
+struct timing {
+    bool paused;
+    bool step_token;      /* one more token, then a pause */
+    uint32_t step_rounds; /* so many more rounds, then a pause; 0: not stepping by rounds */
+    uint32_t break_at;    /* a pause after this round; 0: none */
+    double pace;          /* tokens/s at most; 0: as fast as it goes */
+    uint64_t next_us;     /* the next round may begin, by clock_us() */
+};
+
+/* The condition of :until, which is checked for each event. */
+#define WATCH_GUESSES 2048 /* of a round that are remembered; further ones are not looked at */
+
+struct watch {
+    struct until until;  /* UNTIL_NOTHING: for nothing */
+    bool met;            /* in a round that is over, */
+    uint32_t seq;        /* by that sequence */
+    bool unsure;         /* a draft of this round was, */
+    uint32_t unsure_seq; /* of that sequence */
+    uint32_t n;          /* of the round's guesses: of the target's layers, the last one's among them */
+    struct watch_guess {
+        uint32_t seq, pos;
+        int32_t layer;
+        token_t token;
+        float confidence;
+    } guess[WATCH_GUESSES];
+};
 
 struct asked { /* for the engine's thread to do as soon as it can */
     bool quit, new_run, baseline, extension;
@@ -69,19 +144,19 @@ struct session {
     struct asked asked;
     struct measured measured;
     struct run run;
-    uint32_t round;          /* the number of the latest, which all live lanes take part in */
-    struct spent spent;      /* by all of them together */
-    uint64_t recording_ns;   /* emitting the last round's own events: it is added to the next round */
-    uint64_t device_told_us; /* when it was last said where the device's time goes */
-    enum account aside_from; /* what a pass aside interrupted */
-    uint64_t *told;          /* bit set of token ids whose VOCAB event is out */
+    uint32_t round;             /* the number of the latest, which all live sequences take part in */
+    struct spent spent;         /* by all of them together */
+    uint64_t recording_ns;      /* emitting the last round's own events: it is added to the next round */
+    uint64_t device_emitted_us; /* when it was last said where the device's time goes */
+    enum account aside_from;    /* what a pass aside interrupted */
+    uint64_t *emitted_ids;      /* bit set of token ids whose VOCAB event was emitted */
     struct probing probing;
-    struct lane *lanes; /* (open_lanes) */
-    uint32_t n_lanes;   /* of them, those that are used */
-    uint32_t open_lanes;
-    atomic_uint ctx_lanes; /* that the contexts have room for; grows between runs, looked at by any thread */
-    uint32_t n_settings;   /* 1: all lanes have the same; else each has its own, and they run in turns: */
-    uint32_t turn;         /* this one ran last */
+    struct sequence *sequences; /* (open_sequences) */
+    uint32_t n_sequences;       /* of them, those that are used */
+    uint32_t open_sequences;
+    atomic_uint ctx_sequences; /* that the contexts have room for; grows between runs, looked at by any thread */
+    uint32_t n_settings;       /* 1: all sequences have the same; else each has its own, and they run in turns: */
+    uint32_t turn;             /* this one ran last */
 };
 
 static inline bool
@@ -97,52 +172,53 @@ session_has_several(const struct session *s) /* sequences, which join and leave 
 }
 
 static inline uint64_t
-lane_seed(const struct session *s, uint32_t sequence) /* sequences in turns draw the same random numbers */
+seq_seed(const struct session *s, uint32_t sequence) /* sequences in turns draw the same random numbers */
 {
-    const uint64_t seed = s->lanes[0].current.seed;
+    const uint64_t seed = s->sequences[0].current.seed;
     return session_in_turns(s) ? seed : rng_sequence_seed(seed, sequence);
 }
 
-/* telling.c: events of this run and round. */
-void lane_emit(struct lane *, struct event *); /* stamps and appends */
-void session_tell_vocab(struct session *, token_t);
+/* emit.c: events of this run and round. */
+void watch_for(struct watch *, const struct until *); /* from now on */
+void seq_emit(struct sequence *, struct event *);     /* stamps and appends */
+void session_emit_vocab(struct session *, token_t);
 /* A committed token, the prompt's or the target's own; the guess that it came from, or NULL. */
-void lane_tell_token(struct lane *, uint32_t pos, token_t, enum token_source, const struct guess *);
-void lane_tell_guess(struct lane *, uint32_t pos, uint32_t layer, uint32_t head, const struct guess *, enum probed_by,
-                     token_t final);
+void seq_emit_token(struct sequence *, uint32_t pos, token_t, enum token_source, const struct guess *);
+void seq_emit_guess(struct sequence *, uint32_t pos, uint32_t layer, uint32_t head, const struct guess *,
+                    enum probed_by, token_t final);
 /* The same of a layer of a model that helps; final is the target's word here, too. */
-void lane_tell_helper_guess(struct lane *, enum helper_role, uint32_t pos, uint32_t layer, const struct guess *,
-                            enum probed_by, token_t final);
-void lane_tell_experts(struct lane *, slot_t row); /* where a row of the target's went, as far as that is known */
-struct change {                                    /* of a setting or of the run's state */
+void seq_emit_helper_guess(struct sequence *, enum helper_role, uint32_t pos, uint32_t layer, const struct guess *,
+                           enum probed_by, token_t final);
+void seq_emit_experts(struct sequence *, slot_t row); /* where a row of the target's went, as far as that is known */
+struct change {                                       /* of a setting or of the run's state */
     enum recorded kind;
     const char *knob; /* RECORDED_KNOB: its name */
     const char *before, *after;
     uint32_t asked, applied; /* rounds: in which it was requested, and the first one that runs with it */
 };
-void session_tell_change(struct session *, uint32_t seq, const struct change *);
+void session_emit_change(struct session *, uint32_t seq, const struct change *);
 /* Without a text before, in this round. */
-void session_tell_of(struct session *, uint32_t seq, enum recorded, const char *text);
-void session_tell_state(struct session *, enum recorded, const char *before, const char *after); /* of sequence 0 */
-void session_tell_device(struct session *); /* where its time goes, now and then, if the backend measures that */
-void session_tell_progress(struct session *, const char *what, double done);
-/* Prompts that take long have their progress told; the end is told only to who was told of a beginning. A progress_fn. */
+void session_emit_control(struct session *, uint32_t seq, enum recorded, const char *text);
+void session_emit_state(struct session *, enum recorded, const char *before, const char *after); /* of sequence 0 */
+void session_emit_device(struct session *); /* where its time goes, now and then, if the backend measures that */
+void session_emit_progress(struct session *, const char *what, double done);
+/* A progress_fn that emits the progress of a prompt that takes long; the end is emitted only after a beginning. */
 struct prefill_watch {
     struct session *session;
     uint64_t since_us; /* by clock_us() */
-    bool told;
+    bool emitted;
 };
-bool session_tell_prefill(void *watch, double done);
+bool session_emit_prefill(void *watch, double done);
 bool session_has_failed(const struct session *);                         /* for the engine's thread */
 bool session_fail(struct session *, const char *where, const char *why); /* ends the run, and says so once; false */
 
 /* probing.c: heads at layers. */
 /* The head that a layer's guesses come from, as events name it: 0 the lens, 1 a trained one. */
-uint32_t lane_head_at(const struct lane *, uint32_t layer);
+uint32_t seq_head_at(const struct sequence *, uint32_t layer);
 /* With --probe all: the rows that a round committed, or the latest ones again, with the head that is in use now; and
  * whatever rows have come to the models that help. In as few head calls for all of them as they fit in. */
-bool session_probe_round(struct session *, struct lane *const *, uint32_t n);
-bool session_probe_recent(struct session *, struct lane *const *, uint32_t n);
+bool session_probe_round(struct session *, struct sequence *const *, uint32_t n);
+bool session_probe_recent(struct session *, struct sequence *const *, uint32_t n);
 
 /* acceptance.c: the draft model's acceptance head. */
 bool session_open_acceptance(struct session *, struct err *);
@@ -153,37 +229,41 @@ bool session_acceptance(struct session *, struct context *, slot_t row, uint32_t
 /* contexts.c: those of all models. */
 bool session_open_contexts(struct session *, struct err *);
 void session_close_contexts(struct session *);
-bool session_contexts_fit(const struct session *, uint32_t lanes,
+bool session_contexts_fit(const struct session *, uint32_t sequences,
                           struct err *);                 /* any thread; on a GPU opening says so */
 struct loads session_loads(const struct session *);      /* of all of them, in units of the target's */
 const struct err *session_error(const struct session *); /* what the last call of one of them said; ERR_NONE: nothing */
 
 /* helpers.c: rows of those that help. */
-void lane_helpers_forget(struct lane *); /* a new sequence */
-void lane_helpers_begin(struct lane *);  /* a round */
-/* The role's rows of these lanes read what they have not read of the tokens, the pending ones too, in as few sweeps as
+void seq_helpers_forget(struct sequence *); /* a new sequence */
+void seq_helpers_begin(struct sequence *);  /* a round */
+/* The role's rows of these sequences read what they have not read of the tokens, the pending ones too, in as few sweeps as
  * they fit in. False: stopped; session_error(). */
-bool session_helpers_follow(struct lane *const *, uint32_t n, enum helper_role);
+bool session_helpers_follow(struct sequence *const *, uint32_t n, enum helper_role);
 /* The same, but of the last few tokens there are rows alone, for who asks first to run: with those of drafts behind them. */
-bool session_helpers_append(struct lane *const *, uint32_t n, enum helper_role);
+bool session_helpers_append(struct sequence *const *, uint32_t n, enum helper_role);
 /* The row of a round's node; SLOT_NONE: stopped. */
-slot_t lane_helper_row(struct lane *, struct helper *, int32_t node);
+slot_t seq_helper_row(struct sequence *, struct helper *, int32_t node);
 /* A row of the first token that the trunk has not, behind it, for who runs and discards it; SLOT_NONE: stopped. */
-slot_t lane_helper_next(const struct lane *, const struct helper *);
+slot_t seq_helper_next(const struct sequence *, const struct helper *);
 /* Keeps the rows of the first n nodes of the verdict's path, as far as there are any; others go. */
-bool lane_helpers_keep(struct lane *, const struct verdict *, uint32_t n);
+bool seq_helpers_keep(struct sequence *, const struct verdict *, uint32_t n);
 
 /* gate.c: where controls arrive, and where the work waits while it is paused. What it was asked to do next is the
  * caller's to do. */
-enum gate { GATE_TOKEN /* within a round */, GATE_ROUND /* between rounds */, GATE_END /* the run is over */ };
+enum control_point {
+    POINT_TOKEN /* within a round */,
+    POINT_ROUND /* between rounds */,
+    POINT_END /* the run is over */
+};
 enum next {
     NEXT_STOP,     /* a new run, or quitting: unwind */
     NEXT_SETTINGS, /* session_apply_settings(), and come again; not within a round */
     NEXT_BASELINE, /* session_baseline(), and come again; not within a round */
     NEXT_ROUND     /* go on */
 };
-enum next session_gate(struct session *, enum gate);
-/* All lanes have the settings of the first; changes of others that were not applied are dropped. */
+enum next session_control_point(struct session *, enum control_point);
+/* All sequences have the settings of the first; changes of others that were not applied are dropped. */
 void session_share_settings(struct session *);
 void session_token_done(struct session *); /* a token was drafted or emitted */
 void session_round_done(struct session *, uint32_t emitted);
@@ -191,10 +271,10 @@ void session_round_done(struct session *, uint32_t emitted);
 bool session_stop(struct session *, const char *where);
 
 /* settings.c. */
-bool session_make_room(struct session *); /* with a run: for as many lanes as it takes. False: failed */
-bool session_takes_part(const struct session *, const struct lane *); /* in the next round */
+bool session_make_room(struct session *); /* with a run: for as many sequences as it takes. False: failed */
+bool session_takes_part(const struct session *, const struct sequence *); /* in the next round */
 
-void lane_take_settings(struct lane *);        /* what policies and rounds read of them */
+void seq_take_settings(struct sequence *);     /* what policies and rounds read of them */
 void session_begin_settings(struct session *); /* as a run begins: emits those of the run before; */
 void session_take_settings(struct session *);  /* then: applies what was requested since */
 bool session_apply_settings(struct session *); /* between rounds. False: stopped */
@@ -204,24 +284,24 @@ bool session_apply_settings(struct session *); /* between rounds. False: stopped
 bool session_look_back(struct session *);
 
 /* round.c: its LAYER event. */
-void round_tell_guess(const struct round *, slot_t, uint32_t layer, const struct guess *);
+void round_emit_guess(const struct round *, slot_t, uint32_t layer, const struct guess *);
 
 /* rounds_model() of rounds that have drafts, after session_helpers_append(). */
 bool session_rounds_append(struct round *const *, uint32_t n, enum helper_role, struct round **out);
 
-/* lane_steps.c: of one round. */
-bool lane_is_end(const struct lane *, token_t);
-void lane_begin_round(struct lane *);
-uint32_t lane_rows(const struct lane *, slot_t *rows); /* of its nodes; returns how many */
-void lane_tell_verdict(struct lane *);                 /* of the lane that was committed: the verdict's events */
-bool lane_commit(struct lane *);                       /* what the verdict says. False: stopped */
-/* Its line: its own, and its share of what so many lanes spent together. */
-void lane_end_round(struct lane *, const struct spent *together, uint32_t lanes);
+/* seq_steps.c: of one round. */
+bool seq_is_end(const struct sequence *, token_t);
+void seq_begin_round(struct sequence *);
+uint32_t seq_rows(const struct sequence *, slot_t *rows); /* of its nodes; returns how many */
+void seq_emit_verdict(struct sequence *);                 /* of the sequence that was committed: the verdict's events */
+bool seq_commit(struct sequence *);                       /* what the verdict says. False: stopped */
+/* Its line: its own, and its share of what so many sequences spent together. */
+void seq_end_round(struct sequence *, const struct spent *together, uint32_t sequences);
 
 /* round_steps.c. */
 /* A step of a policy for one of the sequences that are in the round together: its costs are this one's. */
-bool lane_alone(struct lane *, struct policy *, uint32_t together, bool (*step)(struct policy *, struct round *));
-/* One round, and what all lanes emitted in it. False: stopped. */
+bool seq_alone(struct sequence *, struct policy *, uint32_t together, bool (*step)(struct policy *, struct round *));
+/* One round, and what all sequences emitted in it. False: stopped. */
 bool session_round(struct session *, uint32_t *emitted);
 
 /* baseline.c: between rounds. False: stopped. */
@@ -249,9 +329,9 @@ bool session_check_head(const struct session *, enum head_mode, struct err *);
 bool session_read_versus(const struct session *, const char *text, const struct settings *first, struct mail *,
                          struct err *);
 
-/* lanes.c */
-bool session_open_lanes(struct session *, const struct policy_ops *const *registry, struct err *);
-void session_close_lanes(struct session *);
+/* sequences.c */
+bool session_open_sequences(struct session *, const struct policy_ops *const *registry, struct err *);
+void session_close_sequences(struct session *);
 
 /* session_open.c */
 bool session_open_parts(struct session *, const struct session_options *, struct err *);

@@ -4,8 +4,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/session/engine_internal.h"
 #include "engine/session/session_internal.h"
 #include "engine/trained/sv_profile.h"
+
+/* ---- what is known of the run ---- */
 
 static void
 describe_trained(struct run_info *info, const struct engine *e)
@@ -112,6 +115,83 @@ describe(struct session *s, const struct session_options *o)
     strftime(info->started, sizeof info->started, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
+/* ---- sequences and their policies ---- */
+
+static uint32_t
+at_a_time(const struct session *s) /* two settings take turns */
+{
+    return s->batch ? s->n_sequences : 1;
+}
+
+/* Every policy is opened, so that the screen and the trace know the declarations of all. */
+static bool
+open_policies(struct session *s, const struct policy_ops *const *registry, uint32_t n, struct err *err)
+{
+    if (n > POLICIES_MOST)
+        return err_set(err, ERR_WORK, "%u policies are too many: a session opens %d", (unsigned)n, POLICIES_MOST);
+    s->info.policies = calloc(n, sizeof *s->info.policies);
+    s->info.start_values = calloc((size_t)n * POLICY_KNOBS, sizeof *s->info.start_values);
+    if (s->info.policies == NULL || s->info.start_values == NULL)
+        return err_set(err, ERR_WORK, "out of memory opening the policies");
+    struct policy *first = s->sequences[0].policies;
+    for (uint32_t i = 0; i < n; i++) {
+        s->info.n_policies = i + 1; /* closed even when opening fails half-way */
+        if (!policy_open(&first[i], registry[i], &s->model, &s->info.sampling, err))
+            return false;
+        engine_recall(s->engine, &first[i], at_a_time(s));
+        first[i].info.missing = engine_missing(s->engine, registry[i]->needs);
+        s->info.policies[i] = first[i].info;
+    }
+    for (uint32_t l = 1; l < s->open_sequences; l++)
+        for (uint32_t i = 0; i < n; i++)
+            if (!policy_open_beside(&s->sequences[l].policies[i], &first[i], &s->model, &s->info.sampling, err))
+                return false;
+    return true;
+}
+
+bool
+session_open_sequences(struct session *s, const struct policy_ops *const *registry, struct err *err)
+{
+    uint32_t n = 0;
+    while (registry[n] != NULL)
+        n++;
+    s->sequences = calloc(s->open_sequences, sizeof *s->sequences);
+    bool ok = s->sequences != NULL;
+    for (uint32_t i = 0; i < s->open_sequences && ok; i++) {
+        struct sequence *l = &s->sequences[i];
+        l->session = s;
+        l->over = true;
+        l->state.sequence = l;
+        l->tokens = calloc((size_t)s->info.ctx + 2, sizeof *l->tokens);
+        l->policies = calloc(n, sizeof *l->policies);
+        l->state.temperature = calloc((size_t)s->model.layers + 1, sizeof *l->state.temperature);
+        ok = l->tokens != NULL && l->policies != NULL && l->state.temperature != NULL;
+    }
+    if (!ok)
+        return err_set(err, ERR_WORK, "out of memory for a context of %u tokens; lower --ctx", (unsigned)s->info.ctx);
+    return open_policies(s, registry, n, err);
+}
+
+void
+session_close_sequences(struct session *s)
+{
+    for (uint32_t i = s->sequences != NULL ? s->open_sequences : 0;
+         i-- > 0;) { /* the first one's policies are shared from */
+        struct sequence *l = &s->sequences[i];
+        for (uint32_t p = 0; p < s->info.n_policies && l->policies != NULL; p++) {
+            if (i == 0)
+                engine_keep(s->engine, &l->policies[p], at_a_time(s));
+            policy_close(&l->policies[p]);
+        }
+        free(l->policies);
+        free(l->tokens);
+        free(l->state.temperature);
+    }
+    free(s->sequences);
+}
+
+/* ---- settings, prompts, memory ---- */
+
 static bool
 allocate(struct session *s, struct err *err)
 {
@@ -122,31 +202,32 @@ allocate(struct session *s, struct err *err)
     p->n = (layers + 1) * VERIFY_NODES;
     p->guesses = calloc(p->n, sizeof *p->guesses);
     p->probes = calloc(p->n, sizeof *p->probes);
-    s->told = calloc(s->model.vocab / 64 + 1, sizeof *s->told);
-    return (p->guesses != NULL && p->probes != NULL && s->told != NULL) ||
+    s->emitted_ids = calloc(s->model.vocab / 64 + 1, sizeof *s->emitted_ids);
+    return (p->guesses != NULL && p->probes != NULL && s->emitted_ids != NULL) ||
            err_set(err, ERR_WORK, "out of memory for what layers say");
 }
 
 static bool
 set_knobs(struct session *s, const struct session_options *o, struct err *err)
 {
-    const uint32_t policy = s->lanes[0].current.policy, n_policies = s->info.n_policies;
-    const struct policy *first = s->lanes[0].policies;
+    const uint32_t policy = s->sequences[0].current.policy, n_policies = s->info.n_policies;
+    const struct policy *first = s->sequences[0].policies;
     for (size_t i = 0; i < o->n_set; i++) {
         uint32_t knob;
         double value;
         if (!session_read_knob(s, policy, o->set[i].name, o->set[i].text, &knob, &value, err))
             return false;
-        for (uint32_t l = 0; l < s->open_lanes; l++)
-            s->lanes[l].current.value[policy][knob] = value;
+        for (uint32_t l = 0; l < s->open_sequences; l++)
+            s->sequences[l].current.value[policy][knob] = value;
     }
-    for (uint32_t l = 0; l < s->open_lanes; l++)
-        lane_take_settings(&s->lanes[l]);
+    for (uint32_t l = 0; l < s->open_sequences; l++)
+        seq_take_settings(&s->sequences[l]);
     for (uint32_t p = 0; p < n_policies; p++)
         memcpy(s->info.start_values + (size_t)p * POLICY_KNOBS, first[p].value, sizeof first[p].value);
-    for (uint32_t l = 0; l < s->open_lanes && o->memory != NULL; l++)
+    for (uint32_t l = 0; l < s->open_sequences && o->memory != NULL; l++)
         for (uint32_t p = 0; p < o->memory->n; p++)
-            if (o->memory->learned[p] != NULL && !first[p].ops->load(&s->lanes[l].policies[p], o->memory->learned[p]))
+            if (o->memory->learned[p] != NULL &&
+                !first[p].ops->load(&s->sequences[l].policies[p], o->memory->learned[p]))
                 return err_set(err, ERR_WORK, "out of memory for what %s has learned", first[p].ops->name);
     s->memory = o->memory;
     return true;
@@ -183,7 +264,7 @@ take_prompts(struct session *s, const struct session_options *o, struct err *err
     return s->info.prompt != NULL || err_set(err, ERR_WORK, "out of memory for the prompt");
 }
 
-/* How many lanes there are, and how many sequences. */
+/* How many sequences there are, and how many sequences. */
 static bool
 count_sequences(struct session *s, const struct session_options *o, struct err *err)
 {
@@ -191,16 +272,16 @@ count_sequences(struct session *s, const struct session_options *o, struct err *
         return err_set(err, ERR_USAGE, "%u sequences at a time are too many: %d are possible", (unsigned)o->batch,
                        BATCH_MOST);
     s->batch = o->batch > 0;
-    s->n_lanes = s->batch ? o->batch : 1;
-    s->run.sequences = s->n_lanes;
+    s->n_sequences = s->batch ? o->batch : 1;
+    s->run.total = s->n_sequences;
     if (o->n_prompts > 1) {
-        s->run.sequences = s->batch ? (uint32_t)o->n_prompts : 1;
-        s->n_lanes = s->n_lanes < s->run.sequences ? s->n_lanes : s->run.sequences;
+        s->run.total = s->batch ? (uint32_t)o->n_prompts : 1;
+        s->n_sequences = s->n_sequences < s->run.total ? s->n_sequences : s->run.total;
     }
-    s->open_lanes = !s->batch && (o->stay || o->versus != NULL) ? SETTINGS_MOST : s->n_lanes;
+    s->open_sequences = !s->batch && (o->stay || o->versus != NULL) ? SETTINGS_MOST : s->n_sequences;
     s->n_settings = 1;
-    s->info.sequences = s->n_lanes;
-    s->info.prompts = s->run.sequences;
+    s->info.sequences = s->n_sequences;
+    s->info.prompts = s->run.total;
     return true;
 }
 
@@ -212,9 +293,9 @@ open_settings(struct session *s, const struct session_options *o, struct err *er
     if (!session_find_policy(s, o->policy, &settings.policy, err))
         return false;
     for (uint32_t p = 0; p < s->info.n_policies; p++)
-        memcpy(settings.value[p], s->lanes[0].policies[p].value, sizeof settings.value[p]);
-    for (uint32_t i = 0; i < s->open_lanes; i++)
-        s->lanes[i].current = settings;
+        memcpy(settings.value[p], s->sequences[0].policies[p].value, sizeof settings.value[p]);
+    for (uint32_t i = 0; i < s->open_sequences; i++)
+        s->sequences[i].current = settings;
     return true;
 }
 
@@ -224,7 +305,7 @@ request_settings(struct session *s, const struct session_options *o, struct err 
 {
     struct settings *requested = s->mailbox.requested;
     for (uint32_t i = 0; i < SETTINGS_MOST; i++)
-        requested[i] = s->lanes[0].current;
+        requested[i] = s->sequences[0].current;
     if (o->versus == NULL)
         return true;
     if ((s->changes = calloc(1, sizeof *s->changes)) == NULL)
@@ -235,7 +316,7 @@ request_settings(struct session *s, const struct session_options *o, struct err 
     s->n_settings = s->mailbox.n_settings = s->changes->n_settings;
     if (session_in_turns(s)) {
         requested[1] = s->changes->settings[1];
-        s->n_lanes = s->n_settings;
+        s->n_sequences = s->n_settings;
     } else {
         mail_free(s->changes);
         s->changes = NULL;
@@ -263,7 +344,7 @@ session_open_parts(struct session *s, const struct session_options *o, struct er
     if (!(o->sampling.temperature >= 0) || !(o->sampling.top_p > 0) || o->sampling.top_p > 1)
         return err_set(err, ERR_USAGE, "sampling: the temperature must be 0 or more, top-p above 0 and at most 1");
     return describe_asked(&s->info.asked, s->engine, o, err) && count_sequences(s, o, err) &&
-           session_open_lanes(s, o->policies, err) && open_settings(s, o, err) && set_knobs(s, o, err) &&
+           session_open_sequences(s, o->policies, err) && open_settings(s, o, err) && set_knobs(s, o, err) &&
            request_settings(s, o, err) && session_check_head(s, o->head, err) && take_prompts(s, o, err) &&
            allocate(s, err) && event_log_open(&s->log, 0, err) && session_open_contexts(s, err) && describe_prompts(s);
 }

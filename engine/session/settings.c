@@ -8,34 +8,35 @@
 #include "engine/session/session_internal.h"
 
 void
-lane_take_settings(struct lane *l)
+seq_take_settings(struct sequence *l)
 {
     for (uint32_t p = 0; p < l->session->info.n_policies; p++)
         memcpy(l->policies[p].value, l->current.value[p], sizeof l->policies[p].value);
     l->round.sampling = l->current.sampling;
-    l->round.seed = lane_seed(l->session, l->number);
+    l->round.seed = seq_seed(l->session, l->number);
 }
 
-/* The lanes that a change concerns, *n of them from *first on. */
+/* The sequences that a change concerns, *n of them from *first on. */
 static void
-lanes_of(struct session *s, uint32_t seq, bool common, struct lane **first, uint32_t *n)
+sequences_of(struct session *s, uint32_t seq, bool common, struct sequence **first, uint32_t *n)
 {
     const bool one = session_in_turns(s) && !common;
-    *first = &s->lanes[one ? seq : 0];
-    *n = one ? 1 : s->n_lanes;
+    *first = &s->sequences[one ? seq : 0];
+    *n = one ? 1 : s->n_sequences;
 }
 
 const char *
 session_head(const struct session *s, const struct settings *settings)
 {
-    const bool trained = settings->head == HEADS_TRAINED ||
-                         (settings->head == HEADS_POLICY && s->lanes[0].policies[settings->policy].ops->trained_heads);
+    const bool trained =
+        settings->head == HEADS_TRAINED ||
+        (settings->head == HEADS_POLICY && s->sequences[0].policies[settings->policy].ops->trained_heads);
     return s->engine->heads == HEAD_LENS ? "" : head_mode_names[trained ? HEADS_TRAINED : HEADS_LENS];
 }
 
-/* Sets the head of n lanes by their settings; emits it when it changed, or always. */
+/* Sets the head of n sequences by their settings; emits it when it changed, or always. */
 static void
-choose_head(struct lane *l, uint32_t n, bool always, uint32_t asked, uint32_t applied)
+choose_head(struct sequence *l, uint32_t n, bool always, uint32_t asked, uint32_t applied)
 {
     const char *before = head_mode_names[l->head == USE_TRAINED ? HEADS_TRAINED : HEADS_LENS],
                *after = session_head(l->session, &l->current);
@@ -46,7 +47,7 @@ choose_head(struct lane *l, uint32_t n, bool always, uint32_t asked, uint32_t ap
         l[i].look_again = l[i].look_again || strcmp(before, after) != 0;
     }
     if (always || strcmp(before, after) != 0)
-        session_tell_change(l->session, session_in_turns(l->session) ? l->number : 0,
+        session_emit_change(l->session, session_in_turns(l->session) ? l->number : 0,
                             &(struct change){.kind = RECORDED_HEAD,
                                              .before = always ? "" : before,
                                              .after = after,
@@ -80,9 +81,9 @@ apply_change(struct session *s, const struct mail *m)
     const uint32_t next = s->round + 1;
     const bool common = mail_is_common(m);
     char before[32], after[32];
-    struct lane *l;
+    struct sequence *l;
     uint32_t n;
-    lanes_of(s, m->seq, common, &l, &n);
+    sequences_of(s, m->seq, common, &l, &n);
     if (m->kind == CONTROL_POLICY && m->policy == l->current.policy)
         return;
     print_setting(s, &l->current, m, before, sizeof before);
@@ -100,7 +101,7 @@ apply_change(struct session *s, const struct mail *m)
                              .asked = m->asked_round,
                              .applied = next};
     if (m->kind != CONTROL_HEAD)
-        session_tell_change(s, session_in_turns(s) && !common ? l->number : 0, &c);
+        session_emit_change(s, session_in_turns(s) && !common ? l->number : 0, &c);
     if (m->kind == CONTROL_HEAD || m->kind == CONTROL_POLICY)
         choose_head(l, n, false, m->asked_round, next);
 }
@@ -109,8 +110,8 @@ apply_change(struct session *s, const struct mail *m)
 static void
 begin_versus(struct session *s, const struct mail *m)
 {
-    const struct settings *first = &s->lanes[0].current;
-    struct lane *l = &s->lanes[1];
+    const struct settings *first = &s->sequences[0].current;
+    struct sequence *l = &s->sequences[1];
     char text[VERSUS_TEXT_MOST];
     l->current = m->settings[1];
     l->number = 1;
@@ -118,7 +119,7 @@ begin_versus(struct session *s, const struct mail *m)
     const size_t used = strlen(text);
     if (l->current.head != first->head && s->engine->heads != HEAD_LENS)
         snprintf(text + used, sizeof text - used, " head=%s", head_mode_names[l->current.head]);
-    session_tell_of(s, 0, RECORDED_VERSUS, text);
+    session_emit_control(s, 0, RECORDED_VERSUS, text);
     choose_head(l, 1, true, 0, 0);
 }
 
@@ -135,17 +136,17 @@ apply_changes(struct session *s)
         else
             apply_change(s, m);
     }
-    for (uint32_t i = 0; i < s->n_lanes; i++)
-        lane_take_settings(&s->lanes[i]);
+    for (uint32_t i = 0; i < s->n_sequences; i++)
+        seq_take_settings(&s->sequences[i]);
 }
 
 void
 session_begin_settings(struct session *s)
 {
-    struct lane *first;
+    struct sequence *first;
     uint32_t n;
-    lanes_of(s, 0, false, &first, &n);
-    session_tell_of(s, 0, RECORDED_PROBE, probe_mode_names[first->current.probe]);
+    sequences_of(s, 0, false, &first, &n);
+    session_emit_control(s, 0, RECORDED_PROBE, probe_mode_names[first->current.probe]);
     choose_head(first, n, true, 0, 0);
 }
 
@@ -153,14 +154,14 @@ void
 session_take_settings(struct session *s)
 {
     apply_changes(s);
-    for (uint32_t i = 0; i < s->n_lanes; i++)
-        s->lanes[i].look_again = false; /* nothing of the new run was looked at */
+    for (uint32_t i = 0; i < s->n_sequences; i++)
+        s->sequences[i].look_again = false; /* nothing of the new run was looked at */
 }
 
 static bool
-lane_meet_policy(struct lane *l)
+seq_meet_policy(struct sequence *l)
 {
-    struct policy *p = lane_policy(l);
+    struct policy *p = seq_policy(l);
     l->round.number = l->session->round;
     if (l->met == l->current.policy)
         return true;
@@ -171,10 +172,10 @@ lane_meet_policy(struct lane *l)
 bool
 session_look_back(struct session *s)
 {
-    struct lane *all[BATCH_MOST] = {NULL}, *changed[BATCH_MOST] = {NULL};
+    struct sequence *all[BATCH_MOST] = {NULL}, *changed[BATCH_MOST] = {NULL};
     uint32_t n_all = 0, n_changed = 0;
-    for (uint32_t i = 0; i < s->n_lanes; i++) {
-        struct lane *l = &s->lanes[i];
+    for (uint32_t i = 0; i < s->n_sequences; i++) {
+        struct sequence *l = &s->sequences[i];
         const bool again = l->look_again;
         l->look_again = false;
         if (session_has_several(s) && l->over)
@@ -186,7 +187,7 @@ session_look_back(struct session *s)
     s->round++;
     bool ok = session_probe_recent(s, changed, n_changed);
     for (uint32_t i = 0; i < n_all && ok; i++)
-        ok = lane_meet_policy(all[i]);
+        ok = seq_meet_policy(all[i]);
     s->round--;
     return ok || session_stop(s, "policy");
 }
@@ -200,12 +201,12 @@ session_apply_settings(struct session *s)
 
 /* ---- several sequences ---- */
 
-/* If more lanes do not fit, fewer do, as before. */
+/* If more sequences do not fit, fewer do, as before. */
 static bool
-make_room(struct session *s, uint32_t lanes)
+make_room(struct session *s, uint32_t sequences)
 {
     struct err err, again;
-    if (lanes <= atomic_load(&s->ctx_lanes))
+    if (sequences <= atomic_load(&s->ctx_sequences))
         return true;
     session_close_contexts(s);
     if (session_open_contexts(s, &err))
@@ -213,7 +214,7 @@ make_room(struct session *s, uint32_t lanes)
     session_close_contexts(s);
     session_share_settings(s);
     mailbox_share(&s->mailbox);
-    s->n_lanes = s->run.sequences = 1;
+    s->n_sequences = s->run.total = 1;
     if (!session_open_contexts(s, &again))
         s->asked.quit = true; /* there is nothing left to generate with */
     return session_fail(s, "versus", err.text);
@@ -224,23 +225,23 @@ session_make_room(struct session *s)
 {
     if (s->batch)
         return true;
-    s->n_lanes = s->run.sequences = s->n_settings;
+    s->n_sequences = s->run.total = s->n_settings;
     s->turn = 0;
-    return make_room(s, s->n_lanes);
+    return make_room(s, s->n_sequences);
 }
 
-/* It is the turn of the lane that has emitted the fewest tokens. If several have, the one that ran last runs again: so each is first
+/* It is the turn of the sequence that has emitted the fewest tokens. If several have, the one that ran last runs again: so each is first
  * equally often, and the state of the caches favours none. */
 bool
-session_takes_part(const struct session *s, const struct lane *l)
+session_takes_part(const struct session *s, const struct sequence *l)
 {
     if (l->over || !session_in_turns(s))
         return !l->over;
-    const struct lane *turn = NULL;
-    for (uint32_t i = 0; i < s->n_lanes; i++) {
-        const struct lane *other = &s->lanes[i];
-        const bool first = turn == NULL || lane_emitted(other) < lane_emitted(turn) ||
-                           (lane_emitted(other) == lane_emitted(turn) && i == s->turn);
+    const struct sequence *turn = NULL;
+    for (uint32_t i = 0; i < s->n_sequences; i++) {
+        const struct sequence *other = &s->sequences[i];
+        const bool first = turn == NULL || seq_emitted(other) < seq_emitted(turn) ||
+                           (seq_emitted(other) == seq_emitted(turn) && i == s->turn);
         if (!other->over && first)
             turn = other;
     }

@@ -177,7 +177,7 @@ count(struct tallied *d, const token_t *tokens)
 static void
 turn_knobs(struct session *s, uint32_t at)
 {
-    const uint32_t policy = s->lanes[0].current.policy;
+    const uint32_t policy = s->sequences[0].current.policy;
     for (uint32_t k = 0; k < s->info.policies[policy].n_knobs; k++) {
         const struct knob *knob = &s->info.policies[policy].knobs[k];
         struct err err;
@@ -186,8 +186,8 @@ turn_knobs(struct session *s, uint32_t at)
                                                : floor(knob->min + u * (knob->max - knob->min + 1));
         const double usual = strcmp(knob->name, "n_min") == 0 ? 1 : knob->def;
         value = at % 2 == 1 && knob_check(knob, value, &value, &err) ? value : usual;
-        for (uint32_t l = 0; l < s->n_lanes; l++)
-            s->lanes[l].current.value[policy][k] = value;
+        for (uint32_t l = 0; l < s->n_sequences; l++)
+            s->sequences[l].current.value[policy][k] = value;
     }
 }
 
@@ -220,9 +220,9 @@ draw(struct session *s, struct event_reader *reader, struct tallied *d)
     struct err err = {0};
     session_generate(s); /* on this thread */
     if (session_failed(s, &err))
-        fail_msg("seed %llu: %s", (unsigned long long)s->lanes[0].current.seed, err.text);
-    const struct lane *l = &s->lanes[0];
-    assert_int_equal(lane_emitted(l), TOKENS);
+        fail_msg("seed %llu: %s", (unsigned long long)s->sequences[0].current.seed, err.text);
+    const struct sequence *l = &s->sequences[0];
+    assert_int_equal(seq_emitted(l), TOKENS);
     count(d, l->tokens + l->prompt_tokens);
     for (const struct event *e; (e = event_reader_next(reader)) != NULL;)
         if (e->seq == 0 && e->type == EVENT_VERDICT && e->verdict.candidate == 1) {
@@ -245,11 +245,11 @@ draw_all(const struct policy_ops *const *registry, const char *policy, const str
     for (uint32_t depth = 1; depth <= DEPTH; depth++)
         for (size_t i = 0; i < expected[depth].n; i++)
             expected[depth].cells[i].count = 0;
-    struct tallied d = {.tunable = sessions[0]->info.policies[sessions[0]->lanes[0].current.policy].n_knobs > 0};
+    struct tallied d = {.tunable = sessions[0]->info.policies[sessions[0]->sequences[0].current.policy].n_knobs > 0};
     for (uint32_t i = 0; i < draws; i++) {
         struct session *s = sessions[i % 2];
-        for (uint32_t l = 0; l < s->n_lanes; l++)
-            s->lanes[l].current.seed = seed + i;
+        for (uint32_t l = 0; l < s->n_sequences; l++)
+            s->sequences[l].current.seed = seed + i;
         turn_knobs(s, i / 2);
         draw(s, readers[i % 2], &d);
     }

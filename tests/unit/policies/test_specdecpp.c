@@ -274,7 +274,7 @@ static struct {
 static bool
 watch_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 {
-    const struct helper *h = &watch.session->lanes[0].helpers[HELPER_DRAFT];
+    const struct helper *h = &watch.session->sequences[0].helpers[HELPER_DRAFT];
     if (r[0]->number > 1)
         assert_int_equal(context_length(h->of->ctx, h->seq), r[0]->n_tokens - 1);
     watch.full += watch.was_full;

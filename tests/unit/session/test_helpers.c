@@ -127,7 +127,7 @@ watch_run(struct engine *engine, uint32_t runs, float temperature)
         if (session_failed(watch.session, &err))
             fail_msg("%s", err.text);
     }
-    assert_int_equal(lane_emitted(&watch.session->lanes[0]), o.tokens);
+    assert_int_equal(seq_emitted(&watch.session->sequences[0]), o.tokens);
     context_close(watch.scratch);
     session_close(watch.session);
 }

@@ -1,5 +1,5 @@
 /* A round's accounts: what is spent goes into one of them, and nothing is taken back. */
-#include "engine/session/spent.h"
+#include "engine/session/sequence.h"
 #include "tests/rigs/rest.h"
 #include "tests/rigs/test.h"
 
@@ -8,15 +8,15 @@ TEST(loads_go_to_the_account_that_runs_and_those_aside_are_not_the_rounds_work)
     struct spent s;
     spent_begin(&s, SPENT_DRAFT, (struct loads){100, 10});
     spent_heads(&s, 5);
-    const enum account before = spent_turn(&s, SPENT_ASIDE, (struct loads){104, 11});
+    const enum account before = spent_switch(&s, SPENT_ASIDE, (struct loads){104, 11});
     assert_int_equal(before, SPENT_DRAFT);
     spent_heads(&s, 1000); /* nobody drafted with it */
-    spent_turn(&s, before, (struct loads){120, 15});
-    spent_turn(&s, SPENT_VERIFY, (struct loads){122, 16});
-    spent_turn(&s, SPENT_LEARN, (struct loads){128.5, 17});
+    spent_switch(&s, before, (struct loads){120, 15});
+    spent_switch(&s, SPENT_VERIFY, (struct loads){122, 16});
+    spent_switch(&s, SPENT_LEARN, (struct loads){128.5, 17});
     spent_heads(&s, 7);
-    spent_turn(&s, SPENT_PROBE, (struct loads){128.5, 18});
-    spent_turn(&s, SPENT_PROBE, (struct loads){128.5, 30});
+    spent_switch(&s, SPENT_PROBE, (struct loads){128.5, 18});
+    spent_switch(&s, SPENT_PROBE, (struct loads){128.5, 30});
     assert_true(s.loads[SPENT_DRAFT].layers == 6 && s.loads[SPENT_DRAFT].heads == 2);
     assert_true(s.loads[SPENT_ASIDE].layers == 16 && s.loads[SPENT_ASIDE].heads == 4);
     assert_true(s.loads[SPENT_VERIFY].layers == 6.5 && s.loads[SPENT_VERIFY].heads == 1);
@@ -33,12 +33,12 @@ TEST(the_accounts_add_up_to_the_rounds_time)
     struct spent s;
     const uint64_t start = clock_ns();
     spent_begin(&s, SPENT_DRAFT, none);
-    spent_turn(&s, SPENT_WAIT, none);
+    spent_switch(&s, SPENT_WAIT, none);
     rest_ms(3);
-    spent_turn(&s, SPENT_DRAFT, none);
-    spent_turn(&s, SPENT_VERIFY, none);
+    spent_switch(&s, SPENT_DRAFT, none);
+    spent_switch(&s, SPENT_VERIFY, none);
     rest_ms(3);
-    spent_turn(&s, SPENT_PROBE, none);
+    spent_switch(&s, SPENT_PROBE, none);
     const uint64_t whole = clock_ns() - start;
     uint64_t sum = 0;
     for (int i = 0; i < ACCOUNTS; i++)
@@ -53,22 +53,22 @@ TEST(what_one_of_several_spends_alone_is_its_own)
 {
     struct spent s, then, own[2] = {{.heads_ns = 0}};
     spent_begin(&s, SPENT_DRAFT, (struct loads){100, 10});
-    spent_turn(&s, SPENT_DRAFT, (struct loads){101, 10}); /* for both */
+    spent_switch(&s, SPENT_DRAFT, (struct loads){101, 10}); /* for both */
     for (int i = 0; i < 2; i++) {
         const double more = 4 * i;
         then = s;
         if (i == 1)
             rest_ms(3);
         spent_heads(&s, 30 + (uint64_t)i);
-        spent_turn(&s, SPENT_ASIDE, (struct loads){103 + more, 12});
-        spent_turn(&s, SPENT_DRAFT, (struct loads){105 + more, 12});
+        spent_switch(&s, SPENT_ASIDE, (struct loads){103 + more, 12});
+        spent_switch(&s, SPENT_DRAFT, (struct loads){105 + more, 12});
         spent_own(&own[i], &then, &s);
     }
-    spent_turn(&s, SPENT_VERIFY, (struct loads){109, 12});
-    spent_turn(&s, SPENT_LEARN, (struct loads){115, 13});
+    spent_switch(&s, SPENT_VERIFY, (struct loads){109, 12});
+    spent_switch(&s, SPENT_LEARN, (struct loads){115, 13});
     then = s;
     spent_heads(&s, 7);
-    spent_turn(&s, SPENT_LEARN, (struct loads){115, 14});
+    spent_switch(&s, SPENT_LEARN, (struct loads){115, 14});
     spent_own(&own[0], &then, &s);
     struct spent together = s;
     for (int i = 0; i < 2; i++)

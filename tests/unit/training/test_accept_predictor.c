@@ -2,7 +2,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "engine/session/engine_helpers.h"
+#include "engine/session/engine_internal.h"
 #include "engine/trained/accept_predictor.h"
 #include "kernels/rng.h"
 #include "tests/golden/tinymodel.h"

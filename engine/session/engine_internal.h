@@ -1,6 +1,6 @@
-/* Models that help an engine's own: which they are, whether they fit it, where they are found. */
-#ifndef ENGINE_SESSION_ENGINE_HELPERS_H
-#define ENGINE_SESSION_ENGINE_HELPERS_H
+/* What the engine's files share: engine.c (backend, weights, heads) and engine_files.c (what belongs to the model). */
+#ifndef ENGINE_SESSION_ENGINE_INTERNAL_H
+#define ENGINE_SESSION_ENGINE_INTERNAL_H
 
 #include "engine/session/engine.h"
 #include "engine/synthetic/model_open.h"
@@ -20,10 +20,19 @@ bool engine_helpers_load(struct engine *, uint32_t ctx, progress_fn progress, vo
 void engine_helpers_unload(struct engine *);
 void engine_helpers_close(struct engine *); /* when they are unloaded */
 
-/* The file that stands beside a model: its name without ".gguf", and the ending. To be freed; NULL: there is none. */
-char *engine_beside(const struct model *, const char *ending);
 /* The draft model's acceptance head, which may take `room` bytes. False: the one that was asked for can't be used. */
 bool engine_accept_open(struct engine *, const char *given, uint64_t room, struct err *);
 uint64_t engine_accept_bytes(const struct engine *); /* what it takes */
+
+/* Reads the one that was asked for, or the one beside the model if that is wanted; the helpers are open. One that was only
+ * found and isn't of these models is passed over, and e->note says so. False: one that was asked for can't be used. */
+bool engine_profile_find(struct engine *, const struct engine_options *, struct err *);
+
+/* The state that a policy's instances share (policy.shared) stays with the engine from session to session: it depends on model, backend
+ * and threads, and on the number of sequences at a time, by which it is kept. */
+/* Copies the state that the last session with so many sequences left, if there was one. */
+void engine_recall(const struct engine *, struct policy *first, uint32_t sequences);
+void engine_keep(struct engine *, const struct policy *first, uint32_t sequences); /* out of memory: it is not kept */
+void engine_forget(struct engine *);                                               /* all of it */
 
 #endif

@@ -1,12 +1,14 @@
-#include "engine/session/engine_helpers.h"
-
+/* What an engine loads beside its model: auxiliary models, the draft model's acceptance head, and the verification profile. What was not
+ * given is looked for by its name in the model's folder. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/embedded.h"
 #include "engine/model/memory.h"
+#include "engine/session/engine_internal.h"
 #include "engine/tokenizer/vocabulary_match.h"
+#include "engine/trained/sv_profile.h"
 
 /* ---- which ---- */
 
@@ -258,4 +260,160 @@ engine_helper_hash(const struct engine *e, enum helper_role role)
 {
     const struct helper_model *h = &e->helpers[role];
     return h->model != NULL ? h->model->hash : e->model->hash;
+}
+
+/* ---- the acceptance head ---- */
+
+const struct model *
+engine_draft_model(const struct engine *e)
+{
+    const struct helper_model *h = &e->helpers[HELPER_DRAFT];
+    return h->model != NULL ? h->model : h->exit_layer > 0 ? e->model : NULL;
+}
+
+static bool
+take_accept_head(struct engine *e, const char *path, uint64_t room, struct err *err)
+{
+    const struct model *draft = engine_draft_model(e);
+    uint32_t n_blocks;
+    uint64_t bytes;
+    char need[24], there[24];
+    if (!accept_head_measure(path, draft, &n_blocks, &bytes, err))
+        return false;
+    if (bytes > room)
+        return err_set(err, ERR_WORK,
+                       "%s: needs %s, but of the memory that is available models leave %s; take a smaller "
+                       "acceptance head",
+                       path, memory_text(need, bytes), memory_text(there, room));
+    const struct accept_whose whose = {draft, e->helpers[HELPER_DRAFT].exit_layer};
+    return accept_head_read(&e->accept, path, &whose, err);
+}
+
+uint64_t
+engine_accept_bytes(const struct engine *e)
+{
+    const struct accept_head *h = e->accept;
+    return h != NULL ? accept_head_bytes(h->width, h->n_blocks, h->shared) : 0;
+}
+
+bool
+engine_accept_open(struct engine *e, const char *given, uint64_t room, struct err *err)
+{
+    const struct model *draft = engine_draft_model(e);
+    if (draft == NULL || (given != NULL && strcmp(given, "none") == 0))
+        return true;
+    char *found = given == NULL && draft != e->model ? engine_beside(draft, ".accept.safetensors") : NULL;
+    const char *path = given != NULL ? given : found;
+    struct err why = {.kind = ERR_NONE};
+    bool ok = path == NULL || take_accept_head(e, path, room, &why);
+    if (!ok && given != NULL)
+        *err = why;
+    else if (!ok && e->note[0] == '\0')
+        snprintf(e->note, sizeof e->note, "without the acceptance head beside the draft model: %s", why.text);
+    const struct accept_head *h = e->accept;
+    if (h != NULL && h->target_hash != 0 && h->target_hash != e->model->hash && e->note[0] == '\0')
+        snprintf(e->note, sizeof e->note, "the acceptance head learned what another target accepts: %s", h->target);
+    free(found);
+    return ok || given == NULL;
+}
+
+/* ---- the profile ---- */
+
+/* The file names target, draft and companion; roles that nobody plays can't be compared. */
+static bool
+is_of(const struct engine *e, const struct sv_whose *whose, const char *path, struct err *err)
+{
+    char other[MODEL_NOT];
+    if (whose->hash[0] != e->model->hash)
+        return err_set(err, ERR_USAGE, "%.150s is the profile of %s", path,
+                       model_not(e->model, whose->name[0], other, sizeof other));
+    for (enum helper_role role = 0; role < HELPERS; role++) {
+        const struct helper_model *h = &e->helpers[role];
+        if (engine_has(e, role) &&
+            (whose->hash[1 + role] != engine_helper_hash(e, role) || whose->layers[1 + role] != h->exit_layer))
+            return err_set(err, ERR_USAGE, "%.150s is the profile of another %s model, %.60s", path, helper_names[role],
+                           whose->name[1 + role]);
+    }
+    return true;
+}
+
+static bool
+take_profile(struct engine *e, const char *path, struct err *err)
+{
+    e->profile = malloc(sizeof *e->profile);
+    if (e->profile == NULL)
+        return err_set(err, ERR_WORK, "out of memory for %.200s", path);
+    if (sv_profile_read(e->profile, path, err) && is_of(e, &e->profile->whose, path, err))
+        return true;
+    free(e->profile);
+    e->profile = NULL;
+    return false;
+}
+
+bool
+engine_profile_find(struct engine *e, const struct engine_options *o, struct err *err)
+{
+    if (o->profile != NULL)
+        return strcmp(o->profile, "none") == 0 || take_profile(e, o->profile, err);
+    char *path = (o->wanted & NEEDS_PROFILE) != 0 && !o->synth ? engine_beside(e->model, ".profile.json") : NULL;
+    struct err why = {.kind = ERR_NONE};
+    if (path != NULL && !take_profile(e, path, &why)) {
+        snprintf(e->profile_refused, sizeof e->profile_refused, "%s", why.text);
+        if (e->note[0] == '\0')
+            snprintf(e->note, sizeof e->note, "without the profile beside the model: %s", why.text);
+    }
+    free(path);
+    return true;
+}
+
+/* ---- state that policies share ---- */
+
+struct engine_kept {
+    struct engine_kept *next;
+    char policy[16];
+    uint32_t sequences;
+    size_t size;
+    unsigned char shared[]; /* (size) */
+};
+
+static struct engine_kept *
+find_kept(const struct engine *e, const struct policy *p, uint32_t sequences)
+{
+    struct engine_kept *k = e->kept;
+    while (k != NULL &&
+           (strcmp(k->policy, p->info.name) != 0 || k->sequences != sequences || k->size != p->ops->shared_size))
+        k = k->next;
+    return k;
+}
+
+void
+engine_recall(const struct engine *e, struct policy *first, uint32_t sequences)
+{
+    const struct engine_kept *k = find_kept(e, first, sequences);
+    if (k != NULL)
+        memcpy(first->shared, k->shared, k->size);
+}
+
+void
+engine_keep(struct engine *e, const struct policy *first, uint32_t sequences)
+{
+    const size_t size = first->shared != NULL ? first->ops->shared_size : 0;
+    struct engine_kept *k = size > 0 ? find_kept(e, first, sequences) : NULL;
+    if (size > 0 && k == NULL && (k = malloc(sizeof *k + size)) != NULL) {
+        *k = (struct engine_kept){.next = e->kept, .sequences = sequences, .size = size};
+        memcpy(k->policy, first->info.name, sizeof k->policy);
+        e->kept = k;
+    }
+    if (k != NULL)
+        memcpy(k->shared, first->shared, size);
+}
+
+void
+engine_forget(struct engine *e)
+{
+    for (struct engine_kept *k = e->kept, *next; k != NULL; k = next) {
+        next = k->next;
+        free(k);
+    }
+    e->kept = NULL;
 }

@@ -1,7 +1,68 @@
 /* Where controls arrive at the engine's thread, and where it waits. */
 #include <stdlib.h>
 
+#include "engine/base/clock.h"
 #include "engine/session/session_internal.h"
+
+#define LATE_US 100000 /* what is behind time by more doesn't hurry */
+
+/* ---- when the thread waits ---- */
+
+/* Until when it stands: 0: not at all, UINT64_MAX: until a control comes. Within a round only a pause stops it. */
+static uint64_t
+timing_stands(const struct timing *t, bool in_round)
+{
+    if (t->paused)
+        return UINT64_MAX;
+    const bool stepping = t->step_rounds > 0 || t->step_token;
+    return in_round || stepping || clock_us() >= t->next_us ? 0 : t->next_us;
+}
+
+/* How a session goes on when it is told to: steps are left behind. */
+static void
+timing_step(struct timing *t, bool token, uint32_t rounds)
+{
+    t->step_token = token;
+    t->step_rounds = rounds;
+}
+
+/* A token was drafted or emitted. True: it pauses now. */
+static bool
+timing_token(struct timing *t)
+{
+    const bool pauses = t->step_token;
+    t->step_token = false;
+    return pauses;
+}
+
+/* A round of so many emitted tokens is over: when the next one may begin, if it is slowed down. */
+static void
+timing_slow(struct timing *t, uint32_t emitted)
+{
+    if (!(t->pace > 0))
+        return;
+    const uint64_t now = clock_us();
+    t->next_us = (t->next_us + LATE_US > now ? t->next_us : now) + (uint64_t)(emitted * 1e6 / t->pace);
+}
+
+/* Is this round, which is over, the one to stop after? It is asked once. */
+static bool
+timing_break(struct timing *t, uint32_t round)
+{
+    const bool reached = t->break_at > 0 && round >= t->break_at;
+    if (reached)
+        t->break_at = 0;
+    return reached;
+}
+
+/* A round is over. True: so many were asked for, and it pauses now. */
+static bool
+timing_round(struct timing *t)
+{
+    return t->step_rounds > 0 && --t->step_rounds == 0;
+}
+
+/* ---- controls ---- */
 
 static void
 set_paused(struct session *s, bool paused)
@@ -13,7 +74,7 @@ set_paused(struct session *s, bool paused)
     mailbox_paused(&s->mailbox, paused);
     if (paused && s->asked.slices > 0) /* there are no rounds to stand between */
         s->asked.slices = 0, s->asked.baseline = true;
-    session_tell_state(s, RECORDED_STATE, name[!paused], name[paused]);
+    session_emit_state(s, RECORDED_STATE, name[!paused], name[paused]);
 }
 
 static void
@@ -39,7 +100,7 @@ check_break(struct session *s)
     char text[16];
     snprintf(text, sizeof text, "%u", (unsigned)s->round);
     set_paused(s, true);
-    session_tell_of(s, 0, RECORDED_BREAK, text);
+    session_emit_control(s, 0, RECORDED_BREAK, text);
 }
 
 /* At the end of a round: what was looked out for has come, or the next round is another. */
@@ -54,7 +115,7 @@ check_watch(struct session *s)
     until_print(&s->watch.until, text, sizeof text);
     stop_watching(s);
     set_paused(s, true);
-    session_tell_of(s, s->watch.seq, RECORDED_UNTIL, text);
+    session_emit_control(s, s->watch.seq, RECORDED_UNTIL, text);
 }
 
 static void
@@ -90,11 +151,11 @@ ask_new_run(struct session *s, struct mail *m)
     stop_watching(s);
     s->run.cause = "restart";
     s->run.wanted = s->info.tokens > 0 ? s->info.tokens : UINT32_MAX;
-    if (m->kind == CONTROL_PROMPT) { /* in a batch one for all lanes */
+    if (m->kind == CONTROL_PROMPT) { /* in a batch one for all sequences */
         s->run.cause = "prompt";
         run_take_prompt(&s->run, &m->prompt);
         s->measured = (struct measured){.paced = false};
-        s->run.sequences = s->n_lanes;
+        s->run.total = s->n_sequences;
     }
     session_share_settings(s);
     s->n_settings = m->n_settings;
@@ -112,7 +173,7 @@ set_pace(struct session *s, double pace)
     snprintf(before, sizeof before, "%.9g", s->timing.pace);
     snprintf(after, sizeof after, "%.9g", pace);
     if (pace != s->timing.pace)
-        session_tell_state(s, RECORDED_PACE, before, after);
+        session_emit_state(s, RECORDED_PACE, before, after);
     s->timing.pace = pace;
     s->timing.next_us = 0;
 }
@@ -127,7 +188,7 @@ extend(struct session *s, uint32_t n)
 
 /* Does what a control asks for, or notes it; the mail is consumed. */
 static void
-receive(struct session *s, struct mail *m, enum gate at)
+receive(struct session *s, struct mail *m, enum control_point at)
 {
     switch (m->kind) {
     case CONTROL_KNOB:
@@ -150,7 +211,7 @@ receive(struct session *s, struct mail *m, enum gate at)
     case CONTROL_STEP_TOKEN: resume(s, true, 0); break;
     case CONTROL_BREAK:
         s->timing.break_at = m->n;
-        if (m->n == s->round && at != GATE_TOKEN && !s->asked.new_run)
+        if (m->n == s->round && at != POINT_TOKEN && !s->asked.new_run)
             check_break(s); /* that round has just ended */
         break;
     case CONTROL_PACE: set_pace(s, m->value); break;
@@ -158,44 +219,44 @@ receive(struct session *s, struct mail *m, enum gate at)
     case CONTROL_PROMPT:
     case CONTROL_RESTART: ask_new_run(s, m); return;
     case CONTROL_BASELINE:
-        if (at != GATE_END && !s->timing.paused && session_baseline_refines(s))
+        if (at != POINT_END && !s->timing.paused && session_baseline_refines(s))
             s->asked.slices = BASELINE_SLICES;
         else
             s->asked.baseline = true;
         break;
     case CONTROL_EXTEND: extend(s, m->n); break;
-    case CONTROL_NOTE: session_tell_of(s, m->seq, RECORDED_NOTE, m->note); break;
+    case CONTROL_NOTE: session_emit_control(s, m->seq, RECORDED_NOTE, m->note); break;
     case CONTROL_QUIT: s->asked.quit = true; break;
     }
     mail_free(m);
 }
 
 enum next
-session_gate(struct session *s, enum gate at)
+session_control_point(struct session *s, enum control_point at)
 {
     uint64_t until_us = 0;
     for (;;) {
         for (struct mail *m; (m = mailbox_take(&s->mailbox, until_us)) != NULL; until_us = 0)
             receive(s, m, at);
-        if (at == GATE_END && s->asked.slices > 0) {
+        if (at == POINT_END && s->asked.slices > 0) {
             s->asked.slices = 0;
             s->asked.baseline = true;
         }
-        if (at == GATE_TOKEN && s->asked.baseline && s->timing.paused)
+        if (at == POINT_TOKEN && s->asked.baseline && s->timing.paused)
             resume(s, false, 1);                  /* to the round's end, where it is measured */
         const bool able = !session_has_failed(s); /* after a failure nothing but a new run helps */
         if (s->asked.quit || s->asked.new_run)
             return NEXT_STOP;
-        if (able && at != GATE_TOKEN && s->changes != NULL)
+        if (able && at != POINT_TOKEN && s->changes != NULL)
             return NEXT_SETTINGS;
-        if (able && at != GATE_TOKEN && s->asked.baseline) {
+        if (able && at != POINT_TOKEN && s->asked.baseline) {
             s->asked.baseline = false;
             return NEXT_BASELINE;
         }
-        if (at == GATE_END)
+        if (at == POINT_END)
             until_us = able && s->asked.extension ? 0 : UINT64_MAX;
         else
-            until_us = timing_stands(&s->timing, at == GATE_TOKEN);
+            until_us = timing_stands(&s->timing, at == POINT_TOKEN);
         if (until_us == UINT64_MAX)
             mailbox_rest(&s->mailbox);
         if (until_us == 0)
@@ -229,7 +290,7 @@ session_stop(struct session *s, const char *where)
         return false;
     if (atomic_load(&s->mailbox.cancel) || e->kind == ERR_CANCELLED) /* what cancelled is in the mailbox */
         for (struct mail *m; (m = mailbox_take(&s->mailbox, 0)) != NULL;)
-            receive(s, m, GATE_TOKEN);
+            receive(s, m, POINT_TOKEN);
     if (s->asked.quit || s->asked.new_run)
         return false;
     return session_fail(s, where, e->kind != ERR_NONE ? e->text : "failed without a word");

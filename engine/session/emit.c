@@ -1,0 +1,286 @@
+/* What a session says: events, stamped with its run, round and time. */
+#include <math.h>
+#include <string.h>
+
+#include "engine/base/clock.h"
+#include "engine/session/session_internal.h"
+#include "kernels/experts.h"
+
+#define PREFILL_QUIET_US 500000
+#define DEVICE_US        500000 /* from one word about the device's time to the next */
+
+/* ---- the condition of :until ---- */
+
+void
+watch_for(struct watch *w, const struct until *until)
+{
+    w->until = *until;
+    w->met = w->unsure = false;
+    w->n = 0;
+}
+
+static void
+hear_guess(struct watch *w, const struct event *e)
+{
+    const struct layer_event *g = &e->layer;
+    if (g->model == MODEL_TARGET && w->n < WATCH_GUESSES)
+        w->guess[w->n++] = (struct watch_guess){e->seq, g->pos, g->layer, g->token, g->confidence};
+}
+
+/* As scope_spurious() has it: sure by the threshold in force, 0.5 without one, and not what the last layer says. */
+static bool
+spurious(const struct watch *w, const struct sequence *l, float threshold)
+{
+    const struct watch_guess *end = w->guess + w->n;
+    const int32_t last = (int32_t)l->round.layers;
+    const float limit = isnan(threshold) ? 0.5f : threshold;
+    for (const struct watch_guess *f = w->guess; f < end; f++) {
+        if (f->seq != l->number || f->layer != last || f->pos >= l->n_tokens)
+            continue;
+        for (const struct watch_guess *g = w->guess; g < end; g++)
+            if (g->seq == f->seq && g->pos == f->pos && g->layer < last && g->token != f->token &&
+                g->confidence >= limit)
+                return true;
+    }
+    return false;
+}
+
+/* The bytes of the sequence's last tokens, back to what the text that is looked for can begin with. */
+static bool
+text_ends(const struct watch *w, const struct sequence *l, uint32_t emitted)
+{
+    char bytes[4096];
+    size_t n = 0, fresh = 0;
+    for (uint32_t i = 0; i < l->n_tokens && (i < emitted || n < fresh + UNTIL_TEXT_MOST); i++) {
+        const struct slice t =
+            tokenizer_bytes(l->session->engine->model->tokenizer, l->tokens[l->n_tokens - 1 - i], true);
+        if (t.len > sizeof bytes - n)
+            break;
+        n += t.len;
+        memcpy(bytes + sizeof bytes - n, t.data, t.len);
+        fresh = i < emitted ? n : fresh;
+    }
+    return until_ends_text(&w->until, bytes + sizeof bytes - n, n, fresh);
+}
+
+static bool
+has_come(const struct watch *w, const struct sequence *l, const struct round_event *line)
+{
+    switch (w->until.kind) {
+    case UNTIL_REJECT: return line->accepted < line->verified;
+    case UNTIL_TEXT: return text_ends(w, l, line->emitted);
+    case UNTIL_CONFIDENCE: return w->unsure && w->unsure_seq == l->number;
+    case UNTIL_SPURIOUS: return spurious(w, l, line->threshold);
+    case UNTIL_ROUND:
+    case UNTIL_NOTHING: break; /* a breakpoint's */
+    }
+    return false;
+}
+
+static void
+watch_event(struct watch *w, const struct sequence *l, const struct event *e)
+{
+    if (w->until.kind == UNTIL_NOTHING)
+        return;
+    if (w->until.kind == UNTIL_SPURIOUS && e->type == EVENT_LAYER)
+        hear_guess(w, e);
+    if (e->type == EVENT_TOKEN && e->token.source == SOURCE_DRAFT && !w->unsure) {
+        w->unsure = e->token.confidence < w->until.below;
+        w->unsure_seq = l->number;
+    }
+    if (e->type == EVENT_ROUND && !w->met && has_come(w, l, &e->round_end)) {
+        w->met = true;
+        w->seq = l->number;
+    }
+}
+
+/* ---- events ---- */
+
+static void
+append(struct session *s, struct event *e, uint32_t seq, uint32_t round)
+{
+    e->t_us = clock_us() - s->run.start_us;
+    e->run = s->run.number;
+    e->seq = seq;
+    e->round = round;
+    event_log_append(s->log, e);
+}
+
+void
+seq_emit(struct sequence *l, struct event *e)
+{
+    append(l->session, e, l->number, l->session->round);
+    watch_event(&l->session->watch, l, e);
+}
+
+void
+session_emit_vocab(struct session *s, token_t token)
+{
+    if (token < 0 || (uint32_t)token >= s->model.vocab || (s->emitted_ids[token / 64] >> (token % 64) & 1u))
+        return;
+    s->emitted_ids[token / 64] |= (uint64_t)1 << (token % 64);
+    struct slice bytes = tokenizer_bytes(s->engine->model->tokenizer, token, true);
+    struct event e = {.type = EVENT_VOCAB, .vocab = {token, bytes.data, (uint32_t)bytes.len}};
+    append(s, &e, 0, s->round);
+}
+
+void
+seq_emit_token(struct sequence *l, uint32_t pos, token_t token, enum token_source source, const struct guess *g)
+{
+    const struct session *s = l->session;
+    session_emit_vocab(l->session, token);
+    bool own = source != SOURCE_PROMPT; /* the target's own word, not the user's */
+    struct event e = {.type = EVENT_TOKEN,
+                      .token = {.pos = pos,
+                                .parent = -1,
+                                .candidate = -1,
+                                .token = token,
+                                .source = source,
+                                .exit_layer = own ? (int32_t)s->model.layers : -1,
+                                .confidence = g != NULL ? g->confidence : NAN,
+                                .annealed = NAN,
+                                .head = own ? 0 : -1,
+                                .accepted = -1,
+                                .committed = 1}};
+    seq_emit(l, &e);
+}
+
+/* A draft model's vocabulary may go beyond the target's, which is what events have. */
+static token_t
+in_vocabulary(const struct session *s, token_t token)
+{
+    return token != TOKEN_NONE && (uint32_t)token >= s->model.vocab ? s->unknown : token;
+}
+
+static void
+emit_layer(struct sequence *sequence, const struct layer_event *about, const struct guess *g, token_t final)
+{
+    struct session *s = sequence->session;
+    const int32_t last = (int32_t)s->model.vocab - 1;
+    struct event e = {.type = EVENT_LAYER, .layer = *about};
+    struct layer_event *l = &e.layer;
+    l->token = in_vocabulary(s, g->token);
+    l->confidence = g->confidence;
+    l->annealed = sequence->state.annealed && about->model == MODEL_TARGET ? g->annealed : NAN;
+    l->entropy = g->entropy;
+    l->kl_final = g->kl_final;
+    l->rank_final = g->rank_final < last ? g->rank_final : last;
+    l->final_agrees = (int8_t)(final == TOKEN_NONE ? -1 : g->token == final);
+    for (int i = 0; i < GUESS_TOP; i++) {
+        l->top[i] = in_vocabulary(s, g->top[i]);
+        l->top_p[i] = g->top_p[i];
+        session_emit_vocab(s, l->top[i]);
+    }
+    seq_emit(sequence, &e);
+}
+
+_Static_assert(EXPERTS_MOST <= RUN_EXPERTS_MOST && RUN_EXPERTS_MOST <= UINT16_MAX, "what is told reads back");
+
+void
+seq_emit_experts(struct sequence *l, slot_t row)
+{
+    const struct context *ctx = l->session->ctx;
+    for (uint32_t layer = 1; layer <= l->session->model.layers; layer++) {
+        struct route routes[EXPERTS_TOLD];
+        const uint32_t n = context_experts(ctx, row, layer, routes, EXPERTS_TOLD);
+        struct event e = {.type = EVENT_EXPERTS,
+                          .experts = {.pos = context_position(ctx, row) + 1, .layer = (int32_t)layer, .n = n}};
+        for (uint32_t i = 0; i < n; i++) {
+            e.experts.expert[i] = (uint16_t)routes[i].expert;
+            e.experts.weight[i] = routes[i].weight;
+        }
+        if (n > 0)
+            seq_emit(l, &e);
+    }
+}
+
+void
+seq_emit_guess(struct sequence *l, uint32_t pos, uint32_t layer, uint32_t head, const struct guess *g,
+               enum probed_by by, token_t final)
+{
+    const struct layer_event about = {.pos = pos, .layer = (int32_t)layer, .head = (int32_t)head, .probed_by = by};
+    emit_layer(l, &about, g, final);
+}
+
+void
+seq_emit_helper_guess(struct sequence *l, enum helper_role role, uint32_t pos, uint32_t layer, const struct guess *g,
+                      enum probed_by by, token_t final)
+{
+    const struct layer_event about = {.pos = pos, .model = LAYERS_OF(role), .layer = (int32_t)layer, .probed_by = by};
+    emit_layer(l, &about, g, final);
+}
+
+void
+session_emit_change(struct session *s, uint32_t seq, const struct change *c)
+{
+    struct event e = {
+        .type = EVENT_CONTROL,
+        .control = {.kind = c->kind, .old_text = c->before, .new_text = c->after, .applied_round = c->applied}};
+    if (c->kind == RECORDED_KNOB)
+        snprintf(e.control.knob, sizeof e.control.knob, "%s", c->knob);
+    append(s, &e, seq, c->asked); /* the event's round is the one in which the change was requested */
+}
+
+void
+session_emit_control(struct session *s, uint32_t seq, enum recorded kind, const char *text)
+{
+    const struct change c = {.kind = kind, .before = "", .after = text, .asked = s->round, .applied = s->round};
+    session_emit_change(s, seq, &c);
+}
+
+void
+session_emit_state(struct session *s, enum recorded kind, const char *before, const char *after)
+{
+    const struct change c = {.kind = kind, .before = before, .after = after, .asked = s->round, .applied = s->round};
+    session_emit_change(s, 0, &c);
+}
+
+void
+session_emit_device(struct session *s)
+{
+    char text[160];
+    const uint64_t now = clock_us();
+    if (now - s->device_emitted_us < DEVICE_US || !context_describe_time(s->ctx, text, sizeof text))
+        return;
+    s->device_emitted_us = now;
+    session_emit_control(s, 0, RECORDED_DEVICE, text);
+}
+
+void
+session_emit_progress(struct session *s, const char *what, double done)
+{
+    struct event e = {.type = EVENT_PROGRESS, .progress = {.done = (float)done}};
+    snprintf(e.progress.what, sizeof e.progress.what, "%s", what);
+    append(s, &e, 0, s->round);
+}
+
+bool
+session_emit_prefill(void *watch, double done)
+{
+    struct prefill_watch *w = watch;
+    if (w->emitted || (done < 1 && clock_us() - w->since_us > PREFILL_QUIET_US)) {
+        session_emit_progress(w->session, "prefill", done);
+        w->emitted = true;
+    }
+    return true;
+}
+
+bool
+session_has_failed(const struct session *s)
+{
+    return s->failure.kind != ERR_NONE;
+}
+
+bool
+session_fail(struct session *s, const char *where, const char *why)
+{
+    if (session_has_failed(s))
+        return false;
+    pthread_mutex_lock(&s->failure_lock);
+    err_set(&s->failure, ERR_WORK, "%s: %s", where, why);
+    pthread_mutex_unlock(&s->failure_lock);
+    char text[sizeof s->failure.text + 8];
+    snprintf(text, sizeof text, "error: %s", s->failure.text);
+    session_emit_control(s, 0, RECORDED_END, text);
+    return false;
+}
