@@ -2,14 +2,13 @@
  * how likely the target accepts it then, and as many drafts are verified as promise most tokens a second.
  *
  * Lossless: γ is raised one at a time and never looks behind draft γ + 1, which is tested too, without a row of its own.
- * What this hangs on is in goodput.h; how long rounds take is known from earlier ones alone, never from the one at hand. */
+ * What this hangs on is in sv_goodput.h; how long rounds take is known from earlier ones alone, never from the one at hand. */
 #include <math.h>
 
 #include "engine/trained/sv_profile.h"
 #include "policies/chain.h"
-#include "policies/goodput.h"
 #include "policies/policy.h"
-#include "policies/sv_latency.h"
+#include "policies/sv_goodput.h"
 
 enum { KNOB_WINDOW, KNOB_CAP, KNOB_VERIFY, KNOB_ROW_COST, KNOB_DRAFT_COST };
 

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "cli/base/commands.h"
-#include "policies/del_sums.h"
+#include "policies/del.h"
 #include "policies/policy.h"
 #include "tests/golden/tinymodel.h"
 #include "tests/rigs/exact_rig.h"

@@ -1,7 +1,7 @@
 /* DEL's sums by themselves: small numbers that can be followed by hand. */
 #include <math.h>
 
-#include "policies/del_sums.h"
+#include "policies/del.h"
 #include "tests/rigs/test.h"
 
 struct shadow { /* token and confidence of layers 1..3 of 3 */

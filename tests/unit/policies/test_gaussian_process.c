@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "kernels/rng.h"
-#include "policies/gaussian_process.h"
+#include "policies/swift_search.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "kernels/rng.h"
-#include "policies/goodput.h"
+#include "policies/sv_goodput.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 

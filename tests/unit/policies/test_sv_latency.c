@@ -1,7 +1,7 @@
 /* Speculative Verification's latencies: measured once an engine; and how many calls its rounds take. */
 #include <math.h>
 
-#include "policies/sv_latency.h"
+#include "policies/sv_goodput.h"
 #include "tests/rigs/exact_rig.h"
 #include "tests/rigs/test.h"
 

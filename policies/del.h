@@ -1,7 +1,7 @@
 /* DEL's arithmetic (docs/methods.md: DEL): decayed sums of matches and confidences per layer, and what is chosen
  * from them. */
-#ifndef POLICIES_DEL_SUMS_H
-#define POLICIES_DEL_SUMS_H
+#ifndef POLICIES_DEL_H
+#define POLICIES_DEL_H
 
 #include "engine/events/policy.h"
 
