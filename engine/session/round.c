@@ -372,8 +372,8 @@ rounds_model(struct round *const *r, uint32_t n, enum helper_role role, struct r
     return true;
 }
 
-bool
-session_rounds_append(struct round *const *r, uint32_t n, enum helper_role role, struct round **out)
+static bool
+append_rows(struct round *const *r, uint32_t n, enum helper_role role, struct round **out)
 {
     struct sequence *drafted[ROUNDS_MOST] = {NULL};
     uint32_t n_drafted = 0;
@@ -613,7 +613,7 @@ bool
 rounds_overlap(struct round *const *draft, uint32_t n, enum helper_role role, struct overlap *const *out)
 {
     struct round *companion[ROUNDS_MOST];
-    if (!session_rounds_append(draft, n, role, companion) || !read_chains(draft, n) || !read_chains(companion, n))
+    if (!append_rows(draft, n, role, companion) || !read_chains(draft, n) || !read_chains(companion, n))
         return false;
     for (uint32_t first = 0, last; first < n; first = last) {
         uint32_t drafts = 0;

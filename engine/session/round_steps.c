@@ -27,8 +27,8 @@ budget(const struct sequence *l)
     return fewer < most ? fewer : most;
 }
 
-void
-seq_begin_round(struct sequence *l)
+static void
+begin_one(struct sequence *l)
 {
     const struct session *s = l->session;
     struct round *r = &l->round;
@@ -52,8 +52,8 @@ seq_begin_round(struct sequence *l)
     round_summary(r, "", -1, NAN, -1, -1);
 }
 
-uint32_t
-seq_rows(const struct sequence *l, slot_t *rows)
+static uint32_t
+rows_of(const struct sequence *l, slot_t *rows)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < l->state.n; i++)
@@ -82,8 +82,8 @@ settle(const struct sequence *l)
     return m;
 }
 
-bool
-seq_commit(struct sequence *l)
+static bool
+commit_one(struct sequence *l)
 {
     struct session *s = l->session;
     struct round *r = &l->round;
@@ -102,8 +102,8 @@ seq_commit(struct sequence *l)
     return true;
 }
 
-void
-seq_emit_verdict(struct sequence *l)
+static void
+emit_verdict(struct sequence *l)
 {
     const struct round_state *st = &l->state;
     const struct emission *m = &st->emission;
@@ -137,8 +137,8 @@ us_of(const struct sequence *l, const struct spent *together, enum account accou
     return ((double)l->state.own.ns[account] + (double)together->ns[account] / sequences) / 1000;
 }
 
-void
-seq_end_round(struct sequence *l, const struct spent *together, uint32_t sequences)
+static void
+end_one(struct sequence *l, const struct spent *together, uint32_t sequences)
 {
     const struct round *r = &l->round;
     struct round_event *line = &l->state.line;
@@ -185,7 +185,7 @@ begin(struct session *s, struct batch *b)
         struct sequence *l = &s->sequences[i];
         if (!session_takes_part(s, l))
             continue;
-        seq_begin_round(l);
+        begin_one(l);
         most += l->round.budget + 2;
         b->sequence[b->n++] = l;
     }
@@ -238,7 +238,7 @@ verify_part(struct session *s, struct sequence *const *sequences, uint32_t n)
     size_t n_rows = 0;
     for (uint32_t i = 0; i < n; i++) {
         struct round_state *st = &sequences[i]->state;
-        n_rows += seq_rows(sequences[i], rows + n_rows);
+        n_rows += rows_of(sequences[i], rows + n_rows);
         rounds[i] = (struct verify_round){.seq = sequences[i]->seq,
                                           .rows = st->node,
                                           .n = st->n,
@@ -263,7 +263,7 @@ verify(struct session *s, const struct batch *b)
         slot_t rows[VERIFY_NODES];
         uint32_t n = 0;
         for (last = first; last < b->n; last++) {
-            n += seq_rows(b->sequence[last], rows);
+            n += rows_of(b->sequence[last], rows);
             if (last > first && n > context_limits(s->ctx)->max_rows)
                 break;
         }
@@ -278,11 +278,11 @@ static bool
 commit(struct session *s, const struct batch *b)
 {
     for (uint32_t i = 0; i < b->n; i++)
-        if (!seq_commit(b->sequence[i]))
+        if (!commit_one(b->sequence[i]))
             return false;
     spend_on(s, SPENT_PROBE);
     for (uint32_t i = 0; i < b->n; i++)
-        seq_emit_verdict(b->sequence[i]);
+        emit_verdict(b->sequence[i]);
     return true;
 }
 
@@ -317,7 +317,7 @@ end(struct session *s, const struct batch *b)
     for (uint32_t i = 0; i < b->n; i++)
         spent_less(&together, &b->sequence[i]->state.own);
     for (uint32_t i = 0; i < b->n; i++) {
-        seq_end_round(b->sequence[i], &together, b->n);
+        end_one(b->sequence[i], &together, b->n);
         emitted += b->sequence[i]->round.emitted;
     }
     s->recording_ns = clock_ns() - s->spent.since_ns; /* of the rounds' own events, which are sent by now */

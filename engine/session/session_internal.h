@@ -1,4 +1,4 @@
-/* What the session's files share; nobody else includes it. Each file calls only those that stand above it here. */
+/* What the session's files share. They are in order: each file calls only functions of files above it here. */
 #ifndef ENGINE_SESSION_SESSION_INTERNAL_H
 #define ENGINE_SESSION_SESSION_INTERNAL_H
 
@@ -13,12 +13,12 @@
 #include "engine/session/session.h"
 #include "kernels/rng.h"
 
-struct left { /* a sequence whose sequence another one took */
+struct left { /* a sequence that has ended, and whose place another one took */
     uint32_t number;
-    token_t *tokens;     /* (n) that it emitted; owned */
-    uint32_t n;          /* */
-    bool compared;       /* with its autoregressive tokens, */
-    uint32_t differs_at; /* of which that one is another, from 0; UINT32_MAX: none */
+    token_t *tokens; /* (n) that it emitted; owned */
+    uint32_t n;
+    bool compared;       /* with its autoregressive tokens */
+    uint32_t differs_at; /* the first token that differs, from 0; UINT32_MAX: none */
 };
 
 struct run {
@@ -26,13 +26,13 @@ struct run {
     const char *cause;      /* start, restart, prompt */
     struct prompt *prompts; /* (n_prompts) owned */
     uint32_t n_prompts;
-    uint32_t total;  /* sequences in all: sequence i begins with prompts[i], or where there is one prompt, with that */
-    uint32_t joined; /* of them, those that have begun */
-    struct left *left; /* (n_left) in the order in which they did; owned */
+    uint32_t total;    /* sequences in all; sequence i begins with prompts[i], or with the only prompt */
+    uint32_t joined;   /* sequences that have begun */
+    struct left *left; /* (n_left) in the order of their ends; owned */
     uint32_t n_left;
-    uint32_t wanted;   /* tokens that each emits; UINT32_MAX: no bound */
-    bool sampled;      /* with a temperature, now or before */
-    uint64_t start_us; /* by clock_us(); events count from it */
+    uint32_t wanted;   /* tokens of each sequence; UINT32_MAX: no limit */
+    bool sampled;      /* the temperature is or was above 0 */
+    uint64_t start_us; /* by clock_us(); the zero of events' times */
 };
 
 static inline const struct prompt *
@@ -51,7 +51,7 @@ run_forget_left(struct run *r)
     r->n_left = 0;
 }
 
-/* The prompt is the run's now, in place of all others. */
+/* Replaces all prompts of the run; takes ownership. */
 static inline void
 run_take_prompt(struct run *r, struct prompt *p)
 {
@@ -62,27 +62,27 @@ run_take_prompt(struct run *r, struct prompt *p)
     *p = (struct prompt){0};
 }
 
-/* When a session works and when it waits: paused, in steps, up to a breakpoint, slowed down for people who watch. */
+/* When a session works and when it waits: pauses, steps, breakpoints, a limit of its speed. */
 struct timing {
     bool paused;
-    bool step_token;      /* one more token, then a pause */
-    uint32_t step_rounds; /* so many more rounds, then a pause; 0: not stepping by rounds */
-    uint32_t break_at;    /* a pause after this round; 0: none */
-    double pace;          /* tokens/s at most; 0: as fast as it goes */
-    uint64_t next_us;     /* the next round may begin, by clock_us() */
+    bool step_token;      /* pauses after one more token */
+    uint32_t step_rounds; /* rounds until it pauses; 0: it does not step by rounds */
+    uint32_t break_at;    /* pauses after this round; 0: none */
+    double pace;          /* tokens/s at most; 0: no limit */
+    uint64_t next_us;     /* when the next round may begin, by clock_us() */
 };
 
 /* The condition of :until, which is checked for each event. */
-#define WATCH_GUESSES 2048 /* of a round that are remembered; further ones are not looked at */
+#define WATCH_GUESSES 2048 /* predictions of a round at most; further ones are ignored */
 
 struct watch {
-    struct until until;  /* UNTIL_NOTHING: for nothing */
-    bool met;            /* in a round that is over, */
-    uint32_t seq;        /* by that sequence */
-    bool unsure;         /* a draft of this round was, */
-    uint32_t unsure_seq; /* of that sequence */
-    uint32_t n;          /* of the round's guesses: of the target's layers, the last one's among them */
-    struct watch_guess {
+    struct until until;
+    bool met;            /* in a round that has ended, */
+    uint32_t seq;        /* by this sequence */
+    bool unsure;         /* a draft of this round was below the confidence, */
+    uint32_t unsure_seq; /* of this sequence */
+    uint32_t n;
+    struct watch_guess { /* (n) predictions of the target's layers in this round */
         uint32_t seq, pos;
         int32_t layer;
         token_t token;
@@ -90,73 +90,73 @@ struct watch {
     } guess[WATCH_GUESSES];
 };
 
-struct asked { /* for the engine's thread to do as soon as it can */
+struct asked { /* requests that the engine's thread carries out as soon as it can */
     bool quit, new_run, baseline, extension;
     uint32_t slices; /* of a baseline, one before each round */
 };
 
-struct measured { /* autoregressive steps of this prompt, all of one state of the machine: slowed down, or not */
+struct measured { /* autoregressive steps of this prompt, either all with a limit of the speed or all without */
     struct ratio_sums steps; /* tokens / s */
     bool paced;
 };
 
-struct probing { /* the scope's own probes, and room for those of a policy that doesn't care */
-    struct context_probe *probes;
-    struct guess *guesses;
-    size_t n; /* of each */
+struct probing {                  /* buffers for probes */
+    struct context_probe *probes; /* (n) */
+    struct guess *guesses;        /* (n) */
+    size_t n;
 };
 
-struct acceptance {         /* what the acceptance head works with; empty where there is none */
+struct acceptance {         /* the acceptance head; zeros: there is none */
     struct final_norm norm; /* the draft model's */
     struct accept_predictor *predictor;
     float *x;           /* (width) a row */
-    double load, heads; /* what a call counts, and all calls so far: units of the target's head */
+    double load, heads; /* loads of a call, and of all calls so far, in units of the target's head */
 };
 
 struct session {
-    /* The same from opening to closing. */
+    /* Constant from opening to closing. */
     struct engine *engine; /* borrowed */
     struct run_info info;
     struct model_info model;
     bool ignore_eos, stay;
-    bool batch; /* of sequences that share their rounds */
+    bool batch; /* sequences share their rounds */
     struct prompt_format format;
     struct event_log *log;
     struct context *ctx;
     struct helper_context helpers[HELPERS];
     struct acceptance acceptance;
-    struct dist_pool *dists;      /* of all models, for verification goes by those that others made */
-    token_t unknown;              /* what drafts are called that the target has no token for */
+    struct dist_pool *dists;      /* of all models: verification uses distributions of auxiliary models */
+    token_t unknown;              /* stands in events for a draft's token that the target lacks */
     struct policy_memory *memory; /* borrowed; or NULL */
     pthread_t thread;
     bool started;
 
     /* Shared with other threads, each under a lock of its own. */
     struct mailbox mailbox;
-    struct mail *_Atomic spare; /* for asking it to quit when there is no memory for mail; owned */
+    struct mail *_Atomic spare; /* for a request to quit when memory is short; owned */
     pthread_mutex_t failure_lock;
     struct err failure; /* kind ERR_NONE: none. Only the engine's thread writes it, so it reads without the lock */
 
-    /* The engine thread's own. */
-    struct mail *changes; /* of settings, not applied yet, in the order in which they were posted */
+    /* For the engine's thread only. */
+    struct mail *changes; /* changes of settings that are not applied yet, in the order of their posting */
     struct timing timing;
     struct watch watch;
     struct asked asked;
     struct measured measured;
     struct run run;
-    uint32_t round;             /* the number of the latest, which all live sequences take part in */
-    struct spent spent;         /* by all of them together */
-    uint64_t recording_ns;      /* emitting the last round's own events: it is added to the next round */
-    uint64_t device_emitted_us; /* when it was last said where the device's time goes */
-    enum account aside_from;    /* what a pass aside interrupted */
+    uint32_t round;             /* number of the latest round */
+    struct spent spent;         /* in it, by all sequences together */
+    uint64_t recording_ns;      /* for emitting the last round's ROUND events; counts towards the next round */
+    uint64_t device_emitted_us; /* time of the last RECORDED_DEVICE */
+    enum account aside_from;    /* the account that a learning pass interrupted */
     uint64_t *emitted_ids;      /* bit set of token ids whose VOCAB event was emitted */
     struct probing probing;
     struct sequence *sequences; /* (open_sequences) */
-    uint32_t n_sequences;       /* of them, those that are used */
+    uint32_t n_sequences;       /* those in use */
     uint32_t open_sequences;
-    atomic_uint ctx_sequences; /* that the contexts have room for; grows between runs, looked at by any thread */
-    uint32_t n_settings;       /* 1: all sequences have the same; else each has its own, and they run in turns: */
-    uint32_t turn;             /* this one ran last */
+    atomic_uint ctx_sequences; /* that the contexts have room for; grows between runs; any thread reads it */
+    uint32_t n_settings;       /* 1: all sequences have the same; else each has its own, and they take turns */
+    uint32_t turn;             /* the sequence that ran last */
 };
 
 static inline bool
@@ -166,41 +166,42 @@ session_in_turns(const struct session *s)
 }
 
 static inline bool
-session_has_several(const struct session *s) /* sequences, which join and leave */
+session_has_several(const struct session *s) /* May there be several sequences? They emit when they join and leave. */
 {
     return s->batch || session_in_turns(s);
 }
 
 static inline uint64_t
-seq_seed(const struct session *s, uint32_t sequence) /* sequences in turns draw the same random numbers */
+seq_seed(const struct session *s, uint32_t sequence) /* Sequences that take turns draw the same random numbers. */
 {
     const uint64_t seed = s->sequences[0].current.seed;
     return session_in_turns(s) ? seed : rng_sequence_seed(seed, sequence);
 }
 
-/* emit.c: events of this run and round. */
+/* ---- emit.c: events of this run and round ---- */
 void watch_for(struct watch *, const struct until *); /* from now on */
-void seq_emit(struct sequence *, struct event *);     /* stamps and appends */
-void session_emit_vocab(struct session *, token_t);
-/* A committed token, the prompt's or the target's own; the guess that it came from, or NULL. */
+void seq_emit(struct sequence *, struct event *);     /* adds run, sequence, round and time */
+void session_emit_vocab(struct session *, token_t);   /* once for each token */
+/* A committed token of the prompt or of the target; its prediction, or NULL. */
 void seq_emit_token(struct sequence *, uint32_t pos, token_t, enum token_source, const struct guess *);
 void seq_emit_guess(struct sequence *, uint32_t pos, uint32_t layer, uint32_t head, const struct guess *,
                     enum probed_by, token_t final);
-/* The same of a layer of a model that helps; final is the target's word here, too. */
+/* Of a layer of an auxiliary model; final is the target's token. */
 void seq_emit_helper_guess(struct sequence *, enum helper_role, uint32_t pos, uint32_t layer, const struct guess *,
                            enum probed_by, token_t final);
-void seq_emit_experts(struct sequence *, slot_t row); /* where a row of the target's went, as far as that is known */
-struct change {                                       /* of a setting or of the run's state */
+void seq_emit_experts(struct sequence *, slot_t row); /* the experts of a row, if the context knows them */
+
+struct change { /* of a setting or of the run's state */
     enum recorded kind;
     const char *knob; /* RECORDED_KNOB: its name */
     const char *before, *after;
     uint32_t asked, applied; /* rounds: in which it was requested, and the first one that runs with it */
 };
 void session_emit_change(struct session *, uint32_t seq, const struct change *);
-/* Without a text before, in this round. */
+/* A control of this round that has no text before. */
 void session_emit_control(struct session *, uint32_t seq, enum recorded, const char *text);
 void session_emit_state(struct session *, enum recorded, const char *before, const char *after); /* of sequence 0 */
-void session_emit_device(struct session *); /* where its time goes, now and then, if the backend measures that */
+void session_emit_device(struct session *); /* at most twice a second, if the backend measures its device's time */
 void session_emit_progress(struct session *, const char *what, double done);
 /* A progress_fn that emits the progress of a prompt that takes long; the end is emitted only after a beginning. */
 struct prefill_watch {
@@ -210,103 +211,89 @@ struct prefill_watch {
 };
 bool session_emit_prefill(void *watch, double done);
 bool session_has_failed(const struct session *);                         /* for the engine's thread */
-bool session_fail(struct session *, const char *where, const char *why); /* ends the run, and says so once; false */
+bool session_fail(struct session *, const char *where, const char *why); /* ends the run; returns false */
 
-/* probing.c: heads at layers. */
-/* The head that a layer's guesses come from, as events name it: 0 the lens, 1 a trained one. */
+/* ---- probing.c: heads at layers ---- */
+/* The head that predicts at a layer, as in events: 0 the lens, 1 a trained head. */
 uint32_t seq_head_at(const struct sequence *, uint32_t layer);
-/* With --probe all: the rows that a round committed, or the latest ones again, with the head that is in use now; and
- * whatever rows have come to the models that help. In as few head calls for all of them as they fit in. */
+/* With --probe all: probes the rows that a round committed, or the latest rows again with the present head; and the new rows of
+ * auxiliary models. In as few head calls as possible. */
 bool session_probe_round(struct session *, struct sequence *const *, uint32_t n);
 bool session_probe_recent(struct session *, struct sequence *const *, uint32_t n);
 
-/* acceptance.c: the draft model's acceptance head. */
+/* ---- contexts.c: the contexts of all models ---- */
+bool session_open_contexts(struct session *, struct err *);
+void session_close_contexts(struct session *);
+/* Any thread. A GPU's memory is not checked here; opening fails if it is too small. */
+bool session_contexts_fit(const struct session *, uint32_t sequences, struct err *);
+struct loads session_loads(const struct session *);      /* of all models, in units of the target's */
+const struct err *session_error(const struct session *); /* of the last call of a context; ERR_NONE: none */
+
+/* ---- helpers.c: rows of auxiliary models ---- */
+void seq_helpers_forget(struct sequence *); /* at the beginning of a sequence */
+void seq_helpers_begin(struct sequence *);  /* at the beginning of a round */
+/* The role's model reads the tokens of these sequences that it has not read, with the pending ones, in as few forward passes as
+ * possible. False: stopped; session_error(). */
+bool session_helpers_follow(struct sequence *const *, uint32_t n, enum helper_role);
+/* Does the same, but only appends the rows of the last few tokens: they run together with the drafts. */
+bool session_helpers_append(struct sequence *const *, uint32_t n, enum helper_role);
+/* The row of a round's node; SLOT_NONE: stopped. */
+slot_t seq_helper_row(struct sequence *, struct helper *, int32_t node);
+/* A row of the first token after the trunk, which the caller runs and discards; SLOT_NONE: stopped. */
+slot_t seq_helper_next(const struct sequence *, const struct helper *);
+/* Keeps the rows of the first n nodes of the verdict's path, if there are any; discards all others. */
+bool seq_helpers_keep(struct sequence *, const struct verdict *, uint32_t n);
+
 bool session_open_acceptance(struct session *, struct err *);
 void session_close_acceptance(struct session *);
 /* p̂ of the token of a row that has run up to the draft's last layer. False: stopped; session_error(). */
 bool session_acceptance(struct session *, struct context *, slot_t row, uint32_t layer, double *p);
 
-/* contexts.c: those of all models. */
-bool session_open_contexts(struct session *, struct err *);
-void session_close_contexts(struct session *);
-bool session_contexts_fit(const struct session *, uint32_t sequences,
-                          struct err *);                 /* any thread; on a GPU opening says so */
-struct loads session_loads(const struct session *);      /* of all of them, in units of the target's */
-const struct err *session_error(const struct session *); /* what the last call of one of them said; ERR_NONE: nothing */
-
-/* helpers.c: rows of those that help. */
-void seq_helpers_forget(struct sequence *); /* a new sequence */
-void seq_helpers_begin(struct sequence *);  /* a round */
-/* The role's rows of these sequences read what they have not read of the tokens, the pending ones too, in as few sweeps as
- * they fit in. False: stopped; session_error(). */
-bool session_helpers_follow(struct sequence *const *, uint32_t n, enum helper_role);
-/* The same, but of the last few tokens there are rows alone, for who asks first to run: with those of drafts behind them. */
-bool session_helpers_append(struct sequence *const *, uint32_t n, enum helper_role);
-/* The row of a round's node; SLOT_NONE: stopped. */
-slot_t seq_helper_row(struct sequence *, struct helper *, int32_t node);
-/* A row of the first token that the trunk has not, behind it, for who runs and discards it; SLOT_NONE: stopped. */
-slot_t seq_helper_next(const struct sequence *, const struct helper *);
-/* Keeps the rows of the first n nodes of the verdict's path, as far as there are any; others go. */
-bool seq_helpers_keep(struct sequence *, const struct verdict *, uint32_t n);
-
-/* gate.c: where controls arrive, and where the work waits while it is paused. What it was asked to do next is the
- * caller's to do. */
+/* ---- control_point.c: where controls arrive, and where the thread waits ---- */
 enum control_point {
-    POINT_TOKEN /* within a round */,
-    POINT_ROUND /* between rounds */,
-    POINT_END /* the run is over */
+    POINT_TOKEN, /* within a round */
+    POINT_ROUND, /* between rounds */
+    POINT_END    /* after the end of the run */
 };
-enum next {
-    NEXT_STOP,     /* a new run, or quitting: unwind */
-    NEXT_SETTINGS, /* session_apply_settings(), and come again; not within a round */
-    NEXT_BASELINE, /* session_baseline(), and come again; not within a round */
-    NEXT_ROUND     /* go on */
+enum next {                /* what the caller does */
+            NEXT_STOP,     /* returns, because a new run or quitting was requested */
+            NEXT_SETTINGS, /* session_apply_settings(), then the control point again; not within a round */
+            NEXT_BASELINE, /* session_baseline(), then the control point again; not within a round */
+            NEXT_ROUND     /* continues */
 };
 enum next session_control_point(struct session *, enum control_point);
-/* All sequences have the settings of the first; changes of others that were not applied are dropped. */
+/* Gives all sequences the settings of the first; drops changes of others that were not applied. */
 void session_share_settings(struct session *);
-void session_token_done(struct session *); /* a token was drafted or emitted */
+void session_token_done(struct session *); /* after a token was drafted or emitted */
 void session_round_done(struct session *, uint32_t emitted);
-/* Work ended before it was done: by a control, or by a failure of context or policy, which is told. False. */
+/* Ends work that a control interrupted, or that failed in a context or policy; emits the failure. Returns false. */
 bool session_stop(struct session *, const char *where);
 
-/* settings.c. */
-bool session_make_room(struct session *); /* with a run: for as many sequences as it takes. False: failed */
+/* ---- settings.c ---- */
+/* Opens contexts for the sequences of a run. False: failed. */
+bool session_make_room(struct session *);
 bool session_takes_part(const struct session *, const struct sequence *); /* in the next round */
-
-void seq_take_settings(struct sequence *);     /* what policies and rounds read of them */
-void session_begin_settings(struct session *); /* as a run begins: emits those of the run before; */
-void session_take_settings(struct session *);  /* then: applies what was requested since */
+void seq_take_settings(struct sequence *);     /* copies the settings to policies and round */
+void session_begin_settings(struct session *); /* at the beginning of a run: emits probe and head */
+void session_take_settings(struct session *);  /* then: applies the requested changes */
 bool session_apply_settings(struct session *); /* between rounds. False: stopped */
-/* Another policy has not seen the rows yet, another head has not been seen at them. In a batch a sequence that is over is left
- * as it is: its policy sees the rows when it goes on. What is said of them is told as the next round's: this one is
- * closed. False: stopped. */
+/* Shows a new policy the rows, and probes the latest rows with a new head. In a batch this excludes sequences that have ended. The events
+ * belong to the next round, because this one is complete. False: stopped. */
 bool session_look_back(struct session *);
 
-/* round.c: its LAYER event. */
-void round_emit_guess(const struct round *, slot_t, uint32_t layer, const struct guess *);
-
-/* rounds_model() of rounds that have drafts, after session_helpers_append(). */
-bool session_rounds_append(struct round *const *, uint32_t n, enum helper_role, struct round **out);
-
-/* seq_steps.c: of one round. */
-bool seq_is_end(const struct sequence *, token_t);
-void seq_begin_round(struct sequence *);
-uint32_t seq_rows(const struct sequence *, slot_t *rows); /* of its nodes; returns how many */
-void seq_emit_verdict(struct sequence *);                 /* of the sequence that was committed: the verdict's events */
-bool seq_commit(struct sequence *);                       /* what the verdict says. False: stopped */
-/* Its line: its own, and its share of what so many sequences spent together. */
-void seq_end_round(struct sequence *, const struct spent *together, uint32_t sequences);
-
-/* round_steps.c. */
-/* A step of a policy for one of the sequences that are in the round together: its costs are this one's. */
+/* ---- round.c ---- */
+void round_emit_guess(const struct round *, slot_t, uint32_t layer, const struct guess *); /* a LAYER event */
+/* A policy's step for one of `together` sequences of a round: its costs are those of this sequence. */
 bool seq_alone(struct sequence *, struct policy *, uint32_t together, bool (*step)(struct policy *, struct round *));
-/* One round, and what all sequences emitted in it. False: stopped. */
+
+/* ---- round_steps.c ---- */
+bool seq_is_end(const struct sequence *, token_t);
+/* Runs one round; *emitted: tokens of all sequences. False: stopped. */
 bool session_round(struct session *, uint32_t *emitted);
 
-/* baseline.c: between rounds. False: stopped. */
-bool session_baseline(struct session *);
-/* A further one, of what was measured already, is done in short slices between rounds and ends with session_baseline(). */
+/* ---- baseline.c: between rounds ---- */
+bool session_baseline(struct session *); /* false: stopped */
+/* A baseline that was measured before is measured again in short slices between rounds, which end with session_baseline(). */
 #define BASELINE_SLICES 12
 static inline bool
 session_baseline_refines(const struct session *s)
@@ -315,10 +302,10 @@ session_baseline_refines(const struct session *s)
 }
 bool session_baseline_slice(struct session *); /* one of asked.slices */
 
-/* run.c: a run, and after its end what is asked for until the next one. */
+/* ---- run.c: a run, and requests after its end ---- */
 void session_generate(struct session *);
 
-/* control.c: controls as values. Any thread; nothing of the engine's thread is looked at. */
+/* ---- control.c: parses controls; any thread, reads constant members only ---- */
 bool session_read_control(const struct session *, const struct control *, const struct settings *requested,
                           struct mail *, struct err *);
 bool session_find_policy(const struct session *, const char *name, uint32_t *index, struct err *);
@@ -329,11 +316,8 @@ bool session_check_head(const struct session *, enum head_mode, struct err *);
 bool session_read_versus(const struct session *, const char *text, const struct settings *first, struct mail *,
                          struct err *);
 
-/* sequences.c */
-bool session_open_sequences(struct session *, const struct policy_ops *const *registry, struct err *);
+/* ---- session_open.c ---- */
 void session_close_sequences(struct session *);
-
-/* session_open.c */
 bool session_open_parts(struct session *, const struct session_options *, struct err *);
 
 #endif

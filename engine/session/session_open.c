@@ -149,8 +149,8 @@ open_policies(struct session *s, const struct policy_ops *const *registry, uint3
     return true;
 }
 
-bool
-session_open_sequences(struct session *s, const struct policy_ops *const *registry, struct err *err)
+static bool
+open_sequences(struct session *s, const struct policy_ops *const *registry, struct err *err)
 {
     uint32_t n = 0;
     while (registry[n] != NULL)
@@ -344,7 +344,7 @@ session_open_parts(struct session *s, const struct session_options *o, struct er
     if (!(o->sampling.temperature >= 0) || !(o->sampling.top_p > 0) || o->sampling.top_p > 1)
         return err_set(err, ERR_USAGE, "sampling: the temperature must be 0 or more, top-p above 0 and at most 1");
     return describe_asked(&s->info.asked, s->engine, o, err) && count_sequences(s, o, err) &&
-           session_open_sequences(s, o->policies, err) && open_settings(s, o, err) && set_knobs(s, o, err) &&
+           open_sequences(s, o->policies, err) && open_settings(s, o, err) && set_knobs(s, o, err) &&
            request_settings(s, o, err) && session_check_head(s, o->head, err) && take_prompts(s, o, err) &&
            allocate(s, err) && event_log_open(&s->log, 0, err) && session_open_contexts(s, err) && describe_prompts(s);
 }
