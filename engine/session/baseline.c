@@ -1,5 +1,5 @@
-/* The measured baseline: the run's tokens generated again one by one, by the same engine, compared and timed; of all sequences
- * in step, one sweep a token. Sequences that left come first, each in the sequence that is free next, as they came in the run. */
+/* The measured baseline: generates the run's tokens again one by one with the same engine, compares and times them. All sequences go in
+ * step, with one forward pass for a token of each. Sequences that were replaced come first, each in the next free place. */
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -8,27 +8,26 @@
 #include "engine/session/round.h"
 #include "engine/session/session_internal.h"
 
-/* A run that is slowed down begins every round cold: its threads sleep, its weights have left the caches. So then the
- * baseline's first steps rest before they begin, too, and only they are timed. */
+/* With a limit of the speed every round begins cold: threads sleep, and weights have left the caches. So the baseline's first steps
+ * wait before they begin, too, and only they are timed. */
 #define COLD_STEPS 24
 #define COLD_NS    40000000L
 #define SLICE      8 /* steps between two rounds */
 
-struct again { /* a sequence, in which tokens are generated again: of sequences that left, then its own */
+struct again { /* a place where tokens are generated again: those of replaced sequences, then its own */
     struct sequence *sequence;
-    struct left *of;     /* who left; NULL: its own */
+    struct left *of;     /* the replaced sequence; NULL: its own */
     const token_t *text; /* (n) */
-    uint32_t n, at;      /* of them, those that are there again */
-    bool moved, home;    /* its rows were others' in between; it is, or was, at its own sequence */
-    uint32_t differs_at; /* its own first token that is another, from 0; UINT32_MAX: none */
+    uint32_t n, at;      /* at: generated again */
+    bool moved, home;    /* its rows were replaced meanwhile; its own text is or was generated */
+    uint32_t differs_at; /* the first token of its own that differs, from 0; UINT32_MAX: none */
     token_t pending;
     uint64_t seed;
     struct verify_row row;
     struct verdict verdict;
 };
 
-/* The next token of each. Rows are committed as they come, so that after an equal run the sequences stand exactly where
- * they stood. */
+/* Generates the next token of each. Rows are committed at once, so the sequences are as before if all tokens are equal. */
 static bool
 step(struct session *s, struct again *const *again, uint32_t n)
 {
@@ -55,7 +54,7 @@ step(struct session *s, struct again *const *again, uint32_t n)
     return ok;
 }
 
-/* A step that counts: as cold as a round of a run that is slowed down. */
+/* A timed step; with a limit of the speed it is as cold as a round. */
 static bool
 timed_step(struct session *s, struct again *const *again, uint32_t n)
 {
@@ -69,7 +68,7 @@ timed_step(struct session *s, struct again *const *again, uint32_t n)
     return ok;
 }
 
-/* What was measured while the machine was in another state is no part of it. */
+/* Drops steps that were measured with another limit of the speed. */
 static void
 measure_as_it_is(struct session *s)
 {
@@ -78,7 +77,7 @@ measure_as_it_is(struct session *s)
         s->measured = (struct measured){.paced = paced};
 }
 
-/* ---- who is generated again ---- */
+/* ---- which texts are generated again ---- */
 
 static void
 begin_text(struct again *a, struct left *of, const token_t *text, uint32_t n, uint64_t seed)
@@ -91,7 +90,7 @@ begin_text(struct again *a, struct left *of, const token_t *text, uint32_t n, ui
     a->seed = seed;
 }
 
-/* From the end of its prompt. */
+/* Begins at the end of the prompt. */
 static bool
 take_left(struct session *s, struct again *a, struct left *of)
 {
@@ -113,7 +112,7 @@ take_own(struct session *s, struct again *a)
     return true;
 }
 
-/* The sequences that have a token to say, after those that have not took the next sequence. `next` is of those that left. */
+/* The places that have a token to generate; a place that has none takes the next replaced sequence. */
 static bool
 going_on(struct session *s, struct again *all, uint32_t n, uint32_t *next, struct again **out, uint32_t *count)
 {
@@ -144,7 +143,7 @@ compare(struct again *a)
     a->at++;
 }
 
-/* Autoregressive tokens after the first, compared with the run's: `all` of them in steps. */
+/* Generates `all` tokens after the first ones and compares them with the run's. */
 static bool
 regenerate(struct session *s, struct again *sequences, uint32_t n, uint64_t all)
 {
@@ -168,7 +167,7 @@ regenerate(struct session *s, struct again *sequences, uint32_t n, uint64_t all)
     }
 }
 
-/* The rows of the sequence's own tokens, all but the pending one's, as they were before. */
+/* Reads the sequence's own tokens except the pending one again, as before. */
 static bool
 restore(struct session *s, const struct sequence *l)
 {
@@ -177,7 +176,7 @@ restore(struct session *s, const struct sequence *l)
                                                                   l->n_tokens - 1 - l->prompt_tokens, NULL, NULL);
 }
 
-/* The first difference, and how many sequences were compared. */
+/* Emits the first difference, or how many sequences were compared. */
 static void
 emit_lossless(struct session *s, const struct again *sequences, uint32_t n)
 {
@@ -216,7 +215,7 @@ emit_speed(struct session *s)
     session_emit_control(s, 0, RECORDED_BASELINE, text);
 }
 
-/* Tokens to be generated again, and the longest text of them. */
+/* The number of tokens to generate, and the longest text. */
 static uint64_t
 work(const struct session *s, uint32_t *longest)
 {
@@ -258,7 +257,7 @@ session_baseline(struct session *s)
     return true;
 }
 
-/* Some steps from where the sequences stand, whose rows then go: what they say was or will be said anyway. */
+/* Some steps from the present end of the sequences; their rows are discarded. */
 bool
 session_baseline_slice(struct session *s)
 {

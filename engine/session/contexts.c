@@ -15,7 +15,7 @@ token_for_unknown(const struct tokenizer *t)
     return 0;
 }
 
-/* Room for all sequences: each has a trunk of its own, and as many uncommitted rows as a round may have. */
+/* Each sequence needs a trunk, and the uncommitted rows of a round. */
 static struct context_options
 limits_of(const struct session *s, const struct model *m, enum head_kind heads)
 {
@@ -109,7 +109,7 @@ session_close_contexts(struct session *s)
     s->dists = NULL;
 }
 
-/* Of keys and values, which are most of it. */
+/* Compares the sizes of the KV caches, which are most of a context. */
 bool
 session_contexts_fit(const struct session *s, uint32_t sequences, struct err *err)
 {

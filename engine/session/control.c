@@ -1,4 +1,4 @@
-/* Controls read into values, whoever brings them: what cannot be done is said here, before any lock is taken. */
+/* Parses and checks controls, on the thread that posts them and before any lock is taken. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ session_check_head(const struct session *s, enum head_mode mode, struct err *err
                    s->engine->model->name);
 }
 
-/* The place of a word among n names; -1: it is none of them. */
+/* The index of a word among n names; -1: there is none. */
 static int
 place_of(const char *word, const char *const *names, int n)
 {
@@ -90,7 +90,7 @@ read_sampling(const struct control *c, struct mail *m, struct err *err)
     return knob_parse(&sampling_knobs[m->knob], c->text, &m->value, err);
 }
 
-/* A round is a breakpoint. */
+/* The condition "round N" is a breakpoint. */
 static bool
 read_until(const struct control *c, struct mail *m, struct err *err)
 {

@@ -4,11 +4,11 @@
 #include "engine/base/clock.h"
 #include "engine/session/session_internal.h"
 
-#define LATE_US 100000 /* what is behind time by more doesn't hurry */
+#define LATE_US 100000 /* rounds that are later than this do not catch up */
 
 /* ---- when the thread waits ---- */
 
-/* Until when it stands: 0: not at all, UINT64_MAX: until a control comes. Within a round only a pause stops it. */
+/* The time until which the thread waits; 0: it continues, UINT64_MAX: it waits for a control. Within a round only a pause counts. */
 static uint64_t
 timing_stands(const struct timing *t, bool in_round)
 {
@@ -18,7 +18,6 @@ timing_stands(const struct timing *t, bool in_round)
     return in_round || stepping || clock_us() >= t->next_us ? 0 : t->next_us;
 }
 
-/* How a session goes on when it is told to: steps are left behind. */
 static void
 timing_step(struct timing *t, bool token, uint32_t rounds)
 {
@@ -26,7 +25,7 @@ timing_step(struct timing *t, bool token, uint32_t rounds)
     t->step_rounds = rounds;
 }
 
-/* A token was drafted or emitted. True: it pauses now. */
+/* After a drafted or emitted token; true: it pauses now. */
 static bool
 timing_token(struct timing *t)
 {
@@ -35,7 +34,7 @@ timing_token(struct timing *t)
     return pauses;
 }
 
-/* A round of so many emitted tokens is over: when the next one may begin, if it is slowed down. */
+/* After a round: sets the time of the next one by the pace. */
 static void
 timing_slow(struct timing *t, uint32_t emitted)
 {
@@ -45,7 +44,7 @@ timing_slow(struct timing *t, uint32_t emitted)
     t->next_us = (t->next_us + LATE_US > now ? t->next_us : now) + (uint64_t)(emitted * 1e6 / t->pace);
 }
 
-/* Is this round, which is over, the one to stop after? It is asked once. */
+/* After a round; true: it was the breakpoint, which is cleared. */
 static bool
 timing_break(struct timing *t, uint32_t round)
 {
@@ -55,7 +54,7 @@ timing_break(struct timing *t, uint32_t round)
     return reached;
 }
 
-/* A round is over. True: so many were asked for, and it pauses now. */
+/* After a round; true: it was the last of the requested steps. */
 static bool
 timing_round(struct timing *t)
 {
@@ -72,7 +71,7 @@ set_paused(struct session *s, bool paused)
         return;
     s->timing.paused = paused;
     mailbox_paused(&s->mailbox, paused);
-    if (paused && s->asked.slices > 0) /* there are no rounds to stand between */
+    if (paused && s->asked.slices > 0) /* a pause has no rounds that slices could come between */
         s->asked.slices = 0, s->asked.baseline = true;
     session_emit_state(s, RECORDED_STATE, name[!paused], name[paused]);
 }
@@ -83,7 +82,7 @@ stop_watching(struct session *s)
     watch_for(&s->watch, &(struct until){0});
 }
 
-/* Goes on for one token, for so many rounds, or (neither) without an end. */
+/* Resumes for one token, for a number of rounds, or (neither) without a limit. */
 static void
 resume(struct session *s, bool token, uint32_t rounds)
 {
@@ -103,7 +102,7 @@ check_break(struct session *s)
     session_emit_control(s, 0, RECORDED_BREAK, text);
 }
 
-/* At the end of a round: what was looked out for has come, or the next round is another. */
+/* At the end of a round: pauses if the condition was met in it. */
 static void
 check_watch(struct session *s)
 {
@@ -147,11 +146,11 @@ session_share_settings(struct session *s)
 static void
 ask_new_run(struct session *s, struct mail *m)
 {
-    s->asked = (struct asked){.quit = s->asked.quit, .new_run = true}; /* what was asked of this run goes with it */
+    s->asked = (struct asked){.quit = s->asked.quit, .new_run = true}; /* requests of the old run are dropped */
     stop_watching(s);
     s->run.cause = "restart";
     s->run.wanted = s->info.tokens > 0 ? s->info.tokens : UINT32_MAX;
-    if (m->kind == CONTROL_PROMPT) { /* in a batch one for all sequences */
+    if (m->kind == CONTROL_PROMPT) { /* all sequences begin with it */
         s->run.cause = "prompt";
         run_take_prompt(&s->run, &m->prompt);
         s->measured = (struct measured){.paced = false};
@@ -186,7 +185,7 @@ extend(struct session *s, uint32_t n)
     s->asked.extension = true;
 }
 
-/* Does what a control asks for, or notes it; the mail is consumed. */
+/* Carries out a control, or stores the request; consumes the mail. */
 static void
 receive(struct session *s, struct mail *m, enum control_point at)
 {
@@ -205,7 +204,7 @@ receive(struct session *s, struct mail *m, enum control_point at)
         set_paused(s, true);
         break;
     case CONTROL_RESUME: resume(s, false, 0); break;
-    case CONTROL_STEP_ROUNDS: /* finishing a round that a token step left half done counts as one */
+    case CONTROL_STEP_ROUNDS: /* the rest of a round that a token step interrupted counts as a round */
         resume(s, false, m->n > 0 ? m->n : 1);
         break;
     case CONTROL_STEP_TOKEN: resume(s, true, 0); break;
@@ -243,8 +242,8 @@ session_control_point(struct session *s, enum control_point at)
             s->asked.baseline = true;
         }
         if (at == POINT_TOKEN && s->asked.baseline && s->timing.paused)
-            resume(s, false, 1);                  /* to the round's end, where it is measured */
-        const bool able = !session_has_failed(s); /* after a failure nothing but a new run helps */
+            resume(s, false, 1);                  /* a baseline is measured between rounds */
+        const bool able = !session_has_failed(s); /* a run that has failed only accepts a new run */
         if (s->asked.quit || s->asked.new_run)
             return NEXT_STOP;
         if (able && at != POINT_TOKEN && s->changes != NULL)
@@ -274,7 +273,7 @@ session_token_done(struct session *s)
 void
 session_round_done(struct session *s, uint32_t emitted)
 {
-    session_token_done(s); /* its last token was emitted, not drafted */
+    session_token_done(s); /* the last token of a round is emitted without a draft */
     timing_slow(&s->timing, emitted);
     check_break(s);
     check_watch(s);
@@ -288,7 +287,7 @@ session_stop(struct session *s, const char *where)
     const struct err *e = session_error(s);
     if (s->asked.quit || s->asked.new_run || session_has_failed(s))
         return false;
-    if (atomic_load(&s->mailbox.cancel) || e->kind == ERR_CANCELLED) /* what cancelled is in the mailbox */
+    if (atomic_load(&s->mailbox.cancel) || e->kind == ERR_CANCELLED) /* the control that cancelled is in the mailbox */
         for (struct mail *m; (m = mailbox_take(&s->mailbox, 0)) != NULL;)
             receive(s, m, POINT_TOKEN);
     if (s->asked.quit || s->asked.new_run)

@@ -1,4 +1,4 @@
-/* What a session says: events, stamped with its run, round and time. */
+/* Emits the session's events with run, round and time, and checks them for the condition of :until. */
 #include <math.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "kernels/experts.h"
 
 #define PREFILL_QUIET_US 500000
-#define DEVICE_US        500000 /* from one word about the device's time to the next */
+#define DEVICE_US        500000 /* between two events about the device's time */
 
 /* ---- the condition of :until ---- */
 
@@ -27,7 +27,7 @@ hear_guess(struct watch *w, const struct event *e)
         w->guess[w->n++] = (struct watch_guess){e->seq, g->pos, g->layer, g->token, g->confidence};
 }
 
-/* As scope_spurious() has it: sure by the threshold in force, 0.5 without one, and not what the last layer says. */
+/* As scope_spurious(): a layer that is sure of another token than the last layer's, by the policy's threshold or 0.5. */
 static bool
 spurious(const struct watch *w, const struct sequence *l, float threshold)
 {
@@ -45,7 +45,7 @@ spurious(const struct watch *w, const struct sequence *l, float threshold)
     return false;
 }
 
-/* The bytes of the sequence's last tokens, back to what the text that is looked for can begin with. */
+/* Looks for the text in the sequence's last tokens, as far back as it can begin. */
 static bool
 text_ends(const struct watch *w, const struct sequence *l, uint32_t emitted)
 {
@@ -129,7 +129,7 @@ seq_emit_token(struct sequence *l, uint32_t pos, token_t token, enum token_sourc
 {
     const struct session *s = l->session;
     session_emit_vocab(l->session, token);
-    bool own = source != SOURCE_PROMPT; /* the target's own word, not the user's */
+    bool own = source != SOURCE_PROMPT; /* the target predicted it */
     struct event e = {.type = EVENT_TOKEN,
                       .token = {.pos = pos,
                                 .parent = -1,
@@ -145,7 +145,7 @@ seq_emit_token(struct sequence *l, uint32_t pos, token_t token, enum token_sourc
     seq_emit(l, &e);
 }
 
-/* A draft model's vocabulary may go beyond the target's, which is what events have. */
+/* A draft model's vocabulary may be larger than the target's, which events refer to. */
 static token_t
 in_vocabulary(const struct session *s, token_t token)
 {
@@ -174,7 +174,7 @@ emit_layer(struct sequence *sequence, const struct layer_event *about, const str
     seq_emit(sequence, &e);
 }
 
-_Static_assert(EXPERTS_MOST <= RUN_EXPERTS_MOST && RUN_EXPERTS_MOST <= UINT16_MAX, "what is told reads back");
+_Static_assert(EXPERTS_MOST <= RUN_EXPERTS_MOST && RUN_EXPERTS_MOST <= UINT16_MAX, "a trace of the events can be read");
 
 void
 seq_emit_experts(struct sequence *l, slot_t row)

@@ -10,7 +10,7 @@
 
 /* ---- which backend ---- */
 
-/* Opens the CUDA backend. False: *err, and *serious unless that is only what most machines lack. */
+/* Opens the CUDA backend. On failure *serious is false if most machines lack the same. */
 static bool
 open_cuda(struct engine *e, const struct backend_options *options, bool *serious, struct err *err)
 {
@@ -27,7 +27,7 @@ open_cpu(struct engine *e, const struct backend_options *options, struct err *er
     return e->ops->open(&e->backend, options, err);
 }
 
-/* Says why the CPU computes; err is a whole line, and its advice to take the CPU is already followed. */
+/* Notes why the CPU computes, without the error's advice to take the CPU. */
 static void
 note_fallback(struct engine *e, const struct err *why)
 {
@@ -175,7 +175,7 @@ find_heads(struct engine *e, const struct engine_options *o, struct err *err)
     return true;
 }
 
-/* Adapters are told whole or not at all: a run that can't be repeated from its trace is none. */
+/* Adapters that do not fit into the trace are refused, because a run is repeated from its trace. */
 static bool
 keep_asked(struct engine *e, const struct engine_options *o, struct err *err)
 {
@@ -209,7 +209,7 @@ note_adapters(struct engine *e)
                  (unsigned)m->merged_otherwise, e->exact ? "F32" : "F16");
 }
 
-/* What the backend has to say, where nothing else has to be said. */
+/* The backend's remark becomes the note if there is none. */
 static void
 note_backend(struct engine *e)
 {
@@ -217,7 +217,7 @@ note_backend(struct engine *e)
         snprintf(e->note, sizeof e->note, "%s", e->ops->note(e->backend));
 }
 
-/* Bytes of the machine's memory that the models leave, which on a GPU have its own. */
+/* Bytes of the machine's memory beside the models; models on a GPU take none. */
 static uint64_t
 room_beside_models(const struct engine *e, const struct model_options *o)
 {
@@ -249,7 +249,7 @@ engine_open(struct engine **out, const struct engine_options *options, progress_
     model.lora = options->lora;
     model.n_lora = options->n_lora;
     bool ok = open_backend(e, options, &backend, err);
-    model.available = ok && is_cuda(e) ? UINT64_MAX : memory_available(); /* a GPU has its own, and says so itself */
+    model.available = ok && is_cuda(e) ? UINT64_MAX : memory_available(); /* a GPU checks its own memory */
     ok = ok && (options->synth ? model_open_synthetic : model_open_with)(&e->model, options->model_path, &model, err);
     ok = ok && engine_helpers_open(e, options, &model, err) &&
          engine_accept_open(e, options->accept, room_beside_models(e, &model), err);

@@ -10,7 +10,7 @@
 #include "engine/tokenizer/vocabulary_match.h"
 #include "engine/trained/sv_profile.h"
 
-/* ---- which ---- */
+/* ---- auxiliary models ---- */
 
 char *
 engine_sibling(const char *path, enum helper_role role)
@@ -83,7 +83,7 @@ take_model(struct engine *e, enum helper_role role, const char *path, const stru
     return true;
 }
 
-/* What a helper takes: weights and a context, or of layers that read apart the context alone. */
+/* Bytes of an auxiliary model: weights and a context; only the context for self:E with its own KV cache. */
 static uint64_t
 need_of(const struct engine *e, enum helper_role role, uint32_t ctx, bool quantize)
 {
@@ -93,7 +93,7 @@ need_of(const struct engine *e, enum helper_role role, uint32_t ctx, bool quanti
     return h->apart ? model_kv_bytes(e->model, ctx, e->exact) / e->model->desc.n_layers * h->exit_layer : 0;
 }
 
-/* Of layers that read apart. */
+/* Whether the context of self:E with its own KV cache fits into memory. */
 static bool
 context_fits(const struct engine *e, enum helper_role role, uint32_t ctx, uint64_t available, uint64_t taken,
              struct err *err)
@@ -108,7 +108,7 @@ context_fits(const struct engine *e, enum helper_role role, uint32_t ctx, uint64
                    memory_text(there, available), memory_text(others, taken));
 }
 
-/* Why one that nobody asked for isn't used, where there is nothing more important to say. */
+/* Notes why a model that was only found is not used, unless there is a note. */
 static void
 pass_over(struct engine *e, enum helper_role role, const struct err *why)
 {
@@ -204,7 +204,7 @@ engine_helpers_load(struct engine *e, uint32_t ctx, progress_fn progress, void *
         pass_over(e, role, &why);
         model_close(h->model);
         *h = (struct helper_model){0};
-        if (role == HELPER_DRAFT) { /* whose it was */
+        if (role == HELPER_DRAFT) { /* its acceptance head goes, too */
             accept_head_free(e->accept);
             e->accept = NULL;
         }
@@ -319,7 +319,7 @@ engine_accept_open(struct engine *e, const char *given, uint64_t room, struct er
 
 /* ---- the profile ---- */
 
-/* The file names target, draft and companion; roles that nobody plays can't be compared. */
+/* The file names target, draft and companion; compares those that the engine has. */
 static bool
 is_of(const struct engine *e, const struct sv_whose *whose, const char *path, struct err *err)
 {

@@ -1,4 +1,4 @@
-/* Rows of models that help, which follow the target's. */
+/* Rows of auxiliary models, which follow the target's rows; the acceptance head. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "engine/session/session_internal.h"
 #include "engine/trained/accept_predictor.h"
 
-#define FOLLOW_TOKENS 256 /* read in a call */
+#define FOLLOW_TOKENS 256 /* in a call */
 
 void
 seq_helpers_begin(struct sequence *l)
@@ -42,14 +42,14 @@ unread(const struct sequence *l, enum helper_role role)
     return l->n_tokens - context_length(l->helpers[role].of->ctx, l->helpers[role].seq);
 }
 
-/* … where its rows are of a class of their own. */
+/* Whether prompts have rows of a class of their own. */
 static bool
 lacks_prompt(const struct sequence *l, enum helper_role role)
 {
     return l->session->engine->prompt_rows > 0 && l->n_tokens - unread(l, role) < l->prompt_tokens;
 }
 
-/* The run's prompt, whole, so that its rows are the same whenever the helper is asked first. */
+/* Reads the whole prompt of the run, so that its rows do not depend on when the model is used first. */
 static bool
 read_prompt(struct sequence *l, enum helper_role role, struct prefill_watch *watch)
 {
@@ -87,13 +87,13 @@ read_many(struct sequence *l, enum helper_role role)
     return true;
 }
 
-/* The unread tokens of a sequence as rows behind its trunk. */
+/* Appends the unread tokens of a sequence to its trunk. */
 static bool
 append_few(const struct sequence *l, enum helper_role role, slot_t *rows)
 {
     const struct helper *h = &l->helpers[role];
     const uint32_t n = unread(l, role), first = l->n_tokens - n;
-    context_truncate(h->of->ctx, h->seq, first); /* what a stopped call left */
+    context_truncate(h->of->ctx, h->seq, first); /* drops rows of a call that was stopped */
     for (uint32_t i = 0; i < n; i++) {
         rows[i] = context_append(h->of->ctx, h->seq, i > 0 ? rows[i - 1] : SLOT_NONE,
                                  as_read_by(h->of, l->tokens[first + i]));
@@ -103,7 +103,7 @@ append_few(const struct sequence *l, enum helper_role role, slot_t *rows)
     return true;
 }
 
-/* As many sequences as fit into one sweep, none of which has more than a few tokens to read. Returns how many; 0: stopped. */
+/* Reads the few tokens of as many sequences as fit into one forward pass. Returns their number; 0: stopped. */
 static uint32_t
 read_few(struct sequence *const *sequences, uint32_t n, enum helper_role role)
 {
@@ -126,7 +126,7 @@ read_few(struct sequence *const *sequences, uint32_t n, enum helper_role role)
     return ok ? taken : 0;
 }
 
-/* The last row is read anew where its hidden states have gone, or may go as soon as others draft: `old`. */
+/* The last row is read again if its hidden states are lost, or may be lost while others draft (`old`). */
 static void
 give_up_old_row(const struct sequence *l, enum helper_role role, bool old)
 {
@@ -136,7 +136,7 @@ give_up_old_row(const struct sequence *l, enum helper_role role, bool old)
         context_truncate(h->of->ctx, h->seq, last);
 }
 
-/* Those that have many tokens to read read them; after that nobody has more than a few. */
+/* Sequences with many unread tokens read them, each in passes of its own. */
 static bool
 catch_up(struct sequence *const *sequences, uint32_t n, enum helper_role role)
 {

@@ -42,7 +42,7 @@ interrupts(const struct mail *m)
            m->kind == CONTROL_QUIT;
 }
 
-/* Does it decide whether the session generates? *moving: does it, then? */
+/* Whether the control changes `moving`; *moving: to what. */
 static bool
 steers(const struct mail *m, bool *moving)
 {
@@ -113,7 +113,7 @@ changes_setting(const struct mail *m)
     return m->kind == CONTROL_KNOB || m->kind == CONTROL_POLICY || m->kind == CONTROL_HEAD || m->kind == CONTROL_PROBE;
 }
 
-/* Does what the control means depend on settings? */
+/* Was the control parsed by settings that may change meanwhile? */
 static bool
 depends_on_settings(const struct mail *m)
 {
@@ -130,7 +130,8 @@ may_post(const struct mailbox *box, struct mail *m, struct err *err)
         err_set(err, ERR_WORK, "out of memory for a second setting");
         return POSTED_NOT;
     }
-    if (m->kind != CONTROL_BREAK || m->n == 0 || m->n >= box->round || box->interrupts > 0) /* of a run to come */
+    if (m->kind != CONTROL_BREAK || m->n == 0 || m->n >= box->round ||
+        box->interrupts > 0) /* a breakpoint of the next run is never past */
         return POSTED;
     err_set(err, ERR_USAGE, "round %u is past, this is round %u; restart to stop there", (unsigned)m->n,
             (unsigned)box->round);
@@ -202,7 +203,7 @@ mailbox_resting(struct mailbox *box)
     return resting;
 }
 
-/* ---- from the engine's ---- */
+/* ---- from the engine's thread ---- */
 
 struct mail *
 mailbox_take(struct mailbox *box, uint64_t until_us)
@@ -222,7 +223,7 @@ mailbox_take(struct mailbox *box, uint64_t until_us)
         box->interrupts -= interrupts(m);
         atomic_store(&box->cancel, box->interrupts > 0);
         if (interrupts(m))
-            box->round = 0; /* what is asked for from here on is asked of the new run */
+            box->round = 0; /* later controls belong to the new run */
     }
     pthread_mutex_unlock(&box->lock);
     return m;

@@ -1,5 +1,5 @@
-/* Controls on their way from any thread to the engine's. What is in the mailbox was parsed and checked before, and is of
- * values only: nothing in it can be refused any more. */
+/* Controls on their way from any thread to the engine's. A control in the mailbox was parsed and checked, and consists of values: it
+ * cannot be refused any more. */
 #ifndef ENGINE_SESSION_MAILBOX_H
 #define ENGINE_SESSION_MAILBOX_H
 
@@ -10,17 +10,17 @@
 #include "engine/session/prompt.h"
 #include "engine/session/session.h"
 
-struct mail { /* a control as values; which, its kind says */
+struct mail { /* a control as values; its kind decides which members count */
     struct mail *next;
     enum control_kind kind;
     uint32_t asked_round; /* set by mailbox_post() */
     uint32_t n;           /* rounds to step, the round to stop after, tokens to add */
     uint32_t seq;         /* the sequence of a note; that of a setting, or 0 if all have the same */
-    char *note;           /* what it says, as its event does: "POSITION TEXT"; owned */
-    uint32_t policy;      /* that is asked for, or whose knob it is */
+    char *note;           /* "POSITION TEXT"; owned */
+    uint32_t policy;      /* the requested one, or the one with the knob */
     uint32_t knob;
-    bool sampling; /* … which is one of sampling, not of a policy */
-    double value;  /* of the knob; tokens/s of a pace */
+    bool sampling; /* the knob is one of sampling */
+    double value;  /* of the knob; the pace in tokens/s */
     enum probe_mode probe;
     enum head_mode head;
     struct until until;
@@ -39,16 +39,16 @@ struct mailbox {
     uint32_t n_settings;
     uint64_t changes;   /* of requested settings */
     bool moving;        /* it generates, or will once the queue is read */
-    uint32_t steering;  /* controls in the queue that decide that */
-    bool resting;       /* the engine has done all that it took, and waits for the next control */
-    uint32_t round;     /* the engine's: what is asked for is asked in it */
-    atomic_bool cancel; /* = interrupts > 0; the context looks at it before every layer */
+    uint32_t steering;  /* controls in the queue that change `moving` */
+    bool resting;       /* the engine waits for the next control */
+    uint32_t round;     /* the present round, in which controls are requested */
+    atomic_bool cancel; /* interrupts > 0; contexts check it before every layer */
 };
 
 void mailbox_open(struct mailbox *);
 void mailbox_close(struct mailbox *);
 
-/* From any thread. The mail is the mailbox's only when it was posted. */
+/* From any thread. The mailbox owns the mail only if it was posted. */
 enum posted {
     POSTED,
     POSTED_LATE, /* settings that the control depends on have changed since: parse it again */
@@ -65,14 +65,14 @@ void mail_apply(const struct mail *, struct settings *);
 /* A change that concerns all sequences, even where they have different settings. */
 bool mail_is_common(const struct mail *);
 
-/* From the engine's thread: the oldest mail, waited for until clock_us() is until_us (0: not at all, UINT64_MAX: for
- * ever); the caller's. NULL: there is none. */
+/* From the engine's thread: returns the oldest mail, which the caller frees; NULL: there is none. Waits for one until clock_us() is
+ * until_us (0: does not wait, UINT64_MAX: without a limit). */
 struct mail *mailbox_take(struct mailbox *, uint64_t until_us);
-void mailbox_round(struct mailbox *, uint32_t number); /* this round runs now */
-void mailbox_paused(struct mailbox *, bool paused);    /* it has come to a halt, or goes on */
-void mailbox_rest(struct mailbox *);                   /* it is `resting`, until it takes the next mail */
-void mailbox_share(struct mailbox *);                  /* all sequences have the settings of the first */
+void mailbox_round(struct mailbox *, uint32_t number); /* this round begins */
+void mailbox_paused(struct mailbox *, bool paused);
+void mailbox_rest(struct mailbox *);  /* it is `resting` until it takes the next mail */
+void mailbox_share(struct mailbox *); /* all sequences have the settings of the first */
 
-void mail_free(struct mail *); /* and what follows it */
+void mail_free(struct mail *); /* with all mail after it */
 
 #endif

@@ -1,4 +1,4 @@
-/* Which head looks at a layer, and the probes that the scope asks for itself. */
+/* Which head looks at a layer, and the scope's own probes. */
 #include "engine/session/round.h"
 #include "engine/session/session_internal.h"
 
@@ -14,8 +14,8 @@ seq_head_at(const struct sequence *l, uint32_t layer)
 /* Rows of one model, of several sequences, for one head call. */
 struct gathered {
     struct session *session;
-    enum helper_role role; /* whose rows; HELPERS: the target's */
-    bool other;            /* not by the head in use, but by the other one */
+    enum helper_role role; /* HELPERS: the target */
+    bool other;            /* probed by the head that is not in use */
     struct sequence *sequence[VERIFY_NODES];
     slot_t row[VERIFY_NODES];
     size_t n;
@@ -35,20 +35,20 @@ head_of(const struct gathered *g, const struct sequence *l)
     return (l->head == USE_TRAINED) != g->other ? USE_TRAINED : USE_LENS;
 }
 
-/* What was said of a row of the target's at a layer, against the final one. */
+/* Emits a layer's prediction after a row of the target, compared with the last layer's. */
 static void
 tell(const struct gathered *g, struct sequence *l, uint32_t pos, uint32_t layer, const struct guess *said,
      token_t final)
 {
     const uint32_t layers = g->session->model.layers;
-    l->final[pos % FINALS].pos = pos; /* helpers may come to it a round later */
+    l->final[pos % FINALS].pos = pos; /* auxiliary models may reach it a round later */
     l->final[pos % FINALS].token = final;
     if (layer == layers && g->other)
-        return; /* the last layer has one word, and the head in use had it said */
+        return; /* the last layer has the same prediction with both heads */
     seq_emit_guess(l, pos, layer, head_of(g, l) == USE_TRAINED && layer < layers ? 1 : 0, said, PROBED_SCOPE, final);
 }
 
-/* Of a helper's against its own last layer and the target's. */
+/* The same for an auxiliary model, compared with its own last layer and the target's. */
 static void
 emit_helper(const struct gathered *g, struct sequence *l, uint32_t pos, uint32_t layer, const struct guess *said)
 {
@@ -57,7 +57,7 @@ emit_helper(const struct gathered *g, struct sequence *l, uint32_t pos, uint32_t
     seq_emit_helper_guess(l, g->role, pos, layer, said, PROBED_SCOPE, final);
 }
 
-/* All layers of all rows in one call. */
+/* Probes all layers of all rows in one call. */
 static bool
 ask(struct gathered *g)
 {
@@ -90,7 +90,7 @@ ask(struct gathered *g)
     return true;
 }
 
-/* Rows that fell out of the ring are passed over. */
+/* Skips rows whose hidden states are lost. */
 static bool
 gather(struct gathered *g, struct sequence *l, const slot_t *rows, size_t n)
 {
@@ -105,9 +105,9 @@ gather(struct gathered *g, struct sequence *l, const slot_t *rows, size_t n)
     return true;
 }
 
-/* The rows that came to a helper's trunk since they were looked at last, which may be a round later than they came to the
- * target's: a helper reads when it is asked. The pending token's row waits for the token that it is about; those that
- * nobody wanted to be looked at are passed over. `last`, or SLOT_NONE, is the row behind the trunk. */
+/* Gathers the rows of an auxiliary model's trunk that are new since the last probes, which may be a round later than in the target.
+ * The pending token's row waits for the token that it predicts. Rows that came while probing was off are skipped. `last` is the row after
+ * the trunk, or SLOT_NONE. */
 static bool
 gather_helper(struct gathered *g, struct sequence *l, slot_t last)
 {
@@ -128,9 +128,8 @@ gather_helper(struct gathered *g, struct sequence *l, slot_t last)
     return gather(g, l, rows, n);
 }
 
-/* When all drafts were accepted the helper has not read the last one, so its word on the bonus would come a round later,
- * when it reads that draft anyway. Rows for the look alone, in one sweep, which are gone afterwards: what the helper reads
- * for the policy, and when, stays as it is, and so do the accounts. rows[i] is sequence i's, or SLOT_NONE. */
+/* If all drafts were accepted, the model has not read the last one, and would predict the bonus a round later. This forward pass reads it
+ * for the probe alone, and its rows are discarded: neither the policy nor the accounts notice. rows[i] is sequence i's, or SLOT_NONE. */
 static bool
 read_last_drafts(const struct gathered *g, struct sequence *const *sequences, uint32_t n, slot_t *rows)
 {
@@ -187,8 +186,8 @@ emit_experts(struct sequence *const *sequences, uint32_t n)
             seq_emit_experts(sequences[i], sequences[i]->state.emission.row[k]);
 }
 
-/* The head in use at every new row. The other one is asked now and then, which is enough to compare how often they agree
- * with the last layer and costs a fraction. */
+/* Probes every new row with the head in use. Every few rounds it probes with the other head, which is enough to compare how often they
+ * agree with the last layer, and costs little. */
 bool
 session_probe_round(struct session *s, struct sequence *const *sequences, uint32_t n)
 {

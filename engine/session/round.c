@@ -94,7 +94,7 @@ round_emit_guess(const struct round *r, slot_t slot, uint32_t layer, const struc
         seq_emit_helper_guess(l, (enum helper_role)(r->helper - l->helpers), pos, layer, g, PROBED_POLICY, TOKEN_NONE);
 }
 
-/* Head calls were made since then. */
+/* Counts the time of head calls. */
 static void
 heads_called(struct round *r, uint64_t since_ns)
 {
@@ -145,7 +145,7 @@ round_candidates(struct round *r, slot_t slot, uint32_t layer, uint32_t pos, uin
     bool greedy = !(r->sampling.temperature > 0);
     uint32_t n = 0;
     *q = DIST_NONE;
-    if (greedy && k <= GUESS_TOP) { /* the guess lists them */
+    if (greedy && k <= GUESS_TOP) { /* the prediction lists them */
         while (n < k && g->top[n] != TOKEN_NONE) {
             out[n] = g->top[n];
             n++;
@@ -217,7 +217,7 @@ round_verify_first(struct round *r, uint32_t n)
         return;
     struct verify_row *last = &st->node[n + 1];
     if (last->slot != SLOT_NONE)
-        context_discard(s->ctx, last->slot); /* and what hangs off it */
+        context_discard(s->ctx, last->slot); /* with all rows after it */
     last->slot = SLOT_NONE;
     st->n = n + 2;
     st->cut = st->steps - (n + 1);
@@ -338,7 +338,7 @@ rounds_each(struct policy *const *p, struct round *const *r, uint32_t n, bool (*
     return true;
 }
 
-/* The rounds on the role's rows, which have followed. */
+/* The rounds on the role's rows. */
 static void
 views(struct round *const *r, uint32_t n, enum helper_role role, struct round **out)
 {
@@ -403,7 +403,7 @@ until(struct round *r, const struct exit_rows *rows, uint32_t to, const struct e
     return true;
 }
 
-/* The rows of these sequences through one layer more, in as few forward passes as they fit in. */
+/* Runs the rows of these sequences through one more layer, in as few forward passes as possible. */
 static bool
 advance_all(struct round *const *r, const struct exit_rows *const *rows, uint32_t n, uint32_t layer)
 {
@@ -423,7 +423,7 @@ advance_all(struct round *const *r, const struct exit_rows *const *rows, uint32_
     return used == 0 || context_advance(r[0]->ctx, pass, used, layer, NULL);
 }
 
-/* Layer by layer: the rows of all sequences that have not found their exit, then the predictions of their last rows. */
+/* Layer by layer: runs the rows of all sequences that have not found their exit, then looks at their last rows. */
 static bool
 until_in_step(struct round *const *r, const struct exit_rows *rows, uint32_t n, uint32_t to,
               const struct exit_rule *rule, struct exit_result *out)
@@ -521,11 +521,11 @@ rounds_choose(struct round *const *r, const slot_t *rows, uint32_t n, uint32_t l
     return true;
 }
 
-/* ---- what a companion model says of chains of drafts ---- */
+/* ---- a companion's agreement with drafts ---- */
 
 static const struct sampling whole = {.temperature = 1, .top_p = 1};
 
-struct reading { /* rows on their way to the model's last layer */
+struct reading { /* rows that wait for a forward pass to the model's last layer */
     struct round *of;
     slot_t row[VERIFY_NODES];
     uint32_t n;
@@ -551,8 +551,7 @@ read_row(struct reading *r, slot_t row)
     return r->n < (most < VERIFY_NODES ? most : VERIFY_NODES) || read_now(r);
 }
 
-/* What the model has not run yet of the tokens before the drafts, and of the drafts but the last ones, in as few sweeps as
- * that fits in. */
+/* Runs the rows before the drafts and of all drafts but the last that have not run, in as few forward passes as possible. */
 static bool
 read_chains(struct round *const *r, uint32_t n)
 {
@@ -569,7 +568,7 @@ read_chains(struct round *const *r, uint32_t n)
     return read_now(&reading);
 }
 
-/* Of the rows of nodes 0..drafts - 1, which the model has run, of several chains behind one another. */
+/* Distributions at nodes 0..drafts - 1, which the model has run, chain after chain. */
 static bool
 distributions(struct round *const *r, uint32_t n, const struct sampling *sampling, dist_t *out)
 {
@@ -585,7 +584,7 @@ distributions(struct round *const *r, uint32_t n, const struct sampling *samplin
     return ok;
 }
 
-/* Chains that have no more than VERIFY_NODES drafts in all, and one at least. */
+/* The chains have at least one and at most VERIFY_NODES drafts in all. */
 static bool
 compare(struct round *const *draft, struct round *const *companion, uint32_t n, struct overlap *const *out)
 {

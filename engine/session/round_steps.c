@@ -14,14 +14,14 @@ seq_is_end(const struct sequence *l, token_t token)
     return !s->ignore_eos && tokenizer_is_end(s->engine->model->tokenizer, token);
 }
 
-/* Drafts that are still wanted and have room. */
+/* The most drafts that the length, the context and a forward pass allow. */
 static uint32_t
 budget(const struct sequence *l)
 {
     const struct session *s = l->session;
     const struct context_options *limits = context_limits(s->ctx);
     const uint32_t most = (limits->max_rows < VERIFY_NODES ? limits->max_rows : VERIFY_NODES) - 1;
-    const uint32_t room = s->info.ctx - l->n_tokens; /* rows left beside the pending token's */
+    const uint32_t room = s->info.ctx - l->n_tokens; /* rows left after the pending token's */
     const uint32_t wanted = s->run.wanted == UINT32_MAX ? UINT32_MAX : s->run.wanted - seq_emitted(l) - 1;
     const uint32_t fewer = wanted < room ? wanted : room;
     return fewer < most ? fewer : most;
@@ -108,7 +108,7 @@ emit_verdict(struct sequence *l)
     const struct round_state *st = &l->state;
     const struct emission *m = &st->emission;
     const struct verdict *v = &st->verdict;
-    uint32_t committed = m->own ? m->n - 1 : m->n; /* drafts among the emitted */
+    uint32_t committed = m->own ? m->n - 1 : m->n; /* emitted drafts */
     for (uint32_t node = 1; node < st->n; node++) {
         uint32_t at = 0;
         while (at < v->n_path && v->path[at] != node)
@@ -122,7 +122,7 @@ emit_verdict(struct sequence *l)
     if (m->own)
         seq_emit_token(l, l->n_tokens - 1, v->next, v->kind == NEXT_BONUS ? SOURCE_BONUS : SOURCE_CORRECTION,
                        &v->judged[judge]);
-    if (l->current.probe == PROBE_POLICY) /* the last layer's word is already there */
+    if (l->current.probe == PROBE_POLICY) /* the predictions of the last layer are known already */
         for (uint32_t i = 0; i < m->n; i++) {
             uint32_t node = i == 0 ? 0 : v->path[i - 1];
             if (v->judged[node].token != TOKEN_NONE)
@@ -171,7 +171,7 @@ struct batch { /* the sequences that take part */
     uint32_t n;
 };
 
-/* The events of a round are reserved beforehand: where memory is short, that is said before they would get lost. */
+/* Reserves memory for the round's events, so that a lack of it is an error here and loses none. */
 static bool
 begin(struct session *s, struct batch *b)
 {
@@ -203,7 +203,6 @@ spend_on(struct session *s, enum account account)
     spent_switch(&s->spent, account, session_loads(s));
 }
 
-/* What the policy proposes after the pending tokens. */
 static bool
 propose(const struct batch *b)
 {
@@ -229,7 +228,7 @@ draft(struct session *s, const struct batch *b)
     return (ok && propose(b)) || session_stop(s, "draft");
 }
 
-/* Every node's row of these sequences to depth L in one sweep, then the target's verdicts. */
+/* Runs every node's row of these sequences to depth L in one forward pass, then computes the verdicts. */
 static bool
 verify_part(struct session *s, struct sequence *const *sequences, uint32_t n)
 {
@@ -254,7 +253,7 @@ verify_part(struct session *s, struct sequence *const *sequences, uint32_t n)
     return context_verify_all(s->ctx, rounds, n);
 }
 
-/* In parts of whole sequences where it takes more rows than a sweep has. */
+/* Splits rows that do not fit into one forward pass, by sequence. */
 static bool
 verify(struct session *s, const struct batch *b)
 {
@@ -273,7 +272,7 @@ verify(struct session *s, const struct batch *b)
     return true;
 }
 
-/* Any engine keeps the rows of what it accepts, so that is part of the verification's time; recording is not. */
+/* Every engine keeps the rows of accepted tokens, so this belongs to the verification's time. Emitting events does not. */
 static bool
 commit(struct session *s, const struct batch *b)
 {
@@ -286,7 +285,6 @@ commit(struct session *s, const struct batch *b)
     return true;
 }
 
-/* The policy looks at the verdicts. */
 static bool
 learn(struct session *s, const struct batch *b)
 {
@@ -306,7 +304,7 @@ probe(struct session *s, const struct batch *b)
     return session_probe_round(s, b->sequence, b->n) || session_stop(s, "probe");
 }
 
-/* The round's lines, its commit record. What the policy learned is the draft's cost. */
+/* Emits the ROUND events, which complete the round. */
 static uint32_t
 end(struct session *s, const struct batch *b)
 {
@@ -320,7 +318,7 @@ end(struct session *s, const struct batch *b)
         end_one(b->sequence[i], &together, b->n);
         emitted += b->sequence[i]->round.emitted;
     }
-    s->recording_ns = clock_ns() - s->spent.since_ns; /* of the rounds' own events, which are sent by now */
+    s->recording_ns = clock_ns() - s->spent.since_ns; /* the time of the ROUND events belongs to the next round */
     return emitted;
 }
 

@@ -1,4 +1,4 @@
-/* A run: sequences begin, rounds until the end of all, and what is asked for after it. */
+/* A run: sequences begin, rounds follow until all have ended, then requests are carried out. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 /* ---- a sequence begins ---- */
 
-/* Those that the policy will ask in the first round: reading the prompt is nobody's round. */
+/* The auxiliary models that the policy needs read the prompt, too, so that its time is in no round. */
 static bool
 prefill_helpers(struct sequence *l)
 {
@@ -19,7 +19,7 @@ prefill_helpers(struct sequence *l)
     return true;
 }
 
-/* The prompt through all layers, and the first token. */
+/* Runs the prompt through all layers; emits the first token. */
 static bool
 prefill(struct sequence *l)
 {
@@ -41,7 +41,7 @@ prefill(struct sequence *l)
     seq_emit_token(l, n, first.next, SOURCE_PREFILL, &first.judged[0]);
     if (l->current.probe == PROBE_POLICY)
         seq_emit_guess(l, n, s->model.layers, 0, &first.judged[0], PROBED_VERIFY, first.judged[0].token);
-    if (!session_probe_recent(s, &l, 1)) /* the end of the prompt, so that the picture begins full */
+    if (!session_probe_recent(s, &l, 1)) /* the screen shows layers of the prompt's end from the beginning */
         return false;
     struct policy *policy = seq_policy(l);
     l->met = l->current.policy;
@@ -49,7 +49,7 @@ prefill(struct sequence *l)
     return policy->ops->prefilled == NULL || policy->ops->prefilled(policy, &l->round);
 }
 
-/* What a sequence said, for a baseline to come: another one takes its sequence. */
+/* Keeps the text of a sequence that is replaced, for a later baseline. */
 static bool
 keep_text(const struct sequence *l)
 {
@@ -66,7 +66,7 @@ keep_text(const struct sequence *l)
     return true;
 }
 
-/* The next of the run's sequences takes the sequence. */
+/* The run's next sequence begins in this place. */
 static bool
 join(struct sequence *l)
 {
@@ -91,7 +91,7 @@ join(struct sequence *l)
     return prefill(l) || session_stop(s, "prefill");
 }
 
-/* NULL: it goes on. */
+/* NULL: it continues. */
 static const char *
 why_over(const struct sequence *l)
 {
@@ -103,7 +103,7 @@ why_over(const struct sequence *l)
     return l->n_tokens > s->info.ctx ? "context" : NULL; /* the pending token needs a row */
 }
 
-/* Sequences that are over leave, and the next ones come, as long as there are some. False: stopped. */
+/* Replaces sequences that have ended by the next ones. False: stopped. */
 static bool
 look(struct session *s)
 {
@@ -122,7 +122,7 @@ look(struct session *s)
     return true;
 }
 
-/* More tokens are wanted: those that are over go on, as far as there is room, behind an end of sequence, too. */
+/* More tokens are wanted: sequences that have ended resume if they have room, even after an end of sequence. */
 static bool
 extend(struct session *s)
 {
@@ -159,7 +159,7 @@ begin_run(struct session *s)
     if (strcmp(run->cause, "prompt") == 0)
         session_emit_control(s, 0, RECORDED_PROMPT, run->prompts[0].text);
     session_begin_settings(s);
-    if (s->timing.paused) /* a run begins as it was asked to: say so to who sees only this run */
+    if (s->timing.paused) /* readers may see this run only */
         session_emit_control(s, 0, RECORDED_STATE, "paused");
     if (s->timing.pace > 0) {
         char pace[32];
@@ -177,7 +177,7 @@ begin_run(struct session *s)
     return look(s);
 }
 
-/* False: the run is over, by its end or before. */
+/* One round. False: the run is over. */
 static bool
 go_on(struct session *s)
 {
@@ -190,7 +190,7 @@ go_on(struct session *s)
         session_emit_control(s, 0, RECORDED_END, s->batch ? "batch" : why_over(&s->sequences[0]));
         return false;
     }
-    engine_settle(s->engine, &s->mailbox.cancel); /* the first token is out; what follows is timed */
+    engine_settle(s->engine, &s->mailbox.cancel); /* rounds are timed, and the first token is emitted by now */
     if (s->asked.slices > 0 && !session_baseline_slice(s))
         return session_stop(s, "baseline");
     if (!session_round(s, &emitted) || !look(s))
@@ -211,6 +211,6 @@ session_generate(struct session *s)
             engine_settle(s->engine, &s->mailbox.cancel);
             over = !session_baseline(s) || over;
             break;
-        case NEXT_ROUND: over = !over && !go_on(s); break; /* extended, it is not over any more */
+        case NEXT_ROUND: over = !over && !go_on(s); break; /* an extended run is not over */
         }
 }

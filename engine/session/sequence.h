@@ -1,18 +1,18 @@
-/* A sequence of a session: a place where a sequence runs, and after its end the next one. A session without a batch has one.
- * Everything here is the engine thread's own. */
+/* A sequence of a session: its tokens, its rows in all contexts, its policies and its round. When it ends, the next sequence of the run
+ * may take its place. Only the engine's thread uses it. */
 #ifndef ENGINE_SESSION_SEQUENCE_H
 #define ENGINE_SESSION_SEQUENCE_H
 
 #include "engine/session/round.h"
 #include "engine/session/session.h"
 
-/* What a round spent, and on what. Time and loads run into one account at a time, forwards: nothing is taken back. */
+/* The time and loads of a round, by what they were spent on. They count towards one account at a time. */
 enum account {
     SPENT_DRAFT,
-    SPENT_ASIDE, /* a policy's passes that draft nothing (SWIFT's search) */
-    SPENT_WAIT,  /* it stood at a gate, paused or stepping */
+    SPENT_ASIDE, /* learning passes of the policy, which draft nothing (SWIFT's search) */
+    SPENT_WAIT,  /* at a control point, paused or stepping */
     SPENT_VERIFY,
-    SPENT_LEARN, /* the policy looked at the verdict */
+    SPENT_LEARN, /* the policy's observation of the verdict */
     SPENT_PROBE, /* emitting events, and the scope's own probes */
     ACCOUNTS
 };
@@ -20,99 +20,99 @@ enum account {
 struct spent {
     uint64_t ns[ACCOUNTS];
     struct loads loads[ACCOUNTS];
-    uint64_t heads_ns;  /* of draft and learning, in head calls */
-    bool heads_unknown; /* … which the backend could not always tell */
+    uint64_t heads_ns;  /* head calls of drafting and learning */
+    bool heads_unknown; /* the backend could not measure all of these */
     enum account account;
     uint64_t since_ns;
     struct loads since; /* the context's running totals */
 };
 
 void spent_begin(struct spent *, enum account, struct loads now);
-/* From now on it is spent on something else. Returns on what before, for those who turn back. */
+/* Switches to another account; returns the one before. */
 enum account spent_switch(struct spent *, enum account, struct loads now);
-void spent_heads(struct spent *, uint64_t ns); /* a head call of the account that runs */
+void spent_heads(struct spent *, uint64_t ns); /* adds a head call */
 
-/* Of several sequences: what one of them spends alone is its own, the rest is everybody's. With own zeroed at the round's
- * beginning, and `then` the round's as it was, up to now, when that began. */
+/* Adds to `own`, the costs of one sequence alone, the difference of the round's costs before and after a step. */
 void spent_own(struct spent *own, const struct spent *then, const struct spent *now);
-void spent_less(struct spent *, const struct spent *own); /* what is left without it */
-/* The round's work: all loads but those of passes aside and of the scope's probes. */
+void spent_less(struct spent *, const struct spent *own); /* subtracts */
+/* The round's work: all loads except those of learning passes and of the scope's probes. */
 struct loads spent_work(const struct spent *);
 
-/* What a verdict emits: accepted drafts, then the target's own token; cut after an end of sequence. The rows of all
- * emitted tokens but the last are committed, behind the pending token's: KV length = tokens - 1. */
+/* The tokens that a verdict emits: accepted drafts, then the target's own token; cut after an end of sequence. The rows of all
+ * emitted tokens except the last are committed after the pending token's row: KV length = tokens - 1. */
 struct emission {
     token_t token[VERIFY_NODES + 1];
     uint32_t n;
     slot_t row[VERIFY_NODES]; /* (n) */
-    bool own;                 /* the last one is the target's own */
-    bool ended;               /* … or ends the sequence */
+    bool own;                 /* the last token is the target's own */
+    bool ended;               /* the last token ends the sequence */
 };
 
-/* Everything of a sequence's round that policies don't see. */
+/* The part of a sequence's round that policies do not see. */
 struct round_state {
     struct sequence *sequence;
     struct verify_row node[VERIFY_NODES];
     uint32_t pos[VERIFY_NODES];
-    uint32_t n;              /* nodes, node 0 counted */
+    uint32_t n;              /* nodes, with node 0 */
     uint32_t steps;          /* depth of the tree: drafts on its longest path */
-    uint32_t cut;            /* of them, those that are not verified */
-    struct round_event line; /* the round's, filled in as it goes */
-    struct spent own;        /* where several take part: what the policy spent on this one alone */
+    uint32_t cut;            /* drafts that are not verified */
+    struct round_event line; /* filled in during the round */
+    struct spent own;        /* costs of this sequence alone, if several take part */
     struct verdict verdict;
     struct emission emission;
-    bool lacks_last;    /* the last draft is a token that the target lacks: it is rejected, nothing follows it */
-    bool annealed;      /* temperature[] below is this round's */
+    bool lacks_last;    /* the last draft is a token that the target lacks: it will be rejected, and no draft follows */
+    bool annealed;      /* temperature[] is of this round */
     float *temperature; /* (L + 1) of the last exit rule */
 };
 
-struct helper_context { /* of a model that helps the target; all 0: the role is nobody's, or the target's own layers' */
+struct helper_context { /* of an auxiliary model; zeros: there is none, or it is the target's own first layers */
     struct context *ctx;
     uint32_t vocab, layers;
-    token_t unknown; /* what it reads for a token that it lacks */
+    token_t unknown; /* stands for a token that the model lacks */
 };
 
-#define HELPER_FEW 8 /* tokens of a sequence that are read together with those of others, or with drafts */
+#define HELPER_FEW 8 /* so many tokens of a sequence are read together with those of others, or with drafts */
 
-/* A sequence's rows in a helper's context, which follow the target's: its trunk is the first tokens of the sequence, the
- * pending one's among them. */
+/* A sequence's rows in an auxiliary model's context. They follow the target's rows: the trunk contains the first tokens of the sequence,
+ * which may include the pending one. */
 struct helper {
     const struct helper_context *of; /* the session's */
     seq_t seq;
-    slot_t row[VERIFY_NODES]; /* of the round's nodes; SLOT_NONE: not asked for */
-    slot_t fresh[HELPER_FEW]; /* (n_fresh) of the last tokens, read in one sweep with drafts: they come to the */
-    uint32_t n_fresh;         /* trunk together with those that are accepted */
-    struct round view;        /* what round_model() hands out */
-    uint32_t looked_at;       /* rows of its trunk that the scope's probes have passed */
+    slot_t row[VERIFY_NODES]; /* of the round's nodes; SLOT_NONE: not requested */
+    slot_t fresh
+        [HELPER_FEW];   /* (n_fresh) rows of the last tokens that run together with drafts; they are committed with */
+    uint32_t n_fresh;   /* the accepted drafts */
+    struct round view;  /* returned by rounds_model() */
+    uint32_t looked_at; /* rows of the trunk that the scope has probed */
 };
 
 #define FINALS (4 * VERIFY_NODES)
 
 struct sequence {
     struct session *session;
-    uint32_t number;        /* of its sequence, from 0: `seq` in events */
-    bool over;              /* the sequence has ended, and no other took its place */
-    uint32_t past;          /* so many tokens end no sequence: it was asked to go on behind them */
-    token_t *tokens;        /* (ctx + 2) the prompt's and the emitted ones; the last is pending, once one is emitted */
-    uint32_t n_tokens;      /* … at most ctx + 1 */
-    uint32_t prompt_tokens; /* the first of them */
+    uint32_t number;        /* from 0: `seq` in events */
+    bool over;              /* it has ended, and no other took its place */
+    uint32_t past;          /* these tokens were there when it was extended; none of them ends it */
+    token_t *tokens;        /* (ctx + 2) of the prompt, then the emitted ones, of which the last is pending */
+    uint32_t n_tokens;      /* at most ctx + 1 */
+    uint32_t prompt_tokens; /* of n_tokens, those of the prompt */
     seq_t seq;              /* in the target's context */
     struct helper helpers[HELPERS];
     struct {
-        uint32_t pos; /* 0: nothing yet; no guess is about the first token */
+        uint32_t pos; /* 0: none; the first token has no prediction */
         token_t token;
-    } final[FINALS];         /* what the target's last layer said of position p, as probed: p % FINALS */
-    struct settings current; /* of the round that runs; the same in all sequences, except in a versus */
+    } final[FINALS];         /* the last layer's prediction of position p, as probed, at p % FINALS */
+    struct settings current; /* of the present round; the same in all sequences, unless they take turns */
     struct policy *policies; /* (info.n_policies) */
     uint32_t met;            /* the policy that has seen the rows */
-    enum head_choice head;   /* that looks at its layers: what settings and engine come to */
-    bool look_again;         /* another head looks at them since the last round */
+    enum head_choice head;   /* the head at its layers, by settings and engine */
+    bool look_again;         /* the head has changed since the last round */
     struct round round;
     struct round_state state;
 };
 
 static inline struct policy *
-seq_policy(const struct sequence *l) /* the one that drafts */
+seq_policy(const struct sequence *l) /* the policy in force */
 {
     return &l->policies[l->current.policy];
 }

@@ -121,7 +121,7 @@ session_post(struct session *s, const struct control *c, struct err *err)
     return posted == POSTED;
 }
 
-/* Copies what the first sequence's policies have learned into the caller's memory; out of memory: it stays as it was. */
+/* Copies what the first sequence's policies have learned into the caller's memory, which stays as it was if memory is short. */
 static void
 keep_learned(struct session *s)
 {

@@ -1,6 +1,5 @@
-/* A session: one prompt after another generated under one policy after another, on a thread of its own, telling all
- * through the event log and doing what controls ask for at its gates (before every layer for cancelling, at every proposal and
- * between rounds for the rest). */
+/* A session generates text on a thread of its own, prompt after prompt and under changing settings. It emits events to a log, and
+ * carries out controls at its control points: at every draft and between rounds. Cancelling takes effect before the next layer. */
 #ifndef ENGINE_SESSION_SESSION_H
 #define ENGINE_SESSION_SESSION_H
 
@@ -34,12 +33,11 @@ struct session_options {
     const char *policy;
     const char *prompt; /* bytes */
     size_t prompt_len;
-    /* Several sequences, so many at a time; 0: one, which is no batch. */
-    uint32_t batch;
+    uint32_t batch; /* sequences at a time; 0: one, which is no batch */
     const struct prompt_text
-        *prompts;             /* what they begin with, one after another, in place of `prompt`; NULL: all with */
-    size_t n_prompts;         /* `prompt` */
-    const char *prompts_path; /* the file that they are from, for what is told of the run; NULL: none */
+        *prompts; /* (n_prompts) of the sequences, in place of `prompt`; NULL: all begin with `prompt` */
+    size_t n_prompts;
+    const char *prompts_path; /* their file, for the description of the run; NULL: none */
     struct chat_setting chat;
     struct sampling sampling;
     uint64_t seed;
@@ -47,14 +45,14 @@ struct session_options {
     uint32_t ctx;    /* 0: the model's own */
     bool ignore_eos;
     enum probe_mode probe;
-    enum head_mode head;          /* HEADS_TRAINED wants an engine that has some */
-    struct policy_memory *memory; /* what policies have learned, read at the start and written at the end; or NULL */
+    enum head_mode head;          /* HEADS_TRAINED needs an engine with trained heads */
+    struct policy_memory *memory; /* read at the start and written at the end; or NULL */
     const struct knob_setting *set;
     size_t n_set;
-    const char *versus; /* a second setting, as CONTROL_VERSUS has it; NULL: none */
-    double pace;        /* tokens/s at most, for people who want to watch; 0: as fast as it goes */
-    bool paused;        /* start paused, after prefill */
-    bool stay;          /* at the end of a run wait for controls (the scope); else finish the log */
+    const char *versus; /* a second setting, as the text of CONTROL_VERSUS; NULL: none */
+    double pace;        /* tokens/s at most; 0: no limit */
+    bool paused;        /* pause after prefill */
+    bool stay;          /* wait for controls at the end of a run (the scope); else finish the log */
 };
 
 enum control_kind {
@@ -63,20 +61,20 @@ enum control_kind {
     CONTROL_STEP_ROUNDS, /* n rounds, then pause */
     CONTROL_STEP_TOKEN,  /* to the next drafted or emitted token, then pause */
     CONTROL_BREAK,       /* pause after round n; 0 clears it */
-    CONTROL_UNTIL,       /* text, as until.h has it: go on, and pause after the round in which it comes */
-    CONTROL_KNOB,        /* name, text: of the policy, or of sampling (engine/events/sampling_knobs.h) */
-    CONTROL_POLICY,      /* text */
-    CONTROL_PROMPT,      /* text: a new run */
-    CONTROL_RESTART,     /* same prompt: a new run */
-    CONTROL_PROBE,       /* text: off, policy, all */
-    CONTROL_HEAD,        /* text: policy, lens, trained */
-    CONTROL_BASELINE,    /* run autoregressively, measure, compare; a round in which it stands is finished before */
-    CONTROL_EXTEND,      /* n more tokens */
-    CONTROL_PACE,        /* text: tokens/s, 0: as fast as it goes */
-    CONTROL_NOTE,        /* text: about position n of sequence seq; "": it is taken back */
-    /* text: "POLICY KNOB=VALUE … head=MODE", a second setting beside the one in force: a new run of the same prompt under both, as
-     * sequences 0 and 1, in step by emitted token, a round of one at a time; knobs, policies and heads are then asked for by seq.
-     * "off": a run under the first alone. Other knobs of the second are as in the first. */
+    CONTROL_UNTIL,       /* text: a condition (until.h); resume, and pause after the round that meets it */
+    CONTROL_KNOB, /* name, text: a knob of the policy, or of sampling (engine/events/sampling_knobs.h), and its value */
+    CONTROL_POLICY,   /* text: its name */
+    CONTROL_PROMPT,   /* text: a new run */
+    CONTROL_RESTART,  /* same prompt: a new run */
+    CONTROL_PROBE,    /* text: off, policy, all */
+    CONTROL_HEAD,     /* text: policy, lens, trained */
+    CONTROL_BASELINE, /* run autoregressively, measure and compare, after the present round */
+    CONTROL_EXTEND,   /* n more tokens */
+    CONTROL_PACE,     /* text: tokens/s at most, 0: no limit */
+    CONTROL_NOTE,     /* text: a note about position n of sequence seq; "" removes it */
+    /* text: "POLICY KNOB=VALUE … head=MODE", a second setting, whose other knobs are those of the first: a new run of the same prompt
+     * under both, as sequences 0 and 1, which take turns, a round of one at a time. Changes of knobs, policies and heads then concern
+     * sequence seq. "off": a new run under the first setting alone. */
     CONTROL_VERSUS,
     CONTROL_QUIT
 };
@@ -88,7 +86,7 @@ struct control {
     uint32_t n, seq;
 };
 
-#define SESSION_NOTE 200 /* bytes of a note at most, the terminating zero counted */
+#define SESSION_NOTE 200 /* bytes of a note at most, with the terminating zero */
 
 struct session;
 
@@ -97,19 +95,20 @@ bool session_open(struct session **, struct engine *, const struct session_optio
 const struct run_info *session_info(const struct session *);
 struct event_log *session_log(struct session *);
 bool session_start(struct session *, struct err *); /* starts the thread; open readers and the trace before */
-/* Any thread. False with one line when it cannot be done (an unknown knob, a bad value, a prompt that is too long). */
+/* Any thread. Fails if the control is refused (an unknown knob, a bad value, a prompt that is too long). */
 bool session_post(struct session *, const struct control *, struct err *);
-/* What the next round of that sequence gets: session_post() has changed it by the time it returns. Any thread. */
+/* The settings of the sequence's next round; session_post() has changed them when it returns. Any thread. */
 void session_requested(struct session *, uint32_t seq, struct settings *out);
-/* The head that these settings come to: "lens" or "trained"; "" where the model has no trained heads. */
+/* The head that results from these settings: "lens" or "trained"; "" if the model has no trained heads. */
 const char *session_head(const struct session *, const struct settings *);
 /* Threads that compute now: fewer than session_info()->threads while other processes need the processors. Any thread. */
 uint32_t session_threads(const struct session *);
-/* Does it generate, or will it once it has taken in what was posted? Any thread. */
+/* Whether it generates, or will after the posted controls. Any thread. */
 bool session_moving(struct session *);
-/* Has it done all that was posted, and sent all events of that? It then waits for the next control. Any thread. */
+/* Whether it has carried out all posted controls, emitted their events, and waits for the next control. Any thread. */
 bool session_resting(struct session *);
-bool session_failed(struct session *, struct err *); /* the engine failed: what it said; any thread */
-void session_close(struct session *);                /* cancels, joins, frees; the log with it: close readers before */
+bool session_failed(struct session *, struct err *); /* whether the engine failed, and why; any thread */
+/* Cancels, joins and frees, also the log, whose readers must be closed. */
+void session_close(struct session *);
 
 #endif

@@ -1,4 +1,4 @@
-/* Opening a session: policies, what is known of the run, the prompt, memory, the context. */
+/* Opens a session: description of the run, sequences and their policies, settings, prompts, memory, contexts. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -25,7 +25,7 @@ describe_trained(struct run_info *info, const struct engine *e)
     }
 }
 
-/* A line each; what is too long for that was refused where it was given. */
+/* One line for each; longer values were refused as options. */
 static void
 describe_chat(struct asked_info *asked, const struct chat_setting *c)
 {
@@ -118,12 +118,12 @@ describe(struct session *s, const struct session_options *o)
 /* ---- sequences and their policies ---- */
 
 static uint32_t
-at_a_time(const struct session *s) /* two settings take turns */
+at_a_time(const struct session *s) /* different settings take turns */
 {
     return s->batch ? s->n_sequences : 1;
 }
 
-/* Every policy is opened, so that the screen and the trace know the declarations of all. */
+/* Opens every policy: the screen and the trace need all declarations. */
 static bool
 open_policies(struct session *s, const struct policy_ops *const *registry, uint32_t n, struct err *err)
 {
@@ -135,7 +135,7 @@ open_policies(struct session *s, const struct policy_ops *const *registry, uint3
         return err_set(err, ERR_WORK, "out of memory opening the policies");
     struct policy *first = s->sequences[0].policies;
     for (uint32_t i = 0; i < n; i++) {
-        s->info.n_policies = i + 1; /* closed even when opening fails half-way */
+        s->info.n_policies = i + 1; /* for closing after a failure */
         if (!policy_open(&first[i], registry[i], &s->model, &s->info.sampling, err))
             return false;
         engine_recall(s->engine, &first[i], at_a_time(s));
@@ -176,7 +176,7 @@ void
 session_close_sequences(struct session *s)
 {
     for (uint32_t i = s->sequences != NULL ? s->open_sequences : 0;
-         i-- > 0;) { /* the first one's policies are shared from */
+         i-- > 0;) { /* the first sequence owns the policies' shared state */
         struct sequence *l = &s->sequences[i];
         for (uint32_t p = 0; p < s->info.n_policies && l->policies != NULL; p++) {
             if (i == 0)
@@ -264,7 +264,7 @@ take_prompts(struct session *s, const struct session_options *o, struct err *err
     return s->info.prompt != NULL || err_set(err, ERR_WORK, "out of memory for the prompt");
 }
 
-/* How many sequences there are, and how many sequences. */
+/* Counts the sequences at a time, and in all. */
 static bool
 count_sequences(struct session *s, const struct session_options *o, struct err *err)
 {
@@ -285,7 +285,7 @@ count_sequences(struct session *s, const struct session_options *o, struct err *
     return true;
 }
 
-/* Their knobs are those that the policies opened with. */
+/* The knobs are those that the policies opened with. */
 static bool
 open_settings(struct session *s, const struct session_options *o, struct err *err)
 {
@@ -299,7 +299,7 @@ open_settings(struct session *s, const struct session_options *o, struct err *er
     return true;
 }
 
-/* What is requested at the beginning. Different settings are a change that the run begins with. */
+/* The settings requested at the beginning. Different settings are a change at the beginning of the run. */
 static bool
 request_settings(struct session *s, const struct session_options *o, struct err *err)
 {
@@ -324,7 +324,7 @@ request_settings(struct session *s, const struct session_options *o, struct err 
     return true;
 }
 
-/* What multiplies prompts is known with the context. */
+/* The context knows which library multiplies prompts. */
 static bool
 describe_prompts(struct session *s)
 {

@@ -34,14 +34,14 @@ session_head(const struct session *s, const struct settings *settings)
     return s->engine->heads == HEAD_LENS ? "" : head_mode_names[trained ? HEADS_TRAINED : HEADS_LENS];
 }
 
-/* Sets the head of n sequences by their settings; emits it when it changed, or always. */
+/* Sets the head of n sequences by their settings; emits it if it has changed, or always. */
 static void
 choose_head(struct sequence *l, uint32_t n, bool always, uint32_t asked, uint32_t applied)
 {
     const char *before = head_mode_names[l->head == USE_TRAINED ? HEADS_TRAINED : HEADS_LENS],
                *after = session_head(l->session, &l->current);
     if (after[0] == '\0')
-        return; /* there is no other head than the lens */
+        return; /* the lens is the only head */
     for (uint32_t i = 0; i < n; i++) {
         l[i].head = strcmp(after, head_mode_names[HEADS_TRAINED]) == 0 ? USE_TRAINED : USE_LENS;
         l[i].look_again = l[i].look_again || strcmp(before, after) != 0;
@@ -106,7 +106,7 @@ apply_change(struct session *s, const struct mail *m)
         choose_head(l, n, false, m->asked_round, next);
 }
 
-/* The second sequence begins; emits what its settings differ in from the first one's. */
+/* The second sequence gets its settings; emits their differences from the first one's. */
 static void
 begin_versus(struct session *s, const struct mail *m)
 {
@@ -129,7 +129,7 @@ apply_changes(struct session *s)
     for (struct mail *m; (m = s->changes) != NULL; mail_free(m)) {
         s->changes = m->next;
         m->next = NULL;
-        if (m->asked_round > s->round) /* in the run before */
+        if (m->asked_round > s->round) /* requested in the run before */
             m->asked_round = s->round;
         if (m->kind == CONTROL_VERSUS)
             begin_versus(s, m);
@@ -155,7 +155,7 @@ session_take_settings(struct session *s)
 {
     apply_changes(s);
     for (uint32_t i = 0; i < s->n_sequences; i++)
-        s->sequences[i].look_again = false; /* nothing of the new run was looked at */
+        s->sequences[i].look_again = false; /* the new run has no rows yet */
 }
 
 static bool
@@ -201,7 +201,7 @@ session_apply_settings(struct session *s)
 
 /* ---- several sequences ---- */
 
-/* If more sequences do not fit, fewer do, as before. */
+/* Opens larger contexts; if these do not fit, the former ones. */
 static bool
 make_room(struct session *s, uint32_t sequences)
 {
@@ -216,7 +216,7 @@ make_room(struct session *s, uint32_t sequences)
     mailbox_share(&s->mailbox);
     s->n_sequences = s->run.total = 1;
     if (!session_open_contexts(s, &again))
-        s->asked.quit = true; /* there is nothing left to generate with */
+        s->asked.quit = true; /* without contexts nothing can be generated */
     return session_fail(s, "versus", err.text);
 }
 
