@@ -16,6 +16,7 @@
 #include "engine/files/hf_folder.h"
 #include "engine/model/memory.h"
 #include "engine/model/model.h"
+#include "engine/session/engine.h"
 #include "engine/synthetic/model_open.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "engine/tokenizer/vocabulary_match.h"
