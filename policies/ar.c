@@ -1,4 +1,4 @@
-/* Autoregressive: no drafts; one row through all layers a token. The baseline of every ratio. */
+/* Autoregressive decoding: no drafts, and one row through all layers for each token. All speedups are relative to it. */
 #include "policies/policy.h"
 #include "policies/what_if.h"
 

@@ -11,25 +11,25 @@ chain_exit_knob(struct policy *p, const struct model_info *model)
 
 /* ---- the rule ---- */
 
-/* Why a chain of so many drafts is long enough; NULL: it goes on. */
+/* Why a chain of this length ends; NULL: it continues. */
 static const char *
 long_enough(const struct chain_rule *rule, uint32_t drafted, bool full)
 {
     return drafted >= rule->most ? rule->full : full ? "budget" : NULL;
 }
 
-/* Is the token that a layer says with this confidence the last, or one too many? */
+/* Does a prediction of this confidence end the chain? */
 static bool
 unsure(const struct chain_rule *rule, double confidence)
 {
-    return rule->below != CHAIN_GOES_ON && confidence < rule->threshold;
+    return rule->below != CHAIN_CONTINUES && confidence < rule->threshold;
 }
 
 /* ---- on rounds ---- */
 
-/* Those that go on. */
+/* The chains that continue. */
 static uint32_t
-going_on(struct chain_end *chains, uint32_t n, const struct chain_rule *rules, struct chain_end **out)
+open_chains(struct chain_end *chains, uint32_t n, const struct chain_rule *rules, struct chain_end **out)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -51,7 +51,7 @@ chain_run(struct chain_end *const *chains, uint32_t n, uint32_t to, slot_t *rows
     return n == 0 || context_advance(chains[0]->round->ctx, rows, n, to, NULL);
 }
 
-/* Looks at the chains' ends; those that are too unsure to go on stop here. */
+/* Runs the chains' last rows to the exit layer; drops chains that end before the predicted token. */
 static bool
 look(struct chain_end **chains, uint32_t *n, const struct chain_rule *rules, slot_t *rows, struct guess *guesses)
 {
@@ -108,7 +108,7 @@ chain_draft(struct round *const *rounds, uint32_t n, const struct chain_rule *ru
     uint32_t count;
     for (uint32_t i = 0; i < n; i++)
         all[i] = (struct chain_end){.round = rounds[i], .chain = i};
-    while ((count = going_on(all, n, rules, some)) > 0)
+    while ((count = open_chains(all, n, rules, some)) > 0)
         if (!look(some, &count, rules, rows, guesses) || !propose(some, count, rules[0].exit_layer, rows, guesses) ||
             (hook != NULL && !hook->proposed(hook->user, some, count)))
             return false;

@@ -83,7 +83,7 @@ del_matched(const struct del_sums *s, uint32_t layer)
 double
 del_mismatched(const struct del_sums *s, uint32_t layer)
 {
-    /* fcs, not n − c, says whether there was a mismatch: the difference of two decayed sums is not exactly 0 */
+    /* tests fcs and not n − c, because the difference of two decayed sums is not exactly 0 */
     return s->fcs[layer] > 0 ? s->fcs[layer] / (s->n - s->c[layer]) : 0;
 }
 
@@ -107,7 +107,7 @@ del_choose(const struct del_sums *s, struct del_bounds within)
 {
     struct del_choice best = {within.e_min, 0};
     double most = del_tpl(s, within.e_min, 0);
-    for (uint32_t length = 0; length <= within.d_max; length++) /* ties: the first one found stays */
+    for (uint32_t length = 0; length <= within.d_max; length++) /* of equal values the first counts */
         for (uint32_t layer = within.e_min; layer <= within.e_max; layer++) {
             double tpl = del_tpl(s, layer, length);
             if (tpl > most) {
@@ -124,7 +124,7 @@ enum { KNOB_OMEGA, KNOB_D_MAX, KNOB_WINDOW, KNOB_LENGTH, KNOB_E_FIXED, KNOB_E_MI
 
 enum { LENGTH_DYNAMIC, LENGTH_TPL };
 
-#define ROWS_MOST 128 /* valid rows learnt from at once: the prompt's window, or a round */
+#define ROWS_MOST 128 /* rows of one observation: the prompt's window, or a round */
 
 static const char *const length_modes[] = {"dynamic", "tpl", NULL};
 
@@ -171,7 +171,7 @@ learn(struct policy *p, struct round *r, uint32_t first, uint32_t n, double omeg
     uint32_t layers = r->layers, rows = 0;
     for (uint32_t i = 0; i < n && rows < ROWS_MOST; i++) {
         slot_t row = context_at(r->ctx, r->seq, first + i);
-        if (!context_hidden_kept(r->ctx, row)) /* it fell out of the ring */
+        if (!context_hidden_kept(r->ctx, row)) /* its hidden states are lost */
             continue;
         for (uint32_t l = 1; l <= layers; l++)
             d->probes[rows * layers + l - 1] = (struct context_probe){.slot = row, .layer = l, .temperature = 1};
@@ -199,7 +199,7 @@ del_prefilled(struct policy *p, struct round *r)
 
 /* ---- the rule ---- */
 
-/* What the knobs leave to choose from; bounds that cross leave the shallowest. */
+/* The bounds by the knobs; bounds that cross leave the shallowest layer. */
 static struct del_bounds
 bounds(const double *value)
 {
@@ -219,7 +219,7 @@ rule_of(const struct del_sums *sums, const double *value, struct del_choice c)
                                    dynamic ? bounds(value).d_max : c.length, /* here d_max is a length, not a depth */
                                .full = dynamic ? "d_max" : "gamma",
                                .threshold = del_tau(sums, c.exit_layer),
-                               .below = dynamic ? CHAIN_STOPS_BEFORE : CHAIN_GOES_ON};
+                               .below = dynamic ? CHAIN_STOPS_BEFORE : CHAIN_CONTINUES};
 }
 
 /* ---- on rounds ---- */
@@ -264,7 +264,7 @@ del_draft(struct policy *const *p, struct round *const *r, uint32_t n)
     return rounds_each(p, r, n, draft_one);
 }
 
-/* The valid rows are those that were kept: the pending token's and the accepted drafts'. */
+/* The valid rows are the committed ones: the pending token's and the accepted drafts'. */
 static bool
 del_observe(struct policy *p, struct round *r)
 {
@@ -274,7 +274,7 @@ del_observe(struct policy *p, struct round *r)
 
 /* ---- on a record ---- */
 
-/* Rows first..first+n-1: whether layers agree, and how sure they are, is what counts. */
+/* Learns from rows first..first+n-1, from whether layers agree and how sure they are. */
 static void
 learn_rows(struct del_sums *sums, const struct layer_record *record, uint32_t first, uint32_t n, double omega,
            struct guess *row)

@@ -1,5 +1,5 @@
-/* DEL's arithmetic (docs/methods.md: DEL): decayed sums of matches and confidences per layer, and what is chosen
- * from them. */
+/* DEL's arithmetic (docs/methods.md: DEL): decayed sums of matches and confidences per layer, and the choice of
+ * exit layer and length from them. */
 #ifndef POLICIES_DEL_H
 #define POLICIES_DEL_H
 

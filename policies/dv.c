@@ -11,7 +11,7 @@ enum { KNOB_E = CHAIN_KNOB_EXIT, KNOB_TH, KNOB_TARGET, KNOB_EPSILON, KNOB_BETA_M
 
 struct dv {
     double th, mean; /* th, m̄ */
-    double start;    /* the knob that th began from: turning it begins again; -1: not begun */
+    double start;    /* the knob's value that th began from; another value begins again; -1: not begun */
 };
 
 static bool
@@ -50,7 +50,7 @@ begin_round(struct dv *d, const double *value)
                                .below = CHAIN_STOPS_AFTER};
 }
 
-/* The verdict of a round that the text's end didn't cut. */
+/* Learns from the verdict of a round that the text's end did not cut. */
 static void
 learn(struct dv *d, const double *value, uint32_t drafted, uint32_t accepted)
 {

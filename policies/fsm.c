@@ -9,7 +9,7 @@ enum { KNOB_E = CHAIN_KNOB_EXIT, KNOB_START, KNOB_CAP };
 
 struct fsm {
     uint32_t gamma;
-    double start; /* the knob that gamma began from: turning it begins again; 0: not begun */
+    double start; /* the knob's value that gamma began from; another value begins again; 0: not begun */
 };
 
 static bool
@@ -41,7 +41,7 @@ begin_round(struct fsm *f, const double *value)
         .exit_layer = (uint32_t)value[KNOB_E], .most = f->gamma, .full = "gamma", .threshold = NAN};
 }
 
-/* The verdict of a round that the text's end didn't cut. */
+/* Learns from the verdict of a round that the text's end did not cut. */
 static void
 learn(struct fsm *f, const double *value, uint32_t drafted, uint32_t accepted)
 {

@@ -1,6 +1,6 @@
 /* LayerSkip's self-speculation (docs/methods.md: The LayerSkip family): draft with layers 1..E and the head at E, a
- * fixed number of tokens γ; verification runs layers E+1..L on all rows in one pass, on the keys, values and hidden
- * states that drafting left. */
+ * fixed number of tokens γ; verification runs layers E+1..L on all rows in one pass, with the keys, values and hidden
+ * states of drafting. */
 #include <math.h>
 
 #include "policies/chain.h"

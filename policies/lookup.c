@@ -128,8 +128,8 @@ lookup_text(struct lookup *l, const struct lookup_rule *rule, const token_t *tex
     }
 }
 
-bool
-lookup_draft(struct round *r, const struct lookup_rule *rule)
+static bool
+draft_one(struct round *r, const struct lookup_rule *rule)
 {
     struct lookup l;
     int32_t node[LOOKUP_NODES];
@@ -148,6 +148,17 @@ lookup_draft(struct round *r, const struct lookup_rule *rule)
     }
     round_report(r, "match", 0, l.matched);
     round_summary(r, l.reason, NO_LAYER, rule->probability > 0 ? rule->probability : (double)NAN, -1, (int)rule->depth);
+    return true;
+}
+
+bool
+lookup_draft(struct policy *const *p, struct round *const *r, uint32_t n, struct lookup_rule (*rule_of)(const double *))
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const struct lookup_rule rule = rule_of(p[i]->value);
+        if (!draft_one(r[i], &rule))
+            return false;
+    }
     return true;
 }
 

@@ -37,8 +37,10 @@ struct lookup {
  * continuation first and, of equally frequent ones, the latest. Time: O(n). */
 void lookup_text(struct lookup *, const struct lookup_rule *, const token_t *text, uint32_t n);
 
-/* Proposes the drafts that a round's text gives, and writes its summary; reports the series `match`. False: stop now. */
-bool lookup_draft(struct round *, const struct lookup_rule *);
+/* Proposes the drafts that each round's text gives, by the rule of its knob values, and writes the summaries; reports the series
+ * `match`. False: stop now. */
+bool lookup_draft(struct policy *const *, struct round *const *, uint32_t n,
+                  struct lookup_rule (*)(const double *value));
 /* The same for all rounds of a record, verified. */
 void lookup_what_if(const struct layer_record *, const struct lookup_rule *, struct tally *);
 

@@ -31,16 +31,9 @@ rule_of(const double *value)
 }
 
 static bool
-draft_one(struct policy *p, struct round *r)
-{
-    const struct lookup_rule rule = rule_of(p->value);
-    return lookup_draft(r, &rule);
-}
-
-static bool
 ngram_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 {
-    return rounds_each(p, r, n, draft_one);
+    return lookup_draft(p, r, n, rule_of);
 }
 
 static bool

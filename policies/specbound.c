@@ -1,4 +1,4 @@
-/* SpecBound (docs/methods.md: SpecBound): annealed confidence decides where a token leaves, and a round is bounded in
+/* SpecBound (docs/methods.md: SpecBound): annealed confidence decides where a token exits, and a round is bounded in
  * depth and width.
  *
  *   T_l = 1 + α (1 − l/L)                                        (eq. 1)
@@ -71,14 +71,14 @@ threshold(const double *value, uint32_t l)
     return l >= d_min && (l - d_min) % stride == 0 ? (float)value[KNOB_TAU] : NO_EXIT;
 }
 
-/* Why a round of so many drafts has enough; NULL: it goes on. */
+/* Why a round of this many drafts ends; NULL: it continues. */
 static const char *
 enough(const double *value, uint32_t drafted, bool full)
 {
     return drafted >= (uint32_t)value[KNOB_W_MAX] ? "w_max" : full ? "budget" : NULL;
 }
 
-/* Has draft number n no row of its own? */
+/* Whether draft number n gets no row. */
 static bool
 rowless(const double *value, uint32_t n)
 {
@@ -92,7 +92,7 @@ struct chain {
     struct round *r;
     slot_t rows[VERIFY_NODES]; /* (n + 1) of the pending token and the drafts */
     uint32_t n;
-    const char *stop;         /* why drafting stopped; NULL: it goes on */
+    const char *stop;         /* why drafting stopped; NULL: it continues */
     double exits, confidence; /* sums over the drafts */
     int deepest;
 };
@@ -115,9 +115,9 @@ propose(struct chain *c, const struct exit_result *exit)
     return true;
 }
 
-/* A further draft of each chain that goes on, in step; *more: there are such chains. */
+/* Adds a draft to each chain that continues, in step; *more: there are such chains. */
 static bool
-draft_step(struct chain *chains, uint32_t n, const struct exit_rule *rule, bool *more)
+extend(struct chain *chains, uint32_t n, const struct exit_rule *rule, bool *more)
 {
     struct chain *open[ROUNDS_MOST];
     struct round *rounds[ROUNDS_MOST];
@@ -159,8 +159,7 @@ specbound_draft(struct policy *const *p, struct round *const *r, uint32_t n)
     for (uint32_t i = 0; i < n; i++)
         chains[i] = (struct chain){.p = p[i], .r = r[i], .rows = {round_slot(r[i], 0)}, .deepest = -1};
     while (more)
-        if (!draft_step(chains, n, &(struct exit_rule){.temperature = b->temperature, .threshold = b->threshold},
-                        &more))
+        if (!extend(chains, n, &(struct exit_rule){.temperature = b->temperature, .threshold = b->threshold}, &more))
             return false;
     for (uint32_t i = 0; i < n; i++) {
         const struct chain *c = &chains[i];

@@ -1,4 +1,4 @@
-/* SpecDec++ (docs/methods.md: SpecDec++): a draft model goes on until its acceptance head finds it likely that the target
+/* SpecDec++ (docs/methods.md: SpecDec++): a draft model drafts until its acceptance head finds it likely that the target
  * will reject one of the candidates. */
 #include <math.h>
 
@@ -29,7 +29,7 @@ struct batch {
     uint32_t judged[ROUNDS_MOST];
 };
 
-/* A candidate is kept whatever p̂ says: dropping it for its own value would favour others. */
+/* A candidate is kept for any p̂: dropping it for its own value would favour other tokens. */
 static void
 judge(struct batch *b, struct chain_end *c, double accepted)
 {
@@ -44,7 +44,7 @@ judge(struct batch *b, struct chain_end *c, double accepted)
         c->reason = "h";
 }
 
-/* Every candidate's row runs, the last one's too: p̂ is read from it. */
+/* Runs every candidate's row, because p̂ is computed from it. */
 static bool
 specdecpp_proposed(void *user, struct chain_end *const *chains, uint32_t n)
 {
@@ -56,7 +56,7 @@ specdecpp_proposed(void *user, struct chain_end *const *chains, uint32_t n)
         if (round_slot(b->round[chains[i]->chain], chains[i]->node) != SLOT_NONE)
             some[count++] = chains[i];
         else
-            chains[i]->reason = "budget"; /* the target lacks it: nothing to judge, and nothing follows */
+            chains[i]->reason = "budget"; /* the target lacks the token, so it has no row and no draft follows */
     if (!chain_run(some, count, chains[0]->round->exit_layer, rows))
         return false;
     for (uint32_t i = 0; i < count; i++) {

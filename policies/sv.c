@@ -1,8 +1,8 @@
-/* Speculative Verification (docs/methods.md: Speculative Verification): a companion model looks at a draft, a profile says
- * how likely the target accepts it then, and as many drafts are verified as promise most tokens a second.
+/* Speculative Verification (docs/methods.md: Speculative Verification): a companion model's agreement with a draft
+ * and a profile give the probability that the target accepts it; the number of drafts with the highest expected speed is verified.
  *
- * Lossless: γ is raised one at a time and never looks behind draft γ + 1, which is tested too, without a row of its own.
- * What this hangs on is in sv_goodput.h; how long rounds take is known from earlier ones alone, never from the one at hand. */
+ * Lossless: γ rises in steps of one and depends on no draft after γ + 1, which is tested, too, without a row of its own
+ * (sv_goodput.h). The time of rounds is known from earlier rounds alone. */
 #include <math.h>
 
 #include "engine/trained/sv_profile.h"
@@ -19,8 +19,8 @@ static const char *const verify_modes[] = {"goodput", "all", NULL};
 struct sv {
     const struct sv_profile *profile; /* the engine's */
     bool fresh;                       /* no round since a prompt */
-    bool again;                       /* row_cost was set: once it is not, all is measured anew */
-    uint32_t rows; /* that the round's verification has for all sequences; 0: it teaches nothing about latencies */
+    bool again;                       /* row_cost was set; when it is 0 again, latencies are measured again */
+    uint32_t rows;                    /* of the round's verification, of all sequences; 0: its latency does not count */
 };
 
 struct look { /* at a sequence's drafts */
@@ -35,7 +35,7 @@ struct batch { /* the sequences of a round */
     struct look look[ROUNDS_MOST];
     uint32_t gamma[ROUNDS_MOST]; /* drafts that get a row in verification */
     uint32_t n, window;
-    bool known; /* what rounds take: latency[k] with k drafts verified in all */
+    bool known; /* the latencies: latency[k] of a round that verifies k drafts in all */
     double latency[ROUNDS_MOST * SV_DRAFTS + 1];
 };
 
@@ -93,7 +93,7 @@ report_table(const struct sv *v, struct round *r)
     }
 }
 
-/* Where latencies are the engine's: measures those that this round may need. */
+/* Measures latencies that this round may need, unless knobs give them. */
 static bool
 measure(const struct batch *b)
 {
@@ -119,7 +119,7 @@ measure(const struct batch *b)
     return sv_latency_measure(l, r, most < SV_ROWS ? most : SV_ROWS, r->n_tokens + r->budget);
 }
 
-/* Drafts all windows, and asks what the companion says of them. */
+/* Drafts all windows and computes the companion's agreement with them. */
 static bool
 draft(struct batch *b, bool selective)
 {
@@ -165,7 +165,7 @@ find_latency(struct batch *b, uint32_t drafts)
     }
 }
 
-/* Goodput of the round and its latency by γ of one sequence, that of the others as chosen. */
+/* Reports the goodput and latency of the round for each γ of one sequence; γ of the others is as chosen. */
 static void
 report_goodput(const struct batch *b, uint32_t i)
 {
@@ -184,7 +184,7 @@ report_goodput(const struct batch *b, uint32_t i)
     }
 }
 
-/* How many drafts of each sequence are verified. */
+/* Chooses the number of drafts of each sequence to verify. */
 static void
 allocate(struct batch *b)
 {
@@ -227,7 +227,7 @@ sv_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 {
     const bool selective = p[0]->value[KNOB_VERIFY] == VERIFY_GOODPUT;
     struct batch b = {.policy = p, .round = r, .n = n, .window = (uint32_t)p[0]->value[KNOB_WINDOW]};
-    bool whole = true; /* all drafted as much as they may, and read no prompt for it */
+    bool whole = true; /* all drafted a whole window and read no prompt meanwhile */
     if (!measure(&b))
         return false;
     for (uint32_t i = 0; i < n; i++) {
@@ -255,7 +255,7 @@ sv_draft(struct policy *const *p, struct round *const *r, uint32_t n)
         rows += rows > 0 ? b.gamma[i] : 0;
         ((struct sv *)p[i]->state)->rows = 0;
     }
-    ((struct sv *)p[0]->state)->rows = rows; /* one of them tells for all */
+    ((struct sv *)p[0]->state)->rows = rows; /* one instance observes for all */
     return true;
 }
 

@@ -24,7 +24,7 @@ void
 goodput_allocate(const double *const *p, const uint32_t *most, uint32_t n, const double *latency, bool past_dips,
                  uint32_t *gamma)
 {
-    double next[GOODPUT_SEQUENCES], tokens = n; /* what a sequence's next draft adds; expected in all */
+    double next[GOODPUT_SEQUENCES], tokens = n; /* next: gain of a sequence's next draft; tokens: expected in all */
     double highest = tokens / latency[0];
     uint32_t drafts = 0, best_gamma[GOODPUT_SEQUENCES] = {0};
     for (uint32_t i = 0; i < n; i++) {
@@ -58,7 +58,7 @@ goodput_monotone(double *latency, uint32_t n)
 {
     for (uint32_t i = 1; i < n; i++) {
         double mean = latency[i];
-        uint32_t first = i; /* of the block that ends at i, whose mean must not be below what is before it */
+        uint32_t first = i; /* of the block that ends at i, whose mean must not be below that of the block before it */
         while (first > 0 && latency[first - 1] > mean) {
             const double before = latency[first - 1];
             uint32_t start = first - 1;
@@ -75,8 +75,8 @@ goodput_monotone(double *latency, uint32_t n)
 /* ---- latency ---- */
 
 enum {
-    PASSES = 3, /* over all numbers of rows; of each number the least time counts */
-    FEW = 3     /* verifications by rounds count from so many on */
+    PASSES = 3, /* over all numbers of rows; the least time of each number counts */
+    FEW = 3     /* verifications by rounds that count, at least */
 };
 
 /* The number of rows to measure after n: all up to 8, then a quarter more. */
@@ -87,7 +87,7 @@ after(uint32_t n, uint32_t rows)
     return n < rows && next > rows ? rows : next;
 }
 
-/* What the rows hold makes no difference. */
+/* The content of the rows does not matter. */
 static bool
 verify(struct round *r, uint32_t n, double *ms)
 {
@@ -112,7 +112,7 @@ verify(struct round *r, uint32_t n, double *ms)
     return ok;
 }
 
-/* Every number from 1 to `last`, from those that were measured; and on to `rows`. */
+/* Interpolates between the measured numbers of rows up to `last`, and extrapolates to `rows`. */
 static void
 fill(double *ms, uint32_t last, uint32_t rows)
 {
@@ -149,7 +149,7 @@ sv_latency_measure(struct sv_latency *l, struct round *r, uint32_t rows, uint32_
     return true;
 }
 
-/* The middle one of n values, at most SV_ROWS; of an even number the lower of the two. */
+/* The median of n values, at most SV_ROWS; of an even number the lower middle value. */
 static double
 median(const double *values, uint32_t n)
 {

@@ -1,5 +1,5 @@
-/* How much of a draft deserves verification (Speculative Verification): the number γ of drafts that yields most tokens a
- * second,
+/* How many drafts are worth verifying (Speculative Verification): the number γ with the highest expected tokens per second,
+ *
  *
  *     E[K|γ]      = Σ_{i ≤ γ} Π_{j ≤ i} p̂_j          drafts accepted
  *     goodput(γ)  = (E[K|γ] + 1) / latency(γ)
@@ -33,23 +33,22 @@ void goodput_monotone(double *latency, uint32_t n);
 /* How long a round of Speculative Verification takes when γ drafts are verified, as measured on this machine: drafting and
  * asking the companion, which cost the same for every γ, and a verification of so many rows: γ + 1 for each sequence. */
 #define SV_DRAFTS 32           /* of a sequence, at most */
-#define SV_ROWS   VERIFY_NODES /* of a sweep */
+#define SV_ROWS   VERIFY_NODES /* of a forward pass */
 
 #define SV_RECENT 5
 
-struct sv_latency {                       /* zeroed: nothing is known */
-    uint32_t rows;                        /* whose verification was measured */
-    double verify_ms[SV_ROWS];            /* (rows) of 1..rows rows, never less than of fewer */
-    double first_ms[SV_ROWS];             /* (rows) as they were measured in passes aside */
+struct sv_latency {                       /* zeros: nothing is known */
+    uint32_t rows;                        /* measured up to this number */
+    double verify_ms[SV_ROWS];            /* (rows) of 1..rows rows; does not decrease */
+    double first_ms[SV_ROWS];             /* (rows) measured in learning passes */
     double recent_ms[SV_ROWS][SV_RECENT]; /* of the latest verifications by rounds */
     uint32_t verified[SV_ROWS];           /* verifications by rounds */
-    uint32_t window;                      /* drafting was measured for so many drafts of each sequence */
-    double draft_ms[SV_ROWS + 1];         /* by the number of sequences: the least; 0: not known */
+    uint32_t window;                      /* drafts of a sequence that draft_ms is about */
+    double draft_ms[SV_ROWS + 1];         /* the least, by the number of sequences; 0: unknown */
 };
 
-/* Verifies up to `rows` rows, at most SV_ROWS, behind a few tokens of the round's sequence, in passes aside; no more than
- * `room`, which the context has, and for more goes on in a straight line. Of many rows not every number is measured: what
- * lies between is interpolated. False: stop. */
+/* Measures verifications of up to `rows` rows, at most SV_ROWS, after a few tokens of the round's sequence, in learning passes. The context
+ * has room for `room` rows; larger numbers are extrapolated, and some in between are interpolated. False: stop. */
 bool sv_latency_measure(struct sv_latency *, struct round *, uint32_t rows, uint32_t room);
 /* Adds a round's verification of so many rows, which took so many ms. The latency of a number of rows is the median of its latest
  * verifications. With fewer than three of them it is the first measurement times the median change of the other numbers of rows, because
@@ -58,7 +57,7 @@ void sv_latency_verified(struct sv_latency *, uint32_t rows, double ms);
 /* Adds a round of n sequences that drafted `window` tokens each and asked the companion about them in so many ms. The first round after
  * a prompt must not be added: its time contains the prefill of the auxiliary models' contexts. */
 void sv_latency_drafted(struct sv_latency *, uint32_t window, uint32_t sequences, double ms);
-/* ms of a round of n sequences that drafts `window` tokens of each and verifies so many rows, in sweeps of SV_ROWS at most;
+/* ms of a round of n sequences that drafts `window` tokens of each and verifies so many rows, in forward passes of at most SV_ROWS;
  * NAN: not known. */
 double sv_latency_of(const struct sv_latency *, uint32_t window, uint32_t sequences, uint32_t rows);
 

@@ -44,10 +44,10 @@ struct swift {
 
 static const char *const trees[] = {"off", "paper", "code", NULL};
 
-/* candidates in all for a step of that confidence: above 0.95, 0.8, 0.5, below */
+/* candidates of a step by its confidence: above 0.95, 0.8, 0.5, below */
 static const uint32_t schedules[][4] = {{1, 1, 1, 1}, {1, 3, 5, 10}, {3, 5, 8, 10}};
 
-/* A search belongs to the number of sublayers that are skipped: another one begins afresh. */
+/* Another number of skipped sublayers begins another search. */
 static bool
 follow_ratio(struct policy *p)
 {
@@ -148,7 +148,7 @@ score(struct swift *w, struct round *r, uint32_t window, double *matchness)
     return ok;
 }
 
-/* One set is scored, in the learning pass of a round that has the tokens for it. */
+/* Scores one set in a learning pass, if enough tokens are generated. */
 static bool
 optimise(struct policy *p, struct round *r, enum phase *phase)
 {
@@ -197,13 +197,13 @@ report(struct policy *p, struct round *r, enum phase phase)
 
 struct tree {
     seq_t fork;     /* where the reduced model's rows are */
-    slot_t row;     /* of the chain's last token there */
-    uint32_t pos;   /* of that token */
-    token_t token;  /* it */
+    slot_t row;     /* of the chain's last token in the fork */
+    uint32_t pos;   /* its position */
+    token_t token;  /* the chain's last token */
     int32_t node;   /* its node in the round's tree */
-    uint32_t nodes; /* of the tree, the pending token's counted */
+    uint32_t nodes; /* of the tree, with the pending token */
     uint32_t chain; /* tokens that the chain may still get */
-    bool last;      /* drafting stops here: it was not sure enough */
+    bool last;      /* drafting stops, because the confidence was too low */
 };
 
 static uint32_t
@@ -213,7 +213,7 @@ candidates_for(const struct policy *p, double confidence)
     return confidence > 0.95 ? k[0] : confidence > 0.8 ? k[1] : confidence > 0.5 ? k[2] : k[3];
 }
 
-/* The chain's next token, siblings beside it. */
+/* Drafts the chain's next token and its siblings. */
 static bool
 step(struct policy *p, struct round *r, struct tree *t)
 {
@@ -225,7 +225,7 @@ step(struct policy *p, struct round *r, struct tree *t)
     if (t->row == SLOT_NONE || !context_advance(r->ctx, &t->row, 1, w->layers, &plan) || !round_look(r, &probe, 1, &g))
         return false;
     const uint32_t wish = candidates_for(p, (double)g.confidence);
-    const uint32_t room = VERIFY_NODES - t->nodes - (t->chain - 1); /* the rest of the chain keeps its places */
+    const uint32_t room = VERIFY_NODES - t->nodes - (t->chain - 1); /* leaves room for the rest of the chain */
     token_t tokens[SIBLINGS_MOST];
     dist_t q;
     const uint32_t n = round_candidates(r, t->row, w->layers, ++t->pos, wish < room ? wish : room, &g, tokens, &q);
@@ -248,7 +248,7 @@ step(struct policy *p, struct round *r, struct tree *t)
     return true;
 }
 
-/* The chain ends at w_max tokens, or at as many as are wanted. */
+/* The chain ends at w_max tokens or at the budget. */
 static bool
 draft_tree(struct policy *p, struct round *r, seq_t fork, const char **reason)
 {

@@ -33,7 +33,7 @@ void
 gp_add(struct gaussian_process *g, const double *x, double y)
 {
     uint32_t at = g->n;
-    if (g->n == GP_POINTS) { /* the worst of the older half says least about where the best is */
+    if (g->n == GP_POINTS) { /* the worst of the older half is the least useful */
         at = 0;
         for (uint32_t i = 1; i < GP_POINTS / 2; i++)
             if (g->y[i] < g->y[at])
@@ -60,7 +60,7 @@ matern(const struct gaussian_process *g, double length, const double *a, const d
     return (1 + r + r * r / 3) * exp(-r);
 }
 
-/* In place: the lower Cholesky factor of a (n, n), of which only the lower triangle is read. False: it has none. */
+/* Replaces a (n, n), of which only the lower triangle is read, by its lower Cholesky factor. False: there is none. */
 static bool
 cholesky(double *a, uint32_t n)
 {
@@ -76,7 +76,7 @@ cholesky(double *a, uint32_t n)
     return true;
 }
 
-/* In place: y becomes L⁻¹ y, */
+/* y becomes L⁻¹ y. */
 static void
 solve_lower(const struct gaussian_process *g, double *y)
 {
@@ -87,7 +87,7 @@ solve_lower(const struct gaussian_process *g, double *y)
     }
 }
 
-/* … and L⁻ᵀ y. */
+/* y becomes L⁻ᵀ y. */
 static void
 solve_upper(const struct gaussian_process *g, double *y)
 {
@@ -134,7 +134,7 @@ gp_fit(struct gaussian_process *g)
     for (uint32_t i = 0; i < g->n; i++)
         squares += (g->y[i] - g->mean) * (g->y[i] - g->mean);
     g->deviation = sqrt(squares / g->n);
-    if (!(g->deviation > 1e-12)) /* all the same: any scale will do */
+    if (!(g->deviation > 1e-12)) /* equal values fit any scale */
         g->deviation = 1;
     double best = -INFINITY;
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
@@ -187,7 +187,7 @@ gp_suggest(const struct gaussian_process *g, double kappa, uint64_t *random, dou
             best = begin;
         }
     }
-    for (uint32_t i = 0; i < g->d; i++) /* the same numbers again: the best candidate */
+    for (uint32_t i = 0; i < g->d; i++) /* draws the numbers of the best candidate again */
         x[i] = splitmix64_uniform(&best);
     for (int step = 0; step < LOCAL_STEPS; step++) {
         uint32_t i = (uint32_t)(splitmix64(random) % g->d);
@@ -211,8 +211,7 @@ search_skipped(uint32_t layers, double ratio)
     return layers > 2 ? (uint32_t)floor(2 * (layers - 2) * ratio + 1e-9) : 0;
 }
 
-/* Both sublayers of layers that are spread evenly over the depth, in the middles of as many equal parts of it as are
- * needed; of the last one the attention alone where the number is odd. */
+/* Both sublayers of layers that are spread evenly over the depth; if the number is odd, the attention alone of the last one. */
 static void
 initial_set(const struct swift_search *s, bool *set)
 {
@@ -276,11 +275,11 @@ random_set(struct swift_search *s)
     }
 }
 
-/* The largest values of a point become the skipped set; equal ones in a random order. */
+/* Skips the switches with the largest values of a point; equal values are in random order. */
 static void
 largest_set(struct swift_search *s)
 {
-    for (uint32_t i = 0; i < s->switches; i++) { /* a random order, made from inside out */
+    for (uint32_t i = 0; i < s->switches; i++) { /* a random order, by inside-out shuffling */
         const uint32_t k = below(s, i + 1);
         s->order[i] = s->order[k];
         s->order[k] = i;
@@ -328,7 +327,7 @@ search_score(struct swift_search *s, double matchness)
 /* ---- saved ---- */
 
 struct saved_search {
-    struct swift_search search; /* its arrays may be gone */
+    struct swift_search search; /* its pointers are invalid */
     double sets[];              /* (1 + gp.n, switches) the best set, then the points of the Gaussian process */
 };
 

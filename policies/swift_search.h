@@ -19,7 +19,7 @@
 struct gaussian_process {
     uint32_t d, n;
     double *x;                 /* (GP_POINTS, d) */
-    double y[GP_POINTS];       /* as given */
+    double y[GP_POINTS];       /* before normalising */
     double *factor;            /* (GP_POINTS, GP_POINTS) lower Cholesky factor of K + noise I, row-major */
     double weights[GP_POINTS]; /* (K + noise I)⁻¹ y */
     double mean, deviation;    /* of y */
@@ -30,7 +30,7 @@ struct gaussian_process {
 bool gp_open(struct gaussian_process *, uint32_t d); /* false: out of memory */
 void gp_close(struct gaussian_process *);
 void gp_add(struct gaussian_process *, const double *x, double y); /* x: (d), copied */
-/* Fits ℓ and the factor. False when there are fewer than two points or the matrix has no factor: then nothing can be asked. */
+/* Fits ℓ and the factor. False when there are fewer than two points or the matrix has no factor; gp_predict() and gp_suggest() are then invalid. */
 bool gp_fit(struct gaussian_process *);
 /* Posterior mean and deviation at x, in the units of y. */
 void gp_predict(const struct gaussian_process *, const double *x, double *mean, double *deviation);
@@ -39,9 +39,9 @@ void gp_suggest(const struct gaussian_process *, double kappa, uint64_t *random,
 
 enum search_phase {
     SEARCH_RUNNING,
-    SEARCH_FOUND /* target matchness */,
-    SEARCH_STALE /* patience */,
-    SEARCH_SPENT /* max steps */
+    SEARCH_FOUND, /* reached the target */
+    SEARCH_STALE, /* no better set within the patience */
+    SEARCH_SPENT  /* reached the limit of steps */
 };
 
 struct search_limits {
@@ -50,11 +50,11 @@ struct search_limits {
 };
 
 struct swift_search {
-    uint32_t switches, skipped;            /* 2 (L - 2), and how many of them are off */
+    uint32_t switches, skipped;            /* 2 (L - 2), and how many of them are skipped */
     bool *best, *proposed;                 /* (switches) both begin as the initial set */
     double best_matchness, last_matchness; /* -1: nothing is scored yet */
     uint32_t steps, best_step;             /* sets scored; the one that gave the best */
-    uint64_t random;                       /* the generator's place */
+    uint64_t random;                       /* state of the generator */
     struct gaussian_process gp;
     double *point;   /* (switches) scratch */
     uint32_t *order; /* (switches) scratch */
@@ -63,12 +63,12 @@ struct swift_search {
 uint32_t search_skipped(uint32_t layers, double ratio);                                    /* floor(2 (L - 2) ratio) */
 bool search_open(struct swift_search *, uint32_t layers, uint32_t skipped, uint64_t seed); /* false: out of memory */
 void search_close(struct swift_search *);
-/* Whether it still runs, or why it ended: from the counts alone, so that other limits may set it going again. */
+/* Whether it runs, or why it ended. Other limits may resume it. */
 enum search_phase search_phase(const struct swift_search *, const struct search_limits *);
-/* Fills `proposed` with the next set to score: first the initial one, then random ones, every interval-th the Gaussian
- * process's suggestion; interval 0: none is. */
+/* Fills `proposed` with the next set to score: first the initial one, then random sets, and every interval-th time the Gaussian
+ * process's suggestion (interval 0: never). */
 void search_propose(struct swift_search *, uint32_t interval);
-/* Registers the proposed set's matchness. */
+/* Adds the matchness of the proposed set. */
 void search_score(struct swift_search *, double matchness);
 
 /* Copies the state into one block, which the caller frees; NULL: out of memory. */

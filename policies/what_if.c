@@ -27,8 +27,8 @@ what_if_full(const struct what_if *w)
     return w->drafted >= w->budget;
 }
 
-/* A row whose words stand for those after a wrong draft, where layers up to `to` are asked: the same for every setting that asks at
- * this position, so that settings differ by what they do. */
+/* A row whose predictions replace those after a wrong draft. It is the same for every setting that looks at layers up to `to` here, so
+ * that settings differ only by their own choices. */
 static uint32_t
 draw_row(const struct layer_record *r, uint32_t row, uint32_t to)
 {
@@ -42,7 +42,7 @@ draw_row(const struct layer_record *r, uint32_t row, uint32_t to)
     return row;
 }
 
-/* The row of the record whose words layers up to `to` say of the last row. */
+/* The row of the record with the predictions of layers up to `to` for the last row. */
 static uint32_t
 row_of(const struct what_if *w, uint32_t to)
 {
@@ -100,7 +100,7 @@ what_if_propose_token(struct what_if *w, uint32_t depth, bool right)
     w->wrong = w->accepted < w->drafted;
 }
 
-/* Spreads loads of the round over the blocks that its tokens are in. */
+/* Distributes the round's loads over the blocks of its tokens. */
 static void
 spread(const struct what_if *w, double layers, double heads)
 {
@@ -116,7 +116,7 @@ void
 what_if_verify(struct what_if *w)
 {
     struct tally *t = w->out;
-    w->layers += w->record->layers - w->depth; /* no row of the round is less deep than the last one */
+    w->layers += w->record->layers - w->depth; /* the last row is the shallowest of the round */
     w->heads += 1;
     w->emitted = w->accepted + !(w->no_row && !w->wrong);
     w->cut = w->drafted == w->budget && w->budget < VERIFY_NODES - 1;
