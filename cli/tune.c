@@ -257,18 +257,28 @@ verdict(struct comparison c)
     return words[c.verdict];
 }
 
+/* "  1.52  1.46 to 1.58"; one prompt has no interval. */
+static void
+print_speed(struct comparison c)
+{
+    if (isnan(c.low))
+        printf("%6.2f               ", c.value);
+    else
+        printf("%6.2f  %5.2f to %5.2f", c.value, c.low, c.high);
+}
+
 static void
 print_standings(const struct tune *t)
 {
     struct race_standing all[RACE_CANDIDATES];
     const uint32_t n = race_standings(t->race, all);
     char name[200];
-    printf("%u settings, %u heats, %.0f s\n\n  x ar  95%% interval   heats  setting\n", n, race_heat(t->race),
+    printf("%u settings, %u heats, %.0f s\n\n  x ar   95%% interval   heats  setting\n", n, race_heat(t->race),
            elapsed_s(t));
     for (uint32_t i = 0; i < n && (i < SHOWN || all[i].dropped == 0); i++) {
         const struct race_standing *s = &all[i];
-        printf("%6.2f  %.2f to %.2f  %6u  %s", s->speed.value, s->speed.low, s->speed.high, s->heats,
-               candidate_name(t, s->candidate, name, sizeof name));
+        print_speed(s->speed);
+        printf("  %5u  %s", s->heats, candidate_name(t, s->candidate, name, sizeof name));
         if (s->failed)
             printf(" (cannot run)");
         else if (s->dropped > 0)
@@ -276,7 +286,7 @@ print_standings(const struct tune *t)
         putchar('\n');
     }
     if (n > SHOWN && race_left(t->race) < n)
-        puts("        …              …  others were dropped earlier; --json FILE contains all");
+        puts("others were dropped earlier; --json FILE contains all");
 }
 
 /* By category where a category has several held-out prompts. */
@@ -285,15 +295,17 @@ print_held_out(const struct tune *t, uint32_t candidate)
 {
     char name[200];
     const struct comparison c = race_held_out(t->race, candidate, 0, NULL);
-    printf("%6.2f  %.2f to %.2f  %s: %s\n", c.value, c.low, c.high, candidate_name(t, candidate, name, sizeof name),
-           verdict(c));
+    print_speed(c);
+    printf("  %s: %s\n", candidate_name(t, candidate, name, sizeof name), verdict(c));
     for (size_t i = 0; i < t->n_prompts; i++) {
         bool before = t->categories[i][0] == '\0';
         for (size_t j = 0; j < i && !before; j++)
             before = strcmp(t->categories[i], t->categories[j]) == 0;
         const struct comparison of = race_held_out(t->race, candidate, 0, t->categories[i]);
-        if (!before && of.n > 1 && of.n < c.n)
-            printf("%6.2f  %.2f to %.2f    %s\n", of.value, of.low, of.high, t->categories[i]);
+        if (!before && of.n > 1 && of.n < c.n) {
+            print_speed(of);
+            printf("    %s\n", t->categories[i]);
+        }
     }
 }
 
@@ -471,7 +483,8 @@ tune_main(int argc, char **argv)
         engine_settle(t.engine, NULL);
         t.start_us = now_us();
         ok = choose_candidates(&t, &err) && (generation_interrupted() || race_all(&t, &err)) &&
-             (t.n == 0 || race_heat(t.race) == 0 || report(&t, &err));
+             (race_heat(t.race) > 0 ? report(&t, &err)
+                                    : err_set(&err, ERR_CANCELLED, "interrupted before a heat was complete"));
     }
     close_tune(&t);
     options_free(&o);

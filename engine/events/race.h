@@ -28,7 +28,9 @@ enum race_phase { RACE_RUNS, RACE_HELD_OUT, RACE_OVER };
 
 struct race;
 
-/* ERR_USAGE: fewer than RACE_HEATS + 2 prompts. The seed determines which prompts are held out, and orders. */
+#define RACE_PROMPTS 6 /* at least: two are held out */
+
+/* ERR_USAGE: fewer than RACE_PROMPTS prompts. The seed determines which prompts are held out, and orders. */
 bool race_open(struct race **, const struct race_prompt *, uint32_t n, uint64_t seed, struct err *);
 void race_close(struct race *);
 /* Prompts of the heats, for choosing candidates before the race: how many, and the index of the i-th one. */

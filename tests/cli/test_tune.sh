@@ -22,6 +22,6 @@ works "the preset is one" run --preset best --draft self:2 -n 8 -p hello "$TINY"
 works "sampled text can be raced, too" tune -n 24 --temp 1 --policy ngram --time 1s "$TINY"
 refuses "a time without a number" 2 'a time such as 90s, 5m or 1h' tune --time soon "$TINY"
 printf '{"turns": ["a"]}\n{"turns": ["b"]}\n' >"$TMP/two.jsonl"
-refuses "fewer than five prompts" 2 'at least 5 prompts, and there are 2' tune --prompts "$TMP/two.jsonl" "$TINY"
+refuses "fewer than six prompts" 2 'at least 6 prompts, and there are 2' tune --prompts "$TMP/two.jsonl" "$TINY"
 refuses "an unknown policy" 2 'is not known' tune --policy nothing "$TINY"
 finish

@@ -188,7 +188,7 @@ TEST(too_few_prompts_are_refused)
 {
     struct race *r;
     struct err err;
-    assert_false(race_open(&r, prompts, 4, 1, &err));
+    assert_false(race_open(&r, prompts, RACE_PROMPTS - 1, 1, &err));
     assert_int_equal(err.kind, ERR_USAGE);
 }
 
