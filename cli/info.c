@@ -8,7 +8,6 @@
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/options/options.h"
-#include "engine/base/plural.h"
 #include "engine/base/printable.h"
 #include "engine/chat/chat.h"
 #include "engine/events/policy.h"
@@ -21,6 +20,7 @@
 #include "engine/tokenizer/tokenizer.h"
 #include "engine/tokenizer/vocabulary_match.h"
 #include "engine/trained/accept_head.h"
+#include "kernels/base/plural.h"
 #include "kernels/tensor.h"
 
 /* Prints how the form differs from Llama's, ", squared ReLU, LayerNorm, …", at the end of a line. */

@@ -6,11 +6,11 @@
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/options/options.h"
-#include "engine/base/plural.h"
 #include "engine/base/printable.h"
 #include "engine/model/memory.h"
 #include "engine/model/model_places.h"
 #include "engine/synthetic/model_look.h"
+#include "kernels/base/plural.h"
 
 static bool
 print_model(void *user, const char *name, const char *path)

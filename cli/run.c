@@ -9,9 +9,9 @@
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/generation/generation.h"
-#include "engine/base/plural.h"
 #include "engine/base/printable.h"
 #include "engine/tokenizer/tokenizer.h"
+#include "kernels/base/plural.h"
 #include "tui/terminal/terminal.h"
 #include "tui/terminal/text.h"
 

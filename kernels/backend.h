@@ -30,7 +30,8 @@ typedef std::atomic<bool> atomic_bool;
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/err.h"
+#include "kernels/base/err.h"
+#include "kernels/base/rng.h"
 #include "kernels/form.h"
 #include "kernels/layer_tensors.h"
 #include "kernels/products.h"
@@ -227,16 +228,6 @@ struct sampling {
     float temperature; /* 0: greedy, the distribution is 1 at the argmax */
     uint32_t top_k;    /* 0: off */
     float top_p;       /* 1: off */
-};
-
-enum rng_purpose { RNG_DRAFT, RNG_ACCEPT, RNG_RESIDUAL, RNG_BONUS };
-
-struct rng_key {
-    uint64_t seed;
-    seq_t seq;
-    uint32_t pos;
-    uint32_t purpose;
-    uint32_t index;
 };
 
 struct dist_req {

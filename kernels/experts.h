@@ -10,7 +10,7 @@
 #include <math.h>
 
 #include "kernels/backend.h"
-#include "kernels/host_device.h"
+#include "kernels/base/host_device.h"
 
 #define EXPERTS_MOST      4096u /* in a layer */
 #define EXPERTS_USED_MOST 64u   /* by a row */

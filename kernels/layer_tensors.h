@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/err.h"
+#include "kernels/base/err.h"
 
 #define LAYER_Q(d)  ((d)->heads * (d)->head_dim)
 #define LAYER_KV(d) ((d)->kv_heads * (d)->head_dim)

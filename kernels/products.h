@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/err.h"
+#include "kernels/base/err.h"
 
 struct backend;
 

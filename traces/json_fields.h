@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/base/err.h"
+#include "kernels/base/err.h"
 
 enum field_kind {
     FIELD_TEXT,  /* a char array */

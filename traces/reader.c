@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/base/clock.h"
-#include "engine/base/err.h"
-#include "engine/base/platform.h"
+#include "kernels/base/clock.h"
+#include "kernels/base/err.h"
+#include "kernels/base/platform.h"
 #include "traces/run_json.h"
 #include "traces/schema.h"
 #include "traces/table_file.h"

@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <stddef.h>
 
-#include "engine/base/err.h"
+#include "kernels/base/err.h"
 
 /* Creates the folder and its parents if they are missing. */
 bool trace_folder_make(const char *folder, struct err *);

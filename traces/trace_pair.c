@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/rng.h"
 #include "engine/events/settings.h"
+#include "kernels/base/rng.h"
 
 struct saved_start { /* the settings at the beginning of a run */
     struct settings settings;

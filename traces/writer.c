@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/base/clock.h"
-#include "engine/base/condition.h"
 #include "engine/base/file_replace.h"
-#include "engine/base/plural.h"
+#include "kernels/base/clock.h"
+#include "kernels/base/platform.h"
+#include "kernels/base/plural.h"
 #include "traces/run_json.h"
 #include "traces/table_file.h"
 #include "traces/trace_folder.h"
@@ -272,7 +272,7 @@ writer_thread(void *user)
         pthread_cond_broadcast(&w->done);
         finished = w->closing && w->committed >= w->wanted;
         if (ok && !finished && w->committed >= w->wanted)
-            condition_wait(&w->wake, &w->lock, clock_us() + (w->seen == before ? IDLE_US : POLL_US));
+            platform_condition_wait(&w->wake, &w->lock, clock_us() + (w->seen == before ? IDLE_US : POLL_US));
         pthread_mutex_unlock(&w->lock);
     }
     event_reader_close(w->reader); /* a stopped trace must not keep the log's chunks */
@@ -366,7 +366,7 @@ trace_writer_open_within(struct trace_writer **out, const char *folder, const st
     w->fd = -1;
     w->log = log;
     w->bounds.of = *bounds;
-    condition_open(&w->wake);
+    platform_condition_open(&w->wake);
     pthread_cond_init(&w->done, NULL);
     pthread_mutex_init(&w->lock, NULL);
     sigset_t before;

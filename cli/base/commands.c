@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "cli/base/files.h"
-#include "engine/base/platform.h"
 #include "engine/base/printable.h"
+#include "kernels/base/platform.h"
 
 /* build/specscope lies one or two folders below the tree that holds themes/ and models/. */
 static bool

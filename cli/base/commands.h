@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "kernels/err.h"
+#include "kernels/base/err.h"
 
 int scope_main(int argc, char **argv);
 int run_main(int argc, char **argv);

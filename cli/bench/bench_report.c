@@ -8,8 +8,8 @@
 
 #include "cli/base/files.h"
 #include "cli/bench/bench.h"
-#include "engine/base/plural.h"
 #include "engine/events/results.h"
+#include "kernels/base/plural.h"
 
 struct estimate
 bench_tokens_per_s(const struct bench *b, const struct lane *lane)

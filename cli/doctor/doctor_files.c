@@ -13,11 +13,11 @@
 #include "cli/doctor/doctor.h"
 #include "cli/options/options.h"
 #include "engine/base/file_text.h"
-#include "engine/base/plural.h"
 #include "engine/model/memory.h"
 #include "engine/model/model_places.h"
 #include "engine/synthetic/model_look.h"
 #include "engine/synthetic/model_open.h"
+#include "kernels/base/plural.h"
 #include "tui/terminal/terminal.h"
 
 /* ---- terminal: type, size, colours, characters, mouse ---- */

@@ -9,10 +9,10 @@
 
 #include "cli/doctor/doctor.h"
 #include "engine/base/blas_library.h"
-#include "engine/base/platform.h"
-#include "engine/base/plural.h"
 #include "engine/base/subprocess.h"
 #include "engine/model/memory.h"
+#include "kernels/base/platform.h"
+#include "kernels/base/plural.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/plugin.h"
 

@@ -10,10 +10,10 @@
 
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
-#include "engine/base/clock.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "engine/trained/sv_profile.h"
-#include "kernels/rng.h"
+#include "kernels/base/clock.h"
+#include "kernels/base/rng.h"
 #include "policies/policy.h"
 #include "traces/writer.h"
 

@@ -11,8 +11,8 @@
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/options/option_table.h"
-#include "engine/base/clock.h"
-#include "engine/base/rng.h"
+#include "kernels/base/clock.h"
+#include "kernels/base/rng.h"
 
 int
 train_main(int argc, char **argv)

@@ -10,12 +10,12 @@
 #include "cli/generation/generation.h"
 #include "cli/options/options.h"
 #include "cli/train/train.h"
-#include "engine/base/clock.h"
-#include "engine/base/plural.h"
 #include "engine/trained/accept_head.h"
 #include "engine/trained/accept_predictor.h"
 #include "engine/training/accept_data.h"
 #include "engine/training/accept_training.h"
+#include "kernels/base/clock.h"
+#include "kernels/base/plural.h"
 
 struct accept_rows { /* candidates */
     size_t n, room;

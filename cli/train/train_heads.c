@@ -10,10 +10,10 @@
 #include "cli/base/files.h"
 #include "cli/generation/generation.h"
 #include "cli/train/train.h"
-#include "engine/base/clock.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "engine/training/head_training.h"
 #include "engine/training/reader.h"
+#include "kernels/base/clock.h"
 
 #define HELD_EVERY  16           /* one window of so many is held out */
 #define BLOCK_BYTES (256u << 20) /* hidden states in memory at a time, about */

@@ -8,9 +8,9 @@
 #include "cli/base/commands.h"
 #include "cli/generation/generation.h"
 #include "cli/train/train.h"
-#include "engine/base/clock.h"
-#include "engine/base/plural.h"
 #include "engine/training/profile_data.h"
+#include "kernels/base/clock.h"
+#include "kernels/base/plural.h"
 
 struct profile_job {
     const struct options *options;

@@ -5,7 +5,7 @@
 #include <cblas.h>
 #include <stdint.h>
 
-#include "engine/base/err.h"
+#include "kernels/base/err.h"
 
 struct blas_library {
     __typeof__(cblas_sgemm) *multiply;

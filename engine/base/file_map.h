@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "kernels/err.h"
+#include "kernels/base/err.h"
 
 /* Maps a regular file that is not empty. `wanted` ends the message when it is none: "give the path of a .gguf file". The
  * map is the caller's, until file_unmap(). A file that shrinks while it is mapped is the one thing that no check of its

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "engine/base/err.h"
+#include "kernels/base/err.h"
 
 /* The kind of file that an output is, by how such a file begins. */
 struct file_kind {

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "engine/base/err.h"
+#include "kernels/base/err.h"
 
 /* Reads the regular file `path`, of at most `most` bytes. *text (*n bytes, then a zero) is the caller's to free; NULL
  * after a failure, of which err says the path and why (ERR_WORK). */

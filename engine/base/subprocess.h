@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "engine/base/err.h"
+#include "kernels/base/err.h"
 
 typedef bool (*subprocess_fn)(void *user, void *answer, struct err *);
 

@@ -1,8 +1,8 @@
 /* Calls: arguments to parameters. */
 #include "engine/chat/call.h"
 
-#include "engine/base/plural.h"
 #include "engine/chat/evaluate.h"
+#include "kernels/base/plural.h"
 
 const struct builtin *
 builtin_find(const struct builtin *table, struct slice name)

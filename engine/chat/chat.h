@@ -1,15 +1,15 @@
 /* Writes a user's turn as a model that was trained on dialogues expects it: runs the model's Jinja template. The text is
  * that of jinja2 as transformers sets it up (an immutable sandbox, trim_blocks, lstrip_blocks, break and continue,
- * `generation`, json.dumps() for `tojson`, raise_exception, strftime_now), byte for byte. The language is what models'
- * templates use; anything else is an error with the template's line and the name of what is not supported. */
+ * `generation`, json.dumps() for `tojson`, raise_exception, strftime_now), byte for byte. It supports the part of
+ * Jinja that models' templates use. Other statements, filters and methods are errors that contain the template's line and their name. */
 #ifndef ENGINE_CHAT_CHAT_H
 #define ENGINE_CHAT_CHAT_H
 
 #include <stdint.h>
 #include <time.h>
 
-#include "engine/base/err.h"
 #include "engine/base/slice.h"
+#include "kernels/base/err.h"
 
 struct chat; /* a template, read; nothing in it changes, so threads may share it */
 
@@ -22,8 +22,8 @@ struct chat_bounds {
 };
 extern const struct chat_bounds chat_bounds; /* the default: a second, 256 MiB */
 
-/* False: a statement or an operator is not supported, or it is no template (ERR_WORK). Filters, tests and methods are
- * looked up where the rendering reaches them. */
+/* Returns false (ERR_WORK) for a text that is no template, or uses a statement or operator that is not supported. Filters, tests and
+ * methods are looked up when the rendering reaches them. */
 bool chat_open(struct chat **, struct slice template, struct err *);
 void chat_close(struct chat *); /* NULL is fine */
 

@@ -193,16 +193,23 @@ parse_call(struct parser *p, struct node *of)
     return n;
 }
 
+static struct node *parse_test(struct parser *, struct node *of);
+
+/* Calls, and either attributes and items, or filters and tests. */
 static struct node *
-parse_postfix(struct parser *p, struct node *n)
+parse_suffixes(struct parser *p, struct node *n, bool filters)
 {
     while (n != NULL)
-        if (parser_signs(p, SIGN('.')))
-            n = parse_attribute(p, n);
-        else if (parser_signs(p, SIGN('[')))
-            n = parse_item(p, n);
-        else if (parser_signs(p, SIGN('(')))
+        if (parser_signs(p, SIGN('(')))
             n = parse_call(p, n);
+        else if (!filters && parser_signs(p, SIGN('.')))
+            n = parse_attribute(p, n);
+        else if (!filters && parser_signs(p, SIGN('[')))
+            n = parse_item(p, n);
+        else if (filters && parser_signs(p, SIGN('|')))
+            n = parse_filters(p, n, false);
+        else if (filters && parser_is(p, "is"))
+            n = parse_test(p, n);
         else
             break;
     return n;
@@ -242,7 +249,7 @@ parse_test(struct parser *p, struct node *of)
             return NULL;
     } else if (starts && !parser_is(p, "else") && !parser_is(p, "or") && !parser_is(p, "and")) {
         struct node *argument = parse_node(p, NODE_ARGUMENT);
-        if (argument == NULL || (argument->a = parse_postfix(p, parse_primary(p))) == NULL)
+        if (argument == NULL || (argument->a = parse_suffixes(p, parse_primary(p), false)) == NULL)
             return NULL;
         node_add(&arguments, argument);
     }
@@ -265,17 +272,8 @@ parse_unary(struct parser *p, bool filters)
         p->r->depth--;
     } else
         n = parse_primary(p);
-    n = parse_postfix(p, n);
-    while (n != NULL && filters)
-        if (parser_signs(p, SIGN('|')))
-            n = parse_filters(p, n, false);
-        else if (parser_is(p, "is"))
-            n = parse_test(p, n);
-        else if (parser_signs(p, SIGN('(')))
-            n = parse_call(p, n);
-        else
-            break;
-    return n;
+    n = parse_suffixes(p, n, false);
+    return filters ? parse_suffixes(p, n, true) : n;
 }
 
 struct node *

@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-#include "engine/base/err.h"
 #include "engine/base/slice.h"
+#include "kernels/base/err.h"
 
 enum value_kind {
     VALUE_MISSING, /* no value at all: an argument that was not given */

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/clock.h"
-#include "engine/base/condition.h"
 #include "engine/events/event.h"
+#include "kernels/base/clock.h"
+#include "kernels/base/platform.h"
 
 #define DEFAULT_CAP  ((size_t)256 << 20)
 #define CHUNK_EVENTS 1024u
@@ -169,7 +169,7 @@ event_log_open(struct event_log **out, size_t cap_bytes, struct err *err)
         return err_set(err, ERR_WORK, "out of memory for the event log");
     }
     log->bytes = log->head->bytes;
-    condition_open(&log->news);
+    platform_condition_open(&log->news);
     pthread_mutex_init(&log->lock, NULL);
     return true;
 }
@@ -385,7 +385,7 @@ event_reader_wait(struct event_reader *r, int timeout_ms)
 {
     const uint64_t until_us = clock_us() + (uint64_t)timeout_ms * 1000;
     pthread_mutex_lock(&r->log->lock);
-    while (!has_news(r) && condition_wait(&r->log->news, &r->log->lock, until_us))
+    while (!has_news(r) && platform_condition_wait(&r->log->news, &r->log->lock, until_us))
         ;
     const bool news = has_news(r);
     pthread_mutex_unlock(&r->log->lock);

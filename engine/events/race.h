@@ -11,8 +11,8 @@
 #ifndef ENGINE_EVENTS_RACE_H
 #define ENGINE_EVENTS_RACE_H
 
-#include "engine/base/err.h"
 #include "engine/events/estimate.h"
+#include "kernels/base/err.h"
 
 #define RACE_CANDIDATES 64
 #define RACE_HEATS      3    /* before the first candidate is dropped */

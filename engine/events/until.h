@@ -2,7 +2,7 @@
 #ifndef ENGINE_EVENTS_UNTIL_H
 #define ENGINE_EVENTS_UNTIL_H
 
-#include "engine/base/err.h"
+#include "kernels/base/err.h"
 
 #include <stddef.h>
 #include <stdint.h>

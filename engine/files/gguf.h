@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/base/err.h"
 #include "engine/base/slice.h"
+#include "kernels/base/err.h"
 
 /* Metadata value types, numbered as in the file. */
 enum gguf_type {

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "engine/base/err.h"
+#include "kernels/base/err.h"
 
 /* Says what it is, if it is one: then true. */
 static inline bool

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/base/err.h"
+#include "kernels/base/err.h"
 
 struct safetensors_part {
     char name[64];

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "engine/base/err.h"
+#include "kernels/base/err.h"
 
 /* Of a path that is not there: false, with what may be meant, where its folder has a name that few letters tell from it; true:
  * nothing is near, and whoever opens it says what is wrong. */

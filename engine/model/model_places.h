@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "engine/base/err.h"
+#include "kernels/base/err.h"
 
 /* The name of the model that comes with the program, which its caller knows the path of. */
 #define MODEL_BUNDLED "bundled"

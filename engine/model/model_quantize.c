@@ -5,15 +5,10 @@
 #include "engine/model/model.h"
 #include "kernels/experts.h"
 #include "kernels/half.h"
+#include "kernels/openmp.h"
 
 #define BLOCK       32u
 #define BLOCK_BYTES (sizeof(uint16_t) + BLOCK)
-
-#ifdef _OPENMP
-#define PARALLEL _Pragma("omp parallel for schedule(static)")
-#else
-#define PARALLEL
-#endif
 
 /* A block's values as F32. Written without branches, so that a compiler can use vectors: an F16's exponent and mantissa,
  * moved into place, are 2^-112 of its value, subnormal or not; infinities and what is no number are set apart. */
@@ -75,7 +70,7 @@ quantize(struct model *m, struct tensor *t, const char *what, uint32_t layer, st
     if (q == NULL)
         return err_set(err, ERR_WORK, "%s: out of memory quantising %" PRIu64 " weights to Q8_0", m->path, values);
     uint32_t bad_rows = 0;
-    PARALLEL
+    PARALLEL(omp parallel for schedule(static))
     for (uint32_t row = 0; row < t->rows; row++) {
         float x[BLOCK];
         for (size_t b = row * blocks_a_row; b < (row + (size_t)1) * blocks_a_row; b++) {

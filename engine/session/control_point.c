@@ -1,8 +1,8 @@
 /* Where controls arrive at the engine's thread, and where it waits. */
 #include <stdlib.h>
 
-#include "engine/base/clock.h"
 #include "engine/session/session_internal.h"
+#include "kernels/base/clock.h"
 
 #define LATE_US 100000 /* rounds that are later than this do not catch up */
 

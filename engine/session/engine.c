@@ -5,7 +5,7 @@
 
 #include "engine/model/memory.h"
 #include "engine/session/engine_internal.h"
-#include "kernels/platform.h"
+#include "kernels/base/platform.h"
 #include "kernels/plugin.h"
 
 /* ---- which backend ---- */

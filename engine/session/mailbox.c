@@ -3,14 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/condition.h"
 #include "engine/events/sampling_knobs.h"
+#include "kernels/base/platform.h"
 
 void
 mailbox_open(struct mailbox *box)
 {
     pthread_mutex_init(&box->lock, NULL);
-    condition_open(&box->wake);
+    platform_condition_open(&box->wake);
     box->n_settings = 1;
 }
 
@@ -209,7 +209,7 @@ struct mail *
 mailbox_take(struct mailbox *box, uint64_t until_us)
 {
     pthread_mutex_lock(&box->lock);
-    while (box->first == NULL && until_us > 0 && condition_wait(&box->wake, &box->lock, until_us))
+    while (box->first == NULL && until_us > 0 && platform_condition_wait(&box->wake, &box->lock, until_us))
         ;
     struct mail *m = box->first;
     if (m != NULL) {

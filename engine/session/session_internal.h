@@ -11,7 +11,7 @@
 #include "engine/session/mailbox.h"
 #include "engine/session/sequence.h"
 #include "engine/session/session.h"
-#include "kernels/rng.h"
+#include "kernels/base/rng.h"
 
 struct left { /* a sequence that has ended, and whose place another one took */
     uint32_t number;

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/base/err.h"
+#include "kernels/base/err.h"
 
 /* All texts can be printed. */
 struct model_look {

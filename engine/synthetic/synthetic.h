@@ -48,7 +48,7 @@ struct synthetic_spec {
     uint64_t seed;
 };
 
-#define SYNTHETIC_SEED 1u /* where nobody says another */
+#define SYNTHETIC_SEED 1u /* the default */
 
 /* By name, in upper or lower case; an error lists them. */
 bool synthetic_find_shape(const char *name, size_t len, const struct synthetic_shape **, struct err *);

@@ -8,6 +8,7 @@
 #include "engine/base/file_replace.h"
 #include "engine/files/gguf_bytes.h"
 #include "engine/files/gguf_types.h"
+#include "kernels/openmp.h"
 #include "kernels/synthetic.h"
 
 #define ALIGNMENT   32u
@@ -15,12 +16,6 @@
 #define FIRST_PIECE (FIRST_BYTE + 256u)
 #define CHUNK_BYTES ((size_t)8 << 20)
 #define SPACE       "\xe2\x96\x81" /* ▁, which stands for a space in a piece */
-
-#ifdef _OPENMP
-#define PARALLEL _Pragma("omp parallel for schedule(static)")
-#else
-#define PARALLEL
-#endif
 
 /* ---- the header ---- */
 
@@ -156,7 +151,7 @@ write_matrix(struct file_replace *f, const struct tensor *t, unsigned char *chun
     const uint32_t most = CHUNK_BYTES / bytes > t->rows ? t->rows : (uint32_t)(CHUNK_BYTES / bytes);
     for (uint32_t row = 0; row < t->rows; row += most) {
         const uint32_t n = t->rows - row < most ? t->rows - row : most;
-        PARALLEL
+        PARALLEL(omp parallel for schedule(static))
         for (uint32_t i = 0; i < n; i++)
             synthetic_row(t, row + i, chunk + i * bytes);
         if (!file_replace_put(f, chunk, n * bytes, err))

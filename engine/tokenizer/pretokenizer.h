@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "kernels/err.h"
+#include "kernels/base/err.h"
 
 struct pretokenizer;
 

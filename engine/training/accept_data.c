@@ -5,8 +5,8 @@
 
 #include "engine/model/final_norm.h"
 #include "engine/tokenizer/tokenizer.h"
+#include "kernels/base/rng.h"
 #include "kernels/cpu/sampling.h"
-#include "kernels/rng.h"
 
 struct lane { /* a prompt at hand */
     struct accept_data *data;

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/rng.h"
 #include "engine/training/adam.h"
 #include "engine/training/blas.h"
+#include "kernels/base/rng.h"
 
 struct accept_work {
     struct blas *blas; /* borrowed; NULL: the BLAS here */

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "engine/tokenizer/tokenizer.h"
+#include "kernels/base/rng.h"
 #include "kernels/cpu/sampling.h"
-#include "kernels/rng.h"
 
 struct lane { /* a prompt at hand */
     struct profile_data *data;

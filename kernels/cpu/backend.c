@@ -2,11 +2,11 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "kernels/base/platform.h"
 #include "kernels/cpu/forms.h"
 #include "kernels/cpu/head.h"
 #include "kernels/cpu/sampling.h"
 #include "kernels/cpu/sweep.h"
-#include "kernels/platform.h"
 #include "kernels/team.h"
 #include "kernels/tensor.h"
 

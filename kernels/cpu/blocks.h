@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "kernels/platform.h"
+#include "kernels/base/platform.h"
 
 #define BLOCK_ALIGN 64
 

@@ -2,12 +2,12 @@
 
 #include <math.h>
 
-#include "kernels/clock.h"
+#include "kernels/base/clock.h"
+#include "kernels/base/platform.h"
 #include "kernels/cpu/attention.h"
 #include "kernels/cpu/forms.h"
 #include "kernels/cpu/head.h"
 #include "kernels/cpu/mixture.h"
-#include "kernels/platform.h"
 #include "kernels/team_sizing.h"
 
 /* ---- a layer ---- */

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/base/plural.h"
 #include "kernels/cuda/device/launch.h"
 #include "kernels/cuda/device/layout.h"
 #include "kernels/cuda/device/switches.h"
 #include "kernels/cuda/trace.h"
-#include "kernels/plural.h"
 
 /* ---- errors ---- */
 

@@ -11,7 +11,7 @@
 #include <cuda_runtime_api.h>
 #include <stdint.h>
 
-#include "kernels/err.h"
+#include "kernels/base/err.h"
 
 #define GEMM_ABI    1u
 #define GEMM_SYMBOL "specscope_gemm" /* const struct gemm_ops *(void) */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernels/rng.h"
+#include "kernels/base/rng.h"
 
 static unsigned
 below(uint64_t *rng, unsigned n)

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "kernels/rng.h"
+#include "kernels/base/rng.h"
 #include "tests/fuzz/mutate.h"
 
 #define MOST_SECONDS 300 /* for one input: a parser that takes so long hangs */

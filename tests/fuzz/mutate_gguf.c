@@ -4,7 +4,7 @@
 
 #include "engine/base/little_endian.h"
 #include "engine/files/gguf.h"
-#include "kernels/rng.h"
+#include "kernels/base/rng.h"
 #include "tests/fuzz/mutate.h"
 
 #define ITEMS_MOST 8192

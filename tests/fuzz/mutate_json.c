@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/rng.h"
+#include "kernels/base/rng.h"
 #include "tests/fuzz/mutate.h"
 
 #define NODES_MOST 4096

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/rng.h"
+#include "kernels/base/rng.h"
 #include "tests/fuzz/mutate.h"
 
 #define PIECES_MOST 2048

@@ -14,8 +14,8 @@
 
 #include "engine/files/gguf_bytes.h"
 #include "engine/files/gguf_types.h"
+#include "kernels/base/rng.h"
 #include "kernels/half.h"
-#include "kernels/rng.h"
 #include "kernels/tensor.h"
 #include "tests/golden/tinyvocab.h"
 

@@ -11,7 +11,7 @@
 
 #include <cuda_runtime.h>
 
-#include "kernels/rng.h"
+#include "kernels/base/rng.h"
 
 #ifndef SUCCEEDS
 #error "SUCCEEDS is not defined"

@@ -6,7 +6,7 @@
 
 #include "engine/model/model.h"
 #include "engine/synthetic/model_open.h"
-#include "kernels/rng.h"
+#include "kernels/base/rng.h"
 #include "kernels/tensor.h"
 
 bool

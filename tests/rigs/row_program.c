@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "kernels/rng.h"
+#include "kernels/base/rng.h"
 #include "tests/rigs/row_program_internal.h"
 #include "tests/rigs/test.h"
 

@@ -5,7 +5,7 @@
 
 #include "engine/events/metrics.h"
 #include "engine/session/session.h"
-#include "kernels/rng.h"
+#include "kernels/base/rng.h"
 
 /* Called on every event, on the thread that runs the rig; it may post controls. */
 typedef void (*session_rig_hook)(void *user, struct session *, const struct event *);

@@ -4,7 +4,7 @@
 
 #include "engine/base/utf8.h"
 #include "engine/files/gguf.h"
-#include "kernels/rng.h"
+#include "kernels/base/rng.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 

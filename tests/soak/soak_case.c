@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/rng.h"
+#include "kernels/base/rng.h"
 #include "policies/policy.h"
 #include "tests/rigs/knob_turns.h"
 #include "tests/soak/soak.h"

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "engine/base/clock.h"
+#include "kernels/base/clock.h"
 #include "kernels/plugin.h"
 #include "tests/soak/soak.h"
 

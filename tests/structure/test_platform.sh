@@ -1,5 +1,5 @@
 #!/bin/sh
-# What only Linux has is asked for in kernels/platform*.c, or is looked for in files that may be missing. Speaks TAP. And the
+# What only Linux has is asked for in kernels/base/platform.c, or is looked for in files that may be missing. Speaks TAP. And the
 # texts for other systems' packagers can be read by them, where their programs are here; versions are one.
 # usage: tests/structure/test_platform.sh [TREE]
 cd "${1:-$(dirname "$0")/../..}" || exit 1
@@ -12,10 +12,10 @@ LINUX=$LINUX'|getauxval|secure_getenv|get_nprocs|strchrnul|mempcpy|qsort_r|progr
 LINUX=$LINUX'|sys/(sysinfo|epoll|eventfd|auxv|prctl|syscall)\.h|linux/|__linux__|__APPLE__|__GLIBC__'
 # shellcheck disable=SC2046 # a list
 found=$(sources cli engine kernels policies traces tui |
-    grep -vE '^kernels/(platform|platform_facts)\.c$|^kernels/cuda/|^kernels/cublas/|^kernels/cpu/(amx|neondot)\.c$' |
+    grep -vE '^kernels/base/platform\.c$|^kernels/cuda/|^kernels/cublas/|^kernels/cpu/(amx|neondot)\.c$' |
     xargs grep -nE "$LINUX" | grep -vE '^[^:]*:[0-9]*: ?\*|/\*.*('"$LINUX"')')
-result "what is Linux's own stands in kernels/platform.c" "$found"
-result "and is found where it stands" "$(grep -qE "$LINUX" kernels/platform.c || echo "  nothing there")"
+result "calls that only Linux has are in kernels/base/platform.c" "$found"
+result "and the check finds them there" "$(grep -qE "$LINUX" kernels/base/platform.c || echo "  nothing there")"
 
 version=$(sed -n 's/^VERSION := //p' Makefile)
 result "packages are of the Makefile's version" "$(for file in debian/changelog packaging/specscope.rb packaging/flake.nix; do

@@ -1,4 +1,4 @@
-#include "engine/base/clock.h"
+#include "kernels/base/clock.h"
 #include "tui/app/app_turn.h"
 #include "tui/commands/verbs.h"
 #include "tui/frame/frame.h"

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "engine/base/clock.h"
 #include "engine/model/model_places.h"
+#include "kernels/base/clock.h"
 #include "tui/commands/verbs.h"
 #include "tui/scope/scope.h"
 

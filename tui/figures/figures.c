@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <utf8proc.h>
 
-#include "engine/base/plural.h"
 #include "engine/base/utf8.h"
+#include "kernels/base/plural.h"
 #include "tui/figures/figure_kind.h"
 
 /* ---- the caption ---- */

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "engine/base/printable.h"
-#include "engine/base/rng.h"
 #include "engine/events/sampling_knobs.h"
 #include "engine/events/settings.h"
+#include "kernels/base/rng.h"
 #include "tui/scope/scope.h"
 
 /* The state while events are read. */

@@ -5,8 +5,8 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "engine/base/plural.h"
 #include "engine/base/printable.h"
+#include "kernels/base/plural.h"
 #include "tui/panels/panel.h"
 #include "tui/scope/scope.h"
 #include "tui/widgets/key_row.h"

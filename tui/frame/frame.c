@@ -1,6 +1,6 @@
 #include "tui/frame/frame.h"
-#include "engine/base/clock.h"
 #include "engine/base/printable.h"
+#include "kernels/base/clock.h"
 #include "tui/frame/bars.h"
 #include "tui/widgets/key_row.h"
 

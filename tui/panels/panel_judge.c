@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/plural.h"
+#include "kernels/base/plural.h"
 #include "tui/terminal/input.h"
 
 #define BLOCKS 64 /* rows of drafts on the screen at most */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/plural.h"
+#include "kernels/base/plural.h"
 #include "tui/panels/layers.h"
 #include "tui/panels/panel.h"
 #include "tui/scope/scope.h"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/plural.h"
 #include "engine/events/knob_sweep.h"
+#include "kernels/base/plural.h"
 #include "tui/panels/panel.h"
 #include "tui/terminal/canvas.h"
 #include "tui/terminal/text.h"

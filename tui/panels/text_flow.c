@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/plural.h"
 #include "engine/base/printable.h"
+#include "kernels/base/plural.h"
 #include "tui/panels/panel.h"
 #include "tui/terminal/text.h"
 

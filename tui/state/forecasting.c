@@ -1,5 +1,5 @@
 #include "tui/state/forecasting.h"
-#include "engine/base/clock.h"
+#include "kernels/base/clock.h"
 #include "policies/policy.h"
 #include "tui/scope/scope.h"
 #include "tui/scope/scope_record.h"

@@ -1,5 +1,5 @@
 #include "tui/state/sweeping.h"
-#include "engine/base/plural.h"
+#include "kernels/base/plural.h"
 
 #include <string.h>
 

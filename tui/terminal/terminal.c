@@ -11,7 +11,7 @@
 #include <term.h>
 #include <unistd.h>
 
-#include "engine/base/clock.h"
+#include "kernels/base/clock.h"
 #include "tui/terminal/input.h"
 
 /* ---- keys ---- */

@@ -15,9 +15,9 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "engine/base/clock.h"
 #include "engine/base/embedded.h"
 #include "engine/base/file_replace.h"
+#include "kernels/base/clock.h"
 #include "tui/terminal/input.h"
 
 /* ---- what the program brings along ---- */

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "engine/base/file_replace.h"
-#include "engine/base/platform.h"
+#include "kernels/base/platform.h"
 #include "tui/terminal/terminal.h"
 
 #define LEAVING_MS    200 /* after a signal, the program waits so long for the terminal */

@@ -5,8 +5,8 @@
 
 #include <float.h>
 
+#include "kernels/base/rng.h"
 #include "kernels/cuda/device/block.cuh"
-#include "kernels/rng.h"
 
 /* Sums of probabilities. A sum of floats depends on its order; so masses are added as integers, in fixed point, which
  * makes every sum and every comparison of sums the same whoever adds, and prefix sums agree with totals. */

@@ -20,8 +20,8 @@
 #include <stdint.h>
 
 #include "kernels/backend.h"
+#include "kernels/base/host_device.h"
 #include "kernels/experts.h"
-#include "kernels/host_device.h"
 
 /* ---- the steps of a layer, with a barrier after each ----
  *

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "cli/bench/bench.h"
-#include "kernels/rng.h"
+#include "kernels/base/rng.h"
 #include "tests/rigs/test.h"
 
 enum { PASSES = 5, LANES = 4 };

@@ -2,7 +2,7 @@
 #include <cinttypes>
 #include <ctime>
 
-#include "kernels/clock.h"
+#include "kernels/base/clock.h"
 #include "kernels/cuda/device/grid.cuh"
 #include "kernels/cuda/device/ptx.cuh"
 #include "tests/rigs/emulation_rig.cuh"

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "engine/events/estimate.h"
-#include "kernels/rng.h"
+#include "kernels/base/rng.h"
 #include "tests/rigs/test.h"
 
 static double

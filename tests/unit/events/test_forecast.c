@@ -4,7 +4,7 @@
 #include "engine/events/forecast.h"
 #include "engine/events/metrics.h"
 #include "engine/events/wrong_path.h"
-#include "kernels/rng.h"
+#include "kernels/base/rng.h"
 #include "policies/what_if.h"
 #include "tests/rigs/test.h"
 

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "engine/events/paired.h"
-#include "kernels/rng.h"
+#include "kernels/base/rng.h"
 #include "tests/rigs/test.h"
 
 enum { TOKENS = 200, RUNS = 2000 };

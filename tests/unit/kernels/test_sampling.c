@@ -2,8 +2,8 @@
  * target's distribution is test_lossless.c's question. */
 #include <math.h>
 
+#include "kernels/base/rng.h"
 #include "kernels/cpu/sampling.h"
-#include "kernels/rng.h"
 #include "tests/rigs/test.h"
 
 enum { MAX_VOCAB = 300 };

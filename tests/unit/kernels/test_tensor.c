@@ -2,9 +2,9 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "kernels/base/rng.h"
 #include "kernels/cpu/interleave.h"
 #include "kernels/half.h"
-#include "kernels/rng.h"
 #include "kernels/tensor.h"
 #include "tests/rigs/test.h"
 

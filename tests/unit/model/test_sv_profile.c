@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "engine/trained/sv_profile.h"
-#include "kernels/rng.h"
+#include "kernels/base/rng.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 

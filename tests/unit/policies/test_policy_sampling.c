@@ -5,7 +5,7 @@
  *
  * 20,000 draws under every setting with SPECSCOPE_LONG=1 (make test-long), else 2,000 under the first one. */
 #include "engine/session/session_internal.h"
-#include "kernels/rng.h"
+#include "kernels/base/rng.h"
 #include "tests/rigs/biased_policies.h"
 #include "tests/rigs/chi_square.h"
 #include "tests/rigs/copying_policy.h"

@@ -4,7 +4,7 @@
 
 #include "engine/events/layer_record.h"
 #include "engine/events/metrics.h"
-#include "kernels/rng.h"
+#include "kernels/base/rng.h"
 #include "policies/policy.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"

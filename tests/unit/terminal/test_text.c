@@ -1,6 +1,6 @@
 /* Text for the terminal: made safe, measured, cut, drawn. Random bytes come from a printed seed. */
 #include "engine/base/printable.h"
-#include "kernels/rng.h"
+#include "kernels/base/rng.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 #include "tui/terminal/canvas.h"

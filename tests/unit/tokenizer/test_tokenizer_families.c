@@ -6,7 +6,7 @@
 #include "engine/base/utf8.h"
 #include "engine/tokenizer/byte_chars.h"
 #include "engine/tokenizer/pretokenizer.h"
-#include "kernels/rng.h"
+#include "kernels/base/rng.h"
 #include "tests/rigs/test.h"
 #include "tests/rigs/tokenizer_rig.h"
 

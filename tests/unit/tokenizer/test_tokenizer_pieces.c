@@ -4,7 +4,7 @@
 
 #include "engine/synthetic/folder_tokenizer.h"
 #include "engine/tokenizer/pretokenizer_internal.h"
-#include "kernels/rng.h"
+#include "kernels/base/rng.h"
 #include "tests/rigs/test.h"
 #include "tests/rigs/tokenizer_rig.h"
 

@@ -7,7 +7,7 @@
 #include "engine/model/model.h"
 #include "engine/trained/accept_predictor.h"
 #include "engine/training/accept_training.h"
-#include "kernels/rng.h"
+#include "kernels/base/rng.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 

@@ -4,7 +4,7 @@
 
 #include "engine/session/engine_internal.h"
 #include "engine/trained/accept_predictor.h"
-#include "kernels/rng.h"
+#include "kernels/base/rng.h"
 #include "tests/golden/tinymodel.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/session_rig.h"

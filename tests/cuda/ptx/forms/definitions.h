@@ -2,10 +2,10 @@
 #ifndef PTX_DEFINITIONS_H
 #define PTX_DEFINITIONS_H
 
-#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <math.h>
 
 using u8 = uint8_t;
 using u16 = uint16_t;

@@ -1,6 +1,6 @@
 #include "thread.h"
 
-#include "kernels/clock.h"
+#include "kernels/base/clock.h"
 #include "tests/cuda/emulation/grid.h"
 #include "tests/cuda/emulation/world.h"
 

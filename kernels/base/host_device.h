@@ -1,6 +1,6 @@
 /* What host and device compute alike is written once: static inline HOST_DEVICE. */
-#ifndef KERNELS_HOST_DEVICE_H
-#define KERNELS_HOST_DEVICE_H
+#ifndef KERNELS_BASE_HOST_DEVICE_H
+#define KERNELS_BASE_HOST_DEVICE_H
 
 #ifdef __CUDACC__
 #define HOST_DEVICE __host__ __device__

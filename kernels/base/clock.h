@@ -1,6 +1,6 @@
 /* The monotonic clock: for durations, and for moments to wait for; its zero is arbitrary. */
-#ifndef KERNELS_CLOCK_H
-#define KERNELS_CLOCK_H
+#ifndef KERNELS_BASE_CLOCK_H
+#define KERNELS_BASE_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>

@@ -1,7 +1,7 @@
 /* Where systems differ: all that is Linux's own and has another name, or none, elsewhere (macOS, the BSDs). What a system
  * lacks is done without, or in a slower way; nobody else asks which system it is, but for kernels that ask the processor. */
-#ifndef KERNELS_PLATFORM_H
-#define KERNELS_PLATFORM_H
+#ifndef KERNELS_BASE_PLATFORM_H
+#define KERNELS_BASE_PLATFORM_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -21,9 +21,12 @@ int platform_dup_onto(int from, int onto);
 void platform_wish_huge(void *at, size_t bytes);
 /* When a file was last written. */
 struct timespec platform_modified(const struct stat *);
-/* A condition whose waits end by the monotonic clock, and such a wait (0, ETIMEDOUT or another errno). */
+/* Condition variables whose waits end by the monotonic clock: setting the system's clock changes no deadline.
+ * pthread_cond_destroy() closes one. */
 void platform_condition_open(pthread_cond_t *);
-int platform_condition_wait(pthread_cond_t *, pthread_mutex_t *, uint64_t until_us);
+/* Waits for a signal, until clock_us() is until_us (UINT64_MAX: without end). Returns false if that time has come. As with every
+ * condition variable, the caller checks its condition again. */
+bool platform_condition_wait(pthread_cond_t *, pthread_mutex_t *, uint64_t until_us);
 /* Sleeps while the word has this value, or shorter; and wakes one thread that sleeps so. */
 void platform_sleep_on(atomic_uint *word, unsigned value);
 void platform_wake(atomic_uint *word);

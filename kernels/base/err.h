@@ -1,6 +1,6 @@
 /* Errors are one sentence for a person: what happened, where, what to do about it. */
-#ifndef KERNELS_ERR_H
-#define KERNELS_ERR_H
+#ifndef KERNELS_BASE_ERR_H
+#define KERNELS_BASE_ERR_H
 
 #include <stdarg.h>
 #include <stdbool.h>

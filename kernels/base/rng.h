@@ -2,13 +2,22 @@
  * SC 2011). A number is a pure function of its key, so a run does not depend on the order in which numbers are asked
  * for, on threads or on the backend; nothing is stored between calls. By state, where order is no matter: SplitMix64
  * (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014). */
-#ifndef KERNELS_RNG_H
-#define KERNELS_RNG_H
+#ifndef KERNELS_BASE_RNG_H
+#define KERNELS_BASE_RNG_H
 
 #include <stdint.h>
 
-#include "kernels/backend.h"
-#include "kernels/host_device.h"
+#include "kernels/base/host_device.h"
+
+enum rng_purpose { RNG_DRAFT, RNG_ACCEPT, RNG_RESIDUAL, RNG_BONUS };
+
+struct rng_key {
+    uint64_t seed;
+    uint32_t seq;
+    uint32_t pos;
+    uint32_t purpose; /* enum rng_purpose */
+    uint32_t index;
+};
 
 struct philox {
     uint32_t v[4];

@@ -1,6 +1,6 @@
 /* "1 layer", "2 layers": printf("%u layer%s", n, plural(n)). */
-#ifndef KERNELS_PLURAL_H
-#define KERNELS_PLURAL_H
+#ifndef KERNELS_BASE_PLURAL_H
+#define KERNELS_BASE_PLURAL_H
 
 #include <stdint.h>
 
