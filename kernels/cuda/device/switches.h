@@ -1,4 +1,4 @@
-/* What the environment asks of the backend, for finding faults and for measuring (docs/cuda.md, "Switches"). */
+/* What the environment asks of the backend, for finding faults and for measuring (docs/cuda.md). */
 #ifndef KERNELS_CUDA_DEVICE_SWITCHES_H
 #define KERNELS_CUDA_DEVICE_SWITCHES_H
 
