@@ -1,7 +1,7 @@
-/* Products by cuBLASLt: the plug-in specscope-cublas.so (kernels/cuda/gemm.h says what it promises).
+/* Products by cuBLASLt: the plug-in specscope-cublas.so (kernels/cuda/gemm.h describes it).
  *
  * The library thinks in columns: a row-major (r, c) is its (c, r). So y (n, m) is its D (m, n) = A B with A = w and B = x,
- * A turned where w lies as (m, k), B where x lies as (k, n). */
+ * A is transposed where w is (m, k), B where x is (k, n). */
 #include <cublasLt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -106,7 +106,7 @@ describe(struct gemm_plan *p, struct err *err)
            did(cublasLtMatrixLayoutCreate(&p->d, CUDA_R_32F, s->m, s->n, (int64_t)s->m), doing, err);
 }
 
-/* Of an algorithm, whatever the attribute's width; 0 where this library does not know it. */
+/* Of an algorithm, whatever the attribute's width; 0 where this library lacks it. */
 static uint32_t
 attribute(const cublasLtMatmulAlgo_t *algorithm, cublasLtMatmulAlgoConfigAttributes_t which)
 {
@@ -142,7 +142,7 @@ note_chosen(struct gemm_plan *p)
              attribute(a, CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID), attribute(a, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID));
 }
 
-/* The library is told what is wanted, and what it then offers is looked at all the same. */
+/* The library gets the requirements, and its answers are checked nevertheless. */
 static bool
 choose(struct gemm *g, struct gemm_plan *p, struct err *err)
 {

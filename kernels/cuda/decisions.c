@@ -74,7 +74,7 @@ rows_of_probe(const struct store *s, const struct probe *p)
 }
 
 /* Adds a probe to the call being put together. The final layer of a ring entry is computed once for all of its probes
- * in a call; a probe of that layer itself takes it over if nobody asked for its guess yet. */
+ * in a call; a probe of that layer itself uses the same row if no other probe has it. */
 static uint32_t
 add_probe(struct store *s, uint32_t n, const struct probe *p, int32_t request)
 {

@@ -13,7 +13,7 @@
 
 /* ---- errors ---- */
 
-/* Failures of one request, after which the device goes on. All others leave it unusable for this process (CUDA's
+/* Failures of one request, after which the device still works. All others leave it unusable for this process (CUDA's
  * "sticky" errors), or may: then it is safer to believe so. */
 static bool
 is_passing(cudaError_t code)
@@ -34,7 +34,7 @@ is_passing(cudaError_t code)
     }
 }
 
-/* Where blocks said that they wait, if some did, and one that did not come. */
+/* Describes where blocks wait and names one that did not arrive; false if none waits. */
 static bool
 stood_still(const struct backend *b, char *where, size_t room)
 {
@@ -79,7 +79,7 @@ cuda_did(struct backend *b, cudaError_t code, const char *doing, struct err *err
     if (code == cudaSuccess)
         return true;
     (void)cudaGetLastError(); /* or the next launch would report this one again */
-    if (b->lost) {            /* said once, said always */
+    if (b->lost) {            /* each later request fails with the same line */
         if (err != NULL)
             *err = b->why;
         return false;
@@ -139,11 +139,11 @@ device_here(struct backend *b, struct err *err)
 
 #define CAPABILITY  80           /* 8.0, Ampere: mma of bf16, asynchronous barriers; what the plug-in has code for */
 #define MOST_WINDOW (128u << 10) /* of a block: more than memory delivers while blocks wait */
-#ifndef CUDA_CODE                /* the GPUs that the kernels were compiled for: the Makefile says it */
+#ifndef CUDA_CODE                /* the GPUs that the kernels were compiled for, from the Makefile */
 #error "CUDA_CODE is not defined"
 #endif
 
-/* What stands between this program and any GPU at all. */
+/* Counts the GPUs; fails with the reason if there is none. */
 static bool
 count_devices(int *n, struct err *err)
 {
@@ -381,7 +381,7 @@ void
 memory_free(struct memory *m)
 {
     for (size_t i = 0; i < m->n; i++)
-        (void)cudaFree(m->pieces[i]); /* a lost device says so to everything; its memory goes with the process */
+        (void)cudaFree(m->pieces[i]); /* fails on a lost device, whose memory the process's end frees */
     free(m->pieces);
     *m = (struct memory){0};
 }

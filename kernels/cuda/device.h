@@ -1,8 +1,8 @@
 /* The CUDA backend's own: one GPU, and what becomes of its errors.
  *
  * Every call of the CUDA runtime goes through cuda_did(), which turns a failure into one line that names the device and
- * what was being done. Some failures cost only their request (no memory); after all others the device answers nothing
- * any more, whatever is asked: the backend is `lost`, and every later request says the same line again. */
+ * what was being done. Some failures affect only their request (no memory). After all others the device is unusable: the
+ * backend is `lost`, and each later request fails with the same line. */
 #ifndef KERNELS_CUDA_DEVICE_H
 #define KERNELS_CUDA_DEVICE_H
 
@@ -30,7 +30,7 @@ struct backend {
     struct err why; /* when lost */
 };
 
-/* Chooses the GPU (--gpu N, or the first that will do) and looks whether driver and GPU are good enough. */
+/* Chooses the GPU (--gpu N, or the first that is good enough) and checks driver and GPU. */
 bool device_open(struct backend **, const struct backend_options *, struct err *);
 void device_close(struct backend *);
 const char *device_describe(const struct backend *);
@@ -40,7 +40,7 @@ const char *device_note(const struct backend *);
 bool device_has_code(const char *codes, int major, int minor);
 /* Once, before weights are loaded: where the GPU has no machine code, its driver translates now, after note() could be read. */
 bool device_prepare(struct backend *, struct err *);
-/* Adds ", …" to what describe() says, as far as there is room. */
+/* Appends ", …" to the text of describe(), if there is room. */
 void device_remark(struct backend *, const char *what);
 
 /* Makes the device the calling thread's; false when it is lost. Every entry from outside begins with it. */

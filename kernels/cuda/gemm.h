@@ -1,9 +1,9 @@
 /* What the CUDA plug-in asks of NVIDIA's library of products. The library is half a gigabyte that decoding does without, so
- * it is behind a plug-in of its own, specscope-cublas.so (kernels/cublas), loaded when somebody asks for a product.
+ * it is behind a plug-in of its own, specscope-cublas.so (kernels/cublas), loaded when a product is needed.
  *
  * A product is y (n, m) = beta y + x (n, k) w (m, k)^T, all row-major without gaps, sums in F32. For each shape there is one
  * algorithm, chosen when it is first asked for and never by measuring: of the library's own list the first that neither
- * splits k nor wants memory to work in, which is what those have that add parts up in no fixed order. So a row of y has
+ * splits k nor needs a workspace, because those that do add parts in no fixed order. So a row of y has
  * the same bits whenever it is computed, from the same place of x. */
 #ifndef KERNELS_CUDA_GEMM_H
 #define KERNELS_CUDA_GEMM_H
@@ -22,7 +22,7 @@ enum gemm_type { GEMM_F16, GEMM_BF16, GEMM_F32 }; /* of w and x; y is F32 */
 struct gemm_shape {
     uint32_t m, n, k;
     enum gemm_type type;
-    bool turn_w, turn_x; /* they lie as (k, m), (k, n) */
+    bool turn_w, turn_x; /* transposed: stored as (k, m), (k, n) */
 };
 
 struct gemm;
@@ -36,14 +36,13 @@ struct gemm_ops {
     const char *(*version)(const struct gemm *); /* "cuBLASLt 13.1.0" */
     /* The same plan for the same shape, always. */
     bool (*plan)(struct gemm *, const struct gemm_shape *, const struct gemm_plan **, struct err *);
-    const char *(*chosen)(
-        const struct gemm_plan *); /* "256x4096x4096 F16: 66/20/36/0/0/0/2": what says the algorithm */
+    const char *(*chosen)(const struct gemm_plan *); /* "256x4096x4096 F16: 66/20/36/0/0/0/2": the algorithm */
     /* Queued on the stream; w, x and y are the device's. */
     bool (*multiply)(struct gemm *, const struct gemm_plan *, const void *w, const void *x, float *y, float beta,
                      cudaStream_t, struct err *);
 };
 
-/* products.c: loads the plug-in that lies beside this one, once for the process's life; one line where there is none. */
+/* products.c: loads the plug-in from the folder of this one, once for the process. */
 bool gemm_load(const struct gemm_ops **, struct err *);
 
 #endif

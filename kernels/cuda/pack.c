@@ -326,7 +326,7 @@ find_row(const struct packing *p, uint32_t packed, const struct tensor **t, uint
     return true;
 }
 
-/* Columns 2i and 2i+1 are neighbours in a unit too, so they move together. Values beyond the last column stay zero. */
+/* Columns 2i and 2i+1 are neighbours in a unit too, so they move together. Values after the last column stay zero. */
 static void
 spread_halves(const struct packing *p, const uint32_t *places, const uint16_t *from, uint16_t *strip)
 {

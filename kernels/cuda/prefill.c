@@ -180,7 +180,8 @@ library_did(struct store *s, const struct gemm_plan *plan, const uint16_t *x, fl
     s->queued = true;
     if (s->backend->gemm_ops->multiply(s->backend->gemm, plan, p->w, x, p->y, beta, s->stream, &err))
         return true;
-    const cudaError_t code = cudaStreamQuery(s->stream); /* what a library's own runtime met, ours is not told */
+    const cudaError_t code =
+        cudaStreamQuery(s->stream); /* an error of the library's own runtime does not reach ours otherwise */
     if (code != cudaSuccess && code != cudaErrorNotReady)
         return launched(s, code);
     (void)cudaGetLastError();
@@ -263,7 +264,7 @@ prepare(struct store *s, const struct prefill_args *a, const struct layer_produc
     }
 }
 
-/* What comes behind one: a norm of what a sublayer adds. */
+/* Queues the norm after a sublayer, if there is one. */
 static bool
 conclude(struct store *s, const struct prefill_args *a, const struct layer_product *p)
 {

@@ -100,7 +100,7 @@ send_sweep(struct store *s, const struct sweep *w, const struct exit_rule *rule,
     return cuda_store_send(s, &args);
 }
 
-/* `bytes` of results for `out`, which are `byte` until a forward pass writes them; *there: where. Nothing if nobody asks. */
+/* `bytes` of results for `out`, which are `byte` until a forward pass writes them; *there: where. Does nothing if `out` is NULL. */
 static bool
 ask(struct store *s, enum delivery_kind kind, void *out, size_t bytes, int byte, void **there)
 {
@@ -116,7 +116,7 @@ ask(struct store *s, enum delivery_kind kind, void *out, size_t bytes, int byte,
            cuda_store_deliver(s, (struct delivery){.kind = kind, .out = out, .from = host, .bytes = bytes});
 }
 
-/* Which experts rows went to, if that is asked: none until the forward pass says so. */
+/* Prepares the result of which experts rows went to, if it is requested; it is empty until the forward pass writes it. */
 static bool
 ask_for_experts(struct store *s, const struct sweep *w, uint32_t **touched, struct route **told)
 {

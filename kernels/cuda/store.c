@@ -133,7 +133,7 @@ cuda_dists_close(struct dists *pool)
 }
 
 #define BARRIER_PATIENCE                                                                                               \
-    5000000000u /* nanoseconds that a block waits for others before it says so; again, until it ends */
+    5000000000u /* nanoseconds that a block waits before it notes where; it waits as long again before it ends the kernel */
 
 /* ---- device memory ---- */
 
@@ -179,9 +179,9 @@ list_places(struct store *s, const struct model_desc *d, bool exact, struct plac
     const size_t f32 = sizeof(float), act = exact ? sizeof(float) : sizeof(uint16_t);
     const size_t heads = (size_t)d->heads * d->head_dim, kv = (size_t)d->kv_heads * d->head_dim,
                  kept = (size_t)d->kv_heads * head_room(d->head_dim), depths = d->n_layers + 1;
-    const bool padded = d->head_dim % 8 != 0; /* what lies behind a head's end is to be zero */
+    const bool padded = d->head_dim % 8 != 0; /* the room after a head's end must be zero */
     const uint32_t most = o->prompt_rows > o->max_rows ? o->prompt_rows : o->max_rows;
-    const size_t rows = round_up(most, PASS_ROWS); /* a pass may read tiles that nobody wrote */
+    const size_t rows = round_up(most, PASS_ROWS); /* a pass may read tiles that were never written */
     const uint32_t probes = o->max_probes < HEAD_ROWS ? o->max_probes : HEAD_ROWS;
     v->slots = o->slots;
     v->ring = o->ring;
@@ -268,7 +268,7 @@ take_places(struct store *s, struct err *err)
     return true;
 }
 
-/* The barrier of forward passes at rest, with whom to tell of waiting. */
+/* Writes the barrier of forward passes at rest, with the address for notes of waiting blocks. */
 static bool
 prepare_barrier(struct store *s, struct err *err)
 {
@@ -379,7 +379,7 @@ cuda_store_close(struct store *s)
 bool
 cuda_store_alive(struct store *s)
 {
-    return !s->failed && device_here(s->backend, NULL); /* a lost device is said by wait() */
+    return !s->failed && device_here(s->backend, NULL); /* wait() reports a lost device */
 }
 
 bool
@@ -479,8 +479,8 @@ finish(struct store *s)
     return cuda_store_did(s, cudaEventRecord(s->done, s->stream), doing) && poll(s);
 }
 
-/* Puts the cancel word back: behind its being set, on the same stream, and before anything that is queued from now on, be it a
- * sweep or the word's being set again. */
+/* Clears the cancel word: after it was set, on the same stream, and before anything that is queued later, be it a forward pass or
+ * another cancel. */
 static void
 lower_word(struct store *s)
 {
@@ -578,7 +578,7 @@ cuda_store_wait(struct store *s, struct err *err)
     else if (!ok)
         err_set(err, ERR_CANCELLED, "cancelled");
     s->queued = s->stoppable = s->cancelled = false;
-    s->failed = b->lost; /* for good, then, and s->err says why */
+    s->failed = b->lost; /* permanent; s->err has the reason */
     s->n_deliveries = 0;
     arena_reset(&s->args);
     arena_reset(&s->results);

@@ -120,7 +120,7 @@ struct store {
 
     bool queued;      /* something is on the stream since the last wait() */
     bool stoppable;   /* something that the cancel flag ends */
-    bool word_raised; /* the device was told to stop */
+    bool word_raised; /* the cancel word is set on the device */
     bool cancelled, failed;
     struct err err; /* when failed */
 };
@@ -140,7 +140,7 @@ bool cuda_store_estimate(const struct backend *, const struct model_desc *, uint
 bool cuda_store_stopped(struct store *);
 /* May data be moved into the store, which a cancel does not stop? */
 bool cuda_store_alive(struct store *);
-/* Each of these returns false when the store has failed by it; wait() will say why. */
+/* Each of these returns false if the store failed; wait() returns the reason. */
 bool cuda_store_did(struct store *, cudaError_t, const char *doing);
 bool cuda_store_args(struct store *, size_t bytes, struct arena_piece *);
 bool cuda_store_send(struct store *, const struct arena_piece *); /* arguments to the device */

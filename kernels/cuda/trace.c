@@ -33,9 +33,9 @@ static const char *const traced_names[TRACED] = {
 
 struct trace {
     FILE *file;
-    uint64_t calls, zero; /* zero: the first stamp */
-    uint64_t from, to;    /* what was told of since describe_time(): first and last stamp */
-    double step_ns[STEPS], traced_ns[TRACED], waiting_ns; /* waiting: of the steps', behind the mean block's coming */
+    uint64_t calls, zero;                                 /* zero: the first stamp */
+    uint64_t from, to;                                    /* first and last stamp since describe_time() */
+    double step_ns[STEPS], traced_ns[TRACED], waiting_ns; /* waiting: of the steps, after the mean arrival */
 };
 
 bool
@@ -112,7 +112,7 @@ trace_end(struct store *s, uint64_t *there)
         (void)cuda_store_did(s, launch_stamp(there + 1, s->stream), "stamping phases");
 }
 
-/* ---- what is told ---- */
+/* ---- the file ---- */
 
 static double
 since(const struct trace *t, uint64_t stamp)
@@ -129,7 +129,7 @@ note_span(struct trace *t, uint64_t from, uint64_t to)
     t->to = to > t->to ? to : t->to;
 }
 
-/* When blocks came to a barrier, in nanoseconds from the phase's beginning: the first, their mean, the last. */
+/* Arrivals at a barrier, in nanoseconds from the beginning of the phase: first, mean, last. */
 static void
 comings(const uint64_t *came, uint32_t blocks, uint64_t begin, double out[3])
 {
@@ -184,7 +184,7 @@ trace_deliver(struct store *s, const struct delivery *d)
 
 /* ---- in a line ---- */
 
-enum { NAMED = 7 }; /* the others are told as one */
+enum { NAMED = 7 }; /* the others are summed up */
 
 bool
 cuda_describe_time(struct store *s, char *text, size_t room)

@@ -1,11 +1,10 @@
 /* Where a device's time goes: SPECSCOPE_CUDA_TRACE=FILE has the kernels stamp their phases with the global timer.
  *
- * Of a forward pass: block 0 stamps when it leaves each barrier, which is when all others may; so the phases between add up to the
- * sweep, and nothing is counted twice. Every block stamps when it comes to the barrier, all its warps done: from the
- * phase's beginning to the mean of those a block works, until the last of them it waits for slower ones, from there on
- * it is the barrier itself that takes the time. Other requests are stamped before their first kernel and behind their last,
- * by kernels of one thread: what lies between is theirs, with the gaps between their launches. Stamps travel with the
- * results; without the variable there are none, and a forward pass asks twice a phase whether there are.
+ * In a forward pass block 0 stamps when it leaves a barrier, which is when all blocks may leave it, so the phases add up to the
+ * whole pass. Each block stamps when it arrives at the barrier. A phase is work until the mean arrival, waiting for slower blocks until
+ * the last one, and barrier after it. Other requests are stamped before their first kernel and after their last one, by kernels of
+ * one thread. Stamps travel with the results. Without the variable there are none, and a forward pass checks twice a phase whether
+ * there are any.
  *
  * The file is CSV, a line a phase or a request, times in microseconds:
  *     call,what,rows,layer,phase,start_us,us,first_us,mean_us,last_us
@@ -16,7 +15,7 @@
 
 #include "kernels/cuda/store.h"
 
-enum traced { /* requests, behind the steps of a forward pass */
+enum traced { /* requests, after the steps of a forward pass */
               TRACED_EMBED,
               TRACED_HEAD,
               TRACED_DISTS,

@@ -35,7 +35,7 @@ void upload_count(struct upload_census *, const struct packing *, uint32_t n);
 bool upload_open(struct upload *, struct err *);
 void upload_close(struct upload *);
 
-/* ERR_CANCELLED when progress says so. */
+/* ERR_CANCELLED if progress returns false. */
 bool upload_matrix(struct upload *, const struct packing *, struct dev_matrix *, struct err *);
 /* A stack of n matrices that are packed alike (layout.h): room for them; then each. */
 bool upload_stack(struct upload *, const struct packing *, uint32_t n, struct dev_matrix *, struct err *);

@@ -8,7 +8,7 @@
  * Sizov 2023).
  *
  * What shares a load of keys and values: up to PAIRS (row, head) pairs of a group of rows with one path, heads of one
- * key-value head. What a pair does not see has weight 0 for it, which changes no bit of its sums; blocks and splits of which
+ * key-value head. A position that a pair does not see is skipped in its sums; blocks and splits of which
  * it sees nothing are not merged. */
 #ifndef KERNELS_CUDA_DEVICE_ATTENTION_CUH
 #define KERNELS_CUDA_DEVICE_ATTENTION_CUH
@@ -50,7 +50,7 @@ struct attend_place {
 
 /* ---- a job ---- */
 
-/* Some pairs of a group of rows on one key-value head. Lane i of every warp knows pair i. */
+/* Some pairs of a group of rows on one key-value head. Lane i of every warp has pair i. */
 struct attend_job {
     uint32_t lane;
     uint32_t n;                 /* pairs */
@@ -113,7 +113,7 @@ put_queries(const struct attend_scene &c, const struct attend_job &job, struct a
     }
 }
 
-/* Scores, weights and sums of a job's pairs over a block of positions, by one warp (attention.cuh says in which order).
+/* Scores, weights and sums of a job's pairs over a block of positions, by one warp (in the order above).
  *
  * A lane's loads go out many at once, with nothing between them that asks for which pair or where a head ends; then all of
  * them are used. A ring, where each place is filled again as soon as it is used, would be one load at a time: its loads
@@ -230,7 +230,7 @@ template <class KV> struct values_place {
     uint32_t begin, end;
 };
 
-/* AHEAD of them from `from` on, on their way; behind the end the last one again. */
+/* AHEAD of them from `from` on, asynchronously; after the end the last one again. */
 template <int AHEAD, class KV, int DIMS>
 static __device__ __forceinline__ void
 load_values(const struct values_place<KV> &at, uint32_t from, lane_values<KV, DIMS> (&values)[AHEAD])
@@ -253,7 +253,7 @@ absorb_block(const struct attend_scene &c, const struct attend_job &job, uint32_
     const size_t stride = (size_t)c.m->kv_heads * room;
     const slot_t slot = there < job.n_trunk ? job.trunk[there] : job.tail[there - job.n_trunk];
     const int ahead = VALUES_AHEAD / (DIMS * sizeof(KV));
-    const uint32_t own_dims = lane * DIMS < room ? lane * DIMS : 0; /* of lanes behind the head's end: nobody's */
+    const uint32_t own_dims = lane * DIMS < room ? lane * DIMS : 0; /* unused in lanes after the head's end */
     const struct values_place<KV> at = {
         (const KV *)c.forward->store.values + job.base + own_dims, stride, slot,
             job.first > first ? job.first - first : 0,
@@ -419,7 +419,7 @@ attend_split(const struct attend_scene &c, const struct attend_job &job, struct 
     return merge_blocks<PAIRS>(place, at, split, thread);
 }
 
-/* The block has put down its partials of a split. Is it the last one of the job's? */
+/* After the block has stored its partials of a split: is it the job's last one? */
 static __device__ __forceinline__ bool
 is_last_split(const struct attend_scene &c, const struct attend_job &job)
 {

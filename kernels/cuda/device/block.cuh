@@ -55,7 +55,7 @@ warp_sum(float x)
 }
 
 /* What the threads of a block find out together, and the order of logits. All of it is deterministic: integers, whose
- * sums know no order, or trees of fixed shape. A function that takes `scratch` (shared memory) is called by all threads
+ * sums have no order, or trees of fixed shape. A function that takes `scratch` (shared memory) is called by all threads
  * of the block and gives all of them the same answer. */
 
 #define ROW_WARPS   16 /* of the blocks that work on one row of logits or one distribution; a power of 2 */
@@ -109,7 +109,7 @@ block_reduce(T value, Op op, struct block_scratch *scratch)
 {
     T *const parts = (T *)scratch->words;
     value = warp_reduce(value, op);
-    __syncthreads(); /* nobody reads the last answer any more */
+    __syncthreads(); /* the last answer has been read */
     if (threadIdx.x % WARP == 0)
         parts[threadIdx.x / WARP] = value;
     __syncthreads();

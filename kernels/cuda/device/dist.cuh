@@ -9,7 +9,7 @@
 #include "kernels/cuda/device/block.cuh"
 
 /* Sums of probabilities. A sum of floats depends on its order; so masses are added as integers, in fixed point, which
- * makes every sum and every comparison of sums the same whoever adds, and prefix sums agree with totals. */
+ * makes every sum and every comparison of sums the same in any order, and prefix sums agree with totals. */
 struct mass {
     uint64_t units;
     int scale; /* it is units * 2^-scale */
@@ -157,7 +157,7 @@ struct select_scratch {
 
 struct interval {
     uint64_t low, high; /* ranks, both within */
-    uint64_t above;     /* the sum over all ranks beyond `high`; below the goal */
+    uint64_t above;     /* the sum over all ranks above `high`; below the goal */
     uint32_t members;
 };
 

@@ -12,7 +12,7 @@ struct embed_args {
     const struct row *rows;
 };
 
-/* A block a row. Where embeddings are normed a thread norms what it put down itself. */
+/* A block a row. Where embeddings are normed a thread norms the values that it stored itself. */
 static __global__ void
 __launch_bounds__(BLOCK_THREADS) embed_rows(struct embed_args a)
 {

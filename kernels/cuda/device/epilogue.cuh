@@ -1,5 +1,5 @@
 /* What becomes of the outputs of a forward pass's products. One functor for all of them, so that each kind of strip is compiled
- * once (matmul.cuh says when it is called). */
+ * once (matmul.cuh describes when). */
 #ifndef KERNELS_CUDA_DEVICE_EPILOGUE_CUH
 #define KERNELS_CUDA_DEVICE_EPILOGUE_CUH
 
@@ -8,7 +8,7 @@
 #include "kernels/cuda/device/forms.cuh"
 #include "kernels/cuda/device/forward_state.cuh"
 
-/* What becomes of the outputs of experts' products: of visit number v, which is a row at one of its experts (layout.h). */
+/* Epilogues of experts' products, of expert row v (layout.h). */
 
 /* Its expert's part of a stack's biases, of `length` each. */
 static __device__ __forceinline__ const float *
@@ -45,7 +45,7 @@ put_expert(const struct forward_state *s, uint32_t v, uint32_t o0, uint32_t o1, 
     }
 }
 
-/* A row's visits come one after the other to the threads of one block, with a barrier between them. */
+/* The experts of a row come one after the other to the threads of one block, with a barrier between them. */
 static __device__ __forceinline__ void
 add_expert(const struct forward_state *s, uint32_t v, uint32_t o0, uint32_t o1, float y0, float y1)
 {

@@ -23,7 +23,7 @@ activated(enum activation kind, const struct xielu &numbers, float x)
     return x / (1.0f + expf(-a));
 }
 
-/* Of a hidden unit with a gate, in models that mix experts: one activation looks at both (kernels/form.h). */
+/* Of a hidden unit with a gate, in models that mix experts: one activation of both (kernels/form.h). */
 static __device__ __forceinline__ float
 activated_pair(enum activation kind, const struct xielu &numbers, float gate, float up)
 {
@@ -60,7 +60,7 @@ shaped_logit(const struct dev_model &m, uint32_t o, float z)
     return capped(m.form.logit_cap, biased * m.form.logit_scale);
 }
 
-/* Rotary position embedding (Su et al. 2021). The turns of a forward pass's rows are computed once, for all layers and heads. */
+/* Rotary position embedding (Su et al. 2021). The rotations of a forward pass's rows are computed once, for all layers and heads. */
 
 /* Cosine and sine of position * frequency. The angle is brought below half a turn in double: a float has no digits left
  * for it at position 100,000. */

@@ -1,7 +1,7 @@
 /* A forward pass: rows through layers, in one cooperative launch (docs/cuda.md). Shared is what a block has in shared memory: that of models
  * that mix experts or have other rare forms, or of all others, whose kernel has nothing of them.
  *
- * A layer is a few steps with a barrier of the grid behind each. Products are most of them, and there is one place where a
+ * A layer is a few steps with a barrier of the grid after each. Products are most of them, and there is one place where a
  * product is multiplied: what differs is prepared before, so that the kernel has each kind of strip once and needs no
  * calls, which would put registers on a stack. */
 #ifndef KERNELS_CUDA_DEVICE_FORWARD_CUH
@@ -18,7 +18,7 @@ template <class Shared>
 constexpr unsigned epilogue_more = (Shared::HAS_EXPERTS ? EPILOGUE_EXPERTS : 0) |
                                    (Shared::HAS_ALIBI ? EPILOGUE_CLIPS : 0);
 
-/* The product that was prepared. `turn` goes in and comes out. */
+/* Multiplies the prepared product; takes and returns the index of the buffer to use. */
 template <enum weight_type T, int NT, class Shared>
 static __device__ __forceinline__ uint32_t
 multiply(Shared *s, uint32_t buffer_index)
@@ -76,7 +76,7 @@ multiply_smem(Shared *s, uint32_t buffer_index)
     return buffer_index;
 }
 
-/* Of an expert, where they visit. */
+/* The largest number of rows of an expert, or of the product. */
 static __device__ __forceinline__ uint32_t
 most_rows(const struct product &p)
 {
@@ -145,7 +145,7 @@ do_products(Shared *s, uint32_t buffer_index)
     return buffer_index;
 }
 
-/* The first step of a layer comes. What block 0 says of a cancel is read by all at the layer's second barrier and at later
+/* Called before the first step of a layer. The cancel word, as block 0 read it, is read by all at the layer's second barrier and at later
  * ones: all leave at the same place. The next layer has another word, and this one is not set again before the barriers of that. */
 template <class Shared>
 static __device__ __forceinline__ void
@@ -173,7 +173,7 @@ wait_usefully(Shared *s, uint32_t l, bool entered, uint32_t odd)
     fetch_ahead<Shared>(s->ahead[odd]);
 }
 
-/* What a block has to know before its first step. Behind it is a barrier, for what blocks have found out for each other. */
+/* Prepares the block's state before its first step. A barrier follows. */
 template <class Shared>
 static __device__ __forceinline__ void
 begin_forward(Shared *s, const struct forward_args &a)

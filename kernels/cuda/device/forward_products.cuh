@@ -6,18 +6,18 @@
 #include "kernels/cuda/device/layout.h"
 #include "kernels/cuda/device/matmul.cuh"
 
-/* Products of experts with the rows that visit them (layout.h): which strips a block multiplies, and with what, with the face of
+/* Products of experts with their rows (layout.h): the strips and activations of a block, with the interface of
  * all_rows (matmul.cuh). A lane takes the activations of whatever row it has, so rows need not be brought together: an instruction's
  * columns do not mix.
  *
- * Of gate and up a block takes every so manieth strip of all experts that are visited. Of down it takes the same strip of all of them, one
- * expert after the other: so what experts say of a row is added up by one block, in the experts' order. */
+ * Of gate and up the blocks take the strips of all listed experts in turn. Of down a block takes the same strip of all experts, one
+ * expert after the other: so a row's experts are added by one block, in order. */
 
 struct listed_place : strip_place {
-    uint32_t expert, first, n; /* visits */
+    uint32_t expert, first, n; /* expert rows */
 };
 
-/* Of a product that is visited: so many experts, of so many strips each. */
+/* A product by expert: so many experts of so many strips each. */
 struct listed_experts {
     const struct product &p;
     uint32_t experts, strips;
@@ -59,7 +59,7 @@ struct listed_experts {
         place.n = at.n;
         return place;
     }
-    /* Which activations visit number v multiplies. */
+    /* Returns the activations of expert row v. */
     __device__ __forceinline__ uint32_t
     row_of_entry(uint32_t v) const
     {
@@ -67,12 +67,12 @@ struct listed_experts {
     }
 };
 
-/* Of any product, which may be visited. */
+/* Of any product. */
 template <int NT> struct listed_rows {
     using place = struct listed_place;
     struct of_lane {
         uint32_t row[NT];
-        struct packed_place following; /* found with the rows, so that no turn of the ring waits for the list */
+        struct packed_place following; /* found with the rows, so that the ring never waits for the list */
     };
     const struct product &p;
     const struct all_rows<NT> all;
@@ -348,7 +348,7 @@ prepare(Shared *s, uint32_t part)
 
 /* ---- what comes next: by one thread, while others wait ---- */
 
-/* Of experts' gate and up only those of the one that all go to are known before it is known who goes where; whoever fetches them. */
+/* Before routing, only the shared expert's gate and up are known. */
 static __device__ __forceinline__ bool
 look_ahead_at_experts(const struct moe_state *s, struct layer_step at, struct product *p)
 {

@@ -1,12 +1,12 @@
-/* The step of a layer of experts that says who goes where. All warps compute the router's logits, in F32; the block that is done last
- * chooses each row's experts, and puts the visits in order. */
+/* The routing step of a layer of experts. All warps compute the router's logits, in F32; the block that is done last
+ * chooses each row's experts, and makes the list of expert rows. */
 #ifndef KERNELS_CUDA_DEVICE_FORWARD_ROUTE_CUH
 #define KERNELS_CUDA_DEVICE_FORWARD_ROUTE_CUH
 
 #include "kernels/cuda/device/forward_state.cuh"
 #include "kernels/cuda/device/route.cuh"
 
-struct order_place { /* shared memory of a block: of each expert how many visit it, then where its next visit lies */
+struct order_place { /* shared memory of a block: the number of rows of each expert, then the place of its next row */
     uint32_t next[MOST_EXPERTS], alone[WARP];
 };
 
@@ -159,7 +159,7 @@ for_routes(struct forward_state *s, With with)
             with(u / used, u % used, s->a.store.routes[u]);
 }
 
-/* For who wants to know. */
+/* Copies the routes to the results. */
 static __device__ __forceinline__ void
 tell_routes(struct forward_state *s)
 {
@@ -169,9 +169,9 @@ tell_routes(struct forward_state *s)
     });
 }
 
-/* ---- the visits ---- */
+/* ---- the list of expert rows ---- */
 
-/* Of the experts that anybody visits, by a warp: the list of them, and where their visits begin. */
+/* Lists the experts that have rows, and where these begin; by a warp. */
 static __device__ __forceinline__ void
 list_experts(struct forward_state *s, struct order_place *order)
 {
@@ -205,7 +205,7 @@ list_experts(struct forward_state *s, struct order_place *order)
     }
 }
 
-/* The rows that take part are at the expert that all go to, if there is one; by a warp. */
+/* Adds the rows of the shared expert, if there is one; by a warp. */
 static __device__ __forceinline__ void
 list_rows(struct forward_state *s)
 {
@@ -236,7 +236,7 @@ list_rows(struct forward_state *s)
     }
 }
 
-/* Visits of an expert come in any order: nothing hangs on it but where they lie. */
+/* The rows of an expert come in any order, which affects only their places. */
 static __device__ __forceinline__ void
 order_expert_rows(struct forward_state *s, struct order_place *order)
 {

@@ -12,8 +12,8 @@ enum epilogue_kind {
     EPILOGUE_GATED,     /* silu(gate) * up */
     EPILOGUE_ACTIVATED, /* what other forms have there */
     EPILOGUE_LOGITS,    /* of one row */
-    EPILOGUE_EXPERT,    /* of a visit: what EPILOGUE_GATED and EPILOGUE_ACTIVATED do */
-    EPILOGUE_MIX, /* of a visit: weighed, added to what the row's experts before it said; the last one goes on to the stream */
+    EPILOGUE_EXPERT,    /* of an expert row: what EPILOGUE_GATED and EPILOGUE_ACTIVATED do */
+    EPILOGUE_MIX, /* of an expert row: weighed and added to the sum of the row's earlier experts; the last one adds to the stream */
     EPILOGUE_KINDS
 };
 
@@ -25,7 +25,7 @@ enum epilogue_kind {
 #define EPILOGUE_EXPERTS (1u << EPILOGUE_EXPERT | 1u << EPILOGUE_MIX) /* besides, in models that mix experts */
 #define EPILOGUE_CLIPS   (1u << EPILOGUE_KINDS)                       /* no kind: those that there are may clip */
 
-/* What a block says about the product that comes, in shared memory. */
+/* The epilogue of the next product, in shared memory. */
 struct epilogue_args {
     enum epilogue_kind kind;
     uint32_t matrix; /* number of the product's first one: wq 0, wk 1, wv 2 */
@@ -34,9 +34,8 @@ struct epilogue_args {
     const float *bias; /* NULL: none */
     bool raw;          /* y * scale + bias * bias_scale, to be normed and added in a step of its own */
     float *logits, temperature;
-    bool in_smem,
-        smem_first; /* its rows are put down by every block for itself: with the first weights under way; before, */
-                    /* where the norm is centred or there is none */
+    bool in_smem, smem_first; /* every block stores its rows for itself: while the first weights load; before, */
+                              /* where the norm is centred or there is none */
     struct dev_norm norm;
     uint32_t norm_depth;
 };
@@ -70,7 +69,7 @@ struct forward_state {
     unsigned char work[WORK_SHARED];     /* products', attention's: first, for it has loads of 16 bytes */
     struct forward_args a;
     struct dev_model model;
-    struct dev_layer layers[2]; /* layer l at l % 2, so that the next one is there before its turn */
+    struct dev_layer layers[2]; /* layer l at l % 2, so that the next one is there early */
     struct row rows[SMEM_ROWS]; /* the first of the forward pass */
     uint32_t l, step;           /* that is being done, or comes; step STEPS: none */
     struct layer_step before;
@@ -85,13 +84,13 @@ struct forward_state {
     struct dev_head trained;    /* of layer l, if it is probed by one */
     struct dev_matrix own_head; /* its full head as a matrix */
     struct epilogue_args how;
-    struct ahead ahead[2]; /* at this barrier, at the next one: they take turns */
+    struct ahead ahead[2]; /* at this barrier and at the next one, alternating */
     uint32_t idle_steps;   /* steps without a product since the last one that had one */
     float parts[WARP];
     float norm_parts[TILE][BLOCK_WARPS], norm_sums[TILE][BLOCK_WARPS];
 };
 
-/* Of models that do any of that. They have kernels of their own, so that others' know nothing of it. */
+/* The state for models with any of these, which have a kernel of their own. */
 struct moe_state : forward_state {
     static const bool HAS_EXPERTS = true;
     static const bool HAS_ALIBI = true;
@@ -122,7 +121,7 @@ layer_is_gated(const struct dev_model &m, const struct dev_layer &layer)
     return layer.gate_up.rows > m.ffn;
 }
 
-/* Which steps a layer has, and how a block comes to the next layer. */
+/* ---- the steps of a layer ---- */
 
 static __device__ __forceinline__ bool
 skips(const uint8_t *mask, uint32_t l)
@@ -213,8 +212,8 @@ does(const struct forward_state *s, const struct layer_does &layer, uint32_t ste
     }
 }
 
-/* What comes after a step of layer s->l, or of the one behind it if its descriptors are there, which layer `brought` says. A
- * step of STEPS: nothing, or nobody knows yet. */
+/* Returns the step after a step of layer s->l, or of the next layer if its descriptors are there (layer `copied`). A
+ * step of STEPS: none, or not known yet. */
 static __device__ __forceinline__ struct layer_step
 step_after(const struct forward_state *s, struct layer_step at, uint32_t copied)
 {
@@ -267,7 +266,7 @@ stamp_begin(const struct forward_args &a)
         a.stamps[STAMPED_BEGIN] = globaltimer();
 }
 
-/* All warps of the block have come to the barrier. */
+/* Called when all warps of the block are at the barrier. */
 static __device__ __forceinline__ void
 stamp_coming(const struct forward_state *s)
 {
@@ -275,7 +274,7 @@ stamp_coming(const struct forward_state *s)
         s->a.stamps[stamps_at(s->n_stamps, gridDim.x) + STAMP_CAME + blockIdx.x] = globaltimer();
 }
 
-/* The barrier behind this step is past. */
+/* Called after the barrier of this step. */
 static __device__ __forceinline__ void
 stamp_leaving(struct forward_state *s, uint32_t layer, uint32_t step)
 {

@@ -1,4 +1,4 @@
-/* The steps between products: norms, attention, what an early exit looks at. */
+/* The steps between products: norms, attention, probes for early exits. */
 #ifndef KERNELS_CUDA_DEVICE_FORWARD_STEPS_CUH
 #define KERNELS_CUDA_DEVICE_FORWARD_STEPS_CUH
 
@@ -13,7 +13,7 @@
 
 #define LANE_PAIRS (MAX_HEAD_DIM / 2 / WARP)
 
-/* A lane's pairs of a head, number lane, lane + WARP, …; behind the head's end zero. */
+/* A lane's pairs of a head, number lane, lane + WARP, …; zero after the head's end. */
 struct head_pairs {
     float2 x[LANE_PAIRS];
 };
@@ -43,7 +43,7 @@ warp_spread(const struct dev_model &m, const struct head_pairs &head, uint32_t l
     return spread_of(m, mean, warp_sum(squares), m.head_dim);
 }
 
-/* turns: of the row; NULL: nothing is rotated. */
+/* rotations: of the row; NULL: none. */
 static __device__ __forceinline__ void
 rotate_pairs(const struct dev_model &m, const float2 *rotations, struct head_pairs *head, uint32_t lane)
 {
@@ -185,7 +185,7 @@ put_part(struct forward_state *s, struct softmax_part all)
         ((float2 *)s->a.store.until_parts)[blockIdx.x] = make_float2(all.max, all.sum);
 }
 
-/* Does the last row leave at layer l? Every block comes to the same answer. */
+/* Does the last row exit at layer l? All blocks get the same answer. */
 static __device__ __forceinline__ bool
 leaves(struct forward_state *s, uint32_t l)
 {
@@ -216,7 +216,7 @@ leaves(struct forward_state *s, uint32_t l)
     return exited;
 }
 
-/* Turns of all rows, for some frequencies, times a gain, from number `first` on. */
+/* Stores the rotations of all rows for these frequencies, times a gain, from number `first` on. */
 static __device__ __forceinline__ void
 put_rotations(struct forward_state *s, const double *frequencies, float gain, uint32_t first)
 {
@@ -229,7 +229,7 @@ put_rotations(struct forward_state *s, const double *frequencies, float gain, ui
     }
 }
 
-/* Turns of all rows; where the longest path's last split is. */
+/* Stores the rotations of all rows and finds the last split of the longest path. */
 static __device__ __forceinline__ void
 inspect_rows(struct forward_state *s)
 {
@@ -247,7 +247,7 @@ inspect_rows(struct forward_state *s)
         atomicMax(&s->last_split, last);
 }
 
-/* The hidden states of the rows that take part, normed. A block a row. */
+/* Norms the hidden states of the rows in this layer, a block for each row. */
 static __device__ __forceinline__ void
 norm_rows(struct forward_state *s, uint32_t depth, const struct dev_norm &norm)
 {

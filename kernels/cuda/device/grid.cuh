@@ -6,10 +6,10 @@
 #include "kernels/cuda/device/ptx.cuh"
 
 #define GRID_PHASE 0x80000000u /* changes when all have come */
-#define GRID_POLLS 256         /* between looks at the clock */
+#define GRID_POLLS 256         /* between readings of the clock */
 
-/* What thread 0 of a block has to remember: the barrier's turn, which cannot change before this block has arrived, so it
- * is read once, at the start. `place` is what a block says that waits for too long (layout.h). */
+/* The state of thread 0 of a block: the barrier's phase, which cannot change before this block has arrived, so it
+ * is read once, at the start. `place` is what a block notes that waits for too long (layout.h). */
 struct grid_barrier {
     struct dev_barrier *barrier;
     uint32_t phase, place;
@@ -24,14 +24,13 @@ grid_barrier_of(struct dev_barrier *b)
 /* ---- waiting for too long ---- */
 
 struct grid_wait {
-    uint64_t looked,
-        waited; /* nanoseconds; when last, for how long. Time in which nobody looked counts little: a GPU */
-                /* that was suspended, or is another's for a while, waits for nothing */
+    uint64_t looked, waited; /* nanoseconds; when last, for how long. Time between two readings counts little: a GPU */
+                             /* that was suspended, or is another's for a while, waits for nothing */
     bool noted;
 };
 
-/* First a block notes for the host where it waits, and goes on waiting, so that all others can too: who has not noted
- * anything is who never came. Then it ends the kernel. */
+/* First a block notes for the host where it waits, and continues to wait, so that all others can note it, too: a block without a
+ * note never arrived. Later it ends the kernel. */
 static __device__ __forceinline__ void
 check_clock(const struct grid_barrier &b, struct grid_wait *w)
 {
@@ -60,9 +59,9 @@ wait_for_phase(const struct grid_barrier &b)
 
 /* ---- the barrier ---- */
 
-/* What was written before it by any thread of the grid is seen after it by all. Thread 0 says that the block is there, and
+/* What was written before it by any thread of the grid is seen after it by all. Thread 0 signals that the block is there, and
  * waits; meanwhile the other warps do `meanwhile()`, which touches nothing that other blocks compute. A block adds one
- * and the first one what is missing to GRID_PHASE, so that the number needs no reset and nobody has to be the last. */
+ * and the first one what is missing to GRID_PHASE, so that the number needs no reset and no block has to be the last. */
 template <class Meanwhile>
 static __device__ __forceinline__ void
 grid_sync(struct grid_barrier &b, Meanwhile meanwhile)

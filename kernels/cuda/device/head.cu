@@ -1,4 +1,4 @@
-/* A head call: final norm and packing of hidden states, logits and their form, what they say (guess.cu). */
+/* A head call: final norm and packing of hidden states, logits and their form, predictions (predictions.cu). */
 #include "kernels/cuda/device/block.cuh"
 #include "kernels/cuda/device/forms.cuh"
 #include "kernels/cuda/device/launch.cuh"
@@ -155,7 +155,7 @@ multiply_tile(const struct dev_matrix &m, const uint4 *x, uint32_t n, float *y, 
 #pragma unroll
             for (uint32_t s = 0; s < WARP_STRIPS; s++)
                 now[u][s] = next[u][s];
-        __syncthreads(); /* the stage is there, and nobody reads the one before the last any more */
+        __syncthreads(); /* the stage is complete, and the one before the last is not read any more */
         if (first + stage_units < units)
             load_stage<T, stage_units>(m, x, at, first + stage_units, next, coming);
 #pragma unroll
@@ -283,7 +283,7 @@ __launch_bounds__(TILE_THREADS, 1) head_by_tiles(struct head_args a)
                      blockIdx.y * TILE_STRIPS, blockIdx.x * TILE_TILES, stage);
 }
 
-/* Of models that shape logits, behind all heads. Grid: (rows, blocks of logits). */
+/* Of models that shape logits, after all heads. Grid: (rows, blocks of logits). */
 __global__ void
 __launch_bounds__(SHAPE_THREADS) shape_logits(struct head_args a)
 {

@@ -1,5 +1,5 @@
 /* Keys and values in a store: F16, or F32 when exact; a slot's heads one after the other, each with room for whole loads
- * of 16 bytes and zero behind its end, so that no load asks where it is. */
+ * of 16 bytes and zero after its end, so that no load asks where it is. */
 #ifndef KERNELS_CUDA_DEVICE_KV_CUH
 #define KERNELS_CUDA_DEVICE_KV_CUH
 

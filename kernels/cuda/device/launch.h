@@ -1,4 +1,4 @@
-/* The kernels, as the host calls them: each queues one launch on the stream and returns what the launch said. */
+/* The kernels, as the host calls them: each queues one launch on the stream and returns the launch's result. */
 #ifndef KERNELS_CUDA_DEVICE_LAUNCH_H
 #define KERNELS_CUDA_DEVICE_LAUNCH_H
 

@@ -1,13 +1,13 @@
-/* What the host and the kernels of the CUDA backend agree on: how weights and activations lie in device memory, and the
- * arguments of every kernel. Plain C, included by both; all pointers here are device pointers unless said otherwise.
+/* The interface of host and kernels of the CUDA backend: the layout of weights and activations in device memory, and the
+ * arguments of every kernel. Plain C, included by both; pointers are device pointers unless noted.
  *
  * Strips and units. Every product is y = W x with W (rows, cols) and up to 32 columns x at a time, by tensor-core
  * instructions of one shape: mma.m16n8k16, A = 16 rows of W, B = 8 activation rows. Weights are cut into strips of 16
- * packed rows and units of 32 columns; a unit is stored in the order in which the lanes of a warp want it, so that
+ * packed rows and units of 32 columns; a unit is stored in the order in which the lanes of a warp load it, so that
  * a lane loads its part of the fragments with 16-byte loads, 512 contiguous bytes a warp.
  * With g = lane / 4 and c = lane % 4, of k-step s (columns 16s..16s+15 of the unit) a lane holds
  *     a0 = W[g][2c, 2c+1]   a1 = W[g+8][2c, 2c+1]   a2 = W[g][2c+8, 2c+9]   a3 = W[g+8][2c+8, 2c+9]
- * 8-bit weights: the 16 values of a lane lie in the order (s, register, half). 16-bit weights: (s, lane, register, half),
+ * 8-bit weights: the 16 values of a lane are in the order (s, register, half). 16-bit weights: (s, lane, register, half),
  * so that both are loads of 16 bytes a lane, side by side. Weights of 4 and 6 bits: two units together, a byte being the
  * low four bits of both's values at the same place, the first unit's in its lower half (below, "places in packed data").
  * Activations are packed likewise:
@@ -49,7 +49,7 @@ enum step {
     STEPS
 };
 
-/* The barrier behind a step of a layer, of 1 and up, as one number that is never 0. */
+/* The barrier after a step of a layer (1 and up) as one number that is never 0. */
 static inline HOST_DEVICE uint32_t
 grid_place(uint32_t layer, uint32_t step)
 {
@@ -59,11 +59,12 @@ grid_place(uint32_t layer, uint32_t step)
 struct dev_barrier {  /* of a cooperative grid: grid.cuh */
     uint32_t arrived; /* at rest zero but for the highest bit */
     uint32_t apart[31];
-    uint32_t stop[2];  /* the forward pass was cancelled: block 0 looks, all others read it; layers take turns */
+    uint32_t
+        stop[2]; /* the forward pass was cancelled: block 0 reads the cancel word, all others this; layers alternate */
     uint64_t patience; /* nanoseconds until a waiting block notes it; twice that: it ends the kernel; 0: forever */
     uint32_t *notes;   /* (blocks) of a device, on the host: where a block waits for too long, else 0 */
 };
-#define GRID_CLOCK_STEP 10000000u /* nanoseconds between two looks at the clock, at most */
+#define GRID_CLOCK_STEP 10000000u /* nanoseconds between two readings of the clock, at most */
 
 #define STRIP     16  /* packed rows in a strip */
 #define UNIT      32  /* columns in a unit */
@@ -96,7 +97,7 @@ struct dev_matrix {
         *source; /* (strips * STRIP) which output a packed row is, UINT32_MAX: padding; NULL: its own number */
     enum weight_type type;
     uint32_t rows, cols;    /* as in the model */
-    uint32_t strips, units; /* units_of(cols); what lies beyond rows and cols is zero */
+    uint32_t strips, units; /* units_of(cols); values after rows and cols are zero */
 };
 
 struct dev_norm {
@@ -131,9 +132,9 @@ struct dev_model {
     enum rope_layout rope;
     float rms_eps;
     bool exact;                   /* F32 weights, activations and keys */
-    struct model_form form;       /* every scale is a number: what is left at 0 has become what it stands for */
+    struct model_form form;       /* every scale is a number: 0 was replaced by its meaning */
     const double *inv_freq;       /* (rope_dims/2): position * this is the angle, rope_scale and factors applied */
-    const double *inv_freq_local; /* of layers that turn locally; NULL: there are none */
+    const double *inv_freq_local; /* of layers with local rotations; NULL: there are none */
     struct dev_matrix embedding, head;
     const float *positions; /* (n_positions, width) added to the embedding, or NULL */
     uint32_t n_positions;
@@ -198,7 +199,7 @@ head_room(uint32_t head_dim)
  *     Q4_0   F16 (unit, 2): of rows g and g+8
  *     Q4_K   bytes (2, 4): of either row the scales of both units, then the minima of both
  *     Q6_K   int8 (2, 4): of either row the scales of steps 0 to 3
- * and behind those of the strip's last pair, for each block of SUPER columns F16 (8, 2, SUPER_SCALES): of rows g and g+8
+ * and after those of the strip's last pair, for each block of SUPER columns F16 (8, 2, SUPER_SCALES): of rows g and g+8
  * d and dmin (Q4_K), d (Q6_K). A value is d q - 8 d, d scale q - dmin min, d scale (q - 32). */
 #define PAIR_NIBBLES 512
 #define PAIR_HIGHS   256
@@ -256,7 +257,7 @@ strip_scales(enum weight_type type, uint32_t units)
 
 /* ---- a store ---- */
 
-#define HEAD_PIECE 4096 /* logits that one block looks at */
+#define HEAD_PIECE 4096 /* logits that one block reads */
 
 static inline HOST_DEVICE uint32_t
 head_pieces_of(uint32_t vocab)
@@ -266,7 +267,7 @@ head_pieces_of(uint32_t vocab)
 
 struct head_piece {                     /* what a piece of a row of logits adds to the row's guess */
     float max, sum, weighted, annealed; /* z relative to max: sum exp z, sum z exp z, sum exp(z/T) */
-    token_t top[GUESS_TOP];             /* best first, TOKEN_NONE behind the last */
+    token_t top[GUESS_TOP];             /* best first, TOKEN_NONE after the last */
     float top_z[GUESS_TOP];
     float final_max, cross; /* of the final row f: its max here, sum exp(f - max) (f - z) */
     uint32_t above;         /* logits that come before that of the final row's argmax */
@@ -299,7 +300,7 @@ struct dev_store {
     void *attended;   /* as above, (rows, heads * head_dim) */
     void *gated;      /* as above, (rows, ffn) */
     float *rotations; /* (2, max_rows, rope_dims / 2, 2) cosine and sine of what a row's pairs are rotated by: in */
-                      /* most layers, then in those that turn locally */
+                      /* most layers, then in those with local rotations */
     float *q;         /* (max_rows, heads * head_dim), rotated and scaled */
     float *qk_raw;    /* (max_rows, heads + kv_heads, head_dim) before norm and rotation, in layers that norm them */
     float *raw;       /* (max_rows, width) what a sublayer adds, before its norm */
@@ -307,7 +308,7 @@ struct dev_store {
     struct route *routes; /* (max_rows, used) of each row, by expert */
     struct expert_row *expert_rows;  /* (max_rows, used + 1) */
     struct expert_list *expert_list; /* of the layer that is being done */
-    void *expert_hidden;             /* like gated, (visits, ffn of an expert) */
+    void *expert_hidden;             /* like gated, (expert rows, ffn of an expert) */
     void *shared_hidden;             /* like gated, (rows, ffn of the one that all go to) */
     float *partials;                 /* (SPLIT_ROWS, heads, max_splits, 2 + head_dim): max, sum, unnormalised output */
     uint32_t max_splits;             /* of the longest path */
@@ -332,7 +333,7 @@ struct dev_store {
 /* ---- forward passes ---- */
 
 /* Rows that share their path: consecutive in the forward pass, same seq, n_trunk and tail, at most ATTEND_PAIRS of them; so
- * position p is trunk[p], or tails[tail + p - n_trunk] behind that, for all of them, each up to its own position. */
+ * position p is trunk[p], or tails[tail + p - n_trunk] after that, for all of them, each up to its own position. */
 struct row_group {
     uint32_t first, n;
 };
@@ -363,7 +364,7 @@ struct forward_args {
     uint64_t *stamps;         /* of its phases, as layout.h has them; NULL: none */
     uint32_t window;          /* bytes of weights that a block fetches ahead at a barrier, a multiple of 128; 0: none */
     struct until_args until;  /* temperature NULL: a plain forward pass */
-    uint32_t *touched;        /* (L + 1) how many experts rows went to, zero before; NULL: nobody asks */
+    uint32_t *touched;        /* (L + 1) how many experts rows went to, zero before; NULL: not requested */
     struct route *routes_out; /* (n, L + 1, used) where rows went, likewise */
 };
 
@@ -386,7 +387,7 @@ struct head_args {
     uint32_t blocks;       /* that fill the device, one a multiprocessor: forward_prepare() */
 };
 
-/* What rows of logits say: a guess for each, from statistics of pieces (struct head_piece). */
+/* Predictions from rows of logits, by statistics of pieces (struct head_piece). */
 struct prediction_args {
     const float *logits; /* (n, vocab) */
     uint32_t vocab, n;
@@ -450,7 +451,7 @@ struct verify_args {
  * Experts of a layer are stacked: expert e's strips are number e * strips and up of one matrix, of which `rows` and `strips` say
  * what one expert has, and `source` which output a packed row of any is.
  *
- * A visit is a row at one of its experts. Visits lie in order of the experts, so that an expert is read once for all of
+ * An expert row is a row at one of its experts. Expert rows are in order of the experts, so that an expert is read once for all of
  * its rows; those at the one that all rows go to come last. */
 
 #define MOST_EXPERTS 512 /* of a layer: one a thread of a block */
@@ -473,21 +474,21 @@ struct expert_row {
 #define ROW_FIRST 1u
 #define ROW_LAST  2u
 
-struct listed_expert { /* visits [first, first + n) */
+struct listed_expert { /* expert rows [first, first + n) */
     uint32_t expert, first, n;
 };
 
 struct expert_list {
     uint32_t arrived;           /* blocks that have computed their logits; zero at rest */
-    uint32_t n;                 /* experts that are visited */
-    uint32_t most;              /* visits of one of them */
+    uint32_t n;                 /* experts with rows */
+    uint32_t most;              /* rows of one of them */
     uint32_t rows;              /* that take part */
     struct listed_expert alone; /* the one that all go to */
     struct listed_expert experts[MOST_EXPERTS];
 };
 
-/* How the stamps of a forward pass lie (trace.h), in words of 64 bits: how many phases there are; when block 0 began; then of each
- * phase its layer and step, when block 0 left the barrier behind it, and when each block came there. */
+/* Layout of the stamps of a forward pass (trace.h), in words of 64 bits: how many phases there are; when block 0 began; then of each
+ * phase its layer and step, when block 0 left the barrier behind it, and when each block arrived there. */
 
 enum { STAMPED_PHASES, STAMPED_BEGIN, STAMPS_HEAD };
 enum { STAMP_PLACE, STAMP_LEFT, STAMP_CAME }; /* STAMP_PLACE: grid_place() */
@@ -537,7 +538,7 @@ struct unpack_args { /* strips [first, first + strips) of a matrix to plain rows
     uint16_t *to; /* F16, or BF16 where the matrix is */
 };
 
-struct gather_args { /* packed activations of n rows to `rows` plain ones, those behind the n-th zero */
+struct gather_args { /* packed activations of n rows to `rows` plain ones, those after the n-th zero */
     const void *packed;
     uint32_t units, n, rows;
     uint16_t *to;  /* (rows, units * UNIT) F16 */

@@ -5,7 +5,7 @@
  * partial sums meet in shared memory and are added in the order of the warps.
  *
  * What a lane loads goes round a ring of registers: as soon as a unit is multiplied, its place takes the unit that the
- * warp comes to a whole ring later, in the same strip or in the next one, whose turn it then is to be waited for. So
+ * warp comes to a whole ring later, in the same strip or in the next one. So
  * loads are under way at all times, also while partial sums are added up.
  *
  * Shared memory: PRODUCT_SHARED bytes, two buffers used in turn, so that one __syncthreads() a strip is enough. With one tile of
@@ -27,9 +27,9 @@ struct product {
     uint32_t n_matrices;
     const void *x; /* packed activations of n rows, whole tiles of them; exact: (n, cols) F32 */
     uint32_t n;
-    bool in_smem;                                         /* x lies in shared memory, as norm.cuh says */
+    bool in_smem;                                         /* x is in shared memory (norm.cuh) */
     bool by_expert = false, shared = false, down = false; /* the matrix is a stack of experts: forward_products.cuh */
-    const struct dev_store *store = NULL;                 /* who visits which */
+    const struct dev_store *store = NULL;                 /* which rows go to which expert */
 };
 
 /* What becomes of outputs is a functor's business: it is called for pairs of packed rows g and g+8,
@@ -65,7 +65,7 @@ count_strips(const struct product &p)
     return n + (p.n_matrices > 2 ? p.matrices[2]->strips : 0);
 }
 
-/* Where a strip lies: as number `packed` of its matrix. */
+/* The place of a strip: number `packed` of its matrix. */
 struct packed_place {
     const struct dev_matrix *m;
     uint32_t packed;
@@ -113,7 +113,7 @@ add_sums(const float2 *buffer, uint32_t thread)
 }
 
 /* Which outputs the packed rows g and g+8 of a strip are, or no outputs of the matrix at all: on their way, where they must be
- * looked up, so that nobody waits before own_outputs(). */
+ * looked up, so that no thread waits before own_outputs(). */
 static __device__ __forceinline__ uint2
 look_up_outputs(const struct strip_place &at, uint32_t g, bool take)
 {
@@ -135,7 +135,7 @@ own_outputs(const struct strip_place &at, uint2 o)
 /* ---- the product ---- */
 
 /* Where a lane's activations of a tile begin, from some unit on. Lanes of rows that are not there read what the tiles' first
- * row's lanes read, which is near: columns of an instruction do not mix, and nobody takes theirs. */
+ * row's lanes read, which is in L1: columns of an instruction do not mix, and theirs are dropped. */
 template <bool SMEM>
 static __device__ __forceinline__ const uint4 *
 tile_activations(const struct product &p, uint32_t first_tile, uint32_t j, uint32_t unit, uint32_t units, uint32_t lane)
@@ -197,7 +197,7 @@ turn_ring(unit_of<T> (&ring)[unit_of<T>::DEPTH], float (&sum)[NT][4], const uint
 template <int NT> struct all_rows {
     using place = struct strip_place;
     struct of_lane {
-    }; /* what a lane has to know of a tile's rows */
+    }; /* a lane's rows of a tile */
     const struct product &p;
     const uint32_t end, passes;
 
@@ -226,7 +226,7 @@ template <int NT> struct all_rows {
         return {at.m, at.strip};
     }
     __device__ __forceinline__ struct packed_place
-    following(const of_lane &, uint32_t strip) const /* the one that look_up() was told of */
+    following(const of_lane &, uint32_t strip) const /* the one of look_up() */
     {
         return packed(find(strip));
     }
@@ -354,7 +354,7 @@ prefetch_strips(const Rows &rows, uint32_t from, uint32_t to, uint32_t i, uint32
 /* Products of exact models: F32, plain rows (layout.h), plain multiply-adds in one order. A warp an output; lanes take every
  * 32nd column and add up in a tree. */
 
-/* How outputs would lie in strips, were the matrix packed: pack_plain, pack_heads, pack_gate_up. */
+/* How outputs would be arranged in strips if the matrix were packed: pack_plain, pack_heads, pack_gate_up. */
 enum pairing { PAIR_NONE, PAIR_HEADS, PAIR_GATE_UP };
 
 /* Output of packed row r (0..15) of a strip. */

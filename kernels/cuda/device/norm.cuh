@@ -40,7 +40,7 @@ put_padding(void *to, bool exact, uint32_t cols, uint32_t r)
  * order in which the lanes of a row take them (layout.h), a row 64 bytes longer than its units are, so that neighbouring
  * rows lie in different banks. */
 #define SMEM_BYTES (TILE * (4096 * 2 + 64))
-#define SMEM_AT    (2 * BLOCK_WARPS * STRIP * TILE * sizeof(float)) /* behind a tile's sums */
+#define SMEM_AT    (2 * BLOCK_WARPS * STRIP * TILE * sizeof(float)) /* after a tile's sums */
 
 /* Of a row, in parts of 16 bytes. */
 static __host__ __device__ __forceinline__ uint32_t
@@ -114,7 +114,7 @@ normed(const struct dev_norm &norm, const struct spread &s, float x, uint32_t k)
     return norm.bias != NULL ? y + norm.bias[k] : y;
 }
 
-/* to[r] = the norm of from (width) F32, or from itself where there is no norm, by a whole block. exact: put down in F32. */
+/* to[r] = the norm of from (width) F32, or from itself where there is no norm, by a whole block. exact: stored in F32. */
 static __device__ __forceinline__ void
 norm_row_as(const struct dev_model &m, bool exact, const float *from, const struct dev_norm &norm, void *to, uint32_t r,
             float *parts)
@@ -127,7 +127,7 @@ norm_row_as(const struct dev_model &m, bool exact, const float *from, const stru
 }
 
 /* The same in two parts, for rows that every block norms for itself; RMS norms alone. First the warps' sums of squares, of (BLOCK_WARPS): to be
- * read behind a __syncthreads(). */
+ * read after a __syncthreads(). */
 static __device__ __forceinline__ void
 add_squares(const struct dev_model &m, const float *from, float *sums)
 {

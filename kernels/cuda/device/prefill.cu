@@ -1,5 +1,5 @@
 /* Chunks of prompts, whose products a library computes: the steps of a forward pass as launches of their own, by the forward pass's own
- * code, and what stands between packed and plain matrices. */
+ * code, and the conversion between packed and plain matrices. */
 #include "kernels/cuda/device/forward_products.cuh"
 #include "kernels/cuda/device/forward_steps.cuh"
 #include "kernels/cuda/device/launch.cuh"
@@ -7,7 +7,7 @@
 #include "kernels/cuda/device/units.cuh"
 
 #define PLAIN_THREADS 256
-#define PLAIN_COLS    8 /* that a thread puts down, 16 bytes */
+#define PLAIN_COLS    8 /* that a thread stores, 16 bytes */
 
 /* ---- steps ---- */
 
@@ -33,7 +33,7 @@ struct prefill_state : forward_state {
     static const bool HAS_ALIBI = true;
 };
 
-/* What a block of a forward pass knows, in the middle of it: all of it behind the caller's barrier. */
+/* The state of a block in the middle of a forward pass, complete after the caller's barrier. */
 static __device__ __forceinline__ void
 begin_step(struct prefill_state *s, const struct prefill_args &a)
 {
@@ -98,7 +98,7 @@ __launch_bounds__(BLOCK_THREADS, 1) prefill_epilogue(struct prefill_args a)
 
 /* ---- plain matrices ---- */
 
-/* Columns [k, k + PLAIN_COLS) of a packed row; of types of 16 bits their bits, which lie in pairs. */
+/* Columns [k, k + PLAIN_COLS) of a packed row; of types of 16 bits their bits, in pairs. */
 static __device__ __forceinline__ uint4
 plain_weights(const struct dev_matrix &m, uint32_t row, uint32_t k)
 {

@@ -16,7 +16,7 @@ half_value(uint16_t h)
     return x;
 }
 
-/* Rounds to nearest, ties to even; beyond the range: infinity. */
+/* Rounds to nearest, ties to even; outside the range: infinity. */
 static __device__ __forceinline__ uint16_t
 half_bits(float x)
 {
@@ -140,7 +140,7 @@ thread_here()
     return t;
 }
 
-/* The address p as a number that the compiler knows nothing about: what is loaded at constant distances from it needs
+/* The address p as a number that is opaque to the compiler: what is loaded at constant distances from it needs
  * one register pair, where the parts of all those addresses would be kept apart otherwise. */
 template <class T>
 static __device__ __forceinline__ const T *

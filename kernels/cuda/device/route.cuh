@@ -116,7 +116,7 @@ choose_by_scores(const struct experts_form &f, float *z, const float *bias, cons
     return chosen;
 }
 
-/* The same by SparseMixer: one after the other, each weighed among those that come near it. A lane reads its own logits alone. */
+/* The same by SparseMixer: one after the other, each weighed among those near it. A lane reads its own logits alone. */
 static __device__ __forceinline__ uint32_t
 mix_sparsely(const struct experts_form &f, float *z, const float *bias, uint32_t lane)
 {
@@ -141,7 +141,7 @@ mix_sparsely(const struct experts_form &f, float *z, const float *bias, uint32_t
 }
 
 /* The form's `used` routes of a row, by expert; z (n): the router's outputs, which are overwritten. By a warp. The place may be used
- * again at once: who reads what others put there does so before they have met once more. */
+ * again at once: what other lanes wrote there is read before the next barrier. */
 static __device__ __forceinline__ void
 choose_experts(const struct experts_form &f, float *z, const float *bias, const float *correction,
                struct route_place *place, struct route *out)

@@ -1,6 +1,6 @@
 /* Units of weights (layout.h): a lane's part of one, loaded from memory and multiplied with a tile of activations.
  *
- * Every type has the same face. place() says where a lane finds unit number `unit` of a strip; load() starts the loads of
+ * Every type has the same interface. place() returns where a lane finds unit number `unit` of a strip; load() starts the loads of
  * the i-th unit from there, or leaves things as they are. add() adds the unit's products to `sum` (16, 8), x being the
  * lane's 16 bytes of activations of each of the SPAN units of 32 columns that it is long. Where a block of weights has
  * a scale, its products are added up from zero and scaled before they join the others. */

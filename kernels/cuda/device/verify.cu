@@ -52,7 +52,7 @@ __launch_bounds__(VERIFY_NODES) walk_greedy(struct verify_args a)
     uint32_t n_path = 0;
     for (uint32_t node = 0;;) {
         const token_t argmax = a.guesses[w.logits_row[node]].token;
-        uint32_t next = 0, siblings = 0; /* node 0 is nobody's child */
+        uint32_t next = 0, siblings = 0; /* node 0 has no parent */
         for (uint32_t i = node + 1; i < w.n && next == 0; i++)
             if (w.nodes[i].parent == (int32_t)node) {
                 siblings++;
