@@ -3,12 +3,14 @@
 #include "tests/rigs/test.h"
 #include "tui/panels/landscape.h"
 
-/* tau's strip rises to a peak at 0.8, d_max's is flat. */
-static struct landscape
-landscape_of(const struct fixture *f)
+static struct landscape l;
+
+/* Opens the panel of knobs with a landscape: tau's strip rises to a peak at 0.8, d_max's is flat. */
+static void
+use_landscape(struct fixture *f)
 {
     const struct policy_info *policy = scope_policy(f->scope);
-    struct landscape l = {.tokens = 199, .now = {.modelled = 1.2f}};
+    l = (struct landscape){.tokens = 199, .now = {.modelled = 1.2f}};
     for (uint32_t k = 0; k < policy->n_knobs; k++)
         l.values[k] = scope_knob(f->scope, k);
     memcpy(l.policy, policy->name, sizeof l.policy);
@@ -23,15 +25,16 @@ landscape_of(const struct fixture *f)
                 s->best = i;
         }
     }
-    return l;
+    f->view.landscape = &l;
+    use(f, "knobs");
 }
 
 /* A grid of two knobs, the first one across. */
 static void
-open_grid_of(const struct fixture *f, struct landscape *l, uint32_t across, uint32_t up)
+open_grid_of(const struct fixture *f, uint32_t across, uint32_t up)
 {
     const struct policy_info *policy = scope_policy(f->scope);
-    struct landscape_grid *g = &l->grid;
+    struct landscape_grid *g = &l.grid;
     *g = (struct landscape_grid){.open = true, .knob = {across, up}};
     g->n[0] = landscape_points(&policy->knobs[across], LANDSCAPE_POINTS);
     g->n[1] = landscape_points(&policy->knobs[up], LANDSCAPE_POINTS);
@@ -52,9 +55,9 @@ many_values(struct fixture *f)
 }
 
 static void
-open_grid(const struct fixture *f, struct landscape *l)
+open_grid(const struct fixture *f)
 {
-    open_grid_of(f, l, 0, 1);
+    open_grid_of(f, 0, 1);
 }
 
 TEST(points_are_the_values_of_a_knob)
@@ -95,10 +98,7 @@ TEST(the_value_in_force_is_always_a_point)
 PANEL_TEST(a_track_rises_to_the_best_value)
 {
     struct fixture *f = *state;
-    static struct landscape l;
-    l = landscape_of(f);
-    f->view.landscape = &l;
-    use(f, "knobs");
+    use_landscape(f);
     draw(f, 8, 90);
     assert_non_null(strstr(line(f, 0), "├▁"));
     assert_non_null(strstr(line(f, 0), "█"));
@@ -118,11 +118,8 @@ PANEL_TEST(a_track_rises_to_the_best_value)
 PANEL_TEST(another_policys_landscape_is_not_drawn)
 {
     struct fixture *f = *state;
-    static struct landscape l;
-    l = landscape_of(f);
+    use_landscape(f);
     snprintf(l.policy, sizeof l.policy, "other");
-    f->view.landscape = &l;
-    use(f, "knobs");
     draw(f, 8, 90);
     assert_null(strstr(line(f, 0), "█"));
     assert_non_null(strstr(line(f, 0), "─"));
@@ -131,14 +128,11 @@ PANEL_TEST(another_policys_landscape_is_not_drawn)
 PANEL_TEST(w_opens_a_grid_and_enter_takes_both_values)
 {
     struct fixture *f = *state;
-    static struct landscape l;
-    l = landscape_of(f);
-    f->view.landscape = &l;
-    use(f, "knobs");
+    use_landscape(f);
     draw(f, 8, 60);
     assert_true(f->ops->command(f->panel, &f->view, "what-if", ""));
     assert_string_equal(f->command, "what-if tau d_max");
-    open_grid(f, &l);
+    open_grid(f);
     draw(f, 10, 76);
     assert_true(row_with(f, "●") >= 0);
     assert_true(row_with(f, "3.50 tokens/round") > 0);
@@ -169,12 +163,9 @@ PANEL_TEST(w_opens_a_grid_and_enter_takes_both_values)
 PANEL_TEST(a_grid_marks_the_best_and_names_its_axes)
 {
     struct fixture *f = *state;
-    static struct landscape l;
-    l = landscape_of(f);
-    f->view.landscape = &l;
-    use(f, "knobs");
+    use_landscape(f);
     assert_non_null(strstr(f->ops->brief_now(&f->view), "Enter type"));
-    open_grid(f, &l);
+    open_grid(f);
     draw(f, 30, 120);
     assert_true(row_with(f, "★") < 0);
     assert_non_null(strstr(f->ops->brief_now(&f->view), "Enter set both"));
@@ -194,12 +185,9 @@ PANEL_TEST(a_grid_marks_the_best_and_names_its_axes)
 PANEL_TEST(a_zoomed_grid_shows_every_value)
 {
     struct fixture *f = *state;
-    static struct landscape l;
     many_values(f);
-    l = landscape_of(f);
-    f->view.landscape = &l;
-    use(f, "knobs");
-    open_grid_of(f, &l, 1, 0);
+    use_landscape(f);
+    open_grid_of(f, 1, 0);
     const struct landscape_grid *g = &l.grid;
     const int wide = (160 - 2 - 7) / (int)g->n[0];
     assert_int_equal(g->n[1], 101);
@@ -226,12 +214,9 @@ PANEL_TEST(a_zoomed_grid_shows_every_value)
 PANEL_TEST(the_axis_has_the_cursors_value)
 {
     struct fixture *f = *state;
-    static struct landscape l;
     many_values(f);
-    l = landscape_of(f);
-    f->view.landscape = &l;
-    use(f, "knobs");
-    open_grid(f, &l);
+    use_landscape(f);
+    open_grid(f);
     for (uint32_t x = 0; x < l.grid.n[0]; x++)
         press(f, INPUT_LEFT);
     for (uint32_t x = 0; x < l.grid.n[0]; x++) {
@@ -247,12 +232,9 @@ PANEL_TEST(the_axis_has_the_cursors_value)
 PANEL_TEST(figures_below_a_grid_are_whole_or_left_out)
 {
     struct fixture *f = *state;
-    static struct landscape l;
     many_values(f);
-    l = landscape_of(f);
-    f->view.landscape = &l;
-    use(f, "knobs");
-    open_grid(f, &l);
+    use_landscape(f);
+    open_grid(f);
     l.grid.has_best = true;
     l.grid.best[0] = 87;
     draw(f, 8, 32);
@@ -269,12 +251,9 @@ PANEL_TEST(figures_below_a_grid_are_whole_or_left_out)
 PANEL_TEST(a_narrow_grid_shows_what_is_around_the_cursor)
 {
     struct fixture *f = *state;
-    static struct landscape l;
-    l = landscape_of(f);
-    f->view.landscape = &l;
-    open_grid(f, &l);
+    use_landscape(f);
+    open_grid(f);
     l.grid.cell[0][l.grid.n[0] - 1].acceptance = NAN; /* nothing is drafted there */
-    use(f, "knobs");
     draw(f, 12, 36);
     assert_true(row_with(f, "●") >= 0);
     for (uint32_t i = 0; i < l.grid.n[0]; i++)
@@ -289,11 +268,8 @@ PANEL_TEST(a_narrow_grid_shows_what_is_around_the_cursor)
 PANEL_TEST(a_grid_fits_any_panel)
 {
     struct fixture *f = *state;
-    static struct landscape l;
-    l = landscape_of(f);
-    f->view.landscape = &l;
-    open_grid(f, &l);
-    use(f, "knobs");
+    use_landscape(f);
+    open_grid(f);
     for (int rows = 1; rows < 24; rows++)
         for (int cols = 2; cols < 140; cols++) { /* some of which the values fill exactly */
             draw(f, rows, cols);

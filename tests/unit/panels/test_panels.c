@@ -291,15 +291,22 @@ PANEL_TEST(one_large_value_does_not_flatten_a_chart)
     assert_true(row_with(f, "tokens/round 80") >= 0); /* its value can be read */
 }
 
-PANEL_TEST(without_series_the_rounds_are_charted)
+/* Emits the events of thirty rounds of a policy without series. */
+static void
+tell_thirty_rounds(struct fixture *f)
 {
-    struct fixture *f = *state;
     stream_control(&f->stream, "policy", "ar");
     for (uint32_t i = 1; i <= 30; i++) {
         f->stream.round = i;
         say_token(&f->stream, SOURCE_BONUS, i, 1);
         say_round(&f->stream, 4, i % 5, i % 5 + 1);
     }
+}
+
+PANEL_TEST(without_series_the_rounds_are_charted)
+{
+    struct fixture *f = *state;
+    tell_thirty_rounds(f);
     use(f, "series");
     draw(f, 16, 50);
     assert_true(row_with(f, "acceptance 0") >= 0);
@@ -327,12 +334,7 @@ PANEL_TEST(without_series_the_rounds_are_charted)
 PANEL_TEST(charts_stand_beside_each_other_where_there_is_room)
 {
     struct fixture *f = *state;
-    stream_control(&f->stream, "policy", "ar");
-    for (uint32_t i = 1; i <= 30; i++) {
-        f->stream.round = i;
-        say_token(&f->stream, SOURCE_BONUS, i, 1);
-        say_round(&f->stream, 4, i % 5, i % 5 + 1);
-    }
+    tell_thirty_rounds(f);
     use(f, "series");
     draw(f, 7, 100);
     assert_true(row_with(f, "tok/s") == 0 && row_with(f, "acceptance") == 0);
