@@ -103,12 +103,12 @@ take_left(struct session *s, struct again *a, struct left *of)
 static bool
 take_own(struct session *s, struct again *a)
 {
-    const struct sequence *l = a->sequence;
+    const struct sequence *q = a->sequence;
     a->home = true;
-    begin_text(a, NULL, l->tokens + l->prompt_tokens, seq_emitted(l), l->round.seed);
+    begin_text(a, NULL, q->tokens + q->prompt_tokens, seq_emitted(q), q->round.seed);
     if (a->moved)
-        return context_prompt(s->ctx, l->seq, l->tokens, l->prompt_tokens, NULL, NULL);
-    context_truncate(s->ctx, l->seq, l->prompt_tokens);
+        return context_prompt(s->ctx, q->seq, q->tokens, q->prompt_tokens, NULL, NULL);
+    context_truncate(s->ctx, q->seq, q->prompt_tokens);
     return true;
 }
 
@@ -169,11 +169,11 @@ regenerate(struct session *s, struct again *sequences, uint32_t n, uint64_t all)
 
 /* Reads the sequence's own tokens except the pending one again, as before. */
 static bool
-restore(struct session *s, const struct sequence *l)
+restore(struct session *s, const struct sequence *q)
 {
-    context_truncate(s->ctx, l->seq, l->prompt_tokens);
-    return l->n_tokens - 1 == l->prompt_tokens || context_prefill(s->ctx, l->seq, l->tokens + l->prompt_tokens,
-                                                                  l->n_tokens - 1 - l->prompt_tokens, NULL, NULL);
+    context_truncate(s->ctx, q->seq, q->prompt_tokens);
+    return q->n_tokens - 1 == q->prompt_tokens || context_prefill(s->ctx, q->seq, q->tokens + q->prompt_tokens,
+                                                                  q->n_tokens - 1 - q->prompt_tokens, NULL, NULL);
 }
 
 /* Emits the first difference, or how many sequences were compared. */
@@ -267,10 +267,10 @@ session_baseline_slice(struct session *s)
     if (--s->asked.slices == 0)
         s->asked.baseline = true;
     for (uint32_t i = 0; i < s->n_sequences; i++) {
-        struct sequence *l = &s->sequences[i];
-        if (l->over || l->n_tokens + SLICE > s->info.ctx || (session_in_turns(s) && n > 0))
+        struct sequence *q = &s->sequences[i];
+        if (q->over || q->n_tokens + SLICE > s->info.ctx || (session_in_turns(s) && n > 0))
             continue;
-        all[n] = (struct again){.sequence = l, .pending = l->tokens[l->n_tokens - 1], .seed = l->round.seed};
+        all[n] = (struct again){.sequence = q, .pending = q->tokens[q->n_tokens - 1], .seed = q->round.seed};
         some[n] = &all[n];
         n++;
     }

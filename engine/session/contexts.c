@@ -53,12 +53,12 @@ open_sequence(struct context *ctx, const struct model *m, seq_t *seq, struct err
 }
 
 static bool
-open_lane(struct session *s, struct sequence *l, struct err *err)
+open_lane(struct session *s, struct sequence *q, struct err *err)
 {
     const struct engine *e = s->engine;
-    bool ok = open_sequence(s->ctx, e->model, &l->seq, err);
+    bool ok = open_sequence(s->ctx, e->model, &q->seq, err);
     for (enum helper_role role = 0; role < HELPERS && ok; role++) {
-        struct helper *h = &l->helpers[role];
+        struct helper *h = &q->helpers[role];
         h->of = &s->helpers[role];
         ok = h->of->ctx == NULL || open_sequence(h->of->ctx, e->helpers[role].model, &h->seq, err);
     }

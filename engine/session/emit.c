@@ -29,13 +29,13 @@ hear_guess(struct watch *w, const struct event *e)
 
 /* As scope_spurious(): a layer that is sure of another token than the last layer's, by the policy's threshold or 0.5. */
 static bool
-spurious(const struct watch *w, const struct sequence *l, float threshold)
+spurious(const struct watch *w, const struct sequence *q, float threshold)
 {
     const struct watch_guess *end = w->guess + w->n;
-    const int32_t last = (int32_t)l->round.layers;
+    const int32_t last = (int32_t)q->round.layers;
     const float limit = isnan(threshold) ? 0.5f : threshold;
     for (const struct watch_guess *f = w->guess; f < end; f++) {
-        if (f->seq != l->number || f->layer != last || f->pos >= l->n_tokens)
+        if (f->seq != q->number || f->layer != last || f->pos >= q->n_tokens)
             continue;
         for (const struct watch_guess *g = w->guess; g < end; g++)
             if (g->seq == f->seq && g->pos == f->pos && g->layer < last && g->token != f->token &&
@@ -47,13 +47,13 @@ spurious(const struct watch *w, const struct sequence *l, float threshold)
 
 /* Looks for the text in the sequence's last tokens, as far back as it can begin. */
 static bool
-text_ends(const struct watch *w, const struct sequence *l, uint32_t emitted)
+text_ends(const struct watch *w, const struct sequence *q, uint32_t emitted)
 {
     char bytes[4096];
     size_t n = 0, fresh = 0;
-    for (uint32_t i = 0; i < l->n_tokens && (i < emitted || n < fresh + UNTIL_TEXT_MOST); i++) {
+    for (uint32_t i = 0; i < q->n_tokens && (i < emitted || n < fresh + UNTIL_TEXT_MOST); i++) {
         const struct slice t =
-            tokenizer_bytes(l->session->engine->model->tokenizer, l->tokens[l->n_tokens - 1 - i], true);
+            tokenizer_bytes(q->session->engine->model->tokenizer, q->tokens[q->n_tokens - 1 - i], true);
         if (t.len > sizeof bytes - n)
             break;
         n += t.len;
@@ -64,13 +64,13 @@ text_ends(const struct watch *w, const struct sequence *l, uint32_t emitted)
 }
 
 static bool
-has_come(const struct watch *w, const struct sequence *l, const struct round_event *line)
+has_come(const struct watch *w, const struct sequence *q, const struct round_event *line)
 {
     switch (w->until.kind) {
     case UNTIL_REJECT: return line->accepted < line->verified;
-    case UNTIL_TEXT: return text_ends(w, l, line->emitted);
-    case UNTIL_CONFIDENCE: return w->unsure && w->unsure_seq == l->number;
-    case UNTIL_SPURIOUS: return spurious(w, l, line->threshold);
+    case UNTIL_TEXT: return text_ends(w, q, line->emitted);
+    case UNTIL_CONFIDENCE: return w->unsure && w->unsure_seq == q->number;
+    case UNTIL_SPURIOUS: return spurious(w, q, line->threshold);
     case UNTIL_ROUND:
     case UNTIL_NOTHING: break; /* a breakpoint's */
     }
@@ -78,7 +78,7 @@ has_come(const struct watch *w, const struct sequence *l, const struct round_eve
 }
 
 static void
-watch_event(struct watch *w, const struct sequence *l, const struct event *e)
+watch_event(struct watch *w, const struct sequence *q, const struct event *e)
 {
     if (w->until.kind == UNTIL_NOTHING)
         return;
@@ -86,11 +86,11 @@ watch_event(struct watch *w, const struct sequence *l, const struct event *e)
         hear_guess(w, e);
     if (e->type == EVENT_TOKEN && e->token.source == SOURCE_DRAFT && !w->unsure) {
         w->unsure = e->token.confidence < w->until.below;
-        w->unsure_seq = l->number;
+        w->unsure_seq = q->number;
     }
-    if (e->type == EVENT_ROUND && !w->met && has_come(w, l, &e->round_end)) {
+    if (e->type == EVENT_ROUND && !w->met && has_come(w, q, &e->round_end)) {
         w->met = true;
-        w->seq = l->number;
+        w->seq = q->number;
     }
 }
 
@@ -107,10 +107,10 @@ append(struct session *s, struct event *e, uint32_t seq, uint32_t round)
 }
 
 void
-seq_emit(struct sequence *l, struct event *e)
+seq_emit(struct sequence *q, struct event *e)
 {
-    append(l->session, e, l->number, l->session->round);
-    watch_event(&l->session->watch, l, e);
+    append(q->session, e, q->number, q->session->round);
+    watch_event(&q->session->watch, q, e);
 }
 
 void
@@ -125,10 +125,10 @@ session_emit_vocab(struct session *s, token_t token)
 }
 
 void
-seq_emit_token(struct sequence *l, uint32_t pos, token_t token, enum token_source source, const struct guess *g)
+seq_emit_token(struct sequence *q, uint32_t pos, token_t token, enum token_source source, const struct guess *g)
 {
-    const struct session *s = l->session;
-    session_emit_vocab(l->session, token);
+    const struct session *s = q->session;
+    session_emit_vocab(q->session, token);
     bool own = source != SOURCE_PROMPT; /* the target predicted it */
     struct event e = {.type = EVENT_TOKEN,
                       .token = {.pos = pos,
@@ -142,7 +142,7 @@ seq_emit_token(struct sequence *l, uint32_t pos, token_t token, enum token_sourc
                                 .head = own ? 0 : -1,
                                 .accepted = -1,
                                 .committed = 1}};
-    seq_emit(l, &e);
+    seq_emit(q, &e);
 }
 
 /* A draft model's vocabulary may be larger than the target's, which events refer to. */
@@ -177,10 +177,10 @@ emit_layer(struct sequence *sequence, const struct layer_event *about, const str
 _Static_assert(EXPERTS_MOST <= RUN_EXPERTS_MOST && RUN_EXPERTS_MOST <= UINT16_MAX, "a trace of the events can be read");
 
 void
-seq_emit_experts(struct sequence *l, slot_t row)
+seq_emit_experts(struct sequence *q, slot_t row)
 {
-    const struct context *ctx = l->session->ctx;
-    for (uint32_t layer = 1; layer <= l->session->model.layers; layer++) {
+    const struct context *ctx = q->session->ctx;
+    for (uint32_t layer = 1; layer <= q->session->model.layers; layer++) {
         struct route routes[EXPERTS_TOLD];
         const uint32_t n = context_experts(ctx, row, layer, routes, EXPERTS_TOLD);
         struct event e = {.type = EVENT_EXPERTS,
@@ -190,24 +190,24 @@ seq_emit_experts(struct sequence *l, slot_t row)
             e.experts.weight[i] = routes[i].weight;
         }
         if (n > 0)
-            seq_emit(l, &e);
+            seq_emit(q, &e);
     }
 }
 
 void
-seq_emit_guess(struct sequence *l, uint32_t pos, uint32_t layer, uint32_t head, const struct guess *g,
+seq_emit_guess(struct sequence *q, uint32_t pos, uint32_t layer, uint32_t head, const struct guess *g,
                enum probed_by by, token_t final)
 {
     const struct layer_event about = {.pos = pos, .layer = (int32_t)layer, .head = (int32_t)head, .probed_by = by};
-    emit_layer(l, &about, g, final);
+    emit_layer(q, &about, g, final);
 }
 
 void
-seq_emit_helper_guess(struct sequence *l, enum helper_role role, uint32_t pos, uint32_t layer, const struct guess *g,
+seq_emit_helper_guess(struct sequence *q, enum helper_role role, uint32_t pos, uint32_t layer, const struct guess *g,
                       enum probed_by by, token_t final)
 {
     const struct layer_event about = {.pos = pos, .model = LAYERS_OF(role), .layer = (int32_t)layer, .probed_by = by};
-    emit_layer(l, &about, g, final);
+    emit_layer(q, &about, g, final);
 }
 
 void

@@ -9,25 +9,25 @@
 #define FOLLOW_TOKENS 256 /* in a call */
 
 void
-seq_helpers_begin(struct sequence *l)
+seq_helpers_begin(struct sequence *q)
 {
     for (enum helper_role role = 0; role < HELPERS; role++) {
-        l->helpers[role].n_fresh = 0;
+        q->helpers[role].n_fresh = 0;
         for (uint32_t node = 0; node < VERIFY_NODES; node++)
-            l->helpers[role].row[node] = SLOT_NONE;
+            q->helpers[role].row[node] = SLOT_NONE;
     }
 }
 
 void
-seq_helpers_forget(struct sequence *l)
+seq_helpers_forget(struct sequence *q)
 {
-    seq_helpers_begin(l);
+    seq_helpers_begin(q);
     for (enum helper_role role = 0; role < HELPERS; role++) {
-        if (l->helpers[role].of->ctx != NULL)
-            context_truncate(l->helpers[role].of->ctx, l->helpers[role].seq, 0);
-        l->helpers[role].looked_at = 0;
+        if (q->helpers[role].of->ctx != NULL)
+            context_truncate(q->helpers[role].of->ctx, q->helpers[role].seq, 0);
+        q->helpers[role].looked_at = 0;
     }
-    memset(l->final, 0, sizeof l->final);
+    memset(q->final, 0, sizeof q->final);
 }
 
 static token_t
@@ -37,48 +37,48 @@ as_read_by(const struct helper_context *h, token_t token)
 }
 
 static uint32_t
-unread(const struct sequence *l, enum helper_role role)
+unread(const struct sequence *q, enum helper_role role)
 {
-    return l->n_tokens - context_length(l->helpers[role].of->ctx, l->helpers[role].seq);
+    return q->n_tokens - context_length(q->helpers[role].of->ctx, q->helpers[role].seq);
 }
 
 /* Whether prompts have rows of a class of their own. */
 static bool
-lacks_prompt(const struct sequence *l, enum helper_role role)
+lacks_prompt(const struct sequence *q, enum helper_role role)
 {
-    return l->session->engine->prompt_rows > 0 && l->n_tokens - unread(l, role) < l->prompt_tokens;
+    return q->session->engine->prompt_rows > 0 && q->n_tokens - unread(q, role) < q->prompt_tokens;
 }
 
 /* Reads the whole prompt of the run, so that its rows do not depend on when the model is used first. */
 static bool
-read_prompt(struct sequence *l, enum helper_role role, struct prefill_watch *watch)
+read_prompt(struct sequence *q, enum helper_role role, struct prefill_watch *watch)
 {
-    const struct helper *h = &l->helpers[role];
-    token_t *ids = malloc(l->prompt_tokens * sizeof *ids);
-    for (uint32_t i = 0; i < l->prompt_tokens && ids != NULL; i++)
-        ids[i] = as_read_by(h->of, l->tokens[i]);
+    const struct helper *h = &q->helpers[role];
+    token_t *ids = malloc(q->prompt_tokens * sizeof *ids);
+    for (uint32_t i = 0; i < q->prompt_tokens && ids != NULL; i++)
+        ids[i] = as_read_by(h->of, q->tokens[i]);
     const bool ok =
-        ids != NULL && context_prompt(h->of->ctx, h->seq, ids, l->prompt_tokens, session_emit_prefill, watch);
+        ids != NULL && context_prompt(h->of->ctx, h->seq, ids, q->prompt_tokens, session_emit_prefill, watch);
     if (ids == NULL)
-        session_fail(l->session, "helper", "not enough memory for the prompt");
+        session_fail(q->session, "helper", "not enough memory for the prompt");
     free(ids);
     return ok;
 }
 
 static bool
-read_many(struct sequence *l, enum helper_role role)
+read_many(struct sequence *q, enum helper_role role)
 {
-    const struct helper *h = &l->helpers[role];
-    struct prefill_watch watch = {.session = l->session, .since_us = clock_us()};
-    const uint32_t n = l->n_tokens;
-    if (lacks_prompt(l, role) && !read_prompt(l, role, &watch))
+    const struct helper *h = &q->helpers[role];
+    struct prefill_watch watch = {.session = q->session, .since_us = clock_us()};
+    const uint32_t n = q->n_tokens;
+    if (lacks_prompt(q, role) && !read_prompt(q, role, &watch))
         return false;
-    const uint32_t before = n - unread(l, role);
+    const uint32_t before = n - unread(q, role);
     for (uint32_t at = before; at < n;) {
         token_t part[FOLLOW_TOKENS];
         const uint32_t count = n - at < FOLLOW_TOKENS ? n - at : FOLLOW_TOKENS;
         for (uint32_t i = 0; i < count; i++)
-            part[i] = as_read_by(h->of, l->tokens[at + i]);
+            part[i] = as_read_by(h->of, q->tokens[at + i]);
         if (!context_prefill(h->of->ctx, h->seq, part, count, NULL, NULL))
             return false;
         at += count;
@@ -89,14 +89,14 @@ read_many(struct sequence *l, enum helper_role role)
 
 /* Appends the unread tokens of a sequence to its trunk. */
 static bool
-append_few(const struct sequence *l, enum helper_role role, slot_t *rows)
+append_few(const struct sequence *q, enum helper_role role, slot_t *rows)
 {
-    const struct helper *h = &l->helpers[role];
-    const uint32_t n = unread(l, role), first = l->n_tokens - n;
+    const struct helper *h = &q->helpers[role];
+    const uint32_t n = unread(q, role), first = q->n_tokens - n;
     context_truncate(h->of->ctx, h->seq, first); /* drops rows of a call that was stopped */
     for (uint32_t i = 0; i < n; i++) {
         rows[i] = context_append(h->of->ctx, h->seq, i > 0 ? rows[i - 1] : SLOT_NONE,
-                                 as_read_by(h->of, l->tokens[first + i]));
+                                 as_read_by(h->of, q->tokens[first + i]));
         if (rows[i] == SLOT_NONE)
             return false;
     }
@@ -128,11 +128,11 @@ read_few(struct sequence *const *sequences, uint32_t n, enum helper_role role)
 
 /* The last row is read again if its hidden states are lost, or may be lost while others draft (`old`). */
 static void
-give_up_old_row(const struct sequence *l, enum helper_role role, bool old)
+give_up_old_row(const struct sequence *q, enum helper_role role, bool old)
 {
-    const struct helper *h = &l->helpers[role];
-    const uint32_t last = l->n_tokens - 1;
-    if (unread(l, role) == 0 && (old || !context_hidden_kept(h->of->ctx, context_at(h->of->ctx, h->seq, last))))
+    const struct helper *h = &q->helpers[role];
+    const uint32_t last = q->n_tokens - 1;
+    if (unread(q, role) == 0 && (old || !context_hidden_kept(h->of->ctx, context_at(h->of->ctx, h->seq, last))))
         context_truncate(h->of->ctx, h->seq, last);
 }
 
@@ -191,11 +191,11 @@ session_helpers_append(struct sequence *const *sequences, uint32_t n, enum helpe
 }
 
 slot_t
-seq_helper_row(struct sequence *l, struct helper *h, int32_t node)
+seq_helper_row(struct sequence *q, struct helper *h, int32_t node)
 {
     int32_t missing[VERIFY_NODES];
     uint32_t n = 0;
-    const struct round_state *st = &l->state;
+    const struct round_state *st = &q->state;
     for (int32_t at = node; at >= 0 && h->row[at] == SLOT_NONE; at = st->node[at].parent)
         missing[n++] = at;
     while (n > 0) {
@@ -204,7 +204,7 @@ seq_helper_row(struct sequence *l, struct helper *h, int32_t node)
         *row = context_append(h->of->ctx, h->seq, next->parent < 0 ? SLOT_NONE : h->row[next->parent],
                               as_read_by(h->of, next->token));
         if (*row == SLOT_NONE) {
-            session_fail(l->session, "helper", context_error(h->of->ctx)->text);
+            session_fail(q->session, "helper", context_error(h->of->ctx)->text);
             return SLOT_NONE;
         }
     }
@@ -212,18 +212,18 @@ seq_helper_row(struct sequence *l, struct helper *h, int32_t node)
 }
 
 slot_t
-seq_helper_next(const struct sequence *l, const struct helper *h)
+seq_helper_next(const struct sequence *q, const struct helper *h)
 {
-    const token_t token = l->tokens[context_length(h->of->ctx, h->seq)];
+    const token_t token = q->tokens[context_length(h->of->ctx, h->seq)];
     return context_append(h->of->ctx, h->seq, SLOT_NONE, as_read_by(h->of, token));
 }
 
 bool
-seq_helpers_keep(struct sequence *l, const struct verdict *v, uint32_t n)
+seq_helpers_keep(struct sequence *q, const struct verdict *v, uint32_t n)
 {
     bool ok = true;
     for (enum helper_role role = 0; role < HELPERS && ok; role++) {
-        struct helper *h = &l->helpers[role];
+        struct helper *h = &q->helpers[role];
         struct context *ctx = h->of->ctx;
         slot_t path[HELPER_FEW + VERIFY_NODES];
         uint32_t kept = 0;

@@ -6,9 +6,9 @@
 #define RECENT_ROWS      32
 
 uint32_t
-seq_head_at(const struct sequence *l, uint32_t layer)
+seq_head_at(const struct sequence *q, uint32_t layer)
 {
-    return l->head == USE_TRAINED && layer > 0 && layer < l->session->model.layers ? 1 : 0;
+    return q->head == USE_TRAINED && layer > 0 && layer < q->session->model.layers ? 1 : 0;
 }
 
 /* Rows of one model, of several sequences, for one head call. */
@@ -28,33 +28,33 @@ context_of(const struct gathered *g)
 }
 
 static enum head_choice
-head_of(const struct gathered *g, const struct sequence *l)
+head_of(const struct gathered *g, const struct sequence *q)
 {
     if (g->role != HELPERS)
         return USE_LENS;
-    return (l->head == USE_TRAINED) != g->other ? USE_TRAINED : USE_LENS;
+    return (q->head == USE_TRAINED) != g->other ? USE_TRAINED : USE_LENS;
 }
 
 /* Emits a layer's prediction after a row of the target, compared with the last layer's. */
 static void
-tell(const struct gathered *g, struct sequence *l, uint32_t pos, uint32_t layer, const struct guess *said,
+tell(const struct gathered *g, struct sequence *q, uint32_t pos, uint32_t layer, const struct guess *said,
      token_t final)
 {
     const uint32_t layers = g->session->model.layers;
-    l->final[pos % FINALS].pos = pos; /* auxiliary models may reach it a round later */
-    l->final[pos % FINALS].token = final;
+    q->final[pos % FINALS].pos = pos; /* auxiliary models may reach it a round later */
+    q->final[pos % FINALS].token = final;
     if (layer == layers && g->other)
         return; /* the last layer has the same prediction with both heads */
-    seq_emit_guess(l, pos, layer, head_of(g, l) == USE_TRAINED && layer < layers ? 1 : 0, said, PROBED_SCOPE, final);
+    seq_emit_guess(q, pos, layer, head_of(g, q) == USE_TRAINED && layer < layers ? 1 : 0, said, PROBED_SCOPE, final);
 }
 
 /* The same for an auxiliary model, compared with its own last layer and the target's. */
 static void
-emit_helper(const struct gathered *g, struct sequence *l, uint32_t pos, uint32_t layer, const struct guess *said)
+emit_helper(const struct gathered *g, struct sequence *q, uint32_t pos, uint32_t layer, const struct guess *said)
 {
     const uint32_t at = pos % FINALS;
-    const token_t final = l->final[at].pos == pos ? l->final[at].token : TOKEN_NONE;
-    seq_emit_helper_guess(l, g->role, pos, layer, said, PROBED_SCOPE, final);
+    const token_t final = q->final[at].pos == pos ? q->final[at].token : TOKEN_NONE;
+    seq_emit_helper_guess(q, g->role, pos, layer, said, PROBED_SCOPE, final);
 }
 
 /* Probes all layers of all rows in one call. */
@@ -79,12 +79,12 @@ ask(struct gathered *g)
     if (!context_guess(ctx, p->probes, n, p->guesses))
         return false;
     for (size_t i = 0; i < n; i++) {
-        struct sequence *l = g->sequence[i / layers];
+        struct sequence *q = g->sequence[i / layers];
         const uint32_t layer = p->probes[i].layer, pos = context_position(ctx, p->probes[i].slot) + 1;
         if (g->role == HELPERS)
-            tell(g, l, pos, layer, &p->guesses[i], p->guesses[i / layers * layers + layers - 1].token);
+            tell(g, q, pos, layer, &p->guesses[i], p->guesses[i / layers * layers + layers - 1].token);
         else
-            emit_helper(g, l, pos, layer, &p->guesses[i]);
+            emit_helper(g, q, pos, layer, &p->guesses[i]);
     }
     g->n = 0;
     return true;
@@ -92,12 +92,12 @@ ask(struct gathered *g)
 
 /* Skips rows whose hidden states are lost. */
 static bool
-gather(struct gathered *g, struct sequence *l, const slot_t *rows, size_t n)
+gather(struct gathered *g, struct sequence *q, const slot_t *rows, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (!context_hidden_kept(context_of(g), rows[i]))
             continue;
-        g->sequence[g->n] = l;
+        g->sequence[g->n] = q;
         g->row[g->n++] = rows[i];
         if (g->n == VERIFY_NODES && !ask(g))
             return false;
@@ -109,15 +109,15 @@ gather(struct gathered *g, struct sequence *l, const slot_t *rows, size_t n)
  * The pending token's row waits for the token that it predicts. Rows that came while probing was off are skipped. `last` is the row after
  * the trunk, or SLOT_NONE. */
 static bool
-gather_helper(struct gathered *g, struct sequence *l, slot_t last)
+gather_helper(struct gathered *g, struct sequence *q, slot_t last)
 {
-    struct helper *h = &l->helpers[g->role];
+    struct helper *h = &q->helpers[g->role];
     struct context *ctx = h->of->ctx;
     slot_t rows[RECENT_ROWS + VERIFY_NODES + 1];
     size_t n = 0;
-    const bool all = l->current.probe == PROBE_ALL;
+    const bool all = q->current.probe == PROBE_ALL;
     const uint32_t read = ctx != NULL ? context_length(ctx, h->seq) : 0;
-    const uint32_t length = read < l->n_tokens ? read : l->n_tokens - 1;
+    const uint32_t length = read < q->n_tokens ? read : q->n_tokens - 1;
     const uint32_t most = h->looked_at == 0 ? RECENT_ROWS : RECENT_ROWS + VERIFY_NODES;
     uint32_t i = h->looked_at < length ? h->looked_at : length;
     for (i = length - i > most ? length - most : i; i < length && all; i++)
@@ -125,7 +125,7 @@ gather_helper(struct gathered *g, struct sequence *l, slot_t last)
     if (last != SLOT_NONE)
         rows[n++] = last;
     h->looked_at = length + (last != SLOT_NONE);
-    return gather(g, l, rows, n);
+    return gather(g, q, rows, n);
 }
 
 /* If all drafts were accepted, the model has not read the last one, and would predict the bonus a round later. This forward pass reads it
@@ -137,13 +137,13 @@ read_last_drafts(const struct gathered *g, struct sequence *const *sequences, ui
     slot_t all[ROUNDS_MOST];
     uint32_t count = 0;
     for (uint32_t i = 0; i < n; i++) {
-        struct sequence *l = sequences[i];
-        struct helper *h = &l->helpers[g->role];
+        struct sequence *q = sequences[i];
+        struct helper *h = &q->helpers[g->role];
         rows[i] = SLOT_NONE;
-        if (l->current.probe != PROBE_ALL || ctx == NULL || h->row[0] == SLOT_NONE ||
-            context_length(ctx, h->seq) + 2 != l->n_tokens || h->looked_at + 2 > l->n_tokens)
+        if (q->current.probe != PROBE_ALL || ctx == NULL || h->row[0] == SLOT_NONE ||
+            context_length(ctx, h->seq) + 2 != q->n_tokens || h->looked_at + 2 > q->n_tokens)
             continue;
-        all[count++] = rows[i] = seq_helper_next(l, h);
+        all[count++] = rows[i] = seq_helper_next(q, h);
         if (rows[i] == SLOT_NONE)
             return false;
     }

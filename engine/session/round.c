@@ -84,14 +84,14 @@ session_of(const struct round *r)
 void
 round_emit_guess(const struct round *r, slot_t slot, uint32_t layer, const struct guess *g)
 {
-    struct sequence *l = r->state->sequence;
+    struct sequence *q = r->state->sequence;
     const uint32_t pos = context_position(r->ctx, slot) + 1;
-    if (l->current.probe == PROBE_OFF)
+    if (q->current.probe == PROBE_OFF)
         return;
     if (r->helper == NULL)
-        seq_emit_guess(l, pos, layer, seq_head_at(l, layer), g, PROBED_POLICY, TOKEN_NONE);
+        seq_emit_guess(q, pos, layer, seq_head_at(q, layer), g, PROBED_POLICY, TOKEN_NONE);
     else
-        seq_emit_helper_guess(l, (enum helper_role)(r->helper - l->helpers), pos, layer, g, PROBED_POLICY, TOKEN_NONE);
+        seq_emit_helper_guess(q, (enum helper_role)(r->helper - q->helpers), pos, layer, g, PROBED_POLICY, TOKEN_NONE);
 }
 
 /* Counts the time of head calls. */
@@ -316,16 +316,16 @@ round_summary(struct round *r, const char *stop_reason, int exit_layer, double t
 /* ---- several sequences ---- */
 
 bool
-seq_alone(struct sequence *l, struct policy *p, uint32_t together, bool (*step)(struct policy *, struct round *))
+seq_alone(struct sequence *q, struct policy *p, uint32_t together, bool (*step)(struct policy *, struct round *))
 {
-    struct session *s = l->session;
+    struct session *s = q->session;
     if (together == 1)
-        return step(p, &l->round);
+        return step(p, &q->round);
     spent_switch(&s->spent, s->spent.account, session_loads(s));
     const struct spent then = s->spent;
-    const bool ok = step(p, &l->round);
+    const bool ok = step(p, &q->round);
     spent_switch(&s->spent, s->spent.account, session_loads(s));
-    spent_own(&l->state.own, &then, &s->spent);
+    spent_own(&q->state.own, &then, &s->spent);
     return ok;
 }
 

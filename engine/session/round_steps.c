@@ -8,104 +8,104 @@
 /* ---- the part of one sequence ---- */
 
 bool
-seq_is_end(const struct sequence *l, token_t token)
+seq_is_end(const struct sequence *q, token_t token)
 {
-    const struct session *s = l->session;
+    const struct session *s = q->session;
     return !s->ignore_eos && tokenizer_is_end(s->engine->model->tokenizer, token);
 }
 
 /* The most drafts that the length, the context and a forward pass allow. */
 static uint32_t
-budget(const struct sequence *l)
+budget(const struct sequence *q)
 {
-    const struct session *s = l->session;
+    const struct session *s = q->session;
     const struct context_options *limits = context_limits(s->ctx);
     const uint32_t most = (limits->max_rows < VERIFY_NODES ? limits->max_rows : VERIFY_NODES) - 1;
-    const uint32_t room = s->info.ctx - l->n_tokens; /* rows left after the pending token's */
-    const uint32_t wanted = s->run.wanted == UINT32_MAX ? UINT32_MAX : s->run.wanted - seq_emitted(l) - 1;
+    const uint32_t room = s->info.ctx - q->n_tokens; /* rows left after the pending token's */
+    const uint32_t wanted = s->run.wanted == UINT32_MAX ? UINT32_MAX : s->run.wanted - seq_emitted(q) - 1;
     const uint32_t fewer = wanted < room ? wanted : room;
     return fewer < most ? fewer : most;
 }
 
 static void
-begin_one(struct sequence *l)
+begin_one(struct sequence *q)
 {
-    const struct session *s = l->session;
-    struct round *r = &l->round;
-    struct round_state *st = &l->state;
+    const struct session *s = q->session;
+    struct round *r = &q->round;
+    struct round_state *st = &q->state;
     r->number = s->round;
-    r->n_tokens = l->n_tokens;
-    r->budget = budget(l);
+    r->n_tokens = q->n_tokens;
+    r->budget = budget(q);
     r->verdict = NULL;
     r->drafted = r->accepted = r->emitted = 0;
     r->cut = false;
     st->n = 1;
     st->steps = st->cut = 0;
     st->lacks_last = false;
-    st->pos[0] = l->n_tokens - 1;
-    st->node[0] = (struct verify_row){.parent = -1, .token = l->tokens[st->pos[0]], .slot = SLOT_NONE, .q = DIST_NONE};
-    seq_helpers_begin(l);
+    st->pos[0] = q->n_tokens - 1;
+    st->node[0] = (struct verify_row){.parent = -1, .token = q->tokens[st->pos[0]], .slot = SLOT_NONE, .q = DIST_NONE};
+    seq_helpers_begin(q);
     st->annealed = false;
     st->line = (struct round_event){.verify_experts = NAN};
     st->own = (struct spent){0};
-    snprintf(st->line.policy, sizeof st->line.policy, "%s", seq_policy(l)->info.name);
+    snprintf(st->line.policy, sizeof st->line.policy, "%s", seq_policy(q)->info.name);
     round_summary(r, "", -1, NAN, -1, -1);
 }
 
 static uint32_t
-rows_of(const struct sequence *l, slot_t *rows)
+rows_of(const struct sequence *q, slot_t *rows)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < l->state.n; i++)
-        if (l->state.node[i].slot != SLOT_NONE)
-            rows[n++] = l->state.node[i].slot;
+    for (uint32_t i = 0; i < q->state.n; i++)
+        if (q->state.node[i].slot != SLOT_NONE)
+            rows[n++] = q->state.node[i].slot;
     return n;
 }
 
 static struct emission
-settle(const struct sequence *l)
+settle(const struct sequence *q)
 {
-    const struct round_state *st = &l->state;
+    const struct round_state *st = &q->state;
     const struct verdict *v = &st->verdict;
     struct emission m = {.row = {st->node[0].slot}};
     for (uint32_t i = 0; i < v->n_path && !m.ended; i++) {
         m.token[m.n++] = st->node[v->path[i]].token;
         if (m.n < VERIFY_NODES)
             m.row[m.n] = st->node[v->path[i]].slot;
-        m.ended = seq_is_end(l, m.token[m.n - 1]);
+        m.ended = seq_is_end(q, m.token[m.n - 1]);
     }
     if (!m.ended && v->kind != NEXT_CANDIDATE) {
         m.token[m.n++] = v->next;
         m.own = true;
-        m.ended = seq_is_end(l, v->next);
+        m.ended = seq_is_end(q, v->next);
     }
     return m;
 }
 
 static bool
-commit_one(struct sequence *l)
+commit_one(struct sequence *q)
 {
-    struct session *s = l->session;
-    struct round *r = &l->round;
-    struct round_state *st = &l->state;
+    struct session *s = q->session;
+    struct round *r = &q->round;
+    struct round_state *st = &q->state;
     const struct emission *m = &st->emission;
-    st->emission = settle(l);
+    st->emission = settle(q);
     r->verdict = &st->verdict;
     r->drafted = st->steps;
     r->accepted = st->verdict.n_path;
     r->emitted = m->n;
     r->cut = m->ended || (st->steps == r->budget && r->budget < context_limits(s->ctx)->max_rows - 1);
-    if (!context_keep(s->ctx, l->seq, m->row, m->n) || !seq_helpers_keep(l, r->verdict, m->n))
+    if (!context_keep(s->ctx, q->seq, m->row, m->n) || !seq_helpers_keep(q, r->verdict, m->n))
         return session_stop(s, "commit");
-    memcpy(l->tokens + l->n_tokens, m->token, m->n * sizeof *m->token);
-    r->n_tokens = l->n_tokens += m->n;
+    memcpy(q->tokens + q->n_tokens, m->token, m->n * sizeof *m->token);
+    r->n_tokens = q->n_tokens += m->n;
     return true;
 }
 
 static void
-emit_verdict(struct sequence *l)
+emit_verdict(struct sequence *q)
 {
-    const struct round_state *st = &l->state;
+    const struct round_state *st = &q->state;
     const struct emission *m = &st->emission;
     const struct verdict *v = &st->verdict;
     uint32_t committed = m->own ? m->n - 1 : m->n; /* emitted drafts */
@@ -116,52 +116,52 @@ emit_verdict(struct sequence *l)
         struct event e = {
             .type = EVENT_VERDICT,
             .verdict = {.candidate = (int32_t)node, .accepted = at < v->n_path, .committed = at < committed}};
-        seq_emit(l, &e);
+        seq_emit(q, &e);
     }
     uint32_t judge = v->n_path > 0 ? v->path[v->n_path - 1] : 0;
     if (m->own)
-        seq_emit_token(l, l->n_tokens - 1, v->next, v->kind == NEXT_BONUS ? SOURCE_BONUS : SOURCE_CORRECTION,
+        seq_emit_token(q, q->n_tokens - 1, v->next, v->kind == NEXT_BONUS ? SOURCE_BONUS : SOURCE_CORRECTION,
                        &v->judged[judge]);
-    if (l->current.probe == PROBE_POLICY) /* the predictions of the last layer are known already */
+    if (q->current.probe == PROBE_POLICY) /* the predictions of the last layer are known already */
         for (uint32_t i = 0; i < m->n; i++) {
             uint32_t node = i == 0 ? 0 : v->path[i - 1];
             if (v->judged[node].token != TOKEN_NONE)
-                seq_emit_guess(l, st->pos[node] + 1, l->session->model.layers, 0, &v->judged[node], PROBED_VERIFY,
+                seq_emit_guess(q, st->pos[node] + 1, q->session->model.layers, 0, &v->judged[node], PROBED_VERIFY,
                                v->judged[node].token);
         }
 }
 
 static double
-us_of(const struct sequence *l, const struct spent *together, enum account account, uint32_t sequences)
+us_of(const struct sequence *q, const struct spent *together, enum account account, uint32_t sequences)
 {
-    return ((double)l->state.own.ns[account] + (double)together->ns[account] / sequences) / 1000;
+    return ((double)q->state.own.ns[account] + (double)together->ns[account] / sequences) / 1000;
 }
 
 static void
-end_one(struct sequence *l, const struct spent *together, uint32_t sequences)
+end_one(struct sequence *q, const struct spent *together, uint32_t sequences)
 {
-    const struct round *r = &l->round;
-    struct round_event *line = &l->state.line;
-    const struct spent *own = &l->state.own;
+    const struct round *r = &q->round;
+    struct round_event *line = &q->state.line;
+    const struct spent *own = &q->state.own;
     const struct loads work = spent_work(together), alone = spent_work(own);
     line->draft_us =
-        (uint32_t)(us_of(l, together, SPENT_DRAFT, sequences) + us_of(l, together, SPENT_LEARN, sequences));
-    line->verify_us = (uint32_t)us_of(l, together, SPENT_VERIFY, sequences);
-    line->probe_us = (uint32_t)us_of(l, together, SPENT_PROBE, sequences);
+        (uint32_t)(us_of(q, together, SPENT_DRAFT, sequences) + us_of(q, together, SPENT_LEARN, sequences));
+    line->verify_us = (uint32_t)us_of(q, together, SPENT_VERIFY, sequences);
+    line->probe_us = (uint32_t)us_of(q, together, SPENT_PROBE, sequences);
     line->heads_us = together->heads_unknown
                          ? NAN
                          : (float)(((double)own->heads_ns + (double)together->heads_ns / sequences) / 1000);
-    line->wait_us = (float)us_of(l, together, SPENT_WAIT, sequences);
-    line->aside_us = (float)us_of(l, together, SPENT_ASIDE, sequences);
+    line->wait_us = (float)us_of(q, together, SPENT_WAIT, sequences);
+    line->aside_us = (float)us_of(q, together, SPENT_ASIDE, sequences);
     line->drafted = r->drafted;
-    line->verified = r->drafted - l->state.cut;
+    line->verified = r->drafted - q->state.cut;
     line->accepted = r->accepted;
     line->emitted = r->emitted;
     line->layers_loaded = (float)(alone.layers + work.layers / sequences);
     line->heads_loaded = (float)(alone.heads + work.heads / sequences);
-    if (l->state.emission.ended)
+    if (q->state.emission.ended)
         snprintf(line->stop_reason, sizeof line->stop_reason, "eos");
-    seq_emit(l, &(struct event){.type = EVENT_ROUND, .round_end = *line});
+    seq_emit(q, &(struct event){.type = EVENT_ROUND, .round_end = *line});
 }
 
 /* ---- the round of all ---- */
@@ -182,12 +182,12 @@ begin(struct session *s, struct batch *b)
     s->spent.ns[SPENT_PROBE] += s->recording_ns; /* since the last round */
     mailbox_round(&s->mailbox, ++s->round);
     for (uint32_t i = 0; i < s->n_sequences; i++) {
-        struct sequence *l = &s->sequences[i];
-        if (!session_takes_part(s, l))
+        struct sequence *q = &s->sequences[i];
+        if (!session_takes_part(s, q))
             continue;
-        begin_one(l);
-        most += l->round.budget + 2;
-        b->sequence[b->n++] = l;
+        begin_one(q);
+        most += q->round.budget + 2;
+        b->sequence[b->n++] = q;
     }
     s->turn = (uint32_t)(b->sequence[0] - s->sequences);
     context_follow_experts(s->ctx, s->sequences[0].current.probe == PROBE_ALL);

@@ -9,98 +9,98 @@
 
 /* The auxiliary models that the policy needs read the prompt, too, so that its time is in no round. */
 static bool
-prefill_helpers(struct sequence *l)
+prefill_helpers(struct sequence *q)
 {
-    const unsigned needs = seq_policy(l)->ops->needs;
-    seq_helpers_forget(l);
+    const unsigned needs = seq_policy(q)->ops->needs;
+    seq_helpers_forget(q);
     for (enum helper_role role = 0; role < HELPERS; role++)
-        if ((needs & NEEDS(role)) != 0 && !session_helpers_follow(&l, 1, role))
+        if ((needs & NEEDS(role)) != 0 && !session_helpers_follow(&q, 1, role))
             return false;
     return true;
 }
 
 /* Runs the prompt through all layers; emits the first token. */
 static bool
-prefill(struct sequence *l)
+prefill(struct sequence *q)
 {
-    struct session *s = l->session;
-    const uint32_t n = l->prompt_tokens;
+    struct session *s = q->session;
+    const uint32_t n = q->prompt_tokens;
     for (uint32_t i = 0; i < n; i++)
-        seq_emit_token(l, i, l->tokens[i], SOURCE_PROMPT, NULL);
+        seq_emit_token(q, i, q->tokens[i], SOURCE_PROMPT, NULL);
     struct prefill_watch watch = {.session = s, .since_us = clock_us()};
-    if (!context_prompt(s->ctx, l->seq, l->tokens, n, session_emit_prefill, &watch) || !prefill_helpers(l))
+    if (!context_prompt(s->ctx, q->seq, q->tokens, n, session_emit_prefill, &watch) || !prefill_helpers(q))
         return false;
-    if (context_is_prompt(s->ctx, context_at(s->ctx, l->seq, 0)))
-        session_emit_control(s, l->number, RECORDED_PREFILL, "blas");
-    struct verify_row last = {.parent = -1, .token = l->tokens[n - 1], .q = DIST_NONE};
-    last.slot = context_at(s->ctx, l->seq, n - 1);
+    if (context_is_prompt(s->ctx, context_at(s->ctx, q->seq, 0)))
+        session_emit_control(s, q->number, RECORDED_PREFILL, "blas");
+    struct verify_row last = {.parent = -1, .token = q->tokens[n - 1], .q = DIST_NONE};
+    last.slot = context_at(s->ctx, q->seq, n - 1);
     struct verdict first;
-    if (!context_verify(s->ctx, l->seq, &last, 1, &l->current.sampling, l->round.seed, &first))
+    if (!context_verify(s->ctx, q->seq, &last, 1, &q->current.sampling, q->round.seed, &first))
         return false;
-    l->tokens[l->n_tokens++] = first.next;
-    seq_emit_token(l, n, first.next, SOURCE_PREFILL, &first.judged[0]);
-    if (l->current.probe == PROBE_POLICY)
-        seq_emit_guess(l, n, s->model.layers, 0, &first.judged[0], PROBED_VERIFY, first.judged[0].token);
-    if (!session_probe_recent(s, &l, 1)) /* the screen shows layers of the prompt's end from the beginning */
+    q->tokens[q->n_tokens++] = first.next;
+    seq_emit_token(q, n, first.next, SOURCE_PREFILL, &first.judged[0]);
+    if (q->current.probe == PROBE_POLICY)
+        seq_emit_guess(q, n, s->model.layers, 0, &first.judged[0], PROBED_VERIFY, first.judged[0].token);
+    if (!session_probe_recent(s, &q, 1)) /* the screen shows layers of the prompt's end from the beginning */
         return false;
-    struct policy *policy = seq_policy(l);
-    l->met = l->current.policy;
-    l->round.n_tokens = l->n_tokens;
-    return policy->ops->prefilled == NULL || policy->ops->prefilled(policy, &l->round);
+    struct policy *policy = seq_policy(q);
+    q->met = q->current.policy;
+    q->round.n_tokens = q->n_tokens;
+    return policy->ops->prefilled == NULL || policy->ops->prefilled(policy, &q->round);
 }
 
 /* Keeps the text of a sequence that is replaced, for a later baseline. */
 static bool
-keep_text(const struct sequence *l)
+keep_text(const struct sequence *q)
 {
-    struct run *run = &l->session->run;
-    const uint32_t n = seq_emitted(l);
+    struct run *run = &q->session->run;
+    const uint32_t n = seq_emitted(q);
     struct left *left = realloc(run->left, (run->n_left + 1) * sizeof *left);
     if (left != NULL)
         run->left = left;
     token_t *tokens = left != NULL ? malloc(n * sizeof *tokens) : NULL;
     if (tokens == NULL)
-        return session_fail(l->session, "batch", "not enough memory for the text of a sequence that left");
-    memcpy(tokens, l->tokens + l->prompt_tokens, n * sizeof *tokens);
-    left[run->n_left++] = (struct left){.number = l->number, .tokens = tokens, .n = n, .differs_at = UINT32_MAX};
+        return session_fail(q->session, "batch", "not enough memory for the text of a sequence that left");
+    memcpy(tokens, q->tokens + q->prompt_tokens, n * sizeof *tokens);
+    left[run->n_left++] = (struct left){.number = q->number, .tokens = tokens, .n = n, .differs_at = UINT32_MAX};
     return true;
 }
 
 /* The run's next sequence begins in this place. */
 static bool
-join(struct sequence *l)
+join(struct sequence *q)
 {
-    struct session *s = l->session;
-    l->number = s->run.joined++;
-    const struct prompt *prompt = run_prompt(&s->run, l->number);
-    l->over = false;
-    l->past = 0;
-    l->n_tokens = l->prompt_tokens = prompt->n;
-    memcpy(l->tokens, prompt->ids, prompt->n * sizeof *prompt->ids); /* n < ctx */
-    l->round = (struct round){.number = s->round,
+    struct session *s = q->session;
+    q->number = s->run.joined++;
+    const struct prompt *prompt = run_prompt(&s->run, q->number);
+    q->over = false;
+    q->past = 0;
+    q->n_tokens = q->prompt_tokens = prompt->n;
+    memcpy(q->tokens, prompt->ids, prompt->n * sizeof *prompt->ids); /* n < ctx */
+    q->round = (struct round){.number = s->round,
                               .ctx = s->ctx,
-                              .seq = l->seq,
-                              .tokens = l->tokens,
-                              .prompt_len = l->prompt_tokens,
+                              .seq = q->seq,
+                              .tokens = q->tokens,
+                              .prompt_len = q->prompt_tokens,
                               .layers = s->model.layers,
-                              .state = &l->state};
-    l->state.annealed = false;
-    seq_take_settings(l);
+                              .state = &q->state};
+    q->state.annealed = false;
+    seq_take_settings(q);
     if (session_has_several(s))
-        session_emit_control(s, l->number, RECORDED_JOINED, prompt->text);
-    return prefill(l) || session_stop(s, "prefill");
+        session_emit_control(s, q->number, RECORDED_JOINED, prompt->text);
+    return prefill(q) || session_stop(s, "prefill");
 }
 
 /* NULL: it continues. */
 static const char *
-why_over(const struct sequence *l)
+why_over(const struct sequence *q)
 {
-    const struct session *s = l->session;
-    if (seq_emitted(l) > 0 && l->n_tokens > l->past && seq_is_end(l, l->tokens[l->n_tokens - 1]))
+    const struct session *s = q->session;
+    if (seq_emitted(q) > 0 && q->n_tokens > q->past && seq_is_end(q, q->tokens[q->n_tokens - 1]))
         return "eos";
-    if (seq_emitted(l) >= s->run.wanted)
+    if (seq_emitted(q) >= s->run.wanted)
         return "tokens";
-    return l->n_tokens > s->info.ctx ? "context" : NULL; /* the pending token needs a row */
+    return q->n_tokens > s->info.ctx ? "context" : NULL; /* the pending token needs a row */
 }
 
 /* Replaces sequences that have ended by the next ones. False: stopped. */
@@ -108,14 +108,14 @@ static bool
 look(struct session *s)
 {
     for (uint32_t i = 0; i < s->n_sequences; i++) {
-        struct sequence *l = &s->sequences[i];
-        for (const char *why; (why = why_over(l)) != NULL;) {
-            if (!l->over && session_has_several(s))
-                session_emit_control(s, l->number, RECORDED_LEFT, why);
-            l->over = true;
+        struct sequence *q = &s->sequences[i];
+        for (const char *why; (why = why_over(q)) != NULL;) {
+            if (!q->over && session_has_several(s))
+                session_emit_control(s, q->number, RECORDED_LEFT, why);
+            q->over = true;
             if (s->run.joined == s->run.total)
                 break;
-            if (!keep_text(l) || !join(l))
+            if (!keep_text(q) || !join(q))
                 return false;
         }
     }
@@ -127,12 +127,12 @@ static bool
 extend(struct session *s)
 {
     for (uint32_t i = 0; i < s->n_sequences; i++) {
-        struct sequence *l = &s->sequences[i];
-        const bool was = l->over;
-        l->past = l->n_tokens;
-        l->over = why_over(l) != NULL;
-        if (was && !l->over && session_has_several(s))
-            session_emit_control(s, l->number, RECORDED_BACK, "");
+        struct sequence *q = &s->sequences[i];
+        const bool was = q->over;
+        q->past = q->n_tokens;
+        q->over = why_over(q) != NULL;
+        if (was && !q->over && session_has_several(s))
+            session_emit_control(s, q->number, RECORDED_BACK, "");
     }
     s->asked.extension = false;
     return session_look_back(s);

@@ -112,15 +112,15 @@ struct sequence {
 };
 
 static inline struct policy *
-seq_policy(const struct sequence *l) /* the policy in force */
+seq_policy(const struct sequence *q) /* the policy in force */
 {
-    return &l->policies[l->current.policy];
+    return &q->policies[q->current.policy];
 }
 
 static inline uint32_t
-seq_emitted(const struct sequence *l)
+seq_emitted(const struct sequence *q)
 {
-    return l->n_tokens - l->prompt_tokens;
+    return q->n_tokens - q->prompt_tokens;
 }
 
 #endif

@@ -158,14 +158,14 @@ open_sequences(struct session *s, const struct policy_ops *const *registry, stru
     s->sequences = calloc(s->open_sequences, sizeof *s->sequences);
     bool ok = s->sequences != NULL;
     for (uint32_t i = 0; i < s->open_sequences && ok; i++) {
-        struct sequence *l = &s->sequences[i];
-        l->session = s;
-        l->over = true;
-        l->state.sequence = l;
-        l->tokens = calloc((size_t)s->info.ctx + 2, sizeof *l->tokens);
-        l->policies = calloc(n, sizeof *l->policies);
-        l->state.temperature = calloc((size_t)s->model.layers + 1, sizeof *l->state.temperature);
-        ok = l->tokens != NULL && l->policies != NULL && l->state.temperature != NULL;
+        struct sequence *q = &s->sequences[i];
+        q->session = s;
+        q->over = true;
+        q->state.sequence = q;
+        q->tokens = calloc((size_t)s->info.ctx + 2, sizeof *q->tokens);
+        q->policies = calloc(n, sizeof *q->policies);
+        q->state.temperature = calloc((size_t)s->model.layers + 1, sizeof *q->state.temperature);
+        ok = q->tokens != NULL && q->policies != NULL && q->state.temperature != NULL;
     }
     if (!ok)
         return err_set(err, ERR_WORK, "out of memory for a context of %u tokens; lower --ctx", (unsigned)s->info.ctx);
@@ -177,15 +177,15 @@ session_close_sequences(struct session *s)
 {
     for (uint32_t i = s->sequences != NULL ? s->open_sequences : 0;
          i-- > 0;) { /* the first sequence owns the policies' shared state */
-        struct sequence *l = &s->sequences[i];
-        for (uint32_t p = 0; p < s->info.n_policies && l->policies != NULL; p++) {
+        struct sequence *q = &s->sequences[i];
+        for (uint32_t p = 0; p < s->info.n_policies && q->policies != NULL; p++) {
             if (i == 0)
-                engine_keep(s->engine, &l->policies[p], at_a_time(s));
-            policy_close(&l->policies[p]);
+                engine_keep(s->engine, &q->policies[p], at_a_time(s));
+            policy_close(&q->policies[p]);
         }
-        free(l->policies);
-        free(l->tokens);
-        free(l->state.temperature);
+        free(q->policies);
+        free(q->tokens);
+        free(q->state.temperature);
     }
     free(s->sequences);
 }

@@ -8,12 +8,12 @@
 #include "engine/session/session_internal.h"
 
 void
-seq_take_settings(struct sequence *l)
+seq_take_settings(struct sequence *q)
 {
-    for (uint32_t p = 0; p < l->session->info.n_policies; p++)
-        memcpy(l->policies[p].value, l->current.value[p], sizeof l->policies[p].value);
-    l->round.sampling = l->current.sampling;
-    l->round.seed = seq_seed(l->session, l->number);
+    for (uint32_t p = 0; p < q->session->info.n_policies; p++)
+        memcpy(q->policies[p].value, q->current.value[p], sizeof q->policies[p].value);
+    q->round.sampling = q->current.sampling;
+    q->round.seed = seq_seed(q->session, q->number);
 }
 
 /* The sequences that a change concerns, *n of them from *first on. */
@@ -36,18 +36,18 @@ session_head(const struct session *s, const struct settings *settings)
 
 /* Sets the head of n sequences by their settings; emits it if it has changed, or always. */
 static void
-choose_head(struct sequence *l, uint32_t n, bool always, uint32_t asked, uint32_t applied)
+choose_head(struct sequence *q, uint32_t n, bool always, uint32_t asked, uint32_t applied)
 {
-    const char *before = head_mode_names[l->head == USE_TRAINED ? HEADS_TRAINED : HEADS_LENS],
-               *after = session_head(l->session, &l->current);
+    const char *before = head_mode_names[q->head == USE_TRAINED ? HEADS_TRAINED : HEADS_LENS],
+               *after = session_head(q->session, &q->current);
     if (after[0] == '\0')
         return; /* the lens is the only head */
     for (uint32_t i = 0; i < n; i++) {
-        l[i].head = strcmp(after, head_mode_names[HEADS_TRAINED]) == 0 ? USE_TRAINED : USE_LENS;
-        l[i].look_again = l[i].look_again || strcmp(before, after) != 0;
+        q[i].head = strcmp(after, head_mode_names[HEADS_TRAINED]) == 0 ? USE_TRAINED : USE_LENS;
+        q[i].look_again = q[i].look_again || strcmp(before, after) != 0;
     }
     if (always || strcmp(before, after) != 0)
-        session_emit_change(l->session, session_in_turns(l->session) ? l->number : 0,
+        session_emit_change(q->session, session_in_turns(q->session) ? q->number : 0,
                             &(struct change){.kind = RECORDED_HEAD,
                                              .before = always ? "" : before,
                                              .after = after,
@@ -81,17 +81,17 @@ apply_change(struct session *s, const struct mail *m)
     const uint32_t next = s->round + 1;
     const bool common = mail_is_common(m);
     char before[32], after[32];
-    struct sequence *l;
+    struct sequence *q;
     uint32_t n;
-    sequences_of(s, m->seq, common, &l, &n);
-    if (m->kind == CONTROL_POLICY && m->policy == l->current.policy)
+    sequences_of(s, m->seq, common, &q, &n);
+    if (m->kind == CONTROL_POLICY && m->policy == q->current.policy)
         return;
-    print_setting(s, &l->current, m, before, sizeof before);
+    print_setting(s, &q->current, m, before, sizeof before);
     for (uint32_t i = 0; i < n; i++)
-        mail_apply(m, &l[i].current);
-    print_setting(s, &l->current, m, after, sizeof after);
+        mail_apply(m, &q[i].current);
+    print_setting(s, &q->current, m, after, sizeof after);
     /* Text that was sampled cannot be compared with greedy autoregressive tokens any more. */
-    s->run.sampled = s->run.sampled || l->current.sampling.temperature > 0;
+    s->run.sampled = s->run.sampled || q->current.sampling.temperature > 0;
     const struct change c = {.kind = m->kind == CONTROL_POLICY  ? RECORDED_POLICY
                                      : m->kind == CONTROL_PROBE ? RECORDED_PROBE
                                                                 : RECORDED_KNOB,
@@ -101,9 +101,9 @@ apply_change(struct session *s, const struct mail *m)
                              .asked = m->asked_round,
                              .applied = next};
     if (m->kind != CONTROL_HEAD)
-        session_emit_change(s, session_in_turns(s) && !common ? l->number : 0, &c);
+        session_emit_change(s, session_in_turns(s) && !common ? q->number : 0, &c);
     if (m->kind == CONTROL_HEAD || m->kind == CONTROL_POLICY)
-        choose_head(l, n, false, m->asked_round, next);
+        choose_head(q, n, false, m->asked_round, next);
 }
 
 /* The second sequence gets its settings; emits their differences from the first one's. */
@@ -111,16 +111,16 @@ static void
 begin_versus(struct session *s, const struct mail *m)
 {
     const struct settings *first = &s->sequences[0].current;
-    struct sequence *l = &s->sequences[1];
+    struct sequence *q = &s->sequences[1];
     char text[VERSUS_TEXT_MOST];
-    l->current = m->settings[1];
-    l->number = 1;
-    settings_print_versus(first, &l->current, &s->info, text);
+    q->current = m->settings[1];
+    q->number = 1;
+    settings_print_versus(first, &q->current, &s->info, text);
     const size_t used = strlen(text);
-    if (l->current.head != first->head && s->engine->heads != HEAD_LENS)
-        snprintf(text + used, sizeof text - used, " head=%s", head_mode_names[l->current.head]);
+    if (q->current.head != first->head && s->engine->heads != HEAD_LENS)
+        snprintf(text + used, sizeof text - used, " head=%s", head_mode_names[q->current.head]);
     session_emit_control(s, 0, RECORDED_VERSUS, text);
-    choose_head(l, 1, true, 0, 0);
+    choose_head(q, 1, true, 0, 0);
 }
 
 static void
@@ -159,14 +159,14 @@ session_take_settings(struct session *s)
 }
 
 static bool
-seq_meet_policy(struct sequence *l)
+seq_meet_policy(struct sequence *q)
 {
-    struct policy *p = seq_policy(l);
-    l->round.number = l->session->round;
-    if (l->met == l->current.policy)
+    struct policy *p = seq_policy(q);
+    q->round.number = q->session->round;
+    if (q->met == q->current.policy)
         return true;
-    l->met = l->current.policy;
-    return p->ops->prefilled == NULL || p->ops->prefilled(p, &l->round);
+    q->met = q->current.policy;
+    return p->ops->prefilled == NULL || p->ops->prefilled(p, &q->round);
 }
 
 bool
@@ -175,14 +175,14 @@ session_look_back(struct session *s)
     struct sequence *all[BATCH_MOST] = {NULL}, *changed[BATCH_MOST] = {NULL};
     uint32_t n_all = 0, n_changed = 0;
     for (uint32_t i = 0; i < s->n_sequences; i++) {
-        struct sequence *l = &s->sequences[i];
-        const bool again = l->look_again;
-        l->look_again = false;
-        if (session_has_several(s) && l->over)
+        struct sequence *q = &s->sequences[i];
+        const bool again = q->look_again;
+        q->look_again = false;
+        if (session_has_several(s) && q->over)
             continue;
-        all[n_all++] = l;
+        all[n_all++] = q;
         if (again)
-            changed[n_changed++] = l;
+            changed[n_changed++] = q;
     }
     s->round++;
     bool ok = session_probe_recent(s, changed, n_changed);
@@ -233,10 +233,10 @@ session_make_room(struct session *s)
 /* It is the turn of the sequence that has emitted the fewest tokens. If several have, the one that ran last runs again: so each is first
  * equally often, and the state of the caches favours none. */
 bool
-session_takes_part(const struct session *s, const struct sequence *l)
+session_takes_part(const struct session *s, const struct sequence *q)
 {
-    if (l->over || !session_in_turns(s))
-        return !l->over;
+    if (q->over || !session_in_turns(s))
+        return !q->over;
     const struct sequence *turn = NULL;
     for (uint32_t i = 0; i < s->n_sequences; i++) {
         const struct sequence *other = &s->sequences[i];
@@ -245,5 +245,5 @@ session_takes_part(const struct session *s, const struct sequence *l)
         if (!other->over && first)
             turn = other;
     }
-    return l == turn;
+    return q == turn;
 }
