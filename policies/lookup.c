@@ -51,7 +51,7 @@ find(struct places *p, const struct lookup_rule *rule, const token_t *text, uint
     }
 }
 
-/* The most frequent continuation of the occurrences in `all`; of equally frequent ones the latest. False: none goes on. */
+/* The most frequent continuation of the occurrences in `all`; of equally frequent ones the latest. False: there is none. */
 static bool
 most_frequent(const struct places *p, const token_t *text, uint32_t n, struct candidate *c)
 {

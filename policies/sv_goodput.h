@@ -16,14 +16,16 @@
 double goodput_expected(const double *p, uint32_t gamma);
 double goodput(const double *p, uint32_t gamma, const double *latency);
 
-/* The same of n sequences that are verified together: γ of each, for the goodput of the whole round,
+/* γ of each of n sequences that are verified together, for the goodput of the whole round,
  *
  *     (Σ_i E[K_i|γ_i] + n) / latency(Σ_i γ_i)
  *
- * All begin at 0; time and again the sequence whose next draft adds most has its γ raised, while goodput rises; with `past_dips` to
+ * All γ begin at 0. The γ of the sequence whose next draft adds most is raised repeatedly, while goodput rises; with `past_dips` to
  * the end, and the highest goodput on the way counts: the best allocation of all. That looks at all drafts, so it is for greedy
- * rounds only, where any choice is lossless. p[i] has the p̂ of sequence i's drafts, of which most[i] may be verified; latency[] is over drafts in all. Without past_dips γ of a sequence hangs on
- * its p̂_1 .. p̂_{γ+1} and on nothing behind them: a round that tests drafts 1 to γ + 1 drops none for its own value. */
+ * rounds only, where any choice is lossless. Without past_dips γ of a sequence depends on its p̂_1 .. p̂_{γ+1} and on no later ones: a round
+ * that tests drafts 1 to γ + 1 drops none for its own value.
+ *
+ * p[i] has the p̂ of sequence i's drafts, of which most[i] may be verified; latency[] is by drafts in all. */
 void goodput_allocate(const double *const *p, const uint32_t *most, uint32_t n, const double *latency, bool past_dips,
                       uint32_t *gamma);
 

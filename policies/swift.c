@@ -6,7 +6,7 @@
  *
  * Before a round, while the search runs and enough tokens were generated, one set of sublayers is scored: the first
  * tokens after the prompt run through the reduced model in a fork at the prompt's end, and the share that it predicts is
- * its *matchness*. That is a learning pass: its time and loads stand beside the round's. The search goes on from prompt
+ * its *matchness*. That is a learning pass: its time and loads are not the round's. The search continues from prompt
  * to prompt, and from session to session (save, load).
  *
  * The paper's text has fewer siblings than its released code, which adds more when greedy: the knob `tree` has both. */

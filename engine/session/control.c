@@ -136,7 +136,7 @@ read_setting(const struct session *s, const char *word, size_t n, struct setting
     uint32_t knob;
     double value;
     if (equals == NULL || n_name == 0 || n_name >= sizeof name || n_text == 0 || n_text >= sizeof text)
-        return err_set(err, ERR_USAGE, "versus '%.*s': KNOB=VALUE is wanted behind the policy, as exit_layer=4",
+        return err_set(err, ERR_USAGE, "versus '%.*s': no KNOB=VALUE; give for example exit_layer=4 after the policy",
                        (int)(n < 40 ? n : 40), word);
     memcpy(name, word, n_name);
     name[n_name] = '\0';
@@ -169,7 +169,7 @@ session_read_versus(const struct session *s, const char *text, const struct sett
         return err_set(err, ERR_USAGE, "versus which setting? for example layerskip exit_layer=4");
     if (n == 3 && strncmp(text, "off", 3) == 0)
         return text[3 + strspn(text + 3, blanks)] == '\0' ||
-               err_set(err, ERR_USAGE, "versus off takes nothing behind it");
+               err_set(err, ERR_USAGE, "versus off: takes no further words");
     if (s->batch)
         return err_set(err, ERR_USAGE, "versus compares two settings on one prompt; this is a batch of several");
     if ((m->settings = malloc(SETTINGS_MOST * sizeof *m->settings)) == NULL)

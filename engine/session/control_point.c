@@ -6,63 +6,6 @@
 
 #define LATE_US 100000 /* rounds that are later than this do not catch up */
 
-/* ---- when the thread waits ---- */
-
-/* The time until which the thread waits; 0: it continues, UINT64_MAX: it waits for a control. Within a round only a pause counts. */
-static uint64_t
-timing_stands(const struct timing *t, bool in_round)
-{
-    if (t->paused)
-        return UINT64_MAX;
-    const bool stepping = t->step_rounds > 0 || t->step_token;
-    return in_round || stepping || clock_us() >= t->next_us ? 0 : t->next_us;
-}
-
-static void
-timing_step(struct timing *t, bool token, uint32_t rounds)
-{
-    t->step_token = token;
-    t->step_rounds = rounds;
-}
-
-/* After a drafted or emitted token; true: it pauses now. */
-static bool
-timing_token(struct timing *t)
-{
-    const bool pauses = t->step_token;
-    t->step_token = false;
-    return pauses;
-}
-
-/* After a round: sets the time of the next one by the pace. */
-static void
-timing_slow(struct timing *t, uint32_t emitted)
-{
-    if (!(t->pace > 0))
-        return;
-    const uint64_t now = clock_us();
-    t->next_us = (t->next_us + LATE_US > now ? t->next_us : now) + (uint64_t)(emitted * 1e6 / t->pace);
-}
-
-/* After a round; true: it was the breakpoint, which is cleared. */
-static bool
-timing_break(struct timing *t, uint32_t round)
-{
-    const bool reached = t->break_at > 0 && round >= t->break_at;
-    if (reached)
-        t->break_at = 0;
-    return reached;
-}
-
-/* After a round; true: it was the last of the requested steps. */
-static bool
-timing_round(struct timing *t)
-{
-    return t->step_rounds > 0 && --t->step_rounds == 0;
-}
-
-/* ---- controls ---- */
-
 static void
 set_paused(struct session *s, bool paused)
 {
@@ -87,16 +30,18 @@ static void
 resume(struct session *s, bool token, uint32_t rounds)
 {
     stop_watching(s);
-    timing_step(&s->timing, token, rounds);
+    s->timing.step_token = token;
+    s->timing.step_rounds = rounds;
     set_paused(s, false);
 }
 
 static void
 check_break(struct session *s)
 {
-    if (!timing_break(&s->timing, s->round))
-        return;
     char text[16];
+    if (s->timing.break_at == 0 || s->round < s->timing.break_at)
+        return;
+    s->timing.break_at = 0;
     snprintf(text, sizeof text, "%u", (unsigned)s->round);
     set_paused(s, true);
     session_emit_control(s, 0, RECORDED_BREAK, text);
@@ -200,7 +145,8 @@ receive(struct session *s, struct mail *m, enum control_point at)
         break;
     case CONTROL_PAUSE:
         stop_watching(s);
-        timing_step(&s->timing, false, 0);
+        s->timing.step_token = false;
+        s->timing.step_rounds = 0;
         set_paused(s, true);
         break;
     case CONTROL_RESUME: resume(s, false, 0); break;
@@ -230,6 +176,16 @@ receive(struct session *s, struct mail *m, enum control_point at)
     mail_free(m);
 }
 
+/* The time until which the thread waits; 0: it continues, UINT64_MAX: it waits for a control. Within a round only a pause counts. */
+static uint64_t
+waits_until(const struct timing *t, bool in_round)
+{
+    if (t->paused)
+        return UINT64_MAX;
+    const bool stepping = t->step_rounds > 0 || t->step_token;
+    return in_round || stepping || clock_us() >= t->next_us ? 0 : t->next_us;
+}
+
 enum next
 session_control_point(struct session *s, enum control_point at)
 {
@@ -255,7 +211,7 @@ session_control_point(struct session *s, enum control_point at)
         if (at == POINT_END)
             until_us = able && s->asked.extension ? 0 : UINT64_MAX;
         else
-            until_us = timing_stands(&s->timing, at == POINT_TOKEN);
+            until_us = waits_until(&s->timing, at == POINT_TOKEN);
         if (until_us == UINT64_MAX)
             mailbox_rest(&s->mailbox);
         if (until_us == 0)
@@ -266,18 +222,29 @@ session_control_point(struct session *s, enum control_point at)
 void
 session_token_done(struct session *s)
 {
-    if (timing_token(&s->timing))
+    const bool pauses = s->timing.step_token;
+    s->timing.step_token = false;
+    if (pauses)
         set_paused(s, true);
+}
+
+/* Sets the time of the next round by the pace. */
+static void
+slow_down(struct timing *t, uint32_t emitted)
+{
+    const uint64_t now = clock_us();
+    if (t->pace > 0)
+        t->next_us = (t->next_us + LATE_US > now ? t->next_us : now) + (uint64_t)(emitted * 1e6 / t->pace);
 }
 
 void
 session_round_done(struct session *s, uint32_t emitted)
 {
     session_token_done(s); /* the last token of a round is emitted without a draft */
-    timing_slow(&s->timing, emitted);
+    slow_down(&s->timing, emitted);
     check_break(s);
     check_watch(s);
-    if (timing_round(&s->timing))
+    if (s->timing.step_rounds > 0 && --s->timing.step_rounds == 0)
         set_paused(s, true);
 }
 
@@ -292,5 +259,5 @@ session_stop(struct session *s, const char *where)
             receive(s, m, POINT_TOKEN);
     if (s->asked.quit || s->asked.new_run)
         return false;
-    return session_fail(s, where, e->kind != ERR_NONE ? e->text : "failed without a word");
+    return session_fail(s, where, e->kind != ERR_NONE ? e->text : "failed without a message");
 }

@@ -5,27 +5,27 @@
 #include "engine/session/engine.h"
 #include "engine/synthetic/model_open.h"
 
-/* Opens those that were asked for, and those that stand beside the engine's model, which is open; `options` are the ones
- * that it was opened with. False: one that was asked for can't be used; e->helpers is to be closed all the same. */
+/* Opens the auxiliary models that were given or found. The engine's model is open, with `options`. False: one that was given cannot be
+ * used; the caller closes e->helpers in any case. */
 bool engine_helpers_open(struct engine *, const struct engine_options *, const struct model_options *options,
                          struct err *);
-/* Bytes of weights and contexts of the engine's model and of all that help it. */
+/* Bytes of weights and contexts of all models. */
 uint64_t engine_models_need(const struct engine *, uint32_t ctx, bool quantize);
-/* Do they fit into memory, together with the engine's own model and what `others` take? What is asked again when another
- * backend loads them. */
+/* Whether the auxiliary models fit into memory, together with the engine's model and `others` bytes. Asked again if another backend loads
+ * them. */
 bool engine_helpers_fit(const struct engine *, uint32_t ctx, bool quantize, uint64_t available, uint64_t others,
                         struct err *);
-/* Their weights, onto the engine's backend. One that was only found is left out when it can't be loaded. */
+/* Loads their weights onto the engine's backend; leaves out a model that was only found and cannot be loaded. */
 bool engine_helpers_load(struct engine *, uint32_t ctx, progress_fn progress, void *user, struct err *);
 void engine_helpers_unload(struct engine *);
-void engine_helpers_close(struct engine *); /* when they are unloaded */
+void engine_helpers_close(struct engine *); /* after unloading */
 
-/* The draft model's acceptance head, which may take `room` bytes. False: the one that was asked for can't be used. */
+/* Opens the draft model's acceptance head, of at most `room` bytes. False: the one that was given cannot be used. */
 bool engine_accept_open(struct engine *, const char *given, uint64_t room, struct err *);
-uint64_t engine_accept_bytes(const struct engine *); /* what it takes */
+uint64_t engine_accept_bytes(const struct engine *); /* of the acceptance head */
 
-/* Reads the one that was asked for, or the one beside the model if that is wanted; the helpers are open. One that was only
- * found and isn't of these models is passed over, and e->note says so. False: one that was asked for can't be used. */
+/* Reads the verification profile that was given or, if wanted, found; the auxiliary models are open. A profile that was only found and is
+ * of other models is ignored with a note. False: the one that was given cannot be used. */
 bool engine_profile_find(struct engine *, const struct engine_options *, struct err *);
 
 /* The state that a policy's instances share (policy.shared) stays with the engine from session to session: it depends on model, backend

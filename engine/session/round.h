@@ -12,8 +12,8 @@
  *
  * Of the context (r->ctx) a policy may call these and no others (tests/structure/test_policy_calls.sh reads the list):
  *   context_advance                     rows of the round's tree or of a fork, to a depth
- *   context_length, context_at          the trunk r->seq, to look
- *   context_hidden_kept                 whether a row can still be looked at
+ *   context_length, context_at          the trunk r->seq
+ *   context_hidden_kept                 whether a row still has its hidden states
  *   context_fork, context_drop          a sequence of its own, gone by the end of the call
  *   context_append                      to such a fork only: the round's tree grows by round_propose() */
 #ifndef ENGINE_SESSION_ROUND_H
@@ -33,19 +33,19 @@ struct round {
     uint32_t prompt_len;   /* tokens of the prompt, at the start of the trunk */
     const token_t *tokens; /* (n_tokens) the prompt and all emitted tokens; the last is the pending one */
     uint32_t n_tokens;
-    uint32_t budget; /* drafts that are still wanted: -n, the context's end; may be 0 */
+    uint32_t budget; /* drafts at most, by -n and the context; may be 0 */
     struct sampling sampling;
     uint64_t seed;
     uint32_t layers; /* L */
 
     /* In a round of rounds_model(): the layer that predicts the helper's tokens. */
     uint32_t exit_layer;
-    struct helper *helper; /* whose rows these are; NULL: the target's */
+    struct helper *helper; /* the model of these rows; NULL: the target */
 
-    /* for observe(): what verification said */
+    /* for observe(): the result of verification */
     const struct verdict *verdict;
-    uint32_t drafted, accepted, emitted; /* accepted: as verification said, before any cut */
-    bool cut;                            /* ended by EOS, -n or the context: teaches nothing about length */
+    uint32_t drafted, accepted, emitted; /* accepted: before any cut */
+    bool cut;                            /* ended by EOS, -n or the context, so its length does not count */
 
     struct round_state *state; /* the session's */
 };
@@ -92,23 +92,23 @@ bool rounds_choose(struct round *const *, const slot_t *rows, uint32_t n, uint32
  * for anything else in the round. out[i] has room for round_drafted(draft[i]). */
 bool rounds_overlap(struct round *const *draft, uint32_t n, enum helper_role companion, struct overlap *const *out);
 
-/* How likely the target accepts the token of a row that has run through the draft model, in whose round this is asked
- * (rounds_model()): p̂ of the acceptance head, which the policy declared to need. */
+/* In a round of rounds_model(): p̂ of the acceptance head, which the policy declared to need, that the target accepts the token of a row
+ * that has run through the draft model. */
 bool round_acceptance(struct round *, slot_t row, double *p);
 
-/* k different candidates for the token after `slot`, as layer `layer` would say them: the k likeliest when greedy
- * (*q = DIST_NONE), else drawn without replacement from its distribution *q, in the order drawn. `g` is the layer's guess
- * there. Returns how many there are (fewer when no more have a probability); 0: stop now. The slot may be a fork's:
- * `pos` is the token's position. */
+/* k different candidates for the token after `slot` by layer `layer`: the k likeliest when greedy (*q = DIST_NONE), else drawn without
+ * replacement from its distribution *q, in the order drawn. `g` is the layer's prediction there. Returns their number, which is smaller
+ * if no more tokens have a probability; 0: stop now. The slot may be of a fork: `pos` is the token's position. */
 uint32_t round_candidates(struct round *, slot_t slot, uint32_t layer, uint32_t pos, uint32_t k, const struct guess *g,
                           token_t *out, dist_t *q);
 
-/* Work between these is not the round's draft: its time and loads are counted apart (learning passes). */
+/* A learning pass begins and ends: its time and loads do not count as drafting. */
 void round_aside_begin(struct round *);
 void round_aside_end(struct round *);
-double round_aside_ms(const struct round *);  /* of this round so far */
-double round_verify_ms(const struct round *); /* in observe(): of its verification, for all sequences of the round */
-double round_draft_ms(const struct round *);  /* the same of the draft, without passes aside and waiting */
+double round_aside_ms(const struct round *);  /* of the round's learning passes so far */
+double round_verify_ms(const struct round *); /* in observe(): of the verification, for all sequences */
+double
+round_draft_ms(const struct round *); /* of drafting so far, for all sequences, without learning passes and waiting */
 
 /* ---- proposals ---- */
 /* The exit layer of a draft that no layer predicted, such as one copied from earlier text. In events and traces it is -1 and
@@ -116,7 +116,7 @@ double round_draft_ms(const struct round *);  /* the same of the draft, without 
 #define NO_LAYER 0
 
 struct proposal {
-    int32_t parent; /* node it follows */
+    int32_t parent; /* the node before it */
     token_t token;
     uint32_t exit_layer;       /* the layer that predicted it, 1..r->layers of this round's model; or NO_LAYER */
     const struct guess *guess; /* the layer's; NULL: the draft has no confidence */
@@ -124,24 +124,23 @@ struct proposal {
      * the policy chose the token without drawing, from what was known before. When sampling, that is a q of 1 at the token: it
      * is accepted with its probability under the target, and after a rejection the next token is drawn from the others. */
     dist_t q;
-    bool no_row; /* it gets no row of its own: accepted, it takes the bonus's place */
+    bool no_row; /* without a row: if it is accepted, the round has no bonus */
 };
-/* A token that the target lacks, which a helper may say, is rejected for certain, gets no row, and fills the round.
- * The new node's number; -1 to stop, also when the budget is used up (round_full() tells beforehand). */
+/* Returns the new node's number; -1 to stop, also if the round is full. A draft model's token that the target lacks gets no row, will be
+ * rejected, and makes the round full. */
 int32_t round_propose(struct round *, const struct proposal *);
 bool round_full(const struct round *);
-uint32_t round_drafted(const struct round *); /* nodes so far, but the pending one */
-/* Of a chain the first n drafts are verified, and what follows is drafted in vain; but a rule that went by draft n + 1 may
- * not drop it for its own value: it is tested, without a row. To be called when drafting is over. */
+uint32_t round_drafted(const struct round *); /* nodes so far, without the pending one */
+/* After drafting: verifies only the first n drafts of a chain. Draft n + 1 is tested, too, but without a row: the choice of n may depend
+ * on it, and it must not be dropped for its own value. */
 void round_verify_first(struct round *, uint32_t n);
 slot_t round_slot(struct round *, int32_t node); /* its row; SLOT_NONE for no_row, or to stop */
 
 /* ---- reports ---- */
-/* The policy's own trouble, in one line, where no helper had any to say: ends the run. Always false. */
+/* Ends the run with the policy's own error; returns false. */
 bool round_fail(struct round *, const char *why);
 void round_report(struct round *, const char *key, int index, double value); /* a SERIES event */
-/* Why drafting stopped, and what the round's line says of the policy's state: -1 / NAN where it does not apply; exit_layer may
- * be NO_LAYER, too. */
+/* Sets the reason for stopping and the policy's state in the ROUND event; -1 / NAN: does not apply. exit_layer may be NO_LAYER. */
 void round_summary(struct round *, const char *stop_reason, int exit_layer, double threshold, int d_max, int w_max);
 
 #endif
