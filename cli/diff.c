@@ -136,7 +136,7 @@ put_knobs(const struct diff *d)
 static const char *
 turns_text(const struct record *r, char *out)
 {
-    return r->n_turns == 0 ? "none" : say(out, "%zu, the first: %s", r->n_turns, r->turns[0].text);
+    return r->n_changes == 0 ? "none" : say(out, "%zu, the first: %s", r->n_changes, r->changes[0].text);
 }
 
 static const char *
@@ -332,7 +332,7 @@ side_json(const struct diff_side *s)
         knob_format(&r->policy->knobs[k], r->settings->knobs[k], text, sizeof text);
         cJSON_AddStringToObject(knobs, r->policy->knobs[k].name, text);
     }
-    json_number(j, "turns", (double)r->n_turns);
+    json_number(j, "turns", (double)r->n_changes);
     cJSON_AddStringToObject(j, "head", r->settings->trained ? "trained" : "lens");
     json_number(j, "temperature", (double)r->info->sampling.temperature);
     json_number(j, "top_k", r->info->sampling.top_k);
@@ -472,9 +472,9 @@ static void
 note_turns(const struct diff_side *s, double both, double *ends, size_t *n)
 {
     const struct record *r = &s->record;
-    for (size_t i = 0; i < r->n_turns && *n < DIFF_SPANS - 1; i++) {
+    for (size_t i = 0; i < r->n_changes && *n < DIFF_SPANS - 1; i++) {
         size_t k = 0;
-        while (k < r->n_rounds && r->rounds[k].number < r->turns[i].round)
+        while (k < r->n_rounds && r->rounds[k].number < r->changes[i].round)
             k++;
         const double at = s->course.tokens[k];
         bool there = at <= 0 || at >= both;

@@ -298,9 +298,9 @@ struct trace_pair {
         const char *text;
     } opening[8];
     uint32_t n_opening, step; /* number of them returned */
-    uint32_t turn;            /* the sequence of the next event */
+    uint32_t next;            /* the sequence of the next event */
     bool drafting;            /* both prompts have been read */
-    bool in_turn, ended;      /* in_turn: its round has begun; ended: the end was returned */
+    bool in_round, ended;     /* in_round: its round has begun; ended: the end was returned */
     uint32_t round;           /* number of the newest round */
     uint64_t number;          /* of the last event */
     struct err failure;
@@ -525,8 +525,8 @@ bool
 trace_pair_rewind(struct trace_pair *p, bool brief, struct err *err)
 {
     p->ended = false;
-    p->step = p->turn = p->round = 0;
-    p->drafting = p->in_turn = false;
+    p->step = p->next = p->round = 0;
+    p->drafting = p->in_round = false;
     p->number = 0;
     p->failure.kind = ERR_NONE;
     for (int i = 0; i < 2; i++) {
@@ -647,15 +647,15 @@ next_of_sides(struct trace_pair *p, struct event *out)
     if (!there[0] && !there[1])
         return false;
     if (!p->drafting) {
-        p->turn = !reads_prompt(&p->side[0]) && reads_prompt(&p->side[1]);
-        p->drafting = p->turn == 0 && !reads_prompt(&p->side[0]);
+        p->next = !reads_prompt(&p->side[0]) && reads_prompt(&p->side[1]);
+        p->drafting = p->next == 0 && !reads_prompt(&p->side[0]);
     }
-    if (!there[p->turn])
-        p->turn = !there[0];
-    else if (p->drafting && !p->in_turn && there[0] && there[1] && first != second)
-        p->turn = second < first;
-    return_event(p, p->turn, out);
-    p->in_turn = p->drafting && out->type != EVENT_ROUND;
+    if (!there[p->next])
+        p->next = !there[0];
+    else if (p->drafting && !p->in_round && there[0] && there[1] && first != second)
+        p->next = second < first;
+    return_event(p, p->next, out);
+    p->in_round = p->drafting && out->type != EVENT_ROUND;
     return true;
 }
 

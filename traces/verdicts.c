@@ -100,7 +100,7 @@ verdict_queue_free(struct verdict_queue *q)
 void
 verdict_queue_begin(struct verdict_queue *q)
 {
-    q->first = q->n = q->turn = 0;
+    q->first = q->n = q->due = 0;
 }
 
 const char *
@@ -144,7 +144,7 @@ gather(struct verdict_queue *q, size_t from, uint32_t seq)
 
 /* Sequences take their turns in the order of their first drafts, as many as there are numbers missing. */
 static size_t
-turns(struct verdict_queue *q, size_t at, uint64_t missing)
+due_from(struct verdict_queue *q, size_t at, uint64_t missing)
 {
     while (at < q->n) {
         const size_t next = gather(q, at, q->lines[at].seq);
@@ -168,11 +168,11 @@ bool
 verdict_queue_due(struct verdict_queue *q, uint64_t last, const struct event *next, const struct event *whose)
 {
     const size_t waiting = q->n - q->first;
-    if (q->turn > 0 || waiting == 0)
-        return q->turn > 0;
+    if (q->due > 0 || waiting == 0)
+        return q->due > 0;
     if (next == NULL || next->run != q->lines[q->first].run || next->number > last + waiting)
-        q->turn = turns(q, q->first, waiting) - q->first;
-    if (q->turn > 0)
+        q->due = due_from(q, q->first, waiting) - q->first;
+    if (q->due > 0)
         return true;
     size_t own = 0;
     bool must = false;
@@ -186,8 +186,8 @@ verdict_queue_due(struct verdict_queue *q, uint64_t last, const struct event *ne
     const uint64_t missing = next->number > last ? next->number - last - 1 : 0;
     size_t at = q->first;
     if (missing > own && q->lines[at].seq != whose->seq)
-        at = turns(q, at, missing - own);
-    q->turn = gather(q, at, whose->seq) - q->first;
+        at = due_from(q, at, missing - own);
+    q->due = gather(q, at, whose->seq) - q->first;
     return true;
 }
 
@@ -199,8 +199,8 @@ verdict_queue_next(struct verdict_queue *q, uint64_t last, const struct event *n
     out->type = EVENT_VERDICT;
     if (next == NULL)
         out->number = last + 1;
-    else if (next->number > last + q->turn)
-        out->number = next->number - q->turn;
+    else if (next->number > last + q->due)
+        out->number = next->number - q->due;
     else
         out->number = last; /* no number was left for it */
     out->t_us = next != NULL && next->run == draft->run ? next->t_us : draft->t_us;
@@ -209,6 +209,6 @@ verdict_queue_next(struct verdict_queue *q, uint64_t last, const struct event *n
     out->round = draft->round;
     out->verdict = (struct verdict_event){
         .candidate = draft->token.candidate, .accepted = draft->token.accepted, .committed = draft->token.committed};
-    q->turn--;
+    q->due--;
     q->first++;
 }

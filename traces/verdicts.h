@@ -26,7 +26,7 @@ const struct event *draft_queue_next(struct draft_queue *);
 struct verdict_queue {   /* zeroed: empty */
     struct event *lines; /* (max) verdicts of returned drafts, in their order; lines[first .. n) wait */
     size_t first, n, max;
-    size_t turn; /* number of verdicts that are due */
+    size_t due; /* number of verdicts that are due */
 };
 
 void verdict_queue_free(struct verdict_queue *);

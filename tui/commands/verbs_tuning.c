@@ -10,7 +10,7 @@
 #include "tui/commands/verbs.h"
 #include "tui/terminal/terminal.h"
 
-/* ---- turns ---- */
+/* ---- undo ---- */
 
 static bool
 turn_back(struct app *app, bool back, struct err *err)

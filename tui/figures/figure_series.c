@@ -213,8 +213,8 @@ draw_turns(const struct rounds *f, double top, int panels)
     const struct scale s = {f->across.range.low, f->across.range.high, f->x, f->x + f->width};
     const struct lettering l = LETTERS(SIZE_TICK, INK);
     double taken[TURN_ROWS] = {0};
-    for (size_t i = 0; i < f->r->n_turns; i++) {
-        const struct record_turn *t = &f->r->turns[i];
+    for (size_t i = 0; i < f->r->n_changes; i++) {
+        const struct record_change *t = &f->r->changes[i];
         const double x = scale_at(&s, (double)t->round - 0.5), wide = lettering_width(&l, t->text);
         if (t->round < f->r->rounds[0].number || x > f->x + f->width)
             continue;
@@ -266,7 +266,7 @@ draw_series(struct figure *figure, struct err *err)
         if (panel_forms[policy->series[i].form] != NO_PANEL && cells_used(f.r, i) > 0)
             panels[n++] = i;
     }
-    const double above = f.r->n_turns > 0 ? TURN_ROWS * TURN_ROW : 0;
+    const double above = f.r->n_changes > 0 ? TURN_ROWS * TURN_ROW : 0;
     const double top = above + AXES_TITLE + (above > 0 ? 3 : 0);
     for (int k = 0; k < n; k++) {
         const bool last = k == n - 1;

@@ -63,11 +63,11 @@ append_run(const struct figure *f, const struct record *r, char *out, size_t siz
     const struct record_setting *setting = record_setting(r, from);
     append(out, size, "%s%s", caption_settings(setting, settings, sizeof settings),
            setting->trained ? ", trained heads" : "");
-    size_t turns = 0;
-    for (size_t i = 0; i < r->n_turns; i++)
-        turns += r->turns[i].round > from && r->turns[i].round <= to;
-    if (turns > 0)
-        append(out, size, ", then %zu change%s", turns, plural(turns));
+    size_t changes = 0;
+    for (size_t i = 0; i < r->n_changes; i++)
+        changes += r->changes[i].round > from && r->changes[i].round <= to;
+    if (changes > 0)
+        append(out, size, ", then %zu change%s", changes, plural(changes));
     bool helped = false; /* an auxiliary model may be unused */
     for (size_t i = 0; i < r->n_drafts && !helped; i++)
         helped = r->drafts[i].exit_layer < 0;

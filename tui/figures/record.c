@@ -88,12 +88,12 @@ take_turn(struct taking *t, const struct event *e, const char *symbol, const cha
     const struct control_event *c = &e->control;
     if (!t->begun || e->run != t->r->run || c->applied_round > t->want->to)
         return;
-    struct record_turn turn = {.round = c->applied_round};
+    struct record_change change = {.round = c->applied_round};
     if (old_text[0] != '\0')
-        snprintf(turn.text, sizeof turn.text, "%s %.20s → %.20s", symbol, old_text, new_text);
+        snprintf(change.text, sizeof change.text, "%s %.20s → %.20s", symbol, old_text, new_text);
     else
-        snprintf(turn.text, sizeof turn.text, "%s %.20s", symbol, new_text);
-    PUSH(t, turns, turn);
+        snprintf(change.text, sizeof change.text, "%s %.20s", symbol, new_text);
+    PUSH(t, changes, change);
 }
 
 /* With two settings the selected sequence's settings count, in a run of two settings also the second one's. */
@@ -400,7 +400,7 @@ record_close(struct record *r)
     free(r->steps);
     free(r->tokens);
     free(r->values);
-    free(r->turns);
+    free(r->changes);
     free(r->settings);
     free(r->texts);
     *r = (struct record){0};

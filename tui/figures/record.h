@@ -35,7 +35,7 @@ struct record_value {
     float value;
 };
 
-struct record_turn { /* of a knob, the policy or the head, after the first round of the range */
+struct record_change { /* of a knob, the policy or the head, after the first round of the range */
     uint32_t round;
     char text[64]; /* "τ 0.55 → 0.70" */
 };
@@ -66,9 +66,9 @@ struct record {
     struct record_step *steps;
     struct record_token *tokens;
     struct record_value *values;
-    struct record_turn *turns;
-    size_t n_rounds, n_drafts, n_steps, n_tokens, n_values, n_turns, n_settings, most_rounds, most_drafts, most_steps,
-        most_tokens, most_values, most_settings, most_turns;
+    struct record_change *changes;
+    size_t n_rounds, n_drafts, n_steps, n_tokens, n_values, n_changes, n_settings, most_rounds, most_drafts, most_steps,
+        most_tokens, most_values, most_settings, most_changes;
     struct record_setting *settings;  /* the first: at the first round of the range */
     const struct policy_info *policy; /* its policy */
     uint64_t prompt;                  /* hash of the tokens of all recorded sequences' prompts */

@@ -201,7 +201,7 @@ layers_experts(struct layers_panel *p, const struct view *v, const struct canvas
                      (unsigned)t.n, t.room >= BESIDE ? "; ever, busiest" : "");
     else if (column != NULL)
         canvas_print(c, 0, 0, ROLE_TITLE, "%u '%s' went to %u of %u experts a layer", (unsigned)pos,
-                     layers_word(s, column->token), (unsigned)used, (unsigned)t.n);
+                     panel_word(s, column->token), (unsigned)used, (unsigned)t.n);
     if (readout)
         draw_round(v, c, 1, column, used);
     for (int row = 0; row < p->n_rows; row++) {

@@ -9,10 +9,10 @@ static int
 column_width(const struct layers_panel *p, const struct scope *s, uint32_t pos)
 {
     const struct scope_column *c = scope_column(s, pos);
-    int width = c != NULL ? text_width(layers_word(s, c->token)) : 0;
+    int width = c != NULL ? text_width(panel_word(s, c->token)) : 0;
     if (c != NULL && c->rejected != TOKEN_NONE && c->fate == FATE_CORRECTION &&
-        2 + text_width(layers_word(s, c->rejected)) > width)
-        width = 2 + text_width(layers_word(s, c->rejected)); /* the second row shows it */
+        2 + text_width(panel_word(s, c->rejected)) > width)
+        width = 2 + text_width(panel_word(s, c->rejected)); /* the second row shows it */
     for (int i = 0; i < p->n_rows; i++) {
         const enum layer_model model = p->row[i].model;
         const int layer = p->row[i].layer;
@@ -22,7 +22,7 @@ column_width(const struct layers_panel *p, const struct scope *s, uint32_t pos)
         const int spurious = scope_model_spurious(s, model, pos, (uint32_t)layer);
         const int left =
             model == MODEL_TARGET && c != NULL && layers_beyond(s, c, layer) && cell->probed_by != PROBED_POLICY;
-        const int here = cell->known ? text_width(layers_word(s, cell->token)) + spurious + left + p->mono : 0;
+        const int here = cell->known ? text_width(panel_word(s, cell->token)) + spurious + left + p->mono : 0;
         width = here > width ? here : width;
     }
     const int least = p->max_width < LAYERS_MIN_WIDTH ? p->max_width : LAYERS_MIN_WIDTH;
@@ -98,13 +98,6 @@ layers_columns(struct layers_panel *p, const struct scope *s, const struct selec
 }
 
 /* ---- what cells say ---- */
-
-const char *
-layers_word(const struct scope *s, token_t token)
-{
-    const char *text = scope_text(s, token);
-    return text[0] == ' ' && text[1] != '\0' ? text + 1 : text[0] == ' ' ? "␣" : text;
-}
 
 int
 layers_exit(const struct scope_column *c)
@@ -235,7 +228,7 @@ mark_probed(const struct scope *s, enum layer_model model, int layers, bool prob
 
 /* Adds an auxiliary model's rows and the edge below them, in at most `lines` rows. Returns the next y. */
 static int
-fold_helper(struct layers_panel *p, const struct scope *s, enum layer_model model, int y, int lines)
+fold_aux_model(struct layers_panel *p, const struct scope *s, enum layer_model model, int y, int lines)
 {
     const int layers = (int)scope_model_layers(s, model), all = layers_with_predictions(s, model);
     const bool edge = lines >= 3 || lines > all;
@@ -260,7 +253,7 @@ fold_helper(struct layers_panel *p, const struct scope *s, enum layer_model mode
 
 /* Gives each auxiliary model a quarter of the rows, and what the target's layers do not need, the draft model first. */
 static int
-fold_helpers(struct layers_panel *p, const struct view *v, int y, int lines, int target)
+fold_aux_models(struct layers_panel *p, const struct view *v, int y, int lines, int target)
 {
     static const enum layer_model models[] = {MODEL_COMPANION, MODEL_DRAFT}; /* from the top */
     enum { N = sizeof models / sizeof *models };
@@ -281,7 +274,7 @@ fold_helpers(struct layers_panel *p, const struct view *v, int y, int lines, int
         spare -= more > 0 ? more : 0;
     }
     for (int i = 0; i < N; i++)
-        y = wanted[i] > 1 ? fold_helper(p, v->scope, models[i], y, room[i]) : y;
+        y = wanted[i] > 1 ? fold_aux_model(p, v->scope, models[i], y, room[i]) : y;
     return y;
 }
 
@@ -298,7 +291,7 @@ layers_fold(struct layers_panel *p, const struct view *v, int y, int lines)
     p->line_y = -1;
     for (int model = 0; model < LAYER_MODELS; model++)
         p->edge_y[model] = -1;
-    y = fold_helpers(p, v, y, lines, layers + line);
+    y = fold_aux_models(p, v, y, lines, layers + line);
     int rows = lines - (y - first) - line;
     rows = rows < LAYERS_ROWS - p->n_rows ? rows : LAYERS_ROWS - p->n_rows;
     mark_probed(s, MODEL_TARGET, layers, probed);

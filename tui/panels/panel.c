@@ -64,6 +64,13 @@ panel_scroll(int top, int at, int n, int room)
     return top < 0 ? 0 : top > n - room ? n - room : top;
 }
 
+const char *
+panel_word(const struct scope *s, token_t token)
+{
+    const char *text = scope_text(s, token);
+    return text[0] == ' ' && text[1] != '\0' ? text + 1 : text[0] == ' ' ? "␣" : text;
+}
+
 /* ---- the selection ---- */
 
 uint32_t
@@ -193,9 +200,7 @@ marks_find(struct marks *marks, const struct scope *scope, const struct segments
 void
 marks_draw_tick(const struct canvas *c, int y, int x)
 {
-    const struct grid_cell *there = grid_at(c->grid, c->y + y, c->x + x);
-    if (y >= 0 && y < c->rows && x >= 0 && x < c->cols && there != NULL && there->text[0] == ' ')
-        canvas_text(c, y, x, ROLE_LINE, canvas_glyph(c, "┊", ":"));
+    canvas_under(c, y, x, ROLE_LINE, canvas_glyph(c, "┊", ":"));
 }
 
 /* Returns how many columns from x on contain only glyphs of a line or a bar. */

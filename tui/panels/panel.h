@@ -88,6 +88,8 @@ __attribute__((format(printf, 2, 3))) bool panel_command(const struct view *, co
 __attribute__((format(printf, 2, 3))) void panel_say(const struct view *, const char *format, ...);
 /* Returns the first of n rows to show, of which `room` fit: near `top`, so that row `at` is visible and no room stays empty. */
 int panel_scroll(int top, int at, int n, int room);
+/* A token's text without its leading space; "␣": only a space. */
+const char *panel_word(const struct scope *, token_t);
 
 /* ---- the selection ---- */
 

@@ -44,19 +44,19 @@ static uint32_t
 arrange(struct batch_panel *p, const struct scope *s)
 {
     const uint32_t n = scope_batch(s).tiles;
-    uint32_t lanes = 0;
+    uint32_t places = 0;
     p->n = 0;
     for (uint32_t i = 0; i < n; i++) {
         const struct scope_tile *t = scope_tile(s, i);
-        lanes = t->in_lane && t->lane + 1 > lanes ? t->lane + 1 : lanes;
+        places = t->has_place && t->place + 1 > places ? t->place + 1 : places;
     }
-    for (uint32_t lane = 0; lane < lanes; lane++)
+    for (uint32_t place = 0; place < places; place++)
         for (uint32_t i = 0; i < n; i++)
-            if (scope_tile(s, i)->in_lane && scope_tile(s, i)->lane == lane)
+            if (scope_tile(s, i)->has_place && scope_tile(s, i)->place == place)
                 p->order[p->n++] = i;
     const uint32_t with_lanes = p->n;
     for (uint32_t i = n; i-- > 0;)
-        if (!scope_tile(s, i)->in_lane)
+        if (!scope_tile(s, i)->has_place)
             p->order[p->n++] = i;
     return with_lanes;
 }
@@ -88,10 +88,10 @@ static void
 settle(struct batch_panel *p, const struct view *v, int rows, int cols)
 {
     const struct scope *s = v->scope;
-    const uint32_t lanes = arrange(p, s);
+    const uint32_t places = arrange(p, s);
     p->tiling = tiling_of(p->n, rows, cols);
     if (!p->tiling.boxed) /* those with a place in the batch are large, the others need scrolling */
-        p->tiling = tiling_of(lanes, rows, cols);
+        p->tiling = tiling_of(places, rows, cols);
     const uint32_t focus = scope_focus(s);
     if (!p->drawn || focus != p->focus) {
         p->cursor = focus;

@@ -155,13 +155,6 @@ draw_header(const struct view *v, const struct judge *j, const struct canvas *c,
 
 /* ---- drafts ---- */
 
-static const char *
-word_of(const struct scope *s, token_t token)
-{
-    const char *text = scope_text(s, token);
-    return text[0] == ' ' && text[1] != '\0' ? text + 1 : text[0] == ' ' ? "␣" : text;
-}
-
 /* Draws "4✗met": the draft's number if a grid shows it, too, its verdict, its token. */
 static void
 draw_draft(const struct scope *s, const struct judge *j, const struct canvas *c, int y, int x, int width,
@@ -184,7 +177,7 @@ draw_draft(const struct scope *s, const struct judge *j, const struct canvas *c,
     } else {
         at += canvas_text(c, y, x + at, role, "○");
     }
-    canvas_word(c, y, x + at, width - 1 - at, role, marks, word_of(s, d->token));
+    canvas_word(c, y, x + at, width - 1 - at, role, marks, panel_word(s, d->token));
 }
 
 static void

@@ -65,7 +65,7 @@ draw_fate(const struct scope *s, const struct canvas *c, int x, int width, const
     if (column->rejected == TOKEN_NONE || column->fate == FATE_ACCEPTED || column->fate == FATE_REJECTED)
         return;
     used += canvas_word(c, 1, x + used, width - used, ROLE_REJECTED, MARK_NONE, "✗");
-    canvas_word(c, 1, x + used, width - used, ROLE_REJECTED, MARK_STRUCK, layers_word(s, column->rejected));
+    canvas_word(c, 1, x + used, width - used, ROLE_REJECTED, MARK_STRUCK, panel_word(s, column->rejected));
 }
 
 static void
@@ -94,7 +94,7 @@ draw_cell(const struct layers_panel *p, const struct scope *s, const struct canv
     if (scope_model_spurious(s, model, pos, (uint32_t)layer))
         marks |= MARK_SPURIOUS;
     const float heat = heat_of(p->channel, cell, column != NULL ? scope_model_final(s, model, column) : TOKEN_NONE);
-    const char *word = layers_word(s, cell->token);
+    const char *word = panel_word(s, cell->token);
     if (beyond && cell->probed_by != PROBED_POLICY && width > 1) { /* probed only by the scope, after the exit */
         if (p->under)
             canvas_heat(c, y, x, width - 1, heat, marks | MARK_FADED, word);
@@ -203,7 +203,7 @@ draw_readout(const struct layers_panel *p, const struct view *v, const struct ca
                                                     : "hjkl or arrows point at a cell, Enter opens it");
         return;
     }
-    int x = canvas_print(c, y, 0, ROLE_TITLE, "%u '%s'", (unsigned)sel->pos, layers_word(s, column->token));
+    int x = canvas_print(c, y, 0, ROLE_TITLE, "%u '%s'", (unsigned)sel->pos, panel_word(s, column->token));
     const struct scope_cell *cells = scope_model_cells(s, sel->model, sel->pos);
     const int layer = sel->layer;
     char name[16];
@@ -217,7 +217,7 @@ draw_readout(const struct layers_panel *p, const struct view *v, const struct ca
     const struct scope_cell *cell = &cells[layer];
     const int32_t rank = layers_rank(cell, scope_model_final(s, sel->model, column));
     x += canvas_print(c, y, x, ROLE_TEXT, "  %s '%s' %.2f", layers_name(sel->model, layer, name),
-                      layers_word(s, cell->token), (double)cell->confidence);
+                      panel_word(s, cell->token), (double)cell->confidence);
     if (!isnan(cell->annealed))
         x += canvas_print(c, y, x, ROLE_DIM, " (annealed %.2f)", (double)cell->annealed);
     if (!isnan(cell->entropy))
@@ -255,7 +255,7 @@ draw_top(const struct scope *s, const struct canvas *c, const struct scope_cell 
         if (cell->top[i] == TOKEN_NONE)
             continue;
         const struct canvas left = canvas_inside(c, i, 0, 1, word);
-        canvas_print(&left, 0, 0, i == 0 ? ROLE_TITLE : ROLE_TEXT, "%s", layers_word(s, cell->top[i]));
+        canvas_print(&left, 0, 0, i == 0 ? ROLE_TITLE : ROLE_TEXT, "%s", panel_word(s, cell->top[i]));
         canvas_print(c, i, word + 1, ROLE_TEXT, "%.3f", (double)cell->top_p[i]);
         if (bar > 0)
             canvas_bar(c, i, c->cols - bar, bar, (double)cell->top_p[i], ROLE_KNOB);
@@ -314,7 +314,7 @@ layers_popup(const struct layers_panel *p, const struct view *v, const struct ca
             at = p->column[i].x;
     char title[160], name[16], deepest[16];
     snprintf(title, sizeof title, "%s at %u '%.60s'", layers_name(sel->model, layer, name), (unsigned)sel->pos,
-             layers_word(s, column->token));
+             panel_word(s, column->token));
     struct canvas inside;
     if (p->spare_rows >= LAYERS_BELOW) {
         inside = canvas_inside(c, p->spare_y + 1, 1, LAYERS_BELOW - 1, c->cols > 80 ? 78 : c->cols - 2);
@@ -342,7 +342,7 @@ layers_popup(const struct layers_panel *p, const struct view *v, const struct ca
     if (final == TOKEN_NONE) {
         canvas_text(&inside, GUESS_TOP, 0, ROLE_DIM, "the last layer has no prediction yet");
     } else if (cells != NULL) {
-        canvas_print(&inside, GUESS_TOP, 0, ROLE_DIM, "rank of '%s' in %s..%s", layers_word(s, final),
+        canvas_print(&inside, GUESS_TOP, 0, ROLE_DIM, "rank of '%s' in %s..%s", panel_word(s, final),
                      layers_name(sel->model, 1, name), layers_name(sel->model, layers, deepest));
         draw_ranks(s, &inside, GUESS_TOP + 1, sel->model, cells, final, layer);
     }
@@ -384,7 +384,7 @@ layers_draw(struct layers_panel *p, const struct view *v, const struct canvas *c
                                    (column->fate == FATE_REJECTED ? MARK_STRUCK : 0U);
             const bool none = column->token == TOKEN_NONE;
             canvas_word(c, 0, x, width, column->fate == FATE_ACCEPTED ? ROLE_TEXT : role_of(column->fate), marks,
-                        none ? "…" : layers_word(s, column->token));
+                        none ? "…" : panel_word(s, column->token));
             draw_fate(s, c, x, width, column);
         }
         for (int row = 0; row < p->n_rows; row++)

@@ -36,9 +36,10 @@ draw_interval(const struct canvas *c, int x, const struct calibration *k, int bi
     share_interval(k->right[bin], k->n[bin], &low, &high);
     for (int y = 0; y < c->rows; y++) {
         const double middle = (c->rows - 0.5 - y) / c->rows;
-        const struct grid_cell *there = grid_at(c->grid, c->y + y, c->x + x);
-        if (middle > low && middle < high && there != NULL && (over || there->text[0] == ' '))
-            canvas_text(c, y, x, over ? ROLE_TITLE : ROLE_DIM, "│");
+        if (middle > low && middle < high && over)
+            canvas_text(c, y, x, ROLE_TITLE, "│");
+        else if (middle > low && middle < high)
+            canvas_under(c, y, x, ROLE_DIM, "│");
     }
 }
 
@@ -48,9 +49,10 @@ draw_ideal(const struct canvas *c, bool over)
 {
     for (int x = 0; x < c->cols; x++) {
         const int y = c->rows - 1 - (int)((x + 0.5) / c->cols * c->rows);
-        const struct grid_cell *there = grid_at(c->grid, c->y + y, c->x + x);
-        if (there != NULL && (over || there->text[0] == ' '))
+        if (over)
             canvas_text(c, y, x, ROLE_DIM, "·");
+        else
+            canvas_under(c, y, x, ROLE_DIM, "·");
     }
 }
 

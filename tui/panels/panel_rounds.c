@@ -82,10 +82,10 @@ draw_exits(const struct canvas *c, int y, int x, int width, const struct scope_r
 
 /* Draws the changes of settings before this round. */
 static void
-draw_mark(const struct view *v, const struct canvas *c, int y, int x, int width, const struct segment *turned)
+draw_mark(const struct view *v, const struct canvas *c, int y, int x, int width, const struct segment *changed)
 {
     char text[256];
-    segment_text(turned, scope_info(v->scope), true, text, sizeof text);
+    segment_text(changed, scope_info(v->scope), true, text, sizeof text);
     if (width < 6)
         return;
     canvas_text(c, y, x, ROLE_LINE, canvas_glyph(c, "┊", ":"));
@@ -97,10 +97,10 @@ draw_round(const struct view *v, const struct canvas *c, int y, const struct sco
 {
     const struct round_event *e = &r->end;
     const bool here = selection_in_round(v, r);
-    const struct segment *turned = mark_of_round(v->scope, r->number);
+    const struct segment *changed = mark_of_round(v->scope, r->number);
     if (here)
         canvas_text(c, y, 0, ROLE_CURSOR, "▸");
-    else if (turned != NULL)
+    else if (changed != NULL)
         marks_draw_tick(c, y, 0);
     int x = 1 + canvas_print(c, y, 1, here ? ROLE_TITLE : r->whole ? ROLE_TEXT : ROLE_DIM, "%3u ", (unsigned)r->number);
     round_marks(c, y, x, a.boxes, r);
@@ -115,8 +115,8 @@ draw_round(const struct view *v, const struct canvas *c, int y, const struct sco
     }
     const bool exits = a.exits > 0 && scope_draft_origin(v->scope) == DRAFTS_LAYERS;
     const int used = exits ? draw_exits(c, y, x, a.exits, r) : 0;
-    if (turned != NULL)
-        draw_mark(v, c, y, x + used + (used > 0), a.exits - used - (used > 0), turned);
+    if (changed != NULL)
+        draw_mark(v, c, y, x + used + (used > 0), a.exits - used - (used > 0), changed);
     x += a.exits;
     if (a.reason > 0) {
         char reason[ROUND_REASON];

@@ -225,11 +225,8 @@ series_draw_chart(const struct canvas *c, const struct chart *chart, const struc
         if ((double)chart->value[i] > high || (chart->band && (double)chart->value2[i] > high))
             canvas_text(&plot, 0, (int)i * axis->scale / 2, ROLE_WARN, canvas_glyph(c, "▲", "^"));
     if (read >= 0 && read < n)
-        for (int y = 0; y < plot.rows; y++) {
-            const struct grid_cell *there = grid_at(plot.grid, plot.y + y, plot.x + cell);
-            if (there != NULL && there->text[0] == ' ')
-                canvas_text(&plot, y, cell, ROLE_CURSOR, "│");
-        }
+        for (int y = 0; y < plot.rows; y++)
+            canvas_under(&plot, y, cell, ROLE_CURSOR, "│");
 }
 
 /* ---- the other forms ---- */

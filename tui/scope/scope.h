@@ -226,8 +226,8 @@ const char *scope_bytes(const struct scope *, token_t, uint32_t *n);
 
 struct scope_tile {
     uint32_t seq;       /* its number */
-    uint32_t lane;      /* its place in the batch, from 0: the first that was free when it joined */
-    bool in_lane;       /* it is live, or no other sequence has taken its place */
+    uint32_t place;     /* its place in the batch, from 0: the first that was free when it joined */
+    bool has_place;     /* it is live, or no other sequence has taken its place */
     char prompt[128];   /* the beginning of its prompt, printable; "": unknown */
     bool live, held;    /* held: its history is in memory */
     char left[16];      /* why it ended: eos, tokens, context; "": it is live. Printable */

@@ -35,17 +35,17 @@ find(const struct scope *s, uint32_t seq)
 static void
 take_lane(struct scope *s, struct scope_member *m)
 {
-    uint32_t lane = 0;
-    for (bool taken = true; taken; lane += taken) {
+    uint32_t place = 0;
+    for (bool taken = true; taken; place += taken) {
         taken = false;
         for (uint32_t i = 0; i < s->n_members && !taken; i++)
-            taken = s->members[i] != m && s->members[i]->tile.live && s->members[i]->tile.lane == lane;
+            taken = s->members[i] != m && s->members[i]->tile.live && s->members[i]->tile.place == place;
     }
     for (uint32_t i = 0; i < s->n_members; i++)
-        if (s->members[i]->tile.lane == lane)
-            s->members[i]->tile.in_lane = false;
-    m->tile.lane = lane;
-    m->tile.in_lane = true;
+        if (s->members[i]->tile.place == place)
+            s->members[i]->tile.has_place = false;
+    m->tile.place = place;
+    m->tile.has_place = true;
 }
 
 static struct scope_member *

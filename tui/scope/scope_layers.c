@@ -63,7 +63,7 @@ compare(struct scope_sequence *q, const struct layer_event *g, struct scope_cell
 
 /* A layer of an auxiliary model. */
 static void
-take_helper(struct scope *s, struct scope_sequence *q, const struct layer_event *g)
+aux_layer_event(struct scope *s, struct scope_sequence *q, const struct layer_event *g)
 {
     struct aux_cells *h = &q->helpers[g->model - LAYERS_OF(0)];
     struct scope_cell *cells =
@@ -92,7 +92,7 @@ scope_layer_event(struct scope *s, struct scope_sequence *q, const struct event 
         (q->length > q->max_columns && g->pos < q->length - q->max_columns))
         return;
     if (g->model != MODEL_TARGET) {
-        take_helper(s, q, g);
+        aux_layer_event(s, q, g);
         return;
     }
     const bool trained = g->head == 1, last = (uint32_t)g->layer == s->info->layers;
@@ -168,7 +168,7 @@ scope_series_event(const struct scope *s, struct scope_sequence *q, const struct
 #define SURE 0.5f /* for auxiliary models, which have no exit threshold */
 
 static const struct aux_cells *
-helper(const struct scope *s, enum layer_model model)
+aux_of(const struct scope *s, enum layer_model model)
 {
     return &s->focus->helpers[model - LAYERS_OF(0)];
 }
@@ -211,7 +211,7 @@ scope_model_cells(const struct scope *s, enum layer_model model, uint32_t pos)
 {
     if (model == MODEL_TARGET)
         return scope_cells(s, pos);
-    return pos < s->focus->length ? aux_cells(helper(s, model), pos) : NULL;
+    return pos < s->focus->length ? aux_cells(aux_of(s, model), pos) : NULL;
 }
 
 uint64_t
@@ -219,7 +219,7 @@ scope_model_probed(const struct scope *s, enum layer_model model, uint32_t layer
 {
     if (model == MODEL_TARGET)
         return scope_probed(s, layer);
-    return layer <= helper(s, model)->layers && helper(s, model)->layers > 0 ? helper(s, model)->probed[layer] : 0;
+    return layer <= aux_of(s, model)->layers && aux_of(s, model)->layers > 0 ? aux_of(s, model)->probed[layer] : 0;
 }
 
 double
@@ -227,7 +227,7 @@ scope_model_agreement(const struct scope *s, enum layer_model model, uint32_t la
 {
     if (model == MODEL_TARGET)
         return scope_agreement(s, layer, scope_setting_of(s, s->focus->seq)->heads.show_trained);
-    const struct aux_cells *h = helper(s, model);
+    const struct aux_cells *h = aux_of(s, model);
     const bool asked = h->layers > 0 && layer <= h->layers && h->compared[layer] > 0;
     return asked ? (double)h->agreed[layer] / (double)h->compared[layer] : NAN;
 }

@@ -124,6 +124,14 @@ canvas_styled(const struct canvas *c, int y, int x, enum role role, float heat, 
     return put_text(c, y, x, c->cols - x, utf8, style_of(role, marks, heat));
 }
 
+void
+canvas_under(const struct canvas *c, int y, int x, enum role role, const char *utf8)
+{
+    const struct grid_cell *there = grid_at(c->grid, c->y + y, c->x + x);
+    if (y >= 0 && y < c->rows && x >= 0 && x < c->cols && there != NULL && there->text[0] == ' ')
+        canvas_text(c, y, x, role, utf8);
+}
+
 int
 canvas_print(const struct canvas *c, int y, int x, enum role role, const char *format, ...)
 {

@@ -38,7 +38,7 @@ struct key_row { /* zeros: empty */
 
 /* Adds an item; a full row ignores it. */
 void key_row_add(struct key_row *, int rank, enum role, const char *key, const char *what);
-/* Adds pairs of keys and their meanings: "← → turn  = default"; NULL: none. */
+/* Adds pairs of keys and their meanings: "← → change  = default"; NULL: none. */
 void key_row_pairs(struct key_row *, int rank, const char *pairs);
 /* Draws the canvas' first row. A click on a key, or on the meaning of a single key, presses that key. */
 void key_row_draw(const struct key_row *, const struct canvas *, struct clicks *);

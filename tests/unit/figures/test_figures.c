@@ -198,9 +198,9 @@ TEST(turns_are_those_after_the_first_round)
     assert_string_equal(record_setting(&r, 36)->policy->name, "layerskip");
     static const char *const turned[] = {"τ 0.9 → 0.3", "α 0.2 → 0.05", "d_max 5 → 7", "τ 0.3 → 0.6",
                                          "policy layerskip"};
-    assert_int_equal(r.n_turns, 5);
+    assert_int_equal(r.n_changes, 5);
     for (size_t i = 0; i < 5; i++)
-        assert_string_equal(r.turns[i].text, turned[i]);
+        assert_string_equal(r.changes[i].text, turned[i]);
     record_close(&r);
     struct record_wanted later = everything;
     later.from = 20;
@@ -208,7 +208,7 @@ TEST(turns_are_those_after_the_first_round)
     assert_true(record_open(&r, TRACES "turned", &later, &err));
     assert_int_equal(r.n_rounds, 6);
     assert_true(fabs(r.settings->knobs[policy_knob_index(r.policy, "d_max")] - 7) < 1e-9);
-    assert_int_equal(r.n_turns, 1);
+    assert_int_equal(r.n_changes, 1);
     record_close(&r);
 }
 

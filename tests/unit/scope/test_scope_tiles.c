@@ -107,7 +107,7 @@ BATCH_TEST(one_that_goes_on_is_live_again_however_that_is_told)
     struct fixture *f = *state;
     join(f, 0, "a");
     for (int how = 0; how < 3; how++) {
-        const uint32_t lane = tile(f, 0)->lane;
+        const uint32_t place = tile(f, 0)->place;
         say(f, 0, "left", "tokens");
         assert_false(tile(f, 0)->live);
         assert_string_equal(tile(f, 0)->left, "tokens");
@@ -119,7 +119,7 @@ BATCH_TEST(one_that_goes_on_is_live_again_however_that_is_told)
             line(f, 0, 1, 2, 1, 100);
         assert_true(tile(f, 0)->live && tile(f, 0)->held);
         assert_string_equal(tile(f, 0)->left, "");
-        assert_int_equal(tile(f, 0)->lane, lane);
+        assert_int_equal(tile(f, 0)->place, place);
     }
 }
 
