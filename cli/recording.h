@@ -11,7 +11,7 @@ struct recording;
  * recording_trouble() says why. A folder that holds a trace already is one. */
 bool recording_open(struct recording **, const char *trace, const struct trace_bounds *, struct session *,
                     struct err *);
-/* Copies the run up to its last whole round into a new folder (traces/trace_copy.h). For struct source. */
+/* Copies the run up to its last whole round into a new folder (traces/trace_folder.h). For struct source. */
 bool recording_export(void *recording, const char *dir, struct err *);
 /* The folder of the trace, once all events so far are handed to the file system; NULL: nothing is recorded. For struct
  * source. */

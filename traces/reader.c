@@ -20,28 +20,30 @@
 
 struct survey {
     struct table_file rounds, controls;
-    uint64_t last_event; /* nothing beyond may be handed out: what follows the last whole round, or the trace's end */
-    uint64_t n_rounds;   /* all sequences' lines under a number are one */
+    uint64_t
+        last_event;    /* events after it must not be returned yet: of an incomplete round, or after the trace's end */
+    uint64_t n_rounds; /* the lines of all sequences with one number are one round */
     uint64_t duration_us;
-    /* survey.c's own */
+    /* for the survey itself */
     struct event last_round;
-    uint64_t candidate; /* a round that other sequences may still have lines of ends here */
+    uint64_t candidate; /* the end of a round of which other sequences may still have lines */
     struct span *spans; /* (n_spans) by ascending run */
     size_t n_spans, max_spans;
     uint32_t run;
 };
 
-/* Of a trace that another process is writing, what its files' facts say: did it grow, is it still the same one? */
+/* The files of a trace that another process may write: whether they grow, and are still the same. */
 struct growth {
     dev_t device;
-    ino_t rounds; /* which file rounds.csv was */
+    ino_t rounds; /* the file rounds.csv */
     struct timespec written;
-    off_t bytes, run_bytes; /* of rounds.csv and controls.csv; of run.json, and when and which one it was: */
+    off_t bytes,
+        run_bytes; /* sizes of rounds.csv and controls.csv together, and of run.json; `written` and `run` also belong to run.json */
     ino_t run;
-    uint64_t still_since; /* when it was last seen to grow */
+    uint64_t still_since; /* time of the last growth */
 };
 
-#define LONGEST_US ((uint64_t)1 << 62) /* where the time line stops growing */
+#define LONGEST_US ((uint64_t)1 << 62) /* the longest time line */
 
 struct span { /* a run on the time line */
     uint32_t run;
@@ -64,7 +66,7 @@ survey_close(struct survey *s)
     free(s->spans);
 }
 
-/* Of one round, of different sequences. */
+/* True if both are ROUND events of one round, of different sequences. */
 static bool
 survey_same_round(const struct event *before, const struct event *e)
 {
@@ -89,7 +91,7 @@ add_span(struct survey *s, uint32_t run)
     return span;
 }
 
-/* The next line of rounds and controls. */
+/* Reads the next line of rounds and controls. */
 static bool
 take(struct survey *s, const struct table_file *t, struct err *err)
 {
@@ -108,7 +110,7 @@ take(struct survey *s, const struct table_file *t, struct err *err)
     return true;
 }
 
-/* Where an event is on the time line. */
+/* Returns the time of an event on the time line. */
 static uint64_t
 survey_time(const struct survey *s, const struct event *e)
 {
@@ -141,8 +143,8 @@ take_controls(struct survey *s, const struct run_info *run, uint64_t last, struc
     }
 }
 
-/* Reads on. `closed`: the last event of a trace that was closed, 0: one that may grow, or was never closed; `growing`: then
- * a round counts when no other sequence can have a line of it any more. */
+/* Reads on. closed: the last event of a closed trace; 0: it may grow, or was never closed. growing: a round is complete only when no other
+ * sequence can have a line of it any more. */
 static bool
 survey_go_on(struct survey *s, const struct run_info *run, uint64_t closed, bool growing, struct err *err)
 {
@@ -170,7 +172,7 @@ survey_go_on(struct survey *s, const struct run_info *run, uint64_t closed, bool
     return take_controls(s, run, s->last_event, err);
 }
 
-/* What lies behind the last whole round may be seen as well, up to the last `end` of a run. */
+/* Allows the events after the last complete round, up to the last `end` of a run. */
 static bool
 survey_take_end(struct survey *s, const struct run_info *run, struct err *err)
 {
@@ -218,8 +220,8 @@ growth_begin(struct growth *g, int folder_fd, uint64_t now_us)
     }
 }
 
-/* changed: run.json is another file than last time, or longer. False when rounds.csv has been put in another's place, or
- * was cut: what was read of it is none of it any more. */
+/* Checks the files. *changed: run.json was replaced or has grown. Fails if rounds.csv was replaced or shortened, because what was read of it is
+ * invalid then. */
 static bool
 growth_look(struct growth *g, int folder_fd, const char *folder, uint64_t now_us, bool *changed, struct err *err)
 {
@@ -251,17 +253,17 @@ struct trace_reader {
     char *folder;
     int fd;
     struct run_info info;
-    struct trace_end end; /* as run.json has it */
+    struct trace_end end; /* from run.json */
     struct survey survey;
-    bool growing; /* somebody is writing it, perhaps: */
+    bool growing; /* another process may write it */
     struct growth growth;
 
     struct table_file tables[TABLES];
-    bool brief;              /* what layers and policies said is passed over */
-    struct table_file *used; /* the table whose event was handed out: read on before the next */
-    uint64_t number;         /* of the last event handed out */
+    bool brief;              /* LAYER, EXPERTS and SERIES events are skipped */
+    struct table_file *used; /* the table of the last returned event; read on before the next */
+    uint64_t number;         /* of the last returned event */
     uint32_t run, round;
-    bool round_ended; /* the last ROUND event was its round's last line */
+    bool round_ended; /* the last ROUND event was the last of its round */
     struct verdict_queue verdicts;
     struct err failure;
 };
@@ -282,7 +284,7 @@ read_run_json(struct trace_reader *r, struct err *err)
     return ok;
 }
 
-/* Of a trace that grows run.json is written again when it is closed. */
+/* Reads run.json again, which is replaced when a growing trace is closed. */
 static bool
 look_for_close(struct trace_reader *r, struct err *err)
 {
@@ -452,7 +454,7 @@ trace_reader_rewind_brief(struct trace_reader *r, struct err *err)
 
 /* ---- growing ---- */
 
-#define STILL_US 1000000 /* a run's end counts when nothing has come for so long */
+#define STILL_US 1000000 /* a run's end is returned when nothing has followed it for so long */
 
 static bool
 look(struct trace_reader *r, uint64_t now_us, struct err *err)
@@ -464,7 +466,7 @@ look(struct trace_reader *r, uint64_t now_us, struct err *err)
     if (r->end.closed_event == 0 && now_us - r->growth.still_since >= STILL_US &&
         !survey_take_end(&r->survey, &r->info, err))
         return false;
-    for (unsigned i = 0; i < TABLES; i++) /* who has a line in hand waits until it is taken */
+    for (unsigned i = 0; i < TABLES; i++) /* a table with a line waits until it is returned */
         if (!r->tables[i].more && !table_next(&r->tables[i], &r->info, r->survey.last_event, err))
             return false;
     return true;
@@ -488,7 +490,7 @@ hand_out(struct trace_reader *r, struct table_file *t, struct event *out)
 {
     *out = t->event;
     if (out->type == EVENT_VOCAB)
-        out->round = r->round; /* has no such column */
+        out->round = r->round; /* vocabulary has no such column */
     if (out->type == EVENT_CONTROL && out->control.kind == RECORDED_POLICY &&
         run_info_policy(&r->info, out->control.new_text) == NULL)
         return table_refuse(t, "new", "is no policy that run.json declares", &r->failure);
@@ -502,7 +504,7 @@ hand_out(struct trace_reader *r, struct table_file *t, struct event *out)
     return true;
 }
 
-/* The table whose event comes first; of_sequence: vocabulary and controls, which concern all sequences, aside. */
+/* Returns the table of the next event; of_sequence: without vocabulary and controls, which concern all sequences. */
 static struct table_file *
 first_table(struct trace_reader *r, bool of_sequence)
 {
@@ -516,14 +518,14 @@ first_table(struct trace_reader *r, bool of_sequence)
     return first;
 }
 
-/* Of one that was closed: is every table as long as it was then? Asked where all that is there was handed out. */
+/* Checks, after the last event, whether all tables of a closed trace are as long as they were. */
 static bool
 is_as_closed(struct trace_reader *r)
 {
     for (unsigned i = 0; i < TABLES; i++) {
         const struct table_file *t = &r->tables[i];
         const unsigned long long then = r->end.lines[i], now = t->n_events;
-        const bool more = t->waits && !r->info.cut; /* a trace that was full had lines behind its end */
+        const bool more = t->waits && !r->info.cut; /* a full trace had lines after its end */
         if (then == LINES_NOT_SAID || passes_over(r, i) || (now == then && !more))
             continue;
         if (now < then)
@@ -566,7 +568,7 @@ next_event(struct trace_reader *r, struct event *out)
     r->number = out->number;
     r->run = out->run;
     r->round = out->round;
-    if (out->type == EVENT_ROUND) { /* nothing in it points into the table; a failure is the next call's */
+    if (out->type == EVENT_ROUND) { /* it has no pointers into the table; the next call reports a failure */
         r->used = NULL;
         r->round_ended = !table_next(first, &r->info, r->survey.last_event, &r->failure) || !first->more ||
                          !survey_same_round(out, &first->event);
