@@ -605,7 +605,7 @@ show(const struct options *o, const struct saved_choice two[2], int *status, str
         return false;
     if (!replay_open_pair(&replay, two, &why))
         return explain(two, &why, err);
-    const struct source source = {.replay = replay, .trace = two[0].folder, .both = two, .saved = true};
+    const struct source source = {.replay = replay, .trace = two[0].folder, .saved = true};
     *status = replay_show(o, &source, err);
     replay_close(replay);
     return true;

@@ -276,7 +276,6 @@ saved_run_next(struct saved_run *s, struct event *e, struct err *err)
 }
 
 struct side {
-    char *folder;
     struct saved_run run;
     struct event next; /* valid if `have` */
     bool have, over;
@@ -286,6 +285,7 @@ struct side {
 };
 
 struct trace_pair {
+    struct saved_choice choice[2]; /* folders are owned */
     struct side side[2];
     struct run_info run[2]; /* run[0].second is run[1]; their pointers are the saved runs' or the following ones */
     struct policy_info *policies;  /* the first run's, then those that only the second declares; owned */
@@ -440,7 +440,7 @@ describe(struct trace_pair *p, struct err *err)
         return false;
     if (p->run[0].n_policies > POLICIES_MOST)
         return err_set(err, ERR_USAGE, "%s and %s declare %u policies together; at most %d can be shown",
-                       p->side[0].folder, p->side[1].folder, (unsigned)p->run[0].n_policies, POLICIES_MOST);
+                       p->choice[0].folder, p->choice[1].folder, (unsigned)p->run[0].n_policies, POLICIES_MOST);
     for (int i = 0; i < 2; i++) {
         const struct saved_start *begin = &p->side[i].run.begin;
         const char *policy = p->side[i].run.info->policies[begin->settings.policy].name;
@@ -453,7 +453,7 @@ describe(struct trace_pair *p, struct err *err)
         p->run[i].policies = p->policies;
         p->run[i].start_values = p->values[i];
         p->run[i].sequences = p->run[i].prompts = 1;
-        p->run[i].saved_as = name_of(p->side[i].folder);
+        p->run[i].saved_as = name_of(p->choice[i].folder);
     }
     if (p->run[1].ctx > p->run[0].ctx)
         p->run[0].ctx = p->run[1].ctx;
@@ -473,14 +473,14 @@ trace_pair_open(struct trace_pair **out, const struct saved_choice choice[2], st
 {
     struct trace_pair *p = *out = calloc(1, sizeof *p);
     bool ok = p != NULL;
-    for (int i = 0; i < 2 && ok; i++)
-        ok = (p->side[i].folder = strdup(choice[i].folder)) != NULL;
+    for (int i = 0; i < 2 && ok; i++) {
+        p->choice[i] = choice[i];
+        ok = (p->choice[i].folder = strdup(choice[i].folder)) != NULL;
+    }
     if (!ok)
         err_set(err, ERR_WORK, "out of memory for two traces");
-    for (int i = 0; i < 2 && ok; i++) {
-        const struct saved_choice own = {p->side[i].folder, choice[i].run, choice[i].seq};
-        ok = saved_run_open(&p->side[i].run, &own, err);
-    }
+    for (int i = 0; i < 2 && ok; i++)
+        ok = saved_run_open(&p->side[i].run, &p->choice[i], err);
     ok = ok && describe(p, err) && trace_pair_rewind(p, false, err);
     if (!ok) {
         trace_pair_close(p);
@@ -496,11 +496,17 @@ trace_pair_close(struct trace_pair *p)
         return;
     for (int i = 0; i < 2; i++) {
         saved_run_close(&p->side[i].run);
-        free(p->side[i].folder);
+        free((char *)p->choice[i].folder);
         free(p->values[i]);
     }
     free(p->policies);
     free(p);
+}
+
+const struct saved_choice *
+trace_pair_choice(const struct trace_pair *p)
+{
+    return p->choice;
 }
 
 const struct run_info *

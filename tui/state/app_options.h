@@ -32,10 +32,9 @@ struct app_options {
 struct source {
     struct session *session; /* one of session and replay is set; both are borrowed; the session is not started yet */
     struct replay *replay;
-    const char *trace;               /* the folder that a live run is written to, or that is replayed; NULL: none */
-    const struct saved_choice *both; /* (2) the choices, if the replay shows two runs; else NULL */
-    bool saved;                      /* the user chose the folder, so quitting loses nothing */
-    const char *note;                /* a message to show at the start, or NULL */
+    const char *trace; /* the folder that a live run is written to, or that is replayed; NULL: none */
+    bool saved;        /* the user chose the folder, so quitting loses nothing */
+    const char *note;  /* a message to show at the start, or NULL */
     /* Exports the run so far to a folder; may be NULL. */
     bool (*export_to)(void *user, const char *dir, struct err *);
     /* Returns the folder of the run's trace after everything so far is on disk; NULL with *err: there is none. May be NULL. */

@@ -34,7 +34,7 @@ follow_foresee(struct followed *f, struct err *err)
 bool
 follow_open(struct followed *f, const struct source *source, struct err *err)
 {
-    *f = (struct followed){.now = *source, .given = *source};
+    *f = (struct followed){.now = *source, .given = source->replay};
     f->source = &f->now;
     f->info = follow_live(f) ? session_info(source->session) : replay_info(source->replay);
     if (follow_live(f))
@@ -70,8 +70,8 @@ follow_close(struct followed *f)
         event_reader_close(f->reader);
     scope_close(f->scope);
     segments_close(f->ahead);
-    if (f->beside != NULL)
-        replay_close(f->beside);
+    if (f->now.replay != f->given)
+        replay_close(f->now.replay);
     sweeping_close(&f->sweeping);
 }
 
@@ -431,22 +431,17 @@ bool
 follow_beside(struct followed *f, const char *folder, struct err *err)
 {
     const struct replay_status before = replay_status(f->now.replay);
-    struct saved_choice first = f->first;
-    struct replay *both;
-    if (f->beside == NULL)
-        first = f->given.both != NULL
-                    ? f->given.both[0]
-                    : (struct saved_choice){f->given.trace, scope_now(f->scope)->run, scope_focus(f->scope)};
-    if (!open_both(&both, &first, folder, err))
+    const struct saved_choice *pair = replay_pair(f->now.replay);
+    const struct saved_choice one = {f->now.trace, scope_now(f->scope)->run, scope_focus(f->scope)};
+    struct replay *both, *last = f->now.replay;
+    if (!open_both(&both, pair != NULL ? &pair[0] : &one, folder, err))
         return false;
     if (!change_over(f, both, err)) {
         replay_close(both);
         return false;
     }
-    if (f->beside != NULL)
-        replay_close(f->beside);
-    f->beside = both;
-    f->first = first;
+    if (last != f->given)
+        replay_close(last);
     (void)follow_foresee(f, NULL); /* without memory the time line does not show later changes */
     take_place(both, &before);
     return true;
@@ -456,14 +451,14 @@ bool
 follow_alone(struct followed *f, struct err *err)
 {
     const struct replay_status before = replay_status(f->now.replay);
-    if (f->beside == NULL)
+    struct replay *both = f->now.replay;
+    if (both == f->given)
         return err_set(err, ERR_USAGE,
-                       f->given.both != NULL ? "both traces were given; specscope replay shows one"
-                                             : "there is one trace; :versus TRACE sets another beside it");
-    if (!change_over(f, f->given.replay, err))
+                       replay_pair(both) != NULL ? "both traces were given; specscope replay shows one"
+                                                 : "there is one trace; :versus TRACE sets another beside it");
+    if (!change_over(f, f->given, err))
         return false;
-    replay_close(f->beside);
-    f->beside = NULL;
+    replay_close(both);
     (void)follow_foresee(f, NULL);
     replay_goto(f->now.replay, 0);
     take_place(f->now.replay, &before);

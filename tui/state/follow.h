@@ -11,10 +11,8 @@
 
 struct followed {
     const struct source *source; /* `now` */
-    struct source now,
-        given; /* given: the app's source; now: the same, or with the replay of two runs that was opened here */
-    struct replay *beside;     /* that replay, owned; NULL: none */
-    struct saved_choice first; /* its first run */
+    struct source now;           /* the app's source, or with a replay of two runs that was opened here */
+    struct replay *given;        /* the app's replay, borrowed; now.replay is owned if it is another one */
     const struct run_info *info;
     struct scope *scope;
     struct segments *ahead;      /* of the whole replay, including its future; NULL: unknown */
