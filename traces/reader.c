@@ -93,7 +93,7 @@ add_span(struct survey *s, uint32_t run)
 
 /* Reads the next line of rounds and controls. */
 static bool
-take(struct survey *s, const struct table_file *t, struct err *err)
+add_line(struct survey *s, const struct table_file *t, struct err *err)
 {
     const struct event *e = &t->event;
     if (e->run < s->run)
@@ -131,14 +131,14 @@ survey_time(const struct survey *s, const struct event *e)
 /* ---- reading on ---- */
 
 static bool
-take_controls(struct survey *s, const struct run_info *run, uint64_t last, struct err *err)
+read_controls(struct survey *s, const struct run_info *run, uint64_t last, struct err *err)
 {
     for (;;) {
         if (!table_next(&s->controls, run, last, err))
             return false;
         if (!s->controls.more)
             return true;
-        if (!take(s, &s->controls, err))
+        if (!add_line(s, &s->controls, err))
             return false;
     }
 }
@@ -146,7 +146,7 @@ take_controls(struct survey *s, const struct run_info *run, uint64_t last, struc
 /* Reads on. closed: the last event of a closed trace; 0: it may grow, or was never closed. growing: a round is complete only when no other
  * sequence can have a line of it any more. */
 static bool
-survey_go_on(struct survey *s, const struct run_info *run, uint64_t closed, bool growing, struct err *err)
+survey_continue(struct survey *s, const struct run_info *run, uint64_t closed, bool growing, struct err *err)
 {
     const bool others = growing && closed == 0 && run->sequences > 1;
     for (;;) {
@@ -156,7 +156,7 @@ survey_go_on(struct survey *s, const struct run_info *run, uint64_t closed, bool
             break;
         const struct event *e = &s->rounds.event;
         const bool same = survey_same_round(&s->last_round, e);
-        if (!take_controls(s, run, e->number, err) || !take(s, &s->rounds, err))
+        if (!read_controls(s, run, e->number, err) || !add_line(s, &s->rounds, err))
             return false;
         if (!same && s->last_round.number > 0)
             s->candidate = s->last_round.number;
@@ -169,7 +169,7 @@ survey_go_on(struct survey *s, const struct run_info *run, uint64_t closed, bool
         s->last_event = s->candidate;
     if (closed > s->last_event)
         s->last_event = closed;
-    return take_controls(s, run, s->last_event, err);
+    return read_controls(s, run, s->last_event, err);
 }
 
 /* Allows the events after the last complete round, up to the last `end` of a run. */
@@ -181,7 +181,7 @@ survey_take_end(struct survey *s, const struct run_info *run, struct err *err)
             return false;
         if (!s->controls.more)
             return true;
-        if (!take(s, &s->controls, err))
+        if (!add_line(s, &s->controls, err))
             return false;
         if (s->controls.event.control.kind == RECORDED_END)
             s->last_event = s->controls.event.number;
@@ -321,7 +321,7 @@ open_trace(struct trace_reader *r, struct err *err)
         if (!table_open(&r->tables[i], r->fd, r->folder, (enum table_id)i, err))
             return false;
     return survey_open(&r->survey, r->fd, r->folder, err) &&
-           survey_go_on(&r->survey, &r->info, r->end.closed_event, r->growing, err) && trace_reader_rewind(r, err);
+           survey_continue(&r->survey, &r->info, r->end.closed_event, r->growing, err) && trace_reader_rewind(r, err);
 }
 
 static bool
@@ -457,11 +457,11 @@ trace_reader_rewind_brief(struct trace_reader *r, struct err *err)
 #define STILL_US 1000000 /* a run's end is returned when nothing has followed it for so long */
 
 static bool
-look(struct trace_reader *r, uint64_t now_us, struct err *err)
+look_at_tables(struct trace_reader *r, uint64_t now_us, struct err *err)
 {
     bool changed;
     if (!growth_look(&r->growth, r->fd, r->folder, now_us, &changed, err) || (changed && !look_for_close(r, err)) ||
-        !survey_go_on(&r->survey, &r->info, r->end.closed_event, true, err))
+        !survey_continue(&r->survey, &r->info, r->end.closed_event, true, err))
         return false;
     if (r->end.closed_event == 0 && now_us - r->growth.still_since >= STILL_US &&
         !survey_take_end(&r->survey, &r->info, err))
@@ -477,7 +477,7 @@ trace_reader_look(struct trace_reader *r, uint64_t now_us, struct err *err)
 {
     if (!r->growing || r->end.closed_event > 0 || r->failure.kind != ERR_NONE)
         return r->failure.kind == ERR_NONE;
-    const bool ok = look(r, now_us, &r->failure);
+    const bool ok = look_at_tables(r, now_us, &r->failure);
     if (!ok && err != NULL)
         *err = r->failure;
     return ok;

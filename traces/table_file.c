@@ -167,7 +167,7 @@ table_refuse(const struct table_file *t, const char *column, const char *what, s
 /* ---- lines ---- */
 
 static void
-take_field(void *bytes, size_t n, void *user)
+add_field(void *bytes, size_t n, void *user)
 {
     struct table_file *t = user;
     if (t->n_fields == TABLE_FIELDS) {
@@ -192,7 +192,7 @@ take_field(void *bytes, size_t n, void *user)
 }
 
 static void
-take_line_end(int terminator, void *user)
+end_line(int terminator, void *user)
 {
     (void)terminator;
     struct table_file *t = user;
@@ -249,7 +249,7 @@ read_line(struct table_file *t, struct err *err)
         t->line_bytes += n;
         if (t->line_bytes > TABLE_LINE_MAX)
             return table_refuse(t, "", "is too long for a line of a trace; is a quote missing?", err);
-        if (csv_parse(&t->csv, from, n, take_field, take_line_end, t) != n)
+        if (csv_parse(&t->csv, from, n, add_field, end_line, t) != n)
             return table_refuse(t, "", csv_error(&t->csv) == CSV_EPARSE ? "has a misplaced quote" : "out of memory",
                                 err);
         t->at += n;

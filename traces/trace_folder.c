@@ -106,7 +106,7 @@ struct copy {
 };
 
 static bool
-look(struct copy *c, struct err *err)
+inspect(struct copy *c, struct err *err)
 {
     for (unsigned i = 0; i < TABLES; i++) {
         const enum table_id id = order[i];
@@ -230,7 +230,7 @@ static bool
 copy_all(struct copy *c, struct err *err)
 {
     c->following = UINT64_MAX;
-    bool ok = look(c, err);
+    bool ok = inspect(c, err);
     for (unsigned i = 0; ok && i < TABLES; i++)
         ok = order[i] == TABLE_CONTROLS || copy_table(c, order[i], err);
     ok = ok && copy_table(c, TABLE_CONTROLS, err) && copy_run_json(c, err);

@@ -220,7 +220,7 @@ queue(struct trace_writer *w, const struct event *e, bool ready)
 }
 
 static bool
-take(struct trace_writer *w, const struct event *e)
+add_event(struct trace_writer *w, const struct event *e)
 {
     w->seen = e->number;
     switch (e->type) {
@@ -253,7 +253,7 @@ drain(struct trace_writer *w)
             commit(w); /* the lines before it */
             return stop_trace(w, why);
         }
-        if (!take(w, e))
+        if (!add_event(w, e))
             return false;
     }
     return commit(w);

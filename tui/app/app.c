@@ -227,7 +227,7 @@ patience_ms(const struct app *app)
 }
 
 static void
-take_signals(struct app *app)
+handle_signals(struct app *app)
 {
     const int number = terminal_ended_by();
     if (number != 0 && !app->quit)
@@ -274,7 +274,7 @@ app_turn(struct app *app, int patience)
         app_key(app, &in);
         in = terminal_read(&app->screen.terminal, 0);
     }
-    take_signals(app);
+    handle_signals(app);
     if (follow_events(&app->run, &app->panes.selection, &app->message))
         app->screen.dirty = true;
     if (!sweeping_now(&app->run.sweeping) && /* a frame would disturb its measurements */

@@ -27,7 +27,7 @@ stop(struct app *app, struct err *err)
         return err_set(err, ERR_USAGE, "no sweep is under way");
     if (!sweeping_stop(sw, err))
         return false;
-    sweeping_say(sw, text, sizeof text);
+    sweeping_summary(sw, text, sizeof text);
     message_say(&app->message, "%s; :sweep goes on", text);
     return true;
 }
@@ -58,7 +58,7 @@ write_csv(struct app *app, const char *path, struct err *err)
 
 /* Sets the knobs of a point in one change. */
 static bool
-take_point(struct app *app, const char *text, struct err *err)
+set_point(struct app *app, const char *text, struct err *err)
 {
     struct sweeping *sw = &app->run.sweeping;
     const struct knob_axis *axes;
@@ -138,7 +138,7 @@ run_sweep(struct app *app, const char *rest, struct err *err)
         if (strcmp(verb, "csv") == 0)
             return write_csv(app, argument, err);
         if (strcmp(verb, "take") == 0)
-            return take_point(app, argument, err);
+            return set_point(app, argument, err);
     }
     return begin(app, rest, err);
 }

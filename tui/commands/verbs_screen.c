@@ -320,7 +320,7 @@ run_quit(struct app *app, const char *rest, struct err *err)
 
 /* Parses a whole number from `least` on and stores it counted from 0. */
 static bool
-take_number(const char *text, const char *name, uint32_t least, int64_t *out, struct err *err)
+parse_number(const char *text, const char *name, uint32_t least, int64_t *out, struct err *err)
 {
     uint64_t value;
     if (!command_number(text, name, least, UINT32_MAX, &value, err))
@@ -331,7 +331,7 @@ take_number(const char *text, const char *name, uint32_t least, int64_t *out, st
 
 /* Parses a setting, such as "width=85mm". */
 static bool
-take_setting(struct figure_options *o, char *word, struct err *err)
+parse_setting(struct figure_options *o, char *word, struct err *err)
 {
     char *equals = strchr(word, '=');
     if (equals == NULL)
@@ -339,11 +339,11 @@ take_setting(struct figure_options *o, char *word, struct err *err)
     const char *text = equals + 1;
     *equals = '\0';
     if (strcmp(word, "from") == 0)
-        return take_number(text, word, 0, &o->from, err);
+        return parse_number(text, word, 0, &o->from, err);
     if (strcmp(word, "to") == 0)
-        return take_number(text, word, 0, &o->to, err);
+        return parse_number(text, word, 0, &o->to, err);
     if (strcmp(word, "seq") == 0)
-        return take_number(text, word, 1, &o->seq, err);
+        return parse_number(text, word, 1, &o->seq, err);
     if (strcmp(word, "width") == 0)
         return figure_length(text, &o->width, err);
     if (strcmp(word, "axes") == 0) {
@@ -379,7 +379,7 @@ run_plot(struct app *app, const char *rest, struct err *err)
     if (file == NULL && figure_kind_what(kind) != NULL)
         return err_set(err, ERR_USAGE, "into which file? for example :plot %s %s.pdf", kind, kind);
     for (char *word; (word = strtok_r(NULL, " \t", &save)) != NULL;)
-        if (!take_setting(&o, word, err))
+        if (!parse_setting(&o, word, err))
             return false;
     const char *trace = trace_of(app, err);
     char note[FIGURE_NOTE];

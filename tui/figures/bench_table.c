@@ -20,7 +20,7 @@ struct reading {
 };
 
 static void
-take_field(void *field, size_t n, void *user)
+add_field(void *field, size_t n, void *user)
 {
     struct reading *r = user;
     for (size_t i = 0; i < n; i++) /* a field is never longer than in the file, so all of them fit */
@@ -31,7 +31,7 @@ take_field(void *field, size_t n, void *user)
 }
 
 static void
-take_line(int end, void *user)
+add_line(int end, void *user)
 {
     struct reading *r = user;
     (void)end;
@@ -48,7 +48,7 @@ parse(struct reading *r, const char *text, size_t n, const char *path, struct er
     if (csv_init(&csv, CSV_STRICT) != 0)
         return err_set(err, ERR_WORK, "%s: out of memory", path);
     const bool fine =
-        csv_parse(&csv, text, n, take_field, take_line, r) == n && csv_fini(&csv, take_field, take_line, r) == 0;
+        csv_parse(&csv, text, n, add_field, add_line, r) == n && csv_fini(&csv, add_field, add_line, r) == 0;
     csv_free(&csv);
     if (!fine)
         return err_set(err, ERR_WORK, "%s: line %zu is no CSV", path, r->lines + 1);

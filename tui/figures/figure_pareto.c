@@ -40,7 +40,7 @@ add_point(struct points *all, double x, double y, const char *policy, const char
 }
 
 static bool
-take_table(struct points *all, const struct bench_table *t, struct err *err)
+add_table(struct points *all, const struct bench_table *t, struct err *err)
 {
     const struct named_measure *wanted[] = {all->x, all->y};
     for (int i = 0; i < 2; i++)
@@ -53,7 +53,7 @@ take_table(struct points *all, const struct bench_table *t, struct err *err)
 }
 
 static void
-take_record(struct points *all, const struct record *r)
+add_record(struct points *all, const struct record *r)
 {
     const struct measures m = metrics_measures(&r->metrics, &r->metrics.total);
     char settings[300];
@@ -180,9 +180,9 @@ gather(const struct figure *f, struct points *all, struct err *err)
               choose_axes(all, f->o->axes != NULL ? f->o->axes : "verification_rate,discard_rate", err);
     for (size_t i = 0; i < f->n_inputs && ok; i++) {
         if (f->input[i].is_table)
-            ok = take_table(all, &f->input[i].table, err);
+            ok = add_table(all, &f->input[i].table, err);
         else
-            take_record(all, &f->input[i].record);
+            add_record(all, &f->input[i].record);
     }
     return ok && (all->n > 0 || err_set(err, ERR_USAGE, "%s: none of it has both %s and %s%s", f->input[0].path,
                                         all->x->name, all->y->name,

@@ -130,7 +130,7 @@ draw_measures(struct figure *f, double x, double y, double width)
 }
 
 static void
-say_texts(struct figure *f, size_t same)
+draw_texts(struct figure *f, size_t same)
 {
     const struct record *a = &f->input[0].record, *b = &f->input[1].record;
     if (same == TEXTS_APART)
@@ -163,7 +163,7 @@ draw_versus(struct figure *f, struct err *err)
         else
             y = draw_measures(f, 4, y + 4, f->width - 8);
         f->y = draw_spans(f, c, y + 8 + AXES_TITLE, parted);
-        say_texts(f, same);
+        draw_texts(f, same);
     }
     course_close(&c[0]);
     course_close(&c[1]);

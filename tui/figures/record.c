@@ -11,7 +11,7 @@
 #include "tui/scope/scope.h"
 
 /* The state while events are read. */
-struct taking {
+struct reading {
     struct record *r;
     const struct record_wanted *want;
     struct settings now;
@@ -24,7 +24,7 @@ struct taking {
 
 /* Room for one more at the end of a list; the list may move. */
 static bool
-room(struct taking *t, void **list, size_t n, size_t *most, size_t element)
+room(struct reading *t, void **list, size_t n, size_t *most, size_t element)
 {
     if (n < *most)
         return true;
@@ -46,7 +46,7 @@ room(struct taking *t, void **list, size_t n, size_t *most, size_t element)
     } while (0)
 
 static bool
-in_range(const struct taking *t, uint32_t round)
+in_range(const struct reading *t, uint32_t round)
 {
     return round >= t->want->from && round <= t->want->to;
 }
@@ -54,7 +54,7 @@ in_range(const struct taking *t, uint32_t round)
 /* ---- settings ---- */
 
 static const struct policy_info *
-policy_now(const struct taking *t)
+policy_now(const struct reading *t)
 {
     return &t->r->info->policies[t->now.policy];
 }
@@ -70,7 +70,7 @@ same_settings(const struct record_setting *a, const struct record_setting *b)
 
 /* Notes the settings of a round in the range if they are new. */
 static void
-begin_round(struct taking *t, uint32_t round)
+begin_round(struct reading *t, uint32_t round)
 {
     struct record_setting now = {.round = round, .policy = policy_now(t), .trained = t->now.head == HEADS_TRAINED};
     memcpy(now.knobs, t->now.value[t->now.policy], sizeof now.knobs);
@@ -83,7 +83,7 @@ begin_round(struct taking *t, uint32_t round)
 }
 
 static void
-take_turn(struct taking *t, const struct event *e, const char *symbol, const char *old_text, const char *new_text)
+add_change(struct reading *t, const struct event *e, const char *symbol, const char *old_text, const char *new_text)
 {
     const struct control_event *c = &e->control;
     if (!t->begun || e->run != t->r->run || c->applied_round > t->want->to)
@@ -98,7 +98,7 @@ take_turn(struct taking *t, const struct event *e, const char *symbol, const cha
 
 /* With two settings the selected sequence's settings count, in a run of two settings also the second one's. */
 static void
-begin_versus(struct taking *t, const struct event *e)
+begin_versus(struct reading *t, const struct event *e)
 {
     struct settings second = t->now;
     t->versus = e->run == t->r->run;
@@ -108,7 +108,7 @@ begin_versus(struct taking *t, const struct event *e)
 }
 
 static bool
-is_of_other_setting(const struct taking *t, const struct event *e)
+is_of_other_setting(const struct reading *t, const struct event *e)
 {
     const struct control_event *c = &e->control;
     const bool sampling = c->kind == RECORDED_KNOB && sampling_knob_index(c->knob) >= 0;
@@ -116,7 +116,7 @@ is_of_other_setting(const struct taking *t, const struct event *e)
 }
 
 static void
-take_knob_turn(struct taking *t, const struct event *e, const struct settings *before)
+add_knob_change(struct reading *t, const struct event *e, const struct settings *before)
 {
     const struct policy_info *p = policy_now(t);
     const int i = policy_knob_index(p, e->control.knob);
@@ -125,11 +125,11 @@ take_knob_turn(struct taking *t, const struct event *e, const struct settings *b
         return;
     knob_format(&p->knobs[i], before->value[t->now.policy][i], old_text, sizeof old_text);
     knob_format(&p->knobs[i], t->now.value[t->now.policy][i], new_text, sizeof new_text);
-    take_turn(t, e, p->knobs[i].symbol[0] != '\0' ? p->knobs[i].symbol : p->knobs[i].name, old_text, new_text);
+    add_change(t, e, p->knobs[i].symbol[0] != '\0' ? p->knobs[i].symbol : p->knobs[i].name, old_text, new_text);
 }
 
 static void
-take_control(struct taking *t, const struct event *e)
+read_control(struct reading *t, const struct event *e)
 {
     const struct control_event *c = &e->control;
     const struct settings before = t->now;
@@ -140,17 +140,17 @@ take_control(struct taking *t, const struct event *e)
     else if (!settings_apply(&t->now, t->r->info, c))
         return;
     if (c->kind == RECORDED_POLICY && t->now.policy != before.policy)
-        take_turn(t, e, "policy", "", c->new_text);
+        add_change(t, e, "policy", "", c->new_text);
     if (c->kind == RECORDED_HEAD && (t->now.head == HEADS_TRAINED) != (before.head == HEADS_TRAINED))
-        take_turn(t, e, "head", "", c->new_text);
+        add_change(t, e, "head", "", c->new_text);
     if (c->kind == RECORDED_KNOB)
-        take_knob_turn(t, e, &before);
+        add_knob_change(t, e, &before);
 }
 
 /* ---- rounds ---- */
 
 static struct record_draft *
-draft_of(struct taking *t, const struct event *e, int32_t candidate)
+draft_of(struct reading *t, const struct event *e, int32_t candidate)
 {
     for (size_t i = t->r->n_drafts; i-- > 0 && t->r->drafts[i].round == e->round;)
         if (t->r->drafts[i].candidate == candidate && t->r->drafts[i].seq == e->seq)
@@ -159,7 +159,7 @@ draft_of(struct taking *t, const struct event *e, int32_t candidate)
 }
 
 static void
-take_token(struct taking *t, const struct event *e)
+read_token(struct reading *t, const struct event *e)
 {
     const struct token_event *k = &e->token;
     if (k->source == SOURCE_PREFILL)
@@ -190,7 +190,7 @@ take_token(struct taking *t, const struct event *e)
 }
 
 static void
-take_verdict(struct taking *t, const struct event *e)
+read_verdict(struct reading *t, const struct event *e)
 {
     struct record_draft *d = draft_of(t, e, e->verdict.candidate);
     if (d == NULL || d->accepted >= 0)
@@ -203,7 +203,7 @@ take_verdict(struct taking *t, const struct event *e)
 
 /* Verdicts come in any order: now they are all there. */
 static void
-take_round(struct taking *t, const struct event *e)
+read_round(struct reading *t, const struct event *e)
 {
     struct step_draft drafts[VERIFY_NODES];
     struct draft_step steps[VERIFY_NODES];
@@ -230,7 +230,7 @@ take_round(struct taking *t, const struct event *e)
 }
 
 static void
-take_series(struct taking *t, const struct event *e)
+read_series(struct reading *t, const struct event *e)
 {
     const int i = policy_series_index(policy_now(t), e->series.key);
     if (i < 0 || e->round > t->want->to || (t->begun && t->r->policy != policy_now(t)))
@@ -243,7 +243,7 @@ take_series(struct taking *t, const struct event *e)
 
 /* each ROUND event contains the number of sequences */
 static void
-count_line(struct taking *t, const struct event *e)
+count_line(struct reading *t, const struct event *e)
 {
     t->lines = e->round == t->lines_round ? t->lines + 1 : 1;
     t->lines_round = e->round;
@@ -252,7 +252,7 @@ count_line(struct taking *t, const struct event *e)
 }
 
 static bool
-take_vocab(struct taking *t, const struct event *e)
+read_vocab(struct reading *t, const struct event *e)
 {
     struct record *r = t->r;
     if (r->texts == NULL && (r->texts = calloc(r->info->vocab, sizeof *r->texts)) == NULL)
@@ -263,7 +263,7 @@ take_vocab(struct taking *t, const struct event *e)
 }
 
 static void
-take_scope(struct taking *t, const struct event *e)
+read_for_scope(struct reading *t, const struct event *e)
 {
     if (t->r->scope == NULL || t->scope_done || e->run > t->r->run)
         return;
@@ -274,7 +274,7 @@ take_scope(struct taking *t, const struct event *e)
 }
 
 static void
-take(struct taking *t, const struct event *e)
+read_event(struct reading *t, const struct event *e)
 {
     const bool of_sequence = e->type == EVENT_TOKEN || e->type == EVENT_VERDICT || e->type == EVENT_LAYER ||
                              e->type == EVENT_SERIES || e->type == EVENT_EXPERTS || e->type == EVENT_ROUND;
@@ -282,20 +282,20 @@ take(struct taking *t, const struct event *e)
         count_line(t, e);
     if (of_sequence && t->want->seq >= 0 && e->seq != t->want->seq)
         return;
-    take_scope(t, e);
+    read_for_scope(t, e);
     if (e->type == EVENT_CONTROL && e->run <= t->r->run)
-        take_control(t, e);
+        read_control(t, e);
     if (e->type == EVENT_VOCAB)
-        take_vocab(t, e);
+        read_vocab(t, e);
     if (e->run != t->r->run)
         return;
     if ((e->type == EVENT_ROUND && in_range(t, e->round)) || (e->type == EVENT_CONTROL && e->control.new_text != NULL))
         metrics_event(&t->r->metrics, e);
     switch (e->type) {
-    case EVENT_TOKEN: take_token(t, e); break;
-    case EVENT_VERDICT: take_verdict(t, e); break;
-    case EVENT_ROUND: take_round(t, e); break;
-    case EVENT_SERIES: take_series(t, e); break;
+    case EVENT_TOKEN: read_token(t, e); break;
+    case EVENT_VERDICT: read_verdict(t, e); break;
+    case EVENT_ROUND: read_round(t, e); break;
+    case EVENT_SERIES: read_series(t, e); break;
     default: break;
     }
 }
@@ -344,18 +344,18 @@ record_tally(const struct record_round *r)
 }
 
 static bool
-take_all(struct record *r, const struct record_wanted *want, struct err *err)
+read_all(struct record *r, const struct record_wanted *want, struct err *err)
 {
-    struct taking *t = calloc(1, sizeof *t);
+    struct reading *t = calloc(1, sizeof *t);
     if (t == NULL)
         return err_set(err, ERR_WORK, "out of memory");
-    *t = (struct taking){.r = r, .want = want};
+    *t = (struct reading){.r = r, .want = want};
     settings_begin(&t->now, r->info);
     metrics_begin(&r->metrics, r->info->layers, r->info->rho);
     struct event e;
     struct err stop = {0};
     while (!t->no_memory && trace_reader_next(r->reader, &e, &stop))
-        take(t, &e);
+        read_event(t, &e);
     const bool no_memory = t->no_memory;
     r->versus = t->versus;
     for (size_t i = 0; i < r->n_rounds && want->seq >= 0; i++) /* the measures have seen one sequence's lines */
@@ -376,11 +376,12 @@ record_open(struct record *r, const char *folder, const struct record_wanted *wa
     if (!trace_reader_open(&r->reader, folder, err))
         return false;
     r->info = trace_reader_info(r->reader);
-    if (!find_run(r, want, err) || (want->scope && !scope_open(&r->scope, r->info, err)) || !take_all(r, want, err))
+    if (!find_run(r, want, err) || (want->scope && !scope_open(&r->scope, r->info, err)) || !read_all(r, want, err))
         return false;
     if (r->n_rounds == 0 && want->seq > 0)
-        return err_set(err, ERR_USAGE, "%s: sequence %lld has no round there; take another --seq or another range",
-                       folder, (long long)want->seq + 1);
+        return err_set(err, ERR_USAGE,
+                       "%s: sequence %lld has no round there; read_event another --seq or another range", folder,
+                       (long long)want->seq + 1);
     if (r->n_rounds == 0)
         return err_set(err, ERR_USAGE, "%s: run %u has no round from %u to %u", folder, (unsigned)r->run,
                        (unsigned)want->from, (unsigned)want->to);

@@ -335,7 +335,7 @@ render(const struct drawing *d, enum render_format format, struct fonts *fonts, 
 
 /* "no font here has 家 (U+5BB6): boxes stand in its place; …" */
 static void
-say_lacked(const struct fonts *f, char note[RENDER_NOTE])
+note_lacking(const struct fonts *f, char note[RENDER_NOTE])
 {
     char character[5] = "";
     note[0] = '\0';
@@ -364,7 +364,7 @@ render_apart(void *user, void *note, struct err *err)
     struct fonts fonts = {0};
     r->sink.err = err;
     const bool fine = render(r->d, r->format, &fonts, &r->sink, err);
-    say_lacked(&fonts, note);
+    note_lacking(&fonts, note);
     return fine;
 }
 

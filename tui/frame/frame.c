@@ -334,7 +334,7 @@ draw_status(struct app *app, const struct canvas *c)
                      "this run is not exported yet:  q %s and lose it   e export   other keys stay",
                      app->options.opening != NULL && app->options.opening->path[0] != '\0' ? "open the other" : "quit");
     } else if (over[app->mode] != NULL) {
-        key_row_say(over[app->mode], c, &app->clicks);
+        key_row_draw_pairs(over[app->mode], c, &app->clicks);
     } else {
         key_bar_draw(&app->panes, &app->run, c, &app->clicks);
     }

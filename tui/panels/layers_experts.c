@@ -133,7 +133,7 @@ draw_load(const struct scope *s, const struct canvas *c, const struct strip *t, 
 /* Draws the experts that the verification of the position's round read. */
 /* Draws a text if it fits; returns the columns used. */
 __attribute__((format(printf, 5, 6))) static int
-say_if_room(const struct canvas *c, int y, int x, enum role role, const char *format, ...)
+print_if_room(const struct canvas *c, int y, int x, enum role role, const char *format, ...)
 {
     char text[64];
     va_list args;
@@ -159,10 +159,10 @@ draw_round(const struct view *v, const struct canvas *c, int y, const struct sco
         int x = canvas_print(c, y, 0, ROLE_TEXT, "round %u verified 1 + %d: %.1f experts a layer", (unsigned)r->number,
                              drafts, (double)r->end.verify_experts);
         if (used > 0)
-            x += say_if_room(c, y, x, ROLE_TEXT, ", %.1f× one row's", (double)r->end.verify_experts / used);
+            x += print_if_room(c, y, x, ROLE_TEXT, ", %.1f× one row's", (double)r->end.verify_experts / used);
         const double run = metrics_verify_experts(&scope_now(s)->metrics);
         if (!isnan(run))
-            say_if_room(c, y, x, ROLE_DIM, "  (run: %.1f)", run);
+            print_if_room(c, y, x, ROLE_DIM, "  (run: %.1f)", run);
         return;
     }
 }

@@ -85,7 +85,7 @@ scroll_to(struct batch_panel *p, uint32_t place)
 }
 
 static void
-settle(struct batch_panel *p, const struct view *v, int rows, int cols)
+update(struct batch_panel *p, const struct view *v, int rows, int cols)
 {
     const struct scope *s = v->scope;
     const uint32_t places = arrange(p, s);
@@ -122,7 +122,7 @@ draw_batch(void *state, const struct view *v, const struct canvas *c)
 {
     struct batch_panel *p = state;
     p->cols = c->cols;
-    settle(p, v, c->rows, c->cols);
+    update(p, v, c->rows, c->cols);
     if (p->n == 0) {
         canvas_text(c, 0, 0, ROLE_DIM, "no sequences yet");
         return;

@@ -458,7 +458,7 @@ point_at(const struct layers_panel *p, struct selection *sel, int row)
 
 /* Places the cursor, at first on the exit layer of the newest position. False: there are no rows. */
 static bool
-take_cursor(struct layers_panel *p, const struct view *v)
+place_cursor(struct layers_panel *p, const struct view *v)
 {
     struct selection *sel = v->selection;
     const uint32_t length = scope_now(v->scope)->length;
@@ -481,7 +481,7 @@ take_cursor(struct layers_panel *p, const struct view *v)
 static void
 move(struct layers_panel *p, const struct view *v, int rows, long columns)
 {
-    if (!take_cursor(p, v))
+    if (!place_cursor(p, v))
         return;
     struct selection *sel = v->selection;
     const int row = layers_row(p, sel->model, sel->layer) + rows;
@@ -503,7 +503,7 @@ show_alone(struct layers_panel *p, const struct view *v)
     }
     p->alone = !p->alone;
     if (!v->selection->follow)
-        take_cursor(p, v);
+        place_cursor(p, v);
 }
 
 static void
@@ -559,7 +559,7 @@ key_layers(void *state, const struct view *v, int key)
     case '+':
     case '=': p->max_width += p->max_width < LAYERS_MAX_WIDTH; return true;
     case '-': p->max_width -= p->max_width > LAYERS_MIN_WIDTH; return true;
-    case INPUT_ENTER: p->popup = !p->popup && take_cursor(p, v) && !shows_experts(p, v); return true;
+    case INPUT_ENTER: p->popup = !p->popup && place_cursor(p, v) && !shows_experts(p, v); return true;
     case INPUT_ESCAPE:
         if (!p->popup)
             return false;
@@ -581,7 +581,7 @@ mouse_layers(void *state, const struct view *v, const struct canvas *c, int y, i
         return true;
     }
     for (int row = 0; shows_experts(p, v) && row < p->n_rows; row++)
-        if (p->row[row].y == y && take_cursor(p, v)) {
+        if (p->row[row].y == y && place_cursor(p, v)) {
             point_at(p, v->selection, row);
             return true;
         }
@@ -594,7 +594,7 @@ mouse_layers(void *state, const struct view *v, const struct canvas *c, int y, i
             if (p->row[row].y == y)
                 point_at(p, v->selection, row);
         if (action == MOUSE_DOUBLE)
-            p->popup = take_cursor(p, v);
+            p->popup = place_cursor(p, v);
         return true;
     }
     return false;

@@ -353,7 +353,7 @@ rank(struct sweep_panel *p, uint32_t n)
 }
 
 static void
-look(struct sweep_panel *p, const struct view *v)
+update(struct sweep_panel *p, const struct view *v)
 {
     struct sweep_look *l = &p->look;
     const uint32_t n = sweep_points(v->sweep);
@@ -381,7 +381,7 @@ draw_sweep(void *state, const struct view *v, const struct canvas *c)
     struct sweep_panel *p = state;
     if (!active_sweep(v))
         return;
-    look(p, v);
+    update(p, v);
     switch (dimensions(p, v)) {
     case 1: sweep_draw_line(&p->look, c); break;
     case 2: sweep_draw_map(&p->look, c); break;
@@ -416,7 +416,7 @@ move(struct sweep_panel *p, const struct view *v, int axis, long by)
 {
     const struct knob_axis *axes;
     uint32_t at[SWEEP_AXES];
-    look(p, v);
+    update(p, v);
     if (dimensions(p, v) > 2) {
         long i = 0;
         const long n = (long)sweep_points(v->sweep);
@@ -434,7 +434,7 @@ move(struct sweep_panel *p, const struct view *v, int axis, long by)
 }
 
 static bool
-take(const struct sweep_panel *p, const struct view *v)
+set_values(const struct sweep_panel *p, const struct view *v)
 {
     panel_command(v, "sweep take %u", (unsigned)p->look.point + 1);
     return true;
@@ -455,7 +455,7 @@ key_sweep(void *state, const struct view *v, int key)
     const long page = p->look.rows > 1 ? p->look.rows - 1 : 1;
     if (!active_sweep(v))
         return false;
-    look(p, v);
+    update(p, v);
     const struct step by = input_step(key, page);
     if (by.down != 0 || by.right != 0) {
         move(p, v, by.right != 0, by.down + by.right);
@@ -463,7 +463,7 @@ key_sweep(void *state, const struct view *v, int key)
     }
     switch (key) {
     case INPUT_HOME: p->moved = false; return true;
-    case INPUT_ENTER: return take(p, v);
+    case INPUT_ENTER: return set_values(p, v);
     case 'c': measure_next(p, v); return true;
     case 'o': p->list = !p->list; return true;
     case 's': panel_command(v, "command sweep csv sweep.csv"); return true;
@@ -486,7 +486,7 @@ mouse_sweep(void *state, const struct view *v, const struct canvas *c, int y, in
     const int row = y - l->header;
     if ((action != MOUSE_PRESS && action != MOUSE_DOUBLE) || row < 0 || row >= l->rows)
         return false;
-    look(p, v);
+    update(p, v);
     uint32_t at[SWEEP_AXES] = {(uint32_t)(l->top + row)};
     const uint32_t n = sweep_points(v->sweep), how = dimensions(p, v);
     if (how == 2) {
@@ -500,7 +500,7 @@ mouse_sweep(void *state, const struct view *v, const struct canvas *c, int y, in
         return false;
     l->point = point;
     p->moved = true;
-    return action == MOUSE_DOUBLE ? take(p, v) : true;
+    return action == MOUSE_DOUBLE ? set_values(p, v) : true;
 }
 
 static const struct key_help keys[] = {

@@ -138,7 +138,7 @@ scope_open(struct scope **out, const struct run_info *info, struct err *err)
 }
 
 void
-scope_go_on(struct scope *s, const struct scope *before)
+scope_replace(struct scope *s, const struct scope *before)
 {
     s->now.version += before->now.version + 1;
     s->now.epoch += before->now.epoch + 1;

@@ -33,7 +33,7 @@ find(const struct scope *s, uint32_t seq)
 }
 
 static void
-take_lane(struct scope *s, struct scope_member *m)
+assign_place(struct scope *s, struct scope_member *m)
 {
     uint32_t place = 0;
     for (bool taken = true; taken; place += taken) {
@@ -155,7 +155,7 @@ scope_member(struct scope *s, uint32_t seq)
         m = find(s, seq);
     if (m == NULL && (m = add_member(s, seq)) != NULL) {
         m->tile.live = true;
-        take_lane(s, m);
+        assign_place(s, m);
         hold(s, m);
         if (s->focus_chosen && s->wanted == seq)
             focus_on(s, m);
@@ -173,7 +173,7 @@ scope_joined(struct scope *s, struct scope_member *m, const char *prompt)
     m->tile.live = true;
     m->tile.left[0] = '\0';
     if (again) {
-        take_lane(s, m);
+        assign_place(s, m);
         m->tile.round = 0;
         m->tile.rounds_us = 0;
         m->tile.total = (struct tally){0};
@@ -196,7 +196,7 @@ scope_joined(struct scope *s, struct scope_member *m, const char *prompt)
 }
 
 void
-scope_goes_on(struct scope *s, struct scope_member *m)
+scope_rejoined(struct scope *s, struct scope_member *m)
 {
     if (m->tile.live)
         return;

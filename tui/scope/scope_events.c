@@ -19,7 +19,7 @@ show_policy(struct scope *s, uint32_t seq)
 }
 
 static void
-take_setting(struct scope *s, const struct event *e)
+apply_setting(struct scope *s, const struct event *e)
 {
     for (uint32_t seq = 0; seq < (s->is_versus ? 2 : 1); seq++) {
         struct scope_setting *setting = &s->setting[seq];
@@ -36,7 +36,7 @@ take_setting(struct scope *s, const struct event *e)
 
 /* A change of policy may change the head; its event follows at once. */
 static void
-take_head(struct scope *s, const struct event *e)
+apply_head(struct scope *s, const struct event *e)
 {
     struct scope_setting *setting = &s->setting[scope_side(s, e->seq)];
     const bool policy_turned = setting->heads.policy_turned;
@@ -55,7 +55,7 @@ copy_text(char *out, size_t n, const char *text)
 }
 
 static void
-take_control(struct scope *s, const struct event *e)
+apply_control(struct scope *s, const struct event *e)
 {
     const struct control_event *c = &e->control;
     struct scope_member *m;
@@ -76,26 +76,26 @@ take_control(struct scope *s, const struct event *e)
         break;
     case RECORDED_BACK:
         if ((m = scope_member(s, e->seq)) != NULL)
-            scope_goes_on(s, m);
+            scope_rejoined(s, m);
         break;
     case RECORDED_LEFT:
         if ((m = scope_member(s, e->seq)) != NULL)
             scope_left(s, m, c->new_text);
         break;
     case RECORDED_END: copy_text(s->now.end, sizeof s->now.end, c->new_text); break;
-    default: take_setting(s, e); break;
+    default: apply_setting(s, e); break;
     }
-    take_head(s, e);
+    apply_head(s, e);
 }
 
 static void
-take_of_sequence(struct scope *s, const struct event *e)
+apply_to_sequence(struct scope *s, const struct event *e)
 {
     struct scope_member *m = scope_member(s, e->seq);
     if (m == NULL)
         return;
     if (e->type == EVENT_ROUND || e->type == EVENT_TOKEN)
-        scope_goes_on(s, m);
+        scope_rejoined(s, m);
     struct scope_sequence *q = m->held;
     if (e->type == EVENT_ROUND)
         scope_count_round(s, m, e);
@@ -120,7 +120,7 @@ take_of_sequence(struct scope *s, const struct event *e)
 }
 
 static void
-take_measures(struct scope *s, const struct event *e)
+update_measures(struct scope *s, const struct event *e)
 {
     if (!s->is_versus || (e->type == EVENT_CONTROL && e->control.kind == RECORDED_VERSUS))
         metrics_event(&s->now.metrics, e);
@@ -135,20 +135,20 @@ scope_event(struct scope *s, const struct event *e)
     s->now.version++;
     switch (e->type) {
     case EVENT_VOCAB: scope_vocab_event(s, &e->vocab); break;
-    case EVENT_CONTROL: take_control(s, e); break;
+    case EVENT_CONTROL: apply_control(s, e); break;
     case EVENT_TOKEN:
         s->in_progress = false;
-        take_of_sequence(s, e);
+        apply_to_sequence(s, e);
         break;
     case EVENT_ROUND:
         s->now.end[0] = '\0'; /* the run was extended */
         s->now.round = e->round;
-        take_of_sequence(s, e);
+        apply_to_sequence(s, e);
         break;
     case EVENT_VERDICT:
     case EVENT_LAYER:
     case EVENT_EXPERTS:
-    case EVENT_SERIES: take_of_sequence(s, e); break;
+    case EVENT_SERIES: apply_to_sequence(s, e); break;
     case EVENT_PROGRESS:
         s->progress = e->progress;
         s->progress.what[sizeof s->progress.what - 1] = '\0';
@@ -157,7 +157,7 @@ scope_event(struct scope *s, const struct event *e)
     case EVENT_TYPES: break;
     }
     if (e->type == EVENT_ROUND || (e->type == EVENT_CONTROL && e->control.new_text != NULL))
-        take_measures(s, e);
+        update_measures(s, e);
 }
 
 void
@@ -226,7 +226,7 @@ scope_round_event(struct scope_sequence *q, const struct event *e)
 /* ---- tokens ---- */
 
 static void
-take_draft(struct scope_sequence *q, const struct event *e)
+add_draft(struct scope_sequence *q, const struct event *e)
 {
     const struct token_event *t = &e->token;
     if (t->candidate < 1 || t->candidate >= VERIFY_NODES || t->parent < 0 || t->parent >= t->candidate ||
@@ -272,7 +272,7 @@ scope_token_event(struct scope *s, struct scope_sequence *q, const struct event 
         safe.token.exit_layer = -1;
     scope_need_word(s, t->token);
     if (t->source == SOURCE_DRAFT) {
-        take_draft(q, &safe);
+        add_draft(q, &safe);
         return;
     }
     if ((unsigned)t->source >= TOKEN_SOURCES || t->committed == 0)

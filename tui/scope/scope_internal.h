@@ -119,7 +119,7 @@ void scope_take_metrics(struct scope *);                       /* of the sequenc
 /* The sequence of this number, made if it is new. NULL: SCOPE_TILES are exceeded, or out of memory. */
 struct scope_member *scope_member(struct scope *, uint32_t seq);
 void scope_joined(struct scope *, struct scope_member *, const char *prompt);
-void scope_goes_on(struct scope *, struct scope_member *); /* an ended sequence is live again */
+void scope_rejoined(struct scope *, struct scope_member *); /* an ended sequence is live again */
 void scope_left(struct scope *, struct scope_member *, const char *why);
 void scope_count_round(struct scope *, struct scope_member *, const struct event *);
 void scope_make_room(struct scope *);      /* drops histories of ended sequences, the oldest first */

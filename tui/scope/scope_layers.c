@@ -13,7 +13,7 @@ prefer(float *held, float value)
 }
 
 static void
-take_guess(struct scope *s, uint64_t *probed, struct scope_cell *cell, const struct layer_event *g)
+store_prediction(struct scope *s, uint64_t *probed, struct scope_cell *cell, const struct layer_event *g)
 {
     if (!cell->known) {
         *cell = (struct scope_cell){.known = true,
@@ -71,7 +71,7 @@ aux_layer_event(struct scope *s, struct scope_sequence *q, const struct layer_ev
     if (cells == NULL)
         return;
     struct scope_cell *cell = &cells[g->layer];
-    take_guess(s, h->probed, cell, g);
+    store_prediction(s, h->probed, cell, g);
     scope_need_word(s, g->token);
     if (g->final_agrees < 0 || cell->compared)
         return;
@@ -108,7 +108,7 @@ scope_layer_event(struct scope *s, struct scope_sequence *q, const struct event 
             memset(sequence_cells(q, head, g->pos), 0, layers * sizeof *q->cells[head]);
     }
     struct scope_cell *cell = &sequence_cells(q, trained && !last, g->pos)[g->layer];
-    take_guess(s, q->probed, cell, g);
+    store_prediction(s, q->probed, cell, g);
     if (g->final_agrees >= 0 && !last)
         compare(q, g, cell, trained, scope_setting_of(s, q->seq)->now.head == HEADS_POLICY);
     if (last && q->cells[1] != NULL)

@@ -9,7 +9,7 @@
 #define LAYERS_MOST 512
 
 static bool
-was_told(const struct scope_cell *cell)
+is_known(const struct scope_cell *cell)
 {
     return cell->known && cell->confidence > 0 && !isnan(cell->entropy) && cell->top_p[0] > 0;
 }
@@ -21,7 +21,7 @@ told_at(const struct scope *s, uint32_t pos, struct layer_told *out)
     const struct scope_cell *cells = scope_cells(s, pos);
     const uint32_t last = s->info->layers;
     for (uint32_t l = 1; l <= last; l++) {
-        if (cells == NULL || !was_told(&cells[l]))
+        if (cells == NULL || !is_known(&cells[l]))
             return false;
         struct layer_told *told = &out[l - 1];
         *told = (struct layer_told){.agrees = cells[l].token == cells[last].token,

@@ -138,7 +138,7 @@ setting_of(enum control_kind kind)
 
 /* Adds the difference between the settings before and after a control was posted to the history. */
 static void
-add_turn(struct followed *f, uint32_t seq, enum control_kind kind, const char *knob, const struct settings *before)
+add_change(struct followed *f, uint32_t seq, enum control_kind kind, const char *knob, const struct settings *before)
 {
     struct settings after;
     session_requested(f->source->session, seq, &after);
@@ -164,7 +164,7 @@ follow_post_of(struct followed *f, uint32_t seq, enum control_kind kind, const c
     if (!post(f, seq, kind, name, text, n, err))
         return false;
     if (setting_of(kind) != RECORDED_KINDS)
-        add_turn(f, seq, kind, name, &before);
+        add_change(f, seq, kind, name, &before);
     if (kind == CONTROL_VERSUS)
         changes_forget_second(&f->changes);
     return true;
@@ -186,7 +186,7 @@ follow_take_back(struct followed *f, bool back, const struct change **which, str
 
 /* Writes where the condition was met, and in a batch by which sequence. */
 static void
-say_found(const struct followed *f, const char *what, uint32_t seq, uint32_t round, struct message *message)
+report_found(const struct followed *f, const char *what, uint32_t seq, uint32_t round, struct message *message)
 {
     char of[32] = "";
     if (scope_is_batch(f->scope))
@@ -233,7 +233,7 @@ control_seen(struct followed *f, const struct event *e, struct selection *select
         message_run_begins(message);
         break;
     case RECORDED_BREAK: f->break_round = (uint32_t)strtoul(text, NULL, 10); break;
-    case RECORDED_UNTIL: say_found(f, text, e->seq, scope_now(f->scope)->round, message); break;
+    case RECORDED_UNTIL: report_found(f, text, e->seq, scope_now(f->scope)->round, message); break;
     case RECORDED_END:
         f->ended = true;
         f->baseline_asked = f->baseline_asked && strncmp(text, "error", 5) != 0;
@@ -274,11 +274,11 @@ follow_sweep(struct followed *f, struct message *message)
     bool over;
     if (!sweeping_now(&f->sweeping))
         return false;
-    if (!sweeping_go_on(&f->sweeping, &over, &err))
+    if (!sweeping_continue(&f->sweeping, &over, &err))
         message_fail(message, &err);
     if (!over)
         return false;
-    sweeping_say(&f->sweeping, text, sizeof text);
+    sweeping_summary(&f->sweeping, text, sizeof text);
     if (err.kind == ERR_NONE)
         message_say(message, "%s", text);
     return true;
@@ -326,12 +326,12 @@ look_out(struct followed *f, const struct event *e, struct selection *selection,
     selection->pos = scope_round_position(f->scope, e->round);
     selection->follow = false;
     until_print(&f->until, what, sizeof what);
-    say_found(f, what, f->found_seq, e->round, message);
+    report_found(f, what, f->found_seq, e->round, message);
 }
 
 /* A trace that was full before its run was over. */
 static bool
-say_cut(struct followed *f, struct message *message)
+report_cut(struct followed *f, struct message *message)
 {
     const struct run_info *full = run_info_of(f->info, !f->info->cut);
     if (!full->cut || f->cut_said || !replay_status(f->source->replay).at_end)
@@ -368,7 +368,7 @@ follow_replay(struct followed *f, uint64_t until, struct selection *selection, s
         message_fail(message, &err);
         return true;
     }
-    return say_cut(f, message) || replay_status(replay).playing; /* the time line moves */
+    return report_cut(f, message) || replay_status(replay).playing; /* the time line moves */
 }
 
 bool
@@ -396,7 +396,7 @@ change_over(struct followed *f, struct replay *to, struct err *err)
         scope_close(scope);
         return false;
     }
-    scope_go_on(scope, f->scope);
+    scope_replace(scope, f->scope);
     scope_close(f->scope);
     f->scope = scope;
     f->info = replay_info(to);
@@ -411,7 +411,7 @@ change_over(struct followed *f, struct replay *to, struct err *err)
 
 /* Gives a replay the relative time, speed and state of the one before. */
 static void
-take_place(struct replay *to, const struct replay_status *before)
+resume_at(struct replay *to, const struct replay_status *before)
 {
     const double duration = before->duration_us > 0 ? (double)before->duration_us : 1;
     replay_set_speed(to, before->speed);
@@ -443,7 +443,7 @@ follow_beside(struct followed *f, const char *folder, struct err *err)
     if (last != f->given)
         replay_close(last);
     (void)follow_foresee(f, NULL); /* without memory the time line does not show later changes */
-    take_place(both, &before);
+    resume_at(both, &before);
     return true;
 }
 
@@ -461,6 +461,6 @@ follow_alone(struct followed *f, struct err *err)
     replay_close(both);
     (void)follow_foresee(f, NULL);
     replay_goto(f->now.replay, 0);
-    take_place(f->now.replay, &before);
+    resume_at(f->now.replay, &before);
     return true;
 }

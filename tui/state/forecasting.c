@@ -280,7 +280,7 @@ due(struct forecasting *f, const struct followed *run, bool flat_out)
 
 /* A new record, up to the latest token or the play head. */
 static bool
-look(struct forecasting *f, const struct followed *run, const struct policy_info *policy)
+make_record(struct forecasting *f, const struct followed *run, const struct policy_info *policy)
 {
     const uint64_t start = clock_us();
     char why[64];
@@ -301,7 +301,7 @@ forecasting_step(struct forecasting *f, const struct followed *run, bool flat_ou
     if (f->off)
         return false;
     const struct policy_info *policy = scope_policy(run->scope);
-    const bool newer = !f->working && due(f, run, flat_out) && look(f, run, policy);
+    const bool newer = !f->working && due(f, run, flat_out) && make_record(f, run, policy);
     if (!f->seen)
         return newer;
     if (newer || outdated(f, run, policy))

@@ -74,7 +74,7 @@ sweeping_begin(struct sweeping *sw, const char *grid, char *const *prompts, size
         return false;
     sw->pace = pace;
     sw->paused = paused;
-    return (!(pace > 0) || post_pace(sw, 0, err)) && sweeping_go_on(sw, &over, err) &&
+    return (!(pace > 0) || post_pace(sw, 0, err)) && sweeping_continue(sw, &over, err) &&
            post(sw, CONTROL_RESUME, NULL, NULL, err);
 }
 
@@ -86,7 +86,7 @@ sweeping_event(struct sweeping *sw, const struct event *e)
 }
 
 bool
-sweeping_go_on(struct sweeping *sw, bool *over, struct err *err)
+sweeping_continue(struct sweeping *sw, bool *over, struct err *err)
 {
     const struct sweep_host host = {.user = sw, .knob = post_knob, .run = post_run, .policy = post_policy};
     *over = false;
@@ -131,7 +131,7 @@ sweeping_disturbed_by(enum control_kind kind)
 }
 
 void
-sweeping_say(const struct sweeping *sw, char *out, size_t n)
+sweeping_summary(const struct sweeping *sw, char *out, size_t n)
 {
     const struct knob_sweep *s = sw->sweep;
     uint32_t best, near;

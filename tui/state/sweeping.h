@@ -20,13 +20,13 @@ bool sweeping_begin(struct sweeping *, const char *grid, char *const *prompts, s
                     const struct segments *, bool paused, double pace, struct err *);
 void sweeping_event(struct sweeping *, const struct event *);
 /* Posts the next requests. *over: the sweep has ended. Fails if it stopped because of an error; *over is set, too. */
-bool sweeping_go_on(struct sweeping *, bool *over, struct err *);
+bool sweeping_continue(struct sweeping *, bool *over, struct err *);
 bool sweeping_stop(struct sweeping *, struct err *);
 bool sweeping_now(const struct sweeping *); /* a sweep is running */
 /* True if the control would disturb the measurements; the sweep is then stopped first. */
 bool sweeping_disturbed_by(enum control_kind);
 
 /* "sweep of 30 points: the best is tau=0.5 d_max=4, 410 ±6 tokens/s, clearly" */
-void sweeping_say(const struct sweeping *, char *out, size_t n);
+void sweeping_summary(const struct sweeping *, char *out, size_t n);
 
 #endif

@@ -278,7 +278,7 @@ terminal_suspend(struct terminal *t)
 
 /* A second press of the same place soon after the first is a double one. */
 static void
-tell_double(struct terminal *t, struct input *in)
+detect_double(struct terminal *t, struct input *in)
 {
     if (in->mouse != MOUSE_PRESS)
         return;
@@ -299,7 +299,7 @@ read_report(struct terminal *t, uint32_t code)
     if (result == REPORT_OPEN)
         return in;
     if (result == REPORT_WHOLE && report_mouse(&t->report, &in))
-        tell_double(t, &in);
+        detect_double(t, &in);
     else if (result == REPORT_WHOLE && report_says_direct(&t->report))
         t->direct = true;
     else if (result == REPORT_WHOLE && t->report.kind == REPORT_ATTRIBUTES)
@@ -310,7 +310,7 @@ read_report(struct terminal *t, uint32_t code)
 
 /* Reads the next key or mouse event that curses has ready; false: none. */
 static bool
-take(struct terminal *t, struct input *in)
+parse_input(struct terminal *t, struct input *in)
 {
     wint_t code = 0;
     int kind;
@@ -360,12 +360,12 @@ terminal_read(struct terminal *t, int timeout_ms)
             poll(NULL, 0, timeout_ms);
         return in;
     }
-    if (take(t, &in)) /* curses may have read keys already */
+    if (parse_input(t, &in)) /* curses may have read keys already */
         return in;
     struct pollfd wait = {.fd = t->fd, .events = POLLIN};
     if (poll(&wait, 1, timeout_ms) <= 0)
         return in;
-    if (!take(t, &in) && (wait.revents & POLLIN) == 0)
+    if (!parse_input(t, &in) && (wait.revents & POLLIN) == 0)
         t->failures = LOST_AFTER; /* hung up */
     else if (in.key == INPUT_NONE)
         t->failures++;
@@ -378,12 +378,12 @@ terminal_read(struct terminal *t, int timeout_ms)
 
 /* What the terminal still has to answer must not be left to the shell. */
 static void
-take_answers(struct terminal *t)
+read_answers(struct terminal *t)
 {
     struct input in;
     for (int i = 0; i < 64 && t->asked && t->fd >= 0; i++) {
         in.key = INPUT_NONE;
-        if (!take(t, &in) && poll(&(struct pollfd){.fd = t->fd, .events = POLLIN}, 1, ANSWER_MS) <= 0)
+        if (!parse_input(t, &in) && poll(&(struct pollfd){.fd = t->fd, .events = POLLIN}, 1, ANSWER_MS) <= 0)
             return;
     }
 }
@@ -394,7 +394,7 @@ terminal_close(struct terminal *t)
     if (terminal_ended_by() != 0 && !terminal_output_room(ANSWER_MS))
         t->no_more = true; /* curses would wait for it */
     if (t->screen != NULL && !t->no_more)
-        take_answers(t);
+        read_answers(t);
     signals_library(true);
     if (t->screen != NULL && !t->no_more) {
         modes(false);

@@ -144,7 +144,7 @@ terminal_understands(void)
 
 /* Reads a byte of an answer; false: it was the last. Bytes outside of a report were typed meanwhile. */
 static bool
-take_byte(struct report *r, char last[3], char byte, bool *direct)
+parse_byte(struct report *r, char last[3], char byte, bool *direct)
 {
     if (r->kind == REPORT_NONE) {
         last[0] = last[1];
@@ -192,7 +192,7 @@ ask(const char *question, uint64_t us, bool *direct)
         if (poll(&(struct pollfd){.fd = STDIN_FILENO, .events = POLLIN}, 1, wait_ms) <= 0)
             continue;
         const bool got = read(STDIN_FILENO, &byte, 1) == 1;
-        answered = got && !take_byte(&report, last, byte, direct);
+        answered = got && !parse_byte(&report, last, byte, direct);
         more = got && !answered;
     }
     tcsetattr(STDIN_FILENO, TCSANOW, &before);

@@ -423,16 +423,16 @@ draw_keys(const struct model_chooser *c, size_t n, const struct canvas *row)
     if (c->message[0] != '\0') {
         canvas_word(row, 0, 1, row->cols - 2, ROLE_ERROR, MARK_NONE, c->message);
     } else if (c->filter[0] == '\0') {
-        key_row_say("Enter open  Esc leave  ↑ ↓ move  a…z filter", row, NULL);
+        key_row_draw_pairs("Enter open  Esc leave  ↑ ↓ move  a…z filter", row, NULL);
     } else {
         int x = 1 + canvas_text(row, 0, 1, ROLE_STATUS, "filter ");
         x += canvas_text(row, 0, x, ROLE_FOCUS, c->filter);
         x += 2 + canvas_text(row, 0, x, ROLE_CURSOR, " ");
         const struct canvas rest = canvas_inside(row, 0, x, 1, row->cols - x);
-        key_row_say(strcmp(c->filter, "q") == 0 ? "Esc all  q leave"
-                    : n > 0                     ? "Enter open  Esc all"
-                                                : "Esc all",
-                    &rest, NULL);
+        key_row_draw_pairs(strcmp(c->filter, "q") == 0 ? "Esc all  q leave"
+                           : n > 0                     ? "Enter open  Esc all"
+                                                       : "Esc all",
+                           &rest, NULL);
     }
 }
 

@@ -157,7 +157,7 @@ key_row_draw(const struct key_row *bar, const struct canvas *c, struct clicks *c
 }
 
 void
-key_row_say(const char *pairs, const struct canvas *c, struct clicks *clicks)
+key_row_draw_pairs(const char *pairs, const struct canvas *c, struct clicks *clicks)
 {
     struct key_row row = {.n = 0};
     key_row_pairs(&row, 0, pairs);

@@ -42,7 +42,7 @@ void key_row_add(struct key_row *, int rank, enum role, const char *key, const c
 void key_row_pairs(struct key_row *, int rank, const char *pairs);
 /* Draws the canvas' first row. A click on a key, or on the meaning of a single key, presses that key. */
 void key_row_draw(const struct key_row *, const struct canvas *, struct clicks *);
-void key_row_say(const char *pairs, const struct canvas *, struct clicks *); /* draws a row of these pairs */
+void key_row_draw_pairs(const char *pairs, const struct canvas *, struct clicks *); /* draws a row of these pairs */
 
 /* The keys that have the same meaning in every panel. The digits 2 … 9 and 0 are panels 2 … 10, as 1 is the first. */
 extern const struct app_key {

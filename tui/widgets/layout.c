@@ -158,8 +158,8 @@ needs(const struct layout_item *item, int cols)
 
 /* Adds a band of the active items of a place that are not `taken`, as many as fit side by side; the focused item comes first. */
 static bool
-take_band(struct stack *s, const struct layout_item *items, int n, enum panel_place place, int focus, int cols,
-          bool *taken)
+choose_band(struct stack *s, const struct layout_item *items, int n, enum panel_place place, int focus, int cols,
+            bool *taken)
 {
     struct band band = {.place = place};
     int needed = 0;
@@ -273,7 +273,7 @@ stack(struct layout *l, const struct layout_item *items, int n, int focus, struc
     struct stack s = {.n = 0};
     bool taken[LAYOUT_PANELS] = {false};
     for (int i = 0; i < 3; i++)
-        while (take_band(&s, items, n, places[i], focus, area.cols, taken))
+        while (choose_band(&s, items, n, places[i], focus, area.cols, taken))
             ;
     choose_bands(&s, area.rows);
     share_rows(&s, area.rows);
@@ -286,10 +286,10 @@ columned(struct layout *l, const struct layout_item *items, int n, struct rect a
 {
     struct stack s = {.n = 0};
     bool taken[LAYOUT_PANELS] = {false};
-    if (area.cols < LAYOUT_COLUMNED || !take_band(&s, items, n, PANEL_TOP, -1, area.cols, taken) ||
-        take_band(&s, items, n, PANEL_TOP, -1, area.cols, taken))
+    if (area.cols < LAYOUT_COLUMNED || !choose_band(&s, items, n, PANEL_TOP, -1, area.cols, taken) ||
+        choose_band(&s, items, n, PANEL_TOP, -1, area.cols, taken))
         return false;
-    while (take_band(&s, items, n, PANEL_BOTTOM, -1, area.cols, taken))
+    while (choose_band(&s, items, n, PANEL_BOTTOM, -1, area.cols, taken))
         ;
     choose_bands(&s, area.rows);
     share_rows(&s, area.rows);

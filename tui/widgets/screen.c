@@ -9,7 +9,7 @@ screen_outdated(const struct screen *s)
 
 /* Switches to 24-bit colours once the terminal has said that it has them. Returns true if they are new. */
 static bool
-take_direct(struct screen *s)
+switch_to_direct(struct screen *s)
 {
     if (!screen_outdated(s))
         return false;
@@ -26,7 +26,7 @@ screen_open(struct screen *s, bool keys, struct err *err)
     if (!terminal_open(&s->terminal, keys, err))
         return false;
     paint_open(&s->paint, s->terminal.utf8);
-    take_direct(s);
+    switch_to_direct(s);
     return true;
 }
 
@@ -59,7 +59,7 @@ bool
 screen_begin(struct screen *s)
 {
     int rows, cols;
-    if (take_direct(s)) {
+    if (switch_to_direct(s)) {
         paint_theme(&s->paint, &s->theme);
         s->repaint = true;
     }
