@@ -148,8 +148,8 @@ is_slowed(const struct followed *f, const struct metrics *m, const struct measur
            now->tokens_per_s > (double)m->pace;
 }
 
-/* Speeds: with learning passes beside those without, where there are any. A speedup is of a baseline of this
- * prompt while the machine was as it is now. */
+/* Draws the speeds, with and without learning passes if there are any. A speedup needs a baseline of this prompt, measured in the present
+ * conditions. */
 static void
 add_speed(struct bar *bar, const struct followed *f, const struct metrics *m, const struct window_measures *window,
           bool narrow)

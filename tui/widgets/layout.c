@@ -108,8 +108,8 @@ share(struct layout *l, const struct layout_item *items, const struct column *c,
         layout_side_by_side(l, items, c->place[k].item, c->place[k].n, (struct rect){y, c->rect.x, each, c->rect.cols});
 }
 
-/* The chosen items beside each other, and under them in their columns the active ones that stand in the middle, as far as
- * there is room for them. False, and nothing is placed, when none has any. */
+/* Places the chosen items beside each other, and below them, in their columns, the active items of the middle, as far as there is room.
+ * False: there is room for none of these, and nothing is placed. */
 static bool
 layout_columns(struct layout *l, const struct layout_item *items, int n, const int *chosen, int n_chosen,
                struct rect area)
