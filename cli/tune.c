@@ -13,7 +13,7 @@
 #include "engine/events/engine_flags.h"
 #include "engine/events/race.h"
 #include "policies/policy.h"
-#include "tui/scope/scope_record.h"
+#include "tui/scope/scope.h"
 
 #define SHOWN          20   /* settings in the table, at least those that were not dropped */
 #define ENGINE_COMMAND 2000 /* bytes */

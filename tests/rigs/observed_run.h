@@ -3,7 +3,7 @@
 #define TESTS_RIGS_OBSERVED_RUN_H
 
 #include "engine/session/session.h"
-#include "tui/scope/scope_record.h"
+#include "tui/scope/scope.h"
 
 struct observed_run {
     struct session *session;

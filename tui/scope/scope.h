@@ -4,6 +4,7 @@
 #define TUI_SCOPE_SCOPE_H
 
 #include "engine/events/event.h"
+#include "engine/events/layer_record.h"
 #include "engine/events/metrics.h"
 #include "engine/events/paired.h"
 #include "engine/events/run_info.h"
@@ -335,5 +336,14 @@ bool scope_round_has(const struct scope *, const struct scope_round *, const str
 bool scope_has_come(const struct scope *, uint32_t seq, const struct until *);
 /* The first round after `number` that meets it, or the last one before; 0: none in memory. */
 uint32_t scope_find_round(const struct scope *, const struct until *, uint32_t number, bool before);
+
+/* ---- the record that forecasts are made from (engine/events/layer_record.h), live and in a replay ---- */
+
+/* Fills *out (of as many layers) with the newest consecutive committed positions of the sequence in focus at which all layers were probed, by
+ * the current head. Returns NULL, or the reason why there are none: the text was sampled, or layers were not probed. */
+const char *scope_record(const struct scope *, struct layer_record *out);
+
+/* Sets record->lost and lost_se (engine/events/wrong_path.h) from the wrong drafts of the record's sequence. */
+void scope_estimate_lost(const struct scope *, struct layer_record *);
 
 #endif

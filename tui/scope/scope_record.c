@@ -1,4 +1,4 @@
-#include "tui/scope/scope_record.h"
+#include "tui/scope/scope.h"
 
 #include <math.h>
 #include <stdio.h>

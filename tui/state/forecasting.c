@@ -2,7 +2,6 @@
 #include "kernels/base/clock.h"
 #include "policies/policy.h"
 #include "tui/scope/scope.h"
-#include "tui/scope/scope_record.h"
 
 #include <math.h>
 #include <stdio.h>

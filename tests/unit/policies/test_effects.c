@@ -8,7 +8,7 @@
 #include "policies/policy.h"
 #include "tests/rigs/session_fixture.h"
 #include "tests/rigs/test.h"
-#include "tui/scope/scope_record.h"
+#include "tui/scope/scope.h"
 
 enum { TOKENS = 240, CHANGED_AT = 100 };
 
