@@ -100,7 +100,7 @@ say(char *out, const char *format, ...)
 
 /* ---- settings ---- */
 
-/* What is the same is said once. */
+/* Equal values are printed once. */
 static void
 put_setting(const char *name, const char *a, const char *b)
 {
@@ -149,7 +149,7 @@ sampling_text(const struct run_info *info, char *out)
                (unsigned long long)info->seed);
 }
 
-/* By the folders' names, where that tells them apart. */
+/* Names the sides by their folders if the names differ. */
 static void
 put_traces(const char *a, const char *b)
 {
@@ -160,7 +160,7 @@ put_traces(const char *a, const char *b)
     put_row("trace", apart ? x : a, apart ? y : b, "");
 }
 
-/* "cpu, avx2 x2"; who wrote the trace may not have said. */
+/* "cpu, avx2 x2"; a trace may lack it. */
 static const char *
 machine_text(const struct run_info *info, char out[CELL])
 {

@@ -213,7 +213,7 @@ gather(const struct model *m, uint32_t ctx)
         return f;
     }
     for (uint32_t shift = m->ctx_train > 0 ? CTX_SHOWN : 0;
-         shift-- > 0;) /* an eighth, a quarter, half, all of what it was trained for */
+         shift-- > 0;) /* an eighth, a quarter, half and all of the trained context */
         if (m->ctx_train >> shift >= 64 || shift == 0)
             f.ctx[f.n_ctx++] = m->ctx_train >> shift;
     return f;

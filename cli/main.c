@@ -42,7 +42,7 @@ main(int argc, char **argv)
         }
     }
     const int status = best->main(argc - n, argv + n);
-    if (status == 0 && !results_close(stdout, "-", &err)) /* what was printed may still wait, or be lost */
+    if (status == 0 && !results_close(stdout, "-", &err)) /* buffered output may still fail */
         return command_failed(&err);
     return status;
 }

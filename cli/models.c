@@ -1,4 +1,4 @@
-/* specscope models: what is on this machine, by the names that a model is asked for. */
+/* specscope models: lists the models on this machine by their names. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -105,7 +105,7 @@ recording_close(struct recording *r, struct err *err)
     bool ok = r->writer != NULL && trace_writer_close(r->writer, &r->trouble);
     if (r->temporary)
         delete_folder(r->folder);
-    ok = ok || !r->asked; /* nobody asked for it to be kept */
+    ok = ok || !r->asked; /* it was not to be kept */
     if (!ok)
         *err = r->trouble;
     free(r);

@@ -8,7 +8,7 @@
 struct recording;
 
 /* trace: the folder the user named, or NULL. A disk that takes no trace is no error: then nothing is recorded and
- * recording_trouble() says why. A folder that holds a trace already is one. */
+ * recording_trouble() has the reason. A folder that contains a trace is an error. */
 bool recording_open(struct recording **, const char *trace, const struct trace_bounds *, struct session *,
                     struct err *);
 /* Copies the run up to its last whole round into a new folder (traces/trace_folder.h). For struct source. */
@@ -17,7 +17,7 @@ bool recording_export(void *recording, const char *dir, struct err *);
  * source. */
 const char *recording_folder(void *recording, struct err *);
 const char *recording_trouble(void *recording);
-/* Closes the trace; a temporary one is deleted. False: the trace had stopped, *err says why. */
+/* Closes the trace; a temporary one is deleted. False: the trace had stopped, for the reason in *err. */
 bool recording_close(struct recording *, struct err *);
 
 #endif

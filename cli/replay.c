@@ -10,7 +10,7 @@
 
 #define WAIT_MS 200
 
-/* Until somebody begins to write a trace there: run.json comes last of its files. */
+/* Waits until a trace is written there; run.json is the last of its files. */
 static bool
 open_followed(struct replay **replay, const char *folder, struct err *err)
 {

@@ -1,12 +1,11 @@
-/* The scope on what was saved. */
+/* Shows saved traces in the scope. */
 #ifndef CLI_REPLAY_H
 #define CLI_REPLAY_H
 
 #include "cli/options/options.h"
 #include "tui/state/app_options.h"
 
-bool replay_has_terminal(struct err *); /* ERR_USAGE: there is none */
-int replay_show(const struct options *, const struct source *,
-                struct err *); /* the exit status; what went wrong was said */
+bool replay_has_terminal(struct err *);                                       /* ERR_USAGE: there is none */
+int replay_show(const struct options *, const struct source *, struct err *); /* the exit status; errors were printed */
 
 #endif

@@ -33,7 +33,7 @@ put(struct printer *p, const char *text, size_t len)
         size_t n = len < 64 ? len : 64;
         while (n < len && n > 1 && ((unsigned char)text[n] & 0xC0) == 0x80) /* whole characters */
             n--;
-        if (p->terminal) { /* what a model says never reaches a terminal raw; line breaks are meant */
+        if (p->terminal) { /* generated text never reaches a terminal raw; line breaks are kept */
             for (size_t i = 0; i < n && !p->broken;) {
                 size_t run = 0;
                 while (i + run < n && text[i + run] != '\n')
@@ -133,7 +133,7 @@ summary(const struct outcome *out, const struct session_options *o, const char *
     report("; end: %s\n", why);
 }
 
-/* "2.31 ±0.14 tokens/round"; "–" where there is no value, and no error where one round says none. */
+/* "2.31 ±0.14 tokens/round"; "–" where there is no value, and no error after one round. */
 static void
 say_estimate(struct estimate e, int digits, const char *unit)
 {

@@ -47,8 +47,8 @@ show(const struct source *source, struct showing *w, double pace, struct err *er
     return status;
 }
 
-/* Opens a session. What the command line says of policies need not suit a model that was chosen on the screen: where it is refused,
- * the default policy runs with its defaults, and the engine's note says why. */
+/* Opens a session. Options of policies may not fit a model that was chosen on the screen: if they are refused,
+ * the default policy runs with its defaults, and the engine's note has the reason. */
 static bool
 open_session(struct session **s, const struct showing *w, struct engine *engine, struct session_options *so,
              struct err *err)
@@ -69,7 +69,7 @@ open_session(struct session **s, const struct showing *w, struct engine *engine,
     return true;
 }
 
-#define NOT_OPENED (-1) /* the chosen model has no session: *err says why */
+#define NOT_OPENED (-1) /* the chosen model has no session; *err has the reason */
 
 static int
 scope_run_live(struct showing *w, struct engine *engine, struct err *err)
@@ -173,7 +173,7 @@ choose_model(struct showing *w, const char *message, int *status)
     return *status == 0 && !left;
 }
 
-/* What the command line said of the model before has no place beside another one. */
+/* Drops options that belong to the earlier model. */
 static void
 take_next(struct showing *w, bool own_ctx)
 {

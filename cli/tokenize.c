@@ -114,7 +114,7 @@ ends_with(const char *text, const char *ending)
     return n >= n_ending && strcmp(text + n - n_ending, ending) == 0;
 }
 
-/* A tokenizer.json or tokenizer.model stands for its folder; a file of another name, *.json or *.model, for itself. */
+/* A tokenizer.json or tokenizer.model means its folder; another *.json or *.model means the file itself. */
 static bool
 open_file(struct tokenizer **t, const char *path, bool json, struct err *err)
 {
@@ -137,7 +137,7 @@ open_file(struct tokenizer **t, const char *path, bool json, struct err *err)
     return ok;
 }
 
-/* *file is what a GGUF file's tokenizer lies in, NULL for the others; the caller closes both. */
+/* *file is the GGUF file of the tokenizer, or NULL; the caller closes both. */
 static bool
 open_tokenizer(struct tokenizer **t, struct gguf **file, const char *path, struct err *err)
 {

@@ -12,7 +12,7 @@
 #include "engine/base/printable.h"
 #include "kernels/base/platform.h"
 
-/* build/specscope lies one or two folders below the tree that holds themes/ and models/. */
+/* build/specscope is one or two folders below the tree that holds themes/ and models/. */
 static bool
 beside_program(char *out, size_t n)
 {

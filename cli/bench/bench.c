@@ -12,38 +12,38 @@
 #include "engine/events/results.h"
 
 struct session_options
-bench_session(const struct bench *b, const struct lane *lane)
+bench_session(const struct bench *b, const struct candidate *candidate)
 {
     struct session_options so = generation_options(b->o);
-    so.policy = lane->policy;
-    so.set = lane->set;
-    so.n_set = lane->n_set;
-    so.head = lane->head;
+    so.policy = candidate->policy;
+    so.set = candidate->set;
+    so.n_set = candidate->n_set;
+    so.head = candidate->head;
     return so;
 }
 
-/* Against ar's of the first pass; kept where it is the lane's first. */
+/* Against ar's of the first pass; kept where it is the candidate's first. */
 static void
-take_text(const struct bench *b, struct lane *lane, size_t i, struct outcome_text *text)
+take_text(const struct bench *b, struct candidate *candidate, size_t i, struct outcome_text *text)
 {
-    const struct outcome_text *ar = &b->lanes[0].first[i];
-    struct outcome_text *first = &lane->first[i];
+    const struct outcome_text *ar = &b->candidates[0].first[i];
+    struct outcome_text *first = &candidate->first[i];
     const token_t *ids = text->tokens;
     if (first->tokens == NULL) {
         *first = *text;
         text->tokens = NULL;
     }
-    lane->compared++;
+    candidate->compared++;
     if (text->n_tokens != ar->n_tokens || memcmp(ids, ar->tokens, text->n_tokens * sizeof *ids) != 0)
-        lane->differing++;
+        candidate->differing++;
 }
 
 /* One prompt; or all of them, where they are a batch. */
 static bool
-one(struct bench *b, struct lane *lane, uint32_t pass, size_t prompt, struct err *err)
+one(struct bench *b, struct candidate *candidate, uint32_t pass, size_t prompt, struct err *err)
 {
-    struct generation g = {.engine = b->engine, .session = bench_session(b, lane)};
-    g.session.memory = &lane->memory;
+    struct generation g = {.engine = b->engine, .session = bench_session(b, candidate)};
+    g.session.memory = &candidate->memory;
     g.session.prompt = b->prompts[prompt];
     g.session.prompt_len = strlen(b->prompts[prompt]);
     g.session.prompts = b->batch;
@@ -51,14 +51,14 @@ one(struct bench *b, struct lane *lane, uint32_t pass, size_t prompt, struct err
     struct outcome out;
     if (!generate(&g, &out, err))
         return false;
-    if (!generation_interrupted()) { /* half a run says nothing */
+    if (!generation_interrupted()) { /* half a run is no measurement */
         const struct tally *t = &out.metrics.total;
-        tally_add(&lane->total, t);
-        positions_add(&lane->positions, &out.positions);
-        lane->pass[pass].tokens += (double)t->emitted;
-        lane->pass[pass].s += (t->draft_us + t->verify_us) * 1e-6;
+        tally_add(&candidate->total, t);
+        positions_add(&candidate->positions, &out.positions);
+        candidate->pass[pass].tokens += (double)t->emitted;
+        candidate->pass[pass].s += (t->draft_us + t->verify_us) * 1e-6;
         for (size_t i = 0; i < out.n_texts; i++)
-            take_text(b, lane, prompt + i, &out.texts[i]);
+            take_text(b, candidate, prompt + i, &out.texts[i]);
     }
     outcome_free(&out);
     return true;
@@ -72,7 +72,7 @@ struct progress {
     bool shown;        /* there is a terminal to show it on */
 };
 
-/* A bar, what is left of the time if runs go on as they went, and what runs now. */
+/* Prints a bar, the estimated time left, and the running candidate. */
 static void
 show(const struct progress *p, const char *policy, const char *point)
 {
@@ -93,14 +93,14 @@ all(struct bench *b, struct err *err)
 {
     const size_t runs = b->batch != NULL ? 1 : b->n_prompts; /* of a pass */
     struct progress progress = {
-        .work = b->o->repeat * runs * b->n_lanes, .shown = isatty(STDERR_FILENO), .start = now_us()};
+        .work = b->o->repeat * runs * b->n_candidates, .shown = isatty(STDERR_FILENO), .start = now_us()};
     bool ok = true;
     for (uint32_t pass = 0; pass < b->o->repeat; pass++) {
         for (size_t p = 0; p < runs; p++)
-            for (size_t i = 0; i < b->n_lanes && ok && !generation_interrupted(); i++) {
+            for (size_t i = 0; i < b->n_candidates && ok && !generation_interrupted(); i++) {
                 if (progress.shown)
-                    show(&progress, b->lanes[i].policy, b->lanes[i].point);
-                ok = one(b, &b->lanes[i], pass, p, err);
+                    show(&progress, b->candidates[i].policy, b->candidates[i].point);
+                ok = one(b, &b->candidates[i], pass, p, err);
                 progress.done++;
             }
         b->passes += ok && !generation_interrupted();
@@ -113,7 +113,7 @@ all(struct bench *b, struct err *err)
 static bool
 policies(struct bench *b, struct err *err)
 {
-    if (!bench_lanes(b, err) || !all(b, err))
+    if (!bench_candidates(b, err) || !all(b, err))
         return false;
     if (!results_take_stdout(b->o->json) && !results_take_stdout(b->o->csv) && !bench_table(b, err))
         return false;
@@ -125,19 +125,19 @@ policies(struct bench *b, struct err *err)
     }
     if (!ok)
         return false;
-    for (size_t i = 0; i < b->n_lanes; i++)
-        if (!(b->o->sampling.temperature > 0) && b->lanes[i].differing > 0)
+    for (size_t i = 0; i < b->n_candidates; i++)
+        if (!(b->o->sampling.temperature > 0) && b->candidates[i].differing > 0)
             return err_set(err, ERR_WORK,
                            "%s: %llu of %llu runs differ from autoregressive decoding; that is a bug here",
-                           b->lanes[i].policy, (unsigned long long)b->lanes[i].differing,
-                           (unsigned long long)b->lanes[i].compared);
+                           b->candidates[i].policy, (unsigned long long)b->candidates[i].differing,
+                           (unsigned long long)b->candidates[i].compared);
     return true;
 }
 
 static void
 close_bench(struct bench *b)
 {
-    bench_lanes_free(b);
+    bench_candidates_free(b);
     free(b->batch);
     prompts_free(b->prompts, b->n_prompts);
     engine_close(b->engine);

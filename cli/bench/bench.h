@@ -11,9 +11,9 @@ struct pass {         /* over the prompts */
     double tokens, s; /* emitted; drafting and verifying */
 };
 
-#define BENCH_LANES 1000 /* most points of a grid, over all policies */
+#define BENCH_CANDIDATES 1000 /* most points of a grid, over all policies */
 
-struct lane { /* one policy at one point of the grid */
+struct candidate { /* one policy at one point of the grid */
     const char *policy;
     struct knob_setting set[OPTIONS_MOST];
     size_t n_set;
@@ -34,37 +34,37 @@ struct bench {
     char **prompts; /* (n_prompts) owned */
     size_t n_prompts;
     struct prompt_text
-        *batch;         /* (n_prompts) the same, for a session that has them all; owned; NULL: each has its own */
-    size_t n_texts;     /* of a pass: as many as there are prompts, or sequences */
-    struct lane *lanes; /* (n_lanes) owned; the first is ar */
-    size_t n_lanes;
-    uint32_t passes; /* that all lanes ran to their ends */
+        *batch;     /* (n_prompts) the same, for a session that has them all; owned; NULL: each has its own */
+    size_t n_texts; /* of a pass: as many as there are prompts, or sequences */
+    struct candidate *candidates; /* (n_candidates) owned; the first is ar */
+    size_t n_candidates;
+    uint32_t passes; /* that all candidates ran to their ends */
 };
 
-/* Returns the session options of a lane, without a prompt. */
-struct session_options bench_session(const struct bench *, const struct lane *);
+/* Returns the session options of a candidate, without a prompt. */
+struct session_options bench_session(const struct bench *, const struct candidate *);
 
-/* Lanes: `ar`, then every policy asked for (all when none was) at the product of the grids that it has knobs for. A
+/* Candidates: `ar`, then every policy asked for (all when none was) at the product of the grids that it has knobs for. A
  * --set applies to each policy that has the knob. ERR_USAGE: a knob that no policy has, a value out of its bounds, a grid of
- * more than BENCH_LANES points. */
-bool bench_lanes(struct bench *, struct err *);
-void bench_lanes_free(struct bench *);
+ * more than BENCH_CANDIDATES points. */
+bool bench_candidates(struct bench *, struct err *);
+void bench_candidates_free(struct bench *);
 
 bool bench_table(const struct bench *, struct err *);                 /* to stdout */
-bool bench_csv(const struct bench *, const char *path, struct err *); /* RFC 4180, one line a lane */
+bool bench_csv(const struct bench *, const char *path, struct err *); /* RFC 4180, one line a candidate */
 cJSON *bench_json(const struct bench *);
 
-/* Confidence intervals of speeds; passes are the samples. Drift affects all lanes alike, so lanes are compared pass by pass:
+/* Confidence intervals of speeds; passes are the samples. Drift affects all candidates alike, so candidates are compared pass by pass:
  * R = Σ (time of the other, per token) / Σ (time, per token), by the ratio estimator. */
 
-struct estimate bench_tokens_per_s(const struct bench *, const struct lane *);
-/* Returns the speed of a lane over that of another, from the passes that both ran. */
-struct estimate bench_ratio(const struct bench *, const struct lane *, const struct lane *other);
+struct estimate bench_tokens_per_s(const struct bench *, const struct candidate *);
+/* Returns the speed of a candidate over that of another, from the passes that both ran. */
+struct estimate bench_ratio(const struct bench *, const struct candidate *, const struct candidate *other);
 /* Returns whether the 95% interval of that ratio is above 1. */
-bool bench_is_ahead(const struct bench *, const struct lane *, const struct lane *other);
-/* Compares a lane with its policy's others: "; faster than each other point", "; no clear difference from gamma=3, gamma=4",
+bool bench_is_ahead(const struct bench *, const struct candidate *, const struct candidate *other);
+/* Compares a candidate with its policy's others: "; faster than each other point", "; no clear difference from gamma=3, gamma=4",
  * "; one pass has no interval"; "" where there are no others. */
-const char *bench_standing(const struct bench *, const struct lane *, char *out, size_t n);
+const char *bench_standing(const struct bench *, const struct candidate *, char *out, size_t n);
 
 /* --speed: measures how fast a model loads, reads a prompt and decodes without speculation. Prints a table, or JSON to options->json: medians of
  * options->repeat passes, prompt and decoding in turn.

@@ -1,4 +1,4 @@
-/* Which lanes a benchmark has: policies × points of their grids. */
+/* The candidates of a benchmark: policies × points of their grids. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,19 +14,19 @@ struct axis { /* --grid KNOB=a:b:step */
 };
 
 static bool
-append_lane(struct bench *b, const struct lane *lane, struct err *err)
+append_candidate(struct bench *b, const struct candidate *candidate, struct err *err)
 {
-    if (b->n_lanes == BENCH_LANES)
+    if (b->n_candidates == BENCH_CANDIDATES)
         return err_set(err, ERR_USAGE,
                        "the grid has more than %d points over all policies: take larger steps, fewer knobs, or name "
                        "one --policy",
-                       BENCH_LANES);
-    struct lane *more = realloc(b->lanes, (b->n_lanes + 1) * sizeof *more);
+                       BENCH_CANDIDATES);
+    struct candidate *more = realloc(b->candidates, (b->n_candidates + 1) * sizeof *more);
     if (more == NULL)
         return err_set(err, ERR_WORK, "out of memory");
-    b->lanes = more;
-    struct lane *new = &more[b->n_lanes++];
-    *new = *lane;
+    b->candidates = more;
+    struct candidate *new = &more[b->n_candidates++];
+    *new = *candidate;
     new->pass = calloc(b->o->repeat, sizeof *new->pass);
     new->first = calloc(b->n_texts, sizeof *new->first);
     return (new->pass != NULL &&new->first != NULL) || err_set(err, ERR_WORK, "out of memory");
@@ -34,24 +34,24 @@ append_lane(struct bench *b, const struct lane *lane, struct err *err)
 
 /* All points of the policy's axes. */
 static bool
-append_points(struct bench *b, const struct lane *plain, const struct knob_axis *const *axes, size_t n_axes,
+append_points(struct bench *b, const struct candidate *plain, const struct knob_axis *const *axes, size_t n_axes,
               const struct knob *const *knobs, struct err *err)
 {
     const uint32_t points = knob_grid_points(axes, n_axes);
     for (uint32_t point = 0; point < points; point++) {
         uint32_t at[OPTIONS_MOST];
-        struct lane lane = *plain;
-        size_t used = strlen(lane.point);
+        struct candidate candidate = *plain;
+        size_t used = strlen(candidate.point);
         knob_grid_at(axes, n_axes, point, at);
         for (size_t i = 0; i < n_axes; i++) {
-            struct knob_setting *s = &lane.set[lane.n_set++];
+            struct knob_setting *s = &candidate.set[candidate.n_set++];
             snprintf(s->name, sizeof s->name, "%s", knobs[i]->name);
             knob_format(knobs[i], knob_axis_value(axes[i], knobs[i], at[i]), s->text, sizeof s->text);
-            if (used < sizeof lane.point)
-                used += (size_t)snprintf(lane.point + used, sizeof lane.point - used, "%s%s=%s", used > 0 ? " " : "",
-                                         s->name, s->text);
+            if (used < sizeof candidate.point)
+                used += (size_t)snprintf(candidate.point + used, sizeof candidate.point - used, "%s%s=%s",
+                                         used > 0 ? " " : "", s->name, s->text);
         }
-        if (!append_lane(b, &lane, err))
+        if (!append_candidate(b, &candidate, err))
             return false;
     }
     return true;
@@ -61,7 +61,7 @@ static bool
 append_policy(struct bench *b, const struct policy *p, struct axis *axes, size_t n_axes, bool *taken, struct err *err)
 {
     const struct policy_info *info = &p->info;
-    struct lane lane = {.policy = p->ops->name};
+    struct candidate candidate = {.policy = p->ops->name};
     const struct knob_axis *own[OPTIONS_MOST];
     const struct knob *knobs[OPTIONS_MOST];
     size_t n = 0;
@@ -87,23 +87,23 @@ append_policy(struct bench *b, const struct policy *p, struct axis *axes, size_t
             if (knobs[i] == &info->knobs[index])
                 return err_set(err, ERR_USAGE, "--set %s: that knob has a --grid; give one of them", b->o->set[k].name);
         taken[k] = true;
-        lane.set[lane.n_set++] = b->o->set[k];
+        candidate.set[candidate.n_set++] = b->o->set[k];
     }
-    if (lane.n_set + n > OPTIONS_MOST)
+    if (candidate.n_set + n > OPTIONS_MOST)
         return err_set(err, ERR_USAGE, "policy %s: more than %d settings and grids", p->ops->name, OPTIONS_MOST);
     /* The heads side by side; to autoregressive decoding they are one. */
     const bool one = b->o->n_heads_given < 2 || strcmp(p->ops->name, "ar") == 0;
     bool ok = true;
     for (size_t i = 0; i < (one ? 1 : b->o->n_heads_given) && ok; i++) {
-        lane.head = b->o->n_heads_given > 0 ? b->o->heads_given[i] : HEADS_POLICY;
+        candidate.head = b->o->n_heads_given > 0 ? b->o->heads_given[i] : HEADS_POLICY;
         if (!one)
-            snprintf(lane.point, sizeof lane.point, "head=%s", head_mode_names[lane.head]);
-        ok = append_points(b, &lane, own, n, knobs, err);
+            snprintf(candidate.point, sizeof candidate.point, "head=%s", head_mode_names[candidate.head]);
+        ok = append_points(b, &candidate, own, n, knobs, err);
     }
     return ok;
 }
 
-/* `ar` first, then those asked for: all is all that have what they need. */
+/* `ar` first, then the requested policies, or all that can run. */
 static size_t
 list_policies(const struct options *o, const struct engine *e, const struct policy_ops **out)
 {
@@ -121,7 +121,7 @@ list_policies(const struct options *o, const struct engine *e, const struct poli
 }
 
 bool
-bench_lanes(struct bench *b, struct err *err)
+bench_candidates(struct bench *b, struct err *err)
 {
     struct axis axes[OPTIONS_MOST] = {{.taken = false}};
     for (size_t i = 0; i < b->o->grid.n; i++)
@@ -150,14 +150,14 @@ bench_lanes(struct bench *b, struct err *err)
 }
 
 void
-bench_lanes_free(struct bench *b)
+bench_candidates_free(struct bench *b)
 {
-    for (size_t i = 0; i < b->n_lanes; i++) {
-        for (size_t p = 0; b->lanes[i].first != NULL && p < b->n_texts; p++)
-            free(b->lanes[i].first[p].tokens);
-        free(b->lanes[i].first);
-        free(b->lanes[i].pass);
-        policy_memory_free(&b->lanes[i].memory);
+    for (size_t i = 0; i < b->n_candidates; i++) {
+        for (size_t p = 0; b->candidates[i].first != NULL && p < b->n_texts; p++)
+            free(b->candidates[i].first[p].tokens);
+        free(b->candidates[i].first);
+        free(b->candidates[i].pass);
+        policy_memory_free(&b->candidates[i].memory);
     }
-    free(b->lanes);
+    free(b->candidates);
 }

@@ -12,20 +12,20 @@
 #include "kernels/base/plural.h"
 
 struct estimate
-bench_tokens_per_s(const struct bench *b, const struct lane *lane)
+bench_tokens_per_s(const struct bench *b, const struct candidate *candidate)
 {
     struct ratio_sums sums = {0};
     for (uint32_t p = 0; p < b->passes; p++)
-        ratio_add(&sums, lane->pass[p].tokens, lane->pass[p].s);
+        ratio_add(&sums, candidate->pass[p].tokens, candidate->pass[p].s);
     return ratio_estimate(&sums);
 }
 
 struct estimate
-bench_ratio(const struct bench *b, const struct lane *lane, const struct lane *other)
+bench_ratio(const struct bench *b, const struct candidate *candidate, const struct candidate *other)
 {
     struct ratio_sums sums = {0};
     for (uint32_t p = 0; p < b->passes; p++) {
-        const struct pass *x = &lane->pass[p], *y = &other->pass[p];
+        const struct pass *x = &candidate->pass[p], *y = &other->pass[p];
         if (x->tokens > 0 && y->tokens > 0)
             ratio_add(&sums, y->s * x->tokens / y->tokens, x->s);
     }
@@ -33,25 +33,25 @@ bench_ratio(const struct bench *b, const struct lane *lane, const struct lane *o
 }
 
 bool
-bench_is_ahead(const struct bench *b, const struct lane *lane, const struct lane *other)
+bench_is_ahead(const struct bench *b, const struct candidate *candidate, const struct candidate *other)
 {
-    return estimate_compare(bench_ratio(b, lane, other)).verdict == DIFFERENCE_MORE;
+    return estimate_compare(bench_ratio(b, candidate, other)).verdict == DIFFERENCE_MORE;
 }
 
 #define NAMED 3 /* at most; more are counted */
 
 const char *
-bench_standing(const struct bench *b, const struct lane *lane, char *out, size_t n)
+bench_standing(const struct bench *b, const struct candidate *candidate, char *out, size_t n)
 {
-    char names[NAMED * sizeof lane->point] = "";
+    char names[NAMED * sizeof candidate->point] = "";
     unsigned near = 0, others = 0;
     out[0] = '\0';
-    for (size_t i = 0; i < b->n_lanes; i++) {
-        const struct lane *other = &b->lanes[i];
-        if (other == lane || strcmp(other->policy, lane->policy) != 0)
+    for (size_t i = 0; i < b->n_candidates; i++) {
+        const struct candidate *other = &b->candidates[i];
+        if (other == candidate || strcmp(other->policy, candidate->policy) != 0)
             continue;
         others++;
-        if (bench_is_ahead(b, lane, other))
+        if (bench_is_ahead(b, candidate, other))
             continue;
         const size_t used = strlen(names);
         if (near++ < NAMED)
@@ -73,38 +73,38 @@ bench_standing(const struct bench *b, const struct lane *lane, char *out, size_t
 enum { WIDE = 140 }; /* columns of a terminal that takes the whole table */
 
 static const char *
-lossless(const struct bench *b, const struct lane *lane)
+lossless(const struct bench *b, const struct candidate *candidate)
 {
     if (b->o->sampling.temperature > 0)
         return "sampled";
-    return lane->compared == 0 ? "-" : lane->differing == 0 ? "yes" : "NO";
+    return candidate->compared == 0 ? "-" : candidate->differing == 0 ? "yes" : "NO";
 }
 
 static struct result
-result_of(const struct bench *b, const struct lane *lane)
+result_of(const struct bench *b, const struct candidate *candidate)
 {
     struct metrics metrics;
     metrics_begin(&metrics, b->engine->model->desc.n_layers, b->engine->model->rho);
-    struct result r = {.policy = lane->policy,
-                       .total = &lane->total,
-                       .m = metrics_measures(&metrics, &lane->total),
-                       .lossless = lossless(b, lane),
+    struct result r = {.policy = candidate->policy,
+                       .total = &candidate->total,
+                       .m = metrics_measures(&metrics, &candidate->total),
+                       .lossless = lossless(b, candidate),
                        .model = b->engine->model->name,
                        .machine = b->engine->ops->describe(b->engine->backend)};
-    const struct measures ar = metrics_measures(&metrics, &b->lanes[0].total);
+    const struct measures ar = metrics_measures(&metrics, &b->candidates[0].total);
     r.speedup = r.m.tokens_per_s / ar.tokens_per_s;
     r.speedup_all_in = r.m.tokens_per_s_all_in / ar.tokens_per_s;
-    const struct estimate times = bench_ratio(b, lane, &b->lanes[0]);
+    const struct estimate times = bench_ratio(b, candidate, &b->candidates[0]);
     r.samples = b->passes;
-    r.speedup_se = lane == &b->lanes[0] ? NAN : times.se;
-    r.interval = estimate_compare(lane == &b->lanes[0] ? (struct estimate){.value = NAN, .se = NAN} : times);
-    r.speed_se = bench_tokens_per_s(b, lane).se;
+    r.speedup_se = candidate == &b->candidates[0] ? NAN : times.se;
+    r.interval = estimate_compare(candidate == &b->candidates[0] ? (struct estimate){.value = NAN, .se = NAN} : times);
+    r.speed_se = bench_tokens_per_s(b, candidate).se;
     r.ratio = r.speedup / r.m.modelled;
     return r;
 }
 
 struct figures { /* a line of the table */
-    const struct lane *lane;
+    const struct candidate *candidate;
     struct result r;
 };
 
@@ -134,7 +134,7 @@ faster_first(const void *a, const void *b)
     const struct figures *x = a, *y = b;
     if (x->r.speedup != y->r.speedup)
         return x->r.speedup > y->r.speedup || isnan(y->r.speedup) ? -1 : 1;
-    return x->lane < y->lane ? -1 : x->lane > y->lane;
+    return x->candidate < y->candidate ? -1 : x->candidate > y->candidate;
 }
 
 /* Of the policy's points the one that `value` is greatest at. */
@@ -143,7 +143,7 @@ best(const struct figures *f, size_t n, const char *policy, double (*value)(cons
 {
     const struct figures *top = NULL;
     for (size_t i = 0; i < n; i++)
-        if (strcmp(f[i].lane->policy, policy) == 0 && (top == NULL || value(&f[i]) > value(top)))
+        if (strcmp(f[i].candidate->policy, policy) == 0 && (top == NULL || value(&f[i]) > value(top)))
             top = &f[i];
     return top;
 }
@@ -151,18 +151,18 @@ best(const struct figures *f, size_t n, const char *policy, double (*value)(cons
 static void
 name_the_best(const struct bench *b, const struct figures *f)
 {
-    for (size_t i = 0; i < b->n_lanes; i++) {
-        const struct lane *lane = &b->lanes[i];
-        if (lane->point[0] == '\0' || (i > 0 && strcmp(lane->policy, b->lanes[i - 1].policy) == 0))
+    for (size_t i = 0; i < b->n_candidates; i++) {
+        const struct candidate *candidate = &b->candidates[i];
+        if (candidate->point[0] == '\0' || (i > 0 && strcmp(candidate->policy, b->candidates[i - 1].policy) == 0))
             continue; /* once a policy, at the first of its points */
-        const struct figures *fast = best(f, b->n_lanes, lane->policy, speedup),
-                             *lean = best(f, b->n_lanes, lane->policy, etpl);
-        char standing[sizeof lane->point * 4], interval[40] = "";
+        const struct figures *fast = best(f, b->n_candidates, candidate->policy, speedup),
+                             *lean = best(f, b->n_candidates, candidate->policy, etpl);
+        char standing[sizeof candidate->point * 4], interval[40] = "";
         if (!isnan(fast->r.interval.low))
             snprintf(interval, sizeof interval, ", %.2f to %.2f", fast->r.interval.low, fast->r.interval.high);
-        printf("best %s: by speedup %s (%.2f x ar%s%s), by eTPL %s (%.3f)\n", lane->policy, fast->lane->point,
-               fast->r.speedup, interval, bench_standing(b, fast->lane, standing, sizeof standing), lean->lane->point,
-               lean->r.m.etpl);
+        printf("best %s: by speedup %s (%.2f x ar%s%s), by eTPL %s (%.3f)\n", candidate->policy, fast->candidate->point,
+               fast->r.speedup, interval, bench_standing(b, fast->candidate, standing, sizeof standing),
+               lean->candidate->point, lean->r.m.etpl);
     }
 }
 
@@ -172,12 +172,13 @@ say_why_not_faster(const struct bench *b, const struct figures *f)
 {
     printf("\n%-12s %21s %7s %7s %7s %7s %7s %7s\n", "time", "measured of modelled", "draft", "heads", "verify",
            "probes", "waited", "learned");
-    for (size_t i = 1; i < b->n_lanes; i++) {
-        const struct lane *lane = &b->lanes[i];
-        if (strcmp(lane->policy, b->lanes[i - 1].policy) == 0)
+    for (size_t i = 1; i < b->n_candidates; i++) {
+        const struct candidate *candidate = &b->candidates[i];
+        if (strcmp(candidate->policy, b->candidates[i - 1].policy) == 0)
             continue;
-        const struct figures *top = best(f, b->n_lanes, lane->policy, speedup);
-        printf("  %-10s %8.2f of %.2f (%2.0f%%)", lane->policy, top->r.speedup, top->r.m.modelled, top->r.ratio * 100);
+        const struct figures *top = best(f, b->n_candidates, candidate->policy, speedup);
+        printf("  %-10s %8.2f of %.2f (%2.0f%%)", candidate->policy, top->r.speedup, top->r.m.modelled,
+               top->r.ratio * 100);
         const double shares[] = {top->r.m.draft_share - top->r.m.heads_share,
                                  top->r.m.heads_share,
                                  top->r.m.verify_share,
@@ -192,7 +193,7 @@ say_why_not_faster(const struct bench *b, const struct figures *f)
                 snprintf(text, sizeof text, "%.0f%%", k < 4 ? percent[k] : shares[k] * 100);
             printf(" %7s", text);
         }
-        printf("%s%s\n", lane->point[0] != '\0' ? "  " : "", top->lane->point);
+        printf("%s%s\n", candidate->point[0] != '\0' ? "  " : "", top->candidate->point);
     }
 }
 
@@ -201,14 +202,14 @@ static void
 print_positions(const struct bench *b, const struct figures *f)
 {
     bool title = false;
-    for (size_t i = 0; i < b->n_lanes; i++) {
-        const struct positions *p = &f[i].lane->positions;
-        if (positions_count(p) == 0 || best(f, b->n_lanes, f[i].lane->policy, speedup) != &f[i])
+    for (size_t i = 0; i < b->n_candidates; i++) {
+        const struct positions *p = &f[i].candidate->positions;
+        if (positions_count(p) == 0 || best(f, b->n_candidates, f[i].candidate->policy, speedup) != &f[i])
             continue;
         if (!title)
             puts("rounds that accepted draft 1, 2, …");
         title = true;
-        printf("  %-10s", f[i].lane->policy);
+        printf("  %-10s", f[i].candidate->policy);
         for (uint32_t k = 0; k < positions_count(p) && k < POSITIONS_SHOWN; k++)
             printf(" %.2f", positions_unconditional(p, k).value);
         putchar('\n');
@@ -218,18 +219,18 @@ print_positions(const struct bench *b, const struct figures *f)
 bool
 bench_table(const struct bench *b, struct err *err)
 {
-    struct figures *f = calloc(b->n_lanes, sizeof *f);
+    struct figures *f = calloc(b->n_candidates, sizeof *f);
     if (f == NULL)
         return err_set(err, ERR_WORK, "out of memory for the table");
     const enum result_shown least = terminal_columns() >= WIDE ? SHOWN_WIDE : SHOWN;
     int point = 0;
-    for (size_t i = 0; i < b->n_lanes; i++) {
-        f[i] = (struct figures){&b->lanes[i], result_of(b, &b->lanes[i])};
-        int len = (int)strlen(b->lanes[i].point);
+    for (size_t i = 0; i < b->n_candidates; i++) {
+        f[i] = (struct figures){&b->candidates[i], result_of(b, &b->candidates[i])};
+        int len = (int)strlen(b->candidates[i].point);
         point = len > point ? len : point;
     }
     if (point > 0)
-        qsort(f, b->n_lanes, sizeof *f, faster_first);
+        qsort(f, b->n_candidates, sizeof *f, faster_first);
     char batch[32] = "";
     if (b->o->batch > 0)
         snprintf(batch, sizeof batch, " %u at a time", (unsigned)b->o->batch);
@@ -242,8 +243,8 @@ bench_table(const struct bench *b, struct err *err)
         if (result_columns[k].shown >= least)
             printf(" %9s", result_columns[k].title);
     printf(" %8s%s%s\n", "lossless", point > 0 ? "  " : "", point > 0 ? "at" : "");
-    for (size_t i = 0; i < b->n_lanes; i++) {
-        printf("%-10s", f[i].lane->policy);
+    for (size_t i = 0; i < b->n_candidates; i++) {
+        printf("%-10s", f[i].candidate->policy);
         for (int k = 0; k < RESULT_COLUMNS; k++) {
             char text[24] = "-";
             double value = result_columns[k].value(&f[i].r);
@@ -252,11 +253,12 @@ bench_table(const struct bench *b, struct err *err)
             if (result_columns[k].shown >= least)
                 printf(" %9s", text);
         }
-        printf(" %8s%s%s\n", lossless(b, f[i].lane), f[i].lane->point[0] != '\0' ? "  " : "", f[i].lane->point);
+        printf(" %8s%s%s\n", lossless(b, f[i].candidate), f[i].candidate->point[0] != '\0' ? "  " : "",
+               f[i].candidate->point);
     }
     print_positions(b, f);
     name_the_best(b, f);
-    if (b->n_lanes > 1)
+    if (b->n_candidates > 1)
         say_why_not_faster(b, f);
     free(f);
     return true;
@@ -266,15 +268,15 @@ bench_table(const struct bench *b, struct err *err)
 
 /* "head=lens exit_layer=3 gamma=5": names and values were checked, and have no quotes in them. */
 static void
-write_params(const struct bench *b, const struct lane *lane, char *out, size_t n)
+write_params(const struct bench *b, const struct candidate *candidate, char *out, size_t n)
 {
     size_t used = 0;
     out[0] = '\0';
     if (b->o->n_heads_given > 1)
-        used = (size_t)snprintf(out, n, "head=%s%s", head_mode_names[lane->head], lane->n_set > 0 ? " " : "");
-    for (size_t i = 0; i < lane->n_set && used < n; i++)
-        used +=
-            (size_t)snprintf(out + used, n - used, "%s%s=%s", i > 0 ? " " : "", lane->set[i].name, lane->set[i].text);
+        used = (size_t)snprintf(out, n, "head=%s%s", head_mode_names[candidate->head], candidate->n_set > 0 ? " " : "");
+    for (size_t i = 0; i < candidate->n_set && used < n; i++)
+        used += (size_t)snprintf(out + used, n - used, "%s%s=%s", i > 0 ? " " : "", candidate->set[i].name,
+                                 candidate->set[i].text);
 }
 
 bool
@@ -285,9 +287,9 @@ bench_csv(const struct bench *b, const char *path, struct err *err)
     if (!results_open(&out, path, &results_csv_file, err))
         return false;
     results_csv_head(out);
-    for (size_t i = 0; i < b->n_lanes; i++) {
-        struct result r = result_of(b, &b->lanes[i]);
-        write_params(b, &b->lanes[i], params, sizeof params);
+    for (size_t i = 0; i < b->n_candidates; i++) {
+        struct result r = result_of(b, &b->candidates[i]);
+        write_params(b, &b->candidates[i], params, sizeof params);
         r.params = params;
         results_csv_line(out, &r);
     }
@@ -298,24 +300,25 @@ cJSON *
 bench_json(const struct bench *b)
 {
     cJSON *root = cJSON_CreateObject(), *results = cJSON_AddArrayToObject(root, "results");
-    for (size_t i = 0; i < b->n_lanes; i++) {
-        const struct lane *lane = &b->lanes[i];
-        struct outcome out = {
-            .positions = lane->positions,
-            .metrics = {.layers = b->engine->model->desc.n_layers, .rho = b->engine->model->rho, .total = lane->total}};
-        const struct session_options so = bench_session(b, lane);
+    for (size_t i = 0; i < b->n_candidates; i++) {
+        const struct candidate *candidate = &b->candidates[i];
+        struct outcome out = {.positions = candidate->positions,
+                              .metrics = {.layers = b->engine->model->desc.n_layers,
+                                          .rho = b->engine->model->rho,
+                                          .total = candidate->total}};
+        const struct session_options so = bench_session(b, candidate);
         cJSON *j = outcome_json(&out, b->engine, &so);
         cJSON *ids = cJSON_CreateArray(); /* of every prompt in the first pass */
         for (size_t p = 0; p < b->n_texts; p++) {
             cJSON *list = cJSON_CreateArray();
-            for (size_t t = 0; t < lane->first[p].n_tokens; t++)
-                cJSON_AddItemToArray(list, cJSON_CreateNumber(lane->first[p].tokens[t]));
+            for (size_t t = 0; t < candidate->first[p].n_tokens; t++)
+                cJSON_AddItemToArray(list, cJSON_CreateNumber(candidate->first[p].tokens[t]));
             cJSON_AddItemToArray(ids, list);
         }
         cJSON_DeleteItemFromObject(j, "sequences");
         cJSON_AddItemToObject(j, "token_ids", ids);
         cJSON_DeleteItemFromObject(j, "end");
-        const struct result r = result_of(b, lane);
+        const struct result r = result_of(b, candidate);
         json_number(j, "speedup", r.speedup);
         json_number(j, "speedup_all_in", r.speedup_all_in);
         json_number(j, "speedup_se", r.speedup_se);
@@ -323,7 +326,7 @@ bench_json(const struct bench *b)
         json_number(j, "speedup_high", r.interval.high);
         json_number(j, "tok_per_s_se", r.speed_se);
         json_number(j, "measured_over_modelled", r.ratio);
-        cJSON_AddStringToObject(j, "lossless", lossless(b, lane));
+        cJSON_AddStringToObject(j, "lossless", lossless(b, candidate));
         cJSON_AddItemToArray(results, j);
     }
     return root;

@@ -12,7 +12,7 @@
 /* ---- --steps ---- */
 
 #define REPEATS 41 /* odd, for a median */
-#define DEPTH   64 /* trunk rows below the measured ones, unless -c says how long the context is */
+#define DEPTH   64 /* trunk rows below the measured ones, unless -c gives the length of the context */
 #define ROOM    64 /* for those, more than there are */
 
 static const uint32_t row_counts[] = {1, 2, 4, 8, 16, 32};
@@ -244,7 +244,7 @@ bench_speed(struct engine *engine, const struct options *o, double load_s, struc
     s.decode_s = calloc(o->repeat, sizeof *s.decode_s);
     bool ok = s.prompt != NULL && s.prefill_s != NULL && s.decode_s != NULL;
     if (ok) {
-        for (uint32_t i = 0; i < s.n_prompt; i++) /* any tokens: what they are costs nothing */
+        for (uint32_t i = 0; i < s.n_prompt; i++) /* any tokens: the cost does not depend on them */
             s.prompt[i] = (token_t)((3 + 7919 * (uint64_t)i) % m->vocab);
         ok = measure(&s, o->repeat) || err_set(err, ERR_WORK, "speed: %s", context_error(s.ctx)->text);
         ok = ok && (generation_interrupted() || report(&s, engine, o, load_s, err));

@@ -1,4 +1,4 @@
-/* specscope doctor: what is here, what is missing, and what to do about it. */
+/* specscope doctor: prints findings about this machine and fixes. */
 #include "cli/doctor/doctor.h"
 
 #include <cjson/cJSON.h>
@@ -18,7 +18,7 @@
 static const char *const levels[] = {"ok", "note", "bad"};
 
 struct finding *
-doctor_say(struct findings *f, enum finding_level level, const char *topic, const char *fix, const char *format, ...)
+doctor_add(struct findings *f, enum finding_level level, const char *topic, const char *fix, const char *format, ...)
 {
     if (f->want == 0 && (errno == ENOMEM || errno == EMFILE || errno == ENFILE || errno == EIO))
         f->want = errno;
@@ -52,11 +52,11 @@ doctor_fix(struct finding *one, const char *format, ...)
 }
 
 void
-doctor_say_message(struct findings *f, enum finding_level level, const char *topic, const char *message)
+doctor_add_message(struct findings *f, enum finding_level level, const char *topic, const char *message)
 {
     const char *advice = strstr(message, "; ");
     const int length = (int)(advice != NULL ? (size_t)(advice - message) : strlen(message));
-    struct finding *one = doctor_say(f, level, topic, NULL, "%.*s", length, message);
+    struct finding *one = doctor_add(f, level, topic, NULL, "%.*s", length, message);
     if (advice != NULL)
         doctor_fix(one, "%s", advice + 2);
 }
@@ -70,7 +70,7 @@ doctor_count(const struct findings *f, enum finding_level level)
     return n;
 }
 
-#define INDENT 19 /* columns before what is found */
+#define INDENT 19 /* columns before a finding */
 
 /* Columns of a terminal that lines are broken for, at spaces; SIZE_MAX: no terminal, or hardly wider than the indent. */
 static size_t
@@ -163,7 +163,7 @@ doctor_main(int argc, char **argv)
     doctor_models(&f);
     doctor_files(&f);
     if (f.want != 0)
-        doctor_say(&f, FINDING_NOTE, "all this", "end something else first, then ask again",
+        doctor_add(&f, FINDING_NOTE, "all this", "end something else first, then ask again",
                    "not everything could be looked at: %s", strerror(f.want));
     bool ok = true;
     if (o.as_json)

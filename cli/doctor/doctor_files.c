@@ -32,47 +32,47 @@
 
 /* Returns false if nothing else can be checked. */
 static bool
-say_type(struct findings *f, const struct terminal_facts *t)
+check_type(struct findings *f, const struct terminal_facts *t)
 {
     const char *type = t->type != NULL ? t->type : "";
     if (!isatty(STDOUT_FILENO)) {
-        doctor_say(f, FINDING_NOTE, "terminal",
+        doctor_add(f, FINDING_NOTE, "terminal",
                    "run this in the terminal that you mean; without one there is `specscope run`",
                    "standard output is no terminal, so there is none to look at");
         return false;
     }
     if (!t->known || !t->places) {
-        doctor_say(f, FINDING_BAD, "terminal", RICH_TYPE, "terminal type \"%.40s\" %s", type,
+        doctor_add(f, FINDING_BAD, "terminal", RICH_TYPE, "terminal type \"%.40s\" %s", type,
                    t->known ? "cannot place the cursor, so the scope cannot be shown" : "is not in terminfo here");
         return false;
     }
     if (t->stands_in != NULL) {
-        doctor_say(f, FINDING_NOTE, "terminal", RICH_TYPE,
+        doctor_add(f, FINDING_NOTE, "terminal", RICH_TYPE,
                    "type \"%.40s\" is not in terminfo here; the terminal answers, and is used as %s", type,
                    t->stands_in);
         return true;
     }
-    doctor_say(f, FINDING_OK, "terminal", NULL, "%.40s%s", type, getenv("TMUX") != NULL ? ", in tmux" : "");
+    doctor_add(f, FINDING_OK, "terminal", NULL, "%.40s%s", type, getenv("TMUX") != NULL ? ", in tmux" : "");
     return true;
 }
 
 static void
-say_size(struct findings *f, const struct terminal_facts *t)
+check_size(struct findings *f, const struct terminal_facts *t)
 {
     if (t->rows == 0 || t->cols == 0)
-        doctor_say(f, FINDING_NOTE, "size", "stty rows 40 cols 120", "the terminal doesn't say how large it is");
+        doctor_add(f, FINDING_NOTE, "size", "stty rows 40 cols 120", "the terminal doesn't say how large it is");
     else if (t->rows < LEAST_ROWS || t->cols < LEAST_COLS)
-        doctor_say(f, FINDING_BAD, "size", "make it larger, or its letters smaller",
+        doctor_add(f, FINDING_BAD, "size", "make it larger, or its letters smaller",
                    "%dx%d is too small: %dx%d is the least", t->cols, t->rows, LEAST_COLS, LEAST_ROWS);
     else if (t->rows < ROOMY_ROWS || t->cols < ROOMY_COLS)
-        doctor_say(f, FINDING_NOTE, "size", "from 80x24 up panels have frames, from 120x36 up most are side by side",
+        doctor_add(f, FINDING_NOTE, "size", "from 80x24 up panels have frames, from 120x36 up most are side by side",
                    "%dx%d is small", t->cols, t->rows);
     else
-        doctor_say(f, FINDING_OK, "size", NULL, "%dx%d", t->cols, t->rows);
+        doctor_add(f, FINDING_OK, "size", NULL, "%dx%d", t->cols, t->rows);
 }
 
 static void
-say_colours(struct findings *f, const struct terminal_facts *t)
+check_colours(struct findings *f, const struct terminal_facts *t)
 {
     const char *more = "if yours has 24-bit colour: export COLORTERM=truecolor";
     if (getenv("TMUX") != NULL && t->colours < 256)
@@ -85,29 +85,29 @@ say_colours(struct findings *f, const struct terminal_facts *t)
     else if (t->type != NULL && strcmp(t->type, "linux") == 0)
         more = "the console has no more; a terminal in a window has";
     if (t->direct_said || t->direct_type || t->direct_told)
-        doctor_say(f, FINDING_OK, "colours", NULL, "24-bit (%s)",
+        doctor_add(f, FINDING_OK, "colours", NULL, "24-bit (%s)",
                    t->direct_said   ? "COLORTERM says so"
                    : t->direct_type ? "terminfo says so"
                                     : "the terminal says so");
     else if (t->colours >= 256)
-        doctor_say(f, FINDING_NOTE, "colours", more, "256 of them, so scales have steps");
+        doctor_add(f, FINDING_NOTE, "colours", more, "256 of them, so scales have steps");
     else if (t->colours >= 8)
-        doctor_say(f, FINDING_NOTE, "colours", more, "%d of them, so scales are coarse", t->colours);
+        doctor_add(f, FINDING_NOTE, "colours", more, "%d of them, so scales are coarse", t->colours);
     else
-        doctor_say(f, FINDING_NOTE, "colours", RICH_TYPE, "none: the scope tells things apart by letters and marks");
+        doctor_add(f, FINDING_NOTE, "colours", RICH_TYPE, "none: the scope tells things apart by letters and marks");
 }
 
 static void
-say_characters(struct findings *f)
+check_characters(struct findings *f)
 {
     const char *all = getenv("LC_ALL");
     if (terminal_choose_locale())
-        doctor_say(f, FINDING_OK, "characters", NULL, "UTF-8");
+        doctor_add(f, FINDING_OK, "characters", NULL, "UTF-8");
     else if (all != NULL && (strcmp(all, "C") == 0 || strcmp(all, "POSIX") == 0))
-        doctor_say(f, FINDING_NOTE, "characters", "unset LC_ALL, or export LC_ALL=C.UTF-8",
+        doctor_add(f, FINDING_NOTE, "characters", "unset LC_ALL, or export LC_ALL=C.UTF-8",
                    "ASCII alone, as LC_ALL=%s asks for", all);
     else
-        doctor_say(f, FINDING_NOTE, "characters", "install a UTF-8 locale and set LANG to it",
+        doctor_add(f, FINDING_NOTE, "characters", "install a UTF-8 locale and set LANG to it",
                    "ASCII alone: the system has no C.UTF-8, and LANG names no UTF-8 locale");
 }
 
@@ -116,23 +116,23 @@ doctor_terminal(struct findings *f)
 {
     struct terminal_facts t;
     terminal_look(&t);
-    if (say_type(f, &t)) {
-        say_size(f, &t);
-        say_colours(f, &t);
+    if (check_type(f, &t)) {
+        check_size(f, &t);
+        check_colours(f, &t);
         if (t.mouse)
-            doctor_say(f, FINDING_OK, "mouse", NULL, "clicks, drags and the wheel");
+            doctor_add(f, FINDING_OK, "mouse", NULL, "clicks, drags and the wheel");
         else
-            doctor_say(f, FINDING_NOTE, "mouse", RICH_TYPE,
+            doctor_add(f, FINDING_NOTE, "mouse", RICH_TYPE,
                        "this terminal type has none; every place has a key as well");
     }
-    say_characters(f);
+    check_characters(f);
 }
 
 /* ---- models: the bundled one with its heads, and those in the caches of other programs ---- */
 
 /* Where `make install` or a package put them, or the source tree. */
 static void
-say_bundled(struct findings *f)
+check_bundled(struct findings *f)
 {
     static const char *const beside[] = {"models/fables-q8_0.heads.safetensors",
                                          "models/fables-draft-q8_0.gguf",
@@ -145,7 +145,7 @@ say_bundled(struct findings *f)
     struct model *m;
     struct err err = {0};
     if (!model_open_with(&m, bundled_model_path(), &(struct model_options){0}, &err)) {
-        doctor_say(f, FINDING_NOTE, "bundled", again, "the bundled model can't be used: %.300s", err.text);
+        doctor_add(f, FINDING_NOTE, "bundled", again, "the bundled model can't be used: %.300s", err.text);
         return;
     }
     char missing[300] = "";
@@ -158,9 +158,9 @@ say_bundled(struct findings *f)
                 (size_t)snprintf(missing + length, sizeof missing - length, "%s%s", length > 0 ? ", " : "", beside[i]);
     }
     if (length > 0)
-        doctor_say(f, FINDING_NOTE, "bundled", again, "%.200s lacks %.150s", data_dir(), missing);
+        doctor_add(f, FINDING_NOTE, "bundled", again, "%.200s lacks %.150s", data_dir(), missing);
     else
-        doctor_say(f, FINDING_OK, "bundled", NULL, "%s, %" PRIu32 " layer%s, with heads, helpers and themes in %.200s",
+        doctor_add(f, FINDING_OK, "bundled", NULL, "%s, %" PRIu32 " layer%s, with heads, helpers and themes in %.200s",
                    m->name, m->desc.n_layers, plural(m->desc.n_layers), data_dir());
     model_close(m);
 }
@@ -172,7 +172,7 @@ struct seen {
 };
 
 static bool
-look_at(void *user, const char *name, const char *path)
+check_model(void *user, const char *name, const char *path)
 {
     struct seen *s = user;
     struct model_look look;
@@ -193,17 +193,17 @@ look_at(void *user, const char *name, const char *path)
 void
 doctor_models(struct findings *f)
 {
-    say_bundled(f);
+    check_bundled(f);
     struct seen seen = {0};
     struct err err = {0};
-    if (!model_places_list(look_at, &seen, &err))
-        doctor_say(f, FINDING_NOTE, "models", "`specscope models` lists them", "%s", err.text);
+    if (!model_places_list(check_model, &seen, &err))
+        doctor_add(f, FINDING_NOTE, "models", "`specscope models` lists them", "%s", err.text);
     const size_t n = seen.hub + seen.ollama + seen.files;
     if (n == 0)
-        doctor_say(f, FINDING_OK, "models", "any .gguf file or Hugging Face folder will do: specscope MODEL",
+        doctor_add(f, FINDING_OK, "models", "any .gguf file or Hugging Face folder will do: specscope MODEL",
                    "none in the caches of Hugging Face, Ollama, LM Studio and llama.cpp");
     else
-        doctor_say(
+        doctor_add(
             f, seen.run > 0 ? FINDING_OK : FINDING_NOTE, "models",
             seen.run < n ? "`specscope models` says what the others are" : NULL,
             "%zu of Hugging Face's cache, %zu of Ollama's, %zu of LM Studio's and llama.cpp's; %zu run, %zu with "
@@ -214,28 +214,28 @@ doctor_models(struct findings *f)
 /* ---- the user's files: config, presets, history, traces ---- */
 
 static void
-say_config(struct findings *f)
+check_config(struct findings *f)
 {
     char path[1024];
     struct options o;
     struct err err = {0};
     if (config_path(path, sizeof path, "config.json") == NULL) {
-        doctor_say(f, FINDING_NOTE, "config", "set HOME", "neither HOME nor XDG_CONFIG_HOME says where it would be");
+        doctor_add(f, FINDING_NOTE, "config", "set HOME", "neither HOME nor XDG_CONFIG_HOME says where it would be");
         return;
     }
     if (!file_exists(path)) {
-        doctor_say(f, FINDING_OK, "config", NULL, "none; it would be %s", path);
+        doctor_add(f, FINDING_OK, "config", NULL, "none; it would be %s", path);
         return;
     }
     options_init(&o, COMMAND_SCOPE);
     if (options_config_file(&o, &err))
-        doctor_say(f, FINDING_OK, "config", NULL, "%s is read", path);
+        doctor_add(f, FINDING_OK, "config", NULL, "%s is read", path);
     else
-        doctor_say(f, FINDING_BAD, "config", "correct it, or move it away", "%s", err.text);
+        doctor_add(f, FINDING_BAD, "config", "correct it, or move it away", "%s", err.text);
     options_free(&o);
 }
 
-/* Can a file be made at `path`, whose folders may have to be made first? False: errno says why not. */
+/* Can a file be made at `path`, with its folders? False: errno has the reason. */
 static bool
 can_make(const char *path)
 {
@@ -252,56 +252,56 @@ can_make(const char *path)
 
 /* Prompts that the scope remembers from one start to the next, a line each. */
 static void
-say_history(struct findings *f)
+check_history(struct findings *f)
 {
     static const char topic[] = "history";
     char path[1024], *text = NULL;
     size_t n = 0, lines = 0;
     struct err err = {0};
     if (state_place(path, sizeof path, "prompts") == NULL) {
-        doctor_say(f, FINDING_NOTE, topic, "set HOME", "nothing is remembered: neither HOME nor XDG_STATE_HOME is set");
+        doctor_add(f, FINDING_NOTE, topic, "set HOME", "nothing is remembered: neither HOME nor XDG_STATE_HOME is set");
         return;
     }
     if (!file_exists(path)) {
         if (can_make(path))
-            doctor_say(f, FINDING_OK, topic, NULL, "no prompts yet; they will be in %s", path);
+            doctor_add(f, FINDING_OK, topic, NULL, "no prompts yet; they will be in %s", path);
         else
-            doctor_say(f, FINDING_NOTE, topic, "make its folder writable, or set XDG_STATE_HOME",
+            doctor_add(f, FINDING_NOTE, topic, "make its folder writable, or set XDG_STATE_HOME",
                        "%s cannot be made: %s", path, strerror(errno));
         return;
     }
     if (!file_text(path, (size_t)64 << 20, &text, &n, &err)) {
-        doctor_say(f, FINDING_NOTE, topic, "move it away", "%s", err.text);
+        doctor_add(f, FINDING_NOTE, topic, "move it away", "%s", err.text);
         return;
     }
     for (size_t i = 0; i < n; i++)
         lines += text[i] == '\n';
     free(text);
     if (access(path, W_OK) == 0)
-        doctor_say(f, FINDING_OK, topic, NULL, "%zu prompt%s in %s", lines, plural(lines), path);
+        doctor_add(f, FINDING_OK, topic, NULL, "%zu prompt%s in %s", lines, plural(lines), path);
     else
-        doctor_say(f, FINDING_NOTE, topic, "make it writable", "%s: nothing new is remembered: %s", path,
+        doctor_add(f, FINDING_NOTE, topic, "make it writable", "%s: nothing new is remembered: %s", path,
                    strerror(errno));
 }
 
 #define LITTLE ((uint64_t)200 << 20) /* bytes: three minutes with every layer looked at, at full speed */
 
 static void
-say_traces(struct findings *f)
+check_traces(struct findings *f)
 {
     char folder[PATH_MAX], size[24];
     struct statvfs about;
     if (getcwd(folder, sizeof folder) == NULL)
         snprintf(folder, sizeof folder, ".");
     if (access(".", W_OK | X_OK) != 0) {
-        doctor_say(f, FINDING_NOTE, "traces", "name another folder: --trace /tmp/NAME",
+        doctor_add(f, FINDING_NOTE, "traces", "name another folder: --trace /tmp/NAME",
                    "%s, this folder, cannot be written: %s", folder, strerror(errno));
         return;
     }
     if (statvfs(".", &about) != 0)
         return;
     const uint64_t room = (uint64_t)about.f_bavail * about.f_frsize;
-    doctor_say(f, room < LITTLE ? FINDING_NOTE : FINDING_OK, "traces",
+    doctor_add(f, room < LITTLE ? FINDING_NOTE : FINDING_OK, "traces",
                room < LITTLE ? "a trace of all layers grows by a megabyte a second: name another disk's folder" : NULL,
                "%s in this folder", memory_text(size, room));
 }
@@ -309,7 +309,7 @@ say_traces(struct findings *f)
 void
 doctor_files(struct findings *f)
 {
-    say_config(f);
-    say_history(f);
-    say_traces(f);
+    check_config(f);
+    check_history(f);
+    check_traces(f);
 }

@@ -40,11 +40,11 @@ needs_of(const char *name)
 }
 
 static void
-say_instructions(struct findings *f)
+check_instructions(struct findings *f)
 {
     char features[200] = "", model[100];
     platform_processor(model, sizeof model, features, sizeof features);
-    doctor_say(f, FINDING_OK, "processor", NULL, "%s%s%s", model[0] != '\0' ? model : "unnamed",
+    doctor_add(f, FINDING_OK, "processor", NULL, "%s%s%s", model[0] != '\0' ? model : "unnamed",
                features[0] != '\0' ? ": " : "", features);
     const struct cpu_isa *isa = cpu_isa_choose(NULL, NULL), *better = NULL;
     if (isa == NULL)
@@ -52,20 +52,20 @@ say_instructions(struct findings *f)
     for (size_t i = 0; cpu_isas[i] != isa; i++)
         better = cpu_isas[i]; /* the next one up */
     const bool slow = isa == &cpu_isa_reference;
-    struct finding *one = doctor_say(f, slow ? FINDING_NOTE : FINDING_OK, "kernels", NULL, "%s%s", isa->name,
+    struct finding *one = doctor_add(f, slow ? FINDING_NOTE : FINDING_OK, "kernels", NULL, "%s%s", isa->name,
                                      slow ? ", which are plain C and several times slower than any others" : "");
     if (better != NULL)
         doctor_fix(one, "%s, the next faster, needs %s", better->name, needs_of(better->name));
 }
 
 static void
-say_load(struct findings *f)
+check_load(struct findings *f)
 {
     const int processors = platform_processors().usable;
     double load; /* processes that run or wait for a processor, on average over the last minute */
     if (getloadavg(&load, 1) != 1)
         return;
-    struct finding *one = doctor_say(f, load > processors ? FINDING_NOTE : FINDING_OK, "load", NULL,
+    struct finding *one = doctor_add(f, load > processors ? FINDING_NOTE : FINDING_OK, "load", NULL,
                                      "%.1f processes wanted the %d processor%s in the last minute", load, processors,
                                      plural((uint64_t)processors));
     if (load > processors)
@@ -73,70 +73,70 @@ say_load(struct findings *f)
 }
 
 static void
-say_threads(struct findings *f)
+check_threads(struct findings *f)
 {
     const struct platform_processors p = platform_processors();
     struct finding *one;
     if (p.quota > 0 && p.quota < (double)p.usable) {
-        one = doctor_say(f, FINDING_NOTE, "threads", NULL,
+        one = doctor_add(f, FINDING_NOTE, "threads", NULL,
                          "%d processors may be used, but for %.1f processors' time in all (a control group's quota)",
                          p.usable, p.quota);
         doctor_fix(one, "-t %d: more threads would wait for one another", p.quota < 2 ? 1 : (int)p.quota);
     } else if (p.usable < p.online) {
-        one = doctor_say(f, FINDING_NOTE, "threads", NULL, "%d of %d processors may be used", p.usable, p.online);
+        one = doctor_add(f, FINDING_NOTE, "threads", NULL, "%d of %d processors may be used", p.usable, p.online);
         doctor_fix(one, "-t %d, or start it without taskset", p.usable);
     } else if (p.cores > 0 && p.cores < p.online) {
-        one = doctor_say(f, FINDING_OK, "threads", NULL, "%d, two or more to each of %d cores", p.online, p.cores);
+        one = doctor_add(f, FINDING_OK, "threads", NULL, "%d, two or more to each of %d cores", p.online, p.cores);
         doctor_fix(one, "where memory is the limit -t %d may be as fast", p.cores);
     } else {
-        doctor_say(f, FINDING_OK, "threads", NULL, "%d, one for each processor", p.online);
+        doctor_add(f, FINDING_OK, "threads", NULL, "%d, one for each processor", p.online);
     }
     char governor[40];
     if (platform_word("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", governor, sizeof governor) &&
         strcmp(governor, "powersave") == 0 &&
         !platform_word("/sys/devices/system/cpu/intel_pstate/status", governor, sizeof governor))
-        doctor_say(f, FINDING_NOTE, "clock", "sudo cpupower frequency-set -g performance, before measuring",
+        doctor_add(f, FINDING_NOTE, "clock", "sudo cpupower frequency-set -g performance, before measuring",
                    "the processor saves power, so speeds waver");
 }
 
 #define LITTLE ((uint64_t)256 << 20) /* bytes: a run of the bundled model takes half of it */
 
 static void
-say_memory(struct findings *f)
+check_memory(struct findings *f)
 {
     char size[24];
     const uint64_t available = memory_available();
     if (available == UINT64_MAX)
-        doctor_say(f, FINDING_OK, "memory", NULL, "nothing says how much is available");
+        doctor_add(f, FINDING_OK, "memory", NULL, "nothing says how much is available");
     else
-        doctor_say(f, available < LITTLE ? FINDING_NOTE : FINDING_OK, "memory",
+        doctor_add(f, available < LITTLE ? FINDING_NOTE : FINDING_OK, "memory",
                    available < LITTLE ? "end something else first" : NULL, "%s available",
                    memory_text(size, available));
 }
 
 static void
-say_huge_pages(struct findings *f)
+check_huge_pages(struct findings *f)
 {
     const char *name = "/sys/kernel/mm/transparent_hugepage/enabled";
     char how[40];
     if (!platform_bracketed(name, how, sizeof how))
-        doctor_say(f, FINDING_NOTE, "huge pages", NULL,
+        doctor_add(f, FINDING_NOTE, "huge pages", NULL,
                    "this system has none to ask for: reading weights waits for page tables a little");
     else if (strcmp(how, "never") == 0)
-        doctor_say(f, FINDING_NOTE, "huge pages", "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
+        doctor_add(f, FINDING_NOTE, "huge pages", "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
                    "switched off: reading weights waits for page tables");
     else
-        doctor_say(f, FINDING_OK, "huge pages", NULL, "%s: weights lie in them", how);
+        doctor_add(f, FINDING_OK, "huge pages", NULL, "%s: weights lie in them", how);
 }
 
 void
 doctor_processor(struct findings *f)
 {
-    say_instructions(f);
-    say_threads(f);
-    say_load(f);
-    say_memory(f);
-    say_huge_pages(f);
+    check_instructions(f);
+    check_threads(f);
+    check_load(f);
+    check_memory(f);
+    check_huge_pages(f);
 }
 
 /* ---- BLAS: the library that multiplies matrices for training ---- */
@@ -163,7 +163,7 @@ doctor_blas(struct findings *f)
     struct err err = {0};
     const struct blas_library *library = blas_library(1, &err);
     if (library == NULL) {
-        doctor_say_message(f, FINDING_NOTE, "BLAS", err.text);
+        doctor_add_message(f, FINDING_NOTE, "BLAS", err.text);
         return;
     }
     void *multiply = NULL;
@@ -172,19 +172,19 @@ doctor_blas(struct findings *f)
     const char *config =
         library->config != NULL ? library->config() : NULL; /* "OpenBLAS 0.3.21 … Zen MAX_THREADS=64" */
     if (config != NULL && strstr(config, "SINGLE_THREADED") != NULL)
-        doctor_say(f, FINDING_NOTE, "BLAS", FASTER, "%s (%s): of one thread, so training takes longer", config, path);
+        doctor_add(f, FINDING_NOTE, "BLAS", FASTER, "%s (%s): of one thread, so training takes longer", config, path);
     else if (config != NULL)
-        doctor_say(f, FINDING_OK, "BLAS", NULL, "%s (%s)", config, path);
+        doctor_add(f, FINDING_OK, "BLAS", NULL, "%s (%s)", config, path);
     else if (shared &&
              (strstr(path, "openblas") != NULL || strstr(path, "mkl") != NULL || strstr(path, "blis") != NULL))
-        doctor_say(f, FINDING_OK, "BLAS", NULL, "%s", path);
+        doctor_add(f, FINDING_OK, "BLAS", NULL, "%s", path);
     else if (shared)
-        doctor_say(
+        doctor_add(
             f, FINDING_NOTE, "BLAS", FASTER,
             "%s is probably the reference one, with which `train` takes fifty times as long; all else is as fast",
             path);
     else
-        doctor_say(f, FINDING_OK, "BLAS", NULL, "built into the program");
+        doctor_add(f, FINDING_OK, "BLAS", NULL, "built into the program");
 }
 
 /* ---- NVIDIA GPU: device, driver, plug-in ---- */
@@ -226,24 +226,24 @@ kernel_module(char *out, size_t n)
 }
 
 static void
-say_why(struct findings *f, enum finding_level level, const struct err *why)
+add_reason(struct findings *f, enum finding_level level, const struct err *why)
 {
     static const char intro[] = "backend cuda: ";
     const bool has_intro = strncmp(why->text, intro, sizeof intro - 1) == 0;
-    doctor_say_message(f, level, "plug-in", why->text + (has_intro ? sizeof intro - 1 : 0));
+    doctor_add_message(f, level, "plug-in", why->text + (has_intro ? sizeof intro - 1 : 0));
 }
 
 static void
-say_driver(struct findings *f)
+check_driver(struct findings *f)
 {
     char module[64];
     kernel_module(module, sizeof module);
     const int version = driver_version();
     if (version > 0)
-        doctor_say(f, FINDING_OK, "GPU driver", NULL, "%s%sfor CUDA %d.%d", module, module[0] != '\0' ? ", " : "",
+        doctor_add(f, FINDING_OK, "GPU driver", NULL, "%s%sfor CUDA %d.%d", module, module[0] != '\0' ? ", " : "",
                    version / 1000, version % 1000 / 10);
     else
-        doctor_say(f, FINDING_NOTE, "GPU driver",
+        doctor_add(f, FINDING_NOTE, "GPU driver",
                    "install NVIDIA's driver; in a container, let it have it (--gpus all)",
                    "a GPU is in sight, and libcuda.so.1 is not%s%s",
                    module[0] != '\0' ? "; the kernel has module " : "", module);
@@ -260,25 +260,25 @@ inspect(void *user, void *answer, struct err *err)
     *f = *(const struct findings *)user;
     const enum plugin_state state = plugin_load(&ops, err);
     if (!in_sight)
-        doctor_say(f, FINDING_OK, "GPU", NULL, "none of NVIDIA's in sight: the CPU computes");
+        doctor_add(f, FINDING_OK, "GPU", NULL, "none of NVIDIA's in sight: the CPU computes");
     else
-        say_driver(f);
+        check_driver(f);
     if (state == PLUGIN_BROKEN) {
-        say_why(f, FINDING_BAD, err);
+        add_reason(f, FINDING_BAD, err);
     } else if (state == PLUGIN_ABSENT && in_sight) {
-        say_why(f, FINDING_NOTE, err);
+        add_reason(f, FINDING_NOTE, err);
     } else if (state == PLUGIN_LOADED && in_sight) {
         struct backend *b = NULL;
         if (!ops->open(&b, &(struct backend_options){.gpu = -1}, err)) {
-            say_why(f, FINDING_NOTE, err);
+            add_reason(f, FINDING_NOTE, err);
             return true;
         }
-        doctor_say(f, FINDING_OK, "GPU", NULL, "%s", ops->describe(b));
+        doctor_add(f, FINDING_OK, "GPU", NULL, "%s", ops->describe(b));
         if (ops->note != NULL && ops->note(b)[0] != '\0')
-            doctor_say(f, FINDING_NOTE, "plug-in", NULL, "%s", ops->note(b));
+            doctor_add(f, FINDING_NOTE, "plug-in", NULL, "%s", ops->note(b));
         ops->close(b);
     } else if (state == PLUGIN_LOADED) {
-        doctor_say(f, FINDING_OK, "plug-in", NULL, PLUGIN_FILE " is there, for machines with a GPU");
+        doctor_add(f, FINDING_OK, "plug-in", NULL, PLUGIN_FILE " is there, for machines with a GPU");
     }
     return true;
 }
@@ -292,5 +292,5 @@ doctor_gpu(struct findings *f)
     if (subprocess_run(inspect, f, &with_gpu, sizeof with_gpu, "driver and plug-in", &why))
         *f = with_gpu;
     else
-        say_why(f, errno == ENOMEM ? FINDING_NOTE : FINDING_BAD, &why);
+        add_reason(f, errno == ENOMEM ? FINDING_NOTE : FINDING_BAD, &why);
 }

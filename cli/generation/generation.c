@@ -270,9 +270,9 @@ struct load_progress {
     char told[sizeof((struct engine){0}).note];
 };
 
-/* What is said before it loads need not be said again. */
+/* Prints notes before the model loads, so that they are not printed again. */
 static void
-tell_before(void *user, const char *line)
+print_before(void *user, const char *line)
 {
     struct load_progress *p = user;
     snprintf(p->told, sizeof p->told, "%s", line);
@@ -290,7 +290,7 @@ load_progress(void *user, double done)
     return !interrupted;
 }
 
-/* What there is to say about the tokenizer and the chat template, where the engine has nothing more important. */
+/* Returns the note on the tokenizer or the chat template, if the engine has none that is more important. */
 static void
 note_tokenizer(const struct options *o, struct engine *engine)
 {
@@ -350,9 +350,9 @@ note_profile(const struct options *o, struct engine *engine)
                  (double)w->temperature, (unsigned)w->top_k, (double)w->top_p);
 }
 
-/* The scope says both itself. */
+/* The scope shows both itself. */
 static void
-tell_notes(const struct engine *engine, const char *told)
+print_notes(const struct engine *engine, const char *told)
 {
     for (enum helper_role role = 0; role < HELPERS; role++)
         if (engine->helpers[role].found)
@@ -381,7 +381,7 @@ generation_engine(const struct options *o, struct engine **engine, struct err *e
                                            .n_lora = o->lora.n,
                                            .ctx = o->ctx,
                                            .sequences = o->batch,
-                                           .tell = tell_before};
+                                           .tell = print_before};
     struct load_progress progress = {.start_us = now_us()};
     bool ok = engine_open(engine, &options, load_progress, &progress, err);
     if (progress.shown)
@@ -392,7 +392,7 @@ generation_engine(const struct options *o, struct engine **engine, struct err *e
         note_tokenizer(o, *engine);
     }
     if (ok && o->command != COMMAND_SCOPE)
-        tell_notes(*engine, progress.told);
+        print_notes(*engine, progress.told);
     return ok;
 }
 

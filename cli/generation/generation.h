@@ -26,7 +26,7 @@ struct outcome {
     struct round_sums sides[2]; /* of two settings, each one's, */
     struct paired paired;       /* and both held against each other */
     char end[64];
-    bool untraced; /* its trace could not be written, or not to its end; that was said */
+    bool untraced; /* its trace could not be written, or not to its end; the reason was printed */
 };
 void outcome_free(struct outcome *);
 size_t outcome_tokens(const struct outcome *); /* of all texts */
@@ -34,7 +34,7 @@ size_t outcome_tokens(const struct outcome *); /* of all texts */
 /* {model, backend, policy, params, token_ids (of a batch: sequences), rounds, drafted, verified, accepted, emitted, acceptance_rate, …} */
 cJSON *outcome_json(const struct outcome *, const struct engine *, const struct session_options *);
 void json_number(cJSON *to, const char *name, double value); /* null where it is none */
-/* Prints an object that is not empty to a file, or stdout for "-". Its first member says which version of the program made it, by
+/* Prints an object that is not empty to a file, or stdout for "-". Its first member is the version of the program, by
  * which results_json_file recognises such a file. */
 extern const struct file_kind results_json_file;
 bool json_write(const cJSON *, const char *path, struct err *);

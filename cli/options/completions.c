@@ -1,4 +1,4 @@
-/* specscope completions SHELL: what a shell needs to complete the command line; and the manual's list of options. */
+/* specscope completions SHELL: prints completions for a shell, or the manual's list of options. */
 #include <errno.h>
 #include <string.h>
 

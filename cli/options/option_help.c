@@ -174,7 +174,7 @@ options_help(enum command command)
 /* The manual's list of options, in mdoc. In helps and in `more`, --options, `literals`, 'words' and the option's own
  * argument are set apart. */
 
-#define MANUAL_LINE 110 /* columns; a longer line goes on in the next */
+#define MANUAL_LINE 110 /* columns; a longer line continues in the next */
 
 struct writer {
     size_t column;
@@ -220,7 +220,7 @@ static const char *
 word(struct writer *w, const char *text, const char *argument)
 {
     size_t len = strcspn(text, " ");
-    if (text[0] == '(' && text[1] == '`') { /* the macro's line begins with what stands before it */
+    if (text[0] == '(' && text[1] == '`') { /* the macro's line begins with the text before it */
         const char *end = strchr(text + 2, '`');
         const size_t n_after = strcspn(end + 1, " ");
         end_line(w);
@@ -282,8 +282,8 @@ print_row(const struct option_row *row, bool named, bool first)
     }
 }
 
-/* Options of some of `commands`; those that not all of `usual` have say which do. What stood in the list of `before` is
- * said in short. */
+/* Lists options of `commands`. If not all of `usual` have an option, its commands are named. An option that the list of `before`
+ * has is short. */
 static void
 print_list(unsigned commands, unsigned usual, unsigned before)
 {

@@ -18,13 +18,13 @@
 #define MEMBER(m)      .at = offsetof(struct options, m), .size = sizeof((struct options *)0)->m
 #define COUNT(list)    (sizeof list / sizeof *list)
 #define WORDS(list, n) .words = list, .n_words = n
-/* Name, letter, argument, commands, member or function, bounds, help; then what else there is. */
+/* Name, letter, argument, commands, member or function, bounds, help; then other members. */
 #define ROW(t, n, l, a, c, ...)                                                                                        \
     {                                                                                                                  \
         .type = t, .name = n, .letter = l, .argument = a, .commands = c, __VA_ARGS__                                   \
     }
 #define SWITCH(n, l, c, m, ...)    ROW(OPTION_SWITCH, n, l, NULL, c, MEMBER(m), .help = __VA_ARGS__)
-#define SAY(n, l, c, f, ...)       ROW(OPTION_SAY, n, l, NULL, c, .say = f, .help = __VA_ARGS__)
+#define PRINT(n, l, c, f, ...)     ROW(OPTION_PRINT, n, l, NULL, c, .print = f, .help = __VA_ARGS__)
 #define CALL(n, l, a, c, f, ...)   ROW(OPTION_CALL, n, l, a, c, .set = f, .help = __VA_ARGS__)
 #define TEXT(n, l, a, c, m, ...)   ROW(OPTION_TEXT, n, l, a, c, MEMBER(m), .help = __VA_ARGS__)
 #define LIST(n, l, a, c, m, ...)   ROW(OPTION_LIST, n, l, a, c, MEMBER(m), .help = __VA_ARGS__)
@@ -52,28 +52,28 @@ static const char *const trace_probe_words[] = {"all", "policy", "off"};
 static const char *const kind_words[] = {"affine", "full"};
 
 static void
-say_version(enum command command)
+print_version(enum command command)
 {
     (void)command;
     puts("specscope " SPECSCOPE_VERSION);
 }
 
 static void
-say_policies(enum command command)
+print_policies(enum command command)
 {
     (void)command;
     policies_list();
 }
 
 static void
-say_presets(enum command command)
+print_presets(enum command command)
 {
     (void)command;
     presets_list();
 }
 
 const struct option_row option_rows[] = {
-    /* ---- what is generated ---- */
+    /* ---- prompt and length ---- */
     CALL("prompt", 'p', "TEXT", PROMPTED, set_prompt, "prompt to continue"),
     CALL("file", 'f', "FILE", PROMPTED, set_prompt_file, "file with the prompt; - is stdin", .takes = TAKES_FILE),
     TEXT("prompts", 0, "FILE.jsonl", GENERATES, prompts_file, "prompts in Spec-Bench's form, one from each line",
@@ -134,7 +134,7 @@ const struct option_row option_rows[] = {
           .more = "Tokens are sampled from the K most likely ones."),
     REAL("top-p", 0, "P", GENERATES, sampling.top_p, 1e-6, 1, "nucleus probability", .def = "1"),
     SWITCH("ignore-eos", 0, GENERATES, ignore_eos, "no stop at an end token"),
-    /* ---- on what ---- */
+    /* ---- model and backend ---- */
     SWITCH("exact", 0, GENERATES, backend_options.exact, "F32 for all values; slow",
            .more = "Weights, activations, keys and values are in F32, as a reference."),
     TEXT("isa", 0, "NAME", GENERATES, backend_options.isa, "CPU instruction set", WORDS(isa_words, COUNT(isa_words)),
@@ -336,9 +336,9 @@ const struct option_row option_rows[] = {
          .more = "Any two that --measure accepts, for example acceptance_rate,speedup."),
     TEXT("caption", 0, "TEXT", COMMAND_PLOT, plot.caption, "text instead of model, policy, knobs and machine"),
     /* ---- all ---- */
-    SAY("list-policies", 0, GENERATES, say_policies, "policies and their knobs"),
-    SAY("list-presets", 0, GENERATES, say_presets, "saved presets"),
-    SAY("help", 'h', COMMAND_ALL, options_help, "this help"),
-    SAY("version", 'V', COMMAND_ALL, say_version, "program version"),
+    PRINT("list-policies", 0, GENERATES, print_policies, "policies and their knobs"),
+    PRINT("list-presets", 0, GENERATES, print_presets, "saved presets"),
+    PRINT("help", 'h', COMMAND_ALL, options_help, "this help"),
+    PRINT("version", 'V', COMMAND_ALL, print_version, "program version"),
 };
 const size_t n_option_rows = sizeof option_rows / sizeof *option_rows;

@@ -16,7 +16,7 @@ enum option_type {
     OPTION_REAL,   /* float or double, from low to high */
     OPTION_CHOICE, /* an enum: the index of one of `words` */
     OPTION_CALL,   /* set() */
-    OPTION_SAY     /* say() prints, and the program ends; not in the config file */
+    OPTION_PRINT   /* print() prints, and the program ends; not in the config file */
 };
 
 /* What an argument is besides one of `words`, for completions. */
@@ -37,7 +37,7 @@ struct option_row {
     const char *const *words; /* (n_words) */
     size_t n_words;
     bool (*set)(struct options *, const struct option_row *, const char *text, struct err *);
-    void (*say)(enum command);
+    void (*print)(enum command);
     const char *help;    /* one line */
     const char *def;     /* the default, as a user would give it; NULL: the member stays zero */
     const char *without; /* or the default in words */

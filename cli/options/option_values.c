@@ -107,8 +107,8 @@ option_set(struct options *o, const struct option_row *row, const char *text, st
     case OPTION_REAL: return set_real(member, row, text, err);
     case OPTION_CHOICE: return set_choice(member, row, text, err);
     case OPTION_CALL: return row->set(o, row, text, err);
-    case OPTION_SAY:
-        row->say(o->command);
+    case OPTION_PRINT:
+        row->print(o->command);
         o->finished = true;
         return true;
     }
@@ -347,7 +347,7 @@ set_chat_variable(struct options *o, const struct option_row *row, const char *t
     size_t all = strlen(text) + 1;
     for (size_t k = 0; k < o->chat.n_variables; k++)
         all += k == i ? 0 : o->chat_variables[k].name.len + o->chat_variables[k].value.len + 2;
-    if (all > ASKED_VARS || strchr(text, '\n') != NULL) /* a run says what it was asked for */
+    if (all > ASKED_VARS || strchr(text, '\n') != NULL) /* run.json has room for this much */
         return err_set(err, ERR_USAGE, "--chat-var %.*s: %s", (int)name.len, text,
                        all > ASKED_VARS ? "variables of more than 4000 bytes are not supported"
                                         : "a line break in a value is written \\n, in a JSON string");
@@ -429,7 +429,7 @@ take_preset(struct options *o, const struct preset *p, struct err *err)
         snprintf(text, sizeof text, "%s=%s", p->set[i].name, p->set[i].text);
         ok = set_knob(o, option_find("set", o->command), text, err);
     }
-    o->n_config_set = o->n_set; /* another --policy behind it has no use for them */
+    o->n_config_set = o->n_set; /* a later --policy drops them */
     for (int i = 0; i < SAMPLING_KNOBS && ok; i++)
         ok = p->sampling[i][0] == '\0' ||
              option_set(o, option_find(preset_sampling[i], o->command), p->sampling[i], err);

@@ -122,7 +122,7 @@ set_item(struct options *o, const cJSON *item, const char *path, struct err *err
     for (size_t i = 0; i < n_command_rows; i++)
         commands |= command_rows[i].config ? (unsigned)command_rows[i].command : 0;
     const struct option_row *row = option_find(item->string, commands);
-    if (row == NULL || row->type == OPTION_SAY)
+    if (row == NULL || row->type == OPTION_PRINT)
         return err_set(err, ERR_USAGE, "%s: \"%.40s\" is no option; the names are those of --help", path, item->string);
     row = option_find(item->string, o->command);
     if (row == NULL)
@@ -215,7 +215,7 @@ word_is_model(const char *word)
     return read && memcmp(magic, "GGUF", sizeof magic) == 0;
 }
 
-/* "none" and "self:6" stand for themselves. */
+/* "none" and "self:6" are no names of models. */
 static bool
 is_model(const char *helper)
 {
@@ -251,7 +251,7 @@ options_find_models(struct options *o, struct err *err)
 #define LONG      256 /* getopt's values from here on are rows of the table */
 #define ROWS_MOST 128 /* rows */
 
-/* What getopt_long() wants to know about a command's options. */
+/* A command's options for getopt_long(). */
 struct getopt_tables {
     struct option longs[ROWS_MOST + 1];
     char shorts[2 * ROWS_MOST + 3];
@@ -262,7 +262,7 @@ make_tables(struct getopt_tables *t, enum command command)
 {
     struct option *l = t->longs;
     char *s = t->shorts;
-    *s++ = '+'; /* stop at an operand; tell a value that is missing from an unknown option */
+    *s++ = '+'; /* stop at an operand; distinguish a missing value from an unknown option */
     *s++ = ':';
     for (size_t i = 0; i < n_option_rows; i++) {
         const struct option_row *row = &option_rows[i];
@@ -284,7 +284,7 @@ row_of(int c, enum command command)
     if (c >= LONG)
         return &option_rows[c - LONG];
     const struct option_row *row = option_rows;
-    while ((row->commands & command) == 0 || row->letter != c) /* getopt knows no other letters */
+    while ((row->commands & command) == 0 || row->letter != c) /* getopt returns no other letters */
         row++;
     return row;
 }
@@ -379,9 +379,9 @@ read_arguments(struct options *o, int argc, char **argv, bool given[ROWS_MOST], 
     return true;
 }
 
-/* What options mean to each other; config: what the config file said. */
+/* Resolves options that affect each other; config: the options of the config file. */
 static bool
-settle(struct options *o, const struct options *config, bool prompt_given, struct err *err)
+combine(struct options *o, const struct options *config, bool prompt_given, struct err *err)
 {
     o->chat.on = o->chat.on || o->chat.system != NULL || o->chat.tools != NULL || o->chat.n_variables > 0 ||
                  o->chat.name != NULL || o->chat.template.data != NULL || o->chat.day != NULL || o->chat.special;
@@ -407,7 +407,7 @@ options_read(struct options *o, enum command command, int argc, char **argv, str
     bool given[ROWS_MOST] = {false};
     return read_arguments(o, argc, argv, given, err) &&
            (o->finished || (options_agree(o, given, err) &&
-                            settle(o, &config, option_given(given, "prompt") || option_given(given, "file"), err)));
+                            combine(o, &config, option_given(given, "prompt") || option_given(given, "file"), err)));
 }
 
 void

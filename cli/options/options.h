@@ -108,7 +108,7 @@ struct options {
 
 /* The table's defaults. */
 void options_init(struct options *, enum command);
-/* Defaults, the config file (for commands that read it), then argv. False: *err says what is wrong (ERR_USAGE). */
+/* Defaults, the config file (for commands that read it), then argv. False: *err has the reason (ERR_USAGE). */
 bool options_read(struct options *, enum command, int argc, char **argv, struct err *);
 /* Reads the config file from memory (tests, fuzzing). */
 bool options_config(struct options *, const char *path, const char *json, size_t len, struct err *);

@@ -100,7 +100,7 @@ collect_batch(struct profile_job *j, struct batch *b, struct err *err)
     }
     if (!profile_data_prompts(j->data, b->prompt, n, err))
         return false;
-    for (size_t i = 0; i < n && !is_whole(j); i++) /* no more than prompts one by one would come to */
+    for (size_t i = 0; i < n && !is_whole(j); i++) /* as many as with one prompt at a time */
         if (!keep(j, &b->prompt[i], err))
             return false;
     return true;
@@ -126,7 +126,7 @@ collect(struct profile_job *j, struct err *err)
                   err_set(err, ERR_CANCELLED, "interrupted before anything was seen"));
 }
 
-/* "H(A) 1.38 bits" and what is left of it, as the paper's Table 2. */
+/* Prints the entropy H(A) and the conditional ones, as the paper's Table 2. */
 static void
 report(const struct profile_job *j, const struct sv_profile *p)
 {

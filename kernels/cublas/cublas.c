@@ -92,10 +92,11 @@ describe(struct gemm_plan *p, struct err *err)
 {
     static const char doing[] = "describing a product";
     const struct gemm_shape *s = &p->shape;
-    const int32_t turn_a = s->turn_w ? CUBLAS_OP_N : CUBLAS_OP_T, turn_b = s->turn_x ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const int32_t turn_a = s->transpose_w ? CUBLAS_OP_N : CUBLAS_OP_T,
+                  turn_b = s->transpose_x ? CUBLAS_OP_T : CUBLAS_OP_N;
     const cudaDataType_t type = data_types[s->type];
-    const uint32_t a_rows = s->turn_w ? s->m : s->k, a_cols = s->turn_w ? s->k : s->m;
-    const uint32_t b_rows = s->turn_x ? s->n : s->k, b_cols = s->turn_x ? s->k : s->n;
+    const uint32_t a_rows = s->transpose_w ? s->m : s->k, a_cols = s->transpose_w ? s->k : s->m;
+    const uint32_t b_rows = s->transpose_x ? s->n : s->k, b_cols = s->transpose_x ? s->k : s->n;
     return did(cublasLtMatmulDescCreate(&p->what, CUBLAS_COMPUTE_32F, CUDA_R_32F), doing, err) &&
            did(cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_TRANSA, &turn_a, sizeof turn_a), doing,
                err) &&
@@ -181,8 +182,8 @@ choose(struct gemm *g, struct gemm_plan *p, struct err *err)
 static bool
 same(const struct gemm_shape *a, const struct gemm_shape *b)
 {
-    return a->m == b->m && a->n == b->n && a->k == b->k && a->type == b->type && a->turn_w == b->turn_w &&
-           a->turn_x == b->turn_x;
+    return a->m == b->m && a->n == b->n && a->k == b->k && a->type == b->type && a->transpose_w == b->transpose_w &&
+           a->transpose_x == b->transpose_x;
 }
 
 static bool

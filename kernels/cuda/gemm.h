@@ -22,7 +22,7 @@ enum gemm_type { GEMM_F16, GEMM_BF16, GEMM_F32 }; /* of w and x; y is F32 */
 struct gemm_shape {
     uint32_t m, n, k;
     enum gemm_type type;
-    bool turn_w, turn_x; /* transposed: stored as (k, m), (k, n) */
+    bool transpose_w, transpose_x; /* transposed: stored as (k, m), (k, n) */
 };
 
 struct gemm;

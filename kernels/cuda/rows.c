@@ -68,8 +68,8 @@ group_rows(const struct sweep *w, struct row_group *groups)
 
 /* Arguments of a forward pass, and of its exit rule if there is one, on the device. */
 static bool
-send_sweep(struct store *s, const struct sweep *w, const struct exit_rule *rule, struct until_state *state,
-           struct forward_args *a)
+send_forward(struct store *s, const struct sweep *w, const struct exit_rule *rule, struct until_state *state,
+             struct forward_args *a)
 {
     const size_t depths = s->weights->desc.n_layers + 1;
     struct arena_piece args;
@@ -166,7 +166,7 @@ rows_step(struct store *s, const struct sweep *w)
     uint32_t *touched;
     struct route *told;
     if (cuda_store_stopped(s) || !ask_for_experts(s, w, &touched, &told) || request_first_layer(w) > w->to ||
-        !send_sweep(s, w, NULL, NULL, &a))
+        !send_forward(s, w, NULL, NULL, &a))
         return true;
     a.touched = touched;
     a.routes_out = told;
@@ -215,7 +215,7 @@ rows_until(struct store *s, const struct sweep *w, const struct exit_rule *rule,
     struct guess *all_there = piece_put(&results, depths, sizeof *all_there, &all);
     uint32_t *touched;
     struct route *told;
-    if (!ask_for_experts(s, w, &touched, &told) || !send_sweep(s, w, rule, there, &a))
+    if (!ask_for_experts(s, w, &touched, &told) || !send_forward(s, w, rule, there, &a))
         return true;
     a.touched = touched;
     a.routes_out = told;

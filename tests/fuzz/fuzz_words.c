@@ -118,7 +118,7 @@ try_options(const char *text)
     const struct option_row *row = &option_rows[(unsigned char)text[0] % n_option_rows];
     struct options o;
     struct err err = {0};
-    bool reads = row->type == OPTION_SAY || text[0] == '\0';
+    bool reads = row->type == OPTION_PRINT || text[0] == '\0';
     for (size_t k = 0; k < sizeof files / sizeof *files; k++)
         reads = reads || strcmp(row->name, files[k]) == 0;
     if (reads)

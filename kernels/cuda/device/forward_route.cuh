@@ -161,7 +161,7 @@ for_routes(struct forward_state *s, With with)
 
 /* Copies the routes to the results. */
 static __device__ __forceinline__ void
-tell_routes(struct forward_state *s)
+copy_routes(struct forward_state *s)
 {
     const uint32_t used = s->model.form.experts.used, depths = s->model.n_layers + 1;
     for_routes(s, [=](uint32_t i, uint32_t k, const struct route &r) {
@@ -246,7 +246,7 @@ order_expert_rows(struct forward_state *s, struct order_place *order)
         order->next[e] = 0;
     __syncthreads(); /* and routes are there */
     if (s->a.routes_out != NULL)
-        tell_routes(s);
+        copy_routes(s);
     for_routes(s, [=](uint32_t, uint32_t, const struct route &r) { atomicAdd(&order->next[r.expert], 1u); });
     __syncthreads();
     if (thread < WARP)

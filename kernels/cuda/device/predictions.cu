@@ -335,16 +335,16 @@ __launch_bounds__(PIECE_THREADS) clear_guesses(struct prediction_args a)
 }
 
 cudaError_t
-launch_until_predictions(struct forward_args sweep, struct guess *all, struct guess *last,
+launch_until_predictions(struct forward_args forward, struct guess *all, struct guess *last,
                          const struct dev_model *sizes, cudaStream_t stream)
 {
     struct prediction_args a = {};
-    a.logits = sweep.store.until_logits;
+    a.logits = forward.store.until_logits;
     a.vocab = sizes->vocab;
     a.n = sizes->n_layers;
-    a.pieces = sweep.store.head_pieces;
-    a.until = sweep.until.state;
-    a.temperature = sweep.until.temperature;
+    a.pieces = forward.store.head_pieces;
+    a.until = forward.until.state;
+    a.temperature = forward.until.temperature;
     a.by_layer = all;
     a.last = last;
     const cudaError_t said = launch(clear_guesses, 1, PIECE_THREADS, a, stream);

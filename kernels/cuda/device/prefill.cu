@@ -12,7 +12,7 @@
 /* ---- steps ---- */
 
 static __device__ __forceinline__ uint32_t
-sweep_step(enum prefill_step step)
+forward_step(enum prefill_step step)
 {
     switch (step) {
     case PREFILL_NORM_ATTENTION: return NORM_ATTENTION;
@@ -42,7 +42,7 @@ begin_step(struct prefill_state *s, const struct prefill_args &a)
     if (threadIdx.x == 0) {
         s->a = a.forward;
         s->in_smem = false;
-        s->step = sweep_step(a.step);
+        s->step = forward_step(a.step);
         s->before = {a.layer, START};
         s->n_probes = s->last_split = 0;
     }

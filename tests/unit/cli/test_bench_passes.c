@@ -1,50 +1,51 @@
-/* What a benchmark is sure of, on passes that are made up: lanes are compared pass by pass. */
+/* What a benchmark is sure of, on passes that are made up: candidates are compared pass by pass. */
 #include <math.h>
 
 #include "cli/bench/bench.h"
 #include "kernels/base/rng.h"
 #include "tests/rigs/test.h"
 
-enum { PASSES = 5, LANES = 4 };
+enum { PASSES = 5, CANDIDATES = 4 };
 
 struct made {
-    struct pass pass[LANES][PASSES];
-    struct lane lanes[LANES];
+    struct pass pass[CANDIDATES][PASSES];
+    struct candidate candidates[CANDIDATES];
     struct bench bench;
 };
 
 /* ar at 100 tokens/s and three points; every pass the machine is slower than in the one before. */
 static void
-make(struct made *m, const double speed[LANES], double noise)
+make(struct made *m, const double speed[CANDIDATES], double noise)
 {
-    static const char *const points[LANES] = {"", "gamma=2", "gamma=3", "gamma=4"};
+    static const char *const points[CANDIDATES] = {"", "gamma=2", "gamma=3", "gamma=4"};
     memset(m, 0, sizeof *m);
-    for (int i = 0; i < LANES; i++) {
-        m->lanes[i].policy = i == 0 ? "ar" : "layerskip";
-        snprintf(m->lanes[i].point, sizeof m->lanes[i].point, "%s", points[i]);
-        m->lanes[i].pass = m->pass[i];
+    for (int i = 0; i < CANDIDATES; i++) {
+        m->candidates[i].policy = i == 0 ? "ar" : "layerskip";
+        snprintf(m->candidates[i].point, sizeof m->candidates[i].point, "%s", points[i]);
+        m->candidates[i].pass = m->pass[i];
         for (int p = 0; p < PASSES; p++) {
             const double drift = 1 + 0.2 * p, off = noise * ((i * 7 + p * 3) % 5 - 2);
             m->pass[i][p] = (struct pass){.tokens = 1000, .s = 1000 / speed[i] * drift * (1 + off)};
         }
     }
-    m->bench = (struct bench){.lanes = m->lanes, .n_lanes = LANES, .passes = PASSES};
+    m->bench = (struct bench){.candidates = m->candidates, .n_candidates = CANDIDATES, .passes = PASSES};
 }
 
 TEST(what_drifts_for_all_is_no_noise_between_them)
 {
     struct made m;
     make(&m, (const double[]){100, 120, 121, 90}, 0.0001);
-    const struct estimate r = bench_ratio(&m.bench, &m.lanes[2], &m.lanes[0]);
+    const struct estimate r = bench_ratio(&m.bench, &m.candidates[2], &m.candidates[0]);
     assert_true(fabs(r.value - 1.21) < 0.001);
     assert_true(r.se < 0.001);
-    assert_true(bench_tokens_per_s(&m.bench, &m.lanes[2]).se > 3); /* of the speed itself it is */
-    assert_true(bench_is_ahead(&m.bench, &m.lanes[2], &m.lanes[1]));
-    assert_false(bench_is_ahead(&m.bench, &m.lanes[1], &m.lanes[2]));
+    assert_true(bench_tokens_per_s(&m.bench, &m.candidates[2]).se > 3); /* of the speed itself it is */
+    assert_true(bench_is_ahead(&m.bench, &m.candidates[2], &m.candidates[1]));
+    assert_false(bench_is_ahead(&m.bench, &m.candidates[1], &m.candidates[2]));
     char standing[400];
-    assert_string_equal(bench_standing(&m.bench, &m.lanes[2], standing, sizeof standing),
+    assert_string_equal(bench_standing(&m.bench, &m.candidates[2], standing, sizeof standing),
                         "; faster than each other point");
-    assert_string_equal(bench_standing(&m.bench, &m.lanes[0], standing, sizeof standing), ""); /* ar has no others */
+    assert_string_equal(bench_standing(&m.bench, &m.candidates[0], standing, sizeof standing),
+                        ""); /* ar has no others */
 }
 
 TEST(who_is_within_noise_is_named)
@@ -52,12 +53,13 @@ TEST(who_is_within_noise_is_named)
     struct made m;
     make(&m, (const double[]){100, 120, 121, 60}, 0.02);
     char standing[400];
-    assert_false(bench_is_ahead(&m.bench, &m.lanes[2], &m.lanes[1]));
-    assert_string_equal(bench_standing(&m.bench, &m.lanes[2], standing, sizeof standing),
+    assert_false(bench_is_ahead(&m.bench, &m.candidates[2], &m.candidates[1]));
+    assert_string_equal(bench_standing(&m.bench, &m.candidates[2], standing, sizeof standing),
                         "; no clear difference from gamma=2");
     m.bench.passes = 1;
-    assert_false(bench_is_ahead(&m.bench, &m.lanes[2], &m.lanes[3]));
-    assert_string_equal(bench_standing(&m.bench, &m.lanes[2], standing, sizeof standing), "; one pass has no interval");
+    assert_false(bench_is_ahead(&m.bench, &m.candidates[2], &m.candidates[3]));
+    assert_string_equal(bench_standing(&m.bench, &m.candidates[2], standing, sizeof standing),
+                        "; one pass has no interval");
 }
 
 /* 4,000 benchmarks of 3 passes in which ar is as fast as each point: 95% of the intervals of the speedup hold 1. */
@@ -68,7 +70,7 @@ TEST(intervals_of_few_passes_hold_the_truth)
     int holds = 0, ahead = 0;
     for (int run = 0; run < 4000; run++) {
         make(&m, (const double[]){100, 100, 100, 100}, 0);
-        for (int i = 0; i < LANES; i++)
+        for (int i = 0; i < CANDIDATES; i++)
             for (int p = 0; p < PASSES; p++) {
                 double off = -6; /* twelve uniform numbers: nearly normal, deviation 1 */
                 for (int k = 0; k < 12; k++)
@@ -76,11 +78,11 @@ TEST(intervals_of_few_passes_hold_the_truth)
                 m.pass[i][p].s *= 1 + 0.05 * off;
             }
         m.bench.passes = 3;
-        const struct comparison c = estimate_compare(bench_ratio(&m.bench, &m.lanes[1], &m.lanes[0]));
+        const struct comparison c = estimate_compare(bench_ratio(&m.bench, &m.candidates[1], &m.candidates[0]));
         holds += c.low <= 1 && c.high >= 1;
-        ahead += bench_is_ahead(&m.bench, &m.lanes[1], &m.lanes[0]);
-        assert_true(bench_is_ahead(&m.bench, &m.lanes[1], &m.lanes[0]) == (c.low > 1));
-        assert_true(bench_is_ahead(&m.bench, &m.lanes[0], &m.lanes[1]) == (c.high < 1));
+        ahead += bench_is_ahead(&m.bench, &m.candidates[1], &m.candidates[0]);
+        assert_true(bench_is_ahead(&m.bench, &m.candidates[1], &m.candidates[0]) == (c.low > 1));
+        assert_true(bench_is_ahead(&m.bench, &m.candidates[0], &m.candidates[1]) == (c.high < 1));
     }
     assert_in_range(holds, 3760, 3840); /* 94 to 96% */
     assert_in_range(ahead, 60, 140);    /* half of the others */

@@ -42,12 +42,12 @@ TEST(types_have_what_they_need)
 {
     for (size_t i = 0; i < n_option_rows; i++) {
         const struct option_row *row = &option_rows[i];
-        const bool plain = row->type == OPTION_SWITCH || row->type == OPTION_SAY;
+        const bool plain = row->type == OPTION_SWITCH || row->type == OPTION_PRINT;
         ROW_ASSERT(row, plain == (row->argument == NULL));
         ROW_ASSERT(row, (row->type == OPTION_CALL) == (row->set != NULL));
-        ROW_ASSERT(row, (row->type == OPTION_SAY) == (row->say != NULL));
+        ROW_ASSERT(row, (row->type == OPTION_PRINT) == (row->print != NULL));
         ROW_ASSERT(row, row->type != OPTION_CHOICE || row->n_words > 1);
-        if (row->type != OPTION_CALL && row->type != OPTION_SAY)
+        if (row->type != OPTION_CALL && row->type != OPTION_PRINT)
             ROW_ASSERT(row, row->size > 0 && row->at + row->size <= sizeof(struct options));
         switch (row->type) {
         case OPTION_SWITCH: ROW_ASSERT(row, row->size == sizeof(bool)); break;
@@ -65,7 +65,7 @@ TEST(types_have_what_they_need)
             ROW_ASSERT(row, row->size == sizeof(unsigned) || (row->size == sizeof(bool) && row->n_words == 2));
             break;
         case OPTION_CALL:
-        case OPTION_SAY: break;
+        case OPTION_PRINT: break;
         }
     }
 }
