@@ -8,6 +8,7 @@
 
 #include "cli/base/commands.h"
 #include "cli/generation/generation.h"
+#include "cli/options/option_table.h"
 #include "cli/replay.h"
 #include "engine/base/printable.h"
 #include "engine/events/metrics.h"
@@ -611,19 +612,13 @@ show(const struct options *o, const struct saved_choice two[2], int *status, str
     return true;
 }
 
-int
-diff_main(int argc, char **argv)
+bool
+diff_main(struct options *o, int *status, struct err *err)
 {
-    struct options o;
-    struct err err = {0};
     struct saved_choice two[2];
-    int status = 0;
-    if (!options_begin(&o, COMMAND_DIFF, argc, argv, &status))
-        return status;
-    bool ok = choose(&o, two, &err);
-    if (ok && !o.scope && o.script != NULL)
-        ok = err_set(&err, ERR_USAGE, "--script %.60s is for the screen, with --scope", o.script);
-    ok = ok && (o.scope ? show(&o, two, &status, &err) : print_table(two, o.json, &err));
-    options_free(&o);
-    return ok ? status : command_failed(&err);
+    bool ok = choose(o, two, err);
+    if (ok && !o->scope && o->script != NULL)
+        ok = err_set(err, ERR_USAGE, "--script %.60s is for the screen, with --scope", o->script);
+    ok = ok && (o->scope ? show(o, two, status, err) : print_table(two, o->json, err));
+    return ok;
 }

@@ -7,7 +7,7 @@
 
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
-#include "cli/options/options.h"
+#include "cli/options/option_table.h"
 #include "engine/base/printable.h"
 #include "engine/chat/chat.h"
 #include "engine/events/policy.h"
@@ -484,32 +484,27 @@ print_json(const struct facts *f, const struct options *options, struct err *err
     return text != NULL;
 }
 
-int
-info_main(int argc, char **argv)
+bool
+info_main(struct options *o, int *status, struct err *err)
 {
-    struct options o;
-    struct err err = {0};
-    int status;
-    if (!options_begin(&o, COMMAND_INFO, argc, argv, &status))
-        return status;
+    (void)status;
     const struct model_options how = {.vocabulary = true,
-                                      .quantize = o.quantize,
-                                      .glance = !o.quantize && o.lora.n == 0,
-                                      .lora = o.lora.at,
-                                      .n_lora = o.lora.n};
+                                      .quantize = o->quantize,
+                                      .glance = !o->quantize && o->lora.n == 0,
+                                      .lora = o->lora.at,
+                                      .n_lora = o->lora.n};
     struct model *m;
-    bool ok = o.synth != NULL ? model_open_synthetic(&m, o.synth, &how, &err)
-                              : model_open_with(&m, o.model != NULL ? o.model : bundled_model_path(), &how, &err);
+    bool ok = o->synth != NULL ? model_open_synthetic(&m, o->synth, &how, err)
+                               : model_open_with(&m, o->model != NULL ? o->model : bundled_model_path(), &how, err);
     if (ok) {
-        const struct facts f = gather(m, o.ctx);
-        if (o.as_json)
-            ok = print_json(&f, &o, &err);
+        const struct facts f = gather(m, o->ctx);
+        if (o->as_json)
+            ok = print_json(&f, o, err);
         else
             print_text(&f);
-        ok = ok && (o.as_json || compare_helpers(&f, &o, NULL, &err));
-        ok = ok && results_close(stdout, "-", &err);
+        ok = ok && (o->as_json || compare_helpers(&f, o, NULL, err));
+        ok = ok && results_close(stdout, "-", err);
         model_close(m);
     }
-    options_free(&o);
-    return ok ? 0 : command_failed(&err);
+    return ok;
 }

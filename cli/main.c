@@ -41,7 +41,7 @@ main(int argc, char **argv)
             best = &command_rows[i];
         }
     }
-    const int status = best->main(argc - n, argv + n);
+    const int status = options_run(best->command, argc - n, argv + n);
     if (status == 0 && !results_close(stdout, "-", &err)) /* buffered output may still fail */
         return command_failed(&err);
     return status;

@@ -5,7 +5,7 @@
 
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
-#include "cli/options/options.h"
+#include "cli/options/option_table.h"
 #include "engine/base/printable.h"
 #include "engine/model/memory.h"
 #include "engine/model/model_places.h"
@@ -29,20 +29,15 @@ print_model(void *user, const char *name, const char *path)
     return true;
 }
 
-int
-models_main(int argc, char **argv)
+bool
+models_main(struct options *o, int *status, struct err *err)
 {
-    struct options o;
-    struct err err = {0};
-    int status;
-    if (!options_begin(&o, COMMAND_MODELS, argc, argv, &status))
-        return status;
+    (void)o, (void)status;
     size_t n = 0;
     print_model(&n, MODEL_BUNDLED, bundled_model_path());
-    const bool all = model_places_list(print_model, &n, &err);
+    const bool all = model_places_list(print_model, &n, err);
     if (n == 1 && all)
         printf("nothing in the caches of Hugging Face, Ollama, LM Studio and llama.cpp; any .gguf file or folder will "
                "do\n");
-    options_free(&o);
-    return results_close(stdout, "-", all ? &err : NULL) && all ? 0 : command_failed(&err);
+    return results_close(stdout, "-", all ? err : NULL) && all;
 }

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/base/commands.h"
-#include "cli/options/options.h"
+#include "cli/options/option_table.h"
 #include "tui/figures/figure.h"
 
 static int64_t
@@ -51,15 +51,9 @@ plot(const struct options *o, struct err *err)
     return true;
 }
 
-int
-plot_main(int argc, char **argv)
+bool
+plot_main(struct options *o, int *status, struct err *err)
 {
-    struct options o;
-    struct err err = {0};
-    int status;
-    if (!options_begin(&o, COMMAND_PLOT, argc, argv, &status))
-        return status;
-    status = plot(&o, &err) ? 0 : command_failed(&err);
-    options_free(&o);
-    return status;
+    (void)status;
+    return plot(o, err);
 }

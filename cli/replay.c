@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/base/commands.h"
+#include "cli/options/option_table.h"
 #include "tui/app/app.h"
 
 #define WAIT_MS 200
@@ -48,23 +49,17 @@ replay_show(const struct options *o, const struct source *source, struct err *er
     return status;
 }
 
-int
-replay_main(int argc, char **argv)
+bool
+replay_main(struct options *o, int *status, struct err *err)
 {
-    struct options o;
-    struct err err = {0};
     struct replay *replay = NULL;
-    int status = 0;
-    if (!options_begin(&o, COMMAND_REPLAY, argc, argv, &status))
-        return status;
-    bool ok = o.model != NULL || err_set(&err, ERR_USAGE, "which trace? specscope replay FOLDER");
-    ok = ok && replay_has_terminal(&err) && (o.follow ? open_followed : replay_open)(&replay, o.model, &err);
+    bool ok = o->model != NULL || err_set(err, ERR_USAGE, "which trace? specscope replay FOLDER");
+    ok = ok && replay_has_terminal(err) && (o->follow ? open_followed : replay_open)(&replay, o->model, err);
     if (ok) {
-        const struct source source = {.replay = replay, .trace = o.model, .saved = true};
-        status = replay_show(&o, &source, &err);
+        const struct source source = {.replay = replay, .trace = o->model, .saved = true};
+        *status = replay_show(o, &source, err);
     }
     if (replay != NULL)
         replay_close(replay);
-    options_free(&o);
-    return ok ? status : command_failed(&err);
+    return ok;
 }

@@ -9,6 +9,7 @@
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/generation/generation.h"
+#include "cli/options/option_table.h"
 #include "engine/base/printable.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "kernels/base/plural.h"
@@ -252,39 +253,32 @@ run_prompts(const struct running *r, cJSON **result, struct err *err)
     return true;
 }
 
-int
-run_main(int argc, char **argv)
+bool
+run_main(struct options *o, int *status, struct err *err)
 {
-    struct options o;
-    struct err err = {0};
     struct engine *engine = NULL;
     char **prompts = NULL;
     size_t n_prompts = 1;
     cJSON *result = NULL;
-    int status;
     bool untraced = false;
     generation_catch_signals();
-    if (!options_begin(&o, COMMAND_RUN, argc, argv, &status))
-        return status;
-    bool ok = results_possible(o.json, &results_json_file, &err) &&
-              (o.prompts_file == NULL || prompts_read(o.prompts_file, &prompts, NULL, &n_prompts, &err));
-    if (ok && n_prompts > 1 && o.trace != NULL && o.batch == 0)
-        ok = err_set(&err, ERR_USAGE,
+    bool ok = results_possible(o->json, &results_json_file, err) &&
+              (o->prompts_file == NULL || prompts_read(o->prompts_file, &prompts, NULL, &n_prompts, err));
+    if (ok && n_prompts > 1 && o->trace != NULL && o->batch == 0)
+        ok = err_set(err, ERR_USAGE,
                      "--trace with several prompts: a trace holds one run's; give a single prompt, or --batch");
-    ok = ok && generation_engine(&o, &engine, &err);
+    ok = ok && generation_engine(o, &engine, err);
     if (ok) {
         struct policy_memory memory = {0};
-        const struct running r = {&o, engine, &memory, prompts, n_prompts, &untraced};
-        ok = (o.batch > 0 ? run_batch : run_prompts)(&r, &result, &err);
+        const struct running r = {o, engine, &memory, prompts, n_prompts, &untraced};
+        ok = (o->batch > 0 ? run_batch : run_prompts)(&r, &result, err);
         policy_memory_free(&memory);
     }
-    if (ok && o.json != NULL && result != NULL)
-        ok = json_write(result, o.json, &err);
+    if (ok && o->json != NULL && result != NULL)
+        ok = json_write(result, o->json, err);
     cJSON_Delete(result);
     prompts_free(prompts, n_prompts);
     engine_close(engine);
-    options_free(&o);
-    if (!ok)
-        return command_failed(&err);
-    return generation_interrupted() ? 130 : untraced ? 1 : 0;
+    *status = generation_interrupted() ? 130 : untraced ? 1 : 0;
+    return ok;
 }

@@ -6,6 +6,7 @@
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/generation/generation.h"
+#include "cli/options/option_table.h"
 #include "cli/recording.h"
 #include "engine/model/memory.h"
 #include "engine/model/model_places.h"
@@ -233,25 +234,19 @@ show_models(struct showing *w, bool ask)
     return status;
 }
 
-int
-scope_main(int argc, char **argv)
+bool
+scope_main(struct options *o, int *status, struct err *err)
 {
-    struct options o;
-    struct err err = {0};
-    struct showing w = {.o = &o};
-    int status;
-    if (!options_begin(&o, COMMAND_SCOPE, argc, argv, &status))
-        return status;
+    struct showing w = {.o = o};
     bool ok = true;
-    if (o.prompts_file != NULL)
-        ok = prompts_read(o.prompts_file, &w.prompts, NULL, &w.n_prompts, &err);
+    if (o->prompts_file != NULL)
+        ok = prompts_read(o->prompts_file, &w.prompts, NULL, &w.n_prompts, err);
     else
         prompts_bundled("prompts", &w.prompts, NULL, &w.n_prompts, NULL); /* without them nothing is offered */
     if (ok && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
-        ok = err_set(&err, ERR_USAGE, "the scope needs a terminal; without one use `specscope run`");
-    status =
-        ok ? show_models(&w, argc == 1 && o.model == NULL && o.synth == NULL && has_models()) : command_failed(&err);
+        ok = err_set(err, ERR_USAGE, "the scope needs a terminal; without one use `specscope run`");
+    if (ok)
+        *status = show_models(&w, o->bare && o->model == NULL && o->synth == NULL && has_models());
     prompts_free(w.prompts, w.n_prompts);
-    options_free(&o);
-    return status;
+    return ok;
 }

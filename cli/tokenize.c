@@ -8,7 +8,7 @@
 
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
-#include "cli/options/options.h"
+#include "cli/options/option_table.h"
 #include "engine/base/printable.h"
 #include "engine/files/gguf.h"
 #include "engine/files/hf_folder.h"
@@ -169,15 +169,9 @@ answer(const struct options *o, struct err *err)
     return ok;
 }
 
-int
-tokenize_main(int argc, char **argv)
+bool
+tokenize_main(struct options *o, int *status, struct err *err)
 {
-    struct options o;
-    struct err err = {0};
-    int status;
-    if (!options_begin(&o, COMMAND_TOKENIZE, argc, argv, &status))
-        return status;
-    status = answer(&o, &err) ? 0 : command_failed(&err);
-    options_free(&o);
-    return status;
+    (void)status;
+    return answer(o, err);
 }

@@ -9,6 +9,7 @@
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/generation/generation.h"
+#include "cli/options/option_table.h"
 #include "engine/events/candidates.h"
 #include "engine/events/engine_flags.h"
 #include "engine/events/race.h"
@@ -467,28 +468,21 @@ close_tune(struct tune *t)
     engine_close(t->engine);
 }
 
-int
-tune_main(int argc, char **argv)
+bool
+tune_main(struct options *o, int *status, struct err *err)
 {
-    struct options o;
-    struct err err = {0};
-    struct tune t = {.o = &o, .progress = isatty(STDERR_FILENO), .start_us = now_us()};
-    int status;
+    struct tune t = {.o = o, .progress = isatty(STDERR_FILENO), .start_us = now_us()};
     generation_catch_signals();
-    if (!options_begin(&o, COMMAND_TUNE, argc, argv, &status))
-        return status;
-    bool ok = results_possible(o.json, &results_json_file, &err) && read_prompts(&t, &err) &&
-              generation_engine(&o, &t.engine, &err);
+    bool ok = results_possible(o->json, &results_json_file, err) && read_prompts(&t, err) &&
+              generation_engine(o, &t.engine, err);
     if (ok) {
         engine_settle(t.engine, NULL);
         t.start_us = now_us();
-        ok = choose_candidates(&t, &err) && (generation_interrupted() || race_all(&t, &err)) &&
-             (race_heat(t.race) > 0 ? report(&t, &err)
-                                    : err_set(&err, ERR_CANCELLED, "interrupted before a heat was complete"));
+        ok = choose_candidates(&t, err) && (generation_interrupted() || race_all(&t, err)) &&
+             (race_heat(t.race) > 0 ? report(&t, err)
+                                    : err_set(err, ERR_CANCELLED, "interrupted before a heat was complete"));
     }
     close_tune(&t);
-    options_free(&o);
-    if (!ok)
-        return command_failed(&err);
-    return generation_interrupted() ? 130 : 0;
+    *status = generation_interrupted() ? 130 : 0;
+    return ok;
 }

@@ -9,6 +9,7 @@
 #include "cli/base/files.h"
 #include "cli/bench/bench.h"
 #include "cli/generation/generation.h"
+#include "cli/options/option_table.h"
 #include "engine/events/results.h"
 
 struct session_options
@@ -169,32 +170,25 @@ list_texts(struct bench *b, struct err *err)
     return b->batch != NULL;
 }
 
-int
-bench_main(int argc, char **argv)
+bool
+bench_main(struct options *o, int *status, struct err *err)
 {
-    struct options o;
-    struct err err = {0};
-    struct bench b = {.o = &o};
-    int status;
+    struct bench b = {.o = o};
     generation_catch_signals();
-    if (!options_begin(&o, COMMAND_BENCH, argc, argv, &status))
-        return status;
-    bool ok = results_possible(o.csv, &results_csv_file, &err) && results_possible(o.json, &results_json_file, &err) &&
-              (o.speed || o.steps || (read_prompts(&b, &err) && list_texts(&b, &err)));
+    bool ok = results_possible(o->csv, &results_csv_file, err) && results_possible(o->json, &results_json_file, err) &&
+              (o->speed || o->steps || (read_prompts(&b, err) && list_texts(&b, err)));
     const double start = now_us();
-    ok = ok && generation_engine(&o, &b.engine, &err);
+    ok = ok && generation_engine(o, &b.engine, err);
     if (ok)
         engine_settle(b.engine, NULL);
     const double load_s = (now_us() - start) * 1e-6;
-    if (ok && o.speed)
-        ok = bench_speed(b.engine, &o, load_s, &err);
-    else if (ok && o.steps)
-        ok = bench_steps(b.engine, &o, &err);
+    if (ok && o->speed)
+        ok = bench_speed(b.engine, o, load_s, err);
+    else if (ok && o->steps)
+        ok = bench_steps(b.engine, o, err);
     else if (ok)
-        ok = policies(&b, &err);
+        ok = policies(&b, err);
     close_bench(&b);
-    options_free(&o);
-    if (!ok)
-        return command_failed(&err);
-    return generation_interrupted() ? 130 : 0;
+    *status = generation_interrupted() ? 130 : 0;
+    return ok;
 }

@@ -12,7 +12,7 @@
 
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
-#include "cli/options/options.h"
+#include "cli/options/option_table.h"
 #include "engine/base/printable.h"
 
 static const char *const levels[] = {"ok", "note", "bad"};
@@ -146,14 +146,9 @@ print_json(const struct findings *f, struct err *err)
     return text != NULL || err_set(err, ERR_WORK, "out of memory writing JSON");
 }
 
-int
-doctor_main(int argc, char **argv)
+bool
+doctor_main(struct options *o, int *status, struct err *err)
 {
-    struct options o;
-    struct err err = {0};
-    int status;
-    if (!options_begin(&o, COMMAND_DOCTOR, argc, argv, &status))
-        return status;
     struct findings f = {.n = 0};
     errno = 0;
     doctor_terminal(&f);
@@ -166,12 +161,10 @@ doctor_main(int argc, char **argv)
         doctor_add(&f, FINDING_NOTE, "all this", "end something else first, then ask again",
                    "not everything could be looked at: %s", strerror(f.want));
     bool ok = true;
-    if (o.as_json)
-        ok = print_json(&f, &err);
+    if (o->as_json)
+        ok = print_json(&f, err);
     else
         print_text(&f);
-    options_free(&o);
-    if (!ok || !results_close(stdout, "-", &err))
-        return command_failed(&err);
-    return doctor_count(&f, FINDING_BAD) > 0 ? 1 : 0;
+    *status = doctor_count(&f, FINDING_BAD) > 0 ? 1 : 0;
+    return ok && results_close(stdout, "-", err);
 }

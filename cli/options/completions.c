@@ -533,26 +533,21 @@ completions_zsh(void)
     puts("    esac\n}\n_specscope \"$@\"");
 }
 
-int
-completions_main(int argc, char **argv)
+bool
+completions_main(struct options *o, int *status, struct err *err)
 {
+    (void)status;
     static void (*const writers[])(void) = {completions_bash, completions_zsh, completions_fish, options_manual};
     const struct command_row *command = command_row(COMMAND_COMPLETIONS);
-    struct options o;
-    struct err err = {0};
-    int status;
-    if (!options_begin(&o, COMMAND_COMPLETIONS, argc, argv, &status))
-        return status;
     size_t i = 0;
-    while (i < command->n_words && (o.model == NULL || strcmp(o.model, command->words[i]) != 0))
+    while (i < command->n_words && (o->model == NULL || strcmp(o->model, command->words[i]) != 0))
         i++;
     bool ok = i < command->n_words ||
-              err_set(&err, ERR_USAGE, "which shell? specscope completions bash, zsh or fish; '%.32s' is none of them",
-                      o.model != NULL ? o.model : "");
+              err_set(err, ERR_USAGE, "which shell? specscope completions bash, zsh or fish; '%.32s' is none of them",
+                      o->model != NULL ? o->model : "");
     if (ok) {
         writers[i]();
-        ok = fflush(stdout) == 0 || err_set(&err, ERR_WORK, "stdout: %s", strerror(errno));
+        ok = fflush(stdout) == 0 || err_set(err, ERR_WORK, "stdout: %s", strerror(errno));
     }
-    options_free(&o);
-    return ok ? 0 : command_failed(&err);
+    return ok;
 }

@@ -49,7 +49,7 @@ extern const size_t n_option_rows;
 struct command_row {
     enum command command;
     const char *name; /* "run"; "" for the scope */
-    int (*main)(int argc, char **argv);
+    bool (*main)(struct options *, int *status, struct err *);
     const char *usage;    /* after the program's name */
     const char *what;     /* one line */
     const char *after;    /* below the options; NULL: nothing */
@@ -63,6 +63,24 @@ struct command_row {
 };
 extern const struct command_row command_rows[];
 extern const size_t n_command_rows;
+
+/* The commands. Each is called with *status = 0, the exit status if it returns true. */
+bool scope_main(struct options *, int *status, struct err *);
+bool run_main(struct options *, int *status, struct err *);
+bool replay_main(struct options *, int *status, struct err *);
+bool bench_main(struct options *, int *status, struct err *);
+bool tune_main(struct options *, int *status, struct err *);
+bool info_main(struct options *, int *status, struct err *);
+bool tokenize_main(struct options *, int *status, struct err *);
+bool train_main(struct options *, int *status, struct err *);
+bool train_heads_main(struct options *, int *status, struct err *);
+bool train_accept_main(struct options *, int *status, struct err *);
+bool train_profile_main(struct options *, int *status, struct err *);
+bool plot_main(struct options *, int *status, struct err *);
+bool diff_main(struct options *, int *status, struct err *);
+bool models_main(struct options *, int *status, struct err *);
+bool doctor_main(struct options *, int *status, struct err *);
+bool completions_main(struct options *, int *status, struct err *);
 
 const struct command_row *command_row(enum command);
 /* Returns the row of a long option in a command, or NULL. */

@@ -401,6 +401,7 @@ bool
 options_read(struct options *o, enum command command, int argc, char **argv, struct err *err)
 {
     options_init(o, command);
+    o->bare = argc == 1;
     if (command_row(command)->config && !options_config_file(o, err))
         return false;
     const struct options config = *o;
@@ -420,16 +421,17 @@ options_free(struct options *o)
     o->n_owned = 0;
 }
 
-bool
-options_begin(struct options *o, enum command command, int argc, char **argv, int *status)
+int
+options_run(enum command command, int argc, char **argv)
 {
+    struct options o;
     struct err err = {0};
-    bool ok = options_read(o, command, argc, argv, &err) && options_find_models(o, &err);
-    if (ok && o->finished && fflush(stdout) != 0)
+    int status = 0;
+    bool ok = options_read(&o, command, argc, argv, &err) && options_find_models(&o, &err);
+    if (ok && !o.finished)
+        ok = command_row(command)->main(&o, &status, &err);
+    else if (ok && fflush(stdout) != 0)
         ok = err_set(&err, ERR_WORK, "stdout: %s", strerror(errno));
-    *status = ok ? 0 : command_failed(&err);
-    if (ok && !o->finished)
-        return true;
-    options_free(o);
-    return false;
+    options_free(&o);
+    return ok ? status : command_failed(&err);
 }

@@ -101,6 +101,7 @@ struct options {
         uint32_t run;                                       /* 0: not given */
     } plot;
     bool scope;
+    bool bare;       /* there were no arguments */
     bool finished;   /* --help, --version or --list-policies was printed */
     char *owned[64]; /* strings from the config file */
     size_t n_owned;
@@ -114,9 +115,8 @@ bool options_read(struct options *, enum command, int argc, char **argv, struct 
 bool options_config(struct options *, const char *path, const char *json, size_t len, struct err *);
 void options_free(struct options *);
 
-/* For a command's main: calls options_read(). Returns false with the exit status if nothing is left to do: an error is on stderr or
- * help is on stdout, and the options are freed. */
-bool options_begin(struct options *, enum command, int argc, char **argv, int *status);
+/* Reads the options, runs the command and returns the exit status: 0, 1 for a failure, 2 for bad usage, 130 after an interruption. */
+int options_run(enum command, int argc, char **argv);
 
 /* The prompt and policy without options. */
 extern const char default_prompt[], default_policy[];

@@ -14,17 +14,11 @@
 #include "kernels/base/clock.h"
 #include "kernels/base/rng.h"
 
-int
-train_main(int argc, char **argv)
+bool
+train_main(struct options *o, int *status, struct err *err)
 {
-    struct options o;
-    struct err err = {0};
-    int status;
-    if (!options_begin(&o, COMMAND_TRAIN, argc, argv, &status))
-        return status;
-    options_free(&o);
-    err_set(&err, ERR_USAGE, "train what? specscope train heads, accept or profile; each has --help");
-    return command_failed(&err);
+    (void)o, (void)status;
+    return err_set(err, ERR_USAGE, "train what? specscope train heads, accept or profile; each has --help");
 }
 
 bool

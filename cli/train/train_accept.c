@@ -8,7 +8,7 @@
 
 #include "cli/base/commands.h"
 #include "cli/generation/generation.h"
-#include "cli/options/options.h"
+#include "cli/options/option_table.h"
 #include "cli/train/train.h"
 #include "engine/trained/accept_head.h"
 #include "engine/trained/accept_predictor.h"
@@ -401,18 +401,13 @@ free_job(struct accept_job *j)
     free(j->held.label);
 }
 
-int
-train_accept_main(int argc, char **argv)
+bool
+train_accept_main(struct options *o, int *status, struct err *err)
 {
-    struct options o;
-    struct err err = {0};
-    int status;
-    if (!options_begin(&o, COMMAND_TRAIN_ACCEPT, argc, argv, &status))
-        return status;
+    (void)status;
     generation_catch_signals();
-    struct accept_job j = {.options = &o, .start_us = clock_us()};
-    const bool ok = check(&o, &err) && run(&j, &err);
+    struct accept_job j = {.options = o, .start_us = clock_us()};
+    const bool ok = check(o, err) && run(&j, err);
     free_job(&j);
-    options_free(&o);
-    return ok ? 0 : command_failed(&err);
+    return ok;
 }

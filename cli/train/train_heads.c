@@ -9,6 +9,7 @@
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/generation/generation.h"
+#include "cli/options/option_table.h"
 #include "cli/train/train.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "engine/training/head_training.h"
@@ -355,18 +356,13 @@ train(struct job *j, struct err *err)
     return j->done >= all || err_set(err, ERR_CANCELLED, "interrupted; the best heads so far are in the file");
 }
 
-int
-train_heads_main(int argc, char **argv)
+bool
+train_heads_main(struct options *o, int *status, struct err *err)
 {
-    struct options o;
-    struct err err = {0};
-    int status;
-    if (!options_begin(&o, COMMAND_TRAIN_HEADS, argc, argv, &status))
-        return status;
+    (void)status;
     generation_catch_signals();
-    struct job j = {.options = &o, .start_us = clock_us()};
-    const bool ok = check(&o, &err) && train(&j, &err);
+    struct job j = {.options = o, .start_us = clock_us()};
+    const bool ok = check(o, err) && train(&j, err);
     close_job(&j);
-    options_free(&o);
-    return ok ? 0 : command_failed(&err);
+    return ok;
 }

@@ -7,6 +7,7 @@
 
 #include "cli/base/commands.h"
 #include "cli/generation/generation.h"
+#include "cli/options/option_table.h"
 #include "cli/train/train.h"
 #include "engine/training/profile_data.h"
 #include "kernels/base/clock.h"
@@ -179,21 +180,16 @@ run(struct profile_job *j, struct err *err)
     return is_whole(j) || err_set(err, ERR_CANCELLED, "interrupted; the file has the profile of what was seen");
 }
 
-int
-train_profile_main(int argc, char **argv)
+bool
+train_profile_main(struct options *o, int *status, struct err *err)
 {
-    struct options o;
-    struct err err = {0};
-    int status;
-    if (!options_begin(&o, COMMAND_TRAIN_PROFILE, argc, argv, &status))
-        return status;
+    (void)status;
     generation_catch_signals();
-    struct profile_job j = {.options = &o, .start_us = clock_us()};
-    const bool ok = check(&o, &err) && run(&j, &err);
+    struct profile_job j = {.options = o, .start_us = clock_us()};
+    const bool ok = check(o, err) && run(&j, err);
     profile_data_close(j.data);
     train_prompts_close(&j.prompts);
     engine_close(j.engine);
     free(j.seen);
-    options_free(&o);
-    return ok ? 0 : command_failed(&err);
+    return ok;
 }
