@@ -24,7 +24,7 @@ from specscope_trace import Draft, Model, Trace
 
 
 class Watched(candidate_generator.EarlyExitCandidateGenerator):
-    """The candidate generator that transformers would use, with what it does written down."""
+    """The candidate generator of transformers, which also writes the trace."""
 
     trace: Trace
 
@@ -62,7 +62,7 @@ def tiny():
 
 
 def load(name, prompt):
-    """A model, its prompt's ids, and what says an id's text; without a name the tiny one, whose ids are bytes."""
+    """Returns a model, its prompt's ids and a function from an id to its text; without a name the tiny one, whose ids are bytes."""
     if name is None:
         return tiny(), torch.tensor([[1] + list(prompt.encode())]), lambda i: bytes([i])
     tokenizer = AutoTokenizer.from_pretrained(name)

@@ -1,4 +1,4 @@
-"""Every layer's guess at every token of a plain PyTorch loop, by forward hooks, written as a trace.
+"""Each layer's prediction of each token of a plain PyTorch loop, by forward hooks, written as a trace.
 
 A hook on each decoder layer keeps the hidden state of the last position; the model's own final norm and LM head, put on
 each, say what that layer would have said (the logit lens). The text is what the loop generates anyway.
@@ -22,7 +22,7 @@ from specscope_trace import Model, Policy, Trace
 
 
 class Lens:
-    """The last position's hidden state behind each layer, as the next call leaves it."""
+    """Keeps the last position's hidden state after each layer."""
 
     def __init__(self, layers):
         self.states = [None] * len(layers)
@@ -41,7 +41,7 @@ class Lens:
 
 
 def write_guesses(trace, lens, norm, head, pos):
-    """All layers' guesses at `pos`; returns the first layer that says what the last one says."""
+    """Writes all layers' predictions at `pos`; returns the first layer that agrees with the last one."""
     log_p = head(norm(torch.stack(lens.states))).float().log_softmax(-1)
     p, last = log_p.exp(), log_p[-1]
     final = int(last.argmax())

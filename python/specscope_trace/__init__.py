@@ -1,5 +1,5 @@
 """Traces of generation loops: `Trace` writes one that `specscope replay` shows, and `replay --follow` while it is written;
-`read` takes one into pandas. The format is docs/traces.md of specscope."""
+`read` reads one into pandas. specscope's docs/traces.md defines the format."""
 
 from .reader import read, run_json
 from .writer import Draft, Model, Policy, Trace

@@ -1,4 +1,4 @@
-"""Reads a trace, whoever wrote it, into pandas."""
+"""Reads a trace into pandas, from any engine."""
 
 import io
 import json
@@ -15,16 +15,16 @@ Folder = Union[str, "os.PathLike[str]"]
 
 
 def run_json(folder: Folder) -> Dict[str, Any]:
-    """What stays the same over a run: the model, the machine, settings, the policies' knobs and series."""
+    """The constants of a run: model, machine, settings, knobs and series of the policies."""
     with open(os.path.join(os.fspath(folder), "run.json"), encoding="utf-8") as f:
         loaded: Dict[str, Any] = json.load(f)
     return loaded
 
 
 def read(folder: Folder) -> "Dict[str, pandas.DataFrame]":
-    """A frame for each table: tokens, layers, experts, series, vocab, controls, rounds; columns that the file lacks are all missing.
+    """Has a frame for each table: tokens, layers, experts, series, vocab, controls, rounds; columns that the file lacks are all missing.
     What came after the last whole round is left out, unless the trace was closed, as replays do. vocab's text is bytes.
-    A table that is longer or shorter than it was when the trace was closed is read as it is, with a warning."""
+    A table whose length changed after the trace was closed is read as it is, with a warning."""
     import pandas
 
     frames: "Dict[str, pandas.DataFrame]" = {}

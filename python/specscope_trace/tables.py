@@ -1,4 +1,4 @@
-"""The tables of a trace: which columns they have, and how a field is written. docs/traces.md says what each one means."""
+"""The tables of a trace: their columns, and how a field is written. docs/traces.md explains each column."""
 
 import math
 from typing import Dict, List, Optional, Union
@@ -26,7 +26,7 @@ Field = Union[None, bool, int, float, str, bytes]
 
 
 def escape(text: Union[str, bytes]) -> str:
-    """A backslash doubled, and every byte that is not printable UTF-8 as \\xNN."""
+    """Doubles backslashes, and writes each byte that is not printable UTF-8 as \\xNN."""
     if isinstance(text, bytes):
         text = text.decode("utf-8", "surrogateescape")
     out = []
@@ -41,7 +41,7 @@ def escape(text: Union[str, bytes]) -> str:
 
 
 def unescape(text: str) -> bytes:
-    """The bytes that `escape` was given."""
+    """Returns the bytes that `escape` got."""
     raw, out, i = text.encode("utf-8"), bytearray(), 0
     while i < len(raw):
         if raw[i] != 0x5C:
@@ -59,7 +59,7 @@ def unescape(text: str) -> bytes:
 
 
 def field(column: str, value: Field) -> str:
-    """One field of a line; "" where it does not apply."""
+    """Returns a field of a line; "" where it does not apply."""
     if value is None:
         return ""
     if column in TEXTS:
@@ -77,5 +77,5 @@ def line(table: str, values: Dict[str, Field]) -> str:
 
 
 def real(value: Optional[float]) -> Optional[float]:
-    """Numbers of numpy and torch too."""
+    """Accepts numbers of numpy and torch, too."""
     return None if value is None else float(value)

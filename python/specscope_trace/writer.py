@@ -1,4 +1,4 @@
-"""Writes a trace, line by line, as a generation loop goes on. Nothing but the standard library is needed."""
+"""Writes a trace, line by line, during a generation loop. It needs only the standard library."""
 
 import json
 import math
@@ -17,7 +17,7 @@ NODES = 64  # drafts that one round can have, and one
 
 @dataclass
 class Model:
-    """The model that generates. What is left at None is not said in the trace, and shown as absent."""
+    """The model that generates. Members that are None are missing in the trace."""
 
     name: str
     layers: int
@@ -37,7 +37,7 @@ class Model:
 
 @dataclass
 class Policy:
-    """How it speculates: a name of at most 15 characters that rounds are recorded under."""
+    """A speculation policy, with a name of at most 15 characters for its rounds."""
 
     name: str
     title: Optional[str] = None
@@ -48,7 +48,7 @@ class Policy:
 
 @dataclass
 class Draft:
-    """A drafted token. exit_layer: the layer that predicted it; None where no layer of the model did."""
+    """A drafted token. exit_layer: the layer that predicted it; None if no layer of the model did."""
 
     token: int
     exit_layer: Optional[int] = None
@@ -59,7 +59,7 @@ class Draft:
 
 
 class Trace:
-    """A trace in a folder, which must not hold one yet.
+    """A trace in a folder that contains none yet.
 
         with Trace("run1", model=Model("gpt2", layers=12, vocab=50257), policy="early", context=1024,
                    decode=tokenizer.decode) as t:
@@ -144,7 +144,7 @@ class Trace:
         os.replace(name + ".part", name)
 
     def close(self) -> None:
-        """Ends the run, and says that the trace is whole. A trace that was never closed replays up to its last round."""
+        """Ends the run and marks the trace as complete. A trace that was never closed replays up to its last round."""
         if not self._files:
             return
         self.end("closed")
@@ -173,7 +173,7 @@ class Trace:
         self._lines[table].append(line(table, every))
 
     def flush(self) -> None:
-        """Puts what there is on disk; round() does."""
+        """Writes buffered lines to disk, as round() does."""
         for table in ORDER:
             if self._lines[table]:
                 self._files[table].write("".join(self._lines[table]))
@@ -212,7 +212,7 @@ class Trace:
             raise ValueError("no run has begun: begin(prompt_ids) comes first")
 
     def begin(self, prompt: Sequence[int], *, seq: int = 0) -> None:
-        """A run, of one sequence: its prompt's token ids. Of several, once for each, seq from 0."""
+        """Begins a run of one sequence with the token ids of its prompt. For several sequences, call it once for each, with seq from 0."""
         ids = [self._check_token(token) for token in prompt]
         if len(ids) > self._context:
             raise ValueError("a prompt of %d tokens is beyond the context of %d" % (len(ids), self._context))
@@ -231,14 +231,14 @@ class Trace:
         self._positions[seq] = len(ids)
 
     def end(self, reason: str = "tokens") -> None:
-        """The run is over: "tokens", "eos", "context" or whatever it was."""
+        """Ends the run, with a reason such as "tokens", "eos" or "context"."""
         if not self._ended:
             self._add("controls", 0, {"round": self._round, "name": "end", "new": reason, "applied_round": self._round})
             self.flush()
         self._ended = True
 
     def control(self, name: str, new: str = "", old: str = "", *, seq: int = 0) -> None:
-        """Something that a person or the loop did: a knob's name and its value, "policy" and its name, "note", …"""
+        """Records a change by the user or the loop: a knob's name and its value, "policy" and its name, "note", …"""
         self._check_run()
         if name == "policy" and new not in self._policies:
             raise ValueError("policy %r was not declared" % new)
@@ -249,7 +249,7 @@ class Trace:
                                     "applied_round": self._round + (name != "run")})
 
     def series(self, key: str, value: float, *, index: int = 0, seq: int = 0) -> None:
-        """A value of the policy's, of the round that comes; the policy declares the key."""
+        """Records a value of the policy for the next round; the policy declares the key."""
         self._check_run()
         if not re.fullmatch(r"[\x20-\x7e]{1,23}", key) or not 0 <= index < 1 << 20:
             raise ValueError("a series has a key of 1 to 23 printable characters and an index from 0")
@@ -260,7 +260,7 @@ class Trace:
               rank_final: Optional[int] = None, final_agrees: Optional[bool] = None,
               top: Sequence[Tuple[int, float]] = (), head: Optional[int] = None, probed_by: str = "policy",
               seq: int = 0) -> None:
-        """What a layer (1 to L) says that the token at `pos` is, read from the row at pos - 1. rank_final: the rank of its
+        """Writes the prediction of a layer (1 to L) for the token at `pos`, read from the row at pos - 1. rank_final: the rank of its
         token in the last layer's distribution, 0: the best; top: (id, probability) in descending order, five at most."""
         self._check_run()
         if probed_by not in ("policy", "verify", "scope"):
@@ -283,12 +283,12 @@ class Trace:
             self._after.append(("layers", seq, values))
 
     def experts(self, pos: int, layer: int, chosen: Sequence[Tuple[int, float]], *, seq: int = 0) -> None:
-        """Of a mixture: where the row that the token at `pos` was read from (the one at pos - 1) went at a layer, as (expert, weight);
-        the 16 heaviest are kept. Of rows that the round that comes commits, like layer()."""
+        """Records the experts of a layer for the row before the token at `pos` (the one at pos - 1), as (expert, weight);
+        the 16 heaviest are kept. Call it for rows that the next round commits, as layer()."""
         self._check_run()
         count = self.model.experts
         if count is None or not chosen:
-            raise ValueError("experts are told of a model with experts, one at least")
+            raise ValueError("expert ids need a model with experts, and at least one id")
         pairs = sorted(((int(e), float(w)) for e, w in chosen), key=lambda pair: (-pair[1], pair[0]))[:16]
         if any(not 0 <= e < count or not math.isfinite(w) for e, w in pairs):
             raise ValueError("an expert is none of %d, or its weight no number" % count)
@@ -302,7 +302,7 @@ class Trace:
               exit_layer: Optional[int] = None, threshold: Optional[float] = None, d_max: Optional[int] = None,
               w_max: Optional[int] = None, verify_experts: Optional[float] = None, stop_reason: str = "", seq: int = 0,
               last: bool = True) -> None:
-        """One round: what was drafted, how many of it were accepted (of a tree: which), and the token that the full model
+        """Records a round: the drafts, how many were accepted (of a tree: which), and the token that the full model
         gave itself: a correction, or a bonus where all were accepted; None where there was none (an end of sequence).
         layers_loaded: layers' weights read, heads_loaded: LM heads, both for modelled speedups. verify_experts: of a
         mixture, the experts that the verification read at a layer, on average. last=False: other
@@ -371,5 +371,5 @@ class Trace:
 
     @property
     def position(self) -> int:
-        """Where the next token of sequence 0 goes."""
+        """Returns the position of the next token of sequence 0."""
         return self._positions.get(0, 0)
