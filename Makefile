@@ -43,7 +43,7 @@ HAS_LIBFUZZER := $(shell printf 'int LLVMFuzzerTestOneInput(const unsigned char*
 # No parser is among the CPU's kernels, and sanitizers take minutes over them.
 $(if $(FUZZER),$(eval $(BUILD)/obj/kernels/cpu/%.o: ITS_FLAGS = -fno-sanitize=all -O1))
 # Vector kernels work on what they are given and share nothing: ThreadSanitizer would make them ten times as slow for nothing.
-$(if $(findstring thread,$(SANITIZE)),$(eval $(patsubst %,$(BUILD)/obj/kernels/cpu/%.o,amx avx2 avx512 avx512vnni interleave reference): \
+$(if $(findstring thread,$(SANITIZE)),$(eval $(patsubst %,$(BUILD)/obj/kernels/cpu/%.o,amx avx2 avx512 avx512vnni repack reference): \
 	ITS_FLAGS = -fno-sanitize=thread))
 ifneq ($(and $(FUZZER),$(HAS_LIBFUZZER)),)
   BASE   += -fsanitize=fuzzer-no-link

@@ -6,10 +6,10 @@
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/options/option_table.h"
-#include "engine/base/printable.h"
+#include "engine/base/utf8.h"
 #include "engine/model/memory.h"
-#include "engine/model/model_places.h"
-#include "engine/synthetic/model_look.h"
+#include "engine/model/model_locations.h"
+#include "engine/synthetic/model_open.h"
 #include "kernels/base/plural.h"
 
 static bool

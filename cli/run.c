@@ -10,7 +10,7 @@
 #include "cli/base/files.h"
 #include "cli/generation/generation.h"
 #include "cli/options/option_table.h"
-#include "engine/base/printable.h"
+#include "engine/base/utf8.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "kernels/base/plural.h"
 #include "tui/terminal/terminal.h"

@@ -9,7 +9,7 @@
 #include "cli/options/option_table.h"
 #include "cli/recording.h"
 #include "engine/model/memory.h"
-#include "engine/model/model_places.h"
+#include "engine/model/model_locations.h"
 #include "tui/app/app.h"
 
 #define WATCHABLE 25.0 /* tokens a second */

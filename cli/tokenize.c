@@ -9,10 +9,10 @@
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/options/option_table.h"
-#include "engine/base/printable.h"
+#include "engine/base/utf8.h"
 #include "engine/files/gguf.h"
 #include "engine/files/hf_folder.h"
-#include "engine/synthetic/folder_tokenizer.h"
+#include "engine/synthetic/model_open.h"
 
 static bool
 encode(const struct tokenizer *t, const struct options *o, const char *text, size_t len, struct err *err)

@@ -2,7 +2,7 @@
  * numbers a reader checks against a limit, NAME a char array. docs/traces.md tells writers of them; a test holds the two
  * together. */
 #include "traces/schema.h"
-#include "engine/base/printable.h"
+#include "engine/base/utf8.h"
 #include <string.h>
 
 #define FIELD(name, kind, from, size, limit, optional, added)                                                          \

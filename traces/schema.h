@@ -95,7 +95,7 @@ size_t number_write_real(char out[NUMBER_ROOM], float); /* the same text as %.9g
 
 /* ---- escapes ----
  *
- * Arbitrary bytes as printable UTF-8, reversibly: a backslash is doubled, and each byte that is not printable (engine/base/printable.h)
+ * Arbitrary bytes as printable UTF-8, reversibly: a backslash is doubled, and each byte that is not printable (engine/base/utf8.h)
  * becomes \xNN. The result contains no control characters. Versions of utf8proc differ in what is printable, but not in what is read
  * back. */
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cli/base/files.h"
-#include "engine/base/printable.h"
+#include "engine/base/utf8.h"
 #include "kernels/base/platform.h"
 
 /* build/specscope is one or two folders below the tree that holds themes/ and models/. */

@@ -11,8 +11,7 @@
 #include <unistd.h>
 
 #include "cli/base/commands.h"
-#include "engine/base/embedded.h"
-#include "engine/base/file_text.h"
+#include "engine/base/file_read.h"
 #include "engine/base/json_read.h"
 
 static atomic_bool ran_out; /* one for all trees: cJSON's allocator does not get the tree */

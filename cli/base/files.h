@@ -15,7 +15,7 @@ void json_memory_watch(void);
 bool json_memory_ran_out(void);
 
 bool file_exists(const char *path);
-/* Reads stdin for "-", else a file, or a pipe that a shell made (file_text.h). Memory is the caller's; a NUL follows the last byte.
+/* Reads stdin for "-", else a file, or a pipe that a shell made (file_read.h). Memory is the caller's; a NUL follows the last byte.
  * At most 64 MiB. */
 bool file_read(const char *path, char **bytes, size_t *len, struct err *);
 

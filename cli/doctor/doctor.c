@@ -13,7 +13,7 @@
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/options/option_table.h"
-#include "engine/base/printable.h"
+#include "engine/base/utf8.h"
 
 static const char *const levels[] = {"ok", "note", "bad"};
 

@@ -7,8 +7,8 @@
 
 #include "cli/options/options.h"
 #include "engine/base/file_replace.h"
+#include "engine/events/estimate.h"
 #include "engine/events/metrics.h"
-#include "engine/events/paired.h"
 #include "engine/events/positions.h"
 #include "engine/session/session.h"
 

@@ -10,7 +10,7 @@
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/options/option_table.h"
-#include "engine/base/printable.h"
+#include "engine/base/utf8.h"
 #include "engine/events/preset.h"
 #include "engine/trained/accept_head.h"
 #include "engine/trained/exit_heads.h"

@@ -13,7 +13,7 @@
 #include "cli/base/files.h"
 #include "cli/options/option_table.h"
 #include "engine/base/json_read.h"
-#include "engine/model/model_places.h"
+#include "engine/model/model_locations.h"
 
 /* ---- options that cannot be combined ---- */
 
@@ -230,7 +230,7 @@ is_no_command(const struct options *o)
            !file_exists(o->model);
 }
 
-/* The model and those that help, of commands that take models, by their paths (engine/model/model_places.h). */
+/* The model and those that help, of commands that take models, by their paths (engine/model/model_locations.h). */
 static bool
 options_find_models(struct options *o, struct err *err)
 {

@@ -11,8 +11,6 @@
 #include "cli/options/option_table.h"
 #include "cli/train/train.h"
 #include "engine/trained/accept_head.h"
-#include "engine/trained/accept_predictor.h"
-#include "engine/training/accept_data.h"
 #include "engine/training/accept_training.h"
 #include "kernels/base/clock.h"
 #include "kernels/base/plural.h"

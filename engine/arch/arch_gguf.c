@@ -4,9 +4,8 @@
 #include <string.h>
 
 #include "engine/arch/arch.h"
-#include "engine/base/printable.h"
+#include "engine/base/utf8.h"
 #include "engine/files/gguf.h"
-#include "engine/files/gguf_types.h"
 
 #define REMEDY     "convert the model again"
 #define ROPE_FREQS "rope_freqs.weight"

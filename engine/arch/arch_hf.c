@@ -1,11 +1,12 @@
 /* A model out of a Hugging Face folder: what config.json says, and what its tensors are called. */
+#include "engine/arch/arch_hf.h"
+
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/arch/arch_hf.h"
-#include "engine/arch/arch_take.h"
-#include "engine/base/printable.h"
+#include "engine/base/utf8.h"
 #include "kernels/tensor.h"
 
 #define REMEDY     ARCH_HF_REMEDY

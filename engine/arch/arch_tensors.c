@@ -1,11 +1,366 @@
-/* A model's tensors: which there are of a layer and around the layers, and none left over. */
+/* Experts: how many there are and how rows are routed; and their tensors, which lie in one tensor each for all of a layer, or
+ * apart. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/arch/arch_take.h"
-#include "engine/base/printable.h"
+#include "engine/arch/arch_hf.h"
+#include "engine/base/utf8.h"
+#include "kernels/experts.h"
 #include "kernels/tensor.h"
+
+#define MOST_UNITS   (1u << 20) /* of an expert */
+#define USUAL_JITTER 0.01f      /* SparseMixer's */
+
+static const struct arch_experts usual_experts = {
+    .each = {"mlp.experts.%u.gate_proj.weight", "mlp.experts.%u.up_proj.weight", "mlp.experts.%u.down_proj.weight"},
+    .gate_up = {"mlp.experts.gate_up_proj"},
+    .down = {"mlp.experts.down_proj"},
+    .shared = {"mlp.shared_expert.gate_proj.weight", "mlp.shared_expert.up_proj.weight",
+               "mlp.shared_expert.down_proj.weight"}};
+
+/* ---- numbers ---- */
+
+bool
+arch_read_experts(struct model *m, const struct arch_source *s, struct err *err)
+{
+    struct model_desc *d = &m->desc;
+    struct experts_form *f = &d->form.experts;
+    const struct arch_experts *how = s->arch->experts;
+    const bool hf = s->names->naming == LAYER_NAMED_HF;
+    uint32_t of_shared = 0;
+    double scale = 0;
+    if (!arch_read_whole(s, ARCH_EXPERTS, 0, 0, UINT32_MAX - 1, &f->n, err) || f->n == 0)
+        return f->n == 0;
+    if (how == NULL)
+        return err_set(err, ERR_WORK, "%s: is a mixture of %" PRIu32 " experts, which '%s' is not known to be; %s",
+                       s->path, f->n, hf ? s->arch->hf : s->arch->gguf, s->names->remedy);
+    if (!arch_read_whole(s, ARCH_EXPERTS, 0, 1, EXPERTS_MOST, &f->n, err) ||
+        !arch_read_whole(s, ARCH_EXPERTS_USED, UINT32_MAX, 1, f->n < EXPERTS_USED_MOST ? f->n : EXPERTS_USED_MOST,
+                         &f->used, err) ||
+        !arch_read_whole(s, ARCH_EXPERT_FFN, d->ffn, 1, MOST_UNITS, &f->ffn, err) ||
+        !arch_read_whole(s, ARCH_SHARED_FFN, 0, 0, MOST_UNITS, &f->shared_ffn, err) ||
+        !arch_read_whole(s, ARCH_SHARED_EXPERTS, 0, 0, MOST_UNITS / f->ffn, &of_shared, err) ||
+        !arch_read_whole(s, ARCH_EXPERT_GROUPS, 0, 0, f->n, &f->groups, err) ||
+        !arch_read_whole(s, ARCH_GROUPS_USED, f->groups, 0, f->groups, &f->groups_used, err) ||
+        !arch_read_real(s, ARCH_EXPERT_SCALE, 0, &scale, err))
+        return false;
+    if (of_shared > 0)
+        f->shared_ffn = of_shared * f->ffn;
+    f->scale = (float)scale;
+    f->routing = how->routing;
+    f->jitter = how->routing == ROUTE_SPARSEMIXER ? USUAL_JITTER : 0;
+    if (how->routing == ROUTE_SPARSEMIXER && f->used != 2)
+        return err_set(err, ERR_WORK, "%s: SparseMixer chooses two experts for a row, not %" PRIu32 "; %s", s->path,
+                       f->used, s->names->remedy);
+    f->renormalised = hf ? how->renormalised : how->gguf_renormalised;
+    const uint32_t groups = f->groups > 1 ? f->groups : 1, each = f->n / groups;
+    if (f->n % groups != 0 || (groups > 1 && (each < 2 || f->groups_used * each < f->used)))
+        return err_set(err, ERR_WORK,
+                       "%s: %" PRIu32 " experts in %" PRIu32 " groups, of which %" PRIu32 " are chosen for %" PRIu32
+                       " experts, make no sense; %s",
+                       s->path, f->n, f->groups, f->groups_used, f->used, s->names->remedy);
+    return true;
+}
+
+/* ---- names in folders ---- */
+
+const char *
+arch_expert_name(const struct arch *a, uint32_t e, enum expert_tensor which, char out[LAYER_NAME_SIZE])
+{
+    const char *name = (a->experts->each[0] != NULL ? a->experts->each : usual_experts.each)[which],
+               *number = strstr(name, "%u");
+    snprintf(out, LAYER_NAME_SIZE, "%.*s%" PRIu32 "%s", (int)(number - name), name, e, number + 2);
+    return out;
+}
+
+/* Granite has its gate and up in one. */
+const char *
+arch_shared_name(const struct arch *a, const struct model_desc *d, enum expert_tensor which, struct arch_slice *part)
+{
+    const char *const *names = a->experts->shared[0] != NULL ? a->experts->shared : usual_experts.shared;
+    const uint32_t rows = d->form.experts.shared_ffn;
+    *part = (struct arch_slice){.n = 0};
+    if (which != EXPERT_DOWN && strcmp(names[EXPERT_GATE], names[EXPERT_UP]) == 0)
+        *part = (struct arch_slice){.first = which == EXPERT_UP ? rows : 0, .n = rows, .all = 2 * rows};
+    return names[which];
+}
+
+void
+arch_experts_module(const struct arch *a, char out[ARCH_NAME_SIZE])
+{
+    const struct arch_experts *how = a->experts;
+    const char *name = how->gate_up[1] != NULL   ? how->gate_up[1]
+                       : how->gate_up[0] != NULL ? how->gate_up[0]
+                                                 : usual_experts.gate_up[0];
+    snprintf(out, ARCH_NAME_SIZE, "%.*s", (int)(strrchr(name, '.') - name), name);
+}
+
+/* ---- tensors ---- */
+
+/* Whether the layer (from 0) has experts. */
+static bool
+arch_is_sparse(const struct arch_taking *t, uint32_t layer)
+{
+    struct arch_tensor found;
+    char name[ARCH_NAME_SIZE];
+    return t->model->desc.form.experts.n > 0 &&
+           t->source->tensor(t->source, arch_layer_name(t->source, layer, LAYER_ROUTER, name), &found);
+}
+
+static const char *
+full_name(const struct arch_taking *t, uint32_t layer, const char *end, char out[ARCH_NAME_SIZE])
+{
+    snprintf(out, ARCH_NAME_SIZE, "%s%" PRIu32 ".%s", t->source->names->layer, layer, end);
+    return out;
+}
+
+/* Of a stack, a matrix for each expert: rows `first`, `first` + `step`, … are one tensor of its. */
+struct stripe {
+    enum expert_tensor which;
+    uint32_t first, step;
+};
+
+/* One expert's of what lies there. */
+typedef bool take_part(const struct arch_taking *, const struct arch_tensor *all, uint32_t e, struct stripe,
+                       struct tensor *out);
+
+/* Where it stands; rows follow each other. */
+static bool
+take_stripe(const struct arch_taking *t, const struct arch_tensor *all, uint32_t e, struct stripe s, struct tensor *out)
+{
+    uint32_t rows, cols;
+    expert_tensor_shape(&t->model->desc, e, s.which, &rows, &cols);
+    *out = (struct tensor){.data = all->data +
+                                   (e * (size_t)all->rows + s.first) * tensor_row_bytes(all->type, (size_t)all->cols),
+                           .type = all->type,
+                           .rows = rows,
+                           .cols = cols,
+                           .mapped = all->mapped};
+    arch_count(t, out);
+    return true;
+}
+
+/* What lies crosswise, (inputs, outputs): element `first` + k * `step` of every row is row k of an expert's tensor. */
+static bool
+turn_stripe(const struct arch_taking *t, const struct arch_tensor *all, uint32_t e, struct stripe s, struct tensor *out)
+{
+    const size_t size = tensor_block_bytes(all->type);
+    const unsigned char *from = all->data + e * (size_t)(all->rows * all->cols) * size;
+    uint32_t rows, cols;
+    expert_tensor_shape(&t->model->desc, e, s.which, &rows, &cols);
+    unsigned char *to = model_take(t->model, (size_t)rows * cols * size);
+    if (to == NULL)
+        return err_set(t->err, ERR_WORK, "%s: out of memory for experts", t->source->path);
+    for (uint32_t c = 0; c < cols; c++)
+        for (uint32_t r = 0; r < rows; r++)
+            memcpy(to + ((size_t)r * cols + c) * size,
+                   from + ((size_t)c * all->cols + s.first + (size_t)r * s.step) * size, size);
+    *out = (struct tensor){.data = to, .type = all->type, .rows = rows, .cols = cols};
+    arch_count(t, out);
+    return true;
+}
+
+/* All experts' of one tensor: n of theirs side by side, outputs after outputs, or crosswise. */
+static bool
+take_stack(const struct arch_taking *t, const char *name, bool crosswise, const struct stripe *stripes, size_t n,
+           struct expert_desc *experts)
+{
+    const uint32_t count = t->model->desc.form.experts.n;
+    take_part *const take = crosswise ? turn_stripe : take_stripe;
+    struct arch_tensor found;
+    uint32_t rows, cols;
+    expert_tensor_shape(&t->model->desc, 0, stripes[0].which, &rows, &cols);
+    const uint64_t outputs = (uint64_t)rows * n;
+    if (!t->source->tensor(t->source, name, &found))
+        return err_set(t->err, ERR_WORK, "%s: tensor '%s' is missing; %s", t->source->path, name,
+                       t->source->names->remedy);
+    if (found.planes == 1 && count > 1 && found.rows % count == 0) { /* one under the other */
+        found.planes = count;
+        found.rows /= count;
+    }
+    if (!arch_fits(t, name, &found, count, crosswise ? cols : outputs, crosswise ? outputs : cols))
+        return false;
+    if (!crosswise) {
+        const unsigned char *data = arch_aligned(t, &found, (size_t)(found.planes * found.rows * found.cols));
+        if (data == NULL)
+            return false;
+        found.mapped = found.mapped && data == found.data;
+        found.data = data;
+    }
+    t->used[found.index] = true;
+    for (uint32_t e = 0; e < count; e++)
+        for (size_t i = 0; i < n; i++)
+            if (!take(t, &found, e, stripes[i], &experts[e].all[stripes[i].which]))
+                return false;
+    return true;
+}
+
+/* Biases of all experts in one tensor, (experts, n * length): each becomes a vector in F32. */
+static bool
+take_biases(const struct arch_taking *t, const char *name, const struct stripe *stripes, size_t n,
+            struct expert_desc *experts)
+{
+    const uint32_t count = t->model->desc.form.experts.n;
+    struct arch_tensor found;
+    uint32_t one, length;
+    expert_tensor_shape(&t->model->desc, 0, stripes[0].which, &one, &length);
+    const uint32_t all = (uint32_t)n * length;
+    if (!t->source->tensor(t->source, name, &found))
+        return true;
+    if (!arch_fits(t, name, &found, 1, count, all))
+        return false;
+    if (tensor_block_values(found.type) != 1)
+        return err_set(t->err, ERR_WORK, "%s: tensor '%s' is quantised; a vector has to be F32, F16 or BF16; %s",
+                       t->source->path, name, t->source->names->remedy);
+    t->used[found.index] = true;
+    const struct tensor rows = {.data = found.data, .type = found.type, .rows = count, .cols = all};
+    float *row = model_take(t->model, all * sizeof *row),
+          *values = model_take(t->model, (size_t)count * all * sizeof *row);
+    if (row == NULL || values == NULL)
+        return err_set(t->err, ERR_WORK, "%s: out of memory for experts", t->source->path);
+    for (uint32_t e = 0; e < count; e++) {
+        tensor_row(&rows, e, row);
+        for (size_t i = 0; i < n; i++, values += length) {
+            for (uint32_t k = 0; k < length; k++)
+                values[k] = row[stripes[i].first + k * stripes[i].step];
+            struct tensor *out = &experts[e].all[stripes[i].which];
+            *out = (struct tensor){.data = values, .type = found.type, .rows = 1, .cols = length};
+            arch_count(t, out);
+            out->type = WEIGHT_F32;
+        }
+    }
+    return true;
+}
+
+/* ---- a layer's, as GGUF and as Hugging Face's folders have them ---- */
+
+static bool
+take_gguf(const struct arch_taking *t, uint32_t layer, struct expert_desc *experts)
+{
+    const struct model_desc *d = &t->model->desc;
+    const struct experts_form *f = &d->form.experts;
+    char name[ARCH_NAME_SIZE], end[LAYER_NAME_SIZE];
+    for (enum expert_tensor i = 0; i < EXPERT_TENSORS; i++) {
+        const struct stripe whole = {i, 0, 1};
+        const bool matrix = i < EXPERT_MATRICES;
+        uint32_t rows, cols;
+        expert_tensor_shape(d, 0, i, &rows, &cols);
+        snprintf(end, sizeof end, "%s_exps.%s", expert_tensor_names[i], matrix ? "weight" : "bias");
+        full_name(t, layer, end, name);
+        if (!(matrix ? take_stack(t, name, false, &whole, 1, experts) : take_biases(t, name, &whole, 1, experts)))
+            return false;
+        if (!matrix || f->shared_ffn == 0)
+            continue;
+        expert_tensor_shape(d, f->n, i, &rows, &cols);
+        snprintf(end, sizeof end, "%s_shexp.weight", expert_tensor_names[i]);
+        if (!arch_take_tensor(t, full_name(t, layer, end, name), rows, cols, &experts[f->n].all[i]))
+            return false;
+    }
+    return true;
+}
+
+/* The expert that all rows go to; Granite has its gate and up in one. */
+static bool
+take_shared(const struct arch_taking *t, uint32_t layer, struct expert_desc *out)
+{
+    const struct model_desc *d = &t->model->desc;
+    char name[ARCH_NAME_SIZE];
+    for (enum expert_tensor i = 0; i < EXPERT_MATRICES; i++) {
+        struct arch_slice part;
+        uint32_t rows, cols;
+        expert_tensor_shape(d, d->form.experts.n, i, &rows, &cols);
+        full_name(t, layer, arch_shared_name(t->source->arch, d, i, &part), name);
+        if (!arch_take_slice(t, name, rows, cols, &part, &out->all[i]))
+            return false;
+    }
+    return true;
+}
+
+/* Each of the three in one tensor for all experts. */
+static bool
+take_stacks(const struct arch_taking *t, uint32_t layer, const char *const names[3], struct expert_desc *experts)
+{
+    char name[ARCH_NAME_SIZE];
+    for (enum expert_tensor i = 0; i < EXPERT_MATRICES; i++) {
+        const struct stripe whole = {i, 0, 1};
+        if (!take_stack(t, full_name(t, layer, names[i], name), i == EXPERT_DOWN, &whole, 1, experts))
+            return false;
+    }
+    return true;
+}
+
+static bool
+take_each(const struct arch_taking *t, uint32_t layer, struct expert_desc *experts)
+{
+    const struct model_desc *d = &t->model->desc;
+    char name[ARCH_NAME_SIZE], end[LAYER_NAME_SIZE];
+    for (uint32_t e = 0; e < d->form.experts.n; e++)
+        for (enum expert_tensor i = 0; i < EXPERT_MATRICES; i++) {
+            uint32_t rows, cols;
+            expert_tensor_shape(d, e, i, &rows, &cols);
+            arch_expert_name(t->source->arch, e, i, end);
+            if (!arch_take_tensor(t, full_name(t, layer, end, name), rows, cols, &experts[e].all[i]))
+                return false;
+        }
+    return true;
+}
+
+static bool
+take_hf(const struct arch_taking *t, uint32_t layer, struct expert_desc *experts)
+{
+    const struct arch_experts *how = t->source->arch->experts;
+    const uint32_t ffn = t->model->desc.form.experts.ffn, step = how->crosswise ? 2 : 1;
+    struct arch_tensor found;
+    char name[ARCH_NAME_SIZE];
+    if (how->stacks[0] != NULL)
+        return take_stacks(t, layer, how->stacks, experts);
+    const bool own = how->gate_up[0] != NULL;
+    const char *const *gate_up_names = own ? how->gate_up : usual_experts.gate_up, *const *downs =
+                                                                                       own ? how->down
+                                                                                           : usual_experts.down;
+    bool there = t->source->tensor(t->source, full_name(t, layer, gate_up_names[0], name), &found);
+    const bool later = !there && gate_up_names[1] != NULL &&
+                       t->source->tensor(t->source, full_name(t, layer, gate_up_names[1], name), &found);
+    full_name(t, layer, gate_up_names[later], name);
+    there = there || later;
+    if (!there && !own)
+        return take_each(t, layer, experts);
+    const bool crosswise =
+        how->crosswise && !(there && tensor_block_values(found.type) > 1); /* blocks lie along inputs */
+    const struct stripe gate_up[] = {{EXPERT_GATE, 0, crosswise ? 2 : 1},
+                                     {EXPERT_UP, crosswise ? 1 : ffn, crosswise ? 2 : 1}},
+                        biases[] = {{EXPERT_BGATE, 0, step}, {EXPERT_BUP, how->crosswise ? 1 : ffn, step}},
+                        down = {EXPERT_DOWN, 0, 1}, down_bias = {EXPERT_BDOWN, 0, 1};
+    if (!take_stack(t, name, crosswise, gate_up, 2, experts))
+        return false;
+    full_name(t, layer, downs[later], name);
+    if (!take_stack(t, name, crosswise, &down, 1, experts))
+        return false;
+    if (how->gate_up_bias == NULL)
+        return true;
+    return take_biases(t, full_name(t, layer, how->gate_up_bias, name), biases, 2, experts) &&
+           take_biases(t, full_name(t, layer, how->down_bias, name), &down_bias, 1, experts);
+}
+
+static bool
+arch_take_experts(const struct arch_taking *t, uint32_t layer, struct layer_desc *out)
+{
+    const struct model_desc *d = &t->model->desc;
+    const bool hf = t->source->names->naming == LAYER_NAMED_HF;
+    const uint32_t n = experts_listed(d);
+    struct expert_desc *experts = model_take(t->model, n * sizeof *experts);
+    if (experts == NULL)
+        return err_set(t->err, ERR_WORK, "%s: out of memory for %" PRIu32 " experts", t->source->path, n);
+    memset(experts, 0, n * sizeof *experts);
+    out->experts = experts;
+    if (!hf)
+        return take_gguf(t, layer, experts);
+    return take_hf(t, layer, experts) &&
+           (d->form.experts.shared_ffn == 0 || take_shared(t, layer, &experts[d->form.experts.n]));
+}
+
+/* A model's tensors: which there are of a layer and around the layers, and none left over. */
 
 /* ---- a layer's ---- */
 

@@ -1,11 +1,13 @@
+/* The pieces of a packed weight, by name. */
+#include "engine/arch/packed.h"
+
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/arch/arch_hf.h"
-#include "engine/arch/packed_internal.h"
-#include "engine/base/printable.h"
+#include "engine/base/utf8.h"
 #include "engine/model/memory.h"
 #include "kernels/tensor.h"
 

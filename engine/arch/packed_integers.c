@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/arch/packed_internal.h"
+#include "engine/arch/packed.h"
 #include "kernels/half.h"
 #include "kernels/tensor.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "engine/arch/arch.h"
-#include "engine/base/printable.h"
+#include "engine/base/utf8.h"
 
 enum kind {
     STATE_SPACE,

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* Length (1..4) of the well-formed character that `bytes` starts with, its code point in *code (may be NULL); 0 if
  * there is none: broken, overlong, a surrogate, above U+10FFFF, or cut off. */
@@ -25,5 +26,30 @@ bool utf8_valid(const char *bytes, size_t len);
 
 /* Unicode's White_Space. */
 bool utf8_is_space(uint32_t code);
+
+/* Bytes that come from a model, a trace or a file name are not trusted: here they are made into UTF-8 that can do nothing
+ * but be read, on any terminal. */
+
+/* Is the code point printable: no control character, no bidi or other invisible format character, no line or paragraph
+ * separator, not unassigned? Which are assigned grows with utf8proc, from one Unicode version to the next. */
+bool printable_code(int32_t code);
+
+#define PRINTABLE_ROOM 16 /* bytes: four that are escaped */
+
+/* One character out of len > 0 bytes as it is shown: itself, or byte by byte as \xNN where it isn't printable or no
+ * character. Returns how many of the bytes that were. */
+size_t printable_character(const char *bytes, size_t len, char shown[PRINTABLE_ROOM], size_t *n_shown);
+
+/* Copies n bytes as printable UTF-8, a newline as ⏎. Never cuts inside a character or an escape. Returns the length
+ * written, without the terminating zero; size must be at least 1. Four times n (and one) is always enough. */
+size_t printable_text(const char *bytes, size_t n, char *out, size_t size);
+
+/* The same as one line of a message, a newline as \x0a: fills at most `size` bytes with the zero, and ends in "..." where
+ * it had to cut. Returns out. */
+char *printable_line(char *out, size_t size, const char *bytes, size_t len);
+
+/* Writes a word of a command line, quoted for a POSIX shell if it has other characters than letters, digits and
+ * "-_./=:+,@%". */
+void put_shell_word(FILE *out, const char *word);
 
 #endif

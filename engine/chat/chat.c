@@ -3,9 +3,7 @@
 #include <stdlib.h>
 
 #include "engine/base/utf8.h"
-#include "engine/chat/evaluate.h"
-#include "engine/chat/text.h"
-#include "engine/chat/write.h"
+#include "engine/chat/template.h"
 
 const struct chat_bounds chat_bounds = {
     .steps = 20000000, .memory = (size_t)256 << 20, .output = (size_t)64 << 20, .depth = 1000};

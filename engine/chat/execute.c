@@ -1,6 +1,5 @@
 /* Statements. */
-#include "engine/chat/evaluate.h"
-#include "engine/chat/write.h"
+#include "engine/chat/template.h"
 
 static enum ending
 ending_of(bool well)

@@ -1,13 +1,261 @@
-/* Filters that make a text, a number or a default of a value. */
+/* Filters of lists: sorted, chosen, mapped. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "engine/chat/call.h"
-#include "engine/chat/operators.h"
-#include "engine/chat/text.h"
-#include "engine/chat/write.h"
+#include "engine/chat/template.h"
+
+/* The key by which a value is sorted: itself or its attribute, in lower case unless case counts. */
+static bool
+key_of(struct render *r, struct value item, struct value attribute, bool cased, struct value *key)
+{
+    if (!attribute_path(r, item, attribute, value_none(), key))
+        return false;
+    return cased || key->kind != VALUE_TEXT || text_to_case(r, key->text, CASE_LOWER, &key->text);
+}
+
+/* Stable; by keys of the same number. */
+static bool
+sort_by(struct render *r, struct list *values, struct list *keys, bool reverse)
+{
+    for (size_t i = 1; i < values->n; i++) {
+        const struct value v = values->at[i], key = keys->at[i];
+        size_t at = i;
+        for (; at > 0; at--) {
+            int order;
+            const struct value other = keys->at[at - 1];
+            if (!render_step(r, 1) || !values_order(r, reverse ? other : key, reverse ? key : other, "<", &order))
+                return false;
+            if (order != -1)
+                break;
+            values->at[at] = values->at[at - 1];
+            keys->at[at] = keys->at[at - 1];
+        }
+        values->at[at] = v;
+        keys->at[at] = key;
+    }
+    return true;
+}
+
+static bool
+sort(struct call *c, struct value *out)
+{
+    struct list *values = walk_list(c->r, c->self, LIST_LIST);
+    struct list *keys = values == NULL ? NULL : render_list(c->r, LIST_LIST, values->n);
+    if (keys == NULL)
+        return false;
+    if (c->a[2].kind == VALUE_TEXT && text_find(c->a[2].text, slice_of(","), 0) != SIZE_MAX)
+        return render_fail(c->r, "sorting by several attributes is not supported");
+    for (size_t i = 0; i < values->n; i++)
+        if (!key_of(c->r, values->at[i], c->a[2], call_truth(c, 1), &keys->at[i]))
+            return false;
+    *out = value_list(values);
+    return sort_by(c->r, values, keys, call_truth(c, 0));
+}
+
+static bool
+dictsort(struct call *c, struct value *out)
+{
+    struct slice by = {"key", 3};
+    if (c->self.kind != VALUE_DICT)
+        return call_unfit(c, "sorted as a dict");
+    const struct dict *d = c->self.dict;
+    struct list *all = render_list(c->r, LIST_LIST, d->n), *keys = render_list(c->r, LIST_LIST, d->n);
+    if (all == NULL || keys == NULL || !call_text(c, 1, &by))
+        return false;
+    if (!slice_is(by, "key") && !slice_is(by, "value"))
+        return render_fail(c->r, "the filter 'dictsort' sorts by 'key' or by 'value'");
+    for (size_t i = 0; i < d->n; i++)
+        if (!render_pair(c->r, d->at[i].key, d->at[i].value, &all->at[i]) ||
+            !key_of(c->r, by.len == 3 ? d->at[i].key : d->at[i].value, value_none(), call_truth(c, 0), &keys->at[i]))
+            return false;
+    *out = value_list(all);
+    return sort_by(c->r, all, keys, call_truth(c, 2));
+}
+
+static bool
+list(struct call *c, struct value *out)
+{
+    struct list *all = walk_list(c->r, c->self, LIST_LIST);
+    *out = value_list(all);
+    return all != NULL;
+}
+
+static bool
+first(struct call *c, struct value *out)
+{
+    struct walk s;
+    if (!walk_begin(c->r, c->self, &s))
+        return false;
+    return walk_next(c->r, &s, out) || (c->r->failed == NULL && value_undefined(c->r, out, "there is no first item"));
+}
+
+static bool
+last(struct call *c, struct value *out)
+{
+    struct list *all;
+    if (value_is_list(c->self, LIST_GENERATOR))
+        return render_fail(c->r, "a generator has no last item; `| list` makes a list");
+    if ((all = walk_list(c->r, c->self, LIST_LIST)) == NULL)
+        return false;
+    if (all->n == 0)
+        return value_undefined(c->r, out, "there is no last item");
+    *out = all->at[all->n - 1];
+    return true;
+}
+
+/* min and max: `which` is -1 or 1. */
+static bool
+best(struct call *c, struct value *out)
+{
+    const int wanted = c->which;
+    struct walk s;
+    struct value item, key, best_key = {0};
+    if (!walk_begin(c->r, c->self, &s))
+        return false;
+    while (walk_next(c->r, &s, &item)) {
+        int order = wanted;
+        if (!key_of(c->r, item, c->a[1], call_truth(c, 0), &key) ||
+            (best_key.kind != VALUE_MISSING && !values_order(c->r, key, best_key, wanted < 0 ? "<" : ">", &order)))
+            return false;
+        if (order == wanted) {
+            *out = item;
+            best_key = key;
+        }
+    }
+    if (best_key.kind == VALUE_MISSING && c->r->failed == NULL)
+        return value_undefined(c->r, out, "there is no item to take");
+    return c->r->failed == NULL;
+}
+
+static bool
+unique(struct call *c, struct value *out)
+{
+    struct walk s;
+    struct value item, key;
+    struct list *kept = render_list(c->r, LIST_GENERATOR, 0), *seen = render_list(c->r, LIST_LIST, 0);
+    *out = value_list(kept);
+    bool ok = kept != NULL && seen != NULL && walk_begin(c->r, c->self, &s);
+    while (ok && walk_next(c->r, &s, &item)) {
+        bool there = false;
+        ok = key_of(c->r, item, c->a[1], call_truth(c, 0), &key) && value_check_key(c->r, key) &&
+             value_contains(c->r, value_list(seen), key, &there) &&
+             (there || (list_add(c->r, kept, item) && list_add(c->r, seen, key)));
+    }
+    return generator_put_off(c->r, kept);
+}
+
+static bool
+reverse(struct call *c, struct value *out)
+{
+    struct list *all;
+    struct buffer b = {0};
+    if ((all = walk_list(c->r, c->self, LIST_LIST)) == NULL)
+        return false;
+    list_reverse(all);
+    all->kind = value_is_list(c->self, LIST_GENERATOR) ? LIST_LIST : LIST_GENERATOR;
+    *out = value_list(all);
+    for (size_t i = 0; c->self.kind == VALUE_TEXT && i < all->n; i++)
+        if (!buffer_add(c->r, &b, all->at[i].text))
+            return false;
+    if (c->self.kind == VALUE_TEXT)
+        *out = value_text_like(c->self, buffer_text(&b));
+    return true;
+}
+
+/* ---- map, select and their like, which give generators ---- */
+
+static struct value
+keyword(const struct call *c, const char *name)
+{
+    for (size_t k = 0; k < c->given.n_keywords; k++)
+        if (slice_is(c->given.keywords[k].name, name))
+            return c->given.keywords[k].value;
+    return (struct value){.kind = VALUE_MISSING};
+}
+
+/* One value through the filter, or its attribute. */
+static bool
+map_one(struct call *c, struct value item, struct value *out)
+{
+    const struct value attribute = keyword(c, "attribute"), otherwise = keyword(c, "default");
+    struct arguments rest = c->given;
+    if (c->given.n == 0 && attribute.kind != VALUE_MISSING) {
+        if (c->given.n_keywords > (otherwise.kind != VALUE_MISSING ? 2u : 1u))
+            return render_fail(c->r, "the filter 'map' takes an attribute and a default");
+        return attribute_path(c->r, item, attribute, otherwise, out);
+    }
+    if (c->given.n == 0 || c->given.at[0].kind != VALUE_TEXT)
+        return render_fail(c->r, "the filter 'map' needs a filter's name");
+    rest.at++;
+    rest.n--;
+    return filter_call(c->r, c->given.at[0].text, item, &rest, out);
+}
+
+/* Whether the test that is named holds for a value, or for its attribute; the value's own truth where none is named. */
+static bool
+select_one(struct call *c, struct value item, bool attributes, bool *holds)
+{
+    struct arguments rest = c->given;
+    if (attributes) {
+        if (rest.n == 0)
+            return render_fail(c->r, "an attribute's name is missing");
+        if (!attribute_path(c->r, item, rest.at[0], value_none(), &item))
+            return false;
+        rest.at++;
+        rest.n--;
+    }
+    if (rest.n == 0) {
+        *holds = value_truth(item);
+        return true;
+    }
+    if (rest.at[0].kind != VALUE_TEXT)
+        return render_fail(c->r, "a test's name is missing");
+    const struct slice name = rest.at[0].text;
+    rest.at++;
+    rest.n--;
+    return test_call(c->r, name, item, &rest, holds);
+}
+
+enum { MAP = 0, CHOOSE = 1, REJECT = 2, BY_ATTRIBUTE = 4 };
+
+static bool
+choose(struct call *c, struct value *out)
+{
+    struct walk s;
+    struct value item;
+    struct list *kept = render_list(c->r, LIST_GENERATOR, 0);
+    bool holds = true;
+    *out = value_list(kept);
+    if (kept == NULL || !value_truth(c->self))
+        return kept != NULL;
+    if (walk_begin(c->r, c->self, &s))
+        while (
+            walk_next(c->r, &s, &item) &&
+            (c->which == MAP ? map_one(c, item, &item) : select_one(c, item, (c->which & BY_ATTRIBUTE) != 0, &holds)))
+            if (holds == ((c->which & REJECT) == 0) && !list_add(c->r, kept, item))
+                return false;
+    return generator_put_off(c->r, kept);
+}
+
+const struct builtin list_filters[] = {{"sort", sort, 0, 0, {"reverse", "case_sensitive", "attribute"}},
+                                       {"dictsort", dictsort, 0, 0, {"case_sensitive", "by", "reverse"}},
+                                       {"list", list, 0, 0, {0}},
+                                       {"first", first, 0, 0, {0}},
+                                       {"last", last, 0, 0, {0}},
+                                       {"min", best, -1, 0, {"case_sensitive", "attribute"}},
+                                       {"max", best, 1, 0, {"case_sensitive", "attribute"}},
+                                       {"unique", unique, 0, 0, {"case_sensitive", "attribute"}},
+                                       {"reverse", reverse, 0, 0, {0}},
+                                       {"map", choose, MAP, 0, {"*"}},
+                                       {"select", choose, CHOOSE, 0, {"*"}},
+                                       {"reject", choose, REJECT, 0, {"*"}},
+                                       {"selectattr", choose, CHOOSE | BY_ATTRIBUTE, 0, {"*"}},
+                                       {"rejectattr", choose, REJECT | BY_ATTRIBUTE, 0, {"*"}},
+                                       {0}};
+
+/* Filters that make a text, a number or a default of a value. */
 
 static bool
 string(struct call *c, struct value *out)

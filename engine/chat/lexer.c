@@ -2,9 +2,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "engine/base/printable.h"
+#include "engine/base/utf8.h"
 #include "engine/chat/template.h"
-#include "engine/chat/text.h"
 
 struct lexer {
     struct render *r;

@@ -1,8 +1,5 @@
 /* Methods of values. Markup stays Markup. A method that changes its value is refused, as in jinja2's immutable sandbox. */
-#include "engine/chat/call.h"
-#include "engine/chat/operators.h"
-#include "engine/chat/text.h"
-#include "engine/chat/write.h"
+#include "engine/chat/template.h"
 
 static bool
 give(const struct call *c, struct slice text, struct value *out)

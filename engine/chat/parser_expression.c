@@ -1,5 +1,291 @@
-/* Expressions, from the loosest operator to the tightest. */
+/* Names and literals with their attributes, items, calls, filters and tests. */
 #include "engine/chat/template.h"
+
+/* A node over one or two others; NULL where one of them is. */
+static struct node *
+parse_over(struct parser *p, enum node_kind kind, unsigned line, struct node *a, struct node *b)
+{
+    struct node *n = a == NULL || b == NULL ? NULL : parse_node(p, kind);
+    if (n != NULL) {
+        n->line = line;
+        n->a = a;
+        n->b = b;
+    }
+    return n;
+}
+
+/* ---- names and literals ---- */
+
+static struct node *
+parse_name(struct parser *p)
+{
+    const struct slice name = p->at->text;
+    struct node *n = parse_node(p, NODE_CONST);
+    if (n == NULL)
+        return NULL;
+    if (slice_is(name, "true") || slice_is(name, "True"))
+        n->constant = value_bool(true);
+    else if (slice_is(name, "false") || slice_is(name, "False"))
+        n->constant = value_bool(false);
+    else if (slice_is(name, "none") || slice_is(name, "None"))
+        n->constant = value_none();
+    else {
+        n->kind = NODE_NAME;
+        n->name = name;
+    }
+    if (p->in_macro && (slice_is(name, "varargs") || slice_is(name, "kwargs") || slice_is(name, "caller"))) {
+        render_fail(p->r, "a macro's '%.*s' is not supported", (int)name.len, name.data);
+        return NULL;
+    }
+    p->at++;
+    return n;
+}
+
+/* Strings beside each other are one. */
+static struct node *
+parse_literal(struct parser *p)
+{
+    struct node *n = parse_node(p, NODE_CONST);
+    struct buffer both = {0};
+    if (n == NULL)
+        return NULL;
+    n->constant = p->at++->constant;
+    while (n->constant.kind == VALUE_TEXT && p->at->type == TOKEN_CONST && p->at->constant.kind == VALUE_TEXT) {
+        if ((both.len == 0 && !buffer_add(p->r, &both, n->constant.text)) ||
+            !buffer_add(p->r, &both, p->at++->constant.text))
+            return NULL;
+        n->constant = value_text(buffer_text(&both));
+    }
+    return n;
+}
+
+/* Values to a closing bracket, with commas between them and maybe one at the end. */
+static struct node *
+parse_items(struct parser *p, enum node_kind kind, unsigned closing)
+{
+    struct node *n = parse_node(p, kind), *item;
+    struct node_list items = {0};
+    p->at++;
+    while (n != NULL && !parser_signs(p, closing)) {
+        if (items.first != NULL && !parser_expect_sign(p, SIGN(',')))
+            return NULL;
+        if (parser_signs(p, closing))
+            break;
+        if ((item = parse_expression(p)) == NULL)
+            return NULL;
+        if (kind == NODE_DICT && (!parser_expect_sign(p, SIGN(':')) ||
+                                  (item = parse_over(p, NODE_PAIR, item->line, item, parse_expression(p))) == NULL))
+            return NULL;
+        node_add(&items, item);
+    }
+    if (n == NULL || !parser_expect_sign(p, closing))
+        return NULL;
+    n->list = items.first;
+    return n;
+}
+
+/* a name, a literal, a list, a dict, something in brackets */
+static struct node *
+parse_primary(struct parser *p)
+{
+    if (p->at->type == TOKEN_NAME)
+        return parse_name(p);
+    if (p->at->type == TOKEN_CONST)
+        return parse_literal(p);
+    if (parser_signs(p, SIGN('[')))
+        return parse_items(p, NODE_LIST, SIGN(']'));
+    if (parser_signs(p, SIGN('{')))
+        return parse_items(p, NODE_DICT, SIGN('}'));
+    if (parser_skip_sign(p, SIGN('('))) {
+        struct node *n = parse_tuple(p, PART_EXPRESSION, NULL, true);
+        return n != NULL && parser_expect_sign(p, SIGN(')')) ? n : NULL;
+    }
+    parser_fail(p, "an expression is expected");
+    return NULL;
+}
+
+/* ---- attributes, items, calls, filters, tests ---- */
+
+/* a, a:b, a:b:c, with any of them left out. */
+static struct node *
+parse_index(struct parser *p)
+{
+    struct node *parts[3] = {NULL};
+    int n = 0;
+    for (; n < 3; n++) {
+        const bool empty = parser_signs(p, SIGN(':')) || (n > 0 && parser_signs(p, SIGN(']')));
+        if (!empty && (parts[n] = parse_expression(p)) == NULL)
+            return NULL;
+        if (n == 2 || !parser_skip_sign(p, SIGN(':')))
+            break;
+    }
+    if (n == 0)
+        return parts[0];
+    struct node *slice = parse_node(p, NODE_SLICE);
+    if (slice != NULL) {
+        slice->a = parts[0];
+        slice->b = parts[1];
+        slice->c = parts[2];
+    }
+    return slice;
+}
+
+static struct node *
+parse_item(struct parser *p, struct node *of)
+{
+    const unsigned line = p->at++->line;
+    struct node *n = parse_over(p, NODE_ITEM, line, of, parse_index(p));
+    return n != NULL && parser_expect_sign(p, SIGN(']')) ? n : NULL;
+}
+
+static struct node *
+parse_attribute(struct parser *p, struct node *of)
+{
+    struct node *n = parse_node(p, NODE_ATTRIBUTE);
+    p->at++;
+    if (n == NULL)
+        return NULL;
+    n->a = of;
+    if (p->at->type == TOKEN_CONST && p->at->constant.kind == VALUE_INT) {
+        n->kind = NODE_ITEM;
+        return (n->b = parse_literal(p)) != NULL ? n : NULL;
+    }
+    return parser_expect_name(p, &n->name) ? n : NULL;
+}
+
+static bool
+parse_arguments(struct parser *p, struct node_list *list)
+{
+    bool named = false;
+    if (!parser_expect_sign(p, SIGN('(')))
+        return false;
+    while (!parser_signs(p, SIGN(')'))) {
+        if (list->first != NULL && !parser_expect_sign(p, SIGN(',')))
+            return false;
+        if (parser_signs(p, SIGN(')')))
+            break;
+        struct node *n = parse_node(p, NODE_ARGUMENT);
+        if (n == NULL)
+            return false;
+        if (parser_signs(p, SIGN('*')))
+            return render_fail(p->r, "an argument with '*' is not supported");
+        if (p->at->type == TOKEN_NAME && p->at[1].type == TOKEN_SIGN && p->at[1].sign == SIGN('=')) {
+            n->name = p->at->text;
+            p->at += 2;
+            named = true;
+        } else if (named)
+            return parser_fail(p, "a named argument is expected");
+        if ((n->a = parse_expression(p)) == NULL)
+            return false;
+        node_add(list, n);
+    }
+    p->at++;
+    return true;
+}
+
+static struct node *
+parse_call(struct parser *p, struct node *of)
+{
+    struct node *n = parse_node(p, NODE_CALL);
+    struct node_list arguments = {0};
+    if (n == NULL || !parse_arguments(p, &arguments))
+        return NULL;
+    n->a = of;
+    n->list = arguments.first;
+    return n;
+}
+
+static struct node *parse_test(struct parser *, struct node *of);
+
+/* Calls, and either attributes and items, or filters and tests. */
+static struct node *
+parse_suffixes(struct parser *p, struct node *n, bool filters)
+{
+    while (n != NULL)
+        if (parser_signs(p, SIGN('(')))
+            n = parse_call(p, n);
+        else if (!filters && parser_signs(p, SIGN('.')))
+            n = parse_attribute(p, n);
+        else if (!filters && parser_signs(p, SIGN('[')))
+            n = parse_item(p, n);
+        else if (filters && parser_signs(p, SIGN('|')))
+            n = parse_filters(p, n, false);
+        else if (filters && parser_is(p, "is"))
+            n = parse_test(p, n);
+        else
+            break;
+    return n;
+}
+
+struct node *
+parse_filters(struct parser *p, struct node *of, bool begun)
+{
+    while (begun || parser_skip_sign(p, SIGN('|'))) {
+        struct node *n = parse_node(p, NODE_FILTER);
+        struct node_list arguments = {0};
+        begun = false;
+        if (n == NULL || !parser_expect_name(p, &n->name) ||
+            (parser_signs(p, SIGN('(')) && !parse_arguments(p, &arguments)))
+            return NULL;
+        n->a = of;
+        n->list = arguments.first;
+        of = n;
+    }
+    return of;
+}
+
+static struct node *
+parse_test(struct parser *p, struct node *of)
+{
+    struct node *n = parse_node(p, NODE_TEST);
+    struct node_list arguments = {0};
+    p->at++;
+    const bool negated = parser_skip(p, "not");
+    if (n == NULL || !parser_expect_name(p, &n->name))
+        return NULL;
+    n->a = of;
+    const bool starts = p->at->type == TOKEN_NAME || p->at->type == TOKEN_CONST || parser_signs(p, SIGN('[')) ||
+                        parser_signs(p, SIGN('{'));
+    if (parser_signs(p, SIGN('('))) {
+        if (!parse_arguments(p, &arguments))
+            return NULL;
+    } else if (starts && !parser_is(p, "else") && !parser_is(p, "or") && !parser_is(p, "and")) {
+        struct node *argument = parse_node(p, NODE_ARGUMENT);
+        if (argument == NULL || (argument->a = parse_suffixes(p, parse_primary(p), false)) == NULL)
+            return NULL;
+        node_add(&arguments, argument);
+    }
+    n->list = arguments.first;
+    struct node *not = negated ? parse_node(p, NODE_NOT) : NULL;
+    if (not != NULL)
+        not ->a = n;
+    return negated ? not : n;
+}
+
+static struct node *
+parse_unary(struct parser *p, bool filters)
+{
+    struct node *n;
+    if (parser_signs(p, SIGN('-')) || parser_signs(p, SIGN('+'))) {
+        n = parse_node(p, parser_signs(p, SIGN('-')) ? NODE_NEGATIVE : NODE_POSITIVE);
+        p->at++;
+        if (n == NULL || !render_enter(p->r) || (n->a = parse_unary(p, false)) == NULL)
+            return NULL;
+        p->r->depth--;
+    } else
+        n = parse_primary(p);
+    n = parse_suffixes(p, n, false);
+    return filters ? parse_suffixes(p, n, true) : n;
+}
+
+/* the same with a sign, attributes, calls, filters, … */
+static struct node *
+parse_value(struct parser *p)
+{
+    return parse_unary(p, true);
+}
+
+/* Expressions, from the loosest operator to the tightest. */
 
 typedef struct node *parse_level(struct parser *);
 

@@ -1,13 +1,11 @@
-#include "engine/chat/render.h"
+#include "engine/chat/template.h"
 
 #include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/printable.h"
 #include "engine/base/utf8.h"
-#include "engine/chat/operators.h"
 
 /* ---- memory ---- */
 
@@ -92,7 +90,8 @@ render_fail_undefined(struct render *r, struct value v)
     return render_fail(r, "%.*s", (int)v.text.len, v.text.data);
 }
 
-bool
+/* Fails because a bound is exceeded. */
+static bool
 render_stop(struct render *r, const char *why)
 {
     r->stopped = true;

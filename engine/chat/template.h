@@ -2,7 +2,7 @@
 #ifndef ENGINE_CHAT_TEMPLATE_H
 #define ENGINE_CHAT_TEMPLATE_H
 
-#include "engine/chat/operators.h"
+#include "engine/chat/render.h"
 
 /* ---- tokens: data outside of {{ }} and {% %}; names, literals and signs inside ---- */
 enum token_type {
@@ -115,10 +115,6 @@ bool parser_skip_sign(struct parser *, unsigned sign);
 bool parser_expect_sign(struct parser *, unsigned sign);
 bool parser_expect_name(struct parser *, struct slice *name);
 
-/* A node over one or two others; NULL where one of them is. */
-struct node *parse_over(struct parser *, enum node_kind, unsigned line, struct node *a, struct node *b);
-struct node *parse_primary(struct parser *); /* a name, a literal, a list, a dict, something in brackets */
-struct node *parse_value(struct parser *);   /* the same with a sign, attributes, calls, filters, … */
 struct node *parse_expression(struct parser *);
 /* Values with commas between them are a tuple. A value is assigned to a target. */
 enum part {
@@ -131,5 +127,84 @@ enum part {
 struct node *parse_tuple(struct parser *, enum part, const char *end, bool brackets);
 /* A chain of filters over `of`; NULL: over a block's text. */
 struct node *parse_filters(struct parser *, struct node *of, bool begun);
+
+/* Calls of macros, methods of values, functions, filters and tests. */
+
+struct keyword {
+    struct slice name;
+    struct value value;
+};
+
+struct arguments {
+    size_t n, n_keywords;
+    struct value *at;         /* (n) by position */
+    struct keyword *keywords; /* (n_keywords) */
+};
+
+#define MOST_PARAMETERS 4
+
+struct call { /* a builtin is called with this */
+    struct render *r;
+    int which;         /* of the builtin */
+    struct value self; /* the value that the filter, test or method is of */
+    struct arguments given;
+    struct value a[MOST_PARAMETERS]; /* by parameter; VALUE_MISSING where none was given */
+};
+
+struct builtin {
+    const char *name;
+    bool (*function)(struct call *, struct value *out);
+    int which; /* tells apart builtins that share a function */
+    size_t required;
+    const char *parameters[MOST_PARAMETERS]; /* "-x": by position alone; "*": the function reads `given` */
+};
+
+struct macro {
+    const struct node *node;
+    struct scope *scope; /* where it was written */
+};
+
+struct method {
+    const struct builtin *builtin;
+    struct value self;
+};
+
+/* Tables, the last row without a name. */
+extern const struct builtin global_functions[]; /* range, dict, namespace, raise_exception, strftime_now */
+extern const struct builtin method_filters[], value_filters[], list_filters[];
+
+/* A row of a table; NULL: it has none of that name. */
+const struct builtin *builtin_find(const struct builtin *, struct slice name);
+/* The method of a value; NULL: it has none of that name. *refused: Python has one that is not supported here. */
+const struct builtin *method_find(struct value, struct slice name, bool *refused);
+
+/* Calls a macro, a method or a function. */
+bool value_call(struct render *, struct value, const struct arguments *, struct value *out);
+bool filter_call(struct render *, struct slice name, struct value self, const struct arguments *, struct value *out);
+bool test_call(struct render *, struct slice name, struct value self, const struct arguments *, bool *out);
+
+/* ---- arguments of builtins ---- */
+/* A whole number; *whole stays where it was not given. */
+bool call_whole(struct call *, size_t i, int64_t *whole);
+/* A text; *text stays where it was not given, or is None. */
+bool call_text(struct call *, size_t i, struct slice *text);
+bool call_truth(const struct call *, size_t i); /* not given: false */
+/* Fails: "a int can't be `what`", or as an undefined value fails. */
+bool call_unfit(struct call *, const char *what);
+
+/* Walking the tree: expressions to values, statements to text. */
+
+/* The value of an expression. */
+bool evaluate(struct render *, const struct node *, struct value *);
+/* A chain of filters over a block's text. */
+bool evaluate_filters(struct render *, const struct node *, struct value text, struct value *);
+
+/* How statements end: at their end, at a break, at a continue, in a failure. */
+enum ending { ENDS_WELL, ENDS_LOOP, ENDS_TURN, FAILS };
+/* Executes statements; they add their text to `out`. */
+enum ending execute(struct render *, const struct node *first, struct buffer *out);
+
+/* An attribute of `loop`; *known is false for a name that it does not have. */
+bool loop_attribute(struct render *, struct loop *, struct slice name, struct value *, bool *known);
 
 #endif

@@ -1,4 +1,4 @@
-/* A context opened and closed, and its sequences. Rows are in context_rows.c, what computes in context_sweep.c and
+/* A context opened and closed, and its sequences. Rows are in context_rows.c, what computes in context_forward.c and
  * context_decide.c. */
 #include "engine/context/context.h"
 
@@ -194,7 +194,8 @@ context_trunk(struct context *c, seq_t seq)
     return NULL;
 }
 
-void
+/* Sets trunk[first..first+n) and notes which part the backend has not seen. */
+static void
 context_write_trunk(struct sequence *q, uint32_t first, const slot_t *slots, size_t n)
 {
     for (size_t i = 0; i < n; i++)

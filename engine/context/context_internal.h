@@ -71,35 +71,22 @@ struct context {
     atomic_bool never; /* stands in for a missing cancel flag */
 };
 
-/* What layers of experts count (context_experts.c). False: no memory. */
+/* What layers of experts count (context_forward.c). False: no memory. */
 bool context_experts_open(struct context *, const struct model_desc *);
-/* What the last sweep's layer counts beyond a load: experts more than one row goes to. */
-double context_experts_load(const struct context *, uint32_t layer);
 
-/* A sweep is being built: it has touched none as yet. */
-void context_experts_begin(struct context *);
 /* The place is another row's from now on. */
 void context_experts_forget(struct context *, uint32_t place);
-/* A sweep that is about to be queued asks where its rows go, if that is followed; afterwards, when they are at that depth, the
- * answers are kept. */
-void context_experts_ask(struct context *, struct sweep *);
-void context_experts_keep(struct context *, const struct sweep *, uint32_t depth);
 
 /* The slot's row, or NULL after setting the error. */
 struct slot *context_row(struct context *, slot_t);
 /* The sequence, or NULL after setting the error. */
 struct sequence *context_trunk(struct context *, seq_t);
 
-/* Sets trunk[first..first+n) and notes which part the backend has not seen. */
-void context_write_trunk(struct sequence *, uint32_t first, const slot_t *, size_t n);
-
 /* One reference less to each; what nobody holds any more is free, together with its place in the ring. */
 void context_release(struct context *, slot_t);
 /* Discards all uncommitted rows of a sequence that are not marked; unmarks the others. */
 void context_discard_unmarked(struct context *, seq_t);
 
-/* Ring places: the circle's ends. */
-void context_place_first(struct context *, uint32_t place);
 void context_place_last(struct context *, uint32_t place);
 
 /* Queues what the backend must know before it computes: trunk tables that changed, embeddings of new rows. */

@@ -1,5 +1,6 @@
 /* Slots and the hidden-state ring: who holds which place, and when it is free again. */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "engine/context/context.h"
 #include "engine/context/context_internal.h"
@@ -23,7 +24,8 @@ link_place(struct context *c, uint32_t i, uint32_t prev, uint32_t next)
     c->places[next].prev = i;
 }
 
-void
+/* Ring places: the circle's ends. */
+static void
 context_place_first(struct context *c, uint32_t i)
 {
     link_place(c, i, c->limits.ring, c->places[c->limits.ring].next);
@@ -194,4 +196,50 @@ uint32_t
 context_free_slots(const struct context *c)
 {
     return c->n_free;
+}
+
+bool
+dist_pool_open(struct dist_pool **out, const struct backend_ops *ops, struct backend *backend, uint32_t vocab,
+               uint32_t n, struct err *err)
+{
+    *out = NULL;
+    struct dist_pool *p = calloc(1, sizeof *p);
+    if (p == NULL)
+        return err_set(err, ERR_WORK, "not enough memory for a pool of distributions");
+    *p = (struct dist_pool){.ops = ops, .vocab = vocab, .n = n};
+    p->maker = calloc(n, sizeof *p->maker);
+    if (p->maker == NULL)
+        err_set(err, ERR_WORK, "not enough memory for a pool of distributions");
+    if (p->maker == NULL || !ops->dists(backend, vocab, n, &p->dists, err)) {
+        p->dists = NULL;
+        dist_pool_close(p);
+        return false;
+    }
+    *out = p;
+    return true;
+}
+
+void
+dist_pool_close(struct dist_pool *p)
+{
+    if (p == NULL)
+        return;
+    if (p->dists != NULL)
+        p->ops->drop_dists(p->dists);
+    free(p->maker);
+    free(p);
+}
+
+void
+dist_pool_release(struct dist_pool *p)
+{
+    p->used = 0;
+}
+
+void
+dist_pool_forget(struct dist_pool *p, const struct context *c)
+{
+    for (uint32_t i = 0; i < p->n; i++)
+        if (p->maker[i] == c)
+            p->maker[i] = NULL;
 }

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/printable.h"
+#include "engine/base/utf8.h"
 
 #define ANY        ENGINES /* in a rule: all engines that no earlier rule names */
 #define MOST_RATES 64

@@ -1,16 +1,39 @@
+/* Grids of knobs: KNOB=from:to:step, and the product of several, whose points are numbered with the last knob the fastest. */
+#ifndef ENGINE_EVENTS_KNOB_SWEEP_H
+#define ENGINE_EVENTS_KNOB_SWEEP_H
+
+#include <stdio.h>
+
+#include "engine/events/policy.h"
+#include "engine/events/segments.h"
+
+#define KNOB_GRID_MOST 1000 /* points */
+#define KNOB_GRID_AXES 32
+
+struct knob_axis {
+    const char *text; /* as given; borrowed */
+    char name[16];
+    double from, step;
+    uint32_t n; /* values */
+};
+
+/* ERR_USAGE, one line that begins with `who` ("--grid"): not of that form, or more than KNOB_GRID_MOST values. */
+bool knob_axis_parse(struct knob_axis *, const char *text, const char *who, struct err *);
+/* All its values must be on the knob's own grid, else two points would be the same one. ERR_USAGE as above. */
+bool knob_axis_check(const struct knob_axis *, const struct knob *, const char *policy, const char *who, struct err *);
+double knob_axis_value(const struct knob_axis *, const struct knob *, uint32_t i); /* as the knob rounds it */
+
+/* Points of the product; beyond KNOB_GRID_MOST it says KNOB_GRID_MOST + 1. None of no axes is one. */
+uint32_t knob_grid_points(const struct knob_axis *const *, size_t n);
+/* Which value each axis has at a point: at[n]. */
+void knob_grid_at(const struct knob_axis *const *, size_t n, uint32_t point, uint32_t *at);
+
 /* A sweep: the same prompt, or a list of them, run at every point of a grid of knobs, and what each point measured. It is
  * made of events alone: sweep_event() is told everything that happens and never asks for anything; sweep_next() asks, where
  * it is time, for knobs and the next run. What was cut off half-way says nothing and is run again. A point's samples are
  * rounds (engine/events/estimate.h), of whole runs; a sweep that was whole goes over its points once more, and adds.
  * Autoregressive decoding of the same prompts is run among the points, once before the first of a pass and again after every
  * SWEEP_BASELINE of them, so that both see the same machine. */
-#ifndef ENGINE_EVENTS_KNOB_SWEEP_H
-#define ENGINE_EVENTS_KNOB_SWEEP_H
-
-#include <stdio.h>
-
-#include "engine/events/knob_grid.h"
-#include "engine/events/segments.h"
 
 #define SWEEP_AXES     6
 #define SWEEP_BASELINE 8

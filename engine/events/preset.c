@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/base/file_read.h"
 #include "engine/base/file_replace.h"
-#include "engine/base/file_text.h"
 #include "engine/base/json_read.h"
 
 #define MOST   ((size_t)64 << 10) /* bytes of a file */

@@ -1,11 +1,172 @@
-/* Segments of rounds under one setting. */
-#include "engine/events/segments_internal.h"
+/* A segment read: its measures, its name, what changed with it. */
+#include "engine/events/segments.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/printable.h"
+#include "engine/base/utf8.h"
+#include "engine/events/sampling_knobs.h"
+
+#define OTHERS 4
+
+struct segment_side {                    /* a setting, and what ran with it */
+    struct segment next;                 /* the settings in force, and in what they differ from the newest's */
+    uint32_t last;                       /* 1 + the number of its newest one; 0: none */
+    struct settings now, ran;            /* in force; when the newest began */
+    struct segment_change other[OTHERS]; /* what turned that no policy known here declares */
+    uint32_t n_other;
+    struct estimate baseline[2]; /* of the prompt, and of one that is slowed down */
+    double next_se;              /* of a baseline that is told next; NAN: not known */
+    uint64_t generated;          /* tokens of the run */
+};
+
+struct segments {
+    const struct run_info *info;
+    struct segment *ring;             /* (SEGMENTS) segment number i is ring[i % SEGMENTS] */
+    uint32_t n;                       /* ever */
+    struct segment none;              /* empty */
+    struct segment_side side[2], *at; /* in a versus two; whose event it is */
+    bool versus;
+    uint32_t focus;     /* the side that is looked at */
+    char **prompt;      /* (SEGMENTS) texts of prompts but the first, number i at i % SEGMENTS; owned */
+    uint32_t sequences; /* that had a round in it */
+};
+
+/* What is in force begins a segment with the next round. */
+static inline bool
+segments_side_coming(const struct segment_side *side)
+{
+    return side->last == 0 || side->next.cause[0] != '\0' || side->next.n_changes > 0;
+}
+
+struct estimates
+segment_estimates(const struct segment *s, const struct run_info *info)
+{
+    struct round_sums sums = s->sums;
+    if (s->joint.rounds > 0)
+        round_sums_add(&sums, &s->joint, info->rho);
+    return round_sums_estimates(&sums, info->layers, info->rho);
+}
+
+struct estimate
+segment_speedup(const struct segment *s, const struct run_info *info)
+{
+    return estimate_quotient(segment_estimates(s, info).tokens_per_s, s->baseline);
+}
+
+void
+segment_letter(uint32_t number, char out[8])
+{
+    char reversed[8];
+    int n = 0;
+    for (uint64_t left = (uint64_t)number + 1; left > 0; left = (left - 1) / 26)
+        reversed[n++] = (char)('A' + (left - 1) % 26);
+    for (int i = 0; i < n; i++)
+        out[i] = reversed[n - 1 - i];
+    out[n] = '\0';
+}
+
+/* A knob by its symbol, of the policy's or of sampling. */
+static const char *
+symbol_of(const struct segment *s, const struct run_info *info, const char *name)
+{
+    const struct policy_info *p = s->policy < info->n_policies ? &info->policies[s->policy] : NULL;
+    const int i = p != NULL ? policy_knob_index(p, name) : -1, drawn = sampling_knob_index(name);
+    const char *symbol = i >= 0 ? p->knobs[i].symbol : drawn >= 0 ? sampling_knobs[drawn].symbol : "";
+    return symbol[0] != '\0' ? symbol : name;
+}
+
+static size_t
+write_change(const struct segment *s, const struct run_info *info, const struct segment_change *c, bool arrows,
+             char *out, size_t n)
+{
+    const bool named = strcmp(c->name, "policy") != 0, from = arrows && c->before[0] != '\0';
+    const int made = snprintf(out, n, "%s%s%s%s%s", named ? symbol_of(s, info, c->name) : "", named ? " " : "",
+                              from ? c->before : "", from ? "→" : "", c->after);
+    return made < 0 ? 0 : (size_t)made;
+}
+
+void
+segment_text(const struct segment *s, const struct run_info *info, bool arrows, char *out, size_t n)
+{
+    static const struct {
+        const char *cause, *text;
+    } causes[] = {{"start", "start"}, {"restart", "again"}, {"prompt", "new prompt"}};
+    size_t used = 0;
+    out[0] = '\0';
+    if (s->versus)
+        used += (size_t)snprintf(out, n, "%u: ", (unsigned)s->seq);
+    const size_t begin = used;
+    for (size_t i = 0; i < sizeof causes / sizeof causes[0]; i++)
+        if (strcmp(s->cause, causes[i].cause) == 0 && (s->n_changes == 0 || i == 2))
+            used += (size_t)snprintf(out + used, n - used, "%s", causes[i].text);
+    for (uint32_t i = 0; i < s->n_changes && used + 3 < n; i++) {
+        if (used > begin)
+            used += (size_t)snprintf(out + used, n - used, ", ");
+        used += write_change(s, info, &s->change[i], arrows, out + used, n - used);
+    }
+}
+
+/* Baselines of segments: what they measured, and what they compared. */
+
+/* A control about both settings of a versus is taken by each. */
+static bool
+is_meant(const struct segments *s, const struct segment *at)
+{
+    return !s->versus || at->seq == s->at->next.seq;
+}
+
+/* ---- what a baseline measured and compared ---- */
+static void
+segments_take_baseline(struct segments *s, const char *text)
+{
+    char *end;
+    const double value = strtod(text, &end);
+    if (end == text || !isfinite(value) || !(value > 0))
+        return;
+    const bool paced = s->at->next.paced;
+    s->at->baseline[paced] = (struct estimate){.value = value, .se = s->at->next_se, .n = UINT64_MAX};
+    s->at->next_se = NAN;
+    s->at->next.baseline = s->at->baseline[paced];
+    for (uint32_t back = 0; back < segments_held(s); back++) {
+        struct segment *at = &s->ring[(s->n - 1 - back) % SEGMENTS];
+        if (at->prompt == s->at->next.prompt && at->paced == paced && is_meant(s, at))
+            at->baseline = s->at->baseline[paced];
+    }
+}
+
+/* "yes", "yes: 7 sequences", "sampled", or "no: token 17", counted from the run's first generated one. What comes behind a difference can't
+ * be compared, and of several sequences it isn't known whose token that is. */
+static void
+segments_take_lossless(struct segments *s, const char *text)
+{
+    const bool yes = strncmp(text, "yes", 3) == 0, sampled = strcmp(text, "sampled") == 0;
+    uint64_t differs = UINT64_MAX;
+    if (strncmp(text, "no: token ", 10) == 0 && (s->sequences < 2 || run_info_apart(s->info)))
+        differs = strtoull(text + 10, NULL, 10);
+    else if (strncmp(text, "no:", 3) == 0)
+        differs = 0;
+    else if (!yes && !sampled)
+        return;
+    for (uint32_t back = 0; back < segments_held(s); back++) {
+        struct segment *at = &s->ring[(s->n - 1 - back) % SEGMENTS];
+        if (at->run != s->at->next.run)
+            break;
+        if (!is_meant(s, at))
+            continue;
+        at->compared = at->total.emitted;
+        if (sampled)
+            at->lossless = LOSSLESS_SAMPLED;
+        else if (differs > at->before + at->total.emitted)
+            at->lossless = LOSSLESS_YES;
+        else
+            at->lossless = differs > at->before || differs == 0 ? LOSSLESS_NO : LOSSLESS_UNKNOWN;
+    }
+}
+
+/* Segments of rounds under one setting. */
 
 /* Of the side; an empty one where there is none, or it is not held any more. */
 static struct segment *
@@ -328,4 +489,86 @@ segments_close(struct segments *s)
     free(s->prompt);
     free(s->ring);
     free(s);
+}
+
+/* Segments read: which are held, what is in force. */
+
+uint32_t
+segments_held(const struct segments *s)
+{
+    return s->n < SEGMENTS ? s->n : SEGMENTS;
+}
+
+const struct segment *
+segments_at(const struct segments *s, uint32_t back)
+{
+    return back < segments_held(s) ? &s->ring[(s->n - 1 - back) % SEGMENTS] : NULL;
+}
+
+const struct segment *
+segments_named(const struct segments *s, const char *letter)
+{
+    uint64_t number = 0;
+    for (const char *at = letter; *at != '\0'; at++) {
+        const char c = *at >= 'a' && *at <= 'z' ? (char)(*at - 'a' + 'A') : *at;
+        if (c < 'A' || c > 'Z' || number > s->n)
+            return NULL;
+        number = number * 26 + (uint64_t)(c - 'A') + 1;
+    }
+    return number > 0 && number <= s->n ? segments_at(s, s->n - (uint32_t)number) : NULL;
+}
+
+static const struct segment_side *
+shown(const struct segments *s)
+{
+    return &s->side[s->versus && s->focus == 1];
+}
+
+bool
+segment_concerns(const struct segment *s, uint32_t seq)
+{
+    return !s->versus || s->seq == (seq == 1);
+}
+
+bool
+segment_same_setting(const struct segment *a, const struct segment *b, const struct run_info *info)
+{
+    const uint32_t knobs = a->policy < info->n_policies ? info->policies[a->policy].n_knobs : 0;
+    bool same = a->policy == b->policy && strcmp(a->head, b->head) == 0 &&
+                a->sampling.temperature == b->sampling.temperature && a->sampling.top_k == b->sampling.top_k &&
+                a->sampling.top_p == b->sampling.top_p;
+    for (uint32_t k = 0; same && k < knobs; k++)
+        same = a->value[k] == b->value[k];
+    return same;
+}
+
+void
+segments_focus(struct segments *s, uint32_t seq)
+{
+    s->focus = seq;
+}
+
+const struct segment *
+segments_coming(const struct segments *s)
+{
+    return s->n > 0 && segments_side_coming(shown(s)) ? &shown(s)->next : NULL;
+}
+
+const struct segment *
+segments_now(const struct segments *s)
+{
+    return &shown(s)->next;
+}
+
+double
+segments_value(const struct segments *s, uint32_t policy, uint32_t knob)
+{
+    return policy < s->info->n_policies && knob < POLICY_KNOBS ? shown(s)->now.value[policy][knob] : NAN;
+}
+
+const char *
+segments_prompt(const struct segments *s, const struct segment *at)
+{
+    const char *told = s->side[0].next.prompt - at->prompt < SEGMENTS ? s->prompt[at->prompt % SEGMENTS] : NULL;
+    return at->prompt == 0 && told == NULL ? s->info->prompt : told;
 }

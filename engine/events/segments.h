@@ -6,6 +6,7 @@
 
 #include "engine/events/metrics.h"
 #include "engine/events/run_info.h"
+#include "engine/events/settings.h"
 
 #define SEGMENTS        256 /* held; older ones are forgotten */
 #define SEGMENT_CHANGES 8   /* held of what one begins with */

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "engine/base/slice.h"
+#include "kernels/backend.h"
 #include "kernels/base/err.h"
 
 /* Metadata value types, numbered as in the file. */
@@ -60,8 +61,6 @@ struct gguf {
 /* Errors name the file, what is wrong, where, and what to do. Nothing is copied: values and tensors point into the map.
  * Of a model split over several files any one's path will do: metadata are the first's, tensors those of all. */
 bool gguf_open(struct gguf **, const char *path, struct err *);
-/* One file as it is, a part or a whole. */
-bool gguf_open_part(struct gguf **, const char *path, struct err *);
 /* The same on bytes that the caller keeps alive (fuzzing, tests). */
 bool gguf_parse(struct gguf **, const char *name, const void *bytes, size_t len, struct err *);
 void gguf_close(struct gguf *);
@@ -80,5 +79,20 @@ double gguf_number(const struct gguf_value *, uint64_t index);
 struct slice *gguf_strings(const struct gguf_value *, struct err *);
 
 const char *gguf_type_name(uint32_t tensor_type); /* "Q8_0"; "type 31" or "an unknown type" otherwise */
+
+/* Tensor types as GGUF numbers them. */
+
+/* A row is cut into blocks of `block` values, `bytes` bytes each. */
+struct gguf_type_size {
+    const char *name;
+    uint32_t block, bytes;
+};
+
+/* False for a type that this program has never heard of (or that has been withdrawn). */
+bool gguf_type_size(uint32_t tensor_type, struct gguf_type_size *);
+
+/* Types that backends compute with, and back; WEIGHT_TYPES: not one of them. */
+enum weight_type gguf_weight_type(uint32_t tensor_type);
+uint32_t gguf_type_of(enum weight_type);
 
 #endif

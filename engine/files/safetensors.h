@@ -3,10 +3,13 @@
 #ifndef ENGINE_FILES_SAFETENSORS_H
 #define ENGINE_FILES_SAFETENSORS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "kernels/backend.h"
+#include "kernels/base/err.h"
 
 #define SAFETENSOR_DIMS 8
 
@@ -41,5 +44,40 @@ void safetensors_close(struct safetensors *);
 const struct safetensor *safetensors_find(const struct safetensors *, const char *name);
 /* A text of the file's metadata; NULL: it says nothing of the kind. */
 const char *safetensors_metadata(const struct safetensors *, const char *key);
+
+/* Writing a safetensors file: what this program trains goes out in the format that others read. */
+
+struct safetensors_part {
+    char name[64];
+    uint32_t rows, cols; /* rows 0: a vector of cols */
+    float *values;       /* (rows, cols), the caller's */
+};
+
+struct safetensors_note { /* of the file's metadata */
+    const char *key, *value;
+};
+
+/* F32 tensors in the order given, whole or not at all (engine/base/file_replace.h). */
+bool safetensors_write(const char *path, const struct safetensors_note *, size_t n_notes,
+                       const struct safetensors_part *, size_t n_parts, struct err *);
+
+static inline size_t
+safetensors_part_values(const struct safetensors_part *p)
+{
+    return (size_t)(p->rows > 0 ? p->rows : 1) * p->cols;
+}
+
+/* A file that Git LFS left in a file's place. */
+
+/* Says what it is, if it is one: then true. */
+static inline bool
+lfs_pointer(const char *path, const void *bytes, size_t n, struct err *err)
+{
+    static const char begin[] = "version https://git-lfs.github.com/spec/";
+    if (n < sizeof begin - 1 || memcmp(bytes, begin, sizeof begin - 1) != 0)
+        return false;
+    err_set(err, ERR_WORK, "%s: is a Git LFS pointer, not the file itself; run `git lfs pull` in its folder", path);
+    return true;
+}
 
 #endif

@@ -7,13 +7,12 @@
 #include <unistd.h>
 
 #include "engine/arch/arch_hf.h"
-#include "engine/base/file_text.h"
+#include "engine/base/file_read.h"
 #include "engine/base/json_read.h"
-#include "engine/base/printable.h"
+#include "engine/base/utf8.h"
 #include "engine/files/gguf.h"
-#include "engine/files/gguf_types.h"
 #include "engine/files/safetensors.h"
-#include "engine/model/model_hash.h"
+#include "engine/model/model.h"
 
 #define LARGEST_CONFIG ((size_t)1 << 20)
 #define NAME_SIZE      192

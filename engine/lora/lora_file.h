@@ -3,6 +3,7 @@
 #define ENGINE_LORA_LORA_FILE_H
 
 #include "engine/arch/arch.h"
+#include "engine/arch/arch_hf.h"
 
 struct safetensors;
 struct cJSON;

@@ -3,6 +3,9 @@
 #ifndef ENGINE_MODEL_MODEL_H
 #define ENGINE_MODEL_MODEL_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "kernels/backend.h"
 
 struct gguf;
@@ -62,5 +65,30 @@ const char *model_not(const struct model *m, const char *made_for, char *out, si
 bool model_quantize(struct model *, struct err *);
 
 void model_free_blocks(struct model *); /* what model_take() gave: a part of model_close() */
+
+/* A number that tells models apart: FNV-1a over what is small, and over a sample of what is large. */
+
+#define HASH_START 0xcbf29ce484222325u
+
+uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n);
+/* A mapped file: all of its header (bytes below data_start), pieces of its data evenly spaced, and its size. */
+uint64_t hash_map(uint64_t hash, const unsigned char *map, uint64_t bytes, uint64_t data_start);
+
+/* A model's final norm on the host: what stands before the LM head, and before an acceptance head. */
+
+struct final_norm {
+    uint32_t width;
+    float eps;
+    bool centred;  /* the mean is taken off first */
+    float *weight; /* (width), owned; behind it the bias (width), zeros where there is none */
+};
+
+/* Copies the weights, whatever their type; to be freed with final_norm_free(). */
+bool final_norm_open(struct final_norm *, const struct model_desc *, struct err *);
+void final_norm_free(struct final_norm *);
+
+/* out = h / rms(h) ∘ weight + bias, all (width), of h less its mean where the norm is centred; out may be h. Returns
+ * 1 / rms(h). */
+float final_norm_apply(const struct final_norm *, const float *h, float *out);
 
 #endif

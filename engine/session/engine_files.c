@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/embedded.h"
+#include "engine/base/file_read.h"
 #include "engine/model/memory.h"
 #include "engine/session/engine_internal.h"
-#include "engine/tokenizer/vocabulary_match.h"
+#include "engine/tokenizer/tokenizer.h"
 #include "engine/trained/sv_profile.h"
 
 /* ---- auxiliary models ---- */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "engine/session/session_internal.h"
-#include "engine/trained/accept_predictor.h"
+#include "engine/trained/accept_head.h"
 #include "kernels/base/clock.h"
 
 #define FOLLOW_TOKENS 256 /* in a call */

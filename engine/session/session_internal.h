@@ -7,7 +7,7 @@
 
 #include "engine/events/estimate.h"
 #include "engine/events/metrics.h"
-#include "engine/model/final_norm.h"
+#include "engine/model/model.h"
 #include "engine/session/mailbox.h"
 #include "engine/session/sequence.h"
 #include "engine/session/session.h"

@@ -1,6 +1,8 @@
 #include "engine/synthetic/model_open.h"
 
 #include <cjson/cJSON.h>
+#include <dirent.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
@@ -9,17 +11,184 @@
 
 #include "engine/arch/arch.h"
 #include "engine/arch/packed.h"
-#include "engine/base/printable.h"
+#include "engine/base/json_read.h"
+#include "engine/base/utf8.h"
 #include "engine/files/gguf.h"
 #include "engine/files/hf_folder.h"
 #include "engine/lora/lora.h"
 #include "engine/model/memory.h"
-#include "engine/model/model_hash.h"
-#include "engine/synthetic/folder_templates.h"
-#include "engine/synthetic/folder_tokenizer.h"
+#include "engine/model/model.h"
 #include "engine/synthetic/synthetic.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "kernels/tensor.h"
+
+static const char default_name[] = "default", folder_name[] = "additional_chat_templates", jinja[] = ".jinja";
+
+static bool
+read_one(struct tokenizer *t, const char *folder, const char *file, struct slice name, struct err *err)
+{
+    char *text;
+    size_t n;
+    const bool ok = hf_folder_text(folder, file, &text, &n, err) &&
+                    (text == NULL || tokenizer_add_chat_template(t, name, (struct slice){text, n}, err));
+    free(text);
+    return ok;
+}
+
+/* What a processor was saved with. */
+static bool
+read_json(struct tokenizer *t, const char *folder, struct err *err)
+{
+    char *text;
+    size_t n;
+    if (tokenizer_chat_template(t, default_name).len > 0)
+        return true;
+    if (!hf_folder_text(folder, "chat_template.json", &text, &n, err))
+        return false;
+    cJSON *o = NULL;
+    bool ok = text == NULL || json_read(&o, text, n) || err_set(err, ERR_WORK, "%s: out of memory", folder);
+    const char *template = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(o, "chat_template"));
+    ok = ok && (template == NULL || tokenizer_add_chat_template(t, slice_of(default_name), slice_of(template), err));
+    cJSON_Delete(o);
+    free(text);
+    return ok;
+}
+
+static int
+is_template(const struct dirent *e)
+{
+    const size_t n = strlen(e->d_name), tail = sizeof jinja - 1;
+    return n > tail && strcmp(e->d_name + n - tail, jinja) == 0;
+}
+
+static bool
+read_additional(struct tokenizer *t, const char *folder, struct err *err)
+{
+    char *path = NULL;
+    struct dirent **names = NULL;
+    bool ok = true;
+    if (asprintf(&path, "%s/%s", folder, folder_name) < 0)
+        return err_set(err, ERR_WORK, "%s: out of memory", folder);
+    errno = 0;
+    const int n = scandir(path, &names, is_template, alphasort); /* -1: there is no such folder */
+    if (n < 0 && errno != ENOENT && errno != ENOTDIR)
+        ok = err_set(err, ERR_WORK, "%s: cannot be listed: %s", path, strerror(errno));
+    for (int i = 0; i < n; i++) {
+        const struct slice name = {names[i]->d_name, strlen(names[i]->d_name) - (sizeof jinja - 1)};
+        ok = ok && read_one(t, path, names[i]->d_name, name, err);
+        free(names[i]);
+    }
+    free(names);
+    free(path);
+    return ok;
+}
+
+/* chat_template.jinja is the default, additional_chat_templates/NAME.jinja another one; both count more than what
+ * tokenizer_config.json has, and chat_template.json less. No file is no error. */
+static bool
+folder_templates_read(struct tokenizer *t, const char *folder, struct err *err)
+{
+    return read_json(t, folder, err) && read_one(t, folder, "chat_template.jinja", slice_of(default_name), err) &&
+           read_additional(t, folder, err);
+}
+
+struct files {
+    char *json, *config, *model, *added; /* NULL: there is none */
+    size_t n_json, n_config, n_model, n_added;
+};
+
+static bool
+read_files(struct files *f, const char *folder, struct err *err)
+{
+    if (!hf_folder_text(folder, "tokenizer.json", &f->json, &f->n_json, err) ||
+        !hf_folder_text(folder, "tokenizer_config.json", &f->config, &f->n_config, err))
+        return false;
+    return f->json != NULL || (hf_folder_text(folder, "tokenizer.model", &f->model, &f->n_model, err) &&
+                               hf_folder_text(folder, "added_tokens.json", &f->added, &f->n_added, err));
+}
+
+static bool
+open_files(struct tokenizer **t, const struct files *f, const char *folder, struct err *err)
+{
+    const struct sentencepiece_files pieces = {
+        {f->model, f->n_model}, {f->config, f->n_config}, {f->added, f->n_added}};
+    if (f->json != NULL)
+        return tokenizer_from_json(t, f->json, f->n_json, f->config, f->n_config, folder, err);
+    if (f->model != NULL)
+        return tokenizer_from_sentencepiece(t, &pieces, folder, err);
+    if (hf_folder_has(folder, "tekken.json"))
+        return err_set(err, ERR_WORK,
+                       "%s: has its tokenizer as tekken.json, which is not read; fetch its tokenizer.json too", folder);
+    if (hf_folder_has(folder, "vocab.json") && hf_folder_has(folder, "merges.txt"))
+        return err_set(
+            err, ERR_WORK,
+            "%s: has its tokenizer as vocab.json and merges.txt, which are not read; save it as tokenizer.json with "
+            "the transformers package",
+            folder);
+    return err_set(err, ERR_WORK,
+                   "%s: has neither a tokenizer.json nor a tokenizer.model; save the model's tokenizer there with the "
+                   "transformers package",
+                   folder);
+}
+
+bool
+folder_tokenizer_open(struct tokenizer **t, const char *folder, struct err *err)
+{
+    struct files f = {0};
+    *t = NULL;
+    const bool ok = read_files(&f, folder, err) && open_files(t, &f, folder, err);
+    free(f.json);
+    free(f.config);
+    free(f.model);
+    free(f.added);
+    return ok;
+}
+
+#define SHORTEST 512u /* tokens that a context should have */
+
+static void
+say_why(struct model_look *look, const char *path, const struct err *err)
+{
+    const size_t n = strlen(path);
+    const char *why = strncmp(err->text, path, n) == 0 ? err->text + n + strspn(err->text + n, ":/ ") : err->text;
+    printable_line(look->why, sizeof look->why, why, strlen(why));
+}
+
+static void
+fit_context(struct model_look *look, const struct model *m, uint64_t available, struct err *err)
+{
+    for (uint32_t ctx = m->ctx_train; ctx > 0; ctx = ctx > SHORTEST ? ctx / 2 : 0)
+        if (memory_fits(m, ctx, false, false, available, 0, err)) {
+            look->ctx = ctx;
+            return;
+        }
+    say_why(look, m->path, err);
+}
+
+void
+model_look(struct model_look *look, const char *path, uint64_t available)
+{
+    struct model *m;
+    struct err err = {0};
+    *look = (struct model_look){0};
+    if (!model_open_with(&m, path, &(struct model_options){.glance = true}, &err)) {
+        say_why(look, path, &err);
+        return;
+    }
+    look->runs = true;
+    memcpy(look->name, m->name, sizeof look->name);
+    memcpy(look->arch, m->arch, sizeof look->arch);
+    memcpy(look->types, m->types, sizeof look->types);
+    snprintf(look->tokenizer, sizeof look->tokenizer, "%s", tokenizer_description(m->tokenizer));
+    look->layers = m->desc.n_layers;
+    look->vocab = m->desc.vocab;
+    look->ctx_train = m->ctx_train;
+    look->bytes = m->file_bytes;
+    look->parameters = m->parameters;
+    fit_context(look, m, available, &err);
+    look->chats = tokenizer_chat_template_name(m->tokenizer, 0) != NULL;
+    model_close(m);
+}
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "weights are used as they lie in the file: little-endian");
 
@@ -314,7 +483,7 @@ read_folder(struct model *m, const struct model_options *options, struct err *er
     return check_vocabulary(m, err) && read_stop_tokens(m, err);
 }
 
-bool
+static bool
 model_read_folder(struct model **out, struct hf_folder *folder, const struct model_options *options, struct err *err)
 {
     struct model *m;

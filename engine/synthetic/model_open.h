@@ -3,7 +3,12 @@
 #ifndef ENGINE_SYNTHETIC_MODEL_OPEN_H
 #define ENGINE_SYNTHETIC_MODEL_OPEN_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "engine/model/model.h"
+#include "engine/tokenizer/tokenizer.h"
+#include "kernels/base/err.h"
 
 struct model_options {
     bool quantize;           /* matrices in F32, F16 and BF16 become Q8_0, in memory of the model's own */
@@ -25,9 +30,32 @@ bool model_open_with(struct model **, const char *path, const struct model_optio
 bool model_open_synthetic(struct model **, const char *spec, const struct model_options *, struct err *);
 /* The same on a parsed file or folder, which becomes the model's, and is closed when this fails. */
 bool model_read(struct model **, struct gguf *, struct err *);
-bool model_read_folder(struct model **, struct hf_folder *, const struct model_options *, struct err *);
 /* The positions that contexts will have in all. */
 uint32_t model_positions(const struct model *, uint32_t ctx, uint32_t sequences);
 void model_close(struct model *); /* not before every backend's weights made from it are unloaded */
+
+/* What can be told of a model without running it, for lists of models. */
+
+/* All texts can be printed. */
+struct model_look {
+    bool runs;
+    char why[400]; /* it doesn't, or hardly fits into memory; without the path in front */
+    /* Of one that runs: */
+    char name[64], arch[32], types[64], tokenizer[64];
+    uint32_t layers, vocab, ctx_train;
+    uint32_t ctx; /* the longest context that fits into memory, halved from its own; 0: not even a short one does */
+    uint64_t bytes, parameters;
+    bool chats; /* it has a chat template */
+};
+
+/* Opens it as a run would, so that what is said of it is so, and closes it again. available: bytes of memory that it has
+ * to fit into. */
+void model_look(struct model_look *, const char *path, uint64_t available);
+
+/* The tokenizer of a Hugging Face folder: tokenizer.json, or else tokenizer.model. */
+
+bool folder_tokenizer_open(struct tokenizer **, const char *folder, struct err *);
+
+/* Chat templates that lie beside a Hugging Face folder's tokenizer. */
 
 #endif

@@ -6,9 +6,96 @@
 #include <string.h>
 #include <strings.h>
 
-#include "engine/synthetic/synthetic_acceptance.h"
+#include "engine/files/gguf.h"
+#include "engine/model/memory.h"
+#include "engine/model/model.h"
+#include "engine/synthetic/model_open.h"
+#include "engine/tokenizer/tokenizer.h"
 #include "kernels/synthetic.h"
 #include "kernels/tensor.h"
+
+/* P(standard normal > x) */
+static double
+above(double x)
+{
+    return 0.5 * erfc(x * 0.70710678118654752);
+}
+
+/* The number that a standard normal one is above with probability p, 0 < p < 1. */
+static double
+synthetic_quantile(double p)
+{
+    double low = -40, high = 40;
+    for (int i = 0; i < 60; i++) {
+        const double middle = (low + high) / 2;
+        if (above(middle) > p)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static double
+density(double x)
+{
+    return 0.39894228040143268 * exp(-0.5 * x * x);
+}
+
+/* With (x, y) the two logits of one token, r their correlation and s = sqrt(1 - r^2), the probability is
+ *   V * integral of f(x, y) * P(X <= x and Y <= y)^(V-1) dx dy,
+ * where f(x, y) = density(x) * density((y - r x) / s) / s, and the power is exp((V-1) log(1 - outside)) with
+ *   outside = P(X > x) + P(Y > y) - P(X > x and Y > y).
+ * The last term, for one y, is an integral over x that grows by a strip as x descends, so a grid costs two functions a
+ * point. Trapezes on smooth functions that vanish at both ends: a step of s / 2 is plenty. */
+double
+synthetic_agreement(uint32_t vocab, double tangent)
+{
+    const double r = 1 / sqrt(1 + tangent * tangent), s = tangent * r, others = vocab - 1.0;
+    const double step = fmin(0.05, s / 2), none = 1e-9;
+    double low = -8, high = 0;
+    while (others * above(low) > 45 && above(low + step) > 0) /* exp(-45): the largest is above */
+        low += step;
+    while (vocab * above(high) > none)
+        high += step;
+    const int steps = (int)ceil((high - low) / step);
+    double sum = 0;
+    for (int j = 0; j < steps; j++) {
+        const double y = low + j * step, y_above = above(y);
+        double both = 0, strip_before = 0; /* P(X > x and Y > y) */
+        for (int i = 0; i < steps; i++) {
+            const double x = high - i * step, z = (y - r * x) / s;
+            if (z > 8 && x < y) /* and lower x only raise it: nothing comes any more */
+                break;
+            const double f = density(x), strip = f * above(z);
+            both += 0.5 * (strip + strip_before) * step;
+            strip_before = strip;
+            const double outside = above(x) + y_above - both;
+            if (fabs(z) < 8 && outside < 1)
+                sum += f * density(z) / s * exp(others * log1p(-outside));
+        }
+    }
+    return vocab * sum * step * step;
+}
+
+double
+synthetic_tangent(uint32_t vocab, double acceptance)
+{
+    double low = 0.004, high = 4;
+    while (synthetic_agreement(vocab, 2 * low) > acceptance && 2 * low < high)
+        low *= 2; /* from below in steps: a small tangent's grid is fine, and half of it is not needed */
+    high = fmin(high, 2 * low);
+    for (int i = 0; i < 12; i++) {
+        const double middle = sqrt(low * high);
+        if (synthetic_agreement(vocab, middle) > acceptance)
+            low = middle;
+        else
+            high = middle;
+    }
+    int exponent;
+    const double fraction = frexp(sqrt(low * high), &exponent);
+    return ldexp(nearbyint(ldexp(fraction, 10)), exponent - 10);
+}
 
 /* See synthetic.h. */
 #define UNIT 8.0 /* standard deviation of the embedding, the residual stream's unit: keeps scales normal in F16 */
@@ -369,4 +456,103 @@ synthetic_weights_free(struct synthetic_weights *w)
     free(w->norms);
     free(w->all);
     free(w);
+}
+
+/* A synthetic model opened as if from a file, without one: the vocabulary is parsed from the header that the file would
+ * have, and the matrices stay formulas, which backends make as they load. */
+
+static void
+count_tensors(struct model *m, const struct synthetic_weights *w)
+{
+    const struct model_desc *d = &w->desc;
+    const uint64_t head = (uint64_t)d->vocab * d->width;
+    for (size_t i = 0; i < w->n; i++) {
+        const struct tensor *t = &w->all[i].tensor;
+        const uint64_t values = (uint64_t)t->rows * t->cols * w->all[i].planes;
+        m->parameters += values;
+        m->parameters_of[t->type] += values;
+        m->tensors_of[t->type] += w->all[i].planes;
+    }
+    m->tied = w->spec.shape->tied;
+    const uint64_t active = m->parameters - model_idle_parameters(m) - d->width - head * (m->tied ? 1 : 2);
+    m->rho = (double)head / ((double)active / d->n_layers);
+}
+
+/* The header, as the file would begin, and every formula. */
+static bool
+hash_synthetic(struct model *m, const struct synthetic_weights *w, struct err *err)
+{
+    size_t len;
+    unsigned char *header = synthetic_gguf_header(w, true, &len);
+    if (header == NULL)
+        return err_set(err, ERR_WORK, "%s: out of memory", m->path);
+    m->hash = hash_bytes(HASH_START, header, len);
+    m->file_bytes = len;
+    free(header);
+    for (size_t i = 0; i < w->n; i++)
+        for (uint32_t k = 0; w->all[i].tensor.synthetic != NULL && k < w->all[i].planes; k++) {
+            const struct synthetic *p = synthetic_plane(&w->all[i], k).synthetic;
+            m->hash = hash_bytes(m->hash, &p->key, sizeof p->key);
+            m->hash = hash_bytes(m->hash, &p->scale, sizeof p->scale);
+        }
+    return true;
+}
+
+static bool
+open_vocabulary(struct model *m, const struct synthetic_weights *w, struct err *err)
+{
+    size_t len;
+    unsigned char *header = synthetic_gguf_header(w, false, &len), *copy = header == NULL ? NULL : model_take(m, len);
+    if (copy != NULL)
+        memcpy(copy, header, len);
+    free(header);
+    if (copy == NULL)
+        return err_set(err, ERR_WORK, "%s: out of memory for its vocabulary", m->path);
+    return gguf_parse(&m->file, m->path, copy, len, err) && tokenizer_open(&m->tokenizer, m->file, err);
+}
+
+static bool
+describe(struct model *m, const struct synthetic_weights *w, struct err *err)
+{
+    struct layer_desc *layers = calloc(w->desc.n_layers, sizeof *layers);
+    if (layers == NULL)
+        return err_set(err, ERR_WORK, "%s: out of memory", m->path);
+    memcpy(layers, w->layers, w->desc.n_layers * sizeof *layers);
+    m->desc = w->desc;
+    m->desc.layers = layers;
+    m->ctx_train = w->spec.shape->ctx;
+    snprintf(m->arch, sizeof m->arch, "llama");
+    snprintf(m->name, sizeof m->name, "%s synthetic %u, %g", w->spec.shape->name, w->spec.exit, w->spec.acceptance);
+    snprintf(m->types, sizeof m->types, "%s%s", tensor_type_name(w->spec.type),
+             w->spec.type == WEIGHT_F32 ? "" : ", F32");
+    count_tensors(m, w);
+    return true;
+}
+
+bool
+model_open_synthetic(struct model **out, const char *text, const struct model_options *options, struct err *err)
+{
+    struct synthetic_spec spec;
+    *out = NULL;
+    if (!synthetic_read_spec(text, &spec, err))
+        return false;
+    if (options->quantize)
+        return err_set(err, ERR_USAGE, "%s: synthetic weights are made in the type that is asked for: say %s:q8_0",
+                       text, spec.shape->name);
+    struct model *m = calloc(1, sizeof *m);
+    bool ok = m != NULL && (m->path = strdup(text)) != NULL;
+    if (!ok)
+        err_set(err, ERR_WORK, "%s: out of memory", text);
+    ok = ok && synthetic_weights_make(&m->synthetic, &spec, err) && describe(m, m->synthetic, err);
+    const uint32_t ctx = ok ? model_positions(m, options->ctx, options->sequences) : 0;
+    ok = ok &&
+         (options->available == 0 ||
+          memory_fits(m, ctx, options->exact, false, options->available, options->taken, err)) &&
+         hash_synthetic(m, m->synthetic, err) && open_vocabulary(m, m->synthetic, err);
+    if (!ok) {
+        model_close(m);
+        return false;
+    }
+    *out = m;
+    return true;
 }

@@ -11,7 +11,7 @@
  *   times that of layer k. What the head sees is turned by the angle of that tangent. Logits before and after are V
  *   pairs of normal numbers, with the angle's cosine as correlation, and the share of positions where both have their
  *   largest at the same token, the per-token acceptance of a greedy draft from k, is an integral that
- *   synthetic_acceptance.h inverts. It knows nothing of sizes but V: there is no calibration.
+ *   synthetic_tangent() inverts. It knows nothing of sizes but V: there is no calibration.
  * - Queries and keys are large: logits of attention have a standard deviation of ATTENTION_LOGIT, so that a head looks
  *   at a few places among hundreds, near or far. A token thus depends on all of the text so far, in a way that little
  *   can repeat, which is why greedy text doesn't fall into loops, as that of random models does when the last token
@@ -25,6 +25,9 @@
  * bits (kernels/synthetic.h); what rounding takes from one tensor's square it gives to the next. */
 #ifndef ENGINE_SYNTHETIC_SYNTHETIC_H
 #define ENGINE_SYNTHETIC_SYNTHETIC_H
+
+#include <stddef.h>
+#include <stdint.h>
 
 #include "kernels/experts.h"
 #include "kernels/synthetic.h"
@@ -88,5 +91,30 @@ struct synthetic_weights {
 /* The spec is checked: errors are about memory, or (ERR_USAGE) about k and the acceptance. */
 bool synthetic_weights_make(struct synthetic_weights **, const struct synthetic_spec *, struct err *);
 void synthetic_weights_free(struct synthetic_weights *);
+
+/* How far the layers after an exit have to move the logits for a given share of its guesses to survive them. */
+
+/* The probability that two vectors of `vocab` logits have their largest entry at the same place, when entries are
+ * standard normal, independent of each other, and those at one place correlated by 1 / sqrt(1 + tangent^2): what is
+ * left of x when x + tangent * (something as large, at a right angle) is looked at instead. */
+double synthetic_agreement(uint32_t vocab, double tangent);
+
+/* synthetic_agreement()'s inverse: the tangent for an acceptance between SYNTHETIC_LEAST_ACCEPTANCE and SYNTHETIC_MOST_ACCEPTANCE. Rounded to
+ * 10 bits, so that the last bits of a machine's mathematics library don't make it another model. */
+#define SYNTHETIC_LEAST_ACCEPTANCE 0.3
+#define SYNTHETIC_MOST_ACCEPTANCE  0.97
+double synthetic_tangent(uint32_t vocab, double acceptance);
+
+/* A synthetic model as a GGUF file: its header in memory, its tensors streamed. */
+
+/* Magic, metadata and vocabulary: <unk>, <s>, the 256 bytes, ▁, and words of syllables up to the shape's size. No token
+ * ends a text. With `tensors` also their entries and the padding after them, else a file without tensors, which is
+ * whole. Bytes are the caller's; NULL: out of memory. */
+unsigned char *synthetic_gguf_header(const struct synthetic_weights *, bool tensors, size_t *len);
+
+/* Header and tensors, in a new file beside `path` that takes its place when it is complete. Whatever fails (a full
+ * disk) leaves nothing behind, and `path` as it was. progress may be NULL; false from it cancels. */
+bool synthetic_gguf_write(const struct synthetic_weights *, const char *path, progress_fn progress, void *user,
+                          struct err *);
 
 #endif

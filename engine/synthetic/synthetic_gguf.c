@@ -1,4 +1,4 @@
-#include "engine/synthetic/synthetic_gguf.h"
+#include "engine/synthetic/synthetic.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "engine/base/file_replace.h"
+#include "engine/files/gguf.h"
 #include "engine/files/gguf_bytes.h"
-#include "engine/files/gguf_types.h"
 #include "kernels/openmp.h"
 #include "kernels/synthetic.h"
 

@@ -26,7 +26,7 @@ bool pretokenizer_add_split(struct pretokenizer *, const char *pattern, size_t l
 bool pretokenizer_add_prefix(struct pretokenizer *, const char *prefix, size_t len, bool only_first, struct err *);
 /* Every space in a word becomes `to`. */
 bool pretokenizer_add_space_mark(struct pretokenizer *, const char *to, size_t len, struct err *);
-/* The steps after this one see bytes as byte-level BPE writes them (byte_chars.h); words come out as the bytes. */
+/* The steps after this one see bytes as byte-level BPE writes them (tokenizer_normalize.h); words come out as the bytes. */
 bool pretokenizer_add_byte_chars(struct pretokenizer *, struct err *);
 
 /* How the pre-tokenizer that a GGUF file names does it. */
@@ -56,5 +56,39 @@ struct words {
 bool pretokenizer_split(const struct pretokenizer *, const char *text, size_t len, bool first, struct words *,
                         struct err *);
 void words_free(struct words *);
+
+/* What the pre-tokenizer's files share: its steps. */
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include "engine/tokenizer/pretokenizer.h"
+
+#define MOST_STEPS      16
+#define PRE_BYTE_CHARS  "\x01"
+#define MATCH_LIMIT     10000000u /* backtracking of one match: ends what would take minutes */
+#define MATCH_HEAP_KIB  (64u << 10)
+#define LONGEST_PATTERN 65536u /* bytes */
+
+enum pre_kind { PRE_SPLIT, PRE_PREFIX, PRE_SPACE_MARK, PRE_BYTES };
+
+struct pre_step {
+    enum pre_kind kind;
+    pcre2_code *code; /* of a split */
+    enum split_behavior behavior;
+    bool invert, only_first;
+    char *text; /* (n_text) a prefix, or what spaces become */
+    size_t n_text;
+};
+
+struct pretokenizer {
+    struct pre_step steps[MOST_STEPS];
+    unsigned n_steps;
+    bool byte_chars; /* words come out of the steps as characters for bytes */
+    pcre2_match_context *limits;
+};
+
+/* A pattern of Hugging Face's (`literal`: the text itself) for PCRE2; NULL with what is wrong with it. */
+pcre2_code *pretokenizer_compile(const char *pattern, size_t len, bool literal, struct err *);
 
 #endif

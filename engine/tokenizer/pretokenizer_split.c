@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "engine/base/utf8.h"
-#include "engine/tokenizer/byte_chars.h"
-#include "engine/tokenizer/pretokenizer_internal.h"
+#include "engine/tokenizer/pretokenizer.h"
+#include "engine/tokenizer/tokenizer_normalize.h"
 
 #define REPLACEMENT 0xfffdu
 

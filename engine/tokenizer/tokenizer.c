@@ -1,9 +1,11 @@
 /* What a tokenizer knows about its tokens, and ids back to text. */
 #include "engine/tokenizer/tokenizer.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/utf8.h"
 #include "engine/tokenizer/tokenizer_internal.h"
 
 static bool
@@ -127,5 +129,87 @@ tokenizer_decode(const struct tokenizer *t, const token_t *ids, size_t n, char *
     out[used] = '\0';
     *text = out;
     *len = used;
+    return true;
+}
+
+/* Whole characters out of token bytes: a byte token may hold a quarter of a character. Broken sequences are replaced
+ * as Unicode recommends: one U+FFFD for each longest prefix that could have become a character. */
+
+static const char replacement[3] = "\xef\xbf\xbd";
+
+/* Takes one byte; returns the number of bytes written to out, at most 6. */
+static size_t
+take(struct utf8_stream *s, char byte, char *out)
+{
+    size_t written = 0;
+    s->held[s->n_held++] = (unsigned char)byte;
+    for (;;) {
+        char held[4];
+        memcpy(held, s->held, sizeof held);
+        size_t n = utf8_character(held, s->n_held, NULL);
+        if (n > 0) { /* then it is all that is held */
+            memcpy(out + written, held, n);
+            s->n_held = 0;
+            return written + n;
+        }
+        if (utf8_is_cut(held, s->n_held))
+            return written;
+        memcpy(out + written, replacement, sizeof replacement);
+        written += sizeof replacement;
+        if (s->n_held == 1) { /* the byte itself can start nothing */
+            s->n_held = 0;
+            return written;
+        }
+        s->held[0] = (unsigned char)byte; /* it broke what came before; it may start a character of its own */
+        s->n_held = 1;
+    }
+}
+
+size_t
+utf8_stream_feed(struct utf8_stream *s, const char *bytes, size_t len, char *out)
+{
+    size_t written = 0;
+    for (size_t i = 0; i < len; i++)
+        written += take(s, bytes[i], out + written);
+    return written;
+}
+
+size_t
+utf8_stream_end(struct utf8_stream *s, char *out)
+{
+    if (s->n_held == 0)
+        return 0;
+    memcpy(out, replacement, sizeof replacement);
+    s->n_held = 0;
+    return sizeof replacement;
+}
+
+static const char *const kinds[] = {[TOKEN_NORMAL] = "a piece of text",  [TOKEN_UNKNOWN] = "the unknown token",
+                                    [TOKEN_CONTROL] = "a control token", [TOKEN_USER] = "an added token",
+                                    [TOKEN_UNUSED] = "unused",           [TOKEN_BYTE] = "a byte"};
+
+bool
+vocabularies_match(const struct tokenizer *target, const char *target_name, const struct tokenizer *other,
+                   const char *other_name, struct err *err)
+{
+    const uint32_t n = tokenizer_size(target), m = tokenizer_size(other);
+    for (uint32_t id = 0; id < n && id < m; id++) {
+        const struct slice a = tokenizer_bytes(target, (token_t)id, true),
+                           b = tokenizer_bytes(other, (token_t)id, true);
+        const enum token_kind kind = tokenizer_kind(target, (token_t)id), its = tokenizer_kind(other, (token_t)id);
+        char one[40], two[40];
+        if (a.len != b.len || (a.len > 0 && memcmp(a.data, b.data, a.len) != 0))
+            return err_set(err, ERR_USAGE,
+                           "%.48s and %.48s have different vocabularies: token %" PRIu32 " is '%s' in one and '%s' in "
+                           "the other; give a model of the same family",
+                           target_name, other_name, id, printable_line(one, sizeof one, a.data, a.len),
+                           printable_line(two, sizeof two, b.data, b.len));
+        if (kind != its)
+            return err_set(err, ERR_USAGE,
+                           "%.48s and %.48s have different vocabularies: token %" PRIu32 " '%s' is %s in one and %s in "
+                           "the other; give a model of the same family",
+                           target_name, other_name, id, printable_line(one, sizeof one, a.data, a.len), kinds[kind],
+                           kinds[its]);
+    }
     return true;
 }

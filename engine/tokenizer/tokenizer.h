@@ -76,4 +76,11 @@ struct utf8_stream {
 size_t utf8_stream_feed(struct utf8_stream *, const char *bytes, size_t len, char *out);
 size_t utf8_stream_end(struct utf8_stream *, char *out); /* what is still held, as U+FFFD; at most 3 bytes */
 
+/* Whether two models speak of the same tokens: what a draft model says must mean the same to the target. */
+
+/* Every id that both have is of the same kind and stands for the same bytes. One may have more (padding, added tokens): to
+ * the other these have probability 0. False: one line that names the first id which differs. */
+bool vocabularies_match(const struct tokenizer *target, const char *target_name, const struct tokenizer *other,
+                        const char *other_name, struct err *);
+
 #endif

@@ -1,13 +1,228 @@
-/* A vocabulary from GGUF metadata: what all kinds of them have. */
+/* Byte-level BPE in GGUF metadata ("gpt2"): pieces and merges, and the name of a pre-tokenizer. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/printable.h"
-#include "engine/tokenizer/tokenizer_gguf.h"
+#include "engine/base/utf8.h"
+#include "engine/tokenizer/tokenizer_files.h"
 
-bool
+static bool gguf_add_specials(struct tokenizer *t);
+
+static bool gguf_read_merges(struct tokenizer *t, const struct gguf *g, struct err *err);
+
+static bool gguf_read_ids(struct tokenizer *t, const struct gguf *g, const struct gguf_ends *ends, struct err *err);
+
+static bool gguf_out_of_memory(const struct tokenizer *t, const struct gguf *g, struct err *err);
+
+/* Fills `pieces` with the tokens that merges and texts may come to. */
+static bool
+decode_pieces(struct tokenizer *t, bool *pieces)
+{
+    for (uint32_t id = 0; id < t->n; id++) {
+        pieces[id] = t->kind[id] != TOKEN_UNUSED;
+        if (t->kind[id] == TOKEN_NORMAL && !tokenizer_decode_piece(t, &t->text[id], &pieces[id]))
+            return false;
+    }
+    return true;
+}
+
+/* Some converters leave tokens that were added (StarCoder's <fim_prefix>, Falcon's <|endoftext|>) among the normal ones: what is
+ * written in angle brackets and no merge comes to. Such a token is one of control. */
+static bool
+mark_added(struct tokenizer *t)
+{
+    bool *made = calloc(t->n, sizeof *made), ok = made != NULL;
+    for (uint64_t i = 0; ok && i <= t->merges.mask; i++)
+        if (t->merges.slots[i].id != TOKEN_NONE)
+            made[t->merges.slots[i].id] = true;
+    for (uint32_t id = 0; ok && id < t->n; id++) {
+        const struct slice s = t->text[id];
+        if (t->kind[id] != TOKEN_NORMAL || s.len < 4 || s.data[0] != '<' || s.data[s.len - 1] != '>' || made[id])
+            continue;
+        t->kind[id] = TOKEN_CONTROL;
+        ok = tokenizer_add_special(&t->specials, (struct special){.text = s, .id = (token_t)id, .control = true});
+    }
+    free(made);
+    return ok;
+}
+
+static bool
+choose_pretokenizer(struct tokenizer *t, const struct gguf *g, bool *bos, struct err *err)
+{
+    struct slice name;
+    char shown[40];
+    if (!gguf_get_string(g, KEY("pre"), &name, err))
+        return false;
+    const struct pre_family *family = pre_family_find(name.data, name.len);
+    printable_line(shown, sizeof shown, name.data, name.len);
+    if (family == NULL)
+        return err_set(err, ERR_WORK, "%s: the pre-tokenizer '%s' (metadata '" KEY("pre") "') is not supported",
+                       g->path, shown);
+    if (name.len == 0 || strcmp(shown, "default") == 0)
+        snprintf(t->note, sizeof t->note,
+                 "the model does not say how its tokenizer cuts words: ids may differ from its own; convert it again");
+    snprintf(t->description, sizeof t->description, "byte-level BPE, %s", name.len > 0 ? shown : "default");
+    *bos = family->bos;
+    t->whole_words = family->whole_words;
+    struct err why = {0};
+    if (!pretokenizer_of_family(&t->pre, family, &why))
+        return err_set(err, why.kind, "%s: %.300s", g->path, why.text);
+    const struct slice none = {"", 0};
+    return !family->nfc || tokenizer_add_normal(t, NORMAL_NFC, none, none);
+}
+
+/* With `add_space_prefix` a text that doesn't begin with a space gets one. */
+static bool
+add_prefix(struct tokenizer *t, const struct gguf *g, struct err *err)
+{
+    bool prefix;
+    if (!gguf_get_bool(g, KEY("add_space_prefix"), false, &prefix, err))
+        return false;
+    t->strips_space = prefix;
+    return !prefix || pretokenizer_add_prefix(t->pre, " ", 1, false, err);
+}
+
+/* The kinds of vocabularies; pieces, kinds and chat templates are read. */
+static bool
+gguf_open_byte_level(struct tokenizer *t, const struct gguf *g, struct err *err)
+{
+    bool bos = false;
+    t->byte_level = true;
+    if (!choose_pretokenizer(t, g, &bos, err) || !add_prefix(t, g, err) ||
+        !gguf_read_ids(t, g, &(struct gguf_ends){.bos = bos}, err))
+        return false;
+    bool *pieces = malloc(t->n * sizeof *pieces);
+    if (pieces == NULL || !decode_pieces(t, pieces)) {
+        free(pieces);
+        return gguf_out_of_memory(t, g, err);
+    }
+    const bool ok = (tokenizer_index_pieces(t, pieces) && gguf_add_specials(t)) || gguf_out_of_memory(t, g, err);
+    free(pieces);
+    return ok && gguf_read_merges(t, g, err) && (mark_added(t) || gguf_out_of_memory(t, g, err));
+}
+
+/* Vocabularies of pieces of text in GGUF metadata: SentencePiece's, which merge by score ("llama") or are cut by it ("t5"), and
+ * those that merge by rank ("gemma4"). */
+
+static bool
+read_scores(struct tokenizer *t, const struct gguf *g, struct err *err)
+{
+    const struct gguf_value *scores = gguf_find(g, KEY("scores"));
+    if (scores == NULL || scores->type != GGUF_ARRAY || scores->element != GGUF_F32 || scores->count != t->n)
+        return err_set(err, ERR_WORK,
+                       "%s: metadata '" KEY("scores") "' should be %" PRIu32 " reals, one for each token; convert the "
+                                                      "model again",
+                       g->path, t->n);
+    t->score = malloc(t->n * sizeof *t->score);
+    if (t->score == NULL)
+        return gguf_out_of_memory(t, g, err);
+    for (uint32_t id = 0; id < t->n; id++) {
+        double score = gguf_number(scores, id);
+        if (isnan(score))
+            return err_set(err, ERR_WORK, "%s: the score of token %" PRIu32 " is not a number; convert the model again",
+                           g->path, id);
+        t->score[id] = score;
+    }
+    return true;
+}
+
+/* "llama": SentencePiece BPE */
+static bool
+gguf_open_pieces(struct tokenizer *t, const struct gguf *g, struct err *err)
+{
+    const struct slice space = {" ", 1}, mark = {SPACE_MARK, SPACE_MARK_LEN};
+    bool collapse, prefix;
+    if (!gguf_get_bool(g, KEY("add_space_prefix"), true, &prefix, err) ||
+        !gguf_get_bool(g, KEY("remove_extra_whitespaces"), false, &collapse, err))
+        return false;
+    if (collapse)
+        return err_set(err, ERR_WORK, "%s: its tokenizer removes extra spaces, which is not supported", g->path);
+    t->strips_space = prefix;
+    snprintf(t->description, sizeof t->description, "SentencePiece BPE");
+    return read_scores(t, g, err) && gguf_read_ids(t, g, &(struct gguf_ends){.pieces = true, .bos = true}, err) &&
+           ((tokenizer_index_pieces(t, NULL) && tokenizer_add_normal(t, NORMAL_REPLACE, space, mark) &&
+             (!prefix || tokenizer_add_normal(t, NORMAL_PREPEND, space, mark)) && gguf_add_specials(t)) ||
+            gguf_out_of_memory(t, g, err));
+}
+
+/* ---- by rank ---- */
+
+/* Gemma 4's: spaces are marked, nothing else happens to a text before its characters merge. */
+/* "gemma4": such pieces, but ranks */
+static bool
+gguf_open_ranked(struct tokenizer *t, const struct gguf *g, struct err *err)
+{
+    const struct slice space = {" ", 1}, mark = {SPACE_MARK, SPACE_MARK_LEN};
+    bool prefix;
+    if (!gguf_get_bool(g, KEY("add_space_prefix"), false, &prefix, err) ||
+        !gguf_read_ids(t, g, &(struct gguf_ends){.bos = true}, err))
+        return false;
+    t->fuse_unknown = true;
+    t->strips_space = prefix;
+    snprintf(t->description, sizeof t->description, "BPE of SentencePiece's");
+    if (!tokenizer_index_pieces(t, NULL) || !tokenizer_add_normal(t, NORMAL_REPLACE, space, mark) ||
+        (prefix && !tokenizer_add_normal(t, NORMAL_PREPEND, space, mark)))
+        return gguf_out_of_memory(t, g, err);
+    for (uint32_t id = 0; id < t->n; id++) { /* added tokens are looked for as they are written */
+        const struct special s = {.text = t->text[id], .id = (token_t)id, .control = t->kind[id] != TOKEN_USER};
+        if ((t->kind[id] == TOKEN_CONTROL || t->kind[id] == TOKEN_UNKNOWN || t->kind[id] == TOKEN_USER) &&
+            !tokenizer_add_special(&t->specials, s))
+            return gguf_out_of_memory(t, g, err);
+    }
+    return gguf_read_merges(t, g, err);
+}
+
+/* ---- Unigram ---- */
+
+static bool
+read_normalizer(const struct gguf *g, struct normal_step *step, struct err *err)
+{
+    static const char key[] = KEY("precompiled_charsmap");
+    const struct gguf_value *map = gguf_find(g, key);
+    struct slice bytes = {"", 0};
+    *step = (struct normal_step){.kind = NORMAL_SENTENCEPIECE, .to = {"", 0}, .mark = true};
+    if (!gguf_get_bool(g, KEY("add_space_prefix"), true, &step->prefix, err) ||
+        !gguf_get_bool(g, KEY("remove_extra_whitespaces"), true, &step->collapse, err))
+        return false;
+    if (map != NULL && map->type == GGUF_ARRAY && (map->element == GGUF_U8 || map->element == GGUF_I8))
+        bytes = (struct slice){(const char *)map->at, (size_t)map->count};
+    else if (map != NULL)
+        return err_set(err, ERR_WORK, "%s: metadata '%s' should be bytes; convert the model again", g->path, key);
+    return charsmap_read(&step->map, bytes) || /* the file outlives the tokenizer */
+           err_set(err, ERR_WORK, "%s: metadata '%s' is damaged; convert the model again", g->path, key);
+}
+
+/* "t5" */
+static bool
+gguf_open_unigram(struct tokenizer *t, const struct gguf *g, struct err *err)
+{
+    struct normal_step step;
+    t->unigram = t->single_precision = true;
+    if (!read_scores(t, g, err) || !read_normalizer(g, &step, err) ||
+        !gguf_read_ids(t, g, &(struct gguf_ends){.eos = true}, err))
+        return false;
+    for (uint32_t id = 0; t->unknown == TOKEN_NONE && id < t->n; id++)
+        if (t->kind[id] == TOKEN_UNKNOWN)
+            t->unknown = (token_t)id;
+    t->strips_space = step.prefix || step.collapse;
+    t->bonus = calloc(t->n, sizeof *t->bonus);
+    bool ok = t->bonus != NULL && tokenizer_add_normal_step(t, step);
+    for (uint32_t id = 0; ok && id < t->n; id++) {
+        const struct special s = {.text = t->text[id], .id = (token_t)id, .control = t->kind[id] != TOKEN_USER};
+        t->bonus[id] = t->kind[id] == TOKEN_USER;
+        if (t->bonus[id])
+            ok = tokenizer_add_special(&t->symbols, s);
+        else if (t->kind[id] == TOKEN_CONTROL || t->kind[id] == TOKEN_UNKNOWN)
+            ok = tokenizer_add_special(&t->specials, s);
+    }
+    snprintf(t->description, sizeof t->description, "SentencePiece Unigram");
+    return (ok && tokenizer_make_unigram(t)) || gguf_out_of_memory(t, g, err);
+}
+
+/* A vocabulary from GGUF metadata: what all kinds of them have. */
+
+static bool
 gguf_out_of_memory(const struct tokenizer *t, const struct gguf *g, struct err *err)
 {
     return err_set(err, ERR_WORK, "%s: out of memory for a vocabulary of %" PRIu32 " tokens", g->path, t->n);
@@ -88,7 +303,7 @@ mark_control(struct tokenizer *t, token_t id)
 }
 
 /* SentencePiece's usual ids are 0 for <unk>, 1 for BOS, 2 for EOS; others have none. */
-bool
+static bool
 gguf_read_ids(struct tokenizer *t, const struct gguf *g, const struct gguf_ends *ends, struct err *err)
 {
     token_t eot, eom;
@@ -118,7 +333,9 @@ gguf_read_ids(struct tokenizer *t, const struct gguf *g, const struct gguf_ends 
     return true;
 }
 
-bool
+/* User-defined tokens are looked for after spaces became ▁, as SentencePiece does; control tokens in the input, and what
+ * follows one is a text of its own with its own dummy prefix. */
+static bool
 gguf_add_specials(struct tokenizer *t)
 {
     const struct normal_step mark = {.kind = NORMAL_REPLACE, .from = {" ", 1}, .to = {SPACE_MARK, SPACE_MARK_LEN}};
@@ -152,7 +369,7 @@ read_merge(struct tokenizer *t, struct slice merge, uint32_t rank)
                                rank);
 }
 
-bool
+static bool
 gguf_read_merges(struct tokenizer *t, const struct gguf *g, struct err *err)
 {
     const struct gguf_value *merges = gguf_find(g, KEY("merges"));

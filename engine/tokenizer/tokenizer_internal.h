@@ -1,13 +1,56 @@
-/* What the tokenizer's files share: the vocabulary's tables and the steps from text to pieces.
- *   input ─ special tokens cut it into sections ─ a section is normalised ─ special tokens of normalised text cut it
- *   ─ the pre-tokenizer cuts that into words ─ in a word, neighbours merge into pieces */
+/* Pieces by their bytes, to find all that a text begins with. */
 #ifndef ENGINE_TOKENIZER_TOKENIZER_INTERNAL_H
 #define ENGINE_TOKENIZER_TOKENIZER_INTERNAL_H
 
-#include "engine/tokenizer/charsmap.h"
-#include "engine/tokenizer/piece_trie.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/base/slice.h"
 #include "engine/tokenizer/pretokenizer.h"
 #include "engine/tokenizer/tokenizer.h"
+#include "engine/tokenizer/tokenizer_normalize.h"
+#include "kernels/backend.h"
+
+struct piece {
+    struct slice text;
+    token_t id;
+};
+
+struct piece_node {
+    uint32_t children; /* the first of them; they stand beside each other, by their bytes */
+    token_t id;        /* TOKEN_NONE: no piece ends here */
+    uint16_t n;
+    unsigned char byte;
+};
+
+struct piece_trie {
+    struct piece_node *nodes; /* the root is the first */
+    uint32_t n, room;
+};
+
+/* Sorts the list. Of pieces with the same bytes the one that comes first in the list's order of ids counts. */
+bool piece_trie_make(struct piece_trie *, struct piece *list, uint32_t n);
+
+/* One byte further down from *node (0: the root). False: no piece goes on like that. */
+static inline bool
+piece_trie_step(const struct piece_trie *t, uint32_t *node, unsigned char byte)
+{
+    const struct piece_node *at = &t->nodes[*node];
+    uint32_t low = at->children, high = at->children + at->n;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (t->nodes[middle].byte < byte)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *node = low;
+    return low < at->children + at->n && t->nodes[low].byte == byte;
+}
+
+/* What the tokenizer's files share: the vocabulary's tables and the steps from text to pieces.
+ *   input ─ special tokens cut it into sections ─ a section is normalised ─ special tokens of normalised text cut it
+ *   ─ the pre-tokenizer cuts that into words ─ in a word, neighbours merge into pieces */
 
 #define SPACE_MARK     "\xe2\x96\x81" /* ▁ U+2581, which stands for a space inside pieces */
 #define SPACE_MARK_LEN 3
@@ -159,19 +202,16 @@ bool tokenizer_add_normal(struct tokenizer *, enum normal_kind, struct slice fro
 /* The same of any kind; its pattern becomes the tokenizer's, even when this fails. */
 bool tokenizer_add_normal_step(struct tokenizer *, struct normal_step);
 
-/* ---- looking up (tokenizer_index.c) ---- */
+/* ---- looking up ---- */
 
 /* Fills the hash table of pieces with the tokens that are set in `pieces` (n), or, if that is NULL, are normal. */
 bool tokenizer_index_pieces(struct tokenizer *, const bool *pieces);
-void tokenizer_index_specials(struct special_set *);
 /* The piece with these bytes (the lowest id if there are several), or TOKEN_NONE. */
 token_t tokenizer_find(const struct tokenizer *, const char *bytes, size_t len);
 /* The longest special that `bytes` starts with, control tokens only if `control`; NULL if none does. */
 const struct special *tokenizer_match_special(const struct special_set *, const char *bytes, size_t len, bool control);
 
 bool merge_table_make(struct merge_table *, uint32_t n);
-void merge_table_add(struct merge_table *, token_t left, token_t right, uint32_t rank,
-                     token_t id);                                                              /* the first counts */
 const struct merge *merge_table_find(const struct merge_table *, token_t left, token_t right); /* or NULL */
 
 /* ---- text to pieces ---- */
@@ -181,10 +221,6 @@ bool bytes_append(struct bytes *, const char *, size_t n);
 /* The trie of a unigram model, once text, kind, score and bonus are set. False: out of memory. */
 bool tokenizer_make_unigram(struct tokenizer *);
 
-/* Steps of their own files, appending to *out. False: out of memory (a pattern: or it takes too long). */
-bool normal_put_charsmap(const struct normal_step *, struct slice in, struct bytes *out);
-bool normal_put_sentencepiece(const struct tokenizer *, const struct normal_step *, struct slice in, struct bytes *out);
-bool normal_put_pattern(const struct normal_step *, struct slice in, struct bytes *out);
 /* A regular expression of Hugging Face's; NULL with what is wrong with it. */
 struct pattern *pattern_open(const char *text, size_t len, struct err *);
 void pattern_close(struct pattern *);
@@ -196,7 +232,6 @@ struct ids {
     token_t *at;
     size_t n, room;
 };
-bool ids_push(struct ids *, token_t);
 
 /* Merging: memory that is used again for the next word; start from {0}. */
 struct merging {
@@ -206,9 +241,5 @@ struct merging {
     struct way *ways; /* (n_ways) of a unigram model */
     size_t n_ways;
 };
-/* False: out of memory. */
-bool tokenizer_merge_word(const struct tokenizer *, struct merging *, const char *word, size_t len, struct ids *);
-bool tokenizer_unigram_word(const struct tokenizer *, struct merging *, const char *word, size_t len, struct ids *);
-void merging_free(struct merging *);
 
 #endif

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "engine/base/utf8.h"
-#include "engine/tokenizer/tokenizer_json.h"
+#include "engine/tokenizer/tokenizer_files.h"
 
 #define MOST_NESTED  4  /* Sequence in Sequence */
 #define MOST_REPLACE 64 /* bytes */

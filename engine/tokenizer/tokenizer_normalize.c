@@ -1,11 +1,320 @@
-/* What a model wants done to text before it is cut: Unicode normalisation, a prefix, marks for spaces. */
+#include "engine/tokenizer/tokenizer_normalize.h"
+
 #include <stdlib.h>
 #include <string.h>
-
 #include <utf8proc.h>
 
+#include "engine/base/little_endian.h"
 #include "engine/base/utf8.h"
+#include "engine/tokenizer/pretokenizer.h"
 #include "engine/tokenizer/tokenizer_internal.h"
+
+/* Bytes that don't stand for themselves, in order: 0..32, 127..160, 173. */
+static int
+place_among_others(unsigned byte)
+{
+    if (byte <= 32)
+        return (int)byte;
+    if (byte >= 127 && byte <= 160)
+        return (int)byte - 127 + 33;
+    return byte == 173 ? 33 + 34 : -1;
+}
+
+size_t
+byte_char_put(char out[2], unsigned char byte)
+{
+    const int place = place_among_others(byte);
+    char character[4];
+    const size_t n = utf8_put(character, place < 0 ? byte : 0x100u + (unsigned)place);
+    out[0] = character[0];
+    if (n > 1)
+        out[1] = character[1];
+    return n;
+}
+
+int
+byte_of_char(uint32_t code)
+{
+    if (code < 0x100)
+        return place_among_others(code) < 0 ? (int)code : -1;
+    const uint32_t place = code - 0x100;
+    if (place < 33)
+        return (int)place;
+    if (place < 33 + 34)
+        return (int)place - 33 + 127;
+    return place == 33 + 34 ? 173 : -1;
+}
+
+size_t
+byte_chars_read(char *out, const char *text, size_t len)
+{
+    size_t n = 0;
+    for (size_t at = 0; at < len;) {
+        uint32_t code;
+        const size_t size = utf8_character(text + at, len - at, &code);
+        const int byte = size == 0 ? -1 : byte_of_char(code);
+        if (byte < 0)
+            return SIZE_MAX;
+        out[n++] = (char)byte;
+        at += size;
+    }
+    return n;
+}
+
+/* A unit of the double array (darts-clone): where its children are, by exclusive or with their byte; the byte that led to
+ * it; whether a key ends here, whose value is then the child without a byte. */
+#define LABEL(unit)    ((unit) & (1u << 31 | 0xffu))
+#define HAS_LEAF(unit) ((unit) >> 8 & 1)
+#define OFFSET(unit)   (((unit) >> 10) << ((unit) >> 6 & 8))
+#define VALUE(unit)    ((unit)&0x7fffffffu)
+
+static uint32_t
+unit_of(const char *bytes)
+{
+    return (uint32_t)little_endian((const unsigned char *)bytes, 4);
+}
+
+bool
+charsmap_read(struct charsmap *map, struct slice bytes)
+{
+    *map = (struct charsmap){.texts = {"", 0}};
+    if (bytes.len == 0)
+        return true;
+    const uint64_t n = bytes.len < 4 ? UINT64_MAX : unit_of(bytes.data);
+    if (n % 4 != 0 || n == 0 || n > bytes.len - 4)
+        return false;
+    *map = (struct charsmap){bytes.data + 4, (size_t)n / 4, {bytes.data + 4 + n, bytes.len - 4 - (size_t)n}};
+    return true;
+}
+
+/* The unit at this place; a map that leads out of itself leads nowhere. */
+static bool
+unit_at(const struct charsmap *map, size_t place, uint32_t *unit)
+{
+    if (place >= map->n_units)
+        return false;
+    *unit = unit_of(map->units + 4 * place);
+    return true;
+}
+
+/* What a text of `len` bytes begins with, the longest of those that are mapped or the shortest: *n bytes become *to. */
+static bool
+charsmap_find(const struct charsmap *map, const char *text, size_t len, bool longest, size_t *n, struct slice *to)
+{
+    uint32_t unit, leaf;
+    bool found = false;
+    if (!unit_at(map, 0, &unit))
+        return false;
+    size_t place = OFFSET(unit);
+    for (size_t i = 0; i < len && (longest || !found); i++) {
+        const unsigned char c = (unsigned char)text[i];
+        place ^= c;
+        if (c == '\0' || !unit_at(map, place, &unit) || LABEL(unit) != c)
+            break;
+        place ^= OFFSET(unit);
+        if (!HAS_LEAF(unit) || !unit_at(map, place, &leaf) || VALUE(leaf) >= map->texts.len)
+            continue;
+        const char *begin = map->texts.data + VALUE(leaf);
+        const char *end = memchr(begin, '\0', map->texts.len - VALUE(leaf));
+        *to = (struct slice){begin, end == NULL ? map->texts.len - VALUE(leaf) : (size_t)(end - begin)};
+        *n = i + 1;
+        found = true;
+    }
+    return found;
+}
+
+/* Normalising by a precompiled map: as Hugging Face's tokenizers do it, and as SentencePiece does. */
+
+#define WHOLE_CLUSTER 6 /* bytes: a shorter cluster is looked for as a whole first */
+
+/* Bytes of the cluster of characters that a text begins with, 0 if it begins with no character. */
+static size_t
+cluster(struct slice text)
+{
+    uint32_t before, code;
+    utf8proc_int32_t state = 0;
+    size_t at = utf8_character(text.data, text.len, &before), n;
+    while (at > 0 && (n = utf8_character(text.data + at, text.len - at, &code)) > 0 &&
+           !utf8proc_grapheme_break_stateful((utf8proc_int32_t)before, (utf8proc_int32_t)code, &state)) {
+        before = code;
+        at += n;
+    }
+    return at;
+}
+
+/* A cluster, or a character, becomes what the shortest of its beginnings that is mapped becomes. */
+/* Steps of their own files, appending to *out. False: out of memory (a pattern: or it takes too long). */
+static bool
+normal_put_charsmap(const struct normal_step *step, struct slice in, struct bytes *out)
+{
+    struct slice to;
+    size_t used, n;
+    for (size_t at = 0; at < in.len; at += n) {
+        const char *text = in.data + at;
+        n = cluster((struct slice){text, in.len - at});
+        if (n == 0) {
+            n = 1;
+            if (!bytes_append(out, text, 1))
+                return false;
+            continue;
+        }
+        if (n < WHOLE_CLUSTER && charsmap_find(&step->map, text, n, false, &used, &to)) {
+            if (!bytes_append(out, to.data, to.len))
+                return false;
+            continue;
+        }
+        for (size_t i = 0, size; i < n; i += size) {
+            size = utf8_character(text + i, n - i, NULL);
+            if (!charsmap_find(&step->map, text + i, size, false, &used, &to))
+                to = (struct slice){text + i, size};
+            if (!bytes_append(out, to.data, to.len))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* ---- SentencePiece ---- */
+
+/* What stands at the beginning of a text once it is normalised; *n of its bytes are that. */
+static struct slice
+next_normal(const struct tokenizer *t, const struct normal_step *step, struct slice in, size_t *n)
+{
+    struct slice to;
+    const struct special *symbol = tokenizer_match_special(&t->symbols, in.data, in.len, false);
+    if (symbol != NULL) {
+        *n = symbol->text.len;
+        return (struct slice){in.data, *n};
+    }
+    if (charsmap_find(&step->map, in.data, in.len, true, n, &to))
+        return to;
+    *n = utf8_character(in.data, in.len, NULL);
+    *n = *n == 0 ? 1 : *n; /* a byte that is no character stays one */
+    return (struct slice){in.data, *n};
+}
+
+static bool
+put_marked(const struct normal_step *step, struct slice s, struct bytes *out)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (!(step->mark && s.data[i] == ' ' ? bytes_append(out, SPACE_MARK, SPACE_MARK_LEN)
+                                             : bytes_append(out, s.data + i, 1)))
+            return false;
+    return true;
+}
+
+static bool
+normal_put_sentencepiece(const struct tokenizer *t, const struct normal_step *step, struct slice in, struct bytes *out)
+{
+    const struct slice space = {" ", 1};
+    const char *mark = step->mark ? SPACE_MARK : " ";
+    const size_t n_mark = step->mark ? SPACE_MARK_LEN : 1, begin = out->len;
+    size_t at = 0, n;
+    while (step->collapse && at < in.len &&
+           slice_is(next_normal(t, step, (struct slice){in.data + at, in.len - at}, &n), " "))
+        at += n;
+    if (at == in.len)
+        return true;
+    if (step->prefix && !put_marked(step, space, out))
+        return false;
+    bool after_space = step->collapse;
+    for (; at < in.len; at += n) {
+        struct slice s = next_normal(t, step, (struct slice){in.data + at, in.len - at}, &n);
+        while (after_space && s.len > 0 && s.data[0] == ' ')
+            s = (struct slice){s.data + 1, s.len - 1};
+        if (s.len == 0)
+            continue;
+        if (!put_marked(step, s, out))
+            return false;
+        after_space = step->collapse && s.data[s.len - 1] == ' ';
+    }
+    while (step->collapse && out->len - begin >= n_mark && memcmp(out->at + out->len - n_mark, mark, n_mark) == 0)
+        out->len -= n_mark;
+    return true;
+}
+
+/* Replacing what a regular expression matches, as a normaliser does. */
+
+struct pattern {
+    pcre2_code *code;
+    pcre2_match_context *limits;
+};
+
+void
+pattern_close(struct pattern *p)
+{
+    if (p == NULL)
+        return;
+    pcre2_code_free(p->code);
+    pcre2_match_context_free(p->limits);
+    free(p);
+}
+
+struct pattern *
+pattern_open(const char *text, size_t len, struct err *err)
+{
+    struct pattern *p = calloc(1, sizeof *p);
+    if (p == NULL) {
+        err_set(err, ERR_WORK, "out of memory for a pattern");
+        return NULL;
+    }
+    p->code = pretokenizer_compile(text, len, false, err);
+    p->limits = p->code == NULL ? NULL : pcre2_match_context_create(NULL);
+    if (p->limits != NULL) {
+        pcre2_set_match_limit(p->limits, MATCH_LIMIT);
+        pcre2_set_heap_limit(p->limits, MATCH_HEAP_KIB);
+        return p;
+    }
+    if (p->code != NULL)
+        err_set(err, ERR_WORK, "out of memory for a pattern");
+    pattern_close(p);
+    return NULL;
+}
+
+static bool
+put_matches(const struct normal_step *step, struct slice in, pcre2_match_data *match, struct bytes *out)
+{
+    const struct pattern *p = step->pattern;
+    size_t done = 0;
+    for (size_t at = 0; at <= in.len;) {
+        PCRE2_SPTR text = (PCRE2_SPTR)in.data;
+        int found = pcre2_match(p->code, text, in.len, at, PCRE2_NO_UTF_CHECK, match, p->limits);
+        if (found == PCRE2_ERROR_JIT_STACKLIMIT)
+            found = pcre2_match(p->code, text, in.len, at, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, match, p->limits);
+        if (found == PCRE2_ERROR_NOMATCH)
+            break;
+        const PCRE2_SIZE *place = pcre2_get_ovector_pointer(match);
+        if (found < 0 || place[0] < done || place[1] < place[0] ||
+            !bytes_append(out, in.data + done, place[0] - done) || !bytes_append(out, step->to.data, step->to.len))
+            return false;
+        done = at = place[1];
+        if (place[0] == place[1]) { /* nothing, here: look from the next character on */
+            const size_t n = utf8_character(in.data + at, in.len - at, NULL);
+            at += n > 0 ? n : 1;
+        }
+    }
+    return bytes_append(out, in.data + done, in.len - done);
+}
+
+/* Segments of whole characters are looked at; broken bytes between them stay. */
+static bool
+normal_put_pattern(const struct normal_step *step, struct slice in, struct bytes *out)
+{
+    pcre2_match_data *match = pcre2_match_data_create_from_pattern(step->pattern->code, NULL);
+    bool ok = match != NULL;
+    for (size_t at = 0; ok && at < in.len;) {
+        const size_t start = at;
+        for (size_t n; at < in.len && (n = utf8_character(in.data + at, in.len - at, NULL)) > 0;)
+            at += n;
+        ok = at == start || put_matches(step, (struct slice){in.data + start, at - start}, match, out);
+        if (ok && at < in.len)
+            ok = bytes_append(out, in.data + at++, 1);
+    }
+    pcre2_match_data_free(match);
+    return ok;
+}
+
+/* What a model wants done to text before it is cut: Unicode normalisation, a prefix, marks for spaces. */
 
 bool
 bytes_append(struct bytes *b, const char *bytes, size_t n)

@@ -40,7 +40,7 @@ struct accept_head {
 bool accept_head_new(struct accept_head **, uint32_t width, uint32_t n_blocks, bool shared, struct err *);
 void accept_head_free(struct accept_head *);
 
-/* What a head takes in memory, with its predictor (accept_predictor.h), which says p̂. */
+/* What a head takes in memory, with its predictor, which says p̂. */
 uint64_t accept_head_bytes(uint32_t width, uint32_t n_blocks, bool shared);
 
 /* What a file has to be of: a draft model, or a model's first layers. */
@@ -60,5 +60,20 @@ bool accept_head_measure(const char *path, const struct model *draft, uint32_t *
 /* The same as reading, on bytes (fuzzing, tests); `name` names them in messages. */
 bool accept_head_parse(struct accept_head **, const char *name, const void *bytes, size_t len,
                        const struct accept_whose *, struct err *);
+
+/* An acceptance head laid out for being asked again and again, which is what drafting with SpecDec++ does.
+ *
+ * Weights lie by groups of outputs, input by input, so that a vector holds outputs side by side. Each output adds its products
+ * in the order of the inputs, PIECE of them at a time, and the pieces' sums in their order; products and sums are rounded
+ * singly. So p̂ hangs neither on how wide the processor's vectors are nor on the number of threads. */
+
+struct accept_predictor;
+
+/* Copies the head's weights as they are now. threads: 0 or 1 for the caller's alone; small heads use no more. */
+bool accept_predictor_open(struct accept_predictor **, const struct accept_head *, uint32_t threads, struct err *);
+void accept_predictor_close(struct accept_predictor *); /* NULL: nothing */
+
+/* p̂ of one row; x (width) is norm(h). One caller at a time. */
+double accept_predictor_ask(struct accept_predictor *, const float *x);
 
 #endif

@@ -7,9 +7,7 @@
 #include <string.h>
 
 #include "engine/files/safetensors.h"
-#include "engine/files/safetensors_write.h"
 #include "engine/model/model.h"
-#include "engine/model/model_hash.h"
 
 #define FORMAT "specscope exit heads 1"
 

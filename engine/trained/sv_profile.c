@@ -1,8 +1,16 @@
 #include "engine/trained/sv_profile.h"
 
+#include <cjson/cJSON.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "engine/base/file_read.h"
+#include "engine/base/json_read.h"
+#include "engine/base/utf8.h"
+#include "engine/model/model.h"
 
 static uint32_t
 bin_of(const float *edge, uint32_t n_bins, double value)
@@ -166,4 +174,224 @@ sv_profile_observations(const struct sv_profile *p)
         for (uint32_t a = 0; a < p->n_a; a++)
             n += p->count[s][a];
     return n;
+}
+
+/* The profile's file:
+ *
+ *     {"format": "specscope verification profile 1", "target": {"name": …, "hash": "…", "layers": 3 (of self:3)}, "draft": …, "companion": …,
+ *      "sampling": {"temperature": 0, "top_k": 0, "top_p": 1}, "s_edges": [...], "a_edges": [...],
+ *      "count": [[by a] by s], "accepted": [[mean A, or null] …], "entropy": {"h": …, "given_s": …, "given_a": …, "given_both": …}} */
+
+#define FORMAT     "specscope verification profile 1"
+#define MOST_BYTES (1u << 20)
+
+const struct file_kind sv_profile_file = {.what = "a verification profile of specscope",
+                                          .begins = "{\"format\":\"" FORMAT "\""};
+
+static const char *const roles[3] = {"target", "draft", "companion"};
+
+/* ---- writing ---- */
+
+static bool
+add_numbers(cJSON *to, const char *name, const float *values, uint32_t n)
+{
+    cJSON *list = cJSON_AddArrayToObject(to, name);
+    for (uint32_t i = 0; i < n && list != NULL; i++)
+        if (!cJSON_AddItemToArray(list, cJSON_CreateNumber((double)values[i])))
+            return false;
+    return list != NULL;
+}
+
+static bool
+add_whose(cJSON *root, const struct sv_whose *w)
+{
+    for (int i = 0; i < 3; i++) {
+        char hash[24];
+        snprintf(hash, sizeof hash, "%016" PRIx64, w->hash[i]);
+        cJSON *model = cJSON_AddObjectToObject(root, roles[i]);
+        if (model == NULL || cJSON_AddStringToObject(model, "name", w->name[i]) == NULL ||
+            cJSON_AddStringToObject(model, "hash", hash) == NULL ||
+            (w->layers[i] > 0 && cJSON_AddNumberToObject(model, "layers", w->layers[i]) == NULL))
+            return false;
+    }
+    cJSON *sampling = cJSON_AddObjectToObject(root, "sampling");
+    return sampling != NULL && cJSON_AddNumberToObject(sampling, "temperature", (double)w->temperature) != NULL &&
+           cJSON_AddNumberToObject(sampling, "top_k", w->top_k) != NULL &&
+           cJSON_AddNumberToObject(sampling, "top_p", (double)w->top_p) != NULL;
+}
+
+static bool
+add_cells(cJSON *root, const struct sv_profile *p)
+{
+    cJSON *count = cJSON_AddArrayToObject(root, "count"), *accepted = cJSON_AddArrayToObject(root, "accepted");
+    for (uint32_t s = 0; s < p->n_s && count != NULL && accepted != NULL; s++) {
+        cJSON *counts = cJSON_CreateArray(), *means = cJSON_CreateArray();
+        if (!cJSON_AddItemToArray(count, counts) || !cJSON_AddItemToArray(accepted, means))
+            return false;
+        for (uint32_t a = 0; a < p->n_a; a++) {
+            const double n = (double)p->count[s][a];
+            if (!cJSON_AddItemToArray(counts, cJSON_CreateNumber(n)) ||
+                !cJSON_AddItemToArray(means, n > 0 ? cJSON_CreateNumber(p->sum[s][a] / n) : cJSON_CreateNull()))
+                return false;
+        }
+    }
+    return count != NULL && accepted != NULL;
+}
+
+bool
+sv_profile_write(const struct sv_profile *p, const char *path, struct err *err)
+{
+    cJSON *root = cJSON_CreateObject(), *entropy;
+    const bool made = root != NULL && cJSON_AddStringToObject(root, "format", FORMAT) != NULL &&
+                      add_whose(root, &p->whose) && add_numbers(root, "s_edges", p->s_edge, p->n_s - 1) &&
+                      add_numbers(root, "a_edges", p->a_edge, p->n_a - 1) && add_cells(root, p) &&
+                      (entropy = cJSON_AddObjectToObject(root, "entropy")) != NULL &&
+                      cJSON_AddNumberToObject(entropy, "h", p->entropy.h) != NULL &&
+                      cJSON_AddNumberToObject(entropy, "given_s", p->entropy.given_s) != NULL &&
+                      cJSON_AddNumberToObject(entropy, "given_a", p->entropy.given_a) != NULL &&
+                      cJSON_AddNumberToObject(entropy, "given_both", p->entropy.given_both) != NULL;
+    char *json = made ? cJSON_PrintUnformatted(root) : NULL;
+    cJSON_Delete(root);
+    if (json == NULL)
+        return err_set(err, ERR_WORK, "out of memory writing %s", path);
+    const bool ok = file_replace_text(AT_FDCWD, path, 0666, json, strlen(json), err);
+    cJSON_free(json);
+    return ok;
+}
+
+/* ---- reading ---- */
+
+struct parse {
+    const char *path;
+    struct err *err;
+};
+
+static bool
+wrong(const struct parse *p, const char *what)
+{
+    return err_set(p->err, ERR_WORK, "%s: not a verification profile: %s; make one with `specscope train profile`",
+                   p->path, what);
+}
+
+static bool
+number(const struct parse *p, const cJSON *of, const char *name, double low, double high, double *out)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(of, name);
+    char what[64];
+    snprintf(what, sizeof what, "'%s' is no number that makes sense", name);
+    if (!cJSON_IsNumber(item) || !(item->valuedouble >= low && item->valuedouble <= high))
+        return wrong(p, what);
+    *out = item->valuedouble;
+    return true;
+}
+
+static bool
+read_whose(const struct parse *p, const cJSON *root, struct sv_whose *w)
+{
+    for (int i = 0; i < 3; i++) {
+        const cJSON *model = cJSON_GetObjectItemCaseSensitive(root, roles[i]);
+        const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(model, "name"));
+        const char *hash = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(model, "hash"));
+        if (name == NULL || hash == NULL)
+            return wrong(p, "it does not say of which models");
+        printable_line(w->name[i], sizeof w->name[i], name, strlen(name));
+        w->hash[i] = strtoull(hash, NULL, 16);
+        double layers = 0;
+        if (cJSON_GetObjectItemCaseSensitive(model, "layers") != NULL && !number(p, model, "layers", 0, 1e6, &layers))
+            return false;
+        w->layers[i] = (uint32_t)layers;
+    }
+    const cJSON *sampling = cJSON_GetObjectItemCaseSensitive(root, "sampling");
+    double temperature, top_k, top_p;
+    if (!number(p, sampling, "temperature", 0, 1e6, &temperature) ||
+        !number(p, sampling, "top_k", 0, UINT32_MAX, &top_k) || !number(p, sampling, "top_p", 0, 1, &top_p))
+        return false;
+    w->temperature = (float)temperature;
+    w->top_k = (uint32_t)top_k;
+    w->top_p = (float)top_p;
+    return true;
+}
+
+/* Edges ascending within [0, 1]; *n_bins one more than there are. */
+static bool
+read_edges(const struct parse *p, const cJSON *list, float *edge, uint32_t *n_bins)
+{
+    const int n = cJSON_GetArraySize(list);
+    if (!cJSON_IsArray(list) || n >= SV_BINS)
+        return wrong(p, "its edges are no list of a sensible length");
+    for (int i = 0; i < n; i++) {
+        const cJSON *item = cJSON_GetArrayItem(list, i);
+        if (!cJSON_IsNumber(item) ||
+            !(item->valuedouble >= (i > 0 ? (double)edge[i - 1] : 0) && item->valuedouble <= 1))
+            return wrong(p, "its edges do not ascend from 0 to 1");
+        edge[i] = (float)item->valuedouble;
+    }
+    *n_bins = (uint32_t)n + 1;
+    return true;
+}
+
+static bool
+read_cells(const struct parse *p, const cJSON *root, struct sv_profile *to)
+{
+    const cJSON *count = cJSON_GetObjectItemCaseSensitive(root, "count"),
+                *accepted = cJSON_GetObjectItemCaseSensitive(root, "accepted");
+    if (cJSON_GetArraySize(count) != (int)to->n_s || cJSON_GetArraySize(accepted) != (int)to->n_s)
+        return wrong(p, "its cells are not as many as its bins");
+    for (uint32_t s = 0; s < to->n_s; s++) {
+        const cJSON *counts = cJSON_GetArrayItem(count, (int)s), *means = cJSON_GetArrayItem(accepted, (int)s);
+        if (cJSON_GetArraySize(counts) != (int)to->n_a || cJSON_GetArraySize(means) != (int)to->n_a)
+            return wrong(p, "its cells are not as many as its bins");
+        for (uint32_t a = 0; a < to->n_a; a++) {
+            const cJSON *n = cJSON_GetArrayItem(counts, (int)a), *mean = cJSON_GetArrayItem(means, (int)a);
+            if (!cJSON_IsNumber(n) || !(n->valuedouble >= 0 && n->valuedouble <= 1e15) ||
+                (n->valuedouble >= 1 && (!cJSON_IsNumber(mean) || !(mean->valuedouble >= 0 && mean->valuedouble <= 1))))
+                return wrong(p, "a cell's count or mean makes no sense");
+            to->count[s][a] = (uint64_t)n->valuedouble;
+            to->sum[s][a] = to->count[s][a] > 0 ? mean->valuedouble * (double)to->count[s][a] : 0;
+        }
+    }
+    return sv_profile_observations(to) > 0 || wrong(p, "nothing was observed");
+}
+
+static bool
+read_root(const struct parse *p, const cJSON *root, struct sv_profile *to)
+{
+    const char *format = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, "format"));
+    const cJSON *entropy = cJSON_GetObjectItemCaseSensitive(root, "entropy");
+    if (format == NULL || strcmp(format, FORMAT) != 0)
+        return wrong(p, "it does not say '" FORMAT "'");
+    return read_whose(p, root, &to->whose) &&
+           read_edges(p, cJSON_GetObjectItemCaseSensitive(root, "s_edges"), to->s_edge, &to->n_s) &&
+           read_edges(p, cJSON_GetObjectItemCaseSensitive(root, "a_edges"), to->a_edge, &to->n_a) &&
+           read_cells(p, root, to) && number(p, entropy, "h", 0, 64, &to->entropy.h) &&
+           number(p, entropy, "given_s", 0, 64, &to->entropy.given_s) &&
+           number(p, entropy, "given_a", 0, 64, &to->entropy.given_a) &&
+           number(p, entropy, "given_both", 0, 64, &to->entropy.given_both);
+}
+
+bool
+sv_profile_parse(struct sv_profile *to, const char *path, const char *json, size_t n, struct err *err)
+{
+    memset(to, 0, sizeof *to);
+    const struct parse p = {path, err};
+    cJSON *root;
+    if (!json_read(&root, json, n))
+        return err_set(err, ERR_WORK, "%s: out of memory", path);
+    const bool ok = root != NULL ? read_root(&p, root, to) : wrong(&p, "it is no JSON");
+    cJSON_Delete(root);
+    snprintf(to->path, sizeof to->path, "%s", path);
+    to->hash = hash_bytes(HASH_START, json, n);
+    return ok;
+}
+
+bool
+sv_profile_read(struct sv_profile *to, const char *path, struct err *err)
+{
+    char *json;
+    size_t n;
+    if (!file_text(path, MOST_BYTES, &json, &n, err))
+        return false;
+    const bool ok = sv_profile_parse(to, path, json, n, err);
+    free(json);
+    return ok;
 }

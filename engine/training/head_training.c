@@ -1,14 +1,285 @@
 #include "engine/training/head_training.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
 #ifdef _OPENMP
 #include <omp.h>
 #endif
 
 #include "engine/training/adam.h"
 #include "engine/training/blas.h"
+#include "kernels/cpu/isa.h"
+#include "kernels/tensor.h"
+
+bool
+lens_open(struct lens *lens, const struct model_desc *d, struct err *err)
+{
+    struct final_norm norm;
+    if (!final_norm_open(&norm, d, err))
+        return false;
+    const bool biased = tensor_present(&d->head_bias);
+    float *head = malloc((size_t)d->vocab * d->width * sizeof *head), *bias = NULL;
+    if (head != NULL && biased)
+        bias = malloc(d->vocab * sizeof *bias);
+    if (head == NULL || (biased && bias == NULL)) {
+        free(head);
+        final_norm_free(&norm);
+        return err_set(err, ERR_WORK, "out of memory: the head in F32 takes %.1f GB",
+                       (double)d->vocab * d->width * sizeof *head * 1e-9);
+    }
+    for (uint32_t v = 0; v < d->vocab; v++)
+        tensor_row(&d->head, v, head + (size_t)v * d->width);
+    if (biased)
+        tensor_row(&d->head_bias, 0, bias);
+    *lens = (struct lens){.width = d->width,
+                          .vocab = d->vocab,
+                          .norm = norm,
+                          .head = head,
+                          .bias = bias,
+                          .scale = d->form.logit_scale,
+                          .cap = d->form.logit_cap};
+    return true;
+}
+
+void
+lens_free(struct lens *lens)
+{
+    final_norm_free(&lens->norm);
+    free((float *)(uintptr_t)lens->head);
+    free((float *)(uintptr_t)lens->bias);
+    *lens = (struct lens){.width = 0};
+}
+
+/* ---- losses ---- */
+
+struct head_work {
+    const struct cpu_isa *isa;
+    size_t room;
+    float *shifted; /* (n, width) h + A h + b, or h */
+    float *inverse; /* (n) 1 / rms */
+    float *normed;  /* (n, width) what W multiplies */
+    float *slope;   /* (n, width) d loss / d normed, then d shifted */
+    float *z;       /* (n, vocab) logits, then d loss / d z */
+    float *bend;    /* (n, vocab) d z / d (W normed), where logits are capped; else NULL */
+};
+
+struct head_work *
+head_work_open(const struct lens *lens, size_t n)
+{
+    struct head_work *w = calloc(1, sizeof *w);
+    if (w == NULL)
+        return NULL;
+    w->isa = cpu_isa_choose(NULL, NULL); /* there is always one */
+    w->room = n;
+    w->shifted = malloc(n * lens->width * sizeof *w->shifted);
+    w->inverse = malloc(n * sizeof *w->inverse);
+    w->normed = malloc(n * lens->width * sizeof *w->normed);
+    w->slope = malloc(n * lens->width * sizeof *w->slope);
+    w->z = malloc(n * lens->vocab * sizeof *w->z);
+    w->bend = lens->cap > 0 ? malloc(n * lens->vocab * sizeof *w->bend) : NULL;
+    if (w->shifted == NULL || w->inverse == NULL || w->normed == NULL || w->slope == NULL || w->z == NULL ||
+        (lens->cap > 0 && w->bend == NULL)) {
+        head_work_close(w);
+        return NULL;
+    }
+    return w;
+}
+
+void
+head_work_close(struct head_work *w)
+{
+    if (w == NULL)
+        return;
+    free(w->shifted);
+    free(w->inverse);
+    free(w->normed);
+    free(w->slope);
+    free(w->z);
+    free(w->bend);
+    free(w);
+}
+
+/* C (m, n) = A B + beta C, row-major, A (m, k) or its transpose, B (k, n) or its transpose without gaps. */
+static void
+product(const struct lens *lens, bool turn_a, bool turn_b, size_t m, size_t n, size_t k, const float *a, size_t lda,
+        const float *b, float beta, float *c)
+{
+    blas_multiply(lens->blas, &(struct blas_product){.turn_a = turn_a,
+                                                     .turn_b = turn_b,
+                                                     .m = m,
+                                                     .n = n,
+                                                     .k = k,
+                                                     .a = a,
+                                                     .lda = lda,
+                                                     .b = b,
+                                                     .ldb = turn_b ? k : n,
+                                                     .beta = beta,
+                                                     .c = c});
+}
+
+/* w->normed = shifted / rms(shifted) ∘ norm; keeps 1 / rms. */
+static void
+normalise(const struct lens *lens, struct head_work *w, size_t n)
+{
+    const size_t width = lens->width;
+    for (size_t i = 0; i < n; i++)
+        w->inverse[i] = final_norm_apply(&lens->norm, w->shifted + i * width, w->normed + i * width);
+}
+
+/* What the model does to logits behind the matrix: bias, scale, cap; as kernels/cpu/head.c has it. */
+static void
+finish_logits(const struct lens *lens, struct head_work *w, float *z, size_t n)
+{
+    const float scale = form_factor(lens->scale);
+    for (size_t i = 0; i < n * lens->vocab && (lens->bias != NULL || scale < 1 || scale > 1); i++)
+        z[i] = (z[i] + (lens->bias != NULL ? lens->bias[i % lens->vocab] : 0)) * scale;
+    for (size_t i = 0; i < n * lens->vocab && lens->cap > 0; i++) {
+        const float turned = tanhf(z[i] / lens->cap);
+        z[i] = lens->cap * turned;
+        w->bend[i] = scale * (1 - turned * turned);
+    }
+}
+
+/* Logits become exp(z - max) in place. */
+struct softmax {
+    float max, sum;
+    token_t best; /* the lowest among equals */
+};
+
+static struct softmax
+softmax(const struct head_work *w, float *z, size_t n)
+{
+    struct softmax s = {.max = w->isa->most(z, n)};
+    while ((size_t)s.best < n - 1 && z[s.best] != s.max)
+        s.best++;
+    s.sum = w->isa->exp_sum(z, n, s.max);
+    return s;
+}
+
+static void
+gather(const struct lens *lens, struct head_work *w, const float *hidden, size_t stride, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        memcpy(w->shifted + i * lens->width, hidden + i * stride, lens->width * sizeof *hidden);
+}
+
+void
+head_final(const struct lens *lens, struct head_work *w, const float *hidden, size_t stride, size_t n, float *final,
+           double *entropy, token_t *choice)
+{
+    const size_t vocab = lens->vocab;
+    gather(lens, w, hidden, stride, n);
+    normalise(lens, w, n);
+    product(lens, false, true, n, vocab, lens->width, w->normed, lens->width, lens->head, 0, final);
+    finish_logits(lens, w, final, n);
+    for (size_t i = 0; i < n; i++) {
+        float *p = final + i * vocab, *z = w->z + i * vocab;
+        memcpy(z, p, vocab * sizeof *p);
+        const struct softmax s = softmax(w, p, vocab);
+        const float scale = 1 / s.sum;
+        double mean = 0; /* of z - max */
+        for (size_t v = 0; v < vocab; v++) {
+            p[v] *= scale;
+            mean += (double)p[v] * (double)(z[v] - s.max);
+        }
+        entropy[i] = log((double)s.sum) - mean;
+        choice[i] = s.best;
+    }
+}
+
+static void
+take_mean_off(float *x, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += (double)x[i];
+    for (size_t i = 0; i < n; i++)
+        x[i] -= (float)(sum / (double)n);
+}
+
+/* d loss / d shifted from d loss / d normed, in w->slope. With x = shifted, r = 1/rms(x), y = r x ∘ g, s = dy ∘ g:
+ * dx = r s - r³ x (x·s) / width. A centred norm has x less its mean in place of x, and takes the mean off dx, too. */
+static void
+back_through_norm(const struct lens *lens, struct head_work *w, size_t n)
+{
+    const size_t width = lens->width;
+    for (size_t i = 0; i < n; i++) {
+        const float r = w->inverse[i];
+        float *x = w->shifted + i * width, *s = w->slope + i * width;
+        double dot = 0;
+        if (lens->norm.centred)
+            take_mean_off(x, width);
+        for (size_t j = 0; j < width; j++) {
+            s[j] *= lens->norm.weight[j];
+            dot += (double)x[j] * (double)s[j];
+        }
+        const float back = (float)(dot * (double)r * (double)r * (double)r / (double)width);
+        for (size_t j = 0; j < width; j++)
+            s[j] = r * s[j] - back * x[j];
+        if (lens->norm.centred)
+            take_mean_off(s, width);
+    }
+}
+
+struct head_score
+head_loss(const struct lens *lens, enum head_kind kind, const struct head_weights *weights,
+          const struct head_batch *batch, struct head_work *w, struct head_weights *gradient)
+{
+    const size_t n = batch->n, width = lens->width, vocab = lens->vocab;
+    gather(lens, w, batch->hidden, batch->stride, n);
+    if (kind == HEAD_AFFINE) {
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = 0; j < width; j++)
+                w->shifted[i * width + j] += weights->b[j];
+        product(lens, false, true, n, width, width, batch->hidden, batch->stride, weights->a, 1, w->shifted);
+    }
+    normalise(lens, w, n);
+    const float *head = kind == HEAD_FULL ? weights->weight : lens->head;
+    product(lens, false, true, n, vocab, width, w->normed, width, head, 0, w->z);
+    finish_logits(lens, w, w->z, n);
+
+    struct head_score score = {0, 0};
+    const float share = 1 / (float)n;
+    for (size_t i = 0; i < n; i++) {
+        float *q = w->z + i * vocab;
+        const float *p = batch->final + i * vocab;
+        const float below = w->isa->most(q, vocab);
+        double mean = 0; /* KL = sum p log p - sum p (z - max) + log sum exp(z - max) */
+        for (size_t v = 0; v < vocab; v++)
+            mean += (double)p[v] * (double)(q[v] - below);
+        const struct softmax s = softmax(w, q, vocab);
+        score.loss += (log((double)s.sum) - mean - batch->entropy[i]) / (double)n;
+        score.agreement += s.best == batch->choice[i] ? 1 / (double)n : 0;
+        const float scale = 1 / s.sum;
+        const float *bend = w->bend != NULL ? w->bend + i * vocab : NULL;
+        for (size_t v = 0; v < vocab && gradient != NULL; v++)
+            q[v] = (q[v] * scale - p[v]) * share *
+                   (bend != NULL ? bend[v] : form_factor(lens->scale)); /* d loss / d (W x) */
+    }
+    if (gradient == NULL)
+        return score;
+    if (kind == HEAD_FULL) {
+        product(lens, true, false, vocab, width, n, w->z, vocab, w->normed, 0, gradient->weight);
+    } else if (kind == HEAD_AFFINE) {
+        product(lens, false, false, n, width, vocab, w->z, vocab, head, 0, w->slope);
+        back_through_norm(lens, w, n);
+        blas_multiply(lens->blas, &(struct blas_product){.turn_a = true,
+                                                         .m = width,
+                                                         .n = width,
+                                                         .k = n,
+                                                         .a = w->slope,
+                                                         .lda = width,
+                                                         .b = batch->hidden,
+                                                         .ldb = batch->stride,
+                                                         .c = gradient->a});
+        memset(gradient->b, 0, width * sizeof *gradient->b);
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = 0; j < width; j++)
+                gradient->b[j] += w->slope[i * width + j];
+    }
+    return score;
+}
 
 struct thread {
     struct head_work *work;

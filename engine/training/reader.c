@@ -34,7 +34,8 @@ reader_close(struct reader *r)
     *r = (struct reader){0};
 }
 
-uint32_t
+/* tokens read */
+static uint32_t
 reader_length(const struct reader *r, uint32_t lane)
 {
     return context_length(r->context, r->seq[lane]);

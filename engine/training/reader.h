@@ -25,7 +25,6 @@ bool reader_open(struct reader *, const struct engine *, enum reads, uint32_t ct
                  const atomic_bool *cancel, struct err *);
 void reader_close(struct reader *); /* also when it is all zero */
 
-uint32_t reader_length(const struct reader *, uint32_t lane);        /* tokens read */
 void reader_forget(struct reader *, uint32_t lane, uint32_t length); /* all but the first so many */
 
 struct reader_text {

@@ -1,8 +1,8 @@
-#include "kernels/cpu/attention.h"
+#include "kernels/cpu/forward.h"
 
 #include <math.h>
 
-#include "kernels/cpu/forms.h"
+#include "kernels/cpu/weights.h"
 
 #define HEADS          8 /* that pass over a block together */
 #define WORTH_WIDENING 3 /* rows */

@@ -3,10 +3,10 @@
 #include <math.h>
 
 #include "kernels/base/platform.h"
-#include "kernels/cpu/forms.h"
+#include "kernels/cpu/forward.h"
 #include "kernels/cpu/head.h"
 #include "kernels/cpu/sampling.h"
-#include "kernels/cpu/sweep.h"
+#include "kernels/cpu/weights.h"
 #include "kernels/team.h"
 #include "kernels/tensor.h"
 

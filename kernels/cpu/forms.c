@@ -1,4 +1,4 @@
-#include "kernels/cpu/forms.h"
+#include "kernels/cpu/weights.h"
 
 #include <math.h>
 

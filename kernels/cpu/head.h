@@ -2,7 +2,7 @@
 #ifndef KERNELS_CPU_HEAD_H
 #define KERNELS_CPU_HEAD_H
 
-#include "kernels/cpu/worker.h"
+#include "kernels/cpu/forward.h"
 
 /* Of the table, which is filled. */
 void head_logits(struct store *); /* rows ready..n-1 */

@@ -1,4 +1,4 @@
-/* Products with interleaved weights (interleave.h), written once for any vector of 32-bit lanes and for every type in
+/* Products with interleaved weights (repack.h), written once for any vector of 32-bit lanes and for every type in
  * blocks. Included by simd.h; the instruction set has defined what quants.h wants, and
  *   v_dot2(dot, w0, w1, x)            dot + two steps: w0's lane i times x[0..3], w1's times x[4..7]; weights 0..63
  *   v_dot2_q8(dot, w0, w1, x)         the same on whole bytes as stored

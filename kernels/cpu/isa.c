@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "kernels/tensor.h"
+
 const struct cpu_isa *const cpu_isas[] = {
 #if defined(__x86_64__)
     &cpu_isa_amx,       &cpu_isa_avx512vnni,
@@ -31,4 +33,42 @@ cpu_isa_choose(const char *family, struct err *err)
     else
         err_set(err, ERR_USAGE, "no instruction set '%s' in this build; --isa takes %s", family, names);
     return NULL;
+}
+
+#define PART 256 /* values in F32 at a time: a multiple of every block, and what the sums are grouped by */
+
+/* Multiplies a matrix of any type that is stored as in its file: dequantises a block at a time. Reads x in F32. */
+static void
+matmul_dequantised(const struct matrix *w, const struct acts *x, size_t n, size_t first, size_t last, float *y,
+                   size_t ld)
+{
+    const size_t row_bytes = tensor_row_bytes(w->type, w->cols);
+    float part[PART];
+    for (size_t o = first; o < last; o++) {
+        const char *row = (const char *)w->data + o * row_bytes;
+        for (size_t k = 0; k < w->cols; k += PART) {
+            const size_t m = w->cols - k < PART ? w->cols - k : PART;
+            tensor_blocks(w->type, row + tensor_row_bytes(w->type, k), m, part);
+            for (size_t r = 0; r < n; r++) {
+                const float *xr = x->x + r * w->cols + k;
+                float sum[8] = {0}; /* several sums lose less than one, and are several at a time */
+                for (size_t i = 0; i < m; i++)
+                    sum[i % 8] += part[i] * xr[i];
+                const float all = ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+                y[r * ld + o] = k == 0 ? all : y[r * ld + o] + all;
+            }
+        }
+    }
+}
+
+void
+multiply(const struct cpu_isa *isa, const struct matrix *w, const struct acts *x, size_t n, size_t first, size_t last,
+         float *y, size_t ld)
+{
+    const struct matmul_many *many = &isa->many[w->type];
+    matmul_fn f = isa->matmul[w->type] != NULL ? isa->matmul[w->type] : matmul_dequantised;
+    if (many->matmul != NULL && n >= many->from)
+        f = many->matmul;
+    if (first < last)
+        f(w, x, n, first, last, y, ld);
 }

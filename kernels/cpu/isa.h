@@ -22,8 +22,8 @@
 #define Q8_TINY 1e-30f /* activations below count as 0: 127 / x must not overflow */
 
 /* A weight matrix in memory. F32, F16 and BF16 stay where the file has them; so do blocks that the table has no product
- * for. Other blocks are interleaved (interleave.h): into memory that is there when the matrix is loaded and is written
- * when it settles (settle.h). */
+ * for. Other blocks are interleaved (repack.h): into memory that is there when the matrix is loaded and is written
+ * when it settles (weights.h). */
 struct matrix {
     enum weight_type type;
     uint32_t rows, cols;
@@ -74,7 +74,7 @@ struct cpu_isa {
     const char *family; /* what --isa calls it: "avx512" */
     bool (*usable)(void);
     uint8_t q8_flip;                /* 0x80 where the dot product wants unsigned weights, else 0 */
-    matmul_fn matmul[WEIGHT_TYPES]; /* NULL: dequantise.h has it */
+    matmul_fn matmul[WEIGHT_TYPES]; /* NULL: multiply() dequantises */
     struct matmul_many {
         matmul_fn matmul; /* the same bits, or NULL */
         size_t from;      /* rows from which it is faster */
@@ -125,5 +125,9 @@ extern const struct cpu_isa *const cpu_isas[];
 
 /* The best usable table of a family; NULL or "auto": of all. NULL and a sentence in `err` when there is none. */
 const struct cpu_isa *cpu_isa_choose(const char *family, struct err *err);
+
+/* A product by the fastest function of the instruction set for the matrix and the number of rows. Parameters as matmul_fn's. */
+void multiply(const struct cpu_isa *, const struct matrix *, const struct acts *x, size_t n, size_t first, size_t last,
+              float *y, size_t ld);
 
 #endif

@@ -1,4 +1,4 @@
-/* Quants and scales of interleaved weights (interleave.h) in registers, for any vector of 32-bit lanes. The instruction
+/* Quants and scales of interleaved weights (repack.h) in registers, for any vector of 32-bit lanes. The instruction
  * set has defined
  *   vec, LANES, v_zero, v_mul, v_load_f16   as simd.h wants them
  *   ints                                    a vector of LANES int32, on which C's operators work
@@ -12,7 +12,7 @@
 #define KERNELS_CPU_QUANTS_H
 
 #include "kernels/codebooks.h"
-#include "kernels/cpu/interleave.h"
+#include "kernels/cpu/repack.h"
 
 SIMD_INLINE codes
 load_codes(const unsigned char *p)

@@ -5,6 +5,7 @@
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/experts.h"
+#include "kernels/team.h"
 
 struct backend {
     const struct cpu_isa *isa;
@@ -52,7 +53,7 @@ struct weights {
     struct norm embedding_norm;      /* (width), or none */
     struct blocks blocks;            /* matrices */
     struct blocks vectors; /* what is small: written at load, it would take huge pages of what settles later */
-    struct unit *units;    /* (L + 1): what is settled of the layers, and at [0] of the head (settle.h) */
+    struct unit *units;    /* (L + 1): what is settled of the layers, and at [0] of the head */
     atomic_uint unsettled, embedded;
     const struct trained_head *trained; /* (L + 1), indexed by layer, or NULL: none */
     struct blocks trained_blocks;
@@ -65,5 +66,72 @@ bool cpu_weights_load(struct backend *, const struct model_desc *, progress_fn, 
 void cpu_weights_unload(struct weights *);
 /* backend_ops.heads */
 bool cpu_weights_heads(struct weights *, const struct exit_head *by_layer, struct err *);
+
+/* Weights in blocks lie in the file until they have been used. Interleaving all of them takes longer than the first token
+ * does, most of it for fresh memory: so the first sweep that comes to a layer interleaves sixteen outputs at a time into a
+ * buffer that stays in the cache, multiplies, and forgets them. The second one puts the layer into memory for good, and
+ * gives the file's pages back. Either way the kernels see the same interleaved weights, and come to the same bits.
+ *
+ * A unit is what settles together: a layer, or the head (unit 0). */
+
+enum settling {
+    UNIT_IN_FILE, /* nobody has used it */
+    UNIT_USED,    /* once: who comes next settles it */
+    UNIT_MOVING,  /* one team is about it; others go on as before it */
+    UNIT_SETTLED
+};
+
+struct unit {
+    _Atomic enum settling state;
+};
+
+/* What a team does with a unit that it is about to use. */
+enum use {
+    USE_MEMORY, /* multiply() */
+    USE_FILE,   /* multiply_from_file() */
+    USE_SETTLE  /* settle_unit(); then as USE_MEMORY */
+};
+
+/* After load: which units there is nothing to do for. */
+void settle_open(struct weights *);
+enum use settle_use(struct weights *, uint32_t unit);
+void settle_unit(struct weights *, uint32_t unit);
+
+/* A row of the embedding was read: now and then its pages are given back. */
+void settle_embedded(struct weights *);
+
+static inline bool
+settled(struct weights *w)
+{
+    return atomic_load_explicit(&w->unsettled, memory_order_acquire) == 0;
+}
+
+/* A group of sixteen outputs, interleaved: room for one of the widest matrix of the model. */
+struct group_buffer {
+    unsigned char *q, *scale;
+};
+void settle_group_bytes(const struct weights *, size_t *q, size_t *scale); /* 0: no matrix is interleaved */
+
+/* Outputs `part` of a matrix, which begin at a group. */
+struct matrix matrix_part(const struct matrix *, struct range part);
+
+/* multiply() (isa.h) for a matrix that has not settled. */
+void multiply_from_file(const struct cpu_isa *, const struct matrix *, const struct acts *x, size_t n, size_t first,
+                        size_t last, float *y, size_t ld, struct group_buffer);
+
+/* backend_ops.settle */
+void cpu_weights_settle(struct weights *, const atomic_bool *cancel);
+
+/* What a model's form asks for beside products and attention: norms of either kind, activations, caps. Each number depends
+ * on its own row alone, summed in an order that its length fixes. */
+
+/* y = the norm of x (n), which may be y. */
+void form_norm(const struct weights *, const struct norm *, const float *x, size_t n, float *y);
+/* gate (n) = act(gate) * up; up NULL: act(gate). As layer 1..L has it. */
+void form_activate(const struct weights *, uint32_t layer, float *gate, const float *up, size_t n);
+/* x = cap * tanh(x / cap); a cap of 0 leaves x. */
+void form_cap(float cap, float *x, size_t n);
+/* Numbers `part` of n rows, ld apart, become -most to most; 0 leaves them. */
+void form_clip(float most, float *x, size_t n, size_t ld, struct range part);
 
 #endif

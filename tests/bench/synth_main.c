@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/synthetic/synthetic_gguf.h"
+#include "engine/synthetic/synthetic.h"
 
 static void
 print_usage(FILE *f)

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/base/file_read.h"
 #include "engine/base/file_replace.h"
-#include "engine/base/file_text.h"
 #include "tests/fuzz/must.h"
 #include "tests/fuzz/scratch.h"
 #include "traces/schema.h"

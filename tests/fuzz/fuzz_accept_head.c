@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "engine/model/model.h"
-#include "engine/trained/accept_predictor.h"
+#include "engine/trained/accept_head.h"
 #include "tests/fuzz/header_file.h"
 #include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"

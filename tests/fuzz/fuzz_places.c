@@ -8,8 +8,7 @@
 #include <unistd.h>
 
 #include "engine/files/gguf.h"
-#include "engine/model/model_places.h"
-#include "engine/model/ollama_manifest.h"
+#include "engine/model/model_locations.h"
 #include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/scratch.h"

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "cli/options/option_table.h"
-#include "engine/base/printable.h"
-#include "engine/events/knob_grid.h"
+#include "engine/base/utf8.h"
+#include "engine/events/knob_sweep.h"
 #include "engine/events/sampling_knobs.h"
 #include "engine/events/settings.h"
 #include "engine/events/until.h"

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/files/gguf.h"
 #include "engine/files/gguf_bytes.h"
-#include "engine/files/gguf_types.h"
 #include "kernels/base/rng.h"
 #include "kernels/half.h"
 #include "kernels/tensor.h"

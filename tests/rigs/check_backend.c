@@ -2,8 +2,8 @@
 
 #include <pthread.h>
 
-#include "kernels/cpu/dists.h"
-#include "kernels/cpu/settle.h"
+#include "kernels/cpu/kv_cache.h"
+#include "kernels/cpu/weights.h"
 #include "tests/rigs/check_internal.h"
 
 /* What the world knows as struct store. */

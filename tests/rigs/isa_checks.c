@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "kernels/cpu/dequantise.h"
-#include "kernels/cpu/interleave.h"
+#include "kernels/cpu/isa.h"
+#include "kernels/cpu/repack.h"
 #include "kernels/half.h"
 #include "kernels/tensor.h"
 #include "tests/rigs/block_scales.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "engine/model/model_places.h"
+#include "engine/model/model_locations.h"
 #include "kernels/base/clock.h"
 #include "tui/commands/verbs.h"
 #include "tui/scope/scope.h"

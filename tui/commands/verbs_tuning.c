@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "engine/base/file_replace.h"
-#include "engine/base/printable.h"
+#include "engine/base/utf8.h"
 #include "engine/events/preset.h"
 #include "tui/commands/verbs.h"
 #include "tui/terminal/terminal.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/file_text.h"
+#include "engine/base/file_read.h"
 
 #define TABLE_BYTES ((size_t)16 << 20)
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/printable.h"
+#include "engine/base/utf8.h"
 #include "engine/events/sampling_knobs.h"
 #include "engine/events/settings.h"
 #include "kernels/base/rng.h"

@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "engine/base/printable.h"
+#include "engine/base/utf8.h"
 #include "kernels/base/plural.h"
 #include "tui/panels/panel.h"
 #include "tui/scope/scope.h"

@@ -1,5 +1,5 @@
 #include "tui/frame/frame.h"
-#include "engine/base/printable.h"
+#include "engine/base/utf8.h"
 #include "kernels/base/clock.h"
 #include "tui/frame/bars.h"
 #include "tui/widgets/key_row.h"

@@ -42,7 +42,7 @@ struct view { /* what a panel may read when it draws */
     const struct knob_sweep *sweep;    /* the last sweep (engine/events/knob_sweep.h); NULL: a replay has none */
     const struct settings *requested;  /* of the sequence in focus; NULL: a replay */
     const struct landscape *landscape; /* forecasts of other knob values (landscape.h); NULL: none */
-    const struct effects *effects;     /* forecasts of changed settings (engine/events/effects.h); NULL: none */
+    const struct effects *effects;     /* forecasts of changed settings (engine/events/forecast.h); NULL: none */
 };
 
 struct key_help {

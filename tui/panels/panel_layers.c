@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/printable.h"
+#include "engine/base/utf8.h"
 
 #define LAYERS_POPUP 10 /* rows of an opened cell over the layers */
 

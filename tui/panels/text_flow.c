@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/printable.h"
+#include "engine/base/utf8.h"
 #include "kernels/base/plural.h"
 #include "tui/panels/panel.h"
 #include "tui/terminal/text.h"

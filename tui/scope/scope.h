@@ -3,10 +3,10 @@
 #ifndef TUI_SCOPE_SCOPE_H
 #define TUI_SCOPE_SCOPE_H
 
+#include "engine/events/estimate.h"
 #include "engine/events/event.h"
 #include "engine/events/layer_record.h"
 #include "engine/events/metrics.h"
-#include "engine/events/paired.h"
 #include "engine/events/run_info.h"
 #include "engine/events/segments.h"
 #include "engine/events/until.h"
@@ -209,7 +209,7 @@ double scope_round_tokens_per_s(const struct scope *, uint32_t round);
  * series is a LINE or a BAND, which has a ring. */
 const float *scope_round_values(const struct scope *, uint32_t index, uint32_t round);
 const struct segments *scope_segments(const struct scope *); /* of all sequences */
-/* A token's printable text (engine/base/printable.h), owned by the scope; "" for TOKEN_NONE; "‹17›" if unknown. */
+/* A token's printable text (engine/base/utf8.h), owned by the scope; "" for TOKEN_NONE; "‹17›" if unknown. */
 const char *scope_text(const struct scope *, token_t);
 /* The raw bytes, which may end within a character; "‹17›" if unknown. NULL and 0: no token. */
 const char *scope_bytes(const struct scope *, token_t, uint32_t *n);
@@ -315,7 +315,7 @@ struct comparison scope_versus_comparison(const struct scope *);
 const struct scope_round *scope_versus_round(const struct scope *, uint32_t seq,
                                              uint32_t back); /* NULL: not in memory */
 /* Compares the speeds in spans of the emitted text, as far as rounds are in memory. Spans have equal lengths, at least SPAN_ROUNDS rounds
- * of either sequence, and SPAN_SEGMENTS segments (paired.h); a segment belongs to the span of its first token. Returns their number, at
+ * of either sequence, and SPAN_SEGMENTS segments (estimate.h); a segment belongs to the span of its first token. Returns their number, at
  * most n; 0 if they ran apart. */
 #define SPAN_ROUNDS   8
 #define SPAN_SEGMENTS 3
@@ -343,7 +343,7 @@ uint32_t scope_find_round(const struct scope *, const struct until *, uint32_t n
  * the current head. Returns NULL, or the reason why there are none: the text was sampled, or layers were not probed. */
 const char *scope_record(const struct scope *, struct layer_record *out);
 
-/* Sets record->lost and lost_se (engine/events/wrong_path.h) from the wrong drafts of the record's sequence. */
+/* Sets record->lost and lost_se (engine/events/layer_record.h) from the wrong drafts of the record's sequence. */
 void scope_estimate_lost(const struct scope *, struct layer_record *);
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef TUI_STATE_FORECASTING_H
 #define TUI_STATE_FORECASTING_H
 
-#include "engine/events/effects.h"
+#include "engine/events/forecast.h"
 #include "engine/events/layer_record.h"
 #include "tui/panels/landscape.h"
 #include "tui/state/follow.h"

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <utf8proc.h>
 
-#include "engine/base/printable.h"
 #include "engine/base/utf8.h"
 #include "tui/terminal/theme.h"
 

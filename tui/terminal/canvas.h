@@ -1,5 +1,5 @@
 /* Drawing on the terminal by role and not by colour: a panel draws "rejected" or "heat 0.7", and the theme and the terminal's abilities
- * determine the look. A canvas is a rectangle, and nothing is drawn outside of it. Text is printable UTF-8 (engine/base/printable.h),
+ * determine the look. A canvas is a rectangle, and nothing is drawn outside of it. Text is printable UTF-8 (engine/base/utf8.h),
  * measured in terminal columns (utf8proc). On a terminal without UTF-8, glyphs become ASCII. */
 #ifndef TUI_TERMINAL_CANVAS_H
 #define TUI_TERMINAL_CANVAS_H

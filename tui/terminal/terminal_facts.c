@@ -15,7 +15,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "engine/base/embedded.h"
+#include "engine/base/file_read.h"
 #include "engine/base/file_replace.h"
 #include "kernels/base/clock.h"
 #include "tui/terminal/input.h"

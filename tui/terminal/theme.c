@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/embedded.h"
-#include "engine/base/file_text.h"
+#include "engine/base/file_read.h"
 #include "engine/base/json_read.h"
 
 const char *const role_names[ROLES] = {

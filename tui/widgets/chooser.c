@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/printable.h"
+#include "engine/base/utf8.h"
 #include "engine/model/memory.h"
-#include "engine/model/model_places.h"
+#include "engine/model/model_locations.h"
 #include "kernels/base/plural.h"
 #include "tui/terminal/input.h"
 #include "tui/terminal/text.h"

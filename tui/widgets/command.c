@@ -7,8 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "engine/base/file_text.h"
-#include "engine/base/printable.h"
+#include "engine/base/file_read.h"
 #include "engine/base/utf8.h"
 
 bool

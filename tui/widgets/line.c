@@ -6,9 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/file_read.h"
 #include "engine/base/file_replace.h"
-#include "engine/base/file_text.h"
-#include "engine/base/printable.h"
 #include "engine/base/utf8.h"
 #include "tui/terminal/input.h"
 #include "tui/terminal/text.h"

@@ -1,5 +1,5 @@
 #include "tui/widgets/message.h"
-#include "engine/base/printable.h"
+#include "engine/base/utf8.h"
 
 #include <stdarg.h>
 #include <string.h>

@@ -26,9 +26,8 @@ counting_free(void *block)
 #define free   counting_free
 #include "engine/context/context.c"
 #include "engine/context/context_decide.c"
+#include "engine/context/context_forward.c"
 #include "engine/context/context_rows.c"
-#include "engine/context/context_sweep.c"
-#include "engine/context/dist_pool.c"
 #undef calloc
 #undef free
 

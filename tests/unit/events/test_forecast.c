@@ -2,8 +2,8 @@
 #include <math.h>
 
 #include "engine/events/forecast.h"
+#include "engine/events/layer_record.h"
 #include "engine/events/metrics.h"
-#include "engine/events/wrong_path.h"
 #include "kernels/base/rng.h"
 #include "policies/what_if.h"
 #include "tests/rigs/test.h"

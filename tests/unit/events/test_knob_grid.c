@@ -1,5 +1,5 @@
 /* Grids of knobs: what is read, what is refused, which values a point has. */
-#include "engine/events/knob_grid.h"
+#include "engine/events/knob_sweep.h"
 #include "tests/rigs/test.h"
 
 static const struct knob tau = {.name = "tau", .kind = KNOB_REAL, .max = 1, .step = 0.05, .def = 0.55};

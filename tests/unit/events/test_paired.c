@@ -2,7 +2,7 @@
  * real differences found. Nothing here is timed. */
 #include <math.h>
 
-#include "engine/events/paired.h"
+#include "engine/events/estimate.h"
 #include "kernels/base/rng.h"
 #include "tests/rigs/test.h"
 

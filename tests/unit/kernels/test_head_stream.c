@@ -3,7 +3,7 @@
 #include <math.h>
 #include <time.h>
 
-#include "kernels/cpu/store.h"
+#include "kernels/cpu/kv_cache.h"
 #include "tests/rigs/cpu_shapes.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"

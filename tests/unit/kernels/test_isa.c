@@ -2,8 +2,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "kernels/cpu/dequantise.h"
-#include "kernels/cpu/interleave.h"
+#include "kernels/cpu/isa.h"
+#include "kernels/cpu/repack.h"
 #include "kernels/tensor.h"
 #include "tests/rigs/isa_checks.h"
 #include "tests/rigs/seed.h"
@@ -144,16 +144,15 @@ TEST(neon_kernels_under_qemu)
     int fd = mkstemp(name);
     assert_true(fd >= 0);
     close(fd);
-    snprintf(
-        line, sizeof line,
-        "aarch64-linux-gnu-gcc -std=c17 -D_GNU_SOURCE -O1 -ffp-contract=off -I. -DISA_CHECKS_MAIN -static "
-        "tests/rigs/isa_checks.c tests/rigs/isa_checks_rows.c tests/rigs/block_scales.c kernels/cpu/isa.c "
-        "kernels/cpu/reference.c "
-        "kernels/cpu/neon.c "
-        "kernels/cpu/neondot.c kernels/cpu/interleave.c kernels/cpu/dequantise.c kernels/tensor.c kernels/codebooks.c "
-        "kernels/synthetic.c "
-        "-lm -o %s && qemu-aarch64 %s",
-        name, name);
+    snprintf(line, sizeof line,
+             "aarch64-linux-gnu-gcc -std=c17 -D_GNU_SOURCE -O1 -ffp-contract=off -I. -DISA_CHECKS_MAIN -static "
+             "tests/rigs/isa_checks.c tests/rigs/isa_checks_rows.c tests/rigs/block_scales.c kernels/cpu/isa.c "
+             "kernels/cpu/reference.c "
+             "kernels/cpu/neon.c "
+             "kernels/cpu/neondot.c kernels/cpu/repack.c kernels/cpu/isa.c kernels/tensor.c kernels/codebooks.c "
+             "kernels/synthetic.c "
+             "-lm -o %s && qemu-aarch64 %s",
+             name, name);
     int status = system(line);
     unlink(name);
     assert_int_equal(status, 0);

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <time.h>
 
-#include "kernels/cpu/attention.h"
+#include "kernels/cpu/forward.h"
 #include "kernels/experts.h"
 #include "tests/rigs/check_backend.h"
 #include "tests/rigs/cpu_shapes.h"

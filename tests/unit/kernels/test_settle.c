@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "kernels/cpu/settle.h"
+#include "kernels/cpu/weights.h"
 #include "kernels/tensor.h"
 #include "tests/rigs/cpu_shapes.h"
 #include "tests/rigs/seed.h"

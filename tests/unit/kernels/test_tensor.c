@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "kernels/base/rng.h"
-#include "kernels/cpu/interleave.h"
+#include "kernels/cpu/repack.h"
 #include "kernels/half.h"
 #include "kernels/tensor.h"
 #include "tests/rigs/test.h"

@@ -1,5 +1,5 @@
 /* The ledger drawn into a grid: its rows, what it compares, what its keys ask for. */
-#include "engine/events/effects.h"
+#include "engine/events/forecast.h"
 #include "tests/rigs/panel_rig.h"
 #include "tests/rigs/test.h"
 

@@ -13,7 +13,7 @@ failing_malloc(size_t n)
 }
 
 #define malloc failing_malloc
-#include "engine/events/event_log.c"
+#include "engine/events/event.c"
 #undef malloc
 
 #include "engine/session/round.h"

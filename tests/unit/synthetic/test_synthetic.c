@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "engine/synthetic/synthetic.h"
-#include "engine/synthetic/synthetic_acceptance.h"
 #include "kernels/half.h"
 #include "kernels/synthetic.h"
 #include "kernels/tensor.h"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "engine/synthetic/model_open.h"
-#include "engine/synthetic/synthetic_gguf.h"
+#include "engine/synthetic/synthetic.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "kernels/synthetic.h"
 #include "kernels/tensor.h"

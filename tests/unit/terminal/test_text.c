@@ -1,5 +1,5 @@
 /* Text for the terminal: made safe, measured, cut, drawn. Random bytes come from a printed seed. */
-#include "engine/base/printable.h"
+#include "engine/base/utf8.h"
 #include "kernels/base/rng.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"

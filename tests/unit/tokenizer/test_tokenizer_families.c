@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "engine/base/utf8.h"
-#include "engine/tokenizer/byte_chars.h"
 #include "engine/tokenizer/pretokenizer.h"
+#include "engine/tokenizer/tokenizer_normalize.h"
 #include "kernels/base/rng.h"
 #include "tests/rigs/test.h"
 #include "tests/rigs/tokenizer_rig.h"

@@ -2,8 +2,8 @@
  * sentencepiece and tokenizers libraries (make_pieces_golden.py); Unigram against its definition; and what is refused. */
 #include <math.h>
 
-#include "engine/synthetic/folder_tokenizer.h"
-#include "engine/tokenizer/pretokenizer_internal.h"
+#include "engine/synthetic/model_open.h"
+#include "engine/tokenizer/pretokenizer.h"
 #include "kernels/base/rng.h"
 #include "tests/rigs/test.h"
 #include "tests/rigs/tokenizer_rig.h"

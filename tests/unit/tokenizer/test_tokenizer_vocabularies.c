@@ -11,7 +11,7 @@ counted_memcmp(const void *a, const void *b, size_t n)
 }
 
 #define memcmp counted_memcmp
-#include "engine/tokenizer/tokenizer_index.c"
+#include "engine/tokenizer/tokenizer_make.c"
 #undef memcmp
 
 #include "engine/files/gguf.h"

@@ -2,8 +2,7 @@
 #include <math.h>
 
 #include "engine/tokenizer/tokenizer.h"
-#include "engine/tokenizer/vocabulary_match.h"
-#include "engine/training/accept_data.h"
+#include "engine/training/accept_training.h"
 #include "kernels/tensor.h"
 #include "tests/rigs/exact_rig.h"
 #include "tests/rigs/seed.h"

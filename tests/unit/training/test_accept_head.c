@@ -3,9 +3,9 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "engine/files/safetensors_write.h"
+#include "engine/files/safetensors.h"
 #include "engine/model/model.h"
-#include "engine/trained/accept_predictor.h"
+#include "engine/trained/accept_head.h"
 #include "engine/training/accept_training.h"
 #include "kernels/base/rng.h"
 #include "tests/rigs/seed.h"

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "engine/session/engine_internal.h"
-#include "engine/trained/accept_predictor.h"
+#include "engine/trained/accept_head.h"
 #include "kernels/base/rng.h"
 #include "tests/golden/tinymodel.h"
 #include "tests/rigs/seed.h"

@@ -7,7 +7,6 @@
 #include "engine/model/model.h"
 #include "engine/synthetic/model_open.h"
 #include "engine/trained/exit_heads.h"
-#include "engine/training/head_loss.h"
 #include "engine/training/head_training.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"

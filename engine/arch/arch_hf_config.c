@@ -1,0 +1,392 @@
+/* Entries of config.json. */
+#include "engine/arch/arch_hf.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/utf8.h"
+#include "kernels/tensor.h"
+
+const cJSON *
+arch_hf_entry(const cJSON *object, const char *name)
+{
+    char first[32];
+    const char *point = strchr(name, '.');
+    if (point != NULL && (size_t)(point - name) < sizeof first) {
+        snprintf(first, sizeof first, "%.*s", (int)(point - name), name);
+        const cJSON *part = cJSON_GetObjectItemCaseSensitive(object, first);
+        return cJSON_IsObject(part) ? arch_hf_entry(part, point + 1) : NULL;
+    }
+    const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, name);
+    return cJSON_IsNull(v) ? NULL : v;
+}
+
+enum arch_value
+arch_hf_kind(const cJSON *v, double *out)
+{
+    if (v == NULL)
+        return VALUE_MISSING;
+    if (!cJSON_IsNumber(v))
+        return VALUE_OTHER;
+    *out = v->valuedouble;
+    return floor(*out) < *out || !(fabs(*out) <= 0x1p53) ? VALUE_REAL : VALUE_WHOLE;
+}
+
+/* What an architecture's configuration has besides sizes, as transformers 5 has it: the entries of config.json that count, and
+ * what is meant where one is missing. Others that are there are passed over, as transformers does: a Llama stays a Llama whatever a
+ * Gemma's entry in its config.json says. */
+
+#define RMS   "rope_theta hidden_act num_key_value_heads head_dim rms_norm_eps "
+#define LAYER "rope_theta hidden_act num_key_value_heads head_dim layer_norm_eps "
+#define QWEN  RMS "use_sliding_window sliding_window=4096 "
+#define GEMMA                                                                                                          \
+    "rope_theta num_key_value_heads=4 head_dim rms_norm_eps hidden_activation query_pre_attn_scalar=256 "              \
+    "sliding_window=4096 layer_types "
+#define GRANITE "embedding_multiplier residual_multiplier attention_multiplier=1 logits_scaling "
+#define GPT2    "layer_norm_epsilon activation_function scale_attn_weights n_inner "
+
+/* Words between blanks: ENTRY, or ENTRY=VALUE, JSON with ' for ". Of what is in capitals BY_KIND says that layers with a window turn in
+ * a way of their own, ALPHA that RoPE's `alpha` counts, MSCALE that its `short_mscale` does, GROWS that its `llama_4_scaling_beta` does;
+ * ATTENTION_ONLY that other members of the family have layers of state space, or experts. */
+/* clang-format off */
+static const struct {
+    const char *hf, *entries;
+} usual[] = {
+    {"llama", RMS "attention_bias=false mlp_bias=false"},
+    {"mistral", RMS "sliding_window=4096 num_key_value_heads=8"},
+    {"qwen2", QWEN "max_window_layers=28 layer_types num_key_value_heads=32"},
+    {"qwen3", QWEN "attention_bias=false max_window_layers=28 layer_types num_key_value_heads=32"},
+    {"gemma", "rope_theta num_key_value_heads=16 head_dim rms_norm_eps hidden_act"},
+    {"gemma2", GEMMA "final_logit_softcapping=30 attn_logit_softcapping=50"},
+    {"gemma3_text", GEMMA "final_logit_softcapping sliding_window_pattern=6 rope_theta=1000000 "
+                    "rope_local_base_freq BY_KIND"},
+    {"phi3", RMS "sliding_window partial_rotary_factor original_max_position_embeddings=4096"},
+    {"smollm3", RMS "rope_theta=2000000 num_key_value_heads=4 use_sliding_window sliding_window layer_types "
+                "no_rope_layers no_rope_layer_interval=4"},
+    {"olmo", "rope_theta hidden_act num_key_value_heads head_dim"},
+    {"olmo2", RMS},
+    {"olmo3", RMS "rope_theta=500000 sliding_window=4096 layer_types BY_KIND"},
+    {"granite", RMS GRANITE "attention_bias=false"},
+    {"granitemoehybrid", RMS GRANITE "attention_bias=false layer_types num_local_experts=8 shared_intermediate_size=1024 "
+                         "no_rope_layer_interval ATTENTION_ONLY"},
+    {"granitemoe", RMS GRANITE "attention_bias=false num_local_experts=8 num_experts_per_tok=2"},
+    {"granitemoeshared", RMS GRANITE "attention_bias=false num_local_experts=8 num_experts_per_tok=2 shared_intermediate_size=0"},
+    {"phimoe", RMS "attention_bias=false num_key_value_heads=8 sliding_window rope_theta=1000000 num_local_experts=16 "
+               "num_experts_per_tok=2 MSCALE"},
+    {"dbrx", "rope_theta"},
+    {"bloom", "layer_norm_epsilon"},
+    {"mpt", "layer_norm_epsilon"},
+    {"glm4", RMS "attention_bias=true partial_rotary_factor head_dim=128 num_key_value_heads=2"},
+    {"cohere", LAYER "logit_scale=0.0625 rope_theta=500000"},
+    {"cohere2", "rope_theta hidden_act num_key_value_heads layer_norm_eps logit_scale=0.0625 sliding_window=4096 "
+                "layer_types sliding_window_pattern=4"},
+    {"starcoder2", "rope_theta hidden_act num_key_value_heads=2 head_dim norm_epsilon sliding_window "
+                   "use_bias=true"},
+    {"phi", LAYER "partial_rotary_factor"},
+    {"gpt_neox", "rotary_emb_base rotary_pct hidden_act layer_norm_eps use_parallel_residual attention_bias=true"},
+    {"stablelm", LAYER "use_qkv_bias=false partial_rotary_factor use_parallel_residual"},
+    {"nemotron", "rope_theta hidden_act num_key_value_heads head_dim norm_eps partial_rotary_factor "
+                 "attention_bias=false mlp_bias=false"},
+    {"arcee", RMS},
+    {"seed_oss", RMS "num_key_value_heads=8 attention_bias=true attention_out_bias=false mlp_bias=false"},
+    {"ernie4_5", RMS "rope_theta=500000 num_key_value_heads=2"},
+    {"gpt2", GPT2},
+    {"gpt_bigcode", GPT2 "multi_query"},
+    {"falcon", "rope_theta activation layer_norm_epsilon new_decoder_architecture multi_query parallel_attn bias=false "
+               "num_kv_heads ffn_hidden_size num_ln_in_parallel_attn"},
+    {"apertus", RMS "attention_bias=false rope_theta=12000000 rope_parameters={'rope_type':'llama3','rope_theta':12000000,'factor':8,"
+                "'original_max_position_embeddings':8192,'low_freq_factor':1,'high_freq_factor':4}"},
+    {"ministral3", RMS "num_key_value_heads=8 sliding_window GROWS rope_parameters={'rope_type':'yarn',"
+                   "'rope_theta':1000000,'factor':16,'original_max_position_embeddings':16384,'beta_fast':32,"
+                   "'beta_slow':1,'mscale_all_dim':1,'mscale':1,'llama_4_scaling_beta':0.1}"},
+    {"ministral", RMS "num_key_value_heads=8 sliding_window=4096 layer_types"},
+    {"hunyuan_v1_dense", RMS "ALPHA"},
+    {"exaone4", RMS "num_key_value_heads=32 sliding_window=4096 sliding_window_pattern=4 layer_types"},
+    {"mixtral", RMS "num_key_value_heads=8 sliding_window rope_theta=1000000 num_local_experts num_experts "
+                "num_experts_per_tok=2"},
+    {"qwen2_moe", QWEN "num_key_value_heads=16 max_window_layers=28 layer_types num_experts num_experts_per_tok=4 qkv_bias=true "
+                  "moe_intermediate_size=1408 shared_expert_intermediate_size=5632 norm_topk_prob"},
+    {"qwen3_moe", QWEN "attention_bias=false num_key_value_heads=4 num_experts num_local_experts num_experts_per_tok=8 "
+                  "moe_intermediate_size=768 norm_topk_prob"},
+    {"olmoe", RMS "attention_bias=false num_experts num_local_experts num_experts_per_tok=8 norm_topk_prob"},
+    {"gpt_oss", RMS "rope_theta=150000 num_key_value_heads=8 sliding_window=128 layer_types num_local_experts "
+                "num_experts num_experts_per_tok=4 swiglu_alpha swiglu_limit attention_bias=true rope_parameters={'rope_type':'yarn',"
+                "'factor':32,'beta_fast':32,'beta_slow':1,'truncate':false,'original_max_position_embeddings':4096}"},
+    {"glm4_moe", RMS "num_key_value_heads=8 partial_rotary_factor n_routed_experts num_local_experts "
+                 "num_experts_per_tok=8 moe_intermediate_size=1408 n_shared_experts=1 n_group=1 topk_group=1 "
+                 "routed_scaling_factor norm_topk_prob attention_bias=false use_qk_norm=false"},
+    {"ernie4_5_moe", RMS "rope_theta=500000 num_key_value_heads=4 moe_num_experts num_experts moe_k=6 "
+                     "num_experts_per_tok moe_intermediate_size=1536 moe_num_shared_experts=2"},
+};
+
+/* Entries that mean something to this program, and count only where an architecture has them. */
+static const char *const kept_words[] = {
+    "rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_epsilon", "norm_eps",
+    "hidden_act", "hidden_activation", "activation_function", "activation",
+    "attn_logit_softcapping", "final_logit_softcapping", "embedding_multiplier", "residual_multiplier",
+    "attention_multiplier", "logit_scale", "logits_scaling", "query_pre_attn_scalar", "scale_attn_weights",
+    "use_parallel_residual", "parallel_attn", "new_decoder_architecture",
+    "multi_query",
+    "sliding_window", "use_sliding_window", "sliding_window_pattern", "max_window_layers", "layer_types",
+    "no_rope_layers", "no_rope_layer_interval", "head_dim", "num_key_value_heads", "num_kv_heads", "n_head_kv",
+    "rope_theta", "rotary_emb_base", "rope_local_base_freq", "partial_rotary_factor", "rotary_pct",
+    "num_experts_per_tok", "moe_k",
+    "moe_intermediate_size", "shared_expert_intermediate_size", "shared_intermediate_size", "n_shared_experts",
+    "moe_num_shared_experts", "n_group", "topk_group", "routed_scaling_factor", "norm_topk_prob",
+    "swiglu_alpha", "swiglu_limit", "n_inner", "ffn_hidden_size",
+};
+/* clang-format on */
+
+/* The word for an entry, or NULL; its value follows a "=". Of several the last, which counts against a macro's. */
+static const char *
+find_word(const char *words, const char *name)
+{
+    const size_t n = strlen(name);
+    const char *found = NULL;
+    for (const char *w = words; *w != '\0'; w += strcspn(w, " "), w += strspn(w, " "))
+        if (strncmp(w, name, n) == 0 && (w[n] == '\0' || w[n] == ' ' || w[n] == '='))
+            found = w;
+    return found;
+}
+
+const char *
+arch_hf_usual(const char *hf)
+{
+    for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++)
+        if (strcmp(usual[i].hf, hf) == 0)
+            return usual[i].entries;
+    return NULL;
+}
+
+static bool
+arch_hf_has(const char *words, const char *name)
+{
+    return words == NULL || find_word(words, name) != NULL;
+}
+
+/* VALUE of a word, as JSON. */
+static cJSON *
+value_of(const char *word, size_t len)
+{
+    char *text = strndup(word, len);
+    for (char *c = text; c != NULL && *c != '\0'; c++)
+        *c = *c == '\'' ? '"' : *c;
+    cJSON *v = text != NULL ? cJSON_Parse(text) : NULL;
+    free(text);
+    return v;
+}
+
+#define BIASES (LAYER_QKV_BIAS | 1u << LAYER_BO | LAYER_MLP_BIAS | 1u << LAYER_BGATE)
+
+void
+arch_hf_switch(const cJSON *config, const char *words, struct arch *arch)
+{
+    static const struct {
+        const char *name;
+        uint32_t tensors;
+    } switches[] = {{"use_bias", BIASES},
+                    {"bias", BIASES},
+                    {"attention_bias", LAYER_QKV_BIAS | 1u << LAYER_BO},
+                    {"attention_out_bias", 1u << LAYER_BO},
+                    {"qkv_bias", LAYER_QKV_BIAS},
+                    {"use_qkv_bias", LAYER_QKV_BIAS},
+                    {"mlp_bias", LAYER_MLP_BIAS | 1u << LAYER_BGATE},
+                    {"use_qk_norm", LAYER_QK_NORM}};
+    uint32_t on = 0, off = 0;
+    for (size_t i = 0; words != NULL && i < sizeof switches / sizeof switches[0]; i++) {
+        const uint32_t those = switches[i].tensors;
+        if (find_word(words, switches[i].name) == NULL)
+            continue;
+        const bool is_on = cJSON_IsTrue(arch_hf_entry(config, switches[i].name));
+        on = is_on ? on | those : on & ~those;
+        off = is_on ? off & ~those : off | those;
+    }
+    if (words != NULL)
+        arch->may &= on | ~(BIASES | LAYER_QK_NORM);
+    arch->needs &= ~off;
+}
+
+/* Deletes what doesn't count, adds what is missing; false: no memory. */
+static bool
+arch_hf_fill(cJSON *config, const char *words)
+{
+    char name[64];
+    for (size_t i = 0; i < sizeof kept_words / sizeof kept_words[0]; i++)
+        if (find_word(words, kept_words[i]) == NULL)
+            cJSON_DeleteItemFromObjectCaseSensitive(config, kept_words[i]);
+    for (const char *w = words; *w != '\0'; w += strcspn(w, " "), w += strspn(w, " ")) {
+        const size_t len = strcspn(w, " "), n = strcspn(w, " =");
+        if (n == len || n >= sizeof name)
+            continue;
+        memcpy(name, w, n);
+        name[n] = '\0';
+        if (find_word(words, name) != w || cJSON_GetObjectItemCaseSensitive(config, name) != NULL)
+            continue;
+        cJSON *v = value_of(w + n + 1, len - n - 1);
+        if (v == NULL || !cJSON_AddItemToObject(config, name, v)) {
+            cJSON_Delete(v);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* config.json as transformers understands it of an architecture. */
+
+#define REMEDY ARCH_HF_REMEDY
+
+static bool
+no_memory(const struct hf_folder *f, struct err *err)
+{
+    return err_set(err, ERR_WORK, "%s: out of memory for config.json", f->path);
+}
+
+static bool
+has_kinds(const cJSON *rope)
+{
+    return cJSON_IsObject(arch_hf_entry(rope, "full_attention")) ||
+           cJSON_IsObject(arch_hf_entry(rope, "sliding_attention"));
+}
+
+/* Puts a value where there may be one already. */
+static bool
+put(cJSON *object, const char *name, cJSON *value)
+{
+    cJSON_DeleteItemFromObjectCaseSensitive(object, name);
+    if (value != NULL && cJSON_AddItemToObject(object, name, value))
+        return true;
+    cJSON_Delete(value);
+    return false;
+}
+
+/* Of layers that see everything what was said first, rope_scaling, goes before. */
+static bool
+merge(cJSON *into, const cJSON *from)
+{
+    const cJSON *entry;
+    cJSON_ArrayForEach(entry, from)
+    {
+        if (!put(into, entry->string, cJSON_Duplicate(entry, true)))
+            return false;
+    }
+    return true;
+}
+
+/* Where layers of different kinds turn otherwise: rope_parameters by kind, or rope_scaling, which is of those that see everything. */
+static bool
+understand_kinds(const struct hf_folder *f, cJSON *c, const cJSON *params, const cJSON *scaling, struct err *err)
+{
+    const cJSON *full = arch_hf_entry(params, "full_attention"), *local = arch_hf_entry(params, "sliding_attention");
+    if (cJSON_IsObject(scaling) &&
+        ((cJSON_IsObject(params) && !cJSON_IsObject(full)) ||
+         (arch_hf_entry(scaling, "rope_type") == NULL && arch_hf_entry(scaling, "type") != NULL)))
+        return err_set(
+            err, ERR_WORK,
+            "%s: config.json's 'rope_scaling' needs a 'rope_type', and no 'rope_parameters' beside it; " REMEDY,
+            f->path);
+    cJSON *whole = cJSON_IsObject(full) ? cJSON_Duplicate(full, true) : cJSON_CreateObject();
+    cJSON *near = cJSON_IsObject(local) ? cJSON_Duplicate(local, true) : cJSON_CreateObject();
+    bool ok = whole != NULL && near != NULL && (!cJSON_IsObject(scaling) || merge(whole, scaling));
+    cJSON_DeleteItemFromObjectCaseSensitive(whole, "truncate"); /* which transformers looks for elsewhere */
+    if (ok)
+        ok = put(c, "rope_parameters", whole);
+    else
+        cJSON_Delete(whole);
+    if (!ok)
+        cJSON_Delete(near);
+    return (ok && put(c, ARCH_HF_ROPE_LOCAL, near)) || no_memory(f, err);
+}
+
+/* One that says nothing of how to segment it, or of what the architecture doesn't have. */
+static void
+pass_over(cJSON *rope, const char *words)
+{
+    static const struct {
+        const char *entry, *word, *other;
+    } chosen[] = {{"partial_rotary_factor", "partial_rotary_factor", "rotary_pct"},
+                  {"rotary_pct", "", ""},
+                  {"alpha", "ALPHA", ""},
+                  {"short_mscale", "MSCALE", ""},
+                  {"llama_4_scaling_beta", "GROWS", ""}};
+    for (size_t i = 0; i < sizeof chosen / sizeof chosen[0]; i++)
+        if (!arch_hf_has(words, chosen[i].word) && !arch_hf_has(words, chosen[i].other))
+            cJSON_DeleteItemFromObjectCaseSensitive(rope, chosen[i].entry);
+}
+
+static bool
+understand_rope(const struct hf_folder *f, cJSON *c, const char *words, struct err *err)
+{
+    cJSON *scaling = cJSON_DetachItemFromObjectCaseSensitive(c, "rope_scaling"),
+          *params = cJSON_DetachItemFromObjectCaseSensitive(c, "rope_parameters");
+    bool ok = true;
+    if (arch_hf_has(words, "BY_KIND")) {
+        ok = understand_kinds(f, c, params, scaling, err);
+    } else {
+        const cJSON *said =
+            scaling != NULL && !cJSON_IsNull(scaling) && (!cJSON_IsObject(scaling) || scaling->child != NULL) ? scaling
+                                                                                                              : params;
+        if (said != NULL && !cJSON_IsNull(said) && !cJSON_IsObject(said))
+            ok = err_set(err, ERR_WORK, "%s: config.json's RoPE scaling is not understood; " REMEDY, f->path);
+        else if (has_kinds(said))
+            ok = err_set(err, ERR_WORK,
+                         "%s: its layers turn in different ways (rope_parameters), which is not known of a '%s'",
+                         f->path, cJSON_GetStringValue(arch_hf_entry(c, "model_type")));
+        else if (cJSON_IsObject(said))
+            ok = put(c, "rope_parameters", cJSON_Duplicate(said, true)) || no_memory(f, err);
+    }
+    cJSON_Delete(scaling);
+    cJSON_Delete(params);
+    if (ok) {
+        pass_over(cJSON_GetObjectItemCaseSensitive(c, "rope_parameters"), words);
+        pass_over(cJSON_GetObjectItemCaseSensitive(c, ARCH_HF_ROPE_LOCAL), words);
+    }
+    return ok;
+}
+
+/* Of a family of hybrids the members whose layers are all attention, and that have no experts: their MLP is the one that experts would
+ * share. Positions count only where the configuration says so. */
+static bool
+understand_hybrid(const struct hf_folder *f, cJSON *c, const char *model_type, struct err *err)
+{
+    const cJSON *types = arch_hf_entry(c, "layer_types"), *experts = arch_hf_entry(c, "num_local_experts"), *type;
+    bool attention = cJSON_IsArray(types);
+    cJSON_ArrayForEach(type, types)
+    {
+        const char *kind = cJSON_GetStringValue(type);
+        attention =
+            attention && kind != NULL && (strcmp(kind, "attention") == 0 || strcmp(kind, "full_attention") == 0);
+    }
+    if (!attention || !cJSON_IsNumber(experts) || experts->valuedouble > 0) {
+        arch_unsupported(f->path, slice_of(model_type), err);
+        return false;
+    }
+    const char *positions = cJSON_GetStringValue(arch_hf_entry(c, "position_embedding_type"));
+    if (positions == NULL || strcmp(positions, "rope") != 0)
+        put(c, "no_rope_layer_interval", cJSON_CreateNumber(1));
+    return put(c, "intermediate_size", cJSON_Duplicate(arch_hf_entry(c, "shared_intermediate_size"), true)) ||
+           no_memory(f, err);
+}
+
+cJSON *
+arch_hf_understood(const struct hf_folder *f, const char *model_type, struct err *err)
+{
+    const char *words = arch_hf_usual(model_type);
+    cJSON *c = cJSON_Duplicate(f->config, true);
+    if (c == NULL) {
+        no_memory(f, err);
+        return NULL;
+    }
+    if (cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(c, "rope_parameters"))) /* as if it were missing */
+        cJSON_DeleteItemFromObjectCaseSensitive(c, "rope_parameters");
+    const bool filled = words == NULL || arch_hf_fill(c, words);
+    if (!filled)
+        no_memory(f, err);
+    const bool hybrid = words != NULL && arch_hf_has(words, "ATTENTION_ONLY");
+    if (filled && (!hybrid || understand_hybrid(f, c, model_type, err)) &&
+        understand_rope(f, c, words != NULL ? words : "partial_rotary_factor GROWS ALPHA MSCALE", err))
+        return c;
+    cJSON_Delete(c);
+    return NULL;
+}

@@ -1,0 +1,40 @@
+/* A whole file as memory, read-only: what model files are read through. */
+#ifndef ENGINE_BASE_FILE_READ_H
+#define ENGINE_BASE_FILE_READ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/base/err.h"
+
+/* Maps a regular file that is not empty. `wanted` ends the message when it is none: "give the path of a .gguf file". The
+ * map is the caller's, until file_unmap(). A file that shrinks while it is mapped is the one thing that no check of its
+ * bytes can catch (SIGBUS). */
+bool file_map(const char *path, const char *wanted, const unsigned char **map, uint64_t *bytes, struct err *);
+void file_unmap(const unsigned char *map, uint64_t bytes); /* NULL: nothing */
+
+/* A whole file in memory, with a zero behind it: how everything small is read that is not mapped. */
+
+/* Reads the regular file `path`, of at most `most` bytes. *text (*n bytes, then a zero) is the caller's to free; NULL
+ * after a failure, of which err says the path and why (ERR_WORK). */
+bool file_text(const char *path, size_t most, char **text, size_t *n, struct err *);
+
+/* The same; and a pipe will do, too, that a shell put there: prog <(…) is prog /dev/fd/63. A pipe with a name of its own, which
+ * nobody may ever write to, is refused like a device. */
+bool file_text_or_pipe(const char *path, size_t most, char **text, size_t *n, struct err *);
+
+/* The same of what is open already, up to its end, whatever it is: a pipe, a terminal. `name` is for error lines. */
+bool file_text_from(int fd, const char *name, size_t most, char **text, size_t *n, struct err *);
+
+/* Files that are part of the program: those of `make static`, which has its model, themes and all else in one file. Their
+ * names begin with "builtin:/" and go wherever names of files go. Other builds have none. */
+
+/* The bytes of such a file, constant for the life of the process, aligned to a page; false: it is none of them. */
+bool embedded_file(const char *path, const unsigned char **bytes, size_t *n);
+/* The i-th one's name; NULL: there are no more. */
+const char *embedded_name(size_t i);
+/* Is there a file of this name, of either kind? access() otherwise, errno and all. */
+bool embedded_or_there(const char *path);
+
+#endif

@@ -1,0 +1,463 @@
+/* The context's requests to the backend, part one: what must be queued before anything is computed, and sweeps. Every
+ * precondition is checked before a sweep is queued; depths and loads change after it is done. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/context/context.h"
+#include "engine/context/context_internal.h"
+#include "kernels/experts.h"
+#include "kernels/tensor.h"
+
+/* Layers of experts: what they count in the accounts, and where rows went. A layer read for one row is one load, as any layer is: what it has beside
+ * its experts, and as many of them as a row goes to. Rows that share a call may go to others, each of which is read, too. */
+
+static double
+bytes_of(const struct tensor *t)
+{
+    return tensor_present(t) ? (double)t->rows * (double)tensor_row_bytes(t->type, t->cols) : 0;
+}
+
+static double
+expert_bytes(const struct expert_desc *e)
+{
+    double bytes = 0;
+    for (enum expert_tensor i = 0; i < EXPERT_TENSORS; i++)
+        bytes += bytes_of(&e->all[i]);
+    return bytes;
+}
+
+/* An expert's share of what one row reads of a layer. */
+static double
+share_of(const struct model_desc *d, const struct layer_desc *layer)
+{
+    const struct experts_form *f = &d->form.experts;
+    if (layer->experts == NULL)
+        return 0;
+    const double one = expert_bytes(&layer->experts[0]);
+    double rest = f->shared_ffn > 0 ? expert_bytes(&layer->experts[f->n]) : 0;
+    for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++)
+        rest += bytes_of(&layer->all[i]);
+    return one / (rest + f->used * one);
+}
+
+bool
+context_experts_open(struct context *c, const struct model_desc *model)
+{
+    if (model->form.experts.n == 0)
+        return true;
+    c->touched = calloc(model->n_layers + 1u, sizeof *c->touched);
+    c->expert_share = calloc(model->n_layers + 1u, sizeof *c->expert_share);
+    const size_t each = (model->n_layers + 1u) * (size_t)model->form.experts.used;
+    c->routes = calloc(c->limits.max_rows * each, sizeof *c->routes);
+    c->kept = calloc(c->limits.ring * each, sizeof *c->kept);
+    if (c->touched == NULL || c->expert_share == NULL || c->routes == NULL || c->kept == NULL)
+        return false;
+    c->experts_used = model->form.experts.used;
+    for (uint32_t l = 1; l <= model->n_layers; l++)
+        c->expert_share[l] = share_of(model, &model->layers[l - 1]);
+    return true;
+}
+
+/* A sweep is being built: it has touched none as yet. */
+static void
+context_experts_begin(struct context *c)
+{
+    if (c->touched != NULL)
+        memset(c->touched, 0, (c->n_layers + 1u) * sizeof *c->touched);
+}
+
+/* What the last sweep's layer counts beyond a load: experts more than one row goes to. */
+static double
+context_experts_load(const struct context *c, uint32_t layer)
+{
+    if (c->touched == NULL || c->touched[layer] == 0)
+        return 0;
+    return c->expert_share[layer] * ((double)c->touched[layer] - c->experts_used);
+}
+
+double
+context_experts_touched(const struct context *c)
+{
+    uint64_t touched = 0;
+    uint32_t layers = 0;
+    for (uint32_t l = 1; c->touched != NULL && l <= c->n_layers; l++) {
+        touched += c->touched[l];
+        layers += c->touched[l] > 0;
+    }
+    return layers > 0 ? (double)touched / layers : NAN;
+}
+
+/* ---- where rows go ---- */
+
+static size_t
+entries(const struct context *c) /* of a row */
+{
+    return (c->n_layers + 1u) * (size_t)c->experts_used;
+}
+
+static void
+forget(const struct context *c, struct route *routes, size_t rows)
+{
+    for (size_t i = 0; i < rows * entries(c); i++)
+        routes[i] = (struct route){.expert = EXPERT_NONE};
+}
+
+void
+context_follow_experts(struct context *c, bool follow)
+{
+    if (c->kept != NULL && follow && !c->follows_experts)
+        forget(c, c->kept, c->limits.ring);
+    c->follows_experts = c->kept != NULL && follow;
+}
+
+void
+context_experts_forget(struct context *c, uint32_t place)
+{
+    if (c->follows_experts)
+        forget(c, c->kept + place * entries(c), 1);
+}
+
+/* A sweep that is about to be queued asks where its rows go, if that is followed; afterwards, when they are at that depth, the
+ * answers are kept. */
+static void
+context_experts_ask(struct context *c, struct sweep *w)
+{
+    if (!c->follows_experts)
+        return;
+    forget(c, c->routes, w->n); /* what stays so the backend didn't tell */
+    w->routes = c->routes;
+}
+
+static void
+context_experts_keep(struct context *c, const struct sweep *w, uint32_t depth)
+{
+    for (size_t i = 0; w->routes != NULL && i < w->n; i++) {
+        const struct row *row = &w->rows[i];
+        if (row->from >= depth)
+            continue;
+        const size_t first = (row->from + 1) * (size_t)c->experts_used, n = (depth - row->from) * c->experts_used;
+        memcpy(c->kept + row->ring * entries(c) + first, w->routes + i * entries(c) + first, n * sizeof *c->kept);
+    }
+}
+
+static int
+by_weight(const void *a, const void *b)
+{
+    const struct route *x = a, *y = b;
+    if (x->weight > y->weight || x->weight < y->weight)
+        return x->weight > y->weight ? -1 : 1;
+    return x->expert < y->expert ? -1 : x->expert > y->expert;
+}
+
+uint32_t
+context_experts(const struct context *c, slot_t slot, uint32_t layer, struct route *out, uint32_t n)
+{
+    struct route all[EXPERTS_USED_MOST];
+    const struct slot *row = slot < c->n_slots ? &c->slots[slot] : NULL;
+    if (!c->follows_experts || row == NULL || row->refs == 0 || row->ring == RING_NONE || layer < 1 ||
+        layer > row->depth)
+        return 0;
+    memcpy(all, c->kept + row->ring * entries(c) + layer * (size_t)c->experts_used, c->experts_used * sizeof *all);
+    if (all[0].expert == EXPERT_NONE)
+        return 0;
+    qsort(all, c->experts_used, sizeof *all, by_weight);
+    n = n < c->experts_used ? n : c->experts_used;
+    memcpy(out, all, n * sizeof *out);
+    return n;
+}
+
+/* ---- the queue ---- */
+
+bool
+context_wait(struct context *c)
+{
+    const bool ok = c->ops->wait(c->store, &c->err);
+    if (!ok && c->err.kind == ERR_NONE)
+        err_set(&c->err, ERR_WORK, "the %s backend failed and did not say why", c->ops->name);
+    c->making = false;
+    if (!ok)
+        for (seq_t i = 0; i < c->limits.seqs; i++)
+            c->sequences[i].sent = 0;
+    for (uint32_t i = 0; i < c->n_open; i++) {
+        struct slot *row = &c->slots[c->open[i]];
+        if (row->embedding == EMBED_QUEUED)
+            row->embedding = ok ? EMBED_DONE : EMBED_NO;
+    }
+    return ok;
+}
+
+bool
+context_refused(struct context *c, const char *what)
+{
+    (void)context_wait(c); /* parts of the request may be queued, with pointers into the caller's memory */
+    return err_set(&c->err, ERR_WORK, "the %s backend refused to %s: a limit of this context is too small for it",
+                   c->ops->name, what);
+}
+
+static bool
+embed(struct context *c, size_t n)
+{
+    if (n > 0 && !c->ops->embed(c->store, c->rows, n))
+        return context_refused(c, "embed new rows");
+    for (size_t i = 0; i < n; i++)
+        c->slots[c->rows[i].slot].embedding = EMBED_QUEUED;
+    return true;
+}
+
+bool
+context_flush(struct context *c)
+{
+    for (seq_t i = 0; i < c->limits.seqs; i++) {
+        struct sequence *q = &c->sequences[i];
+        if (!q->used || q->sent >= q->len)
+            continue;
+        if (!c->ops->trunk(c->store, i, q->sent, q->trunk + q->sent, q->len - q->sent))
+            return context_refused(c, "take a trunk table");
+        q->sent = q->len;
+    }
+    size_t n = 0;
+    for (uint32_t i = 0; i < c->n_open; i++) {
+        const struct slot *row = &c->slots[c->open[i]];
+        if (row->embedding != EMBED_NO)
+            continue;
+        if (n == c->limits.max_rows) {
+            if (!embed(c, n))
+                return false;
+            n = 0;
+        }
+        c->rows[n++] = (struct row){
+            .token = row->token, .slot = c->open[i], .ring = row->ring, .seq = row->seq, .n_trunk = row->pos + 1};
+    }
+    return embed(c, n);
+}
+
+/* ---- sweeps ---- */
+
+/* Adds an uncommitted row to the sweep. A row after its own parent extends the parent's tail in place, so a chain of n
+ * rows needs n entries and not n²/2. */
+static void
+add_row(struct context *c, struct sweep *w, slot_t s)
+{
+    const struct slot *row = &c->slots[s];
+    const uint32_t n_trunk = c->sequences[row->seq].len, n_tail = row->pos + 1 - n_trunk;
+    const struct row *last = w->n > 0 ? &c->rows[w->n - 1] : NULL;
+    uint32_t tail = (uint32_t)w->n_tails;
+    if (last != NULL && last->slot == row->parent) {
+        tail = last->tail;
+        c->tails[w->n_tails++] = s;
+    } else {
+        slot_t up = s;
+        for (uint32_t i = n_tail; i-- > 0; up = c->slots[up].parent)
+            c->tails[tail + i] = up;
+        w->n_tails += n_tail;
+    }
+    c->rows[w->n++] = (struct row){.token = row->token,
+                                   .slot = s,
+                                   .ring = row->ring,
+                                   .seq = row->seq,
+                                   .n_trunk = n_trunk,
+                                   .tail = tail,
+                                   .n_tail = n_tail,
+                                   .from = row->depth};
+}
+
+/* May this row, next in the call, go to layer `to`? Rows already in the sweep are marked. Looking at the parent is
+ * enough: a parent is never shallower than its children. */
+static bool
+check_row(struct context *c, const struct sweep *w, slot_t s, const struct slot *row)
+{
+    if (row->marked)
+        return err_set(&c->err, ERR_WORK, "slot %" PRIu32 " is listed twice in one sweep", s);
+    const uint32_t most = w->prompt ? c->limits.prompt_rows : c->limits.max_rows;
+    if (w->n == most)
+        return err_set(&c->err, ERR_WORK, "one sweep takes %" PRIu32 " rows at most: advance the rest in another",
+                       most);
+    if (row->parent != SLOT_NONE && c->slots[row->parent].depth < w->to && !c->slots[row->parent].marked)
+        return err_set(&c->err, ERR_WORK,
+                       "slot %" PRIu32 " can't go to layer %" PRIu32 ": its parent %" PRIu32 " is at %" PRIu32
+                       " and not before it in the call",
+                       s, w->to, row->parent, c->slots[row->parent].depth);
+    return true;
+}
+
+/* Fills the sweep with those of the slots that are below `to`. */
+static bool
+gather(struct context *c, const slot_t *slots, size_t n, uint32_t to, bool prompt, struct sweep *w)
+{
+    *w = (struct sweep){.rows = c->rows, .tails = c->tails, .to = to, .prompt = prompt, .touched = c->touched};
+    context_experts_begin(c);
+    if (to > c->depth)
+        return err_set(&c->err, ERR_WORK, "there is no layer %" PRIu32 ": the model has %" PRIu32, to, c->depth);
+    bool ok = true;
+    for (size_t i = 0; i < n && ok; i++) {
+        struct slot *row = context_row(c, slots[i]);
+        if (row == NULL) {
+            ok = false;
+        } else if (row->depth < to) { /* so it is uncommitted */
+            ok = check_row(c, w, slots[i], row);
+            if (ok) {
+                add_row(c, w, slots[i]);
+                row->marked = true;
+            }
+        }
+    }
+    for (size_t i = 0; i < w->n; i++)
+        c->slots[c->rows[i].slot].marked = false;
+    return ok;
+}
+
+/* Layers from+1..to, each read once, with the experts that rows went to; a skipped sublayer is half a layer less. */
+static void
+count_layers(struct context *c, const struct sweep *w, uint32_t to)
+{
+    uint32_t from = to;
+    for (size_t i = 0; i < w->n; i++)
+        if (w->rows[i].from < from)
+            from = w->rows[i].from;
+    for (uint32_t l = from + 1; l <= to; l++) {
+        c->loads.layers += 1 + context_experts_load(c, l);
+        if (w->skip_attention != NULL && w->skip_attention[l])
+            c->loads.layers -= 0.5;
+        if (w->skip_mlp != NULL && w->skip_mlp[l])
+            c->loads.layers -= 0.5;
+    }
+}
+
+static void
+set_depths(struct context *c, const struct sweep *w, uint32_t depth)
+{
+    for (size_t i = 0; i < w->n; i++)
+        if (w->rows[i].from < depth)
+            c->slots[w->rows[i].slot].depth = depth;
+}
+
+enum reading { READS_NOTHING, READS_TEXT, READS_PROMPT /* whose rows are of that class */ };
+
+static bool
+advance(struct context *c, const slot_t *slots, size_t n, uint32_t to, const struct plan *plan, enum reading reading)
+{
+    context_clear_error(c);
+    struct sweep w;
+    if (!context_flush(c) || !gather(c, slots, n, to, reading == READS_PROMPT, &w))
+        return false;
+    if (w.n == 0)
+        return true;
+    if (reading == READS_NOTHING)
+        context_experts_ask(c, &w);
+    if (plan != NULL) {
+        w.skip_attention = plan->skip_attention;
+        w.skip_mlp = plan->skip_mlp;
+    }
+    if (!c->ops->step(c->store, &w))
+        return context_refused(c, "advance rows");
+    if (!context_wait(c))
+        return false;
+    set_depths(c, &w, to);
+    context_experts_keep(c, &w, to);
+    count_layers(c, &w, to);
+    return true;
+}
+
+bool
+context_advance(struct context *c, const slot_t *slots, size_t n, uint32_t to, const struct plan *plan)
+{
+    return advance(c, slots, n, to, plan, READS_NOTHING);
+}
+
+bool
+context_advance_until(struct context *c, const slot_t *slots, size_t n, uint32_t to, const struct exit_rule *rule,
+                      struct exit_result *result)
+{
+    context_clear_error(c);
+    struct sweep w;
+    if (!context_flush(c) || !gather(c, slots, n, to, false, &w))
+        return false;
+    if (w.n == 0 || c->rows[w.n - 1].slot != slots[n - 1])
+        return err_set(&c->err, ERR_WORK, "the deciding row, the last one, is already at layer %" PRIu32, to);
+    for (size_t i = 0; i + 1 < w.n; i++)
+        if (c->rows[i].from < c->rows[w.n - 1].from)
+            return err_set(&c->err, ERR_WORK,
+                           "slot %" PRIu32 " at depth %" PRIu32 " can't be carried along: the deciding row is deeper",
+                           c->rows[i].slot, c->rows[i].from);
+    context_experts_ask(c, &w);
+    if (!c->ops->until(c->store, &w, rule, result))
+        return context_refused(c, "advance rows until they exit");
+    if (!context_wait(c))
+        return false;
+    set_depths(c, &w, result->depth);
+    context_experts_keep(c, &w, result->depth);
+    count_layers(c, &w, result->depth);
+    const bool trained = rule->head == USE_TRAINED && c->limits.heads != HEAD_LENS;
+    for (uint32_t l = w.rows[w.n - 1].from + 1; l <= result->depth; l++)
+        if (rule->threshold[l] <= 1) {
+            const bool own = trained && l < c->n_layers;
+            c->loads.heads += (own && c->limits.heads == HEAD_FULL ? 0 : 1) + (own ? c->trained_load : 0);
+        }
+    return true;
+}
+
+/* The next rows of a trunk. */
+static bool
+read_chunk(struct context *c, seq_t seq, const token_t *tokens, size_t n, bool prompt)
+{
+    slot_t *const path = c->prefill;
+    bool ok = true;
+    for (size_t i = 0; i < n && ok; i++) {
+        path[i] = context_append(c, seq, i > 0 ? path[i - 1] : SLOT_NONE, tokens[i]);
+        ok = path[i] != SLOT_NONE;
+        if (ok)
+            c->slots[path[i]].prompt = prompt;
+    }
+    return ok && advance(c, path, n, c->depth, NULL, prompt ? READS_PROMPT : READS_TEXT) &&
+           context_keep(c, seq, path, n);
+}
+
+static bool
+read_chunks(struct context *c, seq_t seq, const token_t *tokens, size_t n, bool prompt, progress_fn done, void *user)
+{
+    const size_t most = prompt ? c->limits.prompt_rows : c->limits.max_rows;
+    const struct sequence *q = context_trunk(c, seq);
+    if (q == NULL)
+        return false;
+    if (n > c->limits.ctx - q->len)
+        return err_set(&c->err, ERR_WORK,
+                       "%zu tokens do not fit behind %" PRIu32 " in a context of %" PRIu32 ": use a larger -c", n,
+                       q->len, c->limits.ctx);
+    context_truncate(c, seq, q->len);
+    for (size_t at = 0; at < n;) {
+        const size_t chunk = n - at < most ? n - at : most;
+        if (!read_chunk(c, seq, tokens + at, chunk, prompt)) {
+            const struct err why = c->err;
+            context_truncate(c, seq, q->len);
+            c->err = why;
+            return false;
+        }
+        at += chunk;
+        if (done != NULL && !done(user, (double)at / (double)n) && at < n)
+            return err_set(&c->err, ERR_CANCELLED, "cancelled after %zu of %zu tokens", at, n);
+    }
+    return true;
+}
+
+bool
+context_prefill(struct context *c, seq_t seq, const token_t *tokens, size_t n, progress_fn done, void *user)
+{
+    context_clear_error(c);
+    return read_chunks(c, seq, tokens, n, false, done, user);
+}
+
+bool
+context_prompt(struct context *c, seq_t seq, const token_t *tokens, size_t n, progress_fn done, void *user)
+{
+    context_truncate(c, seq, 0);
+    if (c->err.kind != ERR_NONE)
+        return false;
+    if (!context_wait(c)) { /* a run that was cancelled may have left requests that nothing waits for */
+        if (c->err.kind != ERR_CANCELLED)
+            return false;
+        context_clear_error(c);
+    }
+    return read_chunks(c, seq, tokens, n, c->limits.prompt_rows > 0 && n >= c->limits.prompt_rows, done, user);
+}

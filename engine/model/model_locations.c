@@ -1,0 +1,586 @@
+#include "engine/model/model_locations.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "engine/base/file_read.h"
+#include "engine/base/json_read.h"
+#include "engine/base/utf8.h"
+
+#define MANIFEST_MOST ((size_t)1 << 20)
+#define MOST_PART     160 /* bytes of a part of a file's name */
+#define SHORTEST_HASH 4   /* digits of a commit, at least */
+#define FETCH_ROOM    256
+#define HF            "hf:"
+#define OLLAMA        "ollama:"
+#define REGISTRY      "registry.ollama.ai/" /* of names without one */
+#define LIBRARY       "library/"            /* and without an owner */
+
+#define MOST_APART 3 /* letters; fewer in a short name */
+
+/* How many letters have to be changed, put in or taken out, at most `most`. */
+static size_t
+apart(const char *a, const char *b, size_t most)
+{
+    enum { LONGEST = 96 };
+    size_t row[LONGEST + 1];
+    const size_t n = strlen(a), m = strlen(b);
+    if (m > LONGEST || n > LONGEST || (n > m ? n - m : m - n) > most)
+        return most + 1;
+    for (size_t j = 0; j <= m; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= n; i++) {
+        size_t corner = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= m; j++) {
+            const size_t above = row[j], swap = corner + (a[i - 1] != b[j - 1]);
+            size_t best = above + 1 < row[j - 1] + 1 ? above + 1 : row[j - 1] + 1;
+            row[j] = swap < best ? swap : best;
+            corner = above;
+        }
+    }
+    return row[m];
+}
+
+/* Of a path that is not there: false, with what may be meant, where its folder has a name that few letters tell from it; true:
+ * nothing is near, and whoever opens it says what is wrong. */
+static bool
+model_near(const char *name, struct err *err)
+{
+    const char *slash = strrchr(name, '/'), *own = slash != NULL ? slash + 1 : name;
+    const int stem = slash != NULL ? (int)(slash - name + 1) : 0;
+    const size_t most = strlen(own) / 4 < MOST_APART ? strlen(own) / 4 : MOST_APART;
+    char folder[PATH_MAX], best[NAME_MAX + 1] = "", shown[120];
+    size_t least = most + 1;
+    snprintf(folder, sizeof folder, "%.*s", stem > 0 ? stem : 2, stem > 0 ? name : "./");
+    DIR *d = opendir(folder);
+    for (const struct dirent *e; d != NULL && (e = readdir(d)) != NULL;) {
+        const size_t n = e->d_name[0] == '.' ? least : apart(own, e->d_name, most);
+        if (n < least) {
+            least = n;
+            snprintf(best, sizeof best, "%s", e->d_name);
+        }
+    }
+    if (d != NULL)
+        closedir(d);
+    return least > most || err_set(err, ERR_WORK, "%.200s: there is no such file or folder; is %.*s%s meant?", name,
+                                   stem, name, printable_line(shown, sizeof shown, best, strlen(best)));
+}
+
+#define WEIGHTS "application/vnd.ollama.image.model"
+#define ADAPTER "application/vnd.ollama.image.adapter"
+#define DIGEST  "sha256:"
+
+bool
+ollama_manifest_blobs(const char *text, size_t n, struct ollama_blobs *out)
+{
+    cJSON *json;
+    const cJSON *layer;
+    const size_t begun = sizeof DIGEST - 1;
+    *out = (struct ollama_blobs){.weights = ""};
+    if (!json_read(&json, text, n))
+        return false;
+    cJSON_ArrayForEach(layer, cJSON_GetObjectItemCaseSensitive(json, "layers"))
+    {
+        const char *kind = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(layer, "mediaType"));
+        const char *digest = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(layer, "digest"));
+        char *to = kind == NULL                 ? NULL
+                   : strcmp(kind, WEIGHTS) == 0 ? out->weights
+                   : strcmp(kind, ADAPTER) == 0 ? out->adapter
+                                                : NULL;
+        if (to != NULL && digest != NULL && strncmp(digest, DIGEST, begun) == 0 &&
+            digest[begun + strspn(digest + begun, "0123456789abcdef")] == '\0')
+            snprintf(to, OLLAMA_BLOB_MOST, "blobs/sha256-%.64s", digest + begun);
+    }
+    cJSON_Delete(json);
+    return true;
+}
+
+/* ---- paths ---- */
+
+static bool
+is_folder(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static bool
+is_file(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* The last call that failed did so for want of something, not because nothing is there. */
+static bool
+in_want(void)
+{
+    return errno == ENOMEM || errno == EMFILE || errno == ENFILE || errno == EIO;
+}
+
+static bool
+join(char out[PATH_MAX], const char *folder, const char *rest)
+{
+    return (size_t)snprintf(out, PATH_MAX, "%s/%s", folder, rest) < PATH_MAX;
+}
+
+/* The folder that a variable names, with what follows it; else one in $HOME. */
+struct root {
+    const char *variable, *below, *in_home;
+};
+
+static bool
+root_path(const struct root *r, char out[PATH_MAX])
+{
+    const char *given = r->variable != NULL ? getenv(r->variable) : NULL, *home = getenv("HOME");
+    if (given != NULL && given[0] != '\0')
+        return (size_t)snprintf(out, PATH_MAX, "%s%s", given, r->below) < PATH_MAX;
+    return r->in_home != NULL && home != NULL && home[0] == '/' && join(out, home, r->in_home);
+}
+
+/* The first that a program would look at, and is there. */
+static bool
+first_root(const struct root *roots, size_t n, char out[PATH_MAX])
+{
+    for (size_t i = 0; i < n; i++)
+        if (root_path(&roots[i], out) && is_folder(out))
+            return true;
+    return false;
+}
+
+static const struct root hf_roots[] = {{"HF_HUB_CACHE", "", NULL},
+                                       {"HUGGINGFACE_HUB_CACHE", "", NULL},
+                                       {"HF_HOME", "/hub", NULL},
+                                       {"XDG_CACHE_HOME", "/huggingface/hub", ".cache/huggingface/hub"}};
+static const struct root ollama_roots[] = {{"OLLAMA_MODELS", "", ".ollama/models"}};
+static const struct root studio_roots[] = {{NULL, "", ".lmstudio/models"}, {NULL, "", ".cache/lm-studio/models"}};
+static const struct root llama_roots[] = {{"LLAMA_CACHE", "", NULL},
+                                          {"XDG_CACHE_HOME", "/llama.cpp", ".cache/llama.cpp"}};
+#define FIRST_ROOT(roots, out) first_root(roots, sizeof(roots) / sizeof *(roots), out)
+
+/* ---- what is in folders, in order ---- */
+
+struct listing {
+    model_seen_fn seen;
+    void *user;
+    bool over;
+    const char *hub;  /* "hf:ORG/NAME" of the snapshot that is listed */
+    const char *root; /* the folder that is listed; names are relative to it */
+    bool lacks;       /* something could not be looked into */
+    struct err *err;
+};
+
+static void
+missed(struct listing *l, const char *path)
+{
+    if (in_want() && !l->lacks)
+        l->lacks = !err_set(l->err, ERR_WORK, "%.300s: cannot be looked into: %s", path, strerror(errno));
+}
+
+static void
+tell(struct listing *l, const char *name, const char *path)
+{
+    if (!l->over && !l->seen(l->user, name, path))
+        l->over = true;
+}
+
+static int
+by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* Calls `each` for the entries of a folder, in order. */
+static void
+each_entry(struct listing *l, const char *folder, void (*each)(struct listing *, const char *folder, const char *name))
+{
+    struct dirent **found;
+    const int n = scandir(folder, &found, NULL, by_name);
+    if (n < 0)
+        missed(l, folder);
+    for (int i = 0; i < n; i++) {
+        if (found[i]->d_name[0] != '.' && !l->over)
+            each(l, folder, found[i]->d_name);
+        free(found[i]);
+    }
+    if (n >= 0)
+        free(found);
+}
+
+static size_t
+depth_of(const char *path)
+{
+    size_t depth = 0;
+    for (; *path != '\0'; path++)
+        depth += *path == '/';
+    return depth;
+}
+
+/* A language model in a GGUF file. Of a split file the first part stands for all; a projector of pictures (mmproj) is none. */
+static bool
+is_gguf(const char *name)
+{
+    const size_t n = strlen(name);
+    if (n < 5 || strcasecmp(name + n - 5, ".gguf") != 0 || strcasestr(name, "mmproj") != NULL)
+        return false;
+    const char *split = strstr(name, "-of-");
+    return split == NULL || (split - name >= 6 && memcmp(split - 6, "-00001", 6) == 0);
+}
+
+/* ---- the Hugging Face cache: models--ORG--NAME/{refs/REVISION, snapshots/COMMIT/} ---- */
+
+struct hub_name {
+    char folder[256], revision[128], part[MOST_PART];
+};
+
+static bool
+split_hub_name(const char *name, struct hub_name *out)
+{
+    const char *slash = strchr(name, '/'), *end = name + strlen(name), *colon = strchr(name, ':');
+    const char *at = memchr(name, '@', (size_t)((colon != NULL ? colon : end) - name)); /* a part may have one, too */
+    const char *stem = at != NULL ? at : colon != NULL ? colon : end;
+    if (slash == NULL || slash == name || slash + 1 >= stem ||
+        memchr(slash + 1, '/', (size_t)(stem - slash - 1)) != NULL)
+        return false;
+    const int n = snprintf(out->folder, sizeof out->folder, "models--%.*s--%.*s", (int)(slash - name), name,
+                           (int)(stem - slash - 1), slash + 1);
+    const int r = at == NULL ? snprintf(out->revision, sizeof out->revision, "main")
+                             : snprintf(out->revision, sizeof out->revision, "%.*s",
+                                        (int)((colon != NULL ? colon : end) - at - 1), at + 1);
+    const int p = snprintf(out->part, sizeof out->part, "%s", colon != NULL ? colon + 1 : "");
+    return n > 0 && (size_t)n < sizeof out->folder && r > 0 && (size_t)r < sizeof out->revision && p >= 0 &&
+           (size_t)p < sizeof out->part && strstr(out->folder, "..") == NULL && strstr(out->revision, "..") == NULL;
+}
+
+/* The only entry of a folder that matches, hidden ones aside: how many there are, the last one's name in `name`. */
+static size_t
+entries(const char *folder, bool (*match)(const char *name, const void *user), const void *user,
+        char name[NAME_MAX + 1])
+{
+    size_t n = 0;
+    DIR *d = opendir(folder);
+    for (const struct dirent *e; d != NULL && (e = readdir(d)) != NULL;)
+        if (e->d_name[0] != '.' && match(e->d_name, user)) {
+            snprintf(name, NAME_MAX + 1, "%s", e->d_name);
+            n++;
+        }
+    if (d != NULL)
+        closedir(d);
+    return n;
+}
+
+static bool
+begins_with(const char *name, const void *start)
+{
+    return strncmp(name, start, strlen(start)) == 0;
+}
+
+/* The snapshot of a revision: a ref names its commit, or it is the commit itself or begins so, or there is only one. */
+static bool
+snapshot(const char *model, const char *revision, char out[PATH_MAX])
+{
+    char path[PATH_MAX], rest[300], only[NAME_MAX + 1] = "", *text = NULL;
+    size_t n = 0;
+    snprintf(rest, sizeof rest, "refs/%s", revision);
+    if (join(path, model, rest) && is_file(path) && file_text(path, 4096, &text, &n, NULL)) {
+        text[strcspn(text, " \r\n")] = '\0';
+        snprintf(rest, sizeof rest, "snapshots/%.200s", text);
+        free(text);
+    } else {
+        snprintf(rest, sizeof rest, "snapshots/%s", revision);
+    }
+    if (strstr(rest, "..") == NULL && join(out, model, rest) && is_folder(out))
+        return true;
+    const char *start = strcmp(revision, "main") == 0 ? "" : revision;
+    const size_t digits = strspn(start, "0123456789abcdef");
+    if (start[digits] != '\0' || (digits > 0 && digits < SHORTEST_HASH) || !join(path, model, "snapshots") ||
+        entries(path, begins_with, start, only) != 1)
+        return false;
+    return join(out, path, only) && is_folder(out);
+}
+
+/* Files of a snapshot, and of the folders in it. */
+static void
+list_hub_file(struct listing *l, const char *folder, const char *name)
+{
+    char path[PATH_MAX], whole[300 + PATH_MAX];
+    if (!join(path, folder, name))
+        return;
+    const char *below = path + strlen(l->root) + 1;
+    if (is_folder(path) && depth_of(below) < 3)
+        each_entry(l, path, list_hub_file);
+    if (!is_file(path) || !is_gguf(name))
+        return;
+    snprintf(whole, sizeof whole, "%s:%s", l->hub, below);
+    tell(l, strlen(below) < MOST_PART ? whole : path, path);
+}
+
+/* The GGUF files of a snapshot whose names have a part in them. */
+struct chosen {
+    const char *part;
+    size_t folder, n; /* bytes of the folder's path; how many files */
+    bool exactly;     /* one is called `part` */
+    char path[PATH_MAX], names[160];
+};
+
+static bool
+choose(void *user, const char *name, const char *path)
+{
+    struct chosen *c = user;
+    const char *below = path + c->folder + 1;
+    (void)name;
+    if (strcasestr(below, c->part) == NULL)
+        return true;
+    c->exactly = strcmp(below, c->part) == 0;
+    c->n = c->exactly ? 1 : c->n + 1;
+    snprintf(c->path, sizeof c->path, "%s", path);
+    const size_t used = strlen(c->names), room = sizeof c->names - used;
+    if (strlen(below) + sizeof ", …" < room)
+        snprintf(c->names + used, room, "%s%s", used > 0 ? ", " : "", below);
+    else if (strstr(c->names, "…") == NULL && room > sizeof ", …")
+        snprintf(c->names + used, room, ", …");
+    return !c->exactly;
+}
+
+/* "hf download ORG/NAME --revision REVISION" */
+static const char *
+fetch_command(const char *name, char out[FETCH_ROOM])
+{
+    const char *stem = name + strlen(HF), *at = stem + strcspn(stem, "@:");
+    const int n = *at == '@' ? (int)strcspn(at + 1, ":") : 0;
+    snprintf(out, FETCH_ROOM, "hf download %.*s%s%.*s", (int)(at - stem), stem, n > 0 ? " --revision " : "", n,
+             n > 0 ? at + 1 : "");
+    return out;
+}
+
+static bool
+in_snapshot(const char *name, const char *folder, const char *part, char *path, size_t size, struct err *err)
+{
+    char inner[PATH_MAX], fetch[FETCH_ROOM], names[200];
+    if (part[0] == '\0' && join(inner, folder, "config.json") && is_file(inner))
+        return (size_t)snprintf(path, size, "%s", folder) < size;
+    struct chosen c = {.part = part, .folder = strlen(folder)};
+    struct listing l = {.seen = choose, .user = &c, .hub = name, .root = folder, .err = err};
+    each_entry(&l, folder, list_hub_file);
+    if (l.lacks)
+        return false;
+    if (c.n == 1)
+        return (size_t)snprintf(path, size, "%s", c.path) < size ||
+               err_set(err, ERR_WORK, "%.80s: too long a path", name);
+    if (c.n == 0)
+        return err_set(err, ERR_WORK,
+                       "%.80s: %.160s has neither a config.json nor such a GGUF file; fetch all of it: %s", name,
+                       folder, fetch_command(name, fetch));
+    return err_set(err, ERR_WORK,
+                   "%.80s: there are several such GGUF files: %s; choose one by a part of its name: %.*s:PART", name,
+                   printable_line(names, sizeof names, c.names, strlen(c.names)),
+                   (int)(strlen(HF) + strcspn(name + strlen(HF), ":")), name);
+}
+
+/* Whether Ollama has ORG/NAME of the hub. */
+static bool
+ollama_has(const char *stem, int n)
+{
+    char root[PATH_MAX], rest[300], path[PATH_MAX];
+    snprintf(rest, sizeof rest, "manifests/hf.co/%.*s", n, stem);
+    return FIRST_ROOT(ollama_roots, root) && join(path, root, rest) && is_folder(path);
+}
+
+/* The snapshot that a name means. */
+static bool
+hub_snapshot(const struct hub_name *h, char folder[PATH_MAX])
+{
+    char root[PATH_MAX], model[PATH_MAX];
+    return FIRST_ROOT(hf_roots, root) && join(model, root, h->folder) && snapshot(model, h->revision, folder);
+}
+
+static bool
+find_hub(const char *name, char *path, size_t size, struct err *err)
+{
+    struct hub_name h;
+    char folder[PATH_MAX], fetch[FETCH_ROOM];
+    const char *stem = name + strlen(HF);
+    const int n = (int)strcspn(stem, "@:");
+    if (!split_hub_name(stem, &h))
+        return err_set(err, ERR_USAGE, "%.80s: a model of the Hugging Face cache is hf:ORG/NAME", name);
+    errno = 0;
+    if (hub_snapshot(&h, folder))
+        return in_snapshot(name, folder, h.part, path, size, err);
+    if (in_want())
+        return err_set(err, ERR_WORK, "%.120s: the cache cannot be read: %s", name, strerror(errno));
+    if (ollama_has(stem, n))
+        return err_set(err, ERR_WORK,
+                       "%.120s is not in the Hugging Face cache, but Ollama has it: " OLLAMA "hf.co/%.*s", name, n,
+                       stem);
+    return err_set(err, ERR_WORK, "%.120s is not in the Hugging Face cache; fetch it: %s", name,
+                   fetch_command(name, fetch));
+}
+
+/* A path that is not there, and might be a name of the hub: ORG/NAME. */
+static bool
+hint_at_hub(const char *name, struct err *err)
+{
+    struct hub_name h;
+    char folder[PATH_MAX], fetch[FETCH_ROOM], whole[300] = HF;
+    if (strchr("./~", name[0]) != NULL || strlen(name) > 200 || is_gguf(name) || !split_hub_name(name, &h))
+        return true;
+    snprintf(whole + strlen(HF), sizeof whole - strlen(HF), "%s", name);
+    if (hub_snapshot(&h, folder))
+        return err_set(err, ERR_WORK, "%s: there is no such file or folder; the Hugging Face cache has %s", name,
+                       whole);
+    return err_set(
+        err, ERR_WORK,
+        "%s: there is no such file or folder; if it is a model of the Hugging Face hub, fetch it (%s) and give %s",
+        name, fetch_command(whole, fetch), whole);
+}
+
+/* ---- Ollama: manifests/REGISTRY/OWNER/NAME/TAG names blobs ---- */
+
+/* The blob with the weights that a manifest names, if it is there; and that of an adapter, "" where it has none. */
+static bool
+blobs_of(const char *root, const char *manifest, char out[PATH_MAX], char adapter[PATH_MAX])
+{
+    char *text;
+    struct ollama_blobs blobs;
+    size_t n;
+    adapter[0] = '\0';
+    if (!file_text(manifest, MANIFEST_MOST, &text, &n, NULL))
+        return false;
+    const bool read = ollama_manifest_blobs(text, n, &blobs);
+    free(text);
+    if (!read)
+        errno = ENOMEM;
+    return read && blobs.weights[0] != '\0' && join(out, root, blobs.weights) && is_file(out) &&
+           (blobs.adapter[0] == '\0' || join(adapter, root, blobs.adapter));
+}
+
+static bool
+find_ollama(const char *name, char *path, size_t size, struct err *err)
+{
+    static const char *const before[] = {REGISTRY LIBRARY, REGISTRY, ""};
+    char root[PATH_MAX], manifest[PATH_MAX], blob[PATH_MAX], adapter[PATH_MAX], rest[300];
+    const char *model = name + strlen(OLLAMA), *slash = strrchr(model, '/');
+    const char *tag = strchr(slash != NULL ? slash : model, ':'); /* a registry may have a port */
+    const int stem = tag != NULL ? (int)(tag - model) : (int)strlen(model);
+    const size_t depth = depth_of(model);
+    if (stem == 0 || strstr(model, "..") != NULL || model[0] == '/' || depth >= sizeof before / sizeof *before)
+        return err_set(err, ERR_USAGE, "%.80s: an Ollama model is ollama:NAME or ollama:NAME:TAG", name);
+    const int n = snprintf(rest, sizeof rest, "manifests/%s%.*s/%s", before[depth], stem, model,
+                           tag != NULL ? tag + 1 : "latest");
+    errno = 0;
+    if (n > 0 && (size_t)n < sizeof rest && FIRST_ROOT(ollama_roots, root) && join(manifest, root, rest) &&
+        is_file(manifest) && blobs_of(root, manifest, blob, adapter)) {
+        if (adapter[0] != '\0')
+            return err_set(err, ERR_WORK,
+                           "%.80s has an adapter, which is not merged by this name; give both files: --lora %s %s",
+                           name, adapter, blob);
+        return (size_t)snprintf(path, size, "%s", blob) < size || err_set(err, ERR_WORK, "%s: too long a path", name);
+    }
+    if (in_want())
+        return err_set(err, ERR_WORK, "%.120s: Ollama's list cannot be read: %s", name, strerror(errno));
+    return err_set(err, ERR_WORK, "%.120s is not among Ollama's models; fetch it: ollama pull %.100s", name, model);
+}
+
+/* ---- by any name ---- */
+
+bool
+model_find(const char *name, char *path, size_t size, struct err *err)
+{
+    struct stat st;
+    if (stat(name, &st) != 0 && !embedded_or_there(name)) { /* what is there is meant, whatever it is called */
+        if (strncmp(name, HF, strlen(HF)) == 0)
+            return find_hub(name, path, size, err);
+        if (strncmp(name, OLLAMA, strlen(OLLAMA)) == 0)
+            return find_ollama(name, path, size, err);
+        if (!model_near(name, err) || !hint_at_hub(name, err))
+            return false;
+    }
+    return (size_t)snprintf(path, size, "%s", name) < size || err_set(err, ERR_WORK, "%.80s…: too long a path", name);
+}
+
+/* ---- all there are ---- */
+
+static void
+list_hub(struct listing *l, const char *root, const char *entry)
+{
+    char model[PATH_MAX], folder[PATH_MAX], config[PATH_MAX], name[300] = HF;
+    errno = 0;
+    if (strncmp(entry, "models--", 8) != 0 || !join(model, root, entry) || !snapshot(model, "main", folder)) {
+        missed(l, entry);
+        return;
+    }
+    const char *org = entry + 8, *dashes = strstr(org, "--");
+    if (dashes == NULL)
+        return;
+    snprintf(name, sizeof name, HF "%.*s/%s", (int)(dashes - org), org, dashes + 2);
+    l->hub = name;
+    l->root = folder;
+    if (join(config, folder, "config.json") && is_file(config))
+        tell(l, name, folder);
+    else
+        each_entry(l, folder, list_hub_file);
+}
+
+static void
+list_files(struct listing *l, const char *folder, const char *name)
+{
+    char path[PATH_MAX];
+    if (!join(path, folder, name))
+        return;
+    if (is_folder(path) && depth_of(path) < 64)
+        each_entry(l, path, list_files);
+    else if (is_gguf(name))
+        tell(l, path, path);
+}
+
+/* A manifest's path below the root is manifests/REGISTRY/OWNER/NAME/TAG. Of a model with an adapter the list has the adapter, which
+ * says of itself that it needs its model: the weights alone are another model. */
+static void
+list_ollama(struct listing *l, const char *folder, const char *name)
+{
+    char path[PATH_MAX], blob[PATH_MAX], adapter[PATH_MAX], shown[300];
+    if (!join(path, folder, name))
+        return;
+    if (is_folder(path)) {
+        each_entry(l, path, list_ollama);
+        return;
+    }
+    const char *at = path + strlen(l->root) + strlen("/manifests/");
+    if (strncmp(at, REGISTRY, strlen(REGISTRY)) == 0)
+        at += strlen(REGISTRY);
+    if (strncmp(at, LIBRARY, strlen(LIBRARY)) == 0)
+        at += strlen(LIBRARY);
+    const char *slash = strrchr(at, '/');
+    errno = 0;
+    if (slash == NULL || !blobs_of(l->root, path, blob, adapter)) {
+        missed(l, path);
+        return;
+    }
+    snprintf(shown, sizeof shown, OLLAMA "%.*s:%s", (int)(slash - at), at, slash + 1);
+    tell(l, shown, adapter[0] != '\0' ? adapter : blob);
+}
+
+bool
+model_places_list(model_seen_fn seen, void *user, struct err *err)
+{
+    struct listing l = {.seen = seen, .user = user, .err = err};
+    char root[PATH_MAX], manifests[PATH_MAX];
+    if (FIRST_ROOT(hf_roots, root))
+        each_entry(&l, root, list_hub);
+    l.root = root;
+    if (FIRST_ROOT(ollama_roots, root) && join(manifests, root, "manifests") && is_folder(manifests))
+        each_entry(&l, manifests, list_ollama);
+    for (size_t i = 0; i < sizeof studio_roots / sizeof *studio_roots; i++)
+        if (root_path(&studio_roots[i], root))
+            each_entry(&l, root, list_files);
+    if (FIRST_ROOT(llama_roots, root))
+        each_entry(&l, root, list_files);
+    return !l.lacks;
+}

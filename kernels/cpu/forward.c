@@ -1,0 +1,595 @@
+#include "kernels/cpu/forward.h"
+
+#include <math.h>
+
+#include "kernels/base/clock.h"
+#include "kernels/base/platform.h"
+#include "kernels/cpu/head.h"
+#include "kernels/cpu/isa.h"
+#include "kernels/cpu/weights.h"
+#include "kernels/team_sizing.h"
+
+#define CHUNKS 2     /* of each thread in a step: what a thread that does not run delays is one of them */
+#define LEAST  16384 /* multiplications that are worth a chunk */
+
+/* ---- steps ---- */
+
+struct step {
+    struct store *store;
+    worker_fn fn;
+    const void *arg;
+    size_t units, grain, grains, chunks;
+};
+
+static void
+carry_out(void *arg, uint32_t rank, size_t chunk)
+{
+    const struct step *s = arg;
+    const struct worker w = {s->store, &s->store->workers[rank]};
+    struct range part = range_times(team_share(s->grains, chunk, s->chunks), s->grain);
+    part.last = part.last < s->units ? part.last : s->units;
+    s->fn(&w, s->arg, part);
+}
+
+void
+worker_for(struct store *store, struct work work, worker_fn fn, const void *arg)
+{
+    struct team *team = store->weights->backend->team;
+    const size_t most = team_most(team), now = team_size(team), size = now > 1 || most == 1 ? now : 2; /* it may grow */
+    const size_t each = 1 + work.units * work.cost / LEAST / size;
+    struct step s = {store, fn, arg, work.units, work.grain, (work.units + work.grain - 1) / work.grain, 1};
+    if (each > 1 && size > 1)
+        s.chunks = size * (each < CHUNKS ? each : CHUNKS);
+    if (s.chunks > s.grains)
+        s.chunks = s.grains;
+    team_for(team, s.chunks, carry_out, &s);
+}
+
+/* ---- weights ---- */
+
+void
+worker_begin(struct store *s)
+{
+    s->unsettled = !settled(s->weights);
+    s->layer_use = s->head_use = USE_MEMORY;
+}
+
+void
+worker_unit(struct store *s, uint32_t unit, enum use *use)
+{
+    if (!s->unsettled)
+        return;
+    *use = settle_use(s->weights, unit);
+    if (*use == USE_SETTLE)
+        settle_unit(s->weights, unit);
+}
+
+void
+worker_multiply(const struct worker *w, enum use use, const struct matrix *m, const struct acts *x, size_t n,
+                struct range part, float *y, size_t ld)
+{
+    const struct cpu_isa *isa = w->store->isa;
+    if (use == USE_FILE && m->q != NULL && m->data != NULL)
+        multiply_from_file(isa, m, x, n, part.first, part.last, y, ld, w->own->group);
+    else
+        multiply(isa, m, x, n, part.first, part.last, y, ld);
+}
+
+/* ---- activations ---- */
+
+static void
+prepare_rows(const struct store *s, const struct acts *to, struct range rows)
+{
+    const struct preparation *p = &s->preparation;
+    for (size_t r = rows.first; r < rows.last; r++) {
+        float *x = to->x + r * to->cols;
+        if (p->norm.weight != NULL)
+            form_norm(s->weights, &p->norm, p->row(s, p->user, r), to->cols, x);
+        else if (p->row != NULL)
+            memcpy(x, p->row(s, p->user, r), to->cols * sizeof *x);
+        if (p->in_int8)
+            s->isa->quantise(x, to->cols, to->q + r * to->stride);
+    }
+}
+
+static void
+prepare_share(const struct worker *w, const void *unused, struct range rows)
+{
+    (void)unused;
+    prepare_rows(w->store, &w->store->preparation.to, rows);
+}
+
+void
+worker_prepare(struct store *s, size_t n, uint32_t cols, bool in_int8, struct norm norm, acts_row_fn row,
+               const void *user, float *x)
+{
+    s->preparation = (struct preparation){{row != NULL ? s->acts.x : x, s->acts.q, cols, acts_stride(cols)},
+                                          n,
+                                          in_int8,
+                                          norm,
+                                          row,
+                                          user,
+                                          s->preparation.number + 1};
+    if (n > FEW_ROWS)
+        worker_for(s, work_of_rows(n, 8 * cols), prepare_share, NULL);
+}
+
+const struct acts *
+worker_acts(const struct worker *w)
+{
+    const struct preparation *p = &w->store->preparation;
+    struct worker_buffers *own = w->own;
+    if (p->n > FEW_ROWS)
+        return &p->to;
+    if (own->prepared != p->number) {
+        own->prepared = p->number;
+        own->now = (struct acts){p->row != NULL ? own->acts.x : p->to.x, own->acts.q, p->to.cols, p->to.stride};
+        prepare_rows(w->store, &own->now, (struct range){0, p->n});
+    }
+    return &own->now;
+}
+
+/* ---- a layer ---- */
+
+/* What a sublayer ends with: hidden[l] = from + W x, with a bias and a norm of what is added, where the model has them. */
+struct ending {
+    const struct matrix *m;
+    const float *bias, *post;
+};
+
+/* The rows of a sweep that take part in layer l, and what the step at hand needs. */
+struct pass {
+    const struct sweep *sweep;
+    const struct layer *layer;
+    uint32_t l;
+    size_t n;
+    const uint32_t *active; /* (n) indices into sweep->rows */
+    struct ending end;      /* of a sublayer */
+    uint32_t from;          /* the hidden state that it adds to */
+    size_t heads, rows;     /* attention: those that go together */
+};
+
+static const struct row *
+row_at(const struct pass *p, size_t i)
+{
+    return &p->sweep->rows[p->active[i]];
+}
+
+static uint32_t
+position_of(const struct row *row)
+{
+    return row->n_trunk + row->n_tail - 1;
+}
+
+static const float *
+hidden_before(const struct store *s, const void *pass, size_t i)
+{
+    const struct pass *p = pass;
+    return cpu_store_hidden(s, row_at(p, i)->ring, p->l - 1);
+}
+
+static const float *
+hidden_between(const struct store *s, const void *pass, size_t i)
+{
+    const struct pass *p = pass;
+    return cpu_store_hidden(s, row_at(p, i)->ring, p->l);
+}
+
+static bool
+quantised(const struct matrix *m)
+{
+    return m->q != NULL;
+}
+
+static const float *
+turns_of(const struct store *s, const struct pass *p, size_t i)
+{
+    const size_t local = s->weights->layer_forms[p->l].rope == LAYER_ROPE_LOCAL ? s->desc.max_rows : 0;
+    return s->turns + (local + p->active[i]) * s->weights->desc.rope_dims;
+}
+
+/* What a head's outputs are in attention: with their bias, normed, rotated. Norm and rotation may be absent, or in the other
+ * order. */
+static void
+finish_head(const struct store *s, const struct pass *p, const float *turns, const float *norm, float *head)
+{
+    const struct model_desc *d = &s->weights->desc;
+    const struct norm of_head = {.weight = norm};
+    const bool turned = s->weights->layer_forms[p->l].rope != LAYER_ROPE_NONE;
+    if (turned && d->form.late_norms)
+        rope(d, turns, head);
+    if (norm != NULL && !d->form.whole_norms)
+        form_norm(s->weights, &of_head, head, d->head_dim, head);
+    if (turned && !d->form.late_norms)
+        rope(d, turns, head);
+}
+
+/* y (n, rows) = W x of all rows, these outputs, with their bias. */
+static void
+multiply_biased(const struct worker *w, const struct pass *p, const struct matrix *m, const float *bias,
+                struct range part, float *y)
+{
+    worker_multiply(w, w->store->layer_use, m, worker_acts(w), p->n, part, y, m->rows);
+    for (size_t i = 0; i < p->n && bias != NULL; i++)
+        for (size_t o = part.first; o < part.last; o++)
+            y[i * m->rows + o] += bias[o];
+}
+
+/* A share of heads: those of q, of k and of v. */
+struct heads {
+    struct range q, k, v;
+};
+
+static struct heads
+heads_in(const struct model_desc *d, struct range part)
+{
+    return (struct heads){range_overlap(part, 0, d->heads), range_overlap(part, d->heads, d->kv_heads),
+                          range_overlap(part, d->heads + d->kv_heads, d->kv_heads)};
+}
+
+static void
+project_heads(const struct worker *w, const void *pass, struct range part)
+{
+    const struct pass *p = pass;
+    const struct store *s = w->store;
+    const struct layer *m = p->layer;
+    const struct heads h = heads_in(&s->weights->desc, part);
+    const size_t dim = s->weights->desc.head_dim;
+    multiply_biased(w, p, &m->wq, m->bq, range_times(h.q, dim), s->q);
+    multiply_biased(w, p, &m->wk, m->bk, range_times(h.k, dim), s->k);
+    multiply_biased(w, p, &m->wv, m->bv, range_times(h.v, dim), s->v);
+}
+
+/* Norms over all heads together. */
+static void
+norm_whole_rows(const struct worker *w, const void *pass, struct range rows)
+{
+    const struct pass *p = pass;
+    const struct store *s = w->store;
+    const struct model_desc *d = &s->weights->desc;
+    const size_t q_width = (size_t)d->heads * d->head_dim, kv_width = (size_t)d->kv_heads * d->head_dim;
+    const struct norm q = {.weight = p->layer->q_norm}, k = {.weight = p->layer->k_norm};
+    for (size_t i = rows.first; i < rows.last; i++) {
+        if (q.weight != NULL)
+            form_norm(s->weights, &q, s->q + i * q_width, q_width, s->q + i * q_width);
+        if (k.weight != NULL)
+            form_norm(s->weights, &k, s->k + i * kv_width, kv_width, s->k + i * kv_width);
+    }
+}
+
+/* Clipped, normed and rotated; keys and values are stored. */
+static void
+finish_heads(const struct worker *w, const void *pass, struct range part)
+{
+    const struct pass *p = pass;
+    struct store *s = w->store;
+    const struct model_desc *d = &s->weights->desc;
+    const struct layer *m = p->layer;
+    const size_t dim = d->head_dim, q_width = d->heads * dim, kv_width = d->kv_heads * dim;
+    const struct heads of = heads_in(d, part);
+    form_clip(d->form.clip, s->q, p->n, q_width, range_times(of.q, dim));
+    form_clip(d->form.clip, s->k, p->n, kv_width, range_times(of.k, dim));
+    form_clip(d->form.clip, s->v, p->n, kv_width, range_times(of.v, dim));
+    const float scale = d->form.attention_scale > 0 ? d->form.attention_scale : 1.0f / sqrtf((float)dim);
+    for (size_t i = 0; i < p->n; i++) {
+        const struct row *row = row_at(p, i);
+        const float *turns = turns_of(s, p, i), grown = scale * form_growth(&d->form, position_of(row));
+        for (size_t h = of.q.first; h < of.q.last; h++) {
+            float *head = s->q + i * q_width + h * dim;
+            finish_head(s, p, turns, m->q_norm, head);
+            for (size_t j = 0; j < dim; j++)
+                head[j] *= grown;
+        }
+        for (size_t h = of.k.first; h < of.k.last; h++) {
+            float *head = s->k + i * kv_width + h * dim;
+            finish_head(s, p, turns, m->k_norm, head);
+            remember(s, p->l, (uint32_t)h, row->slot, s->keys, head);
+        }
+        for (size_t h = of.v.first; h < of.v.last; h++)
+            remember(s, p->l, (uint32_t)h, row->slot, s->values, s->v + i * kv_width + h * dim);
+    }
+}
+
+static void
+project_and_finish(const struct worker *w, const void *pass, struct range part)
+{
+    project_heads(w, pass, part);
+    finish_heads(w, pass, part);
+}
+
+/* q, k, v of all rows. */
+static void
+project(struct store *s, struct pass *p)
+{
+    const struct model_desc *d = &s->weights->desc;
+    const struct layer *m = p->layer;
+    const bool in_int8 = quantised(&m->wq) || quantised(&m->wk) || quantised(&m->wv);
+    const struct norm norm = {m->attn_norm, m->attn_norm_b};
+    const struct work heads = {(size_t)d->heads + 2 * d->kv_heads, 1, p->n * d->width * d->head_dim};
+    worker_prepare(s, p->n, d->width, in_int8, norm, hidden_before, p, NULL);
+    if (d->form.whole_norms) {
+        worker_for(s, heads, project_heads, p);
+        worker_for(s, work_of_rows(p->n, 8 * d->width), norm_whole_rows, p);
+        worker_for(s, heads, finish_heads, p);
+    } else {
+        worker_for(s, heads, project_and_finish, p);
+    }
+}
+
+/* The first position that a row attends to. */
+static size_t
+first_seen(const struct weights *w, uint32_t l, const struct row *row)
+{
+    const size_t n = (size_t)row->n_trunk + row->n_tail, window = w->layer_forms[l].sees_all ? 0 : w->desc.window;
+    return window > 0 && n > window ? n - window : 0;
+}
+
+static struct path
+path_of(const struct store *s, const struct sweep *sweep, uint32_t l, const struct row *row)
+{
+    return (struct path){.trunk = s->trunk + (size_t)row->seq * s->desc.trunk,
+                         .tail = sweep->tails + row->tail,
+                         .n_trunk = row->n_trunk,
+                         .n = (size_t)row->n_trunk + row->n_tail,
+                         .first = first_seen(s->weights, l, row)};
+}
+
+/* A unit of work is some rows' heads on one key-value head. */
+static void
+attend_units(const struct worker *w, const void *pass, struct range units)
+{
+    const struct pass *p = pass;
+    struct store *s = w->store;
+    const struct model_desc *d = &s->weights->desc;
+    const size_t group = d->heads / d->kv_heads, ld = (size_t)d->heads * d->head_dim;
+    const size_t parts = (p->n + p->rows - 1) / p->rows;
+    const struct widened widened = {w->own->keys, w->own->values};
+    for (size_t u = units.first; u < units.last; u++) {
+        const size_t head = u / parts * p->heads, first = u % parts * p->rows;
+        const size_t n = p->n - first < p->rows ? p->n - first : p->rows, at = first * ld + head * d->head_dim;
+        struct path paths[ATTEND_ROWS];
+        for (size_t i = 0; i < n; i++)
+            paths[i] = path_of(s, p->sweep, p->l, row_at(p, first + i));
+        const struct of_heads own = {p->layer->sinks != NULL ? p->layer->sinks + head : NULL,
+                                     s->weights->slopes != NULL ? s->weights->slopes + head : NULL};
+        attend(s, widened, p->l, (uint32_t)(head / group), paths, n, p->heads, s->q + at, own, s->attended + at, ld);
+    }
+}
+
+/* Single heads, and fewer rows together, where there is too little work for all threads. */
+static void
+attention(struct store *s, struct pass *p)
+{
+    const struct model_desc *d = &s->weights->desc;
+    const size_t size = team_size(s->weights->backend->team);
+    p->heads = p->n * d->kv_heads >= size ? d->heads / d->kv_heads : 1;
+    const size_t columns = d->heads / p->heads,
+                 parts = (size + columns - 1) / columns; /* units beside each other in a row */
+    p->rows = (p->n + parts - 1) / parts;
+    p->rows = p->rows < ATTEND_ROWS ? p->rows : ATTEND_ROWS;
+    const struct row *row = row_at(p, p->n - 1);
+    const size_t seen = (size_t)row->n_trunk + row->n_tail - first_seen(s->weights, p->l, row);
+    const size_t cost = 2 * seen * p->rows * p->heads * d->head_dim;
+    worker_for(s, (struct work){columns * ((p->n + p->rows - 1) / p->rows), 1, cost}, attend_units, p);
+}
+
+/* after = before + what a sublayer adds, of the numbers in `part`. */
+static void
+add_numbers(const struct store *s, const struct pass *p, size_t i, uint32_t from, struct range part, const float *y)
+{
+    const float *before = cpu_store_hidden(s, row_at(p, i)->ring, from);
+    const float scale = form_factor(s->weights->desc.form.residual_scale);
+    float *after = cpu_store_hidden(s, row_at(p, i)->ring, p->l);
+    if (scale < 1 || scale > 1)
+        for (size_t o = part.first; o < part.last; o++)
+            after[o] = before[o] + scale * y[o];
+    else
+        for (size_t o = part.first; o < part.last; o++)
+            after[o] = before[o] + y[o];
+}
+
+static void
+add_outputs(const struct worker *w, const void *pass, struct range part)
+{
+    const struct pass *p = pass;
+    for (size_t i = 0; i < p->n; i++)
+        add_numbers(w->store, p, i, p->from, part, w->store->y + i * w->store->weights->desc.width);
+}
+
+static void
+add_normed_rows(const struct worker *w, const void *pass, struct range rows)
+{
+    const struct pass *p = pass;
+    const struct store *s = w->store;
+    const size_t width = s->weights->desc.width;
+    const struct norm post = {.weight = p->end.post};
+    for (size_t i = rows.first; i < rows.last; i++) {
+        float *y = s->y + i * width;
+        form_norm(s->weights, &post, y, width, y);
+        add_numbers(s, p, i, p->from, (struct range){0, width}, y);
+    }
+}
+
+static void
+end_outputs(const struct worker *w, const void *pass, struct range part)
+{
+    const struct pass *p = pass;
+    multiply_biased(w, p, p->end.m, p->end.bias, part, w->store->y);
+    if (p->end.post == NULL)
+        add_outputs(w, pass, part);
+}
+
+/* Adds W x to the stream, after a norm of it if there is one: that is of whole rows. */
+static void
+add_to_stream(struct store *s, struct pass *p, uint32_t from)
+{
+    p->from = from;
+    worker_for(s, work_of_outputs(p->end.m->rows, p->n, p->end.m->cols), end_outputs, p);
+    if (p->end.post != NULL)
+        worker_for(s, work_of_rows(p->n, 8 * s->weights->desc.width), add_normed_rows, p);
+}
+
+/* What the MLP reads: its own norm of the stream, or in a parallel form of the layer's input; without one of its own there,
+ * attention's. */
+static void
+prepare_mlp(struct store *s, const struct pass *p, bool in_int8)
+{
+    const struct model_desc *d = &s->weights->desc;
+    const struct layer *m = p->layer;
+    const bool own = m->ffn_norm != NULL || !d->form.parallel;
+    const struct norm norm = {own ? m->ffn_norm : m->attn_norm, own ? m->ffn_norm_b : m->attn_norm_b};
+    worker_prepare(s, p->n, d->width, in_int8, norm, d->form.parallel ? hidden_before : hidden_between, p, NULL);
+}
+
+static void
+hidden_units(const struct worker *w, const void *pass, struct range part)
+{
+    const struct pass *p = pass;
+    const struct store *s = w->store;
+    const struct layer *m = p->layer;
+    const size_t ffn = s->weights->desc.ffn;
+    const bool gated = m->gate.rows > 0;
+    multiply_biased(w, p, &m->up, m->bup, part, gated ? s->up : s->gate);
+    if (gated)
+        multiply_biased(w, p, &m->gate, m->bgate, part, s->gate);
+    for (size_t i = 0; i < p->n; i++)
+        form_activate(s->weights, p->l, s->gate + i * ffn + part.first, gated ? s->up + i * ffn + part.first : NULL,
+                      part.last - part.first);
+}
+
+static void
+mlp(struct store *s, struct pass *p)
+{
+    const struct model_desc *d = &s->weights->desc;
+    const struct layer *m = p->layer;
+    if (m->experts != NULL) {
+        prepare_mlp(s, p, m->experts_in_int8);
+        mixture(s, p->l, p->n, p->active);
+        p->end.post = m->ffn_post;
+        p->from = p->l;
+        if (p->end.post != NULL)
+            worker_for(s, work_of_rows(p->n, 8 * d->width), add_normed_rows, p);
+        else
+            worker_for(s, work_of_outputs(d->width, p->n, 1), add_outputs, p);
+        return;
+    }
+    prepare_mlp(s, p, quantised(&m->gate) || quantised(&m->up));
+    worker_for(s, work_of_outputs(d->ffn, p->n, (m->gate.rows > 0 ? 2 : 1) * (size_t)d->width), hidden_units, p);
+    worker_prepare(s, p->n, d->ffn, quantised(&m->down), (struct norm){0}, NULL, NULL, s->gate);
+    p->end = (struct ending){&m->down, m->bdown, m->ffn_post};
+    add_to_stream(s, p, p->l);
+}
+
+/* Layer l on the rows that need it. */
+static void
+run_layer(struct store *s, const struct sweep *sweep, uint32_t l)
+{
+    const struct model_desc *d = &s->weights->desc;
+    struct pass p = {.sweep = sweep, .layer = &s->weights->layers[l], .l = l, .active = s->active};
+    worker_unit(s, l, &s->layer_use);
+    for (size_t i = 0; i < sweep->n; i++)
+        if (sweep->rows[i].from < l)
+            s->active[p.n++] = (uint32_t)i;
+    if (sweep->skip_attention != NULL && sweep->skip_attention[l]) {
+        for (size_t i = 0; i < p.n; i++)
+            memcpy(cpu_store_hidden(s, row_at(&p, i)->ring, l), hidden_before(s, &p, i), d->width * sizeof(float));
+    } else {
+        const struct layer *m = p.layer;
+        project(s, &p);
+        attention(s, &p);
+        worker_prepare(s, p.n, m->wo.cols, quantised(&m->wo), (struct norm){0}, NULL, NULL, s->attended);
+        p.end = (struct ending){&m->wo, m->bo, m->attn_post};
+        add_to_stream(s, &p, l - 1);
+    }
+    if (sweep->skip_mlp == NULL || !sweep->skip_mlp[l])
+        mlp(s, &p);
+}
+
+/* ---- the sweep ---- */
+
+/* Does the last row leave after layer l? */
+static bool
+leaves(struct store *s, const struct sweep *sweep, const struct exit_watch *watch, uint32_t l)
+{
+    const uint64_t start = clock_ns();
+    s->head.n = 1;
+    s->head.ready = 0;
+    s->head.rows[0] = (struct head_row){.ring = sweep->rows[sweep->n - 1].ring,
+                                        .layer = l,
+                                        .head = watch->rule->head,
+                                        .temperature = watch->rule->temperature[l],
+                                        .final = -1,
+                                        .request = -1};
+    head_logits(s);
+    head_pieces(s);
+    struct guess guess;
+    double max, sum;
+    head_combine(s, 0, &guess, &max, &sum);
+    watch->out->guess = guess;
+    watch->out->probes++;
+    watch->out->exited = guess.annealed >= watch->rule->threshold[l];
+    if (watch->probed != NULL)
+        watch->probed[l] = guess;
+    if (!isfinite(guess.confidence))
+        head_broken(s, l);
+    watch->out->probe_ns += clock_ns() - start;
+    return watch->out->exited;
+}
+
+static void
+turn_rows(const struct worker *w, const void *arg, struct range rows)
+{
+    const struct sweep *sweep = arg;
+    const struct store *s = w->store;
+    const struct model_desc *d = &s->weights->desc;
+    for (size_t i = rows.first; i < rows.last; i++) {
+        const uint32_t position = position_of(&sweep->rows[i]);
+        rope_turns(s->weights, s->weights->rope, form_factor(d->form.rope_gain), position, s->turns + i * d->rope_dims);
+        if (d->form.local_base > 0)
+            rope_turns(s->weights, s->weights->rope_local, 1, position,
+                       s->turns + (s->desc.max_rows + i) * d->rope_dims);
+    }
+}
+
+/* Returns the last layer that was run. */
+static uint32_t
+run_layers(struct store *s, const struct sweep *sweep, uint32_t l, const struct exit_watch *watch)
+{
+    for (;; l++) {
+        run_layer(s, sweep, l);
+        if (watch != NULL) {
+            watch->out->depth = l;
+            if (watch->rule->threshold[l] <= 1 && leaves(s, sweep, watch, l))
+                return l;
+        }
+        if (l == sweep->to || cpu_store_stopped(s))
+            return l;
+    }
+}
+
+/* Passes of as many rows, up to doublings, take as long for each weight of their layers; long ones for each weight and row. Models
+ * of different sizes share the team. */
+static void
+report(struct store *s, size_t rows, uint32_t layers, uint64_t took_ns, uint64_t ran_ns)
+{
+    const struct model_desc *d = &s->weights->desc;
+    const double weights = (double)layers * d->width * ((double)d->width + d->ffn);
+    uint32_t kind = 0;
+    while (kind + 1 < TEAM_PASS_KINDS && (size_t)1 << kind < rows)
+        kind++;
+    team_pass(s->weights->backend->team, kind, kind + 1 < TEAM_PASS_KINDS ? weights : weights * (double)rows, took_ns,
+              ran_ns);
+}
+
+void
+sweep_run(struct store *s, const struct sweep *sweep, const struct exit_watch *watch)
+{
+    const uint32_t first = request_first_layer(sweep);
+    if (first > sweep->to || cpu_store_stopped(s))
+        return;
+    const uint64_t start = clock_ns(), ran = platform_thread_ns();
+    worker_begin(s);
+    worker_for(s, work_of_rows(sweep->n, 64 * (size_t)s->weights->desc.rope_dims), turn_rows, sweep);
+    const uint32_t last = run_layers(s, sweep, first, watch);
+    report(s, sweep->n, last - first + 1, clock_ns() - start, platform_thread_ns() - ran);
+}

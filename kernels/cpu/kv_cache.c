@@ -1,0 +1,194 @@
+#include "kernels/cpu/kv_cache.h"
+
+#include <inttypes.h>
+
+#include "kernels/cpu/forward.h"
+
+bool
+cpu_dists_open(struct backend *b, uint32_t vocab, uint32_t n, struct dists **out, struct err *err)
+{
+    const struct pool_size size = {.vocab = vocab, .n = n};
+    (void)b;
+    *out = NULL;
+    if (!request_pool(size, err))
+        return false;
+    struct dists *pool = calloc(1, sizeof *pool);
+    if (pool != NULL && (pool->p = blocks_take(&pool->blocks, (size_t)n * vocab, sizeof *pool->p)) != NULL) {
+        pool->size = size;
+        *out = pool;
+        return true;
+    }
+    free(pool);
+    return err_set(err, ERR_WORK, "not enough memory for %" PRIu32 " distributions over %" PRIu32 " tokens", n, vocab);
+}
+
+void
+cpu_dists_close(struct dists *pool)
+{
+    blocks_free(&pool->blocks);
+    free(pool);
+}
+
+static size_t
+largest(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+static bool
+take_acts(struct store *s, struct acts *a, size_t rows, size_t cols)
+{
+    a->x = blocks_take(&s->blocks, rows * cols, sizeof *a->x);
+    a->q = blocks_take(&s->blocks, rows * acts_stride(cols), sizeof *a->q);
+    return a->x != NULL && a->q != NULL;
+}
+
+/* Everything that a round needs. Sizes were checked against each other by the model's loader; products that overflow
+ * end in blocks_take. */
+static bool
+take_all(struct store *s)
+{
+    const struct model_desc *d = &s->weights->desc;
+    const size_t heads = (size_t)d->heads * d->head_dim, kv = (size_t)d->kv_heads * d->head_dim;
+    const size_t rows = s->desc.max_rows, widest = largest(largest(d->width, heads), d->ffn);
+    const size_t element = s->weights->backend->exact ? sizeof(float) : sizeof(uint16_t);
+    size_t places, group_quants, group_scales;
+    settle_group_bytes(s->weights, &group_quants, &group_scales);
+    if (__builtin_mul_overflow(request_depth(d, &s->desc) * kv, s->desc.slots, &places))
+        return false;
+    s->hidden = blocks_take(&s->blocks, (size_t)s->desc.ring * (d->n_layers + 1), d->width * sizeof *s->hidden);
+    s->keys = blocks_take(&s->blocks, places, element);
+    s->values = blocks_take(&s->blocks, places, element);
+    s->trunk = blocks_take(&s->blocks, (size_t)s->desc.seqs * s->desc.trunk, sizeof *s->trunk);
+    s->q = blocks_take(&s->blocks, rows * heads, sizeof *s->q);
+    s->attended = blocks_take(&s->blocks, rows * heads, sizeof *s->attended);
+    s->k = blocks_take(&s->blocks, rows * kv, sizeof *s->k);
+    s->v = blocks_take(&s->blocks, rows * kv, sizeof *s->v);
+    s->gate = blocks_take(&s->blocks, rows * d->ffn, sizeof *s->gate);
+    s->up = blocks_take(&s->blocks, rows * d->ffn, sizeof *s->up);
+    s->y = blocks_take(&s->blocks, rows * d->width, sizeof *s->y);
+    s->turns = blocks_take(&s->blocks, 2 * rows * d->rope_dims + 2, sizeof *s->turns);
+    s->head.n_pieces = (d->vocab + PIECE - 1) / PIECE;
+    s->head.logits = blocks_take(&s->blocks, (size_t)HEAD_TILE * d->vocab, sizeof *s->head.logits);
+    s->head.pieces = blocks_take(&s->blocks, HEAD_ROWS * s->head.n_pieces, sizeof *s->head.pieces);
+    s->head.shifted = blocks_take(&s->blocks, (size_t)HEAD_ROWS * d->width, sizeof *s->head.shifted);
+    s->active = blocks_take(&s->blocks, rows, sizeof *s->active);
+    s->workers = blocks_take(&s->blocks, s->weights->backend->threads, sizeof *s->workers);
+    if (s->hidden == NULL || s->keys == NULL || s->values == NULL || s->trunk == NULL || s->q == NULL ||
+        s->attended == NULL || s->k == NULL || s->v == NULL || s->gate == NULL || s->up == NULL || s->y == NULL ||
+        s->turns == NULL || s->head.logits == NULL || s->head.pieces == NULL || s->head.shifted == NULL ||
+        s->active == NULL || s->workers == NULL || !mixture_take(s, rows) ||
+        !take_acts(s, &s->acts, largest(rows, HEAD_ROWS), widest))
+        return false;
+    for (uint32_t t = 0; t < s->weights->backend->threads; t++) {
+        struct worker_buffers *b = &s->workers[t];
+        b->order = blocks_take(&s->blocks, d->vocab, sizeof *b->order);
+        b->p = blocks_take(&s->blocks, d->vocab, sizeof *b->p);
+        b->keys = blocks_take(&s->blocks, (size_t)ATTEND_BLOCK * d->head_dim, sizeof *b->keys);
+        b->values = blocks_take(&s->blocks, (size_t)ATTEND_BLOCK * d->head_dim, sizeof *b->values);
+        b->group.q = blocks_take(&s->blocks, group_quants, 1);
+        b->group.scale = blocks_take(&s->blocks, group_scales, 1);
+        if (b->group.q == NULL || b->group.scale == NULL || b->order == NULL || b->p == NULL || b->keys == NULL ||
+            b->values == NULL || !take_acts(s, &b->acts, FEW_ROWS, widest))
+            return false;
+    }
+    /* What a round usually has waiting; more makes it grow once. */
+    s->staged_room = s->desc.max_probes * sizeof(struct guess) + 2 * sizeof(struct verdict) +
+                     sizeof(struct exit_result) + (d->n_layers + 1) * sizeof(struct guess) + 4096;
+    s->deliveries_room = 256;
+    s->staged = malloc(s->staged_room);
+    s->deliveries = malloc(s->deliveries_room * sizeof *s->deliveries);
+    return s->staged != NULL && s->deliveries != NULL;
+}
+
+bool
+cpu_store_open(struct weights *w, const struct store_desc *desc, struct store **out, struct err *err)
+{
+    *out = NULL;
+    const struct pool_size dists = cpu_dists_size(desc->dists);
+    if (!request_store((struct request_limits){&w->desc, desc, dists}, err))
+        return false;
+    if (desc->prompt_rows > 0)
+        return err_set(err, ERR_USAGE, "the CPU has no way of its own for prompts");
+    struct store *s = aligned_alloc(_Alignof(struct store), sizeof *s);
+    if (s == NULL)
+        return err_set(err, ERR_WORK, "not enough memory for a context");
+    *s = (struct store){.weights = w, .isa = w->backend->isa, .desc = *desc, .dists = desc->dists};
+    s->limits = (struct request_limits){&w->desc, &s->desc, dists};
+    if (!take_all(s)) {
+        cpu_store_close(s);
+        return err_set(err, ERR_WORK,
+                       "not enough memory for keys and values of %" PRIu32
+                       " positions; make the context smaller with --ctx",
+                       desc->slots);
+    }
+    *out = s;
+    return true;
+}
+
+void
+cpu_store_close(struct store *s)
+{
+    blocks_free(&s->blocks);
+    free(s->staged);
+    free(s->deliveries);
+    free(s);
+}
+
+static bool
+grow(void **p, size_t *room, size_t want, size_t size)
+{
+    if (want <= *room)
+        return true;
+    size_t more = largest(want, 2 * *room);
+    void *q = realloc(*p, more * size);
+    if (q == NULL)
+        return false;
+    *p = q;
+    *room = more;
+    return true;
+}
+
+void *
+cpu_store_stage(struct store *s, void *out, size_t bytes)
+{
+    size_t at = (s->staged_bytes + 15) / 16 * 16;
+    void *staged = s->staged, *deliveries = s->deliveries;
+    bool ok = grow(&staged, &s->staged_room, at + bytes, 1) &&
+              grow(&deliveries, &s->deliveries_room, s->n_deliveries + 1, sizeof *s->deliveries);
+    s->staged = staged;
+    s->deliveries = deliveries;
+    if (!ok) {
+        s->failed = true;
+        err_set(&s->err, ERR_WORK, "not enough memory for results");
+        return NULL;
+    }
+    s->deliveries[s->n_deliveries++] = (struct delivery){.out = out, .at = at, .bytes = bytes};
+    s->staged_bytes = at + bytes;
+    memset(s->staged + at, 0, bytes);
+    return s->staged + at;
+}
+
+bool
+cpu_store_deliver(struct store *s, struct err *err)
+{
+    bool ok = !s->cancelled && !s->failed;
+    if (ok)
+        for (size_t i = 0; i < s->n_deliveries; i++)
+            memcpy(s->deliveries[i].out, s->staged + s->deliveries[i].at, s->deliveries[i].bytes);
+    else if (s->failed && err != NULL)
+        *err = s->err;
+    else
+        err_set(err, ERR_CANCELLED, "cancelled");
+    s->cancelled = s->failed = false;
+    s->n_deliveries = s->staged_bytes = 0;
+    return ok;
+}
+
+bool
+cpu_store_stopped(struct store *s)
+{
+    if (s->desc.cancel != NULL && atomic_load_explicit(s->desc.cancel, memory_order_relaxed))
+        s->cancelled = true;
+    return s->cancelled || s->failed;
+}
