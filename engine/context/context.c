@@ -1,5 +1,5 @@
-/* A context opened and closed, and its sequences. Rows are in context_rows.c, what computes in context_forward.c and
- * context_decide.c. */
+/* Opens and closes a context, and manages its sequences. Rows are in context_rows.c, requests to the backend in
+ * context_forward.c and context_decide.c. */
 #include "engine/context/context.h"
 
 #include <inttypes.h>
@@ -35,7 +35,7 @@ fill_limits(struct context_options *o, const struct context_options *asked, stru
     if (o->ring < 2)
         return err_set(err, ERR_USAGE, "the ring of hidden states needs at least two rows, not %" PRIu32, o->ring);
     if (o->max_rows > o->ring / 2)
-        o->max_rows = o->ring / 2; /* a chunk of a prompt must fit while the one before is still kept */
+        o->max_rows = o->ring / 2; /* a chunk of a prompt must fit while the chunk before it is still in the ring */
     if (o->prompt_rows > UINT32_MAX - o->ring)
         return err_set(err, ERR_USAGE, "chunks of %" PRIu32 " rows of a prompt are too large", o->prompt_rows);
     o->ring += o->prompt_rows;
@@ -63,7 +63,7 @@ allocate(struct context *c)
     if (!ok)
         return false;
     for (uint32_t i = 0; i < c->n_slots; i++)
-        c->free[i] = c->n_slots - 1 - i; /* low slots first: a prompt's keys lie side by side */
+        c->free[i] = c->n_slots - 1 - i; /* low slots first: the keys of a prompt are adjacent */
     c->n_free = c->n_slots;
     for (uint32_t i = 0; i <= o->ring; i++)
         c->places[i] = (struct place){SLOT_NONE, i, i};
@@ -194,7 +194,7 @@ context_trunk(struct context *c, seq_t seq)
     return NULL;
 }
 
-/* Sets trunk[first..first+n) and notes which part the backend has not seen. */
+/* Sets trunk[first..first+n) and lowers `sent` to the first changed entry. */
 static void
 context_write_trunk(struct sequence *q, uint32_t first, const slot_t *slots, size_t n)
 {
@@ -305,7 +305,7 @@ context_keep(struct context *c, seq_t seq, const slot_t *path, size_t n)
         row->seq = SEQ_NONE;
         row->parent = SLOT_NONE;
     }
-    context_write_trunk(q, q->len, path, n); /* positions below ctx: append saw to it */
+    context_write_trunk(q, q->len, path, n); /* fits: context_append() checked the positions against ctx */
     q->len += (uint32_t)n;
     uint32_t open = 0;
     for (uint32_t i = 0; i < c->n_open; i++)

@@ -1,16 +1,16 @@
-/* Rows, slots, sequences: what every method in this program is built from.
+/* Rows, slots and sequences: the operations that every drafting method in this program is built from.
  *
- * A row is a token at a place in a tree of sequences: a slot in the KV store, a parent row, a position (its depth in
- * the tree, which sets RoPE), a depth (last layer run on it) and hidden states. A sequence is a *trunk* of committed
- * rows, position 0 upwards, all at depth L; uncommitted rows hang off its end as a tree. keep() commits a path of that
- * tree and frees the rest. A fork shares the first rows of another sequence's trunk and is dropped when done.
+ * A row is a token at a node of a tree of sequences. It has a slot in the KV cache, a parent row, a position (its
+ * depth in the tree, which sets RoPE), a depth (the last layer that was run on it) and hidden states. A sequence is a
+ * *trunk* of committed rows, from position 0 upwards, all at depth L. Uncommitted rows form a tree at the end of the
+ * trunk. context_keep() commits a path of that tree and frees its other rows. A fork shares the first rows of another
+ * sequence's trunk and is dropped after use.
  *
  * Hidden states (depths 0..L) are stored for a ring of recent rows. A row that lost its place in the ring can still be
- * attended to, but not advanced or probed.
+ * attended to, but cannot be advanced or probed.
  *
- * Nothing is allocated after context_open(). Everything that can fail says why in context_error(), which is about the
- * last call: ERR_NONE when that went well. A cancelled call changes no depth; it can be repeated.
- */
+ * Nothing is allocated after context_open(). context_error() returns the error of the last call, ERR_NONE if it
+ * succeeded. A cancelled call changes no depth and can be repeated. */
 #ifndef ENGINE_CONTEXT_CONTEXT_H
 #define ENGINE_CONTEXT_CONTEXT_H
 
@@ -19,26 +19,27 @@
 
 struct context;
 
-struct context_options {  /* 0 but in ctx: as kernels/request.h, store_defaults() */
+struct context_options {  /* 0 except in ctx: the default of store_defaults(), kernels/request.h */
     uint32_t ctx;         /* longest trunk, in positions; above 0 */
     uint32_t spare;       /* uncommitted rows and forked rows beyond ctx */
-    uint32_t ring;        /* rows whose hidden states are stored, beside prompt_rows more */
+    uint32_t ring;        /* rows whose hidden states are stored, in addition to prompt_rows */
     uint32_t seqs;        /* sequences alive at a time */
     uint32_t max_rows;    /* rows in one advance; no more than ring/2 */
-    uint32_t max_probes;  /* probes in one guess call; larger calls are split */
-    uint32_t prompt_rows; /* rows of a prompt's chunk (context_prompt()); 0: prompts are rows like others */
-    /* Rows go to that layer and are committed there: L is to be read as it; 0: the model's last. Nothing can be verified
-     * then, nor compared with the last layer. */
+    uint32_t max_probes;  /* probes in one head call; context_guess() splits larger requests */
+    uint32_t prompt_rows; /* rows of a chunk of a prompt (context_prompt()); 0: no separate class of prompt rows */
+    /* Rows run up to this layer and are committed there: it takes the place of L. 0: the model's last layer. With a
+     * depth below the last layer, nothing can be verified or compared with the last layer. */
     uint32_t depth;
-    struct dist_pool *dists;   /* shared with other contexts, borrowed; NULL: STORE_DISTS of its own */
+    struct dist_pool *dists;   /* shared with other contexts, borrowed; NULL: an own pool of STORE_DISTS */
     const atomic_bool *cancel; /* or NULL */
-    enum head_kind heads;      /* the trained heads that the weights have, for the accounts */
-    double layer_load;         /* what a layer counts in the accounts, */
-    double head_load;          /* and a head call; 0: 1, as in the target's own context */
+    enum head_kind heads;      /* the kind of trained heads in the weights, for the accounts */
+    double layer_load;         /* loads that a layer counts in the accounts */
+    double head_load;          /* loads that a head call counts; 0 in either: 1, as in the target's context */
 };
 
-/* Sublayers left out of an advance: (L + 1) switches indexed by layer 1..L, or NULL for none. A row may only attend to
- * rows that have keys and values in the layers it runs itself: give one plan to a whole uncommitted path. */
+/* Sublayers that an advance leaves out: (L + 1) switches indexed by layer 1..L, or NULL for none. A row may only
+ * attend to rows that have keys and values in the layers that it runs itself, so use the same plan for a whole
+ * uncommitted path. */
 struct plan {
     const bool *skip_attention, *skip_mlp;
 };
@@ -52,31 +53,36 @@ const struct context_options *context_limits(const struct context *); /* with th
 
 /* ---- experts (kernels/experts.h) ---- */
 
-/* From now on: where rows of a mixture go is asked for and kept as long as their hidden states are; prompts and other reading aside.
- * False: not any more, and what was kept is forgotten. At first it isn't; a model without experts never has any. */
+/* Switches the recording of the experts that each row is routed to. The routes of a row are stored as long as its
+ * hidden states; prefills are not recorded. Switching off discards the recorded routes. It is off at first, and has no
+ * effect in a model without experts. */
 void context_follow_experts(struct context *, bool);
-/* Where a row went at a layer, by descending weights: at most n of them into out. Returns how many; 0: the layer has no experts,
- * has not run, or nobody knows. */
+/* Writes at most n routes of a row at a layer to `out`, in descending order of weight. Returns their number; 0: the
+ * layer has no experts, it was not run, or the routes are not recorded. */
 uint32_t context_experts(const struct context *, slot_t, uint32_t layer, struct route *out, uint32_t n);
-/* Experts that the last sweep touched at its layers of experts, on average over these; NAN: it had none, or the backend can't tell. */
+/* Returns the number of experts that the last forward pass used, averaged over its layers of experts; NAN if it had
+ * none, or the backend cannot count them. */
 double context_experts_touched(const struct context *);
 
 /* ---- sequences ---- */
 
-seq_t context_sequence(struct context *);                  /* an empty one; SEQ_NONE when all are in use */
+seq_t context_sequence(struct context *);                  /* an empty one; SEQ_NONE if all are in use */
 seq_t context_fork(struct context *, seq_t, uint32_t len); /* shares trunk rows 0..len-1 */
-/* Frees its rows that nobody shares. It cleans up after others: what context_error() says of them stays. */
+/* Frees the sequence, and those of its rows that are not shared. Leaves context_error() unchanged if it succeeds, so
+ * it can clean up after a failed call. */
 void context_drop(struct context *, seq_t);
-void context_truncate(struct context *, seq_t, uint32_t len);             /* trunk to len rows; uncommitted rows go */
-bool context_keep(struct context *, seq_t, const slot_t *path, size_t n); /* path: rows of depth L, the first a child of
-                                                                      the trunk's end; all other uncommitted rows go */
-uint32_t context_length(const struct context *, seq_t);                   /* rows in the trunk */
-slot_t context_at(const struct context *, seq_t, uint32_t pos);           /* trunk row at a position */
+void context_truncate(struct context *, seq_t,
+                      uint32_t len); /* cuts the trunk to len rows and frees the uncommitted rows */
+bool context_keep(
+    struct context *, seq_t, const slot_t *path,
+    size_t n); /* path: rows of depth L, the first a child of the trunk's end; all other uncommitted rows are freed */
+uint32_t context_length(const struct context *, seq_t);         /* rows in the trunk */
+slot_t context_at(const struct context *, seq_t, uint32_t pos); /* trunk row at a position */
 
 /* ---- rows ---- */
 
-/* A row at depth 0, child of the trunk's last row (parent SLOT_NONE means that too) or of an uncommitted row of the
- * sequence. SLOT_NONE when slots, positions or places in the ring run out. */
+/* Appends a row at depth 0, as the child of the trunk's last row (parent SLOT_NONE means this row, too) or of an
+ * uncommitted row of the sequence. Returns SLOT_NONE if there is no free slot, position or place in the ring. */
 slot_t context_append(struct context *, seq_t, slot_t parent, token_t);
 void context_discard(struct context *, slot_t); /* an uncommitted row and its descendants */
 
@@ -85,12 +91,13 @@ uint32_t context_position(const struct context *, slot_t);
 token_t context_token(const struct context *, slot_t);
 bool context_hidden_kept(const struct context *, slot_t); /* still in the ring? */
 
-/* One sweep, layers ascending; rows join at their own depth. Every ancestor has depth >= to or is in the call; a
- * parent comes before its children. Rows already at `to` are ignored. Synchronous: on return the depths are true. */
+/* Runs one forward pass up to layer `to`, layers ascending; each row joins at its own depth. Every ancestor must have
+ * depth >= to or be in the call, a parent before its children. Rows already at `to` are ignored. Synchronous: the
+ * depths are updated on return. */
 bool context_advance(struct context *, const slot_t *, size_t n, uint32_t to, const struct plan *);
 
-/* Layer by layer with probing, deciding on rows[n-1]; earlier rows are carried along: a row of depth d joins at layer
- * d + 1 (SpecBound's reuse). `to` bounds the depth. */
+/* Advances layer by layer, probes, and decides by rows[n-1] where to stop. A row of depth d joins at layer d + 1
+ * (SpecBound's reuse). `to` bounds the depth. */
 bool context_advance_until(struct context *, const slot_t *rows, size_t n, uint32_t to, const struct exit_rule *,
                            struct exit_result *);
 
@@ -104,40 +111,42 @@ struct context_probe {
 };
 bool context_guess(struct context *, const struct context_probe *, size_t n, struct guess *out);
 
-/* The row's hidden state after a layer that it has run, while the ring keeps it: (width) floats, before any norm. For what
- * the host computes from it; whatever only asks heads asks context_guess(). */
+/* Copies the row's hidden state after a layer that it has run: (width) floats, before any norm. Fails if the state has
+ * left the ring. For computations on the host; to apply a head, use context_guess(). */
 bool context_read_hidden(struct context *, slot_t, uint32_t layer, float *out);
 
-/* Reads: append, advance to L and keep, in chunks; uncommitted rows of the sequence go. `done` may be NULL; it is
- * called after every chunk. Stops with ERR_CANCELLED when the cancel flag is set or done() says so; whole chunks stay
- * in the trunk. */
+/* Appends n tokens, advances them to L and commits them, in chunks. Frees the uncommitted rows of the sequence. `done`
+ * (may be NULL) is called after every chunk. Stops with ERR_CANCELLED if the cancel flag is set or done() returns
+ * false; complete chunks stay in the trunk. */
 bool context_prefill(struct context *, seq_t, const token_t *, size_t n, progress_fn done, void *user);
 
-/* The same of a whole prompt, in place of all that the sequence holds. Where the context has prompt_rows and the prompt
- * at least as many tokens, its rows are of class `prompt` (kernels/backend.h), in chunks of prompt_rows from position 0.
- * Only this makes such rows, so a prompt's rows have the same bits whenever it is read. Forks share them. */
+/* Replaces the content of the sequence by a whole prompt. If the context has prompt_rows and the prompt has at least
+ * as many tokens, its rows are of class `prompt` (kernels/backend.h), in chunks of prompt_rows from position 0. Only
+ * this function makes such rows, so the rows of a prompt have the same bits in every run. Forks share them. */
 bool context_prompt(struct context *, seq_t, const token_t *, size_t n, progress_fn done, void *user);
-bool context_is_prompt(const struct context *, slot_t); /* a row of that class, which no other call can run again */
-const char *context_prompts(const struct context *);    /* what multiplies them, for people; NULL: nothing of its own */
+bool context_is_prompt(const struct context *, slot_t); /* a row of class `prompt`, which no other call can run again */
+const char *
+context_prompts(const struct context *); /* name of the library that multiplies prompt rows, for display; NULL: none */
 
 /* ---- distributions and decisions ----
  * A dist_t may come from any context that shares the pool. */
 
-/* Only queued: it is made by the time it is used. DIST_NONE: error. */
+/* Queues a distribution of a row at a layer; uses of it wait until it is computed. Returns DIST_NONE on failure. */
 dist_t context_dist(struct context *, slot_t, uint32_t layer, enum head_choice head, const struct sampling *);
-/* The same at n rows, at most VERIFY_NODES, in one head call: their distributions are out[i]. */
+/* Queues the distributions out[i] of n rows, at most VERIFY_NODES, in one head call. */
 bool context_dists(struct context *, const slot_t *, size_t n, uint32_t layer, enum head_choice head,
                    const struct sampling *, dist_t *out);
-/* TOKEN_NONE: an error, or (context_error() is ERR_NONE) nothing is left to draw. */
+/* Draws a token that is not in `without`. Returns TOKEN_NONE on failure, or (context_error() is ERR_NONE) if no token
+ * is left. */
 token_t context_draw(struct context *, dist_t, const struct rng_key *, const token_t *without, size_t n_without);
-/* A token from each of n distributions, at most VERIFY_NODES, with one wait for all. False: an error; else out[i] is
- * TOKEN_NONE where nothing is left. */
+/* Draws a token from each of n distributions, at most VERIFY_NODES, with one wait for all. Returns false on failure.
+ * out[i] is TOKEN_NONE if no token is left. */
 bool context_draws(struct context *, const dist_t *, const struct rng_key *, size_t n, token_t *out);
-/* The likeliest token that is not in `without`, lowest id among equals. TOKEN_NONE as above. */
+/* Returns the likeliest token that is not in `without`, the lowest id among equals. TOKEN_NONE as in context_draw(). */
 token_t context_likeliest(struct context *, dist_t, const token_t *without, size_t n_without);
-/* Of drafted tokens, and two distributions over each (kernels/backend.h), with one wait for all. */
+/* Computes the overlap of two distributions for each of n drafted tokens (kernels/backend.h), with one wait for all. */
 bool context_overlaps(struct context *, const struct overlap_req *, size_t n);
-/* All of them, at the end of a round; nothing where the pool is shared: dist_pool_release(). */
+/* Releases all distributions, at the end of a round. Does nothing if the pool is shared: use dist_pool_release(). */
 void context_release_dists(struct context *);
 
 struct verify_row { /* as struct verify_node, with slots */
@@ -146,13 +155,14 @@ struct verify_row { /* as struct verify_node, with slots */
     slot_t slot; /* at depth L; SLOT_NONE: no row of its own */
     dist_t q;
 };
-/* rows[0] is the pending token's row; it may be the trunk's last one (a first token after prefill is a bonus). A row
- * with a slot is a child of its parent's slot. A candidate accepted without a row is the last on out->path. */
+/* rows[0] is the row of the pending token; it may be the trunk's last row (the first token after a prefill is a
+ * bonus). A row with a slot is a child of its parent's slot. A candidate that is accepted without a row is the last on
+ * out->path. */
 bool context_verify(struct context *, seq_t, const struct verify_row *rows, size_t n, const struct sampling *,
                     uint64_t seed, struct verdict *out);
 
-/* Rounds of several sequences, at most as many as the context has: the same verdicts as one by one, with one head call
- * for all of them. The seed alone names a round's random numbers, not the sequence. */
+/* Rounds of several sequences, at most as many as the context has. The verdicts are those of single calls, with one
+ * head call for all rounds. A round's random numbers depend on its seed only, not on the sequence. */
 struct verify_round {
     seq_t seq;
     const struct verify_row *rows;
@@ -165,12 +175,11 @@ bool context_verify_all(struct context *, const struct verify_round *, size_t n)
 
 /* ---- accounts ---- */
 
-struct loads {     /* running totals, in units of the target's layers and head */
-    double layers; /* one load = one layer's weights read once, however many rows pass; a skipped sublayer
-                             counts one half less. Of a layer of experts: what one row reads; experts that rows of
-                             the call go to beyond so many count by their share */
-    double heads;  /* head calls; a call on several rows is one load. A layer's affine head adds its parameters'
-                      share of the LM head's; a full one is a load of its own */
+struct loads { /* running totals, in units of the target's layers and head */
+    double
+        layers; /* One load: one layer's weights read once, for any number of rows. A skipped sublayer counts one half less. A layer of experts counts what one row reads; each further expert that rows of the call use adds its share. */
+    double
+        heads; /* Head calls; a call on several rows is one load. A layer's affine head adds its parameters' share of the LM head's. A full head is a load of its own. */
 };
 struct loads context_loads(const struct context *);
 
@@ -178,14 +187,14 @@ struct loads context_loads(const struct context *);
 bool context_read_logits(struct context *, slot_t, uint32_t layer, float *out); /* (vocab) */
 bool context_read_dist(struct context *, dist_t, float *out);                   /* (the pool's vocab) */
 uint32_t context_free_slots(const struct context *);
-/* Where the device's time went since this was last asked, in words. False, and "": it is not measured. */
+/* Writes where the device's time was spent since the last call. Returns false and writes "" if it is not measured. */
 bool context_describe_time(struct context *, char *text, size_t room);
 
-/* Numbers of distributions in a pool of the backend's, for the contexts that share it: those of several models, whose
- * vocabularies may differ, on one backend and one thread. Each number is handed out once until all are released.
+/* A pool of numbered distributions of the backend, shared by the contexts of several models on one backend and one
+ * thread. The vocabularies of the models may differ. Each number is used once until all are released.
  *
- * A context only queues what it makes. One that comes to another's distribution waits for that other's queue first, so
- * that nobody has to think of it; a failure there is told by the one that came. */
+ * A context only queues the computation of a distribution. A context that uses a distribution of another one waits for
+ * that context's queue first, and reports a failure there as its own. */
 
 struct context;
 
@@ -194,16 +203,16 @@ struct dist_pool {
     struct dists *dists;
     uint32_t vocab, n;
     uint32_t used;          /* numbers below it are in use */
-    struct context **maker; /* (n) whose queue a distribution was put in last, or NULL */
+    struct context **maker; /* (n) the context whose queue computes each distribution, or NULL */
 };
 
-/* n distributions over vocab tokens, the most that any of the models has. */
+/* Opens a pool of n distributions over vocab tokens, the largest vocabulary of the models. */
 bool dist_pool_open(struct dist_pool **, const struct backend_ops *, struct backend *, uint32_t vocab, uint32_t n,
                     struct err *);
 void dist_pool_close(struct dist_pool *);   /* after its contexts; NULL is none */
-void dist_pool_release(struct dist_pool *); /* all of them, whoever made them, at the end of a round */
+void dist_pool_release(struct dist_pool *); /* releases all distributions, of all contexts, at the end of a round */
 
-/* For contexts: one is closed. */
+/* A context calls this when it is closed. */
 void dist_pool_forget(struct dist_pool *, const struct context *);
 
 #endif

@@ -1,5 +1,5 @@
-/* The context's requests to the backend, part two: probes, distributions and verdicts. Slots become ring places and
- * positions here, and every precondition is checked before anything is queued. */
+/* Requests of a context to the backend, part two: probes, distributions and verdicts. Translates slots to ring places
+ * and positions, and checks every precondition before anything is queued. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -8,7 +8,7 @@
 
 /* ---- probes ---- */
 
-/* The ring place of a row's hidden state at a layer; RING_NONE after setting the error. */
+/* Returns the ring place of a row's hidden state at a layer, or RING_NONE after setting the error. */
 static uint32_t
 hidden_at(struct context *c, slot_t s, uint32_t layer)
 {
@@ -27,7 +27,7 @@ hidden_at(struct context *c, slot_t s, uint32_t layer)
     return RING_NONE;
 }
 
-/* What a head call on these probes loads: the LM head once, and every layer's trained head that takes part. */
+/* Adds the loads of a head call on these probes: the LM head once, and each trained head that is used. */
 static void
 count_heads(struct context *c, const struct probe *probes, size_t n)
 {
@@ -91,7 +91,7 @@ check_sampling(struct context *c, const struct sampling *s)
     return true;
 }
 
-/* Waits for another context that may still be at work on a distribution. */
+/* Waits for another context that may still be computing the distribution. */
 static bool
 settle(struct context *c, dist_t d)
 {
@@ -154,7 +154,7 @@ check_dist(struct context *c, dist_t d)
                : err_set(&c->err, ERR_WORK, "there is no distribution %" PRIu32 ": it may have been released", d);
 }
 
-/* Is it in the vocabulary of any of the models? */
+/* Checks that the token is in the largest vocabulary of the models. */
 static bool
 check_token(struct context *c, token_t t)
 {
@@ -162,7 +162,7 @@ check_token(struct context *c, token_t t)
            err_set(&c->err, ERR_WORK, "token %" PRId32 " is not in the vocabulary of %" PRIu32, t, c->pool->vocab);
 }
 
-/* All are queued, then waited for once. */
+/* Queues all requests, then waits once. */
 static bool
 draw(struct context *c, const struct draw_req *requests, size_t n)
 {
@@ -222,7 +222,7 @@ context_overlaps(struct context *c, const struct overlap_req *requests, size_t n
     return c->ops->overlap(c->store, requests, n) ? context_wait(c) : context_refused(c, "compare distributions");
 }
 
-/* Is the row the child of the one in slot s, which may be the trunk's end? */
+/* Is the row a child of the row in slot s? s may be the trunk's end. */
 static bool
 follows(const struct context *c, const struct slot *row, slot_t s)
 {
@@ -232,7 +232,7 @@ follows(const struct context *c, const struct slot *row, slot_t s)
            (row->parent == SLOT_NONE && c->slots[s].seq == SEQ_NONE && row->pos == c->slots[s].pos + 1);
 }
 
-/* Row i of a round as a node: its ring place and position. */
+/* Checks row i of a round and writes it as node i, with its ring place and position. */
 static bool
 node_of(struct context *c, seq_t seq, const struct verify_row *rows, size_t i, struct verify_node *nodes)
 {
@@ -267,7 +267,7 @@ node_of(struct context *c, seq_t seq, const struct verify_row *rows, size_t i, s
     return true;
 }
 
-/* A round's checks, and its request. */
+/* Checks a round and writes its request. */
 static bool
 request_of(struct context *c, const struct verify_round *r, struct verify_node *nodes, struct verify_req *request)
 {

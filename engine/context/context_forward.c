@@ -1,5 +1,5 @@
-/* The context's requests to the backend, part one: what must be queued before anything is computed, and sweeps. Every
- * precondition is checked before a sweep is queued; depths and loads change after it is done. */
+/* Requests of a context to the backend, part one: tables and embeddings that must be queued before a computation, and
+ * forward passes. Checks every precondition before a forward pass is queued; depths and loads change after it is done. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,8 +10,9 @@
 #include "kernels/experts.h"
 #include "kernels/tensor.h"
 
-/* Layers of experts: what they count in the accounts, and where rows went. A layer read for one row is one load, as any layer is: what it has beside
- * its experts, and as many of them as a row goes to. Rows that share a call may go to others, each of which is read, too. */
+/* Layers of experts: their loads, and the recorded routes. A layer read for one row is one load, as any layer is: its
+ * weights outside the experts, and as many experts as a row is routed to. Other rows of the call may use further
+ * experts, which are read, too. */
 
 static double
 bytes_of(const struct tensor *t)
@@ -28,7 +29,7 @@ expert_bytes(const struct expert_desc *e)
     return bytes;
 }
 
-/* An expert's share of what one row reads of a layer. */
+/* Returns the size of an expert as a share of the bytes that one row reads of a layer. */
 static double
 share_of(const struct model_desc *d, const struct layer_desc *layer)
 {
@@ -60,7 +61,7 @@ context_experts_open(struct context *c, const struct model_desc *model)
     return true;
 }
 
-/* A sweep is being built: it has touched none as yet. */
+/* Clears the counts of experts before a forward pass. */
 static void
 context_experts_begin(struct context *c)
 {
@@ -68,7 +69,8 @@ context_experts_begin(struct context *c)
         memset(c->touched, 0, (c->n_layers + 1u) * sizeof *c->touched);
 }
 
-/* What the last sweep's layer counts beyond a load: experts more than one row goes to. */
+/* Returns the loads of the last forward pass's layer above 1, for the experts that it read in addition to those of one
+ * row. */
 static double
 context_experts_load(const struct context *c, uint32_t layer)
 {
@@ -89,10 +91,10 @@ context_experts_touched(const struct context *c)
     return layers > 0 ? (double)touched / layers : NAN;
 }
 
-/* ---- where rows go ---- */
+/* ---- routes ---- */
 
 static size_t
-entries(const struct context *c) /* of a row */
+entries(const struct context *c) /* routes of a row */
 {
     return (c->n_layers + 1u) * (size_t)c->experts_used;
 }
@@ -119,14 +121,14 @@ context_experts_forget(struct context *c, uint32_t place)
         forget(c, c->kept + place * entries(c), 1);
 }
 
-/* A sweep that is about to be queued asks where its rows go, if that is followed; afterwards, when they are at that depth, the
- * answers are kept. */
+/* Lets a forward pass record routes, if they are followed. context_experts_keep() copies them when the rows have
+ * reached the new depth. */
 static void
 context_experts_ask(struct context *c, struct sweep *w)
 {
     if (!c->follows_experts)
         return;
-    forget(c, c->routes, w->n); /* what stays so the backend didn't tell */
+    forget(c, c->routes, w->n); /* an entry that the backend does not write remains EXPERT_NONE */
     w->routes = c->routes;
 }
 
@@ -233,10 +235,10 @@ context_flush(struct context *c)
     return embed(c, n);
 }
 
-/* ---- sweeps ---- */
+/* ---- forward passes ---- */
 
-/* Adds an uncommitted row to the sweep. A row after its own parent extends the parent's tail in place, so a chain of n
- * rows needs n entries and not n²/2. */
+/* Adds an uncommitted row to the forward pass. A row directly after its parent extends the parent's tail in place, so
+ * a chain of n rows needs n entries and not n²/2. */
 static void
 add_row(struct context *c, struct sweep *w, slot_t s)
 {
@@ -263,8 +265,8 @@ add_row(struct context *c, struct sweep *w, slot_t s)
                                    .from = row->depth};
 }
 
-/* May this row, next in the call, go to layer `to`? Rows already in the sweep are marked. Looking at the parent is
- * enough: a parent is never shallower than its children. */
+/* Checks that the row, next in the call, may advance to layer `to`. Rows already in the forward pass are marked.
+ * Checking the parent is enough: a parent is never shallower than its children. */
 static bool
 check_row(struct context *c, const struct sweep *w, slot_t s, const struct slot *row)
 {
@@ -282,7 +284,7 @@ check_row(struct context *c, const struct sweep *w, slot_t s, const struct slot 
     return true;
 }
 
-/* Fills the sweep with those of the slots that are below `to`. */
+/* Fills the forward pass with the slots whose depth is below `to`. */
 static bool
 gather(struct context *c, const slot_t *slots, size_t n, uint32_t to, bool prompt, struct sweep *w)
 {
@@ -295,7 +297,7 @@ gather(struct context *c, const slot_t *slots, size_t n, uint32_t to, bool promp
         struct slot *row = context_row(c, slots[i]);
         if (row == NULL) {
             ok = false;
-        } else if (row->depth < to) { /* so it is uncommitted */
+        } else if (row->depth < to) { /* committed rows are at the full depth, so this row is uncommitted */
             ok = check_row(c, w, slots[i], row);
             if (ok) {
                 add_row(c, w, slots[i]);
@@ -308,7 +310,8 @@ gather(struct context *c, const slot_t *slots, size_t n, uint32_t to, bool promp
     return ok;
 }
 
-/* Layers from+1..to, each read once, with the experts that rows went to; a skipped sublayer is half a layer less. */
+/* Adds the loads of layers from+1..to, each read once, with the experts that rows used. A skipped sublayer counts half
+ * a layer less. */
 static void
 count_layers(struct context *c, const struct sweep *w, uint32_t to)
 {
@@ -333,7 +336,7 @@ set_depths(struct context *c, const struct sweep *w, uint32_t depth)
             c->slots[w->rows[i].slot].depth = depth;
 }
 
-enum reading { READS_NOTHING, READS_TEXT, READS_PROMPT /* whose rows are of that class */ };
+enum reading { READS_NOTHING, READS_TEXT, READS_PROMPT /* rows are of class `prompt` */ };
 
 static bool
 advance(struct context *c, const slot_t *slots, size_t n, uint32_t to, const struct plan *plan, enum reading reading)
@@ -398,7 +401,7 @@ context_advance_until(struct context *c, const slot_t *slots, size_t n, uint32_t
     return true;
 }
 
-/* The next rows of a trunk. */
+/* Appends, advances and commits the next rows of a trunk. */
 static bool
 read_chunk(struct context *c, seq_t seq, const token_t *tokens, size_t n, bool prompt)
 {
@@ -454,7 +457,7 @@ context_prompt(struct context *c, seq_t seq, const token_t *tokens, size_t n, pr
     context_truncate(c, seq, 0);
     if (c->err.kind != ERR_NONE)
         return false;
-    if (!context_wait(c)) { /* a run that was cancelled may have left requests that nothing waits for */
+    if (!context_wait(c)) { /* a cancelled run may have left requests in the queue that were not waited for */
         if (c->err.kind != ERR_CANCELLED)
             return false;
         context_clear_error(c);

@@ -1,4 +1,4 @@
-/* Slots and the hidden-state ring: who holds which place, and when it is free again. */
+/* Slots, the hidden-state ring and the pool of distributions: allocates and frees them. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -24,7 +24,7 @@ link_place(struct context *c, uint32_t i, uint32_t prev, uint32_t next)
     c->places[next].prev = i;
 }
 
-/* Ring places: the circle's ends. */
+/* The two ends of the circle of ring places. */
 static void
 context_place_first(struct context *c, uint32_t i)
 {
@@ -37,7 +37,8 @@ context_place_last(struct context *c, uint32_t i)
     link_place(c, i, c->places[c->limits.ring].prev, c->limits.ring);
 }
 
-/* The first place of the circle, taken from whoever has it; RING_NONE when all rows with a place are in flight. */
+/* Takes the first place of the circle from the row that has it. Returns RING_NONE if all rows with a place are
+ * uncommitted. */
 static uint32_t
 take_place(struct context *c)
 {
@@ -154,7 +155,7 @@ context_discard(struct context *c, slot_t s)
         err_set(&c->err, ERR_WORK, "slot %" PRIu32 " is committed: truncate its sequence instead", s);
         return;
     }
-    /* Mark what stays. A parent comes before its children, so an unmarked parent is a discarded one. */
+    /* Mark the rows that remain. A parent comes before its children, so an unmarked parent is discarded. */
     for (uint32_t i = 0; i < c->n_open; i++) {
         struct slot *o = &c->slots[c->open[i]];
         o->marked = c->open[i] != s && (o->parent == SLOT_NONE || c->slots[o->parent].marked);
