@@ -1,14 +1,14 @@
-/* The one log. Whatever happens is an event; the screen, the trace and the measures are built from events alone, so a
- * live run and a replay differ only in who appends.
+/* The event log. A session appends an event for everything that happens. The screen, the trace and the measures are
+ * built from events alone, so a live run and a replay differ only in the code that appends.
  *
- * Conventions. `pos` is the position of the token that an event is about; a layer's guess at `pos` was read from the
- * row at pos - 1. Reals are float, so that "%.9g" brings them back exactly; a real that does not apply is NAN, an
+ * Conventions. `pos` is the position of the token that an event is about; a layer's prediction at `pos` was read from
+ * the row at pos - 1. Reals are float, so that "%.9g" preserves them exactly. A real that does not apply is NAN, an
  * integer that does not apply is -1. Layers are 1..L.
  *
- * Order within a round: drafts (TOKEN) with the policy's guesses (LAYER) and values (SERIES) between them; then
- * verification: a VERDICT a draft that was verified, the correction or bonus (TOKEN), guesses of layer L at the judged
- * positions, the scope's probes, where committed rows went (EXPERTS); last ROUND, the round's commit record. VOCAB precedes the first use of an id.
- */
+ * Order within a round: drafts (TOKEN), with the policy's predictions (LAYER) and values (SERIES) between them; then
+ * the verification: a VERDICT for each verified draft, the correction or bonus (TOKEN), predictions of layer L at the
+ * judged positions, the scope's probes, routes of committed rows (EXPERTS); last ROUND, the round's commit record.
+ * VOCAB precedes the first use of an id. */
 #ifndef ENGINE_EVENTS_EVENT_H
 #define ENGINE_EVENTS_EVENT_H
 
@@ -17,7 +17,7 @@
 enum event_type {
     EVENT_VOCAB,
     EVENT_TOKEN,
-    EVENT_VERDICT, /* not a line of its own in a trace: the draft's accepted and committed columns */
+    EVENT_VERDICT, /* in a trace: the draft's accepted and committed columns */
     EVENT_LAYER,
     EVENT_SERIES,
     EVENT_CONTROL,
@@ -33,49 +33,51 @@ enum probed_by { PROBED_POLICY, PROBED_VERIFY, PROBED_SCOPE, PROBED_BY };
 extern const char *const token_source_names[TOKEN_SOURCES]; /* "prompt", "prefill", … as in the trace */
 extern const char *const probed_by_names[PROBED_BY];        /* "policy", "verify", "scope" */
 
-/* Whose layers: those that help are numbered as their roles are (policy.h: LAYERS_OF). */
+/* The model that a layer belongs to. Auxiliary models are numbered by their roles (policy.h: LAYERS_OF). */
 enum layer_model { MODEL_TARGET, MODEL_DRAFT, MODEL_COMPANION, LAYER_MODELS };
 extern const char *const layer_model_names[LAYER_MODELS]; /* "", "draft", "companion" */
 
 struct token_event {
     uint32_t pos;
-    int32_t parent, candidate; /* node numbers within the round's tree; node 0 is the pending token; -1: not a draft */
+    /* node numbers within the round's tree; node 0 is the pending token; -1: not a draft */
+    int32_t parent, candidate;
     token_t token;
     enum token_source source;
-    int32_t exit_layer; /* the layer that predicted it; L for the target's own; -1: no layer of the target did, but a */
-                        /* draft model (LAYER events have its layers), or the draft was copied; head is -1, too */
-    float confidence, annealed; /* of the guess it came from */
-    int32_t head;               /* 0: the lens, 1: the layer's trained head */
-    int8_t accepted, committed; /* 1, 0, or -1 while unknown or not applicable */
+    /* The layer that predicted the token; L for a token of the target. -1, as is `head`, if a draft model predicted it */
+    int32_t exit_layer;
+    /* (LAYER events have its layers) or it was copied. */
+    float confidence, annealed; /* of the prediction */
+    int32_t head;               /* 0: the logit lens, 1: the layer's trained head */
+    int8_t accepted, committed; /* 1, 0, or -1 if unknown or not applicable */
 };
 
 struct verdict_event {
     int32_t candidate;
-    int8_t accepted, committed; /* accepted and not committed: cut after an end of sequence, or off the path */
+    int8_t accepted, committed; /* accepted and not committed: after an end of sequence, or off the path */
 };
 
 struct layer_event {
     uint32_t pos;
-    enum layer_model model; /* whose `layer` it is; kl_final and rank_final compare with this model's last one */
+    enum layer_model model; /* model of `layer`; kl_final and rank_final compare with this model's last layer */
     int32_t layer, head;
     token_t token;
     float confidence, annealed, entropy, kl_final;
-    int32_t rank_final;  /* -1: not known */
-    int8_t final_agrees; /* with what the target's last layer says, whoever's layer it is; -1: not known yet */
+    int32_t rank_final;  /* -1: unknown */
+    int8_t final_agrees; /* with the prediction of the target's last layer, for all models; -1: unknown */
     enum probed_by probed_by;
-    token_t top[GUESS_TOP]; /* TOKEN_NONE beyond the last */
+    token_t top[GUESS_TOP]; /* TOKEN_NONE after the last */
     float top_p[GUESS_TOP];
 };
 
-#define EXPERTS_TOLD 16 /* of a row's experts: the heaviest */
+#define EXPERTS_TOLD 16 /* routes of a row in an event: those of largest weight */
 
-/* Where the row that the layer's guess at `pos` was read from went: of a mixture's layer that has experts. */
+/* Experts that the row was routed to from which the layer's prediction at `pos` was read. */
 struct experts_event {
     uint32_t pos;
     int32_t layer;                 /* of the target */
-    uint32_t n;                    /* of them here, at most EXPERTS_TOLD, by descending weight */
+    uint32_t n;                    /* number of routes, at most EXPERTS_TOLD, by descending weight */
     uint16_t expert[EXPERTS_TOLD]; /* from 0 */
-    float weight[EXPERTS_TOLD];    /* what their outputs were multiplied by */
+    float weight[EXPERTS_TOLD];    /* factor of the expert's output */
 };
 
 struct series_event {
@@ -84,7 +86,7 @@ struct series_event {
     float value;
 };
 
-/* What a control event records. "New" is the event's new_text. */
+/* Kinds of control events. "New" is the event's new_text. */
 enum recorded {
     RECORDED_KNOB,    /* a change of a knob, of the policy or of sampling (new: its value) */
     RECORDED_RUN,     /* a run begins (new: start, restart, prompt); the event's `run` is the new one */
@@ -99,52 +101,54 @@ enum recorded {
     RECORDED_UNTIL,   /* the condition of :until was met in this round of sequence `seq` (new: the condition) */
     RECORDED_JOINED,  /* sequence `seq` of a batch begins (new: its prompt's text) */
     RECORDED_LEFT,    /* sequence `seq` ends (new: eos, tokens, context) */
-    RECORDED_BACK,    /* sequence `seq` resumes, because more tokens are wanted */
+    RECORDED_BACK,    /* sequence `seq` resumes to generate more tokens */
     RECORDED_PREFILL, /* a library multiplied the prompt of sequence `seq` in chunks (new: blas) */
     RECORDED_END,     /* the run is over (new: eos, tokens, context, batch, or "error: …") */
-    RECORDED_PACE,    /* the limit of the speed (new: tokens/s; 0: none); absent if a run begins without one */
+    RECORDED_PACE,    /* a speed limit (new: tokens/s; 0: none); absent if a run begins without one */
     RECORDED_BASELINE_SE, /* standard error of the baseline that follows (new: the number) */
     RECORDED_BASELINE,    /* measured autoregressive tokens/s of the same prompt (new: the number) */
     RECORDED_LOSSLESS, /* the comparison with autoregressive tokens (new: "yes", "yes: 7 sequences" if not all were compared,
                            * "no: token 17", "sampled") */
     RECORDED_NOTE,   /* a bookmark (new: the position, then the text; no text removes it) */
-    RECORDED_DEVICE, /* where the device's time went since the last such event (new: words) */
+    RECORDED_DEVICE, /* where the device's time was spent since the last such event (new: text) */
     RECORDED_KINDS
 };
 extern const char
-    *const recorded_names[RECORDED_KINDS]; /* in a trace; no knob may have one of them. RECORDED_KNOB: "" */
+    *const recorded_names[RECORDED_KINDS]; /* their names in a trace, which no knob may have. RECORDED_KNOB: "" */
 
 struct control_event {
     enum recorded kind;
-    char knob[24];                   /* RECORDED_KNOB: its name */
-    const char *old_text, *new_text; /* owned by the log; terminated; "" for none */
-    uint32_t applied_round;          /* the first round that ran with it; the event's round is when it was asked */
+    char knob[24];                   /* RECORDED_KNOB: its name; else "" */
+    const char *old_text, *new_text; /* owned by the log; NUL-terminated; "" for none */
+    uint32_t applied_round;          /* the first round that ran with it; the event's round is the one of the request */
 };
 
-/* The name of the control in a trace, and the reverse: sets kind and knob; a name that is longer than a knob's is cut. */
+/* Writes or reads the name of a control in a trace. Reading sets kind and knob, and cuts a name that is longer than a
+ * knob's. */
 const char *control_event_name(const struct control_event *);
 void control_event_set_name(struct control_event *, const char *name);
 
 struct vocab_event {
     token_t token;
     const char *bytes;
-    uint32_t n_bytes; /* owned by the log */
+    uint32_t n_bytes; /* bytes are owned by the log */
 };
 
 struct round_event {
     char policy[16];
-    uint32_t draft_us, verify_us, probe_us; /* probe_us: the scope's own probes, outside the round's work */
+    uint32_t draft_us, verify_us, probe_us; /* probe_us: the scope's own probes, not part of the round's work */
     uint32_t drafted, verified, accepted, emitted;
-    int32_t exit_layer;                /* the policy's current one; -1: none */
+    int32_t exit_layer;                /* the policy's current exit layer; -1: none */
     float threshold;                   /* NAN: none */
     int32_t d_max, w_max;              /* -1: none */
-    float layers_loaded, heads_loaded; /* the round's work, the scope's probes not counted */
-    char stop_reason[16];              /* why drafting stopped: w_max, difficult, threshold, length, eos, … */
-    float heads_us;                    /* of draft_us, in head calls; NAN: not known */
-    float wait_us;  /* it stood at a gate, paused or stepping: in none of the above; NAN: not known */
-    float aside_us; /* learning passes of the policy (round_aside_begin()): in none of the above; NAN: not known */
-    /* Of a mixture: that the sweep which verified touched at a layer of experts, on average over these; a batch's is one sweep
-     * for all. Not above 0, or NAN: not known, or none. */
+    float layers_loaded, heads_loaded; /* the round's work, without the scope's probes */
+    char stop_reason[16];              /* reason why drafting stopped: w_max, difficult, threshold, length, eos, … */
+    float heads_us;                    /* the part of draft_us in head calls; NAN: unknown */
+    float wait_us; /* time paused or stepping at a control point, not part of the times above; NAN: unknown */
+    /* time of the policy's learning passes (round_aside_begin()), not part of the times above; NAN: unknown */
+    float aside_us;
+    /* With a mixture of experts: experts of a layer that the verifying forward pass used, averaged over its layers of
+     * experts. A batch has one forward pass for all sequences. NAN or 0: unknown, or no experts. */
     float verify_experts;
 };
 
@@ -154,7 +158,7 @@ struct progress_event {
 };
 
 struct event {
-    uint64_t number; /* from 1, ordered; given by the log */
+    uint64_t number; /* from 1, ascending; set by the log */
     uint64_t t_us;   /* since the run's start */
     uint32_t run, seq, round;
     enum event_type type;
@@ -171,32 +175,34 @@ struct event {
     };
 };
 
-/* ---- the log: one appender, several readers, each with a cursor ---- */
+/* ---- the log: one thread appends, several readers with a cursor each ---- */
 
 struct event_log;
 struct event_reader;
 
-/* cap_bytes: how much may wait for the slowest reader; 0: 256 MiB. Without readers only the newest chunk is kept: open
- * a reader before the first event that it must see. */
+/* Opens a log. cap_bytes: the most that it stores for the slowest reader; 0: 256 MiB. Without readers it stores only
+ * the newest chunk: open a reader before the first event that the reader needs. */
 bool event_log_open(struct event_log **, size_t cap_bytes, struct err *);
-void event_log_close(struct event_log *); /* readers must be closed */
-/* Makes room for at least n events and text_bytes of text (terminators not counted), so that appending them does not
- * allocate. Call it between rounds, from the appender's thread. Over the cap the slowest readers lose their oldest
- * events. */
+void event_log_close(struct event_log *); /* close the readers first */
+/* Makes room for at least n events and text_bytes of text (without terminators), so that appending them does not
+ * allocate. Call it between rounds, from the appender's thread. If the log is larger than its cap, the slowest readers
+ * lose their oldest events. */
 bool event_log_reserve(struct event_log *, size_t n, size_t text_bytes, struct err *);
-/* Copies the event and its text. The number is the log's when e->number is 0, else kept. Returns the number; 0 when it
- * had to allocate and memory ran out: every reader counts the event as lost. */
+/* Copies the event and its text, and numbers it if e->number is 0. Returns the number. Returns 0 if memory runs out:
+ * every reader counts the event as lost. */
 uint64_t event_log_append(struct event_log *, const struct event *);
-uint64_t event_log_last(struct event_log *); /* number of the newest event, 0: none; from any thread */
-void event_log_finish(struct event_log *);   /* no more will come; wakes waiting readers */
+uint64_t event_log_last(struct event_log *); /* number of the newest event, 0: none; any thread may call it */
+void event_log_finish(struct event_log *);   /* marks the end of the log; wakes waiting readers */
 bool event_log_finished(struct event_log *);
 
-struct event_reader *event_reader_open(struct event_log *); /* from the oldest event still kept; NULL: out of memory */
+/* begins at the oldest event stored; NULL: out of memory */
+struct event_reader *event_reader_open(struct event_log *);
 void event_reader_close(struct event_reader *);
-const struct event *event_reader_next(struct event_reader *); /* NULL: nothing new; valid until the next call */
-/* True: something is there, or the log is finished. Rounds and controls wake it, not each event: on a busy machine a reader that
- * wakes takes the processor from the appender. */
+const struct event *event_reader_next(struct event_reader *); /* NULL: no new event; valid until the next call */
+/* Waits until there is an event or the log is finished. Returns false on timeout. Only rounds and controls wake a
+ * reader: on a busy machine a reader that wakes takes the processor from the appender. */
 bool event_reader_wait(struct event_reader *, int timeout_ms);
-uint64_t event_reader_lost(const struct event_reader *); /* dropped before it saw them, up to where it reads now */
+/* events dropped before they were read, up to the cursor */
+uint64_t event_reader_lost(const struct event_reader *);
 
 #endif

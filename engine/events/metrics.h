@@ -1,25 +1,27 @@
-/* The measures of one run, from events alone (docs/methods.md, Measures). */
+/* Measures of a run, computed from events alone (docs/methods.md, Measures). */
 #ifndef ENGINE_EVENTS_METRICS_H
 #define ENGINE_EVENTS_METRICS_H
 
 #include "engine/events/estimate.h"
 #include "engine/events/event.h"
 
-#define METRICS_WINDOW 32 /* rounds behind the smoothed figures; one of several sequences is one */
+#define METRICS_WINDOW 32 /* rounds in the smoothed figures; a round of several sequences counts as one */
 
-struct tally {                                                              /* sums over rounds */
-    uint64_t rounds, drafted, verified, accepted, emitted, rejected_rounds; /* rounds that ended in a rejection */
-    /* Of `emitted`, what several sequences in one round emit without speculation: emitted − emitted / lines of the round. */
+struct tally { /* sums over rounds */
+    /* rejected_rounds: rounds that ended in a rejection */
+    uint64_t rounds, drafted, verified, accepted, emitted, rejected_rounds;
+    /* The part of `emitted` that several sequences in one round emit without speculation: emitted − emitted / lines of
+     * the round. */
     double shared;
     double layers, heads; /* loads */
     double draft_us, verify_us, probe_us;
-    double heads_us, wait_us, aside_us; /* as in struct round_event; NAN when a round's are not known */
-    double experts;                     /* verify_experts, */
-    uint64_t experts_rounds;            /* of so many lines that say it */
+    double heads_us, wait_us, aside_us; /* as in struct round_event; NAN if unknown for a round */
+    double experts;                     /* sum of verify_experts */
+    uint64_t experts_rounds;            /* number of lines that have verify_experts */
 };
 
-/* Sums over rounds for measures with a standard error. A round's sample is the tally of all its lines: with several
- * sequences there is one for each, and their shares of its time say nothing of how rounds differ. */
+/* Sums over rounds for measures with a standard error. A round's sample is the tally of all its lines. With several
+ * sequences there is one line for each, and their shares of the round's time do not show how rounds differ. */
 struct round_sums {
     struct ratio_sums speed, length, acceptance,
         loads; /* emitted / s, / lines; accepted / verified; emitted − shared / loads */
@@ -37,27 +39,27 @@ struct metrics {
     uint32_t layers; /* L */
     double rho;
     struct tally total;                  /* since the run began */
-    struct round_sums sums;              /* the same, of all rounds but the newest, whose other lines may still come */
+    struct round_sums sums;              /* the same, without the newest round, which may be incomplete */
     struct tally window[METRICS_WINDOW]; /* ring of single rounds */
-    uint32_t at, n, round;               /* round: the newest one's number; 0: none */
-    uint32_t sequences;                  /* that had a round */
-    float pace;                          /* what the run is slowed down to, tokens/s; 0: as fast as it goes */
+    uint32_t at, n, round;               /* round: number of the newest one; 0: none */
+    uint32_t sequences;                  /* number of sequences that had a round */
+    float pace;                          /* speed limit of the run, tokens/s; 0: none */
     float baseline;                      /* autoregressive tokens/s of this prompt; 0: not measured */
-    float baseline_se;                   /* its standard error; NAN: not known */
-    float next_se;                       /* of one that is told next */
-    bool baseline_paced;    /* it was measured of a run that was slowed down, which begins each round cold */
-    uint64_t baseline_t_us; /* when */
+    float baseline_se;                   /* its standard error; NAN: unknown */
+    float next_se;                       /* standard error of the next baseline event */
+    bool baseline_paced;    /* it was measured in a run with a speed limit, in which each round begins cold */
+    uint64_t baseline_t_us; /* time of the baseline's measurement */
     uint32_t baseline_round;
     enum lossless { LOSSLESS_UNKNOWN, LOSSLESS_YES, LOSSLESS_NO, LOSSLESS_SAMPLED } lossless;
-    /* Of the run's generated tokens, how many that is about; the first came with the prefill. 0: in older traces of several
-     * sequences those of sequences that were there at the time. */
+    /* The number of generated tokens of the run that `lossless` is about; the first came with the prefill. 0: in older
+     * traces of several sequences, the tokens of the sequences that were present at the time. */
     uint64_t compared;
-    float d_max; /* last seen, -1: none */
+    float d_max; /* last value seen, -1: none */
 };
 
 struct measures {                                  /* NAN where not defined */
     double tokens_per_s;                           /* emitted / (draft + verify time) */
-    double tokens_per_s_all_in;                    /* learning passes are in the time, too */
+    double tokens_per_s_all_in;                    /* the same with learning passes in the time */
     double acceptance_rate;                        /* accepted / verified */
     double per_token_acceptance;                   /* accepted / (accepted + rounds that ended in a rejection) */
     double tokens_per_round;                       /* emitted / rounds */
@@ -65,36 +67,35 @@ struct measures {                                  /* NAN where not defined */
     double discard_rate;                           /* (drafted - accepted) / emitted */
     double verification_rate;                      /* target forwards (one a round) / emitted */
     double speedup, speedup_all_in;                /* tokens/s over the baseline's */
-    double predicted;                              /* SpecBound eq. 5 */
+    double predicted;                              /* prediction of SpecBound, eq. 5 */
     double modelled;                               /* (emitted - shared) (L + rho) / (layer loads + rho * head loads) */
     double overhead;                               /* speedup / modelled */
     double draft_share, verify_share, probe_share; /* of the rounds' work; the draft's head calls are in draft */
     double heads_share;                            /* the draft's head calls: a part of draft_share */
-    double wait_share;                             /* of the rounds' whole time, standing at gates */
-    double aside_share;                            /* of the rounds' work and learning passes, the latter */
+    double wait_share;                             /* time at control points, as a share of the rounds' whole time */
+    double aside_share; /* learning passes, as a share of the rounds' work and learning passes */
 };
 
 void metrics_begin(struct metrics *, uint32_t layers, double rho);
-void metrics_event(struct metrics *,
-                   const struct event *);          /* a `run` control starts over, but for the prompt's baseline */
-struct tally tally_of(const struct round_event *); /* a single round's */
+void metrics_event(struct metrics *, const struct event *); /* a `run` control resets all but the prompt's baseline */
+struct tally tally_of(const struct round_event *);          /* of a single round */
 void tally_add(struct tally *to, const struct tally *);
-/* Adds a line to the tally of its round, which has the lines of the round's other sequences, or none; returns by how much that
- * changes `shared`, which a sum over rounds adds. */
+/* Adds a line to the tally of its round, which contains the lines of the round's other sequences, or none. Returns the
+ * change of `shared`, to be added to a sum over rounds. */
 double tally_join(struct tally *round, const struct tally *line);
 struct tally metrics_window(const struct metrics *);
-/* The baseline, if it was measured while the machine was as it is now; else NAN. */
+/* The baseline, if it was measured under the present conditions of the machine; else NAN. */
 struct estimate metrics_baseline(const struct metrics *);
-/* Experts a layer that a verification read, on average; NAN: not known. */
+/* Returns the average number of experts of a layer that a verification read; NAN: unknown. */
 double metrics_verify_experts(const struct metrics *);
-uint64_t metrics_generated(const struct metrics *); /* tokens of the run so far, the prefill's counted */
+uint64_t metrics_generated(const struct metrics *); /* tokens of the run so far, including that of the prefill */
 void round_sums_add(struct round_sums *, const struct tally *round, double rho);
 struct estimates round_sums_estimates(const struct round_sums *, uint32_t layers, double rho);
 struct estimates metrics_estimates(const struct metrics *);     /* of the window */
 struct estimates metrics_run_estimates(const struct metrics *); /* since the run began */
 struct measures metrics_measures(const struct metrics *, const struct tally *);
-/* Shares of a whole as whole percents that add up to 100, as they are shown; all 0 where nothing is shared. A share of NAN
- * is none. n <= METRICS_SHARES. */
+/* Rounds shares of a whole to whole percents that add up to 100; all 0 if the shares are 0. A share of NAN counts as
+ * 0. n <= METRICS_SHARES. */
 #define METRICS_SHARES 8
 void metrics_percents(const double *share, int *percent, int n);
 

@@ -1,4 +1,4 @@
-/* What stays the same from a run's start to its end: written to run.json, shown in the title bar. */
+/* Facts that stay the same from a run's start to its end: written to run.json, shown in the title bar. */
 #ifndef ENGINE_EVENTS_RUN_INFO_H
 #define ENGINE_EVENTS_RUN_INFO_H
 
@@ -7,60 +7,60 @@
 #define TRACE_FORMAT  1
 #define POLICIES_MOST 64 /* policies of a run */
 
-struct helper_info {          /* a model that helps; name "": there is none */
+struct helper_info {          /* an auxiliary model; name "": none */
     char name[64], path[512]; /* "self:3" and "" for the target's own first layers */
     uint64_t hash;
-    uint32_t layers; /* 0: it has none of its own, or an older trace doesn't say */
+    uint32_t layers; /* 0: no layers of its own, or not in an older trace */
 };
 
-struct trained_info { /* a file of what was trained about models; path "": there is none */
+struct trained_info { /* a file of trained parameters or measurements; path "": none */
     char path[512];
     uint64_t hash;
 };
 
 struct
-    prefill_info { /* prompts of at least so many tokens are multiplied by a library, in chunks of so many rows; 0: none */
+    prefill_info { /* prompts of at least `rows` tokens are multiplied by a library, in chunks of `rows` rows; 0: none */
     uint32_t rows;
-    char by[1536]; /* the library, and of each shape the algorithm */
+    char by[1536]; /* the library, and the algorithm for each shape */
 };
 
 #define ASKED_VARS 4096 /* bytes */
 #define ASKED_LORA 2048
 
-struct
-    asked_info { /* what else was asked for that the result hangs on; all 0: nothing, or an older trace doesn't say */
+struct asked_info { /* further options that influence the result; all 0: none, or an older trace */
     bool chat, chat_special, ignore_eos, quantize, no_heads;
     char *system;               /* NULL: the template's own; owned */
-    char chat_vars[ASKED_VARS]; /* NAME=VALUE, a line each */
-    char lora[ASKED_LORA];      /* adapters of the model, FILE[:SCALE], a line each */
+    char chat_vars[ASKED_VARS]; /* NAME=VALUE, one per line */
+    char lora[ASKED_LORA];      /* adapters of the model, FILE[:SCALE], one per line */
     char tools[512];            /* a file; "": none */
-    char chat_template[512];    /* a name, or a file; "": the usual one */
+    char chat_template[512];    /* a name, or a file; "": the model's own */
     char chat_date[24];         /* "2026-03-05 14:30"; "": the day of the run */
-    char isa[16];               /* forced; "": not */
-    char gpu[12];               /* its number; "": none was named */
+    char isa[16];               /* forced by an option; "": not */
+    char gpu[12];               /* its number; "": not set */
     uint32_t batch;             /* sequences at a time; 0: no batch */
-    uint32_t threads;           /* pinned; 0: the program chose their number */
+    uint32_t threads;           /* set by an option; 0: the program chose their number */
     char prompts[512];          /* the file of the batch's prompts; "": none */
 };
 
-/* Of the layers that were looked at, which are in a trace: all; those that the policy or the verification asked, and what was only
- * looked at in every so many rounds; none. */
+/* Predictions of layers that a trace contains: all; those requested by the policy or the verification, and the scope's
+ * probes in every n-th round; none. */
 enum trace_layers { TRACE_LAYERS_ALL, TRACE_LAYERS_SOME, TRACE_LAYERS_OFF };
 
-struct trace_bounds { /* how much of a run is written down; zeros: all of it */
-    uint64_t bytes;   /* of all files, at most; 0: no bound */
+struct trace_bounds { /* limits of a trace; zeros: none */
+    uint64_t bytes;   /* most bytes of all files; 0: no limit */
     enum trace_layers layers;
-    uint32_t every; /* of TRACE_LAYERS_SOME: every so many rounds; 0: in none */
+    uint32_t every; /* with TRACE_LAYERS_SOME: the scope's probes of every n-th round; 0: of no round */
 };
 
-#define RUN_EXPERTS_MOST 4096u /* of a layer, in a run that can be traced */
+#define RUN_EXPERTS_MOST 4096u /* most experts of a layer in a run that can be traced */
 
 struct run_info {
     uint32_t format;  /* TRACE_FORMAT */
     char version[16]; /* of specscope */
     char model_path[512], model_name[64], arch[32], types[64];
     uint32_t layers, width, heads, kv_heads, ffn, vocab, ctx;
-    uint32_t experts, experts_used; /* of a layer that has any, those that a row goes to; 0: none has, or nobody says */
+    /* of a layer that has experts, and those that a row is routed to; 0: none, or unknown */
+    uint32_t experts, experts_used;
     uint64_t parameters, model_hash;
     double rho;
     struct helper_info helpers[HELPERS];
@@ -69,24 +69,24 @@ struct run_info {
     uint32_t threads;
     bool exact;
     struct prefill_info prefill;
-    char *prompt; /* bytes, terminated (a prompt holds no NUL); owned */
+    char *prompt; /* bytes and a NUL (a prompt contains none); owned */
     size_t prompt_len;
     struct sampling sampling;
     uint64_t seed;
     uint32_t tokens; /* -n */
     struct asked_info asked;
     uint32_t sequences, prompts;  /* of a batch: at a time, and in all; else 1 and 1 */
-    char policy[16];              /* at the start */
+    char policy[16];              /* policy at the start */
     char started[32];             /* ISO 8601, UTC */
     uint32_t n_policies;          /* at most POLICIES_MOST */
     struct policy_info *policies; /* every policy of the registry, declared for this model; owned */
     double *start_values;         /* (n_policies * POLICY_KNOBS) knob values at the start; owned */
-    void *choice_memory;          /* what knobs[].choices point into when read from a file, else NULL; owned */
+    void *choice_memory;          /* memory of knobs[].choices if read from a file, else NULL; owned */
     const struct run_info
-        *second;          /* of two saved runs (traces/trace_pair.h): sequence 1's, with the same policies; else NULL */
-    const char *saved_as; /* … and the name of its trace; else NULL */
-    struct trace_bounds trace; /* of the trace that it is read from, or written to; */
-    bool cut;                  /* … which ended when it had trace.bytes, before the run did */
+        *second; /* of two saved runs (traces/trace_pair.h): that of sequence 1, with the same policies; else NULL */
+    const char *saved_as;      /* and the name of its trace; else NULL */
+    struct trace_bounds trace; /* limits of the trace that is read or written */
+    bool cut;                  /* the trace ended at trace.bytes, before the run did */
 };
 
 static inline const struct run_info *
@@ -101,14 +101,14 @@ run_info_apart(const struct run_info *info) /* Are sequences 0 and 1 two saved r
     return info->second != NULL;
 }
 
-/* In a versus: is a control about that sequence, 0 or 1? Sampling, pace, probes, baselines and comparisons are those of both in one run; two
- * saved runs have their own. */
+/* In a versus: does a control concern sequence `seq`, 0 or 1? In one run, sampling, pace, probes, baselines and
+ * comparisons concern both; two saved runs have their own. */
 bool run_info_concerns(const struct run_info *, uint32_t seq, const struct event *control);
 /* Does a control concern all sequences of a run? */
 bool run_info_common(const struct control_event *);
 
 const struct policy_info *run_info_policy(const struct run_info *, const char *name); /* NULL: unknown */
-uint32_t run_info_layers(const struct run_info *, enum layer_model);                  /* 0: no such model, not known */
-void run_info_free(struct run_info *);                                                /* what it owns, not itself */
+uint32_t run_info_layers(const struct run_info *, enum layer_model);                  /* 0: no such model, or unknown */
+void run_info_free(struct run_info *); /* frees what it owns, not the struct */
 
 #endif

@@ -1,4 +1,5 @@
-/* What a run can be let go on until, and jumped to: "reject", "text WORD", "confidence 0.3", "spurious", "round 40". */
+/* Conditions at which a run pauses, and which a replay can jump to: "reject", "text WORD", "confidence 0.3",
+ * "spurious", "round 40". */
 #ifndef ENGINE_EVENTS_UNTIL_H
 #define ENGINE_EVENTS_UNTIL_H
 
@@ -10,9 +11,9 @@
 enum until_kind {
     UNTIL_NOTHING,
     UNTIL_REJECT,     /* a round in which a draft was rejected */
-    UNTIL_TEXT,       /* a round that ends this text, whatever its case */
-    UNTIL_CONFIDENCE, /* a round with a draft less sure than `below` */
-    UNTIL_SPURIOUS,   /* a round that emitted a token of which a layer before the last was sure and wrong */
+    UNTIL_TEXT,       /* a round that ends this text, in any case */
+    UNTIL_CONFIDENCE, /* a round with a draft of a confidence below `below` */
+    UNTIL_SPURIOUS,   /* a round that emitted a token for which a layer before the last was confident and wrong */
     UNTIL_ROUND       /* that round */
 };
 
