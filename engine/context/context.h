@@ -176,10 +176,12 @@ bool context_verify_all(struct context *, const struct verify_round *, size_t n)
 /* ---- accounts ---- */
 
 struct loads { /* running totals, in units of the target's layers and head */
-    double
-        layers; /* One load is one layer's weights read once, for any number of rows. A skipped sublayer counts one half less. A layer of experts counts what one row reads; each further expert that rows of the call use adds its share. */
-    double
-        heads; /* Head calls; a call on several rows is one load. A layer's affine head adds its parameters' share of the LM head's. A full head is a load of its own. */
+    /* One load is one layer's weights read once, for any number of rows. A skipped sublayer counts one half less. A
+     * layer of experts counts what one row reads; each further expert that rows of the call use adds its share. */
+    double layers;
+    /* Head calls; a call on several rows is one load. A layer's affine head adds its parameters' share of the LM
+     * head's. A full head is a load of its own. */
+    double heads;
 };
 struct loads context_loads(const struct context *);
 

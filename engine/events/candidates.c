@@ -6,9 +6,9 @@
 #include "engine/events/forecast.h"
 
 #define POINTS  12 /* values of a knob that an ascent tries */
-#define ASCENTS 2  /* times that it goes through all knobs */
+#define ASCENTS 2  /* passes over all knobs */
 #define TRIED   (1 + ASCENTS * POLICY_KNOBS * POINTS)
-#define APART   0.1 /* of a knob's range */
+#define APART   0.1 /* distance of two presets, as a share of a knob's range */
 
 struct point {
     double value[POLICY_KNOBS], score;
@@ -23,7 +23,7 @@ struct search {
     struct point tried[TRIED];
 };
 
-/* The mean modelled speedup; 0: there is none. */
+/* Returns the mean modelled speedup; 0: no forecast. */
 static double
 forecast_mean(const struct search *s, const double *value)
 {
@@ -81,7 +81,8 @@ apart(const struct policy_info *info, const struct point *a, const struct point 
     return false;
 }
 
-/* The best point that was tried and is apart from all chosen ones; one with the same score differs in a knob without effect. */
+/* Returns the best tested point that is apart from all chosen ones. A point with the same score is skipped: it differs
+ * in a knob without effect. */
 static const struct point *
 next_best(const struct search *s, const struct point *const *chosen, uint32_t n)
 {

@@ -151,7 +151,7 @@ put_model(FILE *out, const char *path, const char *name, const char *form)
         put_python(out, text);
 }
 
-/* A preset's file is not checked, and its values go into quoted text: only digits and signs are taken over. */
+/* The values of a preset's file are not checked, and are written into quoted text: only digits and signs are accepted. */
 static bool
 is_number(const char *text)
 {
@@ -160,7 +160,7 @@ is_number(const char *text)
 
 /* ---- sampling ---- */
 
-/* Writes a knob if the preset has it. */
+/* Writes a knob if the preset sets it. */
 static void
 put_knob(FILE *out, const struct preset *p, int knob, const char *format)
 {
@@ -184,7 +184,8 @@ put_vllm_sampling(FILE *out, const struct preset *p, bool greedy)
 {
     put_knob(out, p, SAMPLING_TEMPERATURE,
              " --generation-config vllm --override-generation-config '{\"temperature\": %s");
-    if (!greedy && strtod(p->sampling[SAMPLING_TOP_K], NULL) > 0) /* without one all tokens count, as with our 0 */
+    /* the engine's default is all tokens, as with top-k 0 */
+    if (!greedy && strtod(p->sampling[SAMPLING_TOP_K], NULL) > 0)
         put_knob(out, p, SAMPLING_TOP_K, ", \"top_k\": %s");
     if (!greedy)
         put_knob(out, p, SAMPLING_TOP_P, ", \"top_p\": %s");
@@ -226,7 +227,7 @@ put_vllm_rates(FILE *out, const double *rates, uint32_t n)
     fputc(']', out);
 }
 
-/* SGLang takes the mean number of tokens a round, the target's own included. */
+/* SGLang's option is the mean number of tokens a round, the target's own included. */
 static void
 put_sglang_rates(FILE *out, const double *rates, uint32_t n)
 {
@@ -239,7 +240,7 @@ put_sglang_rates(FILE *out, const double *rates, uint32_t n)
 /* ---- engines ---- */
 
 static const struct form {
-    void (*sampling)(FILE *, const struct preset *, bool greedy); /* NULL: each request has its own */
+    void (*sampling)(FILE *, const struct preset *, bool greedy); /* NULL: set in each request */
     void (*rates)(FILE *, const double *rates, uint32_t n);       /* NULL: acceptance cannot be given */
 } forms[ENGINES] = {[ENGINE_LLAMA_CPP] = {put_llama_sampling, put_llama_rates},
                     [ENGINE_VLLM] = {put_vllm_sampling, put_vllm_rates},
@@ -281,7 +282,7 @@ knob_text(const struct preset *p, const char *name)
     return NULL;
 }
 
-/* Reads a knob or a number. False: the preset does not set the knob. */
+/* Reads a knob or a number. Returns false if the preset does not set the knob. */
 static bool
 number_of(const struct preset *p, const char *term, long *out)
 {
@@ -316,7 +317,7 @@ put_term(FILE *out, const struct preset *p, const char *term, const char *plus)
     }
 }
 
-/* Writes the rates, of as many drafts as the length says. A preset without the length has as many as there are rates. */
+/* Writes the rates of as many drafts as knob `length` has; all rates if the preset does not set it. */
 static void
 put_rates(FILE *out, const struct filling *f, const char *length)
 {
@@ -329,7 +330,7 @@ put_rates(FILE *out, const struct filling *f, const char *length)
     const uint32_t n = wanted < 1 ? 1 : wanted > MOST_RATES ? MOST_RATES : (uint32_t)wanted;
     for (uint32_t i = 0; i < n; i++) {
         const double rate = i < f->n ? f->unconditional[i] : 0;
-        before = rate >= before ? before : rate > 0 ? rate : 0; /* not a number: 0 */
+        before = rate >= before ? before : rate > 0 ? rate : 0; /* NAN becomes 0 */
         rates[i] = before;
     }
     forms[f->engine].rates(out, rates, n);

@@ -72,7 +72,7 @@ estimate_compare(struct estimate ratio)
     struct comparison c = {.value = ratio.value, .low = NAN, .high = NAN, .n = ratio.n, .verdict = DIFFERENCE_UNKNOWN};
     if (!(ratio.value > 0) || ratio.n < 2 || isnan(ratio.se))
         return c;
-    const double rounding = 1e-9; /* of the sums: no difference */
+    const double rounding = 1e-9; /* differences within rounding errors of the sums count as 0 */
     const double reach = exp(estimate_reach((double)ratio.n - 1) * ratio.se / ratio.value + rounding);
     c.low = ratio.value / reach;
     c.high = ratio.value * reach;
@@ -96,7 +96,7 @@ comparison_text(struct comparison c, char *out, size_t n)
     return out;
 }
 
-/* Welch and Satterthwaite: what the sum of two variances knows of itself. */
+/* Degrees of freedom of the sum of two variances (Welch and Satterthwaite). */
 static double
 degrees_of(struct estimate a, struct estimate b)
 {
@@ -119,7 +119,7 @@ estimate_difference(struct estimate a, struct estimate b)
     return d;
 }
 
-/* The tokens that both have, as a sample; what one has beyond them is the next segment's. */
+/* Adds the tokens that both sides have as a sample. Further tokens of one side belong to the next segment. */
 static void
 end_sample(struct paired *p)
 {

@@ -1,4 +1,4 @@
-/* Names of the events' enumerations in a trace. */
+/* The event log and the names of the events' enumerations in a trace. */
 #include "engine/events/event.h"
 
 #include <pthread.h>
@@ -52,12 +52,14 @@ control_event_set_name(struct control_event *c, const char *name)
     snprintf(c->knob, sizeof c->knob, "%s", c->kind == RECORDED_KNOB ? name : "");
 }
 
-/* The event log: a list of chunks, oldest first. The appender fills the last one, the tail; a reader walks its chunk and
- * crosses to the next. One lock guards all of it: an append or a look takes some 20 ns of a round's millisecond.
+/* The event log: a list of chunks, oldest first. The appender fills the last one, the tail. A reader reads its chunk
+ * to the end and continues with the next. One lock guards all of it: an append or a read takes some 20 ns of a round's
+ * millisecond.
  *
- * A chunk is never taken from under a reader that stands in it (the event it holds stays valid, and it reads that chunk
- * to its end). Over the cap, chunks leave the list anyway; the reader finds out at the end of its chunk and goes on with
- * the oldest one still there. Each chunk knows how many events came before it, so the reader can tell what it missed. */
+ * A chunk is never freed while a reader is in it (the event that the reader holds stays valid, and the reader reads
+ * that chunk to its end). If the log is larger than its cap, such chunks are removed from the list. Their readers
+ * continue with the oldest chunk in the list. Each chunk stores the number of events before it, from which the reader
+ * computes how many it lost. */
 
 #define DEFAULT_CAP  ((size_t)256 << 20)
 #define CHUNK_EVENTS 1024u
@@ -66,25 +68,25 @@ control_event_set_name(struct control_event *c, const char *name)
 
 struct chunk {
     struct chunk *next;
-    uint64_t first; /* events appended before this chunk's first */
+    uint64_t first; /* events appended before the first one of this chunk */
     size_t count, max_events, max_text, used_text, bytes;
-    size_t readers; /* standing in it */
-    bool detached;  /* dropped over the cap while somebody stood in it */
+    size_t readers; /* number of readers in it */
+    bool detached;  /* removed from the list because of the cap while a reader was in it */
     struct event *events;
     char *text;
 };
 
 struct event_log {
-    pthread_mutex_t lock; /* all that follows, readers' places, and what is in the chunks of the list */
+    pthread_mutex_t lock; /* guards all that follows, the readers' positions, and the chunks of the list */
     pthread_cond_t news;
     bool finished;
     uint64_t last;     /* number of the newest event */
-    uint64_t appended; /* ever */
+    uint64_t appended; /* since the log was opened */
     struct chunk *head, *tail;
-    struct chunk *spare; /* holds everything that was reserved, once the tail is full */
-    struct chunk *free;  /* through next */
+    struct chunk *spare; /* room for all reserved events, used when the tail is full */
+    struct chunk *free;  /* a list linked by `next` */
     size_t n_free, bytes, cap, detached_readers;
-    bool tail_closed; /* an event was lost for want of memory: the next one needs a new chunk */
+    bool tail_closed; /* an event was lost because memory ran out: the next one needs a new chunk */
 };
 
 struct event_reader {
@@ -128,7 +130,7 @@ recycle(struct event_log *log, struct chunk *c)
     log->n_free++;
 }
 
-/* An empty chunk with room for n events and their text: a free one, or a new one. */
+/* Returns an empty chunk with room for n events and their text: a free one, or a new one. */
 static struct chunk *
 chunk_get(struct event_log *log, size_t n, size_t text)
 {
@@ -143,7 +145,7 @@ chunk_get(struct event_log *log, size_t n, size_t text)
         c->detached = false;
         return c;
     }
-    size_t usual = log->cap / 8 / sizeof(struct event); /* so that a small cap still holds several chunks */
+    size_t usual = log->cap / 8 / sizeof(struct event); /* a small cap must allow several chunks */
     usual = usual < 16 ? 16 : usual > CHUNK_EVENTS ? CHUNK_EVENTS : usual;
     return chunk_new(n > usual ? n : usual, text > CHUNK_TEXT ? text : CHUNK_TEXT);
 }
@@ -164,7 +166,7 @@ unlink_head(struct event_log *log)
     }
 }
 
-/* Lets go what everybody has passed; a reader in a detached chunk still has the whole list before it. */
+/* Frees the chunks that all readers have passed. A reader in a detached chunk has the whole list before it. */
 static void
 trim(struct event_log *log)
 {
@@ -172,7 +174,7 @@ trim(struct event_log *log)
         unlink_head(log);
 }
 
-/* More than the cap waits, or would with `coming` more bytes: the slowest readers lose the oldest. */
+/* Drops the oldest events of the slowest readers while the list, with `coming` more bytes, is larger than the cap. */
 static void
 enforce_cap(struct event_log *log, size_t coming)
 {
@@ -249,8 +251,8 @@ event_log_close(struct event_log *log)
 bool
 event_log_reserve(struct event_log *log, size_t n, size_t text_bytes, struct err *err)
 {
-    /* A terminator for each of an event's texts, of which it has two at most. Whatever does not fit into the tail goes
-     * into the spare chunk, so that one chunk holding the whole request is enough for any order of events. */
+    /* An event has at most two texts, each with a terminator. Events that do not fit into the tail go into the spare
+     * chunk, so one chunk with room for the whole request is enough for any order of events. */
     size_t text = n > SIZE_MAX / 4 || text_bytes > SIZE_MAX / 4 ? SIZE_MAX / 4 : text_bytes + 2 * n;
     struct chunk *c = NULL;
     pthread_mutex_lock(&log->lock);
@@ -270,7 +272,7 @@ static const char *
 keep_text(struct chunk *c, const char *bytes, size_t n)
 {
     if (n == 0)
-        return ""; /* takes no room */
+        return ""; /* needs no room */
     char *at = c->text + c->used_text;
     memcpy(at, bytes, n);
     at[n] = '\0';
@@ -278,7 +280,7 @@ keep_text(struct chunk *c, const char *bytes, size_t n)
     return at;
 }
 
-/* Where an event has its texts, two at most, and their bytes. Returns the room that they take. */
+/* Returns the room that an event's texts need, at most two, and sets their pointers and lengths. */
 static size_t
 event_texts(struct event *e, const char **text[2], size_t n[2])
 {
@@ -296,7 +298,7 @@ event_texts(struct event *e, const char **text[2], size_t n[2])
     return (n[0] > 0 ? n[0] + 1 : 0) + (n[1] > 0 ? n[1] + 1 : 0);
 }
 
-/* The chunk that an event with so many bytes of text goes to; NULL: out of memory. */
+/* Returns the chunk for an event with this many bytes of text; NULL: out of memory. */
 static struct chunk *
 room_for(struct event_log *log, size_t text)
 {
@@ -394,7 +396,7 @@ event_reader_close(struct event_reader *r)
     free(r);
 }
 
-/* Called with the lock held, as has_news() is. */
+/* Moves the reader to the next chunk. Call it, as has_news(), with the lock held. */
 static void
 cross(struct event_reader *r)
 {

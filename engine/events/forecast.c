@@ -5,7 +5,7 @@
 
 #include "engine/events/metrics.h"
 
-/* Shares of lost words that the draws are made with: quantiles of the normal distribution. The first draw has the mean. */
+/* Quantiles of the normal distribution, for the value of `lost` in each draw. The first draw has the mean. */
 static const double quantile[FORECAST_DRAWS] = {0, -1.28, -0.52, 0.52, 1.28};
 
 static void
@@ -20,7 +20,7 @@ measure(struct forecast *f, const struct tally *t, uint32_t layers, double rho)
     f->modelled = (float)m.modelled;
 }
 
-/* How far each block is from the mean, as a change of the ratio (the delta method, as in estimate.h). */
+/* Computes the distance of each block from the mean, as a change of the ratio (the delta method, as in estimate.h). */
 static void
 spread_over_blocks(struct forecast *f, const struct record_loads *loads, double rho)
 {
@@ -31,7 +31,8 @@ spread_over_blocks(struct forecast *f, const struct record_loads *loads, double 
         f->block[i] = (float)((double)f->modelled * (1.0 / RECORD_BLOCKS - work[i] / sum));
 }
 
-/* The sum of two: of blocks, whose sum the ratio is, and of draws, of which the text's own rounds are one more. */
+/* Returns the standard error from two variances: of the blocks, whose sum is the ratio, and of the draws, where the
+ * rounds of the text count as one more. */
 static double
 error(const float *block, const float *draw)
 {
@@ -65,7 +66,7 @@ forecast_make(const struct policy_ops *ops, const struct layer_record *record, c
         measure(out, &t, record->layers, rho);
         for (uint32_t j = i; j < FORECAST_DRAWS; j++)
             out->draw[j] = out->modelled;
-        if (loads.drawn == 0) /* all draws are alike */
+        if (loads.drawn == 0) /* all draws are equal */
             break;
     }
     measure(out, &total, record->layers, rho);
@@ -96,7 +97,7 @@ forecast_gain_least(const struct forecast *other, const struct forecast *now)
 bool
 effects_part(const struct layer_record *r, uint32_t from, uint32_t to, struct layer_record *part)
 {
-    const uint32_t end = r->first + r->n + 1; /* the last row tells of the token after it */
+    const uint32_t end = r->first + r->n + 1; /* the last row predicts the token after it */
     *part = *r;
     if (r->n <= r->begin)
         return false;
@@ -109,7 +110,7 @@ effects_part(const struct layer_record *r, uint32_t from, uint32_t to, struct la
     part->n = to - 1 - r->first;
     part->n_text -= part->n_text < end - to ? part->n_text : end - to;
     if (to < end)
-        part->policy[0] = '\0'; /* the state is a later one */
+        part->policy[0] = '\0'; /* the recorded state is of a later round */
     return true;
 }
 
@@ -120,7 +121,7 @@ numbered(const struct segments *all, uint32_t number)
     return newest != NULL && number <= newest->number ? segments_at(all, newest->number - number) : NULL;
 }
 
-/* The place of the setting among those of the text; n: it is not there. */
+/* Returns the index of the setting among those of the text; n: not found. */
 static uint32_t
 place_of(const struct effect_text *text, const struct segments *all, const struct run_info *info,
          const struct segment *s)
@@ -146,7 +147,7 @@ effects_forecast(struct effect_text *text, const struct segments *all, const str
         text->looked++;
         const struct policy_info *p = s->policy < info->n_policies ? &info->policies[s->policy] : NULL;
         const struct policy_ops *ops = p != NULL ? ops_of(p, info) : NULL;
-        /* Layers said with one head what they said, and of sampled text nothing is forecast. */
+        /* A record has the predictions of one head only, and sampled text has no forecasts. */
         if (ops == NULL || strcmp(s->head, of->head) != 0 || s->sampling.temperature > 0 ||
             place_of(text, all, info, s) < text->n)
             continue;
@@ -172,7 +173,7 @@ difference_on(const struct effect_text *text, uint32_t a, uint32_t b)
     return d;
 }
 
-/* Runs of one prompt from its start, say; greedily, so that the settings do not change the text. */
+/* Did both segments generate the same tokens? For example, greedy runs of one prompt from its start. */
 static bool
 same_tokens(const struct segment *a, const struct segment *b)
 {

@@ -8,32 +8,32 @@
 
 struct knob_sweep {
     const struct run_info *info;
-    char *words; /* owned: what the axes' texts are part of */
+    char *words; /* owned: memory of the axes' texts */
     struct knob_axis axis[SWEEP_AXES];
-    uint32_t n_axes, knob[SWEEP_AXES]; /* … and the knob of the policy that each is of */
-    double before[SWEEP_AXES];         /* their values as they were */
-    struct segment setting;            /* all else, as it was */
-    char *own_prompt;                  /* owned; text that ran as it began */
+    uint32_t n_axes, knob[SWEEP_AXES]; /* knob: index of each axis's knob in the policy */
+    double before[SWEEP_AXES];         /* values of the knobs before the sweep */
+    struct segment setting;            /* all other settings before the sweep */
+    char *own_prompt;                  /* owned; the run's prompt before the sweep */
     char **prompts;                    /* (n_prompts) owned */
     uint32_t n_prompts;
     struct sweep_point *point; /* (n_points) owned */
     uint32_t n_points;
 
-    struct sweep_point ar; /* the baseline */
-    bool with_ar;          /* it is wanted, */
-    bool at_ar;            /* under way or asked for next, */
-    bool under_ar;         /* its policy is the one that was asked for last, */
-    bool returning;        /* and the sweep's was asked for again at the end, and not told yet */
+    struct sweep_point ar; /* results of the baseline */
+    bool with_ar;          /* a baseline is requested */
+    bool at_ar;            /* the baseline runs or is next */
+    bool under_ar;         /* its policy was the last one requested */
+    bool returning;        /* the sweep's policy was requested again at the end, but not yet recorded */
 
     enum sweep_state state;
     uint32_t at, prompt_at, pass;
-    bool first;             /* the first run is asked for: turns of before may still be told */
-    struct sweep_point now; /* the point under way, */
-    struct tally joint;     /* its newest round, whose other lines may still come, */
-    uint32_t joint_round;   /* and that round's number */
-    double runs, runs_us;   /* that ended, and how long they took */
-    uint64_t run_us;        /* how long the one under way has taken */
-    char failed[200];       /* what a run that failed said; "": none did */
+    bool first;             /* the first run is requested: changes from before the sweep may still be recorded */
+    struct sweep_point now; /* sums of the running point */
+    struct tally joint;     /* its newest round, which may be incomplete */
+    uint32_t joint_round;   /* number of that round */
+    double runs, runs_us;   /* number of ended runs, and their total time */
+    uint64_t run_us;        /* time of the current run so far */
+    char failed[200];       /* message of a failed run; "": none */
 };
 
 static uint32_t sweep_baselines_left(const struct knob_sweep *s);
@@ -112,7 +112,7 @@ knob_grid_at(const struct knob_axis *const *axes, size_t n, uint32_t point, uint
         at[i] = point % axes[i]->n;
 }
 
-/* What a sweep measured. */
+/* Names of the measures of a sweep. */
 
 const char *const sweep_measure_names[SWEEP_MEASURES] = {"tokens/s", "× ar", "tokens/round", "acceptance",
                                                          "modelled ×"};
@@ -328,7 +328,7 @@ sweep_csv(const struct knob_sweep *s, FILE *out)
     }
 }
 
-/* Which run of a sweep comes next, and when one is over. */
+/* Selects the next run of a sweep, and detects the end of a run. */
 
 #define WHO ":sweep"
 #define AR  "ar"
@@ -344,7 +344,7 @@ sweep_open(struct knob_sweep **out, const struct run_info *info, struct err *err
     return true;
 }
 
-/* What it was about; what is under way is over. */
+/* Clears the sweep's settings and results; a running sweep is over. */
 static void
 forget(struct knob_sweep *s)
 {
@@ -368,7 +368,7 @@ sweep_close(struct knob_sweep *s)
 
 /* ---- beginning ---- */
 
-/* The words of the grid into axes of the policy's knobs. */
+/* Reads the words of the grid as axes of the policy's knobs. */
 static bool
 read_axes(struct knob_sweep *s, const struct policy_info *policy, struct err *err)
 {
@@ -430,7 +430,7 @@ same_prompts(const struct knob_sweep *a, const struct knob_sweep *b)
     return a->n_prompts > 0 || same_text(a->own_prompt, b->own_prompt);
 }
 
-/* Everything that a point's figures hang on, but for where the swept knobs stand. */
+/* Are all settings equal that a point's results depend on, except the swept knobs? */
 static bool
 same_sweep(const struct knob_sweep *a, const struct knob_sweep *b)
 {
@@ -452,7 +452,7 @@ same_sweep(const struct knob_sweep *a, const struct knob_sweep *b)
     return true;
 }
 
-/* The next point that lacks the pass; n_points: none does. */
+/* Returns the next point that is not complete in this pass; n_points: none. */
 static uint32_t
 missing(const struct knob_sweep *s, uint32_t from)
 {
@@ -470,7 +470,7 @@ begin_point(struct knob_sweep *s, uint32_t point)
         s->now = s->point[point];
 }
 
-/* Runs of the baseline, over all prompts, that there are to be by the time so many points were run in all. */
+/* Returns how many baseline runs, over all prompts, are due after this number of points. */
 static uint32_t
 baselines_by(const struct knob_sweep *s, uint32_t points)
 {
@@ -478,7 +478,7 @@ baselines_by(const struct knob_sweep *s, uint32_t points)
     return !s->with_ar ? 0 : among > s->pass ? among : s->pass;
 }
 
-/* runs of it over all prompts */
+/* Returns the number of baseline runs left, over all prompts. */
 static uint32_t
 sweep_baselines_left(const struct knob_sweep *s)
 {
@@ -506,7 +506,7 @@ sweep_begin(struct knob_sweep *s, const char *grid, char *const *prompts, size_t
     struct knob_sweep new = {.info = s->info, .setting = *segments_now(all), .pass = 1};
     if (sweep_running(s))
         return err_set(err, ERR_USAGE, "a sweep is under way; Esc or " WHO " stop ends it");
-    if (s->returning && s->n_points > 0) /* what is told is still how it was in between */
+    if (s->returning && s->n_points > 0) /* the settings recorded last are those of the sweep */
         new.setting = s->setting;
     if (new.setting.policy >= s->info->n_policies)
         return err_set(err, ERR_USAGE, WHO ": the policy is not known here");
@@ -514,7 +514,7 @@ sweep_begin(struct knob_sweep *s, const char *grid, char *const *prompts, size_t
     bool ok = (new.words != NULL &&copy_prompts(&new, prompts, n_prompts, segments_prompt(all, &new.setting))) ||
               err_set(err, ERR_WORK, "out of memory for a sweep");
     ok = ok && read_axes(&new, &s->info->policies[new.setting.policy], err);
-    if (ok && s->n_points > 0 && same_sweep(s, &new)) { /* it goes on where it was, with what is missing */
+    if (ok && s->n_points > 0 && same_sweep(s, &new)) { /* the same sweep resumes at the missing points */
         new.point = s->point;
         s->point = NULL;
         new.pass = s->pass;
@@ -582,7 +582,7 @@ end_run(struct knob_sweep *s)
     begin_point(s, missing(s, s->at + 1));
 }
 
-/* A turn that was asked for before the sweep and is told only now: that is how the knob stood. */
+/* Applies a change that was requested before the sweep and is recorded only now: it is the knob's value to restore. */
 static void
 take_turn(struct knob_sweep *s, const struct control_event *c)
 {
@@ -630,7 +630,7 @@ sweep_event(struct knob_sweep *s, const struct event *e)
 
 /* ---- what is asked for ---- */
 
-/* Also where one can't be had back the others are. */
+/* Restores the settings; a failure of one does not stop the others. */
 static bool
 bring_back(struct knob_sweep *s, const struct sweep_host *host, struct err *err)
 {

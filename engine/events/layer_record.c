@@ -32,14 +32,15 @@ layer_record_follows(const struct layer_record *r, const char *policy, uint32_t 
     return known;
 }
 
-/* With d_i how far the i-th likeliest token's logit lies below the highest, and x = 1/T:
+/* With d_i the distance of the i-th likeliest token's logit from the highest, and x = 1/T:
  *
  *   1/p(T) − 1 = S(x) = Σ_{i≥2} exp(−d_i x)
  *
- * The next likeliest four of these are known. The sum over all others, R(x), is smooth: ln R is a cubic in x through R(1), its slope
- * there, which follows from the entropy H = ln(1 + S) − S'/(1 + S), and R(0), the number of the other tokens; its bend falls
- * from x = 0 to 1. Where R has no digits left, because p is near 1 and nearly all is listed, the slope is left out. */
-#define BEND_AT_1 0.5 /* of what it is at x = 0: logits have a long upper tail. Measured on the bundled model */
+ * The next likeliest four of the d_i are known. The sum over all other tokens, R(x), is smooth. ln R is approximated
+ * by a cubic in x through R(1), its slope there, which follows from the entropy H = ln(1 + S) − S'/(1 + S), and R(0),
+ * the number of the other tokens. Its second derivative falls from x = 0 to 1. If R is lost in rounding, because p is
+ * near 1 and nearly all of the rest is listed, the slope is left out. */
+#define BEND_AT_1 0.5 /* relative to x = 0: logits have a long upper tail. Measured on the bundled model */
 
 static double
 listed(const struct layer_word *c, double x)
@@ -53,11 +54,11 @@ listed(const struct layer_word *c, double x)
 static double
 others(const struct layer_word *c, double p, double x)
 {
-    const double digits = 1e-7 / (p * p); /* that S has, p being a float */
+    const double digits = 1e-7 / (p * p); /* precision of S, since p is a float */
     return fmax((1 - p) / p - listed(c, x), digits);
 }
 
-/* R' there: S' from the entropy, without those that are listed. */
+/* Returns R' at x = 1: S' from the entropy, without the listed tokens. */
 static double
 slope_at_1(const struct layer_word *c, double p, double entropy)
 {
@@ -83,7 +84,7 @@ fit(struct layer_word *c, const struct layer_told *told, uint32_t vocab)
     c->fit[3] = (float)(bend * (BEND_AT_1 - 1));
 }
 
-/* The place of the next row's cells. */
+/* Returns the cells of the next row. */
 static struct layer_word *
 next_row(struct layer_record *r)
 {
@@ -98,7 +99,7 @@ next_row(struct layer_record *r)
 static float
 gap_of(float confidence, float p)
 {
-    return p > 0 ? logf(confidence / p) : INFINITY; /* also of NAN */
+    return p > 0 ? logf(confidence / p) : INFINITY; /* also for NAN */
 }
 
 void
@@ -171,10 +172,12 @@ means_of(const struct layer_record *r, uint32_t layer)
     return (struct means){r->n > 0 ? all / r->n : 0, n > 0 ? disagreeing / n : 0};
 }
 
-#define WORD_VARIANCE 0.25        /* of a confidence: the largest that there is, since words of one round are alike */
-#define LAYERS_DIFFER (0.1 * 0.1) /* variance of the share between layers */
+/* of a confidence: the largest possible, since predictions of one round are correlated */
+#define WORD_VARIANCE 0.25
+#define LAYERS_DIFFER (0.1 * 0.1) /* variance of `lost` between layers */
 
-/* The words' mean at a layer is (1 − λ)·all + λ·disagreeing: a regression for λ, with the prior as one more observation. */
+/* The mean of the confidences at a layer is (1 − λ)·all + λ·disagreeing: a regression for λ, with the prior as one
+ * more observation. */
 void
 wrong_paths_estimate(const struct wrong_paths *p, struct layer_record *r)
 {

@@ -1,4 +1,4 @@
-/* The measures of a run, summed from its rounds. */
+/* Sums the measures of a run over its rounds. */
 #include "engine/events/metrics.h"
 
 #include <math.h>
@@ -59,8 +59,8 @@ tally_of(const struct round_event *r)
                           .verified = r->verified,
                           .accepted = r->accepted,
                           .emitted = r->emitted,
-                          .rejected_rounds = r->accepted < r->verified, /* whoever stands behind the first rejected
-                                                                           one was verified too, but decides nothing */
+                          /* a draft after the first rejected one is verified, too, but has no effect */
+                          .rejected_rounds = r->accepted < r->verified,
                           .layers = (double)r->layers_loaded,
                           .heads = (double)r->heads_loaded,
                           .draft_us = r->draft_us,
@@ -94,7 +94,7 @@ take_round(struct metrics *m, const struct event *e)
         m->n++;
 }
 
-/* A number above 0; anything else, as a foreign trace may have it, is 0. */
+/* Parses a number above 0. Returns 0 for any other text, which a foreign trace may contain. */
 static float
 positive(const char *text)
 {
@@ -109,7 +109,7 @@ begin_run(struct metrics *m, const char *cause)
     const struct metrics before = *m;
     metrics_begin(m, m->layers, m->rho);
     m->pace = before.pace;
-    if (strcmp(cause, "prompt") == 0) /* another prompt, whose baseline was not measured */
+    if (strcmp(cause, "prompt") == 0) /* the baseline of another prompt is not measured yet */
         return;
     m->baseline = before.baseline;
     m->baseline_se = before.baseline_se;
@@ -193,7 +193,7 @@ metrics_verify_experts(const struct metrics *m)
 uint64_t
 metrics_generated(const struct metrics *m)
 {
-    return m->total.emitted + m->sequences; /* the prefill brought each its first */
+    return m->total.emitted + m->sequences; /* the prefill generated the first token of each sequence */
 }
 
 void
@@ -246,8 +246,8 @@ ratio(double a, double b)
     return b > 0 ? a / b : (double)NAN;
 }
 
-/* SpecBound eq. 5: w drafts of d_max layers each, then L - d_max layers for all of them at once, bring
- * a + a^2 + … + a^w = a (1 - a^w) / (1 - a) tokens; autoregressively each would have cost L. */
+/* SpecBound eq. 5. A round drafts w tokens with d_max layers each and then runs L - d_max layers for all of them at
+ * once. It yields a + a^2 + … + a^w = a (1 - a^w) / (1 - a) tokens, each of which costs L layers autoregressively. */
 static double
 predicted_speedup(double layers, double a, double w, double d_max)
 {
@@ -288,7 +288,7 @@ metrics_measures(const struct metrics *m, const struct tally *t)
     return s;
 }
 
-/* The ones that lose most by rounding down are rounded up. */
+/* Rounds up the shares that lose most by rounding down. */
 void
 metrics_percents(const double *share, int *percent, int n)
 {

@@ -1,4 +1,4 @@
-/* Opening policies, declaring knobs and series, and values of knobs as text. */
+/* Opens policies, declares their knobs and series, and converts knob values to and from text. */
 #include "engine/events/policy.h"
 
 #include <math.h>
@@ -55,7 +55,7 @@ knob_valid(const struct knob *k, struct err *err)
 static bool
 fits_a_round(const struct series *s)
 {
-    if (s->form == SERIES_CHOICE) /* of 0 drafts, too */
+    if (s->form == SERIES_CHOICE) /* one column is for 0 drafts */
         return s->rows == 2 && s->cols <= VERIFY_NODES;
     return s->rows <= (s->form == SERIES_DRAFTS ? 2 : 1) && s->cols < VERIFY_NODES;
 }
@@ -113,7 +113,7 @@ series_judges(const struct policy_info *info, uint32_t index)
 
 /* ---- opening ---- */
 
-/* `shared` is another's; NULL: its own. */
+/* Opens an instance. `shared` belongs to the first instance; NULL: allocate it. */
 static bool
 open_instance(struct policy *p, const struct policy_ops *ops, void *shared, const struct model_info *model,
               const struct sampling *sampling, struct err *err)
@@ -232,7 +232,7 @@ policy_series(struct policy *policy, const char *key, const char *title, enum se
 int
 policy_knob_index(const struct policy_info *info, const char *name)
 {
-    if (name[0] == '\0') /* knobs without a symbol */
+    if (name[0] == '\0') /* a knob without a symbol */
         return -1;
     for (uint32_t i = 0; i < info->n_knobs; i++)
         if (strcmp(info->knobs[i].name, name) == 0 || strcmp(info->knobs[i].symbol, name) == 0)
@@ -266,7 +266,7 @@ choice_list(const struct knob *k, char *out, size_t size)
 bool
 knob_check(const struct knob *k, double value, double *out, struct err *err)
 {
-    if (!(value >= k->min && value <= k->max)) /* so written that NAN fails */
+    if (!(value >= k->min && value <= k->max)) /* in this form NAN fails */
         return err_set(err, ERR_USAGE, "%s = %.9g: give a number from %.9g to %.9g", k->name, value, k->min, k->max);
     double step = k->kind == KNOB_CHOICE ? 1 : k->kind == KNOB_INTEGER && k->step < 1 ? 1 : k->step;
     if (step > 0)
@@ -274,7 +274,7 @@ knob_check(const struct knob *k, double value, double *out, struct err *err)
     char text[40];
     snprintf(text, sizeof text, "%.9g", value);
     value = strtod(text, NULL);
-    /* The last step may overshoot, and so may rounding to nine digits. */
+    /* The last step and rounding to nine digits may exceed the bounds. */
     *out = value > k->max ? k->max : value < k->min ? k->min : value == 0 ? 0 : value;
     return true;
 }
@@ -292,7 +292,7 @@ knob_parse(const struct knob *k, const char *text, double *out, struct err *err)
         return err_set(err, ERR_USAGE, "%s = %.40s: choose one of %s", k->name, text,
                        choice_list(k, list, sizeof list));
     }
-    /* Digits, a point, an exponent: strtod would also take "inf", "nan" and hexadecimal. */
+    /* Digits, a point, an exponent: strtod would also accept "inf", "nan" and hexadecimal. */
     char *end = NULL;
     double value = 0;
     if (text[0] != '\0' && strspn(text, "0123456789+-.eE") == strlen(text))

@@ -1,4 +1,4 @@
-/* Presets, one JSON file each. */
+/* Reads and writes presets, one JSON file each. */
 #include "engine/events/preset.h"
 
 #include <cjson/cJSON.h>
@@ -14,7 +14,7 @@
 #include "engine/base/file_replace.h"
 #include "engine/base/json_read.h"
 
-#define MOST   ((size_t)64 << 10) /* bytes of a file */
+#define MOST   ((size_t)64 << 10) /* largest file, in bytes */
 #define SUFFIX ".json"
 
 const char *const preset_sampling[SAMPLING_KNOBS] = {
@@ -84,7 +84,7 @@ take_knob(struct preset *p, const cJSON *item, const char *path, struct err *err
     return true;
 }
 
-/* A number; one that JSON's numbers can't hold is a string. */
+/* Reads a number, or a string for a number that JSON's numbers cannot represent. */
 static bool
 take_number(char *out, size_t size, const cJSON *item, const char *path, struct err *err)
 {
@@ -203,7 +203,7 @@ add_sampling(cJSON *root, const char *name, const char *text)
            NULL;
 }
 
-/* NULL: out of memory. */
+/* Returns the preset as JSON; NULL: out of memory. */
 static cJSON *
 to_json(const struct preset *p)
 {
@@ -222,7 +222,7 @@ to_json(const struct preset *p)
     return NULL;
 }
 
-/* With the folders above it. */
+/* Creates the folder and its missing parents. */
 static bool
 make_folder(const char *folder, struct err *err)
 {

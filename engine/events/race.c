@@ -16,17 +16,17 @@ struct candidate {
 
 struct prompt {
     uint64_t hash;
-    uint32_t index; /* in the list */
+    uint32_t index; /* of the prompt in the list */
     char category[32];
 };
 
 struct race {
     uint64_t random;
-    struct prompt *prompts; /* (n_prompts + n_held): first those of heats, then the held-out ones; owned */
+    struct prompt *prompts; /* (n_prompts + n_held) prompts of the heats, then held-out ones; owned */
     uint32_t n_prompts, n_held;
     double *samples; /* (n, n_prompts); owned */
     struct candidate of[RACE_CANDIDATES];
-    uint32_t n, heat; /* candidates; complete heats */
+    uint32_t n, heat; /* n: candidates; heat: complete heats */
     enum race_phase phase;
 
     /* of the heat, or of a held-out prompt */
@@ -35,12 +35,12 @@ struct race {
 
     uint32_t finalist[FINALISTS], n_finalists; /* winner, runner-up, candidate 0 */
     double *held;                              /* (FINALISTS, n_held) sums of ln(seconds); owned */
-    uint32_t held_at;                          /* runs of each finalist */
+    uint32_t held_at;                          /* runs that each finalist has had */
 };
 
 /* ---- statistics ---- */
 
-/* The quantile of Student's t that holds a two-sided level (Hill 1970, Algorithm 396, Communications of the ACM 13). */
+/* Returns the quantile of Student's t for a two-sided level (Hill 1970, Algorithm 396, Communications of the ACM 13). */
 static double
 t_quantile(double level, double degrees)
 {
@@ -73,7 +73,7 @@ t_quantile(double level, double degrees)
 }
 
 struct mean {
-    double value, se; /* se: NAN of fewer than two samples */
+    double value, se; /* se: NAN for fewer than two samples */
     uint32_t n;
 };
 
@@ -84,7 +84,8 @@ mean_of_sums(double sum, double squares, uint32_t n)
     return (struct mean){n > 0 ? mean : (double)NAN, n > 1 ? sqrt(variance / (n - 1)) : (double)NAN, n};
 }
 
-/* Over n prompts: a prompt's value is the mean of a[i] − b[i] (b: NULL for zeros) over its heats, whose sums these are. */
+/* Mean and standard error over n prompts. A prompt's value is the mean of a[i] − b[i] (b: NULL for zeros) over its
+ * heats; a and b are sums over these heats. */
 static struct mean
 mean_of(const double *a, const double *b, uint32_t n, uint32_t heats)
 {
@@ -104,7 +105,8 @@ compare(struct mean log_ratio)
     struct comparison c = {.value = exp(log_ratio.value), .low = NAN, .high = NAN, .n = log_ratio.n};
     if (log_ratio.n < 2)
         return c;
-    const double reach = t_quantile(RACE_LEVEL, log_ratio.n - 1) * log_ratio.se + 1e-9; /* of rounding: no difference */
+    /* differences within rounding count as 0 */
+    const double reach = t_quantile(RACE_LEVEL, log_ratio.n - 1) * log_ratio.se + 1e-9;
     c.low = exp(log_ratio.value - reach);
     c.high = exp(log_ratio.value + reach);
     c.verdict = c.low > 1 ? DIFFERENCE_MORE : c.high < 1 ? DIFFERENCE_LESS : DIFFERENCE_NOISE;
@@ -139,7 +141,7 @@ by_hash(const void *a, const void *b)
     return x->hash < y->hash ? -1 : x->hash > y->hash;
 }
 
-/* Every third prompt of each category, in the order of their hashes, is held out. */
+/* Holds out every third prompt of each category, in the order of their hashes. */
 static bool
 split(struct race *r, const struct race_prompt *list, uint32_t n)
 {
@@ -159,7 +161,7 @@ split(struct race *r, const struct race_prompt *list, uint32_t n)
     r->n_prompts = n - r->n_held;
     for (uint32_t i = 0, heats = 0, held = 0; i < n; i++)
         r->prompts[i % 3 == 2 ? r->n_prompts + held++ : heats++] = all[i];
-    qsort(r->prompts, r->n_prompts, sizeof *all, by_hash); /* categories take turns */
+    qsort(r->prompts, r->n_prompts, sizeof *all, by_hash); /* so that prompts of the categories alternate */
     free(all);
     return true;
 }
@@ -172,7 +174,8 @@ is_left(const struct race *r, uint32_t candidate)
     return r->of[candidate].dropped == 0 && !r->of[candidate].failed;
 }
 
-/* Every other heat has the order of the one before, reversed. Candidate 0 runs in each: times are compared with its own. */
+/* Every other heat has the reversed order of the heat before. Candidate 0 runs in each, because times are compared
+ * with its time. */
 static void
 begin_heat(struct race *r)
 {
@@ -196,7 +199,7 @@ begin_heat(struct race *r)
     r->at = 0;
 }
 
-/* The advantage of a candidate over another one, or over candidate 0 (NULL). */
+/* Returns the advantage of a candidate over another one, or over candidate 0 (NULL). */
 static struct mean
 advantage(const struct race *r, const struct candidate *a, const struct candidate *b)
 {
@@ -228,7 +231,7 @@ begin_held_out(struct race *r)
     r->finalist[1] = all[1].candidate;
     r->finalist[2] = 0;
     r->n_finalists = all[0].candidate == 0 || all[1].candidate == 0 ? 2 : 3;
-    if (all[1].failed) { /* all others but candidate 0 */
+    if (all[1].failed) { /* then all candidates except 0 have failed */
         r->finalist[1] = 0;
         r->n_finalists = 1 + (all[0].candidate != 0);
     }
@@ -236,7 +239,8 @@ begin_held_out(struct race *r)
     r->at = 0;
 }
 
-/* Drops candidates that the leader is clearly faster than. Returns whether one is left that may be faster than RACE_CLOSE allows. */
+/* Drops candidates that the leader is significantly faster than. Returns whether a remaining candidate may still be
+ * faster than RACE_CLOSE allows. */
 static bool
 judge(struct race *r)
 {
@@ -353,7 +357,7 @@ race_next(const struct race *r, uint32_t *candidate, uint32_t *prompt)
         *candidate = r->order[r->at];
         *prompt = r->prompts[r->heat % r->n_prompts].index;
     } else if (r->phase == RACE_HELD_OUT) {
-        /* Finalists begin in turns. */
+        /* The finalists take turns to be first. */
         *candidate = r->finalist[(r->at + r->held_at) % r->n_finalists];
         *prompt = r->prompts[r->n_prompts + r->held_at % r->n_held].index;
     }
@@ -402,7 +406,8 @@ race_left(const struct race *r)
     return left;
 }
 
-/* Those left before the dropped ones, the failed ones last; then by speed or by the heat in which they were dropped. */
+/* Order of the result: remaining candidates, dropped ones, failed ones; then by speed, or by the heat in which they
+ * were dropped. */
 static bool
 stands_before(const struct race_standing *a, const struct race_standing *b)
 {

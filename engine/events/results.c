@@ -24,7 +24,7 @@ MEASURE(aside_share)
 MEASURE(tokens_per_s_all_in)
 
 static double
-layers_share(const struct result *r) /* of the draft's work what is not the heads' */
+layers_share(const struct result *r) /* the part of the draft's work outside head calls */
 {
     return r->m.draft_share - r->m.heads_share;
 }

@@ -1,4 +1,4 @@
-/* Looking into, and freeing, what a run declared about itself. */
+/* Looks up and frees the declarations of a run. */
 #include "engine/events/run_info.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* A segment read: its measures, its name, what changed with it. */
+/* Builds segments from events, and describes them: measures, name, changes. */
 #include "engine/events/segments.h"
 
 #include <math.h>
@@ -11,30 +11,30 @@
 
 #define OTHERS 4
 
-struct segment_side {                    /* a setting, and what ran with it */
-    struct segment next;                 /* the settings in force, and in what they differ from the newest's */
-    uint32_t last;                       /* 1 + the number of its newest one; 0: none */
-    struct settings now, ran;            /* in force; when the newest began */
-    struct segment_change other[OTHERS]; /* what turned that no policy known here declares */
+struct segment_side {                    /* a setting and its segments */
+    struct segment next;                 /* the settings in force, and their changes since the newest segment */
+    uint32_t last;                       /* 1 + the number of its newest segment; 0: none */
+    struct settings now, ran;            /* now: in force; ran: at the start of the newest segment */
+    struct segment_change other[OTHERS]; /* changed knobs that no known policy declares */
     uint32_t n_other;
-    struct estimate baseline[2]; /* of the prompt, and of one that is slowed down */
-    double next_se;              /* of a baseline that is told next; NAN: not known */
-    uint64_t generated;          /* tokens of the run */
+    struct estimate baseline[2]; /* of the prompt, and of the prompt with a speed limit */
+    double next_se;              /* of the next baseline event; NAN: unknown */
+    uint64_t generated;          /* tokens generated in the run */
 };
 
 struct segments {
     const struct run_info *info;
     struct segment *ring;             /* (SEGMENTS) segment number i is ring[i % SEGMENTS] */
-    uint32_t n;                       /* ever */
+    uint32_t n;                       /* number of segments since the start */
     struct segment none;              /* empty */
-    struct segment_side side[2], *at; /* in a versus two; whose event it is */
+    struct segment_side side[2], *at; /* two in a versus; at: the side of the current event */
     bool versus;
-    uint32_t focus;     /* the side that is looked at */
-    char **prompt;      /* (SEGMENTS) texts of prompts but the first, number i at i % SEGMENTS; owned */
-    uint32_t sequences; /* that had a round in it */
+    uint32_t focus;     /* the side that the readers return */
+    char **prompt;      /* (SEGMENTS) texts of all prompts except the first, number i at i % SEGMENTS; owned */
+    uint32_t sequences; /* sequences that had a round in the run */
 };
 
-/* What is in force begins a segment with the next round. */
+/* Do the settings in force begin a segment with the next round? */
 static inline bool
 segments_side_coming(const struct segment_side *side)
 {
@@ -68,7 +68,7 @@ segment_letter(uint32_t number, char out[8])
     out[n] = '\0';
 }
 
-/* A knob by its symbol, of the policy's or of sampling. */
+/* Returns the symbol of a knob of the policy or of sampling. */
 static const char *
 symbol_of(const struct segment *s, const struct run_info *info, const char *name)
 {
@@ -109,9 +109,7 @@ segment_text(const struct segment *s, const struct run_info *info, bool arrows, 
     }
 }
 
-/* Baselines of segments: what they measured, and what they compared. */
-
-/* A control about both settings of a versus is taken by each. */
+/* Does the current event concern this segment? A control about both settings of a versus is applied to each side. */
 static bool
 is_meant(const struct segments *s, const struct segment *at)
 {
@@ -137,8 +135,8 @@ segments_take_baseline(struct segments *s, const char *text)
     }
 }
 
-/* "yes", "yes: 7 sequences", "sampled", or "no: token 17", counted from the run's first generated one. What comes behind a difference can't
- * be compared, and of several sequences it isn't known whose token that is. */
+/* Reads "yes", "yes: 7 sequences", "sampled", or "no: token 17", counted from the run's first generated token. Tokens
+ * after a difference can't be compared, and with several sequences the token's sequence is unknown. */
 static void
 segments_take_lossless(struct segments *s, const char *text)
 {
@@ -166,9 +164,7 @@ segments_take_lossless(struct segments *s, const char *text)
     }
 }
 
-/* Segments of rounds under one setting. */
-
-/* Of the side; an empty one where there is none, or it is not held any more. */
+/* Returns the newest segment of the side; an empty one if there is none, or it is no longer stored. */
 static struct segment *
 newest(struct segments *s)
 {
@@ -176,7 +172,8 @@ newest(struct segments *s)
     return last > 0 && s->n - last < SEGMENTS ? &s->ring[(last - 1) % SEGMENTS] : &s->none;
 }
 
-/* What the settings are compared with: those that ran last, in a second setting's beginning those beside it; NULL: nothing. */
+/* Returns the segment that the settings are compared with: the side's last one, or at the start of a second setting
+ * the other side's; NULL: none. */
 static const struct segment *
 before(struct segments *s)
 {
@@ -193,7 +190,7 @@ policy_name(const struct segments *s, uint32_t policy)
     return policy < s->info->n_policies ? s->info->policies[policy].name : "?";
 }
 
-/* The segment to come has the settings in force. */
+/* Copies the settings in force to the next segment. */
 static void
 copy_settings(struct segments *s)
 {
@@ -242,7 +239,7 @@ compare_knobs(struct segments *s)
     }
 }
 
-/* In what the settings in force differ from those that the newest segment ran with. */
+/* Lists the differences between the settings in force and those of the newest segment. */
 static void
 compare(struct segments *s)
 {
@@ -319,7 +316,7 @@ begin_run(struct segments *s, const struct event *e)
     s->at->generated = s->sequences = 0;
 }
 
-/* The second setting is made from the first one; that of a second saved run, from its own beginning. */
+/* Builds the second setting from the first one; for a second saved run, from that run's initial settings. */
 static void
 begin_versus(struct segments *s, const char *text)
 {
@@ -490,8 +487,6 @@ segments_close(struct segments *s)
     free(s->ring);
     free(s);
 }
-
-/* Segments read: which are held, what is in force. */
 
 uint32_t
 segments_held(const struct segments *s)

@@ -26,9 +26,9 @@ struct until {
     char text[UNTIL_TEXT_MOST];
 };
 
-/* False, with a line for the user: it says nothing of the kind. */
+/* Reads a condition. Returns false with a message for the user if the text is none. */
 bool until_parse(const char *, struct until *, struct err *);
-void until_print(const struct until *, char *out, size_t n); /* what until_parse() reads */
+void until_print(const struct until *, char *out, size_t n); /* in the form that until_parse() reads */
 /* Does the text end within the last `fresh` of n bytes? Letters of ASCII count as equal in either case. */
 bool until_ends_text(const struct until *, const char *bytes, size_t n, size_t fresh);
 
