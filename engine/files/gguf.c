@@ -1,13 +1,13 @@
-/* A GGUF file is
+/* The format of a GGUF file is
  *
  *   "GGUF", u32 version, u64 number of tensors, u64 number of metadata values
  *   metadata: string key, u32 type, value       (string: u64 length, bytes; array: u32 element type, u64 count, …)
  *   tensors:  string name, u32 n, u64 dims[n], u32 type, u64 offset into the data
  *   padding to general.alignment (32 if missing), then the tensors' data, each at a multiple of the alignment
  *
- * all little-endian. Parsing walks it once, front to back, with a cursor that cannot pass the end; what a count
- * promises is compared with the bytes that are left before memory is taken for it. Afterwards every value and every
- * tensor is known to lie inside the file, so the look-ups need no checks. */
+ * all little-endian. The parser reads the file once, front to back, with a cursor that cannot pass the end. It compares
+ * each count with the number of bytes left before it allocates memory for that many entries. After parsing, every value
+ * and every tensor is inside the file, so the look-ups need no checks. */
 #include "engine/files/gguf.h"
 
 #include <errno.h>
@@ -152,7 +152,7 @@ compare_names(const void *a, const void *b)
     return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
 }
 
-/* n entries of this size, each beginning with its name, are sorted by this call. */
+/* Sorts n entries of `size` bytes, each of which begins with its name, and fails if two names are equal. */
 static bool
 refuse_duplicates(const struct cursor *c, void *entries, size_t n, size_t size, const char *what)
 {
@@ -213,7 +213,7 @@ read_tensor(struct cursor *c, struct gguf_tensor *t, uint64_t *offset)
         return false;
     struct gguf_type_size size;
     if (!gguf_type_size(t->type, &size))
-        return true; /* whoever wants this tensor says that the type is unknown */
+        return true; /* an unknown type is an error only if the tensor is used */
     if (t->dims[0] % size.block != 0)
         return err_set(c->err, ERR_WORK,
                        "%s: tensor '%s' is %s, in blocks of %" PRIu32 ", but its rows have %" PRIu64 " values" DAMAGED,
@@ -225,7 +225,7 @@ read_tensor(struct cursor *c, struct gguf_tensor *t, uint64_t *offset)
     return true;
 }
 
-/* Turns an offset into the data into a pointer into the file. */
+/* Converts an offset from data_start to a pointer into the file. Fails if the tensor is misaligned or outside. */
 static bool
 place_tensor(const struct cursor *c, struct gguf_tensor *t, uint64_t offset, uint64_t data_start)
 {
@@ -250,7 +250,9 @@ compare_places(const void *a, const void *b)
 {
     const struct gguf_tensor *s = a, *t = b;
     int order = (s->data > t->data) - (s->data < t->data);
-    return order != 0 ? order : (s->bytes > t->bytes) - (s->bytes < t->bytes); /* of unknown size first: it counts 0 */
+    return order != 0 ? order
+                      : (s->bytes > t->bytes) -
+                            (s->bytes < t->bytes); /* tensors of unknown size have 0 bytes and come first */
 }
 
 static bool
@@ -273,7 +275,7 @@ check_tensors(struct cursor *c, struct gguf *g, uint64_t *offsets, struct gguf_t
     for (size_t i = 0; i < n; i++)
         if (!read_tensor(c, &g->tensors[i], &offsets[i]))
             return false;
-    const uint64_t data_start = (c->at + g->alignment - 1) & ~(g->alignment - 1); /* a power of two */
+    const uint64_t data_start = (c->at + g->alignment - 1) & ~(g->alignment - 1); /* the alignment is a power of two */
     g->data_start = data_start < c->len ? data_start : c->len;
     for (size_t i = 0; i < n; i++)
         if (!place_tensor(c, &g->tensors[i], offsets[i], data_start))
@@ -367,7 +369,7 @@ gguf_parse(struct gguf **out, const char *name, const void *bytes, size_t len, s
     return true;
 }
 
-/* One file as it is, a part or a whole. */
+/* Opens one file, which may be a part of a split model. */
 static bool
 gguf_open_part(struct gguf **out, const char *path, struct err *err)
 {
@@ -400,16 +402,16 @@ gguf_close(struct gguf *g)
     free(g);
 }
 
-/* A model too large for one file comes as NAME-00001-of-00003.gguf and so on. Each part is a GGUF file of its own;
- * metadata say which one it is (split.no, from 0), how many there are (split.count) and how many tensors all of them
- * hold together (split.tensors.count). Only the first part has the model's other metadata, and it may have no tensors. */
+/* A model too large for one file is split into NAME-00001-of-00003.gguf and so on. Each part is a complete GGUF file. Its
+ * metadata contain the part's number (split.no, from 0), the number of parts (split.count) and the number of tensors in
+ * all parts (split.tensors.count). Only the first part has the model's other metadata, and it may have no tensors. */
 
-#define MOST_PARTS  99999u /* what five digits can count */
+#define MOST_PARTS  99999u /* the file name has five digits */
 #define ENDING_SIZE sizeof "-00001-of-00002.gguf"
 
 struct split {
     uint32_t no, count;
-    uint32_t tensors; /* of all parts; UINT32_MAX: it doesn't say */
+    uint32_t tensors; /* of all parts; UINT32_MAX if not in the metadata */
 };
 
 static bool
@@ -432,7 +434,7 @@ write_ending(char out[ENDING_SIZE], uint32_t no, uint32_t count)
              count % (MOST_PARTS + 1));
 }
 
-/* The path of part `no`, made from a part's own; memory is the caller's, NULL on error. */
+/* Derives the path of part `no` from the path of the open part. The caller frees it. NULL on error. */
 static char *
 part_path(const struct gguf *g, const struct split *s, uint32_t no, struct err *err)
 {
@@ -479,7 +481,7 @@ open_part(struct gguf **out, const struct gguf *g, const struct split *s, uint32
     return false;
 }
 
-/* Lists the parts' tensors after the first's own. */
+/* Adds the other parts' tensors to g->tensors, sorted by name. Fails if a name is in two parts. */
 static bool
 list_tensors(struct gguf *g, const struct split *s, struct err *err)
 {
@@ -535,7 +537,7 @@ gguf_open(struct gguf **out, const char *path, struct err *err)
     if (!gguf_open_part(&g, path, err))
         return false;
     bool ok = read_split(g, &s, err);
-    if (ok && s.count > 1 && s.no != 0) { /* some other part was named */
+    if (ok && s.count > 1 && s.no != 0) { /* the path is not the first part's */
         struct gguf *first = NULL;
         ok = open_part(&first, g, &s, 0, err);
         gguf_close(g);

@@ -1,5 +1,6 @@
-/* GGUF written byte by byte: what is put is what is in the file, right or (in tests) wrong. Little-endian on every
- * machine. An allocation that fails sets `failed` and the rest is ignored, so only the end needs a check. */
+/* Builds a GGUF file in memory, little-endian on every machine. The values are written unchecked, so that tests can
+ * build invalid files. A failed allocation sets `failed`, and later calls do nothing, so callers check it once, at the
+ * end. */
 #ifndef ENGINE_FILES_GGUF_BYTES_H
 #define ENGINE_FILES_GGUF_BYTES_H
 
@@ -14,7 +15,7 @@
 struct gguf_bytes {
     unsigned char *data;
     size_t len, room;
-    uint64_t n_keys; /* put so far */
+    uint64_t n_keys; /* metadata keys written so far */
     bool failed;
 };
 
@@ -37,7 +38,7 @@ put_bytes(struct gguf_bytes *b, const void *data, size_t n)
     b->len += n;
 }
 
-/* The lowest n bytes of an integer. */
+/* Writes the lowest n bytes of an integer. */
 static inline void
 put_uint(struct gguf_bytes *b, uint64_t v, size_t n)
 {
@@ -73,7 +74,7 @@ put_text(struct gguf_bytes *b, const char *text, size_t n)
     put_bytes(b, text, n);
 }
 
-#define GGUF_N_KEYS_AT 16 /* where the header has n_values */
+#define GGUF_N_KEYS_AT 16 /* offset of n_values in the header */
 
 static inline void
 put_header(struct gguf_bytes *b, uint32_t version, uint64_t n_tensors, uint64_t n_values)
@@ -128,7 +129,8 @@ put_key_array(struct gguf_bytes *b, const char *key, enum gguf_type element, uin
     put_u64(b, count);
 }
 
-/* A tensor's entry; cols is the contiguous dimension, rows 0 makes a vector, planes above 1 a stack of matrices. */
+/* Writes a tensor's entry. `cols` is the contiguous dimension. A tensor with rows = 0 is a vector, and one with planes
+ * above 1 is a stack of matrices. */
 static inline void
 put_stack(struct gguf_bytes *b, const char *name, uint64_t cols, uint64_t rows, uint64_t planes, uint32_t type,
           uint64_t offset)

@@ -1,4 +1,5 @@
-/* Look-ups in a parsed file. Everything lies inside it by now; what is checked here is what the caller expects. */
+/* Look-ups in a parsed GGUF file. The parser has checked that all values are inside the file. These functions check only
+ * that a value has the type and range that the caller expects. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -161,14 +162,14 @@ static const uint32_t weight_types[WEIGHT_TYPES] = {
     [WEIGHT_IQ2_XXS] = 16, [WEIGHT_IQ1_M] = 29, [WEIGHT_IQ1_S] = 19,   [WEIGHT_TQ1_0] = 34, [WEIGHT_TQ2_0] = 35,
 };
 
-/* Those that this program does not compute with, so that a file that holds them can still be checked and described. */
+/* Types that no backend computes with. Files that contain them can still be checked and described. */
 static const struct gguf_type_size others[] = {
     [9] = {"Q8_1", 32, 36},   [15] = {"Q8_K", 256, 292}, [24] = {"I8", 1, 1},  [25] = {"I16", 1, 2},
     [26] = {"I32", 1, 4},     [27] = {"I64", 1, 8},      [28] = {"F64", 1, 8}, [40] = {"NVFP4", 64, 36},
     [41] = {"Q1_0", 128, 18}, [42] = {"Q2_0", 64, 18},
 };
 
-/* Unknown types get a name too: a table, so that the string is nobody's to free. */
+/* Names of unknown types. They are constants, so callers need not free them. */
 #define T(n) "type " #n
 static const char *const unnamed[] = {
     T(0),  T(1),  T(2),  T(3),  T(4),  T(5),  T(6),  T(7),  T(8),  T(9),  T(10), T(11), T(12), T(13), T(14), T(15),

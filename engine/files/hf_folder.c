@@ -13,13 +13,13 @@
 #include "engine/base/json_read.h"
 #include "engine/base/utf8.h"
 
-#define LARGEST_TEXT   ((size_t)256 << 20) /* tokenizer.json of a large vocabulary has 20 MiB */
+#define LARGEST_TEXT   ((size_t)256 << 20) /* a large vocabulary's tokenizer.json has 20 MiB */
 #define INDEX          "model.safetensors.index.json"
 #define SINGLE         "model.safetensors"
-#define LARGEST_INDEX  ((size_t)64 << 20) /* that of a model of 600 billion parameters has 9 MiB */
+#define LARGEST_INDEX  ((size_t)64 << 20) /* the index of a model of 600 billion parameters has 9 MiB */
 #define LARGEST_CONFIG ((size_t)16 << 20)
 #define MOST_FILES     9999u
-#define NAME_SLOTS     (1u << 15) /* more than twice as many */
+#define NAME_SLOTS     (1u << 15) /* more than twice MOST_FILES */
 
 static char *
 path_in(const char *folder, const char *file, struct err *err)
@@ -36,7 +36,7 @@ path_in(const char *folder, const char *file, struct err *err)
 bool
 hf_folder_has(const char *folder, const char *file)
 {
-    char path[PATH_MAX]; /* what is longer is not there either */
+    char path[PATH_MAX]; /* no file can have a longer path */
     const int n = snprintf(path, sizeof path, "%s/%s", folder, file);
     return n > 0 && (size_t)n < sizeof path && access(path, F_OK) == 0;
 }
@@ -76,7 +76,7 @@ parse_object(cJSON **out, const char *folder, const char *file, const char *text
     return err_set(err, ERR_WORK, "%s/%s: is no JSON object; fetch it again", folder, file);
 }
 
-/* *out stays NULL when the file is not there. */
+/* Reads a JSON object from a file of the folder. Sets *out to NULL and succeeds if the file does not exist. */
 static bool
 read_object(cJSON **out, const char *folder, const char *file, size_t most, struct err *err)
 {
@@ -89,7 +89,7 @@ read_object(cJSON **out, const char *folder, const char *file, size_t most, stru
     return ok;
 }
 
-/* Of a whole model's entries those that say something of its language, too. */
+/* Returns true for entries of a multimodal model's config.json that also apply to its language part. */
 static bool
 is_of_language(const char *name)
 {
@@ -101,8 +101,9 @@ is_of_language(const char *name)
     return false;
 }
 
-/* A model with more than language has the language part's configuration within its own: some entries of the whole count where
- * the part has none. A head is tied where either says so: one that is in the file counts all the same. */
+/* Replaces a multimodal model's configuration by its `text_config`, the configuration of the language part. Entries that
+ * the part lacks are copied from the whole if they also apply to it. The head is tied if either configuration ties it; a
+ * head that is in the weights is used all the same. */
 static bool
 take_language_part(struct hf_folder *f, struct err *err)
 {
@@ -172,7 +173,6 @@ hf_folder_find(const struct hf_folder *f, const char *tensor)
 
 /* ---- files of weights ---- */
 
-/* Opens a file of the folder. */
 static bool
 open_file(struct hf_folder *f, const char *file, const char *why, struct err *err)
 {
@@ -193,12 +193,12 @@ open_file(struct hf_folder *f, const char *file, const char *why, struct err *er
     return ok;
 }
 
-/* Names of files that were met, by a hash of them: an index may have millions of entries. */
+/* A hash set of the file names in an index, which may have millions of entries. */
 struct met {
-    const char **slot; /* (NAME_SLOTS) NULL: free; there are never more than MOST_FILES names */
+    const char **slot; /* (NAME_SLOTS) NULL if free; at most MOST_FILES names are in use */
 };
 
-/* True: it is met for the first time, and is so no more. */
+/* Adds a name to the set. Returns true if the set did not contain it. */
 static bool
 meet(struct met *m, const char *name)
 {
@@ -213,7 +213,7 @@ meet(struct met *m, const char *name)
     return first;
 }
 
-/* Opens every file that the index names. A name that leads out of the folder is no file of its. */
+/* Opens every file that the index names. Fails if a name leads out of the folder. */
 static bool
 open_named(struct hf_folder *f, const cJSON *map, struct met *met, struct err *err)
 {
@@ -235,7 +235,7 @@ open_named(struct hf_folder *f, const cJSON *map, struct met *met, struct err *e
     return true;
 }
 
-/* The index maps every tensor to the file that holds it. */
+/* Opens the files of an index, which maps each tensor to its file. Fails if a listed tensor is in none of the files. */
 static bool
 open_indexed(struct hf_folder *f, const cJSON *index, struct err *err)
 {
@@ -261,7 +261,7 @@ open_indexed(struct hf_folder *f, const cJSON *index, struct err *err)
     return true;
 }
 
-/* Names the weights that are there in a format that is not read. */
+/* Fails with a message that names the weights in an unsupported format, if the folder contains any. */
 static bool
 refuse_weights(const char *folder, struct err *err)
 {

@@ -1,11 +1,11 @@
-/* A safetensors file is
+/* The format of a safetensors file is
  *
  *   u64 n, little-endian; n bytes of JSON; data
  *   {"NAME": {"dtype": "BF16", "shape": [rows, cols], "data_offsets": [begin, end]}, …, "__metadata__": {…}}
  *
- * with offsets into the data, which starts right behind the header. The format's reader bounds n at 100 MB; so does this
- * one, before cJSON sees a byte of it. cJSON holds numbers as doubles: whole ones are exact up to 2^53, more than any file
- * has bytes, and larger ones are refused. */
+ * with offsets into the data, which starts right after the header. The reference reader limits n to 100 MB. This
+ * reader does the same before it calls cJSON. cJSON stores numbers as doubles, in which integers up to 2^53 are exact.
+ * No file has that many bytes, so larger numbers are refused. */
 #include "engine/files/safetensors.h"
 
 #include <cjson/cJSON.h>
@@ -106,7 +106,7 @@ read_tensor(const struct reading *r, const cJSON *entry, struct safetensor *t)
                        r->file->path, name, begin, end, r->room);
     t->bytes = end - begin;
     t->data = r->file->map + r->file->data_start + begin;
-    if (known != NULL) /* whoever wants a tensor of another dtype says that it is unknown */
+    if (known != NULL) /* an unknown dtype is an error only if the tensor is used */
         t->type = known->type;
     if (known != NULL && elements * known->bytes != t->bytes)
         return err_set(
@@ -129,7 +129,7 @@ by_place(const void *a, const void *b)
     return order != 0 ? order : (s->bytes > t->bytes) - (s->bytes < t->bytes);
 }
 
-/* Leaves the tensors sorted by name. */
+/* Fails if two tensors overlap or have the same name. Sorts the tensors by name. */
 static bool
 refuse_overlaps(const struct reading *r)
 {
@@ -280,7 +280,7 @@ add_part(cJSON *header, const struct safetensors_part *p, uint64_t start)
            cJSON_AddItemToArray(offsets, cJSON_CreateNumber((double)end));
 }
 
-/* The header's JSON, padded with blanks to a multiple of eight; the caller's. NULL: no memory. */
+/* Returns the header's JSON, padded with blanks to a multiple of eight bytes. The caller frees it. NULL if out of memory. */
 static char *
 header_of(const struct safetensors_note *notes, size_t n_notes, const struct safetensors_part *parts, size_t n_parts)
 {

@@ -1,5 +1,5 @@
-/* A safetensors file, mapped and never trusted: the header's length, every offset, shape and type is checked before
- * anything is read through it. */
+/* Reads and writes safetensors files. A file is mapped into memory. The header's length and every offset, shape and type
+ * are checked before they are used to read anything. */
 #ifndef ENGINE_FILES_SAFETENSORS_H
 #define ENGINE_FILES_SAFETENSORS_H
 
@@ -14,14 +14,14 @@
 #define SAFETENSOR_DIMS 8
 
 struct safetensor {
-    const char *name;      /* printable or not; in the file's JSON, which lives as long as the file */
+    const char *name;      /* may be unprintable; points into `header` and is valid until the file is closed */
     const char *dtype;     /* "BF16" */
-    enum weight_type type; /* WEIGHT_TYPES: one that no backend computes with */
+    enum weight_type type; /* WEIGHT_TYPES if no backend computes with it */
     uint32_t n_dims;
     uint64_t dims[SAFETENSOR_DIMS];
-    uint64_t rows, cols; /* the last dimension is contiguous; a vector is one row; both 0: more than two dimensions */
-    uint64_t bytes;      /* all of them in the file */
-    const unsigned char *data; /* aligned to nothing */
+    uint64_t rows, cols; /* the last dimension is contiguous; a vector is one row; both are 0 above two dimensions */
+    uint64_t bytes;      /* size of the data, which is completely in the file */
+    const unsigned char *data; /* unaligned */
 };
 
 struct cJSON;
@@ -29,35 +29,35 @@ struct cJSON;
 struct safetensors {
     char *path;
     uint64_t n_tensors, file_bytes, data_start;
-    struct safetensor *tensors; /* (n_tensors) sorted by name; no two have the same, no two lie on each other */
+    struct safetensor *tensors; /* (n_tensors) sorted by name; names are unique, and data do not overlap */
     struct cJSON *header;
     const unsigned char *map; /* the whole file */
-    bool mapped;              /* by safetensors_open(); safetensors_close() unmaps it */
+    bool mapped;              /* true: safetensors_open() mapped it, and safetensors_close() unmaps it */
 };
 
 bool safetensors_open(struct safetensors **, const char *path, struct err *);
-/* The same on bytes that the caller keeps alive (fuzzing, tests). */
+/* Parses a file from memory that the caller keeps valid until safetensors_close(). For fuzzing and tests. */
 bool safetensors_parse(struct safetensors **, const char *name, const void *bytes, size_t len, struct err *);
 void safetensors_close(struct safetensors *);
 
-/* NULL: there is none of that name. */
+/* Returns the tensor of this name; NULL if there is none. */
 const struct safetensor *safetensors_find(const struct safetensors *, const char *name);
-/* A text of the file's metadata; NULL: it says nothing of the kind. */
+/* Returns a string of the file's metadata; NULL if the key is missing. */
 const char *safetensors_metadata(const struct safetensors *, const char *key);
 
-/* Writing a safetensors file: what this program trains goes out in the format that others read. */
+/* Writing: weights that this program trains are stored as safetensors, which other programs can read. */
 
 struct safetensors_part {
     char name[64];
-    uint32_t rows, cols; /* rows 0: a vector of cols */
-    float *values;       /* (rows, cols), the caller's */
+    uint32_t rows, cols; /* rows = 0: a vector of cols values */
+    float *values;       /* (rows, cols), owned by the caller */
 };
 
-struct safetensors_note { /* of the file's metadata */
+struct safetensors_note { /* an entry of the file's metadata */
     const char *key, *value;
 };
 
-/* F32 tensors in the order given, whole or not at all (engine/base/file_replace.h). */
+/* Writes F32 tensors in the given order. The file is replaced atomically (engine/base/file_replace.h). */
 bool safetensors_write(const char *path, const struct safetensors_note *, size_t n_notes,
                        const struct safetensors_part *, size_t n_parts, struct err *);
 
@@ -67,9 +67,7 @@ safetensors_part_values(const struct safetensors_part *p)
     return (size_t)(p->rows > 0 ? p->rows : 1) * p->cols;
 }
 
-/* A file that Git LFS left in a file's place. */
-
-/* Says what it is, if it is one: then true. */
+/* If the file is a Git LFS pointer in place of the real file, sets an error and returns true. */
 static inline bool
 lfs_pointer(const char *path, const void *bytes, size_t n, struct err *err)
 {
