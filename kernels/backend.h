@@ -1,26 +1,28 @@
-/* The contract of a compute backend.
+/* The interface of a compute backend.
  *
- * A backend owns weights, stores of keys and values with a ring of hidden states each, and pools of distributions. The
- * host names places in them by number and never sees inside. Requests are queued in order; what they write for the host
- * (every `out` pointer below) is written by wait() and by nothing else. That is an accelerator's way of working, and
- * the CPU backend keeps to it too.
+ * A backend owns weights, KV caches with a ring of hidden states each, and pools of distributions. The host refers to
+ * entries in them by number and has no access to their memory. Requests are queued and carried out in order. Only
+ * wait() writes their results to host memory (every `out` pointer below). An accelerator works in this way; the CPU
+ * backend follows the same rules.
  *
- * Batch invariance, per class. For `step`, `until` and the final-layer logits behind `guess`, `dist` and `verify`: the
- * bits of a row depend on that row's own token, class, path (with its rows' classes) and skip mask alone; not on which rows
- * share the call, on the thread count, or on how a path is divided into trunk and tail. Keys are visited in position order,
- * in blocks fixed by position. A row's class is `generated` but in sweeps that say `prompt`, which a backend may multiply
- * in another way, the same for every such sweep of a store.
+ * Batch invariance, per class. For `step`, `until` and the final-layer logits used by `guess`, `dist` and `verify`: the
+ * bits of a row depend only on the row's own token, class, path (with the classes of its rows) and skip mask. They do
+ * not depend on the other rows of the call, on the thread count, or on how a path is divided into trunk and tail. Keys
+ * are visited in position order, in blocks fixed by position. The class of a row is `generated`, except in forward
+ * passes with `prompt` set. A backend may multiply these in another way, which is the same for every such pass of a KV
+ * cache.
  *
- * Distributions meet in a pool: stores of several models, whose vocabularies may differ, share one. Each writes
- * distributions over its own vocabulary, beyond which they are 0, and reads those of all. Stores queue independently, so
- * between a request of one store that names a distribution and a request of another store that names the same one lies
- * the first store's wait(). Distributions with different numbers are independent of each other.
- * Layers are numbered 1..L; "depth d" of a row means that layers 1..d have run on it; depth 0 is the embedding.
- */
+ * KV caches of several models, whose vocabularies may differ, can share one pool of distributions. Each cache writes
+ * distributions over its own vocabulary, with 0 for all larger token ids, and reads the distributions of all. KV caches
+ * queue independently: after a request of one cache that uses a distribution, wait() for that cache must be called
+ * before a request of another cache uses the same distribution. Distributions with different numbers are independent of
+ * each other.
+ *
+ * Layers are numbered 1..L. "Depth d" of a row means that layers 1..d have run on it; depth 0 is the embedding. */
 #ifndef KERNELS_BACKEND_H
 #define KERNELS_BACKEND_H
 
-#ifdef __cplusplus /* kernels/cuda reads this too */
+#ifdef __cplusplus /* kernels/cuda includes this file as C++ */
 #include <atomic>
 typedef std::atomic<bool> atomic_bool;
 #else
@@ -36,10 +38,10 @@ typedef std::atomic<bool> atomic_bool;
 #include "kernels/layer_tensors.h"
 #include "kernels/products.h"
 
-#define BACKEND_ABI (14u + 256u * LAYER_TENSORS) /* which are part of it */
+#define BACKEND_ABI (14u + 256u * LAYER_TENSORS) /* the list of layer tensors is part of the ABI */
 
 typedef int32_t token_t;
-typedef uint32_t slot_t; /* a place in the KV store, the same in every layer */
+typedef uint32_t slot_t; /* an entry of the KV cache, with the same number in every layer */
 typedef uint32_t seq_t;  /* a sequence: a trunk of committed rows */
 typedef uint32_t dist_t; /* a distribution over a vocabulary, in a pool of the backend */
 
@@ -49,11 +51,11 @@ typedef uint32_t dist_t; /* a distribution over a vocabulary, in a pool of the b
 #define RING_NONE  UINT32_MAX
 #define DIST_NONE  UINT32_MAX
 
-#define GUESS_TOP 5 /* tokens listed in a guess */
+#define GUESS_TOP 5 /* number of tokens in guess.top */
 
 /* ---- weights ---- */
 
-enum weight_type { /* those with blocks: as GGUF lays them out, blocks along a row */
+enum weight_type { /* block types have GGUF's layout, with blocks along a row */
                    WEIGHT_F32,
                    WEIGHT_F16,
                    WEIGHT_BF16,
@@ -82,18 +84,20 @@ enum weight_type { /* those with blocks: as GGUF lays them out, blocks along a r
                    WEIGHT_TYPES
 };
 
-struct synthetic;   /* weights that a formula makes: kernels/synthetic.h */
+struct synthetic;   /* weights computed by a formula: kernels/synthetic.h */
 struct expert_desc; /* kernels/experts.h */
 struct route;       /* kernels/experts.h */
 
 struct tensor {       /* row-major: rows outputs of cols inputs each; a vector has rows = 1 */
-    const void *data; /* host memory, usually a mapped file; aligned to its elements at least (to 32 bytes in GGUF */
-                      /* files, but not in safetensors). NULL in a tensor that the model may lack: there is none; or */
-                      /* there is a formula instead */
+    const void *data; /* host memory, usually a mapped file; aligned at least to the element size (GGUF files: to 32 */
+                      /* bytes; */
+                      /* safetensors files: not). NULL if an optional tensor is absent, or if the elements are
+                       * computed */
+                      /* by `synthetic` */
     enum weight_type type;
     uint32_t rows, cols;
-    const struct synthetic *synthetic; /* how to make the elements when data is NULL, or NULL */
-    bool mapped; /* data are pages of a file, mapped and never written: one that is given back comes again when read */
+    const struct synthetic *synthetic; /* formula for the elements when data is NULL, or NULL */
+    bool mapped; /* data is a read-only mapping of a file: released pages are read from the file again */
 };
 
 static inline bool
@@ -102,7 +106,7 @@ tensor_present(const struct tensor *t)
     return t->data != NULL || t->synthetic != NULL;
 }
 
-struct layer_desc { /* layer_tensors.h says which there are, and their shapes; by name and by number */
+struct layer_desc { /* tensors by name and by number; kernels/layer_tensors.h lists them with their shapes */
     union {
         struct tensor all[LAYER_TENSORS];
         __extension__ struct {
@@ -124,108 +128,110 @@ struct model_desc {
     uint32_t n_layers, width, heads, kv_heads, head_dim, ffn, vocab;
     uint32_t rope_dims; /* leading dimensions of a head that are rotated, <= head_dim */
     enum rope_layout rope;
-    float rope_base;           /* 10000 */
-    float rope_scale;          /* positions are multiplied by this: 1, or 1/factor for linear scaling */
+    float rope_base;           /* usually 10000 */
+    float rope_scale;          /* factor of positions: 1, or 1/factor for linear scaling */
     const float *rope_factors; /* (rope_dims/2) divisors of the frequencies, or NULL */
     float rms_eps;
-    uint32_t ctx;    /* positions of the stores to come, for a look ahead at memory; 0: not known */
-    uint32_t window; /* a row at position p attends to positions above p - window; 0: to all */
+    uint32_t ctx;    /* expected positions per KV cache, for memory estimates; 0: unknown */
+    uint32_t window; /* a row at position p attends to positions greater than p - window; 0: to all */
     struct model_form form;
     struct tensor embedding; /* (vocab, width) */
-    struct tensor positions; /* F32 (positions, width): a row's is added to its embedding; or absent */
-    struct tensor embedding_norm, embedding_norm_bias; /* (width): before the first layer (BLOOM); or absent */
+    struct tensor positions; /* F32 (positions, width): added to the embedding by position; or absent */
+    struct tensor embedding_norm, embedding_norm_bias; /* (width): applied before the first layer (BLOOM); or absent */
     struct tensor final_norm, final_norm_bias;         /* (width); the bias may be absent */
     struct tensor head, head_bias;   /* (vocab, width), the same data as embedding when tied; (vocab), or absent */
     const struct layer_desc *layers; /* (n_layers) */
 };
 
-/* What was trained to stand between a layer and the next token, so that early layers guess better. At most one of the
- * two is there: where neither is, the layer has the lens. */
+/* Trained parameters that improve the predictions of an early layer. At most one of the two is present; a layer with
+ * neither uses the logit lens. */
 struct exit_head {
-    struct tensor a, b;   /* F32, (width, width) and (width): the lens looks at h + A h + b (tuned lens) */
-    struct tensor weight; /* F32, (vocab, width): after the final norm, in the LM head's place */
+    struct tensor a, b;   /* F32, (width, width) and (width): the lens is applied to h + A h + b (tuned lens) */
+    struct tensor weight; /* F32, (vocab, width): replaces the LM head after the final norm */
 };
 
 enum head_choice {
-    USE_LENS,   /* final norm, then LM head */
-    USE_TRAINED /* the layer's exit_head; the lens where it has none */
+    USE_LENS,   /* logit lens: final norm, then LM head */
+    USE_TRAINED /* the layer's exit_head; the logit lens if the layer has none */
 };
 
 /* ---- rows ---- */
 
 struct row {
     token_t token;
-    slot_t slot;   /* its keys and values, in every layer */
-    uint32_t ring; /* its hidden states, for every depth 0..L */
-    seq_t seq;     /* it attends to positions 0..n_trunk-1 of this sequence's trunk, */
+    slot_t slot;   /* its entry for keys and values, in every layer */
+    uint32_t ring; /* its entry for hidden states of all depths 0..L */
+    seq_t seq;     /* the row attends to positions 0..n_trunk-1 of this sequence's trunk, */
     uint32_t n_trunk;
-    uint32_t tail, n_tail; /* then to the slots tails[tail .. tail+n_tail), itself last; */
-                           /* so its position is n_trunk + n_tail - 1 */
-    uint32_t from;         /* its depth before the call: it joins the sweep at layer from + 1 */
+    uint32_t tail, n_tail; /* then to the slots tails[tail .. tail+n_tail), the last of which is its own; */
+                           /* its position is therefore n_trunk + n_tail - 1 */
+    uint32_t from;         /* its depth before the call: layer from + 1 is the first to run on it */
 };
 
-/* One sweep, layers ascending: at layer l all rows with from < l take part, keys and values of all of them written
- * before any of them attends. */
+/* One forward pass, layers ascending. All rows with from < l take part in layer l; the layer writes the keys and values
+ * of all of them before any of them attends. */
 struct sweep {
-    const struct row *rows; /* n rows; an ancestor comes before its descendants */
-    size_t n;               /* at most store_desc.max_rows; of a prompt's chunk prompt_rows */
+    const struct row *rows; /* n rows; ancestors precede their descendants */
+    size_t n;               /* at most store_desc.max_rows; with `prompt` at most store_desc.prompt_rows */
     const slot_t *tails;
     size_t n_tails;
-    uint32_t to;                           /* depth of every row afterwards; a row with from >= to takes no part */
+    uint32_t to;                           /* depth of every row after the pass; rows with from >= to take no part */
     const bool *skip_attention, *skip_mlp; /* (L + 1), indexed by layer 1..L, or NULL; a skipped sublayer leaves the */
                                            /* residual stream as it is and writes no keys and values */
-    bool prompt; /* a chunk of one, where store_desc.prompt_rows allows it: its rows are of that class. `step` alone */
-                 /* takes it, all rows from depth 0, none of them skipping */
-    /* Of a mixture of experts: out, (L + 1), how many experts of each layer the sweep's rows went to, the one that all go to
-     * not counted, 0 where none was asked; or NULL. */
+    bool prompt; /* prefill: the rows are a chunk of a prompt and of that class. Requires store_desc.prompt_rows. */
+                 /* Allowed */
+                 /* in `step` only, with all rows from depth 0 and without skipped sublayers */
+    /* Mixture of experts: out, (L + 1): number of distinct experts of each layer that the pass's rows were routed to,
+     * without the shared expert; 0 where no row was routed. Or NULL. */
     uint32_t *touched;
-    /* Likewise: in and out, (n, L + 1, experts used by a row), where each row went at each layer that this sweep ran on it, by the
-     * experts' index, EXPERT_NONE elsewhere. A backend that can't tell leaves all as it is. Or NULL. */
+    /* Mixture of experts: in and out, (n, L + 1, experts used by a row): the experts of each row at each layer that
+     * this pass ran on it, by index; EXPERT_NONE elsewhere. A backend that cannot report routes leaves the array
+     * unchanged. Or NULL. */
     struct route *routes;
 };
 
-/* Early exit, decided by the backend: the sweep runs layer by layer; after layer l, where threshold[l] <= 1, the head
- * looks at the *last* row; it exits at the first l with max softmax(z_l / temperature[l]) >= threshold[l].
- * Stops after layer sweep.to at the latest. Other rows go as far as the last one went. */
+/* Early exit, decided by the backend. The pass runs layer by layer. After each layer l with threshold[l] <= 1, the head
+ * computes the logits z_l of the *last* row. The pass exits at the first l with max softmax(z_l / temperature[l]) >=
+ * threshold[l], and at layer sweep.to at the latest. Other rows reach the same depth as the last row. */
 struct exit_rule {
     const float *temperature; /* (L + 1), indexed by layer */
     const float *threshold;   /* (L + 1); above 1: not probed */
-    enum head_choice head;    /* which one looks; at layer L all are the lens */
+    enum head_choice head;    /* head for the probes; layer L always uses the logit lens */
 };
 
-struct guess {              /* what a layer says about the next token */
-    token_t token;          /* argmax, lowest id among equals; = top[0] */
+struct guess {              /* a layer's prediction of the next token */
+    token_t token;          /* argmax, the lowest id among equals; equal to top[0] */
     float confidence;       /* max softmax(z), temperature 1 */
     float annealed;         /* max softmax(z / T) with the probe's T */
-    float entropy;          /* of softmax(z), nats */
-    token_t top[GUESS_TOP]; /* descending; TOKEN_NONE where the vocabulary is smaller */
-    float top_p[GUESS_TOP]; /* temperature 1 */
-    float kl_final;         /* KL(final || this layer), nats; NAN when not asked for */
-    int32_t rank_final;     /* rank here of the final layer's argmax, 0 = first; -1 when not asked for */
+    float entropy;          /* entropy of softmax(z), nats */
+    token_t top[GUESS_TOP]; /* most probable tokens, descending; filled with TOKEN_NONE if the vocabulary is smaller */
+    float top_p[GUESS_TOP]; /* their probabilities at temperature 1 */
+    float kl_final;         /* KL(final || this layer), nats; NAN if not requested */
+    int32_t rank_final;     /* rank in this layer of the final layer's argmax, 0 = first; -1 if not requested */
 };
 
 struct exit_result {
     bool exited;
     uint32_t depth;       /* the last layer run */
-    uint32_t probes;      /* head calls made */
-    uint64_t probe_ns;    /* of the sweep's time, what they took; 0: the backend cannot tell */
-    struct guess guess;   /* of the last probed layer; token TOKEN_NONE when none was probed */
-    struct guess *probed; /* host memory given by the caller, (L + 1) or NULL: the guess of every probed layer, */
-                          /* token TOKEN_NONE where not probed */
+    uint32_t probes;      /* number of head calls */
+    uint64_t probe_ns;    /* part of the pass's time spent on probes; 0: the backend cannot measure it */
+    struct guess guess;   /* prediction of the last probed layer; token TOKEN_NONE if none was probed */
+    struct guess *probed; /* host memory of the caller, (L + 1) or NULL: predictions of all probed layers; */
+                          /* token TOKEN_NONE for layers that were not probed */
 };
 
 struct probe {
-    uint32_t ring;  /* whose hidden state */
-    uint32_t layer; /* 0..L; the row's depth must have reached it */
+    uint32_t ring;  /* ring entry of the hidden state */
+    uint32_t layer; /* 0..L; at most the row's depth */
     enum head_choice head;
-    float temperature; /* for `annealed`; 1 otherwise */
-    bool versus_final; /* also kl_final and rank_final against layer L of the same ring entry */
+    float temperature; /* used for `annealed`; otherwise 1 */
+    bool versus_final; /* also compute kl_final and rank_final against layer L of the same ring entry */
 };
 
 /* ---- sampling ---- */
 
 struct sampling {
-    float temperature; /* 0: greedy, the distribution is 1 at the argmax */
+    float temperature; /* 0: greedy, probability 1 at the argmax */
     uint32_t top_k;    /* 0: off */
     float top_p;       /* 1: off */
 };
@@ -237,12 +243,12 @@ struct dist_req {
     dist_t out;
 };
 
-/* How well a cheap distribution stands for a better one: what Speculative Verification asks of a draft d and its
- * companion c, per drafted token x. Where d(x) is 0, x can't have been drawn from d; it counts as chosen
- * deterministically, as in verification, and c(x) is its acceptance. */
+/* How well a cheap distribution approximates a better one: Speculative Verification compares a draft d with its
+ * companion c for each drafted token x. If d(x) is 0, x cannot have been drawn from d: x then counts as chosen
+ * deterministically, as in verification, and its acceptance is c(x). */
 struct overlap {
     float similarity; /* sum over v of min(d(v), c(v)) */
-    float acceptance; /* of x, were c the target: min(1, c(x)/d(x)) */
+    float acceptance; /* of x, if c were the target: min(1, c(x)/d(x)) */
 };
 
 struct overlap_req {
@@ -253,77 +259,79 @@ struct overlap_req {
 
 struct draw_req {
     dist_t from;
-    bool likeliest; /* the likeliest token, lowest id among equals, instead of a random one; the key is not used */
+    bool likeliest; /* return the most probable token, the lowest id among equals; the key is not used */
     struct rng_key key;
-    const token_t *without; /* tokens excluded, the rest renormalised: drawing siblings without replacement */
+    const token_t *without; /* tokens to exclude; the rest is renormalised: siblings are drawn without replacement */
     size_t n_without;
-    token_t *out; /* TOKEN_NONE if nothing is left */
+    token_t *out; /* TOKEN_NONE if no token is left */
 };
 
-/* Verification walks a tree of candidates. Node 0 is the row that the round started from (the pending token). From a
- * node, its children are tested in the order given, each accepted with probability min(1, p(x)/q(x)) where p is the
- * target's distribution at the node's row; a rejection sets p <- norm(max(0, p - q)) and takes x out of the q of the
- * siblings after it (candidates of one node are drawn without replacement). q = DIST_NONE is 1 at the token. With
- * temperature 0 all that is "is it the target's argmax".
- * q may be over another vocabulary: p and q are 0 at what only the other one has, and q's mass there is part of its sum.
- * So a candidate beyond the target's vocabulary (in the pool's, without a row) is always rejected, and takes its q out of
- * p like any other. */
+/* Verification walks a tree of candidates. Node 0 is the row that the round started from (the pending token). At a
+ * node, its children are tested in the given order. A child is accepted with probability min(1, p(x)/q(x)), where p is
+ * the target's distribution at the node's row. A rejection sets p <- norm(max(0, p - q)) and removes x from the q of
+ * later siblings, because candidates of one node are drawn without replacement. q = DIST_NONE means probability 1 at
+ * the token. At temperature 0 the test is whether x is the target's argmax.
+ * q may be over another vocabulary. p and q are 0 for tokens that only the other vocabulary contains, and q's mass on
+ * such tokens is part of its sum. A candidate outside the target's vocabulary (in the pool's vocabulary, without a row)
+ * is therefore always rejected, and its q is subtracted from p as usual. */
 struct verify_node {
-    int32_t parent; /* index of a node before it; -1 for node 0 */
+    int32_t parent; /* index of an earlier node; -1 for node 0 */
     token_t token;
     uint32_t pos;  /* position of the token, for the random numbers */
-    uint32_t ring; /* its row, at depth L; RING_NONE: no row, so accepting it ends the walk */
+    uint32_t ring; /* ring entry of its row, at depth L; RING_NONE: no row, so accepting the node ends the walk */
     dist_t q;
 };
 
 #define VERIFY_NODES 64
 
 enum next_kind {
-    NEXT_CORRECTION, /* children were there, none was accepted: drawn from what is left of p */
+    NEXT_CORRECTION, /* no child was accepted: drawn from the remaining p */
     NEXT_BONUS,      /* the walk ended at a node without children: drawn from p */
     NEXT_CANDIDATE   /* the walk ended at a node without a row, the last on the path: `next` is that node's token */
 };
 
 struct verdict {
-    uint32_t n_path;             /* accepted nodes, node 0 not counted */
+    uint32_t n_path;             /* number of accepted nodes, without node 0 */
     uint32_t path[VERIFY_NODES]; /* their indices, in order */
-    token_t next;                /* what follows the last row on the path */
+    token_t next;                /* the token after the last row on the path */
     enum next_kind kind;
-    struct guess judged[VERIFY_NODES]; /* the target's guess at every node's row; token TOKEN_NONE without a row */
+    struct guess judged[VERIFY_NODES]; /* the target's prediction at every node's row; token TOKEN_NONE without a row */
 };
 
-struct verify_req { /* a round of one sequence */
+struct verify_req { /* one round of one sequence */
     const struct verify_node *nodes;
     size_t n; /* 1..VERIFY_NODES */
     struct sampling sampling;
-    uint64_t seed; /* names the random stream: its keys are those of sequence 0 */
+    uint64_t seed; /* seed of the random stream; its keys are those of sequence 0 */
     struct verdict *out;
 };
 
 /* ---- the backend ---- */
 
 struct backend_options {
-    uint32_t threads;     /* 0: as many as there are cores */
-    const char *isa;      /* NULL or "auto": the best one; else a family or name of kernels/cpu/isa.h */
-    bool exact;           /* F32 weights, activations and keys: oracle-grade, slow */
+    uint32_t threads;     /* 0: number of cores */
+    const char *isa;      /* NULL or "auto": the best available; else a family or name of kernels/cpu/isa.h */
+    bool exact;           /* F32 weights, activations and keys: slow, for comparison with the reference */
     int gpu;              /* device number, -1: the first */
-    uint32_t prompt_rows; /* a library multiplies prompts, so many rows a chunk; 0: as all rows. open() fails without */
+    uint32_t prompt_rows; /* prefill chunk multiplied by a library, rows; 0: prompts like other rows. open() fails if */
+                          /* there is no library */
 };
 
-#define STORE_PROBES 512u /* that a request has at most, where nobody says otherwise */
+#define STORE_PROBES 512u /* default of store_desc.max_probes */
 
-struct store_desc {       /* kernels/request.h, store_defaults() */
-    uint32_t slots;       /* places for keys and values */
+struct store_desc {       /* defaults: store_defaults() in kernels/request.h */
+    uint32_t slots;       /* entries for keys and values */
     uint32_t ring;        /* rows whose hidden states are stored */
-    uint32_t seqs;        /* trunk tables */
+    uint32_t seqs;        /* number of trunk tables */
     uint32_t trunk;       /* length of a trunk table: the context size */
-    uint32_t max_rows;    /* rows in one sweep */
-    uint32_t max_probes;  /* probes in one guess call */
-    uint32_t prompt_rows; /* rows of a prompt's chunk; 0: sweeps say `prompt` never. Else as in backend_options */
-    uint32_t depth;       /* rows go no deeper: there are keys and values of so many layers; 0: of all */
-    struct dists *dists;  /* of the same backend, over the model's vocabulary at least; borrowed; NULL: it has none */
-    const atomic_bool *cancel; /* looked at before every layer; when set, queued work is dropped and wait() says */
-                               /* ERR_CANCELLED; rows of the dropped sweep keep their depth */
+    uint32_t max_rows;    /* largest number of rows in a forward pass */
+    uint32_t max_probes;  /* largest number of probes in a guess call */
+    uint32_t prompt_rows; /* rows of a prefill chunk; 0: `prompt` is never set. Else the value of backend_options */
+    uint32_t depth;       /* number of layers with keys and values: the largest depth of a row; 0: all layers */
+    struct dists *dists;  /* pool of the same backend, at least as large as the model's vocabulary; borrowed; NULL: */
+                          /* none */
+    const atomic_bool *cancel; /* read before every layer; if set, queued work is dropped and wait() fails with */
+                               /* ERR_CANCELLED; rows of the dropped pass keep their depth */
 };
 
 struct backend;
@@ -331,7 +339,7 @@ struct weights;
 struct store;
 struct dists; /* a pool of distributions */
 
-/* Called with work done so far in [0, 1]; returning false cancels. */
+/* Called with the completed share of the work in [0, 1]; returning false cancels the operation. */
 typedef bool (*progress_fn)(void *user, double done);
 
 struct backend_ops {
@@ -339,42 +347,51 @@ struct backend_ops {
     uint32_t abi;
     bool (*open)(struct backend **, const struct backend_options *, struct err *);
     void (*close)(struct backend *);
-    const char *(*describe)(const struct backend *); /* "avx512vnni x2": instruction set and threads, for people */
-    /* Threads of this machine's processors that compute at present; fewer than were asked for while other processes need
-     * the processors. Any thread may ask. NULL: the backend has no threads of its own. */
+    const char *(*describe)(const struct backend *); /* instruction set and threads, for display: "avx512vnni x2" */
+    /* Returns the number of threads that compute at present; fewer than requested while other processes use the
+     * processors. May be called from any thread. NULL: the backend has no threads of its own. */
     uint32_t (*threads)(const struct backend *);
-    /* What a user should know of it, in one line, or ""; NULL: nothing. Known before anything that takes long. */
+    /* Returns a one-line notice for the user, or "". Available right after open(). NULL: never a notice. */
     const char *(*note)(const struct backend *);
-    /* The tensors of the model stay the caller's and must outlive the weights. */
+    /* call after drop() of the KV caches that use it */
     bool (*load)(struct backend *, const struct model_desc *, progress_fn, void *user, struct weights **, struct err *);
     void (*unload)(struct weights *);
-    /* Does what load() left for later, until `cancel` (or NULL) is set. Nothing may be queued. NULL: nothing is left. */
+    /* Creates a KV cache, which belongs to the caller until drop(). The weights and the pool must outlive it. */
     void (*settle)(struct weights *, const atomic_bool *cancel);
-    /* Takes trained heads over, in place of those from before: by_layer is (L + 1), indexed by layer; NULL takes them
-     * away. All is copied. Not while a store of these weights has anything queued. On failure there are none. */
+    /* Returns the library and algorithms that multiply prompts in a KV cache with prompt_rows, for traces. NULL: the
+     * backend supports no such cache. */
     bool (*heads)(struct weights *, const struct exit_head *by_layer, struct err *);
-    /* A pool of n distributions over vocab tokens: of the largest vocabulary of those who share it. */
+    /* Queued requests. Arguments are copied or consumed before the call returns, except `out` memory, which must live
+     * until wait(). They return false if the request is malformed (a programming error); wait() reports run-time
+     * failures. */
     bool (*dists)(struct backend *, uint32_t vocab, uint32_t n, struct dists **, struct err *);
     void (*drop_dists)(struct dists *); /* after its stores */
-    /* The weights, and the pool, must outlive the store, which is the caller's until it is dropped. */
+    /* reads only token, ring and position of a row */
     bool (*store)(struct weights *, const struct store_desc *, struct store **, struct err *);
     void (*drop)(struct store *);
-    /* What multiplies prompts in a store with prompt_rows, for traces: library and algorithms; NULL: no such store. */
+    /* sums are computed in one fixed order */
     const char *(*prompts)(const struct store *);
 
-    /* Queued. Arguments are copied or consumed before the call returns, but for `out` memory, which must live until
-     * wait(). They return false when the request is malformed (a programming error); run-time failures come from wait(). */
+    /* Verifies rounds of several sequences. The head runs on the rows of all rounds together, so its weights are read
+     * once for many rows; then each round's tree is walked separately. The bits of a verdict do not depend on the other
+     * rounds of the call. */
     bool (*trunk)(struct store *, seq_t, uint32_t first, const slot_t *slots,
-                  size_t n);                                     /* trunk[first..first+n) = slots */
-    bool (*embed)(struct store *, const struct row *, size_t n); /* of a row token, ring and position */
+                  size_t n);                                     /* For tests and comparison with the reference: */
+                                                                 /* logits (vocab) and hidden state (width), F32. */
+    bool (*embed)(struct store *, const struct row *, size_t n); /* (vocabulary of the pool) */
     bool (*step)(struct store *, const struct sweep *);
     bool (*until)(struct store *, const struct sweep *, const struct exit_rule *, struct exit_result *out);
     bool (*guess)(struct store *, const struct probe *, size_t n, struct guess *out);
     bool (*dist)(struct store *, const struct dist_req *, size_t n);
     bool (*draw)(struct store *, const struct draw_req *, size_t n);
-    bool (*overlap)(struct store *, const struct overlap_req *, size_t n); /* sums in one fixed order */
-    /* Rounds of several sequences: the head runs on the rows of all together, so its weights are read once for many of
-     * them; then each is walked by itself. A verdict's bits are the same whatever rounds share the call. */
+    bool (*overlap)(struct store *, const struct overlap_req *, size_t n); /* Describes in one line how the device */
+                                                                           /* spent its time since the previous call */
+                                                                           /* ("busy 93%, of it waiting 9%: gate·up */
+    /* 31% …"). Returns false, with text "", if */
+    /* nothing was measured. The queue must be */
+    /* empty. NULL: the backend does not */
+    /* measure. */
+    /* NULL if not supported */
     bool (*verify)(struct store *, const struct verify_req *, size_t n);
     /* For tests and oracle-grade comparison: logits (vocab) and hidden state (width), F32. */
     bool (*read_logits)(struct store *, uint32_t ring, uint32_t layer, float *out);

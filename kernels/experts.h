@@ -1,9 +1,9 @@
-/* A layer's experts: small MLPs of which each row goes to a few that its router chooses (Shazeer et al. 2017), and perhaps
- * to one that all rows share. Kept like a layer's other tensors in one list:
+/* The experts of a layer: small MLPs. A router sends each row to a few of them (Shazeer et al. 2017); there may be one
+ * more that all rows share. Their tensors are described by one list, like a layer's other tensors:
  *
  *   kind(NAME, field, rows, cols, GGUF's name)
  *
- * where `ffn` is the expert's. In GGUF all experts of a layer lie one after the other in one tensor. */
+ * In this list `ffn` is the expert's. GGUF stores all experts of a layer consecutively in one tensor. */
 #ifndef KERNELS_EXPERTS_H
 #define KERNELS_EXPERTS_H
 
@@ -12,8 +12,8 @@
 #include "kernels/backend.h"
 #include "kernels/base/host_device.h"
 
-#define EXPERTS_MOST      4096u /* in a layer */
-#define EXPERTS_USED_MOST 64u   /* by a row */
+#define EXPERTS_MOST      4096u /* maximum per layer */
+#define EXPERTS_USED_MOST 64u   /* maximum per row */
 
 /* clang-format off */
 #define FOR_EXPERT_TENSORS(MATRIX, BIAS)                    \
@@ -31,9 +31,9 @@ enum expert_tensor {
 #undef NUMBER
         EXPERT_TENSORS
 };
-#define EXPERT_MATRICES ((enum expert_tensor)EXPERT_BGATE) /* which come first */
+#define EXPERT_MATRICES ((enum expert_tensor)EXPERT_BGATE) /* number of matrices; they precede the biases */
 
-struct expert_desc { /* biases may be absent, and the gate: then it is down(act(up x)) */
+struct expert_desc { /* biases and the gate may be absent; without a gate an expert is down(act(up x)) */
     union {
         struct tensor all[EXPERT_TENSORS];
         __extension__ struct {
@@ -44,22 +44,22 @@ struct expert_desc { /* biases may be absent, and the gate: then it is down(act(
     };
 };
 
-/* Where a row goes at a layer: one of its experts, and what that one's output is multiplied by. */
+/* One expert that a row is routed to, and the factor of its output. */
 struct route {
     uint32_t expert;
     float weight;
 };
 
-#define EXPERT_NONE UINT32_MAX /* in sweep.routes: not known, or no expert */
+#define EXPERT_NONE UINT32_MAX /* in sweep.routes: unknown, or no expert */
 
-/* Of one row of sweep.routes (kernels/backend.h) what it says of a layer: the form's `used` routes. */
+/* Returns the routes of one row at one layer in sweep.routes (kernels/backend.h): form.experts.used of them. */
 static inline struct route *
 routes_at(struct route *routes, const struct model_desc *d, size_t row, uint32_t layer)
 {
     return routes + (row * (d->n_layers + 1) + layer) * d->form.experts.used;
 }
 
-/* What a group of n experts is chosen by: the sum of its two largest of x (n). */
+/* Returns the score of a group of n experts: the sum of the two largest of x (n). */
 static inline HOST_DEVICE float
 experts_two_best(const float *x, uint32_t n)
 {
@@ -75,19 +75,19 @@ experts_two_best(const float *x, uint32_t n)
     return first + second;
 }
 
-extern const char *const expert_tensor_names[EXPERT_TENSORS]; /* GGUF's */
+extern const char *const expert_tensor_names[EXPERT_TENSORS]; /* names in GGUF */
 
-/* Entries of layer_desc.experts: those of form.experts.n, and behind them the one that all rows go to, if there is one. */
+/* Returns the length of layer_desc.experts: form.experts.n, plus one if there is a shared expert, which is the last. */
 static inline uint32_t
 experts_listed(const struct model_desc *d)
 {
     return d->form.experts.n + (d->form.experts.shared_ffn > 0 ? 1 : 0);
 }
 
-/* Of the expert at index e of the list. A vector is one row. */
+/* Returns the shape of a tensor of the expert at index e. A vector has one row. */
 void expert_tensor_shape(const struct model_desc *, uint32_t e, enum expert_tensor, uint32_t *rows, uint32_t *cols);
 
-/* The part of model_desc_fits() that is about a layer's experts. */
+/* Checks a layer's experts; a part of model_desc_fits(). */
 bool experts_fit(const struct model_desc *, uint32_t layer, struct err *);
 
 #endif

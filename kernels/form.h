@@ -1,4 +1,5 @@
-/* What architectures differ in besides their sizes and tensors: a model's form and a layer's. All zero is Llama's. */
+/* Differences between architectures other than sizes and tensors: the form of a model and of a layer. Llama's form is
+ * all zero. */
 #ifndef KERNELS_FORM_H
 #define KERNELS_FORM_H
 
@@ -13,68 +14,73 @@ enum activation {
     ACT_GELU_TANH,    /* x / 2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
     ACT_GELU,         /* x / 2 (1 + erf(x / sqrt 2)) */
     ACT_RELU_SQUARED, /* max(x, 0)^2 */
-    ACT_XIELU, /* alpha_p x^2 + beta x above 0, alpha_n (e^min(x, eps) - 1 - x) + beta x below: a layer's own numbers */
-    ACT_SWIGLU_CLAMPED /* of gates alone: min(x, 7) / (1 + e^-(1.702 x)) times 1 + max(-7, min(up, 7)) (gpt-oss) */
+    ACT_XIELU, /* alpha_p x^2 + beta x above 0, alpha_n (e^min(x, eps) - 1 - x) + beta x below; parameters per layer */
+    ACT_SWIGLU_CLAMPED /* gated only: min(x, 7) / (1 + e^-(1.702 x)) times 1 + max(-7, min(up, 7)) (gpt-oss) */
 };
 
-/* What a row's experts are chosen by, and what their outputs are multiplied by. With logits z = router x + bias, scores s are
- * softmax(z) or sigmoid(z); a correction is added to them for the choice alone. Of groups of neighbours those with the largest
- * sums of their two best are chosen from. Among equals the lower index is chosen. By SparseMixer (Liu et al. 2023, as PhiMoE has
- * it) experts are taken one after the other: the best of those that are left, m its logit, has a softmax over all i of them with
- * m - z_i <= 2 jitter max(|z_i|, m) for its weight. Nothing is corrected there, grouped or renormalised. */
+/* How a row's experts are chosen and how their outputs are weighted. With logits z = router x + bias, the scores s are
+ * softmax(z) or sigmoid(z). A correction is added to the scores for the choice only. With groups of neighbouring
+ * experts, the groups with the largest sums of their two best scores are chosen first, then experts among them. Among
+ * equals the lower index is chosen.
+ * SparseMixer (Liu et al. 2023, as in PhiMoE) takes one expert after the other: the best one left, with logit m, is
+ * weighted by a softmax over all experts i left that satisfy m - z_i <= 2 jitter max(|z_i|, m). It uses no correction,
+ * groups or renormalisation. */
 enum routing { ROUTE_SOFTMAX, ROUTE_SIGMOID, ROUTE_SPARSEMIXER, ROUTINGS };
 
 struct experts_form {
-    uint32_t n;                   /* of a layer that has any; 0: no layer has */
-    uint32_t used;                /* by a row */
-    uint32_t ffn;                 /* of each */
-    uint32_t shared_ffn;          /* of the one that every row goes to; 0: there is none */
-    uint32_t groups, groups_used; /* 0 or 1: all are one */
+    uint32_t n;                   /* experts per layer with experts; 0: the model has none */
+    uint32_t used;                /* experts per row */
+    uint32_t ffn;                 /* hidden size of each */
+    uint32_t shared_ffn;          /* hidden size of the shared expert; 0: there is none */
+    uint32_t groups, groups_used; /* 0 or 1: no grouping */
     enum routing routing;
-    bool renormalised; /* the scores of those that are chosen are divided by their sum */
-    float scale;       /* … and multiplied by this; 0: 1 */
-    float jitter;      /* SparseMixer's */
+    bool renormalised; /* the chosen experts' scores are divided by their sum */
+    float scale;       /* factor of the weights after that; 0: 1 */
+    float jitter;      /* for SparseMixer */
 };
 
-/* Attention with linear biases (Press et al. 2022): what a score of head h grows by from a key to the next one. */
+/* Attention with linear biases (Press et al. 2022): the slope by which a score of head h grows from one key to the
+ * next. */
 struct alibi {
-    float most;   /* -log2 of the last slope; 0: there are no biases */
-    float scale;  /* of biases; 0: 1 */
+    float most;   /* -log2 of the last slope; 0: no biases */
+    float scale;  /* factor of biases; 0: 1 */
     bool in_bf16; /* slopes, and slope times position, are rounded to BF16 (Falcon) */
 };
 
-/* The MLP is down(act(gate x) * up x), and down(act(up x)) where a layer has no gate. A layer without a norm before a sublayer
- * has none there, but in a parallel form, where the MLP reads what attention reads. */
+/* The MLP is down(act(gate x) * up x), or down(act(up x)) in a layer without a gate. A sublayer whose preceding norm is
+ * absent reads the stream itself; in a parallel form the MLP then reads the same input as attention. */
 struct model_form {
     enum activation activation;
-    bool centred;     /* norms take the mean off first, and may have a bias (LayerNorm) */
-    bool whole_norms; /* those of queries and keys are over all heads together (OLMo 2) */
-    bool late_norms;  /* … and behind their rotation (Hunyuan) */
-    bool parallel;    /* attention and MLP both read the layer's input, and both are added to it */
-    float embedding_scale, residual_scale, logit_scale; /* of the embedding, of what a sublayer adds, of logits; 0: 1 */
-    float attention_scale;                              /* of scores; 0: 1 / sqrt(head_dim) */
-    float attention_cap, logit_cap;                     /* x becomes cap tanh(x / cap); 0: it stays */
-    /* Queries, keys and values become -clip to clip, behind norms of whole rows, before rotation; 0: they stay. */
+    bool centred;     /* norms subtract the mean first and may have a bias (LayerNorm) */
+    bool whole_norms; /* query and key norms are over all heads together (OLMo 2) */
+    bool late_norms;  /* query and key norms are applied after rotation (Hunyuan) */
+    bool parallel;    /* attention and MLP both read the layer's input; both outputs are added to it */
+    float embedding_scale, residual_scale, logit_scale; /* factors of the embedding, of sublayer outputs, of logits; */
+                                                        /* 0: 1 */
+    float attention_scale;                              /* factor of scores; 0: 1 / sqrt(head_dim) */
+    float attention_cap, logit_cap;                     /* x becomes cap tanh(x / cap); 0: unchanged */
+    /* Queries, keys and values are clamped to [-clip, clip] after norms of whole rows and before rotation; 0:
+     * unchanged. */
     float clip;
     struct alibi alibi;
-    float local_base; /* RoPE's base in layers that turn locally, unscaled (Gemma 3, OLMo 3) */
-    float rope_gain;  /* of cosines and sines, but in those: what YaRN and LongRoPE make attention sharper by; 0: 1 */
+    float local_base; /* RoPE's base in layers with local rotation, unscaled (Gemma 3, OLMo 3) */
+    float rope_gain;  /* factor of cosines and sines except in layers with local rotation (YaRN, LongRoPE); 0: 1 */
     float
-        growth; /* queries are scaled by 1 + growth ln(1 + floor(position / growth_every)) (Ministral 3); 0: they aren't */
+        growth; /* queries are scaled by 1 + growth ln(1 + floor(position / growth_every)) (Ministral 3); 0: unscaled */
     uint32_t growth_every;
     struct experts_form experts;
 };
 
 enum layer_rope { LAYER_ROPE_GLOBAL, LAYER_ROPE_LOCAL, LAYER_ROPE_NONE };
 
-struct xielu { /* Huang and Schlag 2024, as Apertus has it; alphas above 0 */
+struct xielu { /* parameters of ACT_XIELU (Huang and Schlag 2024, as in Apertus); alphas above 0 */
     float alpha_p, alpha_n, beta, eps;
 };
 
 struct layer_form {
     enum layer_rope rope;
-    bool sees_all;      /* whatever the model's window */
-    struct xielu xielu; /* where the model's activation is this */
+    bool sees_all;      /* the layer ignores the model's window */
+    struct xielu xielu; /* used if the model's activation is ACT_XIELU */
 };
 
 static inline HOST_DEVICE float
@@ -83,15 +89,16 @@ form_factor(float factor)
     return factor > 0 || factor < 0 ? factor : 1;
 }
 
-/* What a query at a position is scaled by, besides. */
+/* Returns the slope of a head, 2^-exponent, for n heads. The first heads, the largest power of two <= n, have the
+ * exponents most / count, 2 most / count, …; the remaining heads have the odd multiples for twice the count. */
 static inline float
 form_growth(const struct model_form *f, uint32_t position)
 {
     return f->growth > 0 && f->growth_every > 0 ? 1 + f->growth * logf((float)(1 + position / f->growth_every)) : 1;
 }
 
-/* Of a head's slope, n heads. A power of two of them have most / n, 2 most / n, … for exponents; what are more, the odd ones of
- * twice as many. */
+/* Returns the slope exponent of a head, for n heads. The first heads, the largest power of two <= n, have the exponents
+ * most / count, 2 most / count, …; the remaining heads have the odd multiples for twice the count. */
 static inline float
 form_slope(const struct alibi *a, uint32_t head, uint32_t n)
 {
@@ -103,7 +110,7 @@ form_slope(const struct alibi *a, uint32_t head, uint32_t n)
     return a->in_bf16 ? bf16_nearest(slope) : slope;
 }
 
-/* What the score of a key at a position grows by, for a query at `own`, by a head of this slope. */
+/* Returns the bias of the score of a key at a position, for a query at `own` and a head with this slope. */
 static inline HOST_DEVICE float
 form_leaning(const struct alibi *a, float slope, uint32_t own, uint32_t position)
 {

@@ -1,4 +1,4 @@
-/* 16-bit floats, one at a time: IEEE binary16 (F16) and bfloat16 (BF16). */
+/* Conversion of 16-bit floats: IEEE binary16 (F16) and bfloat16 (BF16). */
 #ifndef KERNELS_HALF_H
 #define KERNELS_HALF_H
 
@@ -36,7 +36,7 @@ f16_to_f32(uint16_t h)
     return float_of_bits(sign | (exponent + 112) << 23 | mantissa << 13);
 }
 
-/* Of two bytes that are aligned to nothing. */
+/* Reads an F16 from two bytes; no alignment needed. */
 static inline float
 f16_at(const unsigned char *p)
 {
@@ -45,7 +45,7 @@ f16_at(const unsigned char *p)
     return f16_to_f32(half);
 }
 
-/* Rounds to nearest, ties to even, as the processors' instructions do. */
+/* Rounds to nearest, ties to even, like the processors' instructions. */
 static inline uint16_t
 f32_to_f16(float x)
 {
@@ -68,7 +68,7 @@ bf16_to_f32(uint16_t h)
     return float_of_bits((uint32_t)h << 16);
 }
 
-/* To nearest, ties to even; x is finite. */
+/* Rounds to nearest, ties to even; x must be finite. */
 static inline HOST_DEVICE uint16_t
 f32_to_bf16(float x)
 {
@@ -76,7 +76,7 @@ f32_to_bf16(float x)
     return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
 
-/* The nearest that BF16 has. */
+/* Returns x rounded to BF16. */
 static inline HOST_DEVICE float
 bf16_nearest(float x)
 {

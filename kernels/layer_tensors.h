@@ -1,15 +1,15 @@
-/* A layer's tensors: the one list that everything which goes through them is made from, which is their description
- * (struct layer_desc), the readers of files, the quantiser, the backends' checks and loaders, synthetic models and the models
- * of the tests. A further norm or bias is a line here, a word where an architecture says that it has one
- * (engine/arch/arch.c), and its place in the forward passes: those of the backends, which say that they have it, and the
- * one of the tests (tests/rigs/naive_model.c).
+/* The list of a layer's tensors. It generates their description (struct layer_desc) and is used by the file readers,
+ * the quantiser, the backends' checks and loaders, synthetic models and test models. To add a norm or bias: add a line
+ * here, a flag for the architectures that have it (engine/arch/arch.c), and its computation in the forward passes of
+ * the backends, which also declare support for it, and of the tests (tests/rigs/naive_model.c).
  *
  *   kind(NAME, field, need, rows, cols, GGUF's name, Hugging Face's name)
  *
  * kind  MATRIX: rows outputs of cols inputs each; NORM (factors) and BIAS (summands): one row in F32
- * need  NEEDED; USUAL: a Llama has it, some architectures don't; OPTIONAL: some do (struct arch)
- * rows, cols are made of the numbers of `d`, a struct model_desc. Names lack their ending, which the kind decides
- * (layer_tensor_name()), but for those that begin with "=" and are whole. The order is that of synthetic models' files and random numbers. */
+ * need  NEEDED; USUAL: in Llama, absent in some architectures; OPTIONAL: in some architectures (struct arch)
+ * rows, cols are expressions of `d`, a struct model_desc. Names lack the suffix that the kind determines
+ * (layer_tensor_name()), except complete names, which begin with "=". The order determines the files and random numbers
+ * of synthetic models. */
 #ifndef KERNELS_LAYER_TENSORS_H
 #define KERNELS_LAYER_TENSORS_H
 
@@ -21,7 +21,7 @@
 
 #define LAYER_Q(d)  ((d)->heads * (d)->head_dim)
 #define LAYER_KV(d) ((d)->kv_heads * (d)->head_dim)
-/* What the norms of queries and keys are over. */
+/* Widths of the query and key norms. */
 #define LAYER_QN(d)      ((d)->form.whole_norms ? LAYER_Q(d) : (d)->head_dim)
 #define LAYER_KN(d)      ((d)->form.whole_norms ? LAYER_KV(d) : (d)->head_dim)
 #define LAYER_EXPERTS(d) ((d)->form.experts.n)
@@ -68,19 +68,19 @@ enum layer_tensor_kind { LAYER_MATRIX, LAYER_NORM, LAYER_BIAS };
 enum layer_tensor_need { LAYER_NEEDED, LAYER_USUAL, LAYER_OPTIONAL };
 enum layer_naming { LAYER_NAMED_GGUF, LAYER_NAMED_HF, LAYER_NAMINGS };
 
-/* Optional ones that come together, as bits. */
+/* Groups of optional tensors that occur together, as bits. */
 #define LAYER_QKV_BIAS (1u << LAYER_BQ | 1u << LAYER_BK | 1u << LAYER_BV)
 #define LAYER_QK_NORM  (1u << LAYER_Q_NORM | 1u << LAYER_K_NORM)
-/* Usual ones. */
+/* Groups of usual tensors. */
 #define LAYER_PRE_NORMS (1u << LAYER_ATTN_NORM | 1u << LAYER_FFN_NORM)
 #define LAYER_GATED     (1u << LAYER_GATE)
-/* Optional ones that are vectors beside what is usual. */
+/* Optional vectors that accompany usual tensors. */
 #define LAYER_NORM_BIAS  (1u << LAYER_ATTN_NORM_B | 1u << LAYER_FFN_NORM_B)
 #define LAYER_MLP_BIAS   (1u << LAYER_BUP | 1u << LAYER_BDOWN)
 #define LAYER_POST_NORMS (1u << LAYER_ATTN_POST | 1u << LAYER_FFN_POST)
-/* The MLP, which a layer of experts has not. */
+/* The MLP, absent in a layer with experts. */
 #define LAYER_MLP (1u << LAYER_GATE | 1u << LAYER_UP | 1u << LAYER_DOWN)
-/* What a layer of experts has beside them (kernels/experts.h). */
+/* Additional tensors of a layer with experts (kernels/experts.h). */
 #define LAYER_ROUTING (1u << LAYER_ROUTER | 1u << LAYER_BROUTER | 1u << LAYER_CORRECTION | 1u << LAYER_SHARED_MIX)
 
 struct layer_tensor_info {
@@ -94,16 +94,17 @@ extern const struct layer_tensor_info layer_tensors[LAYER_TENSORS];
 struct model_desc;
 
 #define LAYER_NAME_SIZE 56
-/* "attn_q.weight", "attn_q.bias" */
+/* Writes the complete name, e.g. "attn_q.weight" or "attn_q.bias". */
 const char *layer_tensor_name(char out[LAYER_NAME_SIZE], enum layer_tensor, enum layer_naming);
-/* The same of a name that an architecture has of its own. */
+/* The same for an architecture's own name. */
 const char *layer_tensor_whole_name(char out[LAYER_NAME_SIZE], const char *name, enum layer_tensor_kind);
-/* A vector is one row. */
+/* Returns the shape; a vector has one row. */
 void layer_tensor_shape(const struct model_desc *, enum layer_tensor, uint32_t *rows, uint32_t *cols);
 
-/* Do a model's numbers and tensors fit each other? What every backend asks before it loads one: then what is needed is
- * there, of the right shape and of a type whose blocks fill its rows, and vectors are plain numbers. `optional` are those
- * (1 << enum layer_tensor) that the backend computes with: a model that has others is refused. */
+/* Checks that a model's numbers and tensors are consistent; every backend calls it before loading. Required tensors
+ * must be present, with the right shape and a type whose blocks fill their rows; vectors must be unquantised.
+ * `optional` is a mask (1 << enum layer_tensor) of the optional tensors that the backend supports; a model with others
+ * is refused. Returns false with an error on failure. */
 bool model_desc_fits(const struct model_desc *, uint32_t optional, struct err *);
 
 #endif

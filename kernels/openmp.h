@@ -1,5 +1,5 @@
-/* OpenMP's directives where the compiler has it; without -fopenmp everything runs on the caller's thread. For loops that are
- * rare: requests are carried out by a team (kernels/team.h). */
+/* OpenMP directives if the compiler supports them; without -fopenmp loops run on the caller's thread. For rare loops
+ * only: requests use a team (kernels/team.h). */
 #ifndef KERNELS_OPENMP_H
 #define KERNELS_OPENMP_H
 

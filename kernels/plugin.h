@@ -1,4 +1,5 @@
-/* The CUDA backend comes in a plug-in, specscope-cuda.so, so that the program runs where there is no CUDA at all. */
+/* Loads plug-ins. The CUDA backend is in a plug-in, specscope-cuda.so, so that the program also runs on machines
+ * without CUDA. */
 #ifndef KERNELS_PLUGIN_H
 #define KERNELS_PLUGIN_H
 
@@ -9,20 +10,19 @@
 
 enum plugin_state {
     PLUGIN_LOADED,
-    PLUGIN_ABSENT, /* there is no such file */
-    PLUGIN_BROKEN  /* there is one, and it can't be used: err says why */
+    PLUGIN_ABSENT, /* the file does not exist */
+    PLUGIN_BROKEN  /* the file exists but cannot be used: err contains the reason */
 };
 
-/* Loads the plug-in, once for the process's life: from $SPECSCOPE_CUDA_PLUGIN if that is set (empty: there is none),
- * else from where plugin_find() finds it. A table that
- * speaks another ABI is never handed out. */
+/* Loads the plug-in, once per process, from $SPECSCOPE_CUDA_PLUGIN if set (empty: no plug-in), else from the path that
+ * plugin_find() returns. Fails with PLUGIN_BROKEN if the plug-in's ABI version differs. */
 enum plugin_state plugin_load(const struct backend_ops **, struct err *);
 
-/* A plug-in's file: in the folder of the program, ../lib/specscope beside that, the folder above, or where `make install` puts it.
- * False: in none of them. */
+/* Finds a plug-in's file: in the folder of the program, ../lib/specscope relative to it, its parent folder, or the
+ * folder that `make install` uses. Returns false if none of them contains it. */
 bool plugin_find(const char *file, char *path, size_t n);
 
-/* Does the machine have a GPU of NVIDIA's, whether or not it can be used? */
+/* Returns whether the machine has an NVIDIA GPU, usable or not. */
 bool plugin_gpu_in_sight(void);
 
 #endif

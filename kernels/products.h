@@ -1,4 +1,4 @@
-/* Products of matrices in the host's memory, that a backend may offer: training's. */
+/* Matrix products in host memory, used by training. A backend may offer them. */
 #ifndef KERNELS_PRODUCTS_H
 #define KERNELS_PRODUCTS_H
 
@@ -10,24 +10,24 @@
 
 struct backend;
 
-/* c (m, n) = a b + beta c, F32, row-major; a is (m, k), b (k, n), or turned as they lie: (k, m), (n, k). */
+/* c (m, n) = a b + beta c, F32, row-major. a is (m, k) and b is (k, n), or stored transposed: (k, m), (n, k). */
 struct host_product {
     bool turn_a, turn_b;
     uint32_t m, n, k;
     const float *a, *b;
-    size_t stride_a, stride_b; /* floats from a row, as it lies, to the next one; c has no gaps */
-    float beta;                /* 0: c is only written; or 1 */
+    size_t stride_a, stride_b; /* floats between the starts of stored rows; c has no gaps */
+    float beta;                /* 0 (c is only written) or 1 */
     float *c;
 };
 
-struct products; /* what they need on a device: a stream, memory, matrices that stay there */
+struct products; /* device resources: a stream, memory, matrices kept on the device */
 
-/* For training, which has nothing to do with stores and their queues: all at once, results are there on return. Any number
- * of threads may ask. */
+/* Independent of KV caches and their queues: results are complete on return. May be called from any number of
+ * threads. */
 struct product_ops {
     bool (*open)(struct backend *, struct products **, struct err *);
-    void (*close)(struct products *); /* before the backend */
-    /* Copies n values, which do not change from now on: a `b` at that address is not copied again. */
+    void (*close)(struct products *); /* call before the backend's close() */
+    /* Copies n values to the device. The caller must not change them: a `b` at that address is not copied again. */
     bool (*keep)(struct products *, const float *, size_t n, struct err *);
     bool (*multiply)(struct products *, const struct host_product *, struct err *);
 };

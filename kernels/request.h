@@ -1,32 +1,34 @@
-/* What all backends ask and say alike. Above all: is a request well-formed, that is, are its numbers in range and do its
- * lists fit? No more than that: whether the places that it names hold what it needs is known only where they are. */
+/* Checks and defaults that all backends share. The checks cover whether a request is well-formed: numbers are in range
+ * and lists are consistent. They do not cover whether the entries that it names contain valid data; only the backend
+ * can check that. */
 #ifndef KERNELS_REQUEST_H
 #define KERNELS_REQUEST_H
 
 #include "kernels/backend.h"
 
-/* What a store is opened with where nobody wants it otherwise: for a trunk of ctx positions, and so many slots beyond. */
+/* Default parameters of a KV cache: for a trunk of ctx positions, with STORE_SPARE additional slots. */
 #define STORE_SPARE (2 * VERIFY_NODES)
-#define PROMPT_ROWS 256                         /* of a prompt's chunk, where prompts are asked to go by chunks */
-#define STORE_DISTS 64                          /* in the pool of a context that has one to itself */
+#define PROMPT_ROWS 256                         /* rows of a prefill chunk, if chunks are requested */
+#define STORE_DISTS 64                          /* distributions in the pool of a context that shares it with no */
+                                                /* other */
 struct store_desc store_defaults(uint32_t ctx); /* without a pool */
-/* The same for n trunks of ctx positions, with the slots and places in the ring that a round of each may need. */
+/* The same for n trunks of ctx positions, with the slots and ring entries that a round of each may need. */
 struct store_desc store_for_sequences(uint32_t ctx, uint32_t n);
 
 struct pool_size { /* n distributions over vocab tokens; no pool: 0, 0 */
     uint32_t vocab, n;
 };
 
-struct request_limits { /* the pointers are the store's, or live as long */
+struct request_limits { /* the pointers are borrowed and must outlive the KV cache */
     const struct model_desc *model;
     const struct store_desc *store;
     struct pool_size dists;
 };
 
-/* How deep a store's rows may go. */
+/* Returns the largest depth of a row of the KV cache. */
 uint32_t request_depth(const struct model_desc *, const struct store_desc *);
 
-/* Can a pool, or a store with these limits, be like that? */
+/* Check the parameters of a pool and of a KV cache. Return false with an error if they are out of range. */
 bool request_pool(struct pool_size, struct err *);
 bool request_store(struct request_limits, struct err *);
 
@@ -42,10 +44,10 @@ bool request_verify(struct request_limits, const struct verify_req *, size_t n);
 bool request_read(struct request_limits, uint32_t ring, uint32_t layer);
 bool request_read_dist(struct request_limits, dist_t);
 
-/* The first layer that any row of a sweep has to go through; above w->to: none. */
+/* Returns the first layer that any row of a forward pass runs through; more than w->to: none. */
 uint32_t request_first_layer(const struct sweep *w);
 
-/* The failure of a request whose numbers are none: returns false. */
+/* Sets the error of a request that computed values that are not numbers (NaN). Returns false. */
 bool request_not_numbers(uint32_t layer, struct err *);
 
 #endif

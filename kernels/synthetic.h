@@ -1,11 +1,11 @@
-/* Weights that a formula makes: any element of a matrix from its row and column alone, on the host or on a device, and
- * the same bits in a file, in memory and on both.
+/* Weights computed by a formula: each element of a matrix depends only on the key, its row and its column. The host,
+ * devices and files contain the same bits.
  *
  * An element is n * scale. n is an odd number from -127 to 127, all 128 of them equally likely: mean 0, standard
- * deviation SYNTHETIC_DEVIATION. In rows from `faint_row` on, and in columns from `faint_col` on, it is 1 or -1.
- * `scale` has at most four significant bits, and is a multiple of 2^-24: so an element has eleven and is exact in F32
- * and F16, and n and scale are the int8 and the scale of Q8_0. Those three types hold the same numbers; BF16 has eight
- * bits and holds them rounded to nearest, ties to even. Which bits an n is made of doesn't depend on the type. */
+ * deviation SYNTHETIC_DEVIATION. In rows from `faint_row` on, and in columns from `faint_col` on, n is 1 or -1. `scale`
+ * has at most four significant bits and is a multiple of 2^-24: an element has at most eleven bits and is exact in F32
+ * and F16, and n and scale are the int8 and the scale of Q8_0. The three types contain the same numbers. BF16 has eight
+ * bits and contains them rounded to nearest, ties to even. n does not depend on the type. */
 #ifndef KERNELS_SYNTHETIC_H
 #define KERNELS_SYNTHETIC_H
 
@@ -16,13 +16,13 @@
 #include "kernels/base/rng.h"
 
 #define SYNTHETIC_DEVIATION 73.8986 /* sqrt((128^2 - 1) / 3) */
-#define SYNTHETIC_WORD      8u      /* columns that one hash makes */
+#define SYNTHETIC_WORD      8u      /* columns per hash */
 #define SYNTHETIC_Q8_BLOCK  32u
 #define SYNTHETIC_ONES      0x0101010101010101u
 
 struct synthetic {
-    uint64_t key; /* of model and tensor: synthetic_key() */
-    float scale;  /* synthetic_scale() */
+    uint64_t key; /* of the model and tensor: synthetic_key() */
+    float scale;  /* from synthetic_scale() */
     uint32_t faint_row, faint_col;
 };
 
@@ -32,7 +32,8 @@ synthetic_key(uint64_t seed, uint32_t tensor)
     return splitmix64_mix(splitmix64_mix(seed + SPLITMIX64_STEP) + tensor);
 }
 
-/* Eight n's of a row, for columns 8 * word and up: byte i (from the lowest) is column 8 * word + i, as an int8. */
+/* Returns eight n's of a row, for the columns from 8 * word on: byte i (from the lowest) is column 8 * word + i, as an
+ * int8. */
 static inline HOST_DEVICE uint64_t
 synthetic_word(const struct synthetic *p, uint32_t row, uint32_t word)
 {
@@ -59,14 +60,15 @@ synthetic_element(const struct synthetic *p, uint32_t row, uint32_t col)
 }
 
 #ifndef __CUDACC__
-/* The scale nearest to a wanted one, above 0, that has four significant bits, if it is between 2^-24 and 2^8. */
+/* Returns the number closest to `wanted` (above 0) that has four significant bits, clamped to the range from 2^-24 to
+ * 2^8. */
 float synthetic_scale(double wanted);
 
-/* Bytes of a row of n columns in this type as a file has it; 0: a type (or, in Q8_0, a width) that isn't synthetic. */
+/* Returns the bytes of a row of n columns in a file; 0: a type (or, for Q8_0, a width) that cannot be synthetic. */
 size_t synthetic_row_bytes(enum weight_type, uint32_t cols);
-/* Row `row` of a synthetic tensor as a file has it: synthetic_row_bytes() of them, to anywhere. */
+/* Writes row `row` of a synthetic tensor in its file format to `out`: synthetic_row_bytes(), no alignment needed. */
 void synthetic_row(const struct tensor *, uint32_t row, void *out);
-/* The same in F32, as tensor_row() gives it: y (cols). */
+/* Writes the row in F32 to y (cols), like tensor_row(). */
 void synthetic_row_f32(const struct tensor *, uint32_t row, float *y);
 #endif
 

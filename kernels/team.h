@@ -1,10 +1,10 @@
-/* Threads that carry out a request's steps together with the thread that makes it, the leader. A step is cut into chunks,
- * which the leader and its helpers claim one after the other; the leader waits only for chunks that were claimed. So a
- * helper that does not run, because the machine is busy, delays a step by one chunk at most, and one that sleeps delays
- * nothing. A waiting thread spins for some microseconds and then sleeps.
+/* A team of threads that carries out the steps of a request. The thread that makes the request is the leader; the
+ * others are helpers. A step is divided into chunks, which the leader and its helpers claim one by one. The leader
+ * waits only for claimed chunks: a helper that does not run because the machine is busy delays a step by at most one
+ * chunk, and a sleeping helper causes no delay. A waiting thread spins for some microseconds and then sleeps.
  *
- * A team finds its size by trying, from the time of passes (team_sizing.h); helpers beyond it sleep.
- * What a chunk computes must not depend on the thread or on the size of the team. */
+ * A team adjusts its size by measuring the time of passes (team_sizing.h); the remaining helpers sleep. The result of a
+ * chunk must not depend on the thread or on the size of the team. */
 #ifndef KERNELS_TEAM_H
 #define KERNELS_TEAM_H
 
@@ -14,26 +14,26 @@
 
 struct team;
 
-/* `most` threads, the leader among them. `fixed`: the team never changes its size. NULL: no memory. Threads start when
- * they are needed first; fewer where the system has no more. */
+/* Creates a team of at most `most` threads, including the leader. `fixed`: the size never changes. Returns NULL if
+ * there is no memory. Threads start when first needed; there are fewer of them if the system refuses more. */
 struct team *team_open(uint32_t most, bool fixed);
 void team_close(struct team *);
 
-/* Thread `rank` < most carries out a chunk; the leader has rank 0. */
+/* Carries out a chunk on thread `rank` < most; the leader has rank 0. */
 typedef void (*team_fn)(void *arg, uint32_t rank, size_t chunk);
 
-/* Calls fn for the chunks 0..n-1, n < 2^16, and returns when all are done: their writes are visible to the caller. While
- * another thread leads the team, and in a child of fork(), the caller carries out all chunks itself. */
+/* Calls fn for the chunks 0..n-1, n < 2^16, and returns when all are done; their writes are visible to the caller. If
+ * another thread is leading the team, or in a child of fork(), the caller carries out all chunks itself. */
 void team_for(struct team *, size_t n, team_fn fn, void *arg);
 
-/* The leader's pass of so many units of work took so long, and the leader ran for ran_ns of it. Passes of one kind have the same time
- * a unit. */
+/* Reports a pass of `units` units of work that took took_ns; the leader ran on a processor for ran_ns of it. Passes of
+ * one kind take the same time per unit. */
 void team_pass(struct team *, uint32_t kind, double units, uint64_t took_ns, uint64_t ran_ns);
 
-/* Threads that work now; any thread may ask. */
+/* Returns the number of threads that work at present. May be called from any thread. */
 uint32_t team_size(const struct team *);
 uint32_t team_most(const struct team *);
-/* The same but for a try that is under way. Any thread may ask. */
+/* The same without the effect of a trial in progress. May be called from any thread. */
 uint32_t team_settled(const struct team *);
 
 /* ---- shares ---- */
@@ -49,7 +49,7 @@ team_share(size_t n, size_t rank, size_t size)
     return (struct range){n * rank / size, n * (rank + 1) / size};
 }
 
-/* What [first, last) of the whole has of the part that starts at `start` and is n long, counted from `start`. */
+/* Returns the intersection of `whole` with [start, start + n), relative to `start`. */
 static inline struct range
 range_overlap(struct range whole, size_t start, size_t n)
 {

@@ -1,4 +1,4 @@
-/* The monotonic clock: for durations, and for moments to wait for; its zero is arbitrary. */
+/* The monotonic clock, for durations and deadlines. Its zero is arbitrary. */
 #ifndef KERNELS_BASE_CLOCK_H
 #define KERNELS_BASE_CLOCK_H
 

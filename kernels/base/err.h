@@ -1,4 +1,4 @@
-/* Errors are one sentence for a person: what happened, where, what to do about it. */
+/* Errors: one sentence for the user with what happened, where, and what to do about it. */
 #ifndef KERNELS_BASE_ERR_H
 #define KERNELS_BASE_ERR_H
 
@@ -10,7 +10,7 @@ enum err_kind {
     ERR_NONE,
     ERR_WORK,     /* the work failed: exit status 1 */
     ERR_USAGE,    /* a bad argument, knob, command: exit status 2 */
-    ERR_CANCELLED /* the user asked for it; nothing to report */
+    ERR_CANCELLED /* cancelled by the user; nothing to report */
 };
 
 struct err {
@@ -28,7 +28,7 @@ err_fill(struct err *e, enum err_kind kind, const char *format, ...)
     e->kind = kind;
     vsnprintf(e->text, sizeof e->text, format, args);
     va_end(args);
-    for (char *c = e->text; *c != '\0'; c++) /* file names and model bytes may hold control characters */
+    for (char *c = e->text; *c != '\0'; c++) /* file names and model data may contain control characters */
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
             *c = '?';
 }
@@ -39,8 +39,8 @@ err_false(void)
     return false;
 }
 
-/* Fills e (which may be NULL) and is false, so that a failing function can `return err_set(e, kind, format, …)`. A macro,
- * for clang's analyzer does not look into functions of variable arguments. */
+/* Fills e (which may be NULL) and returns false, so that a failing function can `return err_set(e, kind, format, …)`.
+ * It is a macro because clang's analyzer does not follow functions with variable arguments. */
 #define err_set(...) (err_fill(__VA_ARGS__), err_false())
 
 #endif

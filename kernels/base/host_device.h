@@ -1,4 +1,4 @@
-/* What host and device compute alike is written once: static inline HOST_DEVICE. */
+/* Functions that both host and device compile are static inline HOST_DEVICE. */
 #ifndef KERNELS_BASE_HOST_DEVICE_H
 #define KERNELS_BASE_HOST_DEVICE_H
 

@@ -118,7 +118,7 @@ platform_memory_available(void)
         return ((uint64_t)pages.free_count + pages.inactive_count + pages.purgeable_count) *
                (uint64_t)sysconf(_SC_PAGESIZE);
 #endif
-    return UINT64_MAX; /* Linux has it in files */
+    return UINT64_MAX; /* Linux provides this in files */
 }
 
 /* ---- waiting ---- */
@@ -126,7 +126,7 @@ platform_memory_available(void)
 void
 platform_condition_open(pthread_cond_t *condition)
 {
-#if defined(__APPLE__) /* knows waits of a given length instead */
+#if defined(__APPLE__) /* this API takes durations instead of deadlines */
     pthread_cond_init(condition, NULL);
 #else
     pthread_condattr_t attr;
@@ -164,7 +164,7 @@ platform_wake(atomic_uint *word)
 {
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
-#else /* all words have one condition */
+#else /* all words share one condition variable */
 static pthread_mutex_t words = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t word_changed = PTHREAD_COND_INITIALIZER;
 
@@ -187,7 +187,7 @@ platform_wake(atomic_uint *word)
 }
 #endif
 
-/* What Linux says of processors, in /proc and /sys; elsewhere little is known. */
+/* Processor information from Linux's /proc and /sys; little of it is available on other systems. */
 
 #if defined(__APPLE__)
 #include <sys/sysctl.h>
@@ -231,7 +231,7 @@ platform_bracketed(const char *path, char *out, size_t n)
 
 /* ---- processors ---- */
 
-/* A core is known by the first of its threads. */
+/* A core is identified by the first of its threads. */
 static int
 count_cores(int online)
 {
@@ -246,7 +246,8 @@ count_cores(int online)
     return cores;
 }
 
-/* cpu.max of version 2 ("max 100000", "150000 100000") of every group from this process's own up to the root. */
+/* Reads cpu.max of cgroup version 2 ("max 100000", "150000 100000") for every group from this process's own to the
+ * root; returns the smallest quota. */
 static double
 group_quota(void)
 {
@@ -304,7 +305,7 @@ platform_processors(void)
     return p;
 }
 
-/* Those of `line`'s words that kernels are made for. */
+/* Copies those words of `line` that the kernels use. */
 static void
 keep_features(char *line, char *out, size_t n)
 {

@@ -1,4 +1,4 @@
-/* "1 layer", "2 layers": printf("%u layer%s", n, plural(n)). */
+/* Plural endings for printf: printf("%u layer%s", n, plural(n)) prints "1 layer", "2 layers". */
 #ifndef KERNELS_BASE_PLURAL_H
 #define KERNELS_BASE_PLURAL_H
 

@@ -1,7 +1,9 @@
-/* Random numbers. By counter: Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3",
- * SC 2011). A number is a pure function of its key, so a run does not depend on the order in which numbers are asked
- * for, on threads or on the backend; nothing is stored between calls. By state, where order is no matter: SplitMix64
- * (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014). */
+/* Random numbers.
+ * By counter: Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011). A
+ * number is a pure function of its key, so a run does not depend on the order of calls, on threads or on the backend;
+ * no state is stored between calls.
+ * By state, where the order of calls is fixed or irrelevant: SplitMix64 (Steele, Lea, Flood, "Fast splittable
+ * pseudorandom number generators", OOPSLA 2014). */
 #ifndef KERNELS_BASE_RNG_H
 #define KERNELS_BASE_RNG_H
 
@@ -38,7 +40,7 @@ philox4x32_10(struct philox c, uint32_t key0, uint32_t key1)
     return c;
 }
 
-/* The block that belongs to a key: the seed selects the bijection, everything else is the counter. */
+/* Returns the block for a key: the seed selects the bijection, all other fields form the counter. */
 static inline HOST_DEVICE struct philox
 rng_block(const struct rng_key *k)
 {
@@ -46,7 +48,7 @@ rng_block(const struct rng_key *k)
     return philox4x32_10(counter, (uint32_t)k->seed, (uint32_t)(k->seed >> 32));
 }
 
-/* Uniform in [0, 1), 53 bits. */
+/* Returns a uniform number in [0, 1) with 53 bits. */
 static inline HOST_DEVICE double
 rng_uniform(const struct rng_key *k)
 {
@@ -66,22 +68,23 @@ splitmix64_mix(uint64_t z)
     return z ^ (z >> 31);
 }
 
-/* The next number of a stream, from a state that any seed may begin. */
+/* Returns the next number of a stream; any value is a valid initial state. */
 static inline HOST_DEVICE uint64_t
 splitmix64(uint64_t *state)
 {
     return splitmix64_mix(*state += SPLITMIX64_STEP);
 }
 
-/* The same as a real, uniform in [0, 1), 53 bits. */
+/* The same as a uniform number in [0, 1) with 53 bits. */
 static inline HOST_DEVICE double
 splitmix64_uniform(uint64_t *state)
 {
     return (double)(splitmix64(state) >> 11) * 0x1p-53;
 }
 
-/* The seed of sequence i of a batch. Sequence 0 has the batch's own. Seeds less than 2^40 apart give different seeds to
- * sequences below number 2^20: multiples of the step differ by more than that, and the finaliser is a bijection. */
+/* Returns the seed of sequence i of a batch; sequence 0 uses the batch's own. Seeds less than 2^40 apart yield
+ * different seeds for sequences below number 2^20: multiples of the step differ by more than that, and the finaliser is
+ * a bijection. */
 static inline uint64_t
 rng_sequence_seed(uint64_t seed, uint32_t sequence)
 {

@@ -1,15 +1,15 @@
-/* Products of many rows through AMX's tiles: the avx512vnni table with these is cpu_isa_amx. */
+/* Products of many rows with AMX tiles; cpu_isa_amx is the avx512vnni table with these functions. */
 #ifndef KERNELS_CPU_AMX_H
 #define KERNELS_CPU_AMX_H
 
 #include "kernels/cpu/isa.h"
 
-#define AMX_MANY 32 /* rows from which tiles beat vectors */
+#define AMX_MANY 32 /* number of rows from which tiles are faster than vectors */
 
-/* Does the processor have tiles of int8, and does the system let us use them? */
+/* Returns whether the processor has int8 tiles and the system permits their use. */
 bool amx_usable(void);
 
-/* isa.h's matmul for interleaved weights with Q8_0 xor 0x80: the bits of avx512vnni. */
+/* matmul_fn (isa.h) for interleaved weights with Q8_0 xor 0x80; its results equal avx512vnni's bit by bit. */
 void amx_matmul(const struct matrix *, const struct acts *x, size_t n, size_t first, size_t last, float *y, size_t ld);
 
 #endif

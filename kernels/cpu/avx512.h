@@ -1,4 +1,4 @@
-/* AVX-512 primitives for cpu/simd.h, shared by the tables with and without VNNI. */
+/* AVX-512 primitives for cpu/simd.h, shared by the instruction sets with and without VNNI. */
 #ifndef KERNELS_CPU_AVX512_H
 #define KERNELS_CPU_AVX512_H
 
@@ -16,7 +16,7 @@
 
 typedef __m512 vec;
 typedef int32_t ints __attribute__((vector_size(64)));
-typedef uint32_t codes __attribute__((vector_size(sizeof(ints)))); /* four quants in each lane */
+typedef uint32_t codes __attribute__((vector_size(sizeof(ints)))); /* four quants in each 32-bit lane */
 
 SIMD_INLINE vec
 v_zero(void)
@@ -36,7 +36,7 @@ v_load(const float *p)
     return _mm512_loadu_ps(p);
 }
 
-/* The same, in a register from here on: an operand in memory would be loaded by each instruction that has it. */
+/* Forces a into a register: an operand in memory would be loaded again by each instruction that uses it. */
 SIMD_INLINE vec
 v_keep(vec a)
 {
@@ -190,7 +190,7 @@ v_gather(const uint32_t *words, codes at)
     return (codes)_mm512_i32gather_epi32((__m512i)at, words, 4);
 }
 
-/* Four int8 in each lane. */
+/* Broadcasts four int8 to each lane. */
 SIMD_INLINE __m512i
 v_four(const int8_t *x)
 {

@@ -1,4 +1,5 @@
-/* The memory of one owner (weights, a store): taken in pieces, zeroed, aligned to 64 bytes, freed all at once. */
+/* An allocator for the memory of one owner (weights, a KV cache). Pieces are zeroed, aligned to 64 bytes, and freed all
+ * at once. */
 #ifndef KERNELS_CPU_BLOCKS_H
 #define KERNELS_CPU_BLOCKS_H
 
@@ -13,22 +14,22 @@
 
 struct blocks {
     struct block *last;
-    size_t bytes; /* taken so far */
-    bool huge;    /* set before the first piece: for what is large and read over and over. Pieces then share regions in
-                     huge pages, so that reading them does not wait for page tables */
-    size_t left;  /* bytes at the end of the last region that are not handed out yet */
+    size_t bytes; /* total of all pieces */
+    bool huge;    /* set before the first piece, for large memory that is read many times: pieces then share regions */
+                  /* in huge pages, which avoids page table misses */
+    size_t left;  /* unused bytes at the end of the last region */
 };
 
-struct block { /* what is handed out starts at the next aligned address, or is of the region */
+struct block { /* the piece starts at the next aligned address, or is in the region */
     struct block *before;
-    void *region; /* which has no page until something is written there; NULL: none */
-    size_t bytes; /* of it */
+    void *region; /* reserved memory, without pages until it is written; NULL: none */
+    size_t bytes; /* size of the region */
 };
 
 #define HUGE_PAGE    ((size_t)2 << 20)
 #define REGION_BYTES (HUGE_PAGE * 32)
 
-#if defined(__SANITIZE_ADDRESS__) /* which sees past a piece's end only if each has memory of its own */
+#if defined(__SANITIZE_ADDRESS__) /* AddressSanitizer detects overruns only if each piece has its own allocation */
 #define BLOCKS_SHARE false
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -39,8 +40,8 @@ struct block { /* what is handed out starts at the next aligned address, or is o
 #define BLOCKS_SHARE true
 #endif
 
-/* A region that holds a piece of so many bytes: as large as REGION_BYTES if there is room, else as it must be. Memory is
- * only reserved; a page is taken when it is first written. */
+/* Reserves a region for a piece of so many bytes: REGION_BYTES if available, else the piece's size. Pages are allocated
+ * when first written. */
 static inline bool
 blocks_region(struct blocks *b, size_t bytes)
 {
@@ -63,8 +64,8 @@ blocks_region(struct blocks *b, size_t bytes)
     return true;
 }
 
-/* n elements of `size` bytes; NULL when there is no memory. calloc leaves large pieces to the system's zero pages, so
- * a KV store costs nothing until it is used. */
+/* Returns n zeroed elements of `size` bytes, or NULL if there is no memory. Large pieces come from calloc, which uses
+ * the system's zero pages: a KV cache costs no memory until it is written. */
 static inline void *
 blocks_take(struct blocks *b, size_t n, size_t size)
 {

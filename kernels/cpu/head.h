@@ -4,32 +4,33 @@
 
 #include "kernels/cpu/forward.h"
 
-/* Of the table, which is filled. */
+/* Computations on the filled table. */
 void head_logits(struct store *); /* rows ready..n-1 */
-void head_pieces(struct store *); /* summaries */
+void head_pieces(struct store *); /* computes the summaries of pieces */
 
-/* Both at once, for all rows of the table (up to HEAD_ROWS), whose logits nobody will ask for: a worker takes its pieces one
- * after the other, all rows while the piece's weights are in its cache. So weights are read once, and logits come no
- * further than that cache. */
+/* Computes logits and summaries together for all rows of the table (up to HEAD_ROWS) if the logits are not needed
+ * later. A worker takes one piece after the other and computes all rows while the piece's weights are in its cache.
+ * Weights are read once, and logits stay in that cache. */
 void head_stream(struct store *);
 
-/* All pieces of all rows, each of whose logits costs so much. */
+/* Returns the work of all pieces of all rows; `cost` is per logit. */
 static inline struct work
 work_of_pieces(const struct store *s, size_t cost)
 {
     return (struct work){s->head.n * s->head.n_pieces, 1, cost * PIECE};
 }
 
-/* A row's guess from its pieces, and its softmax: max, sum exp(z - max). */
+/* Combines a row's pieces to its prediction and the terms of its softmax: max, sum exp(z - max). */
 void head_combine(const struct store *, size_t row, struct guess *, double *max, double *sum);
 
-/* The table in store.head: logits, and with `guesses` the guesses too. */
+/* Computes the logits of the table, and with `guesses` the predictions. */
 void head_run(struct store *, bool guesses);
 
-/* guess(): any number of probes, the table filled again and again. Marks the store when it was cancelled. */
+/* Carries out guess() for any number of probes, filling the table several times if needed. Marks the KV cache if it was
+ * cancelled. */
 void head_guess(struct store *, const struct probe *, size_t n, struct guess *out);
 
-/* Marks the store failed: the logits of a layer are not numbers. */
+/* Marks the KV cache as failed: the logits of a layer are not numbers (NaN). */
 void head_broken(struct store *, uint32_t layer);
 
 #endif

@@ -1,4 +1,4 @@
-/* NEON primitives for cpu/simd.h, shared by the tables with and without the dot product instruction. */
+/* NEON primitives for cpu/simd.h, shared by the instruction sets with and without the dot product instruction. */
 #ifndef KERNELS_CPU_NEON_H
 #define KERNELS_CPU_NEON_H
 
@@ -16,7 +16,7 @@
 
 typedef float32x4_t vec;
 typedef int32_t ints __attribute__((vector_size(16)));
-typedef uint32_t codes __attribute__((vector_size(sizeof(ints)))); /* four quants in each lane */
+typedef uint32_t codes __attribute__((vector_size(sizeof(ints)))); /* four quants in each 32-bit lane */
 
 SIMD_INLINE vec
 v_zero(void)
@@ -36,7 +36,7 @@ v_load(const float *p)
     return vld1q_f32(p);
 }
 
-/* The same, in a register from here on: an operand in memory would be loaded by each instruction that has it. */
+/* Forces a into a register: an operand in memory would be loaded again by each instruction that uses it. */
 SIMD_INLINE vec
 v_keep(vec a)
 {
@@ -186,7 +186,7 @@ v_gather(const uint32_t *words, codes at)
 #include "kernels/cpu/quants.h"
 
 SIMD_INLINE int32x4_t four_dots(int32x4_t dot, int8x16_t w,
-                                int8x16_t x); /* the includer's: plus four products a lane */
+                                int8x16_t x); /* defined by the includer: adds four products per lane */
 
 SIMD_INLINE int8x16_t
 four(const int8_t *x)
