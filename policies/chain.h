@@ -29,7 +29,7 @@ struct chain_end {
     int32_t node;       /* its end */
     const char *reason; /* why it ended, a constant; NULL: it continues */
 };
-/* A further rule, which looks at the drafts that were just proposed. */
+/* A further rule, called after each step with the new drafts. */
 struct chain_hook {
     bool (*proposed)(void *user, struct chain_end *const *, uint32_t n); /* sets reasons. False: stop now */
     void *user;

@@ -11,9 +11,10 @@ struct places {
     uint32_t n, length;           /* tokens that match */
 };
 
-/* A draft that may be proposed next: the most frequent one of a set of occurrences that agree up to its parent. */
+/* A candidate for the next draft: the most frequent one of a set of occurrences that agree up to its parent. */
 struct candidate {
-    set_t all, chosen; /* of the occurrences along the parent's path, those that continue with `token` */
+    /* all: the occurrences along the parent's path; chosen: those of them that continue with `token` */
+    set_t all, chosen;
     int32_t parent;
     uint32_t depth; /* tokens between the match and this one */
     token_t token;
@@ -51,7 +52,8 @@ find(struct places *p, const struct lookup_rule *rule, const token_t *text, uint
     }
 }
 
-/* The most frequent continuation of the occurrences in `all`; of equally frequent ones the latest. False: there is none. */
+/* Finds the most frequent continuation of the occurrences in `all`; of equally frequent ones the latest. Returns false
+ * if there is none. */
 static bool
 most_frequent(const struct places *p, const token_t *text, uint32_t n, struct candidate *c)
 {

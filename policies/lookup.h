@@ -1,5 +1,5 @@
-/* Drafts copied from earlier text: what ngram and suffix share (docs/methods.md: Drafts from earlier text). No model predicts them,
- * so they depend on the text alone, and what-if can repeat them exactly. */
+/* Drafts copied from earlier text, for the policies ngram and suffix (docs/methods.md: Drafts from earlier text). No
+ * model predicts them, so they depend on the text alone, and what-if can repeat them exactly. */
 #ifndef POLICIES_LOOKUP_H
 #define POLICIES_LOOKUP_H
 
@@ -33,8 +33,8 @@ struct lookup {
     struct lookup_node node[LOOKUP_NODES];
 };
 
-/* Looks for earlier occurrences of the last tokens of a text of n tokens, and drafts what followed them, the most frequent
- * continuation first and, of equally frequent ones, the latest. Time: O(n). */
+/* Finds earlier occurrences of the last tokens of a text of n tokens, and drafts the tokens that follow them, the most
+ * frequent continuation first and, of equally frequent ones, the latest. Time: O(n). */
 void lookup_text(struct lookup *, const struct lookup_rule *, const token_t *text, uint32_t n);
 
 /* Proposes the drafts that each round's text gives, by the rule of its knob values, and writes the summaries; reports the series

@@ -1,5 +1,5 @@
-/* Prompt lookup (docs/methods.md: Drafts from earlier text): drafts what followed an earlier occurrence of the text's last tokens.
- * It needs no model, and its drafts cost no time. */
+/* Prompt lookup (docs/methods.md: Drafts from earlier text): drafts the tokens after an earlier occurrence of the
+ * text's last tokens. It needs no model, and its drafts cost no time. */
 #include "policies/lookup.h"
 #include "policies/policy.h"
 

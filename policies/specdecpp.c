@@ -29,7 +29,7 @@ struct batch {
     uint32_t judged[ROUNDS_MOST];
 };
 
-/* A candidate is kept for any p̂: dropping it for its own value would favour other tokens. */
+/* A candidate is drafted for any p̂: dropping it for its own value would favour other tokens. */
 static void
 judge(struct batch *b, struct chain_end *c, double accepted)
 {

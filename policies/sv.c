@@ -165,7 +165,7 @@ find_latency(struct batch *b, uint32_t drafts)
     }
 }
 
-/* Reports the goodput and latency of the round for each γ of one sequence; γ of the others is as chosen. */
+/* Reports the goodput and latency of the round for each γ of one sequence, with the chosen γ of the other sequences. */
 static void
 report_goodput(const struct batch *b, uint32_t i)
 {
@@ -227,7 +227,7 @@ sv_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 {
     const bool selective = p[0]->value[KNOB_VERIFY] == VERIFY_GOODPUT;
     struct batch b = {.policy = p, .round = r, .n = n, .window = (uint32_t)p[0]->value[KNOB_WINDOW]};
-    bool whole = true; /* all drafted a whole window and read no prompt meanwhile */
+    bool whole = true; /* all drafted a complete window and read no prompt in this round */
     if (!measure(&b))
         return false;
     for (uint32_t i = 0; i < n; i++) {

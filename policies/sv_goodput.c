@@ -58,7 +58,8 @@ goodput_monotone(double *latency, uint32_t n)
 {
     for (uint32_t i = 1; i < n; i++) {
         double mean = latency[i];
-        uint32_t first = i; /* of the block that ends at i, whose mean must not be below that of the block before it */
+        /* start of the block that ends at i; its mean must not be below that of the block before it */
+        uint32_t first = i;
         while (first > 0 && latency[first - 1] > mean) {
             const double before = latency[first - 1];
             uint32_t start = first - 1;

@@ -32,14 +32,14 @@ void goodput_allocate(const double *const *p, const uint32_t *most, uint32_t n, 
 /* The non-decreasing numbers that are nearest to these n, by squares (pool adjacent violators). */
 void goodput_monotone(double *latency, uint32_t n);
 
-/* How long a round of Speculative Verification takes when γ drafts are verified, as measured on this machine: drafting and
- * asking the companion, which cost the same for every γ, and a verification of so many rows: γ + 1 for each sequence. */
+/* The time of a round of Speculative Verification that verifies γ drafts, as measured on this machine: drafting and
+ * the companion's reading, which cost the same for every γ, and a verification of γ + 1 rows for each sequence. */
 #define SV_DRAFTS 32           /* of a sequence, at most */
 #define SV_ROWS   VERIFY_NODES /* of a forward pass */
 
 #define SV_RECENT 5
 
-struct sv_latency {                       /* zeros: nothing is known */
+struct sv_latency {                       /* zeroed: no measurements */
     uint32_t rows;                        /* measured up to this number */
     double verify_ms[SV_ROWS];            /* (rows) of 1..rows rows; does not decrease */
     double first_ms[SV_ROWS];             /* (rows) measured in learning passes */
@@ -52,15 +52,16 @@ struct sv_latency {                       /* zeros: nothing is known */
 /* Measures verifications of up to `rows` rows, at most SV_ROWS, after a few tokens of the round's sequence, in learning passes. The context
  * has room for `room` rows; larger numbers are extrapolated, and some in between are interpolated. False: stop. */
 bool sv_latency_measure(struct sv_latency *, struct round *, uint32_t rows, uint32_t room);
-/* Adds a round's verification of so many rows, which took so many ms. The latency of a number of rows is the median of its latest
- * verifications. With fewer than three of them it is the first measurement times the median change of the other numbers of rows, because
- * a machine that becomes faster or slower does so for all of them. So an outlier, now or in the first round, has little effect. */
+/* Adds the time of a round's verification of `rows` rows. The latency of a number of rows is the median of its latest
+ * verifications. With fewer than three of them it is the first measurement times the median change of the other
+ * numbers of rows, because a machine that becomes faster or slower does so for all of them. So an outlier, now or in
+ * the first round, has little effect. */
 void sv_latency_verified(struct sv_latency *, uint32_t rows, double ms);
-/* Adds a round of n sequences that drafted `window` tokens each and asked the companion about them in so many ms. The first round after
- * a prompt must not be added: its time contains the prefill of the auxiliary models' contexts. */
+/* Adds the time of the drafts and the companion in a round of n sequences with `window` drafts each. Do not add the
+ * first round after a prompt: its time contains the prefill of the auxiliary models' contexts. */
 void sv_latency_drafted(struct sv_latency *, uint32_t window, uint32_t sequences, double ms);
-/* ms of a round of n sequences that drafts `window` tokens of each and verifies so many rows, in forward passes of at most SV_ROWS;
- * NAN: not known. */
+/* Returns the ms of a round of n sequences that drafts `window` tokens of each and verifies `rows` rows, in forward
+ * passes of at most SV_ROWS; NAN: unknown. */
 double sv_latency_of(const struct sv_latency *, uint32_t window, uint32_t sequences, uint32_t rows);
 
 #endif

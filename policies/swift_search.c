@@ -60,7 +60,8 @@ matern(const struct gaussian_process *g, double length, const double *a, const d
     return (1 + r + r * r / 3) * exp(-r);
 }
 
-/* Replaces a (n, n), of which only the lower triangle is read, by its lower Cholesky factor. False: there is none. */
+/* Replaces a (n, n), of which only the lower triangle is read, by its lower Cholesky factor. Returns false if there is
+ * none. */
 static bool
 cholesky(double *a, uint32_t n)
 {

@@ -27,8 +27,8 @@ what_if_full(const struct what_if *w)
     return w->drafted >= w->budget;
 }
 
-/* A row whose predictions replace those after a wrong draft. It is the same for every setting that looks at layers up to `to` here, so
- * that settings differ only by their own choices. */
+/* Returns a row whose predictions replace those after a wrong draft. It is the same for every setting that reads
+ * layers up to `to` here, so that settings differ only by their own choices. */
 static uint32_t
 draw_row(const struct layer_record *r, uint32_t row, uint32_t to)
 {

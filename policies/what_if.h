@@ -1,8 +1,9 @@
-/* Rounds over a record in place of a model (docs/methods.md: What-if), for the policies' what_if(). The functions
- * resemble those of engine/session/round.h and count the loads that these would have. Greedy decoding.
+/* Simulates rounds over a record in place of a model (docs/methods.md: What-if), for the policies' what_if(). The
+ * functions correspond to those of engine/session/round.h and count the same loads. Greedy decoding.
  *
- * A draft is right if its layer agrees with the target. After a wrong draft the record has no predictions, because the target's text
- * continues differently: later drafts are wrong, too, and the layers' confidences are drawn from the record (record->lost). */
+ * A draft is right if its layer agrees with the target. After a wrong draft the record has no predictions, because the
+ * target's text continues differently: later drafts are wrong, too, and the layers' confidences are drawn from the
+ * record (record->lost). */
 #ifndef POLICIES_WHAT_IF_H
 #define POLICIES_WHAT_IF_H
 

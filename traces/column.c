@@ -1,4 +1,4 @@
-/* One field of a line: from an event to its text and back. */
+/* Converts one field of a line from an event to text and back. */
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
@@ -28,11 +28,12 @@ number_write_whole(char out[NUMBER_ROOM], uint64_t value)
 
 __extension__ typedef unsigned __int128 uint128;
 
-#define DIGITS    9          /* significant ones */
-#define TOO_LARGE 1000000000 /* the first number with more */
+#define DIGITS    9          /* significant digits */
+#define TOO_LARGE 1000000000 /* the first number with more digits */
 
-/* mantissa * 2^exponent * 10^decimal, rounded to the nearest whole number, ties to even; `below` when that was less than
- * 10^8 before it was rounded. The product is exact, so the rounding is: 2^24 * 10^27, from 1e-18 on, fits 128 bits. */
+/* Returns mantissa * 2^exponent * 10^decimal, rounded to the nearest whole number, ties to even; `below` is set if it
+ * was less than 10^8 before rounding. The product is exact, so the rounding is, too: 2^24 * 10^27, from 1e-18 on, fits
+ * into 128 bits. */
 static uint64_t
 scaled(uint32_t mantissa, int exponent, int decimal, bool *below)
 {
@@ -51,7 +52,7 @@ scaled(uint32_t mantissa, int exponent, int decimal, bool *below)
     return (uint64_t)whole + (rest > half || (rest == half && (whole & 1) == 1));
 }
 
-/* Nine digits times 10^(power - 8), in the shape that %g chooses. */
+/* Writes nine digits times 10^(power - 8), in the notation that %g chooses. */
 static size_t
 shape(char *out, uint64_t nine, int power)
 {
@@ -69,7 +70,7 @@ shape(char *out, uint64_t nine, int power)
         out[at++] = 'e';
         out[at++] = power < 0 ? '-' : '+';
         const unsigned size = (unsigned)(power < 0 ? -power : power);
-        out[at++] = (char)('0' + size / 10); /* at least two digits, and a float has no more */
+        out[at++] = (char)('0' + size / 10); /* at least two digits; a float has no more */
         out[at++] = (char)('0' + size % 10);
         return at;
     }
@@ -101,12 +102,13 @@ number_write_real(char out[NUMBER_ROOM], float value)
         out[at++] = '0';
         return at;
     }
-    if (!(size >= 1e-18f && size < 1e9f)) /* rare, so that printf may do it */
+    if (!(size >= 1e-18f && size < 1e9f)) /* rare, so printf is fast enough */
         return (size_t)snprintf(out, NUMBER_ROOM, "%.9g", (double)value);
     int exponent;
     uint32_t mantissa = (uint32_t)ldexpf(frexpf(size, &exponent), 24);
     exponent -= 24;
-    /* The leading digit's power of ten, at most one too low: 2^e <= size < 2^(e + 1), and 1233 / 4096 is about log10 2. */
+    /* The power of ten of the leading digit, at most one too low: 2^e <= size < 2^(e + 1), and 1233 / 4096 is about
+     * log10 2. */
     int power = ((exponent + 23) * 1233 - (exponent + 23 < 0 ? 4095 : 0)) / 4096;
     bool below = false;
     uint64_t nine = scaled(mantissa, exponent, DIGITS - 1 - power, &below);
@@ -163,8 +165,7 @@ size_t
 column_room(const struct column *c, const struct event *e)
 {
     if (!is_text(c))
-        return c->kind == COLUMN_EXPERTS ? EXPERTS_TOLD * 24
-                                         : 192; /* so many times an id and a real; GUESS_TOP times */
+        return c->kind == COLUMN_EXPERTS ? EXPERTS_TOLD * 24 : 192; /* GUESS_TOP pairs of an id and a real */
     size_t n;
     text_of(c, e, &n);
     return 2 * (ESCAPE_LONGEST * n + 1) + 2; /* every byte escaped, then every byte a doubled quote */
@@ -255,7 +256,7 @@ fail(const char **why, const char *text)
     return false;
 }
 
-/* A whole number in decimal digits. */
+/* Parses a whole number in decimal digits. */
 static bool
 read_number(const char *field, int64_t *out)
 {
@@ -269,14 +270,14 @@ read_number(const char *field, int64_t *out)
 static bool
 read_real(const char *field, char **end, float *out)
 {
-    /* What %.9g prints; strtof would also take hexadecimal, "nan" and leading spaces. */
+    /* the output of %.9g; strtof would also accept hexadecimal, "nan" and leading spaces */
     size_t n =
         strcmp(field, "inf") == 0 || strcmp(field, "-inf") == 0 ? strlen(field) : strspn(field, "0123456789+-.e");
     *out = n > 0 ? strtof(field, end) : 0;
     return n > 0 && *end > field && *end <= field + n;
 }
 
-/* A layer of the model that the event is about. */
+/* Is it a layer of the event's model? */
 static bool
 is_layer(const struct event *e, int64_t v, const struct run_info *run, const char **why)
 {
@@ -312,7 +313,7 @@ read_name(const char *field, const char *const *names, unsigned n, unsigned *out
     return false;
 }
 
-/* An id and a real, and what stands behind them. */
+/* Parses an id and a real, and moves *field to the text after them. */
 static bool
 read_pair(char **field, long long most, long long *id, float *value)
 {
@@ -394,7 +395,7 @@ read_text(const struct column *c, struct event *e, char *field, size_t n, const 
     return true;
 }
 
-/* An empty field: the value that says so. */
+/* Reads an empty field: stores the value for "not applicable". */
 static bool
 read_nothing(const struct column *c, struct event *e, const struct run_info *run, const char **why)
 {

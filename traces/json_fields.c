@@ -1,4 +1,4 @@
-/* Tables of fields, printed and parsed. */
+/* Prints and parses tables of fields. */
 #include "traces/json_fields.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 /* ---- printing ---- */
 
-/* cJSON returns NULL when memory ran out, and takes NULL as an object to add to. */
+/* cJSON returns NULL if memory runs out, and accepts NULL as an object to add to. */
 static cJSON *
 checked(bool *ok, cJSON *item)
 {
@@ -33,7 +33,8 @@ add_string(bool *ok, cJSON *to, const char *key, const char *text)
     free(escaped);
 }
 
-/* The shortest of the usual forms that reads back as the same double; cJSON's own drops the last bit. */
+/* Adds a number as the shortest of the usual forms that reads back as the same double; cJSON's own form drops the last
+ * bit. */
 static void
 add_real(bool *ok, cJSON *to, const char *key, double value)
 {
@@ -73,7 +74,7 @@ is_set(const struct field *f, const void *from)
     case FIELD_LABEL: return *at != '\0';
     case FIELD_OWNED: return *(char *const *)(const void *)at != NULL;
     case FIELD_FLAG: return *(const bool *)at;
-    case FIELD_HASH: return false; /* that of no file may be any number */
+    case FIELD_HASH: return false; /* the hash of a missing file may have any value */
     case FIELD_REAL: return real_at(f, at) != 0;
     case FIELD_OBJECT:
         for (const struct field *inner = f->fields; inner->key != NULL; inner++)
@@ -139,7 +140,7 @@ field_refuse(struct fields *p, const char *key, const char *what)
     return false;
 }
 
-/* Of a string's bytes, unescaped, in memory of the caller. */
+/* Returns a string's bytes, unescaped, in memory that the caller frees. */
 static char *
 parse_bytes(struct fields *p, const char *key, const cJSON *item)
 {
@@ -170,7 +171,7 @@ parse_array(struct fields *p, const struct field *f, const char *text, char *out
         make_printable(out, n);
 }
 
-/* An unsigned integer of the member's size; an enum has an int's. */
+/* Stores an unsigned integer of the member's size; an enum has the size of an int. */
 static void
 put_whole(const struct field *f, void *at, uint64_t value)
 {
@@ -270,7 +271,7 @@ parse_field(struct fields *p, const struct field *f, const cJSON *item, void *at
     }
 }
 
-/* NULL: it is not there; a needed one is refused. */
+/* Returns NULL if the member is missing; refuses the object if it is needed. */
 static const cJSON *
 member(struct fields *p, const cJSON *from, const char *key, bool needed)
 {

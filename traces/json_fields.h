@@ -35,10 +35,10 @@ struct field {
     enum field_kind kind;
     enum field_rule rule;
     size_t offset, size;            /* in the struct */
-    uint64_t least, most;           /* of a FIELD_WHOLE; of a FIELD_NAME `most` is the last name's index */
+    uint64_t least, most;           /* bounds of a FIELD_WHOLE; for a FIELD_NAME `most` is the last name's index */
     const char *const *names;       /* of a FIELD_NAME */
     const struct field *fields;     /* of a FIELD_OBJECT */
-    bool (*printed)(const void *s); /* NULL: as `rule` has it; else whether the field is printed */
+    bool (*printed)(const void *s); /* NULL: `rule` decides; else returns whether the field is printed */
 };
 
 /* `offset` and `size` of a member. */
@@ -48,7 +48,7 @@ struct field {
 
 void fields_print(bool *ok, cJSON *to, const struct field *table, const void *from);
 cJSON *field_add_array(bool *ok, cJSON *to, const char *key);
-cJSON *field_add_item(bool *ok, cJSON *array, cJSON *item); /* item may be NULL: there was no memory for it */
+cJSON *field_add_item(bool *ok, cJSON *array, cJSON *item); /* item may be NULL if memory ran out */
 
 /* ---- parsing ---- */
 
@@ -59,8 +59,9 @@ struct fields {
 };
 
 void fields_parse(struct fields *, const cJSON *from, const struct field *table, void *to);
-bool field_refuse(struct fields *, const char *key, const char *what); /* false; what: as in "is not a string" */
-/* A member that is an array of at most `most` items; NULL: refused, or it is not there and not needed. */
+/* returns false; what: as in "is not a string" */
+bool field_refuse(struct fields *, const char *key, const char *what);
+/* Returns a member that is an array of at most `most` items; NULL: refused, or missing and not needed. */
 const cJSON *field_array(struct fields *, const cJSON *from, const char *key, bool needed, int most);
 
 #endif

@@ -21,18 +21,18 @@
 struct survey {
     struct table_file rounds, controls;
     uint64_t
-        last_event;    /* events after it must not be returned yet: of an incomplete round, or after the trace's end */
+        last_event; /* events after it must not be returned yet: they are in an incomplete round, or after the trace's end */
     uint64_t n_rounds; /* the lines of all sequences with one number are one round */
     uint64_t duration_us;
-    /* for the survey itself */
+    /* used by the survey only */
     struct event last_round;
-    uint64_t candidate; /* the end of a round of which other sequences may still have lines */
+    uint64_t candidate; /* the end of a round for which lines of other sequences may still be missing */
     struct span *spans; /* (n_spans) by ascending run */
     size_t n_spans, max_spans;
     uint32_t run;
 };
 
-/* The files of a trace that another process may write: whether they grow, and are still the same. */
+/* The files of a trace that another process may write: whether they grow, and whether they were replaced. */
 struct growth {
     dev_t device;
     ino_t rounds; /* the file rounds.csv */
@@ -128,7 +128,7 @@ survey_time(const struct survey *s, const struct event *e)
     return span->start_us + (e->run == span->run && e->t_us < span->duration_us ? e->t_us : span->duration_us);
 }
 
-/* ---- reading on ---- */
+/* ---- continuing ---- */
 
 static bool
 read_controls(struct survey *s, const struct run_info *run, uint64_t last, struct err *err)
@@ -143,8 +143,8 @@ read_controls(struct survey *s, const struct run_info *run, uint64_t last, struc
     }
 }
 
-/* Reads on. closed: the last event of a closed trace; 0: it may grow, or was never closed. growing: a round is complete only when no other
- * sequence can have a line of it any more. */
+/* Continues the survey. closed: the last event of a closed trace; 0: it may grow, or was never closed. growing: a
+ * round is complete only if no other sequence can still add a line to it. */
 static bool
 survey_continue(struct survey *s, const struct run_info *run, uint64_t closed, bool growing, struct err *err)
 {
@@ -220,8 +220,8 @@ growth_begin(struct growth *g, int folder_fd, uint64_t now_us)
     }
 }
 
-/* Checks the files. *changed: run.json was replaced or has grown. Fails if rounds.csv was replaced or shortened, because what was read of it is
- * invalid then. */
+/* Checks the files. *changed: run.json was replaced or has grown. Fails if rounds.csv was replaced or shortened,
+ * because the lines read so far are then invalid. */
 static bool
 growth_look(struct growth *g, int folder_fd, const char *folder, uint64_t now_us, bool *changed, struct err *err)
 {
@@ -260,7 +260,7 @@ struct trace_reader {
 
     struct table_file tables[TABLES];
     bool brief;              /* LAYER, EXPERTS and SERIES events are skipped */
-    struct table_file *used; /* the table of the last returned event; read on before the next */
+    struct table_file *used; /* the table of the last returned event; its next line is read with the next call */
     uint64_t number;         /* of the last returned event */
     uint32_t run, round;
     bool round_ended; /* the last ROUND event was the last of its round */
@@ -454,7 +454,7 @@ trace_reader_rewind_brief(struct trace_reader *r, struct err *err)
 
 /* ---- growing ---- */
 
-#define STILL_US 1000000 /* a run's end is returned when nothing has followed it for so long */
+#define STILL_US 1000000 /* a run's end is returned if no event has followed it for this time */
 
 static bool
 look_at_tables(struct trace_reader *r, uint64_t now_us, struct err *err)

@@ -32,7 +32,7 @@ struct replay {
 
 #define LOOK_US 100000
 
-/* ---- what is played ---- */
+/* ---- source ---- */
 
 static bool
 next_event(struct replay *r)
@@ -72,7 +72,7 @@ ends_round(const struct replay *r, const struct event *e)
     return e->type == EVENT_ROUND && (r->pair != NULL || trace_reader_round_ended(r->reader));
 }
 
-/* ---- life ---- */
+/* ---- opening and closing ---- */
 
 static bool
 open_either(struct replay **out, const char *folder, const struct saved_choice *two, bool follow, struct err *err)

@@ -38,7 +38,8 @@ bool replay_follow(struct replay **, const char *folder, struct err *);
 /* Opens two saved runs as one (trace_pair.h). */
 bool replay_open_pair(struct replay **, const struct saved_choice[2], struct err *);
 void replay_close(struct replay *);
-const struct saved_choice *replay_pair(const struct replay *); /* (2) the two saved runs; NULL: it replays one trace */
+/* (2) the two saved runs; NULL: it replays a trace */
+const struct saved_choice *replay_pair(const struct replay *);
 const struct run_info *replay_info(const struct replay *);
 struct replay_status replay_status(const struct replay *);
 
@@ -57,9 +58,9 @@ void replay_set_speed(struct replay *, double); /* clamped */
 void replay_step_rounds(struct replay *, uint32_t n); /* to the end of the nth round from here */
 void replay_step_token(struct replay *);              /* up to and with the next token event */
 void replay_goto(struct replay *, uint64_t round);    /* to the end of a round; 0: before the first event; */
-                                                      /* beyond the last one: the very end */
-void replay_stop(struct replay *);                    /* where it is, behind the event that came last */
-/* Goes on playing if it was. */
+                                                      /* after the last one: the end of the trace */
+void replay_stop(struct replay *);                    /* stops after the last returned event */
+/* Continues to play if it was playing. */
 void replay_goto_fraction(struct replay *, double); /* of the duration; 0: the start, 1: the very end */
 
 #endif

@@ -1,5 +1,5 @@
-/* run.json, printed and parsed by the same tables of fields (json_fields.h). Members that came later, or that other writers may leave
- * out, are not needed. */
+/* Prints and parses run.json with the same tables of fields (json_fields.h). Members that were added later, or that
+ * other writers may leave out, are not needed. */
 #include "traces/run_json.h"
 
 #include <inttypes.h>
@@ -14,14 +14,14 @@
 
 #define MAX_CHOICES 64
 #define MAX_LAYERS  4096
-#define MOST_EXACT  ((uint64_t)1 << 53) /* that a JSON number holds */
+#define MOST_EXACT  ((uint64_t)1 << 53) /* the largest whole number that a JSON number stores exactly */
 
 const char *const knob_kind_names[KNOB_CHOICE + 1] = {"real", "integer", "choice"};
 const char *const trace_layer_names[TRACE_LAYERS_OFF + 1] = {"all", "some", "off"};
 
 /* ---- the tables ---- */
 
-/* A member of struct OF with the name that it has in JSON; WHOLE has its bounds, NAME the last of its names, OBJECT its table. */
+/* A member of struct OF with its name in JSON. WHOLE has its bounds, NAME the last of its names, OBJECT its table. */
 #define PLAIN(rule, key, kind, member)                                                                                 \
     {                                                                                                                  \
         key, FIELD_##kind, FIELD_##rule, FIELD_AT(OF, member), 0, 0, NULL, NULL, NULL                                  \
@@ -143,7 +143,7 @@ static const struct field run_fields[] = {
     PLAIN(USUAL, "seed", DECIMAL, seed),
     OBJECT(IF_SET, "trace", trace, bounds_fields),
     PLAIN(NEEDED, "policy", LABEL, policy),
-    PLAIN(IF_SET, "cut", FLAG, cut), /* which run_json_close() writes */
+    PLAIN(IF_SET, "cut", FLAG, cut), /* written by run_json_close() */
     END};
 #undef OF
 
@@ -184,7 +184,7 @@ print_knob(bool *ok, cJSON *to, const struct started_knob *k)
     if (k->knob.kind != KNOB_CHOICE)
         return;
     cJSON *choices = field_add_array(ok, to, "choices");
-    for (int i = 0; i <= (int)k->knob.max; i++) /* constants of the program's, or checked */
+    for (int i = 0; i <= (int)k->knob.max; i++) /* constants of the program, or checked */
         field_add_item(ok, choices, cJSON_CreateString(k->knob.choices[i]));
 }
 
@@ -223,7 +223,7 @@ run_json_print(const struct run_info *info, char **text, struct err *err)
                      run.start_values != NULL ? run.start_values + (size_t)i * POLICY_KNOBS : NULL);
     char *json = ok ? cJSON_Print(root) : NULL;
     cJSON_Delete(root);
-    *text = json != NULL ? strdup(json) : NULL; /* memory of malloc()'s whatever cJSON's hooks are */
+    *text = json != NULL ? strdup(json) : NULL; /* memory of malloc(), also if cJSON has other hooks */
     cJSON_free(json);
     return *text != NULL || err_set(err, ERR_WORK, "out of memory for a trace's " RUN_JSON);
 }
@@ -246,7 +246,7 @@ bool
 run_json_close(const char *text, const struct trace_end *e, bool cut, char **closed, struct err *err)
 {
     const char *before = strstr(text, ",\n\t\"closed_event\":"), *end = strrchr(text, '}');
-    if (before != NULL) /* our own: it and the lines are the last members */
+    if (before != NULL) /* a member of this program: it and the lines are the last members */
         end = before;
     size_t n = end == NULL ? 0 : (size_t)(end - text);
     while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == ' '))
@@ -268,12 +268,13 @@ run_json_close(const char *text, const struct trace_end *e, bool cut, char **clo
 
 /* ---- parsing ---- */
 
-struct choice_memory { /* what is free of run_info.choice_memory */
+struct choice_memory { /* the unused part of run_info.choice_memory */
     const char **names;
     char *text;
 };
 
-/* Room for all choices of all knobs: pointers first, then what they point to. Loose, but bounded by the file's size. */
+/* Reserves room for all choices of all knobs: pointers first, then the names. An upper bound, limited by the file's
+ * size. */
 static bool
 reserve_choices(struct fields *p, const cJSON *policies, struct run_info *run, struct choice_memory *memory)
 {
@@ -405,7 +406,7 @@ parse_policies(struct fields *p, const cJSON *root, struct run_info *run)
         field_refuse(p, "policy", "is none of the declared policies");
 }
 
-/* What holds of several fields. */
+/* Checks conditions on several fields. */
 static void
 check_run(struct fields *p, struct run_info *run)
 {

@@ -13,7 +13,7 @@
 /* Added when a trace is closed. */
 struct trace_end {
     uint64_t closed_event; /* number of its last event; 0: it was not closed, or has none */
-    /* Of each table, without the header; LINES_NOT_SAID: from older writers, or the trace lacks the table. */
+    /* Lines of each table, without the header; LINES_NOT_SAID: from older writers, or the trace lacks the table. */
     uint64_t lines[TABLES];
 };
 
@@ -23,8 +23,8 @@ bool run_json_print(const struct run_info *, char **text, struct err *);
 bool run_json_close(const char *text, const struct trace_end *, bool cut, char **closed, struct err *);
 extern const char *const trace_layer_names[TRACE_LAYERS_OFF + 1]; /* "all", "some", "off" */
 
-/* Parses and checks everything: all numbers are in range, all texts printable or escaped. `name` is for error messages. On success the
- * caller frees what *info owns (run_info_free). */
+/* Parses and checks everything: all numbers are in range, all texts printable or escaped. `name` is for error
+ * messages. On success the caller frees the members of *info with run_info_free(). */
 bool run_json_parse(const char *name, const char *text, size_t len, struct run_info *info, struct trace_end *,
                     struct err *);
 

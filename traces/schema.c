@@ -1,6 +1,6 @@
-/* The columns. Shorthands: MAYBE is a column that may be empty, ADDED one that may also be missing, RANGED one whose
- * numbers a reader checks against a limit, NAME a char array. docs/traces.md tells writers of them; a test holds the two
- * together. */
+/* The columns. Shorthands: MAYBE is a column that may be empty, ADDED one that may also be missing, RANGED one with a
+ * limit that a reader checks, NAME a char array. docs/traces.md describes the columns; a test compares it with this
+ * table. */
 #include "traces/schema.h"
 #include "engine/base/utf8.h"
 #include <string.h>
@@ -9,7 +9,7 @@
     {                                                                                                                  \
         name, COLUMN_##kind, offsetof(struct event, from), size, LIMIT_##limit, optional, added, false                 \
     }
-/* As ADDED, of mixtures. */
+/* As ADDED, for mixtures of experts. */
 #define MIXTURES(name, kind, from)                                                                                     \
     {                                                                                                                  \
         name, COLUMN_##kind, offsetof(struct event, from), 0, LIMIT_NONE, true, true, true                             \
@@ -22,7 +22,7 @@
 #define NAME(name, from, limit)               FIELD(name, NAME, from, sizeof((struct event *)0)->from, limit, false, false)
 #define ADDED_NAME(name, from)                FIELD(name, NAME, from, sizeof((struct event *)0)->from, NONE, true, true)
 
-/* Every line starts with these: a number that orders lines across files, microseconds since the run's start. */
+/* The first columns of every line: a number that orders lines across files, and microseconds since the run's start. */
 #define COMMON_NO_ROUND                                                                                                \
     COLUMN("event", U64, number), COLUMN("t_us", U64, t_us), COLUMN("run", U32, run), RANGED("seq", U32, seq, COUNT)
 #define COMMON COMMON_NO_ROUND, COLUMN("round", U32, round)
@@ -145,7 +145,7 @@ table_of(enum event_type type)
 }
 
 static bool
-plain(char c) /* most are */
+plain(char c) /* most characters are plain */
 {
     return c >= ' ' && c <= '~';
 }

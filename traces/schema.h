@@ -39,7 +39,7 @@ enum column_kind {
 enum column_limit { /* the values that a reader accepts; L, ctx, vocab and policies are in run.json */
                     LIMIT_NONE,
                     LIMIT_TOKEN,    /* 0 .. vocab - 1 */
-                    LIMIT_LAYER,    /* 1 .. L of the event's model, whose column comes first */
+                    LIMIT_LAYER,    /* 1 .. L of the event's model, which is an earlier column */
                     LIMIT_OWN,      /* 1 .. L of the target */
                     LIMIT_DEPTH,    /* 0 .. L */
                     LIMIT_POSITION, /* 0 .. ctx */
@@ -57,19 +57,19 @@ struct column {
     enum column_limit limit;
     bool optional;    /* may be empty */
     bool added;       /* may be missing from a file, and is then read as empty */
-    bool of_mixtures; /* a trace of a dense model is written without it */
+    bool of_mixtures; /* not written in a trace of a dense model */
 };
 
 struct table {
     const char *file; /* "tokens.csv" */
     bool required;    /* a folder without it is no trace; other missing tables have no lines */
-    bool of_mixtures; /* a trace of a dense model is written without it */
+    bool of_mixtures; /* not written in a trace of a dense model */
     enum event_type type;
     const struct column *columns;
     size_t n_columns;
 };
 
-#define TABLE_COLUMNS 24 /* at most */
+#define TABLE_COLUMNS 24 /* most columns of a table */
 
 extern const struct table trace_tables[TABLES];
 
@@ -95,9 +95,9 @@ size_t number_write_real(char out[NUMBER_ROOM], float); /* the same text as %.9g
 
 /* ---- escapes ----
  *
- * Arbitrary bytes as printable UTF-8, reversibly: a backslash is doubled, and each byte that is not printable (engine/base/utf8.h)
- * becomes \xNN. The result contains no control characters. Versions of utf8proc differ in what is printable, but not in what is read
- * back. */
+ * Arbitrary bytes as printable UTF-8, reversibly: a backslash is doubled, and each byte that is not printable
+ * (engine/base/utf8.h) becomes \xNN. The result contains no control characters. Versions of utf8proc differ in which
+ * characters are printable, but all versions read back the same bytes. */
 
 #define ESCAPE_LONGEST 4 /* bytes out for a byte in */
 

@@ -106,7 +106,7 @@ table_out_deleted(const struct table_out *t)
 
 #define BLOCK ((size_t)64 << 10)
 
-/* Only a newline ends a line; the carriage return that some programs put before it is a space. */
+/* Only a newline ends a line; a carriage return before it is treated as a space. */
 static int
 is_newline(unsigned char c)
 {
@@ -227,8 +227,8 @@ is_blank_line(const unsigned char *line, size_t n)
     return i == n;
 }
 
-/* Feeds the parser up to the end of the next line that is not blank. At the end of the file line_whole stays false, with
- * or without the beginning of a line: should the file grow, the next call goes on with it. */
+/* Feeds the parser up to the end of the next line that is not blank. At the end of the file line_whole remains false,
+ * also if the file ends within a line. If the file grows, the next call continues with it. */
 static bool
 read_line(struct table_file *t, struct err *err)
 {
@@ -277,9 +277,9 @@ read_header(struct table_file *t, struct err *err)
     if (!t->line_whole)
         return table_refuse(t, "", "has no header", err);
     if (t->field[1] > 3 && memcmp(t->line, "\xef\xbb\xbf", 3) == 0)
-        t->field[0] = 3; /* a byte order mark, as spreadsheets leave it */
+        t->field[0] = 3; /* skip a byte order mark, which spreadsheets write */
     t->header_fields = t->n_fields;
-    for (size_t c = 0, next = 0; c < t->table->n_columns; c++) { /* they mostly stand in our order */
+    for (size_t c = 0, next = 0; c < t->table->n_columns; c++) { /* most files have the columns in our order */
         size_t i = next, tried = 0, n;
         for (; tried < t->n_fields && strcmp(field_text(t, i, &n), t->table->columns[c].name) != 0; tried++)
             i = i + 1 < t->n_fields ? i + 1 : 0;
@@ -301,7 +301,7 @@ table_rewind(struct table_file *t, struct err *err)
         return true;
     if (lseek(t->fd, 0, SEEK_SET) != 0)
         return err_set(err, ERR_WORK, "cannot read %s/%s: %s", t->folder, t->table->file, strerror(errno));
-    csv_fini(&t->csv, NULL, NULL, NULL); /* forgets a line that it was in the middle of */
+    csv_fini(&t->csv, NULL, NULL, NULL); /* discards an incomplete line */
     t->at = t->end = 0;
     t->newlines = 0;
     memset(&t->event, 0, sizeof t->event);
@@ -340,7 +340,7 @@ read_event(struct table_file *t, const struct run_info *run, uint64_t last, stru
             continue;
         if (e->number <= t->number)
             return refuse_field(t, column->name, field, n, "is not above the line before it", err);
-        t->waits = e->number > last; /* what nobody may see yet is looked at no further */
+        t->waits = e->number > last; /* the event may not be returned yet, so its other fields are not parsed */
         if (t->waits)
             return true;
     }

@@ -14,7 +14,7 @@
 #include "traces/run_json.h"
 #include "traces/schema.h"
 
-#define RUN_JSON_MOST ((size_t)64 << 20) /* bytes: the prompt is in it */
+#define RUN_JSON_MOST ((size_t)64 << 20) /* bytes: it contains the prompt */
 
 bool
 trace_folder_make(const char *folder, struct err *err)
@@ -81,14 +81,14 @@ trace_signals_restore(const sigset_t *before)
     sigset_t too_large;
     sigemptyset(&too_large);
     sigaddset(&too_large, SIGXFSZ);
-    if (!sigismember(before, SIGXFSZ)) /* one that came meanwhile was this thread's own doing */
+    if (!sigismember(before, SIGXFSZ)) /* a pending one was caused by this thread */
         sigtimedwait(&too_large, NULL, &(struct timespec){0});
     pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
-/* How long each table is is looked up in this order. What the writer had put on disk before a round's line, and before a
- * control's, is so in the tables that come after; they are copied in this order too, but for the controls: how many of
- * them belong is known when all others are copied. */
+/* The order in which the lengths of the tables are read. Data that the writer had written before a round's line, and
+ * before a control's, is also in the tables that follow in this order. Tables are copied in the same order, except
+ * that controls are last: the number of their lines depends on all others. */
 static const enum table_id order[TABLES] = {TABLE_ROUNDS,  TABLE_CONTROLS, TABLE_TOKENS, TABLE_LAYERS,
                                             TABLE_EXPERTS, TABLE_SERIES,   TABLE_VOCAB};
 
@@ -97,12 +97,12 @@ struct copy {
     int from_fd, to_fd;
     FILE *in[TABLES];
     bool there[TABLES];
-    off_t bytes[TABLES]; /* what was there when the copy began */
+    off_t bytes[TABLES]; /* sizes at the beginning of the copy */
     uint64_t lines[TABLES];
-    uint64_t last_round; /* number of the last whole round's event, 0: none; */
-    uint64_t run, round; /* its run, and its own number there */
-    uint64_t following;  /* the least number after it in tables other than controls */
-    uint64_t last;       /* number of the last event that is copied */
+    uint64_t last_round; /* number of the last complete round's event, 0: none */
+    uint64_t run, round; /* the run of this event, and its round in the run */
+    uint64_t following;  /* the lowest number after it in tables other than controls */
+    uint64_t last;       /* number of the last event to copy */
 };
 
 static bool
@@ -129,7 +129,7 @@ inspect(struct copy *c, struct err *err)
     return true;
 }
 
-/* Whether the line is one of the copy's. Lines ascend, so the first that isn't ends its table. */
+/* Does the line belong to the copy? Lines ascend, so the first one that does not ends its table. */
 static bool
 belongs(struct copy *c, enum table_id id, const char *line)
 {
@@ -172,13 +172,13 @@ copy_lines(struct copy *c, enum table_id id, FILE *out, struct err *err)
             break;
         header = false;
         left -= n;
-        c->lines[id] += strspn(line, " \t\r\n") < (size_t)n; /* one that is blank is none */
+        c->lines[id] += strspn(line, " \t\r\n") < (size_t)n; /* a blank line does not count */
         written = fwrite(line, 1, (size_t)n, out) == (size_t)n;
     }
     const int why = errno;
     const bool read = n > 0 || feof(c->in[id]);
     const bool half = n > 0 && (n > left ? left > 0 : line[n - 1] != '\n');
-    if (half) /* a line of an event whose number can't be told */
+    if (half) /* an incomplete line, without a number */
         c->following = c->last_round + 1;
     free(line);
     if (!read)
@@ -217,7 +217,7 @@ copy_run_json(const struct copy *c, struct err *err)
         return false;
     struct trace_end end = {.closed_event = c->last};
     for (unsigned i = 0; i < TABLES; i++)
-        end.lines[i] = c->lines[i] > 0 ? c->lines[i] - 1 : LINES_NOT_SAID; /* the header is none */
+        end.lines[i] = c->lines[i] > 0 ? c->lines[i] - 1 : LINES_NOT_SAID; /* without the header */
     const bool ok = c->last == 0 || run_json_close(text, &end, false, &closed, err);
     const char *put = closed != NULL ? closed : text;
     const bool done = ok && file_replace_text(c->to_fd, RUN_JSON, 0666, put, strlen(put), err);
@@ -241,7 +241,7 @@ copy_all(struct copy *c, struct err *err)
 }
 
 static const char *
-file_name(unsigned i) /* of the TABLES + 1, run.json last */
+file_name(unsigned i) /* i: one of TABLES + 1 files, run.json last */
 {
     return i < TABLES ? trace_tables[i].file : RUN_JSON;
 }
@@ -253,7 +253,7 @@ remove_files(int folder, unsigned n)
         unlinkat(folder, file_name(i), 0);
 }
 
-/* All are whole before the first gets its place. A table that the trace does without is none of them. */
+/* Renames the files after all of them are complete. Tables that the trace lacks are skipped. */
 static bool
 put_into_place(const struct copy *c, int part, int to, struct err *err)
 {
@@ -276,7 +276,7 @@ copy_into(struct copy *c, int to, struct err *err)
     c->to_fd = openat(to, part, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool ok = c->to_fd >= 0 || err_set(err, ERR_WORK, "cannot be written into: %s", strerror(errno));
     if (ok) {
-        remove_files(c->to_fd, TABLES + 1); /* of a process of the same number that was killed */
+        remove_files(c->to_fd, TABLES + 1); /* left by a killed process with the same process id */
         ok = copy_all(c, err) && put_into_place(c, c->to_fd, to, err);
         remove_files(c->to_fd, TABLES + 1);
         close(c->to_fd);

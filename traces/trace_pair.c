@@ -30,7 +30,7 @@ struct saved_run {
     bool left; /* the event of its end was returned */
 };
 
-/* ---- what a run begins with ---- */
+/* ---- initial settings ---- */
 
 static bool
 set_prompt(struct saved_start *s, const char *text)
@@ -211,7 +211,7 @@ find_run(struct saved_run *s, uint32_t wanted, struct err *err)
     return v.there || err_set(err, ERR_USAGE, "%s: there is no round of sequence %u", s->folder, (unsigned)s->seq + 1);
 }
 
-/* ---- life, and events ---- */
+/* ---- opening, closing, events ---- */
 
 /* brief: without LAYER, EXPERTS and SERIES events */
 static bool
@@ -466,7 +466,7 @@ describe(struct trace_pair *p, struct err *err)
     return true;
 }
 
-/* ---- life ---- */
+/* ---- opening and closing ---- */
 
 bool
 trace_pair_open(struct trace_pair **out, const struct saved_choice choice[2], struct err *err)

@@ -1,9 +1,10 @@
-/* Two saved runs of one prompt as one stream of events: the stream of a run under two settings (engine/session/versus.c), with the runs
- * as sequences 0 and 1. They advance in step by emitted tokens, one round at a time: the sequence that has emitted fewer tokens is next.
- * Rounds are numbered in this order. Each event takes as long as it took in its own run, so the stream's time is the sum of both. Pauses,
- * breakpoints and other controls of the two runs' screens are omitted.
+/* Merges two saved runs of one prompt into one stream of events: the stream of a run under two settings
+ * (engine/session/settings.c), with the runs as sequences 0 and 1. They advance in step by emitted tokens, one round
+ * at a time: the sequence that has emitted fewer tokens is next. Rounds are numbered in this order. Each event takes
+ * as long as it took in its own run, so the stream's time is the sum of both. Pauses, breakpoints and other controls
+ * of the two runs' screens are omitted.
  *
- * The stream keeps the promises of reader.h; event numbers ascend. */
+ * The stream satisfies the guarantees of reader.h; event numbers ascend. */
 #ifndef TRACES_TRACE_PAIR_H
 #define TRACES_TRACE_PAIR_H
 
@@ -23,7 +24,7 @@ struct trace_pair;
 bool trace_pair_open(struct trace_pair **, const struct saved_choice choice[2], struct err *);
 void trace_pair_close(struct trace_pair *);                              /* may be NULL */
 const struct saved_choice *trace_pair_choice(const struct trace_pair *); /* (2) as opened */
-/* Sequence 0's; its `second` is sequence 1's. */
+/* Returns the description of sequence 0; its `second` is that of sequence 1. */
 const struct run_info *trace_pair_info(const struct trace_pair *);
 uint64_t trace_pair_rounds(const struct trace_pair *); /* of both together */
 uint64_t trace_pair_duration_us(const struct trace_pair *);

@@ -128,7 +128,8 @@ verdict_queue_add(struct verdict_queue *q, const struct event *draft)
     return NULL;
 }
 
-/* Brings the lines of that sequence that are not before `from` to there; returns where the others begin. */
+/* Moves the lines of sequence `seq` after `from` to `from`; returns the index of the first line of the other
+ * sequences. */
 static size_t
 gather(struct verdict_queue *q, size_t from, uint32_t seq)
 {
@@ -142,7 +143,8 @@ gather(struct verdict_queue *q, size_t from, uint32_t seq)
     return from;
 }
 
-/* Sequences take their turns in the order of their first drafts, as many as there are numbers missing. */
+/* Returns where the verdicts due begin. Sequences follow in the order of their first drafts; the number of missing
+ * event numbers determines how many verdicts are due. */
 static size_t
 due_from(struct verdict_queue *q, size_t at, uint64_t missing)
 {
@@ -156,7 +158,7 @@ due_from(struct verdict_queue *q, size_t at, uint64_t missing)
     return at;
 }
 
-/* Can it only follow the verdict on that draft? */
+/* Must the event follow the verdict on that draft? */
 static bool
 follows(const struct event *e, const struct event *draft)
 {
@@ -202,7 +204,7 @@ verdict_queue_next(struct verdict_queue *q, uint64_t last, const struct event *n
     else if (next->number > last + q->due)
         out->number = next->number - q->due;
     else
-        out->number = last; /* no number was left for it */
+        out->number = last; /* no number is left for it */
     out->t_us = next != NULL && next->run == draft->run ? next->t_us : draft->t_us;
     out->run = draft->run;
     out->seq = draft->seq;

@@ -18,7 +18,7 @@ const char *draft_queue_add(struct draft_queue *, const struct event *, bool rea
 void draft_queue_verdict(struct draft_queue *, const struct event *verdict);
 /* At the end of a round or a run, unverified drafts of this round become ready, and drafts of earlier rounds that never ended are dropped. */
 void draft_queue_end(struct draft_queue *, const struct event *end);
-/* Removes the next event whose line is ready, valid until the next call; NULL: none. */
+/* Removes and returns the next event whose line is complete, valid until the next call; NULL: none. */
 const struct event *draft_queue_next(struct draft_queue *);
 
 /* ---- reading: drafts of several sequences may alternate; their verdicts come a sequence after the other ---- */
@@ -33,8 +33,9 @@ void verdict_queue_free(struct verdict_queue *);
 void verdict_queue_begin(struct verdict_queue *); /* empties it */
 /* Adds the verdict of a draft's line. Returns NULL, or why it is impossible. */
 const char *verdict_queue_add(struct verdict_queue *, const struct event *draft);
-/* True if verdicts come before the event `next` (NULL: the end): before any event that must follow them, or earlier, if as many numbers are
- * missing as there are verdicts. last: number of the last returned event; whose: the next event of a sequence. */
+/* True if verdicts come before the event `next` (NULL: the end): before any event that must follow them, or earlier,
+ * if as many numbers are missing as there are verdicts. last: number of the last returned event; whose: the next event
+ * that belongs to a sequence (not VOCAB or CONTROL), or NULL. */
 bool verdict_queue_due(struct verdict_queue *, uint64_t last, const struct event *next, const struct event *whose);
 /* Returns the verdict that is due, which must exist. */
 void verdict_queue_next(struct verdict_queue *, uint64_t last, const struct event *next, struct event *out);

@@ -84,7 +84,7 @@ mark(struct bounds_mark *m, uint64_t event, const struct table_out *tables, uint
     }
 }
 
-/* Called before the event's line: marks the end of a complete round. */
+/* Call it before the event's line: marks the end of a complete round. */
 static void
 bounds_before(struct bounds *b, const struct event *e, const struct table_out tables[TABLES], uint64_t rounds)
 {
@@ -94,7 +94,7 @@ bounds_before(struct bounds *b, const struct event *e, const struct table_out ta
         mark(&b->whole, e->number - 1, tables, rounds);
 }
 
-/* Called after it, with its bytes: false: the trace is full. */
+/* Call it after the event's line, with its number of bytes. Returns false if the trace is full. */
 static bool
 bounds_behind(struct bounds *b, const struct event *e, size_t bytes, const struct table_out tables[TABLES],
               uint64_t rounds)
@@ -110,7 +110,7 @@ bounds_behind(struct bounds *b, const struct event *e, size_t bytes, const struc
     return true;
 }
 
-/* Called after all lines are written. */
+/* Call it after all lines are written. */
 static void
 bounds_written(struct bounds *b)
 {

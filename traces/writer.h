@@ -9,8 +9,8 @@
 
 struct trace_writer;
 
-/* Creates the folder and its parents; refuses a folder that contains a trace. Reads run_info only here. To be opened before the run's first
- * event is appended, and closed before the log. */
+/* Creates the folder and its parents; refuses a folder that contains a trace. Reads run_info only during this call.
+ * Open it before the run's first event is appended, and close it before the log. */
 bool trace_writer_open(struct trace_writer **, const char *folder, const struct run_info *, struct event_log *,
                        struct err *);
 /* Limits the trace. A full trace is complete up to its end, and reports this as its trouble. */

@@ -333,7 +333,7 @@ sweep_csv(const struct knob_sweep *s, FILE *out)
 #define WHO ":sweep"
 #define AR  "ar"
 
-/* ---- life ---- */
+/* ---- opening and closing ---- */
 
 bool
 sweep_open(struct knob_sweep **out, const struct run_info *info, struct err *err)
@@ -539,7 +539,7 @@ sweep_begin(struct knob_sweep *s, const char *grid, char *const *prompts, size_t
     return true;
 }
 
-/* ---- what happens ---- */
+/* ---- events ---- */
 
 static void
 end_round(struct knob_sweep *s)
@@ -628,7 +628,7 @@ sweep_event(struct knob_sweep *s, const struct event *e)
         take_round(s, e);
 }
 
-/* ---- what is asked for ---- */
+/* ---- requests ---- */
 
 /* Restores the settings; a failure of one does not stop the others. */
 static bool

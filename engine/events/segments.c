@@ -116,7 +116,7 @@ is_meant(const struct segments *s, const struct segment *at)
     return !s->versus || at->seq == s->at->next.seq;
 }
 
-/* ---- what a baseline measured and compared ---- */
+/* ---- results of a baseline ---- */
 static void
 segments_take_baseline(struct segments *s, const char *text)
 {

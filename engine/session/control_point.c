@@ -1,4 +1,4 @@
-/* Where controls arrive at the engine's thread, and where it waits. */
+/* Receives controls on the engine's thread, and waits while a run is paused or limited in speed. */
 #include <stdlib.h>
 
 #include "engine/session/session_internal.h"

@@ -1,5 +1,5 @@
-/* What an engine loads beside its model: auxiliary models, the draft model's acceptance head, and the verification profile. What was not
- * given is looked for by its name in the model's folder. */
+/* Loads the files of an engine besides its model: auxiliary models, the draft model's acceptance head, and the
+ * verification profile. A file that was not given is searched for by its name in the model's folder. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

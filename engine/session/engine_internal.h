@@ -1,4 +1,4 @@
-/* What the engine's files share: engine.c (backend, weights, heads) and engine_files.c (what belongs to the model). */
+/* Functions that the engine's files share: engine.c (backend, weights, heads) and engine_files.c (files of the model). */
 #ifndef ENGINE_SESSION_ENGINE_INTERNAL_H
 #define ENGINE_SESSION_ENGINE_INTERNAL_H
 

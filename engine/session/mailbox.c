@@ -42,7 +42,7 @@ interrupts(const struct mail *m)
            m->kind == CONTROL_QUIT;
 }
 
-/* Whether the control changes `moving`; *moving: to what. */
+/* Returns whether the control changes `moving`; *moving: its new value. */
 static bool
 steers(const struct mail *m, bool *moving)
 {

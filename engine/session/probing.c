@@ -1,4 +1,4 @@
-/* Which head looks at a layer, and the scope's own probes. */
+/* Selects the head that reads a layer, and runs the scope's own probes. */
 #include "engine/session/round.h"
 #include "engine/session/session_internal.h"
 

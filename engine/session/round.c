@@ -1,4 +1,4 @@
-/* What policies call while they draft, for one sequence and for several in step. */
+/* Functions that policies call while they draft, for one sequence and for several in step. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -190,7 +190,7 @@ go_on(struct session *s)
         session_emit_control(s, 0, RECORDED_END, s->batch ? "batch" : why_over(&s->sequences[0]));
         return false;
     }
-    engine_settle(s->engine, &s->mailbox.cancel); /* rounds are timed, and the first token is emitted by now */
+    engine_settle(s->engine, &s->mailbox.cancel); /* rounds are timed; the first token has been emitted */
     if (s->asked.slices > 0 && !session_baseline_slice(s))
         return session_stop(s, "baseline");
     if (!session_round(s, &emitted) || !look(s))

@@ -68,7 +68,7 @@ struct round_state {
 struct helper_context { /* of an auxiliary model; zeros: there is none, or it is the target's own first layers */
     struct context *ctx;
     uint32_t vocab, layers;
-    token_t unknown; /* stands for a token that the model lacks */
+    token_t unknown; /* replaces a token that the model lacks */
 };
 
 #define HELPER_FEW 8 /* so many tokens of a sequence are read together with those of others, or with drafts */

@@ -1,4 +1,4 @@
-/* A session's life, and its thread. */
+/* Opens, starts and closes a session; contains its thread. */
 #include "engine/session/session.h"
 
 #include <stdlib.h>
@@ -121,7 +121,8 @@ session_post(struct session *s, const struct control *c, struct err *err)
     return posted == POSTED;
 }
 
-/* Copies what the first sequence's policies have learned into the caller's memory, which stays as it was if memory is short. */
+/* Copies everything that the first sequence's policies have learned to the caller's memory, which is unchanged if
+ * memory runs out. */
 static void
 keep_learned(struct session *s)
 {

@@ -13,7 +13,7 @@
 #include "engine/session/session.h"
 #include "kernels/base/rng.h"
 
-struct left { /* a sequence that has ended, and whose place another one took */
+struct left { /* a sequence that has ended and was replaced by another one */
     uint32_t number;
     token_t *tokens; /* (n) that it emitted; owned */
     uint32_t n;
@@ -126,7 +126,7 @@ struct session {
     struct helper_context helpers[HELPERS];
     struct acceptance acceptance;
     struct dist_pool *dists;      /* of all models: verification uses distributions of auxiliary models */
-    token_t unknown;              /* stands in events for a draft's token that the target lacks */
+    token_t unknown;              /* replaces, in events, a draft's token that the target lacks */
     struct policy_memory *memory; /* borrowed; or NULL */
     pthread_t thread;
     bool started;
@@ -189,7 +189,7 @@ void seq_emit_guess(struct sequence *, uint32_t pos, uint32_t layer, uint32_t he
 /* Of a layer of an auxiliary model; final is the target's token. */
 void seq_emit_helper_guess(struct sequence *, enum helper_role, uint32_t pos, uint32_t layer, const struct guess *,
                            enum probed_by, token_t final);
-void seq_emit_experts(struct sequence *, slot_t row); /* the experts of a row, if the context knows them */
+void seq_emit_experts(struct sequence *, slot_t row); /* the experts of a row, if the context has recorded them */
 
 struct change { /* of a setting or of the run's state */
     enum recorded kind;
@@ -255,7 +255,7 @@ enum control_point {
     POINT_ROUND, /* between rounds */
     POINT_END    /* after the end of the run */
 };
-enum next {                /* what the caller does */
+enum next {                /* the caller's next action */
             NEXT_STOP,     /* returns, because a new run or quitting was requested */
             NEXT_SETTINGS, /* session_apply_settings(), then the control point again; not within a round */
             NEXT_BASELINE, /* session_baseline(), then the control point again; not within a round */

@@ -8,7 +8,7 @@
 #include "engine/session/session_internal.h"
 #include "engine/trained/sv_profile.h"
 
-/* ---- what is known of the run ---- */
+/* ---- description of the run ---- */
 
 static void
 describe_trained(struct run_info *info, const struct engine *e)
@@ -324,7 +324,7 @@ request_settings(struct session *s, const struct session_options *o, struct err 
     return true;
 }
 
-/* The context knows which library multiplies prompts. */
+/* The context returns the library that multiplies prompts. */
 static bool
 describe_prompts(struct session *s)
 {
