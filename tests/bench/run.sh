@@ -21,6 +21,8 @@ echo "layerskip's grid …" >&2
 $S bench -n 200 --ignore-eos --policy layerskip --grid exit_layer=2:8:2 --grid gamma=2:6:2 $MODEL >"$WORK/grid" 2>/dev/null
 echo "heads …" >&2
 $S bench -n 200 --ignore-eos --policy specbound --head lens --head trained $MODEL >"$WORK/heads" 2>"$WORK/no-heads" || cp "$WORK/no-heads" "$WORK/heads"
+echo "tuning …" >&2
+$S tune $MODEL >"$WORK/tune" 2>/dev/null
 echo "beside busy processes …" >&2
 "$(dirname "$0")/busy.sh" "$BUILD" "$MODEL" >"$WORK/busy"
 echo "the scope's cost …" >&2
@@ -59,6 +61,12 @@ cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
     echo "These are the results of \`specbound\` with the logit lens and with trained heads:"
     echo '```'
     cat "$WORK/heads"
+    echo '```'
+    echo
+    echo "## Tuning"
+    echo "This is the report of \`specscope tune\` (the defaults of five minutes and the bundled list of 30 prompts):"
+    echo '```'
+    cat "$WORK/tune"
     echo '```'
     echo
     echo "## Beside busy processes"
