@@ -1,8 +1,8 @@
-/* The architectures that this program runs, and how a model of one is put together from what a file holds.
+/* The supported architectures, and the reader that builds a model's description from a file.
  *
- * A model comes as a GGUF file (arch_gguf.c) or as a Hugging Face folder (arch_hf.c). They differ in what numbers and
- * tensors are called, not in which there are: a struct arch_source says what the names are and finds what they name, and
- * arch_read_numbers() and arch_read_tensors() ask for each, check it against the others, and fill the model's description. */
+ * A model is a GGUF file (arch_gguf.c) or a Hugging Face folder (arch_hf.c). The two formats contain the same numbers and
+ * tensors under different names. A struct arch_source contains the names and the look-up functions of a format.
+ * arch_read_numbers() and arch_read_tensors() look up each value, check it against the others and store it. */
 #ifndef ENGINE_ARCH_ARCH_H
 #define ENGINE_ARCH_ARCH_H
 
@@ -14,90 +14,92 @@ struct hf_folder;
 struct packed;
 
 struct
-    arch_rename { /* what a tensor of a layer is called, without its ending; of several the first that is there; ends with NULL */
+    arch_rename { /* the name of a layer's tensor, without the ending; the first name that exists is used; a list ends with NULL */
     enum layer_tensor which;
     const char *name;
 };
 
-/* Tensors that others are rows of: q, k and v one under the other, or those of each key-value head with its queries; gate and
- * up. NULL: they are apart. */
+/* Names of fused tensors. `qkv` contains the rows of Q, then K, then V; with `by_group` each key-value head's rows
+ * follow the rows of its queries. `gate_up` contains gate, then up. NULL: the tensors are separate. */
 struct arch_fused {
     const char *qkv, *gate_up;
     bool by_group;
 };
 
-/* A mixture of experts: how rows are routed, where the file doesn't say, and what config.json's and Hugging Face's names leave
- * open. Which layers have experts is seen from their routers. */
+/* A mixture of experts: the defaults for routing, and Hugging Face's names for the experts' tensors. A layer has
+ * experts if it has a router tensor. */
 struct arch_experts {
     enum routing routing;
-    bool renormalised, gguf_renormalised; /* config.json's, GGUF's, where the file says nothing of it */
-    bool says;                            /* a config.json's norm_topk_prob counts */
-    const char *each[3]; /* Hugging Face's gate, up and down of one expert, a number for "%u"; NULL: as Qwen has them */
-    const char *gate_up[2], *down[2]; /* … of all in one tensor each, whole names; NULL: as transformers 5 has most */
+    bool renormalised, gguf_renormalised; /* defaults for config.json and for GGUF */
+    bool says;                            /* config.json's norm_topk_prob is used */
+    const char *each[3];                  /* gate, up and down of one expert, "%u" is its number; NULL: Qwen's names */
+    const char *gate_up[2],
+        *down[2]; /* of all experts in one tensor each, full names; NULL: transformers 5's usual names */
     const char *gate_up_bias, *down_bias; /* or NULL */
-    bool crosswise;                       /* those are (inputs, outputs), and gate and up take turns */
-    const char
-        *stacks[3]; /* gate, up and down of all in one tensor each, down's (inputs, outputs); NULL: they aren't */
-    const char *shared[3]; /* the expert that all rows go to; NULL: as Qwen has it. Its gate and up may be one tensor */
+    bool crosswise;                       /* the stacks are (inputs, outputs); gate and up alternate */
+    const char *stacks
+        [3]; /* gate, up and down of all experts in one tensor each, down as (inputs, outputs); NULL: not stored so */
+    const char *shared[3]; /* the shared expert; NULL: Qwen's names. Its gate and up may be one tensor */
 };
 
 enum arch_traits {
-    ARCH_NORMS_LESS_ONE = 1 << 0,     /* Hugging Face's norms are stored without the 1 that is added to them */
+    ARCH_NORMS_LESS_ONE = 1 << 0,     /* Hugging Face's norms are stored less 1, which is added to them */
     ARCH_NORMS_OF_ONES = 1 << 1,      /* norms have no weights */
     ARCH_EMBEDDING_BY_WIDTH = 1 << 2, /* the embedding is scaled by sqrt(width) */
-    ARCH_TIED = 1 << 3,               /* head and embedding, where a config.json doesn't say */
-    ARCH_WINDOWED = 1 << 4,           /* a config.json's sliding_window counts without use_sliding_window */
-    ARCH_WINDOWS_TURN = 1 << 5,       /* layers that see everything don't rotate, if there are others */
-    ARCH_LOGITS_DIVIDED = 1 << 6,     /* GGUF's logit_scale, as config.json's logits_scaling, divides */
-    ARCH_LEARNED = 1 << 7,      /* positions are learned: a matrix of them is added to the embedding, nothing rotates */
-    ARCH_COLUMNS = 1 << 8,      /* Hugging Face's matrices of layers lie transposed (GPT-2's Conv1D) */
-    ARCH_MULTI_QUERY = 1 << 9,  /* one key-value head, where config.json's multi_query isn't false */
-    ARCH_LOOKS_AHEAD = 1 << 10, /* further layers, which guess further tokens, are left alone */
-    ARCH_YARN_IN_PART = 1 << 11,  /* YaRN's bounds aren't rounded; GGUF files don't say so */
-    ARCH_WINDOWS_PLAIN = 1 << 12, /* layers with a window turn as if RoPE weren't stretched; GGUF files don't say so */
-    ARCH_LEANS = 1 << 13,         /* positions are told by ALiBi: nothing rotates */
-    ARCH_CLIPS = 1 << 14,         /* a config.json's clip_qkv counts */
+    ARCH_TIED = 1 << 3,               /* default for config.json: the head is the embedding */
+    ARCH_WINDOWED = 1 << 4,           /* config.json's sliding_window applies without use_sliding_window */
+    ARCH_WINDOWS_TURN = 1 << 5,       /* if there are windows, layers without one don't rotate */
+    ARCH_LOGITS_DIVIDED = 1 << 6,     /* GGUF's logit_scale and config.json's logits_scaling are divisors */
+    ARCH_LEARNED = 1 << 7,            /* positions are learned and added to the embedding; no RoPE */
+    ARCH_COLUMNS = 1 << 8,            /* Hugging Face's matrices of layers are transposed (GPT-2's Conv1D) */
+    ARCH_MULTI_QUERY = 1 << 9,        /* one key-value head, unless config.json's multi_query is false */
+    ARCH_LOOKS_AHEAD = 1 << 10,       /* layers for multi-token prediction are skipped */
+    ARCH_YARN_IN_PART = 1 << 11,      /* YaRN's bounds aren't rounded; not in GGUF's metadata */
+    ARCH_WINDOWS_PLAIN = 1 << 12,     /* layers with a window use RoPE without scaling; not in GGUF's metadata */
+    ARCH_LEANS = 1 << 13,             /* positions by ALiBi; no RoPE */
+    ARCH_CLIPS = 1 << 14,             /* config.json's clip_qkv is used */
     ARCH_EMBEDDING_NORM = 1 << 15,
-    /* Layers with a window where a config.json has no list of them: those behind the first max_window_layers; or every other one
-     * among them, from the first on (transformers has Qwen 2 MoE so). */
+    /* Which layers have a window if config.json has no list. LATE: the layers after the first max_window_layers. ODD: every
+     * second layer of the first max_window_layers, beginning with layer 0 (Qwen 2 MoE in transformers). */
     ARCH_WINDOWS_LATE = 1 << 16,
     ARCH_WINDOWS_ODD = 1 << 17,
 };
 
-/* An architecture, as data. Zero is what Llama has. */
+/* An architecture, as data. An entry of zero means the same as in Llama. */
 struct arch {
-    const char *gguf;           /* general.architecture; NULL: GGUF files of it are not read */
+    const char *gguf;           /* general.architecture; NULL: its GGUF files are not supported */
     const char *hf;             /* config.json's model_type */
     enum rope_layout gguf_rope; /* ADJACENT where converters permute the rows of Q and K */
     enum rope_layout hf_rope;
-    uint32_t needs, may;     /* optional tensors of a layer (1 << enum layer_tensor) that it has, that it may have, */
-    uint32_t lacks;          /* and usual ones that it has not */
-    uint32_t usual_head_dim; /* when a config.json doesn't say; 0: width / heads */
-    uint32_t usual_window;   /* the same; 0: none */
-    uint32_t usual_heads, usual_kv_heads, usual_vocab; /* the same; 0: it has to */
-    double usual_base;                                 /* RoPE's; the same; 0: 10000 */
-    uint32_t usual_ctx;                                /* the same; 0: 2048 */
-    uint32_t ffn_by_width;                             /* the same: so many times the width; 0: it has to */
+    uint32_t needs, may;     /* optional tensors of a layer (1 << enum layer_tensor): required, allowed */
+    uint32_t lacks;          /* usual tensors of a layer that the architecture lacks */
+    uint32_t usual_head_dim; /* default for config.json; 0: width / heads */
+    uint32_t usual_window;   /* default; 0: none */
+    uint32_t usual_heads, usual_kv_heads, usual_vocab; /* defaults; 0: required */
+    double usual_base;                                 /* default of RoPE's base; 0: 10000 */
+    uint32_t usual_ctx;                                /* default; 0: 2048 */
+    uint32_t ffn_by_width;                             /* default, as a multiple of the width; 0: required */
     unsigned traits;                                   /* enum arch_traits */
-    uint32_t full_every; /* of layers with windows every nth sees everything, where the file doesn't say; 0: none */
-    uint32_t unrotated_every;               /* every nth layer doesn't rotate, where the file doesn't say */
-    double usual_eps;                       /* where a config.json doesn't say; 0: it has to */
-    double usual_part;                      /* of a head that turns, where the file doesn't say; 0: all */
-    struct model_form form;                 /* activation, and what else the file doesn't say */
-    const struct arch_rename *renames;      /* or NULL */
-    const struct arch_rename *gguf_renames; /* of GGUF's, or NULL */
-    const struct arch_names *hf_names;      /* or NULL: as Llama's */
-    struct arch_fused hf_fused, gguf_fused; /* "self_attn.qkv_proj" */
-    const struct arch_experts *experts;     /* or NULL: there are none */
+    uint32_t full_every;                               /* default: every nth layer has no window; 0: all have it */
+    uint32_t unrotated_every;                          /* default: every nth layer doesn't rotate; 0: all rotate */
+    double usual_eps;                                  /* default for config.json; 0: required */
+    double usual_part;                                 /* default for the rotated part of a head; 0: all */
+    struct model_form form;                            /* activation and other defaults */
+    const struct arch_rename *renames;                 /* or NULL */
+    const struct arch_rename *gguf_renames;            /* for GGUF, or NULL */
+    const struct arch_names *hf_names;                 /* or NULL: Llama's names */
+    struct arch_fused hf_fused, gguf_fused;            /* "self_attn.qkv_proj" */
+    const struct arch_experts *experts;                /* or NULL: the architecture has no experts */
 };
 
-/* By general.architecture, or by model_type; NULL with a message that names it. */
+/* Returns the architecture for a general.architecture or a model_type; NULL, with an error that names it, if it is not
+ * supported. */
 const struct arch *arch_of_gguf(const char *path, struct slice name, struct err *);
 const struct arch *arch_of_hf(const char *path, const char *model_type, struct err *);
-/* Says of an architecture that isn't among them what it is (unsupported.c). */
+/* Sets an error that describes an unsupported architecture (unsupported.c). */
 void arch_unsupported(const char *path, struct slice name, struct err *);
 
-/* ---- what a format says ---- */
+/* ---- names and values of a format ---- */
 
 enum arch_number {
     ARCH_LAYERS,
@@ -121,99 +123,104 @@ enum arch_number {
     ARCH_RESIDUAL_SCALE,
     ARCH_ATTENTION_SCALE,
     ARCH_LOGIT_SCALE,
-    ARCH_EXPERTS_USED, /* by a row */
+    ARCH_EXPERTS_USED, /* experts chosen for a row */
     ARCH_EXPERT_FFN,
-    ARCH_SHARED_FFN,     /* of the expert that all rows go to; */
-    ARCH_SHARED_EXPERTS, /* or of how many it is made */
+    ARCH_SHARED_FFN,     /* width of the shared expert, */
+    ARCH_SHARED_EXPERTS, /* or the number of experts it consists of */
     ARCH_EXPERT_GROUPS,
     ARCH_GROUPS_USED,
     ARCH_EXPERT_SCALE,
-    ARCH_LAYERS_AHEAD, /* among the layers, those that guess further tokens */
+    ARCH_LAYERS_AHEAD, /* number of layers for multi-token prediction, included in ARCH_LAYERS */
     ARCH_CLIP,
     ARCH_ALIBI,
     ARCH_NUMBERS
 };
 
 struct arch_names {
-    const char *numbers[ARCH_NUMBERS];         /* NULL: the format has no name for it */
+    const char *numbers[ARCH_NUMBERS];         /* NULL: the format lacks the number */
     const char *embedding, *final_norm, *head; /* tensors */
-    const char *positions;                     /* of architectures that learn them */
-    const char *embedding_norm;                /* of those that have one */
+    const char *positions;                     /* only with ARCH_LEARNED */
+    const char *embedding_norm;                /* only with ARCH_EMBEDDING_NORM */
     const char *layer;                         /* "blk.": a layer's number, a point and the tensor's name follow */
     enum layer_naming naming;                  /* of a layer's tensors */
-    const char *computable[9];                 /* parts of names of tables that needn't be read; may end with NULL */
-    const char *where;                         /* "metadata": where numbers stand */
-    const char *remedy;                        /* "convert the model again" */
+    const char *computable[9];                 /* parts of names of tensors that are ignored; may end with NULL */
+    const char *where;                         /* "metadata": the place of the numbers, for messages */
+    const char *remedy;                        /* "convert the model again", for messages */
 };
 
-/* Of folders of an architecture. */
+/* Returns the names in an architecture's Hugging Face folders. */
 struct arch_names arch_hf_names(const struct arch *);
 
 enum arch_value { VALUE_MISSING, VALUE_WHOLE, VALUE_REAL, VALUE_OTHER };
 
 struct arch_tensor {
-    const unsigned char *data; /* NULL for a type whose size is not known */
+    const unsigned char *data; /* NULL if the type's size is unknown */
     bool mapped;               /* as in struct tensor */
     const char *type_name;
-    enum weight_type type; /* WEIGHT_TYPES: one that no backend computes with */
+    enum weight_type type; /* WEIGHT_TYPES if no backend computes with it */
     uint64_t planes, rows,
-        cols;     /* matrices one after the other, 0: one; a vector is one row; rows and cols 0: more dimensions */
-    size_t index; /* among the source's tensors */
+        cols; /* `planes` matrices in sequence, 0 means one; a vector is one row; rows and cols are 0 above three dimensions */
+    size_t index; /* index in the source's tensors */
 };
 
 struct arch_source {
     const char *path;   /* for messages */
-    const char *prefix; /* of the names of numbers: "llama" and a point; or NULL */
+    const char *prefix; /* of the names of numbers, without the point: "llama"; or NULL */
     const struct arch *arch;
     const struct arch_names *names;
     const void *file;
     size_t n_tensors;
     enum arch_value (*number)(const struct arch_source *, const char *name, double *out);
-    bool (*tensor)(const struct arch_source *, const char *name, struct arch_tensor *out); /* false: there is none */
+    bool (*tensor)(const struct arch_source *, const char *name, struct arch_tensor *out); /* false if missing */
     void (*tensor_name)(const struct arch_source *, size_t index, const char **name, size_t *len);
 };
 
-/* A whole number from `least` to `most` of that name; otherwise = UINT32_MAX: it has to be there. */
+/* Reads a whole number from `least` to `most`. Stores `otherwise` if it is missing; with otherwise = UINT32_MAX a
+ * missing number is an error. */
 bool arch_read_whole(const struct arch_source *, enum arch_number, uint32_t otherwise, uint32_t least, uint32_t most,
                      uint32_t *out, struct err *);
-/* A real number; where there is none, `otherwise`. */
+/* Reads a real number. Stores `otherwise` if it is missing. Fails if it is not finite. */
 bool arch_read_real(const struct arch_source *, enum arch_number, double otherwise, double *out, struct err *);
-/* desc.form.experts, behind sizes; a model of experts is refused where the architecture has none. */
+/* Reads desc.form.experts. Call it after arch_read_numbers(). Fails if the model has experts and the architecture has
+ * none. */
 bool arch_read_experts(struct model *, const struct arch_source *, struct err *);
-/* Sizes, RoPE's base (unscaled), epsilon, window. The model has its path already, desc.rope, and desc.vocab where the
- * tokenizer decides it; 0 asks the file. */
+/* Reads sizes, RoPE's base (unscaled), epsilon and the window. The caller has set the model's path, desc.rope, and
+ * desc.vocab to the tokenizer's size, or to 0 to read it from the file. */
 bool arch_read_numbers(struct model *, const struct arch_source *, struct err *);
-/* Layers without tensors yet, in the architecture's usual form; behind arch_read_numbers(). */
+/* Allocates the layers, without tensors, with the architecture's defaults. Call it after arch_read_numbers(). */
 bool arch_make_layers(struct model *, const struct arch_source *, struct err *);
-/* Tensors, counts of parameters, rho. `tied`: the head is the embedding whatever else the file holds. `used` (n_tensors)
- * is set for each that was taken; one that is left over and would change what the model says is an error. */
+/* Reads the tensors, counts the parameters and computes rho. With `tied` the head is the embedding even if the file
+ * contains a head. Sets used[i], (n_tensors), for each tensor that it reads. Fails if an unused tensor would change the
+ * model's output. */
 bool arch_read_tensors(struct model *, const struct arch_source *, bool tied, bool *used, struct err *);
-/* Sets desc.rope_scale for linear scaling by a factor; refuses one that makes no sense. */
+/* Sets desc.rope_scale for linear scaling. Fails if the factor is outside 1e-3 to 1e6. */
 bool arch_scale_linear(struct model *, double factor, struct err *);
 
-/* YaRN (Peng et al. 2023): frequencies that turn more than `fast` times within the `old` positions of the first training stay,
- * those that turn less than `slow` times are interpolated by `factor`, those between in part; attention is sharpened by `gain`
- * (NAN: 1 + ln(factor) / 10). `whole`: the bounds between them are whole dimensions. */
+/* YaRN (Peng et al. 2023). Frequencies with more than `fast` rotations within the `old` positions of the first training
+ * are unchanged. Frequencies with less than `slow` rotations are interpolated by `factor`, and frequencies in between
+ * partly. Attention is scaled by `gain` (NAN: 1 + ln(factor) / 10). `whole`: the bounds are rounded to whole
+ * dimensions. */
 struct arch_yarn {
     double factor, fast, slow, old, gain;
     bool whole;
 };
 bool arch_scale_yarn(struct model *, const struct arch_yarn *, struct err *);
-/* desc.rope_factors to be filled, (rope_dims / 2); NULL: no memory. */
+/* Allocates desc.rope_factors, (rope_dims / 2), which the caller fills; NULL, with an error, if out of memory. */
 float *arch_divisors(struct model *, struct err *);
-/* Which layers have a window, and which rotate: as the architecture has it. desc.layers is there, and writable. */
+/* Sets the architecture's defaults for which layers have a window and which rotate. `layers` is desc.layers. */
 void arch_usual_layers(struct model *, const struct arch *, struct layer_desc *layers);
-/* What a layer's window says of its rotation, once it is known which layers have one. */
+/* Sets the layers' rotations that depend on their windows. Call it when the windows are set. */
 void arch_rotations(struct model *, const struct arch *, struct layer_desc *layers);
 
 enum { ARCH_XIELU_ALPHA_P, ARCH_XIELU_ALPHA_N, ARCH_XIELU_BETA, ARCH_XIELU_EPS, ARCH_XIELU_NUMBERS };
-/* Of a layer, counted from 0: its numbers as files have them. desc.layers is there, and writable. */
+/* Sets xIELU's parameters of a layer, counted from 0, from the numbers as stored in files. desc.layers must be
+ * allocated. Fails if a number is not within 1e6. */
 bool arch_set_xielu(struct model *, uint32_t layer, const double stored[ARCH_XIELU_NUMBERS], struct err *);
 
 /* ---- formats ---- */
 
-/* Everything but name, hash and tokenizer, whose size is in desc.vocab. What a folder has packed is unpacked beforehand
- * (packed.h); NULL: nothing is. */
+/* Read everything but the model's name, hash and tokenizer; the vocabulary's size is in desc.vocab. `packed` contains a
+ * folder's unpacked weights (packed.h), or is NULL. */
 bool arch_read_gguf(struct model *, const struct gguf *, const struct arch *, struct err *);
 bool arch_read_hf(struct model *, const struct hf_folder *, const struct packed *, struct err *);
 

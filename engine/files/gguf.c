@@ -402,9 +402,10 @@ gguf_close(struct gguf *g)
     free(g);
 }
 
-/* A model too large for one file is split into NAME-00001-of-00003.gguf and so on. Each part is a complete GGUF file. Its
- * metadata contain the part's number (split.no, from 0), the number of parts (split.count) and the number of tensors in
- * all parts (split.tensors.count). Only the first part has the model's other metadata, and it may have no tensors. */
+/* A model too large for one file is split into NAME-00001-of-00003.gguf and so on. Each part is a complete GGUF file.
+ * Its metadata contain the part's number (split.no, from 0), the number of parts (split.count) and the number of
+ * tensors in all parts (split.tensors.count). Only the first part has the model's other metadata, and it may have no
+ * tensors. */
 
 #define MOST_PARTS  99999u /* the file name has five digits */
 #define ENDING_SIZE sizeof "-00001-of-00002.gguf"

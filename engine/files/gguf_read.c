@@ -1,5 +1,5 @@
-/* Look-ups in a parsed GGUF file. The parser has checked that all values are inside the file. These functions check only
- * that a value has the type and range that the caller expects. */
+/* Look-ups in a parsed GGUF file. The parser has checked that all values are inside the file. These functions check
+ * only that a value has the type and range that the caller expects. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

@@ -101,9 +101,9 @@ is_of_language(const char *name)
     return false;
 }
 
-/* Replaces a multimodal model's configuration by its `text_config`, the configuration of the language part. Entries that
- * the part lacks are copied from the whole if they also apply to it. The head is tied if either configuration ties it; a
- * head that is in the weights is used all the same. */
+/* Replaces a multimodal model's configuration by its `text_config`, the configuration of the language part. Entries
+ * that the part lacks are copied from the whole if they also apply to it. The head is tied if either configuration ties
+ * it; a head that is in the weights is used all the same. */
 static bool
 take_language_part(struct hf_folder *f, struct err *err)
 {

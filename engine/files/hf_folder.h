@@ -16,8 +16,8 @@ struct hf_folder {
     size_t n_tensors;
 };
 
-/* Opens a folder. Fails if config.json or a file that the index names is missing. If `weights` is true, it also fails if
- * the folder contains no weights, or only weights in another format. */
+/* Opens a folder. Fails if config.json or a file that the index names is missing. If `weights` is true, it also fails
+ * if the folder contains no weights, or only weights in another format. */
 bool hf_folder_open(struct hf_folder **, const char *path, bool weights, struct err *);
 /* Builds a folder from texts in memory and one safetensors file. For fuzzing and tests. `generation` may be NULL. Takes
  * ownership of the safetensors file, even on failure; the bytes it was parsed from stay the caller's. */

@@ -280,7 +280,8 @@ add_part(cJSON *header, const struct safetensors_part *p, uint64_t start)
            cJSON_AddItemToArray(offsets, cJSON_CreateNumber((double)end));
 }
 
-/* Returns the header's JSON, padded with blanks to a multiple of eight bytes. The caller frees it. NULL if out of memory. */
+/* Returns the header's JSON, padded with blanks to a multiple of eight bytes. The caller frees it. NULL if out of
+ * memory. */
 static char *
 header_of(const struct safetensors_note *notes, size_t n_notes, const struct safetensors_part *parts, size_t n_parts)
 {

@@ -1,5 +1,5 @@
-/* Reads and writes safetensors files. A file is mapped into memory. The header's length and every offset, shape and type
- * are checked before they are used to read anything. */
+/* Reads and writes safetensors files. A file is mapped into memory. The header's length and every offset, shape and
+ * type are checked before they are used to read anything. */
 #ifndef ENGINE_FILES_SAFETENSORS_H
 #define ENGINE_FILES_SAFETENSORS_H
 
