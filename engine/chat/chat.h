@@ -1,7 +1,8 @@
-/* Writes a user's turn as a model that was trained on dialogues expects it: runs the model's Jinja template. The text is
- * that of jinja2 as transformers sets it up (an immutable sandbox, trim_blocks, lstrip_blocks, break and continue,
- * `generation`, json.dumps() for `tojson`, raise_exception, strftime_now), byte for byte. It supports the part of
- * Jinja that models' templates use. Other statements, filters and methods are errors that contain the template's line and their name. */
+/* Runs a chat model's Jinja template, which formats a dialogue as the prompt that the model was trained on. The output
+ * equals, byte for byte, that of jinja2 as transformers configures it (an immutable sandbox, trim_blocks,
+ * lstrip_blocks, break and continue, `generation`, json.dumps() for `tojson`, raise_exception, strftime_now). Only the
+ * part of Jinja that models' templates use is supported. An unsupported statement, filter or method is an error that
+ * contains its name and the template's line. */
 #ifndef ENGINE_CHAT_CHAT_H
 #define ENGINE_CHAT_CHAT_H
 
@@ -11,55 +12,57 @@
 #include "engine/base/slice.h"
 #include "kernels/base/err.h"
 
-struct chat; /* a template, read; nothing in it changes, so threads may share it */
+struct chat; /* a parsed template; immutable, so threads may share it */
 
-/* A template comes with a model and is not trusted. */
+/* Limits of one rendering. A template comes with a model and is not trusted. */
 struct chat_bounds {
-    uint64_t steps;        /* a part of an expression, a value visited, 64 bytes copied or compared, 16 bytes read as
-                              characters: one each */
+    uint64_t steps;        /* one for each part of an expression, value visited, 64 bytes copied or compared, 16
+                              bytes read as characters */
     size_t memory, output; /* bytes */
-    unsigned depth;        /* of calls and expressions within each other */
+    unsigned depth;        /* of nested calls and expressions */
 };
-extern const struct chat_bounds chat_bounds; /* the default: a second, 256 MiB */
+extern const struct chat_bounds chat_bounds; /* the default: about a second, 256 MiB */
 
-/* Returns false (ERR_WORK) for a text that is no template, or uses a statement or operator that is not supported. Filters, tests and
- * methods are looked up when the rendering reaches them. */
+/* Parses a template. Returns false (ERR_WORK) if the text is not a template or uses an unsupported statement or
+ * operator. Filters, tests and methods are looked up during rendering. */
 bool chat_open(struct chat **, struct slice template, struct err *);
-void chat_close(struct chat *); /* NULL is fine */
+void chat_close(struct chat *); /* accepts NULL */
 
 struct chat_variable {
     struct slice name;
-    struct slice value; /* JSON; a text where it is none, or where `text` */
+    struct slice value; /* JSON; used as plain text if it is not JSON or if `text` is set */
     bool text;
 };
 
-/* Control tokens that the text of messages spells are found again in the written text, so that they can be encoded as
- * plain text: a mark that no text has precedes each while the template runs. */
+/* Finds the control tokens that occur in the text of messages, so that the caller can encode them as plain text. While
+ * the template runs, a mark that occurs in no text precedes each of them. chat_render() removes the marks and returns
+ * their positions. */
 struct chat_guard {
-    /* The first byte from `from` on at which a control token begins in a text; SIZE_MAX: there is none. */
+    /* Returns the first byte at or after `from` at which a control token begins; SIZE_MAX if there is none. */
     size_t (*next)(const void *of, struct slice text, size_t from);
     const void *of;
-    size_t *at; /* (n) where they begin in the text written, ascending; memory that the caller frees */
+    size_t *at; /* (n) positions of these tokens in the output, ascending; the caller frees the memory */
     size_t n;
 };
 
-/* The input of a template, which writes a user's turn up to the place of the model's answer. */
+/* The input of a template. The output ends where the model's answer begins. */
 struct chat_dialogue {
-    const char *system; /* NULL: that of the template, if it has one */
-    struct slice user;  /* data NULL: there is none, and `context` has the messages */
+    const char *system; /* system message; NULL: the template's default, if it has one */
+    struct slice user;  /* data NULL: no user message; `context` contains the messages */
     const char *tools;  /* a JSON list of tools; NULL: none */
     const struct chat_variable
-        *variables; /* (n_variables) bos_token, enable_thinking, …; of `messages` the user's is the next */
+        *variables; /* (n_variables) bos_token, enable_thinking, …; the user's message is appended to `messages` */
     size_t n_variables;
-    struct slice context;             /* a JSON object of variables more; data NULL: none */
-    struct tm now;                    /* of strftime_now() */
+    struct slice context;             /* a JSON object of further variables; data NULL: none */
+    struct tm now;                    /* the time that strftime_now() formats */
     const struct chat_bounds *bounds; /* NULL: chat_bounds */
-    struct chat_guard *guard; /* of `system`, `user` and the variable `messages`; NULL: texts stay as they are */
-    bool (*cancelled)(void);  /* asked now and then; true: the rendering fails; NULL: it never is */
+    struct chat_guard *guard;         /* applies to `system`, `user` and the variable `messages`; NULL: no guard */
+    bool (*cancelled)(void);          /* called regularly; the rendering fails if it returns true; may be NULL */
 };
 
-/* *text is memory that the caller frees, a zero after its *len bytes. False: the template failed, refuses this dialogue
- * with words of its own, or is beyond its bounds (ERR_WORK); or tools or context are no JSON (ERR_USAGE). */
+/* Renders the dialogue. *text is memory that the caller frees; a zero byte follows its *len bytes. Returns false if the
+ * template fails, rejects the dialogue with raise_exception() or exceeds its bounds (ERR_WORK), or if tools or context
+ * are not JSON (ERR_USAGE). */
 bool chat_render(const struct chat *, const struct chat_dialogue *, char **text, size_t *len, struct err *);
 
 #endif

@@ -1,5 +1,6 @@
-/* Python's values, as far as templates use them. Values are small and copied freely; they point into the arena of their
- * rendering. Only a namespace, a generator and a loop change. */
+/* Python values and a rendering's state: values, arena, scopes, text buffers, and the Python operations on values that
+ * templates use. Values are small and passed by copy; they point into the arena of their rendering. Only a namespace, a
+ * generator and a loop are mutable. */
 #ifndef ENGINE_CHAT_RENDER_H
 #define ENGINE_CHAT_RENDER_H
 
@@ -11,18 +12,18 @@
 #include "kernels/base/err.h"
 
 enum value_kind {
-    VALUE_MISSING, /* no value at all: an argument that was not given */
+    VALUE_MISSING, /* no value: an argument that was not passed */
     VALUE_UNDEFINED,
     VALUE_NONE,
     VALUE_BOOL,
     VALUE_INT,
     VALUE_FLOAT,
     VALUE_TEXT,
-    VALUE_LIST, /* and its relatives: enum list_kind */
+    VALUE_LIST, /* any sequence of enum list_kind */
     VALUE_DICT,
-    VALUE_NAMESPACE, /* a dict that `set` changes */
+    VALUE_NAMESPACE, /* a dict that `set` can change */
     VALUE_MACRO,
-    VALUE_METHOD,   /* of a value: "a".upper */
+    VALUE_METHOD,   /* bound to a value: "a".upper */
     VALUE_FUNCTION, /* range, raise_exception, … */
     VALUE_LOOP
 };
@@ -36,14 +37,14 @@ struct loop;
 
 struct value {
     enum value_kind kind;
-    bool markup; /* of a text: Markup, which `safe` makes; a text that is added to it gets HTML escapes */
+    bool markup; /* a text only: Markup, which `safe` returns; a text joined with it is HTML-escaped */
     union {
         bool truth;
         int64_t whole;
         double real;
-        struct slice text; /* UTF-8; of an undefined value: the message of its use */
+        struct slice text; /* UTF-8; for an undefined value: the error message for using it */
         struct list *list;
-        struct dict *dict; /* of a namespace, too */
+        struct dict *dict; /* also for a namespace */
         struct macro *macro;
         struct method *method;
         const struct builtin *function;
@@ -57,8 +58,8 @@ struct list {
     enum list_kind kind;
     size_t n, room;
     struct value *at;   /* (n) */
-    size_t taken;       /* of a generator: how many were read */
-    const char *broken; /* of a generator: its failure after the last value; NULL: none */
+    size_t taken;       /* generator: number of values already read */
+    const char *broken; /* generator: the error to raise after the last value; NULL: none */
 };
 
 struct entry {
@@ -67,7 +68,7 @@ struct entry {
 
 struct dict {
     size_t n, room;
-    struct entry *at; /* (n) in the order of their arrival */
+    struct entry *at; /* (n) in insertion order */
 };
 
 static inline struct value
@@ -101,12 +102,12 @@ value_text(struct slice text)
 }
 
 static inline struct value
-value_words(const char *words) /* which live as long as the value */
+value_words(const char *words) /* must stay valid as long as the value */
 {
     return value_text(slice_of(words));
 }
 
-/* The same kind of text: Markup stays Markup. */
+/* Returns `text` as Markup if `like` is Markup, else as a plain text. */
 static inline struct value
 value_text_like(struct value like, struct slice text)
 {
@@ -131,7 +132,7 @@ value_is_list(struct value v, enum list_kind kind)
     return v.kind == VALUE_LIST && v.list->kind == kind;
 }
 
-/* A bool is a number, too. */
+/* Convert a value to a number and return whether it is one. As in Python, a bool is a number. */
 bool value_is_whole(struct value, int64_t *whole);
 bool value_is_number(struct value, double *real);
 /* Python's bool(). */
@@ -139,14 +140,15 @@ bool value_truth(struct value);
 /* Python's name of the type: "str", "dict", "NoneType". */
 const char *value_type(struct value);
 
-/* A rendering under way: its bounds, its memory, the text that it writes, the names that it sees, and how it fails. */
+/* The state of a rendering: bounds, memory, output, visible names and the error. */
 
-/* Two noncharacters, which Unicode keeps out of exchanged text: they precede a control token that a message spells. */
+/* The mark that precedes a control token in a message's text: two noncharacters, which Unicode excludes from
+ * interchanged text. */
 #define MARK_CODES(code) ((code) == 0xfdd0 || (code) == 0xfdd1)
 #define MARK             "\xef\xb7\x90\xef\xb7\x91"
 
-/* Memory that is freed all at once, so that values may share their parts. */
-struct arena { /* begins as {.most = bytes} */
+/* Memory that is freed all at once, so that values may share parts. */
+struct arena { /* initialise with {.most = bytes} */
     struct arena_chunk *chunks;
     size_t used, most; /* bytes */
 };
@@ -163,10 +165,10 @@ struct name {
     struct name *next;
 };
 
-struct scope { /* of an iteration, a macro's call, a block; an `if` has none of its own */
+struct scope { /* of an iteration, a macro call or a block; an `if` has no scope of its own */
     struct scope *outer;
     struct binding *first;
-    const struct name *unset; /* names that belong to it before they are bound */
+    const struct name *unset; /* names of this scope that are undefined until they are bound */
 };
 
 struct render {
@@ -174,49 +176,50 @@ struct render {
     struct scope *scope;
     const struct dict *given; /* the caller's variables */
     struct tm now;
-    unsigned line;  /* of the template, where it is */
-    unsigned depth; /* calls within calls */
+    unsigned line;  /* current line of the template */
+    unsigned depth; /* of nested calls */
     unsigned most_depth;
-    uint64_t steps; /* that are left */
+    uint64_t steps; /* steps left */
     bool (*cancelled)(void);
-    bool guarded;       /* texts may have marks (chat.c), which nothing escapes */
-    size_t output;      /* bytes, at most */
-    const char *failed; /* why; NULL while it has not failed */
+    bool guarded;       /* texts may contain marks (chat.c), which must not be escaped */
+    size_t output;      /* maximum bytes of output */
+    const char *failed; /* error message; NULL while the rendering has not failed */
     unsigned failed_line;
-    bool stopped; /* by a bound, which nothing may catch */
+    bool stopped; /* a bound was exceeded; no code may catch this error */
 };
 
-/* Notes why the rendering fails, at the current line, and returns false. */
+/* Records the error message with the current line and returns false. Keeps the first error. */
 bool render_fail(struct render *, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Fails because an undefined value is used; the value has the words. */
+/* Fails because an undefined value is used; the message is the value's text. */
 bool render_fail_undefined(struct render *, struct value);
-/* Charges n steps; false where too few are left. */
+/* Charges n steps; returns false if too few are left. */
 bool render_step(struct render *, size_t n);
-/* Charges the reading of a text character by character. */
+/* Charges the steps of reading a text character by character. */
 bool render_read(struct render *, struct slice);
-/* Enters a nested call; false where the nesting is too deep. The caller leaves it by r->depth--. */
+/* Enters a nested call; returns false if the nesting is too deep. The caller leaves the call with r->depth--. */
 bool render_enter(struct render *);
 
-/* n zero bytes, or NULL and the rendering has failed. */
+/* Returns n zero bytes from the arena; on failure the rendering fails and the result is NULL. */
 void *render_memory(struct render *, size_t n);
-/* The n elements of `size` bytes at `at`, with room for one more; NULL and the rendering has failed. */
+/* Returns the array of n elements of `size` bytes at `at`, reallocated if it has no room for one more. On failure the
+ * rendering fails and the result is NULL. */
 void *render_grow(struct render *, void *at, size_t n, size_t *room, size_t size);
 bool render_copy(struct render *, const char *bytes, size_t n, struct slice *out);
 
-/* A list of n values, all VALUE_MISSING yet. */
+/* Returns a new list of n values, all VALUE_MISSING; NULL on failure. */
 struct list *render_list(struct render *, enum list_kind, size_t n);
 bool list_add(struct render *, struct list *, struct value);
 void list_reverse(struct list *);
-/* A tuple (a, b). */
+/* Makes the tuple (a, b). */
 bool render_pair(struct render *, struct value a, struct value b, struct value *out);
 struct dict *render_dict(struct render *);
-/* NULL: the dict has no such key, or the rendering has failed. */
+/* Returns the key's value; NULL if the dict does not have the key or the rendering has failed. */
 struct value *dict_find(struct render *, const struct dict *, struct value key);
 struct value *dict_find_name(struct render *, const struct dict *, struct slice name);
 bool dict_put(struct render *, struct dict *, struct value key, struct value value);
 
-/* ---- text that grows ---- */
-struct buffer { /* begins as {0} */
+/* ---- text buffers ---- */
+struct buffer { /* initialise with {0} */
     char *at;
     size_t len, room;
 };
@@ -224,7 +227,7 @@ bool buffer_add(struct render *, struct buffer *, struct slice);
 bool buffer_add_words(struct render *, struct buffer *, const char *);
 bool buffer_add_code(struct render *, struct buffer *, uint32_t code); /* a code point */
 bool buffer_print(struct render *, struct buffer *, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* Adds the text `times` times. */
+/* Appends the text `times` times. */
 bool buffer_fill(struct render *, struct buffer *, struct slice, size_t times);
 static inline struct slice
 buffer_text(const struct buffer *b)
@@ -236,13 +239,13 @@ buffer_text(const struct buffer *b)
 struct scope *render_scope(struct render *, struct scope *outer, const struct name *unset);
 /* Binds a name in the innermost scope. */
 bool render_bind(struct render *, struct slice name, struct value);
-/* *out is the nearest value of that name in the scopes, or among the caller's variables; NULL: there is none;
- * VALUE_MISSING: not bound yet. False: the search exceeds the bound of steps. */
+/* Looks a name up in the scopes, innermost first, then in the caller's variables. *out is NULL if the name is not
+ * found, and VALUE_MISSING if it is not bound yet. Returns false if the search exceeds the bound of steps. */
 bool render_find(struct render *, struct slice name, const struct value **out);
 
-/* Texts as Python's str has them: counted, cut and searched by characters (code points); a broken byte counts as one. */
+/* Texts as in Python's str: lengths and positions count characters (code points); an invalid byte counts as one. */
 
-/* Bytes of the character that a text (of at least one byte) begins with; U+FFFD in *code where that is none. */
+/* Returns the bytes of the first character of a text that is not empty; *code is U+FFFD if the UTF-8 is invalid. */
 size_t text_character(struct slice, uint32_t *code);
 size_t text_length(struct slice); /* characters */
 /* Characters in [from, to). */
@@ -250,74 +253,76 @@ struct slice text_part(struct slice, size_t from, size_t to);
 
 bool text_is_space(uint32_t code); /* str.isspace() */
 enum text_side { TEXT_LEFT = 1, TEXT_RIGHT = 2, TEXT_BOTH = 3 };
-/* Without the characters at its ends that are in `what`, or without white space where what.data is NULL. */
+/* Removes the characters in `what` from the given ends; white space if what.data is NULL. */
 struct slice text_strip(struct slice, struct slice what, enum text_side);
 
-/* The first place from byte `from` on; SIZE_MAX: nowhere. */
+/* Returns the first byte at or after `from` at which `what` occurs; SIZE_MAX if it does not. */
 size_t text_find(struct slice, struct slice what, size_t from);
 bool text_begins(struct slice, struct slice with);
 bool text_ends(struct slice, struct slice with);
-/* The number of n hexadecimal digits that the text begins with; false: it does not. */
+/* Parses the first n bytes as a hexadecimal number; returns false if they are not n hexadecimal digits. */
 bool text_hex(struct slice, size_t n, uint32_t *number);
 
-/* The next line of str.splitlines() from byte *at on, without its end, which is *end bytes long. False: there is none. */
+/* Reads the next line of str.splitlines() from byte *at, without its terminator of *end bytes. Returns false at the end
+ * of the text. */
 bool text_line(struct slice, size_t *at, struct slice *line, size_t *end);
 
-/* Upper and lower case beyond ASCII, too. A character that becomes several, or that depends on its neighbours, is refused. */
+/* Converts the case of a text, including characters outside ASCII. Fails for a character whose conversion has several
+ * characters or depends on its neighbours. */
 enum text_case { CASE_UPPER, CASE_LOWER, CASE_TITLE, CASE_CAPITAL, CASE_WORDS /* jinja2's title */ };
 bool text_to_case(struct render *, struct slice, enum text_case, struct slice *out);
 
 /* Values as text: Python's str() and repr(), json.dumps() and json.loads(). */
 
-/* Python's str() of a value. Fails for a kind whose text would contain an address. */
+/* Appends Python's str() of a value. Fails for kinds whose text would contain an address. */
 bool value_write(struct render *, struct buffer *, struct value);
-/* str() as a text; Markup stays Markup, as jinja2's soft_str() has it. */
+/* Converts a value to a text with str(), except that Markup stays Markup, as in jinja2's soft_str(). */
 bool value_to_text(struct render *, struct value, struct value *out);
-/* <, >, &, " and ' as HTML's; Markup stays as it is. */
+/* Replaces <, >, &, " and ' by HTML entities; Markup is not changed. */
 bool value_escape(struct render *, struct value, struct value *out);
 
 struct json_style {
     bool ascii, sorted;
-    struct slice indent, item, key; /* indent.data NULL: all in one line */
+    struct slice indent, item, key; /* indent.data NULL: write one line */
 };
 bool value_write_json(struct render *, struct buffer *, struct value, const struct json_style *);
 
-/* JSON to values. Unlike cJSON it keeps 1 and 1.0 apart, as Python does, and all digits of whole numbers. Where the text
- * is not JSON the rendering fails; the message has the byte. */
+/* Parses JSON to a value. Unlike cJSON it distinguishes 1 from 1.0, as Python does, and keeps all digits of integers.
+ * If the text is not JSON the rendering fails; the message contains the byte's position. */
 bool value_read_json(struct render *, struct slice text, struct value *);
 
 /* Python's operations on values: iteration, comparison, arithmetic, a.b, a[b] and a[b:c]. */
 
-/* An operator as one number: its one or two characters. */
+/* An operator's one or two characters as one number. */
 #define SIGN(a)     (unsigned)(a)
 #define SIGN2(a, b) ((unsigned)(a) << 8 | (unsigned)(b))
 #define SIGN_IN     SIGN('i')
 #define SIGN_NOT_IN SIGN('n')
 
-/* ---- iteration: lists by values, texts by characters, dicts by keys ---- */
+/* ---- iteration: the values of a list, the characters of a text, the keys of a dict ---- */
 struct walk {
     struct value whole;
-    size_t at; /* values, or bytes of a text */
+    size_t at; /* index of the next value; in a text, byte offset */
 };
-/* Python's len(); false where the value has none. */
+/* Python's len(); returns false if the value has no length. */
 bool value_length(struct value, size_t *n);
 bool walk_begin(struct render *, struct value, struct walk *);
-/* False: there is no further value, or the rendering has failed. */
+/* Returns false after the last value or if the rendering has failed. */
 bool walk_next(struct render *, struct walk *, struct value *);
-/* Python's list(): the values that are left, in a list of their own. NULL: failed. */
+/* Python's list(): returns the remaining values in a new list; NULL on failure. */
 struct list *walk_list(struct render *, struct value, enum list_kind);
-/* A generator is filled at once, but fails, as in Python, only where its reader reaches the place: takes the failure off
- * the rendering, unless it is a bound's. */
+/* Moves an error from the rendering to the generator. A generator's values are computed at once, but as in Python the
+ * error must occur only when its reader reaches that value. An exceeded bound is not moved. */
 bool generator_put_off(struct render *, struct list *generator);
 
 /* ---- comparison ---- */
 bool values_equal(struct render *, struct value, struct value);
-/* -1, 0, 1 in *order, and 2 where a NaN has no order. Fails for kinds without an order; `sign` is for the message. */
+/* Sets *order to -1, 0 or 1, or to 2 for a NaN. Fails for kinds without an order; `sign` is used in the message. */
 bool values_order(struct render *, struct value, struct value, const char *sign, int *order);
-/* Whether `a sign b` is true, with a sign of comparison. */
+/* Evaluates `a sign b`, where sign is a comparison operator. */
 bool values_compare(struct render *, unsigned sign, struct value a, struct value b, bool *out);
 bool value_contains(struct render *, struct value whole, struct value part, bool *contains);
-/* The same; fails where it may not. */
+/* Fails if the value cannot be the key of a dict. */
 bool value_check_key(struct render *, struct value);
 
 /* ---- arithmetic ---- */
@@ -325,13 +330,13 @@ bool operate(struct render *, unsigned sign, struct value, struct value, struct 
 bool negate(struct render *, struct value, struct value *);
 
 /* ---- parts of values ---- */
-/* a.name and a[b] as jinja2 has them: the former looks for methods first, the latter for items. */
+/* a.name and a[b] as in jinja2: the first looks for methods before items, the second for items before methods. */
 bool attribute_of(struct render *, struct value, struct slice name, struct value *);
 bool item_of(struct render *, struct value, struct value index, struct value *);
-/* a[b:c:d]; VALUE_NONE for a part that is left out. */
+/* a[b:c:d]; an omitted part is VALUE_NONE. */
 bool slice_of_value(struct render *, struct value, const struct value parts[3], struct value *);
-/* item.a.b.0, as filters take an attribute: a text with dots, or a number. VALUE_NONE: the item itself. `otherwise`, if
- * it is given, stands for an undefined part. */
+/* Evaluates a filter's `attribute` argument for an item: a text with dots (item.a.b.0), a number, or VALUE_NONE for the
+ * item itself. `otherwise`, if it is given, replaces an undefined part. */
 bool attribute_path(struct render *, struct value item, struct value path, struct value otherwise, struct value *out);
 bool value_undefined(struct render *, struct value *, const char *format, ...) __attribute__((format(printf, 3, 4)));
 

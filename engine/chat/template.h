@@ -1,10 +1,11 @@
-/* A template: its tokens, and the tree that they make. */
+/* The internal interfaces of the template engine: tokens, the syntax tree, the parser, calls of builtins, and
+ * evaluation. */
 #ifndef ENGINE_CHAT_TEMPLATE_H
 #define ENGINE_CHAT_TEMPLATE_H
 
 #include "engine/chat/render.h"
 
-/* ---- tokens: data outside of {{ }} and {% %}; names, literals and signs inside ---- */
+/* ---- tokens: data outside {{ }} and {% %}; names, literals and operators inside ---- */
 enum token_type {
     TOKEN_END,
     TOKEN_DATA,
@@ -21,13 +22,13 @@ struct token {
     enum token_type type;
     unsigned line;
     unsigned sign;
-    struct slice text; /* as it is in the template; newlines are \n */
+    struct slice text; /* the template's text; newlines are \n */
     struct value constant;
 };
 
 struct tokens {
     size_t n, room;
-    struct token *at; /* (n), the last one a TOKEN_END */
+    struct token *at; /* (n), the last is TOKEN_END */
 };
 
 bool tokens_read(struct render *, struct slice source, struct tokens *);
@@ -39,11 +40,11 @@ enum node_kind {
     NODE_NAME,      /* name */
     NODE_ATTRIBUTE, /* a.name */
     NODE_ITEM,      /* a[b] */
-    NODE_SLICE,     /* b above: [a:b:c], each may be NULL */
+    NODE_SLICE,     /* the b of a NODE_ITEM: [a:b:c], each may be NULL */
     NODE_CALL,      /* a(list) */
-    NODE_FILTER,    /* a|name(list); a NULL: of a block's text */
+    NODE_FILTER,    /* a|name(list); a is NULL for a block's text */
     NODE_TEST,      /* a is name(list) */
-    NODE_ARGUMENT,  /* in lists of arguments: a, or name=a */
+    NODE_ARGUMENT,  /* in an argument list: a, or name=a */
     NODE_NOT,
     NODE_NEGATIVE,
     NODE_POSITIVE,
@@ -52,8 +53,8 @@ enum node_kind {
     NODE_BINARY,    /* a sign b */
     NODE_COMPARE,   /* a, then a list of NODE_OPERAND */
     NODE_OPERAND,   /* sign a */
-    NODE_CONCAT,    /* list, by ~ */
-    NODE_CONDITION, /* a if b else c (NULL) */
+    NODE_CONCAT,    /* list, joined by ~ */
+    NODE_CONDITION, /* a if b else c; c may be NULL */
     NODE_LIST,      /* list */
     NODE_TUPLE,
     NODE_DICT, /* a list of NODE_PAIR */
@@ -61,14 +62,14 @@ enum node_kind {
     /* statements */
     NODE_DATA,             /* constant */
     NODE_PRINT,            /* a */
-    NODE_IF,               /* a, body, otherwise; further ones in `list` with a and body */
+    NODE_IF,               /* a, body, otherwise; each elif is a node in `list` with a and body */
     NODE_FOR,              /* a in b if c, body, otherwise */
     NODE_SET,              /* a = b */
-    NODE_SET_BLOCK,        /* a = body, through the filters b (NULL) */
-    NODE_NAMESPACE_TARGET, /* of a set: b.name, b a NODE_NAME */
+    NODE_SET_BLOCK,        /* a = body, through the filters b, which may be NULL */
+    NODE_NAMESPACE_TARGET, /* target of a set: b.name, where b is a NODE_NAME */
     NODE_MACRO,            /* name(list of NODE_PARAMETER) body */
-    NODE_PARAMETER,        /* name=a (NULL) */
-    NODE_FILTER_BLOCK,     /* body through the filters b (NULL: none) */
+    NODE_PARAMETER,        /* name=a; a may be NULL */
+    NODE_FILTER_BLOCK,     /* body through the filters b, which may be NULL */
     NODE_BREAK,
     NODE_CONTINUE
 };
@@ -79,35 +80,36 @@ struct node {
     struct slice name;
     struct value constant;
     struct node *a, *b, *c;
-    struct node *list, *body, *otherwise; /* the first of them */
-    struct node *next;                    /* in a list */
-    struct name *unset, *unset_otherwise; /* the names that the scopes of body and otherwise begin without */
+    struct node *list, *body, *otherwise; /* first node of each list */
+    struct node *next;                    /* next node of the list */
+    struct name *unset, *unset_otherwise; /* names that are undefined at the beginning of these scopes */
 };
 
-/* The first of the template's statements; NULL is an empty template where failed is NULL. The tree is in the arena of
- * `r` and points into its tokens. */
+/* Parses a template and returns its first statement; NULL for an empty template, or on failure, which sets r->failed.
+ * The tree is in the arena of `r` and points into its tokens. */
 struct node *parse_template(struct render *, struct slice source);
 
-/* Fills `unset` of every node that has a scope; *root gets the template's own. Jinja decides where a name lives before
- * anything runs: a name that a scope sets, and that neither it nor one around it read before, belongs to the scope from
- * its beginning, and is undefined until it is set, even where the caller gave a variable of that name. */
+/* Fills `unset` of every node that has a scope, and *root for the template's outermost scope. Jinja resolves names
+ * before it runs a template: if a scope sets a name that neither it nor an enclosing scope has read before, the name
+ * belongs to this scope from its beginning. The name is undefined until it is set, even if the caller passed a
+ * variable of that name. */
 bool names_settle(struct render *, struct node *first, struct name **root);
 
-/* ---- between the parser's files; all that return a node return NULL when they fail ---- */
+/* ---- shared by the parser's files; functions that return a node return NULL on failure ---- */
 struct parser {
     struct render *r;
     const struct token *at;
     bool in_macro;
-    unsigned loops; /* around this place, within that macro */
+    unsigned loops; /* number of enclosing loops in the same macro */
 };
 
 struct node_list {
     struct node *first, *last;
 };
 
-struct node *parse_node(struct parser *, enum node_kind); /* a new one, of this line */
+struct node *parse_node(struct parser *, enum node_kind); /* returns a new node with the current line */
 void node_add(struct node_list *, struct node *);
-bool parser_fail(struct parser *, const char *what); /* "… , not 'x'" */
+bool parser_fail(struct parser *, const char *what); /* appends ", not 'x'" with the current token */
 bool parser_is(const struct parser *, const char *name);
 bool parser_signs(const struct parser *, unsigned sign);
 bool parser_skip(struct parser *, const char *name);
@@ -116,16 +118,17 @@ bool parser_expect_sign(struct parser *, unsigned sign);
 bool parser_expect_name(struct parser *, struct slice *name);
 
 struct node *parse_expression(struct parser *);
-/* Values with commas between them are a tuple. A value is assigned to a target. */
+/* What parse_tuple() accepts between commas. */
 enum part {
     PART_EXPRESSION,
     PART_UNCONDITIONAL /* no `a if b` */,
     PART_TARGET,
-    PART_SET_TARGET /* or a namespace's */
+    PART_SET_TARGET /* also an attribute of a namespace */
 };
-/* `end`: a name that ends the tuple, or NULL. In brackets it may be empty. */
+/* Parses an expression, or a tuple if commas follow. `end` is a name that ends the tuple, or NULL. In brackets the
+ * tuple may be empty. */
 struct node *parse_tuple(struct parser *, enum part, const char *end, bool brackets);
-/* A chain of filters over `of`; NULL: over a block's text. */
+/* Parses a chain of filters applied to `of`; if that is NULL, to a block's text. */
 struct node *parse_filters(struct parser *, struct node *of, bool begun);
 
 /* Calls of macros, methods of values, functions, filters and tests. */
@@ -143,25 +146,25 @@ struct arguments {
 
 #define MOST_PARAMETERS 4
 
-struct call { /* a builtin is called with this */
+struct call { /* the arguments of a builtin */
     struct render *r;
-    int which;         /* of the builtin */
-    struct value self; /* the value that the filter, test or method is of */
+    int which;         /* the builtin's `which` */
+    struct value self; /* the value to which the filter, test or method is applied */
     struct arguments given;
-    struct value a[MOST_PARAMETERS]; /* by parameter; VALUE_MISSING where none was given */
+    struct value a[MOST_PARAMETERS]; /* by parameter; VALUE_MISSING if not passed */
 };
 
 struct builtin {
     const char *name;
     bool (*function)(struct call *, struct value *out);
-    int which; /* tells apart builtins that share a function */
+    int which; /* distinguishes builtins that share a function */
     size_t required;
-    const char *parameters[MOST_PARAMETERS]; /* "-x": by position alone; "*": the function reads `given` */
+    const char *parameters[MOST_PARAMETERS]; /* "-x": positional only; "*": the function reads `given` */
 };
 
 struct macro {
     const struct node *node;
-    struct scope *scope; /* where it was written */
+    struct scope *scope; /* the scope of its definition */
 };
 
 struct method {
@@ -169,13 +172,14 @@ struct method {
     struct value self;
 };
 
-/* Tables, the last row without a name. */
+/* Tables of builtins; the name of the last row is NULL. */
 extern const struct builtin global_functions[]; /* range, dict, namespace, raise_exception, strftime_now */
 extern const struct builtin method_filters[], value_filters[], list_filters[];
 
-/* A row of a table; NULL: it has none of that name. */
+/* Returns the table's row of that name; NULL if there is none. */
 const struct builtin *builtin_find(const struct builtin *, struct slice name);
-/* The method of a value; NULL: it has none of that name. *refused: Python has one that is not supported here. */
+/* Returns a value's method; NULL if there is none of that name. *refused is set if Python has this method but it is not
+ * supported here. */
 const struct builtin *method_find(struct value, struct slice name, bool *refused);
 
 /* Calls a macro, a method or a function. */
@@ -184,27 +188,27 @@ bool filter_call(struct render *, struct slice name, struct value self, const st
 bool test_call(struct render *, struct slice name, struct value self, const struct arguments *, bool *out);
 
 /* ---- arguments of builtins ---- */
-/* A whole number; *whole stays where it was not given. */
+/* Reads argument i as an integer; *whole is unchanged if it was not passed. */
 bool call_whole(struct call *, size_t i, int64_t *whole);
-/* A text; *text stays where it was not given, or is None. */
+/* Reads argument i as a text; *text is unchanged if it was not passed or is None. */
 bool call_text(struct call *, size_t i, struct slice *text);
-bool call_truth(const struct call *, size_t i); /* not given: false */
-/* Fails: "a int can't be `what`", or as an undefined value fails. */
+bool call_truth(const struct call *, size_t i); /* false if not passed */
+/* Fails with "a int can't be `what`"; for an undefined value, with its own message. */
 bool call_unfit(struct call *, const char *what);
 
-/* Walking the tree: expressions to values, statements to text. */
+/* Evaluation of expressions and execution of statements. */
 
-/* The value of an expression. */
+/* Evaluates an expression. */
 bool evaluate(struct render *, const struct node *, struct value *);
-/* A chain of filters over a block's text. */
+/* Applies a chain of filters to a block's text. */
 bool evaluate_filters(struct render *, const struct node *, struct value text, struct value *);
 
-/* How statements end: at their end, at a break, at a continue, in a failure. */
+/* How statements end: normally, by a break, by a continue, by an error. */
 enum ending { ENDS_WELL, ENDS_LOOP, ENDS_TURN, FAILS };
-/* Executes statements; they add their text to `out`. */
+/* Executes statements and appends their text to `out`. */
 enum ending execute(struct render *, const struct node *first, struct buffer *out);
 
-/* An attribute of `loop`; *known is false for a name that it does not have. */
+/* Reads an attribute of `loop`; *known is false if it does not have the attribute. */
 bool loop_attribute(struct render *, struct loop *, struct slice name, struct value *, bool *known);
 
 #endif
