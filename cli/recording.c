@@ -13,7 +13,7 @@ struct recording {
     struct trace_writer *writer;
     char folder[4096];
     bool temporary, asked; /* asked: the user named the folder */
-    struct err trouble;    /* why there is no writer */
+    struct err trouble;    /* reason why there is no writer */
 };
 
 static bool

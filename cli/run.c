@@ -79,7 +79,7 @@ end_text(struct printer *p)
     put(p, "\n", 1);
 }
 
-/* The texts of a batch in the order of their numbers, each when it and those before it are there. */
+/* Prints the texts of a batch in the order of their numbers, each after all texts before it. */
 static void
 print_texts(void *user, const struct outcome *out)
 {
@@ -92,7 +92,7 @@ print_texts(void *user, const struct outcome *out)
     }
 }
 
-/* Prints to stderr, in ASCII where the user asked for that. */
+/* Prints to stderr, in ASCII if the user's locale asks for it. */
 __attribute__((format(printf, 1, 2))) static void
 report(const char *format, ...)
 {
@@ -134,7 +134,7 @@ summary(const struct outcome *out, const struct session_options *o, const char *
     report("; end: %s\n", why);
 }
 
-/* "2.31 ±0.14 tokens/round"; "–" where there is no value, and no error after one round. */
+/* Prints "2.31 ±0.14 tokens/round"; "–" without a value, and no error after one round. */
 static void
 say_estimate(struct estimate e, int digits, const char *unit)
 {

@@ -126,7 +126,7 @@ scope_run_live(struct showing *w, struct engine *engine, struct err *err)
     session_post(s, &(struct control){.kind = CONTROL_QUIT}, NULL);
     bool kept = recording_close(recording, &trouble);
     if (!kept)
-        kept = command_failed(&trouble) == 0 || trouble.kind == ERR_CANCELLED; /* it is as full as it may be */
+        kept = command_failed(&trouble) == 0 || trouble.kind == ERR_CANCELLED; /* a full trace is no failure */
     session_close(s);
     policy_memory_free(&memory);
     return status == 0 && !kept ? 1 : status;
@@ -150,7 +150,8 @@ has_models(void)
     return there_is;
 }
 
-/* From the list of those on this machine. False: none, and *status is the program's. */
+/* Lets the user choose from the models on this machine. Returns false without a choice; *status is then the program's
+ * exit status. */
 static bool
 choose_model(struct showing *w, const char *message, int *status)
 {
@@ -186,7 +187,7 @@ take_next(struct showing *w, bool own_ctx)
     if (same)
         return; /* the one that there would have been without asking */
     if (w->ran)
-        o->trace = NULL; /* it is the first one's */
+        o->trace = NULL; /* the trace is of the first model only */
     o->model = w->model;
     o->lora.n = 0;
     o->synth = o->heads = o->accept_head = o->profile_file = NULL;
@@ -205,7 +206,7 @@ note_ctx(const struct options *o, struct engine *engine)
                  (unsigned)o->ctx, (unsigned)engine->model->ctx_train);
 }
 
-/* One model after the other, as the user opens them. */
+/* Shows one model after another, as the user opens them. */
 static int
 show_models(struct showing *w, bool ask)
 {

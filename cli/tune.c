@@ -1,5 +1,6 @@
-/* specscope tune: finds the fastest setting for a model, a machine and a kind of text. What-if proposes settings of each policy, a race
- * over the prompts keeps the fast ones (engine/events/race.h), and the winner is measured on prompts that took no part. */
+/* specscope tune: finds the fastest setting for a model, a machine and a kind of text. What-if proposes settings of
+ * each policy, a race over the prompts selects the fast ones (engine/events/race.h), and the winner is measured on
+ * held-out prompts. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 #include "policies/policy.h"
 #include "tui/scope/scope.h"
 
-#define SHOWN          20   /* settings in the table, at least those that were not dropped */
+#define SHOWN          20   /* settings in the table, or more to show all that were not dropped */
 #define ENGINE_COMMAND 2000 /* bytes */
 #define RECORDS        3    /* prompts whose text the forecasts are of */
 #define HEATS_TIME     0.75 /* of --time; the rest is for the held-out prompts */
@@ -96,7 +97,7 @@ is_wanted(const struct tune *t, const struct policy_ops *ops)
     return named && engine_missing(t->engine, ops->needs) == 0 && strcmp(ops->name, "ar") != 0;
 }
 
-/* Adds the policy's candidates where there is room. */
+/* Adds the policy's candidates while there is room. */
 static bool
 add_policy(struct tune *t, const struct policy_ops *ops, const struct layer_record *records, uint32_t n,
            struct err *err)
@@ -190,7 +191,7 @@ show_progress(const struct tune *t, enum race_phase phase)
                 t->n, elapsed_s(t), leader);
 }
 
-/* Keeps the first text of a prompt, and compares the others with it. */
+/* Keeps the first text of a prompt, and compares later texts with it. */
 static void
 compare_text(struct tune *t, uint32_t prompt, struct outcome_text *text)
 {
@@ -216,7 +217,7 @@ run(struct tune *t, uint32_t candidate, uint32_t prompt, struct err *err)
         return false;
     const struct tally *total = &out.metrics.total;
     if (generation_interrupted())
-        ; /* half a run is none */
+        ; /* an incomplete run does not count */
     else if (total->emitted > 0)
         race_took(t->race, (total->draft_us + total->verify_us) * 1e-6 / (double)total->emitted);
     else
@@ -290,7 +291,7 @@ print_standings(const struct tune *t)
         puts("others were dropped earlier; --json FILE contains all");
 }
 
-/* By category where a category has several held-out prompts. */
+/* Prints results by category if a category has several held-out prompts. */
 static void
 print_held_out(const struct tune *t, uint32_t candidate)
 {

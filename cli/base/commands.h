@@ -9,12 +9,13 @@
 /* Prints "specscope: …" on stderr and returns the exit status: 2 for bad usage, 130 for an interruption, 1 for any other error. */
 int command_failed(const struct err *);
 
-/* The folder of themes/ and models/: beside the program in its source tree, else the installed share folder. Constant for
- * the life of the process. */
+/* Returns the folder of themes/ and models/: in the source tree of the program, else the installed share folder.
+ * Constant for the life of the process. */
 const char *data_dir(void);
 const char *bundled_model_path(void);
-/* A file or folder of the user's: $XDG_CONFIG_HOME/specscope/NAME, or ~/.config/…; $XDG_STATE_HOME/specscope/NAME, or
- * ~/.local/state/…, whose folder is made. NULL: the environment names no home, or it is too long a path. */
+/* Write the path of a user's file or folder: $XDG_CONFIG_HOME/specscope/NAME, or ~/.config/…;
+ * $XDG_STATE_HOME/specscope/NAME, or ~/.local/state/…; the state folder is created. Return NULL if the environment
+ * names no home, or the path is too long. */
 const char *config_path(char *out, size_t n, const char *name);
 const char *state_path(char *out, size_t n, const char *name);
 const char *state_place(char *out, size_t n, const char *name); /* the same, without making a folder */

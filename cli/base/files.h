@@ -8,7 +8,8 @@
 
 #include "engine/base/file_replace.h"
 
-/* cJSON omits what it has no memory for. This function, called once before any JSON is made or read, has that remembered. */
+/* cJSON omits values for which memory runs out. Call this function once before any JSON is made or read, so that such
+ * a failure is recorded. */
 void json_memory_watch(void);
 
 /* Returns whether a JSON tree of this process may be incomplete; then none may be printed. */

@@ -23,7 +23,7 @@ bench_session(const struct bench *b, const struct candidate *candidate)
     return so;
 }
 
-/* Against ar's of the first pass; kept where it is the candidate's first. */
+/* Compares a text with that of ar in the first pass, and stores it if it is the candidate's first. */
 static void
 take_text(const struct bench *b, struct candidate *candidate, size_t i, struct outcome_text *text)
 {
@@ -70,7 +70,7 @@ one(struct bench *b, struct candidate *candidate, uint32_t pass, size_t prompt, 
 struct progress {
     double start;      /* us */
     size_t done, work; /* runs */
-    bool shown;        /* there is a terminal to show it on */
+    bool shown;        /* the progress is shown, because stderr is a terminal */
 };
 
 /* Prints a bar, the estimated time left, and the running candidate. */
@@ -119,7 +119,7 @@ policies(struct bench *b, struct err *err)
     if (!results_take_stdout(b->o->json) && !results_take_stdout(b->o->csv) && !bench_table(b, err))
         return false;
     bool ok = b->o->csv == NULL || bench_csv(b, b->o->csv, err);
-    if (b->o->json != NULL) { /* also where there was no room for the other */
+    if (b->o->json != NULL) { /* also if writing the other file failed */
         cJSON *j = bench_json(b);
         ok = json_write(j, b->o->json, ok ? err : NULL) && ok;
         cJSON_Delete(j);

@@ -33,9 +33,9 @@ struct bench {
     struct engine *engine;
     char **prompts; /* (n_prompts) owned */
     size_t n_prompts;
-    struct prompt_text
-        *batch;     /* (n_prompts) the same, for a session that has them all; owned; NULL: each has its own */
-    size_t n_texts; /* of a pass: as many as there are prompts, or sequences */
+    struct prompt_text *
+        batch; /* (n_prompts) the same, for a session that has all prompts; owned; NULL: each prompt has its own session */
+    size_t n_texts;               /* of a pass: as many as there are prompts, or sequences */
     struct candidate *candidates; /* (n_candidates) owned; the first is ar */
     size_t n_candidates;
     uint32_t passes; /* that all candidates ran to their ends */
@@ -44,9 +44,9 @@ struct bench {
 /* Returns the session options of a candidate, without a prompt. */
 struct session_options bench_session(const struct bench *, const struct candidate *);
 
-/* Candidates: `ar`, then every policy asked for (all when none was) at the product of the grids that it has knobs for. A
- * --set applies to each policy that has the knob. ERR_USAGE: a knob that no policy has, a value out of its bounds, a grid of
- * more than BENCH_CANDIDATES points. */
+/* Makes the candidates: `ar`, then every policy given (all if none was) at the product of the grids of its knobs. A
+ * --set applies to each policy that has the knob. ERR_USAGE: a knob that no policy has, a value out of its bounds, a
+ * grid of more than BENCH_CANDIDATES points. */
 bool bench_candidates(struct bench *, struct err *);
 void bench_candidates_free(struct bench *);
 
@@ -62,13 +62,13 @@ struct estimate bench_tokens_per_s(const struct bench *, const struct candidate 
 struct estimate bench_ratio(const struct bench *, const struct candidate *, const struct candidate *other);
 /* Returns whether the 95% interval of that ratio is above 1. */
 bool bench_is_ahead(const struct bench *, const struct candidate *, const struct candidate *other);
-/* Compares a candidate with its policy's others: "; faster than each other point", "; no clear difference from gamma=3, gamma=4",
- * "; one pass has no interval"; "" where there are no others. */
+/* Compares a candidate with the other candidates of its policy: "; faster than each other point", "; no clear
+ * difference from gamma=3, gamma=4", "; one pass has no interval"; "" if it is the only one. */
 const char *bench_standing(const struct bench *, const struct candidate *, char *out, size_t n);
 
-/* --speed: measures how fast a model loads, reads a prompt and decodes without speculation. Prints a table, or JSON to options->json: medians of
- * options->repeat passes, prompt and decoding in turn.
- * options->tokens are decoded greedily from an empty context; load_s is what engine_open() took, in seconds. */
+/* --speed: measures how fast a model loads, reads a prompt and decodes without speculation. Prints a table, or writes
+ * JSON to options->json: medians of options->repeat passes, prompt and decoding in turn. options->tokens are decoded
+ * greedily from an empty context; load_s is the time of engine_open(), in seconds. */
 bool bench_speed(struct engine *, const struct options *, double load_s, struct err *);
 
 /* --steps: measures the parts of a round: rows verified together relative to one row, a probe relative to a layer. Prints a table, or JSON

@@ -185,7 +185,7 @@ say_why_not_faster(const struct bench *b, const struct figures *f)
                                  top->r.m.probe_share,
                                  top->r.m.wait_share,
                                  top->r.m.aside_share};
-        int percent[4]; /* of the rounds' work; the others are shares of something else */
+        int percent[4]; /* of the rounds' work; the other percentages have other totals */
         metrics_percents(shares, percent, 4);
         for (size_t k = 0; k < sizeof shares / sizeof *shares; k++) {
             char text[16] = "-";
@@ -197,7 +197,7 @@ say_why_not_faster(const struct bench *b, const struct figures *f)
     }
 }
 
-/* Of all rounds, those that accepted draft 1, 2, …, of each policy's fastest point. */
+/* Prints the share of all rounds that accepted draft 1, 2, …, for each policy's fastest point. */
 static void
 print_positions(const struct bench *b, const struct figures *f)
 {

@@ -167,7 +167,7 @@ check_bundled(struct findings *f)
 struct seen {
     size_t hub, ollama, files; /* by the names that they have; files are LM Studio's and llama.cpp's */
     size_t run, fit;
-    char why[200]; /* why the first of those that do not run does not */
+    char why[200]; /* reason why the first unusable model does not run */
 };
 
 static bool
@@ -283,7 +283,7 @@ check_history(struct findings *f)
                    strerror(errno));
 }
 
-#define LITTLE ((uint64_t)200 << 20) /* bytes: three minutes with every layer looked at, at full speed */
+#define LITTLE ((uint64_t)200 << 20) /* bytes: three minutes of a run that probes every layer, at full speed */
 
 static void
 check_traces(struct findings *f)

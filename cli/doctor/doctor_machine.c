@@ -18,7 +18,7 @@
 
 /* ---- processor: instruction sets, kernels, threads, memory and its pages ---- */
 
-/* What each table of kernels asks of a processor. */
+/* The features of a processor that each table of kernels needs. */
 static const struct {
     const char *name, *needs;
 } wants[] = {

@@ -315,7 +315,7 @@ note_context(const struct options *o, struct engine *engine)
                  (unsigned)o->ctx, (unsigned)trained);
 }
 
-/* Returns what the requested policies need. */
+/* Returns the needs of the requested policies. */
 static unsigned
 needed(const struct options *o)
 {
@@ -329,7 +329,7 @@ needed(const struct options *o)
     return roles;
 }
 
-/* What is looked for beside the model where it isn't given: on the screen all that may be asked for. */
+/* Returns the needs to search for beside the model if they are not given: on the screen those of all policies. */
 static unsigned
 wanted(const struct options *o)
 {
@@ -562,7 +562,7 @@ generate(const struct generation *g, struct outcome *out, struct err *err)
     }
     struct err trouble = {0};
     if (writer != NULL && !trace_writer_close(writer, &trouble)) {
-        out->untraced = trouble.kind != ERR_CANCELLED; /* it is as full as it may be */
+        out->untraced = trouble.kind != ERR_CANCELLED; /* a full trace is no failure */
         command_failed(&trouble);
     }
     if (reader != NULL)

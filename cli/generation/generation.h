@@ -19,12 +19,12 @@ struct outcome_text { /* of a sequence */
 };
 
 struct outcome {
-    struct outcome_text *texts; /* (n_texts) by the sequence's number; one where there is no batch; owned */
+    struct outcome_text *texts; /* (n_texts) by the number of the sequence; one without a batch; owned */
     size_t n_texts;
     struct metrics metrics;     /* over all of them, */
     struct positions positions; /* and acceptance by position */
     struct round_sums sides[2]; /* of two settings, each one's, */
-    struct paired paired;       /* and both held against each other */
+    struct paired paired;       /* and their comparison */
     char end[64];
     bool untraced; /* its trace could not be written, or not to its end; the reason was printed */
 };
@@ -33,7 +33,7 @@ size_t outcome_tokens(const struct outcome *); /* of all texts */
 
 /* {model, backend, policy, params, token_ids (of a batch: sequences), rounds, drafted, verified, accepted, emitted, acceptance_rate, …} */
 cJSON *outcome_json(const struct outcome *, const struct engine *, const struct session_options *);
-void json_number(cJSON *to, const char *name, double value); /* null where it is none */
+void json_number(cJSON *to, const char *name, double value); /* null if the value is not finite */
 /* Prints an object that is not empty to a file, or stdout for "-". Its first member is the version of the program, by
  * which results_json_file recognises such a file. */
 extern const struct file_kind results_json_file;

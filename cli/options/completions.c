@@ -20,7 +20,7 @@ completions_policies(void)
         printf("%s%s", i > 0 ? " " : "", policy_registry[i]->name);
 }
 
-/* Returns what follows the first word of a command's name, as "heads", or NULL. */
+/* Returns the part of a command's name after its first word, as "heads", or NULL. */
 static const char *
 completions_second(const struct command_row *c)
 {
@@ -84,8 +84,8 @@ completions_what(const struct command_row *c)
     return (int)strcspn(c->what, "\n");
 }
 
-/* For bash, without the package bash-completion. Bash cuts words at "=", so they are joined before anything is looked
- * at, and what it has already taken is cut off the answers. */
+/* For bash, without the package bash-completion. Bash splits words at "=". So they are joined before completion, and
+ * the part that bash has already is cut off the answers. */
 
 static const char intro[] =
     "# bash completion of specscope, made by `specscope completions bash`\n"
@@ -373,7 +373,8 @@ completions_fish(void)
 
 /* For zsh: _arguments with a list for each command. */
 
-/* In single quotes, with a backslash before each of `special`: what ends a description or a message. */
+/* Prints text for single quotes, with a backslash before each character of `special`, which would end a description or
+ * a message. */
 static void
 print_escaped(const char *text, size_t len, const char *special)
 {

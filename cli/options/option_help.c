@@ -171,8 +171,8 @@ options_help(enum command command)
 
 /* ---- the manual ---- */
 
-/* The manual's list of options, in mdoc. In helps and in `more`, --options, `literals`, 'words' and the option's own
- * argument are set apart. */
+/* Prints the manual's list of options, in mdoc. In helps and in `more`, --options, `literals`, 'words' and the
+ * option's own argument are marked up. */
 
 #define MANUAL_LINE 110 /* columns; a longer line continues in the next */
 
@@ -203,19 +203,19 @@ plain(struct writer *w, const char *text, size_t len)
         end_line(w);
 }
 
-/* A macro has its line; punctuation after it is its last argument. */
+/* Writes a macro on a line of its own; the punctuation after the text is the macro's last argument. */
 static void
 macro(struct writer *w, const char *name, const char *text, size_t len, const char *after, size_t n_after)
 {
     end_line(w);
     const char *guard = strchr(".,;:()", text[0]) != NULL ? "\\&" : ""; /* punctuation that is the argument itself */
     printf(".%s %s", name, guard);
-    for (size_t i = 0; i < len; i++) /* a quote that is only that would hold words together, and be gone */
+    for (size_t i = 0; i < len; i++) /* a plain quotation mark would group words and disappear */
         fputs(text[i] == '"' ? "\\(dq" : (char[2]){text[i]}, stdout);
     printf("%s%.*s\n", n_after > 0 ? " " : "", (int)n_after, after);
 }
 
-/* One word, or one `literal of several`; returns what follows it. */
+/* Prints one word, or a `literal of several`; returns the text after it. */
 static const char *
 word(struct writer *w, const char *text, const char *argument)
 {

@@ -9,7 +9,7 @@
 #include "policies/policy.h"
 
 enum option_type {
-    OPTION_SWITCH, /* bool: true when it is given */
+    OPTION_SWITCH, /* bool: true if the option is given */
     OPTION_TEXT,   /* const char * */
     OPTION_LIST,   /* struct option_list, one more text each time */
     OPTION_WHOLE,  /* uint32_t, int or uint64_t, from least to most */
@@ -57,7 +57,7 @@ struct command_row {
     bool takes_operand;
     bool several; /* operands, in struct options' list */
     enum option_takes takes;
-    const char *const *words; /* (n_words) what the operand may be besides files or folders */
+    const char *const *words; /* (n_words) values of the operand besides files or folders */
     size_t n_words;
     bool config; /* reads the config file */
 };

@@ -273,7 +273,7 @@ set_prefill(struct options *o, const struct option_row *row, const char *name, s
     return blas || strcmp(name, "rows") == 0 || unknown_word(row, name, err);
 }
 
-/* "200M": bytes, or so many KiB, MiB, GiB. */
+/* Parses "200M": a number of bytes, KiB, MiB or GiB. */
 bool
 set_trace_max(struct options *o, const struct option_row *row, const char *text, struct err *err)
 {
@@ -357,7 +357,7 @@ set_chat_variable(struct options *o, const struct option_row *row, const char *t
     return true;
 }
 
-/* The file's text, which goes with the options. */
+/* Reads the file's text; the options own it. */
 static bool
 read_owned(struct options *o, const char *option, const char *path, char **text, size_t *len, struct err *err)
 {

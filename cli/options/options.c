@@ -230,7 +230,8 @@ is_no_command(const struct options *o)
            !file_exists(o->model);
 }
 
-/* The model and those that help, of commands that take models, by their paths (engine/model/model_locations.h). */
+/* Finds the model and the auxiliary models of commands that take models (engine/model/model_locations.h), and stores
+ * their paths. */
 static bool
 options_find_models(struct options *o, struct err *err)
 {
@@ -338,7 +339,7 @@ refuse(const struct options *o, const char *text, struct err *err)
                      : err_set(err, ERR_USAGE, "option %.60s is not known; see --help", text);
 }
 
-/* Options and operands may be mixed; what follows "--" is operands. */
+/* Options and operands may be mixed; all arguments after "--" are operands. */
 static bool
 read_arguments(struct options *o, int argc, char **argv, bool given[ROWS_MOST], struct err *err)
 {

@@ -8,11 +8,11 @@
 #include "engine/tokenizer/tokenizer.h"
 #include "engine/training/blas.h"
 
-/* Refuses at once what would fail after hours: `out` is missing, or it exists and is no regular file of this kind.
- * command: "heads". */
+/* Fails at once if the result could not be written after hours: `out` is missing, or it exists and is not a regular
+ * file of this kind. command: "heads". */
 bool train_can_write(const char *command, const char *out, const struct file_kind *, struct err *);
 
-/* Opens the model with an auxiliary model for each role in `needs` (NEEDS()): the one that was given, which may be the
+/* Opens the model with an auxiliary model for each role in `needs` (NEEDS()): the given model, which may be the
  * target's own first layers, or the file beside the target. */
 bool train_engine(const struct options *, unsigned needs, struct engine **, struct err *);
 

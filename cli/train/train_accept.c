@@ -1,5 +1,5 @@
-/* specscope train accept: trains an acceptance head (SpecDec++) for a draft model on the target's own responses to any text. Both
- * models stay as they are. */
+/* specscope train accept: trains an acceptance head (SpecDec++) for a draft model on the target's own responses to any
+ * text. Neither model is changed. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ struct accept_job {
 #define EVALUATIONS      4  /* of the held-out candidates, in a pass */
 #define CALIBRATION_BINS 10 /* of p̂ */
 
-struct result { /* of a head with so many blocks, on held-out candidates */
+struct result { /* of a head with this number of blocks, on held-out candidates */
     uint32_t blocks;
     double loss, kl; /* weighted; binary KL in nats, per candidate */
 };
@@ -137,7 +137,7 @@ batch_at(struct trainer *t, size_t at)
     return (struct accept_batch){.n = n, .x = t->x, .label = t->label};
 }
 
-/* Each pass has an order of its own; the rate falls along a cosine to nothing. */
+/* Each pass has a random order of its own; the rate falls along a cosine to 0. */
 static bool
 train_head(struct trainer *t, struct result *result, struct err *err)
 {
@@ -250,7 +250,7 @@ train_accept_loop(const struct accept_job *j, struct err *err)
     return ok;
 }
 
-#define HELD_EVERY 8 /* one prompt of so many is held out */
+#define HELD_EVERY 8 /* one of HELD_EVERY prompts is held out */
 
 static bool
 check(const struct options *o, struct err *err)
@@ -314,7 +314,7 @@ close_batch(struct batch *b)
     free(b->label);
 }
 
-/* Adds the next prompt's candidates to those that are held out or trained on. */
+/* Adds the next prompt's candidates to the held-out ones or to those for training. */
 static bool
 keep(struct accept_job *j, const struct accept_prompt *p, uint32_t width, struct err *err)
 {

@@ -1,5 +1,5 @@
-/* specscope train heads: trains a head for each layer but the last, from any text. The model stays as it is; the heads learn
- * to predict its own final distribution. The file has the best heads so far at any time. */
+/* specscope train heads: trains a head for each layer except the last, from any text. The model is not changed; the
+ * heads learn to predict its final distribution. At any time the file contains the best heads so far. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -16,12 +16,12 @@
 #include "engine/training/reader.h"
 #include "kernels/base/clock.h"
 
-#define HELD_EVERY  16           /* one window of so many is held out */
+#define HELD_EVERY  16           /* one of HELD_EVERY windows is held out */
 #define BLOCK_BYTES (256u << 20) /* hidden states in memory at a time, about */
 #define EVALUATIONS 10           /* of the held-out text */
 
-/* The text is read in windows, each of them a context of its own. Hidden states are rows of the residual stream after each
- * depth 0..L. */
+/* The text is read in windows, each with a context of its own. Hidden states are rows of the residual stream after
+ * each depth 0..L. */
 struct job {
     const struct options *options;
     struct engine *engine;
@@ -124,7 +124,7 @@ read_window(struct job *j, size_t index, float *hidden, size_t *rows, struct err
     return true;
 }
 
-/* Every HELD_EVERY-th window is held out, as many as fit into a block; the others are for training. */
+/* Holds out every HELD_EVERY-th window, as many as fit into a block; all others are for training. */
 static bool
 prepare_memory(struct job *j, struct err *err)
 {
@@ -238,8 +238,8 @@ mean_score(const struct job *j, const struct head_score *sums, double *loss, dou
     }
 }
 
-/* Scores the heads on held-out text, keeps each layer's best head, and writes the file if one became better. The first heads
- * equal the lens, so no head in the file is worse than that. */
+/* Scores the heads on held-out text, keeps each layer's best head, and writes the file if one became better. The first
+ * heads equal the lens, so no head in the file is worse than the lens. */
 static bool
 evaluate(struct job *j, struct err *err)
 {

@@ -430,7 +430,7 @@ segments_event(struct segments *s, const struct event *e)
         take_round(s, e);
 }
 
-/* ---- life ---- */
+/* ---- opening and closing ---- */
 
 static void
 forget_prompts(struct segments *s)

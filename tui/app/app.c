@@ -244,7 +244,7 @@ over(const struct followed *run)
     return follow_live(run) ? run->ended && follow_idle(run) : replay_status(run->source->replay).at_end;
 }
 
-/* At the end of a text the next prompt comes, unless somebody is doing something else. */
+/* Continues with the next prompt at the end of a text, unless the user is doing something else. */
 static void
 go_on_by_itself(struct app *app)
 {
@@ -313,7 +313,7 @@ app_end(struct app *app, struct err *err)
     }
     close_app(app);
     if (app->exit_status == 0 && terminal_ended_by() != 0)
-        app->exit_status = 128 + terminal_ended_by(); /* it came on the way out: no other model is opened */
+        app->exit_status = 128 + terminal_ended_by(); /* the signal came during shutdown: no other model is opened */
     if (err != NULL)
         *err = app->failure;
     return app->exit_status;

@@ -6,7 +6,7 @@
 
 /* Opens the terminal, draws a frame, starts the run. Call app_end() also after a failure. */
 bool app_begin(struct app *, const struct source *, const struct app_options *);
-/* Waits at most so many milliseconds for a key, then handles keys, events, the script and the frame. */
+/* Waits at most `patience` milliseconds for a key, then handles keys, events, the script and the frame. */
 void app_turn(struct app *, int patience);
 int app_end(struct app *, struct err *); /* restores the terminal; returns the exit status of app_run() */
 

@@ -6,7 +6,7 @@
 #include "tui/widgets/layout.h"
 #include "tui/widgets/screen.h"
 
-#define PATIENCE_MS 100 /* a model that was looked at is seen at once, or nearly */
+#define PATIENCE_MS 100 /* the result of inspecting a model is shown within this time */
 
 static void
 choose_theme(struct screen *s, const struct model_screen_options *o)

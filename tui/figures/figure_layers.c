@@ -75,7 +75,7 @@ draw_word(const struct cells *c, double x, double y, struct lettering l, const c
         drawing_text(c->d, x + c->column / 2, y, l, lettering_fit(&l, word, l.room * 1.25, text, sizeof text));
 }
 
-/* Above the exit, and the policy did not ask it all the same. */
+/* Is the cell above the exit, and not probed by the policy? */
 static bool
 is_left(const struct cells *c, uint32_t pos, int layer)
 {

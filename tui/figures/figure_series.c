@@ -194,7 +194,8 @@ cells_used(const struct record *r, int series)
     int used = 0;
     for (size_t i = 0; i < r->n_values && used < CELLS_MOST; i++)
         if (r->values[i].series == series && r->values[i].index + 1 > used &&
-            (s->rows == 1 || r->values[i].index < s->cols)) /* the first row of several: the others explain it */
+            (s->rows == 1 ||
+             r->values[i].index < s->cols)) /* only the first row of several, which the other rows explain */
             used = r->values[i].index + 1;
     return used < CELLS_MOST ? used : CELLS_MOST;
 }

@@ -67,7 +67,7 @@ bar_draw(const struct bar *bar, const struct canvas *c, struct clicks *clicks)
     }
 }
 
-/* ---- the title: what runs, how, and how fast ---- */
+/* ---- the title: model, settings and speed ---- */
 
 #define NARROW 60 /* columns below which the title has the policy's name and tokens/s, without words around them */
 
@@ -97,7 +97,7 @@ state_of(const struct followed *f, enum role *role)
     return "● running";
 }
 
-/* Adds whether the run is lossless, with the number of compared tokens: nothing is known of later ones. */
+/* Adds whether the run is lossless, with the number of compared tokens: later ones were not compared. */
 static void
 add_lossless(struct bar *bar, const struct metrics *m)
 {
@@ -131,7 +131,7 @@ add_gain(struct bar *bar, const struct metrics *m, const struct window_measures 
         bar_add(bar, ROLE_OK, 6, false, "%.1f× fewer weights read", fewer);
 }
 
-/* Writes " ±6" with so many decimals; "": unknown. */
+/* Writes " ±6" with `decimals` decimals; "": unknown. */
 static const char *
 spread(char *out, size_t n, double se, int decimals)
 {

@@ -25,7 +25,7 @@ void bar_draw(const struct bar *, const struct canvas *, struct clicks *);
 
 void title_draw(const struct followed *, const struct canvas *, struct clicks *);
 void measures_draw(const struct scope *, const struct canvas *);
-void device_draw(const struct scope *, const struct canvas *); /* where the device's time goes */
+void device_draw(const struct scope *, const struct canvas *); /* draws where the device's time is spent */
 /* Draws the time line: of a replay its position, its speed and a track to drag along; of a live run its time and how full the context
  * is. Both have the same place, so that a live screen and its replay have panels of the same size. */
 void timeline_draw(const struct followed *, const struct canvas *);

@@ -65,7 +65,7 @@ struct page {                    /* writes lines; the visible ones reach the scr
     int match[MATCHES], matches; /* first lines of the rows that contain it, ascending */
 };
 
-/* Returns the needle's place in the text; NULL: it is not there. */
+/* Returns the needle's position in the text; NULL: not found. */
 static const char *
 find(const char *text, const char *needle)
 {

@@ -11,7 +11,7 @@
 #define LAYERS_BELOW     9   /* rows below the layers that can hold an opened cell */
 #define LAYERS_MIN_WIDTH 4
 #define LAYERS_MAX_WIDTH 24
-/* With two heads, and from this width, so many columns at the right show how often layers agree with the last one. */
+/* With two heads, and from this width, the last columns show how often layers agree with the last one. */
 #define LAYERS_SHARES      18
 #define LAYERS_SHARES_FROM 64
 
@@ -31,7 +31,7 @@ struct layers_panel {
 
     /* As drawn last, for keys and the mouse. */
     int cols, lines;
-    bool mono; /* heat has a column of its own */
+    bool mono; /* the heat map has a column of its own */
     int n_rows;
     struct {
         enum layer_model model; /* companion, draft model, target; each model's deepest layer first */

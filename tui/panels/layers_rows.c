@@ -97,7 +97,7 @@ layers_columns(struct layers_panel *p, const struct scope *s, const struct selec
     }
 }
 
-/* ---- what cells say ---- */
+/* ---- texts of cells ---- */
 
 int
 layers_exit(const struct scope_column *c)
@@ -251,7 +251,8 @@ fold_aux_model(struct layers_panel *p, const struct scope *s, enum layer_model m
     return y;
 }
 
-/* Gives each auxiliary model a quarter of the rows, and what the target's layers do not need, the draft model first. */
+/* Gives each auxiliary model a quarter of the rows, and the rows that the target's layers do not need, the draft model
+ * first. */
 static int
 fold_aux_models(struct layers_panel *p, const struct view *v, int y, int lines, int target)
 {

@@ -1,5 +1,6 @@
-/* The interface of a panel, and what panels share: the selection, marks of changes, the drafts of a round in one line, the measures up
- * to the cursor. A panel is one file that ends in a table (struct panel_ops), and one line in panels.c; no other code names it. */
+/* The interface of a panel, and functions that panels share: the selection, marks of changes, the drafts of a round in
+ * one line, the measures up to the cursor. A panel is one file that ends in a table (struct panel_ops), and one line
+ * in panels.c; no other code names it. */
 #ifndef TUI_PANELS_PANEL_H
 #define TUI_PANELS_PANEL_H
 
@@ -31,7 +32,7 @@ struct panel_host { /* the program around the panels */
     void (*say)(void *user, const char *text); /* shows a message */
 };
 
-struct view { /* what a panel may read when it draws */
+struct view { /* data that a panel may read when it draws */
     const struct scope *scope;
     const struct panel_host *host;
     bool focused, live;          /* live: knobs can be changed */
@@ -63,11 +64,12 @@ struct panel_ops {
     bool alone, tall;     /* in the middle: no panel beside it; at the top: no panel below it */
     int weight, min_cols; /* share of the width beside other panels; it is not drawn with fewer columns */
     int good_cols;        /* with fewer columns it omits something; 0: min_cols */
-    bool (*active)(const struct view *); /* false: it has nothing to show, and others get its room; NULL: always true */
-    const struct key_help *keys;         /* for the help; ends with a {NULL, NULL} */
-    size_t state_size;                   /* of its view state, zeroed at first; 0: it has none */
-    bool (*open)(void *state);  /* if zeros are not enough; false: out of memory, state is closed. May be NULL */
-    void (*close)(void *state); /* frees what the state owns. May be NULL */
+    /* false: it has nothing to show, and other panels get its room; NULL: always true */
+    bool (*active)(const struct view *);
+    const struct key_help *keys; /* for the help; ends with a {NULL, NULL} */
+    size_t state_size;           /* of its view state, zeroed at first; 0: it has none */
+    bool (*open)(void *state);   /* if zeros are not enough; false: out of memory, state is closed. May be NULL */
+    void (*close)(void *state);  /* frees what the state owns. May be NULL */
     void (*draw)(void *state, const struct view *, const struct canvas *); /* the inside of its box */
     void (*note)(void *state, const struct view *, char *out, int n);      /* text on the box's top edge; may be NULL */
     /* Return true if they used the key (tui/terminal/input.h) or the event; y and x are relative to the canvas. */
@@ -99,7 +101,7 @@ uint32_t selection_round(const struct view *);
 bool selection_in_round(const struct view *, const struct scope_round *);
 /* Selects the first position of that round, or of the next round in memory; ends following. */
 void selection_to_round(const struct view *, uint32_t round);
-/* Moves by so many rounds along the text (negative: back); after the newest round the panels follow again. */
+/* Moves by this many rounds along the text (negative: back); after the newest round the panels follow again. */
 void selection_move(const struct view *, long rounds);
 /* The keys of a list of rounds, the newest first: ↑ ↓ j k, PgUp PgDn by `page` rounds (0: no such keys), Home, End. False: another key. */
 bool selection_key(const struct view *, int key, long page);

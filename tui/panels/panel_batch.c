@@ -37,7 +37,7 @@ active_batch(const struct view *v)
     return scope_is_batch(v->scope) && scope_versus(v->scope) == NULL;
 }
 
-/* ---- where they stand ---- */
+/* ---- positions of the tiles ---- */
 
 /* Sorts the tiles; returns how many have a place in the batch. */
 static uint32_t

@@ -27,7 +27,7 @@ struct judge_panel {
 #define LEAST_WIDTH 6 /* of a draft, with the gap to the next one */
 #define MOST_WIDTH  10
 
-/* ---- what is known of a round ---- */
+/* ---- data of a round ---- */
 
 int
 judge_chosen(const struct scope *s, const struct judge *j, uint32_t round)
@@ -345,7 +345,7 @@ active_judge(const struct view *v)
     return j.n_drafts > 0 || j.grid >= 0 || j.choice >= 0;
 }
 
-/* ---- what stands where ---- */
+/* ---- positions of the parts ---- */
 
 struct places {
     struct canvas rounds, grid, choice; /* rows 0: not shown */

@@ -1,5 +1,5 @@
-/* The ledger: a row for each segment of rounds with one setting, the newest first: what changed, its measures, and the difference from the
- * reference. */
+/* The ledger: a row for each segment of rounds with one setting, the newest first. A row shows the changed settings,
+ * its measures, and the difference from the reference. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

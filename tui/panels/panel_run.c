@@ -1,5 +1,5 @@
-/* The whole run: a column for each token or several tokens, a cell for two layers; exits, corrections and changes of settings. Brackets
- * show what other panels show, and a click moves them. */
+/* The whole run: a column for each token or several tokens, a cell for two layers; exits, corrections and changes of
+ * settings. Brackets show the range of the other panels, and a click moves them. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ first_after_prompt(const struct scope *s)
     return pos;
 }
 
-/* ---- what the columns hold ---- */
+/* ---- content of the columns ---- */
 
 struct fold { /* sums for a half cell */
     double sum;
@@ -174,7 +174,7 @@ draw_span(const struct run_panel *p, const struct scope *s, const struct canvas 
                                 : "━");
 }
 
-/* Draws what the text shows, in brackets what the layers show, changes of settings, and the cursor. */
+/* Draws the range of the text panel, in brackets the range of the layers panel, changes of settings, and the cursor. */
 static void
 draw_axis(const struct run_panel *p, const struct view *v, const struct canvas *c, int y)
 {

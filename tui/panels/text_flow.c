@@ -95,7 +95,7 @@ append_token(struct flow *f, const struct scope *s, uint32_t pos, token_t token,
     f->spans[f->n_spans++] = (struct flow_span){.at = f->n, .pos = pos, .kind = kind, .carry = f->carry};
     uint32_t n = 0;
     const char *bytes = scope_bytes(s, token, &n);
-    char joined[4 + 256]; /* the scope keeps at most so many bytes of a token */
+    char joined[4 + 256]; /* the scope stores at most 256 bytes of a token */
     if (n > sizeof joined - sizeof f->carry.bytes)
         n = sizeof joined - sizeof f->carry.bytes;
     memcpy(joined, f->carry.bytes, f->carry.n);

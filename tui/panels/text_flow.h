@@ -1,5 +1,6 @@
-/* A sequence as flowing text: joins tokens to characters (a token may end within one), escapes unprintable ones, and breaks lines at
- * spaces. Committed text is joined and broken once; only the end, with its drafts, is made anew for every frame. */
+/* A sequence as flowing text: joins tokens to characters (a token may end within one), escapes unprintable ones, and
+ * breaks lines at spaces. Committed text is joined and broken once; only the end, with its drafts, is computed again
+ * for every frame. */
 #ifndef TUI_PANELS_TEXT_FLOW_H
 #define TUI_PANELS_TEXT_FLOW_H
 
@@ -43,7 +44,7 @@ struct flow {
 void flow_close(struct flow *);
 /* Updates the text, in lines of `width` columns. False: out of memory; the flow is empty. */
 bool flow_update(struct flow *, const struct scope *, int width);
-/* Makes it from the end of a tile's text; a span's pos is its token's index in said[n]. */
+/* Builds the text from the end of a tile's text; a span's pos is its token's index in said[n]. */
 bool flow_said(struct flow *, const struct scope *, const struct scope_said *said, uint32_t n, int width);
 size_t flow_line_end(const struct flow *, size_t line); /* without its '\n' */
 size_t flow_line_at(const struct flow *, size_t at);    /* the line that contains byte `at` */
@@ -60,8 +61,8 @@ struct tiling {
     bool boxed;
 };
 
-/* Arranges n tiles on so many rows and columns: as large as possible if all fit, with boxes if they are large enough; otherwise small
- * tiles that scroll. */
+/* Arranges n tiles on `rows` rows and `cols` columns: as large as possible if all fit, with boxes if they are large
+ * enough; otherwise small tiles that scroll. */
 struct tiling tiling_of(uint32_t n, int rows, int cols);
 
 struct tile_look {

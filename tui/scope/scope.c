@@ -57,7 +57,7 @@ scope_need_word(struct scope *s, token_t token)
     s->now.starved = s->now.starved || s->words[token] == NULL;
 }
 
-/* ---- life ---- */
+/* ---- opening and closing ---- */
 
 static const struct policy_info no_policy = {.name = "–", .title = "unknown"};
 

@@ -20,7 +20,7 @@
 struct scope_cell { /* a layer's prediction at a position */
     bool known;
     bool compared, agreed; /* with the last layer, for scope_agreement() */
-    uint8_t probed_by;     /* enum probed_by: the first that asked for it */
+    uint8_t probed_by;     /* enum probed_by: its first source */
     token_t token;
     float confidence, annealed, entropy, kl_final;
     int32_t rank_final;
@@ -98,7 +98,7 @@ struct scope_now {       /* the present state */
     bool running;
     char end[200];      /* "", "eos", "tokens", "context", "error: …" */
     char probe[8];      /* "off", "policy", "all"; "": unknown */
-    char device[160];   /* where the device's time goes; "": not measured */
+    char device[160];   /* where the device's time is spent; "": not measured */
     uint32_t length;    /* positions, including drafts, predictions and drafts just rejected */
     uint32_t committed; /* of these, those with committed tokens */
     struct metrics metrics;
@@ -223,7 +223,7 @@ const char *scope_bytes(const struct scope *, token_t, uint32_t *n);
 
 #define SCOPE_TILES  4096         /* in memory; further sequences are only in the measures */
 #define SCOPE_TAIL   64           /* tokens at the end of a sequence that a tile keeps */
-#define SCOPE_MEMORY (96ul << 20) /* bytes of histories; beyond them, those of ended sequences are dropped */
+#define SCOPE_MEMORY (96ul << 20) /* bytes of histories; if they need more, those of ended sequences are dropped */
 
 struct scope_tile {
     uint32_t seq;       /* its number */
@@ -252,7 +252,7 @@ bool scope_is_batch(const struct scope *); /* the run has, or will have, several
 
 /* By ascending number; NULL after the last. Valid until the next event. */
 const struct scope_tile *scope_tile(const struct scope *, uint32_t index);
-/* The index of a sequence; scope_batch().tiles: there is none of this number. */
+/* The index of a sequence; scope_batch().tiles: no sequence has this number. */
 uint32_t scope_tile_index(const struct scope *, uint32_t seq);
 /* Its tokens divided by the whole time of its rounds: the speed that its reader sees; NAN. */
 double scope_tile_tokens_per_s(const struct scope_tile *);

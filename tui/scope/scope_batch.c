@@ -8,7 +8,7 @@
 #include "engine/base/utf8.h"
 #include "tui/scope/scope_internal.h"
 
-/* ---- who there is ---- */
+/* ---- the sequences ---- */
 
 /* Returns the index of a sequence, or where to insert it. */
 static uint32_t
@@ -78,7 +78,7 @@ add_member(struct scope *s, uint32_t seq)
     return m;
 }
 
-/* ---- whose history is held ---- */
+/* ---- histories in memory ---- */
 
 /* the announced number at a time may be too small */
 static uint32_t

@@ -1,6 +1,7 @@
-/* The scope's state, and functions that its files share. Each file calls only files below it, from the bottom: sequence_cells.c,
- * scope_sequence.c (one sequence), scope_batch.c (the sequences), scope.c (life, vocabulary, notes), scope_read.c, aggregates.c,
- * scope_layers.c (layers, models, experts), scope_versus.c, scope_events.c (events). scope_record.c only reads. */
+/* The scope's state, and functions that its files share. Each file calls only files below it, from the bottom:
+ * sequence_cells.c, scope_sequence.c (one sequence), scope_batch.c (the sequences), scope.c (opening, vocabulary,
+ * notes), scope_read.c, aggregates.c, scope_layers.c (layers, models, experts), scope_versus.c, scope_events.c
+ * (events). scope_record.c only reads. */
 #ifndef TUI_SCOPE_SCOPE_INTERNAL_H
 #define TUI_SCOPE_SCOPE_INTERNAL_H
 
@@ -124,7 +125,7 @@ void scope_left(struct scope *, struct scope_member *, const char *why);
 void scope_count_round(struct scope *, struct scope_member *, const struct event *);
 void scope_make_room(struct scope *);      /* drops histories of ended sequences, the oldest first */
 void scope_forget_members(struct scope *); /* the focus keeps an empty history */
-/* scope_read.c; what remains of a position's cells after they are dropped */
+/* scope_read.c; the part of a position's cells that remains after they are dropped */
 token_t scope_final_of(const struct scope *, const struct scope_sequence *, const struct scope_column *);
 void scope_take_glimpse(const struct scope *, struct scope_sequence *, uint32_t pos);
 bool scope_glimpse_of(const struct scope *, const struct scope_sequence *, uint32_t pos, uint8_t *out);

@@ -105,7 +105,7 @@ sequence_room_for_value(struct scope_sequence *q, uint32_t i)
     return true;
 }
 
-/* ---- life ---- */
+/* ---- opening and closing ---- */
 
 /* rings must fit series i of any policy */
 static bool

@@ -41,7 +41,8 @@ struct aux_cells { /* zeros: empty */
     uint64_t *compared, *agreed; /* (layers + 1) with the target's last layer */
 };
 
-/* Returns the cells of a position, zeroed if they are new; the first call allocates so many layers and columns. NULL: out of memory. */
+/* Returns the cells of a position, zeroed if they are new; the first call allocates this many layers and columns.
+ * NULL: out of memory. */
 struct scope_cell *aux_cells_at(struct aux_cells *, uint32_t layers, uint32_t max_columns, uint32_t pos);
 const struct scope_cell *aux_cells(const struct aux_cells *, uint32_t pos); /* (layers + 1); NULL: not in memory */
 void aux_cells_forget(struct aux_cells *, uint32_t pos);

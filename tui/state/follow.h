@@ -27,7 +27,7 @@ struct followed {
     struct sweeping sweeping;
     struct until until; /* the condition that [ and ] jump to */
     bool searching;     /* a replay is searching for it */
-    bool found;         /* and has found it in a round of which other ROUND events are still to come */
+    bool found;         /* and has found it in a round that still lacks ROUND events */
     uint32_t found_seq; /* the sequence that met it */
     bool baseline_asked, ended, trouble_said, cut_said;
     struct err broken;  /* why the replay cannot be read any further */

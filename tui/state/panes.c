@@ -168,7 +168,7 @@ draw_panel(struct panes *p, int i, struct grid *g)
 
 #define TAB_NAME 16 /* bytes of a panel's name at most */
 
-/* Draws a tab with so many letters of its name; the current tab has all. */
+/* Draws a tab with at most `letters` letters of its name; the current tab has all. */
 static int
 tab_text(const struct panes *p, int i, int letters, char *out, size_t size)
 {

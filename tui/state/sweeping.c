@@ -17,7 +17,7 @@ sweeping_close(struct sweeping *sw)
     sw->sweep = NULL;
 }
 
-/* ---- what is posted ---- */
+/* ---- posted controls ---- */
 
 static bool
 post(struct sweeping *sw, enum control_kind kind, const char *name, const char *text, struct err *err)

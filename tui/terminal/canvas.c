@@ -500,7 +500,7 @@ grid_put(struct grid *g, int y, int x, const char *cluster, size_t bytes, int co
     if (columns == 2)
         mend(g, y, x + 1);
     struct grid_cell *c = grid_at(g, y, x);
-    /* Marks piled on one character beyond the cell's size are dropped, whole characters only. */
+    /* Combining marks that exceed the cell's size are dropped, whole characters only. */
     if (bytes >= TEXT_CLUSTER) {
         bytes = TEXT_CLUSTER - 1;
         while (bytes > 0 && ((unsigned char)cluster[bytes] & 0xc0) == 0x80)

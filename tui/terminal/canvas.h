@@ -101,7 +101,7 @@ __attribute__((format(printf, 5, 6))) int canvas_print(const struct canvas *, in
                                                        const char *format, ...);
 void canvas_under(const struct canvas *, int y, int x, enum role,
                   const char *utf8); /* a cluster in an empty cell only */
-enum cell_mark {                     /* looks that are visible without colours */
+enum cell_mark {                     /* attributes that are visible without colours */
                  MARK_NONE = 0,
                  MARK_EXITED = 1,
                  MARK_SPURIOUS = 2,

@@ -98,7 +98,7 @@ belongs(const struct report *r, uint32_t code)
     const bool number = (code >= '0' && code <= '9') || code == ';';
     switch (r->kind) {
     case REPORT_MOUSE: return number;
-    case REPORT_OLD_MOUSE: return code >= ' ' && code < 0x7f; /* beyond, a UTF-8 locale has made something else of it */
+    case REPORT_OLD_MOUSE: return code >= ' ' && code < 0x7f; /* larger values are changed by a UTF-8 locale */
     case REPORT_STATE: return (code >= ' ' && code < 0x7f) || code == '\033';
     case REPORT_ATTRIBUTES: return number;
     case REPORT_NONE: break;

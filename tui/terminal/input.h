@@ -15,7 +15,7 @@ enum input_key {
     INPUT_ENTER = 13,
     INPUT_ESCAPE = 27,
     INPUT_BACKSPACE = 127,
-    INPUT_UP = 0x110000, /* beyond Unicode */
+    INPUT_UP = 0x110000, /* larger than any Unicode character */
     INPUT_DOWN,
     INPUT_LEFT,
     INPUT_RIGHT,
@@ -58,8 +58,8 @@ struct input {
  * names is ignored. INPUT_NONE: there is no such key. */
 int input_named(const char *name);
 
-/* A report: what a terminal sends besides keys, which are mouse events and answers to questions. It arrives character by character
- * after its introducer, possibly in pieces. */
+/* A report: input from the terminal other than keys, that is mouse events and answers to questions. It arrives
+ * character by character after its introducer, possibly in pieces. */
 
 #define REPORT_MAX 96
 

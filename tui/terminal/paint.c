@@ -298,7 +298,7 @@ paint_show(struct paint *p, struct grid *g)
             cchar_t cell;
             signals_library(true);
             if (setcchar(&cell, text, look.attributes, 0, &look.pair) == OK)
-                mvadd_wch(y, x, &cell); /* ERR after the last cell of the screen: it is there all the same */
+                mvadd_wch(y, x, &cell); /* ERR after the last cell of the screen, which is drawn nevertheless */
             signals_library(false);
         }
     }

@@ -37,13 +37,14 @@ struct paint {
 
 /* To be called after initscr(). Uses colours only if the terminal has them and NO_COLOR is not set. */
 void paint_open(struct paint *, bool utf8);
-/* The terminal shows 24-bit colours, whatever terminfo says; before paint_theme(). False: it stays as it is, because it
- * has them already, or shows no colours, or sets 256 of them in an unknown way. */
+/* Sets 24-bit colours for a terminal that has them, even if terminfo lacks them. Call it before paint_theme(). Returns
+ * false and changes nothing if they are in use already, the terminal shows no colours, or it sets 256 colours in an
+ * unknown way. */
 bool paint_direct(struct paint *);
 void paint_close(struct paint *);
 void paint_theme(struct paint *, const struct theme *); /* copied; without colours only its attributes count */
-/* Puts what changed since the last time on curses' screen; the caller then calls doupdate(). Cells whose width the
- * terminal's locale sees otherwise than we become '?', in g too. False without memory. */
+/* Writes the changes since the last call to curses' screen; the caller then calls doupdate(). Cells with another width
+ * in the terminal's locale become '?', in g too. Returns false if memory runs out. */
 bool paint_show(struct paint *, struct grid *g);
 void paint_forget(struct paint *); /* the terminal's contents were lost */
 

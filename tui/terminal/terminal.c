@@ -108,8 +108,8 @@ keys_named(unsigned code)
 #define DESCRIPTION     (64 * 1024) /* bytes; one of terminfo needs less */
 #define LOST_AFTER      64          /* consecutive reads without the announced input */
 
-/* Switches reports of the mouse (with drags and decimal coordinates, beyond column 223) and bracketed paste. Other terminals ignore this. It
- * bypasses curses, because terminfo has only the older coordinates for most terminals. */
+/* Switches reports of the mouse (with drags and decimal coordinates, for columns after 223) and bracketed paste. Other
+ * terminals ignore this. It bypasses curses, because terminfo has only the older coordinates for most terminals. */
 static void
 modes(bool on)
 {
@@ -120,7 +120,7 @@ modes(bool on)
     terminal_output_send(bytes, strlen(bytes));
 }
 
-/* ---- which terminal it is ---- */
+/* ---- the kind of terminal ---- */
 
 /* Asks for 24-bit colours, because the environment may lack COLORTERM, for example over ssh. The answer comes among the keys. A terminal that
  * prints the question prints it on curses' screen, which is cleared afterwards. */
@@ -139,7 +139,7 @@ is_known(const char *type, const struct terminal_output *output, bool *rich)
     if (!terminal_setup(type, fileno(output->file)))
         return false;
     *rich = tigetnum("colors") >= 256;
-    signals_undo(); /* newterm() may not come to its end */
+    signals_undo(); /* newterm() may not return */
     del_curterm(cur_term);
     return true;
 }
@@ -401,7 +401,7 @@ terminal_close(struct terminal *t)
         curs_set(1);
         endwin();
     }
-    if (t->screen != NULL && t->no_more) /* somebody else's SIGHUP, perhaps, and it is still there */
+    if (t->screen != NULL && t->no_more) /* the SIGHUP may have another cause: the terminal still exists */
         signals_give_back();
     if (t->pad != NULL)
         delwin(t->pad);

@@ -87,8 +87,8 @@ bool terminal_output_room(int ms); /* whether the terminal accepts bytes within 
 
 bool terminal_output_whole(const struct terminal_output *); /* whether frames pass through here, which slots need */
 
-/* Copies n bytes that curses wrote, CSI 38;5;N m and CSI 48;5;N m as CSI 38;2;R;G;B m and so on. `out` has room for 2 n
- * bytes; returns how many it took. Pure. */
+/* Copies n bytes of curses' output and replaces CSI 38;5;N m and CSI 48;5;N m by CSI 38;2;R;G;B m and so on. `out` has
+ * room for 2 n bytes. Returns the number of bytes written. Pure. */
 size_t terminal_output_direct(const int32_t slots[OUTPUT_SLOTS], const char *bytes, size_t n, char *out);
 
 /* A text for the clipboard of the terminal: OSC 52, which many terminals accept (also through ssh and tmux) and others ignore. */
@@ -128,7 +128,7 @@ void terminal_size(int *rows, int *cols);
 void terminal_refresh(struct terminal *, bool everything); /* sends the changes; everything: repaints all cells */
 void terminal_suspend(struct terminal *);                  /* returns when the shell continues the program */
 
-/* The signal that asked the program to end (SIGINT, SIGTERM, SIGHUP); 0: none came. */
+/* Returns the signal that ended the program (SIGINT, SIGTERM, SIGHUP); 0: none. */
 int terminal_ended_by(void);
 bool terminal_suspend_wanted(void); /* another process sent SIGTSTP; true once */
 

@@ -20,7 +20,7 @@
 #include "kernels/base/clock.h"
 #include "tui/terminal/input.h"
 
-/* ---- what the program brings along ---- */
+/* ---- terminfo and locale of the program's own ---- */
 
 bool
 builtin_terminfo(const char *type)

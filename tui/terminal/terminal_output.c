@@ -75,13 +75,13 @@ terminal_output_send(const char *bytes, size_t n)
         } else if (written < 0 && errno == EAGAIN) {
             terminal_output_room(LEAVING_MS);
         } else if (written == 0 || errno != EINTR) {
-            return; /* gone: reading finds out, too */
+            return; /* the terminal is gone: the next read fails, too */
         }
     }
 }
 
-/* The colour number, of two or three digits, of CSI 38;5;N m or CSI 48;5;N m, *used: its bytes; -1: it is something
- * else. Numbers of one digit are never slots. */
+/* Returns the colour number, of two or three digits, of CSI 38;5;N m or CSI 48;5;N m, and sets *used to its bytes; -1:
+ * another sequence. Numbers of one digit are never slots. */
 static int
 colour_set(const char *at, size_t n, size_t *used)
 {
@@ -167,7 +167,7 @@ terminal_output_end(struct terminal_output *o)
     const off_t length = lseek(o->memory, 0, SEEK_CUR);
     if (length <= 0 || send_whole(o, (size_t)length))
         return;
-    char part[4096]; /* memory is short: in pieces, and for this once in the numbers' own colours */
+    char part[4096]; /* memory is short: write in pieces, this time with the palette's colours */
     ssize_t n;
     for (off_t done = 0; done < length && (n = pread(o->memory, part, sizeof part, done)) > 0; done += n)
         terminal_output_send(part, (size_t)(done + n > length ? length - done : n));

@@ -19,7 +19,7 @@ static volatile sig_atomic_t have_found, tty_fd, out_fd;
 static char undo[256];
 static volatile sig_atomic_t undo_length;
 static volatile sig_atomic_t ended_by, suspend_wanted;
-/* A library works in this thread. A crash of another thread meanwhile is not the library's. */
+/* True while this thread runs a function of a library. A crash of another thread in that time is not the library's. */
 static _Thread_local volatile sig_atomic_t library;
 
 /* Fatal signals are raised again after the terminal is restored. */

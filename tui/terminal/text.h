@@ -19,7 +19,7 @@ size_t text_incomplete(const char *bytes, size_t n);
 size_t text_cluster(const char *utf8, int *columns);
 /* Returns the columns of a string. */
 int text_width(const char *utf8);
-/* Returns the bytes of whole clusters that fit into so many columns; *used (may be NULL): their columns. */
+/* Returns the bytes of whole clusters that fit into `columns` columns; *used (may be NULL): their columns. */
 size_t text_fit(const char *utf8, int columns, int *used);
 /* Returns the bytes of a string's first row, wrapped at blanks; a longer word is broken. Above 0 except for "". */
 size_t text_wrap(const char *utf8, int columns);

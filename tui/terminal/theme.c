@@ -46,7 +46,7 @@ static const struct {
                        {"reverse", THEME_REVERSE},
                        {"strike", THEME_STRIKE}};
 
-/* "#rrggbb" or "default"; false when it is neither. */
+/* Parses "#rrggbb" or "default"; false if it is neither. */
 static bool
 parse_colour(const cJSON *item, int32_t *rgb)
 {
@@ -431,7 +431,7 @@ add_name(char (*names)[32], int n, int max, const char *name, size_t length)
     return n + 1;
 }
 
-/* The length of NAME.json without its ending; 0: it is no such name. */
+/* Returns the length of NAME.json without its ending; 0: not such a name. */
 static size_t
 stem_of(const char *name)
 {

@@ -4,11 +4,11 @@
  *       "heat":  ["#000004", "#56106e", "#bb3754", "#f98c0a", "#fcffa4"] }
  *
  * Roles have the names of enum role (canvas.h), in small letters with '-'. Keys of a role: fg, bg, bold, dim,
- * underline, reverse, strike. What is left out is as in "text"; the colours of "text" left out are the terminal's own.
- * "heat" is a scale from 0 to 1, interpolated between its stops; text on it is black or white, whichever reads better.
- * Its lightness only increases or only decreases: "more" is "lighter" or "darker". For terminals with fewer colours
- * "heat-256", "heat-16" and "heat-8" are colour numbers of these palettes; without them the nearest colours that
- * keep the order are used. */
+ * underline, reverse, strike. Missing keys have their values in "text"; missing colours of "text" are the terminal's
+ * own. "heat" is a scale from 0 to 1, interpolated between its stops; text on it is black or white, for the better
+ * contrast. Its lightness only increases or only decreases: "more" is "lighter" or "darker". For terminals with fewer
+ * colours "heat-256", "heat-16" and "heat-8" are colour numbers of these palettes; without them the nearest colours
+ * that keep the order are used. */
 #ifndef TUI_TERMINAL_THEME_H
 #define TUI_TERMINAL_THEME_H
 

@@ -25,8 +25,8 @@ struct verb {
 
 /* Copies a line's verb into verb[] and sets *rest to its argument. Fails for an empty line or an impossible verb. */
 bool command_split(const char *line, char verb[COMMAND_VERB], const char **rest);
-/* Returns the verb of this name, else the only one that begins with it; NULL: err lists those that do. *unknown (may be NULL) is set
- * if none does. */
+/* Returns the verb of this name, or the only one that begins with it. NULL: err lists the verbs that begin with it.
+ * *unknown (may be NULL) is set if none does. */
 const struct verb *command_find(const struct verb *table, const char *verb, bool *unknown, struct err *);
 /* Runs a line. If the table contains no such verb, sets *unknown and fails. */
 bool command_run(const struct verb *table, struct app *, const char *line, bool *unknown, struct err *);
@@ -34,8 +34,8 @@ bool command_run(const struct verb *table, struct app *, const char *line, bool 
 bool command_run_text(const struct verb *table, struct app *, const char *line, struct err *);
 /* Parses a whole number in [min, max]; the text must contain nothing else. `what` is named in the error. */
 bool command_number(const char *text, const char *what, uint64_t min, uint64_t max, uint64_t *out, struct err *);
-/* Extends the line's last word by what all matches share, and by a blank if the only match is no folder. Lists several matches in
- * `list` (size > 0). Returns their number. */
+/* Extends the line's last word by the common beginning of all matches, and by a blank if the only match is not a
+ * folder. Lists several matches in `list` (size > 0). Returns their number. */
 int command_complete(const struct verb *table, struct app *, const char *line, char *out, size_t out_size, char *list,
                      size_t list_size);
 

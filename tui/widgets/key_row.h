@@ -1,4 +1,5 @@
-/* Keys on the screen: what a click runs, rows of keys with their meanings, and the table of the keys that work in every panel. */
+/* Keys on the screen: the commands of clicks, rows of keys with their meanings, and the table of the keys that work in
+ * every panel. */
 #ifndef TUI_WIDGETS_KEY_ROW_H
 #define TUI_WIDGETS_KEY_ROW_H
 

@@ -49,7 +49,7 @@ layout_side_by_side(struct layout *l, const struct layout_item *items, const int
     }
 }
 
-/* ---- what stands under what ---- */
+/* ---- columns of items ---- */
 
 struct place { /* a row of a column */
     int item[LAYOUT_PANELS], n;
@@ -194,8 +194,8 @@ least_rows(const struct stack *s, const struct band *band)
     return band->place != PANEL_TOP ? 8 : tops > 1 ? 11 : 18; /* the upper panels get most rows */
 }
 
-/* How much a band is wanted: the focus, the first of the upper and of the lower place, all upper ones, the first in the middle, the
- * others. */
+/* The rank of a band: the focus, the first of the upper and of the lower place, all upper ones, the first in the
+ * middle, all others. */
 static int
 rank_of(const struct stack *s, int i)
 {

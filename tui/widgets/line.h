@@ -17,12 +17,12 @@
 struct history {
     char *line[HISTORY_LINES]; /* owned; oldest first */
     int n, fresh;              /* fresh: how many of the last were added since it was read */
-    char *path;                /* owned; NULL: it is not saved */
-    struct err unread;         /* why the file could not be read; then it is not replaced */
+    char *path;                /* owned; NULL: the history is not saved */
+    struct err unread;         /* the error of reading the file, which is then not replaced */
 };
 
-/* Reads the file at path if it exists. history_close() reads it again and adds the fresh lines to those that other processes wrote
- * meanwhile. NULL: the history is in memory only. */
+/* Reads the file at path if it exists. history_close() reads it again and adds the fresh lines to lines that other
+ * processes have added. NULL: the history is in memory only. */
 void history_open(struct history *, const char *path);
 void history_add(struct history *, const char *text); /* moves an equal line to the end */
 /* Writes the file and frees everything. Fails if the file could not be written or its contents would be lost. */

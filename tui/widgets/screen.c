@@ -7,7 +7,7 @@ screen_outdated(const struct screen *s)
     return s->terminal.direct && !s->asked_direct;
 }
 
-/* Switches to 24-bit colours once the terminal has said that it has them. Returns true if they are new. */
+/* Switches to 24-bit colours after the terminal has reported them. Returns true if they are new. */
 static bool
 switch_to_direct(struct screen *s)
 {

@@ -10,7 +10,7 @@ struct screen {
     struct paint paint;
     struct grid grid;
     struct theme theme;     /* the chosen theme; `paint` may show another while the user selects one */
-    bool asked_direct;      /* 24-bit colours were tried, after the terminal said that it has them */
+    bool asked_direct;      /* 24-bit colours were tried, after the terminal reported them */
     bool dirty;             /* something outside of the scope changed */
     bool repaint;           /* the terminal's contents are unknown */
     uint64_t drawn_version; /* of the scope, in the last frame */
