@@ -1,4 +1,5 @@
-/* Guesses: rows' statistics put together, compared with the final layer's, and handed out to probes. */
+/* Predictions: combines the statistics of rows, compares them with the final layer's, and writes them to the probes'
+ * results. */
 #include "kernels/cpu/head.h"
 
 #include <math.h>
@@ -18,13 +19,13 @@ compare_piece(const struct store *s, size_t row, size_t piece)
     const float *z = t->logits + row * vocab, *f = t->logits + final * vocab + first;
     struct summary *sum = &t->pieces[row * t->n_pieces + piece];
     sum->kl_term = s->isa->kl_term(f, z + first, n, t->pieces[final * t->n_pieces + piece].piece.max);
-    const float bar = z[best], equals = nextafterf(bar, -INFINITY); /* equals come first when their id is lower */
+    const float bar = z[best], equals = nextafterf(bar, -INFINITY); /* among equal logits the lower id comes first */
     const size_t before = best <= first ? 0 : best - first < n ? best - first : n;
     sum->above = (uint32_t)(s->isa->count_above(z + first, before, equals) +
                             s->isa->count_above(z + first + before, n - before, bar));
 }
 
-/* KL(f || z) = sum_v f(v) (f_v - z_v) - lse(f) + lse(z), the f_v and z_v being logits. */
+/* KL(f || z) = sum_v f(v) (f_v - z_v) - lse(f) + lse(z), where f_v and z_v are logits. */
 static void
 compare(struct store *s, size_t row)
 {
@@ -103,7 +104,7 @@ head_run(struct store *s, bool guesses)
     check_guesses(s);
 }
 
-/* The same for guesses that ask for nothing of the last layer; there may be HEAD_ROWS of them. */
+/* The same for predictions that need no comparison with the last layer; up to HEAD_ROWS of them. */
 static void
 stream_run(struct store *s)
 {
@@ -122,7 +123,8 @@ head_broken(struct store *s, uint32_t layer)
 
 /* ---- probes ---- */
 
-/* Runs the table and hands its guesses out. Row `keep`, when >= 0, stays with its logits as the table's first. */
+/* Runs the table and writes its predictions to `out`. Row `keep`, if >= 0, and its logits stay as the first row of the
+ * table. */
 static void
 run_table(struct store *s, struct guess *out, int32_t keep)
 {
@@ -139,18 +141,18 @@ run_table(struct store *s, struct guess *out, int32_t keep)
         memcpy(t->logits, t->logits + (size_t)keep * vocab, vocab * sizeof *t->logits);
     }
     if (keep >= 0)
-        t->rows[0].request = t->rows[0].final = -1; /* it has had its guess */
+        t->rows[0].request = t->rows[0].final = -1; /* its prediction is already written */
     t->n = t->ready = keep >= 0;
 }
 
-/* All probes of the ring entry of probe i. The final layer's row comes first and serves them all. */
+/* Adds all probes of the ring entry of probe i. The final layer's row comes first and is used by all of them. */
 static void
 add_family(struct store *s, const struct probe *probes, size_t n, size_t i, struct guess *out)
 {
     struct head_table *t = &s->head;
     const uint32_t ring = probes[i].ring, depth = s->weights->desc.n_layers;
     bool versus = false;
-    size_t own = n; /* a probe of the final layer itself */
+    size_t own = n; /* index of a probe of the final layer */
     for (size_t j = n; j-- > i;)
         if (probes[j].ring == ring) {
             versus = versus || probes[j].versus_final;
@@ -183,7 +185,7 @@ add_family(struct store *s, const struct probe *probes, size_t n, size_t i, stru
     }
 }
 
-/* Probes that ask for nothing of the last layer: the table has room for many. */
+/* Carries out the probes that need no comparison with the last layer: the table has room for many of them. */
 static void
 guess_alone(struct store *s, const struct probe *probes, size_t n, struct guess *out)
 {
@@ -209,12 +211,12 @@ head_guess(struct store *s, const struct probe *probes, size_t n, struct guess *
     s->head.n = s->head.ready = 0;
     for (size_t i = 0; i < n && !versus; i++)
         versus = probes[i].versus_final;
-    if (!versus && s->head.n_pieces >= s->weights->backend->threads) { /* workers take whole pieces */
+    if (!versus && s->head.n_pieces >= s->weights->backend->threads) { /* then each worker has a whole piece */
         guess_alone(s, probes, n, out);
         return;
     }
     for (size_t i = 0; i < n; i++) {
-        bool first = true; /* of its ring entry */
+        bool first = true; /* first probe of its ring entry */
         for (size_t j = 0; j < i && first; j++)
             first = probes[j].ring != probes[i].ring;
         if (first)
@@ -225,7 +227,7 @@ head_guess(struct store *s, const struct probe *probes, size_t n, struct guess *
 
 /* ---- logits ---- */
 
-/* The trained head that row i of those to be computed asks for, or NULL: the lens. */
+/* Returns the trained head of row i of the rows to be computed, or NULL for the logit lens. */
 static const struct trained_head *
 trained(const struct store *s, size_t i)
 {
@@ -254,7 +256,7 @@ hidden_row(const struct store *s, const void *unused, size_t i)
     return cpu_store_hidden(s, row->ring, row->layer);
 }
 
-/* What the final norm sees. */
+/* Returns the input of the final norm. */
 static const float *
 seen_row(const struct store *s, const void *unused, size_t i)
 {
@@ -303,7 +305,7 @@ shift(struct store *s, size_t n)
     worker_for(s, work_of_outputs(width, n, width), shift_outputs, &n);
 }
 
-/* Bias, scale and cap, where the model has them; z (part) begins at its first output. */
+/* Applies bias, scale and cap if the model has them; z (part) starts at the first output of `part`. */
 static void
 finish_logits(const struct weights *w, struct range part, float *z)
 {
@@ -317,7 +319,8 @@ finish_logits(const struct weights *w, struct range part, float *z)
     form_cap(f->logit_cap, z, n);
 }
 
-/* Logits `part` (which begins at a group) of n rows from `row` on, of those to be computed; z begins at their first. */
+/* Computes logits `part` (which begins at a group) of n rows from `row` on, of the rows to be computed; z starts at
+ * their first logit. */
 static void
 logits_of(const struct worker *w, const struct acts *x, size_t row, size_t n, struct range part, float *z, size_t ld)
 {
@@ -325,7 +328,7 @@ logits_of(const struct worker *w, const struct acts *x, size_t row, size_t n, st
     const struct range all = {0, part.last - part.first};
     if (part.first == part.last)
         return;
-    for (size_t i = row, last; i < row + n; i = last) { /* rows that go through the same matrix go together */
+    for (size_t i = row, last; i < row + n; i = last) { /* multiply consecutive rows with the same matrix together */
         const struct trained_head *t = trained(s, i);
         const struct matrix m = matrix_part(is_full(t) ? &t->full : &s->weights->head, part);
         struct acts some = *x;
@@ -340,7 +343,7 @@ logits_of(const struct worker *w, const struct acts *x, size_t row, size_t n, st
         finish_logits(s->weights, part, z + i * ld);
 }
 
-/* Makes the head ready, and what it sees of n rows. */
+/* Prepares the head's weights and the activations of n rows. */
 static void
 look(struct store *s, size_t n)
 {
@@ -370,7 +373,7 @@ head_logits(struct store *s)
 
 /* ---- pieces of a row ---- */
 
-/* Keeps the best five, best first, the earlier among equals. */
+/* Inserts into the list of the best GUESS_TOP tokens, best first, the earlier first among equals. */
 static void
 insert(token_t *top, float *top_z, token_t token, float z)
 {
@@ -390,7 +393,7 @@ outputs_in(const struct store *s, size_t piece)
     return (struct range){first, vocab - first < PIECE ? vocab : first + PIECE};
 }
 
-/* z: the piece's logits. */
+/* Computes the summary of a piece; z: the piece's logits. */
 static void
 summarise(const struct store *s, size_t row, size_t piece, const float *z)
 {
@@ -428,7 +431,7 @@ stream_pieces(const struct worker *w, const void *unused, struct range part)
     (void)unused;
     const struct store *s = w->store;
     const struct head_table *t = &s->head;
-    float *z = t->logits + part.first * PIECE * HEAD_TILE; /* these pieces' own */
+    float *z = t->logits + part.first * PIECE * HEAD_TILE; /* buffer of these pieces */
     for (size_t piece = part.first; piece < part.last; piece++) {
         const struct range outputs = outputs_in(s, piece);
         const size_t ld = outputs.last - outputs.first;

@@ -10,8 +10,9 @@
 
 #include "kernels/cpu/quants.h"
 
-/* y of `groups` groups and `rows` rows, groups * rows <= GROUP_TILE; y points at the first group's first output. Every
- * weight loaded serves all rows; of one row several groups go together, so that sums need not wait for each other. */
+/* Computes y of `groups` groups and `rows` rows, groups * rows <= GROUP_TILE; y points at the first group's first
+ * output. Every loaded weight is used for all rows. With few rows several groups are computed together, so that sums do
+ * not wait for each other. */
 SIMD_INLINE void
 group_tile(const enum weight_type type, const struct matrix *w, size_t group, const size_t groups, const struct acts *x,
            size_t row, const size_t rows, float *y, size_t ld)
@@ -91,7 +92,7 @@ matmul_groups(const enum weight_type type, const struct matrix *w, const struct 
 {
     for (size_t o = first; o < last;) {
         size_t group = o / Q8_GROUP, begin = group * Q8_GROUP, end = begin + Q8_GROUP;
-        if (o > begin || end > last) { /* part of a group: through a buffer */
+        if (o > begin || end > last) { /* part of a group: uses a buffer */
             if (end > last)
                 end = last;
             for (size_t r = 0; r < n; r++) {

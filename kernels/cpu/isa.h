@@ -1,8 +1,7 @@
-/* What an instruction set provides: the inner loops of a transformer. One table per instruction set, one file each;
- * reference.c is the portable one that the others are tested against.
+/* The functions that each instruction set implements: the inner loops of a transformer. There is one table and one file
+ * per instruction set; reference.c is the portable one, against which the others are tested.
  *
- * Every kernel keeps to batch invariance: what it computes for a (row, output) depends on nothing else in the call.
- */
+ * Every kernel is batch invariant: its result for a (row, output) does not depend on the rest of the call. */
 #ifndef KERNELS_CPU_ISA_H
 #define KERNELS_CPU_ISA_H
 
@@ -10,47 +9,47 @@
 
 #include "kernels/backend.h"
 
-/* For the files that hold kernels: small pieces that must vanish into their callers, loops that must become registers. */
+/* For kernels: functions that must be inlined, and loops that must be unrolled into registers. */
 #define SIMD_INLINE static inline __attribute__((always_inline, unused))
 #define UNROLL      _Pragma("GCC unroll 16")
 
-#define ATTEND_BLOCK 64 /* positions; blocks start at its multiples, whatever a path is made of */
+#define ATTEND_BLOCK 64 /* positions; blocks start at multiples of it, however a path is divided */
 
 #define Q8_BLOCK 32 /* inputs that share a scale */
 #define Q8_GROUP 16 /* outputs that are interleaved */
 
-#define Q8_TINY 1e-30f /* activations below count as 0: 127 / x must not overflow */
+#define Q8_TINY 1e-30f /* smaller activations count as 0, so that 127 / x does not overflow */
 
-/* A weight matrix in memory. F32, F16 and BF16 stay where the file has them; so do blocks that the table has no product
- * for. Other blocks are interleaved (repack.h): into memory that is there when the matrix is loaded and is written
- * when it settles (weights.h). */
+/* A weight matrix in memory. F32, F16 and BF16 matrices, and block types that the instruction set has no product for,
+ * are read from the file's mapping. Other block types are interleaved (repack.h), into memory that is allocated at load
+ * and written when the matrix is repacked (weights.h). */
 struct matrix {
     enum weight_type type;
     uint32_t rows, cols;
     const void *data;         /* (rows, cols) as in the file, or NULL: interleaved at load */
-    unsigned char *q, *scale; /* interleaved, or NULL: never */
-    bool mapped;              /* of data: as in struct tensor */
+    unsigned char *q, *scale; /* interleaved weights, or NULL if never interleaved */
+    bool mapped;              /* data is mapped, as in struct tensor */
 };
 
-/* Thirty-two activations in int8, with what products with weights need beside them: one cache line. */
+/* 32 activations in int8, with their scale and sums for products: one cache line. */
 struct act_block {
     int8_t q[Q8_BLOCK];
     float scale;          /* x = q * scale */
-    int32_t less;         /* -sum q: where weights are stored as w + 2^k, a product is 2^k times the sum too large */
-    int32_t less_half[2]; /* of the first and the last sixteen */
-    float sum;            /* scale * sum q: what a weight of 1 adds */
+    int32_t less;         /* -sum q: if weights are stored as w + 2^k, a product is 2^k times the sum too large */
+    int32_t less_half[2]; /* the same for the first and the last sixteen */
+    float sum;            /* scale * sum q: contribution of a weight of 1 */
     float sum_half[2];
     uint32_t unused;
 };
 
-/* Activations of n rows. Interleaved matrices read the int8 form, all others the F32. */
+/* Activations of n rows. Interleaved matrices read the int8 form, all other matrices the F32 form. */
 struct acts {
     float *x;            /* (n, cols) */
-    struct act_block *q; /* (n, stride): of a row the first cols/32 */
+    struct act_block *q; /* (n, stride): the first cols/32 of each row */
     uint32_t cols, stride;
 };
 
-/* An odd number of cache lines from row to row: rows that lie a power of two apart push each other out of the cache. */
+/* Returns an odd number of cache lines per row: rows a power of two apart would evict each other from the cache. */
 static inline uint32_t
 acts_stride(size_t cols)
 {
@@ -65,32 +64,32 @@ struct piece {
     float annealed; /* sum exp((z - max) / T) */
 };
 
-/* y[r*ld + o] = sum_k W[o][k] x[r][k] for rows r < n and outputs first <= o < last. */
+/* Computes y[r*ld + o] = sum_k W[o][k] x[r][k] for rows r < n and outputs first <= o < last. */
 typedef void (*matmul_fn)(const struct matrix *, const struct acts *x, size_t n, size_t first, size_t last, float *y,
                           size_t ld);
 
 struct cpu_isa {
     const char *name;   /* "avx512vnni" */
-    const char *family; /* what --isa calls it: "avx512" */
+    const char *family; /* name for --isa: "avx512" */
     bool (*usable)(void);
-    uint8_t q8_flip;                /* 0x80 where the dot product wants unsigned weights, else 0 */
+    uint8_t q8_flip;                /* 0x80 if the dot product requires unsigned weights, else 0 */
     matmul_fn matmul[WEIGHT_TYPES]; /* NULL: multiply() dequantises */
     struct matmul_many {
-        matmul_fn matmul; /* the same bits, or NULL */
-        size_t from;      /* rows from which it is faster */
+        matmul_fn matmul; /* same results bit by bit, or NULL */
+        size_t from;      /* number of rows from which it is faster */
     } many[WEIGHT_TYPES];
 
     /* y = weight * x / sqrt(mean(x^2) + eps) */
     void (*rms_norm)(const float *x, const float *weight, size_t n, float eps, float *y);
-    /* q = round(x / scale), scale = max|x| / 127, per block of 32; n is a multiple of 32. A block with a number that
-     * isn't finite gets the scale NAN. */
+    /* q = round(x / scale), scale = max|x| / 127, per block of 32; n is a multiple of 32. A block with a number that is
+     * not finite gets the scale NAN. */
     void (*quantise)(const float *x, size_t n, struct act_block *);
     /* gate = silu(gate) * up */
     void (*swiglu)(float *gate, const float *up, size_t n);
     void (*to_f16)(const float *x, size_t n, uint16_t *y);
     void (*from_f16)(const uint16_t *x, size_t n, float *y);
 
-    /* Attention of heads that share a key-value head, over a block of n <= ATTEND_BLOCK places: key or value i is at
+    /* Attention of heads that share a key-value head, over a block of n <= ATTEND_BLOCK slots: key or value i is at
      * base + at[i] * stride, dim elements. q, out: (heads, dim); scores, p: (heads, ATTEND_BLOCK). */
     void (*dots_f16)(const float *q, size_t heads, size_t dim, const uint16_t *base, size_t stride, const slot_t *at,
                      size_t n, float *scores);
@@ -101,15 +100,16 @@ struct cpu_isa {
                     size_t n, const float *keep, float *out);
     void (*mix_f32)(const float *p, size_t heads, size_t dim, const float *base, size_t stride, const slot_t *at,
                     size_t n, const float *keep, float *out);
-    float (*most)(const float *x, size_t n); /* the largest */
-    /* x = exp(x - max); the sum */
+    float (*most)(const float *x, size_t n); /* returns the largest value */
+    /* x = exp(x - max); returns the sum */
     float (*exp_sum)(float *x, size_t n, float max);
 
-    /* Softmax statistics of logits. */
+    /* Returns the softmax statistics of logits. */
     struct piece (*piece)(const float *z, size_t n, float temperature);
-    /* sum exp(f - max) * (f - z): the cross term of KL(final || layer) */
+    /* Returns sum exp(f - max) * (f - z): the cross term of KL(final || layer). */
     float (*kl_term)(const float *f, const float *z, size_t n, float max);
-    size_t (*next_above)(const float *z, size_t i, size_t n, float bar); /* first index >= i with z > bar, or n */
+    size_t (*next_above)(const float *z, size_t i, size_t n, float bar); /* returns the first index >= i with z > */
+                                                                         /* bar, or n */
     size_t (*count_above)(const float *z, size_t n, float bar);
 };
 
@@ -120,13 +120,16 @@ extern const struct cpu_isa cpu_isa_avx2, cpu_isa_avx512, cpu_isa_avx512vnni, cp
 extern const struct cpu_isa cpu_isa_neon, cpu_isa_neondot;
 #endif
 
-/* All tables of this build, best first, the reference last; ends with NULL. Not all may be usable here. */
+/* All instruction sets of this build, best first, the reference last; ends with NULL. Some may not be usable on this
+ * machine. */
 extern const struct cpu_isa *const cpu_isas[];
 
-/* The best usable table of a family; NULL or "auto": of all. NULL and a sentence in `err` when there is none. */
+/* Returns the best usable instruction set of a family; NULL or "auto": of all. Returns NULL with an error if there is
+ * none. */
 const struct cpu_isa *cpu_isa_choose(const char *family, struct err *err);
 
-/* A product by the fastest function of the instruction set for the matrix and the number of rows. Parameters as matmul_fn's. */
+/* Computes a product with the fastest function of the instruction set for the matrix and the number of rows. Parameters
+ * as in matmul_fn. */
 void multiply(const struct cpu_isa *, const struct matrix *, const struct acts *x, size_t n, size_t first, size_t last,
               float *y, size_t ld);
 

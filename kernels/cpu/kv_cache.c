@@ -43,8 +43,8 @@ take_acts(struct store *s, struct acts *a, size_t rows, size_t cols)
     return a->x != NULL && a->q != NULL;
 }
 
-/* Everything that a round needs. Sizes were checked against each other by the model's loader; products that overflow
- * end in blocks_take. */
+/* Allocates all memory of a KV cache. The model's loader has checked the sizes; blocks_take() fails on products that
+ * overflow. */
 static bool
 take_all(struct store *s)
 {
@@ -92,7 +92,7 @@ take_all(struct store *s)
             b->values == NULL || !take_acts(s, &b->acts, FEW_ROWS, widest))
             return false;
     }
-    /* What a round usually has waiting; more makes it grow once. */
+    /* enough for a typical round; grows if a round needs more */
     s->staged_room = s->desc.max_probes * sizeof(struct guess) + 2 * sizeof(struct verdict) +
                      sizeof(struct exit_result) + (d->n_layers + 1) * sizeof(struct guess) + 4096;
     s->deliveries_room = 256;

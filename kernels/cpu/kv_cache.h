@@ -1,5 +1,5 @@
-/* A pool of distributions, which stores of several models may share: each is (vocab) probabilities, 0 beyond the
- * vocabulary of the store that wrote it. */
+/* A pool of distributions, which KV caches of several models may share. Each distribution is (vocab) probabilities,
+ * with 0 outside the vocabulary of the KV cache that wrote it. */
 #ifndef KERNELS_CPU_KV_CACHE_H
 #define KERNELS_CPU_KV_CACHE_H
 
@@ -21,7 +21,7 @@ bool cpu_dists_open(struct backend *, uint32_t vocab, uint32_t n, struct dists *
 void cpu_dists_close(struct dists *);
 
 static inline struct pool_size
-cpu_dists_size(const struct dists *pool) /* which may be NULL */
+cpu_dists_size(const struct dists *pool) /* NULL: 0 */
 {
     return pool != NULL ? pool->size : (struct pool_size){0, 0};
 }
@@ -32,13 +32,14 @@ cpu_dists_at(const struct dists *pool, dist_t d)
     return pool->p + (size_t)d * pool->size.vocab;
 }
 
-/* What a context keeps on the CPU: keys and values, the ring of hidden states, trunk tables; the buffers that a sweep or a
- * head call works in; and results that wait to be handed out. */
+/* The CPU's state of a context: keys and values, the ring of hidden states, trunk tables, the buffers of a forward pass
+ * or head call, and results that wait() has not yet delivered. */
 
 #define HEAD_TILE VERIFY_NODES /* rows in one pass of the head */
-#define HEAD_ROWS 256          /* rows in one pass whose logits are not kept */
+#define HEAD_ROWS 256          /* rows in one pass whose logits are not stored */
 #define PIECE     512          /* logits that one thread summarises at a time */
-#define FEW_ROWS  2            /* up to here threads prepare activations for themselves: cheaper than another step */
+#define FEW_ROWS  2            /* up to this number of rows each thread prepares activations itself, which is cheaper */
+                               /* than another step */
 
 /* ---- the head's worktable ---- */
 
@@ -46,81 +47,81 @@ struct head_row {
     uint32_t ring, layer;
     enum head_choice head;
     float temperature;
-    int32_t final;   /* the row of this table with layer L of the same ring entry, or -1 */
-    int32_t request; /* whose guess this is: an index into the caller's, or -1 */
+    int32_t final;   /* row of this table with layer L of the same ring entry, or -1 */
+    int32_t request; /* index of the caller's probe that receives the prediction, or -1 */
 };
 
-struct summary { /* of one piece of one row's logits */
+struct summary { /* statistics of one piece of one row's logits */
     struct piece piece;
     token_t top[GUESS_TOP];
     float top_z[GUESS_TOP];
     float kl_term;
-    uint32_t above; /* logits before the final layer's argmax, in rank */
+    uint32_t above; /* number of logits ranked before the final layer's argmax */
 };
 
 struct head_table {
     size_t n;     /* rows in use */
-    size_t ready; /* rows whose logits are there already */
+    size_t ready; /* number of rows whose logits are already computed */
     struct head_row rows[HEAD_ROWS];
     struct guess guesses[HEAD_ROWS];
     double max[HEAD_ROWS], sum[HEAD_ROWS]; /* softmax of each row: sum exp(z - max) */
     float *logits;                         /* (HEAD_TILE, vocab) */
-    float *shifted;                        /* (HEAD_ROWS, width) h + A h + b of rows with an affine head */
+    float *shifted;                        /* (HEAD_ROWS, width): h + A h + b of rows with an affine head */
     struct summary *pieces;                /* (HEAD_ROWS, n_pieces) */
     size_t n_pieces;
 };
 
 /* ---- layers of experts (moe.c); n is max_rows ---- */
 
-struct visitor { /* of an expert */
+struct visitor { /* a row that an expert processes */
     uint32_t row;
     float weight;
 };
 
 struct mixture_table {
-    float *logits;        /* (n, experts): what the router says */
-    struct route *routes; /* (n, used + 1), by row; the last one of a row is where all rows go */
+    float *logits;        /* (n, experts): the router's outputs */
+    struct route *routes; /* (n, used + 1), by row; the last one is the shared expert */
     float *gate, *up;     /* (n, used * ffn + shared_ffn): hidden units of visitors, in the order of their experts */
-    struct act_block *q;  /* gate, as down reads it */
-    float *y;             /* (n, width): what one expert says */
-    uint32_t *touched;    /* (L + 1): of the sweep at hand, sweep.touched, */
-    struct route *told;   /* (n, L + 1, used): and sweep.routes; */
-    bool tells;           /* if that is asked for */
+    struct act_block *q;  /* `gate` in int8, as input of the down matrix */
+    float *y;             /* (n, width): output of one expert */
+    uint32_t *touched;    /* (L + 1): sweep.touched of the current pass, */
+    struct route *told;   /* (n, L + 1, used): and its sweep.routes, */
+    bool tells;           /* if requested */
 
-    uint32_t *starts;         /* (experts + 3): where visitors of each expert begin */
+    uint32_t *starts;         /* (experts + 3): index of each expert's first visitor */
     struct visitor *visitors; /* (n, used + 1) */
 };
 
 /* ---- a thread's own ---- */
 
 struct worker_buffers {
-    struct acts acts;     /* FEW_ROWS rows */
-    struct acts now;      /* … as they were prepared */
-    uint32_t prepared;    /* the last time: preparation.number */
+    struct acts acts;     /* a thread's own activations of FEW_ROWS rows */
+    struct acts now;      /* the same, as last prepared */
+    uint32_t prepared;    /* preparation.number at that time */
     float *keys, *values; /* (ATTEND_BLOCK, head_dim): a block in F32 */
-    uint32_t *order;      /* (vocab) scratch of the sampler */
-    float *p;             /* (vocab) and of the verifier */
+    uint32_t *order;      /* (vocab): scratch of the sampler */
+    float *p;             /* (vocab): scratch of the verifier */
     struct group_buffer group;
-    struct acts gathered; /* of an expert's visitors */
+    struct acts gathered; /* activations of an expert's visitors */
 };
 
 /* ---- results that wait ---- */
 
 struct delivery {
     void *out;
-    size_t at, bytes; /* in store.staged */
+    size_t at, bytes; /* range in store.staged */
 };
 
 /* ---- activations that the steps at hand read ---- */
 
-/* Row r of what is to be prepared: (cols). */
+/* Returns row r of the input to prepare: (cols). */
 typedef const float *(*acts_row_fn)(const struct store *, const void *user, size_t r);
 
 struct preparation {
-    struct acts to; /* where they are prepared once for all */
+    struct acts to; /* destination if prepared once for all threads */
     size_t n;
     bool in_int8;
-    struct norm norm; /* or none */
+    struct norm norm; /* or no norm */
     acts_row_fn row;
     const void *user;
     uint32_t number;
@@ -138,17 +139,18 @@ struct store {
     slot_t *trunk;       /* (seqs, trunk) */
     struct dists *dists; /* shared, or NULL */
 
-    /* a sweep's; n is max_rows */
+    /* Buffers of a forward pass; n is max_rows. */
     struct acts acts; /* (n, widest input) */
     struct preparation preparation;
-    float *q, *k, *v, *attended; /* (n, heads * head_dim), (n, kv_heads * head_dim) twice, as q */
+    float *q, *k, *v, *attended; /* (n, heads * head_dim), (n, kv_heads * head_dim) twice, (n, heads * head_dim) */
     float *gate, *up;            /* (n, ffn) */
-    float *y;                    /* (n, width): what a sublayer adds */
-    float *turns;                /* (2, n, rope_dims/2, 2): cosine and sine; those of local layers behind the others */
-    uint32_t *active;            /* (n) rows that take part in a layer */
+    float *y;                    /* (n, width): output of a sublayer */
+    float *turns;                /* (2, n, rope_dims/2, 2): cosine and sine; those of layers with local rotation come */
+                                 /* second */
+    uint32_t *active;            /* (n): indices of the rows that take part in a layer */
     struct worker_buffers *workers; /* (backend.threads) */
-    bool unsettled;                 /* are there weights that have not settled? */
-    enum use layer_use, head_use;   /* if so, of the layer at hand and of the head */
+    bool unsettled;                 /* some weights have not been repacked */
+    enum use layer_use, head_use;   /* in that case: how to use the current layer and the head */
 
     struct head_table head;
     struct mixture_table mixture;
@@ -158,19 +160,19 @@ struct store {
     struct delivery *deliveries;
     size_t n_deliveries, deliveries_room;
     bool cancelled, failed;
-    struct err err; /* when failed */
+    struct err err; /* the error if `failed` */
 };
 
-/* backend_ops.store and .drop. */
+/* backend_ops.store and backend_ops.drop */
 bool cpu_store_open(struct weights *, const struct store_desc *, struct store **, struct err *);
 void cpu_store_close(struct store *);
 
-/* Zeroed memory for a result of `bytes`, to be copied to `out` by cpu_store_deliver; valid until the next call. NULL, and
- * the store failed, when there is no memory. */
+/* Returns zeroed memory for a result of `bytes` bytes, which cpu_store_deliver() copies to `out`; valid until the next
+ * call. Returns NULL, and marks the KV cache as failed, if there is no memory. */
 void *cpu_store_stage(struct store *, void *out, size_t bytes);
-/* wait(): hands results out, or says why there are none. */
+/* wait(): copies results to the caller, or returns false with an error. */
 bool cpu_store_deliver(struct store *, struct err *);
-/* Is the work that comes now to be dropped? Looks at the cancel flag. */
+/* Returns whether the next work must be dropped; reads the cancel flag. */
 bool cpu_store_stopped(struct store *);
 
 static inline float *

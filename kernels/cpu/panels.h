@@ -10,22 +10,24 @@
 #define KERNELS_CPU_PANELS_H
 
 #define PANEL_COLS  ((size_t)512)
-#define PANEL_BATCH ((size_t)96) /* rows that pass over a panel together, at most: as many as lie in PANEL_CACHE, */
-#define PANEL_LEAST ((size_t)48) /* but so many */
-#define PANEL_CACHE ((size_t)3 << 18) /* bytes of the second-level cache */
-#define PANEL_LINE  64                /* bytes that are fetched at once */
+#define PANEL_BATCH ((size_t)96)      /* largest number of rows that pass over a panel together: as many as fit into */
+                                      /* PANEL_CACHE, */
+#define PANEL_LEAST ((size_t)48)      /* but at least this number */
+#define PANEL_CACHE ((size_t)3 << 18) /* bytes of the second-level cache used */
+#define PANEL_LINE  64                /* bytes of a cache line */
 
-/* What one panel of inputs is, for its tiles. */
+/* One panel of inputs for its tiles. */
 struct panel {
     const float *w; /* (PANEL_COLS/LANES, PANEL_OUTS, LANES) */
-    const float *x; /* (rows, ld): from the panel's first input */
+    const float *x; /* (rows, ld), from the panel's first input on */
     size_t ld, cols;
-    bool first, last;  /* of an output's panels */
-    const char *ahead; /* the weights of the next one: `lines` lines in each of PANEL_OUTS rows, `stride` bytes apart */
+    bool first, last;  /* whether it is the first, last panel of its outputs */
+    const char *ahead; /* weights of the next panel: `lines` cache lines in each of PANEL_OUTS rows, `stride` bytes */
+                       /* apart */
     size_t lines, stride;
 };
 
-/* sums (PANEL_OUTS, rows) of rows from `row` on, to y when it is their last panel. */
+/* Adds to sums (PANEL_OUTS, rows) of rows from `row` on; writes them to y for their last panel. */
 SIMD_INLINE void
 panel_tile(const struct panel *p, size_t row, const size_t rows, vec *sums, float *y, size_t ld)
 {
@@ -59,7 +61,7 @@ panel_tile(const struct panel *p, size_t row, const size_t rows, vec *sums, floa
         y + r * ld + o, sum[o * rows + r], sum[(o + 1) * rows + r], sum[(o + 2) * rows + r], sum[(o + 3) * rows + r]);
 }
 
-/* A share of the next panel's weights, so that they come while this one's are multiplied. */
+/* Prefetches a share of the next panel's weights while this panel's are multiplied. */
 SIMD_INLINE void
 panel_ahead(const struct panel *p, size_t row, size_t n)
 {
@@ -68,7 +70,7 @@ panel_ahead(const struct panel *p, size_t row, size_t n)
         __builtin_prefetch(p->ahead + i / p->lines * p->stride + i % p->lines * PANEL_LINE);
 }
 
-/* n <= PANEL_BATCH rows over one panel. */
+/* Multiplies n <= PANEL_BATCH rows with one panel. */
 SIMD_INLINE void
 panel_rows(const struct panel *p, size_t n, vec *sums, float *y, size_t ld)
 {
@@ -89,7 +91,7 @@ panel_batch(size_t cols)
 }
 
 #define DEFINE_PANELS(type, element)                                                                                   \
-    /* y (n, ld) of PANEL_OUTS outputs, n <= PANEL_BATCH; what comes next: the first panel of weights `then`. */       \
+    /* Computes y (n, ld) of PANEL_OUTS outputs, n <= PANEL_BATCH. `then`: weights whose first panel comes next. */    \
     static void panels_of_##type(const element *w, const element *then, size_t cols, const float *x, size_t n,         \
                                  float *y, size_t ld)                                                                  \
     {                                                                                                                  \

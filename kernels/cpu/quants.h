@@ -22,10 +22,10 @@ load_codes(const unsigned char *p)
     return c;
 }
 
-/* Weights are read once, in order, by one group after the other. What prefetching by hardware makes of several such
- * streams at once leaves a processor's memory idle half of the time: each block asks for what comes a little later. For
- * four rows of Q8_0 into the second cache, because the first one's few places for lines on their way are what their own
- * loads wait for (against one row 1.21, else 1.42; with eight rows it is the other way round, 1.47 and 1.37). */
+/* Weights are read once, in order, one group after the other. Hardware prefetching of several such streams at once
+ * leaves the memory idle half of the time, so each block prefetches data that is needed a little later. For four rows
+ * of Q8_0 into the second-level cache, because their own loads wait for the first-level cache's few line buffers (1.21
+ * times the time of one row, else 1.42; with eight rows it is reversed, 1.47 and 1.37). */
 #define AHEAD 1024 /* bytes */
 
 SIMD_INLINE void
@@ -33,7 +33,7 @@ fetch_ahead(const enum weight_type type, const unsigned char *q, const size_t ro
 {
     UNROLL for (size_t p = 0; p < quant_bytes(type); p += PLANE)
     {
-        const void *later = (const void *)((uintptr_t)q + AHEAD + p); /* past the end too: it is only a hint */
+        const void *later = (const void *)((uintptr_t)q + AHEAD + p); /* a hint past the end is harmless */
         if (type == WEIGHT_Q8_0 && rows == 4)
             __builtin_prefetch(later, 0, 2);
         else
@@ -50,7 +50,8 @@ static const uint8_t iq4_quants[16] = {IQ4_VALUES(FLIPPED)};
 
 #define EACH_BYTE 0x01010101u
 
-/* Step j of a block of 32 with a grid: what its row says, negated where signs say so. q: the block's first plane. */
+/* Returns step j of a block of 32 with a grid: the grid row's values, with signs applied. q: the block's first
+ * plane. */
 SIMD_INLINE codes
 grid_at(const enum weight_type type, const uint32_t *grid, const unsigned char *q, const size_t part, const unsigned j)
 {
@@ -71,7 +72,7 @@ grid_at(const enum weight_type type, const uint32_t *grid, const unsigned char *
     return ((values ^ minus * 255u) + minus) ^ Q8_FLIP * EACH_BYTE;
 }
 
-/* Step j of a block of 32. q: the block's first plane; grid: grid_of() the matrix's type. */
+/* Returns step j of a block of 32. q: the block's first plane; grid: grid_of() the matrix's type. */
 SIMD_INLINE codes
 quants_at(const enum weight_type type, const uint32_t *grid, const unsigned char *q, const size_t part,
           const unsigned j)
@@ -96,7 +97,7 @@ quants_at(const enum weight_type type, const uint32_t *grid, const unsigned char
     return below | ((from > low ? second >> (from - low) : second << (low - from)) & high_mask);
 }
 
-/* e8m0_half(). */
+/* e8m0_half() of each lane. */
 SIMD_INLINE vec
 scale_of_exponent(ints e)
 {
@@ -104,8 +105,8 @@ scale_of_exponent(ints e)
     return (vec)((tiny & ((e & 1) + 1) << 21) | (~tiny & (e - 1) << 23));
 }
 
-/* Scales of a group's block i in a block of the file. least: minima, 0 minus them where they are subtracted. `half` counts
- * sixteens of inputs where those have scales of their own. s: the scales, at this part of the group. */
+/* Returns the scales of a group's block i in a block of the file. least: minima, negated if they are subtracted. `half`
+ * counts sixteens of inputs if each has its own scale. s: the scales, at this part of the group. */
 struct scaling {
     vec each, least;
 };

@@ -1,4 +1,4 @@
-/* The portable steps: what the other instruction sets are tested against, and what runs where there are none. */
+/* The portable instruction set: the reference in tests of the others, and the fallback on other processors. */
 #include <float.h>
 #include <math.h>
 
@@ -32,7 +32,7 @@ matmul(const struct matrix *w, const struct acts *x, size_t n, size_t first, siz
     for (size_t r = 0; r < n; r++)
         for (size_t o = first; o < last; o++) {
             const float *xr = x->x + r * w->cols;
-            float sum[4] = {0}; /* four sums lose less than one */
+            float sum[4] = {0}; /* four sums lose less precision than one */
             for (size_t k = 0; k < w->cols; k++)
                 sum[k % 4] += weight_at(w, o, k) * xr[k];
             y[r * ld + o] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
@@ -118,7 +118,7 @@ from_f16(const uint16_t *x, size_t n, float *y)
 
 /* ---- attention ---- */
 
-/* dots and mix on keys and values in one type; value(x) is what an element means. */
+/* dots and mix for keys and values of one type; value(x) converts an element to F32. */
 #define ATTENTION(suffix, type, value)                                                                                 \
     static void dots_##suffix(const float *q, size_t heads, size_t dim, const type *base, size_t stride,               \
                               const slot_t *at, size_t n, float *scores)                                               \
@@ -178,7 +178,7 @@ piece(const float *z, size_t n, float temperature)
         p.max = z[i] > p.max ? z[i] : p.max;
     for (size_t i = 0; i < n; i++) {
         float d = z[i] - p.max;
-        d = d < -100.0f ? -100.0f : d; /* exp is 0 there; keeps 0 * -inf out of the sum */
+        d = d < -100.0f ? -100.0f : d; /* exp counts as 0 there; avoids 0 * -inf in the sum */
         p.sum += expf(d);
         p.weighted += expf(d) * d;
         p.annealed += expf(d / temperature);

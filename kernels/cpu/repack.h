@@ -41,7 +41,7 @@ interleaves(enum weight_type type)
     return type >= WEIGHT_Q8_0 && type < WEIGHT_TYPES;
 }
 
-/* Bits of a quant in its first planes, and in those after. */
+/* Bits of a quant in its first planes, and in the planes after them. */
 SIMD_INLINE unsigned
 low_bits(enum weight_type type)
 {
@@ -68,7 +68,7 @@ high_bits(enum weight_type type)
     }
 }
 
-/* Numbers of rows of a grid lie where the others have quants. */
+/* Returns whether the type stores row indices of a grid instead of quants. */
 SIMD_INLINE bool
 has_grid(enum weight_type type)
 {
@@ -81,7 +81,7 @@ has_grid_signs(enum weight_type type)
     return type >= WEIGHT_IQ3_S && type <= WEIGHT_IQ2_XXS;
 }
 
-/* Planes of row numbers, and bits of a number that are not in them. */
+/* Number of planes with row indices, and bits of an index that are not in them. */
 SIMD_INLINE unsigned
 row_planes(enum weight_type type)
 {
@@ -101,14 +101,14 @@ row_top_bits(enum weight_type type)
     }
 }
 
-/* Quants have eight bits and a sign: q8_flip is theirs, too. */
+/* Returns whether quants are signed bytes, to which q8_flip applies. */
 SIMD_INLINE bool
 whole_bytes(enum weight_type type)
 {
     return type == WEIGHT_Q8_0 || type == WEIGHT_IQ4_NL || type == WEIGHT_IQ4_XS || has_grid_signs(type);
 }
 
-/* What is subtracted from a quant. Of whole bytes, what q8_flip 0x80 adds. */
+/* Returns the number to subtract from a quant; for whole bytes, the amount that q8_flip 0x80 adds. */
 SIMD_INLINE unsigned
 quant_zero(enum weight_type type)
 {
@@ -135,7 +135,7 @@ has_minima(enum weight_type type)
            type == WEIGHT_Q5_K;
 }
 
-/* Inputs that share a scale. */
+/* Returns the number of inputs that share a scale. */
 SIMD_INLINE size_t
 scaled_inputs(enum weight_type type)
 {
@@ -151,7 +151,7 @@ scaled_inputs(enum weight_type type)
     }
 }
 
-/* Blocks of 32 in a block of the file. */
+/* Returns the number of blocks of 32 in a block of the file. */
 SIMD_INLINE size_t
 blocks_per_scale(enum weight_type type)
 {
@@ -179,8 +179,8 @@ scale_bytes(enum weight_type type)
     return half + (type <= WEIGHT_Q6_K ? 16u : 8u) * Q8_GROUP;
 }
 
-/* X(name, type) of all that interleave: what is written for one type is made for each of these. Of SAME_TYPES the name is
- * that of one of these, which lies in memory as the type does. */
+/* Calls X(name, type) for all types that interleave, to instantiate code for each of them. Types in SAME_TYPES use the
+ * name of another type with the same layout. */
 #define SAME_TYPES(X) X(iq2_s, WEIGHT_IQ2_XS) X(iq1_m, WEIGHT_IQ1_S) X(tq2_0, WEIGHT_TQ1_0)
 #define INTERLEAVED_TYPES(X)                                                                                           \
     X(q8_0, WEIGHT_Q8_0)                                                                                               \
@@ -205,8 +205,8 @@ scale_bytes(enum weight_type type)
 
 /* ---- at load ---- */
 
-/* A group: n <= 16 rows of cols inputs as they lie in a file, one after the other; the others are zero. q, scale: cols/32
- * times quant_bytes(), and cols over the file's block times scale_bytes(), zeroed. flip: q8_flip. */
+/* Interleaves a group: n <= 16 rows of cols inputs, consecutive as in a file; missing rows are zero. q, scale: zeroed
+ * buffers of cols/32 * quant_bytes() and cols/(file's block) * scale_bytes() bytes. flip: q8_flip. */
 void interleave(enum weight_type, const unsigned char *rows, size_t n, size_t cols, uint8_t flip, unsigned char *q,
                 unsigned char *scale);
 

@@ -19,7 +19,7 @@
 
 #include "kernels/cpu/interleaved.h"
 
-/* The last n < LANES of a row, padded. */
+/* Loads the last n < LANES elements of a row, padded with `pad`. */
 SIMD_INLINE vec
 load_tail(const float *p, size_t n, float pad)
 {
@@ -71,7 +71,7 @@ load_f32_any(const float *p, size_t i, size_t n)
 }
 
 /* exp(x) to about 2 units in the last place: x = n ln 2 + r, |r| <= ln 2 / 2, and the series of exp(r) to r^7. Below
- * -87.3 it stays at 2^-126, near enough to 0 for sums of exponentials. */
+ * -87.3 the result is 2^-126, near enough to 0 for sums of exponentials. */
 SIMD_INLINE vec
 v_exp(vec x)
 {
@@ -93,8 +93,8 @@ v_exp(vec x)
 
 /* ---- matmul: weights row by row ---- */
 
-/* A tile keeps outs*rows sums in registers: every weight loaded serves `rows` rows, every activation `outs` outputs.
- * A sum runs over k in vectors, then across lanes; the tile's shape does not enter. */
+/* A tile keeps outs*rows sums in registers: every loaded weight is used for `rows` rows, every activation for `outs`
+ * outputs. A sum runs over k in vectors, then across lanes, whatever the tile's shape. */
 #define DEFINE_MATMUL(type, element)                                                                                   \
     SIMD_INLINE void tile_##type(const element *w, size_t cols, const size_t outs, const float *x, const size_t rows,  \
                                  float *y, size_t ld)                                                                  \
@@ -104,7 +104,7 @@ v_exp(vec x)
         for (size_t k = 0; k < cols; k += LANES) {                                                                     \
             vec wk[TILE_OUTS];                                                                                         \
             UNROLL for (size_t o = 0; o < outs; o++) wk[o] = load_##type##_any(w + o * cols, k, cols);                 \
-            if (k * sizeof *w % 64 == 0) /* the stripe after this one; past the end too, it is only a hint */          \
+            if (k * sizeof *w % 64 == 0) /* prefetches the next stripe; a hint past the end is harmless */             \
                 UNROLL for (size_t o = 0; o < outs; o++)                                                               \
                     __builtin_prefetch((const void *)((uintptr_t)w + ((outs + o) * cols + k) * sizeof *w));            \
             UNROLL for (size_t r = 0; r < rows; r++)                                                                   \
@@ -186,7 +186,7 @@ quantise(const float *x, size_t n, struct act_block *blocks)
             sum[h] = v_sum(part); /* exact: small integers */
         }
         const bool finite = fabsf(sum[0] + sum[1]) <= 127.0f * Q8_BLOCK;
-        if (!finite) /* a broken row must stay visibly broken */
+        if (!finite) /* a broken row must remain recognisable */
             memset(b->q, 0, sizeof b->q);
         b->scale = finite ? peak / 127.0f : NAN;
         for (size_t h = 0; h < 2; h++) {
@@ -227,8 +227,8 @@ from_f16(const uint16_t *x, size_t n, float *y)
 
 /* ---- attention ---- */
 
-/* Four places and one or two heads at a time: a key is converted once for both heads, and four sums are added across
- * lanes together. Which of these tiles a score falls into does not change how it is summed. */
+/* Four slots and one or two heads at a time: a key is converted once for both heads, and four sums are added across
+ * lanes together. The order of a score's sum does not depend on its tile. */
 #define DEFINE_ATTENTION(type, element)                                                                                \
     SIMD_INLINE void dots4_##type(const float *q, const size_t heads, const size_t dim, const element *const key[4],   \
                                   float *scores)                                                                       \
@@ -251,7 +251,8 @@ from_f16(const uint16_t *x, size_t n, float *y)
     SIMD_INLINE void dots_dim_##type(const float *q, size_t heads, const size_t dim, const element *base,              \
                                      size_t stride, const slot_t *at, size_t n, float *scores)                         \
     {                                                                                                                  \
-        for (size_t i = 0; i < n; i += 4) { /* beyond n the last place again: scores has room for whole blocks */      \
+        for (size_t i = 0; i < n;                                                                                      \
+             i += 4) { /* slots after n repeat the last one: `scores` has room for whole blocks */                     \
             const element *key[4];                                                                                     \
             UNROLL for (size_t j = 0; j < 4; j++) key[j] = base + at[i + j < n ? i + j : n - 1] * stride;              \
             size_t h = 0;                                                                                              \
@@ -265,7 +266,7 @@ from_f16(const uint16_t *x, size_t n, float *y)
     static void dots_##type(const float *q, size_t heads, size_t dim, const element *base, size_t stride,              \
                             const slot_t *at, size_t n, float *scores)                                                 \
     {                                                                                                                  \
-        if (dim == 64) /* the usual sizes, known to the compiler */                                                    \
+        if (dim == 64) /* common sizes, as constants for the compiler */                                               \
             dots_dim_##type(q, heads, 64, base, stride, at, n, scores);                                                \
         else if (dim == 128)                                                                                           \
             dots_dim_##type(q, heads, 128, base, stride, at, n, scores);                                               \
@@ -273,7 +274,7 @@ from_f16(const uint16_t *x, size_t n, float *y)
             dots_dim_##type(q, heads, dim, base, stride, at, n, scores);                                               \
     }                                                                                                                  \
                                                                                                                        \
-    /* `wide` vectors of the output stay in registers while all values pass. */                                        \
+    /* `wide` vectors of the output stay in registers while all values are added. */                                   \
     SIMD_INLINE void mix_tile_##type(const float *p, const size_t heads, size_t dim, const size_t wide, size_t d,      \
                                      const element *base, size_t stride, const slot_t *at, size_t n,                   \
                                      const float *keep, float *out)                                                    \
@@ -344,7 +345,7 @@ static struct piece
 piece(const float *z, size_t n, float temperature)
 {
     struct piece p = {.max = most(z, n)};
-    vec floor = v_set1(-100.0f); /* exp(-100) counts as 0; keeps 0 * -inf out of the sums */
+    vec floor = v_set1(-100.0f); /* exp(-100) counts as 0; avoids 0 * -inf in the sums */
     vec max = v_set1(p.max), cold = v_set1(1.0f / temperature), sum = v_zero(), weighted = v_zero(), warm = v_zero();
     for (size_t i = 0; i < n; i += LANES) {
         vec d = v_max(floor, v_sub(load_any(z, i, n, -INFINITY), max)), e = v_exp(d);
