@@ -61,7 +61,7 @@ short_at(const unsigned char *p)
     return p[0] | (unsigned)p[1] << 8;
 }
 
-/* Of eight signs seven are stored: an even number of them is set. */
+/* Seven of eight signs are stored: the number of set bits is even. */
 static uint8_t
 eight_signs(unsigned seven)
 {
@@ -74,7 +74,7 @@ scale_32(struct grid_block *g, unsigned j, unsigned code)
     g->scales[2 * j] = g->scales[2 * j + 1] = (uint8_t)(2 * code + 1);
 }
 
-/* A word: four times seven signs, and the scale above. */
+/* Decodes a word: four times seven signs, and the scale in the upper bits. */
 static void
 signs_and_scale(struct grid_block *g, unsigned j, uint32_t word)
 {
@@ -83,7 +83,7 @@ signs_and_scale(struct grid_block *g, unsigned j, uint32_t word)
     scale_32(g, j, word >> 28);
 }
 
-/* A byte for each thirty-two inputs: the scales of two sixteens. */
+/* One byte per thirty-two inputs: the scales of two sixteens. */
 static void
 scales_16(struct grid_block *g, const unsigned char *s)
 {
@@ -145,7 +145,8 @@ iq3_s(const unsigned char *b, struct grid_block *g)
 static void
 iq1_s(const unsigned char *b, struct grid_block *g)
 {
-    for (unsigned j = 0; j < 8; j++) { /* three bits for each eight, three of the scale, one for all signs */
+    for (unsigned j = 0; j < 8; j++) { /* per eight inputs three bits of the index, then three bits of the scale and */
+                                       /* one common sign */
         const unsigned high = short_at(b + 34 + 2 * j);
         for (unsigned l = 0; l < 4; l++)
             g->rows[4 * j + l] =
@@ -154,7 +155,7 @@ iq1_s(const unsigned char *b, struct grid_block *g)
     }
 }
 
-/* d is in the upper four bits of four numbers, below which there are four scales each. */
+/* d is in the upper four bits of four numbers; their lower bits contain four scales each. */
 static void
 iq1_m(const unsigned char *b, struct grid_block *g)
 {
@@ -163,7 +164,7 @@ iq1_m(const unsigned char *b, struct grid_block *g)
         g->d |= (uint16_t)(short_at(b + 48 + 2 * i) >> 12 << 4 * i);
     for (unsigned i = 0; i < 32; i++) {
         const unsigned high = b[32 + i / 2] >> i % 2 * 4 & 15u;
-        g->rows[i] = (uint16_t)(b[i] | high << 8); /* its fourth bit is GRID_MINUS */
+        g->rows[i] = (uint16_t)(b[i] | high << 8); /* the fourth upper bit is GRID_MINUS */
     }
     for (unsigned i = 0; i < 16; i++)
         g->scales[i] = (uint8_t)(2 * (short_at(b + 48 + i / 4 * 2) >> i % 4 * 3 & 7) + 1);

@@ -62,7 +62,7 @@ numbers_fit(const struct model_desc *d, struct err *err)
     return true;
 }
 
-/* A vector, which has rows = 1, is plain numbers that a file holds. */
+/* A vector has rows = 1 and must be unquantised data of a file. */
 static bool
 tensor_fits(const struct tensor *t, const char *name, uint32_t layer, bool vector, uint32_t rows, uint32_t cols,
             struct err *err)

@@ -13,7 +13,7 @@
 #define SPECSCOPE_LIBDIR "/usr/local/lib/specscope"
 #endif
 
-/* The folder that the program lies in; false: the system does not tell. */
+/* Returns the folder of the program; false: the system does not provide it. */
 static bool
 program_folder(char *out, size_t n)
 {
@@ -29,7 +29,7 @@ plugin_find(const char *file, char *path, size_t n)
 {
     char folder[PATH_MAX - 64];
     if (program_folder(folder, sizeof folder)) {
-        static const char *const beside[] = {"", "/../lib/specscope", "/.."}; /* the last: of a test's program */
+        static const char *const beside[] = {"", "/../lib/specscope", "/.."}; /* the last: for test programs */
         for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
             snprintf(path, n, "%s%s/%s", folder, beside[i], file);
             if (access(path, F_OK) == 0)
@@ -46,7 +46,7 @@ find_file(char *path, size_t n)
     const char *given = getenv("SPECSCOPE_CUDA_PLUGIN");
     if (given == NULL)
         return plugin_find(PLUGIN_FILE, path, n);
-    /* dlopen would look for a bare name in the system's folders */
+    /* dlopen would search for a bare name in the system's folders */
     const int len = snprintf(path, n, strchr(given, '/') != NULL ? "%s" : "./%s", given);
     return given[0] != '\0' && (size_t)len < n && access(path, F_OK) == 0;
 }
@@ -57,7 +57,7 @@ plugin_load(const struct backend_ops **out, struct err *err)
     char path[PATH_MAX];
     const struct backend_ops *(*table)(void) = NULL;
     *out = NULL;
-#ifdef SPECSCOPE_STATIC /* whose C library is another one than the plug-in's */
+#ifdef SPECSCOPE_STATIC /* a static program has a C library of its own */
     err_set(err, ERR_WORK,
             "backend cuda: this program is a static one, which loads no plug-ins; install the other one, "
             "or use --backend cpu");
@@ -83,7 +83,7 @@ plugin_load(const struct backend_ops **out, struct err *err)
         return PLUGIN_BROKEN;
     }
     void *symbol = dlsym(handle, PLUGIN_SYMBOL);
-    memcpy(&table, &symbol, sizeof table); /* a function pointer by way of an object's, as POSIX means it */
+    memcpy(&table, &symbol, sizeof table); /* ISO C has no cast from void * to a function pointer */
     dlclose(handle);
     if (table == NULL) {
         err_set(err, ERR_WORK, "backend cuda: %.200s is no plug-in of specscope; build it with `make cuda`", path);

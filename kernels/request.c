@@ -8,7 +8,7 @@ store_for_sequences(uint32_t ctx, uint32_t n)
     const uint32_t rows = STORE_SPARE + (n - 1) * VERIFY_NODES;
     return (struct store_desc){.slots = n * ctx + rows,
                                .ring = rows,
-                               .seqs = n + 3, /* and forks */
+                               .seqs = n + 3, /* for forks */
                                .trunk = ctx,
                                .max_rows = 64,
                                .max_probes = STORE_PROBES};
@@ -74,7 +74,7 @@ request_embed(struct request_limits m, const struct row *rows, size_t n)
     return true;
 }
 
-/* As many rows as the class may have. */
+/* Returns whether a pass has at most as many rows as its class allows. */
 static bool
 is_chunk(struct request_limits m, const struct sweep *w)
 {

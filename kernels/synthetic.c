@@ -7,8 +7,8 @@
 #include "kernels/tensor.h"
 
 #define SCALE_BITS 4
-#define LEAST_UNIT 0x1p-24 /* of a subnormal F16 */
-#define MOST_SCALE 0x1p8   /* 127 times it is a finite F16 */
+#define LEAST_UNIT 0x1p-24 /* smallest subnormal F16 */
+#define MOST_SCALE 0x1p8   /* 127 times it is still a finite F16 */
 
 float
 synthetic_scale(double wanted)
@@ -30,7 +30,7 @@ synthetic_row_bytes(enum weight_type type, uint32_t cols)
     return made && cols % tensor_block_values(type) == 0 ? tensor_row_bytes(type, cols) : 0;
 }
 
-/* The n's of columns [first, first + n), first a multiple of SYNTHETIC_WORD. */
+/* Writes the n's of columns [first, first + n); first is a multiple of SYNTHETIC_WORD. */
 static void
 integers(const struct synthetic *p, uint32_t row, uint32_t first, uint32_t n, int8_t *out)
 {

@@ -11,14 +11,14 @@
 #include "kernels/team_sizing.h"
 
 #define HELPER_SPINS_NS 200000u /* longer than the leader computes between two steps */
-#define LEADER_SPINS_NS 20000u  /* longer than threads that run differ in a step */
-#define PAUSES          16      /* between two looks at the clock */
+#define LEADER_SPINS_NS 20000u  /* longer than the usual difference between running threads in a step */
+#define PAUSES          16      /* between two readings of the clock */
 
-/* A thread's share of a step, from which others claim chunks when theirs are done. It stays with the thread from step to
- * step, and so in its caches. */
+/* A thread's share of a step, from which other threads claim chunks when their own are done. It stays with the same
+ * thread from step to step, and thus in its caches. */
 struct share {
-    /* In one number: chunks << 48 | chunks done << 24 | claims, which may exceed the chunks. A claimed chunk keeps the step
-     * from ending: so what follows, read after a claim, belongs to the step. */
+    /* Packed: chunks << 48 | chunks done << 24 | claims. Claims may exceed the chunks. A claimed chunk keeps the step
+     * from ending, so the fields below, if read after a claim, belong to the same step. */
     _Alignas(64) _Atomic uint64_t state;
     size_t first;
     team_fn fn;
@@ -30,21 +30,21 @@ struct helper {
     struct team *team;
     uint32_t rank;
     pthread_t thread;
-    _Alignas(64) atomic_uint asleep; /* 1: until the leader clears it */
+    _Alignas(64) atomic_uint asleep; /* 1 until the leader clears it */
 };
 
 struct team {
-    _Alignas(64) atomic_uint size; /* threads that have a share; written by the leader */
-    atomic_uint settled;           /* sizing.home, for other threads */
-    atomic_uint waiting, bell;     /* the leader sleeps until a helper rings */
+    _Alignas(64) atomic_uint size; /* number of threads that have a share; written by the leader */
+    atomic_uint settled;           /* copy of sizing.home for other threads */
+    atomic_uint waiting, bell;     /* waiting: the leader sleeps until a helper rings the bell */
     atomic_bool quit;
     uint32_t most;
     bool fixed;
-    _Alignas(64) atomic_bool led; /* what follows is the leader's */
-    uint32_t started;             /* threads, with the leader */
+    _Alignas(64) atomic_bool led; /* the fields below belong to the leader */
+    uint32_t started;             /* number of threads, including the leader */
     pid_t process;
     struct team_sizing sizing;
-    struct helper threads[]; /* (most), that of rank 0 is the leader */
+    struct helper threads[]; /* (most); rank 0 is the leader */
 };
 
 static inline void
@@ -97,7 +97,7 @@ carry_out(struct team *t, struct share *s, uint32_t rank)
     }
 }
 
-/* First of its own share, then of others'. */
+/* Carries out chunks of its own share, then of other shares. */
 static void
 carry_out_all(struct team *t, uint32_t rank, uint32_t size)
 {
@@ -107,7 +107,7 @@ carry_out_all(struct team *t, uint32_t rank, uint32_t size)
 
 /* ---- helpers ---- */
 
-/* Until the leader wakes this one, which does so in the next step where it overlooks it in this one. */
+/* Sleeps until the leader wakes this helper. If the leader misses it in one step, it wakes it in the next. */
 static void
 fall_asleep(struct helper *h)
 {
@@ -131,7 +131,7 @@ help(void *helper)
 {
     struct helper *h = helper;
     struct team *t = h->team;
-    uint64_t idle_ns = 0; /* since when there is nothing to do; 0: there was */
+    uint64_t idle_ns = 0; /* start of the idle time; 0: not idle */
     while (!atomic_load_explicit(&t->quit, memory_order_relaxed)) {
         for (int i = 0; i < PAUSES && !is_open(look(&h->share)); i++)
             pause_briefly();
@@ -152,7 +152,7 @@ help(void *helper)
     return NULL;
 }
 
-/* Signals are for the program's own threads. */
+/* Helpers block all signals, so that the program's own threads receive them. */
 static void
 start_helpers(struct team *t)
 {
@@ -186,7 +186,7 @@ all_done(const struct team *t, uint32_t size)
     return rank == size;
 }
 
-/* Until all claimed chunks are done. */
+/* Waits until all claimed chunks are done. */
 static void
 wait_for_helpers(struct team *t, uint32_t size)
 {

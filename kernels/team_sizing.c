@@ -4,9 +4,9 @@
 #define WINDOW_PASSES  2
 #define FIRST_PAUSE_NS 400000000u
 #define LAST_PAUSE_NS  1000000000u
-#define PAUSE_WINDOWS  6    /* that a pause is at least */
-#define CROWDED        0.85 /* the leader runs for less than this share of its passes */
-#define FASTER         1.05 /* a size that stays is so much faster */
+#define PAUSE_WINDOWS  6    /* minimum length of a pause, in windows */
+#define CROWDED        0.85 /* crowded if the leader runs for less than this share of its passes */
+#define FASTER         1.05 /* a new size is kept if it is faster by this factor */
 
 static uint32_t
 smaller(uint32_t size)
@@ -27,7 +27,7 @@ team_sizing_open(struct team_sizing *s, uint32_t most)
     *s = (struct team_sizing){.most = most, .size = most, .home = most, .pause_ns = FIRST_PAUSE_NS};
 }
 
-/* How much faster this window was than the team at home, on the kinds that this one has had. */
+/* Returns how much faster this window was than the team at its home size, for the kinds of passes in this window. */
 static double
 faster_than_home(const struct team_sizing *s)
 {
@@ -40,7 +40,7 @@ faster_than_home(const struct team_sizing *s)
     return real > 0 ? expected / real : 1;
 }
 
-/* Costs at home: those of this window, or their average with those before. */
+/* Updates the costs at home from this window, or averages them with the previous ones. */
 static void
 learn(struct team_sizing *s, bool average)
 {
@@ -51,7 +51,7 @@ learn(struct team_sizing *s, bool average)
     }
 }
 
-/* The try is over: its size stays, or the one before it comes back. */
+/* Ends the trial: keeps the new size or restores the previous one. */
 static void
 judge(struct team_sizing *s, uint64_t now_ns)
 {

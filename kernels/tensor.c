@@ -1,4 +1,4 @@
-/* The block layouts are ggml's: a scale (or two), then quants, packed. */
+/* Block formats of ggml: one or two scales, then packed quants. */
 #include "kernels/tensor.h"
 
 #include <inttypes.h>
@@ -8,12 +8,12 @@
 #include "kernels/half.h"
 #include "kernels/synthetic.h"
 
-#define SUPER 256 /* values of a K-quant's block */
+#define SUPER 256 /* values in a block of a K-quant */
 
 static const struct {
     const char *name;
-    size_t values, bytes; /* of a block */
-    size_t more;          /* bytes of a block as backends hold it: see tensor_held_bytes() */
+    size_t values, bytes; /* values and bytes of a block */
+    size_t more;          /* additional bytes of a block in a backend's memory: see tensor_held_bytes() */
 } types[WEIGHT_TYPES] = {
     [WEIGHT_F32] = {"F32", 1, 4, 0},
     [WEIGHT_F16] = {"F16", 1, 2, 0},
@@ -89,7 +89,8 @@ q8_0(const unsigned char *b, float *y)
         y[k] = d * (float)(int8_t)b[2 + k];
 }
 
-/* Four bits: value k is the low half of byte k, value k + 16 its high half. A fifth bit comes from `high`, bit k. */
+/* Four bits per value: value k is in the low half of byte k, value k + 16 in its high half. `high` contains a fifth
+ * bit, bit k. */
 static void
 nibbles(const unsigned char *q, uint32_t high, float d, float offset, float *y)
 {
@@ -107,7 +108,7 @@ word_at(const unsigned char *p)
     return word;
 }
 
-/* Four bits are a place in a table. */
+/* The four bits are an index into a table. */
 static void
 looked_up(const unsigned char *q, float d, const int8_t table[16], float *y)
 {
@@ -119,8 +120,8 @@ looked_up(const unsigned char *q, float d, const int8_t table[16], float *y)
 
 /* ---- blocks of 256 ---- */
 
-/* Scale and minimum j (0..7) of Q4_K and Q5_K: six bits each, the first four pairs in the low bits of bytes j and j + 4,
- * of the others four bits in byte j + 4 and two above those of the first. */
+/* Returns scale and minimum j (0..7) of Q4_K and Q5_K: six bits each. The first four pairs are in the low bits of bytes
+ * j and j + 4. The others have four bits in byte j + 4 and two in the upper bits of the first pairs' bytes. */
 static void
 scale_and_min(const unsigned char *s, int j, uint32_t *scale, uint32_t *min)
 {
@@ -168,8 +169,7 @@ q3_k(const unsigned char *b, float *y)
 {
     const unsigned char *high = b, *q = b + 32, *s = b + 96;
     const float d = f16_at(b + 108);
-    for (int j = 0; j < 16;
-         j++) { /* sub-blocks of 16; scales of six bits: four in bytes j % 8, two in bytes 8 + j % 4 */
+    for (int j = 0; j < 16; j++) { /* sub-blocks of 16; scales of six bits: four in byte j % 8, two in byte 8 + j % 4 */
         const uint32_t low = j < 8 ? s[j] & 15u : (uint32_t)(s[j - 8] >> 4),
                        two = (uint32_t)(s[8 + j % 4] >> (j / 4 * 2)) & 3;
         const float each = d * (float)((int)(low | two << 4) - 32);
@@ -188,8 +188,9 @@ iq4_xs(const unsigned char *b, float *y)
         looked_up(b + 8 + 16 * j, f16_at(b) * (float)iq4_xs_scale(b, j), iq4_values, y + 32 * j);
 }
 
-/* Ternary digits, less one. In bytes of TQ1_0 there are five: b * 3^n * 3 / 256 is the n'th, where b * 3^n loses what is
- * above 255. Value k + 32 n is in byte k of the first 32, then 160 + k + 16 n in the sixteen after, 240 + k + 4 n in four. */
+/* Ternary digits, minus one. A byte b of TQ1_0 contains five: b * 3^n * 3 / 256 is the n'th, where b * 3^n is taken
+ * modulo 256. Value k + 32 n is in byte k of the first 32, value 160 + k + 16 n in the next sixteen, value 240 + k + 4
+ * n in the last four. */
 static void
 tq1_0(const unsigned char *b, float *y)
 {
@@ -219,7 +220,7 @@ q6_k(const unsigned char *b, float *y)
 {
     const unsigned char *low = b, *high = b + 128;
     const float d = f16_at(b + 208);
-    for (int j = 0; j < 16; j++) { /* sub-blocks of 16, eight to a half of the block */
+    for (int j = 0; j < 16; j++) { /* sub-blocks of 16, eight in each half of the block */
         const float each = d * (float)(int8_t)b[192 + j];
         const int half = j / 8, quarter = j % 8 / 2;
         for (int k = 0; k < 16; k++) {

@@ -1,7 +1,7 @@
-/* AMX: tiles of sixteen rows of 64 bytes, and an instruction that multiplies two of them. A block of 32 inputs of sixteen
- * activations is a tile as it lies; the same block of sixteen interleaved outputs is one, too, once its quants are
- * unpacked to int8: which serves all rows of the call. The product is the exact int32 that vectors come to, and is scaled
- * in their order. */
+/* Products with AMX: tiles of sixteen rows of 64 bytes, and an instruction that multiplies two of them. A block of 32
+ * inputs of sixteen activations is a tile without rearrangement. The same block of sixteen interleaved outputs is one
+ * once its quants are unpacked to int8, which is done once for all rows of the call. The product is the same exact
+ * int32 as that of vectors, and is scaled in the same order. */
 #if defined(__x86_64__)
 
 #include "kernels/cpu/amx.h"
@@ -24,32 +24,34 @@
 #endif
 
 #include "kernels/cpu/avx512.h"
-#define Q8_FLIP 0x80 /* what these read is interleaved for avx512vnni.c */
+#define Q8_FLIP 0x80 /* weights are interleaved as for avx512vnni.c */
 #include "kernels/cpu/quants.h"
 
 #define TILE_ROWS_MOST 16
-#define BATCH          64 /* rows that go over an unpacked block together */
+#define BATCH          64 /* rows per unpacked block */
 
-/* Tiles: products of four times sixteen rows, of the rows left over, weights, activations of sixteen rows, of those left. */
+/* Tiles: products of four times sixteen rows, products of the remaining rows, weights, activations of sixteen rows,
+ * activations of the remaining rows. */
 #define TILE_LEFT      4
 #define TILE_WEIGHTS   5
 #define TILE_ACTS      6
 #define TILE_ACTS_LEFT 7
 
-/* What was written is in memory before tiles are loaded: the compilers' tile intrinsics don't all say that they read. */
+/* Ensures that data is in memory before tiles are loaded: some compilers' tile intrinsics do not declare that they read
+ * memory. */
 SIMD_INLINE void
 written(const void *p)
 {
     __asm__ volatile("" : : "r"(p) : "memory");
 }
 
-struct tile_config { /* as the instruction reads it */
+struct tile_config { /* format of the instruction's operand */
     uint8_t palette, start_row, reserved[14];
-    uint16_t bytes[16]; /* of a row of each tile */
+    uint16_t bytes[16]; /* bytes of a row of each tile */
     uint8_t rows[16];
 };
 
-/* left: rows beyond the last sixteen; inputs: 32, or 16 where those have their own scale. */
+/* left: rows after the last whole sixteen; inputs: 32, or 16 if each sixteen has its own scale. */
 static void
 configure(size_t left, size_t inputs)
 {
@@ -67,7 +69,7 @@ configure(size_t left, size_t inputs)
     _tile_loadconfig(&c);
 }
 
-/* A block of 32 inputs as int8, plane by plane. */
+/* Unpacks a block of 32 inputs to int8, plane by plane. */
 SIMD_INLINE void
 unpack(const enum weight_type type, const uint32_t *grid, const unsigned char *q, int8_t *to)
 {
@@ -81,7 +83,7 @@ unpack(const enum weight_type type, const uint32_t *grid, const unsigned char *q
     }
 }
 
-/* dots (n, 16): n <= 64 activations at x, `stride` bytes apart, times unpacked weights. */
+/* Computes dots (n, 16): n <= 64 activations at x, `stride` bytes apart, times unpacked weights. */
 SIMD_INLINE void
 multiply_tiles(const int8_t *weights, const int8_t *x, size_t stride, size_t n, int32_t *dots)
 {
@@ -107,7 +109,7 @@ multiply_tiles(const int8_t *weights, const int8_t *x, size_t stride, size_t n, 
 #undef MULTIPLY
 }
 
-/* sums (n, 16) += what a block's products say, scaled. dots: of the block, or of its halves. */
+/* sums (n, 16) += a block's products, scaled. dots: products of the block, or of its halves. */
 SIMD_INLINE void
 add_scaled(const enum weight_type type, const unsigned char *scales, size_t i, const struct act_block *x, size_t stride,
            size_t n, int32_t dots[2][BATCH * Q8_GROUP], float *sums)
@@ -128,7 +130,7 @@ add_scaled(const enum weight_type type, const unsigned char *scales, size_t i, c
     }
 }
 
-/* y (n, ld) of one group. */
+/* Computes y (n, ld) of one group. */
 SIMD_INLINE void
 group_of_many(const enum weight_type type, const struct matrix *w, size_t group, const struct act_block *x,
               size_t stride, size_t n, float *y, size_t ld)
@@ -140,7 +142,8 @@ group_of_many(const enum weight_type type, const struct matrix *w, size_t group,
     _Alignas(64) int32_t dots[2][2][BATCH * Q8_GROUP];
     _Alignas(64) float sums[BATCH * Q8_GROUP];
     memset(sums, 0, n * Q8_GROUP * sizeof *sums);
-    for (size_t next = 0; next <= blocks * per; next++) { /* tiles work on a block while the one before is scaled */
+    for (size_t next = 0; next <= blocks * per; next++) { /* tiles multiply one block while the previous one is */
+                                                          /* scaled */
         if (next < blocks * per) {
             const unsigned char *q = w->q + (group * blocks * per + next) * quant_bytes(type);
             fetch_ahead(type, q, n);
@@ -168,7 +171,7 @@ groups_of_many(const enum weight_type type, const struct matrix *w, const struct
     _tile_release();
 }
 
-/* One type each: as one function they would take minutes to compile. */
+/* Instantiated per type: as one function they would take minutes to compile. */
 #define DEFINE_MANY(name, type)                                                                                        \
     static void many_##name(const struct matrix *w, const struct acts *x, size_t n, size_t first, size_t last,         \
                             float *y, size_t ld)                                                                       \
@@ -189,7 +192,7 @@ static const matmul_fn many[WEIGHT_TYPES] = {INTERLEAVED_TYPES(MANY_ENTRY) SAME_
 void
 amx_matmul(const struct matrix *w, const struct acts *x, size_t n, size_t first, size_t last, float *y, size_t ld)
 {
-    const matmul_fn vectors = cpu_isa_avx512vnni.matmul[w->type]; /* for parts of groups */
+    const matmul_fn vectors = cpu_isa_avx512vnni.matmul[w->type]; /* for incomplete groups */
     const size_t from = (first + Q8_GROUP - 1) / Q8_GROUP * Q8_GROUP, to = last / Q8_GROUP * Q8_GROUP;
     if (from >= to) {
         vectors(w, x, n, first, last, y, ld);
@@ -202,7 +205,7 @@ amx_matmul(const struct matrix *w, const struct acts *x, size_t n, size_t first,
         vectors(w, x, n, to, last, y, ld);
 }
 
-/* Linux saves tiles only for processes that asked for them (arch_prctl ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA). */
+/* Linux saves tiles only for processes that requested them (arch_prctl ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA). */
 bool
 amx_usable(void)
 {

@@ -4,8 +4,8 @@
 
 #include "kernels/cpu/weights.h"
 
-#define HEADS          8 /* that pass over a block together */
-#define WORTH_WIDENING 3 /* rows */
+#define HEADS          8 /* heads that are computed together on a block */
+#define WORTH_WIDENING 3 /* number of rows from which converting keys and values to F32 pays */
 
 void
 rope_turns(const struct weights *w, const double *rope, float gain, uint32_t position, float *turns)
@@ -29,7 +29,7 @@ rope(const struct model_desc *d, const float *turns, float *x)
     }
 }
 
-/* Layer l's part of the keys or values, at one head of slot 0; slots are `stride` elements apart. */
+/* Returns the offset of layer l's keys or values of one head at slot 0; slots are `stride` elements apart. */
 static size_t
 head_offset(const struct store *s, uint32_t l, uint32_t kv_head)
 {
@@ -49,22 +49,22 @@ remember(const struct store *s, uint32_t l, uint32_t kv_head, slot_t slot, void 
         s->isa->to_f16(kv, d->head_dim, (uint16_t *)keys_or_values + at);
 }
 
-/* One row's softmax so far. A block that raises the maximum scales down what was summed before it (Milakov and
+/* The state of one row's softmax. A block that raises the maximum scales down the previous sums (Milakov and
  * Gimelshein, "Online normalizer calculation for softmax", 2018). */
 struct flow {
     float max[HEADS], sum[HEADS];
 };
 
-/* Keys and values of a block, of one head: place i is at[i] * stride elements after the start. */
+/* Keys and values of a block, of one head: slot i is at[i] * stride elements after the start. */
 struct kv_block {
     const void *keys, *values;
     bool f32;
     size_t stride, n;
     const slot_t *at;
-    size_t first; /* position of place 0 */
+    size_t first; /* position of the first slot */
 };
 
-/* Of a row at position `own`. */
+/* Adds ALiBi's biases to the scores of a row at position `own`. */
 static void
 lean(const struct alibi *a, float slope, size_t own, const struct kv_block *b, float *scores)
 {
@@ -107,7 +107,7 @@ absorb(const struct store *s, const struct kv_block *b, struct flow *f, const st
         isa->mix_f16(scores, n_heads, dim, b->values, b->stride, b->at, b->n, keep, out);
 }
 
-/* The block of a path that starts at position `first`, where it is stored. `at` (ATTEND_BLOCK) is filled. */
+/* Returns the block of a path that starts at position `first`, in the KV cache's format. Fills `at` (ATTEND_BLOCK). */
 static struct kv_block
 block_of(const struct store *s, size_t base, const struct path *path, size_t first, slot_t *at)
 {
@@ -125,7 +125,7 @@ block_of(const struct store *s, size_t base, const struct path *path, size_t fir
                              .first = first};
 }
 
-/* The same block in F32, its places one after the other: for several rows it pays to convert keys and values once. */
+/* Converts a block to F32 with consecutive slots: for several rows it is cheaper to convert keys and values once. */
 static struct kv_block
 widen(const struct store *s, const struct kv_block *b, struct widened to)
 {
@@ -142,7 +142,7 @@ widen(const struct store *s, const struct kv_block *b, struct widened to)
         .keys = to.keys, .values = to.values, .f32 = true, .stride = dim, .n = b->n, .at = in_order, .first = b->first};
 }
 
-/* The block, that starts at position `start`, without the places that the path does not see. */
+/* Returns the block that starts at position `start`, without the slots that the path does not see. */
 static struct kv_block
 seen_of(struct kv_block b, const struct path *path, size_t start)
 {
@@ -153,7 +153,7 @@ seen_of(struct kv_block b, const struct path *path, size_t start)
     return b;
 }
 
-/* The block in which the first position lies that any of the paths sees. */
+/* Returns the block that contains the first position visible to any of the paths. */
 static size_t
 first_block(const struct path *paths, size_t n)
 {
@@ -163,7 +163,7 @@ first_block(const struct path *paths, size_t n)
     return first / ATTEND_BLOCK;
 }
 
-/* Whole blocks at the start that all rows have in common: those of one trunk. */
+/* Returns the number of whole blocks at the start that all rows share: those of one trunk. */
 static size_t
 common_blocks(const struct path *paths, size_t n)
 {

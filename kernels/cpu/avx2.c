@@ -1,4 +1,4 @@
-/* AVX2 with FMA and F16C: every x86 processor of the last ten years. */
+/* AVX2 with FMA and F16C: x86 processors since about 2013. */
 #if defined(__x86_64__)
 
 #include <cpuid.h>
@@ -23,7 +23,7 @@
 
 typedef __m256 vec;
 typedef int32_t ints __attribute__((vector_size(32)));
-typedef uint32_t codes __attribute__((vector_size(sizeof(ints)))); /* four quants in each lane */
+typedef uint32_t codes __attribute__((vector_size(sizeof(ints)))); /* four quants in each 32-bit lane */
 
 SIMD_INLINE vec
 v_zero(void)
@@ -43,7 +43,7 @@ v_load(const float *p)
     return _mm256_loadu_ps(p);
 }
 
-/* The same, in a register from here on: an operand in memory would be loaded by each instruction that has it. */
+/* Forces a into a register: an operand in memory would be loaded again by each instruction that uses it. */
 SIMD_INLINE vec
 v_keep(vec a)
 {
@@ -214,7 +214,7 @@ four(const int8_t *x)
     return _mm256_set1_epi32(n);
 }
 
-/* vpmaddubsw wants unsigned times signed. Two pairs of 63 * 127 fit into its 16 bits twice. */
+/* vpmaddubsw multiplies unsigned by signed. Two pairs of 63 * 127 fit into its 16 bits twice. */
 SIMD_INLINE ints
 v_dot2(ints dot, codes w0, codes w1, const int8_t *x)
 {
@@ -223,7 +223,7 @@ v_dot2(ints dot, codes w0, codes w1, const int8_t *x)
     return dot + (ints)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
 }
 
-/* The sign of a weight moves to the activation; |w| * |x| <= 128 * 127, and two of them fit into 16 bits. */
+/* Moves the sign of a weight to the activation; |w| * |x| <= 128 * 127, and two of them fit into 16 bits. */
 SIMD_INLINE ints
 dot_q8(codes w, __m256i x)
 {
@@ -248,7 +248,7 @@ v_dot2_q8(ints dot, codes w0, codes w1, const int8_t *x)
 static bool
 usable(void)
 {
-    unsigned a, b, c = 0, d; /* clang's __builtin_cpu_supports does not know F16C */
+    unsigned a, b, c = 0, d; /* clang's __builtin_cpu_supports does not support F16C */
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __get_cpuid(1, &a, &b, &c, &d) != 0 &&
            (c & bit_F16C) != 0;
 }

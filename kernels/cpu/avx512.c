@@ -1,4 +1,4 @@
-/* AVX-512 (F, BW, DQ, VL) as Skylake servers have it, without the integer dot product of avx512vnni.c. */
+/* AVX-512 (F, BW, DQ, VL) as on Skylake servers, without the integer dot product of avx512vnni.c. */
 #if defined(__x86_64__)
 
 #include <immintrin.h>
@@ -20,7 +20,7 @@
 
 #define GROUP_TILE ((size_t)4)
 
-/* vpmaddubsw wants unsigned times signed. Two pairs of 63 * 127 fit into its 16 bits twice. */
+/* vpmaddubsw multiplies unsigned by signed. Two pairs of 63 * 127 fit into its 16 bits twice. */
 SIMD_INLINE ints
 v_dot2(ints dot, codes w0, codes w1, const int8_t *x)
 {
@@ -29,7 +29,7 @@ v_dot2(ints dot, codes w0, codes w1, const int8_t *x)
     return dot + (ints)_mm512_madd_epi16(pairs, _mm512_set1_epi16(1));
 }
 
-/* The sign of a weight moves to the activation; |w| * |x| <= 128 * 127, and two of them fit into 16 bits. */
+/* Moves the sign of a weight to the activation; |w| * |x| <= 128 * 127, and two of them fit into 16 bits. */
 SIMD_INLINE ints
 dot_q8(codes w, __m512i x)
 {

@@ -21,7 +21,7 @@
 
 #define GROUP_TILE ((size_t)8)
 
-/* The instruction takes unsigned times signed: Q8_0's weights are stored xor 0x80, that is plus 128. */
+/* The instruction multiplies unsigned by signed: Q8_0's weights are stored xor 0x80, that is plus 128. */
 SIMD_INLINE ints
 v_dot2(ints dot, codes w0, codes w1, const int8_t *x)
 {

@@ -1,4 +1,4 @@
-/* The CPU backend's table. Requests are carried out when they are made; results wait in the store until wait(). */
+/* The CPU backend. Requests are carried out immediately; results are staged in the KV cache until wait(). */
 #include <inttypes.h>
 #include <math.h>
 
@@ -11,7 +11,7 @@
 #include "kernels/tensor.h"
 
 #define MAX_THREADS 256
-#define SAMPLING    16 /* multiplications that a token of a distribution costs */
+#define SAMPLING    16 /* cost of a distribution per token, in multiplications */
 
 static bool
 cpu_open(struct backend **out, const struct backend_options *options, struct err *err)
@@ -72,7 +72,7 @@ cpu_trunk(struct store *s, seq_t seq, uint32_t first, const slot_t *slots, size_
     return true;
 }
 
-/* Behind the last one that was learned it stays: contexts don't reach there. */
+/* Positions after the last learned one use the last one: contexts are never that long. */
 static void
 add_position(const struct model_desc *d, uint32_t position, float *h)
 {
@@ -104,7 +104,7 @@ cpu_embed(struct store *s, const struct row *rows, size_t n)
     return true;
 }
 
-/* A result of the sweep; from NULL: zeros. */
+/* Stages a result of the request; from NULL: zeros. */
 static void
 stage(struct store *s, void *out, const void *from, size_t bytes)
 {
@@ -113,7 +113,7 @@ stage(struct store *s, void *out, const void *from, size_t bytes)
         memcpy(staged, from, bytes);
 }
 
-/* Runs it, and tells which experts it touched, and where rows went, if that is asked. */
+/* Runs a forward pass; writes the experts used and the routes if requested. */
 static void
 run_sweep(struct store *s, const struct sweep *w, const struct exit_watch *watch)
 {
@@ -186,7 +186,7 @@ add_row(struct head_table *t, uint32_t ring, uint32_t layer, enum head_choice he
         (struct head_row){.ring = ring, .layer = layer, .head = head, .temperature = 1, .final = -1, .request = -1};
 }
 
-/* Of the requests that the head's table has rows of. */
+/* Computes the distributions for requests whose rows are in the head's table. */
 static void
 make_dists(const struct worker *w, const void *requests, struct range rows)
 {
@@ -252,7 +252,7 @@ cpu_overlap(struct store *s, const struct overlap_req *requests, size_t n)
 
 /* ---- verification ---- */
 
-/* The walk of a round whose rows' logits begin at row `at` of the head's table. */
+/* Walks a round whose rows' logits begin at row `at` of the head's table. */
 static void
 walk(const struct store *s, const struct verify_req *r, size_t at, struct worker_buffers *b, struct verdict *out)
 {
@@ -270,10 +270,11 @@ walk(const struct store *s, const struct verify_req *r, size_t at, struct worker
             out->judged[i] = t->guesses[at++];
         }
     }
-    (void)sampling_verify(r, vocab, logits, q, s->limits.dists.vocab, b->p, b->order, out); /* well-formed, as asked */
+    (void)sampling_verify(r, vocab, logits, q, s->limits.dists.vocab, b->p, b->order,
+                          out); /* request_verify() has checked the request */
 }
 
-/* Rounds whose rows fit the head's table: at[i] is where those of round i begin, delivery `first` + i is its verdict. */
+/* Rounds whose rows fit the head's table: at[i] is the first row of round i, and delivery `first` + i its verdict. */
 struct rounds {
     const struct verify_req *requests;
     const size_t *at;
@@ -323,7 +324,7 @@ cpu_verify(struct store *s, const struct verify_req *requests, size_t n)
     if (!request_verify(s->limits, requests, n))
         return false;
     for (size_t first = 0, last; first < n && !cpu_store_stopped(s); first = last) {
-        size_t at[HEAD_TILE], rows = 0; /* a round has a row at least */
+        size_t at[HEAD_TILE], rows = 0; /* a round has at least one row */
         for (last = first; last < n; last++) {
             const size_t more = rows_of(&requests[last]);
             if (rows + more > HEAD_TILE)

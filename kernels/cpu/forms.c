@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#define SUMS 16 /* that run side by side */
+#define SUMS 16 /* number of parallel sums */
 
 static float
 added(const float sums[SUMS])
@@ -13,7 +13,7 @@ added(const float sums[SUMS])
     return ((half[0] + half[4]) + (half[1] + half[5])) + ((half[2] + half[6]) + (half[3] + half[7]));
 }
 
-/* Deviations from the mean first: squares of large numbers would take it with them. */
+/* Subtracts the mean first: squares of large numbers would lose the deviations to rounding. */
 static void
 layer_norm(const float *x, const float *weight, size_t n, float eps, float *y)
 {
@@ -55,10 +55,10 @@ activated(enum activation kind, float x)
         return x / (1.0f + expf(-1.5957691216057308f * (x + 0.044715f * x * x * x)));
     case ACT_GELU: return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f));
     case ACT_RELU_SQUARED:
-    case ACT_XIELU:                 /* has numbers of its own */
-    case ACT_SWIGLU_CLAMPED: break; /* is not of x alone */
+    case ACT_XIELU:                 /* has its own function, with parameters */
+    case ACT_SWIGLU_CLAMPED: break; /* not a function of x alone */
     }
-    return x > 0 ? x * x : x * 0; /* a NAN stays one */
+    return x > 0 ? x * x : x * 0; /* preserves NAN */
 }
 
 static void

@@ -9,8 +9,8 @@
 #include "kernels/cpu/weights.h"
 #include "kernels/team_sizing.h"
 
-#define CHUNKS 2     /* of each thread in a step: what a thread that does not run delays is one of them */
-#define LEAST  16384 /* multiplications that are worth a chunk */
+#define CHUNKS 2     /* per thread in a step: a thread that does not run delays the step by one of them */
+#define LEAST  16384 /* least number of multiplications in a chunk */
 
 /* ---- steps ---- */
 
@@ -35,7 +35,8 @@ void
 worker_for(struct store *store, struct work work, worker_fn fn, const void *arg)
 {
     struct team *team = store->weights->backend->team;
-    const size_t most = team_most(team), now = team_size(team), size = now > 1 || most == 1 ? now : 2; /* it may grow */
+    const size_t most = team_most(team), now = team_size(team),
+                 size = now > 1 || most == 1 ? now : 2; /* the team may grow */
     const size_t each = 1 + work.units * work.cost / LEAST / size;
     struct step s = {store, fn, arg, work.units, work.grain, (work.units + work.grain - 1) / work.grain, 1};
     if (each > 1 && size > 1)
@@ -131,22 +132,22 @@ worker_acts(const struct worker *w)
 
 /* ---- a layer ---- */
 
-/* What a sublayer ends with: hidden[l] = from + W x, with a bias and a norm of what is added, where the model has them. */
+/* The end of a sublayer: hidden[l] = from + W x, with a bias and a norm of the summand if the model has them. */
 struct ending {
     const struct matrix *m;
     const float *bias, *post;
 };
 
-/* The rows of a sweep that take part in layer l, and what the step at hand needs. */
+/* The rows of a forward pass that take part in layer l, and the parameters of the current step. */
 struct pass {
     const struct sweep *sweep;
     const struct layer *layer;
     uint32_t l;
     size_t n;
     const uint32_t *active; /* (n) indices into sweep->rows */
-    struct ending end;      /* of a sublayer */
-    uint32_t from;          /* the hidden state that it adds to */
-    size_t heads, rows;     /* attention: those that go together */
+    struct ending end;      /* of the current sublayer */
+    uint32_t from;          /* depth of the hidden state that the sublayer adds to */
+    size_t heads, rows;     /* attention: number of heads and rows computed together */
 };
 
 static const struct row *
@@ -188,8 +189,8 @@ turns_of(const struct store *s, const struct pass *p, size_t i)
     return s->turns + (local + p->active[i]) * s->weights->desc.rope_dims;
 }
 
-/* What a head's outputs are in attention: with their bias, normed, rotated. Norm and rotation may be absent, or in the other
- * order. */
+/* Finishes a head's outputs for attention: adds the bias, normalises, rotates. Norm and rotation may be absent or in
+ * reverse order. */
 static void
 finish_head(const struct store *s, const struct pass *p, const float *turns, const float *norm, float *head)
 {
@@ -204,7 +205,7 @@ finish_head(const struct store *s, const struct pass *p, const float *turns, con
         rope(d, turns, head);
 }
 
-/* y (n, rows) = W x of all rows, these outputs, with their bias. */
+/* y (n, rows) = W x + bias for all rows and a range of outputs. */
 static void
 multiply_biased(const struct worker *w, const struct pass *p, const struct matrix *m, const float *bias,
                 struct range part, float *y)
@@ -215,7 +216,7 @@ multiply_biased(const struct worker *w, const struct pass *p, const struct matri
             y[i * m->rows + o] += bias[o];
 }
 
-/* A share of heads: those of q, of k and of v. */
+/* Ranges of the heads of q, of k and of v. */
 struct heads {
     struct range q, k, v;
 };
@@ -257,7 +258,7 @@ norm_whole_rows(const struct worker *w, const void *pass, struct range rows)
     }
 }
 
-/* Clipped, normed and rotated; keys and values are stored. */
+/* Clips, normalises and rotates queries and keys; stores keys and values. */
 static void
 finish_heads(const struct worker *w, const void *pass, struct range part)
 {
@@ -297,7 +298,7 @@ project_and_finish(const struct worker *w, const void *pass, struct range part)
     finish_heads(w, pass, part);
 }
 
-/* q, k, v of all rows. */
+/* Computes q, k, v of all rows. */
 static void
 project(struct store *s, struct pass *p)
 {
@@ -316,7 +317,7 @@ project(struct store *s, struct pass *p)
     }
 }
 
-/* The first position that a row attends to. */
+/* Returns the first position that a row attends to. */
 static size_t
 first_seen(const struct weights *w, uint32_t l, const struct row *row)
 {
@@ -334,7 +335,7 @@ path_of(const struct store *s, const struct sweep *sweep, uint32_t l, const stru
                          .first = first_seen(s->weights, l, row)};
 }
 
-/* A unit of work is some rows' heads on one key-value head. */
+/* A unit of work is several rows' heads on one key-value head. */
 static void
 attend_units(const struct worker *w, const void *pass, struct range units)
 {
@@ -356,15 +357,14 @@ attend_units(const struct worker *w, const void *pass, struct range units)
     }
 }
 
-/* Single heads, and fewer rows together, where there is too little work for all threads. */
+/* Uses single heads, and fewer rows per unit, if there are too few units for all threads. */
 static void
 attention(struct store *s, struct pass *p)
 {
     const struct model_desc *d = &s->weights->desc;
     const size_t size = team_size(s->weights->backend->team);
     p->heads = p->n * d->kv_heads >= size ? d->heads / d->kv_heads : 1;
-    const size_t columns = d->heads / p->heads,
-                 parts = (size + columns - 1) / columns; /* units beside each other in a row */
+    const size_t columns = d->heads / p->heads, parts = (size + columns - 1) / columns; /* number of units per row */
     p->rows = (p->n + parts - 1) / parts;
     p->rows = p->rows < ATTEND_ROWS ? p->rows : ATTEND_ROWS;
     const struct row *row = row_at(p, p->n - 1);
@@ -373,7 +373,7 @@ attention(struct store *s, struct pass *p)
     worker_for(s, (struct work){columns * ((p->n + p->rows - 1) / p->rows), 1, cost}, attend_units, p);
 }
 
-/* after = before + what a sublayer adds, of the numbers in `part`. */
+/* Adds the numbers `part` of a sublayer's output to the stream: after = before + output. */
 static void
 add_numbers(const struct store *s, const struct pass *p, size_t i, uint32_t from, struct range part, const float *y)
 {
@@ -419,7 +419,7 @@ end_outputs(const struct worker *w, const void *pass, struct range part)
         add_outputs(w, pass, part);
 }
 
-/* Adds W x to the stream, after a norm of it if there is one: that is of whole rows. */
+/* Adds W x to the stream, after its norm if there is one; that norm needs whole rows. */
 static void
 add_to_stream(struct store *s, struct pass *p, uint32_t from)
 {
@@ -429,8 +429,8 @@ add_to_stream(struct store *s, struct pass *p, uint32_t from)
         worker_for(s, work_of_rows(p->n, 8 * s->weights->desc.width), add_normed_rows, p);
 }
 
-/* What the MLP reads: its own norm of the stream, or in a parallel form of the layer's input; without one of its own there,
- * attention's. */
+/* Prepares the input of the MLP: its own norm of the stream, or of the layer's input in a parallel form. In a parallel
+ * form without an MLP norm it is attention's input. */
 static void
 prepare_mlp(struct store *s, const struct pass *p, bool in_int8)
 {
@@ -480,7 +480,7 @@ mlp(struct store *s, struct pass *p)
     add_to_stream(s, p, p->l);
 }
 
-/* Layer l on the rows that need it. */
+/* Runs layer l on the rows that need it. */
 static void
 run_layer(struct store *s, const struct sweep *sweep, uint32_t l)
 {
@@ -507,7 +507,7 @@ run_layer(struct store *s, const struct sweep *sweep, uint32_t l)
 
 /* ---- the sweep ---- */
 
-/* Does the last row leave after layer l? */
+/* Returns whether the last row exits after layer l. */
 static bool
 leaves(struct store *s, const struct sweep *sweep, const struct exit_watch *watch, uint32_t l)
 {
@@ -567,8 +567,9 @@ run_layers(struct store *s, const struct sweep *sweep, uint32_t l, const struct 
     }
 }
 
-/* Passes of as many rows, up to doublings, take as long for each weight of their layers; long ones for each weight and row. Models
- * of different sizes share the team. */
+/* Reports the pass to the team. Short passes whose numbers of rows are equal up to a factor of two take the same time
+ * per weight of their layers; long ones take the same time per weight and row. Models of different sizes share the
+ * team. */
 static void
 report(struct store *s, size_t rows, uint32_t layers, uint64_t took_ns, uint64_t ran_ns)
 {

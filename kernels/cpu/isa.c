@@ -35,9 +35,9 @@ cpu_isa_choose(const char *family, struct err *err)
     return NULL;
 }
 
-#define PART 256 /* values in F32 at a time: a multiple of every block, and what the sums are grouped by */
+#define PART 256 /* values converted to F32 at a time: a multiple of every block, and the grouping of sums */
 
-/* Multiplies a matrix of any type that is stored as in its file: dequantises a block at a time. Reads x in F32. */
+/* Multiplies a matrix of any type in its file format: dequantises a block at a time. Reads x in F32. */
 static void
 matmul_dequantised(const struct matrix *w, const struct acts *x, size_t n, size_t first, size_t last, float *y,
                    size_t ld)
@@ -51,7 +51,7 @@ matmul_dequantised(const struct matrix *w, const struct acts *x, size_t n, size_
             tensor_blocks(w->type, row + tensor_row_bytes(w->type, k), m, part);
             for (size_t r = 0; r < n; r++) {
                 const float *xr = x->x + r * w->cols + k;
-                float sum[8] = {0}; /* several sums lose less than one, and are several at a time */
+                float sum[8] = {0}; /* several sums lose less precision than one, and are computed in parallel */
                 for (size_t i = 0; i < m; i++)
                     sum[i % 8] += part[i] * xr[i];
                 const float all = ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));

@@ -6,9 +6,9 @@
 #include "kernels/cpu/kv_cache.h"
 #include "kernels/cpu/weights.h"
 
-#define GATHERED 64 /* rows that are brought together at a time */
-#define UNIT     32 /* hidden units that one worker computes: whole blocks of activations */
-#define READING  4  /* rows whose products take as long as reading the weights does */
+#define GATHERED 64 /* rows that are gathered at a time */
+#define UNIT     32 /* hidden units per worker: whole blocks of activations */
+#define READING  4  /* number of rows whose products take as long as reading the weights */
 
 bool
 mixture_take(struct store *s, size_t rows)
@@ -42,14 +42,14 @@ mixture_take(struct store *s, size_t rows)
     return ok;
 }
 
-/* A layer of experts at work. */
+/* The state of a layer with experts. */
 struct mixing {
     const struct layer *layer;
     uint32_t l;
     const struct experts_form *form;
     size_t n;       /* rows */
-    uint32_t each;  /* experts of a row, with the one that all go to */
-    uint32_t count; /* experts listed */
+    uint32_t each;  /* experts per row, including the shared expert */
+    uint32_t count; /* number of experts in the list */
 };
 
 /* ---- who goes where ---- */
@@ -88,7 +88,7 @@ route_rows(const struct worker *w, const void *mixing, struct range rows)
     }
 }
 
-/* For sweep.routes. `rows`: which rows of the sweep those of the call are. */
+/* Writes sweep.routes. `rows`: indices in the pass of the rows of the call. */
 static void
 tell_routes(struct store *s, const struct mixing *m, const uint32_t *rows)
 {
@@ -103,7 +103,7 @@ static void
 sort_visitors(struct mixture_table *own, const struct mixing *m)
 {
     const struct route *routes = own->routes;
-    uint32_t *next = own->starts + 1; /* becomes the starts of those after it */
+    uint32_t *next = own->starts + 1; /* will be the starts of later experts */
     memset(own->starts, 0, (m->count + 2) * sizeof *own->starts);
     for (size_t i = 0; i < m->n * m->each; i++)
         next[routes[i].expert + 1]++;
@@ -119,14 +119,14 @@ struct visit {
     const struct expert *expert;
     const struct visitor *visitors;
     size_t n, ffn;
-    size_t at, q_at; /* where its hidden units stand in the store's */
+    size_t at, q_at; /* offsets of its hidden units in the buffers */
 };
 
 static struct visit
 visit_of(const struct store *s, const struct mixing *m, uint32_t e)
 {
     const struct mixture_table *own = &s->mixture;
-    const size_t first = own->starts[e]; /* all before it are of the routed ones' size */
+    const size_t first = own->starts[e]; /* all experts before it have the size of routed experts */
     return (struct visit){.expert = &m->layer->experts[e],
                           .visitors = own->visitors + first,
                           .n = own->starts[e + 1] - first,
@@ -135,7 +135,8 @@ visit_of(const struct store *s, const struct mixing *m, uint32_t e)
                           .q_at = first * acts_stride(m->form->ffn)};
 }
 
-/* The activations of visitors [first, first + n), n at most GATHERED, one after the other: where they stand, or copied. */
+/* Returns the activations of visitors [first, first + n), n at most GATHERED, as consecutive rows; copies them if they
+ * are not consecutive already. */
 static struct acts
 gather(const struct worker *w, const struct acts *x, const struct visitor *visitors, size_t n, bool in_int8)
 {
@@ -162,7 +163,7 @@ add_bias(const float *bias, struct range part, float *y)
         y[o] += bias[o];
 }
 
-/* act(gate x) * up x of these hidden units of all visitors, in int8 too where down reads that. */
+/* Computes act(gate x) * up x for these hidden units of all visitors, also in int8 if the down matrix reads int8. */
 static void
 hidden_units(const struct worker *w, const struct mixing *m, const struct visit *v, struct range part)
 {
@@ -190,7 +191,8 @@ hidden_units(const struct worker *w, const struct mixing *m, const struct visit 
     }
 }
 
-/* Units of UNIT hidden units that lie in a worker's share of the work, when each costs so much and `before` comes before them. */
+/* Returns the units of UNIT hidden units in a worker's share of the work, for a given cost per unit, with `before`
+ * units preceding them. */
 static struct range
 units_of(struct range share, size_t before, size_t units, size_t each)
 {
@@ -205,7 +207,7 @@ units_in(const struct visit *v)
     return (v->ffn + UNIT - 1) / UNIT;
 }
 
-/* A unit costs reading its weights and its rows' products. */
+/* The cost of a unit includes reading its weights and the products of its rows. */
 static size_t
 cost_of_hidden_units(const struct store *s, const struct mixing *m)
 {
@@ -217,7 +219,7 @@ cost_of_hidden_units(const struct store *s, const struct mixing *m)
     return all;
 }
 
-/* A share of that. */
+/* Computes a worker's share of the hidden units. */
 static void
 share_hidden_units(const struct worker *w, const void *mixing, struct range share)
 {
@@ -235,7 +237,7 @@ share_hidden_units(const struct worker *w, const void *mixing, struct range shar
     }
 }
 
-/* y += weight * (down hidden + bias) of these outputs of all visitors. */
+/* y += weight * (down hidden + bias) for these outputs of all visitors. */
 static void
 add_outputs(const struct worker *w, const struct visit *v, struct range part)
 {
@@ -256,7 +258,7 @@ add_outputs(const struct worker *w, const struct visit *v, struct range part)
     }
 }
 
-/* The sum of all experts, these outputs. */
+/* Computes these outputs of the sum of all experts. */
 static void
 sum_outputs(const struct worker *w, const void *mixing, struct range part)
 {

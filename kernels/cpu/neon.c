@@ -1,4 +1,4 @@
-/* NEON as every 64-bit Arm has it. */
+/* NEON, as on every 64-bit Arm processor. */
 #if defined(__aarch64__)
 
 #include "kernels/cpu/neon.h"

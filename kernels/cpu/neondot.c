@@ -1,4 +1,4 @@
-/* NEON with the dot product of Armv8.2 (sdot): four int8 pairs into each int32 lane. */
+/* NEON with the dot product of Armv8.2 (sdot): adds four int8 products to each int32 lane. */
 #if defined(__aarch64__)
 
 #include <arm_neon.h>
@@ -20,7 +20,7 @@
 #endif
 
 #define GROUP_TILE ((size_t)4)
-/* Written as an instruction because clang offers the intrinsic only when the whole file is built for Armv8.2. */
+/* Inline assembly because clang offers the intrinsic only if the whole file is compiled for Armv8.2. */
 SIMD_INLINE int32x4_t
 four_dots(int32x4_t dot, int8x16_t w, int8x16_t x)
 {

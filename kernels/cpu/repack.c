@@ -2,19 +2,19 @@
 
 #include "kernels/tensor.h"
 
-#define LOW_BITS(n) (0x01010101u * ((1u << (n)) - 1)) /* of each byte */
+#define LOW_BITS(n) (0x01010101u * ((1u << (n)) - 1)) /* mask of n bits in each byte */
 
-#define LINE 64 /* bytes of a cache's line, or some part of it */
-#define FOUR 4  /* outputs that are moved together: their words are one vector on any processor */
+#define LINE 64 /* bytes of a cache line or a part of one */
+#define FOUR 4  /* outputs that are moved together: their words fit one vector on any processor */
 
 typedef uint32_t words __attribute__((vector_size(FOUR * sizeof(uint32_t))));
 
-/* The same block of the file of four outputs. */
+/* The same block of four outputs. */
 struct four {
     const unsigned char *of[FOUR];
 };
 
-static const unsigned char nothing[256]; /* for outputs that a group lacks */
+static const unsigned char nothing[256]; /* for missing outputs of a group */
 
 SIMD_INLINE uint32_t
 word_at(const unsigned char *p)
@@ -30,7 +30,7 @@ words_at(const struct four *b, size_t at)
     return (words){word_at(b->of[0] + at), word_at(b->of[1] + at), word_at(b->of[2] + at), word_at(b->of[3] + at)};
 }
 
-/* Four words in a row of four outputs, a vector for each: a square is turned over. */
+/* Loads four consecutive words of four outputs, transposed: one vector per word. */
 SIMD_INLINE void
 quad_at(const struct four *b, size_t at, words quad[FOUR])
 {
@@ -46,7 +46,7 @@ quad_at(const struct four *b, size_t at, words quad[FOUR])
     quad[3] = __builtin_shufflevector(high0, high1, 2, 3, 6, 7);
 }
 
-/* The same, and of each byte `bits` bits from `shift` on. */
+/* The same, with `bits` bits from bit `shift` on of each byte. */
 SIMD_INLINE void
 bits_at(const struct four *b, size_t at, size_t shift, unsigned bits, words quad[FOUR])
 {
@@ -54,7 +54,7 @@ bits_at(const struct four *b, size_t at, size_t shift, unsigned bits, words quad
     UNROLL for (size_t k = 0; k < FOUR; k++) quad[k] = quad[k] >> (unsigned)shift & LOW_BITS(bits);
 }
 
-/* Four bits to the lowest of four bytes: bit i is wanted at 8 * i, which is 7 * i above where it is. */
+/* Spreads four bits to the lowest bits of four bytes: bit i moves from i to 8 * i, a shift by 7 * i. */
 SIMD_INLINE words
 spread(words bits)
 {
@@ -62,7 +62,7 @@ spread(words bits)
     return (bits | bits << 7 | bits << 14 | bits << 21) & LOW_BITS(1);
 }
 
-/* A bit each, of sixteen inputs: those of the block's half `h`. */
+/* Loads one bit per input, for the sixteen inputs of the block's half `h`. */
 SIMD_INLINE void
 spread_at(const struct four *b, size_t at, size_t h, words quad[FOUR])
 {
@@ -70,8 +70,8 @@ spread_at(const struct four *b, size_t at, size_t h, words quad[FOUR])
     UNROLL for (size_t k = 0; k < FOUR; k++) quad[k] = spread(bits >> (unsigned)(4 * k));
 }
 
-/* TQ1_0: byte b is five digits of base three, of inputs that lie apart; b * 3^n * 3 / 256 is the n'th one. Two bytes of each
- * four at a time, with room above them. */
+/* TQ1_0: byte b contains five ternary digits, of inputs that are not adjacent; b * 3^n * 3 / 256 is the n'th digit. Two
+ * bytes of each four are processed at a time, in 16-bit fields. */
 SIMD_INLINE words
 digits_at(const struct four *b, size_t at, size_t n)
 {
@@ -82,7 +82,7 @@ digits_at(const struct four *b, size_t at, size_t n)
     return even | odd << 8;
 }
 
-/* Of 160 inputs 32 are neighbours, of 80 sixteen, of the last sixteen four. */
+/* Of the first 160 inputs 32 are adjacent, of the next 80 sixteen, of the last sixteen four. */
 SIMD_INLINE words
 ternary_at(const struct four *b, size_t i, size_t j)
 {
@@ -101,7 +101,10 @@ low_at(const enum weight_type type, const struct four *b, size_t i, size_t h, wo
 {
     switch (type) {
     case WEIGHT_Q8_0: quad_at(b, 2 + 16 * h, quad); break;
-    case WEIGHT_MXFP4: bits_at(b, 1, 4 * h, 4, quad); break; /* byte k has input k below and input k + 16 above */
+    case WEIGHT_MXFP4:
+        bits_at(b, 1, 4 * h, 4, quad);
+        break; /* byte k contains input k in its lower half and input k */
+               /* + 16 in its upper half */
     case WEIGHT_Q4_0:
     case WEIGHT_IQ4_NL: bits_at(b, 2, 4 * h, 4, quad); break;
     case WEIGHT_Q4_1: bits_at(b, 4, 4 * h, 4, quad); break;
@@ -132,7 +135,7 @@ high_at(const enum weight_type type, const struct four *b, size_t i, size_t h, w
     }
 }
 
-/* Four outputs' block of 32 into their lanes of the planes. */
+/* Stores a block of 32 of four outputs in their lanes of the planes. */
 SIMD_INLINE void
 place_quants(const enum weight_type type, const struct four *b, size_t i, size_t lane, uint32_t flip, unsigned char *q)
 {
@@ -153,7 +156,7 @@ place_quants(const enum weight_type type, const struct four *b, size_t i, size_t
     UNROLL for (size_t p = 0; p < low + high; p++) memcpy(q + p * PLANE + 4 * lane, &planes[p], sizeof planes[p]);
 }
 
-/* Four outputs' numbers of a block of 32, signs and upper bits. */
+/* Stores the row indices of a block of 32 of four outputs, with signs and upper bits. */
 static void
 place_rows(enum weight_type type, const struct grid_block *four, size_t i, size_t lane, unsigned char *q)
 {
@@ -183,8 +186,9 @@ place_half(const unsigned char *from, size_t lane, unsigned char *to)
     memcpy(to + 2 * lane, from, 2);
 }
 
-/* Scale j (0..7) of Q4_K and Q5_K, or with `above` 4 its minimum: six bits. Those of 0..3 are in the low bits of byte
- * j + above; of the others two bits are above those, and four in a half of byte j + 4. */
+/* Returns scale j (0..7) of Q4_K and Q5_K, or with `above` 4 its minimum: six bits. For j of 0..3 they are in the low
+ * bits of byte j + above; for the others the two upper bits of these bytes contain the high bits, and a half of byte j
+ * + 4 the low four. */
 static unsigned char
 six_bits(const unsigned char *s, size_t j, size_t above)
 {
@@ -193,7 +197,7 @@ six_bits(const unsigned char *s, size_t j, size_t above)
     return (unsigned char)((above == 0 ? s[j + 4] & 15 : s[j + 4] >> 4) | s[j - 4 + above] >> 6 << 4);
 }
 
-/* Scale j (0..15) of Q3_K: four bits in a half of byte j % 8, two above them in byte 8 + j % 4; less 32. */
+/* Returns scale j (0..15) of Q3_K: four bits in a half of byte j % 8, two upper bits in byte 8 + j % 4; minus 32. */
 static unsigned char
 signed_six_bits(const unsigned char *s, size_t j)
 {
@@ -271,8 +275,7 @@ interleave_type(const enum weight_type type, const unsigned char *rows, size_t n
             struct four b;
             for (size_t k = 0; k < FOUR; k++)
                 b.of[k] = lane + k < n ? rows + ((lane + k) * blocks + s) * bytes : nothing;
-            for (size_t at = 0; at < FOUR * bytes;
-                 at += LINE) /* a share of the next four outputs, one after the other */
+            for (size_t at = 0; at < FOUR * bytes; at += LINE) /* prefetches a share of the next four outputs */
                 __builtin_prefetch(rows + ((lane + FOUR) * blocks + FOUR * s) * bytes + at, 0, 2);
             for (size_t i = 0; i < per; i++)
                 place_quants(type, &b, i, lane, flip, q + (s * per + i) * quant_bytes(type));
@@ -281,7 +284,7 @@ interleave_type(const enum weight_type type, const unsigned char *rows, size_t n
         }
 }
 
-/* Of types with grids. */
+/* Interleaves types with grids. */
 static void
 interleave_rows(enum weight_type type, const unsigned char *rows, size_t n, size_t cols, unsigned char *q,
                 unsigned char *scale)

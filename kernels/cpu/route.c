@@ -16,7 +16,7 @@ softmax(float *z, uint32_t n)
         z[e] /= sum;
 }
 
-/* The largest of n that is not taken, the first among equals. */
+/* Returns the index of the largest of n values that is not taken, the first among equals. */
 static uint32_t
 largest(const float *x, const bool *taken, uint32_t n)
 {
@@ -27,7 +27,7 @@ largest(const float *x, const bool *taken, uint32_t n)
     return best;
 }
 
-/* Experts of groups that are not chosen count as taken. */
+/* Marks the experts of groups that are not chosen as taken. */
 static void
 leave_groups_out(const struct experts_form *f, const float *x, bool *taken)
 {
@@ -54,7 +54,7 @@ sort_by_expert(struct route *routes, uint32_t n)
     }
 }
 
-/* One after the other, each weighed among those that come near it. */
+/* SparseMixer: chooses one expert after the other, each weighted by a softmax over the logits close to it. */
 static void
 mix_sparsely(const struct experts_form *f, const float *z, bool *taken, struct route *out)
 {
@@ -88,7 +88,8 @@ route(const struct experts_form *f, float *z, const float *bias, const float *co
         softmax(z, f->n);
     for (uint32_t e = 0; f->routing == ROUTE_SIGMOID && e < f->n; e++)
         z[e] = 1 / (1 + expf(-z[e]));
-    const bool by_scores = correction != NULL || f->groups > 1; /* else by logits, which are in the same order */
+    const bool by_scores = correction != NULL || f->groups > 1; /* otherwise by logits, which have the same order as */
+                                                                /* the scores */
     for (uint32_t e = 0; by_scores && e < f->n; e++)
         choice[e] = z[e] + (correction != NULL ? correction[e] : 0);
     if (f->groups > 1)

@@ -25,7 +25,7 @@ sampling_filters(const struct sampling *s, uint32_t n)
     return s->temperature > 0 && ((s->top_k > 0 && s->top_k < n) || s->top_p < 1);
 }
 
-/* Is token a before token b: the larger logit first, then the lower id? */
+/* Returns whether token a precedes token b: the larger logit first, then the lower id. */
 static bool
 before(const float *logits, uint32_t a, uint32_t b)
 {
@@ -62,8 +62,8 @@ pop(const float *logits, uint32_t *order, uint32_t m)
     return first;
 }
 
-/* Top-k, then top-p, on unnormalised weights p (n) with the given sum: zeroes what is left out, returns the new sum.
- * A heap gives the largest ones in order without sorting a whole vocabulary for the few that matter. */
+/* Applies top-k, then top-p, to unnormalised weights p (n) with the given sum: sets excluded tokens to zero and returns
+ * the new sum. A heap yields the largest weights in order without sorting the whole vocabulary. */
 static double
 filter(const float *logits, uint32_t n, const struct sampling *s, double sum, float *p, uint32_t *order)
 {
@@ -74,7 +74,7 @@ filter(const float *logits, uint32_t n, const struct sampling *s, double sum, fl
     for (uint32_t i = m / 2; i-- > 0;)
         sift_down(logits, order, m, i);
 
-    uint32_t k = m, popped = 0; /* token number i in order of probability lies in order[m-1-i] once popped */
+    uint32_t k = m, popped = 0; /* the i-th token in order of probability is in order[m-1-i] once popped */
     if (s->top_k > 0 && s->top_k < m) {
         k = s->top_k;
         sum = 0;
@@ -112,7 +112,7 @@ sampling_dist(const float *logits, uint32_t n, const struct sampling *s, float *
     double sum = 0;
     for (uint32_t v = 0; v < n; v++) {
         const float below = logits[v] < max ? logits[v] - max : 0;
-        if (logits[v] >= max) /* also where max is infinite */
+        if (logits[v] >= max) /* also true if max is infinite */
             p[v] = 1;
         else
             p[v] = below < 0 && below > -INFINITY ? expf(below / s->temperature) : 0; /* NaN: 0 */
@@ -126,7 +126,7 @@ sampling_dist(const float *logits, uint32_t n, const struct sampling *s, float *
 
 /* ---- draws ---- */
 
-/* p at v, with the listed tokens taken out. */
+/* Returns p at v, or 0 if the token is listed in `without`. */
 static double
 without_at(const float *p, uint32_t v, const token_t *without, size_t n_without)
 {
@@ -176,7 +176,7 @@ sampling_draw(const float *p, uint32_t n, const struct rng_key *key, const token
         const double pv = without_at(p, v, without, n_without);
         if (!(pv > 0))
             continue;
-        drawn = (token_t)v; /* the last one stays should rounding keep the sum from passing the target */
+        drawn = (token_t)v; /* used if rounding keeps the sum from reaching the target */
         sum += pv;
         if (sum > target)
             break;
@@ -196,16 +196,17 @@ sampling_overlap(const float *d, const float *c, uint32_t n, token_t x)
 
 /* ---- verification ---- */
 
-/* One node's children, tested one after the other. */
+/* The children of one node, tested one after the other. */
 struct test {
-    float *p; /* (vocab) what is left of the target's distribution, not normalised */
+    float *p; /* (vocab): the rest of the target's distribution, not normalised */
     uint32_t vocab, q_vocab;
     double sum; /* of p */
     token_t rejected[VERIFY_NODES];
     size_t n_rejected;
 };
 
-/* Rejection: p <- norm(max(0, p - q)), with q already without the tokens rejected before; p stays where that is 0. */
+/* Rejection: p <- norm(max(0, p - q)), with q already without the tokens rejected before; p is unchanged if the result
+ * is 0. */
 static void
 take_out(struct test *t, const float *q, double q_sum)
 {
@@ -282,7 +283,7 @@ sampling_verify(const struct verify_req *r, uint32_t vocab, const float *const *
             t.sum = sum_without(p, vocab, NULL, 0);
             t.n_rejected = 0;
         }
-        uint32_t next = 0, siblings = 0; /* node 0 is nobody's child */
+        uint32_t next = 0, siblings = 0; /* node 0 has no parent */
         for (uint32_t i = node + 1; i < r->n && next == 0; i++) {
             if (r->nodes[i].parent != (int32_t)node)
                 continue;

@@ -251,8 +251,7 @@ from_f16(const uint16_t *x, size_t n, float *y)
     SIMD_INLINE void dots_dim_##type(const float *q, size_t heads, const size_t dim, const element *base,              \
                                      size_t stride, const slot_t *at, size_t n, float *scores)                         \
     {                                                                                                                  \
-        for (size_t i = 0; i < n;                                                                                      \
-             i += 4) { /* slots after n repeat the last one: `scores` has room for whole blocks */                     \
+        for (size_t i = 0; i < n; i += 4) { /* beyond n the last place again: scores has room for whole blocks */      \
             const element *key[4];                                                                                     \
             UNROLL for (size_t j = 0; j < 4; j++) key[j] = base + at[i + j < n ? i + j : n - 1] * stride;              \
             size_t h = 0;                                                                                              \

@@ -12,9 +12,9 @@
 #include "kernels/team.h"
 #include "kernels/tensor.h"
 
-#define OPTIONAL_TENSORS UINT32_MAX /* forward.c computes with all there are */
+#define OPTIONAL_TENSORS UINT32_MAX /* forward.c supports all of them */
 
-/* A synthetic tensor as a file would have it, when that is how the kernels read it. */
+/* Makes a synthetic tensor in its file format, if the kernels read that format. */
 static const void *
 make_rows(struct weights *w, const struct tensor *t)
 {
@@ -26,7 +26,8 @@ make_rows(struct weights *w, const struct tensor *t)
     return data;
 }
 
-/* interleave() of a synthetic tensor, a group at a time, so that as a file would have it it never is. */
+/* interleave() for a synthetic tensor, one group at a time, so that the whole tensor is never in memory in its file
+ * format. */
 static bool
 interleave_synthetic(struct weights *w, const struct tensor *t, unsigned char *q, unsigned char *scale)
 {
@@ -52,7 +53,7 @@ interleave_synthetic(struct weights *w, const struct tensor *t, unsigned char *q
     return ok;
 }
 
-/* `as_numbers`: in F32, if it lies in blocks. */
+/* `as_numbers`: convert block types to F32. */
 static bool
 load_matrix_as(struct weights *w, const struct tensor *t, bool as_numbers, struct matrix *m, struct err *err)
 {
@@ -93,7 +94,7 @@ load_matrix(struct weights *w, const struct tensor *t, struct matrix *m, struct 
     return load_matrix_as(w, t, false, m, err);
 }
 
-/* NULL for a vector that the model lacks. */
+/* Sets *out to NULL if the model lacks the vector. */
 static bool
 load_vector(struct weights *w, const struct tensor *t, const float **out, struct err *err)
 {
@@ -130,14 +131,14 @@ load_experts(struct weights *w, const struct layer_desc *layer, struct layer *ou
     return true;
 }
 
-/* A router is read in F32, whatever the file has it in: what it chooses decides which experts a row goes to. */
+/* A router is always converted to F32, because its outputs decide which experts a row goes to. */
 static bool
 load_layer(struct weights *w, const struct layer_desc *from, struct layer *to, struct err *err)
 {
     return FOR_LAYER_TENSORS(MATRIX, VECTOR, VECTOR) load_experts(w, from, to, err);
 }
 
-/* Slopes of attention's biases, where the form has some. */
+/* Computes the slopes of ALiBi if the form has it. */
 static bool
 make_slopes(struct weights *w, struct err *err)
 {
@@ -225,7 +226,7 @@ cpu_weights_unload(struct weights *w)
 
 /* ---- trained heads ---- */
 
-/* A copy of a tensor, empty for an absent one. */
+/* Copies a tensor; an absent one yields an empty matrix. */
 static bool
 copy_head(struct weights *w, const struct tensor *t, uint32_t rows, struct matrix *out, struct err *err)
 {
@@ -279,14 +280,16 @@ cpu_weights_heads(struct weights *w, const struct exit_head *by_layer, struct er
     return false;
 }
 
-#define ROWS_HELD       4                   /* of the embedding: each may have mapped a large folio */
-#define EMBEDDING_LARGE ((size_t)8 << 20)   /* bytes; what is smaller may stay */
-#define GROUPS_HELD     32                  /* that are in memory twice while they move */
-#define FAULT_WINDOW    ((size_t)256 << 10) /* what a read may map beside its page: Linux's 64 KiB, or a large folio */
+#define ROWS_HELD 4                         /* rows of the embedding that stay in memory: each may have mapped a */
+                                            /* large folio */
+#define EMBEDDING_LARGE ((size_t)8 << 20)   /* bytes; pages of a smaller embedding are not released */
+#define GROUPS_HELD     32                  /* groups that are in memory twice during repacking */
+#define FAULT_WINDOW    ((size_t)256 << 10) /* bytes that a page fault may map around its page: Linux's 64 KiB, or a */
+                                            /* large folio */
 
 /* ---- a unit's matrices ---- */
 
-/* Matrix i of a unit, whether it moves or not; NULL behind the last one. */
+/* Returns matrix i of a unit, whether it is repacked or not; NULL after the last one. */
 static const struct matrix *
 matrix_at(const struct weights *w, uint32_t unit, size_t i)
 {
@@ -307,7 +310,7 @@ matrix_at(const struct weights *w, uint32_t unit, size_t i)
     return of_expert[(i - n) % EXPERT_MATRICES];
 }
 
-/* The next one that moves, *i after it; NULL: there is none. */
+/* Returns the next matrix to repack and sets *i to the index after it; NULL: no more. */
 static const struct matrix *
 next_moving(const struct weights *w, uint32_t unit, size_t *i)
 {
@@ -336,7 +339,7 @@ group_scale_bytes(const struct matrix *m)
     return m->cols / tensor_block_values(m->type) * scale_bytes(m->type);
 }
 
-/* Rows of the group. */
+/* Interleaves the rows of a group. */
 static size_t
 interleave_group(const struct cpu_isa *isa, const struct matrix *m, size_t group, unsigned char *q,
                  unsigned char *scale)
@@ -347,14 +350,15 @@ interleave_group(const struct cpu_isa *isa, const struct matrix *m, size_t group
     return n;
 }
 
-/* The pages of the file that hold bytes from `begin` on; `from` is where what goes may begin. A page that is read maps
- * those around it, too: so some before them have come again. What goes of others is read again. */
+/* Releases the pages of the file that contain bytes from `begin` on; pages before `from` are kept. A page fault also
+ * maps neighbouring pages, so some pages before `begin` may have been mapped again. Released pages that are still
+ * needed are read again. */
 static void
 give_back(const void *from, size_t begin, size_t bytes)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)from;
     const uintptr_t first = (at + (begin > FAULT_WINDOW ? begin - FAULT_WINDOW : 0)) / page * page;
-    madvise((void *)first, at + begin + bytes - first, MADV_DONTNEED); /* a wish */
+    madvise((void *)first, at + begin + bytes - first, MADV_DONTNEED); /* only a hint, so failure is harmless */
 }
 
 static void
@@ -371,7 +375,8 @@ settle_embedded(struct weights *w)
 {
     const struct tensor *t = &w->desc.embedding;
     const size_t bytes = t->rows * tensor_row_bytes(t->type, t->cols);
-    const bool read_by_head = w->head.q == NULL && w->head.data == t->data; /* over and over */
+    const bool read_by_head = w->head.q == NULL && w->head.data == t->data; /* then the head reads these pages for */
+                                                                            /* every token */
     if (t->mapped && !read_by_head && bytes >= EMBEDDING_LARGE &&
         atomic_fetch_add_explicit(&w->embedded, 1, memory_order_relaxed) % ROWS_HELD == ROWS_HELD - 1)
         give_back(t->data, 0, bytes);
@@ -416,7 +421,7 @@ struct settling_unit {
     size_t parts;
 };
 
-/* A part of each of the unit's matrices. */
+/* Repacks a part of each of the unit's matrices. */
 static void
 settle_part(void *arg, uint32_t rank, size_t chunk)
 {
@@ -442,7 +447,7 @@ settle_unit(struct weights *w, uint32_t unit)
     struct settling_unit s = {w, unit, w->backend->threads};
     team_for(w->backend->team, s.parts, settle_part, &s);
     const struct matrix *m;
-    for (size_t i = 0; (m = next_moving(w, unit, &i)) != NULL;) /* what came again between the parts */
+    for (size_t i = 0; (m = next_moving(w, unit, &i)) != NULL;) /* releases pages mapped again between the parts */
         give_groups_back(m, (struct range){0, groups_of(m)});
     atomic_store_explicit(&w->units[unit].state, UNIT_SETTLED, memory_order_release);
     atomic_fetch_sub_explicit(&w->unsettled, 1, memory_order_acq_rel);

@@ -9,7 +9,7 @@
 
 #include "kernels/cuda/gemm.h"
 
-#define ASKED 64 /* algorithms of a list; more than the library has for a shape */
+#define ASKED 64 /* maximum number of algorithms requested; the library has fewer per shape */
 
 struct gemm_plan {
     struct gemm_plan *next;
@@ -107,7 +107,7 @@ describe(struct gemm_plan *p, struct err *err)
            did(cublasLtMatrixLayoutCreate(&p->d, CUDA_R_32F, s->m, s->n, (int64_t)s->m), doing, err);
 }
 
-/* Of an algorithm, whatever the attribute's width; 0 where this library lacks it. */
+/* Returns an attribute of an algorithm, whatever its width; 0 if this library lacks it. */
 static uint32_t
 attribute(const cublasLtMatmulAlgo_t *algorithm, cublasLtMatmulAlgoConfigAttributes_t which)
 {
@@ -143,7 +143,7 @@ note_chosen(struct gemm_plan *p)
              attribute(a, CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID), attribute(a, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID));
 }
 
-/* The library gets the requirements, and its answers are checked nevertheless. */
+/* Chooses an algorithm. The library receives the requirements; its answers are still checked. */
 static bool
 choose(struct gemm *g, struct gemm_plan *p, struct err *err)
 {
