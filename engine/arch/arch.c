@@ -1,3 +1,5 @@
+/* Reads a model's numbers and single tensors from a struct arch_source, and checks each against the others. Also contains
+ * the RoPE scalings and xIELU's parameters, which GGUF files and config.json share. */
 #include "engine/arch/arch.h"
 
 #include <inttypes.h>
@@ -8,7 +10,6 @@
 #include "engine/base/utf8.h"
 #include "kernels/tensor.h"
 
-/* Where a file doesn't align a tensor even to its elements, a copy that is. */
 const void *
 arch_aligned(const struct arch_taking *t, const struct arch_tensor *found, size_t elements)
 {
@@ -56,7 +57,8 @@ arch_count(const struct arch_taking *t, const struct tensor *taken)
     t->model->tensors_of[taken->type]++;
 }
 
-/* Of several names that the architecture has for it the first that is there. */
+/* If the architecture has several names for the tensor, returns the first that is in the file, or the last if none is.
+ * */
 const char *
 arch_layer_name(const struct arch_source *s, uint32_t layer, enum layer_tensor which, char name[ARCH_NAME_SIZE])
 {
@@ -77,7 +79,8 @@ arch_layer_name(const struct arch_source *s, uint32_t layer, enum layer_tensor w
     return name;
 }
 
-/* Every group's rows out of a tensor where they lie group by group, in memory of the model's. */
+/* Copies the rows of every group from a tensor fused by groups into the model's memory. NULL, with an error, if out of
+ * memory. */
 static const void *
 gather_groups(const struct arch_taking *t, const struct arch_tensor *found, const struct arch_slice *part,
               size_t row_bytes)
@@ -91,7 +94,8 @@ gather_groups(const struct arch_taking *t, const struct arch_tensor *found, cons
     return to;
 }
 
-/* Columns of a tensor as rows, in memory of the model's. */
+/* Transposes columns of a tensor to rows in the model's memory. NULL, with an error, on a quantised tensor or if out of
+ * memory. */
 static const void *
 turn_over(const struct arch_taking *t, const char *name, const struct arch_tensor *found, const struct arch_slice *part,
           uint32_t rows, uint32_t cols)
@@ -111,7 +115,6 @@ turn_over(const struct arch_taking *t, const char *name, const struct arch_tenso
     return to;
 }
 
-/* A tensor, or a slice of one: rows by cols is what becomes of it. */
 bool
 arch_take_slice(const struct arch_taking *t, const char *name, uint32_t rows, uint32_t cols,
                 const struct arch_slice *part, struct tensor *out)
@@ -148,7 +151,6 @@ arch_take_tensor(const struct arch_taking *t, const char *name, uint32_t rows, u
     return arch_take_slice(t, name, rows, cols, NULL, out);
 }
 
-/* A vector, which becomes F32; `add` is added to every number. */
 bool
 arch_take_vector(const struct arch_taking *t, const char *name, uint32_t n, const struct arch_slice *part, float add,
                  struct tensor *out)
@@ -172,7 +174,6 @@ arch_take_vector(const struct arch_taking *t, const char *name, uint32_t n, cons
     return true;
 }
 
-/* A norm without weights is one of ones. */
 bool
 arch_make_ones(const struct arch_taking *t, uint32_t n, struct tensor *out)
 {
@@ -185,7 +186,7 @@ arch_make_ones(const struct arch_taking *t, uint32_t n, struct tensor *out)
     return true;
 }
 
-/* Ways to segment RoPE that GGUF files and config.json both have. */
+/* RoPE scalings that both GGUF files and config.json may contain. */
 
 #define TWO_PI 6.283185307179586
 
@@ -209,7 +210,7 @@ arch_divisors(struct model *m, struct err *err)
     return divisors;
 }
 
-/* The dimension whose pair turns `times` round within n positions. */
+/* Returns the dimension, as a fraction, whose pair makes `times` rotations within n positions. */
 static double
 turning(const struct model_desc *d, double times, double n)
 {
@@ -236,7 +237,8 @@ arch_scale_yarn(struct model *m, const struct arch_yarn *y, struct err *err)
     return divisors != NULL;
 }
 
-/* The numbers of xIELU, of which each layer has its own: learned ones go through a softplus, so that they are above 0. */
+/* xIELU's parameters differ between layers. The learned alphas are stored before a softplus, which makes them positive.
+ * */
 
 static double
 softplus(double x)
@@ -247,7 +249,8 @@ softplus(double x)
 bool
 arch_set_xielu(struct model *m, uint32_t layer, const double stored[ARCH_XIELU_NUMBERS], struct err *err)
 {
-    struct layer_desc *layers = (struct layer_desc *)m->desc.layers; /* the model's own */
+    struct layer_desc *layers =
+        (struct layer_desc *)m->desc.layers; /* allocated by arch_make_layers(), so it is writable */
     for (size_t i = 0; i < ARCH_XIELU_NUMBERS; i++)
         if (!(fabs(stored[i]) <= 1e6))
             return err_set(err, ERR_WORK,
@@ -261,7 +264,7 @@ arch_set_xielu(struct model *m, uint32_t layer, const double stored[ARCH_XIELU_N
     return true;
 }
 
-/* Those that nobody trains may be missing. */
+/* beta and eps are not trained, so they may be missing. */
 bool
 arch_take_xielu(const struct arch_taking *t)
 {
@@ -288,9 +291,7 @@ arch_take_xielu(const struct arch_taking *t)
     return true;
 }
 
-/* A model's numbers: every one checked against the others. */
-
-/* Far above any model, low enough that no product of two of them overflows 64 bits. */
+/* Limits far above any model's numbers. The product of any two fits into 64 bits. */
 #define MOST_LAYERS 4096u
 #define MOST_UNITS  (1u << 20) /* width, ffn, heads * head_dim */
 #define MOST_CTX    (1u << 28)
@@ -326,7 +327,6 @@ missing(const struct arch_source *s, enum arch_number which, struct err *err)
                    s->names->remedy);
 }
 
-/* A number that may be missing: then `otherwise`. */
 bool
 arch_read_real(const struct arch_source *s, enum arch_number which, double otherwise, double *out, struct err *err)
 {
@@ -342,7 +342,6 @@ arch_read_real(const struct arch_source *s, enum arch_number which, double other
     return true;
 }
 
-/* A whole number from `least` to `most`; otherwise = UINT32_MAX: it has to be there. */
 bool
 arch_read_whole(const struct arch_source *s, enum arch_number which, uint32_t otherwise, uint32_t least, uint32_t most,
                 uint32_t *out, struct err *err)
@@ -362,7 +361,8 @@ arch_read_whole(const struct arch_source *s, enum arch_number which, uint32_t ot
     return true;
 }
 
-/* What a config.json may leave out: arch_read_whole()'s word for what has to be there where the architecture has no usual value. */
+/* Returns the architecture's default for a number of config.json. Returns UINT32_MAX, which arch_read_whole() treats as
+ * required, for GGUF files and if there is no default. */
 static uint32_t
 usual(const struct arch_source *s, uint32_t value)
 {
@@ -382,7 +382,8 @@ read_heads(struct model_desc *d, const struct arch_source *s, struct err *err)
     if (d->heads % d->kv_heads != 0)
         return err_set(err, ERR_WORK, "%s: %" PRIu32 " heads cannot share %" PRIu32 " KV heads evenly; %s", s->path,
                        d->heads, d->kv_heads, s->names->remedy);
-    uint32_t dim = s->names->numbers[ARCH_VALUE_DIM] == NULL ? s->arch->usual_head_dim : 0; /* a config.json's */
+    uint32_t dim = s->names->numbers[ARCH_VALUE_DIM] == NULL ? s->arch->usual_head_dim
+                                                             : 0; /* config.json's default; GGUF has ARCH_VALUE_DIM */
     if (dim == 0) {
         if (find_number(s, ARCH_HEAD_DIM, &given) == VALUE_MISSING && d->width % d->heads != 0)
             return err_set(err, ERR_WORK, "%s: width %" PRIu32 " cannot be divided among %" PRIu32 " heads; %s",
@@ -437,7 +438,7 @@ read_eps(struct model_desc *d, const struct arch_source *s, struct err *err)
     return true;
 }
 
-/* Factors and caps; what the file doesn't say is the architecture's. */
+/* Reads factors and caps. The architecture's values are the defaults. */
 static bool
 read_form(struct model_desc *d, const struct arch_source *s, struct err *err)
 {
@@ -498,7 +499,7 @@ arch_read_numbers(struct model *m, const struct arch_source *s, struct err *err)
     return read_eps(d, s, err) && read_form(d, s, err);
 }
 
-/* Of layers counted from 1. */
+/* Returns true for every nth layer; layers count from 1. */
 static bool
 is_nth(uint32_t layer, uint32_t every)
 {

@@ -1,5 +1,6 @@
-/* Experts: how many there are and how rows are routed; and their tensors, which lie in one tensor each for all of a layer, or
- * apart. */
+/* Reads a model's tensors: those of the layers, their experts and those outside the layers, and fails if any is left
+ * over. The experts of a layer are stored in one tensor for each kind, or each expert in tensors of its own. Also reads
+ * the numbers of experts and how rows are routed to them. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 #include "kernels/experts.h"
 #include "kernels/tensor.h"
 
-#define MOST_UNITS   (1u << 20) /* of an expert */
+#define MOST_UNITS   (1u << 20) /* widest expert */
 #define USUAL_JITTER 0.01f      /* SparseMixer's */
 
 static const struct arch_experts usual_experts = {
@@ -74,7 +75,7 @@ arch_expert_name(const struct arch *a, uint32_t e, enum expert_tensor which, cha
     return out;
 }
 
-/* Granite has its gate and up in one. */
+/* In Granite's folders gate and up are one tensor. */
 const char *
 arch_shared_name(const struct arch *a, const struct model_desc *d, enum expert_tensor which, struct arch_slice *part)
 {
@@ -98,7 +99,7 @@ arch_experts_module(const struct arch *a, char out[ARCH_NAME_SIZE])
 
 /* ---- tensors ---- */
 
-/* Whether the layer (from 0) has experts. */
+/* Returns true if the layer, counted from 0, has experts. */
 static bool
 arch_is_sparse(const struct arch_taking *t, uint32_t layer)
 {
@@ -115,17 +116,18 @@ full_name(const struct arch_taking *t, uint32_t layer, const char *end, char out
     return out;
 }
 
-/* Of a stack, a matrix for each expert: rows `first`, `first` + `step`, … are one tensor of its. */
+/* A tensor of each expert within a stack of matrices: rows `first`, `first` + `step`, and so on of the expert's matrix.
+ * */
 struct stripe {
     enum expert_tensor which;
     uint32_t first, step;
 };
 
-/* One expert's of what lies there. */
+/* Reads expert e's tensor from a stack. */
 typedef bool take_part(const struct arch_taking *, const struct arch_tensor *all, uint32_t e, struct stripe,
                        struct tensor *out);
 
-/* Where it stands; rows follow each other. */
+/* Points into the stack, without a copy. The stripe's rows are consecutive. */
 static bool
 take_stripe(const struct arch_taking *t, const struct arch_tensor *all, uint32_t e, struct stripe s, struct tensor *out)
 {
@@ -141,7 +143,8 @@ take_stripe(const struct arch_taking *t, const struct arch_tensor *all, uint32_t
     return true;
 }
 
-/* What lies crosswise, (inputs, outputs): element `first` + k * `step` of every row is row k of an expert's tensor. */
+/* Copies from a stack of (inputs, outputs): element `first` + k * `step` of every row becomes row k of the expert's
+ * tensor. */
 static bool
 turn_stripe(const struct arch_taking *t, const struct arch_tensor *all, uint32_t e, struct stripe s, struct tensor *out)
 {
@@ -161,7 +164,7 @@ turn_stripe(const struct arch_taking *t, const struct arch_tensor *all, uint32_t
     return true;
 }
 
-/* All experts' of one tensor: n of theirs side by side, outputs after outputs, or crosswise. */
+/* Reads a stack that contains n tensors of each expert, one after the other, or transposed with `crosswise`. */
 static bool
 take_stack(const struct arch_taking *t, const char *name, bool crosswise, const struct stripe *stripes, size_t n,
            struct expert_desc *experts)
@@ -175,7 +178,7 @@ take_stack(const struct arch_taking *t, const char *name, bool crosswise, const 
     if (!t->source->tensor(t->source, name, &found))
         return err_set(t->err, ERR_WORK, "%s: tensor '%s' is missing; %s", t->source->path, name,
                        t->source->names->remedy);
-    if (found.planes == 1 && count > 1 && found.rows % count == 0) { /* one under the other */
+    if (found.planes == 1 && count > 1 && found.rows % count == 0) { /* a matrix of all experts' rows */
         found.planes = count;
         found.rows /= count;
     }
@@ -196,7 +199,7 @@ take_stack(const struct arch_taking *t, const char *name, bool crosswise, const 
     return true;
 }
 
-/* Biases of all experts in one tensor, (experts, n * length): each becomes a vector in F32. */
+/* Reads the biases of all experts from one tensor, (experts, n * length), as F32 vectors. Succeeds if there is none. */
 static bool
 take_biases(const struct arch_taking *t, const char *name, const struct stripe *stripes, size_t n,
             struct expert_desc *experts)
@@ -233,7 +236,7 @@ take_biases(const struct arch_taking *t, const char *name, const struct stripe *
     return true;
 }
 
-/* ---- a layer's, as GGUF and as Hugging Face's folders have them ---- */
+/* ---- experts of a layer, in GGUF files and Hugging Face folders ---- */
 
 static bool
 take_gguf(const struct arch_taking *t, uint32_t layer, struct expert_desc *experts)
@@ -260,7 +263,7 @@ take_gguf(const struct arch_taking *t, uint32_t layer, struct expert_desc *exper
     return true;
 }
 
-/* The expert that all rows go to; Granite has its gate and up in one. */
+/* Reads the shared expert. */
 static bool
 take_shared(const struct arch_taking *t, uint32_t layer, struct expert_desc *out)
 {
@@ -277,7 +280,7 @@ take_shared(const struct arch_taking *t, uint32_t layer, struct expert_desc *out
     return true;
 }
 
-/* Each of the three in one tensor for all experts. */
+/* Reads gate, up and down from one stack each. */
 static bool
 take_stacks(const struct arch_taking *t, uint32_t layer, const char *const names[3], struct expert_desc *experts)
 {
@@ -327,7 +330,8 @@ take_hf(const struct arch_taking *t, uint32_t layer, struct expert_desc *experts
     if (!there && !own)
         return take_each(t, layer, experts);
     const bool crosswise =
-        how->crosswise && !(there && tensor_block_values(found.type) > 1); /* blocks lie along inputs */
+        how->crosswise && !(there && tensor_block_values(found.type) >
+                                         1); /* quantised stacks are (outputs, inputs), as blocks run along inputs */
     const struct stripe gate_up[] = {{EXPERT_GATE, 0, crosswise ? 2 : 1},
                                      {EXPERT_UP, crosswise ? 1 : ffn, crosswise ? 2 : 1}},
                         biases[] = {{EXPERT_BGATE, 0, step}, {EXPERT_BUP, how->crosswise ? 1 : ffn, step}},
@@ -360,11 +364,10 @@ arch_take_experts(const struct arch_taking *t, uint32_t layer, struct layer_desc
            (d->form.experts.shared_ffn == 0 || take_shared(t, layer, &experts[d->form.experts.n]));
 }
 
-/* A model's tensors: which there are of a layer and around the layers, and none left over. */
+/* ---- tensors of a layer ---- */
 
-/* ---- a layer's ---- */
-
-/* Where in a fused tensor, or its bias, a layer's tensor lies; NULL: the architecture has it apart. */
+/* Returns the name of the fused tensor, or bias, that contains a layer's tensor, and its rows there. Returns NULL if
+ * the architecture does not fuse the tensor. */
 static const char *
 fused_name(const struct arch *a, enum layer_naming naming, const struct model_desc *d, enum layer_tensor which,
            struct arch_slice *part)
@@ -412,7 +415,8 @@ arch_stems(const struct arch *a, enum layer_naming naming, const struct model_de
     return n;
 }
 
-/* What is optional is looked for where the architecture may have it, and only there: elsewhere it is left over. */
+/* An optional tensor is read only if the architecture allows it. In other architectures it stays unused, so
+ * refuse_leftovers() fails. */
 static bool
 take_of_layer(const struct arch_taking *t, uint32_t layer, enum layer_tensor i, struct tensor *out)
 {
@@ -432,7 +436,7 @@ take_of_layer(const struct arch_taking *t, uint32_t layer, enum layer_tensor i, 
     if (fused != NULL)
         snprintf(name, sizeof name, "%s%" PRIu32 ".%s.%s", s->names->layer, layer, fused,
                  layer_tensors[i].kind == LAYER_BIAS ? "bias" : "weight");
-    if (fused == NULL || !s->tensor(s, name, &found)) { /* some files have them apart all the same */
+    if (fused == NULL || !s->tensor(s, name, &found)) { /* some files have separate tensors all the same */
         part.n = 0;
         fused = NULL;
         arch_layer_name(s, layer, i, name);
@@ -459,7 +463,7 @@ take_layer(const struct arch_taking *t, uint32_t layer, struct layer_desc *out)
     return !sparse || arch_take_experts(t, layer, out);
 }
 
-/* Of a layer behind the last, which guesses further tokens. */
+/* Returns true for the tensors of layers for multi-token prediction, which come after the last layer. */
 static bool
 looks_ahead(const struct arch_taking *t, const char *name, size_t len)
 {
@@ -471,7 +475,8 @@ looks_ahead(const struct arch_taking *t, const char *name, size_t len)
            (len > n && strncmp(name, before, n) == 0 && strtoul(name + n, NULL, 10) >= t->model->desc.n_layers);
 }
 
-/* Some converters leave tables that can be computed; anything else would change what the model says. */
+/* Fails if an unused tensor remains, as it would change the model's output. Tables that can be computed, which some
+ * converters keep, are ignored. */
 static bool
 refuse_leftovers(const struct arch_taking *t)
 {
@@ -495,9 +500,9 @@ refuse_leftovers(const struct arch_taking *t)
     return true;
 }
 
-/* ---- all ---- */
+/* ---- all tensors ---- */
 
-/* A bias beside a tensor that ends in ".weight", where there is one. */
+/* Reads the bias that belongs to a tensor with a name in ".weight", if there is one. */
 static bool
 take_bias(const struct arch_taking *t, const char *of, uint32_t n, struct tensor *out)
 {
@@ -507,7 +512,7 @@ take_bias(const struct arch_taking *t, const char *of, uint32_t n, struct tensor
     return !t->source->tensor(t->source, name, &found) || arch_take_vector(t, name, n, NULL, 0, out);
 }
 
-/* What is added to the embedding at each position, where that is learned: in F32, for as many as the context was trained with. */
+/* Reads learned positions as F32, one row for each position of the training context. */
 static bool
 take_positions(const struct arch_taking *t)
 {
@@ -568,7 +573,7 @@ arch_read_tensors(struct model *m, const struct arch_source *s, bool tied, bool 
 {
     const struct arch_taking t = {.model = m, .source = s, .used = used, .err = err};
     struct model_desc *d = &m->desc;
-    struct layer_desc *layers = (struct layer_desc *)d->layers; /* the model's own */
+    struct layer_desc *layers = (struct layer_desc *)d->layers; /* allocated by arch_make_layers(), so it is writable */
     struct arch_tensor head;
     if (!arch_take_tensor(&t, s->names->embedding, d->vocab, d->width, &d->embedding) || !take_positions(&t) ||
         !take_embedding_norm(&t))
@@ -587,6 +592,6 @@ arch_read_tensors(struct model *m, const struct arch_source *s, bool tied, bool 
         return arch_take_tensor(&t, s->names->head, d->vocab, d->width, &d->head) &&
                take_bias(&t, s->names->head, d->vocab, &d->head_bias) && refuse_leftovers(&t);
     if (s->tensor(s, s->names->head, &head))
-        used[head.index] = true; /* a copy */
+        used[head.index] = true; /* a copy of the embedding */
     return refuse_leftovers(&t);
 }

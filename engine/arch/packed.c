@@ -1,4 +1,4 @@
-/* The pieces of a packed weight, by name. */
+/* Reads config.json's quantization_config, finds the packed weights of a folder, and unpacks them. */
 #include "engine/arch/packed.h"
 
 #include <cjson/cJSON.h>
@@ -54,7 +54,7 @@ read_block(const cJSON *sizes, struct packing_setting *s)
     }
 }
 
-/* compressed-tensors: the first group's weights stand for all. */
+/* compressed-tensors: the settings of the first group apply to all weights. */
 static bool
 read_compressed(const struct hf_folder *f, const cJSON *q, struct packing_setting *s, struct err *err)
 {
@@ -97,8 +97,8 @@ by_gptqmodel(const cJSON *q)
     return by;
 }
 
-/* Into files of the first version GPTQModel writes zeros of 3 bits less other constants than 1, and reads them so; symmetric
- * ones are in the middle whatever is written. */
+/* In files of GPTQ's first version, GPTQModel stores zeros of 3 bits less constants other than 1, so they are not
+ * supported. With symmetric quantisation the zero is in the middle, and the stored zeros are ignored. */
 static bool
 read_gptq(const cJSON *q, struct packing_setting *s)
 {
@@ -113,7 +113,7 @@ read_gptq(const cJSON *q, struct packing_setting *s)
            (!odd_zeros || s->zeros_in_the_middle || !by_gptqmodel(q));
 }
 
-/* Kernels of other names read the layout of "gemm", too. */
+/* The versions "exllama" and "ipex" have the layout of "gemm". */
 static bool
 read_awq(const cJSON *q, struct packing_setting *s)
 {
@@ -123,7 +123,7 @@ read_awq(const cJSON *q, struct packing_setting *s)
     return s->bits == 4 && (s->kind == PACKING_AWQ_ROWS || one_of(version, columns));
 }
 
-/* AutoRound packs as others do, and says as whom. */
+/* AutoRound uses the layouts of GPTQ or AWQ; packing_format is the layout. */
 static bool
 read_auto_round(const cJSON *q, struct packing_setting *s)
 {
@@ -148,7 +148,7 @@ read_setting(const struct hf_folder *f, struct packing_setting *s, struct err *e
         return true;
     const char *method = text_or(q, "quant_method", "?");
     s->bits = number_or(q, "bits", "w_bit", 0);
-    s->group = number_or(q, "group_size", "q_group_size", 0); /* -1, which is no whole number here: all */
+    s->group = number_or(q, "group_size", "q_group_size", 0); /* -1: all inputs; number_or() returns 0 for it */
     if (strcmp(method, "compressed-tensors") == 0)
         return read_compressed(f, q, s, err);
     if (strcmp(method, "fp8") == 0 || strcmp(method, "fbgemm_fp8") == 0) {
@@ -189,7 +189,7 @@ read_setting(const struct hf_folder *f, struct packing_setting *s, struct err *e
 /* ---- the weights ---- */
 
 static const struct packing_way {
-    const char *codes, *weight; /* what the codes of a weight are called, and the weight */
+    const char *codes, *weight; /* endings of the names of the codes and of the weight */
     bool (*plan)(struct packed_job *);
     bool (*unpack)(const struct packed_job *, unsigned char *out);
     const char *name;
@@ -230,8 +230,8 @@ job_of(const struct model *m, const struct hf_folder *f, const struct packing_se
                                .err = err};
 }
 
-/* What belongs to a weight besides its codes needs no reading of its own: scales of activations, sizes, biases of zeros that
- * GPTQ's tools write where a model has none. */
+/* Marks the other tensors of a packed weight as used: scales, also of activations, zeros and sizes. A bias is marked
+ * only if all its bytes are 0, as GPTQ's tools write one for models without biases. */
 static void
 mark_pieces(struct packed *p, const struct packed_job *j)
 {
@@ -298,7 +298,7 @@ by_name(const void *a, const void *b)
     return strcmp(((const struct packed_weight *)a)->name, ((const struct packed_weight *)b)->name);
 }
 
-/* Plans first, so that what doesn't fit into memory is not begun. */
+/* Plans all weights before it unpacks any, so that it fails early if they do not fit into memory. */
 static bool
 unpack_all(struct packed *p, struct model *m, const struct hf_folder *f, const struct packing_setting *s,
            const struct packed_options *o, struct err *err)

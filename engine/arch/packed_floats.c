@@ -1,6 +1,8 @@
-/* FP8: a byte a weight, times a scale that a block of rows and columns shares: the whole matrix, each row, or 128 by 128.
+/* Unpacks FP8, MXFP4 and bitsandbytes' 4 bits.
  *
- *   E4M3: sign, 4 bits of exponent (bias 7), 3 of mantissa; the largest is 448, and 0x7f is no number
+ * FP8: a byte for each weight, times the scale of its block: the whole matrix, a row, or rows by columns (128 by 128).
+ *
+ *   E4M3: sign, 4 bits of exponent (bias 7), 3 of mantissa; the largest is 448, and 0x7f is NaN
  *   E5M2: the upper half of an F16 */
 #include <math.h>
 #include <string.h>
@@ -58,7 +60,7 @@ meanings(const struct packed_job *j, float out[CODES])
     }
 }
 
-/* How many scales there are down and across, and what a block has of rows and columns. */
+/* Numbers of scales down and across, and of rows and columns in a block. */
 struct blocks {
     uint32_t down, across, rows, cols;
 };
@@ -133,9 +135,9 @@ packed_fp8_unpack(const struct packed_job *j, unsigned char *out)
     return ok || packed_refuse(j, "holds weights that are no finite numbers");
 }
 
-/* MXFP4 (OCP Microscaling Formats 1.0) as gpt-oss's folders have their experts: of each 32 inputs of a row sixteen bytes, the first
- * input's code in the lower half of the first, and in a tensor beside it the exponent of their scale. In a block of the type that
- * there is the lower halves are the first sixteen inputs' codes. */
+/* MXFP4 (OCP Microscaling Formats 1.0) in gpt-oss's folders: sixteen bytes for each 32 inputs of a row, with the first
+ * input's code in the lower half of the first byte. The exponents of the scales are in a second tensor. In a block of
+ * WEIGHT_MXFP4 the lower halves are the codes of the first sixteen inputs. */
 
 #define INPUTS 32
 #define BYTES  (INPUTS / 2)
@@ -187,13 +189,13 @@ packed_mxfp4_unpack(const struct packed_job *j, unsigned char *out)
     return true;
 }
 
-/* bitsandbytes' 4 bits: numbers of a table of sixteen (NF4, FP4: Dettmers et al. 2023), which comes along, times the largest of a
- * block of inputs. Blocks go through the whole matrix, row after row.
+/* bitsandbytes' 4 bits: a code is an index into a table of sixteen numbers (NF4, FP4: Dettmers et al. 2023). The number is
+ * multiplied by the largest absolute value of its block. Blocks divide the whole matrix, row after row.
  *
- *   weight             two codes to a byte, the first one in its upper half
+ *   weight             two codes to a byte, the first one in the upper half
  *   weight.quant_map   the table
- *   weight.absmax      F32, a number for each block; or bytes, which are numbers of weight.nested_quant_map (256), times
- *                      weight.nested_absmax of a block of blocks, and an offset is added
+ *   weight.absmax      F32, a number for each block; or bytes, indices into weight.nested_quant_map (256 numbers), times
+ *                      weight.nested_absmax of a block of blocks, plus an offset
  *   weight.quant_state.bitsandbytes__nf4   JSON: shape, blocksize, nested_blocksize, nested_offset */
 
 #define TABLE  16u
@@ -201,7 +203,7 @@ packed_mxfp4_unpack(const struct packed_job *j, unsigned char *out)
 
 struct state {
     uint32_t rows, cols, block, nested_block;
-    const struct safetensor *largest, *nested; /* nested NULL: `largest` are plain numbers */
+    const struct safetensor *largest, *nested; /* nested is NULL if `largest` is F32 */
     float table[TABLE], nested_table[NESTED], offset;
 };
 
@@ -242,7 +244,7 @@ read_json(const struct packed_job *j, const cJSON *o, struct state *s)
             (whole(arch_hf_entry(o, "nested_blocksize"), &s->nested_block) && cJSON_IsNumber(offset)));
 }
 
-/* Do the codes and what stands beside them fit what the JSON says? */
+/* Reads the tables. Returns false if the sizes of the tensors differ from the JSON's. */
 static bool
 read_pieces(const struct packed_job *j, struct state *s)
 {
@@ -260,7 +262,7 @@ read_pieces(const struct packed_job *j, struct state *s)
            read_numbers(packed_piece(j, "weight.nested_quant_map"), NESTED, s->nested_table);
 }
 
-/* Everything beside the codes. */
+/* Reads the JSON and the tables of a weight: everything but the codes. */
 static bool
 read_state(const struct packed_job *j, struct state *s)
 {

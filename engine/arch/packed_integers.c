@@ -1,12 +1,12 @@
-/* Integers of 2 to 8 bits with a scale and a zero for each group of inputs, several to a word of 32 bits:
+/* Unpacks integers of 2 to 8 bits with a scale and a zero for each group of inputs, several to a word of 32 bits:
  *
- *   weight[row][col] = scale[g][row] (code[row][col] - zero[g][row]),  g = col / group, or what `g_idx` says of col
+ *   weight[row][col] = scale[g][row] (code[row][col] - zero[g][row]),  g = col / group, or g_idx[col]
  *
- *   GPTQ         codes (cols / n, rows), zeros (groups, rows / n), n = 32 / bits to a word, lowest bits first (of 3 bits 32 to
- *                three words, end to end); the zeros are stored less 1, but in its second version
+ *   GPTQ         codes (cols / n, rows), zeros (groups, rows / n), n = 32 / bits to a word, lowest bits first (with
+ *                3 bits 32 codes in three words); the zeros are stored less 1, except in version 2
  *   AWQ          codes (cols, rows / 8), zeros (groups, rows / 8): eight rows to a word, in the order 0 2 4 6 1 3 5 7
- *   … in rows    codes (rows, cols / 8), zeros (rows, words), scales (rows, 8 words), in order; of as many words as its kernel likes
- *   compressed   codes (rows, cols / n), scales (rows, groups), zeros (rows / n, groups); 8 or 128 where there are none
+ *   AWQ gemv     codes (rows, cols / 8), zeros (rows, words), scales (rows, 8 words), in order; rows may be padded
+ *   compressed   codes (rows, cols / n), scales (rows, groups), zeros (rows / n, groups); 8 or 128 if there are none
  *   bytes        codes (rows, cols), signed, scales (rows, groups), no zeros */
 #include <inttypes.h>
 #include <math.h>
@@ -17,7 +17,7 @@
 #include "kernels/half.h"
 #include "kernels/tensor.h"
 
-#define TILE  32u /* rows that are unpacked together, as their codes share words */
+#define TILE  32u /* rows that are unpacked together, as their codes are in the same words */
 #define BLOCK 32u
 
 static uint32_t
@@ -34,14 +34,14 @@ field(uint32_t word, uint32_t bits, uint32_t place)
     return word >> (bits * place) & ((1u << bits) - 1);
 }
 
-/* Where AWQ has the n-th of eight. */
+/* Returns the position of AWQ's n-th code in a word of eight. */
 static uint32_t
 awq_place(uint32_t n)
 {
     return n / 2 + (n % 2) * 4;
 }
 
-/* The n-th of a row of words, stride apart, in which codes lie end to end. */
+/* Returns the n-th code of a bit stream in words that are `stride` words apart. A code may cross two words. */
 static uint32_t
 end_to_end(const struct safetensor *t, size_t first, size_t stride, uint32_t bits, uint32_t n)
 {
@@ -53,7 +53,7 @@ end_to_end(const struct safetensor *t, size_t first, size_t stride, uint32_t bit
     return code & ((1u << bits) - 1);
 }
 
-/* Scales of a row are beside each other. */
+/* Returns true if the scales of a row are contiguous. */
 static bool
 across(const struct packed_job *j)
 {
@@ -88,7 +88,8 @@ scale_of(const struct packed_job *j, uint32_t group, uint32_t row)
     return scale;
 }
 
-/* GPTQ's first version: its tools take the 1 off whole words, so that a zero of 0 borrows from the next one. */
+/* GPTQ's first version stores zeros less 1. Its tools subtract from whole words, so a zero of 0 borrows from the next
+ * one. This adds to whole words too, unless codes cross words. */
 static uint32_t
 gptq_zero(const struct packed_job *j, uint32_t group, uint32_t row)
 {
@@ -117,7 +118,7 @@ zero_of(const struct packed_job *j, uint32_t group, uint32_t row)
     return gptq_zero(j, group, row);
 }
 
-/* codes[r][cols] of the rows from `first` on. */
+/* Unpacks n_rows rows from row `first` on to codes[r][cols], a byte for each code. */
 static void
 unpack_codes(const struct packed_job *j, uint32_t first, uint32_t n_rows, unsigned char *codes)
 {
@@ -130,13 +131,14 @@ unpack_codes(const struct packed_job *j, uint32_t first, uint32_t n_rows, unsign
         return;
     }
     for (size_t i = 0; j->setting->kind == PACKING_BYTES && i < (size_t)n_rows * j->cols; i++)
-        codes[i] = (unsigned char)(j->codes->data[(size_t)first * j->cols + i] ^ 0x80u); /* as if it were not signed */
+        codes[i] = (unsigned char)(j->codes->data[(size_t)first * j->cols + i] ^
+                                   0x80u); /* from signed to unsigned with the zero at 128 */
     if (j->setting->kind == PACKING_BYTES)
         return;
     const bool down = j->setting->kind == PACKING_GPTQ;
     for (size_t i = 0; 32 % bits != 0 && i < (size_t)n_rows * j->cols; i++)
         codes[i] = (unsigned char)end_to_end(j->codes, first + i / j->cols, j->rows, bits, (uint32_t)(i % j->cols));
-    if (32 % bits != 0) /* GPTQ's alone */
+    if (32 % bits != 0) /* only GPTQ has such bits */
         return;
     for (uint32_t k = 0; k < j->cols / n; k++)
         for (uint32_t r = 0; r < n_rows; r++) {
@@ -147,7 +149,7 @@ unpack_codes(const struct packed_job *j, uint32_t first, uint32_t n_rows, unsign
         }
 }
 
-/* ---- what a weight becomes ---- */
+/* ---- the type of the unpacked weight ---- */
 
 static bool
 is_words(const struct safetensor *t, uint64_t rows, uint64_t cols)
@@ -155,7 +157,7 @@ is_words(const struct safetensor *t, uint64_t rows, uint64_t cols)
     return t->rows == rows && t->cols == cols && (strcmp(t->dtype, "I32") == 0 || strcmp(t->dtype, "U32") == 0);
 }
 
-/* What the codes are of. */
+/* Computes the weight's rows and columns from the shape of the codes. */
 static bool
 read_size(struct packed_job *j)
 {
@@ -215,7 +217,7 @@ pieces_fit(struct packed_job *j)
     return fit;
 }
 
-/* Do blocks of 32 inputs along a row have a scale each? */
+/* Returns true if each block of 32 inputs of a row is in one group, and so has one scale. */
 static bool
 groups_hold_blocks(const struct packed_job *j)
 {
@@ -227,7 +229,7 @@ groups_hold_blocks(const struct packed_job *j)
     return true;
 }
 
-/* Up to 3 bits less a zero fit into Q4_0's 4, whose zero is 8; 4 bits less any zero into Q8_0's 8. */
+/* Up to 3 bits less any zero fit into Q4_0's 4 bits, whose zero is 8. 4 bits less any zero fit into Q8_0's 8 bits. */
 static enum weight_type
 type_of(const struct packed_job *j, float largest, float rounding, bool zeros_are_middle)
 {
@@ -253,7 +255,7 @@ packed_integers_plan(struct packed_job *j)
     j->order = packed_piece(j, compressed ? "weight_g_idx" : "g_idx");
     if (!pieces_fit(j))
         return packed_refuse(j, "is packed in pieces that don't fit each other");
-    float largest = 0, rounding = 0; /* of scales to F16, relative */
+    float largest = 0, rounding = 0; /* largest scale; largest relative error of a scale in F16 */
     bool middle = true;
     for (uint32_t g = 0; g < n_groups(j); g++)
         for (uint32_t r = 0; r < j->rows; r++) {
@@ -278,7 +280,7 @@ put_half(unsigned char *to, float x)
     memcpy(to, &half, sizeof half);
 }
 
-/* A block's codes with their scale and zero: ggml's Q4_0, Q4_1, Q8_0. */
+/* Writes a block of codes with its scale and zero in ggml's Q4_0, Q4_1 or Q8_0. */
 static void
 put_block(enum weight_type type, const unsigned char *codes, float scale, uint32_t zero, unsigned char *to)
 {

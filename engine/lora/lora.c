@@ -19,29 +19,30 @@ struct merging {
     struct lora_file file;
     double scale;
     bool exact;
-    uint32_t n, changed; /* matrices that are merged, that are held otherwise than before */
+    uint32_t n, changed; /* matrices that were merged, and those whose type changed */
     struct err *err;
 };
 
-/* One matrix, and where among B's rows its own are. */
+/* A matrix of the model, and the rows of B that belong to it. */
 struct merge_target {
     struct tensor *tensor;
     const struct arch_slice *part;
-    uint32_t turned; /* dimensions of heads whose pairs lie otherwise in the adapter; 0: none do */
+    uint32_t turned; /* head dimension if RoPE's pairs are ordered differently in the adapter; else 0 */
 };
 
 #define STEM_SIZE 128
 
-/* The arithmetic: one matrix, and the pair that adds to it. */
+/* ---- one matrix ---- */
 
-/* A row of the model's as the adapter numbers it. */
+/* Converts a row of the model's matrix to a row of B. */
 static uint32_t
 row_in_adapter(const struct merging *g, const struct merge_target *t, uint32_t row)
 {
     const struct arch_slice *p = t->part;
     if (t->turned > 0) {
         const uint32_t half = t->turned / 2, k = row % t->turned, head = row - k;
-        const bool adjacent_here = g->model->desc.rope == ROPE_ADJACENT; /* halves there, or the other way round */
+        const bool adjacent_here =
+            g->model->desc.rope == ROPE_ADJACENT; /* then the adapter has halves; otherwise the reverse */
         row = head + (adjacent_here ? k / 2 + k % 2 * half : k < half ? 2 * k : 2 * (k - half) + 1);
     }
     if (p->n == 0)
@@ -49,7 +50,7 @@ row_in_adapter(const struct merging *g, const struct merge_target *t, uint32_t r
     return p->each > 0 ? row / p->each * (p->all / p->groups) + p->first + row % p->each : p->first + row;
 }
 
-/* (rows, cols), memory of the caller; NULL: there is none. */
+/* Returns the matrix in F32, (rows, cols). The caller frees it. NULL if out of memory. */
 static float *
 lora_in_f32(const struct arch_tensor *t)
 {
@@ -71,7 +72,7 @@ store_row(enum weight_type type, const float *x, uint32_t n, unsigned char *to)
     }
 }
 
-/* W + factor B A, row by row, into memory of the model's. */
+/* Computes W + factor B A row by row into `to`, (rows, cols) of `type`. Fails if out of memory. */
 static bool
 add(const struct merging *g, const struct merge_target *t, const struct lora_pair *p, enum weight_type type,
     unsigned char *to)
@@ -103,7 +104,8 @@ add(const struct merging *g, const struct merge_target *t, const struct lora_pai
     return ok || err_set(g->err, ERR_WORK, "%s: out of memory merging it", g->file.path);
 }
 
-/* Adds a pair to it; `stem` is for messages. */
+/* Merges a pair into a matrix. `stem` is the tensor's name for messages. Fails if the sizes differ or if out of memory.
+ * */
 static bool
 lora_merge_pair(struct merging *g, const struct merge_target *t, const struct lora_pair *p, const char *stem)
 {
@@ -136,10 +138,10 @@ lora_merge_pair(struct merging *g, const struct merge_target *t, const struct lo
     return true;
 }
 
-/* Adapters of experts: of each one's matrices as modules of their own, of the one that all rows go to, of stacks as GGUF files have
- * them, (experts, …), and of stacks as PEFT's target_parameters have them. There A's rows are an expert's after another's, (experts *
- * r, inputs), but B's columns turn from expert to expert, (outputs, r * experts); before it knew which dimension is which, PEFT had
- * inputs and outputs the other way round. What two parameters of a module have are told apart by their sizes. */
+/* Adapters of experts have four forms: modules of each expert, modules of the shared expert, GGUF's stacks, (experts,
+ * …), and the stacks of PEFT's target_parameters. In the last form A contains the rows of one expert after another's,
+ * (experts * r, inputs), but B's columns alternate between experts, (outputs, r * experts). Older versions of PEFT
+ * exchanged inputs and outputs. The two parameters of a module are distinguished by their sizes. */
 
 #define STEM_SIZE 128
 
@@ -148,7 +150,7 @@ static const struct arch_slice whole = {.n = 0};
 static struct expert_desc *
 experts_of(const struct merging *g, uint32_t layer)
 {
-    return (struct expert_desc *)g->model->desc.layers[layer].experts; /* the model's own */
+    return (struct expert_desc *)g->model->desc.layers[layer].experts; /* allocated with the model, so it is writable */
 }
 
 static const char *
@@ -162,7 +164,7 @@ stem_of(const struct merging *g, uint32_t layer, const char *name, char out[STEM
     return out;
 }
 
-/* A pair that adds to one matrix. */
+/* Merges the pair of one module into its matrix, if the adapter has one. */
 static bool
 merge_module(struct merging *g, uint32_t layer, const char *name, const struct arch_slice *part, struct tensor *to)
 {
@@ -228,16 +230,16 @@ merge_stacks(struct merging *g, uint32_t layer, struct expert_desc *experts)
     return true;
 }
 
-/* ---- parameters of PEFT's ---- */
+/* ---- PEFT's target_parameters ---- */
 
-/* What adds to gate and up, or to down, of all experts; in F32. */
+/* The pair for gate and up, or for down, of all experts, in F32. */
 struct parameter {
-    bool down, turned; /* turned: A is of outputs and B of inputs */
+    bool down, turned; /* turned: A has the outputs and B the inputs */
     uint32_t experts, rank, in, out;
     float *a, *b;
 };
 
-/* Which parameter it is of; false: of none, or it can't be told. */
+/* Finds the parameter that a pair belongs to by its sizes. Returns false if none or more than one fits. */
 static bool
 recognise(const struct merging *g, const struct lora_pair *p, struct parameter *out)
 {
@@ -260,7 +262,7 @@ recognise(const struct merging *g, const struct lora_pair *p, struct parameter *
     return found == 1;
 }
 
-/* A pair of one expert's matrix: row k is `first` + k * `step` of the parameter's outputs. */
+/* Extracts the pair of one expert's matrix. Row k of b is output `first` + k * `step` of the parameter. */
 static void
 cut(const struct parameter *p, uint32_t e, uint32_t first, uint32_t step, uint32_t rows, float *a, float *b)
 {
@@ -325,7 +327,7 @@ merge_parameter(struct merging *g, uint32_t layer, const char *module, struct ex
     return ok;
 }
 
-/* What the adapter adds to a layer's experts, the layer counted from 0; nothing where it has none. */
+/* Merges the adapter's pairs for a layer's experts. Layers count from 0. Does nothing if the layer has no experts. */
 static bool
 lora_merge_experts(struct merging *g, uint32_t layer)
 {
@@ -337,23 +339,23 @@ lora_merge_experts(struct merging *g, uint32_t layer)
         return merge_stacks(g, layer, experts);
     if (!merge_modules(g, layer, experts))
         return false;
-    if (g->arch->experts->stacks[0] != NULL) /* DBRX's lie otherwise */
+    if (g->arch->experts->stacks[0] != NULL) /* DBRX's stacks have another layout */
         return true;
     arch_experts_module(g->arch, module);
-    snprintf(inner, sizeof inner, "%s.base_layer", module); /* the first that was wrapped of two */
+    snprintf(inner, sizeof inner, "%s.base_layer", module); /* PEFT wraps a module twice for two parameters */
     return merge_parameter(g, layer, module, experts) && merge_parameter(g, layer, inner, experts);
 }
 
-/* ---- which matrices ---- */
+/* ---- all matrices ---- */
 
 static bool
 merge_of_layer(struct merging *g, uint32_t layer, enum layer_tensor which)
 {
     struct model_desc *d = &g->model->desc;
-    struct layer_desc *layers = (struct layer_desc *)d->layers; /* the model's own */
+    struct layer_desc *layers = (struct layer_desc *)d->layers; /* allocated with the model, so it is writable */
     const char *names[ARCH_STEMS], *prefix = g->file.naming == LAYER_NAMED_GGUF ? "blk." : arch_hf_names(g->arch).layer;
     struct arch_slice parts[ARCH_STEMS];
-    const bool otherwise = g->arch->gguf_rope != g->arch->hf_rope && /* of converters that permute rows */
+    const bool otherwise = g->arch->gguf_rope != g->arch->hf_rope && /* converters to GGUF permute rows of Q and K */
                            (g->model->file != NULL) != (g->file.naming == LAYER_NAMED_GGUF) && g->arch->gguf != NULL;
     struct merge_target t = {.tensor = &layers[layer].all[which]};
     if (!tensor_present(t.tensor) || layer_tensors[which].kind != LAYER_MATRIX)
@@ -418,9 +420,9 @@ merge_all(struct merging *g)
     return g->n > 0 || err_set(g->err, ERR_WORK, "%s: is an adapter without any weights", g->file.path);
 }
 
-/* ---- what was asked for ---- */
+/* ---- the option --lora ---- */
 
-/* Splits "FILE:SCALE" unless there is a file of that whole name. */
+/* Splits "FILE:SCALE", unless a file has the whole argument as its name. The scale is 1 if it is missing. */
 static bool
 read_asked(const char *asked, char path[512], double *scale, struct err *err)
 {

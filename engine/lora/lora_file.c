@@ -20,7 +20,7 @@
 
 /* ---- PEFT ---- */
 
-/* What PEFT can do besides, by its entries in adapter_config.json: refused where they are set. */
+/* Fails if adapter_config.json is not of LoRA, or turns on one of PEFT's features that are not supported. */
 static bool
 refuse_variants(const struct lora_file *f, struct err *err)
 {
@@ -120,7 +120,7 @@ open_gguf(struct lora_file *f, const char *path, const struct arch *arch, struct
     return true;
 }
 
-/* ---- either ---- */
+/* ---- both formats ---- */
 
 bool
 lora_file_open(struct lora_file *f, const char *path, const struct arch *arch, struct err *err)
@@ -178,7 +178,7 @@ find(struct lora_file *f, const char *name, struct arch_tensor *out)
     return g != NULL || t != NULL;
 }
 
-/* PEFT's names are those of the model, wrapped; older ones have the adapter's, too. */
+/* PEFT's names contain the model's name of the tensor. Older files also contain the adapter's name, "default". */
 static bool
 find_half(struct lora_file *f, const char *stem, bool a, struct arch_tensor *out)
 {
@@ -194,7 +194,8 @@ find_half(struct lora_file *f, const char *stem, bool a, struct arch_tensor *out
     return find(f, name, out);
 }
 
-/* Both, used, of `planes` matrices each; of a rank that is `of` times the adapter's. */
+/* Finds both matrices of a pair and marks them as used. Each consists of `planes` matrices, with `of` times the
+ * adapter's rank. */
 static bool
 take_pair(struct lora_file *f, const char *stem, uint64_t planes, uint64_t of, struct lora_pair *p, bool *there,
           struct err *err)
