@@ -1,5 +1,6 @@
-/* specscope diff: compares two saved sequences: settings, measures, where their texts differ. Counts are compared over rounds. Speeds are compared
- * only for the two settings of one versus run, which ran in turns on one machine. */
+/* specscope diff: compares settings and measures of two saved sequences, and finds where their texts differ. Counts
+ * are compared over rounds. Speeds are compared only for the two settings of one versus run, which ran in turns on one
+ * machine. */
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -28,10 +29,10 @@ struct diff_side {
     struct estimate baseline;
 };
 
-struct diff_span {        /* of the emitted tokens; a round belongs to the one that its first token is in */
-    uint64_t from, to;    /* from the 1st on, both counted */
+struct diff_span {        /* a part of the emitted tokens; a round belongs to the part that contains its first token */
+    uint64_t from, to;    /* from 1; inclusive */
     struct estimate a, b; /* tokens/s */
-    struct comparison of; /* speed of B over A's; unknown unless diff.together */
+    struct comparison of; /* speed of B over A; unknown unless diff.together */
 };
 
 struct diff {
@@ -41,7 +42,7 @@ struct diff {
     struct comparison speed;
     struct diff_span span[DIFF_SPANS];
     size_t n_spans;
-    bool turned; /* spans end where a knob was turned; else they are equal */
+    bool turned; /* spans end at changes of knobs; else they have equal lengths */
 };
 
 /* ---- the table: three columns; a clear difference of counts has its size ---- */
@@ -49,7 +50,7 @@ struct diff {
 #define NAME_COLS 28
 #define SIDE_COLS 26
 #define CELL      200
-#define AROUND    8 /* tokens before the place where texts part, and after it */
+#define AROUND    8 /* tokens shown before and after the position where the texts diverge */
 
 static char *
 diff_words(const struct record *r, size_t from, size_t n, char *out, size_t size)
@@ -101,7 +102,7 @@ say(char *out, const char *format, ...)
 
 /* ---- settings ---- */
 
-/* Equal values are printed once. */
+/* Prints equal values once. */
 static void
 put_setting(const char *name, const char *a, const char *b)
 {
@@ -161,7 +162,7 @@ put_traces(const char *a, const char *b)
     put_row("trace", apart ? x : a, apart ? y : b, "");
 }
 
-/* "cpu, avx2 x2"; a trace may lack it. */
+/* Writes "cpu, avx2 x2"; a trace may lack it. */
 static const char *
 machine_text(const struct run_info *info, char out[CELL])
 {
@@ -237,7 +238,7 @@ difference_text(struct estimate a, struct estimate b, char *out)
     return say(out, "B %.*f%% ±%.*f %s", n, fabs(percent), n, q.se * 100, way);
 }
 
-/* B's speed against A's, where they ran in turns. */
+/* Writes B's speed over A's, if both ran in turns. */
 static const char *
 speed_text(const struct diff *d, struct comparison c, char *out)
 {
@@ -365,7 +366,7 @@ add_pair(cJSON *to, struct estimate a, struct estimate b, const char *verdict)
     cJSON_AddStringToObject(to, "b_against_a", verdict);
 }
 
-/* Speeds: a verdict only where both ran in turns. */
+/* Adds speeds, with a verdict only if both ran in turns. */
 static void
 add_speeds(cJSON *to, const struct diff *d, struct estimate a, struct estimate b, struct comparison c)
 {
@@ -468,7 +469,7 @@ speed_within(const struct diff_side *s, const struct diff_span *span)
     return ratio_estimate(&sums);
 }
 
-/* Behind which tokens one of its knobs was turned. */
+/* Lists the numbers of tokens after which one of the side's knobs was changed. */
 static void
 note_turns(const struct diff_side *s, double both, double *ends, size_t *n)
 {
@@ -514,7 +515,7 @@ cut_spans(struct diff *d)
     }
 }
 
-/* The rounds of both in the order in which they ran. */
+/* Adds the rounds of both sides in the order in which they ran. */
 static void
 compare_speeds(struct diff *d)
 {
@@ -538,7 +539,7 @@ compare_speeds(struct diff *d)
 
 /* ---- texts ---- */
 
-/* Which two runs: of two traces, or the two of one. */
+/* Chooses the two sequences: of two traces, or of one. */
 static bool
 choose(const struct options *o, struct saved_choice two[2], struct err *err)
 {
@@ -556,7 +557,7 @@ choose(const struct options *o, struct saved_choice two[2], struct err *err)
     return true;
 }
 
-/* Of one trace the second is its second sequence, which it may not have. */
+/* With one trace the second side is its second sequence, which may be missing. */
 static bool
 explain(const struct saved_choice two[2], const struct err *why, struct err *err)
 {

@@ -81,10 +81,10 @@ struct comparison {
     const struct model *target, *helper;
     uint32_t shared; /* ids */
     bool match;
-    char difference[sizeof((struct err *)0)->text]; /* in one line; "" when they match */
-    double parameters, bytes, layer, head;          /* the helper's, as shares of the target's */
+    char difference[sizeof((struct err *)0)->text]; /* in one line; "" if they match */
+    double parameters, bytes, layer, head;          /* of the auxiliary model, as shares of the target's */
     uint32_t accept_blocks;                         /* of the acceptance head beside a draft model, */
-    uint64_t accept_bytes;                          /* in memory; 0: there is none */
+    uint64_t accept_bytes;                          /* in memory; 0: no acceptance head */
 };
 
 /* Finds the acceptance head in the draft model's folder, if it can be read. */
@@ -229,7 +229,7 @@ token_text(char out[48], const struct model *m, token_t id)
     return out;
 }
 
-/* Prints the templates, and which of them cannot run. */
+/* Prints the templates, and marks those that cannot run. */
 static void
 print_chat(const struct tokenizer *t)
 {

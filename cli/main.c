@@ -7,7 +7,7 @@
 #include "cli/base/files.h"
 #include "cli/options/option_table.h"
 
-/* How many words of the command line name this command; 0: another one. */
+/* Returns the number of words of the command line that name this command; 0: it is another one. */
 static int
 words_of(const struct command_row *c, int argc, char **argv)
 {
@@ -26,7 +26,7 @@ main(int argc, char **argv)
 {
     struct err err = {0};
     errno = 0;
-    if (setlocale(LC_ALL, "") == NULL && errno == ENOMEM) { /* the screen would be another */
+    if (setlocale(LC_ALL, "") == NULL && errno == ENOMEM) { /* the screen would look different without the locale */
         err_set(&err, ERR_WORK, "out of memory for the locale");
         return command_failed(&err);
     }

@@ -1,4 +1,4 @@
-/* specscope run: text to stdout, a summary line to stderr. */
+/* specscope run: prints text to stdout and a summary line to stderr. */
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -34,7 +34,7 @@ put(struct printer *p, const char *text, size_t len)
         size_t n = len < 64 ? len : 64;
         while (n < len && n > 1 && ((unsigned char)text[n] & 0xC0) == 0x80) /* whole characters */
             n--;
-        if (p->terminal) { /* generated text never reaches a terminal raw; line breaks are kept */
+        if (p->terminal) { /* generated text is escaped for a terminal, except line breaks */
             for (size_t i = 0; i < n && !p->broken;) {
                 size_t run = 0;
                 while (i + run < n && text[i + run] != '\n')
@@ -110,7 +110,7 @@ static void
 summary(const struct outcome *out, const struct session_options *o, const char *why)
 {
     struct measures m = metrics_measures(&out->metrics, &out->metrics.total);
-    char all_in[48] = ""; /* learning passes, where there were any */
+    char all_in[48] = ""; /* with learning passes, if there were any */
     if (out->metrics.total.aside_us > 0)
         snprintf(all_in, sizeof all_in, " (%.1f all in)", m.tokens_per_s_all_in);
     char sequences[40] = "";
@@ -156,7 +156,7 @@ say_side(const char *name, const struct estimates *e)
     say_estimate((struct estimate){.value = e->modelled.value, .se = NAN}, 2, "×\n");
 }
 
-/* Of two settings: each, and by how much one was faster. */
+/* Prints both settings, and which one was faster by how much. */
 static void
 compare_sides(const struct outcome *out, const struct session_options *o)
 {
@@ -185,12 +185,12 @@ struct running {
     const struct options *o;
     struct engine *engine;
     struct policy_memory *memory;
-    char *const *prompts; /* (n) of a file; NULL: the one that was given */
+    char *const *prompts; /* (n) prompts of a file; NULL: the prompt of the command line */
     size_t n;
-    bool *untraced; /* set where a trace could not be written */
+    bool *untraced; /* set if a trace could not be written */
 };
 
-/* One session: of one prompt, NULL: the one that was given; or of all of them, as a batch. */
+/* Runs one session: of one prompt (NULL: that of the command line), or of all prompts as a batch. */
 static bool
 run_session(const struct running *r, const char *prompt, struct prompt_text *batch, cJSON **result, struct err *err)
 {

@@ -1,4 +1,4 @@
-/* specscope: the scope on a live model. */
+/* specscope: runs the scope on a live model. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,12 +14,12 @@
 
 #define WATCHABLE 25.0 /* tokens a second */
 
-/* What stays while one model takes another's place. */
+/* State that outlives a change of the model. */
 struct showing {
     struct options *o;
     char **prompts; /* (n_prompts) */
     size_t n_prompts;
-    char model[PATH_MAX]; /* the one that was chosen here; "": that of the command line */
+    char model[PATH_MAX]; /* the model chosen on the screen; "": that of the command line */
     struct app_opening next;
     bool ran; /* one of them did */
 };
@@ -48,8 +48,8 @@ show(const struct source *source, struct showing *w, double pace, struct err *er
     return status;
 }
 
-/* Opens a session. Options of policies may not fit a model that was chosen on the screen: if they are refused,
- * the default policy runs with its defaults, and the engine's note has the reason. */
+/* Opens a session. Options of policies may not fit a model that was chosen on the screen: if they are refused, the
+ * default policy runs with its defaults, and the engine's note contains the reason. */
 static bool
 open_session(struct session **s, const struct showing *w, struct engine *engine, struct session_options *so,
              struct err *err)
@@ -70,7 +70,7 @@ open_session(struct session **s, const struct showing *w, struct engine *engine,
     return true;
 }
 
-#define NOT_OPENED (-1) /* the chosen model has no session; *err has the reason */
+#define NOT_OPENED (-1) /* the chosen model has no session; *err contains the reason */
 
 static int
 scope_run_live(struct showing *w, struct engine *engine, struct err *err)
@@ -82,7 +82,8 @@ scope_run_live(struct showing *w, struct engine *engine, struct err *err)
     so.stay = true;
     so.paused = o->script != NULL;
     const bool bundled = o->synth == NULL && (o->model == NULL || strcmp(o->model, bundled_model_path()) == 0);
-    const bool slowed = o->pace < 0 && bundled && o->script == NULL; /* that model is over in a blink */
+    /* the bundled model would finish too fast to watch */
+    const bool slowed = o->pace < 0 && bundled && o->script == NULL;
     so.pace = slowed ? WATCHABLE : o->pace > 0 ? (double)o->pace : 0;
     struct prompt_text *batch = NULL; /* (n_prompts) */
     if (o->prompts_file != NULL) {
@@ -185,7 +186,7 @@ take_next(struct showing *w, bool own_ctx)
     memcpy(w->model, w->next.path, sizeof w->model);
     w->next.path[0] = '\0';
     if (same)
-        return; /* the one that there would have been without asking */
+        return; /* the default without a question */
     if (w->ran)
         o->trace = NULL; /* the trace is of the first model only */
     o->model = w->model;
@@ -243,7 +244,7 @@ scope_main(struct options *o, int *status, struct err *err)
     if (o->prompts_file != NULL)
         ok = prompts_read(o->prompts_file, &w.prompts, NULL, &w.n_prompts, err);
     else
-        prompts_bundled("prompts", &w.prompts, NULL, &w.n_prompts, NULL); /* without them nothing is offered */
+        prompts_bundled("prompts", &w.prompts, NULL, &w.n_prompts, NULL); /* if this fails, no prompts are offered */
     if (ok && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
         ok = err_set(err, ERR_USAGE, "the scope needs a terminal; without one use `specscope run`");
     if (ok)

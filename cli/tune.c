@@ -19,7 +19,7 @@
 
 #define SHOWN          20   /* settings in the table, or more to show all that were not dropped */
 #define ENGINE_COMMAND 2000 /* bytes */
-#define RECORDS        3    /* prompts whose text the forecasts are of */
+#define RECORDS        3    /* prompts whose texts are used for the forecasts */
 #define HEATS_TIME     0.75 /* of --time; the rest is for the held-out prompts */
 
 struct tune {
@@ -33,7 +33,7 @@ struct tune {
     struct positions positions[RACE_CANDIDATES];
     uint32_t n;
     struct outcome_text *text; /* (n_prompts) of the first run on each; owned */
-    uint32_t differing;        /* runs whose greedy text was another */
+    uint32_t differing;        /* runs with another greedy text */
     double start_us;
     bool progress;
 };
@@ -56,7 +56,7 @@ session_of(struct tune *t, const struct preset *p, uint32_t prompt, struct knob_
     return so;
 }
 
-/* What all layers predict on a prompt's text, as the scope would show it. */
+/* Records the predictions of all layers on a prompt's text, as the scope shows them. */
 static bool
 record(struct tune *t, uint32_t prompt, struct layer_record *out, struct err *err)
 {
@@ -80,7 +80,7 @@ record(struct tune *t, uint32_t prompt, struct layer_record *out, struct err *er
             event_reader_wait(reader, 100);
     }
     if (ok && scope_record(scope, out) != NULL)
-        out->n = 0; /* no forecasts of this one */
+        out->n = 0; /* no forecasts for this prompt */
     if (reader != NULL)
         event_reader_close(reader);
     session_close(session);
@@ -165,7 +165,7 @@ name_of(const struct preset *p, const struct preset *defaults, char *out, size_t
     return out;
 }
 
-/* A policy's candidates begin with its defaults. */
+/* The first candidate of a policy has its defaults. */
 static const char *
 candidate_name(const struct tune *t, uint32_t candidate, char *out, size_t n)
 {
@@ -205,7 +205,7 @@ compare_text(struct tune *t, uint32_t prompt, struct outcome_text *text)
     }
 }
 
-/* One run, reported to the race in seconds for each token: sampled texts may differ in length. */
+/* Runs a candidate and reports its seconds per token to the race: sampled texts may differ in length. */
 static bool
 run(struct tune *t, uint32_t candidate, uint32_t prompt, struct err *err)
 {
@@ -323,7 +323,8 @@ print_command(const struct tune *t, const struct preset *p)
     putchar('\n');
 }
 
-/* The setting as another engine's command; rated: with the acceptance measured here in place of its drafter. "" without memory. */
+/* Returns the setting as another engine's command; rated: with the acceptance rates measured here in place of its
+ * drafter. "" if memory runs out. */
 static const char *
 engine_command(const struct tune *t, enum other_engine engine, uint32_t candidate, bool rated, char *out, size_t room)
 {

@@ -1,11 +1,11 @@
-/* How many drafts are worth verifying (Speculative Verification): the number γ with the highest expected tokens per second,
- *
+/* Finds how many drafts to verify (Speculative Verification): the number γ with the highest expected tokens per
+ * second,
  *
  *     E[K|γ]      = Σ_{i ≤ γ} Π_{j ≤ i} p̂_j          drafts accepted
  *     goodput(γ)  = (E[K|γ] + 1) / latency(γ)
  *
- * p̂_j, the probability that draft j is accepted when those before it are, is p[j - 1]; latency[γ], above 0, is that of a
- * whole round. */
+ * p̂_j, the probability that draft j is accepted if all drafts before it are, is p[j - 1]; latency[γ], above 0, is
+ * that of a whole round. */
 #ifndef POLICIES_SV_GOODPUT_H
 #define POLICIES_SV_GOODPUT_H
 

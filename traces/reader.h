@@ -36,7 +36,7 @@ uint64_t trace_reader_time(const struct trace_reader *, const struct event *);
 /* The next event; its texts are valid until the next call. False with err->kind == ERR_NONE at the end. */
 bool trace_reader_next(struct trace_reader *, struct event *, struct err *);
 bool trace_reader_rewind(struct trace_reader *, struct err *);
-/* The same; LAYER, EXPERTS and SERIES events, most of a trace, are skipped. */
+/* As trace_reader_rewind(), but LAYER, EXPERTS and SERIES events, most of a trace, are skipped. */
 bool trace_reader_rewind_brief(struct trace_reader *, struct err *);
 
 #endif

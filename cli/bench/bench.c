@@ -1,6 +1,6 @@
 /* specscope bench: policies side by side on the same prompts. Every pass runs all policies on a prompt before the next
- * prompt, so that a machine whose speed drifts drifts for all; `ar` always runs too, first, and every policy's tokens
- * are compared with its tokens. Figures are ratios within the run. */
+ * prompt, so that a drift of the machine's speed affects all of them. `ar` always runs first, and every policy's
+ * tokens are compared with its tokens. Figures are ratios within the run. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -39,7 +39,7 @@ take_text(const struct bench *b, struct candidate *candidate, size_t i, struct o
         candidate->differing++;
 }
 
-/* One prompt; or all of them, where they are a batch. */
+/* Runs one prompt, or all prompts of a batch. */
 static bool
 one(struct bench *b, struct candidate *candidate, uint32_t pass, size_t prompt, struct err *err)
 {
@@ -52,7 +52,7 @@ one(struct bench *b, struct candidate *candidate, uint32_t pass, size_t prompt, 
     struct outcome out;
     if (!generate(&g, &out, err))
         return false;
-    if (!generation_interrupted()) { /* half a run is no measurement */
+    if (!generation_interrupted()) { /* an incomplete run is not measured */
         const struct tally *t = &out.metrics.total;
         tally_add(&candidate->total, t);
         positions_add(&candidate->positions, &out.positions);

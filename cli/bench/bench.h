@@ -19,7 +19,7 @@ struct candidate { /* one policy at one point of the grid */
     size_t n_set;
     enum head_mode head;
     char point[200]; /* "head=lens exit_layer=3 gamma=5", "" without a grid and several heads */
-    /* What the policy learned at this point in earlier prompts and passes. */
+    /* Learned by the policy at this point in earlier prompts and passes. */
     struct policy_memory memory;
     struct tally total;
     struct positions positions;   /* a sample is a prompt of a pass */
@@ -33,8 +33,7 @@ struct bench {
     struct engine *engine;
     char **prompts; /* (n_prompts) owned */
     size_t n_prompts;
-    struct prompt_text *
-        batch; /* (n_prompts) the same, for a session that has all prompts; owned; NULL: each prompt has its own session */
+    struct prompt_text *batch;    /* (n_prompts) the same for a batch session; owned; NULL: a session per prompt */
     size_t n_texts;               /* of a pass: as many as there are prompts, or sequences */
     struct candidate *candidates; /* (n_candidates) owned; the first is ar */
     size_t n_candidates;

@@ -32,7 +32,7 @@ append_candidate(struct bench *b, const struct candidate *candidate, struct err 
     return (new->pass != NULL &&new->first != NULL) || err_set(err, ERR_WORK, "out of memory");
 }
 
-/* All points of the policy's axes. */
+/* Appends a candidate for each point of the policy's axes. */
 static bool
 append_points(struct bench *b, const struct candidate *plain, const struct knob_axis *const *axes, size_t n_axes,
               const struct knob *const *knobs, struct err *err)

@@ -154,7 +154,7 @@ name_the_best(const struct bench *b, const struct figures *f)
     for (size_t i = 0; i < b->n_candidates; i++) {
         const struct candidate *candidate = &b->candidates[i];
         if (candidate->point[0] == '\0' || (i > 0 && strcmp(candidate->policy, b->candidates[i - 1].policy) == 0))
-            continue; /* once a policy, at the first of its points */
+            continue; /* one line per policy, at the first of its points */
         const struct figures *fast = best(f, b->n_candidates, candidate->policy, speedup),
                              *lean = best(f, b->n_candidates, candidate->policy, etpl);
         char standing[sizeof candidate->point * 4], interval[40] = "";
@@ -166,7 +166,8 @@ name_the_best(const struct bench *b, const struct figures *f)
     }
 }
 
-/* For every policy, at the fastest of its points: measured against modelled, and where the rounds' time went. */
+/* Prints for the fastest point of every policy the measured and the modelled speedup, and where the rounds' time was
+ * spent. */
 static void
 say_why_not_faster(const struct bench *b, const struct figures *f)
 {
@@ -266,7 +267,7 @@ bench_table(const struct bench *b, struct err *err)
 
 /* ---- files ---- */
 
-/* "head=lens exit_layer=3 gamma=5": names and values were checked, and have no quotes in them. */
+/* Writes "head=lens exit_layer=3 gamma=5": names and values were checked and contain no quotes. */
 static void
 write_params(const struct bench *b, const struct candidate *candidate, char *out, size_t n)
 {

@@ -1,4 +1,4 @@
-/* bench --steps and bench --speed. */
+/* Implements bench --steps and bench --speed. */
 #include "cli/bench/bench.h"
 
 #include <cjson/cJSON.h>
@@ -13,16 +13,17 @@
 
 #define REPEATS 41 /* odd, for a median */
 #define DEPTH   64 /* trunk rows below the measured ones, unless -c gives the length of the context */
-#define ROOM    64 /* for those, more than there are */
+#define ROOM    64 /* spare rows, more than needed */
 
 static const uint32_t row_counts[] = {1, 2, 4, 8, 16, 32};
 #define N_COUNTS (sizeof row_counts / sizeof *row_counts)
 
 struct steps {
-    double verify[N_COUNTS][REPEATS]; /* a sweep of n rows through all layers, and the head's verdict on them */
-    double sweep[REPEATS];            /* one row through all layers, no head */
-    double probe[REPEATS];            /* the head on one row */
-    double probe_all[REPEATS];        /* all layers of 8 rows in one head call, against the final layer */
+    /* a forward pass of n rows through all layers, and the head's verdict on them */
+    double verify[N_COUNTS][REPEATS];
+    double sweep[REPEATS];     /* one row through all layers, no head */
+    double probe[REPEATS];     /* the head on one row */
+    double probe_all[REPEATS]; /* all layers of 8 rows in one head call, against the final layer */
 };
 
 static bool
@@ -145,7 +146,7 @@ bench_steps(struct engine *engine, const struct options *o, struct err *err)
 
 /* ---- --speed ---- */
 
-#define PROMPT 512 /* tokens, where the context has room */
+#define PROMPT 512 /* tokens, if the context has room */
 
 struct speed {
     struct context *ctx;
@@ -162,12 +163,12 @@ prefill(struct speed *s, double *seconds)
     double start = now_us();
     bool ok = seq != SEQ_NONE && context_prompt(s->ctx, seq, s->prompt, s->n_prompt, NULL, NULL);
     *seconds = (now_us() - start) * 1e-6;
-    if (ok) /* else the context keeps its reason, and is closed next */
+    if (ok) /* on failure the context stores the error, and is closed next */
         context_drop(s->ctx, seq);
     return ok;
 }
 
-/* Autoregressive: a row through all layers, the head, the likeliest token, and again. */
+/* Decodes autoregressively: runs a row through all layers and the head, and appends the likeliest token. */
 static bool
 decode(struct speed *s, double *seconds)
 {
@@ -185,7 +186,7 @@ decode(struct speed *s, double *seconds)
         token = ok ? verdict.next : token;
     }
     *seconds = (now_us() - start) * 1e-6;
-    if (ok) /* else the context keeps its reason, and is closed next */
+    if (ok) /* on failure the context stores the error, and is closed next */
         context_drop(s->ctx, seq);
     return ok;
 }

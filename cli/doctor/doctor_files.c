@@ -129,7 +129,7 @@ doctor_terminal(struct findings *f)
 
 /* ---- models: the bundled one with its heads, and those in the caches of other programs ---- */
 
-/* Where `make install` or a package put them, or the source tree. */
+/* Models are where `make install` or a package installed them, or in the source tree. */
 static void
 check_bundled(struct findings *f)
 {

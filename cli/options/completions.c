@@ -39,7 +39,7 @@ completions_words(const struct option_row *row)
         printf("%s%s,", i > 0 ? " " : "", synthetic_shapes[i].name);
 }
 
-/* Prints the first words of all commands but the scope. */
+/* Prints the first words of all commands except the scope. */
 static void
 completions_commands(const char *between)
 {
@@ -77,7 +77,7 @@ completions_knobs(const struct policy_info *info)
     }
 }
 
-/* A command's description: the first line. Returns its length. */
+/* Finds the first line of a command's description. Returns its length. */
 static int
 completions_what(const struct command_row *c)
 {
@@ -134,7 +134,8 @@ bash_policy(void *user, const struct policy_ops *ops, const struct policy_info *
     puts("' ;;");
 }
 
-/* Which command, and the knobs of the policies that are named; of all of them where none is. */
+/* Prints code that finds the command, and the knobs of the policies on the command line; of all policies if there is
+ * none. */
 static void
 print_look_back(void)
 {
@@ -198,7 +199,7 @@ bash_argument(const struct option_row *row)
     puts("' ;;");
 }
 
-/* What an operand or an option may be. */
+/* Prints the completions of the command's operands and options. */
 static void
 bash_command(const struct command_row *c)
 {
@@ -398,7 +399,7 @@ zsh_policy(void *user, const struct policy_ops *ops, const struct policy_info *i
     puts(") ;;");
 }
 
-/* The knobs of the policies that are named; of all of them in bench where none is. */
+/* Prints code for the knobs of the policies on the command line; in bench of all policies if there is none. */
 static void
 print_knobs(void)
 {

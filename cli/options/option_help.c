@@ -1,4 +1,4 @@
-/* --help, --list-policies and the manual's list of options. */
+/* Prints --help, --list-policies and the manual's list of options. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -282,8 +282,8 @@ print_row(const struct option_row *row, bool named, bool first)
     }
 }
 
-/* Lists options of `commands`. If not all of `usual` have an option, its commands are named. An option that the list of `before`
- * has is short. */
+/* Lists options of `commands`. If not all of `usual` have an option, its commands are named. An option that is also in
+ * the list of `before` is printed in its short form. */
 static void
 print_list(unsigned commands, unsigned usual, unsigned before)
 {

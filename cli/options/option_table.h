@@ -19,11 +19,11 @@ enum option_type {
     OPTION_PRINT   /* print() prints, and the program ends; not in the config file */
 };
 
-/* What an argument is besides one of `words`, for completions. */
+/* Kinds of arguments besides `words`, for completions. */
 enum option_takes { TAKES_WORDS, TAKES_FILE, TAKES_FOLDER, TAKES_POLICY, TAKES_KNOB, TAKES_SHAPE };
 
 struct option_row {
-    const char *name; /* without "--"; a row for each meaning that it has in different commands */
+    const char *name; /* without "--"; a name has a row for each of its meanings in different commands */
     char letter;      /* 0: none */
     bool repeats;
     bool model; /* the argument is a model or an adapter of one */
@@ -39,7 +39,7 @@ struct option_row {
     bool (*set)(struct options *, const struct option_row *, const char *text, struct err *);
     void (*print)(enum command);
     const char *help;    /* one line */
-    const char *def;     /* the default, as a user would give it; NULL: the member stays zero */
+    const char *def;     /* the default, in the user's notation; NULL: the member stays zero */
     const char *without; /* or the default in words */
     const char *more;    /* more sentences for the manual; option_help.c describes their marks */
 };

@@ -17,7 +17,7 @@
 #include "kernels/request.h"
 #include "policies/policy.h"
 
-/* From text to the members of struct options, by type. */
+/* Conversions from text to the members of struct options, by type. */
 
 static bool
 unknown_word(const struct option_row *row, const char *text, struct err *err)
@@ -171,7 +171,7 @@ set_prompt_file(struct options *o, const struct option_row *row, const char *pat
     size_t len;
     if (!file_read(path, &text, &len, err))
         return false;
-    while (len > 0 && text[len - 1] == '\n') /* an editor's last newline is not meant */
+    while (len > 0 && text[len - 1] == '\n') /* a newline that an editor added at the end is dropped */
         len--;
     const bool ok = copy_prompt(o, text, len, err);
     free(text);

@@ -215,14 +215,14 @@ word_is_model(const char *word)
     return read && memcmp(magic, "GGUF", sizeof magic) == 0;
 }
 
-/* "none" and "self:6" are no names of models. */
+/* Returns false for "none" and "self:6", which do not name a model. */
 static bool
 is_model(const char *helper)
 {
     return helper != NULL && strcmp(helper, "none") != 0 && strncmp(helper, "self:", 5) != 0;
 }
 
-/* "rnu": a command that there isn't, rather than a model. */
+/* Is the word a mistyped command, such as "rnu", rather than a model? */
 static bool
 is_no_command(const struct options *o)
 {
@@ -252,7 +252,7 @@ options_find_models(struct options *o, struct err *err)
 #define LONG      256 /* getopt's values from here on are rows of the table */
 #define ROWS_MOST 128 /* rows */
 
-/* A command's options for getopt_long(). */
+/* Options of a command for getopt_long(). */
 struct getopt_tables {
     struct option longs[ROWS_MOST + 1];
     char shorts[2 * ROWS_MOST + 3];
@@ -304,7 +304,8 @@ take_operand(struct options *o, const char *text, struct err *err)
     return true;
 }
 
-/* A policy given by a flag takes the place of the config file's; another one has no use for the settings there. */
+/* A policy given by a flag replaces that of the config file. If it is another policy, the config file's knobs are
+ * dropped. */
 static void
 forget_config_policy(struct options *o, const char *flag)
 {
@@ -317,7 +318,7 @@ forget_config_policy(struct options *o, const char *flag)
     o->policies.n = 0;
 }
 
-/* What getopt_long() has no use for: a name that nothing begins with, or several do, or a switch with a value. */
+/* Reports words that getopt_long() refuses: an unknown or ambiguous name, or a switch with a value. */
 static bool
 refuse(const struct options *o, const char *text, struct err *err)
 {

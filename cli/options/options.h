@@ -26,7 +26,7 @@ enum command {
     COMMAND_ALL = 65535
 };
 
-#define COMPARES (COMMAND_BENCH | COMMAND_TUNE) /* several policies; all of them where none is named */
+#define COMPARES (COMMAND_BENCH | COMMAND_TUNE) /* commands with several policies; all policies if none is given */
 
 struct option_list {
     const char *at[OPTIONS_MOST]; /* as given */
@@ -36,7 +36,8 @@ struct option_list {
 /* Strings belong to argv, the registry or `owned`. Members have the table's defaults, or else zero. */
 struct options {
     enum command command;
-    const char *model; /* the operand: or the trace folder of replay, or the shell of completions; NULL: none given */
+    /* the operand: a model, the trace folder of replay, or the shell of completions; NULL: none given */
+    const char *model;
     struct option_list operands; /* of a command that takes several */
     const char *synth;           /* a synthetic model instead; NULL: none */
     char *prompt;                /* owned; NULL: none given */
@@ -109,7 +110,8 @@ struct options {
 
 /* The table's defaults. */
 void options_init(struct options *, enum command);
-/* Defaults, the config file (for commands that read it), then argv. False: *err has the reason (ERR_USAGE). */
+/* Sets defaults, reads the config file (for commands that use it), then argv. On failure *err has the reason
+ * (ERR_USAGE). */
 bool options_read(struct options *, enum command, int argc, char **argv, struct err *);
 /* Reads the config file from memory (tests, fuzzing). */
 bool options_config(struct options *, const char *path, const char *json, size_t len, struct err *);
@@ -118,7 +120,7 @@ void options_free(struct options *);
 /* Reads the options, runs the command and returns the exit status: 0, 1 for a failure, 2 for bad usage, 130 after an interruption. */
 int options_run(enum command, int argc, char **argv);
 
-/* The prompt and policy without options. */
+/* The default prompt and policy. */
 extern const char default_prompt[], default_policy[];
 
 /* Reads $XDG_CONFIG_HOME/specscope/config.json, or ~/.config/specscope/config.json, if there is such a file. */

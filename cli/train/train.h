@@ -1,4 +1,4 @@
-/* What the training commands share: the check of --out, the models, the device that multiplies, the order of rows, and the
+/* Functions that the training commands share: the check of --out, the models, the device that multiplies, the order of rows, and the
  * progress bar. */
 #ifndef CLI_TRAIN_TRAIN_H
 #define CLI_TRAIN_TRAIN_H

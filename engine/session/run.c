@@ -91,7 +91,7 @@ join(struct sequence *q)
     return prefill(q) || session_stop(s, "prefill");
 }
 
-/* NULL: it continues. */
+/* Returns why the sequence is over; NULL: it is not. */
 static const char *
 why_over(const struct sequence *q)
 {

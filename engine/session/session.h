@@ -21,7 +21,8 @@ struct prompt_text {
 
 #define BATCH_MOST 64 /* sequences at a time */
 
-/* What policies have learned, for the next session on the same engine. It is zeroed at first; the sessions fill it. */
+/* State that policies have learned, for the next session on the same engine. It is zeroed at first; the sessions fill
+ * it. */
 struct policy_memory {
     void **learned; /* (n) by policy, from policy_ops.save; NULL: nothing */
     uint32_t n;

@@ -1,4 +1,5 @@
-/* What the session's files share. They are in order: each file calls only functions of files above it here. */
+/* Types and functions that the session's files share. They are in order: each file calls only functions of files above
+ * it here. */
 #ifndef ENGINE_SESSION_SESSION_INTERNAL_H
 #define ENGINE_SESSION_SESSION_INTERNAL_H
 
@@ -186,7 +187,7 @@ void session_emit_vocab(struct session *, token_t);   /* once for each token */
 void seq_emit_token(struct sequence *, uint32_t pos, token_t, enum token_source, const struct guess *);
 void seq_emit_guess(struct sequence *, uint32_t pos, uint32_t layer, uint32_t head, const struct guess *,
                     enum probed_by, token_t final);
-/* Of a layer of an auxiliary model; final is the target's token. */
+/* A prediction of an auxiliary model's layer; final is the target's token. */
 void seq_emit_helper_guess(struct sequence *, enum helper_role, uint32_t pos, uint32_t layer, const struct guess *,
                            enum probed_by, token_t final);
 void seq_emit_experts(struct sequence *, slot_t row); /* the experts of a row, if the context has recorded them */

@@ -1,4 +1,4 @@
-/* What panels share: the selection, marks of changes, a round in one line, the measures up to the cursor. */
+/* Functions that panels share: the selection, marks of changes, a round in one line, the measures up to the cursor. */
 #include "tui/panels/panel.h"
 
 #include <math.h>

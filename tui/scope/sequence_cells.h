@@ -1,4 +1,4 @@
-/* What a sequence keeps of each position and each round, in rings: the layers of auxiliary models, a mixture's experts, the values of
+/* Data of a sequence for each position and each round, in rings: the layers of auxiliary models, a mixture's experts, the values of
  * series, and of positions whose cells were dropped one byte per layer. Only tui/scope includes it, and the panel of the whole run. */
 #ifndef TUI_SCOPE_SEQUENCE_CELLS_H
 #define TUI_SCOPE_SEQUENCE_CELLS_H

@@ -124,7 +124,7 @@ post(struct followed *f, uint32_t seq, enum control_kind kind, const char *name,
     return posted;
 }
 
-/* What a control that can be taken back is recorded as; RECORDED_KINDS: it cannot. */
+/* Returns how a control that can be undone is recorded; RECORDED_KINDS: it cannot be undone. */
 static enum recorded
 setting_of(enum control_kind kind)
 {
@@ -254,7 +254,7 @@ control_seen(struct followed *f, const struct event *e, struct selection *select
 static void
 event_seen(struct followed *f, const struct event *e, struct selection *selection, struct message *message)
 {
-    /* Who points at a token stays with its sequence. */
+    /* a selected token keeps its sequence in focus */
     if (e->type == EVENT_CONTROL && e->control.kind == RECORDED_JOINED && !selection->follow)
         scope_set_focus(f->scope, scope_focus(f->scope));
     scope_event(f->scope, e);

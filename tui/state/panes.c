@@ -188,7 +188,7 @@ tab_text(const struct panes *p, int i, int letters, char *out, size_t size)
     return text_width(out) + 1; /* and a gap */
 }
 
-/* How many letters of names have room. */
+/* Returns how many letters of each name fit. */
 static int
 tab_letters(const struct panes *p)
 {

@@ -290,7 +290,7 @@ detect_double(struct terminal *t, struct input *in)
     t->press_us = now;
 }
 
-/* What a report turns out to be, when its last character has come. */
+/* Adds a character to a report. Returns its event after the last character. */
 static struct input
 read_report(struct terminal *t, uint32_t code)
 {
@@ -376,7 +376,7 @@ terminal_read(struct terminal *t, int timeout_ms)
     return in;
 }
 
-/* What the terminal still has to answer must not be left to the shell. */
+/* Reads outstanding answers of the terminal, which the shell would otherwise read as input. */
 static void
 read_answers(struct terminal *t)
 {

@@ -164,7 +164,7 @@ in_row(const struct model_chooser *c, size_t row)
 
 /* ---- keys ---- */
 
-/* Of hf:ORG/NAME both the whole and NAME count. */
+/* hf:ORG/NAME matches as a whole, or by NAME. */
 static bool
 begins_a_name(const struct model_chooser *c, char letter)
 {
