@@ -1,4 +1,4 @@
-/* What the readers of a tokenizer.model and of the files beside it share. */
+/* Internal to the readers of a tokenizer.model and of the JSON files in its directory. */
 #ifndef ENGINE_TOKENIZER_SENTENCEPIECE_H
 #define ENGINE_TOKENIZER_SENTENCEPIECE_H
 
@@ -9,9 +9,9 @@
 #include "engine/tokenizer/tokenizer_internal.h"
 
 struct added_tokens {
-    struct special *list; /* (n) texts in memory of the tokenizer's */
+    struct special *list; /* (n) texts are in the tokenizer's memory */
     uint32_t n, room;
-    uint32_t ids; /* one more than the highest id */
+    uint32_t ids; /* highest id + 1 */
 };
 
 struct sentencepiece {
@@ -21,21 +21,21 @@ struct sentencepiece {
     struct added_tokens added;
 };
 
-/* Reading Protocol Buffers' wire format, without a schema: the fields of a message one after the other, every length
- * checked. What a caller doesn't know it passes over. */
+/* A reader of the Protocol Buffers wire format without a schema. It returns the fields of a message in order and checks
+ * every length. Callers skip unknown fields. */
 
 enum protobuf_wire { PROTOBUF_VARINT = 0, PROTOBUF_64 = 1, PROTOBUF_BYTES = 2, PROTOBUF_32 = 5 };
 
 struct protobuf_field {
     uint32_t number;
     enum protobuf_wire wire;
-    uint64_t value;     /* of VARINT, 64 and 32 */
-    struct slice bytes; /* of BYTES: a text, or a message within this one */
+    uint64_t value;     /* for VARINT, 64 and 32 */
+    struct slice bytes; /* for BYTES: a text or a nested message */
 };
 
 struct protobuf {
     struct slice rest;
-    bool broken; /* it is no message, or was cut short */
+    bool broken; /* it is not a message, or it is truncated */
 };
 
 #endif

@@ -1,5 +1,5 @@
-/* Text to token ids and back: SentencePiece BPE, Unigram and byte-level BPE, from GGUF metadata, Hugging Face's tokenizer.json
- * or SentencePiece's tokenizer.model. */
+/* Converts text to token ids and back: SentencePiece BPE, Unigram and byte-level BPE. The vocabulary is read from GGUF
+ * metadata, Hugging Face's tokenizer.json or SentencePiece's tokenizer.model. */
 #ifndef ENGINE_TOKENIZER_TOKENIZER_H
 #define ENGINE_TOKENIZER_TOKENIZER_H
 
@@ -12,15 +12,15 @@ struct tokenizer;
 
 enum token_kind { TOKEN_NORMAL, TOKEN_UNKNOWN, TOKEN_CONTROL, TOKEN_USER, TOKEN_UNUSED, TOKEN_BYTE };
 
-/* The file must outlive the tokenizer. What is not supported (another model, an unknown pre-tokenizer) is an error that
- * names it. */
+/* Opens the tokenizer of a GGUF file, which must outlive the tokenizer. An unsupported tokenizer model or an unknown
+ * pre-tokenizer is an error that contains its name. */
 bool tokenizer_open(struct tokenizer **, const struct gguf *, struct err *);
-/* The same from the bytes of a tokenizer.json and its tokenizer_config.json (NULL: there is none), which are not needed
- * afterwards; `where` is what errors call the place, a folder or a file. */
+/* Opens a tokenizer from the bytes of a tokenizer.json and its tokenizer_config.json (NULL: there is none). The caller
+ * may free the bytes afterwards. Error messages begin with `where`, a directory or a file. */
 bool tokenizer_from_json(struct tokenizer **, const char *json, size_t n, const char *config_json, size_t n_config,
                          const char *where, struct err *);
-/* The same from a tokenizer.model, SentencePiece's, with what lies beside it: tokenizer_config.json and added_tokens.json
- * (data NULL: there is none). */
+/* Opens a tokenizer from the bytes of SentencePiece's tokenizer.model and of the tokenizer_config.json and
+ * added_tokens.json in its directory (data NULL: there is none). */
 struct sentencepiece_files {
     struct slice model, config, added;
 };
@@ -33,53 +33,59 @@ enum token_kind tokenizer_kind(const struct tokenizer *, token_t);
 token_t tokenizer_bos(const struct tokenizer *); /* TOKEN_NONE if the model has none */
 token_t tokenizer_eos(const struct tokenizer *);
 bool tokenizer_is_end(const struct tokenizer *, token_t); /* EOS, EOT and their like: generation stops after one */
-void tokenizer_add_end(struct tokenizer *, token_t); /* what a model's files say besides; an unknown id is ignored */
+void tokenizer_add_end(struct tokenizer *,
+                       token_t); /* adds an end token from a model's other files; ignores unknown ids */
 
 const char *tokenizer_description(const struct tokenizer *); /* "byte-level BPE, llama-bpe" */
-/* Something the user should know ("the model does not say how …"), or "". */
+/* A note for the user ("the model does not say how …"), or "". */
 const char *tokenizer_note(const struct tokenizer *);
-/* The Jinja texts that came with the model, by name ("default", "tool_use"). len 0: there is none of that name. */
+/* Returns the model's Jinja chat template of that name ("default", "tool_use"); len is 0 if there is none. */
 struct slice tokenizer_chat_template(const struct tokenizer *, const char *name);
-/* The names, one after another; NULL behind the last one. */
+/* Returns the name of chat template i; NULL after the last one. */
 const char *tokenizer_chat_template_name(const struct tokenizer *, size_t i);
-/* Copies both; the last one of a name counts. More than a few are an error. */
+/* Adds a chat template; copies name and text. A later template replaces an earlier one of the same name. Fails if there
+ * are too many. */
 bool tokenizer_add_chat_template(struct tokenizer *, struct slice name, struct slice text, struct err *);
 
 struct tokenize_options {
-    bool bos;            /* put BOS in front if the model wants one */
-    bool special;        /* recognise control tokens written out in the text */
-    bool eos;            /* put EOS behind if the model wants one */
-    const size_t *plain; /* (n_plain) bytes, ascending, at which no control token begins, `special` or not */
+    bool bos;     /* prepend BOS if the model uses it */
+    bool special; /* recognise control tokens that occur in the text */
+    bool eos;     /* append EOS if the model uses it */
+    const size_t
+        *plain; /* (n_plain) byte positions, ascending, where a control token is plain text even with `special` */
     size_t n_plain;
 };
-/* Ids in memory that the caller frees; *n of them. Any bytes are accepted: what no piece covers becomes byte tokens. */
+/* Encodes a text as *n ids in memory that the caller frees. Any bytes are accepted; bytes that no piece covers become
+ * byte tokens. */
 bool tokenizer_encode(const struct tokenizer *, const char *text, size_t len, struct tokenize_options, token_t **ids,
                       size_t *n, struct err *);
 
-/* The first byte from `from` on at which a control token is written out in a text; SIZE_MAX: there is none. `tokenizer` is a
- * struct tokenizer (struct chat_guard). */
+/* Returns the first byte at or after `from` at which a control token occurs in a text; SIZE_MAX if there is none.
+ * `tokenizer` is a struct tokenizer; the type fits struct chat_guard. */
 size_t tokenizer_next_control(const void *tokenizer, struct slice text, size_t from);
 
-/* The bytes a token stands for in running text, in the tokenizer's own memory ('▁' already a space; a byte token is
- * that byte; a control token is empty unless `show_control`, then its name). May be half a character. */
+/* Returns the bytes of a token in decoded text, in the tokenizer's memory: '▁' is a space, a byte token is its byte, and
+ * a control token is empty or, with `show_control`, its name. The bytes may be part of a character. */
 struct slice tokenizer_bytes(const struct tokenizer *, token_t, bool show_control);
 
-/* Decodes a whole sequence; the space that the dummy prefix added is taken off again. Memory is the caller's. */
+/* Decodes a whole sequence and removes the space that the dummy prefix added. The caller frees *text. */
 bool tokenizer_decode(const struct tokenizer *, const token_t *, size_t n, char **text, size_t *len, struct err *);
 
-/* Incremental UTF-8: feed token bytes, get whole characters; a character cut in two waits for its rest. */
+/* Incremental UTF-8 decoder: converts the bytes of tokens to complete characters and holds an incomplete character until
+ * its remaining bytes arrive. */
 struct utf8_stream {
     unsigned char held[4];
     unsigned n_held;
 };
-/* Writes at most 3 * len + 3 bytes to out; broken bytes become U+FFFD. Returns the number written. */
+/* Writes at most 3 * len + 3 bytes to out; invalid bytes become U+FFFD. Returns the number of bytes written. */
 size_t utf8_stream_feed(struct utf8_stream *, const char *bytes, size_t len, char *out);
-size_t utf8_stream_end(struct utf8_stream *, char *out); /* what is still held, as U+FFFD; at most 3 bytes */
+size_t utf8_stream_end(struct utf8_stream *, char *out); /* writes held bytes as U+FFFD, at most 3 bytes */
 
-/* Whether two models speak of the same tokens: what a draft model says must mean the same to the target. */
+/* Compatibility of vocabularies: a draft model's token ids must have the same meaning for the target. */
 
-/* Every id that both have is of the same kind and stands for the same bytes. One may have more (padding, added tokens): to
- * the other these have probability 0. False: one line that names the first id which differs. */
+/* Returns whether every id that both vocabularies contain has the same kind and the same bytes. One vocabulary may have
+ * further ids (padding, added tokens), which have probability 0 for the other model. If not, *err is one line with the
+ * first id that differs. */
 bool vocabularies_match(const struct tokenizer *target, const char *target_name, const struct tokenizer *other,
                         const char *other_name, struct err *);
 

@@ -1,4 +1,5 @@
-/* Pieces by their bytes, to find all that a text begins with. */
+/* Internal to the tokenizer's files: the trie of pieces, the tables of the vocabulary, and the steps from text to
+ * pieces. */
 #ifndef ENGINE_TOKENIZER_TOKENIZER_INTERNAL_H
 #define ENGINE_TOKENIZER_TOKENIZER_INTERNAL_H
 
@@ -17,8 +18,8 @@ struct piece {
 };
 
 struct piece_node {
-    uint32_t children; /* the first of them; they stand beside each other, by their bytes */
-    token_t id;        /* TOKEN_NONE: no piece ends here */
+    uint32_t children; /* index of the first child; children are adjacent and sorted by byte */
+    token_t id;        /* the piece that ends at this node, or TOKEN_NONE */
     uint16_t n;
     unsigned char byte;
 };
@@ -28,10 +29,10 @@ struct piece_trie {
     uint32_t n, room;
 };
 
-/* Sorts the list. Of pieces with the same bytes the one that comes first in the list's order of ids counts. */
+/* Builds the trie; sorts the list. Of pieces with the same bytes the one with the lowest id is used. */
 bool piece_trie_make(struct piece_trie *, struct piece *list, uint32_t n);
 
-/* One byte further down from *node (0: the root). False: no piece goes on like that. */
+/* Moves *node (0: the root) to its child for this byte. Returns false if no piece continues with the byte. */
 static inline bool
 piece_trie_step(const struct piece_trie *t, uint32_t *node, unsigned char byte)
 {
@@ -48,11 +49,11 @@ piece_trie_step(const struct piece_trie *t, uint32_t *node, unsigned char byte)
     return low < at->children + at->n && t->nodes[low].byte == byte;
 }
 
-/* What the tokenizer's files share: the vocabulary's tables and the steps from text to pieces.
+/* The vocabulary's tables and the steps from text to pieces:
  *   input ─ special tokens cut it into sections ─ a section is normalised ─ special tokens of normalised text cut it
  *   ─ the pre-tokenizer cuts that into words ─ in a word, neighbours merge into pieces */
 
-#define SPACE_MARK     "\xe2\x96\x81" /* ▁ U+2581, which stands for a space inside pieces */
+#define SPACE_MARK     "\xe2\x96\x81" /* ▁ U+2581, which represents a space in pieces */
 #define SPACE_MARK_LEN 3
 
 #define MOST_TOKENS       (INT32_MAX / 4)
@@ -61,28 +62,29 @@ piece_trie_step(const struct piece_trie *t, uint32_t *node, unsigned char byte)
 
 /* ---- tables ---- */
 
-/* A buffer of bytes that grows. */
+/* A growing byte buffer. */
 struct bytes {
     char *at;
     size_t len, room;
-    bool starved; /* there was no memory for something */
+    bool starved; /* an append failed for lack of memory */
 };
 
-/* A user-defined or control token as it is looked for in text. */
+/* A user-defined or control token that is searched for in text. */
 struct special {
     struct slice text; /* not empty */
     token_t id;
     bool control;
-    bool lstrip, rstrip, single_word; /* takes the white space on its left, right; stands between other than letters */
+    bool lstrip, rstrip,
+        single_word; /* also match white space on the left, on the right; match only between non-letters */
 };
 
 struct special_set {
-    struct special *list; /* (n) sorted by their bytes once indexed */
+    struct special *list; /* (n) sorted by bytes after indexing */
     uint32_t n, room;
-    bool starts[256]; /* whether one begins with this byte */
+    bool starts[256]; /* whether a special begins with this byte */
 };
 
-/* Two neighbours that become one piece, the lowest rank first. */
+/* Two neighbours that become one piece; the lowest rank is applied first. */
 struct merge {
     token_t left, right, id; /* id: TOKEN_NONE in an empty slot */
     uint32_t rank;
@@ -91,10 +93,10 @@ struct merge {
 struct merge_table {
     struct merge *slots; /* (mask + 1) */
     uint32_t mask;
-    struct bytes buffer; /* to look up pieces in while merges are added */
+    struct bytes buffer; /* scratch for looking up pieces while merges are added */
 };
 
-/* What happens to a section before anything else looks at it. */
+/* The steps that normalise a section. */
 enum normal_kind {
     NORMAL_NFC,
     NORMAL_NFD,
@@ -102,21 +104,21 @@ enum normal_kind {
     NORMAL_NFKD,
     NORMAL_PREPEND,
     NORMAL_REPLACE,
-    NORMAL_PATTERN,      /* a regular expression's matches are replaced */
-    NORMAL_STRIP,        /* white space at the ends goes */
-    NORMAL_CHARSMAP,     /* by clusters of characters, as Hugging Face's Precompiled */
-    NORMAL_SENTENCEPIECE /* all that a SentencePiece model says of white space and characters */
+    NORMAL_PATTERN,      /* replaces the matches of a regular expression */
+    NORMAL_STRIP,        /* removes white space at the ends */
+    NORMAL_CHARSMAP,     /* maps clusters of characters like Hugging Face's Precompiled */
+    NORMAL_SENTENCEPIECE /* a SentencePiece model's rules for white space and characters */
 };
 struct pattern;
 struct normal_step {
     enum normal_kind kind;
     struct slice from, to;   /* REPLACE; PATTERN: to; PREPEND (to a text that isn't empty): to */
-    struct pattern *pattern; /* the tokenizer's */
-    struct charsmap map;     /* in memory of the tokenizer's */
+    struct pattern *pattern; /* owned by the tokenizer */
+    struct charsmap map;     /* in the tokenizer's memory */
     bool left, right;        /* STRIP: which ends */
-    bool prefix;             /* SENTENCEPIECE: a space goes in front; */
-    bool collapse;           /* of several spaces one stays, and none at the ends; */
-    bool mark;               /* spaces become marks */
+    bool prefix;             /* SENTENCEPIECE: prepend a space */
+    bool collapse;           /* SENTENCEPIECE: reduce several spaces to one, and remove those at the ends */
+    bool mark;               /* SENTENCEPIECE: replace spaces by SPACE_MARK */
 };
 
 struct end_tokens {
@@ -124,7 +126,7 @@ struct end_tokens {
     unsigned n;
 };
 
-/* What models are called that are refused. */
+/* The error message for WordPiece models. */
 #define WORDPIECE "its tokenizer is WordPiece, that of encoders like BERT, which write no text; give a model that does"
 
 #define MOST_CHAT_TEMPLATES 16
@@ -133,38 +135,39 @@ struct chat_template {
     struct slice text;
 };
 
-struct text_block; /* memory that texts lie in */
+struct text_block; /* a block of memory for texts */
 
 struct tokenizer {
-    uint32_t n;          /* vocabulary */
-    struct slice *text;  /* (n) as merging sees them: the file's, or bytes of byte-level BPE; empty: no such token */
-    struct slice *plain; /* (n) as they read in running text: ▁ as a space, a byte token's byte, a control's name */
+    uint32_t n; /* vocabulary */
+    struct slice
+        *text; /* (n) as used by merging: the file's text, or the bytes of byte-level BPE; empty: no such token */
+    struct slice *plain; /* (n) as in decoded text: ▁ as a space, a byte token's byte, a control token's name */
     unsigned char *kind; /* (n) enum token_kind */
     bool *end;           /* (n) generation stops after it */
     struct text_block *blocks;
 
-    double *score;             /* (n) SentencePiece: the pair with the best merges first; NULL: merges have ranks */
+    double *score; /* (n) SentencePiece: the pair with the highest score merges first; NULL: merges have ranks */
     struct merge_table merges; /* by rank */
-    bool unigram;              /* words are not merged but cut, by score: */
-    struct piece_trie trie;    /* pieces that a text may be cut into, */
-    bool *bonus;               /* (n) those that a user defined, which score better than all others, */
+    bool unigram;              /* Unigram model: words are cut by score instead of merged */
+    struct piece_trie trie;    /* Unigram: the pieces that words may be cut into */
+    bool *bonus;               /* (n) Unigram: user-defined pieces, which score higher than all others */
     double best_score, unknown_score;
-    bool single_precision;     /* … and how scores are added */
+    bool single_precision;     /* Unigram: scores are added in single precision */
     token_t byte[256];         /* the token of a byte; TOKEN_NONE where there is none */
     token_t bos, eos, unknown; /* TOKEN_NONE if there is none */
     bool byte_level;           /* symbols are bytes, not characters */
-    bool fuse_unknown;         /* one <unk> for neighbours that are all unknown */
-    bool whole_words;          /* a word that is a token is not merged from its symbols */
-    bool strips_space;         /* a text's first space is the one that encoding put there */
+    bool fuse_unknown;         /* adjacent unknown symbols become one <unk> */
+    bool whole_words;          /* a word that is itself a token is not merged from its symbols */
+    bool strips_space;         /* decoding removes the first space, which encoding has added */
     struct end_tokens before, after;
 
     uint32_t longest_piece; /* bytes */
     uint32_t mask;          /* of the hash table of pieces: slots - 1 */
     token_t *slots;         /* (mask + 1), TOKEN_NONE when empty */
 
-    struct special_set specials;        /* looked for in the input */
-    struct special_set normal_specials; /* looked for in normalised sections */
-    struct special_set symbols;         /* that SentencePiece's normalisation leaves as they are */
+    struct special_set specials;        /* searched for in the input */
+    struct special_set normal_specials; /* searched for in normalised sections */
+    struct special_set symbols;         /* unchanged by SentencePiece's normalisation */
     struct normal_step normal[MOST_NORMAL_STEPS];
     unsigned n_normal;
     struct pretokenizer *pre; /* NULL: a section is one word */
@@ -177,38 +180,41 @@ struct tokenizer {
 
 /* ---- memory ---- */
 
-/* n bytes that go with the tokenizer; NULL: there is no more. */
+/* Returns n bytes that are freed with the tokenizer; NULL if out of memory. */
 char *tokenizer_take(struct tokenizer *, size_t n);
-/* A copy of these bytes in such memory. */
+/* Copies bytes to memory that is freed with the tokenizer. */
 bool tokenizer_copy(struct tokenizer *, const char *bytes, size_t n, struct slice *out);
 
-/* ---- making one (tokenizer_make.c): n, text, kind and what belongs to the model are set ---- */
+/* ---- construction (tokenizer_make.c): the caller sets n, text, kind and the fields of its model ---- */
 
-/* Arrays of n: text, plain, kind, end. */
+/* Allocates the arrays text, plain, kind and end of n elements. */
 bool tokenizer_make_room(struct tokenizer *, uint32_t n, const char *where, struct err *);
-/* Byte tokens <0x0A>, or of byte-level BPE its 256 symbols; how all tokens read in running text; tokens that end a text
- * by their names; sorted specials. After this the tokenizer is complete. */
+/* Completes the tokenizer: finds the byte tokens (<0x0A>, or the 256 symbols of byte-level BPE), fills `plain`, marks end
+ * tokens by their names and sorts the specials. */
 bool tokenizer_finish(struct tokenizer *, const char *where, struct err *);
-/* The value of a byte token's name, <0x0A>; -1: it is none. */
+/* Returns the value of a byte token's name such as <0x0A>; -1 if it is not such a name. */
 int tokenizer_byte_value(struct slice);
-/* Characters that stand for bytes become those bytes, in memory of the tokenizer's; another text stays as it is, and is no
- * *piece_of_text then: no text is ever cut into it (Command-R has emoji so). False: out of memory. */
+/* Replaces a byte-level piece's characters by the bytes that they represent, in the tokenizer's memory. If a character
+ * represents no byte, the piece is unchanged and *piece_of_text is false: no text is ever cut into it (Command-R has
+ * such emoji). Returns false if out of memory. */
 bool tokenizer_decode_piece(struct tokenizer *, struct slice *piece, bool *piece_of_text);
-/* A merge of two pieces as the vocabulary's file writes them, once pieces are indexed and merge_table_make() was called.
- * False: they aren't both tokens, or together they make none; or merges.buffer is starved. */
+/* Adds a merge of two pieces in the vocabulary file's spelling. Pieces must be indexed and merge_table_make() called
+ * before. Returns false if one of the pieces or their concatenation is not a token, or if merges.buffer is starved. */
 bool tokenizer_add_merge(struct tokenizer *, struct slice left, struct slice right, uint32_t rank);
 bool tokenizer_add_special(struct special_set *, struct special);
 bool tokenizer_add_normal(struct tokenizer *, enum normal_kind, struct slice from, struct slice to);
-/* The same of any kind; its pattern becomes the tokenizer's, even when this fails. */
+/* Adds a normal step of any kind. The tokenizer takes ownership of its pattern, even on failure. */
 bool tokenizer_add_normal_step(struct tokenizer *, struct normal_step);
 
 /* ---- looking up ---- */
 
-/* Fills the hash table of pieces with the tokens that are set in `pieces` (n), or, if that is NULL, are normal. */
+/* Fills the hash table of pieces with the tokens that are set in `pieces` (n) or, if that is NULL, with the normal
+ * tokens. */
 bool tokenizer_index_pieces(struct tokenizer *, const bool *pieces);
-/* The piece with these bytes (the lowest id if there are several), or TOKEN_NONE. */
+/* Returns the piece with these bytes (the lowest id if there are several), or TOKEN_NONE. */
 token_t tokenizer_find(const struct tokenizer *, const char *bytes, size_t len);
-/* The longest special that `bytes` starts with, control tokens only if `control`; NULL if none does. */
+/* Returns the longest special that is a prefix of `bytes`; considers control tokens only if `control`. NULL if there is
+ * none. */
 const struct special *tokenizer_match_special(const struct special_set *, const char *bytes, size_t len, bool control);
 
 bool merge_table_make(struct merge_table *, uint32_t n);
@@ -218,14 +224,15 @@ const struct merge *merge_table_find(const struct merge_table *, token_t left, t
 
 bool bytes_append(struct bytes *, const char *, size_t n);
 
-/* The trie of a unigram model, once text, kind, score and bonus are set. False: out of memory. */
+/* Builds the trie of a Unigram model from text, kind, score and bonus. Returns false if out of memory. */
 bool tokenizer_make_unigram(struct tokenizer *);
 
-/* A regular expression of Hugging Face's; NULL with what is wrong with it. */
+/* Compiles a regular expression in Hugging Face's syntax; returns NULL and sets *err if it is invalid. */
 struct pattern *pattern_open(const char *text, size_t len, struct err *);
 void pattern_close(struct pattern *);
 
-/* All normal steps on a text; *out is `text` itself or lies in one of the two buffers. Broken UTF-8 stays as it is. */
+/* Applies all normal steps to a text. *out is `text` itself or is in one of the two buffers. Invalid UTF-8 is not
+ * changed. */
 bool tokenizer_normalize(const struct tokenizer *, struct slice text, struct bytes buffers[2], struct slice *out);
 
 struct ids {
@@ -233,12 +240,12 @@ struct ids {
     size_t n, room;
 };
 
-/* Merging: memory that is used again for the next word; start from {0}. */
+/* Scratch memory for merging, reused for the next word. Initialise with {0}. */
 struct merging {
     struct symbol *symbols;
     struct pair *heap;
     size_t room, n_heap;
-    struct way *ways; /* (n_ways) of a unigram model */
+    struct way *ways; /* (n_ways) for a Unigram model */
     size_t n_ways;
 };
 
