@@ -1,4 +1,5 @@
-/* A pre-tokenizer's steps. */
+/* Builds pre-tokenizers: their steps, the families that GGUF files name, and the translation of Oniguruma patterns to
+ * PCRE2. */
 #include "engine/tokenizer/pretokenizer.h"
 
 #include <stdlib.h>
@@ -71,7 +72,7 @@ add_text_step(struct pretokenizer *p, enum pre_kind kind, const char *text, size
 {
     bool split = false;
     unsigned added =
-        0; /* by steps behind a split: a mark and a prefix are one pre-tokenizer's; more could make any length of a text */
+        0; /* by steps after a split: one pre-tokenizer adds a mark and a prefix; more could lengthen a text without limit */
     for (unsigned i = 0; i < p->n_steps; i++) {
         const enum pre_kind before = p->steps[i].kind;
         split = split || before == PRE_SPLIT;
@@ -115,8 +116,8 @@ pretokenizer_add_byte_chars(struct pretokenizer *p, struct err *err)
     return p->byte_chars;
 }
 
-/* The pre-tokenizers that GGUF files name in tokenizer.ggml.pre, as the models' own tokenizers cut text (the patterns are
- * those of the models' tokenizer.json; the names llama.cpp's). */
+/* The pre-tokenizers that GGUF files name in tokenizer.ggml.pre. The patterns are from the models' tokenizer.json; the
+ * names are llama.cpp's. */
 
 #define CONTRACTIONS "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 
@@ -126,7 +127,7 @@ pretokenizer_add_byte_chars(struct pretokenizer *p, struct err *err)
     "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 #define QWEN2                                                                                                          \
     CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
-/* Qwen 3.5: marks belong to words. */
+/* Qwen 3.5: combining marks are part of words. */
 #define QWEN35                                                                                                         \
     CONTRACTIONS                                                                                                       \
     "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}| "                                                                  \
@@ -138,7 +139,7 @@ pretokenizer_add_byte_chars(struct pretokenizer *p, struct err *err)
     "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}+|\\p{N}| "                                                    \
     "?[^\\s\\p{L}\\p{N}]++[\\r\\n]*|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+"
 #define BLOOM " ?[^(\\s|[.,!?…。，、।۔،])]+"
-/* Words end where upper case follows lower. */
+/* A word ends where upper case follows lower case. */
 #define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
 #define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
 #define TEKKEN                                                                                                         \
@@ -151,14 +152,14 @@ pretokenizer_add_byte_chars(struct pretokenizer *p, struct err *err)
 #define DEEPSEEK_V3                                                                                                    \
     "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"                \
     "| ?[\\p{P}\\p{S}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
-/* Kimi: as above, but what is Chinese are words of their own. */
+/* Kimi: as above, but runs of Chinese characters are separate words. */
 #define NOT_HAN  "&&[^\\p{Han}]]"
 #define K2_UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}" NOT_HAN
 #define K2_LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}" NOT_HAN
 #define KIMI_K2                                                                                                        \
     "[\\p{Han}]+|[^\\r\\n\\p{L}\\p{N}]?" K2_UPPER "*" K2_LOWER "+" CONTRACTIONS "?|[^\\r\\n\\p{L}\\p{N}]?" K2_UPPER    \
     "+" K2_LOWER "*" CONTRACTIONS "?|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
-/* Letters that have case, as far as Unicode 11 knew them. */
+/* Letters that have case in Unicode 11. */
 #define CASED_LETTERS                                                                                                  \
     "A-Za-z\\x{B5}\\x{C0}-\\x{D6}\\x{D8}-\\x{F6}\\x{F8}-\\x{1BA}\\x{1BC}-\\x{1BF}\\x{1C4}-\\x{293}"                    \
     "\\x{295}-\\x{2AF}\\x{370}-\\x{373}\\x{376}\\x{377}\\x{37B}-\\x{37D}\\x{37F}\\x{386}\\x{388}-\\x{38A}"             \
@@ -209,9 +210,9 @@ static const struct pre_family families[] = {
     {.names = "tiny_aya", .patterns = {"\\d{1,3}(?=(?:\\d{3})*\\b)", GPT4O}},
     {.names = "tekken", .patterns = {TEKKEN}, .whole_words = true, .bos = true},
     {.names = "gpt-4o llama4 kanana2 minimax-m2", .patterns = {GPT4O}},
-    /* digits are looked for among the characters for bytes, as Falcon's own tokenizer does it */
+    /* digits are matched after the conversion of bytes to characters, as in Falcon's own tokenizer */
     {.names = "falcon", .patterns = {"[\\p{P}!-/:-@\\[-`{-~]+", GPT2, PRE_BYTE_CHARS, "\\p{N}+", "[0-9][0-9][0-9]"}},
-    /* of conversions from before there were names */
+    /* for files converted before pre-tokenizers had names */
     {.names = "default", .patterns = {"[\\p{P}\\$\\+<=>\\^~\\|]+", GPT2, "\\p{N}+", "[0-9][0-9][0-9]"}},
 };
 
@@ -246,14 +247,14 @@ pretokenizer_of_family(struct pretokenizer **out, const struct pre_family *famil
     return ok;
 }
 
-/* Oniguruma's patterns (Hugging Face's) as PCRE2's in UTF and UCP mode, which mean the same but for white space and what is in
- * words, which are spelled out, and for classes in classes: [a[^b]], [\p{L}&&[^\p{Han}]]. Those become alternatives and assertions of single
- * characters. */
+/* Translates Oniguruma patterns (Hugging Face's syntax) to PCRE2 in UTF and UCP mode. The two differ in the definitions of
+ * white space and word characters, which the translation writes out, and in nested classes such as [a[^b]] and
+ * [\p{L}&&[^\p{Han}]], which become alternatives and assertions of single characters. */
 
-/* Unicode's White_Space; PCRE2's \s has U+180E too. */
+/* Unicode's White_Space; PCRE2's \s also contains U+180E. */
 #define WHITE_SPACE "\\p{Z}\\t-\\r\\x{85}"
-/* What is alphabetic, a mark, a digit or joins: letters in circles and squares are. Outside of classes what Latin-1 has of other
- * numbers, too. */
+/* Word characters: letters (including those in circles and squares), marks, digits and connectors. Outside classes WORD
+ * also contains Latin-1's other numbers. */
 #define IN_WORDS                                                                                                       \
     "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{24B6}-\\x{24E9}\\x{1F130}-\\x{1F149}\\x{1F150}-\\x{1F169}\\x{1F170}-\\x{"    \
     "1F189}"
@@ -273,7 +274,7 @@ struct text {
 struct translation {
     const char *pattern;
     size_t at, len;
-    const char *why; /* it can't be translated, or NULL: out of memory */
+    const char *why; /* reason why it cannot be translated; NULL: out of memory */
 };
 
 static bool
@@ -322,7 +323,8 @@ ahead(const struct translation *p, size_t by)
 
 /* ---- escapes ---- */
 
-/* To PCRE2 from 10.40 on \p{Han} is also what Han is written with, 。 for one; \p{sc:Han} is what Oniguruma takes it for. */
+/* Returns whether a property is a script. Since PCRE2 10.40 \p{Han} includes script extensions, for example 。;
+ * \p{sc:Han} is equal to Oniguruma's \p{Han}. */
 static bool
 is_script(const char *name, size_t n)
 {
@@ -337,7 +339,7 @@ is_script(const char *name, size_t n)
     return false;
 }
 
-/* A backslash and what belongs to it. */
+/* Translates an escape sequence. */
 static bool
 put_escape(struct translation *p, struct text *out)
 {
@@ -357,10 +359,10 @@ put_escape(struct translation *p, struct text *out)
 
 /* ---- classes ---- */
 
-/* What stands between two &&: items as PCRE2 writes them, and beside them classes that aren't so simple. */
+/* An operand of &&: items that PCRE2 accepts in one class, and classes that need alternatives. */
 struct operand {
-    struct text plain, others; /* others: each with a | in front */
-    bool after_class;          /* a - here is itself */
+    struct text plain, others; /* others: each preceded by | */
+    bool after_class;          /* a - here is a literal */
 };
 
 static void
@@ -371,20 +373,20 @@ free_operand(struct operand *o)
     *o = (struct operand){0};
 }
 
-/* One character of the operand. */
+/* Writes a pattern that matches one character of the operand. */
 static bool
 put_operand(struct text *out, const struct operand *o)
 {
     if (o->others.len == 0)
         return put(out, "[") && put_text(out, &o->plain) && put(out, "]");
-    if (!put(out, "(?>")) /* one character is one, whichever of them has it: nothing to come back to */
+    if (!put(out, "(?>")) /* atomic: every alternative matches one character, so backtracking cannot help */
         return false;
     if (o->plain.len > 0)
         return put(out, "[") && put_text(out, &o->plain) && put(out, "]") && put_text(out, &o->others) && put(out, ")");
     return put_bytes(out, o->others.at + 1, o->others.len - 1) && put(out, ")");
 }
 
-/* A - at the end of what was read is no range: something else than a character follows. */
+/* Escapes a - at the end of the plain items: no character follows, so it does not form a range. */
 static bool
 end_plain(struct text *plain)
 {
@@ -419,7 +421,7 @@ read_nested(struct translation *p, int depth, struct operand *o)
     return ok;
 }
 
-/* [:alpha:] */
+/* Reads a POSIX class such as [:alpha:]. */
 static bool
 read_posix(struct translation *p, struct operand *o)
 {
@@ -456,12 +458,12 @@ read_item(struct translation *p, struct operand *o)
     return put_bytes(&o->plain, &c, 1);
 }
 
-/* The operands up to the ] into *out, one assertion of a character for each but the first, which takes it. *last is the
- * only one, or the last. */
+/* Reads the operands up to the ]. *out contains the first operand, which consumes a character, and an assertion for each
+ * other operand. *last is the only operand or the last. */
 static bool
 read_operands(struct translation *p, int depth, struct operand *last, struct text *out, size_t *n)
 {
-    struct text taken = {0}; /* the first operand's character */
+    struct text taken = {0}; /* the pattern of the first operand */
     const size_t begin = p->at;
     bool ok = true;
     *n = 1;
@@ -489,7 +491,8 @@ read_operands(struct translation *p, int depth, struct operand *last, struct tex
     return ok;
 }
 
-/* From behind the [ to behind its ]. A simple one is left in *simple for whoever can use its items; any other is written. */
+/* Reads a class after its [ up to and including its ]. A simple class is returned in *simple, so that the caller can use
+ * its items; any other class is written to *out. */
 static bool
 read_class(struct translation *p, int depth, struct operand *simple, struct text *out, bool *is_simple)
 {
@@ -513,9 +516,9 @@ read_class(struct translation *p, int depth, struct operand *simple, struct text
     return ok;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole pattern ---- */
 
-/* What a backslash and a letter mean outside of classes, where PCRE2 means something else; NULL: it doesn't. */
+/* Returns the translation of an escaped letter outside classes; NULL if PCRE2 interprets it in the same way. */
 static const char *
 meaning(char letter)
 {
@@ -583,7 +586,7 @@ pretokenizer_compile(const char *pattern, size_t len, bool literal, struct err *
         pcre2_get_error_message(number, (PCRE2_UCHAR *)message, sizeof message);
         err_set(err, ERR_WORK, "the pattern '%s' cannot be used: %s", shown, message);
     } else {
-        pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* without it, it only takes longer */
+        pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* a failure only makes matching slower */
     }
     free(written.at);
     return code;

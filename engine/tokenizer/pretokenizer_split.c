@@ -1,5 +1,5 @@
-/* Cutting a text into words. It is copied first and may change on the way: broken UTF-8 becomes U+FFFD, which patterns can
- * look at, bytes become characters; both are undone in the end. */
+/* Splits a text into words. The text is copied first, and the steps may rewrite the copy: invalid UTF-8 becomes U+FFFD,
+ * which patterns can match, and bytes become characters. Both changes are undone at the end. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 #define REPLACEMENT 0xfffdu
 
-/* What one U+FFFD in the text stands for: broken bytes, or itself. */
+/* The original bytes of one U+FFFD in the text: invalid bytes, or U+FFFD itself. */
 struct replaced {
     char bytes[3];
     unsigned char len;
@@ -17,11 +17,11 @@ struct replaced {
 
 struct words_scratch {
     pcre2_match_data *match;
-    char *text; /* the next one in the making */
+    char *text; /* the rewritten text under construction */
     size_t room;
     struct word *word;
     size_t word_room, n;
-    struct replaced *replaced; /* (n_replaced) all U+FFFD of the text in order; 0: there are no others than real ones */
+    struct replaced *replaced; /* (n_replaced) every U+FFFD of the text in order; 0: the text had no invalid bytes */
     size_t n_replaced, replaced_room;
 };
 
@@ -54,7 +54,7 @@ words_free(struct words *w)
     *w = (struct words){0};
 }
 
-/* The text in the making becomes the text. */
+/* Replaces the text by the rewritten text. */
 static void
 swap_text(struct words *w, size_t len)
 {
@@ -131,7 +131,7 @@ static size_t
 rewrite_character(enum rewriting how, const char *bytes, size_t n, uint32_t code, char *out)
 {
     if (how == CHARS_TO_BYTES) {
-        *out = (char)byte_of_char(code); /* there are no other characters */
+        *out = (char)byte_of_char(code); /* all characters represent bytes */
         return 1;
     }
     if (how == RESTORE) {
@@ -144,7 +144,7 @@ rewrite_character(enum rewriting how, const char *bytes, size_t n, uint32_t code
     return written;
 }
 
-/* Every character becomes something else; words keep their characters. U+FFFD becomes what it stands for again. */
+/* Rewrites every character and adjusts the bounds of the words. U+FFFD becomes its original bytes. */
 static bool
 rewrite(struct words *w, enum rewriting how)
 {
@@ -164,7 +164,7 @@ rewrite(struct words *w, enum rewriting how)
             w->word[word].at = written;
         }
         n = utf8_character(w->text + at, w->len - at, &code);
-        if (n == 0) /* the end: all of it is well-formed */
+        if (n == 0) /* the end: the text is well-formed */
             break;
         const char *bytes = w->text + at;
         size_t n_bytes = n;
@@ -181,7 +181,7 @@ rewrite(struct words *w, enum rewriting how)
 
 /* ---- steps that add to words ---- */
 
-/* Copies n bytes; every space becomes the step's text, if it marks them. */
+/* Copies n bytes; for PRE_SPACE_MARK replaces every space by the step's text. */
 static size_t
 put_marked(const struct pre_step *step, const char *text, size_t n, char *out)
 {
@@ -202,7 +202,8 @@ wants_prefix(const struct words *w, const struct pre_step *step, const struct wo
     return word->len < step->n_text || memcmp(w->text + word->at, step->text, step->n_text) != 0;
 }
 
-/* Spaces are marked, or a prefix goes before each word that hasn't got it; what lies between words stays. */
+/* Marks the spaces in words, or adds the prefix to each word that does not begin with it. The text between words is not
+ * changed. */
 static bool
 add_to_words(struct words *w, const struct pre_step *step, bool first)
 {
@@ -236,8 +237,8 @@ add_to_words(struct words *w, const struct pre_step *step, bool first)
 struct splitting {
     struct words *words;
     const struct pre_step *step;
-    size_t first;      /* new words of the word that is being cut begin here */
-    bool last_matched; /* the newest of them is where the pattern matched */
+    size_t first;      /* index of the first part of the word being split */
+    bool last_matched; /* the last part was a match of the pattern */
 };
 
 static bool
@@ -289,7 +290,7 @@ split_word(const struct pretokenizer *p, struct splitting *s, struct word word, 
 {
     struct words_scratch *scratch = s->words->scratch;
     PCRE2_SPTR subject = (PCRE2_SPTR)s->words->text + word.at;
-    size_t done = 0; /* of the word */
+    size_t done = 0; /* bytes of the word already split */
     s->first = scratch->n;
     for (size_t at = 0; at <= word.len;) {
         int found = pcre2_match(s->step->code, subject, word.len, at, PCRE2_NO_UTF_CHECK, scratch->match, p->limits);
@@ -308,7 +309,7 @@ split_word(const struct pretokenizer *p, struct splitting *s, struct word word, 
             !push_part(s, word.at + place[0], word.at + place[1], true))
             return out_of_memory(err);
         done = at = place[1];
-        if (place[0] == place[1]) { /* nothing, here: look from the next character on */
+        if (place[0] == place[1]) { /* an empty match: continue at the next character */
             const size_t n = utf8_character((const char *)subject + at, word.len - at, NULL);
             at += n > 0 ? n : 1;
         }
@@ -335,7 +336,7 @@ split(const struct pretokenizer *p, struct words *w, const struct pre_step *step
     return true;
 }
 
-/* ---- all of it ---- */
+/* ---- all steps ---- */
 
 static bool
 make_scratch(struct words *w)

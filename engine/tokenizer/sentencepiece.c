@@ -33,7 +33,7 @@ take(struct protobuf *p, uint64_t n, struct slice *out)
     return true;
 }
 
-/* Seven bits a byte, the low ones first; the last byte has no high bit. */
+/* Reads a varint: seven bits per byte, low bits first; the high bit is clear in the last byte. */
 static bool
 take_varint(struct protobuf *p, uint64_t *value)
 {
@@ -59,7 +59,7 @@ take_fixed(struct protobuf *p, size_t n, uint64_t *value)
     return true;
 }
 
-/* False: there is no other field, or the message is broken. */
+/* Reads the next field. Returns false at the end of the message or if the message is broken. */
 static bool
 protobuf_next(struct protobuf *p, struct protobuf_field *f)
 {
@@ -75,10 +75,10 @@ protobuf_next(struct protobuf *p, struct protobuf_field *f)
     case PROTOBUF_32: return take_fixed(p, 4, &f->value);
     case PROTOBUF_BYTES: return take_varint(p, &n) && take(p, n, &f->bytes);
     }
-    return break_off(p); /* groups, which nobody writes any more */
+    return break_off(p); /* groups are obsolete */
 }
 
-/* A float, of a field that is one (PROTOBUF_32). */
+/* Returns the value of a PROTOBUF_32 field as a float. */
 static float
 protobuf_float(const struct protobuf_field *f)
 {
@@ -88,8 +88,8 @@ protobuf_float(const struct protobuf_field *f)
     return value;
 }
 
-/* A vocabulary from SentencePiece's own file, tokenizer.model: a message of Protocol Buffers with pieces (field 1), how it was
- * trained (2) and how text is normalised (3). */
+/* Reads a vocabulary from SentencePiece's tokenizer.model: a Protocol Buffers message with the pieces (field 1), the
+ * trainer's settings (2) and the normaliser's settings (3). */
 
 enum { MODEL_PIECE = 1, MODEL_TRAINER = 2, MODEL_NORMALIZER = 3 };
 enum { PIECE_TEXT = 1, PIECE_SCORE = 2, PIECE_KIND = 3 };
@@ -97,7 +97,7 @@ enum { TRAINER_MODEL = 3, TRAINER_SUFFIX = 24, TRAINER_BOS = 46, TRAINER_EOS = 4
 enum { NORMALIZER_MAP = 2, NORMALIZER_PREFIX = 3, NORMALIZER_COLLAPSE = 4, NORMALIZER_MARK = 5 };
 enum { UNIGRAM = 1, BPE = 2, WORD = 3, CHARACTER = 4 };
 
-/* What the file says beside the pieces; first what it means not to say it. */
+/* The file's settings; they are initialised with the defaults of absent fields. */
 struct spec {
     uint64_t model, n_pieces;
     bool suffix;
@@ -222,8 +222,8 @@ read_piece(const struct sentencepiece *s, struct slice message, uint32_t id)
     return tokenizer_copy(t, text.data, text.len, &t->text[id]) || out_of_memory(s);
 }
 
-/* Control tokens are looked for in the input; those that a user defined stay as they are when it is normalised and are, but
- * for unigram models, which score them, looked for behind that. */
+/* Control tokens are searched for in the input. User-defined tokens are not changed by normalisation and are searched
+ * for after it, except in Unigram models, which score them. */
 static bool
 add_specials(const struct sentencepiece *s, uint32_t n)
 {
@@ -281,9 +281,10 @@ read_pieces(const struct sentencepiece *s, struct slice model, const struct spec
     return add_specials(s, n) && (tokenizer_add_normal_step(t, spec->normal) || out_of_memory(s));
 }
 
-/* ---- all of it ---- */
+/* ---- the whole file ---- */
 
-/* Llama 3 and others have a file of the same name: lines of base64 and a number. */
+/* Returns whether the file is in tiktoken's format (lines of base64 and a number), which Llama 3 and others distribute
+ * under the same name. */
 static bool
 is_tiktoken(struct slice model)
 {
@@ -327,11 +328,11 @@ tokenizer_from_sentencepiece(struct tokenizer **out, const struct sentencepiece_
     return ok;
 }
 
-/* What lies beside a tokenizer.model: tokens that were added to it, BOS and EOS, and the chat template. */
+/* The JSON files in the directory of a tokenizer.model: added tokens, BOS and EOS, and the chat template. */
 
 #define MOST_ADDED 20000
 
-/* No file is no object, and fine. */
+/* Parses a JSON file; if there is none, *out is NULL and the result is true. */
 static bool
 parse(const struct sentencepiece *s, struct slice text, const char *file, cJSON **out)
 {
@@ -355,7 +356,7 @@ list_one(struct sentencepiece *s, struct special special, double id)
                        s->where, MOST_ADDED);
     for (uint32_t i = 0; i < a->n; i++)
         if (a->list[i].id == (token_t)id)
-            return true; /* tokenizer_config.json, which says more, comes first */
+            return true; /* tokenizer_config.json is read first; its entry has more attributes */
     if (a->n == a->room) {
         const uint32_t room = 2 * a->room + 64;
         struct special *grown = realloc(a->list, room * sizeof *grown);
@@ -392,7 +393,7 @@ list_decoder(struct sentencepiece *s, const cJSON *decoder)
     return true;
 }
 
-/* {"<|im_start|>": 32000}: what is written in brackets is taken for a control token. */
+/* {"<|im_start|>": 32000}: a token in angle brackets is treated as a control token. */
 static bool
 list_plain(struct sentencepiece *s, const cJSON *added)
 {
@@ -409,7 +410,7 @@ list_plain(struct sentencepiece *s, const cJSON *added)
     return true;
 }
 
-/* Lists what was added to the vocabulary. */
+/* Lists the tokens that were added to the vocabulary. */
 static bool
 sentencepiece_list_added(struct sentencepiece *s, struct slice config, struct slice added)
 {
@@ -421,9 +422,9 @@ sentencepiece_list_added(struct sentencepiece *s, struct slice config, struct sl
     return ok;
 }
 
-/* ---- once there is room ---- */
+/* ---- after the arrays are allocated ---- */
 
-/* What was a special of the model's own is looked for as it is said here. */
+/* Removes a token's entry of the model file, which an added token replaces. */
 static void
 forget(struct special_set *set, token_t id)
 {
@@ -448,14 +449,14 @@ add_tokens(struct sentencepiece *s)
         t->bonus[id] = false;
         t->text[id] = t->plain[id] = a->text;
         if (t->kind[id] == TOKEN_UNKNOWN || t->kind[id] == TOKEN_BYTE)
-            t->plain[id].data = NULL; /* it reads as such a token does */
+            t->plain[id].data = NULL; /* tokenizer_finish() sets the text of these kinds */
         if (!tokenizer_add_special(&t->specials, *a))
             return out_of_memory(s);
     }
     return true;
 }
 
-/* The token that a name of tokenizer_config.json means; `usual` where it says nothing. */
+/* Returns the token that a key of tokenizer_config.json names; `usual` if the key is absent. */
 static token_t
 named(const struct tokenizer *t, const cJSON *config, const char *key, token_t usual)
 {
@@ -473,7 +474,7 @@ static void
 read_ends(struct tokenizer *t, const cJSON *config)
 {
     const struct slice name = json_text(json_get(config, "tokenizer_class"));
-    const bool t5 = strncmp(name.data, "T5Tokenizer", 11) == 0; /* which ends texts, and begins none */
+    const bool t5 = strncmp(name.data, "T5Tokenizer", 11) == 0; /* T5 adds EOS and no BOS by default */
     const cJSON *bos = json_get(config, "add_bos_token"), *eos = json_get(config, "add_eos_token");
     t->bos = named(t, config, "bos_token", t->bos);
     t->eos = named(t, config, "eos_token", t->eos);
@@ -483,7 +484,7 @@ read_ends(struct tokenizer *t, const cJSON *config)
         t->after.ids[t->after.n++] = t->eos;
 }
 
-/* The same tokens, once there is room for them; BOS and EOS, the chat template. */
+/* Adds the listed tokens to the tokenizer's arrays, and reads BOS, EOS and the chat template. */
 static bool
 sentencepiece_read_config(struct sentencepiece *s, struct slice config)
 {

@@ -1,4 +1,4 @@
-/* What a tokenizer knows about its tokens, and ids back to text. */
+/* Properties of tokens, decoding of ids to text, incremental UTF-8, and the comparison of vocabularies. */
 #include "engine/tokenizer/tokenizer.h"
 
 #include <inttypes.h>
@@ -132,12 +132,12 @@ tokenizer_decode(const struct tokenizer *t, const token_t *ids, size_t n, char *
     return true;
 }
 
-/* Whole characters out of token bytes: a byte token may hold a quarter of a character. Broken sequences are replaced
- * as Unicode recommends: one U+FFFD for each longest prefix that could have become a character. */
+/* Assembles complete characters from the bytes of tokens; a byte token may contain a quarter of a character. Invalid
+ * sequences are replaced as Unicode recommends: one U+FFFD for each maximal prefix of a valid character. */
 
 static const char replacement[3] = "\xef\xbf\xbd";
 
-/* Takes one byte; returns the number of bytes written to out, at most 6. */
+/* Adds one byte; returns the number of bytes written to out, at most 6. */
 static size_t
 take(struct utf8_stream *s, char byte, char *out)
 {
@@ -147,7 +147,7 @@ take(struct utf8_stream *s, char byte, char *out)
         char held[4];
         memcpy(held, s->held, sizeof held);
         size_t n = utf8_character(held, s->n_held, NULL);
-        if (n > 0) { /* then it is all that is held */
+        if (n > 0) { /* the character consists of all held bytes */
             memcpy(out + written, held, n);
             s->n_held = 0;
             return written + n;
@@ -156,11 +156,11 @@ take(struct utf8_stream *s, char byte, char *out)
             return written;
         memcpy(out + written, replacement, sizeof replacement);
         written += sizeof replacement;
-        if (s->n_held == 1) { /* the byte itself can start nothing */
+        if (s->n_held == 1) { /* the byte cannot begin a character */
             s->n_held = 0;
             return written;
         }
-        s->held[0] = (unsigned char)byte; /* it broke what came before; it may start a character of its own */
+        s->held[0] = (unsigned char)byte; /* the byte ended an incomplete sequence; it may begin a character */
         s->n_held = 1;
     }
 }

@@ -1,6 +1,6 @@
-/* Unigram (Kudo 2018): of all ways to cut a word into pieces the one whose log-probabilities have the highest sum, found as
- * Viterbi does, from left to right. A character that no piece of its own length covers may be unknown, at the price of the
- * least likely piece and ten more. */
+/* Encodes text as token ids: Unigram, BPE merging, and the steps around them. Unigram (Kudo 2018) chooses, of all
+ * segmentations of a word into pieces, the one with the highest sum of log-probabilities, with the Viterbi algorithm. A
+ * character that is not itself a piece may be unknown; its score is that of the least likely piece minus ten. */
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
@@ -11,14 +11,14 @@
 static bool ids_push(struct ids *ids, token_t id);
 
 #define UNKNOWN_PENALTY 10.0
-#define BONUS           0.1      /* a byte, of a piece that a user defined; log-probabilities are below 0 */
-#define COARSE          131072.0 /* beyond, single precision is too coarse to tell ways apart */
+#define BONUS           0.1      /* per byte of a user-defined piece; log-probabilities are below 0 */
+#define COARSE          131072.0 /* at larger magnitudes single precision cannot distinguish ways */
 #define NOWHERE         UINT32_MAX
 
-/* The best way to a place between bytes. */
+/* The best segmentation that ends at a byte offset. */
 struct way {
     double score;
-    uint32_t from; /* NOWHERE: none was found yet */
+    uint32_t from; /* offset of its last piece; NOWHERE: none found yet */
     token_t id;
 };
 
@@ -48,8 +48,8 @@ tokenizer_make_unigram(struct tokenizer *t)
     return ok;
 }
 
-/* SentencePiece adds in single precision, which decides ties, as far as that can tell ways apart; Hugging Face's tokenizers in
- * double. */
+/* Updates the best way to `to`. SentencePiece adds in single precision, which decides ties; beyond COARSE, and for
+ * Hugging Face's tokenizers, the addition is in double precision. */
 static void
 offer(const struct tokenizer *t, struct way *ways, uint32_t from, uint32_t to, double score, token_t id)
 {
@@ -59,7 +59,8 @@ offer(const struct tokenizer *t, struct way *ways, uint32_t from, uint32_t to, d
         ways[to] = (struct way){sum, from, id};
 }
 
-/* What a piece counts: its log-probability; one that a user defined more, so that it is (nearly) always taken. */
+/* Returns a piece's score: its log-probability, or for a user-defined piece a higher score, so that it is nearly always
+ * chosen. */
 static double
 score_of(const struct tokenizer *t, token_t id, uint32_t len)
 {
@@ -84,7 +85,7 @@ offer_pieces(const struct tokenizer *t, const char *word, uint32_t len, uint32_t
         offer(t, ways, from, from + size, t->unknown_score, TOKEN_NONE);
 }
 
-/* A segment of unknown characters: their byte tokens, or <unk> once. */
+/* Adds a segment of unknown characters: their byte tokens, or a single <unk>. */
 static bool
 push_unknown(const struct tokenizer *t, const char *bytes, size_t n, struct ids *ids)
 {
@@ -97,7 +98,7 @@ push_unknown(const struct tokenizer *t, const char *bytes, size_t n, struct ids 
     return true;
 }
 
-/* The best way's pieces, from the first on: its steps are turned round, to lead onwards from each place. */
+/* Adds the pieces of the best way in order: first reverses the backward links of the way. */
 static bool
 push_way(const struct tokenizer *t, const char *word, uint32_t len, struct way *ways, struct ids *ids)
 {
@@ -152,22 +153,22 @@ tokenizer_unigram_word(const struct tokenizer *t, struct merging *m, const char 
     return push_way(t, word, (uint32_t)len, m->ways, ids);
 }
 
-/* A word to pieces. Every symbol (a character; in byte-level BPE a byte) begins as a piece of its own, and as long as two
- * neighbours make a piece, the best pair (the highest score or the lowest rank, the leftmost of equals) becomes one symbol.
- * A heap of candidate pairs makes that O(n log n): a merge adds at most two candidates, and those that it outdated are
- * recognised when they come up. */
+/* BPE: converts a word to pieces. Initially every symbol is a character, or a byte in byte-level BPE. While two
+ * neighbours form a piece, the best pair (highest score or lowest rank, leftmost if equal) is merged into one symbol. A
+ * heap of candidate pairs makes this O(n log n): a merge adds at most two candidates, and outdated candidates are
+ * discarded when they are removed from the heap. */
 
 #define NONE UINT32_MAX
 
 struct symbol {
     uint32_t at, len; /* its bytes in the word; len 0: merged into its left neighbour */
     uint32_t previous, next;
-    token_t id; /* TOKEN_NONE if it is no piece */
+    token_t id; /* TOKEN_NONE if it is not a piece */
 };
 
 struct pair {
-    double order;              /* the lowest comes first: a rank, or a score's negative */
-    uint32_t left, right, len; /* len: of both when the pair was found */
+    double order;              /* rank or negative score; the lowest is merged first */
+    uint32_t left, right, len; /* len: combined length when the pair was found */
     token_t id;
 };
 
@@ -232,7 +233,8 @@ heap_pop(struct merging *m)
 
 /* ---- symbols ---- */
 
-/* Room for n symbols and the pairs among them: n - 1 to begin with, and each of n - 1 merges adds one more than it takes. */
+/* Reserves memory for n symbols and their pairs: n - 1 initial pairs, and one more for each of n - 1 merges, which
+ * removes one pair and adds at most two. */
 static bool
 make_room(struct merging *m, size_t n)
 {
@@ -246,7 +248,7 @@ make_room(struct merging *m, size_t n)
     return m->room > 0;
 }
 
-/* Whether a character that is no piece can be spelled in byte tokens. */
+/* Returns whether the vocabulary has a byte token for each of these bytes. */
 static bool
 has_bytes(const struct tokenizer *t, const char *bytes, size_t n)
 {
@@ -272,14 +274,14 @@ static void
 add_unknown(const struct tokenizer *t, struct symbols *s, size_t at, size_t len)
 {
     if (t->unknown == TOKEN_NONE)
-        return; /* the model has no word for it, not even that */
+        return; /* without <unk> the character is dropped */
     if (t->fuse_unknown && s->n > 0 && s->at[s->n - 1].id == t->unknown)
         s->at[s->n - 1].len += (uint32_t)len;
     else
         add_symbol(s, at, len, t->unknown);
 }
 
-/* By rank, what is no piece becomes byte tokens or <unk> before anything merges. */
+/* With ranks, a character that is not a piece becomes byte tokens or <unk> before merging. */
 static uint32_t
 split_for_ranks(const struct tokenizer *t, const char *word, size_t len, struct symbol *out)
 {
@@ -305,14 +307,14 @@ split_for_ranks(const struct tokenizer *t, const char *word, size_t len, struct 
     return s.n;
 }
 
-/* SentencePiece looks in the end at what is no piece. */
+/* With scores, a character that is not a piece becomes byte tokens or <unk> after merging, as in SentencePiece. */
 static uint32_t
 split_for_scores(const struct tokenizer *t, const char *word, size_t len, struct symbol *out)
 {
     struct symbols s = {.at = out};
     for (size_t at = 0, size; at < len; at += size) {
         size = utf8_character(word + at, len - at, NULL);
-        size = size == 0 ? 1 : size; /* a byte that is no character stands alone */
+        size = size == 0 ? 1 : size; /* an invalid byte is a symbol of its own */
         add_symbol(&s, at, size, tokenizer_find(t, word + at, size));
     }
     return s.n;
@@ -350,7 +352,7 @@ merge_all(const struct tokenizer *t, struct merging *m, const char *word, uint32
         const struct pair pair = heap_pop(m);
         struct symbol *left = &m->symbols[pair.left], *right = &m->symbols[pair.right];
         if (left->len == 0 || right->len == 0 || left->len + right->len != pair.len)
-            continue; /* one of them has grown or gone since */
+            continue; /* outdated: one of the symbols was merged since */
         left->len = pair.len;
         left->id = pair.id;
         left->next = right->next;
@@ -362,7 +364,7 @@ merge_all(const struct tokenizer *t, struct merging *m, const char *word, uint32
     }
 }
 
-/* *unknown: the symbol before was. */
+/* Adds the ids of a symbol. *unknown is whether the previous symbol was unknown; it is updated. */
 static bool
 push_symbol(const struct tokenizer *t, const char *word, const struct symbol *s, bool *unknown, struct ids *ids)
 {
@@ -370,7 +372,7 @@ push_symbol(const struct tokenizer *t, const char *word, const struct symbol *s,
     *unknown = false;
     if (s->id != TOKEN_NONE)
         return ids_push(ids, s->id);
-    if (!has_bytes(t, word + s->at, s->len)) { /* no byte fallback: one for the character */
+    if (!has_bytes(t, word + s->at, s->len)) { /* no byte fallback: one <unk> for the character */
         *unknown = true;
         return follows || t->unknown == TOKEN_NONE || ids_push(ids, t->unknown);
     }
@@ -380,7 +382,7 @@ push_symbol(const struct tokenizer *t, const char *word, const struct symbol *s,
     return true;
 }
 
-/* False: out of memory. */
+/* Adds the ids of a word. Returns false if out of memory. */
 static bool
 tokenizer_merge_word(const struct tokenizer *t, struct merging *m, const char *word, size_t len, struct ids *ids)
 {
@@ -403,15 +405,15 @@ tokenizer_merge_word(const struct tokenizer *t, struct merging *m, const char *w
     return true;
 }
 
-/* Text to ids: special tokens cut the input into sections; a section is normalised, cut into words, and each word merged
- * into pieces. */
+/* Text to ids: special tokens divide the input into sections. Each section is normalised and split into words, and each
+ * word is merged into pieces. */
 
 #define LONGEST_TEXT (1u << 28) /* bytes */
 
 struct encoding {
     const struct tokenizer *tokenizer;
     struct tokenize_options options;
-    size_t n_passed; /* of options.plain: those in sections before */
+    size_t n_passed; /* entries of options.plain that are in earlier sections */
     struct bytes normal[2];
     struct words words;
     struct merging merging;
@@ -427,7 +429,7 @@ out_of_memory(struct encoding *e)
 
 /* ---- special tokens in a text ---- */
 
-/* The code point that ends at `at`; *n its bytes, 0 if there is none. */
+/* Returns the code point that ends at `at`; *n is its length in bytes, 0 if there is none. */
 static uint32_t
 character_before(const char *text, size_t at, size_t *n)
 {
@@ -439,7 +441,7 @@ character_before(const char *text, size_t at, size_t *n)
     return 0;
 }
 
-/* A letter, mark, digit or connector, of which words are made. */
+/* Returns whether a code point is a word character: a letter, mark, digit or connector. */
 static bool
 in_word(uint32_t code)
 {
@@ -459,7 +461,7 @@ stands_alone(struct slice text, size_t at, size_t end)
 
 struct found {
     const struct special *special; /* NULL: there is none */
-    size_t at, end;                /* with the white space that it takes */
+    size_t at, end;                /* including the white space that it matches */
 };
 
 static int
@@ -479,7 +481,7 @@ special_at(const struct special_set *set, struct slice text, size_t at, const st
     return tokenizer_match_special(set, text.data + at, text.len - at, false);
 }
 
-/* The next special from `done` on, where what it takes on its left begins at the earliest. */
+/* Returns the next special at or after `done`; white space that it matches on its left begins at `done` or later. */
 static struct found
 find_special(const struct special_set *set, struct slice text, size_t done, const struct tokenize_options *o)
 {
@@ -526,7 +528,8 @@ encode_plain(struct encoding *e, struct slice text, bool first)
     return true;
 }
 
-/* Of normalised text nobody knows which bytes of it were plain: in a section that has such all control tokens stay text. */
+/* After normalisation the positions of plain bytes are unknown. Therefore all control tokens are plain text in a section
+ * that contains an entry of options.plain. */
 static bool
 encode_section(struct encoding *e, struct slice section, size_t at, bool first)
 {
