@@ -1,4 +1,5 @@
-/* A model out of a GGUF file: what its numbers and tensors are called there. */
+/* Reads a model from a GGUF file: contains the names of its numbers and tensors, and reads the metadata on RoPE,
+ * windows, activation and routing. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +66,7 @@ number(const struct arch_source *s, const char *name, double *out)
         return VALUE_MISSING;
     if (v->type == GGUF_BOOL || v->type == GGUF_STRING || v->type == GGUF_ARRAY)
         return VALUE_OTHER;
-    struct gguf_value scalar = *v; /* as if it were an array of one */
+    struct gguf_value scalar = *v; /* read it as an array of one element */
     scalar.element = v->type;
     *out = gguf_number(&scalar, 0);
     return v->type == GGUF_F32 || v->type == GGUF_F64 ? VALUE_REAL : VALUE_WHOLE;
@@ -97,7 +98,7 @@ tensor_name(const struct arch_source *s, size_t index, const char **name, size_t
     *len = g->tensors[index].name.len;
 }
 
-/* ---- what the metadata say besides sizes ---- */
+/* ---- metadata besides sizes ---- */
 
 struct reading {
     struct model *model;
@@ -146,7 +147,7 @@ read_yarn(const struct reading *r, double factor)
     r->model->desc.form.growth_every = before;
     if (all > 0 && factor > 1) /* what other parts of the model take back */
         sharp /= 1 + 0.1f * all * logf((float)factor);
-    if (told > 0) /* a configuration's attention_factor, which is all of it */
+    if (told > 0) /* config.json's attention_factor, which replaces the gain */
         sharp = told;
     const struct arch_yarn y = {factor, (double)fast, (double)slow, (double)old, (double)(gain * sharp), whole};
     return arch_scale_yarn(r->model, &y, r->err);
@@ -159,12 +160,12 @@ read_scaling(const struct reading *r)
     float factor, old;
     char key[KEY_SIZE], shown[32];
     if (!gguf_get_string(r->gguf, key_of(r, "rope.scaling.type", key), &type, r->err) ||
-        !read_f32(r, "rope.scale_linear", 1, &old) || /* how older files say it */
+        !read_f32(r, "rope.scale_linear", 1, &old) || /* the key in older files */
         !read_f32(r, "rope.scaling.factor", old, &factor))
         return false;
     if (slice_is(type, "yarn"))
         return read_yarn(r, (double)factor);
-    if (slice_is(type, "none") || slice_is(type, "longrope")) /* whose divisors are tensors */
+    if (slice_is(type, "none") || slice_is(type, "longrope")) /* longrope's divisors are tensors */
         factor = 1;
     else if (type.len != 0 && !slice_is(type, "linear"))
         return err_set(r->err, ERR_WORK, "%s: RoPE scaling '%s' is not supported; linear, yarn, longrope and none are",
@@ -172,7 +173,7 @@ read_scaling(const struct reading *r)
     return arch_scale_linear(r->model, (double)factor, r->err);
 }
 
-/* Llama 3.1 and later, and LongRoPE: each frequency has a divisor of its own. */
+/* Reads a divisor for each of RoPE's frequencies, as in Llama 3.1 and later and in LongRoPE. */
 static bool
 read_divisors(const struct reading *r, const char *name, const struct gguf_tensor *t)
 {
@@ -189,13 +190,13 @@ read_divisors(const struct reading *r, const char *name, const struct gguf_tenso
             return err_set(r->err, ERR_WORK, "%s: tensor '%s' holds %g, which is no divisor; " REMEDY, r->model->path,
                            name, (double)factor);
     }
-    d->rope_factors = (const float *)(const void *)t->data; /* the alignment was checked */
+    d->rope_factors = (const float *)(const void *)t->data; /* the parser has checked the alignment */
     r->used[t - r->gguf->tensors] = true;
     return true;
 }
 
-/* LongRoPE has divisors of short texts and of long ones. The short ones are right up to the length that the model was first
- * trained with, which is as far as this program goes. */
+/* LongRoPE has divisors for short and for long texts. The short ones apply up to the context of the first training, so
+ * this program limits the context to that. */
 static bool
 read_long(const struct reading *r)
 {
@@ -233,7 +234,7 @@ read_rope(const struct reading *r)
     return true;
 }
 
-/* A number for each layer, under a name without the architecture's; xIELU's are the only ones. */
+/* Finds a list with a number for each layer. Only xIELU's keys have this form, without the architecture's prefix. */
 static bool
 read_list(const struct reading *r, const char *key, const struct gguf_value **out)
 {
@@ -243,7 +244,7 @@ read_list(const struct reading *r, const char *key, const struct gguf_value **ou
                    r->model->path, key);
 }
 
-/* What of the form has no name in common with a config.json. */
+/* Reads the entries of the form that config.json stores in another way: parallel residuals and xIELU's numbers. */
 static bool
 read_form(const struct reading *r)
 {
@@ -268,7 +269,7 @@ read_form(const struct reading *r)
     return true;
 }
 
-/* How experts are chosen, where the file says it. */
+/* Reads how experts are chosen. The architecture's routing is the default. */
 static bool
 read_routing(const struct reading *r)
 {
@@ -286,16 +287,17 @@ read_routing(const struct reading *r)
         return err_set(r->err, ERR_WORK, "%s: metadata '%s' is %u: a way to choose experts that is not supported",
                        r->model->path, key, (unsigned)how);
     f->routing = how == 2 ? ROUTE_SIGMOID : ROUTE_SOFTMAX;
-    f->renormalised = f->renormalised || how == 3; /* a softmax of those that are chosen */
+    f->renormalised = f->renormalised || how == 3; /* 3: a softmax over the chosen experts */
     return true;
 }
 
-/* Which layers have the window, where the file says it: true for those that have. */
+/* Reads which layers have a window, from a list with true for each layer that has one, and sets the layers' rotations.
+ * */
 static bool
 read_windows(const struct reading *r)
 {
     struct model_desc *d = &r->model->desc;
-    struct layer_desc *layers = (struct layer_desc *)d->layers; /* the model's own */
+    struct layer_desc *layers = (struct layer_desc *)d->layers; /* allocated by arch_make_layers(), so it is writable */
     char key[KEY_SIZE];
     const struct gguf_value *v = gguf_find(r->gguf, key_of(r, "attention.sliding_window_pattern", key));
     if (v != NULL && v->type == GGUF_ARRAY && d->window > 0) {
@@ -305,7 +307,7 @@ read_windows(const struct reading *r)
         for (uint32_t l = 0; l < d->n_layers; l++)
             layers[l].form.sees_all = !(gguf_number(v, l) > 0);
     }
-    /* The largest Gemmas scale scores by width over heads, which no file says. */
+    /* The largest Gemmas scale scores by 1 / sqrt(width / heads), which is not in the metadata. */
     const bool largest = (strcmp(r->arch->gguf, "gemma2") == 0 && d->n_layers == 46) ||
                          (strcmp(r->arch->gguf, "gemma3") == 0 && d->n_layers == 62);
     if (largest)

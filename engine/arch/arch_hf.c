@@ -1,4 +1,4 @@
-/* A model out of a Hugging Face folder: what config.json says, and what its tensors are called. */
+/* Reads a model from a Hugging Face folder: contains the names of config.json's numbers and of the tensors. */
 #include "engine/arch/arch_hf.h"
 
 #include <math.h>
@@ -56,7 +56,7 @@ static const struct arch_names hf_names = {
 
 /* ---- the source ---- */
 
-/* What others are called in some configurations; of several the first that is there counts. DBRX and MPT have parts. */
+/* Other names of numbers in some configurations. The first that exists is used. DBRX and MPT have nested objects. */
 static const struct {
     enum arch_number which;
     const char *name;
@@ -95,7 +95,7 @@ static const struct {
     {ARCH_ATTENTION_SCALE, "attn_config.softmax_scale"},
 };
 
-/* What a source reads: a folder, and what of it is unpacked. */
+/* A source's file: a folder, and its unpacked weights. */
 struct hf_source {
     const struct hf_folder *folder;
     const struct packed *packed; /* or NULL */
@@ -107,7 +107,8 @@ folder_of(const struct arch_source *s)
     return ((const struct hf_source *)s->file)->folder;
 }
 
-/* Falcon and StarCoder have one head of keys and values whatever else is written, unless it is said that they haven't. */
+/* Falcon and StarCoder have one key-value head, whatever other entries contain, unless multi_query is false or
+ * new_decoder_architecture is true. */
 static bool
 multi_query(const struct arch_source *s)
 {
@@ -125,11 +126,12 @@ number(const struct arch_source *s, const char *name, double *out)
         *out = 1;
         return VALUE_WHOLE;
     }
-    if (strcmp(name, hf_names.numbers[ARCH_ROPE_BASE]) == 0) { /* what stands with RoPE's parameters goes before */
+    if (strcmp(name, hf_names.numbers[ARCH_ROPE_BASE]) == 0) { /* rope_parameters takes precedence */
         const cJSON *inner = arch_hf_entry(arch_hf_entry(f->config, "rope_parameters"), name);
         v = inner != NULL ? inner : v;
     }
-    const bool turns = arch_hf_entry(f->config, "rope_parameters") != NULL; /* before what DBRX has elsewhere */
+    const bool turns =
+        arch_hf_entry(f->config, "rope_parameters") != NULL; /* takes precedence over attn_config.rope_theta */
     for (size_t i = 0; v == NULL && i < sizeof other_names / sizeof other_names[0]; i++)
         if (strcmp(name, hf_names.numbers[other_names[i].which]) == 0 &&
             !(turns && other_names[i].which == ARCH_ROPE_BASE && strchr(other_names[i].name, '.') != NULL))
@@ -170,7 +172,8 @@ tensor_name(const struct arch_source *s, size_t index, const char **name, size_t
     *len = strlen(*name);
 }
 
-/* A head in the file that is not the embedding's copy is the model's, whatever the configuration says: so transformers has it. */
+/* Returns true if the file contains a head that differs from the embedding. As in transformers, such a head is used
+ * even if the configuration ties it. */
 static bool
 has_own_head(const struct arch_source *s)
 {
@@ -199,7 +202,7 @@ behind_point(const char *name)
     return point != NULL ? point + 1 : name;
 }
 
-/* Llama's, but for those that the architecture has of its own. */
+/* Returns Llama's names, replaced by the architecture's own names where it has any. */
 struct arch_names
 arch_hf_names(const struct arch *arch)
 {
@@ -216,13 +219,14 @@ arch_hf_names(const struct arch *arch)
     return n;
 }
 
-/* Of a language part those within the whole, whose eyes are passed over. Without what they begin with ("transformer.") where the
- * folder leaves that out, as some do that hold a model without its head's class. */
+/* Returns the names of a folder's tensors. In a multimodal model they are the names of its language part, and the
+ * vision tensors are ignored. The first part of the names ("transformer.") is removed if the folder's names lack it, as
+ * in folders that were saved without the class of the head. */
 static struct arch_names
 names_of(const struct arch *arch, const struct hf_folder *f)
 {
     static const char newer_embedding[] =
-        "model.language_model.embed_tokens.weight"; /* as transformers has it in memory */
+        "model.language_model.embed_tokens.weight"; /* the name in transformers' modules */
     struct arch_names n = arch_hf_names(arch);
     if (f->part_of[0] != '\0' && arch->hf_names == NULL) {
         n.embedding = "language_model.model.embed_tokens.weight";
@@ -248,7 +252,7 @@ names_of(const struct arch *arch, const struct hf_folder *f)
     return n;
 }
 
-/* Of a folder whose configuration is understood. */
+/* Reads a folder whose config.json has been normalised by arch_hf_understood(). */
 static bool
 read_understood(struct model *m, const struct hf_folder *f, const struct packed *packed, const struct arch *arch,
                 struct err *err)

@@ -24,7 +24,7 @@ struct arch_slice {
     uint32_t first, n, all; /* rows, or elements of a vector; `all` is the fused tensor's number */
     uint32_t each;          /* 0, or rows per group; a new group begins every (all / groups) rows */
     uint32_t groups;        /* number of key-value heads, each with its queries */
-    bool columns;           /* the fused tensor is transposed: these rows are its columns */
+    bool columns;           /* the stored tensor is transposed: these rows are its columns */
 };
 
 #define ARCH_STEMS 4

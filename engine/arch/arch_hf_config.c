@@ -1,4 +1,5 @@
-/* Entries of config.json. */
+/* Reads config.json's entries and normalises a configuration, with the defaults that transformers has for a model_type.
+ * */
 #include "engine/arch/arch_hf.h"
 
 #include <math.h>
@@ -34,9 +35,8 @@ arch_hf_kind(const cJSON *v, double *out)
     return floor(*out) < *out || !(fabs(*out) <= 0x1p53) ? VALUE_REAL : VALUE_WHOLE;
 }
 
-/* What an architecture's configuration has besides sizes, as transformers 5 has it: the entries of config.json that count, and
- * what is meant where one is missing. Others that are there are passed over, as transformers does: a Llama stays a Llama whatever a
- * Gemma's entry in its config.json says. */
+/* The entries besides sizes that each architecture's config.json may have, and their defaults, as in transformers 5.
+ * Other entries are ignored, as transformers does: an entry of Gemma's has no effect in a Llama's config.json. */
 
 #define RMS   "rope_theta hidden_act num_key_value_heads head_dim rms_norm_eps "
 #define LAYER "rope_theta hidden_act num_key_value_heads head_dim layer_norm_eps "
@@ -47,9 +47,10 @@ arch_hf_kind(const cJSON *v, double *out)
 #define GRANITE "embedding_multiplier residual_multiplier attention_multiplier=1 logits_scaling "
 #define GPT2    "layer_norm_epsilon activation_function scale_attn_weights n_inner "
 
-/* Words between blanks: ENTRY, or ENTRY=VALUE, JSON with ' for ". Of what is in capitals BY_KIND says that layers with a window turn in
- * a way of their own, ALPHA that RoPE's `alpha` counts, MSCALE that its `short_mscale` does, GROWS that its `llama_4_scaling_beta` does;
- * ATTENTION_ONLY that other members of the family have layers of state space, or experts. */
+/* Words separated by blanks: ENTRY, or ENTRY=VALUE with a default in JSON, with ' for ". Words in capitals are flags.
+ * BY_KIND: layers with a window have RoPE parameters of their own. ALPHA, MSCALE, GROWS: RoPE's `alpha`, `short_mscale`
+ * or `llama_4_scaling_beta` is used. ATTENTION_ONLY: other models of the family have state-space layers or experts,
+ * which are not supported. */
 /* clang-format off */
 static const struct {
     const char *hf, *entries;
@@ -121,7 +122,7 @@ static const struct {
                      "num_experts_per_tok moe_intermediate_size=1536 moe_num_shared_experts=2"},
 };
 
-/* Entries that mean something to this program, and count only where an architecture has them. */
+/* Entries that this program reads, but only for architectures that list them. */
 static const char *const kept_words[] = {
     "rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_epsilon", "norm_eps",
     "hidden_act", "hidden_activation", "activation_function", "activation",
@@ -139,7 +140,7 @@ static const char *const kept_words[] = {
 };
 /* clang-format on */
 
-/* The word for an entry, or NULL; its value follows a "=". Of several the last, which counts against a macro's. */
+/* Returns the word for an entry, or NULL. If there are several it returns the last, which overrides a macro's. */
 static const char *
 find_word(const char *words, const char *name)
 {
@@ -166,7 +167,7 @@ arch_hf_has(const char *words, const char *name)
     return words == NULL || find_word(words, name) != NULL;
 }
 
-/* VALUE of a word, as JSON. */
+/* Parses a word's VALUE. Returns NULL if it is invalid or if out of memory. */
 static cJSON *
 value_of(const char *word, size_t len)
 {
@@ -208,7 +209,7 @@ arch_hf_switch(const cJSON *config, const char *words, struct arch *arch)
     arch->needs &= ~off;
 }
 
-/* Deletes what doesn't count, adds what is missing; false: no memory. */
+/* Deletes entries that the architecture does not list, and adds missing defaults. Returns false if out of memory. */
 static bool
 arch_hf_fill(cJSON *config, const char *words)
 {
@@ -233,7 +234,7 @@ arch_hf_fill(cJSON *config, const char *words)
     return true;
 }
 
-/* config.json as transformers understands it of an architecture. */
+/* ---- normalising a configuration ---- */
 
 #define REMEDY ARCH_HF_REMEDY
 
@@ -250,7 +251,8 @@ has_kinds(const cJSON *rope)
            cJSON_IsObject(arch_hf_entry(rope, "sliding_attention"));
 }
 
-/* Puts a value where there may be one already. */
+/* Sets an entry, and replaces an existing one. Takes ownership of the value; returns false if it is NULL or if out of
+ * memory. */
 static bool
 put(cJSON *object, const char *name, cJSON *value)
 {
@@ -261,7 +263,8 @@ put(cJSON *object, const char *name, cJSON *value)
     return false;
 }
 
-/* Of layers that see everything what was said first, rope_scaling, goes before. */
+/* Copies all entries of `from` to `into`, replacing existing ones: rope_scaling takes precedence over rope_parameters.
+ * */
 static bool
 merge(cJSON *into, const cJSON *from)
 {
@@ -274,7 +277,8 @@ merge(cJSON *into, const cJSON *from)
     return true;
 }
 
-/* Where layers of different kinds turn otherwise: rope_parameters by kind, or rope_scaling, which is of those that see everything. */
+/* Splits RoPE's parameters for layers without and with a window. rope_parameters may have both; rope_scaling applies
+ * only to the layers without a window. */
 static bool
 understand_kinds(const struct hf_folder *f, cJSON *c, const cJSON *params, const cJSON *scaling, struct err *err)
 {
@@ -289,7 +293,7 @@ understand_kinds(const struct hf_folder *f, cJSON *c, const cJSON *params, const
     cJSON *whole = cJSON_IsObject(full) ? cJSON_Duplicate(full, true) : cJSON_CreateObject();
     cJSON *near = cJSON_IsObject(local) ? cJSON_Duplicate(local, true) : cJSON_CreateObject();
     bool ok = whole != NULL && near != NULL && (!cJSON_IsObject(scaling) || merge(whole, scaling));
-    cJSON_DeleteItemFromObjectCaseSensitive(whole, "truncate"); /* which transformers looks for elsewhere */
+    cJSON_DeleteItemFromObjectCaseSensitive(whole, "truncate"); /* transformers does not read it here */
     if (ok)
         ok = put(c, "rope_parameters", whole);
     else
@@ -299,7 +303,7 @@ understand_kinds(const struct hf_folder *f, cJSON *c, const cJSON *params, const
     return (ok && put(c, ARCH_HF_ROPE_LOCAL, near)) || no_memory(f, err);
 }
 
-/* One that says nothing of how to segment it, or of what the architecture doesn't have. */
+/* Deletes RoPE parameters that the architecture does not use. */
 static void
 pass_over(cJSON *rope, const char *words)
 {
@@ -345,8 +349,9 @@ understand_rope(const struct hf_folder *f, cJSON *c, const char *words, struct e
     return ok;
 }
 
-/* Of a family of hybrids the members whose layers are all attention, and that have no experts: their MLP is the one that experts would
- * share. Positions count only where the configuration says so. */
+/* Accepts a model of a hybrid family if all its layers are attention and it has no experts. Its MLP is the one that
+ * other members use as shared expert. RoPE is used only if position_embedding_type is "rope". Otherwise the
+ * architecture is not supported. */
 static bool
 understand_hybrid(const struct hf_folder *f, cJSON *c, const char *model_type, struct err *err)
 {
@@ -378,7 +383,7 @@ arch_hf_understood(const struct hf_folder *f, const char *model_type, struct err
         no_memory(f, err);
         return NULL;
     }
-    if (cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(c, "rope_parameters"))) /* as if it were missing */
+    if (cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(c, "rope_parameters"))) /* null is the same as missing */
         cJSON_DeleteItemFromObjectCaseSensitive(c, "rope_parameters");
     const bool filled = words == NULL || arch_hf_fill(c, words);
     if (!filled)

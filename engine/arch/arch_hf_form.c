@@ -1,4 +1,5 @@
-/* RoPE as config.json gives it: base, part of a head that turns, and the ways to segment it. */
+/* Reads RoPE and the model's form from config.json: the rotated part of a head, RoPE's scaling, activation, scales,
+ * windows and routing. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -27,7 +28,7 @@ read_real(const struct reading *r, const char *name, double otherwise, double *o
     return true;
 }
 
-/* One that has to be there. */
+/* The same for a required number. */
 static bool
 need_real(const struct reading *r, const char *name, double *out)
 {
@@ -37,7 +38,7 @@ need_real(const struct reading *r, const char *name, double *out)
                                    r->folder->path, name);
 }
 
-/* How far the first training went: what stands beside RoPE's parameters goes before what stands among them. */
+/* Reads the context of the first training. The entry of config.json itself takes precedence over rope_parameters. */
 static bool
 read_old(const struct reading *r, double *out)
 {
@@ -50,7 +51,7 @@ read_old(const struct reading *r, double *out)
            err_set(r->err, ERR_WORK, "%s: config.json's '%s' should be a number; " REMEDY, r->folder->path, name);
 }
 
-/* A number of RoPE's that counts only above 0, as Python has it: 0 is as if it were missing. */
+/* Reads a number of RoPE's parameters. 0 is the same as missing, as in transformers' Python code. */
 static bool
 read_above(const struct reading *r, const char *name, double otherwise, double *out)
 {
@@ -68,8 +69,8 @@ senseless(const struct reading *r, const char *kind)
                    kind);
 }
 
-/* Llama 3.1's scaling: wavelengths above old/low turn slower by `factor`, those below old/high as they did, those
- * between are interpolated. As divisors of the frequencies. */
+/* Llama 3.1's scaling, as divisors of the frequencies. Frequencies with wavelengths above old/low are divided by
+ * `factor`, those below old/high are unchanged, and those in between are interpolated. */
 static bool
 scale_llama3(const struct reading *r, double factor)
 {
@@ -112,8 +113,8 @@ scale_yarn(const struct reading *r, double factor)
     return arch_scale_yarn(r->model, &y, r->err);
 }
 
-/* LongRoPE: a divisor for each frequency, of short texts and of long ones. The short ones are right up to the length that
- * the model was first trained with, which is as far as this program goes. */
+/* LongRoPE: a divisor for each frequency, for short and for long texts. The short ones apply up to the context of the
+ * first training, so this program limits the context to that. */
 static bool
 scale_long(const struct reading *r, double factor)
 {
@@ -147,8 +148,8 @@ scale_long(const struct reading *r, double factor)
     return true;
 }
 
-/* Frequencies that segment as a text outgrows the context: within it they are as trained. Hunyuan's have a factor of the
- * base instead. */
+/* Dynamic scaling changes frequencies only when a text is longer than the context, so here they are unchanged. Hunyuan
+ * has `alpha`, a factor for the base, instead. */
 static bool
 scale_dynamic(const struct reading *r)
 {
@@ -171,7 +172,7 @@ scale(const struct reading *r)
     double factor;
     const cJSON *type = arch_hf_entry(r->rope, "rope_type");
     if (type == NULL)
-        type = arch_hf_entry(r->rope, "type"); /* as it was called first */
+        type = arch_hf_entry(r->rope, "type"); /* the older name */
     if (!cJSON_IsObject(r->rope) || (type != NULL && !cJSON_IsString(type)))
         return err_set(r->err, ERR_WORK, "%s: config.json's RoPE scaling is not understood; " REMEDY, r->folder->path);
     const char *name = type == NULL ? "default" : type->valuestring;
@@ -219,7 +220,7 @@ read_part(const struct reading *r)
     return true;
 }
 
-/* Of layers that see a window only, where they turn otherwise: as far as their base goes. */
+/* Reads RoPE's base for layers with a window, if the architecture has one. Scaling for them is not supported. */
 static bool
 read_local(const struct reading *r, const struct arch *arch)
 {
@@ -250,7 +251,7 @@ arch_hf_read_rope(struct model *m, const struct hf_folder *f, const struct arch 
     return read_part(&r) && read_local(&r, arch) && (r.rope == NULL || scale(&r));
 }
 
-/* The form of a model, as config.json gives it: what of it the architecture leaves open. */
+/* ---- form ---- */
 
 #define REMEDY ARCH_HF_REMEDY
 
@@ -277,7 +278,7 @@ read_activation(struct model *m, const struct hf_folder *f, struct err *err)
         act = arch_hf_entry(f->config, keys[i]);
     if (act == NULL || m->desc.form.activation == ACT_SWIGLU_CLAMPED)
         return true;
-    /* Gemma's first files say gelu and mean the other one, which is what transformers computes, too. */
+    /* Gemma's first files contain "gelu" but were trained with GELU's tanh form, which transformers also computes. */
     if (strcmp(m->arch, "gemma") == 0 && cJSON_IsString(act) && strcmp(act->valuestring, "gelu") == 0)
         return true;
     for (size_t i = 0; i < sizeof known / sizeof known[0] && cJSON_IsString(act); i++)
@@ -290,7 +291,7 @@ read_activation(struct model *m, const struct hf_folder *f, struct err *err)
         cJSON_IsString(act) ? printable_line(shown, sizeof shown, act->valuestring, strlen(act->valuestring)) : "?");
 }
 
-/* What some models of an architecture have, and this program doesn't compute with. */
+/* Fails if config.json turns on a feature that is not supported. */
 static bool
 refuse_variants(const struct hf_folder *f, const struct arch *arch, struct err *err)
 {
@@ -331,7 +332,7 @@ refuse_variants(const struct hf_folder *f, const struct arch *arch, struct err *
 
 /* ---- scales ---- */
 
-/* null is no, too, where an entry is there. */
+/* Returns true if the entry exists and is false or null. */
 static bool
 said_no(const struct hf_folder *f, const char *name)
 {
@@ -355,12 +356,13 @@ read_scales(struct model *m, const struct hf_folder *f, struct err *err)
     for (size_t i = 0; i < sizeof parallel / sizeof parallel[0]; i++)
         if (cJSON_GetObjectItemCaseSensitive(f->config, parallel[i]) != NULL)
             m->desc.form.parallel = !said_no(f, parallel[i]);
-    if (cJSON_IsTrue(arch_hf_entry(f->config, "new_decoder_architecture"))) /* Falcon's, whatever else it says */
+    if (cJSON_IsTrue(arch_hf_entry(f->config, "new_decoder_architecture"))) /* Falcon: overrides parallel_attn */
         m->desc.form.parallel = true;
     return true;
 }
 
-/* Falcon's first, whose biases are rounded and scaled with the scores; and others that know no positions otherwise. */
+/* Reads ALiBi of the first Falcons, whose biases are rounded to BF16 and scaled with the scores. Fails if another
+ * architecture with ALiBi turns it off. */
 static bool
 read_alibi(struct model *m, const struct hf_folder *f, const struct arch *arch, struct layer_desc *layers,
            struct err *err)
@@ -379,7 +381,7 @@ read_alibi(struct model *m, const struct hf_folder *f, const struct arch *arch, 
 
 /* ---- windows and rotations ---- */
 
-/* As a list of their kinds says it; "sliding_attention" where there is a window. */
+/* Reads the windows from layer_types, a list with "sliding_attention" for layers with a window. */
 static bool
 read_layer_types(struct model *m, const struct hf_folder *f, const cJSON *types, struct layer_desc *layers,
                  struct err *err)
@@ -409,7 +411,7 @@ see_all(struct model *m, struct layer_desc *layers, uint32_t first, uint32_t eve
         layers[l - 1].form.sees_all = every > 0 ? l % every == 0 : l <= first;
 }
 
-/* Qwen's layers by max_window_layers; SmolLM 3's are those that don't rotate. */
+/* Sets the windows from max_window_layers (Qwen). In SmolLM 3 the layers without rotation have the window. */
 static bool
 turn_windows(struct model *m, const struct hf_folder *f, const struct arch *arch, struct layer_desc *layers,
              struct err *err)
@@ -429,7 +431,7 @@ turn_windows(struct model *m, const struct hf_folder *f, const struct arch *arch
     return true;
 }
 
-/* The window itself. Qwen keeps one in its config even where it is not used. */
+/* Reads the window's size. Qwen's config.json contains one even if use_sliding_window is false. */
 static bool
 read_window(struct model *m, const struct hf_folder *f, const struct arch *arch, struct err *err)
 {
@@ -447,7 +449,8 @@ read_window(struct model *m, const struct hf_folder *f, const struct arch *arch,
     return true;
 }
 
-/* Which layers have it: layer_types say, or one in a pattern sees everything, or those below max_window_layers (Qwen). */
+/* Reads which layers have a window: from layer_types, from a pattern whose last layer has none, or from
+ * max_window_layers (Qwen). */
 static bool
 read_windows(struct model *m, const struct hf_folder *f, const struct arch *arch, struct layer_desc *layers,
              struct err *err)
@@ -478,7 +481,8 @@ read_windows(struct model *m, const struct hf_folder *f, const struct arch *arch
     return true;
 }
 
-/* SmolLM 3's list: 1 for a layer that rotates; or each how many doesn't. */
+/* Reads which layers rotate (SmolLM 3): from a list with 1 for each layer that does, or from the interval of those that
+ * don't. */
 static bool
 read_unrotated(struct model *m, const struct hf_folder *f, struct layer_desc *layers, struct err *err)
 {
@@ -500,7 +504,7 @@ read_unrotated(struct model *m, const struct hf_folder *f, struct layer_desc *la
     return true;
 }
 
-/* What is left open of how experts are chosen and computed. */
+/* Reads how experts are chosen and computed. Fails on values that are not supported. */
 static bool
 read_routing(struct model *m, const struct hf_folder *f, const struct arch *arch, struct err *err)
 {
@@ -518,7 +522,7 @@ read_routing(struct model *m, const struct hf_folder *f, const struct arch *arch
         e->renormalised = cJSON_IsTrue(says);
     if (e->n > 0 && e->routing == ROUTE_SPARSEMIXER && cJSON_IsNumber(jitter))
         e->jitter = (float)jitter->valuedouble;
-    if (cJSON_IsNull(power)) /* DBRX's weights are divided by a norm of theirs */
+    if (cJSON_IsNull(power)) /* null: DBRX's weights are not divided by their norm */
         e->renormalised = false;
     else if (power != NULL && !(cJSON_IsNumber(power) && fabs(power->valuedouble - 1) < 1e-9))
         return err_set(err, ERR_WORK,
@@ -539,7 +543,8 @@ read_routing(struct model *m, const struct hf_folder *f, const struct arch *arch
 bool
 arch_hf_form(struct model *m, const struct hf_folder *f, const struct arch *arch, struct err *err)
 {
-    struct layer_desc *layers = (struct layer_desc *)m->desc.layers; /* the model's own */
+    struct layer_desc *layers =
+        (struct layer_desc *)m->desc.layers; /* allocated by arch_make_layers(), so it is writable */
     if (!refuse_variants(f, arch, err) || !read_activation(m, f, err) || !read_scales(m, f, err) ||
         !read_alibi(m, f, arch, layers, err) || !read_routing(m, f, arch, err) || !read_unrotated(m, f, layers, err) ||
         !read_windows(m, f, arch, layers, err))

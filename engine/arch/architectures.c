@@ -1,5 +1,6 @@
-/* The table of architectures: what each has that Llama has not. A further one is a line here, and in docs/models.md;
- * what no line can say is a member of struct model_form (kernels/form.h) first. */
+/* The table of supported architectures. An entry contains the differences from Llama. To add an architecture, add a
+ * line here and in docs/models.md. A feature that the table cannot express first needs a member in struct model_form
+ * (kernels/form.h). */
 #include <string.h>
 
 #include "engine/arch/arch.h"
@@ -37,7 +38,7 @@ static const struct arch_rename gpt2_names[] = {
     {LAYER_ATTN_NORM, "ln_1"},  {LAYER_ATTN_NORM_B, "ln_1"}, {LAYER_WO, "attn.c_proj"}, {LAYER_BO, "attn.c_proj"},
     {LAYER_FFN_NORM, "ln_2"},   {LAYER_FFN_NORM_B, "ln_2"},  {LAYER_UP, "mlp.c_fc"},    {LAYER_BUP, "mlp.c_fc"},
     {LAYER_DOWN, "mlp.c_proj"}, {LAYER_BDOWN, "mlp.c_proj"}, {LAYER_TENSORS, NULL}};
-/* The old ones have one norm before both sublayers, or one before each; the large ones two, side by side. */
+/* Older Falcons have one norm before both sublayers, or one before each. The large ones have two parallel norms. */
 static const struct arch_rename falcon_names[] = {{LAYER_ATTN_NORM, "input_layernorm"},
                                                   {LAYER_ATTN_NORM, "ln_attn"},
                                                   {LAYER_ATTN_NORM_B, "input_layernorm"},
@@ -53,7 +54,7 @@ static const struct arch_rename falcon_names[] = {{LAYER_ATTN_NORM, "input_layer
                                                   {LAYER_DOWN, "mlp.dense_4h_to_h"},
                                                   {LAYER_BDOWN, "mlp.dense_4h_to_h"},
                                                   {LAYER_TENSORS, NULL}};
-/* Where there are two, the first name is the MLP's. */
+/* If a layer has two norms, attn_norm is the MLP's and attn_norm_2 is attention's. */
 static const struct arch_rename falcon_gguf_names[] = {{LAYER_ATTN_NORM, "attn_norm_2"},
                                                        {LAYER_ATTN_NORM, "attn_norm"},
                                                        {LAYER_ATTN_NORM_B, "attn_norm_2"},
@@ -63,12 +64,12 @@ static const struct arch_rename falcon_gguf_names[] = {{LAYER_ATTN_NORM, "attn_n
                                                        {LAYER_TENSORS, NULL}};
 static const struct arch_rename apertus_names[] = {
     {LAYER_ATTN_NORM, "attention_layernorm"}, {LAYER_FFN_NORM, "feedforward_layernorm"}, {LAYER_TENSORS, NULL}};
-/* As they were published, and as transformers 5 has them. */
+/* Two names each: of the published files, and of transformers 5. */
 static const struct arch_rename mixtral_names[] = {
     {LAYER_ROUTER, "block_sparse_moe.gate"}, {LAYER_ROUTER, "mlp.gate"}, {LAYER_TENSORS, NULL}};
 static const struct arch_rename granitemoe_names[] = {
     {LAYER_ROUTER, "block_sparse_moe.router.layer"}, {LAYER_ROUTER, "block_sparse_moe.router"}, {LAYER_TENSORS, NULL}};
-/* Of those without experts: their MLP is what the others have beside the experts. */
+/* For hybrids without experts. Their MLP has the name of the shared expert. */
 static const struct arch_rename granite_hybrid_names[] = {{LAYER_DOWN, "shared_mlp.output_linear"},
                                                           {LAYER_TENSORS, NULL}};
 static const struct arch_rename phimoe_names[] = {
@@ -106,7 +107,7 @@ static const struct arch_names bloom_ends = {.embedding = "transformer.word_embe
                                              .embedding_norm = "transformer.word_embeddings_layernorm.weight",
                                              .final_norm = "transformer.ln_f.weight",
                                              .layer = "transformer.h."};
-/* DBRX's, too. */
+/* Also used for DBRX. */
 static const struct arch_names mpt_ends = {
     .embedding = "transformer.wte.weight", .final_norm = "transformer.norm_f.weight", .layer = "transformer.blocks."};
 
@@ -160,7 +161,7 @@ static const struct arch_experts ernie_experts = {
 
 #define QKVO_BIAS (LAYER_QKV_BIAS | 1u << LAYER_BO)
 
-/* Most converters call a Mistral a Llama, and all a Mixtral. Qwen 3 has heads of 128 whatever its width. */
+/* Most converters write 'llama' for Mistral, and all for Mixtral. Qwen 3 has heads of 128 dimensions at every width. */
 /* clang-format off */
 static const struct arch architectures[] = {
     {.gguf = "llama", .hf = "llama", .may = QKVO_BIAS | LAYER_MLP_BIAS | 1u << LAYER_BGATE, .usual_eps = 1e-6,

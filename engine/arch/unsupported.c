@@ -1,5 +1,6 @@
-/* Architectures that aren't supported, by how their names begin: what each is. Those of transformers that say a text's next
- * token, and those of GGUF files. tests/variations/architectures.py looks whether any is left out. */
+/* Describes unsupported architectures, by prefixes of their names, for error messages. The table contains the causal
+ * language models of transformers and the architectures of GGUF files. tests/variations/architectures.py checks that it
+ * is complete. */
 #include <string.h>
 
 #include "engine/arch/arch.h"
