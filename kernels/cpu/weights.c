@@ -310,7 +310,9 @@ matrix_at(const struct weights *w, uint32_t unit, size_t i)
     return of_expert[(i - n) % EXPERT_MATRICES];
 }
 
-/* Returns the next matrix to repack and sets *i to the index after it; NULL: no more. */
+/* Releases the pages of the file that contain `bytes` bytes from `begin` on; pages before that of `from` are kept. A
+ * page fault also maps neighbouring pages, so some pages before `begin` may have been mapped again. Released pages that
+ * are still needed are read again. */
 static const struct matrix *
 next_moving(const struct weights *w, uint32_t unit, size_t *i)
 {

@@ -1,7 +1,7 @@
-/* The CUDA backend's own: one GPU, and what becomes of its errors.
+/* One GPU, and its errors.
  *
- * Every call of the CUDA runtime goes through cuda_did(), which turns a failure into one line that names the device and
- * what was being done. Some failures affect only their request (no memory). After all others the device is unusable: the
+ * Every call of the CUDA runtime is checked by cuda_did(), which converts a failure to one line that names the device
+ * and the operation. Some failures affect only their request (no memory). After all others the device is unusable: the
  * backend is `lost`, and each later request fails with the same line. */
 #ifndef KERNELS_CUDA_DEVICE_H
 #define KERNELS_CUDA_DEVICE_H
@@ -17,12 +17,14 @@ struct backend {
     char text[160]; /* describe() */
     char note[160]; /* note() */
     bool exact;
-    uint32_t threads; /* of the CPU, that pack weights */
-    uint32_t blocks;  /* of a forward pass: one a multiprocessor */
-    uint32_t window;  /* bytes that each of them fetches ahead at a barrier: forward_args */
-    uint32_t *notes;  /* (blocks) pinned: where each waits for too long, else 0 (layout.h); NULL: not yet prepared */
-    bool sync;        /* switches.h */
-    uint32_t prompt_rows; /* of a chunk that a library multiplies; 0: it was not asked for, and these are NULL */
+    uint32_t threads;     /* CPU threads that pack weights */
+    uint32_t blocks;      /* of a forward pass: one per multiprocessor */
+    uint32_t window;      /* bytes that each block prefetches at a barrier: forward_args */
+    uint32_t *notes;      /* (blocks) pinned: where each block waits for too long, else 0 (layout.h); NULL: not yet */
+                          /* prepared */
+    bool sync;            /* switches.h */
+    uint32_t prompt_rows; /* rows of a chunk that a library multiplies; 0: not requested, and the pointers below are */
+                          /* NULL */
     const struct gemm_ops *gemm_ops;
     struct gemm *gemm;
     struct trace *trace; /* trace.h; NULL: none */
@@ -30,23 +32,24 @@ struct backend {
     struct err why; /* when lost */
 };
 
-/* Chooses the GPU (--gpu N, or the first that is good enough) and checks driver and GPU. */
+/* Chooses the GPU (--gpu N, or the first suitable one) and checks driver and GPU. */
 bool device_open(struct backend **, const struct backend_options *, struct err *);
 void device_close(struct backend *);
 const char *device_describe(const struct backend *);
 const char *device_note(const struct backend *);
-/* Has the plug-in machine code for a GPU, "sm_90"s of its major version and of no later minor one among `codes`? Else the
- * driver translates the PTX. */
+/* Returns whether the plug-in has machine code for a GPU: `codes` contains an "sm_90" of its major version and of no
+ * later minor version. Otherwise the driver compiles the PTX. */
 bool device_has_code(const char *codes, int major, int minor);
-/* Once, before weights are loaded: where the GPU has no machine code, its driver translates now, after note() could be read. */
+/* Call once, before weights are loaded and after note() can be read: if the plug-in has no machine code for the GPU,
+ * the driver compiles the PTX now. */
 bool device_prepare(struct backend *, struct err *);
 /* Appends ", …" to the text of describe(), if there is room. */
 void device_remark(struct backend *, const char *what);
 
-/* Makes the device the calling thread's; false when it is lost. Every entry from outside begins with it. */
+/* Makes the device current in the calling thread; returns false if it is lost. Every public function calls it first. */
 bool device_here(struct backend *, struct err *);
 
-/* True if the call went well; `doing` completes "while …": "copying weights". */
+/* Returns true if the call succeeded; `doing` completes "while …", e.g. "copying weights". */
 bool cuda_did(struct backend *, cudaError_t, const char *doing, struct err *);
 
 /* ---- memory of one owner: taken in pieces, freed all at once ---- */
@@ -56,7 +59,8 @@ struct memory {
     size_t n, room;
 };
 
-/* Device memory, aligned to 256 bytes, zeroed if asked; never NULL, also for 0 bytes. `what` completes "no room for …". */
+/* Allocates device memory, aligned to 256 bytes, zeroed if requested; never NULL on success, even for 0 bytes. `what`
+ * completes "no room for …". */
 bool memory_take(struct memory *, struct backend *, size_t bytes, bool zeroed, const char *what, void **out,
                  struct err *);
 void memory_free(struct memory *);

@@ -1,10 +1,11 @@
-/* What the CUDA plug-in asks of NVIDIA's library of products. The library is half a gigabyte that decoding does without, so
- * it is behind a plug-in of its own, specscope-cublas.so (kernels/cublas), loaded when a product is needed.
+/* The interface to NVIDIA's matrix product library. The library is half a gigabyte and not needed for decoding, so it
+ * is used through a separate plug-in, specscope-cublas.so (kernels/cublas), which is loaded when the first product is
+ * needed.
  *
- * A product is y (n, m) = beta y + x (n, k) w (m, k)^T, all row-major without gaps, sums in F32. For each shape there is one
- * algorithm, chosen when it is first asked for and never by measuring: of the library's own list the first that neither
- * splits k nor needs a workspace, because those that do add parts in no fixed order. So a row of y has
- * the same bits whenever it is computed, from the same place of x. */
+ * A product is y (n, m) = beta y + x (n, k) w (m, k)^T, all row-major without gaps, with sums in F32. Each shape has
+ * one algorithm, chosen on its first use and never by measuring: the first in the library's own list that neither
+ * splits k nor needs a workspace, because such algorithms add partial sums in no fixed order. A row of y therefore has
+ * the same bits whenever it is computed from the same row of x. */
 #ifndef KERNELS_CUDA_GEMM_H
 #define KERNELS_CUDA_GEMM_H
 
@@ -15,9 +16,9 @@
 
 #define GEMM_ABI    1u
 #define GEMM_SYMBOL "specscope_gemm" /* const struct gemm_ops *(void) */
-#define GEMM_ALIGN  256              /* bytes that w, x and y begin at multiples of */
+#define GEMM_ALIGN  256              /* alignment of w, x and y, bytes */
 
-enum gemm_type { GEMM_F16, GEMM_BF16, GEMM_F32 }; /* of w and x; y is F32 */
+enum gemm_type { GEMM_F16, GEMM_BF16, GEMM_F32 }; /* type of w and x; y is F32 */
 
 struct gemm_shape {
     uint32_t m, n, k;
@@ -26,23 +27,23 @@ struct gemm_shape {
 };
 
 struct gemm;
-struct gemm_plan; /* a shape, and the algorithm for it; the gemm's */
+struct gemm_plan; /* a shape and its algorithm; owned by the gemm */
 
 struct gemm_ops {
     uint32_t abi;
-    /* On the device that is the thread's now, as must be the thread's whenever it is asked for products. */
+    /* For the thread's current device, which must be current in every thread that uses it. */
     bool (*open)(struct gemm **, struct err *);
     void (*close)(struct gemm *);
     const char *(*version)(const struct gemm *); /* "cuBLASLt 13.1.0" */
-    /* The same plan for the same shape, always. */
+    /* Returns the same plan for the same shape. */
     bool (*plan)(struct gemm *, const struct gemm_shape *, const struct gemm_plan **, struct err *);
-    const char *(*chosen)(const struct gemm_plan *); /* "256x4096x4096 F16: 66/20/36/0/0/0/2": the algorithm */
-    /* Queued on the stream; w, x and y are the device's. */
+    const char *(*chosen)(const struct gemm_plan *); /* the algorithm: "256x4096x4096 F16: 66/20/36/0/0/0/2" */
+    /* Queues the product on the stream; w, x and y are in device memory. */
     bool (*multiply)(struct gemm *, const struct gemm_plan *, const void *w, const void *x, float *y, float beta,
                      cudaStream_t, struct err *);
 };
 
-/* products.c: loads the plug-in from the folder of this one, once for the process. */
+/* Loads the plug-in from the folder of this one, once per process; defined in products.c. */
 bool gemm_load(const struct gemm_ops **, struct err *);
 
 #endif

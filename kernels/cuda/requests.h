@@ -28,18 +28,19 @@ bool decide_read_dist(struct store *, dist_t, float *out);
  *
  * The plug-in of gemm.h computes a chunk's products, slab by slab. The steps of the forward pass do everything else. */
 
-#define PREFILL_SLAB ((size_t)64 << 20) /* bytes of plain weights at a time, more or less */
+#define PREFILL_SLAB ((size_t)64 << 20) /* approximate bytes of plain weights at a time */
 
-/* Takes memory and chooses the algorithm of every shape of the model, for a store with prompt_rows. The store's memory includes it. */
+/* Allocates memory and chooses the algorithm of every shape of the model, for a KV cache with prompt_rows, which owns
+ * the memory. */
 bool prefill_open(struct store *, struct err *);
 void prefill_close(struct store *);
-/* Returns about how many bytes it takes on the device. */
+/* Returns the approximate bytes of device memory that it needs. */
 size_t prefill_estimate(const struct model_desc *, uint32_t rows);
 
 /* backend_ops.prompts */
 const char *prefill_describe(const struct store *);
 
-/* Queues the chunk. Returns false if the store failed. */
+/* Queues the chunk. Returns false if the KV cache failed. */
 bool prefill_run(struct store *, const struct forward_args *);
 
 /* ---- products of the host's matrices, for training (products.c) ---- */

@@ -1,8 +1,8 @@
-/* What a context keeps on the device, and how requests get there and results come back.
+/* The state of a context on the device, and the transfer of requests and results.
  *
- * A request puts its arguments into the arena `args`, copies them over in one go and queues its kernels on one stream.
- * Results gather in the arena `results`; wait() copies that back once and hands them out. No other call waits, and
- * memory is allocated only when a queue is longer than any before it. */
+ * A request writes its arguments to the arena `args`, copies them to the device at once and queues its kernels on one
+ * stream. Results are collected in the arena `results`; wait() copies it back once and delivers the results. No other
+ * call waits, and memory is allocated only if a queue is longer than all before it. */
 #ifndef KERNELS_CUDA_STORE_H
 #define KERNELS_CUDA_STORE_H
 
@@ -33,7 +33,7 @@ void cuda_dists_close(struct dists *);
  * other and given back together, when everything queued is done. The first chunk is made with the store and
  * is large enough for a round; a longer queue gets a further chunk, which stays. */
 
-#define ARENA_CHUNKS 16 /* each twice as large as the one before, at least */
+#define ARENA_CHUNKS 16 /* each at least twice as large as the previous one */
 #define ARENA_ALIGN  16
 
 struct chunk {
@@ -45,7 +45,7 @@ struct chunk {
 struct arena {
     struct backend *backend;
     struct chunk chunks[ARENA_CHUNKS];
-    uint32_t n, at; /* chunks there are; the one in use */
+    uint32_t n, at; /* number of chunks; index of the current one */
 };
 
 struct arena_piece {
@@ -58,21 +58,22 @@ void arena_close(struct arena *);
 bool arena_take(struct arena *, size_t bytes, struct arena_piece *, struct err *);
 void arena_reset(struct arena *);
 
-/* Returns the bytes that a piece needs for piece_put() of n things of that size. */
+/* Returns the bytes that piece_put() needs for n elements of that size. */
 static inline size_t
 piece_room(size_t n, size_t size)
 {
     return (n * size + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
 }
 
-/* Returns the device address of room for n things in the piece; *host, which may be NULL, gets the host address. */
+/* Reserves room for n elements in the piece and returns its device address; *host, which may be NULL, receives the host
+ * address. */
 void *piece_put(struct arena_piece *, size_t n, size_t size, void **host);
-/* Does the same and copies the things in; returns NULL for NULL. */
+/* The same, and copies the elements; returns NULL if `from` is NULL. */
 void *piece_copy(struct arena_piece *, const void *from, size_t n, size_t size);
 
 /* ---- stores ---- */
 
-#define HEAD_ROWS 256 /* rows of logits that a head call works on at once, at most */
+#define HEAD_ROWS 256 /* largest number of rows of logits in one head call */
 
 enum delivery_kind {
     DELIVER_BYTES,
@@ -86,14 +87,14 @@ enum delivery_kind {
 
 struct delivery {
     enum delivery_kind kind;
-    void *out;                      /* the caller's */
+    void *out;                      /* result of the caller */
     const void *from;               /* in the results' host memory, valid after the copy; EXIT: struct until_state */
-    size_t bytes;                   /* BYTES, ROUTES */
-    uint32_t layer;                 /* GUESS: whose; VERDICT, EXIT: L */
-    const struct guess *last, *all; /* EXIT: of the last probe; (L + 1) or NULL */
-    struct guess *probed;           /* EXIT: the caller's, where `all` goes */
-    uint64_t judged;                /* VERDICT: bit i: node i has a row, so a guess */
-    uint32_t what, rows;            /* SPAN: enum traced; that and PHASES: rows of the call */
+    size_t bytes;                   /* for BYTES, ROUTES */
+    uint32_t layer;                 /* GUESS: the layer; VERDICT, EXIT: L */
+    const struct guess *last, *all; /* EXIT: prediction of the last probe; predictions (L + 1) or NULL */
+    struct guess *probed;           /* EXIT: the caller's array, destination of `all` */
+    uint64_t judged;                /* VERDICT: bit i: node i has a row and thus a prediction */
+    uint32_t what, rows;            /* SPAN: enum traced; SPAN and PHASES: rows of the call */
 };
 
 struct prefill;
@@ -104,25 +105,25 @@ struct store {
     struct store_desc desc;
     struct request_limits limits;
     struct dev_store dev;
-    uint32_t blocks;         /* of a forward pass */
-    struct prefill *prefill; /* what multiplies chunks of them; NULL: desc.prompt_rows is 0 */
+    uint32_t blocks;         /* number of blocks of a forward pass */
+    struct prefill *prefill; /* multiplies chunks of prompts with a library; NULL: desc.prompt_rows is 0 */
     struct memory memory;
-    cudaStream_t stream, side; /* side: for the cancel word, past a forward pass that runs */
+    cudaStream_t stream, side; /* side: sets the cancel word while a forward pass runs */
     cudaEvent_t done;
-    uint32_t *cancel_words; /* pinned: 0, 1 */
+    uint32_t *cancel_words; /* pinned constants 0 and 1 */
     struct arena args, results;
     struct delivery *deliveries;
     size_t n_deliveries, deliveries_room;
 
-    struct head_row *head_rows; /* (dev.head_rows) a head call being put together */
-    int32_t *requests;          /* (dev.head_rows) whose guess a row is, or -1 */
-    int32_t *final_row;         /* (ring) the row of the call with layer L of a ring entry, or -1 */
+    struct head_row *head_rows; /* (dev.head_rows) rows of the head call being prepared */
+    int32_t *requests;          /* (dev.head_rows) index of the request whose prediction a row is, or -1 */
+    int32_t *final_row;         /* (ring) row of the call with layer L of a ring entry, or -1 */
 
-    bool queued;      /* something is on the stream since the last wait() */
-    bool stoppable;   /* something that the cancel flag ends */
+    bool queued;      /* work was queued since the last wait() */
+    bool stoppable;   /* queued work can be stopped by the cancel flag */
     bool word_raised; /* the cancel word is set on the device */
     bool cancelled, failed;
-    struct err err; /* when failed */
+    struct err err; /* the error if `failed` */
 };
 
 /* backend_ops.store, .drop and .wait (store.c). */
@@ -130,20 +131,20 @@ bool cuda_store_open(struct weights *, const struct store_desc *, struct store *
 void cuda_store_close(struct store *);
 bool cuda_store_wait(struct store *, struct err *);
 
-/* Device memory for a context of ctx positions as the engine would open it: keys and values, and all else. False: more
- * than can be counted. */
+/* Estimates the device memory of a context of ctx positions with the engine's default parameters: keys and values, and
+ * the rest. Returns false on overflow. */
 bool cuda_store_estimate(const struct backend *, const struct model_desc *, uint32_t ctx, size_t *keys, size_t *work);
 
 /* ---- for requests ---- */
 
-/* Is the work that comes now to be dropped: cancelled, failed, no device? */
+/* Returns whether the next work must be dropped: cancelled, failed, or the device is lost. */
 bool cuda_store_stopped(struct store *);
-/* May data be moved into the store, which a cancel does not stop? */
+/* Returns whether data may be copied into the KV cache; a cancellation does not prevent it. */
 bool cuda_store_alive(struct store *);
-/* Each of these returns false if the store failed; wait() returns the reason. */
+/* These functions return false if the KV cache failed; wait() returns the reason. */
 bool cuda_store_did(struct store *, cudaError_t, const char *doing);
 bool cuda_store_args(struct store *, size_t bytes, struct arena_piece *);
-bool cuda_store_send(struct store *, const struct arena_piece *); /* arguments to the device */
+bool cuda_store_send(struct store *, const struct arena_piece *); /* copies arguments to the device */
 bool cuda_store_results(struct store *, size_t bytes, struct arena_piece *);
 bool cuda_store_deliver(struct store *, struct delivery);
 

@@ -1,4 +1,4 @@
-/* Weights on their way to the device: packed by the CPU into one half of a pinned buffer while the other half travels. */
+/* Uploads weights to the device: the CPU packs them into one half of a pinned buffer while the other half is copied. */
 #ifndef KERNELS_CUDA_UPLOAD_H
 #define KERNELS_CUDA_UPLOAD_H
 
@@ -7,40 +7,41 @@
 
 struct upload {
     struct backend *backend;
-    struct memory *memory; /* of the weights: what is taken stays there */
+    struct memory *memory; /* owner of the device memory */
     size_t done, total;    /* bytes of matrices */
-    size_t strip;          /* the largest of them all */
+    size_t strip;          /* largest strip of all matrices */
     progress_fn progress;
     void *user;
-    uint32_t to_halves, to_bytes; /* bit t: a tensor of type t became F16, Q8_0 */
+    uint32_t to_halves, to_bytes; /* bit t: a tensor of type t was converted to F16, Q8_0 */
 
     cudaStream_t stream;
     struct upload_half {
         unsigned char *host; /* (room) */
-        cudaEvent_t empty;   /* what it held has left it */
+        cudaEvent_t empty;   /* recorded after the copy out of the buffer */
     } halves[2];
     size_t room;
     uint32_t turn;
 };
 
 struct upload_census {
-    size_t bytes;         /* that the device will hold */
-    size_t largest_strip; /* of any matrix: what a buffer must take */
+    size_t bytes;         /* total on the device */
+    size_t largest_strip; /* largest strip of any matrix: minimum size of a buffer */
 };
 
-/* n matrices that are packed so. */
+/* Counts n matrices packed in this way. */
 void upload_count(struct upload_census *, const struct packing *, uint32_t n);
 
-/* Given backend, memory, total, strip, progress and user. Closing is right after failures too. */
+/* Requires backend, memory, total, strip, progress and user to be set. upload_close() may be called after a failure
+ * too. */
 bool upload_open(struct upload *, struct err *);
 void upload_close(struct upload *);
 
-/* ERR_CANCELLED if progress returns false. */
+/* Fails with ERR_CANCELLED if progress returns false. */
 bool upload_matrix(struct upload *, const struct packing *, struct dev_matrix *, struct err *);
-/* A stack of n matrices that are packed alike (layout.h): room for them; then each. */
+/* A stack of n matrices that are packed alike (layout.h): reserves its memory; then uploads each. */
 bool upload_stack(struct upload *, const struct packing *, uint32_t n, struct dev_matrix *, struct err *);
 bool upload_stacked(struct upload *, const struct packing *, const struct dev_matrix *, uint32_t which, struct err *);
-/* A small array of the host's, copied at once. */
+/* Copies a small array of the host at once. */
 bool upload_array(struct upload *, const void *, size_t bytes, const char *what, const void **out, struct err *);
 bool upload_finish(struct upload *, struct err *);
 

@@ -7,25 +7,26 @@
 
 struct weights {
     struct backend *backend;
-    struct model_desc desc;        /* for checking requests; `layers` and `rope_factors` are not kept */
-    struct dev_model sizes;        /* what the device has, with device pointers in it */
+    struct model_desc desc;        /* for checking requests; `layers` and `rope_factors` are not stored */
+    struct dev_model sizes;        /* copy of the device's structure, with device pointers */
     const struct dev_model *model; /* on the device */
-    struct dev_layer *layers;      /* (L + 1) what the device's has in model->layers */
+    struct dev_layer *layers;      /* (L + 1): host copy of model->layers */
     bool has_experts;              /* some layer has experts, sinks or clamped gates */
-    bool has_alibi;                /* it has ALiBi or clips: either way the forward pass is launch_forward_moe() */
+    bool has_alibi;                /* the model has ALiBi or clips; in either case the forward pass is */
+                                   /* launch_forward_moe() */
     struct memory memory;
-    struct memory trained; /* of the trained heads */
+    struct memory trained; /* memory of the trained heads */
 };
 
-/* Packs on the CPU while what was packed before travels. Refuses, with the numbers, what cannot fit the device's free
- * memory together with keys and values of desc.ctx positions. */
+/* Loads a model: packs weights on the CPU while previously packed ones are copied. Fails, with the sizes, if weights
+ * and the keys and values of desc.ctx positions exceed the device's free memory. */
 bool cuda_weights_load(struct backend *, const struct model_desc *, progress_fn, void *user, struct weights **,
                        struct err *);
 void cuda_weights_unload(struct weights *);
 
-/* weights.c: backend_ops.heads. */
+/* backend_ops.heads (weights.c) */
 bool cuda_weights_heads(struct weights *, const struct exit_head *by_layer, struct err *);
-/* Does that choice make a difference? */
+/* Returns whether this head choice differs from the logit lens. */
 static inline bool
 weights_asked(const struct weights *w, enum head_choice head)
 {

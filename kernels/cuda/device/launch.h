@@ -1,4 +1,4 @@
-/* The kernels, as the host calls them: each queues one launch on the stream and returns the launch's result. */
+/* Host functions that launch kernels: each queues one launch on the stream and returns the result of the launch. */
 #ifndef KERNELS_CUDA_DEVICE_LAUNCH_H
 #define KERNELS_CUDA_DEVICE_LAUNCH_H
 
@@ -11,17 +11,17 @@
 extern "C" {
 #endif
 
-/* Once a device, after cudaSetDevice: raises shared-memory limits, finds the grid of the forward pass kernel (one block a
- * multiprocessor, all resident). */
+/* Call once per device, after cudaSetDevice: raises shared-memory limits and returns the number of blocks of the
+ * forward pass (one per multiprocessor, all resident). */
 cudaError_t forward_prepare(int device, uint32_t *blocks);
-/* Of models that mix experts or have other rare forms (forward_state.cuh): as many. */
+/* The same for models with experts or other rare forms (forward_state.cuh). */
 cudaError_t forward_moe_prepare(int device, uint32_t *blocks);
-cudaError_t head_prepare(int device); /* likewise, for launch_head */
+cudaError_t head_prepare(int device); /* the same for launch_head */
 
-/* The whole of a matrix whose tensors are all made by a formula, packed as pack_strips() packs it. */
+/* A whole synthetic matrix, packed like pack_strips() does. */
 struct synthetic_args {
-    struct synthetic parts[2]; /* outputs below `first` are the first one's */
-    enum weight_type from[2];  /* the tensors' own types: BF16 rounds */
+    struct synthetic parts[2]; /* outputs below `first` belong to parts[0] */
+    enum weight_type from[2];  /* the tensors' own types, since BF16 rounds */
     uint32_t first;
     struct dev_matrix to;
 };
@@ -30,11 +30,11 @@ cudaError_t launch_synthetic(struct synthetic_args, cudaStream_t);
 /* Hidden states of depth 0: hidden[rows[i].ring][0] = embedding[rows[i].token], in the model's form. */
 cudaError_t launch_embed(const struct dev_model *, struct dev_store, const struct row *rows, uint32_t n, cudaStream_t);
 cudaError_t launch_trunk(struct dev_store, seq_t, uint32_t first, const slot_t *slots, uint32_t n, cudaStream_t);
-cudaError_t launch_stamp(uint64_t *to, cudaStream_t);                           /* the global timer's time */
-cudaError_t launch_forward(struct forward_args, uint32_t blocks, cudaStream_t); /* cooperative */
+cudaError_t launch_stamp(uint64_t *to, cudaStream_t);                           /* writes the global timer's time */
+cudaError_t launch_forward(struct forward_args, uint32_t blocks, cudaStream_t); /* cooperative launch */
 cudaError_t launch_forward_moe(struct forward_args, uint32_t blocks, cudaStream_t);
 
-/* Prompts. Prepared once a device, like the forward pass. */
+/* Prefill. Call prefill_prepare() once per device. */
 cudaError_t prefill_prepare(int device);
 cudaError_t launch_prefill_poll(const uint32_t *cancel, uint32_t *stop, cudaStream_t); /* *stop = *cancel */
 cudaError_t launch_prefill_elementwise(struct prefill_args, uint32_t blocks, cudaStream_t);
@@ -42,11 +42,11 @@ cudaError_t launch_prefill_epilogue(struct prefill_args, uint32_t blocks, cudaSt
 cudaError_t launch_unpack(struct unpack_args, cudaStream_t);
 cudaError_t launch_gather(struct gather_args, cudaStream_t);
 
-/* model, below: a host copy of the sizes, for the grid. */
+/* model: device pointer; sizes: host copy, for the grid. */
 cudaError_t launch_head(struct head_args, const struct dev_model *sizes, cudaStream_t); /* norm, logits, statistics */
 cudaError_t launch_predictions(struct prediction_args, cudaStream_t);
-/* The guesses of the layers that a forward pass probed, from until_logits: (L + 1) of them, token TOKEN_NONE elsewhere;
- * `last` gets the last one. */
+/* Computes the predictions of the layers that a forward pass probed, from until_logits: (L + 1), token TOKEN_NONE for
+ * other layers; `last` receives the last one. */
 cudaError_t launch_until_predictions(struct forward_args, struct guess *all, struct guess *last,
                                      const struct dev_model *sizes, cudaStream_t);
 

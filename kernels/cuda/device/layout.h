@@ -30,101 +30,104 @@
 
 /* In order. */
 enum step {
-    START, /* of a forward pass, before its first layer */
+    START, /* before the first layer of a forward pass */
     NORM_ATTENTION,
     QKV,
-    NORM_HEADS, /* models that norm queries and keys: that, and their rotation */
+    NORM_HEADS, /* in models with query and key norms: norms and rotation */
     ATTEND,
     OUT,
-    POST_ATTENTION, /* models that norm what a sublayer adds: that, and the addition */
+    POST_ATTENTION, /* in models with norms of sublayer outputs: norm and addition */
     NORM_MLP,
-    ROUTE, /* layers of experts: which rows go to which */
+    ROUTE, /* layers with experts: assigns rows to experts */
     GATE_UP,
     DOWN,
     POST_MLP,
     CARRY,       /* both sublayers skipped */
-    SHIFT_PROBE, /* an affine head's */
+    SHIFT_PROBE, /* shift of an affine head */
     NORM_PROBE,
     PROBE,
     STEPS
 };
 
-/* The barrier after a step of a layer (1 and up) as one number that is never 0. */
+/* Encodes the barrier after a step of a layer (1 and up) as one nonzero number. */
 static inline HOST_DEVICE uint32_t
 grid_place(uint32_t layer, uint32_t step)
 {
     return layer * STEPS + step;
 }
 
-struct dev_barrier {  /* of a cooperative grid: grid.cuh */
-    uint32_t arrived; /* at rest zero but for the highest bit */
+struct dev_barrier {  /* barrier of a cooperative grid: grid.cuh */
+    uint32_t arrived; /* zero at rest except for the highest bit */
     uint32_t apart[31];
     uint32_t
-        stop[2]; /* the forward pass was cancelled: block 0 reads the cancel word, all others this; layers alternate */
-    uint64_t patience; /* nanoseconds until a waiting block notes it; twice that: it ends the kernel; 0: forever */
-    uint32_t *notes;   /* (blocks) of a device, on the host: where a block waits for too long, else 0 */
+        stop[2]; /* set if the forward pass was cancelled: block 0 copies the cancel word here for all blocks; layers */
+                 /* alternate */
+    uint64_t patience; /* nanoseconds until a waiting block writes a note; after twice that it ends the kernel; 0: no */
+                       /* limit */
+    uint32_t *notes;   /* (blocks) per device, in host memory: where a block waits for too long, else 0 */
 };
-#define GRID_CLOCK_STEP 10000000u /* nanoseconds between two readings of the clock, at most */
+#define GRID_CLOCK_STEP 10000000u /* maximum nanoseconds between two readings of the clock */
 
 #define STRIP     16  /* packed rows in a strip */
 #define UNIT      32  /* columns in a unit */
-#define PAIR      64  /* columns in a pair of units: what is packed has a whole number of pairs */
+#define PAIR      64  /* columns in a pair of units: packed matrices consist of whole pairs */
 #define SUPER     256 /* columns in a block of Q4_K and Q6_K */
-#define TILE      8   /* activation rows that one instruction takes */
-#define PASS_ROWS 32  /* activation rows that one pass over the weights takes */
+#define TILE      8   /* activation rows per instruction */
+#define PASS_ROWS 32  /* activation rows per pass over the weights */
 #define WARP      32
 
-#define BLOCK_WARPS   16 /* of a block; they divide a strip's units among them: the split that fixes the order of sums */
+#define BLOCK_WARPS   16 /* warps per block; they divide a strip's units among them, which fixes the order of sums */
 #define BLOCK_THREADS (BLOCK_WARPS * WARP)
 
-#define ATTEND_BLOCK 32 /* positions that a warp attends to; blocks begin at its multiples */
+#define ATTEND_BLOCK 32 /* positions per warp; blocks start at multiples of it */
 #define ATTEND_SPLIT                                                                                                   \
     (BLOCK_WARPS * ATTEND_BLOCK) /* those of a block's warps, one partial; they begin at its multiples */
 #define ATTEND_PAIRS 8           /* (row, head) pairs that share a load of keys and values */
-#define MAX_HEAD_DIM 256         /* what a warp's registers hold of some pairs' outputs */
-#define SPLIT_ROWS   32 /* up to here the splits of a row are different blocks' work, above a block walks them all */
+#define MAX_HEAD_DIM 256         /* limited by the registers of a warp for the outputs of some pairs */
+#define SPLIT_ROWS   32 /* up to this number of rows the splits of a row run on different blocks; with more rows a */
+                        /* block computes them all */
 
-#define HIDDEN_SHRINK 0.0625f /* silu(gate) * up is stored in F16 times this, and its product with W_down divided by */
-                              /* it: models exist whose largest values would not fit F16 */
+#define HIDDEN_SHRINK 0.0625f /* silu(gate) * up is stored in F16 times this factor, and its product with W_down */
+                              /* divided by */
+                              /* it: in some models the largest values do not fit F16 */
 
 /* ---- weights ---- */
 
-/* On the device: F32 (exact only; row-major, not packed), F16, BF16, Q8_0, Q4_0, Q4_K, Q6_K. */
+/* A matrix on the device: F32 (exact only; row-major, not packed), F16, BF16, Q8_0, Q4_0, Q4_K, Q6_K. */
 struct dev_matrix {
-    const void *quants; /* (strips, units, WARP, 16) values; 4 and 6 bits: (strips, pairs); F32: (rows, cols) */
-    const void *scales; /* Q8_0: (strips, units, 8, 2) F16: of rows g and g+8 side by side; of pairs: below */
-    const uint32_t
-        *source; /* (strips * STRIP) which output a packed row is, UINT32_MAX: padding; NULL: its own number */
+    const void *quants;     /* (strips, units, WARP, 16) values; 4 and 6 bits: (strips, pairs); F32: (rows, cols) */
+    const void *scales;     /* Q8_0: (strips, units, 8, 2) F16, rows g and g+8 adjacent; of pairs: see below */
+    const uint32_t *source; /* (strips * STRIP) output of a packed row, UINT32_MAX: padding; NULL: the identity */
     enum weight_type type;
     uint32_t rows, cols;    /* as in the model */
     uint32_t strips, units; /* units_of(cols); values after rows and cols are zero */
 };
 
 struct dev_norm {
-    const float *weight, *bias; /* weight NULL: there is no such norm; bias may be */
+    const float *weight, *bias; /* weight NULL: no norm; bias may be NULL */
 };
 
-/* Rows are packed so that a strip needs no other: in q and k the two of a rotated pair are rows g and g+8; in gate_up
- * they are the gate and the up projection of one hidden unit. `source` says which is which:
- * wqkv: output o < heads*head_dim is q, then k, then v. gate_up: o < ffn is gate, then up.
- * A strip of wqkv never spans two heads; one of gate_up holds 8 hidden units. */
+/* Rows are packed so that a strip is self-contained: in q and k the two rows of a rotated pair are rows g and g+8; in
+ * gate_up they are the gate and the up projection of one hidden unit. `source` maps packed rows to outputs: in gate_up
+ * o < ffn is gate, then up. A strip of q, k or v never spans two heads; one of gate_up contains 8 hidden units. */
 struct dev_layer {
 #define NO_FIELD(...)
 #define VECTOR_FIELD(NAME, field, ...) const float *field; /* a vector that the model lacks is NULL */
     FOR_LAYER_TENSORS(NO_FIELD, VECTOR_FIELD, VECTOR_FIELD)
 #undef NO_FIELD
 #undef VECTOR_FIELD
-    struct dev_matrix wq, wk, wv; /* each with its own strips, taken one after the other; `source` local to each */
-    struct dev_matrix wo, gate_up, down; /* without gates gate_up is up alone, each output a hidden unit */
-    uint32_t window;                     /* a row at position p attends to positions above p - window; 0: to all */
+    struct dev_matrix wq, wk, wv;        /* separate strips, processed in order; `source` is local to each */
+    struct dev_matrix wo, gate_up, down; /* without gates gate_up is only up, each output a hidden unit */
+    uint32_t window;                     /* a row at position p attends to positions greater than p - window; 0: to */
+                                         /* all */
     enum layer_rope rope;
-    bool has_experts;   /* experts are in the MLP's place: dev_model.mixtures */
-    struct xielu xielu; /* where the model's activation is this */
+    bool has_experts;   /* experts replace the MLP: dev_model.moe */
+    struct xielu xielu; /* used if the model's activation is ACT_XIELU */
 };
 
-struct dev_head {       /* a layer's trained head, F32, plain rows; NULL: it has none of the kind */
-    const float *a, *b; /* (width, width), (width): the lens looks at h + A h + b */
-    const float *full;  /* (vocab, width): in place of the LM head */
+struct dev_head {       /* a layer's trained head, F32, plain rows; absent parts are NULL */
+    const float *a, *b; /* (width, width), (width): the lens is applied to h + A h + b */
+    const float *full;  /* (vocab, width): replaces the LM head */
 };
 
 struct dev_model {
@@ -132,25 +135,25 @@ struct dev_model {
     enum rope_layout rope;
     float rms_eps;
     bool exact;                   /* F32 weights, activations and keys */
-    struct model_form form;       /* every scale is a number: 0 was replaced by its meaning */
-    const double *inv_freq;       /* (rope_dims/2): position * this is the angle, rope_scale and factors applied */
-    const double *inv_freq_local; /* of layers with local rotations; NULL: there are none */
+    struct model_form form;       /* all scales are explicit: 0 was replaced by its meaning */
+    const double *inv_freq;       /* (rope_dims/2): radians per position, with rope_scale and factors */
+    const double *inv_freq_local; /* for layers with local rotation; NULL: there are none */
     struct dev_matrix embedding, head;
     const float *positions; /* (n_positions, width) added to the embedding, or NULL */
     uint32_t n_positions;
     struct dev_norm embedding_norm; /* (width) */
-    const float *slopes;            /* (heads) form.alibi; NULL: there are no biases of positions */
+    const float *slopes;            /* (heads) slopes of form.alibi; NULL: no ALiBi */
     struct dev_norm final_norm;     /* (width) */
     const float *head_bias;         /* (vocab), or NULL */
-    bool shapes_logits;             /* they have a bias, a scale or a cap */
+    bool shapes_logits;             /* logits have a bias, a scale or a cap */
     const struct dev_layer *layers; /* (n_layers + 1), indexed by layer 1..L */
-    const struct dev_moe *moe;      /* (n_layers + 1), of layers that mix (layout.h); NULL: none does */
+    const struct dev_moe *moe;      /* (n_layers + 1), layers with experts; NULL: there are none */
     const struct dev_head *trained; /* (n_layers + 1), or NULL: none */
 };
 
 /* ---- places in packed data, in values ---- */
 
-/* Within a strip's unit: packed row r of 0..15, column k of 0..31; of 8-bit weights. */
+/* Returns the position in a strip's unit of packed row r of 0..15, column k of 0..31, for 8-bit weights. */
 static inline HOST_DEVICE uint32_t
 unit_place(uint32_t r, uint32_t k)
 {
@@ -158,7 +161,7 @@ unit_place(uint32_t r, uint32_t k)
     return lane * 16 + s * 8 + (within / 8 * 2 + r / 8) * 2 + within % 2;
 }
 
-/* The same of 16-bit weights. */
+/* The same for 16-bit weights. */
 static inline HOST_DEVICE uint32_t
 unit_place_16(uint32_t r, uint32_t k)
 {
@@ -166,7 +169,7 @@ unit_place_16(uint32_t r, uint32_t k)
     return s * (WARP * 8) + lane * 8 + (within / 8 * 2 + r / 8) * 2 + within % 2;
 }
 
-/* Activations: row r, column k of a buffer with `units` units. */
+/* Returns the position of row r, column k in packed activations with `units` units. */
 static inline HOST_DEVICE size_t
 packed_place(uint32_t units, uint32_t r, uint32_t k)
 {
@@ -175,14 +178,14 @@ packed_place(uint32_t units, uint32_t r, uint32_t k)
            within % 2;
 }
 
-/* Whole pairs of them. */
+/* Returns the number of units, rounded up to whole pairs. */
 static inline HOST_DEVICE uint32_t
 units_of(uint32_t cols)
 {
     return (cols / PAIR + (cols % PAIR != 0)) * (PAIR / UNIT);
 }
 
-/* Elements that a head has in the store's keys and values: a whole number of loads of 16 bytes. */
+/* Returns the number of elements of a head in the KV cache: a whole number of loads of 16 bytes. */
 static inline HOST_DEVICE uint32_t
 head_room(uint32_t head_dim)
 {
@@ -219,21 +222,21 @@ high_place(uint32_t r, uint32_t k)
     return lane * 8 + s * 4 + within % 2 * 2 + within / 8;
 }
 
-/* Is a type packed by pairs? */
+/* Returns whether a type is packed by pairs. */
 static inline HOST_DEVICE bool
 has_pairs(enum weight_type type)
 {
     return type == WEIGHT_Q4_0 || type == WEIGHT_Q4_K || type == WEIGHT_Q6_K;
 }
 
-/* Values beside a pair's scales that a row has for each block of SUPER columns. */
+/* Values per row for each block of SUPER columns, in addition to a pair's scales. */
 static inline HOST_DEVICE uint32_t
 super_scales(enum weight_type type)
 {
     return type == WEIGHT_Q4_K ? 2 : type == WEIGHT_Q6_K ? 1 : 0;
 }
 
-/* Bytes of a strip's quants, and of its scales; of types that are packed. */
+/* Bytes of a strip's quants, and of its scales, for packed types. */
 static inline HOST_DEVICE size_t
 strip_quants(enum weight_type type, uint32_t units)
 {
@@ -257,7 +260,7 @@ strip_scales(enum weight_type type, uint32_t units)
 
 /* ---- a store ---- */
 
-#define HEAD_PIECE 4096 /* logits that one block reads */
+#define HEAD_PIECE 4096 /* logits per block */
 
 static inline HOST_DEVICE uint32_t
 head_pieces_of(uint32_t vocab)
@@ -265,69 +268,70 @@ head_pieces_of(uint32_t vocab)
     return (vocab + HEAD_PIECE - 1) / HEAD_PIECE;
 }
 
-struct head_piece {                     /* what a piece of a row of logits adds to the row's guess */
+struct head_piece {                     /* statistics of a piece of a row of logits */
     float max, sum, weighted, annealed; /* z relative to max: sum exp z, sum z exp z, sum exp(z/T) */
-    token_t top[GUESS_TOP];             /* best first, TOKEN_NONE after the last */
+    token_t top[GUESS_TOP];             /* best first, followed by TOKEN_NONE */
     float top_z[GUESS_TOP];
-    float final_max, cross; /* of the final row f: its max here, sum exp(f - max) (f - z) */
-    uint32_t above;         /* logits that come before that of the final row's argmax */
-    uint32_t arrived;       /* in a row's first piece: pieces that are compared */
+    float final_max, cross; /* of the final layer's row f: its maximum in this piece, sum exp(f - max) (f - z) */
+    uint32_t above;         /* number of logits ranked before that of the final row's argmax */
+    uint32_t arrived;       /* in a row's first piece: number of pieces already compared */
 };
 
-/* A distribution that is not written out: p(v) = weight(v) * scale, weight(v) = exp((z_v - max)/T) where the token is
- * not cut off and 0 where it is. Tokens are in order of their logits, and of ids among equals. */
+/* A distribution in implicit form: p(v) = weight(v) * scale, with weight(v) = exp((z_v - max)/T) for tokens that the
+ * filters keep and 0 for others. Tokens are ordered by their logits, and by ids among equals. */
 struct row_dist {
-    float max, temperature, inverse; /* of T */
-    float cut;                       /* the last one that stays: its logit */
+    float max, temperature, inverse; /* inverse: 1 / T */
+    float cut;                       /* logit of the last token that is kept */
     uint32_t cut_id;                 /* and its id */
-    float scale;                     /* 1 / sum */
-    double total, q_total;           /* of p as it is rounded; of the node's q */
+    float scale;                     /* 1 / sum of weights */
+    double total, q_total;           /* sums of p as rounded, and of the node's q */
 };
 
-#define VERIFY_WALKS 16 /* sampled rounds that are walked side by side */
+#define VERIFY_WALKS 16 /* sampled rounds that are walked in parallel */
 
-/* What lives as long as a store. Activations are packed F16, or (rows, cols) F32 when exact. */
+/* Memory of a KV cache. Activations are packed F16, or (rows, cols) F32 if exact. */
 struct dev_store {
-    uint32_t slots, ring, trunk_room, max_rows; /* rows of any forward pass */
+    uint32_t slots, ring, trunk_room, max_rows; /* max_rows: of any forward pass */
     float *hidden;                              /* (ring, L + 1, width) */
-    void *keys, *values; /* (L + 1, slots, kv_heads, head_room): layer l at index l - 1; F16, F32 when exact; beyond */
-                         /* head_dim they are zero */
+    void *keys, *values; /* (L + 1, slots, kv_heads, head_room): layer l at index l - 1; F16, F32 if exact; zero */
+                         /* after */
+                         /* the head_dim-th element of a head */
     slot_t *trunk;       /* (seqs, trunk_room) */
-    float *dists_p;      /* (dists, dists_vocab) the pool's, not the store's own; NULL: none */
+    float *dists_p;      /* (dists, dists_vocab), owned by the pool; NULL: none */
     uint32_t dists_vocab;
 
-    void *normed;     /* (max_rows rounded up to a tile, width): what a product reads */
+    void *normed;     /* (max_rows rounded up to a tile, width): input of products */
     void *attended;   /* as above, (rows, heads * head_dim) */
     void *gated;      /* as above, (rows, ffn) */
-    float *rotations; /* (2, max_rows, rope_dims / 2, 2) cosine and sine of what a row's pairs are rotated by: in */
-                      /* most layers, then in those with local rotations */
+    float *rotations; /* (2, max_rows, rope_dims / 2, 2) cosine and sine of the rotation of a row's pairs: in */
+                      /* most layers, then in layers with local rotation */
     float *q;         /* (max_rows, heads * head_dim), rotated and scaled */
-    float *qk_raw;    /* (max_rows, heads + kv_heads, head_dim) before norm and rotation, in layers that norm them */
-    float *raw;       /* (max_rows, width) what a sublayer adds, before its norm */
-    float *router_logits; /* (max_rows, experts + 1) in layers of experts; the last one: of the one that all go to */
-    struct route *routes; /* (max_rows, used) of each row, by expert */
+    float *qk_raw;    /* (max_rows, heads + kv_heads, head_dim) before norm and rotation, in models that norm them */
+    float *raw;       /* (max_rows, width) output of a sublayer before its norm */
+    float *router_logits; /* (max_rows, experts + 1) in layers with experts; the last one: for the shared expert */
+    struct route *routes; /* (max_rows, used) of each row, sorted by expert */
     struct expert_row *expert_rows;  /* (max_rows, used + 1) */
-    struct expert_list *expert_list; /* of the layer that is being done */
+    struct expert_list *expert_list; /* list of the current layer */
     void *expert_hidden;             /* like gated, (expert rows, ffn of an expert) */
-    void *shared_hidden;             /* like gated, (rows, ffn of the one that all go to) */
+    void *shared_hidden;             /* like gated, (rows, ffn of the shared expert) */
     float *partials;                 /* (SPLIT_ROWS, heads, max_splits, 2 + head_dim): max, sum, unnormalised output */
-    uint32_t max_splits;             /* of the longest path */
-    uint32_t *arrivals;              /* (SPLIT_ROWS * heads) splits that are done; zero at rest */
+    uint32_t max_splits;             /* for the longest path */
+    uint32_t *arrivals;              /* (SPLIT_ROWS * heads) number of completed splits; zero at rest */
     struct dev_barrier *barrier;
-    uint32_t *cancel; /* the host sets it through a stream of its own */
+    uint32_t *cancel; /* set by the host on a separate stream */
 
     float *until_logits;  /* (L, vocab) of the layers that a forward pass probed, in order */
     float *until_parts;   /* (blocks, 2): max of z and sum exp((z - max)/T) over a block's strips */
     void *until_normed;   /* (TILE, width), or one row in F32 for a full head */
-    float *until_shifted; /* (width) what the final norm sees where a layer has an affine head */
+    float *until_shifted; /* (width) input of the final norm in a layer with an affine head */
 
     void *head_normed;              /* (head_rows, width) */
     float *head_shifted;            /* (head_rows, width) of rows with an affine head */
     float *head_logits;             /* (head_rows, vocab) */
     uint32_t head_rows;             /* rows in one pass of the head, >= VERIFY_NODES */
-    float *verify_p;                /* (VERIFY_WALKS, 2, vocab) what verification works in */
+    float *verify_p;                /* (VERIFY_WALKS, 2, vocab) scratch of verification */
     struct head_piece *head_pieces; /* (max(head_rows, n_layers), head_pieces_of(vocab)) */
-    struct row_dist *row_dists;     /* (head_rows) by node */
+    struct row_dist *row_dists;     /* (head_rows), by node */
 };
 
 /* ---- forward passes ---- */
@@ -341,13 +345,13 @@ struct row_group {
 struct until_args {
     const float *temperature, *threshold; /* (L + 1) */
     struct until_state *state;
-    bool trained; /* by trained heads: model->trained is there */
+    bool trained; /* use trained heads: model->trained is present */
 };
 
 struct until_state { /* in the results arena */
     uint32_t exited, depth, probes;
     uint32_t probed[256]; /* the layers probed, in order */
-    float annealed[256];  /* what each decision saw */
+    float annealed[256];  /* the value that each decision compared */
     uint64_t probe_ns;
 };
 #define MAX_LAYERS 255
@@ -361,20 +365,20 @@ struct forward_args {
     const uint8_t *skip_attention, *skip_mlp; /* (L + 1) or NULL */
     uint32_t n, n_groups;
     uint32_t first, to;       /* layers first..to; the smallest from is first - 1 */
-    uint64_t *stamps;         /* of its phases, as layout.h has them; NULL: none */
-    uint32_t window;          /* bytes of weights that a block fetches ahead at a barrier, a multiple of 128; 0: none */
-    struct until_args until;  /* temperature NULL: a plain forward pass */
-    uint32_t *touched;        /* (L + 1) how many experts rows went to, zero before; NULL: not requested */
-    struct route *routes_out; /* (n, L + 1, used) where rows went, likewise */
+    uint64_t *stamps;         /* time stamps of phases, in layout.h's format; NULL: none */
+    uint32_t window;          /* bytes of weights that a block prefetches at a barrier, a multiple of 128; 0: none */
+    struct until_args until;  /* temperature NULL: no early exit */
+    uint32_t *touched;        /* (L + 1) number of experts used, zero before the pass; NULL: not requested */
+    struct route *routes_out; /* (n, L + 1, used) routes of the rows; NULL: not requested */
 };
 
 /* ---- the head ---- */
 
 struct head_row {
     uint32_t ring, layer;
-    bool trained; /* by the layer's trained head: model->trained is there */
+    bool trained; /* use the layer's trained head: model->trained is present */
     float temperature;
-    int32_t final; /* the row of this call whose logits are layer L's for the same ring entry, or -1 */
+    int32_t final; /* row of this call with the logits of layer L for the same ring entry, or -1 */
 };
 
 struct head_args {
@@ -382,18 +386,18 @@ struct head_args {
     struct dev_store store;
     const struct head_row *rows; /* (n), n <= store.head_rows */
     uint32_t n;
-    bool trained;          /* some of the rows are */
+    bool trained;          /* some rows use trained heads */
     struct guess *guesses; /* (n), or NULL: logits only */
-    uint32_t blocks;       /* that fill the device, one a multiprocessor: forward_prepare() */
+    uint32_t blocks;       /* number that fills the device, one per multiprocessor: forward_prepare() */
 };
 
-/* Predictions from rows of logits, by statistics of pieces (struct head_piece). */
+/* Computes predictions from rows of logits, by statistics of pieces (struct head_piece). */
 struct prediction_args {
     const float *logits; /* (n, vocab) */
     uint32_t vocab, n;
     struct head_piece *pieces; /* (n, head_pieces_of(vocab)) */
 
-    /* Rows of a head call: what is asked and where the answers go; or, `rows` being NULL, */
+    /* The rows of a head call: probes and results; or, if `rows` is NULL, */
     const struct head_row *rows; /* (n) */
     struct guess *guesses;       /* (n) */
 
@@ -428,7 +432,7 @@ struct overlap_args {
 };
 
 struct dev_round {     /* a round to verify */
-    uint32_t first, n; /* its nodes; the parents of nodes count from the first */
+    uint32_t first, n; /* range of its nodes; parents are relative to `first` */
     struct sampling sampling;
     uint64_t seed;
     struct verdict *verdict;
@@ -439,11 +443,11 @@ struct verify_args {
     struct dev_store store;
     const struct dev_round *rounds;  /* (n) */
     const struct verify_node *nodes; /* of all rounds, store.head_rows at most */
-    const int32_t *logits_row;       /* of each: row of head_logits, -1: none */
+    const int32_t *logits_row;       /* per node: row of head_logits, or -1 */
     uint32_t n;
-    uint32_t longest;            /* nodes of a round, at most */
-    bool greedy, sampled;        /* some of the rounds are */
-    const struct guess *guesses; /* of the rows of head_logits */
+    uint32_t longest;            /* largest number of nodes in a round */
+    bool greedy, sampled;        /* whether some rounds are greedy, sampled */
+    const struct guess *guesses; /* predictions for the rows of head_logits */
 };
 
 /* ---- layers of experts ----
@@ -454,41 +458,42 @@ struct verify_args {
  * An expert row is a row at one of its experts. Expert rows are in order of the experts, so that an expert is read once for all of
  * its rows; those at the one that all rows go to come last. */
 
-#define MOST_EXPERTS 512 /* of a layer: one a thread of a block */
+#define MOST_EXPERTS 512 /* per layer: one for each thread of a block */
 
 struct expert_stack {
-    struct dev_matrix gate_up, down;  /* without gates gate_up is up alone */
-    const float *bgate, *bup, *bdown; /* (experts, ffn) twice, (experts, width); NULL: none has one */
+    struct dev_matrix gate_up, down;  /* without gates gate_up is only up */
+    const float *bgate, *bup, *bdown; /* (experts, ffn) twice, (experts, width); NULL: all absent */
 };
 
 struct dev_moe {
     const float *router;                /* (experts, width) */
-    struct expert_stack routed, shared; /* shared: of the one that all go to, no matrix if there is none */
+    struct expert_stack routed, shared; /* shared: the shared expert, without matrices if there is none */
 };
 
 struct expert_row {
-    uint32_t row, expert; /* of the forward pass; of the routed ones, number `experts` for the one that all go to */
-    float weight;         /* what the expert's output is multiplied by */
-    uint32_t edge;        /* ROW_FIRST, ROW_LAST: of the row */
+    uint32_t row, expert; /* row of the forward pass; index of the routed expert, or `experts` for the shared one */
+    float weight;         /* factor of the expert's output */
+    uint32_t edge;        /* whether it is ROW_FIRST, ROW_LAST of its row */
 };
 #define ROW_FIRST 1u
 #define ROW_LAST  2u
 
-struct listed_expert { /* expert rows [first, first + n) */
+struct listed_expert { /* an expert's rows: [first, first + n) */
     uint32_t expert, first, n;
 };
 
 struct expert_list {
-    uint32_t arrived;           /* blocks that have computed their logits; zero at rest */
+    uint32_t arrived;           /* number of blocks that have computed their logits; zero at rest */
     uint32_t n;                 /* experts with rows */
-    uint32_t most;              /* rows of one of them */
-    uint32_t rows;              /* that take part */
-    struct listed_expert alone; /* the one that all go to */
+    uint32_t most;              /* largest number of rows of one expert */
+    uint32_t rows;              /* number of rows that take part */
+    struct listed_expert alone; /* the shared expert */
     struct listed_expert experts[MOST_EXPERTS];
 };
 
-/* Layout of the stamps of a forward pass (trace.h), in words of 64 bits: how many phases there are; when block 0 began; then of each
- * phase its layer and step, when block 0 left the barrier behind it, and when each block arrived there. */
+/* Layout of the time stamps of a forward pass (trace.h), in words of 64 bits: the number of phases; the time when block
+ * 0 began; then for each phase its layer and step, the time when block 0 left the barrier after it, and the time when
+ * each block arrived there. */
 
 enum { STAMPED_PHASES, STAMPED_BEGIN, STAMPS_HEAD };
 enum { STAMP_PLACE, STAMP_LEFT, STAMP_CAME }; /* STAMP_PLACE: grid_place() */
@@ -499,16 +504,16 @@ stamps_at(uint32_t phase, uint32_t blocks)
     return STAMPS_HEAD + (size_t)phase * (STAMP_CAME + blocks);
 }
 
-/* Words of so many layers' stamps. */
+/* Returns the number of words for so many layers. */
 static inline size_t
 stamps_room(uint32_t layers, uint32_t blocks)
 {
     return stamps_at(layers * STEPS, blocks);
 }
 
-/* What the host and the kernels agree on about chunks of prompts, whose products a library computes (requests.h). */
+/* Arguments of the kernels for prefill chunks, whose products a library computes (requests.h). */
 
-/* A step of a layer of a chunk, one launch; what the forward pass's steps of these names do. */
+/* A step of a layer of a chunk, one launch each; same computation as the forward pass's step of this name. */
 enum prefill_step {
     PREFILL_NORM_ATTENTION,
     PREFILL_QKV,
@@ -526,23 +531,23 @@ struct prefill_args {
     struct forward_args forward;
     uint32_t layer;
     enum prefill_step step;
-    const uint32_t *stop; /* the chunk was cancelled: nothing is done */
-    /* Of a product: the sums of strips [first, first + strips) of a matrix, number `part` of wq, wk, wv. */
+    const uint32_t *stop; /* nonzero: the chunk was cancelled and the kernel does nothing */
+    /* A product: the sums of strips [first, first + strips) of a matrix, number `part` of wq, wk, wv. */
     uint32_t part, first, strips;
     const float *y; /* (chunk, strips * STRIP) */
 };
 
-struct unpack_args { /* strips [first, first + strips) of a matrix to plain rows of units * UNIT halves */
+struct unpack_args { /* converts strips [first, first + strips) of a matrix to plain rows of units * UNIT halves */
     struct dev_matrix m;
     uint32_t first, strips;
-    uint16_t *to; /* F16, or BF16 where the matrix is */
+    uint16_t *to; /* F16, or BF16 if the matrix is */
 };
 
-struct gather_args { /* packed activations of n rows to `rows` plain ones, those after the n-th zero */
+struct gather_args { /* converts packed activations of n rows to `rows` plain ones; rows from the n-th on are zero */
     const void *packed;
     uint32_t units, n, rows;
     uint16_t *to;  /* (rows, units * UNIT) F16 */
-    uint16_t *low; /* not NULL: the same in BF16, of which `low` is what `to` leaves */
+    uint16_t *low; /* if not NULL: the result is BF16, and `low` receives the remainder after rounding to `to` */
 };
 
 #endif

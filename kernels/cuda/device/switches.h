@@ -1,4 +1,4 @@
-/* What the environment asks of the backend, for finding faults and for measuring (docs/cuda.md). */
+/* Environment variables of the backend, for debugging and measuring (docs/cuda.md). */
 #ifndef KERNELS_CUDA_DEVICE_SWITCHES_H
 #define KERNELS_CUDA_DEVICE_SWITCHES_H
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Is the variable set to this? */
+/* Returns whether the variable has this value. */
 static inline bool
 switched(const char *variable, const char *to)
 {
@@ -17,21 +17,22 @@ switched(const char *variable, const char *to)
     return said != NULL && strcmp(said, to) == 0;
 }
 
-/* SPECSCOPE_CUDA_SYNC=1: every launch is waited for at once, so that what fails is that launch, and stderr names it. */
+/* SPECSCOPE_CUDA_SYNC=1: waits after every launch, so that an error is reported for the launch that caused it; stderr
+ * names the launch. */
 static inline bool
 switched_to_sync(void)
 {
     return switched("SPECSCOPE_CUDA_SYNC", "1");
 }
 
-/* SPECSCOPE_CUDA_PREFETCH=0: nothing is fetched ahead between the steps of a forward pass. */
+/* SPECSCOPE_CUDA_PREFETCH=0: disables prefetching between the steps of a forward pass. */
 static inline bool
 switched_to_prefetch(void)
 {
     return !switched("SPECSCOPE_CUDA_PREFETCH", "0");
 }
 
-/* SPECSCOPE_CUDA_BLOCKS=N: blocks of a cooperative launch, at most. */
+/* SPECSCOPE_CUDA_BLOCKS=N: maximum number of blocks of a cooperative launch. */
 static inline uint32_t
 switched_blocks(uint32_t fit)
 {
@@ -40,7 +41,7 @@ switched_blocks(uint32_t fit)
     return most > 0 && most < fit ? (uint32_t)most : fit;
 }
 
-/* What comes of a launch. `call`: what the kernel is called by, then other arguments. */
+/* Returns the result of a launch. `call`: the kernel's name, followed by its arguments. */
 static inline cudaError_t
 launch_result(const char *call, cudaError_t said, unsigned blocks, unsigned threads, cudaStream_t stream)
 {
@@ -52,7 +53,7 @@ launch_result(const char *call, cudaError_t said, unsigned blocks, unsigned thre
     if (said == cudaSuccess)
         return said;
     for (int depth = 0; call[name] != '\0' && (call[name] != ',' || depth > 0); name++)
-        depth += (call[name] == '<') - (call[name] == '>'); /* a template's arguments have commas, too */
+        depth += (call[name] == '<') - (call[name] == '>'); /* template arguments contain commas, too */
     fprintf(stderr, "specscope-cuda: the launch that failed is %.*s, %u blocks of %u threads: %s\n", (int)name, call,
             blocks, threads, cudaGetErrorString(said));
     return said;
