@@ -25,8 +25,8 @@ bool trace_reader_follow(struct trace_reader **, const char *folder, struct err 
 bool trace_reader_look(struct trace_reader *, uint64_t now_us, struct err *);
 void trace_reader_close(struct trace_reader *);
 const struct run_info *trace_reader_info(const struct trace_reader *);
-uint64_t trace_reader_rounds(
-    const struct trace_reader *); /* complete rounds; the lines of all sequences with one number are one round */
+/* Returns the number of complete rounds; the lines of all sequences with one number are one round. */
+uint64_t trace_reader_rounds(const struct trace_reader *);
 /* After a ROUND event: it was the last of its round. */
 bool trace_reader_round_ended(const struct trace_reader *);
 bool trace_reader_closed(const struct trace_reader *);          /* the trace was closed */

@@ -13,7 +13,7 @@
 
 #define REPEATS 41 /* odd, for a median */
 #define DEPTH   64 /* trunk rows below the measured ones, unless -c gives the length of the context */
-#define ROOM    64 /* spare rows, more than needed */
+#define ROOM    64 /* room for the measured rows, more than needed */
 
 static const uint32_t row_counts[] = {1, 2, 4, 8, 16, 32};
 #define N_COUNTS (sizeof row_counts / sizeof *row_counts)

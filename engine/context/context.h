@@ -71,11 +71,10 @@ seq_t context_fork(struct context *, seq_t, uint32_t len); /* shares trunk rows 
 /* Frees the sequence, and those of its rows that are not shared. Leaves context_error() unchanged if it succeeds, so
  * it can clean up after a failed call. */
 void context_drop(struct context *, seq_t);
-void context_truncate(struct context *, seq_t,
-                      uint32_t len); /* cuts the trunk to len rows and frees the uncommitted rows */
-bool context_keep(
-    struct context *, seq_t, const slot_t *path,
-    size_t n); /* path: rows of depth L, the first a child of the trunk's end; all other uncommitted rows are freed */
+/* Cuts the trunk to len rows and frees the uncommitted rows. */
+void context_truncate(struct context *, seq_t, uint32_t len);
+/* Commits a path: rows of depth L, the first a child of the trunk's end. Frees all other uncommitted rows. */
+bool context_keep(struct context *, seq_t, const slot_t *path, size_t n);
 uint32_t context_length(const struct context *, seq_t);         /* rows in the trunk */
 slot_t context_at(const struct context *, seq_t, uint32_t pos); /* trunk row at a position */
 
@@ -125,8 +124,8 @@ bool context_prefill(struct context *, seq_t, const token_t *, size_t n, progres
  * this function makes such rows, so the rows of a prompt have the same bits in every run. Forks share them. */
 bool context_prompt(struct context *, seq_t, const token_t *, size_t n, progress_fn done, void *user);
 bool context_is_prompt(const struct context *, slot_t); /* a row of class `prompt`, which no other call can run again */
-const char *
-context_prompts(const struct context *); /* name of the library that multiplies prompt rows, for display; NULL: none */
+/* Returns the name of the library that multiplies prompt rows, for display; NULL: none. */
+const char *context_prompts(const struct context *);
 
 /* ---- distributions and decisions ----
  * A dist_t may come from any context that shares the pool. */

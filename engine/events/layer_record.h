@@ -29,8 +29,8 @@ struct layer_word {
 
 #define RECORD_BLOCKS 16 /* parts of the text with separate sums of loads */
 
-struct
-    record_loads { /* loads of simulated rounds, by block: a round's loads are spread evenly over the tokens that it emits */
+/* Loads of simulated rounds, by block: a round's loads are spread evenly over the tokens that it emits. */
+struct record_loads {
     double layers[RECORD_BLOCKS], heads[RECORD_BLOCKS];
     uint64_t drawn; /* number of predictions drawn after wrong drafts */
 };

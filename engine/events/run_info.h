@@ -18,8 +18,8 @@ struct trained_info { /* a file of trained parameters or measurements; path "": 
     uint64_t hash;
 };
 
-struct
-    prefill_info { /* prompts of at least `rows` tokens are multiplied by a library, in chunks of `rows` rows; 0: none */
+/* Prompts of at least `rows` tokens are multiplied by a library, in chunks of `rows` rows; 0: none. */
+struct prefill_info {
     uint32_t rows;
     char by[1536]; /* the library, and the algorithm for each shape */
 };
