@@ -48,7 +48,7 @@ tokenizer_make_unigram(struct tokenizer *t)
     return ok;
 }
 
-/* Updates the best way to `to`. SentencePiece adds in single precision, which decides ties; beyond COARSE, and for
+/* Updates the best way to `to`. SentencePiece adds in single precision, which decides ties; at magnitudes above COARSE, and for
  * Hugging Face's tokenizers, the addition is in double precision. */
 static void
 offer(const struct tokenizer *t, struct way *ways, uint32_t from, uint32_t to, double score, token_t id)

@@ -1,4 +1,4 @@
-/* Byte-level BPE in GGUF metadata ("gpt2"): pieces and merges, and the name of a pre-tokenizer. */
+/* Reads vocabularies from GGUF metadata. Byte-level BPE ("gpt2") has pieces, merges and the name of a pre-tokenizer. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static bool gguf_read_ids(struct tokenizer *t, const struct gguf *g, const struc
 
 static bool gguf_out_of_memory(const struct tokenizer *t, const struct gguf *g, struct err *err);
 
-/* Fills `pieces` with the tokens that merges and texts may come to. */
+/* Sets `pieces` for the tokens that can result from merges or text. */
 static bool
 decode_pieces(struct tokenizer *t, bool *pieces)
 {
@@ -27,8 +27,8 @@ decode_pieces(struct tokenizer *t, bool *pieces)
     return true;
 }
 
-/* Some converters leave tokens that were added (StarCoder's <fim_prefix>, Falcon's <|endoftext|>) among the normal ones: what is
- * written in angle brackets and no merge comes to. Such a token is one of control. */
+/* Some converters mark added tokens (StarCoder's <fim_prefix>, Falcon's <|endoftext|>) as normal. A normal token in angle
+ * brackets that no merge produces is treated as a control token. */
 static bool
 mark_added(struct tokenizer *t)
 {
@@ -72,7 +72,7 @@ choose_pretokenizer(struct tokenizer *t, const struct gguf *g, bool *bos, struct
     return !family->nfc || tokenizer_add_normal(t, NORMAL_NFC, none, none);
 }
 
-/* With `add_space_prefix` a text that doesn't begin with a space gets one. */
+/* With `add_space_prefix` a space is prepended to a text that does not begin with one. */
 static bool
 add_prefix(struct tokenizer *t, const struct gguf *g, struct err *err)
 {
@@ -83,7 +83,7 @@ add_prefix(struct tokenizer *t, const struct gguf *g, struct err *err)
     return !prefix || pretokenizer_add_prefix(t->pre, " ", 1, false, err);
 }
 
-/* The kinds of vocabularies; pieces, kinds and chat templates are read. */
+/* Opens a byte-level vocabulary whose pieces, kinds and chat templates have been read. */
 static bool
 gguf_open_byte_level(struct tokenizer *t, const struct gguf *g, struct err *err)
 {
@@ -102,8 +102,8 @@ gguf_open_byte_level(struct tokenizer *t, const struct gguf *g, struct err *err)
     return ok && gguf_read_merges(t, g, err) && (mark_added(t) || gguf_out_of_memory(t, g, err));
 }
 
-/* Vocabularies of pieces of text in GGUF metadata: SentencePiece's, which merge by score ("llama") or are cut by it ("t5"), and
- * those that merge by rank ("gemma4"). */
+/* Vocabularies of text pieces in GGUF metadata: SentencePiece BPE, which merges by score ("llama"), Unigram, which cuts by
+ * score ("t5"), and BPE that merges by rank ("gemma4"). */
 
 static bool
 read_scores(struct tokenizer *t, const struct gguf *g, struct err *err)
@@ -148,8 +148,7 @@ gguf_open_pieces(struct tokenizer *t, const struct gguf *g, struct err *err)
 
 /* ---- by rank ---- */
 
-/* Gemma 4's: spaces are marked, nothing else happens to a text before its characters merge. */
-/* "gemma4": such pieces, but ranks */
+/* "gemma4": text pieces with ranked merges. Before merging only spaces are replaced, by SPACE_MARK. */
 static bool
 gguf_open_ranked(struct tokenizer *t, const struct gguf *g, struct err *err)
 {
@@ -164,7 +163,7 @@ gguf_open_ranked(struct tokenizer *t, const struct gguf *g, struct err *err)
     if (!tokenizer_index_pieces(t, NULL) || !tokenizer_add_normal(t, NORMAL_REPLACE, space, mark) ||
         (prefix && !tokenizer_add_normal(t, NORMAL_PREPEND, space, mark)))
         return gguf_out_of_memory(t, g, err);
-    for (uint32_t id = 0; id < t->n; id++) { /* added tokens are looked for as they are written */
+    for (uint32_t id = 0; id < t->n; id++) { /* added tokens are searched for in the input */
         const struct special s = {.text = t->text[id], .id = (token_t)id, .control = t->kind[id] != TOKEN_USER};
         if ((t->kind[id] == TOKEN_CONTROL || t->kind[id] == TOKEN_UNKNOWN || t->kind[id] == TOKEN_USER) &&
             !tokenizer_add_special(&t->specials, s))
@@ -220,7 +219,7 @@ gguf_open_unigram(struct tokenizer *t, const struct gguf *g, struct err *err)
     return (ok && tokenizer_make_unigram(t)) || gguf_out_of_memory(t, g, err);
 }
 
-/* A vocabulary from GGUF metadata: what all kinds of them have. */
+/* The part of the metadata that all kinds of vocabularies have. */
 
 static bool
 gguf_out_of_memory(const struct tokenizer *t, const struct gguf *g, struct err *err)
@@ -249,7 +248,7 @@ read_kinds(struct tokenizer *t, const struct gguf *g, struct err *err)
 {
     const struct gguf_value *types = gguf_find(g, KEY("token_type"));
     if (types == NULL)
-        return true; /* all of them normal */
+        return true; /* all tokens are normal */
     if (types->type != GGUF_ARRAY || (types->element != GGUF_I32 && types->element != GGUF_U32) || types->count != t->n)
         return err_set(err, ERR_WORK,
                        "%s: metadata '" KEY("token_type") "' should be %" PRIu32 " 32-bit numbers, one for each token; "
@@ -269,7 +268,8 @@ read_kinds(struct tokenizer *t, const struct gguf *g, struct err *err)
 
 /* ---- ids ---- */
 
-/* A token named in metadata; without the key it is `usual` if that is a token of this kind. All ones means none. */
+/* Reads a token id from metadata. Without the key it is `usual` if that token is of this kind. An id of all ones is
+ * TOKEN_NONE. */
 static bool
 read_id(const struct tokenizer *t, const struct gguf *g, const char *key, token_t usual, enum token_kind kind,
         token_t *out, struct err *err)
@@ -293,7 +293,8 @@ read_id(const struct tokenizer *t, const struct gguf *g, const char *key, token_
     return true;
 }
 
-/* Some converters leave a text's end among the normal tokens. What is named so, and written in angle brackets, is none. */
+/* Some converters mark end tokens as normal. A token that metadata names as an end token and that is in angle brackets
+ * becomes a control token. */
 static void
 mark_control(struct tokenizer *t, token_t id)
 {
@@ -302,7 +303,7 @@ mark_control(struct tokenizer *t, token_t id)
         t->kind[id] = TOKEN_CONTROL;
 }
 
-/* SentencePiece's usual ids are 0 for <unk>, 1 for BOS, 2 for EOS; others have none. */
+/* SentencePiece's usual ids are 0 for <unk>, 1 for BOS, 2 for EOS; other vocabularies have no usual ids. */
 static bool
 gguf_read_ids(struct tokenizer *t, const struct gguf *g, const struct gguf_ends *ends, struct err *err)
 {
@@ -333,8 +334,8 @@ gguf_read_ids(struct tokenizer *t, const struct gguf *g, const struct gguf_ends 
     return true;
 }
 
-/* User-defined tokens are looked for after spaces became ▁, as SentencePiece does; control tokens in the input, and what
- * follows one is a text of its own with its own dummy prefix. */
+/* As in SentencePiece, user-defined tokens are searched for after spaces have become ▁. Control tokens are searched for
+ * in the input; the text after one is separate and gets its own dummy prefix. */
 static bool
 gguf_add_specials(struct tokenizer *t)
 {
@@ -398,9 +399,9 @@ gguf_read_merges(struct tokenizer *t, const struct gguf *g, struct err *err)
     return ok;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole tokenizer ---- */
 
-/* tokenizer.chat_template is the default, tokenizer.chat_template.NAME another one. */
+/* Reads the default chat template, tokenizer.chat_template, and the named ones, tokenizer.chat_template.NAME. */
 static bool
 read_chat_templates(struct tokenizer *t, const struct gguf *g, struct err *err)
 {

@@ -1,4 +1,5 @@
-/* What goes before and after a text (post_processor, tokenizer_config.json), BOS, EOS, and the chat template. */
+/* Reads Hugging Face's tokenizer.json and tokenizer_config.json: the vocabulary, the tokens added before and after a text
+ * (post_processor), BOS, EOS and the chat template. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@ add_end_token(struct tokenizer_json *j, struct end_tokens *ends, token_t id)
 
 /* ---- post_processor ---- */
 
-/* {"SpecialToken": {"id": "<s>"}}, whose ids stand in special_tokens. */
+/* Adds the token of {"SpecialToken": {"id": "<s>"}}; its ids are in special_tokens. */
 static bool
 add_template_token(struct tokenizer_json *j, const cJSON *template, const cJSON *token, struct end_tokens *ends)
 {
@@ -62,7 +63,7 @@ read_processor(struct tokenizer_json *j, const cJSON *processor, int depth)
     const struct slice type = json_text(json_get(processor, "type"));
     const cJSON *one;
     if (processor == NULL || strcmp(type.data, "ByteLevel") == 0)
-        return true; /* which only moves offsets */
+        return true; /* it only changes offsets */
     if (strcmp(type.data, "TemplateProcessing") == 0)
         return read_template(j, processor);
     if (strcmp(type.data, "Sequence") != 0 || depth > 0)
@@ -77,7 +78,8 @@ read_processor(struct tokenizer_json *j, const cJSON *processor, int depth)
 
 /* ---- tokenizer_config.json ---- */
 
-/* A token as text, or as an object with its content; TOKEN_NONE if it isn't named or isn't there. */
+/* Returns the token that a key names by text or by an object with `content`; TOKEN_NONE if the key or the token does not
+ * exist. */
 static token_t
 named_token(const struct tokenizer_json *j, const char *key)
 {
@@ -87,7 +89,8 @@ named_token(const struct tokenizer_json *j, const char *key)
     return text.len > 0 && json_find_token(j, text, &id) ? id : TOKEN_NONE;
 }
 
-/* These classes of transformers' take BOS and EOS from the configuration, whatever the template says. */
+/* Returns whether transformers' tokenizer class takes BOS and EOS from tokenizer_config.json and ignores the
+ * post-processor's template. */
 static bool
 config_decides(const cJSON *config)
 {
@@ -126,7 +129,7 @@ add_chat_template(struct tokenizer_json *j, const char *name, const cJSON *templ
     return text.len == 0 || tokenizer_add_chat_template(j->t, slice_of(name), text, j->err);
 }
 
-/* One template, or a list of named ones. */
+/* The value is one template or a list of named templates. */
 bool
 json_read_chat_template(struct tokenizer_json *j)
 {
@@ -141,7 +144,7 @@ json_read_chat_template(struct tokenizer_json *j)
     return true;
 }
 
-/* What goes before and after a text (post_processor, tokenizer_config.json), BOS, EOS, the chat template. */
+/* Reads the tokens before and after a text (post_processor, tokenizer_config.json), BOS, EOS and the chat template. */
 static bool
 json_read_ends(struct tokenizer_json *j)
 {
@@ -156,7 +159,7 @@ bad_piece(const struct tokenizer_json *j, uint32_t id)
     return err_set(j->err, ERR_WORK, "%s: piece %" PRIu32 " of model.vocab is no text with a score", j->where, id);
 }
 
-/* The pieces of a Unigram model, and which of them is unknown. */
+/* Reads the pieces of a Unigram model and its unknown token. */
 static bool
 json_read_unigram(struct tokenizer_json *j)
 {
@@ -192,10 +195,10 @@ json_read_unigram(struct tokenizer_json *j)
     return true;
 }
 
-/* A vocabulary from Hugging Face's tokenizer.json: the model (BPE, byte-level or with SentencePiece's pieces), the tokens
- * that were added to it, and what tokenizer_config.json says besides. */
+/* Reads a vocabulary from Hugging Face's tokenizer.json: the model (BPE, byte-level or with SentencePiece's pieces), the
+ * added tokens, and the settings of tokenizer_config.json. */
 
-#define GAPS 4096u /* ids without a token: at most so many, and three for each that there is */
+#define GAPS 4096u /* most unused ids: this number plus three per token */
 
 static bool
 out_of_memory(const struct tokenizer_json *j)
@@ -226,7 +229,7 @@ json_unsupported(const struct tokenizer_json *j, const char *what, const char *n
 
 /* ---- the vocabulary ---- */
 
-/* An id below `limit`, or -1. */
+/* Returns an id below `limit`; -1 if the value is not one. */
 static int64_t
 id_of(const cJSON *value, double limit)
 {
@@ -236,7 +239,7 @@ id_of(const cJSON *value, double limit)
     return (int64_t)value->valuedouble;
 }
 
-/* How many ids there are, each checked. */
+/* Checks all ids and sets *n to the number of ids. */
 static bool
 count_ids(struct tokenizer_json *j, uint32_t *n)
 {
@@ -291,7 +294,8 @@ read_pieces(struct tokenizer_json *j)
     return true;
 }
 
-/* A token that isn't `normalized` is looked for in the input, another one, in its normalised form, in normalised text. */
+/* Reads added_tokens. A token with `normalized` is searched for, in its normalised form, in normalised text; other tokens
+ * are searched for in the input. */
 static bool
 read_added(struct tokenizer_json *j)
 {
@@ -326,7 +330,7 @@ read_added(struct tokenizer_json *j)
     return ok || out_of_memory(j);
 }
 
-/* The token written so, of the added ones first. */
+/* Finds a token by its text; added tokens have precedence. */
 static bool
 json_find_token(const struct tokenizer_json *j, struct slice text, token_t *id)
 {

@@ -1,4 +1,4 @@
-/* normalizer and pre_tokenizer of a tokenizer.json. */
+/* Reads the normalizer and the pre_tokenizer of a tokenizer.json. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,7 +51,7 @@ add_normal_step(struct tokenizer_json *j, struct normal_step step)
                    MOST_NORMAL_STEPS);
 }
 
-/* {"Regex": …} instead of {"String": …} */
+/* Reads a Replace step with {"Regex": …} instead of {"String": …}. */
 static bool
 read_pattern(struct tokenizer_json *j, const cJSON *step, struct slice regex)
 {
@@ -70,7 +70,7 @@ read_strip(struct tokenizer_json *j, const cJSON *step)
                                                    .right = cJSON_IsTrue(json_get(step, "strip_right"))});
 }
 
-/* RFC 4648. SIZE_MAX: it is none. */
+/* Decodes base64 (RFC 4648) and returns the number of bytes; SIZE_MAX if the text is not base64. */
 static size_t
 read_base64(struct slice text, char *out)
 {
@@ -148,7 +148,7 @@ read_normalizer(struct tokenizer_json *j, const cJSON *step, int depth)
 
 struct pre_reading {
     struct tokenizer_json *j;
-    bool bytes_follow; /* a ByteLevel came: steps behind it see characters for bytes */
+    bool bytes_follow; /* a ByteLevel step was read: later steps see characters that represent bytes */
     struct err why;
 };
 
@@ -158,7 +158,7 @@ failed(struct pre_reading *r)
     return err_set(r->j->err, ERR_WORK, "%s: %.300s", r->j->where, r->why.text);
 }
 
-/* To be called before any step is added. */
+/* Must be called before each step is added: adds the step that a previous ByteLevel requires. */
 static bool
 next_step(struct pre_reading *r)
 {
@@ -232,7 +232,7 @@ read_byte_level(struct pre_reading *r, const cJSON *step)
     return true;
 }
 
-/* Spaces become ▁, one more goes in front, and words begin at each. */
+/* Reads a Metaspace step: spaces become ▁, another ▁ is prepended, and a word begins at each ▁. */
 static bool
 read_metaspace(struct pre_reading *r, const cJSON *step)
 {

@@ -8,14 +8,14 @@
 
 static void piece_trie_free(struct piece_trie *t);
 
-/* The pieces that go through a node. */
+/* The pieces [low, high) of the sorted list whose path contains a node. */
 struct range {
     uint32_t low, high, depth;
 };
 
 struct making {
     struct piece_trie *trie;
-    struct range *ranges; /* (room) of the nodes */
+    struct range *ranges; /* (room) one for each node */
 };
 
 static int
@@ -47,7 +47,7 @@ add_node(struct making *m, unsigned char byte, struct range range)
     return true;
 }
 
-/* The children of one node: its pieces by their next byte. */
+/* Adds the children of a node, one for each next byte of its pieces. */
 static bool
 add_children(struct making *m, const struct piece *list, uint32_t node)
 {
@@ -93,8 +93,8 @@ piece_trie_free(struct piece_trie *t)
     *t = (struct piece_trie){0};
 }
 
-/* Finding pieces by their bytes and merges by their halves in hash tables, and in a sorted list the longest special token
- * at a place. */
+/* Lookup: hash tables find pieces by their bytes and merges by their halves; a sorted list finds the longest special token
+ * at a position. */
 
 static uint64_t
 hash_bytes(const char *bytes, size_t len)
@@ -172,7 +172,7 @@ merge_table_make(struct merge_table *m, uint32_t n)
     return true;
 }
 
-/* the first counts */
+/* Adds a merge; of merges of the same pair the first is kept. */
 static void
 merge_table_add(struct merge_table *m, token_t left, token_t right, uint32_t rank, token_t id)
 {
@@ -211,7 +211,7 @@ tokenizer_index_specials(struct special_set *set)
         set->starts[(unsigned char)set->list[i].text.data[0]] = true;
 }
 
-/* The first special in [low, high) whose byte `depth` is at least c; those that end before it come first. */
+/* Returns the first special in [low, high) whose byte `depth` is at least c; shorter specials sort first. */
 static uint32_t
 lower_bound(const struct special_set *set, uint32_t low, uint32_t high, size_t depth, unsigned c)
 {
@@ -232,7 +232,7 @@ tokenizer_match_special(const struct special_set *set, const char *bytes, size_t
     const struct special *longest = NULL;
     if (len == 0 || !set->starts[(unsigned char)bytes[0]])
         return NULL;
-    uint32_t low = 0, high = set->n; /* those that agree with bytes[0..depth) */
+    uint32_t low = 0, high = set->n; /* the specials that begin with bytes[0..depth) */
     for (size_t depth = 0; depth < len && low < high; depth++) {
         const unsigned c = (unsigned char)bytes[depth];
         high = lower_bound(set, low, high, depth, c + 1);
@@ -246,11 +246,11 @@ tokenizer_match_special(const struct special_set *set, const char *bytes, size_t
     return longest;
 }
 
-/* What making a tokenizer has in common, wherever its vocabulary comes from. */
+/* Construction steps shared by all vocabulary formats. */
 
 #define KEPT_BLOCK (64u << 10)
 
-/* Control tokens that end a turn or a text in models whose metadata does not say so. */
+/* Control tokens that end a turn or a text in models whose metadata does not declare them. */
 static const char *const end_names[] = {"</s>",    "<|endoftext|>",  "<|eot_id|>", "<|im_end|>",
                                         "<|end|>", "<end_of_turn>",  "<|eom_id|>", "<EOT>",
                                         "<|EOT|>", "<|end_of_text|>"};
@@ -383,7 +383,7 @@ find_bytes(struct tokenizer *t, const char *where, struct err *err)
     return true;
 }
 
-/* ---- running text ---- */
+/* ---- decoded text ---- */
 
 static size_t
 unmark_spaces(char *out, struct slice piece)
@@ -400,7 +400,7 @@ unmark_spaces(char *out, struct slice piece)
     return n;
 }
 
-/* What a token looks like in running text, where its loader hasn't said. */
+/* Sets a token's text in decoded output, unless its loader has set it. */
 static bool
 write_plain(struct tokenizer *t, uint32_t id)
 {
@@ -473,7 +473,7 @@ tokenizer_decode_piece(struct tokenizer *t, struct slice *piece, bool *piece_of_
     return bytes != NULL;
 }
 
-/* The piece of this text, which the file may write in characters for bytes. */
+/* Returns the piece with this text; in byte-level BPE the file's characters represent bytes. */
 static token_t
 find_written(const struct tokenizer *t, struct slice text, struct bytes *buffer)
 {

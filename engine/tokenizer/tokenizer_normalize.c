@@ -9,7 +9,8 @@
 #include "engine/tokenizer/pretokenizer.h"
 #include "engine/tokenizer/tokenizer_internal.h"
 
-/* Bytes that don't stand for themselves, in order: 0..32, 127..160, 173. */
+/* Returns a byte's index among those that do not represent themselves (0..32, 127..160, 173); -1 if it is not one of
+ * them. */
 static int
 place_among_others(unsigned byte)
 {
@@ -61,8 +62,8 @@ byte_chars_read(char *out, const char *text, size_t len)
     return n;
 }
 
-/* A unit of the double array (darts-clone): where its children are, by exclusive or with their byte; the byte that led to
- * it; whether a key ends here, whose value is then the child without a byte. */
+/* A unit of the double array (darts-clone) contains the offset of its children (exclusive or with their byte), its own
+ * byte (LABEL), and whether a key ends here (HAS_LEAF). The key's value is then in the child without a byte. */
 #define LABEL(unit)    ((unit) & (1u << 31 | 0xffu))
 #define HAS_LEAF(unit) ((unit) >> 8 & 1)
 #define OFFSET(unit)   (((unit) >> 10) << ((unit) >> 6 & 8))
@@ -87,7 +88,7 @@ charsmap_read(struct charsmap *map, struct slice bytes)
     return true;
 }
 
-/* The unit at this place; a map that leads out of itself leads nowhere. */
+/* Reads the unit at an index; returns false if the index is outside the map. */
 static bool
 unit_at(const struct charsmap *map, size_t place, uint32_t *unit)
 {
@@ -97,7 +98,7 @@ unit_at(const struct charsmap *map, size_t place, uint32_t *unit)
     return true;
 }
 
-/* What a text of `len` bytes begins with, the longest of those that are mapped or the shortest: *n bytes become *to. */
+/* Finds the longest or the shortest mapped prefix of a text of `len` bytes: its *n bytes are mapped to *to. */
 static bool
 charsmap_find(const struct charsmap *map, const char *text, size_t len, bool longest, size_t *n, struct slice *to)
 {
@@ -123,11 +124,11 @@ charsmap_find(const struct charsmap *map, const char *text, size_t len, bool lon
     return found;
 }
 
-/* Normalising by a precompiled map: as Hugging Face's tokenizers do it, and as SentencePiece does. */
+/* Normalisation with a precompiled map, as in Hugging Face's tokenizers and as in SentencePiece. */
 
-#define WHOLE_CLUSTER 6 /* bytes: a shorter cluster is looked for as a whole first */
+#define WHOLE_CLUSTER 6 /* bytes: a shorter cluster is first looked up as a whole */
 
-/* Bytes of the cluster of characters that a text begins with, 0 if it begins with no character. */
+/* Returns the bytes of a text's first cluster of characters; 0 if the text does not begin with a valid character. */
 static size_t
 cluster(struct slice text)
 {
@@ -142,8 +143,8 @@ cluster(struct slice text)
     return at;
 }
 
-/* A cluster, or a character, becomes what the shortest of its beginnings that is mapped becomes. */
-/* Steps of their own files, appending to *out. False: out of memory (a pattern: or it takes too long). */
+/* Replaces each cluster, or each character, by the value of its shortest mapped prefix, and appends to *out. Returns
+ * false if out of memory. */
 static bool
 normal_put_charsmap(const struct normal_step *step, struct slice in, struct bytes *out)
 {
@@ -176,7 +177,7 @@ normal_put_charsmap(const struct normal_step *step, struct slice in, struct byte
 
 /* ---- SentencePiece ---- */
 
-/* What stands at the beginning of a text once it is normalised; *n of its bytes are that. */
+/* Returns the normalised form of a prefix of the text; *n is the length of the prefix in bytes. */
 static struct slice
 next_normal(const struct tokenizer *t, const struct normal_step *step, struct slice in, size_t *n)
 {
@@ -189,7 +190,7 @@ next_normal(const struct tokenizer *t, const struct normal_step *step, struct sl
     if (charsmap_find(&step->map, in.data, in.len, true, n, &to))
         return to;
     *n = utf8_character(in.data, in.len, NULL);
-    *n = *n == 0 ? 1 : *n; /* a byte that is no character stays one */
+    *n = *n == 0 ? 1 : *n; /* an invalid byte is not changed */
     return (struct slice){in.data, *n};
 }
 
@@ -233,7 +234,7 @@ normal_put_sentencepiece(const struct tokenizer *t, const struct normal_step *st
     return true;
 }
 
-/* Replacing what a regular expression matches, as a normaliser does. */
+/* The normalisation step that replaces the matches of a regular expression. */
 
 struct pattern {
     pcre2_code *code;
@@ -288,7 +289,7 @@ put_matches(const struct normal_step *step, struct slice in, pcre2_match_data *m
             !bytes_append(out, in.data + done, place[0] - done) || !bytes_append(out, step->to.data, step->to.len))
             return false;
         done = at = place[1];
-        if (place[0] == place[1]) { /* nothing, here: look from the next character on */
+        if (place[0] == place[1]) { /* an empty match: continue at the next character */
             const size_t n = utf8_character(in.data + at, in.len - at, NULL);
             at += n > 0 ? n : 1;
         }
@@ -296,7 +297,8 @@ put_matches(const struct normal_step *step, struct slice in, pcre2_match_data *m
     return bytes_append(out, in.data + done, in.len - done);
 }
 
-/* Segments of whole characters are looked at; broken bytes between them stay. */
+/* Replaces matches in segments of valid UTF-8; invalid bytes between them are not changed. Returns false if out of memory
+ * or if matching takes too long. */
 static bool
 normal_put_pattern(const struct normal_step *step, struct slice in, struct bytes *out)
 {
@@ -314,7 +316,7 @@ normal_put_pattern(const struct normal_step *step, struct slice in, struct bytes
     return ok;
 }
 
-/* What a model wants done to text before it is cut: Unicode normalisation, a prefix, marks for spaces. */
+/* The other normalisation steps: Unicode normalisation, a prefix, marks for spaces. */
 
 bool
 bytes_append(struct bytes *b, const char *bytes, size_t n)
@@ -354,7 +356,7 @@ append_form(utf8proc_option_t form, const char *text, size_t len, struct bytes *
     return ok;
 }
 
-/* Segments of whole characters are normalised; broken bytes between them stay. */
+/* Normalises segments of valid UTF-8; invalid bytes between them are not changed. */
 static bool
 put_form(enum normal_kind kind, struct slice in, struct bytes *out)
 {
