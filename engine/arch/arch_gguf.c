@@ -145,7 +145,7 @@ read_yarn(const struct reading *r, double factor)
                        r->model->path);
     r->model->desc.form.growth = growth;
     r->model->desc.form.growth_every = before;
-    if (all > 0 && factor > 1) /* what other parts of the model take back */
+    if (all > 0 && factor > 1) /* the gain is divided by mscale_all_dim's, as in arch_hf_form.c */
         sharp /= 1 + 0.1f * all * logf((float)factor);
     if (told > 0) /* config.json's attention_factor, which replaces the gain */
         sharp = told;
