@@ -57,8 +57,8 @@ arch_count(const struct arch_taking *t, const struct tensor *taken)
     t->model->tensors_of[taken->type]++;
 }
 
-/* If the architecture has several names for the tensor, returns the first that is in the file, or the last if none is.
- * */
+/* If the architecture has several names for the tensor, returns the first that is in the file, or the last if none
+ * is. */
 const char *
 arch_layer_name(const struct arch_source *s, uint32_t layer, enum layer_tensor which, char name[ARCH_NAME_SIZE])
 {
@@ -237,8 +237,8 @@ arch_scale_yarn(struct model *m, const struct arch_yarn *y, struct err *err)
     return divisors != NULL;
 }
 
-/* xIELU's parameters differ between layers. The learned alphas are stored before a softplus, which makes them positive.
- * */
+/* xIELU's parameters differ between layers. The learned alphas are stored before a softplus, which makes them
+ * positive. */
 
 static double
 softplus(double x)

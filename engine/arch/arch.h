@@ -13,8 +13,9 @@ struct gguf;
 struct hf_folder;
 struct packed;
 
-struct
-    arch_rename { /* the name of a layer's tensor, without the ending; the first name that exists is used; a list ends with NULL */
+/* Another name of a layer's tensor, without the ending. A list may contain several names of a tensor, of which the first
+ * that exists is used. It ends with a name of NULL. */
+struct arch_rename {
     enum layer_tensor which;
     const char *name;
 };
@@ -33,13 +34,11 @@ struct arch_experts {
     bool renormalised, gguf_renormalised; /* defaults for config.json and for GGUF */
     bool says;                            /* config.json's norm_topk_prob is used */
     const char *each[3];                  /* gate, up and down of one expert, "%u" is its number; NULL: Qwen's names */
-    const char *gate_up[2],
-        *down[2]; /* of all experts in one tensor each, full names; NULL: transformers 5's usual names */
+    const char *gate_up[2], *down[2];     /* full names of the stacks; NULL: transformers 5's */
     const char *gate_up_bias, *down_bias; /* or NULL */
     bool crosswise;                       /* the stacks are (inputs, outputs); gate and up alternate */
-    const char *stacks
-        [3]; /* gate, up and down of all experts in one tensor each, down as (inputs, outputs); NULL: not stored so */
-    const char *shared[3]; /* the shared expert; NULL: Qwen's names. Its gate and up may be one tensor */
+    const char *stacks[3];                /* one stack each, down's is (inputs, outputs); or NULL */
+    const char *shared[3];                /* the shared expert; NULL: Qwen's names. Its gate and up may be one tensor */
 };
 
 enum arch_traits {
@@ -59,8 +58,8 @@ enum arch_traits {
     ARCH_LEANS = 1 << 13,             /* positions by ALiBi; no RoPE */
     ARCH_CLIPS = 1 << 14,             /* config.json's clip_qkv is used */
     ARCH_EMBEDDING_NORM = 1 << 15,
-    /* Which layers have a window if config.json has no list. LATE: the layers after the first max_window_layers. ODD: every
-     * second layer of the first max_window_layers, beginning with layer 0 (Qwen 2 MoE in transformers). */
+    /* Which layers have a window if config.json has no list. LATE: the layers after the first max_window_layers. ODD:
+     * every second layer of the first max_window_layers, from layer 0 on (Qwen 2 MoE in transformers). */
     ARCH_WINDOWS_LATE = 1 << 16,
     ARCH_WINDOWS_ODD = 1 << 17,
 };
@@ -74,10 +73,10 @@ struct arch {
     uint32_t needs, may;     /* optional tensors of a layer (1 << enum layer_tensor): required, allowed */
     uint32_t lacks;          /* usual tensors of a layer that the architecture lacks */
     uint32_t usual_head_dim; /* default for config.json; 0: width / heads */
-    uint32_t usual_window;   /* default; 0: none */
-    uint32_t usual_heads, usual_kv_heads, usual_vocab; /* defaults; 0: required */
-    double usual_base;                                 /* default of RoPE's base; 0: 10000 */
-    uint32_t usual_ctx;                                /* default; 0: 2048 */
+    uint32_t usual_window;   /* default for config.json; 0: none */
+    uint32_t usual_heads, usual_kv_heads, usual_vocab; /* defaults for config.json; 0: required */
+    double usual_base;                                 /* default for config.json; 0: 10000 */
+    uint32_t usual_ctx;                                /* default for config.json; 0: 2048 */
     uint32_t ffn_by_width;                             /* default, as a multiple of the width; 0: required */
     unsigned traits;                                   /* enum arch_traits */
     uint32_t full_every;                               /* default: every nth layer has no window; 0: all have it */
@@ -157,10 +156,9 @@ struct arch_tensor {
     const unsigned char *data; /* NULL if the type's size is unknown */
     bool mapped;               /* as in struct tensor */
     const char *type_name;
-    enum weight_type type; /* WEIGHT_TYPES if no backend computes with it */
-    uint64_t planes, rows,
-        cols; /* `planes` matrices in sequence, 0 means one; a vector is one row; rows and cols are 0 above three dimensions */
-    size_t index; /* index in the source's tensors */
+    enum weight_type type;       /* WEIGHT_TYPES if no backend computes with it */
+    uint64_t planes, rows, cols; /* planes = 0: one matrix; a vector is one row; rows = cols = 0: too many dimensions */
+    size_t index;                /* index in the source's tensors */
 };
 
 struct arch_source {

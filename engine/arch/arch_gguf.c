@@ -291,8 +291,8 @@ read_routing(const struct reading *r)
     return true;
 }
 
-/* Reads which layers have a window, from a list with true for each layer that has one, and sets the layers' rotations.
- * */
+/* Reads which layers have a window, from a list with true for each layer that has one, and sets the layers'
+ * rotations. */
 static bool
 read_windows(const struct reading *r)
 {

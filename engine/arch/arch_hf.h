@@ -37,8 +37,8 @@ size_t arch_stems(const struct arch *, enum layer_naming, const struct model_des
  * otherwise sets an error. */
 bool arch_fits(const struct arch_taking *, const char *name, const struct arch_tensor *, uint64_t planes, uint64_t rows,
                uint64_t cols);
-/* Returns the tensor's data, or an aligned copy if the file does not align it to its elements; NULL if out of memory.
- * */
+/* Returns the tensor's data, or an aligned copy if the file does not align it to its elements; NULL if out of
+ * memory. */
 const void *arch_aligned(const struct arch_taking *, const struct arch_tensor *, size_t elements);
 /* Adds a tensor to the model's counts of parameters. */
 void arch_count(const struct arch_taking *, const struct tensor *);

@@ -1,5 +1,5 @@
-/* Reads config.json's entries and normalises a configuration, with the defaults that transformers has for a model_type.
- * */
+/* Reads config.json's entries and normalises a configuration, with the defaults that transformers has for a
+ * model_type. */
 #include "engine/arch/arch_hf.h"
 
 #include <math.h>
@@ -263,8 +263,8 @@ put(cJSON *object, const char *name, cJSON *value)
     return false;
 }
 
-/* Copies all entries of `from` to `into`, replacing existing ones: rope_scaling takes precedence over rope_parameters.
- * */
+/* Copies all entries of `from` to `into`, replacing existing ones: rope_scaling takes precedence over
+ * rope_parameters. */
 static bool
 merge(cJSON *into, const cJSON *from)
 {

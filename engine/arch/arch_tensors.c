@@ -116,8 +116,8 @@ full_name(const struct arch_taking *t, uint32_t layer, const char *end, char out
     return out;
 }
 
-/* A tensor of each expert within a stack of matrices: rows `first`, `first` + `step`, and so on of the expert's matrix.
- * */
+/* A tensor of each expert within a stack of matrices: rows `first`, `first` + `step`, and so on of the expert's
+ * matrix. */
 struct stripe {
     enum expert_tensor which;
     uint32_t first, step;

@@ -1,11 +1,12 @@
 /* Packed weights of Hugging Face folders: FP8 with scales, integers of GPTQ, AWQ and compressed-tensors, bitsandbytes'
  * 4 bits, and experts in MXFP4. They are unpacked when the model is opened, each to the smallest type that fits.
  *
- * Integers whose blocks of 32 have one F16 scale become Q4_0 (up to 3 bits, or 4 bits with the zero at 8) or Q8_0 (8 bits
- * with the zero at 128). 4 bits with other zeros become Q4_1, whose offset is rounded to F16. Everything else becomes F16.
- * With `exact`, weights that would be rounded become Q8_0 (4 bits in such blocks) or F32. Rounding to F16 changes a weight
- * by at most 2^-11 of the largest value of its group. Values outside F16's range become F32. MXFP4 is not converted, but in
- * a stack of experts with alternating rows of gate and up all rows of gate are moved to the front. */
+ * Integers whose blocks of 32 have one F16 scale become Q4_0 (up to 3 bits, or 4 bits with the zero at 8) or Q8_0 (8
+ * bits with the zero at 128). 4 bits with other zeros become Q4_1, whose offset is rounded to F16. Everything else
+ * becomes F16. With `exact`, weights that would be rounded become Q8_0 (4 bits in such blocks) or F32. Rounding to F16
+ * changes a weight by at most 2^-11 of the largest value of its group. Values outside F16's range become F32. MXFP4 is
+ * not converted, but in a stack of experts with alternating rows of gate and up all rows of gate are moved to the
+ * front. */
 #ifndef ENGINE_ARCH_PACKED_H
 #define ENGINE_ARCH_PACKED_H
 
@@ -20,8 +21,7 @@ struct packed_weight {
 struct packed {
     struct packed_weight *weights; /* (n_weights) sorted by name */
     size_t n_weights;
-    bool *
-        pieces; /* (the folder's n_tensors) true: part of a packed weight besides its codes, which tensor.index names */
+    bool *pieces; /* (folder's n_tensors) true: belongs to a packed weight, but is not its codes */
 };
 
 struct packed_options {

@@ -189,8 +189,8 @@ packed_mxfp4_unpack(const struct packed_job *j, unsigned char *out)
     return true;
 }
 
-/* bitsandbytes' 4 bits: a code is an index into a table of sixteen numbers (NF4, FP4: Dettmers et al. 2023). The number is
- * multiplied by the largest absolute value of its block. Blocks divide the whole matrix, row after row.
+/* bitsandbytes' 4 bits: a code is an index into a table of sixteen numbers (NF4, FP4: Dettmers et al. 2023). The number
+ * is multiplied by the largest absolute value of its block. Blocks divide the whole matrix, row after row.
  *
  *   weight             two codes to a byte, the first one in the upper half
  *   weight.quant_map   the table

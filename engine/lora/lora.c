@@ -104,8 +104,8 @@ add(const struct merging *g, const struct merge_target *t, const struct lora_pai
     return ok || err_set(g->err, ERR_WORK, "%s: out of memory merging it", g->file.path);
 }
 
-/* Merges a pair into a matrix. `stem` is the tensor's name for messages. Fails if the sizes differ or if out of memory.
- * */
+/* Merges a pair into a matrix. `stem` is the tensor's name for messages. Fails if the sizes differ or if out of
+ * memory. */
 static bool
 lora_merge_pair(struct merging *g, const struct merge_target *t, const struct lora_pair *p, const char *stem)
 {

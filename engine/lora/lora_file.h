@@ -1,5 +1,5 @@
-/* Reads an adapter's file, in PEFT's or GGUF's format, as pairs of low-rank matrices by the name of the target tensor.
- * */
+/* Reads an adapter's file, in PEFT's or GGUF's format, as pairs of low-rank matrices by the name of the target
+ * tensor. */
 #ifndef ENGINE_LORA_LORA_FILE_H
 #define ENGINE_LORA_LORA_FILE_H
 
@@ -28,15 +28,15 @@ struct lora_pair {
     struct arch_tensor a, b; /* (r, cols), (rows, r) */
 };
 
-/* Opens an adapter. Fails if it contains more than low-rank pairs, or belongs to another architecture. */
+/* Opens an adapter. Fails if it needs more than low-rank pairs, or is a GGUF file for another architecture. */
 bool lora_file_open(struct lora_file *, const char *path, const struct arch *, struct err *);
 void lora_file_close(struct lora_file *);
 /* Finds the pair for a tensor and marks its matrices as used. `stem` is the tensor's name without ".weight". Sets
  * *there to false if the adapter has no pair for it. Fails if only one of the two matrices exists, or if rank or type
  * are wrong. */
 bool lora_file_pair(struct lora_file *, const char *stem, struct lora_pair *, bool *there, struct err *);
-/* The same for n pairs in one tensor: as stacks of n matrices each, or as one matrix each, (n * r, cols) and (rows, r *
- * n). */
+/* The same for n pairs in one tensor: lora_file_stack() finds stacks of n matrices each, and lora_file_parameter()
+ * finds one matrix each, (n * r, cols) and (rows, r * n). */
 bool lora_file_stack(struct lora_file *, const char *stem, uint32_t n, struct lora_pair *, bool *there, struct err *);
 bool lora_file_parameter(struct lora_file *, const char *stem, uint32_t n, struct lora_pair *, bool *there,
                          struct err *);
