@@ -14,7 +14,8 @@
 #define COLD_NS    40000000L
 #define SLICE      8 /* steps between two rounds */
 
-struct again { /* a place where tokens are generated again: those of replaced sequences, then its own */
+/* a place in the batch where tokens are generated again: those of replaced sequences, then those of its own sequence */
+struct again {
     struct sequence *sequence;
     struct left *of;     /* the replaced sequence; NULL: its own */
     const token_t *text; /* (n) */
@@ -27,7 +28,8 @@ struct again { /* a place where tokens are generated again: those of replaced se
     struct verdict verdict;
 };
 
-/* Generates the next token of each. Rows are committed at once, so the sequences are as before if all tokens are equal. */
+/* Generates the next token of each sequence. Rows are committed at once, so the sequences are unchanged if all tokens
+ * are equal. */
 static bool
 step(struct session *s, struct again *const *again, uint32_t n)
 {
@@ -90,7 +92,7 @@ begin_text(struct again *a, struct left *of, const token_t *text, uint32_t n, ui
     a->seed = seed;
 }
 
-/* Begins at the end of the prompt. */
+/* Starts a replaced sequence at the end of its prompt. */
 static bool
 take_left(struct session *s, struct again *a, struct left *of)
 {
@@ -112,7 +114,7 @@ take_own(struct session *s, struct again *a)
     return true;
 }
 
-/* The places that have a token to generate; a place that has none takes the next replaced sequence. */
+/* Lists the places that have a token to generate; a place without one takes the next replaced sequence. */
 static bool
 going_on(struct session *s, struct again *all, uint32_t n, uint32_t *next, struct again **out, uint32_t *count)
 {
@@ -215,7 +217,7 @@ emit_speed(struct session *s)
     session_emit_control(s, 0, RECORDED_BASELINE, text);
 }
 
-/* The number of tokens to generate, and the longest text. */
+/* Returns the number of tokens to generate, and the length of the longest text. */
 static uint64_t
 work(const struct session *s, uint32_t *longest)
 {
@@ -257,7 +259,7 @@ session_baseline(struct session *s)
     return true;
 }
 
-/* Some steps from the present end of the sequences; their rows are discarded. */
+/* Runs some steps from the present end of the sequences, and discards their rows. */
 bool
 session_baseline_slice(struct session *s)
 {

@@ -56,7 +56,7 @@ session_check_head(const struct session *s, enum head_mode mode, struct err *err
                    s->engine->model->name);
 }
 
-/* The index of a word among n names; -1: there is none. */
+/* Returns the index of a word among n names; -1: not found. */
 static int
 place_of(const char *word, const char *const *names, int n)
 {
@@ -90,7 +90,7 @@ read_sampling(const struct control *c, struct mail *m, struct err *err)
     return knob_parse(&sampling_knobs[m->knob], c->text, &m->value, err);
 }
 
-/* The condition "round N" is a breakpoint. */
+/* Parses a condition; "round N" becomes a breakpoint. */
 static bool
 read_until(const struct control *c, struct mail *m, struct err *err)
 {

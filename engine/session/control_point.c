@@ -14,7 +14,7 @@ set_paused(struct session *s, bool paused)
         return;
     s->timing.paused = paused;
     mailbox_paused(&s->mailbox, paused);
-    if (paused && s->asked.slices > 0) /* a pause has no rounds that slices could come between */
+    if (paused && s->asked.slices > 0) /* while paused, there are no rounds for slices to run between */
         s->asked.slices = 0, s->asked.baseline = true;
     session_emit_state(s, RECORDED_STATE, name[!paused], name[paused]);
 }
@@ -87,7 +87,8 @@ session_share_settings(struct session *s)
     }
 }
 
-/* The mail is consumed: if the sequences of the run have different settings, it becomes the change that begins them. */
+/* Requests a new run and consumes the mail. If the sequences of the run have different settings, the mail becomes the
+ * change that sets them. */
 static void
 ask_new_run(struct session *s, struct mail *m)
 {
@@ -95,7 +96,7 @@ ask_new_run(struct session *s, struct mail *m)
     stop_watching(s);
     s->run.cause = "restart";
     s->run.wanted = s->info.tokens > 0 ? s->info.tokens : UINT32_MAX;
-    if (m->kind == CONTROL_PROMPT) { /* all sequences begin with it */
+    if (m->kind == CONTROL_PROMPT) { /* all sequences begin with this prompt */
         s->run.cause = "prompt";
         run_take_prompt(&s->run, &m->prompt);
         s->measured = (struct measured){.paced = false};
@@ -176,7 +177,8 @@ receive(struct session *s, struct mail *m, enum control_point at)
     mail_free(m);
 }
 
-/* The time until which the thread waits; 0: it continues, UINT64_MAX: it waits for a control. Within a round only a pause counts. */
+/* Returns the time until which the thread waits; 0: it continues, UINT64_MAX: it waits for a control. Within a round
+ * only a pause makes it wait. */
 static uint64_t
 waits_until(const struct timing *t, bool in_round)
 {

@@ -27,7 +27,7 @@ hear_guess(struct watch *w, const struct event *e)
         w->guess[w->n++] = (struct watch_guess){e->seq, g->pos, g->layer, g->token, g->confidence};
 }
 
-/* As scope_spurious(): a layer that is sure of another token than the last layer's, by the policy's threshold or 0.5. */
+/* As scope_spurious(): is a layer confident, by the policy's threshold or 0.5, of another token than the last layer's? */
 static bool
 spurious(const struct watch *w, const struct sequence *q, float threshold)
 {
@@ -45,7 +45,7 @@ spurious(const struct watch *w, const struct sequence *q, float threshold)
     return false;
 }
 
-/* Looks for the text in the sequence's last tokens, as far back as it can begin. */
+/* Searches the text in the sequence's last tokens, from the first one with which it can begin. */
 static bool
 text_ends(const struct watch *w, const struct sequence *q, uint32_t emitted)
 {
@@ -72,7 +72,7 @@ has_come(const struct watch *w, const struct sequence *q, const struct round_eve
     case UNTIL_CONFIDENCE: return w->unsure && w->unsure_seq == q->number;
     case UNTIL_SPURIOUS: return spurious(w, q, line->threshold);
     case UNTIL_ROUND:
-    case UNTIL_NOTHING: break; /* a breakpoint's */
+    case UNTIL_NOTHING: break; /* a breakpoint has no condition */
     }
     return false;
 }

@@ -10,7 +10,7 @@
 
 /* ---- which backend ---- */
 
-/* Opens the CUDA backend. On failure *serious is false if most machines lack the same. */
+/* Opens the CUDA backend. On failure *serious is set if the plug-in is broken or the machine has a GPU. */
 static bool
 open_cuda(struct engine *e, const struct backend_options *options, bool *serious, struct err *err)
 {
@@ -175,7 +175,7 @@ find_heads(struct engine *e, const struct engine_options *o, struct err *err)
     return true;
 }
 
-/* Adapters that do not fit into the trace are refused, because a run is repeated from its trace. */
+/* Adapters must fit into the trace, because a run is repeated from its trace. */
 static bool
 keep_asked(struct engine *e, const struct engine_options *o, struct err *err)
 {
@@ -209,7 +209,7 @@ note_adapters(struct engine *e)
                  (unsigned)m->merged_otherwise, e->exact ? "F32" : "F16");
 }
 
-/* The backend's remark becomes the note if there is none. */
+/* Copies the backend's remark to the note, if there is no note. */
 static void
 note_backend(struct engine *e)
 {
@@ -217,7 +217,7 @@ note_backend(struct engine *e)
         snprintf(e->note, sizeof e->note, "%s", e->ops->note(e->backend));
 }
 
-/* Bytes of the machine's memory beside the models; models on a GPU take none. */
+/* Returns the bytes of the machine's memory that the models do not use; models on a GPU use none. */
 static uint64_t
 room_beside_models(const struct engine *e, const struct model_options *o)
 {

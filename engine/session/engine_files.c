@@ -83,7 +83,7 @@ take_model(struct engine *e, enum helper_role role, const char *path, const stru
     return true;
 }
 
-/* Bytes of an auxiliary model: weights and a context; only the context for self:E with its own KV cache. */
+/* Returns the bytes of an auxiliary model: weights and a context; only the context for self:E with its own KV cache. */
 static uint64_t
 need_of(const struct engine *e, enum helper_role role, uint32_t ctx, bool quantize)
 {
@@ -108,7 +108,7 @@ context_fits(const struct engine *e, enum helper_role role, uint32_t ctx, uint64
                    memory_text(there, available), memory_text(others, taken));
 }
 
-/* Notes why a model that was only found is not used, unless there is a note. */
+/* Notes why a model that was found, but not given, is not used, unless there is a note. */
 static void
 pass_over(struct engine *e, enum helper_role role, const struct err *why)
 {
@@ -204,7 +204,7 @@ engine_helpers_load(struct engine *e, uint32_t ctx, progress_fn progress, void *
         pass_over(e, role, &why);
         model_close(h->model);
         *h = (struct helper_model){0};
-        if (role == HELPER_DRAFT) { /* its acceptance head goes, too */
+        if (role == HELPER_DRAFT) { /* its acceptance head is dropped, too */
             accept_head_free(e->accept);
             e->accept = NULL;
         }
@@ -319,7 +319,7 @@ engine_accept_open(struct engine *e, const char *given, uint64_t room, struct er
 
 /* ---- the profile ---- */
 
-/* The file names target, draft and companion; compares those that the engine has. */
+/* Compares the models named in the file with the target, draft and companion that the engine has. */
 static bool
 is_of(const struct engine *e, const struct sv_whose *whose, const char *path, struct err *err)
 {

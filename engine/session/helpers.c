@@ -42,7 +42,7 @@ unread(const struct sequence *q, enum helper_role role)
     return q->n_tokens - context_length(q->helpers[role].of->ctx, q->helpers[role].seq);
 }
 
-/* Whether prompts have rows of a class of their own. */
+/* Returns whether the prompt must still be read as rows of class `prompt`. */
 static bool
 lacks_prompt(const struct sequence *q, enum helper_role role)
 {

@@ -113,7 +113,7 @@ changes_setting(const struct mail *m)
     return m->kind == CONTROL_KNOB || m->kind == CONTROL_POLICY || m->kind == CONTROL_HEAD || m->kind == CONTROL_PROBE;
 }
 
-/* Was the control parsed by settings that may change meanwhile? */
+/* Was the control parsed with settings that may have changed since? */
 static bool
 depends_on_settings(const struct mail *m)
 {

@@ -23,7 +23,7 @@ chat_setting_template(const struct chat_setting *c, const struct tokenizer *t, s
     return err_set(err, ERR_USAGE, "the model has no chat template '%s', but: %s", name, names);
 }
 
-/* The model's bos_token and eos_token, and the user's variables, which replace them. */
+/* Sets the model's bos_token and eos_token, and the user's variables, which override them. */
 static bool
 take_variables(struct prompt_format *f, const struct chat_setting *c)
 {
@@ -80,7 +80,7 @@ prompt_format_close(struct prompt_format *f)
     *f = (struct prompt_format){0};
 }
 
-/* The tokenizer adds the BOS that a model wants if the template wrote none. */
+/* Tokenises a text. The tokenizer adds the model's BOS if the template wrote none. */
 static bool
 tokenise(const struct prompt_format *f, const char *text, size_t len, token_t **ids, size_t *n, struct err *err)
 {

@@ -94,7 +94,7 @@ round_emit_guess(const struct round *r, slot_t slot, uint32_t layer, const struc
         seq_emit_helper_guess(q, (enum helper_role)(r->helper - q->helpers), pos, layer, g, PROBED_POLICY, TOKEN_NONE);
 }
 
-/* Counts the time of head calls. */
+/* Adds the time of head calls. */
 static void
 heads_called(struct round *r, uint64_t since_ns)
 {
@@ -338,7 +338,7 @@ rounds_each(struct policy *const *p, struct round *const *r, uint32_t n, bool (*
     return true;
 }
 
-/* The rounds on the role's rows. */
+/* Writes the rounds on the role's rows. */
 static void
 views(struct round *const *r, uint32_t n, enum helper_role role, struct round **out)
 {
@@ -568,7 +568,7 @@ read_chains(struct round *const *r, uint32_t n)
     return read_now(&reading);
 }
 
-/* Distributions at nodes 0..drafts - 1, which the model has run, chain after chain. */
+/* Queues the distributions at nodes 0..drafts - 1, which the model has run, chain after chain. */
 static bool
 distributions(struct round *const *r, uint32_t n, const struct sampling *sampling, dist_t *out)
 {
@@ -584,7 +584,7 @@ distributions(struct round *const *r, uint32_t n, const struct sampling *samplin
     return ok;
 }
 
-/* The chains have at least one and at most VERIFY_NODES drafts in all. */
+/* Computes the overlaps. The chains have at least one and at most VERIFY_NODES drafts in all. */
 static bool
 compare(struct round *const *draft, struct round *const *companion, uint32_t n, struct overlap *const *out)
 {

@@ -122,7 +122,7 @@ emit_verdict(struct sequence *q)
     if (m->own)
         seq_emit_token(q, q->n_tokens - 1, v->next, v->kind == NEXT_BONUS ? SOURCE_BONUS : SOURCE_CORRECTION,
                        &v->judged[judge]);
-    if (q->current.probe == PROBE_POLICY) /* the predictions of the last layer are known already */
+    if (q->current.probe == PROBE_POLICY) /* the predictions of the last layer are already known */
         for (uint32_t i = 0; i < m->n; i++) {
             uint32_t node = i == 0 ? 0 : v->path[i - 1];
             if (v->judged[node].token != TOKEN_NONE)
@@ -253,7 +253,7 @@ verify_part(struct session *s, struct sequence *const *sequences, uint32_t n)
     return context_verify_all(s->ctx, rounds, n);
 }
 
-/* Splits rows that do not fit into one forward pass, by sequence. */
+/* Splits the rows, by sequence, if they do not fit into one forward pass. */
 static bool
 verify(struct session *s, const struct batch *b)
 {
@@ -318,7 +318,8 @@ end(struct session *s, const struct batch *b)
         end_one(b->sequence[i], &together, b->n);
         emitted += b->sequence[i]->round.emitted;
     }
-    s->recording_ns = clock_ns() - s->spent.since_ns; /* the time of the ROUND events belongs to the next round */
+    /* the time of the ROUND events counts towards the next round */
+    s->recording_ns = clock_ns() - s->spent.since_ns;
     return emitted;
 }
 

@@ -7,7 +7,7 @@
 
 /* ---- a sequence begins ---- */
 
-/* The auxiliary models that the policy needs read the prompt, too, so that its time is in no round. */
+/* Lets the auxiliary models that the policy needs read the prompt, so that this time is not part of a round. */
 static bool
 prefill_helpers(struct sequence *q)
 {
@@ -41,7 +41,8 @@ prefill(struct sequence *q)
     seq_emit_token(q, n, first.next, SOURCE_PREFILL, &first.judged[0]);
     if (q->current.probe == PROBE_POLICY)
         seq_emit_guess(q, n, s->model.layers, 0, &first.judged[0], PROBED_VERIFY, first.judged[0].token);
-    if (!session_probe_recent(s, &q, 1)) /* the screen shows layers of the prompt's end from the beginning */
+    /* so that the screen shows layers of the end of the prompt from the beginning */
+    if (!session_probe_recent(s, &q, 1))
         return false;
     struct policy *policy = seq_policy(q);
     q->met = q->current.policy;
@@ -66,7 +67,7 @@ keep_text(const struct sequence *q)
     return true;
 }
 
-/* The run's next sequence begins in this place. */
+/* Starts the run's next sequence in this place. */
 static bool
 join(struct sequence *q)
 {
@@ -122,7 +123,7 @@ look(struct session *s)
     return true;
 }
 
-/* More tokens are wanted: sequences that have ended resume if they have room, even after an end of sequence. */
+/* Resumes sequences that have ended, if they have room, to generate more tokens, even after an end of sequence. */
 static bool
 extend(struct session *s)
 {
@@ -177,7 +178,7 @@ begin_run(struct session *s)
     return look(s);
 }
 
-/* One round. False: the run is over. */
+/* Runs one round. Returns false if the run is over. */
 static bool
 go_on(struct session *s)
 {

@@ -25,7 +25,7 @@ describe_trained(struct run_info *info, const struct engine *e)
     }
 }
 
-/* One line for each; longer values were refused as options. */
+/* Writes one line for each value; longer values were refused as options. */
 static void
 describe_chat(struct asked_info *asked, const struct chat_setting *c)
 {
@@ -118,7 +118,7 @@ describe(struct session *s, const struct session_options *o)
 /* ---- sequences and their policies ---- */
 
 static uint32_t
-at_a_time(const struct session *s) /* different settings take turns */
+at_a_time(const struct session *s) /* sequences of different settings take turns */
 {
     return s->batch ? s->n_sequences : 1;
 }
@@ -299,7 +299,7 @@ open_settings(struct session *s, const struct session_options *o, struct err *er
     return true;
 }
 
-/* The settings requested at the beginning. Different settings are a change at the beginning of the run. */
+/* Stores the settings requested at the beginning. Different settings are a change at the beginning of the run. */
 static bool
 request_settings(struct session *s, const struct session_options *o, struct err *err)
 {

@@ -16,7 +16,7 @@ seq_take_settings(struct sequence *q)
     q->round.seed = seq_seed(q->session, q->number);
 }
 
-/* The sequences that a change concerns, *n of them from *first on. */
+/* Finds the sequences that a change concerns: *n of them from *first on. */
 static void
 sequences_of(struct session *s, uint32_t seq, bool common, struct sequence **first, uint32_t *n)
 {
@@ -55,7 +55,7 @@ choose_head(struct sequence *q, uint32_t n, bool always, uint32_t asked, uint32_
                                              .applied = applied});
 }
 
-/* The setting that a change is about, as text. */
+/* Writes the setting that a change is about as text. */
 static void
 print_setting(const struct session *s, const struct settings *now, const struct mail *m, char *out, size_t n)
 {
@@ -106,7 +106,7 @@ apply_change(struct session *s, const struct mail *m)
         choose_head(q, n, false, m->asked_round, next);
 }
 
-/* The second sequence gets its settings; emits their differences from the first one's. */
+/* Sets the second sequence's settings; emits their differences from the first one's. */
 static void
 begin_versus(struct session *s, const struct mail *m)
 {
@@ -129,7 +129,7 @@ apply_changes(struct session *s)
     for (struct mail *m; (m = s->changes) != NULL; mail_free(m)) {
         s->changes = m->next;
         m->next = NULL;
-        if (m->asked_round > s->round) /* requested in the run before */
+        if (m->asked_round > s->round) /* it was requested in the previous run */
             m->asked_round = s->round;
         if (m->kind == CONTROL_VERSUS)
             begin_versus(s, m);
@@ -201,7 +201,7 @@ session_apply_settings(struct session *s)
 
 /* ---- several sequences ---- */
 
-/* Opens larger contexts; if these do not fit, the former ones. */
+/* Opens larger contexts; if they do not fit, reopens the former ones. */
 static bool
 make_room(struct session *s, uint32_t sequences)
 {
@@ -230,8 +230,8 @@ session_make_room(struct session *s)
     return make_room(s, s->n_sequences);
 }
 
-/* It is the turn of the sequence that has emitted the fewest tokens. If several have, the one that ran last runs again: so each is first
- * equally often, and the state of the caches favours none. */
+/* Selects the sequence that has emitted the fewest tokens. If several have, the one that ran last runs again: so each
+ * is first equally often, and the state of the caches favours none. */
 bool
 session_takes_part(const struct session *s, const struct sequence *q)
 {
