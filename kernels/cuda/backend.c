@@ -1,4 +1,4 @@
-/* The CUDA backend's table, and the one symbol that the plug-in exports. */
+/* The CUDA backend's table of functions, and the symbol that the plug-in exports. */
 #include "kernels/cuda/requests.h"
 #include "kernels/cuda/trace.h"
 

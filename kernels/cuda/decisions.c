@@ -4,7 +4,7 @@
 
 /* ---- head calls ---- */
 
-/* Logits of s->head_rows[0..n), and their guesses unless that is NULL (a device pointer). */
+/* Computes the logits of s->head_rows[0..n), and their predictions unless `guesses` (a device pointer) is NULL. */
 static bool
 run_head(struct store *s, uint32_t n, struct guess *guesses)
 {
@@ -37,7 +37,7 @@ plain_row(uint32_t ring, uint32_t layer)
 
 /* ---- guesses ---- */
 
-/* Runs the n rows put together so far and has their guesses handed out. */
+/* Runs the n prepared rows and queues the delivery of their predictions. */
 static bool
 run_probes(struct store *s, uint32_t n, struct guess *out)
 {
@@ -62,7 +62,8 @@ run_probes(struct store *s, uint32_t n, struct guess *out)
     return true;
 }
 
-/* How many rows of the call being put together a probe takes: it may bring its final layer along, or find itself there. */
+/* Returns the number of rows that a probe adds to the call: it may also need its final layer, or its row may already be
+ * present. */
 static uint32_t
 rows_of_probe(const struct store *s, const struct probe *p)
 {
@@ -73,8 +74,8 @@ rows_of_probe(const struct store *s, const struct probe *p)
     return p->versus_final && final < 0 ? 2 : 1;
 }
 
-/* Adds a probe to the call being put together. The final layer of a ring entry is computed once for all of its probes
- * in a call; a probe of that layer itself uses the same row if no other probe has it. */
+/* Adds a probe to the call. The final layer of a ring entry is computed once for all of its probes in a call; a probe
+ * of that layer itself uses the same row if no other probe has it. */
 static uint32_t
 add_probe(struct store *s, uint32_t n, const struct probe *p, int32_t request)
 {
@@ -224,7 +225,8 @@ decide_overlap(struct store *s, const struct overlap_req *requests, size_t n)
 
 /* ---- verification ---- */
 
-/* The arguments of n rounds, `nodes` nodes in all, with the head's rows in s->head_rows: their number is the result. */
+/* Copies the arguments of n rounds with `nodes` nodes in total, and puts the head's rows into s->head_rows; returns
+ * their number. */
 static uint32_t
 put_rounds(struct store *s, const struct verify_req *requests, uint32_t n, uint32_t nodes, struct verify_args *a,
            struct arena_piece *args, struct verdict *verdicts)
@@ -267,7 +269,7 @@ deliver_verdict(struct store *s, const struct verify_req *r, const struct verdic
                                                    .judged = judged});
 }
 
-/* Rounds whose nodes, so many, fit one pass of the head. False: the store failed. */
+/* Verifies rounds whose nodes fit one pass of the head. Returns false if the KV cache failed. */
 static bool
 verify_part(struct store *s, const struct verify_req *requests, uint32_t n, uint32_t nodes)
 {
@@ -312,7 +314,7 @@ decide_verify(struct store *s, const struct verify_req *requests, size_t n)
 
 /* ---- for tests ---- */
 
-/* n floats of the device's, to be handed out. */
+/* Queues the delivery of n floats from device memory. */
 static void
 read_floats(struct store *s, const float *from, size_t n, float *out)
 {

@@ -1,4 +1,4 @@
-/* One GPU: choosing it, what it lacks, its memory, and its errors as one line each. */
+/* One GPU: its selection, requirements, memory and errors. */
 #include "kernels/cuda/device.h"
 
 #include <inttypes.h>
@@ -13,8 +13,8 @@
 
 /* ---- errors ---- */
 
-/* Failures of one request, after which the device still works. All others leave it unusable for this process (CUDA's
- * "sticky" errors), or may: then it is safer to believe so. */
+/* Failures of one request, after which the device still works. All other failures may leave it unusable for this
+ * process (CUDA's "sticky" errors), and are treated as if they did. */
 static bool
 is_passing(cudaError_t code)
 {
@@ -78,7 +78,7 @@ cuda_did(struct backend *b, cudaError_t code, const char *doing, struct err *err
 {
     if (code == cudaSuccess)
         return true;
-    (void)cudaGetLastError(); /* or the next launch would report this one again */
+    (void)cudaGetLastError(); /* clears the error, which the next launch would otherwise report again */
     if (b->lost) {            /* each later request fails with the same line */
         if (err != NULL)
             *err = b->why;
@@ -137,8 +137,9 @@ device_here(struct backend *b, struct err *err)
 
 /* ---- choosing a GPU ---- */
 
-#define CAPABILITY  80           /* 8.0, Ampere: mma of bf16, asynchronous barriers; what the plug-in has code for */
-#define MOST_WINDOW (128u << 10) /* of a block: more than memory delivers while blocks wait */
+#define CAPABILITY 80            /* 8.0, Ampere: mma of bf16, asynchronous barriers; the plug-in has code from this */
+                                 /* version on */
+#define MOST_WINDOW (128u << 10) /* per block: more than memory delivers while blocks wait */
 #ifndef CUDA_CODE                /* the GPUs that the kernels were compiled for, from the Makefile */
 #error "CUDA_CODE is not defined"
 #endif
@@ -231,7 +232,7 @@ choose(struct backend *b, int wanted, int n, struct err *err)
     return false;
 }
 
-/* What multiplies prompts. */
+/* Loads the library that multiplies prompts. */
 static bool
 open_library(struct backend *b, const struct backend_options *options, struct err *err)
 {
@@ -248,8 +249,8 @@ open_library(struct backend *b, const struct backend_options *options, struct er
     return true;
 }
 
-/* Two windows of all blocks, and what is read in between, are to be in L2 at once. Where that is small, as 6 MB are for a 3090's 82
- * multiprocessors, a window is. */
+/* Chooses the prefetch window: two windows of all blocks, and the data read between them, must fit into L2 at once. A
+ * small L2, such as a 3090's 6 MB for 82 multiprocessors, needs a small window. */
 static bool
 choose_window(struct backend *b, struct err *err)
 {
@@ -381,7 +382,7 @@ void
 memory_free(struct memory *m)
 {
     for (size_t i = 0; i < m->n; i++)
-        (void)cudaFree(m->pieces[i]); /* fails on a lost device, whose memory the process's end frees */
+        (void)cudaFree(m->pieces[i]); /* fails on a lost device, whose memory is freed when the process ends */
     free(m->pieces);
     *m = (struct memory){0};
 }

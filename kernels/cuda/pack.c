@@ -33,11 +33,11 @@ packs_as_bytes(enum weight_type type)
     case WEIGHT_IQ1_S:
     case WEIGHT_TQ1_0:
     case WEIGHT_TQ2_0: return true;
-    default: return false; /* IQ2_S, IQ2_XS and IQ1_M have scales for sixteen columns */
+    default: return false; /* IQ2_S, IQ2_XS and IQ1_M have one scale per sixteen columns */
     }
 }
 
-/* What each thirty-two columns of a block are integers times. */
+/* Computes the scales of the integers in a block, one per thirty-two columns. */
 static void
 scales_of(enum weight_type type, const unsigned char *block, float scales[MOST_BLOCK / BLOCK])
 {
@@ -55,8 +55,8 @@ scales_of(enum weight_type type, const unsigned char *block, float scales[MOST_B
         }
 }
 
-/* A row of one of those, as a file has it, to cols / 32 blocks of Q8_0. Integers stay what they are; scales become F16, which
- * those of MXFP4 (unless tiny or huge), IQ4_NL, TQ1_0 and TQ2_0 are already. */
+/* Converts a row of such a type from its file format to cols / 32 blocks of Q8_0. Integers are unchanged; scales are
+ * converted to F16, which is exact for MXFP4 (unless tiny or huge), IQ4_NL, TQ1_0 and TQ2_0. */
 static void
 row_as_bytes(enum weight_type type, const unsigned char *row, uint32_t cols, unsigned char *out)
 {
@@ -72,7 +72,8 @@ row_as_bytes(enum weight_type type, const unsigned char *row, uint32_t cols, uns
                 memcpy(out, &half, sizeof half);
                 out += sizeof half;
             }
-            *out++ = (unsigned char)(scale != 0 ? lrintf(x[i] / scale) : 0); /* no rest: it is what x was made of */
+            *out++ =
+                (unsigned char)(scale != 0 ? lrintf(x[i] / scale) : 0); /* exact: x is the scale times this integer */
         }
     }
 }
@@ -81,7 +82,7 @@ row_as_bytes(enum weight_type type, const unsigned char *row, uint32_t cols, uns
 
 #define PAIRS_OF_SUPER (SUPER / PAIR)
 
-/* A pair's places in a strip, of one row. */
+/* Positions of one row's values in a pair. */
 struct pair_row {
     uint32_t r, nibbles[UNIT], highs[UNIT];
 };
@@ -97,14 +98,14 @@ places_of(uint32_t r)
     return p;
 }
 
-/* F16 d of a unit (Q4_0), `unit` 0 or 1. */
+/* Stores a unit's F16 d (Q4_0); `unit` is 0 or 1. */
 static void
 put_unit_scale(const struct pair_row *p, uint32_t unit, const unsigned char *d, unsigned char *scales)
 {
     memcpy(scales + p->r % 8 * 8 + unit * 4 + p->r / 8 * 2, d, 2);
 }
 
-/* F16 numbers of a block, n of them side by side. */
+/* Stores n adjacent F16 numbers of a block. */
 static void
 put_super_scales(const struct pair_row *p, size_t n, const unsigned char *d, unsigned char *to)
 {
@@ -117,7 +118,7 @@ static void
 pair_q4_0(const struct pair_row *p, const unsigned char *first, const unsigned char *second, unsigned char *quants,
           unsigned char *scales)
 {
-    static const unsigned char none[18] = {0}; /* d = 0: what a last, odd block is paired with */
+    static const unsigned char none[18] = {0}; /* d = 0: second half of the pair of an odd last block */
     const unsigned char *a = first + 2, *b = (second != NULL ? second : none) + 2;
     put_unit_scale(p, 0, a - 2, scales);
     put_unit_scale(p, 1, b - 2, scales);
@@ -129,8 +130,8 @@ pair_q4_0(const struct pair_row *p, const unsigned char *first, const unsigned c
 
 /* ---- Q4_K: F16 d and dmin, 12 bytes of scales and minima, 32 bytes for each pair of sub-blocks ---- */
 
-/* Scale j (0..7), or with `above` 4 its minimum: six bits. Those of 0..3 are in the low bits of byte j + above; of the
- * others four bits are in a half of byte j + 4, and two above those of j - 4. */
+/* Returns scale j (0..7), or with `above` 4 its minimum: six bits. Those of 0..3 are in the low bits of byte j + above.
+ * The others have four bits in a half of byte j + 4, and two in the upper bits of the byte of j - 4. */
 static unsigned char
 six_bits(const unsigned char *s, uint32_t j, uint32_t above)
 {
@@ -150,15 +151,15 @@ super_q4_k(const struct pair_row *p, const unsigned char *from, unsigned char *q
             own[unit] = six_bits(from + 4, 2 * pair + unit, 0);
             own[2 + unit] = six_bits(from + 4, 2 * pair + unit, 4);
         }
-        for (uint32_t k = 0; k < UNIT; k++) /* one sub-block's in the lower halves, the next one's in the upper ones */
+        for (uint32_t k = 0; k < UNIT; k++) /* lower halves contain one sub-block, upper halves the next one */
             quants[p->nibbles[k]] = from[16 + pair * UNIT + k];
     }
 }
 
 /* ---- Q6_K: 128 bytes of low bits, 64 of high bits, 16 int8 scales, F16 d ---- */
 
-/* A half of a block is four units: low bits of units 0 and 1 in the lower halves of 64 bytes, of 2 and 3 in the upper ones;
- * high bits of all four in one of 32 bytes. */
+/* A half of a block is four units: low bits of units 0 and 1 are in the lower halves of 64 bytes, those of 2 and 3 in
+ * the upper halves; high bits of all four are in 32 bytes. */
 static void
 super_q6_k(const struct pair_row *p, const unsigned char *from, unsigned char *quants, unsigned char *scales,
            unsigned char *supers)
@@ -180,7 +181,7 @@ super_q6_k(const struct pair_row *p, const unsigned char *from, unsigned char *q
     }
 }
 
-/* Row r (0..15) of a strip from `from`, as a file has it, into the strip's quants and scales, which were zero before its
+/* Packs row r (0..15) of a strip from its file format into the strip's quants and scales, which must be zero before the
  * first row. cols is a multiple of the type's block. */
 static void
 pack_pairs(enum weight_type type, uint32_t r, uint32_t cols, const unsigned char *from, unsigned char *quants,
@@ -278,7 +279,7 @@ pack_gate_up(struct packing *p, const struct tensor *gate, const struct tensor *
     pack_plain(p, gate, exact);
     p->parts[p->n_parts++] = up;
     p->rows = 2 * ffn;
-    if (pack_type(up->type, exact) != p->type) /* one matrix has one type */
+    if (pack_type(up->type, exact) != p->type) /* a matrix has one type */
         p->type = WEIGHT_F16;
     if (exact) {
         p->strips = p->rows / STRIP + (p->rows % STRIP != 0);
@@ -310,7 +311,7 @@ pack_scale_bytes(const struct packing *p)
 
 /* ---- one row at a time ---- */
 
-/* Packed row -> the tensor and its row; false: padding. */
+/* Returns the tensor and row of a packed row; false: padding. */
 static bool
 find_row(const struct packing *p, uint32_t packed, const struct tensor **t, uint32_t *row)
 {
@@ -326,7 +327,8 @@ find_row(const struct packing *p, uint32_t packed, const struct tensor **t, uint
     return true;
 }
 
-/* Columns 2i and 2i+1 are neighbours in a unit too, so they move together. Values after the last column stay zero. */
+/* Columns 2i and 2i+1 are adjacent in a unit too, so they are copied together. Values after the last column stay
+ * zero. */
 static void
 spread_halves(const struct packing *p, const uint32_t *places, const uint16_t *from, uint16_t *strip)
 {
@@ -349,10 +351,10 @@ spread_bytes(const struct packing *p, uint32_t r, const uint32_t *places, const 
 struct scratch {
     float *values;       /* (cols) */
     uint16_t *halves;    /* (cols) */
-    unsigned char *file; /* a row as a file has it, in a type that the device holds */
+    unsigned char *file; /* a row in its file format, for types that the device supports */
 };
 
-/* The row's bytes in its own type: the tensor's, or made. */
+/* Returns the row's bytes in its own type, generating them if the tensor is synthetic. */
 static const unsigned char *
 file_row(const struct tensor *t, uint32_t row, const struct scratch *scratch)
 {

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct prefill { /* device memory, each a chunk's */
-    uint16_t *w; /* a slab's plain rows */
+struct prefill { /* device memory; each buffer has room for one chunk */
+    uint16_t *w; /* plain rows of a slab */
     uint16_t *x, *low;
     float *y;
     uint32_t *stop;
@@ -15,20 +15,20 @@ struct prefill { /* device memory, each a chunk's */
 
 /* ---- slabs ---- */
 
-/* A strip's plain rows, in values. */
+/* Returns the number of values in the plain rows of a strip. */
 static size_t
 strip_values(const struct dev_matrix *m)
 {
     return (size_t)m->units * UNIT * STRIP;
 }
 
-/* Strips of a slab of the matrix, all of which but the last are alike; cut by its shape alone. */
+/* Returns the strips per slab of the matrix; all slabs except the last are equal. Depends only on the shape. */
 static uint32_t
 slab_strips(const struct dev_matrix *m, size_t bytes)
 {
     const size_t strip = strip_values(m) * sizeof(uint16_t), most = bytes > 8 * strip ? bytes / strip : 8;
     const size_t slabs = (m->strips + most - 1) / most, each = (m->strips + slabs - 1) / slabs;
-    const size_t even = (each + 7) / 8 * 8; /* whole tiles of a library's, usually */
+    const size_t even = (each + 7) / 8 * 8; /* usually whole tiles of the library */
     return even < m->strips ? (uint32_t)even : m->strips;
 }
 
@@ -73,7 +73,7 @@ add_text(struct prefill *p, const char *what)
         snprintf(p->text + n, sizeof p->text - n, "; %s", what);
 }
 
-/* Values that a chunk has of each kind, at most; and a plan for every slab. */
+/* Computes the maximum number of values per chunk for each kind of buffer, and creates a plan for every slab. */
 static bool
 plan_all(struct store *s, size_t *w, size_t *k, size_t *m, struct err *err)
 {
@@ -113,7 +113,7 @@ bool
 prefill_open(struct store *s, struct err *err)
 {
     struct prefill *p = s->prefill = calloc(1, sizeof *p);
-    const char *slab = getenv("SPECSCOPE_CUDA_SLAB"); /* KiB: for tests, whose matrices are small */
+    const char *slab = getenv("SPECSCOPE_CUDA_SLAB"); /* KiB: for tests with small matrices */
     const size_t rows = s->desc.prompt_rows;
     size_t w, k, m;
     if (p == NULL)
@@ -163,7 +163,7 @@ launched(struct store *s, cudaError_t code)
     return cuda_store_did(s, code, "reading a prompt");
 }
 
-/* Behind a launch: its stamps' end. */
+/* Call after a launch: ends its trace. */
 static bool
 traced(struct store *s, uint64_t *stamps, cudaError_t code)
 {
@@ -181,7 +181,7 @@ library_did(struct store *s, const struct gemm_plan *plan, const uint16_t *x, fl
     if (s->backend->gemm_ops->multiply(s->backend->gemm, plan, p->w, x, p->y, beta, s->stream, &err))
         return true;
     const cudaError_t code =
-        cudaStreamQuery(s->stream); /* an error of the library's own runtime does not reach ours otherwise */
+        cudaStreamQuery(s->stream); /* fetches errors of the library's own runtime, which are not reported otherwise */
     if (code != cudaSuccess && code != cudaErrorNotReady)
         return launched(s, code);
     (void)cudaGetLastError();
@@ -192,7 +192,7 @@ library_did(struct store *s, const struct gemm_plan *plan, const uint16_t *x, fl
     return false;
 }
 
-/* y = x w^T, and what becomes of it. */
+/* Computes y = x w^T for a slab, and its epilogue. */
 static bool
 multiply_slab(struct store *s, struct prefill_args a, const struct dev_matrix *m)
 {
@@ -249,7 +249,7 @@ between(struct store *s, struct prefill_args a, enum prefill_step step)
     return traced(s, stamps, launch_prefill_elementwise(a, s->blocks, s->stream));
 }
 
-/* What comes before a product: for the one after the other where several read the same. */
+/* Prepares the input of a product; only for the first of several products that read the same input. */
 static bool
 prepare(struct store *s, const struct prefill_args *a, const struct layer_product *p)
 {

@@ -1,4 +1,4 @@
-/* Products of the host's matrices on the device, for training, by cuBLASLt (gemm.h). */
+/* Matrix products in host memory on the device, for training, with cuBLASLt (gemm.h). */
 #include "kernels/cuda/requests.h"
 
 #include <dlfcn.h>
@@ -13,7 +13,7 @@
 
 /* ---- the plug-in of cuBLASLt ---- */
 
-/* "…/specscope-cuda.so", wherever this code was loaded from, with "cublas" in the place of "cuda". */
+/* Finds "…/specscope-cuda.so", the file that contains this code, and replaces "cuda" by "cublas". */
 static bool
 find_file(char *path, size_t n)
 {
@@ -41,11 +41,11 @@ gemm_load(const struct gemm_ops **out, struct err *err)
             err, ERR_WORK,
             "there is no specscope-cublas.so beside the CUDA plug-in; `make cuda` builds it where the toolkit "
             "has cuBLASLt");
-    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE); /* as the CUDA plug-in itself */
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE); /* same flags as for the CUDA plug-in */
     if (handle == NULL)
         return err_set(err, ERR_WORK, "%.120s can't be loaded (%.200s); is libcublasLt here?", path, dlerror());
     void *symbol = dlsym(handle, GEMM_SYMBOL);
-    memcpy(&table, &symbol, sizeof table); /* ISO C has no cast for it */
+    memcpy(&table, &symbol, sizeof table); /* ISO C has no cast from void * to a function pointer */
     dlclose(handle);
     const struct gemm_ops *ops = table != NULL ? table() : NULL;
     if (ops == NULL || ops->abi != GEMM_ABI)
@@ -54,8 +54,8 @@ gemm_load(const struct gemm_ops **out, struct err *err)
     return true;
 }
 
-#define STAGE ((size_t)8 << 20)  /* bytes of pinned memory that everything passes through */
-#define BLOCK ((size_t)64 << 20) /* bytes of c on the device at a time, about: it is computed by blocks of rows */
+#define STAGE ((size_t)8 << 20)  /* bytes of the pinned transfer buffer */
+#define BLOCK ((size_t)64 << 20) /* approximate bytes of c on the device at a time: c is computed in blocks of rows */
 #define KEPT  16
 
 struct device_matrix {
@@ -75,7 +75,7 @@ struct products {
         float *device;
     } kept[KEPT];
     uint32_t n_kept;
-    pthread_mutex_t lock; /* several threads may ask; one after the other is served */
+    pthread_mutex_t lock; /* serialises the calls of several threads */
 };
 
 static const char doing[] = "multiplying matrices";
@@ -143,7 +143,7 @@ make_room(struct products *p, struct device_matrix *m, size_t values, struct err
     return true;
 }
 
-/* What passes through pinned memory at a time: some rows, or of a long one some columns. */
+/* Part of a matrix that fits the pinned buffer: several rows, or columns of one long row. */
 struct piece {
     size_t row, rows, column, columns;
 };
@@ -165,7 +165,7 @@ next_piece(struct piece *at, size_t rows, size_t columns)
     return true;
 }
 
-/* (rows, columns) of the host, rows `stride` apart, to or from as many without gaps. */
+/* Copies (rows, columns) between the host, with rows `stride` apart, and the device, without gaps. */
 static bool
 carry(struct products *p, float *device, float *host, size_t stride, size_t rows, size_t columns, bool back,
       struct err *err)
@@ -209,7 +209,7 @@ products_keep(struct products *p, const float *host, size_t n, struct err *err)
     pthread_mutex_lock(&p->lock);
     struct kept *before = find_kept(p, host);
     bool ok = device_here(p->backend, err);
-    if (ok && before != NULL) { /* another matrix is there now */
+    if (ok && before != NULL) { /* the buffer contains another matrix */
         (void)cudaFree(before->device);
         *before = p->kept[--p->n_kept];
     }
@@ -227,7 +227,7 @@ products_keep(struct products *p, const float *host, size_t n, struct err *err)
 
 /* ---- a product ---- */
 
-/* Rows [first, first + n) of c, with b there. */
+/* Computes rows [first, first + n) of c; b is already on the device. */
 static bool
 multiply_rows(struct products *p, const struct host_product *h, const float *b, uint32_t first, uint32_t n,
               struct err *err)

@@ -40,7 +40,7 @@ rows_embed(struct store *s, const struct row *rows, size_t n)
 
 /* ---- forward passes ---- */
 
-/* No path is longer than the tables for its partial results. */
+/* Checks that no path is longer than the tables for partial results. */
 static bool
 paths_fit(const struct store *s, const struct sweep *w)
 {
@@ -50,7 +50,7 @@ paths_fit(const struct store *s, const struct sweep *w)
     return true;
 }
 
-/* Rows one after the other that share a path: each one's tail is the beginning of the longest's. */
+/* Returns the number of consecutive rows that share a path: each row's tail is a prefix of the longest one's. */
 static uint32_t
 group_rows(const struct sweep *w, struct row_group *groups)
 {
@@ -66,7 +66,7 @@ group_rows(const struct sweep *w, struct row_group *groups)
     return n;
 }
 
-/* Arguments of a forward pass, and of its exit rule if there is one, on the device. */
+/* Copies the arguments of a forward pass, and of its exit rule if there is one, to the device. */
 static bool
 send_forward(struct store *s, const struct sweep *w, const struct exit_rule *rule, struct until_state *state,
              struct forward_args *a)
@@ -100,7 +100,8 @@ send_forward(struct store *s, const struct sweep *w, const struct exit_rule *rul
     return cuda_store_send(s, &args);
 }
 
-/* `bytes` of results for `out`, which are `byte` until a forward pass writes them; *there: where. Does nothing if `out` is NULL. */
+/* Reserves `bytes` bytes of results for `out`, initialised to `byte`; *there receives their address. Does nothing if
+ * `out` is NULL. */
 static bool
 ask(struct store *s, enum delivery_kind kind, void *out, size_t bytes, int byte, void **there)
 {
@@ -116,7 +117,7 @@ ask(struct store *s, enum delivery_kind kind, void *out, size_t bytes, int byte,
            cuda_store_deliver(s, (struct delivery){.kind = kind, .out = out, .from = host, .bytes = bytes});
 }
 
-/* Prepares the result of which experts rows went to, if it is requested; it is empty until the forward pass writes it. */
+/* Reserves the results for routes if they are requested; they are empty until the forward pass writes them. */
 static bool
 ask_for_experts(struct store *s, const struct sweep *w, uint32_t **touched, struct route **told)
 {
@@ -140,7 +141,7 @@ launch_traced(struct store *s, struct forward_args a)
                                                             : launch_forward(a, s->blocks, s->stream);
 }
 
-/* One launch; a layer each where launches are waited for, so that the one that fails is named. */
+/* Launches a forward pass: once, or once per layer if every launch is waited for, so that an error names its layer. */
 static void
 run_layers(struct store *s, struct forward_args a)
 {
@@ -178,7 +179,7 @@ rows_step(struct store *s, const struct sweep *w)
     return true;
 }
 
-/* The state as it is when nothing was run: what the forward pass then fills. */
+/* Initialises the state, as if no layer had run; the forward pass updates it. */
 static bool
 send_state(struct store *s, uint32_t depth, const struct arena_piece *to)
 {

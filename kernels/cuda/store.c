@@ -29,7 +29,7 @@ add_chunk(struct arena *a, size_t room, struct err *err)
     }
     *c = (struct chunk){.host = host, .device = device, .room = room};
     a->n++;
-    /* Between results there are gaps, and some are written in part: they come back all the same, and are to be something. */
+    /* Results have gaps, and some are written in part. All of it is copied back, so it is initialised. */
     return cuda_did(a->backend, cudaMemset(device, 0, room), "making room for requests", err) &&
            cuda_did(a->backend, cudaStreamSynchronize(NULL), "making room for requests", err);
 }
@@ -133,15 +133,15 @@ cuda_dists_close(struct dists *pool)
 }
 
 #define BARRIER_PATIENCE                                                                                               \
-    5000000000u /* nanoseconds that a block waits before it notes where; it waits as long again before it ends the kernel */
+    5000000000u /* nanoseconds until a waiting block writes a note; after the same time again it ends the kernel */
 
 /* ---- device memory ---- */
 
 struct place {
     void **to;
     size_t n, size;
-    bool zeroed; /* what is read before it is written, if only to be multiplied by zero */
-    bool keys;   /* grows with the context */
+    bool zeroed; /* initialised because it may be read before it is written, if only to be multiplied by zero */
+    bool keys;   /* size depends on the context */
 };
 #define PLACES 32
 
@@ -151,7 +151,7 @@ round_up(uint32_t n, uint32_t to)
     return (n + to - 1) / to * to;
 }
 
-/* Behind the n places, those for layers of experts. Returns how many there are then. */
+/* Appends the buffers for layers with experts to the n buffers. Returns the new number. */
 static size_t
 list_expert_places(struct dev_store *v, const struct model_desc *d, size_t rows, size_t act, struct place *places,
                    size_t n)
@@ -170,7 +170,7 @@ list_expert_places(struct dev_store *v, const struct model_desc *d, size_t rows,
     return n;
 }
 
-/* Fills the sizes in s->dev and lists what must be taken. False: products that overflow. */
+/* Fills the sizes in s->dev and lists the buffers to allocate. Returns false on overflow. */
 static bool
 list_places(struct store *s, const struct model_desc *d, bool exact, struct place *places, size_t *n_places)
 {
@@ -179,7 +179,7 @@ list_places(struct store *s, const struct model_desc *d, bool exact, struct plac
     const size_t f32 = sizeof(float), act = exact ? sizeof(float) : sizeof(uint16_t);
     const size_t heads = (size_t)d->heads * d->head_dim, kv = (size_t)d->kv_heads * d->head_dim,
                  kept = (size_t)d->kv_heads * head_room(d->head_dim), depths = d->n_layers + 1;
-    const bool padded = d->head_dim % 8 != 0; /* the room after a head's end must be zero */
+    const bool padded = d->head_dim % 8 != 0; /* padding after the end of a head must be zero */
     const uint32_t most = o->prompt_rows > o->max_rows ? o->prompt_rows : o->max_rows;
     const size_t rows = round_up(most, PASS_ROWS); /* a pass may read tiles that were never written */
     const uint32_t probes = o->max_probes < HEAD_ROWS ? o->max_probes : HEAD_ROWS;
@@ -238,7 +238,7 @@ cuda_store_estimate(const struct backend *b, const struct model_desc *d, uint32_
     size_t n;
     struct store s = {.blocks = 256, .desc = store_defaults(ctx)};
     s.desc.prompt_rows = b->prompt_rows;
-    s.desc.ring += b->prompt_rows; /* as a context does */
+    s.desc.ring += b->prompt_rows; /* like a context */
     if (ctx > UINT32_MAX - STORE_SPARE || !list_places(&s, d, b->exact, places, &n))
         return false;
     *keys = 0;
@@ -268,7 +268,7 @@ take_places(struct store *s, struct err *err)
     return true;
 }
 
-/* Writes the barrier of forward passes at rest, with the address for notes of waiting blocks. */
+/* Writes the initial state of the barrier of forward passes, with the address for notes of waiting blocks. */
 static bool
 prepare_barrier(struct store *s, struct err *err)
 {
@@ -277,7 +277,8 @@ prepare_barrier(struct store *s, struct err *err)
                     "opening a context", err);
 }
 
-/* What a round usually has waiting: results of a full guess call, two verdicts, an early exit; arguments of two forward passes. */
+/* Allocates enough for a typical round: results of a full guess call, two verdicts, an early exit; arguments of two
+ * forward passes. */
 static bool
 take_arenas(struct store *s, struct err *err)
 {
@@ -338,7 +339,7 @@ cuda_store_open(struct weights *w, const struct store_desc *desc, struct store *
     s->cancel_words = words;
     if (ok && !take_host(s))
         ok = err_set(err, ERR_WORK, "not enough memory for a context");
-    /* What was zeroed was zeroed on the default stream, for which ours does not wait. */
+    /* Memory was zeroed on the default stream, for which the KV cache's stream does not wait. */
     if (!ok || !cuda_did(b, cudaDeviceSynchronize(), doing, err)) {
         cuda_store_close(s);
         return false;
@@ -354,7 +355,7 @@ cuda_store_close(struct store *s)
 {
     (void)device_here(s->backend, NULL);
     if (s->stream != NULL) {
-        (void)cudaStreamSynchronize(s->stream); /* what is queued works in what is freed now */
+        (void)cudaStreamSynchronize(s->stream); /* queued work uses memory that is freed below */
         (void)cudaStreamDestroy(s->stream);
     }
     if (s->side != NULL)
@@ -441,8 +442,8 @@ cuda_store_deliver(struct store *s, struct delivery d)
 
 /* ---- wait() ---- */
 
-/* Asks again and again whether the stream is done: that costs no more than a sleep would be late. A cancel that comes
- * now is carried to the device beside the forward pass that runs; by a copy, which needs no multiprocessor. */
+/* Polls the stream until it is complete, because a sleep might last too long. Copies a cancellation to the device while
+ * a forward pass runs; the copy needs no multiprocessor. */
 static bool
 poll(struct store *s)
 {
@@ -465,7 +466,7 @@ poll(struct store *s)
     }
 }
 
-/* Everything queued is done when it returns true, and results are on the host. */
+/* Waits until everything queued is complete and the results are on the host; returns false on failure. */
 static bool
 finish(struct store *s)
 {
@@ -479,8 +480,7 @@ finish(struct store *s)
     return cuda_store_did(s, cudaEventRecord(s->done, s->stream), doing) && poll(s);
 }
 
-/* Clears the cancel word: after it was set, on the same stream, and before anything that is queued later, be it a forward pass or
- * another cancel. */
+/* Clears the cancel word on the stream on which it was set, before later work is queued. */
 static void
 lower_word(struct store *s)
 {
@@ -567,7 +567,7 @@ cuda_store_wait(struct store *s, struct err *err)
     if (!device_here(b, &s->err))
         s->failed = true;
     if (s->queued && (s->failed || !finish(s)) && !b->lost)
-        (void)cudaStreamSynchronize(s->stream); /* the arenas are to be used again */
+        (void)cudaStreamSynchronize(s->stream); /* before the arenas are reused */
     if (s->word_raised && !b->lost)
         lower_word(s);
     bool ok = !s->cancelled && !s->failed;

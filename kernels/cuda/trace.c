@@ -33,9 +33,9 @@ static const char *const traced_names[TRACED] = {
 
 struct trace {
     FILE *file;
-    uint64_t calls, zero;                                 /* zero: the first stamp */
+    uint64_t calls, zero;                                 /* zero: time of the first stamp */
     uint64_t from, to;                                    /* first and last stamp since describe_time() */
-    double step_ns[STEPS], traced_ns[TRACED], waiting_ns; /* waiting: of the steps, after the mean arrival */
+    double step_ns[STEPS], traced_ns[TRACED], waiting_ns; /* waiting: part of the steps after the mean arrival */
 };
 
 bool
@@ -129,7 +129,7 @@ note_span(struct trace *t, uint64_t from, uint64_t to)
     t->to = to > t->to ? to : t->to;
 }
 
-/* Arrivals at a barrier, in nanoseconds from the beginning of the phase: first, mean, last. */
+/* Computes the first, mean and last arrival at a barrier, in nanoseconds from the start of the phase. */
 static void
 comings(const uint64_t *came, uint32_t blocks, uint64_t begin, double out[3])
 {
@@ -184,7 +184,7 @@ trace_deliver(struct store *s, const struct delivery *d)
 
 /* ---- in a line ---- */
 
-enum { NAMED = 7 }; /* the others are summed up */
+enum { NAMED = 7 }; /* number of entries listed by name; the others are summed */
 
 bool
 cuda_describe_time(struct store *s, char *text, size_t room)
@@ -205,7 +205,7 @@ cuda_describe_time(struct store *s, char *text, size_t room)
     size_t n = (size_t)snprintf(text, room, "busy %.0f%%, of it waiting %.0f%%:", 100 * busy / window,
                                 100 * t->waiting_ns / busy);
     left = busy;
-    for (int k = 0; k < NAMED && n < room; k++) { /* the largest of those that are left */
+    for (int k = 0; k < NAMED && n < room; k++) { /* the largest of the remaining entries */
         int most = 0;
         for (int i = 1; i < STEPS + TRACED; i++)
             most = ns[i] > ns[most] ? i : most;

@@ -2,7 +2,7 @@
 
 #include "kernels/cuda/device/launch.h"
 
-#define HALF_ROOM ((size_t)16 << 20) /* a millisecond of PCIe: much more than a copy costs to start */
+#define HALF_ROOM ((size_t)16 << 20) /* about a millisecond of PCIe, much longer than the start of a copy */
 
 void
 upload_count(struct upload_census *c, const struct packing *p, uint32_t n)
@@ -35,7 +35,7 @@ void
 upload_close(struct upload *u)
 {
     if (u->stream != NULL) {
-        (void)cudaStreamSynchronize(u->stream); /* copies may still read the halves */
+        (void)cudaStreamSynchronize(u->stream); /* copies may still read the buffers */
         (void)cudaStreamDestroy(u->stream);
     }
     for (int i = 0; i < 2; i++) {
@@ -55,7 +55,7 @@ report(struct upload *u, struct err *err)
     return true;
 }
 
-/* Strips [first, first + n) through the next half. */
+/* Packs strips [first, first + n) into the next buffer and copies it. */
 static bool
 send(struct upload *u, const struct packing *p, uint32_t first, uint32_t n, unsigned char *quants,
      unsigned char *scales, struct err *err)
@@ -94,7 +94,7 @@ is_synthetic(const struct packing *p)
     return true;
 }
 
-/* The device makes them itself. */
+/* Generates a synthetic matrix on the device. */
 static bool
 plant(struct upload *u, const struct packing *p, const struct dev_matrix *m, struct err *err)
 {
@@ -104,7 +104,8 @@ plant(struct upload *u, const struct packing *p, const struct dev_matrix *m, str
         a.parts[i] = *p->parts[i]->synthetic;
         a.from[i] = p->parts[i]->type;
     }
-    /* `source` may still be on its way on the default stream. One matrix at a time: so that progress is true. */
+    /* `source` may still be in transfer on the default stream. Waits after each matrix so that the reported progress is
+     * correct. */
     if (!cuda_did(u->backend, cudaDeviceSynchronize(), doing, err) ||
         !cuda_did(u->backend, launch_synthetic(a, u->stream), doing, err) ||
         !cuda_did(u->backend, cudaStreamSynchronize(u->stream), doing, err))
@@ -182,7 +183,7 @@ upload_array(struct upload *u, const void *from, size_t bytes, const char *what,
 bool
 upload_finish(struct upload *u, struct err *err)
 {
-    /* All of it: small arrays went through the default stream, which waits for no other. */
+    /* Waits for the whole device: small arrays are copied on the default stream, which is independent of the others. */
     if (!cuda_did(u->backend, cudaDeviceSynchronize(), "copying weights to it", err))
         return false;
     u->done = u->total;

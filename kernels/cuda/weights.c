@@ -1,4 +1,4 @@
-/* Loads a model: refuses what cannot fit, packs weights on the CPU, and sends them to the device. */
+/* Loads a model: checks that it fits, packs weights on the CPU, and copies them to the device. */
 #include "kernels/cuda/weights.h"
 
 #include <inttypes.h>
@@ -45,7 +45,7 @@ load_rope(struct upload *u, const struct model_desc *d, struct dev_model *to, st
            (!(local > 0) || load_frequencies(u, d->rope_dims, local, 1, NULL, &to->inv_freq_local, err));
 }
 
-/* They are F32 (model_desc_fits()). */
+/* The tensors are F32: model_desc_fits() checks it. */
 static bool
 load_learned(struct upload *u, const struct model_desc *d, struct dev_model *to, struct err *err)
 {
@@ -78,7 +78,7 @@ load_slopes(struct upload *u, const struct model_desc *d, struct dev_model *to, 
     return ok;
 }
 
-/* Loads what the model has of these. */
+/* Loads the position tables that the model has. */
 static bool
 positions_load(struct upload *u, const struct model_desc *d, struct dev_model *to, struct err *err)
 {
@@ -103,7 +103,7 @@ experts_supported(const struct model_desc *d, struct err *err)
     return true;
 }
 
-/* A stack is n experts of one shape. */
+/* A stack: n experts of one shape. */
 
 struct stack_plan {
     const struct expert_desc *experts;
@@ -121,7 +121,7 @@ plan_one(const struct stack_plan *s, uint32_t e, struct packing *p)
                                        : pack_plain(p, &from->up, s->exact);
 }
 
-/* The first one's plan, of the type that all of them will have; its source is the caller's. */
+/* Plans the first expert, with the type common to all; the caller owns its source. */
 static bool
 plan_stack(const struct stack_plan *s, struct packing *p, struct err *err)
 {
@@ -162,7 +162,7 @@ load_matrices(struct upload *u, const struct stack_plan *s, struct dev_matrix *t
     return ok;
 }
 
-/* (n, length) F32, zeros where an expert has none; NULL where none has one. */
+/* Loads the biases (n, length) in F32, with zeros for an expert without one; NULL if all experts have none. */
 static bool
 load_biases(struct upload *u, const struct stack_plan *s, enum expert_tensor which, uint32_t length, const float **out,
             struct err *err)
@@ -224,7 +224,7 @@ experts_count(const struct model_desc *d, const struct layer_desc *l, bool exact
            (f->shared_ffn == 0 || count_stack(l->experts + f->n, 1, exact, c, err));
 }
 
-/* In F32, whatever the file has it in: what it chooses decides which experts a row goes to. */
+/* A router is always converted to F32, because its outputs decide which experts a row goes to. */
 static bool
 load_router(struct upload *u, const struct tensor *t, const float **out, struct err *err)
 {
@@ -250,7 +250,7 @@ load_mixture(struct upload *u, const struct model_desc *d, const struct layer_de
            (f->shared_ffn == 0 || load_stack(u, d, l->experts + f->n, 1, f->shared_ffn, &to->shared, err));
 }
 
-/* Loads the experts of all layers: *out (L + 1) on the device. */
+/* Loads the experts of all layers; *out (L + 1) is in device memory. */
 static bool
 experts_load(struct upload *u, const struct model_desc *d, const struct dev_moe **out, struct err *err)
 {
@@ -270,8 +270,8 @@ experts_load(struct upload *u, const struct model_desc *d, const struct dev_moe 
 
 /* ---- trained heads ---- */
 
-/* Tells the device of w->sizes. A copy from pageable memory may return while it is on its way, and the stores' streams do
- * not wait for the default one's: all copies so far are there when it returns true. */
+/* Copies w->sizes to the device. A copy from pageable memory may return before it is complete, and the streams of KV
+ * caches do not wait for the default stream: the function waits until all copies so far are complete. */
 static bool
 send_model(struct weights *w, struct err *err)
 {
@@ -293,7 +293,7 @@ copy_bytes(struct weights *w, const void *from, size_t bytes, const void **to, s
     return true;
 }
 
-/* NULL for an absent one. */
+/* Copies a tensor; the result of an absent one is NULL. */
 static bool
 copy_tensor(struct weights *w, const struct tensor *t, uint32_t rows, const float **to, struct err *err)
 {
@@ -352,7 +352,7 @@ cuda_weights_heads(struct weights *w, const struct exit_head *by_layer, struct e
     return false;
 }
 
-/* What the forward pass computes with. */
+/* Optional tensors that the forward pass supports. */
 #define OPTIONAL_TENSORS                                                                                               \
     (LAYER_QKV_BIAS | LAYER_QK_NORM | LAYER_NORM_BIAS | LAYER_MLP_BIAS | LAYER_POST_NORMS | 1u << LAYER_BO |           \
      1u << LAYER_BGATE | 1u << LAYER_SINKS | LAYER_ROUTING)
@@ -361,14 +361,14 @@ cuda_weights_heads(struct weights *w, const struct exit_head *by_layer, struct e
 
 enum matrix_kind { MATRIX_Q, MATRIX_K, MATRIX_V, MATRIX_OUT, MATRIX_GATE_UP, MATRIX_DOWN, MATRICES };
 
-/* Of the layer: one of experts has no MLP. */
+/* Returns the kinds of matrices in a layer: a layer with experts has no MLP. */
 static enum matrix_kind
 matrices_of(const struct layer_desc *l)
 {
     return l->experts != NULL ? MATRIX_GATE_UP : MATRICES;
 }
 
-/* Which tensors of a layer become which matrix. */
+/* The tensors of a layer that form a matrix. */
 struct matrix_plan {
     const struct tensor *tensor, *second;
     struct dev_matrix *to;
@@ -430,7 +430,7 @@ same_tensor(const struct tensor *a, const struct tensor *b)
     return a->data == b->data && a->synthetic == b->synthetic && a->type == b->type;
 }
 
-/* Adds up. */
+/* Adds up the sizes of the model's parts. */
 static bool
 survey(const struct model_desc *d, bool exact, struct upload_census *c, struct err *err)
 {
@@ -457,7 +457,7 @@ survey(const struct model_desc *d, bool exact, struct upload_census *c, struct e
     return true;
 }
 
-/* Says no before anything is loaded when the model cannot fit, rather than after a minute. */
+/* Fails before anything is loaded if the model cannot fit. */
 static bool
 check_room(struct backend *b, const struct model_desc *d, size_t weights, struct err *err)
 {
@@ -479,7 +479,7 @@ check_room(struct backend *b, const struct model_desc *d, size_t weights, struct
 
 /* ---- loading ---- */
 
-/* In F32; NULL for a vector that the model lacks. */
+/* Loads a vector in F32; NULL if the model lacks it. */
 static bool
 load_vector(struct upload *u, const struct tensor *t, const char *name, const float **out, struct err *err)
 {
@@ -575,7 +575,7 @@ load_all(struct upload *u, struct weights *w, const struct model_desc *d, struct
     return ok && upload_finish(u, err);
 }
 
-/* "Q5_K, Q4_1 held as F16": what describe() adds. */
+/* Adds the converted types to describe(): "Q5_K, Q4_1 held as F16". */
 static void
 remark_converted(struct backend *b, uint32_t converted, enum weight_type to)
 {
@@ -590,7 +590,7 @@ remark_converted(struct backend *b, uint32_t converted, enum weight_type to)
     }
 }
 
-/* Every scale as a number. */
+/* Returns the form with explicit scales in place of 0. */
 static struct model_form
 form_in_full(const struct model_desc *d)
 {
@@ -650,7 +650,7 @@ cuda_weights_load(struct backend *b, const struct model_desc *d, progress_fn pro
                        .user = user};
     bool ok = upload_open(&u, err) && load_all(&u, w, d, err);
     upload_close(&u);
-    uint32_t blocks; /* as many as of all forward passes: one a multiprocessor */
+    uint32_t blocks; /* same number as of forward passes: one per multiprocessor */
     ok = ok && (!(w->has_experts || w->has_alibi) ||
                 cuda_did(b, forward_moe_prepare(b->device, &blocks), "preparing its kernels for rare forms", err));
     if (!ok) {

@@ -21,26 +21,27 @@
 #include "kernels/cuda/device/norm.cuh"
 #include "kernels/cuda/device/ptx.cuh"
 
-/* What a block attends to at a time: some (row, head) pairs that share keys and values, their queries in shared memory. */
+/* Parameters of a block's attention, for (row, head) pairs that share keys and values; their queries are in shared
+ * memory. */
 
 struct attend_scene {
     const struct forward_args *forward;
     const struct dev_model *m;
-    uint32_t layer;             /* its rows are those with from < layer */
+    uint32_t layer;             /* layer of the rows that take part: those with from < layer */
     uint32_t splits;            /* of the longest path in the forward pass */
     uint32_t window;            /* the layer's; 0: none */
-    bool apart;                 /* they are different blocks' work */
-    const float *sinks = NULL;  /* (heads) logits of nothing, which take weight from the path; NULL: none */
-    const float *slopes = NULL; /* (heads) form.alibi; NULL: none */
+    bool apart;                 /* splits are computed by different blocks */
+    const float *sinks = NULL;  /* (heads) logits of a virtual position with value zero; NULL: none */
+    const float *slopes = NULL; /* (heads) slopes of form.alibi; NULL: none */
 };
 
 /* ---- shared memory ---- */
 
-/* Pairs times dimensions that a block has sums of: two a thread. */
+/* Pairs times dimensions whose sums a block keeps: two per thread. */
 #define ATTEND_SUMS (2 * BLOCK_THREADS)
 
-/* Queries (PAIRS, head_room); of each warp for each pair maximum and sum, and the unnormalised outputs (PAIRS, dimensions).
- * Before its outputs a warp has its weights there, (ATTEND_BLOCK, PAIRS). */
+/* Queries (PAIRS, head_room); for each warp and pair maximum and sum, and the unnormalised outputs (PAIRS, dimensions).
+ * The memory of a warp's outputs first contains its weights, (ATTEND_BLOCK, PAIRS). */
 struct attend_place {
     float q[ATTEND_SUMS];
     float2 heads[BLOCK_WARPS][ATTEND_PAIRS];
@@ -50,21 +51,21 @@ struct attend_place {
 
 /* ---- a job ---- */
 
-/* Some pairs of a group of rows on one key-value head. Lane i of every warp has pair i. */
+/* Several pairs of a group of rows on one key-value head. Lane i of every warp is responsible for pair i. */
 struct attend_job {
     uint32_t lane;
     uint32_t n;                 /* pairs */
-    uint32_t row, head;         /* of this lane's pair, if it has one */
+    uint32_t row, head;         /* this lane's pair, if it has one */
     float slope;                /* of its head */
-    uint2 seen;                 /* by it: first and last position; none: {1, 0} */
-    uint32_t first, last;       /* seen by any */
-    uint32_t counter;           /* which of the arrivals is this job's */
+    uint2 seen;                 /* first and last position visible to the pair; none: {1, 0} */
+    uint32_t first, last;       /* range visible to any pair */
+    uint32_t counter;           /* index of this job in arrivals */
     const slot_t *trunk, *tail; /* position p is trunk[p], or tail[p - n_trunk] */
     uint32_t n_trunk;
-    size_t base; /* of the layer's keys and values of this head at slot 0, in elements */
+    size_t base; /* offset of the layer's keys and values of this head at slot 0, in elements */
 };
 
-/* Pairs [piece * PAIRS, …) of a group. False: none of them takes part. */
+/* Finds pairs [piece * PAIRS, …) of a group. Returns false if none of them takes part. */
 template <int PAIRS>
 static __device__ __forceinline__ bool
 find_job(const struct attend_scene &c, const struct row_group &group, uint32_t piece, uint32_t kv_head,
@@ -98,7 +99,8 @@ find_job(const struct attend_scene &c, const struct row_group &group, uint32_t p
     return true;
 }
 
-/* The queries of a job's pairs to shared memory, by all threads. Those of the job before have been read. */
+/* Copies the queries of a job's pairs to shared memory, with all threads. The queries of the previous job must have
+ * been read. */
 static __device__ __forceinline__ void
 put_queries(const struct attend_scene &c, const struct attend_job &job, struct attend_place *place)
 {
@@ -119,10 +121,10 @@ put_queries(const struct attend_scene &c, const struct attend_job &job, struct a
  * them are used. A ring, where each place is filled again as soon as it is used, would be one load at a time: its loads
  * are told apart by what the machine code waits for, and the compiler has them all wait for the newest. */
 
-#define KEYS_AHEAD   8   /* loads of 16 bytes a lane */
-#define VALUES_AHEAD 128 /* bytes a lane: 16 positions of 4 halves */
+#define KEYS_AHEAD   8   /* loads of 16 bytes per lane */
+#define VALUES_AHEAD 128 /* bytes per lane: 16 positions of 4 halves */
 
-/* PER elements of a key times the same of the queries q, for each pair; in order. */
+/* Multiplies PER elements of a key with the same elements of the queries q, for each pair, in order. */
 template <class KV, int PAIRS>
 static __device__ __forceinline__ void
 add_scores(const uint4 &words, const float *q, uint32_t room, uint32_t pairs, float (&z)[PAIRS])
@@ -142,7 +144,7 @@ add_scores(const uint4 &words, const float *q, uint32_t room, uint32_t pairs, fl
     }
 }
 
-/* Scores of the lane's position, whose key is at `key`. */
+/* Computes the scores of the lane's position, whose key is at `key`. */
 template <class KV, int PAIRS>
 static __device__ __forceinline__ void
 score(const KV *key, const float *q, uint32_t room, uint32_t pairs, float (&z)[PAIRS])
@@ -162,7 +164,7 @@ score(const KV *key, const float *q, uint32_t room, uint32_t pairs, float (&z)[P
     }
 }
 
-/* Scores grow with positions; of pairs that do not see this one they may become anything. */
+/* Adds ALiBi's biases to scores. Scores of positions that a pair does not see are undefined. */
 template <int PAIRS>
 static __device__ __forceinline__ void
 lean(const struct alibi &form, const struct attend_job &job, uint32_t position, float (&z)[PAIRS])
@@ -176,7 +178,7 @@ lean(const struct alibi &form, const struct attend_job &job, uint32_t position, 
     }
 }
 
-/* Scores become weights exp(z - max), (ATTEND_BLOCK, PAIRS); maxima and sums of the weights go to `heads`. */
+/* Converts scores to weights exp(z - max), (ATTEND_BLOCK, PAIRS); writes maxima and sums of the weights to `heads`. */
 template <int PAIRS>
 static __device__ __forceinline__ void
 weigh(const struct attend_job &job, uint32_t position, const float (&z)[PAIRS], float *weights, float2 *heads)
@@ -199,7 +201,7 @@ weigh(const struct attend_job &job, uint32_t position, const float (&z)[PAIRS], 
         *(float4 *)(weights + job.lane * PAIRS + i) = make_float4(p[i], p[i + 1], p[i + 2], p[i + 3]);
 }
 
-/* Adds a position's value times the weights that the pairs give it. A pair that does not see the position has weight 0: it is skipped,
+/* Adds a position's value times the pairs' weights. A pair that does not see the position has weight 0 and is skipped,
  * because the value may be infinite, and 0 times infinity is not a number. */
 template <class KV, int PAIRS, int DIMS>
 static __device__ __forceinline__ void
@@ -222,15 +224,15 @@ add_value(const lane_values<KV, DIMS> &value, const float *weights, uint32_t pai
     }
 }
 
-/* How a lane finds its dimensions of the values of a block's positions [begin, end). */
+/* The address of a lane's dimensions of the values at positions [begin, end) of a block. */
 template <class KV> struct values_place {
     const KV *base; /* at slot 0 */
     size_t stride;  /* of a slot */
-    slot_t slot;    /* of position number `lane` */
+    slot_t slot;    /* slot of position number `lane` */
     uint32_t begin, end;
 };
 
-/* AHEAD of them from `from` on, asynchronously; after the end the last one again. */
+/* Loads AHEAD values from `from` on, asynchronously; after the end the last one is repeated. */
 template <int AHEAD, class KV, int DIMS>
 static __device__ __forceinline__ void
 load_values(const struct values_place<KV> &at, uint32_t from, lane_values<KV, DIMS> (&values)[AHEAD])
@@ -242,7 +244,7 @@ load_values(const struct values_place<KV> &at, uint32_t from, lane_values<KV, DI
     }
 }
 
-/* Positions [first, first + ATTEND_BLOCK), of which some are seen: the warp's maxima, sums and outputs, from nothing. */
+/* Computes positions [first, first + ATTEND_BLOCK), some of which are visible: the warp's maxima, sums and outputs. */
 template <class KV, int PAIRS, int DIMS>
 static __device__ __forceinline__ void
 absorb_block(const struct attend_scene &c, const struct attend_job &job, uint32_t first, const float *q, float2 *heads,
@@ -260,9 +262,9 @@ absorb_block(const struct attend_scene &c, const struct attend_job &job, uint32_
             job.last - first < ATTEND_BLOCK ? job.last - first + 1 : ATTEND_BLOCK
     };
     float z[PAIRS] = {}, out[PAIRS][DIMS] = {};
-    lane_values<KV, DIMS> values[ATTEND_BLOCK / ahead][ahead]; /* one of them alive at a time */
+    lane_values<KV, DIMS> values[ATTEND_BLOCK / ahead][ahead]; /* only one of them is in use at a time */
     score<KV, PAIRS>((const KV *)c.forward->store.keys + job.base + slot * stride, q, room, job.n, z);
-    load_values<ahead>(at, at.begin, values[0]); /* under way while weights are computed */
+    load_values<ahead>(at, at.begin, values[0]); /* loads while weights are computed */
     if (c.m->form.attention_cap > 0)
 #pragma unroll
         for (int i = 0; i < PAIRS; i++)
@@ -294,7 +296,7 @@ absorb_block(const struct attend_scene &c, const struct attend_job &job, uint32_
                 make_float4(out[i][d], out[i][d + 1], out[i][d + 2], out[i][d + 3]);
 }
 
-#define MERGE_AHEAD 8 /* partials under way at once */
+#define MERGE_AHEAD 8 /* partials that are loaded at once */
 
 /* ---- a thread's share of merging: two dimensions of a pair ---- */
 
@@ -304,7 +306,8 @@ struct merged {
 };
 
 struct merge_place {
-    uint32_t pair, d; /* its first dimension; not below head_dim, or a pair that is not there: nothing to do */
+    uint32_t pair, d; /* d: first dimension; if it is at least head_dim, or the pair is absent, there is nothing to */
+                      /* do */
     uint32_t row, head;
     uint2 seen;
     bool any;
@@ -325,7 +328,7 @@ merge_place_of(const struct attend_scene &c, const struct attend_job &job, uint3
     return at;
 }
 
-/* A partial joins those before it (online softmax: Milakov and Gimelshein 2018). */
+/* Merges a partial with the previous ones (online softmax: Milakov and Gimelshein 2018). */
 static __device__ __forceinline__ void
 merge(struct merged &a, const float2 head, const float2 out)
 {
@@ -337,7 +340,7 @@ merge(struct merged &a, const float2 head, const float2 out)
     a.out.y = fmaf(a.out.y, keep, out.y * add);
 }
 
-/* What the warps found of a split. */
+/* Merges the warps' partials of a split. */
 template <int PAIRS>
 static __device__ __forceinline__ struct merged
 merge_blocks(const struct attend_place *place, const struct merge_place &at, uint32_t split, uint32_t thread)
@@ -370,7 +373,7 @@ put_partial(const struct attend_scene &c, const struct merge_place &at, uint32_t
     *(float2 *)(to + 2 + at.d) = a.out;
 }
 
-/* All partials of the pair, which are there. */
+/* Merges all partials of the pair, which must be complete. */
 static __device__ __forceinline__ struct merged
 merge_splits(const struct attend_scene &c, const struct merge_place &at)
 {
@@ -404,7 +407,7 @@ put_attended(const struct attend_scene &c, const struct merge_place &at, struct 
 
 /* ---- all of it ---- */
 
-/* A split of a job, by all warps. */
+/* Computes a split of a job, with all warps. */
 template <class KV, int PAIRS, int DIMS>
 static __device__ __forceinline__ struct merged
 attend_split(const struct attend_scene &c, const struct attend_job &job, struct attend_place *place,
@@ -412,20 +415,20 @@ attend_split(const struct attend_scene &c, const struct attend_job &job, struct 
 {
     const uint32_t thread = thread_here(), warp = thread / WARP, first = split * ATTEND_SPLIT + warp * ATTEND_BLOCK;
     static_assert(PAIRS * DIMS * WARP == ATTEND_SUMS && PAIRS <= ATTEND_PAIRS, "two sums a thread");
-    __syncthreads(); /* queries are there, and what the warps found before has been read */
+    __syncthreads(); /* queries are complete, and the previous partials have been read */
     if (first <= job.last && first + ATTEND_BLOCK > job.first)
         absorb_block<KV, PAIRS, DIMS>(c, job, first, place->q, place->heads[warp], place->out[warp]);
     __syncthreads();
     return merge_blocks<PAIRS>(place, at, split, thread);
 }
 
-/* After the block has stored its partials of a split: is it the job's last one? */
+/* Call after the block has stored its partials of a split. Returns whether it was the last split of the job. */
 static __device__ __forceinline__ bool
 is_last_split(const struct attend_scene &c, const struct attend_job &job)
 {
     const uint32_t others = job.last / ATTEND_SPLIT - job.first / ATTEND_SPLIT;
     bool last = false;
-    __syncthreads(); /* what thread 0 releases is the whole block's, and so is what it acquires */
+    __syncthreads(); /* makes thread 0's release and acquire apply to the whole block */
     if (thread_here() == 0) {
         uint32_t *arrivals = &c.forward->store.arrivals[job.counter];
         last = add_acquire_release(arrivals, 1) == others;
@@ -458,8 +461,8 @@ attend_job_splits(const struct attend_scene &c, const struct attend_job &job, st
         put_attended(c, at, partial ? merge_splits(c, at) : all);
 }
 
-/* Jobs are numbered with key-value heads innermost and pieces of groups, most of which are empty, outermost, so that few
- * jobs spread over all multiprocessors. */
+/* Jobs are numbered with key-value heads innermost and pieces of groups, most of which are empty, outermost, so that a
+ * small number of jobs spreads over all multiprocessors. */
 template <class KV, int PAIRS, int DIMS>
 static __device__ __forceinline__ void
 attend_rows(const struct attend_scene &c, struct attend_place *place)

@@ -37,7 +37,7 @@ struct min_op {
     }
 };
 
-/* Over each `LANES` neighbours of a warp. */
+/* Reduces over each group of LANES adjacent lanes of a warp. */
 template <int LANES = WARP, class T, class Op>
 static __device__ __forceinline__ T
 warp_reduce(T value, Op op)
@@ -54,20 +54,20 @@ warp_sum(float x)
     return warp_reduce(x, add_op());
 }
 
-/* What the threads of a block find out together, and the order of logits. All of it is deterministic: integers, whose
- * sums have no order, or trees of fixed shape. A function that takes `scratch` (shared memory) is called by all threads
- * of the block and gives all of them the same answer. */
+/* Reductions over a block, and the order of logits. Results are deterministic: integer sums, which do not depend on the
+ * order, or trees of fixed shape. A function with `scratch` (shared memory) must be called by all threads of the block,
+ * and returns the same result to all. */
 
-#define ROW_WARPS   16 /* of the blocks that work on one row of logits or one distribution; a power of 2 */
+#define ROW_WARPS   16 /* warps of blocks that work on one row of logits or one distribution; a power of 2 */
 #define ROW_THREADS (ROW_WARPS * WARP)
 
 /* ---- the order of tokens ---- */
 
-/* A logit's place among logits: larger is better; 0 for what is never drawn, -infinity and NaN. */
+/* Returns a key that orders logits: larger is better; 0 for tokens that are never drawn, -infinity and NaN. */
 static __device__ __forceinline__ uint32_t
 logit_key(float z)
 {
-    const uint32_t bits = __float_as_uint(z + 0.0f); /* -0 and 0 are equals */
+    const uint32_t bits = __float_as_uint(z + 0.0f); /* makes -0 equal to 0 */
     return !(z > -INFINITY) ? 0 : bits >> 31 ? ~bits : bits | 0x80000000u;
 }
 
@@ -77,7 +77,7 @@ key_logit(uint32_t key)
     return key == 0 ? -INFINITY : __uint_as_float(key >> 31 ? key & 0x7fffffffu : ~key);
 }
 
-/* Tokens with their logits, as numbers that order them: the larger logit first, among equals the lower id. */
+/* Combines logit and id to a number that orders tokens: the larger logit first, among equals the lower id. */
 static __device__ __forceinline__ uint64_t
 rank_of(uint32_t key, uint32_t id)
 {
@@ -102,14 +102,14 @@ struct block_scratch {
     uint64_t words[ROW_WARPS];
 };
 
-/* Of ROW_THREADS threads; T has at most 8 bytes. */
+/* Reduces over ROW_THREADS threads; T has at most 8 bytes. */
 template <class T, class Op>
 static __device__ T
 block_reduce(T value, Op op, struct block_scratch *scratch)
 {
     T *const parts = (T *)scratch->words;
     value = warp_reduce(value, op);
-    __syncthreads(); /* the last answer has been read */
+    __syncthreads(); /* the previous result has been read */
     if (threadIdx.x % WARP == 0)
         parts[threadIdx.x / WARP] = value;
     __syncthreads();

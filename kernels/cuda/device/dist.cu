@@ -1,4 +1,4 @@
-/* Distributions over the vocabulary, written out, and draws from them; a block each. */
+/* Distributions over the vocabulary, and draws from them; one block for each. */
 #include "kernels/cuda/device/dist.cuh"
 #include "kernels/cuda/device/launch.cuh"
 #include "kernels/cuda/device/launch.h"
@@ -55,7 +55,7 @@ launch_draw(struct draw_args a, cudaStream_t stream)
     return a.n == 0 ? cudaSuccess : launch(draw_tokens, a.n, ROW_THREADS, a, stream);
 }
 
-/* How much two distributions have in common (kernels/backend.h, struct overlap); a block for each request. */
+/* Computes struct overlap (kernels/backend.h) of two distributions; one block for each request. */
 
 __global__ void
 __launch_bounds__(ROW_THREADS) compare_dists(struct overlap_args a)
