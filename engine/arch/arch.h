@@ -13,8 +13,8 @@ struct gguf;
 struct hf_folder;
 struct packed;
 
-/* Another name of a layer's tensor, without the ending. A list may contain several names of a tensor, of which the first
- * that exists is used. It ends with a name of NULL. */
+/* Another name of a layer's tensor, without the ending. A list may contain several names of a tensor, of which the
+ * first that exists is used. It ends with a name of NULL. */
 struct arch_rename {
     enum layer_tensor which;
     const char *name;

@@ -1,4 +1,4 @@
-/* Merges low-rank adapters (LoRA, Hu et al. 2021) into a model when it is opened: W + scale alpha / r B A, computed in F32.
+/* Merges low-rank adapters (LoRA, Hu et al. 2021) into a model when it is opened: W + scale alpha / r B A, in F32.
  * F32, F16 and BF16 matrices keep their type, and quantised ones become F16. With `exact` all merged ones become F32.
  *
  * An adapter is a PEFT folder (adapter_config.json, adapter_model.safetensors), a PEFT safetensors file, or a GGUF file.
