@@ -12,7 +12,7 @@
 #include "engine/base/utf8.h"
 #include "kernels/base/platform.h"
 
-/* build/specscope is one or two folders below the tree that holds themes/ and models/. */
+/* Finds the tree that contains themes/ and models/: build/specscope is one or two folders below it. */
 static bool
 beside_program(char *out, size_t n)
 {
@@ -55,7 +55,7 @@ bundled_model_path(void)
     return path;
 }
 
-/* Below the folder that a variable names, or below the one in $HOME. */
+/* Writes a path below the folder that a variable names, or below a folder in $HOME. */
 static const char *
 user_path(char *out, size_t n, const char *variable, const char *in_home, const char *name)
 {
@@ -94,7 +94,7 @@ state_path(char *out, size_t n, const char *name)
 int
 command_failed(const struct err *e)
 {
-    char safe[4 * sizeof e->text + 1]; /* C1 control characters and broken UTF-8 are left in it */
+    char safe[4 * sizeof e->text + 1]; /* e->text may contain C1 control characters and broken UTF-8 */
     const char *text = e->kind != ERR_NONE ? e->text : "failed without a word";
     printable_text(text, strlen(text), safe, sizeof safe);
     fprintf(stderr, "specscope: %s\n", safe);

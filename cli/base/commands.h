@@ -18,6 +18,6 @@ const char *bundled_model_path(void);
  * names no home, or the path is too long. */
 const char *config_path(char *out, size_t n, const char *name);
 const char *state_path(char *out, size_t n, const char *name);
-const char *state_place(char *out, size_t n, const char *name); /* the same, without making a folder */
+const char *state_place(char *out, size_t n, const char *name); /* the same, without creating a folder */
 
 #endif

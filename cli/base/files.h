@@ -16,8 +16,8 @@ void json_memory_watch(void);
 bool json_memory_ran_out(void);
 
 bool file_exists(const char *path);
-/* Reads stdin for "-", else a file, or a pipe that a shell made (file_read.h). Memory is the caller's; a NUL follows the last byte.
- * At most 64 MiB. */
+/* Reads stdin for "-", else a file, or a pipe that a shell made (file_read.h). The caller frees the memory; a NUL
+ * follows the last byte. At most 64 MiB. */
 bool file_read(const char *path, char **bytes, size_t *len, struct err *);
 
 /* Returns whether results go to stdout ("-"), where nothing else may be printed then. NULL: there are none. */

@@ -72,7 +72,7 @@ doctor_count(const struct findings *f, enum finding_level level)
 
 #define INDENT 19 /* columns before a finding */
 
-/* Columns of a terminal that lines are broken for, at spaces; SIZE_MAX: no terminal, or hardly wider than the indent. */
+/* Returns the columns for text that is broken at spaces; SIZE_MAX: no terminal, or hardly wider than the indent. */
 static size_t
 room_for_text(void)
 {

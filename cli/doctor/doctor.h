@@ -1,4 +1,4 @@
-/* Findings about a machine, a line each, by topic. */
+/* Findings about a machine, one line each, by topic. */
 #ifndef CLI_DOCTOR_DOCTOR_H
 #define CLI_DOCTOR_DOCTOR_H
 

@@ -234,7 +234,7 @@ check_config(struct findings *f)
     options_free(&o);
 }
 
-/* Can a file be made at `path`, with its folders? False: errno has the reason. */
+/* Can a file be created at `path`, with its folders? On failure errno has the reason. */
 static bool
 can_make(const char *path)
 {
@@ -249,7 +249,7 @@ can_make(const char *path)
     return false;
 }
 
-/* Prompts that the scope remembers from one start to the next, a line each. */
+/* Checks the history of prompts, one per line, that the scope keeps between runs. */
 static void
 check_history(struct findings *f)
 {

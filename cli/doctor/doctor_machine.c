@@ -48,7 +48,7 @@ check_instructions(struct findings *f)
                features[0] != '\0' ? ": " : "", features);
     const struct cpu_isa *isa = cpu_isa_choose(NULL, NULL), *better = NULL;
     if (isa == NULL)
-        return; /* the reference is always there */
+        return; /* the reference always exists */
     for (size_t i = 0; cpu_isas[i] != isa; i++)
         better = cpu_isas[i]; /* the next one up */
     const bool slow = isa == &cpu_isa_reference;
@@ -99,7 +99,7 @@ check_threads(struct findings *f)
                    "the processor saves power, so speeds waver");
 }
 
-#define LITTLE ((uint64_t)256 << 20) /* bytes: a run of the bundled model takes half of it */
+#define LITTLE ((uint64_t)256 << 20) /* bytes: a run of the bundled model needs half of it */
 
 static void
 check_memory(struct findings *f)
@@ -167,7 +167,7 @@ doctor_blas(struct findings *f)
         return;
     }
     void *multiply = NULL;
-    memcpy(&multiply, &library->multiply, sizeof multiply); /* ISO C has no cast for it */
+    memcpy(&multiply, &library->multiply, sizeof multiply); /* ISO C has no cast to a function pointer */
     const bool shared = file_of(multiply, path);
     const char *config =
         library->config != NULL ? library->config() : NULL; /* "OpenBLAS 0.3.21 … Zen MAX_THREADS=64" */
@@ -189,7 +189,7 @@ doctor_blas(struct findings *f)
 
 /* ---- NVIDIA GPU: device, driver, plug-in ---- */
 
-/* The driver's CUDA version, 12040 for 12.4; 0: libcuda is not here. */
+/* Returns the driver's CUDA version, 12040 for 12.4; 0: no libcuda. */
 static int
 driver_version(void)
 {

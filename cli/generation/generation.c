@@ -223,7 +223,7 @@ static void
 on_signal(int number)
 {
     (void)number;
-    atomic_store(&interrupted, true); /* lock-free everywhere, so a handler may */
+    atomic_store(&interrupted, true); /* lock-free on all platforms, so a signal handler may do it */
 }
 
 void
@@ -350,7 +350,7 @@ note_profile(const struct options *o, struct engine *engine)
                  (double)w->temperature, (unsigned)w->top_k, (double)w->top_p);
 }
 
-/* The scope shows both itself. */
+/* Prints the notes, except for the scope, which shows them itself. */
 static void
 print_notes(const struct engine *engine, const char *told)
 {
@@ -546,7 +546,7 @@ generate(const struct generation *g, struct outcome *out, struct err *err)
         ok = err_set(err, ERR_WORK, "out of memory");
     if (ok && g->trace != NULL &&
         !trace_writer_open_within(&writer, g->trace, &g->bounds, session_info(s), session_log(s), err)) {
-        ok = err->kind != ERR_USAGE; /* a disk that takes no trace does not stop the run */
+        ok = err->kind != ERR_USAGE; /* an unwritable disk does not stop the run */
         out->untraced = ok;
         if (ok)
             command_failed(err);

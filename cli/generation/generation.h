@@ -1,4 +1,4 @@
-/* One prompt generated to its end without the scope: run and bench share this. */
+/* Generates one prompt to its end without the scope, for run and bench. */
 #ifndef CLI_GENERATION_GENERATION_H
 #define CLI_GENERATION_GENERATION_H
 
@@ -40,7 +40,7 @@ extern const struct file_kind results_json_file;
 bool json_write(const cJSON *, const char *path, struct err *);
 
 double now_us(void);                /* of the monotonic clock */
-double median(double *v, size_t n); /* the upper one of an even number; leaves v sorted; n > 0 */
+double median(double *v, size_t n); /* the upper one of an even number; sorts v; n > 0 */
 
 /* Loads the model, with a bar on stderr when it takes over half a second, and a line there if the engine has a note
  * (the scope shows that itself). */

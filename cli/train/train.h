@@ -16,10 +16,10 @@ bool train_can_write(const char *command, const char *out, const struct file_kin
  * target's own first layers, or the file beside the target. */
 bool train_engine(const struct options *, unsigned needs, struct engine **, struct err *);
 
-/* Returns the products of the engine's device, or NULL where it has none; prints a line if they cannot be opened. */
+/* Returns the matrix products of the engine's device, or NULL if it has none; prints a line if they cannot be opened. */
 struct blas *train_blas(const struct engine *);
 
-/* Fisher and Yates; *random is a SplitMix64 state. */
+/* Shuffles by Fisher and Yates; *random is a SplitMix64 state. */
 void train_shuffle(size_t *order, size_t n, uint64_t *random);
 
 /* Draws "training  [#####.....]  52%  TEXT  18 s" on a terminal's stderr; elsewhere prints it as a line if `line`. */
@@ -36,8 +36,8 @@ struct train_prompts {
     size_t *line; /* (n + 1) where each line's tokens begin; NULL: a text */
 };
 
-/* Reads options->prompts_file, else options->train.text: n prompts, evenly spread over a text; of a file the first lines,
- * n at most. */
+/* Opens options->prompts_file, else options->train.text: n prompts, evenly spread over a text, or the first n lines of
+ * a file. */
 bool train_prompts_open(struct train_prompts *, const struct options *, const struct tokenizer *, size_t n,
                         struct err *);
 void train_prompts_close(struct train_prompts *);

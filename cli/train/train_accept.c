@@ -24,7 +24,7 @@ struct accept_job {
     const struct options *options;
     struct engine *engine; /* with the draft model */
     struct accept_rows train, held;
-    size_t n_prompts; /* whose candidates were collected */
+    size_t n_prompts; /* prompts of the collected candidates */
     uint64_t start_us;
 };
 
@@ -43,15 +43,15 @@ struct trainer {
     double best_loss;
     struct result results[OPTIONS_MOST]; /* (n_results) */
     size_t n_results;
-    bool whole; /* all heads were trained to their end */
-    /* of the head that is trained */
+    bool whole; /* all heads were trained to the end */
+    /* the head in training */
     struct accept_head *head;
     struct accept_training *training;
     size_t *order;    /* (train.n) candidates in the order of this pass over them */
     float *x, *label; /* (batch, width), (batch) */
 };
 
-/* A head for the models at hand, with their names. */
+/* Makes a head for the engine's models, with their names. */
 static bool
 new_head(struct accept_head **head, const struct engine *e, uint32_t blocks, struct err *err)
 {
@@ -172,7 +172,7 @@ train_head(struct trainer *t, struct result *result, struct err *err)
 
 /* ---- the report ---- */
 
-/* The KL of a head that predicts the mean label for every candidate. */
+/* Returns the KL of a head that predicts the mean label for every candidate. */
 static double
 constant_kl(const struct accept_rows *r)
 {
@@ -227,8 +227,9 @@ report(const struct trainer *t, struct err *err)
     return true;
 }
 
-/* Trains a head for each number of blocks in options->accept.blocks and prints the results; the file has the best head so far
- * at any time. After Ctrl-C it does so with the heads trained until then and fails with ERR_CANCELLED. */
+/* Trains a head for each number of blocks in options->accept.blocks and prints the results. At any time the file
+ * contains the best head so far. After Ctrl-C it prints the results of the heads trained so far and fails with
+ * ERR_CANCELLED. */
 static bool
 train_accept_loop(const struct accept_job *j, struct err *err)
 {
@@ -284,7 +285,7 @@ accepted(const struct accept_rows *r)
     return r->n > 0 ? sum / (double)r->n : 0;
 }
 
-/* The prompts that are answered at once, and their candidates. */
+/* The prompts answered together, and their candidates. */
 struct batch {
     struct accept_prompt prompt[READER_LANES];
     token_t *tokens;

@@ -88,7 +88,7 @@ read_text(struct job *j, struct err *err)
 
 struct window {
     const struct job *job;
-    uint32_t skip; /* rows of BOS, which are not the text's */
+    uint32_t skip; /* rows of BOS, which are not part of the text */
     float *hidden;
 };
 
@@ -199,7 +199,8 @@ open_job(struct job *j, struct err *err)
     if (!lens_open(&j->lens, &m->desc, err))
         return false;
     j->lens.blas = j->blas;
-    blas_keep(j->blas, j->lens.head, (size_t)j->lens.vocab * j->lens.width); /* every product of training reads it */
+    /* all products of training read the head */
+    blas_keep(j->blas, j->lens.head, (size_t)j->lens.vocab * j->lens.width);
     return exit_heads_new(&j->heads, o->train.kind, m, err) &&
            head_training_open(&j->training, j->heads, &j->lens, &options, err) &&
            reader_open(&j->reader, j->engine, READS_TARGET, j->window + 1, 1, NULL, err) && prepare_memory(j, err);
@@ -227,7 +228,7 @@ close_job(struct job *j)
 
 /* ---- the schedule ---- */
 
-/* Mean KL and agreement over layers, from sums over the held-out rows. */
+/* Computes mean KL and agreement over layers, from sums over the held-out rows. */
 static void
 mean_score(const struct job *j, const struct head_score *sums, double *loss, double *agreement)
 {
@@ -290,7 +291,7 @@ fill_block(struct job *j, size_t *rows, struct err *err)
     return true;
 }
 
-/* Trains on n rows of the block from `at` in its order. The rate rises, then falls to nothing. */
+/* Trains on n rows of the block from `at` in its order. The rate rises, then falls to 0. */
 static bool
 train_step(struct job *j, size_t at, size_t n, struct err *err)
 {

@@ -49,7 +49,7 @@ make_room(struct profile_job *j, size_t more, struct err *err)
     return true;
 }
 
-/* The prompts that are answered at once, and their observations. */
+/* The prompts answered together, and their observations. */
 struct batch {
     struct profile_prompt prompt[READER_LANES];
     token_t *tokens;
@@ -101,7 +101,7 @@ collect_batch(struct profile_job *j, struct batch *b, struct err *err)
     }
     if (!profile_data_prompts(j->data, b->prompt, n, err))
         return false;
-    for (size_t i = 0; i < n && !is_whole(j); i++) /* as many as with one prompt at a time */
+    for (size_t i = 0; i < n && !is_whole(j); i++) /* stop at the same prompt as with one prompt at a time */
         if (!keep(j, &b->prompt[i], err))
             return false;
     return true;
