@@ -1,5 +1,5 @@
-/* A transformer without caches, in double precision: every row is computed from its whole path, from scratch. Slow and
- * obvious, so it is what the context and the backends are compared with. Comes with random weights in memory. */
+/* A transformer without caches, in double precision: every row is computed from its whole path, from scratch. Slow but
+ * simple: the reference for the context and the backends. Its weights are random and in memory. */
 #ifndef TESTS_RIGS_NAIVE_MODEL_H
 #define TESTS_RIGS_NAIVE_MODEL_H
 
@@ -11,25 +11,25 @@ struct naive_shape {
     enum weight_type type;   /* of the matrices; norms are F32. Types with blocks need widths of whole blocks */
     enum weight_type second; /* of values, down and head, where not F32: files mix types */
     uint32_t optional;       /* tensors of a layer: 1 << enum layer_tensor */
-    uint32_t lacks;          /* usual ones that it has not */
-    uint32_t window;         /* positions that a row sees; 0: all */
-    uint32_t rope_dims;      /* of a head that turn; 0: all */
+    uint32_t lacks;          /* usual tensors that the model does not have */
+    uint32_t window;         /* positions that a row attends to; 0: all */
+    uint32_t rope_dims;      /* dimensions of a head that RoPE rotates; 0: all */
     struct model_form form;
     uint32_t every; /* layers 1 + every, 1 + 2 every, … have layer_form; 0: none */
     struct layer_form layer_form;
     struct xielu xielu; /* of all layers */
     bool end_biases;    /* of the final norm and the head */
     bool early_norm;    /* of the embedding */
-    uint32_t positions; /* that are learned; 0: none */
-    uint32_t dense;     /* with form.experts: so many layers at the beginning have none */
+    uint32_t positions; /* learned position embeddings; 0: none */
+    uint32_t dense;     /* with form.experts: number of first layers without experts */
     bool expert_biases;
 };
 
-/* A place on a path: a token and the sublayers that were skipped for it: (L + 1) switches, or NULL. */
+/* A token of a path, and the sublayers that were skipped for it: (L + 1) switches, or NULL. */
 struct naive_token {
     token_t token;
     const bool *skip_attention, *skip_mlp;
-    bool prompt; /* of that class, which symbolic_backend.h alone tells from the other */
+    bool prompt; /* a row of the prompt; only symbolic_backend.h distinguishes these rows */
 };
 
 struct naive_model;
@@ -38,20 +38,22 @@ struct naive_model *naive_model_random(const struct naive_shape *, uint64_t seed
 void naive_model_free(struct naive_model *);
 const struct model_desc *naive_model_desc(const struct naive_model *); /* for a backend's load() */
 
-/* From now on it computes as a device that holds in F16 what goes into products, keys and values, and matrices of types that
- * the device does not have: it rounds those to the nearest half, ties to even, and nothing else. What such a device differs
- * by from the model in double is then the model's own doing; from this one, little. */
+/* From now on the model computes like a device that stores operands of products, keys, values, and matrices of types
+ * that the device does not have in F16: it rounds these to the nearest half, ties to even, and nothing else. A device's
+ * difference from this model is small; its difference from the model in double is due to the model's sensitivity. */
 void naive_model_in_halves(struct naive_model *);
 
-/* From now on naive_hidden() also says where the path's last token goes: the weight of every expert (depth + 1, experts), 0 of those
- * that it does not go to. What it does not come to stays. NULL: not any more. */
+/* From now on naive_hidden() also writes the routing of the path's last token: the weight of every expert
+ * (depth + 1, experts), 0 for experts that are not chosen. Entries that it does not compute keep their values.
+ * NULL: no routing is written. */
 void naive_model_tell_routes(struct naive_model *, double *);
 
 /* Hidden states of the path's last token at depths 0..depth: out (depth + 1, width). False: no memory. */
 bool naive_hidden(const struct naive_model *, const struct naive_token *path, size_t n, uint32_t depth, double *out);
 /* Final norm and head on a hidden state (width): out (vocab). */
 void naive_logits(const struct naive_model *, const double *hidden, double *out);
-/* Its parts before and behind the head's product: the norm, out (width); bias, scale and cap of (vocab) logits. */
+/* The parts of naive_logits() before and after the head's product: the norm, out (width); bias, scale and cap of
+ * (vocab) logits. */
 void naive_final_norm(const struct naive_model *, const double *hidden, double *out);
 void naive_shape_logits(const struct naive_model *, double *logits);
 

@@ -1,4 +1,4 @@
-/* What the panels' tests share: a panel drawn into a grid, and the host that panels talk to. */
+/* Fixture of the panels' tests: a panel that is drawn into a grid, and a host that records the panel's commands. */
 #ifndef TESTS_RIGS_PANEL_RIG_H
 #define TESTS_RIGS_PANEL_RIG_H
 
@@ -16,7 +16,7 @@ struct fixture {
     struct stream stream;
     size_t fed;
     struct panel_host host;
-    char command[200], said[400]; /* what the panel told it last */
+    char command[200], said[400]; /* the panel's last command and message */
     bool refuse;                  /* commands fail */
     struct settings requested;    /* by `set` commands that were not refused */
     struct selection selection;
@@ -29,16 +29,16 @@ struct fixture {
 
 void open_panels(struct fixture *, uint32_t layers);
 void close_panels(struct fixture *);
-void request(struct fixture *, const char *knob, const char *text); /* what the session says is requested */
-void see(struct fixture *);                                         /* feeds the scope what the stream has further */
-/* What the stream says: tokens 0 to n - 1 as the prompt, and a round after it. */
+void request(struct fixture *, const char *knob, const char *text); /* stores a requested knob value */
+void see(struct fixture *);                                         /* feeds new events of the stream to the scope */
+/* Adds events to the stream: tokens 0 to n - 1 as the prompt, and a round after a prompt of two tokens. */
 void prompt(struct fixture *, const char *const *words, uint32_t n);
 void tell_a_round(struct fixture *);
 const struct panel_ops *panel_named(const char *name);
 void use(struct fixture *, const char *name);     /* opens a panel */
 void draw(struct fixture *, int rows, int cols);  /* the panel, into rows × cols cells */
 const char *line(struct fixture *, int y);        /* a row's text */
-int row_with(struct fixture *, const char *text); /* the row that holds the text; -1: none does */
+int row_with(struct fixture *, const char *text); /* the row that contains the text, or -1 */
 void press(struct fixture *, int key);
 
 /* A test with a fixture in *state whose run has started. */

@@ -29,7 +29,8 @@ struct session_rig_result {
     char wrong[200];  /* the first broken promise about events, or "" */
 };
 
-/* A session from opening to its finished log. False: it did not open, or the engine failed: *err. */
+/* Runs a session from its opening to the end of its log. Returns false and fills *err if it does not open or the engine
+ * fails. */
 bool session_rig_generate(struct engine *, const struct session_options *, session_rig_hook, void *user,
                           struct session_rig_result *, struct err *);
 void session_rig_free(struct session_rig_result *);
@@ -37,10 +38,11 @@ bool session_rig_engine(struct engine **, const char *model_path, const char *ba
 /* The same with a draft model: a path, "self:E", "none". Draft models get a random acceptance head (heads_rig.h). */
 bool session_rig_engine_with(struct engine **, const char *model_path, const char *draft, const char *backend,
                              uint32_t threads, struct err *);
-/* … where prompts of at least so many tokens are read in chunks of so many rows; 0: none are. */
+/* The same; prompts of at least prompt_rows tokens are read in chunks of prompt_rows rows; 0: no prompts are. */
 bool session_rig_engine_chunks(struct engine **, const char *model_path, const char *draft, const char *backend,
                                uint32_t threads, uint32_t prompt_rows, struct err *);
-/* … with any options, and "check" as a further backend (check_backend.h); where there is a draft model, all that policies need beside it is made up. */
+/* The same with any options, and "check" as a further backend (check_backend.h). If there is a draft model, everything
+ * that policies need beside it is made up. */
 bool session_rig_engine_open(struct engine **, const struct engine_options *, struct err *);
 
 /* Waits until a started run has ended. Returns the number of tokens of its prompt. */

@@ -1,4 +1,4 @@
-/* What the tests of the log and of traces share: a made-up run, and random event streams in the order that event.h
+/* Shared by the tests of the event log and of traces: a made-up run, and random event streams in the order that event.h
  * describes. */
 #ifndef TESTS_RIGS_TRACE_EVENTS_H
 #define TESTS_RIGS_TRACE_EVENTS_H
@@ -19,7 +19,7 @@ void fake_run(struct run_info *);
 struct stream {
     struct event *events; /* (n), numbered from 1 */
     size_t n, max;
-    char **texts; /* what events point to */
+    char **texts; /* the strings that events point to; owned */
     size_t n_texts, max_texts;
     uint64_t random;
     uint64_t t_us;
@@ -32,21 +32,21 @@ void stream_free(struct stream *);
 uint32_t stream_below(struct stream *, uint32_t n); /* a random number below n */
 struct event *stream_add(struct stream *, enum event_type);
 void stream_start_run(struct stream *); /* controls, prompt, prefill */
-void stream_round(struct stream *);     /* a whole one; at times cut, at times with drafts that nobody verifies */
+void stream_round(struct stream *); /* a whole round; some are cut short, some have drafts that are never verified */
 #define STREAM_BATCH 16
-/* One of all these sequences, STREAM_BATCH at most, whose drafts alternate. */
+/* Adds a round of n sequences, at most STREAM_BATCH, with their drafts interleaved. */
 void stream_batch_round(struct stream *, const uint32_t *seqs, uint32_t n);
-/* A run of so many prompts, so many at a time; they join and leave at random. */
+/* Adds a run of `prompts` prompts, at_a_time of them at a time; sequences join and leave at random. */
 void stream_batch(struct stream *, uint32_t at_a_time, uint32_t prompts);
 void stream_control(struct stream *, const char *name, const char *new_text);
 /* Two or three runs of a few rounds each, with their ends. */
 void stream_fill(struct stream *);
 
-/* What a reader of a trace is to hand out: true for all but EVENT_PROGRESS. */
+/* Returns whether a reader of a trace must return the event: true for all types but EVENT_PROGRESS. */
 bool stream_is_traced(const struct event *);
 
-/* cmocka assertions on every member, floats bit by bit; but for what a trace doesn't keep: a verdict's time, a vocab
- * event's round. */
+/* Asserts with cmocka that every member is equal, floats bit by bit. Skips the members that a trace does not store: a
+ * verdict's time and a vocab event's round. */
 void assert_same_event(const struct event *expected, const struct event *got);
 
 #endif

@@ -1,4 +1,4 @@
-/* Where panels stand: on every size of terminal, with every set of active panels. */
+/* The layout of panels, on every size of terminal and with every set of active panels. */
 #include "tests/rigs/test.h"
 #include "tui/widgets/layout.h"
 

@@ -1,4 +1,4 @@
-/* Work in a process of its own: what comes back of it, and how it may end. */
+/* Work in a separate process: its results, and the ways in which it can end. */
 #include <signal.h>
 #include <unistd.h>
 

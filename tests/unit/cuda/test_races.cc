@@ -1,5 +1,6 @@
-/* The happens-before checker of the emulation (tests/cuda/emulation/races): kernels whose accesses are in order, about
- * which it must say nothing, and the same with a piece missing, which it must find, in whatever order threads take turns. */
+/* The happens-before checker of the emulation (tests/cuda/emulation/races): it must
+ * report nothing about kernels whose accesses are ordered, and must report the same kernels with one synchronisation
+ * missing, in any order in which threads take turns. */
 #include <ctime>
 
 #include "kernels/cuda/device/grid.cuh"
@@ -10,11 +11,11 @@ enum { BLOCKS = 2, THREADS = 64 };
 
 enum pattern {
     EXCHANGE,    /* in shared memory, over a barrier */
-    REUSE,       /* of shared memory, behind a barrier */
+    REUSE,       /* of shared memory, after a barrier */
     WARP_CHANGE, /* in shared memory, over a __syncwarp */
     MESSAGE,     /* to another block, by release and acquire */
     FENCED,      /* to another block, by fences and atomics */
-    LAST_BLOCK,  /* reads what all have put down */
+    LAST_BLOCK,  /* reads what all blocks have written */
     MEETING,     /* all blocks read what others wrote */
     HALVES,      /* of a word, by two threads */
     COUNTER,     /* atomics, read in the next grid */

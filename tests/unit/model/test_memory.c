@@ -1,4 +1,4 @@
-/* How much memory there is, told from made-up /proc and /sys; and models that don't fit. */
+/* The amount of memory, read from made-up /proc and /sys; and models that do not fit. */
 #include <sys/stat.h>
 #include <unistd.h>
 

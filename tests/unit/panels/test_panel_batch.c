@@ -1,4 +1,4 @@
-/* The tiles of a batch drawn into a grid: what they say, how they stand, what keys and mouse ask for. */
+/* The tiles of a batch drawn into a grid: their text, their arrangement, and the commands that keys and mouse send. */
 #include "tests/rigs/panel_rig.h"
 #include "tests/rigs/test.h"
 #include "tui/panels/text_flow.h"

@@ -1,4 +1,4 @@
-/* Notes about positions, as events say them. */
+/* Notes about positions, from the events that contain them. */
 #include "tests/rigs/scope_rig.h"
 #include "tests/rigs/test.h"
 

@@ -1,4 +1,4 @@
-/* Prompts as turns: whose template, one BOS, and what a template won't have. */
+/* Prompts as chat turns: the choice of template, a single BOS, and messages that a template refuses. */
 #include "engine/files/gguf.h"
 #include "engine/session/prompt.h"
 #include "tests/golden/tinymodel.h"

@@ -1,4 +1,4 @@
-/* A round's accounts: what is spent goes into one of them, and nothing is taken back. */
+/* A round's accounts: each amount that is spent is added to one of them, and none is subtracted again. */
 #include "engine/session/sequence.h"
 #include "tests/rigs/rest.h"
 #include "tests/rigs/test.h"

@@ -1,4 +1,4 @@
-/* Every lie in a file is refused by name. */
+/* Every false value in a file is refused, with an error that names it. */
 #include <unistd.h>
 
 #include "engine/files/gguf_bytes.h"

@@ -1,4 +1,4 @@
-/* A replay hands out what a live run's log did, at its pace or any other. */
+/* A replay returns the same events as a live run's log, at the run's pace or any other. */
 #include <math.h>
 
 #include "tests/rigs/test.h"
