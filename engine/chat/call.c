@@ -1,4 +1,4 @@
-/* Tests, which follow `is`. */
+/* Tests (after `is`), global functions, and calls: binding of arguments to the parameters of builtins and macros. */
 #include <locale.h>
 
 #include "engine/chat/template.h"
@@ -6,13 +6,13 @@
 
 #define IS(kind) (1u << (kind))
 #define NUMBERS  (IS(VALUE_BOOL) | IS(VALUE_INT) | IS(VALUE_FLOAT))
-#define TEXTUAL  (IS(VALUE_TEXT) | IS(VALUE_DICT) | IS(VALUE_UNDEFINED)) /* jinja2 counts an undefined value, too */
+#define TEXTUAL  (IS(VALUE_TEXT) | IS(VALUE_DICT) | IS(VALUE_UNDEFINED)) /* in jinja2 this includes an undefined value */
 #define CALLED   (IS(VALUE_MACRO) | IS(VALUE_METHOD) | IS(VALUE_FUNCTION) | IS(VALUE_LOOP) | IS(VALUE_UNDEFINED))
 
 static const struct {
     const char *name;
-    unsigned kinds; /* of values that pass; 0: by the sign */
-    unsigned sign;  /* of a comparison */
+    unsigned kinds; /* kinds of values that pass; 0: the test is a comparison */
+    unsigned sign;  /* operator of a comparison */
 } tests[] = {
     {"boolean", IS(VALUE_BOOL), 0},
     {"true", IS(VALUE_BOOL), 0},
@@ -48,7 +48,8 @@ static const struct {
     {">=", 0, SIGN2('>', '=')},
 };
 
-/* Some tests want more than a kind: *is says whether the kind is one of theirs. */
+/* Completes tests that depend on more than the kind. On entry *is is whether the kind matches; on return it is the
+ * result. Returns false if the rendering fails. */
 static bool
 holds(struct render *r, const char *test, struct value v, bool *is)
 {
@@ -60,7 +61,7 @@ holds(struct render *r, const char *test, struct value v, bool *is)
         *is = values_equal(r, rest, value_int(odd));
     } else if (*is && v.kind == VALUE_BOOL && (test[0] == 't' || test[0] == 'f'))
         *is = v.truth == (test[0] == 't');
-    else if (*is && v.kind == VALUE_LIST && test[0] == 's') /* it has items by number */
+    else if (*is && v.kind == VALUE_LIST && test[0] == 's') /* supports numeric indexes */
         *is = v.list->kind <= LIST_RANGE;
     return r->failed == NULL;
 }
@@ -84,9 +85,9 @@ test_call(struct render *r, struct slice name, struct value self, const struct a
     return holds(r, tests[i].name, self, is);
 }
 
-/* Functions that every template has. */
+/* Global functions. */
 
-#define MOST_RANGE 100000 /* as in jinja2's sandbox */
+#define MOST_RANGE 100000 /* the limit of jinja2's sandbox */
 
 static bool
 range(struct call *c, struct value *out)
@@ -113,7 +114,7 @@ range(struct call *c, struct value *out)
     return true;
 }
 
-/* Fills a dict with the entries of the dict that is given, then with the arguments by name. */
+/* Fills a dict with the entries of the dict argument, then with the keyword arguments. */
 static bool
 fill(struct call *c, struct dict *d)
 {
@@ -137,7 +138,7 @@ dict(struct call *c, struct value *out)
     return d != NULL && fill(c, d);
 }
 
-/* A template refuses a dialogue. */
+/* raise_exception(): the template rejects the dialogue. */
 static bool
 raise_exception(struct call *c, struct value *out)
 {
@@ -146,7 +147,7 @@ raise_exception(struct call *c, struct value *out)
     return value_write(c->r, &b, c->a[0]) && render_fail(c->r, "it says: %.*s", (int)b.len, b.at);
 }
 
-/* In English whatever the locale, as Python's datetime has it. */
+/* Formats in English regardless of the locale, like Python's datetime. */
 static bool
 strftime_now(struct call *c, struct value *out)
 {
@@ -175,7 +176,7 @@ const struct builtin global_functions[] = {
     {"namespace", dict, VALUE_NAMESPACE, 0, {"*"}},    {"raise_exception", raise_exception, 0, 1, {"message"}},
     {"strftime_now", strftime_now, 0, 1, {"format"}},  {0}};
 
-/* Calls: arguments to parameters. */
+/* Calls: binding of arguments to parameters. */
 
 const struct builtin *
 builtin_find(const struct builtin *table, struct slice name)
@@ -213,7 +214,7 @@ match(struct call *c, const struct builtin *b, const char *what)
     return true;
 }
 
-/* A builtin reads the texts that it gets once or a few times; what takes longer is charged where it is done. */
+/* Charges a few readings of the text arguments; builtins charge longer work themselves. */
 static bool
 charge(struct render *r, struct value self, const struct arguments *given)
 {
@@ -247,7 +248,7 @@ filter_call(struct render *r, struct slice name, struct value self, const struct
 
 /* ---- macros ---- */
 
-/* The value of a parameter: by position, by name, or its default, which may use the parameters before it. */
+/* Binds a parameter to its positional or keyword argument or to its default, which may use earlier parameters. */
 static bool
 bind_parameter(struct render *r, const struct node *p, const struct arguments *given, size_t i, bool *used)
 {

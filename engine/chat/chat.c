@@ -9,9 +9,9 @@ const struct chat_bounds chat_bounds = {
     .steps = 20000000, .memory = (size_t)256 << 20, .output = (size_t)64 << 20, .depth = 1000};
 
 struct chat {
-    struct arena arena; /* of the tree */
+    struct arena arena; /* contains the tree */
     struct node *first;
-    struct name *unset; /* of the outermost scope */
+    struct name *unset; /* undefined names of the outermost scope */
 };
 
 static struct render
@@ -83,7 +83,7 @@ guard_text(struct render *r, const struct chat_guard *g, struct slice text, stru
     return true;
 }
 
-/* All texts in a value of JSON, in place. */
+/* Adds marks to all texts in a JSON value, in place. */
 static bool
 guard_value(struct render *r, const struct chat_guard *g, struct value *v)
 {
@@ -98,7 +98,7 @@ guard_value(struct render *r, const struct chat_guard *g, struct value *v)
     return ok;
 }
 
-/* Removes the marks from the written text and notes their places. */
+/* Removes the marks from the output and stores their positions in g->at. */
 static bool
 take_marks(struct buffer *b, struct chat_guard *g)
 {
@@ -148,7 +148,7 @@ put_variable(struct render *r, struct dict *d, const struct chat_variable *varia
     return dict_put(r, d, value_text(variable->name), v);
 }
 
-/* Reads JSON of a kind that the caller gave. */
+/* Reads JSON from the caller; fails with ERR_USAGE if it is not a value of that kind. */
 static bool
 read_outside(struct render *r, const char *what, struct slice json, enum value_kind kind, struct value *v,
              struct err *err)
@@ -159,7 +159,7 @@ read_outside(struct render *r, const char *what, struct slice json, enum value_k
            err_set(err, ERR_USAGE, "%s: a JSON %s is needed", what, kind == VALUE_LIST ? "list" : "object");
 }
 
-/* The last variable that has the earlier messages; NULL: there is none. */
+/* Returns the last variable `messages`, which contains the earlier messages; NULL if there is none or no user message. */
 static const struct chat_variable *
 said_before(const struct chat_dialogue *dialogue)
 {

@@ -1,7 +1,7 @@
-/* Which names a scope begins without. */
+/* Resolves names before a rendering (names_settle()), and evaluates expressions. */
 #include "engine/chat/template.h"
 
-struct frame { /* a scope, as far as it is read */
+struct frame { /* the part of a scope that has been read */
     struct frame *outer;
     struct name *known; /* read or set in it */
     struct name *unset;
@@ -36,7 +36,7 @@ add(struct render *r, struct name **list, struct slice name)
     return true;
 }
 
-/* The names that an expression reads. */
+/* Records the names that an expression reads. */
 static bool
 read_names(struct render *r, struct frame *f, const struct node *n)
 {
@@ -53,7 +53,7 @@ read_names(struct render *r, struct frame *f, const struct node *n)
     return ok;
 }
 
-/* In a branch the name may stay unset, so that its value from before counts. */
+/* Records that a statement sets a name. In a branch the name may remain unset, so an outer value stays visible. */
 static bool
 set_name(struct render *r, struct frame *f, struct slice name, bool branch)
 {
@@ -93,7 +93,7 @@ add_targets(struct render *r, struct frame *f, const struct node *target)
     return target->kind != NODE_NAME || add(r, &f->known, target->name);
 }
 
-/* The scope's own statements in their order, without those of scopes in it. */
+/* Reads the statements of a scope in order, without those of nested scopes. */
 static bool
 read_statements(struct render *r, struct frame *f, const struct node *n, bool branch)
 {
@@ -117,7 +117,7 @@ read_statements(struct render *r, struct frame *f, const struct node *n, bool br
 
 static bool settle_inner(struct render *, struct frame *, struct node *);
 
-/* Settles a scope with that body; *unset has the names that it begins without. */
+/* Resolves the names of a scope with this body; *unset is the list of names that are undefined at its beginning. */
 static bool
 settle_body(struct render *r, struct frame *f, struct node *body, struct name **unset)
 {
@@ -145,7 +145,7 @@ settle_node(struct render *r, struct frame *outer, struct node *n)
     }
 }
 
-/* The scopes that begin in these statements. */
+/* Resolves the names of the scopes nested in these statements. */
 static bool
 settle_inner(struct render *r, struct frame *f, struct node *n)
 {
@@ -213,7 +213,7 @@ evaluate_concat(struct render *r, const struct node *n, struct value *out)
     return true;
 }
 
-/* a < b < c: each operand once, up to the first comparison that is false. */
+/* a < b < c: evaluates each operand once and stops at the first comparison that is false. */
 static bool
 evaluate_compare(struct render *r, const struct node *n, struct value *out)
 {
@@ -250,7 +250,7 @@ evaluate_item(struct render *r, const struct node *n, struct value *out)
     return slice_of_value(r, of, parts, out);
 }
 
-/* The arguments of a call, in the memory of the rendering. */
+/* Evaluates the arguments of a call; they are stored in the rendering's arena. */
 static bool
 evaluate_arguments(struct render *r, const struct node *first, struct arguments *a)
 {

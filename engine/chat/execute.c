@@ -1,4 +1,4 @@
-/* Statements. */
+/* Executes statements: output, conditions, loops, assignments and blocks. */
 #include "engine/chat/template.h"
 
 static enum ending
@@ -25,7 +25,7 @@ assign_parts(struct render *r, const struct node *target, struct value v)
                                     : render_fail(r, "there are more values than names to assign them to");
 }
 
-/* Binds the names of a target to a value, or to its parts. */
+/* Assigns a value, or its parts, to the names of a target. */
 static bool
 assign_target(struct render *r, const struct node *target, struct value v)
 {
@@ -42,7 +42,8 @@ assign_target(struct render *r, const struct node *target, struct value v)
     return dict_put(r, of.dict, value_text(target->name), v);
 }
 
-/* A block in a scope of its own: its text goes through the filters, and then to the target of a `set`, or to `out`. */
+/* Executes a block in its own scope, applies the filters to its text, and assigns the result to the target of a `set` or
+ * appends it to `out`. */
 static enum ending
 execute_block(struct render *r, const struct node *n, struct buffer *out)
 {
@@ -96,12 +97,12 @@ struct loop {
     struct walk all;
     int64_t index0;
     struct value before, now, after;
-    bool peeked;    /* `after` was read already (VALUE_MISSING: there is none) */
-    int64_t length; /* -1: not known yet */
-    bool filtered;  /* the loop's `if` was applied to the values that are left */
+    bool peeked;    /* `after` has been read (VALUE_MISSING: there is no further value) */
+    int64_t length; /* -1: not computed yet */
+    bool filtered;  /* the loop's `if` has been applied to the remaining values */
 };
 
-/* The next value for which the loop's `if` holds. */
+/* Reads the next value for which the loop's `if` is true. */
 static bool
 next_value(struct render *r, struct loop *l, struct value *out)
 {
@@ -128,7 +129,7 @@ peek(struct render *r, struct loop *l)
     return r->failed == NULL;
 }
 
-/* A loop over values without a length reads them to their end, as jinja2 does. */
+/* Computes the loop's length. Values without a length are read to the end, as in jinja2. */
 static bool
 loop_length(struct render *r, struct loop *l)
 {
@@ -167,7 +168,7 @@ execute_body(struct render *r, const struct node *n, struct loop *loop, struct b
     return how;
 }
 
-/* Goes to the next iteration; false: there is none. */
+/* Advances to the next iteration; returns false if there is none. */
 static bool
 advance(struct render *r, struct loop *l)
 {
@@ -201,7 +202,7 @@ execute_loop(struct render *r, const struct node *n, struct buffer *out)
     }
     if (r->failed != NULL)
         return FAILS;
-    if (whole || n->otherwise == NULL) /* jinja2 takes `else` where no iteration came to its end */
+    if (whole || n->otherwise == NULL) /* as in jinja2, `else` runs if no iteration was completed */
         return ENDS_WELL;
     struct scope *outer = r->scope;
     r->scope = render_scope(r, outer, n->unset_otherwise);

@@ -1,4 +1,4 @@
-/* Filters of lists: sorted, chosen, mapped. */
+/* Filters of lists (sort, select, map), and filters that return a text, a number or a default. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -6,7 +6,7 @@
 
 #include "engine/chat/template.h"
 
-/* The key by which a value is sorted: itself or its attribute, in lower case unless case counts. */
+/* Returns the sort key of a value: the value or its attribute, in lower case unless `cased`. */
 static bool
 key_of(struct render *r, struct value item, struct value attribute, bool cased, struct value *key)
 {
@@ -15,7 +15,7 @@ key_of(struct render *r, struct value item, struct value attribute, bool cased, 
     return cased || key->kind != VALUE_TEXT || text_to_case(r, key->text, CASE_LOWER, &key->text);
 }
 
-/* Stable; by keys of the same number. */
+/* Sorts values by the keys at the same indexes; stable. */
 static bool
 sort_by(struct render *r, struct list *values, struct list *keys, bool reverse)
 {
@@ -164,7 +164,7 @@ reverse(struct call *c, struct value *out)
     return true;
 }
 
-/* ---- map, select and their like, which give generators ---- */
+/* ---- map, select and similar filters, which return generators ---- */
 
 static struct value
 keyword(const struct call *c, const char *name)
@@ -175,7 +175,7 @@ keyword(const struct call *c, const char *name)
     return (struct value){.kind = VALUE_MISSING};
 }
 
-/* One value through the filter, or its attribute. */
+/* Applies map's filter to a value, or reads its attribute. */
 static bool
 map_one(struct call *c, struct value item, struct value *out)
 {
@@ -193,7 +193,7 @@ map_one(struct call *c, struct value item, struct value *out)
     return filter_call(c->r, c->given.at[0].text, item, &rest, out);
 }
 
-/* Whether the test that is named holds for a value, or for its attribute; the value's own truth where none is named. */
+/* Evaluates the named test for a value or its attribute; without a name, the truth of the value. */
 static bool
 select_one(struct call *c, struct value item, bool attributes, bool *holds)
 {
@@ -255,7 +255,7 @@ const struct builtin list_filters[] = {{"sort", sort, 0, 0, {"reverse", "case_se
                                        {"rejectattr", choose, REJECT | BY_ATTRIBUTE, 0, {"*"}},
                                        {0}};
 
-/* Filters that make a text, a number or a default of a value. */
+/* Filters that return a text, a number or a default. */
 
 static bool
 string(struct call *c, struct value *out)
@@ -278,7 +278,7 @@ escape(struct call *c, struct value *out)
     return value_escape(c->r, c->self, out);
 }
 
-/* Indents the lines, but not the first and the blank ones. */
+/* Indents the lines, by default except the first and blank lines. */
 static bool
 indent(struct call *c, struct value *out)
 {
@@ -306,7 +306,7 @@ indent(struct call *c, struct value *out)
     return ok;
 }
 
-/* As transformers replaces it: no HTML escapes, and json.dumps()'s own settings. */
+/* tojson as transformers defines it: without HTML escapes, with the parameters of json.dumps(). */
 static bool
 tojson(struct call *c, struct value *out)
 {
@@ -353,7 +353,7 @@ join(struct call *c, struct value *out)
 
 /* ---- numbers ---- */
 
-/* Without white space and underscores between digits. */
+/* Removes white space at the ends and underscores between digits. */
 static bool
 tidy(struct slice s, char text[128])
 {
@@ -373,7 +373,7 @@ tidy(struct slice s, char text[128])
     return n > 0;
 }
 
-/* The number that Python's int() or else float() reads in a text; VALUE_MISSING: neither does. */
+/* Parses a text like Python's int(), or else float(); *v is VALUE_MISSING if both reject it. */
 static bool
 read_number(struct render *r, struct slice s, struct value *v)
 {
@@ -398,7 +398,7 @@ read_number(struct render *r, struct slice s, struct value *v)
     return true;
 }
 
-/* int and float: `which` is the kind. */
+/* The filters int and float: `which` is the kind. */
 static bool
 number(struct call *c, struct value *out)
 {

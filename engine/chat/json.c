@@ -9,7 +9,7 @@
 
 static bool value_write_repr(struct render *r, struct buffer *b, struct value v);
 
-/* repr() of a float: the shortest digits that mean it. */
+/* repr() of a float: the shortest digits that are read as the same value. */
 static void
 float_repr(double x, char text[32])
 {
@@ -21,7 +21,7 @@ float_repr(double x, char text[32])
     int most = 1;
     do
         snprintf(digits, sizeof digits, "%.*e", most - 1, x);
-    while (strtod(digits, NULL) != x && ++most <= 17); /* NOLINT: the same bits are meant */
+    while (strtod(digits, NULL) != x && ++most <= 17); /* NOLINT: exact comparison is intended */
     const int exponent = (int)strtol(strchr(digits, 'e') + 1, NULL, 10);
     if (exponent >= -4 && exponent < 16) {
         const int behind = most - 1 - exponent;
@@ -36,7 +36,7 @@ float_repr(double x, char text[32])
 
 /* ---- repr() of a text ---- */
 
-/* str.isprintable(): a space is, others of its kind are not. */
+/* str.isprintable(): of the separators, only the ASCII space is printable. */
 static bool
 is_shown(uint32_t code)
 {
@@ -252,7 +252,7 @@ write_number(struct render *r, struct buffer *b, struct value v)
                                              : "Infinity");
 }
 
-/* A number, a bool or None becomes a text. */
+/* Writes a key; a number, a bool or None is converted to a text. */
 static bool
 write_key(struct render *r, struct buffer *b, struct value key, const struct json_style *style)
 {
@@ -263,7 +263,7 @@ write_key(struct render *r, struct buffer *b, struct value key, const struct jso
     return buffer_add_words(r, b, "\"") && write_value(r, b, key, style, 0) && buffer_add_words(r, b, "\"");
 }
 
-/* The entries in their keys' order. */
+/* Copies the entries of a dict in the order of their keys. */
 static bool
 sort_keys(struct render *r, const struct dict *d, struct dict *sorted)
 {

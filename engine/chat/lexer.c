@@ -1,4 +1,4 @@
-/* A template's bytes to tokens, with Jinja's rules of white space. */
+/* The lexer: converts a template to tokens and applies Jinja's white space rules. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -59,7 +59,7 @@ skip_space(const struct lexer *l, size_t at)
     return at + rest.len - text_strip(rest, (struct slice){0}, TEXT_LEFT).len;
 }
 
-/* Goes to the end of {% %}, {# #} or {{ }}, and over the white space that it removes. */
+/* Moves past the end of {% %}, {# #} or {{ }} and the white space that the tag removes. */
 static void
 go_after_end(struct lexer *l, size_t end, char control, bool trims_newline)
 {
@@ -70,7 +70,7 @@ go_after_end(struct lexer *l, size_t end, char control, bool trims_newline)
     go_to(l, end);
 }
 
-/* Data before a tag that begins with `control`, without the white space that the tag removes. */
+/* Returns the data before a tag without the white space that the tag's `control` character removes. */
 static struct slice
 without_space(struct slice data, char control, bool print, bool line_starts)
 {
@@ -86,7 +86,7 @@ without_space(struct slice data, char control, bool print, bool line_starts)
     return blank && (begin > 0 || line_starts) ? (struct slice){data.data, begin} : data;
 }
 
-/* Data up to byte `end`, where a tag begins. */
+/* Adds the data up to byte `end`, where a tag begins. */
 static bool
 add_data(struct lexer *l, size_t end, char control, bool print)
 {
@@ -102,7 +102,7 @@ control_at(const struct lexer *l, size_t at)
     return c == '-' || c == '+' ? c : '\0';
 }
 
-/* {#, to the nearest #}. */
+/* Skips a comment from {# to the next #}. */
 static bool
 read_comment(struct lexer *l)
 {
@@ -113,9 +113,9 @@ read_comment(struct lexer *l)
     return true;
 }
 
-/* ---- inside of {{ }} and {% %} ---- */
+/* ---- inside {{ }} and {% %} ---- */
 
-/* The escape after a backslash, at s.data[*at]. */
+/* Appends the character of the escape sequence whose backslash is before s.data[*at]. */
 static bool
 add_escape(struct render *r, struct buffer *b, struct slice s, size_t *at)
 {
@@ -190,7 +190,7 @@ static bool
 read_number(struct lexer *l)
 {
     const struct slice rest = rest_from(l, l->at);
-    const bool after_dot = l->at > 0 && l->source.data[l->at - 1] == '.'; /* a.0.1 has no float */
+    const bool after_dot = l->at > 0 && l->source.data[l->at - 1] == '.'; /* a.0.1 does not contain a float */
     size_t n = count_digits(rest, 0), more;
     bool real = false;
     if (!after_dot && n < rest.len && rest.data[n] == '.' && (more = count_digits(rest, n + 1)) > 0) {
@@ -244,7 +244,7 @@ read_sign(struct lexer *l, int *n_open)
     return add(l, (struct token){.type = TOKEN_SIGN, .line = l->line, .sign = sign, .text = {rest.data, n}});
 }
 
-/* Goes after %} or }} if that is here. */
+/* If %} or }} is at the current position, moves past it and returns true. */
 static bool
 reads_end(struct lexer *l, bool block)
 {
@@ -261,7 +261,7 @@ reads_end(struct lexer *l, bool block)
                                  .text = slice_of(block ? "%}" : "}}")});
 }
 
-/* The tokens up to the end of {{ or {%, with the end. */
+/* Reads the tokens of a {{ or {% up to and including its end. */
 static bool
 read_inside(struct lexer *l, bool block)
 {
@@ -294,7 +294,7 @@ read_inside(struct lexer *l, bool block)
     return render_fail(l->r, "%s has no end", block ? "{%" : "{{");
 }
 
-/* The nearest {{, {% or {#; the source's end if there is none. */
+/* Returns the position of the next {{, {% or {#; the source's end if there is none. */
 static size_t
 next_tag(const struct lexer *l)
 {
@@ -318,7 +318,7 @@ read_tag(struct lexer *l, size_t at)
            read_inside(l, kind == '%');
 }
 
-/* Newlines are \n; the last one goes. */
+/* Converts newlines to \n and removes a final newline. */
 static bool
 normalise(struct render *r, struct slice *source)
 {

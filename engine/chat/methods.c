@@ -1,4 +1,5 @@
-/* Methods of values. Markup stays Markup. A method that changes its value is refused, as in jinja2's immutable sandbox. */
+/* Methods of values. Methods of Markup return Markup. A method that would change its value is an error, as in jinja2's
+ * immutable sandbox. */
 #include "engine/chat/template.h"
 
 static bool
@@ -8,16 +9,16 @@ give(const struct call *c, struct slice text, struct value *out)
     return true;
 }
 
-/* A text that must be given. */
+/* Reads a required text argument. */
 static bool
 needed_text(struct call *c, size_t i, struct slice *text)
 {
     return c->a[i].kind == VALUE_NONE ? render_fail(c->r, "a text is needed, not a NoneType") : call_text(c, i, text);
 }
 
-/* ---- of texts, and filters of the same names ---- */
+/* ---- methods of texts, and filters of the same names ---- */
 
-/* A filter's value becomes a text first. */
+/* Converts a filter's value to a text. */
 static bool
 as_text(struct call *c)
 {
@@ -73,7 +74,7 @@ replace(struct call *c, struct value *out)
            give(c, buffer_text(&b), out);
 }
 
-/* The filter takes any values, and writes Markup as it is. */
+/* The filter `replace`: accepts any values; Markup is not escaped. */
 static bool
 replace_any(struct call *c, struct value *out)
 {
@@ -102,7 +103,7 @@ join(struct call *c, struct value *out)
     return c->r->failed == NULL && give(c, buffer_text(&b), out);
 }
 
-/* The value of {}, {0} or {name}. */
+/* Finds the value of {}, {0} or {name}. */
 static bool
 find_field(struct call *c, struct slice field, size_t *next, struct value *v)
 {
@@ -132,7 +133,7 @@ find_field(struct call *c, struct slice field, size_t *next, struct value *v)
     return true;
 }
 
-/* "{} of {n}".format(a, n=b), without the language of widths and precisions. */
+/* "{} of {n}".format(a, n=b); widths and precisions are not supported. */
 static bool
 format(struct call *c, struct value *out)
 {
@@ -166,7 +167,7 @@ add_piece(struct call *c, struct list *l, size_t from, size_t to)
     return list_add(c->r, l, value_text_like(c->self, (struct slice){c->self.text.data + from, to - from}));
 }
 
-/* At white space, of which any amount is one; none at the ends. */
+/* Splits at runs of white space; white space at the ends is ignored. */
 static bool
 split_space(struct call *c, int64_t most, struct list *l)
 {
@@ -229,7 +230,7 @@ splitlines(struct call *c, struct value *out)
     return l != NULL;
 }
 
-/* At its beginning or end: one text, or one of a tuple. */
+/* startswith() and endswith(): the argument is a text or a tuple of texts. */
 static bool
 has_end(struct call *c, struct value *out)
 {
@@ -278,9 +279,9 @@ static const struct builtin text_methods[] = {{"strip", strip, TEXT_BOTH, 0, {"-
                                               {"find", find, 0, 1, {"-what"}},
                                               {0}};
 
-/* ---- of dicts ---- */
+/* ---- methods of dicts ---- */
 
-/* items(), keys() and values(): lists of their kinds. The filter `items` gives a generator. */
+/* items(), keys() and values() return a list of their kind; the filter `items` returns a generator. */
 static bool
 parts(struct call *c, struct value *out)
 {
@@ -343,7 +344,7 @@ static const struct builtin changes = {"", refuse, 0, 0, {"*"}};
 static const char list_changes[] = " append clear extend insert pop remove reverse sort ",
                   dict_changes[] = " clear pop popitem setdefault update ";
 
-/* Methods that Python has besides. */
+/* Other Python methods, which are not supported. */
 static const char other_of_lists[] = " copy count index ", other_of_dicts[] = " copy fromkeys ",
                   other_of_texts[] =
                       " casefold center count encode escape expandtabs format_map index isalnum isalpha isascii "

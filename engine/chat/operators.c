@@ -1,4 +1,4 @@
-/* a.b, a[b] and a[b:c]. */
+/* Python's operations on values: a.b, a[b], a[b:c], iteration, comparison and arithmetic. */
 #include "engine/chat/template.h"
 
 static bool value_hashable(struct render *r, struct value v);
@@ -15,7 +15,7 @@ value_undefined(struct render *r, struct value *out, const char *format, ...)
     return render_copy(r, text, strlen(text), &out->text);
 }
 
-/* A method, or an attribute of a loop. */
+/* Finds a method, or an attribute of a loop. */
 static bool
 find_known(struct render *r, struct value of, struct slice name, struct value *out, bool *known)
 {
@@ -62,7 +62,7 @@ attribute_of(struct render *r, struct value of, struct slice name, struct value 
     return true;
 }
 
-/* An index from either end; false: there is no such item. */
+/* Converts an index, negative from the end, to an offset; returns false if it is out of range. */
 static bool
 place(int64_t index, size_t n, size_t *at)
 {
@@ -100,7 +100,7 @@ item_of(struct render *r, struct value of, struct value index, struct value *out
     }
     if (index.kind != VALUE_TEXT)
         return value_undefined(r, out, "the %s has no such item", value_type(of));
-    if (of.kind == VALUE_NAMESPACE) /* which has attributes, and no items */
+    if (of.kind == VALUE_NAMESPACE) /* a namespace has attributes only */
         return attribute_of(r, of, index.text, out);
     if (!find_known(r, of, index.text, out, &known) || known)
         return known && r->failed == NULL;
@@ -146,7 +146,7 @@ attribute_path(struct render *r, struct value item, struct value path, struct va
 
 /* ---- slices ---- */
 
-/* Python's slice.indices(): where to begin, where to end, of n. */
+/* Python's slice.indices() for a sequence of n values. */
 static bool
 bounds(struct render *r, const struct value parts[3], int64_t n, int64_t *from, int64_t *to, int64_t *step)
 {
@@ -167,7 +167,7 @@ bounds(struct render *r, const struct value parts[3], int64_t n, int64_t *from, 
             at = at < -n ? least : at + n;
         *into[i] = at < least ? least : at > most ? most : at;
     }
-    if (*step > n) /* no further than once */
+    if (*step > n) /* prevents overflow; a step larger than n has the same result */
         *step = n + 1;
     if (*step < -n)
         *step = -n - 1;
@@ -267,7 +267,7 @@ walk_next(struct render *r, struct walk *s, struct value *out)
         const struct slice rest = {v.text.data + s->at, v.text.len - s->at};
         const size_t n = text_character(rest, NULL);
         *out = value_text_like(v, (struct slice){rest.data, n});
-        out->markup = false; /* Python's str has them */
+        out->markup = false; /* iteration yields plain str, as in Python */
         s->at += n;
     } else
         return false;
@@ -317,7 +317,7 @@ lists_equal(struct render *r, const struct list *a, const struct list *b)
     return true;
 }
 
-/* In whatever order. */
+/* The order of the entries is ignored. */
 static bool
 dicts_equal(struct render *r, const struct dict *a, const struct dict *b)
 {
@@ -348,7 +348,7 @@ equal_within(struct render *r, struct value a, struct value b)
     case VALUE_TEXT: return texts_equal(r, a.text, b.text);
     case VALUE_LIST: return lists_equal(r, a.list, b.list);
     case VALUE_DICT: return dicts_equal(r, a.dict, b.dict);
-    default: return a.dict == b.dict; /* the same one: all others are pointers */
+    default: return a.dict == b.dict; /* identity: all remaining kinds are pointers */
     }
 }
 
@@ -380,7 +380,7 @@ values_order(struct render *r, struct value a, struct value b, const char *sign,
     else if (a.kind == VALUE_TEXT && b.kind == VALUE_TEXT) {
         if (!render_step(r, (a.text.len < b.text.len ? a.text.len : b.text.len) / 64))
             return false;
-        const int bytes = slice_compare(a.text, b.text); /* UTF-8 is in the order of code points */
+        const int bytes = slice_compare(a.text, b.text); /* byte order of UTF-8 is code point order */
         *order = (bytes > 0) - (bytes < 0);
     } else if (a.kind == VALUE_UNDEFINED || b.kind == VALUE_UNDEFINED)
         return render_fail_undefined(r, a.kind == VALUE_UNDEFINED ? a : b);
@@ -438,7 +438,7 @@ values_compare(struct render *r, unsigned sign, struct value a, struct value b, 
     }
 }
 
-/* Whether a dict may have the value as a key; false, too, where the rendering fails. */
+/* Returns whether the value can be a key of a dict; also false if the rendering fails. */
 static bool
 value_hashable(struct render *r, struct value v)
 {
@@ -540,7 +540,7 @@ repeat(struct render *r, struct value v, int64_t times, struct value *out)
     return true;
 }
 
-/* Joins two texts or two lists. A text that is joined with Markup gets HTML escapes. */
+/* Joins two texts or two lists. A text joined with Markup is HTML-escaped. */
 static bool
 join(struct render *r, struct value a, struct value b, struct value *out)
 {

@@ -1,7 +1,7 @@
-/* Tokens to statements. Like jinja2, the parser refuses an unknown statement even in a part that would not run. */
+/* Parses tokens to statements. As in jinja2, an unknown statement is an error even if it would not be executed. */
 #include "engine/chat/template.h"
 
-#define MOST_WITHIN 100 /* statements in statements */
+#define MOST_WITHIN 100 /* nested statements */
 
 static struct node *parse_statement(struct parser *);
 
@@ -79,7 +79,8 @@ parser_expect_name(struct parser *p, struct slice *name)
     return true;
 }
 
-/* Statements up to a block that begins with one of these names, which is not yet skipped; with NULLs, to the end. */
+/* Parses statements up to a block tag that begins with one of these names, which is not skipped; if all are NULL, up to
+ * the template's end. */
 static bool
 parse_body(struct parser *p, const char *const ends[3], struct node **first)
 {
@@ -124,7 +125,7 @@ parse_body(struct parser *p, const char *const ends[3], struct node **first)
     return ends[0] == NULL || render_fail(p->r, "{%% %s %%} is missing", ends[0]);
 }
 
-/* The same after the statement's own %}. */
+/* Parses the %} of a statement, then its body. */
 static bool
 parse_block(struct parser *p, const char *const ends[3], struct node **first)
 {
@@ -256,7 +257,7 @@ parse_macro(struct parser *p)
     return n;
 }
 
-/* {% filter … %}, and {% generation %}, which writes its body. */
+/* Parses {% filter … %} and {% generation %}; the latter outputs its body unchanged. */
 static struct node *
 parse_filter_block(struct parser *p)
 {

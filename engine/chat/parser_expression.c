@@ -1,7 +1,7 @@
-/* Names and literals with their attributes, items, calls, filters and tests. */
+/* Parses expressions: names, literals, attributes, items, calls, filters, tests and operators. */
 #include "engine/chat/template.h"
 
-/* A node over one or two others; NULL where one of them is. */
+/* Returns a new node with the children a and b; NULL if one of them is NULL. */
 static struct node *
 parse_over(struct parser *p, enum node_kind kind, unsigned line, struct node *a, struct node *b)
 {
@@ -41,7 +41,7 @@ parse_name(struct parser *p)
     return n;
 }
 
-/* Strings beside each other are one. */
+/* Adjacent strings are concatenated. */
 static struct node *
 parse_literal(struct parser *p)
 {
@@ -59,7 +59,7 @@ parse_literal(struct parser *p)
     return n;
 }
 
-/* Values to a closing bracket, with commas between them and maybe one at the end. */
+/* Parses values up to a closing bracket, separated by commas; a trailing comma is allowed. */
 static struct node *
 parse_items(struct parser *p, enum node_kind kind, unsigned closing)
 {
@@ -84,7 +84,7 @@ parse_items(struct parser *p, enum node_kind kind, unsigned closing)
     return n;
 }
 
-/* a name, a literal, a list, a dict, something in brackets */
+/* Parses a name, a literal, a list, a dict or an expression in brackets. */
 static struct node *
 parse_primary(struct parser *p)
 {
@@ -106,7 +106,7 @@ parse_primary(struct parser *p)
 
 /* ---- attributes, items, calls, filters, tests ---- */
 
-/* a, a:b, a:b:c, with any of them left out. */
+/* Parses an index or a slice: a, a:b or a:b:c; each part of a slice is optional. */
 static struct node *
 parse_index(struct parser *p)
 {
@@ -197,7 +197,7 @@ parse_call(struct parser *p, struct node *of)
 
 static struct node *parse_test(struct parser *, struct node *of);
 
-/* Calls, and either attributes and items, or filters and tests. */
+/* Parses calls, and either filters and tests (`filters`) or attributes and items. */
 static struct node *
 parse_suffixes(struct parser *p, struct node *n, bool filters)
 {
@@ -278,18 +278,18 @@ parse_unary(struct parser *p, bool filters)
     return filters ? parse_suffixes(p, n, true) : n;
 }
 
-/* the same with a sign, attributes, calls, filters, … */
+/* Parses a primary expression with its unary operators, attributes, calls, filters and tests. */
 static struct node *
 parse_value(struct parser *p)
 {
     return parse_unary(p, true);
 }
 
-/* Expressions, from the loosest operator to the tightest. */
+/* Expressions, in order of increasing operator precedence. */
 
 typedef struct node *parse_level(struct parser *);
 
-/* Operands of one level and the signs between them, from the left. */
+/* Parses the operands and operators of one precedence level; left-associative. */
 static struct node *
 parse_chain(struct parser *p, const unsigned signs[4], parse_level *operand)
 {
@@ -342,7 +342,7 @@ parse_sum(struct parser *p)
     return parse_chain(p, signs, parse_concat);
 }
 
-/* The sign of a comparison, which is skipped; 0: there is none. */
+/* Skips a comparison operator and returns it; 0 if there is none. */
 static unsigned
 skip_comparison(struct parser *p)
 {

@@ -9,7 +9,7 @@
 
 /* ---- memory ---- */
 
-#define CHUNK ((size_t)64 << 10) /* bytes; a larger piece gets a chunk of its own */
+#define CHUNK ((size_t)64 << 10) /* bytes; a larger allocation gets its own chunk */
 
 struct arena_chunk {
     struct arena_chunk *before;
@@ -25,7 +25,7 @@ add_chunk(struct arena *a, size_t size)
         return NULL;
     c->size = size;
     a->used += sizeof *c + size;
-    if (size > CHUNK && a->chunks != NULL) { /* the chunk that has room left stays in front */
+    if (size > CHUNK && a->chunks != NULL) { /* keep the chunk that has room left first */
         c->before = a->chunks->before;
         a->chunks->before = c;
     } else {
@@ -256,7 +256,7 @@ dict_put(struct render *r, struct dict *d, struct value key, struct value value)
     return true;
 }
 
-/* ---- text that grows ---- */
+/* ---- text buffers ---- */
 
 static bool
 make_room(struct render *r, struct buffer *b, size_t n)
@@ -334,7 +334,7 @@ render_scope(struct render *r, struct scope *outer, const struct name *unset)
     return s;
 }
 
-/* Names are short, or else compared in steps of their own: *visited is the work. */
+/* Finds a binding in a scope; adds the work to *visited, where long names count more. */
 static struct binding *
 find_binding(const struct scope *s, struct slice name, size_t *visited)
 {

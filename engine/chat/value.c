@@ -88,7 +88,7 @@ text_character(struct slice s, uint32_t *code)
     return n;
 }
 
-/* Where character i begins, in bytes; the text's length where it has no so many. */
+/* Returns the byte offset of character i; the text's length if the text is shorter. */
 static size_t
 text_offset(struct slice s, size_t i)
 {
@@ -127,7 +127,7 @@ is_stripped(uint32_t code, struct slice character, struct slice what)
     return what.data == NULL ? text_is_space(code) : text_find(what, character, 0) != SIZE_MAX;
 }
 
-/* Bytes of the last character. */
+/* Returns the length of the last character in bytes. */
 static size_t
 last_character(struct slice s, uint32_t *code)
 {
@@ -229,8 +229,8 @@ text_line(struct slice s, size_t *at, struct slice *line, size_t *end)
 
 /* ---- case ---- */
 
-#define CAPITAL_SIGMA 0x3a3 /* becomes another letter at the end of a word */
-#define CAPITAL_I_DOT 0x130 /* becomes two characters */
+#define CAPITAL_SIGMA 0x3a3 /* its lower case differs at the end of a word */
+#define CAPITAL_I_DOT 0x130 /* its lower case has two characters */
 
 static bool
 add_in_case(struct render *r, struct buffer *b, struct slice character, uint32_t code, enum text_case to)
