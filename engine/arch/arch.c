@@ -1,5 +1,5 @@
-/* Reads a model's numbers and single tensors from a struct arch_source, and checks each against the others. Also contains
- * the RoPE scalings and xIELU's parameters, which GGUF files and config.json share. */
+/* Reads a model's numbers and single tensors from a struct arch_source, and checks each against the others. Also
+ * contains the RoPE scalings and xIELU's parameters, which GGUF files and config.json share. */
 #include "engine/arch/arch.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* The supported architectures, and the reader that builds a model's description from a file.
  *
- * A model is a GGUF file (arch_gguf.c) or a Hugging Face folder (arch_hf.c). The two formats contain the same numbers and
- * tensors under different names. A struct arch_source contains the names and the look-up functions of a format.
+ * A model is a GGUF file (arch_gguf.c) or a Hugging Face folder (arch_hf.c). The two formats contain the same numbers
+ * and tensors under different names. A struct arch_source contains the names and the look-up functions of a format.
  * arch_read_numbers() and arch_read_tensors() look up each value, check it against the others and store it. */
 #ifndef ENGINE_ARCH_ARCH_H
 #define ENGINE_ARCH_ARCH_H

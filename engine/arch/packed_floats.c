@@ -194,7 +194,7 @@ packed_mxfp4_unpack(const struct packed_job *j, unsigned char *out)
  *
  *   weight             two codes to a byte, the first one in the upper half
  *   weight.quant_map   the table
- *   weight.absmax      F32, a number for each block; or bytes, indices into weight.nested_quant_map (256 numbers), times
+ *   weight.absmax      F32, a number for each block; or bytes, indices into weight.nested_quant_map (256), times
  *                      weight.nested_absmax of a block of blocks, plus an offset
  *   weight.quant_state.bitsandbytes__nf4   JSON: shape, blocksize, nested_blocksize, nested_offset */
 
