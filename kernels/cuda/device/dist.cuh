@@ -21,37 +21,38 @@ mass_value(struct mass m)
     return ldexp((double)m.units, -m.scale);
 }
 
-/* The scale at which n numbers up to 1 add up to 2^62 at most. */
+/* Returns the scale at which n numbers up to 1 have a sum of at most 2^62. */
 static __device__ __forceinline__ int
 unit_scale(uint32_t n)
 {
     return 62 - (32 - __clz((int)n));
 }
 
-/* p * 2^scale rounded down; p >= 0, and p * 2^scale < 2^63. */
+/* Returns p * 2^scale rounded down; p >= 0, and p * 2^scale < 2^63. */
 static __device__ __forceinline__ uint64_t
 fixed_point(float p, int scale)
 {
-    const uint32_t bits = __float_as_uint(p), mantissa = (bits & 0x7fffffu) | 0x800000u; /* subnormal numbers: 0 */
-    const int right = 189 - scale - (int)(bits >> 23);                                   /* from 63 bits */
+    const uint32_t bits = __float_as_uint(p),
+                   mantissa = (bits & 0x7fffffu) | 0x800000u; /* subnormal numbers count as 0 */
+    const int right = 189 - scale - (int)(bits >> 23);        /* from 63 bits */
     return right < 64 && bits >> 23 > 0 ? (uint64_t)mantissa << 39 >> right : 0;
 }
 
-/* Where the largest of n numbers is `most` (bits of a float), the scale that makes the most of 64 bits. */
+/* Returns the scale that uses most of the 64 bits if the largest of n numbers is `most` (bits of a float). */
 static __device__ __forceinline__ int
 fitting_scale(uint32_t n, uint32_t most)
 {
     return unit_scale(n) + 126 - (int)(most >> 23);
 }
 
-/* Is a sum of n numbers too coarse for its value? Each was rounded down by less than a unit. */
+/* Returns whether a sum of n numbers is too coarse for its value; each was rounded down by less than a unit. */
 static __device__ __forceinline__ bool
 too_coarse(uint64_t units, uint32_t n)
 {
     return units >> 24 < n;
 }
 
-/* The sum of p(v) >= 0 for v < n; p may be asked for a v twice, always by the same thread. */
+/* Returns the sum of p(v) >= 0 for v < n; p may be evaluated twice for the same v, always by the same thread. */
 template <class P>
 static __device__ struct mass
 block_mass(P p, uint32_t n, struct block_scratch *scratch)
@@ -87,7 +88,7 @@ listed_among(const token_t *tokens, size_t n, uint32_t v)
     return false;
 }
 
-/* A stored distribution with some tokens taken out. */
+/* A stored distribution without the excluded tokens. */
 struct stored_p {
     const float *p;
     const token_t *without; /* (n_without) */
@@ -95,7 +96,7 @@ struct stored_p {
     __device__ __forceinline__ float
     operator()(uint32_t v) const
     {
-        const float pv = p[v]; /* a place that was never written may hold anything */
+        const float pv = p[v]; /* an element that was never written may have any value */
         return pv > 0 && !listed_among(without, n_without, v) ? fminf(pv, 1.0f) : 0.0f;
     }
 };
@@ -144,7 +145,7 @@ block_draw(P p, uint32_t n, const struct rng_key *key, struct block_scratch *scr
  * listed in shared memory, and the passes go over the list. */
 
 #define LISTED_MAX 4096 /* candidates in shared memory */
-#define RANKED_MAX 256  /* candidates that are compared each with each, a thread each */
+#define RANKED_MAX 256  /* candidates that are compared pairwise, one thread each */
 
 struct select_scratch {
     struct block_scratch block;
@@ -156,7 +157,7 @@ struct select_scratch {
 };
 
 struct interval {
-    uint64_t low, high; /* ranks, both within */
+    uint64_t low, high; /* interval of ranks, both included */
     uint64_t above;     /* the sum over all ranks above `high`; below the goal */
     uint32_t members;
 };
@@ -166,7 +167,8 @@ struct cut {
     uint64_t prefix; /* the sum up to it */
 };
 
-/* Where to divide: evenly in logits on even passes, which suits real ones, evenly in ranks on odd ones, which ends. */
+/* Returns where to divide the interval: evenly in logits on even passes, which is fast for real logits, evenly in ranks
+ * on odd passes, which guarantees termination. */
 static __device__ __forceinline__ uint64_t
 pivot(const struct interval *in, int pass, int quarter)
 {
@@ -179,7 +181,7 @@ pivot(const struct interval *in, int pass, int quarter)
     return at;
 }
 
-/* Where ranks come from: a row of logits, or the list. get() says whether number i lies in the interval. */
+/* The source of ranks: a row of logits, or the list. get() returns whether element i is in the interval. */
 struct row_ranks {
     const float *z;
     uint32_t n;
@@ -187,7 +189,7 @@ struct row_ranks {
     get(uint32_t i, const struct interval *in, float low, float high, uint64_t *rank) const
     {
         const float zi = z[i];
-        if (!(zi >= low && zi <= high)) /* most are not; nor is NaN */
+        if (!(zi >= low && zi <= high)) /* most tokens are not in the interval; NaN never is */
             return false;
         *rank = rank_of(logit_key(zi), i);
         return *rank >= in->low && *rank <= in->high;
@@ -223,7 +225,7 @@ gather(Ranks ranks, const struct interval *in, uint64_t *to, uint32_t *n_to)
     __syncthreads();
 }
 
-/* One pass: divides the interval. units(rank) is what a rank adds. */
+/* One pass: divides the interval. units(rank) is the summand of a rank. */
 template <class Ranks, class Units>
 static __device__ void
 descend(Ranks ranks, Units units, uint64_t goal, int pass, struct interval *in, struct select_scratch *s)
@@ -306,7 +308,7 @@ select_cut(const float *z, uint32_t n, Units units, uint64_t goal, struct interv
         gather(row, &in, s->ranked, &s->n_ranked);
     if (threadIdx.x < s->n_ranked)
         s->ranked_units[threadIdx.x] = units(s->ranked[threadIdx.x]);
-    if (threadIdx.x == 0) /* should the sums not keep what they promise, nothing more is cut off */
+    if (threadIdx.x == 0) /* if the sum does not reach the goal, nothing more is cut off */
         s->cut = in.low, s->prefix = in.above;
     __syncthreads();
     if (threadIdx.x < s->n_ranked) {
@@ -327,8 +329,8 @@ select_cut(const float *z, uint32_t n, Units units, uint64_t goal, struct interv
  * The semantics are kernels/cpu/sampling.h's: temperature, then top-k, then top-p on what top-k left; ties by lower id;
  * NaN counts as -infinity, and where nothing finite is left token 0 has it all. */
 
-/* exp((z - max)/T): what a logit weighs before anything is cut off. 1 where it is the max, also an infinite one. The
- * quotient is divided out to the last bit, from an inverse that is worked out once. */
+/* Returns exp((z - max)/T), the weight of a logit before the cuts; 1 for the max, even if it is infinite. The quotient
+ * is correctly rounded, using a precomputed inverse. */
 static __device__ __forceinline__ float
 logit_weight(const struct row_dist *dist, float z)
 {
@@ -337,7 +339,7 @@ logit_weight(const struct row_dist *dist, float z)
     return !(below < 0) ? 1.0f : rough > -104 ? expf(quotient) : 0.0f;
 }
 
-/* The unnormalised probability of token v with logit z. */
+/* Returns the unnormalised probability of token v with logit z. */
 static __device__ __forceinline__ float
 dist_weight(const struct row_dist *dist, float z, uint32_t v)
 {
@@ -359,14 +361,15 @@ set_cut(struct row_dist *dist, uint64_t rank)
     dist->cut_id = rank_id(rank);
 }
 
-/* Top-k, then top-p. `positive` tokens have a weight, `sum` in all; `sum` becomes that of those that stay. */
+/* Applies top-k, then top-p. `positive` tokens have a weight, `sum` in total; `sum` becomes the sum of those that are
+ * kept. */
 static __device__ void
 cut_dist(struct row_dist *dist, const float *z, uint32_t n, const struct sampling *sampling, uint64_t best,
          uint32_t positive, struct mass *sum, struct select_scratch *s)
 {
     const struct row_dist whole = *dist;
     const int scale = sum->scale;
-    const float lowest = dist->max - 105 * dist->temperature; /* nothing below weighs anything */
+    const float lowest = dist->max - 105 * dist->temperature; /* smaller logits have weight 0 */
     struct interval in = {rank_of(logit_key(fmaxf(lowest, -FLT_MAX)), UINT32_MAX), best, 0, positive};
     if (sampling->top_k > 0 && sampling->top_k < positive) {
         const auto one = [=](uint64_t rank) { return (uint64_t)(logit_weight(&whole, key_logit(rank_key(rank))) > 0); };
@@ -384,7 +387,7 @@ cut_dist(struct row_dist *dist, const float *z, uint32_t n, const struct samplin
     };
     const double share = ceil((double)sampling->top_p * (double)sum->units);
     const uint64_t goal = share > 1 ? (uint64_t)share : 1;
-    /* All tokens below this logit weigh less than what top-p may leave, even together. */
+    /* All tokens below this logit together weigh less than top-p may cut off. */
     const float spare = (1 - sampling->top_p) * (float)mass_value(*sum) / (float)n,
                 idle = whole.max + whole.temperature * (logf(spare) - 1);
     if (idle > key_logit(rank_key(in.low)) && idle < whole.max)
@@ -394,7 +397,7 @@ cut_dist(struct row_dist *dist, const float *z, uint32_t n, const struct samplin
     sum->units = cut.prefix;
 }
 
-/* The law of logits z (n). All threads of the block get it; total and q_total are left at 1. */
+/* Computes the distribution of logits z (n), for all threads of the block; total and q_total are left at 1. */
 static __device__ struct row_dist
 measure_dist(const float *z, uint32_t n, const struct sampling *sampling, struct select_scratch *s)
 {
@@ -413,7 +416,7 @@ measure_dist(const float *z, uint32_t n, const struct sampling *sampling, struct
     if (rank_key(best) == 0)
         dist.cut_id = 0;
     if (!(sampling->temperature > 0) || rank_key(best) == 0)
-        return dist; /* all of it at the argmax */
+        return dist; /* probability 1 at the argmax */
     dist.temperature = sampling->temperature;
     dist.inverse = fminf(1 / sampling->temperature, 3e38f);
     dist.cut = -INFINITY, dist.cut_id = UINT32_MAX;

@@ -1,4 +1,4 @@
-/* Rows on their way in: embeddings out of packed weights, trunk tables. */
+/* Inputs of rows: embeddings from packed weights, and trunk tables. */
 #include "kernels/cuda/device/launch.cuh"
 #include "kernels/cuda/device/launch.h"
 #include "kernels/cuda/device/norm.cuh"
@@ -12,7 +12,7 @@ struct embed_args {
     const struct row *rows;
 };
 
-/* A block a row. Where embeddings are normed a thread norms the values that it stored itself. */
+/* One block per row. If embeddings are normed, a thread norms the values that it stored itself. */
 static __global__ void
 __launch_bounds__(BLOCK_THREADS) embed_rows(struct embed_args a)
 {

@@ -1,5 +1,5 @@
-/* What becomes of the outputs of a forward pass's products. One functor for all of them, so that each kind of strip is compiled
- * once (matmul.cuh describes when). */
+/* Epilogues of a forward pass's products. One functor serves all of them, so that each kind of strip is compiled once
+ * (matmul.cuh describes when it is called). */
 #ifndef KERNELS_CUDA_DEVICE_EPILOGUE_CUH
 #define KERNELS_CUDA_DEVICE_EPILOGUE_CUH
 
@@ -10,14 +10,14 @@
 
 /* Epilogues of experts' products, of expert row v (layout.h). */
 
-/* Its expert's part of a stack's biases, of `length` each. */
+/* Returns the expert's part of a stack's biases, of `length` each. */
 static __device__ __forceinline__ const float *
 bias_of(const float *biases, const struct forward_state *s, const struct expert_row &entry, uint32_t length)
 {
     return biases != NULL && !s->product.shared ? biases + (size_t)entry.expert * length : biases;
 }
 
-/* y0 and y1 are a hidden unit's gate and up, or, without gates, the up of two of them. */
+/* y0 and y1 are a hidden unit's gate and up or, without gates, the up of two hidden units. */
 static __device__ __forceinline__ void
 put_expert(const struct forward_state *s, uint32_t v, uint32_t o0, uint32_t o1, float y0, float y1)
 {
@@ -45,7 +45,7 @@ put_expert(const struct forward_state *s, uint32_t v, uint32_t o0, uint32_t o1, 
     }
 }
 
-/* The experts of a row come one after the other to the threads of one block, with a barrier between them. */
+/* The experts of a row are processed by the threads of one block, one after the other, with a barrier between them. */
 static __device__ __forceinline__ void
 add_expert(const struct forward_state *s, uint32_t v, uint32_t o0, uint32_t o1, float y0, float y1)
 {
@@ -69,7 +69,7 @@ add_expert(const struct forward_state *s, uint32_t v, uint32_t o0, uint32_t o1, 
     }
 }
 
-/* max of z, and sum of exp((z - max) / T), of some logits. Joining is symmetrical to the last bit. */
+/* max of z, and sum of exp((z - max) / T), of several logits. Merging is symmetrical to the last bit. */
 struct softmax_part {
     float max, sum;
 
@@ -86,12 +86,12 @@ struct softmax_part {
 
 /* ---- the functor ---- */
 
-/* KINDS: those that there can be, as bits. */
+/* KINDS: the kinds of epilogues that can occur, as bits. */
 template <unsigned KINDS> struct epilogue {
     const struct forward_state *s;
-    struct softmax_part part; /* of the logits that this thread brought */
+    struct softmax_part part; /* statistics of this thread's logits */
 
-    /* Rotation waits for the norm in models that have one, clipping for that of whole rows. */
+    /* In models with query and key norms rotation follows the norm; clipping follows norms of whole rows. */
     __device__ __forceinline__ void
     put_qk(bool key, uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1) const
     {
@@ -173,7 +173,7 @@ template <unsigned KINDS> struct epilogue {
         put_activation(s->a.store.gated, m.exact, m.ffn, row, o, m.exact ? y : y * HIDDEN_SHRINK);
     }
 
-    /* y0 and y1 are a hidden unit's gate and up, or, without gates, the up of two of them. */
+    /* y0 and y1 are a hidden unit's gate and up or, without gates, the up of two hidden units. */
     __device__ __forceinline__ void
     put_activated(uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1) const
     {
@@ -203,7 +203,8 @@ template <unsigned KINDS> struct epilogue {
         if (s->model.shapes_logits)
             z = shaped_logit(s->model, o, z);
         s->how.logits[o] = z;
-        part.add(z, fabsf(z) < INFINITY ? 1 : NAN, s->how.temperature); /* what is no number must be noticed */
+        part.add(z, fabsf(z) < INFINITY ? 1 : NAN, s->how.temperature); /* keeps values that are not numbers */
+                                                                        /* detectable */
     }
 
     __device__ __forceinline__ bool
@@ -222,7 +223,7 @@ template <unsigned KINDS> struct epilogue {
             put_expert(s, row, o0, o1, y0, y1);
         } else if (is(EPILOGUE_MIX)) {
             add_expert(s, row, o0, o1, y0, y1);
-        } else if (row_of(s, row).from >= s->l) { /* has been through this layer before */
+        } else if (row_of(s, row).from >= s->l) { /* takes part in this layer */
             return;
         } else if (is(EPILOGUE_STREAM)) {
             add_to_stream(row, o0, o1, y0, y1);

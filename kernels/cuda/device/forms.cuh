@@ -1,4 +1,4 @@
-/* The parts of a model's form (kernels/form.h) that work on single numbers: activations, caps, clips, growth, rotations. */
+/* The elementwise operations of a model's form (kernels/form.h): activations, caps, clips, growth, rotations. */
 #ifndef KERNELS_CUDA_DEVICE_FORMS_CUH
 #define KERNELS_CUDA_DEVICE_FORMS_CUH
 
@@ -15,7 +15,7 @@ activated(enum activation kind, const struct xielu &numbers, float x)
                      : fmaf(expm1f(fminf(x, numbers.eps)) - x, numbers.alpha_n, linear);
     }
     if (kind == ACT_RELU_SQUARED)
-        return x > 0 ? x * x : x * 0; /* a NAN stays one */
+        return x > 0 ? x * x : x * 0; /* preserves NAN */
     if (kind == ACT_GELU)
         return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f));
     /* (1 + tanh a) / 2 = 1 / (1 + e^-2a) */
@@ -23,7 +23,8 @@ activated(enum activation kind, const struct xielu &numbers, float x)
     return x / (1.0f + expf(-a));
 }
 
-/* Of a hidden unit with a gate, in models that mix experts: one activation of both (kernels/form.h). */
+/* Returns the activation of a hidden unit with a gate, in models with experts: a function of both values
+ * (kernels/form.h). */
 static __device__ __forceinline__ float
 activated_pair(enum activation kind, const struct xielu &numbers, float gate, float up)
 {
@@ -42,17 +43,17 @@ capped(float cap, float x)
 static __device__ __forceinline__ float
 clipped(float most, float x)
 {
-    return !(most > 0) ? x : x > most ? most : x < -most ? -most : x; /* a NAN stays one */
+    return !(most > 0) ? x : x > most ? most : x < -most ? -most : x; /* preserves NAN */
 }
 
-/* What a query at a position is scaled by, besides. */
+/* Returns the additional scale of a query at a position. */
 static __device__ __forceinline__ float
 growth_at(const struct model_form &f, uint32_t position)
 {
     return f.growth > 0 ? fmaf(f.growth, logf((float)(1 + position / f.growth_every)), 1) : 1;
 }
 
-/* Logit o of a model that shapes them. */
+/* Returns logit o with the model's bias, scale and cap. */
 static __device__ __forceinline__ float
 shaped_logit(const struct dev_model &m, uint32_t o, float z)
 {
@@ -62,8 +63,8 @@ shaped_logit(const struct dev_model &m, uint32_t o, float z)
 
 /* Rotary position embedding (Su et al. 2021). The rotations of a forward pass's rows are computed once, for all layers and heads. */
 
-/* Cosine and sine of position * frequency. The angle is brought below half a turn in double: a float has no digits left
- * for it at position 100,000. */
+/* Returns cosine and sine of position * frequency. The angle is reduced to below half a turn in double, because a float
+ * lacks precision at position 100,000. */
 static __device__ __forceinline__ float2
 rotation_of(uint32_t position, double frequency)
 {
@@ -81,7 +82,7 @@ rotate(const float2 rotation, float *a, float *b)
     *b = fmaf(was, rotation.y, *b * rotation.x);
 }
 
-/* The dimensions of pair p of a head: those that are rotated come first. */
+/* Returns the dimensions of pair p of a head; rotated ones come first. */
 static __device__ __forceinline__ uint2
 dims_of_pair(const struct dev_model &m, uint32_t p)
 {
@@ -89,7 +90,8 @@ dims_of_pair(const struct dev_model &m, uint32_t p)
     return apart ? make_uint2(p, p + m.rope_dims / 2) : make_uint2(2 * p, 2 * p + 1);
 }
 
-/* The pair that dimension d of a head is the first of; false: it is the second of one, or not rotated. */
+/* Returns whether dimension d of a head is the first of a rotated pair, and the pair; false: it is the second, or not
+ * rotated. */
 static __device__ __forceinline__ bool
 first_of_pair(const struct dev_model &m, uint32_t d, uint32_t *pair)
 {

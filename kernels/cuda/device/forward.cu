@@ -1,4 +1,4 @@
-/* Forward passes of models whose layers have one MLP each, in all forms but the rare ones (forward_moe.cu). */
+/* Forward passes of models with one MLP per layer, in all forms except the rare ones of forward_moe.cu. */
 #include "kernels/cuda/device/forward.cuh"
 #include "kernels/cuda/device/launch.h"
 

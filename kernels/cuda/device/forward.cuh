@@ -55,7 +55,7 @@ multiply_exactly(Shared *s, enum pairing pairing, uint32_t buffer_index)
     return buffer_index;
 }
 
-/* Of rows that are normed into this block's shared memory. */
+/* The same for rows that are normed into this block's shared memory. */
 template <enum weight_type T, class Shared>
 static __device__ __forceinline__ uint32_t
 multiply_smem(Shared *s, uint32_t buffer_index)
@@ -94,7 +94,8 @@ multiply_as(Shared *s, uint32_t buffer_index)
                               : multiply<T, PRODUCT_TILES>(s, buffer_index);
 }
 
-/* Of the step: wq, wk, wv, some together; or the experts that rows go to, and the one that all go to. */
+/* Returns the number of parts of the step: wq, wk, wv, some of them together; or the routed experts and the shared
+ * expert. */
 template <class Shared>
 static __device__ __forceinline__ uint32_t
 count_parts(const Shared *s)
@@ -118,7 +119,7 @@ pairing_here(const Shared *s)
     return layer_is_gated(s->model, layer) ? PAIR_GATE_UP : PAIR_NONE;
 }
 
-/* Products of the step that was prepared. */
+/* Computes the products of the prepared step. */
 template <class Shared>
 static __device__ __forceinline__ uint32_t
 do_products(Shared *s, uint32_t buffer_index)
@@ -145,8 +146,9 @@ do_products(Shared *s, uint32_t buffer_index)
     return buffer_index;
 }
 
-/* Called before the first step of a layer. The cancel word, as block 0 read it, is read by all at the layer's second barrier and at later
- * ones: all leave at the same place. The next layer has another word, and this one is not set again before the barriers of that. */
+/* Call before the first step of a layer. Block 0 reads the cancel word, and all blocks read its copy at the layer's
+ * second barrier and later ones, so that all of them exit at the same point. The next layer uses another copy, and this
+ * one is not set again before the barriers of that layer. */
 template <class Shared>
 static __device__ __forceinline__ void
 begin_layer(Shared *s)
@@ -159,7 +161,7 @@ begin_layer(Shared *s)
     }
 }
 
-/* While a block waits: weights, what comes next, a cancel. */
+/* While a block waits at a barrier: prefetches weights, prepares the next step, checks for cancellation. */
 template <class Shared>
 static __device__ __forceinline__ void
 wait_usefully(Shared *s, uint32_t l, bool entered, uint32_t odd)
@@ -173,7 +175,7 @@ wait_usefully(Shared *s, uint32_t l, bool entered, uint32_t odd)
     fetch_ahead<Shared>(s->ahead[odd]);
 }
 
-/* Prepares the block's state before its first step. A barrier follows. */
+/* Initialises the block's state before its first step. The caller must follow it by a barrier. */
 template <class Shared>
 static __device__ __forceinline__ void
 begin_forward(Shared *s, const struct forward_args &a)
@@ -197,7 +199,7 @@ begin_forward(Shared *s, const struct forward_args &a)
     inspect_rows(s);
 }
 
-/* What a block of the GPUs with least has, compute capability 8.6 and 8.9. */
+/* Shared memory of a block on the smallest supported GPUs, compute capability 8.6 and 8.9. */
 static_assert(sizeof(struct moe_state) <= 99 << 10, "a block's shared memory");
 
 template <class Shared>

@@ -1,5 +1,5 @@
-/* Forward passes of models that mix experts, or that have other forms that few have: sinks of attention, clamped gates, ALiBi, clipped
- * queries, keys and values. */
+/* Forward passes of models with experts or with rare forms: attention sinks, clamped gates, ALiBi, clipped queries,
+ * keys and values. */
 #include "kernels/cuda/device/forward.cuh"
 #include "kernels/cuda/device/launch.h"
 

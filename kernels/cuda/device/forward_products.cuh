@@ -1,4 +1,4 @@
-/* What the steps with products multiply, and what of it is fetched ahead. */
+/* The products of steps, and prefetching of their weights. */
 #ifndef KERNELS_CUDA_DEVICE_FORWARD_PRODUCTS_CUH
 #define KERNELS_CUDA_DEVICE_FORWARD_PRODUCTS_CUH
 
@@ -17,7 +17,7 @@ struct listed_place : strip_place {
     uint32_t expert, first, n; /* expert rows */
 };
 
-/* A product by expert: so many experts of so many strips each. */
+/* A product by expert: several experts of several strips each. */
 struct listed_experts {
     const struct product &p;
     uint32_t experts, strips;
@@ -27,7 +27,7 @@ struct listed_experts {
         : p(p), experts(p.shared ? 1 : p.store->expert_list->n), strips(strips)
     {
     }
-    /* Of what is shared the last blocks come first, of which some had a strip less of what is routed. */
+    /* The shared expert's strips begin with the last blocks, some of which had one strip less of the routed experts. */
     __device__ __forceinline__ uint32_t
     begin() const
     {
@@ -72,7 +72,7 @@ template <int NT> struct listed_rows {
     using place = struct listed_place;
     struct of_lane {
         uint32_t row[NT];
-        struct packed_place following; /* found with the rows, so that the ring never waits for the list */
+        struct packed_place following; /* read together with the rows, so that the ring never waits for the list */
     };
     const struct product &p;
     const struct all_rows<NT> all;
@@ -133,7 +133,7 @@ template <int NT> struct listed_rows {
     {
         return at.first + row;
     }
-    /* Lanes of rows that are not there take the tiles' first one's. */
+    /* Lanes of missing rows read the activations of the tiles' first row. */
     __device__ __forceinline__ of_lane
     look_up(const place &at, uint32_t tile, uint32_t lane, uint32_t next) const
     {
@@ -158,7 +158,7 @@ template <int NT> struct listed_rows {
     }
 };
 
-/* The same of exact models. */
+/* The same for exact models. */
 template <class Then>
 static __device__ __forceinline__ void
 exact_expert_rows(const struct product &p, enum pairing pairing, const struct dev_model &model, float *shared,
@@ -202,7 +202,7 @@ product_of(const struct dev_matrix *m, const void *x, uint32_t n, bool in_smem)
     return {{m, NULL, NULL}, 1, x, n, in_smem};
 }
 
-/* How many of wq, wk, wv, from number `first` on, are one product: those of the same type. */
+/* Returns how many of wq, wk, wv, from number `first` on, form one product: those of the same type. */
 static __device__ __forceinline__ uint32_t
 qkv_together(const struct forward_state *s, const struct dev_layer &d, uint32_t first)
 {
@@ -223,7 +223,7 @@ qkv_product(const struct forward_state *s, const struct dev_layer &d, uint32_t f
     return p;
 }
 
-/* Those of the experts that rows go to, or of the one that all go to. */
+/* Returns the product of the routed experts or of the shared expert. */
 static __device__ __forceinline__ struct product
 experts_product(const struct moe_state *s, struct layer_step at, bool shared, const void *normed)
 {
@@ -241,7 +241,8 @@ experts_product(const struct moe_state *s, struct layer_step at, bool shared, co
     return p;
 }
 
-/* The product of a step. `part`: the first of wq, wk, wv that is in it; in layers of experts 1 is the one that all go to. */
+/* Returns the product of a step. `part`: the first of wq, wk, wv in it; in layers with experts 1 is the shared
+ * expert. */
 template <class Shared>
 static __device__ __forceinline__ struct product
 product_at(const Shared *s, struct layer_step at, uint32_t part)
@@ -263,14 +264,14 @@ product_at(const Shared *s, struct layer_step at, uint32_t part)
     }
 }
 
-/* Llama's MLP, which needs nothing else. */
+/* Returns whether the MLP is Llama's, which has a specialised epilogue. */
 static __device__ __forceinline__ bool
 is_silu_gated(const struct forward_state *s, const struct dev_layer &d)
 {
     return s->model.form.activation == ACT_SILU && layer_is_gated(s->model, d) && d.bgate == NULL && d.bup == NULL;
 }
 
-/* What a sublayer adds, times `scale`, to the hidden states of depth `from`. */
+/* Sets the epilogue that adds a sublayer's output, times `scale`, to the hidden states of depth `from`. */
 static __device__ __forceinline__ void
 prepare_stream(struct forward_state *s, uint32_t from, const float *bias, bool posts, float scale)
 {
@@ -308,7 +309,7 @@ prepare_experts(struct forward_state *s, uint32_t part)
     }
 }
 
-/* Puts the product of step s->step, and what becomes of it, where all threads see it; by one thread. */
+/* Writes the product of step s->step and its epilogue to shared memory; called by one thread. */
 template <class Shared>
 static __device__ __forceinline__ void
 prepare(Shared *s, uint32_t part)
@@ -358,8 +359,8 @@ look_ahead_at_experts(const struct moe_state *s, struct layer_step at, struct pr
     return p->matrices[0]->rows > 0;
 }
 
-/* What is multiplied next after the step that comes, to be fetched at the barrier behind that: its beginning after a
- * product, what follows after a step in between. */
+/* Determines the next product after the coming step, to prefetch its weights at the barrier after that step: their
+ * beginning after a product, the following part after a step without one. */
 template <class Shared>
 static __device__ __forceinline__ void
 look_ahead(Shared *s, struct ahead *ahead, uint32_t copied)
@@ -380,7 +381,7 @@ look_ahead(Shared *s, struct ahead *ahead, uint32_t copied)
     ahead->to = ahead->from + s->a.window;
 }
 
-/* The step after the one that is being done, and what is fetched behind it. */
+/* Prepares the step after the current one, and what is prefetched after it. */
 template <class Shared>
 static __device__ __forceinline__ void
 arrange(Shared *s, struct ahead *ahead)
@@ -398,7 +399,7 @@ arrange(Shared *s, struct ahead *ahead)
     look_ahead(s, ahead, copied);
 }
 
-/* Of this block's part, by all warps but the first. */
+/* Prefetches this block's part, with all warps except the first. */
 template <class Shared>
 static __device__ __forceinline__ void
 fetch_ahead(const struct ahead &ahead)

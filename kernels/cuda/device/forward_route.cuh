@@ -1,12 +1,12 @@
-/* The routing step of a layer of experts. All warps compute the router's logits, in F32; the block that is done last
- * chooses each row's experts, and makes the list of expert rows. */
+/* The routing step of a layer with experts. All warps compute the router's logits, in F32. The last block to finish
+ * chooses each row's experts and builds the list of expert rows. */
 #ifndef KERNELS_CUDA_DEVICE_FORWARD_ROUTE_CUH
 #define KERNELS_CUDA_DEVICE_FORWARD_ROUTE_CUH
 
 #include "kernels/cuda/device/forward_state.cuh"
 #include "kernels/cuda/device/route.cuh"
 
-struct order_place { /* shared memory of a block: the number of rows of each expert, then the place of its next row */
+struct order_place { /* shared memory of a block: the number of rows of each expert, then the index of its next row */
     uint32_t next[MOST_EXPERTS], alone[WARP];
 };
 
@@ -18,7 +18,7 @@ static_assert(sizeof(struct route_shared) <= WORK_SHARED, "a block's shared memo
 
 /* ---- logits ---- */
 
-/* Numbers of a row that were normed before. */
+/* A row that was normed in an earlier step. */
 struct normed_row {
     const float *x;
     __device__ __forceinline__ float
@@ -28,7 +28,7 @@ struct normed_row {
     }
 };
 
-/* Of one that every block norms for itself: the same bits. */
+/* A row that every block norms for itself, with the same bits. */
 struct smem_row {
     const float *x;
     const struct dev_norm &norm;
@@ -51,7 +51,7 @@ router_logit(const float *weights, const Row &row, uint32_t width)
     return warp_sum(sum);
 }
 
-/* What norms of the rows, up to a tile of them, take off and multiply by; for all warps of the block. */
+/* Computes mean and scale of the rows' norms, for up to a tile of rows, with all warps of the block. */
 static __device__ __forceinline__ void
 spread_smem(struct forward_state *s, const struct dev_norm &norm)
 {
@@ -98,7 +98,7 @@ put_router_logits(struct forward_state *s)
     }
 }
 
-/* Rows that are normed in a step of their own: for the router in F32 too, where products read halves. */
+/* Norms rows in a step of their own: for the router also in F32, since products read halves. */
 static __device__ __forceinline__ void
 norm_for_router(struct forward_state *s)
 {
@@ -126,7 +126,7 @@ static __device__ __forceinline__ bool
 is_last_router(struct forward_state *s)
 {
     bool last = false;
-    __syncthreads(); /* what thread 0 releases is the whole block's, and so is what it acquires */
+    __syncthreads(); /* makes thread 0's release and acquire apply to the whole block */
     if (thread_here() == 0) {
         uint32_t *const arrived = &s->a.store.expert_list->arrived;
         last = add_acquire_release(arrived, 1) == gridDim.x - 1;
@@ -171,7 +171,7 @@ copy_routes(struct forward_state *s)
 
 /* ---- the list of expert rows ---- */
 
-/* Lists the experts that have rows, and where these begin; by a warp. */
+/* Lists the experts that have rows, with the index of their first row; called by a warp. */
 static __device__ __forceinline__ void
 list_experts(struct forward_state *s, struct order_place *order)
 {
@@ -181,7 +181,7 @@ list_experts(struct forward_state *s, struct order_place *order)
     for (uint32_t first = 0; first < experts; first += WARP) {
         const uint32_t e = first + lane, own = e < experts ? order->next[e] : 0;
         const uint32_t listed = __ballot_sync(ALL_OF_WARP, own > 0);
-        uint32_t before = own; /* and itself */
+        uint32_t before = own; /* includes this lane's own */
 #pragma unroll
         for (uint32_t apart = 1; apart < WARP; apart *= 2) {
             const uint32_t lower = __shfl_up_sync(ALL_OF_WARP, before, apart);
@@ -214,7 +214,8 @@ list_rows(struct forward_state *s)
     const uint32_t lane = thread_here() % WARP;
     const bool weighed = layer_here(s).shared_mix != NULL;
     uint32_t rows = 0;
-    for (uint32_t first = 0; first < s->a.n; first += WARP) { /* how many there are, to know where theirs begin */
+    for (uint32_t first = 0; first < s->a.n; first += WARP) { /* counts the rows, to find the start of the shared */
+                                                              /* expert's rows */
         const bool there = first + lane < s->a.n && row_of(s, first + lane).from < s->l;
         rows += (uint32_t)__popc(__ballot_sync(ALL_OF_WARP, there));
     }
@@ -236,7 +237,7 @@ list_rows(struct forward_state *s)
     }
 }
 
-/* The rows of an expert come in any order, which affects only their places. */
+/* The order of an expert's rows is arbitrary; it does not affect results. */
 static __device__ __forceinline__ void
 order_expert_rows(struct forward_state *s, struct order_place *order)
 {
@@ -244,7 +245,7 @@ order_expert_rows(struct forward_state *s, struct order_place *order)
     const uint32_t thread = thread_here();
     for (uint32_t e = thread; e < f.n; e += BLOCK_THREADS)
         order->next[e] = 0;
-    __syncthreads(); /* and routes are there */
+    __syncthreads(); /* routes are complete, too */
     if (s->a.routes_out != NULL)
         copy_routes(s);
     for_routes(s, [=](uint32_t, uint32_t, const struct route &r) { atomicAdd(&order->next[r.expert], 1u); });

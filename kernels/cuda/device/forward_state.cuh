@@ -1,4 +1,4 @@
-/* What a block of a forward pass has in shared memory, which steps a layer has, and how phases are stamped (trace.h). */
+/* The shared memory of a block of a forward pass, the steps of a layer, and the time stamps of phases (trace.h). */
 #ifndef KERNELS_CUDA_DEVICE_FORWARD_STATE_CUH
 #define KERNELS_CUDA_DEVICE_FORWARD_STATE_CUH
 
@@ -10,10 +10,11 @@ enum epilogue_kind {
     EPILOGUE_QKV,       /* biased, rotated; queries scaled, keys and values stored */
     EPILOGUE_STREAM,    /* hidden (l) = hidden (from) + y * scale + bias * bias_scale; or to be normed first */
     EPILOGUE_GATED,     /* silu(gate) * up */
-    EPILOGUE_ACTIVATED, /* what other forms have there */
+    EPILOGUE_ACTIVATED, /* other activations */
     EPILOGUE_LOGITS,    /* of one row */
-    EPILOGUE_EXPERT,    /* of an expert row: what EPILOGUE_GATED and EPILOGUE_ACTIVATED do */
-    EPILOGUE_MIX, /* of an expert row: weighed and added to the sum of the row's earlier experts; the last one adds to the stream */
+    EPILOGUE_EXPERT,    /* of an expert row: like EPILOGUE_GATED and EPILOGUE_ACTIVATED */
+    EPILOGUE_MIX, /* of an expert row: weighted and added to the sum of the row's earlier experts; the last one is */
+                  /* added to the stream */
     EPILOGUE_KINDS
 };
 
@@ -22,8 +23,8 @@ enum epilogue_kind {
      1u << EPILOGUE_LOGITS)
 #define EPILOGUE_SMEM    (EPILOGUE_ANY & ~(1u << EPILOGUE_STREAM)) /* of rows in shared memory: what is normed before */
 #define EPILOGUE_ROWS    (EPILOGUE_ANY & ~(1u << EPILOGUE_LOGITS)) /* of more rows than one */
-#define EPILOGUE_EXPERTS (1u << EPILOGUE_EXPERT | 1u << EPILOGUE_MIX) /* besides, in models that mix experts */
-#define EPILOGUE_CLIPS   (1u << EPILOGUE_KINDS)                       /* no kind: those that there are may clip */
+#define EPILOGUE_EXPERTS (1u << EPILOGUE_EXPERT | 1u << EPILOGUE_MIX) /* additional kinds in models with experts */
+#define EPILOGUE_CLIPS   (1u << EPILOGUE_KINDS)                       /* a flag: epilogues may clip */
 
 /* The epilogue of the next product, in shared memory. */
 struct epilogue_args {
@@ -32,7 +33,7 @@ struct epilogue_args {
     uint32_t from;
     float scale, bias_scale;
     const float *bias; /* NULL: none */
-    bool raw;          /* y * scale + bias * bias_scale, to be normed and added in a step of its own */
+    bool raw;          /* y * scale + bias * bias_scale is stored, to be normed and added in a separate step */
     float *logits, temperature;
     bool in_smem, smem_first; /* every block stores its rows for itself: while the first weights load; before, */
                               /* where the norm is centred or there is none */
@@ -48,16 +49,17 @@ struct epilogue_args {
 
 /* What a layer does. */
 struct layer_does {
-    bool attends, has_mlp, norms_heads, posts_attention, posts_mlp; /* posts: norms what the sublayer adds */
+    bool attends, has_mlp, norms_heads, posts_attention, posts_mlp; /* posts: norms the sublayer's output */
     bool has_experts;                                               /* its MLP is experts */
-    bool probes, shifts, probe_in_smem; /* by an affine head; the probe's row is normed by every block for itself */
+    bool probes, shifts, probe_in_smem; /* shifts: by an affine head; probe_in_smem: every block norms the probed row */
+                                        /* itself */
 };
 
 struct layer_step {
     uint32_t l, step;
 };
 
-/* What is fetched ahead: these bytes of what this block reads of a product's weights. */
+/* Prefetch: this range of the bytes that the block reads of a product's weights. */
 struct ahead {
     struct product product;
     uint32_t from, to;
@@ -65,32 +67,32 @@ struct ahead {
 
 struct forward_state {
     static const bool HAS_EXPERTS = false; /* experts, sinks of attention, clamped gates */
-    static const bool HAS_ALIBI = false; /* scores by positions (ALiBi); queries, keys and values, which are clipped */
-    unsigned char work[WORK_SHARED];     /* products', attention's: first, for it has loads of 16 bytes */
+    static const bool HAS_ALIBI = false;   /* ALiBi; clipped queries, keys and values */
+    unsigned char work[WORK_SHARED];       /* of products and attention; comes first because of loads of 16 bytes */
     struct forward_args a;
     struct dev_model model;
-    struct dev_layer layers[2]; /* layer l at l % 2, so that the next one is there early */
+    struct dev_layer layers[2]; /* layer l at l % 2, so that the next one can be loaded early */
     struct row rows[SMEM_ROWS]; /* the first of the forward pass */
-    uint32_t l, step;           /* that is being done, or comes; step STEPS: none */
+    uint32_t l, step;           /* current or next step; STEPS: none */
     struct layer_step before;
     struct layer_does does; /* layer l */
-    bool in_smem;           /* rows are normed by every block for itself */
+    bool in_smem;           /* every block norms the rows itself */
     bool stopped;
     uint32_t n_probes, n_stamps; /* so far */
     uint64_t probe_start;
     uint32_t last_split;     /* of the longest path */
     const float2 *rotations; /* of layer l: (rows, rope_dims / 2); NULL: nothing is rotated */
     struct product product;
-    struct dev_head trained;    /* of layer l, if it is probed by one */
+    struct dev_head trained;    /* head of layer l, if it is probed with a trained head */
     struct dev_matrix own_head; /* its full head as a matrix */
     struct epilogue_args how;
-    struct ahead ahead[2]; /* at this barrier and at the next one, alternating */
-    uint32_t idle_steps;   /* steps without a product since the last one that had one */
+    struct ahead ahead[2]; /* prefetch at this barrier and at the next one, alternating */
+    uint32_t idle_steps;   /* steps since the last one with a product */
     float parts[WARP];
     float norm_parts[TILE][BLOCK_WARPS], norm_sums[TILE][BLOCK_WARPS];
 };
 
-/* The state for models with any of these, which have a kernel of their own. */
+/* The state for models with any of these features, which have a separate kernel. */
 struct moe_state : forward_state {
     static const bool HAS_EXPERTS = true;
     static const bool HAS_ALIBI = true;
@@ -156,7 +158,7 @@ copy_layer(Shared *s, uint32_t l)
 
 /* ---- what the MLP of layer s->l reads ---- */
 
-/* In a parallel form without a norm of its own: what attention reads. */
+/* Returns the norm before the MLP; in a parallel form without an MLP norm, attention's norm. */
 static __device__ __forceinline__ struct dev_norm
 mlp_norm(const struct forward_state *s, const struct dev_layer &d)
 {
@@ -173,7 +175,7 @@ mlp_depth(const struct forward_state *s)
 
 /* ---- steps ---- */
 
-/* What layer l does, of 1 and up; its descriptors must be there. */
+/* Returns the properties of layer l >= 1, whose descriptors must be loaded. */
 static __device__ __forceinline__ struct layer_does
 layer_does_what(const struct forward_state *s, uint32_t l)
 {
@@ -257,7 +259,7 @@ enter_layer(struct forward_state *s, uint32_t l)
 
 /* Stamps of a forward pass's phases (trace.h), by threads of every block. */
 
-#define STAMP_THREAD (4 * WARP) /* of those that do not wait at a barrier (forward.cu) */
+#define STAMP_THREAD (4 * WARP) /* one of the threads that do not wait at a barrier (forward.cu) */
 
 static __device__ __forceinline__ void
 stamp_begin(const struct forward_args &a)

@@ -9,7 +9,7 @@
 #include "kernels/cuda/device/norm.cuh"
 #include "kernels/cuda/device/ptx.cuh"
 
-/* Models that norm queries and keys: that, and their rotation, in either order, in a step of their own. A warp a head. */
+/* In models with query and key norms: norms and rotation, in either order, in a separate step. One warp per head. */
 
 #define LANE_PAIRS (MAX_HEAD_DIM / 2 / WARP)
 
@@ -53,7 +53,7 @@ rotate_pairs(const struct dev_model &m, const float2 *rotations, struct head_pai
             rotate(rotations[lane + j * WARP], &head->x[j].x, &head->x[j].y);
 }
 
-/* Numbers of which those at `first` and up are the head's; whole: the spread of all heads together. */
+/* Norms the head whose first number is at `first`; whole: the spread of all heads together. */
 static __device__ __forceinline__ void
 norm_pairs(const struct dev_model &m, const float *weight, uint32_t first, const struct spread &whole,
            struct head_pairs *head, uint32_t lane)
@@ -126,7 +126,7 @@ norm_head(Shared *s, uint32_t i, uint32_t h, bool is_key, const struct spread &w
     }
 }
 
-/* Norms over all heads of a row: each block sums the row up for itself, and takes some of its heads. */
+/* Norms over all heads of a row: each block computes the row's sum itself and processes some of its heads. */
 template <class Shared>
 static __device__ __forceinline__ void
 norm_whole_heads(Shared *s)
@@ -162,9 +162,9 @@ norm_heads(Shared *s)
     }
 }
 
-/* Early exit: the last row's softmax, put together from all blocks. */
+/* Early exit: the last row's softmax, merged from all blocks. */
 
-/* Of all lanes, in every lane. */
+/* Merges the parts of all lanes; every lane gets the result. */
 static __device__ __forceinline__ void
 add_lanes(struct softmax_part *all, float temperature)
 {
@@ -174,7 +174,7 @@ add_lanes(struct softmax_part *all, float temperature)
                  temperature);
 }
 
-/* Before the grid's barrier: what the first warp's threads have of row 0's softmax, together. */
+/* Call before the grid's barrier: merges the parts of row 0's softmax in the first warp's threads. */
 static __device__ __forceinline__ void
 put_part(struct forward_state *s, struct softmax_part all)
 {
@@ -185,7 +185,7 @@ put_part(struct forward_state *s, struct softmax_part all)
         ((float2 *)s->a.store.until_parts)[blockIdx.x] = make_float2(all.max, all.sum);
 }
 
-/* Does the last row exit at layer l? All blocks get the same answer. */
+/* Returns whether the last row exits at layer l; all blocks get the same result. */
 static __device__ __forceinline__ bool
 leaves(struct forward_state *s, uint32_t l)
 {
@@ -258,7 +258,7 @@ norm_rows(struct forward_state *s, uint32_t depth, const struct dev_norm &norm)
     }
 }
 
-/* hidden (l) = hidden (from) + what the sublayer adds, normed. A block a row. */
+/* hidden (l) = hidden (from) + the normed output of the sublayer. One block per row. */
 static __device__ __forceinline__ void
 post_rows(struct forward_state *s, uint32_t from, const float *weight)
 {
@@ -315,7 +315,7 @@ attend_all(Shared *s)
         attend<uint16_t, ATTEND_PAIRS / 2, 8>(s);
 }
 
-/* h + A h + b of the last row, all warps together. */
+/* Computes h + A h + b of the last row, with all warps. */
 static __device__ __forceinline__ void
 shift_probe(struct forward_state *s)
 {
@@ -327,7 +327,7 @@ shift_probe(struct forward_state *s)
     }
 }
 
-/* What the final norm sees of the row that is probed. */
+/* Returns the input of the final norm for the probed row. */
 static __device__ __forceinline__ const float *
 probe_state(struct forward_state *s)
 {
@@ -342,7 +342,7 @@ norm_probe(struct forward_state *s)
                     s->a.store.until_normed, 0, s->parts);
 }
 
-/* The state of row i of the product that comes; NULL: it takes no part. */
+/* Returns the state of row i of the next product; NULL: the row takes no part. */
 static __device__ __forceinline__ const float *
 smem_source(struct forward_state *s, uint32_t i)
 {
@@ -351,7 +351,7 @@ smem_source(struct forward_state *s, uint32_t i)
     return row_of(s, i).from < s->l ? hidden_of(s, row_of(s, i), s->how.norm_depth) : NULL;
 }
 
-/* norm_to_smem() of centred norms, and where there is none: once in the kernel, not once for each kind of product. */
+/* norm_to_smem() for centred norms and for rows without a norm: compiled once, not once for each kind of product. */
 static __device__ __forceinline__ void
 norm_to_smem_first(struct forward_state *s)
 {
@@ -375,7 +375,7 @@ norm_to_smem_first(struct forward_state *s)
     __syncthreads();
 }
 
-/* The rows of the product that comes, normed into this block's shared memory; rows that take no part are zero there. */
+/* Norms the rows of the next product into this block's shared memory; rows that take no part are zero. */
 static __device__ __forceinline__ void
 norm_to_smem(struct forward_state *s)
 {

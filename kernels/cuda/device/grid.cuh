@@ -5,11 +5,11 @@
 #include "kernels/cuda/device/layout.h"
 #include "kernels/cuda/device/ptx.cuh"
 
-#define GRID_PHASE 0x80000000u /* changes when all have come */
+#define GRID_PHASE 0x80000000u /* flips when all blocks have arrived */
 #define GRID_POLLS 256         /* between readings of the clock */
 
-/* The state of thread 0 of a block: the barrier's phase, which cannot change before this block has arrived, so it
- * is read once, at the start. `place` is what a block notes that waits for too long (layout.h). */
+/* The state of thread 0 of a block. The barrier's phase cannot change before this block has arrived, so it is read
+ * once, at the start. `place` is the note of a block that waits for too long (layout.h). */
 struct grid_barrier {
     struct dev_barrier *barrier;
     uint32_t phase, place;
@@ -24,13 +24,14 @@ grid_barrier_of(struct dev_barrier *b)
 /* ---- waiting for too long ---- */
 
 struct grid_wait {
-    uint64_t looked, waited; /* nanoseconds; when last, for how long. Time between two readings counts little: a GPU */
-                             /* that was suspended, or is another's for a while, waits for nothing */
+    uint64_t looked, waited; /* nanoseconds: last reading, total wait. Long gaps between two readings count little: a */
+                             /* GPU */
+                             /* that was suspended or used by another process does not wait */
     bool noted;
 };
 
-/* First a block notes for the host where it waits, and continues to wait, so that all others can note it, too: a block without a
- * note never arrived. Later it ends the kernel. */
+/* First a block writes a note where it waits, and continues to wait so that all others can do the same: a block without
+ * a note never arrived. Later it ends the kernel. */
 static __device__ __forceinline__ void
 check_clock(const struct grid_barrier &b, struct grid_wait *w)
 {
@@ -59,9 +60,10 @@ wait_for_phase(const struct grid_barrier &b)
 
 /* ---- the barrier ---- */
 
-/* What was written before it by any thread of the grid is seen after it by all. Thread 0 signals that the block is there, and
- * waits; meanwhile the other warps do `meanwhile()`, which touches nothing that other blocks compute. A block adds one
- * and the first one what is missing to GRID_PHASE, so that the number needs no reset and no block has to be the last. */
+/* All writes before the barrier by any thread of the grid are visible to all threads after it. Thread 0 signals the
+ * block's arrival and waits; meanwhile the other warps call `meanwhile()`, which must not access the results of other
+ * blocks. Each block adds one, and the first block adds the difference to GRID_PHASE, so that the counter needs no
+ * reset and no block has to be the last. */
 template <class Meanwhile>
 static __device__ __forceinline__ void
 grid_sync(struct grid_barrier &b, Meanwhile meanwhile)
