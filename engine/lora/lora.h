@@ -2,8 +2,9 @@
  * F32, F16 and BF16 matrices keep their type, and quantised ones become F16. With `exact` all merged ones become F32.
  *
  * An adapter is a PEFT folder (adapter_config.json, adapter_model.safetensors), a PEFT safetensors file, or a GGUF
- * file. Adapters of experts may be modules of each expert, PEFT's target_parameters, or GGUF's stacks. Every kind works with
- * a folder and with a GGUF file of the model: if converters permuted the rows of Q and K, the adapter's are mapped. */
+ * file. Adapters of experts may be modules of each expert, PEFT's target_parameters, or GGUF's stacks. Every kind
+ * works with a folder and with a GGUF file of the model: if converters permuted the rows of Q and K, the adapter's are
+ * mapped. */
 #ifndef ENGINE_LORA_LORA_H
 #define ENGINE_LORA_LORA_H
 
