@@ -1,3 +1,5 @@
+/* Opens chat templates and renders dialogues: builds the template's variables, guards control tokens in messages with
+ * marks, and converts the rendering's error. */
 #include "engine/chat/chat.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Values as text: Python's str() and repr(), json.dumps(), and a JSON parser like json.loads(). */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* The state of a rendering: arena, bounds and errors, lists and dicts, text buffers, and scopes of names. */
 #include "engine/chat/template.h"
 
 #include <stdalign.h>

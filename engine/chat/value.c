@@ -1,3 +1,4 @@
+/* Properties of values, and operations on texts that count characters as Python's str does. */
 #include "engine/chat/template.h"
 
 #include <string.h>

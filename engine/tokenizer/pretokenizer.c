@@ -458,8 +458,8 @@ read_item(struct translation *p, struct operand *o)
     return put_bytes(&o->plain, &c, 1);
 }
 
-/* Reads the operands up to the ]. *out contains the first operand, which consumes a character, and an assertion for each
- * other operand. *last is the only operand or the last. */
+/* Reads the operands up to and including the ]. A single operand is returned in *last. With several (*n), *out is the
+ * complete pattern: an assertion for each operand but the first, then the first operand, which consumes the character. */
 static bool
 read_operands(struct translation *p, int depth, struct operand *last, struct text *out, size_t *n)
 {

@@ -1,3 +1,5 @@
+/* Reads SentencePiece vocabularies: the Protocol Buffers wire format, tokenizer.model, and the JSON files in its
+ * directory. */
 #include "engine/tokenizer/sentencepiece.h"
 
 #include <inttypes.h>

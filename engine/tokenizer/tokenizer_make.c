@@ -1,3 +1,5 @@
+/* Constructs a tokenizer's tables: the trie of pieces, the hash tables of pieces and merges, the sorted specials, and the
+ * text of each token. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,5 @@
+/* Normalises text before tokenization: the characters of byte-level BPE, precompiled maps, regular expressions and
+ * Unicode normal forms. */
 #include "engine/tokenizer/tokenizer_normalize.h"
 
 #include <stdlib.h>
