@@ -8,9 +8,9 @@
 
 struct child_plan {
     char *const *argv;
-    const char *folder;    /* that it runs in */
+    const char *folder;    /* working directory */
     const char *in;        /* standard input's file; NULL: /dev/null. A terminal's is the terminal */
-    const char *out, *err; /* what it says, in files; in a terminal only what it says on standard error */
+    const char *out, *err; /* files of its output; in a terminal only of its standard error */
     bool terminal;         /* of rows x cols */
     unsigned short rows, cols;
     const char *const *variables; /* NAME=VALUE, put into its environment, up to a NULL; NULL: none */
@@ -22,26 +22,27 @@ struct child {
     int alive_fd; /* readable once it has ended */
     bool ended;
     int status;          /* as waitpid() has it, once it has ended */
-    bool full_screen;    /* the terminal's last word about its alternate screen */
+    bool full_screen;    /* the last escape that switched the alternate screen turned it on */
     bool cooked;         /* at the end the terminal's settings were those of the beginning */
-    char tail[16];       /* of what came, for escapes that come in two parts */
+    char tail[16];       /* end of the output, for escapes that arrive in two parts */
     size_t n_tail, seen; /* bytes that came from it */
     char was[64];        /* settings at the beginning */
 };
 
-/* False: it could not be started; a line on standard error says why. */
+/* Starts the program. Returns false and prints a line to standard error if that fails. */
 bool child_start(struct child *, const struct child_plan *);
 
-/* Takes what comes until it ends or so many milliseconds have passed. True: it has ended, and is no more. */
+/* Reads output until the child ends or `ms` milliseconds have passed. Returns true if the child has ended and has been
+ * reaped. */
 bool child_wait(struct child *, int ms);
 
-/* What there is, without waiting; the terminal's output is only looked at for what the screen's state is. */
+/* Reads the available output without waiting. A terminal's output is only searched for the state of the screen. */
 void child_drain(struct child *);
 
-/* Kills it if it still runs, and gives back what it took. */
+/* Kills the child if it still runs, and frees its resources. */
 void child_close(struct child *);
 
-/* Waits that long at most; then it is killed. False: it had to be. */
+/* Runs the child for at most `ms` milliseconds, then kills it. Returns false if it had to be killed. */
 bool child_run(struct child *, const struct child_plan *, int ms);
 
 #endif

@@ -40,7 +40,7 @@ const struct model_desc *naive_model_desc(const struct naive_model *); /* for a 
 
 /* From now on the model computes like a device that stores operands of products, keys, values, and matrices of types
  * that the device does not have in F16: it rounds these to the nearest half, ties to even, and nothing else. A device's
- * difference from this model is small; its difference from the model in double is due to the model's sensitivity. */
+ * difference from this model is small; its difference from the model in double comes mostly from the model itself. */
 void naive_model_in_halves(struct naive_model *);
 
 /* From now on naive_hidden() also writes the routing of the path's last token: the weight of every expert

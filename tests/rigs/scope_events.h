@@ -1,5 +1,5 @@
-/* What the tests of the scope and its panels share: a made-up decoder, whose events hang together as a session's do,
- * and scopes compared through what can be read of them. */
+/* Shared by the tests of the scope and its panels: a made-up decoder whose events are consistent like a session's, and
+ * assertions that compare scopes through their public functions. */
 #ifndef TESTS_RIGS_SCOPE_EVENTS_H
 #define TESTS_RIGS_SCOPE_EVENTS_H
 
@@ -33,8 +33,8 @@ struct event *say_draft_layer(struct stream *, uint32_t pos, int layer, token_t,
 void say_vocab(struct stream *, token_t, const char *bytes, size_t n);
 struct event *say_round(struct stream *, uint32_t verified, uint32_t accepted, uint32_t emitted);
 
-void feed(struct scope *, const struct stream *, size_t from); /* from that event on */
-/* What is held of the sequence in focus; and all there is. */
+void feed(struct scope *, const struct stream *, size_t from); /* the events from index `from` on */
+/* The first compares the data of the sequence in focus, the second all data. */
 void assert_same_sequence(const struct scope *, const struct scope *);
 void assert_same_scope(const struct scope *, const struct scope *);
 

@@ -1,4 +1,4 @@
-/* For tests of the session: an engine on a tiny model, which the tests of a program share, and short words for running
+/* For tests of the session: an engine on a tiny model, shared by the tests of a program, and functions that run
  * sessions on it. Functions fail the running cmocka test themselves. */
 #ifndef TESTS_RIGS_SESSION_FIXTURE_H
 #define TESTS_RIGS_SESSION_FIXTURE_H
@@ -10,7 +10,7 @@ struct fixture {
     struct engine *engine; /* its model has six layers, calm after the second */
 };
 
-/* An engine on a tiny model that leaves no file behind; on stderr why not. */
+/* Opens an engine on a tiny model; leaves no file on disk. If it fails, prints the error to stderr and returns false. */
 bool session_fixture_engine(struct engine **, const struct tinymodel *);
 /* The same with this draft model; NULL: the target's layers before the calm ones, or its first. */
 bool session_fixture_pair(struct engine **, const struct tinymodel *, const struct tinymodel *draft,
@@ -21,9 +21,9 @@ int session_fixture_close(void **state);
 
 struct session_options session_usual(void); /* specbound, greedy, 60 tokens in a context of 256 */
 enum { SESSION_BATCH = 7 };
-/* The same for the first SESSION_BATCH of session_prompts, so many at a time. */
+/* The same for the first SESSION_BATCH of session_prompts, at_a_time of them at a time. */
 struct session_options session_batch(uint32_t at_a_time);
-/* To the end of the run; also fails when the events broke a promise. */
+/* Runs a session to the end of its run; also fails if its events break a guarantee of event.h. */
 void session_run(struct engine *, const struct session_options *, session_rig_hook, void *user,
                  struct session_rig_result *);
 void session_control(struct session *, enum control_kind, const char *name, const char *text, uint32_t n);

@@ -1,4 +1,4 @@
-/* What engine/events/event.h promises of the events of a session, held to every one. */
+/* Checks every event of a session against the guarantees in engine/events/event.h. */
 #ifndef TESTS_RIGS_SESSION_PROMISES_H
 #define TESTS_RIGS_SESSION_PROMISES_H
 
@@ -27,7 +27,7 @@ struct promises {
     uint32_t live, lanes, lines;        /* sequences that run; those of this round, and their lines so far */
 };
 
-/* Takes the next event, and with it the tokens that it commits. The first broken promise is in out->wrong. */
+/* Checks the next event and collects the tokens that it commits. Writes the first broken guarantee to out->wrong. */
 void promises_check(struct promises *, const struct event *);
 
 #endif

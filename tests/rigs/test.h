@@ -1,4 +1,4 @@
-/* What every unit test program includes: cmocka with the headers that it needs, and the list of the program's tests.
+/* Included by every unit test program: cmocka with the headers that it needs, and the list of the program's tests.
  *
  * TEST(sentence) { … } defines the test test_sentence(void **state) and adds it to the list. TEST_WITH also has a function that
  * prepares *state and one that cleans up, and FIXTURE has the two of the whole program. main() is in test.c: it runs the list in

@@ -1,6 +1,7 @@
-/* Lossless, for as long as one likes: cases drawn at random, each a model on a backend and some runs on it, whose greedy
- * tokens are held to those of autoregressive decoding, bit for bit, and whose sampled ones to those of the same run again, on
- * another number of threads or in a batch. A case is a function of a seed and a number, so that what fails can be repeated. */
+/* Soak test of losslessness, for any length of time. Cases are drawn at random: each is a model on a backend and some runs
+ * on it. Greedy tokens must equal those of autoregressive decoding, bit for bit; sampled tokens must equal those of the
+ * same run repeated on another number of threads or in a batch. A case is a function of a seed and a number, so that a
+ * failure can be repeated. */
 #ifndef TESTS_SOAK_SOAK_H
 #define TESTS_SOAK_SOAK_H
 
@@ -8,19 +9,19 @@
 
 #define SOAK_PROMPTS 6
 
-/* ---- what a case is about (soak_models.c) ---- */
+/* ---- the model of a case (soak_models.c) ---- */
 
 struct soak_model {
     char path[160], draft[160], heads[176]; /* heads: "": none were written beside it */
-    char name[80];                          /* for who is told of it */
+    char name[80];                          /* for messages */
     bool made;                              /* path and draft are temporary files */
     bool synth, quantize, exact;
     bool slow;                 /* runs are short */
-    const char *backend, *isa; /* isa NULL: the backend has its own */
+    const char *backend, *isa; /* isa NULL: the backend's default */
     uint32_t prompt_rows;
 };
 
-/* May fail for what has nothing to do with losslessness: a disk that is full. */
+/* Can fail for reasons other than losslessness, such as a full disk. */
 bool soak_model_draw(struct soak_model *, bool cuda, uint64_t *random, struct err *);
 void soak_model_remove(const struct soak_model *); /* its temporary files */
 bool soak_model_engine(const struct soak_model *, uint32_t threads, struct engine **, struct err *);
@@ -30,29 +31,29 @@ bool soak_model_engine(const struct soak_model *, uint32_t threads, struct engin
 struct soak_texts {
     char *prompt[SOAK_PROMPTS]; /* owned */
     size_t n;
-    uint32_t tokens;               /* that runs are asked for; references have twice as many, or end with the context */
+    uint32_t tokens;               /* requested of each run; references have twice as many, or end with the context */
     token_t *greedy[SOAK_PROMPTS]; /* (n_greedy) autoregressive; owned */
     size_t n_greedy[SOAK_PROMPTS];
 };
 
-enum soak_pace { SOAK_ALONE, SOAK_STEPS, SOAK_FREE }; /* nobody turns anything; between steps; whenever */
+enum soak_pace { SOAK_ALONE, SOAK_STEPS, SOAK_FREE }; /* knobs do not change; change between steps; at any time */
 
 struct soak_play {
     const struct soak_texts *texts;
     enum soak_pace pace;
     bool greedy;     /* tokens are those of texts->greedy */
-    bool top_one;    /* … although drawn: among one */
+    bool top_one;    /* the same, with tokens drawn from a single candidate */
     bool ignore_eos; /* as in the session's options */
     uint32_t batch;
     uint32_t actions; /* after a run's end: extensions, restarts, other prompts, a versus, a baseline */
     uint64_t random;
 
     /* soak_play_watch()'s own */
-    struct session_rig_result *out; /* where the rig collects */
+    struct session_rig_result *out; /* the rig's results */
     const struct tokenizer *tokenizer;
     uint32_t policy[2], wanted;
     size_t prompt, next_prompt, compared[BATCH_MOST];
-    bool versus, next_versus, coming, extended; /* coming: a run that was asked for and has not begun */
+    bool versus, next_versus, coming, extended; /* coming: a requested run that has not begun */
     uint64_t tokens, turns, runs;
     char wrong[400]; /* the first difference, or "" */
 };
@@ -70,10 +71,10 @@ struct soak {
     uint64_t seed;
     bool cuda, spoil; /* spoil: the reference is changed in one place, so that a difference must be found */
     struct soak_count count;
-    char about[400]; /* the case and the run at hand, for who is told that it failed */
+    char about[400]; /* the current case and run, for the message of a failure */
 };
 
-/* False: *err is the difference, or what failed. */
+/* Returns false and writes the difference or the failure to *err. */
 bool soak_case(struct soak *, uint64_t number, struct err *);
 
 /* ---- random choices ---- */

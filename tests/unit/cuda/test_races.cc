@@ -1,5 +1,5 @@
 /* The happens-before checker of the emulation (tests/cuda/emulation/races): it must
- * report nothing about kernels whose accesses are ordered, and must report the same kernels with one synchronisation
+ * report nothing about kernels whose accesses are ordered, and must report the same kernels with one part
  * missing, in any order in which threads take turns. */
 #include <ctime>
 
