@@ -204,7 +204,7 @@ template <unsigned KINDS> struct epilogue {
             z = shaped_logit(s->model, o, z);
         s->how.logits[o] = z;
         part.add(z, fabsf(z) < INFINITY ? 1 : NAN, s->how.temperature); /* keeps values that are not numbers */
-                                                                        /* detectable */
+                                                                        /* the row has already passed this layer */
     }
 
     __device__ __forceinline__ bool

@@ -16,15 +16,15 @@
 
 #define WARP_STRIPS  2
 #define WARP_TILES   8
-#define STRIP_WARPS  4 /* warps side by side over strips */
-#define TILE_WARPS   2 /* and over rows */
+#define STRIP_WARPS  4 /* warps along strips */
+#define TILE_WARPS   2 /* warps along rows */
 #define TILE_STRIPS  (STRIP_WARPS * WARP_STRIPS)
 #define TILE_TILES   (TILE_WARPS * WARP_TILES)
 #define TILE_THREADS (STRIP_WARPS * TILE_WARPS * WARP)
 #define STAGE_UNITS  (PAIR / UNIT)
 #define STAGE_PARTS  (TILE_TILES * STAGE_UNITS * WARP) /* of 16 bytes */
 
-/* Where the share of units that `unit` lies in ends, `share` being that share or one before it. */
+/* Returns the end of the share of units that contains `unit`; `share` is that share or the one before it. */
 static __device__ __forceinline__ uint32_t
 share_end(uint32_t unit, uint32_t units, uint32_t *share)
 {
@@ -33,7 +33,7 @@ share_end(uint32_t unit, uint32_t units, uint32_t *share)
     return (*share + 1) * units / BLOCK_WARPS;
 }
 
-/* What a thread of a block's tile works on: strips `strip` and up, the block's tiles `own_tile` and up. */
+/* Position of a thread's work in a block's tile: strips from `strip` on, the block's tiles from `own_tile` on. */
 struct tile_place {
     uint32_t strip, own_tile;
     uint32_t first_tile, tiles; /* of the block; of all rows */
@@ -48,7 +48,7 @@ tile_place_of(uint32_t n, uint32_t first_strip, uint32_t first_tile)
             (n + TILE - 1) / TILE, threadIdx.x % WARP};
 }
 
-/* The stage that begins with unit `first`, on its way: weights of STAGE units, activations. */
+/* Starts the loads of the stage that begins with unit `first`: weights of STAGE units, and activations. */
 template <enum weight_type T, uint32_t STAGE>
 static __device__ __forceinline__ void
 load_stage(const struct dev_matrix &m, const uint4 *x, const struct tile_place &at, uint32_t first,
@@ -66,12 +66,12 @@ load_stage(const struct dev_matrix &m, const uint4 *x, const struct tile_place &
     for (uint32_t i = 0; i < STAGE_PARTS / TILE_THREADS; i++) {
         const uint32_t part = i * TILE_THREADS + threadIdx.x, in_tile = part % (STAGE_UNITS * WARP),
                        tile = at.first_tile + part / (STAGE_UNITS * WARP);
-        if (tile < at.tiles) /* there is always a whole stage of them: layout.h, units_of() */
+        if (tile < at.tiles) /* a stage is always complete: layout.h, units_of() */
             coming[i] = x[((size_t)tile * m.units + first * span) * WARP + in_tile];
     }
 }
 
-/* Unit `u` of the stage in shared memory, times its weights. */
+/* Multiplies unit `u` of the stage in shared memory with its weights. */
 template <enum weight_type T>
 static __device__ __forceinline__ void
 multiply_unit(unit_of<T> (&weights)[WARP_STRIPS], const uint4 *stage, const struct tile_place &at, uint32_t u,
@@ -92,7 +92,7 @@ multiply_unit(unit_of<T> (&weights)[WARP_STRIPS], const uint4 *stage, const stru
     }
 }
 
-/* A share's sums join the total. */
+/* Adds a share's sums to the total. */
 static __device__ __forceinline__ void
 end_share(float (&sum)[WARP_STRIPS][WARP_TILES][4], float (&total)[WARP_STRIPS][WARP_TILES][4])
 {
@@ -107,7 +107,7 @@ end_share(float (&sum)[WARP_STRIPS][WARP_TILES][4], float (&total)[WARP_STRIPS][
             }
 }
 
-/* y (n, m.rows) gets this warp's outputs. */
+/* Writes this warp's outputs to y (n, m.rows). */
 static __device__ __forceinline__ void
 put_totals(const struct dev_matrix &m, const struct tile_place &at, uint32_t n, float factor,
            const float (&total)[WARP_STRIPS][WARP_TILES][4], float *y)
@@ -132,7 +132,7 @@ put_totals(const struct dev_matrix &m, const struct tile_place &at, uint32_t n, 
         }
 }
 
-/* Rows [8 first_tile, ...) of x (tiles * 8 rows) by strips first_strip..: to y (n, m.rows). */
+/* Multiplies rows [8 first_tile, ...) of x (tiles * 8 rows) with strips from first_strip on; writes y (n, m.rows). */
 template <enum weight_type T>
 static __device__ __forceinline__ void
 multiply_tile(const struct dev_matrix &m, const uint4 *x, uint32_t n, float *y, uint32_t first_strip,
@@ -155,7 +155,7 @@ multiply_tile(const struct dev_matrix &m, const uint4 *x, uint32_t n, float *y, 
 #pragma unroll
             for (uint32_t s = 0; s < WARP_STRIPS; s++)
                 now[u][s] = next[u][s];
-        __syncthreads(); /* the stage is complete, and the one before the last is not read any more */
+        __syncthreads(); /* the stage is complete, and the one before the last is no longer read */
         if (first + stage_units < units)
             load_stage<T, stage_units>(m, x, at, first + stage_units, next, coming);
 #pragma unroll
@@ -174,7 +174,7 @@ hidden_of(const struct head_args &a, const struct head_row &row)
     return a.store.hidden + ((size_t)row.ring * (a.model->n_layers + 1) + row.layer) * a.model->width;
 }
 
-/* A block a row. */
+/* One block per row. */
 __global__ void
 __launch_bounds__(BLOCK_THREADS) norm_head_rows(struct head_args a)
 {
@@ -190,9 +190,9 @@ __launch_bounds__(BLOCK_THREADS) norm_head_rows(struct head_args a)
 
 #define SHAPE_THREADS   256
 #define TRAINED_WARPS   8
-#define TRAINED_OUTPUTS 32 /* of a block */
+#define TRAINED_OUTPUTS 32 /* per block */
 
-/* h + A h + b of rows whose layer has an affine head. Grid: (rows, blocks of outputs); a warp an output. */
+/* h + A h + b of rows whose layer has an affine head. Grid: (rows, blocks of outputs); one warp per output. */
 __global__ void
 __launch_bounds__(TRAINED_WARPS *WARP) shift_head_rows(struct head_args a)
 {
@@ -208,7 +208,7 @@ __launch_bounds__(TRAINED_WARPS *WARP) shift_head_rows(struct head_args a)
     }
 }
 
-/* Logits of rows whose layer has a head of its own, over those that the LM head gave. As above. */
+/* Logits of rows whose layer has a full head of its own; they replace the LM head's. Grid as above. */
 __global__ void
 __launch_bounds__(TRAINED_WARPS *WARP) full_head_rows(struct head_args a)
 {
@@ -232,7 +232,7 @@ __launch_bounds__(TRAINED_WARPS *WARP) full_head_rows(struct head_args a)
 
 /* ---- logits ---- */
 
-/* Puts down the outputs of a strip. */
+/* Stores the outputs of a strip. */
 struct put_logits {
     float *logits; /* (rows, vocab) */
     size_t vocab;
@@ -252,7 +252,7 @@ head_product(const struct head_args &a)
     return {{&a.model->head}, 1, a.store.head_normed, a.n, false};
 }
 
-/* Up to NT tiles of rows; a block on each multiprocessor takes strips in turn. */
+/* Up to NT tiles of rows; one block per multiprocessor, which process strips in turn. */
 template <enum weight_type T, int NT>
 __global__ void
 __launch_bounds__(BLOCK_THREADS, 1) head_by_strips(struct head_args a)
@@ -273,7 +273,8 @@ __launch_bounds__(BLOCK_THREADS) head_exactly(struct head_args a)
     exact_product(head_product(a), PAIR_NONE, *a.model, shared, &buffer_index, put);
 }
 
-/* Any number of rows. Grid: (tiles of rows, tiles of strips), so that blocks which share weights run side by side. */
+/* Any number of rows. Grid: (tiles of rows, tiles of strips), so that blocks that share weights run at the same
+ * time. */
 template <enum weight_type T>
 __global__ void
 __launch_bounds__(TILE_THREADS, 1) head_by_tiles(struct head_args a)
@@ -283,7 +284,7 @@ __launch_bounds__(TILE_THREADS, 1) head_by_tiles(struct head_args a)
                      blockIdx.y * TILE_STRIPS, blockIdx.x * TILE_TILES, stage);
 }
 
-/* Of models that shape logits, after all heads. Grid: (rows, blocks of logits). */
+/* Applies bias, scale and cap of logits, after all heads. Grid: (rows, blocks of logits). */
 __global__ void
 __launch_bounds__(SHAPE_THREADS) shape_logits(struct head_args a)
 {

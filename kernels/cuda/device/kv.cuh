@@ -1,5 +1,5 @@
-/* Keys and values in a store: F16, or F32 when exact; a slot's heads one after the other, each with room for whole loads
- * of 16 bytes and zero after its end, so that no load asks where it is. */
+/* Keys and values in a KV cache: F16, or F32 if exact. A slot's heads are consecutive, each padded with zeros to whole
+ * loads of 16 bytes, so that loads need no bounds checks. */
 #ifndef KERNELS_CUDA_DEVICE_KV_CUH
 #define KERNELS_CUDA_DEVICE_KV_CUH
 
@@ -69,7 +69,7 @@ template <> struct lane_values<uint16_t, 4> {
     }
 };
 
-/* Element o, of all heads', of a slot of layer l. */
+/* Stores element o, counted over all heads, of a slot of layer l. */
 static __device__ __forceinline__ void
 put_kv(const struct dev_model &m, const struct dev_store &s, void *keys_or_values, uint32_t l, slot_t slot, uint32_t o,
        float x)

@@ -1,4 +1,4 @@
-/* Launches: a kernel takes one argument, by value. */
+/* Kernel launches: a kernel takes one argument, by value. */
 #ifndef KERNELS_CUDA_DEVICE_LAUNCH_CUH
 #define KERNELS_CUDA_DEVICE_LAUNCH_CUH
 
@@ -7,9 +7,9 @@
 
 #include "kernels/cuda/device/switches.h"
 
-#define ARGUMENT_MOST 4096 /* bytes: drivers before CUDA 12.1 pass no more */
+#define ARGUMENT_MOST 4096 /* bytes: the limit of drivers before CUDA 12.1 */
 
-/* Dynamic shared memory of the block. Cooperative kernels have no other. */
+/* Dynamic shared memory of the block. Cooperative kernels use no other shared memory. */
 #define SHARED_MEMORY(type, name)                                                                                      \
     extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];                                             \
     type *const name = (type *)dynamic_shared_memory
@@ -26,7 +26,7 @@ launch_as(const char *call, void (*kernel)(A), dim3 grid, dim3 block, A argument
 }
 #define launch(...) launch_as(#__VA_ARGS__, __VA_ARGS__)
 
-/* All blocks are resident at once, and may wait for each other. */
+/* All blocks are resident at once and may wait for each other. */
 template <class A>
 static cudaError_t
 launch_cooperative_as(const char *call, void (*kernel)(A), dim3 grid, dim3 block, A arguments, cudaStream_t stream,
@@ -39,7 +39,7 @@ launch_cooperative_as(const char *call, void (*kernel)(A), dim3 grid, dim3 block
 }
 #define launch_cooperative(...) launch_cooperative_as(#__VA_ARGS__, __VA_ARGS__)
 
-/* Lets the kernel have that much dynamic shared memory; how many of its blocks can be resident at once: one a
+/* Allows the kernel this much dynamic shared memory. Returns how many of its blocks can be resident at once: one per
  * multiprocessor, or none. */
 template <class A>
 static cudaError_t

@@ -17,11 +17,11 @@
 #include "kernels/cuda/device/norm.cuh"
 #include "kernels/cuda/device/units.cuh"
 
-#define RING_AHEAD     4 /* units of a tile's activations that a lane loads at once */
+#define RING_AHEAD     4 /* units of a tile's activations that a lane loads together */
 #define PRODUCT_TILES  (PASS_ROWS / TILE)
 #define PRODUCT_SHARED (2 * BLOCK_WARPS * STRIP * PASS_ROWS * sizeof(float))
 
-/* Matrices of one type and width that are multiplied with the same rows; their strips are taken one after the other. */
+/* Matrices of one type and width that are multiplied with the same rows; their strips are processed in order. */
 struct product {
     const struct dev_matrix *matrices[3];
     uint32_t n_matrices;
@@ -29,7 +29,7 @@ struct product {
     uint32_t n;
     bool in_smem;                                         /* x is in shared memory (norm.cuh) */
     bool by_expert = false, shared = false, down = false; /* the matrix is a stack of experts: forward_products.cuh */
-    const struct dev_store *store = NULL;                 /* which rows go to which expert */
+    const struct dev_store *store = NULL;                 /* contains the assignment of rows to experts */
 };
 
 /* What becomes of outputs is a functor's business: it is called for pairs of packed rows g and g+8,
@@ -44,7 +44,7 @@ struct strip_place {
     uint32_t matrix, strip;
 };
 
-/* The product's strip number `strip`. */
+/* Returns the product's strip number `strip`. */
 static __device__ __forceinline__ struct strip_place
 find_strip(const struct product &p, uint32_t strip)
 {
@@ -65,7 +65,7 @@ count_strips(const struct product &p)
     return n + (p.n_matrices > 2 ? p.matrices[2]->strips : 0);
 }
 
-/* The place of a strip: number `packed` of its matrix. */
+/* The position of a strip: number `packed` of its matrix. */
 struct packed_place {
     const struct dev_matrix *m;
     uint32_t packed;
@@ -112,8 +112,7 @@ add_sums(const float2 *buffer, uint32_t thread)
     return y;
 }
 
-/* Which outputs the packed rows g and g+8 of a strip are, or no outputs of the matrix at all: on their way, where they must be
- * looked up, so that no thread waits before own_outputs(). */
+/* Starts to look up the outputs of packed rows g and g+8 of a strip, so that no thread waits before own_outputs(). */
 static __device__ __forceinline__ uint2
 look_up_outputs(const struct strip_place &at, uint32_t g, bool take)
 {
@@ -125,7 +124,7 @@ look_up_outputs(const struct strip_place &at, uint32_t g, bool take)
     return o;
 }
 
-/* UINT32_MAX: none. */
+/* UINT32_MAX: no output of the matrix. */
 static __device__ __forceinline__ uint2
 own_outputs(const struct strip_place &at, uint2 o)
 {
@@ -134,8 +133,9 @@ own_outputs(const struct strip_place &at, uint2 o)
 
 /* ---- the product ---- */
 
-/* Where a lane's activations of a tile begin, from some unit on. Lanes of rows that are not there read what the tiles' first
- * row's lanes read, which is in L1: columns of an instruction do not mix, and theirs are dropped. */
+/* Returns the address of a lane's activations of a tile, from some unit on. Lanes of missing rows read the
+ * activations of the tiles' first row, which are in L1: columns of an instruction do not mix, and these lanes'
+ * results are dropped. */
 template <bool SMEM>
 static __device__ __forceinline__ const uint4 *
 tile_activations(const struct product &p, uint32_t first_tile, uint32_t j, uint32_t unit, uint32_t units, uint32_t lane)
@@ -148,7 +148,7 @@ tile_activations(const struct product &p, uint32_t first_tile, uint32_t j, uint3
                    (size_t)unit * WARP);
 }
 
-/* A lane's activations of some units, for all tiles. */
+/* Loads a lane's activations of several units, for all tiles. */
 template <int NT, int N, bool SMEM>
 static __device__ __forceinline__ void
 load_units(uint4 (&b)[N][NT], const uint4 *const (&x)[NT], uint32_t first)
@@ -160,8 +160,9 @@ load_units(uint4 (&b)[N][NT], const uint4 *const (&x)[NT], uint32_t first)
             b[u][j] = SMEM ? load_near(x[j] + (first + u) * 4) : load_activations(x[j] + (first + u) * WARP);
 }
 
-/* A ring of units times their activations, and the next ones into their places: `here` of them are multiplied and `left`
- * loaded. WHOLE: all are multiplied, so that nothing branches; then activations of several units are loaded at once. */
+/* Multiplies a ring of units with their activations and loads the next ones into their places: `here` of them are
+ * multiplied and `left` loaded. WHOLE: all are multiplied, without branches; activations of several units are then
+ * loaded together. */
 template <enum weight_type T, int NT, bool SMEM, bool WHOLE>
 static __device__ __forceinline__ void
 turn_ring(unit_of<T> (&ring)[unit_of<T>::DEPTH], float (&sum)[NT][4], const uint4 *const (&x)[NT],
@@ -192,8 +193,8 @@ turn_ring(unit_of<T> (&ring)[unit_of<T>::DEPTH], float (&sum)[NT][4], const uint
     }
 }
 
-/* Which strips this block multiplies, one after the other, and with which rows, NT tiles at a time: all strips of all matrices, with
- * all rows. Others (forward_products.cuh) have the same face. */
+/* The strips and rows that this block multiplies, NT tiles at a time: all strips of all matrices, with all rows. The
+ * variants in forward_products.cuh have the same interface. */
 template <int NT> struct all_rows {
     using place = struct strip_place;
     struct of_lane {
@@ -226,7 +227,7 @@ template <int NT> struct all_rows {
         return {at.m, at.strip};
     }
     __device__ __forceinline__ struct packed_place
-    following(const of_lane &, uint32_t strip) const /* the one of look_up() */
+    following(const of_lane &, uint32_t strip) const /* result of look_up() */
     {
         return packed(find(strip));
     }
@@ -241,7 +242,7 @@ template <int NT> struct all_rows {
         return row < p.n;
     }
     __device__ __forceinline__ uint32_t
-    number(const place &, uint32_t row) const /* what the functor calls it */
+    number(const place &, uint32_t row) const /* row number passed to the functor */
     {
         return row;
     }
@@ -258,8 +259,8 @@ template <int NT> struct all_rows {
     }
 };
 
-/* All strips of this block: one that was just read is near, so all its rows come one after the other. `before()` is called once by all
- * threads, with the first weights under way. */
+/* Multiplies all strips of this block. All rows of a strip are processed before the next strip, while its weights are
+ * in the cache. `before()` is called once by all threads, after the first loads of weights have started. */
 template <enum weight_type T, int NT, bool SMEM, class Rows, class Before, class Then>
 static __device__ __forceinline__ void
 all_strips(const Rows &rows, float *shared, uint32_t *buffer_index, Before before, Then &then)
@@ -330,8 +331,8 @@ packed_strips(const struct product &p, float *shared, uint32_t *buffer_index, Th
 
 /* ---- on their way into L2 ---- */
 
-/* Of the weights of a product that this block reads the bytes [from, to), and the scales of the strips that begin there; by
- * `n` threads, of which this is number i. */
+/* Prefetches the bytes [from, to) of the weights that this block reads, and the scales of the strips that begin there.
+ * Called by `n` threads, of which this is number i. */
 template <class Rows>
 static __device__ __forceinline__ void
 prefetch_strips(const Rows &rows, uint32_t from, uint32_t to, uint32_t i, uint32_t n)
@@ -351,13 +352,13 @@ prefetch_strips(const Rows &rows, uint32_t from, uint32_t to, uint32_t i, uint32
     }
 }
 
-/* Products of exact models: F32, plain rows (layout.h), plain multiply-adds in one order. A warp an output; lanes take every
- * 32nd column and add up in a tree. */
+/* Products of exact models: F32, plain rows (layout.h), plain multiply-adds in one order. One warp per output; lanes
+ * process every 32nd column and are summed in a tree. */
 
-/* How outputs would be arranged in strips if the matrix were packed: pack_plain, pack_heads, pack_gate_up. */
+/* The arrangement that outputs would have in strips if the matrix were packed: pack_plain, pack_heads, pack_gate_up. */
 enum pairing { PAIR_NONE, PAIR_HEADS, PAIR_GATE_UP };
 
-/* Output of packed row r (0..15) of a strip. */
+/* Returns the output of packed row r (0..15) of a strip. */
 static __device__ __forceinline__ uint32_t
 exact_output(const struct dev_matrix &m, enum pairing pairing, uint32_t strip, uint32_t r,
              const struct dev_model &model)
@@ -389,8 +390,8 @@ exact_strips(const struct dev_matrix &m, enum pairing pairing, uint32_t head_dim
     return (m.rows + STRIP - 1) / STRIP;
 }
 
-/* A strip of the matrix whose first output's weights are at `w`, with n rows: x_of(row) is a row's activations, and put(row, o0, o1, y0, y1) what
- * becomes of outputs. */
+/* Multiplies a strip of the matrix, whose first output's weights are at `w`, with n rows. x_of(row) returns a row's
+ * activations, and put(row, o0, o1, y0, y1) stores outputs. */
 template <class Row, class Put>
 static __device__ __forceinline__ void
 exact_strip(const struct dev_matrix &m, const float *w, uint32_t strip, uint32_t n, enum pairing pairing,
@@ -419,7 +420,7 @@ exact_strip(const struct dev_matrix &m, const float *w, uint32_t strip, uint32_t
     }
 }
 
-/* One matrix, number `which` of a product. */
+/* Multiplies one matrix, number `which` of a product. */
 template <class Then>
 static __device__ __forceinline__ void
 exact_matrix(const struct dev_matrix &m, uint32_t which, const struct product &p, enum pairing pairing,

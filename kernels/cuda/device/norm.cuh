@@ -1,11 +1,12 @@
-/* Norms of rows of activations, packed for a product to read, and the affine part of trained heads. A block works on one row at a time. */
+/* Norms of rows of activations, packed as input of products, and the affine part of trained heads. A block works on one
+ * row at a time. */
 #ifndef KERNELS_CUDA_DEVICE_NORM_CUH
 #define KERNELS_CUDA_DEVICE_NORM_CUH
 
 #include "kernels/cuda/device/block.cuh"
 #include "kernels/cuda/device/ptx.cuh"
 
-/* Value k of row r of activations of `cols` columns: packed halves, or F32 when exact. */
+/* Stores value k of row r of activations of `cols` columns: packed halves, or F32 if exact. */
 static __device__ __forceinline__ void
 put_activation(void *to, bool exact, uint32_t cols, uint32_t r, uint32_t k, float x)
 {
@@ -15,7 +16,7 @@ put_activation(void *to, bool exact, uint32_t cols, uint32_t r, uint32_t k, floa
         ((uint16_t *)to)[packed_place(units_of(cols), r, k)] = half_bits(x);
 }
 
-/* Values k and k+1, k even. */
+/* Stores values k and k+1, k even. */
 static __device__ __forceinline__ void
 put_two(void *to, bool exact, uint32_t cols, uint32_t r, uint32_t k, float x, float y)
 {
@@ -26,7 +27,7 @@ put_two(void *to, bool exact, uint32_t cols, uint32_t r, uint32_t k, float x, fl
         *(uint32_t *)((uint16_t *)to + packed_place(units_of(cols), r, k)) = pack_halves(x, y);
 }
 
-/* Columns from cols to the end of the last unit are zero. */
+/* Sets the columns from cols to the end of the last unit to zero. */
 static __device__ __forceinline__ void
 put_padding(void *to, bool exact, uint32_t cols, uint32_t r)
 {
@@ -36,13 +37,13 @@ put_padding(void *to, bool exact, uint32_t cols, uint32_t r)
 
 /* ---- in shared memory ---- */
 
-/* Rows that a block has in its own shared memory, up to a tile of them: (rows, units, 4, 8) halves, values of a unit in the
- * order in which the lanes of a row take them (layout.h), a row 64 bytes longer than its units are, so that neighbouring
- * rows lie in different banks. */
+/* Rows in a block's own shared memory, up to a tile of them: (rows, units, 4, 8) halves, values of a unit in the order
+ * in which the lanes of a row read them (layout.h). A row is padded by 64 bytes, so that adjacent rows are in different
+ * banks. */
 #define SMEM_BYTES (TILE * (4096 * 2 + 64))
 #define SMEM_AT    (2 * BLOCK_WARPS * STRIP * TILE * sizeof(float)) /* after a tile's sums */
 
-/* Of a row, in parts of 16 bytes. */
+/* Returns the length of a row in parts of 16 bytes. */
 static __host__ __device__ __forceinline__ uint32_t
 smem_stride(uint32_t units)
 {
@@ -65,19 +66,19 @@ rows_fit_smem(const struct dev_model &m, uint32_t n)
 
 /* ---- norm ---- */
 
-/* The sum over a block of up to 32 warps, in a tree of fixed shape; `parts` is shared memory for 32 floats. */
+/* Returns the sum over a block of up to 32 warps, in a tree of fixed shape; `parts` is shared memory for 32 floats. */
 static __device__ __forceinline__ float
 block_sum(float x, float *parts, uint32_t thread)
 {
     x = warp_sum(x);
-    __syncthreads(); /* parts may still be read from the call before */
+    __syncthreads(); /* parts may still be in use by the previous call */
     if (thread % WARP == 0)
         parts[thread / WARP] = x;
     __syncthreads();
     return warp_sum(thread % WARP < blockDim.x / WARP ? parts[thread % WARP] : 0);
 }
 
-/* What a norm takes off a row's numbers, and multiplies them by. */
+/* The mean that a norm subtracts from a row, and the factor that it multiplies by. */
 struct spread {
     float mean, inverse; /* RMS norms: mean 0 */
 };
@@ -88,8 +89,9 @@ spread_of(const struct dev_model &m, float mean, float squares, uint32_t n)
     return {mean, 1.0f / sqrtf(squares / (float)n + m.rms_eps)};
 }
 
-/* Of x (n) F32: by a whole block of BLOCK_THREADS threads, so that the order of the sums is the same wherever it is called
- * from. Deviations from the mean are what is squared: squares of large numbers would take it with them. */
+/* Computes the spread of x (n) F32 with a whole block of BLOCK_THREADS threads, so that the order of the sums is always
+ * the same. Squares are of deviations from the mean, because squares of large numbers would lose the deviations to
+ * rounding. */
 static __device__ __forceinline__ struct spread
 block_spread(const struct dev_model &m, const float *x, uint32_t n, float *parts)
 {
@@ -106,7 +108,7 @@ block_spread(const struct dev_model &m, const float *x, uint32_t n, float *parts
     return spread_of(m, mean, block_sum(squares, parts, thread), n);
 }
 
-/* Number k of a row. */
+/* Returns the normed value of number k of a row. */
 static __device__ __forceinline__ float
 normed(const struct dev_norm &norm, const struct spread &s, float x, uint32_t k)
 {
@@ -126,8 +128,8 @@ norm_row_as(const struct dev_model &m, bool exact, const float *from, const stru
     put_padding(to, exact, m.width, r);
 }
 
-/* The same in two parts, for rows that every block norms for itself; RMS norms alone. First the warps' sums of squares, of (BLOCK_WARPS): to be
- * read after a __syncthreads(). */
+/* The same in two parts, for rows that every block norms for itself; RMS norms only. First part: the warps' sums of
+ * squares, of (BLOCK_WARPS), which may be read after a __syncthreads(). */
 static __device__ __forceinline__ void
 add_squares(const struct dev_model &m, const float *from, float *sums)
 {
@@ -141,7 +143,7 @@ add_squares(const struct dev_model &m, const float *from, float *sums)
         sums[thread / WARP] = squares;
 }
 
-/* Then row r in shared memory. from NULL: zeros. */
+/* Second part: stores row r in shared memory. from NULL: zeros. */
 static __device__ __forceinline__ void
 put_smem(const struct dev_model &m, const float *from, const float *weight, const float *sums, uint16_t *to, uint32_t r)
 {
@@ -156,7 +158,7 @@ put_smem(const struct dev_model &m, const float *from, const float *weight, cons
         to[smem_place(units, r, k)] = 0;
 }
 
-/* The same of centred norms, which take three parts: the warps' sums, of (BLOCK_WARPS), */
+/* The same for centred norms, in three parts: the warps' sums, of (BLOCK_WARPS), */
 static __device__ __forceinline__ void
 add_numbers(const struct dev_model &m, const float *from, float *sums)
 {
@@ -177,7 +179,7 @@ smem_sum(const float *sums)
     return warp_sum(lane < BLOCK_WARPS ? sums[lane] : 0);
 }
 
-/* those of squares of deviations from the mean, */
+/* the sums of squared deviations from the mean, */
 static __device__ __forceinline__ void
 add_deviations(const struct dev_model &m, const float *from, const float *sums, float *squares)
 {
@@ -192,7 +194,7 @@ add_deviations(const struct dev_model &m, const float *from, const float *sums, 
         squares[thread / WARP] = own;
 }
 
-/* and the row. */
+/* and the row itself. */
 static __device__ __forceinline__ void
 put_centred(const struct dev_model &m, const float *from, const struct dev_norm &norm, const float *sums,
             const float *squares, uint16_t *to, uint32_t r)
@@ -204,7 +206,7 @@ put_centred(const struct dev_model &m, const float *from, const struct dev_norm 
         to[smem_place(units, r, k)] = k < m.width ? half_bits(normed(norm, s, from[k], k)) : 0;
 }
 
-/* A row that has no norm; from NULL: zeros. */
+/* Stores a row without a norm; from NULL: zeros. */
 static __device__ __forceinline__ void
 carry_smem(const struct dev_model &m, const float *from, uint16_t *to, uint32_t r)
 {
@@ -219,7 +221,7 @@ norm_row(const struct dev_model &m, const float *from, const struct dev_norm &no
     norm_row_as(m, m.exact, from, norm, to, r, parts);
 }
 
-/* Trained heads (backend_ops.heads): what the final norm sees where a layer has an affine one. */
+/* Trained heads (backend_ops.heads): input of the final norm in a layer with an affine head. */
 
 /* Sum over k of w[k] x[k], by a warp: lanes take every 32nd and add up in a tree. */
 static __device__ __forceinline__ float
@@ -231,7 +233,7 @@ warp_dot(const float *w, const float *x, uint32_t n)
     return warp_sum(sum);
 }
 
-/* Of a row of hidden states, by a warp (norm.cuh). */
+/* Returns the spread of a row of hidden states, computed by a warp (norm.cuh). */
 static __device__ __forceinline__ struct spread
 warp_row_spread(const struct dev_model &m, const float *h)
 {
@@ -244,7 +246,7 @@ warp_row_spread(const struct dev_model &m, const float *h)
     return spread_of(m, mean, warp_sum(squares), m.width);
 }
 
-/* Element o of h + A h + b, in every lane. */
+/* Returns element o of h + A h + b, in every lane. */
 static __device__ __forceinline__ float
 shifted(const struct dev_head &t, const float *h, uint32_t o, uint32_t width)
 {

@@ -12,7 +12,7 @@
 #define PIECE_THREADS (PIECE_WARPS * WARP)
 #define THREAD_LOGITS (HEAD_PIECE / PIECE_THREADS)
 
-#define COUNTS_AS_ZERO (-100.0f) /* exp of this; keeps 0 * -infinity out of the sums */
+#define COUNTS_AS_ZERO (-100.0f) /* logits below it count as zero; avoids 0 * -infinity in the sums */
 
 struct guess_row {
     const float *z; /* (vocab) */
@@ -22,7 +22,7 @@ struct guess_row {
     struct guess *out, *copy; /* copy may be NULL */
 };
 
-/* What row i is about; false where there is none. */
+/* Finds the inputs and outputs of row i; returns false if there is no such row. */
 static __device__ bool
 find_row(const struct prediction_args *a, uint32_t i, struct guess_row *row)
 {
@@ -49,7 +49,7 @@ find_row(const struct prediction_args *a, uint32_t i, struct guess_row *row)
 
 /* ---- pieces ---- */
 
-/* The best rank in a warp of those that the lanes offer; 0 where there is none. */
+/* Returns the best of the ranks offered by a warp's lanes; 0 if there is none. */
 static __device__ __forceinline__ uint64_t
 warp_best(uint64_t rank)
 {
@@ -68,11 +68,11 @@ struct piece_scratch {
     uint64_t best[PIECE_WARPS * GUESS_TOP];
     float sums[3][PIECE_WARPS];
     float max;
-    bool last; /* of the row's blocks */
+    bool last; /* whether this is the row's last block */
 };
 
-/* The best five of a block's logits z, ids first + i * PIECE_THREADS + threadIdx.x, into the piece; the best of all
- * into s->max, for all threads once they have met. Each warp finds its own, the first warp those of all. */
+/* Writes the best five of a block's logits z, ids first + i * PIECE_THREADS + threadIdx.x, to the piece, and the best
+ * one to s->max, valid for all threads after a barrier. Each warp finds its own best, the first warp merges them. */
 static __device__ void
 find_top(const float z[THREAD_LOGITS], uint32_t first, struct head_piece *p, struct piece_scratch *s)
 {
@@ -108,7 +108,7 @@ find_top(const float z[THREAD_LOGITS], uint32_t first, struct head_piece *p, str
     }
 }
 
-/* The sums of the threads' parts, in thread 0. */
+/* Sums the threads' parts; the result is in thread 0. */
 static __device__ void
 add_up(float sum[3], float scratch[3][PIECE_WARPS])
 {
@@ -141,7 +141,7 @@ __launch_bounds__(PIECE_THREADS) summarise(struct prediction_args a)
     for (uint32_t i = 0; i < THREAD_LOGITS; i++) {
         const uint32_t v = first + i * PIECE_THREADS + threadIdx.x;
         z[i] = v < a.vocab ? row.z[v] : -INFINITY;
-        good = good && z[i] < INFINITY; /* no NaN either */
+        good = good && z[i] < INFINITY; /* also false for NaN */
     }
     find_top(z, first, p, &scratch);
     good = __syncthreads_and(good);
@@ -168,7 +168,7 @@ __launch_bounds__(PIECE_THREADS) summarise(struct prediction_args a)
 
 /* ---- rows ---- */
 
-/* In a warp, which all do: */
+/* Merging pieces, with all lanes of a warp: */
 
 struct softmax {
     float max;
@@ -190,7 +190,7 @@ row_softmax(const struct head_piece *pieces, uint32_t n)
     return s;
 }
 
-/* The best of a row's lists that comes after `last`. */
+/* Returns the best rank in a row's lists that is after `last`. */
 static __device__ uint64_t
 next_best(const struct head_piece *pieces, uint32_t n, uint64_t last)
 {
@@ -210,7 +210,7 @@ finite_or_nan(double x)
     return isfinite(x) ? x : (double)NAN;
 }
 
-/* A row's guess from its n pieces, by one warp. */
+/* Computes a row's prediction from its n pieces, with one warp. */
 static __device__ void
 merge(const struct prediction_args *a, const struct guess_row *row, uint32_t n)
 {
@@ -243,7 +243,7 @@ merge(const struct prediction_args *a, const struct guess_row *row, uint32_t n)
     g.entropy = (float)fmax(0.0, log(mine.sum) - weighted / mine.sum);
     g.kl_final = NAN;
     g.rank_final = -1;
-    if (row->final >= 0) { /* KL(f || z) = sum_v f(v) (f_v - z_v) - lse(f) + lse(z), the f_v and z_v being logits */
+    if (row->final >= 0) { /* KL(f || z) = sum_v f(v) (f_v - z_v) - lse(f) + lse(z), where f_v and z_v are logits */
         const struct head_piece *const theirs = a->pieces + (size_t)row->final * n;
         const struct softmax f = row_softmax(theirs, n);
         double cross = 0;
@@ -265,15 +265,15 @@ merge(const struct prediction_args *a, const struct guess_row *row, uint32_t n)
     }
 }
 
-/* How a piece of z compares with that of the final layer's row f: the cross term, and how many logits come before that
- * of f's argmax. True in all threads of the last block of the row to get here. */
+/* Compares a piece of z with that of the final layer's row f: computes the cross term, and the number of logits ranked
+ * before that of f's argmax. Returns true in all threads of the last block of the row. */
 static __device__ bool
 compare(const struct prediction_args *a, const struct guess_row *row, struct head_piece *mine, struct piece_scratch *s)
 {
     const struct head_piece *const theirs = a->pieces + (size_t)row->final * gridDim.y;
     const float *const f = a->logits + (size_t)row->final * a->vocab, f_max = theirs[blockIdx.y].max;
     const uint32_t first = blockIdx.y * HEAD_PIECE, end = a->vocab - first < HEAD_PIECE ? a->vocab : first + HEAD_PIECE;
-    const uint32_t best = rank_id(next_best(theirs, gridDim.y, UINT64_MAX)); /* none at all: then f is all -infinity */
+    const uint32_t best = rank_id(next_best(theirs, gridDim.y, UINT64_MAX)); /* if there is none, f is all -infinity */
     const float bar = best < a->vocab ? row->z[best] : INFINITY;
     float sum[3] = {0, 0, 0};
     uint32_t above = 0;

@@ -1,5 +1,5 @@
-/* Chunks of prompts, whose products a library computes: the steps of a forward pass as launches of their own, by the forward pass's own
- * code, and the conversion between packed and plain matrices. */
+/* Prefill in chunks, with products computed by a library: the steps of a forward pass as separate launches of the same
+ * code, and conversion between packed and plain matrices. */
 #include "kernels/cuda/device/forward_products.cuh"
 #include "kernels/cuda/device/forward_steps.cuh"
 #include "kernels/cuda/device/launch.cuh"
@@ -7,7 +7,7 @@
 #include "kernels/cuda/device/units.cuh"
 
 #define PLAIN_THREADS 256
-#define PLAIN_COLS    8 /* that a thread stores, 16 bytes */
+#define PLAIN_COLS    8 /* columns stored per thread, 16 bytes */
 
 /* ---- steps ---- */
 
@@ -28,12 +28,12 @@ forward_step(enum prefill_step step)
     }
 }
 
-/* As a forward pass's of models without experts, of all other forms. */
+/* The forward pass's state of models without experts, in all other forms. */
 struct prefill_state : forward_state {
     static const bool HAS_ALIBI = true;
 };
 
-/* The state of a block in the middle of a forward pass, complete after the caller's barrier. */
+/* Initialises a block's state for a step in the middle of a forward pass; complete after the caller's barrier. */
 static __device__ __forceinline__ void
 begin_step(struct prefill_state *s, const struct prefill_args &a)
 {
@@ -98,7 +98,7 @@ __launch_bounds__(BLOCK_THREADS, 1) prefill_epilogue(struct prefill_args a)
 
 /* ---- plain matrices ---- */
 
-/* Columns [k, k + PLAIN_COLS) of a packed row; of types of 16 bits their bits, in pairs. */
+/* Returns columns [k, k + PLAIN_COLS) of a packed row, as bits of 16-bit values in pairs. */
 static __device__ __forceinline__ uint4
 plain_weights(const struct dev_matrix &m, uint32_t row, uint32_t k)
 {
@@ -120,7 +120,7 @@ plain_weights(const struct dev_matrix &m, uint32_t row, uint32_t k)
 static __global__ void
 __launch_bounds__(PLAIN_THREADS) unpack_strips(struct unpack_args a)
 {
-    const uint32_t each = a.m.units * UNIT / PLAIN_COLS; /* of a row */
+    const uint32_t each = a.m.units * UNIT / PLAIN_COLS; /* per row */
     const size_t all = (size_t)a.strips * STRIP * each;
     for (size_t u = (size_t)blockIdx.x * PLAIN_THREADS + threadIdx.x; u < all; u += (size_t)gridDim.x * PLAIN_THREADS)
         ((uint4 *)a.to)[u] =

@@ -1,5 +1,5 @@
-/* Every instruction that CUDA C++ has no name for, and the conversions that go with them. tests/cuda/emulation has the
- * same functions by their definitions in the PTX ISA manual. */
+/* Instructions that CUDA C++ has no function for, and the related conversions. tests/cuda/emulation implements the same
+ * functions by their definitions in the PTX ISA manual. */
 #ifndef KERNELS_CUDA_DEVICE_PTX_CUH
 #define KERNELS_CUDA_DEVICE_PTX_CUH
 
@@ -16,7 +16,7 @@ half_value(uint16_t h)
     return x;
 }
 
-/* Rounds to nearest, ties to even; outside the range: infinity. */
+/* Rounds to nearest, ties to even; out of range: infinity. */
 static __device__ __forceinline__ uint16_t
 half_bits(float x)
 {
@@ -53,8 +53,8 @@ unpack_bf16s(uint32_t pair)
     return make_float2(__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000u));
 }
 
-/* Four signed bytes, lowest first, to two pairs of halves, exactly: x + 128 put behind the mantissa of 1024 is
- * 1024 + 128 + x, from which 1152 is taken away. */
+/* Converts four signed bytes, lowest first, to two pairs of halves, exactly: x + 128 in the mantissa of 1024 is 1024 +
+ * 128 + x, from which 1152 is subtracted. */
 static __device__ __forceinline__ void
 bytes_to_halves(uint32_t bytes, uint32_t *low, uint32_t *high)
 {
@@ -88,8 +88,8 @@ mma_bf16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
 
 /* ---- memory ---- */
 
-/* Weights: read once and never written, so past L1. *v stays as it is when `take` is false: without a branch, which would
- * cost registers where many loads are under way. */
+/* Loads weights, bypassing L1 because they are read once. *v is unchanged if `take` is false; there is no branch, which
+ * would need registers while many loads are in flight. */
 static __device__ __forceinline__ void
 load_weights(uint4 *v, const void *p, bool take)
 {
@@ -116,8 +116,8 @@ load_weights(uint32_t *v, const void *p, bool take)
                  : "l"(p), "r"((uint32_t)take));
 }
 
-/* What other blocks may have written before the last barrier: through L1. Without a condition, which would have the
- * compiler put down what was loaded, so wait for it, before the next load goes out. */
+/* Loads data that other blocks may have written before the last barrier, bypassing L1. There is no condition: with one,
+ * the compiler would store the loaded value, and so wait for it, before the next load. */
 static __device__ __forceinline__ void
 load_state(uint4 *v, const void *p)
 {
@@ -130,8 +130,8 @@ load_state(uint2 *v, const void *p)
     asm volatile("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(v->x), "=r"(v->y) : "l"(p));
 }
 
-/* threadIdx.x, read anew. In a kernel of many phases the compiler would otherwise compute what follows from it before the
- * first and keep it in registers until the last. */
+/* Returns threadIdx.x, read again each time. In a kernel of many phases the compiler would otherwise compute values
+ * derived from it before the first phase and keep them in registers until the last. */
 static __device__ __forceinline__ uint32_t
 thread_here()
 {
@@ -140,8 +140,8 @@ thread_here()
     return t;
 }
 
-/* The address p as a number that is opaque to the compiler: what is loaded at constant distances from it needs
- * one register pair, where the parts of all those addresses would be kept apart otherwise. */
+/* Returns the address p as a number that is opaque to the compiler: loads at constant distances from it share one
+ * register pair; otherwise the parts of all addresses would be kept in registers. */
 template <class T>
 static __device__ __forceinline__ const T *
 settled(const T *p)
@@ -150,7 +150,7 @@ settled(const T *p)
     return p;
 }
 
-/* Activations: read by all warps again and again, so through L1. */
+/* Loads activations through L1, because all warps read them repeatedly. */
 static __device__ __forceinline__ uint4
 load_activations(const uint4 *p)
 {
@@ -170,8 +170,8 @@ load_near(const uint4 *p)
     return v;
 }
 
-/* Bytes on their way into L2, as many as a multiple of 32 from an address that is one; by `n` threads together, of which
- * this is number i. Where there is an instruction for all of them one thread does it. */
+/* Prefetches bytes into L2; address and length are multiples of 32. Called by `n` threads together, of which this is
+ * number i. If one instruction can prefetch the whole range, one thread does it. */
 static __device__ __forceinline__ void
 prefetch_l2(const void *p, uint32_t bytes, uint32_t i, uint32_t n)
 {
@@ -206,14 +206,14 @@ add_acquire_release(uint32_t *p, uint32_t v)
     return was;
 }
 
-/* Ends the kernel, and with it what the device does for this process. */
+/* Ends the kernel, after which the device is unusable for this process. */
 static __device__ __forceinline__ void
 trap_grid(void)
 {
     asm volatile("trap;");
 }
 
-/* Nanoseconds. */
+/* Returns the global timer in nanoseconds. */
 static __device__ __forceinline__ uint64_t
 globaltimer()
 {

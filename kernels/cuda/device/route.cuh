@@ -9,7 +9,7 @@
 #include "kernels/cuda/device/layout.h"
 #include "kernels/cuda/device/ptx.cuh"
 
-/* Expert e is lane e % WARP's, its number e / WARP: a bit of what is taken. */
+/* Expert e belongs to lane e % WARP, as its number e / WARP: one bit in the lane's masks. */
 #define MOST_GROUPS (MOST_EXPERTS / 2)
 
 struct route_place { /* shared memory of a warp */
@@ -21,7 +21,7 @@ struct best {
     uint32_t at; /* UINT32_MAX: none */
 };
 
-/* The larger one, the first among equals. */
+/* Returns the larger one, the first among equals. */
 static __device__ __forceinline__ struct best
 better(const struct best &a, const struct best &b)
 {
@@ -29,7 +29,7 @@ better(const struct best &a, const struct best &b)
     return second ? b : a;
 }
 
-/* Of n numbers the largest that is not taken; the same in all lanes. */
+/* Returns the index of the largest of n numbers that is not taken, the same in all lanes. */
 static __device__ __forceinline__ uint32_t
 largest(const float *x, uint32_t taken, uint32_t n, uint32_t lane)
 {
@@ -41,7 +41,7 @@ largest(const float *x, uint32_t taken, uint32_t n, uint32_t lane)
     for (int apart = WARP / 2; apart > 0; apart /= 2)
         best =
             better(best, {__shfl_xor_sync(ALL_OF_WARP, best.x, apart), __shfl_xor_sync(ALL_OF_WARP, best.at, apart)});
-    return __shfl_sync(ALL_OF_WARP, best.at, 0); /* of what is no number lanes may think differently */
+    return __shfl_sync(ALL_OF_WARP, best.at, 0); /* lanes may disagree on values that are not numbers */
 }
 
 static __device__ __forceinline__ uint32_t
@@ -50,7 +50,7 @@ bit_of(uint32_t e, uint32_t lane)
     return e % WARP == lane ? 1u << e / WARP : 0;
 }
 
-/* This lane's experts of groups that are not chosen. */
+/* Returns this lane's experts of groups that are not chosen. */
 static __device__ __forceinline__ uint32_t
 leave_groups_out(const struct experts_form &f, struct route_place *place, uint32_t lane)
 {
@@ -59,7 +59,7 @@ leave_groups_out(const struct experts_form &f, struct route_place *place, uint32
     for (uint32_t g = lane; g < f.groups; g += WARP)
         place->groups[g] = experts_two_best(place->choice + g * each, each);
     for (uint32_t k = 0; k < f.groups_used; k++)
-        chosen |= bit_of(largest(place->groups, chosen, f.groups, lane), lane); /* each lane reads its own */
+        chosen |= bit_of(largest(place->groups, chosen, f.groups, lane), lane); /* each lane reads only its own */
     for (uint32_t g = lane, j = 0; g < f.groups; g += WARP, j++)
         place->groups[g] = (float)(chosen >> j & 1u);
     __syncwarp();
@@ -68,12 +68,13 @@ leave_groups_out(const struct experts_form &f, struct route_place *place, uint32
     return left_out;
 }
 
-/* Logits become scores, and what the choice is by. */
+/* Converts logits to scores, and to the values that decide the choice. */
 static __device__ __forceinline__ void
 score_experts(const struct experts_form &f, float *z, const float *bias, const float *correction, float *choice,
               uint32_t lane)
 {
-    const bool by_scores = correction != NULL || f.groups > 1; /* else by logits, which are in the same order */
+    const bool by_scores = correction != NULL || f.groups > 1; /* otherwise by logits, which have the same order as */
+                                                               /* the scores */
     float most = -INFINITY, sum = 0;
     for (uint32_t e = lane; e < f.n; e += WARP) {
         choice[e] = z[e] += bias != NULL ? bias[e] : 0;
@@ -93,7 +94,7 @@ score_experts(const struct experts_form &f, float *z, const float *bias, const f
     __syncwarp();
 }
 
-/* Those of the lane's experts that are chosen by scores. z becomes weights. */
+/* Returns those of the lane's experts that are chosen by scores; z becomes weights. */
 static __device__ __forceinline__ uint32_t
 choose_by_scores(const struct experts_form &f, float *z, const float *bias, const float *correction,
                  struct route_place *place, uint32_t lane)
@@ -116,7 +117,8 @@ choose_by_scores(const struct experts_form &f, float *z, const float *bias, cons
     return chosen;
 }
 
-/* The same by SparseMixer: one after the other, each weighed among those near it. A lane reads its own logits alone. */
+/* The same for SparseMixer: chooses one expert after the other, each weighted among the logits close to it. A lane
+ * reads only its own logits. */
 static __device__ __forceinline__ uint32_t
 mix_sparsely(const struct experts_form &f, float *z, const float *bias, uint32_t lane)
 {

@@ -1,4 +1,4 @@
-/* A stamp between requests (trace.h). */
+/* Records a time stamp between requests (trace.h). */
 #include "kernels/cuda/device/launch.cuh"
 #include "kernels/cuda/device/launch.h"
 #include "kernels/cuda/device/ptx.cuh"

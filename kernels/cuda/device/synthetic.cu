@@ -1,14 +1,15 @@
-/* Weights that a formula makes, made where they are used: no bytes travel, and a 7B model is there in a moment. */
+/* Synthetic weights, computed on the device, so that nothing is copied and large models load quickly. */
 #include "kernels/cuda/device/launch.cuh"
 #include "kernels/cuda/device/launch.h"
 #include "kernels/cuda/device/ptx.cuh"
 
 #define SYNTHETIC_THREADS 256
-#define WORDS         (UNIT / SYNTHETIC_WORD) /* hashes that make one row of a unit */
+#define WORDS             (UNIT / SYNTHETIC_WORD) /* hashes per row of a unit */
 
-/* Where the value of column k within a unit goes. */
+/* Stores the value of column k within a unit. */
 static __device__ __forceinline__ void
-synthetic_value(const struct dev_matrix &m, enum weight_type from, float scale, size_t unit, uint32_t r, uint32_t k, int n)
+synthetic_value(const struct dev_matrix &m, enum weight_type from, float scale, size_t unit, uint32_t r, uint32_t k,
+                int n)
 {
     const size_t at = unit * (STRIP * UNIT);
     const float x = (float)n * scale;
@@ -21,7 +22,7 @@ synthetic_value(const struct dev_matrix &m, enum weight_type from, float scale, 
             half_bits(from == WEIGHT_BF16 ? unpack_bf16s(pack_bf16s(x, 0)).x : x);
 }
 
-/* A thread: eight columns of a packed row. */
+/* Each thread computes eight columns of a packed row. */
 static __global__ void
 __launch_bounds__(SYNTHETIC_THREADS) plant(struct synthetic_args a)
 {
@@ -58,5 +59,6 @@ extern "C" cudaError_t
 launch_synthetic(struct synthetic_args a, cudaStream_t stream)
 {
     const size_t threads = (size_t)a.to.strips * a.to.units * STRIP * WORDS;
-    return launch(plant, (unsigned)((threads + SYNTHETIC_THREADS - 1) / SYNTHETIC_THREADS), SYNTHETIC_THREADS, a, stream);
+    return launch(plant, (unsigned)((threads + SYNTHETIC_THREADS - 1) / SYNTHETIC_THREADS), SYNTHETIC_THREADS, a,
+                  stream);
 }

@@ -45,7 +45,7 @@ template <> struct unit_of<WEIGHT_F16> {
 };
 
 template <> struct unit_of<WEIGHT_BF16> : unit_of<WEIGHT_F16> {
-    /* A half is the sum of two BF16 numbers: the first holds its leading 8 bits, the second the other 3. */
+    /* Splits a half into the sum of two BF16 numbers: the first contains its leading 8 bits, the second the other 3. */
     static __device__ __forceinline__ void
     split(uint32_t halves, uint32_t *first, uint32_t *second)
     {
@@ -128,7 +128,7 @@ template <> struct unit_of<WEIGHT_Q8_0> {
 
 #define SUBNORMAL 16777216.0f /* 2^24 */
 
-/* Of a unit's scale. */
+/* Returns the factor of a unit's scale. */
 static __device__ __forceinline__ float
 unit_factor(int unit)
 {
@@ -154,7 +154,7 @@ add_constant(uint32_t g, uint32_t g8, const uint4 &x, int s, float (&part)[4])
     mma_f16(part, a, s == 0 ? x.x : x.z, s == 0 ? x.y : x.w);
 }
 
-/* Where a pair's quants begin. */
+/* Returns the address of a pair's quants. */
 static __device__ __forceinline__ const unsigned char *
 pair_quants(const struct dev_matrix &m, uint32_t bytes, uint32_t strip, uint32_t pair)
 {
@@ -207,7 +207,7 @@ template <> struct unit_of<WEIGHT_Q4_0> {
 
 /* ---- blocks of 256 columns ---- */
 
-/* Where a lane finds the scales of a pair, and of the blocks. */
+/* Addresses of a lane's scales of a pair, and of the blocks. */
 struct super_place {
     const unsigned char *scales, *blocks; /* from `pair` on; of the strip, from its first */
     uint32_t pair;
@@ -222,7 +222,7 @@ super_place_of(const struct dev_matrix &m, enum weight_type type, uint32_t strip
             settled(of_strip + (m.units / 2 * PAIR_SCALES + lane / 4 * 4 * super_scales(type))), pair};
 }
 
-/* Of the block that the i-th pair from there is in. */
+/* Returns the scales of the block that contains the i-th pair. */
 static __device__ __forceinline__ const unsigned char *
 block_scales(const struct super_place &at, enum weight_type type, uint32_t i)
 {

@@ -7,7 +7,7 @@
 #include "kernels/cuda/device/launch.cuh"
 #include "kernels/cuda/device/launch.h"
 
-/* A round as its walk sees it. */
+/* A round during its walk. */
 struct walked {
     const struct verify_node *nodes; /* (n) */
     const int32_t *logits_row;       /* (n) */
@@ -22,7 +22,7 @@ walked_round(const struct verify_args &a, const struct dev_round &r)
     return {a.nodes + r.first, a.logits_row + r.first, r.n, r.sampling.temperature > 0, r.verdict};
 }
 
-/* The target's guesses at the nodes; by the first VERIFY_NODES threads. */
+/* Copies the target's predictions for the nodes; called by the first VERIFY_NODES threads. */
 static __device__ void
 judge(const struct walked &w, const struct guess *guesses)
 {
@@ -38,7 +38,7 @@ judge(const struct walked &w, const struct guess *guesses)
 
 /* ---- greedy ---- */
 
-/* A block a round. */
+/* One block per round. */
 __global__ void
 __launch_bounds__(VERIFY_NODES) walk_greedy(struct verify_args a)
 {
@@ -76,7 +76,8 @@ __launch_bounds__(VERIFY_NODES) walk_greedy(struct verify_args a)
 
 /* ---- sampling ---- */
 
-/* Node blockIdx.x of round blockIdx.y: the law of its row, the sums of p and of the q it was drawn from. */
+/* Node blockIdx.x of round blockIdx.y: the distribution of its row, and the sums of p and of the q that it was drawn
+ * from. */
 __global__ void
 __launch_bounds__(ROW_THREADS) measure_nodes(struct verify_args a)
 {
@@ -102,11 +103,11 @@ __launch_bounds__(ROW_THREADS) measure_nodes(struct verify_args a)
         a.store.row_dists[node] = dist;
 }
 
-/* The target's distribution at a node, not normalised, and what rejections leave of it. */
+/* The target's distribution at a node, not normalised, with rejected candidates subtracted. */
 struct remainder {
     struct row_dist dist;
     const float *z;    /* (vocab) logits at the node */
-    const float *rest; /* (vocab) once a candidate was rejected, before that NULL */
+    const float *rest; /* (vocab), used after the first rejection; NULL before */
     __device__ __forceinline__ float
     operator()(uint32_t v) const
     {
@@ -114,25 +115,25 @@ struct remainder {
     }
 };
 
-/* One node's children, tested one after the other; the same in all threads. */
+/* The children of one node, tested one after the other; the same in all threads. */
 struct test {
     struct remainder p;
     double total;      /* of p */
-    float *spare;      /* (vocab) where the next remainder goes */
-    float *other;      /* (vocab) and the one after it */
+    float *spare;      /* (vocab) for the next remainder */
+    float *other;      /* (vocab) for the one after it */
     token_t *rejected; /* (VERIFY_NODES), shared memory */
     uint32_t n_rejected;
 };
 
-/* 1 / total as a factor. */
+/* Returns 1 / total as a factor. */
 static __device__ __forceinline__ float
 normalizer(double total)
 {
     return fminf((float)(1 / total), 3e38f);
 }
 
-/* Rejection of x: p <- norm(max(0, p - q)), q without the tokens rejected before; or, x not drawn from q (q_total 0),
- * p without x. Where that would leave nothing, p stays. */
+/* Rejection of x: p <- norm(max(0, p - q)), with q without the tokens rejected before; or, if x was not drawn from q
+ * (q_total 0), p without x. If nothing would be left, p is unchanged. */
 static __device__ void
 reject(struct test *t, uint32_t x, struct stored_p q, double q_total, uint32_t vocab, struct block_scratch *scratch)
 {
@@ -142,7 +143,7 @@ reject(struct test *t, uint32_t x, struct stored_p q, double q_total, uint32_t v
     if (q_total > 0) {
         const float p_scale = normalizer(t->total), q_scale = normalizer(q_total);
         left = block_mass(
-            [=](uint32_t v) { /* products rounded alike, so that equals cancel */
+            [=](uint32_t v) { /* both products are rounded, so that equal ones cancel */
                               const float d = __fmul_rn(p(v), p_scale) - __fmul_rn(q(v), q_scale);
                               return rest[v] = d > 0 ? d : 0.0f;
             },
@@ -159,16 +160,16 @@ reject(struct test *t, uint32_t x, struct stored_p q, double q_total, uint32_t v
     if (threadIdx.x == 0)
         t->rejected[t->n_rejected] = (token_t)x;
     t->n_rejected++;
-    __syncthreads(); /* all of `rest` and `rejected` is there for everyone */
+    __syncthreads(); /* `rest` and `rejected` are complete for all threads */
 }
 
-/* Tests a candidate, whose q adds up to `measured`, with probability min(1, p(x)/q(x)). */
+/* Tests a candidate, whose q has the sum `measured`, with probability min(1, p(x)/q(x)). */
 static __device__ bool
 accept(struct test *t, const struct verify_args *a, const struct verify_node *child, double measured, uint32_t vocab,
        const struct rng_key *key, struct block_scratch *scratch)
 {
     const uint32_t x = (uint32_t)child->token;
-    const uint32_t whole = a->store.dists_vocab; /* q's, vocab at least */
+    const uint32_t whole = a->store.dists_vocab; /* the size of q, at least vocab */
     const struct stored_p q = {child->q == DIST_NONE ? NULL : a->store.dists_p + (size_t)child->q * whole, t->rejected,
                                t->n_rejected};
     const double px = x < vocab ? (double)t->p(x) / t->total : 0, qx = child->q == DIST_NONE ? 0 : (double)q(x);
@@ -181,7 +182,7 @@ accept(struct test *t, const struct verify_args *a, const struct verify_node *ch
     return false;
 }
 
-/* A sampled round, by a whole block that has verify_p (2, vocab) to itself. */
+/* Walks a sampled round, with a whole block that has verify_p (2, vocab) to itself. */
 static __device__ void
 walk_round(const struct verify_args &a, const struct dev_round &round, float *verify_p, token_t *rejected,
            struct block_scratch *scratch)
@@ -228,7 +229,7 @@ walk_round(const struct verify_args &a, const struct dev_round &round, float *ve
     }
 }
 
-/* VERIFY_WALKS blocks at most, which take the rounds in turn. */
+/* At most VERIFY_WALKS blocks, which process the rounds in turn. */
 __global__ void
 __launch_bounds__(ROW_THREADS) walk_sampling(struct verify_args a)
 {
@@ -239,7 +240,7 @@ __launch_bounds__(ROW_THREADS) walk_sampling(struct verify_args a)
         if (!(a.rounds[i].sampling.temperature > 0))
             continue;
         walk_round(a, a.rounds[i], mine, rejected, &scratch);
-        __syncthreads(); /* the next round writes what slower threads may still read */
+        __syncthreads(); /* slower threads may still read what the next round overwrites */
     }
 }
 
