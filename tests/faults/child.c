@@ -57,8 +57,9 @@ settings(int fd, char out[64])
         snprintf(out, 64, "%x %x %x %x", t.c_iflag, t.c_oflag, t.c_cflag, t.c_lflag);
 }
 
-/* A process at a terminal of its own. What is typed ahead lies there when the program gives the terminal back: a Ctrl-S in
- * it must not stop what comes out, nor a Ctrl-C throw away what came out last, as the line discipline would have it. */
+/* Forks a process on a new terminal. Returns as fork() does. Keys that were typed ahead are still in the terminal's input
+ * when the program restores the terminal's settings. The line discipline must neither stop the output at a Ctrl-S among
+ * them nor discard pending output at a Ctrl-C. */
 static pid_t
 fork_at_terminal(struct child *c, const struct child_plan *p)
 {
@@ -103,7 +104,7 @@ child_start(struct child *c, const struct child_plan *p)
     return true;
 }
 
-/* The last of the two escapes that take and leave the alternate screen. */
+/* Stores in full_screen which of the two escapes, entering or leaving the alternate screen, came last. */
 static void
 look(struct child *c, const char *bytes, size_t n)
 {
@@ -149,7 +150,7 @@ reap(struct child *c, int flags)
 {
     if (!c->ended && waitpid(c->pid, &c->status, flags) == c->pid) {
         c->ended = true;
-        for (int i = 0; i < 50 && c->master >= 0; i++) { /* its last words may still be on their way */
+        for (int i = 0; i < 50 && c->master >= 0; i++) { /* its last output may not have arrived yet */
             struct pollfd last = {.fd = c->master, .events = POLLIN};
             poll(&last, 1, 10);
             child_drain(c);

@@ -23,7 +23,7 @@ void decode_begin(struct decoder *, struct stream *, const struct run_info *, ui
 void decode_round(struct decoder *);
 void decode_report(struct decoder *, const char *key, int index, float value);
 
-/* Single events, for streams written by hand. The pointer is good until the next one. */
+/* Single events, for streams written by hand. The returned pointer is valid until the next event is added. */
 struct event *say_token(struct stream *, enum token_source, uint32_t pos, token_t);
 struct event *say_draft(struct stream *, uint32_t pos, int candidate, int parent, token_t, int exit_layer);
 void say_verdict(struct stream *, int candidate, bool accepted, bool committed);

@@ -1,4 +1,4 @@
-/* The row of key hints: which items fit, and what a click on one presses. */
+/* The row of key hints: the items that fit, and the key that a click on an item presses. */
 #include "tests/rigs/test.h"
 #include "tui/widgets/key_row.h"
 

@@ -1,4 +1,4 @@
-/* The table of options itself: that its rows are sound, and that each type refuses what is no value of it. */
+/* The table of options: its rows are consistent, and each type refuses texts that are not values of it. */
 #include "cli/options/option_table.h"
 #include "kernels/cpu/isa.h"
 #include "tests/rigs/test.h"

@@ -1,4 +1,4 @@
-/* Results files: what could not be written is said, whenever it turns out. */
+/* Results files: a failure to write is reported, at any point at which it occurs. */
 #include <fcntl.h>
 #include <unistd.h>
 

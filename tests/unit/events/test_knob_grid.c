@@ -1,4 +1,4 @@
-/* Grids of knobs: what is read, what is refused, which values a point has. */
+/* Grids of knobs: texts that are read, texts that are refused, and the values of a point. */
 #include "engine/events/knob_sweep.h"
 #include "tests/rigs/test.h"
 

@@ -1,4 +1,4 @@
-/* Presets: what is written reads back, and what is no preset is refused in one line. */
+/* Presets: a written preset reads back equal, and a file that is not a preset is refused in one line. */
 #include <cjson/cJSON.h>
 
 #include "engine/events/preset.h"

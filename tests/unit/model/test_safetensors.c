@@ -1,4 +1,4 @@
-/* Safetensors files: what is read, and every lie in a header refused by name. */
+/* Safetensors files: the tensors that are read, and headers with false values, which are refused by name. */
 #include <time.h>
 
 #include "engine/files/safetensors.h"

@@ -1,4 +1,4 @@
-/* The ledger drawn into a grid: its rows, what it compares, what its keys ask for. */
+/* The ledger drawn into a grid: its rows, its comparisons, and the commands that its keys send. */
 #include "engine/events/forecast.h"
 #include "tests/rigs/panel_rig.h"
 #include "tests/rigs/test.h"

@@ -1,4 +1,4 @@
-/* The sweep's panel drawn into a grid: a line, a map, a list, its cursor, what its keys ask for. */
+/* The sweep's panel drawn into a grid: a line, a map, a list, its cursor, and the commands that its keys send. */
 #include "tests/rigs/panel_rig.h"
 
 #include "engine/events/knob_sweep.h"

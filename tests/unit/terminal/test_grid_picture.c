@@ -1,4 +1,4 @@
-/* Pictures saved with their colours: what is read back from them is the picture. */
+/* Pictures saved with their colours: reading a saved picture returns the same picture. */
 #include "tests/rigs/test.h"
 #include "tui/terminal/canvas.h"
 #include "tui/terminal/theme.h"
