@@ -1,10 +1,10 @@
-/* Products with interleaved weights (repack.h), written once for any vector of 32-bit lanes and for every type in
- * blocks. Included by simd.h; the instruction set has defined what quants.h wants, and
+/* Products with interleaved weights (repack.h), written once for any vector of 32-bit lanes and for every block type.
+ * Included by simd.h, after the instruction set has defined the names that quants.h requires, and
  *   v_dot2(dot, w0, w1, x)            dot + two steps: w0's lane i times x[0..3], w1's times x[4..7]; weights 0..63
- *   v_dot2_q8(dot, w0, w1, x)         the same on whole bytes as stored
- *   GROUP_TILE                        sums that fit into the registers
- * A sum runs over the blocks in order; in a block integers are added exactly, and then scaled, the same everywhere: all
- * instruction sets agree to the bit. */
+ *   v_dot2_q8(dot, w0, w1, x)         the same for whole bytes as stored
+ *   GROUP_TILE                        number of sums that fit into the registers
+ * A sum runs over the blocks in order. Integers of a block are added exactly and then scaled in the same way
+ * everywhere, so all instruction sets yield the same bits. */
 #ifndef KERNELS_CPU_INTERLEAVED_H
 #define KERNELS_CPU_INTERLEAVED_H
 

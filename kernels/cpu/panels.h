@@ -1,11 +1,11 @@
-/* Products of many rows with weights that lie row by row, written once for any vector. Included by simd.h; the instruction
- * set has defined
+/* Products of many rows with weights stored row by row, written once for any vector. Included by simd.h, after the
+ * instruction set has defined
  *   PANEL_OUTS, PANEL_ROWS    outs * rows sums fit into the registers beside `rows` vectors; outs is a multiple of four
- *   PANEL_MANY                rows from which this is faster than simd.h's tiles
- * Weights of PANEL_OUTS outputs become F32 once, PANEL_COLS inputs at a time, and lie in the first-level cache while all
- * rows pass: what a tile reads over and over is there, and conversions cost nothing. Between two panels of inputs the
- * sums wait in memory as the vectors that they are. So each still runs over k in vectors, then across lanes, and has
- * the bits that tiles give it. */
+ *   PANEL_MANY                number of rows from which this is faster than simd.h's tiles
+ * Weights of PANEL_OUTS outputs are converted to F32 once, PANEL_COLS inputs at a time, and stay in the first-level
+ * cache while all rows are multiplied. Conversions thus cost almost nothing. Between two panels of inputs the sums are
+ * stored in memory as vectors. Each sum therefore still runs over k in vectors, then across lanes, and has the same
+ * bits as with tiles. */
 #ifndef KERNELS_CPU_PANELS_H
 #define KERNELS_CPU_PANELS_H
 

@@ -1,12 +1,12 @@
-/* Quants and scales of interleaved weights (repack.h) in registers, for any vector of 32-bit lanes. The instruction
- * set has defined
- *   vec, LANES, v_zero, v_mul, v_load_f16   as simd.h wants them
- *   ints                                    a vector of LANES int32, on which C's operators work
- *   v_real(ints)                            to floats
+/* Quants and scales of interleaved weights (repack.h) in registers, for any vector of 32-bit lanes. The instruction set
+ * must have defined
+ *   vec, LANES, v_zero, v_mul, v_load_f16   as for simd.h
+ *   ints                                    a vector of LANES int32, which supports C's operators
+ *   v_real(ints)                            conversion to floats
  *   v_bytes(p)                              LANES unsigned bytes, widened
- *   v_table(codes, table)                   table[c], 16 bytes, of every byte c < 16
- *   v_gather(words, codes)                  words[c] of every lane
- *   Q8_FLIP                                 0x80 where whole bytes are stored plus 128, else 0
+ *   v_table(codes, table)                   table[c], 16 bytes, for every byte c < 16
+ *   v_gather(words, codes)                  words[c] for every lane
+ *   Q8_FLIP                                 0x80 if whole bytes are stored plus 128, else 0
  * A group's outputs are in 16 / LANES parts. */
 #ifndef KERNELS_CPU_QUANTS_H
 #define KERNELS_CPU_QUANTS_H

@@ -1,15 +1,16 @@
-/* Weights in blocks, interleaved: what a vector holds is one step, four inputs, of sixteen outputs. Each lane is then an
- * output's own sum, nothing is added across lanes, and sixteen scales are loaded at once. No weight grows.
+/* The interleaved layout of weights in blocks: a vector contains one step, four inputs, of sixteen outputs. Each lane
+ * then computes its own output's sum, nothing is added across lanes, and sixteen scales are loaded at once. The layout
+ * needs no more bytes per weight.
  *
- * A group is sixteen outputs. Its quants go block of 32 inputs by block, and a block's eight steps are
+ * A group is sixteen outputs. Its quants are stored by blocks of 32 inputs. The eight steps of a block are
  *   8 bits       eight planes of 64 bytes: byte 4 * o + i of plane j is input 4 * j + i of output o
  *   4 or 2 bits  four or two planes, two or four steps in a plane, the earlier in the lower bits of each byte
  *   and then, for quants of 5, 3 or 6 bits, the upper one or two of them in one or two planes of their own, likewise
  *   with a grid (codebooks.h) one or two planes: byte 4 * o + i of the first is the i'th row's number, its lower eight bits;
  *                one of signs: bit i of byte 4 * o + l is input 8 * l + i (not IQ1);
  *                then for each o a byte of the upper bits, those of the first row lowest (IQ1: two bytes, and a row's
- *                fourth bit says that its values are the lower ones)
- * Its scales go by the blocks of the file, of 32 or 256 inputs, o the fastest:
+ *                fourth bit is set if its values are the lower ones)
+ * Its scales are stored by blocks of the file, of 32 or 256 inputs, with o the fastest index:
  *   Q8_0 Q4_0 Q5_0 IQ4_NL TQ1_0 TQ2_0
  *                    d[o] in F16
  *   Q4_1 Q5_1        d[o], m[o] in F16

@@ -97,7 +97,11 @@ struct dev_barrier {  /* barrier of a cooperative grid: grid.cuh */
 struct dev_matrix {
     const void *quants;     /* (strips, units, WARP, 16) values; 4 and 6 bits: (strips, pairs); F32: (rows, cols) */
     const void *scales;     /* Q8_0: (strips, units, 8, 2) F16, rows g and g+8 adjacent; of pairs: see below */
-    const uint32_t *source; /* (strips * STRIP) output of a packed row, UINT32_MAX: padding; NULL: the identity */
+    const uint32_t *source; /* Rows are packed so that a strip is self-contained: in q and k the two rows of a */
+                            /* rotated pair are rows g and g+8; in gate_up they are the gate and the up projection of */
+                            /* one hidden unit. `source` maps packed rows to outputs. wqkv: output o < heads*head_dim */
+                            /* is q, then k, then v. gate_up: o < ffn is gate, then up. A strip of wqkv never spans */
+                            /* two heads; one of gate_up contains 8 hidden units. */
     enum weight_type type;
     uint32_t rows, cols;    /* as in the model */
     uint32_t strips, units; /* units_of(cols); values after rows and cols are zero */

@@ -116,7 +116,7 @@ load_weights(uint32_t *v, const void *p, bool take)
                  : "l"(p), "r"((uint32_t)take));
 }
 
-/* Loads data that other blocks may have written before the last barrier, bypassing L1. There is no condition: with one,
+/* Loads data that other blocks may have written before the last barrier, through L1. There is no condition: with one,
  * the compiler would store the loaded value, and so wait for it, before the next load. */
 static __device__ __forceinline__ void
 load_state(uint4 *v, const void *p)
