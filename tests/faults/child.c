@@ -57,8 +57,8 @@ settings(int fd, char out[64])
         snprintf(out, 64, "%x %x %x %x", t.c_iflag, t.c_oflag, t.c_cflag, t.c_lflag);
 }
 
-/* Forks a process on a new terminal. Returns as fork() does. Keys that were typed ahead are still in the terminal's input
- * when the program restores the terminal's settings. The line discipline must neither stop the output at a Ctrl-S among
+/* Forks a process on a new terminal. Returns as fork() does. Keys that were typed ahead are still in the terminal's
+ * input when the program restores the terminal's settings. The line discipline must neither stop the output at a Ctrl-S among
  * them nor discard pending output at a Ctrl-C. */
 static pid_t
 fork_at_terminal(struct child *c, const struct child_plan *p)
