@@ -324,10 +324,10 @@ select_cut(const float *z, uint32_t n, Units units, uint64_t goal, struct interv
     return found;
 }
 
-/* A row of logits and the user's sampling settings make a law (struct row_dist): the distribution over the next token
- * without the array. It is found by passes over the row; p(v) is then computed where it is asked for.
- * The semantics are kernels/cpu/sampling.h's: temperature, then top-k, then top-p on what top-k left; ties by lower id;
- * NaN counts as -infinity, and where nothing finite is left token 0 has it all. */
+/* A row of logits and the user's sampling settings define a distribution (struct row_dist) over the next token without
+ * storing it as an array. It is computed by passes over the row; p(v) is then computed when needed. The semantics are
+ * those of kernels/cpu/sampling.h: temperature, then top-k, then top-p on the tokens kept by top-k; ties by lower id;
+ * NaN counts as -infinity, and if no logit is finite token 0 has probability 1. */
 
 /* Returns exp((z - max)/T), the weight of a logit before the cuts; 1 for the max, even if it is infinite. The quotient
  * is correctly rounded, using a precomputed inverse. */

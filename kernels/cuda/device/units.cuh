@@ -10,8 +10,8 @@
 #include "kernels/cuda/device/layout.h"
 #include "kernels/cuda/device/ptx.cuh"
 
-/* SPAN: units of activations that one of these is long. DEPTH: how many a warp has on their way at once. FACTOR: what a
- * strip's sums are multiplied by in the end. */
+/* SPAN: units of activations covered by one unit of weights. DEPTH: how many of them a warp loads at once. FACTOR:
+ * final factor of a strip's sums. */
 template <enum weight_type T> struct unit_of;
 
 template <> struct unit_of<WEIGHT_F16> {

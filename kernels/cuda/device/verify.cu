@@ -1,8 +1,8 @@
 /* Verification: the walk over a tree of candidates that kernels/backend.h describes at struct verify_node.
  *
- * Greedy, it compares tokens with the guesses of their rows. Sampling, one launch finds the laws of all rounds' rows, a
- * block each, and blocks of the next walk, a round each: as long as candidates are accepted they ask for single
- * probabilities; only a rejection makes one pass over the vocabulary, to subtract q from p. */
+ * A greedy walk compares tokens with the predictions of their rows. For sampled rounds, one launch computes the
+ * distributions of all rows, one block each, and the blocks of the next launch walk one round each. Accepted candidates
+ * need only single probabilities; a rejection makes one pass over the vocabulary, to subtract q from p. */
 #include "kernels/cuda/device/dist.cuh"
 #include "kernels/cuda/device/launch.cuh"
 #include "kernels/cuda/device/launch.h"
