@@ -1,4 +1,4 @@
-/* A whole file as memory, read-only: what model files are read through. */
+/* Maps model files read-only, reads small files into memory, and finds the files embedded in a static build. */
 #ifndef ENGINE_BASE_FILE_READ_H
 #define ENGINE_BASE_FILE_READ_H
 
@@ -14,7 +14,7 @@
 bool file_map(const char *path, const char *wanted, const unsigned char **map, uint64_t *bytes, struct err *);
 void file_unmap(const unsigned char *map, uint64_t bytes); /* NULL: nothing */
 
-/* A whole file in memory, with a zero behind it: how everything small is read that is not mapped. */
+/* ---- small files, read into memory with a zero byte after the last byte ---- */
 
 /* Reads the regular file `path`, of at most `most` bytes. *text (*n bytes, then a zero) is the caller's to free; NULL
  * after a failure, of which err says the path and why (ERR_WORK). */

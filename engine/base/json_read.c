@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* *end: where it stops being JSON, or what stands behind the value. */
+/* Sets *end to the first parse error, or to the first byte after the value. */
 static bool
 parse(cJSON **out, const char *text, size_t n, const char **end)
 {

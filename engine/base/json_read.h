@@ -1,4 +1,4 @@
-/* JSON that comes in. */
+/* Parses JSON input with cJSON and distinguishes invalid JSON from a lack of memory. */
 #ifndef ENGINE_BASE_JSON_READ_H
 #define ENGINE_BASE_JSON_READ_H
 
@@ -6,11 +6,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Reads a text of n bytes. *out is the caller's to cJSON_Delete(), and NULL where the text is no JSON. False: there was no
- * memory for it, of which the library itself speaks as if the text were none; *out is NULL. */
+/* Parses the n bytes of `text`. The caller frees *out with cJSON_Delete(); *out is NULL if the text is not JSON. Returns
+ * false, with *out NULL, if memory ran out, which cJSON itself reports like invalid JSON. */
 bool json_read(cJSON **out, const char *text, size_t n);
-/* The same of a text that somebody typed. *wrong: the line, from 1, where it stops being JSON, or where something stands behind
- * the value that it should be, and *out is NULL; 0: it is whole. */
+/* Like json_read(), but for text typed by a user: only whitespace may follow the value. Sets *wrong to 0 if the text is
+ * valid; otherwise *wrong is the line, from 1, of the first error or of the text after the value, and *out is NULL. */
 bool json_read_typed(cJSON **out, const char *text, size_t n, size_t *wrong);
 
 #endif
