@@ -34,7 +34,7 @@
 #define PLANE 64 /* bytes */
 #define STEPS 8  /* of four inputs, in a block of 32 */
 
-/* ---- how a type lies: constants once the type is one ---- */
+/* ---- layout by type: constants if the type is a constant ---- */
 
 SIMD_INLINE bool
 interleaves(enum weight_type type)

@@ -41,7 +41,7 @@ struct overlap sampling_overlap(const float *d, const float *c, uint32_t n, toke
  *
  * Returns false, with `out` untouched, when the request is malformed: n outside 1..VERIFY_NODES, a parent that is not
  * before its child, a token outside the vocabulary of a candidate with logits, node 0 without logits. A candidate
- * without logits may be any token: beyond the vocabulary it is rejected. */
+ * without logits may be any token: outside the vocabulary it is rejected. */
 bool sampling_verify(const struct verify_req *, uint32_t vocab, const float *const *logits, const float *const *q,
                      uint32_t q_vocab, float *p, uint32_t *order, struct verdict *out);
 

@@ -14,7 +14,7 @@
 /* ---- distributions ----
  *
  * A pool of distributions in device memory, which stores of several models may share. Their streams are not ordered:
- * kernels/backend.h says between which requests a wait() is needed. */
+ * kernels/backend.h documents between which requests a wait() is needed. */
 
 struct dists {
     struct backend *backend;
