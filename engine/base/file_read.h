@@ -30,11 +30,11 @@ bool file_text_from(int fd, const char *name, size_t most, char **text, size_t *
 /* Files that are part of the program: those of `make static`, which has its model, themes and all else in one file. Their
  * names begin with "builtin:/" and go wherever names of files go. Other builds have none. */
 
-/* The bytes of such a file, constant for the life of the process, aligned to a page; false: it is none of them. */
+/* Returns the bytes of an embedded file, page-aligned and constant for the life of the process; false if there is none. */
 bool embedded_file(const char *path, const unsigned char **bytes, size_t *n);
-/* The i-th one's name; NULL: there are no more. */
+/* Returns the name of the i-th embedded file, or NULL after the last one. */
 const char *embedded_name(size_t i);
-/* Is there a file of this name, of either kind? access() otherwise, errno and all. */
+/* Returns whether `path` is an embedded file or exists on disk; if not, errno is that of access(). */
 bool embedded_or_there(const char *path);
 
 #endif
