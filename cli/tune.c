@@ -216,17 +216,17 @@ run(struct tune *t, uint32_t candidate, uint32_t prompt, struct err *err)
     if (!generate(&g, &out, err))
         return false;
     const struct tally *total = &out.metrics.total;
-    if (generation_interrupted())
-        ; /* an incomplete run does not count */
-    else if (total->emitted > 0)
+    const bool whole = !generation_interrupted(), decoded = total->emitted > 0;
+    if (whole && decoded) {
         race_took(t->race, (total->draft_us + total->verify_us) * 1e-6 / (double)total->emitted);
-    else
-        race_drop(t->race);
-    positions_add(&t->positions[candidate], &out.positions);
-    if (!generation_interrupted() && !(t->o->sampling.temperature > 0))
-        compare_text(t, prompt, &out.texts[0]);
+        positions_add(&t->positions[candidate], &out.positions);
+        if (!(t->o->sampling.temperature > 0))
+            compare_text(t, prompt, &out.texts[0]);
+    }
     outcome_free(&out);
-    return true;
+    return !whole || decoded ||
+           err_set(err, ERR_USAGE,
+                   "the text of prompt %u ends with its first token: leave it out, or give --ignore-eos", prompt + 1);
 }
 
 static bool
@@ -281,9 +281,7 @@ print_standings(const struct tune *t)
         const struct race_standing *s = &all[i];
         print_speed(s->speed);
         printf("  %5u  %s", s->heats, candidate_name(t, s->candidate, name, sizeof name));
-        if (s->failed)
-            printf(" (cannot run)");
-        else if (s->dropped > 0)
+        if (s->dropped > 0)
             printf(" (dropped in heat %u)", s->dropped);
         putchar('\n');
     }

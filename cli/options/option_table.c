@@ -110,7 +110,7 @@ const struct option_row option_rows[] = {
          .more = "A date is `YYYY-MM-DD` or `YYYY-MM-DD HH:MM`."),
     WHOLE("tokens", 'n', "N", PROMPTED, tokens, 0, UINT32_MAX / 2,
           "tokens to generate; 0: up to the end of the context", .def = "256"),
-    WHOLE("tokens", 'n', "N", COMMAND_TUNE, tokens, 1, UINT32_MAX / 2, "tokens to generate from each prompt",
+    WHOLE("tokens", 'n', "N", COMMAND_TUNE, tokens, 2, UINT32_MAX / 2, "tokens to generate from each prompt",
           .def = "128"),
     WHOLE("ctx", 'c', "N", GENERATES, ctx, 0, 1u << 24, "context length", .without = "model's"),
     /* ---- how ---- */

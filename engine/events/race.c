@@ -11,7 +11,6 @@
 struct candidate {
     double *sample; /* (n_prompts) sums over the heats of each prompt; owned by race.samples */
     uint32_t heats, dropped;
-    bool failed;
 };
 
 struct prompt {
@@ -171,7 +170,7 @@ split(struct race *r, const struct race_prompt *list, uint32_t n)
 static bool
 is_left(const struct race *r, uint32_t candidate)
 {
-    return r->of[candidate].dropped == 0 && !r->of[candidate].failed;
+    return r->of[candidate].dropped == 0;
 }
 
 /* Every other heat has the reversed order of the heat before. Candidate 0 runs in each, because times are compared
@@ -231,10 +230,6 @@ begin_held_out(struct race *r)
     r->finalist[1] = all[1].candidate;
     r->finalist[2] = 0;
     r->n_finalists = all[0].candidate == 0 || all[1].candidate == 0 ? 2 : 3;
-    if (all[1].failed) { /* then all candidates except 0 have failed */
-        r->finalist[1] = 0;
-        r->n_finalists = 1 + (all[0].candidate != 0);
-    }
     r->phase = RACE_HELD_OUT;
     r->at = 0;
 }
@@ -264,8 +259,7 @@ end_heat(struct race *r)
 {
     for (uint32_t i = 0; i < r->in_heat; i++) {
         struct candidate *c = &r->of[r->order[i]];
-        if (!c->failed)
-            c->sample[c->heats++ % r->n_prompts] += log(r->seconds[0] / r->seconds[r->order[i]]);
+        c->sample[c->heats++ % r->n_prompts] += log(r->seconds[0] / r->seconds[r->order[i]]);
     }
     r->heat++;
     const bool open = r->heat < RACE_HEATS || judge(r);
@@ -376,15 +370,6 @@ race_took(struct race *r, double seconds)
 }
 
 void
-race_drop(struct race *r)
-{
-    if (r->phase == RACE_RUNS) {
-        r->of[r->order[r->at]].failed = true;
-        advance(r);
-    }
-}
-
-void
 race_finish_heats(struct race *r)
 {
     if (r->phase == RACE_RUNS)
@@ -406,13 +391,11 @@ race_left(const struct race *r)
     return left;
 }
 
-/* Order of the result: remaining candidates, dropped ones, failed ones; then by speed, or by the heat in which they
+/* Order of the result: remaining candidates, dropped ones; then by speed, or by the heat in which they
  * were dropped. */
 static bool
 stands_before(const struct race_standing *a, const struct race_standing *b)
 {
-    if (a->failed != b->failed)
-        return b->failed;
     if (a->dropped != b->dropped)
         return a->dropped == 0 || (b->dropped != 0 && a->dropped > b->dropped);
     return a->speed.value > b->speed.value;
@@ -423,7 +406,7 @@ race_standings(const struct race *r, struct race_standing out[RACE_CANDIDATES])
 {
     for (uint32_t i = 0; i < r->n; i++) {
         const struct candidate *c = &r->of[i];
-        const struct race_standing s = {i, c->heats, c->dropped, c->failed, compare(advantage(r, c, NULL))};
+        const struct race_standing s = {i, c->heats, c->dropped, compare(advantage(r, c, NULL))};
         uint32_t at = i;
         for (; at > 0 && stands_before(&s, &out[at - 1]); at--)
             out[at] = out[at - 1];

@@ -57,7 +57,6 @@ struct race_standing {
     uint32_t candidate;
     uint32_t heats;          /* that it took part in */
     uint32_t dropped;        /* heat, from 1, after which it was dropped; 0: not dropped */
-    bool failed;             /* race_drop() */
     struct comparison speed; /* × candidate 0, the geometric mean over prompts */
 };
 uint32_t race_heat(const struct race *); /* heats that are complete */

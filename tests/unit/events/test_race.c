@@ -158,28 +158,21 @@ TEST(a_third_of_each_category_is_held_out)
     race_close(r);
 }
 
-TEST(a_candidate_that_cannot_run_leaves_and_time_may_end_the_heats)
+TEST(time_may_end_the_heats)
 {
     struct race *r = open_race(4, seed);
-    struct race_standing all[RACE_CANDIDATES];
     uint32_t candidate, prompt;
     enum race_phase phase;
     for (uint32_t i = 0; (phase = race_next(r, &candidate, &prompt)) == RACE_RUNS; i++) {
         if (i == 10)
             race_finish_heats(r);
-        else if (candidate == 2)
-            race_drop(r);
         else
             race_took(r, candidate == 3 ? 0.5 : 1);
     }
     assert_int_equal(phase, RACE_HELD_OUT);
-    race_standings(r, all);
-    assert_true(all[3].failed && all[3].candidate == 2 && all[3].heats == 0);
     assert_int_equal(race_winner(r), 3);
-    for (uint32_t i = 0; race_next(r, &candidate, &prompt) == RACE_HELD_OUT; i++) {
-        assert_true(candidate != 2);
+    while (race_next(r, &candidate, &prompt) == RACE_HELD_OUT)
         race_took(r, candidate == 3 ? 0.5 : 1);
-    }
     assert_true(fabs(race_held_out(r, 3, 0, NULL).value - 2) < 1e-9);
     race_close(r);
 }
