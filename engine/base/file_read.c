@@ -104,7 +104,7 @@ file_unmap(const unsigned char *map, uint64_t bytes)
         munmap((void *)map, (size_t)bytes);
 }
 
-/* Room for what a file says it has, so that most are read at once. */
+/* Allocates the file's reported size, so that most files are read at once. */
 static size_t
 first_room(int fd, size_t most)
 {

@@ -17,11 +17,11 @@ void file_unmap(const unsigned char *map, uint64_t bytes); /* NULL: nothing */
 /* ---- small files, read into memory with a zero byte after the last byte ---- */
 
 /* Reads the regular file `path`, of at most `most` bytes. *text (*n bytes, then a zero) is the caller's to free; NULL
- * after a failure, of which err says the path and why (ERR_WORK). */
+ * after a failure; *err then contains the path and the reason (ERR_WORK). */
 bool file_text(const char *path, size_t most, char **text, size_t *n, struct err *);
 
-/* The same; and a pipe will do, too, that a shell put there: prog <(…) is prog /dev/fd/63. A pipe with a name of its own, which
- * nobody may ever write to, is refused like a device. */
+/* The same, and accepts a pipe that a shell opened: prog <(…) is prog /dev/fd/63. A named pipe, to which no process may ever write,
+ * is refused like a device. */
 bool file_text_or_pipe(const char *path, size_t most, char **text, size_t *n, struct err *);
 
 /* The same of what is open already, up to its end, whatever it is: a pipe, a terminal. `name` is for error lines. */

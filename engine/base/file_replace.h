@@ -31,7 +31,7 @@ struct file_replace {
 /* Creates the file beside. `path` is relative to the open folder (AT_FDCWD: the working directory), mode as for open().
  * After true, file_replace_end() must follow. */
 bool file_replace_begin(struct file_replace *, int folder, const char *path, mode_t mode, struct err *);
-/* All n bytes, whatever interrupts it. After a failure errno says why, too. */
+/* Writes all n bytes, also after interruptions. errno is set after a failure. */
 bool file_replace_put(struct file_replace *, const void *bytes, size_t n, struct err *);
 /* ok: what was put is on the disk and in its place, or false. Not ok: the file beside is removed, *err stays as it is,
  * false. */
@@ -40,7 +40,7 @@ bool file_replace_end(struct file_replace *, bool ok, struct err *);
 /* All three for one text. */
 bool file_replace_text(int folder, const char *path, mode_t mode, const char *text, size_t n, struct err *);
 
-/* write() of all n bytes; false: errno says why. */
+/* write() of all n bytes; false: errno is set. */
 bool file_put(int fd, const void *bytes, size_t n);
 
 #endif

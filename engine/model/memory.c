@@ -54,8 +54,8 @@ read_field(const char *root, const char *rest, const char *name, uint64_t *out)
 
 /* ---- control groups ---- */
 
-/* What the two versions call the same things, and where. A version 2 group without a bound says "max", which is no
- * number; one of version 1 says a number near 2^63. */
+/* File names of both versions of control groups. The limit of a group without a bound is "max" in version 2 and a number near 2^63
+ * in version 1. */
 static const struct cgroup_version {
     const char *mount, *limit, *usage, *cache;
 } version1 = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"},

@@ -111,7 +111,7 @@ model_head_bytes(const struct model *m, bool exact)
     return tensor_bytes(&m->desc.head, exact);
 }
 
-/* Of an embedding of its own in a mapped file: whoever reads a row gives its page back. */
+/* For an embedding that is not the head, in a mapped file: after reading a row its page is released. */
 static uint64_t
 left_in_file(const struct model *m, bool exact)
 {

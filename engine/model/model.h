@@ -26,7 +26,7 @@ struct model {
     const char *packing;       /* "GPTQ": as what a folder had packed it; or NULL */
     uint64_t
         unpacked_of[WEIGHT_TYPES]; /* how many of them are in memory of the model's own, unpacked from a folder's */
-    uint32_t ctx_train;            /* 0: a vocabulary that doesn't say */
+    uint32_t ctx_train;            /* 0: unknown, as in a vocabulary */
     bool tied;                     /* the head is the embedding */
     bool quantized;                /* to Q8_0 while it was opened */
     bool vocabulary_only;          /* no weights: desc has nothing but vocab, and nothing can be run */
@@ -66,7 +66,7 @@ bool model_quantize(struct model *, struct err *);
 
 void model_free_blocks(struct model *); /* what model_take() gave: a part of model_close() */
 
-/* A number that tells models apart: FNV-1a over what is small, and over a sample of what is large. */
+/* A hash that distinguishes models: FNV-1a over small data and over a sample of large tensors. */
 
 #define HASH_START 0xcbf29ce484222325u
 
@@ -74,13 +74,13 @@ uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n);
 /* A mapped file: all of its header (bytes below data_start), pieces of its data evenly spaced, and its size. */
 uint64_t hash_map(uint64_t hash, const unsigned char *map, uint64_t bytes, uint64_t data_start);
 
-/* A model's final norm on the host: what stands before the LM head, and before an acceptance head. */
+/* A model's final norm on the host, which is applied before the LM head and before an acceptance head. */
 
 struct final_norm {
     uint32_t width;
     float eps;
     bool centred;  /* the mean is taken off first */
-    float *weight; /* (width), owned; behind it the bias (width), zeros where there is none */
+    float *weight; /* (width), owned; followed by the bias (width), zeros if there is none */
 };
 
 /* Copies the weights, whatever their type; to be freed with final_norm_free(). */

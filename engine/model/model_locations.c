@@ -223,7 +223,7 @@ depth_of(const char *path)
     return depth;
 }
 
-/* A language model in a GGUF file. Of a split file the first part stands for all; a projector of pictures (mmproj) is none. */
+/* A language model in a GGUF file. Of a split file only the first part counts; an image projector (mmproj) is not a language model. */
 static bool
 is_gguf(const char *name)
 {
@@ -540,8 +540,8 @@ list_files(struct listing *l, const char *folder, const char *name)
         tell(l, path, path);
 }
 
-/* A manifest's path below the root is manifests/REGISTRY/OWNER/NAME/TAG. Of a model with an adapter the list has the adapter, which
- * says of itself that it needs its model: the weights alone are another model. */
+/* A manifest's path below the root is manifests/REGISTRY/OWNER/NAME/TAG. Of a model with an adapter the list has the adapter, whose
+ * entry reports that it needs the base model; without the adapter the weights are another model. */
 static void
 list_ollama(struct listing *l, const char *folder, const char *name)
 {

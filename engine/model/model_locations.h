@@ -1,5 +1,5 @@
 /* Where models are on this machine: the caches of other programs, by the names that people know them by. Nothing is ever
- * fetched. What the environment says is asked anew at each call. */
+ * fetched. Environment variables are read at each call. */
 #ifndef ENGINE_MODEL_MODEL_LOCATIONS_H
 #define ENGINE_MODEL_MODEL_LOCATIONS_H
 
@@ -8,7 +8,7 @@
 
 #include "kernels/base/err.h"
 
-/* The name of the model that comes with the program, which its caller knows the path of. */
+/* The name of the model that comes with the program; the caller has its path. */
 #define MODEL_BUNDLED "bundled"
 
 /* The path of what `name` means (size bytes of room):

@@ -404,7 +404,7 @@ add_stop_token(struct model *m, const cJSON *id, const char *file, struct err *e
     return true;
 }
 
-/* generation_config.json says after which tokens to stop, one or a list; config.json where that doesn't. */
+/* generation_config.json contains the end tokens, one or a list; if it does not, config.json does. */
 static bool
 read_stop_tokens(struct model *m, struct err *err)
 {
@@ -441,8 +441,8 @@ describe_vocabulary(struct model *m)
         m->ctx_train = (uint32_t)ctx->valuedouble;
 }
 
-/* Added tokens may lie beyond the embedding's rows (padding, infilling that this size of a model lacks): a prompt that has
- * one is refused when it comes to that. Text has to become tokens that the model knows. */
+/* Ids of added tokens may be larger than the embedding (padding, or infilling that a model of this size lacks): a prompt that
+ * contains one is refused. Tokens of plain text must have rows in the embedding. */
 static bool
 check_vocabulary(const struct model *m, struct err *err)
 {

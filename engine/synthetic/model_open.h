@@ -1,5 +1,4 @@
-/* Opening a model, whatever it comes from: a GGUF file, a Hugging Face folder, or synthetic weights. The one place that knows
- * all formats. */
+/* Opens a model from a GGUF file, a Hugging Face folder or synthetic weights. Only this module depends on all formats. */
 #ifndef ENGINE_SYNTHETIC_MODEL_OPEN_H
 #define ENGINE_SYNTHETIC_MODEL_OPEN_H
 
@@ -34,7 +33,7 @@ bool model_read(struct model **, struct gguf *, struct err *);
 uint32_t model_positions(const struct model *, uint32_t ctx, uint32_t sequences);
 void model_close(struct model *); /* not before every backend's weights made from it are unloaded */
 
-/* What can be told of a model without running it, for lists of models. */
+/* Describes a model without running it, for lists of models. */
 
 /* All texts can be printed. */
 struct model_look {
@@ -56,6 +55,6 @@ void model_look(struct model_look *, const char *path, uint64_t available);
 
 bool folder_tokenizer_open(struct tokenizer **, const char *folder, struct err *);
 
-/* Chat templates that lie beside a Hugging Face folder's tokenizer. */
+/* Chat templates in the files of a Hugging Face folder. */
 
 #endif

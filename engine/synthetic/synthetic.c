@@ -259,7 +259,7 @@ output_deviation(struct making *m, uint32_t cols, double inputs, double gain)
     return deviation;
 }
 
-/* Size of the weighted sum of what a row's experts say, each of size 1 and independent: the root of the sum of the weights'
+/* Size of the weighted sum of the outputs of a row's experts, each of size 1 and independent: the root of the sum of the weights'
  * squares, about, the row's logits being the quantiles of normal numbers (Blom 1958). */
 static double
 mixed_size(const struct experts_form *f)
@@ -361,8 +361,7 @@ make_all(struct making *m)
     struct synthetic_weights *w = m->w;
     struct model_desc *d = &w->desc;
     const struct synthetic_shape *s = w->spec.shape;
-    const uint32_t k =
-        w->spec.exit == 0 ? d->n_layers : w->spec.exit; /* nothing synthetic: the last layer says it all */
+    const uint32_t k = w->spec.exit == 0 ? d->n_layers : w->spec.exit; /* no exit: the last layer decides */
     const double tangent = w->spec.exit == 0 ? 0 : synthetic_tangent(s->vocab, w->spec.acceptance);
     const double reach = UNIT * UNIT * REACH_SQUARED, before = k > 1 ? REACH_SQUARED : 0;
     float *final = w->norms + d->width;

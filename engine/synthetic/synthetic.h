@@ -1,6 +1,6 @@
-/* Synthetic models: random weights in the shape of a real model, whose layers after an exit k change what it says only so
- * much that a given share of the drafts that exit at k is accepted. What speculation gains can then be measured at any
- * size without a download, as a function of the acceptance.
+/* Synthetic models: random weights in the shape of a real model. Its layers after an exit k change predictions only so much that a
+ * given share of the drafts that exit at k is accepted. The gain of speculation can then be measured at any size without a
+ * download, as a function of the acceptance.
  *
  * The construction. Let V be the vocabulary, and the residual stream be cut in two halves.
  * - The embedding and the layers before k write into the first half (of the second they have 1/74). The head reads the
@@ -11,7 +11,7 @@
  *   times that of layer k. What the head sees is turned by the angle of that tangent. Logits before and after are V
  *   pairs of normal numbers, with the angle's cosine as correlation, and the share of positions where both have their
  *   largest at the same token, the per-token acceptance of a greedy draft from k, is an integral that
- *   synthetic_tangent() inverts. It knows nothing of sizes but V: there is no calibration.
+ *   synthetic_tangent() inverts. Of all sizes it depends on V only, so there is no calibration.
  * - Queries and keys are large: logits of attention have a standard deviation of ATTENTION_LOGIT, so that a head looks
  *   at a few places among hundreds, near or far. A token thus depends on all of the text so far, in a way that little
  *   can repeat, which is why greedy text doesn't fall into loops, as that of random models does when the last token
@@ -67,7 +67,7 @@ struct synthetic_tensor {
     uint32_t planes; /* matrices of this shape, one after the other: a layer's experts; else 1 */
 };
 
-/* Number i of them: their formulas lie side by side. */
+/* Value number i of each distribution; their formulas are next to each other. */
 static inline struct tensor
 synthetic_plane(const struct synthetic_tensor *t, uint32_t i)
 {
@@ -112,8 +112,8 @@ double synthetic_tangent(uint32_t vocab, double acceptance);
  * whole. Bytes are the caller's; NULL: out of memory. */
 unsigned char *synthetic_gguf_header(const struct synthetic_weights *, bool tensors, size_t *len);
 
-/* Header and tensors, in a new file beside `path` that takes its place when it is complete. Whatever fails (a full
- * disk) leaves nothing behind, and `path` as it was. progress may be NULL; false from it cancels. */
+/* Header and tensors, in a new file beside `path` that takes its place when it is complete. After a failure
+ * (such as a full disk) the new file is removed and `path` is unchanged. progress may be NULL; if it returns false, writing stops. */
 bool synthetic_gguf_write(const struct synthetic_weights *, const char *path, progress_fn progress, void *user,
                           struct err *);
 

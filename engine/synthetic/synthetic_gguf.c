@@ -15,7 +15,7 @@
 #define FIRST_BYTE  2u /* ids: <unk>, <s>, bytes, then */
 #define FIRST_PIECE (FIRST_BYTE + 256u)
 #define CHUNK_BYTES ((size_t)8 << 20)
-#define SPACE       "\xe2\x96\x81" /* ▁, which stands for a space in a piece */
+#define SPACE       "\xe2\x96\x81" /* ▁, which is a space in a piece */
 
 /* ---- the header ---- */
 

@@ -23,8 +23,8 @@ struct accept_predictor {
     sums_fn sums;
     const float *w[ACCEPT_HEAD_BLOCKS], *b[ACCEPT_HEAD_BLOCKS]; /* (groups, width, GROUP), (groups, GROUP) */
     float *values;                                              /* owns them */
-    float *now, *next;                                          /* (groups, GROUP) x_i, x_{i+1}; zeros behind width */
-    double *v, c;                                               /* (width) of z_accept - z_reject */
+    float *now, *next; /* (groups, GROUP) x_i, x_{i+1}; zeros after `width` values */
+    double *v, c;      /* (width) of z_accept - z_reject */
 };
 
 /* The sums with vectors of so many lanes, which stay in registers. */
@@ -80,7 +80,7 @@ accept_predictor_bytes(uint32_t width, uint32_t n_own)
     return (uint64_t)n_own * block_values(width) * sizeof(float) + width * (2 * sizeof(float) + sizeof(double));
 }
 
-/* One block's weights to where the groups want them; what lies behind the last output stays 0. */
+/* Copies a block's weights into the order of the groups; values after the last output stay 0. */
 static void
 lay_out(const struct accept_block *block, uint32_t width, float *to)
 {

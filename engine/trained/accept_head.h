@@ -1,5 +1,5 @@
-/* An acceptance head (SpecDec++): reads a draft model's final hidden state of the row whose input is a candidate, and says
- * how likely the target will accept that candidate.
+/* An acceptance head (SpecDec++): reads a draft model's final hidden state of the row whose input is a candidate, and returns
+ * the probability that the target accepts that candidate.
  *
  *     x_0 = norm(h)                       h: after the last layer; norm: the draft model's final one
  *     x_{i+1} = x_i + SiLU(W_i x_i + b_i)    i = 0..D-1
@@ -29,7 +29,7 @@ struct accept_head {
     float *v, *c;                                  /* (2, width), (2): reject, accept */
     float *values;                                 /* owns all of them, in this order */
     size_t n_values;
-    uint64_t draft_hash, target_hash; /* whose they are; 0: the file doesn't say */
+    uint64_t draft_hash, target_hash; /* of the two models; 0: not in the file */
     uint32_t draft_layers;            /* of the draft model, which are its own (self:E); 0: all */
     char draft[64], target[64];       /* their names, for messages */
     char path[512];                   /* the file that it was read from; "": none */
@@ -40,7 +40,7 @@ struct accept_head {
 bool accept_head_new(struct accept_head **, uint32_t width, uint32_t n_blocks, bool shared, struct err *);
 void accept_head_free(struct accept_head *);
 
-/* What a head takes in memory, with its predictor, which says p̂. */
+/* Bytes of memory of a head and its predictor. */
 uint64_t accept_head_bytes(uint32_t width, uint32_t n_blocks, bool shared);
 
 /* What a file has to be of: a draft model, or a model's first layers. */
@@ -61,11 +61,11 @@ bool accept_head_measure(const char *path, const struct model *draft, uint32_t *
 bool accept_head_parse(struct accept_head **, const char *name, const void *bytes, size_t len,
                        const struct accept_whose *, struct err *);
 
-/* An acceptance head laid out for being asked again and again, which is what drafting with SpecDec++ does.
+/* An acceptance head in a layout for many calls, as drafting with SpecDec++ makes them.
  *
- * Weights lie by groups of outputs, input by input, so that a vector holds outputs side by side. Each output adds its products
+ * Weights are stored by groups of outputs, input by input, so that a vector contains neighbouring outputs. Each output adds its products
  * in the order of the inputs, PIECE of them at a time, and the pieces' sums in their order; products and sums are rounded
- * singly. So p̂ hangs neither on how wide the processor's vectors are nor on the number of threads. */
+ * singly. So p̂ depends neither on the width of the processor's vectors nor on the number of threads. */
 
 struct accept_predictor;
 

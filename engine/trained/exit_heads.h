@@ -1,5 +1,5 @@
-/* Trained heads: what is put between a layer's hidden state and the LM head, or in its place, so that early layers
- * guess better. A set belongs to one model, and its file says to which. */
+/* Trained heads: applied between a layer's hidden state and the LM head, or in place of the LM head, for better predictions of early
+ * layers. A set belongs to one model, whose hash its file contains. */
 #ifndef ENGINE_TRAINED_EXIT_HEADS_H
 #define ENGINE_TRAINED_EXIT_HEADS_H
 

@@ -1,8 +1,8 @@
-/* How likely the target accepts a draft, by what a companion model says of it (Speculative Verification, section 4):
+/* The probability that the target accepts a draft, given a companion model's distribution (Speculative Verification, section 4):
  *
  *     s = Σ_v min(d(v), c(v))       similarity of the draft's and the companion's distributions
  *     a = min(1, c(x) / d(x))       how likely the companion would accept the token
- *     p̂(s, a) = mean of A           A = min(1, p(x) / d(x)), what the target says, over what was observed in a cell
+ *     p̂(s, a) = mean of A           A = min(1, p(x) / d(x)) with the target's p, over the observations in a cell
  *
  * Cells are bins of equal population; where a cell is empty, p̂ is the mean of its row's and its column's. A profile belongs to
  * three models and to one way of sampling. */

@@ -119,7 +119,7 @@ key_of(const struct lane *l, uint32_t pos, enum rng_purpose purpose)
     return (struct rng_key){.seed = l->seed, .pos = pos, .purpose = purpose};
 }
 
-/* The target has read all of the text: X goes on, from its distribution. */
+/* The target has read all of the text: draws the next X from its distribution. */
 static bool
 respond(void *user, struct reader *r, uint32_t at, slot_t slot)
 {

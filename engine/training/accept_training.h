@@ -54,10 +54,10 @@ struct accept_score accept_training_score(struct accept_training *, const struct
 /* What an acceptance head is trained on (SpecDec++, section 4): the target's own responses with a draft model's candidates
  * mixed in, and how likely the target accepts each.
  *
- * For a prompt the target says X_1..X_n. The draft model reads along, and at every position a candidate is drawn from it,
+ * For a prompt the target generates X_1..X_n. The draft model reads the same text, and at every position a candidate is drawn from it,
  * Y_i ~ q(. | prompt, X_<i), whose label is a_i = min(1, p(Y_i) / q(Y_i)). The draft model then reads Z, which is X_i with
  * the probability `mixing` and else Y_i; out come its final hidden states at the rows whose input is a Y_i, normed. Greedy
- * (temperature 0): Y_i is the draft's first choice, and a_i says whether it is the target's. */
+ * (temperature 0): Y_i is the draft's first choice, and a_i is 1 if it is the target's, too, else 0. */
 
 struct accept_data_options {
     uint32_t prompt, response; /* tokens of a prompt at most, and of the target's response */

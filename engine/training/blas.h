@@ -7,20 +7,21 @@
 
 /* How many of `wanted` threads may be in the BLAS at a time, each computing alone: all of them, but one of OpenBLAS's
  * sequential build (no build of it may be called by several threads unless it was made for that). OpenBLAS's builds with
- * threads of their own are told to compute on the calling one. 0: the BLAS cannot be loaded. */
+ * threads of their own are set to compute on the calling thread. 0: the BLAS cannot be loaded. */
 uint32_t blas_callers(uint32_t wanted, struct err *);
 
 /* Products on the engine's device. Functions take NULL for the BLAS here. Several threads may ask at a time. */
 struct blas;
 
-/* NULL in *out: the engine's backend computes here; so it does where it might but can't: then false, and *err says why. */
+/* Sets *out to NULL if the host computes the products. Returns false, with the reason in *err, if the engine's device should compute
+ * them and cannot; *out is NULL then, too. */
 bool blas_open(struct blas **out, const struct engine *, struct err *);
 void blas_close(struct blas *);
 /* A matrix (n values) that does not change from now on: it stays on the device. Where it has no room it is copied each time. */
 void blas_keep(struct blas *, const float *, size_t n);
 
-/* C (m, n) = A B + beta C, row-major; turned, A lies as (k, m), B as (n, k). lda, ldb: from a row that lies there to the next,
- * in floats. A device that fails is not asked again, and who trains ends: blas_failed() says so. */
+/* C (m, n) = A B + beta C, row-major; with turn_a A is stored as (k, m), with turn_b B as (n, k). lda, ldb: distance of
+ * stored rows, in floats. After a failure the device is not used again, and blas_failed() returns true, so that training ends. */
 struct blas_product {
     bool turn_a, turn_b;
     size_t m, n, k;

@@ -127,7 +127,7 @@ normalise(const struct lens *lens, struct head_work *w, size_t n)
         w->inverse[i] = final_norm_apply(&lens->norm, w->shifted + i * width, w->normed + i * width);
 }
 
-/* What the model does to logits behind the matrix: bias, scale, cap; as kernels/cpu/head.c has it. */
+/* The model's operations on logits after the matrix: bias, scale, cap, as in kernels/cpu/head.c. */
 static void
 finish_logits(const struct lens *lens, struct head_work *w, float *z, size_t n)
 {

@@ -11,7 +11,7 @@ struct lane { /* a prompt at hand */
     struct profile_data *data;
     struct profile_prompt *prompt;
     uint64_t seed;
-    uint32_t n, end;      /* tokens that stand, the last of them no model has read; and how many there may be */
+    uint32_t n, end;      /* committed tokens, of which no model has read the last; and their limit */
     uint32_t drafts;      /* of this round; 0: the response is over */
     float *logits[READS]; /* (drafts + 1, vocabulary of each): before each draft, and after the last */
     float *q;             /* (drafts, vocab) what drafts were drawn from */
@@ -116,8 +116,8 @@ keep_logits(void *user, struct reader *r, uint32_t at, slot_t slot)
     return at + 1 < l->n || reader_logits(r, slot, logits_at(l, model, at + 1 - l->n));
 }
 
-/* Reads so many tokens behind those that stand, in every lane that drafts more than `least`, and no more than it drafts; the
- * logits after the last standing token and behind are there then. */
+/* In every lane that drafts more than `least` tokens, reads up to `drafts` of them after the committed ones. Stores the logits after
+ * the last committed token and after each that was read. */
 static bool
 read_on(struct profile_data *d, size_t n, enum reads model, uint32_t drafts, uint32_t least)
 {
@@ -132,7 +132,7 @@ read_on(struct profile_data *d, size_t n, enum reads model, uint32_t drafts, uin
     return reader_read(&d->reader[model], texts, count, keep_logits);
 }
 
-/* What a model says at place i of the round, into `to`. */
+/* Writes a model's distribution at position i of the round to `to`. */
 static const float *
 said(const struct lane *l, enum reads model, uint32_t i, const struct sampling *how, float *to)
 {
@@ -208,7 +208,7 @@ plan_round(struct lane *l, bool over)
     l->drafts = over ? 0 : left < most ? left : most;
 }
 
-/* What was drafted is judged; what stands is added to the text, the target's own word with it. */
+/* Verifies the drafts, and adds the accepted ones and the target's next token to the text. */
 static void
 judge(struct lane *l)
 {
@@ -233,7 +233,7 @@ judge(struct lane *l)
     plan_round(l, over);
 }
 
-/* A round in every lane that goes on; *left: there was one. */
+/* One round in every lane that is not over; *left: there was such a lane. */
 static bool
 play_round(struct profile_data *d, size_t n, bool *left)
 {

@@ -48,7 +48,7 @@ reader_forget(struct reader *r, uint32_t lane, uint32_t length)
         context_truncate(r->context, r->seq[lane], length);
 }
 
-/* Rows for the next n tokens of a text, behind one another. */
+/* Appends a row for each of the next n tokens of a text. */
 static bool
 append(struct reader *r, const struct reader_text *t, uint32_t n, slot_t *rows)
 {
@@ -60,7 +60,7 @@ append(struct reader *r, const struct reader_text *t, uint32_t n, slot_t *rows)
     return true;
 }
 
-/* They have been read; tells of them. */
+/* Calls the callback for each row that was read. */
 static bool
 take(struct reader *r, const struct reader_text *t, const slot_t *rows, uint32_t n, reader_fn told)
 {
