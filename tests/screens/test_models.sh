@@ -6,7 +6,7 @@ BUILD=${BUILD:-build}
 FAMILIES=$ROOT/tests/golden/families
 
 terminal 120x36 "exec $PROGRAM"
-check "where only the bundled model is, it opens at once" wait_for 'specscope *fables-14m'
+check "where only the bundled model is, it opens at once" wait_for 'fables-14m · 16 layers'
 
 HUB=$HOME/.cache/huggingface/hub
 for name in org--tiny Qwen--toy org--files; do
@@ -37,7 +37,7 @@ tm send-keys T I N Y
 check "typing filters" wait_for '^ filter TINY .*Enter open'
 check "and leaves what has it in its name" sh -c "[ \$(tmux -S $SOCKET capture-pane -p | grep -c 'hf:\|bundled') = 1 ]"
 tm send-keys Enter
-check "Enter opens" wait_for 'specscope *tiny'
+check "Enter opens" wait_for 'tiny · [0-9]* layers'
 tm send-keys -l ':open nothing-of-the-kind.gguf'
 tm send-keys Enter
 check "what can't be opened leaves the run alone" wait_for 'nothing-of-the-kind.gguf'
@@ -48,7 +48,7 @@ check "the list says so itself" wait_for '^ .*pointer.gguf: .*Git LFS pointer'
 tm send-keys Escape
 until_true shows 'hf:Qwen/toy' >/dev/null
 tm send-keys Escape
-check "Esc goes back to the run" wait_for 'specscope *tiny'
+check "Esc goes back to the run" wait_for 'tiny · [0-9]* layers'
 tm send-keys -l ':open bundled'
 tm send-keys Enter
 check "leaving a run that is not exported asks" wait_for 'not exported yet:  q open the other and lose it'
@@ -60,20 +60,20 @@ tm send-keys -l ':open bundled'
 tm send-keys Enter
 wait_for 'q open the other' >/dev/null
 tm send-keys q
-check ":open takes the other model" wait_for 'specscope *fables-14m'
+check ":open takes the other model" wait_for 'fables-14m · 16 layers'
 tm send-keys q q
 check "and leaving leaves" exits 0
 
 for case in sd:k specdecpp:max sv:window; do
     policy=${case%:*}
     terminal 160x48 "$PROGRAM --policy $policy --set ${case#*:}=3 bundled"
-    wait_for 'specscope *fables-14m.* round [1-9]' >/dev/null
+    wait_for 'fables-14m.* round [1-9]' >/dev/null
     tm send-keys -l ':open hf:org/tiny'
     tm send-keys Enter
     wait_for 'q open the other' >/dev/null
     tm send-keys q
     check ":open under $policy takes a model without a draft model, and says so" wait_for "policy $policy needs a draft model.*; specbound runs instead"
-    check "it runs with another policy" wait_for 'specscope *tiny.* policy specbound'
+    check "it runs with another policy" wait_for 'tiny.* policy specbound'
 done
 tm send-keys q q
 check "that is no error" exits 0
@@ -86,7 +86,7 @@ check "q filters where a name begins with it" wait_for '^ filter q '
 tm send-keys q
 check "and leaves the second time" exits 0
 terminal 120x36 "$PROGRAM bundled"
-check "'bundled' is a name like others" wait_for 'specscope *fables-14m'
+check "'bundled' is a name like others" wait_for 'fables-14m · 16 layers'
 printf ':open bundled\n' >"$WORK/open.script"
 terminal 80x24 "$PROGRAM --script $WORK/open.script -n 5"
 check "a script stays with its model" exits 2
