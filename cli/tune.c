@@ -11,6 +11,7 @@
 #include "cli/base/files.h"
 #include "cli/generation/generation.h"
 #include "cli/options/option_table.h"
+#include "engine/base/utf8.h"
 #include "engine/events/candidates.h"
 #include "engine/events/engine_flags.h"
 #include "engine/events/race.h"
@@ -107,13 +108,6 @@ add_policy(struct tune *t, const struct policy_ops *ops, const struct layer_reco
     struct preset found[CANDIDATES_MOST];
     struct policy p;
     const bool ok = policy_open(&p, ops, &model, &t->o->sampling, err);
-    for (size_t i = 0; ok && i < t->o->n_set; i++) {
-        const int k = policy_knob_index(&p.info, t->o->set[i].name);
-        if (k >= 0 && !knob_parse(&p.info.knobs[k], t->o->set[i].text, &p.value[k], err)) {
-            policy_close(&p);
-            return false;
-        }
-    }
     const uint32_t more = ok ? candidates_of(&p, records, n, t->engine->model->rho, found) : 0;
     for (uint32_t i = 0; i < more && t->n < RACE_CANDIDATES; i++)
         t->candidate[t->n++] = found[i];
@@ -154,25 +148,18 @@ elapsed_s(const struct tune *t)
     return (now_us() - t->start_us) * 1e-6;
 }
 
-/* "sd k=4": the knobs that differ from the policy's defaults. */
+/* Writes the policy and the knobs that differ from its defaults, which are its first candidate, each knob after `before`. */
 static const char *
-name_of(const struct preset *p, const struct preset *defaults, char *out, size_t n)
+candidate_name(const struct tune *t, uint32_t candidate, const char *before, char *out, size_t n)
 {
+    const struct preset *p = &t->candidate[candidate], *defaults = p;
+    while (defaults > t->candidate && strcmp(defaults[-1].policy, p->policy) == 0)
+        defaults--;
     size_t used = (size_t)snprintf(out, n, "%s", p->policy);
     for (uint32_t i = 0; i < p->n_set && used < n; i++)
         if (strcmp(p->set[i].text, defaults->set[i].text) != 0)
-            used += (size_t)snprintf(out + used, n - used, " %s=%s", p->set[i].name, p->set[i].text);
+            used += (size_t)snprintf(out + used, n - used, "%s%s=%s", before, p->set[i].name, p->set[i].text);
     return out;
-}
-
-/* The first candidate of a policy has its defaults. */
-static const char *
-candidate_name(const struct tune *t, uint32_t candidate, char *out, size_t n)
-{
-    uint32_t first = candidate;
-    while (first > 0 && strcmp(t->candidate[first - 1].policy, t->candidate[candidate].policy) == 0)
-        first--;
-    return name_of(&t->candidate[candidate], &t->candidate[first], out, n);
 }
 
 static void
@@ -183,7 +170,7 @@ show_progress(const struct tune *t, enum race_phase phase)
     race_standings(t->race, all);
     if (race_heat(t->race) > 0)
         snprintf(leader, sizeof leader, "; fastest: %s, %.2f x ar",
-                 candidate_name(t, all[0].candidate, name, sizeof name), all[0].speed.value);
+                 candidate_name(t, all[0].candidate, " ", name, sizeof name), all[0].speed.value);
     if (phase == RACE_HELD_OUT)
         fprintf(stderr, "\rheld-out prompts%s\x1b[K", leader);
     else
@@ -280,7 +267,7 @@ print_standings(const struct tune *t)
     for (uint32_t i = 0; i < n && (i < SHOWN || all[i].dropped == 0); i++) {
         const struct race_standing *s = &all[i];
         print_speed(s->speed);
-        printf("  %5u  %s", s->heats, candidate_name(t, s->candidate, name, sizeof name));
+        printf("  %5u  %s", s->heats, candidate_name(t, s->candidate, " ", name, sizeof name));
         if (s->dropped > 0)
             printf(" (dropped in heat %u)", s->dropped);
         putchar('\n');
@@ -296,7 +283,7 @@ print_held_out(const struct tune *t, uint32_t candidate)
     char name[200];
     const struct comparison c = race_held_out(t->race, candidate, 0, NULL);
     print_speed(c);
-    printf("  %s: %s\n", candidate_name(t, candidate, name, sizeof name), verdict(c));
+    printf("  %s: %s\n", candidate_name(t, candidate, " ", name, sizeof name), verdict(c));
     for (size_t i = 0; i < t->n_prompts; i++) {
         bool before = t->categories[i][0] == '\0';
         for (size_t j = 0; j < i && !before; j++)
@@ -309,15 +296,28 @@ print_held_out(const struct tune *t, uint32_t candidate)
     }
 }
 
+/* name: NULL for an operand; value: NULL if it was not given. */
 static void
-print_command(const struct tune *t, const struct preset *p)
+print_option(const char *name, const char *value)
 {
-    char name[200];
-    const size_t at = (size_t)(p - t->candidate);
-    candidate_name(t, (uint32_t)at, name, sizeof name);
-    printf("\nspecscope --policy %s", p->policy);
-    for (char *word = strtok(name + strlen(p->policy), " "); word != NULL; word = strtok(NULL, " "))
-        printf(" --set %s", word);
+    if (value == NULL)
+        return;
+    if (name != NULL)
+        printf(" --%s", name);
+    putchar(' ');
+    put_shell_word(stdout, value);
+}
+
+/* The command that opens the scope with the candidate's setting, on the same models. */
+static void
+print_command(const struct tune *t, uint32_t candidate)
+{
+    char setting[300];
+    printf("\nspecscope --policy %s", candidate_name(t, candidate, " --set ", setting, sizeof setting));
+    for (enum helper_role role = 0; role < HELPERS; role++)
+        print_option(helper_names[role], t->o->helpers[role]);
+    print_option("synth", t->o->synth);
+    print_option(NULL, t->o->model);
     putchar('\n');
 }
 
@@ -419,7 +419,7 @@ report(const struct tune *t, struct err *err)
             print_held_out(t, race_winner(t->race));
             if (race_runner_up(t->race) != race_winner(t->race) && race_runner_up(t->race) != 0)
                 print_held_out(t, race_runner_up(t->race));
-            print_command(t, winner);
+            print_command(t, race_winner(t->race));
             print_engines(t, race_winner(t->race));
         } else {
             puts("\ninterrupted: nothing was measured on held-out prompts");

@@ -118,7 +118,7 @@ const struct option_row option_rows[] = {
          .takes = TAKES_POLICY, .without = default_policy),
     CALL("policy", 0, "NAME", COMPARES, set_policy, "policy to measure besides ar", .repeats = true,
          .takes = TAKES_POLICY, .without = "all"),
-    CALL("set", 0, "KNOB=VALUE", GENERATES, set_knob, "value of a knob of the policy", .repeats = true,
+    CALL("set", 0, "KNOB=VALUE", PROMPTED, set_knob, "value of a knob of the policy", .repeats = true,
          .takes = TAKES_KNOB),
     TEXT("versus", 0, "SETTING", COMMAND_SCOPE | COMMAND_RUN, versus,
          "second setting, in step: 'POLICY KNOB=VALUE ...'", .takes = TAKES_POLICY,

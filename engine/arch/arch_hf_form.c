@@ -481,8 +481,7 @@ read_windows(struct model *m, const struct hf_folder *f, const struct arch *arch
     return true;
 }
 
-/* Reads which layers rotate (SmolLM 3): from a list with 1 for each layer that does, or from the interval of those that
- * don't. */
+/* Reads which layers rotate (SmolLM 3): from a list that has 1 for each rotating layer, or from the interval of the other ones. */
 static bool
 read_unrotated(struct model *m, const struct hf_folder *f, struct layer_desc *layers, struct err *err)
 {

@@ -48,8 +48,8 @@ apart(const char *a, const char *b, size_t most)
     return row[m];
 }
 
-/* Of a path that is not there: false, with what may be meant, where its folder has a name that few letters tell from it; true:
- * nothing is near, and whoever opens it says what is wrong. */
+/* For a path that does not exist. Returns false, with a suggestion, if its folder has a name that differs in few letters; true if it
+ * has none, and opening the path then fails with the reason. */
 static bool
 model_near(const char *name, struct err *err)
 {

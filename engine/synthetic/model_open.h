@@ -47,8 +47,7 @@ struct model_look {
     bool chats; /* it has a chat template */
 };
 
-/* Opens it as a run would, so that what is said of it is so, and closes it again. available: bytes of memory that it has
- * to fit into. */
+/* Opens the model as a run does, fills in its description and closes it. available: bytes of memory that it has to fit into. */
 void model_look(struct model_look *, const char *path, uint64_t available);
 
 /* The tokenizer of a Hugging Face folder: tokenizer.json, or else tokenizer.model. */

@@ -7,7 +7,7 @@ works "a race ends with a winner" tune -n 24 --policy ngram --policy sd --draft 
 check "the table has plain decoding and both policies" sh -c "grep -q ' ar' '$TMP/out' && grep -q ' sd' '$TMP/out' && grep -q ' ngram' '$TMP/out'"
 check "the winner was measured on prompts that took no part" grep -q '^On 10 held-out prompts:$' "$TMP/out"
 check "with a verdict" grep -Eq '(faster than|slower than|within noise of) plain decoding$' "$TMP/out"
-check "the command is printed" grep -q '^specscope --policy ' "$TMP/out"
+check "the command of the winner is printed, with the models" grep -q "^specscope --policy .* --draft self:2 $TINY\$" "$TMP/out"
 check "so are those of other engines" sh -c "grep -q '^llama.cpp [0-9.]*: ' '$TMP/out' && grep -q '^vLLM [0-9.]*: ' '$TMP/out'"
 if [ -n "$HAVE_PYTHON" ]; then
     check "the JSON has all settings, and a verdict on the first" python3 - "$TMP/race.json" <<'PY'

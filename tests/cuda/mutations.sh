@@ -81,9 +81,9 @@ noticed_by() { # site, a file to write to
             elif grep -q '^emulated GPU: .*a race: ' "$2"; then
                 echo "a race"
             elif grep -qE '^emulated GPU: .*(stands still|waits for its block|parts ways)' "$2"; then
-                echo "threads that wait for nobody"
+                echo "threads that wait without a partner"
             elif grep '^emulated GPU: ' "$2" | grep -qv 'were not freed'; then
-                echo "memory that nobody wrote"
+                echo "memory that was never written"
             elif [ "$status" -eq 124 ]; then
                 echo "hangs"
             elif grep -q '\[  FAILED  \]' "$2"; then

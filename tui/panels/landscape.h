@@ -40,7 +40,7 @@ struct landscape {
 };
 
 /* The number of points of a strip or an axis: all values of a knob, or `most` evenly spread ones. The point nearest to the current value
- * stands for exactly this value. */
+ * is exactly this value. */
 uint32_t landscape_points(const struct knob *, uint32_t most);
 double landscape_value(const struct knob *, uint32_t n, uint32_t point, double in_force);
 uint32_t landscape_nearest(const struct knob *, uint32_t n, double value);

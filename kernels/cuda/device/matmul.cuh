@@ -4,9 +4,8 @@
  * units [w U / 16, (w + 1) U / 16), so which terms are added in which order depends on the shape of W alone. Then the 16
  * partial sums meet in shared memory and are added in the order of the warps.
  *
- * What a lane loads goes round a ring of registers: as soon as a unit is multiplied, its place takes the unit that the
- * warp comes to a whole ring later, in the same strip or in the next one. So
- * loads are under way at all times, also while partial sums are added up.
+ * A lane loads units into a ring of registers: when a unit is multiplied, its register is loaded with the unit that the warp multiplies
+ * one ring later, in the same strip or in the next one. So loads are under way at all times, also while partial sums are added up.
  *
  * Shared memory: PRODUCT_SHARED bytes, two buffers used in turn, so that one __syncthreads() a strip is enough. With one tile of
  * rows they end at SMEM_AT. */

@@ -50,7 +50,7 @@ TEST(turns_go_back_and_come_again)
     changes_redo(t);
     assert_turn(changes_forth(t), "gamma", "5", "3");
     changes_undo(t);
-    post(&p, "alpha", "0.2", "0.3"); /* a new turn takes the place of those that were taken back */
+    post(&p, "alpha", "0.2", "0.3"); /* a new change replaces the undone ones */
     assert_null(changes_forth(t));
     assert_turn(changes_back(t), "alpha", "0.2", "0.3");
     changes_undo(t);
@@ -114,7 +114,8 @@ TEST(turns_of_a_second_setting_go_with_it)
     static struct posted p;
     p = (struct posted){.round = 0};
     post_of(&p, 0, "gamma", "3", "4");
-    post_of(&p, 1, "gamma", "4", "5"); /* goes on where the other's ended, and is another one all the same */
+    post_of(&p, 1, "gamma", "4",
+            "5"); /* begins at the value of the other sequence's change, but is a change of its own */
     assert_turn(changes_back(&p.changes), "gamma", "4", "5");
     assert_int_equal(changes_back(&p.changes)->seq, 1);
     post_of(&p, 0, "tau", "0.5", "0.6");
