@@ -10,25 +10,26 @@ WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror=implicit-func
 CFLAGS   ?= -O2 -g
 BASE     := -std=c17 -D_GNU_SOURCE -I. -ffp-contract=off -pthread $(WARN)
 LDLIBS    = $(CURSES_LIBS) -lcsv -lcjson -lutf8proc -lpcre2-8 $(if $(STATIC),$(BLAS_LIBS)) $(CAIRO_LIBS) -ldl -lm -pthread
-# ncurses has its terminfo in a library apart, or not: as pkg-config says, else as linking does.
+# Some systems have ncurses' terminfo in a separate library. pkg-config lists the libraries; without it, the first list that links is used.
 CURSES_LIBS = $(shell pkg-config --libs ncursesw 2>/dev/null || for l in "-lncursesw -ltinfo" -lncursesw -lncurses; do \
 	echo 'int setupterm(void); int main(void) { return setupterm(); }' | $(CC) -x c - $(LDFLAGS) -o /dev/null $$l 2>/dev/null && echo $$l && break; done)
 BLAS_LIBS ?= -lblas
 FUZZ_SECONDS ?= 60
-# What figures are rendered by, where it is (CAIRO= for nobody). Looked for when it is needed, for .ci/deps may just have installed it.
+# cairo renders figures if it is installed; CAIRO= disables it. pkg-config is called when the variable is used, because .ci/deps may
+# have installed cairo in the same run.
 CAIRO       ?= cairo fontconfig
 CAIRO_LIBS   = $(if $(CAIRO),$(shell pkg-config --libs $(CAIRO) 2>/dev/null))
 CAIRO_CFLAGS = $(if $(CAIRO_LIBS),-DSPECSCOPE_CAIRO $(shell pkg-config --cflags $(CAIRO) 2>/dev/null))
 
-# As many jobs as processors, in targets that people wait for, unless -j was given (which make tells recipes only).
+# One job per processor in the targets `run`, `test` and `bench`, unless -j was given. make passes -j to recipes only.
 JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell getconf _NPROCESSORS_ONLN))
 
 # make V=1 shows the commands.
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2))
 
-# make SANITIZE=address,undefined … builds beside the plain build. OpenMP's runtime is not instrumented for
-# ThreadSanitizer, so that build loads and trains on one thread; teams (kernels/team.h) and the program's own threads are all there.
+# make SANITIZE=address,undefined … builds in a folder of its own. OpenMP's runtime is not instrumented for ThreadSanitizer, so that
+# build loads and trains on one thread; teams (kernels/team.h) and the program's own threads run as usual.
 ifdef SANITIZE
   comma  := ,
   BUILD  ?= build/sanitize-$(subst $(comma),-,$(SANITIZE))
@@ -37,12 +38,12 @@ ifdef SANITIZE
 else
   BUILD  ?= build
 endif
-# libFuzzer where the compiler has it (make fuzz CC=clang). The library counts its edges then, or libFuzzer is blind.
+# `make fuzz CC=clang` uses libFuzzer if the compiler has it. The library is then compiled with coverage, which libFuzzer needs.
 HAS_LIBFUZZER := $(shell printf 'int LLVMFuzzerTestOneInput(const unsigned char*d,unsigned long n){return n>9&&d[0]>0?0:0;}' 2>/dev/null \
 	| $(CC) -x c - -fsanitize=fuzzer -o /dev/null 2>/dev/null && echo yes)
-# No parser is among the CPU's kernels, and sanitizers take minutes over them.
+# The CPU's kernels contain no parser, and sanitizers slow them down by minutes, so fuzzing builds them without sanitizers.
 $(if $(FUZZER),$(eval $(BUILD)/obj/kernels/cpu/%.o: ITS_FLAGS = -fno-sanitize=all -O1))
-# Vector kernels work on what they are given and share nothing: ThreadSanitizer would make them ten times as slow for nothing.
+# Vector kernels share no data between threads, and ThreadSanitizer would make them ten times slower.
 $(if $(findstring thread,$(SANITIZE)),$(eval $(patsubst %,$(BUILD)/obj/kernels/cpu/%.o,amx avx2 avx512 avx512vnni repack reference): \
 	ITS_FLAGS = -fno-sanitize=thread))
 ifneq ($(and $(FUZZER),$(HAS_LIBFUZZER)),)
@@ -52,8 +53,8 @@ endif
 ifeq ($(shell uname -s),Darwin) # whose ncurses has wide characters for who asks
   BASE += -D_DARWIN_C_SOURCE -DNCURSES_WIDECHAR=1
 endif
-# make static comes here a second time. The share folder is in the program then (.ci/embed); what needs shared libraries at
-# run time, figures and GPUs, is not.
+# `make static` calls this Makefile again with STATIC=1. The program then contains the share folder (.ci/embed), but neither figures
+# nor GPUs, which need shared libraries at run time.
 ifdef STATIC
   BASE    += -DSPECSCOPE_STATIC
   override LDFLAGS += -static -s
@@ -73,7 +74,7 @@ HELP_SRC += kernels/cuda/pack.c
 UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c))
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 
-# Of the CPU's, what the CUDA plug-in needs too: rows of tensors, checks of requests.
+# Sources outside kernels/cuda that the CUDA plug-in contains.
 CUDA_SHARED_C := kernels/request.c kernels/synthetic.c kernels/tensor.c kernels/codebooks.c kernels/layer_tensors.c kernels/experts.c
 
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
@@ -91,7 +92,7 @@ FUZZ     := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 all: $(BUILD)/specscope $(COMPLETIONS)
 
 # ---- packages ----
-# Checks by compiling, so it works on any system; installs with apt-get when that is there and we are root.
+# Checks packages by compiling, so it works on any system. As root on a system with apt-get, installs the missing ones.
 $(BUILD)/.deps: .ci/deps
 	@mkdir -p $(@D)
 	@.ci/deps build
@@ -109,21 +110,21 @@ $(BUILD)/obj/%.o: %.c | $(BUILD)/.deps
 	$(call say,CC,$<)
 	$(Q)$(CC) $(BASE) $(OPENMP) $(CFLAGS) $(ITS_FLAGS) -DSPECSCOPE_VERSION='"$(VERSION)"' -DSPECSCOPE_DATADIR='"$(DATADIR)"' -MMD -MP -c $< -o $@
 
-# The default theme is compiled in, so that the scope has its colours without any file.
+# The program contains the default theme, so the scope needs no file for its colours.
 $(BUILD)/gen/theme_dark.inc: themes/dark.json
 	@mkdir -p $(@D)
 	$(Q)od -An -v -tu1 $< | sed 's/[0-9][0-9]*/&,/g' > $@
 $(BUILD)/obj/tui/terminal/theme.o: $(BUILD)/gen/theme_dark.inc
 $(BUILD)/obj/tui/terminal/theme.o: BASE += -I$(BUILD)/gen
 
-# With cairo or without: when that becomes another, so does what is compiled.
+# render.c is compiled again when cairo was installed or removed.
 $(BUILD)/gen/cairo: FORCE | $(BUILD)/.deps
 	@mkdir -p $(@D)
 	@echo "$(CAIRO_CFLAGS)" | cmp -s - $@ || echo "$(CAIRO_CFLAGS)" >$@
 $(BUILD)/obj/tui/figures/render.o: $(BUILD)/gen/cairo
 $(BUILD)/obj/tui/figures/render.o: ITS_FLAGS = $(CAIRO_CFLAGS)
 
-# BLAS in a plug-in, so that training alone pays for its start; a static program has it in itself.
+# BLAS is a plug-in, because loading it slows down every start and only training uses it. A static program contains it.
 BLAS_SO := $(if $(STATIC),,$(BUILD)/specscope-blas.so)
 $(BUILD)/specscope-blas.so: kernels/blas/blas_plugin.c | $(BUILD)/.deps
 	@mkdir -p $(@D)
@@ -141,7 +142,7 @@ $(BUILD)/specscope: $(CLI_OBJ) $(if $(STATIC),$(BUILD)/obj/embedded.o) $(BUILD)/
 	$(call say,LD,$@)
 	$(Q)$(CC) $(OPENMP) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-# One file for machines without root or without libraries: build/static/specscope.
+# A single file for machines without root or without libraries: build/static/specscope.
 .PHONY: static
 static:
 	@.ci/static-libs build/static/lib
@@ -157,7 +158,7 @@ $(BUILD)/obj/embedded.o: $(BUILD)/gen/embedded.S $(wildcard models/*.* themes/*.
 	$(call say,AS,$<)
 	$(Q)$(CC) -c $< -o $@
 
-# What follows from the table of options (cli/options/option_table.c): the shells' completions, and the manual's list of options.
+# The shells' completions and the manual's list of options are made from the table of options (cli/options/option_table.c).
 $(BUILD)/completions/%: $(BUILD)/specscope
 	@mkdir -p $(@D)
 	$(Q)$< completions $* >$@.part && mv $@.part $@
@@ -171,30 +172,30 @@ run:
 	@if [ -t 0 ] && [ -t 1 ]; then exec $(BUILD)/specscope bundled; else exec $(BUILD)/specscope run; fi
 
 # ---- CUDA ----
-# The plug-in of the CUDA backend, for who has nvcc (NVCC= for nobody). The program itself never links CUDA, and builds and
-# runs without the plug-in: nvcc failing is said, and stops only `make cuda`.
+# The plug-in of the CUDA backend is built if nvcc is installed; NVCC= disables it. The program itself does not link CUDA, and builds
+# and runs without the plug-in. A failure of nvcc is printed, and stops only `make cuda`.
 NVCC      ?= $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard $(addsuffix /bin/nvcc,$(CUDA_HOME) $(CUDA_PATH) /usr/local/cuda)) \
 	$(shell ls -d /usr/local/cuda-*/bin/nvcc /opt/cuda/bin/nvcc 2>/dev/null | sort -rV))
-# Where the toolkit lies: as nvcc says, which may be a script or a link from elsewhere.
+# The toolkit's folder, as nvcc prints it, because nvcc on the PATH may be a script or a link.
 CUDA_ROOT := $(if $(NVCC),$(realpath $(shell $(NVCC) --dryrun -c nothing.cu 2>&1 | sed -n 's/^.[$$] TOP=//p')))
 CUDA_INCLUDE := $(if $(NVCC),$(patsubst %/cuda_runtime_api.h,-isystem %,$(firstword $(wildcard \
 	$(CUDA_ROOT)/include/cuda_runtime_api.h $(CUDA_ROOT)/targets/*/include/cuda_runtime_api.h))))
-# Machine code for these, of the newer ones where nvcc knows them; all others' drivers translate the PTX (device.c says so).
+# The plug-in contains machine code for these architectures, as far as nvcc supports them. On other GPUs the driver compiles the PTX.
 CUDA_CODE := sm_80 sm_86 sm_89 sm_90 \
 	$(if $(NVCC),$(filter sm_100 sm_120,$(shell $(NVCC) --list-gpu-code 2>/dev/null))) compute_90
 NVCCFLAGS ?= -O3 -lineinfo --threads 0
 NVCC_CODE := -Wno-deprecated-gpu-targets $(foreach code,$(CUDA_CODE),-gencode arch=$(code:sm_%=compute_%),code=$(code))
-# -fmad=false: what is a fused multiply-add is written as one, so that no compiler chooses bits (the emulation: -ffp-contract=off).
+# -fmad=false: the sources write fused multiply-adds explicitly, so no compiler changes bits (the emulation uses -ffp-contract=off).
 NVCC_BASE := -std=c++17 -I. -fmad=false -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra $(NVCC_CODE)
 
 CUDA_CU   := $(sort $(wildcard kernels/cuda/device/*.cu))
 CUDA_C    := $(sort $(wildcard kernels/cuda/*.c)) $(CUDA_SHARED_C)
 CUDA_OBJ  := $(CUDA_CU:%.cu=$(BUILD)/cuda/%.o) $(CUDA_C:%.c=$(BUILD)/cuda/%.o)
 
-# It belongs to `make test` where nvcc is, and to `make run` where a GPU is too.
+# `make run` builds the plug-in if there are nvcc and a GPU.
 PLUGIN := $(if $(SANITIZE),,$(if $(NVCC),cuda-if-possible))
 
-# Which GPUs it is built for: another list, and all is compiled anew.
+# The list of architectures; if it changes, the plug-in is compiled again.
 $(BUILD)/cuda/code: FORCE
 	@mkdir -p $(@D)
 	@echo $(CUDA_CODE) | cmp -s - $@ || { echo "  the CUDA plug-in is compiled for $(CUDA_CODE)"; echo $(CUDA_CODE) >$@; }
@@ -217,7 +218,7 @@ $(BUILD)/specscope-cuda.so: $(CUDA_OBJ)
 	$(call say,NVCC,$@)
 	$(Q)$(NVCC) -shared -cudart static $(NVCC_CODE) -Xcompiler -fopenmp -Xlinker -z,defs,-z,relro,-z,now,--exclude-libs,ALL -o $@.part $^ -ldl -lm && mv $@.part $@
 
-# The CUDA plug-in's own plug-in, for who wants NVIDIA's library of products (CUBLAS= for nobody): where the toolkit has it.
+# A plug-in of the CUDA plug-in for matrix products by cuBLAS, built if the toolkit has cuBLAS; CUBLAS= disables it.
 CUBLAS     ?= $(if $(CUDA_ROOT),$(firstword $(wildcard $(CUDA_ROOT)/lib64/libcublasLt.so $(CUDA_ROOT)/targets/*/lib/libcublasLt.so)))
 CUBLAS_SO  := $(if $(and $(CUBLAS),$(wildcard $(CUDA_ROOT)/include/cublasLt.h $(CUDA_ROOT)/targets/*/include/cublasLt.h)),$(BUILD)/specscope-cublas.so)
 CUBLAS_OBJ := $(patsubst %.c,$(BUILD)/cuda/%.o,$(sort $(wildcard kernels/cublas/*.c)))
@@ -233,7 +234,7 @@ cuda:
 cuda-if-possible:
 	@$(MAKE) --no-print-directory $(BUILD)/specscope-cuda.so $(CUBLAS_SO) || \
 		echo "the CUDA plug-in could not be built with $(NVCC) (see above); the program runs on the CPU" >&2
-# Where a GPU is, and for that GPU alone.
+# Builds the plug-in for the GPUs of this machine only.
 code_here = code=$$(.ci/gpus $(BUILD)/cuda/code $(CUDA_CODE))
 cuda-here:
 	@$(code_here); if [ "$$code" ]; then $(MAKE) --no-print-directory $(JOBS) CUDA_CODE="$$code" cuda-if-possible; fi
@@ -241,14 +242,13 @@ cuda-here:
 include tests/cuda/emulation/rules.mk
 include tests/cuda/ptx/rules.mk
 
-# Tests and measurements on a real GPU. What they need can be built on a machine without one and carried over: the kit
-# is a folder with the shared libraries (and the tmux) that the other machine may lack, for `./first` in it there.
-# RECORD=1 puts the figures into docs/measurements.md.
+# Tests and measurements on a real GPU. A kit is a folder that was built on a machine without a GPU, with the shared libraries (and tmux)
+# that the other machine may lack; `./first` in it runs the tests there. RECORD=1 writes the figures into docs/measurements.md.
 $(BUILD)/gpu_floors: tests/bench/gpu_floors.cu $(BUILD)/cuda/code
 	$(call say,NVCC,$<)
 	$(Q)$(NVCC) -std=c++17 -O3 -I. $(NVCC_CODE) -cudart static -o $@ $<
 
-# The smoke test (tests/cuda/smoke/smoke.h): the kernels, without an engine.
+# The smoke test (tests/cuda/smoke/smoke.h) runs the kernels without an engine.
 $(SMOKE_CU:%.cu=$(BUILD)/cuda/%.o): ITS_FLAGS = -Xcompiler -fopenmp
 $(BUILD)/cuda/tests/cuda/smoke/facts.o: ITS_FLAGS += -DCUDA_CODE='"$(strip $(CUDA_CODE))"'
 $(BUILD)/gpu_smoke: $(SMOKE_CU:%.cu=$(BUILD)/cuda/%.o) $(CUDA_OBJ) $(SMOKE_C:%.c=$(BUILD)/cuda/%.o)
@@ -258,7 +258,7 @@ $(BUILD)/gpu_smoke: $(SMOKE_CU:%.cu=$(BUILD)/cuda/%.o) $(CUDA_OBJ) $(SMOKE_C:%.c
 CUDA_TESTS := test_cuda_backend test_cuda_queue test_cuda_long_paths test_cuda_tokens test_invariance test_context_property \
 	test_golden_families test_lossless_matrix $(if $(CUBLAS_SO),test_cuda_prompts test_training_on_gpu)
 CUDA_RUNS  := specscope specscope-blas.so specscope-cuda.so $(CUBLAS_SO:$(BUILD)/%=%) gpu_smoke gpu_floors $(CUDA_TESTS:%=tests/%)
-# What needs nvcc and a C compiler, and no library.
+# The parts that need only nvcc and a C compiler, and no library.
 CUDA_ALONE := specscope-cuda.so gpu_smoke gpu_floors
 CUDA_KIT   := $(BUILD)/cuda-kit
 .PHONY: cuda-kit test-cuda bench-cuda
@@ -293,7 +293,7 @@ endef
 $(foreach folder,$(TOOL_DIRS),$(eval $(call tool,$(folder))))
 $(UNIT) $(TOOLS): | $(BLAS_SO)
 
-# What is preloaded to make calls fail (tests/faults/shim.h); never instrumented, for it stands where sanitizers do.
+# A preloaded library that makes calls fail (tests/faults/shim.h). It is not instrumented, because it replaces the functions that sanitizers replace.
 FAULT_SHIM := $(BUILD)/tests/fault_shim.so
 $(FAULT_SHIM): $(sort $(wildcard tests/faults/shim*.[ch])) tests/faults/page.h
 	@mkdir -p $(@D)
@@ -312,17 +312,17 @@ $(BUILD)/obj/tests/%.o: tests/%.c | $(BUILD)/.deps-test
 
 test-programs: all $(UNIT) $(TOOLS) $(FUZZ) $(FAULT_SHIM) $(CLOCK_SHIM)
 
-# Only the long tests compile the plug-in, which takes nvcc minutes; nothing of it runs without a GPU.
+# Only the long tests compile the plug-in: nvcc takes minutes, and the plug-in does not run without a GPU.
 test test-long:
 	@$(MAKE) --no-print-directory $(JOBS) $(if $(filter test-long,$@),$(PLUGIN)) test-programs
 	@tests/run.sh $(BUILD) $(patsubst test-%,%,$(filter test-%,$@))
 
-# What other machines get, tried on root file systems of their own: as root, with Debian's packages.
+# Builds and installs the released files in fresh root file systems. Needs root and Debian's packages.
 .PHONY: test-release
 test-release: all
 	@tests/release/debian.sh && tests/release/static.sh && .ci/aarch64
 
-# Fuzz targets: libFuzzer where the compiler has it (see above), else a plain mutating driver.
+# Fuzz targets use libFuzzer if the compiler has it, and otherwise a simple mutating driver.
 $(BUILD)/obj/tests/fuzz/%.o: tests/fuzz/%.c | $(BUILD)/.deps-test
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
@@ -333,7 +333,7 @@ $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/obj/tests/fuzz/driver.o $(
 	$(call say,LD,$@)
 	$(Q)$(if $(and $(HAS_LIBFUZZER),$(FUZZER)),$(CC) $(OPENMP) -o $@ $(filter-out %/driver.o,$^) $(LDLIBS) -fsanitize=fuzzer,$(CC) $(OPENMP) -o $@ $^ $(LDLIBS))
 
-# A real campaign: sanitizers on, FUZZ_SECONDS a target.
+# Runs each target with sanitizers for FUZZ_SECONDS.
 FUZZ_BUILD := build/fuzzing$(if $(HAS_LIBFUZZER),-libfuzzer)
 fuzz:
 	$(MAKE) $(JOBS) BUILD=$(FUZZ_BUILD) SANITIZE=address,undefined FUZZER=1 fuzz-programs
@@ -341,7 +341,7 @@ fuzz:
 .PHONY: fuzz-programs
 fuzz-programs: $(FUZZ) $(TOOLS)
 
-# Lossless for as long as one likes: cases drawn at random until MINUTES are over; with SEED=s those of another time again.
+# Compares random cases with autoregressive decoding for MINUTES; SEED=s repeats the cases of an earlier run.
 soak: $(BUILD)/tests/soak $(if $(findstring thread,$(SANITIZE)),,$(EMULATED_SO) $(EMULATED_CUBLAS))
 	@OMP_WAIT_POLICY=passive $< --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
 .PHONY: soak
@@ -372,7 +372,7 @@ install: all
 	if [ -f $(BUILD)/specscope-cublas.so ]; then \
 		install -m 755 $(BUILD)/specscope-cublas.so $(DESTDIR)$(PREFIX)/lib/specscope/; fi
 
-# A release: the tree as git has it, the same bytes from the same commit.
+# The source archive of a release: the committed tree, always the same bytes from the same commit.
 .PHONY: dist
 dist:
 	@.ci/dist "$(VERSION)" build/dist
