@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs every test and ends with "N passed, N failed". usage: tests/run.sh BUILD [long]
-# A unit test program speaks TAP (cmocka); a shell test prints "ok …" and "not ok …" lines itself. A program that ends
-# badly without saying which test failed counts as one failure.
+# A unit test program prints TAP (cmocka); a shell test prints "ok …" and "not ok …" lines itself. A program that fails without a
+# "not ok" line counts as one failure.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 BUILD=$1
@@ -51,7 +51,7 @@ scripts() { # files
 }
 total() { awk -v column="$1" '{ n += $column } END { print n + 0 }' "$LOG/counts"; }
 
-# Scripts wait most of the time, those of screens for terminals: programs run meanwhile, and whoever is done with scripts takes programs.
+# Scripts wait for terminals most of the time, so programs run meanwhile. A loop that has run its scripts continues with programs.
 : >"$LOG/counts"
 rm -rf "$LOG/taken"
 mkdir "$LOG/taken"

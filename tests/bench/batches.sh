@@ -1,7 +1,7 @@
 #!/bin/sh
-# make bench-batch [MODEL='FILE --draft …']: sd at its best K against sv, batches of several sizes, in one run each. Passes go
-# through all policies in turn, so that a machine that drifts drifts for all. RECORD=1 puts the tables into
-# docs/measurements.md, NAME=… says what the model is.
+# make bench-batch [MODEL='FILE --draft …'] compares sd at its best K with sv, in batches of several sizes, in one run each. Each pass goes
+# through all policies in turn, so that drift of the machine affects all of them. RECORD=1 writes the tables into docs/measurements.md;
+# NAME=… is the model's name there.
 #
 # usage: tests/bench/batches.sh BUILD; MODEL, NAME, BATCHES, WINDOWS, DRAFTS, TOKENS, SEQUENCES, PASSES from the environment
 set -eu
@@ -21,7 +21,7 @@ trap 'rm -rf "$WORK"' EXIT
 trap 'exit 1' INT TERM
 export LC_ALL=C.UTF-8
 
-# As many sequences as keep the largest batch full for most of its time.
+# Enough sequences to keep the largest batch full for most of its time.
 for _ in 1 2 3 4; do cat models/prompts.jsonl; done | head -n "$SEQUENCES" >"$WORK/prompts.jsonl"
 
 row() { # batch, CSV: ar's tokens/s, sd at its best K, sv at its best window

@@ -1,9 +1,8 @@
 #!/bin/sh
-# make bench-llama LLAMA_CPP=FOLDER: the CPU engine beside llama.cpp on the same files, in the same run. FOLDER holds
-# its llama-bench and llama-quantize. Passes alternate between the two programs, so that a machine that drifts drifts
-# for both; a ratio is the median of the passes' own ratios, figures are medians. RECORD=1 puts the table into
-# docs/measurements.md. ISA=avx512vnni forces that instruction set here, for a machine without AMX where there is none:
-# FOLDER is then to hold a llama.cpp that was built without it (GGML_NATIVE=OFF and the sets that are wanted).
+# make bench-llama LLAMA_CPP=FOLDER compares the CPU engine with llama.cpp on the same files, in the same run. FOLDER contains
+# llama-bench and llama-quantize. Passes alternate between the two programs, so that drift affects both. A ratio is the median of the
+# passes' ratios, and figures are medians. RECORD=1 writes the table into docs/measurements.md. ISA=avx512vnni selects that instruction
+# set on a machine with AMX; FOLDER must then contain a llama.cpp that was built without AMX (GGML_NATIVE=OFF and the other sets).
 #
 # usage: tests/bench/llama_cpp.sh BUILD LLAMA_CPP; SHAPES, TYPES, THREADS, PASSES, TOKENS, ISA from the environment
 set -eu

@@ -1,6 +1,6 @@
 #!/bin/sh
-# make bench: measures on the bundled model and writes docs/measurements.md. All figures are ratios within this run,
-# medians of interleaved repetitions; absolute speeds are there to say what machine it was.
+# make bench measures on the bundled model and writes docs/measurements.md. All results are ratios within this run: medians of
+# interleaved repetitions. Absolute speeds only describe the machine.
 set -eu
 cd "$(dirname "$0")/../.."
 BUILD=${1:-build}
@@ -11,7 +11,7 @@ WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT INT TERM
 export LC_ALL=C.UTF-8
 
-# Nothing is written before everything is measured.
+# Writes the file only after everything was measured.
 echo "steps …" >&2
 $S bench --steps $MODEL >"$WORK/steps"
 $S bench --steps --isa reference $MODEL >"$WORK/steps-reference"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# What the scope costs the engine: ten interleaved pairs of the same generation with the scope in a terminal of its own
-# (tmux, 160x48) and headless with the same trace and the same --probe; and the scope's processor time. Markdown.
-# The figure compared is the engine's own: emitted tokens over the rounds' draft and verification time, from rounds.csv.
+# Measures how much the scope slows the engine down: ten interleaved pairs of the same generation, with the scope in a terminal of its own
+# (tmux, 160x48) and headless with the same trace and the same --probe. Prints a table in Markdown, with the scope's processor time. The
+# compared speed is the engine's own: emitted tokens over the rounds' draft and verification time, from rounds.csv.
 set -eu
 BUILD=${1:-build}
 case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac

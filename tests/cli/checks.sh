@@ -40,13 +40,13 @@ finish() {
     exit $failures
 }
 
-# Leaves stdout in $TMP/out, stderr in $TMP/err, the exit status in $status.
+# Writes stdout to $TMP/out and stderr to $TMP/err, and sets $status to the exit status.
 specscope() {
     "$PROGRAM" "$@" >"$TMP/out" 2>"$TMP/err" </dev/null
     status=$?
 }
 
-# A head that finds every candidate of a draft model of this width as likely accepted as not.
+# An acceptance head that returns 0.5 for every candidate of a draft model of this width.
 accept_head() { # file, width
     weights=$((8 * $2))
     json=$(printf '{"model.0.weight":{"dtype":"F32","shape":[2,%d],"data_offsets":[0,%d]},"model.0.bias":{"dtype":"F32","shape":[2],"data_offsets":[%d,%d]}}' \
@@ -56,7 +56,7 @@ accept_head() { # file, width
     head -c $((weights + 8)) /dev/zero >>"$1"
 }
 
-# What policies need beside $TINY: its own first layers as helpers, a head that knows nothing, a profile.
+# The files that policies need beside $TINY: its first layers as auxiliary models, an untrained acceptance head, a profile.
 helpers_of_tiny() {
     accept_head "$TMP/accept" 64
     head -c 8000 docs/methods.md >"$TMP/profile.txt"
@@ -98,12 +98,12 @@ wait_until() { # command…: waits until it passes; gives up after minutes, so t
     done
 }
 
-# The same command in a terminal of its own (util-linux' script); what reached the terminal is left in $TMP/screen.
+# Runs the command in a terminal of its own (util-linux' script); $TMP/screen contains the bytes that reached the terminal.
 in_terminal() { # command line for sh
     TERM=xterm-256color timeout 600 script -qec "stty rows 40 cols 140; $1" /dev/null >"$TMP/screen" 2>&1 </dev/null
 }
 
-# JSON is looked at with python3 where it is; expression over `j`, the value in the file.
+# Evaluates an expression over `j`, the JSON value of the file, with python3 if it is installed.
 json_holds() { # file, expression
     python3 -c 'import json, sys; j = json.load(open(sys.argv[1])); sys.exit(not eval(sys.argv[2]))' "$1" "$2"
 }

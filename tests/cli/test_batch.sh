@@ -1,5 +1,5 @@
 #!/bin/sh
-# Several sequences: each says what it says alone; texts in order, results, a trace of all, the table of bench; what is refused.
+# Several sequences: each has the text that it has alone. Tests the order of texts, results, the trace, the table of bench, and refusals.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 helpers_of_tiny

@@ -1,5 +1,5 @@
 #!/bin/sh
-# specscope bench --grid, --csv: what is swept, what is named best, what is refused.
+# specscope bench --grid and --csv: the grid's points, the best one, and refusals.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 

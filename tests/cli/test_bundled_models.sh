@@ -1,5 +1,5 @@
 #!/bin/sh
-# The bundled models are what models/README.md promises: sizes, one vocabulary for all three, prompts, heads.
+# The bundled models have what models/README.md promises: sizes, one vocabulary for all three, prompts, heads.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 

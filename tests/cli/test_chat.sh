@@ -8,7 +8,7 @@ prompt_ids() { # trace folder
         $column["source"] == "prompt" { print $column["token_id"] }' "$1/tokens.csv"
 }
 
-# The tokens that a run began with are those of this text.
+# Checks that the run's prompt has the tokens of this text.
 began_with() { # trace folder, text in $TMP/text
     "$PROGRAM" tokenize "$CHAT" <"$TMP/text" >"$TMP/turn"
     prompt_ids "$1" >"$TMP/ids"
@@ -34,7 +34,7 @@ printf 'hello' >"$TMP/text"
 check "and nothing but text" began_with "$TMP/untold"
 works "bench takes --chat" bench --chat -n 2 --repeat 1 -p hello "$CHAT"
 
-# ---- control tokens that text spells ----
+# ---- control tokens as plain text ----
 ends() { # trace folder: how many tokens of the prompt are </s>, which is id 2
     prompt_ids "$1" | grep -c '^2$'
 }
@@ -95,7 +95,7 @@ if [ -n "$HAVE_PYTHON" ]; then
 fi
 refuses "a variable needs a value" 2 'NAME=VALUE is wanted' run --chat-var thinking -p hello "$CHAT"
 
-# ---- what can't be run is said ----
+# ---- templates that are refused ----
 with_template "{{ messages }}
 {% do messages.append(1) %}"
 refuses "an unknown statement is named" 1 "the chat template, line 2: the statement 'do' is not supported; without --chat" \

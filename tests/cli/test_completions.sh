@@ -1,5 +1,5 @@
 #!/bin/sh
-# Completions for bash, zsh and fish, and the manual's list of options: all from one table of options.
+# Completions for bash, zsh and fish, and the manual's list of options, which are made from one table of options.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 
@@ -11,7 +11,7 @@ refuses "no shell is a question" 2 'which shell' completions
 refuses "another shell is refused" 2 'csh' completions csh
 refuses "two shells are one too many" 2 'one shell' completions bash zsh
 
-# ---- bash, as a terminal drives it: COMP_WORDS are cut at "=", too ----
+# ---- bash, as in a terminal: COMP_WORDS are also cut at "=" ----
 cat >"$TMP/complete.bash" <<'EOS'
 source "$1"
 shift
@@ -91,7 +91,7 @@ else
     skip "bash completes" "there is no bash"
 fi
 
-# ---- zsh and fish: a line up to where Tab is pressed, and all words that are offered then ----
+# ---- zsh and fish: the line before the cursor, and all offered words ----
 cat >"$TMP/zsh-child" <<'EOS'
 PROMPT= RPROMPT=
 autoload -Uz compinit && compinit -u -D

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The config file: defaults that flags win over; a broken one is one line.
+# The config file contains defaults, and options override them; a broken file is refused in one line.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 

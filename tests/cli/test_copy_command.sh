@@ -1,5 +1,5 @@
 #!/bin/sh
-# A run as a command line: what :copy-command gives begins the very same run, whatever the first one was begun with.
+# A run as a command line: the command that :copy-command gives repeats the run, however the first one was started.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 
@@ -14,7 +14,7 @@ CHAT=$TMP/chat.gguf
 printf '{"turns": ["a b c"]}\n{"turns": ["It'\''s d"]}\n{"turns": ["e f"]}\n' >"$TMP/a list.jsonl"
 mkdir "$TMP/state of it"
 
-# What run.json says, without when, and what the rounds came to, without how long.
+# Prints run.json without its date, and the results of the rounds without times.
 told() { # trace folder
     grep -v '"started"' "$1/run.json"
     cut -d , -f 1,3-7,9-13 "$1/tokens.csv"

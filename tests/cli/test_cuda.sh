@@ -1,6 +1,6 @@
 #!/bin/sh
-# --backend cuda and auto: the plug-in as built, and what is said when it, a driver or a GPU is missing or fails. GPUs are
-# emulated (tests/cuda/emulation), so that all of it runs on any machine.
+# --backend cuda and auto: the plug-in, and the messages if it, a driver or a GPU is missing or fails. GPUs are emulated
+# (tests/cuda/emulation), so the test runs on any machine.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 EMULATED=$BUILD/tests/specscope-cuda-emulated.so
@@ -56,7 +56,7 @@ else
     fi
 fi
 
-# ---- no plug-in, or another one ----
+# ---- no plug-in, or one of another version ----
 export SPECSCOPE_CUDA_PLUGIN="$TMP/none.so"
 refuses "cuda without a plug-in is one line" 1 'no specscope-cuda.so' run -n 3 --backend cuda "$TINY"
 export SPECSCOPE_CUDA_PLUGIN=''
@@ -96,7 +96,7 @@ works "auto takes the GPU" run -n 3 --ignore-eos --json "$TMP/json" "$TINY"
 check "without a word" [ "$(wc -l <"$TMP/err")" -eq 1 ]
 refuses "a GPU that is not there is one line" 2 '--gpu 7' run -n 3 --backend cuda --gpu 7 "$TINY"
 
-# ---- none, an old one, a small one ----
+# ---- no GPU, an old one, a small one ----
 export EMULATED_CUDA_DEVICES=0
 refuses "no GPU is one line" 1 'no NVIDIA GPU' run -n 3 --backend cuda "$TINY"
 works "auto asked for goes on with the CPU" run -n 3 --backend auto "$TINY"
@@ -187,7 +187,7 @@ done
 check "and so is a sweep's layer" grep -q 'failed while running layer [1-4] ' "$TMP/launches"
 unset EMULATED_CUDA_FAIL_KIND
 
-# ---- where the device's time goes ----
+# ---- the device's time by step ----
 export SPECSCOPE_CUDA_TRACE="$TMP/phases.csv"
 works "phases are stamped" run -n 24 --ignore-eos --backend cuda --policy specbound -p 'hello there' --trace "$TMP/stamped" "$TINY"
 specscope run -n 24 --ignore-eos --backend cuda --policy ar -p 'hello there' "$TINY"

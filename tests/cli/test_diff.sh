@@ -1,5 +1,5 @@
 #!/bin/sh
-# specscope diff: two traces beside each other, held to what the traces say, and what it refuses.
+# specscope diff: compares two traces. The results are compared with the traces' own tables; refusals.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 
@@ -33,7 +33,7 @@ check "spans end where knobs were turned" prints '^tokens/s between changes'
 works "two sequences of a batch" diff $TRACES/batch
 check "are told apart" prints '^sequence  *1  *2$'
 
-# Runs of the same settings have the same counts, however long they took; other settings have other counts.
+# Runs of the same settings have the same counts, and other settings have other counts. Times do not matter.
 for run in same again; do
     specscope run --policy layerskip -n 40 -p 'one two three' --trace "$TMP/$run" "$TINY"
 done
@@ -46,7 +46,7 @@ check "a difference of counts that is clear has its size" prints '^tokens/round 
 works "drafts of one token and of thirty-two" diff "$TMP/short" "$TMP/long"
 check "large factors are factors" prints '^drafts discarded per token .*B ×[0-9]* ±'
 
-# Texts that part, where the tokens of both say.
+# Texts that differ from some position on.
 for seed in 1 2; do
     specscope run --policy layerskip --temp 1 --seed $seed -n 40 -p 'one two three' --trace "$TMP/seed$seed" --json "$TMP/$seed.json" "$TINY"
 done
@@ -112,7 +112,7 @@ refuses "a knob without a value" 2 'KNOB=VALUE' run --versus 'layerskip gamma' "
 refuses "no setting" 2 'which setting' run --versus '' "$TINY"
 refuses "a batch of them" 2 'this is a batch' run --batch 2 --versus layerskip "$TINY"
 
-# On the screen: what can't be shown is said before the terminal is touched.
+# On the screen: refusals are printed before the terminal changes.
 refuses "the screen wants a terminal" 2 'terminal' diff $TRACES/del $TRACES/swift --scope
 refuses "a script without the screen" 2 'with --scope' diff $TRACES/del $TRACES/swift --script x
 refuses "a table beside the screen" 2 'one at a time' diff $TRACES/del $TRACES/swift --scope --json -

@@ -1,5 +1,5 @@
 #!/bin/sh
-# specscope doctor: what it finds is what is so, and what it calls bad is what would fail.
+# specscope doctor: its findings are true, and what it calls bad would fail.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 unset HF_HOME HF_HUB_CACHE HUGGINGFACE_HUB_CACHE XDG_CACHE_HOME OLLAMA_MODELS LLAMA_CACHE COLORTERM TMUX
@@ -127,7 +127,7 @@ else
 fi
 if [ -n "$HAVE_PYTHON" ]; then
     cat >"$TMP/answering.py" <<'PYTHON'
-# A terminal that answers once it has seen some bytes of a question: keys typed before, what was set, and what it is.
+# A terminal that answers after some bytes of a question. Tests earlier keys, the terminal's settings, and its description.
 import os, pty, sys
 pid, fd = pty.fork()
 if pid == 0:

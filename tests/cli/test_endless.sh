@@ -1,6 +1,6 @@
 #!/bin/sh
-# What never ends in the place of a file: pipes that nobody writes to, devices, sockets, folders. Each is refused in a line
-# before it is read; a prompt from standard input or from <(…) is not.
+# Endless files: pipes without a writer, devices, sockets, folders. Each is refused in one line before it is read. Prompts from standard
+# input or from <(…) are accepted.
 . tests/cli/checks.sh
 STRANGE=$TMP/strange
 mkdir "$STRANGE"
@@ -63,7 +63,7 @@ for file in run.json tokens.csv rounds.csv layers.csv; do
     in_place "a trace's $file" "$TMP/trace/$file" plot "$TMP/trace" exits -o "$TMP/x.svg"
 done
 
-# ---- of the user's own ----
+# ---- the user's own files ----
 mkdir -p "$XDG_CONFIG_HOME/specscope/presets" "$XDG_STATE_HOME/specscope"
 in_place "a preset" "$XDG_CONFIG_HOME/specscope/presets/mine.json" run --preset mine "$TINY"
 rm -rf "$XDG_CONFIG_HOME/specscope/presets"
@@ -89,7 +89,7 @@ if command -v script >/dev/null 2>&1; then
         "not added to the history" --script "$TMP/script"
 fi
 
-# ---- what does end ----
+# ---- pipes that end ----
 echo "three mice" | "$PROGRAM" run -n 2 -f - "$TINY" >"$TMP/a" 2>"$TMP/err"
 check "a prompt comes from standard input" [ $? -eq 0 ]
 if command -v bash >/dev/null 2>&1; then
@@ -113,7 +113,7 @@ check "an index with very many entries is refused" sh -c "! timeout 300 '$PROGRA
 check "the file that is missing is named" grep -q 'x.safetensors: is missing' "$TMP/err"
 
 # ---- little memory ----
-# OpenBLAS waits for ever where it gets none at its start: nothing but training loads it. A sanitizer maps more than any limit.
+# OpenBLAS hangs at its start if it gets no memory, so only training may load it. Not with sanitizers, which map more than any limit.
 case $BUILD in */sanitize*) ;; *)
     check "a command starts with little memory" sh -c "ulimit -v 150000; timeout 300 '$PROGRAM' --version"
     check "what does not fit ends with a line" sh -c "ulimit -v 100000; ! timeout 300 '$PROGRAM' run -n 2 -p a 2>'$TMP/err' && grep -q 'memory' '$TMP/err'" ;;

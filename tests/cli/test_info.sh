@@ -1,5 +1,5 @@
 #!/bin/sh
-# What info says of how a model computes: all that isn't Llama's, of golden models of several families.
+# specscope info prints how a model differs from Llama, for golden models of several families.
 . tests/cli/checks.sh
 says() { # model, what stands in its lines, in order
     specscope info "tests/golden/families/$1"

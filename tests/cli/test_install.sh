@@ -1,5 +1,5 @@
 #!/bin/sh
-# make install: what is installed works far from the tree that it came from.
+# make install: the installed program works in a folder far from the source tree.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What a policy learns serves the next prompts too, and the time of its learning passes is printed beside the speed.
+# A policy uses what it learned for the next prompts, and the time of its learning passes is printed after the speed.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 

@@ -1,6 +1,5 @@
 #!/bin/sh
-# What make does on a machine that is not this one: GPUs, nvcc, a compiler and packages are played by small programs that
-# write down how they were called.
+# make on machines with other GPUs, nvcc, compilers and packages. Small programs replace these and record how they were called.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 FAKE=$TMP/fake
@@ -91,7 +90,7 @@ for script in $(grep -o '[@ (]\(tests/[a-z_/]*\.sh\|\.ci/[a-z]*\) ' Makefile | t
     check "$script can be executed" [ -x "$script" ]
 done
 
-# ---- what packaging leaves ----
+# ---- files that packaging leaves ----
 if [ -e /usr/share/dpkg/default.mk ]; then
     mkdir -p "$TMP/package/build"
     cp -r debian "$TMP/package/"

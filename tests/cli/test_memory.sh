@@ -1,11 +1,11 @@
 #!/bin/sh
-# What a run takes of memory: what info says, within 5%, and never the weights twice.
+# A run takes the memory that info prints, within 5%, and never holds the weights twice.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 SYNTH=$BUILD/tests/synth
 CTX=96
 
-# The most memory that a run ever held, in KiB: the kernel's own mark.
+# Prints the peak memory of a run in KiB, as the kernel counts it.
 peak() { # model
     most=$(python3 -c 'import resource, subprocess, sys
 subprocess.run(sys.argv[1:], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Models in every format: split GGUF files, types, vocabularies, quantising on load, what does not fit.
+# Models in every format: split GGUF files, types, vocabularies, quantising while loading, refusals.
 . tests/cli/checks.sh
 MODELS=tests/golden/models
 

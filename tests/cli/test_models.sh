@@ -1,5 +1,5 @@
 #!/bin/sh
-# Models by the names that other programs keep them under, and what is said when there is none.
+# Models by the names that other programs use, and the messages for models that are missing.
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
 FAMILIES=$ROOT/tests/golden/families
@@ -20,7 +20,7 @@ cp "$FAMILIES/granite.gguf" "$OLLAMA/blobs/sha256-00ff"
 echo '{"layers":[{"mediaType":"application/vnd.ollama.image.template","digest":"sha256:01"},
  {"mediaType":"application/vnd.ollama.image.model","digest":"sha256:00ff"}]}' >"$OLLAMA/manifests/registry.ollama.ai/library/toy/latest"
 head -c 1000 "$FAMILIES/phi.gguf" >"$HOME/.lmstudio/models/a/b/broken.gguf"
-# A snapshot of which files lie in folders, with a projector; Ollama models of other registries, and one with an adapter.
+# A snapshot with files in subfolders and a projector; Ollama models of other registries, and one with an adapter.
 hub "$CACHE/models--org--large" 0123abcd
 mkdir "$CACHE/models--org--large/snapshots/0123abcd/Q8_0" "$CACHE/models--org--large/snapshots/0123abcd/BF16"
 cp "$FAMILIES/granite.gguf" "$CACHE/models--org--large/snapshots/0123abcd/Q8_0/Big-Q8_0.gguf"
@@ -95,7 +95,7 @@ check "… and why one does not run" grep -q 'broken.gguf *-  .*damaged' "$WORK/
 check "every line names a model" sh -c "[ \$(wc -l <'$WORK/list') = 14 ]"
 check "nothing there is said" sh -c "HOME=/nonesuch '$PROGRAM' models | grep -q 'nothing in the caches'"
 check "a manifest that is none is passed over" sh -c "echo '{' >'$OLLAMA/manifests/registry.ollama.ai/library/toy/latest'; ! '$PROGRAM' models | grep -q ollama:toy"
-# What is no model says what it is.
+# Files that are no model are described.
 kind() { rm -rf "$WORK/kind"; cp -rL "$ROOT/tests/golden/models/llama" "$WORK/kind"; }
 kind
 printf 'version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 7\n' >"$WORK/kind/model.safetensors"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# An output takes the place of an empty file or of one of its own kind, and of nothing else.
+# An output file replaces an empty file or one of its own kind, and no other file.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 
@@ -41,7 +41,7 @@ keeps "train accept" "$TMP/notes" train accept --text README.md --model "$TINY" 
 keeps "train profile" "$TMP/notes" train profile --text README.md --model "$TINY" --draft self:1 --companion self:2 --out "$TMP/notes"
 keeps "one kind of trained file for another" "$TMP/my.gguf" train heads $HEADS --model "$TINY" --out="$TMP/my.gguf"
 
-# ---- its own kind, an empty file, and what is no file ----
+# ---- a file of its own kind, an empty file, and a device ----
 : >"$TMP/empty"
 works "an empty file is written" run $RUN --json "$TMP/empty" "$TINY"
 works "results are replaced by results" bench $BENCH --json "$TMP/empty" "$TINY"

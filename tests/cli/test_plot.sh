@@ -1,5 +1,5 @@
 #!/bin/sh
-# specscope plot: every kind as every kind of file, and what it refuses.
+# specscope plot: each kind of figure in each format, and refusals.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 
@@ -17,7 +17,7 @@ inputs() { # kind
     esac
 }
 
-# ---- what needs no cairo ----
+# ---- refusals that need no cairo ----
 refuses "plot without anything is a question" 2 'which trace' plot
 refuses "a kind without a trace" 2 'of which trace' plot layers
 refuses "a trace without a file" 2 'into which file' plot $TRACES/del layers
@@ -108,7 +108,7 @@ echo before >"$TMP/kept.svg"
 refuses "what was there stays" 2 'no round' plot $TRACES/del series --from 99 -o "$TMP/kept.svg"
 check "as it was" grep -qx before "$TMP/kept.svg"
 
-# ---- a run of one's own, in several sequences of events ----
+# ---- a new run with several sequences ----
 works "a run is traced" run -n 40 --ignore-eos --policy layerskip --trace "$TMP/own" -p hello "$TINY"
 works "and drawn" plot "$TMP/own" exits -o "$TMP/own.svg"
 "$PROGRAM" run -n 0 -c 200000 --ignore-eos --trace "$TMP/growing" "$TINY" >/dev/null 2>&1 &

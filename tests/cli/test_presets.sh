@@ -1,5 +1,5 @@
 #!/bin/sh
-# Presets: settings under a name, for the scope, run and bench; a broken one is one line.
+# Presets: named settings for the scope, run and bench; a broken preset is refused in one line.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# specscope run: text to stdout, one summary line to stderr, results as JSON.
+# specscope run: text on stdout, one summary line on stderr, results as JSON.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 

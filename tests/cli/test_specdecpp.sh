@@ -1,5 +1,5 @@
 #!/bin/sh
-# specdecpp and its acceptance head: trained in a moment, found by name or given, refused, noted, missed.
+# specdecpp and its acceptance head: a short training, finding by name or path, refusals, messages if it is missing.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Speculative Verification: a profile trained, found or given; what is missing, what isn't of these models.
+# Speculative Verification: its profile is trained, found or given; messages if it is missing or of other models.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 
@@ -57,7 +57,7 @@ check "one that was only found is passed over" says err 'without the profile bes
 check "and missed" [ "$status" -eq 2 ]
 check "with the reason" says err 'policy sv needs a profile: .* is the profile of another draft model'
 
-# --quantize q8_0 changes what is not in Q8_0 already.
+# --quantize q8_0 changes only tensors of other types.
 hash_of() { # trace
     grep -o '"hash":[^,]*' "$1/run.json" | head -n 1
 }

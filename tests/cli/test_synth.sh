@@ -1,5 +1,5 @@
 #!/bin/sh
-# Synthetic models: the tool that writes them, --synth that needs no file, both the same; what is refused.
+# Synthetic models: the tool that writes them and --synth, which needs no file, give the same model; refusals.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 SYNTH=$BUILD/tests/synth

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What a model, a prompt or a file says never reaches a terminal as a control sequence.
+# Control sequences in a model, a prompt or a file never reach the terminal.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 if ! command -v script >/dev/null 2>&1; then

@@ -1,5 +1,5 @@
 #!/bin/sh
-# --trace: what is in the folder, and what happens when the disk, the folder or the process lets it down.
+# --trace: the contents of the folder, and failures of the disk, the folder or the process.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 
@@ -93,7 +93,7 @@ for signal in INT TERM; do
 done
 
 # ---- no room ----
-# Mounting needs a mount namespace: as root, or as anybody where user namespaces are allowed.
+# Mounting needs a mount namespace: root's, or any user's if the system allows user namespaces.
 if unshare -m mount -t tmpfs x "$TMP/a" 2>/dev/null; then spaces='unshare -m'
 elif unshare -rm mount -t tmpfs x "$TMP/a" 2>/dev/null; then spaces='unshare -rm'
 else spaces=; fi

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A trace is a public format: docs/traces.md, the Python writer and ours say the same of it, and what others write replays.
+# A trace is a public format: docs/traces.md, the Python writer and the program agree on it, and foreign traces replay.
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
 
@@ -13,13 +13,13 @@ for table in tokens rounds layers experts vocab series controls; do
     echo "$columns" | tr ',' '\n' | sort >"$table.ours"
     check "docs/traces.md has the columns of $table.csv" diff "$table.docs" "$table.ours"
 done
-# members of run.json, those of objects in it too, knobs and series aside
+# members of run.json and of its objects, without knobs and series
 members='"[a-z_]*":'
 sed '/"policies"/,/^\t\]/d' ours/run.json | grep -o "$members" | tr -d '":' | sort -u |
     while read -r name; do grep -q "\`$name\`" "$ROOT/docs/traces.md" || echo "$name"; done >missing
 check "docs/traces.md has the members of run.json" sh -c '! grep . missing'
 
-# The smallest useful trace of the page is one.
+# The page's smallest useful trace can be read.
 mkdir smallest
 block() { # the first block of code after the line that says what file it is
     awk -v name="\`$1\`" '$0 == name { on = 1; next } on && /^```/ { if (inside) exit; inside = 1; next } inside' "$ROOT/docs/traces.md"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# specscope train heads: usage, a short training, what stops it.
+# specscope train heads: usage, a short training, interruption.
 . tests/cli/checks.sh
 text=$TMP/text
 out_file=$TMP/heads.safetensors

@@ -1,5 +1,5 @@
 #!/bin/sh
-# specscope train accept and train profile: usage, short trainings, what stops them.
+# specscope train accept and train profile: usage, short trainings, interruption.
 . tests/cli/checks.sh
 text=$TMP/text
 head_file=$TMP/accept.safetensors

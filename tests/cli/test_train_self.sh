@@ -1,5 +1,5 @@
 #!/bin/sh
-# Training for the model's own first layers as draft and companion, and generating with what was trained.
+# Training for the model's own first layers as draft and companion, and generating with the trained files.
 . tests/cli/checks.sh
 model=$TMP/model.gguf text=$TMP/text head_file=$TMP/accept.safetensors profile=$TMP/profile.json
 "$BUILD/tests/tinymodel" "$model" --layers 6 --calm-after 1 --calm 0.1 --sharpness 8 >/dev/null || exit 1

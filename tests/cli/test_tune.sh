@@ -1,5 +1,5 @@
 #!/bin/sh
-# tune: a race of settings over prompts. Which setting wins depends on the machine; what is printed, saved and refused does not.
+# tune: a race of settings over prompts. The winner depends on the machine; the test checks what is printed, saved and refused.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Bad input of every kind: one line on stderr that says what, where and what to do; exit status 1 or 2, never a crash.
+# Bad input of every kind gives one line on stderr with the place, the reason and a remedy, and exit status 1 or 2.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 

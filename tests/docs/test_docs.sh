@@ -1,7 +1,6 @@
 #!/bin/sh
-# What the documents say is so: every command in them runs, every option and ':' command that they name is there, links lead
-# somewhere, a policy's page has the policy's knobs. UPDATE=1 writes the knobs into the pages. DOCUMENTS names other documents.
-# Pictures: test_pictures.sh.
+# Every command in the documents works, every option and ':' command in them exists, every link leads somewhere, and a policy's page has
+# the policy's knobs. UPDATE=1 writes the knobs into the pages. DOCUMENTS names other documents. test_pictures.sh tests the pictures.
 cd "$(dirname "$0")/../.." || exit 1
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
@@ -14,7 +13,7 @@ code() { # document: what stands in fences, a line each (those that go on in the
          { n = split($0, part, "`"); for (i = 2; i <= n; i += 2) print part[i] }' "$1"
 }
 
-# ---- commands that a reader could paste, on a short leash: few tokens where they say no number ----
+# ---- commands that a reader could paste, with few tokens if the command gives no number ----
 
 mkdir -p "$XDG_CONFIG_HOME/specscope"
 echo '{"tokens": 8, "repeat": 1}' >"$XDG_CONFIG_HOME/specscope/config.json"

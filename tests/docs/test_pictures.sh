@@ -1,6 +1,6 @@
 #!/bin/sh
-# The pictures of the tour are true: each one's commands are run, and what the tour says is to be seen there is on the screen.
-# They stand in docs/tour.md beside the pictures that docs/make_screenshots.py makes of them.
+# The pictures of the tour are true: the commands of each one are run, and the screen shows what the tour describes. The commands are in
+# docs/tour.md beside the pictures that docs/make_screenshots.py makes of them.
 cd "$(dirname "$0")/../.." || exit 1
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fuzzes every target for so many seconds. usage: tests/fuzz/run.sh BUILD SECONDS   What crashes stays in BUILD/crashes.
+# Fuzzes every target for SECONDS. usage: tests/fuzz/run.sh BUILD SECONDS   BUILD/crashes contains the inputs that crashed.
 set -eu
 cd "$(dirname "$0")/../.."
 BUILD=$1
@@ -7,10 +7,10 @@ case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac # targets that run the app wo
 SECONDS_EACH=$2
 SEED=${SPECSCOPE_SEED:-$(date +%s)}
 mkdir -p "$BUILD/crashes" "$BUILD/corpus"
-# Short stacks of allocations and a small quarantine: twice the executions, and what is freed is still watched for long.
+# Short allocation stacks and a small quarantine double the executions, and freed memory is still watched for long.
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=1:malloc_context_size=2:quarantine_size_mb=8:thread_local_quarantine_size_kb=64:max_malloc_fill_size=256}"
 export OMP_NUM_THREADS=1
-# Longer inputs than these a target passes over, or they only take longer.
+# Targets skip longer inputs than these, or only take longer with them.
 most() {
     case $1 in
     fuzz_words | fuzz_keys | fuzz_packed) echo 512 ;;

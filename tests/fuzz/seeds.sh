@@ -1,5 +1,5 @@
 #!/bin/sh
-# Seed inputs for every fuzz target, into FOLDER/<target>/. usage: seeds.sh BUILD FOLDER
+# Writes seed inputs for every fuzz target into FOLDER/<target>/. usage: seeds.sh BUILD FOLDER
 set -eu
 BUILD=$1
 OUT=$2

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The one file of `make static` on root file systems that are not this one's: one of busybox alone (no libraries, no locale, no
-# terminfo, no /proc, nothing to write to), and another release of Debian. Speaks TAP. Needs root, busybox-static, tmux, mmdebstrap.
-# usage: tests/release/static.sh [SUITE]   (another Debian: trixie). KEEP=FOLDER keeps the screens there.
+# Runs the one file of `make static` in foreign root file systems: one with busybox alone (no libraries, no locale, no terminfo, no /proc,
+# read-only), and one of another release of Debian. Prints TAP. Needs root, busybox-static, tmux, mmdebstrap.
+# usage: tests/release/static.sh [SUITE]   (another Debian: trixie). KEEP=FOLDER stores the screens there.
 cd "$(dirname "$0")/../.." || exit 1
 SUITE=${1:-trixie}
 [ "$(id -u)" = 0 ] || { echo "1..0 # SKIP a root file system of its own needs root"; exit 0; }

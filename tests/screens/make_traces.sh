@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes the traces that the screen tests replay, with the bundled model. The expected screens follow from them: after
-# this, UPDATE=1 tests/screens/test_screens.sh. Names of this machine are taken out of run.json.
+# Makes the traces that the screen tests replay, with the bundled model. The expected screens depend on them, so run
+# UPDATE=1 tests/screens/test_screens.sh afterwards. The names of this machine are removed from run.json.
 set -eu
 cd "$(dirname "$0")/../.."
 BUILD=${BUILD:-build}
@@ -22,7 +22,7 @@ make_trace batch "" --prompts tests/screens/prompts.jsonl --batch 3 --policy spe
 make_trace specdecpp 'A baker sent Ruby to market with a leather fork. "Bring me an oven for it," said the baker, "and do not stop on the way." In the park she met' --policy specdecpp --probe policy -n 60
 make_trace sv 'A baker sent Ruby to market with a leather fork. "Bring me an oven for it," said the baker, "and do not stop on the way." In the park she met' --policy sv --set row_cost=0.2 --probe policy -n 60
 make_trace experts 'the hen' --policy layerskip --set exit_layer=2 -n 30 tests/golden/families/glm4_moe.gguf
-# Knobs turned while it runs, and a baseline at the end: only the scope can, in a terminal.
+# Knob changes during the run and a baseline at the end, which only the scope can make, in a terminal.
 rm -rf tests/screens/traces/turned
 TERM=xterm-256color script -qec "stty rows 40 cols 140; $BUILD/specscope --isa reference --threads 1 --head lens -n 120 --probe policy \
     --trace tests/screens/traces/turned --script tests/screens/turned.script \

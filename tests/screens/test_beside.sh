@@ -1,6 +1,6 @@
 #!/bin/sh
-# Two traces beside each other: specscope diff --scope, and :versus TRACE in a replay; the panes of both, stepping, jumping, searching,
-# one alone again, and what is refused. UPDATE=1 writes the expected screens.
+# Two traces side by side: specscope diff --scope, and :versus TRACE in a replay. Tests the panes of both, stepping, jumping, searching,
+# returning to one trace, and refusals. UPDATE=1 writes the expected screens.
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
 TRACES=$ROOT/tests/screens/traces
@@ -78,7 +78,7 @@ check "speeds of runs at different times get no verdict" grep -q 'speeds of runs
 check "one alone has no second pane" sh -c "grep -q 'round 11/11' '$WORK/run/alone.txt' && ! grep -q '2 swift' '$WORK/run/alone.txt'"
 check "a trace may stand beside itself" grep -q '1 del *del .*2 del *del' "$WORK/run/itself.txt"
 
-# ---- live keys: it plays, pauses, goes on with another trace in the second place ----
+# ---- live keys: playing, pausing, another trace in the second pane ----
 terminal 160x48 "$PROGRAM replay $TRACES/del"
 wait_for 'replay'
 tm send-keys :
@@ -107,7 +107,7 @@ tm send-keys r
 tm send-keys q
 check "and it ends well" until_true test -s "$WORK/run/status"
 
-# ---- one run with two settings, as two ----
+# ---- a run with two settings, shown as two ----
 terminal 160x48 "$PROGRAM run -n 40 --versus 'layerskip exit_layer=6' --trace two && $PROGRAM diff --scope --script $WORK/beside.script two"
 check "the two settings of one trace" exits 0
 check "stand beside each other" grep -q '▸1 specbound *two .*2 layerskip *two ' "$WORK/run/screen.txt"

@@ -1,7 +1,6 @@
 #!/bin/sh
-# Golden CSV: runs on the portable kernels, one thread, give the committed traces, but for the clock.
-# tests/screens/make_traces.sh makes them. Ids, ranks and counts are compared exactly; probabilities to 1e-4,
-# because the C library's exp is not the same everywhere.
+# Runs on the portable kernels with one thread give the committed traces, except for times. tests/screens/make_traces.sh makes them. Ids,
+# ranks and counts are compared exactly, and probabilities to 1e-4, because exp() differs between C libraries.
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
 mask() { # the columns that tell the time are emptied

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The ledger on the bundled model, live: turns taken back and brought again, a row's settings again, presets, command lines.
+# The ledger on the bundled model, live: undo and redo of knob changes, taking a row's settings again, presets, command lines.
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
 
@@ -10,7 +10,7 @@ row() { # saved screen, letter: the ledger's row
     grep -m 1 "[│┃]▸\{0,1\} *$2[★☆ ] " "$1"
 }
 
-# ---- turns ----
+# ---- knob changes ----
 cat >"$WORK/turns.script" <<'END'
 :wait round 3
 :set tau 0.3
@@ -125,7 +125,7 @@ check "a seed is turned by one" test "$(knob "$WORK/run/seed.txt" seed)" = 3
 check "u takes the seed back, then the temperature" test "$(knob "$WORK/run/undone.txt" seed)$(knob "$WORK/run/undone.txt" 'T temperature')" = 10
 check "U brings both again" test "$(knob "$WORK/run/again.txt" seed)$(knob "$WORK/run/again.txt" 'T temperature')" = 30.11
 
-# ---- what is requested, while a round waits ----
+# ---- requested settings while a round waits ----
 cat >"$WORK/pending.script" <<'END'
 :wait round 2
 :step token
@@ -205,7 +205,7 @@ check "a preset has it, too" sh -c "grep -q '\"temp\":	0.7' '$WORK/home/specscop
 check "and a greedy one is greedy" grep -q ' greedy ' "$WORK/run/mine.txt"
 check "as one turn" grep -q 'policy layerskip' "$WORK/run/undone.txt"
 
-# ---- what can't be done ----
+# ---- refusals ----
 for line in ':undo' ':redo' ':take Q' ':take' ':preset none' ':preset save a/b' ':preset save Q name' ':undo now'; do
     printf ':wait round 1\n%s\n:quit\n' "$line" >"$WORK/wrong.script"
     terminal 120x36 "$PROGRAM --script $WORK/wrong.script"

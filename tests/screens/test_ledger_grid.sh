@@ -1,7 +1,6 @@
 #!/bin/sh
-# Five turns of τ on the bundled model, a run each: the ledger's rows are the points of `bench --grid`. What is counted is
-# compared to the last digit shown. What is timed is only held to what it says itself: a machine that others use, too, has no
-# best setting that could be known beforehand.
+# Five changes of τ on the bundled model, with a run each: the ledger's rows are the points of `bench --grid`. Counts are compared to the
+# last digit shown. Times are only checked for consistency, because the best setting on a busy machine cannot be known beforehand.
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
 
@@ -18,7 +17,7 @@ terminal 160x48 "$PROGRAM --set tau=0.2 -n 100 --ignore-eos -p '$PROMPT' --scrip
 check "five turns, a run each, end well" exits 0
 check "bench sweeps the same" sh -c "'$PROGRAM' bench --policy specbound --grid tau=0.2:0.7:0.1 --repeat 3 -n 100 --ignore-eos -p '$PROMPT' --csv '$WORK/grid.csv' >'$WORK/grid.txt' && test -s '$WORK/grid.csv'"
 
-# "0.3 99 4.12 (1.87×)" of every row, the first being the one that the run began with; then the same of the sweep.
+# "0.3 99 4.12 (1.87×)" of every row, beginning with the run's first settings; then the same of the sweep.
 rows() { # saved screen
     sed -n 's/^[│┃]\(.*\)[│┃]$/\1/p' "$1" | sed 's/▸/ /; s/[★☆]/ /' | awk '
         $1 ~ /^[A-F]$/ { tau = $2 == "start" ? 0.2 : $3; at = $2 == "start" ? 3 : 4
@@ -43,7 +42,7 @@ top=$(highest modelled_speedup)
 check "the row that is best by modelled speedup is the sweep's" \
     test "$(column modelled_speedup | awk -v v="${top#* }" '$2 == v { print $1 }' | grep -cx "$(star "$WORK/run/modelled.txt")")" -eq 1
 
-# ---- what is timed ----
+# ---- times ----
 speeds() { # saved screen: τ and tokens/s
     sed -n 's/^[│┃]\(.*\)[│┃]$/\1/p' "$1" | sed 's/▸/ /; s/[★☆]/ /' | awk '
         $1 ~ /^[A-F]$/ { tau = $2 == "start" ? 0.2 : $3; for (i = 3; i <= NF; i++) if ($i ~ /^±/) { print tau, $(i - 1); next } }'

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The ledger's marks, live: a change that does nothing, one that can be forecast, and one that gives another text.
+# The ledger's marks, live: a change without effect, one with a forecast, and one that changes the text.
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
 

@@ -77,7 +77,7 @@ done
 check "layers.csv says whose layers they are" test "$(csv "$WORK/run/trace/layers.csv" model 1 | sort | uniq | tr '\n' '-')" = "-draft-"
 check "while the policy alone asks, the draft's last layer" test "$(csv "$WORK/run/trace/layers.csv" layer '$c["model"] == "draft" && $c["round"] == 8' | uniq)" = 3
 
-# ---- drafts judged ----
+# ---- verdicts of drafts ----
 cat >"$WORK/live.script" <<'END'
 :wait round 4
 :policy sv
@@ -216,7 +216,7 @@ terminal 120x36 "$PROGRAM --heads none --script $WORK/none.script"
 check "without trained heads :head trained is refused" exits 2
 check "and the line says how to get some" grep -q 'specscope train heads' "$WORK/run/err"
 
-# ---- ends by signal ----
+# ---- signals ----
 is_dead() { [ "$(tm list-panes -F '#{pane_dead}')" = 1 ]; }
 for signal in INT TERM HUP; do
     terminal 120x36 "exec $PROGRAM --pace 20 --trace trace"
@@ -230,7 +230,7 @@ for signal in INT TERM HUP; do
     check "after SIG$signal the trace replays" exits 0
 done
 
-# ---- a vocabulary that would rather command the terminal ----
+# ---- a vocabulary with control sequences ----
 "$ROOT/$BUILD/tests/tinymodel" "$WORK/nasty.gguf" --nasty --seed 3 --layers 2 >/dev/null
 printf ':wait end\n:wait idle\n:panel layers\n:key Left Left Enter\n:save-screen screen.txt\n:quit\n' >"$WORK/nasty.script"
 terminal 120x36 "script -q -c '$PROGRAM --temp 2 -n 200 --ignore-eos -p hello --script $WORK/nasty.script $WORK/nasty.gguf' raw"
@@ -239,7 +239,7 @@ check "no control byte of it is on the screen" sh -c "! LC_ALL=C grep -q '[[:cnt
 check "none reaches the terminal: no title, no bell, no clipboard" sh -c "! LC_ALL=C grep -aqE '$(printf '\033')\]|$(printf '\007')|$(printf '\302\233')' '$WORK/run/raw'"
 check "they are shown instead" grep -q 'x1B\|\\x' "$WORK/run/screen.txt"
 
-# ---- poor terminals ----
+# ---- terminals without colours or UTF-8 ----
 printf ':wait round 3\n:save-screen screen.txt\n:quit\n' >"$WORK/three.script"
 terminal 120x36 "env TERM=vt100 $PROGRAM --script $WORK/three.script"
 check "a vt100 will do" exits 0

@@ -1,5 +1,5 @@
 #!/bin/sh
-# One prompt after another: the next one starts a moment after the end of a text, unless a key is pressed or --once is given.
+# Several prompts: the next one starts a moment after the end of a text, unless a key is pressed or --once is given.
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
 LIST=$ROOT/tests/screens/prompts.jsonl
@@ -9,7 +9,7 @@ check "at the end of a text the next prompt is told, with the seconds until it s
     wait_for '^ next prompt in [1-5] s *F now *any other key: stay *Three mice sat on a wall,'
 check "and starts by itself" wait_for '<s> Three mice sat'
 check "and the one after it" wait_for '<s> A baker sent'
-# A machine that is slow may let the next prompt start before the key arrives; then the key is for the end of that text.
+# On a slow machine the next prompt may start before the key arrives; the key then applies to the end of that text.
 stays_by() { # keys…
     shows 'next prompt in' && tm send-keys "$@"
     shows 'all tokens that were asked for .*F next prompt'

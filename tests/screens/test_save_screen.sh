@@ -1,5 +1,5 @@
 #!/bin/sh
-# :save-screen with colours shows what it shows without.
+# :save-screen with colours shows the same text as without.
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A sweep of 30 points on the bundled model, live: cut off half-way and resumed it counts what one in a piece counts, and what
-# `bench --grid` counts. Times are held only to what they say of themselves.
+# A sweep of 30 points on the bundled model, live: interrupted and resumed, it has the counts of an uninterrupted one and of
+# `bench --grid`. Times are only checked for consistency.
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
 
@@ -99,7 +99,7 @@ terminal 120x36 "$PROGRAM --policy layerskip -n 16 --ignore-eos --batch 3 --prom
 check "a batch is swept with its own prompts alone" exits 2
 check "all of them" test "$(field emitted gamma=2 "$WORK/run/batch.csv")" -eq $((prompts * 15))
 
-# ---- what can't be done ----
+# ---- refusals ----
 for line in ':sweep' ':sweep tau=1' ':sweep gamma=1:4:1' ':sweep d_max=3:8:0.5' ':sweep tau=0:1:0.5 tau=0:1:0.5' ':sweep stop' ':sweep csv x.csv' ':sweep take 1'; do
     printf ':wait round 1\n%s\n:quit\n' "$line" >"$WORK/wrong.script"
     terminal 120x36 "$PROGRAM --script $WORK/wrong.script"

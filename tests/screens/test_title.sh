@@ -1,6 +1,6 @@
 #!/bin/sh
-# The title of a trace from a GPU: its device's name stands where there is room, is never cut in a word, and leaves the
-# state and the policy their places in a narrow one.
+# The title of a trace from a GPU: the device's name appears if there is room, is never cut within a word, and leaves room for the state
+# and the policy in a narrow terminal.
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
 
@@ -34,7 +34,7 @@ check "the title names the draft model under a policy that drafts with it" grep 
 check "and under no other" sh -c "! grep -q 'fables-14m +' '$WORK/run/without.txt' '$WORK/run/again.txt'"
 check "the trace says which policies need it" grep -q '"needs":.*\["draft"\]' "$WORK/run/trace/run.json"
 
-# ---- whether drafting pays on the text ----
+# ---- whether speculation gains on the text ----
 printf ':wait end\n:wait idle\n:save-screen screen.txt\n:quit\n' >"$WORK/gain.script"
 gain() { # size, line of the bundled prompts: the title at the text's end
     sed -n "$2p" models/prompts.jsonl >"$WORK/one.jsonl"

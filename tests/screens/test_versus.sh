@@ -1,5 +1,5 @@
 #!/bin/sh
-# Two settings beside each other on the bundled model, live and replayed: the panes, the knobs of one of them, back to one.
+# Two settings side by side on the bundled model, live and replayed: the panes, knobs of one of them, returning to one.
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
 
@@ -73,7 +73,7 @@ check "a replay ends well" exits 2
 check "it has both settings" grep -q '▸1 specbound .*2 layerskip  E 6' "$WORK/run/replay13.txt"
 check "and the second one's knobs" grep -q 'E exit_layer.* 6 ' "$WORK/run/knobs13.txt"
 
-# ---- turns outlive a run that begins again, and prompts go on ----
+# ---- knob changes survive a restart, and prompts continue ----
 cat >"$WORK/again.script" <<'END'
 :what-if off
 :wait round 2
@@ -113,7 +113,7 @@ check "F begins it" wait_for '<s> Three mice sat'
 check "under both settings" wait_for '1 specbound .*2 layerskip  E 6'
 check "until the end of both" until_true shows 'next prompt in'
 
-# ---- texts that part ----
+# ---- texts that differ ----
 printf ':what-if off\n:versus layerskip\n:wait end\n:wait idle\n:panel versus\n:save-screen parted.txt\n:versus nothing\n' >"$WORK/live.script"
 terminal 120x36 "$PROGRAM -n 60 --temp 1 --script $WORK/live.script"
 check "what cannot be is refused" exits 2

@@ -65,7 +65,7 @@ for size in 80x24 120x36 160x48; do
     check "the trace has the turn at $size" controls d_max 8
 done
 
-# ---- two settings: strips are of the one in focus ----
+# ---- two settings: strips show the focused one ----
 terminal 160x48 "$PROGRAM --pace 0 --ignore-eos -n 120 --policy swift --versus 'layerskip exit_layer=6' --once"
 check "the first of two settings can't tell" wait_for 'ratio.*├─*'
 tm send-keys w
@@ -76,7 +76,7 @@ check "the second one, in focus, has strips" wait_for 'exit_layer *├.*[▂▃�
 tm send-keys q q
 check "the scope ends well, with two settings" until_true test -s "$WORK/run/status"
 
-# ---- replays: from what the trace tells of all layers, and where it doesn't, why ----
+# ---- replays: forecasts from the trace's layers, or the reason why there are none ----
 terminal 160x48 "$PROGRAM replay $ROOT/tests/screens/traces/specbound"
 check "a replay forecastings from its trace" wait_for 'alpha .*[▂▃▄▅▆▇█].*├*'
 tm send-keys w

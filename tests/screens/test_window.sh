@@ -1,5 +1,5 @@
 #!/bin/sh
-# The window: all numbers on the screen are of the rounds that the bar names, and are what the trace's rounds.csv comes to.
+# The window: all numbers on the screen are of the rounds that the bar names, and equal the sums of the trace's rounds.csv.
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
 TRACE=$ROOT/tests/screens/traces/turned
@@ -18,7 +18,7 @@ TRACE=$ROOT/tests/screens/traces/turned
 terminal 260x60 "$PROGRAM replay --script $WORK/window.script $TRACE"
 check "a script that goes through the windows ends well" exits 0
 
-# "acceptance 0.93 tokens/round 2.75 tok/s 65" of the rounds from number $1 on
+# prints "acceptance 0.93 tokens/round 2.75 tok/s 65" of the rounds from number $1 on
 of_rounds() {
     awk -F, -v from="$1" 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
         $c["round"] >= from { a += $c["accepted"]; v += $c["verified"]; e += $c["emitted"]; n++; us += $c["draft_us"] + $c["verify_us"] }

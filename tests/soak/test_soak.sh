@@ -1,5 +1,5 @@
 #!/bin/sh
-# A few cases of the soak (make soak MINUTES=n has as many as one likes), and that it finds what it looks for.
+# Runs a few cases of the soak (make soak MINUTES=n runs more), and checks that it finds planted faults.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 unset SPECSCOPE_CUDA_PLUGIN # an emulated GPU, if it was built

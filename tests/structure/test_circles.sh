@@ -1,5 +1,5 @@
 #!/bin/sh
-# Within these rooms no file is called by one that it calls itself, near or far. Reads the objects of a build. Speaks TAP.
+# In these rooms no file is called, directly or indirectly, by a file that it calls. Reads the objects of a build. Prints TAP.
 # usage: BUILD=… tests/structure/test_circles.sh [ROOM …]
 cd "$(dirname "$0")/../.." || exit 1
 . tests/structure/report.sh

@@ -1,7 +1,7 @@
 #!/bin/sh
-# CONTRIBUTING.md is done as it says: its policy, panel, architecture and theme go into a copy of the tree, which is built, used and
-# documented. A block "```c FILE", "```json FILE" or "```md FILE" is a new file; of "```diff FILE" each "+" line goes behind the line above it,
-# which FILE has once.
+# The instructions of CONTRIBUTING.md work: its policy, panel, architecture and theme are added to a copy of the tree, which is built, used
+# and documented. A block "```c FILE", "```json FILE" or "```md FILE" is a new file. In "```diff FILE" each "+" line is inserted after the
+# line above it, which occurs once in FILE.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 COPY=$TMP/tree

@@ -1,9 +1,9 @@
 #!/bin/sh
-# What nvcc must be told about kernels that run on a GPU, and no emulation asks for. Speaks TAP.
+# Attributes of GPU kernels that nvcc needs and the emulation does not check. Prints TAP.
 # usage: tests/structure/test_kernels.sh [TREE]
 cd "${1:-$(dirname "$0")/../..}" || exit 1
 . tests/structure/report.sh
-# Without it a kernel may take 255 registers a thread, and is refused where a block of 512 threads finds 128.
+# Without launch bounds a kernel may use 255 registers per thread, and a block of 512 threads has only 128.
 result "every kernel says how many threads a block of it has" "$(sources kernels/cuda/device tests/cuda/smoke tests/rigs tests/bench | xargs awk '
     /__global__/ { kernel = FILENAME ":" FNR; if (/__launch_bounds__/) kernel = ""; next }
     kernel != "" { if (!/__launch_bounds__/) print "  " kernel; kernel = "" }')"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What only Linux has is asked for in kernels/base/platform.c, or is looked for in files that may be missing. Speaks TAP. And the
-# texts for other systems' packagers can be read by them, where their programs are here; versions are one.
+# Features that only Linux has are used in kernels/base/platform.c, or are read from files that may be missing. Prints TAP. The recipes for
+# other systems' packages can be parsed, if their programs are installed, and contain the same version.
 # usage: tests/structure/test_platform.sh [TREE]
 cd "${1:-$(dirname "$0")/../..}" || exit 1
 . tests/structure/report.sh

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Of the context policies call what engine/session/round.h lists, and all of that; the rest goes through round_* helpers.
-# Speaks TAP. usage: tests/structure/test_policy_calls.sh [TREE]
+# Policies call exactly those functions of the context that engine/session/round.h lists, and otherwise round_* functions.
+# Prints TAP. usage: tests/structure/test_policy_calls.sh [TREE]
 cd "${1:-$(dirname "$0")/../..}" || exit 1
 . tests/structure/report.sh
 listed=$(sed -n '/^ \* Of the context/,/\*\//p' engine/session/round.h | grep -oE 'context_[a-z_]+' | sort -u)

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Dependencies point one way: the table of rooms in docs/design.md against every #include of the program. Speaks TAP.
+# Dependencies point one way: every #include of the program agrees with the table of rooms in docs/design.md. Prints TAP.
 # usage: tests/structure/test_rooms.sh [TREE]   (another tree, to see that the test can fail)
 cd "${1:-$(dirname "$0")/../..}" || exit 1
 . tests/structure/report.sh
 ROOMS="kernels engine policies traces tui cli"
 
-# room and the rooms it may include, a line each, as the table has them
+# prints each room of the table and the rooms that it may include
 table=$(sed -n '/^## Rooms/,/^## /s/^| `\([^`]*\)` |[^|]*|\(.*\)|$/\1 \2/p' docs/design.md | tr -d '`,–')
 # shellcheck disable=SC2086 # a list
 files=$(sources $ROOMS)

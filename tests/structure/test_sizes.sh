@@ -1,5 +1,5 @@
 #!/bin/sh
-# You can hold a file in your head: no file over 800 lines and no function over 60. Speaks TAP.
+# No file has more than 800 lines, and no function more than 60. Prints TAP.
 # usage: tests/structure/test_sizes.sh [TREE]
 cd "${1:-$(dirname "$0")/../..}" || exit 1
 . tests/structure/report.sh
