@@ -30,7 +30,7 @@ for seed in 7 8 9; do
     "$PROGRAM" run --ignore-eos -n 20 --temp 1.5 -p 'a b' --batch 6 --seed $seed "$TINY" 2>/dev/null
 done | sort >"$TMP/out"
 sort -u "$TMP/out" >"$TMP/once"
-check "batches of seeds beside each other have no sequence in common" cmp "$TMP/out" "$TMP/once"
+check "batches of neighbouring seeds have no sequence in common" cmp "$TMP/out" "$TMP/once"
 
 together --batch 2 --prompts "$TMP/prompts.jsonl" >"$TMP/out"
 "$PROGRAM" run --ignore-eos -n 20 --prompts "$TMP/prompts.jsonl" "$TINY" >"$TMP/alone" 2>/dev/null
@@ -44,7 +44,7 @@ import json
 j = json.load(open('$TMP/json'))
 assert j['params']['batch'] == 2 and j['end'] == 'batch' and 'token_ids' not in j
 assert [len(s['token_ids']) for s in j['sequences']] == [6] * 5 and {s['end'] for s in j['sequences']} == {'tokens'}"
-check "the trace says how many there are" python3 -c "
+check "the trace contains their number" python3 -c "
 import json
 run = json.load(open('$TMP/trace/run.json'))
 assert (run['sequences'], run['prompts']) == (2, 5)"
@@ -60,7 +60,7 @@ check "and compares every text" python3 -c "
 import json
 results = json.load(open('$TMP/bench.json'))['results']
 assert [len(r['token_ids']) for r in results] == [5] * 3 and {r['lossless'] for r in results} == {'yes'}"
-check "its table says how many at a time" sh -c "'$PROGRAM' bench -n 4 --repeat 1 --policy sd $HELPERS -p a --batch 3 '$TINY' 2>/dev/null | grep -q '1 prompt 3 at a time'"
+check "its table contains the batch size" sh -c "'$PROGRAM' bench -n 4 --repeat 1 --policy sd $HELPERS -p a --batch 3 '$TINY' 2>/dev/null | grep -q '1 prompt 3 at a time'"
 
 # The modelled speedup is one against ar with the same batch, in every command.
 together --policy ar --batch 4 -p a >"$TMP/out"

@@ -20,7 +20,7 @@ for model in fables fables-companion fables-draft; do
 done
 for model in fables-companion fables-draft; do
     works "$model generates" run -n 16 -p "Once upon a time" models/$model-q8_0.gguf
-    check "it says something" [ "$(wc -c <"$TMP/out")" -gt 20 ]
+    check "it generates text" [ "$(wc -c <"$TMP/out")" -gt 20 ]
     check "its ids are those of fables" cmp -s "$TMP/fables.ids" "$TMP/$model.ids"
 done
 check "which are more than a few" [ "$(wc -w <"$TMP/fables.ids")" -gt 20 ]

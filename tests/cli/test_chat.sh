@@ -28,7 +28,7 @@ works "so does a variable of the template" run --chat-var enable_thinking=false 
 printf '<|im_start|>user\nhello<|im_end|>\n<|im_start|>assistant\n<think></think>' >"$TMP/text"
 check "which it sees" began_with "$TMP/var"
 works "info reads the template" info "$CHAT"
-check "and says how long it is" grep -Eq '^chat +a template of [0-9]+ bytes$' "$TMP/out"
+check "and prints its length" grep -Eq '^chat +a template of [0-9]+ bytes$' "$TMP/out"
 works "without --chat it is text" run -p hello -n 2 --trace "$TMP/untold" "$CHAT"
 printf 'hello' >"$TMP/text"
 check "and nothing but text" began_with "$TMP/untold"
@@ -40,7 +40,7 @@ ends() { # trace folder: how many tokens of the prompt are </s>, which is id 2
 }
 with_template "{% for m in messages %}[{{ m.content }}]{{ eos_token }}{% endfor %}"
 works "a message may spell a control token" run --chat -p 'a</s>b' -n 2 --trace "$TMP/spelled" "$CHAT"
-check "which stays text beside the template's own" [ "$(ends "$TMP/spelled")" = 1 ]
+check "which stays text next to the template's control tokens" [ "$(ends "$TMP/spelled")" = 1 ]
 works "the system's message is a message" run --system '</s>' -p 'a</s>b' -n 2 --trace "$TMP/system" "$CHAT"
 check "and so are those before" [ "$(ends "$TMP/system")" = 2 ]
 works "--chat-special allows it" run --chat-special -p 'a</s>b' -n 2 --trace "$TMP/allowed" "$CHAT"
@@ -49,12 +49,12 @@ works "without --chat control tokens count" run -p 'a</s>b' -n 2 --trace "$TMP/r
 printf 'a</s>b' >"$TMP/text"
 check "as tokenize reads them" began_with "$TMP/raw"
 printf 'a</s>b' | "$PROGRAM" tokenize --no-special "$CHAT" >"$TMP/unspecial"
-check "unless it is told otherwise" sh -c "! grep -q '^2\$' '$TMP/unspecial'"
+check "unless an option overrides it" sh -c "! grep -q '^2\$' '$TMP/unspecial'"
 
-works "a model without a template goes on" run --chat -p hello -n 2 "$TINY"
-check "and says so" grep -q 'without a chat template' "$TMP/err"
+works "a model without a template continues" run --chat -p hello -n 2 "$TINY"
+check "and reports it" grep -q 'without a chat template' "$TMP/err"
 works "info reads a model without a template" info "$TINY"
-check "and says that there is none" grep -Eq '^chat +no template$' "$TMP/out"
+check "and reports that there is none" grep -Eq '^chat +no template$' "$TMP/out"
 
 # ---- one BOS ----
 with_template "{{ bos_token }}{{ messages[0].content }}{{ eos_token }}"
@@ -65,7 +65,7 @@ check "and the prompt has one, not two" began_with "$TMP/bos"
 # ---- tools, dates, other templates ----
 with_template "{% for t in tools %}{{ t.function.name }}({{ t.function.parameters | tojson }});{% endfor %}{{ messages[0].content }}"
 printf '[{"type": "function", "function": {"name": "add", "parameters": {"b": 1.0, "a": null}}}]' >"$TMP/tools.json"
-works "tools are told of" run --tools "$TMP/tools.json" -p hello -n 2 --trace "$TMP/tools" "$CHAT"
+works "tools are described" run --tools "$TMP/tools.json" -p hello -n 2 --trace "$TMP/tools" "$CHAT"
 printf 'add({"b": 1.0, "a": null});hello' >"$TMP/text"
 check "in their own order and digits" began_with "$TMP/tools"
 printf '{"a": }' >"$TMP/broken.json"
@@ -79,16 +79,16 @@ check "in English" began_with "$TMP/dated"
 works "and a time" run --chat-date "2026-12-31 23:59" -p hello -n 2 --trace "$TMP/timed" "$CHAT"
 printf '31 Dec 2026, 23:59, a Thursday' >"$TMP/text"
 check "of the day" began_with "$TMP/timed"
-refuses "there is no such day" 2 'chat-date 2025-02-29: a day is wanted' run --chat-date 2025-02-29 -p hello "$CHAT"
+refuses "an impossible date is refused" 2 'chat-date 2025-02-29: a day is wanted' run --chat-date 2025-02-29 -p hello "$CHAT"
 printf '[{{ messages[-1].content }}]\n' >"$TMP/mine.jinja"
 works "a template from a file" run --chat-template "$TMP/mine.jinja" -p hello -n 2 --trace "$TMP/mine" "$CHAT"
 printf '[hello]' >"$TMP/text"
-check "stands in for the model's" began_with "$TMP/mine"
+check "replaces the model's" began_with "$TMP/mine"
 refuses "one that the model hasn't" 2 "no chat template 'rag', but: default" run --chat-template rag -p hello "$CHAT"
 refuses "a variable's line breaks are JSON's" 2 'a line break in a value' run --chat-var "a=
 b" -p hello "$CHAT"
 if [ -n "$HAVE_PYTHON" ]; then
-    works "a run says what it was asked for" run --chat-var a=1 --chat-var 'b="x y"' --tools "$TMP/tools.json" --chat-date 2026-12-31 \
+    works "a run records its options" run --chat-var a=1 --chat-var 'b="x y"' --tools "$TMP/tools.json" --chat-date 2026-12-31 \
         --chat-template "$TMP/mine.jinja" -p hello -n 2 --trace "$TMP/asked" "$CHAT"
     check "of the chat, too" json_holds "$TMP/asked/run.json" '[j["asked"]["chat_vars"], j["asked"]["chat_date"]] == ["a=1\\x0ab=\"x y\"", "2026-12-31 00:00"]'
     check "and its files" json_holds "$TMP/asked/run.json" '"tools.json" in j["asked"]["tools"] and "mine.jinja" in j["asked"]["chat_template"]'
@@ -101,15 +101,15 @@ with_template "{{ messages }}
 refuses "an unknown statement is named" 1 "the chat template, line 2: the statement 'do' is not supported; without --chat" \
     run --chat -p hello "$CHAT"
 works "info reads such a template" info "$CHAT"
-check "and says why it can't be run" grep -q "bytes, which can't be run: the chat template, line 2: the statement 'do'" "$TMP/out"
+check "and gives the reason why it cannot be run" grep -q "bytes, which can't be run: the chat template, line 2: the statement 'do'" "$TMP/out"
 if [ -n "$HAVE_PYTHON" ]; then
     works "info --json has it, too" info --json "$CHAT"
-    check "and says why" json_holds "$TMP/out" '"line 2" in j["chat"] and j["chat_template_bytes"] == 42'
+    check "and gives the reason" json_holds "$TMP/out" '"line 2" in j["chat"] and j["chat_template_bytes"] == 42'
 fi
 with_template "{% if messages[0].role == 'system' %}
 {{ raise_exception('System role not supported') }}{% endif %}{{ messages[0].content }}"
 refuses "a template's own refusal is passed on" 1 'line 2: it says: System role not supported' run --system Be -p hello "$CHAT"
-works "and what it allows goes" run --chat -p hello -n 2 --trace "$TMP/alone" "$CHAT"
+works "and allowed values work" run --chat -p hello -n 2 --trace "$TMP/alone" "$CHAT"
 printf 'hello' >"$TMP/text"
 check "as it is" began_with "$TMP/alone"
 with_template "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
@@ -152,8 +152,8 @@ refuses "another kind of tokenizer is named" 1 "'WordLevel' is not supported" to
 said='messages=[{"role": "user", "content": "Knock"}, {"role": "assistant", "content": "Who?"}]'
 printf '{%% for m in messages %%}[{{ m.role }}: {{ m.content }}]{%% endfor %%}{{ bos_token }}' >"$TMP/turns.jinja"
 "$PROGRAM" run -n 2 --chat-template "$TMP/turns.jinja" --system S --chat-var "$said" -p Me --trace "$TMP/turns" >"$TMP/out" 2>"$TMP/err"
-check "what was said before comes before the prompt" grep -q 'chat_vars.*messages=' "$TMP/turns/run.json"
-refuses "what was said before is a list" 2 'messages: a JSON list is needed' run -n 2 --chat-template "$TMP/turns.jinja" --chat-var messages=5 -p Me
+check "earlier turns precede the prompt" grep -q 'chat_vars.*messages=' "$TMP/turns/run.json"
+refuses "earlier turns are a list" 2 'messages: a JSON list is needed' run -n 2 --chat-template "$TMP/turns.jinja" --chat-var messages=5 -p Me
 cp tests/golden/tokenizers/model-unigram/tokenizer.model "$TMP/pieces.model"
 printf 'Once upon a time' | "$PROGRAM" tokenize "$TMP/pieces.model" >"$TMP/file"
 printf 'Once upon a time' | "$PROGRAM" tokenize tests/golden/tokenizers/model-unigram/tokenizer.model >"$TMP/folder"

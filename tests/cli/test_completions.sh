@@ -169,7 +169,7 @@ sed 's/=>.*//' "$TMP/lines" >"$TMP/asked"
 
 shell_offers() { # shell, what it answered
     while IFS= read -r wanted; do
-        check "$1 offers ${wanted##*=>} behind '${wanted%=>*}'" grep -qxFe "$wanted" "$2"
+        check "$1 offers ${wanted##*=>} after '${wanted%=>*}'" grep -qxFe "$wanted" "$2"
     done <"$TMP/lines"
 }
 

@@ -18,24 +18,24 @@ check "over the policy, and its settings go with it" grep -q '"policy":.*"ar"' "
 check "over the number of tokens" grep -q '^ar: 5 tokens' "$TMP/err"
 works "a flag wins over the same knob" run --json "$TMP/j" --set gamma=4 -p hello "$TINY"
 check "with its value" grep -q '"gamma":.*"4"' "$TMP/j"
-check "and nothing else is said of that knob" [ "$(grep -c '"gamma"' "$TMP/j")" -eq 1 ]
+check "and prints nothing else about that knob" [ "$(grep -c '"gamma"' "$TMP/j")" -eq 1 ]
 config '{"tokens": 6, "theme": "light", "trace": 3, "script": "x"}'
 works "other commands' defaults are passed over" bench --repeat 1 --policy ar -p hello "$TINY"
 
 config '{"prompts": "/none.jsonl", "policy": "layerskip", "tokens": 6}'
 works "a prompt that is given wins over a list in the config file" run -p hello --json "$TMP/j" "$TINY"
 check "and runs alone" sh -c "! grep -q '\"results\"' '$TMP/j'"
-works "speed has no use for the policy there, and says nothing of it" bench --speed -n 4 --repeat 1 "$TINY"
+works "--speed ignores the policy there without a message" bench --speed -n 4 --repeat 1 "$TINY"
 
 config '{"tokens": 6, '
 refuses "a broken config file is named" 2 'config.json: not valid JSON in line 1' run "$TINY"
 config '{"tokens": 6,
  "temp": 0},
  "theme": "light"}'
-refuses "what stands behind its end isn't passed over" 2 'config.json: not valid JSON in line 2' run "$TINY"
+refuses "text after its end is not skipped" 2 'config.json: not valid JSON in line 2' run "$TINY"
 config '{"tokens": 6}
 '
-works "a newline there is nothing" run "$TINY"
+works "a newline there is skipped" run "$TINY"
 config '[1]'
 refuses "a list is no config" 2 'config.json' run "$TINY"
 config '{"tokns": 6}'

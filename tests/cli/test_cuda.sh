@@ -64,8 +64,8 @@ refuses "so is it when the plug-in is switched off" 1 'no specscope-cuda.so' run
 export SPECSCOPE_CUDA_PLUGIN="$TMP/none.so"
 echo "not a library" >"$TMP/none.so"
 refuses "cuda with a broken plug-in is one line" 1 'can.t be loaded' run -n 3 --backend cuda "$TINY"
-works "auto goes on with the CPU then" run -n 3 "$TINY"
-check "and says so" grep -q '^specscope: on the CPU: .*can.t be loaded' "$TMP/err"
+works "auto continues with the CPU then" run -n 3 "$TINY"
+check "and reports it" grep -q '^specscope: on the CPU: .*can.t be loaded' "$TMP/err"
 CC=${CC:-cc}
 echo 'int specscope_nothing;' | $CC -shared -fPIC -x c - -o "$TMP/none.so"
 refuses "a library that is no plug-in is named" 1 'no plug-in' run -n 3 --backend cuda "$TINY"
@@ -87,25 +87,25 @@ check "text" [ -s "$TMP/ar" ]
 works "cuda generates speculatively" run -n 24 --ignore-eos --backend cuda -p 'hello there' --json "$TMP/json" "$TINY"
 check "the same text" cmp -s "$TMP/out" "$TMP/ar"
 [ -n "$HAVE_PYTHON" ] && check "and names itself in the results" json_holds "$TMP/json" 'j["backend"] == "cuda" and "GPU" in j["isa"]'
-works "exact arithmetic gives what the CPU's gives" run -n 24 --ignore-eos --backend cuda --exact -p 'hello there' "$TINY"
+works "exact arithmetic gives the CPU's results" run -n 24 --ignore-eos --backend cuda --exact -p 'hello there' "$TINY"
 cp "$TMP/out" "$TMP/exact"
 works "the CPU's" run -n 24 --ignore-eos --backend cpu --exact -p 'hello there' "$TINY"
 check "the same" cmp -s "$TMP/out" "$TMP/exact"
 works "auto takes the GPU" run -n 3 --ignore-eos --json "$TMP/json" "$TINY"
 [ -n "$HAVE_PYTHON" ] && check "which the results say" json_holds "$TMP/json" 'j["backend"] == "cuda"'
 check "without a word" [ "$(wc -l <"$TMP/err")" -eq 1 ]
-refuses "a GPU that is not there is one line" 2 '--gpu 7' run -n 3 --backend cuda --gpu 7 "$TINY"
+refuses "a missing GPU is reported in one line" 2 '--gpu 7' run -n 3 --backend cuda --gpu 7 "$TINY"
 
 # ---- no GPU, an old one, a small one ----
 export EMULATED_CUDA_DEVICES=0
 refuses "no GPU is one line" 1 'no NVIDIA GPU' run -n 3 --backend cuda "$TINY"
-works "auto asked for goes on with the CPU" run -n 3 --backend auto "$TINY"
-check "and says why" grep -q '^specscope: on the CPU: .*no NVIDIA GPU' "$TMP/err"
+works "explicit auto continues with the CPU" run -n 3 --backend auto "$TINY"
+check "and gives the reason" grep -q '^specscope: on the CPU: .*no NVIDIA GPU' "$TMP/err"
 if [ -e /dev/nvidia0 ] || [ -e /dev/nvidiactl ]; then
     skip "auto that nobody asked for is silent about a GPU that nobody has" "there is a GPU"
 else
-    works "auto that nobody asked for goes on with the CPU" run -n 3 "$TINY"
-    check "and is silent about a GPU that nobody has" [ "$(wc -l <"$TMP/err")" -eq 1 ]
+    works "auto by default continues with the CPU" run -n 3 "$TINY"
+    check "and prints nothing about a missing GPU" [ "$(wc -l <"$TMP/err")" -eq 1 ]
 fi
 unset EMULATED_CUDA_DEVICES
 export EMULATED_CUDA_DRIVER=12020
@@ -120,11 +120,11 @@ for arch in 80 89 120; do
     works "sm_$arch has the shared memory that the kernels want" run -n 2 --backend cuda "$TINY"
 done
 export EMULATED_CUDA_CAPABILITY=103
-works "a GPU runs what was compiled for an older one of its family" run -n 3 --backend cuda "$TINY"
+works "a GPU runs code that was compiled for an older one of its family" run -n 3 --backend cuda "$TINY"
 check "without a word" [ "$(wc -l <"$TMP/err")" -eq 1 ]
 export EMULATED_CUDA_CAPABILITY=121
 works "a GPU that the plug-in has no machine code for is used" run -n 3 --backend cuda "$TINY"
-check "and one line says that the driver translates" [ "$(grep -c '^specscope: the plug-in has no machine code .*sm_121' "$TMP/err")" -eq 1 ]
+check "and one line reports that the driver compiles" [ "$(grep -c '^specscope: the plug-in has no machine code .*sm_121' "$TMP/err")" -eq 1 ]
 EMULATED_CUDA_FAIL=1 EMULATED_CUDA_FAIL_KIND=oom specscope run -n 3 --backend cuda "$TINY"
 check "before it does" grep -q '^specscope: the plug-in has no machine code' "$TMP/err"
 unset EMULATED_CUDA_CAPABILITY
@@ -132,7 +132,7 @@ export EMULATED_CUDA_MEMORY_MIB=64
 refuses "a context that does not fit is refused with the numbers" 1 'GiB of keys and values for 300000 positions' \
     run -n 3 -c 300000 --backend cuda "$TINY"
 works "auto takes the CPU for it" run -n 3 -c 300000 "$TINY"
-check "and says why" grep -q '^specscope: on the CPU: .*is too small' "$TMP/err"
+check "and gives the reason" grep -q '^specscope: on the CPU: .*is too small' "$TMP/err"
 unset EMULATED_CUDA_MEMORY_MIB
 
 # ---- training ----
@@ -142,7 +142,7 @@ train "heads are trained with a GPU" gpu
 check "which multiplies" grep -q 'multiplies on the GPU' "$TMP/err"
 mkdir "$TMP/alone" && cp "$EMULATED" "$TMP/alone/"
 SPECSCOPE_CUDA_PLUGIN="$TMP/alone/specscope-cuda-emulated.so" train "and without the library's plug-in" cpu
-check "which a line says" grep -q '^specscope: training multiplies on the CPU: there is no specscope-cublas.so' "$TMP/err"
+check "which is reported in a line" grep -q '^specscope: training multiplies on the CPU: there is no specscope-cublas.so' "$TMP/err"
 check "with heads of the same size" [ "$(wc -c <"$TMP/gpu.safetensors")" -eq "$(wc -c <"$TMP/cpu.safetensors")" ]
 works "an acceptance head of the first layers, which read on the weights that are there" train accept --backend cuda --model "$TINY" \
     --draft self:2 --text "$TMP/text" --out "$TMP/accept.safetensors" --tokens 16 --response 2 --prompt-tokens 4 --blocks 0 --passes 1 --temp 0 --mixing 0
@@ -154,16 +154,16 @@ blas "a long prompt goes by the library" ar
 cp "$TMP/out" "$TMP/blas"
 blas "and under a policy that drafts" specbound
 check "the same text" cmp -s "$TMP/out" "$TMP/blas"
-check "the trace says it of the prompt" grep -q '"prefill",,"blas"' "$TMP/by-ar/controls.csv"
+check "the trace contains it for the prompt" grep -q '"prefill",,"blas"' "$TMP/by-ar/controls.csv"
 check "and which algorithms" grep -q '"by":.*"cuBLASLt [0-9.]*, 256 rows; 256x.* F16: 66/20/36/' "$TMP/by-specbound/run.json"
 works "two settings read it alike" run -n 12 --ignore-eos --backend cuda --prefill blas -p "$LONG" --policy specbound --versus ar "$TINY"
 check "and say the same" cmp -s "$TMP/out" "$TMP/blas"
 works "a short prompt goes by rows" run -n 12 --ignore-eos --backend cuda --prefill blas -p 'hello there' --trace "$TMP/short" "$TINY"
-check "so its trace says nothing of it" sh -c "! grep -q '\"prefill\"' '$TMP/short/controls.csv'"
+check "so its trace does not contain it" sh -c "! grep -q '\"prefill\"' '$TMP/short/controls.csv'"
 works "a helper reads it, too" run -n 12 --ignore-eos --backend cuda --prefill blas -p "$LONG" --policy sd --draft "$TINY" "$TINY"
 check "and the text is the same" cmp -s "$TMP/out" "$TMP/blas"
 refuses "the CPU has no such library" 2 'prefill blas: the CPU' run -n 3 --backend cpu --prefill blas "$TINY"
-refuses "nor what is exact" 2 'prefill blas and --exact' run -n 3 --backend cuda --exact --prefill blas "$TINY"
+refuses "nor exact products" 2 'prefill blas and --exact' run -n 3 --backend cuda --exact --prefill blas "$TINY"
 export SPECSCOPE_CUDA_PLUGIN="$TMP/alone/specscope-cuda-emulated.so"
 refuses "without the library's plug-in that is one line" 1 'no specscope-cublas.so' run -n 3 --backend cuda --prefill blas "$TINY"
 works "and rows go on without it" run -n 3 --backend cuda --prefill rows "$TINY"
@@ -199,7 +199,7 @@ check "a layer has each of its phases once a sweep" awk -F, '$2 == "sweep" && se
 check "a table is made of them" sh -c "sh tests/cuda/phases.sh '$TMP/phases.csv' layers >'$TMP/table'"
 check "of phases by layer" grep -Eq '^  gate·up +[0-9.]+ +[0-9.]+%.*[1-4] \([0-9.]+ us\)$' "$TMP/table"
 check "and of other requests" grep -Eq '^  head +[0-9]+ +[0-9.]+ +[0-9.]+$' "$TMP/table"
-check "the run's trace says where the time went" grep -q '"device",,"busy [0-9]*%, of it waiting [0-9]*%: ' "$TMP/stamped/controls.csv"
+check "the run's trace contains the time by step" grep -q '"device",,"busy [0-9]*%, of it waiting [0-9]*%: ' "$TMP/stamped/controls.csv"
 printf ':goto 100%%\n:wait idle\n:save-screen %s\n:quit\n' "$TMP/picture" >"$TMP/script"
 if command -v script >/dev/null 2>&1; then
     check "a replay shows it" in_terminal "'$PROGRAM' replay --script '$TMP/script' '$TMP/stamped'"
@@ -213,7 +213,7 @@ phases_are() { # model, those of a layer, each with a barrier behind it
 }
 check "a layer of Llama's form has five" phases_are "$TINY" "qkv, attention, out, gate·up, down"
 check "with centred norms too" phases_are tests/golden/families/phi "qkv, attention, out, gate·up, down"
-check "norms behind sublayers are more" phases_are tests/golden/families/gemma2 \
+check "norms after sublayers are further steps" phases_are tests/golden/families/gemma2 \
     "qkv, attention, out, norm of out, gate·up, down, norm of down"
 check "and those of heads" phases_are tests/golden/families/olmo2 \
     "qkv, norm of heads, attention, out, norm of out, gate·up, down, norm of down"
@@ -225,7 +225,7 @@ plain_prompt() { # each kind of work of a prompt by the library, two chunks of i
         END { exit bad || n["prompt plain"] < 24 || n["prompt products"] < 24 || n["prompt finish"] != n["prompt products"] ||
               n["prompt attention"] != 8 || n["prompt norms"] != 16 }' "$TMP/phases.csv"
 }
-check "a prompt by the library is told apart" plain_prompt
+check "a prompt by the library has a row of its own" plain_prompt
 SPECSCOPE_CUDA_TRACE="$TMP/none/phases.csv"
 refuses "a file that can't be written is one line" 1 "SPECSCOPE_CUDA_TRACE: .*can.t be written" run -n 3 --backend cuda "$TINY"
 unset SPECSCOPE_CUDA_TRACE

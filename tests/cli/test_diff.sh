@@ -16,9 +16,9 @@ refuses "a sequence against nothing" 2 'second trace' diff $TRACES/batch --seq 1
 refuses "a file that cannot be written" 1 "$TMP/none" diff $TRACES/del $TRACES/swift --json "$TMP/none/file"
 
 works "two policies on one prompt" diff $TRACES/swift $TRACES/del
-check "the policies are told" prints '^policy  *swift  *del$'
+check "the policies are printed" prints '^policy  *swift  *del$'
 check "a knob that only one has" prints '^omega ω  *–  *0.95$'
-check "what is the same is told once" prints '^head  *lens  *the same$'
+check "equal values are printed once" prints '^head  *lens  *the same$'
 check "measures have standard errors" prints '^tokens/round  *2.810 ±0.273  *3.545 ±1.030  *no clear difference$'
 check "speeds of runs at different times get no verdict" prints '^tokens/s  *[0-9.]* ±[0-9.]*  *[0-9.]* ±[0-9.]*  *not compared$'
 check "but the times of both" prints '^started  *20'
@@ -31,7 +31,7 @@ works "a trace against itself" diff $TRACES/turned $TRACES/turned
 check "is the same" prints '^tokens/round .* the same$'
 check "spans end where knobs were turned" prints '^tokens/s between changes'
 works "two sequences of a batch" diff $TRACES/batch
-check "are told apart" prints '^sequence  *1  *2$'
+check "are distinguished" prints '^sequence  *1  *2$'
 
 # Runs of the same settings have the same counts, and other settings have other counts. Times do not matter.
 for run in same again; do
@@ -84,13 +84,13 @@ fi
 # Two settings in one run, and in its trace.
 works "run under two settings" run --policy layerskip --versus 'layerskip gamma=2' -n 40 -p 'one two three' --trace "$TMP/two" --json "$TMP/two.json" "$TINY"
 cp "$TMP/err" "$TMP/both"
-check "tells both with their uncertainty" grep -q '^layerskip gamma=2: [0-9.]* ±[0-9.]* tokens/s, ' "$TMP/both"
+check "prints both with their uncertainty" grep -q '^layerskip gamma=2: [0-9.]* ±[0-9.]* tokens/s, ' "$TMP/both"
 check "and that the texts are the same" grep -q 'the texts are the same for 40 tokens; end: tokens$' "$TMP/both"
 cp "$TMP/out" "$TMP/text"
 check "in ASCII where LC_ALL=C asks for it" sh -c "LC_ALL=C '$PROGRAM' run --policy layerskip --versus ar -n 12 -p 'one two three' '$TINY' >/dev/null 2>'$TMP/plain' && ! LC_ALL=C grep -q '[^ -~]' '$TMP/plain'"
 check "as in the scope" grep -q '^layerskip: [0-9.]*+-[0-9.]* tokens/s, .* modelled [0-9.]*x$' "$TMP/plain"
 works "one that drafts nothing has no acceptance" run --policy layerskip --versus ar -n 12 -p 'one two three' "$TINY"
-check "and says so" grep -q '^ar: .* tokens/round, acceptance –, modelled ' "$TMP/err"
+check "and reports it" grep -q '^ar: .* tokens/round, acceptance –, modelled ' "$TMP/err"
 works "the text is written once" run --policy ar -n 40 -p 'one two three' "$TINY"
 check "and is the autoregressive one" cmp "$TMP/out" "$TMP/text"
 works "its trace has both" diff "$TMP/two"
@@ -106,7 +106,7 @@ run = json.load(open('$TMP/two.json'))['comparison']
 diff = next(m for m in json.load(open('$TMP/turns.json'))['measures'] if m['name'] == 'tok_per_s')
 assert all(abs(diff[k] - run[k]) < 1e-9 for k in ('speed_ratio', 'low', 'high')), (run, diff)"
 fi
-refuses "a second policy that there is not" 2 "no policy 'joy'" run --versus 'joy' "$TINY"
+refuses "an unknown second policy" 2 "no policy 'joy'" run --versus 'joy' "$TINY"
 refuses "a knob that it has not" 2 'has no knob' run --versus 'layerskip joy=1' "$TINY"
 refuses "a knob without a value" 2 'KNOB=VALUE' run --versus 'layerskip gamma' "$TINY"
 refuses "no setting" 2 'which setting' run --versus '' "$TINY"
@@ -115,5 +115,5 @@ refuses "a batch of them" 2 'this is a batch' run --batch 2 --versus layerskip "
 # On the screen: refusals are printed before the terminal changes.
 refuses "the screen wants a terminal" 2 'terminal' diff $TRACES/del $TRACES/swift --scope
 refuses "a script without the screen" 2 'with --scope' diff $TRACES/del $TRACES/swift --script x
-refuses "a table beside the screen" 2 'one at a time' diff $TRACES/del $TRACES/swift --scope --json -
+refuses "a table together with the screen" 2 'one at a time' diff $TRACES/del $TRACES/swift --scope --json -
 finish

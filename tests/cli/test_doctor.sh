@@ -20,7 +20,7 @@ check "the kernels are those of a run" sh -c \
 check "nothing is made" [ ! -e "$XDG_STATE_HOME" ]
 if command -v taskset >/dev/null 2>&1 && [ "$(getconf _NPROCESSORS_ONLN)" -gt 1 ]; then
     taskset -c 0 "$PROGRAM" doctor >"$TMP/out" 2>"$TMP/err" </dev/null
-    check "processors that may not be used are told" says "^note  threads .*1 of $(getconf _NPROCESSORS_ONLN) .*-t 1"
+    check "processors that may not be used are reported" says "^note  threads .*1 of $(getconf _NPROCESSORS_ONLN) .*-t 1"
 else
     skip "processors that may not be used are told" "there is one, or no taskset"
 fi
@@ -32,7 +32,7 @@ mkdir -p "$XDG_CONFIG_HOME/specscope" "$XDG_STATE_HOME/specscope"
 echo '{"theme": "light"}' >"$XDG_CONFIG_HOME/specscope/config.json"
 printf 'one\ntwo\n' >"$XDG_STATE_HOME/specscope/prompts"
 works "a config file that is well" doctor
-check "is said to be read" says '^ok    config .*config.json is read'
+check "is reported as read" says '^ok    config .*config.json is read'
 check "prompts are counted" says '^ok    history .*2 prompts in'
 echo '{"them": "light"}' >"$XDG_CONFIG_HOME/specscope/config.json"
 specscope doctor
@@ -78,7 +78,7 @@ done
 if [ "$(id -u)" != 0 ]; then
     mkdir "$TMP/closed" && chmod 500 "$TMP/closed"
     (cd "$TMP/closed" && "$PROGRAM" doctor >"$TMP/out" 2>&1 </dev/null)
-    check "a folder that takes no traces is told" says '^note  traces .*cannot be written'
+    check "a folder that cannot hold traces is reported" says '^note  traces .*cannot be written'
 fi
 mkdir -p "$TMP/odd
 name"
@@ -95,7 +95,7 @@ fi
 "$PROGRAM" doctor >/dev/full 2>"$TMP/err" </dev/null
 status=$?
 : >"$TMP/out"
-check "a full disk is told" refused_as 1
+check "a full disk is reported" refused_as 1
 
 # ---- in a terminal ----
 if command -v script >/dev/null 2>&1; then
@@ -119,7 +119,7 @@ if command -v script >/dev/null 2>&1; then
     check "and go on below the text" says '^                   Studio and llama.cpp; '
     doctor_in vt100 100 'LC_ALL=C'
     check "one without colours and mouse is not" says ', 0 bad'
-    check "ASCII that was asked for is told" says 'note  characters .*LC_ALL=C'
+    check "requested ASCII is reported" says 'note  characters .*LC_ALL=C'
     doctor_in nonesuch 100
     check "a type that terminfo does not have is bad where the terminal does not answer" says 'bad   terminal .*"nonesuch" is not in terminfo'
 else
@@ -147,7 +147,7 @@ while True:
 sys.stdout.buffer.write(seen.replace(b"\r", b""))
 PYTHON
     TERM=xterm-256color timeout 300 python3 "$TMP/answering.py" "$PROGRAM" '$qm' >"$TMP/out"
-    check "a terminal that says it has 24-bit colours is believed" says 'ok    colours .*24-bit (the terminal says so)'
+    check "a terminal that reports 24-bit colours gets them" says 'ok    colours .*24-bit (the terminal says so)'
     TERM=nonesuch timeout 300 python3 "$TMP/answering.py" "$PROGRAM" '[c' >"$TMP/out"
     check "one of an unknown type that answers is used as an xterm" says 'note  terminal .*"nonesuch" is not in terminfo'
     check "with its colours" says 'colours .*24-bit\|colours .*256'

@@ -26,7 +26,7 @@ refused_each() { # place, arguments: it is refused in a line that names the plac
 in_place() { # what is meant, place, arguments
     what=$1
     shift
-    check "what never ends in the place of $what is refused in a line" refused_each "$@"
+    check "an endless file in place of $what is refused in a line" refused_each "$@"
 }
 
 at=$TMP/at
@@ -116,6 +116,6 @@ check "the file that is missing is named" grep -q 'x.safetensors: is missing' "$
 # OpenBLAS hangs at its start if it gets no memory, so only training may load it. Not with sanitizers, which map more than any limit.
 case $BUILD in */sanitize*) ;; *)
     check "a command starts with little memory" sh -c "ulimit -v 150000; timeout 300 '$PROGRAM' --version"
-    check "what does not fit ends with a line" sh -c "ulimit -v 100000; ! timeout 300 '$PROGRAM' run -n 2 -p a 2>'$TMP/err' && grep -q 'memory' '$TMP/err'" ;;
+    check "a run that does not fit ends with a line" sh -c "ulimit -v 100000; ! timeout 300 '$PROGRAM' run -n 2 -p a 2>'$TMP/err' && grep -q 'memory' '$TMP/err'" ;;
 esac
 finish

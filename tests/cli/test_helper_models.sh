@@ -26,17 +26,17 @@ refuses "and numbers" 2 "self:x" run --policy sd --draft self:x "$TINY"
 refuses "another vocabulary is refused by the token" 2 "different vocabularies: token 259 " \
     run --policy sd --draft "$other" "$TINY"
 refuses "so is a companion's" 2 "different vocabularies: token 259 " run --companion "$other" "$TINY"
-refuses "a file that is not there is named" 1 "none.gguf" run --draft "$TMP/none.gguf" "$TINY"
+refuses "a missing file is named" 1 "none.gguf" run --draft "$TMP/none.gguf" "$TINY"
 
-check "sd says what ar says" [ "$(text_of --policy sd --draft "$draft" "$TINY")" = "$(text_of --policy ar "$TINY")" ]
+check "sd generates ar's text" [ "$(text_of --policy sd --draft "$draft" "$TINY")" = "$(text_of --policy ar "$TINY")" ]
 check "self:1, too" [ "$(text_of --policy sd --draft self:1 "$TINY")" = "$(text_of --policy ar "$TINY")" ]
 
 works "a draft model is found by its name" run -n 8 --policy sd --set k=3 --trace "$TMP/trace" --json "$TMP/j" "$pair"
-check "which is said" says err 'the draft model is .*pair-draft-q8_0.gguf, found beside the model'
+check "which is reported" says err 'the draft model is .*pair-draft-q8_0.gguf, found beside the model'
 check "it is in the results" says j '"draft":.*"tiny"'
 check "and in the trace" sh -c "tr -d '\n\t' <'$TMP/trace/run.json' | grep -q '\"draft\":{\"path\":\".*pair-draft-q8_0.gguf\",\"name\":\"tiny\",\"hash\":\"[0-9a-f]*\"'"
-works "nobody looks for it without need" run -n 4 --policy ar "$pair"
-check "and nothing is said" sh -c "! grep -q found '$TMP/err'"
+works "it is not looked up without need" run -n 4 --policy ar "$pair"
+check "and nothing is printed" sh -c "! grep -q found '$TMP/err'"
 refuses "--draft none leaves it out" 2 "needs a draft model" run --policy sd --draft none "$pair"
 cp "$other" "$TMP/pair-draft-q8_0.gguf"
 specscope run -n 4 --policy sd "$pair"
@@ -52,7 +52,7 @@ check "by the token" says out 'token 259'
 works "info as JSON has it, too" info --json --draft "$draft" "$TINY"
 check "with the same figures" says out '"same_vocabulary":.*true'
 
-works "--list-policies says what a policy needs" run --list-policies
+works "--list-policies prints what a policy needs" run --list-policies
 check "a draft model" says out '^    needs a draft model'
 
 works "bench sweeps sd's knob" bench -n 8 --repeat 1 -p "a b" --policy sd --grid k=2:4:1 --draft "$draft" --csv "$TMP/csv" "$TINY"

@@ -6,12 +6,12 @@ says() { # model, what stands in its lines, in order
     check "$1: $2" grep -qF "$2" "$TMP/out"
 }
 says falcon-alibi 'GELU without a gate, LayerNorm, ALiBi'
-check "where nothing rotates there is no word of RoPE" sh -c "! grep -q RoPE '$TMP/out'"
+check "without rotation RoPE is not mentioned" sh -c "! grep -q RoPE '$TMP/out'"
 says gpt2 'LayerNorm, learned positions'
 check "nor where positions were learned" sh -c "! grep -q RoPE '$TMP/out'"
 says olmo-clip 'LayerNorm, queries, keys and values clipped at 0.8'
 says gemma2 'norms behind sublayers'
-check "what caps logits is told" grep -q 'logits capped at ' "$TMP/out"
+check "caps of logits are printed" grep -q 'logits capped at ' "$TMP/out"
 says smollm3 'no RoPE in '
 says phimoe 'by SparseMixer'
 says glm4_moe-groups 'by sigmoid'
@@ -20,5 +20,5 @@ says falcon 'attention and MLP side by side'
 cp -rL tests/golden/families/falcon-sequential "$TMP/silent"
 sed -i 's/"parallel_attn": false/"parallel_attn": null/' "$TMP/silent/config.json"
 specscope info "$TMP/silent"
-check "what is null is not so" sh -c "grep -q null '$TMP/silent/config.json' && ! grep -q 'side by side' '$TMP/out'"
+check "null values are treated as absent" sh -c "grep -q null '$TMP/silent/config.json' && ! grep -q 'side by side' '$TMP/out'"
 finish

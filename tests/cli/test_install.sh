@@ -12,7 +12,7 @@ PROGRAM=$ROOT$PREFIX/bin/specscope
 works "the bundled model is found" run -n 4
 works "its prompts and its trained heads too" bench -n 4 --repeat 1 --policy specbound --head lens --head trained
 check "both were measured" grep -q 'head=trained' "$TMP/out"
-check "and the plug-in that training multiplies with" sh -c "'$PROGRAM' doctor | grep BLAS | grep -vq 'no specscope-blas.so'"
+check "and the plug-in for training's products" sh -c "'$PROGRAM' doctor | grep BLAS | grep -vq 'no specscope-blas.so'"
 check "themes are there" [ -s "$ROOT$PREFIX/share/specscope/themes/dark.json" ]
 for file in bash-completion/completions/specscope zsh/site-functions/_specscope fish/vendor_completions.d/specscope.fish; do
     check "completions are there: $file" [ -s "$ROOT$PREFIX/share/$file" ]

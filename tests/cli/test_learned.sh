@@ -10,13 +10,13 @@ printf '{"turns": ["hello"]}\n{"turns": ["again"]}\n' >"$TMP/prompts.txt"
 
 works "a search ends in the first prompt" run $SEARCH --set max_steps=5 -n 60 --prompts "$TMP/prompts.txt" --json "$TMP/prompts.json" "$MODEL"
 [ -n "$HAVE_PYTHON" ] && check "and the second one has its result" json_holds "$TMP/prompts.json" '[r["aside_s"] > 0 for r in j["results"]] == [True, False]'
-works "run tells of it" run $SEARCH -n 60 -p hello --json "$TMP/run.json" "$MODEL"
+works "run reports it" run $SEARCH -n 60 -p hello --json "$TMP/run.json" "$MODEL"
 works "and so does bench" bench $SEARCH -n 60 --repeat 2 -p hello --json "$TMP/bench.json" "$MODEL"
 check "the table has speeds without learning passes and with them" grep -q '^policy *tokens/s *x ar *from *to *all in ' "$TMP/out"
-check "and what share of the time they took" grep -q '^time .* learned$' "$TMP/out"
-works "a run with learning passes says both speeds" run $SEARCH -n 60 -p hello "$MODEL"
+check "and their share of the time" grep -q '^time .* learned$' "$TMP/out"
+works "a run with learning passes prints both speeds" run $SEARCH -n 60 -p hello "$MODEL"
 check "on stderr" grep -Eq '^swift: .* tokens/s \([0-9.]+ all in\), ' "$TMP/err"
-works "one without says one" run --policy layerskip -n 20 -p hello "$MODEL"
+works "one without prints one" run --policy layerskip -n 20 -p hello "$MODEL"
 check "and no more" sh -c "! grep -q 'all in' '$TMP/err'"
 if [ -n "$HAVE_PYTHON" ]; then
     check "results say both" python3 - "$TMP/run.json" "$TMP/bench.json" <<'PY'

@@ -47,12 +47,12 @@ answers() { # capabilities, answer
 }
 check "a GPU's own code is asked for" answers 9.0 sm_90
 check "or its family's" answers 8.7 sm_86
-check "or, of a newer one, what its driver can compile" answers 12.1 compute_90
+check "or, for a newer one, code that its driver can compile" answers 12.1 compute_90
 check "of several GPUs each" answers '8.9
 8.0' "sm_80 sm_89"
 check "and nothing for one that is too old" answers 7.5 ''
 if [ ! -e /dev/nvidia0 ]; then
-    check "nor where there is none" answers '' ''
+    check "nor without a GPU" answers '' ''
 fi
 export CAPABILITY=9.0
 calls_of cuda-here
@@ -66,7 +66,7 @@ check "which then serves make run" [ ! -s "$CALLS" ]
 export LISTED='sm_75 sm_90 sm_100 sm_103 sm_120'
 calls_of cuda
 check "of newer GPUs too, where nvcc knows them" compiled_for "$(sorted $CODE sm_100 sm_120)"
-check "and nowhere makes a multiply-add of what is not written as one" \
+check "and never fuses a multiplication and an addition by itself" \
     [ "$(grep -c -- '-c kernels' "$CALLS")" -eq "$(grep -c -- '-fmad=false.*-c kernels' "$CALLS")" ]
 export LISTED=
 export CAPABILITY=
@@ -83,7 +83,7 @@ check "make test-long builds it" grep -q "nvcc.*specscope-cuda.so" "$TMP/made"
 # ---- jobs ----
 check "make run has a job for each processor" sh -c \
     "make -n run BUILD='$TMP/build' | grep -q -e ' -j$(getconf _NPROCESSORS_ONLN) .*specscope'"
-check "but for who says -j" sh -c "make -n -j3 run BUILD='$TMP/build' >'$TMP/made' 2>&1; ! grep -q -e ' -j[0-9]' '$TMP/made'"
+check "unless -j is given" sh -c "make -n -j3 run BUILD='$TMP/build' >'$TMP/made' 2>&1; ! grep -q -e ' -j[0-9]' '$TMP/made'"
 
 # ---- scripts ----
 for script in $(grep -o '[@ (]\(tests/[a-z_/]*\.sh\|\.ci/[a-z]*\) ' Makefile | tr -d '@ (' | sort -u); do
@@ -102,7 +102,7 @@ else
 fi
 if git rev-parse --git-dir >/dev/null 2>&1; then
     git check-ignore build-debian/a python/build/lib/a.py python/specscope_trace.egg-info/PKG-INFO >"$TMP/ignored"
-    check "git ignores what dpkg-buildpackage and pip leave" [ "$(wc -l <"$TMP/ignored")" -eq 3 ]
+    check "git ignores the files that dpkg-buildpackage and pip leave" [ "$(wc -l <"$TMP/ignored")" -eq 3 ]
 else
     skip "git ignores what dpkg-buildpackage and pip leave" "this is no clone"
 fi
@@ -132,7 +132,7 @@ echo "apt-get $*" >>"$CALLS"
 case $* in *libcairo2-dev*) exit 1 ;; esac
 SCRIPT
 rm -rf "$TMP/build"
-check "what figures are rendered by may be missing" make -s deps BUILD="$TMP/build" CC="$FAKE/bin/cc"
+check "cairo may be missing" make -s deps BUILD="$TMP/build" CC="$FAKE/bin/cc"
 check "it is asked for" grep -q libcairo2-dev "$CALLS"
 playing cc <<'SCRIPT'
 case $* in *-ltinfo*) exit 1 ;; esac # ncurses has its terminfo in itself, as on macOS

@@ -28,6 +28,6 @@ for type in q8_0 f16; do
     "$SYNTH" "$TMP/model.gguf" SmolLM-135M --type $type >"$TMP/out" 2>"$TMP/err"
     peak "$TMP/model.gguf"
     told=$(said "$TMP/model.gguf")
-    check "a run with $type holds what info says, within 5%: $most KiB, said $told" near "$most" "$told" 0.05
+    check "a run with $type holds the memory that info prints, within 5%: $most KiB, printed $told" near "$most" "$told" 0.05
 done
 finish

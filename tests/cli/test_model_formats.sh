@@ -9,7 +9,7 @@ check "all of them" sh -c "for t in F32 F16 BF16 Q8_0 Q4_0 Q4_1 Q5_0 Q5_1 Q2_K Q
 works "so does one of tables and grids" run -n 8 -p 'the and' --ignore-eos $MODELS/tables.gguf
 works "info lists those" info $MODELS/tables.gguf
 check "all of them, too" sh -c "for t in MXFP4 IQ4_NL IQ4_XS IQ3_S IQ3_XXS IQ2_S IQ2_XS IQ2_XXS IQ1_M IQ1_S TQ1_0 TQ2_0; do grep -q \" \$t [0-9]\" '$TMP/out' || exit 1; done"
-works "info tells of biases" info $MODELS/qwen2.gguf
+works "info reports biases" info $MODELS/qwen2.gguf
 check "on Q, K and V" grep -q 'biases on Q, K and V' "$TMP/out"
 works "and of windows" info $MODELS/mistral.gguf
 check "of five positions" grep -q 'attends to the last 5 positions' "$TMP/out"
@@ -19,8 +19,8 @@ check "as one" grep -q 'a vocabulary only' "$TMP/out"
 refuses "but not run" 1 'holds a vocabulary and no weights' run $MODELS/vocabulary.gguf
 
 works "weights are quantised on load" run -n 8 -p 'the and' --quantize q8_0 $MODELS/llama.gguf
-works "info shows what becomes of them" info --quantize q8_0 $MODELS/llama.gguf
-check "and says so" grep -q 'Q8_0 .* quantised to Q8_0 on load' "$TMP/out"
+works "info shows the types that they are converted to" info --quantize q8_0 $MODELS/llama.gguf
+check "and reports it" grep -q 'Q8_0 .* quantised to Q8_0 on load' "$TMP/out"
 refuses "to a type that there is" 2 'quantize q3_k' run --quantize q3_k $MODELS/llama.gguf
 
 works "a Hugging Face folder runs" run -n 8 -p 'the and' --ignore-eos $MODELS/mistral

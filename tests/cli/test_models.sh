@@ -54,8 +54,8 @@ check "hf:ORG/NAME is the snapshot of main" is hf:org/tiny gemma3_text
 check "a commit can be named" is hf:org/tiny@abc1 gemma3_text
 check "a GGUF file is found by a part of its name" is hf:org/quants:q8_0 granite
 check "the other one, too" is hf:org/quants:Q4_K_M phi2
-check "several files are told apart" refused hf:org/quants 'several such GGUF files: phi-Q4_K_M.gguf, phi-Q8_0.gguf; .* hf:org/quants:PART$'
-check "what is not there gets the command that fetches it" refused hf:org/none 'hf download org/none$'
+check "several files are distinguished" refused hf:org/quants 'several such GGUF files: phi-Q4_K_M.gguf, phi-Q8_0.gguf; .* hf:org/quants:PART$'
+check "for a missing model the command that downloads it is printed" refused hf:org/none 'hf download org/none$'
 check "with the revision" refused hf:org/none@v2:Q8_0 'hf download org/none --revision v2$'
 check "a file in a folder of the snapshot is found" is hf:org/large:q8_0 granite
 check "so is one of several parts, by its first" is hf:org/large:BF16 phi2
@@ -68,15 +68,15 @@ check "a name without hf: is offered with it" refused org/tiny 'no such file or 
 check "whether or not it is there" refused org/another 'hf download org/another) and give hf:org/another$'
 check "a path is no such name" refused ./org/another 'No such file'
 check "a name without an organisation is refused" refused hf:none 'hf:ORG/NAME' 2
-check "nobody climbs out of the cache" refused hf:../../etc/x 'hf:ORG/NAME' 2
+check "a name cannot leave the cache" refused hf:../../etc/x 'hf:ORG/NAME' 2
 check "ollama:NAME is its weights" is ollama:toy granite
 check "ollama:NAME:TAG, too" is ollama:toy:latest granite
 check "ollama:OWNER/NAME" is ollama:somebody/toy granite
 check "ollama:REGISTRY/OWNER/NAME:TAG" is ollama:hf.co/org/pulled:Q8_0 granite
 check "a registry with a port" is ollama:localhost:5000/team/toy granite
-check "what Ollama pulled from the hub is not fetched again" refused hf:org/pulled 'Ollama has it: ollama:hf.co/org/pulled$'
+check "a model that Ollama pulled from the hub is not downloaded again" refused hf:org/pulled 'Ollama has it: ollama:hf.co/org/pulled$'
 check "an adapter is not left out" refused ollama:tuned ".*--lora $OLLAMA/blobs/sha256-00aa $OLLAMA/blobs/sha256-00ff$"
-check "what Ollama has not gets its command" refused ollama:toy:7b 'ollama pull toy:7b$'
+check "for a model that Ollama lacks its command is printed" refused ollama:toy:7b 'ollama pull toy:7b$'
 check "HF_HOME is heeded" sh -c "HF_HOME=$HOME/.cache/huggingface HOME=/nonesuch '$PROGRAM' info hf:org/tiny | grep -q gemma3"
 check "OLLAMA_MODELS is heeded" sh -c "OLLAMA_MODELS=$OLLAMA HOME=/nonesuch '$PROGRAM' info ollama:toy | grep -q granite"
 check "a wrong path offers a near name" refused "$FAMILIES/gema3" "is $FAMILIES/gemma3 meant"
@@ -93,7 +93,7 @@ check "… reasons begin with a word or a file's name" grep -q '^hf:org/incomple
 check "… files" grep -q 'phi-Q8_0.gguf .*granite' "$WORK/list"
 check "… and why one does not run" grep -q 'broken.gguf *-  .*damaged' "$WORK/list"
 check "every line names a model" sh -c "[ \$(wc -l <'$WORK/list') = 14 ]"
-check "nothing there is said" sh -c "HOME=/nonesuch '$PROGRAM' models | grep -q 'nothing in the caches'"
+check "an empty folder is reported" sh -c "HOME=/nonesuch '$PROGRAM' models | grep -q 'nothing in the caches'"
 check "a manifest that is none is passed over" sh -c "echo '{' >'$OLLAMA/manifests/registry.ollama.ai/library/toy/latest'; ! '$PROGRAM' models | grep -q ollama:toy"
 # Files that are no model are described.
 kind() { rm -rf "$WORK/kind"; cp -rL "$ROOT/tests/golden/models/llama" "$WORK/kind"; }
@@ -126,7 +126,7 @@ sed -i 's/"model_type": *"llama"/"model_type":"bailing_moe"/' "$WORK/kind/config
 check "a mixture of its own kind" refused "$WORK/kind" "'bailing_moe' is a mixture of experts"
 rm -rf "$WORK/kind" && cp -rL "$FAMILIES/gemma3-eye" "$WORK/kind"
 sed -i '0,/"tie_word_embeddings": true/s//"tie_word_embeddings": false/' "$WORK/kind/config.json"
-check "a head is tied where the whole model says so" is "$WORK/kind" gemma3_text
+check "a head is tied if the whole model's config ties it" is "$WORK/kind" gemma3_text
 if command -v python3 >/dev/null 2>&1; then
     cp -r "$ROOT/tests/golden/lora/llama" "$WORK/adapter"
     python3 - "$WORK/adapter/adapter_model.safetensors" <<'PY'

@@ -12,7 +12,7 @@ done
 if [ -n "$HAVE_PYTHON" ]; then
     check "its JSON has a result for each" json_holds "$TMP/bench.json" \
         'len(j["results"]) == len({r["policy"] for r in j["results"]}) > 3'
-    check "all say what ar says" json_holds "$TMP/bench.json" \
+    check "all generate ar's text" json_holds "$TMP/bench.json" \
         'all(r["token_ids"] == j["results"][0]["token_ids"] for r in j["results"])'
     check "ar's speedup is 1" json_holds "$TMP/bench.json" 'j["results"][0]["speedup"] == 1'
 fi
@@ -27,7 +27,7 @@ works "sampling is benched without comparing" bench -n 12 --repeat 1 -p hello --
 works "one token can be benched" bench -n 1 --repeat 1 -p hello "$TINY"
 works "steps are measured" bench --steps --json "$TMP/steps.json" "$TINY"
 works "and at the end of a longer context" bench --steps -c 400 "$TINY"
-check "which is said" grep -q 'behind 336 rows' "$TMP/out"
+check "which is reported" grep -q 'behind 336 rows' "$TMP/out"
 check "as JSON too" [ -s "$TMP/steps.json" ]
 works "speed is measured of a model with an adapter" bench --speed -n 1 --lora tests/golden/lora/llama.gguf tests/golden/models/llama
 works "speed is measured" bench --speed -n 8 --json "$TMP/speed.json" "$TINY"
@@ -37,7 +37,7 @@ if [ -n "$HAVE_PYTHON" ]; then
         'j["decoded_tokens"] == 8 and min(j["load_s"], j["prompt_tok_per_s"], j["decode_tok_per_s"]) > 0'
 fi
 works "speed within a small context" bench --speed -n 100 -c 8 --repeat 1 "$TINY"
-check "measures what fits" grep -Eq '^decoding +8 tokens' "$TMP/out"
+check "measures as much as fits" grep -Eq '^decoding +8 tokens' "$TMP/out"
 refuses "no passes are no benchmark" 2 'repeat' bench --repeat 0 -p hello "$TINY"
 
 "$PROGRAM" bench -n 400 --repeat 1000 -c 500 --ignore-eos "$TINY" >"$TMP/out" 2>"$TMP/err" &
@@ -72,7 +72,7 @@ status=$?
 check "a word is no token id" refused_as 1
 printf '999999999' | "$PROGRAM" tokenize --decode >"$TMP/out" 2>"$TMP/err"
 status=$?
-check "an id beyond the vocabulary is refused" refused_as 1
+check "an id after the end of the vocabulary is refused" refused_as 1
 "$PROGRAM" tokenize </dev/null >"$TMP/out" 2>"$TMP/err"
 check "no text is no error" [ $? -eq 0 ]
 finish

@@ -4,8 +4,8 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 
 works "run generates with the bundled model and default settings" run -n 12
-check "text comes to stdout" [ -s "$TMP/out" ]
-check "one summary line comes to stderr" [ "$(wc -l <"$TMP/err")" -eq 1 ]
+check "text goes to stdout" [ -s "$TMP/out" ]
+check "one summary line goes to stderr" [ "$(wc -l <"$TMP/err")" -eq 1 ]
 check "the summary names the policy, the speed and why it ended" \
     grep -Eq '^[a-z]+: 12 tokens, [0-9.]+ tokens/s, .*end: tokens$' "$TMP/err"
 
@@ -17,13 +17,13 @@ specscope run -n 9 -p hello "$TINY"
 check "the same command gives the same text" cmp -s "$TMP/out" "$TMP/first"
 printf 'hello\n' >"$TMP/prompt"
 works "a prompt is read from a file" run -n 9 -f "$TMP/prompt" "$TINY"
-check "and gives what it gives on the command line" cmp -s "$TMP/out" "$TMP/first"
+check "and gives the same as on the command line" cmp -s "$TMP/out" "$TMP/first"
 printf 'hello' | "$PROGRAM" run -n 9 -f - "$TINY" >"$TMP/out" 2>"$TMP/err"
 check "-f - reads standard input" cmp -s "$TMP/out" "$TMP/first"
 works "-n 1 is the token of the prefill alone" run -n 1 -p hello "$TINY"
 works "a one-token prompt is enough" run -n 4 -p "" "$TINY"
 works "the context may end the run" run -n 0 -c 24 --ignore-eos -p hello "$TINY"
-check "and the summary says so" grep -q 'end: context$' "$TMP/err"
+check "and the summary reports it" grep -q 'end: context$' "$TMP/err"
 works "invalid UTF-8 in a prompt is taken as bytes" run -n 4 -p "$(printf 'a\377\300b')" "$TINY"
 works "escape sequences in a prompt are taken as text" run -n 4 -p "$(printf '\033[2J\007')" "$TINY"
 works "half a character at the end of a prompt is taken as bytes" run -n 4 -p "$(printf 'caf\303')" "$TINY"
@@ -34,7 +34,7 @@ for policy in $("$PROGRAM" --list-policies | sed -n 's/^\([a-z][a-z_0-9]*\) .*/\
         --json "$TMP/$policy.json" -p hello "$TINY"
     [ "$policy" = ar ] && continue
     [ -n "$HAVE_PYTHON" ] || continue
-    check "policy $policy says what ar says" python3 -c \
+    check "policy $policy generates ar's text" python3 -c \
         'import json, sys; a, b = (json.load(open(f)) for f in sys.argv[1:]); sys.exit(a["token_ids"] != b["token_ids"])' \
         "$TMP/ar.json" "$TMP/$policy.json"
 done
@@ -53,7 +53,7 @@ if [ -n "$HAVE_PYTHON" ]; then
     check "the accounts add up" json_holds "$TMP/j.json" \
         '0 <= j["accepted"] <= j["verified"] <= j["drafted"] and j["emitted"] <= j["accepted"] + j["rounds"]'
     check "loads are counted" json_holds "$TMP/j.json" 'abs(j["etpl"] - j["emitted"] / j["layers_loaded"]) < 1e-9'
-    check "params hold what was set, the seed to its last digit" json_holds "$TMP/j.json" \
+    check "params contain the settings, the seed to its last digit" json_holds "$TMP/j.json" \
         'j["params"]["tau"] == "0.3" and j["params"]["seed"] == "18446744073709551615" and j["params"]["top_k"] == 5'
     printf '{"turns": ["hello"]}\n\n{"turns": ["one", "two"], "category": "x"}\n' >"$TMP/prompts.jsonl"
     works "several prompts run one after another" run -n 5 --ignore-eos --prompts "$TMP/prompts.jsonl" \
@@ -83,11 +83,11 @@ if [ -e /dev/full ]; then
     "$PROGRAM" run -n 40 --ignore-eos -p hello "$TINY" >/dev/full 2>"$TMP/err"
     status=$?
     check "a full disk under stdout fails the work" [ "$status" -eq 1 ]
-    check "and is said" grep -q '^specscope: stdout: No space' "$TMP/err"
+    check "and is reported" grep -q '^specscope: stdout: No space' "$TMP/err"
     "$PROGRAM" run --help >/dev/full 2>"$TMP/err"
     check "a full disk under --help fails, too" [ $? -eq 1 ]
     specscope run -n 4 --json /dev/full "$TINY"
     check "a full disk under --json fails the work" [ "$status" -eq 1 ]
-    check "and is said" grep -q '^specscope: /dev/full: No space' "$TMP/err"
+    check "and is reported" grep -q '^specscope: /dev/full: No space' "$TMP/err"
 fi
 finish

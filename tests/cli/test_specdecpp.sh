@@ -38,12 +38,12 @@ check "the text is the model's own" [ "$(text_of --policy specdecpp --accept "$h
 check "h=0 drafts as few as it may" [ "$(drafts --accept "$head" --set h=0 --set min=3 "$pair")" = "h3" ]
 check "h=1 as many" [ "$(drafts --accept "$head" --set h=1 --set max=6 "$pair")" = "max6" ]
 check "p̂ is in the trace" grep -Eq ',"p",5,0?\.[0-9]+' "$TMP/trace/series.csv"
-check "so is the probability of a rejection beside h" grep -Eq ',"stop",1,1$' "$TMP/trace/series.csv"
+check "so is the probability of a rejection next to h" grep -Eq ',"stop",1,1$' "$TMP/trace/series.csv"
 
 cp "$head" "$found"
-works "the file beside the draft model is found by its name" run -n 8 --policy specdecpp "$pair"
-works "info tells of it" info --draft "$draft" "$pair"
-check "with what it takes" says out 'beside it an acceptance head .D = 1., which takes [0-9.]+ KiB'
+works "the file in the draft model's folder is found by its name" run -n 8 --policy specdecpp "$pair"
+works "info reports it" info --draft "$draft" "$pair"
+check "with its memory" says out 'beside it an acceptance head .D = 1., which takes [0-9.]+ KiB'
 refuses "--accept none leaves it out" 2 "needs an acceptance head" run --policy specdecpp --draft "$draft" --accept none -n 8 "$pair"
 works "bench has it among all policies, then" bench -n 4 --repeat 1 -p a --draft "$draft" "$pair"
 check "with its line" says out '^specdecpp'
@@ -58,10 +58,10 @@ refuses "and one that is not there" 1 "nowhere" run --policy specdecpp --accept 
 cp README.md "$found"
 specscope run --policy sd -n 4 "$pair"
 check "one that is found and is none is passed over" says err 'without the acceptance head beside the draft model: '
-check "which hurts nobody else" [ "$status" -eq 0 ]
+check "which does not affect other policies" [ "$status" -eq 0 ]
 cp "$head" "$found"
 works "another target is noted" run -n 4 --policy specdecpp --draft "$draft" "$other"
 check "by its name" says err 'the acceptance head learned what another target accepts: tiny'
-works "--list-policies says what it needs" run --list-policies
+works "--list-policies prints what it needs" run --list-policies
 check "both" sh -c "grep -A2 '^specdecpp' '$TMP/out' | grep -c '    needs ' | grep -qx 2"
 finish

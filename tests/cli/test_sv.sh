@@ -24,14 +24,14 @@ refuses "and a companion" 2 "policy sv needs a companion model: give one with --
     run --policy sv --draft "$draft" --companion none "$model"
 refuses "and a profile" 2 "policy sv needs a profile of the three models: give one with --profile FILE" \
     run --policy sv --draft "$draft" --companion "$companion" "$model"
-refuses "a file that is not there is named" 1 "none.json" run --policy sv --profile "$TMP/none.json" "$model"
+refuses "a missing file is named" 1 "none.json" run --policy sv --profile "$TMP/none.json" "$model"
 
 works "a profile is trained" train profile --model "$model" --text "$TMP/text" --tokens 600 --response 16 --prompt-tokens 12 \
     --temp 0 --out "$profile"
 works "it is found by its name" run -n 40 --policy sv --set row_cost=0.3 --trace "$TMP/trace" -p "a b" --ignore-eos "$model"
 check "the trace names it" grep -q '"path":.*trio-q8_0.profile.json"' "$TMP/trace/run.json"
 works "all layers of all three models can be looked at" run -n 40 --policy sv --probe all --trace "$TMP/layers" -p "a b" --ignore-eos "$model"
-check "layers.csv says whose they are" [ "$(cut -d, -f7 "$TMP/layers/layers.csv" | sort -u | tr '\n' ' ')" = " companion draft model " ]
+check "layers.csv contains their model" [ "$(cut -d, -f7 "$TMP/layers/layers.csv" | sort -u | tr '\n' ' ')" = " companion draft model " ]
 check "its drafts are cut" awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
     $at["verified"] < $at["drafted"] { n++ } END { exit n == 0 }' "$TMP/trace/rounds.csv"
 for key in s a p cell gamma cut goodput latency table; do
@@ -39,10 +39,10 @@ for key in s a p cell gamma cut goodput latency table; do
 done
 check "drafts that were not verified have no verdict" grep -q 'draft,.*,,$' "$TMP/trace/tokens.csv"
 for set in row_cost=0 row_cost=0.2 window=12 cap=1 verify=all; do
-    check "with $set it says what ar says" [ "$(text_of --policy sv --set $set "$model")" = "$(text_of --policy ar "$model")" ]
+    check "with $set it generates ar's text" [ "$(text_of --policy sv --set $set "$model")" = "$(text_of --policy ar "$model")" ]
 done
 specscope run -n 4 --policy sv --temp 0.7 "$model"
-check "another temperature is told" says err 'profile is of temperature 0'
+check "another temperature is reported" says err 'profile is of temperature 0'
 specscope run -n 4 --policy sd --temp 0.7 "$model"
 check "where it matters" sh -c "! grep -q profile '$TMP/err'"
 works "bench has it" bench -n 8 --repeat 1 -p "a b" --policy sv --policy sd --csv "$TMP/csv" "$model"
@@ -65,9 +65,9 @@ specscope run -n 1 --trace "$TMP/plain" models/fables-q8_0.gguf
 specscope run -n 1 --trace "$TMP/quantized" --quantize q8_0 models/fables-q8_0.gguf
 check "--quantize q8_0 leaves a file in Q8_0 the model that it is" [ "$(hash_of "$TMP/plain")" = "$(hash_of "$TMP/quantized")" ]
 specscope run -n 4 --policy sv --quantize q8_0 models/fables-q8_0.gguf
-check "heads, draft and profile beside it are used" sh -c "[ $status -eq 0 ] && ! grep -q 'without' '$TMP/err'"
+check "heads, draft and profile in its folder are used" sh -c "[ $status -eq 0 ] && ! grep -q 'without' '$TMP/err'"
 specscope run -n 4 --policy sv --quantize q8_0 "$model"
-check "where weights change, a line says so, whole" says err 'profile of tiny without --quantize, which changes its weights'
+check "if weights change, one whole line reports it" says err 'profile of tiny without --quantize, which changes its weights'
 refuses "--profile none leaves it out" 2 "needs a profile" \
     run --policy sv --draft "$draft" --companion "$companion" --profile none "$model"
 works "--list-policies has it" run --list-policies

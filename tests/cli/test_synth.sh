@@ -30,7 +30,7 @@ check "exactly, too" [ "$status" -eq 0 ]
 "$SYNTH" "$ROOM/again.gguf" tiny --type f16 --plant 2,0.75 --seed 1
 check "a seed makes the same bytes again" same "$ROOM/tiny.gguf" "$ROOM/again.gguf"
 "$SYNTH" "$ROOM/again.gguf" tiny --type f16 --plant 2,0.75 --seed 2
-check "another one doesn't" sh -c "! cmp -s '$ROOM/tiny.gguf' '$ROOM/again.gguf'"
+check "another seed gives another model" sh -c "! cmp -s '$ROOM/tiny.gguf' '$ROOM/again.gguf'"
 check "nothing else was left" [ "$(ls -A "$ROOM" | wc -l)" -eq 2 ]
 rm "$ROOM"/*
 
@@ -47,13 +47,13 @@ refuses "an unknown shape" 2 'TinyLlama-1.1B' run --synth huge,2,0.75
 refuses "an exit that is none" 2 'from 1 to 7' run --synth tiny,8,0.75
 refuses "an acceptance that cannot be made" 2 '0.3 to 0.97' run --synth tiny,2,1
 refuses "a type that is not synthetic" 2 'q4_k' bench --synth tiny:q4_k,2,0.75
-refuses "a file beside --synth" 2 'leave' run --synth $SPEC "$TINY"
-refuses "info: a file beside --synth" 2 'leave' info --synth $SPEC "$TINY"
+refuses "a file together with --synth" 2 'leave' run --synth $SPEC "$TINY"
+refuses "info: a file together with --synth" 2 'leave' info --synth $SPEC "$TINY"
 mkdir -p "$XDG_CONFIG_HOME/specscope"
 echo "{\"synth\": \"$SPEC\"}" >"$XDG_CONFIG_HOME/specscope/config.json"
 works "a model wins over the config file" run -n 8 "$TINY"
 rm "$XDG_CONFIG_HOME/specscope/config.json"
-refuses "quantising what is made in any type" 2 'say tiny:q8_0' run --quantize q8_0 --synth $SPEC
+refuses "quantising a synthetic model" 2 'say tiny:q8_0' run --quantize q8_0 --synth $SPEC
 refuses "a shape that does not fit" 1 'needs .* for its weights and .* for a context of 16777216, but .* available' \
     run -n 4 -c 16777216 --synth CodeLlama-34B:f32,8,0.75
 
@@ -74,5 +74,5 @@ done
 check "a disk that fills up is one line" [ $? -eq 0 ]
 check "and leaves no file" empty "$ROOM"
 synth "$TMP/nowhere/x.gguf" tiny
-check "a folder that isn't there is one line" sh -c "[ $status -eq 1 ] && grep -q 'cannot be created' '$TMP/err'"
+check "a missing folder is reported in one line" sh -c "[ $status -eq 1 ] && grep -q 'cannot be created' '$TMP/err'"
 finish

@@ -21,7 +21,7 @@ check "the model does say escape sequences" grep -q "$(printf '\033')" "$TMP/out
 in_terminal "$run 2>/dev/null"
 check "a run shows them as text" harmless
 check "as bytes" grep -q 'x1[bB]' "$TMP/screen"
-check "a file gets what the model said" sh -c "LC_ALL=C; [ \$(wc -c <'$TMP/out') -gt 250 ]"
+check "a file receives the model's bytes" sh -c "LC_ALL=C; [ \$(wc -c <'$TMP/out') -gt 250 ]"
 printf 'a\033[31mb\302\2332Jc\007' >"$TMP/text"
 in_terminal "'$PROGRAM' tokenize --pieces '$NASTY' <'$TMP/text' 2>&1"
 check "tokenize shows pieces as text" harmless

@@ -68,7 +68,7 @@ END
     check "rounds come as they are written" wait_for 'round 30$\|round 30 '
     check "with their text" wait_for 'w70'
     tm send-keys Space
-    check "it stands still when it is told to" wait_for 'following, paused'
+    check "it pauses on command" wait_for 'following, paused'
     touch "$WORK/go31"
     until_true test -e "$WORK/more" >/dev/null
     drawn_again
@@ -78,7 +78,7 @@ END
     touch "$WORK/close"
     check "it is a replay like any other once it is closed" wait_for 'replay, at its end'
     tm send-keys q
-    check "and ends well when nobody writes any more" exits 0
+    check "and ends with status 0 after the writer ended" exits 0
     wait
     "$PROGRAM" diff "$WORK/foreign" "$WORK/foreign" >"$WORK/diff" 2>&1
     check "two such traces are compared" grep -q 'tokens/s .*66.7' "$WORK/diff"

@@ -19,7 +19,7 @@ check "and nothing is written" [ ! -e "$out_file" ]
 
 specscope train heads --text "$text" --out "$out_file" --model "$TINY" --tokens 2000 --batch 64 --window 64
 check "a short training ends well" [ "$status" -eq 0 ]
-check "and tells of every layer but the last" [ "$(grep -c '%.*%' "$TMP/out")" -eq 3 ]
+check "and reports every layer but the last" [ "$(grep -c '%.*%' "$TMP/out")" -eq 3 ]
 check "its file names the model" grep -aq '"model_hash"' "$out_file"
 specscope train heads --text "$text" --out "$out_file" --model "$TINY" --tokens 2000 --window 64 --kind full
 check "full heads train too" [ "$status" -eq 0 ]
@@ -34,7 +34,7 @@ kill -TERM $pid
 wait $pid
 check "a signal that stops it ends it with status 130" [ $? -eq 130 ]
 check "and leaves a whole file" grep -aq '"model_hash"' "$out_file"
-check "says what it keeps" grep -q 'interrupted; the best heads so far are in the file$' "$TMP/err"
-check "and writes nothing beside it" [ "$(echo "$out_file"*)" = "$out_file" ]
+check "reports what it keeps" grep -q 'interrupted; the best heads so far are in the file$' "$TMP/err"
+check "and writes no other file" [ "$(echo "$out_file"*)" = "$out_file" ]
 refuses "a place that is no regular file is refused at once" 1 "not a regular file" train heads --text "$text" --out /dev/null
 finish

@@ -15,7 +15,7 @@ refuses "train profile wants a companion" 2 "--companion MODEL is missing" train
 refuses "an option of heads is none of profile's" 2 "not known" train profile --kind affine
 refuses "another vocabulary is refused by the token" 2 "token 259 " \
     train accept --model "$TINY" --draft "$TMP/other.gguf" --text "$text" --out "$head_file"
-refuses "a text that is too short is told so" 1 "more text" \
+refuses "a text that is too short is refused" 1 "more text" \
     train accept --model "$TINY" --draft "$TMP/draft.gguf" --text README.md --prompt-tokens 60000 --out "$head_file" --response 4
 check "and nothing is written" [ ! -e "$head_file" ]
 
@@ -24,7 +24,7 @@ train_accept() {
 }
 train_accept --out "$head_file" --blocks 0,2 --passes 2
 check "a short training ends well" [ "$status" -eq 0 ]
-check "and tells of each number of blocks" [ "$(grep -cE '^ +[02]  ' "$TMP/out")" -eq 2 ]
+check "and reports each number of blocks" [ "$(grep -cE '^ +[02]  ' "$TMP/out")" -eq 2 ]
 check "and of calibration" grep -q '^calibration' "$TMP/out"
 check "its file names both models" grep -aq '"draft_hash".*"target_hash"' "$head_file"
 check "and holds a linear layer" grep -aq '"model\.[02]\.weight"' "$head_file"
@@ -51,15 +51,15 @@ kill -TERM $pid
 wait $pid
 check "a signal that stops it ends it with status 130" [ $? -eq 130 ]
 check "and leaves a whole file" grep -aq '"draft_hash"' "$head_file"
-check "says what it keeps" grep -q 'interrupted; the best head so far is in the file$' "$TMP/err"
-check "and writes nothing beside it" [ "$(echo "$head_file"*)" = "$head_file" ]
+check "reports what it keeps" grep -q 'interrupted; the best head so far is in the file$' "$TMP/err"
+check "and writes no other file" [ "$(echo "$head_file"*)" = "$head_file" ]
 
 train_profile() {
     specscope train profile --model "$TINY" --draft "$TMP/draft.gguf" --companion "$TINY" --tokens 600 --response 16 --prompt-tokens 12 "$@"
 }
 train_profile --text "$text" --out "$profile"
 check "a profile is made" [ "$status" -eq 0 ]
-check "and tells what is left of the uncertainty" grep -q 'information gain' "$TMP/out"
+check "and prints the remaining uncertainty" grep -q 'information gain' "$TMP/out"
 check "its file is JSON that names its models" python3 -c "
 import json, sys
 p = json.load(open('$profile'))
@@ -73,7 +73,7 @@ train_profile --text "$text" --out "$profile" --at-once 3
 check "so it is with fewer answers at once" cmp "$profile" "$TMP/first"
 train_profile --text "$text" --out "$profile" --temp 0.7 --top-k 20 --top-p 0.9
 check "a profile of filtered distributions" [ "$status" -eq 0 ]
-check "says so" json_holds "$profile" "j['sampling']['top_k'] == 20 and abs(j['sampling']['top_p'] - 0.9) < 1e-6"
+check "reports it" json_holds "$profile" "j['sampling']['top_k'] == 20 and abs(j['sampling']['top_p'] - 0.9) < 1e-6"
 sv() {
     specscope run --policy sv --draft "$TMP/draft.gguf" --companion "$TINY" --profile "$profile" -n 8 -p a "$@" "$TINY"
 }
@@ -82,7 +82,7 @@ check "and serves such sampling without a note" sh -c "[ $status -eq 0 ] && ! gr
 sv --temp 0.7 --top-k 20
 check "other sampling with one" grep -q 'the profile is of temperature 0.7, top-k 20, top-p 0.9' "$TMP/err"
 train_accept --out "$TMP/filtered" --top-k 5 --top-p 0.8
-check "heads learn what is filtered, too" [ "$status" -eq 0 ]
+check "heads also learn from filtered text" [ "$status" -eq 0 ]
 refuses "a place that is no regular file is refused at once" 1 "not a regular file" train profile --text "$text" --out /dev/null
 printf '{"turns": ["Three mice sat on a wall."]}\n{"turns": ["A baker"]}\n' >"$TMP/prompts.jsonl"
 train_profile --prompts "$TMP/prompts.jsonl" --out "$profile"
@@ -101,14 +101,14 @@ if command -v script >/dev/null 2>&1; then # the bar on a terminal shows how far
     interrupt_in_terminal 'responses .* candidates' train accept --model "$TINY" --draft "$TMP/draft.gguf" --text "$text" \
         --out "$TMP/part.head" --tokens 1000000000 --response 16 --prompt-tokens 12
     check "interrupted while candidates are collected, it ends with status 130" [ "$status" -eq 130 ]
-    check "and says so" grep -q 'interrupted before training began' "$TMP/screen"
+    check "and reports it" grep -q 'interrupted before training began' "$TMP/screen"
     check "without a head" [ ! -e "$TMP/part.head" ]
     interrupt_in_terminal 'decoding .* drafts judged' train profile --model "$TINY" --draft "$TMP/draft.gguf" --companion "$TINY" \
         --text "$text" --out "$TMP/part.json" --tokens 1000000000 --response 16 --prompt-tokens 12
     check "an interrupted profile ends with status 130" [ "$status" -eq 130 ]
-    check "says what it keeps" grep -q 'interrupted; the file has the profile of what was seen' "$TMP/screen"
-    check "and leaves the profile of what it saw" json_holds "$TMP/part.json" "sum(map(sum, j['count'])) > 0"
-    check "and nothing beside it" [ "$(echo "$TMP"/part.json*)" = "$TMP/part.json" ]
+    check "reports what it keeps" grep -q 'interrupted; the file has the profile of what was seen' "$TMP/screen"
+    check "and leaves the profile of the drafts until then" json_holds "$TMP/part.json" "sum(map(sum, j['count'])) > 0"
+    check "and no other file" [ "$(echo "$TMP"/part.json*)" = "$TMP/part.json" ]
 else
     skip "interruptions while answers are collected" "no script(1)"
 fi

@@ -25,9 +25,9 @@ check "an acceptance head of the first layers" [ "$status" -eq 0 ]
 check "names them" says out 'acceptance head of self:2 for tiny'
 check "in its file, too" grep -aq '"draft":"self:2".*"draft_layers":"2"' "$head_file"
 works "specdecpp drafts with it" run -n 20 --policy specdecpp --draft self:2 --accept "$head_file" "$model"
-check "and says nothing against it" [ "$(grep -c . "$TMP/err")" -le 2 ]
+check "and prints no warning" [ "$(grep -c . "$TMP/err")" -le 2 ]
 for set in h=0 h=0.5 h=1; do
-    check "with $set it says what ar says" same_text --policy specdecpp --draft self:2 --accept "$head_file" --set $set
+    check "with $set it generates ar's text" same_text --policy specdecpp --draft self:2 --accept "$head_file" --set $set
 done
 refuses "other layers are another draft model" 1 "trained for another draft model (self:2; this is self:3)" \
     run --policy specdecpp --draft self:3 --accept "$head_file" "$model"
@@ -40,7 +40,7 @@ check "names them" says out 'profile of tiny, self:1 and self:3'
 works "sv goes by it" run -n 40 --policy sv --draft self:1 --companion self:3 --profile "$profile" --trace "$TMP/trace" "$model"
 check "and looks up cells" grep -q ',"cell",' "$TMP/trace/series.csv"
 for set in row_cost=0 row_cost=0.3 verify=all; do
-    check "with $set it says what ar says" same_text --policy sv --draft self:1 --companion self:3 --profile "$profile" --set $set
+    check "with $set it generates ar's text" same_text --policy sv --draft self:1 --companion self:3 --profile "$profile" --set $set
 done
 refuses "another depth of the draft is another profile" 2 "of another draft model, self:1" \
     run --policy sv --draft self:2 --companion self:3 --profile "$profile" "$model"
@@ -49,6 +49,6 @@ refuses "another depth of the companion, too" 2 "of another companion model, sel
 
 refuses "layers that the model lacks" 2 "a layer from 1 to 5 is wanted" \
     train accept --model "$model" --draft self:6 --text "$text" --out "$TMP/x"
-refuses "nobody to draft" 2 "MODEL is missing: which model drafts" \
+refuses "no model to draft" 2 "MODEL is missing: which model drafts" \
     train accept --model "$model" --draft none --text "$text" --out "$TMP/x"
 finish

@@ -32,7 +32,7 @@ refuses "a switch with a value" 2 'option --exact takes no value' run --exact=1
 refuses "so is its beginning" 2 'option --exact takes no value' run --exa=1
 refuses "a command that there isn't" 2 "'rnu' is neither a command nor a model" rnu
 refuses "run, which ends with its text, knows no --once" 2 "--once" run --once
-works "--version says the version" --version
+works "--version prints the version" --version
 check "and nothing else" [ "$(wc -l <"$TMP/out")" -eq 1 ]
 works "--list-policies lists names and knobs" --list-policies
 check "with the knobs' defaults" grep -Eq '^ +tau +0\.55 ' "$TMP/out"
@@ -43,9 +43,9 @@ refuses "steps and how often" 2 '--repeat beside --steps' bench --steps --repeat
 refuses "speed on a grid" 2 '--grid beside --speed' bench --grid tau=0.3:0.5:0.1 --speed "$TINY"
 refuses "speed of a prompt" 2 '--prompt beside --speed' bench --speed -p hello "$TINY"
 refuses "two prompts, of which one would be passed over" 2 '--file beside --prompt' run -p a -f README.md "$TINY"
-refuses "a prompt beside a list" 2 '--prompts beside --prompt' run -p a --prompts "$TMP/none" "$TINY"
-refuses "a prompt beside a batch's list" 2 'leave the other prompt out' run --batch "$TMP/none" -p a "$TINY"
-refuses "ids with what is for text" 2 '--pieces beside --decode' tokenize --decode --pieces "$TINY"
+refuses "a prompt together with a list" 2 '--prompts beside --prompt' run -p a --prompts "$TMP/none" "$TINY"
+refuses "a prompt together with a batch's list" 2 'leave the other prompt out' run --batch "$TMP/none" -p a "$TINY"
+refuses "ids with an option for text" 2 '--pieces beside --decode' tokenize --decode --pieces "$TINY"
 refuses "prompts from two places" 2 '--prompts beside --text' train profile --text a --prompts b
 works "train heads --help is train's" train heads --help
 refuses "a replay without a folder is refused" 2 'specscope replay FOLDER' replay
@@ -70,7 +70,7 @@ refuses "an unknown instruction set" 2 'mmx' run --isa mmx "$TINY"
 refuses "two models" 2 'one model' run "$TINY" "$TINY"
 refuses "a prompt longer than the context" 2 'shorten it or raise --ctx' run -c 3 -p 'one two three four five' "$TINY"
 refuses "a prompt as long as the context" 2 'shorten it' run -c 1 -p '' "$TINY"
-refuses "control bytes in what is complained about do no harm" 2 'not known' run --policy "$(printf 'a\033[2J\nb')"
+refuses "control bytes in a refused value are escaped" 2 'not known' run --policy "$(printf 'a\033[2J\nb')"
 refuses "C1 control characters neither" 2 'not known' run --policy "$(printf 'a\302\2332J')"
 check "they are shown as bytes" sh -c "! grep -q \"\$(printf '\\302\\233')\" '$TMP/err'"
 printf 'a\000b' >"$TMP/nul"
@@ -88,11 +88,11 @@ refuses "a trace of several prompts" 2 'single prompt' run --prompts "$TMP/two.j
 specscope bench -n 2 --repeat 1 --policy ar --json "$TMP/no/x" -p a "$TINY"
 check "results into a folder that is not there fail the work" [ "$status" -eq 1 ]
 check "and the folder is named" grep -q '^specscope: .*/no/x: cannot be created: No such file' "$TMP/err"
-check "before there is any" [ ! -s "$TMP/out" ]
+check "before the first one" [ ! -s "$TMP/out" ]
 refuses "so they do as CSV" 1 'cannot be created: No such file' bench -n 2 --csv "$TMP/no/x" -p a "$TINY"
 refuses "and where a folder is" 1 "$TMP: cannot be written: Is a directory" run -n 2 --json "$TMP" -p a "$TINY"
 echo '{"specscope": "kept"}' >"$TMP/results"
-refuses "what was there stays where the work can't begin" 1 'No such file' run --json "$TMP/results" "$TMP/none.gguf"
+refuses "the old file stays if the work cannot begin" 1 'No such file' run --json "$TMP/results" "$TMP/none.gguf"
 check "as it was" grep -q kept "$TMP/results"
 
 refuses "a model that is not there" 1 'No such file' run "$TMP/none.gguf"

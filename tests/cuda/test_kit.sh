@@ -40,11 +40,11 @@ for sentence in "facts of the machine" "instructions, barriers, products" "the b
     "compute-sanitizer initcheck" "floors" "all policies are lossless on synthetic tiny"; do
     check "it went through: $sentence" went "$sentence"
 done
-check "facts are told" grep -q 'multiprocessors  *3' "$TMP/out"
-check "so is what the smoke test measured" grep -q 'off by .* the same bits' "$TMP/out"
+check "facts are printed" grep -q 'multiprocessors  *3' "$TMP/out"
+check "so are the smoke test's figures" grep -q 'off by .* the same bits' "$TMP/out"
 check "and how many passed" grep -q '^[0-9]* passed, 0 failed' "$TMP/out"
 check "libraries came along" sh -c "ls '$KIT'/build/lib/libncursesw.so* '$KIT'/build/lib/libcmocka.so*"
-check "what was printed is kept" cmp -s "$TMP/out" "$KIT/build/cuda-logs/summary.txt"
+check "the output is stored" cmp -s "$TMP/out" "$KIT/build/cuda-logs/summary.txt"
 check "and every step's log is in one file" sh -c "grep -q '^==== 1 facts' '$KIT/build/cuda-logs/all.txt' && grep -q '^sanitized: --tool initcheck' '$KIT/build/cuda-logs/all.txt'"
 check "steps whose programs are not there are named" grep -q '^not run .*cuda_prompts, by cuBLASLt (not here: specscope-cublas.so' "$TMP/out"
 rm "$TMP/compute-sanitizer"
@@ -62,7 +62,7 @@ first EMULATED_CUDA_FAIL=20 EMULATED_CUDA_FAIL_KIND=launch
 check "a step that fails ends it" [ "$status" -ne 0 ]
 check "after one failure" grep -q '^[0-9]* passed, 1 failed' "$TMP/out"
 check "with the launch named" grep -q 'the launch that failed is [a-z_]*, [0-9]* blocks of' "$TMP/out"
-check "and what to look at" grep -q 'look at: ' "$TMP/out"
+check "and the place to look at" grep -q 'look at: ' "$TMP/out"
 
 # ---- figures beside their goals ----
 figures() { # us of a token, 8 rows' time, probes' part, quotient, lossless, slowdown
@@ -103,12 +103,12 @@ OF=
 SIGNS=$TMP/none
 here NVCC=nvcc PACKAGES=0
 check "nothing is built where no GPU is" [ ! -s "$TMP/out" ]
-check "which is said" grep -q '^there is no NVIDIA GPU here to test$' "$TMP/err"
+check "which is reported" grep -q '^there is no NVIDIA GPU here to test$' "$TMP/err"
 unset SIGNS
 here NVCC=nvcc PACKAGES=0
 check "all is built where all is there" said "makes --no-print-directory CUDA_CODE=sm_90 a b" "runs build test"
 here NVCC=nvcc PACKAGES=1
-check "what needs no library, where they are missing" grep -q '^makes .* CUDA_CODE=sm_90 a$' "$TMP/out"
+check "the parts without libraries, if these are missing" grep -q '^makes .* CUDA_CODE=sm_90 a$' "$TMP/out"
 OF=others
 here NVCC=nvcc PACKAGES=0
 check "a kit of other sources is not taken then" said "makes --no-print-directory CUDA_CODE=sm_90 a b" "runs build test"

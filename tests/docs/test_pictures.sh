@@ -23,7 +23,7 @@ shown_as_said() { # file, size
 }
 for file in $(sed -n 's/^<!-- picture \([^ ]*\) .*/\1/p' $TOUR); do
     size=$(sed -n "s|^<!-- picture $file \(.*\)|\1|p" $TOUR)
-    check "$file shows what the tour says" shown_as_said "$file" "$size"
+    check "$file shows what the tour describes" shown_as_said "$file" "$size"
     check "$file is there and in the text" sh -c "[ -s docs/$file ] && grep -q ']($file)' $TOUR"
 done
 check "twelve pictures" [ "$(grep -c '^<!-- picture ' $TOUR)" -ge 12 ]

@@ -33,8 +33,8 @@ mknod "$BARE/dev/tty" c 5 0
 in_bare() { chroot "$BARE" /bin/busybox env -i PATH=/bin "$@"; }
 check "it runs where nothing else is" in_bare /specscope run -n 16 -p hello
 cp "$WORK/said" "$WORK/text"
-check "and says what the other program says" sh -c "build/specscope run -n 16 -p hello >'$WORK/said2' 2>/dev/null && head -n 1 '$WORK/said2' | cut -c1-40 | grep -qF -f - '$WORK/text'"
-check "all policies find what belongs to the model" in_bare /specscope bench -n 12 --repeat 1
+check "and generates the other program's text" sh -c "build/specscope run -n 16 -p hello >'$WORK/said2' 2>/dev/null && head -n 1 '$WORK/said2' | cut -c1-40 | grep -qF -f - '$WORK/text'"
+check "all policies find the model's files" in_bare /specscope bench -n 12 --repeat 1
 check "themes are in it" in_bare /specscope --theme cividis --help
 check "a GPU is refused in a line" sh -c "chroot '$BARE' /specscope run -n 1 --backend cuda 2>&1 | grep -q 'static one'"
 check "so is a figure as PNG" sh -c "chroot '$BARE' /bin/busybox sh -c 'mkdir -p /tmp && cd /tmp && /specscope run -n 8 --trace t >/dev/null && ! /specscope plot t layers -o l.png'"
@@ -57,7 +57,7 @@ scope_in() { # ROOT, TERM, file for the screen, environment
 for type in tmux-256color xterm-256color screen linux vt100 alacritty xterm-kitty foot; do
     check "the scope opens on a bare system as $type" scope_in "$BARE" $type "$WORK/screen-$type"
 done
-check "in ASCII where there is nowhere to put a locale for a moment" sh -c "! grep -q '─' '$WORK/screen-linux'"
+check "in ASCII if there is no room for a temporary locale" sh -c "! grep -q '─' '$WORK/screen-linux'"
 mkdir "$BARE/tmp"
 check "in UTF-8 where there is" scope_in "$BARE" tmux-256color "$WORK/screen-utf8"
 check "with lines and blocks" grep -q '─' "$WORK/screen-utf8"

@@ -64,19 +64,19 @@ cat >"$WORK/replay.script" <<'END'
 END
 sed -i "s#TRACES#$TRACES#" "$WORK/replay.script"
 terminal 160x48 "$PROGRAM replay --script $WORK/replay.script $TRACES/del"
-check "a second trace beside the first" exits 0
+check "a second trace next to the first" exits 0
 check "the first one is the one that was replayed" grep -q '▸1 del *del .*2 swift *swift' "$WORK/run/both.txt"
 check "a round is of both" grep -q 'round 8$' "$WORK/run/at8.txt"
 check "a step is a round of one of them" grep -q 'round 9$' "$WORK/run/at9.txt"
 check "back and forth is the same screen" cmp "$WORK/run/at8.txt" "$WORK/run/again8.txt"
 check "the second one's knobs are its own" grep -q 'r skip_ratio.* 0.7' "$WORK/run/second.txt"
-check "what is looked out for says whose it is" grep -q 'text chapel., in round [0-9]* of sequence [12]; ' "$WORK/run/until.txt"
-check "] goes on to where it comes in the other one" grep -q 'text chapel., in round [0-9]* of sequence [12]; ' "$WORK/run/next.txt"
-check "which is another one, later" sh -c "! cmp -s '$WORK/run/until.txt' '$WORK/run/next.txt'"
+check "the condition names its trace" grep -q 'text chapel., in round [0-9]* of sequence [12]; ' "$WORK/run/until.txt"
+check "] continues to the position in the other trace" grep -q 'text chapel., in round [0-9]* of sequence [12]; ' "$WORK/run/next.txt"
+check "which is a later one" sh -c "! cmp -s '$WORK/run/until.txt' '$WORK/run/next.txt'"
 check "at the end the texts are compared" grep -q 'the texts are the same so far' "$WORK/run/end.txt"
 check "speeds of runs at different times get no verdict" grep -q 'speeds of runs at different times are not compared' "$WORK/run/end.txt"
 check "one alone has no second pane" sh -c "grep -q 'round 11/11' '$WORK/run/alone.txt' && ! grep -q '2 swift' '$WORK/run/alone.txt'"
-check "a trace may stand beside itself" grep -q '1 del *del .*2 del *del' "$WORK/run/itself.txt"
+check "a trace may be compared with itself" grep -q '1 del *del .*2 del *del' "$WORK/run/itself.txt"
 
 # ---- live keys: playing, pausing, another trace in the second pane ----
 terminal 160x48 "$PROGRAM replay $TRACES/del"
@@ -92,11 +92,11 @@ check "a setting can't be run in a replay" wait_for 'a replay cannot run a secon
 tm send-keys :
 tm send-keys -l "versus $TRACES/none"
 tm send-keys Enter
-check "a trace that is not there is said" wait_for 'No such file'
+check "a missing trace is reported" wait_for 'No such file'
 tm send-keys :
 tm send-keys -l "versus off"
 tm send-keys Enter
-check "there is nothing to end" wait_for 'there is one trace'
+check "without a versus there is nothing to end" wait_for 'there is one trace'
 tm send-keys :
 tm send-keys -l "versus $TRACES/swift"
 tm send-keys Enter
@@ -110,5 +110,5 @@ check "and it ends well" until_true test -s "$WORK/run/status"
 # ---- a run with two settings, shown as two ----
 terminal 160x48 "$PROGRAM run -n 40 --versus 'layerskip exit_layer=6' --trace two && $PROGRAM diff --scope --script $WORK/beside.script two"
 check "the two settings of one trace" exits 0
-check "stand beside each other" grep -q '▸1 specbound *two .*2 layerskip *two ' "$WORK/run/screen.txt"
+check "are next to each other" grep -q '▸1 specbound *two .*2 layerskip *two ' "$WORK/run/screen.txt"
 exit $STATUS

@@ -16,21 +16,21 @@ replay() { # WxH, environment
 
 replay 120x36 'TERM=tmux-256color COLORTERM=truecolor'
 check "COLORTERM=truecolor brings the theme's own colours" until_true has '8;2;20;23;28'
-check "and no numbers of a palette beside them" sh -c "! tmux -S $SOCKET capture-pane -e -p | grep -q '8;5;'"
+check "and no palette numbers" sh -c "! tmux -S $SOCKET capture-pane -e -p | grep -q '8;5;'"
 tm send-keys -l ':theme light'
 tm send-keys Enter
 check "another theme brings other colours" until_true has '8;2;251;251;248'
 check "and takes the earlier ones away" sh -c "! tmux -S $SOCKET capture-pane -e -p | grep -q '8;2;20;23;28'"
 
 replay 120x36 'TERM=xterm COLORTERM=24bit'
-check "a plain xterm that says 24bit has them, too" until_true has '8;2;20;23;28'
+check "a plain xterm that declares 24bit has them, too" until_true has '8;2;20;23;28'
 replay 120x36 '-u TMUX TERM=screen-256color COLORTERM=truecolor'
 check "GNU screen only hands the word on" sh -c "! tmux -S $SOCKET capture-pane -e -p | grep -q '8;2;'"
 replay 120x36 'TERM=tmux-256color COLORTERM=truecolor NO_COLOR=1'
 check "NO_COLOR has the last word" sh -c "! tmux -S $SOCKET capture-pane -e -p | grep -q '8;[25];'"
 
 replay 120x36 'TERM=tmux-256color'
-check "a terminal that says nothing shows 256 colours" until_true has '8;5;'
+check "a terminal without an answer shows 256 colours" until_true has '8;5;'
 check "and its answers to questions are no keys" wait_for 'layers × tokens'
 tm send-keys -l "${ESC}P1\$r0;48:2::1:2:3m${ESC}\\"
 check "until it answers for 24 bits" until_true has '8;2;20;23;28'

@@ -52,7 +52,7 @@ for size in 80x24 160x48; do
     tm send-keys N
     check "N goes to the one before" wait_for '"bookMARK" 2 of'
     tm send-keys / zzz Enter
-    check "a text that is not there is named" wait_for '"zzz" is not in the help'
+    check "a missing text is named" wait_for '"zzz" is not in the help'
     tm send-keys Escape
     check "Esc closes the help" until_true hides '┏ help'
     type_line ":pause" # a header that stands still can be clicked
@@ -70,10 +70,10 @@ done
 terminal 120x36 "exec $PROGRAM --pace 0"
 check "the text ends" wait_for 'the text has ended'
 check "the focus starts on the knobs" wait_for '┏ 5 knobs'
-check "the key bar says what x does" until_true says 'x extend'
+check "the key bar explains x" until_true says 'x extend'
 before=$(tm capture-pane -p | head -n 1 | sed 's/.*round *//')
 tm send-keys x
-check "x goes on after an end of sequence" until_true sh -c "r=\$(tmux -S $SOCKET capture-pane -p | head -n 1 | sed 's/.*round *//'); test \"\$r\" -gt $before"
+check "x resumes after an end of sequence" until_true sh -c "r=\$(tmux -S $SOCKET capture-pane -p | head -n 1 | sed 's/.*round *//'); test \"\$r\" -gt $before"
 until_true shows 'ended' >/dev/null
 type_line ':speed 2'
 tm send-keys r
@@ -100,7 +100,7 @@ tm send-keys -l ':save-screen tra'
 tm send-keys Tab
 check "Tab completes a folder" until_true says ':save-screen tracks/'
 tm send-keys Tab
-check "and what lies in it" until_true says ':save-screen tracks/one.txt'
+check "and its contents" until_true says ':save-screen tracks/one.txt'
 tm send-keys Escape
 tm send-keys e C-u
 tm send-keys -l 'tra'
@@ -109,7 +109,7 @@ check "and where an export goes to" until_true says 'export to: tracks/'
 tm send-keys Escape
 tm send-keys -l ':panel ser'
 tm send-keys Tab Enter
-check "what Tab completed runs" wait_for '┏ 4 series'
+check "a command that Tab completed runs" wait_for '┏ 4 series'
 
 tm send-keys /
 type_line 'mice'
@@ -118,7 +118,7 @@ check "/ starts empty" until_true sh -c "tmux -S $SOCKET capture-pane -p | grep 
 tm send-keys Escape
 tm send-keys 2
 check "a digit goes to its panel" wait_for '┏ 2 layers'
-check "and the key bar to what has the focus" until_true says 'v measure'
+check "and the key bar to the focused panel" until_true says 'v measure'
 tm resize-window -x 100 -y 44
 wait_for '1 ▒ exited ▓ spurious' >/dev/null
 tm resize-window -x 260 -y 60

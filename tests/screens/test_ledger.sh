@@ -62,7 +62,7 @@ cat >"$WORK/turns.script" <<'END'
 END
 terminal 160x48 "$PROGRAM -n 200 -p \"Three mice's wall\" --script $WORK/turns.script"
 check "a script of turns ends well" exits 0
-check "the newest row says the policy" sh -c "grep -q 'D.  layerskip' '$WORK/run/turned.txt'"
+check "the newest row shows the policy" sh -c "grep -q 'D.  layerskip' '$WORK/run/turned.txt'"
 check "every turn is a mark: in its round" grep -q '┊τ 0.55→0.3 .*low confidence\|┊τ 0.55→0.3 .*w_max' "$WORK/run/turned.txt"
 check "in the series" grep -q '└1.*┊.*round 8' "$WORK/run/turned.txt"
 check "and in the time line" grep -q '┊.*context' "$WORK/run/turned.txt"
@@ -200,7 +200,7 @@ terminal 160x48 "$PROGRAM --preset mine -n 100 --script $WORK/preset.script"
 check "a script with presets ends well" exits 0
 check "--preset begins with one" grep -q 'policy layerskip' "$WORK/run/begun.txt"
 check ":preset brings one back" test "$(knob "$WORK/run/now.txt" tau)" = 0.3
-check "what a row was sampled with is taken again, too" sh -c "grep -q ' T 0.7 ' '$WORK/run/warm.txt' && grep -q ' greedy ' '$WORK/run/greedy.txt'"
+check "a row's sampling settings are taken again, too" sh -c "grep -q ' T 0.7 ' '$WORK/run/warm.txt' && grep -q ' greedy ' '$WORK/run/greedy.txt'"
 check "a preset has it, too" sh -c "grep -q '\"temp\":	0.7' '$WORK/home/specscope/presets/warm.json' && grep -q ' T 0.7 ' '$WORK/run/again.txt'"
 check "and a greedy one is greedy" grep -q ' greedy ' "$WORK/run/mine.txt"
 check "as one turn" grep -q 'policy layerskip' "$WORK/run/undone.txt"
@@ -223,15 +223,15 @@ wait_for 'layers × tokens' >/dev/null
 tm send-keys 6
 check "6 goes to the ledger, whose keys stand in the key bar" wait_for 'Enter pin'
 check "its first row grows" wait_for 'A   start  *[1-9][0-9]'
-check "while it is slowed down the title says so" wait_for '30/s shown · [0-9]* ±[0-9]* engine'
+check "while it is slowed down the title shows it" wait_for '30/s shown · [0-9]* ±[0-9]* engine'
 tm send-keys y
-check "y says where the command line is" wait_for 'copied, and in .*specscope/command'
+check "y prints where the command line is" wait_for 'copied, and in .*specscope/command'
 check "and the terminal's clipboard has it" until_true sh -c "tmux -S $SOCKET show-buffer | grep -q '^specscope run --policy specbound'"
 for verb in take copy-command; do
     tm send-keys :
     tm send-keys -l "$verb "
     tm send-keys Tab
-    check "Tab behind :$verb completes the ledger's letters" wait_for ":$verb A"
+    check "Tab after :$verb completes the ledger's letters" wait_for ":$verb A"
     tm send-keys Escape
     until_true hides ":$verb" >/dev/null
 done

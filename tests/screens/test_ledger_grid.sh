@@ -48,7 +48,7 @@ speeds() { # saved screen: τ and tokens/s
         $1 ~ /^[A-F]$/ { tau = $2 == "start" ? 0.2 : $3; for (i = 3; i <= NF; i++) if ($i ~ /^±/) { print tau, $(i - 1); next } }'
 }
 best=$(speeds "$WORK/run/timed.txt" | sort -k2 -g | tail -n 1)
-check "the star stands at the highest tokens/s" \
+check "the star is at the highest tokens/s" \
     test "$(speeds "$WORK/run/timed.txt" | awk -v v="${best#* }" '$2 == v { print $1 }' | grep -cx "$(star "$WORK/run/timed.txt")")" -eq 1
 check "the best of the sweep is faster than all others, or those without a clear difference are named" \
     grep -Eq '^best specbound: by speedup tau=0\.[2-7] \([0-9.]+ x ar, [0-9.]+ to [0-9.]+; (faster than each other point|no clear difference from .*)\)' "$WORK/grid.txt"
@@ -59,7 +59,7 @@ else
     echo "# the ledger's best by time is τ ${best% *}, the sweep's $named: $(grep -o 'no clear difference.*)\|faster than each other point' "$WORK/grid.txt" | head -n 1)"
 fi
 check "a baseline gives every row of its prompt a speedup" test "$(sed 's/▸/ /' "$WORK/run/speedups.txt" | grep -c '^[│┃] [A-F][★☆ ].* [0-9.]*× ')" -eq 6
-check "and says of the run that it compared that it is lossless" grep -q '^[│┃][ ▸]F.*✓ *[│┃]$' "$WORK/run/speedups.txt"
+check "and reports that the compared run is lossless" grep -q '^[│┃][ ▸]F.*✓ *[│┃]$' "$WORK/run/speedups.txt"
 check "with the tokens that it compared" grep -q 'lossless ✓ 100' "$WORK/run/baseline.txt"
 check "and how sure its speed is" grep -q 'autoregressive: [0-9]* ±[0-9.]* tokens/s' "$WORK/run/baseline.txt"
 exit $STATUS

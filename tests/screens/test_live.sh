@@ -41,10 +41,10 @@ for size in 80x24 120x36 200x60; do
     panels "$WORK/run/replay.txt" $rows >"$WORK/b"
     check "every panel after the live run equals that after its replay at $size" diff -u "$WORK/a" "$WORK/b"
 done
-check "controls.csv says when tau was asked for and applied" test "$(csv "$WORK/run/trace/controls.csv" applied_round '$c["name"] == "tau" && $c["round"] == 5 && $c["old"] == 0.55 && $c["new"] == 0.3')" = 6
+check "controls.csv contains when tau was requested and applied" test "$(csv "$WORK/run/trace/controls.csv" applied_round '$c["name"] == "tau" && $c["round"] == 5 && $c["old"] == 0.55 && $c["new"] == 0.3')" = 6
 check "rounds.csv has the old threshold up to that round" test "$(csv "$WORK/run/trace/rounds.csv" threshold '$c["round"] == 5')" = 0.550000012
 check "rounds.csv has the new threshold from that round on" test "$(csv "$WORK/run/trace/rounds.csv" threshold '$c["round"] == 6')" = 0.300000012
-check "rounds.csv says which policy a round ran" test "$(csv "$WORK/run/trace/rounds.csv" policy '$c["round"] == 9')" = layerskip
+check "rounds.csv contains the policy of a round" test "$(csv "$WORK/run/trace/rounds.csv" policy '$c["round"] == 9')" = layerskip
 check "a knob of the new policy is applied too" test "$(csv "$WORK/run/trace/rounds.csv" w_max '$c["round"] == 11')" = 3
 
 # ---- a draft model's layers ----
@@ -74,7 +74,7 @@ for size in 80x24 160x48; do
     check "the draft model's layers are the same live and replayed at $size" diff -u "$WORK/a" "$WORK/b"
     check "they stand above the target's" test "$(grep -n ' d3 ' "$WORK/a" | cut -d: -f1)" -lt "$(grep -n ' L16 ' "$WORK/a" | cut -d: -f1)"
 done
-check "layers.csv says whose layers they are" test "$(csv "$WORK/run/trace/layers.csv" model 1 | sort | uniq | tr '\n' '-')" = "-draft-"
+check "layers.csv contains the layers' model" test "$(csv "$WORK/run/trace/layers.csv" model 1 | sort | uniq | tr '\n' '-')" = "-draft-"
 check "while the policy alone asks, the draft's last layer" test "$(csv "$WORK/run/trace/layers.csv" layer '$c["model"] == "draft" && $c["round"] == 8' | uniq)" = 3
 
 # ---- verdicts of drafts ----
@@ -97,8 +97,8 @@ for size in 80x24 160x48; do
     check "how drafts were judged is the same live and replayed at $size" diff -u "$WORK/a" "$WORK/b"
     check "the grid has its edges and the first draft's mark" sh -c "grep -q 's.a≥\|a.s≥' '$WORK/a' && grep -q '[▸+]1' '$WORK/a'"
 done
-check "series.csv has what stopped specdecpp" test "$(csv "$WORK/run/trace/series.csv" value '$c["key"] == "reject" && $c["round"] == 1 && $c["index"] == 32')" = 0.400000006
-check "and what sv chose" test -n "$(csv "$WORK/run/trace/series.csv" value '$c["key"] == "goodput" && $c["index"] >= 33 && $c["value"] == 1')"
+check "series.csv contains the reason why specdecpp stopped" test "$(csv "$WORK/run/trace/series.csv" value '$c["key"] == "reject" && $c["round"] == 1 && $c["index"] == 32')" = 0.400000006
+check "and sv's choices" test -n "$(csv "$WORK/run/trace/series.csv" value '$c["key"] == "goodput" && $c["index"] >= 33 && $c["value"] == 1')"
 
 # ---- several sequences ----
 cat >"$WORK/live.script" <<'END'
@@ -126,7 +126,7 @@ sed -e '/^:set\|^:policy\|^:step\|^:resume\|^:sequence 8/d' -e 's/^:wait round 3
 for size in 80x24 160x48; do
     terminal $size "$PROGRAM --prompts $ROOT/tests/screens/prompts.jsonl --batch 3 -n 20 --trace trace --script $WORK/live.script; echo \$? >live.status; mv one.txt one.live; mv four.txt four.live; mv three.txt three.live; $PROGRAM replay --script $WORK/replay.script trace"
     check "a live batch's replay ends well at $size" exits 0
-    check "a sequence that is not there is refused" grep -q 'no sequence 8 yet; so far there are 5' "$WORK/run/err"
+    check "a missing sequence is refused" grep -q 'no sequence 8 yet; so far there are 5' "$WORK/run/err"
     rows=$((${size#*x} - 4))
     for screen in one four three; do
         panels "$WORK/run/$screen.live" $rows >"$WORK/a"
@@ -142,7 +142,7 @@ check "rounds.csv has a line for each sequence of a round" test "$(csv "$WORK/ru
 printf ':wait round 2\n:sequence 1\n:quit\n' >"$WORK/single.script"
 terminal 80x24 "$PROGRAM --script $WORK/single.script"
 check "a run of one sequence has no other" exits 2
-check "and the line says how to get some" grep -q 'one sequence; --batch runs several' "$WORK/run/err"
+check "and the line explains how to get some" grep -q 'one sequence; --batch runs several' "$WORK/run/err"
 
 # ---- stopping exactly ----
 printf ':wait round 4\n:save-screen four.txt\n:step token\n:wait idle\n:save-screen token.txt\n:quit\n' >"$WORK/stop.script"
@@ -158,7 +158,7 @@ wait_for 'shell>' >/dev/null
 tm send-keys -l "$PROGRAM --once --pace 200; echo status=\$?"
 tm send-keys Enter
 check "the first tokens are on the screen" wait_for 'changed'
-check "the run ends and says so" wait_for 'the text has ended\|all tokens'
+check "the run ends and reports it" wait_for 'the text has ended\|all tokens'
 tm send-keys b
 check "b compares with autoregressive decoding" wait_for 'lossless ✓'
 tm send-keys p
@@ -214,7 +214,7 @@ check "and after H the other" grep -q '· lens' "$WORK/run/b.txt"
 printf ':wait round 2\n:head trained\n:quit\n' >"$WORK/none.script"
 terminal 120x36 "$PROGRAM --heads none --script $WORK/none.script"
 check "without trained heads :head trained is refused" exits 2
-check "and the line says how to get some" grep -q 'specscope train heads' "$WORK/run/err"
+check "and the line explains how to get some" grep -q 'specscope train heads' "$WORK/run/err"
 
 # ---- signals ----
 is_dead() { [ "$(tm list-panes -F '#{pane_dead}')" = 1 ]; }

@@ -30,21 +30,21 @@ for size in 40x10:7 80x24:19 160x48:43; do
     check "the list at ${size%:*} is as expected" golden "${size%:*}" "${size#*:}"
 done
 tm send-keys Up Down Down Down
-check "one that does not run says what it is" wait_for 'it does not run here: .*Git LFS pointer'
+check "one that does not run is described" wait_for 'it does not run here: .*Git LFS pointer'
 tm send-keys Enter
-check "and stays what it is" wait_for '^ .*pointer.gguf: .*Git LFS pointer'
+check "and stays unchanged" wait_for '^ .*pointer.gguf: .*Git LFS pointer'
 tm send-keys T I N Y
 check "typing filters" wait_for '^ filter TINY .*Enter open'
-check "and leaves what has it in its name" sh -c "[ \$(tmux -S $SOCKET capture-pane -p | grep -c 'hf:\|bundled') = 1 ]"
+check "and leaves models with it in their name" sh -c "[ \$(tmux -S $SOCKET capture-pane -p | grep -c 'hf:\|bundled') = 1 ]"
 tm send-keys Enter
 check "Enter opens" wait_for 'tiny · [0-9]* layers'
 tm send-keys -l ':open nothing-of-the-kind.gguf'
 tm send-keys Enter
-check "what can't be opened leaves the run alone" wait_for 'nothing-of-the-kind.gguf'
+check "a model that cannot be opened leaves the run unchanged" wait_for 'nothing-of-the-kind.gguf'
 tm send-keys O
 wait_for '4 of 5 run here' >/dev/null
 tm send-keys p o i n t Enter
-check "the list says so itself" wait_for '^ .*pointer.gguf: .*Git LFS pointer'
+check "the list reports it itself" wait_for '^ .*pointer.gguf: .*Git LFS pointer'
 tm send-keys Escape
 until_true shows 'hf:Qwen/toy' >/dev/null
 tm send-keys Escape
@@ -72,7 +72,7 @@ for case in sd:k specdecpp:max sv:window; do
     tm send-keys Enter
     wait_for 'q open the other' >/dev/null
     tm send-keys q
-    check ":open under $policy takes a model without a draft model, and says so" wait_for "policy $policy needs a draft model.*; specbound runs instead"
+    check ":open under $policy accepts a model without a draft model, and reports it" wait_for "policy $policy needs a draft model.*; specbound runs instead"
     check "it runs with another policy" wait_for 'tiny.* policy specbound'
 done
 tm send-keys q q
@@ -80,7 +80,7 @@ check "that is no error" exits 0
 
 terminal 80x24 "NO_COLOR=1 LC_ALL=C $PROGRAM"
 check "without colours and UTF-8 the list can be read" wait_for '> bundled'
-check "and what does not run is marked" wait_for 'pointer.gguf *x '
+check "and models that do not run are marked" wait_for 'pointer.gguf *x '
 tm send-keys q
 check "q filters where a name begins with it" wait_for '^ filter q '
 tm send-keys q
@@ -90,5 +90,5 @@ check "'bundled' is a name like others" wait_for 'fables-14m · 16 layers'
 printf ':open bundled\n' >"$WORK/open.script"
 terminal 80x24 "$PROGRAM --script $WORK/open.script -n 5"
 check "a script stays with its model" exits 2
-check "and says so" grep -q 'a script stays with its model' "$WORK/run/err"
+check "and reports it" grep -q 'a script stays with its model' "$WORK/run/err"
 exit $STATUS

@@ -5,7 +5,7 @@ BUILD=${BUILD:-build}
 LIST=$ROOT/tests/screens/prompts.jsonl
 
 terminal 120x36 "exec $PROGRAM --pace 0 -n 12 --ignore-eos --prompts $LIST"
-check "at the end of a text the next prompt is told, with the seconds until it starts" \
+check "at the end of a text the next prompt is announced, with the seconds until it starts" \
     wait_for '^ next prompt in [1-5] s *F now *any other key: stay *Three mice sat on a wall,'
 check "and starts by itself" wait_for '<s> Three mice sat'
 check "and the one after it" wait_for '<s> A baker sent'
@@ -17,7 +17,7 @@ stays_by() { # keys…
 check "a key keeps the text, and the key bar has the key for the next" until_true stays_by Down
 text=$(tm capture-pane -p | grep -o '<s> [A-Z][a-z]* [a-z]*')
 tm send-keys F
-check "F goes on" until_true hides "$text"
+check "F resumes" until_true hides "$text"
 text=$(tm capture-pane -p | grep -o '<s> [A-Z][a-z]* [a-z]*')
 tm send-keys -l ':next'
 tm send-keys Enter
@@ -26,7 +26,7 @@ check "the line of a prompt that is written keeps the text" until_true stays_by 
 tm send-keys p C-u
 tm send-keys -l 'Three mice'
 tm send-keys Enter
-check "and the list goes on behind one's own" wait_for '^ next prompt in [1-5] s .*Everybody in the valley'
+check "and the list continues after one's own prompt" wait_for '^ next prompt in [1-5] s .*Everybody in the valley'
 tm send-keys -l ':sweep d_max=3:5:1'
 tm send-keys Enter
 wait_for 'the sweep has its 3 points' >/dev/null
@@ -40,7 +40,7 @@ check "after b, at the end of a text, the next prompt begins by itself" wait_for
 until_true shows 'next prompt in' >/dev/null
 until_true stays_by Down >/dev/null
 tm send-keys b
-check "what b measured is said" wait_for '^ autoregressive: [0-9]'
+check "b's result is shown" wait_for '^ autoregressive: [0-9]'
 drawn_again
 check "and a text that a key keeps stays" shows '^ autoregressive: [0-9]' # the seconds to the next prompt would be in its place
 tm send-keys b
@@ -48,7 +48,7 @@ until_true shows '^ autoregressive: [0-9]' >/dev/null
 tm send-keys -l ':next'
 tm send-keys Enter
 until_true shows '<s> A baker sent' >/dev/null
-check "what was measured of a run is not said of the next one" sh -c "! tmux -S $SOCKET capture-pane -p | grep -q 'autoregressive: '"
+check "a run's baseline is not shown for the next one" sh -c "! tmux -S $SOCKET capture-pane -p | grep -q 'autoregressive: '"
 check "the seconds count down on the screen" wait_for 'next prompt in [1-4] s'
 
 terminal 120x36 "exec $PROGRAM --once --pace 0 -n 12 --ignore-eos --prompts $LIST"
@@ -60,7 +60,7 @@ check "and nothing is counted" hides 'next prompt in'
 printf ':wait end\n:wait idle\n:next\n:wait end\n:wait idle\n:save-screen screen.txt\n' >"$WORK/next.script"
 terminal 120x36 "exec $PROGRAM --script $WORK/next.script -n 12 --ignore-eos --prompts $LIST"
 until_true test -s "$WORK/run/screen.txt" >/dev/null
-check "a script goes on when it says so" grep -q '<s> Three mice' "$WORK/run/screen.txt"
+check "a script continues on its own command" grep -q '<s> Three mice' "$WORK/run/screen.txt"
 drawn_again
 check "and stays where it ended" shows '<s> Three mice'
 check "with no prompt after it" hides 'next prompt in'
@@ -68,10 +68,10 @@ check "with no prompt after it" hides 'next prompt in'
 printf ':wait round 1\n:next\n:quit\n' >"$WORK/batch.script"
 terminal 120x36 "$PROGRAM --script $WORK/batch.script -n 12 --batch 2 --prompts $LIST"
 check "a batch has its own" exits 2
-check "and says so" grep -q 'a batch has its prompts already' "$WORK/run/err"
+check "and reports it" grep -q 'a batch has its prompts already' "$WORK/run/err"
 head -n 1 "$LIST" >"$WORK/single.jsonl"
 printf ':wait round 1\n:next\n:quit\n' >"$WORK/single.script"
 terminal 120x36 "$PROGRAM --script $WORK/single.script -n 12 --prompts $WORK/single.jsonl"
-check "where there is no other prompt" exits 2
-check "a line says how to have some" grep -q 'no other prompt; start with --prompts FILE.jsonl' "$WORK/run/err"
+check "without another prompt" exits 2
+check "a line explains how to have some" grep -q 'no other prompt; start with --prompts FILE.jsonl' "$WORK/run/err"
 exit $STATUS

@@ -22,7 +22,7 @@ cat >"$WORK/again.script" <<'E2'
 E2
 for where in '160x48 C.UTF-8' '160x48 C' '40x10 C.UTF-8' '40x10 C'; do
     terminal "${where% *}" "LC_ALL=${where#* } $PROGRAM replay --script $WORK/again.script $ROOT/tests/screens/traces/turned"
-    check "a saved screen is replaced by another one, $where" exits 0
+    check "a saved screen replaces another one, $where" exits 0
 done
 for ending in txt ans svg; do
     echo 'my notes' >"$WORK/notes.$ending"

@@ -46,7 +46,7 @@ until_true test -s "$WORK/run/status" >/dev/null
 check "a sweep that is cut off and resumed ends well" exits 0
 half=$(grep -c tau= "$WORK/run/half.csv")
 check "half-way it is stopped ($half points)" test "$half" -ge 14 -a "$half" -lt 30
-check "which the panel says" grep -q "sweep ━.* tokens/s · $half of 30 points, stopped" "$WORK/run/half.txt"
+check "which the panel shows" grep -q "sweep ━.* tokens/s · $half of 30 points, stopped" "$WORK/run/half.txt"
 check "and who asked for it" grep -q "the sweep has $half of 30 points; fastest at tau=.*:sweep goes on" "$WORK/run/half.txt"
 check "knobs are as they were" test "$(knob "$WORK/run/half.txt" tau) $(knob "$WORK/run/half.txt" d_max)" = '0.55 5'
 check "resumed it has 30" test "$(grep -c tau= "$WORK/run/whole.csv")" -eq 30
@@ -114,14 +114,14 @@ terminal 160x48 "exec $PROGRAM --pace 20 -n 200"
 wait_for 'layers × tokens' >/dev/null
 tm send-keys -l ':sweep tau=0:1:0.05 d_max=1:15:1'
 tm send-keys Enter
-check "the status line says how far it is" wait_for '^ sweep [0-9]* of 315 .* s left *Esc stop'
+check "the status line shows its progress" wait_for '^ sweep [0-9]* of 315 .* s left *Esc stop'
 check "and the panel fills" wait_for 'sweep ━.*[0-9] of 315 points, [0-9]* s left'
 tm send-keys C-c
 check "Ctrl-C stops it, not the scope" wait_for 'the sweep has [0-9]* of 315 points'
-check "and the run goes on as it was, at its pace" wait_for '20/s shown'
+check "and the run continues unchanged, at its pace" wait_for '20/s shown'
 tm send-keys -l ':sweep'
 tm send-keys Enter
-check ":sweep alone goes on" wait_for '^ sweep [2-9][0-9]* of 315'
+check ":sweep alone resumes" wait_for '^ sweep [2-9][0-9]* of 315'
 tm send-keys -l ':set w_max 4'
 tm send-keys Enter
 check "a turn of another knob stops it" wait_for '315 points, stopped'

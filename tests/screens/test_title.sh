@@ -32,7 +32,7 @@ terminal 160x48 "$PROGRAM --trace trace --script $WORK/draft.script"
 check "a script that goes from policy to policy ends well" exits 0
 check "the title names the draft model under a policy that drafts with it" grep -q 'fables-14m + fables-draft-1m' "$WORK/run/with.txt"
 check "and under no other" sh -c "! grep -q 'fables-14m +' '$WORK/run/without.txt' '$WORK/run/again.txt'"
-check "the trace says which policies need it" grep -q '"needs":.*\["draft"\]' "$WORK/run/trace/run.json"
+check "the trace contains the policies that need it" grep -q '"needs":.*\["draft"\]' "$WORK/run/trace/run.json"
 
 # ---- whether speculation gains on the text ----
 printf ':wait end\n:wait idle\n:save-screen screen.txt\n:quit\n' >"$WORK/gain.script"
@@ -44,7 +44,7 @@ gain() { # size, line of the bundled prompts: the title at the text's end
 }
 for prompt in 1 2 3; do
     gain 120x36 $prompt
-    check "the title says that drafting pays on bundled prompt $prompt" grep -q '× fewer weights read' "$WORK/title"
+    check "the title shows a gain on bundled prompt $prompt" grep -q '× fewer weights read' "$WORK/title"
 done
 gain 120x36 4
 check "and that it does not on the fourth" grep -q 'no gain on this text' "$WORK/title"

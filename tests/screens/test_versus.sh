@@ -59,8 +59,8 @@ for size in 80x24 160x48; do
     check "off ends it at $size" sh -c "! grep -q 'two settings\|1 layerskip' '$WORK/run/one.txt'"
 done
 controls=$WORK/run/trace/controls.csv
-check "the run says that it has two settings" test "$(csv "$controls" '$c["name"] == "versus" && $c["new"] == "layerskip exit_layer=6" && $c["run"] == 2')" = 1
-check "a knob is told of the one that it was turned for" test "$(csv "$controls" '$c["name"] == "gamma" && $c["seq"] == 1 && $c["new"] == 3')" = 1
+check "the run shows that it has two settings" test "$(csv "$controls" '$c["name"] == "versus" && $c["new"] == "layerskip exit_layer=6" && $c["run"] == 2')" = 1
+check "a knob change names the sequence that it applies to" test "$(csv "$controls" '$c["name"] == "gamma" && $c["seq"] == 1 && $c["new"] == 3')" = 1
 check "undo takes back the other's" test "$(csv "$controls" '$c["name"] == "tau" && $c["seq"] == 0')" = 2
 rounds=$WORK/run/trace/rounds.csv
 check "one drafts by its policy" test "$(csv "$rounds" '$c["run"] == 2 && $c["seq"] == 0 && $c["policy"] != "specbound"')" = 0
@@ -107,7 +107,7 @@ check "and one of before there were two" test "$(csv "$controls" '$c["name"] == 
 terminal 160x48 "exec $PROGRAM --versus 'layerskip exit_layer=6' --pace 0 -n 12 --ignore-eos --prompts $ROOT/tests/screens/prompts.jsonl"
 until_true shows 'next prompt in' >/dev/null
 tm send-keys Down
-check "at the end of both texts the key bar tells of the next prompt" wait_for 'all tokens that were asked for .*F next prompt'
+check "at the end of both texts the key bar announces the next prompt" wait_for 'all tokens that were asked for .*F next prompt'
 tm send-keys F
 check "F begins it" wait_for '<s> Three mice sat'
 check "under both settings" wait_for '1 specbound .*2 layerskip  E 6'
@@ -116,6 +116,6 @@ check "until the end of both" until_true shows 'next prompt in'
 # ---- texts that differ ----
 printf ':what-if off\n:versus layerskip\n:wait end\n:wait idle\n:panel versus\n:save-screen parted.txt\n:versus nothing\n' >"$WORK/live.script"
 terminal 120x36 "$PROGRAM -n 60 --temp 1 --script $WORK/live.script"
-check "what cannot be is refused" exits 2
-check "where the texts part both are told" grep -q 'the texts part at position [0-9]*: ".*" against "' "$WORK/run/parted.txt"
+check "impossible settings are refused" exits 2
+check "at the first difference both tokens are shown" grep -q 'the texts part at position [0-9]*: ".*" against "' "$WORK/run/parted.txt"
 exit $STATUS

@@ -12,7 +12,7 @@ controls() { # knob, new value: was it turned so?
 # ---- strips ----
 terminal 160x48 "$PROGRAM --pace 0 --once --ignore-eos -n 160 --set alpha=0.9"
 check "at the end of a run the best value of a knob is named" wait_for 'best .*: [0-9.]*×'
-check "tracks are as high as what they promise" wait_for 'tau .*[▃▄▅▆]*[▇█].*├*'
+check "the height of a track is its forecast" wait_for 'tau .*[▃▄▅▆]*[▇█].*├*'
 tm send-keys : ; tm send-keys -l 'what-if off'; tm send-keys Enter
 check ":what-if off leaves plain sliders" until_true shows 'tau *├─*'
 tm send-keys : ; tm send-keys -l 'what-if on'; tm send-keys Enter
@@ -20,13 +20,13 @@ check ":what-if on brings them back" wait_for 'best .*: [0-9.]*×'
 tm send-keys : ; tm send-keys -l 'what-if half'; tm send-keys Enter
 check "another word is refused" wait_for 'what-if takes on, off'
 tm send-keys : ; tm send-keys -l 'what-if tau nothing'; tm send-keys Enter
-check "a knob that is none is said" wait_for 'no knob "nothing"'
+check "an unknown knob is reported" wait_for 'no knob "nothing"'
 tm send-keys : ; tm send-keys -l 'what-if tau tau'; tm send-keys Enter
 check "a grid of one knob is refused" wait_for 'two different knobs'
 tm send-keys : ; tm send-keys -l 'policy swift'; tm send-keys Enter
 check "a policy that can't tell has plain sliders" wait_for 'ratio.*├─*'
 tm send-keys : ; tm send-keys -l 'policy dv'; tm send-keys Enter
-check "another one that can has strips at once" wait_for 'exit_layer *├.*[▂▃▄▅▆▇█]'
+check "another policy with what-if has strips at once" wait_for 'exit_layer *├.*[▂▃▄▅▆▇█]'
 tm send-keys q q
 check "the scope ends well" until_true test -s "$WORK/run/status"
 
@@ -36,7 +36,7 @@ never() { # line of a script: the scope ends, and says why there is no forecast
     exits 1
 }
 check "a script does not wait for what-if that is off" never ':what-if off'
-check "the message says so" grep -q 'never.script:4: what-if never came: it is off' "$WORK/run/err"
+check "the message reports it" grep -q 'never.script:4: what-if never came: it is off' "$WORK/run/err"
 check "nor for a policy without a forecast" never ':policy swift'
 check "the message names the policy" grep -q 'what-if never came: what-if does not support swift' "$WORK/run/err"
 
@@ -47,8 +47,8 @@ for size in 80x24 120x36 160x48; do
     check "a record is there at $size" wait_for 'best .*: [0-9.]*×'
     tm send-keys Down w
     check "w opens a grid at $size" wait_for 'what if, [0-9]* tokens'
-    check "what is foretold at the cursor stands below it at $size" wait_for 'now [0-9.]*×'
-    check "the cursor begins on what is in force at $size" wait_for 'τ 0.5[0-9]*  d_max 5 '
+    check "the forecast at the cursor is below it at $size" wait_for 'now [0-9.]*×'
+    check "the cursor begins on the current values at $size" wait_for 'τ 0.5[0-9]*  d_max 5 '
     [ $size != 160x48 ] || check "the key line is that of the grid" shows '←↑↓→ point'
     check "the values across have a name at $size" shows 'τ →'
     tm send-keys Up Up Up
@@ -87,7 +87,7 @@ tm send-keys Escape q
 check "the replay ends well" until_true test -s "$WORK/run/status"
 terminal 160x48 "$PROGRAM replay $ROOT/tests/screens/traces/turned"
 check "a trace without all layers has plain sliders" wait_for 'tau .*├─*'
-check "and the help of a knob says why" wait_for 'what-if needs a'
+check "and the help of a knob gives the reason" wait_for 'what-if needs a'
 tm send-keys w
 check "so does w" wait_for 'no forecast: what-if needs all layers'
 tm send-keys q

@@ -45,13 +45,13 @@ check "or those of the run" same run 1
 check "the bar names the segment" grep -q '^ segment [A-Z]: ' "$WORK/run/segment.txt"
 check "the last 32 rounds" grep -q '^ last 32 rounds: ' "$WORK/run/last.txt"
 check "the run" grep -q '^ run: ' "$WORK/run/run.txt"
-check "v goes on to the next window" grep -q '^ last 32 rounds: ' "$WORK/run/key.txt"
+check "v selects the next window" grep -q '^ last 32 rounds: ' "$WORK/run/key.txt"
 check "also from the layers" grep -q '^ run: ' "$WORK/run/layers.txt"
 check "from the ledger" grep -q '^ segment [A-Z]: ' "$WORK/run/ledger.txt"
 check "and from the exit layers, which are of the same rounds" grep -q 'exit layers .* last 32 rounds' "$WORK/run/exits.txt"
 
 printf ':window rounds\n' >"$WORK/wrong.script"
 terminal 120x36 "$PROGRAM replay --script $WORK/wrong.script $TRACE"
-check "a window that there is not" exits 2
+check "an unknown window" exits 2
 check "is refused with those that there are" grep -q 'cannot show window "rounds": there is none; segment, last, run or next' "$WORK/run/err"
 exit $STATUS

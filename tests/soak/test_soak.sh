@@ -11,12 +11,12 @@ CASES=3
 "$SOAK" --cases $CASES --seed "$SEED" >"$TMP/out" 2>"$TMP/err"
 status=$?
 sed 's/^/# /' "$TMP/out"
-check "$CASES cases drawn by seed $SEED say what autoregressive decoding says" [ $status -eq 0 ]
+check "$CASES cases drawn by seed $SEED have the text of autoregressive decoding" [ $status -eq 0 ]
 check "and were compared" grep -Eq '^# [1-9][0-9]+ greedy tokens compared .*: 0 differences$' "$TMP/out"
 
 "$SOAK" --cases 1 --seed 14 --spoil >"$TMP/out" 2>"$TMP/err"
 status=$?
-check "a token of the reference that is another one is noticed" [ $status -eq 1 ]
+check "a changed token of the reference is noticed" [ $status -eq 1 ]
 check "by its place" grep -q 'is [0-9]*, autoregressive decoding gives [0-9]*' "$TMP/err"
 check "and counted" grep -q ': 1 differences$' "$TMP/out"
 again=$(sed -n 's/^soak: repeat it by: //p' "$TMP/err")

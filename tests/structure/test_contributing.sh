@@ -35,7 +35,7 @@ check "they compile without a warning" sh -c \
     "cd '$COPY' && make -s NVCC= BUILD='$built' '$built/specscope' >make.log 2>&1 && ! grep -v '^  [A-Z]* ' make.log"
 new=$(grep -c '^```c policies/' CONTRIBUTING.md)
 PROGRAM=$COPY/$built/specscope
-check "there is one policy more" [ "$("$PROGRAM" --list-policies | grep -c '^[a-z]')" -eq $((before + new)) ]
+check "the new policy is listed" [ "$("$PROGRAM" --list-policies | grep -c '^[a-z]')" -eq $((before + new)) ]
 
 documents() { # more of the environment: the documents' tests, in the copy
     (cd "$COPY" && env BUILD="$built" DOCUMENTS="CONTRIBUTING.md docs/policies/README.md $(sed -n 's/^```md //p' CONTRIBUTING.md)" "$@" \
@@ -71,7 +71,7 @@ cp "$TMP/out" "$TMP/llama"
 for name in $(sed -n '/^```diff engine\/model/,/^```$/s/^+ *{"\([^"]*\)".*/\1/p' CONTRIBUTING.md); do
     "$BUILD/tests/tinymodel" "$TMP/$name.gguf" --arch "$name" --layers 4 --calm-after 1 --calm 0.1 --sharpness 8 >/dev/null # as $TINY
     works "a model of the architecture $name opens" run -n 30 --ignore-eos -p hello "$TMP/$name.gguf"
-    check "and says what a Llama of the same weights says" cmp "$TMP/llama" "$TMP/out"
+    check "and generates the text of a Llama with the same weights" cmp "$TMP/llama" "$TMP/out"
     check "it is called so" sh -c "'$PROGRAM' info '$TMP/$name.gguf' | grep -q '$name'"
 done
 finish
