@@ -77,7 +77,7 @@ TEST(a_verb_gets_the_rest_of_its_line)
     assert_string_equal(ran("  : "), "");
 }
 
-TEST(a_verb_that_takes_nothing_refuses_what_stands_behind_it)
+TEST(a_verb_without_arguments_refuses_any)
 {
     struct app app = {.ran = ""};
     struct err err = {0};
@@ -102,7 +102,7 @@ TEST(verbs_may_be_shortened_while_they_stay_the_only_one)
     assert_non_null(strstr(err.text, "frobnicate"));
 }
 
-TEST(unknown_verbs_are_told_from_failures)
+TEST(unknown_verbs_are_distinguished_from_failures)
 {
     struct app app;
     struct err err = {0};

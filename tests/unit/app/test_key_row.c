@@ -21,7 +21,7 @@ clicked(const struct clicks *clicks, int x)
     return line == NULL ? "" : line;
 }
 
-TEST(what_is_shown_is_shown_whole_at_any_width)
+TEST(messages_are_shown_whole_at_any_width)
 {
     const char *const words[] = {"pause", "help", "turn", "speed", "command"};
     const struct key_row all = row();

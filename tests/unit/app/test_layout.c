@@ -151,7 +151,7 @@ TEST(wide_terminals_show_panels_side_by_side)
 }
 
 /* 120×36: two panels above, three or four below, whatever else there is; what stands between waits for the focus. */
-TEST(what_stands_in_the_middle_needs_height_or_the_focus)
+TEST(middle_panels_need_height_or_the_focus)
 {
     for (int focus = 0; focus < 6; focus++) {
         const struct layout with = laid(36, 120, EVERY, focus, false), without = laid(36, 120, 63, focus, false);
@@ -222,7 +222,7 @@ TEST(a_click_finds_the_panel_under_it)
 }
 
 /* On a large terminal a panel that leaves something out when it is narrow has the columns that it can use. */
-TEST(beside_others_a_panel_has_the_columns_that_it_can_use)
+TEST(panels_in_a_row_get_the_columns_that_they_can_use)
 {
     struct layout_item items[5] = {{PANEL_TOP, 3, 24, 0, true, false, false},
                                    {PANEL_TOP, 4, 30, 0, true, false, false},

@@ -87,7 +87,7 @@ TEST(a_signal_on_the_way_out_counts)
 }
 
 /* As an ssh connection that hangs: the program must not wait for it once it was told to end. */
-TEST(a_terminal_that_takes_nothing_keeps_nobody)
+TEST(a_terminal_that_reads_nothing_does_not_block_the_exit)
 {
     int master;
     const pid_t pid = scope_that(take_nothing, &master);

@@ -19,7 +19,7 @@ shows(struct message *m, int *top, int rows, int cols, const char *text)
     return found;
 }
 
-TEST(what_was_said_is_kept_and_what_was_only_shown_is_not)
+TEST(reported_messages_are_stored_and_shown_help_is_not)
 {
     struct message *m = calloc(1, sizeof *m);
     struct err err = {0};

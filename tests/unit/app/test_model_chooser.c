@@ -98,7 +98,7 @@ wait_for_looks(struct model_list *l)
     assert_int_equal(model_list_seen(l), model_list_count(l));
 }
 
-TEST(the_bundled_model_is_first_and_what_is_no_model_says_why)
+TEST(the_bundled_model_is_first_and_unusable_files_have_a_reason)
 {
     struct model_list *l;
     struct model_look look;

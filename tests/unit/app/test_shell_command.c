@@ -91,7 +91,7 @@ TEST(every_option_of_run_is_copied_or_changes_nothing)
     run_info_free(&batch);
 }
 
-TEST(what_a_clipboard_gets_is_base64)
+TEST(the_clipboard_receives_base64)
 {
     static const struct {
         const char *text, *code;

@@ -6,7 +6,7 @@
 
 static char one[] = "one", two[] = "two", three[] = "three", *list[] = {one, two, three};
 
-TEST(the_next_follows_what_runs)
+TEST(the_next_prompt_follows_the_running_one)
 {
     struct upcoming u;
     upcoming_begin(&u, list, 3, true, "one");
@@ -72,7 +72,7 @@ TEST(a_key_keeps_the_text_until_the_next_one_ends)
     assert_int_equal(upcoming_seconds(&u, 110 * SECOND), 5);
 }
 
-TEST(the_next_prompt_waits_for_what_is_measured_after_the_end)
+TEST(the_next_prompt_waits_for_measurements_after_the_end)
 {
     struct upcoming u;
     upcoming_begin(&u, list, 3, true, "one");

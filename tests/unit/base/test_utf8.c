@@ -98,7 +98,7 @@ TEST(any_split_of_the_bytes_gives_the_same_text)
     }
 }
 
-TEST(a_stream_writes_at_most_what_its_header_promises)
+TEST(a_stream_writes_at_most_its_headers_bound)
 {
     uint64_t random = seed_or((uint64_t)time(NULL) | 1);
     struct utf8_stream s = {0};

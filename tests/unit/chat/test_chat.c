@@ -93,7 +93,7 @@ TEST(the_day_is_the_callers_and_english)
     assert_renders("{{ strftime_now('%d %b %Y %A %H:%M') }}", &dated, "29 Feb 2024 Thursday 07:00");
 }
 
-TEST(what_fails_says_line_and_what)
+TEST(failures_name_the_line_and_the_reason)
 {
     static const struct {
         const char *template, *why;

@@ -31,7 +31,7 @@ make(struct made *m, const double speed[CANDIDATES], double noise)
     m->bench = (struct bench){.candidates = m->candidates, .n_candidates = CANDIDATES, .passes = PASSES};
 }
 
-TEST(what_drifts_for_all_is_no_noise_between_them)
+TEST(drift_of_all_settings_is_no_noise_between_them)
 {
     struct made m;
     make(&m, (const double[]){100, 120, 121, 90}, 0.0001);

@@ -38,7 +38,7 @@ TEST(names_and_letters_are_unique_in_a_command)
         }
 }
 
-TEST(types_have_what_they_need)
+TEST(types_have_the_fields_that_they_need)
 {
     for (size_t i = 0; i < n_option_rows; i++) {
         const struct option_row *row = &option_rows[i];

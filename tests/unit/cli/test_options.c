@@ -49,7 +49,7 @@ delete_home(void **state)
     return system(command);
 }
 
-TEST(nothing_said_is_the_documented_defaults)
+TEST(missing_values_are_the_documented_defaults)
 {
     config(*state, NULL);
     struct options o;

@@ -6,7 +6,7 @@
 #include "cli/generation/generation.h"
 #include "tests/rigs/test.h"
 
-TEST(an_error_of_the_close_itself_is_said)
+TEST(an_error_of_close_is_reported)
 {
     struct err err = {0};
     FILE *f;
@@ -18,7 +18,7 @@ TEST(an_error_of_the_close_itself_is_said)
     assert_string_equal(err.text, "results: Bad file descriptor");
 }
 
-TEST(a_full_disk_is_said)
+TEST(a_full_disk_is_reported)
 {
     struct err err = {0};
     FILE *f;
@@ -49,7 +49,7 @@ TEST(a_write_that_failed_long_ago_is_an_error_still)
     assert_non_null(strstr(err.text, "results: "));
 }
 
-TEST(what_cannot_be_written_is_known_before_the_work)
+TEST(an_unwritable_path_is_refused_before_the_work)
 {
     struct err err = {0};
     char folder[] = "/tmp/results.XXXXXX", path[64];

@@ -64,7 +64,7 @@ TEST(advance_refuses_rows_whose_ancestors_lag)
     close_fixture(&f);
 }
 
-TEST(discard_takes_descendants_and_nobody_else)
+TEST(discard_removes_descendants_only)
 {
     struct fixture f;
     open_with(&f, (struct context_options){.ctx = 32});
@@ -247,7 +247,7 @@ TEST(positions_and_slots_run_out_with_a_message)
     close_fixture(&f);
 }
 
-TEST(dropping_a_fork_keeps_the_word_about_what_went_wrong_in_it)
+TEST(dropping_a_fork_keeps_its_error)
 {
     struct fixture f;
     open_with(&f, (struct context_options){.ctx = 6, .seqs = 2});

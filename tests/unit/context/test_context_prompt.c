@@ -46,7 +46,7 @@ generate(struct fixture *f, seq_t seq, token_t token)
     return s;
 }
 
-TEST(a_prompt_has_a_class_of_its_own_and_what_follows_has_not)
+TEST(prompt_rows_have_a_class_of_their_own_and_later_rows_do_not)
 {
     struct fixture f;
     token_t tokens[PROMPT + 3];

@@ -108,7 +108,7 @@ static const char *const packed[] = {
 /* clang-format on */
 
 /* Opened for exact computing nothing is rounded; otherwise no more than F16 rounds. */
-TEST(packed_folders_give_the_logits_of_what_they_mean)
+TEST(packed_folders_give_the_logits_of_the_unpacked_weights)
 {
     for (size_t i = 0; i < sizeof packed / sizeof *packed; i++) {
         char path[80], text[80];

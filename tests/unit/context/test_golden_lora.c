@@ -136,7 +136,7 @@ TEST_WITH(what_is_no_adapter_of_the_model_is_refused, folder_set_up, folder_tear
     }
 }
 
-TEST(what_is_asked_for_is_checked)
+TEST(adapter_arguments_are_checked)
 {
     static const struct {
         const char *model, *adapter, *says;

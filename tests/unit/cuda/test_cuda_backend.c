@@ -27,7 +27,7 @@ TEST(rows_of_a_tree_are_those_of_the_naive_model)
     }
 }
 
-TEST(skipped_sublayers_leave_the_stream_as_it_is)
+TEST(skipped_sublayers_leave_the_residual_stream_unchanged)
 {
     NEEDS_CUDA;
     for (size_t i = 0; i < CUDA_SHAPES; i += cuda_is_emulated() ? 3 : 1) {
@@ -126,7 +126,7 @@ exit_by_definition(const struct rig *r, const float *threshold, const struct gue
     return close_call;
 }
 
-TEST(until_leaves_where_layer_by_layer_guesses_say)
+TEST(until_leaves_where_layer_by_layer_predictions_do)
 {
     NEEDS_CUDA;
     for (size_t i = 0; i < CUDA_SHAPES; i += cuda_is_emulated() ? 2 : 1) {
@@ -179,7 +179,7 @@ TEST(until_leaves_where_layer_by_layer_guesses_say)
     }
 }
 
-TEST(until_with_nothing_to_run_says_where_the_row_is)
+TEST(until_without_layers_to_run_returns_the_rows_depth)
 {
     NEEDS_CUDA;
     struct rig r;

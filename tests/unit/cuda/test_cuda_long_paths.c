@@ -74,7 +74,7 @@ read_all(const struct backend_ops *ops, const struct naive_shape *shape, bool ex
     rig_close(&r);
 }
 
-TEST(a_row_far_behind_has_the_same_bits_however_it_was_read)
+TEST(a_late_row_has_the_same_bits_however_it_was_computed)
 {
     NEEDS_CUDA;
     static float whole[POSITIONS * WIDTH], cut[POSITIONS * WIDTH], on_cpu[POSITIONS * WIDTH];

@@ -274,7 +274,7 @@ TEST(rotated_pairs_are_side_by_side)
     }
 }
 
-TEST(gate_stands_beside_up)
+TEST(gate_and_up_rows_alternate)
 {
     for (int i = 0; i < 70; i++) {
         const enum weight_type type = types[(size_t)i % TYPES], other = i % 5 == 0 ? WEIGHT_F16 : type;

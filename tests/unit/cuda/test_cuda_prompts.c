@@ -254,7 +254,7 @@ TEST(slabs_cover_every_strip)
 }
 
 /* Of each shape the first algorithm of the list that neither splits k nor works in memory, which is what is told. */
-TEST(what_was_chosen_is_told)
+TEST(the_chosen_algorithms_are_described)
 {
     NEEDS_LIBRARY;
     struct rig r;
@@ -272,7 +272,7 @@ TEST(what_was_chosen_is_told)
     rig_close(&r);
 }
 
-TEST(a_cancelled_chunk_leaves_nothing_behind)
+TEST(a_cancelled_chunk_leaves_no_rows)
 {
     NEEDS_LIBRARY;
     struct rig r;
@@ -297,7 +297,7 @@ TEST(a_cancelled_chunk_leaves_nothing_behind)
     rig_close(&r);
 }
 
-TEST(what_is_no_chunk_is_refused)
+TEST(invalid_chunks_are_refused)
 {
     NEEDS_LIBRARY;
     struct rig r;

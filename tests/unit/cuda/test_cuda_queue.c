@@ -152,7 +152,7 @@ TEST(one_sweep_after_another_is_cancelled)
     rig_close(&r);
 }
 
-TEST(a_store_is_dropped_with_what_is_queued)
+TEST(a_kv_cache_is_dropped_with_its_queued_requests)
 {
     NEEDS_CUDA;
     struct rig r;

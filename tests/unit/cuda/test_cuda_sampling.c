@@ -170,7 +170,7 @@ TEST(draws_are_those_of_the_reference)
     assert_true(different <= 1);
 }
 
-TEST(what_is_left_is_drawn_however_small)
+TEST(the_remaining_token_is_drawn_however_unlikely)
 {
     struct bench *b = *state;
     const float p[5] = {0.5f, 3e-30f, 0.5f, 1e-30f, 0};

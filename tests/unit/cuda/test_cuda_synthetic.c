@@ -67,7 +67,7 @@ assert_same(struct packing *p)
 static const enum weight_type types[] = {WEIGHT_F32, WEIGHT_F16, WEIGHT_BF16, WEIGHT_Q8_0};
 #define TYPES (sizeof types / sizeof *types)
 
-TEST(the_device_makes_what_the_host_packs)
+TEST(the_device_makes_the_bytes_that_the_host_packs)
 {
     for (uint32_t i = 0; i < 48; i++) {
         const enum weight_type type = types[i % TYPES];

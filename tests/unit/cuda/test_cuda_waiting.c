@@ -33,7 +33,7 @@ TEST(who_never_came_is_named_with_layer_and_step)
                 "behind the beginning of layer 1 (all blocks came, and nobody saw it; 4 of 4 waited)", true);
 }
 
-TEST(other_failures_say_nothing_of_waiting)
+TEST(other_failures_do_not_mention_waiting)
 {
     uint32_t none[2] = {0, 0}, some[2] = {0, grid_place(3, DOWN)};
     assert_says(none, 2, cudaErrorLaunchFailure, "failed while running layers", true);

@@ -65,7 +65,7 @@ TEST(the_estimator_is_its_definition)
     assert_true(fabs(e.se - se) < 1e-9 * se);
 }
 
-TEST(what_is_not_defined_is_nan)
+TEST(undefined_measures_are_nan)
 {
     struct ratio_sums sums = {0};
     assert_true(isnan(ratio_estimate(&sums).value));
@@ -82,7 +82,7 @@ TEST(what_is_not_defined_is_nan)
     assert_true(isnan(estimate_quotient(one, none).value));
 }
 
-TEST(two_standard_errors_hold_the_truth_95_times_of_100)
+TEST(two_standard_errors_contain_the_truth_95_times_of_100)
 {
     enum { REPEATS = 4000 };
     static const int rounds[] = {30, 60, 240};
@@ -125,7 +125,7 @@ called_different(uint64_t *random, int rounds, double a, double b)
     return (double)called / REPEATS;
 }
 
-TEST(what_is_the_same_is_seldom_called_different)
+TEST(equal_settings_are_seldom_called_different)
 {
     uint64_t random = 31;
     for (int rounds = 6; rounds <= 96; rounds *= 4) {
@@ -135,7 +135,7 @@ TEST(what_is_the_same_is_seldom_called_different)
     }
 }
 
-TEST(what_differs_is_called_so_when_rounds_suffice)
+TEST(differences_are_found_with_enough_rounds)
 {
     uint64_t random = 37;
     assert_true(called_different(&random, 8, 0.6, 0.7) < 0.5);

@@ -134,7 +134,7 @@ TEST(over_the_cap_a_slow_reader_loses_the_oldest_and_knows_how_many)
     event_log_close(log);
 }
 
-TEST(a_reader_that_lost_events_keeps_what_is_left)
+TEST(a_reader_that_lost_events_keeps_the_remaining_ones)
 {
     struct event_log *log = open_log(256 << 10);
     struct event_reader *slow = event_reader_open(log), *quick = event_reader_open(log);
@@ -221,7 +221,7 @@ watch(void *user)
     }
 }
 
-TEST(readers_on_threads_miss_nothing_but_what_they_are_told)
+TEST(readers_on_threads_miss_only_reported_events)
 {
     struct event_log *log = open_log(2 << 20);
     struct watcher w[3] = {{.manner = POLLS}, {.manner = WAITS}, {.manner = DAWDLES}};

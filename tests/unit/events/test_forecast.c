@@ -162,7 +162,7 @@ TEST(words_after_a_wrong_draft_are_collected)
     assert_true(paths.words[0].confidence == 0.25f); /* the oldest are gone */
 }
 
-TEST(the_share_of_lost_words_follows_what_was_seen)
+TEST(the_share_of_lost_predictions_follows_the_events)
 {
     fill_record(); /* confidences: 0.7625 on average, 0.35 where layers disagree */
     wrong_paths_reset(&paths);

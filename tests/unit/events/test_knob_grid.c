@@ -25,7 +25,7 @@ TEST(an_axis_has_its_ends)
     }
 }
 
-TEST(what_is_no_axis_is_refused)
+TEST(invalid_axes_are_refused)
 {
     static const char *const wrong[] = {"",
                                         "gamma",

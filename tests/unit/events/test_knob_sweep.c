@@ -160,7 +160,7 @@ SEGMENTS_TEST(the_baseline_is_run_among_the_points)
     sweep_close(m.sweep);
 }
 
-SEGMENTS_TEST(a_sweep_begun_again_before_its_policy_is_told_to_be_back)
+SEGMENTS_TEST(a_sweep_can_restart_before_its_policy_change_is_confirmed)
 {
     struct made m;
     char order[64] = "";
@@ -282,7 +282,7 @@ SEGMENTS_TEST(failures_end_it_with_knobs_as_they_were)
     sweep_close(m.sweep);
 }
 
-SEGMENTS_TEST(a_turn_told_late_is_how_the_knob_stood)
+SEGMENTS_TEST(a_late_control_event_is_the_knobs_earlier_value)
 {
     struct made m;
     made_session(&m, *state);
@@ -317,7 +317,7 @@ SEGMENTS_TEST(the_best_is_one_or_has_others_near)
     sweep_close(m.sweep);
 }
 
-SEGMENTS_TEST(what_remains_is_told_in_seconds)
+SEGMENTS_TEST(the_remaining_time_is_in_seconds)
 {
     struct made m;
     made_session(&m, *state);
@@ -332,7 +332,7 @@ SEGMENTS_TEST(what_remains_is_told_in_seconds)
     sweep_close(m.sweep);
 }
 
-SEGMENTS_TEST(what_can_not_be_swept_is_refused_in_a_line)
+SEGMENTS_TEST(invalid_grids_are_refused_in_one_line)
 {
     static const struct {
         const char *grid, *why;

@@ -212,7 +212,7 @@ TEST(a_batch_is_modelled_against_autoregressive_decoding_of_the_batch)
         assert_true(fabs(modelled[i] - expected[i]) < 1e-6); /* loads are floats */
 }
 
-TEST(what_a_comparison_found_is_remembered)
+TEST(the_result_of_a_comparison_is_stored)
 {
     struct metrics m;
     metrics_begin(&m, 32, 0.65);
@@ -238,7 +238,7 @@ TEST(what_a_comparison_found_is_remembered)
 }
 
 /* Older traces say "yes" of several sequences for those that were there at the time, however many had left. */
-TEST(of_several_sequences_a_comparison_says_how_many_it_is_about)
+TEST(a_comparison_of_several_sequences_contains_their_number)
 {
     struct metrics m;
     struct event e = {.type = EVENT_ROUND, .round = 1, .round_end = {.emitted = 9, .verify_us = 1}};
@@ -277,7 +277,7 @@ TEST(the_drafts_time_is_split_where_it_is_known)
     assert_near(0.6, s.draft_share);
 }
 
-TEST(learning_passes_stand_beside_the_speed)
+TEST(learning_passes_are_shown_after_the_speed)
 {
     struct metrics m;
     metrics_begin(&m, 32, 0.65);

@@ -149,7 +149,7 @@ TEST(rounds_that_never_end_together_are_divided)
     assert_true(fabs(paired_comparison(&p).value - 3) < 1e-9); /* each token takes three times as long */
 }
 
-TEST(a_change_begins_anew_where_both_stand_together)
+TEST(a_restart_discards_the_lead_of_one_side)
 {
     struct paired p = {0};
     add(&p, 0, 9, 900);

@@ -74,7 +74,7 @@ declares_twice(struct policy *p, const struct model_info *model, const struct sa
     return policy_knob(p, &tau) && policy_knob(p, &tau);
 }
 
-TEST(what_keeps_a_policy_from_opening_is_said)
+TEST(a_policy_that_cannot_open_gives_the_reason)
 {
     const struct policy_ops deep = {.name = "deep", .title = "", .paper = "", .least_layers = 3, .state_size = 8};
     const struct policy_ops twice = {.name = "twice", .title = "", .paper = "", .open = declares_twice};
@@ -193,7 +193,7 @@ TEST(values_land_on_the_grid)
     }
 }
 
-TEST(bad_values_get_one_line_that_says_what_would_do)
+TEST(bad_values_are_refused_in_one_line_with_the_valid_range)
 {
     static const struct {
         const struct knob *knob;
@@ -219,7 +219,7 @@ TEST(bad_values_get_one_line_that_says_what_would_do)
     assert_false(knob_check(&tau, (double)NAN, &value, NULL));
 }
 
-TEST(what_is_formatted_parses_as_the_same_value)
+TEST(formatted_values_parse_as_the_same_value)
 {
     struct knob third = tau;
     third.step = 1.0 / 3;

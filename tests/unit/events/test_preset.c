@@ -65,7 +65,7 @@ TEST_WITH(what_is_no_name_is_refused, folder_set_up, folder_tear_down)
     assert_int_equal(names.n, 0);
 }
 
-TEST(what_is_no_preset_is_refused_in_one_line)
+TEST(invalid_presets_are_refused_in_one_line)
 {
     static const struct {
         const char *json, *why;

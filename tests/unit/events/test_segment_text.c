@@ -2,7 +2,7 @@
 #include "engine/events/segments.h"
 #include "tests/rigs/test.h"
 
-TEST(letters_go_on_behind_z)
+TEST(letters_after_z_have_two_characters)
 {
     static const struct {
         uint32_t number;

@@ -4,7 +4,7 @@
 
 #include <strings.h>
 
-TEST(what_is_printed_reads_back)
+TEST(printed_conditions_parse_back)
 {
     static const char *const words[] = {"reject", "text the king", "confidence 0.25", "spurious", "round 40"};
     for (int i = 0; i < 5; i++) {
@@ -20,7 +20,7 @@ TEST(what_is_printed_reads_back)
     }
 }
 
-TEST(what_says_nothing_is_refused_in_a_line)
+TEST(empty_files_are_refused_in_one_line)
 {
     static const char *const words[] = {"",        "rejected",   "reject now",   "text",
                                         "text   ", "confidence", "confidence 2", "confidence 0.3x",

@@ -89,7 +89,7 @@ TEST(a_scale_is_a_straight_line)
     assert_true(scale_at(&point, 2) == 5);
 }
 
-TEST(ranges_take_what_is_a_number)
+TEST(ranges_accept_numbers_only)
 {
     struct range r = RANGE_NONE;
     assert_true(range_shown(r, false).low < range_shown(r, false).high);
@@ -232,7 +232,7 @@ TEST(wide_characters_and_marks_have_their_widths)
     assert_float_equal(lettering_width(&l, "👨\u200d👩\ufe0f"), 25, 1e-9);
 }
 
-TEST(what_texts_hold_is_made_visible)
+TEST(control_characters_in_texts_are_made_visible)
 {
     struct drawing d;
     drawing_open(&d, 100);

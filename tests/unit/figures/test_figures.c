@@ -146,7 +146,7 @@ TEST(shapes_lie_on_the_paper)
 
 static const struct record_wanted everything = {.seq = -1, .to = UINT32_MAX, .scope_to = UINT32_MAX};
 
-TEST(a_record_has_what_the_trace_has)
+TEST(a_record_contains_the_events_of_the_trace)
 {
     static const char *const traces[] = {TRACES "specbound", TRACES "swift", TRACES "del", TRACES "turned"};
     for (size_t i = 0; i < 4; i++) {

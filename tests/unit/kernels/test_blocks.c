@@ -55,7 +55,7 @@ TEST(pieces_in_huge_pages_too)
     take_many(true);
 }
 
-TEST(what_cannot_be_had_is_refused)
+TEST(impossible_sizes_are_refused)
 {
     for (int huge = 0; huge < 2; huge++) {
         struct blocks b = {.huge = huge};

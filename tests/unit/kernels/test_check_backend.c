@@ -242,7 +242,7 @@ assert_noticed(struct rig *r, bool queued, const char *part)
         fail_msg("\"%s\" does not say \"%s\"", err.text, part);
 }
 
-TEST(the_ledger_notices_what_was_never_computed)
+TEST(the_ledger_detects_events_that_were_never_computed)
 {
     struct rig r;
     struct guess guess;

@@ -11,7 +11,7 @@
 
 static uint64_t seed;
 
-TEST(every_usable_instruction_set_computes_what_the_formulas_say)
+TEST(every_usable_instruction_set_follows_the_formulas)
 {
     int tables = 0;
     for (size_t i = 0; cpu_isas[i] != NULL; i++)

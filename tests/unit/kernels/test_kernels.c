@@ -99,7 +99,7 @@ count_touched(struct rig *r, const int *nodes, int n, uint32_t touched[RIG_DEPTH
 }
 
 /* One row goes to as many as the form says, others to more, a dense layer and a skipped one to none. */
-TEST(a_sweep_tells_how_many_experts_it_touched)
+TEST(a_forward_pass_reports_how_many_experts_it_read)
 {
     const struct naive_shape shape =
         RIG_SHAPE(3, 64, 4, 2, 16, 96, 90, .type = WEIGHT_Q8_0, .dense = 1,
@@ -200,7 +200,7 @@ check_routes(struct rig *r, double bound)
         assert_naive_routes(r, i, told, (size_t)i, i < ROUTED / 2 ? 2 : 1);
 }
 
-TEST(a_sweep_tells_where_its_rows_go)
+TEST(a_forward_pass_reports_the_experts_of_its_rows)
 {
     const struct naive_shape shape = RIG_SHAPE(3, 50, 5, 5, 10, 77, 101, .dense = 1,
                                                .form = {.experts = {.n = 9, .used = 2, .ffn = 19, .shared_ffn = 8}});

@@ -107,7 +107,7 @@ check_reading(struct pair *p)
     }
 }
 
-TEST(what_one_model_made_others_read_and_draw_from)
+TEST(distributions_of_one_model_are_read_by_others)
 {
     on_every_backend(check_reading);
 }
@@ -281,7 +281,7 @@ check_refusals(struct pair *p)
     ops->drop(s);
 }
 
-TEST(requests_beyond_the_pool_are_refused)
+TEST(requests_larger_than_the_pool_are_refused)
 {
     on_every_backend(check_refusals);
 }

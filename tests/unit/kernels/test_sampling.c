@@ -132,7 +132,7 @@ TEST(logits_that_are_not_numbers_are_never_drawn)
 
 /* ---- draws ---- */
 
-TEST(draws_leave_out_what_they_are_told_to)
+TEST(draws_leave_out_excluded_tokens)
 {
     const float p[5] = {0.1f, 0.2f, 0, 0.3f, 0.4f};
     const token_t without[2] = {4, 1};
@@ -149,7 +149,7 @@ TEST(draws_leave_out_what_they_are_told_to)
     assert_true(fabs(count[0] / N - 0.25) < 0.01); /* standard deviation 0.0022 */
 }
 
-TEST(draw_says_when_nothing_is_left)
+TEST(draw_reports_an_empty_distribution)
 {
     const float p[3] = {0, 1, 0};
     const struct rng_key key = {.seed = 3};

@@ -119,7 +119,7 @@ read_thrice(void *p)
     return NULL;
 }
 
-TEST(stores_of_one_model_settle_it_beside_each_other)
+TEST(kv_caches_of_one_model_repack_it_at_the_same_time)
 {
     enum { READERS = 3 };
     static struct reader readers[READERS];

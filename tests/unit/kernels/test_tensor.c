@@ -57,7 +57,7 @@ check_kind(const char *file, enum weight_type type)
     free(y);
 }
 
-TEST(rows_of_every_type_are_what_the_gguf_package_reads)
+TEST(rows_of_every_type_equal_the_gguf_packages)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         check_kind(kinds[i].file, kinds[i].type);
@@ -74,7 +74,7 @@ digested_blocks(enum weight_type type, unsigned char *blocks, size_t bytes)
 }
 
 /* Of types that are looked up in tables, every row of these. */
-TEST(every_row_of_every_table_is_what_the_gguf_package_has)
+TEST(every_row_of_every_table_equals_the_gguf_packages)
 {
     FILE *f = fopen("tests/golden/blocks_digests.txt", "r");
     char name[16];

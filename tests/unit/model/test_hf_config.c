@@ -85,7 +85,7 @@ TEST(sizes_and_tensors_are_read)
     drop(&r);
 }
 
-TEST(a_head_is_tied_where_the_config_or_its_absence_says_so)
+TEST(a_head_is_tied_as_the_config_or_its_default_requires)
 {
     static const char untied[] = TINY_CONFIG("llama", ",\"tie_word_embeddings\":false"),
                       silent[] = TINY_CONFIG("llama", ""),
@@ -240,7 +240,7 @@ TEST(leftover_tensors_are_named)
     drop(&r);
 }
 
-TEST(what_is_not_supported_is_named)
+TEST(unsupported_features_are_named)
 {
     static const struct {
         const char *config, *says;
@@ -291,7 +291,7 @@ TEST(what_is_not_supported_is_named)
         refuse(cases[i].config, &plain, cases[i].says);
 }
 
-TEST(a_context_that_is_not_said_is_the_architectures_own)
+TEST(a_missing_context_length_is_the_architectures_default)
 {
     static const char all[] = "\"max_position_embeddings\":64,";
     static const struct {

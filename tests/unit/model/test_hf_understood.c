@@ -58,7 +58,7 @@ TEST(entries_of_other_architectures_are_passed_over)
     says("llama", "{'hidden_size':8}", "hidden_size", "8"); /* sizes are everyone's */
 }
 
-TEST(what_is_missing_is_the_architectures_own)
+TEST(missing_values_are_the_architectures_defaults)
 {
     says("cohere", "{}", "logit_scale", "0.0625");
     says("cohere", "{'logit_scale':1}", "logit_scale", "1");
@@ -96,7 +96,7 @@ TEST(rope_scaling_goes_before_rope_parameters)
     refused("llama", "{'rope_scaling':[1]}", "RoPE scaling is not understood");
 }
 
-TEST(layers_with_a_window_turn_by_themselves_where_the_architecture_has_it)
+TEST(layers_with_a_window_have_a_rotation_of_their_own_in_some_architectures)
 {
     static const char kinds[] =
         "{'rope_parameters':{'full_attention':{'rope_theta':9},'sliding_attention':{'rope_theta':7}}}",

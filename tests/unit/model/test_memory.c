@@ -84,7 +84,7 @@ TEST_WITH(a_control_group_of_version_1_bounds_it, fresh_root, remove_root)
     assert_int_equal(memory_available_under(root), 400);
 }
 
-TEST(this_machine_says_something)
+TEST(this_machine_has_a_description)
 {
     assert_true(memory_available() > 1 << 20);
 }

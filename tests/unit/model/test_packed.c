@@ -34,7 +34,7 @@ unpack(const char *folder, const char *config, const struct packed_options *o, s
     return ok;
 }
 
-TEST(what_cannot_be_unpacked_is_said)
+TEST(weights_that_cannot_be_unpacked_are_refused)
 {
     static const struct {
         const char *folder, *config, *says;
@@ -106,7 +106,7 @@ unpack_bnb4(const char *state, float largest, const char *absmax, struct model *
     return ok;
 }
 
-TEST(what_says_how_four_bits_lie_is_not_trusted)
+TEST(the_declared_layout_of_four_bits_is_checked)
 {
 #define TWO "\"dtype\":\"F32\",\"shape\":[2]"
     static const struct {

@@ -120,7 +120,7 @@ TEST(an_empty_cell_is_the_mean_of_its_row_and_column)
     assert_true(fabs(sv_profile_accepted(&p, 1, 0) - 0.6) < 1e-6);
 }
 
-TEST(what_makes_no_profile_is_refused)
+TEST(invalid_observations_make_no_profile)
 {
     struct sv_observation o = {0.5f, 1.5f, 0};
     struct sv_profile p;

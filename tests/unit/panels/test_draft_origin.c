@@ -10,7 +10,7 @@ declare_needs(struct fixture *f, const char *policy, unsigned needs)
             f->info.policies[i].needs = needs;
 }
 
-PANEL_TEST(a_declaration_says_where_drafts_come_from)
+PANEL_TEST(a_declaration_contains_the_origin_of_drafts)
 {
     struct fixture *f = *state;
     see(f);

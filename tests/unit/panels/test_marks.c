@@ -31,7 +31,7 @@ turn_twice(struct fixture *f)
     rounds(f, 4);
 }
 
-PANEL_TEST(a_rounds_line_says_what_was_turned_before_it)
+PANEL_TEST(a_rounds_line_shows_the_knob_changes_before_it)
 {
     struct fixture *f = *state;
     use(f, "rounds");
@@ -109,7 +109,7 @@ PANEL_TEST(texts_give_way_to_the_next_tick)
 }
 
 /* All of the run is known to `all`, the scope has seen it up to the second turn. */
-PANEL_TEST(turns_to_come_are_those_behind_the_newest)
+PANEL_TEST(later_knob_changes_are_those_after_the_newest_round)
 {
     struct fixture *f = *state;
     struct segments *all;

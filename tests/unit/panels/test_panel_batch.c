@@ -50,7 +50,7 @@ tell_round_of(struct fixture *f, uint32_t seq)
     e->round_end.verify_us = 6000;
 }
 
-TEST(a_tile_says_what_its_sequence_does)
+TEST(a_tile_shows_the_state_of_its_sequence)
 {
     struct fixture f;
     open_run(&f, 2, 3);

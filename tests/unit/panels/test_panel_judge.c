@@ -61,7 +61,7 @@ PANEL_TEST(it_is_there_for_policies_that_judge)
 }
 
 /* Rounds alone: the grid and the bars are left out where there is no room for them. */
-PANEL_TEST(a_draft_stands_above_what_was_thought_of_it)
+PANEL_TEST(a_draft_is_above_its_judgement)
 {
     struct fixture *f = *state;
     begin(f);
@@ -116,7 +116,7 @@ tell_table(struct fixture *f)
         decode_report(&d, "columns", i, columns[i]);
 }
 
-PANEL_TEST(the_grid_shows_where_drafts_lie_and_what_was_cut)
+PANEL_TEST(the_grid_shows_the_cells_of_drafts_and_the_cut)
 {
     struct fixture *f = *state;
     struct decoder d = {.stream = &f->stream, .info = &f->info};
@@ -149,7 +149,7 @@ PANEL_TEST(the_grid_shows_where_drafts_lie_and_what_was_cut)
     assert_true(row_with(f, "^1 2") >= 0);
 }
 
-PANEL_TEST(a_round_that_nobody_judged_has_no_marks)
+PANEL_TEST(a_round_without_judgements_has_no_marks)
 {
     struct fixture *f = *state;
     begin(f);

@@ -2,7 +2,7 @@
 #include "tests/rigs/panel_rig.h"
 #include "tests/rigs/test.h"
 
-PANEL_TEST(layers_show_what_each_would_have_said)
+PANEL_TEST(layers_show_the_prediction_of_each)
 {
     struct fixture *f = *state;
     tell_a_round(f);
@@ -142,7 +142,7 @@ tell_draft_layers(struct fixture *f)
     }
 }
 
-PANEL_TEST(a_draft_models_layers_stand_in_a_strip_above)
+PANEL_TEST(a_draft_models_layers_are_in_a_strip_above)
 {
     struct fixture *f = *state;
     tell_draft_layers(f);
@@ -242,7 +242,7 @@ PANEL_TEST(the_strip_folds_where_there_is_little_room)
     }
 }
 
-PANEL_TEST(without_a_draft_model_there_is_no_strip_and_d_says_so)
+PANEL_TEST(without_a_draft_model_there_is_no_strip_and_d_reports_it)
 {
     struct fixture *f = *state;
     f->info.helpers[HELPER_DRAFT] = (struct helper_info){.name = "self:3"};

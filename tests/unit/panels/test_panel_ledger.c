@@ -74,7 +74,7 @@ forecasts(struct fixture *f, uint32_t number, float own, float first)
     f->view.effects = &effects;
 }
 
-PANEL_TEST(differences_are_of_the_same_text_and_say_whether_they_are_clear)
+PANEL_TEST(differences_are_of_the_same_text_and_have_a_verdict)
 {
     struct fixture *f = *state;
     char note[160];
@@ -220,7 +220,7 @@ PANEL_TEST(keys_ask_for_the_rows_settings)
     assert_string_equal(f->command, "take A");
 }
 
-PANEL_TEST(narrow_ledgers_keep_what_matters)
+PANEL_TEST(narrow_ledgers_keep_the_important_columns)
 {
     struct fixture *f = *state;
     use(f, "ledger");

@@ -48,7 +48,7 @@ PANEL_TEST(masks_are_listed_with_their_scores)
     assert_int_equal(row_with(f, "    1  0.50       2 # _ ^ # # #"), 2);
 }
 
-PANEL_TEST(what_changed_is_underlined)
+PANEL_TEST(changed_values_are_underlined)
 {
     struct fixture *f = *state;
     use(f, "mask");

@@ -58,7 +58,7 @@ PANEL_TEST(a_cell_is_two_layers_of_a_token)
     assert_true(compared > 30 && grey > 10);
 }
 
-PANEL_TEST(a_long_run_is_folded_and_stays_as_it_is)
+PANEL_TEST(a_long_run_is_folded_and_unchanged)
 {
     struct fixture *f = *state;
     struct decoder d = {0};
@@ -83,7 +83,7 @@ PANEL_TEST(a_long_run_is_folded_and_stays_as_it_is)
 }
 
 /* Longer than what is held: the oldest go a column at a time, and the others are what they were. */
-PANEL_TEST(beyond_what_is_held_the_oldest_columns_go)
+PANEL_TEST(a_full_ring_drops_the_oldest_columns)
 {
     struct fixture *f = *state;
     struct decoder d = {0};
@@ -163,7 +163,7 @@ PANEL_TEST(turns_and_corrections_are_below)
 
 /* ---- aggregates ---- */
 
-PANEL_TEST(exits_are_those_of_what_is_chosen)
+PANEL_TEST(exits_are_those_of_the_selected_window)
 {
     struct fixture *f = *state;
     struct decoder d = {0};
@@ -222,7 +222,7 @@ tell_drafts(struct fixture *f)
     }
 }
 
-PANEL_TEST(reliability_says_ece_and_threshold)
+PANEL_TEST(reliability_shows_ece_and_threshold)
 {
     struct fixture *f = *state;
     tell_drafts(f);

@@ -248,7 +248,7 @@ PANEL_TEST(figures_below_a_grid_are_whole_or_left_out)
     }
 }
 
-PANEL_TEST(a_narrow_grid_shows_what_is_around_the_cursor)
+PANEL_TEST(a_narrow_grid_shows_the_cells_around_the_cursor)
 {
     struct fixture *f = *state;
     use_landscape(f);

@@ -331,7 +331,7 @@ PANEL_TEST(without_series_the_rounds_are_charted)
     assert_true(row_with(f, "at round") < 0);
 }
 
-PANEL_TEST(charts_stand_beside_each_other_where_there_is_room)
+PANEL_TEST(charts_share_a_row_if_there_is_room)
 {
     struct fixture *f = *state;
     tell_thirty_rounds(f);

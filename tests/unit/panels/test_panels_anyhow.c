@@ -80,7 +80,7 @@ use_at_random(struct fixture *f, void **states)
     }
 }
 
-TEST(panels_stay_inside_whatever_happens)
+TEST(panels_stay_inside_in_random_states)
 {
     static const int sizes[][2] = {{0, 0},  {1, 1},  {1, 30}, {2, 3},   {3, 12},   {4, 25},
                                    {30, 4}, {6, 26}, {9, 38}, {12, 72}, {30, 110}, {60, 20}};

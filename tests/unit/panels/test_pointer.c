@@ -104,7 +104,7 @@ PANEL_TEST(rounds_are_shown_around_the_pointer)
     assert_int_equal(selection_round(&f->view), 9);
 }
 
-PANEL_TEST(rounds_stand_still_while_the_pointer_is_out)
+PANEL_TEST(rounds_do_not_scroll_while_the_pointer_is_out)
 {
     struct fixture *f = *state;
     tell_rounds(f, "ar", 30);
@@ -198,7 +198,7 @@ PANEL_TEST(values_that_hold_are_those_of_the_round)
     assert_true(row_with(f, "phase –") >= 0);
 }
 
-PANEL_TEST(the_judge_follows_and_says_what_is_gone)
+PANEL_TEST(the_judge_follows_and_marks_dropped_rounds)
 {
     struct fixture *f = *state;
     tell_rounds(f, "judges", ROUNDS);
@@ -237,7 +237,7 @@ PANEL_TEST(layers_go_on_to_the_first_token)
     assert_int_equal(row_with(f, "┈"), -1);
 }
 
-PANEL_TEST(what_was_counted_of_rounds_that_left_memory_is_gone)
+PANEL_TEST(counts_of_dropped_rounds_are_dropped)
 {
     struct fixture *f = *state;
     tell_rounds(f, "ar", ROUNDS);

@@ -154,7 +154,7 @@ TEST(dv_threshold_follows_acceptance)
     assert_true(moves.up > 0 && moves.down > 0 && moves.same > 0); /* all three cases of the rule occurred */
 }
 
-TEST(where_nothing_is_annealed_nothing_is_said_of_it)
+TEST(policies_without_annealing_emit_no_annealed_values)
 {
     for (size_t p = 0; policy_registry[p] != NULL; p++) {
         const char *name = policy_registry[p]->name;

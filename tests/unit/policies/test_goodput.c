@@ -129,7 +129,7 @@ TEST(where_a_row_costs_the_same_the_choice_is_the_best_of_all)
 
 /* Several sequences. Tries all allocations where the latency's rows cost the same; elsewhere the defining property: nobody's
  * next draft would have been the better one to take, and what was not looked at does not matter. */
-TEST(a_batch_gives_rows_to_whoever_gains_most)
+TEST(a_batch_gives_rows_to_the_sequences_that_gain_most)
 {
     enum { SEQUENCES = 3, LONG = 4 };
     for (uint32_t trial = 0; trial < TRIALS; trial++) {

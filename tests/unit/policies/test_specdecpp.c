@@ -328,7 +328,7 @@ refuses(struct engine *engine, const char *what)
     session_close(s);
 }
 
-TEST(what_is_missing_is_said)
+TEST(missing_files_are_named)
 {
     struct engine *engine = open_exact(1, NEAR);
     accept_head_free(engine->accept);

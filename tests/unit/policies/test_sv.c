@@ -288,7 +288,7 @@ count_measured(uint32_t batch, const struct knob_setting *set, size_t n_set, uin
     recorded_run_free(&run);
 }
 
-TEST(what_was_measured_stays_with_the_engine)
+TEST(measurements_stay_with_the_engine)
 {
     static const struct knob_setting other = {"window", "3"}, cost = {"row_cost", "0.5"};
     uint32_t aside, measuring;
@@ -383,7 +383,7 @@ watching_observe(struct policy *p, struct round *r)
     return ok;
 }
 
-TEST(verifications_of_rounds_correct_what_was_measured)
+TEST(verifications_of_rounds_correct_the_measured_times)
 {
     struct policy_ops wrong = policy_sv;
     const struct policy_ops *const registry[] = {&wrong, NULL};

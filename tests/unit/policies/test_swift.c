@@ -243,7 +243,7 @@ compare(struct engine *engine, const struct session_options *options, struct swi
     recorded_run_free(&run);
 }
 
-TEST(trees_are_dealt_out_as_the_method_says_on_tiny_models)
+TEST(trees_follow_the_method_on_tiny_models)
 {
     const struct tinymodel shapes[] = {
         {.seed = 1, .n_layers = 6, .calm_after = 2, .calm = 0.15f, .sharpness = 8},
@@ -264,7 +264,7 @@ TEST(trees_are_dealt_out_as_the_method_says_on_tiny_models)
     }
 }
 
-TEST(trees_are_dealt_out_as_the_method_says_on_the_bundled_model)
+TEST(trees_follow_the_method_on_the_bundled_model)
 {
     struct engine *engine = exact_rig_open(bundled_model_path(), NULL, NULL);
     struct session_options o =
@@ -273,7 +273,7 @@ TEST(trees_are_dealt_out_as_the_method_says_on_the_bundled_model)
     engine_close(engine);
 }
 
-TEST(the_search_goes_on_in_the_next_session)
+TEST(the_search_resumes_in_the_next_session)
 {
     struct engine *engine =
         exact_rig_tiny(&(struct tinymodel){.seed = 3, .n_layers = 9, .calm_after = 3, .calm = 0.3f}, NULL, NULL);

@@ -191,7 +191,7 @@ distance(const char *text, double alpha)
     return off;
 }
 
-TEST(forecasts_are_what_then_happens)
+TEST(forecasts_equal_the_rounds_that_follow)
 {
     static const struct {
         const char *name;

@@ -121,7 +121,7 @@ SCOPE_TEST(an_accepted_sibling_takes_the_place_of_the_main_line)
     assert_true(scope_cells(f->scope, 5)[FAKE_LAYERS].known);
 }
 
-SCOPE_TEST(a_cut_round_keeps_nothing_behind_the_end_of_the_text)
+SCOPE_TEST(a_cut_round_keeps_no_rows_after_the_end_of_the_text)
 {
     struct fixture *f = *state;
     for (int i = 0; i < 3; i++)
@@ -215,7 +215,7 @@ SCOPE_TEST(another_policy_brings_its_own_knobs_and_series)
     assert_null(scope_series(f->scope, 7));
 }
 
-SCOPE_TEST(what_was_said_of_drafts_is_kept_by_round)
+SCOPE_TEST(judgements_of_drafts_are_stored_by_round)
 {
     struct fixture *f = *state;
     struct decoder d = {.stream = &f->stream};
@@ -250,7 +250,7 @@ SCOPE_TEST(what_was_said_of_drafts_is_kept_by_round)
     assert_null(scope_round_values(f->scope, sure, newest));
 }
 
-SCOPE_TEST(lost_events_leave_what_was_committed)
+SCOPE_TEST(lost_events_leave_the_committed_tokens)
 {
     struct fixture *f = *state;
     say_draft(&f->stream, 4, 1, 0, 40, 2);

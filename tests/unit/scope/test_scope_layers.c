@@ -21,7 +21,7 @@ SCOPE_TEST(sure_and_wrong_is_spurious)
     assert_false(scope_spurious(f->scope, 4, FAKE_LAYERS));
 }
 
-SCOPE_TEST(a_later_probe_adds_to_what_the_policy_saw)
+SCOPE_TEST(a_later_probe_adds_to_the_policys_cells)
 {
     struct fixture *f = *state;
     say_layer(&f->stream, 3, 2, 41, 0.5f)->layer.annealed = 0.4f;
@@ -104,7 +104,7 @@ say_draft_probe(struct fixture *f, uint32_t pos, int layer, token_t token, bool 
     e->layer.kl_final = 0.25f;
 }
 
-SCOPE_TEST(a_draft_models_layers_are_kept_beside_the_targets)
+SCOPE_TEST(a_draft_models_layers_are_stored_apart_from_the_targets)
 {
     struct fixture *f = *state;
     assert_int_equal(scope_model_layers(f->scope, MODEL_DRAFT), FAKE_DRAFT);
@@ -151,7 +151,7 @@ SCOPE_TEST(a_draft_models_agreement_is_with_the_target)
     assert_null(scope_model_cells(f->scope, MODEL_DRAFT, 4));
 }
 
-SCOPE_TEST(what_a_draft_model_said_of_rejected_drafts_goes_with_them)
+SCOPE_TEST(a_draft_models_predictions_for_rejected_drafts_are_dropped_with_them)
 {
     struct fixture *f = *state;
     say_draft_layer(&f->stream, 4, FAKE_DRAFT, 40, 0.9f);
@@ -188,7 +188,7 @@ SCOPE_TEST(as_many_positions_are_held_of_a_draft_model_as_of_the_target)
     assert_non_null(scope_model_cells(f->scope, MODEL_DRAFT, 30 + SCOPE_COLUMNS));
 }
 
-SCOPE_TEST(a_policy_with_another_head_keeps_what_was_probed_before_it)
+SCOPE_TEST(a_policy_with_another_head_keeps_earlier_probes)
 {
     struct fixture *f = *state;
     stream_control(&f->stream, "head", "trained");

@@ -38,7 +38,7 @@ SCOPE_TEST(notes_are_a_runs)
     assert_int_equal(scope_notes(seen(f), &notes), 0);
 }
 
-SCOPE_TEST(a_trace_may_say_anything_in_a_note)
+SCOPE_TEST(a_note_in_a_trace_may_contain_any_bytes)
 {
     struct fixture *f = *state;
     const struct scope_note *notes;

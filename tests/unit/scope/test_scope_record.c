@@ -29,7 +29,7 @@ observe(void **state, const struct session_options *o)
     return w;
 }
 
-TEST(a_record_has_what_layers_predicted)
+TEST(a_record_contains_the_layers_predictions)
 {
     const struct session_options o = options_of(PROBE_ALL);
     struct observed_run w = observe(state, &o);
@@ -56,7 +56,7 @@ TEST(a_record_has_what_layers_predicted)
     observed_run_close(&w);
 }
 
-TEST(what_cannot_be_told_says_why)
+TEST(a_record_without_probes_gives_the_reason)
 {
     struct session_options o = options_of(PROBE_POLICY);
     struct observed_run w = observe(state, &o);

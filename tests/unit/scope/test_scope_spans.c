@@ -58,7 +58,7 @@ run_round(struct sides *s, uint32_t seq, uint32_t tokens, uint32_t us)
     s->emitted[seq] += tokens;
 }
 
-TEST(spans_say_who_was_faster_in_them)
+TEST(spans_show_the_faster_side)
 {
     struct sides s;
     struct scope_span span[SCOPE_SPANS];
@@ -80,7 +80,7 @@ TEST(spans_say_who_was_faster_in_them)
     end(&s);
 }
 
-TEST(what_is_alike_is_noise_and_what_is_short_is_nothing)
+TEST(equal_sides_are_within_noise_and_short_ones_have_no_spans)
 {
     struct sides s;
     struct scope_span span[SCOPE_SPANS];
@@ -102,7 +102,7 @@ TEST(what_is_alike_is_noise_and_what_is_short_is_nothing)
 }
 
 /* Rounds that are not held any more: spans are of those that are. */
-TEST(long_runs_have_spans_of_what_is_held)
+TEST(long_runs_have_spans_of_the_stored_rounds)
 {
     struct sides s;
     struct scope_span span[SCOPE_SPANS];

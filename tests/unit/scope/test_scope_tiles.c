@@ -102,7 +102,7 @@ BATCH_TEST(who_joined_who_left_and_who_waits)
 }
 
 /* Traces from before `back` was told have a round of its instead. */
-BATCH_TEST(one_that_goes_on_is_live_again_however_that_is_told)
+BATCH_TEST(a_resumed_sequence_is_live_after_each_kind_of_event)
 {
     struct fixture *f = *state;
     join(f, 0, "a");
@@ -204,7 +204,7 @@ BATCH_TEST(a_tile_shows_the_last_round_and_the_end_of_the_text)
 
 /* ---- the focus ---- */
 
-BATCH_TEST(the_focus_goes_on_to_who_takes_over_until_a_person_chooses)
+BATCH_TEST(the_focus_follows_the_running_prompt_until_the_user_chooses)
 {
     struct fixture *f = *state;
     join(f, 0, "a");

@@ -150,7 +150,7 @@ TEST(each_of_two_settings_is_shown_as_if_it_were_alone)
     }
 }
 
-TEST(both_are_measured_since_the_last_turn_of_either)
+TEST(both_settings_are_measured_since_the_last_knob_change)
 {
     struct pair p;
     begin_pair(&p, 3);

@@ -71,7 +71,7 @@ compare_with_alone(struct engine *engine, const struct session_options *batch)
     session_rig_free(&all);
 }
 
-TEST(sequences_are_in_company_what_they_are_alone)
+TEST(sequences_of_a_batch_are_as_they_are_alone)
 {
     struct fixture *f = *state;
     for (size_t p = 0; policy_registry[p] != NULL; p++)
@@ -258,7 +258,7 @@ refuses(struct engine *engine, const struct session_options *o, const char *what
     assert_non_null(strstr(err.text, what));
 }
 
-TEST(what_cannot_be_is_refused)
+TEST(impossible_batches_are_refused)
 {
     struct fixture *f = *state;
     struct session_options o = session_batch(BATCH_MOST + 1);

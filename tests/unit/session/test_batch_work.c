@@ -92,7 +92,7 @@ note_cost(void *user, struct session *s, const struct event *e)
     assert_true(which == 0 || r->heads_us == 0);
 }
 
-TEST(what_a_policy_drafts_for_one_sequence_alone_is_on_its_line)
+TEST(time_spent_on_one_sequence_alone_is_on_its_line)
 {
     struct fixture *f = *state;
     static const struct policy_ops slow = {.name = "slow", .title = "", .paper = "", .draft = slow_draft};

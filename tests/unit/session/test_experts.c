@@ -92,7 +92,7 @@ open_engine(const char *backend)
     return engine;
 }
 
-TEST(a_rows_experts_are_told_once_whoever_drafted)
+TEST(a_rows_experts_are_emitted_once_under_every_policy)
 {
     struct engine *engine = open_engine("cpu");
     struct heard *alone = run(engine, "ar", NULL, NULL, 0, PROBE_ALL);
@@ -129,7 +129,7 @@ TEST(a_batchs_sequences_go_where_each_would_go_alone)
     engine_close(engine);
 }
 
-TEST(without_probes_nothing_is_told_but_what_verifying_read)
+TEST(without_probes_only_the_experts_of_verification_are_emitted)
 {
     struct engine *engine = open_engine("cpu");
     struct heard *h = run(engine, "layerskip", "exit_layer", "1", 0, PROBE_POLICY);

@@ -115,7 +115,7 @@ run(struct engine *e, const char *policy, enum head_mode mode, enum probe_mode p
     return heads;
 }
 
-TEST(heads_beside_a_model_serve_the_policies_whose_papers_train_some)
+TEST(heads_in_a_models_folder_are_used_by_policies_that_train_heads)
 {
     struct files f;
     make_files(&f, HEAD_AFFINE);
@@ -144,7 +144,7 @@ TEST(heads_beside_a_model_serve_the_policies_whose_papers_train_some)
     remove_files(&f);
 }
 
-TEST(heads_are_switched_while_a_run_goes_on_and_both_are_compared)
+TEST(heads_are_switched_during_a_run_and_both_are_compared)
 {
     struct files f;
     make_files(&f, HEAD_FULL);

@@ -170,7 +170,7 @@ TEST(a_row_is_looked_at_when_the_token_after_it_is_there)
     engine_close(engine);
 }
 
-TEST(what_the_scope_asks_of_a_draft_model_is_in_nobodys_account)
+TEST(the_scopes_probes_of_a_draft_model_are_in_no_account)
 {
     struct engine *engine = pair(NULL, "cpu");
     const struct session_options all = drafting(PROBE_ALL), off = drafting(PROBE_OFF);
@@ -186,7 +186,7 @@ TEST(what_the_scope_asks_of_a_draft_model_is_in_nobodys_account)
     engine_close(engine);
 }
 
-TEST(with_policy_only_its_own_questions_are_told)
+TEST(with_probe_policy_only_the_policys_predictions_are_emitted)
 {
     struct engine *engine = pair(NULL, "cpu");
     const struct session_options o = drafting(PROBE_POLICY);

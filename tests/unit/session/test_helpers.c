@@ -347,7 +347,7 @@ TEST(loads_are_in_units_of_the_targets)
 
 /* ---- what is missing ---- */
 
-TEST(a_policy_without_its_model_says_what_is_missing)
+TEST(a_policy_without_its_model_names_the_missing_model)
 {
     struct engine *engine;
     char path[128];

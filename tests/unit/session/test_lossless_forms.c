@@ -95,7 +95,7 @@ TEST(models_with_every_feature_give_autoregressive_tokens)
 }
 
 /* Some of them, and all where there is time. */
-TEST(they_do_behind_the_check_backend_and_in_batches)
+TEST(policies_are_lossless_on_the_check_backend_and_in_batches)
 {
     const bool all = getenv("SPECSCOPE_LONG") != NULL;
     for (size_t i = 0; i < FEATURES; i++)

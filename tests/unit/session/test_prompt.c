@@ -82,7 +82,7 @@ TEST(a_prompt_is_text_unless_it_is_a_chat)
     assert_setting(state, &(struct chat_setting){.system = "Be"}, "<s> hello");
 }
 
-TEST(a_turn_has_one_bos_whoever_writes_it)
+TEST(a_turn_has_one_bos_from_template_or_session)
 {
     assert_setting(state, &(struct chat_setting){.on = true}, "<s> [hello]</s>");
     const struct chat_setting without = {.on = true, .template = slice_of("{{ messages[0].content }}")};
@@ -152,7 +152,7 @@ TEST(tools_take_the_template_for_tools)
     assert_setting(state, &(struct chat_setting){.on = true, .name = "tool_use", .tools = "[1]"}, "<s> 1hello");
 }
 
-TEST(what_is_set_counts_more_than_the_models_own)
+TEST(options_override_the_models_values)
 {
     const struct chat_variable mine = {.name = slice_of("eos_token"), .value = slice_of("!")};
     assert_setting(state, &(struct chat_setting){.on = true, .variables = &mine, .n_variables = 1}, "<s> [hello]!");

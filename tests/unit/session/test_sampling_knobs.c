@@ -44,7 +44,7 @@ turn_between_runs(void *user, struct session *s, const struct event *e)
     session_control(s, t->run < 3 ? CONTROL_RESTART : CONTROL_QUIT, NULL, NULL, 0);
 }
 
-TEST(a_run_after_a_turn_is_that_of_a_session_opened_so)
+TEST(a_run_after_a_knob_change_equals_that_of_a_new_session)
 {
     struct fixture *f = *state;
     static const char *const policies[] = {"ar", "specbound", "swift", "sd"};
@@ -96,7 +96,7 @@ turn_in_the_middle(void *user, struct session *s, const struct event *e)
         session_control(s, CONTROL_BASELINE, NULL, NULL, 0);
 }
 
-TEST(what_was_drawn_in_between_is_not_called_lossless)
+TEST(sampled_text_in_between_is_not_called_lossless)
 {
     struct fixture *f = *state;
     struct session_options o = session_usual();
@@ -111,7 +111,7 @@ TEST(what_was_drawn_in_between_is_not_called_lossless)
     session_rig_free(&r);
 }
 
-TEST(what_cannot_be_is_refused)
+TEST(impossible_batches_are_refused)
 {
     struct fixture *f = *state;
     struct session_options o = session_usual();

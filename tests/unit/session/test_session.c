@@ -65,7 +65,7 @@ TEST(a_restart_and_a_new_prompt_begin_new_runs)
 }
 
 /* Each time that the session rests, the log has the rounds of the steps that were asked for, and that it paused again. */
-TEST(a_session_that_rests_has_sent_the_events_of_what_was_asked)
+TEST(an_idle_session_has_emitted_the_events_of_all_requests)
 {
     struct fixture *f = *state;
     struct session_options o = session_usual();
@@ -300,7 +300,7 @@ refused(struct engine *engine, const struct session_options *o, const char *says
         fail_msg("'%s' does not say '%s'", err.text, says);
 }
 
-TEST(what_cannot_be_run_is_refused_with_a_line)
+TEST(models_that_cannot_run_are_refused_in_one_line)
 {
     struct fixture *f = *state;
     struct session_options o = session_usual();

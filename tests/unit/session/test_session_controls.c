@@ -104,7 +104,7 @@ ask_in_a_round(void *user, struct session *s, const struct event *e)
     }
 }
 
-TEST(a_baseline_asked_for_in_a_round_that_stands_comes_at_its_end)
+TEST(a_baseline_requested_in_a_waiting_round_runs_at_its_end)
 {
     struct fixture *f = *state;
     struct session_options o = session_usual();
@@ -163,7 +163,7 @@ break_at(void *user, struct session *s, const struct event *e)
     turn_tau(user, s, e);
 }
 
-TEST(a_knob_is_applied_at_the_next_round_and_the_event_says_so)
+TEST(a_knob_is_applied_at_the_next_round_and_its_event_contains_both_rounds)
 {
     struct fixture *f = *state;
     struct session_options o = session_usual();
@@ -337,7 +337,7 @@ post_nonsense(void *user, struct session *s, const struct event *e)
     }
 }
 
-TEST(nonsense_is_refused_and_the_run_goes_on)
+TEST(nonsense_is_refused_and_the_run_continues)
 {
     struct fixture *f = *state;
     struct session_options o = session_usual();

@@ -200,7 +200,7 @@ run_out_of_memory(void *user, struct session *s, const struct event *e)
     }
 }
 
-TEST(a_round_whose_events_find_no_memory_ends_the_run_and_says_so)
+TEST(a_round_without_memory_for_its_events_ends_the_run_with_an_error)
 {
     struct fixture *f = *state;
     static const struct policy_ops plain = {.name = "plain", .title = "", .paper = "", .draft = draft_nothing};

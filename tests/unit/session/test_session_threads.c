@@ -168,7 +168,7 @@ extend_twice(void *user, struct session *s, const struct event *e)
         session_control(s, CONTROL_QUIT, NULL, NULL, 0);
 }
 
-TEST(an_extended_run_says_what_a_longer_one_says)
+TEST(an_extended_run_has_the_text_of_a_longer_one)
 {
     struct fixture *f = *state;
     for (size_t i = 0; policy_registry[i] != NULL; i++) {
@@ -204,7 +204,7 @@ go_on_after_the_end(void *user, struct session *s, const struct event *e)
 }
 
 /* Greedy text with ends of sequence passed over is the text that ends nowhere. */
-TEST(a_run_goes_on_after_an_end_of_sequence)
+TEST(a_run_can_resume_after_an_end_of_sequence)
 {
     struct fixture *f = *state;
     unsigned ended = 0;

@@ -49,7 +49,7 @@ TEST(the_accounts_add_up_to_the_rounds_time)
 }
 
 /* Two sequences after one another, and what they do together. */
-TEST(what_one_of_several_spends_alone_is_its_own)
+TEST(time_of_one_sequence_alone_is_its_own)
 {
     struct spent s, then, own[2] = {{.heads_ns = 0}};
     spent_begin(&s, SPENT_DRAFT, (struct loads){100, 10});

@@ -86,7 +86,7 @@ compare_with_alone(struct fixture *f, const struct session_options *o, const str
     session_rig_free(&one);
 }
 
-TEST(each_does_what_it_does_alone_in_step)
+TEST(sequences_in_step_do_what_each_does_alone)
 {
     struct fixture *f = *state;
     static struct seen w;
@@ -122,7 +122,7 @@ TEST(each_does_what_it_does_alone_in_step)
     session_rig_free(&r);
 }
 
-TEST(every_policy_is_lossless_beside_another)
+TEST(every_policy_is_lossless_in_a_versus)
 {
     struct fixture *f = *state;
     struct session_rig_result r, ar;
@@ -380,7 +380,7 @@ no_room(void *user, struct session *s, const struct event *e)
     }
 }
 
-TEST(where_there_is_no_room_for_two_one_goes_on)
+TEST(with_memory_for_one_sequence_one_continues)
 {
     struct fixture *f = *state;
     static struct seen w;
@@ -398,7 +398,7 @@ TEST(where_there_is_no_room_for_two_one_goes_on)
     session_rig_free(&r);
 }
 
-TEST(what_cannot_be_is_refused)
+TEST(impossible_batches_are_refused)
 {
     struct fixture *f = *state;
     static const struct {

@@ -12,7 +12,7 @@
 
 #define BUNDLED bundled_model_path()
 
-TEST(bundled_model_is_what_its_readme_says)
+TEST(bundled_model_is_as_its_readme_describes)
 {
     struct model *m;
     struct err err = {0};
@@ -110,7 +110,7 @@ TEST(a_written_file_opens_and_its_name_is_printable)
     unlink(path);
 }
 
-TEST(hash_tells_models_apart)
+TEST(hashes_of_models_differ)
 {
     static const struct tinymodel shapes[] = {
         {.seed = 1}, {.seed = 2}, {.seed = 1, .tied = true}, {.seed = 1, .calm_after = 3}};
@@ -149,7 +149,7 @@ TEST(weight_types_do_not_change_the_values)
     free(rough.bytes);
 }
 
-TEST(architectures_differ_in_what_they_need)
+TEST(architectures_need_different_tensors)
 {
     struct model *m = open_golden_model("tests/golden/models/qwen2.gguf");
     const struct layer_desc *last = &m->desc.layers[m->desc.n_layers - 1];
@@ -170,7 +170,7 @@ TEST(architectures_differ_in_what_they_need)
     model_close(m);
 }
 
-TEST(every_type_is_used_as_it_lies_in_the_file)
+TEST(every_type_is_used_as_stored_in_the_file)
 {
     struct model *m = open_golden_model("tests/golden/models/types.gguf");
     const struct layer_desc *y = m->desc.layers;

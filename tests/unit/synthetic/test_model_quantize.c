@@ -31,7 +31,7 @@ assert_quantised(const struct tensor *from, const struct tensor *to)
     }
 }
 
-TEST(quantising_is_what_its_definition_says)
+TEST(quantising_follows_its_definition)
 {
     static const char *const paths[] = {"llama", "mistral", "qwen2"}; /* F32, F16, BF16 */
     for (size_t p = 0; p < 3; p++) {
@@ -63,7 +63,7 @@ TEST(quantising_is_what_its_definition_says)
     free(b.bytes);
 }
 
-TEST(quantising_takes_what_it_can_and_refuses_what_is_no_number)
+TEST(quantising_accepts_all_numbers_and_refuses_others)
 {
     struct err err = {0};
     struct built b;

@@ -22,7 +22,7 @@ formula(uint64_t *random)
 
 /* ---- elements ---- */
 
-TEST(a_seed_stands_for_the_same_numbers_everywhere)
+TEST(a_seed_gives_the_same_numbers_on_all_machines)
 {
     /* computed apart, from the definition of SplitMix64 */
     const struct synthetic p = {.key = synthetic_key(1, 7), .scale = 1, .faint_row = 1u << 20, .faint_col = 1u << 20};
@@ -113,7 +113,7 @@ TEST(faint_rows_and_columns_keep_the_signs_alone)
 
 /* ---- types ---- */
 
-TEST(scales_have_four_bits_and_are_near_what_is_wanted)
+TEST(scales_have_four_bits_and_are_near_the_wanted_value)
 {
     for (double wanted = 1e-9; wanted < 300; wanted *= 1.013) {
         const float scale = synthetic_scale(wanted);
@@ -174,7 +174,7 @@ normal(uint64_t *random)
     return sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
 }
 
-TEST(agreement_is_what_a_simulation_finds)
+TEST(agreement_equals_a_simulation)
 {
     enum { TURNS = 20000 };
     static const struct {
@@ -206,7 +206,7 @@ TEST(agreement_is_what_a_simulation_finds)
     }
 }
 
-TEST(two_tokens_agree_as_the_angle_says)
+TEST(two_tokens_agree_as_their_angle_predicts)
 {
     (void)state; /* the sign of one difference: 1 - angle / pi */
     for (double tangent = 0.05; tangent < 4; tangent *= 2)

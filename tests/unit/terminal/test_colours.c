@@ -84,7 +84,7 @@ TEST(lightness_is_ordered_in_every_theme_at_every_depth)
     }
 }
 
-TEST(bundled_themes_say_which_way_is_more_and_choose_their_steps)
+TEST(bundled_themes_declare_the_direction_and_steps_of_their_scale)
 {
     static const struct {
         const char *name;

@@ -93,7 +93,7 @@ play(const char *text, struct terminal_cell screen[ROWS][COLS])
     assert_int_equal(y, ROWS);
 }
 
-TEST(a_terminal_shows_what_was_saved)
+TEST(a_terminal_shows_the_saved_screen)
 {
     struct grid g;
     struct theme theme;

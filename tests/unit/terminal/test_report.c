@@ -22,7 +22,7 @@ mouse(enum report_kind kind, const char *text)
     return in;
 }
 
-TEST(the_mouse_is_read_in_columns_beyond_223)
+TEST(the_mouse_is_read_in_columns_after_223)
 {
     struct input in = mouse(REPORT_MOUSE, "0;258;61M");
     assert_int_equal(in.key, INPUT_MOUSE);
@@ -57,7 +57,7 @@ TEST(terminals_that_know_only_the_old_coordinates_are_read)
     assert_int_equal(mouse(REPORT_OLD_MOUSE, "`*%").mouse, MOUSE_WHEEL_UP);
 }
 
-TEST(an_answer_says_whether_24_bit_colours_are_shown)
+TEST(an_answer_shows_whether_the_terminal_has_24_bit_colours)
 {
     static const struct {
         const char *answer;
@@ -74,7 +74,7 @@ TEST(an_answer_says_whether_24_bit_colours_are_shown)
     assert_false(report_says_direct(&r));
 }
 
-TEST(what_is_no_report_ends_at_once)
+TEST(invalid_reports_end_at_once)
 {
     struct report r;
     assert_int_equal(read_all(&r, REPORT_MOUSE, "0;q"), REPORT_BROKEN);

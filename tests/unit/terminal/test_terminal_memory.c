@@ -117,7 +117,7 @@ TEST(a_lack_of_memory_is_not_called_a_wrong_type)
     assert_true(without > 0);
 }
 
-TEST(a_type_that_cannot_show_the_scope_is_said_to_be_one)
+TEST(an_unsuitable_terminal_type_is_named)
 {
     assert_int_equal(end_of("dumb", -1), WRONG_TYPE);
 }

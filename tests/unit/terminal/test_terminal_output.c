@@ -105,7 +105,7 @@ TEST(colour_numbers_become_the_colours_of_their_slots)
     close_rig(&r);
 }
 
-TEST(what_is_no_slot_stays_as_it_is)
+TEST(sequences_that_are_no_colour_slot_are_unchanged)
 {
     static const char *const kept[] = {
         "",           "plain",           "\033[38;5;18m", "\033[38;5;7m",   "\033[38;5;17",
@@ -166,7 +166,7 @@ TEST(without_memory_for_frames_pieces_go_out_as_they_come)
     close_rig(&r);
 }
 
-TEST(what_was_never_opened_closes_nothing)
+TEST(closing_an_unopened_terminal_does_nothing)
 {
     struct terminal_output output = {0};
     const int file = open("/dev/null", O_RDONLY); /* descriptor 0 is one like any other, and zeros must not mean it */

@@ -76,7 +76,7 @@ assert_safe(const char *bytes, size_t n, const char *expected)
     assert_string_equal(out, expected);
 }
 
-TEST(what_could_act_on_the_terminal_is_shown_as_bytes)
+TEST(control_characters_are_shown_as_bytes)
 {
     assert_safe("king", 4, "king");
     assert_safe("\033[31m", 5, "\\x1b[31m");
@@ -304,7 +304,7 @@ TEST(charts_join_their_points_and_break_at_gaps)
     grid_close(&g);
 }
 
-TEST(text_wraps_at_blanks_and_breaks_only_what_is_longer_than_a_row)
+TEST(text_wraps_at_blanks_and_breaks_only_words_longer_than_a_row)
 {
     assert_int_equal(text_wrap("one two three", 7), 7);
     assert_int_equal(text_wrap("one two three", 6), 3);

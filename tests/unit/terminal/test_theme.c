@@ -81,7 +81,7 @@ TEST(the_mono_theme_needs_no_file)
 }
 
 /* Without colours the things that must be told apart differ in attributes. */
-TEST(mono_tells_fates_apart)
+TEST(the_mono_theme_distinguishes_fates)
 {
     struct theme t;
     theme_mono(&t);
@@ -125,7 +125,7 @@ TEST(broken_themes_are_refused_in_one_line)
     }
 }
 
-TEST(what_a_theme_leaves_out_is_as_in_text)
+TEST(colours_that_a_theme_omits_are_those_of_text)
 {
     struct theme t;
     static const char json[] =

@@ -124,7 +124,7 @@ TEST(a_unigram_vocabulary_in_gguf_cuts_by_score)
     close_written(t, file, &b);
 }
 
-TEST(what_no_merge_comes_to_is_an_added_token)
+TEST(tokens_that_no_merge_makes_are_added_tokens)
 {
     static const char *const written[] = {"a", ">", "<", "a>", "<fim_prefix>", "<a>", "f"};
     static const int kinds[] = {1, 1, 1, 1, 1, 1, 1};

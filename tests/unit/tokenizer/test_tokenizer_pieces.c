@@ -283,7 +283,7 @@ TEST(a_model_that_is_cut_short_or_changed_is_refused_in_one_line)
     free(model);
 }
 
-TEST(what_a_tokenizer_model_may_not_be_is_named)
+TEST(an_unsupported_tokenizer_model_is_named)
 {
     /* pieces "<unk>" (2, unknown) and "a"; the trainer's field 3 is the kind of model */
     static const struct {

@@ -134,7 +134,7 @@ TEST(parts_of_tokenizer_json_that_are_not_supported_are_named)
     }
 }
 
-TEST(what_is_no_json_is_refused)
+TEST(invalid_json_is_refused)
 {
     static const char *const texts[] = {"", "[", "[]", "7", "{\"model\":", "null"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {

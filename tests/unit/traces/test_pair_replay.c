@@ -95,7 +95,7 @@ known_beforehand(struct replay *r)
 }
 
 /* Controls and rounds of all there is, and then all of it from the start. */
-TEST(what_is_to_come_is_known_beforehand)
+TEST(a_replay_knows_later_changes)
 {
     const struct saved_runs *t = *state;
     const struct saved_choice two[2] = {{t->bound, 0, 0}, {t->skip, 0, 0}};

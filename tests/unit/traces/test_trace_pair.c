@@ -101,7 +101,7 @@ same_as_alone(const struct saved_runs *t, uint32_t side)
     return rounds;
 }
 
-TEST(each_is_what_it_is_alone)
+TEST(each_sequence_is_as_it_is_alone)
 {
     const struct saved_runs *t = *state;
     struct trace_pair *p = open_pair(t->bound, 0, t->skip, 0);
@@ -227,7 +227,7 @@ refused(const char *a, const struct saved_choice *b, const char *why)
         fail_msg("\"%s\" does not say \"%s\"", err.text, why);
 }
 
-TEST(what_cannot_be_in_step_is_refused)
+TEST(settings_that_cannot_run_in_step_are_refused)
 {
     const struct saved_runs *t = *state;
     refused(t->skip, &(struct saved_choice){t->prompt, 0, 0}, "different prompts");

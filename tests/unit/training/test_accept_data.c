@@ -82,7 +82,7 @@ check_greedy(const struct engine *e)
     accept_data_close(a);
 }
 
-TEST(greedy_candidates_are_labelled_by_what_the_target_says)
+TEST(greedy_candidates_are_labelled_by_the_targets_argmax)
 {
     const struct tinymodel shape = {.seed = seed, .sharpness = 8},
                            small = {.seed = seed, .sharpness = 8, .n_layers = 2};
@@ -215,7 +215,7 @@ check_lanes(struct engine *e)
     free(x[1]);
 }
 
-TEST(prompts_that_share_passes_get_what_they_get_alone)
+TEST(prompts_that_share_passes_get_the_bits_that_they_get_alone)
 {
     const struct tinymodel shape = {.seed = seed, .n_layers = 4}, small = {.seed = seed + 1, .n_layers = 2};
     struct engine *two = exact_rig_tiny(&shape, &small, NULL), *own = exact_rig_own_layers(&shape, "self:1", NULL);

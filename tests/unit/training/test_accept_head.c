@@ -158,7 +158,7 @@ TEST(gradients_are_those_of_finite_differences)
 }
 
 /* Labels that a function of the row decides: they can be learned, and the binary KL nears 0. */
-TEST(training_learns_what_can_be_learned)
+TEST(training_reduces_the_loss)
 {
     enum { N = 4096 };
     uint64_t random_state = seed;
@@ -262,7 +262,7 @@ refused(const struct safetensors_note *notes, size_t n_notes, const struct safet
     assert_non_null(strstr(err.text, path));
 }
 
-TEST(what_is_no_head_of_this_model_is_refused_in_one_line)
+TEST(heads_of_other_models_are_refused_in_one_line)
 {
     float v[4 * WIDTH] = {0}, c[2] = {0}, nan[2] = {NAN, 0};
     const struct safetensors_note other[] = {{"draft", "another"}, {"draft_hash", "99"}};

@@ -48,7 +48,7 @@ probability_in_order(const struct accept_head *h, const float *row, float *x, fl
 }
 
 /* Bit for bit, at widths that fill groups and don't, with threads and without. */
-TEST(sums_have_one_order_whatever_the_vectors_and_threads)
+TEST(sums_have_one_order_for_all_vectors_and_threads)
 {
     static const uint32_t widths[] = {1, 7, 32, 33, 130, 300, 1030};
     uint64_t random_state = seed;

@@ -218,7 +218,7 @@ TEST(affine_heads_learn_to_undo_a_rotation)
 }
 
 /* Threads have layers of their own, so what they learn depends on nobody else; unless their BLAS cannot be shared. */
-TEST(training_on_several_threads_says_the_same_every_time)
+TEST(training_on_several_threads_is_repeatable)
 {
     double before[2], after[2];
     for (int i = 0; i < 4; i++) {

@@ -249,7 +249,7 @@ check_lanes(const struct engine *e)
     }
 }
 
-TEST(prompts_that_share_passes_get_what_they_get_alone)
+TEST(prompts_that_share_passes_get_the_bits_that_they_get_alone)
 {
     struct engine *three = open_three(8), *own = open_layers();
     check_lanes(three);

@@ -323,7 +323,7 @@ TEST(an_acceptance_head_is_trained_as_on_the_cpu)
 
 /* ---- a device that fails ---- */
 
-TEST(a_device_that_fails_says_so_and_is_not_asked_again)
+TEST(a_failing_device_reports_once_and_gets_no_further_requests)
 {
     NEEDS_DEVICE(d);
     void (*fail_at)(uint64_t, int) = NULL;
