@@ -108,7 +108,7 @@ add_policy(struct tune *t, const struct policy_ops *ops, const struct layer_reco
     struct preset found[CANDIDATES_MOST];
     struct policy p;
     const bool ok = policy_open(&p, ops, &model, &t->o->sampling, err);
-    const uint32_t more = ok ? candidates_of(&p, records, n, t->engine->model->rho, found) : 0;
+    const uint32_t more = ok ? candidates_of(&p, records, n, t->engine->model->rho, NULL, found) : 0;
     for (uint32_t i = 0; i < more && t->n < RACE_CANDIDATES; i++)
         t->candidate[t->n++] = found[i];
     policy_close(&p);

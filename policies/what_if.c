@@ -16,8 +16,11 @@ what_if_round(struct what_if *w)
     if (at >= w->record->n)
         return false;
     const uint32_t left = w->record->n - 1 - at;
-    *w = (struct what_if){
-        .record = w->record, .out = w->out, .at = at, .budget = left < VERIFY_NODES - 1 ? left : VERIFY_NODES - 1};
+    *w = (struct what_if){.record = w->record,
+                          .out = w->out,
+                          .at = at,
+                          .budget = left < VERIFY_NODES - 1 ? left : VERIFY_NODES - 1,
+                          .n_rows = 1};
     return true;
 }
 
@@ -55,12 +58,40 @@ row_of(const struct what_if *w, uint32_t to)
     return draw_row(r, row, to);
 }
 
+void
+what_if_count(struct what_if *w, enum cost_step step, uint32_t rows, double calls)
+{
+    if (rows > 0 && calls > 0)
+        cost_add(&w->steps, step, rows, calls, w->record->first + w->at);
+}
+
+/* Runs all rows that are less deep to a layer, in one forward pass that each row joins at its own depth. */
+static void
+run_rows(struct what_if *w, enum cost_step step, uint32_t to)
+{
+    for (uint32_t i = w->n_rows; i-- > 0 && w->row_depth[i] < to;) {
+        const uint32_t next = i > 0 && w->row_depth[i - 1] < to ? w->row_depth[i - 1] : to;
+        what_if_count(w, step, w->n_rows - i, next - w->row_depth[i]);
+        w->row_depth[i] = to;
+    }
+}
+
+/* Adds a row at depth 0. */
+static void
+add_row(struct what_if *w)
+{
+    w->row_depth[w->n_rows++] = 0;
+}
+
 const struct layer_word *
 what_if_look(struct what_if *w, uint32_t layer)
 {
     w->layers += layer;
     w->heads += w->record->head_load;
     w->depth = layer;
+    w->steps.passes++;
+    run_rows(w, COST_DRAFT_LAYER, layer);
+    what_if_count(w, COST_PROBE, 1, w->record->head_load);
     return layer_word(w->record, row_of(w, layer), layer);
 }
 
@@ -75,9 +106,12 @@ what_if_until(struct what_if *w, uint32_t to, const struct exit_rule *rule)
         if (rule->threshold[l] > 1)
             continue;
         w->heads += w->record->head_load;
+        what_if_count(w, COST_PROBE, 1, w->record->head_load);
         exits = layer_record_annealed(layer_word(w->record, row, l), rule->temperature[l]) >= rule->threshold[l];
     }
     w->layers += w->depth;
+    w->steps.passes++;
+    run_rows(w, COST_DRAFT_LAYER, w->depth);
     return exits ? w->depth : 0;
 }
 
@@ -88,8 +122,10 @@ what_if_propose(struct what_if *w, uint32_t layer, bool no_row)
     w->accepted += !w->wrong;
     w->drafted++;
     w->no_row = no_row;
-    if (!no_row)
+    if (!no_row) {
         w->depth = 0;
+        add_row(w);
+    }
 }
 
 void
@@ -98,18 +134,25 @@ what_if_propose_token(struct what_if *w, uint32_t depth, bool right)
     w->drafted = depth > w->drafted ? depth : w->drafted;
     w->accepted += right;
     w->wrong = w->accepted < w->drafted;
+    add_row(w);
 }
 
-/* Distributes the round's loads over the blocks of its tokens. */
+/* Distributes loads, and the steps counted so far, over the blocks of the round's tokens. */
 static void
-spread(const struct what_if *w, double layers, double heads)
+spread(struct what_if *w, double layers, double heads)
 {
     const struct layer_record *r = w->record;
-    for (uint32_t i = 0; i < w->emitted && r->loads != NULL; i++) {
+    for (uint32_t i = 0, same; i < w->emitted && r->loads != NULL; i += same) {
         const uint32_t block = (w->at - r->begin + i) * RECORD_BLOCKS / (r->n - r->begin);
-        r->loads->layers[block] += layers / w->emitted;
-        r->loads->heads[block] += heads / w->emitted;
+        for (same = 1; i + same < w->emitted; same++)
+            if ((w->at - r->begin + i + same) * RECORD_BLOCKS / (r->n - r->begin) != block)
+                break;
+        const double share = (double)same / w->emitted;
+        r->loads->layers[block] += layers * share;
+        r->loads->heads[block] += heads * share;
+        cost_add_all(&r->loads->steps[block], &w->steps, share);
     }
+    w->steps = (struct cost_count){0};
 }
 
 void
@@ -118,6 +161,9 @@ what_if_verify(struct what_if *w)
     struct tally *t = w->out;
     w->layers += w->record->layers - w->depth; /* the last row is the shallowest of the round */
     w->heads += 1;
+    run_rows(w, COST_LAYER, w->record->layers);
+    what_if_count(w, COST_HEAD, w->n_rows, 1);
+    w->steps.rounds++;
     w->emitted = w->accepted + !(w->no_row && !w->wrong);
     w->cut = w->drafted == w->budget && w->budget < VERIFY_NODES - 1;
     t->rounds++;
@@ -137,5 +183,7 @@ what_if_ask_all(struct what_if *w)
     const struct layer_record *r = w->record;
     const uint32_t asked = w->emitted * r->layers, calls = (asked + r->probes - 1) / r->probes;
     w->out->heads += calls * r->layers_load;
+    if (calls > 0)
+        what_if_count(w, COST_PROBE, (asked + calls - 1) / calls, calls);
     spread(w, 0, calls * r->layers_load);
 }

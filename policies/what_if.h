@@ -23,17 +23,22 @@ struct what_if {
     bool no_row;    /* the last draft has none */
     uint32_t depth; /* of the last row */
     double layers, heads;
+    struct cost_count steps;
+    uint32_t n_rows, row_depth[VERIFY_NODES]; /* (n_rows) the pending token's and the drafts'; a row is as deep as its
+                                               * predecessor, at most */
 };
 
 void what_if_begin(struct what_if *, const struct layer_record *, struct tally *out); /* before the first round */
 bool what_if_round(struct what_if *); /* begins the next round; false: the text has ended */
 
 bool what_if_full(const struct what_if *); /* round_full() */
-/* Runs the last row to a layer; returns the layer's prediction. */
+/* Runs the last row to a layer, with earlier rows that are not as deep; returns the layer's prediction. */
 const struct layer_word *what_if_look(struct what_if *, uint32_t layer);
 /* As rounds_until(): the layer where the last row exits, 0: none up to `to`. */
 uint32_t what_if_until(struct what_if *, uint32_t to, const struct exit_rule *);
 void what_if_propose(struct what_if *, uint32_t layer, bool no_row); /* that layer's prediction */
+/* Counts calls of a step that the functions here do not count: those of a draft model. */
+void what_if_count(struct what_if *, enum cost_step, uint32_t rows, double calls);
 /* Proposes a draft that no layer predicted, `depth` tokens after the pending one; right: it is on the text's path. */
 void what_if_propose_token(struct what_if *, uint32_t depth, bool right);
 

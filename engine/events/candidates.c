@@ -19,20 +19,21 @@ struct search {
     const struct layer_record *records;
     uint32_t n_records;
     double rho;
+    const struct cost_model *cost;
     uint32_t n;
     struct point tried[TRIED];
 };
 
-/* Returns the mean modelled speedup; 0: no forecast. */
+/* Returns the mean speedup; 0: no forecast. */
 static double
 forecast_mean(const struct search *s, const double *value)
 {
     double sum = 0;
     for (uint32_t i = 0; i < s->n_records; i++) {
         struct forecast f;
-        if (!forecast_make(s->policy->ops, &s->records[i], value, s->rho, &f))
+        if (!forecast_make(s->policy->ops, &s->records[i], value, s->rho, s->cost, &f))
             return 0;
-        sum += (double)f.modelled / s->n_records;
+        sum += (double)f.speedup / s->n_records;
     }
     return sum;
 }
@@ -111,14 +112,14 @@ set_preset(struct preset *out, const struct policy_info *info, const double *val
 
 uint32_t
 candidates_of(const struct policy *p, const struct layer_record *records, uint32_t n, double rho,
-              struct preset out[CANDIDATES_MOST])
+              const struct cost_model *cost, struct preset out[CANDIDATES_MOST])
 {
     static const double lengths[] = {2, 3, 4, 6, 8, 12};
     const int k = policy_knob_index(&p->info, "k");
     uint32_t found = 1;
     set_preset(&out[0], &p->info, p->value);
     if (p->ops->what_if != NULL && n > 0 && p->info.n_knobs > 0) {
-        struct search s = {.policy = p, .records = records, .n_records = n, .rho = rho};
+        struct search s = {.policy = p, .records = records, .n_records = n, .rho = rho, .cost = cost};
         const struct point *chosen[CANDIDATES_MOST] = {&s.tried[0]}, *next;
         ascend(&s);
         while (found < CANDIDATES_MOST && (next = next_best(&s, chosen, found)) != NULL) {

@@ -12,6 +12,6 @@
  * records (of greedy text). A policy without what-if gets several values of its knob `k` instead, if it has one.
  * Returns the number of presets. */
 uint32_t candidates_of(const struct policy *, const struct layer_record *records, uint32_t n, double rho,
-                       struct preset out[CANDIDATES_MOST]);
+                       const struct cost_model * /* or NULL */, struct preset out[CANDIDATES_MOST]);
 
 #endif

@@ -20,15 +20,52 @@ measure(struct forecast *f, const struct tally *t, uint32_t layers, double rho)
     f->modelled = (float)m.modelled;
 }
 
+/* Prices the steps of all blocks: work[] is the time of each block. Sets the speedup, or leaves the modelled one if
+ * there is no price. */
+static void
+measure_time(struct forecast *f, const struct record_loads *loads, double tokens, const struct layer_record *record,
+             const struct cost_model *cost, double rho, double work[RECORD_BLOCKS])
+{
+    double us[COST_PHASES] = {0}, sum = 0;
+    f->speedup = f->modelled;
+    f->in_time = cost != NULL && cost_known(cost);
+    for (uint32_t i = 0; i < RECORD_BLOCKS && f->in_time; i++) {
+        double of_block[COST_PHASES];
+        sum += work[i] = cost_price(cost, &loads->steps[i], of_block);
+        f->in_time = !isnan(work[i]);
+        for (uint32_t p = 0; p < COST_PHASES; p++)
+            us[p] += of_block[p];
+    }
+    for (uint32_t i = 0; i < RECORD_BLOCKS && !f->in_time; i++)
+        work[i] = loads->layers[i] + rho * loads->heads[i];
+    if (!f->in_time)
+        return;
+    const double middle = record->first + (record->begin + record->n) / 2.0;
+    for (uint32_t p = 0; p < COST_PHASES; p++)
+        f->us[p] = (float)(us[p] / tokens);
+    f->autoregressive = (float)cost_autoregressive(cost, record->layers, middle);
+    f->speedup = (float)((double)f->autoregressive * tokens / sum);
+}
+
 /* Computes the distance of each block from the mean, as a change of the ratio (the delta method, as in estimate.h). */
 static void
-spread_over_blocks(struct forecast *f, const struct record_loads *loads, double rho)
+spread_over_blocks(struct forecast *f, const double work[RECORD_BLOCKS])
 {
-    double work[RECORD_BLOCKS], sum = 0;
+    double sum = 0;
     for (uint32_t i = 0; i < RECORD_BLOCKS; i++)
-        sum += work[i] = loads->layers[i] + rho * loads->heads[i];
+        sum += work[i];
     for (uint32_t i = 0; i < RECORD_BLOCKS; i++)
-        f->block[i] = (float)((double)f->modelled * (1.0 / RECORD_BLOCKS - work[i] / sum));
+        f->block[i] = (float)((double)f->speedup * (1.0 / RECORD_BLOCKS - work[i] / sum));
+}
+
+static void
+add_loads(struct record_loads *to, const struct record_loads *from)
+{
+    for (uint32_t i = 0; i < RECORD_BLOCKS; i++) {
+        to->layers[i] += from->layers[i];
+        to->heads[i] += from->heads[i];
+        cost_add_all(&to->steps[i], &from->steps[i], 1);
+    }
 }
 
 /* Returns the standard error from two variances: of the blocks, whose sum is the ratio, and of the draws, where the
@@ -47,15 +84,25 @@ error(const float *block, const float *draw)
                 draws / (FORECAST_DRAWS - 1) * (1 + 1.0 / FORECAST_DRAWS));
 }
 
+const struct forecast forecast_none = {.speedup = NAN,
+                                       .modelled = NAN,
+                                       .tokens_per_round = NAN,
+                                       .acceptance = NAN,
+                                       .layers = NAN,
+                                       .heads = NAN,
+                                       .se = NAN};
+
 bool
 forecast_make(const struct policy_ops *ops, const struct layer_record *record, const double *values, double rho,
-              struct forecast *out)
+              const struct cost_model *cost, struct forecast *out)
 {
     struct tally total = {0};
-    struct record_loads loads = {0};
-    *out = (struct forecast){NAN, NAN, NAN, NAN, NAN, .se = NAN};
+    struct record_loads all = {0};
+    double work[RECORD_BLOCKS];
+    *out = forecast_none;
     for (uint32_t i = 0; i < FORECAST_DRAWS; i++) {
         struct layer_record drawn = *record;
+        struct record_loads loads = {0};
         struct tally t;
         drawn.draw = i;
         drawn.lost = fmin(fmax(record->lost + quantile[i] * record->lost_se, 0), 1);
@@ -63,15 +110,18 @@ forecast_make(const struct policy_ops *ops, const struct layer_record *record, c
         if (ops->what_if == NULL || !ops->what_if(&drawn, values, &t) || t.rounds == 0)
             return false;
         tally_add(&total, &t);
+        add_loads(&all, &loads);
         measure(out, &t, record->layers, rho);
+        measure_time(out, &loads, (double)t.emitted, record, cost, rho, work);
         for (uint32_t j = i; j < FORECAST_DRAWS; j++)
-            out->draw[j] = out->modelled;
+            out->draw[j] = out->speedup;
         if (loads.drawn == 0) /* all draws are equal */
             break;
     }
     measure(out, &total, record->layers, rho);
-    spread_over_blocks(out, &loads, rho);
-    out->se = (float)error(out->block, out->draw);
+    measure_time(out, &all, (double)total.emitted, record, cost, rho, work);
+    spread_over_blocks(out, work);
+    out->se = (float)hypot(error(out->block, out->draw), out->in_time ? (double)out->speedup * cost->error : 0);
     out->tokens = record->n - record->begin;
     return true;
 }
@@ -84,7 +134,7 @@ forecast_gain(const struct forecast *other, const struct forecast *now)
         block[i] = other->block[i] - now->block[i];
     for (uint32_t i = 0; i < FORECAST_DRAWS; i++)
         draw[i] = other->draw[i] - now->draw[i];
-    return (struct estimate){(double)(other->modelled - now->modelled), error(block, draw), RECORD_BLOCKS};
+    return (struct estimate){(double)(other->speedup - now->speedup), error(block, draw), RECORD_BLOCKS};
 }
 
 double
@@ -152,7 +202,7 @@ effects_forecast(struct effect_text *text, const struct segments *all, const str
             place_of(text, all, info, s) < text->n)
             continue;
         struct forecast *f = &text->setting[text->n].of;
-        if (!forecast_make(ops, part, s->value, info->rho, f))
+        if (!forecast_make(ops, part, s->value, info->rho, NULL, f))
             continue;
         text->setting[text->n++].number = s->number;
         return true;
@@ -165,8 +215,8 @@ difference_on(const struct effect_text *text, uint32_t a, uint32_t b)
 {
     const struct forecast *fa = &text->setting[a].of, *fb = &text->setting[b].of;
     const struct estimate gain = a != b ? forecast_gain(fa, fb) : (struct estimate){0, 0, RECORD_BLOCKS};
-    struct difference d = {.value = gain.value * 100 / (double)fb->modelled,
-                           .se = gain.se * 100 / (double)fb->modelled,
+    struct difference d = {.value = gain.value * 100 / (double)fb->speedup,
+                           .se = gain.se * 100 / (double)fb->speedup,
                            .verdict = DIFFERENCE_NOISE};
     if (fabs(d.value) > estimate_reach(RECORD_BLOCKS - 1) * d.se)
         d.verdict = d.value > 0 ? DIFFERENCE_MORE : DIFFERENCE_LESS;

@@ -10,21 +10,27 @@
 
 #define FORECAST_DRAWS 5 /* draws of the predictions after wrong drafts */
 
-struct forecast { /* NAN where not defined */
+struct forecast {  /* NAN where not defined */
+    float speedup; /* in time on this machine, or else by the weights that are read */
+    bool in_time;  /* it is in time */
     float modelled, tokens_per_round, acceptance;
-    float layers, heads; /* loads per token */
-    float se;            /* standard error of modelled, of the text and the draws */
-    uint32_t tokens;     /* number of simulated tokens; 0: there is no forecast */
-    /* The parts of se, for comparing two forecasts of the same text: */
-    float draw[FORECAST_DRAWS]; /* modelled, of each draw */
-    float block[RECORD_BLOCKS]; /* influence of each block of the text on the mean of modelled */
+    float layers, heads;   /* loads per token */
+    float us[COST_PHASES]; /* time per token by phase, with in_time */
+    float autoregressive;  /* time per token of autoregressive decoding, with in_time */
+    float se;              /* standard error of speedup, of the text, the draws and the cost model */
+    uint32_t tokens;       /* number of simulated tokens; 0: there is no forecast */
+    /* The parts of se that two forecasts of the same text do not share: */
+    float draw[FORECAST_DRAWS]; /* speedup, of each draw */
+    float block[RECORD_BLOCKS]; /* influence of each block of the text on the mean of speedup */
 };
 
-/* Simulates rounds of the policy with these knob values over the record. Returns false, without a forecast in *out, if
- * the policy has no what-if, memory runs out, or there are no rounds. Any thread may call it. */
+extern const struct forecast forecast_none; /* all NAN */
+/* Simulates rounds of the policy with these knob values over the record. The forecast is in time if there is a cost
+ * model (or NULL) with the costs of all steps. Returns false, without a forecast in *out, if the policy has no what-if,
+ * memory runs out, or there are no rounds. Any thread may call it. */
 bool forecast_make(const struct policy_ops *, const struct layer_record *, const double *values, double rho,
-                   struct forecast *out);
-/* Returns the modelled speedup of `other` minus that of `now`; both are of the same record. */
+                   const struct cost_model *, struct forecast *out);
+/* Returns the speedup of `other` minus that of `now`; both are of the same record, in time or not. */
 struct estimate forecast_gain(const struct forecast *other, const struct forecast *now);
 /* Returns the lower end of the 95% interval of the gain. If it is above 0, `other` is better beyond noise. */
 double forecast_gain_least(const struct forecast *other, const struct forecast *now);

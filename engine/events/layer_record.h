@@ -4,6 +4,7 @@
 #ifndef ENGINE_EVENTS_LAYER_RECORD_H
 #define ENGINE_EVENTS_LAYER_RECORD_H
 
+#include "engine/events/cost_model.h"
 #include "engine/events/event.h"
 #include "engine/events/policy.h"
 
@@ -29,9 +30,10 @@ struct layer_word {
 
 #define RECORD_BLOCKS 16 /* parts of the text with separate sums of loads */
 
-/* Loads of simulated rounds, by block: a round's loads are spread evenly over the tokens that it emits. */
+/* Loads and steps of simulated rounds, by block: those of a round are spread evenly over the tokens that it emits. */
 struct record_loads {
     double layers[RECORD_BLOCKS], heads[RECORD_BLOCKS];
+    struct cost_count steps[RECORD_BLOCKS];
     uint64_t drawn; /* number of predictions drawn after wrong drafts */
 };
 

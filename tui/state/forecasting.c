@@ -139,8 +139,8 @@ static void
 ask(struct forecasting *f, const struct followed *run, const double *values, struct forecast *out)
 {
     const struct policy_ops *ops = ops_of(f->next.policy);
-    if (ops == NULL || !forecast_make(ops, &f->record, values, run->info->rho, out))
-        *out = (struct forecast){NAN, NAN, NAN, NAN, NAN, .se = NAN};
+    if (ops == NULL || !forecast_make(ops, &f->record, values, run->info->rho, NULL, out))
+        *out = forecast_none;
 }
 
 /* Does step `at`: the current settings, then all points of the strips, then those of the grid. False: it is complete. */

@@ -50,7 +50,7 @@ find(const struct policy_ops *ops, struct preset found[CANDIDATES_MOST])
     struct policy p;
     struct err err;
     assert_true(policy_open(&p, ops, &model, &greedy, &err));
-    const uint32_t n = candidates_of(&p, &record, 1, model.rho, found);
+    const uint32_t n = candidates_of(&p, &record, 1, model.rho, NULL, found);
     policy_close(&p);
     return n;
 }

@@ -53,7 +53,7 @@ static struct forecast
 forecast_with(double threshold, double most)
 {
     struct forecast f;
-    assert_true(forecast_make(&policy, &record, (const double[]){threshold, most}, 1, &f));
+    assert_true(forecast_make(&policy, &record, (const double[]){threshold, most}, 1, NULL, &f));
     return f;
 }
 
@@ -116,10 +116,10 @@ TEST(a_policy_without_what_if_has_no_forecast)
     fill_record();
     const struct policy_ops none = {.name = "none"};
     struct forecast f;
-    assert_false(forecast_make(&none, &record, (const double[]){0, 1}, 1, &f));
+    assert_false(forecast_make(&none, &record, (const double[]){0, 1}, 1, NULL, &f));
     assert_true(isnan(f.modelled) && f.tokens == 0);
     record.begin = record.n;
-    assert_false(forecast_make(&policy, &record, (const double[]){0, 1}, 1, &f));
+    assert_false(forecast_make(&policy, &record, (const double[]){0, 1}, 1, NULL, &f));
 }
 
 /* ---- wrong paths ---- */

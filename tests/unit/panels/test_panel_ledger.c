@@ -53,7 +53,7 @@ static struct effects effects;
 static struct forecast
 forecast_of(float modelled, float spread)
 {
-    struct forecast f = {.modelled = modelled, .tokens = 100};
+    struct forecast f = {.speedup = modelled, .modelled = modelled, .tokens = 100};
     for (int i = 0; i < FORECAST_DRAWS; i++)
         f.draw[i] = modelled;
     for (int i = 0; i < RECORD_BLOCKS; i++)

@@ -118,11 +118,11 @@ follow_knob(const struct policy *p, uint32_t k, size_t prompt, double real_now, 
     struct forecast now, at[VALUES];
     double values[POLICY_KNOBS];
     uint32_t best = n;
-    assert_true(forecast_make(p->ops, &record, p->value, engine->model->rho, &now));
+    assert_true(forecast_make(p->ops, &record, p->value, engine->model->rho, NULL, &now));
     memcpy(values, p->value, sizeof values);
     for (uint32_t i = 0; i < n; i++) {
         values[k] = landscape_value(knob, n, i, p->value[k]);
-        assert_true(forecast_make(p->ops, &record, values, engine->model->rho, &at[i]));
+        assert_true(forecast_make(p->ops, &record, values, engine->model->rho, NULL, &at[i]));
         if (forecast_gain_least(&at[i], &now) > 0 && (best == n || at[i].modelled > at[best].modelled))
             best = i;
     }

@@ -1,0 +1,253 @@
+#include "engine/events/cost_model.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/json_read.h"
+
+#define WEIGHT      0.5  /* of a correction */
+#define FACTOR_MOST 8.0  /* corrections stay between 1/8 and 8 */
+#define NEGLIGIBLE  0.01 /* share of a round's time below which a phase corrects nothing */
+#define ERROR       0.05 /* relative error of a forecast's time before rounds show it */
+#define US_MOST     1e9
+
+const uint32_t cost_rows[COST_ROWS] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
+const char *const cost_array_names[COST_ARRAYS] = {"layer", "head", "probe", "draft", "draft_head"};
+
+static const struct {
+    enum cost_array array;
+    enum cost_phase phase;
+} steps[COST_STEPS] = {
+    [COST_DRAFT_LAYER] = {COST_OF_LAYER, COST_DRAFTING}, [COST_PROBE] = {COST_OF_PROBE, COST_HEADS},
+    [COST_DRAFT] = {COST_OF_DRAFT, COST_MODEL},          [COST_DRAFT_HEAD] = {COST_OF_DRAFT_HEAD, COST_HEADS},
+    [COST_LAYER] = {COST_OF_LAYER, COST_VERIFICATION},   [COST_HEAD] = {COST_OF_HEAD, COST_VERIFICATION},
+};
+
+/* ---- counts ---- */
+
+/* Shares the calls between the measured numbers of rows on both sides. Numbers above the last one continue its slope,
+ * with a negative share of the one before it. */
+void
+cost_add(struct cost_count *c, enum cost_step step, uint32_t rows, double calls, uint32_t position)
+{
+    uint32_t i = 0;
+    while (i + 2 < COST_ROWS && rows > cost_rows[i + 1])
+        i++;
+    const double upper = ((double)rows - cost_rows[i]) / (double)(cost_rows[i + 1] - cost_rows[i]);
+    c->calls[step][i] += calls * (1 - upper);
+    c->calls[step][i + 1] += calls * upper;
+    c->attention[step] += calls * rows * position / 1000;
+}
+
+void
+cost_add_all(struct cost_count *to, const struct cost_count *from, double share)
+{
+    for (int s = 0; s < COST_STEPS; s++) {
+        for (int i = 0; i < COST_ROWS; i++)
+            to->calls[s][i] += share * from->calls[s][i];
+        to->attention[s] += share * from->attention[s];
+    }
+    to->passes += share * from->passes;
+    to->rounds += share * from->rounds;
+}
+
+/* ---- prices ---- */
+
+void
+cost_reset(struct cost_model *m)
+{
+    for (int p = 0; p < COST_PHASES; p++)
+        m->factor[p] = 1;
+    m->autoregressive = 0;
+    m->error = ERROR;
+}
+
+/* Costs were measured at a position; `thousands` is the sum of positions ÷ 1,000 of `rows` rows. */
+static double
+attention(const struct cost_model *m, enum cost_array array, double thousands, double rows)
+{
+    return m->attention[array] * (thousands - rows * m->context / 1000);
+}
+
+double
+cost_price(const struct cost_model *m, const struct cost_count *c, double us[COST_PHASES])
+{
+    double sum = 0;
+    memset(us, 0, COST_PHASES * sizeof *us);
+    us[COST_HOST] = m->pass * (c->passes + c->rounds);
+    us[COST_VERIFICATION] = m->round * c->rounds;
+    for (int s = 0; s < COST_STEPS; s++) {
+        const double *of = m->us[steps[s].array];
+        double price = 0, rows = 0;
+        for (int i = 0; i < COST_ROWS; i++) {
+            price += c->calls[s][i] * of[i];
+            rows += c->calls[s][i] * cost_rows[i];
+        }
+        if (rows > 0 && !(of[0] > 0))
+            return NAN;
+        us[steps[s].phase] += price + attention(m, steps[s].array, c->attention[s], rows);
+    }
+    for (int p = 0; p < COST_PHASES; p++)
+        sum += us[p] *= m->factor[p];
+    return sum;
+}
+
+double
+cost_autoregressive(const struct cost_model *m, uint32_t layers, double position)
+{
+    const double us = layers * (m->us[COST_OF_LAYER][0] + attention(m, COST_OF_LAYER, position / 1000, 1)) +
+                      m->us[COST_OF_HEAD][0] + m->round;
+    return us * (m->autoregressive > 0 ? m->autoregressive : m->factor[COST_VERIFICATION]);
+}
+
+/* ---- corrections ---- */
+
+static double
+corrected(double factor, double by)
+{
+    return fmin(fmax(factor * by, 1 / FACTOR_MOST), FACTOR_MOST);
+}
+
+/* Corrects phases whose times are known only as a sum. Each one's part is its share of the sum, so that a small phase
+ * changes little, and the sum changes by WEIGHT of its error. */
+static void
+correct_sum(struct cost_model *m, const double us[COST_PHASES], unsigned phases, double measured, double all)
+{
+    double sum = 0, squares = 0;
+    for (unsigned p = 0; p < COST_PHASES; p++)
+        if ((phases >> p & 1u) != 0) {
+            sum += us[p];
+            squares += us[p] * us[p];
+        }
+    if (!(sum > 0) || !(measured > 0) || (sum < NEGLIGIBLE * all && measured < NEGLIGIBLE * all))
+        return;
+    for (unsigned p = 0; p < COST_PHASES; p++)
+        if ((phases >> p & 1u) != 0)
+            m->factor[p] = corrected(m->factor[p], pow(measured / sum, WEIGHT * us[p] * sum / squares));
+}
+
+void
+cost_correct(struct cost_model *m, const double us[COST_PHASES], double draft_us, double heads_us, double verify_us)
+{
+    const unsigned drafting = 1u << COST_HOST | 1u << COST_DRAFTING | 1u << COST_MODEL, heads = 1u << COST_HEADS;
+    const double all = draft_us + verify_us;
+    double price = 0;
+    for (int p = 0; p < COST_PHASES; p++)
+        price += us[p];
+    if (!(price > 0) || !(all > 0))
+        return;
+    if (isnan(heads_us)) {
+        correct_sum(m, us, drafting | heads, draft_us, all);
+    } else {
+        correct_sum(m, us, drafting, draft_us - heads_us, all);
+        correct_sum(m, us, heads, heads_us, all);
+    }
+    correct_sum(m, us, 1u << COST_VERIFICATION, verify_us, all);
+    const double off = log(all / price);
+    m->error = sqrt((1 - WEIGHT) * m->error * m->error + WEIGHT * off * off);
+}
+
+void
+cost_correct_autoregressive(struct cost_model *m, double us, double measured_us)
+{
+    const double before = m->autoregressive > 0 ? m->autoregressive : m->factor[COST_VERIFICATION];
+    if (us > 0 && measured_us > 0)
+        m->autoregressive = corrected(before, pow(measured_us / us, m->autoregressive > 0 ? WEIGHT : 1));
+}
+
+/* ---- JSON ---- */
+
+/* Members with a number, in the order in which they are printed. */
+static const struct {
+    const char *name;
+    size_t at;
+} numbers[] = {{"pass", offsetof(struct cost_model, pass)}, {"round", offsetof(struct cost_model, round)}};
+
+static bool
+add_array(cJSON *to, const char *name, const double *values, int n)
+{
+    cJSON *array = cJSON_CreateDoubleArray(values, n);
+    return array != NULL && cJSON_AddItemToObject(to, name, array);
+}
+
+cJSON *
+cost_model_json(const struct cost_model *m)
+{
+    cJSON *j = cJSON_CreateObject();
+    bool ok = j != NULL && cJSON_AddNumberToObject(j, "context", m->context) != NULL;
+    for (size_t i = 0; ok && i < sizeof numbers / sizeof *numbers; i++)
+        ok = cJSON_AddNumberToObject(j, numbers[i].name, *(const double *)((const char *)m + numbers[i].at)) != NULL;
+    for (int a = 0; ok && a < COST_ARRAYS; a++)
+        if (m->us[a][0] > 0)
+            ok = add_array(j, cost_array_names[a], m->us[a], COST_ROWS);
+    if (ok && add_array(j, "attention", m->attention, COST_ARRAYS))
+        return j;
+    cJSON_Delete(j);
+    return NULL;
+}
+
+static bool
+read_number(const cJSON *j, const char *name, double most, double *out, struct err *err)
+{
+    if (!cJSON_IsNumber(j) || !(j->valuedouble >= 0) || !(j->valuedouble <= most))
+        return err_set(err, ERR_WORK, "cost: '%s' is not a number from 0 to %g", name, most);
+    *out = j->valuedouble;
+    return true;
+}
+
+static bool
+read_array(const cJSON *j, const char *name, double *out, int n, struct err *err)
+{
+    const cJSON *item;
+    int i = 0;
+    if (!cJSON_IsArray(j) || cJSON_GetArraySize(j) != n)
+        return err_set(err, ERR_WORK, "cost: '%s' is not an array of %d numbers", name, n);
+    cJSON_ArrayForEach(item, j) if (!read_number(item, name, US_MOST, &out[i++], err)) return false;
+    return true;
+}
+
+bool
+cost_model_read(const cJSON *j, struct cost_model *m, struct err *err)
+{
+    double context = 0;
+    *m = (struct cost_model){.context = 0};
+    cost_reset(m);
+    bool ok = cJSON_IsObject(j)
+                  ? read_number(cJSON_GetObjectItemCaseSensitive(j, "context"), "context", 1e9, &context, err)
+                  : err_set(err, ERR_WORK, "cost is not an object");
+    m->context = (uint32_t)context;
+    for (size_t i = 0; ok && i < sizeof numbers / sizeof *numbers; i++)
+        ok = read_number(cJSON_GetObjectItemCaseSensitive(j, numbers[i].name), numbers[i].name, US_MOST,
+                         (double *)((char *)m + numbers[i].at), err);
+    for (int a = 0; ok && a < COST_ARRAYS; a++) {
+        const cJSON *array = cJSON_GetObjectItemCaseSensitive(j, cost_array_names[a]);
+        ok = array == NULL || read_array(array, cost_array_names[a], m->us[a], COST_ROWS, err);
+    }
+    ok =
+        ok && read_array(cJSON_GetObjectItemCaseSensitive(j, "attention"), "attention", m->attention, COST_ARRAYS, err);
+    for (int a = 0; ok && a <= COST_OF_PROBE; a++)
+        ok = m->us[a][0] > 0 || err_set(err, ERR_WORK, "cost: '%s' is missing", cost_array_names[a]);
+    return ok;
+}
+
+bool
+cost_model_print(const struct cost_model *m, char out[COST_TEXT])
+{
+    cJSON *j = cost_model_json(m);
+    const bool ok = j != NULL && cJSON_PrintPreallocated(j, out, COST_TEXT, false);
+    cJSON_Delete(j);
+    return ok;
+}
+
+bool
+cost_model_parse(const char *text, struct cost_model *m, struct err *err)
+{
+    cJSON *j;
+    if (!json_read(&j, text, strlen(text)))
+        return err_set(err, ERR_WORK, "cost: out of memory");
+    const bool ok = cost_model_read(j, m, err);
+    cJSON_Delete(j);
+    return ok;
+}

@@ -1,0 +1,95 @@
+/* The cost model: measured times of the steps that rounds consist of (docs/methods.md: Cost model). It prices the
+ * steps that a simulation counts, and is corrected by the run's own rounds. Times are in microseconds. */
+#ifndef ENGINE_EVENTS_COST_MODEL_H
+#define ENGINE_EVENTS_COST_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernels/base/err.h"
+
+struct cJSON;
+
+#define COST_ROWS 12
+/* Numbers of rows that are measured; the cost of other numbers is interpolated linearly. */
+extern const uint32_t cost_rows[COST_ROWS]; /* 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64 */
+
+/* Kinds of steps, each a call for some rows. */
+enum cost_step {
+    COST_DRAFT_LAYER, /* one layer of the target, while drafting */
+    COST_PROBE,       /* a head call on hidden states of any layers, for a policy */
+    COST_DRAFT,       /* a forward pass of the draft model */
+    COST_DRAFT_HEAD,  /* its head call */
+    COST_LAYER,       /* one layer of the target, in a verification */
+    COST_HEAD,        /* the head call of a verification */
+    COST_STEPS
+};
+
+/* Parts of a round's time, each with a correction of its own. In ROUND events heads_us is that of heads, verify_us that
+ * of verification, and draft_us the sum of all others and heads. */
+enum cost_phase {
+    COST_HOST,     /* fixed costs of drafting */
+    COST_DRAFTING, /* layers of the target */
+    COST_MODEL,    /* layers of the draft model */
+    COST_HEADS,
+    COST_VERIFICATION,
+    COST_PHASES
+};
+
+/* Steps of simulated rounds. A simulation adds to it; the price is linear in it. */
+struct cost_count {
+    double calls[COST_STEPS][COST_ROWS]; /* calls by rows; one with other numbers of rows is shared by two neighbours */
+    double attention[COST_STEPS];        /* Σ over calls and rows of the position, in thousands */
+    double passes;                       /* forward passes of the target's layers while drafting */
+    double rounds;
+};
+
+/* Adds `calls` calls for `rows` rows (above 0) at a position. */
+void cost_add(struct cost_count *, enum cost_step, uint32_t rows, double calls, uint32_t position);
+void cost_add_all(struct cost_count *to, const struct cost_count *, double share); /* adds a share of another count */
+
+/* Measured arrays. Layers cost the same in drafts and verifications until rounds correct them. */
+enum cost_array { COST_OF_LAYER, COST_OF_HEAD, COST_OF_PROBE, COST_OF_DRAFT, COST_OF_DRAFT_HEAD, COST_ARRAYS };
+extern const char *const cost_array_names[COST_ARRAYS]; /* "layer", … */
+
+struct cost_model {
+    double us[COST_ARRAYS][COST_ROWS]; /* of a call; all 0: there is no such model. us[COST_OF_LAYER][0] 0: no costs */
+    double attention[COST_ARRAYS];     /* further time of a row at 1,000 more positions */
+    double pass;                       /* fixed cost of a forward pass while drafting, and of drafting */
+    double round;                      /* fixed cost of a verification */
+    uint32_t context;                  /* rows before the measured ones */
+    /* Corrections, learned from rounds; not stored. */
+    double factor[COST_PHASES];
+    double autoregressive; /* factor of autoregressive steps; 0: that of verification */
+    double error;          /* relative error of a forecast's time */
+};
+
+static inline bool
+cost_known(const struct cost_model *m)
+{
+    return m->us[COST_OF_LAYER][0] > 0;
+}
+
+void cost_reset(struct cost_model *); /* to uncorrected costs */
+/* Prices the steps by phase, with corrections. Returns the sum; NAN if it contains passes of a model without costs. */
+double cost_price(const struct cost_model *, const struct cost_count *, double us[COST_PHASES]);
+/* Returns the time of an autoregressive step of a target of so many layers. */
+double cost_autoregressive(const struct cost_model *, uint32_t layers, double position);
+
+/* Corrects the model by rounds: `us` is their price by cost_price(), the others are their times by ROUND events
+ * (heads_us may be NAN). Smoothed exponentially. Ignores rounds without a price. */
+void cost_correct(struct cost_model *, const double us[COST_PHASES], double draft_us, double heads_us,
+                  double verify_us);
+/* Corrects autoregressive steps: the time of one by cost_autoregressive(), and as measured. */
+void cost_correct_autoregressive(struct cost_model *, double us, double measured_us);
+
+/* As JSON, in run.json and in the text of a control: {"context": 64, "layer": [12 numbers], …}. The caller deletes the
+ * object; NULL: out of memory. Reading checks everything and sets a message that begins with "cost". */
+struct cJSON *cost_model_json(const struct cost_model *);
+bool cost_model_read(const struct cJSON *, struct cost_model *, struct err *);
+/* The same as a line of text; false: out of memory, or the text is too long or not valid. */
+#define COST_TEXT 2048
+bool cost_model_print(const struct cost_model *, char out[COST_TEXT]);
+bool cost_model_parse(const char *, struct cost_model *, struct err *);
+
+#endif

@@ -1,0 +1,319 @@
+/* The cost model: prices against a slow definition, counts of simulated rounds, corrections by rounds whose costs are known, and
+ * its text. */
+#include <math.h>
+
+#include "engine/events/cost_model.h"
+#include "engine/events/forecast.h"
+#include "kernels/base/rng.h"
+#include "policies/what_if.h"
+#include "tests/rigs/seed.h"
+#include "tests/rigs/test.h"
+
+enum { LAYERS = 6, ROWS = 200, CALLS = 200 };
+
+static uint64_t seed;
+TEST_SEED(seed, 7);
+
+/* With few digits, as the engine measures: a text has at most 15. */
+static double
+random_to(uint64_t *random, double most)
+{
+    return floor((double)(splitmix64(random) >> 11) * 0x1p-53 * most * 1e4) / 1e4;
+}
+
+static struct cost_model
+random_model(uint64_t *random)
+{
+    struct cost_model m = {.pass = random_to(random, 5), .round = random_to(random, 20), .context = 64};
+    for (int a = 0; a < COST_ARRAYS; a++) {
+        m.attention[a] = random_to(random, 3);
+        for (int i = 0; i < COST_ROWS; i++)
+            m.us[a][i] = random_to(random, 50);
+    }
+    cost_reset(&m);
+    return m;
+}
+
+/* The cost of a call: on the line through the two measured numbers of rows around it, or the last two. */
+static double
+slow_call(const struct cost_model *m, enum cost_array array, uint32_t rows, double position)
+{
+    int i = 1;
+    while (i + 1 < COST_ROWS && cost_rows[i] < rows)
+        i++;
+    const double *us = m->us[array], from = cost_rows[i - 1], to = cost_rows[i];
+    return us[i - 1] + (us[i] - us[i - 1]) * (rows - from) / (to - from) +
+           rows * m->attention[array] * (position - m->context) / 1000;
+}
+
+static bool
+near(double a, double b)
+{
+    return fabs(a - b) <= 1e-9 * (fabs(a) + fabs(b)) + 1e-9;
+}
+
+TEST(a_price_is_the_sum_of_its_calls)
+{
+    static const enum cost_array array[COST_STEPS] = {COST_OF_LAYER,      COST_OF_PROBE, COST_OF_DRAFT,
+                                                      COST_OF_DRAFT_HEAD, COST_OF_LAYER, COST_OF_HEAD};
+    static const enum cost_phase phase[COST_STEPS] = {COST_DRAFTING, COST_HEADS,        COST_MODEL,
+                                                      COST_HEADS,    COST_VERIFICATION, COST_VERIFICATION};
+    uint64_t random = seed;
+    struct cost_model m = random_model(&random);
+    for (int p = 0; p < COST_PHASES; p++)
+        m.factor[p] = 0.5 + random_to(&random, 1);
+    struct cost_count c = {.passes = 9, .rounds = 4};
+    double slow[COST_PHASES] = {[COST_HOST] = 13 * m.pass, [COST_VERIFICATION] = 4 * m.round}, us[COST_PHASES], sum = 0;
+    for (int i = 0; i < CALLS; i++) {
+        const enum cost_step s = (enum cost_step)(splitmix64(&random) % COST_STEPS);
+        const uint32_t rows = 1 + (uint32_t)(splitmix64(&random) % 300),
+                       position = (uint32_t)(splitmix64(&random) % 4000);
+        const double calls = 1 + (double)(splitmix64(&random) % 20);
+        cost_add(&c, s, rows, calls, position);
+        slow[phase[s]] += calls * slow_call(&m, array[s], rows, position);
+    }
+    const double price = cost_price(&m, &c, us);
+    for (int p = 0; p < COST_PHASES; p++) {
+        assert_true(near(us[p], slow[p] * m.factor[p]));
+        sum += us[p];
+    }
+    assert_true(near(price, sum));
+    struct cost_count part = {.rounds = 0};
+    cost_add_all(&part, &c, 0.25);
+    cost_add_all(&part, &c, 0.75);
+    assert_true(near(cost_price(&m, &part, us), price));
+    memset(m.us[COST_OF_DRAFT], 0, sizeof m.us[COST_OF_DRAFT]);
+    assert_true(isnan(cost_price(&m, &c, us))); /* passes of a draft model that was not measured */
+}
+
+TEST(an_autoregressive_step_is_a_round_without_drafts)
+{
+    uint64_t random = seed;
+    const struct cost_model m = random_model(&random);
+    struct cost_count c = {.rounds = 1};
+    double us[COST_PHASES];
+    cost_add(&c, COST_LAYER, 1, LAYERS, 500);
+    cost_add(&c, COST_HEAD, 1, 1, m.context);
+    cost_price(&m, &c, us);
+    assert_true(near(us[COST_VERIFICATION], cost_autoregressive(&m, LAYERS, 500)));
+}
+
+/* ---- counts of simulated rounds ---- */
+
+/* A random record; the deeper a layer, the more often it agrees. */
+static void
+fill_record(struct layer_record *r, uint64_t *random)
+{
+    struct err err;
+    assert_true(layer_record_open(r, LAYERS, &err));
+    for (uint32_t i = 0; i < ROWS; i++) {
+        struct layer_told row[LAYERS];
+        for (uint32_t l = 1; l <= LAYERS; l++)
+            row[l - 1] = (struct layer_told){.agrees = l == LAYERS || random_to(random, LAYERS + 1) < l,
+                                             .confidence = (float)random_to(random, 1),
+                                             .entropy = 1};
+        layer_record_add(r, row, 1000);
+    }
+    r->head_load = r->layers_load = 1;
+    r->lost = r->lost_se = 0;
+    r->probes = 512;
+}
+
+static struct cost_count slow; /* by definition: a call for each layer of each pass */
+
+static void
+slow_pass(uint32_t *depth, uint32_t rows, uint32_t to, enum cost_step step, uint32_t position)
+{
+    for (uint32_t l = 1; l <= to; l++) {
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < rows; i++)
+            n += depth[i] < l;
+        if (n > 0)
+            cost_add(&slow, step, n, 1, position);
+    }
+    for (uint32_t i = 0; i < rows; i++)
+        depth[i] = depth[i] < to ? to : depth[i];
+}
+
+/* Each token exits where a layer is sure; values[0]: the threshold, values[1]: drafts. */
+static bool
+exits(const struct layer_record *r, const double *value, struct tally *out)
+{
+    float temperature[LAYERS + 1], threshold[LAYERS + 1];
+    for (int l = 0; l <= LAYERS; l++) {
+        temperature[l] = 1;
+        threshold[l] = (float)value[0];
+    }
+    struct what_if w;
+    what_if_begin(&w, r, out);
+    slow = (struct cost_count){0};
+    while (what_if_round(&w)) {
+        uint32_t depth[VERIFY_NODES] = {0}, rows = 1, exit = 1;
+        const uint32_t at = r->first + w.at;
+        while (w.drafted < value[1] && !what_if_full(&w) && exit > 0) {
+            exit =
+                what_if_until(&w, LAYERS - 1, &(struct exit_rule){.temperature = temperature, .threshold = threshold});
+            slow_pass(depth, rows, exit > 0 ? exit : LAYERS - 1, COST_DRAFT_LAYER, at);
+            cost_add(&slow, COST_PROBE, 1, exit > 0 ? exit : LAYERS - 1, at);
+            slow.passes++;
+            if (exit > 0) {
+                what_if_propose(&w, exit, false);
+                rows++;
+            }
+        }
+        what_if_verify(&w);
+        slow_pass(depth, rows, LAYERS, COST_LAYER, at);
+        cost_add(&slow, COST_HEAD, rows, 1, at);
+        slow.rounds++;
+    }
+    return true;
+}
+
+static const struct policy_ops exiting = {.name = "exiting", .what_if = exits};
+
+TEST(simulated_rounds_count_the_rows_of_each_layer)
+{
+    uint64_t random = seed;
+    struct layer_record r;
+    struct record_loads loads = {.drawn = 0};
+    struct cost_count all = {.rounds = 0};
+    struct tally t;
+    fill_record(&r, &random);
+    r.loads = &loads;
+    assert_true(exits(&r, (const double[]){0.6, 12}, &t));
+    for (int i = 0; i < RECORD_BLOCKS; i++) {
+        assert_true(loads.steps[i].rounds > 0);
+        cost_add_all(&all, &loads.steps[i], 1);
+    }
+    assert_true(near(all.passes, slow.passes) && near(all.rounds, (double)t.rounds));
+    for (int s = 0; s < COST_STEPS; s++) {
+        assert_true(near(all.attention[s], slow.attention[s]));
+        for (int i = 0; i < COST_ROWS; i++)
+            assert_true(near(all.calls[s][i], slow.calls[s][i]));
+    }
+    layer_record_close(&r);
+}
+
+TEST(a_forecast_in_time_is_autoregressive_time_by_the_rounds_price)
+{
+    uint64_t random = seed;
+    const struct cost_model m = random_model(&random);
+    const double value[] = {0.6, 12};
+    struct layer_record r;
+    struct forecast f, without;
+    double us[COST_PHASES];
+    fill_record(&r, &random);
+    assert_true(forecast_make(&exiting, &r, value, 1, &m, &f) && forecast_make(&exiting, &r, value, 1, NULL, &without));
+    assert_true(f.in_time && !without.in_time);
+    assert_true(f.modelled == without.modelled && without.speedup == without.modelled);
+    const double price = cost_price(&m, &slow, us), one = cost_autoregressive(&m, LAYERS, ROWS / 2.0);
+    assert_true(fabs((double)f.speedup - one * ROWS / price) < 1e-4 * one * ROWS / price);
+    assert_true((double)f.se > (double)f.speedup * m.error);
+    layer_record_close(&r);
+}
+
+/* ---- corrections ---- */
+
+static struct cost_count
+random_rounds(uint64_t *random, bool model)
+{
+    struct cost_count c = {.rounds = 10, .passes = 40};
+    for (int i = 0; i < 40; i++) {
+        const uint32_t rows = 1 + (uint32_t)(splitmix64(random) % 3);
+        cost_add(&c, model ? COST_DRAFT : COST_DRAFT_LAYER, rows, 4, 100);
+        cost_add(&c, COST_PROBE, 1, 4, 100);
+    }
+    cost_add(&c, COST_LAYER, 5, 40, 100);
+    cost_add(&c, COST_HEAD, 5, 10, 100);
+    return c;
+}
+
+/* On a machine whose phases take other multiples of the measured costs, for policies that draft with layers and with a
+ * model in turn, and with times that vary by a tenth. */
+TEST(corrections_converge_to_the_true_costs)
+{
+    for (int machine = 0; machine < 20; machine++) {
+        uint64_t random = seed + (uint64_t)machine;
+        struct cost_model m = random_model(&random), truth = m;
+        for (int p = 0; p < COST_PHASES; p++)
+            truth.factor[p] = exp(random_to(&random, 2) - 1);
+        for (int i = 0; i < 60; i++) {
+            const struct cost_count c = random_rounds(&random, i % 2 == 0);
+            double price[COST_PHASES], us[COST_PHASES];
+            cost_price(&m, &c, price);
+            cost_price(&truth, &c, us);
+            for (int p = 0; p < COST_PHASES; p++)
+                us[p] *= 0.95 + random_to(&random, 0.1);
+            cost_correct(&m, price, us[COST_HOST] + us[COST_DRAFTING] + us[COST_MODEL] + us[COST_HEADS], us[COST_HEADS],
+                         us[COST_VERIFICATION]);
+        }
+        for (int i = 0; i < 2; i++) {
+            const struct cost_count c = random_rounds(&random, i == 0);
+            double us[COST_PHASES];
+            const double is = cost_price(&truth, &c, us), was = cost_price(&m, &c, us);
+            assert_true(fabs(was / is - 1) < 0.05);
+        }
+        assert_true(m.error < 0.05);
+    }
+}
+
+TEST(unknown_head_times_correct_drafts_as_a_whole)
+{
+    uint64_t random = seed;
+    struct cost_model m = random_model(&random);
+    const struct cost_count c = random_rounds(&random, false);
+    double us[COST_PHASES];
+    for (int i = 0; i < 20; i++) {
+        cost_price(&m, &c, us);
+        cost_correct(&m, us, 3000, NAN, 700);
+    }
+    cost_price(&m, &c, us);
+    assert_true(fabs(us[COST_HOST] + us[COST_DRAFTING] + us[COST_HEADS] - 3000) < 30);
+    assert_true(fabs(us[COST_VERIFICATION] - 700) < 7);
+}
+
+TEST(a_baseline_corrects_autoregressive_steps_alone)
+{
+    uint64_t random = seed;
+    struct cost_model m = random_model(&random);
+    const double before = cost_autoregressive(&m, LAYERS, 100);
+    cost_correct_autoregressive(&m, before, 1.5 * before);
+    assert_true(near(cost_autoregressive(&m, LAYERS, 100), 1.5 * before));
+    assert_true(near(m.factor[COST_VERIFICATION], 1));
+    cost_correct_autoregressive(&m, 0, 100);
+    cost_correct_autoregressive(&m, 100, NAN);
+    assert_true(near(cost_autoregressive(&m, LAYERS, 100), 1.5 * before));
+}
+
+/* ---- the text ---- */
+
+TEST(a_text_of_costs_reads_back_the_same)
+{
+    uint64_t random = seed;
+    struct cost_model m = random_model(&random), back;
+    char text[COST_TEXT];
+    struct err err;
+    memset(m.us[COST_OF_DRAFT_HEAD], 0, sizeof m.us[COST_OF_DRAFT_HEAD]);
+    assert_true(cost_model_print(&m, text));
+    assert_true(cost_model_parse(text, &back, &err));
+    assert_memory_equal(&m, &back, sizeof m);
+}
+
+TEST(a_wrong_text_of_costs_is_refused)
+{
+    static const char *const wrong[] = {
+        "",
+        "[]",
+        "{}",
+        "{\"context\": -1}",
+        "{\"context\": 64, \"pass\": 1, \"round\": 1, \"attention\": [1, 2, 3, 4, 5]}",
+        "{\"context\": 64, \"pass\": 1, \"round\": 1, \"attention\": [1, 2, 3, 4, 5], \"layer\": [1, 2]}",
+        "{\"context\": 64, \"pass\": \"1\", \"round\": 1, \"attention\": [1, 2, 3, 4, 5]}"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct cost_model m;
+        struct err err = {.kind = ERR_NONE};
+        assert_false(cost_model_parse(wrong[i], &m, &err));
+        assert_int_equal(err.kind, ERR_WORK);
+        assert_non_null(strstr(err.text, "cost"));
+    }
+}
