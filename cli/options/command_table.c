@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "cli/base/commands.h"
 #include "cli/options/option_table.h"
 
@@ -6,7 +8,7 @@
 
 static const char *const trained[] = {"heads", "accept", "profile"};
 static const char *const figures[] = {"layers", "series", "exits", "reliability", "mask", "grid", "pareto", "versus"};
-static const char *const shells[] = {"bash", "zsh", "fish", "mdoc"};
+static const char *const shells[] = {"bash", "zsh", "fish", "words", "mdoc"};
 
 #define ROW(id, word, function, use, does, ...)                                                                        \
     {                                                                                                                  \
@@ -75,8 +77,8 @@ const struct command_row command_rows[] = {
         "standard errors, where the texts differ, which run was faster where",
         "two traces are compared", .takes_operand = true, .several = true, .takes = TAKES_FOLDER, .config = true),
     ROW(COMMAND_COMPLETIONS, "completions", completions_main, "completions bash|zsh|fish",
-        "prints completions for a shell (mdoc: the manual's list of options)", "one shell at a time",
-        .takes_operand = true, .words = shells, .n_words = sizeof shells / sizeof *shells),
+        "prints completions for a shell (words: for a line on stdin; mdoc: the manual's list of options)",
+        "one shell at a time", .takes_operand = true, .words = shells, .n_words = sizeof shells / sizeof *shells),
 };
 const size_t n_command_rows = sizeof command_rows / sizeof *command_rows;
 
@@ -87,4 +89,33 @@ command_row(enum command command)
     while (row->command != command)
         row++;
     return row;
+}
+
+/* Returns the number of words of the command line that name this command; 0: it is another one. */
+static int
+words_of(const struct command_row *c, int argc, char **argv)
+{
+    int n = 0;
+    for (const char *name = c->name; *name != '\0'; n++) {
+        const size_t len = strcspn(name, " ");
+        if (n + 1 >= argc || strlen(argv[n + 1]) != len || strncmp(argv[n + 1], name, len) != 0)
+            return 0;
+        name += len + strspn(name + len, " ");
+    }
+    return n;
+}
+
+const struct command_row *
+command_named(int argc, char **argv, int *words)
+{
+    const struct command_row *best = command_row(COMMAND_SCOPE);
+    *words = 0;
+    for (size_t i = 0; i < n_command_rows; i++) {
+        const int n = words_of(&command_rows[i], argc, argv);
+        if (n > *words) {
+            *words = n;
+            best = &command_rows[i];
+        }
+    }
+    return best;
 }

@@ -83,6 +83,8 @@ bool doctor_main(struct options *, int *status, struct err *);
 bool completions_main(struct options *, int *status, struct err *);
 
 const struct command_row *command_row(enum command);
+/* Returns the command of a command line, and the number of words of its name; without a name the scope and 0. */
+const struct command_row *command_named(int argc, char **argv, int *words);
 /* Returns the row of a long option in a command, or NULL. */
 const struct option_row *option_find(const char *name, unsigned commands);
 /* Sets an option from its argument (NULL for a switch). False: *err names option and value (ERR_USAGE). */

@@ -17,8 +17,9 @@ works "--help explains the scope" --help
 check "it fits 100 columns and 50 lines" fits
 check "it lists options below headings" grep -q " --once " "$TMP/out"
 for command in scope run bench; do
-    options=$("$PROGRAM" completions bash | sed -n "s/^ *$command:\*) if .* words='\(--[^']*\)'.*/\1/p")
-    "$PROGRAM" $(echo $command | grep -v scope) --help >"$TMP/out"
+    words=$(echo $command | grep -v scope)
+    options=$(printf '%s\n' specscope $words -- | "$PROGRAM" completions words | sed -n 's/^\(--[a-z-]*\)\t.*/\1/p')
+    "$PROGRAM" $words --help >"$TMP/out"
     missing=$(for option in $options; do grep -q -e "$option " "$TMP/out" || echo " $option"; done)
     check "the help of $command lists all its options" [ -n "$options" -a -z "$missing" ]
 done
