@@ -118,12 +118,6 @@ replay_close(struct replay *r)
     free(r);
 }
 
-const struct saved_choice *
-replay_pair(const struct replay *r)
-{
-    return r->pair != NULL ? trace_pair_choice(r->pair) : NULL;
-}
-
 const struct run_info *
 replay_info(const struct replay *r)
 {

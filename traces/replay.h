@@ -38,8 +38,6 @@ bool replay_follow(struct replay **, const char *folder, struct err *);
 /* Opens two saved runs as one (trace_pair.h). */
 bool replay_open_pair(struct replay **, const struct saved_choice[2], struct err *);
 void replay_close(struct replay *);
-/* (2) the two saved runs; NULL: it replays a trace */
-const struct saved_choice *replay_pair(const struct replay *);
 const struct run_info *replay_info(const struct replay *);
 struct replay_status replay_status(const struct replay *);
 

@@ -503,12 +503,6 @@ trace_pair_close(struct trace_pair *p)
     free(p);
 }
 
-const struct saved_choice *
-trace_pair_choice(const struct trace_pair *p)
-{
-    return p->choice;
-}
-
 const struct run_info *
 trace_pair_info(const struct trace_pair *p)
 {

@@ -22,8 +22,7 @@ struct trace_pair;
 /* Copies the folders. ERR_USAGE: the runs have different prompts or models, or they ran under a policy that their versions declare
  * differently. */
 bool trace_pair_open(struct trace_pair **, const struct saved_choice choice[2], struct err *);
-void trace_pair_close(struct trace_pair *);                              /* may be NULL */
-const struct saved_choice *trace_pair_choice(const struct trace_pair *); /* (2) as opened */
+void trace_pair_close(struct trace_pair *); /* may be NULL */
 /* Returns the description of sequence 0; its `second` is that of sequence 1. */
 const struct run_info *trace_pair_info(const struct trace_pair *);
 uint64_t trace_pair_rounds(const struct trace_pair *); /* of both together */

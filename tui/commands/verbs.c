@@ -41,12 +41,6 @@ offer_path(struct app *app, int i)
 }
 
 static const char *
-offer_versus(struct app *app, int i)
-{
-    return follow_live(&app->run) ? offer_policy(app, i) : offer_path(app, i);
-}
-
-static const char *
 offer_theme(struct app *app, int i)
 {
     if (strchr(app->line.editor.text, '/') != NULL) /* the user's own file */
@@ -126,9 +120,8 @@ const struct verb app_verbs[] = {
     {"sweep", "[KNOB=a:b:step …] [prompts]", "the run at every point; csv FILE, stop, take N; again: what is missing",
      run_sweep, offer_sweep},
     {"copy-command", "[ROW]", "the settings as a command line, to the clipboard", run_copy_command, offer_row},
-    {"versus", "POLICY [KNOB=VALUE …] [head=MODE] | TRACE | off",
-     "a second setting beside this one: the same prompt under both; in a replay a second trace", run_versus,
-     offer_versus},
+    {"versus", "POLICY [KNOB=VALUE …] [head=MODE] | off",
+     "a second setting beside this one: the same prompt under both", run_versus, offer_policy},
     {"policy", "[NAME]", "choose the policy", run_policy, offer_policy},
     {"prompt", "[TEXT]", "a new run from this prompt", run_prompt, NULL},
     {"next", "", "the next prompt of the list, at once", run_next, NULL},

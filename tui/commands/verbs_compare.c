@@ -143,50 +143,14 @@ run_sweep(struct app *app, const char *rest, struct err *err)
     return begin(app, rest, err);
 }
 
-/* ---- :versus, a second setting beside the current one, or in a replay a second trace beside the first ---- */
-
-/* Shows another scope in all panels, at its end. */
-static void
-look_anew(struct app *app)
-{
-    struct selection *sel = &app->panes.selection;
-    app->panes.view.scope = app->run.scope;
-    *sel = (struct selection){.follow = true};
-    app->screen.dirty = true;
-}
-
-static bool
-another_trace(struct app *app, const char *folder, struct err *err)
-{
-    char first[32];
-    if (folder[0] == '\0')
-        return err_set(err, ERR_USAGE, "versus which trace? a replay is compared with the folder of another trace");
-    snprintf(first, sizeof first, "%.*s", (int)strcspn(folder, " \t"), folder);
-    if (run_info_policy(app->run.info, first) != NULL)
-        return err_set(err, ERR_USAGE,
-                       "a replay cannot run a second setting; :versus TRACE shows another trace beside this one");
-    if (!follow_beside(&app->run, folder, err))
-        return false;
-    look_anew(app);
-    const struct run_info *info = app->run.info;
-    message_say(&app->message, "%.80s beside %.80s, in step by token; :versus off", run_info_of(info, 1)->saved_as,
-                info->saved_as);
-    return true;
-}
+/* ---- :versus, a second setting beside the current one ---- */
 
 bool
 run_versus(struct app *app, const char *rest, struct err *err)
 {
-    const bool off = strcmp(rest, "off") == 0;
-    if (!follow_live(&app->run) && !off)
-        return another_trace(app, rest, err);
-    if (!follow_live(&app->run)) {
-        if (!follow_alone(&app->run, err))
-            return false;
-        look_anew(app);
-        return true;
-    }
-    if (off && scope_versus(app->run.scope) == NULL)
+    if (!verb_only_live(app, "run a second setting", err))
+        return false;
+    if (strcmp(rest, "off") == 0 && scope_versus(app->run.scope) == NULL)
         return err_set(err, ERR_USAGE,
                        "there is one setting already; :versus POLICY KNOB=VALUE sets another beside it");
     if (!follow_post_of(&app->run, 0, CONTROL_VERSUS, NULL, rest, 0, err))

@@ -138,14 +138,6 @@ scope_open(struct scope **out, const struct run_info *info, struct err *err)
 }
 
 void
-scope_replace(struct scope *s, const struct scope *before)
-{
-    s->now.version += before->now.version + 1;
-    s->now.epoch += before->now.epoch + 1;
-    s->window = before->window;
-}
-
-void
 scope_close(struct scope *s)
 {
     if (s == NULL)

@@ -117,8 +117,6 @@ struct scope;
 bool scope_open(struct scope **, const struct run_info *, struct err *); /* info is borrowed */
 void scope_close(struct scope *);
 void scope_reset(struct scope *); /* as if just opened */
-/* Takes the place of `before`: version and epoch continue, so that readers notice the change. */
-void scope_replace(struct scope *, const struct scope *before);
 void scope_event(struct scope *, const struct event *);
 void scope_lost(struct scope *, uint64_t events); /* the log dropped events before they were read */
 

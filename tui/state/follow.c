@@ -17,13 +17,11 @@ foresee(void *user, const struct event *e)
     segments_event(user, e);
 }
 
-bool
-follow_foresee(struct followed *f, struct err *err)
+/* Reads the changes of settings in the whole replay before it plays. */
+static bool
+read_ahead(struct followed *f, struct err *err)
 {
     struct err broken = {0};
-    if (f->ahead != NULL)
-        segments_close(f->ahead);
-    f->ahead = NULL;
     if (!segments_open(&f->ahead, f->info, err))
         return false;
     replay_foresee(f->source->replay, foresee, f->ahead,
@@ -34,12 +32,11 @@ follow_foresee(struct followed *f, struct err *err)
 bool
 follow_open(struct followed *f, const struct source *source, struct err *err)
 {
-    *f = (struct followed){.now = *source, .given = source->replay};
-    f->source = &f->now;
+    *f = (struct followed){.source = source};
     f->info = follow_live(f) ? session_info(source->session) : replay_info(source->replay);
     if (follow_live(f))
         session_requested(source->session, 0, &f->requested);
-    return scope_open(&f->scope, f->info, err) && (follow_live(f) || follow_foresee(f, err)) &&
+    return scope_open(&f->scope, f->info, err) && (follow_live(f) || read_ahead(f, err)) &&
            sweeping_open(&f->sweeping, source->session, f->info, err);
 }
 
@@ -70,8 +67,6 @@ follow_close(struct followed *f)
         event_reader_close(f->reader);
     scope_close(f->scope);
     segments_close(f->ahead);
-    if (f->now.replay != f->given)
-        replay_close(f->now.replay);
     sweeping_close(&f->sweeping);
 }
 
@@ -385,82 +380,4 @@ follow_events(struct followed *f, struct selection *selection, struct message *m
         new = true;
     }
     return new;
-}
-
-/* Replaces replay and scope. */
-static bool
-change_over(struct followed *f, struct replay *to, struct err *err)
-{
-    struct scope *scope = NULL;
-    if (!scope_open(&scope, replay_info(to), err)) {
-        scope_close(scope);
-        return false;
-    }
-    scope_replace(scope, f->scope);
-    scope_close(f->scope);
-    f->scope = scope;
-    f->info = replay_info(to);
-    f->now.replay = to;
-    segments_close(f->ahead);
-    f->ahead = NULL;
-    f->ended = f->searching = f->found = false;
-    f->break_round = 0;
-    f->broken.kind = ERR_NONE;
-    return true;
-}
-
-/* Gives a replay the relative time, speed and state of the one before. */
-static void
-resume_at(struct replay *to, const struct replay_status *before)
-{
-    const double duration = before->duration_us > 0 ? (double)before->duration_us : 1;
-    replay_set_speed(to, before->speed);
-    replay_goto_fraction(to, before->at_end ? 1 : (double)before->t_us / duration);
-    replay_play(to, before->playing);
-}
-
-/* Chooses the sequence of the same number if the other trace has it. */
-static bool
-open_both(struct replay **out, const struct saved_choice *first, const char *folder, struct err *err)
-{
-    const struct saved_choice same[2] = {*first, {folder, 0, first->seq}}, only[2] = {*first, {folder, 0, 0}};
-    return replay_open_pair(out, same, err) || (first->seq != 0 && replay_open_pair(out, only, err));
-}
-
-bool
-follow_beside(struct followed *f, const char *folder, struct err *err)
-{
-    const struct replay_status before = replay_status(f->now.replay);
-    const struct saved_choice *pair = replay_pair(f->now.replay);
-    const struct saved_choice one = {f->now.trace, scope_now(f->scope)->run, scope_focus(f->scope)};
-    struct replay *both, *last = f->now.replay;
-    if (!open_both(&both, pair != NULL ? &pair[0] : &one, folder, err))
-        return false;
-    if (!change_over(f, both, err)) {
-        replay_close(both);
-        return false;
-    }
-    if (last != f->given)
-        replay_close(last);
-    (void)follow_foresee(f, NULL); /* without memory the time line does not show later changes */
-    resume_at(both, &before);
-    return true;
-}
-
-bool
-follow_alone(struct followed *f, struct err *err)
-{
-    const struct replay_status before = replay_status(f->now.replay);
-    struct replay *both = f->now.replay;
-    if (both == f->given)
-        return err_set(err, ERR_USAGE,
-                       replay_pair(both) != NULL ? "both traces were given; specscope replay shows one"
-                                                 : "there is one trace; :versus TRACE sets another beside it");
-    if (!change_over(f, f->given, err))
-        return false;
-    replay_close(both);
-    (void)follow_foresee(f, NULL);
-    replay_goto(f->now.replay, 0);
-    resume_at(f->now.replay, &before);
-    return true;
 }

@@ -10,9 +10,7 @@
 #include "tui/widgets/message.h"
 
 struct followed {
-    const struct source *source; /* `now` */
-    struct source now;           /* the app's source, or with a replay of two runs that was opened here */
-    struct replay *given;        /* the app's replay, borrowed; now.replay is owned if it is another one */
+    const struct source *source; /* borrowed */
     const struct run_info *info;
     struct scope *scope;
     struct segments *ahead;      /* of the whole replay, including its future; NULL: unknown */
@@ -34,7 +32,6 @@ struct followed {
     struct err starved; /* set once memory ran out for an event */
 };
 
-/* The source's pointers are borrowed. The struct must not move. */
 bool follow_open(struct followed *, const struct source *, struct err *);
 bool follow_start(struct followed *, struct err *); /* starts a live session */
 void follow_close(struct followed *);
@@ -54,12 +51,5 @@ bool follow_take_back(struct followed *, bool back, const struct change **which,
 /* Reads events for a bounded time. A new run moves the selection to its end. Shows messages about ends and errors. Returns true if
  * something outside of the scope changed on the screen. */
 bool follow_events(struct followed *, struct selection *, struct message *);
-
-/* Reads the changes of settings in the whole replay before it plays. Fails if it cannot be read. */
-bool follow_foresee(struct followed *, struct err *);
-/* Replays the last saved run of a folder beside the current one, from about the same time; follow_alone() returns to the first one. Both
- * replace the scope. If they fail, nothing changes. */
-bool follow_beside(struct followed *, const char *folder, struct err *);
-bool follow_alone(struct followed *, struct err *);
 
 #endif

@@ -233,9 +233,6 @@ static void
 begin_effects(struct forecasting *f, const struct scope *s)
 {
     const struct segment *newest = segments_at(scope_segments(s), 0);
-    if (f->scope != s)
-        memset(f->effects, 0, sizeof *f->effects);
-    f->scope = s;
     f->comparing = newest != NULL;
     f->segment = newest != NULL ? newest->number : 0;
     f->text = (struct effect_text){0};
@@ -251,7 +248,7 @@ work_on_effects(struct forecasting *f, const struct followed *run)
     const struct segment *s = newest != NULL && f->segment <= newest->number ? segments_at(all, back) : NULL;
     struct effect_text *known = &f->effects->text[f->segment % SEGMENTS];
     struct layer_record part;
-    if (s == NULL || s->run != scope_now(run->scope)->run || f->scope != run->scope)
+    if (s == NULL || s->run != scope_now(run->scope)->run)
         return false;
     const bool has = part_of(f, run->scope, back, &part) &&
                      (back == 0 || known->number != s->number || known->n == 0 || part.n - part.begin > known->tokens);

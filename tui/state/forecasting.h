@@ -23,11 +23,10 @@ struct forecasting {
     bool grid; /* a grid of these knobs is requested */
     uint32_t knob[2];
 
-    struct effects *effects;   /* owned */
-    const struct scope *scope; /* of the effects' segments */
-    bool comparing;            /* an effect is being computed, from the record's text, */
-    uint32_t segment;          /* for this segment */
-    struct effect_text text;   /* added to the effects when it is complete */
+    struct effects *effects; /* owned */
+    bool comparing;          /* an effect is being computed, from the record's text, */
+    uint32_t segment;        /* for this segment */
+    struct effect_text text; /* added to the effects when it is complete */
 };
 
 bool forecasting_open(struct forecasting *, const struct followed *,
