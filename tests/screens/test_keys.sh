@@ -43,16 +43,13 @@ for size in 80x24 160x48; do
     click_on "$rows" '? help'
     check "and opens the help at $size" wait_for '┏ help'
     tm send-keys /
-    tm send-keys -l 'bookMARK'
+    tm send-keys -l 'a NOTE'
     tm send-keys Enter
-    check "the help is searched, in either case, at $size" wait_for '"bookMARK" 1 of'
-    check "and shows the match" wait_for 'set or remove a bookmark'
-    tm send-keys n n
-    check "n goes to the next" wait_for '"bookMARK" 3 of'
-    tm send-keys N
-    check "N goes to the one before" wait_for '"bookMARK" 2 of'
+    check "the help is filtered, in either case, at $size" wait_for 'rows with "a NOTE"'
+    check "and shows the row" wait_for 'write a note at the cursor'
+    check "and no other" until_true hides 'pause and resume'
     tm send-keys / zzz Enter
-    check "a missing text is named" wait_for '"zzz" is not in the help'
+    check "a missing text is named" wait_for 'no row has "zzz"'
     tm send-keys Escape
     check "Esc closes the help" until_true hides '┏ help'
     type_line ":pause" # a header that stands still can be clicked
@@ -127,13 +124,13 @@ tm resize-window -x 79 -y 23
 check "small terminals lose the boxes" until_true sh -c "! tmux -S $SOCKET capture-pane -p | grep -q '[┌┏]'"
 check "and keep the tab in focus" wait_for '\[2 layers\]'
 
-printf ':wait round 3\n:note here it doubts\n:wait idle\n:panel text\n:key Left\n:bookmark next\n:save-screen noted.txt\n:wait end\n:quit\n' >"$WORK/note.script"
+printf ':wait round 3\n:note here it doubts\n:wait idle\n:panel text\n:key Left\n:note-next\n:save-screen noted.txt\n:wait end\n:quit\n' >"$WORK/note.script"
 terminal 160x48 "$PROGRAM --pace 0 -n 40 --trace noted --script $WORK/note.script"
 check "a script that notes something ends well" exits 0
 check "the key bar reads the note where it is pointed at" sh -c "tail -n 1 '$WORK/run/noted.txt' | grep -q 'here it doubts'"
 check "the time line has it" sh -c "tail -n 3 '$WORK/run/noted.txt' | grep -q '▾'"
 check "and the trace" grep -q 'note.*here it doubts' "$WORK/run/noted/controls.csv"
-printf ':goto 99999\n:wait idle\n:bookmark next\n:save-screen noted.txt\n:note more\n:quit\n' >"$WORK/note.script"
+printf ':goto 99999\n:wait idle\n:note-next\n:save-screen noted.txt\n:note more\n:quit\n' >"$WORK/note.script"
 cp -r "$WORK/run/noted" "$WORK/noted"
 terminal 160x48 "$PROGRAM replay --script $WORK/note.script $WORK/noted"
 check "a replay has the notes of the trace alone" exits 2

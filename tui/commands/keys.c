@@ -90,7 +90,7 @@ static void
 scroll_help(struct app *app, int key)
 {
     const int rows = app->screen.grid.rows;
-    if (app->mode == MODE_HELP && help_search_key(&app->help_search, key))
+    if (app->mode == MODE_HELP && help_filter_key(&app->help_filter, key))
         return;
     if (!help_key(&app->help_top, rows > 10 ? rows - 8 : 1, key))
         app->mode = MODE_PANELS;

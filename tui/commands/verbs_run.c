@@ -359,6 +359,24 @@ run_note(struct app *app, const char *rest, struct err *err)
     return true;
 }
 
+bool
+run_note_next(struct app *app, const char *rest, struct err *err)
+{
+    const struct scope_note *note, *next = NULL;
+    struct selection *at = &app->panes.selection;
+    (void)rest;
+    for (uint32_t n = scope_notes(app->run.scope, &note), i = 0; i < n; i++) { /* sorted: the next, else the first */
+        const bool after = !at->follow && note[i].pos > at->pos;
+        if (note[i].seq == scope_focus(app->run.scope) && (next == NULL || (after && next->pos <= at->pos)))
+            next = &note[i];
+    }
+    if (next == NULL)
+        return err_set(err, ERR_USAGE, "there is no note yet; m writes one at the cursor");
+    at->pos = next->pos;
+    at->follow = false;
+    return true;
+}
+
 #define EXTEND_TOKENS 128 /* that `x` adds */
 
 bool

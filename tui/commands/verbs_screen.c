@@ -186,40 +186,6 @@ run_search_back(struct app *app, const char *rest, struct err *err)
     return app->panes.search[0] == '\0' ? run_search(app, rest, err) : search(app, "search-back", err);
 }
 
-static bool
-bookmark_next(struct app *app, struct err *err)
-{
-    panes_take_bookmarks(&app->panes);
-    const uint32_t n = app->panes.view.n_bookmarks;
-    if (n == 0)
-        return err_set(err, ERR_USAGE, "there is no bookmark yet; m sets one at the cursor");
-    uint32_t i = 0; /* sorted: the first after the cursor, else the first of all */
-    while (i < n && (app->panes.selection.follow || app->panes.bookmark[i] <= app->panes.selection.pos))
-        i++;
-    app->panes.selection.pos = app->panes.bookmark[i == n ? 0 : i];
-    app->panes.selection.follow = false;
-    return true;
-}
-
-bool
-run_bookmark(struct app *app, const char *rest, struct err *err)
-{
-    if (strcmp(rest, "next") == 0)
-        return bookmark_next(app, err);
-    if (rest[0] != '\0')
-        return err_set(err, ERR_USAGE, "bookmark takes nothing, or next, not \"%.40s\"", rest);
-    const uint32_t length = scope_now(app->run.scope)->length;
-    const uint32_t pos = app->panes.selection.follow ? (length == 0 ? 0 : length - 1) : app->panes.selection.pos;
-    bool set;
-    if (!panes_bookmark(&app->panes, pos, &set))
-        return err_set(err, ERR_USAGE, "there are %d bookmarks already; m on one of them removes it", BOOKMARKS);
-    if (set)
-        message_say(&app->message, "bookmark at %u: ' comes back", (unsigned)pos);
-    else
-        message_say(&app->message, "bookmark at %u removed", (unsigned)pos);
-    return true;
-}
-
 bool
 run_help(struct app *app, const char *rest, struct err *err)
 {
@@ -227,7 +193,7 @@ run_help(struct app *app, const char *rest, struct err *err)
     (void)err;
     app->mode = MODE_HELP;
     app->help_top = 0;
-    app->help_search = (struct help_search){.at = -1};
+    app->help_filter = (struct help_filter){.text = ""};
     return true;
 }
 

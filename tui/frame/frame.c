@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 /* ---- the help ---- */
 
@@ -56,55 +55,27 @@ static const struct glossary {
     {NULL, NULL},
 };
 
-#define MATCHES 512
-
 struct page {                    /* writes lines; the visible ones reach the screen */
     const struct canvas *canvas; /* NULL: lines are only counted */
     int cols, line, top;
-    const char *needle;          /* "": none */
-    int match[MATCHES], matches; /* first lines of the rows that contain it, ascending */
+    const char *filter; /* only rows that contain it are written; "": all */
 };
 
-/* Returns the needle's position in the text; NULL: not found. */
-static const char *
-find(const char *text, const char *needle)
-{
-    const size_t n = strlen(needle);
-    for (; n > 0 && *text != '\0'; text++)
-        if (strncasecmp(text, needle, n) == 0)
-            return text;
-    return NULL;
-}
-
-/* Draws text with its matches reversed. */
-static void
-draw_text(const struct page *p, int y, int x, enum role role, const char *text, size_t n)
-{
-    char line[400];
-    snprintf(line, sizeof line, "%.*s", (int)n, text);
-    canvas_text(p->canvas, y, x, role, line);
-    for (const char *at = line; (at = find(at, p->needle)) != NULL; at++) {
-        char before[sizeof line], match[sizeof line];
-        snprintf(before, sizeof before, "%.*s", (int)(at - line), line);
-        snprintf(match, sizeof match, "%.*s", (int)strlen(p->needle), at);
-        canvas_styled(p->canvas, y, x + text_width(before), ROLE_FOCUS, NAN, MARK_CURSOR, match);
-    }
-}
-
-/* Draws a key and its meaning, which is wrapped beside it. */
+/* Draws a key and its meaning, which is wrapped beside it, or a heading. */
 static void
 row(struct page *p, enum role left_role, const char *left, const char *right)
 {
     const int used = text_width(left), column = p->cols < 60 ? 12 : 26, x = used < column - 1 ? column : used + 3;
     bool first = true;
-    if ((find(left, p->needle) != NULL || (right != NULL && find(right, p->needle) != NULL)) && p->matches < MATCHES)
-        p->match[p->matches++] = p->line;
+    if (p->filter[0] != '\0' &&
+        (right == NULL || (strcasestr(left, p->filter) == NULL && strcasestr(right, p->filter) == NULL)))
+        return;
     do {
         const int y = p->line++ - p->top;
         const size_t n = right == NULL ? 0 : text_wrap(right, p->cols - x);
         if (p->canvas != NULL && y >= 0 && y < p->canvas->rows) {
-            draw_text(p, y, 1, left_role, left, first ? strlen(left) : 0);
-            draw_text(p, y, x, ROLE_TEXT, right == NULL ? "" : right, n);
+            canvas_text(p->canvas, y, 1, left_role, first ? left : "");
+            canvas_print(p->canvas, y, x, ROLE_TEXT, "%.*s", (int)n, right == NULL ? "" : right);
         }
         right = right == NULL ? NULL : right + n + strspn(right + n, " ");
         first = false;
@@ -146,47 +117,29 @@ write_page(struct page *p, const struct panes *panes, const struct verb *verbs)
     }
 }
 
-/* Moves the first line to the requested match; after the last match comes the first. Returns the match's number; 0: none. */
-static int
-go_to_match(const struct page *p, struct help_search *s, int *top)
-{
-    int at = 0; /* number of the last match moved to */
-    while (at < p->matches && p->match[at] <= s->at)
-        at++;
-    if (p->matches > 0 && s->jump != 0) {
-        const int to = (at - 1 + s->jump) % p->matches;
-        at = (to < 0 ? to + p->matches : to) + 1;
-        *top = s->at = p->match[at - 1];
-    }
-    s->jump = 0;
-    return at;
-}
-
 /* Draws the help over the frame: the keys of the panels on the screen, the commands, the meaning of the marks. Moves *top, the first line
- * shown, to a line that exists. Matches are highlighted. */
+ * shown, to a line that exists. */
 static void
-help_draw(int *top, struct help_search *search, const struct panes *panes, const struct verb *verbs,
+help_draw(int *top, const struct help_filter *filter, const struct panes *panes, const struct verb *verbs,
           const struct canvas *c)
 {
     const int cols = c->cols > 96 ? 92 : c->cols - 4;
     const struct canvas box = canvas_inside(c, 1, (c->cols - cols) / 2, c->rows - 3, cols);
     const struct canvas inside = canvas_inside(&box, 1, 1, box.rows - 2, box.cols - 2);
-    struct page page = {.cols = inside.cols, .needle = search->text};
+    struct page page = {.cols = inside.cols, .filter = filter->text};
     char note[100];
     write_page(&page, panes, verbs);
-    const int last = page.line > inside.rows ? page.line - inside.rows : 0, at = go_to_match(&page, search, top);
+    const int last = page.line > inside.rows ? page.line - inside.rows : 0;
     *top = *top > last ? last : *top < 0 ? 0 : *top;
-    if (search->typing)
-        snprintf(note, sizeof note, "/%s_", search->text);
-    else if (search->text[0] != '\0' && page.matches == 0)
-        snprintf(note, sizeof note, "\"%s\" is not in the help", search->text);
-    else if (search->text[0] != '\0')
-        snprintf(note, sizeof note, "\"%s\" %d of %d", search->text, at, page.matches);
+    if (filter->typing)
+        snprintf(note, sizeof note, "/%s_", filter->text);
+    else if (filter->text[0] != '\0')
+        snprintf(note, sizeof note, "%s \"%s\"", page.line > 0 ? "rows with" : "no row has", filter->text);
     else
         snprintf(note, sizeof note, last > 0 ? "arrows scroll, any other key closes" : "any key closes");
     canvas_clear(&box);
     canvas_box(&box, "help", note, true);
-    page = (struct page){.canvas = &inside, .cols = inside.cols, .top = *top, .needle = search->text};
+    page = (struct page){.canvas = &inside, .cols = inside.cols, .top = *top, .filter = filter->text};
     write_page(&page, panes, verbs);
 }
 
@@ -318,7 +271,7 @@ static void
 draw_status(struct app *app, const struct canvas *c)
 {
     static const char *const over[] = {[MODE_PANELS] = NULL,
-                                       [MODE_HELP] = "↑ ↓ scroll  / search  n next  N previous  Esc close",
+                                       [MODE_HELP] = "↑ ↓ scroll  / filter  Esc close",
                                        [MODE_MESSAGES] = "↑ ↓ scroll  Esc close",
                                        [MODE_CHOOSER] = "Enter choose  ↑ ↓ move  Esc leave",
                                        [MODE_MODELS] = "Esc leave",
@@ -365,7 +318,7 @@ draw(struct app *app)
     draw_status(app, &status);
     draw_notice(app, timeline.rows > 0 ? &timeline : &measures);
     if (app->mode == MODE_HELP)
-        help_draw(&app->help_top, &app->help_search, &app->panes, app->verbs, &whole);
+        help_draw(&app->help_top, &app->help_filter, &app->panes, app->verbs, &whole);
     else if (app->mode == MODE_MESSAGES)
         messages_draw(&app->message, &app->help_top, &whole);
     else if (app->mode == MODE_CHOOSER)

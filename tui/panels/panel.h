@@ -35,11 +35,9 @@ struct panel_host { /* the program around the panels */
 struct view { /* data that a panel may read when it draws */
     const struct scope *scope;
     const struct panel_host *host;
-    bool focused, live;          /* live: knobs can be changed */
-    struct selection *selection; /* shared by all panels */
-    const char *search;          /* the last search text, "": none */
-    const uint32_t *bookmarks;   /* (n_bookmarks) positions */
-    uint32_t n_bookmarks;
+    bool focused, live;                /* live: knobs can be changed */
+    struct selection *selection;       /* shared by all panels */
+    const char *search;                /* the last search text, "": none */
     const struct knob_sweep *sweep;    /* the last sweep (engine/events/knob_sweep.h); NULL: a replay has none */
     const struct settings *requested;  /* of the sequence in focus; NULL: a replay */
     const struct landscape *landscape; /* forecasts of other knob values (landscape.h); NULL: none */

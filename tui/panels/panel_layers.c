@@ -376,9 +376,7 @@ layers_draw(struct layers_panel *p, const struct view *v, const struct canvas *c
         const int x = p->column[i].x, width = p->column[i].width;
         const struct scope_column *column = scope_column(s, pos);
         const bool here = !sel->follow && sel->pos == pos;
-        bool marked = false;
-        for (uint32_t b = 0; b < v->n_bookmarks; b++)
-            marked = marked || v->bookmarks[b] == pos;
+        const bool marked = scope_note_at(s, scope_focus(s), pos) != NULL;
         if (column != NULL) {
             const unsigned marks = (here ? MARK_CURSOR : 0U) | (marked ? MARK_BOLD | MARK_UNDERLINED : 0U) |
                                    (column->fate == FATE_REJECTED ? MARK_STRUCK : 0U);

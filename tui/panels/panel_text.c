@@ -94,9 +94,8 @@ style_of_span(const struct text_panel *p, const struct view *v, const struct flo
         return (struct style){ROLE_REJECTED, NAN, MARK_STRUCK};
     if (span->kind == FLOW_COMMITTED)
         style = style_committed(channel_of(p, v->scope), v->scope, scope_column(v->scope, span->pos));
-    for (uint32_t i = 0; i < v->n_bookmarks; i++)
-        if (v->bookmarks[i] == span->pos)
-            style.marks |= MARK_BOLD | MARK_UNDERLINED;
+    if (scope_note_at(v->scope, scope_focus(v->scope), span->pos) != NULL)
+        style.marks |= MARK_BOLD | MARK_UNDERLINED;
     if (!v->selection->follow && v->selection->pos == span->pos)
         style.marks |= MARK_CURSOR;
     return style;

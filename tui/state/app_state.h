@@ -34,7 +34,7 @@ struct app {
     struct preset_names presets; /* of presets, */
     char row[8];                 /* and of a row of the ledger */
     int help_top;
-    struct help_search help_search;
+    struct help_filter help_filter;
     struct message message;
     struct script script;
     struct upcoming upcoming; /* the next prompt */

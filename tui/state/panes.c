@@ -7,12 +7,8 @@ bool
 panes_open(struct panes *p, const struct scope *scope, bool live, const struct panel_host *host, struct err *err)
 {
     *p = (struct panes){.captured = -1, .selection = {.follow = true}};
-    p->view = (struct view){.scope = scope,
-                            .host = host,
-                            .live = live,
-                            .selection = &p->selection,
-                            .search = p->search,
-                            .bookmarks = p->bookmark};
+    p->view =
+        (struct view){.scope = scope, .host = host, .live = live, .selection = &p->selection, .search = p->search};
     while (panel_registry[p->n] != NULL && p->n < LAYOUT_PANELS) {
         const struct panel_ops *ops = panel_registry[p->n];
         if (!panel_open(ops, &p->state[p->n]))
@@ -55,54 +51,11 @@ panes_digit(const struct panes *p, int i, char digit[2])
 }
 
 void
-panes_take_bookmarks(struct panes *p)
-{
-    p->view.n_bookmarks = 0;
-    for (uint32_t i = 0; i < p->n_bookmarks; i++)
-        if (p->bookmarks[i] >> 32 == scope_focus(p->view.scope))
-            p->bookmark[p->view.n_bookmarks++] = (uint32_t)p->bookmarks[i];
-    const struct scope_note *note;
-    const uint32_t n = scope_notes(p->view.scope, &note);
-    for (uint32_t k = 0; k < n && p->view.n_bookmarks < BOOKMARKS; k++) { /* a note is a bookmark as well */
-        uint32_t i = 0, *at = p->bookmark, *count = &p->view.n_bookmarks;
-        while (i < *count && at[i] < note[k].pos)
-            i++;
-        if (note[k].seq != scope_focus(p->view.scope) || (i < *count && at[i] == note[k].pos))
-            continue;
-        memmove(&at[i + 1], &at[i], (*count - i) * sizeof *at);
-        at[i] = note[k].pos;
-        ++*count;
-    }
-}
-
-bool
-panes_bookmark(struct panes *p, uint32_t pos, bool *set)
-{
-    const uint64_t mark = (uint64_t)scope_focus(p->view.scope) << 32 | pos, *at = p->bookmarks;
-    uint32_t i = 0, n = p->n_bookmarks;
-    while (i < n && at[i] < mark)
-        i++;
-    *set = i == n || at[i] != mark;
-    if (*set && n == BOOKMARKS)
-        return false;
-    if (*set)
-        memmove(&p->bookmarks[i + 1], &p->bookmarks[i], (n - i) * sizeof mark);
-    else
-        memmove(&p->bookmarks[i], &p->bookmarks[i + 1], (n - i - 1) * sizeof mark);
-    if (*set)
-        p->bookmarks[i] = mark;
-    p->n_bookmarks = *set ? n + 1 : n - 1;
-    panes_take_bookmarks(p);
-    return true;
-}
-
-void
 panes_arrange(struct panes *p, int rows, int cols, bool device)
 {
     struct layout_item items[LAYOUT_PANELS];
     const int of_all = rows;
     rows = layout_rows(of_all, device);
-    panes_take_bookmarks(p);
     for (int i = 0; i < p->n; i++) {
         const struct panel_ops *ops = panel_registry[i];
         items[i] = (struct layout_item){.place = ops->place,

@@ -4,8 +4,6 @@
 
 #include "tui/widgets/layout.h"
 
-#define BOOKMARKS 64
-
 struct panes {
     void *state[LAYOUT_PANELS]; /* (n) of panel_registry[i] */
     int n, focus;
@@ -15,9 +13,6 @@ struct panes {
     struct view view;
     struct selection selection;
     char search[256];
-    uint64_t bookmarks[BOOKMARKS]; /* (n_bookmarks) sorted: sequence << 32 | position */
-    uint32_t n_bookmarks;
-    uint32_t bookmark[BOOKMARKS]; /* (view.n_bookmarks) the positions of the sequence in focus */
 };
 
 /* Borrows scope and host. Call panes_close() also after a failure. */
@@ -30,10 +25,6 @@ bool panes_digit(const struct panes *, int i, char digit[2]);
 /* Computes the layout for a screen and moves the focus to an active panel. device: there is a line about the device. */
 void panes_arrange(struct panes *, int rows, int cols, bool device);
 void panes_draw(struct panes *, struct grid *); /* with the row of tabs */
-/* Shows the bookmarks of the sequence that has the focus now. */
-void panes_take_bookmarks(struct panes *);
-/* Sets a bookmark, or removes the one at this position. Fails if there are BOOKMARKS already. */
-bool panes_bookmark(struct panes *, uint32_t pos, bool *set);
 /* Pass an event to the focused panel, to the panel under the mouse, to the first active panel that has the verb. True: it was used. */
 bool panes_key(struct panes *, int key);
 void panes_mouse(struct panes *, struct grid *, const struct input *);

@@ -167,7 +167,7 @@ key_row_draw_pairs(const char *pairs, const struct canvas *c, struct clicks *cli
 /* ---- the keys of every panel ---- */
 
 const struct app_key app_keys[] = {
-    {'?', "?  F1", "help", "this help; / in it searches, n and N go to the next match and the one before"},
+    {'?', "?  F1", "help", "this help; / in it shows the rows with a text"},
     {INPUT_F1, "F1", "help", NULL},
     {' ', "Space", "toggle", "pause and resume; in a replay: play and pause"},
     {'n', "n", "step 1", "one round"},
@@ -197,8 +197,8 @@ const struct app_key app_keys[] = {
     {'z', "z", "zoom", "the focused panel alone, and back"},
     {'/', "/  N", "search", "search the text; Enter alone: the next place; N: the one before"},
     {'N', "N", "search-back", NULL},
-    {'m', "m", "bookmark", "set or remove a bookmark at the cursor; :note TEXT sets one with a text"},
-    {'\'', "'", "bookmark next", "to the next bookmark"},
+    {'m', "m", "command note ", "write a note at the cursor, kept in the trace; without a text it is removed"},
+    {'\'', "'", "note-next", "to the next note"},
     {'M', "M", "messages", "the messages so far"},
     {'t', "t", "theme", "choose the theme"},
     {':', ":", "command", "a command; Tab completes, arrows recall earlier ones"},

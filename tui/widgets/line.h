@@ -86,16 +86,13 @@ char *line_command(struct line *);
 void line_draw(const struct line *, const struct canvas *);  /* on one row; not for prompts */
 void line_draw_prompt(struct line *, const struct canvas *); /* a box on the whole screen */
 
-/* The search in the help overlay. */
+/* The filter of the help overlay. */
 
-struct help_search {
-    char text[40]; /* "": no search. Case is ignored */
+struct help_filter {
+    char text[40]; /* "": all rows are shown. Case is ignored */
     bool typing;
-    int jump; /* matches to move by when the help is next drawn; negative: back */
-    int at;   /* line of the current match; -1: none */
 };
 
-bool help_search_key(struct help_search *,
-                     int key); /* '/', then letters and Enter; n, N. False: no key of the search */
+bool help_filter_key(struct help_filter *, int key); /* '/', then letters and Enter. False: no key of the filter */
 
 #endif

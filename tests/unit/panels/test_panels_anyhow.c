@@ -85,7 +85,6 @@ TEST(panels_stay_inside_in_random_states)
     static const int sizes[][2] = {{0, 0},  {1, 1},  {1, 30}, {2, 3},   {3, 12},   {4, 25},
                                    {30, 4}, {6, 26}, {9, 38}, {12, 72}, {30, 110}, {60, 20}};
     static const uint32_t layers[] = {1, 2, FAKE_LAYERS, 32, 126};
-    static const uint32_t bookmarks[] = {2, 7};
     for (uint64_t seed = 1; seed <= 10; seed++) {
         struct fixture f;
         void *states[PANELS];
@@ -94,8 +93,6 @@ TEST(panels_stay_inside_in_random_states)
         stream_begin(&f.stream, seed);
         f.view.live = seed % 4 != 0;
         f.view.search = seed % 2 == 0 ? "the" : "";
-        f.view.bookmarks = bookmarks;
-        f.view.n_bookmarks = 2;
         f.grid.utf8 = seed % 5 != 1;
         f.grid.mono = seed % 2 == 0;
         for (size_t i = 0; panel_registry[i] != NULL; i++)
