@@ -111,7 +111,7 @@ TEST(sampled_text_in_between_is_not_called_lossless)
     session_rig_free(&r);
 }
 
-TEST(impossible_batches_are_refused)
+TEST(invalid_sampling_is_refused)
 {
     struct fixture *f = *state;
     struct session_options o = session_usual();

@@ -398,7 +398,7 @@ TEST(with_memory_for_one_sequence_one_continues)
     session_rig_free(&r);
 }
 
-TEST(impossible_batches_are_refused)
+TEST(impossible_pairs_are_refused)
 {
     struct fixture *f = *state;
     static const struct {
