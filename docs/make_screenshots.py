@@ -2,8 +2,8 @@
 """Renders the pictures of the documents from the program's own output: runs it in tmux, captures the pane with its
 colours, draws it with a monospaced font. Needs tmux, Pillow and DejaVu Sans Mono (python3-pil, fonts-dejavu-core).
 
-Those of the tour are described in docs/tour.md itself, each in a comment: file and size, command, ':' commands, and what is then
-to be seen (which tests/docs/test_pictures.sh checks).
+A comment in docs/tour.md describes each picture of the tour: file and size, command, ':' commands, and the expected text on the screen,
+which tests/docs/test_pictures.sh checks.
 
 usage: docs/make_screenshots.py [BUILD] [PICTURE...]      (from the repository's root, after `make`)
 """
@@ -127,7 +127,7 @@ def shot(path, columns, rows, command, keys=(), seconds=4.0, script="", until=""
     subprocess.run(["tmux", "-S", socket, "-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), command],
                    check=True, env=environment)
     time.sleep(seconds)
-    for _ in range(600):  # until the script has saved what is to be seen
+    for _ in range(600):  # until the script has saved the screen
         if not until or os.path.exists(until):
             break
         time.sleep(0.1)
@@ -155,7 +155,7 @@ def main():
     wanted.extend(sys.argv[2:])
     tour(build)
     names = "-p 'Everybody in the valley knew Willa and Lorgar. Willa sat in the chapel and was merry. Lorgar was in the attic.'"
-    done = os.path.join(tempfile.mkdtemp(), "screen.txt")  # at full speed: slowed down, a processor is cold and × ar says little
+    done = os.path.join(tempfile.mkdtemp(), "screen.txt")  # at full speed: a slowed run has cold caches, so × ar means little
     shot("docs/screenshot.png", 160, 48, program + " --pace 0 --once", [], 1.0,
          ":wait end\n:baseline\n:wait idle\n:wait what-if\n:save-screen " + done + "\n", done)
     shot("docs/del.png", 160, 48, f"{program} --policy del --pace 12 {names}", ["Tab Tab Tab"], 6.0)

@@ -1,6 +1,6 @@
-"""The Llama architecture in PyTorch, with exits: what train.py trains and export.py writes.
+"""The Llama architecture in PyTorch, with exits, which train.py trains and export.py writes.
 
-Sizes are such that the cost of a head call is to a layer what it is in a 7B model: rho = head / layer parameters."""
+The sizes give rho = head / layer parameters of a 7B model, so a head call has the same relative cost."""
 
 from dataclasses import dataclass
 

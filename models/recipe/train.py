@@ -3,11 +3,11 @@
 LayerSkip's recipe (Elhoushi et al. 2024; docs/methods.md, LayerSkip training): layer dropout that grows with depth, and besides the
 final loss the losses of two other exits through the same head, another pair every step. Hidden matrices are updated by
 Muon (momentum whose matrix is made orthogonal by a Newton-Schulz iteration, Jordan 2024, with the scale of Liu et al.
-2025), everything else by AdamW. In the second half repeats of what a pair of tokens was followed by are made unlikely
-besides, for greedy decoding. Weights are kept in F32 and computed with in BF16.
+2025), everything else by AdamW. In the second half of the training, another loss makes
+repeated continuations of token pairs unlikely, for greedy decoding. Weights are stored in F32 and computed in BF16.
 
-A checkpoint is written every few minutes; the same command goes on from it, with the same numbers: what a step
-reads is a function of its index alone."""
+A checkpoint is written every few minutes, and the same command resumes from it with the same results, because the data of
+a step depend only on its index."""
 
 import argparse
 import math
@@ -103,8 +103,8 @@ class Optimizer:
 
 
 def repeats(tokens):
-    """What would say again how a pair of tokens went on before, where the text goes on otherwise: rows of tokens[:, :-1]
-    (flattened) and the token there, each once."""
+    """Finds pairs of tokens that occurred before with another continuation. Returns rows of tokens[:, :-1] (flattened) and the
+    earlier continuation, each pair once."""
     rows, wrong = [], []
     length = len(tokens[0]) - 1
     for b, ids in enumerate(tokens.tolist()):

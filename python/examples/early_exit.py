@@ -1,13 +1,13 @@
 """LayerSkip-style early exit with transformers, written as a trace.
 
 transformers drafts with the model's first layers and verifies with all of them when generate() is given
-`assistant_early_exit`. What it drafted and what became of it passes through the assistant's candidate generator, which is
-where this looks: get_candidates() returns the drafts of a round, update_candidate_strategy() how many were accepted.
+`assistant_early_exit`. The drafts and their verdicts pass through the assistant's candidate generator: get_candidates() returns
+the drafts of a round, and update_candidate_strategy() receives the number of accepted ones.
 
     python3 python/examples/early_exit.py run1 [--model facebook/layerskip-llama3.2-1B] [--exit 4] [--prompt …]
-    specscope replay --follow run1        # beside it
+    specscope replay --follow run1        # in another terminal
 
-Without --model a tiny random one, so that it can be tried anywhere."""
+Without --model the example uses a tiny random model, so it runs anywhere."""
 
 import argparse
 import os

@@ -1,12 +1,12 @@
 """Each layer's prediction of each token of a plain PyTorch loop, by forward hooks, written as a trace.
 
-A hook on each decoder layer keeps the hidden state of the last position; the model's own final norm and LM head, put on
-each, say what that layer would have said (the logit lens). The text is what the loop generates anyway.
+A hook on each decoder layer stores the hidden state of the last position. The model's final norm and LM head convert each state
+into that layer's prediction (the logit lens). The hooks do not change the text.
 
     python3 python/examples/hooks.py run1 [--model HuggingFaceTB/SmolLM-135M] [--prompt …]
-    specscope replay --follow run1        # beside it
+    specscope replay --follow run1        # in another terminal
 
-Without --model a tiny random one, so that it can be tried anywhere."""
+Without --model the example uses a tiny random model, so it runs anywhere."""
 
 import argparse
 import os

@@ -22,8 +22,8 @@ def run_json(folder: Folder) -> Dict[str, Any]:
 
 
 def read(folder: Folder) -> "Dict[str, pandas.DataFrame]":
-    """Has a frame for each table: tokens, layers, experts, series, vocab, controls, rounds; columns that the file lacks are all missing.
-    What came after the last whole round is left out, unless the trace was closed, as replays do. vocab's text is bytes.
+    """Contains a frame for each table: tokens, layers, experts, series, vocab, controls, rounds. Columns that the file lacks contain missing values.
+    As in replays, lines after the last whole round are omitted unless the trace was closed. vocab's text is bytes.
     A table whose length changed after the trace was closed is read as it is, with a warning."""
     import pandas
 

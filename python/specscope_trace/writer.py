@@ -92,7 +92,7 @@ class Trace:
         self._ended = True
         self._lines: Dict[str, List[str]] = {table: [] for table in ORDER}
         self._written = {table: 0 for table in self._tables()}  # lines on disk, the header aside
-        self._after: List[Tuple[str, int, Dict[str, Field]]] = []  # lines that come behind the tokens of their round
+        self._after: List[Tuple[str, int, Dict[str, Field]]] = []  # lines that follow the tokens of their round
         self._files = self._open()
 
     # ---- opening and closing ----

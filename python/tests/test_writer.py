@@ -1,4 +1,4 @@
-"""What the writer writes, and what it refuses."""
+"""Tests the writer's output and its refusals."""
 
 import csv
 import os

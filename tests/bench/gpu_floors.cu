@@ -1,6 +1,6 @@
 // What a GPU can do at best, measured, as JSON: bytes a second of a copy kernel (read and written) and of a kernel that
 // only reads, operations a second of the matrix instruction that the sweep uses (mma.m16n8k16, F16 with F32 sums).
-// usage: gpu_floors [DEVICE [MIB [ROUNDS]]]: buffers of so much memory, at most 4096 and a quarter of what is free
+// usage: gpu_floors [DEVICE [MIB [ROUNDS]]]: the size of the buffers, at most 4096 and a quarter of the free memory
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -39,7 +39,7 @@ __launch_bounds__(THREADS) copy_all(struct floor_args a)
         a.to[i] = a.from[i];
 }
 
-// Writes only if a sum is what it can't be, so that nothing is optimised away.
+// Writes only for an impossible sum, so that the compiler removes nothing.
 static __global__ void
 __launch_bounds__(THREADS) read_all(struct floor_args a)
 {

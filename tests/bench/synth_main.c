@@ -76,7 +76,7 @@ main(int argc, char **argv)
         print_usage(stderr);
         return 2;
     }
-    signal(SIGXFSZ, SIG_IGN); /* a file grown too large is an error to say, too */
+    signal(SIGXFSZ, SIG_IGN); /* reports a file that grew too large as an error */
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
     struct synthetic_weights *w = NULL;

@@ -170,7 +170,7 @@ TEMPLATES += [
     "{% for i in l if n %}{{ i }}{% endfor %}{% set n = 0 %}", "{% generation %}{{ n }}{% endgeneration %}{% set n, s = 1, 2 %}",
 ]
 
-# Those of several lines.
+# Templates of several lines.
 TEMPLATES += [
     "a\n{% if t %}\nb\n{% endif %}\nc\n", "a\n    {% if t %}\n  b\n    {% endif %}   \nc", "a\r\n{% if t %}\r\nb\r{% endif %}\r\n",
     "{% for i in l %}\n  {{ i }}\n{% endfor %}\nend\n\n", "  {#- c -#}  \n x {# d #}\n y", "a\n  {#+ c +#}\n b", "\n{{ n }}\n\n{{ n }}\n",

@@ -42,5 +42,5 @@ def render(template, context):
     """(text, None), or (None, what went wrong)."""
     try:
         return environment().from_string(template).render(**context), None
-    except Exception as e:  # whatever a template can do
+    except Exception as e:  # any exception of a template
         return None, f"{type(e).__name__}: {e}"

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""A random walk over the language: templates grown from a grammar, rendered by build/tests/chat_render and by Jinja2.
+"""A random walk over the language: random templates of a grammar, rendered by build/tests/chat_render and by jinja2.
 
     python3 tests/chat/walk.py build/tests/chat_render SEED COUNT
 
-What jinja2 renders must come out the same, or be refused as not supported; what it refuses must be refused. Ends with
+specscope must render the same text as jinja2 or refuse the template as not supported, and must refuse what jinja2 refuses. Ends with
 "N compared, N not supported, N differ".
 """
 import copy

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Golden blocks of every quantised GGUF type: bytes, and the numbers that they stand for.
+"""Golden blocks of every quantised GGUF type: bytes and their values.
 
     pip install numpy gguf
     python3 tests/golden/make_blocks_golden.py
 
-For every type two files beside this one: blocks_TYPE.bin, ROWS rows of COLS values as GGUF stores them, and
+Writes two files for every type into this folder: blocks_TYPE.bin, ROWS rows of COLS values as GGUF stores them, and
 blocks_TYPE.txt, a line `TYPE ROWS COLS` and the values as the gguf package dequantises them, one a line. Types that the
 package can quantise are made from normal numbers; the others, which it can only read, from random bytes under scales of
 a sensible size (MXFP4's first ones of the least and the greatest), so that every bit pattern of scales, mins and quants occurs.

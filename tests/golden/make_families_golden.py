@@ -5,9 +5,9 @@
     python3 tests/golden/make_families_golden.py [--texts] [NAME…]
 
 Writes tests/golden/families/NAME/ (a Hugging Face folder, in F16; its tokenizer is a link to the Llama's of
-make_models_golden.py) and NAME.txt, read like those of tests/golden/models. NAME.gguf are the same folders through llama.cpp's
-convert_hf_to_gguf.py --outtype f16, of those families that it knows (make_families_gguf.py). With --texts only NAME.txt is
-written, of the folders as they stand.
+make_models_golden.py) and NAME.txt, in the format of tests/golden/models. make_families_gguf.py converts the folders to NAME.gguf
+with llama.cpp's convert_hf_to_gguf.py --outtype f16, if it supports the family. With --texts only NAME.txt is written, from the
+existing folders.
 """
 import json
 import math
@@ -49,7 +49,7 @@ FAMILIES = {  # name: configuration
         **BASE | HEAD | dict(tie_word_embeddings=True, num_hidden_layers=6), sliding_window=6, query_pre_attn_scalar=8,
         rope_parameters={"full_attention": {"rope_type": "linear", "factor": 4.0, "rope_theta": 100000.0},
                          "sliding_attention": {"rope_type": "default", "rope_theta": 5000.0}}),
-    "gemma3-odd": lambda: tf.Gemma3TextConfig(  # scale and layers as GGUF files can't say it
+    "gemma3-odd": lambda: tf.Gemma3TextConfig(  # scale and layers that GGUF files cannot contain
         **BASE | HEAD | dict(tie_word_embeddings=True), sliding_window=6, query_pre_attn_scalar=10, layer_types=SLIDES,
         rope_parameters={"full_attention": {"rope_type": "linear", "factor": 4.0, "rope_theta": 100000.0},
                          "sliding_attention": {"rope_type": "default", "rope_theta": 5000.0}}),
@@ -169,7 +169,7 @@ FAMILIES |= {
         **without(FALCON, "rope_parameters") | dict(num_attention_heads=16), alibi=True, multi_query=False, parallel_attn=False,
         bias=True),
     "olmo-clip": lambda: tf.OlmoConfig(**BASE, clip_qkv=0.8),
-    "qwen2_moe-window": lambda: tf.Qwen2MoeConfig(  # whose files don't say which layers have one
+    "qwen2_moe-window": lambda: tf.Qwen2MoeConfig(  # its files do not contain which layers have one
         **BASE | FEW, num_experts=6, num_experts_per_tok=3, moe_intermediate_size=12, shared_expert_intermediate_size=20,
         rope_parameters=PLAIN, use_sliding_window=True, sliding_window=6, max_window_layers=2),
     "mixtral-stacked": lambda: FAMILIES["mixtral"](),
@@ -201,7 +201,7 @@ def language(model):
 
 
 def parts(model):
-    """Final norm and head, whatever the family calls them."""
+    """Returns the final norm and the head, whose names depend on the family."""
     base = language(model)
     norm = getattr(base, "norm", None) or getattr(base, "final_layernorm", None) or getattr(base, "final_layer_norm", None) \
         or getattr(base, "ln_f", None) or getattr(base, "norm_f", None)
@@ -253,13 +253,13 @@ def make(name, seed):
     for file in folder.iterdir():
         file.chmod(0o644)
     text = json.loads((folder / "config.json").read_text())
-    if name.startswith("gpt_neox"):  # as its files say it, which transformers 5 no longer writes
+    if name.startswith("gpt_neox"):  # as in its files; transformers 5 no longer writes it
         (folder / "config.json").write_text(json.dumps(text | {"rotary_pct": 0.25}, indent=2))
     if name == "qwen2_moe-window":
         (folder / "config.json").write_text(json.dumps(without(text, "layer_types"), indent=2))
-    if name == "dbrx":  # as its files say it
+    if name == "dbrx":  # as in its files
         (folder / "config.json").write_text(json.dumps(without(text, "rope_parameters"), indent=2))
-    if name == "falcon":  # as its files don't say it
+    if name == "falcon":  # absent from its files
         (folder / "config.json").write_text(json.dumps(without(text, "num_kv_heads"), indent=2))
     if name in AS_SAID:
         (folder / "config.json").write_text(json.dumps(AS_SAID[name](text), indent=2))
@@ -276,7 +276,7 @@ def write_text(name, weights):
 
 
 def rewrite_text(name):
-    """Of the folder as it stands."""
+    """Writes the golden values of the existing folder."""
     config = FAMILIES[name]()
     write_text(name, kind_of(config).from_pretrained(OUT / name, config=config, dtype=torch.float16).state_dict())
 

@@ -5,7 +5,7 @@
     python3 tests/golden/make_logits_golden.py models/fables-q8_0.gguf > tests/golden/logits_fables.txt
     python3 tests/golden/make_logits_golden.py --check tests/golden/models/qwen2.gguf tests/golden/models/qwen2.txt
 
-The second form says how far a file of golden logits that something else made is from this one's.
+The second form prints the difference between another program's golden logits and those of this script.
 
 The output: '#' comments; a line `tokens` with the ids of the path; then for each golden row a line `row POSITION LAYER`
 and the vocabulary's logits, one a line. Layers below the last are seen through the final norm and the LM head.

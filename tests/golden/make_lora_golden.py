@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Adapters (LoRA) of golden models, as PEFT writes them and as GGUF, and the logits of what they are merged into.
+"""Adapters (LoRA) of golden models, as PEFT writes them and as GGUF, and the logits of the merged models.
 
     pip install numpy gguf torch transformers safetensors
     python3 tests/golden/make_lora_golden.py [LLAMA_CPP_FOLDER]
@@ -22,7 +22,7 @@ from make_models_golden import PATH
 
 HERE = pathlib.Path(__file__).parent
 OUT = HERE / "lora"
-ADAPTERS = {  # name: (model, what it adds to, r, alpha, what else its configuration says, scale)
+ADAPTERS = {  # name: (model, target modules, r, alpha, further entries of its configuration, scale)
     "llama": ("models/llama", ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj", "lm_head"], 4, 6, {}, 1.0),
     "llama-half": ("models/llama", ["q_proj", "down_proj"], 2, 5, dict(use_rslora=True), 0.5),
     "phi3": ("families/phi3", ["qkv_proj", "gate_up_proj"], 3, 4, {}, 1.0),
@@ -53,8 +53,8 @@ def write(name, path, tensors, model, setting):
 
 @torch.no_grad()
 def make_experts(name, seed):
-    """PEFT's ParamWrapper: A is (experts * r, …), an expert's rows after another's, B is (…, r * experts), whose columns turn; of two
-    parameters of a module the second one's is the outer."""
+    """PEFT's ParamWrapper: A is (experts * r, …), an expert's rows after another's, B is (…, r * experts), whose columns alternate
+    between experts. If a module has two parameters, the second one's wrapper is the outer one."""
     path, style, turned, r, alpha = EXPERTS[name]
     g = torch.Generator().manual_seed(seed)
     model = tf.AutoModelForCausalLM.from_pretrained(HERE / path, dtype=torch.float64, attn_implementation="eager",

@@ -5,11 +5,11 @@
     python3 tests/golden/make_models_golden.py
 
 Writes tests/golden/models/NAME/ (a Hugging Face folder), NAME.gguf (the same weights) and NAME.txt for each of MODELS, and
-types.gguf and tables.gguf with their .txt, Llamas whose matrices are stored in every GGUF type, of tables.gguf in those that are looked up in
-tables or ternary, K-quants and IQ types as random blocks. llama-q8_0.gguf
-holds what the gguf package makes of llama's weights in Q8_0, vocabulary.gguf no weights at all. NAME.txt is read like logits_fables.txt: a line `tokens`, then
-for each golden row `row POSITION LAYER` and the vocabulary's logits; layers below the last go through norm and head. Behind them is what greedy decoding
-goes on with: `greedy` and tokens, `fresh` and tokens where none may come twice, `near STEP TOKEN MARGIN` where another would do.
+types.gguf and tables.gguf with their .txt: Llamas whose matrices have every GGUF type, in tables.gguf the ternary types and those with
+tables; K-quants and IQ types are random blocks. llama-q8_0.gguf contains llama's weights in Q8_0 by the gguf package, and
+vocabulary.gguf contains no weights. NAME.txt has the format of logits_fables.txt: a line `tokens`, then for each golden row
+`row POSITION LAYER` and the vocabulary's logits; layers below the last go through norm and head. The lines after the rows contain the
+greedy continuation: `greedy` and tokens, `fresh` and tokens without repetition, `near STEP TOKEN MARGIN` for a second token that is as good.
 """
 import json
 import pathlib
@@ -76,7 +76,7 @@ def randomise(model, seed):
     with torch.no_grad():
         for name, p in model.named_parameters():
             x = torch.randn(p.shape, generator=g, dtype=torch.float64)
-            name = name.replace("norm_attn_norm.", "")  # what is around DBRX's attention
+            name = name.replace("norm_attn_norm.", "")  # the modules around DBRX's attention
             if "norm" in name or (".ln_" in name and name.endswith("weight")):
                 x = 1 + 0.2 * x
             elif "act_fn" in name:
@@ -108,8 +108,8 @@ def write_logits(name, model, comment):
 
 
 def next_tokens(model, fresh):
-    """The token with the largest logit, SAID times over; of `fresh` ones those that the text hasn't had yet (many a random
-    model says one thing for ever). Where the second largest is as large as floats can tell it is named, and how near it is, in norms of the logits."""
+    """Appends the token with the largest logit SAID times. `fresh`: only tokens that the text does not contain yet, because many random
+    models repeat one token. If floats cannot distinguish the second largest logit, notes its token and the margin in norms of the logits."""
     path, near = list(PATH), []
     for i in range(SAID):
         with torch.no_grad():

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Tiny models whose folders keep their weights packed, and the logits of what they stand for.
+"""Tiny models with packed weights in their folders, and the logits of the unpacked models.
 
     pip install numpy torch transformers safetensors
     python3 tests/golden/make_packed_golden.py [NAME…]
 
-Writes tests/golden/packed/NAME/ and NAME.txt, read like those of tests/golden/models. Weights are packed here, from the formats'
-definitions; the logits are transformers', in double precision, of a dense model with the weights that the codes, scales and
-zeros mean.
+Writes tests/golden/packed/NAME/ and NAME.txt, in the format of tests/golden/models. This script packs the weights by the formats'
+definitions. The logits are transformers', in double precision, for a dense model with the unpacked weights.
 """
 import json
 import os

@@ -4,9 +4,9 @@
     python3 -m venv venv && venv/bin/pip install sentencepiece==0.2.3 tokenizers==0.23.3 gguf==0.19.0
     tests/golden/make_pieces_golden.py tests/golden/tokenizers
 
-Trains small vocabularies on tests/golden/prose.txt and on what make_tokenizer_golden.py teaches. Folders and ids.tsv are as that script's;
-where there is a tokenizer.model it is the folder's only tokenizer, and its ids are those of the sentencepiece library. A rule file of
-a few lines stands for the map of characters that models come with, which is large.
+Trains small vocabularies on tests/golden/prose.txt and on the texts of make_tokenizer_golden.py. Folders and ids.tsv have that script's
+format. A tokenizer.model is the only tokenizer of its folder, and its ids are those of the sentencepiece library. A rule file of a
+few lines replaces the large character map of real models.
 """
 import json
 import os
@@ -29,7 +29,7 @@ AWKWARD, MORE, TEACH = TEXTS["AWKWARD"], TEXTS["MORE"], TEXTS["TEACH"]
 with open(os.path.join(HERE, "prose.txt")) as prose:
     CORPUS = [line for line in (TEACH + prose.read()).split("\n") if line]
 
-# what is normalised to what, by code points: letters and marks, ligatures, widths, spaces, nothing at all
+# normalisation rules by code points: letters and marks, ligatures, widths, spaces, removal
 RULES = """41 30A\tC5\n61 30A\tE5\n65 301\tE9\n45 301\tC9\n212B\tC5\nFB01\t66 69\nFB03\t66 66 69\n2026\t2E 2E 2E\nBD\t31 2044 32
 3000\t20\nA0\t20\n200B\t\nAD\t\nFF11\t31\n2460\t31\n9\t20\n45\t65\n1100 1161\tAC00\n300\t\n"""
 

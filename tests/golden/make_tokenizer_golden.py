@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Golden ids of awkward texts, from the sentencepiece and tokenizers libraries: independent judges of ours.
+"""Golden ids of difficult texts, from the sentencepiece and tokenizers libraries.
 
     python3 -m venv venv && venv/bin/pip install sentencepiece==0.2.3 tokenizers==0.23.3 gguf==0.19.0 protobuf
     build/tests/tinymodel tiny.gguf --vocab 900
@@ -11,10 +11,10 @@
 between them.
 
 `families` trains small vocabularies with the normalizers, pre-tokenizers and post-processors of well-known models on the
-first two million characters of a text (the recipe of the bundled model has one) and on what is below. A folder holds tokenizer.json,
-tokenizer_config.json, the same vocabulary as vocab.gguf, and ids.tsv: the bytes of a text in hexadecimal, its ids with control
-tokens recognised, its ids with control tokens as text (tabs between). Bytes that are no UTF-8 are, to patterns, U+FFFD, and keep
-their own tokens; to SentencePiece they are byte tokens.
+first two million characters of a text (for example the one of the bundled model's recipe) and on the texts below. A folder contains
+tokenizer.json, tokenizer_config.json, the same vocabulary as vocab.gguf, and ids.tsv: the bytes of a text in hexadecimal, its ids with
+control tokens recognised, its ids with control tokens as text (separated by tabs). Patterns see invalid UTF-8 as U+FFFD, but the bytes
+keep their own tokens; SentencePiece has byte tokens for them.
 """
 import codecs
 import json
@@ -188,7 +188,7 @@ def train(corpus, vocabulary, pre, nfc, whole, control, other, bos, first):
         tokenizer.normalizer = normalizers.NFC()
     tokenizer.pre_tokenizer = pre
     tokenizer.decoder = decoders.ByteLevel()
-    alphabet = sorted(set(pre_tokenizers.ByteLevel.alphabet()) - set(other))  # DeepSeek adds those that no UTF-8 has as tokens
+    alphabet = sorted(set(pre_tokenizers.ByteLevel.alphabet()) - set(other))  # DeepSeek adds the bytes that never occur in UTF-8 as tokens
     trainer = trainers.BpeTrainer(vocab_size=vocabulary, initial_alphabet=alphabet,
                                   show_progress=False, special_tokens=[])
     tokenizer.train_from_iterator(corpus, trainer)
@@ -215,7 +215,7 @@ LETTERS = letter_of_byte()
 
 
 def private_characters(data):
-    """Text with a private character for each broken sequence, and what these stand for."""
+    """Returns the text with a private-use character for each broken sequence, and the sequences."""
     stands_for = {}
 
     def handler(error):

@@ -4,7 +4,7 @@
 
 #include "tests/golden/tinymodel.h"
 
-#define SPACE "\xe2\x96\x81" /* ▁, which stands for a space in a piece */
+#define SPACE "\xe2\x96\x81" /* ▁, the space within pieces */
 
 struct piece {
     const char *text;

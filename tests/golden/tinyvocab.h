@@ -13,7 +13,7 @@
 #define TINYVOCAB_MAX  (1u << 20)
 #define TINYVOCAB_KEYS 11u /* metadata entries put */
 
-/* Behind `vocab` tokens stand `padding` unused ones. */
+/* `padding` unused tokens follow the `vocab` tokens. */
 void tinyvocab_put(struct gguf_bytes *, uint32_t vocab, uint32_t padding, bool nasty, bool space_prefix);
 /* A piece or </s>, as opposed to a byte or control token. */
 bool tinyvocab_is_text(uint32_t vocab, uint32_t id);

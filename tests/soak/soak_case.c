@@ -18,7 +18,7 @@ free_texts(struct soak_texts *t)
     }
 }
 
-/* One that is known, or bytes; a few of them for who is slow. */
+/* A known prompt or random bytes; short for slow models. */
 static char *
 draw_prompt(uint64_t *random, bool slow)
 {
@@ -134,7 +134,7 @@ draw_run(struct engine *e, struct draw *d, const struct soak_texts *texts, uint3
                                  .tokenizer = e->model->tokenizer,
                                  .wanted = texts->tokens,
                                  .random = splitmix64(random)};
-    if (!d->play.greedy) /* what is turned at any moment can't be turned again at the same */
+    if (!d->play.greedy) /* a knob cannot change twice at the same moment */
         d->play.pace = (enum soak_pace)soak_below(random, SOAK_FREE);
     d->play.actions = d->play.pace == SOAK_ALONE ? 0 : soak_below(random, 4);
     d->play.prompt = soak_below(random, (uint32_t)texts->n);
@@ -176,7 +176,7 @@ generate(struct engine *e, const struct draw *d, struct soak_play *play, struct 
     return false;
 }
 
-/* The same run once more, on other threads: what is drawn is the same. */
+/* Repeats the run on other threads: the samples are the same. */
 static bool
 repeat(struct soak *soak, struct engine *e, const struct draw *d, const struct session_rig_result *first,
        struct err *err)
@@ -196,7 +196,7 @@ repeat(struct soak *soak, struct engine *e, const struct draw *d, const struct s
     return ok;
 }
 
-/* A sequence of a batch whose settings stay is what it is alone with its own seed. */
+/* A sequence of a batch with constant settings has the tokens that it has alone with its own seed. */
 static bool
 alone(struct soak *soak, struct engine *e, const struct draw *d, const struct session_rig_result *batch,
       struct err *err)
@@ -205,7 +205,7 @@ alone(struct soak *soak, struct engine *e, const struct draw *d, const struct se
     for (size_t i = 0; i < batch->n_sequences && ok; i++) {
         const struct session_rig_sequence *a = &batch->sequences[i];
         if (i >= d->o.batch && policy_registry[d->play.policy[0]]->save != NULL)
-            break; /* it goes on with what it learned from the one before */
+            break; /* it continues with what it learned from the one before */
         struct draw one = *d;
         struct session_rig_result r;
         struct soak_play play;

@@ -15,7 +15,7 @@
 #include "tests/soak/soak.h"
 
 #define LOOK_SECONDS 60
-#define STILL_LOOKS  5   /* so many looks without processor time, and the case stands still; */
+#define STILL_LOOKS  5   /* inspections without processor time after which a case counts as hanging; */
 #define CASE_SECONDS 900 /* with so much of it, it goes round in circles */
 #define EMULATED     "specscope-cuda-emulated.so"
 
@@ -27,7 +27,7 @@ static const char usage[] =
     "  --case N      that one alone: what repeats a failure\n"
     "  --spoil       the reference is changed in one place: a difference must be found\n";
 
-/* What is said of the case at hand by who has no time to print: a crash, or a clock. */
+/* The description of the current case, printed by signal handlers after a crash or a timeout. */
 static char repeat_by[400];
 
 static struct {

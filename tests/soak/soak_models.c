@@ -26,7 +26,7 @@ draw_isa(uint64_t *random)
 
 /* ---- tiny ones ---- */
 
-/* Sums of products go by blocks, heads and pairs: whatever can be chosen is. */
+/* The sums of products depend on blocks, heads and pairs, so all of these are random. */
 static struct tinymodel
 draw_shape(uint64_t *random)
 {
@@ -92,7 +92,7 @@ write_tiny(struct soak_model *m, const struct tinymodel *shape, uint64_t *random
                                    : tinymodel_write_temp(m->draft, sizeof m->draft, &small, err);
 }
 
-/* ---- those in the tree ---- */
+/* ---- models of the repository ---- */
 
 static bool
 draw_file(struct soak_model *m, uint64_t *random, struct err *err)

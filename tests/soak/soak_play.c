@@ -1,4 +1,4 @@
-/* What is turned while a session generates, and every token of it compared as soon as its round is over. */
+/* Changes knobs while a session generates, and compares every token as soon as its round ends. */
 #include <stdlib.h>
 #include <string.h>
 

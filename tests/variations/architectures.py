@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Every causal language model that transformers knows, tiny and random: it runs right or is refused in a line that says why.
+"""Every causal language model of transformers, tiny and random, runs correctly or is refused in one line with the reason.
 
     python3 tests/variations/architectures.py build/tests/model_logits [--table FILE] [NAME…]
 
-For each model_type a folder is made (F32, the golden Llama's tokenizer) and opened. Logits have to be transformers'; a refusal
-has to name what isn't supported. Needs torch and transformers 5; exits with 1 where anything is wrong, and prints a line for each
-model.
+For each model_type the script makes a folder (F32, the golden Llama's tokenizer) and opens it. Logits must equal transformers', and a
+refusal must name the unsupported feature. Needs torch and transformers 5. Prints a line for each model; exits with 1 if one is wrong.
 """
 import argparse
 import dataclasses
@@ -73,7 +72,7 @@ def without_weights(config, folder):
 
 
 def with_weights(config, folder):
-    """Saves a model and returns what it says, (tokens, vocabulary) in double precision."""
+    """Saves a model and returns its logits, (tokens, vocabulary) in double precision."""
     more = dict(experts_implementation="eager")
     try:
         model = tf.AutoModelForCausalLM.from_config(config, attn_implementation="eager", **more)
@@ -97,7 +96,7 @@ def compare(said, want):
 
 
 def clear(line):
-    """Does a refusal say what it is that can't be run?"""
+    """Returns true if a refusal names the unsupported feature."""
     return any(w in line for w in ("not supported", "which this program", "make no sense", "shorter", "refused", "knows none"))
 
 

@@ -1,8 +1,8 @@
-"""Variations of a folder, drawn at random: what config.json may say otherwise, and how tensors may lie.
+"""Random variations of a folder: other contents of config.json and other layouts of tensors.
 
 A variation is a list of edits, each a list that can be written as JSON: ["set", KEY, VALUE], ["drop", KEY], ["late", KEY, VALUE] (when the tensors are made), ["rope", {…}],
-["local-rope", {…}], ["old-rope"], ["type"] (rope_type by its first name), ["tensors", WHAT, …]. What leaves one out of the list is
-another variation, so that a failure can be made smaller.
+["local-rope", {…}], ["old-rope"], ["type"] (rope_type by its first name), ["tensors", WHAT, …]. A list with one
+edit less is a variation, too, so a failure can be reduced.
 """
 
 ACTIVATIONS = ["silu", "swish", "gelu", "gelu_new", "gelu_pytorch_tanh", "gelu_fast", "relu", "relu2", "quick_gelu"]
@@ -41,7 +41,7 @@ KEYS = {  # by a configuration's entry; None is null
     "rope_scaling": [None], "llama_4_scaling": [None], "bos_token_id": [5], "attn_temperature_tuning": [True],
     "cache_implementation": ["hybrid"], "is_decoder": SWITCH, "add_cross_attention": [False],
 }
-LATE = {  # of what the file holds more than the configuration says
+LATE = {  # tensors in the file beyond the configuration
     "attention_bias": SWITCH, "mlp_bias": SWITCH, "use_bias": SWITCH, "bias": SWITCH, "qkv_bias": SWITCH, "use_qkv_bias": SWITCH,
     "attention_out_bias": SWITCH, "use_qk_norm": SWITCH, "num_hidden_layers": [2], "mlp_only_layers": [[0], []],
     "first_k_dense_replace": [0, 2], "decoder_sparse_step": [2], "tie_word_embeddings": SWITCH, "norm_topk_prob": SWITCH,
@@ -59,7 +59,7 @@ def factors(rng, n):
 
 
 def rope(rng, dims):
-    """What stands in rope_parameters, or rope_scaling."""
+    """Returns the contents of rope_parameters or rope_scaling."""
     kind = rng.choice(["default", "linear", "dynamic", "yarn", "yarn", "yarn", "longrope", "longrope", "llama3", "llama3",
                        rng.choice(["proportional", "mrope", "su"]), "dynamic"])
     old = rng.choice([8, 16, 64])

@@ -21,7 +21,7 @@ EMBEDDINGS = ("embed_tokens.weight", "wte.weight", "word_embeddings.weight", "em
 
 
 class Unusable(Exception):
-    """transformers makes no model of it, or none that its file says all of."""
+    """transformers cannot make a model of the folder, or the file lacks some of its tensors."""
 
 
 def small(config):

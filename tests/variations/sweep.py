@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Folders that differ from those of tests/golden/families in what config.json says and in how tensors lie, drawn at random:
-what transformers computes of each, in double precision, against what specscope does. It has to be the same, or refused.
+"""Compares specscope with transformers on random variations of the folders of tests/golden/families, which differ in config.json and in the
+layout of tensors. The logits (transformers' in double precision) must be the same, or specscope must refuse the folder.
 
     python3 tests/variations/sweep.py build/tests/model_logits [--seed N] [--n N] [--family NAME]…
     python3 tests/variations/sweep.py build/tests/model_logits --family NAME --edits '[["set", "head_dim", 16]]' --model-seed N
 
-A failure is made smaller, edit by edit, and printed as the second form, which repeats it.
+A failure is reduced edit by edit and printed in the second form, which repeats it.
 """
 import argparse
 import collections
@@ -44,14 +44,14 @@ def worst(a, b):
 
 
 def segments(config):
-    """Its rotation changes with the length of a text, which specscope says that it doesn't follow."""
+    """Its rotation depends on the length of the text, which specscope does not support and reports."""
     text = config.get("text_config", config)
     said = json.dumps([text.get("rope_parameters"), text.get("rope_scaling")])
     return any(f'"{kind}"' in said for kind in ("dynamic", "longrope", "su"))
 
 
 def compare_gguf(program, converter, folder, tokens, ours, words):
-    """The folder's logits against those of what llama.cpp's converter makes of it."""
+    """Compares the folder's logits with those of the GGUF file that llama.cpp's converter makes."""
     out = folder.with_suffix(".gguf")
     if converter is None:
         return "equal", words
@@ -69,7 +69,7 @@ def compare_gguf(program, converter, folder, tokens, ours, words):
 
 
 def compare(program, converter, folder, family, edits, seed):
-    """(verdict, words): equal, refused, unusable, beyond, wrong; with a converter what becomes of its GGUF file."""
+    """Returns (verdict, words): equal, refused, unusable, beyond, wrong; with a converter, the verdict of its GGUF file."""
     try:
         config, tokens = make_folder(folder, family, edits, seed)
         truth = logits_by_transformers(folder, config, tokens)
@@ -91,7 +91,7 @@ def compare(program, converter, folder, family, edits, seed):
 
 
 def smaller(edits, fails):
-    """The edits without those that it fails without, too."""
+    """Returns the edits that are needed for the failure."""
     i = len(edits) - 1
     while i >= 0:
         fewer = edits[:i] + edits[i + 1:]

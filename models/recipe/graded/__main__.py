@@ -1,8 +1,8 @@
 """Writes generated text of graded difficulty: python3 models/recipe/graded --seed 1 --bytes 40000000 > graded.txt
 
-Documents are separated by an empty line. The same seed gives the same text. Kinds differ in what they ask of whoever
-predicts them: some repeat themselves (verse), some ask to remember (tracking), some to look up (language, table), some
-to work out (sums, programs)."""
+Documents are separated by an empty line. The same seed gives the same text. The kinds of text
+need different abilities to predict: some repeat themselves (verse), some need memory (tracking), a look-up (language, table) or a
+calculation (sums, programs)."""
 
 import argparse
 import sys
@@ -25,7 +25,7 @@ KINDS = [  # what, how much of it in documents
 
 
 def document(seed, i):
-    """Document i of a seed, whatever came before it."""
+    """Document i of a seed; it does not depend on earlier documents."""
     rng = Teller(f"{seed}/{i}")
     (kind,) = rng.choices([k for k, _ in KINDS], [w for _, w in KINDS])
     return kind(rng, rng.choices((1, 2, 3), (4, 4, 3))[0])

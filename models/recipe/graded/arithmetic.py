@@ -1,5 +1,5 @@
-"""Numbers: sums told and written, sequences, lists in order, tables with totals, ways through a town, small programs
-with what they print. All of it is worked out, so all of it is right."""
+"""Numbers: sums in words and digits, sequences, ordered lists, tables with totals, walks through a town, small programs
+with their output. All results are computed, so they are right."""
 
 import contextlib
 import io
@@ -102,7 +102,7 @@ def table(rng, level):
 
 
 def directions(rng, level):
-    """A walk on a square town, told step by step with where one is."""
+    """A walk through a square town, step by step with the position after each."""
     p = people(rng, 1)[0]
     names = rng.sample(sorted(PLACES), 9)
     x, y = rng.randrange(3), rng.randrange(3)

@@ -1,5 +1,4 @@
-"""People who speak: conversations with questions and answers that hang together, letters, arguments, a language that
-nobody speaks, riddles."""
+"""Speech: conversations with questions and consistent answers, letters, arguments, an invented language, riddles."""
 
 from words import (CREATURES, DAYS, FOODS, GOODS, MONTHS, MOODS, PLACES, QUALITIES, THINGS, TRADES, NUMBERS, WEATHERS, a, capital,
                    count, listed, people, plural, thing)
@@ -8,7 +7,7 @@ SAID = ["said", "said", "said", "asked", "answered", "cried", "replied"]
 
 
 def dialogue(rng, level):
-    """Two or three talk about what each has, wants, saw; every question is answered from what was said before."""
+    """Two or three people talk about what each has, wants, saw; every answer follows from earlier sentences."""
     who = people(rng, 2 + (level > 2))
     facts = {p: dict(trade=rng.choice(sorted(TRADES)), likes=rng.choice(FOODS), place=rng.choice(sorted(PLACES)),
                      has=thing(rng), age=rng.randrange(7, 20)) for p in who}
@@ -70,7 +69,7 @@ def letter(rng, level):
 
 
 def language(rng, level):
-    """A few words of a tongue made up on the spot, then sentences in both: whoever reads must look them up."""
+    """A few words of an invented language, then sentences in both languages; predicting them needs the list of words."""
     consonants, vowels = "bdfgklmnprstvz", "aeiou"
 
     def word():
@@ -94,7 +93,7 @@ def language(rng, level):
 
 
 def riddle(rng, level):
-    """What am I? Creatures, trades; level 3: two creatures told apart."""
+    """Riddles about creatures and trades; level 3 distinguishes two creatures."""
     c = rng.choice([c for c in sorted(CREATURES) if CREATURES[c][0] != "nothing"])
     sound, home, food, young, legs = CREATURES[c]
     clues = [f"I say {sound}.", f"I live in the {home}.", f"I eat {food}.", f"My child is called {a(young)}.",
@@ -118,7 +117,7 @@ def riddle(rng, level):
 
 
 def quarrel(rng, level):
-    """Who is taller, older, richer: told in pairs, and put in order."""
+    """Who is taller, older, richer: comparisons of pairs, then the order of all."""
     who = people(rng, 2 + level)
     word, most, least = rng.choice([("taller", "tallest", "shortest"), ("older", "oldest", "youngest"),
                                     ("richer", "richest", "poorest"), ("stronger", "strongest", "weakest"),
@@ -135,7 +134,7 @@ def quarrel(rng, level):
 
 
 def shop(rng, level):
-    """At the counter: what is wanted, what it costs, what it comes to."""
+    """At the counter: the goods, their prices, the total."""
     p, q = people(rng, 2)
     prices = {g: rng.randrange(2, 13) for g in rng.sample(GOODS, 3 + level)}
     lines = [f"{p} went into {q}'s shop. On the wall was written: " + ", ".join(

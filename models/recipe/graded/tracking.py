@@ -1,5 +1,5 @@
-"""Stories that must be kept in mind: who has what, who is where, what was put where, told over many sentences and asked
-about at the end. An answer follows from the story alone, from a sentence that may stand far back."""
+"""Stories with a state: who has what, who is where, what was put where, over many sentences, with questions at the end. An
+answer follows from the story alone, perhaps from a sentence long before."""
 
 from words import (HIDING, MOODS, PLACES, THINGS, WEATHERS, TRADES, a, capital, listed, people, thing)
 
@@ -24,7 +24,7 @@ def in_(spot):
 
 
 class Tale:
-    """The state of a story and the sentences that have been told of it."""
+    """The state of a story and its sentences so far."""
 
     def __init__(self, rng, n_people, n_things, n_places):
         self.rng = rng
@@ -156,7 +156,7 @@ def paragraphs(rng, sentences):
 
 
 def errand(rng, level):
-    """Somebody carries something through several places, gains and loses things, and comes home and tells of it."""
+    """A person carries something through several places, gains and loses things, comes home and lists them."""
     (p,) = people(rng, 1)
     trade = rng.choice(sorted(TRADES))
     tool, ware = TRADES[trade]
@@ -189,7 +189,7 @@ def errand(rng, level):
 
 
 def switch(rng, level):
-    """Two stories by turns: whoever reads must keep them apart."""
+    """Two stories whose sentences alternate."""
     one, two = Tale(rng, 2, 1 + level // 2, 3), Tale(rng, 2, 1 + level // 2, 3)
     one.begin()
     two.begin()

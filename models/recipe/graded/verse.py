@@ -1,5 +1,5 @@
-"""What is said again and again with a little change: cumulative tales, counting rhymes, refrains, verses. The repeated
-part is easy for whoever remembers it; the new part is not."""
+"""Text that repeats with small changes: cumulative tales, counting rhymes, refrains, verses. The repeated part is easy to
+predict from memory; the new part is not."""
 
 from words import (COLOURS, CREATURES, DAYS, FOODS, NUMBERS, PLACES, QUALITIES, RHYMES, THINGS, a, capital, count, listed,
                    people, plural, thing)
@@ -102,7 +102,7 @@ def week(rng, level):
 
 
 def animals(rng, level):
-    """A farm, whose creatures each say their own; a refrain that grows."""
+    """A farm whose creatures each have a sound; a refrain that grows."""
     p = people(rng, 1)[0]
     cs = [c for c in rng.sample(sorted(CREATURES), 10) if CREATURES[c][0] != "nothing"][:2 + level]
     seen, text = [], []
@@ -115,7 +115,7 @@ def animals(rng, level):
 
 
 def echo(rng, level):
-    """A line said again with one word changed."""
+    """A line that repeats with one word changed."""
     (p, q) = people(rng, 2)
     words = [rng.choice(QUALITIES), rng.choice(THINGS), rng.choice(sorted(PLACES)), rng.choice(sorted(CREATURES))]
     line = f"the {words[0]} {words[1]} by the {words[2]} belongs to the {words[3]}"

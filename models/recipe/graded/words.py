@@ -1,7 +1,7 @@
-"""The lexicon of the graded text: people, creatures, things, places, and what is true of them.
+"""The lexicon of the graded text: people, creatures, things, places, and facts about them.
 
-Every list is the project's own. What a text needs to know of a word (what a cow says, where a bee lives) stands beside
-it, so that what is told is consistent and can be learned."""
+The lists were written for this project. The facts that a text uses (a cow's sound, a bee's home) are in the word's entry, so the
+texts are consistent and can be learned."""
 
 import random
 
@@ -142,8 +142,8 @@ RHYMES = [  # words that rhyme, each of them a noun that can be seen
 
 
 class Teller(random.Random):
-    """Random numbers for a writer: `choice` prefers what stands early in a list, half of the time by Zipf's law. In real
-    text a few words are common and most are rare, and a reader who must guess may be right."""
+    """Random numbers for a writer: `choice` prefers the first entries of a list, half of the time by Zipf's law, because in
+    real text a few words are common and most are rare."""
 
     def choice(self, seq):
         n = len(seq)
@@ -209,7 +209,7 @@ class Person:
 
 
 def person(rng, besides=()):
-    """A person whose name is none of those given; one in three has a name that nobody has."""
+    """A person with a name that is not among those given; one in three has an invented name."""
     taken = {str(p) for p in besides}
     while True:
         female = rng.random() < 0.5
