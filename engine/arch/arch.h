@@ -95,7 +95,7 @@ struct arch {
  * supported. */
 const struct arch *arch_of_gguf(const char *path, struct slice name, struct err *);
 const struct arch *arch_of_hf(const char *path, const char *model_type, struct err *);
-/* Sets an error that describes an unsupported architecture (unsupported.c). */
+/* Sets an error that names an unsupported architecture. */
 void arch_unsupported(const char *path, struct slice name, struct err *);
 
 /* ---- names and values of a format ---- */

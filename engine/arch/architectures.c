@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/arch/arch.h"
+#include "engine/base/utf8.h"
 
 /* ---- names that differ from Llama's in Hugging Face's files ---- */
 
@@ -319,6 +320,16 @@ static const struct arch architectures[] = {
 /* clang-format on */
 
 #define N_ARCHITECTURES (sizeof architectures / sizeof architectures[0])
+
+void
+arch_unsupported(const char *path, struct slice name, struct err *err)
+{
+    char shown[48];
+    printable_line(shown, sizeof shown, name.data, name.len);
+    err_set(err, ERR_WORK,
+            "%s: architecture '%s' is not supported; Llama, Mistral, Qwen, Gemma, Phi and others are (docs/models.md)",
+            path, shown);
+}
 
 const struct arch *
 arch_of_gguf(const char *path, struct slice name, struct err *err)

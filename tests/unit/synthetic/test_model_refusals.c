@@ -39,8 +39,6 @@ TEST(other_architectures_are_named)
 {
     struct built b = build(&(struct tinymodel){.arch = "plamo"});
     assert_refused(&b, "tiny.gguf: architecture 'plamo' is not supported; Llama, Mistral, Qwen,");
-    b = build(&(struct tinymodel){.arch = "mamba"});
-    assert_refused(&b, "tiny.gguf: architecture 'mamba' is a state-space model, which is not supported");
     b = build(&(struct tinymodel){.arch = "\x1b]0;x\x07"});
     assert_refused(&b, "architecture '\\x1b]0;x\\x07'");
 }
