@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "traces/trace_folder.h"
 #include "traces/writer.h"
 
 struct recording {
@@ -68,8 +67,7 @@ recording_export(void *recording, const char *dir, struct err *err)
     struct recording *r = recording;
     if (r->writer == NULL)
         return err_set(err, ERR_WORK, "nothing was recorded: %s", r->trouble.text);
-    trace_writer_flush(r->writer);
-    return trace_copy(r->folder, dir, err);
+    return trace_writer_copy(r->writer, dir, err);
 }
 
 const char *

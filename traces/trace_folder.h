@@ -20,12 +20,8 @@ bool trace_folder_run_json(const char *folder, char **text, size_t *n, struct er
 void trace_signals_block(sigset_t *before);
 void trace_signals_restore(const sigset_t *before);
 
-/* A consistent copy of a trace that is still being written. A round's other lines are on disk before its line in rounds.csv. So the copy
- * contains all lines up to the last complete round in rounds.csv at its beginning, and the controls that follow it in the same run (its
- * end, a baseline). It is closed after the last of these lines. */
-
-/* Creates `to` if it is missing (its parent must exist); refuses a folder that contains a trace. run.json is written last. A failure leaves
- * no files. */
-bool trace_copy(const char *from, const char *to, struct err *);
+/* Copies the files of a trace that no thread writes meanwhile, with the text run_json in place of its run.json unless it is
+ * NULL. Creates `to` if it is missing (its parent must exist); refuses a folder that contains a trace. A failure leaves no files. */
+bool trace_copy(const char *from, const char *to, const char *run_json, struct err *);
 
 #endif

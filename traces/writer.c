@@ -46,7 +46,9 @@ struct trace_writer {
     uint64_t seen;               /* number of the last event read; the thread's */
     uint64_t rounds;             /* complete rounds written; the thread's */
     uint64_t pending;            /* complete rounds in memory */
-    struct bounds bounds;        /* the thread's */
+    bool single,
+        between_rounds; /* single: the run has one sequence; between_rounds: at a complete round's end; the thread's */
+    struct bounds bounds; /* the thread's */
 
     pthread_t thread;
     pthread_mutex_t lock;
@@ -55,6 +57,9 @@ struct trace_writer {
     uint64_t committed;  /* number of the last event written; under the lock */
     uint64_t wanted;     /* number of the event that a caller waits for */
     bool closing, stopped;
+
+    pthread_mutex_t files; /* held while the files are written or copied */
+    struct trace_end end;  /* of the files; closed_event 0: they end within a round; under `files` */
 
     struct err trouble; /* written once, before troubled is set */
     atomic_bool troubled;
@@ -144,9 +149,16 @@ commit(struct trace_writer *w)
     static const enum table_id order[TABLES] = {TABLE_TOKENS, TABLE_LAYERS,   TABLE_EXPERTS, TABLE_SERIES,
                                                 TABLE_VOCAB,  TABLE_CONTROLS, TABLE_ROUNDS};
     struct err why;
+    bool ok = true;
+    pthread_mutex_lock(&w->files);
+    for (unsigned i = 0; i < TABLES && ok; i++)
+        ok = table_out_write(&w->tables[order[i]], &why);
+    w->end.closed_event = w->between_rounds ? w->seen : 0;
     for (unsigned i = 0; i < TABLES; i++)
-        if (!table_out_write(&w->tables[order[i]], &why))
-            return stop_trace(w, why.text);
+        w->end.lines[i] = w->tables[i].table != NULL ? w->tables[i].n_lines : LINES_NOT_SAID;
+    pthread_mutex_unlock(&w->files);
+    if (!ok)
+        return stop_trace(w, why.text);
     w->rounds += w->pending;
     w->pending = 0;
     bounds_written(&w->bounds);
@@ -223,6 +235,10 @@ static bool
 add_event(struct trace_writer *w, const struct event *e)
 {
     w->seen = e->number;
+    if (e->type != EVENT_VOCAB && e->type != EVENT_CONTROL)
+        w->between_rounds = e->type == EVENT_ROUND && w->single;
+    else if (e->type == EVENT_CONTROL && e->control.kind == RECORDED_END)
+        w->between_rounds = true;
     switch (e->type) {
     case EVENT_TOKEN: return queue(w, e, e->token.source != SOURCE_DRAFT);
     case EVENT_VERDICT: draft_queue_verdict(&w->queue, e); return write_ready(w);
@@ -336,6 +352,7 @@ writer_free(struct trace_writer *w)
     pthread_cond_destroy(&w->wake);
     pthread_cond_destroy(&w->done);
     pthread_mutex_destroy(&w->lock);
+    pthread_mutex_destroy(&w->files);
     draft_queue_free(&w->queue);
     free(w->run_json);
     free(w->folder);
@@ -366,9 +383,11 @@ trace_writer_open_within(struct trace_writer **out, const char *folder, const st
     w->fd = -1;
     w->log = log;
     w->bounds.of = *bounds;
+    w->single = run->sequences <= 1;
     platform_condition_open(&w->wake);
     pthread_cond_init(&w->done, NULL);
     pthread_mutex_init(&w->lock, NULL);
+    pthread_mutex_init(&w->files, NULL);
     sigset_t before;
     trace_signals_block(&before);
     bool ok = set_up(w, run, err);
@@ -403,6 +422,20 @@ trace_writer_flush(struct trace_writer *w)
     pthread_mutex_lock(&w->lock);
     wait_for(w, event_log_last(w->log));
     pthread_mutex_unlock(&w->lock);
+}
+
+bool
+trace_writer_copy(struct trace_writer *w, const char *to, struct err *err)
+{
+    char *closed = NULL;
+    trace_writer_flush(w);
+    pthread_mutex_lock(&w->files);
+    const bool close = w->end.closed_event > 0 && !atomic_load(&w->troubled);
+    const bool ok =
+        (!close || run_json_close(w->run_json, &w->end, false, &closed, err)) && trace_copy(w->folder, to, closed, err);
+    pthread_mutex_unlock(&w->files);
+    free(closed);
+    return ok;
 }
 
 bool

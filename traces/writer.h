@@ -20,6 +20,8 @@ bool trace_writer_open_within(struct trace_writer **, const char *folder, const 
 const char *trace_writer_trouble(const struct trace_writer *);
 /* Waits until all events so far are written, except drafts that wait for verdicts, or writing has stopped. */
 void trace_writer_flush(struct trace_writer *);
+/* Copies the trace as it is now into another folder (trace_copy()); between two rounds the copy is marked as closed. */
+bool trace_writer_copy(struct trace_writer *, const char *to, struct err *);
 /* Writes the rest of the log, marks the trace as closed in run.json, frees the writer. No events may be appended meanwhile. Fails if writing
  * had stopped or the end could not be written; ERR_CANCELLED: the trace was full. */
 bool trace_writer_close(struct trace_writer *, struct err *);

@@ -119,6 +119,6 @@ app_rig_trace(const char *root, const char *name, int rounds)
     put_file(from, whole, "run.json", 0);
     for (size_t i = 0; i < TABLES; i++)
         put_file(from, whole, trace_tables[i].file, rounds);
-    MUST(trace_copy(whole, name, &err));
+    MUST(trace_copy(whole, name, NULL, &err));
     nftw(whole, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }

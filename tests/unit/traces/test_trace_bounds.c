@@ -110,7 +110,7 @@ TEST_WITH(an_export_of_a_full_trace_says_that_it_was, traced_run_set_up, traced_
     open_within(f, &(struct trace_bounds){.bytes = 100000});
     append(f, false, 1);
     snprintf(copy, sizeof copy, "%.300s.copy", f->path);
-    if (!trace_copy(f->path, copy, &err))
+    if (!trace_copy(f->path, copy, NULL, &err))
         fail_msg("%s", err.text);
     assert_true(assert_replays_a_beginning(copy, &f->stream) > 5);
     assert_ends_whole(copy, false);
