@@ -26,104 +26,34 @@ number_write_whole(char out[NUMBER_ROOM], uint64_t value)
     return n;
 }
 
-__extension__ typedef unsigned __int128 uint128;
-
-#define DIGITS    9          /* significant digits */
-#define TOO_LARGE 1000000000 /* the first number with more digits */
-
-/* Returns mantissa * 2^exponent * 10^decimal, rounded to the nearest whole number, ties to even; `below` is set if it
- * was less than 10^8 before rounding. The product is exact, so the rounding is, too: 2^24 * 10^27, from 1e-18 on, fits
- * into 128 bits. */
-static uint64_t
-scaled(uint32_t mantissa, int exponent, int decimal, bool *below)
+size_t
+number_write_real(char out[NUMBER_ROOM], float value)
 {
-    uint128 product = mantissa;
-    for (int i = 0; i < decimal; i++)
-        product *= 10;
-    const uint128 least = TOO_LARGE / 10;
-    if (exponent >= 0) {
-        product <<= exponent;
-        *below = product < least;
-        return (uint64_t)product;
-    }
-    const uint128 whole = product >> -exponent, rest = product - (whole << -exponent),
-                  half = (uint128)1 << (-exponent - 1);
-    *below = whole < least;
-    return (uint64_t)whole + (rest > half || (rest == half && (whole & 1) == 1));
-}
-
-/* Writes nine digits times 10^(power - 8), in the notation that %g chooses. */
-static size_t
-shape(char *out, uint64_t nine, int power)
-{
+    double nine = fabs((double)value); /* becomes nine digits before the point */
+    if (!(nine >= 1e-12 && nine < 1e9))
+        return (size_t)snprintf(out, NUMBER_ROOM, "%.9g", (double)value);
+    size_t decimals = 0, at = 0;
+    for (; nine < 1e8; decimals++)
+        nine *= 10;
+    uint64_t number = (uint64_t)(nine + 0.5);
+    for (; decimals > 0 && number % 10 == 0; decimals--)
+        number /= 10;
     char digits[NUMBER_ROOM];
-    size_t n = number_write_whole(digits, nine), at = 0;
-    while (n > 1 && digits[n - 1] == '0')
-        n--;
-    if (power < -4 || power >= DIGITS) {
-        out[at++] = digits[0];
-        if (n > 1) {
-            out[at++] = '.';
-            memcpy(out + at, digits + 1, n - 1);
-            at += n - 1;
-        }
-        out[at++] = 'e';
-        out[at++] = power < 0 ? '-' : '+';
-        const unsigned size = (unsigned)(power < 0 ? -power : power);
-        out[at++] = (char)('0' + size / 10); /* at least two digits; a float has no more */
-        out[at++] = (char)('0' + size % 10);
-        return at;
-    }
-    if (power < 0) {
-        memcpy(out, "0.000", 5);
-        at = (size_t)(1 - power);
-        memcpy(out + at, digits, n);
-        return at + n;
-    }
-    const size_t whole = (size_t)power + 1;
-    for (size_t i = 0; i < whole; i++)
-        out[at++] = i < n ? digits[i] : '0';
-    if (n > whole) {
+    const size_t n = number_write_whole(digits, number), whole = n > decimals ? n - decimals : 0;
+    if (value < 0)
+        out[at++] = '-';
+    if (whole == 0)
+        out[at++] = '0';
+    memcpy(out + at, digits, whole);
+    at += whole;
+    if (decimals > 0) {
         out[at++] = '.';
+        for (size_t i = n; i < decimals; i++)
+            out[at++] = '0';
         memcpy(out + at, digits + whole, n - whole);
         at += n - whole;
     }
     return at;
-}
-
-size_t
-number_write_real(char out[NUMBER_ROOM], float value)
-{
-    const float size = fabsf(value);
-    size_t at = 0;
-    if (signbit(value))
-        out[at++] = '-';
-    if (size == 0) {
-        out[at++] = '0';
-        return at;
-    }
-    if (!(size >= 1e-18f && size < 1e9f)) /* rare, so printf is fast enough */
-        return (size_t)snprintf(out, NUMBER_ROOM, "%.9g", (double)value);
-    int exponent;
-    uint32_t mantissa = (uint32_t)ldexpf(frexpf(size, &exponent), 24);
-    exponent -= 24;
-    /* The power of ten of the leading digit, at most one too low: 2^e <= size < 2^(e + 1), and 1233 / 4096 is about
-     * log10 2. */
-    int power = ((exponent + 23) * 1233 - (exponent + 23 < 0 ? 4095 : 0)) / 4096;
-    bool below = false;
-    uint64_t nine = scaled(mantissa, exponent, DIGITS - 1 - power, &below);
-    if (nine >= TOO_LARGE) {
-        power++;
-        nine = scaled(mantissa, exponent, DIGITS - 1 - power, &below);
-    } else if (below) {
-        power--;
-        nine = scaled(mantissa, exponent, DIGITS - 1 - power, &below);
-    }
-    if (nine == TOO_LARGE) { /* rounded up to one digit more */
-        power++;
-        nine /= 10;
-    }
-    return at + shape(out + at, nine, power);
 }
 
 /* ---- fields ---- */
@@ -131,6 +61,17 @@ number_write_real(char out[NUMBER_ROOM], float value)
 /* Members are read and written through memcpy: one table of offsets serves all of them. */
 #define LOAD(type, value) memcpy(&(value), (const char *)e + c->offset, sizeof(type))
 #define SAVE(type, value) memcpy((char *)e + c->offset, &(type){value}, sizeof(type))
+
+/* The columns that contain one of a list of names. */
+static const struct {
+    const char *const *names;
+    unsigned n;
+    const char *why; /* of the refusal of another text */
+} named_columns[] = {
+    [COLUMN_SOURCE] = {token_source_names, TOKEN_SOURCES, "is no source of tokens"},
+    [COLUMN_PROBED] = {probed_by_names, PROBED_BY, "is not a reason of a probe"},
+    [COLUMN_MODEL] = {layer_model_names, LAYER_MODELS, "is no model of a run"},
+};
 
 /* ---- writing ---- */
 
@@ -171,32 +112,15 @@ column_room(const struct column *c, const struct event *e)
     return 2 * (ESCAPE_LONGEST * n + 1) + 2; /* every byte escaped, then every byte a doubled quote */
 }
 
+/* Appends " id:real", without the space at the beginning. */
 static size_t
-write_top(const struct layer_event *l, char *out)
+write_pair(char *out, size_t at, uint64_t id, float real)
 {
-    size_t at = 0;
-    for (int i = 0; i < GUESS_TOP && l->top[i] != TOKEN_NONE; i++) {
-        if (i > 0)
-            out[at++] = ' ';
-        at += number_write_whole(out + at, (uint64_t)l->top[i]);
-        out[at++] = ':';
-        at += number_write_real(out + at, l->top_p[i]);
-    }
-    return at;
-}
-
-static size_t
-write_experts(const struct experts_event *x, char *out)
-{
-    size_t at = 0;
-    for (uint32_t i = 0; i < x->n && i < EXPERTS_TOLD; i++) {
-        if (i > 0)
-            out[at++] = ' ';
-        at += number_write_whole(out + at, x->expert[i]);
-        out[at++] = ':';
-        at += number_write_real(out + at, x->weight[i]);
-    }
-    return at;
+    if (at > 0)
+        out[at++] = ' ';
+    at += number_write_whole(out + at, id);
+    out[at++] = ':';
+    return at + number_write_real(out + at, real);
 }
 
 static size_t
@@ -229,12 +153,17 @@ column_write(const struct column *c, const struct event *e, char *out, char *scr
     case COLUMN_PROBED:
     case COLUMN_MODEL:
         LOAD(unsigned, named);
-        text = c->kind == COLUMN_SOURCE   ? token_source_names[named]
-               : c->kind == COLUMN_PROBED ? probed_by_names[named]
-                                          : layer_model_names[named];
-        return (size_t)snprintf(out, room, "%s", text);
-    case COLUMN_TOP: return write_top(&e->layer, out);
-    case COLUMN_EXPERTS: return write_experts(&e->experts, out);
+        return (size_t)snprintf(out, room, "%s", named_columns[c->kind].names[named]);
+    case COLUMN_TOP:
+        n = 0;
+        for (int i = 0; i < GUESS_TOP && e->layer.top[i] != TOKEN_NONE; i++)
+            n = write_pair(out, n, (uint64_t)e->layer.top[i], e->layer.top_p[i]);
+        return n;
+    case COLUMN_EXPERTS:
+        n = 0;
+        for (uint32_t i = 0; i < e->experts.n && i < EXPERTS_TOLD; i++)
+            n = write_pair(out, n, e->experts.expert[i], e->experts.weight[i]);
+        return n;
     case COLUMN_NAME:
     case COLUMN_CONTROL:
     case COLUMN_TEXT:
@@ -302,15 +231,6 @@ in_range(const struct column *c, const struct event *e, int64_t v, const struct 
     case LIMIT_INDEX: return v < 1 << 20 || fail(why, "is too large");
     default: return true;
     }
-}
-
-static bool
-read_name(const char *field, const char *const *names, unsigned n, unsigned *out)
-{
-    for (*out = 0; *out < n; ++*out)
-        if (strcmp(names[*out], field) == 0)
-            return true;
-    return false;
 }
 
 /* Parses an id and a real, and moves *field to the text after them. */
@@ -436,7 +356,6 @@ column_read(const struct column *c, struct event *e, char *field, size_t n, cons
 {
     float real;
     char *end;
-    unsigned named;
     if (n == 0 && !c->optional)
         return fail(why, "is empty");
     if (is_text(c))
@@ -454,20 +373,14 @@ column_read(const struct column *c, struct event *e, char *field, size_t n, cons
     case COLUMN_TOP: return read_top(&e->layer, field, run, why);
     case COLUMN_EXPERTS: return read_experts(&e->experts, field, run, why);
     case COLUMN_SOURCE:
-        if (!read_name(field, token_source_names, TOKEN_SOURCES, &named))
-            return fail(why, "is no source of tokens");
-        SAVE(unsigned, named);
-        return true;
     case COLUMN_PROBED:
-        if (!read_name(field, probed_by_names, PROBED_BY, &named))
-            return fail(why, "is nobody who probes");
-        SAVE(unsigned, named);
-        return true;
     case COLUMN_MODEL:
-        if (!read_name(field, layer_model_names, LAYER_MODELS, &named))
-            return fail(why, "is no model of a run");
-        SAVE(unsigned, named);
-        return true;
+        for (unsigned i = 0; i < named_columns[c->kind].n; i++)
+            if (strcmp(named_columns[c->kind].names[i], field) == 0) {
+                SAVE(unsigned, i);
+                return true;
+            }
+        return fail(why, named_columns[c->kind].why);
     default: return read_whole(c, e, field, run, why);
     }
 }

@@ -24,7 +24,7 @@ enum column_kind {
     COLUMN_U32,
     COLUMN_I32,     /* -1 is empty where the column is optional */
     COLUMN_FLAG,    /* 0, 1, or empty: -1 */
-    COLUMN_REAL,    /* %.9g, or empty: NAN */
+    COLUMN_REAL,    /* nine digits, or empty: NAN */
     COLUMN_NAME,    /* a char array, escaped */
     COLUMN_CONTROL, /* the name of a control event, escaped */
     COLUMN_TEXT,    /* a terminated string, escaped */
@@ -86,12 +86,12 @@ size_t column_write(const struct column *, const struct event *, char *out, char
 bool column_read(const struct column *, struct event *, char *field, size_t n, const struct run_info *,
                  const char **why);
 
-/* Numbers as printf prints them, in a tenth of its time: a trace consists mostly of numbers, and the engine needs the processor. */
+/* Numbers in a tenth of the time of printf: a trace consists mostly of numbers, and the engine needs the processor. */
 #define NUMBER_ROOM 24 /* the longest: 20 digits of a uint64_t */
 
 /* Both return the bytes written; not terminated. */
 size_t number_write_whole(char out[NUMBER_ROOM], uint64_t);
-size_t number_write_real(char out[NUMBER_ROOM], float); /* the same text as %.9g, from which the same float is read */
+size_t number_write_real(char out[NUMBER_ROOM], float); /* nine digits, from which the same float is read */
 
 /* ---- escapes ----
  *
