@@ -4,11 +4,8 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
@@ -17,52 +14,27 @@
 
 static const char *const levels[] = {"ok", "note", "bad"};
 
-struct finding *
-doctor_add(struct findings *f, enum finding_level level, const char *topic, const char *fix, const char *format, ...)
+void
+doctor_add(struct findings *f, enum finding_level level, const char *topic, const char *format, ...)
 {
     if (f->want == 0 && (errno == ENOMEM || errno == EMFILE || errno == ENFILE || errno == EIO))
         f->want = errno;
     errno = 0;
     if (f->n == FINDINGS_MOST)
-        return NULL;
-    struct finding *one = &f->at[f->n++];
-    *one = (struct finding){.level = level};
-    snprintf(one->topic, sizeof one->topic, "%s", topic);
-    snprintf(one->fix, sizeof one->fix, "%s", fix != NULL ? fix : "");
-    char text[sizeof one->what];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    printable_line(one->what, sizeof one->what, text, strlen(text));
-    return one;
-}
-
-void
-doctor_fix(struct finding *one, const char *format, ...)
-{
-    char text[sizeof one->fix];
-    if (one == NULL)
         return;
+    struct finding *one = &f->at[f->n++];
+    one->level = level;
+    one->topic = topic;
+    char text[sizeof one->text];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    printable_line(one->fix, sizeof one->fix, text, strlen(text));
+    printable_line(one->text, sizeof one->text, text, strlen(text));
 }
 
-void
-doctor_add_message(struct findings *f, enum finding_level level, const char *topic, const char *message)
-{
-    const char *advice = strstr(message, "; ");
-    const int length = (int)(advice != NULL ? (size_t)(advice - message) : strlen(message));
-    struct finding *one = doctor_add(f, level, topic, NULL, "%.*s", length, message);
-    if (advice != NULL)
-        doctor_fix(one, "%s", advice + 2);
-}
-
-size_t
-doctor_count(const struct findings *f, enum finding_level level)
+static size_t
+count(const struct findings *f, enum finding_level level)
 {
     size_t n = 0;
     for (size_t i = 0; i < f->n; i++)
@@ -70,57 +42,26 @@ doctor_count(const struct findings *f, enum finding_level level)
     return n;
 }
 
-#define INDENT 19 /* columns before a finding */
-
-/* Returns the columns for text that is broken at spaces; SIZE_MAX: no terminal, or hardly wider than the indent. */
-static size_t
-room_for_text(void)
-{
-    struct winsize size;
-    const bool wide = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 3 * INDENT;
-    return wide ? (size_t)size.ws_col - INDENT : SIZE_MAX;
-}
-
-static size_t
-characters_in(const char *text, size_t len)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < len; i++)
-        n += ((unsigned char)text[i] & 0xc0) != 0x80;
-    return n;
-}
-
-static void
-print_words(const char *text, size_t room)
-{
-    for (size_t used = 0, len; *text != '\0'; text += len) {
-        const size_t gap = strspn(text, " ");
-        len = gap + strcspn(text + gap, " ");
-        const size_t more = characters_in(text, len);
-        if (used > 0 && used + more > room) {
-            printf("\n%*s%.*s", INDENT, "", (int)(len - gap), text + gap);
-            used = more - gap;
-        } else {
-            printf("%.*s", (int)len, text);
-            used += more;
-        }
-    }
-    putchar('\n');
-}
-
 static void
 print_text(const struct findings *f)
 {
-    const size_t room = room_for_text();
-    for (size_t i = 0; i < f->n; i++) {
-        const struct finding *one = &f->at[i];
-        char text[sizeof one->what + sizeof one->fix + 4];
-        snprintf(text, sizeof text, "%s%s%s", one->what, one->fix[0] != '\0' ? "; " : "", one->fix);
-        printf("%-4s  %-12s ", levels[one->level], one->topic);
-        print_words(text, room);
-    }
-    printf("%zu ok, %zu to note, %zu bad\n", doctor_count(f, FINDING_OK), doctor_count(f, FINDING_NOTE),
-           doctor_count(f, FINDING_BAD));
+    for (size_t i = 0; i < f->n; i++)
+        printf("%-4s  %-12s %s\n", levels[f->at[i].level], f->at[i].topic, f->at[i].text);
+    printf("%zu ok, %zu to note, %zu bad\n", count(f, FINDING_OK), count(f, FINDING_NOTE), count(f, FINDING_BAD));
+}
+
+/* Adds a finding, divided into "what" and "fix". */
+static bool
+add_json(cJSON *list, const struct finding *f)
+{
+    char what[sizeof f->text];
+    const char *fix = strstr(f->text, "; ");
+    snprintf(what, sizeof what, "%.*s", (int)(fix != NULL ? (size_t)(fix - f->text) : strlen(f->text)), f->text);
+    cJSON *one = cJSON_CreateObject();
+    return cJSON_AddItemToArray(list, one) && cJSON_AddStringToObject(one, "level", levels[f->level]) != NULL &&
+           cJSON_AddStringToObject(one, "topic", f->topic) != NULL &&
+           cJSON_AddStringToObject(one, "what", what) != NULL &&
+           cJSON_AddStringToObject(one, "fix", fix != NULL ? fix + 2 : "") != NULL;
 }
 
 static bool
@@ -128,16 +69,10 @@ print_json(const struct findings *f, struct err *err)
 {
     cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "findings");
     bool ok = list != NULL && cJSON_AddStringToObject(root, "version", SPECSCOPE_VERSION) != NULL;
-    for (size_t i = 0; ok && i < f->n; i++) {
-        cJSON *one = cJSON_CreateObject();
-        ok = one != NULL && cJSON_AddItemToArray(list, one) &&
-             cJSON_AddStringToObject(one, "level", levels[f->at[i].level]) != NULL &&
-             cJSON_AddStringToObject(one, "topic", f->at[i].topic) != NULL &&
-             cJSON_AddStringToObject(one, "what", f->at[i].what) != NULL &&
-             cJSON_AddStringToObject(one, "fix", f->at[i].fix) != NULL;
-    }
+    for (size_t i = 0; ok && i < f->n; i++)
+        ok = add_json(list, &f->at[i]);
     for (size_t l = 0; ok && l < sizeof levels / sizeof *levels; l++)
-        ok = cJSON_AddNumberToObject(root, levels[l], (double)doctor_count(f, (enum finding_level)l)) != NULL;
+        ok = cJSON_AddNumberToObject(root, levels[l], (double)count(f, (enum finding_level)l)) != NULL;
     char *text = ok ? cJSON_Print(root) : NULL;
     if (text != NULL)
         puts(text);
@@ -158,13 +93,13 @@ doctor_main(struct options *o, int *status, struct err *err)
     doctor_models(&f);
     doctor_files(&f);
     if (f.want != 0)
-        doctor_add(&f, FINDING_NOTE, "all this", "end something else first, then ask again",
-                   "not everything could be looked at: %s", strerror(f.want));
+        doctor_add(&f, FINDING_NOTE, "all this",
+                   "not everything could be checked: %s; end another program and try again", strerror(f.want));
     bool ok = true;
     if (o->as_json)
         ok = print_json(&f, err);
     else
         print_text(&f);
-    *status = doctor_count(&f, FINDING_BAD) > 0 ? 1 : 0;
+    *status = count(&f, FINDING_BAD) > 0 ? 1 : 0;
     return ok && results_close(stdout, "-", err);
 }

@@ -13,9 +13,8 @@ enum finding_level {
 
 struct finding {
     enum finding_level level;
-    char topic[16]; /* "terminal" */
-    char what[400]; /* one line, printable */
-    char fix[200];  /* the fix; "": none */
+    const char *topic; /* "terminal"; a constant */
+    char text[600];    /* one printable line: the finding, and after "; " what to do, if anything */
 };
 
 #define FINDINGS_MOST 48
@@ -26,15 +25,10 @@ struct findings {
     int want; /* errno of a check that lacked memory, file descriptors or a readable disk; 0: none */
 };
 
-/* Adds a finding, or drops it after FINDINGS_MOST. `fix` may be NULL. Unprintable characters are escaped. Notes errno in `want` if it
- * is such an error, and sets it to 0. Returns the finding, for doctor_fix(), or NULL. */
-__attribute__((format(printf, 5, 6))) struct finding *
-doctor_add(struct findings *, enum finding_level, const char *topic, const char *fix, const char *format, ...);
-/* Sets a formatted fix. */
-__attribute__((format(printf, 2, 3))) void doctor_fix(struct finding *, const char *format, ...);
-/* Adds the message of a struct err: "what; what to do". */
-void doctor_add_message(struct findings *, enum finding_level, const char *topic, const char *message);
-size_t doctor_count(const struct findings *, enum finding_level);
+/* Adds a finding, or drops it after FINDINGS_MOST. Unprintable characters are escaped. Notes errno in `want` if it is such an
+ * error, and sets it to 0. */
+__attribute__((format(printf, 4, 5))) void doctor_add(struct findings *, enum finding_level, const char *topic,
+                                                      const char *format, ...);
 
 /* The topics. None writes anything, except a query to the terminal. */
 void doctor_terminal(struct findings *);

@@ -32,8 +32,8 @@ mkdir -p "$XDG_CONFIG_HOME/specscope" "$XDG_STATE_HOME/specscope"
 echo '{"theme": "light"}' >"$XDG_CONFIG_HOME/specscope/config.json"
 printf 'one\ntwo\n' >"$XDG_STATE_HOME/specscope/prompts"
 works "a config file that is well" doctor
-check "is reported as read" says '^ok    config .*config.json is read'
-check "prompts are counted" says '^ok    history .*2 prompts in'
+check "is valid" says '^ok    config .*config.json is valid'
+check "the history is named" says '^ok    history .*prompts are in'
 echo '{"them": "light"}' >"$XDG_CONFIG_HOME/specscope/config.json"
 specscope doctor
 check "a config file that stops every run is bad" [ "$status" -eq 1 ]
@@ -46,7 +46,7 @@ mkdir -p "$HOME/.lmstudio/models/a/b"
 cp "$TINY" "$HOME/.lmstudio/models/a/b/tiny.gguf"
 head -c 1000 "$TINY" >"$HOME/.lmstudio/models/a/b/broken.gguf"
 works "models of other programs" doctor
-check "are counted, and those that run" says '^ok    models .*0 of Hugging.* 2 of LM Studio.*; 1 run.*specscope models'
+check "are counted, and those that run" says '^ok    models .*2 in the caches of other programs, of which 1 run.*specscope models'
 rm -r "$HOME/.lmstudio"
 
 echo 'no library' >"$TMP/broken.so"
@@ -109,17 +109,14 @@ if command -v script >/dev/null 2>&1; then
     check "its mouse" says 'ok    mouse'
     check "its characters" says 'ok    characters .*UTF-8'
     doctor_in xterm-256color 140 'COLORTERM=truecolor'
-    check "24-bit colours that the environment speaks of" says 'ok    colours .*24-bit (COLORTERM'
+    check "24-bit colours that the environment speaks of" says 'ok    colours .*24-bit (from COLORTERM'
     doctor_in screen 140 'TMUX=x'
     check "in tmux the type is its own to set" says 'note  colours .*8 of them.*default-terminal tmux-256color'
     doctor_in xterm 30
     check "a terminal that is too small is bad" says 'bad   size .*30x40 is too small'
-    doctor_in xterm-256color 70
-    check "long lines are broken between words" says '^ok    models       none in the caches of Hugging Face, Ollama, LM$'
-    check "and go on below the text" says '^                   Studio and llama.cpp; '
     doctor_in vt100 100 'LC_ALL=C'
     check "one without colours and mouse is not" says ', 0 bad'
-    check "requested ASCII is reported" says 'note  characters .*LC_ALL=C'
+    check "ASCII alone is noted" says 'note  characters .*ASCII alone; unset LC_ALL'
     doctor_in nonesuch 100
     check "a type that terminfo does not have is bad where the terminal does not answer" says 'bad   terminal .*"nonesuch" is not in terminfo'
 else
@@ -147,7 +144,7 @@ while True:
 sys.stdout.buffer.write(seen.replace(b"\r", b""))
 PYTHON
     TERM=xterm-256color timeout 300 python3 "$TMP/answering.py" "$PROGRAM" '$qm' >"$TMP/out"
-    check "a terminal that reports 24-bit colours gets them" says 'ok    colours .*24-bit (the terminal says so)'
+    check "a terminal that says it has 24-bit colours is believed" says "ok    colours .*24-bit (from the terminal's answer)"
     TERM=nonesuch timeout 300 python3 "$TMP/answering.py" "$PROGRAM" '[c' >"$TMP/out"
     check "one of an unknown type that answers is used as an xterm" says 'note  terminal .*"nonesuch" is not in terminfo'
     check "with its colours" says 'colours .*24-bit\|colours .*256'

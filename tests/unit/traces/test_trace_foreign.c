@@ -102,7 +102,7 @@ static const struct {
     {"layers.csv", "8:0.125", "8:", "column top", "list"},
     {"layers.csv", "8:0.125", "8:0.1:2", "column top", "list"},
     {"layers.csv", "8:0.125", "1:0 2:0 3:0 4:0 5:0 6:0", "column top", "more tokens"},
-    {"layers.csv", ",policy\n", ",nobody\n", "column probed_by", "probes"},
+    {"layers.csv", ",policy\n", ",nobody\n", "column probed_by", "reason of a probe"},
     {"experts.csv", ",3,6,", ",513,6,", "column pos", "context"},
     {"experts.csv", ",3,6,", ",3,0,", "experts.csv, line 2, column layer", "no layer"},
     {"experts.csv", ",3,6,", ",3,7,", "column layer", "no layer"},
