@@ -81,8 +81,7 @@ TEST(a_hybrid_of_attention_alone_has_the_shared_mlp)
     says("granitemoehybrid", "{" DENSE "}", "no_rope_layer_interval", "1");
     says("granitemoehybrid", "{" DENSE ",'position_embedding_type':'rope'}", "no_rope_layer_interval", "");
     refused("granitemoehybrid", "{'num_local_experts':0}", "is not supported");
-    refused("granitemoehybrid", "{'layer_types':['attention','mamba'],'num_local_experts':0}",
-            "is not supported");
+    refused("granitemoehybrid", "{'layer_types':['attention','mamba'],'num_local_experts':0}", "is not supported");
     refused("granitemoehybrid", "{'layer_types':['attention']}", "is not supported");
 }
 
