@@ -1,7 +1,5 @@
-/* specscope tune: finds the fastest setting for a model, a machine and a kind of text. What-if proposes settings of
- * each policy, a race over the prompts selects the fast ones (engine/events/race.h), and the winner is measured on
- * held-out prompts. */
-#include <errno.h>
+/* specscope tune: finds the fastest setting for a model, a machine and a kind of text. It runs the tuner
+ * (engine/events/tuner.h) on a session without a screen, and prints its result. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,239 +10,166 @@
 #include "cli/generation/generation.h"
 #include "cli/options/option_table.h"
 #include "engine/base/utf8.h"
-#include "engine/events/candidates.h"
-#include "engine/events/engine_flags.h"
-#include "engine/events/race.h"
+#include "engine/events/tuner.h"
 #include "policies/policy.h"
 #include "tui/scope/scope.h"
 
-#define SHOWN          20   /* settings in the table, or more to show all that were not dropped */
+#define SHOWN          12   /* rows of the table */
 #define ENGINE_COMMAND 2000 /* bytes */
-#define RECORDS        3    /* prompts whose texts are used for the forecasts */
-#define HEATS_TIME     0.75 /* of --time; the rest is for the held-out prompts */
+#define PROGRESS_US    2e5  /* between two lines of progress */
+#define BAR            20   /* columns */
 
 struct tune {
     const struct options *o;
     struct engine *engine;
-    char **prompts, **categories; /* (n_prompts) owned */
+    struct race_prompt *prompts; /* (n_prompts) owned; its texts are in the lists */
+    char **texts, **categories;
     size_t n_prompts;
-    struct race *race;
-    struct preset candidate[RACE_CANDIDATES];
-    struct policy_memory memory[RACE_CANDIDATES];
-    struct positions positions[RACE_CANDIDATES];
-    uint32_t n;
-    struct outcome_text *text; /* (n_prompts) of the first run on each; owned */
-    uint32_t differing;        /* runs with another greedy text */
-    double start_us;
-    bool progress;
+    struct tuner *tuner;     /* NULL before the session's first event */
+    struct scope *scope;     /* of the runs whose layers are recorded */
+    struct session *session; /* owned after the race; tuner and scope use its description */
+    bool shows_progress, failed;
+    double progress_us;
+    struct err err;
 };
 
-/* ---- candidates ---- */
+/* ---- the owner of the tuner ---- */
 
-static struct session_options
-session_of(struct tune *t, const struct preset *p, uint32_t prompt, struct knob_setting set[POLICY_KNOBS])
+static bool
+post(void *user, enum control_kind kind, const char *name, const char *text, struct err *err)
 {
-    struct session_options so = generation_options(t->o);
-    so.policy = p->policy;
-    for (uint32_t i = 0; i < p->n_set; i++) {
-        snprintf(set[i].name, sizeof set[i].name, "%s", p->set[i].name);
-        snprintf(set[i].text, sizeof set[i].text, "%s", p->set[i].text);
+    const struct tune *t = user;
+    struct control c = {.kind = kind, .text = text};
+    if (name != NULL)
+        snprintf(c.name, sizeof c.name, "%s", name);
+    return session_post(t->session, &c, err);
+}
+
+static bool
+post_knob(void *user, const char *name, const char *text, struct err *err)
+{
+    return post(user, CONTROL_KNOB, name, text, err);
+}
+
+static bool
+post_run(void *user, const char *prompt, struct err *err)
+{
+    return post(user, CONTROL_PROMPT, NULL, prompt, err);
+}
+
+static bool
+post_policy(void *user, const char *name, struct err *err)
+{
+    return post(user, CONTROL_POLICY, NULL, name, err);
+}
+
+static bool
+post_probe(void *user, const char *mode, struct err *err)
+{
+    return post(user, CONTROL_PROBE, NULL, mode, err);
+}
+
+static bool
+take_record(void *user, struct layer_record *record)
+{
+    const struct tune *t = user;
+    return scope_record(t->scope, record) == NULL;
+}
+
+static bool
+begin(struct tune *t, struct err *err)
+{
+    const struct tune_request request = {.registry = policy_registry,
+                                         .policies = (const char *const *)t->o->policies.at,
+                                         .n_policies = t->o->policies.n,
+                                         .prompts = t->prompts,
+                                         .n_prompts = (uint32_t)t->n_prompts,
+                                         .time_s = t->o->time_s,
+                                         .tokens = t->o->tokens,
+                                         .seed = t->o->seed,
+                                         .greedy = !(t->o->sampling.temperature > 0)};
+    return tuner_open(&t->tuner, session_info(t->session), err) &&
+           scope_open(&t->scope, session_info(t->session), err) && tuner_begin(t->tuner, &request, err);
+}
+
+/* "[#####...............]  heat 6, 14 of 23 settings left; fastest: sd k=4, 1.52 x ar; at most 3m left" */
+static void
+show_progress(struct tune *t)
+{
+    const double now = now_us(), left = tuner_left_s(t->tuner);
+    char bar[BAR + 1], what[80], name[60], time[16];
+    if (!t->shows_progress || now - t->progress_us < PROGRESS_US)
+        return;
+    t->progress_us = now;
+    for (int i = 0; i < BAR; i++)
+        bar[i] = i < tuner_done(t->tuner) * BAR ? '#' : '.';
+    bar[BAR] = '\0';
+    fprintf(stderr, "\r[%s] %s", bar, tuner_progress(t->tuner, what, sizeof what));
+    if (tuner_race(t->tuner) != NULL && race_heat(tuner_race(t->tuner)) > 0) {
+        struct race_standing all[RACE_CANDIDATES];
+        race_standings(tuner_race(t->tuner), all);
+        fprintf(stderr, "; fastest: %s, %.2f x ar", tuner_name(t->tuner, all[0].candidate, " ", name, sizeof name),
+                all[0].speed.value);
     }
-    so.set = set;
-    so.n_set = p->n_set;
-    so.prompt = t->prompts[prompt];
-    so.prompt_len = strlen(so.prompt);
-    return so;
-}
-
-/* Records the predictions of all layers on a prompt's text, as the scope shows them. */
-static bool
-record(struct tune *t, uint32_t prompt, struct layer_record *out, struct err *err)
-{
-    struct preset plain = {.policy = "ar"};
-    struct session_options so = session_of(t, &plain, prompt, NULL);
-    struct session *session = NULL;
-    struct scope *scope = NULL;
-    struct event_reader *reader = NULL;
-    so.probe = PROBE_ALL;
-    bool ok = session_open(&session, t->engine, &so, err) && scope_open(&scope, session_info(session), err);
-    if (ok && ((reader = event_reader_open(session_log(session))) == NULL))
-        ok = err_set(err, ERR_WORK, "out of memory for events");
-    ok = ok && session_start(session, err);
-    for (bool over = !ok; !over && !generation_interrupted();) {
-        const struct event *e;
-        while ((e = event_reader_next(reader)) != NULL) {
-            scope_event(scope, e);
-            over = over || (e->type == EVENT_CONTROL && e->control.kind == RECORDED_END);
-        }
-        if (!over)
-            event_reader_wait(reader, 100);
-    }
-    if (ok && scope_record(scope, out) != NULL)
-        out->n = 0; /* no forecasts for this prompt */
-    if (reader != NULL)
-        event_reader_close(reader);
-    session_close(session);
-    scope_close(scope);
-    return ok;
-}
-
-static bool
-is_wanted(const struct tune *t, const struct policy_ops *ops)
-{
-    bool named = t->o->policies.n == 0;
-    for (size_t i = 0; i < t->o->policies.n; i++)
-        named = named || strcmp(t->o->policies.at[i], ops->name) == 0;
-    return named && engine_missing(t->engine, ops->needs) == 0 && strcmp(ops->name, "ar") != 0;
-}
-
-/* Adds the policy's candidates while there is room. */
-static bool
-add_policy(struct tune *t, const struct policy_ops *ops, const struct layer_record *records, uint32_t n,
-           struct err *err)
-{
-    const struct model_desc *d = &t->engine->model->desc;
-    const struct model_info model = {d->n_layers, d->width, d->vocab, t->engine->model->rho, t->engine->profile};
-    struct preset found[CANDIDATES_MOST];
-    struct policy p;
-    const bool ok = policy_open(&p, ops, &model, &t->o->sampling, err);
-    const uint32_t more = ok ? candidates_of(&p, records, n, t->engine->model->rho, NULL, found) : 0;
-    for (uint32_t i = 0; i < more && t->n < RACE_CANDIDATES; i++)
-        t->candidate[t->n++] = found[i];
-    policy_close(&p);
-    return ok;
-}
-
-static bool
-choose_candidates(struct tune *t, struct err *err)
-{
-    struct layer_record records[RECORDS] = {{.n = 0}};
-    uint32_t n = 0;
-    bool ok = true;
-    const bool greedy = !(t->o->sampling.temperature > 0);
-    for (uint32_t i = 0; greedy && ok && i < RECORDS && i < race_n_prompts(t->race); i++) {
-        ok = layer_record_open(&records[n], t->engine->model->desc.n_layers, err) &&
-             record(t, race_prompt(t->race, i), &records[n], err);
-        if (records[n].n > records[n].begin)
-            n++;
-        else
-            layer_record_close(&records[n]);
-    }
-    t->candidate[t->n++] = (struct preset){.policy = "ar"};
-    for (size_t i = 0; policy_registry[i] != NULL && ok && !generation_interrupted(); i++)
-        if (is_wanted(t, policy_registry[i]) && t->engine->model->desc.n_layers >= policy_registry[i]->least_layers)
-            ok = add_policy(t, policy_registry[i], records, n, err);
-    while (n > 0)
-        layer_record_close(&records[--n]);
-    return ok &&
-           (t->n > 1 || err_set(err, ERR_USAGE, "no policy can run: name one by --policy, or give --draft MODEL"));
-}
-
-/* ---- the race ---- */
-
-static double
-elapsed_s(const struct tune *t)
-{
-    return (now_us() - t->start_us) * 1e-6;
-}
-
-/* Writes the policy and the knobs that differ from its defaults, which are its first candidate, each knob after `before`. */
-static const char *
-candidate_name(const struct tune *t, uint32_t candidate, const char *before, char *out, size_t n)
-{
-    const struct preset *p = &t->candidate[candidate], *defaults = p;
-    while (defaults > t->candidate && strcmp(defaults[-1].policy, p->policy) == 0)
-        defaults--;
-    size_t used = (size_t)snprintf(out, n, "%s", p->policy);
-    for (uint32_t i = 0; i < p->n_set && used < n; i++)
-        if (strcmp(p->set[i].text, defaults->set[i].text) != 0)
-            used += (size_t)snprintf(out + used, n - used, "%s%s=%s", before, p->set[i].name, p->set[i].text);
-    return out;
+    if (!isnan(left))
+        fprintf(stderr, "; at most %s left", tune_time_text(left, time, sizeof time));
+    fputs("\x1b[K", stderr);
 }
 
 static void
-show_progress(const struct tune *t, enum race_phase phase)
+handle_event(void *user, struct session *session, const struct event *e)
 {
-    struct race_standing all[RACE_CANDIDATES];
-    char name[60], leader[80] = "";
-    race_standings(t->race, all);
-    if (race_heat(t->race) > 0)
-        snprintf(leader, sizeof leader, "; fastest: %s, %.2f x ar",
-                 candidate_name(t, all[0].candidate, " ", name, sizeof name), all[0].speed.value);
-    if (phase == RACE_HELD_OUT)
-        fprintf(stderr, "\rheld-out prompts%s\x1b[K", leader);
-    else
-        fprintf(stderr, "\rheat %u: %u of %u settings left, %.0f s%s\x1b[K", race_heat(t->race) + 1, race_left(t->race),
-                t->n, elapsed_s(t), leader);
-}
-
-/* Keeps the first text of a prompt, and compares later texts with it. */
-static void
-compare_text(struct tune *t, uint32_t prompt, struct outcome_text *text)
-{
-    struct outcome_text *first = &t->text[prompt];
-    if (first->tokens == NULL) {
-        *first = *text;
-        text->tokens = NULL;
-    } else if (text->n_tokens != first->n_tokens ||
-               memcmp(text->tokens, first->tokens, text->n_tokens * sizeof *text->tokens) != 0) {
-        t->differing++;
+    struct tune *t = user;
+    const struct run_host host = {.user = t,
+                                  .knob = post_knob,
+                                  .run = post_run,
+                                  .policy = post_policy,
+                                  .probe = post_probe,
+                                  .record = take_record};
+    t->session = session;
+    bool ok = !t->failed && (t->tuner != NULL || begin(t, &t->err));
+    if (!ok || !tuner_running(t->tuner)) {
+        t->failed = !ok;
+        return;
     }
+    if (tuner_phase(t->tuner) == TUNE_RECORDS)
+        scope_event(t->scope, e);
+    tuner_event(t->tuner, e);
+    show_progress(t);
+    /* The session ends a run of its own before the first request. */
+    ok = tuner_next(t->tuner, &host, &t->err);
+    t->failed = !ok;
+    if (!ok || !tuner_running(t->tuner))
+        post(t, CONTROL_QUIT, NULL, NULL, NULL);
 }
 
-/* Runs a candidate and reports its seconds per token to the race: sampled texts may differ in length. */
+/* Runs the race to its end, or until it is interrupted. */
 static bool
-run(struct tune *t, uint32_t candidate, uint32_t prompt, struct err *err)
+race(struct tune *t, struct err *err)
 {
-    struct knob_setting set[POLICY_KNOBS];
-    struct generation g = {.engine = t->engine, .session = session_of(t, &t->candidate[candidate], prompt, set)};
+    struct generation g = {.engine = t->engine,
+                           .session = generation_options(t->o),
+                           .trace = t->o->trace,
+                           .bounds = t->o->trace_bounds,
+                           .event = handle_event,
+                           .kept = &t->session,
+                           .user = t};
     struct outcome out;
-    g.session.memory = &t->memory[candidate];
-    if (!generate(&g, &out, err))
-        return false;
-    const struct tally *total = &out.metrics.total;
-    const bool whole = !generation_interrupted(), decoded = total->emitted > 0;
-    if (whole && decoded) {
-        race_took(t->race, (total->draft_us + total->verify_us) * 1e-6 / (double)total->emitted);
-        positions_add(&t->positions[candidate], &out.positions);
-        if (!(t->o->sampling.temperature > 0))
-            compare_text(t, prompt, &out.texts[0]);
-    }
-    outcome_free(&out);
-    return !whole || decoded ||
-           err_set(err, ERR_USAGE,
-                   "the text of prompt %u ends with its first token: leave it out, or give --ignore-eos", prompt + 1);
-}
-
-static bool
-race_all(struct tune *t, struct err *err)
-{
-    uint32_t candidate, prompt;
-    enum race_phase phase;
-    bool ok = race_begin(t->race, t->n, err);
-    while (ok && !generation_interrupted() && (phase = race_next(t->race, &candidate, &prompt)) != RACE_OVER) {
-        if (t->progress)
-            show_progress(t, phase);
-        if (phase == RACE_RUNS && t->o->time_s > 0 && race_heat(t->race) >= RACE_HEATS &&
-            elapsed_s(t) > HEATS_TIME * t->o->time_s)
-            race_finish_heats(t->race);
-        else
-            ok = run(t, candidate, prompt, err);
-    }
-    if (t->progress)
+    g.session.policy = "ar";
+    g.session.prompt = t->texts[0];
+    g.session.prompt_len = strlen(t->texts[0]);
+    g.session.stay = true;
+    const bool ok = generate(&g, &out, err);
+    if (t->shows_progress)
         fputs("\r\x1b[K", stderr);
-    return ok;
+    if (ok)
+        outcome_free(&out);
+    if (t->failed)
+        *err = t->err;
+    return ok && !t->failed;
 }
 
 /* ---- the report ---- */
-
-static const char *
-verdict(struct comparison c)
-{
-    static const char *const words[] = {"not measured", "within noise of plain decoding", "faster than plain decoding",
-                                        "slower than plain decoding"};
-    return words[c.verdict];
-}
 
 /* "  1.52  1.46 to 1.58"; one prompt has no interval. */
 static void
@@ -257,42 +182,43 @@ print_speed(struct comparison c)
 }
 
 static void
-print_standings(const struct tune *t)
+print_standings(const struct tuner *t)
 {
     struct race_standing all[RACE_CANDIDATES];
-    const uint32_t n = race_standings(t->race, all);
-    char name[200];
-    printf("%u settings, %u heats, %.0f s\n\n  x ar   95%% interval   heats  setting\n", n, race_heat(t->race),
-           elapsed_s(t));
-    for (uint32_t i = 0; i < n && (i < SHOWN || all[i].dropped == 0); i++) {
+    const uint32_t n = race_standings(tuner_race(t), all);
+    char name[200], time[16];
+    printf("%u settings raced in %u heats, %s\n", n, race_heat(tuner_race(t)),
+           tune_time_text(tuner_elapsed_s(t), time, sizeof time));
+    if (tuner_found(t) > n)
+        printf("%u more settings did not fit into the time\n", tuner_found(t) - n);
+    puts("\n rank   x ar   95% interval  heats  setting");
+    for (uint32_t i = 0; i < n && i < SHOWN; i++) {
         const struct race_standing *s = &all[i];
+        printf("%5u ", i + 1);
         print_speed(s->speed);
-        printf("  %5u  %s", s->heats, candidate_name(t, s->candidate, " ", name, sizeof name));
+        printf("  %5u  %s", s->heats, tuner_name(t, s->candidate, " ", name, sizeof name));
         if (s->dropped > 0)
             printf(" (dropped in heat %u)", s->dropped);
         putchar('\n');
     }
-    if (n > SHOWN && race_left(t->race) < n)
-        puts("others were dropped earlier; --json FILE contains all");
+    if (n > SHOWN)
+        printf("  ... %u slower settings; --json FILE contains them\n", n - SHOWN);
+    puts("x ar: speed in multiples of plain autoregressive decoding (ar)");
 }
 
-/* Prints results by category if a category has several held-out prompts. */
 static void
-print_held_out(const struct tune *t, uint32_t candidate)
+print_held_out(const struct tuner *t, uint32_t candidate)
 {
     char name[200];
-    const struct comparison c = race_held_out(t->race, candidate, 0, NULL);
+    const char *category;
+    const struct comparison c = race_held_out(tuner_race(t), candidate, 0, NULL);
+    fputs("      ", stdout);
     print_speed(c);
-    printf("  %s: %s\n", candidate_name(t, candidate, " ", name, sizeof name), verdict(c));
-    for (size_t i = 0; i < t->n_prompts; i++) {
-        bool before = t->categories[i][0] == '\0';
-        for (size_t j = 0; j < i && !before; j++)
-            before = strcmp(t->categories[i], t->categories[j]) == 0;
-        const struct comparison of = race_held_out(t->race, candidate, 0, t->categories[i]);
-        if (!before && of.n > 1 && of.n < c.n) {
-            print_speed(of);
-            printf("    %s\n", t->categories[i]);
-        }
+    printf("  %s: %s\n", tuner_name(t, candidate, " ", name, sizeof name), tune_verdict(c));
+    for (uint32_t i = 0; (category = tuner_category(t, i)) != NULL; i++) {
+        fputs("      ", stdout);
+        print_speed(race_held_out(tuner_race(t), candidate, 0, category));
+        printf("    %s\n", category);
     }
 }
 
@@ -308,12 +234,10 @@ print_option(const char *name, const char *value)
     put_shell_word(stdout, value);
 }
 
-/* The command that opens the scope with the candidate's setting, on the same models. */
+/* Prints the end of a command that uses the same models. */
 static void
-print_command(const struct tune *t, uint32_t candidate)
+print_models(const struct tune *t)
 {
-    char setting[300];
-    printf("\nspecscope --policy %s", candidate_name(t, candidate, " --set ", setting, sizeof setting));
     for (enum helper_role role = 0; role < HELPERS; role++)
         print_option(helper_names[role], t->o->helpers[role]);
     print_option("synth", t->o->synth);
@@ -321,43 +245,92 @@ print_command(const struct tune *t, uint32_t candidate)
     putchar('\n');
 }
 
-/* Returns the setting as another engine's command; rated: with the acceptance rates measured here in place of its
- * drafter. "" if memory runs out. */
-static const char *
-engine_command(const struct tune *t, enum other_engine engine, uint32_t candidate, bool rated, char *out, size_t room)
+static void
+print_commands(const struct tune *t, uint32_t candidate)
 {
-    const struct positions *p = &t->positions[candidate];
-    const struct engine_models models = {t->o->model, t->o->helpers[HELPER_DRAFT]};
-    double rate[POSITIONS];
-    const uint32_t n = rated ? positions_count(p) : 0;
-    for (uint32_t i = 0; i < n; i++) /* of rounds with drafts, as those engines count */
-        rate[i] = (double)p->accepted[i] / (double)p->tested[0];
-    engine_flags(engine, &t->candidate[candidate], &models, rate, n, out, room);
-    return out;
+    char setting[300];
+    puts("\nTo use the fastest setting:");
+    if (t->o->save != NULL) {
+        fputs("  specscope", stdout);
+        print_option("preset", t->o->save);
+        print_models(t);
+    }
+    printf("  specscope --policy %s", tuner_name(t->tuner, candidate, " --set ", setting, sizeof setting));
+    print_models(t);
+}
+
+/* Prints lines, each after two blanks. */
+static void
+print_indented(const char *text)
+{
+    while (*text != '\0') {
+        const int n = (int)strcspn(text, "\n");
+        printf("  %.*s\n", n, text);
+        text += n + (text[n] == '\n');
+    }
+}
+
+static bool
+is_command(const char *text)
+{
+    return text[0] != '\0' && strncmp(text, "no equivalent", 13) != 0;
+}
+
+/* Returns the fastest candidate whose policy the engine has; the winner if it has none. */
+static uint32_t
+best_of_engine(const struct tuner *t, enum other_engine engine)
+{
+    struct race_standing all[RACE_CANDIDATES];
+    const uint32_t n = race_standings(tuner_race(t), all), winner = tuner_winner(t);
+    if (engine_has_policy(engine, tuner_candidate(t, winner)->policy))
+        return winner;
+    for (uint32_t i = 0; i < n; i++)
+        if (engine_has_policy(engine, tuner_candidate(t, all[i].candidate)->policy) && all[i].speed.value > 1)
+            return all[i].candidate;
+    return winner;
+}
+
+static double
+speed_of(const struct tuner *t, uint32_t candidate)
+{
+    struct race_standing all[RACE_CANDIDATES];
+    const uint32_t n = race_standings(tuner_race(t), all);
+    for (uint32_t i = 0; i < n; i++)
+        if (all[i].candidate == candidate)
+            return all[i].speed.value;
+    return NAN;
 }
 
 static void
-print_engines(const struct tune *t, uint32_t candidate)
+print_engines(const struct tuner *t)
 {
-    char text[ENGINE_COMMAND];
-    puts("\nIn other engines (docs/engines.md says how they differ):");
+    char text[ENGINE_COMMAND], name[200];
+    puts("\nThe fastest setting that other engines have (docs/engines.md lists the differences):");
     for (enum other_engine e = 0; e < ENGINES; e++) {
-        printf("%s %s: %s\n", engine_names[e], engine_versions[e],
-               engine_command(t, e, candidate, false, text, sizeof text));
-        engine_command(t, e, candidate, true, text, sizeof text);
-        if (positions_count(&t->positions[candidate]) > 0 && strncmp(text, "no equivalent", 13) != 0)
-            printf("  at this acceptance: %s\n", text);
+        const uint32_t best = best_of_engine(t, e);
+        tuner_engine_command(t, e, best, false, text, sizeof text);
+        if (!is_command(text)) {
+            printf("%s %s: %s\n", engine_names[e], engine_versions[e], text);
+            continue;
+        }
+        printf("%s %s: %s, here %.2f x ar\n", engine_names[e], engine_versions[e],
+               tuner_name(t, best, " ", name, sizeof name), speed_of(t, best));
+        print_indented(text);
+        if (is_command(tuner_engine_command(t, e, best, true, text, sizeof text))) {
+            puts("  and to measure its speed at the acceptance found here:");
+            print_indented(text);
+        }
     }
 }
 
 static cJSON *
-json_of(const struct tune *t)
+settings_json(const struct tuner *t)
 {
     struct race_standing all[RACE_CANDIDATES];
-    const uint32_t n = race_standings(t->race, all);
-    cJSON *j = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(j, "settings");
+    const uint32_t n = race_standings(tuner_race(t), all);
+    cJSON *list = cJSON_CreateArray();
     for (uint32_t i = 0; i < n; i++) {
-        const struct preset *p = &t->candidate[all[i].candidate];
+        const struct preset *p = tuner_candidate(t, all[i].candidate);
         cJSON *row = cJSON_CreateObject(), *set = NULL;
         cJSON_AddItemToArray(list, row);
         cJSON_AddStringToObject(row, "policy", p->policy);
@@ -369,72 +342,84 @@ json_of(const struct tune *t)
         json_number(row, "high", all[i].speed.high);
         json_number(row, "heats", all[i].heats);
         json_number(row, "dropped_in_heat", all[i].dropped > 0 ? all[i].dropped : (double)NAN);
-        const struct comparison held = race_held_out(t->race, all[i].candidate, 0, NULL);
+        const struct comparison held = race_held_out(tuner_race(t), all[i].candidate, 0, NULL);
         if (held.verdict != DIFFERENCE_UNKNOWN) {
             json_number(row, "held_out_times_ar", held.value);
             json_number(row, "held_out_low", held.low);
             json_number(row, "held_out_high", held.high);
-            cJSON_AddStringToObject(row, "verdict", verdict(held));
+            cJSON_AddStringToObject(row, "verdict", tune_verdict(held));
         }
     }
-    uint32_t candidate, prompt;
-    if (race_next(t->race, &candidate, &prompt) != RACE_OVER)
-        return j;
+    return list;
+}
+
+static cJSON *
+json_of(const struct tuner *t)
+{
+    cJSON *j = cJSON_CreateObject();
+    cJSON_AddItemToObject(j, "settings", settings_json(t));
     cJSON *engines = cJSON_AddObjectToObject(j, "engines");
     for (enum other_engine e = 0; e < ENGINES; e++) {
         char text[ENGINE_COMMAND];
+        const uint32_t best = best_of_engine(t, e);
         cJSON *one = cJSON_AddObjectToObject(engines, engine_names[e]);
         cJSON_AddStringToObject(one, "version", engine_versions[e]);
-        cJSON_AddStringToObject(one, "command", engine_command(t, e, race_winner(t->race), false, text, sizeof text));
-        cJSON_AddStringToObject(one, "at_this_acceptance",
-                                engine_command(t, e, race_winner(t->race), true, text, sizeof text));
+        cJSON_AddStringToObject(one, "setting", tuner_name(t, best, " ", text, sizeof text));
+        cJSON_AddStringToObject(one, "command", tuner_engine_command(t, e, best, false, text, sizeof text));
+        cJSON_AddStringToObject(one, "at_this_acceptance", tuner_engine_command(t, e, best, true, text, sizeof text));
     }
     return j;
 }
 
 static bool
-save(const struct tune *t, const struct preset *winner, struct err *err)
+save(const struct tune *t, uint32_t candidate, struct err *err)
 {
     char folder[1024];
-    if (t->o->save == NULL)
-        return true;
     if (config_path(folder, sizeof folder, "presets") == NULL)
         return err_set(err, ERR_USAGE, "--save %.60s: neither XDG_CONFIG_HOME nor HOME is set", t->o->save);
-    if (!preset_write(winner, folder, t->o->save, err))
-        return false;
-    printf("saved: specscope --preset %s\n", t->o->save);
-    return true;
+    return preset_write(tuner_candidate(t->tuner, candidate), folder, t->o->save, err);
+}
+
+static void
+print_report(const struct tune *t)
+{
+    const struct race *r = tuner_race(t->tuner);
+    uint32_t all;
+    print_standings(t->tuner);
+    if (race_held_out_runs(r, &all) >= 2) {
+        printf("\nOn %u held-out prompts, which took no part in the race%s:\n",
+               (unsigned)race_held_out(r, race_winner(r), 0, NULL).n,
+               tuner_phase(t->tuner) == TUNE_OVER ? "" : " (interrupted)");
+        if (race_winner(r) != 0)
+            print_held_out(t->tuner, race_winner(r));
+        if (race_runner_up(r) != 0)
+            print_held_out(t->tuner, race_runner_up(r));
+    } else {
+        puts("\ninterrupted: nothing was measured on held-out prompts");
+    }
+    if (tuner_winner(t->tuner) == 0)
+        puts("\nPlain decoding (ar) is the fastest: on these prompts no setting was faster.");
+    print_commands(t, tuner_winner(t->tuner));
+    if (tuner_winner(t->tuner) != 0)
+        print_engines(t->tuner);
 }
 
 static bool
 report(const struct tune *t, struct err *err)
 {
-    uint32_t candidate, prompt;
-    const bool whole = race_next(t->race, &candidate, &prompt) == RACE_OVER;
-    const struct preset *winner = &t->candidate[whole ? race_winner(t->race) : 0];
-    if (!results_take_stdout(t->o->json)) {
-        print_standings(t);
-        if (whole) {
-            printf("\nOn %u held-out prompts:\n", race_n_held_out(t->race));
-            print_held_out(t, race_winner(t->race));
-            if (race_runner_up(t->race) != race_winner(t->race) && race_runner_up(t->race) != 0)
-                print_held_out(t, race_runner_up(t->race));
-            print_command(t, race_winner(t->race));
-            print_engines(t, race_winner(t->race));
-        } else {
-            puts("\ninterrupted: nothing was measured on held-out prompts");
-        }
-    }
-    bool ok = true;
-    if (t->o->json != NULL) {
-        cJSON *j = json_of(t);
+    if (tuner_race(t->tuner) == NULL || race_heat(tuner_race(t->tuner)) == 0)
+        return err_set(err, ERR_CANCELLED, "interrupted before a heat was complete");
+    bool ok = t->o->save == NULL || save(t, tuner_winner(t->tuner), err);
+    if (!results_take_stdout(t->o->json))
+        print_report(t);
+    if (ok && t->o->json != NULL) {
+        cJSON *j = json_of(t->tuner);
         ok = json_write(j, t->o->json, err);
         cJSON_Delete(j);
     }
-    ok = ok && (!whole || save(t, winner, err));
-    if (ok && t->differing > 0)
+    if (ok && tuner_differing(t->tuner) > 0)
         return err_set(err, ERR_WORK, "%u runs differ from other settings' text of the same prompt; that is a bug here",
-                       t->differing);
+                       tuner_differing(t->tuner));
     return ok;
 }
 
@@ -442,47 +427,39 @@ static bool
 read_prompts(struct tune *t, struct err *err)
 {
     const bool ok = t->o->prompts_file != NULL
-                        ? prompts_read(t->o->prompts_file, &t->prompts, &t->categories, &t->n_prompts, err)
-                        : prompts_bundled("prompts-tune", &t->prompts, &t->categories, &t->n_prompts, err);
-    struct race_prompt *list = ok ? calloc(t->n_prompts, sizeof *list) : NULL;
-    t->text = ok ? calloc(t->n_prompts, sizeof *t->text) : NULL;
-    for (size_t i = 0; i < t->n_prompts && list != NULL; i++)
-        list[i] = (struct race_prompt){t->prompts[i], t->categories[i]};
-    const bool opened =
-        list != NULL && t->text != NULL && race_open(&t->race, list, (uint32_t)t->n_prompts, t->o->seed, err);
-    free(list);
-    return opened || (ok && err->kind == ERR_NONE && err_set(err, ERR_WORK, "out of memory for prompts"));
-}
-
-static void
-close_tune(struct tune *t)
-{
-    race_close(t->race);
-    for (uint32_t i = 0; i < t->n; i++)
-        policy_memory_free(&t->memory[i]);
-    for (size_t i = 0; i < t->n_prompts && t->text != NULL; i++)
-        free(t->text[i].tokens);
-    free(t->text);
-    prompts_free(t->prompts, t->n_prompts);
-    prompts_free(t->categories, t->n_prompts);
-    engine_close(t->engine);
+                        ? prompts_read(t->o->prompts_file, &t->texts, &t->categories, &t->n_prompts, err)
+                        : prompts_bundled("prompts-tune", &t->texts, &t->categories, &t->n_prompts, err);
+    if (ok && t->n_prompts < RACE_PROMPTS)
+        return err_set(err, ERR_USAGE, "a race needs at least %d prompts, and there are %zu", RACE_PROMPTS,
+                       t->n_prompts);
+    if (!ok || (t->prompts = calloc(t->n_prompts, sizeof *t->prompts)) == NULL)
+        return ok ? err_set(err, ERR_WORK, "out of memory for prompts") : false;
+    for (size_t i = 0; i < t->n_prompts; i++)
+        t->prompts[i] = (struct race_prompt){t->texts[i], t->categories[i]};
+    return true;
 }
 
 bool
 tune_main(struct options *o, int *status, struct err *err)
 {
-    struct tune t = {.o = o, .progress = isatty(STDERR_FILENO), .start_us = now_us()};
+    struct tune t = {.o = o, .shows_progress = isatty(STDERR_FILENO)};
     generation_catch_signals();
     bool ok = results_possible(o->json, &results_json_file, err) && read_prompts(&t, err) &&
               generation_engine(o, &t.engine, err);
     if (ok) {
         engine_settle(t.engine, NULL);
-        t.start_us = now_us();
-        ok = choose_candidates(&t, err) && (generation_interrupted() || race_all(&t, err)) &&
-             (race_heat(t.race) > 0 ? report(&t, err)
-                                    : err_set(err, ERR_CANCELLED, "interrupted before a heat was complete"));
+        ok = race(&t, err);
+        if (t.tuner != NULL)
+            tuner_stop(t.tuner);
+        ok = ok && (t.tuner != NULL || err_set(err, ERR_CANCELLED, "interrupted")) && report(&t, err);
     }
-    close_tune(&t);
+    scope_close(t.scope);
+    tuner_close(t.tuner);
+    free(t.prompts);
+    prompts_free(t.texts, t.n_prompts);
+    prompts_free(t.categories, t.n_prompts);
+    session_close(t.session);
+    engine_close(t.engine);
     *status = generation_interrupted() ? 130 : 0;
     return ok;
 }

@@ -436,7 +436,7 @@ generation_prompts(char *const *prompts, size_t n, struct err *err)
 struct collector {
     const struct generation *g;
     struct outcome *out;
-    token_t (*drafts)[VERIFY_NODES]; /* of each sequence's round */
+    struct committed *committed; /* (out->n_texts) */
     bool shown, failed;
 };
 
@@ -493,16 +493,12 @@ collect(struct collector *c, const struct event *e)
         clear_progress();
         c->shown = false;
     }
-    if (e->type == EVENT_TOKEN && e->token.source == SOURCE_DRAFT) {
-        if (e->token.candidate > 0 && e->token.candidate < VERIFY_NODES)
-            c->drafts[e->seq][e->token.candidate] = e->token.token;
-    } else if (e->type == EVENT_TOKEN && e->token.source != SOURCE_PROMPT) {
-        committed(c, e->seq, e->token.token, e->token.source);
-    } else if (e->type == EVENT_VERDICT && e->verdict.committed == 1) {
-        committed(c, e->seq, c->drafts[e->seq][e->verdict.candidate], SOURCE_DRAFT);
-    } else if (e->type == EVENT_CONTROL) {
+    token_t token;
+    enum token_source source;
+    if (committed_token(&c->committed[e->seq], e, &token, &source))
+        committed(c, e->seq, token, source);
+    else if (e->type == EVENT_CONTROL)
         collect_end(c, e);
-    }
 }
 
 static bool
@@ -512,8 +508,11 @@ follow(struct collector *c, struct session *s, struct event_reader *reader)
     for (;;) {
         const struct event *e;
         bool finished = event_log_finished(session_log(s)); /* read before the events, so that none is missed */
-        while ((e = event_reader_next(reader)) != NULL)
+        while ((e = event_reader_next(reader)) != NULL) {
             collect(c, e);
+            if (c->g->event != NULL)
+                c->g->event(c->g->user, s, e);
+        }
         if (finished)
             return !c->failed;
         if ((interrupted || c->failed) && !asked) {
@@ -538,8 +537,8 @@ generate(const struct generation *g, struct outcome *out, struct err *err)
         metrics_begin(&out->metrics, session_info(s)->layers, session_info(s)->rho);
         out->n_texts = g->session.versus != NULL ? 2 : session_info(s)->prompts;
         out->texts = calloc(out->n_texts, sizeof *out->texts);
-        c.drafts = calloc(out->n_texts, sizeof *c.drafts);
-        ok = (out->texts != NULL && c.drafts != NULL) || err_set(err, ERR_WORK, "out of memory");
+        c.committed = calloc(out->n_texts, sizeof *c.committed);
+        ok = (out->texts != NULL && c.committed != NULL) || err_set(err, ERR_WORK, "out of memory");
         out->n_texts = out->texts != NULL ? out->n_texts : 0;
     }
     if (ok && (reader = event_reader_open(session_log(s))) == NULL)
@@ -567,8 +566,11 @@ generate(const struct generation *g, struct outcome *out, struct err *err)
     }
     if (reader != NULL)
         event_reader_close(reader);
-    session_close(s);
-    free(c.drafts);
+    if (g->kept != NULL)
+        *g->kept = s;
+    else
+        session_close(s);
+    free(c.committed);
     if (!ok)
         outcome_free(out);
     return ok;

@@ -59,7 +59,11 @@ struct generation {
     void (*token)(void *user, token_t,
                   enum token_source); /* every committed generated token of the first sequence; may be NULL */
     void (*left)(void *user, const struct outcome *); /* a sequence of a batch ended; may be NULL */
+    /* Receives every event and may post controls. A session that stays ends by CONTROL_QUIT. May be NULL */
+    void (*event)(void *user, struct session *, const struct event *);
     void *user;
+    struct session *
+        *kept;     /* receives the session, which the caller closes; NULL: it is closed. For its session_info() */
     bool progress; /* of a long prefill, on stderr */
 };
 

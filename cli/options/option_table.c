@@ -204,14 +204,15 @@ const struct option_row option_rows[] = {
                  "model's own head, so the text is the same."),
     CALL("head", 0, "MODE", COMMAND_BENCH, set_head, "head that reads layers", .repeats = true,
          WORDS(head_mode_names, HEAD_MODES), .without = "policy"),
-    /* ---- run, the scope, replay ---- */
-    TEXT("trace", 0, "DIR", COMMAND_SCOPE | COMMAND_RUN, trace, "new folder for a trace", .takes = TAKES_FOLDER),
-    CALL("trace-max", 0, "SIZE", COMMAND_SCOPE | COMMAND_RUN, set_trace_max, "size limit, such as 200M",
+    /* ---- run, tune, the scope, replay ---- */
+    TEXT("trace", 0, "DIR", COMMAND_SCOPE | COMMAND_RUN | COMMAND_TUNE, trace, "new folder for a trace",
+         .takes = TAKES_FOLDER),
+    CALL("trace-max", 0, "SIZE", COMMAND_SCOPE | COMMAND_RUN | COMMAND_TUNE, set_trace_max, "size limit, such as 200M",
          .more = "K, M and G are 2^10, 2^20 and 2^30 bytes. Without the option only the disk limits a trace. A full "
                  "trace ends after a whole round and replays up to there, and the run continues. The limit also "
                  "applies to the events that the scope keeps for `:export`."),
-    CALL("trace-probe", 0, "WHICH|N", COMMAND_SCOPE | COMMAND_RUN, set_trace_probe, "probed layers in a trace",
-         WORDS(trace_probe_words, COUNT(trace_probe_words)), .def = "all",
+    CALL("trace-probe", 0, "WHICH|N", COMMAND_SCOPE | COMMAND_RUN | COMMAND_TUNE, set_trace_probe,
+         "probed layers in a trace", WORDS(trace_probe_words, COUNT(trace_probe_words)), .def = "all",
          .more = "'policy' are those that the policy or the verification read. A number N adds the others in every Nth "
                  "round. 'off' is none. Layers are most of a trace's bytes."),
     TEXT("theme", 0, "NAME", SCREEN, theme, "colours", .takes = TAKES_FILE, WORDS(theme_words, COUNT(theme_words))),
@@ -247,8 +248,10 @@ const struct option_row option_rows[] = {
                    "are compared by these three numbers. Decoding begins with an empty context."),
     /* ---- tune ---- */
     CALL("time", 0, "TIME", COMMAND_TUNE, set_time, "time to find the setting: 90s, 5m or 1h", .def = "5m",
-         .more = "The race ends when one setting is left, when the others are at most 2% slower, when the prompts are "
-                 "used up, or after three quarters of this time, but not before three heats."),
+         .more =
+             "The race ends when one setting is left, when the others are at most 2% slower, when the prompts are "
+             "used up, or after three quarters of this time. The rest is for the held-out prompts. With a slow model "
+             "fewer settings race, over fewer tokens."),
     TEXT("save", 0, "NAME", COMMAND_TUNE, save, "preset to write; --preset NAME uses it"),
     /* ---- info ---- */
     WHOLE("ctx", 'c', "N", COMMAND_INFO, ctx, 1, 1u << 28, "context length for the memory of keys and values"),

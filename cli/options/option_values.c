@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "cli/options/option_table.h"
 #include "engine/base/utf8.h"
 #include "engine/events/preset.h"
+#include "engine/events/tuner.h"
 #include "engine/trained/accept_head.h"
 #include "engine/trained/exit_heads.h"
 #include "kernels/request.h"
@@ -210,14 +212,8 @@ set_policy(struct options *o, const struct option_row *row, const char *name, st
 bool
 set_time(struct options *o, const struct option_row *row, const char *text, struct err *err)
 {
-    char *end;
-    const double n = strtod(text, &end);
-    const double unit = *end == '\0' || strcmp(end, "s") == 0 ? 1
-                        : strcmp(end, "m") == 0               ? 60
-                        : strcmp(end, "h") == 0               ? 3600
-                                                              : 0;
-    o->time_s = n * unit;
-    return (end != text && o->time_s > 0 && o->time_s < 1e7) ||
+    o->time_s = tune_time_parse(text);
+    return !isnan(o->time_s) ||
            err_set(err, ERR_USAGE, "--%s %.32s: a time such as 90s, 5m or 1h is needed", row->name, text);
 }
 

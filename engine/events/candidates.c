@@ -15,7 +15,8 @@ struct point {
 };
 
 struct search {
-    const struct policy *policy;
+    const struct policy_info *info;
+    const struct policy_ops *ops;
     const struct layer_record *records;
     uint32_t n_records;
     double rho;
@@ -31,7 +32,7 @@ forecast_mean(const struct search *s, const double *value)
     double sum = 0;
     for (uint32_t i = 0; i < s->n_records; i++) {
         struct forecast f;
-        if (!forecast_make(s->policy->ops, &s->records[i], value, s->rho, s->cost, &f))
+        if (!forecast_make(s->ops, &s->records[i], value, s->rho, s->cost, &f))
             return 0;
         sum += (double)f.speedup / s->n_records;
     }
@@ -51,8 +52,11 @@ try(struct search *s, const double *value)
 static void
 ascend(struct search *s)
 {
-    const struct policy_info *info = &s->policy->info;
-    uint32_t best = try(s, s->policy->value);
+    const struct policy_info *info = s->info;
+    double defaults[POLICY_KNOBS] = {0};
+    for (uint32_t k = 0; k < info->n_knobs; k++)
+        defaults[k] = info->knobs[k].def;
+    uint32_t best = try(s, defaults);
     for (uint32_t k = 0; k < info->n_knobs * ASCENTS; k++) {
         const struct knob *knob = &info->knobs[k % info->n_knobs];
         double last = NAN, value[POLICY_KNOBS];
@@ -92,47 +96,52 @@ next_best(const struct search *s, const struct point *const *chosen, uint32_t n)
         const struct point *p = &s->tried[i];
         bool new = p->score > 0;
         for (uint32_t j = 0; j < n && new; j++)
-            new = apart(&s->policy->info, p, chosen[j]) && fabs(p->score - chosen[j]->score) > 1e-9;
+            new = apart(s->info, p, chosen[j]) && fabs(p->score - chosen[j]->score) > 1e-9;
         if (new && (best == NULL || p->score > best->score))
             best = p;
     }
     return best;
 }
 
-static void
-set_preset(struct preset *out, const struct policy_info *info, const double *value)
+static struct preset
+preset_of(const struct policy_info *info, const double *value)
 {
-    *out = (struct preset){.n_set = info->n_knobs};
-    snprintf(out->policy, sizeof out->policy, "%s", info->name);
+    struct preset p = {.n_set = info->n_knobs};
+    snprintf(p.policy, sizeof p.policy, "%s", info->name);
     for (uint32_t k = 0; k < info->n_knobs; k++) {
-        snprintf(out->set[k].name, sizeof out->set[k].name, "%s", info->knobs[k].name);
-        knob_format(&info->knobs[k], value[k], out->set[k].text, sizeof out->set[k].text);
+        snprintf(p.set[k].name, sizeof p.set[k].name, "%s", info->knobs[k].name);
+        knob_format(&info->knobs[k], value != NULL ? value[k] : info->knobs[k].def, p.set[k].text,
+                    sizeof p.set[k].text);
     }
+    return p;
 }
 
 uint32_t
-candidates_of(const struct policy *p, const struct layer_record *records, uint32_t n, double rho,
-              const struct cost_model *cost, struct preset out[CANDIDATES_MOST])
+candidates_of(const struct policy_info *info, const struct policy_ops *ops, const struct layer_record *records,
+              uint32_t n, double rho, const struct cost_model *cost, struct preset out[CANDIDATES_MOST])
 {
     static const double lengths[] = {2, 3, 4, 6, 8, 12};
-    const int k = policy_knob_index(&p->info, "k");
+    const int k = policy_knob_index(info, "k");
     uint32_t found = 1;
-    set_preset(&out[0], &p->info, p->value);
-    if (p->ops->what_if != NULL && n > 0 && p->info.n_knobs > 0) {
-        struct search s = {.policy = p, .records = records, .n_records = n, .rho = rho, .cost = cost};
+    out[0] = preset_of(info, NULL);
+    if (ops->what_if != NULL && n > 0 && info->n_knobs > 0) {
+        struct search s = {.info = info, .ops = ops, .records = records, .n_records = n, .rho = rho, .cost = cost};
         const struct point *chosen[CANDIDATES_MOST] = {&s.tried[0]}, *next;
         ascend(&s);
-        while (found < CANDIDATES_MOST && (next = next_best(&s, chosen, found)) != NULL) {
-            set_preset(&out[found], &p->info, next->value);
+        while (found < CANDIDATES_MOST && (next = next_best(&s, chosen, found)) != NULL)
             chosen[found++] = next;
-        }
-    } else if (k >= 0) {
-        for (size_t i = 0; i < sizeof lengths / sizeof *lengths && found < CANDIDATES_MOST; i++) {
-            double value[POLICY_KNOBS];
-            memcpy(value, p->value, sizeof value);
-            if (knob_check(&p->info.knobs[k], lengths[i], &value[k], NULL) && value[k] != p->value[k])
-                set_preset(&out[found++], &p->info, value);
-        }
+        const bool better = found > 1 && chosen[1]->score > chosen[0]->score;
+        for (uint32_t i = 0; i < found; i++)
+            out[i] = preset_of(info, chosen[better && i < 2 ? 1 - i : i]->value);
+        return found;
+    }
+    for (size_t i = 0; k >= 0 && i < sizeof lengths / sizeof *lengths && found < CANDIDATES_MOST; i++) {
+        double value;
+        if (!knob_check(&info->knobs[k], lengths[i], &value, NULL) || value == info->knobs[k].def)
+            continue;
+        out[found] = out[0];
+        knob_format(&info->knobs[k], value, out[found].set[k].text, sizeof out[found].set[k].text);
+        found++;
     }
     return found;
 }

@@ -7,11 +7,13 @@
 
 #define CANDIDATES_MOST 6 /* of a policy */
 
-/* Writes up to CANDIDATES_MOST presets, the defaults first, each with all knobs; two of them differ by at least a
- * tenth of the range of some knob. Values come from an ascent, one knob after another, on the mean forecast over the
- * records (of greedy text). A policy without what-if gets several values of its knob `k` instead, if it has one.
- * Returns the number of presets. */
-uint32_t candidates_of(const struct policy *, const struct layer_record *records, uint32_t n, double rho,
-                       const struct cost_model * /* or NULL */, struct preset out[CANDIDATES_MOST]);
+/* Writes up to CANDIDATES_MOST presets, each with all knobs: the setting with the best forecast, the defaults, then
+ * others by their forecast. Two of them differ by at least a tenth of the range of some knob. Values come from an
+ * ascent, one knob after another, on the mean forecast over the records (of greedy text). A policy without what-if gets
+ * its defaults and then several values of its knob `k`, if it has one. `info` contains the declarations of the policy
+ * `ops`. Returns the number of presets. */
+uint32_t candidates_of(const struct policy_info *info, const struct policy_ops *ops, const struct layer_record *records,
+                       uint32_t n, double rho, const struct cost_model *cost /* or NULL */,
+                       struct preset out[CANDIDATES_MOST]);
 
 #endif

@@ -52,6 +52,25 @@ control_event_set_name(struct control_event *c, const char *name)
     snprintf(c->knob, sizeof c->knob, "%s", c->kind == RECORDED_KNOB ? name : "");
 }
 
+bool
+committed_token(struct committed *c, const struct event *e, token_t *token, enum token_source *source)
+{
+    if (e->type == EVENT_TOKEN && e->token.source == SOURCE_DRAFT) {
+        if (e->token.candidate > 0 && e->token.candidate < VERIFY_NODES)
+            c->drafts[e->token.candidate] = e->token.token;
+    } else if (e->type == EVENT_TOKEN && e->token.source != SOURCE_PROMPT) {
+        *token = e->token.token;
+        *source = e->token.source;
+        return true;
+    } else if (e->type == EVENT_VERDICT && e->verdict.committed == 1 && e->verdict.candidate > 0 &&
+               e->verdict.candidate < VERIFY_NODES) {
+        *token = c->drafts[e->verdict.candidate];
+        *source = SOURCE_DRAFT;
+        return true;
+    }
+    return false;
+}
+
 /* The event log: a list of chunks, oldest first. The appender fills the last one, the tail. A reader reads its chunk
  * to the end and continues with the next. One lock guards all of it: an append or a read takes some 20 ns of a round's
  * millisecond.

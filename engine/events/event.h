@@ -175,6 +175,13 @@ struct event {
     };
 };
 
+/* Follows the generated tokens of one sequence. Drafts are committed by verdicts, which name them by their node. */
+struct committed {
+    token_t drafts[VERIFY_NODES]; /* of the round */
+};
+/* Returns whether the event, of this sequence, commits a generated token; writes the token and its source. */
+bool committed_token(struct committed *, const struct event *, token_t *, enum token_source *);
+
 /* ---- the log: one thread appends, several readers with a cursor each ---- */
 
 struct event_log;

@@ -487,7 +487,7 @@ sweep_baselines_left(const struct knob_sweep *s)
 }
 
 static void
-want_baseline(struct knob_sweep *s, const struct sweep_host *host)
+want_baseline(struct knob_sweep *s, const struct run_host *host)
 {
     uint32_t points = 0;
     s->with_ar = host->policy != NULL && run_info_policy(s->info, AR) != NULL;
@@ -632,7 +632,7 @@ sweep_event(struct knob_sweep *s, const struct event *e)
 
 /* Restores the settings; a failure of one does not stop the others. */
 static bool
-bring_back(struct knob_sweep *s, const struct sweep_host *host, struct err *err)
+bring_back(struct knob_sweep *s, const struct run_host *host, struct err *err)
 {
     bool ok = !s->under_ar || host->policy(host->user, sweep_policy(s)->name, err);
     s->returning = s->under_ar;
@@ -650,7 +650,7 @@ bring_back(struct knob_sweep *s, const struct sweep_host *host, struct err *err)
 }
 
 bool
-sweep_next(struct knob_sweep *s, const struct sweep_host *host, struct err *err)
+sweep_next(struct knob_sweep *s, const struct run_host *host, struct err *err)
 {
     if (s->state != SWEEP_DUE)
         return true;
@@ -679,7 +679,7 @@ sweep_next(struct knob_sweep *s, const struct sweep_host *host, struct err *err)
 }
 
 bool
-sweep_stop(struct knob_sweep *s, const struct sweep_host *host, struct err *err)
+sweep_stop(struct knob_sweep *s, const struct run_host *host, struct err *err)
 {
     return !sweep_running(s) || bring_back(s, host, err);
 }

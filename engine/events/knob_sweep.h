@@ -47,12 +47,17 @@ struct sweep_point {
     uint32_t passes; /* complete passes over all prompts */
 };
 
-/* Functions that the sweep calls to set knobs and start runs. They return false with a message on failure. */
-struct sweep_host {
+/* Functions of its owner that a sweep or a tuner (tuner.h) calls to change settings and start runs. They return false
+ * with a message on failure. */
+struct run_host {
     void *user;
-    bool (*knob)(void *user, const char *name, const char *text, struct err *);
-    bool (*run)(void *user, const char *prompt, struct err *);  /* prompt NULL: the same prompt again */
-    bool (*policy)(void *user, const char *name, struct err *); /* NULL: no baseline */
+    bool (*knob)(void *user, const char *name, const char *text, struct err *); /* of the policy in force */
+    bool (*run)(void *user, const char *prompt, struct err *);                  /* prompt NULL: the same prompt again */
+    bool (*policy)(void *user, const char *name, struct err *);                 /* NULL: a sweep has no baseline */
+    /* of a tuner only: which layers are probed ("policy", "all"); the layer record of the run that has just ended. The
+     * second returns false if there is none. */
+    bool (*probe)(void *user, const char *mode, struct err *);
+    bool (*record)(void *user, struct layer_record *);
 };
 
 enum sweep_state {
@@ -75,9 +80,9 @@ bool sweep_begin(struct knob_sweep *, const char *grid, char *const *prompts, si
 void sweep_event(struct knob_sweep *, const struct event *);
 /* In SWEEP_DUE: sets knobs and starts a run; at the end restores the knobs (and the prompt). Returns false with a
  * message if the run or a request failed; the sweep is then over. */
-bool sweep_next(struct knob_sweep *, const struct sweep_host *, struct err *);
+bool sweep_next(struct knob_sweep *, const struct run_host *, struct err *);
 /* Ends the sweep, keeps complete points, and restores knobs and prompt. Does nothing if no sweep is running. */
-bool sweep_stop(struct knob_sweep *, const struct sweep_host *, struct err *);
+bool sweep_stop(struct knob_sweep *, const struct run_host *, struct err *);
 
 enum sweep_state sweep_state(const struct knob_sweep *);
 bool sweep_running(const struct knob_sweep *); /* not SWEEP_OVER */

@@ -21,9 +21,9 @@ struct prompt {
 
 struct race {
     uint64_t random;
-    struct prompt *prompts; /* (n_prompts + n_held) prompts of the heats, then held-out ones; owned */
-    uint32_t n_prompts, n_held;
-    double *samples; /* (n, n_prompts); owned */
+    struct prompt *prompts;             /* (n_prompts + n_held) prompts of the heats, then held-out ones; owned */
+    uint32_t n_prompts, n_held, passes; /* passes: runs on a held-out prompt */
+    double *samples;                    /* (n, n_prompts); owned */
     struct candidate of[RACE_CANDIDATES];
     uint32_t n, heat; /* n: candidates; heat: complete heats */
     enum race_phase phase;
@@ -34,7 +34,7 @@ struct race {
 
     uint32_t finalist[FINALISTS], n_finalists; /* winner, runner-up, candidate 0 */
     double *held;                              /* (FINALISTS, n_held) sums of ln(seconds); owned */
-    uint32_t held_at;                          /* runs that each finalist has had */
+    uint32_t held_at;                          /* runs that all finalists have had */
 };
 
 /* ---- statistics ---- */
@@ -160,7 +160,9 @@ split(struct race *r, const struct race_prompt *list, uint32_t n)
     r->n_prompts = n - r->n_held;
     for (uint32_t i = 0, heats = 0, held = 0; i < n; i++)
         r->prompts[i % 3 == 2 ? r->n_prompts + held++ : heats++] = all[i];
-    qsort(r->prompts, r->n_prompts, sizeof *all, by_hash); /* so that prompts of the categories alternate */
+    /* so that prompts of the categories alternate */
+    qsort(r->prompts, r->n_prompts, sizeof *all, by_hash);
+    qsort(r->prompts + r->n_prompts, r->n_held, sizeof *all, by_hash);
     free(all);
     return true;
 }
@@ -277,7 +279,9 @@ advance(struct race *r)
         end_heat(r);
     } else if (r->phase == RACE_HELD_OUT && r->at == r->n_finalists) {
         r->at = 0;
-        if (++r->held_at == r->n_held * RACE_PASSES)
+        for (uint32_t i = 0; i < r->n_finalists; i++)
+            r->held[i * r->n_held + r->held_at % r->n_held] += log(r->seconds[r->finalist[i]]);
+        if (++r->held_at == r->n_held * r->passes)
             r->phase = RACE_OVER;
     }
 }
@@ -293,6 +297,7 @@ race_open(struct race **out, const struct race_prompt *prompts, uint32_t n, uint
     if (r == NULL)
         return err_set(err, ERR_WORK, "out of memory for a race");
     r->random = seed;
+    r->passes = RACE_PASSES;
     r->phase = RACE_OVER;
     if (!split(r, prompts, n) || (r->held = calloc((size_t)FINALISTS * r->n_held, sizeof *r->held)) == NULL) {
         race_close(r);
@@ -361,12 +366,11 @@ race_next(const struct race *r, uint32_t *candidate, uint32_t *prompt)
 void
 race_took(struct race *r, double seconds)
 {
-    if (r->phase == RACE_RUNS)
-        r->seconds[r->order[r->at]] = seconds;
-    else if (r->phase == RACE_HELD_OUT)
-        r->held[(r->at + r->held_at) % r->n_finalists * r->n_held + r->held_at % r->n_held] += log(seconds);
-    if (r->phase != RACE_OVER)
-        advance(r);
+    uint32_t candidate = 0, prompt;
+    if (race_next(r, &candidate, &prompt) == RACE_OVER)
+        return;
+    r->seconds[candidate] = seconds;
+    advance(r);
 }
 
 void
@@ -374,6 +378,22 @@ race_finish_heats(struct race *r)
 {
     if (r->phase == RACE_RUNS)
         begin_held_out(r);
+}
+
+void
+race_limit_held_out(struct race *r, uint32_t prompts, uint32_t passes)
+{
+    if (r->held_at > 0 || (r->phase == RACE_HELD_OUT && r->at > 0))
+        return;
+    r->n_held = prompts < r->n_held ? prompts : r->n_held;
+    r->passes = passes < RACE_PASSES ? passes : RACE_PASSES;
+}
+
+uint32_t
+race_held_out_runs(const struct race *r, uint32_t *all)
+{
+    *all = r->n_held * r->passes;
+    return r->held_at;
 }
 
 uint32_t
@@ -439,10 +459,10 @@ race_held_out(const struct race *r, uint32_t a, uint32_t b, const char *category
     }
     if (of[0] == NULL || of[1] == NULL)
         return (struct comparison){NAN, NAN, NAN, 0, DIFFERENCE_UNKNOWN};
-    for (uint32_t i = 0; i < r->n_held && r->phase == RACE_OVER; i++) {
+    for (uint32_t i = 0; i < r->n_held && i < r->held_at; i++) {
         if (category != NULL && strcmp(category, r->prompts[r->n_prompts + i].category) != 0)
             continue;
-        const double x = (of[1][i] - of[0][i]) / RACE_PASSES;
+        const double x = (of[1][i] - of[0][i]) / (r->held_at / r->n_held + (i < r->held_at % r->n_held));
         n++;
         gain[0] += x;
         gain[1] += x * x;

@@ -39,7 +39,7 @@ void race_close(struct race *);
 /* Prompts of the heats, used to choose candidates before the race: their number, and the index of the i-th one. */
 uint32_t race_n_prompts(const struct race *);
 uint32_t race_prompt(const struct race *, uint32_t i);
-uint32_t race_n_held_out(const struct race *);
+uint32_t race_n_held_out(const struct race *); /* prompts */
 /* Begins with 2 to RACE_CANDIDATES candidates. Returns false if memory runs out. */
 bool race_begin(struct race *, uint32_t candidates, struct err *);
 
@@ -47,11 +47,11 @@ bool race_begin(struct race *, uint32_t candidates, struct err *);
  * race_took() or race_drop() reports this run. */
 enum race_phase race_next(const struct race *, uint32_t *candidate, uint32_t *prompt);
 void race_took(struct race *, double seconds);
-/* Removes the next candidate from the race because it cannot run; its samples are discarded. Candidate 0 must not be
- * dropped. */
-void race_drop(struct race *);
-/* ends the heats when the time is used up: the current heat is not counted */
+/* Ends the heats when the time is used up. The current heat is not counted, and one must be complete. */
 void race_finish_heats(struct race *);
+/* Measures on fewer held-out prompts (at least 2), or less often (at least once). Does nothing after the first of these
+ * runs. */
+void race_limit_held_out(struct race *, uint32_t prompts, uint32_t passes);
 
 struct race_standing {
     uint32_t candidate;
@@ -68,9 +68,11 @@ uint32_t race_standings(const struct race *, struct race_standing out[RACE_CANDI
 /* After the heats: the fastest remaining candidate and the next one; the runner-up may have been dropped. */
 uint32_t race_winner(const struct race *);
 uint32_t race_runner_up(const struct race *);
-/* Returns the speed of candidate `a` ÷ that of `b` on held-out prompts, of one category or (NULL) of all. Only the
- * winner, the runner-up and candidate 0 are measured; the verdict is unknown for any other, and for fewer than two
- * prompts. */
+/* Returns the runs that each finalist has had on held-out prompts, and their number at the end. */
+uint32_t race_held_out_runs(const struct race *, uint32_t *all);
+/* Returns the speed of candidate `a` ÷ that of `b` on held-out prompts, of one category or (NULL) of all, by the runs so
+ * far. Only the winner, the runner-up and candidate 0 are measured; the verdict is unknown for any other, and for fewer
+ * than two prompts. */
 struct comparison race_held_out(const struct race *, uint32_t a, uint32_t b, const char *category);
 
 #endif

@@ -5,10 +5,11 @@ cd "$(dirname "$0")/../.." || exit 1
 
 works "a race ends with a winner" tune -n 24 --policy ngram --policy sd --draft self:2 --time 1s --json "$TMP/race.json" --save best "$TINY"
 check "the table has plain decoding and both policies" sh -c "grep -q ' ar' '$TMP/out' && grep -q ' sd' '$TMP/out' && grep -q ' ngram' '$TMP/out'"
-check "the winner was measured on prompts that took no part" grep -q '^On 10 held-out prompts:$' "$TMP/out"
+check "the winner was measured on prompts that took no part" grep -Eq '^On [0-9]+ held-out prompts, which took no part in the race:$' "$TMP/out"
 check "with a verdict" grep -Eq '(faster than|slower than|within noise of) plain decoding$' "$TMP/out"
-check "the command of the winner is printed, with the models" grep -q "^specscope --policy .* --draft self:2 $TINY\$" "$TMP/out"
-check "so are those of other engines" sh -c "grep -q '^llama.cpp [0-9.]*: ' '$TMP/out' && grep -q '^vLLM [0-9.]*: ' '$TMP/out'"
+check "the command of the winner is printed, with the models" grep -q "^  specscope --policy .* --draft self:2 $TINY\$" "$TMP/out"
+check "and that of its preset" grep -q "^  specscope --preset best --draft self:2 $TINY\$" "$TMP/out"
+check "so are those of other engines, unless plain decoding won" sh -c "grep -q '^Plain decoding (ar) is the fastest' '$TMP/out' || { grep -q '^llama.cpp [0-9.]*: ' '$TMP/out' && grep -q '^vLLM [0-9.]*: ' '$TMP/out'; }"
 if [ -n "$HAVE_PYTHON" ]; then
     check "the JSON has all settings, and a verdict on the first" python3 - "$TMP/race.json" <<'PY'
 import json, sys
@@ -18,10 +19,24 @@ assert "verdict" in race[0] or race[0]["policy"] == "ar"
 assert all(s["set"] for s in race if s["policy"] != "ar")
 PY
 fi
+works "a trace contains the race" tune -n 8 --policy sd --policy ngram --draft self:2 --trace "$TMP/race" "$TINY"
+has_race() { # trace
+    grep -q '"policy","ar","ngram"' "$1/controls.csv" && grep -q ',"k",' "$1/controls.csv" && test "$(grep -c ',"run",' "$1/controls.csv")" -gt 30
+}
+check "with its settings and runs" has_race "$TMP/race"
 works "the preset is one" run --preset best --draft self:2 -n 8 -p hello "$TINY"
 works "sampled text can be raced, too" tune -n 24 --temp 1 --policy ngram --time 1s "$TINY"
 refuses "a time without a number" 2 'a time such as 90s, 5m or 1h' tune --time soon "$TINY"
+refuses "a time that no race fits into" 2 'cannot race [0-9]* settings in 1s: at .* tokens/s they need about [0-9]*[sm]; give more time' tune --time 0.0001s "$TINY"
 printf '{"turns": ["a"]}\n{"turns": ["b"]}\n' >"$TMP/two.jsonl"
 refuses "fewer than six prompts" 2 'at least 6 prompts, and there are 2' tune --prompts "$TMP/two.jsonl" "$TINY"
 refuses "an unknown policy" 2 'is not known' tune --policy nothing "$TINY"
+"$PROGRAM" tune -n 32 --time 1h --trace "$TMP/cut" >"$TMP/out" 2>"$TMP/err" &
+PID=$!
+until_heats() { test "$(grep -c ',"run",' "$TMP/cut/controls.csv" 2>/dev/null)" -gt 70; }
+wait_until until_heats
+kill -INT $PID
+wait $PID
+check "an interrupted race exits with 130" test $? -eq 130
+check "and prints the standings so far" sh -c "grep -q ' settings raced in [1-9][0-9]* heat' '$TMP/out' && grep -q '^interrupted: nothing was measured' '$TMP/out'"
 finish

@@ -59,10 +59,10 @@ made_ask_run(void *user, const char *prompt, struct err *err)
     return true;
 }
 
-struct sweep_host
+struct run_host
 made_host_of(struct made *m)
 {
-    return (struct sweep_host){.user = m, .knob = made_ask_knob, .run = made_ask_run};
+    return (struct run_host){.user = m, .knob = made_ask_knob, .run = made_ask_run};
 }
 
 /* Rounds whose tokens and time hang on knobs, prompt and round alone. */
@@ -115,7 +115,7 @@ made_run(struct made *m, uint32_t rounds)
 void
 made_next(struct made *m)
 {
-    const struct sweep_host host = made_host_of(m);
+    const struct run_host host = made_host_of(m);
     struct err err = {0};
     assert_true(sweep_next(m->sweep, &host, &err));
 }

@@ -19,7 +19,7 @@ struct made {
 };
 
 void made_session(struct made *, struct fixture *); /* with a run that goes; its sweep is to be closed */
-struct sweep_host made_host_of(struct made *);
+struct run_host made_host_of(struct made *);
 bool made_ask_knob(void *user, const char *name, const char *text, struct err *);
 bool made_ask_policy(void *user, const char *name, struct err *);
 bool made_ask_run(void *user, const char *prompt, struct err *);

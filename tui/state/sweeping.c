@@ -88,7 +88,7 @@ sweeping_event(struct sweeping *sw, const struct event *e)
 bool
 sweeping_continue(struct sweeping *sw, bool *over, struct err *err)
 {
-    const struct sweep_host host = {.user = sw, .knob = post_knob, .run = post_run, .policy = post_policy};
+    const struct run_host host = {.user = sw, .knob = post_knob, .run = post_run, .policy = post_policy};
     *over = false;
     if (sw->sweep == NULL || sweep_state(sw->sweep) != SWEEP_DUE)
         return true;
@@ -100,7 +100,7 @@ sweeping_continue(struct sweeping *sw, bool *over, struct err *err)
 bool
 sweeping_stop(struct sweeping *sw, struct err *err)
 {
-    const struct sweep_host host = {.user = sw, .knob = post_knob, .run = post_run, .policy = post_policy};
+    const struct run_host host = {.user = sw, .knob = post_knob, .run = post_run, .policy = post_policy};
     if (!sweeping_now(sw))
         return true;
     const bool ok = sweep_stop(sw->sweep, &host, err);

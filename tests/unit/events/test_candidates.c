@@ -50,19 +50,19 @@ find(const struct policy_ops *ops, struct preset found[CANDIDATES_MOST])
     struct policy p;
     struct err err;
     assert_true(policy_open(&p, ops, &model, &greedy, &err));
-    const uint32_t n = candidates_of(&p, &record, 1, model.rho, NULL, found);
+    const uint32_t n = candidates_of(&p.info, ops, &record, 1, model.rho, NULL, found);
     policy_close(&p);
     return n;
 }
 
-TEST(the_defaults_come_first_and_then_the_best_forecast)
+TEST(the_best_forecast_comes_first_and_then_the_defaults)
 {
     struct preset found[CANDIDATES_MOST];
     assert_int_equal(find(&known, found), CANDIDATES_MOST);
-    assert_string_equal(found[0].set[0].text, "2");
-    assert_string_equal(found[0].set[1].text, "0.9");
-    assert_string_equal(found[1].set[0].text, "7");
-    assert_true(fabs(strtod(found[1].set[1].text, NULL) - 0.3) < 0.05);
+    assert_string_equal(found[0].set[0].text, "7");
+    assert_true(fabs(strtod(found[0].set[1].text, NULL) - 0.3) < 0.05);
+    assert_string_equal(found[1].set[0].text, "2");
+    assert_string_equal(found[1].set[1].text, "0.9");
 }
 
 TEST(no_two_differ_only_in_a_knob_without_effect)

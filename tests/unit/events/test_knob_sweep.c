@@ -67,7 +67,7 @@ SEGMENTS_TEST(cut_off_half_way_and_resumed_it_is_the_same)
     char *whole = report(m.sweep);
     sweep_close(m.sweep);
     for (uint32_t cut = 0; cut < POINTS; cut += 7) {
-        const struct sweep_host host = made_host_of(&m);
+        const struct run_host host = made_host_of(&m);
         struct err err = {0};
         assert_true(sweep_open(&m.sweep, &m.f->info, &err));
         made_sweep(&m, GRID, NULL, 0);
@@ -94,7 +94,7 @@ SEGMENTS_TEST(cut_off_half_way_and_resumed_it_is_the_same)
 
 /* As made_go_on(), by a host that can choose policies; an "ar" a baseline's run. */
 static void
-go_on_among(struct made *m, const struct sweep_host *host, uint32_t n, char *order)
+go_on_among(struct made *m, const struct run_host *host, uint32_t n, char *order)
 {
     struct err err = {0};
     for (; sweep_running(m->sweep); n--) {
@@ -113,7 +113,7 @@ SEGMENTS_TEST(the_baseline_is_run_among_the_points)
     char order[128] = "";
     made_session(&m, *state);
     snprintf(m.policy, sizeof m.policy, "specbound");
-    struct sweep_host host = made_host_of(&m);
+    struct run_host host = made_host_of(&m);
     host.policy = made_ask_policy;
     made_sweep(&m, "d_max=3:8:1 tau=0.3:0.6:0.15", NULL, 0); /* 18 points */
     assert_true(isnan(sweep_baseline(m.sweep).value));
@@ -167,7 +167,7 @@ SEGMENTS_TEST(a_sweep_can_restart_before_its_policy_change_is_confirmed)
     struct err err = {0};
     made_session(&m, *state);
     snprintf(m.policy, sizeof m.policy, "specbound");
-    struct sweep_host host = made_host_of(&m);
+    struct run_host host = made_host_of(&m);
     host.policy = made_ask_policy;
     made_sweep(&m, "tau=0.3:0.6:0.15", NULL, 0);
     go_on_among(&m, &host, 0, order); /* the baseline is asked for */
@@ -206,7 +206,7 @@ SEGMENTS_TEST(other_settings_begin_anew)
     assert_int_equal(sweep_pass(m.sweep), 1);
     made_go_on(&m, 1);
     assert_int_equal(sweep_done(m.sweep), 1);
-    const struct sweep_host host = made_host_of(&m);
+    const struct run_host host = made_host_of(&m);
     assert_true(sweep_stop(m.sweep, &host, NULL));
     made_ask_knob(&m, "tau", "0.5", NULL); /* where the swept one stands is all the same */
     made_sweep(&m, "tau=0.3:0.9:0.3", NULL, 0);
@@ -262,7 +262,7 @@ SEGMENTS_TEST(failures_end_it_with_knobs_as_they_were)
     struct made m;
     struct err err = {0};
     made_session(&m, *state);
-    const struct sweep_host host = made_host_of(&m);
+    const struct run_host host = made_host_of(&m);
     made_sweep(&m, GRID, NULL, 0);
     made_go_on(&m, 2);
     snprintf(m.end, sizeof m.end, "error: gone");

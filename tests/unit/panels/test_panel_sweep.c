@@ -46,7 +46,7 @@ static void
 sweep_with(struct swept *w, struct fixture *f, const char *grid, uint32_t runs, bool baseline)
 {
     struct err err = {0};
-    const struct sweep_host host = {
+    const struct run_host host = {
         .user = w, .knob = take_knob, .run = take_run, .policy = baseline ? take_policy : NULL};
     struct policy p = {.ops = NULL};
     *w = (struct swept){.f = f};

@@ -1,0 +1,711 @@
+#include "engine/events/tuner.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/events/candidates.h"
+#include "kernels/base/plural.h"
+
+#define RECORDS      3    /* autoregressive runs whose texts are used for the forecasts */
+#define RECORD_SHARE 0.05 /* of the time, for each of them */
+#define TOKENS_GOOD  64   /* of a run, before candidates are given up */
+#define TOKENS_FEW   16
+#define HELD_OUT_FEW 6 /* prompts */
+#define FINALISTS    3
+#define HEATS_SHARE  0.6  /* of the time, for three heats of all candidates */
+#define HEATS_END    0.75 /* of the time, for all heats */
+#define HELD_SHARE   0.25
+
+struct text {        /* of the first run on a prompt */
+    token_t *tokens; /* (n) owned */
+    uint32_t n;
+};
+
+struct tuner {
+    const struct run_info *info;
+    enum tune_phase phase;
+
+    const struct policy_ops *const *registry;
+    bool wanted[POLICIES_MOST];   /* by policy of the run */
+    char **prompts, **categories; /* (n_prompts) owned */
+    struct text *text;            /* (n_prompts) */
+    uint32_t n_prompts;
+    double time_s;
+    bool greedy;
+
+    struct layer_record records[RECORDS];
+    uint32_t n_records, records_run;
+    bool record_due;
+    struct tune_speed speed;
+    double speed_s, speed_tokens; /* sums of the first runs */
+
+    struct tune_plan plan;
+    struct race *race;
+    struct preset candidate[RACE_CANDIDATES];
+    struct positions positions[RACE_CANDIDATES];
+    uint32_t n, found, differing;
+
+    enum { RUN_NONE, RUN_DUE, RUN_ASKED, RUN_GOING } run;
+    uint32_t at, prompt; /* of the run */
+    struct tally tally;
+    struct positions tested;
+    struct committed committed;
+    struct text now;
+    uint32_t now_room;
+    uint64_t run_us;
+
+    double spent_s;              /* of complete runs */
+    double raced_s;              /* of these, in heats and on held-out prompts, */
+    uint32_t raced, heat_judged; /* and their number; the last heat before which the time was checked */
+    char failed[120];
+};
+
+/* ---- what fits into the time ---- */
+
+static double
+clamp(double x, double low, double high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
+static double
+run_time(const struct tune_speed *speed, uint32_t tokens)
+{
+    return speed->run_s + tokens * speed->token_s;
+}
+
+/* Returns the largest number of tokens in [low, high] with which `runs` runs fit into the time. */
+static uint32_t
+tokens_for(const struct tune_speed *speed, double runs, double time_s, uint32_t low, uint32_t high)
+{
+    return (uint32_t)clamp((time_s / runs - speed->run_s) / speed->token_s, low < high ? low : high, high);
+}
+
+/* Reduces the held-out part to the time. */
+static void
+plan_held_out(struct tune_plan *plan, double run_s, double time_s)
+{
+    const double runs = time_s / (FINALISTS * run_s);
+    plan->passes = (uint32_t)clamp(runs / plan->held_out, 1, plan->passes);
+    plan->held_out =
+        (uint32_t)clamp(runs, plan->held_out < HELD_OUT_FEW ? plan->held_out : HELD_OUT_FEW, plan->held_out);
+}
+
+static double
+plan_runs(const struct tune_plan *p)
+{
+    return (double)RACE_HEATS * p->candidates + (double)FINALISTS * p->held_out * p->passes;
+}
+
+bool
+tune_plan(struct tune_plan *plan, uint32_t least, const struct tune_speed *speed, double time_s)
+{
+    const uint32_t all = plan->tokens;
+    if (time_s > 0) {
+        const double heats_s = HEATS_SHARE * time_s;
+        plan->tokens = tokens_for(speed, (double)RACE_HEATS * plan->candidates, heats_s, TOKENS_GOOD, all);
+        plan->candidates =
+            (uint32_t)clamp(heats_s / (RACE_HEATS * run_time(speed, plan->tokens)), least, plan->candidates);
+        plan->tokens = tokens_for(speed, (double)RACE_HEATS * plan->candidates, heats_s, TOKENS_FEW, plan->tokens);
+        plan_held_out(plan, run_time(speed, plan->tokens), HELD_SHARE * time_s);
+        plan->tokens = tokens_for(speed, plan_runs(plan), time_s, TOKENS_FEW, plan->tokens);
+    }
+    plan->needs_s = plan_runs(plan) * run_time(speed, plan->tokens);
+    return !(time_s > 0) || plan->needs_s <= time_s;
+}
+
+double
+tune_time_parse(const char *text)
+{
+    char *end;
+    double n = strtod(text, &end);
+    const double unit = *end == 'h' ? 3600 : *end == 'm' ? 60 : 1;
+    end += *end == 'h' || *end == 'm' || *end == 's';
+    n *= unit;
+    return end != text && *end == '\0' && n > 0 && n < 1e7 ? n : (double)NAN;
+}
+
+const char *
+tune_time_text(double seconds, char *out, size_t n)
+{
+    if (seconds < 100)
+        snprintf(out, n, "%.0fs", ceil(seconds));
+    else
+        snprintf(out, n, "%.0fm", ceil(seconds / 60));
+    return out;
+}
+
+/* ---- opening and closing ---- */
+
+bool
+tuner_open(struct tuner **out, const struct run_info *info, struct err *err)
+{
+    if ((*out = calloc(1, sizeof **out)) == NULL)
+        return err_set(err, ERR_WORK, "out of memory for a race");
+    (*out)->info = info;
+    return true;
+}
+
+static void
+forget(struct tuner *t)
+{
+    race_close(t->race);
+    for (uint32_t i = 0; i < RECORDS; i++)
+        layer_record_close(&t->records[i]);
+    for (uint32_t i = 0; i < t->n_prompts; i++) {
+        free(t->prompts != NULL ? t->prompts[i] : NULL);
+        free(t->categories != NULL ? t->categories[i] : NULL);
+        free(t->text != NULL ? t->text[i].tokens : NULL);
+    }
+    free(t->prompts);
+    free(t->categories);
+    free(t->text);
+    free(t->now.tokens);
+    *t = (struct tuner){.info = t->info};
+}
+
+void
+tuner_close(struct tuner *t)
+{
+    if (t == NULL)
+        return;
+    forget(t);
+    free(t);
+}
+
+/* ---- beginning ---- */
+
+static const struct policy_ops *
+ops_of(const struct tuner *t, uint32_t policy)
+{
+    const struct policy_ops *const *ops = t->registry;
+    while (*ops != NULL && strcmp((*ops)->name, t->info->policies[policy].name) != 0)
+        ops++;
+    return *ops;
+}
+
+/* Can the policy be a candidate, besides autoregressive decoding? */
+static bool
+is_possible(const struct tuner *t, uint32_t policy)
+{
+    const struct policy_info *info = &t->info->policies[policy];
+    const struct policy_ops *ops = ops_of(t, policy);
+    return ops != NULL && info->missing == 0 && t->info->layers >= ops->least_layers && strcmp(info->name, "ar") != 0;
+}
+
+static bool
+choose_policies(struct tuner *t, const struct tune_request *r, struct err *err)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < r->n_policies; i++) {
+        const struct policy_info *info = run_info_policy(t->info, r->policies[i]);
+        char needs[96];
+        if (info == NULL)
+            return err_set(err, ERR_USAGE, "cannot race '%.15s': there is no such policy", r->policies[i]);
+        if (info->missing != 0)
+            return err_set(err, ERR_USAGE, "cannot race %s: it needs %s", info->name,
+                           policy_missing(info->missing, needs, sizeof needs));
+        t->wanted[info - t->info->policies] = true;
+    }
+    for (uint32_t i = 0; i < t->info->n_policies; i++) {
+        t->wanted[i] = (t->wanted[i] || r->n_policies == 0) && is_possible(t, i);
+        n += t->wanted[i];
+    }
+    return n > 0 || err_set(err, ERR_USAGE, "cannot race plain decoding alone: name a policy that this model can run");
+}
+
+static bool
+copy_prompts(struct tuner *t, const struct tune_request *r)
+{
+    t->prompts = calloc(r->n_prompts, sizeof *t->prompts);
+    t->categories = calloc(r->n_prompts, sizeof *t->categories);
+    t->text = calloc(r->n_prompts, sizeof *t->text);
+    if (t->prompts == NULL || t->categories == NULL || t->text == NULL)
+        return false;
+    for (; t->n_prompts < r->n_prompts; t->n_prompts++) {
+        const struct race_prompt *p = &r->prompts[t->n_prompts];
+        t->prompts[t->n_prompts] = strdup(p->text);
+        t->categories[t->n_prompts] = strdup(p->category != NULL ? p->category : "");
+        if (t->prompts[t->n_prompts] == NULL || t->categories[t->n_prompts] == NULL)
+            return t->n_prompts++, false;
+    }
+    return true;
+}
+
+bool
+tuner_begin(struct tuner *t, const struct tune_request *r, struct err *err)
+{
+    if (tuner_running(t))
+        return err_set(err, ERR_USAGE, "a race is running; Esc or :tune stop ends it");
+    forget(t);
+    t->registry = r->registry;
+    t->time_s = r->time_s;
+    t->greedy = r->greedy;
+    t->plan = (struct tune_plan){.tokens = r->tokens, .passes = RACE_PASSES};
+    t->speed.run_s = INFINITY;
+    bool ok = choose_policies(t, r, err) && race_open(&t->race, r->prompts, r->n_prompts, r->seed, err);
+    ok = ok && (copy_prompts(t, r) || err_set(err, ERR_WORK, "out of memory for prompts"));
+    for (uint32_t i = 0; i < RECORDS && ok && t->greedy; i++)
+        ok = layer_record_open(&t->records[i], t->info->layers, err);
+    if (!ok) {
+        forget(t);
+        return false;
+    }
+    t->plan.held_out = race_n_held_out(t->race);
+    t->phase = TUNE_RECORDS;
+    t->run = RUN_DUE;
+    return true;
+}
+
+/* ---- a run ---- */
+
+static void
+begin_run(struct tuner *t)
+{
+    t->run = RUN_GOING;
+    t->tally = (struct tally){0};
+    t->tested = (struct positions){0};
+    t->now.n = 0;
+    t->run_us = 0;
+}
+
+/* Without memory the texts are not compared. */
+static void
+add_token(struct tuner *t, token_t token)
+{
+    if (t->now.n == t->now_room) {
+        const uint32_t room = t->now_room > 0 ? t->now_room * 2 : 256;
+        token_t *more = realloc(t->now.tokens, room * sizeof *more);
+        if (more == NULL)
+            return;
+        t->now.tokens = more;
+        t->now_room = room;
+    }
+    t->now.tokens[t->now.n++] = token;
+}
+
+/* Stores the first text of a prompt, and compares later texts with it, as far as both have tokens. */
+static void
+compare_text(struct tuner *t)
+{
+    struct text *first = &t->text[t->prompt];
+    const uint32_t n = t->now.n < first->n ? t->now.n : first->n;
+    if (first->tokens == NULL) {
+        *first = t->now;
+        t->now = (struct text){NULL, 0};
+        t->now_room = 0;
+    } else if (memcmp(t->now.tokens, first->tokens, n * sizeof *first->tokens) != 0) {
+        t->differing++;
+    }
+}
+
+static void
+measure(struct tuner *t, double seconds)
+{
+    const double s = (t->tally.draft_us + t->tally.verify_us) * 1e-6;
+    t->speed_s += s;
+    t->speed_tokens += (double)t->tally.emitted;
+    t->speed.token_s = t->speed_s / t->speed_tokens;
+    t->speed.run_s = fmin(t->speed.run_s, fmax(seconds - s - t->tally.probe_us * 1e-6, 0));
+    t->records_run++;
+    t->record_due = true;
+}
+
+static void
+end_run(struct tuner *t)
+{
+    const double seconds = (double)t->run_us * 1e-6;
+    t->run = RUN_DUE;
+    t->spent_s += seconds;
+    t->run_us = 0;
+    if (t->tally.emitted == 0) {
+        snprintf(t->failed, sizeof t->failed,
+                 "the text of prompt %u ends with its first token: leave it out, or give --ignore-eos", t->prompt + 1);
+        return;
+    }
+    if (t->greedy)
+        compare_text(t);
+    if (t->phase == TUNE_RECORDS) {
+        measure(t, seconds);
+        return;
+    }
+    t->raced_s += seconds;
+    t->raced++;
+    positions_add(&t->positions[t->at], &t->tested);
+    race_took(t->race, (t->tally.draft_us + t->tally.verify_us) * 1e-6 / (double)t->tally.emitted);
+}
+
+/* Has the run all tokens that count? */
+static bool
+is_enough(const struct tuner *t)
+{
+    const bool slow = t->phase == TUNE_RECORDS && t->time_s > 0 &&
+                      (double)t->run_us * 1e-6 > RECORD_SHARE * t->time_s && t->tally.emitted >= TOKENS_FEW;
+    return slow || t->tally.emitted + 1 >= t->plan.tokens; /* one token came with the prompt */
+}
+
+void
+tuner_event(struct tuner *t, const struct event *e)
+{
+    const char *text = e->type == EVENT_CONTROL ? e->control.new_text : NULL;
+    if (t->run == RUN_ASKED && text != NULL && e->control.kind == RECORDED_RUN && strcmp(text, "prompt") == 0) {
+        begin_run(t);
+        return;
+    }
+    token_t token;
+    enum token_source source;
+    if (t->run != RUN_GOING)
+        return;
+    t->run_us = e->t_us;
+    if (committed_token(&t->committed, e, &token, &source))
+        add_token(t, token);
+    if (e->type == EVENT_ROUND) {
+        const struct tally round = tally_of(&e->round_end);
+        tally_add(&t->tally, &round);
+        positions_round(&t->tested, &e->round_end);
+        if (is_enough(t))
+            end_run(t);
+    } else if (text != NULL && e->control.kind == RECORDED_END && strncmp(text, "error", 5) == 0) {
+        snprintf(t->failed, sizeof t->failed, "the race stopped: %s", text);
+        t->run = RUN_DUE;
+    } else if (text != NULL && e->control.kind == RECORDED_END) {
+        end_run(t);
+    }
+}
+
+/* ---- candidates ---- */
+
+/* Adds the i-th setting of each policy, for i = 0, 1, …: so a plan with fewer candidates has the best of each. */
+static bool
+find_candidates(struct tuner *t, uint32_t *least, struct err *err)
+{
+    struct preset(*of)[CANDIDATES_MOST] = calloc(t->info->n_policies, sizeof *of);
+    uint32_t found[POLICIES_MOST] = {0}, n = 1;
+    if (of == NULL)
+        return err_set(err, ERR_WORK, "out of memory for candidates");
+    t->candidate[0] = (struct preset){.policy = "ar"};
+    for (uint32_t p = 0; p < t->info->n_policies; p++)
+        if (t->wanted[p])
+            found[p] =
+                candidates_of(&t->info->policies[p], ops_of(t, p), t->records, t->n_records, t->info->rho, NULL, of[p]);
+    for (uint32_t i = 0; i < CANDIDATES_MOST; i++) {
+        for (uint32_t p = 0; p < t->info->n_policies && n < RACE_CANDIDATES; p++)
+            if (i < found[p])
+                t->candidate[n++] = of[p][i];
+        *least = i == 0 ? n : *least;
+    }
+    t->found = n;
+    free(of);
+    return true;
+}
+
+static bool
+begin_heats(struct tuner *t, struct err *err)
+{
+    uint32_t least = 0;
+    char given[16], needs[16];
+    if (!find_candidates(t, &least, err))
+        return false;
+    t->plan.candidates = t->found;
+    if (!tune_plan(&t->plan, least, &t->speed, t->time_s > 0 ? fmax(t->time_s - t->spent_s, 1e-3) : 0))
+        return err_set(err, ERR_USAGE,
+                       "cannot race %u settings in %s: at %.2g tokens/s they need about %s; give more time, or fewer "
+                       "policies",
+                       least, tune_time_text(t->time_s, given, sizeof given), 1 / t->speed.token_s,
+                       tune_time_text(t->spent_s + t->plan.needs_s, needs, sizeof needs));
+    if (!race_begin(t->race, t->plan.candidates, err))
+        return false;
+    t->n = t->plan.candidates;
+    t->phase = TUNE_HEATS;
+    return true;
+}
+
+/* ---- requests ---- */
+
+static void
+begin_held_out(struct tuner *t)
+{
+    if (t->time_s > 0)
+        plan_held_out(&t->plan, t->raced_s / t->raced, t->time_s - t->spent_s);
+    race_limit_held_out(t->race, t->plan.held_out, t->plan.passes);
+    t->phase = TUNE_HELD_OUT;
+}
+
+/* Does the time end the heats? Between two heats, the next one must fit. */
+static bool
+is_late(struct tuner *t)
+{
+    const uint32_t heat = race_heat(t->race);
+    if (!(t->time_s > 0) || heat == 0)
+        return false;
+    if (heat < RACE_HEATS)
+        return t->spent_s > t->time_s;
+    const bool between = heat != t->heat_judged;
+    const double next_s = between ? t->raced_s / t->raced * (race_left(t->race) + 1) : 0;
+    t->heat_judged = heat;
+    return t->spent_s + next_s > HEATS_END * t->time_s;
+}
+
+static bool
+ask(struct tuner *t, const struct run_host *host, const struct preset *p, uint32_t prompt, struct err *err)
+{
+    bool ok = host->policy(host->user, p->policy, err);
+    for (uint32_t i = 0; i < p->n_set && ok; i++)
+        ok = host->knob(host->user, p->set[i].name, p->set[i].text, err);
+    t->prompt = prompt;
+    t->run = RUN_ASKED;
+    return ok && host->run(host->user, t->prompts[prompt], err);
+}
+
+/* Asks for the next of the first runs. *more: false after the last one. */
+static bool
+next_record(struct tuner *t, const struct run_host *host, bool *more, struct err *err)
+{
+    const bool slow = t->time_s > 0 && t->spent_s > (RECORDS - 1) * RECORD_SHARE * t->time_s;
+    const struct preset plain = {.policy = "ar"};
+    if (t->record_due && t->greedy && host->record(host->user, &t->records[t->n_records]) &&
+        t->records[t->n_records].n > t->records[t->n_records].begin)
+        t->n_records++;
+    t->record_due = false;
+    *more = t->records_run == 0 || (t->greedy && t->records_run < RECORDS && !slow);
+    if (!*more)
+        return host->probe(host->user, probe_mode_names[PROBE_POLICY], err) && begin_heats(t, err);
+    return (t->records_run > 0 ||
+            host->probe(host->user, probe_mode_names[t->greedy ? PROBE_ALL : PROBE_POLICY], err)) &&
+           ask(t, host, &plain, race_prompt(t->race, t->records_run), err);
+}
+
+static bool
+next_run(struct tuner *t, const struct run_host *host, struct err *err)
+{
+    uint32_t prompt;
+    bool more = false;
+    if (t->failed[0] != '\0')
+        return err_set(err, ERR_WORK, "%s", t->failed);
+    if (t->phase == TUNE_RECORDS && (!next_record(t, host, &more, err) || more))
+        return more;
+    if (t->phase == TUNE_HEATS && is_late(t))
+        race_finish_heats(t->race);
+    const enum race_phase phase = race_next(t->race, &t->at, &prompt);
+    if (phase == RACE_HELD_OUT && t->phase == TUNE_HEATS)
+        begin_held_out(t);
+    if (phase != RACE_OVER)
+        return ask(t, host, &t->candidate[t->at], prompt, err);
+    t->phase = TUNE_OVER;
+    t->run = RUN_NONE;
+    return true;
+}
+
+bool
+tuner_next(struct tuner *t, const struct run_host *host, struct err *err)
+{
+    if (!tuner_due(t))
+        return true;
+    const bool ok = next_run(t, host, err);
+    if (!ok)
+        tuner_stop(t);
+    return ok;
+}
+
+void
+tuner_stop(struct tuner *t)
+{
+    if (tuner_running(t))
+        t->phase = TUNE_STOPPED;
+    t->run = RUN_NONE;
+}
+
+bool
+tuner_due(const struct tuner *t)
+{
+    return t->run == RUN_DUE;
+}
+
+bool
+tuner_running(const struct tuner *t)
+{
+    return t->phase == TUNE_RECORDS || t->phase == TUNE_HEATS || t->phase == TUNE_HELD_OUT;
+}
+
+/* ---- progress ---- */
+
+enum tune_phase
+tuner_phase(const struct tuner *t)
+{
+    return t->phase;
+}
+
+double
+tuner_elapsed_s(const struct tuner *t)
+{
+    return t->spent_s + (double)t->run_us * 1e-6;
+}
+
+/* Returns the runs that are left at most. */
+static double
+runs_left(const struct tuner *t)
+{
+    uint32_t all = t->plan.held_out * t->plan.passes, had = 0;
+    if (t->phase == TUNE_HELD_OUT)
+        had = race_held_out_runs(t->race, &all);
+    const double held = (double)FINALISTS * (all - had);
+    const double heats = t->phase == TUNE_HELD_OUT ? 0
+                                                   : (double)race_left(t->race) *
+                                                         (race_n_prompts(t->race) * RACE_PASSES - race_heat(t->race));
+    return held + heats;
+}
+
+double
+tuner_left_s(const struct tuner *t)
+{
+    const double limit = t->time_s > 0 ? fmax(t->time_s - tuner_elapsed_s(t), 0) : (double)INFINITY;
+    const double runs_s = t->raced > 0 ? runs_left(t) * t->raced_s / t->raced : (double)INFINITY;
+    const double left = fmin(limit, runs_s);
+    return !tuner_running(t) || isinf(left) ? (double)NAN : left;
+}
+
+double
+tuner_done(const struct tuner *t)
+{
+    const double left = tuner_left_s(t), done = tuner_elapsed_s(t);
+    return t->phase == TUNE_OVER ? 1 : isnan(left) || !(done > 0) ? 0 : done / (done + left);
+}
+
+const char *
+tuner_progress(const struct tuner *t, char *out, size_t n)
+{
+    uint32_t all, had;
+    const char *stopped = t->phase == TUNE_STOPPED ? ", stopped" : "";
+    const double s = tuner_elapsed_s(t);
+    switch (t->phase) {
+    case TUNE_NOTHING: out[0] = '\0'; break;
+    case TUNE_RECORDS: snprintf(out, n, "plain decoding · %.0f s", s); break;
+    case TUNE_HELD_OUT:
+        had = race_held_out_runs(t->race, &all);
+        snprintf(out, n, "held-out prompts · %u of %u · %.0f s", had + 1, all, s);
+        break;
+    case TUNE_OVER: snprintf(out, n, "%u settings · %u heats · %.0f s", t->n, race_heat(t->race), s); break;
+    default:
+        if (t->n == 0)
+            snprintf(out, n, "stopped before the first heat");
+        else
+            snprintf(out, n, "%u of %u left · heat %u · %.0f s%s", race_left(t->race), t->n, race_heat(t->race) + 1, s,
+                     stopped);
+    }
+    return out;
+}
+
+/* ---- results ---- */
+
+const struct race *
+tuner_race(const struct tuner *t)
+{
+    return t->n > 0 ? t->race : NULL;
+}
+
+const struct tune_plan *
+tuner_plan(const struct tuner *t)
+{
+    return &t->plan;
+}
+
+uint32_t
+tuner_found(const struct tuner *t)
+{
+    return t->found;
+}
+
+uint32_t
+tuner_candidates(const struct tuner *t)
+{
+    return t->n;
+}
+
+uint32_t
+tuner_at(const struct tuner *t)
+{
+    const bool racing = t->phase == TUNE_HEATS || t->phase == TUNE_HELD_OUT;
+    return racing && t->run >= RUN_ASKED ? t->at : t->n;
+}
+
+const struct preset *
+tuner_candidate(const struct tuner *t, uint32_t i)
+{
+    return &t->candidate[i];
+}
+
+uint32_t
+tuner_winner(const struct tuner *t)
+{
+    struct race_standing all[RACE_CANDIDATES];
+    uint32_t done;
+    if (race_held_out_runs(t->race, &done) == 0)
+        race_standings(t->race, all);
+    else
+        all[0].candidate = race_winner(t->race);
+    return all[0].candidate;
+}
+
+const char *
+tuner_name(const struct tuner *t, uint32_t candidate, const char *before, char *out, size_t n)
+{
+    const struct preset *p = &t->candidate[candidate];
+    const struct policy_info *info = run_info_policy(t->info, p->policy);
+    size_t used = (size_t)snprintf(out, n, "%s", p->policy);
+    for (uint32_t i = 0; i < p->n_set && used < n; i++) {
+        char usual[32];
+        knob_format(&info->knobs[i], info->knobs[i].def, usual, sizeof usual);
+        if (strcmp(p->set[i].text, usual) != 0)
+            used += (size_t)snprintf(out + used, n - used, "%s%s=%s", before, p->set[i].name, p->set[i].text);
+    }
+    return out;
+}
+
+const char *
+tuner_category(const struct tuner *t, uint32_t wanted)
+{
+    const struct comparison all = race_held_out(t->race, race_winner(t->race), 0, NULL);
+    for (uint32_t i = 0; i < t->n_prompts; i++) {
+        bool before = t->categories[i][0] == '\0';
+        for (uint32_t j = 0; j < i && !before; j++)
+            before = strcmp(t->categories[i], t->categories[j]) == 0;
+        const struct comparison of = race_held_out(t->race, race_winner(t->race), 0, t->categories[i]);
+        if (!before && of.n > 1 && of.n < all.n && wanted-- == 0)
+            return t->categories[i];
+    }
+    return NULL;
+}
+
+const char *
+tune_verdict(struct comparison c)
+{
+    static const char *const words[] = {"not measured", "within noise of plain decoding", "faster than plain decoding",
+                                        "slower than plain decoding"};
+    return words[c.verdict];
+}
+
+const char *
+tuner_engine_command(const struct tuner *t, enum other_engine engine, uint32_t candidate, bool rated, char *out,
+                     size_t n)
+{
+    const struct positions *p = &t->positions[candidate];
+    const struct helper_info *draft = &t->info->helpers[HELPER_DRAFT];
+    const bool file = strchr(t->info->model_path, '/') != NULL || strchr(t->info->model_path, ',') == NULL;
+    const struct engine_models models = {file && t->info->model_path[0] != '\0' ? t->info->model_path : NULL,
+                                         draft->path[0] != '\0' ? draft->path : NULL};
+    double rate[POSITIONS];
+    const uint32_t rates = rated ? positions_count(p) : 0;
+    for (uint32_t i = 0; i < rates; i++) /* of rounds with drafts, as those engines count */
+        rate[i] = (double)p->accepted[i] / (double)p->tested[0];
+    out[0] = '\0';
+    if (!rated || rates > 0)
+        engine_flags(engine, &t->candidate[candidate], &models, rate, rates, out, n);
+    return out;
+}
+
+uint32_t
+tuner_differing(const struct tuner *t)
+{
+    return t->differing;
+}

@@ -1,0 +1,113 @@
+/* Finds the fastest setting for a model, a machine and a list of prompts (docs/methods.md: Racing). As a sweep
+ * (knob_sweep.h) it is built from events alone: tuner_event() receives them, and tuner_next() requests settings and
+ * runs from its owner. `specscope tune` and `:tune` are its owners.
+ *
+ *   1. Autoregressive runs measure the speed and record the layers' predictions.
+ *   2. Candidates are chosen (candidates.h), as many as fit into the time (tune_plan()).
+ *   3. They race over two thirds of the prompts (race.h).
+ *   4. Winner, runner-up and autoregressive decoding are measured on the other prompts.
+ *
+ * A run ends at the plan's number of tokens, also if the session would generate more. Time is that of the events. */
+#ifndef ENGINE_EVENTS_TUNER_H
+#define ENGINE_EVENTS_TUNER_H
+
+#include "engine/events/engine_flags.h"
+#include "engine/events/knob_sweep.h"
+#include "engine/events/layer_record.h"
+#include "engine/events/positions.h"
+#include "engine/events/preset.h"
+#include "engine/events/race.h"
+
+#define TUNE_TIME   300 /* default, in seconds */
+#define TUNE_TOKENS 128 /* default, for each prompt */
+
+/* ---- what fits into the time ---- */
+
+struct tune_speed {
+    double run_s;   /* of a run besides its tokens: the prompt */
+    double token_s; /* of autoregressive decoding */
+};
+
+struct tune_plan {
+    uint32_t candidates;       /* with autoregressive decoding */
+    uint32_t tokens;           /* of a run */
+    uint32_t held_out, passes; /* prompts, and runs of each finalist on each of them */
+    double needs_s; /* of three heats and the held-out runs, if every run is as fast as autoregressive decoding */
+};
+
+/* Reduces *plan, which contains all that is wanted, to what fits into time_s (0: no limit): first the tokens of a run, to
+ * 64; then candidates, down to `least`; then tokens, to 16; and held-out runs to a quarter of the time, but six prompts.
+ * Returns false if the smallest plan does not fit. */
+bool tune_plan(struct tune_plan *plan, uint32_t least, const struct tune_speed *, double time_s);
+/* Reads "90s", "5m", "1h" or seconds; returns NAN for anything else. Writes "45s", "5m". */
+double tune_time_parse(const char *text);
+const char *tune_time_text(double seconds, char *out, size_t n);
+
+/* ---- the tuner ---- */
+
+struct tune_request {
+    const struct policy_ops *const *registry; /* NULL-terminated; constant */
+    const char *const *policies;              /* (n_policies) names; none: all whose needs are met. Borrowed */
+    size_t n_policies;
+    const struct race_prompt *prompts; /* (n_prompts) borrowed */
+    uint32_t n_prompts;
+    double time_s;   /* 0: no limit */
+    uint32_t tokens; /* of a run, at most */
+    uint64_t seed;
+    bool greedy; /* the runs' texts must be equal, and what-if has forecasts */
+};
+
+enum tune_phase {
+    TUNE_NOTHING, /* none has begun */
+    TUNE_RECORDS,
+    TUNE_HEATS,
+    TUNE_HELD_OUT,
+    TUNE_OVER,
+    TUNE_STOPPED /* the result is that of the runs so far */
+};
+
+struct tuner;
+
+bool tuner_open(struct tuner **, const struct run_info *, struct err *); /* info is borrowed */
+void tuner_close(struct tuner *);                                        /* NULL does nothing */
+
+/* Begins; results of an earlier race are dropped. Fails with ERR_USAGE: too few prompts, an unknown policy, a policy
+ * whose needs are not met, or a race is running. */
+bool tuner_begin(struct tuner *, const struct tune_request *, struct err *);
+void tuner_event(struct tuner *, const struct event *);
+bool tuner_due(const struct tuner *); /* tuner_next() has a request, or the race has ended */
+/* Sets knobs and starts the next run. It changes settings without restoring them. Returns false with a message if a run
+ * or a request failed or the time is too short; the race is then stopped. */
+bool tuner_next(struct tuner *, const struct run_host *, struct err *);
+void tuner_stop(struct tuner *);
+bool tuner_running(const struct tuner *);
+
+enum tune_phase tuner_phase(const struct tuner *);
+double tuner_elapsed_s(const struct tuner *);
+double tuner_left_s(const struct tuner *); /* at most, by the mean of the runs so far; NAN: unknown */
+double tuner_done(const struct tuner *);   /* share of the work, in [0, 1] */
+/* What happens now or what has happened, in a few words: "heat 6 · 14 of 23 left · 41 s". */
+const char *tuner_progress(const struct tuner *, char *out, size_t n);
+
+/* ---- results ---- */
+
+const struct race *tuner_race(const struct tuner *); /* NULL: no heats yet */
+const struct tune_plan *tuner_plan(const struct tuner *);
+uint32_t tuner_found(const struct tuner *);      /* candidates before tune_plan() */
+uint32_t tuner_candidates(const struct tuner *); /* 0: no heats yet */
+uint32_t tuner_at(const struct tuner *);         /* candidate of the run; tuner_candidates(): none */
+const struct preset *tuner_candidate(const struct tuner *, uint32_t);
+uint32_t tuner_winner(const struct tuner *); /* the leader, if the heats are not complete */
+/* Writes the policy and the knobs that differ from its defaults, each after `before`. Returns out. */
+const char *tuner_name(const struct tuner *, uint32_t candidate, const char *before, char *out, size_t n);
+/* Returns the categories that have several held-out prompts, but not all: the i-th; NULL: there are no more. */
+const char *tuner_category(const struct tuner *, uint32_t i);
+/* "faster than plain decoding", … */
+const char *tune_verdict(struct comparison);
+/* The setting as another engine's command (engine_flags.h); rated: with the acceptance rates measured here in place of
+ * its drafter, "" if no draft was tested. Returns out. */
+const char *tuner_engine_command(const struct tuner *, enum other_engine, uint32_t candidate, bool rated, char *out,
+                                 size_t n);
+uint32_t tuner_differing(const struct tuner *); /* runs with another greedy text than the first run on the prompt */
+
+#endif

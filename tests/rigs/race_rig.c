@@ -1,0 +1,214 @@
+#include "tests/rigs/race_rig.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/base/rng.h"
+#include "tests/rigs/test.h"
+
+#define SESSION_TOKENS 160 /* that the session generates if nobody asks for another run */
+
+static bool
+declare_length(struct policy *p, const struct model_info *model, const struct sampling *sampling, struct err *err)
+{
+    (void)model, (void)sampling, (void)err;
+    return policy_number(p, "k", "K", 1, 16, 1, 5, "tokens drafted a round");
+}
+
+static const struct policy_ops simulated[] = {{.name = "ar", .title = "plain", .paper = ""},
+                                              {.name = "sd", .title = "draft", .paper = "", .open = declare_length},
+                                              {.name = "ngram", .title = "text", .paper = "", .open = declare_length},
+                                              {.name = "swift", .title = "layers", .paper = ""}};
+#define POLICIES (sizeof simulated / sizeof *simulated)
+static const struct policy_ops *const registry[] = {&simulated[0], &simulated[1], &simulated[2], &simulated[3], NULL};
+
+double
+race_rig_speed(const char *policy, double k)
+{
+    if (strcmp(policy, "sd") == 0)
+        return 1.6 - 0.03 * (k - 4) * (k - 4);
+    if (strcmp(policy, "ngram") == 0)
+        return 1.25 - 0.02 * fabs(k - 6);
+    return strcmp(policy, "swift") == 0 ? 0.7 : 1;
+}
+
+void
+race_rig_open(struct simulated_race *r)
+{
+    static const char *const categories[] = {"chat", "lists", "summaries"};
+    const struct model_info model = {.layers = 8, .width = 16, .vocab = 100, .rho = 1};
+    const struct sampling greedy = {.top_p = 1};
+    struct err err = {0};
+    *r = (struct simulated_race){.token_s = 0.01, .run_s = 0.05, .noise = 0.02};
+    r->info = (struct run_info){.layers = 8, .rho = 1, .vocab = 100, .tokens = SESSION_TOKENS, .n_policies = POLICIES};
+    snprintf(r->info.model_path, sizeof r->info.model_path, "/models/fables.gguf");
+    r->info.policies = calloc(POLICIES, sizeof *r->info.policies);
+    assert_non_null(r->info.policies);
+    for (size_t i = 0; i < POLICIES; i++) {
+        struct policy p;
+        assert_true(policy_open(&p, &simulated[i], &model, &greedy, &err));
+        r->info.policies[i] = p.info;
+        policy_close(&p);
+    }
+    for (uint32_t i = 0; i < RACE_RIG_PROMPTS; i++) {
+        snprintf(r->texts[i], sizeof r->texts[i], "prompt %u", i);
+        r->prompts[i] = (struct race_prompt){r->texts[i], categories[i % 3]};
+    }
+    assert_true(tuner_open(&r->tuner, &r->info, &err));
+}
+
+void
+race_rig_close(struct simulated_race *r)
+{
+    tuner_close(r->tuner);
+    free(r->info.policies);
+}
+
+struct tune_request
+race_rig_request(const struct simulated_race *r, double time_s)
+{
+    return (struct tune_request){.registry = registry,
+                                 .prompts = r->prompts,
+                                 .n_prompts = RACE_RIG_PROMPTS,
+                                 .time_s = time_s,
+                                 .tokens = TUNE_TOKENS,
+                                 .seed = 1,
+                                 .greedy = true};
+}
+
+/* ---- the owner ---- */
+
+static bool
+take_policy(void *user, const char *name, struct err *err)
+{
+    struct simulated_race *r = user;
+    (void)err;
+    snprintf(r->policy, sizeof r->policy, "%s", name);
+    r->k = 0;
+    return true;
+}
+
+static bool
+take_knob(void *user, const char *name, const char *text, struct err *err)
+{
+    struct simulated_race *r = user;
+    (void)err;
+    assert_string_equal(name, "k");
+    r->k = strtod(text, NULL);
+    return true;
+}
+
+static bool
+take_run(void *user, const char *prompt, struct err *err)
+{
+    struct simulated_race *r = user;
+    (void)err;
+    r->prompt = 0;
+    while (strcmp(r->texts[r->prompt], prompt) != 0)
+        r->prompt++;
+    r->runs++;
+    return true;
+}
+
+static bool
+take_probe(void *user, const char *mode, struct err *err)
+{
+    struct simulated_race *r = user;
+    (void)err;
+    snprintf(r->probe, sizeof r->probe, "%s", mode);
+    return true;
+}
+
+static bool
+give_record(void *user, struct layer_record *record)
+{
+    (void)user, (void)record;
+    return false;
+}
+
+struct run_host
+race_rig_host(struct simulated_race *r)
+{
+    return (struct run_host){.user = r,
+                             .knob = take_knob,
+                             .run = take_run,
+                             .policy = take_policy,
+                             .probe = take_probe,
+                             .record = give_record};
+}
+
+/* ---- events ---- */
+
+static void
+emit_control(struct simulated_race *r, enum recorded kind, const char *text, double s)
+{
+    tuner_event(r->tuner, &(struct event){.type = EVENT_CONTROL,
+                                          .t_us = (uint64_t)(s * 1e6),
+                                          .control = {.kind = kind, .old_text = "", .new_text = text}});
+}
+
+static void
+emit_token(struct simulated_race *r, uint32_t at, enum token_source source, double s)
+{
+    const bool other = r->differs != NULL && strcmp(r->policy, r->differs) == 0 && at == 7;
+    tuner_event(
+        r->tuner,
+        &(struct event){.type = EVENT_TOKEN,
+                        .t_us = (uint64_t)(s * 1e6),
+                        .token = {.token = (token_t)(r->prompt + at + other), .source = source, .candidate = -1}});
+}
+
+/* Returns a random number of mean 0 and standard deviation 1. */
+static double
+deviation(struct simulated_race *r)
+{
+    return ((double)(splitmix64(&r->random) >> 11) * 0x1p-53 - 0.5) * 3.4641016151377544;
+}
+
+/* Emits the requested run: rounds of one token, or of up to four that accept the first two of four drafts. */
+static void
+emit_run(struct simulated_race *r)
+{
+    const bool ar = strcmp(r->policy, "ar") == 0;
+    const double token_s = r->token_s / race_rig_speed(r->policy, r->k) * exp(r->noise * deviation(r));
+    const uint32_t tokens = r->text_tokens > 0 ? r->text_tokens : SESSION_TOKENS, step = ar ? 1 : 3;
+    double s = r->run_s;
+    emit_control(r, RECORDED_RUN, "prompt", 0);
+    emit_token(r, 0, SOURCE_PREFILL, s);
+    if (r->fails != NULL && strcmp(r->policy, r->fails) == 0) {
+        emit_control(r, RECORDED_END, "error: draft: out of memory", s);
+        return;
+    }
+    for (uint32_t at = 1, round = 1; at < tokens; round++) {
+        const uint32_t n = at + step > tokens ? tokens - at : step, us = (uint32_t)(token_s * n * 1e6);
+        for (uint32_t i = 0; i < n; i++)
+            emit_token(r, at + i, SOURCE_BONUS, s);
+        s += token_s * n;
+        at += n;
+        tuner_event(r->tuner, &(struct event){.type = EVENT_ROUND,
+                                              .round = round,
+                                              .t_us = (uint64_t)(s * 1e6),
+                                              .round_end = {.draft_us = ar ? 0 : us / 2,
+                                                            .verify_us = ar ? us : us - us / 2,
+                                                            .drafted = ar ? 0 : 4,
+                                                            .verified = ar ? 0 : 4,
+                                                            .accepted = n - 1,
+                                                            .emitted = n}});
+    }
+    emit_control(r, RECORDED_END, "tokens", s);
+}
+
+bool
+race_rig_run(struct simulated_race *r, uint32_t n, struct err *err)
+{
+    const struct run_host host = race_rig_host(r);
+    for (uint32_t i = 0; i < n && tuner_running(r->tuner); i++) {
+        if (!tuner_next(r->tuner, &host, err))
+            return false;
+        if (tuner_running(r->tuner))
+            emit_run(r);
+    }
+    return true;
+}

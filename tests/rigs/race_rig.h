@@ -1,0 +1,35 @@
+/* A simulated session that a tuner's requests drive: the times of its runs follow from policy, knob and prompt. */
+#ifndef TESTS_RIGS_RACE_RIG_H
+#define TESTS_RIGS_RACE_RIG_H
+
+#include "engine/events/tuner.h"
+
+#define RACE_RIG_PROMPTS 18 /* three categories of six */
+
+struct simulated_race {
+    struct run_info info; /* policies ar, sd and ngram with a knob `k`, swift */
+    struct tuner *tuner;
+    struct race_prompt prompts[RACE_RIG_PROMPTS];
+    char texts[RACE_RIG_PROMPTS][24];
+    double token_s, run_s;     /* of autoregressive decoding; of a prompt */
+    double noise;              /* standard deviation of the logarithm of a run's time, */
+    uint64_t random;           /* and the state of its random numbers */
+    uint32_t text_tokens;      /* of every run; 0: as many as the session generates */
+    const char *differs;       /* a policy with another text; NULL: none */
+    const char *fails;         /* a policy whose runs end with an error; NULL: none */
+    char policy[16], probe[8]; /* requested ones */
+    double k;
+    uint32_t prompt, runs; /* runs that were requested */
+};
+
+/* Opens a tuner; the policies and the request below are valid until race_rig_close(). */
+void race_rig_open(struct simulated_race *);
+void race_rig_close(struct simulated_race *);
+struct tune_request race_rig_request(const struct simulated_race *, double time_s);
+struct run_host race_rig_host(struct simulated_race *);
+/* Requests runs and simulates them, at most n. Returns tuner_next()'s result. */
+bool race_rig_run(struct simulated_race *, uint32_t n, struct err *);
+/* Times autoregressive decoding, on average: sd is fastest at k = 4. */
+double race_rig_speed(const char *policy, double k);
+
+#endif

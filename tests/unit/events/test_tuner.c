@@ -1,0 +1,245 @@
+/* The tuner on simulated runs: what it requests, what fits into its time, and its result. */
+#include <math.h>
+
+#include "engine/events/tuner.h"
+#include "tests/rigs/race_rig.h"
+#include "tests/rigs/test.h"
+
+/* ---- tune_plan() on simulated speeds ---- */
+
+static struct tune_plan
+wanted(uint32_t candidates)
+{
+    return (struct tune_plan){.candidates = candidates, .tokens = TUNE_TOKENS, .held_out = 10, .passes = RACE_PASSES};
+}
+
+static double
+runs_s(const struct tune_plan *p, const struct tune_speed *speed)
+{
+    return (RACE_HEATS * p->candidates + 3.0 * p->held_out * p->passes) * (speed->run_s + p->tokens * speed->token_s);
+}
+
+TEST(a_fast_model_races_all_candidates)
+{
+    const struct tune_speed speed = {.run_s = 0.01, .token_s = 1.0 / 2000};
+    struct tune_plan p = wanted(52);
+    assert_true(tune_plan(&p, 10, &speed, TUNE_TIME));
+    assert_true(p.candidates == 52 && p.tokens == TUNE_TOKENS && p.held_out == 10 && p.passes == RACE_PASSES);
+}
+
+TEST(without_a_limit_nothing_is_left_out)
+{
+    const struct tune_speed speed = {.run_s = 10, .token_s = 1};
+    struct tune_plan p = wanted(52);
+    assert_true(tune_plan(&p, 10, &speed, 0));
+    assert_true(p.candidates == 52 && p.tokens == TUNE_TOKENS && p.passes == RACE_PASSES);
+    assert_true(fabs(p.needs_s - runs_s(&p, &speed)) < 1e-6);
+}
+
+TEST(twenty_tokens_a_second_take_less_than_five_minutes)
+{
+    const struct tune_speed speed = {.run_s = 0.5, .token_s = 1.0 / 20};
+    struct tune_plan p = wanted(52);
+    assert_true(tune_plan(&p, 10, &speed, TUNE_TIME - 30));
+    assert_true(p.candidates >= 10 && p.candidates < 52);
+    assert_true(p.tokens >= 32 && p.tokens < TUNE_TOKENS && p.held_out >= 6 && p.passes >= 1);
+    assert_true(p.needs_s <= TUNE_TIME - 30);
+}
+
+TEST(every_plan_keeps_the_best_of_each_policy_and_fits)
+{
+    for (double token_s = 1e-4; token_s < 10; token_s *= 1.3) {
+        for (double time_s = 1; time_s < 4000; time_s *= 2) {
+            const struct tune_speed speed = {.run_s = 8 * token_s, .token_s = token_s};
+            struct tune_plan p = wanted(40);
+            const bool fits = tune_plan(&p, 9, &speed, time_s);
+            assert_true(p.candidates >= 9 && p.candidates <= 40 && p.tokens >= 16 && p.tokens <= TUNE_TOKENS);
+            assert_true(p.held_out >= 6 && p.held_out <= 10 && p.passes >= 1 && p.passes <= RACE_PASSES);
+            assert_true(fabs(p.needs_s - runs_s(&p, &speed)) < 1e-6 * p.needs_s);
+            assert_true(fits == (p.needs_s <= time_s));
+            assert_true(fits || (p.candidates == 9 && p.tokens == 16 && p.held_out == 6 && p.passes == 1));
+        }
+    }
+}
+
+TEST(more_time_never_gives_less)
+{
+    const struct tune_speed speed = {.run_s = 0.2, .token_s = 0.04};
+    uint32_t candidates = 0;
+    for (double time_s = 10; time_s < 4000; time_s *= 1.2) {
+        struct tune_plan p = wanted(40);
+        tune_plan(&p, 9, &speed, time_s);
+        assert_true(p.candidates >= candidates);
+        candidates = p.candidates;
+    }
+    assert_int_equal(candidates, 40);
+}
+
+TEST(times_are_read_and_written)
+{
+    char text[16];
+    assert_true(tune_time_parse("90s") == 90 && tune_time_parse("5m") == 300 && tune_time_parse("1h") == 3600 &&
+                tune_time_parse("30") == 30);
+    assert_true(isnan(tune_time_parse("soon")) && isnan(tune_time_parse("5 m")) && isnan(tune_time_parse("-1m")) &&
+                isnan(tune_time_parse("")));
+    assert_string_equal(tune_time_text(44.2, text, sizeof text), "45s");
+    assert_string_equal(tune_time_text(299, text, sizeof text), "5m");
+}
+
+/* ---- the tuner ---- */
+
+static struct simulated_race rig;
+
+static int
+open_rig(void **state)
+{
+    (void)state;
+    race_rig_open(&rig);
+    return 0;
+}
+
+static int
+close_rig(void **state)
+{
+    (void)state;
+    race_rig_close(&rig);
+    return 0;
+}
+#define TUNER_TEST(name) TEST_WITH(name, open_rig, close_rig)
+
+static void
+begin(double time_s)
+{
+    struct err err = {0};
+    const struct tune_request request = race_rig_request(&rig, time_s);
+    if (!tuner_begin(rig.tuner, &request, &err))
+        fail_msg("%s", err.text);
+}
+
+static void
+race(double time_s)
+{
+    struct err err = {0};
+    begin(time_s);
+    if (!race_rig_run(&rig, UINT32_MAX, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(tuner_phase(rig.tuner), TUNE_OVER);
+}
+
+TUNER_TEST(the_fastest_setting_wins_on_held_out_prompts)
+{
+    char name[80];
+    race(TUNE_TIME);
+    const struct comparison c = race_held_out(tuner_race(rig.tuner), tuner_winner(rig.tuner), 0, NULL);
+    assert_string_equal(tuner_name(rig.tuner, tuner_winner(rig.tuner), " ", name, sizeof name), "sd k=4");
+    assert_true(fabs(c.value - 1.6) < 0.05 && c.verdict == DIFFERENCE_MORE);
+    assert_string_equal(tune_verdict(c), "faster than plain decoding");
+    assert_int_equal(tuner_candidates(rig.tuner), 14); /* ar, six of sd and of ngram, swift */
+    assert_int_equal(tuner_differing(rig.tuner), 0);
+    assert_string_equal(tuner_category(rig.tuner, 2), "summaries");
+    assert_null(tuner_category(rig.tuner, 3));
+}
+
+TUNER_TEST(the_first_run_probes_all_layers_and_heats_do_not)
+{
+    struct err err;
+    begin(TUNE_TIME);
+    assert_true(race_rig_run(&rig, 1, &err));
+    assert_string_equal(rig.probe, "all");
+    assert_string_equal(rig.policy, "ar");
+    assert_int_equal(tuner_phase(rig.tuner), TUNE_RECORDS);
+    assert_true(race_rig_run(&rig, 3, &err));
+    assert_string_equal(rig.probe, "policy");
+    assert_int_equal(tuner_phase(rig.tuner), TUNE_HEATS);
+}
+
+TUNER_TEST(a_race_of_any_speed_ends_in_its_time)
+{
+    for (double token_s = 1e-4; token_s < 0.3; token_s *= 3) {
+        rig.token_s = token_s;
+        rig.run_s = 4 * token_s;
+        race(TUNE_TIME);
+        print_message("%.0f tokens/s: %u candidates, %u tokens, %.0f s\n", 1 / token_s, tuner_candidates(rig.tuner),
+                      tuner_plan(rig.tuner)->tokens, tuner_elapsed_s(rig.tuner));
+        assert_true(tuner_elapsed_s(rig.tuner) < TUNE_TIME * 1.02);
+        assert_true(tuner_candidates(rig.tuner) >= 4);
+        assert_true(race_held_out(tuner_race(rig.tuner), tuner_winner(rig.tuner), 0, NULL).n >= 6);
+    }
+}
+
+TUNER_TEST(too_little_time_is_refused_with_the_time_that_is_needed)
+{
+    struct err err = {0};
+    rig.token_s = 1;
+    rig.run_s = 8;
+    begin(TUNE_TIME);
+    assert_false(race_rig_run(&rig, UINT32_MAX, &err));
+    assert_string_equal(err.text,
+                        "cannot race 4 settings in 5m: at 0.99 tokens/s they need about 13m; give more time, or "
+                        "fewer policies");
+    assert_int_equal(tuner_phase(rig.tuner), TUNE_STOPPED);
+    assert_null(tuner_race(rig.tuner));
+}
+
+TUNER_TEST(a_stopped_race_has_the_standings_so_far)
+{
+    struct err err;
+    char text[80];
+    begin(TUNE_TIME);
+    assert_true(race_rig_run(&rig, 3 + 14 * 2 + 5, &err));
+    tuner_stop(rig.tuner);
+    assert_false(tuner_running(rig.tuner));
+    assert_int_equal(race_heat(tuner_race(rig.tuner)), 2);
+    assert_string_equal(tuner_name(rig.tuner, tuner_winner(rig.tuner), " ", text, sizeof text), "sd k=4");
+    assert_non_null(strstr(tuner_progress(rig.tuner, text, sizeof text), ", stopped"));
+    race(TUNE_TIME); /* and another one begins anew */
+}
+
+TUNER_TEST(another_greedy_text_is_counted)
+{
+    rig.differs = "swift";
+    race(TUNE_TIME);
+    assert_true(tuner_differing(rig.tuner) >= RACE_HEATS);
+}
+
+TUNER_TEST(a_run_that_fails_stops_the_race)
+{
+    struct err err = {0};
+    rig.fails = "swift";
+    begin(TUNE_TIME);
+    assert_false(race_rig_run(&rig, UINT32_MAX, &err));
+    assert_non_null(strstr(err.text, "the race stopped: error: draft: out of memory"));
+}
+
+TUNER_TEST(a_text_without_a_round_is_refused)
+{
+    struct err err = {0};
+    rig.text_tokens = 1;
+    begin(TUNE_TIME);
+    assert_false(race_rig_run(&rig, UINT32_MAX, &err));
+    assert_non_null(strstr(err.text, "ends with its first token"));
+}
+
+TUNER_TEST(policies_may_be_named)
+{
+    struct err err = {0};
+    static const char *const one[] = {"ngram"}, *const unknown[] = {"nothing"};
+    struct tune_request request = race_rig_request(&rig, TUNE_TIME);
+    request.policies = unknown;
+    request.n_policies = 1;
+    assert_false(tuner_begin(rig.tuner, &request, &err));
+    assert_string_equal(err.text, "cannot race 'nothing': there is no such policy");
+    request.policies = one;
+    assert_true(tuner_begin(rig.tuner, &request, &err) && race_rig_run(&rig, UINT32_MAX, &err));
+    assert_int_equal(tuner_candidates(rig.tuner), 7);
+}
+
+TUNER_TEST(flags_of_other_engines_have_the_measured_acceptance)
+{
+    char text[2000];
+    race(TUNE_TIME);
+    tuner_engine_command(rig.tuner, ENGINE_LLAMA_CPP, tuner_winner(rig.tuner), true, text, sizeof text);
+    assert_non_null(strstr(text, "-m /models/fables.gguf"));
+    assert_non_null(strstr(text, "--spec-draft-n-max 4"));
+    assert_non_null(strstr(text, "--spec-synth-rates 1,"));
+}
