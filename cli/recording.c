@@ -70,18 +70,6 @@ recording_export(void *recording, const char *dir, struct err *err)
     return trace_writer_copy(r->writer, dir, err);
 }
 
-const char *
-recording_folder(void *recording, struct err *err)
-{
-    struct recording *r = recording;
-    if (r->writer == NULL) {
-        err_set(err, ERR_WORK, "nothing was recorded: %s", r->trouble.text);
-        return NULL;
-    }
-    trace_writer_flush(r->writer);
-    return r->folder;
-}
-
 static void
 delete_folder(const char *folder)
 {

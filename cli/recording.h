@@ -13,9 +13,6 @@ bool recording_open(struct recording **, const char *trace, const struct trace_b
                     struct err *);
 /* Copies the run up to its last whole round into a new folder (traces/trace_folder.h). For struct source. */
 bool recording_export(void *recording, const char *dir, struct err *);
-/* The folder of the trace, once all events so far are handed to the file system; NULL: nothing is recorded. For struct
- * source. */
-const char *recording_folder(void *recording, struct err *);
 const char *recording_trouble(void *recording);
 /* Closes the trace; a temporary one is deleted. False: the trace had stopped, for the reason in *err. */
 bool recording_close(struct recording *, struct err *);

@@ -116,7 +116,6 @@ scope_run_live(struct showing *w, struct engine *engine, struct err *err)
                                               : slowed ? "slowed down to be watched:  > faster  < slower  :speed max"
                                                        : NULL,
                                       .export_to = recording_export,
-                                      .trace_now = recording_folder,
                                       .trouble = recording_trouble,
                                       .user = recording};
         status = show(&source, w, so.pace, err);

@@ -118,19 +118,4 @@ works "a trace is drawn while it grows" plot "$TMP/growing" series --to 15 -o "$
 kill -KILL $pid
 wait $pid 2>/dev/null
 
-# ---- from the scope ----
-if command -v script >/dev/null 2>&1; then
-    printf ':wait round 8\n:plot exits %s\n:plot series %s from=2 to=6 width=60mm\n:quit\n' "$TMP/live.svg" "$TMP/live.pdf" \
-        >"$TMP/live.script"
-    check "the scope draws its run" in_terminal "'$PROGRAM' -n 100 --ignore-eos --script '$TMP/live.script' -p hello '$TINY'"
-    check "as SVG" is_svg "$TMP/live.svg"
-    check "and as PDF" [ -s "$TMP/live.pdf" ]
-    printf ':plot layers %s\n:quit\n' "$TMP/saved.svg" >"$TMP/saved.script"
-    check "a replay draws its trace" in_terminal "'$PROGRAM' replay --script '$TMP/saved.script' $TRACES/del"
-    check "the whole of it" is_svg "$TMP/saved.svg"
-    printf ':plot pie x.svg\n' >"$TMP/wrong.script"
-    check "an unknown kind is refused there, too" sh -c "! script -qec \"'$PROGRAM' replay --script '$TMP/wrong.script' $TRACES/del\" /dev/null >'$TMP/screen' 2>&1 </dev/null && grep -q 'there is no figure' '$TMP/screen'"
-else
-    skip "the scope draws its run" "there is no script(1)"
-fi
 finish

@@ -88,7 +88,7 @@ close_app(struct app *app)
     model_list_close(app->models);
     forecasting_close(&app->forecasting);
     follow_close(&app->run);
-    path_offers_close(&app->paths);
+    globfree(&app->paths);
     line_end(&app->line, app->failure.kind == ERR_NONE ? &app->failure : NULL);
     script_close(&app->script);
 }

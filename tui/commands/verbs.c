@@ -1,7 +1,6 @@
 /* The table of ':' commands and the completions of their arguments. */
 #include "tui/commands/verbs.h"
 #include "engine/events/sampling_knobs.h"
-#include "tui/figures/figure.h"
 #include "tui/scope/scope.h"
 
 #include <string.h>
@@ -37,7 +36,7 @@ offer_path(struct app *app, int i)
     const char *blank = strrchr(app->line.editor.text, ' ');
     if (i == 0)
         path_offers_find(&app->paths, blank == NULL ? app->line.editor.text : blank + 1);
-    return (size_t)i < app->paths.n ? app->paths.path[i] : NULL;
+    return (size_t)i < app->paths.gl_pathc ? app->paths.gl_pathv[i] : NULL;
 }
 
 static const char *
@@ -61,13 +60,6 @@ static const char *
 offer_panel(struct app *app, int i)
 {
     return i < app->panes.n ? panel_registry[i]->name : NULL;
-}
-
-static const char *
-offer_figure(struct app *app, int i)
-{
-    (void)app;
-    return figure_kind_names[i];
 }
 
 static const char *
@@ -141,8 +133,6 @@ const struct verb app_verbs[] = {
      run_speed, NULL},
     {"speed", "N", NULL, run_speed, NULL},
     {"export", "[DIR]", "write the run as CSV into a folder", run_export, offer_path},
-    {"plot", "KIND FILE [NAME=…]", "a figure of the run, as .svg, .pdf or .png; from=, to=, width=, axes=", run_plot,
-     offer_figure},
     {"theme", "[NAME]", "choose the theme: a name, or a file with a '/'", run_theme, offer_theme},
     {"panel", "NAME | N", "focus a panel; next, previous", run_panel, offer_panel},
     {"sequence", "N", "show that sequence of a batch, from 1, in the panels; next, previous", run_sequence, NULL},
@@ -151,7 +141,7 @@ const struct verb app_verbs[] = {
     {"zoom", "", "the focused panel alone, and back", run_zoom, NULL},
     {"probe", "MODE", "which layers are probed: off, policy, all", run_probe, offer_probe},
     {"head", "MODE", "head that reads layers: lens, trained, policy (its paper's); other", run_head, offer_head},
-    {"save-screen", "FILE", "write what is on the terminal: as text, with colours as .svg or .ans", run_save_screen,
+    {"save-screen", "FILE", "write what is on the terminal: as text, with colours as .svg", run_save_screen,
      offer_path},
     {"wait", "round N | sweep N | end | idle | what-if", "in a script: until it is so", run_wait, NULL},
     {"baseline", "", "run autoregressively and compare; again: measure further, between rounds", run_baseline, NULL},

@@ -7,7 +7,6 @@
 #include <strings.h>
 
 #include "tui/commands/verbs.h"
-#include "tui/figures/figure.h"
 #include "tui/frame/frame.h"
 #include "tui/scope/scope.h"
 #include "tui/terminal/canvas.h"
@@ -128,9 +127,7 @@ run_save_screen(struct app *app, const char *rest, struct err *err)
 {
     if (rest[0] == '\0')
         return err_set(err, ERR_USAGE, "save the screen to which file? for example :save-screen screen.txt");
-    const struct file_kind *kind = ends_in(rest, ".svg")   ? &svg_file
-                                   : ends_in(rest, ".ans") ? &screen_ansi_file
-                                                           : &screen_text_file;
+    const struct file_kind *kind = ends_in(rest, ".svg") ? &svg_file : &screen_text_file;
     if (!file_replaceable(AT_FDCWD, rest, kind, err))
         return false;
     /* Draws first, so that the file contains the current state. */
@@ -142,9 +139,7 @@ run_save_screen(struct app *app, const char *rest, struct err *err)
         return err_set(err, ERR_WORK, "the screen could not be saved to %.200s: %s", rest, strerror(errno));
     const struct grid *grid = &app->screen.grid;
     const struct theme *theme = &app->screen.paint.theme;
-    const bool written = kind == &svg_file           ? grid_write_svg(grid, theme, file)
-                         : kind == &screen_ansi_file ? grid_write_ansi(grid, theme, file)
-                                                     : grid_write(grid, file);
+    const bool written = kind == &svg_file ? grid_write_svg(grid, theme, file) : grid_write(grid, file);
     const int why = errno;
     if (fclose(file) != 0 || !written)
         return err_set(err, ERR_WORK, "the screen could not be saved to %.200s: %s", rest,
@@ -279,78 +274,5 @@ run_quit(struct app *app, const char *rest, struct err *err)
         app->mode = MODE_QUIT;
     else
         app->quit = true;
-    return true;
-}
-
-/* ---- :plot, a figure of the run so far ---- */
-
-/* Parses a whole number from `least` on and stores it counted from 0. */
-static bool
-parse_number(const char *text, const char *name, uint32_t least, int64_t *out, struct err *err)
-{
-    uint64_t value;
-    if (!command_number(text, name, least, UINT32_MAX, &value, err))
-        return false;
-    *out = (int64_t)(value - least);
-    return true;
-}
-
-/* Parses a setting, such as "width=85mm". */
-static bool
-parse_setting(struct figure_options *o, char *word, struct err *err)
-{
-    char *equals = strchr(word, '=');
-    if (equals == NULL)
-        return err_set(err, ERR_USAGE, "\"%.40s\": NAME=VALUE is wanted, of from, to, width, axes, seq", word);
-    const char *text = equals + 1;
-    *equals = '\0';
-    if (strcmp(word, "from") == 0)
-        return parse_number(text, word, 0, &o->from, err);
-    if (strcmp(word, "to") == 0)
-        return parse_number(text, word, 0, &o->to, err);
-    if (strcmp(word, "seq") == 0)
-        return parse_number(text, word, 1, &o->seq, err);
-    if (strcmp(word, "width") == 0)
-        return figure_length(text, &o->width, err);
-    if (strcmp(word, "axes") == 0) {
-        o->axes = text;
-        return true;
-    }
-    return err_set(err, ERR_USAGE, "a figure has no %.40s; there are from, to, width, axes, seq", word);
-}
-
-/* Returns the folder of the trace of the run on the screen; NULL: there is none. */
-static const char *
-trace_of(const struct app *app, struct err *err)
-{
-    const struct source *source = app->run.source;
-    if (!follow_live(&app->run))
-        return source->trace;
-    if (source->trace_now != NULL)
-        return source->trace_now(source->user, err);
-    err_set(err, ERR_USAGE, "no trace of this run is kept, so there is nothing to draw; start with --trace DIR");
-    return NULL;
-}
-
-bool
-run_plot(struct app *app, const char *rest, struct err *err)
-{
-    struct figure_options o = FIGURE_OPTIONS;
-    o.focus = scope_is_batch(app->run.scope) ? scope_focus(app->run.scope) : 0;
-    char words[1024], *save = NULL;
-    snprintf(words, sizeof words, "%s", rest);
-    const char *kind = strtok_r(words, " \t", &save), *file = strtok_r(NULL, " \t", &save);
-    if (kind == NULL)
-        return err_set(err, ERR_USAGE, "which figure, into which file? for example :plot layers layers.pdf");
-    if (file == NULL && figure_kind_what(kind) != NULL)
-        return err_set(err, ERR_USAGE, "into which file? for example :plot %s %s.pdf", kind, kind);
-    for (char *word; (word = strtok_r(NULL, " \t", &save)) != NULL;)
-        if (!parse_setting(&o, word, err))
-            return false;
-    const char *trace = trace_of(app, err);
-    char note[FIGURE_NOTE];
-    if (trace == NULL || !figure_make(file != NULL ? file : ".svg", kind, &trace, 1, &o, note, err))
-        return false;
-    message_say(&app->message, "%s drawn into %.300s%s%s", kind, file, note[0] != '\0' ? "; " : "", note);
     return true;
 }

@@ -1,4 +1,4 @@
-/* Figures for papers, made from saved events: `specscope plot` and `:plot`. A kind is a file figure_KIND.c and a line in
+/* Figures for papers, made from saved events. A kind is a file figure_KIND.c and a line in
  * figures.c. */
 #ifndef TUI_FIGURES_FIGURE_H
 #define TUI_FIGURES_FIGURE_H
@@ -12,7 +12,6 @@ struct figure_options {
     double width;        /* in points; 0: the kind's default */
     int64_t from, to;    /* positions or rounds, by the kind, inclusive; -1: not given */
     uint32_t run;        /* 0: the last run with a round */
-    uint32_t focus;      /* the sequence that a kind of one sequence shows if seq is not given */
     int64_t seq;         /* -1: not given */
     const char *measure; /* measure of a grid; NULL: the speedup */
     const char *axes;    /* "acceptance_rate,speedup" of a pareto; NULL: its default */

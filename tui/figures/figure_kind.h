@@ -35,7 +35,7 @@ struct figure_kind {
     size_t least, most;  /* inputs */
     enum figure_range range;
     double width, narrow; /* mm: default and least width */
-    bool one_sequence;    /* it shows one sequence, --seq or the focus; else --seq, or all together */
+    bool one_sequence;    /* it shows one sequence, --seq or the first; else --seq, or all together */
     bool scope;
     bool (*draw)(struct figure *, struct err *);
 };

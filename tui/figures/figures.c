@@ -75,8 +75,8 @@ append_run(const struct figure *f, const struct record *r, char *out, size_t siz
         if (info->helpers[i].name[0] != '\0')
             append(out, size, ", %s %s", helper_names[i], info->helpers[i].name);
     append(out, size, "; rounds %u to %u", (unsigned)from, (unsigned)to);
-    if (f->o->seq >= 0 || (f->o->focus > 0 && f->kind->one_sequence))
-        append(out, size, "; sequence %u", (unsigned)(f->o->seq >= 0 ? f->o->seq : f->o->focus) + 1);
+    if (f->o->seq >= 0)
+        append(out, size, "; sequence %u", (unsigned)f->o->seq + 1);
     if (r->run > 1)
         append(out, size, " of run %u", (unsigned)r->run);
 }
@@ -349,7 +349,7 @@ open_input(const struct figure *f, struct figure_input *in, struct err *err)
     const bool rounds = f->kind->range == RANGE_OF_ROUNDS;
     const struct record_wanted want = {
         .run = o->run,
-        .seq = o->seq < 0 && f->kind->one_sequence ? (int64_t)o->focus : o->seq,
+        .seq = o->seq < 0 && f->kind->one_sequence ? 0 : o->seq,
         .from = rounds ? round_of(o->from, 0) : 0,
         .to = rounds ? round_of(o->to, UINT32_MAX) : UINT32_MAX,
         .scope = f->kind->scope,

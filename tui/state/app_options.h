@@ -37,8 +37,6 @@ struct source {
     const char *note;  /* a message to show at the start, or NULL */
     /* Exports the run so far to a folder; may be NULL. */
     bool (*export_to)(void *user, const char *dir, struct err *);
-    /* Returns the folder of the run's trace after everything so far is on disk; NULL with *err: there is none. May be NULL. */
-    const char *(*trace_now)(void *user, struct err *);
     const char *(*trouble)(void *user); /* returns why the trace stopped; NULL: it did not. May be NULL */
     void *user;
 };

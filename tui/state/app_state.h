@@ -30,7 +30,7 @@ struct app {
     struct chooser chooser;
     struct model_list *models; /* NULL until they are requested */
     struct model_chooser model_chooser;
-    struct path_offers paths;    /* completions of paths, */
+    glob_t paths;                /* completions of paths, */
     struct preset_names presets; /* of presets, */
     char row[8];                 /* and of a row of the ledger */
     int help_top;

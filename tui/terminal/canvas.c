@@ -556,7 +556,6 @@ grid_write(const struct grid *g, FILE *file)
 
 const struct file_kind screen_text_file = {
     .what = "a screen of specscope", .begins = "", .holds = {"──", "━━", "--+", "? help"}};
-const struct file_kind screen_ansi_file = {.what = "a screen with escape sequences", .begins = "\033[0"};
 const struct file_kind svg_file = {.what = "an SVG picture", .begins = "<", .holds = {"<svg"}};
 
 struct shown {      /* the appearance of a cell */
@@ -595,43 +594,6 @@ run_end(const struct grid *g, const struct theme *theme, int y, int x)
     while (end < g->cols && (grid_at(g, y, end)->columns == 0 || same(first, shown_at(g, theme, y, end))))
         end++;
     return end;
-}
-
-/* ---- text with escape sequences ---- */
-
-static void
-put_ansi(const struct shown *s, FILE *out)
-{
-    static const struct {
-        unsigned attribute;
-        int code;
-    } codes[] = {{THEME_BOLD, 1}, {THEME_DIM, 2}, {THEME_UNDERLINE, 4}, {THEME_REVERSE, 7}, {THEME_STRIKE, 9}};
-    fputs("\033[0", out);
-    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
-        if (s->attributes & codes[i].attribute)
-            fprintf(out, ";%d", codes[i].code);
-    const int32_t colours[] = {s->fg, s->bg};
-    for (int i = 0; i < 2; i++)
-        if (colours[i] != THEME_NO_RGB)
-            fprintf(out, ";%d;2;%d;%d;%d", i == 0 ? 38 : 48, colours[i] >> 16 & 0xff, colours[i] >> 8 & 0xff,
-                    colours[i] & 0xff);
-    fputc('m', out);
-}
-
-bool
-grid_write_ansi(const struct grid *g, const struct theme *theme, FILE *out)
-{
-    for (int y = 0; y < g->rows; y++) {
-        for (int x = 0, end; x < g->cols; x = end) {
-            const struct shown s = shown_at(g, theme, y, x);
-            end = run_end(g, theme, y, x);
-            put_ansi(&s, out);
-            for (int i = x; i < end; i++)
-                fputs(grid_at(g, y, i)->text, out);
-        }
-        fputs("\033[0m\n", out);
-    }
-    return ferror(out) == 0;
 }
 
 /* ---- SVG ---- */

@@ -47,14 +47,11 @@ size_t grid_row(const struct grid *, int y, char *out, size_t size);
 /* Writes the whole grid as lines. False if writing failed. */
 bool grid_write(const struct grid *, FILE *);
 
-/* The picture with its colours as a file: an SVG of text and rectangles, or text with the escape sequences of a terminal of 24-bit
- * colours (`cat` shows it). Where the theme leaves colours to the terminal, an SVG is black on white. */
-
-/* The files that a saved screen may replace: one as text, one with escape sequences, any SVG. */
-extern const struct file_kind screen_text_file, screen_ansi_file, svg_file;
-/* False if writing failed. */
+/* The files that a saved screen may replace: one as text, any SVG. */
+extern const struct file_kind screen_text_file, svg_file;
+/* Writes the picture with its colours as an SVG of text and rectangles. It is black on white where the theme leaves colours to the terminal.
+ * False if writing failed. */
 bool grid_write_svg(const struct grid *, const struct theme *, FILE *);
-bool grid_write_ansi(const struct grid *, const struct theme *, FILE *);
 
 /* ---- drawing ---- */
 

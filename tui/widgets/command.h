@@ -3,6 +3,7 @@
 #ifndef TUI_WIDGETS_COMMAND_H
 #define TUI_WIDGETS_COMMAND_H
 
+#include <glob.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,17 +40,9 @@ bool command_number(const char *text, const char *what, uint64_t min, uint64_t m
 int command_complete(const struct verb *table, struct app *, const char *line, char *out, size_t out_size, char *list,
                      size_t list_size);
 
-/* Files and folders that the path being written may become. */
-
-struct path_offers { /* all 0: none */
-    char **path;     /* (n) sorted; folders end with a '/'; owned */
-    size_t n;
-};
-
-/* Finds the paths that begin with the word: "tra" finds "traces/", and "traces/de" finds files in that folder. Hidden files are found
- * only if the word has the dot. Without memory or a readable folder there are none. */
-void path_offers_find(struct path_offers *, const char *word);
-void path_offers_close(struct path_offers *);
+/* Finds the files and folders (with a '/' at the end) that begin with the word, in place of the earlier ones: "tra" finds "traces/", and
+ * "traces/de" finds files in that folder. Hidden files are found only if the word has the dot. */
+void path_offers_find(glob_t *, const char *word);
 
 /* A file of ':' commands, one per line, with or without the ':'. Blank lines and lines that begin with '#' are skipped. The whole file
  * is read before any command runs. */
