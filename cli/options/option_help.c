@@ -171,92 +171,31 @@ options_help(enum command command)
 
 /* ---- the manual ---- */
 
-/* Prints the manual's list of options, in mdoc. In helps and in `more`, --options, `literals`, 'words' and the
- * option's own argument are marked up. */
-
-#define MANUAL_LINE 110 /* columns; a longer line continues in the next */
-
-struct writer {
-    size_t column;
-};
-
+/* Prints sentences of the manual's list of options, a line for each; `literals` are bold. */
 static void
-end_line(struct writer *w)
+prose(const char *text)
 {
-    if (w->column > 0)
-        putchar('\n');
-    w->column = 0;
-}
-
-static void
-plain(struct writer *w, const char *text, size_t len)
-{
-    if (w->column > 0 && w->column + 1 + len > MANUAL_LINE)
-        end_line(w);
-    if (w->column > 0)
-        putchar(' ');
-    else if (text[0] == '.' || text[0] == '\'') /* no macro */
-        fputs("\\&", stdout);
-    printf("%.*s", (int)len, text);
-    w->column += len + 1;
-    if (text[len - 1] == '.') /* a sentence, a line */
-        end_line(w);
-}
-
-/* Writes a macro on a line of its own; the punctuation after the text is the macro's last argument. */
-static void
-macro(struct writer *w, const char *name, const char *text, size_t len, const char *after, size_t n_after)
-{
-    end_line(w);
-    const char *guard = strchr(".,;:()", text[0]) != NULL ? "\\&" : ""; /* punctuation that is the argument itself */
-    printf(".%s %s", name, guard);
-    for (size_t i = 0; i < len; i++) /* a plain quotation mark would group words and disappear */
-        fputs(text[i] == '"' ? "\\(dq" : (char[2]){text[i]}, stdout);
-    printf("%s%.*s\n", n_after > 0 ? " " : "", (int)n_after, after);
-}
-
-/* Prints one word, or a `literal of several`; returns the text after it. */
-static const char *
-word(struct writer *w, const char *text, const char *argument)
-{
-    size_t len = strcspn(text, " ");
-    if (text[0] == '(' && text[1] == '`') { /* the macro's line begins with the text before it */
-        const char *end = strchr(text + 2, '`');
-        const size_t n_after = strcspn(end + 1, " ");
-        end_line(w);
-        printf(".Ql ( %.*s%s%.*s\n", (int)(end - text - 2), text + 2, n_after > 0 ? " " : "", (int)n_after, end + 1);
-        return end + 1 + n_after;
+    bool bold = false, begins = true;
+    for (; *text != '\0'; text++) {
+        const bool ends = text[0] == ' ' && begins == false && text[-1] == '.';
+        if (begins && (text[0] == '.' || text[0] == '\'')) /* no macro */
+            fputs("\\&", stdout);
+        begins = ends;
+        if (ends)
+            putchar('\n');
+        else if (text[0] == '`')
+            fputs((bold = !bold) ? "\\fB" : "\\fP", stdout);
+        else if (text[0] == '-')
+            fputs("\\-", stdout);
+        else
+            putchar(text[0]);
     }
-    if (text[0] == '`' || (text[0] == '\'' && memchr(text + 1, '\'', len - 1) != NULL)) {
-        const char *end = strchr(text + 1, text[0]);
-        const size_t n_after = strcspn(end + 1, " ");
-        macro(w, text[0] == '`' ? "Ql" : "Sq", text + 1, (size_t)(end - text - 1), end + 1, n_after);
-        return end + 1 + n_after;
-    }
-    size_t bare = len;
-    while (bare > 0 && strchr(".,;:", text[bare - 1]) != NULL)
-        bare--;
-    if (text[0] == '-' && (bare == 1 || isalpha((unsigned char)text[bare - 1])))
-        macro(w, bare == 1 ? "Sq" : "Fl", text + (bare > 1), bare - (bare > 1), text + bare, len - bare);
-    else if (argument != NULL && bare == strlen(argument) && strncmp(text, argument, bare) == 0)
-        macro(w, "Ar", text, bare, text + bare, len - bare);
-    else
-        plain(w, text, len);
-    return text + len;
-}
-
-static void
-prose(struct writer *w, const char *text, const char *argument)
-{
-    for (text += strspn(text, " "); *text != '\0'; text += strspn(text, " "))
-        text = word(w, text, argument);
-    end_line(w);
+    putchar('\n');
 }
 
 static void
 print_row(const struct option_row *row, bool named, bool first)
 {
-    struct writer w = {0};
     char sentence[400];
     printf(".It Fl %.1s%s-%s", row->letter != 0 ? &row->letter : "", row->letter != 0 ? " , " : "", row->name);
     printf("%s%s\n", row->argument != NULL ? " Ar " : "", row->argument != NULL ? row->argument : "");
@@ -272,13 +211,13 @@ print_row(const struct option_row *row, bool named, bool first)
     }
     option_sentence(row, sentence, sizeof sentence - 1);
     sentence[0] = (char)toupper((unsigned char)sentence[0]);
-    prose(&w, strcat(sentence, "."), row->argument);
+    prose(strcat(sentence, "."));
     if (row->more != NULL && first)
-        prose(&w, row->more, row->argument);
+        prose(row->more);
     if (row->takes == TAKES_SHAPE && first) {
-        prose(&w, "Shapes:", NULL);
-        for (const struct synthetic_shape *s = synthetic_shapes; s->name != NULL; s++)
-            macro(&w, "Sq", s->name, strlen(s->name), s[1].name != NULL ? "," : ".", 1);
+        fputs("Shapes:", stdout);
+        for (const struct synthetic_shape *shape = synthetic_shapes; shape->name != NULL; shape++)
+            printf(" %s%s", shape->name, shape[1].name != NULL ? "," : ".\n");
     }
 }
 

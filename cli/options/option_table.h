@@ -41,7 +41,7 @@ struct option_row {
     const char *help;    /* one line */
     const char *def;     /* the default, in the user's notation; NULL: the member stays zero */
     const char *without; /* or the default in words */
-    const char *more;    /* more sentences for the manual; option_help.c describes their marks */
+    const char *more;    /* more sentences for the manual, with `literals` */
 };
 extern const struct option_row option_rows[];
 extern const size_t n_option_rows;
