@@ -39,17 +39,11 @@ render_format_of(const char *file, enum render_format *format, struct err *err)
 
 /* Cairo sets a text in one font even if the font lacks characters. So a text is split into runs that one font can set, the figure's
  * own font wherever possible. */
-#define FONT      "Helvetica" /* or the font that replaces it */
-#define FONTS     16          /* other families that are cached */
-#define FONT_NAME 128
-
-struct font_family {
-    char name[FONT_NAME];
-    void *has; /* fontconfig's set of its characters */
-};
+#define FONT  "Helvetica" /* or the font that replaces it */
+#define FONTS 16          /* that are cached */
 
 struct fonts {
-    struct font_family family[FONTS]; /* (n), in the order in which they were needed */
+    FcPattern *found[FONTS]; /* (n) in the order in which they were needed; the first replaces FONT */
     size_t n;
     uint32_t lacked; /* the first character that no font has; 0: none */
     size_t n_lacked; /* number of missing characters */
@@ -70,90 +64,72 @@ is_mark(uint32_t code)
            code == 0x3099 || code == 0x309a;
 }
 
-/* Returns fontconfig's font for the character, besides FONT; NULL: none. */
+static bool
+has(const FcPattern *font, uint32_t code)
+{
+    FcCharSet *characters;
+    return font != NULL && FcPatternGetCharSet(font, FC_CHARSET, 0, &characters) == FcResultMatch &&
+           FcCharSetHasChar(characters, code);
+}
+
+/* Returns fontconfig's font for the character, which is like FONT; NULL: none. The process ends soon and frees nothing. */
 static FcPattern *
 match(uint32_t code)
 {
     FcResult result;
-    FcPattern *found = NULL, *pattern = FcPatternBuild(NULL, FC_FAMILY, FcTypeString, FONT, (char *)NULL);
+    FcPattern *pattern = FcPatternBuild(NULL, FC_FAMILY, FcTypeString, FONT, (char *)NULL);
     FcCharSet *characters = FcCharSetCreate();
-    if (pattern != NULL && characters != NULL && FcCharSetAddChar(characters, code) &&
-        FcPatternAddCharSet(pattern, FC_CHARSET, characters)) {
-        FcConfigSubstitute(NULL, pattern, FcMatchPattern);
-        FcDefaultSubstitute(pattern);
-        found = FcFontMatch(NULL, pattern, &result);
-    }
-    if (characters != NULL)
-        FcCharSetDestroy(characters);
-    if (pattern != NULL)
-        FcPatternDestroy(pattern);
-    return found;
+    if (pattern == NULL || characters == NULL || !FcCharSetAddChar(characters, code) ||
+        !FcPatternAddCharSet(pattern, FC_CHARSET, characters))
+        return NULL;
+    FcConfigSubstitute(NULL, pattern, FcMatchPattern);
+    FcDefaultSubstitute(pattern);
+    return FcFontMatch(NULL, pattern, &result);
 }
 
-/* Caches a font; returns whether it has the character. */
-static bool
-add(struct fonts *f, FcPattern *found, uint32_t code)
-{
-    FcChar8 *name;
-    FcCharSet *has;
-    if (FcPatternGetString(found, FC_FAMILY, 0, &name) != FcResultMatch ||
-        FcPatternGetCharSet(found, FC_CHARSET, 0, &has) != FcResultMatch || !FcCharSetHasChar(has, code))
-        return false;
-    if (f->n == FONTS) /* more scripts than in any usual figure */
-        FcCharSetDestroy(f->family[--f->n].has);
-    struct font_family *family = &f->family[f->n++];
-    snprintf(family->name, sizeof family->name, "%s", (const char *)name);
-    family->has = FcCharSetCopy(has);
-    return true;
-}
-
-#define LACKED (FONTS + 1)
-
-/* Returns the index of the family that has the character; 0: FONT; LACKED: none. */
-static size_t
+/* Returns the family that has the character, FONT if possible; NULL: none. */
+static const char *
 family_of(struct fonts *f, uint32_t code)
 {
-    FcPattern *found = f->n == 0 ? match('a') : NULL; /* FONT's replacement is the first */
-    if (found != NULL) {
-        add(f, found, 'a');
-        FcPatternDestroy(found);
+    FcChar8 *name = NULL;
+    size_t i = 0;
+    if (f->n == 0)
+        f->found[f->n++] = match('a');
+    while (i < f->n && !has(f->found[i], code))
+        i++;
+    if (i == f->n) {
+        FcPattern *found = match(code);
+        if (!has(found, code))
+            return NULL;
+        i -= i == FONTS; /* more scripts than in any usual figure */
+        f->found[i] = found;
+        f->n = i + 1;
     }
-    for (size_t i = 0; i < f->n; i++)
-        if (FcCharSetHasChar(f->family[i].has, code))
-            return i;
-    found = match(code);
-    const bool has = found != NULL && add(f, found, code);
-    if (found != NULL)
-        FcPatternDestroy(found);
-    return has ? f->n - 1 : LACKED;
-}
-
-static void
-count(struct fonts *f, size_t family, uint32_t code)
-{
-    if (family == LACKED)
-        f->lacked = f->n_lacked++ == 0 ? code : f->lacked;
+    if (i > 0)
+        FcPatternGetString(f->found[i], FC_FAMILY, 0, &name);
+    return name != NULL ? (const char *)name : FONT;
 }
 
 /* Returns the bytes of the first run of a text, 0 at its end, and its family. Joiners and variation selectors need more than a
- * font; they are a run with family "", which the caller omits. */
+ * font; they are a run without a family, which the caller omits. */
 static size_t
-fonts_stretch(struct fonts *f, const char *utf8, char family[FONT_NAME])
+first_run(struct fonts *f, const char *utf8, const char **family)
 {
     uint32_t code;
     size_t bytes = utf8_character(utf8, strlen(utf8), &code), more;
-    family[0] = '\0';
+    *family = NULL;
     if (bytes == 0 || is_unseen(code))
         return bytes > 0 ? bytes : strlen(utf8) > 0;
-    const size_t own = family_of(f, code);
-    snprintf(family, FONT_NAME, "%s", own > 0 && own != LACKED ? f->family[own].name : FONT);
-    count(f, own, code);
-    while ((more = utf8_character(utf8 + bytes, strlen(utf8 + bytes), &code)) > 0 && !is_unseen(code) &&
-           (is_mark(code) || family_of(f, code) == own)) {
-        count(f, is_mark(code) ? 0 : own, code);
+    const char *own = family_of(f, code);
+    *family = own != NULL ? own : FONT;
+    for (;;) {
+        if (own == NULL && !is_mark(code))
+            f->lacked = f->n_lacked++ == 0 ? code : f->lacked;
+        more = utf8_character(utf8 + bytes, strlen(utf8 + bytes), &code);
+        if (more == 0 || is_unseen(code) || (!is_mark(code) && family_of(f, code) != own))
+            return bytes;
         bytes += more;
     }
-    return bytes;
 }
 
 /* ---- drawings ---- */
@@ -182,7 +158,7 @@ paint_path(cairo_t *c, const struct pen *pen)
 }
 
 struct text_run { /* of a text, in one font */
-    char family[FONT_NAME];
+    const char *family;
     char text[256];
     double advance;
 };
@@ -201,14 +177,14 @@ next_text_run(cairo_t *c, struct fonts *fonts, const struct lettering *l, const 
 {
     cairo_text_extents_t size;
     do {
-        size_t n = fonts_stretch(fonts, *text, s->family);
+        size_t n = first_run(fonts, *text, &s->family);
         if (n == 0)
             return false;
         while (n >= sizeof s->text || ((*text)[n] & 0xc0) == 0x80) /* between characters */
             n = n >= sizeof s->text ? sizeof s->text - 1 : n - 1;
         snprintf(s->text, sizeof s->text, "%.*s", (int)n, *text);
         *text += n;
-    } while (s->family[0] == '\0');
+    } while (s->family == NULL);
     choose(c, s->family, l);
     cairo_text_extents(c, s->text, &size);
     s->advance = size.x_advance;
