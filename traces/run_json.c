@@ -206,6 +206,14 @@ print_policy(bool *ok, cJSON *to, const struct policy_info *policy, const double
         fields_print(ok, field_add_item(ok, series, cJSON_CreateObject()), series_fields, &policy->series[i]);
 }
 
+static void
+print_costs(bool *ok, cJSON *to, const struct cost_model *costs)
+{
+    cJSON *json = cost_known(costs) ? cost_model_json(costs) : NULL;
+    if (cost_known(costs) && !(json != NULL && cJSON_AddItemToObject(to, "cost", json)))
+        *ok = false;
+}
+
 bool
 run_json_print(const struct run_info *info, char **text, struct err *err)
 {
@@ -217,6 +225,7 @@ run_json_print(const struct run_info *info, char **text, struct err *err)
     bool ok = true;
     cJSON *root = cJSON_CreateObject();
     fields_print(&ok, root, run_fields, &run);
+    print_costs(&ok, root, &run.costs);
     cJSON *policies = field_add_array(&ok, root, "policies");
     for (uint32_t i = 0; i < run.n_policies; i++)
         print_policy(&ok, field_add_item(&ok, policies, cJSON_CreateObject()), &run.policies[i],
@@ -406,6 +415,16 @@ parse_policies(struct fields *p, const cJSON *root, struct run_info *run)
         field_refuse(p, "policy", "is none of the declared policies");
 }
 
+/* The object is that of a `cost` control. */
+static void
+parse_costs(struct fields *p, const cJSON *root, struct run_info *run)
+{
+    struct err why;
+    const cJSON *costs = cJSON_GetObjectItemCaseSensitive(root, "cost");
+    if (p->ok && costs != NULL && !cost_model_read(costs, &run->costs, &why))
+        field_refuse(p, "cost", why.text);
+}
+
 /* Checks conditions on several fields. */
 static void
 check_run(struct fields *p, struct run_info *run)
@@ -464,6 +483,7 @@ run_json_parse(const char *name, const char *text, size_t len, struct run_info *
     fields_parse(&p, root, run_fields, run);
     if (p.ok)
         check_run(&p, run);
+    parse_costs(&p, root, run);
     parse_policies(&p, root, run);
     parse_end(&p, root, end);
     cJSON_Delete(root);

@@ -192,7 +192,7 @@ static bool
 read_number(const cJSON *j, const char *name, double most, double *out, struct err *err)
 {
     if (!cJSON_IsNumber(j) || !(j->valuedouble >= 0) || !(j->valuedouble <= most))
-        return err_set(err, ERR_WORK, "cost: '%s' is not a number from 0 to %g", name, most);
+        return err_set(err, ERR_WORK, "has a '%s' that is not a number from 0 to %g", name, most);
     *out = j->valuedouble;
     return true;
 }
@@ -203,7 +203,7 @@ read_array(const cJSON *j, const char *name, double *out, int n, struct err *err
     const cJSON *item;
     int i = 0;
     if (!cJSON_IsArray(j) || cJSON_GetArraySize(j) != n)
-        return err_set(err, ERR_WORK, "cost: '%s' is not an array of %d numbers", name, n);
+        return err_set(err, ERR_WORK, "has a '%s' that is not an array of %d numbers", name, n);
     cJSON_ArrayForEach(item, j) if (!read_number(item, name, US_MOST, &out[i++], err)) return false;
     return true;
 }
@@ -216,7 +216,7 @@ cost_model_read(const cJSON *j, struct cost_model *m, struct err *err)
     cost_reset(m);
     bool ok = cJSON_IsObject(j)
                   ? read_number(cJSON_GetObjectItemCaseSensitive(j, "context"), "context", 1e9, &context, err)
-                  : err_set(err, ERR_WORK, "cost is not an object");
+                  : err_set(err, ERR_WORK, "is not an object");
     m->context = (uint32_t)context;
     for (size_t i = 0; ok && i < sizeof numbers / sizeof *numbers; i++)
         ok = read_number(cJSON_GetObjectItemCaseSensitive(j, numbers[i].name), numbers[i].name, US_MOST,
@@ -228,7 +228,7 @@ cost_model_read(const cJSON *j, struct cost_model *m, struct err *err)
     ok =
         ok && read_array(cJSON_GetObjectItemCaseSensitive(j, "attention"), "attention", m->attention, COST_ARRAYS, err);
     for (int a = 0; ok && a <= COST_OF_PROBE; a++)
-        ok = m->us[a][0] > 0 || err_set(err, ERR_WORK, "cost: '%s' is missing", cost_array_names[a]);
+        ok = m->us[a][0] > 0 || err_set(err, ERR_WORK, "has no '%s'", cost_array_names[a]);
     return ok;
 }
 

@@ -84,7 +84,7 @@ void cost_correct(struct cost_model *, const double us[COST_PHASES], double draf
 void cost_correct_autoregressive(struct cost_model *, double us, double measured_us);
 
 /* As JSON, in run.json and in the text of a control: {"context": 64, "layer": [12 numbers], …}. The caller deletes the
- * object; NULL: out of memory. Reading checks everything and sets a message that begins with "cost". */
+ * object; NULL: out of memory. Reading checks everything; its message continues a sentence: "has no 'layer'". */
 struct cJSON *cost_model_json(const struct cost_model *);
 bool cost_model_read(const struct cJSON *, struct cost_model *, struct err *);
 /* The same as a line of text; false: out of memory, or the text is too long or not valid. */

@@ -35,6 +35,7 @@ const char *const recorded_names[RECORDED_KINDS] = {
     [RECORDED_LOSSLESS] = "lossless",
     [RECORDED_NOTE] = "note",
     [RECORDED_DEVICE] = "device",
+    [RECORDED_COST] = "cost",
 };
 
 const char *

@@ -111,6 +111,7 @@ enum recorded {
                            * "no: token 17", "sampled") */
     RECORDED_NOTE,   /* a bookmark (new: the position, then the text; no text removes it) */
     RECORDED_DEVICE, /* where the device's time was spent since the last such event (new: text) */
+    RECORDED_COST,   /* the measured costs of steps (new: JSON, engine/events/cost_model.h) */
     RECORDED_KINDS
 };
 extern const char

@@ -2,6 +2,7 @@
 #ifndef ENGINE_EVENTS_RUN_INFO_H
 #define ENGINE_EVENTS_RUN_INFO_H
 
+#include "engine/events/cost_model.h"
 #include "engine/events/policy.h"
 
 #define TRACE_FORMAT  1
@@ -69,6 +70,7 @@ struct run_info {
     uint32_t threads;
     bool exact;
     struct prefill_info prefill;
+    struct cost_model costs; /* of steps; unknown if they were not measured before the run */
     char *prompt; /* bytes and a NUL (a prompt contains none); owned */
     size_t prompt_len;
     struct sampling sampling;

@@ -92,7 +92,7 @@ session_share_settings(struct session *s)
 static void
 ask_new_run(struct session *s, struct mail *m)
 {
-    s->asked = (struct asked){.quit = s->asked.quit, .new_run = true}; /* requests of the old run are dropped */
+    s->asked = (struct asked){.quit = s->asked.quit, .costs = s->asked.costs, .new_run = true}; /* requests of the old run are dropped */
     stop_watching(s);
     s->run.cause = "restart";
     s->run.wanted = s->info.tokens > 0 ? s->info.tokens : UINT32_MAX;
@@ -170,6 +170,7 @@ receive(struct session *s, struct mail *m, enum control_point at)
         else
             s->asked.baseline = true;
         break;
+    case CONTROL_COSTS: s->asked.costs = !cost_known(&s->info.costs); break;
     case CONTROL_EXTEND: extend(s, m->n); break;
     case CONTROL_NOTE: session_emit_control(s, m->seq, RECORDED_NOTE, m->note); break;
     case CONTROL_QUIT: s->asked.quit = true; break;
@@ -210,6 +211,8 @@ session_control_point(struct session *s, enum control_point at)
             s->asked.baseline = false;
             return NEXT_BASELINE;
         }
+        if (able && at != POINT_TOKEN && s->asked.costs && clock_us() >= s->costs_us)
+            return NEXT_COSTS;
         if (at == POINT_END)
             until_us = able && s->asked.extension ? 0 : UINT64_MAX;
         else

@@ -2,6 +2,7 @@
 #ifndef ENGINE_SESSION_ENGINE_H
 #define ENGINE_SESSION_ENGINE_H
 
+#include "engine/events/cost_model.h"
 #include "engine/events/run_info.h"
 #include "engine/model/model.h"
 #include "engine/trained/accept_head.h"
@@ -60,6 +61,7 @@ struct engine {
     struct helper_model helpers[HELPERS];
     struct accept_head *accept; /* the draft model's; NULL: none */
     struct sv_profile *profile; /* of the model and its auxiliary models; owned; NULL: none */
+    struct cost_model costs;    /* measured by engine_costs(); cost_known(): it was */
     struct engine_kept *kept;   /* state for later sessions (engine_internal.h) */
     char profile_refused[400];  /* why the profile beside the model is not used, or "" */
     char note[480];             /* something the user should know ("no usable GPU: …"), or "" */
@@ -79,6 +81,11 @@ void engine_close(struct engine *);
 
 /* Completes the loading of all models (backend_ops.settle), before anything is timed. */
 void engine_settle(struct engine *, const atomic_bool *cancel);
+
+/* Measures the costs of steps (engine/events/cost_model.h), once, if that takes at most about allowed_us; rows and
+ * contexts of sessions are not touched. Call engine_settle() before. Returns false, and leaves them unknown, if it
+ * would take longer: *need_us is then the time, else 0; or if memory runs out or *cancel is set. */
+bool engine_costs(struct engine *, double allowed_us, const atomic_bool *cancel, double *need_us);
 
 bool engine_has(const struct engine *, enum helper_role);
 unsigned engine_missing(const struct engine *,

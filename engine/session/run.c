@@ -212,6 +212,10 @@ session_generate(struct session *s)
             engine_settle(s->engine, &s->mailbox.cancel);
             over = !session_baseline(s) || over;
             break;
+        case NEXT_COSTS:
+            engine_settle(s->engine, &s->mailbox.cancel);
+            session_costs(s);
+            break;
         case NEXT_ROUND: over = !over && !go_on(s); break; /* an extended run is not over */
         }
 }

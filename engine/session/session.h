@@ -70,6 +70,7 @@ enum control_kind {
     CONTROL_PROBE,    /* text: off, policy, all */
     CONTROL_HEAD,     /* text: policy, lens, trained */
     CONTROL_BASELINE, /* run autoregressively, measure and compare, after the present round */
+    CONTROL_COSTS,    /* measure the costs of steps after the present round, unless they are known, and emit them */
     CONTROL_EXTEND,   /* n more tokens */
     CONTROL_PACE,     /* text: tokens/s at most, 0: no limit */
     CONTROL_NOTE,     /* text: a note about position n of sequence seq; "" removes it */

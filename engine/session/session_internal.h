@@ -92,7 +92,7 @@ struct watch {
 };
 
 struct asked { /* requests that the engine's thread carries out as soon as it can */
-    bool quit, new_run, baseline, extension;
+    bool quit, new_run, baseline, extension, costs;
     uint32_t slices; /* of a baseline, one before each round */
 };
 
@@ -148,6 +148,7 @@ struct session {
     uint32_t round;             /* number of the latest round */
     struct spent spent;         /* in it, by all sequences together */
     uint64_t recording_ns;      /* for emitting the last round's ROUND events; counts towards the next round */
+    uint64_t costs_us;          /* asked.costs waits until then, by clock_us() */
     uint64_t device_emitted_us; /* time of the last RECORDED_DEVICE */
     enum account aside_from;    /* the account that a learning pass interrupted */
     uint64_t *emitted_ids;      /* bit set of token ids whose VOCAB event was emitted */
@@ -260,6 +261,7 @@ enum next {                /* the caller's next action */
             NEXT_STOP,     /* returns, because a new run or quitting was requested */
             NEXT_SETTINGS, /* session_apply_settings(), then the control point again; not within a round */
             NEXT_BASELINE, /* session_baseline(), then the control point again; not within a round */
+            NEXT_COSTS,    /* session_costs(), likewise */
             NEXT_ROUND     /* continues */
 };
 enum next session_control_point(struct session *, enum control_point);
@@ -302,6 +304,10 @@ session_baseline_refines(const struct session *s)
     return s->measured.steps.n > 0 && s->measured.paced == (s->timing.pace > 0);
 }
 bool session_baseline_slice(struct session *); /* one of asked.slices */
+
+/* ---- costs.c: between rounds ---- */
+/* Measures the costs of steps and emits them; postpones that if it takes too much of the run's time. */
+void session_costs(struct session *);
 
 /* ---- run.c: a run, and requests after its end ---- */
 void session_generate(struct session *);

@@ -104,6 +104,7 @@ describe(struct session *s, const struct session_options *o)
     info->host[sizeof info->host - 1] = '\0';
     info->threads = s->engine->threads;
     info->exact = s->engine->exact;
+    info->costs = s->engine->costs;
     info->sampling = o->sampling;
     info->seed = o->seed;
     info->tokens = o->tokens;

@@ -7,6 +7,7 @@
 
 #include "engine/base/utf8.h"
 #include "kernels/base/plural.h"
+#include "tui/panels/landscape.h"
 #include "tui/panels/panel.h"
 #include "tui/scope/scope.h"
 #include "tui/widgets/key_row.h"
@@ -267,8 +268,28 @@ where_the_time_goes(char *out, size_t size, const struct measures *m)
         snprintf(out + n, size - (size_t)n, " learned %.0f%%", m->aside_share * 100);
 }
 
+/* Draws the forecast of the present setting, in time or by weights, and the measured speedup. */
+static void
+add_forecast(struct bar *bar, const struct scope *s, const struct landscape *l, const struct window_measures *window)
+{
+    const struct measures *now = &window->of;
+    if (l->tokens > 0 && l->now.in_time && l->seq == scope_focus(s) && strcmp(l->policy, scope_policy(s)->name) == 0) {
+        if (isnan(window->speedup.value))
+            bar_add(bar, ROLE_TEXT, 3, false, "forecast %.2f×", (double)l->now.speedup);
+        else
+            bar_add(bar, ROLE_TEXT, 3, false, "forecast %.2f× measured %.2f×", (double)l->now.speedup,
+                    window->speedup.value);
+        if (!isnan(now->modelled))
+            bar_add(bar, ROLE_DIM, 6, false, "modelled %.2f×", now->modelled);
+    } else if (!isnan(now->overhead)) { /* measured ÷ modelled; below 1: time that reading weights does not explain */
+        bar_add(bar, ROLE_TEXT, 3, false, "measured %.2f of modelled %.2f×", now->overhead, now->modelled);
+    } else {
+        number(bar, 3, "modelled", now->modelled, 2, "×");
+    }
+}
+
 void
-measures_draw(const struct scope *s, const struct canvas *c)
+measures_draw(const struct scope *s, const struct landscape *l, const struct canvas *c)
 {
     const struct metrics *m = &scope_now(s)->metrics;
     const struct window_measures window = scope_window_measures(s);
@@ -286,10 +307,7 @@ measures_draw(const struct scope *s, const struct canvas *c)
     number(&bar, 4, "eTPL", now.etpl, 3, "");
     number(&bar, 6, "discard", now.discard_rate, 2, "");
     number(&bar, 7, "eq. 5", now.predicted, 2, "×");
-    if (!isnan(now.overhead)) /* measured ÷ modelled; below 1: time that reading weights does not explain */
-        bar_add(&bar, ROLE_TEXT, 3, false, "measured %.2f of modelled %.2f×", now.overhead, now.modelled);
-    else
-        number(&bar, 3, "modelled", now.modelled, 2, "×");
+    add_forecast(&bar, s, l, &window);
     if (!isnan(now.draft_share)) {
         char shares[96];
         where_the_time_goes(shares, sizeof shares, &now);

@@ -24,7 +24,7 @@ __attribute__((format(printf, 5, 6))) void bar_add(struct bar *, enum role, int 
 void bar_draw(const struct bar *, const struct canvas *, struct clicks *);
 
 void title_draw(const struct followed *, const struct canvas *, struct clicks *);
-void measures_draw(const struct scope *, const struct canvas *);
+void measures_draw(const struct scope *, const struct landscape *, const struct canvas *);
 void device_draw(const struct scope *, const struct canvas *); /* draws where the device's time is spent */
 /* Draws the time line: of a replay its position, its speed and a track to drag along; of a live run its time and how full the context
  * is. Both have the same place, so that a live screen and its replay have panels of the same size. */

@@ -312,7 +312,7 @@ draw(struct app *app)
     panes_draw(&app->panes, g);
     if (timeline.rows > 0)
         timeline_draw(&app->run, &timeline);
-    measures_draw(app->run.scope, &measures);
+    measures_draw(app->run.scope, &app->forecasting.shown, &measures);
     if (l->device.rows > 0)
         device_draw(app->run.scope, &device);
     draw_status(app, &status);

@@ -91,12 +91,12 @@ landscape_draw_strip(const struct landscape_strip *s, const struct canvas *c, in
     const int track = width - 2;
     struct range r = {NAN, NAN};
     for (uint32_t i = 0; i < s->n; i++)
-        widen(&r, s->modelled[i]);
+        widen(&r, s->speedup[i]);
     canvas_text(c, y, x, ROLE_DIM, "├");
     canvas_text(c, y, x + width - 1, ROLE_DIM, "┤");
     for (int i = 0; i < track; i++) {
         const uint32_t point = track > 1 ? (uint32_t)lrint((double)i / (track - 1) * (s->n - 1)) : 0;
-        draw_point(c, y, x + 1 + i, &r, s->modelled[point]);
+        draw_point(c, y, x + 1 + i, &r, s->speedup[point]);
     }
     canvas_text(c, y, x + 1 + (int)lrint(fmin(fmax(fraction, 0), 1) * (track - 1)), role, "●");
 }
@@ -111,7 +111,9 @@ landscape_best(const struct landscape *l, const struct policy_info *policy, uint
         return;
     knob_format(&policy->knobs[knob], landscape_value(&policy->knobs[knob], s->n, s->best, l->values[knob]), value,
                 sizeof value);
-    snprintf(out, n, "best %s: %.2f× ±%.2f", value, (double)s->modelled[s->best], (double)s->best_se);
+    const int used = snprintf(out, n, "best %s: %.2f× ±%.2f", value, (double)s->speedup[s->best], (double)s->best_se);
+    if (l->now.in_time && used >= 0 && (size_t)used < n)
+        snprintf(out + used, n - (size_t)used, " (%.2f×)", (double)s->best_modelled);
 }
 
 /* ---- the grid ---- */
@@ -193,11 +195,13 @@ draw_forecast(const struct landscape *l, const struct policy_info *policy, const
     struct figures p = {.c = c, .y = y, .end = y + rows};
     char text[160], acceptance[16];
     put(&p, ROLE_FOCUS, "%s", point_text(l, policy, at, text));
-    put(&p, ROLE_TEXT, "%.2f× ±%.2f", (double)f->modelled, (double)f->se);
+    put(&p, ROLE_TEXT, "%.2f× ±%.2f", (double)f->speedup, (double)f->se);
+    if (l->now.in_time)
+        put(&p, ROLE_DIM, "modelled %.2f×", (double)f->modelled);
     if (g->has_best)
         put(&p, ROLE_OK, "%s %s  %.2f×", canvas_glyph(c, "★", "*"), point_text(l, policy, g->best, text),
-            (double)g->cell[g->best[1]][g->best[0]].modelled);
-    put(&p, ROLE_DIM, "now %.2f×", (double)l->now.modelled);
+            (double)g->cell[g->best[1]][g->best[0]].speedup);
+    put(&p, ROLE_DIM, "now %.2f×", (double)l->now.speedup);
     put(&p, ROLE_DIM, "%.2f tokens/round", (double)f->tokens_per_round);
     put(&p, ROLE_DIM, "acceptance %s", number(f->acceptance, acceptance));
     put(&p, ROLE_DIM, "%.1f layers", (double)f->layers);
@@ -282,7 +286,7 @@ landscape_draw_grid(const struct landscape *l, const struct policy_info *policy,
     struct range r = {NAN, NAN};
     for (uint32_t i = 0; i < g->n[1]; i++)
         for (uint32_t j = 0; j < g->n[0]; j++)
-            widen(&r, g->cell[i][j].modelled);
+            widen(&r, g->cell[i][j].speedup);
     for (int y = 0; y < w.high; y++) {
         const uint32_t i = (uint32_t)(w.bottom + w.high - 1 - y);
         char text[40];
@@ -291,7 +295,7 @@ landscape_draw_grid(const struct landscape *l, const struct policy_info *policy,
             const uint32_t j = (uint32_t)(w.left + x);
             const bool cursor = j == at[0] && i == at[1], here = j == now[0] && i == now[1],
                        best = g->has_best && j == g->best[0] && i == g->best[1];
-            draw_cell(c, y, MARGIN + x * w.wide, w.wide, &r, g->cell[i][j].modelled, cursor ? MARK_CURSOR : MARK_NONE,
+            draw_cell(c, y, MARGIN + x * w.wide, w.wide, &r, g->cell[i][j].speedup, cursor ? MARK_CURSOR : MARK_NONE,
                       here     ? "●"
                       : best   ? canvas_glyph(c, "★", "*")
                       : cursor ? "+"

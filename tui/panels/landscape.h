@@ -12,11 +12,12 @@ struct landscape_strip {
     uint32_t n;    /* points, 0: none */
     uint32_t best; /* the best of the points that are clearly better than the current value; n: none is */
     float best_se; /* of its gain */
-    float modelled[LANDSCAPE_POINTS]; /* (n) */
+    float best_modelled;
+    float speedup[LANDSCAPE_POINTS]; /* (n) */
 };
 
 struct landscape_cell { /* the forecast at a point (engine/events/forecast.h) */
-    float modelled, se, tokens_per_round, acceptance, layers, heads;
+    float speedup, modelled, se, tokens_per_round, acceptance, layers, heads;
 };
 
 struct landscape_grid {
@@ -50,7 +51,7 @@ const struct landscape_strip *landscape_strip_of(const struct view *, uint32_t k
 /* Draws it as the track of a slider, with ● at a fraction of its width. */
 void landscape_draw_strip(const struct landscape_strip *, const struct canvas *, int y, int x, int width,
                           double fraction, enum role);
-/* "best 0.66: 1.46× ±0.03", with the standard error of its gain; "": no value is clearly better than the current one. */
+/* "best 0.66: 1.46× ±0.03 (1.58×)", with the standard error of its gain, and the modelled speedup if the forecast is in time; "": no value is clearly better than the current one. */
 void landscape_best(const struct landscape *, const struct policy_info *, uint32_t knob, char *out, size_t n);
 /* Writes the panel's note: the length of the forecast's text, or a knob's best value. False: no forecast. */
 bool landscape_note(const struct view *, uint32_t knob, char *out, size_t n);

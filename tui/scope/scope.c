@@ -94,6 +94,7 @@ scope_reset(struct scope *s)
     s->now.run = 0;
     s->now.running = true;
     s->now.probe[0] = s->now.device[0] = '\0';
+    s->costs = s->info->costs;
     for (uint32_t i = 0; i < 2; i++) {
         settings_begin(&s->setting[i].now, run_info_of(s->info, i));
         s->setting[i].heads = (struct scope_heads){.show_trained = false};

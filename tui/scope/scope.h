@@ -340,6 +340,8 @@ uint32_t scope_find_round(const struct scope *, const struct until *, uint32_t n
 /* Fills *out (of as many layers) with the newest consecutive committed positions of the sequence in focus at which all layers were probed, by
  * the current head. Returns NULL, or the reason why there are none: the text was sampled, or layers were not probed. */
 const char *scope_record(const struct scope *, struct layer_record *out);
+/* The measured costs of steps, uncorrected; NULL: unknown. */
+const struct cost_model *scope_costs(const struct scope *);
 
 /* Sets record->lost and lost_se (engine/events/layer_record.h) from the wrong drafts of the record's sequence. */
 void scope_estimate_lost(const struct scope *, struct layer_record *);

@@ -54,6 +54,15 @@ copy_text(char *out, size_t n, const char *text)
     printable_text(text, strnlen(text, n), out, n);
 }
 
+/* A foreign trace may have another text. */
+static void
+take_costs(struct scope *s, const char *text)
+{
+    struct cost_model costs;
+    if (cost_model_parse(text, &costs, NULL))
+        s->costs = costs;
+}
+
 static void
 apply_control(struct scope *s, const struct event *e)
 {
@@ -63,6 +72,7 @@ apply_control(struct scope *s, const struct event *e)
         return;
     switch (c->kind) {
     case RECORDED_DEVICE: copy_text(s->now.device, sizeof s->now.device, c->new_text); return;
+    case RECORDED_COST: take_costs(s, c->new_text); return;
     case RECORDED_RUN:
         scope_begin_run(s);
         s->now.run = e->run;

@@ -46,6 +46,7 @@ struct scope_setting { /* in a versus each of the two sequences has its own */
 };
 
 struct scope {
+    struct cost_model costs; /* of the run's machine, uncorrected */
     const struct run_info *info;
     struct scope_now now;
     struct segments *segments;

@@ -99,6 +99,12 @@ complete(const struct scope *s, struct layer_record *r, uint32_t prompt)
     scope_estimate_lost(s, r);
 }
 
+const struct cost_model *
+scope_costs(const struct scope *s)
+{
+    return cost_known(&s->costs) ? &s->costs : NULL;
+}
+
 const char *
 scope_record(const struct scope *s, struct layer_record *out)
 {

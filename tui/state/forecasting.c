@@ -139,7 +139,7 @@ static void
 ask(struct forecasting *f, const struct followed *run, const double *values, struct forecast *out)
 {
     const struct policy_ops *ops = ops_of(f->next.policy);
-    if (ops == NULL || !forecast_make(ops, &f->record, values, run->info->rho, NULL, out))
+    if (ops == NULL || !forecast_make(ops, &f->record, values, run->info->rho, &f->cost, out))
         *out = forecast_none;
 }
 
@@ -164,10 +164,11 @@ work(struct forecasting *f, const struct followed *run, const struct policy_info
         struct forecast forecast;
         values[i] = landscape_value(&policy->knobs[i], s->n, at, values[i]);
         ask(f, run, values, &forecast);
-        s->modelled[at] = forecast.modelled;
+        s->speedup[at] = forecast.speedup;
         if (forecast_gain_least(&forecast, &f->next.now) > 0 &&
-            (s->best == s->n || forecast.modelled > s->modelled[s->best])) {
+            (s->best == s->n || forecast.speedup > s->speedup[s->best])) {
             s->best = at;
+            s->best_modelled = forecast.modelled;
             s->best_se = (float)forecast_gain(&forecast, &f->next.now).se;
         }
         return true;
@@ -183,10 +184,11 @@ work(struct forecasting *f, const struct followed *run, const struct policy_info
     }
     struct forecast at_point;
     ask(f, run, values, &at_point);
-    g->cell[y][x] = (struct landscape_cell){at_point.modelled,   at_point.se,     at_point.tokens_per_round,
-                                            at_point.acceptance, at_point.layers, at_point.heads};
+    g->cell[y][x] =
+        (struct landscape_cell){at_point.speedup,    at_point.modelled, at_point.se,   at_point.tokens_per_round,
+                                at_point.acceptance, at_point.layers,   at_point.heads};
     if (forecast_gain_least(&at_point, &f->next.now) > 0 &&
-        (!g->has_best || at_point.modelled > g->cell[g->best[1]][g->best[0]].modelled)) {
+        (!g->has_best || at_point.speedup > g->cell[g->best[1]][g->best[0]].speedup)) {
         g->has_best = true;
         memcpy(g->best, point, sizeof g->best);
     }
@@ -260,6 +262,81 @@ work_on_effects(struct forecasting *f, const struct followed *run)
     return f->segment-- > 0;
 }
 
+/* ---- the cost model ---- */
+
+/* Sums up the rounds of the sequence in focus from a position on. */
+static struct tally
+rounds_from(const struct scope *s, uint32_t position)
+{
+    struct tally sum = {0};
+    const struct scope_round *r;
+    for (uint32_t back = 0; (r = scope_round(s, back)) != NULL; back++)
+        if (r->whole && scope_round_position(s, r->number) >= position) {
+            const struct tally t = tally_of(&r->end);
+            tally_add(&sum, &t);
+        }
+    return sum;
+}
+
+/* Corrects the costs by the newest segment's rounds since the last correction: simulates them, and compares the price
+ * with their times. Needs as many tokens as an effect. */
+static void
+correct(struct forecasting *f, const struct followed *run, const struct policy_info *policy)
+{
+    const struct scope *s = run->scope;
+    const uint32_t now = scope_now(s)->run;
+    struct layer_record part;
+    struct forecast own;
+    double values[POLICY_KNOBS] = {0}, us[COST_PHASES];
+    if (run->info->sequences > 1 || !part_of(f, s, 0, &part))
+        return;
+    const uint32_t after = f->corrected_run == now ? scope_round_position(s, f->corrected + 1) : 0;
+    if (after > part.first + part.begin + 1 && !effects_part(&part, after, UINT32_MAX, &part))
+        return;
+    for (uint32_t i = 0; i < policy->n_knobs; i++)
+        values[i] = scope_knob(s, i);
+    const struct tally t = rounds_from(s, part.first + part.begin + 1);
+    if (t.emitted < EFFECT_TOKENS ||
+        !forecast_make(ops_of(policy->name), &part, values, run->info->rho, &f->cost, &own) || !own.in_time)
+        return;
+    for (int p = 0; p < COST_PHASES; p++)
+        us[p] = (double)own.us[p] * (double)t.emitted;
+    cost_correct(&f->cost, us, t.draft_us, t.heads_us, t.verify_us);
+    f->corrected = scope_now(s)->round;
+    f->corrected_run = now;
+}
+
+static void
+correct_baseline(struct forecasting *f, const struct followed *run)
+{
+    const struct estimate speed = metrics_baseline(&scope_now(run->scope)->metrics);
+    const double middle = f->record.first + (f->record.begin + f->record.n) / 2.0;
+    if (isnan(speed.value) || (float)speed.value == f->baseline)
+        return;
+    f->baseline = (float)speed.value;
+    cost_correct_autoregressive(&f->cost, cost_autoregressive(&f->cost, run->info->layers, middle), 1e6 / speed.value);
+}
+
+/* Takes the scope's costs, or asks for them; then corrects them. */
+static void
+update_costs(struct forecasting *f, const struct followed *run, const struct policy_info *policy)
+{
+    const struct cost_model *measured = scope_costs(run->scope);
+    struct err unused;
+    if (measured == NULL) {
+        if (follow_live(run) && !f->costs_asked)
+            f->costs_asked = session_post(run->source->session, &(struct control){.kind = CONTROL_COSTS}, &unused);
+        f->cost = (struct cost_model){0};
+        return;
+    }
+    if (memcmp(measured->us, f->cost.us, sizeof measured->us) != 0) {
+        f->cost = *measured;
+        f->baseline = 0;
+    }
+    correct(f, run, policy);
+    correct_baseline(f, run);
+}
+
 static bool
 due(struct forecasting *f, const struct followed *run, bool flat_out)
 {
@@ -287,6 +364,8 @@ make_record(struct forecasting *f, const struct followed *run, const struct poli
         snprintf(why, sizeof why, "%s", lacks != NULL ? lacks : "");
     }
     f->seen = why[0] == '\0';
+    if (f->seen)
+        update_costs(f, run, policy);
     f->record_us = clock_us() - start;
     return f->seen || show_why(f, why);
 }

@@ -23,6 +23,12 @@ struct forecasting {
     bool grid; /* a grid of these knobs is requested */
     uint32_t knob[2];
 
+    struct cost_model cost; /* the scope's costs, corrected by its rounds; unknown: forecasts are modelled */
+    bool costs_asked;       /* a live session was asked to measure them */
+    uint32_t corrected;     /* newest round that corrected them */
+    uint32_t corrected_run; /* its run */
+    float baseline;         /* that corrected autoregressive steps; 0: none */
+
     struct effects *effects; /* owned */
     bool comparing;          /* an effect is being computed, from the record's text, */
     uint32_t segment;        /* for this segment */

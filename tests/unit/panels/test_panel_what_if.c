@@ -10,7 +10,7 @@ static void
 use_landscape(struct fixture *f)
 {
     const struct policy_info *policy = scope_policy(f->scope);
-    l = (struct landscape){.tokens = 199, .now = {.modelled = 1.2f}};
+    l = (struct landscape){.tokens = 199, .now = {.speedup = 1.2f, .modelled = 1.2f}};
     for (uint32_t k = 0; k < policy->n_knobs; k++)
         l.values[k] = scope_knob(f->scope, k);
     memcpy(l.policy, policy->name, sizeof l.policy);
@@ -20,7 +20,7 @@ use_landscape(struct fixture *f)
         s->best_se = 0.04f;
         for (uint32_t i = 0; i < s->n; i++) {
             const double value = landscape_value(&policy->knobs[k], s->n, i, l.values[k]);
-            s->modelled[i] = k == 0 ? (float)(1.6 - fabs(value - 0.8)) : 1.2f;
+            s->speedup[i] = k == 0 ? (float)(1.6 - fabs(value - 0.8)) : 1.2f;
             if (value == 0.8 && k == 0)
                 s->best = i;
         }
@@ -40,7 +40,7 @@ open_grid_of(const struct fixture *f, uint32_t across, uint32_t up)
     g->n[1] = landscape_points(&policy->knobs[up], LANDSCAPE_POINTS);
     for (uint32_t y = 0; y < g->n[1]; y++)
         for (uint32_t x = 0; x < g->n[0]; x++)
-            g->cell[y][x] = (struct landscape_cell){.modelled = 1 + 0.01f * (float)x + 0.1f * (float)y,
+            g->cell[y][x] = (struct landscape_cell){.speedup = 1 + 0.01f * (float)x + 0.1f * (float)y,
                                                     .tokens_per_round = 3.5f,
                                                     .acceptance = 0.75f,
                                                     .layers = 8,
@@ -202,7 +202,7 @@ PANEL_TEST(a_zoomed_grid_shows_every_value)
         assert_in_range(row, 0, 26);
         for (uint32_t x = 0; x < g->n[0]; x++) {
             char number[16];
-            snprintf(number, sizeof number, "%.2f", (double)g->cell[y][x].modelled);
+            snprintf(number, sizeof number, "%.2f", (double)g->cell[y][x].speedup);
             for (int k = 0; number[k] != '\0'; k++)
                 assert_int_equal(grid_at(&f->grid, row, 1 + 7 + (int)x * wide + 1 + k)->text[0], number[k]);
         }

@@ -1,0 +1,310 @@
+/* Measures the cost model (engine/events/cost_model.h): times the steps of rounds in contexts of their own, with rows
+ * that are discarded. All times are medians of repetitions, whose row counts take turns, so that each pass finds the
+ * caches as other passes leave them. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/session/session_internal.h"
+#include "kernels/base/clock.h"
+
+#define REPEATS   5
+#define MOST_ROWS 64
+#define FAR       256 /* positions before the rows whose attention is measured */
+#define FAR_ROWS  8
+#define TOKEN     3        /* any: the cost does not depend on it */
+#define GROWTH    3        /* a pass of as many rows as a mean repetition, over one of one row: an upper guess */
+#define LEAST_US  300000.0 /* that a measurement may take, */
+#define SHARE     0.02     /* or this share of the run's time */
+
+/* Rows of a short measurement; the other costs are interpolated. */
+static const uint32_t few_rows[] = {1, 2, 4, 8, 16, 32, 64};
+#define N_FEW (sizeof few_rows / sizeof *few_rows)
+
+struct timing_of { /* a sample for each repetition */
+    double layer[COST_ROWS][REPEATS], head[COST_ROWS][REPEATS], probe[COST_ROWS][REPEATS];
+    double pass[REPEATS], round[REPEATS], far[2][REPEATS];
+};
+
+struct bench_rows {
+    struct context *ctx;
+    seq_t seq;
+    uint32_t layers;
+    slot_t row[MOST_ROWS];
+    struct context_probe probe[MOST_ROWS];
+    struct guess guess[MOST_ROWS];
+    struct timing_of of;
+};
+
+static double
+now_us(void)
+{
+    return (double)clock_ns() / 1000;
+}
+
+static int
+compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* A number of few digits, which its text repeats exactly. */
+static double
+rounded(double value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.5g", value > 0 ? value : 0);
+    return strtod(text, NULL);
+}
+
+static double
+median(const double *sample)
+{
+    double sorted[REPEATS];
+    memcpy(sorted, sample, sizeof sorted);
+    qsort(sorted, REPEATS, sizeof *sorted, compare);
+    return sorted[REPEATS / 2];
+}
+
+/* ---- steps ---- */
+
+static bool
+append(struct bench_rows *b, seq_t seq, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if ((b->row[i] = context_append(b->ctx, seq, i == 0 ? SLOT_NONE : b->row[i - 1], TOKEN)) == SLOT_NONE)
+            return false;
+    return true;
+}
+
+static bool
+advance(struct bench_rows *b, uint32_t n, uint32_t to, double *us)
+{
+    const double start = now_us();
+    const bool ok = context_advance(b->ctx, b->row, n, to, NULL);
+    *us = now_us() - start;
+    return ok;
+}
+
+static bool
+probe(struct bench_rows *b, uint32_t n, uint32_t layer, double *us)
+{
+    for (uint32_t i = 0; i < n; i++)
+        b->probe[i] = (struct context_probe){.slot = b->row[i], .layer = layer, .temperature = 1};
+    const double start = now_us();
+    const bool ok = context_guess(b->ctx, b->probe, n, b->guess);
+    *us = now_us() - start;
+    return ok;
+}
+
+static bool
+verify(struct bench_rows *b, uint32_t n, double *us)
+{
+    struct verify_row rows[MOST_ROWS];
+    struct verdict verdict;
+    const struct sampling greedy = {.top_p = 1};
+    for (uint32_t i = 0; i < n; i++)
+        rows[i] = (struct verify_row){.parent = (int32_t)i - 1, .token = TOKEN, .slot = b->row[i], .q = DIST_NONE};
+    const double start = now_us();
+    const bool ok = context_verify(b->ctx, b->seq, rows, n, &greedy, 1, &verdict);
+    *us = now_us() - start;
+    return ok;
+}
+
+/* ---- repetitions ---- */
+
+/* Passes through all layers, with verifications and probes. */
+static bool
+whole_passes(struct bench_rows *b, uint32_t rep)
+{
+    bool ok = true;
+    for (uint32_t c = 0; c < COST_ROWS && ok; c++) {
+        const uint32_t n = cost_rows[c];
+        ok = append(b, b->seq, n) && advance(b, n, b->layers, &b->of.layer[c][rep]) &&
+             verify(b, n, &b->of.head[c][rep]) && probe(b, n, (b->layers + 1) / 2, &b->of.probe[c][rep]);
+        b->of.layer[c][rep] /= b->layers;
+        context_discard(b->ctx, b->row[0]);
+    }
+    return ok;
+}
+
+/* Each number of rows goes through a layer of its own: the rows of a pass are the first ones of the pass before. */
+static bool
+stairs(struct bench_rows *b, uint32_t rep)
+{
+    bool ok = append(b, b->seq, MOST_ROWS);
+    uint32_t layer = 0;
+    for (uint32_t i = N_FEW; i-- > 0 && ok;) {
+        uint32_t c = 0;
+        while (cost_rows[c] != few_rows[i])
+            c++;
+        ok = advance(b, few_rows[i], ++layer, &b->of.layer[c][rep]) &&
+             probe(b, few_rows[i], layer, &b->of.probe[c][rep]);
+        b->of.head[c][rep] = b->of.probe[c][rep];
+    }
+    context_discard(b->ctx, b->row[0]);
+    return ok;
+}
+
+/* The fixed cost of a pass: layers one by one against all in a pass. That of a round: an autoregressive step without
+ * its pass and head call. */
+static bool
+fixed_costs(struct bench_rows *b, uint32_t rep, double *step_us)
+{
+    double apart = 0, us, pass, head;
+    bool ok = append(b, b->seq, 1);
+    for (uint32_t l = 1; l <= b->layers && ok; l++) {
+        ok = advance(b, 1, l, &us);
+        apart += us;
+    }
+    context_discard(b->ctx, b->row[0]);
+    const double start = now_us();
+    ok = ok && append(b, b->seq, 1) && advance(b, 1, b->layers, &pass) && verify(b, 1, &head) &&
+         context_keep(b->ctx, b->seq, b->row, 1);
+    *step_us = now_us() - start;
+    b->of.pass[rep] = b->layers > 1 ? (apart - pass) / (b->layers - 1) : 0;
+    b->of.round[rep] = *step_us - pass - head;
+    return ok;
+}
+
+/* ---- a model ---- */
+
+/* Fills costs that were not measured from their neighbours. */
+static void
+fill(double us[COST_ROWS])
+{
+    for (uint32_t i = 1, last = 0; i < COST_ROWS; i++) {
+        if (!(us[i] > 0))
+            continue;
+        for (uint32_t k = last + 1; k < i; k++)
+            us[k] = us[last] + (us[i] - us[last]) * (cost_rows[k] - cost_rows[last]) / (cost_rows[i] - cost_rows[last]);
+        last = i;
+    }
+}
+
+static void
+take(double us[COST_ROWS], double samples[COST_ROWS][REPEATS])
+{
+    for (uint32_t c = 0; c < COST_ROWS; c++)
+        us[c] = rounded(median(samples[c]));
+    fill(us);
+    for (uint32_t c = 0; c < COST_ROWS; c++)
+        us[c] = rounded(us[c]);
+}
+
+/* Opens a context whose rows go up to a layer, 0: the last, with two sequences. */
+static bool
+open(struct bench_rows *b, struct engine *e, const struct model *m, struct weights *w, uint32_t depth,
+     const atomic_bool *cancel)
+{
+    const struct context_options limits = {.ctx = FAR + MOST_ROWS + REPEATS * 2, .depth = depth, .cancel = cancel};
+    b->layers = depth > 0 ? depth : m->desc.n_layers;
+    return context_open(&b->ctx, e->ops, e->backend, w, &m->desc, &limits, NULL) &&
+           (b->seq = context_sequence(b->ctx)) != SEQ_NONE;
+}
+
+/* The further time of a row at 1,000 more positions, in the first layer. */
+static bool
+measure_attention(struct bench_rows *b, struct engine *e, const struct model *m, struct weights *w,
+                  const atomic_bool *cancel, double *slope)
+{
+    token_t text[FAR];
+    seq_t seq[2];
+    for (uint32_t i = 0; i < FAR; i++)
+        text[i] = TOKEN;
+    bool ok = open(b, e, m, w, 1, cancel);
+    seq[0] = b->seq;
+    ok =
+        ok && (seq[1] = context_sequence(b->ctx)) != SEQ_NONE && context_prefill(b->ctx, seq[1], text, FAR, NULL, NULL);
+    for (uint32_t i = 0; i < 2 * REPEATS && ok; i++) {
+        ok = append(b, seq[i % 2], FAR_ROWS) && advance(b, FAR_ROWS, 1, &b->of.far[i % 2][i / 2]);
+        context_discard(b->ctx, b->row[0]);
+    }
+    context_close(b->ctx);
+    *slope = ok ? rounded((median(b->of.far[1]) - median(b->of.far[0])) / FAR_ROWS / FAR * 1000) : 0;
+    return ok;
+}
+
+struct measured_model {
+    double layer[COST_ROWS], head[COST_ROWS], probe[COST_ROWS], attention, pass, round;
+};
+
+/* Returns false if it failed, or would take longer than allowed: then *need_us is above 0. */
+static bool
+measure_model(struct engine *e, const struct model *m, struct weights *w, double allowed_us, const atomic_bool *cancel,
+              struct measured_model *out, double *need_us)
+{
+    struct bench_rows *b = calloc(1, sizeof *b);
+    double step = 0, one_probe;
+    bool ok = b != NULL && open(b, e, m, w, 0, cancel);
+    *need_us = 0;
+    for (uint32_t rep = 0; rep < 2 && ok; rep++) /* the first one warms up */
+        ok = fixed_costs(b, rep, &step);
+    ok = ok && append(b, b->seq, 1) && advance(b, 1, b->layers, &one_probe) && probe(b, 1, b->layers, &one_probe);
+    if (ok)
+        context_discard(b->ctx, b->row[0]);
+    const double whole = REPEATS * (COST_ROWS * GROWTH * (step + one_probe) + 2 * step),
+                 few = REPEATS * N_FEW * GROWTH * (step / (b != NULL ? b->layers : 1) + one_probe);
+    const bool all = whole <= allowed_us;
+    if (ok && !all && (few > allowed_us || b->layers < N_FEW)) {
+        *need_us = b->layers < N_FEW ? whole : few;
+        ok = false;
+    }
+    for (uint32_t rep = 0; rep < REPEATS && ok; rep++)
+        ok = all ? fixed_costs(b, rep, &step) && whole_passes(b, rep) : stairs(b, rep);
+    if (b != NULL)
+        context_close(b->ctx);
+    if (ok) {
+        take(out->layer, b->of.layer);
+        take(out->head, b->of.head);
+        take(out->probe, b->of.probe);
+        out->pass = rounded(all ? median(b->of.pass) : fmin(b->of.pass[0], b->of.pass[1]));
+        out->round = rounded(all ? median(b->of.round) : fmin(b->of.round[0], b->of.round[1]));
+        ok = measure_attention(b, e, m, w, cancel, &out->attention);
+    }
+    free(b);
+    return ok;
+}
+
+bool
+engine_costs(struct engine *e, double allowed_us, const atomic_bool *cancel, double *need_us)
+{
+    const struct helper_model *draft = &e->helpers[HELPER_DRAFT];
+    struct measured_model m;
+    *need_us = 0;
+    if (cost_known(&e->costs))
+        return true;
+    if (!measure_model(e, e->model, e->weights, allowed_us, cancel, &m, need_us))
+        return false;
+    struct cost_model *c = &e->costs;
+    struct cost_model costs = {.pass = m.pass, .round = m.round};
+    memcpy(costs.us[COST_OF_LAYER], m.layer, sizeof m.layer);
+    memcpy(costs.us[COST_OF_HEAD], m.head, sizeof m.head);
+    memcpy(costs.us[COST_OF_PROBE], m.probe, sizeof m.probe);
+    costs.attention[COST_OF_LAYER] = m.attention;
+    double unused;
+    if (draft->model != NULL && measure_model(e, draft->model, draft->weights, INFINITY, cancel, &m, &unused)) {
+        const double layers = draft->model->desc.n_layers;
+        for (uint32_t i = 0; i < COST_ROWS; i++)
+            costs.us[COST_OF_DRAFT][i] = rounded(m.layer[i] * layers);
+        memcpy(costs.us[COST_OF_DRAFT_HEAD], m.probe, sizeof m.probe);
+        costs.attention[COST_OF_DRAFT] = rounded(m.attention * layers);
+    }
+    cost_reset(&costs);
+    *c = costs;
+    return true;
+}
+
+void
+session_costs(struct session *s)
+{
+    char text[COST_TEXT];
+    const double run_us = (double)(clock_us() - s->run.start_us);
+    double need_us;
+    const bool known = engine_costs(s->engine, fmax(LEAST_US, SHARE * run_us), &s->mailbox.cancel, &need_us);
+    s->asked.costs = !known && need_us > 0;
+    s->costs_us = s->run.start_us + (uint64_t)(need_us / SHARE); /* when a run has lasted so long that it is allowed */
+    if (known && cost_model_print(&s->engine->costs, text))
+        session_emit_control(s, 0, RECORDED_COST, text);
+}
