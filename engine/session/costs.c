@@ -305,6 +305,7 @@ session_costs(struct session *s)
     const bool known = engine_costs(s->engine, fmax(LEAST_US, SHARE * run_us), &s->mailbox.cancel, &need_us);
     s->asked.costs = !known && need_us > 0;
     s->costs_us = s->run.start_us + (uint64_t)(need_us / SHARE); /* when a run has lasted so long that it is allowed */
-    if (known && cost_model_print(&s->engine->costs, text))
+    s->costs_emitted = known && cost_model_print(&s->engine->costs, text);
+    if (s->costs_emitted)
         session_emit_control(s, 0, RECORDED_COST, text);
 }

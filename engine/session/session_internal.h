@@ -145,9 +145,10 @@ struct session {
     struct asked asked;
     struct measured measured;
     struct run run;
-    uint32_t round;             /* number of the latest round */
-    struct spent spent;         /* in it, by all sequences together */
-    uint64_t recording_ns;      /* for emitting the last round's ROUND events; counts towards the next round */
+    uint32_t round;        /* number of the latest round */
+    struct spent spent;    /* in it, by all sequences together */
+    uint64_t recording_ns; /* for emitting the last round's ROUND events; counts towards the next round */
+    bool costs_emitted;
     uint64_t costs_us;          /* asked.costs waits until then, by clock_us() */
     uint64_t device_emitted_us; /* time of the last RECORDED_DEVICE */
     enum account aside_from;    /* the account that a learning pass interrupted */

@@ -119,6 +119,7 @@ reset_for_policy(struct knobs_panel *p, const struct view *v)
 
 #define VALUE_COLUMNS 8
 #define BEST_COLUMNS  25 /* "best dynamic: 1.46× ±0.03" */
+#define MODELLED      8  /* columns of " (1.58×)" */
 #define BEST_FROM     64 /* least columns of the panel with such a text */
 #define NAMES_FROM    40 /* and with the full names of sampling */
 #define LEAST_SLIDER  5
@@ -201,6 +202,8 @@ knobs_arrange(const struct view *v, int rows, int cols)
     struct knobs_places a = {.name = longest_name(v, cols), .value = VALUE_COLUMNS, .help = -1};
     a.name = a.name > cols / 2 ? cols / 2 : a.name;
     a.best = v->landscape != NULL && v->landscape->tokens > 0 && cols >= BEST_FROM ? BEST_COLUMNS : 0;
+    if (a.best > 0 && v->landscape->now.in_time && cols >= BEST_FROM + MODELLED)
+        a.best += MODELLED;
     if (cols < NAMES_FROM && n > 0) {
         const int longest = longest_value(v);
         a.value = longest < VALUE_COLUMNS ? longest : VALUE_COLUMNS;
@@ -298,7 +301,7 @@ draw_item(const struct knobs_panel *p, const struct view *v, const struct canvas
     const struct knobs_item it = knobs_item(v, i);
     const bool focus = v->focused && p->focus == i, pending = it.requested != it.value;
     const double value = it.requested;
-    char text[40];
+    char text[64];
     canvas_text(c, y, 0, ROLE_FOCUS, focus ? "▸" : " ");
     const struct canvas name = canvas_inside(c, y, 1, 1, a->name);
     draw_name(&name, &it, focus);
@@ -535,7 +538,7 @@ static const struct key_help keys[] = {
     {"Home End", "least and most of the slider; more can be typed where there is more"},
     {"Enter", "type a value; Enter sets it, Esc leaves it"},
     {"=", "back to the default (┼)"},
-    {"▁▄█", "the track: the modelled speedup that the last tokens would have had at every value, ● the one in force"},
+    {"▁▄█", "the track: the speedup that the last tokens would have had at every value, ● the one in force"},
     {"w", "this knob and the next as a grid, ● in force, ★ the best: arrows move, with Shift and PgUp PgDn by ten; "
           "Enter sets "
           "both, Esc leaves"},

@@ -191,6 +191,68 @@ TEST(a_baseline_in_mid_run_compares_and_changes_nothing)
     }
 }
 
+/* ---- costs of steps ---- */
+
+struct costs_watch {
+    uint32_t posted, heard, layers;
+    uint64_t sum; /* of predictions, in order */
+    struct cost_model costs;
+};
+
+static void
+ask_for_costs(void *user, struct session *s, const struct event *e)
+{
+    struct costs_watch *w = user;
+    struct err err;
+    if (e->type == EVENT_ROUND && e->round == 3 + 3 * w->posted && w->posted < 2) {
+        w->posted++;
+        session_control(s, CONTROL_COSTS, NULL, NULL, 0);
+    }
+    if (event_is_control(e, "cost", NULL)) {
+        w->heard++;
+        assert_true(cost_model_parse(e->control.new_text, &w->costs, &err));
+    }
+    if (e->type == EVENT_LAYER) {
+        w->layers++;
+        w->sum = w->sum * 31 + (uint64_t)e->layer.token * 1009 + (uint64_t)e->layer.layer * 7 + e->layer.pos;
+    }
+}
+
+static void
+hear_layers(void *user, struct session *s, const struct event *e)
+{
+    (void)s;
+    ((struct costs_watch *)user)->posted = 2; /* asks for nothing */
+    ask_for_costs(user, NULL, e);
+}
+
+TEST(costs_are_measured_once_for_an_engine_and_change_nothing)
+{
+    struct fixture *f = *state;
+    for (int sampled = 0; sampled < 2; sampled++) {
+        struct session_options o = session_usual();
+        o.tokens = 100;
+        o.probe = PROBE_ALL;
+        o.sampling.temperature = sampled ? 0.9f : 0;
+        o.pace = 500; /* so that there are rounds left when they are asked for */
+        struct session_rig_result plain, r;
+        struct costs_watch none = {0}, first = {0}, second = {0};
+        f->engine->costs = (struct cost_model){0};
+        session_run(f->engine, &o, hear_layers, &none, &plain);
+        session_run(f->engine, &o, ask_for_costs, &first, &r);
+        assert_true(none.heard == 0 && first.heard == 1 && first.posted == 2);
+        assert_true(cost_known(&first.costs));
+        assert_memory_equal(&first.costs, &f->engine->costs, sizeof first.costs);
+        assert_true(r.n == plain.n && first.layers == none.layers && first.sum == none.sum);
+        assert_memory_equal(r.tokens, plain.tokens, r.n * sizeof *r.tokens);
+        session_rig_free(&r);
+        session_run(f->engine, &o, ask_for_costs, &second, &r); /* known from the start: run_info.costs */
+        assert_int_equal(second.heard, 0);
+        session_rig_free(&plain);
+        session_rig_free(&r);
+    }
+}
+
 struct refined {
     uint32_t asked, baselines, comparisons, round[2];
     double se[2];

@@ -247,6 +247,29 @@ TEST_WITH(run_json_leaves_out_a_model_that_is_not_there, folder_set_up, folder_t
     run_info_free(&run);
 }
 
+TEST(run_json_keeps_the_costs_of_steps)
+{
+    struct run_info run, back;
+    struct trace_end end;
+    struct err err;
+    char *text;
+    fake_run(&run);
+    run.costs = (struct cost_model){.pass = 1.5, .round = 2.25, .context = 3, .attention = {0.125}};
+    for (int a = 0; a <= COST_OF_PROBE; a++)
+        for (int i = 0; i < COST_ROWS; i++)
+            run.costs.us[a][i] = 10.5 * (a + 1) + i;
+    cost_reset(&run.costs);
+    assert_true(run_json_print(&run, &text, &err));
+    assert_true(run_json_parse("run.json", text, strlen(text), &back, &end, &err));
+    assert_memory_equal(&run.costs, &back.costs, sizeof run.costs);
+    run_info_free(&back);
+    memcpy(strstr(text, "\"layer\":\t["), "\"lager\"", 7);
+    assert_false(run_json_parse("run.json", text, strlen(text), &back, &end, &err));
+    assert_string_equal(err.text, "run.json: \"cost\" has no 'layer'");
+    free(text);
+    run_info_free(&run);
+}
+
 TEST_WITH(files_hold_no_control_characters, folder_set_up, folder_tear_down)
 {
     const char *folder = *state;
