@@ -71,7 +71,7 @@ struct run_info {
     bool exact;
     struct prefill_info prefill;
     struct cost_model costs; /* of steps; unknown if they were not measured before the run */
-    char *prompt; /* bytes and a NUL (a prompt contains none); owned */
+    char *prompt;            /* bytes and a NUL (a prompt contains none); owned */
     size_t prompt_len;
     struct sampling sampling;
     uint64_t seed;

@@ -92,7 +92,8 @@ session_share_settings(struct session *s)
 static void
 ask_new_run(struct session *s, struct mail *m)
 {
-    s->asked = (struct asked){.quit = s->asked.quit, .costs = s->asked.costs, .new_run = true}; /* requests of the old run are dropped */
+    s->asked = (struct asked){
+        .quit = s->asked.quit, .costs = s->asked.costs, .new_run = true}; /* requests of the old run are dropped */
     stop_watching(s);
     s->run.cause = "restart";
     s->run.wanted = s->info.tokens > 0 ? s->info.tokens : UINT32_MAX;
