@@ -42,7 +42,7 @@ struct diff {
     struct comparison speed;
     struct diff_span span[DIFF_SPANS];
     size_t n_spans;
-    bool turned; /* spans end at changes of knobs; else they have equal lengths */
+    bool changed; /* spans end at changes of knobs; else they have equal lengths */
 };
 
 /* ---- the table: three columns; a clear difference of counts has its size ---- */
@@ -91,7 +91,7 @@ put_row(const char *name, const char *a, const char *b, const char *last)
 }
 
 __attribute__((format(printf, 2, 3))) static const char *
-say(char *out, const char *format, ...)
+print_to(char *out, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -114,7 +114,7 @@ knob_text(const struct record *r, const char *name, char *out)
 {
     const int i = policy_knob_index(r->policy, name);
     if (i < 0)
-        return say(out, "–");
+        return print_to(out, "–");
     knob_format(&r->policy->knobs[i], r->settings->knobs[i], out, CELL / 4);
     return out;
 }
@@ -130,15 +130,15 @@ put_knobs(const struct diff *d)
             if (side == 1 && policy_knob_index(r[0]->policy, knob->name) >= 0)
                 continue;
             const bool symbol = knob->symbol[0] != '\0' && strcmp(knob->symbol, knob->name) != 0;
-            put_setting(say(name, "%s%s%s", knob->name, symbol ? " " : "", symbol ? knob->symbol : ""),
+            put_setting(print_to(name, "%s%s%s", knob->name, symbol ? " " : "", symbol ? knob->symbol : ""),
                         knob_text(r[0], knob->name, a), knob_text(r[1], knob->name, b));
         }
 }
 
 static const char *
-turns_text(const struct record *r, char *out)
+changes_text(const struct record *r, char *out)
 {
-    return r->n_changes == 0 ? "none" : say(out, "%zu, the first: %s", r->n_changes, r->changes[0].text);
+    return r->n_changes == 0 ? "none" : print_to(out, "%zu, the first: %s", r->n_changes, r->changes[0].text);
 }
 
 static const char *
@@ -146,9 +146,9 @@ sampling_text(const struct run_info *info, char *out)
 {
     const struct sampling *s = &info->sampling;
     if (!(s->temperature > 0))
-        return say(out, "greedy");
-    return say(out, "T %.3g, k %d, p %.3g, seed %llu", (double)s->temperature, (int)s->top_k, (double)s->top_p,
-               (unsigned long long)info->seed);
+        return print_to(out, "greedy");
+    return print_to(out, "T %.3g, k %d, p %.3g, seed %llu", (double)s->temperature, (int)s->top_k, (double)s->top_p,
+                    (unsigned long long)info->seed);
 }
 
 /* Names the sides by their folders if the names differ. */
@@ -166,7 +166,7 @@ put_traces(const char *a, const char *b)
 static const char *
 machine_text(const struct run_info *info, char out[CELL])
 {
-    return say(out, "%s%s%.20s", info->backend, info->isa[0] != '\0' ? ", " : "", info->isa);
+    return print_to(out, "%s%s%.20s", info->backend, info->isa[0] != '\0' ? ", " : "", info->isa);
 }
 
 static void
@@ -177,23 +177,23 @@ put_settings(const struct diff *d)
     put_row("", "A", "B", "");
     put_traces(a->path, b->path);
     if (a->rounds[0].seq != b->rounds[0].seq)
-        put_row("sequence", say(x, "%u", (unsigned)a->rounds[0].seq + 1), say(y, "%u", (unsigned)b->rounds[0].seq + 1),
-                "");
+        put_row("sequence", print_to(x, "%u", (unsigned)a->rounds[0].seq + 1),
+                print_to(y, "%u", (unsigned)b->rounds[0].seq + 1), "");
     put_setting("policy", a->policy->name, b->policy->name);
     put_knobs(d);
-    put_setting("changed", turns_text(a, x), turns_text(b, y));
+    put_setting("changed", changes_text(a, x), changes_text(b, y));
     put_setting("head", a->settings->trained ? "trained" : "lens", b->settings->trained ? "trained" : "lens");
     put_setting("sampling", sampling_text(a->info, x), sampling_text(b->info, y));
     put_setting("model",
-                say(x, "%.20s, %u layer%s %.8s", a->info->model_name, (unsigned)a->info->layers,
-                    plural(a->info->layers), a->info->types),
-                say(y, "%.20s, %u layer%s %.8s", b->info->model_name, (unsigned)b->info->layers,
-                    plural(b->info->layers), b->info->types));
+                print_to(x, "%.20s, %u layer%s %.8s", a->info->model_name, (unsigned)a->info->layers,
+                         plural(a->info->layers), a->info->types),
+                print_to(y, "%.20s, %u layer%s %.8s", b->info->model_name, (unsigned)b->info->layers,
+                         plural(b->info->layers), b->info->types));
     put_setting("computed by", machine_text(a->info, x), machine_text(b->info, y));
     put_setting("machine", a->info->host, b->info->host);
     put_setting("started", a->info->started, b->info->started);
-    put_row("tokens", say(x, "%zu", a->n_tokens), say(y, "%zu", b->n_tokens), "");
-    put_row("rounds", say(x, "%zu", a->n_rounds), say(y, "%zu", b->n_rounds), "");
+    put_row("tokens", print_to(x, "%zu", a->n_tokens), print_to(y, "%zu", b->n_tokens), "");
+    put_row("rounds", print_to(x, "%zu", a->n_rounds), print_to(y, "%zu", b->n_rounds), "");
     if (a->info->cut || b->info->cut)
         put_row("cut by --trace-max", a->info->cut ? "yes" : "no", b->info->cut ? "yes" : "no", "");
 }
@@ -211,9 +211,9 @@ static const char *
 estimate_text(struct estimate e, char *out)
 {
     if (isnan(e.value))
-        return say(out, "–");
+        return print_to(out, "–");
     const int n = decimals(e.value);
-    return isnan(e.se) ? say(out, "%.*f", n, e.value) : say(out, "%.*f ±%.*f", n, e.value, n, e.se);
+    return isnan(e.se) ? print_to(out, "%.*f", n, e.value) : print_to(out, "%.*f ±%.*f", n, e.value, n, e.se);
 }
 
 /* B's counts against A's. */
@@ -226,16 +226,16 @@ difference_text(struct estimate a, struct estimate b, char *out)
     const int n = fabs(percent) < 10 ? 1 : 0;
     const char *const way = diff.value > 0 ? "more" : "less";
     if (diff.value == 0)
-        return say(out, "the same");
+        return print_to(out, "the same");
     if (diff.verdict == DIFFERENCE_NOISE)
-        return say(out, "no clear difference");
+        return print_to(out, "no clear difference");
     if (isnan(q.value))
-        return say(out, "%s", isnan(diff.value) ? "" : way);
+        return print_to(out, "%s", isnan(diff.value) ? "" : way);
     if (diff.verdict == DIFFERENCE_UNKNOWN)
-        return say(out, "B %.*f%% %s, error unknown", n, fabs(percent), way);
+        return print_to(out, "B %.*f%% %s, error unknown", n, fabs(percent), way);
     if (q.value >= 10)
-        return say(out, "B ×%.0f ±%.*f", q.value, q.se < 1 ? 1 : 0, q.se);
-    return say(out, "B %.*f%% ±%.*f %s", n, fabs(percent), n, q.se * 100, way);
+        return print_to(out, "B ×%.0f ±%.*f", q.value, q.se < 1 ? 1 : 0, q.se);
+    return print_to(out, "B %.*f%% ±%.*f %s", n, fabs(percent), n, q.se * 100, way);
 }
 
 /* Writes B's speed over A's, if both ran in turns. */
@@ -244,11 +244,12 @@ speed_text(const struct diff *d, struct comparison c, char *out)
 {
     char text[64];
     if (!d->together)
-        return say(out, "not compared");
+        return print_to(out, "not compared");
     if (c.verdict == DIFFERENCE_UNKNOWN)
-        return say(out, "too few rounds");
+        return print_to(out, "too few rounds");
     comparison_text(c, text, sizeof text);
-    return c.verdict == DIFFERENCE_NOISE ? say(out, "%s", text) : say(out, "%s %s", c.value > 1 ? "B" : "A", text);
+    return c.verdict == DIFFERENCE_NOISE ? print_to(out, "%s", text)
+                                         : print_to(out, "%s %s", c.value > 1 ? "B" : "A", text);
 }
 
 static void
@@ -294,10 +295,11 @@ static void
 put_spans(const struct diff *d)
 {
     char name[CELL], a[CELL], b[CELL], how[CELL];
-    put_row(d->turned ? "tokens/s between changes" : "tokens/s on the way", "A", "B", d->together ? "B against A" : "");
+    put_row(d->changed ? "tokens/s between changes" : "tokens/s on the way", "A", "B",
+            d->together ? "B against A" : "");
     for (size_t i = 0; i < d->n_spans; i++) {
         const struct diff_span *s = &d->span[i];
-        put_row(say(name, "tokens %llu to %llu", (unsigned long long)s->from, (unsigned long long)s->to),
+        put_row(print_to(name, "tokens %llu to %llu", (unsigned long long)s->from, (unsigned long long)s->to),
                 estimate_text(s->a, a), estimate_text(s->b, b), d->together ? speed_text(d, s->of, how) : "");
     }
 }
@@ -471,7 +473,7 @@ speed_within(const struct diff_side *s, const struct diff_span *span)
 
 /* Lists the numbers of tokens after which one of the side's knobs was changed. */
 static void
-note_turns(const struct diff_side *s, double both, double *ends, size_t *n)
+note_changes(const struct diff_side *s, double both, double *ends, size_t *n)
 {
     const struct record *r = &s->record;
     for (size_t i = 0; i < r->n_changes && *n < DIFF_SPANS - 1; i++) {
@@ -500,10 +502,10 @@ cut_spans(struct diff *d)
     const double both = fmin(emitted(&d->a), emitted(&d->b));
     double ends[DIFF_SPANS];
     size_t n = 0;
-    note_turns(&d->a, both, ends, &n);
-    note_turns(&d->b, both, ends, &n);
-    d->turned = n > 0;
-    for (int i = 1; !d->turned && i < EQUAL_SPANS && both >= EQUAL_SPANS; i++)
+    note_changes(&d->a, both, ends, &n);
+    note_changes(&d->b, both, ends, &n);
+    d->changed = n > 0;
+    for (int i = 1; !d->changed && i < EQUAL_SPANS && both >= EQUAL_SPANS; i++)
         ends[n++] = floor(both * i / EQUAL_SPANS);
     ends[n++] = both;
     qsort(ends, n, sizeof *ends, ascending);

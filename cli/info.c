@@ -29,10 +29,10 @@ info_print_form(const struct model_desc *d)
     static const char *const activations[] = {"",        ", GELU (tanh)",   ", GELU", ", squared ReLU",
                                               ", xIELU", ", clamped SwiGLU"};
     const struct model_form *f = &d->form;
-    uint32_t windows = 0, turned = 0;
+    uint32_t windows = 0, rotated = 0;
     for (uint32_t l = 0; l < d->n_layers; l++) {
         windows += d->window > 0 && !d->layers[l].form.sees_all;
-        turned += d->layers[l].form.rope != LAYER_ROPE_NONE;
+        rotated += d->layers[l].form.rope != LAYER_ROPE_NONE;
     }
     printf("%s%s%s%s%s%s", activations[f->activation],
            d->layers[0].experts != NULL || tensor_present(&d->layers[0].gate) ? "" : " without a gate",
@@ -47,8 +47,8 @@ info_print_form(const struct model_desc *d)
         printf(", ALiBi");
     else if (tensor_present(&d->positions))
         printf(", learned positions");
-    else if (turned < d->n_layers)
-        printf(", no RoPE in %" PRIu32 " layer%s", d->n_layers - turned, plural(d->n_layers - turned));
+    else if (rotated < d->n_layers)
+        printf(", no RoPE in %" PRIu32 " layer%s", d->n_layers - rotated, plural(d->n_layers - rotated));
     if (f->clip > 0)
         printf(", queries, keys and values clipped at %g", (double)f->clip);
     if (f->logit_cap > 0)
@@ -78,7 +78,7 @@ info_print_experts(const struct model *m)
 }
 
 struct comparison {
-    const struct model *target, *helper;
+    const struct model *target, *aux;
     uint32_t shared; /* ids */
     bool match;
     char difference[sizeof((struct err *)0)->text]; /* in one line; "" if they match */
@@ -89,47 +89,47 @@ struct comparison {
 
 /* Finds the acceptance head in the draft model's folder, if it can be read. */
 static bool
-find_accept(const struct model *helper, enum helper_role role, uint32_t *n_blocks, uint64_t *bytes)
+find_accept(const struct model *aux, enum aux_role role, uint32_t *n_blocks, uint64_t *bytes)
 {
-    char *path = role == HELPER_DRAFT ? engine_beside(helper, ".accept.safetensors") : NULL;
-    const bool ok = path != NULL && accept_head_measure(path, helper, n_blocks, bytes, NULL);
+    char *path = role == AUX_DRAFT ? engine_beside(aux, ".accept.safetensors") : NULL;
+    const bool ok = path != NULL && accept_head_measure(path, aux, n_blocks, bytes, NULL);
     free(path);
     return ok;
 }
 
 static struct comparison
-compare_models(const struct model *target, const struct model *helper, enum helper_role role)
+compare_models(const struct model *target, const struct model *aux, enum aux_role role)
 {
-    struct comparison c = {.target = target, .helper = helper};
+    struct comparison c = {.target = target, .aux = aux};
     struct err why = {.kind = ERR_NONE};
-    const uint32_t n = tokenizer_size(target->tokenizer), m = tokenizer_size(helper->tokenizer);
+    const uint32_t n = tokenizer_size(target->tokenizer), m = tokenizer_size(aux->tokenizer);
     c.shared = n < m ? n : m;
-    c.match = vocabularies_match(target->tokenizer, target->name, helper->tokenizer, helper->name, &why);
+    c.match = vocabularies_match(target->tokenizer, target->name, aux->tokenizer, aux->name, &why);
     snprintf(c.difference, sizeof c.difference, "%s", c.match ? "" : why.text);
-    c.parameters = (double)helper->parameters / (double)target->parameters;
-    c.bytes = (double)model_weight_bytes(helper, false, false) / (double)model_weight_bytes(target, false, false);
-    c.layer = model_layer_bytes(helper, false) / model_layer_bytes(target, false);
-    c.head = model_head_bytes(helper, false) / model_head_bytes(target, false);
-    if (!find_accept(helper, role, &c.accept_blocks, &c.accept_bytes))
+    c.parameters = (double)aux->parameters / (double)target->parameters;
+    c.bytes = (double)model_weight_bytes(aux, false, false) / (double)model_weight_bytes(target, false, false);
+    c.layer = model_layer_bytes(aux, false) / model_layer_bytes(target, false);
+    c.head = model_head_bytes(aux, false) / model_head_bytes(target, false);
+    if (!find_accept(aux, role, &c.accept_blocks, &c.accept_bytes))
         c.accept_bytes = 0;
     return c;
 }
 
 static void
-print_comparison(const struct comparison *c, enum helper_role role)
+print_comparison(const struct comparison *c, enum aux_role role)
 {
     char size[24];
-    const struct model *h = c->helper;
+    const struct model *h = c->aux;
     printf("%-14s%s: %" PRIu32 " layer%s of width %" PRIu32 ", %" PRIu64
            " parameters (%.3f of the model's), weights %s "
            "(%.3f)\n",
-           helper_names[role], h->name, h->desc.n_layers, plural(h->desc.n_layers), h->desc.width, h->parameters,
+           aux_names[role], h->name, h->desc.n_layers, plural(h->desc.n_layers), h->desc.width, h->parameters,
            c->parameters, memory_text(size, model_weight_bytes(h, false, false)), c->bytes);
     printf("              a layer has %.3f of the bytes of the model's, the head %.3f\n", c->layer, c->head);
     if (c->match)
         printf("              %" PRIu32 " tokens are the same; the model has %" PRIu32 " more, the %s model %" PRIu32
                "\n",
-               c->shared, tokenizer_size(c->target->tokenizer) - c->shared, helper_names[role],
+               c->shared, tokenizer_size(c->target->tokenizer) - c->shared, aux_names[role],
                tokenizer_size(h->tokenizer) - c->shared);
     else
         printf("              %s\n", c->difference);
@@ -139,16 +139,16 @@ print_comparison(const struct comparison *c, enum helper_role role)
 }
 
 static bool
-add_comparison(cJSON *json, const struct comparison *c, enum helper_role role)
+add_comparison(cJSON *json, const struct comparison *c, enum aux_role role)
 {
-    cJSON *o = cJSON_AddObjectToObject(json, helper_names[role]);
+    cJSON *o = cJSON_AddObjectToObject(json, aux_names[role]);
     char hash[24];
-    snprintf(hash, sizeof hash, "%016" PRIx64, c->helper->hash);
-    return cJSON_AddStringToObject(o, "name", c->helper->name) != NULL &&
+    snprintf(hash, sizeof hash, "%016" PRIx64, c->aux->hash);
+    return cJSON_AddStringToObject(o, "name", c->aux->name) != NULL &&
            cJSON_AddStringToObject(o, "hash", hash) != NULL &&
-           cJSON_AddNumberToObject(o, "layers", c->helper->desc.n_layers) != NULL &&
-           cJSON_AddNumberToObject(o, "parameters", (double)c->helper->parameters) != NULL &&
-           cJSON_AddNumberToObject(o, "weight_bytes", (double)model_weight_bytes(c->helper, false, false)) != NULL &&
+           cJSON_AddNumberToObject(o, "layers", c->aux->desc.n_layers) != NULL &&
+           cJSON_AddNumberToObject(o, "parameters", (double)c->aux->parameters) != NULL &&
+           cJSON_AddNumberToObject(o, "weight_bytes", (double)model_weight_bytes(c->aux, false, false)) != NULL &&
            cJSON_AddNumberToObject(o, "parameters_of_target", c->parameters) != NULL &&
            cJSON_AddNumberToObject(o, "bytes_of_target", c->bytes) != NULL &&
            cJSON_AddNumberToObject(o, "layer_of_target", c->layer) != NULL &&
@@ -161,23 +161,23 @@ add_comparison(cJSON *json, const struct comparison *c, enum helper_role role)
 
 /* Compares an auxiliary model with its target, into `json` or, if that is NULL, to stdout. Different vocabularies are a finding, not a failure. */
 static bool
-info_compare(const struct model *target, enum helper_role role, const char *path, cJSON *json, struct err *err)
+info_compare(const struct model *target, enum aux_role role, const char *path, cJSON *json, struct err *err)
 {
     if (strncmp(path, "self:", 5) == 0 || strcmp(path, "none") == 0)
-        return err_set(err, ERR_USAGE, "info --%s %.24s: a model of its own is wanted", helper_names[role], path);
+        return err_set(err, ERR_USAGE, "info --%s %.24s: a model of its own is wanted", aux_names[role], path);
     if (target->vocabulary_only)
-        return err_set(err, ERR_USAGE, "info --%s: %.200s has no weights to compare_models", helper_names[role],
+        return err_set(err, ERR_USAGE, "info --%s: %.200s has no weights to compare_models", aux_names[role],
                        target->path);
-    struct model *helper;
-    if (!model_open(&helper, path, err))
+    struct model *aux;
+    if (!model_open(&aux, path, err))
         return false;
-    const struct comparison c = compare_models(target, helper, role);
+    const struct comparison c = compare_models(target, aux, role);
     bool ok = true;
     if (json == NULL)
         print_comparison(&c, role);
     else
         ok = add_comparison(json, &c, role) || err_set(err, ERR_WORK, "out of memory writing JSON");
-    model_close(helper);
+    model_close(aux);
     return ok;
 }
 
@@ -460,10 +460,10 @@ add_facts(cJSON *o, const struct facts *f)
 }
 
 static bool
-compare_helpers(const struct facts *f, const struct options *o, cJSON *json, struct err *err)
+compare_aux(const struct facts *f, const struct options *o, cJSON *json, struct err *err)
 {
-    for (enum helper_role role = 0; role < HELPERS; role++)
-        if (o->helpers[role] != NULL && !info_compare(f->model, role, o->helpers[role], json, err))
+    for (enum aux_role role = 0; role < AUX_MODELS; role++)
+        if (o->aux[role] != NULL && !info_compare(f->model, role, o->aux[role], json, err))
             return false;
     return true;
 }
@@ -472,7 +472,7 @@ static bool
 print_json(const struct facts *f, const struct options *options, struct err *err)
 {
     cJSON *o = cJSON_CreateObject();
-    const bool ok = compare_helpers(f, options, o, err);
+    const bool ok = compare_aux(f, options, o, err);
     char *text = ok && o != NULL && add_facts(o, f) && !json_memory_ran_out() ? cJSON_Print(o) : NULL;
     if (text != NULL)
         puts(text);
@@ -501,7 +501,7 @@ info_main(struct options *o, int *status, struct err *err)
             ok = print_json(&f, o, err);
         else
             print_text(&f);
-        ok = ok && (o->as_json || compare_helpers(&f, o, NULL, err));
+        ok = ok && (o->as_json || compare_aux(&f, o, NULL, err));
         ok = ok && results_close(stdout, "-", err);
         model_close(m);
     }

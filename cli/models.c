@@ -16,16 +16,16 @@ static bool
 print_model(void *user, const char *name, const char *path)
 {
     size_t *n = user;
-    struct model_look look;
+    struct model_summary summary;
     char shown[300], size[24];
     printable_line(shown, sizeof shown, name, strlen(name));
-    model_look(&look, path, memory_available());
+    model_summary(&summary, path, memory_available());
     (*n)++;
-    if (look.runs)
-        printf("%-44s %9s  %s, %" PRIu32 " layer%s, %s%s%s\n", shown, memory_text(size, look.bytes), look.arch,
-               look.layers, plural(look.layers), look.types, look.why[0] != '\0' ? "; " : "", look.why);
+    if (summary.runs)
+        printf("%-44s %9s  %s, %" PRIu32 " layer%s, %s%s%s\n", shown, memory_text(size, summary.bytes), summary.arch,
+               summary.layers, plural(summary.layers), summary.types, summary.why[0] != '\0' ? "; " : "", summary.why);
     else
-        printf("%-44s -  %s\n", shown, look.why);
+        printf("%-44s -  %s\n", shown, summary.why);
     return true;
 }
 
@@ -35,7 +35,7 @@ models_main(struct options *o, int *status, struct err *err)
     (void)o, (void)status;
     size_t n = 0;
     print_model(&n, MODEL_BUNDLED, bundled_model_path());
-    const bool all = model_places_list(print_model, &n, err);
+    const bool all = model_locations_list(print_model, &n, err);
     if (n == 1 && all)
         printf("nothing in the caches of Hugging Face, Ollama, LM Studio and llama.cpp; any .gguf file or folder will "
                "do\n");

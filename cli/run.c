@@ -111,7 +111,7 @@ summary(const struct outcome *out, const struct session_options *o, const char *
 {
     struct measures m = metrics_measures(&out->metrics, &out->metrics.total);
     char all_in[48] = ""; /* with learning passes, if there were any */
-    if (out->metrics.total.aside_us > 0)
+    if (out->metrics.total.learning_us > 0)
         snprintf(all_in, sizeof all_in, " (%.1f all in)", m.tokens_per_s_all_in);
     char sequences[40] = "";
     if (o->batch > 0)
@@ -136,7 +136,7 @@ summary(const struct outcome *out, const struct session_options *o, const char *
 
 /* Prints "2.31 ±0.14 tokens/round"; "–" without a value, and no error after one round. */
 static void
-say_estimate(struct estimate e, int digits, const char *unit)
+print_estimate(struct estimate e, int digits, const char *unit)
 {
     if (isnan(e.value))
         report("–%s", unit);
@@ -147,13 +147,13 @@ say_estimate(struct estimate e, int digits, const char *unit)
 }
 
 static void
-say_side(const char *name, const struct estimates *e)
+print_side(const char *name, const struct estimates *e)
 {
     report("%s: ", name);
-    say_estimate(e->tokens_per_s, 1, " tokens/s, ");
-    say_estimate(e->tokens_per_round, 2, " tokens/round, acceptance ");
-    say_estimate(e->acceptance_rate, 2, ", modelled ");
-    say_estimate((struct estimate){.value = e->modelled.value, .se = NAN}, 2, "×\n");
+    print_estimate(e->tokens_per_s, 1, " tokens/s, ");
+    print_estimate(e->tokens_per_round, 2, " tokens/round, acceptance ");
+    print_estimate(e->acceptance_rate, 2, ", modelled ");
+    print_estimate((struct estimate){.value = e->modelled.value, .se = NAN}, 2, "×\n");
 }
 
 /* Prints both settings, and which one was faster by how much. */
@@ -163,8 +163,8 @@ compare_sides(const struct outcome *out, const struct session_options *o)
     struct estimates side[2];
     for (int i = 0; i < 2; i++)
         side[i] = round_sums_estimates(&out->sides[i], out->metrics.layers, out->metrics.rho);
-    say_side(o->policy, &side[0]);
-    say_side(o->versus, &side[1]);
+    print_side(o->policy, &side[0]);
+    print_side(o->versus, &side[1]);
     const struct comparison c = paired_comparison(&out->paired);
     char text[64];
     const struct outcome_text *x = &out->texts[0], *y = &out->texts[1];

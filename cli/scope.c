@@ -146,7 +146,7 @@ static bool
 has_models(void)
 {
     bool there_is = false;
-    model_places_list(one_is_enough, &there_is, NULL);
+    model_locations_list(one_is_enough, &there_is, NULL);
     return there_is;
 }
 
@@ -180,7 +180,7 @@ static void
 take_next(struct showing *w, bool own_ctx)
 {
     struct options *o = w->o;
-    struct model_look look;
+    struct model_summary summary;
     const bool same = !w->ran && w->model[0] == '\0' && strcmp(w->next.path, bundled_model_path()) == 0;
     memcpy(w->model, w->next.path, sizeof w->model);
     w->next.path[0] = '\0';
@@ -191,11 +191,11 @@ take_next(struct showing *w, bool own_ctx)
     o->model = w->model;
     o->lora.n = 0;
     o->synth = o->heads = o->accept_head = o->profile_file = NULL;
-    for (int i = 0; i < HELPERS; i++)
-        o->helpers[i] = NULL;
-    model_look(&look, w->model, memory_available());
+    for (int i = 0; i < AUX_MODELS; i++)
+        o->aux[i] = NULL;
+    model_summary(&summary, w->model, memory_available());
     if (own_ctx)
-        o->ctx = look.ctx < look.ctx_train ? look.ctx : 0;
+        o->ctx = summary.ctx < summary.ctx_train ? summary.ctx : 0;
 }
 
 static void

@@ -238,8 +238,8 @@ print_option(const char *name, const char *value)
 static void
 print_models(const struct tune *t)
 {
-    for (enum helper_role role = 0; role < HELPERS; role++)
-        print_option(helper_names[role], t->o->helpers[role]);
+    for (enum aux_role role = 0; role < AUX_MODELS; role++)
+        print_option(aux_names[role], t->o->aux[role]);
     print_option("synth", t->o->synth);
     print_option(NULL, t->o->model);
     putchar('\n');
@@ -447,7 +447,7 @@ tune_main(struct options *o, int *status, struct err *err)
     bool ok = results_possible(o->json, &results_json_file, err) && read_prompts(&t, err) &&
               generation_engine(o, &t.engine, err);
     if (ok) {
-        engine_settle(t.engine, NULL);
+        engine_repack(t.engine, NULL);
         ok = race(&t, err);
         if (t.tuner != NULL)
             tuner_stop(t.tuner);

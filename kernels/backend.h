@@ -5,7 +5,7 @@
  * wait() writes their results to host memory (every `out` pointer below). An accelerator works in this way; the CPU
  * backend follows the same rules.
  *
- * Batch invariance, per class. For `step`, `until` and the final-layer logits used by `guess`, `dist` and `verify`: the
+ * Batch invariance, per class. For `step`, `until` and the final-layer logits used by `predict`, `dist` and `verify`: the
  * bits of a row depend only on the row's own token, class, path (with the classes of its rows) and skip mask. They do
  * not depend on the other rows of the call, on the thread count, or on how a path is divided into trunk and tail. Keys
  * are visited in position order, in blocks fixed by position. The class of a row is `generated`, except in forward
@@ -51,7 +51,7 @@ typedef uint32_t dist_t; /* a distribution over a vocabulary, in a pool of the b
 #define RING_NONE  UINT32_MAX
 #define DIST_NONE  UINT32_MAX
 
-#define GUESS_TOP 5 /* number of tokens in guess.top */
+#define PREDICTION_TOP 5 /* number of tokens in prediction.top */
 
 /* ---- weights ---- */
 
@@ -170,15 +170,15 @@ struct row {
 
 /* One forward pass, layers ascending. All rows with from < l take part in layer l; the layer writes the keys and values
  * of all of them before any of them attends. */
-struct sweep {
+struct forward_pass {
     const struct row *rows; /* n rows; ancestors precede their descendants */
-    size_t n;               /* at most store_desc.max_rows; with `prompt` at most store_desc.prompt_rows */
+    size_t n;               /* at most kv_cache_desc.max_rows; with `prompt` at most kv_cache_desc.prompt_rows */
     const slot_t *tails;
     size_t n_tails;
     uint32_t to;                           /* depth of every row after the pass; rows with from >= to take no part */
     const bool *skip_attention, *skip_mlp; /* (L + 1), indexed by layer 1..L, or NULL; a skipped sublayer leaves the */
                                            /* residual stream as it is and writes no keys and values */
-    bool prompt; /* prefill: the rows are a chunk of a prompt and of that class. Requires store_desc.prompt_rows. */
+    bool prompt; /* prefill: the rows are a chunk of a prompt and of that class. Requires kv_cache_desc.prompt_rows. */
                  /* Allowed */
                  /* in `step` only, with all rows from depth 0 and without skipped sublayers */
     /* Mixture of experts: out, (L + 1): number of distinct experts of each layer that the pass's rows were routed to,
@@ -192,32 +192,33 @@ struct sweep {
 
 /* Early exit, decided by the backend. The pass runs layer by layer. After each layer l with threshold[l] <= 1, the head
  * computes the logits z_l of the *last* row. The pass exits at the first l with max softmax(z_l / temperature[l]) >=
- * threshold[l], and at layer sweep.to at the latest. Other rows reach the same depth as the last row. */
+ * threshold[l], and at layer forward.to at the latest. Other rows reach the same depth as the last row. */
 struct exit_rule {
     const float *temperature; /* (L + 1), indexed by layer */
     const float *threshold;   /* (L + 1); above 1: not probed */
     enum head_choice head;    /* head for the probes; layer L always uses the logit lens */
 };
 
-struct guess {              /* a layer's prediction of the next token */
-    token_t token;          /* argmax, the lowest id among equals; equal to top[0] */
-    float confidence;       /* max softmax(z), temperature 1 */
-    float annealed;         /* max softmax(z / T) with the probe's T */
-    float entropy;          /* entropy of softmax(z), nats */
-    token_t top[GUESS_TOP]; /* most probable tokens, descending; filled with TOKEN_NONE if the vocabulary is smaller */
-    float top_p[GUESS_TOP]; /* their probabilities at temperature 1 */
-    float kl_final;         /* KL(final || this layer), nats; NAN if not requested */
-    int32_t rank_final;     /* rank in this layer of the final layer's argmax, 0 = first; -1 if not requested */
+struct prediction {   /* a layer's prediction of the next token */
+    token_t token;    /* argmax, the lowest id among equals; equal to top[0] */
+    float confidence; /* max softmax(z), temperature 1 */
+    float annealed;   /* max softmax(z / T) with the probe's T */
+    float entropy;    /* entropy of softmax(z), nats */
+    token_t
+        top[PREDICTION_TOP]; /* most probable tokens, descending; filled with TOKEN_NONE if the vocabulary is smaller */
+    float top_p[PREDICTION_TOP]; /* their probabilities at temperature 1 */
+    float kl_final;              /* KL(final || this layer), nats; NAN if not requested */
+    int32_t rank_final;          /* rank in this layer of the final layer's argmax, 0 = first; -1 if not requested */
 };
 
 struct exit_result {
     bool exited;
-    uint32_t depth;       /* the last layer run */
-    uint32_t probes;      /* number of head calls */
-    uint64_t probe_ns;    /* part of the pass's time spent on probes; 0: the backend cannot measure it */
-    struct guess guess;   /* prediction of the last probed layer; token TOKEN_NONE if none was probed */
-    struct guess *probed; /* host memory of the caller, (L + 1) or NULL: predictions of all probed layers; */
-                          /* token TOKEN_NONE for layers that were not probed */
+    uint32_t depth;               /* the last layer run */
+    uint32_t probes;              /* number of head calls */
+    uint64_t probe_ns;            /* part of the pass's time spent on probes; 0: the backend cannot measure it */
+    struct prediction prediction; /* prediction of the last probed layer; token TOKEN_NONE if none was probed */
+    struct prediction *probed;    /* host memory of the caller, (L + 1) or NULL: predictions of all probed layers; */
+                                  /* token TOKEN_NONE for layers that were not probed */
 };
 
 struct probe {
@@ -295,7 +296,8 @@ struct verdict {
     uint32_t path[VERIFY_NODES]; /* their indices, in order */
     token_t next;                /* the token after the last row on the path */
     enum next_kind kind;
-    struct guess judged[VERIFY_NODES]; /* the target's prediction at every node's row; token TOKEN_NONE without a row */
+    struct prediction
+        judged[VERIFY_NODES]; /* the target's prediction at every node's row; token TOKEN_NONE without a row */
 };
 
 struct verify_req { /* one round of one sequence */
@@ -317,15 +319,15 @@ struct backend_options {
                           /* there is no library */
 };
 
-#define STORE_PROBES 512u /* default of store_desc.max_probes */
+#define KV_CACHE_PROBES 512u /* default of kv_cache_desc.max_probes */
 
-struct store_desc {       /* defaults: store_defaults() in kernels/request.h */
+struct kv_cache_desc {    /* defaults: kv_cache_defaults() in kernels/request.h */
     uint32_t slots;       /* entries for keys and values */
     uint32_t ring;        /* rows whose hidden states are stored */
     uint32_t seqs;        /* number of trunk tables */
     uint32_t trunk;       /* length of a trunk table: the context size */
     uint32_t max_rows;    /* largest number of rows in a forward pass */
-    uint32_t max_probes;  /* largest number of probes in a guess call */
+    uint32_t max_probes;  /* largest number of probes in a predict call */
     uint32_t prompt_rows; /* rows of a prefill chunk; 0: `prompt` is never set. Else the value of backend_options */
     uint32_t depth;       /* number of layers with keys and values: the largest depth of a row; 0: all layers */
     struct dists *dists;  /* pool of the same backend, at least as large as the model's vocabulary; borrowed; NULL: */
@@ -336,7 +338,7 @@ struct store_desc {       /* defaults: store_defaults() in kernels/request.h */
 
 struct backend;
 struct weights;
-struct store;
+struct kv_cache;
 struct dists; /* a pool of distributions */
 
 /* Called with the completed share of the work in [0, 1]; returning false cancels the operation. */
@@ -357,7 +359,7 @@ struct backend_ops {
     bool (*load)(struct backend *, const struct model_desc *, progress_fn, void *user, struct weights **, struct err *);
     void (*unload)(struct weights *);
     /* Creates a KV cache, which belongs to the caller until drop(). The weights and the pool must outlive it. */
-    void (*settle)(struct weights *, const atomic_bool *cancel);
+    void (*repack)(struct weights *, const atomic_bool *cancel);
     /* Returns the library and algorithms that multiply prompts in a KV cache with prompt_rows, for traces. NULL: the
      * backend supports no such cache. */
     bool (*heads)(struct weights *, const struct exit_head *by_layer, struct err *);
@@ -367,40 +369,40 @@ struct backend_ops {
     bool (*dists)(struct backend *, uint32_t vocab, uint32_t n, struct dists **, struct err *);
     void (*drop_dists)(struct dists *); /* after its stores */
     /* reads only token, ring and position of a row */
-    bool (*store)(struct weights *, const struct store_desc *, struct store **, struct err *);
-    void (*drop)(struct store *);
+    bool (*kv_cache)(struct weights *, const struct kv_cache_desc *, struct kv_cache **, struct err *);
+    void (*drop)(struct kv_cache *);
     /* sums are computed in one fixed order */
-    const char *(*prompts)(const struct store *);
+    const char *(*prompts)(const struct kv_cache *);
 
     /* Verifies rounds of several sequences. The head runs on the rows of all rounds together, so its weights are read
      * once for many rows; then each round's tree is walked separately. The bits of a verdict do not depend on the other
      * rounds of the call. */
-    bool (*trunk)(struct store *, seq_t, uint32_t first, const slot_t *slots,
-                  size_t n);                                     /* For tests and comparison with the reference: */
-                                                                 /* logits (vocab) and hidden state (width), F32. */
-    bool (*embed)(struct store *, const struct row *, size_t n); /* (vocabulary of the pool) */
-    bool (*step)(struct store *, const struct sweep *);
-    bool (*until)(struct store *, const struct sweep *, const struct exit_rule *, struct exit_result *out);
-    bool (*guess)(struct store *, const struct probe *, size_t n, struct guess *out);
-    bool (*dist)(struct store *, const struct dist_req *, size_t n);
-    bool (*draw)(struct store *, const struct draw_req *, size_t n);
-    bool (*overlap)(struct store *, const struct overlap_req *, size_t n); /* Describes in one line how the device */
-                                                                           /* spent its time since the previous call */
-                                                                           /* ("busy 93%, of it waiting 9%: gate·up */
+    bool (*trunk)(struct kv_cache *, seq_t, uint32_t first, const slot_t *slots,
+                  size_t n);                                        /* For tests and comparison with the reference: */
+                                                                    /* logits (vocab) and hidden state (width), F32. */
+    bool (*embed)(struct kv_cache *, const struct row *, size_t n); /* (vocabulary of the pool) */
+    bool (*step)(struct kv_cache *, const struct forward_pass *);
+    bool (*until)(struct kv_cache *, const struct forward_pass *, const struct exit_rule *, struct exit_result *out);
+    bool (*predict)(struct kv_cache *, const struct probe *, size_t n, struct prediction *out);
+    bool (*dist)(struct kv_cache *, const struct dist_req *, size_t n);
+    bool (*draw)(struct kv_cache *, const struct draw_req *, size_t n);
+    bool (*overlap)(struct kv_cache *, const struct overlap_req *, size_t n); /* Describes in one line how the device */
+    /* spent its time since the previous call */
+    /* ("busy 93%, of it waiting 9%: gate·up */
     /* 31% …"). Returns false, with text "", if */
     /* nothing was measured. The queue must be */
     /* empty. NULL: the backend does not */
     /* measure. */
     /* NULL if not supported */
-    bool (*verify)(struct store *, const struct verify_req *, size_t n);
+    bool (*verify)(struct kv_cache *, const struct verify_req *, size_t n);
     /* For tests and oracle-grade comparison: logits (vocab) and hidden state (width), F32. */
-    bool (*read_logits)(struct store *, uint32_t ring, uint32_t layer, float *out);
-    bool (*read_hidden)(struct store *, uint32_t ring, uint32_t layer, float *out);
-    bool (*read_dist)(struct store *, dist_t, float *out); /* (the pool's vocabulary) */
-    bool (*wait)(struct store *, struct err *);
+    bool (*read_logits)(struct kv_cache *, uint32_t ring, uint32_t layer, float *out);
+    bool (*read_hidden)(struct kv_cache *, uint32_t ring, uint32_t layer, float *out);
+    bool (*read_dist)(struct kv_cache *, dist_t, float *out); /* (the pool's vocabulary) */
+    bool (*wait)(struct kv_cache *, struct err *);
     /* Where the device's time went since this was last asked, in one line for people ("busy 93%, of it waiting 9%: gate·up 31% …"). False,
      * and text is "": nothing was measured. Not while anything is queued. NULL: the backend never knows. */
-    bool (*describe_time)(struct store *, char *text, size_t room);
+    bool (*describe_time)(struct kv_cache *, char *text, size_t room);
 
     const struct product_ops *products; /* NULL: it has none */
 };

@@ -50,9 +50,9 @@ struct route {
     float weight;
 };
 
-#define EXPERT_NONE UINT32_MAX /* in sweep.routes: unknown, or no expert */
+#define EXPERT_NONE UINT32_MAX /* in forward.routes: unknown, or no expert */
 
-/* Returns the routes of one row at one layer in sweep.routes (kernels/backend.h): form.experts.used of them. */
+/* Returns the routes of one row at one layer in forward.routes (kernels/backend.h): form.experts.used of them. */
 static inline struct route *
 routes_at(struct route *routes, const struct model_desc *d, size_t row, uint32_t layer)
 {

@@ -12,7 +12,7 @@ struct backend;
 
 /* c (m, n) = a b + beta c, F32, row-major. a is (m, k) and b is (k, n), or stored transposed: (k, m), (n, k). */
 struct host_product {
-    bool turn_a, turn_b;
+    bool transpose_a, transpose_b;
     uint32_t m, n, k;
     const float *a, *b;
     size_t stride_a, stride_b; /* floats between the starts of stored rows; c has no gaps */

@@ -2,26 +2,26 @@
 
 #include <inttypes.h>
 
-struct store_desc
-store_for_sequences(uint32_t ctx, uint32_t n)
+struct kv_cache_desc
+kv_cache_for_sequences(uint32_t ctx, uint32_t n)
 {
-    const uint32_t rows = STORE_SPARE + (n - 1) * VERIFY_NODES;
-    return (struct store_desc){.slots = n * ctx + rows,
-                               .ring = rows,
-                               .seqs = n + 3, /* for forks */
-                               .trunk = ctx,
-                               .max_rows = 64,
-                               .max_probes = STORE_PROBES};
+    const uint32_t rows = KV_CACHE_SPARE + (n - 1) * VERIFY_NODES;
+    return (struct kv_cache_desc){.slots = n * ctx + rows,
+                                  .ring = rows,
+                                  .seqs = n + 3, /* for forks */
+                                  .trunk = ctx,
+                                  .max_rows = 64,
+                                  .max_probes = KV_CACHE_PROBES};
 }
 
-struct store_desc
-store_defaults(uint32_t ctx)
+struct kv_cache_desc
+kv_cache_defaults(uint32_t ctx)
 {
-    return store_for_sequences(ctx, 1);
+    return kv_cache_for_sequences(ctx, 1);
 }
 
 uint32_t
-request_depth(const struct model_desc *m, const struct store_desc *s)
+request_depth(const struct model_desc *m, const struct kv_cache_desc *s)
 {
     return s->depth > 0 ? s->depth : m->n_layers;
 }
@@ -34,9 +34,9 @@ request_pool(struct pool_size pool, struct err *err)
 }
 
 bool
-request_store(struct request_limits m, struct err *err)
+request_kv_cache(struct request_limits m, struct err *err)
 {
-    const struct store_desc *d = m.store;
+    const struct kv_cache_desc *d = m.kv_cache;
     if (m.dists.n != 0 && m.dists.vocab < m.model->vocab)
         return err_set(err, ERR_USAGE,
                        "distributions over %" PRIu32 " tokens are no place for a vocabulary of %" PRIu32, m.dists.vocab,
@@ -51,10 +51,10 @@ request_store(struct request_limits m, struct err *err)
 bool
 request_trunk(struct request_limits m, seq_t seq, uint32_t first, const slot_t *slots, size_t n)
 {
-    if (seq >= m.store->seqs || first > m.store->trunk || n > m.store->trunk - first)
+    if (seq >= m.kv_cache->seqs || first > m.kv_cache->trunk || n > m.kv_cache->trunk - first)
         return false;
     for (size_t i = 0; i < n; i++)
-        if (slots[i] >= m.store->slots)
+        if (slots[i] >= m.kv_cache->slots)
             return false;
     return true;
 }
@@ -69,36 +69,37 @@ bool
 request_embed(struct request_limits m, const struct row *rows, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (!is_token(rows[i].token, m.model->vocab) || rows[i].ring >= m.store->ring || rows[i].slot >= m.store->slots)
+        if (!is_token(rows[i].token, m.model->vocab) || rows[i].ring >= m.kv_cache->ring ||
+            rows[i].slot >= m.kv_cache->slots)
             return false;
     return true;
 }
 
 /* Returns whether a pass has at most as many rows as its class allows. */
 static bool
-is_chunk(struct request_limits m, const struct sweep *w)
+is_chunk(struct request_limits m, const struct forward_pass *w)
 {
     for (size_t i = 0; i < w->n && w->prompt; i++)
         if (w->rows[i].from > 0)
             return false;
-    return !w->prompt ? w->n <= m.store->max_rows
-                      : w->n <= m.store->prompt_rows && w->skip_attention == NULL && w->skip_mlp == NULL;
+    return !w->prompt ? w->n <= m.kv_cache->max_rows
+                      : w->n <= m.kv_cache->prompt_rows && w->skip_attention == NULL && w->skip_mlp == NULL;
 }
 
 bool
-request_sweep(struct request_limits m, const struct sweep *w)
+request_forward(struct request_limits m, const struct forward_pass *w)
 {
-    if (!is_chunk(m, w) || w->to > request_depth(m.model, m.store))
+    if (!is_chunk(m, w) || w->to > request_depth(m.model, m.kv_cache))
         return false;
     for (size_t i = 0; i < w->n; i++) {
         const struct row *r = &w->rows[i];
-        if (r->slot >= m.store->slots || r->ring >= m.store->ring || r->seq >= m.store->seqs ||
-            r->n_trunk > m.store->trunk || r->tail > w->n_tails || r->n_tail > w->n_tails - r->tail || r->n_tail == 0 ||
-            w->tails[r->tail + r->n_tail - 1] != r->slot)
+        if (r->slot >= m.kv_cache->slots || r->ring >= m.kv_cache->ring || r->seq >= m.kv_cache->seqs ||
+            r->n_trunk > m.kv_cache->trunk || r->tail > w->n_tails || r->n_tail > w->n_tails - r->tail ||
+            r->n_tail == 0 || w->tails[r->tail + r->n_tail - 1] != r->slot)
             return false;
     }
     for (size_t i = 0; i < w->n_tails; i++)
-        if (w->tails[i] >= m.store->slots)
+        if (w->tails[i] >= m.kv_cache->slots)
             return false;
     return true;
 }
@@ -110,9 +111,9 @@ is_head(enum head_choice head)
 }
 
 bool
-request_until(struct request_limits m, const struct sweep *w, const struct exit_rule *rule)
+request_until(struct request_limits m, const struct forward_pass *w, const struct exit_rule *rule)
 {
-    if (!request_sweep(m, w) || w->n == 0 || w->prompt || !is_head(rule->head))
+    if (!request_forward(m, w) || w->n == 0 || w->prompt || !is_head(rule->head))
         return false;
     for (uint32_t l = 1; l <= w->to; l++)
         if (rule->threshold[l] <= 1 && !(rule->temperature[l] > 0))
@@ -123,7 +124,7 @@ request_until(struct request_limits m, const struct sweep *w, const struct exit_
 bool
 request_read(struct request_limits m, uint32_t ring, uint32_t layer)
 {
-    return ring < m.store->ring && layer <= request_depth(m.model, m.store);
+    return ring < m.kv_cache->ring && layer <= request_depth(m.model, m.kv_cache);
 }
 
 bool
@@ -133,9 +134,9 @@ request_read_dist(struct request_limits m, dist_t dist)
 }
 
 bool
-request_guess(struct request_limits m, const struct probe *probes, size_t n)
+request_predict(struct request_limits m, const struct probe *probes, size_t n)
 {
-    if (n > m.store->max_probes || n > INT32_MAX)
+    if (n > m.kv_cache->max_probes || n > INT32_MAX)
         return false;
     for (size_t i = 0; i < n; i++)
         if (!request_read(m, probes[i].ring, probes[i].layer) || !is_head(probes[i].head) ||
@@ -178,12 +179,12 @@ static bool
 is_round(struct request_limits m, const struct verify_req *r)
 {
     if (r->n == 0 || r->n > VERIFY_NODES || r->nodes[0].ring == RING_NONE ||
-        request_depth(m.model, m.store) < m.model->n_layers)
+        request_depth(m.model, m.kv_cache) < m.model->n_layers)
         return false;
     const uint32_t beyond = m.dists.n != 0 ? m.dists.vocab : m.model->vocab;
     for (size_t i = 0; i < r->n; i++) {
         const struct verify_node *node = &r->nodes[i];
-        if ((node->ring != RING_NONE && node->ring >= m.store->ring) ||
+        if ((node->ring != RING_NONE && node->ring >= m.kv_cache->ring) ||
             (node->q != DIST_NONE && !request_read_dist(m, node->q)) ||
             (i > 0 && (!is_token(node->token, node->ring == RING_NONE ? beyond : m.model->vocab) || node->parent < 0 ||
                        (size_t)node->parent >= i)))
@@ -202,7 +203,7 @@ request_verify(struct request_limits m, const struct verify_req *requests, size_
 }
 
 uint32_t
-request_first_layer(const struct sweep *w)
+request_first_layer(const struct forward_pass *w)
 {
     uint32_t first = w->to + 1;
     for (size_t i = 0; i < w->n; i++)

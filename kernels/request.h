@@ -6,14 +6,14 @@
 
 #include "kernels/backend.h"
 
-/* Default parameters of a KV cache: for a trunk of ctx positions, with STORE_SPARE additional slots. */
-#define STORE_SPARE (2 * VERIFY_NODES)
-#define PROMPT_ROWS 256                         /* rows of a prefill chunk, if chunks are requested */
-#define STORE_DISTS 64                          /* distributions in the pool of a context that shares it with no */
-                                                /* other */
-struct store_desc store_defaults(uint32_t ctx); /* without a pool */
+/* Default parameters of a KV cache: for a trunk of ctx positions, with KV_CACHE_SPARE additional slots. */
+#define KV_CACHE_SPARE (2 * VERIFY_NODES)
+#define PROMPT_ROWS    256 /* rows of a prefill chunk, if chunks are requested */
+#define KV_CACHE_DISTS 64  /* distributions in the pool of a context that shares it with no */
+                           /* other */
+struct kv_cache_desc kv_cache_defaults(uint32_t ctx); /* without a pool */
 /* The same for n trunks of ctx positions, with the slots and ring entries that a round of each may need. */
-struct store_desc store_for_sequences(uint32_t ctx, uint32_t n);
+struct kv_cache_desc kv_cache_for_sequences(uint32_t ctx, uint32_t n);
 
 struct pool_size { /* n distributions over vocab tokens; no pool: 0, 0 */
     uint32_t vocab, n;
@@ -21,22 +21,22 @@ struct pool_size { /* n distributions over vocab tokens; no pool: 0, 0 */
 
 struct request_limits { /* the pointers are borrowed and must outlive the KV cache */
     const struct model_desc *model;
-    const struct store_desc *store;
+    const struct kv_cache_desc *kv_cache;
     struct pool_size dists;
 };
 
 /* Returns the largest depth of a row of the KV cache. */
-uint32_t request_depth(const struct model_desc *, const struct store_desc *);
+uint32_t request_depth(const struct model_desc *, const struct kv_cache_desc *);
 
 /* Check the parameters of a pool and of a KV cache. Return false with an error if they are out of range. */
 bool request_pool(struct pool_size, struct err *);
-bool request_store(struct request_limits, struct err *);
+bool request_kv_cache(struct request_limits, struct err *);
 
 bool request_trunk(struct request_limits, seq_t, uint32_t first, const slot_t *, size_t n);
 bool request_embed(struct request_limits, const struct row *, size_t n);
-bool request_sweep(struct request_limits, const struct sweep *);
-bool request_until(struct request_limits, const struct sweep *, const struct exit_rule *);
-bool request_guess(struct request_limits, const struct probe *, size_t n);
+bool request_forward(struct request_limits, const struct forward_pass *);
+bool request_until(struct request_limits, const struct forward_pass *, const struct exit_rule *);
+bool request_predict(struct request_limits, const struct probe *, size_t n);
 bool request_dist(struct request_limits, const struct dist_req *, size_t n);
 bool request_draw(struct request_limits, const struct draw_req *, size_t n);
 bool request_overlap(struct request_limits, const struct overlap_req *, size_t n);
@@ -45,7 +45,7 @@ bool request_read(struct request_limits, uint32_t ring, uint32_t layer);
 bool request_read_dist(struct request_limits, dist_t);
 
 /* Returns the first layer that any row of a forward pass runs through; more than w->to: none. */
-uint32_t request_first_layer(const struct sweep *w);
+uint32_t request_first_layer(const struct forward_pass *w);
 
 /* Sets the error of a request that computed values that are not numbers (NaN). Returns false. */
 bool request_not_numbers(uint32_t layer, struct err *);

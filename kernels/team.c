@@ -35,7 +35,7 @@ struct helper {
 
 struct team {
     _Alignas(64) atomic_uint size; /* number of threads that have a share; written by the leader */
-    atomic_uint settled;           /* copy of sizing.home for other threads */
+    atomic_uint lasting_size;      /* copy of sizing.home for other threads */
     atomic_uint waiting, bell;     /* waiting: the leader sleeps until a helper rings the bell */
     atomic_bool quit;
     uint32_t most;
@@ -253,7 +253,7 @@ team_pass(struct team *t, uint32_t kind, double units, uint64_t took_ns, uint64_
         return;
     team_sizing_pass(&t->sizing, kind, units, took_ns, ran_ns, clock_ns());
     atomic_store_explicit(&t->size, t->sizing.size, memory_order_relaxed);
-    atomic_store_explicit(&t->settled, t->sizing.home, memory_order_relaxed);
+    atomic_store_explicit(&t->lasting_size, t->sizing.home, memory_order_relaxed);
     atomic_store_explicit(&t->led, false, memory_order_release);
 }
 
@@ -266,7 +266,7 @@ team_open(uint32_t most, bool fixed)
         return NULL;
     *t = (struct team){.most = most, .fixed = fixed};
     atomic_init(&t->size, most);
-    atomic_init(&t->settled, most);
+    atomic_init(&t->lasting_size, most);
     team_sizing_open(&t->sizing, most);
     for (uint32_t i = 0; i < most; i++) {
         atomic_init(&t->threads[i].asleep, 0);
@@ -301,7 +301,7 @@ team_most(const struct team *t)
 }
 
 uint32_t
-team_settled(const struct team *t)
+team_lasting_size(const struct team *t)
 {
-    return atomic_load_explicit(&t->settled, memory_order_relaxed);
+    return atomic_load_explicit(&t->lasting_size, memory_order_relaxed);
 }

@@ -34,7 +34,7 @@ void team_pass(struct team *, uint32_t kind, double units, uint64_t took_ns, uin
 uint32_t team_size(const struct team *);
 uint32_t team_most(const struct team *);
 /* The same without the effect of a trial in progress. May be called from any thread. */
-uint32_t team_settled(const struct team *);
+uint32_t team_lasting_size(const struct team *);
 
 /* ---- shares ---- */
 

@@ -53,26 +53,27 @@ chain_run(struct chain_end *const *chains, uint32_t n, uint32_t to, slot_t *rows
 
 /* Runs the chains' last rows to the exit layer; drops chains that end before the predicted token. */
 static bool
-look(struct chain_end **chains, uint32_t *n, const struct chain_rule *rules, slot_t *rows, struct guess *guesses)
+look(struct chain_end **chains, uint32_t *n, const struct chain_rule *rules, slot_t *rows,
+     struct prediction *predictions)
 {
     struct round *rounds[ROUNDS_MOST];
     const uint32_t to = rules[0].exit_layer;
     for (uint32_t i = 0; i < *n; i++)
         rounds[i] = chains[i]->round;
-    if (!chain_run(chains, *n, to, rows) || !rounds_guess(rounds, rows, *n, to, guesses))
+    if (!chain_run(chains, *n, to, rows) || !rounds_predict(rounds, rows, *n, to, predictions))
         return false;
     uint32_t left = 0;
     for (uint32_t i = 0; i < *n; i++) {
         struct chain_end *c = chains[i];
         const struct chain_rule *rule = &rules[c->chain];
-        const bool stops = unsure(rule, (double)guesses[i].confidence);
+        const bool stops = unsure(rule, (double)predictions[i].confidence);
         if (stops)
             c->reason = "threshold";
         if (stops && rule->below == CHAIN_STOPS_BEFORE)
             continue;
         chains[left] = c;
         rows[left] = rows[i];
-        guesses[left++] = guesses[i];
+        predictions[left++] = predictions[i];
     }
     *n = left;
     return true;
@@ -80,19 +81,19 @@ look(struct chain_end **chains, uint32_t *n, const struct chain_rule *rules, slo
 
 static bool
 propose(struct chain_end *const *chains, uint32_t n, uint32_t exit_layer, const slot_t *rows,
-        const struct guess *guesses)
+        const struct prediction *predictions)
 {
     struct round *rounds[ROUNDS_MOST];
     token_t tokens[ROUNDS_MOST];
     dist_t q[ROUNDS_MOST];
     for (uint32_t i = 0; i < n; i++)
         rounds[i] = chains[i]->round;
-    if (n > 0 && !rounds_choose(rounds, rows, n, exit_layer, guesses, tokens, q))
+    if (n > 0 && !rounds_choose(rounds, rows, n, exit_layer, predictions, tokens, q))
         return false;
     for (uint32_t i = 0; i < n; i++) {
         struct chain_end *c = chains[i];
         const struct proposal draft = {
-            .parent = c->node, .token = tokens[i], .exit_layer = exit_layer, .guess = &guesses[i], .q = q[i]};
+            .parent = c->node, .token = tokens[i], .exit_layer = exit_layer, .prediction = &predictions[i], .q = q[i]};
         if ((c->node = round_propose(c->round, &draft)) < 0)
             return false;
     }
@@ -104,12 +105,13 @@ chain_draft(struct round *const *rounds, uint32_t n, const struct chain_rule *ru
 {
     struct chain_end all[ROUNDS_MOST], *some[ROUNDS_MOST];
     slot_t rows[ROUNDS_MOST];
-    struct guess guesses[ROUNDS_MOST];
+    struct prediction predictions[ROUNDS_MOST];
     uint32_t count;
     for (uint32_t i = 0; i < n; i++)
         all[i] = (struct chain_end){.round = rounds[i], .chain = i};
     while ((count = open_chains(all, n, rules, some)) > 0)
-        if (!look(some, &count, rules, rows, guesses) || !propose(some, count, rules[0].exit_layer, rows, guesses) ||
+        if (!look(some, &count, rules, rows, predictions) ||
+            !propose(some, count, rules[0].exit_layer, rows, predictions) ||
             (hook != NULL && !hook->proposed(hook->user, some, count)))
             return false;
     for (uint32_t i = 0; i < n; i++)
@@ -124,7 +126,7 @@ chain_what_if(struct what_if *w, const struct chain_rule *rule)
 {
     bool stops = false;
     while (!stops && long_enough(rule, w->drafted, what_if_full(w)) == NULL) {
-        stops = unsure(rule, (double)what_if_look(w, rule->exit_layer)->confidence);
+        stops = unsure(rule, (double)what_if_inspect(w, rule->exit_layer)->confidence);
         if (stops && rule->below == CHAIN_STOPS_BEFORE)
             return;
         what_if_propose(w, rule->exit_layer, false);

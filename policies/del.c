@@ -54,11 +54,11 @@ del_sums_decay(struct del_sums *s, double omega)
 }
 
 void
-del_sums_add(struct del_sums *s, const struct guess *row)
+del_sums_add(struct del_sums *s, const struct prediction *row)
 {
     s->n += 1;
     for (uint32_t l = 1; l <= s->layers; l++) {
-        const struct guess *g = &row[l - 1];
+        const struct prediction *g = &row[l - 1];
         if (g->token == row[s->layers - 1].token) {
             s->c[l] += 1;
             s->tcs[l] += (double)g->confidence;
@@ -130,8 +130,8 @@ static const char *const length_modes[] = {"dynamic", "tpl", NULL};
 
 struct del {
     struct del_sums sums;
-    struct context_probe *probes; /* (ROWS_MOST * L) */
-    struct guess *guesses;        /* (ROWS_MOST * L) */
+    struct context_probe *probes;   /* (ROWS_MOST * L) */
+    struct prediction *predictions; /* (ROWS_MOST * L) */
 };
 
 static bool
@@ -141,7 +141,7 @@ del_open(struct policy *p, const struct model_info *model, const struct sampling
     struct del *d = p->state;
     if (!del_sums_open(&d->sums, model->layers) ||
         (d->probes = calloc((size_t)model->layers * ROWS_MOST, sizeof *d->probes)) == NULL ||
-        (d->guesses = calloc((size_t)model->layers * ROWS_MOST, sizeof *d->guesses)) == NULL)
+        (d->predictions = calloc((size_t)model->layers * ROWS_MOST, sizeof *d->predictions)) == NULL)
         return err_set(err, ERR_WORK, "out of memory opening del");
     const int layers = (int)model->layers;
     return policy_number(p, "omega", "ω", 0, 1, 0.01, 0.95, "what past rounds still count in the sums") &&
@@ -179,11 +179,11 @@ learn(struct policy *p, struct round *r, uint32_t first, uint32_t n, double omeg
     }
     if (rows == 0)
         return true;
-    if (!round_guess(r, d->probes, (size_t)rows * layers, d->guesses))
+    if (!round_predict(r, d->probes, (size_t)rows * layers, d->predictions))
         return false;
     del_sums_decay(&d->sums, omega);
     for (uint32_t i = 0; i < rows; i++)
-        del_sums_add(&d->sums, &d->guesses[i * layers]);
+        del_sums_add(&d->sums, &d->predictions[i * layers]);
     return true;
 }
 
@@ -277,15 +277,15 @@ del_observe(struct policy *p, struct round *r)
 /* Learns from rows first..first+n-1, from whether layers agree and how sure they are. */
 static void
 learn_rows(struct del_sums *sums, const struct layer_record *record, uint32_t first, uint32_t n, double omega,
-           struct guess *row)
+           struct prediction *row)
 {
     if (n == 0)
         return;
     del_sums_decay(sums, omega);
     for (uint32_t i = first; i < first + n; i++) {
         for (uint32_t l = 1; l <= record->layers; l++) {
-            const struct layer_word *c = layer_word(record, i, l);
-            row[l - 1] = (struct guess){.token = c->agrees ? 1 : 0, .confidence = c->confidence};
+            const struct layer_prediction *c = layer_prediction(record, i, l);
+            row[l - 1] = (struct prediction){.token = c->agrees ? 1 : 0, .confidence = c->confidence};
         }
         del_sums_add(sums, row);
     }
@@ -295,7 +295,7 @@ static bool
 del_what_if(const struct layer_record *record, const double *value, struct tally *out)
 {
     struct del_sums sums;
-    struct guess *row = calloc(record->layers, sizeof *row);
+    struct prediction *row = calloc(record->layers, sizeof *row);
     const uint32_t window = (uint32_t)value[KNOB_WINDOW], lead = record->begin < window ? record->begin : window;
     const bool ok = del_sums_open(&sums, record->layers) && row != NULL;
     struct what_if w;
@@ -322,7 +322,7 @@ del_close(struct policy *p)
     struct del *d = p->state;
     del_sums_close(&d->sums);
     free(d->probes);
-    free(d->guesses);
+    free(d->predictions);
 }
 
 extern const struct policy_ops policy_del;

@@ -16,8 +16,8 @@ struct del_sums {
 bool del_sums_open(struct del_sums *, uint32_t layers); /* false: out of memory */
 void del_sums_close(struct del_sums *);
 void del_sums_reset(struct del_sums *);
-void del_sums_decay(struct del_sums *, double omega);          /* S ← ω S */
-void del_sums_add(struct del_sums *, const struct guess *row); /* (L) guesses of layers 1..L at one position */
+void del_sums_decay(struct del_sums *, double omega);               /* S ← ω S */
+void del_sums_add(struct del_sums *, const struct prediction *row); /* (L) predictions of layers 1..L at one position */
 
 double del_alpha(const struct del_sums *, uint32_t layer);   /* [0, 1]; 0 without observations */
 double del_matched(const struct del_sums *, uint32_t layer); /* mean confidence of matches; 0 without any */

@@ -19,7 +19,7 @@ sd_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 {
     struct round *draft[ROUNDS_MOST];
     struct chain_rule rules[ROUNDS_MOST];
-    if (!rounds_model(r, n, HELPER_DRAFT, draft))
+    if (!rounds_model(r, n, AUX_DRAFT, draft))
         return false;
     for (uint32_t i = 0; i < n; i++)
         rules[i] = (struct chain_rule){
@@ -32,7 +32,7 @@ const struct policy_ops policy_sd = {
     .name = "sd",
     .title = "speculative decoding with a draft model",
     .paper = "Leviathan et al. 2023, arXiv:2211.17192",
-    .needs = NEEDS(HELPER_DRAFT),
+    .needs = NEEDS(AUX_DRAFT),
     .open = sd_open,
     .draft = sd_draft,
 };

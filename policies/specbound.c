@@ -102,13 +102,13 @@ propose(struct chain *c, const struct exit_result *exit)
 {
     struct proposal draft = {.parent = (int32_t)c->n,
                              .exit_layer = exit->depth,
-                             .guess = &exit->guess,
+                             .prediction = &exit->prediction,
                              .no_row = rowless(c->p->value, c->n + 1)};
-    if (!rounds_choose(&c->r, &c->rows[c->n], 1, exit->depth, &exit->guess, &draft.token, &draft.q) ||
+    if (!rounds_choose(&c->r, &c->rows[c->n], 1, exit->depth, &exit->prediction, &draft.token, &draft.q) ||
         round_propose(c->r, &draft) < 0)
         return false;
     c->exits += exit->depth;
-    c->confidence += (double)exit->guess.annealed;
+    c->confidence += (double)exit->prediction.annealed;
     c->deepest = (int)exit->depth > c->deepest ? (int)exit->depth : c->deepest;
     c->n++;
     c->rows[c->n] = round_slot(c->r, (int32_t)c->n);

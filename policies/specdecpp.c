@@ -74,7 +74,7 @@ specdecpp_draft(struct policy *const *p, struct round *const *r, uint32_t n)
     struct round *draft[ROUNDS_MOST];
     struct chain_rule rules[ROUNDS_MOST];
     struct batch b = {.policy = p, .round = r};
-    if (!rounds_model(r, n, HELPER_DRAFT, draft))
+    if (!rounds_model(r, n, AUX_DRAFT, draft))
         return false;
     for (uint32_t i = 0; i < n; i++) {
         b.all[i] = 1;
@@ -97,7 +97,7 @@ const struct policy_ops policy_specdecpp = {
     .name = "specdecpp",
     .title = "SpecDec++: drafts while acceptance is likely",
     .paper = "Huang et al. 2024, arXiv:2405.19715",
-    .needs = NEEDS(HELPER_DRAFT) | NEEDS_ACCEPT_HEAD,
+    .needs = NEEDS(AUX_DRAFT) | NEEDS_ACCEPT_HEAD,
     .open = specdecpp_open,
     .draft = specdecpp_draft,
 };

@@ -125,7 +125,7 @@ draft(struct batch *b, bool selective)
 {
     struct chain_rule rules[ROUNDS_MOST];
     struct overlap said[ROUNDS_MOST][SV_DRAFTS], *rows[ROUNDS_MOST];
-    if (!rounds_model(b->round, b->n, HELPER_DRAFT, b->draft))
+    if (!rounds_model(b->round, b->n, AUX_DRAFT, b->draft))
         return false;
     for (uint32_t i = 0; i < b->n; i++) {
         rules[i] = (struct chain_rule){
@@ -133,7 +133,7 @@ draft(struct batch *b, bool selective)
         rows[i] = said[i];
     }
     if (!chain_draft(b->draft, b->n, rules, NULL) ||
-        (selective && !rounds_overlap(b->draft, b->n, HELPER_COMPANION, rows)))
+        (selective && !rounds_overlap(b->draft, b->n, AUX_COMPANION, rows)))
         return false;
     for (uint32_t i = 0; i < b->n; i++) {
         struct look *look = &b->look[i];
@@ -273,7 +273,7 @@ const struct policy_ops policy_sv = {
     .name = "sv",
     .title = "Speculative Verification",
     .paper = "Kim et al. 2025, arXiv:2509.24328",
-    .needs = NEEDS(HELPER_DRAFT) | NEEDS(HELPER_COMPANION) | NEEDS_PROFILE,
+    .needs = NEEDS(AUX_DRAFT) | NEEDS(AUX_COMPANION) | NEEDS_PROFILE,
     .state_size = sizeof(struct sv),
     .shared_size = sizeof(struct sv_latency),
     .open = sv_open,

@@ -94,7 +94,7 @@ verify(struct round *r, uint32_t n, double *ms)
 {
     slot_t rows[SV_ROWS];
     struct context_probe probes[SV_ROWS];
-    struct guess guesses[SV_ROWS];
+    struct prediction predictions[SV_ROWS];
     const uint32_t length = context_length(r->ctx, r->seq), before = length < n ? 0 : length - n;
     const seq_t fork = context_fork(r->ctx, r->seq, before);
     bool ok = fork != SEQ_NONE;
@@ -103,11 +103,11 @@ verify(struct round *r, uint32_t n, double *ms)
         ok = rows[i] != SLOT_NONE;
         probes[i] = (struct context_probe){.slot = rows[i], .layer = r->layers, .temperature = 1};
     }
-    const double since = round_aside_ms(r);
-    round_aside_begin(r);
-    ok = ok && context_advance(r->ctx, rows, n, r->layers, NULL) && round_look(r, probes, n, guesses);
-    round_aside_end(r);
-    *ms = round_aside_ms(r) - since;
+    const double since = round_learning_ms(r);
+    round_learning_begin(r);
+    ok = ok && context_advance(r->ctx, rows, n, r->layers, NULL) && round_inspect(r, probes, n, predictions);
+    round_learning_end(r);
+    *ms = round_learning_ms(r) - since;
     if (fork != SEQ_NONE)
         context_drop(r->ctx, fork);
     return ok;

@@ -130,7 +130,7 @@ score(struct swift *w, struct round *r, uint32_t window, double *matchness)
     struct plan plan = plan_of(w, w->search.proposed);
     slot_t rows[WINDOW_MOST];
     struct context_probe probes[WINDOW_MOST];
-    struct guess guesses[WINDOW_MOST];
+    struct prediction predictions[WINDOW_MOST];
     seq_t fork = context_fork(r->ctx, r->seq, r->prompt_len);
     bool ok = fork != SEQ_NONE;
     for (uint32_t i = 0; i < window && ok; i++) {
@@ -138,10 +138,10 @@ score(struct swift *w, struct round *r, uint32_t window, double *matchness)
         ok = rows[i] != SLOT_NONE;
         probes[i] = (struct context_probe){.slot = rows[i], .layer = w->layers, .temperature = 1};
     }
-    ok = ok && context_advance(r->ctx, rows, window, w->layers, &plan) && round_look(r, probes, window, guesses);
+    ok = ok && context_advance(r->ctx, rows, window, w->layers, &plan) && round_inspect(r, probes, window, predictions);
     uint32_t matched = 0;
     for (uint32_t i = 0; i < window && ok; i++)
-        matched += guesses[i].token == g[i + 1];
+        matched += predictions[i].token == g[i + 1];
     *matchness = (double)matched / window;
     if (fork != SEQ_NONE)
         context_drop(r->ctx, fork);
@@ -162,12 +162,12 @@ optimise(struct policy *p, struct round *r, enum phase *phase)
     if (*phase != PHASE_OPTIMISING)
         return true;
     double matchness;
-    round_aside_begin(r);
+    round_learning_begin(r);
     search_propose(&w->search, (uint32_t)p->value[KNOB_INTERVAL]);
     bool ok = score(w, r, window, &matchness);
     if (ok)
         search_score(&w->search, matchness);
-    round_aside_end(r);
+    round_learning_end(r);
     return ok;
 }
 
@@ -184,7 +184,7 @@ report(struct policy *p, struct round *r, enum phase phase)
         round_report(r, "age", 0, s->steps - s->best_step);
     }
     if (phase == PHASE_OPTIMISING)
-        round_report(r, "aside", 0, round_aside_ms(r));
+        round_report(r, "aside", 0, round_learning_ms(r));
     round_report(r, "phase", 0, phase);
     round_report(r, "phase", 1, phase == PHASE_SETTLED ? 1 : fmin(1, fmax(steps, patience)));
     for (uint32_t l = 1; l <= w->layers; l++) {
@@ -221,8 +221,9 @@ step(struct policy *p, struct round *r, struct tree *t)
     const struct plan plan = plan_of(w, w->search.best);
     t->row = context_append(r->ctx, t->fork, t->row, t->token);
     const struct context_probe probe = {.slot = t->row, .layer = w->layers, .temperature = 1};
-    struct guess g;
-    if (t->row == SLOT_NONE || !context_advance(r->ctx, &t->row, 1, w->layers, &plan) || !round_look(r, &probe, 1, &g))
+    struct prediction g;
+    if (t->row == SLOT_NONE || !context_advance(r->ctx, &t->row, 1, w->layers, &plan) ||
+        !round_inspect(r, &probe, 1, &g))
         return false;
     const uint32_t wish = candidates_for(p, (double)g.confidence);
     const uint32_t room = VERIFY_NODES - t->nodes - (t->chain - 1); /* leaves room for the rest of the chain */
@@ -234,7 +235,7 @@ step(struct policy *p, struct round *r, struct tree *t)
     const int32_t parent = t->node;
     for (uint32_t i = 0; i < n; i++) {
         const struct proposal draft = {
-            .parent = parent, .token = tokens[i], .exit_layer = w->layers, .guess = &g, .q = q};
+            .parent = parent, .token = tokens[i], .exit_layer = w->layers, .prediction = &g, .q = q};
         const int32_t node = round_propose(r, &draft);
         if (node < 0)
             return false;

@@ -40,7 +40,7 @@ draw_row(const struct layer_record *r, uint32_t row, uint32_t to)
         return row;
     const uint32_t from = (uint32_t)(splitmix64(&random) % r->n);
     for (uint32_t i = 0; i < r->n; i++)
-        if (!layer_word(r, (from + i) % r->n, to)->agrees)
+        if (!layer_prediction(r, (from + i) % r->n, to)->agrees)
             return (from + i) % r->n;
     return row;
 }
@@ -83,8 +83,8 @@ add_row(struct what_if *w)
     w->row_depth[w->n_rows++] = 0;
 }
 
-const struct layer_word *
-what_if_look(struct what_if *w, uint32_t layer)
+const struct layer_prediction *
+what_if_inspect(struct what_if *w, uint32_t layer)
 {
     w->layers += layer;
     w->heads += w->record->head_load;
@@ -92,7 +92,7 @@ what_if_look(struct what_if *w, uint32_t layer)
     w->steps.passes++;
     run_rows(w, COST_DRAFT_LAYER, layer);
     what_if_count(w, COST_PROBE, 1, w->record->head_load);
-    return layer_word(w->record, row_of(w, layer), layer);
+    return layer_prediction(w->record, row_of(w, layer), layer);
 }
 
 uint32_t
@@ -107,7 +107,7 @@ what_if_until(struct what_if *w, uint32_t to, const struct exit_rule *rule)
             continue;
         w->heads += w->record->head_load;
         what_if_count(w, COST_PROBE, 1, w->record->head_load);
-        exits = layer_record_annealed(layer_word(w->record, row, l), rule->temperature[l]) >= rule->threshold[l];
+        exits = layer_record_annealed(layer_prediction(w->record, row, l), rule->temperature[l]) >= rule->threshold[l];
     }
     w->layers += w->depth;
     w->steps.passes++;
@@ -118,7 +118,7 @@ what_if_until(struct what_if *w, uint32_t to, const struct exit_rule *rule)
 void
 what_if_propose(struct what_if *w, uint32_t layer, bool no_row)
 {
-    w->wrong = w->wrong || !layer_word(w->record, w->at + w->drafted, layer)->agrees;
+    w->wrong = w->wrong || !layer_prediction(w->record, w->at + w->drafted, layer)->agrees;
     w->accepted += !w->wrong;
     w->drafted++;
     w->no_row = no_row;

@@ -33,7 +33,7 @@ bool what_if_round(struct what_if *); /* begins the next round; false: the text 
 
 bool what_if_full(const struct what_if *); /* round_full() */
 /* Runs the last row to a layer, with earlier rows that are not as deep; returns the layer's prediction. */
-const struct layer_word *what_if_look(struct what_if *, uint32_t layer);
+const struct layer_prediction *what_if_inspect(struct what_if *, uint32_t layer);
 /* As rounds_until(): the layer where the last row exits, 0: none up to `to`. */
 uint32_t what_if_until(struct what_if *, uint32_t to, const struct exit_rule *);
 void what_if_propose(struct what_if *, uint32_t layer, bool no_row); /* that layer's prediction */

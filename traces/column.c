@@ -106,7 +106,7 @@ size_t
 column_room(const struct column *c, const struct event *e)
 {
     if (!is_text(c))
-        return c->kind == COLUMN_EXPERTS ? EXPERTS_TOLD * 24 : 192; /* GUESS_TOP pairs of an id and a real */
+        return c->kind == COLUMN_EXPERTS ? EXPERTS_REPORTED * 24 : 192; /* PREDICTION_TOP pairs of an id and a real */
     size_t n;
     text_of(c, e, &n);
     return 2 * (ESCAPE_LONGEST * n + 1) + 2; /* every byte escaped, then every byte a doubled quote */
@@ -156,12 +156,12 @@ column_write(const struct column *c, const struct event *e, char *out, char *scr
         return (size_t)snprintf(out, room, "%s", named_columns[c->kind].names[named]);
     case COLUMN_TOP:
         n = 0;
-        for (int i = 0; i < GUESS_TOP && e->layer.top[i] != TOKEN_NONE; i++)
+        for (int i = 0; i < PREDICTION_TOP && e->layer.top[i] != TOKEN_NONE; i++)
             n = write_pair(out, n, (uint64_t)e->layer.top[i], e->layer.top_p[i]);
         return n;
     case COLUMN_EXPERTS:
         n = 0;
-        for (uint32_t i = 0; i < e->experts.n && i < EXPERTS_TOLD; i++)
+        for (uint32_t i = 0; i < e->experts.n && i < EXPERTS_REPORTED; i++)
             n = write_pair(out, n, e->experts.expert[i], e->experts.weight[i]);
         return n;
     case COLUMN_NAME:
@@ -250,13 +250,13 @@ read_pair(char **field, long long most, long long *id, float *value)
 static bool
 read_top(struct layer_event *l, char *field, const struct run_info *run, const char **why)
 {
-    for (int i = 0; i < GUESS_TOP; i++) {
+    for (int i = 0; i < PREDICTION_TOP; i++) {
         l->top[i] = TOKEN_NONE;
         l->top_p[i] = 0;
     }
     for (int i = 0; *field != '\0'; i++) {
         long long id;
-        if (i == GUESS_TOP)
+        if (i == PREDICTION_TOP)
             return fail(why, "lists more tokens than a guess has");
         if (!read_pair(&field, INT32_MAX, &id, &l->top_p[i]))
             return fail(why, "is not a list of id:probability");
@@ -274,7 +274,7 @@ read_experts(struct experts_event *x, char *field, const struct run_info *run, c
         return fail(why, "is of a model whose experts run.json does not give");
     for (x->n = 0; *field != '\0'; x->n++) {
         long long id;
-        if (x->n == EXPERTS_TOLD)
+        if (x->n == EXPERTS_REPORTED)
             return fail(why, "lists more than 16 experts");
         if (!read_pair(&field, INT32_MAX, &id, &x->weight[x->n]))
             return fail(why, "is not a list of expert:weight");

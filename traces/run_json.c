@@ -43,10 +43,10 @@ const char *const trace_layer_names[TRACE_LAYERS_OFF + 1] = {"all", "some", "off
         .key = NULL                                                                                                    \
     }
 
-#define OF struct helper_info
-static const struct field helper_fields[] = {PLAIN(NEEDED, "path", TEXT, path), PLAIN(NEEDED, "name", LABEL, name),
-                                             PLAIN(NEEDED, "hash", HASH, hash),
-                                             WHOLE(USUAL, "layers", layers, 0, MAX_LAYERS), END};
+#define OF struct aux_info
+static const struct field aux_fields[] = {PLAIN(NEEDED, "path", TEXT, path), PLAIN(NEEDED, "name", LABEL, name),
+                                          PLAIN(NEEDED, "hash", HASH, hash),
+                                          WHOLE(USUAL, "layers", layers, 0, MAX_LAYERS), END};
 #undef OF
 
 #define OF struct trained_info
@@ -122,8 +122,8 @@ static const struct field run_fields[] = {
     PLAIN(USUAL, "specscope", LABEL, version),
     PLAIN(USUAL, "started", LABEL, started),
     {"model", FIELD_OBJECT, FIELD_NEEDED, 0, sizeof(struct run_info), 0, 0, NULL, model_fields, NULL},
-    OBJECT(IF_SET, "draft", helpers[HELPER_DRAFT], helper_fields),
-    OBJECT(IF_SET, "companion", helpers[HELPER_COMPANION], helper_fields),
+    OBJECT(IF_SET, "draft", aux[AUX_DRAFT], aux_fields),
+    OBJECT(IF_SET, "companion", aux[AUX_COMPANION], aux_fields),
     OBJECT(IF_SET, "accept_head", accept_head, trained_fields),
     OBJECT(IF_SET, "profile", profile, trained_fields),
     OBJECT(IF_SET, "exit_heads", exit_heads, trained_fields),

@@ -10,7 +10,7 @@
         name, COLUMN_##kind, offsetof(struct event, from), size, LIMIT_##limit, optional, added, false                 \
     }
 /* As ADDED, for mixtures of experts. */
-#define MIXTURES(name, kind, from)                                                                                     \
+#define MOE(name, kind, from)                                                                                          \
     {                                                                                                                  \
         name, COLUMN_##kind, offsetof(struct event, from), 0, LIMIT_NONE, true, true, true                             \
     }
@@ -106,13 +106,13 @@ static const struct column rounds[] = {
     ADDED_NAME("stop_reason", round_end.stop_reason),
     ADDED("heads_us", REAL, round_end.heads_us),
     ADDED("wait_us", REAL, round_end.wait_us),
-    ADDED("aside_us", REAL, round_end.aside_us),
-    MIXTURES("verify_experts", REAL, round_end.verify_experts),
+    ADDED("aside_us", REAL, round_end.learning_us),
+    MOE("verify_experts", REAL, round_end.verify_experts),
 };
 
-#define TABLE(file, required, mixtures, type, columns)                                                                 \
+#define TABLE(file, required, moe, type, columns)                                                                      \
     {                                                                                                                  \
-        file, required, mixtures, type, (columns), sizeof(columns) / sizeof *(columns)                                 \
+        file, required, moe, type, (columns), sizeof(columns) / sizeof *(columns)                                      \
     }
 
 const struct table trace_tables[TABLES] = {

@@ -32,8 +32,8 @@ enum column_kind {
     COLUMN_SOURCE,  /* token_source_names */
     COLUMN_PROBED,  /* probed_by_names */
     COLUMN_MODEL,   /* layer_model_names, or empty: the target */
-    COLUMN_TOP,     /* id:p id:p … in descending order, at most GUESS_TOP */
-    COLUMN_EXPERTS  /* expert:weight expert:weight …, likewise, at least one and at most EXPERTS_TOLD */
+    COLUMN_TOP,     /* id:p id:p … in descending order, at most PREDICTION_TOP */
+    COLUMN_EXPERTS  /* expert:weight expert:weight …, likewise, at least one and at most EXPERTS_REPORTED */
 };
 
 enum column_limit { /* the values that a reader accepts; L, ctx, vocab and policies are in run.json */
@@ -55,15 +55,15 @@ struct column {
     size_t offset; /* in struct event */
     size_t size;   /* of a COLUMN_NAME's array */
     enum column_limit limit;
-    bool optional;    /* may be empty */
-    bool added;       /* may be missing from a file, and is then read as empty */
-    bool of_mixtures; /* not written in a trace of a dense model */
+    bool optional; /* may be empty */
+    bool added;    /* may be missing from a file, and is then read as empty */
+    bool of_moe;   /* not written in a trace of a dense model */
 };
 
 struct table {
     const char *file; /* "tokens.csv" */
     bool required;    /* a folder without it is no trace; other missing tables have no lines */
-    bool of_mixtures; /* not written in a trace of a dense model */
+    bool of_moe;      /* not written in a trace of a dense model */
     enum event_type type;
     const struct column *columns;
     size_t n_columns;

@@ -29,15 +29,15 @@ ensure(char **buffer, size_t *size, size_t need)
 static bool
 has(const struct table_out *t, size_t column)
 {
-    return t->mixture || !t->table->columns[column].of_mixtures;
+    return t->moe || !t->table->columns[column].of_moe;
 }
 
 bool
-table_out_open(struct table_out *t, int folder_fd, enum table_id id, bool mixture, struct err *err)
+table_out_open(struct table_out *t, int folder_fd, enum table_id id, bool moe, struct err *err)
 {
     memset(t, 0, sizeof *t);
     t->table = &trace_tables[id];
-    t->mixture = mixture;
+    t->moe = moe;
     t->fd = openat(folder_fd, t->table->file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (t->fd < 0)
         return err_set(err, ERR_WORK, "%s: %s", t->table->file, strerror(errno));

@@ -10,7 +10,7 @@
 
 struct table_out {
     const struct table *table;
-    bool mixture; /* columns of mixtures are written, too */
+    bool moe; /* columns of mixtures are written, too */
     int fd;
     char *lines; /* not yet written */
     size_t used, size;
@@ -20,7 +20,7 @@ struct table_out {
 };
 
 /* Creates the file, which must not exist. Its header is still in memory. */
-bool table_out_open(struct table_out *, int folder_fd, enum table_id, bool mixture, struct err *);
+bool table_out_open(struct table_out *, int folder_fd, enum table_id, bool moe, struct err *);
 void table_out_close(struct table_out *);
 bool table_out_line(struct table_out *, const struct event *, struct err *); /* false: out of memory */
 /* Writes all lines to the file. */

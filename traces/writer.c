@@ -303,12 +303,12 @@ writer_thread(void *user)
 
 /* run.json comes last, because a folder without it is no trace. */
 static bool
-put_files(struct trace_writer *w, bool mixture, struct err *err)
+put_files(struct trace_writer *w, bool moe, struct err *err)
 {
     bool ok = true;
     for (unsigned i = 0; ok && i < TABLES; i++)
-        ok = (trace_tables[i].of_mixtures && !mixture) ||
-             (table_out_open(&w->tables[i], w->fd, (enum table_id)i, mixture, err) &&
+        ok = (trace_tables[i].of_moe && !moe) ||
+             (table_out_open(&w->tables[i], w->fd, (enum table_id)i, moe, err) &&
               (w->bounds.bytes += w->tables[i].used) > 0 && table_out_write(&w->tables[i], err));
     if (ok && put_run_json(w, w->run_json, err))
         return true;

@@ -180,7 +180,7 @@ bench_main(struct options *o, int *status, struct err *err)
     const double start = now_us();
     ok = ok && generation_engine(o, &b.engine, err);
     if (ok)
-        engine_settle(b.engine, NULL);
+        engine_repack(b.engine, NULL);
     const double load_s = (now_us() - start) * 1e-6;
     if (ok && o->speed)
         ok = bench_speed(b.engine, o, load_s, err);

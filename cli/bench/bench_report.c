@@ -169,7 +169,7 @@ name_the_best(const struct bench *b, const struct figures *f)
 /* Prints for the fastest point of every policy the measured and the modelled speedup, and where the rounds' time was
  * spent. */
 static void
-say_why_not_faster(const struct bench *b, const struct figures *f)
+print_why_not_faster(const struct bench *b, const struct figures *f)
 {
     printf("\n%-12s %21s %7s %7s %7s %7s %7s %7s\n", "time", "measured of modelled", "draft", "heads", "verify",
            "probes", "waited", "learned");
@@ -185,7 +185,7 @@ say_why_not_faster(const struct bench *b, const struct figures *f)
                                  top->r.m.verify_share,
                                  top->r.m.probe_share,
                                  top->r.m.wait_share,
-                                 top->r.m.aside_share};
+                                 top->r.m.learning_share};
         int percent[4]; /* of the rounds' work; the other percentages have other totals */
         metrics_percents(shares, percent, 4);
         for (size_t k = 0; k < sizeof shares / sizeof *shares; k++) {
@@ -260,7 +260,7 @@ bench_table(const struct bench *b, struct err *err)
     print_positions(b, f);
     name_the_best(b, f);
     if (b->n_candidates > 1)
-        say_why_not_faster(b, f);
+        print_why_not_faster(b, f);
     free(f);
     return true;
 }

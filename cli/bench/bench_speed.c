@@ -21,13 +21,13 @@ static const uint32_t row_counts[] = {1, 2, 4, 8, 16, 32};
 struct steps {
     /* a forward pass of n rows through all layers, and the head's verdict on them */
     double verify[N_COUNTS][REPEATS];
-    double sweep[REPEATS];     /* one row through all layers, no head */
+    double forward[REPEATS];   /* one row through all layers, no head */
     double probe[REPEATS];     /* the head on one row */
     double probe_all[REPEATS]; /* all layers of 8 rows in one head call, against the final layer */
 };
 
 static bool
-verify_rows(struct context *ctx, seq_t seq, uint32_t n, uint32_t layers, double *sweep_us, double *all_us)
+verify_rows(struct context *ctx, seq_t seq, uint32_t n, uint32_t layers, double *forward_us, double *all_us)
 {
     struct verify_row rows[32];
     slot_t slots[32];
@@ -43,7 +43,7 @@ verify_rows(struct context *ctx, seq_t seq, uint32_t n, uint32_t layers, double 
     double start = now_us();
     if (!context_advance(ctx, slots, n, layers, NULL))
         return false;
-    *sweep_us = now_us() - start;
+    *forward_us = now_us() - start;
     if (!context_verify(ctx, seq, rows, n, &greedy, 1, &verdict))
         return false;
     *all_us = now_us() - start;
@@ -53,7 +53,7 @@ verify_rows(struct context *ctx, seq_t seq, uint32_t n, uint32_t layers, double 
 
 static bool
 probe_rows(struct context *ctx, seq_t seq, uint32_t rows, bool all_layers, uint32_t layers,
-           struct context_probe *probes, struct guess *guesses, double *us)
+           struct context_probe *probes, struct prediction *predictions, double *us)
 {
     const uint32_t depth = context_length(ctx, seq);
     size_t n = 0;
@@ -62,7 +62,7 @@ probe_rows(struct context *ctx, seq_t seq, uint32_t rows, bool all_layers, uint3
             probes[n++] = (struct context_probe){
                 .slot = context_at(ctx, seq, depth - 1 - r), .layer = l, .temperature = 1, .versus_final = all_layers};
     double start = now_us();
-    bool ok = context_guess(ctx, probes, n, guesses);
+    bool ok = context_predict(ctx, probes, n, predictions);
     *us = now_us() - start;
     return ok;
 }
@@ -74,21 +74,21 @@ measure_steps(struct context *ctx, uint32_t layers, uint32_t depth, struct steps
     for (uint32_t i = 0; i < depth && prompt != NULL; i++)
         prompt[i] = (token_t)(3 + i % 200);
     struct context_probe *probes = calloc((size_t)layers * 8, sizeof *probes);
-    struct guess *guesses = calloc((size_t)layers * 8, sizeof *guesses);
+    struct prediction *predictions = calloc((size_t)layers * 8, sizeof *predictions);
     seq_t seq = context_sequence(ctx);
-    bool ok = prompt != NULL && probes != NULL && guesses != NULL && seq != SEQ_NONE &&
+    bool ok = prompt != NULL && probes != NULL && predictions != NULL && seq != SEQ_NONE &&
               context_prefill(ctx, seq, prompt, depth, NULL, NULL);
     for (int i = -3; i < REPEATS && ok; i++) { /* the first ones warm up */
         int at = i < 0 ? 0 : i;
         double unused;
-        ok = probe_rows(ctx, seq, 1, false, layers, probes, guesses, &s->probe[at]) &&
-             probe_rows(ctx, seq, 8, true, layers, probes, guesses, &s->probe_all[at]);
+        ok = probe_rows(ctx, seq, 1, false, layers, probes, predictions, &s->probe[at]) &&
+             probe_rows(ctx, seq, 8, true, layers, probes, predictions, &s->probe_all[at]);
         for (size_t c = 0; c < N_COUNTS && ok; c++)
-            ok = verify_rows(ctx, seq, row_counts[c], layers, c == 0 ? &s->sweep[at] : &unused, &s->verify[c][at]);
+            ok = verify_rows(ctx, seq, row_counts[c], layers, c == 0 ? &s->forward[at] : &unused, &s->verify[c][at]);
     }
     free(prompt);
     free(probes);
-    free(guesses);
+    free(predictions);
     return ok;
 }
 
@@ -110,7 +110,7 @@ bench_steps(struct engine *engine, const struct options *o, struct err *err)
     cJSON_AddNumberToObject(j, "rows_before", depth);
     if (ok) {
         bool quiet = results_take_stdout(o->json);
-        double one = median(s->verify[0], REPEATS), layer = median(s->sweep, REPEATS) / m->n_layers;
+        double one = median(s->verify[0], REPEATS), layer = median(s->forward, REPEATS) / m->n_layers;
         double probe = median(s->probe, REPEATS), all = median(s->probe_all, REPEATS);
         if (!quiet)
             printf("%s, %s, medians of %d behind %u rows\n%-34s %10s %8s\n", engine->model->name,

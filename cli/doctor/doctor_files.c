@@ -72,7 +72,7 @@ check_colours(struct findings *f, const struct terminal_facts *t)
                        : t->colours < 256     ? "set -g default-terminal tmux-256color in ~/.tmux.conf"
                                           : "if the terminal around tmux has 24-bit colour: set -as terminal-features "
                                             "',*:RGB' in ~/.tmux.conf and export COLORTERM=truecolor";
-    if (t->direct_said || t->direct_type || t->direct_told)
+    if (t->direct_said || t->direct_type || t->direct_answered)
         doctor_add(f, FINDING_OK, "colours", "24-bit (from %s)",
                    t->direct_said   ? "COLORTERM"
                    : t->direct_type ? "terminfo"
@@ -97,7 +97,7 @@ void
 doctor_terminal(struct findings *f)
 {
     struct terminal_facts t;
-    terminal_look(&t);
+    terminal_inspect(&t);
     if (check_type(f, &t)) {
         check_size(f, &t);
         check_colours(f, &t);
@@ -153,12 +153,12 @@ static bool
 check_model(void *user, const char *name, const char *path)
 {
     struct seen *s = user;
-    struct model_look look;
+    struct model_summary summary;
     (void)name;
-    model_look(&look, path, memory_available());
+    model_summary(&summary, path, memory_available());
     s->n++;
-    s->run += look.runs;
-    s->fit += look.runs && look.ctx == look.ctx_train;
+    s->run += summary.runs;
+    s->fit += summary.runs && summary.ctx == summary.ctx_train;
     return true;
 }
 
@@ -168,7 +168,7 @@ doctor_models(struct findings *f)
     check_bundled(f);
     struct seen seen = {0};
     struct err err = {0};
-    if (!model_places_list(check_model, &seen, &err))
+    if (!model_locations_list(check_model, &seen, &err))
         doctor_add(f, FINDING_NOTE, "models", "%s", err.text);
     if (seen.n == 0)
         doctor_add(

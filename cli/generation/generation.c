@@ -148,9 +148,9 @@ outcome_json(const struct outcome *out, const struct engine *engine, const struc
     cJSON *j = cJSON_CreateObject(), *params = cJSON_CreateObject();
     char name[64];
     cJSON_AddStringToObject(j, "model", engine->model->name);
-    for (enum helper_role role = 0; role < HELPERS; role++)
+    for (enum aux_role role = 0; role < AUX_MODELS; role++)
         if (engine_has(engine, role))
-            cJSON_AddStringToObject(j, helper_names[role], engine_helper_name(engine, role, name, sizeof name));
+            cJSON_AddStringToObject(j, aux_names[role], engine_aux_name(engine, role, name, sizeof name));
     cJSON_AddStringToObject(j, "backend", engine->ops->name);
     cJSON_AddStringToObject(j, "isa", engine->ops->describe(engine->backend));
     cJSON_AddStringToObject(j, "policy", o->policy);
@@ -187,7 +187,7 @@ outcome_json(const struct outcome *out, const struct engine *engine, const struc
     if (t->experts_rounds > 0)
         json_number(j, "verify_experts", t->experts / (double)t->experts_rounds);
     json_number(j, "decode_s", (t->draft_us + t->verify_us) * 1e-6);
-    json_number(j, "aside_s", t->aside_us * 1e-6);
+    json_number(j, "aside_s", t->learning_us * 1e-6);
     json_number(j, "tok_per_s", m.tokens_per_s);
     json_number(j, "tok_per_s_all_in", m.tokens_per_s_all_in);
     json_number(j, "draft_share", m.draft_share - m.heads_share);
@@ -195,7 +195,7 @@ outcome_json(const struct outcome *out, const struct engine *engine, const struc
     json_number(j, "verify_share", m.verify_share);
     json_number(j, "probe_share", m.probe_share);
     json_number(j, "wait_share", m.wait_share);
-    json_number(j, "aside_share", m.aside_share);
+    json_number(j, "aside_share", m.learning_share);
     return j;
 }
 
@@ -267,7 +267,7 @@ clear_progress(void)
 struct load_progress {
     double start_us;
     bool shown;
-    char told[sizeof((struct engine){0}).note];
+    char noticed[sizeof((struct engine){0}).note];
 };
 
 /* Prints notes before the model loads, so that they are not printed again. */
@@ -275,7 +275,7 @@ static void
 print_before(void *user, const char *line)
 {
     struct load_progress *p = user;
-    snprintf(p->told, sizeof p->told, "%s", line);
+    snprintf(p->noticed, sizeof p->noticed, "%s", line);
     fprintf(stderr, "specscope: %s\n", line);
 }
 
@@ -352,13 +352,13 @@ note_profile(const struct options *o, struct engine *engine)
 
 /* Prints the notes, except for the scope, which shows them itself. */
 static void
-print_notes(const struct engine *engine, const char *told)
+print_notes(const struct engine *engine, const char *noticed)
 {
-    for (enum helper_role role = 0; role < HELPERS; role++)
-        if (engine->helpers[role].found)
-            fprintf(stderr, "specscope: the %s model is %s, found beside the model\n", helper_names[role],
-                    engine->helpers[role].model->path);
-    if (engine->note[0] != '\0' && strcmp(engine->note, told) != 0)
+    for (enum aux_role role = 0; role < AUX_MODELS; role++)
+        if (engine->aux[role].found)
+            fprintf(stderr, "specscope: the %s model is %s, found beside the model\n", aux_names[role],
+                    engine->aux[role].model->path);
+    if (engine->note[0] != '\0' && strcmp(engine->note, noticed) != 0)
         fprintf(stderr, "specscope: %s\n", engine->note);
 }
 
@@ -372,7 +372,7 @@ generation_engine(const struct options *o, struct engine **engine, struct err *e
                                            .backend = o->backend,
                                            .backend_options = o->backend_options,
                                            .heads = o->heads,
-                                           .helpers = {o->helpers[HELPER_DRAFT], o->helpers[HELPER_COMPANION]},
+                                           .aux = {o->aux[AUX_DRAFT], o->aux[AUX_COMPANION]},
                                            .wanted = wanted(o),
                                            .accept = o->accept_head,
                                            .profile = o->profile_file,
@@ -381,7 +381,7 @@ generation_engine(const struct options *o, struct engine **engine, struct err *e
                                            .n_lora = o->lora.n,
                                            .ctx = o->ctx,
                                            .sequences = o->batch,
-                                           .tell = print_before};
+                                           .notice = print_before};
     struct load_progress progress = {.start_us = now_us()};
     bool ok = engine_open(engine, &options, load_progress, &progress, err);
     if (progress.shown)
@@ -392,7 +392,7 @@ generation_engine(const struct options *o, struct engine **engine, struct err *e
         note_tokenizer(o, *engine);
     }
     if (ok && o->command != COMMAND_SCOPE)
-        print_notes(*engine, progress.told);
+        print_notes(*engine, progress.noticed);
     return ok;
 }
 

@@ -43,7 +43,7 @@ static const char *const isa_words[] = {"auto", "reference", "avx2", "avx512", "
 static const char *const prefill_words[] = {"rows", "blas"};
 static const char *const quantize_words[] = {"none", "q8_0"};
 static const char *const heads_words[] = {"none"};
-static const char *const helper_words[] = {"none"};
+static const char *const aux_words[] = {"none"};
 static const char *const theme_words[] = {"dark", "light", "cividis", "mono"};
 static const char *const measure_words[] = {
     "tok_per_s", "speedup",      "modelled_speedup", "tokens_per_round", "acceptance_rate", "per_token_acceptance",
@@ -170,11 +170,11 @@ const struct option_row option_rows[] = {
           .without = "adaptive",
           .more = "A given number is fixed; without the option the number adapts to the machine's load."),
     WHOLE("seed", 0, "N", GENERATES | TRAINS, seed, 0, UINT64_MAX, "random seed", .def = "1"),
-    TEXT("draft", 0, "MODEL", GENERATES | COMMAND_INFO | COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE,
-         helpers[HELPER_DRAFT], "model that drafts, or self:E", .model = true, .takes = TAKES_FILE,
-         WORDS(helper_words, COUNT(helper_words)), .without = SIBLING("draft"), .more = SELF(SIBLING("draft"))),
-    TEXT("companion", 0, "MODEL", GENERATES | COMMAND_INFO | COMMAND_TRAIN_PROFILE, helpers[HELPER_COMPANION],
-         "companion model, or self:E", .model = true, .takes = TAKES_FILE, WORDS(helper_words, COUNT(helper_words)),
+    TEXT("draft", 0, "MODEL", GENERATES | COMMAND_INFO | COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE, aux[AUX_DRAFT],
+         "model that drafts, or self:E", .model = true, .takes = TAKES_FILE, WORDS(aux_words, COUNT(aux_words)),
+         .without = SIBLING("draft"), .more = SELF(SIBLING("draft"))),
+    TEXT("companion", 0, "MODEL", GENERATES | COMMAND_INFO | COMMAND_TRAIN_PROFILE, aux[AUX_COMPANION],
+         "companion model, or self:E", .model = true, .takes = TAKES_FILE, WORDS(aux_words, COUNT(aux_words)),
          .without = SIBLING("companion"),
          .more = "A third model, which `sv` compares drafts with. " SELF(SIBLING("companion"))),
     TEXT("accept", 0, "FILE", GENERATES, accept_head, "acceptance head for `specdecpp`", .takes = TAKES_FILE,

@@ -217,9 +217,9 @@ word_is_model(const char *word)
 
 /* Returns false for "none" and "self:6", which do not name a model. */
 static bool
-is_model(const char *helper)
+is_model(const char *aux)
 {
-    return helper != NULL && strcmp(helper, "none") != 0 && strncmp(helper, "self:", 5) != 0;
+    return aux != NULL && strcmp(aux, "none") != 0 && strncmp(aux, "self:", 5) != 0;
 }
 
 /* Is the word a mistyped command, such as "rnu", rather than a model? */
@@ -237,8 +237,8 @@ options_find_models(struct options *o, struct err *err)
 {
     if (o->finished || (o->command & WITH_MODELS) == 0)
         return true;
-    for (int i = 0; i < HELPERS; i++)
-        if (is_model(o->helpers[i]) && !find_model(o, &o->helpers[i], err))
+    for (int i = 0; i < AUX_MODELS; i++)
+        if (is_model(o->aux[i]) && !find_model(o, &o->aux[i], err))
             return false;
     if (o->model == NULL)
         return true;

@@ -80,8 +80,8 @@ struct options {
         double rate;
         uint32_t batch, window; /* window 0: 512, or the model's context */
     } train;
-    const char *profile_file;     /* a file, "none", or NULL: the one beside the model */
-    const char *helpers[HELPERS]; /* auxiliary models; NULL: none given */
+    const char *profile_file;    /* a file, "none", or NULL: the one beside the model */
+    const char *aux[AUX_MODELS]; /* auxiliary models; NULL: none given */
     struct {
         uint32_t prompt, response; /* tokens */
         uint32_t at_once;

@@ -35,14 +35,14 @@ train_can_write(const char *command, const char *out, const struct file_kind *ki
 bool
 train_engine(const struct options *o, unsigned needs, struct engine **engine, struct err *err)
 {
-    static const char *const what[HELPERS] = {"which model drafts", "which model is asked about drafts"};
+    static const char *const what[AUX_MODELS] = {"which model drafts", "which model is asked about drafts"};
     const struct engine_options options = {.model_path = o->model != NULL ? o->model : bundled_model_path(),
                                            .backend = o->backend,
                                            .lora = o->lora.at,
                                            .n_lora = o->lora.n,
                                            .backend_options = o->backend_options,
                                            .heads = "none",
-                                           .helpers = {o->helpers[HELPER_DRAFT], o->helpers[HELPER_COMPANION]},
+                                           .aux = {o->aux[AUX_DRAFT], o->aux[AUX_COMPANION]},
                                            .wanted = needs,
                                            .accept = "none",
                                            .profile = "none",
@@ -52,10 +52,10 @@ train_engine(const struct options *o, unsigned needs, struct engine **engine, st
         return false;
     const unsigned missing = engine_missing(*engine, needs);
     const char *note = (*engine)->note; /* may name a file that was found and cannot be used */
-    for (enum helper_role role = 0; role < HELPERS; role++)
+    for (enum aux_role role = 0; role < AUX_MODELS; role++)
         if ((missing & NEEDS(role)) != 0)
             return err_set(err, ERR_USAGE, "%s: --%s MODEL is missing: %s%s%s", command_row(o->command)->name,
-                           helper_names[role], what[role], note[0] != '\0' ? "; " : "", note);
+                           aux_names[role], what[role], note[0] != '\0' ? "; " : "", note);
     return true;
 }
 

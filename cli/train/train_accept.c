@@ -58,10 +58,10 @@ new_head(struct accept_head **head, const struct engine *e, uint32_t blocks, str
     if (!accept_head_new(head, engine_draft_model(e)->desc.width, blocks, false, err))
         return false;
     struct accept_head *h = *head;
-    h->draft_hash = engine_helper_hash(e, HELPER_DRAFT);
-    h->draft_layers = e->helpers[HELPER_DRAFT].exit_layer;
+    h->draft_hash = engine_aux_hash(e, AUX_DRAFT);
+    h->draft_layers = e->aux[AUX_DRAFT].exit_layer;
     h->target_hash = e->model->hash;
-    engine_helper_name(e, HELPER_DRAFT, h->draft, sizeof h->draft);
+    engine_aux_name(e, AUX_DRAFT, h->draft, sizeof h->draft);
     snprintf(h->target, sizeof h->target, "%s", e->model->name);
     return true;
 }
@@ -287,7 +287,7 @@ accepted(const struct accept_rows *r)
 
 /* The prompts answered together, and their candidates. */
 struct batch {
-    struct accept_prompt prompt[READER_LANES];
+    struct accept_prompt prompt[READER_SEQUENCES];
     token_t *tokens;
     float *x, *label;
 };
@@ -377,12 +377,12 @@ run(struct accept_job *j, struct err *err)
                                                 .mixing = o->accept.mixing,
                                                 .sampling = o->answers.sampling,
                                                 .seed = o->seed,
-                                                .lanes = o->answers.at_once};
+                                                .sequences = o->answers.at_once};
     const size_t wanted = o->train.tokens / o->answers.response + 1, least = 2 * (size_t)HELD_EVERY;
     struct train_prompts prompts = {0};
     struct accept_data *data = NULL;
     const bool ok =
-        train_engine(o, NEEDS(HELPER_DRAFT), &j->engine, err) && blas_callers(j->engine->threads, err) > 0 &&
+        train_engine(o, NEEDS(AUX_DRAFT), &j->engine, err) && blas_callers(j->engine->threads, err) > 0 &&
         train_prompts_open(&prompts, o, j->engine->model->tokenizer, wanted > least ? wanted : least, err) &&
         accept_data_open(&data, j->engine, &options, generation_interruption(), err) && collect(j, &prompts, data, err);
     accept_data_close(data);

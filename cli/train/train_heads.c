@@ -37,9 +37,9 @@ struct job {
     size_t row;                  /* values of a row: (L + 1) * width */
     float *block, *batch, *held; /* (block_rows, row), (batch, row), (held_rows, row) */
     size_t block_rows, held_rows;
-    size_t *order; /* (block_rows) a shuffle of the block's rows */
-    size_t *turn;  /* (n_turns) the training windows in the order of this pass over the text */
-    size_t n_turns, next;
+    size_t *order;        /* (block_rows) a shuffle of the block's rows */
+    size_t *window_order; /* (n_windows) the training windows in the order of this pass over the text */
+    size_t n_windows, next;
     struct head_score *scores;                          /* owns the following four, (L + 1) each */
     struct head_score *lens_score, *score, *best_score; /* of held-out text: sums over rows */
     struct head_score *step_score;
@@ -140,11 +140,11 @@ prepare_memory(struct job *j, struct err *err)
     j->held = malloc(n_held * j->window * bytes);
     j->input = malloc(((size_t)j->window + 1) * sizeof *j->input);
     j->order = malloc(j->block_rows * sizeof *j->order);
-    j->turn = malloc(windows * sizeof *j->turn);
+    j->window_order = malloc(windows * sizeof *j->window_order);
     j->scores = calloc(4 * depths, sizeof *j->scores);
     j->best = malloc(j->heads->n_values * sizeof *j->best);
     if (j->block == NULL || j->batch == NULL || j->held == NULL || j->input == NULL || j->order == NULL ||
-        j->turn == NULL || j->scores == NULL || j->best == NULL)
+        j->window_order == NULL || j->scores == NULL || j->best == NULL)
         return err_set(err, ERR_WORK, "train: out of memory for hidden states; use a smaller --window or --batch");
     j->lens_score = j->scores;
     j->score = j->lens_score + depths;
@@ -152,7 +152,7 @@ prepare_memory(struct job *j, struct err *err)
     j->step_score = j->best_score + depths;
     for (size_t w = 0; w < windows; w++) {
         if (w % HELD_EVERY != 0) {
-            j->turn[j->n_turns++] = w;
+            j->window_order[j->n_windows++] = w;
         } else if (w / HELD_EVERY < n_held) {
             if (generation_interrupted())
                 return err_set(err, ERR_CANCELLED, "interrupted before training began");
@@ -221,7 +221,7 @@ close_job(struct job *j)
     free(j->held);
     free(j->input);
     free(j->order);
-    free(j->turn);
+    free(j->window_order);
     free(j->scores);
     free(j->best);
 }
@@ -280,9 +280,9 @@ fill_block(struct job *j, size_t *rows, struct err *err)
 {
     *rows = 0;
     for (size_t w = 0; w < j->block_rows / j->window && !generation_interrupted(); w++) {
-        if (j->next % j->n_turns == 0) /* a new pass over the text has another order */
-            train_shuffle(j->turn, j->n_turns, &j->random);
-        if (!read_window(j, j->turn[j->next++ % j->n_turns], j->block + *rows * j->row, rows, err))
+        if (j->next % j->n_windows == 0) /* a new pass over the text has another order */
+            train_shuffle(j->window_order, j->n_windows, &j->random);
+        if (!read_window(j, j->window_order[j->next++ % j->n_windows], j->block + *rows * j->row, rows, err))
             return false;
     }
     for (size_t i = 0; i < *rows; i++)

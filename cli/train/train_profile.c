@@ -51,7 +51,7 @@ make_room(struct profile_job *j, size_t more, struct err *err)
 
 /* The prompts answered together, and their observations. */
 struct batch {
-    struct profile_prompt prompt[READER_LANES];
+    struct profile_prompt prompt[READER_SEQUENCES];
     token_t *tokens;
     struct sv_observation *seen;
 };
@@ -148,10 +148,10 @@ name_models(struct sv_whose *w, const struct engine *e)
 {
     snprintf(w->name[0], sizeof w->name[0], "%s", e->model->name);
     w->hash[0] = e->model->hash;
-    for (enum helper_role role = 0; role < HELPERS; role++) {
-        engine_helper_name(e, role, w->name[1 + role], sizeof w->name[1 + role]);
-        w->hash[1 + role] = engine_helper_hash(e, role);
-        w->layers[1 + role] = e->helpers[role].exit_layer;
+    for (enum aux_role role = 0; role < AUX_MODELS; role++) {
+        engine_aux_name(e, role, w->name[1 + role], sizeof w->name[1 + role]);
+        w->hash[1 + role] = engine_aux_hash(e, role);
+        w->layers[1 + role] = e->aux[role].exit_layer;
     }
 }
 
@@ -164,10 +164,10 @@ run(struct profile_job *j, struct err *err)
                                                  .drafts = o->profile.drafts,
                                                  .sampling = o->answers.sampling,
                                                  .seed = o->seed,
-                                                 .lanes = o->answers.at_once};
+                                                 .sequences = o->answers.at_once};
     const struct sampling *how = &o->answers.sampling;
     struct sv_profile profile = {.whose = {.temperature = how->temperature, .top_k = how->top_k, .top_p = how->top_p}};
-    if (!train_engine(o, NEEDS(HELPER_DRAFT) | NEEDS(HELPER_COMPANION), &j->engine, err) ||
+    if (!train_engine(o, NEEDS(AUX_DRAFT) | NEEDS(AUX_COMPANION), &j->engine, err) ||
         !train_prompts_open(&j->prompts, o, j->engine->model->tokenizer, o->train.tokens / o->answers.response + 1,
                             err) ||
         !profile_data_open(&j->data, j->engine, &options, generation_interruption(), err) || !collect(j, err))

@@ -97,7 +97,7 @@ gather_groups(const struct arch_taking *t, const struct arch_tensor *found, cons
 /* Transposes columns of a tensor to rows in the model's memory. NULL, with an error, on a quantised tensor or if out of
  * memory. */
 static const void *
-turn_over(const struct arch_taking *t, const char *name, const struct arch_tensor *found, const struct arch_slice *part,
+transpose(const struct arch_taking *t, const char *name, const struct arch_tensor *found, const struct arch_slice *part,
           uint32_t rows, uint32_t cols)
 {
     if (found->type >= WEIGHT_TYPES || tensor_block_values(found->type) != 1) {
@@ -132,7 +132,7 @@ arch_take_slice(const struct arch_taking *t, const char *name, uint32_t rows, ui
     *out = (struct tensor){.type = found.type, .rows = rows, .cols = cols};
     const size_t row_bytes = tensor_row_bytes(found.type, vector ? 1 : cols);
     if (columns) {
-        out->data = turn_over(t, name, &found, part, rows, cols);
+        out->data = transpose(t, name, &found, part, rows, cols);
     } else if (!whole && part->each > 0) {
         out->data = gather_groups(t, &found, part, row_bytes);
     } else {
@@ -212,7 +212,7 @@ arch_divisors(struct model *m, struct err *err)
 
 /* Returns the dimension, as a fraction, whose pair makes `times` rotations within n positions. */
 static double
-turning(const struct model_desc *d, double times, double n)
+rotations(const struct model_desc *d, double times, double n)
 {
     return d->rope_dims * log(n / (times * TWO_PI)) / (2 * log((double)d->rope_base));
 }
@@ -224,7 +224,7 @@ arch_scale_yarn(struct model *m, const struct arch_yarn *y, struct err *err)
     if (!(y->fast > y->slow && y->slow > 0 && y->old >= 1 && y->factor >= 1 && y->factor <= 1e6 && d->rope_base > 1))
         return err_set(err, ERR_WORK, "%s: the factors of its RoPE scaling 'yarn' make no sense; fetch the model again",
                        m->path);
-    double first = turning(d, y->fast, y->old), last = turning(d, y->slow, y->old);
+    double first = rotations(d, y->fast, y->old), last = rotations(d, y->slow, y->old);
     first = fmax(y->whole ? floor(first) : first, 0);
     last = fmin(y->whole ? ceil(last) : last, d->rope_dims - 1.0);
     last = last > first ? last : first + 0.001;
@@ -523,7 +523,7 @@ arch_rotations(struct model *m, const struct arch *arch, struct layer_desc *laye
 {
     for (uint32_t l = 1; l <= m->desc.n_layers; l++) {
         struct layer_form *f = &layers[l - 1].form;
-        if (f->sees_all && (arch->traits & ARCH_WINDOWS_TURN) != 0)
+        if (f->sees_all && (arch->traits & ARCH_WINDOWS_ROTATE) != 0)
             f->rope = LAYER_ROPE_NONE;
         if (!f->sees_all && m->desc.window > 0 && m->desc.form.local_base > 0)
             f->rope = LAYER_ROPE_LOCAL;

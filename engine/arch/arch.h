@@ -32,7 +32,7 @@ struct arch_fused {
 struct arch_experts {
     enum routing routing;
     bool renormalised, gguf_renormalised; /* defaults for config.json and for GGUF */
-    bool says;                            /* config.json's norm_topk_prob is used */
+    bool declares;                        /* config.json's norm_topk_prob is used */
     const char *each[3];                  /* gate, up and down of one expert, "%u" is its number; NULL: Qwen's names */
     const char *gate_up[2], *down[2];     /* full names of the stacks; NULL: transformers 5's */
     const char *gate_up_bias, *down_bias; /* or NULL */
@@ -47,7 +47,7 @@ enum arch_traits {
     ARCH_EMBEDDING_BY_WIDTH = 1 << 2, /* the embedding is scaled by sqrt(width) */
     ARCH_TIED = 1 << 3,               /* default for config.json: the head is the embedding */
     ARCH_WINDOWED = 1 << 4,           /* config.json's sliding_window applies without use_sliding_window */
-    ARCH_WINDOWS_TURN = 1 << 5,       /* if there are windows, layers without one don't rotate */
+    ARCH_WINDOWS_ROTATE = 1 << 5,     /* if there are windows, layers without one don't rotate */
     ARCH_LOGITS_DIVIDED = 1 << 6,     /* GGUF's logit_scale and config.json's logits_scaling are divisors */
     ARCH_LEARNED = 1 << 7,            /* positions are learned and added to the embedding; no RoPE */
     ARCH_COLUMNS = 1 << 8,            /* Hugging Face's matrices of layers are transposed (GPT-2's Conv1D) */

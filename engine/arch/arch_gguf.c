@@ -127,7 +127,7 @@ read_f32(const struct reading *r, const char *name, float otherwise, float *out)
 static bool
 read_yarn(const struct reading *r, double factor)
 {
-    float fast, slow, old, gain, all, growth, told, sharp = factor > 1 ? (float)(1 + 0.1 * log(factor)) : 1;
+    float fast, slow, old, gain, all, growth, attention, sharp = factor > 1 ? (float)(1 + 0.1 * log(factor)) : 1;
     char key[KEY_SIZE];
     uint32_t before = r->model->ctx_train;
     if (!gguf_get_u32(r->gguf, key_of(r, "rope.scaling.original_context_length", key), before, &before, r->err))
@@ -136,7 +136,7 @@ read_yarn(const struct reading *r, double factor)
     if (!read_f32(r, "rope.scaling.yarn_beta_fast", 32, &fast) ||
         !read_f32(r, "rope.scaling.yarn_beta_slow", 1, &slow) || !read_f32(r, "rope.scaling.attn_factor", 1, &gain) ||
         !read_f32(r, "rope.scaling.yarn_log_multiplier", 0, &all) ||
-        !read_f32(r, "rope.scaling.yarn_attn_factor", 0, &told) ||
+        !read_f32(r, "rope.scaling.yarn_attn_factor", 0, &attention) ||
         !read_f32(r, "attention.temperature_scale", 0, &growth))
         return false;
     const bool whole = (r->arch->traits & ARCH_YARN_IN_PART) == 0;
@@ -147,8 +147,8 @@ read_yarn(const struct reading *r, double factor)
     r->model->desc.form.growth_every = before;
     if (all > 0 && factor > 1) /* the gain is divided by mscale_all_dim's, as in arch_hf_form.c */
         sharp /= 1 + 0.1f * all * logf((float)factor);
-    if (told > 0) /* config.json's attention_factor, which replaces the gain */
-        sharp = told;
+    if (attention > 0) /* config.json's attention_factor, which replaces the gain */
+        sharp = attention;
     const struct arch_yarn y = {factor, (double)fast, (double)slow, (double)old, (double)(gain * sharp), whole};
     return arch_scale_yarn(r->model, &y, r->err);
 }

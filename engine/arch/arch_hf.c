@@ -130,11 +130,11 @@ number(const struct arch_source *s, const char *name, double *out)
         const cJSON *inner = arch_hf_entry(arch_hf_entry(f->config, "rope_parameters"), name);
         v = inner != NULL ? inner : v;
     }
-    const bool turns =
+    const bool rotates =
         arch_hf_entry(f->config, "rope_parameters") != NULL; /* takes precedence over attn_config.rope_theta */
     for (size_t i = 0; v == NULL && i < sizeof other_names / sizeof other_names[0]; i++)
         if (strcmp(name, hf_names.numbers[other_names[i].which]) == 0 &&
-            !(turns && other_names[i].which == ARCH_ROPE_BASE && strchr(other_names[i].name, '.') != NULL))
+            !(rotates && other_names[i].which == ARCH_ROPE_BASE && strchr(other_names[i].name, '.') != NULL))
             v = arch_hf_entry(f->config, other_names[i].name);
     return arch_hf_kind(v, out);
 }

@@ -413,8 +413,8 @@ see_all(struct model *m, struct layer_desc *layers, uint32_t first, uint32_t eve
 
 /* Sets the windows from max_window_layers (Qwen). In SmolLM 3 the layers without rotation have the window. */
 static bool
-turn_windows(struct model *m, const struct hf_folder *f, const struct arch *arch, struct layer_desc *layers,
-             struct err *err)
+rotate_windows(struct model *m, const struct hf_folder *f, const struct arch *arch, struct layer_desc *layers,
+               struct err *err)
 {
     double n = 28;
     const bool odd = (arch->traits & ARCH_WINDOWS_ODD) != 0;
@@ -468,7 +468,7 @@ read_windows(struct model *m, const struct hf_folder *f, const struct arch *arch
         see_all(m, layers, 0, (uint32_t)n);
     } else if (m->desc.window > 0 && cJSON_IsString(pattern) && pattern->valuestring[0] != '\0') { /* "LLLG" */
         see_all(m, layers, 0, (uint32_t)strlen(pattern->valuestring));
-    } else if (m->desc.window > 0 && !turn_windows(m, f, arch, layers, err)) {
+    } else if (m->desc.window > 0 && !rotate_windows(m, f, arch, layers, err)) {
         return false;
     }
     bool any = false;
@@ -507,7 +507,7 @@ read_unrotated(struct model *m, const struct hf_folder *f, struct layer_desc *la
 static bool
 read_routing(struct model *m, const struct hf_folder *f, const struct arch *arch, struct err *err)
 {
-    const cJSON *says = arch_hf_entry(f->config, "norm_topk_prob"),
+    const cJSON *declares = arch_hf_entry(f->config, "norm_topk_prob"),
                 *jitter = arch_hf_entry(f->config, "router_jitter_noise"),
                 *power = cJSON_GetObjectItemCaseSensitive(arch_hf_entry(f->config, "ffn_config"),
                                                           "moe_normalize_expert_weights");
@@ -517,8 +517,8 @@ read_routing(struct model *m, const struct hf_folder *f, const struct arch *arch
     } constants[] = {{"swiglu_alpha", 1.702}, {"swiglu_limit", 7}};
     double least = 0;
     struct experts_form *e = &m->desc.form.experts;
-    if (e->n > 0 && arch->experts->says && cJSON_IsBool(says))
-        e->renormalised = cJSON_IsTrue(says);
+    if (e->n > 0 && arch->experts->declares && cJSON_IsBool(declares))
+        e->renormalised = cJSON_IsTrue(declares);
     if (e->n > 0 && e->routing == ROUTE_SPARSEMIXER && cJSON_IsNumber(jitter))
         e->jitter = (float)jitter->valuedouble;
     if (cJSON_IsNull(power)) /* null: DBRX's weights are not divided by their norm */

@@ -146,7 +146,8 @@ take_stripe(const struct arch_taking *t, const struct arch_tensor *all, uint32_t
 /* Copies from a stack of (inputs, outputs): element `first` + k * `step` of every row becomes row k of the expert's
  * tensor. */
 static bool
-turn_stripe(const struct arch_taking *t, const struct arch_tensor *all, uint32_t e, struct stripe s, struct tensor *out)
+transpose_stripe(const struct arch_taking *t, const struct arch_tensor *all, uint32_t e, struct stripe s,
+                 struct tensor *out)
 {
     const size_t size = tensor_block_bytes(all->type);
     const unsigned char *from = all->data + e * (size_t)(all->rows * all->cols) * size;
@@ -170,7 +171,7 @@ take_stack(const struct arch_taking *t, const char *name, bool crosswise, const 
            struct expert_desc *experts)
 {
     const uint32_t count = t->model->desc.form.experts.n;
-    take_part *const take = crosswise ? turn_stripe : take_stripe;
+    take_part *const take = crosswise ? transpose_stripe : take_stripe;
     struct arch_tensor found;
     uint32_t rows, cols;
     expert_tensor_shape(&t->model->desc, 0, stripes[0].which, &rows, &cols);

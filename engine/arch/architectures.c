@@ -125,8 +125,8 @@ static const struct arch_experts mixtral_experts = {.renormalised = true,
                                                     .each = {"block_sparse_moe.experts.%u.w1.weight",
                                                              "block_sparse_moe.experts.%u.w3.weight",
                                                              "block_sparse_moe.experts.%u.w2.weight"}};
-static const struct arch_experts qwen2_experts = {.says = true};
-static const struct arch_experts qwen3_experts = {.says = true, .gguf_renormalised = true};
+static const struct arch_experts qwen2_experts = {.declares = true};
+static const struct arch_experts qwen3_experts = {.declares = true, .gguf_renormalised = true};
 static const struct arch_experts granite_experts = {
     .renormalised = true,
     .gguf_renormalised = true,
@@ -153,8 +153,11 @@ static const struct arch_experts gpt_oss_experts = {.renormalised = true,
                                                     .gate_up_bias = "mlp.experts.gate_up_proj_bias",
                                                     .down_bias = "mlp.experts.down_proj_bias",
                                                     .crosswise = true};
-static const struct arch_experts glm4_experts = {
-    .routing = ROUTE_SIGMOID, .says = true, .renormalised = true, .gguf_renormalised = true, .shared = SHARED_EXPERTS};
+static const struct arch_experts glm4_experts = {.routing = ROUTE_SIGMOID,
+                                                 .declares = true,
+                                                 .renormalised = true,
+                                                 .gguf_renormalised = true,
+                                                 .shared = SHARED_EXPERTS};
 static const struct arch_experts ernie_experts = {
     .renormalised = true, .gguf_renormalised = true, .shared = SHARED_EXPERTS};
 
@@ -216,7 +219,7 @@ static const struct arch architectures[] = {
      .traits = ARCH_TIED, .form = {.centred = true, .parallel = true}},
     {.gguf = "cohere2", .hf = "cohere2", .hf_rope = ROPE_ADJACENT, .lacks = 1u << LAYER_FFN_NORM, .usual_eps = 1e-5,
      .usual_ctx = 8192,
-     .full_every = 4, .usual_window = 4096, .traits = ARCH_TIED | ARCH_WINDOWED | ARCH_WINDOWS_TURN,
+     .full_every = 4, .usual_window = 4096, .traits = ARCH_TIED | ARCH_WINDOWED | ARCH_WINDOWS_ROTATE,
      .form = {.centred = true, .parallel = true}},
     {.gguf = "starcoder2", .hf = "starcoder2", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
      .needs = LAYER_NORM_BIAS, .may = QKVO_BIAS | LAYER_MLP_BIAS, .lacks = LAYER_GATED, .usual_eps = 1e-5,
@@ -274,7 +277,7 @@ static const struct arch architectures[] = {
      .form = {.late_norms = true}, .renames = hunyuan_names},
     {.gguf = "exaone4", .hf = "exaone4", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
      .needs = LAYER_QK_NORM | LAYER_POST_NORMS, .lacks = LAYER_PRE_NORMS, .usual_eps = 1e-5, .full_every = 4,
-     .traits = ARCH_WINDOWED | ARCH_WINDOWS_TURN, .renames = olmo2_names},
+     .traits = ARCH_WINDOWED | ARCH_WINDOWS_ROTATE, .renames = olmo2_names},
     {.gguf = "llama", .hf = "mixtral", .hf_rope = ROPE_HALVES, .usual_eps = 1e-5, .usual_ctx = 131072, .traits = ARCH_WINDOWED,
      .renames = mixtral_names, .experts = &mixtral_experts},
     {.gguf = "qwen2moe", .hf = "qwen2_moe", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,

@@ -43,7 +43,7 @@ chat_open(struct chat **out, struct slice template, struct err *err)
     else
         c->first = parse_template(&r, template);
     if (r.failed == NULL)
-        names_settle(&r, c->first, &c->unset);
+        names_resolve(&r, c->first, &c->unset);
     c->arena = r.arena;
     if (r.failed == NULL)
         return true;

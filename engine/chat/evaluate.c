@@ -1,4 +1,4 @@
-/* Resolves names before a rendering (names_settle()), and evaluates expressions. */
+/* Resolves names before a rendering (names_resolve()), and evaluates expressions. */
 #include "engine/chat/template.h"
 
 struct frame { /* the part of a scope that has been read */
@@ -115,50 +115,51 @@ read_statements(struct render *r, struct frame *f, const struct node *n, bool br
     return ok;
 }
 
-static bool settle_inner(struct render *, struct frame *, struct node *);
+static bool resolve_inner(struct render *, struct frame *, struct node *);
 
 /* Resolves the names of a scope with this body; *unset is the list of names that are undefined at its beginning. */
 static bool
-settle_body(struct render *r, struct frame *f, struct node *body, struct name **unset)
+resolve_body(struct render *r, struct frame *f, struct node *body, struct name **unset)
 {
-    if (!read_statements(r, f, body, false) || !settle_inner(r, f, body))
+    if (!read_statements(r, f, body, false) || !resolve_inner(r, f, body))
         return false;
     *unset = f->unset;
     return true;
 }
 
 static bool
-settle_node(struct render *r, struct frame *outer, struct node *n)
+resolve_node(struct render *r, struct frame *outer, struct node *n)
 {
     struct frame f = {.outer = outer}, otherwise = {.outer = outer};
     switch (n->kind) {
     case NODE_IF:
-        return settle_inner(r, outer, n->body) && settle_inner(r, outer, n->list) &&
-               settle_inner(r, outer, n->otherwise);
+        return resolve_inner(r, outer, n->body) && resolve_inner(r, outer, n->list) &&
+               resolve_inner(r, outer, n->otherwise);
     case NODE_FOR:
         return add(r, &f.known, slice_of("loop")) && add_targets(r, &f, n->a) &&
-               settle_body(r, &f, n->body, &n->unset) && settle_body(r, &otherwise, n->otherwise, &n->unset_otherwise);
-    case NODE_MACRO: return add_parameters(r, &f, n->list) && settle_body(r, &f, n->body, &n->unset);
-    case NODE_FILTER_BLOCK: return read_names(r, &f, n->b) && settle_body(r, &f, n->body, &n->unset);
-    case NODE_SET_BLOCK: return settle_body(r, &f, n->body, &n->unset);
+               resolve_body(r, &f, n->body, &n->unset) &&
+               resolve_body(r, &otherwise, n->otherwise, &n->unset_otherwise);
+    case NODE_MACRO: return add_parameters(r, &f, n->list) && resolve_body(r, &f, n->body, &n->unset);
+    case NODE_FILTER_BLOCK: return read_names(r, &f, n->b) && resolve_body(r, &f, n->body, &n->unset);
+    case NODE_SET_BLOCK: return resolve_body(r, &f, n->body, &n->unset);
     default: return true;
     }
 }
 
 /* Resolves the names of the scopes nested in these statements. */
 static bool
-settle_inner(struct render *r, struct frame *f, struct node *n)
+resolve_inner(struct render *r, struct frame *f, struct node *n)
 {
     for (; n != NULL; n = n->next)
-        if (!settle_node(r, f, n))
+        if (!resolve_node(r, f, n))
             return false;
     return true;
 }
 
 bool
-names_settle(struct render *r, struct node *first, struct name **root)
+names_resolve(struct render *r, struct node *first, struct name **root)
 {
-    return settle_body(r, &(struct frame){0}, first, root);
+    return resolve_body(r, &(struct frame){0}, first, root);
 }
 
 /* Expressions. */

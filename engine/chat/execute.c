@@ -258,7 +258,7 @@ execute_node(struct render *r, const struct node *n, struct buffer *out)
     case NODE_SET_BLOCK:
     case NODE_FILTER_BLOCK: return execute_block(r, n, out);
     case NODE_BREAK: return ENDS_LOOP;
-    case NODE_CONTINUE: return ENDS_TURN;
+    case NODE_CONTINUE: return ENDS_PASS;
     default: return ending_of(render_fail(r, "this is no statement"));
     }
 }

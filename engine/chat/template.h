@@ -93,7 +93,7 @@ struct node *parse_template(struct render *, struct slice source);
  * before it runs a template: if a scope sets a name that neither it nor an enclosing scope has read before, the name
  * belongs to this scope from its beginning. The name is undefined until it is set, even if the caller passed a
  * variable of that name. */
-bool names_settle(struct render *, struct node *first, struct name **root);
+bool names_resolve(struct render *, struct node *first, struct name **root);
 
 /* ---- shared by the parser's files; functions that return a node return NULL on failure ---- */
 struct parser {
@@ -204,7 +204,7 @@ bool evaluate(struct render *, const struct node *, struct value *);
 bool evaluate_filters(struct render *, const struct node *, struct value text, struct value *);
 
 /* How statements end: normally, by a break, by a continue, by an error. */
-enum ending { ENDS_WELL, ENDS_LOOP, ENDS_TURN, FAILS };
+enum ending { ENDS_WELL, ENDS_LOOP, ENDS_PASS, FAILS };
 /* Executes statements and appends their text to `out`. */
 enum ending execute(struct render *, const struct node *first, struct buffer *out);
 

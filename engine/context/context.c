@@ -19,9 +19,9 @@ or_default(uint32_t value, uint32_t otherwise)
 static bool
 fill_limits(struct context_options *o, const struct context_options *asked, struct err *err)
 {
-    const struct store_desc usual = store_defaults(asked->ctx);
+    const struct kv_cache_desc usual = kv_cache_defaults(asked->ctx);
     *o = *asked;
-    o->spare = or_default(o->spare, STORE_SPARE);
+    o->spare = or_default(o->spare, KV_CACHE_SPARE);
     o->ring = or_default(o->ring, usual.ring);
     o->seqs = or_default(o->seqs, usual.seqs);
     o->max_rows = or_default(o->max_rows, usual.max_rows);
@@ -103,23 +103,23 @@ context_open(struct context **out, const struct backend_ops *ops, struct backend
                        limits.ctx);
     }
     c->own_pool = limits.dists == NULL;
-    if (c->own_pool && !dist_pool_open(&c->limits.dists, ops, backend, model->vocab, STORE_DISTS, err)) {
+    if (c->own_pool && !dist_pool_open(&c->limits.dists, ops, backend, model->vocab, KV_CACHE_DISTS, err)) {
         context_close(c);
         return false;
     }
     c->pool = c->limits.dists;
-    const struct store_desc desc = {.slots = c->n_slots,
-                                    .ring = limits.ring,
-                                    .seqs = limits.seqs,
-                                    .trunk = limits.ctx,
-                                    .max_rows = limits.max_rows,
-                                    .max_probes = limits.max_probes,
-                                    .prompt_rows = limits.prompt_rows,
-                                    .depth = limits.depth,
-                                    .dists = c->pool->dists,
-                                    .cancel = limits.cancel != NULL ? limits.cancel : &c->never};
-    if (!ops->store(weights, &desc, &c->store, err)) {
-        c->store = NULL;
+    const struct kv_cache_desc desc = {.slots = c->n_slots,
+                                       .ring = limits.ring,
+                                       .seqs = limits.seqs,
+                                       .trunk = limits.ctx,
+                                       .max_rows = limits.max_rows,
+                                       .max_probes = limits.max_probes,
+                                       .prompt_rows = limits.prompt_rows,
+                                       .depth = limits.depth,
+                                       .dists = c->pool->dists,
+                                       .cancel = limits.cancel != NULL ? limits.cancel : &c->never};
+    if (!ops->kv_cache(weights, &desc, &c->kv_cache, err)) {
+        c->kv_cache = NULL;
         context_close(c);
         return false;
     }
@@ -132,8 +132,8 @@ context_close(struct context *c)
 {
     if (c == NULL)
         return;
-    if (c->store != NULL)
-        c->ops->drop(c->store);
+    if (c->kv_cache != NULL)
+        c->ops->drop(c->kv_cache);
     if (c->own_pool)
         dist_pool_close(c->pool);
     else if (c->pool != NULL)
@@ -180,7 +180,7 @@ context_limits(const struct context *c)
 const char *
 context_prompts(const struct context *c)
 {
-    return c->ops->prompts != NULL ? c->ops->prompts(c->store) : NULL;
+    return c->ops->prompts != NULL ? c->ops->prompts(c->kv_cache) : NULL;
 }
 
 /* ---- sequences ---- */

@@ -19,18 +19,18 @@
 
 struct context;
 
-struct context_options {  /* 0 except in ctx: the default of store_defaults(), kernels/request.h */
+struct context_options {  /* 0 except in ctx: the default of kv_cache_defaults(), kernels/request.h */
     uint32_t ctx;         /* longest trunk, in positions; above 0 */
     uint32_t spare;       /* uncommitted rows and forked rows beyond ctx */
     uint32_t ring;        /* rows whose hidden states are stored, in addition to prompt_rows */
     uint32_t seqs;        /* sequences alive at a time */
     uint32_t max_rows;    /* rows in one advance; no more than ring/2 */
-    uint32_t max_probes;  /* probes in one head call; context_guess() splits larger requests */
+    uint32_t max_probes;  /* probes in one head call; context_predict() splits larger requests */
     uint32_t prompt_rows; /* rows of a chunk of a prompt (context_prompt()); 0: no separate class of prompt rows */
     /* Rows run up to this layer and are committed there: it takes the place of L. 0: the model's last layer. With a
      * depth below the last layer, nothing can be verified or compared with the last layer. */
     uint32_t depth;
-    struct dist_pool *dists;   /* shared with other contexts, borrowed; NULL: an own pool of STORE_DISTS */
+    struct dist_pool *dists;   /* shared with other contexts, borrowed; NULL: an own pool of KV_CACHE_DISTS */
     const atomic_bool *cancel; /* or NULL */
     enum head_kind heads;      /* the kind of trained heads in the weights, for the accounts */
     double layer_load;         /* loads that a layer counts in the accounts */
@@ -108,10 +108,10 @@ struct context_probe {
     float temperature;
     bool versus_final;
 };
-bool context_guess(struct context *, const struct context_probe *, size_t n, struct guess *out);
+bool context_predict(struct context *, const struct context_probe *, size_t n, struct prediction *out);
 
 /* Copies the row's hidden state after a layer that it has run: (width) floats, before any norm. Fails if the state has
- * left the ring. For computations on the host; to apply a head, use context_guess(). */
+ * left the ring. For computations on the host; to apply a head, use context_predict(). */
 bool context_read_hidden(struct context *, slot_t, uint32_t layer, float *out);
 
 /* Appends n tokens, advances them to L and commits them, in chunks. Frees the uncommitted rows of the sequence. `done`

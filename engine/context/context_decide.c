@@ -46,7 +46,7 @@ count_heads(struct context *c, const struct probe *probes, size_t n)
 }
 
 bool
-context_guess(struct context *c, const struct context_probe *probes, size_t n, struct guess *out)
+context_predict(struct context *c, const struct context_probe *probes, size_t n, struct prediction *out)
 {
     context_clear_error(c);
     for (size_t i = 0; i < n; i++) {
@@ -71,7 +71,7 @@ context_guess(struct context *c, const struct context_probe *probes, size_t n, s
                                           .temperature = p->temperature,
                                           .versus_final = p->versus_final};
         }
-        if (!c->ops->guess(c->store, c->probes, part, out + at))
+        if (!c->ops->predict(c->kv_cache, c->probes, part, out + at))
             return context_refused(c, "probe rows");
         count_heads(c, c->probes, part);
         at += part;
@@ -93,7 +93,7 @@ check_sampling(struct context *c, const struct sampling *s)
 
 /* Waits for another context that may still be computing the distribution. */
 static bool
-settle(struct context *c, dist_t d)
+wait_for_maker(struct context *c, dist_t d)
 {
     struct context *maker = c->pool->maker[d];
     if (maker == NULL || maker == c || !maker->making)
@@ -127,9 +127,9 @@ context_dists(struct context *c, const slot_t *rows, size_t n, uint32_t layer, e
     if (!check_sampling(c, sampling) || !context_flush(c))
         return false;
     for (size_t i = 0; i < n; i++)
-        if (!settle(c, out[i]))
+        if (!wait_for_maker(c, out[i]))
             return false;
-    if (!c->ops->dist(c->store, requests, n))
+    if (!c->ops->dist(c->kv_cache, requests, n))
         return context_refused(c, "keep a distribution");
     count_heads(c, &(struct probe){.layer = layer, .head = head}, 1);
     c->making = true;
@@ -150,7 +150,7 @@ static bool
 check_dist(struct context *c, dist_t d)
 {
     return d < c->pool->used
-               ? settle(c, d)
+               ? wait_for_maker(c, d)
                : err_set(&c->err, ERR_WORK, "there is no distribution %" PRIu32 ": it may have been released", d);
 }
 
@@ -172,7 +172,7 @@ draw(struct context *c, const struct draw_req *requests, size_t n)
         if (!check_dist(c, requests[i].from))
             return false;
     }
-    return c->ops->draw(c->store, requests, n) ? context_wait(c) : context_refused(c, "draw a token");
+    return c->ops->draw(c->kv_cache, requests, n) ? context_wait(c) : context_refused(c, "draw a token");
 }
 
 bool
@@ -219,7 +219,7 @@ context_overlaps(struct context *c, const struct overlap_req *requests, size_t n
     for (size_t i = 0; i < n; i++)
         if (!check_dist(c, requests[i].d) || !check_dist(c, requests[i].c) || !check_token(c, requests[i].token))
             return false;
-    return c->ops->overlap(c->store, requests, n) ? context_wait(c) : context_refused(c, "compare distributions");
+    return c->ops->overlap(c->kv_cache, requests, n) ? context_wait(c) : context_refused(c, "compare distributions");
 }
 
 /* Is the row a child of the row in slot s? s may be the trunk's end. */
@@ -297,7 +297,7 @@ context_verify_all(struct context *c, const struct verify_round *rounds, size_t 
         return true;
     if (!context_flush(c))
         return false;
-    if (!c->ops->verify(c->store, c->rounds, n))
+    if (!c->ops->verify(c->kv_cache, c->rounds, n))
         return context_refused(c, "verify a round");
     if (!context_wait(c))
         return false;
@@ -326,7 +326,7 @@ bool
 context_describe_time(struct context *c, char *text, size_t room)
 {
     text[0] = '\0';
-    return c->ops->describe_time != NULL && c->ops->describe_time(c->store, text, room);
+    return c->ops->describe_time != NULL && c->ops->describe_time(c->kv_cache, text, room);
 }
 
 bool
@@ -336,7 +336,7 @@ context_read_logits(struct context *c, slot_t s, uint32_t layer, float *out)
     const uint32_t ring = hidden_at(c, s, layer);
     if (ring == RING_NONE || !context_flush(c))
         return false;
-    return c->ops->read_logits(c->store, ring, layer, out) ? context_wait(c) : context_refused(c, "read logits");
+    return c->ops->read_logits(c->kv_cache, ring, layer, out) ? context_wait(c) : context_refused(c, "read logits");
 }
 
 bool
@@ -346,8 +346,8 @@ context_read_hidden(struct context *c, slot_t s, uint32_t layer, float *out)
     const uint32_t ring = hidden_at(c, s, layer);
     if (ring == RING_NONE || !context_flush(c))
         return false;
-    return c->ops->read_hidden(c->store, ring, layer, out) ? context_wait(c)
-                                                           : context_refused(c, "read a hidden state");
+    return c->ops->read_hidden(c->kv_cache, ring, layer, out) ? context_wait(c)
+                                                              : context_refused(c, "read a hidden state");
 }
 
 bool
@@ -356,5 +356,5 @@ context_read_dist(struct context *c, dist_t d, float *out)
     context_clear_error(c);
     if (!check_dist(c, d))
         return false;
-    return c->ops->read_dist(c->store, d, out) ? context_wait(c) : context_refused(c, "read a distribution");
+    return c->ops->read_dist(c->kv_cache, d, out) ? context_wait(c) : context_refused(c, "read a distribution");
 }

@@ -124,7 +124,7 @@ context_experts_forget(struct context *c, uint32_t place)
 /* Lets a forward pass record routes, if they are followed. context_experts_keep() copies them when the rows have
  * reached the new depth. */
 static void
-context_experts_ask(struct context *c, struct sweep *w)
+context_experts_ask(struct context *c, struct forward_pass *w)
 {
     if (!c->follows_experts)
         return;
@@ -133,7 +133,7 @@ context_experts_ask(struct context *c, struct sweep *w)
 }
 
 static void
-context_experts_keep(struct context *c, const struct sweep *w, uint32_t depth)
+context_experts_keep(struct context *c, const struct forward_pass *w, uint32_t depth)
 {
     for (size_t i = 0; w->routes != NULL && i < w->n; i++) {
         const struct row *row = &w->rows[i];
@@ -175,7 +175,7 @@ context_experts(const struct context *c, slot_t slot, uint32_t layer, struct rou
 bool
 context_wait(struct context *c)
 {
-    const bool ok = c->ops->wait(c->store, &c->err);
+    const bool ok = c->ops->wait(c->kv_cache, &c->err);
     if (!ok && c->err.kind == ERR_NONE)
         err_set(&c->err, ERR_WORK, "the %s backend failed and did not say why", c->ops->name);
     c->making = false;
@@ -201,7 +201,7 @@ context_refused(struct context *c, const char *what)
 static bool
 embed(struct context *c, size_t n)
 {
-    if (n > 0 && !c->ops->embed(c->store, c->rows, n))
+    if (n > 0 && !c->ops->embed(c->kv_cache, c->rows, n))
         return context_refused(c, "embed new rows");
     for (size_t i = 0; i < n; i++)
         c->slots[c->rows[i].slot].embedding = EMBED_QUEUED;
@@ -215,7 +215,7 @@ context_flush(struct context *c)
         struct sequence *q = &c->sequences[i];
         if (!q->used || q->sent >= q->len)
             continue;
-        if (!c->ops->trunk(c->store, i, q->sent, q->trunk + q->sent, q->len - q->sent))
+        if (!c->ops->trunk(c->kv_cache, i, q->sent, q->trunk + q->sent, q->len - q->sent))
             return context_refused(c, "take a trunk table");
         q->sent = q->len;
     }
@@ -240,7 +240,7 @@ context_flush(struct context *c)
 /* Adds an uncommitted row to the forward pass. A row directly after its parent extends the parent's tail in place, so
  * a chain of n rows needs n entries and not n²/2. */
 static void
-add_row(struct context *c, struct sweep *w, slot_t s)
+add_row(struct context *c, struct forward_pass *w, slot_t s)
 {
     const struct slot *row = &c->slots[s];
     const uint32_t n_trunk = c->sequences[row->seq].len, n_tail = row->pos + 1 - n_trunk;
@@ -268,14 +268,14 @@ add_row(struct context *c, struct sweep *w, slot_t s)
 /* Checks that the row, next in the call, may advance to layer `to`. Rows already in the forward pass are marked.
  * Checking the parent is enough: a parent is never shallower than its children. */
 static bool
-check_row(struct context *c, const struct sweep *w, slot_t s, const struct slot *row)
+check_row(struct context *c, const struct forward_pass *w, slot_t s, const struct slot *row)
 {
     if (row->marked)
-        return err_set(&c->err, ERR_WORK, "slot %" PRIu32 " is listed twice in one sweep", s);
+        return err_set(&c->err, ERR_WORK, "slot %" PRIu32 " is listed twice in one forward pass", s);
     const uint32_t most = w->prompt ? c->limits.prompt_rows : c->limits.max_rows;
     if (w->n == most)
-        return err_set(&c->err, ERR_WORK, "one sweep takes %" PRIu32 " rows at most: advance the rest in another",
-                       most);
+        return err_set(&c->err, ERR_WORK,
+                       "one forward pass takes %" PRIu32 " rows at most: advance the rest in another", most);
     if (row->parent != SLOT_NONE && c->slots[row->parent].depth < w->to && !c->slots[row->parent].marked)
         return err_set(&c->err, ERR_WORK,
                        "slot %" PRIu32 " can't go to layer %" PRIu32 ": its parent %" PRIu32 " is at %" PRIu32
@@ -286,9 +286,9 @@ check_row(struct context *c, const struct sweep *w, slot_t s, const struct slot 
 
 /* Fills the forward pass with the slots whose depth is below `to`. */
 static bool
-gather(struct context *c, const slot_t *slots, size_t n, uint32_t to, bool prompt, struct sweep *w)
+gather(struct context *c, const slot_t *slots, size_t n, uint32_t to, bool prompt, struct forward_pass *w)
 {
-    *w = (struct sweep){.rows = c->rows, .tails = c->tails, .to = to, .prompt = prompt, .touched = c->touched};
+    *w = (struct forward_pass){.rows = c->rows, .tails = c->tails, .to = to, .prompt = prompt, .touched = c->touched};
     context_experts_begin(c);
     if (to > c->depth)
         return err_set(&c->err, ERR_WORK, "there is no layer %" PRIu32 ": the model has %" PRIu32, to, c->depth);
@@ -313,7 +313,7 @@ gather(struct context *c, const slot_t *slots, size_t n, uint32_t to, bool promp
 /* Adds the loads of layers from+1..to, each read once, with the experts that rows used. A skipped sublayer counts half
  * a layer less. */
 static void
-count_layers(struct context *c, const struct sweep *w, uint32_t to)
+count_layers(struct context *c, const struct forward_pass *w, uint32_t to)
 {
     uint32_t from = to;
     for (size_t i = 0; i < w->n; i++)
@@ -329,7 +329,7 @@ count_layers(struct context *c, const struct sweep *w, uint32_t to)
 }
 
 static void
-set_depths(struct context *c, const struct sweep *w, uint32_t depth)
+set_depths(struct context *c, const struct forward_pass *w, uint32_t depth)
 {
     for (size_t i = 0; i < w->n; i++)
         if (w->rows[i].from < depth)
@@ -342,7 +342,7 @@ static bool
 advance(struct context *c, const slot_t *slots, size_t n, uint32_t to, const struct plan *plan, enum reading reading)
 {
     context_clear_error(c);
-    struct sweep w;
+    struct forward_pass w;
     if (!context_flush(c) || !gather(c, slots, n, to, reading == READS_PROMPT, &w))
         return false;
     if (w.n == 0)
@@ -353,7 +353,7 @@ advance(struct context *c, const slot_t *slots, size_t n, uint32_t to, const str
         w.skip_attention = plan->skip_attention;
         w.skip_mlp = plan->skip_mlp;
     }
-    if (!c->ops->step(c->store, &w))
+    if (!c->ops->step(c->kv_cache, &w))
         return context_refused(c, "advance rows");
     if (!context_wait(c))
         return false;
@@ -374,7 +374,7 @@ context_advance_until(struct context *c, const slot_t *slots, size_t n, uint32_t
                       struct exit_result *result)
 {
     context_clear_error(c);
-    struct sweep w;
+    struct forward_pass w;
     if (!context_flush(c) || !gather(c, slots, n, to, false, &w))
         return false;
     if (w.n == 0 || c->rows[w.n - 1].slot != slots[n - 1])
@@ -385,7 +385,7 @@ context_advance_until(struct context *c, const slot_t *slots, size_t n, uint32_t
                            "slot %" PRIu32 " at depth %" PRIu32 " can't be carried along: the deciding row is deeper",
                            c->rows[i].slot, c->rows[i].from);
     context_experts_ask(c, &w);
-    if (!c->ops->until(c->store, &w, rule, result))
+    if (!c->ops->until(c->kv_cache, &w, rule, result))
         return context_refused(c, "advance rows until they exit");
     if (!context_wait(c))
         return false;

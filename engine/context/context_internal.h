@@ -36,7 +36,7 @@ struct sequence {
 
 struct context {
     const struct backend_ops *ops;
-    struct store *store;
+    struct kv_cache *kv_cache;
     struct context_options limits;
     uint32_t n_layers, depth, vocab, n_slots; /* depth: the layer at which rows are committed */
     struct slot *slots;                       /* (n_slots) */

@@ -65,19 +65,19 @@ struct layer_event {
     int32_t rank_final;  /* -1: unknown */
     int8_t final_agrees; /* with the prediction of the target's last layer, for all models; -1: unknown */
     enum probed_by probed_by;
-    token_t top[GUESS_TOP]; /* TOKEN_NONE after the last */
-    float top_p[GUESS_TOP];
+    token_t top[PREDICTION_TOP]; /* TOKEN_NONE after the last */
+    float top_p[PREDICTION_TOP];
 };
 
-#define EXPERTS_TOLD 16 /* routes of a row in an event: those of largest weight */
+#define EXPERTS_REPORTED 16 /* routes of a row in an event: those of largest weight */
 
 /* Experts that the row was routed to from which the layer's prediction at `pos` was read. */
 struct experts_event {
     uint32_t pos;
-    int32_t layer;                 /* of the target */
-    uint32_t n;                    /* number of routes, at most EXPERTS_TOLD, by descending weight */
-    uint16_t expert[EXPERTS_TOLD]; /* from 0 */
-    float weight[EXPERTS_TOLD];    /* factor of the expert's output */
+    int32_t layer;                     /* of the target */
+    uint32_t n;                        /* number of routes, at most EXPERTS_REPORTED, by descending weight */
+    uint16_t expert[EXPERTS_REPORTED]; /* from 0 */
+    float weight[EXPERTS_REPORTED];    /* factor of the expert's output */
 };
 
 struct series_event {
@@ -146,8 +146,8 @@ struct round_event {
     char stop_reason[16];              /* reason why drafting stopped: w_max, difficult, threshold, length, eos, … */
     float heads_us;                    /* the part of draft_us in head calls; NAN: unknown */
     float wait_us; /* time paused or stepping at a control point, not part of the times above; NAN: unknown */
-    /* time of the policy's learning passes (round_aside_begin()), not part of the times above; NAN: unknown */
-    float aside_us;
+    /* time of the policy's learning passes (round_learning_begin()), not part of the times above; NAN: unknown */
+    float learning_us;
     /* With a mixture of experts: experts of a layer that the verifying forward pass used, averaged over its layers of
      * experts. A batch has one forward pass for all sequences. NAN or 0: unknown, or no experts. */
     float verify_experts;

@@ -584,7 +584,7 @@ end_run(struct knob_sweep *s)
 
 /* Applies a change that was requested before the sweep and is recorded only now: it is the knob's value to restore. */
 static void
-take_turn(struct knob_sweep *s, const struct control_event *c)
+take_change(struct knob_sweep *s, const struct control_event *c)
 {
     for (uint32_t i = 0; i < s->n_axes; i++) {
         const struct knob *k = sweep_knob(s, i);
@@ -605,7 +605,7 @@ take_control(struct knob_sweep *s, const struct control_event *c)
         s->joint_round = 0;
         s->joint = (struct tally){0};
     } else if (s->first) {
-        take_turn(s, c);
+        take_change(s, c);
     } else if (s->state == SWEEP_RUNS && c->kind == RECORDED_END && strncmp(c->new_text, "error", 5) == 0) {
         snprintf(s->failed, sizeof s->failed, "%s", c->new_text);
         s->state = SWEEP_DUE;

@@ -43,7 +43,7 @@ layer_record_follows(const struct layer_record *r, const char *policy, uint32_t 
 #define BEND_AT_1 0.5 /* relative to x = 0: logits have a long upper tail. Measured on the bundled model */
 
 static double
-listed(const struct layer_word *c, double x)
+listed(const struct layer_prediction *c, double x)
 {
     double sum = 0;
     for (int i = 0; i < RECORD_LISTED; i++)
@@ -52,7 +52,7 @@ listed(const struct layer_word *c, double x)
 }
 
 static double
-others(const struct layer_word *c, double p, double x)
+others(const struct layer_prediction *c, double p, double x)
 {
     const double digits = 1e-7 / (p * p); /* precision of S, since p is a float */
     return fmax((1 - p) / p - listed(c, x), digits);
@@ -60,7 +60,7 @@ others(const struct layer_word *c, double p, double x)
 
 /* Returns R' at x = 1: S' from the entropy, without the listed tokens. */
 static double
-slope_at_1(const struct layer_word *c, double p, double entropy)
+slope_at_1(const struct layer_prediction *c, double p, double entropy)
 {
     double of_all = (-log(p) - entropy) / p;
     for (int i = 0; i < RECORD_LISTED; i++)
@@ -69,13 +69,13 @@ slope_at_1(const struct layer_word *c, double p, double entropy)
 }
 
 static void
-fit(struct layer_word *c, const struct layer_told *told, uint32_t vocab)
+fit(struct layer_prediction *c, const struct layer_sample *sample, uint32_t vocab)
 {
-    const double p = (double)told->confidence, r = others(c, p, 1), at_1 = log(r),
+    const double p = (double)sample->confidence, r = others(c, p, 1), at_1 = log(r),
                  at_0 = log(vocab > 1 + RECORD_LISTED ? vocab - 1 - RECORD_LISTED : 1);
     double slope = at_1 - at_0, bend = 0;
     if (r > 1e-5) {
-        slope = slope_at_1(c, p, (double)told->entropy) / r;
+        slope = slope_at_1(c, p, (double)sample->entropy) / r;
         bend = fmax(at_0 - at_1 + slope, 0); /* it is convex */
     }
     c->fit[0] = (float)at_1;
@@ -85,7 +85,7 @@ fit(struct layer_word *c, const struct layer_told *told, uint32_t vocab)
 }
 
 /* Returns the cells of the next row. */
-static struct layer_word *
+static struct layer_prediction *
 next_row(struct layer_record *r)
 {
     if (r->n == RECORD_ROWS) {
@@ -103,21 +103,21 @@ gap_of(float confidence, float p)
 }
 
 void
-layer_record_add(struct layer_record *r, const struct layer_told *told, uint32_t vocab)
+layer_record_add(struct layer_record *r, const struct layer_sample *sample, uint32_t vocab)
 {
-    struct layer_word *row = next_row(r);
+    struct layer_prediction *row = next_row(r);
     for (uint32_t l = 0; l < r->layers; l++) {
-        struct layer_word *c = &row[l];
-        c->agrees = told[l].agrees;
-        c->confidence = told[l].confidence;
+        struct layer_prediction *c = &row[l];
+        c->agrees = sample[l].agrees;
+        c->confidence = sample[l].confidence;
         for (int i = 0; i < RECORD_LISTED; i++)
-            c->gap[i] = gap_of(c->confidence, told[l].top_p[i + 1]);
-        fit(c, &told[l], vocab);
+            c->gap[i] = gap_of(c->confidence, sample[l].top_p[i + 1]);
+        fit(c, &sample[l], vocab);
     }
 }
 
 float
-layer_record_annealed(const struct layer_word *c, float temperature)
+layer_record_annealed(const struct layer_prediction *c, float temperature)
 {
     if (!(temperature > 1))
         return c->confidence;
@@ -164,7 +164,7 @@ means_of(const struct layer_record *r, uint32_t layer)
     double all = 0, disagreeing = 0;
     uint32_t n = 0;
     for (uint32_t i = 0; i < r->n; i++) {
-        const struct layer_word *w = layer_word(r, i, layer);
+        const struct layer_prediction *w = layer_prediction(r, i, layer);
         all += (double)w->confidence;
         disagreeing += w->agrees ? 0 : (double)w->confidence;
         n += !w->agrees;

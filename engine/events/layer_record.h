@@ -13,9 +13,9 @@
 #define RECORD_ROWS   (RECORD_TOKENS + RECORD_LEAD)
 #define RECORD_TEXT   8192 /* maximum of token ids stored: the latest ones */
 
-#define RECORD_LISTED (GUESS_TOP - 1)
+#define RECORD_LISTED (PREDICTION_TOP - 1)
 
-struct layer_word {
+struct layer_prediction {
     bool agrees; /* the predicted token is the target's */
     float confidence;
     /* For layer_record_annealed(): the distance of the next likeliest tokens' logits from the highest, and a
@@ -55,24 +55,24 @@ struct layer_record {
     uint32_t draw;
     struct record_loads *loads; /* a simulation adds its loads here; NULL: none. Borrowed */
     uint32_t probes; /* rows × layers in one call on all layers, at most: larger requests take several calls */
-    struct layer_word *cells; /* (RECORD_ROWS, L); owned */
-    uint32_t n_text;          /* token ids stored, the prompt's included */
-    token_t *text;            /* (RECORD_TEXT) the last one is at position first + n, after the last row; owned */
+    struct layer_prediction *cells; /* (RECORD_ROWS, L); owned */
+    uint32_t n_text;                /* token ids stored, the prompt's included */
+    token_t *text;                  /* (RECORD_TEXT) the last one is at position first + n, after the last row; owned */
 };
 
 bool layer_record_open(struct layer_record *, uint32_t layers, struct err *); /* no rows */
 void layer_record_close(struct layer_record *);
 /* Appends a row: the predictions of layers 1..L at temperature 1. A full record drops its oldest row. docs/methods.md
  * describes the accuracy of the annealed confidences. */
-struct layer_told {
+struct layer_sample {
     bool agrees; /* the predicted token is the target's */
     float confidence, entropy,
-        top_p[GUESS_TOP]; /* descending, the first is the confidence; NAN or 0 for missing ones */
+        top_p[PREDICTION_TOP]; /* descending, the first is the confidence; NAN or 0 for missing ones */
 };
-void layer_record_add(struct layer_record *, const struct layer_told *, uint32_t vocab);
+void layer_record_add(struct layer_record *, const struct layer_sample *, uint32_t vocab);
 
-static inline const struct layer_word *
-layer_word(const struct layer_record *r, uint32_t row, uint32_t layer)
+static inline const struct layer_prediction *
+layer_prediction(const struct layer_record *r, uint32_t row, uint32_t layer)
 {
     return &r->cells[(size_t)row * r->layers + layer - 1];
 }
@@ -90,7 +90,7 @@ layer_record_token(const struct layer_record *r, uint32_t position)
 bool layer_record_follows(const struct layer_record *, const char *policy, uint32_t n);
 
 /* max softmax(z/T) for T in [1, 3]; exact at 1. */
-float layer_record_annealed(const struct layer_word *, float temperature);
+float layer_record_annealed(const struct layer_prediction *, float temperature);
 
 /* Confidences of layers after a wrong draft, collected from the events of one sequence. Drafts after a rejected draft
  * continue a text that the target did not write, so a layer record has no predictions for them. Simulated rounds need

@@ -31,7 +31,7 @@ tally_add(struct tally *to, const struct tally *t)
     to->probe_us += t->probe_us;
     to->heads_us += t->heads_us;
     to->wait_us += t->wait_us;
-    to->aside_us += t->aside_us;
+    to->learning_us += t->learning_us;
     to->experts += t->experts;
     to->experts_rounds += t->experts_rounds;
 }
@@ -46,7 +46,7 @@ tally_join(struct tally *round, const struct tally *line)
 }
 
 static bool
-says_experts(const struct round_event *r)
+reports_experts(const struct round_event *r)
 {
     return r->verify_experts > 0;
 }
@@ -68,9 +68,9 @@ tally_of(const struct round_event *r)
                           .probe_us = r->probe_us,
                           .heads_us = (double)r->heads_us,
                           .wait_us = (double)r->wait_us,
-                          .aside_us = (double)r->aside_us,
-                          .experts = says_experts(r) ? (double)r->verify_experts : 0,
-                          .experts_rounds = says_experts(r)};
+                          .learning_us = (double)r->learning_us,
+                          .experts = reports_experts(r) ? (double)r->verify_experts : 0,
+                          .experts_rounds = reports_experts(r)};
 }
 
 static void
@@ -265,7 +265,7 @@ metrics_measures(const struct metrics *m, const struct tally *t)
     double work_us = t->draft_us + t->verify_us, all_us = work_us + t->probe_us;
     struct measures s = {
         .tokens_per_s = ratio(emitted * 1e6, work_us),
-        .tokens_per_s_all_in = ratio(emitted * 1e6, work_us + t->aside_us),
+        .tokens_per_s_all_in = ratio(emitted * 1e6, work_us + t->learning_us),
         .acceptance_rate = ratio(accepted, (double)t->verified),
         .per_token_acceptance = ratio(accepted, accepted + (double)t->rejected_rounds),
         .tokens_per_round = ratio(emitted, rounds),
@@ -278,7 +278,7 @@ metrics_measures(const struct metrics *m, const struct tally *t)
         .probe_share = ratio(t->probe_us, all_us),
         .heads_share = ratio(t->heads_us, all_us),
         .wait_share = ratio(t->wait_us, all_us + t->wait_us),
-        .aside_share = ratio(t->aside_us, all_us + t->aside_us),
+        .learning_share = ratio(t->learning_us, all_us + t->learning_us),
     };
     s.speedup = ratio(s.tokens_per_s, metrics_baseline(m).value);
     s.speedup_all_in = ratio(s.tokens_per_s_all_in, metrics_baseline(m).value);

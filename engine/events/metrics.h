@@ -15,9 +15,9 @@ struct tally { /* sums over rounds */
     double shared;
     double layers, heads; /* loads */
     double draft_us, verify_us, probe_us;
-    double heads_us, wait_us, aside_us; /* as in struct round_event; NAN if unknown for a round */
-    double experts;                     /* sum of verify_experts */
-    uint64_t experts_rounds;            /* number of lines that have verify_experts */
+    double heads_us, wait_us, learning_us; /* as in struct round_event; NAN if unknown for a round */
+    double experts;                        /* sum of verify_experts */
+    uint64_t experts_rounds;               /* number of lines that have verify_experts */
 };
 
 /* Sums over rounds for measures with a standard error. A round's sample is the tally of all its lines. With several
@@ -73,7 +73,7 @@ struct measures {                                  /* NAN where not defined */
     double draft_share, verify_share, probe_share; /* of the rounds' work; the draft's head calls are in draft */
     double heads_share;                            /* the draft's head calls: a part of draft_share */
     double wait_share;                             /* time at control points, as a share of the rounds' whole time */
-    double aside_share; /* learning passes, as a share of the rounds' work and learning passes */
+    double learning_share; /* learning passes, as a share of the rounds' work and learning passes */
 };
 
 void metrics_begin(struct metrics *, uint32_t layers, double rho);

@@ -7,7 +7,7 @@
 
 #include "engine/events/sampling_knobs.h"
 
-const char *const helper_names[HELPERS] = {"draft", "companion"};
+const char *const aux_names[AUX_MODELS] = {"draft", "companion"};
 const char *const need_names[NEEDS_KINDS] = {"draft", "companion", "accept_head", "profile"};
 const char *const series_form_names[SERIES_FORMS] = {"line",  "band",   "bars",  "strip",  "grid", "mask",
                                                      "phase", "drafts", "marks", "choice", "edges"};
@@ -165,9 +165,9 @@ policy_close(struct policy *p)
 const char *
 policy_missing(unsigned needs, char *out, size_t n)
 {
-    for (enum helper_role role = 0; role < HELPERS; role++)
+    for (enum aux_role role = 0; role < AUX_MODELS; role++)
         if ((needs & NEEDS(role)) != 0) {
-            const char *name = helper_names[role];
+            const char *name = aux_names[role];
             snprintf(out, n, "a %s model: give one with --%s PATH or --%s self:E", name, name, name);
             return out;
         }

@@ -52,15 +52,15 @@ struct series {
 };
 
 /* Roles of auxiliary models, which help the target. */
-enum helper_role { HELPER_DRAFT, HELPER_COMPANION, HELPERS };
+enum aux_role { AUX_DRAFT, AUX_COMPANION, AUX_MODELS };
 #define NEEDS(role) (1u << (role))              /* as a member of a set of needs */
-extern const char *const helper_names[HELPERS]; /* "draft", "companion": also the names of the options */
+extern const char *const aux_names[AUX_MODELS]; /* "draft", "companion": also the names of the options */
 /* the model of an auxiliary model's layers, in events */
 #define LAYERS_OF(role) ((enum layer_model)(MODEL_TARGET + 1 + (role)))
 
-#define NEEDS_ACCEPT_HEAD NEEDS(HELPERS)     /* the draft model's acceptance head */
-#define NEEDS_PROFILE     NEEDS(HELPERS + 1) /* a verification profile: measured agreement of the three models */
-#define NEEDS_KINDS       (HELPERS + 2)
+#define NEEDS_ACCEPT_HEAD NEEDS(AUX_MODELS)     /* the draft model's acceptance head */
+#define NEEDS_PROFILE     NEEDS(AUX_MODELS + 1) /* a verification profile: measured agreement of the three models */
+#define NEEDS_KINDS       (AUX_MODELS + 2)
 extern const char *const need_names[NEEDS_KINDS]; /* by bit: "draft", "companion", "accept_head", "profile" */
 
 /* Declarations of a policy. They outlive the policy, for the screen, the trace and the replay. */
@@ -76,7 +76,7 @@ struct policy_info {
 struct model_info { /* facts about the model that policies use */
     uint32_t layers, width, vocab;
     double rho;                       /* head / layer parameters */
-    const struct sv_profile *profile; /* of the model and its helpers (engine/trained/sv_profile.h), or NULL */
+    const struct sv_profile *profile; /* of the model and its auxiliary models (engine/trained/sv_profile.h), or NULL */
 };
 
 struct policy {
@@ -97,7 +97,7 @@ struct policy_ops {
     /* the paper trains heads: the policy uses trained heads if the model has them, else the lens */
     bool trained_heads;
     uint32_t least_layers; /* minimum number of layers of the model */
-    unsigned needs;        /* a set: NEEDS(HELPER_DRAFT) | … | NEEDS_PROFILE */
+    unsigned needs;        /* a set: NEEDS(AUX_DRAFT) | … | NEEDS_PROFILE */
     size_t state_size;     /* size of policy.state, zeroed at first; close() frees what it points to */
     size_t shared_size;    /* size of policy.shared, zeroed at first; it must not own memory */
     /* Declares knobs and series; defaults may depend on the sampling. */

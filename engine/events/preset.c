@@ -148,7 +148,7 @@ preset_parse(struct preset *p, const char *path, const char *json, size_t n, str
 }
 
 static bool
-say_which(const char *folder, const char *name, struct err *err)
+name_preset(const char *folder, const char *name, struct err *err)
 {
     struct preset_names names = {NULL, 0};
     char list[400] = "";
@@ -171,7 +171,7 @@ preset_read(struct preset *p, const char *folder, const char *name, struct err *
     if (!path_of(path, sizeof path, folder, name, err))
         return false;
     if (access(path, F_OK) != 0)
-        return say_which(folder, name, err);
+        return name_preset(folder, name, err);
     if (!file_text(path, MOST, &text, &n, err))
         return false;
     const bool ok = preset_parse(p, path, text, n, err);

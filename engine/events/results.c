@@ -20,7 +20,7 @@ MEASURE(heads_share)
 MEASURE(verify_share)
 MEASURE(probe_share)
 MEASURE(wait_share)
-MEASURE(aside_share)
+MEASURE(learning_share)
 MEASURE(tokens_per_s_all_in)
 
 static double
@@ -98,7 +98,7 @@ const struct result_column result_columns[RESULT_COLUMNS] = {
     {"", "verify_share", "", verify_share, SHOWN_FILES},
     {"", "probe_share", "", probe_share, SHOWN_FILES},
     {"", "wait_share", "", wait_share, SHOWN_FILES},
-    {"", "aside_share", "", aside_share, SHOWN_FILES},
+    {"", "aside_share", "", learning_share, SHOWN_FILES},
     {"", "tok_per_s_all_in", "", tokens_per_s_all_in, SHOWN_FILES},
     {"", "tok_per_s_se", "", speed_se, SHOWN_FILES},
 };

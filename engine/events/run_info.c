@@ -56,5 +56,5 @@ run_info_layers(const struct run_info *run, enum layer_model model)
 {
     if (model == MODEL_TARGET)
         return run->layers;
-    return model < LAYER_MODELS ? run->helpers[model - LAYERS_OF(0)].layers : 0;
+    return model < LAYER_MODELS ? run->aux[model - LAYERS_OF(0)].layers : 0;
 }

@@ -8,7 +8,7 @@
 #define TRACE_FORMAT  1
 #define POLICIES_MOST 64 /* policies of a run */
 
-struct helper_info {          /* an auxiliary model; name "": none */
+struct aux_info {             /* an auxiliary model; name "": none */
     char name[64], path[512]; /* "self:3" and "" for the target's own first layers */
     uint64_t hash;
     uint32_t layers; /* 0: no layers of its own, or not in an older trace */
@@ -64,7 +64,7 @@ struct run_info {
     uint32_t experts, experts_used;
     uint64_t parameters, model_hash;
     double rho;
-    struct helper_info helpers[HELPERS];
+    struct aux_info aux[AUX_MODELS];
     struct trained_info accept_head, profile, exit_heads;
     char backend[16], isa[96], host[64];
     uint32_t threads;

@@ -564,6 +564,6 @@ segments_value(const struct segments *s, uint32_t policy, uint32_t knob)
 const char *
 segments_prompt(const struct segments *s, const struct segment *at)
 {
-    const char *told = s->side[0].next.prompt - at->prompt < SEGMENTS ? s->prompt[at->prompt % SEGMENTS] : NULL;
-    return at->prompt == 0 && told == NULL ? s->info->prompt : told;
+    const char *prompt = s->side[0].next.prompt - at->prompt < SEGMENTS ? s->prompt[at->prompt % SEGMENTS] : NULL;
+    return at->prompt == 0 && prompt == NULL ? s->info->prompt : prompt;
 }

@@ -27,7 +27,7 @@ struct merging {
 struct merge_target {
     struct tensor *tensor;
     const struct arch_slice *part;
-    uint32_t turned; /* head dimension if RoPE's pairs are ordered differently in the adapter; else 0 */
+    uint32_t transposed; /* head dimension if RoPE's pairs are ordered differently in the adapter; else 0 */
 };
 
 #define STEM_SIZE 128
@@ -39,8 +39,8 @@ static uint32_t
 row_in_adapter(const struct merging *g, const struct merge_target *t, uint32_t row)
 {
     const struct arch_slice *p = t->part;
-    if (t->turned > 0) {
-        const uint32_t half = t->turned / 2, k = row % t->turned, head = row - k;
+    if (t->transposed > 0) {
+        const uint32_t half = t->transposed / 2, k = row % t->transposed, head = row - k;
         const bool adjacent_here =
             g->model->desc.rope == ROPE_ADJACENT; /* then the adapter has halves; otherwise the reverse */
         row = head + (adjacent_here ? k / 2 + k % 2 * half : k < half ? 2 * k : 2 * (k - half) + 1);
@@ -234,7 +234,7 @@ merge_stacks(struct merging *g, uint32_t layer, struct expert_desc *experts)
 
 /* The pair for gate and up, or for down, of all experts, in F32. */
 struct parameter {
-    bool down, turned; /* turned: A has the outputs and B the inputs */
+    bool down, transposed; /* turned: A has the outputs and B the inputs */
     uint32_t experts, rank, in, out;
     float *a, *b;
 };
@@ -247,12 +247,12 @@ recognise(const struct merging *g, const struct lora_pair *p, struct parameter *
     const uint32_t ffn = d->form.experts.ffn;
     int found = 0;
     for (int down = 0; down < 2; down++)
-        for (int turned = 0; turned < (g->arch->experts->crosswise ? 1 : 2); turned++) {
+        for (int transposed = 0; transposed < (g->arch->experts->crosswise ? 1 : 2); transposed++) {
             const uint32_t ins = down ? ffn : d->width, outs = down ? d->width : 2 * ffn;
-            if (p->a.cols != (turned ? outs : ins) || p->b.rows != (turned ? ins : outs))
+            if (p->a.cols != (transposed ? outs : ins) || p->b.rows != (transposed ? ins : outs))
                 continue;
             out->down = down;
-            out->turned = turned;
+            out->transposed = transposed;
             out->in = ins;
             out->out = outs;
             found++;
@@ -270,10 +270,10 @@ cut(const struct parameter *p, uint32_t e, uint32_t first, uint32_t step, uint32
     for (uint32_t k = 0; k < p->rank; k++) {
         const size_t of_a = (size_t)e * p->rank + k, of_b = (size_t)k * p->experts + e;
         for (uint32_t c = 0; c < p->in; c++)
-            a[(size_t)k * p->in + c] = p->turned ? p->b[c * all + of_b] : p->a[of_a * p->in + c];
+            a[(size_t)k * p->in + c] = p->transposed ? p->b[c * all + of_b] : p->a[of_a * p->in + c];
         for (uint32_t row = 0; row < rows; row++) {
             const size_t o = first + (size_t)row * step;
-            b[(size_t)row * p->rank + k] = p->turned ? p->a[of_a * p->out + o] : p->b[o * all + of_b];
+            b[(size_t)row * p->rank + k] = p->transposed ? p->a[of_a * p->out + o] : p->b[o * all + of_b];
         }
     }
 }
@@ -360,7 +360,7 @@ merge_of_layer(struct merging *g, uint32_t layer, enum layer_tensor which)
     struct merge_target t = {.tensor = &layers[layer].all[which]};
     if (!tensor_present(t.tensor) || layer_tensors[which].kind != LAYER_MATRIX)
         return true;
-    t.turned = otherwise && (which == LAYER_WQ || which == LAYER_WK) ? d->head_dim : 0;
+    t.transposed = otherwise && (which == LAYER_WQ || which == LAYER_WK) ? d->head_dim : 0;
     const size_t n = arch_stems(g->arch, g->file.naming, d, which, names, parts);
     for (size_t i = 0; i < n; i++) {
         char stem[STEM_SIZE];

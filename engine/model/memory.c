@@ -166,7 +166,7 @@ uint64_t
 memory_of_run(const struct model *m, uint32_t ctx, bool exact)
 {
     const struct model_desc *d = &m->desc;
-    const uint64_t hidden = (uint64_t)store_defaults(ctx).ring * (d->n_layers + 1) * d->width * sizeof(float);
+    const uint64_t hidden = (uint64_t)kv_cache_defaults(ctx).ring * (d->n_layers + 1) * d->width * sizeof(float);
     const uint64_t beside = PROGRAM_BYTES + d->vocab * TOKEN_BYTES + hidden, need = memory_need(m, ctx, exact, false);
     return need <= UINT64_MAX - beside ? need + beside : UINT64_MAX;
 }

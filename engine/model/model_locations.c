@@ -185,7 +185,7 @@ missed(struct listing *l, const char *path)
 }
 
 static void
-tell(struct listing *l, const char *name, const char *path)
+emit(struct listing *l, const char *name, const char *path)
 {
     if (!l->over && !l->seen(l->user, name, path))
         l->over = true;
@@ -319,7 +319,7 @@ list_hub_file(struct listing *l, const char *folder, const char *name)
     if (!is_file(path) || !is_gguf(name))
         return;
     snprintf(whole, sizeof whole, "%s:%s", l->hub, below);
-    tell(l, strlen(below) < MOST_PART ? whole : path, path);
+    emit(l, strlen(below) < MOST_PART ? whole : path, path);
 }
 
 /* The GGUF files of a snapshot whose names have a part in them. */
@@ -523,7 +523,7 @@ list_hub(struct listing *l, const char *root, const char *entry)
     l->hub = name;
     l->root = folder;
     if (join(config, folder, "config.json") && is_file(config))
-        tell(l, name, folder);
+        emit(l, name, folder);
     else
         each_entry(l, folder, list_hub_file);
 }
@@ -537,7 +537,7 @@ list_files(struct listing *l, const char *folder, const char *name)
     if (is_folder(path) && depth_of(path) < 64)
         each_entry(l, path, list_files);
     else if (is_gguf(name))
-        tell(l, path, path);
+        emit(l, path, path);
 }
 
 /* A manifest's path below the root is manifests/REGISTRY/OWNER/NAME/TAG. Of a model with an adapter the list has the adapter, whose
@@ -564,11 +564,11 @@ list_ollama(struct listing *l, const char *folder, const char *name)
         return;
     }
     snprintf(shown, sizeof shown, OLLAMA "%.*s:%s", (int)(slash - at), at, slash + 1);
-    tell(l, shown, adapter[0] != '\0' ? adapter : blob);
+    emit(l, shown, adapter[0] != '\0' ? adapter : blob);
 }
 
 bool
-model_places_list(model_seen_fn seen, void *user, struct err *err)
+model_locations_list(model_seen_fn seen, void *user, struct err *err)
 {
     struct listing l = {.seen = seen, .user = user, .err = err};
     char root[PATH_MAX], manifests[PATH_MAX];

@@ -23,7 +23,7 @@ bool model_find(const char *name, char *path, size_t size, struct err *);
 /* Every model in the Hugging Face cache, Ollama's, LM Studio's and llama.cpp's folders, by the name that model_find() takes, or
  * a path; of an Ollama model with an adapter the path is the adapter's. False from `seen` ends it. False: there may be more, for a folder or a manifest could not be read (ERR_WORK). */
 typedef bool (*model_seen_fn)(void *user, const char *name, const char *path);
-bool model_places_list(model_seen_fn seen, void *user, struct err *);
+bool model_locations_list(model_seen_fn seen, void *user, struct err *);
 
 /* A name that is near one that is there is a slip of the finger. */
 

@@ -116,7 +116,7 @@ take_own(struct session *s, struct again *a)
 
 /* Lists the places that have a token to generate; a place without one takes the next replaced sequence. */
 static bool
-going_on(struct session *s, struct again *all, uint32_t n, uint32_t *next, struct again **out, uint32_t *count)
+unfinished(struct session *s, struct again *all, uint32_t n, uint32_t *next, struct again **out, uint32_t *count)
 {
     struct run *run = &s->run;
     *count = 0;
@@ -154,7 +154,7 @@ regenerate(struct session *s, struct again *sequences, uint32_t n, uint64_t all)
     uint64_t done = 0;
     measure_as_it_is(s);
     for (uint32_t i = 1;; i++) {
-        if (!going_on(s, sequences, n, &next, some, &count))
+        if (!unfinished(s, sequences, n, &next, some, &count))
             return false;
         if (count == 0)
             return true;
@@ -236,7 +236,7 @@ bool
 session_baseline(struct session *s)
 {
     struct again sequences[ROUNDS_MOST];
-    const uint32_t n = s->n_sequences, together = session_in_turns(s) ? 1 : n; /* as their rounds are */
+    const uint32_t n = s->n_sequences, together = session_alternates(s) ? 1 : n; /* as their rounds are */
     uint32_t longest;
     const uint64_t all = work(s, &longest);
     bool ok = true;
@@ -270,7 +270,7 @@ session_baseline_slice(struct session *s)
         s->asked.baseline = true;
     for (uint32_t i = 0; i < s->n_sequences; i++) {
         struct sequence *q = &s->sequences[i];
-        if (q->over || q->n_tokens + SLICE > s->info.ctx || (session_in_turns(s) && n > 0))
+        if (q->over || q->n_tokens + SLICE > s->info.ctx || (session_alternates(s) && n > 0))
             continue;
         all[n] = (struct again){.sequence = q, .pending = q->tokens[q->n_tokens - 1], .seed = q->round.seed};
         some[n] = &all[n];

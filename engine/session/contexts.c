@@ -28,7 +28,7 @@ limits_of(const struct session *s, const struct model *m, enum head_kind heads)
                                      .layer_load =
                                          model_layer_bytes(m, e->exact) / model_layer_bytes(e->model, e->exact),
                                      .head_load = model_head_bytes(m, e->exact) / model_head_bytes(e->model, e->exact)};
-    const struct store_desc more = store_for_sequences(s->info.ctx, s->n_sequences);
+    const struct kv_cache_desc more = kv_cache_for_sequences(s->info.ctx, s->n_sequences);
     limits.spare = more.slots - s->info.ctx;
     limits.ring = more.ring;
     limits.seqs = more.seqs;
@@ -53,14 +53,14 @@ open_sequence(struct context *ctx, const struct model *m, seq_t *seq, struct err
 }
 
 static bool
-open_lane(struct session *s, struct sequence *q, struct err *err)
+open_sequences(struct session *s, struct sequence *q, struct err *err)
 {
     const struct engine *e = s->engine;
     bool ok = open_sequence(s->ctx, e->model, &q->seq, err);
-    for (enum helper_role role = 0; role < HELPERS && ok; role++) {
-        struct helper *h = &q->helpers[role];
-        h->of = &s->helpers[role];
-        ok = h->of->ctx == NULL || open_sequence(h->of->ctx, e->helpers[role].model, &h->seq, err);
+    for (enum aux_role role = 0; role < AUX_MODELS && ok; role++) {
+        struct aux_sequence *h = &q->aux[role];
+        h->of = &s->aux[role];
+        ok = h->of->ctx == NULL || open_sequence(h->of->ctx, e->aux[role].model, &h->seq, err);
     }
     return ok;
 }
@@ -70,27 +70,27 @@ session_open_contexts(struct session *s, struct err *err)
 {
     const struct engine *e = s->engine;
     uint32_t vocab = e->model->desc.vocab, models = 0;
-    for (enum helper_role role = 0; role < HELPERS; role++) {
-        const struct model *m = e->helpers[role].model;
+    for (enum aux_role role = 0; role < AUX_MODELS; role++) {
+        const struct model *m = e->aux[role].model;
         vocab = m != NULL && m->desc.vocab > vocab ? m->desc.vocab : vocab;
         models += engine_has(e, role);
     }
     s->unknown = token_for_unknown(e->model->tokenizer);
     bool ok = dist_pool_open(&s->dists, e->ops, e->backend, vocab,
-                             STORE_DISTS * s->n_sequences * (models > 1 ? models : 1), err) &&
+                             KV_CACHE_DISTS * s->n_sequences * (models > 1 ? models : 1), err) &&
               open_context(s, e->model, e->weights, e->heads, &s->ctx, err);
-    for (enum helper_role role = 0; role < HELPERS && ok; role++) {
-        const struct model *m = e->helpers[role].model;
-        struct helper_context *h = &s->helpers[role];
+    for (enum aux_role role = 0; role < AUX_MODELS && ok; role++) {
+        const struct model *m = e->aux[role].model;
+        struct aux_context *h = &s->aux[role];
         if (m == NULL)
             continue;
         h->vocab = m->desc.vocab;
         h->layers = m->desc.n_layers;
         h->unknown = token_for_unknown(m->tokenizer);
-        ok = open_context(s, m, e->helpers[role].weights, HEAD_LENS, &h->ctx, err);
+        ok = open_context(s, m, e->aux[role].weights, HEAD_LENS, &h->ctx, err);
     }
     for (uint32_t i = 0; i < s->n_sequences && ok; i++)
-        ok = open_lane(s, &s->sequences[i], err);
+        ok = open_sequences(s, &s->sequences[i], err);
     atomic_store(&s->ctx_sequences, s->n_sequences);
     return ok && session_open_acceptance(s, err);
 }
@@ -99,9 +99,9 @@ void
 session_close_contexts(struct session *s)
 {
     session_close_acceptance(s);
-    for (enum helper_role role = 0; role < HELPERS; role++) {
-        context_close(s->helpers[role].ctx);
-        s->helpers[role].ctx = NULL;
+    for (enum aux_role role = 0; role < AUX_MODELS; role++) {
+        context_close(s->aux[role].ctx);
+        s->aux[role].ctx = NULL;
     }
     context_close(s->ctx);
     dist_pool_close(s->dists);
@@ -117,8 +117,8 @@ session_contexts_fit(const struct session *s, uint32_t sequences, struct err *er
     const uint32_t have = atomic_load(&s->ctx_sequences);
     char need[24], there[24];
     uint64_t one = model_kv_bytes(e->model, s->info.ctx, e->exact);
-    for (enum helper_role role = 0; role < HELPERS; role++) {
-        const struct model *m = e->helpers[role].model;
+    for (enum aux_role role = 0; role < AUX_MODELS; role++) {
+        const struct model *m = e->aux[role].model;
         if (m != NULL)
             one += model_kv_bytes(m, s->info.ctx, e->exact);
     }
@@ -134,9 +134,9 @@ session_loads(const struct session *s)
 {
     struct loads sum = context_loads(s->ctx);
     sum.heads += s->acceptance.heads;
-    for (enum helper_role role = 0; role < HELPERS; role++)
-        if (s->helpers[role].ctx != NULL) {
-            const struct loads more = context_loads(s->helpers[role].ctx);
+    for (enum aux_role role = 0; role < AUX_MODELS; role++)
+        if (s->aux[role].ctx != NULL) {
+            const struct loads more = context_loads(s->aux[role].ctx);
             sum.layers += more.layers;
             sum.heads += more.heads;
         }
@@ -147,8 +147,8 @@ const struct err *
 session_error(const struct session *s)
 {
     const struct err *e = context_error(s->ctx);
-    for (enum helper_role role = 0; role < HELPERS && e->kind == ERR_NONE; role++)
-        if (s->helpers[role].ctx != NULL)
-            e = context_error(s->helpers[role].ctx);
+    for (enum aux_role role = 0; role < AUX_MODELS && e->kind == ERR_NONE; role++)
+        if (s->aux[role].ctx != NULL)
+            e = context_error(s->aux[role].ctx);
     return e;
 }

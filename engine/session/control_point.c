@@ -106,7 +106,7 @@ ask_new_run(struct session *s, struct mail *m)
     session_share_settings(s);
     s->n_settings = m->n_settings;
     m->kind = CONTROL_VERSUS;
-    if (session_in_turns(s))
+    if (session_alternates(s))
         queue_change(s, m);
     else
         mail_free(m);

@@ -13,7 +13,7 @@
 #define FAR       256 /* positions before the rows whose attention is measured */
 #define FAR_ROWS  8
 #define TOKEN     3        /* any: the cost does not depend on it */
-#define GROWTH    3        /* a pass of as many rows as a mean repetition, over one of one row: an upper guess */
+#define GROWTH    3        /* a pass of as many rows as a mean repetition, over one of one row: an upper prediction */
 #define LEAST_US  300000.0 /* that a measurement may take, */
 #define SHARE     0.02     /* or this share of the run's time */
 
@@ -32,7 +32,7 @@ struct bench_rows {
     uint32_t layers;
     slot_t row[MOST_ROWS];
     struct context_probe probe[MOST_ROWS];
-    struct guess guess[MOST_ROWS];
+    struct prediction prediction[MOST_ROWS];
     struct timing_of of;
 };
 
@@ -93,7 +93,7 @@ probe(struct bench_rows *b, uint32_t n, uint32_t layer, double *us)
     for (uint32_t i = 0; i < n; i++)
         b->probe[i] = (struct context_probe){.slot = b->row[i], .layer = layer, .temperature = 1};
     const double start = now_us();
-    const bool ok = context_guess(b->ctx, b->probe, n, b->guess);
+    const bool ok = context_predict(b->ctx, b->probe, n, b->prediction);
     *us = now_us() - start;
     return ok;
 }
@@ -270,7 +270,7 @@ measure_model(struct engine *e, const struct model *m, struct weights *w, double
 bool
 engine_costs(struct engine *e, double allowed_us, const atomic_bool *cancel, double *need_us)
 {
-    const struct helper_model *draft = &e->helpers[HELPER_DRAFT];
+    const struct aux_model *draft = &e->aux[AUX_DRAFT];
     struct measured_model m;
     *need_us = 0;
     if (cost_known(&e->costs))

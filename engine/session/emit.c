@@ -20,24 +20,24 @@ watch_for(struct watch *w, const struct until *until)
 }
 
 static void
-hear_guess(struct watch *w, const struct event *e)
+hear_prediction(struct watch *w, const struct event *e)
 {
     const struct layer_event *g = &e->layer;
-    if (g->model == MODEL_TARGET && w->n < WATCH_GUESSES)
-        w->guess[w->n++] = (struct watch_guess){e->seq, g->pos, g->layer, g->token, g->confidence};
+    if (g->model == MODEL_TARGET && w->n < WATCH_PREDICTIONS)
+        w->prediction[w->n++] = (struct watch_prediction){e->seq, g->pos, g->layer, g->token, g->confidence};
 }
 
 /* As scope_spurious(): is a layer confident, by the policy's threshold or 0.5, of another token than the last layer's? */
 static bool
 spurious(const struct watch *w, const struct sequence *q, float threshold)
 {
-    const struct watch_guess *end = w->guess + w->n;
+    const struct watch_prediction *end = w->prediction + w->n;
     const int32_t last = (int32_t)q->round.layers;
     const float limit = isnan(threshold) ? 0.5f : threshold;
-    for (const struct watch_guess *f = w->guess; f < end; f++) {
+    for (const struct watch_prediction *f = w->prediction; f < end; f++) {
         if (f->seq != q->number || f->layer != last || f->pos >= q->n_tokens)
             continue;
-        for (const struct watch_guess *g = w->guess; g < end; g++)
+        for (const struct watch_prediction *g = w->prediction; g < end; g++)
             if (g->seq == f->seq && g->pos == f->pos && g->layer < last && g->token != f->token &&
                 g->confidence >= limit)
                 return true;
@@ -83,7 +83,7 @@ watch_event(struct watch *w, const struct sequence *q, const struct event *e)
     if (w->until.kind == UNTIL_NOTHING)
         return;
     if (w->until.kind == UNTIL_SPURIOUS && e->type == EVENT_LAYER)
-        hear_guess(w, e);
+        hear_prediction(w, e);
     if (e->type == EVENT_TOKEN && e->token.source == SOURCE_DRAFT && !w->unsure) {
         w->unsure = e->token.confidence < w->until.below;
         w->unsure_seq = q->number;
@@ -125,7 +125,7 @@ session_emit_vocab(struct session *s, token_t token)
 }
 
 void
-seq_emit_token(struct sequence *q, uint32_t pos, token_t token, enum token_source source, const struct guess *g)
+seq_emit_token(struct sequence *q, uint32_t pos, token_t token, enum token_source source, const struct prediction *g)
 {
     const struct session *s = q->session;
     session_emit_vocab(q->session, token);
@@ -153,7 +153,7 @@ in_vocabulary(const struct session *s, token_t token)
 }
 
 static void
-emit_layer(struct sequence *sequence, const struct layer_event *about, const struct guess *g, token_t final)
+emit_layer(struct sequence *sequence, const struct layer_event *about, const struct prediction *g, token_t final)
 {
     struct session *s = sequence->session;
     const int32_t last = (int32_t)s->model.vocab - 1;
@@ -166,7 +166,7 @@ emit_layer(struct sequence *sequence, const struct layer_event *about, const str
     l->kl_final = g->kl_final;
     l->rank_final = g->rank_final < last ? g->rank_final : last;
     l->final_agrees = (int8_t)(final == TOKEN_NONE ? -1 : g->token == final);
-    for (int i = 0; i < GUESS_TOP; i++) {
+    for (int i = 0; i < PREDICTION_TOP; i++) {
         l->top[i] = in_vocabulary(s, g->top[i]);
         l->top_p[i] = g->top_p[i];
         session_emit_vocab(s, l->top[i]);
@@ -181,8 +181,8 @@ seq_emit_experts(struct sequence *q, slot_t row)
 {
     const struct context *ctx = q->session->ctx;
     for (uint32_t layer = 1; layer <= q->session->model.layers; layer++) {
-        struct route routes[EXPERTS_TOLD];
-        const uint32_t n = context_experts(ctx, row, layer, routes, EXPERTS_TOLD);
+        struct route routes[EXPERTS_REPORTED];
+        const uint32_t n = context_experts(ctx, row, layer, routes, EXPERTS_REPORTED);
         struct event e = {.type = EVENT_EXPERTS,
                           .experts = {.pos = context_position(ctx, row) + 1, .layer = (int32_t)layer, .n = n}};
         for (uint32_t i = 0; i < n; i++) {
@@ -195,16 +195,16 @@ seq_emit_experts(struct sequence *q, slot_t row)
 }
 
 void
-seq_emit_guess(struct sequence *q, uint32_t pos, uint32_t layer, uint32_t head, const struct guess *g,
-               enum probed_by by, token_t final)
+seq_emit_prediction(struct sequence *q, uint32_t pos, uint32_t layer, uint32_t head, const struct prediction *g,
+                    enum probed_by by, token_t final)
 {
     const struct layer_event about = {.pos = pos, .layer = (int32_t)layer, .head = (int32_t)head, .probed_by = by};
     emit_layer(q, &about, g, final);
 }
 
 void
-seq_emit_helper_guess(struct sequence *q, enum helper_role role, uint32_t pos, uint32_t layer, const struct guess *g,
-                      enum probed_by by, token_t final)
+seq_emit_aux_prediction(struct sequence *q, enum aux_role role, uint32_t pos, uint32_t layer,
+                        const struct prediction *g, enum probed_by by, token_t final)
 {
     const struct layer_event about = {.pos = pos, .model = LAYERS_OF(role), .layer = (int32_t)layer, .probed_by = by};
     emit_layer(q, &about, g, final);

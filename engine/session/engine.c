@@ -80,18 +80,18 @@ unload(struct engine *e)
     if (e->weights != NULL)
         e->ops->unload(e->weights);
     e->weights = NULL;
-    engine_helpers_unload(e);
+    engine_aux_unload(e);
 }
 
 void
-engine_settle(struct engine *e, const atomic_bool *cancel)
+engine_repack(struct engine *e, const atomic_bool *cancel)
 {
-    if (e->ops->settle == NULL)
+    if (e->ops->repack == NULL)
         return;
-    e->ops->settle(e->weights, cancel);
-    for (enum helper_role role = 0; role < HELPERS; role++)
-        if (e->helpers[role].weights != NULL)
-            e->ops->settle(e->helpers[role].weights, cancel);
+    e->ops->repack(e->weights, cancel);
+    for (enum aux_role role = 0; role < AUX_MODELS; role++)
+        if (e->aux[role].weights != NULL)
+            e->ops->repack(e->aux[role].weights, cancel);
 }
 
 static bool
@@ -100,7 +100,7 @@ load_all(struct engine *e, uint32_t ctx, progress_fn progress, void *user, struc
     struct model_desc desc = e->model->desc;
     desc.ctx = ctx;
     return e->ops->load(e->backend, &desc, progress, user, &e->weights, err) &&
-           engine_helpers_load(e, ctx, progress, user, err);
+           engine_aux_load(e, ctx, progress, user, err);
 }
 
 /* Loads the weights; a model that the GPU refuses goes to the CPU unless CUDA was asked for by name. */
@@ -110,8 +110,8 @@ load(struct engine *e, const struct engine_options *o, const struct backend_opti
 {
     struct err why = {.kind = ERR_NONE};
     const uint32_t ctx = model_positions(e->model, o->ctx, o->sequences);
-    if (o->tell != NULL && e->ops->note != NULL && e->ops->note(e->backend)[0] != '\0')
-        o->tell(user, e->ops->note(e->backend));
+    if (o->notice != NULL && e->ops->note != NULL && e->ops->note(e->backend)[0] != '\0')
+        o->notice(user, e->ops->note(e->backend));
     if (load_all(e, ctx, progress, user, &why))
         return true;
     const bool asked = (o->backend != NULL && strcmp(o->backend, "auto") != 0) || options->prompt_rows > 0;
@@ -127,7 +127,7 @@ load(struct engine *e, const struct engine_options *o, const struct backend_opti
     const uint64_t available = memory_available();
     const uint64_t head = engine_accept_bytes(e);
     return memory_fits(e->model, ctx, e->exact, o->quantize, available, head, err) &&
-           engine_helpers_fit(e, ctx, o->quantize, available, head, err) && open_cpu(e, options, err) &&
+           engine_aux_fit(e, ctx, o->quantize, available, head, err) && open_cpu(e, options, err) &&
            load_all(e, ctx, progress, user, err);
 }
 
@@ -251,7 +251,7 @@ engine_open(struct engine **out, const struct engine_options *options, progress_
     bool ok = open_backend(e, options, &backend, err);
     model.available = ok && is_cuda(e) ? UINT64_MAX : memory_available(); /* a GPU checks its own memory */
     ok = ok && (options->synth ? model_open_synthetic : model_open_with)(&e->model, options->model_path, &model, err);
-    ok = ok && engine_helpers_open(e, options, &model, err) &&
+    ok = ok && engine_aux_open(e, options, &model, err) &&
          engine_accept_open(e, options->accept, room_beside_models(e, &model), err);
     if (!ok || !load(e, options, &backend, progress, user, err) || !find_heads(e, options, err) ||
         !engine_profile_find(e, options, err)) {
@@ -272,7 +272,7 @@ engine_close(struct engine *e)
     unload(e);
     if (e->backend != NULL)
         e->ops->close(e->backend);
-    engine_helpers_close(e);
+    engine_aux_close(e);
     accept_head_free(e->accept);
     model_close(e->model);
     free(e->profile);

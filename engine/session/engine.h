@@ -17,7 +17,7 @@ struct engine_options {
     const char *heads; /* a file of trained heads; "none": no heads; NULL: the file beside the model, if there is one */
     /* Auxiliary models: a path, "self:E" for the model's own layers 1..E, "none"; NULL: the file beside the model, if the role is
      * in `wanted` (a set of NEEDS()). */
-    const char *helpers[HELPERS];
+    const char *aux[AUX_MODELS];
     unsigned wanted;         /* NEEDS_PROFILE: the file beside the model, if no profile is given */
     const char *accept;      /* a file with the draft model's acceptance head; "none"; NULL: the one beside it */
     const char *profile;     /* a file, "none", or NULL */
@@ -29,10 +29,10 @@ struct engine_options {
     uint32_t sequences; /* at a time; 0: one */
     /* Called with engine_open()'s `user` and a line for the user before weights load, if loading may take long; or NULL. The line is
      * also the engine's note. */
-    void (*tell)(void *user, const char *line);
+    void (*notice)(void *user, const char *line);
 };
 
-struct helper_model { /* an auxiliary model; zeros: there is none */
+struct aux_model { /* an auxiliary model; zeros: there is none */
     struct model *model;
     struct weights *weights; /* on the engine's backend */
     uint32_t exit_layer;     /* self:E: the target's layers 1..E */
@@ -58,7 +58,7 @@ struct engine {
         bool quantize, no_heads;
         char lora[ASKED_LORA]; /* adapters, a line each */
     } asked;
-    struct helper_model helpers[HELPERS];
+    struct aux_model aux[AUX_MODELS];
     struct accept_head *accept; /* the draft model's; NULL: none */
     struct sv_profile *profile; /* of the model and its auxiliary models; owned; NULL: none */
     struct cost_model costs;    /* measured by engine_costs(); cost_known(): it was */
@@ -79,26 +79,26 @@ struct engine {
 bool engine_open(struct engine **, const struct engine_options *, progress_fn progress, void *user, struct err *);
 void engine_close(struct engine *);
 
-/* Completes the loading of all models (backend_ops.settle), before anything is timed. */
-void engine_settle(struct engine *, const atomic_bool *cancel);
+/* Completes the loading of all models (backend_ops.repack), before anything is timed. */
+void engine_repack(struct engine *, const atomic_bool *cancel);
 
 /* Measures the costs of steps (engine/events/cost_model.h), once, if that takes at most about allowed_us; rows and
- * contexts of sessions are not touched. Call engine_settle() before. Returns false, and leaves them unknown, if it
+ * contexts of sessions are not touched. Call engine_repack() before. Returns false, and leaves them unknown, if it
  * would take longer: *need_us is then the time, else 0; or if memory runs out or *cancel is set. */
 bool engine_costs(struct engine *, double allowed_us, const atomic_bool *cancel, double *need_us);
 
-bool engine_has(const struct engine *, enum helper_role);
+bool engine_has(const struct engine *, enum aux_role);
 unsigned engine_missing(const struct engine *,
                         unsigned needs); /* the needs of a policy that the engine does not meet */
 /* The draft model; for self:E the target; NULL: none. */
 const struct model *engine_draft_model(const struct engine *);
 /* "fables-draft", "self:3"; "": there is none. */
-const char *engine_helper_name(const struct engine *, enum helper_role, char *out, size_t n);
-uint64_t engine_helper_hash(const struct engine *, enum helper_role); /* for self:E the target's */
+const char *engine_aux_name(const struct engine *, enum aux_role, char *out, size_t n);
+uint64_t engine_aux_hash(const struct engine *, enum aux_role); /* for self:E the target's */
 /* The path of the file in the model's folder whose name is that of the model, without ".gguf", and the ending; the caller frees it. NULL:
  * there is no such file. */
 char *engine_beside(const struct model *, const char *ending);
 /* The path of the role's model beside the model at `path`; the caller frees it. NULL: there is none. */
-char *engine_sibling(const char *path, enum helper_role);
+char *engine_sibling(const char *path, enum aux_role);
 
 #endif

@@ -13,7 +13,7 @@
 /* ---- auxiliary models ---- */
 
 char *
-engine_sibling(const char *path, enum helper_role role)
+engine_sibling(const char *path, enum aux_role role)
 {
     static const char ending[] = ".gguf";
     const size_t len = strlen(path), room = len + 16;
@@ -25,7 +25,7 @@ engine_sibling(const char *path, enum helper_role role)
     char *out = malloc(room);
     if (out == NULL)
         return NULL;
-    snprintf(out, room, "%.*s-%s%s", before, path, helper_names[role], path + before);
+    snprintf(out, room, "%.*s-%s%s", before, path, aux_names[role], path + before);
     if (embedded_or_there(out))
         return out;
     free(out);
@@ -54,23 +54,22 @@ engine_beside(const struct model *m, const char *ending)
 
 /* "self:3" */
 static bool
-take_layers(struct engine *e, enum helper_role role, const char *text, struct err *err)
+take_layers(struct engine *e, enum aux_role role, const char *text, struct err *err)
 {
     char *end;
     const unsigned long layer = strtoul(text, &end, 10);
     const uint32_t layers = e->model->desc.n_layers;
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || layer < 1 || layer >= layers)
         return layers < 2 ? err_set(err, ERR_USAGE, "--%s self:%.20s: a model of one layer has none to spare",
-                                    helper_names[role], text)
+                                    aux_names[role], text)
                           : err_set(err, ERR_USAGE, "--%s self:%.20s: a layer from 1 to %" PRIu32 " is wanted",
-                                    helper_names[role], text, layers - 1);
-    e->helpers[role].exit_layer = (uint32_t)layer;
+                                    aux_names[role], text, layers - 1);
+    e->aux[role].exit_layer = (uint32_t)layer;
     return true;
 }
 
 static bool
-take_model(struct engine *e, enum helper_role role, const char *path, const struct model_options *options,
-           struct err *err)
+take_model(struct engine *e, enum aux_role role, const char *path, const struct model_options *options, struct err *err)
 {
     struct model *m;
     if (!model_open_with(&m, path, options, err))
@@ -79,15 +78,15 @@ take_model(struct engine *e, enum helper_role role, const char *path, const stru
         model_close(m);
         return false;
     }
-    e->helpers[role].model = m;
+    e->aux[role].model = m;
     return true;
 }
 
 /* Returns the bytes of an auxiliary model: weights and a context; only the context for self:E with its own KV cache. */
 static uint64_t
-need_of(const struct engine *e, enum helper_role role, uint32_t ctx, bool quantize)
+need_of(const struct engine *e, enum aux_role role, uint32_t ctx, bool quantize)
 {
-    const struct helper_model *h = &e->helpers[role];
+    const struct aux_model *h = &e->aux[role];
     if (h->model != NULL)
         return memory_need(h->model, ctx, e->exact, quantize);
     return h->apart ? model_kv_bytes(e->model, ctx, e->exact) / e->model->desc.n_layers * h->exit_layer : 0;
@@ -95,7 +94,7 @@ need_of(const struct engine *e, enum helper_role role, uint32_t ctx, bool quanti
 
 /* Whether the context of self:E with its own KV cache fits into memory. */
 static bool
-context_fits(const struct engine *e, enum helper_role role, uint32_t ctx, uint64_t available, uint64_t taken,
+context_fits(const struct engine *e, enum aux_role role, uint32_t ctx, uint64_t available, uint64_t taken,
              struct err *err)
 {
     char need[24], there[24], others[24];
@@ -104,24 +103,24 @@ context_fits(const struct engine *e, enum helper_role role, uint32_t ctx, uint64
            err_set(err, ERR_WORK,
                    "--%s self:%" PRIu32 " needs %s for a context of %" PRIu32
                    ", but %s of memory are available, of which others take %s; lower --at-once",
-                   helper_names[role], e->helpers[role].exit_layer, memory_text(need, bytes), ctx,
+                   aux_names[role], e->aux[role].exit_layer, memory_text(need, bytes), ctx,
                    memory_text(there, available), memory_text(others, taken));
 }
 
 /* Notes why a model that was found, but not given, is not used, unless there is a note. */
 static void
-pass_over(struct engine *e, enum helper_role role, const struct err *why)
+pass_over(struct engine *e, enum aux_role role, const struct err *why)
 {
     if (e->note[0] == '\0')
-        snprintf(e->note, sizeof e->note, "without the %s model beside it: %s", helper_names[role], why->text);
+        snprintf(e->note, sizeof e->note, "without the %s model beside it: %s", aux_names[role], why->text);
 }
 
 static bool
-find(struct engine *e, enum helper_role role, const struct engine_options *o, const struct model_options *options,
+find(struct engine *e, enum aux_role role, const struct engine_options *o, const struct model_options *options,
      struct err *err)
 {
     static const char self[] = "self:";
-    const char *given = o->helpers[role];
+    const char *given = o->aux[role];
     if (given != NULL && strcmp(given, "none") == 0)
         return true;
     if (given != NULL)
@@ -129,26 +128,25 @@ find(struct engine *e, enum helper_role role, const struct engine_options *o, co
                                                           : take_model(e, role, given, options, err);
     char *path = (o->wanted & NEEDS(role)) != 0 && !o->synth ? engine_sibling(e->model->path, role) : NULL;
     struct err why = {.kind = ERR_NONE};
-    e->helpers[role].found = path != NULL && take_model(e, role, path, options, &why);
-    if (path != NULL && !e->helpers[role].found)
+    e->aux[role].found = path != NULL && take_model(e, role, path, options, &why);
+    if (path != NULL && !e->aux[role].found)
         pass_over(e, role, &why);
     free(path);
     return true;
 }
 
 bool
-engine_helpers_open(struct engine *e, const struct engine_options *o, const struct model_options *options,
-                    struct err *err)
+engine_aux_open(struct engine *e, const struct engine_options *o, const struct model_options *options, struct err *err)
 {
     struct model_options one = *options;
     one.n_lora = 0; /* adapters are the target's */
     one.ctx = options->ctx > 0 ? options->ctx : e->model->ctx_train;
     const uint32_t positions = model_positions(e->model, one.ctx, one.sequences);
     one.taken = memory_need(e->model, positions, one.exact, one.quantize);
-    for (enum helper_role role = 0; role < HELPERS; role++) {
+    for (enum aux_role role = 0; role < AUX_MODELS; role++) {
         if (!find(e, role, o, &one, err))
             return false;
-        struct helper_model *h = &e->helpers[role];
+        struct aux_model *h = &e->aux[role];
         h->apart = o->reads_apart && h->exit_layer > 0;
         if (h->apart && one.available != 0 && !context_fits(e, role, positions, one.available, one.taken, err))
             return false;
@@ -161,18 +159,18 @@ uint64_t
 engine_models_need(const struct engine *e, uint32_t ctx, bool quantize)
 {
     uint64_t need = memory_need(e->model, ctx, e->exact, quantize);
-    for (enum helper_role role = 0; role < HELPERS; role++)
+    for (enum aux_role role = 0; role < AUX_MODELS; role++)
         need += need_of(e, role, ctx, quantize);
     return need;
 }
 
 bool
-engine_helpers_fit(const struct engine *e, uint32_t ctx, bool quantize, uint64_t available, uint64_t others,
-                   struct err *err)
+engine_aux_fit(const struct engine *e, uint32_t ctx, bool quantize, uint64_t available, uint64_t others,
+               struct err *err)
 {
     uint64_t taken = memory_need(e->model, ctx, e->exact, quantize) + others;
-    for (enum helper_role role = 0; role < HELPERS; role++) {
-        const struct model *m = e->helpers[role].model;
+    for (enum aux_role role = 0; role < AUX_MODELS; role++) {
+        const struct model *m = e->aux[role].model;
         if (m != NULL ? !memory_fits(m, ctx, e->exact, quantize, available, taken, err)
                       : !context_fits(e, role, ctx, available, taken, err))
             return false;
@@ -184,10 +182,10 @@ engine_helpers_fit(const struct engine *e, uint32_t ctx, bool quantize, uint64_t
 /* ---- weights ---- */
 
 bool
-engine_helpers_load(struct engine *e, uint32_t ctx, progress_fn progress, void *user, struct err *err)
+engine_aux_load(struct engine *e, uint32_t ctx, progress_fn progress, void *user, struct err *err)
 {
-    for (enum helper_role role = 0; role < HELPERS; role++) {
-        struct helper_model *h = &e->helpers[role];
+    for (enum aux_role role = 0; role < AUX_MODELS; role++) {
+        struct aux_model *h = &e->aux[role];
         if (h->model == NULL)
             continue;
         struct model_desc desc = h->model->desc;
@@ -203,8 +201,8 @@ engine_helpers_load(struct engine *e, uint32_t ctx, progress_fn progress, void *
         }
         pass_over(e, role, &why);
         model_close(h->model);
-        *h = (struct helper_model){0};
-        if (role == HELPER_DRAFT) { /* its acceptance head is dropped, too */
+        *h = (struct aux_model){0};
+        if (role == AUX_DRAFT) { /* its acceptance head is dropped, too */
             accept_head_free(e->accept);
             e->accept = NULL;
         }
@@ -213,41 +211,41 @@ engine_helpers_load(struct engine *e, uint32_t ctx, progress_fn progress, void *
 }
 
 void
-engine_helpers_unload(struct engine *e)
+engine_aux_unload(struct engine *e)
 {
-    for (enum helper_role role = 0; role < HELPERS; role++) {
-        if (e->helpers[role].weights != NULL)
-            e->ops->unload(e->helpers[role].weights);
-        e->helpers[role].weights = NULL;
+    for (enum aux_role role = 0; role < AUX_MODELS; role++) {
+        if (e->aux[role].weights != NULL)
+            e->ops->unload(e->aux[role].weights);
+        e->aux[role].weights = NULL;
     }
 }
 
 void
-engine_helpers_close(struct engine *e)
+engine_aux_close(struct engine *e)
 {
-    for (enum helper_role role = 0; role < HELPERS; role++)
-        model_close(e->helpers[role].model);
+    for (enum aux_role role = 0; role < AUX_MODELS; role++)
+        model_close(e->aux[role].model);
 }
 
 bool
-engine_has(const struct engine *e, enum helper_role role)
+engine_has(const struct engine *e, enum aux_role role)
 {
-    return e->helpers[role].model != NULL || e->helpers[role].exit_layer > 0;
+    return e->aux[role].model != NULL || e->aux[role].exit_layer > 0;
 }
 
 unsigned
 engine_missing(const struct engine *e, unsigned needs)
 {
     unsigned here = (e->profile != NULL ? NEEDS_PROFILE : 0) | (e->accept != NULL ? NEEDS_ACCEPT_HEAD : 0);
-    for (enum helper_role role = 0; role < HELPERS; role++)
+    for (enum aux_role role = 0; role < AUX_MODELS; role++)
         here |= engine_has(e, role) ? NEEDS(role) : 0;
     return needs & ~here;
 }
 
 const char *
-engine_helper_name(const struct engine *e, enum helper_role role, char *out, size_t n)
+engine_aux_name(const struct engine *e, enum aux_role role, char *out, size_t n)
 {
-    const struct helper_model *h = &e->helpers[role];
+    const struct aux_model *h = &e->aux[role];
     if (h->exit_layer > 0)
         snprintf(out, n, "self:%" PRIu32, h->exit_layer);
     else
@@ -256,9 +254,9 @@ engine_helper_name(const struct engine *e, enum helper_role role, char *out, siz
 }
 
 uint64_t
-engine_helper_hash(const struct engine *e, enum helper_role role)
+engine_aux_hash(const struct engine *e, enum aux_role role)
 {
-    const struct helper_model *h = &e->helpers[role];
+    const struct aux_model *h = &e->aux[role];
     return h->model != NULL ? h->model->hash : e->model->hash;
 }
 
@@ -267,7 +265,7 @@ engine_helper_hash(const struct engine *e, enum helper_role role)
 const struct model *
 engine_draft_model(const struct engine *e)
 {
-    const struct helper_model *h = &e->helpers[HELPER_DRAFT];
+    const struct aux_model *h = &e->aux[AUX_DRAFT];
     return h->model != NULL ? h->model : h->exit_layer > 0 ? e->model : NULL;
 }
 
@@ -285,7 +283,7 @@ take_accept_head(struct engine *e, const char *path, uint64_t room, struct err *
                        "%s: needs %s, but of the memory that is available models leave %s; take a smaller "
                        "acceptance head",
                        path, memory_text(need, bytes), memory_text(there, room));
-    const struct accept_whose whose = {draft, e->helpers[HELPER_DRAFT].exit_layer};
+    const struct accept_whose whose = {draft, e->aux[AUX_DRAFT].exit_layer};
     return accept_head_read(&e->accept, path, &whose, err);
 }
 
@@ -327,11 +325,11 @@ is_of(const struct engine *e, const struct sv_whose *whose, const char *path, st
     if (whose->hash[0] != e->model->hash)
         return err_set(err, ERR_USAGE, "%.150s is the profile of %s", path,
                        model_not(e->model, whose->name[0], other, sizeof other));
-    for (enum helper_role role = 0; role < HELPERS; role++) {
-        const struct helper_model *h = &e->helpers[role];
+    for (enum aux_role role = 0; role < AUX_MODELS; role++) {
+        const struct aux_model *h = &e->aux[role];
         if (engine_has(e, role) &&
-            (whose->hash[1 + role] != engine_helper_hash(e, role) || whose->layers[1 + role] != h->exit_layer))
-            return err_set(err, ERR_USAGE, "%.150s is the profile of another %s model, %.60s", path, helper_names[role],
+            (whose->hash[1 + role] != engine_aux_hash(e, role) || whose->layers[1 + role] != h->exit_layer))
+            return err_set(err, ERR_USAGE, "%.150s is the profile of another %s model, %.60s", path, aux_names[role],
                            whose->name[1 + role]);
     }
     return true;

@@ -6,19 +6,18 @@
 #include "engine/synthetic/model_open.h"
 
 /* Opens the auxiliary models that were given or found. The engine's model is open, with `options`. False: one that was given cannot be
- * used; the caller closes e->helpers in any case. */
-bool engine_helpers_open(struct engine *, const struct engine_options *, const struct model_options *options,
-                         struct err *);
+ * used; the caller closes e->auxiliary models in any case. */
+bool engine_aux_open(struct engine *, const struct engine_options *, const struct model_options *options, struct err *);
 /* Bytes of weights and contexts of all models. */
 uint64_t engine_models_need(const struct engine *, uint32_t ctx, bool quantize);
 /* Whether the auxiliary models fit into memory, together with the engine's model and `others` bytes. Asked again if another backend loads
  * them. */
-bool engine_helpers_fit(const struct engine *, uint32_t ctx, bool quantize, uint64_t available, uint64_t others,
-                        struct err *);
+bool engine_aux_fit(const struct engine *, uint32_t ctx, bool quantize, uint64_t available, uint64_t others,
+                    struct err *);
 /* Loads their weights onto the engine's backend; leaves out a model that was only found and cannot be loaded. */
-bool engine_helpers_load(struct engine *, uint32_t ctx, progress_fn progress, void *user, struct err *);
-void engine_helpers_unload(struct engine *);
-void engine_helpers_close(struct engine *); /* after unloading */
+bool engine_aux_load(struct engine *, uint32_t ctx, progress_fn progress, void *user, struct err *);
+void engine_aux_unload(struct engine *);
+void engine_aux_close(struct engine *); /* after unloading */
 
 /* Opens the draft model's acceptance head, of at most `room` bytes. False: the one that was given cannot be used. */
 bool engine_accept_open(struct engine *, const char *given, uint64_t room, struct err *);

@@ -14,8 +14,8 @@ seq_head_at(const struct sequence *q, uint32_t layer)
 /* Rows of one model, of several sequences, for one head call. */
 struct gathered {
     struct session *session;
-    enum helper_role role; /* HELPERS: the target */
-    bool other;            /* probed by the head that is not in use */
+    enum aux_role role; /* AUX_MODELS: the target */
+    bool other;         /* probed by the head that is not in use */
     struct sequence *sequence[VERIFY_NODES];
     slot_t row[VERIFY_NODES];
     size_t n;
@@ -24,37 +24,38 @@ struct gathered {
 static struct context *
 context_of(const struct gathered *g)
 {
-    return g->role == HELPERS ? g->session->ctx : g->session->helpers[g->role].ctx;
+    return g->role == AUX_MODELS ? g->session->ctx : g->session->aux[g->role].ctx;
 }
 
 static enum head_choice
 head_of(const struct gathered *g, const struct sequence *q)
 {
-    if (g->role != HELPERS)
+    if (g->role != AUX_MODELS)
         return USE_LENS;
     return (q->head == USE_TRAINED) != g->other ? USE_TRAINED : USE_LENS;
 }
 
 /* Emits a layer's prediction after a row of the target, compared with the last layer's. */
 static void
-tell(const struct gathered *g, struct sequence *q, uint32_t pos, uint32_t layer, const struct guess *said,
-     token_t final)
+emit_target(const struct gathered *g, struct sequence *q, uint32_t pos, uint32_t layer, const struct prediction *said,
+            token_t final)
 {
     const uint32_t layers = g->session->model.layers;
     q->final[pos % FINALS].pos = pos; /* auxiliary models may reach it a round later */
     q->final[pos % FINALS].token = final;
     if (layer == layers && g->other)
         return; /* the last layer has the same prediction with both heads */
-    seq_emit_guess(q, pos, layer, head_of(g, q) == USE_TRAINED && layer < layers ? 1 : 0, said, PROBED_SCOPE, final);
+    seq_emit_prediction(q, pos, layer, head_of(g, q) == USE_TRAINED && layer < layers ? 1 : 0, said, PROBED_SCOPE,
+                        final);
 }
 
 /* The same for an auxiliary model, compared with its own last layer and the target's. */
 static void
-emit_helper(const struct gathered *g, struct sequence *q, uint32_t pos, uint32_t layer, const struct guess *said)
+emit_aux(const struct gathered *g, struct sequence *q, uint32_t pos, uint32_t layer, const struct prediction *said)
 {
     const uint32_t at = pos % FINALS;
     const token_t final = q->final[at].pos == pos ? q->final[at].token : TOKEN_NONE;
-    seq_emit_helper_guess(q, g->role, pos, layer, said, PROBED_SCOPE, final);
+    seq_emit_aux_prediction(q, g->role, pos, layer, said, PROBED_SCOPE, final);
 }
 
 /* Probes all layers of all rows in one call. */
@@ -64,11 +65,11 @@ ask(struct gathered *g)
     struct session *s = g->session;
     struct probing *p = &s->probing;
     struct context *ctx = context_of(g);
-    const uint32_t layers = g->role == HELPERS ? s->model.layers : s->helpers[g->role].layers;
+    const uint32_t layers = g->role == AUX_MODELS ? s->model.layers : s->aux[g->role].layers;
     size_t n = 0;
     for (size_t i = 0; i < g->n; i++) {
         const struct round_state *st = &g->sequence[i]->state;
-        const bool annealed = g->role == HELPERS && st->annealed;
+        const bool annealed = g->role == AUX_MODELS && st->annealed;
         for (uint32_t at = 1; at <= layers; at++)
             p->probes[n++] = (struct context_probe){.slot = g->row[i],
                                                     .layer = at,
@@ -76,15 +77,15 @@ ask(struct gathered *g)
                                                     .temperature = annealed ? st->temperature[at] : 1,
                                                     .versus_final = true};
     }
-    if (!context_guess(ctx, p->probes, n, p->guesses))
+    if (!context_predict(ctx, p->probes, n, p->predictions))
         return false;
     for (size_t i = 0; i < n; i++) {
         struct sequence *q = g->sequence[i / layers];
         const uint32_t layer = p->probes[i].layer, pos = context_position(ctx, p->probes[i].slot) + 1;
-        if (g->role == HELPERS)
-            tell(g, q, pos, layer, &p->guesses[i], p->guesses[i / layers * layers + layers - 1].token);
+        if (g->role == AUX_MODELS)
+            emit_target(g, q, pos, layer, &p->predictions[i], p->predictions[i / layers * layers + layers - 1].token);
         else
-            emit_helper(g, q, pos, layer, &p->guesses[i]);
+            emit_aux(g, q, pos, layer, &p->predictions[i]);
     }
     g->n = 0;
     return true;
@@ -109,22 +110,22 @@ gather(struct gathered *g, struct sequence *q, const slot_t *rows, size_t n)
  * The pending token's row waits for the token that it predicts. Rows that came while probing was off are skipped. `last` is the row after
  * the trunk, or SLOT_NONE. */
 static bool
-gather_helper(struct gathered *g, struct sequence *q, slot_t last)
+gather_aux(struct gathered *g, struct sequence *q, slot_t last)
 {
-    struct helper *h = &q->helpers[g->role];
+    struct aux_sequence *h = &q->aux[g->role];
     struct context *ctx = h->of->ctx;
     slot_t rows[RECENT_ROWS + VERIFY_NODES + 1];
     size_t n = 0;
     const bool all = q->current.probe == PROBE_ALL;
     const uint32_t read = ctx != NULL ? context_length(ctx, h->seq) : 0;
     const uint32_t length = read < q->n_tokens ? read : q->n_tokens - 1;
-    const uint32_t most = h->looked_at == 0 ? RECENT_ROWS : RECENT_ROWS + VERIFY_NODES;
-    uint32_t i = h->looked_at < length ? h->looked_at : length;
+    const uint32_t most = h->inspected == 0 ? RECENT_ROWS : RECENT_ROWS + VERIFY_NODES;
+    uint32_t i = h->inspected < length ? h->inspected : length;
     for (i = length - i > most ? length - most : i; i < length && all; i++)
         rows[n++] = context_at(ctx, h->seq, i);
     if (last != SLOT_NONE)
         rows[n++] = last;
-    h->looked_at = length + (last != SLOT_NONE);
+    h->inspected = length + (last != SLOT_NONE);
     return gather(g, q, rows, n);
 }
 
@@ -138,27 +139,27 @@ read_last_drafts(const struct gathered *g, struct sequence *const *sequences, ui
     uint32_t count = 0;
     for (uint32_t i = 0; i < n; i++) {
         struct sequence *q = sequences[i];
-        struct helper *h = &q->helpers[g->role];
+        struct aux_sequence *h = &q->aux[g->role];
         rows[i] = SLOT_NONE;
         if (q->current.probe != PROBE_ALL || ctx == NULL || h->row[0] == SLOT_NONE ||
-            context_length(ctx, h->seq) + 2 != q->n_tokens || h->looked_at + 2 > q->n_tokens)
+            context_length(ctx, h->seq) + 2 != q->n_tokens || h->inspected + 2 > q->n_tokens)
             continue;
-        all[count++] = rows[i] = seq_helper_next(q, h);
+        all[count++] = rows[i] = seq_aux_next(q, h);
         if (rows[i] == SLOT_NONE)
             return false;
     }
-    return count == 0 || context_advance(ctx, all, count, g->session->helpers[g->role].layers, NULL);
+    return count == 0 || context_advance(ctx, all, count, g->session->aux[g->role].layers, NULL);
 }
 
 static bool
-probe_helpers(struct session *s, struct sequence *const *sequences, uint32_t n)
+probe_aux(struct session *s, struct sequence *const *sequences, uint32_t n)
 {
-    for (enum helper_role role = 0; role < HELPERS; role++) {
+    for (enum aux_role role = 0; role < AUX_MODELS; role++) {
         struct gathered g = {.session = s, .role = role};
         slot_t last[ROUNDS_MOST];
         bool ok = read_last_drafts(&g, sequences, n, last);
         for (uint32_t i = 0; i < n && ok; i++)
-            ok = gather_helper(&g, sequences[i], last[i]);
+            ok = gather_aux(&g, sequences[i], last[i]);
         if (!ok || (g.n > 0 && !ask(&g)))
             return false;
         for (uint32_t i = 0; i < n; i++)
@@ -171,7 +172,7 @@ probe_helpers(struct session *s, struct sequence *const *sequences, uint32_t n)
 static bool
 probe_emitted(struct session *s, struct sequence *const *sequences, uint32_t n, bool other)
 {
-    struct gathered g = {.session = s, .role = HELPERS, .other = other};
+    struct gathered g = {.session = s, .role = AUX_MODELS, .other = other};
     for (uint32_t i = 0; i < n; i++)
         if (!gather(&g, sequences[i], sequences[i]->state.emission.row, sequences[i]->state.emission.n))
             return false;
@@ -196,13 +197,13 @@ session_probe_round(struct session *s, struct sequence *const *sequences, uint32
     if (all && s->info.experts > 0)
         emit_experts(sequences, n);
     return (!all || (probe_emitted(s, sequences, n, false) && (!other || probe_emitted(s, sequences, n, true)))) &&
-           probe_helpers(s, sequences, n);
+           probe_aux(s, sequences, n);
 }
 
 bool
 session_probe_recent(struct session *s, struct sequence *const *sequences, uint32_t n)
 {
-    struct gathered g = {.session = s, .role = HELPERS};
+    struct gathered g = {.session = s, .role = AUX_MODELS};
     for (uint32_t i = 0; i < n; i++) {
         slot_t rows[RECENT_ROWS];
         size_t count = 0;
@@ -213,5 +214,5 @@ session_probe_recent(struct session *s, struct sequence *const *sequences, uint3
         if (!gather(&g, sequences[i], rows, count))
             return false;
     }
-    return (g.n == 0 || ask(&g)) && probe_helpers(s, sequences, n);
+    return (g.n == 0 || ask(&g)) && probe_aux(s, sequences, n);
 }

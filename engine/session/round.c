@@ -31,7 +31,7 @@ spent_switch(struct spent *s, enum account to, struct loads now)
 void
 spent_heads(struct spent *s, uint64_t ns)
 {
-    if (s->account != SPENT_ASIDE)
+    if (s->account != SPENT_LEARNING)
         s->heads_ns += ns;
 }
 
@@ -65,7 +65,7 @@ spent_work(const struct spent *s)
 {
     struct loads work = {0};
     for (int i = 0; i < ACCOUNTS; i++) {
-        if (i == SPENT_ASIDE || i == SPENT_PROBE)
+        if (i == SPENT_LEARNING || i == SPENT_PROBE)
             continue;
         work.layers += s->loads[i].layers;
         work.heads += s->loads[i].heads;
@@ -82,16 +82,16 @@ session_of(const struct round *r)
 }
 
 void
-round_emit_guess(const struct round *r, slot_t slot, uint32_t layer, const struct guess *g)
+round_emit_prediction(const struct round *r, slot_t slot, uint32_t layer, const struct prediction *g)
 {
     struct sequence *q = r->state->sequence;
     const uint32_t pos = context_position(r->ctx, slot) + 1;
     if (q->current.probe == PROBE_OFF)
         return;
-    if (r->helper == NULL)
-        seq_emit_guess(q, pos, layer, seq_head_at(q, layer), g, PROBED_POLICY, TOKEN_NONE);
+    if (r->aux == NULL)
+        seq_emit_prediction(q, pos, layer, seq_head_at(q, layer), g, PROBED_POLICY, TOKEN_NONE);
     else
-        seq_emit_helper_guess(q, (enum helper_role)(r->helper - q->helpers), pos, layer, g, PROBED_POLICY, TOKEN_NONE);
+        seq_emit_aux_prediction(q, (enum aux_role)(r->aux - q->aux), pos, layer, g, PROBED_POLICY, TOKEN_NONE);
 }
 
 /* Adds the time of head calls. */
@@ -102,7 +102,7 @@ heads_called(struct round *r, uint64_t since_ns)
 }
 
 bool
-round_look(struct round *r, const struct context_probe *probes, size_t n, struct guess *out)
+round_inspect(struct round *r, const struct context_probe *probes, size_t n, struct prediction *out)
 {
     struct session *s = session_of(r);
     const size_t room = s->probing.n;
@@ -113,19 +113,19 @@ round_look(struct round *r, const struct context_probe *probes, size_t n, struct
         memcpy(s->probing.probes, probes + at, part * sizeof *probes);
         for (size_t i = 0; i < part; i++)
             s->probing.probes[i].head = r->state->sequence->head;
-        ok = context_guess(r->ctx, s->probing.probes, part, out + at);
+        ok = context_predict(r->ctx, s->probing.probes, part, out + at);
     }
     heads_called(r, start);
     return ok;
 }
 
 bool
-round_guess(struct round *r, const struct context_probe *probes, size_t n, struct guess *out)
+round_predict(struct round *r, const struct context_probe *probes, size_t n, struct prediction *out)
 {
-    if (!round_look(r, probes, n, out))
+    if (!round_inspect(r, probes, n, out))
         return false;
     for (size_t i = 0; i < n; i++)
-        round_emit_guess(r, probes[i].slot, probes[i].layer, &out[i]);
+        round_emit_prediction(r, probes[i].slot, probes[i].layer, &out[i]);
     return true;
 }
 
@@ -139,13 +139,13 @@ round_acceptance(struct round *r, slot_t row, double *p)
 }
 
 uint32_t
-round_candidates(struct round *r, slot_t slot, uint32_t layer, uint32_t pos, uint32_t k, const struct guess *g,
+round_candidates(struct round *r, slot_t slot, uint32_t layer, uint32_t pos, uint32_t k, const struct prediction *g,
                  token_t *out, dist_t *q)
 {
     bool greedy = !(r->sampling.temperature > 0);
     uint32_t n = 0;
     *q = DIST_NONE;
-    if (greedy && k <= GUESS_TOP) { /* the prediction lists them */
+    if (greedy && k <= PREDICTION_TOP) { /* the prediction lists them */
         while (n < k && g->top[n] != TOKEN_NONE) {
             out[n] = g->top[n];
             n++;
@@ -169,17 +169,17 @@ round_candidates(struct round *r, slot_t slot, uint32_t layer, uint32_t pos, uin
 }
 
 void
-round_aside_begin(struct round *r)
+round_learning_begin(struct round *r)
 {
     struct session *s = session_of(r);
-    s->aside_from = spent_switch(&s->spent, SPENT_ASIDE, session_loads(s));
+    s->learning_from = spent_switch(&s->spent, SPENT_LEARNING, session_loads(s));
 }
 
 void
-round_aside_end(struct round *r)
+round_learning_end(struct round *r)
 {
     struct session *s = session_of(r);
-    spent_switch(&s->spent, s->aside_from, session_loads(s));
+    spent_switch(&s->spent, s->learning_from, session_loads(s));
 }
 
 double
@@ -197,9 +197,9 @@ round_verify_ms(const struct round *r)
 }
 
 double
-round_aside_ms(const struct round *r)
+round_learning_ms(const struct round *r)
 {
-    return (double)session_of(r)->spent.ns[SPENT_ASIDE] * 1e-6;
+    return (double)session_of(r)->spent.ns[SPENT_LEARNING] * 1e-6;
 }
 
 uint32_t
@@ -257,18 +257,18 @@ round_propose(struct round *r, const struct proposal *p)
     st->pos[node] = pos;
     if (pos - st->pos[0] > st->steps)
         st->steps = pos - st->pos[0];
-    const bool own = r->helper == NULL && p->exit_layer != NO_LAYER; /* a layer of the target predicted it */
-    const token_t told = st->lacks_last ? s->unknown : p->token;
-    session_emit_vocab(s, told);
+    const bool own = r->aux == NULL && p->exit_layer != NO_LAYER; /* a layer of the target predicted it */
+    const token_t shown = st->lacks_last ? s->unknown : p->token;
+    session_emit_vocab(s, shown);
     struct event e = {.type = EVENT_TOKEN,
                       .token = {.pos = pos,
                                 .parent = p->parent,
                                 .candidate = node,
-                                .token = told,
+                                .token = shown,
                                 .source = SOURCE_DRAFT,
                                 .exit_layer = own ? (int32_t)p->exit_layer : -1,
-                                .confidence = p->guess != NULL ? p->guess->confidence : NAN,
-                                .annealed = p->guess != NULL && st->annealed ? p->guess->annealed : NAN,
+                                .confidence = p->prediction != NULL ? p->prediction->confidence : NAN,
+                                .annealed = p->prediction != NULL && st->annealed ? p->prediction->annealed : NAN,
                                 .head = own ? (int32_t)seq_head_at(st->sequence, p->exit_layer) : -1,
                                 .accepted = -1,
                                 .committed = -1}};
@@ -284,7 +284,7 @@ slot_t
 round_slot(struct round *r, int32_t node)
 {
     const slot_t slot = node >= 0 && (uint32_t)node < r->state->n ? r->state->node[node].slot : SLOT_NONE;
-    return slot == SLOT_NONE || r->helper == NULL ? slot : seq_helper_row(r->state->sequence, r->helper, node);
+    return slot == SLOT_NONE || r->aux == NULL ? slot : seq_aux_row(r->state->sequence, r->aux, node);
 }
 
 bool
@@ -307,7 +307,7 @@ round_summary(struct round *r, const char *stop_reason, int exit_layer, double t
 {
     struct round_event *line = &r->state->line;
     snprintf(line->stop_reason, sizeof line->stop_reason, "%s", stop_reason);
-    line->exit_layer = r->helper == NULL && exit_layer != NO_LAYER ? exit_layer : -1;
+    line->exit_layer = r->aux == NULL && exit_layer != NO_LAYER ? exit_layer : -1;
     line->threshold = (float)threshold;
     line->d_max = d_max;
     line->w_max = w_max;
@@ -340,47 +340,47 @@ rounds_each(struct policy *const *p, struct round *const *r, uint32_t n, bool (*
 
 /* Writes the rounds on the role's rows. */
 static void
-views(struct round *const *r, uint32_t n, enum helper_role role, struct round **out)
+views(struct round *const *r, uint32_t n, enum aux_role role, struct round **out)
 {
     const struct session *s = session_of(r[0]);
-    const struct helper_context *h = &s->helpers[role];
+    const struct aux_context *h = &s->aux[role];
     for (uint32_t i = 0; i < n; i++) {
-        struct helper *mine = &r[i]->state->sequence->helpers[role];
+        struct aux_sequence *mine = &r[i]->state->sequence->aux[role];
         struct round *view = out[i] = &mine->view;
         *view = r[i]->state->sequence->round;
-        view->exit_layer = s->engine->helpers[role].exit_layer;
+        view->exit_layer = s->engine->aux[role].exit_layer;
         if (h->ctx == NULL)
             continue;
         view->ctx = h->ctx;
         view->seq = mine->seq;
         view->layers = view->exit_layer = h->layers;
-        view->helper = mine;
+        view->aux = mine;
     }
 }
 
 bool
-rounds_model(struct round *const *r, uint32_t n, enum helper_role role, struct round **out)
+rounds_model(struct round *const *r, uint32_t n, enum aux_role role, struct round **out)
 {
     struct sequence *behind[ROUNDS_MOST] = {NULL};
     uint32_t n_behind = 0;
     for (uint32_t i = 0; i < n; i++)
         if (!round_full(r[i]))
             behind[n_behind++] = r[i]->state->sequence;
-    if (!session_helpers_follow(behind, n_behind, role))
+    if (!session_aux_follow(behind, n_behind, role))
         return false;
     views(r, n, role, out);
     return true;
 }
 
 static bool
-append_rows(struct round *const *r, uint32_t n, enum helper_role role, struct round **out)
+append_rows(struct round *const *r, uint32_t n, enum aux_role role, struct round **out)
 {
     struct sequence *drafted[ROUNDS_MOST] = {NULL};
     uint32_t n_drafted = 0;
     for (uint32_t i = 0; i < n; i++)
         if (round_drafted(r[i]) > 0)
             drafted[n_drafted++] = r[i]->state->sequence;
-    if (!session_helpers_append(drafted, n_drafted, role))
+    if (!session_aux_append(drafted, n_drafted, role))
         return false;
     views(r, n, role, out);
     return true;
@@ -391,7 +391,7 @@ static bool
 until(struct round *r, const struct exit_rows *rows, uint32_t to, const struct exit_rule *rule, struct exit_result *out)
 {
     struct session *s = session_of(r);
-    out->probed = s->probing.guesses;
+    out->probed = s->probing.predictions;
     if (!context_advance_until(r->ctx, rows->rows, rows->n, to, rule, out))
         return false;
     spent_heads(&s->spent, out->probe_ns);
@@ -399,7 +399,7 @@ until(struct round *r, const struct exit_rows *rows, uint32_t to, const struct e
         s->spent.heads_unknown = true;
     for (uint32_t l = 1; l <= out->depth; l++)
         if (out->probed[l].token != TOKEN_NONE)
-            round_emit_guess(r, rows->rows[rows->n - 1], l, &out->probed[l]);
+            round_emit_prediction(r, rows->rows[rows->n - 1], l, &out->probed[l]);
     return true;
 }
 
@@ -432,7 +432,7 @@ until_in_step(struct round *const *r, const struct exit_rows *rows, uint32_t n, 
     const struct exit_rows *live_rows[ROUNDS_MOST];
     struct exit_result *live_out[ROUNDS_MOST];
     struct context_probe probes[ROUNDS_MOST];
-    struct guess guesses[ROUNDS_MOST];
+    struct prediction predictions[ROUNDS_MOST];
     uint32_t n_live = n;
     for (uint32_t i = 0; i < n; i++) {
         live[i] = r[i];
@@ -447,15 +447,15 @@ until_in_step(struct round *const *r, const struct exit_rows *rows, uint32_t n, 
             probes[i] = (struct context_probe){.slot = live_rows[i]->rows[live_rows[i]->n - 1],
                                                .layer = layer,
                                                .temperature = rule->temperature[layer]};
-        if (probed && !round_look(live[0], probes, n_live, guesses))
+        if (probed && !round_inspect(live[0], probes, n_live, predictions))
             return false;
         uint32_t left = 0;
         for (uint32_t i = 0; i < n_live; i++) {
             live_out[i]->depth = layer;
             if (probed) {
-                round_emit_guess(live[i], probes[i].slot, layer, &guesses[i]);
-                live_out[i]->guess = guesses[i];
-                live_out[i]->exited = guesses[i].annealed >= rule->threshold[layer];
+                round_emit_prediction(live[i], probes[i].slot, layer, &predictions[i]);
+                live_out[i]->prediction = predictions[i];
+                live_out[i]->exited = predictions[i].annealed >= rule->threshold[layer];
             }
             if (live_out[i]->exited)
                 continue;
@@ -476,8 +476,8 @@ rounds_until(struct round *const *r, const struct exit_rows *rows, uint32_t n, u
     asked.head = r[0]->state->sequence->head;
     for (uint32_t i = 0; i < n; i++) {
         struct round_state *st = r[i]->state;
-        out[i] = (struct exit_result){.guess = {.token = TOKEN_NONE}};
-        st->annealed = r[i]->helper == NULL;
+        out[i] = (struct exit_result){.prediction = {.token = TOKEN_NONE}};
+        st->annealed = r[i]->aux == NULL;
         if (st->annealed)
             memcpy(st->temperature, rule->temperature, (r[i]->layers + 1) * sizeof *rule->temperature);
     }
@@ -485,20 +485,20 @@ rounds_until(struct round *const *r, const struct exit_rows *rows, uint32_t n, u
 }
 
 bool
-rounds_guess(struct round *const *r, const slot_t *rows, uint32_t n, uint32_t layer, struct guess *out)
+rounds_predict(struct round *const *r, const slot_t *rows, uint32_t n, uint32_t layer, struct prediction *out)
 {
     struct context_probe probes[ROUNDS_MOST] = {{0}};
     for (uint32_t i = 0; i < n; i++)
         probes[i] = (struct context_probe){.slot = rows[i], .layer = layer, .temperature = 1};
-    if (!round_look(r[0], probes, n, out))
+    if (!round_inspect(r[0], probes, n, out))
         return false;
     for (uint32_t i = 0; i < n; i++)
-        round_emit_guess(r[i], rows[i], layer, &out[i]);
+        round_emit_prediction(r[i], rows[i], layer, &out[i]);
     return true;
 }
 
 bool
-rounds_choose(struct round *const *r, const slot_t *rows, uint32_t n, uint32_t layer, const struct guess *g,
+rounds_choose(struct round *const *r, const slot_t *rows, uint32_t n, uint32_t layer, const struct prediction *g,
               token_t *token, dist_t *q)
 {
     struct context *ctx = r[0]->ctx;
@@ -557,7 +557,7 @@ read_chains(struct round *const *r, uint32_t n)
 {
     struct reading reading = {.of = r[0]};
     for (uint32_t i = 0; i < n; i++) {
-        const struct helper *h = r[i]->helper;
+        const struct aux_sequence *h = r[i]->aux;
         for (uint32_t k = 0; h != NULL && k + 1 < h->n_fresh; k++) /* the last one is node 0's */
             if (!read_row(&reading, h->fresh[k]))
                 return false;
@@ -609,7 +609,7 @@ compare(struct round *const *draft, struct round *const *companion, uint32_t n, 
 }
 
 bool
-rounds_overlap(struct round *const *draft, uint32_t n, enum helper_role role, struct overlap *const *out)
+rounds_overlap(struct round *const *draft, uint32_t n, enum aux_role role, struct overlap *const *out)
 {
     struct round *companion[ROUNDS_MOST];
     if (!append_rows(draft, n, role, companion) || !read_chains(draft, n) || !read_chains(companion, n))

@@ -22,7 +22,7 @@
 #include "engine/context/context.h"
 #include "engine/events/policy.h"
 
-struct helper;
+struct aux_sequence;
 
 #define ROUNDS_MOST VERIFY_NODES /* sequences that draft together */
 
@@ -38,9 +38,9 @@ struct round {
     uint64_t seed;
     uint32_t layers; /* L */
 
-    /* In a round of rounds_model(): the layer that predicts the helper's tokens. */
+    /* In a round of rounds_model(): the layer that predicts the auxiliary model's tokens. */
     uint32_t exit_layer;
-    struct helper *helper; /* the model of these rows; NULL: the target */
+    struct aux_sequence *aux; /* the model of these rows; NULL: the target */
 
     /* for observe(): the result of verification */
     const struct verdict *verdict;
@@ -56,15 +56,15 @@ bool rounds_each(struct policy *const *, struct round *const *, uint32_t n,
                  bool (*draft)(struct policy *, struct round *));
 
 /* ---- other models ---- */
-/* While drafting: the same rounds on the rows of a helper that the policy declared to need. Their ctx and seq are the helper's,
+/* While drafting: the same rounds on the rows of an auxiliary model that the policy declared to need. Their ctx and seq are the auxiliary model's,
  * round_slot() gives its rows of the nodes, round_propose() adds to the round's one tree, and predictions are recorded as that
  * model's. It has read all tokens up to the pending one, whose row has run all of its layers already (unless nothing more
  * can be drafted). For self:E, ctx and seq are the target's. */
-bool rounds_model(struct round *const *, uint32_t n, enum helper_role, struct round **out);
+bool rounds_model(struct round *const *, uint32_t n, enum aux_role, struct round **out);
 
 /* ---- work ---- */
 /* Which head looks at a layer, the lens or a trained one, is the session's setting: it applies to all of these. Predictions of probed
- * layers become LAYER events, except those of round_look(). */
+ * layers become LAYER events, except those of round_inspect(). */
 
 /* The rows of a sequence, of which the last decides when to exit; the others go as deep as it. */
 struct exit_rows {
@@ -75,22 +75,22 @@ struct exit_rows {
 bool rounds_until(struct round *const *, const struct exit_rows *, uint32_t n, uint32_t to, const struct exit_rule *,
                   struct exit_result *out);
 /* Confidence at temperature 1. */
-bool rounds_guess(struct round *const *, const slot_t *rows, uint32_t n, uint32_t layer, struct guess *out);
-bool round_guess(struct round *, const struct context_probe *, size_t n, struct guess *out);
+bool rounds_predict(struct round *const *, const slot_t *rows, uint32_t n, uint32_t layer, struct prediction *out);
+bool round_predict(struct round *, const struct context_probe *, size_t n, struct prediction *out);
 /* Without events: predictions of a reduced model are of no layer. */
-bool round_look(struct round *, const struct context_probe *, size_t n, struct guess *out);
+bool round_inspect(struct round *, const struct context_probe *, size_t n, struct prediction *out);
 
 /* The next token of each sequence as layer `layer` predicts it after the row: its argmax when greedy (*q = DIST_NONE), else drawn
  * from its distribution under the user's sampling settings (*q is that distribution). The predictions save a second head call
  * in the greedy case. */
-bool rounds_choose(struct round *const *, const slot_t *rows, uint32_t n, uint32_t layer, const struct guess *,
+bool rounds_choose(struct round *const *, const slot_t *rows, uint32_t n, uint32_t layer, const struct prediction *,
                    token_t *, dist_t *q);
 
 /* A companion model's agreement with all drafts of chains, from the distributions that were drawn from and its own under the
  * user's sampling settings; greedy: both at temperature 1. `draft` is of rounds_model(), before drafting began. The companion
  * reads the drafts together with what it had not read before them, in as few forward passes as possible; it is not to be asked
  * for anything else in the round. out[i] has room for round_drafted(draft[i]). */
-bool rounds_overlap(struct round *const *draft, uint32_t n, enum helper_role companion, struct overlap *const *out);
+bool rounds_overlap(struct round *const *draft, uint32_t n, enum aux_role companion, struct overlap *const *out);
 
 /* In a round of rounds_model(): p̂ of the acceptance head, which the policy declared to need, that the target accepts the token of a row
  * that has run through the draft model. */
@@ -99,14 +99,14 @@ bool round_acceptance(struct round *, slot_t row, double *p);
 /* k different candidates for the token after `slot` by layer `layer`: the k likeliest when greedy (*q = DIST_NONE), else drawn without
  * replacement from its distribution *q, in the order drawn. `g` is the layer's prediction there. Returns their number, which is smaller
  * if no more tokens have a probability; 0: stop now. The slot may be of a fork: `pos` is the token's position. */
-uint32_t round_candidates(struct round *, slot_t slot, uint32_t layer, uint32_t pos, uint32_t k, const struct guess *g,
-                          token_t *out, dist_t *q);
+uint32_t round_candidates(struct round *, slot_t slot, uint32_t layer, uint32_t pos, uint32_t k,
+                          const struct prediction *g, token_t *out, dist_t *q);
 
 /* A learning pass begins and ends: its time and loads do not count as drafting. */
-void round_aside_begin(struct round *);
-void round_aside_end(struct round *);
-double round_aside_ms(const struct round *);  /* of the round's learning passes so far */
-double round_verify_ms(const struct round *); /* in observe(): of the verification, for all sequences */
+void round_learning_begin(struct round *);
+void round_learning_end(struct round *);
+double round_learning_ms(const struct round *); /* of the round's learning passes so far */
+double round_verify_ms(const struct round *);   /* in observe(): of the verification, for all sequences */
 double
 round_draft_ms(const struct round *); /* of drafting so far, for all sequences, without learning passes and waiting */
 
@@ -118,8 +118,8 @@ round_draft_ms(const struct round *); /* of drafting so far, for all sequences, 
 struct proposal {
     int32_t parent; /* the node before it */
     token_t token;
-    uint32_t exit_layer;       /* the layer that predicted it, 1..r->layers of this round's model; or NO_LAYER */
-    const struct guess *guess; /* the layer's; NULL: the draft has no confidence */
+    uint32_t exit_layer; /* the layer that predicted it, 1..r->layers of this round's model; or NO_LAYER */
+    const struct prediction *prediction; /* the layer's; NULL: the draft has no confidence */
     /* The distribution that the token was drawn from; a token that was drawn must have one, or sampling is not lossless. DIST_NONE:
      * the policy chose the token without drawing, from what was known before. When sampling, that is a q of 1 at the token: it
      * is accepted with its probability under the target, and after a rejection the next token is drawn from the others. */

@@ -44,7 +44,7 @@ begin_one(struct sequence *q)
     st->lacks_last = false;
     st->pos[0] = q->n_tokens - 1;
     st->node[0] = (struct verify_row){.parent = -1, .token = q->tokens[st->pos[0]], .slot = SLOT_NONE, .q = DIST_NONE};
-    seq_helpers_begin(q);
+    seq_aux_begin(q);
     st->annealed = false;
     st->line = (struct round_event){.verify_experts = NAN};
     st->own = (struct spent){0};
@@ -63,7 +63,7 @@ rows_of(const struct sequence *q, slot_t *rows)
 }
 
 static struct emission
-settle(const struct sequence *q)
+emission_of(const struct sequence *q)
 {
     const struct round_state *st = &q->state;
     const struct verdict *v = &st->verdict;
@@ -89,13 +89,13 @@ commit_one(struct sequence *q)
     struct round *r = &q->round;
     struct round_state *st = &q->state;
     const struct emission *m = &st->emission;
-    st->emission = settle(q);
+    st->emission = emission_of(q);
     r->verdict = &st->verdict;
     r->drafted = st->steps;
     r->accepted = st->verdict.n_path;
     r->emitted = m->n;
     r->cut = m->ended || (st->steps == r->budget && r->budget < context_limits(s->ctx)->max_rows - 1);
-    if (!context_keep(s->ctx, q->seq, m->row, m->n) || !seq_helpers_keep(q, r->verdict, m->n))
+    if (!context_keep(s->ctx, q->seq, m->row, m->n) || !seq_aux_keep(q, r->verdict, m->n))
         return session_stop(s, "commit");
     memcpy(q->tokens + q->n_tokens, m->token, m->n * sizeof *m->token);
     r->n_tokens = q->n_tokens += m->n;
@@ -126,8 +126,8 @@ emit_verdict(struct sequence *q)
         for (uint32_t i = 0; i < m->n; i++) {
             uint32_t node = i == 0 ? 0 : v->path[i - 1];
             if (v->judged[node].token != TOKEN_NONE)
-                seq_emit_guess(q, st->pos[node] + 1, q->session->model.layers, 0, &v->judged[node], PROBED_VERIFY,
-                               v->judged[node].token);
+                seq_emit_prediction(q, st->pos[node] + 1, q->session->model.layers, 0, &v->judged[node], PROBED_VERIFY,
+                                    v->judged[node].token);
         }
 }
 
@@ -152,7 +152,7 @@ end_one(struct sequence *q, const struct spent *together, uint32_t sequences)
                          ? NAN
                          : (float)(((double)own->heads_ns + (double)together->heads_ns / sequences) / 1000);
     line->wait_us = (float)us_of(q, together, SPENT_WAIT, sequences);
-    line->aside_us = (float)us_of(q, together, SPENT_ASIDE, sequences);
+    line->learning_us = (float)us_of(q, together, SPENT_LEARNING, sequences);
     line->drafted = r->drafted;
     line->verified = r->drafted - q->state.cut;
     line->accepted = r->accepted;
@@ -189,11 +189,11 @@ begin(struct session *s, struct batch *b)
         most += q->round.budget + 2;
         b->sequence[b->n++] = q;
     }
-    s->turn = (uint32_t)(b->sequence[0] - s->sequences);
+    s->last_run = (uint32_t)(b->sequence[0] - s->sequences);
     context_follow_experts(s->ctx, s->sequences[0].current.probe == PROBE_ALL);
     size_t layers = s->model.layers * (s->info.experts > 0 ? 2U : 1U);
-    for (enum helper_role role = 0; role < HELPERS; role++)
-        layers += s->helpers[role].layers;
+    for (enum aux_role role = 0; role < AUX_MODELS; role++)
+        layers += s->aux[role].layers;
     return event_log_reserve(s->log, (layers + 2) * most * 2, 16384, &err) || session_fail(s, "event log", err.text);
 }
 

@@ -9,12 +9,12 @@
 
 /* Lets the auxiliary models that the policy needs read the prompt, so that this time is not part of a round. */
 static bool
-prefill_helpers(struct sequence *q)
+prefill_aux(struct sequence *q)
 {
     const unsigned needs = seq_policy(q)->ops->needs;
-    seq_helpers_forget(q);
-    for (enum helper_role role = 0; role < HELPERS; role++)
-        if ((needs & NEEDS(role)) != 0 && !session_helpers_follow(&q, 1, role))
+    seq_aux_forget(q);
+    for (enum aux_role role = 0; role < AUX_MODELS; role++)
+        if ((needs & NEEDS(role)) != 0 && !session_aux_follow(&q, 1, role))
             return false;
     return true;
 }
@@ -28,7 +28,7 @@ prefill(struct sequence *q)
     for (uint32_t i = 0; i < n; i++)
         seq_emit_token(q, i, q->tokens[i], SOURCE_PROMPT, NULL);
     struct prefill_watch watch = {.session = s, .since_us = clock_us()};
-    if (!context_prompt(s->ctx, q->seq, q->tokens, n, session_emit_prefill, &watch) || !prefill_helpers(q))
+    if (!context_prompt(s->ctx, q->seq, q->tokens, n, session_emit_prefill, &watch) || !prefill_aux(q))
         return false;
     if (context_is_prompt(s->ctx, context_at(s->ctx, q->seq, 0)))
         session_emit_control(s, q->number, RECORDED_PREFILL, "blas");
@@ -40,7 +40,7 @@ prefill(struct sequence *q)
     q->tokens[q->n_tokens++] = first.next;
     seq_emit_token(q, n, first.next, SOURCE_PREFILL, &first.judged[0]);
     if (q->current.probe == PROBE_POLICY)
-        seq_emit_guess(q, n, s->model.layers, 0, &first.judged[0], PROBED_VERIFY, first.judged[0].token);
+        seq_emit_prediction(q, n, s->model.layers, 0, &first.judged[0], PROBED_VERIFY, first.judged[0].token);
     /* so that the screen shows layers of the end of the prompt from the beginning */
     if (!session_probe_recent(s, &q, 1))
         return false;
@@ -106,7 +106,7 @@ why_over(const struct sequence *q)
 
 /* Replaces sequences that have ended by the next ones. False: stopped. */
 static bool
-look(struct session *s)
+probe_layers(struct session *s)
 {
     for (uint32_t i = 0; i < s->n_sequences; i++) {
         struct sequence *q = &s->sequences[i];
@@ -175,7 +175,7 @@ begin_run(struct session *s)
         if (!join(&s->sequences[i]))
             return false;
     }
-    return look(s);
+    return probe_layers(s);
 }
 
 /* Runs one round. Returns false if the run is over. */
@@ -191,10 +191,10 @@ go_on(struct session *s)
         session_emit_control(s, 0, RECORDED_END, s->batch ? "batch" : why_over(&s->sequences[0]));
         return false;
     }
-    engine_settle(s->engine, &s->mailbox.cancel); /* rounds are timed; the first token has been emitted */
+    engine_repack(s->engine, &s->mailbox.cancel); /* rounds are timed; the first token has been emitted */
     if (s->asked.slices > 0 && !session_baseline_slice(s))
         return session_stop(s, "baseline");
-    if (!session_round(s, &emitted) || !look(s))
+    if (!session_round(s, &emitted) || !probe_layers(s))
         return false;
     session_round_done(s, emitted);
     return true;
@@ -209,11 +209,11 @@ session_generate(struct session *s)
         case NEXT_STOP: return;
         case NEXT_SETTINGS: over = !session_apply_settings(s) || over; break;
         case NEXT_BASELINE:
-            engine_settle(s->engine, &s->mailbox.cancel);
+            engine_repack(s->engine, &s->mailbox.cancel);
             over = !session_baseline(s) || over;
             break;
         case NEXT_COSTS:
-            engine_settle(s->engine, &s->mailbox.cancel);
+            engine_repack(s->engine, &s->mailbox.cancel);
             session_costs(s);
             break;
         case NEXT_ROUND: over = !over && !go_on(s); break; /* an extended run is not over */

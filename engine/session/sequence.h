@@ -9,8 +9,8 @@
 /* The time and loads of a round, by what they were spent on. They count towards one account at a time. */
 enum account {
     SPENT_DRAFT,
-    SPENT_ASIDE, /* learning passes of the policy, which draft nothing (SWIFT's search) */
-    SPENT_WAIT,  /* at a control point, paused or stepping */
+    SPENT_LEARNING, /* learning passes of the policy, which draft nothing (SWIFT's search) */
+    SPENT_WAIT,     /* at a control point, paused or stepping */
     SPENT_VERIFY,
     SPENT_LEARN, /* the policy's observation of the verdict */
     SPENT_PROBE, /* emitting events, and the scope's own probes */
@@ -65,25 +65,25 @@ struct round_state {
     float *temperature; /* (L + 1) of the last exit rule */
 };
 
-struct helper_context { /* of an auxiliary model; zeros: there is none, or it is the target's own first layers */
+struct aux_context { /* of an auxiliary model; zeros: there is none, or it is the target's own first layers */
     struct context *ctx;
     uint32_t vocab, layers;
     token_t unknown; /* replaces a token that the model lacks */
 };
 
-#define HELPER_FEW 8 /* so many tokens of a sequence are read together with those of others, or with drafts */
+#define AUX_FEW 8 /* so many tokens of a sequence are read together with those of others, or with drafts */
 
 /* A sequence's rows in an auxiliary model's context. They follow the target's rows: the trunk contains the first tokens of the sequence,
  * which may include the pending one. */
-struct helper {
-    const struct helper_context *of; /* the session's */
+struct aux_sequence {
+    const struct aux_context *of; /* the session's */
     seq_t seq;
     slot_t row[VERIFY_NODES]; /* of the round's nodes; SLOT_NONE: not requested */
-    slot_t fresh
-        [HELPER_FEW];   /* (n_fresh) rows of the last tokens that run together with drafts; they are committed with */
+    slot_t
+        fresh[AUX_FEW]; /* (n_fresh) rows of the last tokens that run together with drafts; they are committed with */
     uint32_t n_fresh;   /* the accepted drafts */
     struct round view;  /* returned by rounds_model() */
-    uint32_t looked_at; /* rows of the trunk that the scope has probed */
+    uint32_t inspected; /* rows of the trunk that the scope has probed */
 };
 
 #define FINALS (4 * VERIFY_NODES)
@@ -97,7 +97,7 @@ struct sequence {
     uint32_t n_tokens;      /* at most ctx + 1 */
     uint32_t prompt_tokens; /* of n_tokens, those of the prompt */
     seq_t seq;              /* in the target's context */
-    struct helper helpers[HELPERS];
+    struct aux_sequence aux[AUX_MODELS];
     struct {
         uint32_t pos; /* 0: none; the first token has no prediction */
         token_t token;
@@ -106,7 +106,7 @@ struct sequence {
     struct policy *policies; /* (info.n_policies) */
     uint32_t met;            /* the policy that has seen the rows */
     enum head_choice head;   /* the head at its layers, by settings and engine */
-    bool look_again;         /* the head has changed since the last round */
+    bool inspect_again;      /* the head has changed since the last round */
     struct round round;
     struct round_state state;
 };

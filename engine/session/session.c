@@ -171,7 +171,7 @@ session_close(struct session *s)
     run_forget_left(&s->run);
     prompt_format_close(&s->format);
     free(s->emitted_ids);
-    free(s->probing.guesses);
+    free(s->probing.predictions);
     free(s->probing.probes);
     pthread_mutex_destroy(&s->failure_lock);
     free(s);

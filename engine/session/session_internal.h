@@ -74,7 +74,7 @@ struct timing {
 };
 
 /* The condition of :until, which is checked for each event. */
-#define WATCH_GUESSES 2048 /* predictions of a round at most; further ones are ignored */
+#define WATCH_PREDICTIONS 2048 /* predictions of a round at most; further ones are ignored */
 
 struct watch {
     struct until until;
@@ -83,12 +83,12 @@ struct watch {
     bool unsure;         /* a draft of this round was below the confidence, */
     uint32_t unsure_seq; /* of this sequence */
     uint32_t n;
-    struct watch_guess { /* (n) predictions of the target's layers in this round */
+    struct watch_prediction { /* (n) predictions of the target's layers in this round */
         uint32_t seq, pos;
         int32_t layer;
         token_t token;
         float confidence;
-    } guess[WATCH_GUESSES];
+    } prediction[WATCH_PREDICTIONS];
 };
 
 struct asked { /* requests that the engine's thread carries out as soon as it can */
@@ -101,9 +101,9 @@ struct measured { /* autoregressive steps of this prompt, either all with a limi
     bool paced;
 };
 
-struct probing {                  /* buffers for probes */
-    struct context_probe *probes; /* (n) */
-    struct guess *guesses;        /* (n) */
+struct probing {                    /* buffers for probes */
+    struct context_probe *probes;   /* (n) */
+    struct prediction *predictions; /* (n) */
     size_t n;
 };
 
@@ -124,7 +124,7 @@ struct session {
     struct prompt_format format;
     struct event_log *log;
     struct context *ctx;
-    struct helper_context helpers[HELPERS];
+    struct aux_context aux[AUX_MODELS];
     struct acceptance acceptance;
     struct dist_pool *dists;      /* of all models: verification uses distributions of auxiliary models */
     token_t unknown;              /* replaces, in events, a draft's token that the target lacks */
@@ -151,7 +151,7 @@ struct session {
     bool costs_emitted;
     uint64_t costs_us;          /* asked.costs waits until then, by clock_us() */
     uint64_t device_emitted_us; /* time of the last RECORDED_DEVICE */
-    enum account aside_from;    /* the account that a learning pass interrupted */
+    enum account learning_from; /* the account that a learning pass interrupted */
     uint64_t *emitted_ids;      /* bit set of token ids whose VOCAB event was emitted */
     struct probing probing;
     struct sequence *sequences; /* (open_sequences) */
@@ -159,11 +159,11 @@ struct session {
     uint32_t open_sequences;
     atomic_uint ctx_sequences; /* that the contexts have room for; grows between runs; any thread reads it */
     uint32_t n_settings;       /* 1: all sequences have the same; else each has its own, and they take turns */
-    uint32_t turn;             /* the sequence that ran last */
+    uint32_t last_run;         /* the sequence that ran last */
 };
 
 static inline bool
-session_in_turns(const struct session *s)
+session_alternates(const struct session *s)
 {
     return s->n_settings > 1;
 }
@@ -171,14 +171,14 @@ session_in_turns(const struct session *s)
 static inline bool
 session_has_several(const struct session *s) /* May there be several sequences? They emit when they join and leave. */
 {
-    return s->batch || session_in_turns(s);
+    return s->batch || session_alternates(s);
 }
 
 static inline uint64_t
 seq_seed(const struct session *s, uint32_t sequence) /* Sequences that take turns draw the same random numbers. */
 {
     const uint64_t seed = s->sequences[0].current.seed;
-    return session_in_turns(s) ? seed : rng_sequence_seed(seed, sequence);
+    return session_alternates(s) ? seed : rng_sequence_seed(seed, sequence);
 }
 
 /* ---- emit.c: events of this run and round ---- */
@@ -186,12 +186,12 @@ void watch_for(struct watch *, const struct until *); /* from now on */
 void seq_emit(struct sequence *, struct event *);     /* adds run, sequence, round and time */
 void session_emit_vocab(struct session *, token_t);   /* once for each token */
 /* A committed token of the prompt or of the target; its prediction, or NULL. */
-void seq_emit_token(struct sequence *, uint32_t pos, token_t, enum token_source, const struct guess *);
-void seq_emit_guess(struct sequence *, uint32_t pos, uint32_t layer, uint32_t head, const struct guess *,
-                    enum probed_by, token_t final);
+void seq_emit_token(struct sequence *, uint32_t pos, token_t, enum token_source, const struct prediction *);
+void seq_emit_prediction(struct sequence *, uint32_t pos, uint32_t layer, uint32_t head, const struct prediction *,
+                         enum probed_by, token_t final);
 /* A prediction of an auxiliary model's layer; final is the target's token. */
-void seq_emit_helper_guess(struct sequence *, enum helper_role, uint32_t pos, uint32_t layer, const struct guess *,
-                           enum probed_by, token_t final);
+void seq_emit_aux_prediction(struct sequence *, enum aux_role, uint32_t pos, uint32_t layer, const struct prediction *,
+                             enum probed_by, token_t final);
 void seq_emit_experts(struct sequence *, slot_t row); /* the experts of a row, if the context has recorded them */
 
 struct change { /* of a setting or of the run's state */
@@ -232,20 +232,20 @@ bool session_contexts_fit(const struct session *, uint32_t sequences, struct err
 struct loads session_loads(const struct session *);      /* of all models, in units of the target's */
 const struct err *session_error(const struct session *); /* of the last call of a context; ERR_NONE: none */
 
-/* ---- helpers.c: rows of auxiliary models ---- */
-void seq_helpers_forget(struct sequence *); /* at the beginning of a sequence */
-void seq_helpers_begin(struct sequence *);  /* at the beginning of a round */
+/* ---- aux_models.c: rows of auxiliary models ---- */
+void seq_aux_forget(struct sequence *); /* at the beginning of a sequence */
+void seq_aux_begin(struct sequence *);  /* at the beginning of a round */
 /* The role's model reads the tokens of these sequences that it has not read, with the pending ones, in as few forward passes as
  * possible. False: stopped; session_error(). */
-bool session_helpers_follow(struct sequence *const *, uint32_t n, enum helper_role);
+bool session_aux_follow(struct sequence *const *, uint32_t n, enum aux_role);
 /* Does the same, but only appends the rows of the last few tokens: they run together with the drafts. */
-bool session_helpers_append(struct sequence *const *, uint32_t n, enum helper_role);
+bool session_aux_append(struct sequence *const *, uint32_t n, enum aux_role);
 /* The row of a round's node; SLOT_NONE: stopped. */
-slot_t seq_helper_row(struct sequence *, struct helper *, int32_t node);
+slot_t seq_aux_row(struct sequence *, struct aux_sequence *, int32_t node);
 /* A row of the first token after the trunk, which the caller runs and discards; SLOT_NONE: stopped. */
-slot_t seq_helper_next(const struct sequence *, const struct helper *);
+slot_t seq_aux_next(const struct sequence *, const struct aux_sequence *);
 /* Keeps the rows of the first n nodes of the verdict's path, if there are any; discards all others. */
-bool seq_helpers_keep(struct sequence *, const struct verdict *, uint32_t n);
+bool seq_aux_keep(struct sequence *, const struct verdict *, uint32_t n);
 
 bool session_open_acceptance(struct session *, struct err *);
 void session_close_acceptance(struct session *);
@@ -286,7 +286,7 @@ bool session_apply_settings(struct session *); /* between rounds. False: stopped
 bool session_look_back(struct session *);
 
 /* ---- round.c ---- */
-void round_emit_guess(const struct round *, slot_t, uint32_t layer, const struct guess *); /* a LAYER event */
+void round_emit_prediction(const struct round *, slot_t, uint32_t layer, const struct prediction *); /* a LAYER event */
 /* A policy's step for one of `together` sequences of a round: its costs are those of this sequence. */
 bool seq_alone(struct sequence *, struct policy *, uint32_t together, bool (*step)(struct policy *, struct round *));
 

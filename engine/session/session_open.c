@@ -88,13 +88,13 @@ describe(struct session *s, const struct session_options *o)
     info->parameters = m->parameters;
     info->model_hash = m->hash;
     info->rho = m->rho;
-    for (enum helper_role role = 0; role < HELPERS; role++) {
-        const struct model *helper = s->engine->helpers[role].model;
-        struct helper_info *h = &info->helpers[role];
-        engine_helper_name(s->engine, role, h->name, sizeof h->name);
-        snprintf(h->path, sizeof h->path, "%s", helper != NULL ? helper->path : "");
-        h->hash = helper != NULL ? helper->hash : m->hash;
-        h->layers = helper != NULL ? helper->desc.n_layers : 0;
+    for (enum aux_role role = 0; role < AUX_MODELS; role++) {
+        const struct model *aux = s->engine->aux[role].model;
+        struct aux_info *h = &info->aux[role];
+        engine_aux_name(s->engine, role, h->name, sizeof h->name);
+        snprintf(h->path, sizeof h->path, "%s", aux != NULL ? aux->path : "");
+        h->hash = aux != NULL ? aux->hash : m->hash;
+        h->layers = aux != NULL ? aux->desc.n_layers : 0;
     }
     describe_trained(info, s->engine);
     snprintf(info->backend, sizeof info->backend, "%s", s->engine->ops->name);
@@ -198,13 +198,13 @@ allocate(struct session *s, struct err *err)
 {
     struct probing *p = &s->probing;
     size_t layers = s->model.layers;
-    for (enum helper_role role = 0; role < HELPERS; role++)
-        layers = s->info.helpers[role].layers > layers ? s->info.helpers[role].layers : layers;
+    for (enum aux_role role = 0; role < AUX_MODELS; role++)
+        layers = s->info.aux[role].layers > layers ? s->info.aux[role].layers : layers;
     p->n = (layers + 1) * VERIFY_NODES;
-    p->guesses = calloc(p->n, sizeof *p->guesses);
+    p->predictions = calloc(p->n, sizeof *p->predictions);
     p->probes = calloc(p->n, sizeof *p->probes);
     s->emitted_ids = calloc(s->model.vocab / 64 + 1, sizeof *s->emitted_ids);
-    return (p->guesses != NULL && p->probes != NULL && s->emitted_ids != NULL) ||
+    return (p->predictions != NULL && p->probes != NULL && s->emitted_ids != NULL) ||
            err_set(err, ERR_WORK, "out of memory for what layers say");
 }
 
@@ -315,7 +315,7 @@ request_settings(struct session *s, const struct session_options *o, struct err 
     if (!session_read_versus(s, o->versus, &requested[0], s->changes, err))
         return false;
     s->n_settings = s->mailbox.n_settings = s->changes->n_settings;
-    if (session_in_turns(s)) {
+    if (session_alternates(s)) {
         requested[1] = s->changes->settings[1];
         s->n_sequences = s->n_settings;
     } else {

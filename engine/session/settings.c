@@ -20,7 +20,7 @@ seq_take_settings(struct sequence *q)
 static void
 sequences_of(struct session *s, uint32_t seq, bool common, struct sequence **first, uint32_t *n)
 {
-    const bool one = session_in_turns(s) && !common;
+    const bool one = session_alternates(s) && !common;
     *first = &s->sequences[one ? seq : 0];
     *n = one ? 1 : s->n_sequences;
 }
@@ -44,10 +44,10 @@ choose_head(struct sequence *q, uint32_t n, bool always, uint32_t asked, uint32_
         return; /* the lens is the only head */
     for (uint32_t i = 0; i < n; i++) {
         q[i].head = strcmp(after, head_mode_names[HEADS_TRAINED]) == 0 ? USE_TRAINED : USE_LENS;
-        q[i].look_again = q[i].look_again || strcmp(before, after) != 0;
+        q[i].inspect_again = q[i].inspect_again || strcmp(before, after) != 0;
     }
     if (always || strcmp(before, after) != 0)
-        session_emit_change(q->session, session_in_turns(q->session) ? q->number : 0,
+        session_emit_change(q->session, session_alternates(q->session) ? q->number : 0,
                             &(struct change){.kind = RECORDED_HEAD,
                                              .before = always ? "" : before,
                                              .after = after,
@@ -101,7 +101,7 @@ apply_change(struct session *s, const struct mail *m)
                              .asked = m->asked_round,
                              .applied = next};
     if (m->kind != CONTROL_HEAD)
-        session_emit_change(s, session_in_turns(s) && !common ? q->number : 0, &c);
+        session_emit_change(s, session_alternates(s) && !common ? q->number : 0, &c);
     if (m->kind == CONTROL_HEAD || m->kind == CONTROL_POLICY)
         choose_head(q, n, false, m->asked_round, next);
 }
@@ -155,7 +155,7 @@ session_take_settings(struct session *s)
 {
     apply_changes(s);
     for (uint32_t i = 0; i < s->n_sequences; i++)
-        s->sequences[i].look_again = false; /* the new run has no rows yet */
+        s->sequences[i].inspect_again = false; /* the new run has no rows yet */
 }
 
 static bool
@@ -176,8 +176,8 @@ session_look_back(struct session *s)
     uint32_t n_all = 0, n_changed = 0;
     for (uint32_t i = 0; i < s->n_sequences; i++) {
         struct sequence *q = &s->sequences[i];
-        const bool again = q->look_again;
-        q->look_again = false;
+        const bool again = q->inspect_again;
+        q->inspect_again = false;
         if (session_has_several(s) && q->over)
             continue;
         all[n_all++] = q;
@@ -226,7 +226,7 @@ session_make_room(struct session *s)
     if (s->batch)
         return true;
     s->n_sequences = s->run.total = s->n_settings;
-    s->turn = 0;
+    s->last_run = 0;
     return make_room(s, s->n_sequences);
 }
 
@@ -235,15 +235,15 @@ session_make_room(struct session *s)
 bool
 session_takes_part(const struct session *s, const struct sequence *q)
 {
-    if (q->over || !session_in_turns(s))
+    if (q->over || !session_alternates(s))
         return !q->over;
-    const struct sequence *turn = NULL;
+    const struct sequence *last_run = NULL;
     for (uint32_t i = 0; i < s->n_sequences; i++) {
         const struct sequence *other = &s->sequences[i];
-        const bool first = turn == NULL || seq_emitted(other) < seq_emitted(turn) ||
-                           (seq_emitted(other) == seq_emitted(turn) && i == s->turn);
+        const bool first = last_run == NULL || seq_emitted(other) < seq_emitted(last_run) ||
+                           (seq_emitted(other) == seq_emitted(last_run) && i == s->last_run);
         if (!other->over && first)
-            turn = other;
+            last_run = other;
     }
-    return q == turn;
+    return q == last_run;
 }

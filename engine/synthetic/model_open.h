@@ -36,7 +36,7 @@ void model_close(struct model *); /* not before every backend's weights made fro
 /* Describes a model without running it, for lists of models. */
 
 /* All texts can be printed. */
-struct model_look {
+struct model_summary {
     bool runs;
     char why[400]; /* it doesn't, or hardly fits into memory; without the path in front */
     /* Of one that runs: */
@@ -48,7 +48,7 @@ struct model_look {
 };
 
 /* Opens the model as a run does, fills in its description and closes it. available: bytes of memory that it has to fit into. */
-void model_look(struct model_look *, const char *path, uint64_t available);
+void model_summary(struct model_summary *, const char *path, uint64_t available);
 
 /* The tokenizer of a Hugging Face folder: tokenizer.json, or else tokenizer.model. */
 

@@ -92,7 +92,7 @@ struct synthetic_weights {
 bool synthetic_weights_make(struct synthetic_weights **, const struct synthetic_spec *, struct err *);
 void synthetic_weights_free(struct synthetic_weights *);
 
-/* How far the layers after an exit have to move the logits for a given share of its guesses to survive them. */
+/* How far the layers after an exit have to move the logits for a given share of its predictions to survive them. */
 
 /* The probability that two vectors of `vocab` logits have their largest entry at the same place, when entries are
  * standard normal, independent of each other, and those at one place correlated by 1 / sqrt(1 + tangent^2): what is

@@ -11,7 +11,7 @@
 #include "kernels/base/rng.h"
 #include "kernels/cpu/sampling.h"
 
-struct lane { /* a prompt at hand */
+struct sequence { /* a prompt at hand */
     struct accept_data *data;
     struct accept_prompt *prompt;
     uint64_t seed;
@@ -27,15 +27,15 @@ struct lane { /* a prompt at hand */
 struct accept_data {
     struct accept_data_options options;
     struct reader target, draft;
-    uint32_t vocab;         /* ids that both have */
-    struct final_norm norm; /* the draft's */
-    float *z, *q;           /* (the larger vocabulary), (vocab) */
-    uint32_t *order;        /* (vocab) scratch */
-    struct lane *lanes;     /* (options.lanes) */
+    uint32_t vocab;             /* ids that both have */
+    struct final_norm norm;     /* the draft's */
+    float *z, *q;               /* (the larger vocabulary), (vocab) */
+    uint32_t *order;            /* (vocab) scratch */
+    struct sequence *sequences; /* (options.lanes) */
 };
 
 static bool
-open_lane(struct accept_data *a, struct lane *l)
+open_sequences(struct accept_data *a, struct sequence *l)
 {
     const uint32_t prompt = a->options.prompt, response = a->options.response;
     l->data = a;
@@ -57,10 +57,10 @@ make_room(struct accept_data *a)
     a->z = malloc(more * sizeof *a->z);
     a->q = malloc(a->vocab * sizeof *a->q);
     a->order = malloc(a->vocab * sizeof *a->order);
-    a->lanes = calloc(a->options.lanes, sizeof *a->lanes);
-    bool ok = a->z != NULL && a->q != NULL && a->order != NULL && a->lanes != NULL;
-    for (uint32_t i = 0; i < a->options.lanes && ok; i++)
-        ok = open_lane(a, &a->lanes[i]);
+    a->sequences = calloc(a->options.sequences, sizeof *a->sequences);
+    bool ok = a->z != NULL && a->q != NULL && a->order != NULL && a->sequences != NULL;
+    for (uint32_t i = 0; i < a->options.sequences && ok; i++)
+        ok = open_sequences(a, &a->sequences[i]);
     return ok;
 }
 
@@ -72,14 +72,14 @@ accept_data_open(struct accept_data **out, const struct engine *engine, const st
     struct accept_data *a = calloc(1, sizeof *a);
     if (a == NULL)
         return err_set(err, ERR_WORK, "out of memory reading responses");
-    const uint32_t ctx = options->prompt + options->response, lanes = options->lanes;
+    const uint32_t ctx = options->prompt + options->response, sequences = options->sequences;
     a->options = *options;
-    bool ok = reader_open(&a->target, engine, READS_TARGET, ctx, lanes, cancel, err) &&
-              reader_open(&a->draft, engine, READS_DRAFT, ctx, lanes, cancel, err) &&
+    bool ok = reader_open(&a->target, engine, READS_TARGET, ctx, sequences, cancel, err) &&
+              reader_open(&a->draft, engine, READS_DRAFT, ctx, sequences, cancel, err) &&
               final_norm_open(&a->norm, &a->draft.model->desc, err);
     ok = ok && (make_room(a) ||
                 err_set(err, ERR_WORK, "out of memory for %u responses of %u tokens; ask for fewer or shorter ones",
-                        (unsigned)lanes, (unsigned)options->response));
+                        (unsigned)sequences, (unsigned)options->response));
     if (!ok) {
         accept_data_close(a);
         return false;
@@ -96,15 +96,15 @@ accept_data_close(struct accept_data *a)
     reader_close(&a->target);
     reader_close(&a->draft);
     final_norm_free(&a->norm);
-    for (uint32_t i = 0; i < a->options.lanes && a->lanes != NULL; i++) {
-        free(a->lanes[i].text);
-        free(a->lanes[i].response);
-        free(a->lanes[i].candidate);
-        free(a->lanes[i].mixed);
-        free(a->lanes[i].label);
-        free(a->lanes[i].p);
+    for (uint32_t i = 0; i < a->options.sequences && a->sequences != NULL; i++) {
+        free(a->sequences[i].text);
+        free(a->sequences[i].response);
+        free(a->sequences[i].candidate);
+        free(a->sequences[i].mixed);
+        free(a->sequences[i].label);
+        free(a->sequences[i].p);
     }
-    free(a->lanes);
+    free(a->sequences);
     free(a->z);
     free(a->q);
     free(a->order);
@@ -114,7 +114,7 @@ accept_data_close(struct accept_data *a)
 /* ---- prompts ---- */
 
 static struct rng_key
-key_of(const struct lane *l, uint32_t pos, enum rng_purpose purpose)
+key_of(const struct sequence *l, uint32_t pos, enum rng_purpose purpose)
 {
     return (struct rng_key){.seed = l->seed, .pos = pos, .purpose = purpose};
 }
@@ -123,7 +123,7 @@ key_of(const struct lane *l, uint32_t pos, enum rng_purpose purpose)
 static bool
 respond(void *user, struct reader *r, uint32_t at, slot_t slot)
 {
-    struct lane *l = user;
+    struct sequence *l = user;
     struct accept_data *a = l->data;
     const uint32_t n = (uint32_t)l->prompt->n + l->said;
     if (at + 1 < n)
@@ -142,7 +142,7 @@ respond(void *user, struct reader *r, uint32_t at, slot_t slot)
 static bool
 propose(void *user, struct reader *r, uint32_t at, slot_t slot)
 {
-    struct lane *l = user;
+    struct sequence *l = user;
     struct accept_data *a = l->data;
     if (at + 1 < l->prompt->n)
         return true;
@@ -162,7 +162,7 @@ propose(void *user, struct reader *r, uint32_t at, slot_t slot)
 static bool
 take(void *user, struct reader *r, uint32_t at, slot_t slot)
 {
-    const struct lane *l = user;
+    const struct sequence *l = user;
     struct accept_prompt *to = l->prompt;
     const uint32_t i = at - (uint32_t)to->n;
     float *x = to->x + to->rows * r->width;
@@ -182,16 +182,16 @@ texts_of(struct accept_data *a, size_t n, uint32_t less, bool alive, struct read
 {
     size_t count = 0;
     for (uint32_t i = 0; i < n; i++) {
-        struct lane *l = &a->lanes[i];
+        struct sequence *l = &a->sequences[i];
         if (!alive || !l->over)
             texts[count++] = (struct reader_text){
-                .lane = i, .tokens = l->text, .to = (uint32_t)l->prompt->n + l->said - less, .user = l};
+                .sequence = i, .tokens = l->text, .to = (uint32_t)l->prompt->n + l->said - less, .user = l};
     }
     return count;
 }
 
 static void
-mix(struct lane *l)
+mix(struct sequence *l)
 {
     for (uint32_t i = 0; i < l->said; i++) {
         const uint32_t pos = (uint32_t)l->prompt->n + i;
@@ -204,9 +204,9 @@ mix(struct lane *l)
 bool
 accept_data_prompts(struct accept_data *a, struct accept_prompt *prompts, size_t n, struct err *err)
 {
-    struct reader_text texts[READER_LANES];
+    struct reader_text texts[READER_SEQUENCES];
     for (uint32_t i = 0; i < n; i++) {
-        struct lane *l = &a->lanes[i];
+        struct sequence *l = &a->sequences[i];
         l->prompt = &prompts[i];
         l->prompt->rows = 0;
         l->seed = splitmix64_mix(a->options.seed + prompts[i].index * SPLITMIX64_STEP);
@@ -223,7 +223,7 @@ accept_data_prompts(struct accept_data *a, struct accept_prompt *prompts, size_t
         }
     bool ok = reader_read(&a->draft, texts, texts_of(a, n, 1, false, texts), propose);
     for (uint32_t i = 0; i < n && ok; i++) {
-        mix(&a->lanes[i]);
+        mix(&a->sequences[i]);
         reader_forget(&a->draft, i, (uint32_t)prompts[i].n); /* Z begins like X: with the prompt */
     }
     ok = ok && reader_read(&a->draft, texts, texts_of(a, n, 0, false, texts), take);
@@ -291,7 +291,7 @@ forward(const struct accept_head *h, struct accept_work *w, size_t n)
             memcpy(z + i * h->width, h->block[d].b, h->width * sizeof *z);
         multiply(h, w,
                  (struct blas_product){
-                     .turn_b = true, .m = n, .n = h->width, .k = h->width, .a = x, .b = h->block[d].w, .c = z});
+                     .transpose_b = true, .m = n, .n = h->width, .k = h->width, .a = x, .b = h->block[d].w, .c = z});
         for (size_t i = 0; i < rows; i++)
             next[i] = x[i] + z[i] / (1 + expf(-z[i]));
     }
@@ -331,7 +331,7 @@ backward(const struct accept_head *h, struct accept_work *w, size_t n, float *gr
         }
         multiply(h, w,
                  (struct blas_product){
-                     .turn_a = true, .m = h->width, .n = h->width, .k = n, .a = w->inner, .b = x, .c = slope_w});
+                     .transpose_a = true, .m = h->width, .n = h->width, .k = n, .a = w->inner, .b = x, .c = slope_w});
         multiply(h, w,
                  (struct blas_product){
                      .m = n, .n = h->width, .k = h->width, .a = w->inner, .b = h->block[d].w, .c = w->slope});

@@ -64,7 +64,7 @@ struct accept_data_options {
     double mixing;             /* 0.15 */
     struct sampling sampling;  /* of p and q, and of the response */
     uint64_t seed;
-    uint32_t lanes; /* prompts at a time, at most; 1 to READER_LANES */
+    uint32_t sequences; /* prompts at a time, at most; 1 to READER_SEQUENCES */
 };
 
 struct accept_data;

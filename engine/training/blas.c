@@ -17,7 +17,7 @@ struct blas {
     const struct product_ops *ops;
     struct products *products;
     atomic_bool failed;
-    atomic_flag telling; /* who has it writes err, once */
+    atomic_flag reporting; /* who has it writes err, once */
     struct err err;
 };
 
@@ -36,7 +36,7 @@ blas_open(struct blas **out, const struct engine *e, struct err *err)
         return false;
     }
     atomic_init(&b->failed, false);
-    atomic_flag_clear(&b->telling);
+    atomic_flag_clear(&b->reporting);
     *out = b;
     return true;
 }
@@ -60,7 +60,7 @@ blas_keep(struct blas *b, const float *values, size_t n)
 static void
 fail(struct blas *b, const struct err *why)
 {
-    if (atomic_flag_test_and_set(&b->telling))
+    if (atomic_flag_test_and_set(&b->reporting))
         return;
     b->err = *why;
     atomic_store(&b->failed, true);
@@ -70,8 +70,8 @@ void
 blas_multiply(struct blas *b, const struct blas_product *p)
 {
     if (b != NULL && !atomic_load(&b->failed)) {
-        const struct host_product h = {.turn_a = p->turn_a,
-                                       .turn_b = p->turn_b,
+        const struct host_product h = {.transpose_a = p->transpose_a,
+                                       .transpose_b = p->transpose_b,
                                        .m = (uint32_t)p->m,
                                        .n = (uint32_t)p->n,
                                        .k = (uint32_t)p->k,
@@ -87,9 +87,9 @@ blas_multiply(struct blas *b, const struct blas_product *p)
         fail(b, &why);
     }
     const struct blas_library *library = blas_library(1, NULL); /* not NULL: training has loaded it */
-    library->multiply(CblasRowMajor, p->turn_a ? CblasTrans : CblasNoTrans, p->turn_b ? CblasTrans : CblasNoTrans,
-                      (int)p->m, (int)p->n, (int)p->k, 1, p->a, (int)p->lda, p->b, (int)p->ldb, p->beta, p->c,
-                      (int)p->n);
+    library->multiply(CblasRowMajor, p->transpose_a ? CblasTrans : CblasNoTrans,
+                      p->transpose_b ? CblasTrans : CblasNoTrans, (int)p->m, (int)p->n, (int)p->k, 1, p->a, (int)p->lda,
+                      p->b, (int)p->ldb, p->beta, p->c, (int)p->n);
 }
 
 bool

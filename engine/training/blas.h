@@ -20,10 +20,10 @@ void blas_close(struct blas *);
 /* A matrix (n values) that does not change from now on: it stays on the device. Where it has no room it is copied each time. */
 void blas_keep(struct blas *, const float *, size_t n);
 
-/* C (m, n) = A B + beta C, row-major; with turn_a A is stored as (k, m), with turn_b B as (n, k). lda, ldb: distance of
+/* C (m, n) = A B + beta C, row-major; with transpose_a A is stored as (k, m), with transpose_b B as (n, k). lda, ldb: distance of
  * stored rows, in floats. After a failure the device is not used again, and blas_failed() returns true, so that training ends. */
 struct blas_product {
-    bool turn_a, turn_b;
+    bool transpose_a, transpose_b;
     size_t m, n, k;
     const float *a;
     size_t lda;

@@ -102,18 +102,18 @@ head_work_close(struct head_work *w)
 
 /* C (m, n) = A B + beta C, row-major, A (m, k) or its transpose, B (k, n) or its transpose without gaps. */
 static void
-product(const struct lens *lens, bool turn_a, bool turn_b, size_t m, size_t n, size_t k, const float *a, size_t lda,
-        const float *b, float beta, float *c)
+product(const struct lens *lens, bool transpose_a, bool transpose_b, size_t m, size_t n, size_t k, const float *a,
+        size_t lda, const float *b, float beta, float *c)
 {
-    blas_multiply(lens->blas, &(struct blas_product){.turn_a = turn_a,
-                                                     .turn_b = turn_b,
+    blas_multiply(lens->blas, &(struct blas_product){.transpose_a = transpose_a,
+                                                     .transpose_b = transpose_b,
                                                      .m = m,
                                                      .n = n,
                                                      .k = k,
                                                      .a = a,
                                                      .lda = lda,
                                                      .b = b,
-                                                     .ldb = turn_b ? k : n,
+                                                     .ldb = transpose_b ? k : n,
                                                      .beta = beta,
                                                      .c = c});
 }
@@ -264,7 +264,7 @@ head_loss(const struct lens *lens, enum head_kind kind, const struct head_weight
     } else if (kind == HEAD_AFFINE) {
         product(lens, false, false, n, width, vocab, w->z, vocab, head, 0, w->slope);
         back_through_norm(lens, w, n);
-        blas_multiply(lens->blas, &(struct blas_product){.turn_a = true,
+        blas_multiply(lens->blas, &(struct blas_product){.transpose_a = true,
                                                          .m = width,
                                                          .n = width,
                                                          .k = n,

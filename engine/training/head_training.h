@@ -1,6 +1,6 @@
 /* The loss of one layer's trained head and its gradient: what training a head comes down to.
  *
- * A head at layer l guesses the model's own final distribution p from the hidden state h after layer l:
+ * A head at layer l predicts the model's own final distribution p from the hidden state h after layer l:
  *     affine:  z = W · norm(h + A·h + b)       (Belrose et al. 2023, the tuned lens; W and norm are the model's)
  *     full:    z = W_l · norm(h)               (SpecBound, AdaDecode; W_l starts as W)
  *     loss  =  mean over rows of KL(p || softmax(z)), nats

@@ -7,7 +7,7 @@
 #include "kernels/base/rng.h"
 #include "kernels/cpu/sampling.h"
 
-struct lane { /* a prompt at hand */
+struct sequence { /* a prompt at hand */
     struct profile_data *data;
     struct profile_prompt *prompt;
     uint64_t seed;
@@ -21,10 +21,10 @@ struct lane { /* a prompt at hand */
 struct profile_data {
     struct profile_data_options options;
     struct reader reader[READS];
-    uint32_t vocab;     /* ids that all three have */
-    float *scratch[3];  /* (vocab) distributions at hand */
-    uint32_t *order;    /* (vocab) scratch */
-    struct lane *lanes; /* (options.lanes) */
+    uint32_t vocab;             /* ids that all three have */
+    float *scratch[3];          /* (vocab) distributions at hand */
+    uint32_t *order;            /* (vocab) scratch */
+    struct sequence *sequences; /* (options.lanes) */
 };
 
 static uint32_t
@@ -34,7 +34,7 @@ room_of(const struct profile_data_options *o)
 }
 
 static bool
-open_lane(struct profile_data *d, struct lane *l)
+open_sequences(struct profile_data *d, struct sequence *l)
 {
     l->data = d;
     bool ok = (l->text = malloc(room_of(&d->options) * sizeof *l->text)) != NULL &&
@@ -51,11 +51,11 @@ make_room(struct profile_data *d)
     for (enum reads i = 0; i < READS; i++)
         d->vocab = d->reader[i].vocab < d->vocab ? d->reader[i].vocab : d->vocab;
     bool ok = (d->order = malloc(d->vocab * sizeof *d->order)) != NULL &&
-              (d->lanes = calloc(d->options.lanes, sizeof *d->lanes)) != NULL;
+              (d->sequences = calloc(d->options.sequences, sizeof *d->sequences)) != NULL;
     for (int i = 0; i < 3 && ok; i++)
         ok = (d->scratch[i] = malloc(d->vocab * sizeof *d->scratch[i])) != NULL;
-    for (uint32_t i = 0; i < d->options.lanes && ok; i++)
-        ok = open_lane(d, &d->lanes[i]);
+    for (uint32_t i = 0; i < d->options.sequences && ok; i++)
+        ok = open_sequences(d, &d->sequences[i]);
     return ok;
 }
 
@@ -70,7 +70,7 @@ profile_data_open(struct profile_data **out, const struct engine *engine, const 
     d->options = *options;
     bool ok = true;
     for (enum reads i = 0; i < READS && ok; i++)
-        ok = reader_open(&d->reader[i], engine, i, room_of(options), options->lanes, cancel, err);
+        ok = reader_open(&d->reader[i], engine, i, room_of(options), options->sequences, cancel, err);
     ok = ok && (make_room(d) || err_set(err, ERR_WORK, "out of memory for a profile: fewer --drafts or --at-once"));
     if (!ok) {
         profile_data_close(d);
@@ -85,17 +85,17 @@ profile_data_close(struct profile_data *d)
 {
     if (d == NULL)
         return;
-    for (uint32_t i = 0; i < d->options.lanes && d->lanes != NULL; i++) {
+    for (uint32_t i = 0; i < d->options.sequences && d->sequences != NULL; i++) {
         for (enum reads k = 0; k < READS; k++)
-            free(d->lanes[i].logits[k]);
-        free(d->lanes[i].q);
-        free(d->lanes[i].text);
+            free(d->sequences[i].logits[k]);
+        free(d->sequences[i].q);
+        free(d->sequences[i].text);
     }
     for (enum reads i = 0; i < READS; i++)
         reader_close(&d->reader[i]);
     for (int i = 0; i < 3; i++)
         free(d->scratch[i]);
-    free(d->lanes);
+    free(d->sequences);
     free(d->order);
     free(d);
 }
@@ -103,7 +103,7 @@ profile_data_close(struct profile_data *d)
 /* ---- a round ---- */
 
 static float *
-logits_at(const struct lane *l, enum reads model, uint32_t i)
+logits_at(const struct sequence *l, enum reads model, uint32_t i)
 {
     return l->logits[model] + (size_t)i * l->data->reader[model].vocab;
 }
@@ -111,7 +111,7 @@ logits_at(const struct lane *l, enum reads model, uint32_t i)
 static bool
 keep_logits(void *user, struct reader *r, uint32_t at, slot_t slot)
 {
-    const struct lane *l = user;
+    const struct sequence *l = user;
     const enum reads model = (enum reads)(r - l->data->reader);
     return at + 1 < l->n || reader_logits(r, slot, logits_at(l, model, at + 1 - l->n));
 }
@@ -121,27 +121,27 @@ keep_logits(void *user, struct reader *r, uint32_t at, slot_t slot)
 static bool
 read_on(struct profile_data *d, size_t n, enum reads model, uint32_t drafts, uint32_t least)
 {
-    struct reader_text texts[READER_LANES];
+    struct reader_text texts[READER_SEQUENCES];
     size_t count = 0;
     for (uint32_t i = 0; i < n; i++) {
-        struct lane *l = &d->lanes[i];
+        struct sequence *l = &d->sequences[i];
         const uint32_t more = drafts < l->drafts ? drafts : l->drafts;
         if (l->drafts > least)
-            texts[count++] = (struct reader_text){.lane = i, .tokens = l->text, .to = l->n + more, .user = l};
+            texts[count++] = (struct reader_text){.sequence = i, .tokens = l->text, .to = l->n + more, .user = l};
     }
     return reader_read(&d->reader[model], texts, count, keep_logits);
 }
 
 /* Writes a model's distribution at position i of the round to `to`. */
 static const float *
-said(const struct lane *l, enum reads model, uint32_t i, const struct sampling *how, float *to)
+said(const struct sequence *l, enum reads model, uint32_t i, const struct sampling *how, float *to)
 {
     sampling_dist(logits_at(l, model, i), l->data->vocab, how, to, l->data->order);
     return to;
 }
 
 static float *
-q_at(const struct lane *l, uint32_t i)
+q_at(const struct sequence *l, uint32_t i)
 {
     return l->q + (size_t)i * l->data->vocab;
 }
@@ -154,7 +154,7 @@ draw_drafts(struct profile_data *d, size_t n)
         if (!read_on(d, n, READS_DRAFT, i, i))
             return false;
         for (size_t k = 0; k < n; k++) {
-            struct lane *l = &d->lanes[k];
+            struct sequence *l = &d->sequences[k];
             const struct rng_key key = {.seed = l->seed, .pos = l->n + i, .purpose = RNG_DRAFT};
             if (i >= l->drafts)
                 continue;
@@ -167,7 +167,7 @@ draw_drafts(struct profile_data *d, size_t n)
 
 /* The target's verdict on the lane's drafts, as in generation. */
 static void
-verify(const struct lane *l, struct verdict *verdict)
+verify(const struct sequence *l, struct verdict *verdict)
 {
     const struct profile_data *d = l->data;
     struct verify_node node[VERIFY_NODES];
@@ -184,7 +184,7 @@ verify(const struct lane *l, struct verdict *verdict)
 }
 
 static struct sv_observation
-observe(const struct lane *l, uint32_t i)
+observe(const struct sequence *l, uint32_t i)
 {
     struct profile_data *d = l->data;
     const struct sampling *how = &d->options.sampling, whole = {.temperature = 1, .top_p = 1};
@@ -202,7 +202,7 @@ observe(const struct lane *l, uint32_t i)
 
 /* How many drafts the next round has. */
 static void
-plan_round(struct lane *l, bool over)
+plan_round(struct sequence *l, bool over)
 {
     const uint32_t left = l->n + 1 < l->end ? l->end - l->n - 1 : 0, most = l->data->options.drafts;
     l->drafts = over ? 0 : left < most ? left : most;
@@ -210,7 +210,7 @@ plan_round(struct lane *l, bool over)
 
 /* Verifies the drafts, and adds the accepted ones and the target's next token to the text. */
 static void
-judge(struct lane *l)
+judge(struct sequence *l)
 {
     struct profile_data *d = l->data;
     struct profile_prompt *to = l->prompt;
@@ -229,7 +229,7 @@ judge(struct lane *l)
         to->rounds.emitted++;
     }
     for (enum reads i = 0; i < READS; i++)
-        reader_forget(&d->reader[i], (uint32_t)(l - d->lanes), l->n - 1);
+        reader_forget(&d->reader[i], (uint32_t)(l - d->sequences), l->n - 1);
     plan_round(l, over);
 }
 
@@ -239,13 +239,13 @@ play_round(struct profile_data *d, size_t n, bool *left)
 {
     *left = false;
     for (size_t i = 0; i < n; i++)
-        *left = *left || d->lanes[i].drafts > 0;
+        *left = *left || d->sequences[i].drafts > 0;
     if (!draw_drafts(d, n) || !read_on(d, n, READS_COMPANION, d->options.drafts - 1, 0) ||
         !read_on(d, n, READS_TARGET, d->options.drafts, 0))
         return false;
     for (size_t i = 0; i < n; i++)
-        if (d->lanes[i].drafts > 0)
-            judge(&d->lanes[i]);
+        if (d->sequences[i].drafts > 0)
+            judge(&d->sequences[i]);
     return true;
 }
 
@@ -253,7 +253,7 @@ bool
 profile_data_prompts(struct profile_data *d, struct profile_prompt *prompts, size_t n, struct err *err)
 {
     for (uint32_t i = 0; i < n; i++) {
-        struct lane *l = &d->lanes[i];
+        struct sequence *l = &d->sequences[i];
         l->prompt = &prompts[i];
         l->prompt->n_seen = 0;
         l->prompt->rounds = (struct profile_rounds){0};

@@ -15,7 +15,7 @@ struct profile_data_options {
     uint32_t drafts;           /* of a round */
     struct sampling sampling;
     uint64_t seed;
-    uint32_t lanes; /* prompts at a time, at most; 1 to READER_LANES */
+    uint32_t sequences; /* prompts at a time, at most; 1 to READER_SEQUENCES */
 };
 
 struct profile_data;

@@ -6,7 +6,7 @@
 #include "engine/context/context.h"
 #include "engine/session/engine.h"
 
-#define READER_LANES 64 /* at most */
+#define READER_SEQUENCES 64 /* at most */
 
 /* The model that reads: the engine's own, or that of a role (READS_DRAFT + role). */
 enum reads { READS_TARGET, READS_DRAFT, READS_COMPANION, READS };
@@ -15,19 +15,19 @@ struct reader {
     const struct engine *engine; /* borrowed */
     const struct model *model;   /* the one whose layers read */
     struct context *context;     /* of self:E on the engine's own weights, with keys and values of E layers */
-    seq_t seq[READER_LANES];     /* of each lane */
+    seq_t seq[READER_SEQUENCES]; /* of each lane */
     uint32_t vocab, layers, width;
 };
 
 /* Texts of up to ctx tokens in each of so many lanes, counted from 0. The engine must have a model for the role (engine_has()). */
-bool reader_open(struct reader *, const struct engine *, enum reads, uint32_t ctx, uint32_t lanes,
+bool reader_open(struct reader *, const struct engine *, enum reads, uint32_t ctx, uint32_t sequences,
                  const atomic_bool *cancel, struct err *);
 void reader_close(struct reader *); /* also when it is all zero */
 
-void reader_forget(struct reader *, uint32_t lane, uint32_t length); /* all but the first so many */
+void reader_forget(struct reader *, uint32_t sequence, uint32_t length); /* all but the first so many */
 
 struct reader_text {
-    uint32_t lane; /* no two have the same */
+    uint32_t sequence; /* no two have the same */
     const token_t *tokens;
     uint32_t to; /* how far to read */
     void *user;  /* for the callback */
@@ -38,7 +38,7 @@ typedef bool (*reader_fn)(void *user, struct reader *, uint32_t at, slot_t);
 
 /* Reads tokens[length..to) of each of n texts, where `length` is what its lane has read already; `told` may be NULL. False:
  * context_error() of the reader's context. */
-bool reader_read(struct reader *, const struct reader_text *, size_t n, reader_fn told);
+bool reader_read(struct reader *, const struct reader_text *, size_t n, reader_fn each);
 /* The last layer's logits (vocab) after the row. */
 bool reader_logits(struct reader *, slot_t, float *z);
 

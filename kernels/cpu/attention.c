@@ -8,22 +8,22 @@
 #define WORTH_WIDENING 3 /* number of rows from which converting keys and values to F32 pays */
 
 void
-rope_turns(const struct weights *w, const double *rope, float gain, uint32_t position, float *turns)
+rope_rotations(const struct weights *w, const double *rope, float gain, uint32_t position, float *rotations)
 {
     for (uint32_t i = 0; i < w->desc.rope_dims / 2; i++) {
         double angle = position * rope[i];
-        turns[2 * i] = (float)cos(angle) * gain;
-        turns[2 * i + 1] = (float)sin(angle) * gain;
+        rotations[2 * i] = (float)cos(angle) * gain;
+        rotations[2 * i + 1] = (float)sin(angle) * gain;
     }
 }
 
 void
-rope(const struct model_desc *d, const float *turns, float *x)
+rope(const struct model_desc *d, const float *rotations, float *x)
 {
     const uint32_t pairs = d->rope_dims / 2;
     const size_t step = d->rope == ROPE_ADJACENT ? 2 : 1, apart = d->rope == ROPE_ADJACENT ? 1 : pairs;
     for (uint32_t i = 0; i < pairs; i++) {
-        float *a = x + i * step, *b = a + apart, c = turns[2 * i], s = turns[2 * i + 1], was = *a;
+        float *a = x + i * step, *b = a + apart, c = rotations[2 * i], s = rotations[2 * i + 1], was = *a;
         *a = was * c - *b * s;
         *b = was * s + *b * c;
     }
@@ -31,7 +31,7 @@ rope(const struct model_desc *d, const float *turns, float *x)
 
 /* Returns the offset of layer l's keys or values of one head at slot 0; slots are `stride` elements apart. */
 static size_t
-head_offset(const struct store *s, uint32_t l, uint32_t kv_head)
+head_offset(const struct kv_cache *s, uint32_t l, uint32_t kv_head)
 {
     const struct model_desc *d = &s->weights->desc;
     size_t stride = (size_t)d->kv_heads * d->head_dim;
@@ -39,7 +39,7 @@ head_offset(const struct store *s, uint32_t l, uint32_t kv_head)
 }
 
 void
-remember(const struct store *s, uint32_t l, uint32_t kv_head, slot_t slot, void *keys_or_values, const float *kv)
+remember(const struct kv_cache *s, uint32_t l, uint32_t kv_head, slot_t slot, void *keys_or_values, const float *kv)
 {
     const struct model_desc *d = &s->weights->desc;
     size_t at = head_offset(s, l, kv_head) + (size_t)slot * d->kv_heads * d->head_dim;
@@ -79,7 +79,7 @@ struct asking {
 };
 
 static void
-absorb(const struct store *s, const struct kv_block *b, struct flow *f, const struct asking *a, float *out)
+absorb(const struct kv_cache *s, const struct kv_block *b, struct flow *f, const struct asking *a, float *out)
 {
     const float *q = a->q;
     const size_t n_heads = a->n_heads;
@@ -109,7 +109,7 @@ absorb(const struct store *s, const struct kv_block *b, struct flow *f, const st
 
 /* Returns the block of a path that starts at position `first`, in the KV cache's format. Fills `at` (ATTEND_BLOCK). */
 static struct kv_block
-block_of(const struct store *s, size_t base, const struct path *path, size_t first, slot_t *at)
+block_of(const struct kv_cache *s, size_t base, const struct path *path, size_t first, slot_t *at)
 {
     const size_t n = path->n - first < ATTEND_BLOCK ? path->n - first : ATTEND_BLOCK;
     for (size_t i = 0; i < n; i++)
@@ -127,7 +127,7 @@ block_of(const struct store *s, size_t base, const struct path *path, size_t fir
 
 /* Converts a block to F32 with consecutive slots: for several rows it is cheaper to convert keys and values once. */
 static struct kv_block
-widen(const struct store *s, const struct kv_block *b, struct widened to)
+widen(const struct kv_cache *s, const struct kv_block *b, struct widened to)
 {
     static const slot_t in_order[ATTEND_BLOCK] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
                                                   16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
@@ -177,7 +177,7 @@ common_blocks(const struct path *paths, size_t n)
 }
 
 static void
-attend_some(const struct store *s, struct widened widened, size_t base, const struct path *paths, size_t n,
+attend_some(const struct kv_cache *s, struct widened widened, size_t base, const struct path *paths, size_t n,
             size_t n_heads, const float *q, struct of_heads own, float *out, size_t ld)
 {
     const size_t dim = s->weights->desc.head_dim;
@@ -214,8 +214,8 @@ attend_some(const struct store *s, struct widened widened, size_t base, const st
 }
 
 void
-attend(const struct store *s, struct widened widened, uint32_t l, uint32_t kv_head, const struct path *paths, size_t n,
-       size_t n_heads, const float *q, struct of_heads own, float *out, size_t ld)
+attend(const struct kv_cache *s, struct widened widened, uint32_t l, uint32_t kv_head, const struct path *paths,
+       size_t n, size_t n_heads, const float *q, struct of_heads own, float *out, size_t ld)
 {
     const size_t base = head_offset(s, l, kv_head), dim = s->weights->desc.head_dim;
     for (size_t h = 0; h < n_heads; h += HEADS) {

@@ -58,13 +58,13 @@ cpu_describe(const struct backend *b)
 static uint32_t
 cpu_threads(const struct backend *b)
 {
-    return team_settled(b->team);
+    return team_lasting_size(b->team);
 }
 
 /* ---- requests ---- */
 
 static bool
-cpu_trunk(struct store *s, seq_t seq, uint32_t first, const slot_t *slots, size_t n)
+cpu_trunk(struct kv_cache *s, seq_t seq, uint32_t first, const slot_t *slots, size_t n)
 {
     if (!request_trunk(s->limits, seq, first, slots, n))
         return false;
@@ -84,14 +84,14 @@ add_position(const struct model_desc *d, uint32_t position, float *h)
 }
 
 static bool
-cpu_embed(struct store *s, const struct row *rows, size_t n)
+cpu_embed(struct kv_cache *s, const struct row *rows, size_t n)
 {
     const struct model_desc *d = &s->weights->desc;
     if (!request_embed(s->limits, rows, n))
         return false;
     const float scale = form_factor(d->form.embedding_scale);
     for (size_t i = 0; i < n; i++) {
-        float *h = cpu_store_hidden(s, rows[i].ring, 0);
+        float *h = cpu_kv_cache_hidden(s, rows[i].ring, 0);
         tensor_row(&d->embedding, (size_t)rows[i].token, h);
         for (uint32_t k = 0; (scale < 1 || scale > 1) && k < d->width; k++)
             h[k] *= scale;
@@ -99,81 +99,81 @@ cpu_embed(struct store *s, const struct row *rows, size_t n)
             add_position(d, rows[i].n_trunk + rows[i].n_tail - 1, h);
         if (s->weights->embedding_norm.weight != NULL)
             form_norm(s->weights, &s->weights->embedding_norm, h, d->width, h);
-        settle_embedded(s->weights);
+        repack_embedded(s->weights);
     }
     return true;
 }
 
 /* Stages a result of the request; from NULL: zeros. */
 static void
-stage(struct store *s, void *out, const void *from, size_t bytes)
+stage(struct kv_cache *s, void *out, const void *from, size_t bytes)
 {
-    void *staged = out != NULL ? cpu_store_stage(s, out, bytes) : NULL;
+    void *staged = out != NULL ? cpu_kv_cache_stage(s, out, bytes) : NULL;
     if (staged != NULL && from != NULL)
         memcpy(staged, from, bytes);
 }
 
 /* Runs a forward pass; writes the experts used and the routes if requested. */
 static void
-run_sweep(struct store *s, const struct sweep *w, const struct exit_watch *watch)
+run_forward(struct kv_cache *s, const struct forward_pass *w, const struct exit_watch *watch)
 {
-    struct mixture_table *t = &s->mixture;
+    struct moe_table *t = &s->moe;
     const size_t layers = s->weights->desc.n_layers + 1u, n = w->n * layers * s->weights->desc.form.experts.used;
-    t->tells = w->routes != NULL && n > 0;
+    t->wants_routes = w->routes != NULL && n > 0;
     if (t->touched != NULL)
         memset(t->touched, 0, layers * sizeof *t->touched);
-    for (size_t i = 0; t->tells && i < n; i++)
-        t->told[i] = (struct route){.expert = EXPERT_NONE};
-    sweep_run(s, w, watch);
+    for (size_t i = 0; t->wants_routes && i < n; i++)
+        t->routes_out[i] = (struct route){.expert = EXPERT_NONE};
+    forward_run(s, w, watch);
     stage(s, w->touched, t->touched, layers * sizeof *t->touched);
-    if (t->tells)
-        stage(s, w->routes, t->told, n * sizeof *t->told);
+    if (t->wants_routes)
+        stage(s, w->routes, t->routes_out, n * sizeof *t->routes_out);
 }
 
 static bool
-cpu_step(struct store *s, const struct sweep *w)
+cpu_step(struct kv_cache *s, const struct forward_pass *w)
 {
-    if (!request_sweep(s->limits, w))
+    if (!request_forward(s->limits, w))
         return false;
-    if (!cpu_store_stopped(s))
-        run_sweep(s, w, NULL);
+    if (!cpu_kv_cache_stopped(s))
+        run_forward(s, w, NULL);
     return true;
 }
 
 static bool
-cpu_until(struct store *s, const struct sweep *w, const struct exit_rule *rule, struct exit_result *out)
+cpu_until(struct kv_cache *s, const struct forward_pass *w, const struct exit_rule *rule, struct exit_result *out)
 {
     if (!request_until(s->limits, w, rule))
         return false;
-    if (cpu_store_stopped(s))
+    if (cpu_kv_cache_stopped(s))
         return true;
     struct exit_result result = {
-        .depth = w->rows[w->n - 1].from, .guess = {.token = TOKEN_NONE}, .probed = out->probed};
-    struct guess *probed = NULL;
+        .depth = w->rows[w->n - 1].from, .prediction = {.token = TOKEN_NONE}, .probed = out->probed};
+    struct prediction *probed = NULL;
     if (out->probed != NULL) {
-        probed = cpu_store_stage(s, out->probed, (s->weights->desc.n_layers + 1) * sizeof *probed);
+        probed = cpu_kv_cache_stage(s, out->probed, (s->weights->desc.n_layers + 1) * sizeof *probed);
         if (probed == NULL)
             return true;
         for (uint32_t l = 0; l <= s->weights->desc.n_layers; l++)
             probed[l].token = TOKEN_NONE;
     }
-    run_sweep(s, w, &(struct exit_watch){.rule = rule, .out = &result, .probed = probed});
-    struct exit_result *staged = cpu_store_stage(s, out, sizeof result);
+    run_forward(s, w, &(struct exit_watch){.rule = rule, .out = &result, .probed = probed});
+    struct exit_result *staged = cpu_kv_cache_stage(s, out, sizeof result);
     if (staged != NULL)
         *staged = result;
     return true;
 }
 
 static bool
-cpu_guess(struct store *s, const struct probe *probes, size_t n, struct guess *out)
+cpu_predict(struct kv_cache *s, const struct probe *probes, size_t n, struct prediction *out)
 {
-    if (!request_guess(s->limits, probes, n))
+    if (!request_predict(s->limits, probes, n))
         return false;
-    if (n == 0 || cpu_store_stopped(s))
+    if (n == 0 || cpu_kv_cache_stopped(s))
         return true;
-    struct guess *staged = cpu_store_stage(s, out, n * sizeof *out);
+    struct prediction *staged = cpu_kv_cache_stage(s, out, n * sizeof *out);
     if (staged != NULL)
-        head_guess(s, probes, n, staged);
+        head_predict(s, probes, n, staged);
     return true;
 }
 
@@ -190,7 +190,7 @@ add_row(struct head_table *t, uint32_t ring, uint32_t layer, enum head_choice he
 static void
 make_dists(const struct worker *w, const void *requests, struct range rows)
 {
-    const struct store *s = w->store;
+    const struct kv_cache *s = w->kv_cache;
     const uint32_t vocab = s->weights->desc.vocab;
     for (size_t i = rows.first; i < rows.last; i++) {
         const struct dist_req *r = (const struct dist_req *)requests + i;
@@ -201,12 +201,12 @@ make_dists(const struct worker *w, const void *requests, struct range rows)
 }
 
 static bool
-cpu_dist(struct store *s, const struct dist_req *requests, size_t n)
+cpu_dist(struct kv_cache *s, const struct dist_req *requests, size_t n)
 {
     if (!request_dist(s->limits, requests, n))
         return false;
     for (size_t first = 0; first < n; first += HEAD_TILE) {
-        if (cpu_store_stopped(s))
+        if (cpu_kv_cache_stopped(s))
             return true;
         const size_t part = n - first < HEAD_TILE ? n - first : HEAD_TILE;
         s->head.n = s->head.ready = 0;
@@ -219,7 +219,7 @@ cpu_dist(struct store *s, const struct dist_req *requests, size_t n)
 }
 
 static bool
-cpu_draw(struct store *s, const struct draw_req *requests, size_t n)
+cpu_draw(struct kv_cache *s, const struct draw_req *requests, size_t n)
 {
     const uint32_t vocab = s->limits.dists.vocab;
     if (!request_draw(s->limits, requests, n))
@@ -227,7 +227,7 @@ cpu_draw(struct store *s, const struct draw_req *requests, size_t n)
     for (size_t i = 0; i < n && !s->cancelled && !s->failed; i++) {
         const struct draw_req *r = &requests[i];
         const float *p = cpu_dists_at(s->dists, r->from);
-        token_t *staged = cpu_store_stage(s, r->out, sizeof *staged);
+        token_t *staged = cpu_kv_cache_stage(s, r->out, sizeof *staged);
         if (staged != NULL)
             *staged = r->likeliest ? sampling_likeliest(p, vocab, r->without, r->n_without)
                                    : sampling_draw(p, vocab, &r->key, r->without, r->n_without);
@@ -236,13 +236,13 @@ cpu_draw(struct store *s, const struct draw_req *requests, size_t n)
 }
 
 static bool
-cpu_overlap(struct store *s, const struct overlap_req *requests, size_t n)
+cpu_overlap(struct kv_cache *s, const struct overlap_req *requests, size_t n)
 {
     if (!request_overlap(s->limits, requests, n))
         return false;
     for (size_t i = 0; i < n && !s->cancelled && !s->failed; i++) {
         const struct overlap_req *r = &requests[i];
-        struct overlap *staged = cpu_store_stage(s, r->out, sizeof *staged);
+        struct overlap *staged = cpu_kv_cache_stage(s, r->out, sizeof *staged);
         if (staged != NULL)
             *staged = sampling_overlap(cpu_dists_at(s->dists, r->d), cpu_dists_at(s->dists, r->c),
                                        s->limits.dists.vocab, r->token);
@@ -254,7 +254,7 @@ cpu_overlap(struct store *s, const struct overlap_req *requests, size_t n)
 
 /* Walks a round whose rows' logits begin at row `at` of the head's table. */
 static void
-walk(const struct store *s, const struct verify_req *r, size_t at, struct worker_buffers *b, struct verdict *out)
+walk(const struct kv_cache *s, const struct verify_req *r, size_t at, struct worker_buffers *b, struct verdict *out)
 {
     const struct head_table *t = &s->head;
     const uint32_t vocab = s->weights->desc.vocab;
@@ -267,7 +267,7 @@ walk(const struct store *s, const struct verify_req *r, size_t at, struct worker
         logits[i] = NULL;
         if (node->ring != RING_NONE) {
             logits[i] = t->logits + at * vocab;
-            out->judged[i] = t->guesses[at++];
+            out->judged[i] = t->predictions[at++];
         }
     }
     (void)sampling_verify(r, vocab, logits, q, s->limits.dists.vocab, b->p, b->order,
@@ -285,7 +285,7 @@ static void
 walk_rounds(const struct worker *w, const void *arg, struct range part)
 {
     const struct rounds *r = arg;
-    const struct store *s = w->store;
+    const struct kv_cache *s = w->kv_cache;
     for (size_t i = part.first; i < part.last; i++) {
         void *staged = s->staged + s->deliveries[r->first + i].at;
         walk(s, &r->requests[i], r->at[i], w->own, staged);
@@ -293,7 +293,7 @@ walk_rounds(const struct worker *w, const void *arg, struct range part)
 }
 
 static void
-verify_part(struct store *s, const struct verify_req *requests, size_t n, const size_t *at)
+verify_part(struct kv_cache *s, const struct verify_req *requests, size_t n, const size_t *at)
 {
     const uint32_t depth = s->weights->desc.n_layers;
     const struct rounds rounds = {requests, at, s->n_deliveries};
@@ -304,7 +304,7 @@ verify_part(struct store *s, const struct verify_req *requests, size_t n, const 
                 add_row(&s->head, requests[i].nodes[j].ring, depth, USE_LENS);
     head_run(s, true);
     for (size_t i = 0; i < n && !s->failed; i++)
-        (void)cpu_store_stage(s, requests[i].out, sizeof(struct verdict));
+        (void)cpu_kv_cache_stage(s, requests[i].out, sizeof(struct verdict));
     if (!s->failed)
         worker_for(s, work_of_rows(n, SAMPLING * s->weights->desc.vocab), walk_rounds, &rounds);
 }
@@ -319,11 +319,11 @@ rows_of(const struct verify_req *r)
 }
 
 static bool
-cpu_verify(struct store *s, const struct verify_req *requests, size_t n)
+cpu_verify(struct kv_cache *s, const struct verify_req *requests, size_t n)
 {
     if (!request_verify(s->limits, requests, n))
         return false;
-    for (size_t first = 0, last; first < n && !cpu_store_stopped(s); first = last) {
+    for (size_t first = 0, last; first < n && !cpu_kv_cache_stopped(s); first = last) {
         size_t at[HEAD_TILE], rows = 0; /* a round has at least one row */
         for (last = first; last < n; last++) {
             const size_t more = rows_of(&requests[last]);
@@ -340,41 +340,41 @@ cpu_verify(struct store *s, const struct verify_req *requests, size_t n)
 /* ---- for tests ---- */
 
 static bool
-cpu_read_logits(struct store *s, uint32_t ring, uint32_t layer, float *out)
+cpu_read_logits(struct kv_cache *s, uint32_t ring, uint32_t layer, float *out)
 {
     const size_t bytes = s->weights->desc.vocab * sizeof *out;
     if (!request_read(s->limits, ring, layer))
         return false;
-    if (cpu_store_stopped(s))
+    if (cpu_kv_cache_stopped(s))
         return true;
     s->head.n = s->head.ready = 0;
     add_row(&s->head, ring, layer, USE_LENS);
     head_run(s, false);
-    float *staged = cpu_store_stage(s, out, bytes);
+    float *staged = cpu_kv_cache_stage(s, out, bytes);
     if (staged != NULL)
         memcpy(staged, s->head.logits, bytes);
     return true;
 }
 
 static bool
-cpu_read_hidden(struct store *s, uint32_t ring, uint32_t layer, float *out)
+cpu_read_hidden(struct kv_cache *s, uint32_t ring, uint32_t layer, float *out)
 {
     const size_t bytes = s->weights->desc.width * sizeof *out;
     if (!request_read(s->limits, ring, layer))
         return false;
-    float *staged = s->cancelled || s->failed ? NULL : cpu_store_stage(s, out, bytes);
+    float *staged = s->cancelled || s->failed ? NULL : cpu_kv_cache_stage(s, out, bytes);
     if (staged != NULL)
-        memcpy(staged, cpu_store_hidden(s, ring, layer), bytes);
+        memcpy(staged, cpu_kv_cache_hidden(s, ring, layer), bytes);
     return true;
 }
 
 static bool
-cpu_read_dist(struct store *s, dist_t dist, float *out)
+cpu_read_dist(struct kv_cache *s, dist_t dist, float *out)
 {
     const size_t bytes = s->limits.dists.vocab * sizeof *out;
     if (!request_read_dist(s->limits, dist))
         return false;
-    float *staged = s->cancelled || s->failed ? NULL : cpu_store_stage(s, out, bytes);
+    float *staged = s->cancelled || s->failed ? NULL : cpu_kv_cache_stage(s, out, bytes);
     if (staged != NULL)
         memcpy(staged, cpu_dists_at(s->dists, dist), bytes);
     return true;
@@ -389,17 +389,17 @@ const struct backend_ops cpu_backend = {
     .threads = cpu_threads,
     .load = cpu_weights_load,
     .unload = cpu_weights_unload,
-    .settle = cpu_weights_settle,
+    .repack = cpu_weights_repack,
     .heads = cpu_weights_heads,
     .dists = cpu_dists_open,
     .drop_dists = cpu_dists_close,
-    .store = cpu_store_open,
-    .drop = cpu_store_close,
+    .kv_cache = cpu_kv_cache_open,
+    .drop = cpu_kv_cache_close,
     .trunk = cpu_trunk,
     .embed = cpu_embed,
     .step = cpu_step,
     .until = cpu_until,
-    .guess = cpu_guess,
+    .predict = cpu_predict,
     .dist = cpu_dist,
     .draw = cpu_draw,
     .overlap = cpu_overlap,
@@ -407,5 +407,5 @@ const struct backend_ops cpu_backend = {
     .read_logits = cpu_read_logits,
     .read_hidden = cpu_read_hidden,
     .read_dist = cpu_read_dist,
-    .wait = cpu_store_deliver,
+    .wait = cpu_kv_cache_deliver,
 };

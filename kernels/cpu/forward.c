@@ -15,7 +15,7 @@
 /* ---- steps ---- */
 
 struct step {
-    struct store *store;
+    struct kv_cache *kv_cache;
     worker_fn fn;
     const void *arg;
     size_t units, grain, grains, chunks;
@@ -25,20 +25,20 @@ static void
 carry_out(void *arg, uint32_t rank, size_t chunk)
 {
     const struct step *s = arg;
-    const struct worker w = {s->store, &s->store->workers[rank]};
+    const struct worker w = {s->kv_cache, &s->kv_cache->workers[rank]};
     struct range part = range_times(team_share(s->grains, chunk, s->chunks), s->grain);
     part.last = part.last < s->units ? part.last : s->units;
     s->fn(&w, s->arg, part);
 }
 
 void
-worker_for(struct store *store, struct work work, worker_fn fn, const void *arg)
+worker_for(struct kv_cache *kv_cache, struct work work, worker_fn fn, const void *arg)
 {
-    struct team *team = store->weights->backend->team;
+    struct team *team = kv_cache->weights->backend->team;
     const size_t most = team_most(team), now = team_size(team),
                  size = now > 1 || most == 1 ? now : 2; /* the team may grow */
     const size_t each = 1 + work.units * work.cost / LEAST / size;
-    struct step s = {store, fn, arg, work.units, work.grain, (work.units + work.grain - 1) / work.grain, 1};
+    struct step s = {kv_cache, fn, arg, work.units, work.grain, (work.units + work.grain - 1) / work.grain, 1};
     if (each > 1 && size > 1)
         s.chunks = size * (each < CHUNKS ? each : CHUNKS);
     if (s.chunks > s.grains)
@@ -49,27 +49,27 @@ worker_for(struct store *store, struct work work, worker_fn fn, const void *arg)
 /* ---- weights ---- */
 
 void
-worker_begin(struct store *s)
+worker_begin(struct kv_cache *s)
 {
-    s->unsettled = !settled(s->weights);
+    s->not_repacked = !repacked(s->weights);
     s->layer_use = s->head_use = USE_MEMORY;
 }
 
 void
-worker_unit(struct store *s, uint32_t unit, enum use *use)
+worker_unit(struct kv_cache *s, uint32_t unit, enum use *use)
 {
-    if (!s->unsettled)
+    if (!s->not_repacked)
         return;
-    *use = settle_use(s->weights, unit);
-    if (*use == USE_SETTLE)
-        settle_unit(s->weights, unit);
+    *use = repack_use(s->weights, unit);
+    if (*use == USE_REPACK)
+        repack_unit(s->weights, unit);
 }
 
 void
 worker_multiply(const struct worker *w, enum use use, const struct matrix *m, const struct acts *x, size_t n,
                 struct range part, float *y, size_t ld)
 {
-    const struct cpu_isa *isa = w->store->isa;
+    const struct cpu_isa *isa = w->kv_cache->isa;
     if (use == USE_FILE && m->q != NULL && m->data != NULL)
         multiply_from_file(isa, m, x, n, part.first, part.last, y, ld, w->own->group);
     else
@@ -79,7 +79,7 @@ worker_multiply(const struct worker *w, enum use use, const struct matrix *m, co
 /* ---- activations ---- */
 
 static void
-prepare_rows(const struct store *s, const struct acts *to, struct range rows)
+prepare_rows(const struct kv_cache *s, const struct acts *to, struct range rows)
 {
     const struct preparation *p = &s->preparation;
     for (size_t r = rows.first; r < rows.last; r++) {
@@ -97,11 +97,11 @@ static void
 prepare_share(const struct worker *w, const void *unused, struct range rows)
 {
     (void)unused;
-    prepare_rows(w->store, &w->store->preparation.to, rows);
+    prepare_rows(w->kv_cache, &w->kv_cache->preparation.to, rows);
 }
 
 void
-worker_prepare(struct store *s, size_t n, uint32_t cols, bool in_int8, struct norm norm, acts_row_fn row,
+worker_prepare(struct kv_cache *s, size_t n, uint32_t cols, bool in_int8, struct norm norm, acts_row_fn row,
                const void *user, float *x)
 {
     s->preparation = (struct preparation){{row != NULL ? s->acts.x : x, s->acts.q, cols, acts_stride(cols)},
@@ -118,14 +118,14 @@ worker_prepare(struct store *s, size_t n, uint32_t cols, bool in_int8, struct no
 const struct acts *
 worker_acts(const struct worker *w)
 {
-    const struct preparation *p = &w->store->preparation;
+    const struct preparation *p = &w->kv_cache->preparation;
     struct worker_buffers *own = w->own;
     if (p->n > FEW_ROWS)
         return &p->to;
     if (own->prepared != p->number) {
         own->prepared = p->number;
         own->now = (struct acts){p->row != NULL ? own->acts.x : p->to.x, own->acts.q, p->to.cols, p->to.stride};
-        prepare_rows(w->store, &own->now, (struct range){0, p->n});
+        prepare_rows(w->kv_cache, &own->now, (struct range){0, p->n});
     }
     return &own->now;
 }
@@ -140,11 +140,11 @@ struct ending {
 
 /* The rows of a forward pass that take part in layer l, and the parameters of the current step. */
 struct pass {
-    const struct sweep *sweep;
+    const struct forward_pass *forward;
     const struct layer *layer;
     uint32_t l;
     size_t n;
-    const uint32_t *active; /* (n) indices into sweep->rows */
+    const uint32_t *active; /* (n) indices into forward->rows */
     struct ending end;      /* of the current sublayer */
     uint32_t from;          /* depth of the hidden state that the sublayer adds to */
     size_t heads, rows;     /* attention: number of heads and rows computed together */
@@ -153,7 +153,7 @@ struct pass {
 static const struct row *
 row_at(const struct pass *p, size_t i)
 {
-    return &p->sweep->rows[p->active[i]];
+    return &p->forward->rows[p->active[i]];
 }
 
 static uint32_t
@@ -163,17 +163,17 @@ position_of(const struct row *row)
 }
 
 static const float *
-hidden_before(const struct store *s, const void *pass, size_t i)
+hidden_before(const struct kv_cache *s, const void *pass, size_t i)
 {
     const struct pass *p = pass;
-    return cpu_store_hidden(s, row_at(p, i)->ring, p->l - 1);
+    return cpu_kv_cache_hidden(s, row_at(p, i)->ring, p->l - 1);
 }
 
 static const float *
-hidden_between(const struct store *s, const void *pass, size_t i)
+hidden_between(const struct kv_cache *s, const void *pass, size_t i)
 {
     const struct pass *p = pass;
-    return cpu_store_hidden(s, row_at(p, i)->ring, p->l);
+    return cpu_kv_cache_hidden(s, row_at(p, i)->ring, p->l);
 }
 
 static bool
@@ -183,26 +183,26 @@ quantised(const struct matrix *m)
 }
 
 static const float *
-turns_of(const struct store *s, const struct pass *p, size_t i)
+rotations_at(const struct kv_cache *s, const struct pass *p, size_t i)
 {
     const size_t local = s->weights->layer_forms[p->l].rope == LAYER_ROPE_LOCAL ? s->desc.max_rows : 0;
-    return s->turns + (local + p->active[i]) * s->weights->desc.rope_dims;
+    return s->rotations + (local + p->active[i]) * s->weights->desc.rope_dims;
 }
 
 /* Finishes a head's outputs for attention: adds the bias, normalises, rotates. Norm and rotation may be absent or in
  * reverse order. */
 static void
-finish_head(const struct store *s, const struct pass *p, const float *turns, const float *norm, float *head)
+normalise_head(const struct kv_cache *s, const struct pass *p, const float *rotations, const float *norm, float *head)
 {
     const struct model_desc *d = &s->weights->desc;
     const struct norm of_head = {.weight = norm};
-    const bool turned = s->weights->layer_forms[p->l].rope != LAYER_ROPE_NONE;
-    if (turned && d->form.late_norms)
-        rope(d, turns, head);
+    const bool rotated = s->weights->layer_forms[p->l].rope != LAYER_ROPE_NONE;
+    if (rotated && d->form.late_norms)
+        rope(d, rotations, head);
     if (norm != NULL && !d->form.whole_norms)
         form_norm(s->weights, &of_head, head, d->head_dim, head);
-    if (turned && !d->form.late_norms)
-        rope(d, turns, head);
+    if (rotated && !d->form.late_norms)
+        rope(d, rotations, head);
 }
 
 /* y (n, rows) = W x + bias for all rows and a range of outputs. */
@@ -210,7 +210,7 @@ static void
 multiply_biased(const struct worker *w, const struct pass *p, const struct matrix *m, const float *bias,
                 struct range part, float *y)
 {
-    worker_multiply(w, w->store->layer_use, m, worker_acts(w), p->n, part, y, m->rows);
+    worker_multiply(w, w->kv_cache->layer_use, m, worker_acts(w), p->n, part, y, m->rows);
     for (size_t i = 0; i < p->n && bias != NULL; i++)
         for (size_t o = part.first; o < part.last; o++)
             y[i * m->rows + o] += bias[o];
@@ -232,7 +232,7 @@ static void
 project_heads(const struct worker *w, const void *pass, struct range part)
 {
     const struct pass *p = pass;
-    const struct store *s = w->store;
+    const struct kv_cache *s = w->kv_cache;
     const struct layer *m = p->layer;
     const struct heads h = heads_in(&s->weights->desc, part);
     const size_t dim = s->weights->desc.head_dim;
@@ -246,7 +246,7 @@ static void
 norm_whole_rows(const struct worker *w, const void *pass, struct range rows)
 {
     const struct pass *p = pass;
-    const struct store *s = w->store;
+    const struct kv_cache *s = w->kv_cache;
     const struct model_desc *d = &s->weights->desc;
     const size_t q_width = (size_t)d->heads * d->head_dim, kv_width = (size_t)d->kv_heads * d->head_dim;
     const struct norm q = {.weight = p->layer->q_norm}, k = {.weight = p->layer->k_norm};
@@ -260,10 +260,10 @@ norm_whole_rows(const struct worker *w, const void *pass, struct range rows)
 
 /* Clips, normalises and rotates queries and keys; stores keys and values. */
 static void
-finish_heads(const struct worker *w, const void *pass, struct range part)
+normalise_heads(const struct worker *w, const void *pass, struct range part)
 {
     const struct pass *p = pass;
-    struct store *s = w->store;
+    struct kv_cache *s = w->kv_cache;
     const struct model_desc *d = &s->weights->desc;
     const struct layer *m = p->layer;
     const size_t dim = d->head_dim, q_width = d->heads * dim, kv_width = d->kv_heads * dim;
@@ -274,16 +274,16 @@ finish_heads(const struct worker *w, const void *pass, struct range part)
     const float scale = d->form.attention_scale > 0 ? d->form.attention_scale : 1.0f / sqrtf((float)dim);
     for (size_t i = 0; i < p->n; i++) {
         const struct row *row = row_at(p, i);
-        const float *turns = turns_of(s, p, i), grown = scale * form_growth(&d->form, position_of(row));
+        const float *rotations = rotations_at(s, p, i), grown = scale * form_growth(&d->form, position_of(row));
         for (size_t h = of.q.first; h < of.q.last; h++) {
             float *head = s->q + i * q_width + h * dim;
-            finish_head(s, p, turns, m->q_norm, head);
+            normalise_head(s, p, rotations, m->q_norm, head);
             for (size_t j = 0; j < dim; j++)
                 head[j] *= grown;
         }
         for (size_t h = of.k.first; h < of.k.last; h++) {
             float *head = s->k + i * kv_width + h * dim;
-            finish_head(s, p, turns, m->k_norm, head);
+            normalise_head(s, p, rotations, m->k_norm, head);
             remember(s, p->l, (uint32_t)h, row->slot, s->keys, head);
         }
         for (size_t h = of.v.first; h < of.v.last; h++)
@@ -295,12 +295,12 @@ static void
 project_and_finish(const struct worker *w, const void *pass, struct range part)
 {
     project_heads(w, pass, part);
-    finish_heads(w, pass, part);
+    normalise_heads(w, pass, part);
 }
 
 /* Computes q, k, v of all rows. */
 static void
-project(struct store *s, struct pass *p)
+project(struct kv_cache *s, struct pass *p)
 {
     const struct model_desc *d = &s->weights->desc;
     const struct layer *m = p->layer;
@@ -311,7 +311,7 @@ project(struct store *s, struct pass *p)
     if (d->form.whole_norms) {
         worker_for(s, heads, project_heads, p);
         worker_for(s, work_of_rows(p->n, 8 * d->width), norm_whole_rows, p);
-        worker_for(s, heads, finish_heads, p);
+        worker_for(s, heads, normalise_heads, p);
     } else {
         worker_for(s, heads, project_and_finish, p);
     }
@@ -326,10 +326,10 @@ first_seen(const struct weights *w, uint32_t l, const struct row *row)
 }
 
 static struct path
-path_of(const struct store *s, const struct sweep *sweep, uint32_t l, const struct row *row)
+path_of(const struct kv_cache *s, const struct forward_pass *forward, uint32_t l, const struct row *row)
 {
     return (struct path){.trunk = s->trunk + (size_t)row->seq * s->desc.trunk,
-                         .tail = sweep->tails + row->tail,
+                         .tail = forward->tails + row->tail,
                          .n_trunk = row->n_trunk,
                          .n = (size_t)row->n_trunk + row->n_tail,
                          .first = first_seen(s->weights, l, row)};
@@ -340,7 +340,7 @@ static void
 attend_units(const struct worker *w, const void *pass, struct range units)
 {
     const struct pass *p = pass;
-    struct store *s = w->store;
+    struct kv_cache *s = w->kv_cache;
     const struct model_desc *d = &s->weights->desc;
     const size_t group = d->heads / d->kv_heads, ld = (size_t)d->heads * d->head_dim;
     const size_t parts = (p->n + p->rows - 1) / p->rows;
@@ -350,7 +350,7 @@ attend_units(const struct worker *w, const void *pass, struct range units)
         const size_t n = p->n - first < p->rows ? p->n - first : p->rows, at = first * ld + head * d->head_dim;
         struct path paths[ATTEND_ROWS];
         for (size_t i = 0; i < n; i++)
-            paths[i] = path_of(s, p->sweep, p->l, row_at(p, first + i));
+            paths[i] = path_of(s, p->forward, p->l, row_at(p, first + i));
         const struct of_heads own = {p->layer->sinks != NULL ? p->layer->sinks + head : NULL,
                                      s->weights->slopes != NULL ? s->weights->slopes + head : NULL};
         attend(s, widened, p->l, (uint32_t)(head / group), paths, n, p->heads, s->q + at, own, s->attended + at, ld);
@@ -359,7 +359,7 @@ attend_units(const struct worker *w, const void *pass, struct range units)
 
 /* Uses single heads, and fewer rows per unit, if there are too few units for all threads. */
 static void
-attention(struct store *s, struct pass *p)
+attention(struct kv_cache *s, struct pass *p)
 {
     const struct model_desc *d = &s->weights->desc;
     const size_t size = team_size(s->weights->backend->team);
@@ -375,11 +375,11 @@ attention(struct store *s, struct pass *p)
 
 /* Adds the numbers `part` of a sublayer's output to the stream: after = before + output. */
 static void
-add_numbers(const struct store *s, const struct pass *p, size_t i, uint32_t from, struct range part, const float *y)
+add_numbers(const struct kv_cache *s, const struct pass *p, size_t i, uint32_t from, struct range part, const float *y)
 {
-    const float *before = cpu_store_hidden(s, row_at(p, i)->ring, from);
+    const float *before = cpu_kv_cache_hidden(s, row_at(p, i)->ring, from);
     const float scale = form_factor(s->weights->desc.form.residual_scale);
-    float *after = cpu_store_hidden(s, row_at(p, i)->ring, p->l);
+    float *after = cpu_kv_cache_hidden(s, row_at(p, i)->ring, p->l);
     if (scale < 1 || scale > 1)
         for (size_t o = part.first; o < part.last; o++)
             after[o] = before[o] + scale * y[o];
@@ -393,14 +393,14 @@ add_outputs(const struct worker *w, const void *pass, struct range part)
 {
     const struct pass *p = pass;
     for (size_t i = 0; i < p->n; i++)
-        add_numbers(w->store, p, i, p->from, part, w->store->y + i * w->store->weights->desc.width);
+        add_numbers(w->kv_cache, p, i, p->from, part, w->kv_cache->y + i * w->kv_cache->weights->desc.width);
 }
 
 static void
 add_normed_rows(const struct worker *w, const void *pass, struct range rows)
 {
     const struct pass *p = pass;
-    const struct store *s = w->store;
+    const struct kv_cache *s = w->kv_cache;
     const size_t width = s->weights->desc.width;
     const struct norm post = {.weight = p->end.post};
     for (size_t i = rows.first; i < rows.last; i++) {
@@ -414,14 +414,14 @@ static void
 end_outputs(const struct worker *w, const void *pass, struct range part)
 {
     const struct pass *p = pass;
-    multiply_biased(w, p, p->end.m, p->end.bias, part, w->store->y);
+    multiply_biased(w, p, p->end.m, p->end.bias, part, w->kv_cache->y);
     if (p->end.post == NULL)
         add_outputs(w, pass, part);
 }
 
 /* Adds W x to the stream, after its norm if there is one; that norm needs whole rows. */
 static void
-add_to_stream(struct store *s, struct pass *p, uint32_t from)
+add_to_stream(struct kv_cache *s, struct pass *p, uint32_t from)
 {
     p->from = from;
     worker_for(s, work_of_outputs(p->end.m->rows, p->n, p->end.m->cols), end_outputs, p);
@@ -432,7 +432,7 @@ add_to_stream(struct store *s, struct pass *p, uint32_t from)
 /* Prepares the input of the MLP: its own norm of the stream, or of the layer's input in a parallel form. In a parallel
  * form without an MLP norm it is attention's input. */
 static void
-prepare_mlp(struct store *s, const struct pass *p, bool in_int8)
+prepare_mlp(struct kv_cache *s, const struct pass *p, bool in_int8)
 {
     const struct model_desc *d = &s->weights->desc;
     const struct layer *m = p->layer;
@@ -445,7 +445,7 @@ static void
 hidden_units(const struct worker *w, const void *pass, struct range part)
 {
     const struct pass *p = pass;
-    const struct store *s = w->store;
+    const struct kv_cache *s = w->kv_cache;
     const struct layer *m = p->layer;
     const size_t ffn = s->weights->desc.ffn;
     const bool gated = m->gate.rows > 0;
@@ -458,13 +458,13 @@ hidden_units(const struct worker *w, const void *pass, struct range part)
 }
 
 static void
-mlp(struct store *s, struct pass *p)
+mlp(struct kv_cache *s, struct pass *p)
 {
     const struct model_desc *d = &s->weights->desc;
     const struct layer *m = p->layer;
     if (m->experts != NULL) {
         prepare_mlp(s, p, m->experts_in_int8);
-        mixture(s, p->l, p->n, p->active);
+        moe(s, p->l, p->n, p->active);
         p->end.post = m->ffn_post;
         p->from = p->l;
         if (p->end.post != NULL)
@@ -482,17 +482,17 @@ mlp(struct store *s, struct pass *p)
 
 /* Runs layer l on the rows that need it. */
 static void
-run_layer(struct store *s, const struct sweep *sweep, uint32_t l)
+run_layer(struct kv_cache *s, const struct forward_pass *forward, uint32_t l)
 {
     const struct model_desc *d = &s->weights->desc;
-    struct pass p = {.sweep = sweep, .layer = &s->weights->layers[l], .l = l, .active = s->active};
+    struct pass p = {.forward = forward, .layer = &s->weights->layers[l], .l = l, .active = s->active};
     worker_unit(s, l, &s->layer_use);
-    for (size_t i = 0; i < sweep->n; i++)
-        if (sweep->rows[i].from < l)
+    for (size_t i = 0; i < forward->n; i++)
+        if (forward->rows[i].from < l)
             s->active[p.n++] = (uint32_t)i;
-    if (sweep->skip_attention != NULL && sweep->skip_attention[l]) {
+    if (forward->skip_attention != NULL && forward->skip_attention[l]) {
         for (size_t i = 0; i < p.n; i++)
-            memcpy(cpu_store_hidden(s, row_at(&p, i)->ring, l), hidden_before(s, &p, i), d->width * sizeof(float));
+            memcpy(cpu_kv_cache_hidden(s, row_at(&p, i)->ring, l), hidden_before(s, &p, i), d->width * sizeof(float));
     } else {
         const struct layer *m = p.layer;
         project(s, &p);
@@ -501,20 +501,20 @@ run_layer(struct store *s, const struct sweep *sweep, uint32_t l)
         p.end = (struct ending){&m->wo, m->bo, m->attn_post};
         add_to_stream(s, &p, l - 1);
     }
-    if (sweep->skip_mlp == NULL || !sweep->skip_mlp[l])
+    if (forward->skip_mlp == NULL || !forward->skip_mlp[l])
         mlp(s, &p);
 }
 
-/* ---- the sweep ---- */
+/* ---- the forward pass ---- */
 
 /* Returns whether the last row exits after layer l. */
 static bool
-leaves(struct store *s, const struct sweep *sweep, const struct exit_watch *watch, uint32_t l)
+leaves(struct kv_cache *s, const struct forward_pass *forward, const struct exit_watch *watch, uint32_t l)
 {
     const uint64_t start = clock_ns();
     s->head.n = 1;
     s->head.ready = 0;
-    s->head.rows[0] = (struct head_row){.ring = sweep->rows[sweep->n - 1].ring,
+    s->head.rows[0] = (struct head_row){.ring = forward->rows[forward->n - 1].ring,
                                         .layer = l,
                                         .head = watch->rule->head,
                                         .temperature = watch->rule->temperature[l],
@@ -522,47 +522,48 @@ leaves(struct store *s, const struct sweep *sweep, const struct exit_watch *watc
                                         .request = -1};
     head_logits(s);
     head_pieces(s);
-    struct guess guess;
+    struct prediction prediction;
     double max, sum;
-    head_combine(s, 0, &guess, &max, &sum);
-    watch->out->guess = guess;
+    head_combine(s, 0, &prediction, &max, &sum);
+    watch->out->prediction = prediction;
     watch->out->probes++;
-    watch->out->exited = guess.annealed >= watch->rule->threshold[l];
+    watch->out->exited = prediction.annealed >= watch->rule->threshold[l];
     if (watch->probed != NULL)
-        watch->probed[l] = guess;
-    if (!isfinite(guess.confidence))
+        watch->probed[l] = prediction;
+    if (!isfinite(prediction.confidence))
         head_broken(s, l);
     watch->out->probe_ns += clock_ns() - start;
     return watch->out->exited;
 }
 
 static void
-turn_rows(const struct worker *w, const void *arg, struct range rows)
+rotate_rows(const struct worker *w, const void *arg, struct range rows)
 {
-    const struct sweep *sweep = arg;
-    const struct store *s = w->store;
+    const struct forward_pass *forward = arg;
+    const struct kv_cache *s = w->kv_cache;
     const struct model_desc *d = &s->weights->desc;
     for (size_t i = rows.first; i < rows.last; i++) {
-        const uint32_t position = position_of(&sweep->rows[i]);
-        rope_turns(s->weights, s->weights->rope, form_factor(d->form.rope_gain), position, s->turns + i * d->rope_dims);
+        const uint32_t position = position_of(&forward->rows[i]);
+        rope_rotations(s->weights, s->weights->rope, form_factor(d->form.rope_gain), position,
+                       s->rotations + i * d->rope_dims);
         if (d->form.local_base > 0)
-            rope_turns(s->weights, s->weights->rope_local, 1, position,
-                       s->turns + (s->desc.max_rows + i) * d->rope_dims);
+            rope_rotations(s->weights, s->weights->rope_local, 1, position,
+                           s->rotations + (s->desc.max_rows + i) * d->rope_dims);
     }
 }
 
 /* Returns the last layer that was run. */
 static uint32_t
-run_layers(struct store *s, const struct sweep *sweep, uint32_t l, const struct exit_watch *watch)
+run_layers(struct kv_cache *s, const struct forward_pass *forward, uint32_t l, const struct exit_watch *watch)
 {
     for (;; l++) {
-        run_layer(s, sweep, l);
+        run_layer(s, forward, l);
         if (watch != NULL) {
             watch->out->depth = l;
-            if (watch->rule->threshold[l] <= 1 && leaves(s, sweep, watch, l))
+            if (watch->rule->threshold[l] <= 1 && leaves(s, forward, watch, l))
                 return l;
         }
-        if (l == sweep->to || cpu_store_stopped(s))
+        if (l == forward->to || cpu_kv_cache_stopped(s))
             return l;
     }
 }
@@ -571,7 +572,7 @@ run_layers(struct store *s, const struct sweep *sweep, uint32_t l, const struct 
  * per weight of their layers; long ones take the same time per weight and row. Models of different sizes share the
  * team. */
 static void
-report(struct store *s, size_t rows, uint32_t layers, uint64_t took_ns, uint64_t ran_ns)
+report(struct kv_cache *s, size_t rows, uint32_t layers, uint64_t took_ns, uint64_t ran_ns)
 {
     const struct model_desc *d = &s->weights->desc;
     const double weights = (double)layers * d->width * ((double)d->width + d->ffn);
@@ -583,14 +584,14 @@ report(struct store *s, size_t rows, uint32_t layers, uint64_t took_ns, uint64_t
 }
 
 void
-sweep_run(struct store *s, const struct sweep *sweep, const struct exit_watch *watch)
+forward_run(struct kv_cache *s, const struct forward_pass *forward, const struct exit_watch *watch)
 {
-    const uint32_t first = request_first_layer(sweep);
-    if (first > sweep->to || cpu_store_stopped(s))
+    const uint32_t first = request_first_layer(forward);
+    if (first > forward->to || cpu_kv_cache_stopped(s))
         return;
     const uint64_t start = clock_ns(), ran = platform_thread_ns();
     worker_begin(s);
-    worker_for(s, work_of_rows(sweep->n, 64 * (size_t)s->weights->desc.rope_dims), turn_rows, sweep);
-    const uint32_t last = run_layers(s, sweep, first, watch);
-    report(s, sweep->n, last - first + 1, clock_ns() - start, platform_thread_ns() - ran);
+    worker_for(s, work_of_rows(forward->n, 64 * (size_t)s->weights->desc.rope_dims), rotate_rows, forward);
+    const uint32_t last = run_layers(s, forward, first, watch);
+    report(s, forward->n, last - first + 1, clock_ns() - start, platform_thread_ns() - ran);
 }

@@ -5,7 +5,7 @@
 #include "kernels/cpu/kv_cache.h"
 
 struct worker { /* a thread that works on a step */
-    struct store *store;
+    struct kv_cache *kv_cache;
     struct worker_buffers *own;
 };
 
@@ -18,7 +18,7 @@ struct work {
 typedef void (*worker_fn)(const struct worker *, const void *arg, struct range units);
 
 /* Carries out a step and returns when it is complete. */
-void worker_for(struct store *, struct work, worker_fn, const void *arg);
+void worker_for(struct kv_cache *, struct work, worker_fn, const void *arg);
 
 /* Returns the work of n outputs of products of `rows` rows with `cols` inputs, in whole groups of Q8_GROUP. */
 static inline struct work
@@ -35,17 +35,17 @@ work_of_rows(size_t n, size_t cost)
 }
 
 /* Call before the steps of a request. */
-void worker_begin(struct store *);
+void worker_begin(struct kv_cache *);
 /* Call before products with a unit's matrices: repacks the unit if it is due. `use` is the KV cache's field for this
  * unit. */
-void worker_unit(struct store *, uint32_t unit, enum use *use);
+void worker_unit(struct kv_cache *, uint32_t unit, enum use *use);
 /* Writes these outputs of all rows to y (n, ld). */
 void worker_multiply(const struct worker *, enum use, const struct matrix *m, const struct acts *, size_t n,
                      struct range, float *y, size_t ld);
 
 /* Sets the activations for the products of the next steps: (n, cols), also in int8 if `in_int8`. They are row(r),
  * normalised if there is a norm, or x (n, cols) if `row` is NULL. */
-void worker_prepare(struct store *, size_t n, uint32_t cols, bool in_int8, struct norm norm, acts_row_fn row,
+void worker_prepare(struct kv_cache *, size_t n, uint32_t cols, bool in_int8, struct norm norm, acts_row_fn row,
                     const void *user, float *x);
 /* Returns the activations during a step. */
 const struct acts *worker_acts(const struct worker *);
@@ -56,11 +56,11 @@ const struct acts *worker_acts(const struct worker *);
 
 /* Allocates the buffers of a KV cache for layers with experts, for `rows` rows; nothing if the model has none. Returns
  * false if there is no memory. */
-bool mixture_take(struct store *, size_t rows);
+bool moe_open(struct kv_cache *, size_t rows);
 
 /* Computes y (n, width) = the sum over a row's experts of weight * expert(x), from the prepared activations x. `rows`
  * (n) are indices of rows of the forward pass. */
-void mixture(struct store *, uint32_t l, size_t n, const uint32_t *rows);
+void moe(struct kv_cache *, uint32_t l, size_t n, const uint32_t *rows);
 
 /* Attention of single rows, and rotary position embeddings. */
 
@@ -87,17 +87,17 @@ struct of_heads {
 /* Computes attention for some query heads of n <= ATTEND_ROWS rows, all on key-value head `kv_head` of layer l (1..L),
  * each row over its own path. Reads row i's heads from q + i * ld and writes to out + i * ld, (n_heads, head_dim); q is
  * already scaled (form.attention_scale). */
-void attend(const struct store *, struct widened, uint32_t l, uint32_t kv_head, const struct path *, size_t n,
+void attend(const struct kv_cache *, struct widened, uint32_t l, uint32_t kv_head, const struct path *, size_t n,
             size_t n_heads, const float *q, struct of_heads, float *out, size_t ld);
 
 /* Stores the keys and values of one head in the KV cache. k, v: (head_dim) */
-void remember(const struct store *, uint32_t l, uint32_t kv_head, slot_t, void *keys_or_values, const float *kv);
+void remember(const struct kv_cache *, uint32_t l, uint32_t kv_head, slot_t, void *keys_or_values, const float *kv);
 
 /* Writes cosine and sine of every pair's angle at a position to turns (rope_dims/2, 2), for these radians per position,
  * multiplied by `gain`. */
-void rope_turns(const struct weights *, const double *rope, float gain, uint32_t position, float *turns);
+void rope_rotations(const struct weights *, const double *rope, float gain, uint32_t position, float *rotations);
 /* Rotates the first rope_dims dimensions of one head. */
-void rope(const struct model_desc *, const float *turns, float *x);
+void rope(const struct model_desc *, const float *rotations, float *x);
 
 /* The forward pass: runs rows through layers. */
 
@@ -105,11 +105,11 @@ void rope(const struct model_desc *, const float *turns, float *x);
 struct exit_watch {
     const struct exit_rule *rule;
     struct exit_result *out;
-    struct guess *probed; /* (L + 1) or NULL */
+    struct prediction *probed; /* (L + 1) or NULL */
 };
 
-/* Runs all rows to depth sweep.to, or with a watch until the last row exits. Marks the KV cache as cancelled if the
+/* Runs all rows to depth forward.to, or with a watch until the last row exits. Marks the KV cache as cancelled if the
  * cancel flag was set. */
-void sweep_run(struct store *, const struct sweep *, const struct exit_watch *);
+void forward_run(struct kv_cache *, const struct forward_pass *, const struct exit_watch *);
 
 #endif

@@ -10,12 +10,12 @@
 /* ---- against the final layer ---- */
 
 static void
-compare_piece(const struct store *s, size_t row, size_t piece)
+compare_piece(const struct kv_cache *s, size_t row, size_t piece)
 {
     const struct head_table *t = &s->head;
     const uint32_t vocab = s->weights->desc.vocab;
     const size_t final = (size_t)t->rows[row].final, first = piece * PIECE;
-    const size_t n = vocab - first < PIECE ? vocab - first : PIECE, best = (size_t)t->guesses[final].token;
+    const size_t n = vocab - first < PIECE ? vocab - first : PIECE, best = (size_t)t->predictions[final].token;
     const float *z = t->logits + row * vocab, *f = t->logits + final * vocab + first;
     struct summary *sum = &t->pieces[row * t->n_pieces + piece];
     sum->kl_term = s->isa->kl_term(f, z + first, n, t->pieces[final * t->n_pieces + piece].piece.max);
@@ -27,7 +27,7 @@ compare_piece(const struct store *s, size_t row, size_t piece)
 
 /* KL(f || z) = sum_v f(v) (f_v - z_v) - lse(f) + lse(z), where f_v and z_v are logits. */
 static void
-compare(struct store *s, size_t row)
+compare(struct kv_cache *s, size_t row)
 {
     struct head_table *t = &s->head;
     const size_t final = (size_t)t->rows[row].final;
@@ -39,39 +39,39 @@ compare(struct store *s, size_t row)
         above += mine[c].above;
     }
     double kl = cross / t->sum[final] - (t->max[final] + log(t->sum[final])) + (t->max[row] + log(t->sum[row]));
-    t->guesses[row].kl_final = (float)fmax(0, kl);
-    t->guesses[row].rank_final = (int32_t)above;
+    t->predictions[row].kl_final = (float)fmax(0, kl);
+    t->predictions[row].rank_final = (int32_t)above;
 }
 
 static void
 combine(const struct worker *w, const void *unused, struct range rows)
 {
-    struct head_table *t = &w->store->head;
+    struct head_table *t = &w->kv_cache->head;
     (void)unused;
     for (size_t i = rows.first; i < rows.last; i++)
-        head_combine(w->store, i, &t->guesses[i], &t->max[i], &t->sum[i]);
+        head_combine(w->kv_cache, i, &t->predictions[i], &t->max[i], &t->sum[i]);
 }
 
 static void
 compare_pieces(const struct worker *w, const void *unused, struct range part)
 {
-    const struct head_table *t = &w->store->head;
+    const struct head_table *t = &w->kv_cache->head;
     (void)unused;
     for (size_t u = part.first; u < part.last; u++) {
         const size_t row = u / t->n_pieces;
-        if (t->rows[row].final >= 0 && t->guesses[t->rows[row].final].token != TOKEN_NONE)
-            compare_piece(w->store, row, u % t->n_pieces);
+        if (t->rows[row].final >= 0 && t->predictions[t->rows[row].final].token != TOKEN_NONE)
+            compare_piece(w->kv_cache, row, u % t->n_pieces);
     }
 }
 
 static void
-combine_rows(struct store *s)
+combine_rows(struct kv_cache *s)
 {
     worker_for(s, work_of_rows(s->head.n, 100 * s->head.n_pieces), combine, NULL);
 }
 
 static void
-guess_table(struct store *s)
+prediction_table(struct kv_cache *s)
 {
     bool versus = false;
     head_pieces(s);
@@ -86,36 +86,36 @@ guess_table(struct store *s)
 }
 
 static void
-check_guesses(struct store *s)
+check_predictions(struct kv_cache *s)
 {
     for (size_t i = 0; i < s->head.n; i++)
-        if (!isfinite(s->head.guesses[i].confidence))
+        if (!isfinite(s->head.predictions[i].confidence))
             head_broken(s, s->head.rows[i].layer);
 }
 
 void
-head_run(struct store *s, bool guesses)
+head_run(struct kv_cache *s, bool predictions)
 {
     worker_begin(s);
     head_logits(s);
-    if (!guesses)
+    if (!predictions)
         return;
-    guess_table(s);
-    check_guesses(s);
+    prediction_table(s);
+    check_predictions(s);
 }
 
 /* The same for predictions that need no comparison with the last layer; up to HEAD_ROWS of them. */
 static void
-stream_run(struct store *s)
+stream_run(struct kv_cache *s)
 {
     worker_begin(s);
     head_stream(s);
     combine_rows(s);
-    check_guesses(s);
+    check_predictions(s);
 }
 
 void
-head_broken(struct store *s, uint32_t layer)
+head_broken(struct kv_cache *s, uint32_t layer)
 {
     s->failed = true;
     request_not_numbers(layer, &s->err);
@@ -126,15 +126,15 @@ head_broken(struct store *s, uint32_t layer)
 /* Runs the table and writes its predictions to `out`. Row `keep`, if >= 0, and its logits stay as the first row of the
  * table. */
 static void
-run_table(struct store *s, struct guess *out, int32_t keep)
+run_table(struct kv_cache *s, struct prediction *out, int32_t keep)
 {
     struct head_table *t = &s->head;
     const size_t vocab = s->weights->desc.vocab;
-    if (t->n > t->ready && !cpu_store_stopped(s)) {
+    if (t->n > t->ready && !cpu_kv_cache_stopped(s)) {
         head_run(s, true);
         for (size_t i = 0; i < t->n; i++)
             if (t->rows[i].request >= 0)
-                out[t->rows[i].request] = t->guesses[i];
+                out[t->rows[i].request] = t->predictions[i];
     }
     if (keep > 0) {
         t->rows[0] = t->rows[keep];
@@ -147,7 +147,7 @@ run_table(struct store *s, struct guess *out, int32_t keep)
 
 /* Adds all probes of the ring entry of probe i. The final layer's row comes first and is used by all of them. */
 static void
-add_family(struct store *s, const struct probe *probes, size_t n, size_t i, struct guess *out)
+add_family(struct kv_cache *s, const struct probe *probes, size_t n, size_t i, struct prediction *out)
 {
     struct head_table *t = &s->head;
     const uint32_t ring = probes[i].ring, depth = s->weights->desc.n_layers;
@@ -187,10 +187,10 @@ add_family(struct store *s, const struct probe *probes, size_t n, size_t i, stru
 
 /* Carries out the probes that need no comparison with the last layer: the table has room for many of them. */
 static void
-guess_alone(struct store *s, const struct probe *probes, size_t n, struct guess *out)
+prediction_alone(struct kv_cache *s, const struct probe *probes, size_t n, struct prediction *out)
 {
     struct head_table *t = &s->head;
-    for (size_t first = 0; first < n && !cpu_store_stopped(s); first += t->n) {
+    for (size_t first = 0; first < n && !cpu_kv_cache_stopped(s); first += t->n) {
         t->n = n - first < HEAD_ROWS ? n - first : HEAD_ROWS;
         for (size_t i = 0; i < t->n; i++)
             t->rows[i] = (struct head_row){.ring = probes[first + i].ring,
@@ -200,19 +200,19 @@ guess_alone(struct store *s, const struct probe *probes, size_t n, struct guess 
                                            .final = -1,
                                            .request = -1};
         stream_run(s);
-        memcpy(out + first, t->guesses, t->n * sizeof *out);
+        memcpy(out + first, t->predictions, t->n * sizeof *out);
     }
 }
 
 void
-head_guess(struct store *s, const struct probe *probes, size_t n, struct guess *out)
+head_predict(struct kv_cache *s, const struct probe *probes, size_t n, struct prediction *out)
 {
     bool versus = false;
     s->head.n = s->head.ready = 0;
     for (size_t i = 0; i < n && !versus; i++)
         versus = probes[i].versus_final;
     if (!versus && s->head.n_pieces >= s->weights->backend->threads) { /* then each worker has a whole piece */
-        guess_alone(s, probes, n, out);
+        prediction_alone(s, probes, n, out);
         return;
     }
     for (size_t i = 0; i < n; i++) {
@@ -229,7 +229,7 @@ head_guess(struct store *s, const struct probe *probes, size_t n, struct guess *
 
 /* Returns the trained head of row i of the rows to be computed, or NULL for the logit lens. */
 static const struct trained_head *
-trained(const struct store *s, size_t i)
+trained(const struct kv_cache *s, size_t i)
 {
     const struct head_row *row = &s->head.rows[s->head.ready + i];
     const struct trained_head *t = s->weights->trained;
@@ -249,16 +249,16 @@ is_full(const struct trained_head *t)
 }
 
 static const float *
-hidden_row(const struct store *s, const void *unused, size_t i)
+hidden_row(const struct kv_cache *s, const void *unused, size_t i)
 {
     (void)unused;
     const struct head_row *row = &s->head.rows[s->head.ready + i];
-    return cpu_store_hidden(s, row->ring, row->layer);
+    return cpu_kv_cache_hidden(s, row->ring, row->layer);
 }
 
 /* Returns the input of the final norm. */
 static const float *
-seen_row(const struct store *s, const void *unused, size_t i)
+seen_row(const struct kv_cache *s, const void *unused, size_t i)
 {
     return is_affine(trained(s, i)) ? s->head.shifted + (s->head.ready + i) * s->weights->desc.width
                                     : hidden_row(s, unused, i);
@@ -271,14 +271,14 @@ multiply_row(const struct worker *w, const struct matrix *m, const struct acts *
 {
     struct acts one = *x;
     one.x += i * x->cols;
-    multiply(w->store->isa, m, &one, 1, part.first, part.last, y, m->rows);
+    multiply(w->kv_cache->isa, m, &one, 1, part.first, part.last, y, m->rows);
 }
 
 static void
 shift_outputs(const struct worker *w, const void *n, struct range part)
 {
     const struct acts *x = worker_acts(w);
-    struct store *s = w->store;
+    struct kv_cache *s = w->kv_cache;
     const uint32_t width = s->weights->desc.width;
     for (size_t i = 0; i < *(const size_t *)n; i++) {
         const struct trained_head *t = trained(s, i);
@@ -293,7 +293,7 @@ shift_outputs(const struct worker *w, const void *n, struct range part)
 
 /* shifted = h + A h + b of all n rows with an affine head. */
 static void
-shift(struct store *s, size_t n)
+shift(struct kv_cache *s, size_t n)
 {
     const uint32_t width = s->weights->desc.width;
     bool any = false;
@@ -307,7 +307,7 @@ shift(struct store *s, size_t n)
 
 /* Applies bias, scale and cap if the model has them; z (part) starts at the first output of `part`. */
 static void
-finish_logits(const struct weights *w, struct range part, float *z)
+scale_logits(const struct weights *w, struct range part, float *z)
 {
     const struct model_form *f = &w->desc.form;
     const float scale = form_factor(f->logit_scale);
@@ -324,7 +324,7 @@ finish_logits(const struct weights *w, struct range part, float *z)
 static void
 logits_of(const struct worker *w, const struct acts *x, size_t row, size_t n, struct range part, float *z, size_t ld)
 {
-    const struct store *s = w->store;
+    const struct kv_cache *s = w->kv_cache;
     const struct range all = {0, part.last - part.first};
     if (part.first == part.last)
         return;
@@ -340,12 +340,12 @@ logits_of(const struct worker *w, const struct acts *x, size_t row, size_t n, st
         worker_multiply(w, is_full(t) ? USE_MEMORY : s->head_use, &m, &some, last - i, all, z + (i - row) * ld, ld);
     }
     for (size_t i = 0; i < n; i++)
-        finish_logits(s->weights, part, z + i * ld);
+        scale_logits(s->weights, part, z + i * ld);
 }
 
 /* Prepares the head's weights and the activations of n rows. */
 static void
-look(struct store *s, size_t n)
+apply_heads(struct kv_cache *s, size_t n)
 {
     const struct weights *m = s->weights;
     worker_unit(s, 0, &s->head_use);
@@ -356,28 +356,28 @@ look(struct store *s, size_t n)
 static void
 logits_in(const struct worker *w, const void *n, struct range part)
 {
-    const struct head_table *t = &w->store->head;
-    const size_t vocab = w->store->weights->head.rows;
+    const struct head_table *t = &w->kv_cache->head;
+    const size_t vocab = w->kv_cache->weights->head.rows;
     logits_of(w, worker_acts(w), 0, *(const size_t *)n, part, t->logits + t->ready * vocab + part.first, vocab);
 }
 
 void
-head_logits(struct store *s)
+head_logits(struct kv_cache *s)
 {
     const size_t n = s->head.n - s->head.ready;
     if (n == 0)
         return;
-    look(s, n);
+    apply_heads(s, n);
     worker_for(s, work_of_outputs(s->weights->head.rows, n, s->weights->head.cols), logits_in, &n);
 }
 
 /* ---- pieces of a row ---- */
 
-/* Inserts into the list of the best GUESS_TOP tokens, best first, the earlier first among equals. */
+/* Inserts into the list of the best PREDICTION_TOP tokens, best first, the earlier first among equals. */
 static void
 insert(token_t *top, float *top_z, token_t token, float z)
 {
-    size_t at = GUESS_TOP - 1;
+    size_t at = PREDICTION_TOP - 1;
     for (; at > 0 && (top[at - 1] == TOKEN_NONE || z > top_z[at - 1]); at--) {
         top[at] = top[at - 1];
         top_z[at] = top_z[at - 1];
@@ -387,7 +387,7 @@ insert(token_t *top, float *top_z, token_t token, float z)
 }
 
 static struct range
-outputs_in(const struct store *s, size_t piece)
+outputs_in(const struct kv_cache *s, size_t piece)
 {
     const size_t vocab = s->weights->desc.vocab, first = piece * PIECE;
     return (struct range){first, vocab - first < PIECE ? vocab : first + PIECE};
@@ -395,32 +395,32 @@ outputs_in(const struct store *s, size_t piece)
 
 /* Computes the summary of a piece; z: the piece's logits. */
 static void
-summarise(const struct store *s, size_t row, size_t piece, const float *z)
+summarise(const struct kv_cache *s, size_t row, size_t piece, const float *z)
 {
     const struct range part = outputs_in(s, piece);
     const size_t n = part.last - part.first;
     struct summary *sum = &s->head.pieces[row * s->head.n_pieces + piece];
     sum->piece = s->isa->piece(z, n, s->head.rows[row].temperature);
-    for (size_t i = 0; i < GUESS_TOP; i++) {
+    for (size_t i = 0; i < PREDICTION_TOP; i++) {
         sum->top[i] = TOKEN_NONE;
         sum->top_z[i] = -INFINITY;
     }
-    for (size_t i = 0; (i = s->isa->next_above(z, i, n, sum->top_z[GUESS_TOP - 1])) < n; i++)
+    for (size_t i = 0; (i = s->isa->next_above(z, i, n, sum->top_z[PREDICTION_TOP - 1])) < n; i++)
         insert(sum->top, sum->top_z, (token_t)(part.first + i), z[i]);
 }
 
 static void
 summarise_pieces(const struct worker *w, const void *unused, struct range part)
 {
-    const struct head_table *t = &w->store->head;
+    const struct head_table *t = &w->kv_cache->head;
     (void)unused;
     for (size_t u = part.first; u < part.last; u++)
-        summarise(w->store, u / t->n_pieces, u % t->n_pieces,
-                  t->logits + u / t->n_pieces * w->store->weights->desc.vocab + u % t->n_pieces * PIECE);
+        summarise(w->kv_cache, u / t->n_pieces, u % t->n_pieces,
+                  t->logits + u / t->n_pieces * w->kv_cache->weights->desc.vocab + u % t->n_pieces * PIECE);
 }
 
 void
-head_pieces(struct store *s)
+head_pieces(struct kv_cache *s)
 {
     worker_for(s, work_of_pieces(s, 8), summarise_pieces, NULL);
 }
@@ -429,7 +429,7 @@ static void
 stream_pieces(const struct worker *w, const void *unused, struct range part)
 {
     (void)unused;
-    const struct store *s = w->store;
+    const struct kv_cache *s = w->kv_cache;
     const struct head_table *t = &s->head;
     float *z = t->logits + part.first * PIECE * HEAD_TILE; /* buffer of these pieces */
     for (size_t piece = part.first; piece < part.last; piece++) {
@@ -445,20 +445,20 @@ stream_pieces(const struct worker *w, const void *unused, struct range part)
 }
 
 void
-head_stream(struct store *s)
+head_stream(struct kv_cache *s)
 {
-    look(s, s->head.n);
+    apply_heads(s, s->head.n);
     worker_for(s, (struct work){s->head.n_pieces, 1, s->head.n * PIECE * s->weights->head.cols}, stream_pieces, NULL);
 }
 
 void
-head_combine(const struct store *s, size_t row, struct guess *g, double *max, double *sum)
+head_combine(const struct kv_cache *s, size_t row, struct prediction *g, double *max, double *sum)
 {
     const struct head_table *t = &s->head;
     const struct summary *pieces = t->pieces + row * t->n_pieces;
-    *g = (struct guess){.kl_final = NAN, .rank_final = -1};
-    float top_z[GUESS_TOP];
-    for (size_t i = 0; i < GUESS_TOP; i++) {
+    *g = (struct prediction){.kl_final = NAN, .rank_final = -1};
+    float top_z[PREDICTION_TOP];
+    for (size_t i = 0; i < PREDICTION_TOP; i++) {
         g->top[i] = TOKEN_NONE;
         top_z[i] = -INFINITY;
     }
@@ -473,14 +473,14 @@ head_combine(const struct store *s, size_t row, struct guess *g, double *max, do
         *sum += scale * p->sum;
         weighted += scale * (p->weighted + below * p->sum);
         annealed += exp(below / t->rows[row].temperature) * p->annealed;
-        for (size_t i = 0; i < GUESS_TOP && pieces[c].top[i] != TOKEN_NONE; i++)
-            if (g->top[GUESS_TOP - 1] == TOKEN_NONE || pieces[c].top_z[i] > top_z[GUESS_TOP - 1])
+        for (size_t i = 0; i < PREDICTION_TOP && pieces[c].top[i] != TOKEN_NONE; i++)
+            if (g->top[PREDICTION_TOP - 1] == TOKEN_NONE || pieces[c].top_z[i] > top_z[PREDICTION_TOP - 1])
                 insert(g->top, top_z, pieces[c].top[i], pieces[c].top_z[i]);
     }
     g->token = g->top[0];
     g->confidence = (float)(1 / *sum);
     g->annealed = (float)(1 / annealed);
     g->entropy = (float)fmax(0, log(*sum) - weighted / *sum);
-    for (size_t i = 0; i < GUESS_TOP; i++)
+    for (size_t i = 0; i < PREDICTION_TOP; i++)
         g->top_p[i] = g->top[i] == TOKEN_NONE ? 0 : (float)(exp(top_z[i] - *max) / *sum);
 }

@@ -36,7 +36,7 @@ largest(size_t a, size_t b)
 }
 
 static bool
-take_acts(struct store *s, struct acts *a, size_t rows, size_t cols)
+take_acts(struct kv_cache *s, struct acts *a, size_t rows, size_t cols)
 {
     a->x = blocks_take(&s->blocks, rows * cols, sizeof *a->x);
     a->q = blocks_take(&s->blocks, rows * acts_stride(cols), sizeof *a->q);
@@ -46,14 +46,14 @@ take_acts(struct store *s, struct acts *a, size_t rows, size_t cols)
 /* Allocates all memory of a KV cache. The model's loader has checked the sizes; blocks_take() fails on products that
  * overflow. */
 static bool
-take_all(struct store *s)
+take_all(struct kv_cache *s)
 {
     const struct model_desc *d = &s->weights->desc;
     const size_t heads = (size_t)d->heads * d->head_dim, kv = (size_t)d->kv_heads * d->head_dim;
     const size_t rows = s->desc.max_rows, widest = largest(largest(d->width, heads), d->ffn);
     const size_t element = s->weights->backend->exact ? sizeof(float) : sizeof(uint16_t);
     size_t places, group_quants, group_scales;
-    settle_group_bytes(s->weights, &group_quants, &group_scales);
+    repack_group_bytes(s->weights, &group_quants, &group_scales);
     if (__builtin_mul_overflow(request_depth(d, &s->desc) * kv, s->desc.slots, &places))
         return false;
     s->hidden = blocks_take(&s->blocks, (size_t)s->desc.ring * (d->n_layers + 1), d->width * sizeof *s->hidden);
@@ -67,7 +67,7 @@ take_all(struct store *s)
     s->gate = blocks_take(&s->blocks, rows * d->ffn, sizeof *s->gate);
     s->up = blocks_take(&s->blocks, rows * d->ffn, sizeof *s->up);
     s->y = blocks_take(&s->blocks, rows * d->width, sizeof *s->y);
-    s->turns = blocks_take(&s->blocks, 2 * rows * d->rope_dims + 2, sizeof *s->turns);
+    s->rotations = blocks_take(&s->blocks, 2 * rows * d->rope_dims + 2, sizeof *s->rotations);
     s->head.n_pieces = (d->vocab + PIECE - 1) / PIECE;
     s->head.logits = blocks_take(&s->blocks, (size_t)HEAD_TILE * d->vocab, sizeof *s->head.logits);
     s->head.pieces = blocks_take(&s->blocks, HEAD_ROWS * s->head.n_pieces, sizeof *s->head.pieces);
@@ -76,8 +76,8 @@ take_all(struct store *s)
     s->workers = blocks_take(&s->blocks, s->weights->backend->threads, sizeof *s->workers);
     if (s->hidden == NULL || s->keys == NULL || s->values == NULL || s->trunk == NULL || s->q == NULL ||
         s->attended == NULL || s->k == NULL || s->v == NULL || s->gate == NULL || s->up == NULL || s->y == NULL ||
-        s->turns == NULL || s->head.logits == NULL || s->head.pieces == NULL || s->head.shifted == NULL ||
-        s->active == NULL || s->workers == NULL || !mixture_take(s, rows) ||
+        s->rotations == NULL || s->head.logits == NULL || s->head.pieces == NULL || s->head.shifted == NULL ||
+        s->active == NULL || s->workers == NULL || !moe_open(s, rows) ||
         !take_acts(s, &s->acts, largest(rows, HEAD_ROWS), widest))
         return false;
     for (uint32_t t = 0; t < s->weights->backend->threads; t++) {
@@ -93,8 +93,8 @@ take_all(struct store *s)
             return false;
     }
     /* enough for a typical round; grows if a round needs more */
-    s->staged_room = s->desc.max_probes * sizeof(struct guess) + 2 * sizeof(struct verdict) +
-                     sizeof(struct exit_result) + (d->n_layers + 1) * sizeof(struct guess) + 4096;
+    s->staged_room = s->desc.max_probes * sizeof(struct prediction) + 2 * sizeof(struct verdict) +
+                     sizeof(struct exit_result) + (d->n_layers + 1) * sizeof(struct prediction) + 4096;
     s->deliveries_room = 256;
     s->staged = malloc(s->staged_room);
     s->deliveries = malloc(s->deliveries_room * sizeof *s->deliveries);
@@ -102,21 +102,21 @@ take_all(struct store *s)
 }
 
 bool
-cpu_store_open(struct weights *w, const struct store_desc *desc, struct store **out, struct err *err)
+cpu_kv_cache_open(struct weights *w, const struct kv_cache_desc *desc, struct kv_cache **out, struct err *err)
 {
     *out = NULL;
     const struct pool_size dists = cpu_dists_size(desc->dists);
-    if (!request_store((struct request_limits){&w->desc, desc, dists}, err))
+    if (!request_kv_cache((struct request_limits){&w->desc, desc, dists}, err))
         return false;
     if (desc->prompt_rows > 0)
         return err_set(err, ERR_USAGE, "the CPU has no way of its own for prompts");
-    struct store *s = aligned_alloc(_Alignof(struct store), sizeof *s);
+    struct kv_cache *s = aligned_alloc(_Alignof(struct kv_cache), sizeof *s);
     if (s == NULL)
         return err_set(err, ERR_WORK, "not enough memory for a context");
-    *s = (struct store){.weights = w, .isa = w->backend->isa, .desc = *desc, .dists = desc->dists};
+    *s = (struct kv_cache){.weights = w, .isa = w->backend->isa, .desc = *desc, .dists = desc->dists};
     s->limits = (struct request_limits){&w->desc, &s->desc, dists};
     if (!take_all(s)) {
-        cpu_store_close(s);
+        cpu_kv_cache_close(s);
         return err_set(err, ERR_WORK,
                        "not enough memory for keys and values of %" PRIu32
                        " positions; make the context smaller with --ctx",
@@ -127,7 +127,7 @@ cpu_store_open(struct weights *w, const struct store_desc *desc, struct store **
 }
 
 void
-cpu_store_close(struct store *s)
+cpu_kv_cache_close(struct kv_cache *s)
 {
     blocks_free(&s->blocks);
     free(s->staged);
@@ -150,7 +150,7 @@ grow(void **p, size_t *room, size_t want, size_t size)
 }
 
 void *
-cpu_store_stage(struct store *s, void *out, size_t bytes)
+cpu_kv_cache_stage(struct kv_cache *s, void *out, size_t bytes)
 {
     size_t at = (s->staged_bytes + 15) / 16 * 16;
     void *staged = s->staged, *deliveries = s->deliveries;
@@ -170,7 +170,7 @@ cpu_store_stage(struct store *s, void *out, size_t bytes)
 }
 
 bool
-cpu_store_deliver(struct store *s, struct err *err)
+cpu_kv_cache_deliver(struct kv_cache *s, struct err *err)
 {
     bool ok = !s->cancelled && !s->failed;
     if (ok)
@@ -186,7 +186,7 @@ cpu_store_deliver(struct store *s, struct err *err)
 }
 
 bool
-cpu_store_stopped(struct store *s)
+cpu_kv_cache_stopped(struct kv_cache *s)
 {
     if (s->desc.cancel != NULL && atomic_load_explicit(s->desc.cancel, memory_order_relaxed))
         s->cancelled = true;

@@ -53,8 +53,8 @@ struct head_row {
 
 struct summary { /* statistics of one piece of one row's logits */
     struct piece piece;
-    token_t top[GUESS_TOP];
-    float top_z[GUESS_TOP];
+    token_t top[PREDICTION_TOP];
+    float top_z[PREDICTION_TOP];
     float kl_term;
     uint32_t above; /* number of logits ranked before the final layer's argmax */
 };
@@ -63,7 +63,7 @@ struct head_table {
     size_t n;     /* rows in use */
     size_t ready; /* number of rows whose logits are already computed */
     struct head_row rows[HEAD_ROWS];
-    struct guess guesses[HEAD_ROWS];
+    struct prediction predictions[HEAD_ROWS];
     double max[HEAD_ROWS], sum[HEAD_ROWS]; /* softmax of each row: sum exp(z - max) */
     float *logits;                         /* (HEAD_TILE, vocab) */
     float *shifted;                        /* (HEAD_ROWS, width): h + A h + b of rows with an affine head */
@@ -73,23 +73,23 @@ struct head_table {
 
 /* ---- layers of experts (moe.c); n is max_rows ---- */
 
-struct visitor { /* a row that an expert processes */
+struct expert_row { /* a row that an expert processes */
     uint32_t row;
     float weight;
 };
 
-struct mixture_table {
-    float *logits;        /* (n, experts): the router's outputs */
-    struct route *routes; /* (n, used + 1), by row; the last one is the shared expert */
-    float *gate, *up;     /* (n, used * ffn + shared_ffn): hidden units of visitors, in the order of their experts */
-    struct act_block *q;  /* `gate` in int8, as input of the down matrix */
-    float *y;             /* (n, width): output of one expert */
-    uint32_t *touched;    /* (L + 1): sweep.touched of the current pass, */
-    struct route *told;   /* (n, L + 1, used): and its sweep.routes, */
-    bool tells;           /* if requested */
+struct moe_table {
+    float *logits;            /* (n, experts): the router's outputs */
+    struct route *routes;     /* (n, used + 1), by row; the last one is the shared expert */
+    float *gate, *up;         /* (n, used * ffn + shared_ffn): hidden units of rows, in the order of their experts */
+    struct act_block *q;      /* `gate` in int8, as input of the down matrix */
+    float *y;                 /* (n, width): output of one expert */
+    uint32_t *touched;        /* (L + 1): forward.touched of the current pass, */
+    struct route *routes_out; /* (n, L + 1, used): and its forward.routes, */
+    bool wants_routes;        /* if requested */
 
-    uint32_t *starts;         /* (experts + 3): index of each expert's first visitor */
-    struct visitor *visitors; /* (n, used + 1) */
+    uint32_t *starts;               /* (experts + 3): index of each expert's first row */
+    struct expert_row *expert_rows; /* (n, used + 1) */
 };
 
 /* ---- a thread's own ---- */
@@ -102,20 +102,20 @@ struct worker_buffers {
     uint32_t *order;      /* (vocab): scratch of the sampler */
     float *p;             /* (vocab): scratch of the verifier */
     struct group_buffer group;
-    struct acts gathered; /* activations of an expert's visitors */
+    struct acts gathered; /* activations of an expert's rows */
 };
 
 /* ---- results that wait ---- */
 
 struct delivery {
     void *out;
-    size_t at, bytes; /* range in store.staged */
+    size_t at, bytes; /* range in kv_cache.staged */
 };
 
 /* ---- activations that the steps at hand read ---- */
 
 /* Returns row r of the input to prepare: (cols). */
-typedef const float *(*acts_row_fn)(const struct store *, const void *user, size_t r);
+typedef const float *(*acts_row_fn)(const struct kv_cache *, const void *user, size_t r);
 
 struct preparation {
     struct acts to; /* destination if prepared once for all threads */
@@ -127,10 +127,10 @@ struct preparation {
     uint32_t number;
 };
 
-struct store {
+struct kv_cache {
     struct weights *weights;
     const struct cpu_isa *isa;
-    struct store_desc desc;
+    struct kv_cache_desc desc;
     struct request_limits limits;
     struct blocks blocks;
 
@@ -145,15 +145,15 @@ struct store {
     float *q, *k, *v, *attended; /* (n, heads * head_dim), (n, kv_heads * head_dim) twice, (n, heads * head_dim) */
     float *gate, *up;            /* (n, ffn) */
     float *y;                    /* (n, width): output of a sublayer */
-    float *turns;                /* (2, n, rope_dims/2, 2): cosine and sine; those of layers with local rotation come */
+    float *rotations;            /* (2, n, rope_dims/2, 2): cosine and sine; those of layers with local rotation come */
                                  /* second */
     uint32_t *active;            /* (n): indices of the rows that take part in a layer */
     struct worker_buffers *workers; /* (backend.threads) */
-    bool unsettled;                 /* some weights have not been repacked */
+    bool not_repacked;              /* some weights have not been repacked */
     enum use layer_use, head_use;   /* in that case: how to use the current layer and the head */
 
     struct head_table head;
-    struct mixture_table mixture;
+    struct moe_table moe;
 
     char *staged;
     size_t staged_bytes, staged_room;
@@ -164,19 +164,19 @@ struct store {
 };
 
 /* backend_ops.store and backend_ops.drop */
-bool cpu_store_open(struct weights *, const struct store_desc *, struct store **, struct err *);
-void cpu_store_close(struct store *);
+bool cpu_kv_cache_open(struct weights *, const struct kv_cache_desc *, struct kv_cache **, struct err *);
+void cpu_kv_cache_close(struct kv_cache *);
 
-/* Returns zeroed memory for a result of `bytes` bytes, which cpu_store_deliver() copies to `out`; valid until the next
+/* Returns zeroed memory for a result of `bytes` bytes, which cpu_kv_cache_deliver() copies to `out`; valid until the next
  * call. Returns NULL, and marks the KV cache as failed, if there is no memory. */
-void *cpu_store_stage(struct store *, void *out, size_t bytes);
+void *cpu_kv_cache_stage(struct kv_cache *, void *out, size_t bytes);
 /* wait(): copies results to the caller, or returns false with an error. */
-bool cpu_store_deliver(struct store *, struct err *);
+bool cpu_kv_cache_deliver(struct kv_cache *, struct err *);
 /* Returns whether the next work must be dropped; reads the cancel flag. */
-bool cpu_store_stopped(struct store *);
+bool cpu_kv_cache_stopped(struct kv_cache *);
 
 static inline float *
-cpu_store_hidden(const struct store *s, uint32_t ring, uint32_t depth)
+cpu_kv_cache_hidden(const struct kv_cache *s, uint32_t ring, uint32_t depth)
 {
     const struct model_desc *d = &s->weights->desc;
     return s->hidden + ((size_t)ring * (d->n_layers + 1) + depth) * d->width;

@@ -266,8 +266,8 @@ place_scales(enum weight_type type, const unsigned char *b, size_t lane, unsigne
 /* ---- all ---- */
 
 SIMD_INLINE void
-interleave_type(const enum weight_type type, const unsigned char *rows, size_t n, size_t cols, uint32_t flip,
-                unsigned char *q, unsigned char *scale)
+repack_type(const enum weight_type type, const unsigned char *rows, size_t n, size_t cols, uint32_t flip,
+            unsigned char *q, unsigned char *scale)
 {
     const size_t bytes = tensor_block_bytes(type), per = blocks_per_scale(type), blocks = cols / (Q8_BLOCK * per);
     for (size_t lane = 0; lane < n; lane += FOUR)
@@ -286,8 +286,8 @@ interleave_type(const enum weight_type type, const unsigned char *rows, size_t n
 
 /* Interleaves types with grids. */
 static void
-interleave_rows(enum weight_type type, const unsigned char *rows, size_t n, size_t cols, unsigned char *q,
-                unsigned char *scale)
+repack_rows(enum weight_type type, const unsigned char *rows, size_t n, size_t cols, unsigned char *q,
+            unsigned char *scale)
 {
     const size_t bytes = tensor_block_bytes(type), blocks = cols / (Q8_BLOCK * 8);
     for (size_t lane = 0; lane < Q8_GROUP; lane += FOUR)
@@ -303,15 +303,15 @@ interleave_rows(enum weight_type type, const unsigned char *rows, size_t n, size
 }
 
 void
-interleave(enum weight_type type, const unsigned char *rows, size_t n, size_t cols, uint8_t flip, unsigned char *q,
-           unsigned char *scale)
+repack(enum weight_type type, const unsigned char *rows, size_t n, size_t cols, uint8_t flip, unsigned char *q,
+       unsigned char *scale)
 {
 #define ONE(name, kind)                                                                                                \
     case kind:                                                                                                         \
         if (has_grid(kind))                                                                                            \
-            interleave_rows(kind, rows, n, cols, q, scale);                                                            \
+            repack_rows(kind, rows, n, cols, q, scale);                                                                \
         else                                                                                                           \
-            interleave_type(kind, rows, n, cols, kind == WEIGHT_Q8_0 ? flip * 0x01010101u : 0, q, scale);              \
+            repack_type(kind, rows, n, cols, kind == WEIGHT_Q8_0 ? flip * 0x01010101u : 0, q, scale);                  \
         break;
     switch (type) {
         INTERLEAVED_TYPES(ONE)

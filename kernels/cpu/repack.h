@@ -208,7 +208,7 @@ scale_bytes(enum weight_type type)
 
 /* Interleaves a group: n <= 16 rows of cols inputs, consecutive as in a file; missing rows are zero. q, scale: zeroed
  * buffers of cols/32 * quant_bytes() and cols/(file's block) * scale_bytes() bytes. flip: q8_flip. */
-void interleave(enum weight_type, const unsigned char *rows, size_t n, size_t cols, uint8_t flip, unsigned char *q,
-                unsigned char *scale);
+void repack(enum weight_type, const unsigned char *rows, size_t n, size_t cols, uint8_t flip, unsigned char *q,
+            unsigned char *scale);
 
 #endif

@@ -8,7 +8,7 @@
  *   v_above(a, b)                                  bit i set where a[i] > b[i]
  *   v_load_f16, v_load_bf16, v_store_f16, v_store_i8 (integral values in [-127, 127])
  *   TILE_OUTS, TILE_ROWS                           sizes of a tile that fits into the registers
- *   and the names that interleaved.h and panels.h require
+ *   and the names that repacked.h and panels.h require
  * Multiplications that are added are always v_fma: the compiler must not choose, or two tiles could differ.
  *
  * v_max(a, b) returns b when either is not a number, so that a NaN in b survives.
@@ -17,7 +17,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/cpu/interleaved.h"
+#include "kernels/cpu/repacked.h"
 
 /* Loads the last n < LANES elements of a row, padded with `pad`. */
 SIMD_INLINE vec

@@ -29,7 +29,7 @@ make_rows(struct weights *w, const struct tensor *t)
 /* interleave() for a synthetic tensor, one group at a time, so that the whole tensor is never in memory in its file
  * format. */
 static bool
-interleave_synthetic(struct weights *w, const struct tensor *t, unsigned char *q, unsigned char *scale)
+repack_synthetic(struct weights *w, const struct tensor *t, unsigned char *q, unsigned char *scale)
 {
     const size_t row = synthetic_row_bytes(t->type, t->cols);
     const size_t q_bytes = t->cols / Q8_BLOCK * quant_bytes(t->type);
@@ -46,7 +46,7 @@ interleave_synthetic(struct weights *w, const struct tensor *t, unsigned char *q
             for (uint32_t r = 0; r < n && rows != NULL; r++)
                 synthetic_row(t, first + r, rows + r * row);
             if (rows != NULL)
-                interleave(t->type, rows, n, t->cols, w->backend->isa->q8_flip, q + g * q_bytes, scale + g * s_bytes);
+                repack(t->type, rows, n, t->cols, w->backend->isa->q8_flip, q + g * q_bytes, scale + g * s_bytes);
         }
         free(rows);
     }
@@ -78,7 +78,7 @@ load_matrix_as(struct weights *w, const struct tensor *t, bool as_numbers, struc
         unsigned char *q = blocks_take(&w->blocks, groups * (cols / Q8_BLOCK), quant_bytes(t->type));
         unsigned char *scale =
             blocks_take(&w->blocks, groups * (cols / tensor_block_values(t->type)), scale_bytes(t->type));
-        if (q == NULL || scale == NULL || (t->data == NULL && !interleave_synthetic(w, t, q, scale)))
+        if (q == NULL || scale == NULL || (t->data == NULL && !repack_synthetic(w, t, q, scale)))
             return err_set(err, ERR_WORK, "not enough memory for the model's weights");
         m->q = q;
         m->scale = scale;
@@ -184,7 +184,7 @@ load_all(struct weights *w, const struct model_desc *d, progress_fn progress, vo
         !load_vector(w, &d->final_norm_bias, &w->final_norm.bias, err) || !load_matrix(w, &d->head, &w->head, err) ||
         !load_vector(w, &d->head_bias, &w->head_bias, err))
         return false;
-    settle_open(w);
+    repack_open(w);
     if (progress != NULL && !progress(user, 1.0))
         return err_set(err, ERR_CANCELLED, "loading was cancelled");
     return true;
@@ -343,12 +343,11 @@ group_scale_bytes(const struct matrix *m)
 
 /* Interleaves the rows of a group. */
 static size_t
-interleave_group(const struct cpu_isa *isa, const struct matrix *m, size_t group, unsigned char *q,
-                 unsigned char *scale)
+repack_group(const struct cpu_isa *isa, const struct matrix *m, size_t group, unsigned char *q, unsigned char *scale)
 {
     const size_t row = tensor_row_bytes(m->type, m->cols), first = group * Q8_GROUP, left = m->rows - first;
     const size_t n = left < Q8_GROUP ? left : Q8_GROUP;
-    interleave(m->type, (const unsigned char *)m->data + first * row, n, m->cols, isa->q8_flip, q, scale);
+    repack(m->type, (const unsigned char *)m->data + first * row, n, m->cols, isa->q8_flip, q, scale);
     return n;
 }
 
@@ -373,7 +372,7 @@ give_groups_back(const struct matrix *m, struct range groups)
 }
 
 void
-settle_embedded(struct weights *w)
+repack_embedded(struct weights *w)
 {
     const struct tensor *t = &w->desc.embedding;
     const size_t bytes = t->rows * tensor_row_bytes(t->type, t->cols);
@@ -384,36 +383,36 @@ settle_embedded(struct weights *w)
         give_back(t->data, 0, bytes);
 }
 
-/* ---- settling ---- */
+/* ---- repacking ---- */
 
 void
-settle_open(struct weights *w)
+repack_open(struct weights *w)
 {
     unsigned left = 0;
     for (uint32_t unit = 0; unit <= w->desc.n_layers; unit++) {
         size_t i = 0;
         const bool moves = next_moving(w, unit, &i) != NULL;
-        atomic_init(&w->units[unit].state, moves ? UNIT_IN_FILE : UNIT_SETTLED);
+        atomic_init(&w->units[unit].state, moves ? UNIT_IN_FILE : UNIT_REPACKED);
         left += moves;
     }
-    atomic_init(&w->unsettled, left);
+    atomic_init(&w->not_repacked, left);
 }
 
 static bool
-turn(struct weights *w, uint32_t unit, enum settling from, enum settling to)
+change_state(struct weights *w, uint32_t unit, enum repacking from, enum repacking to)
 {
     return atomic_compare_exchange_strong_explicit(&w->units[unit].state, &from, to, memory_order_acq_rel,
                                                    memory_order_acquire);
 }
 
 enum use
-settle_use(struct weights *w, uint32_t unit)
+repack_use(struct weights *w, uint32_t unit)
 {
-    if (atomic_load_explicit(&w->units[unit].state, memory_order_acquire) == UNIT_SETTLED)
+    if (atomic_load_explicit(&w->units[unit].state, memory_order_acquire) == UNIT_REPACKED)
         return USE_MEMORY;
-    if (turn(w, unit, UNIT_USED, UNIT_MOVING))
-        return USE_SETTLE;
-    (void)turn(w, unit, UNIT_IN_FILE, UNIT_USED);
+    if (change_state(w, unit, UNIT_USED, UNIT_MOVING))
+        return USE_REPACK;
+    (void)change_state(w, unit, UNIT_IN_FILE, UNIT_USED);
     return USE_FILE;
 }
 
@@ -425,7 +424,7 @@ struct settling_unit {
 
 /* Repacks a part of each of the unit's matrices. */
 static void
-settle_part(void *arg, uint32_t rank, size_t chunk)
+repack_part(void *arg, uint32_t rank, size_t chunk)
 {
     const struct settling_unit *s = arg;
     const struct weights *w = s->weights;
@@ -436,40 +435,40 @@ settle_part(void *arg, uint32_t rank, size_t chunk)
         for (struct range some = part; some.first < part.last; some.first = some.last) {
             some.last = some.first + GROUPS_HELD < part.last ? some.first + GROUPS_HELD : part.last;
             for (size_t g = some.first; g < some.last; g++)
-                interleave_group(w->backend->isa, m, g, m->q + g * group_quant_bytes(m),
-                                 m->scale + g * group_scale_bytes(m));
+                repack_group(w->backend->isa, m, g, m->q + g * group_quant_bytes(m),
+                             m->scale + g * group_scale_bytes(m));
             give_groups_back(m, some);
         }
     }
 }
 
 void
-settle_unit(struct weights *w, uint32_t unit)
+repack_unit(struct weights *w, uint32_t unit)
 {
     struct settling_unit s = {w, unit, w->backend->threads};
-    team_for(w->backend->team, s.parts, settle_part, &s);
+    team_for(w->backend->team, s.parts, repack_part, &s);
     const struct matrix *m;
     for (size_t i = 0; (m = next_moving(w, unit, &i)) != NULL;) /* releases pages mapped again between the parts */
         give_groups_back(m, (struct range){0, groups_of(m)});
-    atomic_store_explicit(&w->units[unit].state, UNIT_SETTLED, memory_order_release);
-    atomic_fetch_sub_explicit(&w->unsettled, 1, memory_order_acq_rel);
+    atomic_store_explicit(&w->units[unit].state, UNIT_REPACKED, memory_order_release);
+    atomic_fetch_sub_explicit(&w->not_repacked, 1, memory_order_acq_rel);
 }
 
 void
-cpu_weights_settle(struct weights *w, const atomic_bool *cancel)
+cpu_weights_repack(struct weights *w, const atomic_bool *cancel)
 {
-    for (uint32_t unit = 0; unit <= w->desc.n_layers && !settled(w); unit++) {
+    for (uint32_t unit = 0; unit <= w->desc.n_layers && !repacked(w); unit++) {
         if (cancel != NULL && atomic_load_explicit(cancel, memory_order_relaxed))
             return;
-        if (turn(w, unit, UNIT_IN_FILE, UNIT_MOVING) || turn(w, unit, UNIT_USED, UNIT_MOVING))
-            settle_unit(w, unit);
+        if (change_state(w, unit, UNIT_IN_FILE, UNIT_MOVING) || change_state(w, unit, UNIT_USED, UNIT_MOVING))
+            repack_unit(w, unit);
     }
 }
 
 /* ---- from the file ---- */
 
 void
-settle_group_bytes(const struct weights *w, size_t *q, size_t *scale)
+repack_group_bytes(const struct weights *w, size_t *q, size_t *scale)
 {
     const struct matrix *m;
     *q = *scale = 0;
@@ -500,7 +499,7 @@ multiply_from_file(const struct cpu_isa *isa, const struct matrix *m, const stru
 {
     for (size_t o = first; o < last;) {
         const size_t group = o / Q8_GROUP, begin = group * Q8_GROUP;
-        const size_t rows = interleave_group(isa, m, group, buffer.q, buffer.scale);
+        const size_t rows = repack_group(isa, m, group, buffer.q, buffer.scale);
         const size_t end = begin + rows < last ? begin + rows : last;
         const struct matrix sixteen = {
             .type = m->type, .rows = (uint32_t)rows, .cols = m->cols, .q = buffer.q, .scale = buffer.scale};

@@ -56,7 +56,7 @@ struct weights {
     struct blocks vectors; /* small tensors: they are written at load, and would occupy the huge pages of matrices */
                            /* that are repacked later */
     struct unit *units;    /* (L + 1): repacking state of the layers, and at [0] of the head */
-    atomic_uint unsettled, embedded;
+    atomic_uint not_repacked, embedded;
     const struct trained_head *trained; /* (L + 1), indexed by layer, or NULL: none */
     struct blocks trained_blocks;
 };
@@ -77,43 +77,43 @@ bool cpu_weights_heads(struct weights *, const struct exit_head *by_layer, struc
  *
  * A unit is repacked as a whole: a layer, or the head (unit 0). */
 
-enum settling {
+enum repacking {
     UNIT_IN_FILE, /* not used yet */
     UNIT_USED,    /* used once: the next use repacks it */
     UNIT_MOVING,  /* a team is repacking it; other teams still read the file */
-    UNIT_SETTLED
+    UNIT_REPACKED
 };
 
 struct unit {
-    _Atomic enum settling state;
+    _Atomic enum repacking state;
 };
 
 /* How a team is to use a unit. */
 enum use {
     USE_MEMORY, /* multiply() */
     USE_FILE,   /* multiply_from_file() */
-    USE_SETTLE  /* settle_unit(), then as USE_MEMORY */
+    USE_REPACK  /* repack_unit(), then as USE_MEMORY */
 };
 
 /* Call after loading: marks the units without anything to repack. */
-void settle_open(struct weights *);
-enum use settle_use(struct weights *, uint32_t unit);
-void settle_unit(struct weights *, uint32_t unit);
+void repack_open(struct weights *);
+enum use repack_use(struct weights *, uint32_t unit);
+void repack_unit(struct weights *, uint32_t unit);
 
 /* Call after reading a row of the embedding: releases its pages from time to time. */
-void settle_embedded(struct weights *);
+void repack_embedded(struct weights *);
 
 static inline bool
-settled(struct weights *w)
+repacked(struct weights *w)
 {
-    return atomic_load_explicit(&w->unsettled, memory_order_acquire) == 0;
+    return atomic_load_explicit(&w->not_repacked, memory_order_acquire) == 0;
 }
 
 /* Buffer for an interleaved group of sixteen outputs of the model's widest matrix. */
 struct group_buffer {
     unsigned char *q, *scale;
 };
-void settle_group_bytes(const struct weights *, size_t *q, size_t *scale); /* 0: no matrix is interleaved */
+void repack_group_bytes(const struct weights *, size_t *q, size_t *scale); /* 0: no matrix is interleaved */
 
 /* Returns the outputs `part` of a matrix; the part begins at a group. */
 struct matrix matrix_part(const struct matrix *, struct range part);
@@ -122,8 +122,8 @@ struct matrix matrix_part(const struct matrix *, struct range part);
 void multiply_from_file(const struct cpu_isa *, const struct matrix *, const struct acts *x, size_t n, size_t first,
                         size_t last, float *y, size_t ld, struct group_buffer);
 
-/* backend_ops.settle */
-void cpu_weights_settle(struct weights *, const atomic_bool *cancel);
+/* backend_ops.repack */
+void cpu_weights_repack(struct weights *, const atomic_bool *cancel);
 
 /* Computations of a model's form other than products and attention: both kinds of norms, activations, caps. Each number
  * depends only on its own row, summed in an order that depends only on the length. */

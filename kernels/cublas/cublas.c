@@ -92,16 +92,16 @@ describe(struct gemm_plan *p, struct err *err)
 {
     static const char doing[] = "describing a product";
     const struct gemm_shape *s = &p->shape;
-    const int32_t turn_a = s->transpose_w ? CUBLAS_OP_N : CUBLAS_OP_T,
-                  turn_b = s->transpose_x ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const int32_t transpose_a = s->transpose_w ? CUBLAS_OP_N : CUBLAS_OP_T,
+                  transpose_b = s->transpose_x ? CUBLAS_OP_T : CUBLAS_OP_N;
     const cudaDataType_t type = data_types[s->type];
     const uint32_t a_rows = s->transpose_w ? s->m : s->k, a_cols = s->transpose_w ? s->k : s->m;
     const uint32_t b_rows = s->transpose_x ? s->n : s->k, b_cols = s->transpose_x ? s->k : s->n;
     return did(cublasLtMatmulDescCreate(&p->what, CUBLAS_COMPUTE_32F, CUDA_R_32F), doing, err) &&
-           did(cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_TRANSA, &turn_a, sizeof turn_a), doing,
-               err) &&
-           did(cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_TRANSB, &turn_b, sizeof turn_b), doing,
-               err) &&
+           did(cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_TRANSA, &transpose_a, sizeof transpose_a),
+               doing, err) &&
+           did(cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_TRANSB, &transpose_b, sizeof transpose_b),
+               doing, err) &&
            did(cublasLtMatrixLayoutCreate(&p->a, type, a_rows, a_cols, (int64_t)a_rows), doing, err) &&
            did(cublasLtMatrixLayoutCreate(&p->b, type, b_rows, b_cols, (int64_t)b_rows), doing, err) &&
            did(cublasLtMatrixLayoutCreate(&p->d, CUDA_R_32F, s->m, s->n, (int64_t)s->m), doing, err);

@@ -33,7 +33,7 @@ slab_strips(const struct dev_matrix *m, size_t bytes)
 }
 
 static struct gemm_shape
-slab_shape(const struct store *s, const struct dev_matrix *m, uint32_t strips)
+slab_shape(const struct kv_cache *s, const struct dev_matrix *m, uint32_t strips)
 {
     return (struct gemm_shape){.m = strips * STRIP,
                                .n = s->desc.prompt_rows,
@@ -52,9 +52,9 @@ struct layer_product {
 #define LAYER_PRODUCTS 6
 
 static void
-list_products(const struct store *s, const struct dev_layer *d, struct layer_product (*out)[LAYER_PRODUCTS])
+list_products(const struct kv_cache *s, const struct dev_layer *d, struct layer_product (*out)[LAYER_PRODUCTS])
 {
-    const struct dev_store *v = &s->dev;
+    const struct dev_kv_cache *v = &s->dev;
     const struct layer_product all[LAYER_PRODUCTS] = {
         {PREFILL_QKV, 0, &d->wq, v->normed},          {PREFILL_QKV, 1, &d->wk, v->normed},
         {PREFILL_QKV, 2, &d->wv, v->normed},          {PREFILL_OUT, 0, &d->wo, v->attended},
@@ -75,7 +75,7 @@ add_text(struct prefill *p, const char *what)
 
 /* Computes the maximum number of values per chunk for each kind of buffer, and creates a plan for every slab. */
 static bool
-plan_all(struct store *s, size_t *w, size_t *k, size_t *m, struct err *err)
+plan_all(struct kv_cache *s, size_t *w, size_t *k, size_t *m, struct err *err)
 {
     const struct gemm_ops *ops = s->backend->gemm_ops;
     struct prefill *p = s->prefill;
@@ -104,13 +104,13 @@ plan_all(struct store *s, size_t *w, size_t *k, size_t *m, struct err *err)
 }
 
 static bool
-take(struct store *s, void **out, size_t values, size_t size, struct err *err)
+take(struct kv_cache *s, void **out, size_t values, size_t size, struct err *err)
 {
     return memory_take(&s->memory, s->backend, values * size, true, "chunks of prompts", out, err);
 }
 
 bool
-prefill_open(struct store *s, struct err *err)
+prefill_open(struct kv_cache *s, struct err *err)
 {
     struct prefill *p = s->prefill = calloc(1, sizeof *p);
     const char *slab = getenv("SPECSCOPE_CUDA_SLAB"); /* KiB: for tests with small matrices */
@@ -136,7 +136,7 @@ prefill_open(struct store *s, struct err *err)
 }
 
 void
-prefill_close(struct store *s)
+prefill_close(struct kv_cache *s)
 {
     free(s->prefill);
 }
@@ -150,7 +150,7 @@ prefill_estimate(const struct model_desc *d, uint32_t rows)
 }
 
 const char *
-prefill_describe(const struct store *s)
+prefill_describe(const struct kv_cache *s)
 {
     return s->prefill != NULL ? s->prefill->text : NULL;
 }
@@ -158,14 +158,14 @@ prefill_describe(const struct store *s)
 /* ---- a chunk ---- */
 
 static bool
-launched(struct store *s, cudaError_t code)
+launched(struct kv_cache *s, cudaError_t code)
 {
-    return cuda_store_did(s, code, "reading a prompt");
+    return cuda_kv_cache_did(s, code, "reading a prompt");
 }
 
 /* Call after a launch: ends its trace. */
 static bool
-traced(struct store *s, uint64_t *stamps, cudaError_t code)
+traced(struct kv_cache *s, uint64_t *stamps, cudaError_t code)
 {
     const bool ok = launched(s, code);
     trace_end(s, stamps);
@@ -173,7 +173,7 @@ traced(struct store *s, uint64_t *stamps, cudaError_t code)
 }
 
 static bool
-library_did(struct store *s, const struct gemm_plan *plan, const uint16_t *x, float beta)
+library_did(struct kv_cache *s, const struct gemm_plan *plan, const uint16_t *x, float beta)
 {
     const struct prefill *p = s->prefill;
     struct err err = {.kind = ERR_NONE};
@@ -194,7 +194,7 @@ library_did(struct store *s, const struct gemm_plan *plan, const uint16_t *x, fl
 
 /* Computes y = x w^T for a slab, and its epilogue. */
 static bool
-multiply_slab(struct store *s, struct prefill_args a, const struct dev_matrix *m)
+multiply_slab(struct kv_cache *s, struct prefill_args a, const struct dev_matrix *m)
 {
     const struct prefill *p = s->prefill;
     const struct gemm_shape shape = slab_shape(s, m, a.strips);
@@ -217,7 +217,7 @@ multiply_slab(struct store *s, struct prefill_args a, const struct dev_matrix *m
 }
 
 static bool
-multiply(struct store *s, struct prefill_args a, const struct dev_matrix *m)
+multiply(struct kv_cache *s, struct prefill_args a, const struct dev_matrix *m)
 {
     const uint32_t each = slab_strips(m, s->prefill->slab);
     for (a.first = 0; a.first < m->strips; a.first += each) {
@@ -229,7 +229,7 @@ multiply(struct store *s, struct prefill_args a, const struct dev_matrix *m)
 }
 
 static bool
-gather(struct store *s, const struct prefill_args *a, const void *packed, const struct dev_matrix *m)
+gather(struct kv_cache *s, const struct prefill_args *a, const void *packed, const struct dev_matrix *m)
 {
     const struct gather_args g = {.packed = packed,
                                   .units = m->units,
@@ -242,7 +242,7 @@ gather(struct store *s, const struct prefill_args *a, const void *packed, const 
 }
 
 static bool
-between(struct store *s, struct prefill_args a, enum prefill_step step)
+between(struct kv_cache *s, struct prefill_args a, enum prefill_step step)
 {
     a.step = step;
     uint64_t *const stamps = trace_begin(s, step == PREFILL_ATTEND ? TRACED_ATTEND : TRACED_NORMS, a.forward.n);
@@ -251,7 +251,7 @@ between(struct store *s, struct prefill_args a, enum prefill_step step)
 
 /* Prepares the input of a product; only for the first of several products that read the same input. */
 static bool
-prepare(struct store *s, const struct prefill_args *a, const struct layer_product *p)
+prepare(struct kv_cache *s, const struct prefill_args *a, const struct layer_product *p)
 {
     const struct dev_layer *d = &s->weights->layers[a->layer];
     switch (p->step) {
@@ -266,7 +266,7 @@ prepare(struct store *s, const struct prefill_args *a, const struct layer_produc
 
 /* Queues the norm after a sublayer, if there is one. */
 static bool
-conclude(struct store *s, const struct prefill_args *a, const struct layer_product *p)
+conclude(struct kv_cache *s, const struct prefill_args *a, const struct layer_product *p)
 {
     const struct dev_layer *d = &s->weights->layers[a->layer];
     if (p->step == PREFILL_OUT && d->attn_post != NULL)
@@ -275,7 +275,7 @@ conclude(struct store *s, const struct prefill_args *a, const struct layer_produ
 }
 
 static bool
-run_layer(struct store *s, struct prefill_args a)
+run_layer(struct kv_cache *s, struct prefill_args a)
 {
     struct layer_product all[LAYER_PRODUCTS];
     list_products(s, &s->weights->layers[a.layer], &all);
@@ -292,7 +292,7 @@ run_layer(struct store *s, struct prefill_args a)
 }
 
 bool
-prefill_run(struct store *s, const struct forward_args *forward)
+prefill_run(struct kv_cache *s, const struct forward_args *forward)
 {
     struct prefill_args a = {.forward = *forward, .stop = s->prefill->stop};
     for (a.layer = forward->first; a.layer <= forward->to; a.layer++)

@@ -232,11 +232,11 @@ static bool
 multiply_rows(struct products *p, const struct host_product *h, const float *b, uint32_t first, uint32_t n,
               struct err *err)
 {
-    const size_t k = h->k, lines = h->turn_a ? k : n, columns = h->turn_a ? n : k;
-    const float *a = h->turn_a ? h->a + first : h->a + (size_t)first * h->stride_a;
+    const size_t k = h->k, lines = h->transpose_a ? k : n, columns = h->transpose_a ? n : k;
+    const float *a = h->transpose_a ? h->a + first : h->a + (size_t)first * h->stride_a;
     float *c = h->c + (size_t)first * h->n;
     const struct gemm_shape shape = {
-        .m = h->n, .n = n, .k = h->k, .type = GEMM_F32, .transpose_w = !h->turn_b, .transpose_x = h->turn_a};
+        .m = h->n, .n = n, .k = h->k, .type = GEMM_F32, .transpose_w = !h->transpose_b, .transpose_x = h->transpose_a};
     const struct gemm_plan *plan;
     return make_room(p, &p->a, lines * columns, err) && make_room(p, &p->c, (size_t)n * h->n, err) &&
            send(p, p->a.values, a, h->stride_a, lines, columns, err) &&
@@ -249,7 +249,7 @@ static bool
 multiply(struct products *p, const struct host_product *h, struct err *err)
 {
     const size_t row = (size_t)h->n * sizeof(float), most = BLOCK / row > 0 ? BLOCK / row : 1;
-    const uint32_t lines = h->turn_b ? h->n : h->k, columns = h->turn_b ? h->k : h->n;
+    const uint32_t lines = h->transpose_b ? h->n : h->k, columns = h->transpose_b ? h->k : h->n;
     const struct kept *kept = h->stride_b == columns ? find_kept(p, h->b) : NULL;
     const float *b = kept != NULL ? kept->device : NULL;
     if (b == NULL) {

@@ -4,25 +4,25 @@
 #define KERNELS_CUDA_REQUESTS_H
 
 #include "kernels/cuda/device.h"
-#include "kernels/cuda/store.h"
+#include "kernels/cuda/kv_cache.h"
 
 /* ---- rows: trunk tables, embeddings, forward passes (rows.c) ---- */
 
-bool rows_trunk(struct store *, seq_t, uint32_t first, const slot_t *slots, size_t n);
-bool rows_embed(struct store *, const struct row *, size_t n);
-bool rows_step(struct store *, const struct sweep *);
-bool rows_until(struct store *, const struct sweep *, const struct exit_rule *, struct exit_result *out);
+bool rows_trunk(struct kv_cache *, seq_t, uint32_t first, const slot_t *slots, size_t n);
+bool rows_embed(struct kv_cache *, const struct row *, size_t n);
+bool rows_step(struct kv_cache *, const struct forward_pass *);
+bool rows_until(struct kv_cache *, const struct forward_pass *, const struct exit_rule *, struct exit_result *out);
 
 /* ---- logits: predictions, distributions, draws, overlaps, verification, and what tests read (decisions.c) ---- */
 
-bool decide_guess(struct store *, const struct probe *, size_t n, struct guess *out);
-bool decide_dist(struct store *, const struct dist_req *, size_t n);
-bool decide_draw(struct store *, const struct draw_req *, size_t n);
-bool decide_overlap(struct store *, const struct overlap_req *, size_t n);
-bool decide_verify(struct store *, const struct verify_req *, size_t n);
-bool decide_read_logits(struct store *, uint32_t ring, uint32_t layer, float *out);
-bool decide_read_hidden(struct store *, uint32_t ring, uint32_t layer, float *out);
-bool decide_read_dist(struct store *, dist_t, float *out);
+bool decide_predict(struct kv_cache *, const struct probe *, size_t n, struct prediction *out);
+bool decide_dist(struct kv_cache *, const struct dist_req *, size_t n);
+bool decide_draw(struct kv_cache *, const struct draw_req *, size_t n);
+bool decide_overlap(struct kv_cache *, const struct overlap_req *, size_t n);
+bool decide_verify(struct kv_cache *, const struct verify_req *, size_t n);
+bool decide_read_logits(struct kv_cache *, uint32_t ring, uint32_t layer, float *out);
+bool decide_read_hidden(struct kv_cache *, uint32_t ring, uint32_t layer, float *out);
+bool decide_read_dist(struct kv_cache *, dist_t, float *out);
 
 /* ---- prefill by a library (prefill.c) ----
  *
@@ -32,16 +32,16 @@ bool decide_read_dist(struct store *, dist_t, float *out);
 
 /* Allocates memory and chooses the algorithm of every shape of the model, for a KV cache with prompt_rows, which owns
  * the memory. */
-bool prefill_open(struct store *, struct err *);
-void prefill_close(struct store *);
+bool prefill_open(struct kv_cache *, struct err *);
+void prefill_close(struct kv_cache *);
 /* Returns the approximate bytes of device memory that it needs. */
 size_t prefill_estimate(const struct model_desc *, uint32_t rows);
 
 /* backend_ops.prompts */
-const char *prefill_describe(const struct store *);
+const char *prefill_describe(const struct kv_cache *);
 
 /* Queues the chunk. Returns false if the KV cache failed. */
-bool prefill_run(struct store *, const struct forward_args *);
+bool prefill_run(struct kv_cache *, const struct forward_args *);
 
 /* ---- products of the host's matrices, for training (products.c) ---- */
 

@@ -6,33 +6,33 @@
 #include "kernels/experts.h"
 
 bool
-rows_trunk(struct store *s, seq_t seq, uint32_t first, const slot_t *slots, size_t n)
+rows_trunk(struct kv_cache *s, seq_t seq, uint32_t first, const slot_t *slots, size_t n)
 {
     struct arena_piece args;
     if (!request_trunk(s->limits, seq, first, slots, n))
         return false;
-    if (n == 0 || !cuda_store_alive(s) || !cuda_store_args(s, piece_room(n, sizeof *slots), &args))
+    if (n == 0 || !cuda_kv_cache_alive(s) || !cuda_kv_cache_args(s, piece_room(n, sizeof *slots), &args))
         return true;
     const slot_t *there = piece_copy(&args, slots, n, sizeof *slots);
-    if (cuda_store_send(s, &args))
-        (void)cuda_store_did(s, launch_trunk(s->dev, seq, first, there, (uint32_t)n, s->stream),
-                             "taking a trunk table");
+    if (cuda_kv_cache_send(s, &args))
+        (void)cuda_kv_cache_did(s, launch_trunk(s->dev, seq, first, there, (uint32_t)n, s->stream),
+                                "taking a trunk table");
     return true;
 }
 
 bool
-rows_embed(struct store *s, const struct row *rows, size_t n)
+rows_embed(struct kv_cache *s, const struct row *rows, size_t n)
 {
     struct arena_piece args;
     if (!request_embed(s->limits, rows, n) || n > UINT32_MAX)
         return false;
-    if (n == 0 || !cuda_store_alive(s) || !cuda_store_args(s, piece_room(n, sizeof *rows), &args))
+    if (n == 0 || !cuda_kv_cache_alive(s) || !cuda_kv_cache_args(s, piece_room(n, sizeof *rows), &args))
         return true;
     const struct row *there = piece_copy(&args, rows, n, sizeof *rows);
-    if (cuda_store_send(s, &args)) {
+    if (cuda_kv_cache_send(s, &args)) {
         uint64_t *const stamps = trace_begin(s, TRACED_EMBED, (uint32_t)n);
-        (void)cuda_store_did(s, launch_embed(s->weights->model, s->dev, there, (uint32_t)n, s->stream),
-                             "embedding tokens");
+        (void)cuda_kv_cache_did(s, launch_embed(s->weights->model, s->dev, there, (uint32_t)n, s->stream),
+                                "embedding tokens");
         trace_end(s, stamps);
     }
     return true;
@@ -42,7 +42,7 @@ rows_embed(struct store *s, const struct row *rows, size_t n)
 
 /* Checks that no path is longer than the tables for partial results. */
 static bool
-paths_fit(const struct store *s, const struct sweep *w)
+paths_fit(const struct kv_cache *s, const struct forward_pass *w)
 {
     for (size_t i = 0; i < w->n; i++)
         if ((uint64_t)w->rows[i].n_trunk + w->rows[i].n_tail > s->desc.slots)
@@ -52,7 +52,7 @@ paths_fit(const struct store *s, const struct sweep *w)
 
 /* Returns the number of consecutive rows that share a path: each row's tail is a prefix of the longest one's. */
 static uint32_t
-group_rows(const struct sweep *w, struct row_group *groups)
+group_rows(const struct forward_pass *w, struct row_group *groups)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < w->n; i++) {
@@ -68,20 +68,20 @@ group_rows(const struct sweep *w, struct row_group *groups)
 
 /* Copies the arguments of a forward pass, and of its exit rule if there is one, to the device. */
 static bool
-send_forward(struct store *s, const struct sweep *w, const struct exit_rule *rule, struct until_state *state,
+send_forward(struct kv_cache *s, const struct forward_pass *w, const struct exit_rule *rule, struct until_state *state,
              struct forward_args *a)
 {
     const size_t depths = s->weights->desc.n_layers + 1;
     struct arena_piece args;
     void *groups;
-    if (!cuda_store_args(s,
-                         piece_room(w->n, sizeof *w->rows) + piece_room(w->n_tails, sizeof *w->tails) +
-                             piece_room(w->n, sizeof(struct row_group)) + 2 * piece_room(depths, 1) +
-                             2 * piece_room(depths, sizeof(float)),
-                         &args))
+    if (!cuda_kv_cache_args(s,
+                            piece_room(w->n, sizeof *w->rows) + piece_room(w->n_tails, sizeof *w->tails) +
+                                piece_room(w->n, sizeof(struct row_group)) + 2 * piece_room(depths, 1) +
+                                2 * piece_room(depths, sizeof(float)),
+                            &args))
         return false;
     *a = (struct forward_args){.model = s->weights->model,
-                               .store = s->dev,
+                               .kv_cache = s->dev,
                                .rows = piece_copy(&args, w->rows, w->n, sizeof *w->rows),
                                .tails = piece_copy(&args, w->tails, w->n_tails, sizeof *w->tails),
                                .groups = piece_put(&args, w->n, sizeof(struct row_group), &groups),
@@ -97,42 +97,42 @@ send_forward(struct store *s, const struct sweep *w, const struct exit_rule *rul
                                        .threshold = piece_copy(&args, rule->threshold, depths, sizeof(float)),
                                        .state = state,
                                        .trained = weights_asked(s->weights, rule->head)};
-    return cuda_store_send(s, &args);
+    return cuda_kv_cache_send(s, &args);
 }
 
 /* Reserves `bytes` bytes of results for `out`, initialised to `byte`; *there receives their address. Does nothing if
  * `out` is NULL. */
 static bool
-ask(struct store *s, enum delivery_kind kind, void *out, size_t bytes, int byte, void **there)
+ask(struct kv_cache *s, enum delivery_kind kind, void *out, size_t bytes, int byte, void **there)
 {
     struct arena_piece results;
     void *host;
     *there = NULL;
     if (out == NULL || bytes == 0)
         return true;
-    if (!cuda_store_results(s, piece_room(bytes, 1), &results))
+    if (!cuda_kv_cache_results(s, piece_room(bytes, 1), &results))
         return false;
     *there = piece_put(&results, bytes, 1, &host);
-    return cuda_store_did(s, cudaMemsetAsync(*there, byte, bytes, s->stream), "asking for experts") &&
-           cuda_store_deliver(s, (struct delivery){.kind = kind, .out = out, .from = host, .bytes = bytes});
+    return cuda_kv_cache_did(s, cudaMemsetAsync(*there, byte, bytes, s->stream), "asking for experts") &&
+           cuda_kv_cache_deliver(s, (struct delivery){.kind = kind, .out = out, .from = host, .bytes = bytes});
 }
 
 /* Reserves the results for routes if they are requested; they are empty until the forward pass writes them. */
 static bool
-ask_for_experts(struct store *s, const struct sweep *w, uint32_t **touched, struct route **told)
+ask_for_experts(struct kv_cache *s, const struct forward_pass *w, uint32_t **touched, struct route **routes_out)
 {
     const size_t depths = s->weights->desc.n_layers + 1u, used = s->weights->desc.form.experts.used;
     void *counts, *routes;
     if (!ask(s, DELIVER_BYTES, w->touched, depths * sizeof **touched, 0, &counts) ||
-        !ask(s, DELIVER_ROUTES, used > 0 ? w->routes : NULL, w->n * depths * used * sizeof **told, 0xff, &routes))
+        !ask(s, DELIVER_ROUTES, used > 0 ? w->routes : NULL, w->n * depths * used * sizeof **routes_out, 0xff, &routes))
         return false;
     *touched = counts;
-    *told = routes;
+    *routes_out = routes;
     return true;
 }
 
 static cudaError_t
-launch_traced(struct store *s, struct forward_args a)
+launch_traced(struct kv_cache *s, struct forward_args a)
 {
     a.stamps = trace_forward(s, a.n, a.to - a.first + 1);
     if (s->failed)
@@ -143,34 +143,34 @@ launch_traced(struct store *s, struct forward_args a)
 
 /* Launches a forward pass: once, or once per layer if every launch is waited for, so that an error names its layer. */
 static void
-run_layers(struct store *s, struct forward_args a)
+run_layers(struct kv_cache *s, struct forward_args a)
 {
     const uint32_t last = a.to;
     char doing[48];
     if (!s->backend->sync) {
-        (void)cuda_store_did(s, launch_traced(s, a), "running layers");
+        (void)cuda_kv_cache_did(s, launch_traced(s, a), "running layers");
         return;
     }
     for (bool ok = true; ok && a.first <= last; a.first++) {
         a.to = a.first;
         snprintf(doing, sizeof doing, "running layer %u", (unsigned)a.first);
-        ok = cuda_store_did(s, launch_traced(s, a), doing);
+        ok = cuda_kv_cache_did(s, launch_traced(s, a), doing);
     }
 }
 
 bool
-rows_step(struct store *s, const struct sweep *w)
+rows_step(struct kv_cache *s, const struct forward_pass *w)
 {
     struct forward_args a;
-    if (!request_sweep(s->limits, w) || !paths_fit(s, w))
+    if (!request_forward(s->limits, w) || !paths_fit(s, w))
         return false;
     uint32_t *touched;
-    struct route *told;
-    if (cuda_store_stopped(s) || !ask_for_experts(s, w, &touched, &told) || request_first_layer(w) > w->to ||
+    struct route *routes_out;
+    if (cuda_kv_cache_stopped(s) || !ask_for_experts(s, w, &touched, &routes_out) || request_first_layer(w) > w->to ||
         !send_forward(s, w, NULL, NULL, &a))
         return true;
     a.touched = touched;
-    a.routes_out = told;
+    a.routes_out = routes_out;
     s->stoppable = true;
     if (w->prompt)
         (void)prefill_run(s, &a);
@@ -181,21 +181,21 @@ rows_step(struct store *s, const struct sweep *w)
 
 /* Initialises the state, as if no layer had run; the forward pass updates it. */
 static bool
-send_state(struct store *s, uint32_t depth, const struct arena_piece *to)
+send_state(struct kv_cache *s, uint32_t depth, const struct arena_piece *to)
 {
     struct arena_piece args;
     void *host;
-    if (!cuda_store_args(s, piece_room(1, sizeof(struct until_state)), &args))
+    if (!cuda_kv_cache_args(s, piece_room(1, sizeof(struct until_state)), &args))
         return false;
     (void)piece_put(&args, 1, sizeof(struct until_state), &host);
     *(struct until_state *)host = (struct until_state){.depth = depth};
-    return cuda_store_did(
+    return cuda_kv_cache_did(
         s, cudaMemcpyAsync(to->device, host, sizeof(struct until_state), cudaMemcpyHostToDevice, s->stream),
         "sending a request");
 }
 
 bool
-rows_until(struct store *s, const struct sweep *w, const struct exit_rule *rule, struct exit_result *out)
+rows_until(struct kv_cache *s, const struct forward_pass *w, const struct exit_rule *rule, struct exit_result *out)
 {
     const size_t depths = s->weights->desc.n_layers + 1;
     struct forward_args a;
@@ -203,32 +203,33 @@ rows_until(struct store *s, const struct sweep *w, const struct exit_rule *rule,
     void *state, *last, *all;
     if (!request_until(s->limits, w, rule) || !paths_fit(s, w))
         return false;
-    if (cuda_store_stopped(s))
+    if (cuda_kv_cache_stopped(s))
         return true;
-    if (!cuda_store_results(s,
-                            piece_room(1, sizeof(struct until_state)) + piece_room(1, sizeof(struct guess)) +
-                                piece_room(depths, sizeof(struct guess)),
-                            &results) ||
+    if (!cuda_kv_cache_results(s,
+                               piece_room(1, sizeof(struct until_state)) + piece_room(1, sizeof(struct prediction)) +
+                                   piece_room(depths, sizeof(struct prediction)),
+                               &results) ||
         !send_state(s, w->rows[w->n - 1].from, &results))
         return true;
     struct until_state *there = piece_put(&results, 1, sizeof *there, &state);
-    struct guess *last_there = piece_put(&results, 1, sizeof *last_there, &last);
-    struct guess *all_there = piece_put(&results, depths, sizeof *all_there, &all);
+    struct prediction *last_there = piece_put(&results, 1, sizeof *last_there, &last);
+    struct prediction *all_there = piece_put(&results, depths, sizeof *all_there, &all);
     uint32_t *touched;
-    struct route *told;
-    if (!ask_for_experts(s, w, &touched, &told) || !send_forward(s, w, rule, there, &a))
+    struct route *routes_out;
+    if (!ask_for_experts(s, w, &touched, &routes_out) || !send_forward(s, w, rule, there, &a))
         return true;
     a.touched = touched;
-    a.routes_out = told;
+    a.routes_out = routes_out;
     s->stoppable = true;
-    if (a.first <= a.to && !cuda_store_did(s, launch_traced(s, a), "running layers until one exits"))
+    if (a.first <= a.to && !cuda_kv_cache_did(s, launch_traced(s, a), "running layers until one exits"))
         return true;
     uint64_t *const stamps = trace_begin(s, TRACED_PREDICTIONS, 1);
-    const bool ok = cuda_store_did(s, launch_until_predictions(a, all_there, last_there, &s->weights->sizes, s->stream),
-                                   "looking at the layers' guesses");
+    const bool ok =
+        cuda_kv_cache_did(s, launch_until_predictions(a, all_there, last_there, &s->weights->sizes, s->stream),
+                          "computing the layers' predictions");
     trace_end(s, stamps);
     if (ok)
-        (void)cuda_store_deliver(
+        (void)cuda_kv_cache_deliver(
             s, (struct delivery){
                    .kind = DELIVER_EXIT, .out = out, .from = state, .last = last, .all = all, .probed = out->probed});
     return true;

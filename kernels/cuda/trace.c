@@ -70,22 +70,22 @@ trace_close(struct trace *t)
 /* ---- what is stamped ---- */
 
 static uint64_t *
-take_stamps(struct store *s, struct delivery d, size_t words)
+take_stamps(struct kv_cache *s, struct delivery d, size_t words)
 {
     struct arena_piece results;
     void *host;
-    if (!cuda_store_results(s, piece_room(words, sizeof(uint64_t)), &results))
+    if (!cuda_kv_cache_results(s, piece_room(words, sizeof(uint64_t)), &results))
         return NULL;
     uint64_t *there = piece_put(&results, words, sizeof *there, &host);
     d.from = host;
-    return cuda_store_did(s, cudaMemsetAsync(there, 0, STAMPS_HEAD * sizeof *there, s->stream), "stamping phases") &&
-                   cuda_store_deliver(s, d)
+    return cuda_kv_cache_did(s, cudaMemsetAsync(there, 0, STAMPS_HEAD * sizeof *there, s->stream), "stamping phases") &&
+                   cuda_kv_cache_deliver(s, d)
                ? there
                : NULL;
 }
 
 uint64_t *
-trace_forward(struct store *s, uint32_t rows, uint32_t layers)
+trace_forward(struct kv_cache *s, uint32_t rows, uint32_t layers)
 {
     if (s->backend->trace == NULL)
         return NULL;
@@ -94,22 +94,22 @@ trace_forward(struct store *s, uint32_t rows, uint32_t layers)
 }
 
 uint64_t *
-trace_begin(struct store *s, enum traced what, uint32_t rows)
+trace_begin(struct kv_cache *s, enum traced what, uint32_t rows)
 {
     if (s->backend->trace == NULL)
         return NULL;
     const struct delivery d = {.kind = DELIVER_SPAN, .what = (uint32_t)what, .rows = rows};
     uint64_t *there = take_stamps(s, d, STAMPS_HEAD);
     if (there != NULL)
-        (void)cuda_store_did(s, launch_stamp(there, s->stream), "stamping phases");
+        (void)cuda_kv_cache_did(s, launch_stamp(there, s->stream), "stamping phases");
     return there;
 }
 
 void
-trace_end(struct store *s, uint64_t *there)
+trace_end(struct kv_cache *s, uint64_t *there)
 {
     if (there != NULL && !s->failed)
-        (void)cuda_store_did(s, launch_stamp(there + 1, s->stream), "stamping phases");
+        (void)cuda_kv_cache_did(s, launch_stamp(there + 1, s->stream), "stamping phases");
 }
 
 /* ---- the file ---- */
@@ -167,7 +167,7 @@ deliver_phases(struct trace *t, const struct delivery *d, uint32_t blocks)
 }
 
 void
-trace_deliver(struct store *s, const struct delivery *d)
+trace_deliver(struct kv_cache *s, const struct delivery *d)
 {
     struct trace *const t = s->backend->trace;
     const uint64_t *const span = d->from;
@@ -187,7 +187,7 @@ trace_deliver(struct store *s, const struct delivery *d)
 enum { NAMED = 7 }; /* number of entries listed by name; the others are summed */
 
 bool
-cuda_describe_time(struct store *s, char *text, size_t room)
+cuda_describe_time(struct kv_cache *s, char *text, size_t room)
 {
     struct trace *const t = s->backend->trace;
     text[0] = '\0';

@@ -13,7 +13,7 @@
 #ifndef KERNELS_CUDA_TRACE_H
 #define KERNELS_CUDA_TRACE_H
 
-#include "kernels/cuda/store.h"
+#include "kernels/cuda/kv_cache.h"
 
 enum traced { /* requests; the values below STEPS are the steps of a forward pass */
               TRACED_EMBED,
@@ -38,14 +38,14 @@ void trace_close(struct trace *);
 
 /* Reserves room for the time stamps of a forward pass through so many layers, delivered by wait(). Returns the value of
  * forward_args.stamps; NULL: no trace. */
-uint64_t *trace_forward(struct store *, uint32_t rows, uint32_t layers);
+uint64_t *trace_forward(struct kv_cache *, uint32_t rows, uint32_t layers);
 /* Call around the kernels of a request; pass the result of trace_begin() to trace_end(). */
-uint64_t *trace_begin(struct store *, enum traced, uint32_t rows);
-void trace_end(struct store *, uint64_t *);
+uint64_t *trace_begin(struct kv_cache *, enum traced, uint32_t rows);
+void trace_end(struct kv_cache *, uint64_t *);
 /* Called by wait() to deliver time stamps. */
-void trace_deliver(struct store *, const struct delivery *);
+void trace_deliver(struct kv_cache *, const struct delivery *);
 
 /* backend_ops.describe_time */
-bool cuda_describe_time(struct store *, char *text, size_t room);
+bool cuda_describe_time(struct kv_cache *, char *text, size_t room);
 
 #endif

@@ -8,8 +8,8 @@
 
 #include "kernels/cuda/device/launch.h"
 #include "kernels/cuda/device/layout.h"
+#include "kernels/cuda/kv_cache.h"
 #include "kernels/cuda/pack.h"
-#include "kernels/cuda/store.h"
 #include "kernels/cuda/upload.h"
 #include "kernels/experts.h"
 #include "kernels/tensor.h"
@@ -241,8 +241,7 @@ load_router(struct upload *u, const struct tensor *t, const float **out, struct 
 }
 
 static bool
-load_mixture(struct upload *u, const struct model_desc *d, const struct layer_desc *l, struct dev_moe *to,
-             struct err *err)
+load_moe(struct upload *u, const struct model_desc *d, const struct layer_desc *l, struct dev_moe *to, struct err *err)
 {
     const struct experts_form *f = &d->form.experts;
     return load_router(u, &l->router, &to->router, err) &&
@@ -261,7 +260,7 @@ experts_load(struct upload *u, const struct model_desc *d, const struct dev_moe 
         return err_set(err, ERR_WORK, "not enough memory for the model's weights");
     bool ok = true;
     for (uint32_t l = 1; l <= d->n_layers && ok; l++)
-        ok = d->layers[l - 1].experts == NULL || load_mixture(u, d, &d->layers[l - 1], &all[l], err);
+        ok = d->layers[l - 1].experts == NULL || load_moe(u, d, &d->layers[l - 1], &all[l], err);
     ok = ok && upload_array(u, all, n * sizeof *all, "tables", &there, err);
     *out = there;
     free(all);
@@ -464,7 +463,7 @@ check_room(struct backend *b, const struct model_desc *d, size_t weights, struct
     size_t left = 0, total = 0, keys = 0, work = 0;
     if (!cuda_did(b, cudaMemGetInfo(&left, &total), "asking for its free memory", err))
         return false;
-    if (d->ctx > 0 && !cuda_store_estimate(b, d, d->ctx, &keys, &work))
+    if (d->ctx > 0 && !cuda_kv_cache_estimate(b, d, d->ctx, &keys, &work))
         return err_set(err, ERR_WORK,
                        "a context of %" PRIu32 " positions is too large for any GPU; use a smaller --ctx", d->ctx);
     if (weights <= left && keys + work <= left - weights)

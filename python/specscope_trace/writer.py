@@ -65,7 +65,7 @@ class Trace:
                    decode=tokenizer.decode) as t:
             t.begin(prompt_ids)
             …
-            t.layer(pos, 4, token, confidence=0.8)         # a layer's guess at a position: as many as you like
+            t.layer(pos, 4, token, confidence=0.8)         # a layer's prediction at a position: as many as you like
             t.round([Draft(token, exit_layer=4), …], accepted=2, token=correction,
                     draft_seconds=0.01, verify_seconds=0.02)
 

@@ -57,12 +57,12 @@ accept_head() { # file, width
 }
 
 # The files that policies need beside $TINY: its first layers as auxiliary models, an untrained acceptance head, a profile.
-helpers_of_tiny() {
+aux_of_tiny() {
     accept_head "$TMP/accept" 64
     head -c 8000 docs/methods.md >"$TMP/profile.txt"
     "$PROGRAM" train profile --model "$TINY" --draft self:1 --companion self:2 --text "$TMP/profile.txt" --tokens 100 --response 8 \
         --prompt-tokens 8 --temp 0 --out "$TMP/profile.json" >/dev/null 2>&1 || exit 1
-    HELPERS="--draft self:1 --companion self:2 --accept $TMP/accept --profile $TMP/profile.json"
+    AUX="--draft self:1 --companion self:2 --accept $TMP/accept --profile $TMP/profile.json"
 }
 
 one_line() { # of stderr, with the program's name, and no control character

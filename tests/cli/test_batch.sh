@@ -2,7 +2,7 @@
 # Several sequences: each has the text that it has alone. Tests the order of texts, results, the trace, the table of bench, and refusals.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
-helpers_of_tiny
+aux_of_tiny
 
 for i in 1 2 3 4 5; do
     printf '{"turns": ["%s of them"]}\n' "$(seq -s' ' "$i")"
@@ -20,8 +20,8 @@ together() {
 for policy in ar layerskip specbound sd specdecpp sv; do
     temperature=0.8
     [ $policy != sv ] || temperature=0 # how much sv verifies hangs on the clock; sampled tokens hang on that
-    together --policy $policy $HELPERS --temp $temperature -p 'a b' --batch 3 >"$TMP/out"
-    for i in 0 1 2; do alone $i --policy $policy $HELPERS --temp $temperature -p 'a b'; done >"$TMP/alone"
+    together --policy $policy $AUX --temp $temperature -p 'a b' --batch 3 >"$TMP/out"
+    for i in 0 1 2; do alone $i --policy $policy $AUX --temp $temperature -p 'a b'; done >"$TMP/alone"
     check "$policy: three go on from a prompt as each would alone" cmp "$TMP/out" "$TMP/alone"
 done
 check "the summary is of all" grep -q '^sv: 3 sequences, 60 tokens, .*; end: batch$' "$TMP/err"
@@ -54,13 +54,13 @@ check "each joins with its prompt and leaves" sh -c "
 specscope run -n 4 -p a --trace "$TMP/single" "$TINY"
 check "one that is no batch neither joins nor leaves" sh -c "! grep -Eq '\"(joined|left)\"' '$TMP/single/controls.csv'"
 
-works "bench runs batches" bench --ignore-eos -n 10 --repeat 1 --policy sd --policy sv $HELPERS --prompts "$TMP/prompts.jsonl" \
+works "bench runs batches" bench --ignore-eos -n 10 --repeat 1 --policy sd --policy sv $AUX --prompts "$TMP/prompts.jsonl" \
     --batch 4 --json "$TMP/bench.json" --csv "$TMP/bench.csv" "$TINY"
 check "and compares every text" python3 -c "
 import json
 results = json.load(open('$TMP/bench.json'))['results']
 assert [len(r['token_ids']) for r in results] == [5] * 3 and {r['lossless'] for r in results} == {'yes'}"
-check "its table contains the batch size" sh -c "'$PROGRAM' bench -n 4 --repeat 1 --policy sd $HELPERS -p a --batch 3 '$TINY' 2>/dev/null | grep -q '1 prompt 3 at a time'"
+check "its table contains the batch size" sh -c "'$PROGRAM' bench -n 4 --repeat 1 --policy sd $AUX -p a --batch 3 '$TINY' 2>/dev/null | grep -q '1 prompt 3 at a time'"
 
 # The modelled speedup is one against ar with the same batch, in every command.
 together --policy ar --batch 4 -p a >"$TMP/out"

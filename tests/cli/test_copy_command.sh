@@ -8,7 +8,7 @@ if ! command -v script >/dev/null 2>&1; then
     finish
 fi
 printf ':goto 9999\n:wait idle\n:copy-command\n:quit\n' >"$TMP/copy.script"
-helpers_of_tiny
+aux_of_tiny
 CHAT=$TMP/chat.gguf
 "$BUILD/tests/tinymodel" "$CHAT" --chat-template "{% for m in messages %}<|im_start|>{{ m.role }}{% endfor %}" >/dev/null
 printf '{"turns": ["a b c"]}\n{"turns": ["It'\''s d"]}\n{"turns": ["e f"]}\n' >"$TMP/a list.jsonl"
@@ -49,8 +49,8 @@ adapters=$(i=0; while [ $i -lt 32 ]; do echo "--lora $far"; i=$((i + 1)); done)
 refuses "more adapters than a trace can name are refused" 2 "names of 32 adapters, 2623 bytes in all, are more than the 2047" \
     run -n 1 $adapters tests/golden/models/llama
 same "with adapters" --lora "$TMP/an adapter:0.5" --lora tests/golden/lora/llama.gguf -n 12 tests/golden/models/llama
-same "with helpers" $HELPERS --policy sv -n 12 "$TINY"
-same "with another head" $HELPERS --policy specdecpp --set h=0.9 --seed 7 -n 12 "$TINY"
+same "with auxiliary models" $AUX --policy sv -n 12 "$TINY"
+same "with another head" $AUX --policy specdecpp --set h=0.9 --seed 7 -n 12 "$TINY"
 same "a batch of a list" --batch 2 --prompts "$TMP/a list.jsonl" -n 6 --policy sd --draft self:1 "$TINY"
 same "a batch of one prompt" --batch 3 -p "a b" -n 6 --temp 1 "$TINY"
 same "a batch of one" --batch 1 -p "a b" -n 6 "$TINY"

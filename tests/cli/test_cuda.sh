@@ -160,7 +160,7 @@ works "two settings read it alike" run -n 12 --ignore-eos --backend cuda --prefi
 check "and say the same" cmp -s "$TMP/out" "$TMP/blas"
 works "a short prompt goes by rows" run -n 12 --ignore-eos --backend cuda --prefill blas -p 'hello there' --trace "$TMP/short" "$TINY"
 check "so its trace does not contain it" sh -c "! grep -q '\"prefill\"' '$TMP/short/controls.csv'"
-works "a helper reads it, too" run -n 12 --ignore-eos --backend cuda --prefill blas -p "$LONG" --policy sd --draft "$TINY" "$TINY"
+works "a draft model reads it, too" run -n 12 --ignore-eos --backend cuda --prefill blas -p "$LONG" --policy sd --draft "$TINY" "$TINY"
 check "and the text is the same" cmp -s "$TMP/out" "$TMP/blas"
 refuses "the CPU has no such library" 2 'prefill blas: the CPU' run -n 3 --backend cpu --prefill blas "$TINY"
 refuses "nor exact products" 2 'prefill blas and --exact' run -n 3 --backend cuda --exact --prefill blas "$TINY"

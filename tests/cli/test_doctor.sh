@@ -12,7 +12,7 @@ lines_are_findings() { # each a level, a topic and more; the last one counts the
 works "it ends well where nothing is bad" doctor
 check "each finding is a line, and they are counted" lines_are_findings
 check "no terminal is no mistake" says '^note  terminal .*no terminal'
-check "the bundled model and all that belongs to it are found" says '^ok    bundled .*16 layers, with heads, helpers and themes'
+check "the bundled model and all that belongs to it are found" says '^ok    bundled .*16 layers, with heads, auxiliary models and themes'
 check "no config file is no mistake" says "^ok    config .*$XDG_CONFIG_HOME/specscope/config.json"
 kernels=$(awk '$2 == "kernels" { sub(",", "", $3); sub(";", "", $3); print $3 }' "$TMP/out")
 check "the kernels are those of a run" sh -c \

@@ -28,9 +28,9 @@ works "invalid UTF-8 in a prompt is taken as bytes" run -n 4 -p "$(printf 'a\377
 works "escape sequences in a prompt are taken as text" run -n 4 -p "$(printf '\033[2J\007')" "$TINY"
 works "half a character at the end of a prompt is taken as bytes" run -n 4 -p "$(printf 'caf\303')" "$TINY"
 
-helpers_of_tiny
+aux_of_tiny
 for policy in $("$PROGRAM" --list-policies | sed -n 's/^\([a-z][a-z_0-9]*\) .*/\1/p'); do
-    works "policy $policy runs" run -n 40 --ignore-eos --policy "$policy" $HELPERS \
+    works "policy $policy runs" run -n 40 --ignore-eos --policy "$policy" $AUX \
         --json "$TMP/$policy.json" -p hello "$TINY"
     [ "$policy" = ar ] && continue
     [ -n "$HAVE_PYTHON" ] || continue

@@ -21,7 +21,7 @@ build() { # name of the file
         $CXX -O1 -c "$TMP/$1.cc" -o "$TMP/$1.o" && $CXX -O0 -include cuda_runtime.h -c "$TMP/$1.host.cc" -o "$TMP/$1.host.o") || return 1
     others=$(find "$OBJECTS/tests/cuda/smoke" -name '*.o' ! -name "$1.o" ! -name "$1.host.o")
     # shellcheck disable=SC2086 # names without spaces
-    $CXX -fopenmp -o "$TMP/smoke" $others "$TMP/$1.o" "$TMP/$1.host.o" "$BUILD/obj/tests/rigs/guess_definition.o" \
+    $CXX -fopenmp -o "$TMP/smoke" $others "$TMP/$1.o" "$TMP/$1.host.o" "$BUILD/obj/tests/rigs/prediction_definition.o" \
         "$BUILD/obj/kernels/cpu/sampling.o" "$OBJECTS/libptx.a" -lm
 }
 

@@ -41,7 +41,7 @@ const struct fault_case fault_cases[] = {
      NULL,
      {"run", "-t", "1", "-n", "4", "--policy", "ar", "-p", "a", "@tests/golden/families/mixtral"}},
     {"run of a folder", false, NULL, {"run", "-t", "1", "-n", "4", "--policy", "ar", "-p", "a", FOLDER}},
-    {"run with helpers",
+    {"run with auxiliary models",
      false,
      NULL,
      {"run", "-t", "1", "-n", "4", "--policy", "sv", "--chat", "-p", "Three mice", "@models/fables-q8_0.gguf"}},

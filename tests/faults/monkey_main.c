@@ -25,7 +25,7 @@
 
 static const struct fault_case lives[] = {
     {"live", true, NULL, {"-t", "1", "-n", "300", "--pace", "0", "@models/fables-draft-q8_0.gguf"}},
-    {"live with heads and helpers", true, NULL, {"-t", "1", "-n", "200", "@models/fables-q8_0.gguf"}},
+    {"live with heads and auxiliary models", true, NULL, {"-t", "1", "-n", "200", "@models/fables-q8_0.gguf"}},
     {"a batch", true, NULL, {"-t", "1", "-n", "40", "--batch", "3", "@models/fables-draft-q8_0.gguf"}},
     {"versus",
      true,

@@ -55,7 +55,7 @@ run_lines(struct app *app, const uint8_t *data, size_t size)
                 MUST(err.text[0] != '\0' && strpbrk(err.text, "\n\033\r") == NULL);
         }
         for (int k = 0; k < 3 && !app->quit; k++)
-            app_turn(app, k);
+            app_cycle(app, k);
         i += n + 1;
     }
 }

@@ -28,7 +28,7 @@ press(struct app *app, const uint8_t *data, size_t size)
             app_rig_type(bytes, n);
         }
         for (int k = 0; k < 4 && !app->quit; k++)
-            app_turn(app, k == 0 ? 1 : 0);
+            app_cycle(app, k == 0 ? 1 : 0);
         i += n + (resize != NULL);
         if (resize != NULL && i + 1 < size)
             app_rig_size(1 + data[i] % 80, 1 + data[i + 1] % 200);

@@ -140,7 +140,7 @@ try_file(const char *name)
         return;
     snprintf(path, sizeof path, "%s/" SNAPSHOT "/%s", place, name);
     scratch_put(path, "GGUF", 4);
-    MUST(model_places_list(told, &t, &err));
+    MUST(model_locations_list(told, &t, &err));
     if (strcmp(name, "config.json") == 0) {
         MUST(t.n == 1 && strcmp(t.name, "hf:org/tiny") == 0);
     } else if (t.n > 0) {

@@ -62,9 +62,9 @@ declare(struct run_info *run, struct policy *p, char *prompt)
                              .prompts = 3,
                              .policy = "specbound",
                              .n_policies = 1};
-    run->helpers[HELPER_DRAFT] = (struct helper_info){.name = "small", .path = "small.gguf", .layers = 1};
+    run->aux[AUX_DRAFT] = (struct aux_info){.name = "small", .path = "small.gguf", .layers = 1};
     snprintf(p->info.name, sizeof p->info.name, "specbound");
-    p->info.needs = NEEDS(HELPER_DRAFT);
+    p->info.needs = NEEDS(AUX_DRAFT);
     must(policy_knob(p, &(struct knob){"tau", "τ", "help", KNOB_REAL, 0, 1, 0.05, 0.55, NULL}));
     must(policy_knob(p, &(struct knob){"mode", "", "", KNOB_CHOICE, 0, 1, 1, 0, choices}));
     must(policy_series(p, "tau", "threshold", SERIES_LINE, 1, 1));
@@ -220,11 +220,11 @@ check_event(const struct event *e, const struct run_info *run)
         check_token(l->token, true, run);
         must(l->pos <= run->ctx && l->layer >= 1 && l->layer <= (int32_t)run_info_layers(run, l->model) &&
              l->probed_by < PROBED_BY);
-        for (int i = 0; i < GUESS_TOP; i++)
+        for (int i = 0; i < PREDICTION_TOP; i++)
             check_token(l->top[i], true, run);
         break;
     case EVENT_EXPERTS:
-        must(x->pos <= run->ctx && x->layer >= 1 && x->layer <= layers && x->n >= 1 && x->n <= EXPERTS_TOLD);
+        must(x->pos <= run->ctx && x->layer >= 1 && x->layer <= layers && x->n >= 1 && x->n <= EXPERTS_REPORTED);
         for (uint32_t i = 0; i < x->n; i++)
             must(x->expert[i] < run->experts);
         break;

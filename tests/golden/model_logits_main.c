@@ -29,9 +29,9 @@ read_ids(const char *at)
     return t;
 }
 
-/* One sweep over the whole text. */
+/* One forward pass over the whole text. */
 static bool
-compute(struct store *s, const struct model *m, const struct text *t, float *logits, struct err *err)
+compute(struct kv_cache *s, const struct model *m, const struct text *t, float *logits, struct err *err)
 {
     struct row rows[MOST_TOKENS];
     slot_t tails[MOST_TOKENS];
@@ -39,8 +39,9 @@ compute(struct store *s, const struct model *m, const struct text *t, float *log
         tails[i] = i;
         rows[i] = (struct row){.token = t->ids[i], .slot = i, .ring = i, .n_tail = i + 1};
     }
-    const struct sweep sweep = {.rows = rows, .n = t->n, .tails = tails, .n_tails = t->n, .to = m->desc.n_layers};
-    bool ok = cpu_backend.embed(s, rows, t->n) && cpu_backend.step(s, &sweep);
+    const struct forward_pass forward = {
+        .rows = rows, .n = t->n, .tails = tails, .n_tails = t->n, .to = m->desc.n_layers};
+    bool ok = cpu_backend.embed(s, rows, t->n) && cpu_backend.step(s, &forward);
     for (uint32_t i = 0; i < t->n && ok; i++)
         ok = cpu_backend.read_logits(s, i, m->desc.n_layers, logits + (size_t)i * m->desc.vocab);
     return (ok || err_set(err, ERR_WORK, "the text can't be asked for")) && cpu_backend.wait(s, err);
@@ -50,17 +51,17 @@ static bool
 run(const struct model *m, const struct text *t, float *logits, struct err *err)
 {
     const struct backend_options options = {.threads = 1, .exact = true};
-    const struct store_desc d = {.slots = MOST_TOKENS,
-                                 .ring = MOST_TOKENS,
-                                 .seqs = 1,
-                                 .trunk = MOST_TOKENS,
-                                 .max_rows = MOST_TOKENS,
-                                 .max_probes = 1};
+    const struct kv_cache_desc d = {.slots = MOST_TOKENS,
+                                    .ring = MOST_TOKENS,
+                                    .seqs = 1,
+                                    .trunk = MOST_TOKENS,
+                                    .max_rows = MOST_TOKENS,
+                                    .max_probes = 1};
     struct backend *b = NULL;
     struct weights *w = NULL;
-    struct store *s = NULL;
+    struct kv_cache *s = NULL;
     const bool ok = cpu_backend.open(&b, &options, err) && cpu_backend.load(b, &m->desc, NULL, NULL, &w, err) &&
-                    cpu_backend.store(w, &d, &s, err) && compute(s, m, t, logits, err);
+                    cpu_backend.kv_cache(w, &d, &s, err) && compute(s, m, t, logits, err);
     if (s != NULL)
         cpu_backend.drop(s);
     if (w != NULL)

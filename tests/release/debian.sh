@@ -60,7 +60,7 @@ in_root apt-get -qq update >/dev/null 2>&1
 files >"$WORK/before"
 check "the packages install" in_root sh -c 'apt-get -qq install -y --no-install-recommends /tmp/packages/*.deb'
 check "it runs" in_root specscope run -n 24 -p 'Three mice sat on a wall,'
-check "with trained heads and helpers, losslessly" in_root specscope bench -n 24 --repeat 1 --policy specbound --policy sv
+check "with trained heads and auxiliary models, losslessly" in_root specscope bench -n 24 --repeat 1 --policy specbound --policy sv
 check "a trace is written and compared" in_root sh -c 'cd /tmp && specscope run -n 24 --trace t && specscope run -n 24 --policy layerskip --trace u && specscope diff t u'
 check "a figure is drawn" in_root sh -c 'cd /tmp && specscope plot t layers -o layers.svg && [ -s layers.svg ]'
 check "doctor finds nothing bad" in_root specscope doctor

@@ -5,19 +5,19 @@
 #include <math.h>
 
 static void
-open_store(struct rig *r)
+open_kv_cache(struct rig *r)
 {
     struct err err = {.kind = ERR_NONE};
-    const struct store_desc d = {.slots = RIG_NODES,
-                                 .ring = RIG_NODES,
-                                 .seqs = 3,
-                                 .trunk = RIG_NODES,
-                                 .max_rows = RIG_NODES,
-                                 .max_probes = 300,
-                                 .prompt_rows = r->prompt_rows,
-                                 .dists = r->dists,
-                                 .cancel = &r->cancel};
-    if (!r->ops->store(r->weights, &d, &r->store, &err))
+    const struct kv_cache_desc d = {.slots = RIG_NODES,
+                                    .ring = RIG_NODES,
+                                    .seqs = 3,
+                                    .trunk = RIG_NODES,
+                                    .max_rows = RIG_NODES,
+                                    .max_probes = 300,
+                                    .prompt_rows = r->prompt_rows,
+                                    .dists = r->dists,
+                                    .cancel = &r->cancel};
+    if (!r->ops->kv_cache(r->weights, &d, &r->kv_cache, &err))
         fail_msg("%s", err.text);
     r->n = 0;
 }
@@ -45,7 +45,7 @@ rig_open(struct rig *r, const struct backend_ops *ops, const struct naive_shape 
     if (!ops->open(&r->backend, options, &err) || !ops->load(r->backend, r->desc, NULL, NULL, &r->weights, &err) ||
         !ops->dists(r->backend, r->desc->vocab, RIG_DISTS, &r->dists, &err))
         fail_msg("%s", err.text);
-    open_store(r);
+    open_kv_cache(r);
 }
 
 void
@@ -58,13 +58,13 @@ rig_open_beside(struct rig *r, const struct rig *first, const struct naive_shape
     r->dists = first->dists;
     if (!r->ops->load(r->backend, r->desc, NULL, NULL, &r->weights, &err))
         fail_msg("%s", err.text);
-    open_store(r);
+    open_kv_cache(r);
 }
 
 void
 rig_close(struct rig *r)
 {
-    r->ops->drop(r->store);
+    r->ops->drop(r->kv_cache);
     r->ops->unload(r->weights);
     if (r->beside == NULL) {
         r->ops->drop_dists(r->dists);
@@ -76,8 +76,8 @@ rig_close(struct rig *r)
 void
 rig_restart(struct rig *r)
 {
-    r->ops->drop(r->store);
-    open_store(r);
+    r->ops->drop(r->kv_cache);
+    open_kv_cache(r);
 }
 
 uint32_t
@@ -98,7 +98,7 @@ rig_add(struct rig *r, int parent, token_t token)
                               .slot = (slot_t)r->n,
                               .ring = (uint32_t)r->n};
     const struct row row = {.token = token, .slot = node->slot, .ring = node->ring, .n_trunk = node->position + 1};
-    assert_true(r->ops->embed(r->store, &row, 1));
+    assert_true(r->ops->embed(r->kv_cache, &row, 1));
     return r->n++;
 }
 
@@ -136,47 +136,47 @@ rig_trunk(struct rig *r, seq_t seq, int node)
     slot_t slots[RIG_NODES];
     for (int i = 0; i < n; i++)
         slots[i] = r->nodes[path[i]].slot;
-    assert_true(r->ops->trunk(r->store, seq, 0, slots, (size_t)n));
+    assert_true(r->ops->trunk(r->kv_cache, seq, 0, slots, (size_t)n));
 }
 
-const struct sweep *
-rig_sweep(struct rig *r, const int *nodes, int n, uint32_t to, uint32_t n_trunk)
+const struct forward_pass *
+rig_forward(struct rig *r, const int *nodes, int n, uint32_t to, uint32_t n_trunk)
 {
     static _Thread_local struct row rows[RIG_NODES];
     static _Thread_local slot_t tails[RIG_NODES * RIG_NODES];
-    static _Thread_local struct sweep sweep;
-    sweep = (struct sweep){.rows = rows, .tails = tails, .to = to};
+    static _Thread_local struct forward_pass forward;
+    forward = (struct forward_pass){.rows = rows, .tails = tails, .to = to};
     for (int i = 0; i < n; i++) {
         const struct rig_node *node = &r->nodes[nodes[i]];
         int path[RIG_NODES], length = rig_path(r, nodes[i], path);
         uint32_t trunk = n_trunk < (uint32_t)length ? n_trunk : (uint32_t)length - 1; /* itself is in the tail */
-        rows[sweep.n++] = (struct row){.token = node->token,
-                                       .slot = node->slot,
-                                       .ring = node->ring,
-                                       .n_trunk = trunk,
-                                       .tail = (uint32_t)sweep.n_tails,
-                                       .n_tail = (uint32_t)length - trunk,
-                                       .from = node->depth};
+        rows[forward.n++] = (struct row){.token = node->token,
+                                         .slot = node->slot,
+                                         .ring = node->ring,
+                                         .n_trunk = trunk,
+                                         .tail = (uint32_t)forward.n_tails,
+                                         .n_tail = (uint32_t)length - trunk,
+                                         .from = node->depth};
         for (int j = (int)trunk; j < length; j++)
-            tails[sweep.n_tails++] = r->nodes[path[j]].slot;
+            tails[forward.n_tails++] = r->nodes[path[j]].slot;
     }
-    return &sweep;
+    return &forward;
 }
 
 void
 rig_wait(struct rig *r)
 {
     struct err err = {.kind = ERR_NONE};
-    if (!r->ops->wait(r->store, &err))
+    if (!r->ops->wait(r->kv_cache, &err))
         fail_msg("%s", err.text);
 }
 
 static void
 step(struct rig *r, const int *nodes, int n, uint32_t to, uint32_t n_trunk, bool prompt)
 {
-    struct sweep w = *rig_sweep(r, nodes, n, to, n_trunk);
+    struct forward_pass w = *rig_forward(r, nodes, n, to, n_trunk);
     w.prompt = prompt;
-    assert_true(r->ops->step(r->store, &w));
+    assert_true(r->ops->step(r->kv_cache, &w));
     rig_wait(r);
     for (int i = 0; i < n; i++)
         if (r->nodes[nodes[i]].depth < to)
@@ -207,14 +207,14 @@ rig_step_all(struct rig *r)
 void
 rig_logits(struct rig *r, int node, uint32_t layer, float *out)
 {
-    assert_true(r->ops->read_logits(r->store, r->nodes[node].ring, layer, out));
+    assert_true(r->ops->read_logits(r->kv_cache, r->nodes[node].ring, layer, out));
     rig_wait(r);
 }
 
 void
 rig_hidden(struct rig *r, int node, uint32_t layer, float *out)
 {
-    assert_true(r->ops->read_hidden(r->store, r->nodes[node].ring, layer, out));
+    assert_true(r->ops->read_hidden(r->kv_cache, r->nodes[node].ring, layer, out));
     rig_wait(r);
 }
 

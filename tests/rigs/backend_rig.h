@@ -22,10 +22,10 @@ struct rig_node {
     token_t token;
     int parent;        /* -1: position 0 */
     uint32_t position; /* filled by rig_node() */
-    uint32_t depth;    /* after the last sweep */
+    uint32_t depth;    /* after the last forward pass */
     slot_t slot;
     uint32_t ring;
-    const bool *skip_attention, *skip_mlp; /* as of its last sweep, for the naive model */
+    const bool *skip_attention, *skip_mlp; /* as of its last forward pass, for the naive model */
 };
 
 struct rig {
@@ -36,7 +36,7 @@ struct rig {
     struct weights *weights;
     struct dists *dists;      /* RIG_DISTS of them, over the model's vocabulary */
     const struct rig *beside; /* whose backend and pool they are, or NULL: its own */
-    struct store *store;
+    struct kv_cache *kv_cache;
     atomic_bool cancel;
     uint32_t prompt_rows; /* as it was opened with */
     struct rig_node nodes[RIG_NODES];
@@ -59,9 +59,9 @@ void rig_tree(struct rig *, int n);                  /* n random nodes */
 void rig_trunk(struct rig *, seq_t, int node);       /* the path to node becomes the trunk of a sequence */
 int rig_path(const struct rig *, int node, int *to); /* nodes from position 0 to node; their number */
 
-/* The sweep that takes nodes to a depth. Every path is divided after n_trunk rows of sequence 0's trunk at most, which
+/* The forward pass that takes nodes to a depth. Every path is divided after n_trunk rows of sequence 0's trunk at most, which
  * must be the path's own first rows. Valid until the next call. */
-const struct sweep *rig_sweep(struct rig *, const int *nodes, int n, uint32_t to, uint32_t n_trunk);
+const struct forward_pass *rig_forward(struct rig *, const int *nodes, int n, uint32_t to, uint32_t n_trunk);
 void rig_step(struct rig *, const int *nodes, int n, uint32_t to, uint32_t n_trunk);
 /* … as the chunk of a prompt. */
 void rig_prompt(struct rig *, const int *nodes, int n, uint32_t n_trunk);

@@ -96,11 +96,11 @@ draft(struct group *g, struct member *m)
         token_t token = i == 0 ? m->pending : random_token(g);
         dist_t q = DIST_NONE;
         if (i > 0 && one_in(2)) {
-            struct guess guess;
+            struct prediction prediction;
             const slot_t up = m->alone_rows[parent].slot;
             const struct context_probe probe = {.slot = up, .layer = g->w->desc->n_layers, .temperature = 1};
-            assert_true(context_guess(m->alone, &probe, 1, &guess));
-            token = guess.token;
+            assert_true(context_predict(m->alone, &probe, 1, &prediction));
+            token = prediction.token;
         } else if (i > 0 && m->sampling.temperature > 0 && one_in(2)) {
             const struct rng_key key = {.seed = m->seed, .pos = i, .purpose = RNG_DRAFT};
             q = context_dist(m->alone, m->alone_rows[parent].slot, random_below(g->w->desc->n_layers + 1), USE_LENS,
@@ -117,7 +117,7 @@ draft(struct group *g, struct member *m)
 
 /* ---- together ---- */
 
-/* Node by node the rows of all, in sweeps as large as they may be; some of them stop on the way. */
+/* Node by node the rows of all, in forward passes as large as they may be; some of them stop on the way. */
 static void
 advance(struct group *g)
 {
@@ -144,7 +144,7 @@ compare_heads(struct group *g)
     struct context_probe probes[ROWS];
     slot_t rows[ROWS], alone_rows[ROWS];
     struct member *of[ROWS];
-    struct guess got[ROWS], alone;
+    struct prediction got[ROWS], alone;
     dist_t dists[ROWS];
     float p[MAX_TOKENS], alone_p[MAX_TOKENS];
     for (uint32_t i = 0; i < ROWS; i++) {
@@ -158,11 +158,11 @@ compare_heads(struct group *g)
         probes[i] = (struct context_probe){.slot = rows[i], .layer = layer, .temperature = 1.25f};
     }
     dist_pool_release(g->pool);
-    assert_true(context_guess(g->c, probes, ROWS, got));
+    assert_true(context_predict(g->c, probes, ROWS, got));
     assert_true(context_dists(g->c, rows, ROWS, layer, USE_LENS, &sampling, dists));
     for (uint32_t i = 0; i < ROWS; i++) {
         probes[i].slot = alone_rows[i];
-        assert_true(context_guess(of[i]->alone, &probes[i], 1, &alone));
+        assert_true(context_predict(of[i]->alone, &probes[i], 1, &alone));
         assert_memory_equal(&got[i], &alone, sizeof alone);
         const dist_t d = context_dist(of[i]->alone, alone_rows[i], layer, USE_LENS, &sampling);
         assert_true(context_read_dist(g->c, dists[i], p) && context_read_dist(of[i]->alone, d, alone_p));
@@ -217,7 +217,7 @@ keep(struct group *g, struct member *m)
     m->pending = v->next;
 }
 
-/* Some of the sequences commit what is pending, in one sweep. */
+/* Some of the sequences commit what is pending, in one forward pass. */
 static void
 extend(struct group *g)
 {

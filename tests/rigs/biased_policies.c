@@ -15,9 +15,9 @@ draft_from_layer_one(struct round *r, bool picky, const struct sampling *other, 
     for (uint32_t i = 0; i < 3 && !round_full(r); i++) {
         slot_t row = round_slot(r, node);
         struct proposal draft = {.parent = node, .exit_layer = 1};
-        struct guess g;
+        struct prediction g;
         const struct context_probe probe = {.slot = row, .layer = 1, .temperature = 1};
-        if (!context_advance(r->ctx, &row, 1, 1, NULL) || !round_guess(r, &probe, 1, &g) ||
+        if (!context_advance(r->ctx, &row, 1, 1, NULL) || !round_predict(r, &probe, 1, &g) ||
             !rounds_choose(&r, &row, 1, 1, &g, &draft.token, &draft.q))
             return false;
         if (other != NULL) {

@@ -6,10 +6,10 @@
 #include "kernels/cpu/weights.h"
 #include "tests/rigs/check_internal.h"
 
-/* What the world knows as struct store. */
+/* What the world knows as struct kv_cache. */
 struct check {
-    struct store *inner;
-    struct store_desc desc;
+    struct kv_cache *inner;
+    struct kv_cache_desc desc;
     struct request_limits limits;
     struct ledger *ledger;
     struct pool *pool;   /* or NULL */
@@ -25,7 +25,7 @@ struct check {
 };
 
 static struct check *
-check_of(struct store *s)
+check_of(struct kv_cache *s)
 {
     return (struct check *)(void *)s;
 }
@@ -36,15 +36,15 @@ static bool
 run(struct check *c, struct command *m, struct err *err)
 {
     const struct backend_ops *cpu = &cpu_backend;
-    struct store *s = c->inner;
+    struct kv_cache *s = c->inner;
     switch (m->kind) {
     case TRUNK:
         ledger_trunk(c->ledger, m->seq, m->first, m->slots, m->n);
         return cpu->trunk(s, m->seq, m->first, m->slots, m->n);
     case EMBED: ledger_embedded(c->ledger, m->rows, m->n); return cpu->embed(s, m->rows, m->n);
-    case STEP: return ledger_sweep(c->ledger, &m->sweep, err) && cpu->step(s, &m->sweep);
-    case UNTIL: return ledger_sweep(c->ledger, &m->sweep, err) && cpu->until(s, &m->sweep, &m->rule, m->result);
-    case GUESS: return ledger_guess(c->ledger, m->probes, m->n, err) && cpu->guess(s, m->probes, m->n, m->result);
+    case STEP: return ledger_forward(c->ledger, &m->forward, err) && cpu->step(s, &m->forward);
+    case UNTIL: return ledger_forward(c->ledger, &m->forward, err) && cpu->until(s, &m->forward, &m->rule, m->result);
+    case PREDICT: return ledger_predict(c->ledger, m->probes, m->n, err) && cpu->predict(s, m->probes, m->n, m->result);
     case DIST: return ledger_dist(c->ledger, m->dists, m->n, err) && cpu->dist(s, m->dists, m->n);
     case DRAW: return ledger_draw(c->ledger, m->draws, m->n, err) && cpu->draw(s, m->draws, m->n);
     case OVERLAP: return ledger_overlap(c->ledger, m->overlaps, m->n, err) && cpu->overlap(s, m->overlaps, m->n);
@@ -72,9 +72,9 @@ carry_out(struct check *c, struct command *m, struct err *err)
         mine = from_wait;
     }
     if (ok && m->kind == STEP)
-        ledger_swept(c->ledger, &m->sweep, m->sweep.to);
+        ledger_ran(c->ledger, &m->forward, m->forward.to);
     if (ok && m->kind == UNTIL)
-        ledger_swept(c->ledger, &m->sweep, ((struct exit_result *)m->result)->depth);
+        ledger_ran(c->ledger, &m->forward, ((struct exit_result *)m->result)->depth);
     if (ok && m->kind == DIST)
         ledger_dists(c->ledger, m->dists, m->n);
     if (!ok && err->kind == ERR_NONE)
@@ -119,7 +119,7 @@ work(void *p)
 static bool
 claim(struct check *c, const struct command *m, struct err *err)
 {
-    const struct store *s = (const struct store *)(const void *)c;
+    const struct kv_cache *s = (const struct kv_cache *)(const void *)c;
     bool ok = m->kind != READ_DIST || pool_claim(c->pool, m->dist, s, err);
     for (size_t i = 0; m->kind == DIST && i < m->n && ok; i++)
         ok = pool_claim(c->pool, m->dists[i].out, s, err);
@@ -135,7 +135,7 @@ claim(struct check *c, const struct command *m, struct err *err)
 
 /* Lack of memory is no malformed request, nor is what lacks a wait(): the next wait() will tell. */
 static bool
-queue(struct store *s, struct command request)
+queue(struct kv_cache *s, struct command request)
 {
     struct check *c = check_of(s);
     request.depths = (size_t)c->limits.model->n_layers + 1;
@@ -159,58 +159,59 @@ queue(struct store *s, struct command request)
 }
 
 static bool
-check_trunk(struct store *s, seq_t seq, uint32_t first, const slot_t *slots, size_t n)
+check_trunk(struct kv_cache *s, seq_t seq, uint32_t first, const slot_t *slots, size_t n)
 {
     return request_trunk(check_of(s)->limits, seq, first, slots, n) &&
            queue(s, (struct command){.kind = TRUNK, .seq = seq, .first = first, .slots = slots, .n = n});
 }
 
 static bool
-check_embed(struct store *s, const struct row *rows, size_t n)
+check_embed(struct kv_cache *s, const struct row *rows, size_t n)
 {
     return request_embed(check_of(s)->limits, rows, n) &&
            queue(s, (struct command){.kind = EMBED, .rows = rows, .n = n});
 }
 
 static bool
-check_step(struct store *s, const struct sweep *w)
+check_step(struct kv_cache *s, const struct forward_pass *w)
 {
-    return request_sweep(check_of(s)->limits, w) && queue(s, (struct command){.kind = STEP, .sweep = *w});
+    return request_forward(check_of(s)->limits, w) && queue(s, (struct command){.kind = STEP, .forward = *w});
 }
 
 static bool
-check_until(struct store *s, const struct sweep *w, const struct exit_rule *rule, struct exit_result *out)
+check_until(struct kv_cache *s, const struct forward_pass *w, const struct exit_rule *rule, struct exit_result *out)
 {
-    return request_until(check_of(s)->limits, w, rule) &&
-           queue(
-               s,
-               (struct command){
-                   .kind = UNTIL, .sweep = *w, .rule = *rule, .out = out, .bytes = sizeof *out, .probed = out->probed});
+    return request_until(check_of(s)->limits, w, rule) && queue(s, (struct command){.kind = UNTIL,
+                                                                                    .forward = *w,
+                                                                                    .rule = *rule,
+                                                                                    .out = out,
+                                                                                    .bytes = sizeof *out,
+                                                                                    .probed = out->probed});
 }
 
 static bool
-check_guess(struct store *s, const struct probe *probes, size_t n, struct guess *out)
+check_predict(struct kv_cache *s, const struct probe *probes, size_t n, struct prediction *out)
 {
-    return request_guess(check_of(s)->limits, probes, n) &&
-           queue(s, (struct command){.kind = GUESS, .probes = probes, .n = n, .out = out, .bytes = n * sizeof *out});
+    return request_predict(check_of(s)->limits, probes, n) &&
+           queue(s, (struct command){.kind = PREDICT, .probes = probes, .n = n, .out = out, .bytes = n * sizeof *out});
 }
 
 static bool
-check_dist(struct store *s, const struct dist_req *requests, size_t n)
+check_dist(struct kv_cache *s, const struct dist_req *requests, size_t n)
 {
     return request_dist(check_of(s)->limits, requests, n) &&
            queue(s, (struct command){.kind = DIST, .dists = requests, .n = n});
 }
 
 static bool
-check_draw(struct store *s, const struct draw_req *requests, size_t n)
+check_draw(struct kv_cache *s, const struct draw_req *requests, size_t n)
 {
     return request_draw(check_of(s)->limits, requests, n) &&
            queue(s, (struct command){.kind = DRAW, .draws = requests, .n = n, .bytes = n * sizeof(token_t)});
 }
 
 static bool
-check_overlap(struct store *s, const struct overlap_req *requests, size_t n)
+check_overlap(struct kv_cache *s, const struct overlap_req *requests, size_t n)
 {
     return request_overlap(check_of(s)->limits, requests, n) &&
            queue(s,
@@ -218,7 +219,7 @@ check_overlap(struct store *s, const struct overlap_req *requests, size_t n)
 }
 
 static bool
-check_verify(struct store *s, const struct verify_req *requests, size_t n)
+check_verify(struct kv_cache *s, const struct verify_req *requests, size_t n)
 {
     return request_verify(check_of(s)->limits, requests, n) &&
            queue(s,
@@ -226,26 +227,26 @@ check_verify(struct store *s, const struct verify_req *requests, size_t n)
 }
 
 static bool
-read_back(struct store *s, enum command_kind kind, uint32_t ring, uint32_t layer, float *out, size_t n)
+read_back(struct kv_cache *s, enum command_kind kind, uint32_t ring, uint32_t layer, float *out, size_t n)
 {
     return request_read(check_of(s)->limits, ring, layer) &&
            queue(s, (struct command){.kind = kind, .ring = ring, .layer = layer, .out = out, .bytes = n * sizeof *out});
 }
 
 static bool
-check_read_logits(struct store *s, uint32_t ring, uint32_t layer, float *out)
+check_read_logits(struct kv_cache *s, uint32_t ring, uint32_t layer, float *out)
 {
     return read_back(s, READ_LOGITS, ring, layer, out, check_of(s)->limits.model->vocab);
 }
 
 static bool
-check_read_hidden(struct store *s, uint32_t ring, uint32_t layer, float *out)
+check_read_hidden(struct kv_cache *s, uint32_t ring, uint32_t layer, float *out)
 {
     return read_back(s, READ_HIDDEN, ring, layer, out, check_of(s)->limits.model->width);
 }
 
 static bool
-check_read_dist(struct store *s, dist_t dist, float *out)
+check_read_dist(struct kv_cache *s, dist_t dist, float *out)
 {
     const struct request_limits m = check_of(s)->limits;
     return request_read_dist(m, dist) &&
@@ -256,7 +257,7 @@ check_read_dist(struct store *s, dist_t dist, float *out)
 /* ---- wait ---- */
 
 static bool
-check_wait(struct store *s, struct err *err)
+check_wait(struct kv_cache *s, struct err *err)
 {
     struct check *c = check_of(s);
     pthread_mutex_lock(&c->lock);
@@ -268,7 +269,7 @@ check_wait(struct store *s, struct err *err)
     c->err.kind = ERR_NONE;
     pthread_mutex_unlock(&c->lock);
     c->queueing.kind = ERR_NONE;
-    pool_settle(c->pool, s);
+    pool_results_arrived(c->pool, s);
     while (m != NULL) {
         struct command *next = m->next;
         if (failure.kind == ERR_NONE)
@@ -284,7 +285,7 @@ check_wait(struct store *s, struct err *err)
 /* ---- opening ---- */
 
 static void
-check_drop(struct store *s)
+check_drop(struct kv_cache *s)
 {
     struct check *c = check_of(s);
     pthread_mutex_lock(&c->lock);
@@ -299,14 +300,14 @@ check_drop(struct store *s)
     pthread_cond_destroy(&c->idle);
     pthread_cond_destroy(&c->more);
     pthread_mutex_destroy(&c->lock);
-    pool_settle(c->pool, s);
+    pool_results_arrived(c->pool, s);
     ledger_close(c->ledger);
     cpu_backend.drop(c->inner);
     free(c);
 }
 
 static bool
-check_store(struct weights *w, const struct store_desc *desc, struct store **out, struct err *err)
+check_kv_cache(struct weights *w, const struct kv_cache_desc *desc, struct kv_cache **out, struct err *err)
 {
     *out = NULL;
     struct check *c = calloc(1, sizeof *c);
@@ -316,7 +317,7 @@ check_store(struct weights *w, const struct store_desc *desc, struct store **out
     c->desc = *desc;
     c->desc.dists = c->pool != NULL ? c->pool->inner : NULL;
     c->limits = (struct request_limits){&w->desc, &c->desc, cpu_dists_size(c->desc.dists)};
-    if (!cpu_backend.store(w, &c->desc, &c->inner, err)) {
+    if (!cpu_backend.kv_cache(w, &c->desc, &c->inner, err)) {
         free(c);
         return false;
     }
@@ -330,7 +331,7 @@ check_store(struct weights *w, const struct store_desc *desc, struct store **out
         free(c);
         return err_set(err, ERR_WORK, "no memory or thread for the check backend");
     }
-    *out = (struct store *)(void *)c;
+    *out = (struct kv_cache *)(void *)c;
     return true;
 }
 
@@ -368,17 +369,17 @@ const struct backend_ops check_backend = {
     .threads = check_threads,
     .load = cpu_weights_load,
     .unload = cpu_weights_unload,
-    .settle = cpu_weights_settle,
+    .repack = cpu_weights_repack,
     .heads = cpu_weights_heads,
     .dists = pool_open,
     .drop_dists = pool_close,
-    .store = check_store,
+    .kv_cache = check_kv_cache,
     .drop = check_drop,
     .trunk = check_trunk,
     .embed = check_embed,
     .step = check_step,
     .until = check_until,
-    .guess = check_guess,
+    .predict = check_predict,
     .dist = check_dist,
     .draw = check_draw,
     .overlap = check_overlap,

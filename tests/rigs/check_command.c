@@ -18,9 +18,9 @@ copy(struct command *m, const void *from, size_t n, size_t size, bool *ok)
 }
 
 static void
-copy_sweep(struct command *m, bool *ok)
+copy_forward(struct command *m, bool *ok)
 {
-    struct sweep *w = &m->sweep;
+    struct forward_pass *w = &m->forward;
     w->rows = copy(m, w->rows, w->n, sizeof *w->rows, ok);
     w->tails = copy(m, w->tails, w->n_tails, sizeof *w->tails, ok);
     w->skip_attention = copy(m, w->skip_attention, m->depths, sizeof(bool), ok);
@@ -88,7 +88,7 @@ command_copy(const struct command *from)
     m->rows = copy(m, m->rows, m->n, sizeof *m->rows, &ok);
     m->probes = copy(m, m->probes, m->n, sizeof *m->probes, &ok);
     m->dists = copy(m, m->dists, m->n, sizeof *m->dists, &ok);
-    copy_sweep(m, &ok);
+    copy_forward(m, &ok);
     if (m->kind == DRAW)
         copy_draws(m, &ok);
     if (m->kind == OVERLAP)
@@ -118,9 +118,9 @@ command_deliver(const struct command *m)
         result->probed = m->probed;
     }
     if (m->touched != NULL)
-        memcpy(m->touched, m->sweep.touched, m->depths * sizeof *m->touched);
+        memcpy(m->touched, m->forward.touched, m->depths * sizeof *m->touched);
     if (m->routes != NULL)
-        memcpy(m->routes, m->sweep.routes, m->sweep.n * m->depths * m->used * sizeof *m->routes);
+        memcpy(m->routes, m->forward.routes, m->forward.n * m->depths * m->used * sizeof *m->routes);
     const bool each = m->kind == DRAW || m->kind == OVERLAP || m->kind == VERIFY;
     for (size_t i = 0; each && i < m->n; i++)
         memcpy(m->outs[i], (char *)m->result + m->bytes / m->n * i, m->bytes / m->n);

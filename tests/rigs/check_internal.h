@@ -16,7 +16,7 @@ enum command_kind {
     EMBED,
     STEP,
     UNTIL,
-    GUESS,
+    PREDICT,
     DIST,
     DRAW,
     OVERLAP,
@@ -34,7 +34,7 @@ struct command {
     uint32_t first, ring, layer;
     const slot_t *slots;
     const struct row *rows;
-    struct sweep sweep;
+    struct forward_pass forward;
     struct exit_rule rule;
     const struct probe *probes;
     const struct dist_req *dists;
@@ -45,10 +45,10 @@ struct command {
 
     void *out, *result; /* the caller's memory, NULL where each has its own; ours, of `bytes` */
     size_t bytes;
-    void **outs;          /* DRAW, OVERLAP, VERIFY: (n) the caller's `out` of each */
-    struct guess *probed; /* UNTIL: (depths) the caller's, or NULL */
-    uint32_t *touched;    /* STEP, UNTIL: the same */
-    struct route *routes; /* the same; used: entries of a row and layer */
+    void **outs;               /* DRAW, OVERLAP, VERIFY: (n) the caller's `out` of each */
+    struct prediction *probed; /* UNTIL: (depths) the caller's, or NULL */
+    uint32_t *touched;         /* STEP, UNTIL: the same */
+    struct route *routes;      /* the same; used: entries of a row and layer */
     uint32_t used;
     size_t depths; /* L + 1 */
 
@@ -69,8 +69,8 @@ void command_deliver(const struct command *);
 struct pool {
     struct dists *inner; /* the CPU's */
     struct pool_size size;
-    bool *made;                  /* (n) */
-    const struct store **queued; /* (n) who named it since its last wait(), or NULL */
+    bool *made;                     /* (n) */
+    const struct kv_cache **queued; /* (n) who named it since its last wait(), or NULL */
 };
 
 /* backend_ops.dists and drop_dists */
@@ -84,9 +84,9 @@ pool_of(struct dists *d)
 }
 
 /* A store is about to queue a request that names the distribution; false: another one has. DIST_NONE goes well. */
-bool pool_claim(struct pool *, dist_t, const struct store *, struct err *);
+bool pool_claim(struct pool *, dist_t, const struct kv_cache *, struct err *);
 /* What the store queued is done. The pool may be NULL. */
-void pool_settle(struct pool *, const struct store *);
+void pool_results_arrived(struct pool *, const struct kv_cache *);
 
 /* ---- ledgers ---- */
 
@@ -100,8 +100,8 @@ struct ledger *ledger_open(struct request_limits, struct pool *);
 void ledger_close(struct ledger *);
 
 /* Each is true when the request may be carried out, else err says what it lacks. */
-bool ledger_sweep(struct ledger *, const struct sweep *, struct err *);
-bool ledger_guess(const struct ledger *, const struct probe *, size_t n, struct err *);
+bool ledger_forward(struct ledger *, const struct forward_pass *, struct err *);
+bool ledger_predict(const struct ledger *, const struct probe *, size_t n, struct err *);
 bool ledger_dist(const struct ledger *, const struct dist_req *, size_t n, struct err *);
 bool ledger_draw(const struct ledger *, const struct draw_req *, size_t n, struct err *);
 bool ledger_overlap(const struct ledger *, const struct overlap_req *, size_t n, struct err *);
@@ -112,7 +112,7 @@ bool ledger_read_dist(const struct ledger *, dist_t, struct err *);
 /* What was done. */
 void ledger_trunk(struct ledger *, seq_t, uint32_t first, const slot_t *, size_t n);
 void ledger_embedded(struct ledger *, const struct row *, size_t n);
-void ledger_swept(struct ledger *, const struct sweep *, uint32_t to);
+void ledger_ran(struct ledger *, const struct forward_pass *, uint32_t to);
 void ledger_dists(struct ledger *, const struct dist_req *, size_t n);
 
 #endif

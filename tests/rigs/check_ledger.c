@@ -15,13 +15,13 @@ struct ledger {
     slot_t *owner;      /* (ring): whose they are */
     slot_t *trunk;      /* (seqs, trunk): SLOT_NONE where not given */
     struct pool *pool;  /* or NULL */
-    uint32_t *joined;   /* (slots): index + 1 of the row in the sweep at hand */
+    uint32_t *joined;   /* (slots): index + 1 of the row in the forward pass at hand */
 };
 
 struct ledger *
 ledger_open(struct request_limits limits, struct pool *pool)
 {
-    const struct store_desc *d = limits.store;
+    const struct kv_cache_desc *d = limits.kv_cache;
     struct ledger *g = calloc(1, sizeof *g);
     if (g == NULL)
         return NULL;
@@ -59,17 +59,18 @@ ledger_close(struct ledger *g)
     free(g);
 }
 
-/* ---- sweeps ---- */
+/* ---- forward passes ---- */
 
 static bool
-takes_part(const struct sweep *w, const struct row *r, uint32_t l)
+takes_part(const struct forward_pass *w, const struct row *r, uint32_t l)
 {
     return r->from < l && l <= w->to && (w->skip_attention == NULL || !w->skip_attention[l]);
 }
 
 /* Does the ancestor in `slot`, at `position` of row i's path, have keys where row i will look? */
 static bool
-check_ancestor(const struct ledger *g, const struct sweep *w, size_t i, slot_t slot, uint32_t position, struct err *err)
+check_ancestor(const struct ledger *g, const struct forward_pass *w, size_t i, slot_t slot, uint32_t position,
+               struct err *err)
 {
     const struct row *r = &w->rows[i], *ancestor = NULL;
     if (slot == SLOT_NONE)
@@ -83,7 +84,7 @@ check_ancestor(const struct ledger *g, const struct sweep *w, size_t i, slot_t s
             return err_set(err, ERR_WORK, "the row in slot %" PRIu32 " comes before its ancestor in slot %" PRIu32,
                            r->slot, slot);
         if (ancestor->n_trunk + ancestor->n_tail - 1 != position)
-            return err_set(err, ERR_WORK, "slot %" PRIu32 " is two positions in one sweep", slot);
+            return err_set(err, ERR_WORK, "slot %" PRIu32 " is two positions in one forward pass", slot);
     }
     for (uint32_t l = r->from + 1; l <= w->to; l++) {
         if (!takes_part(w, r, l) || (ancestor != NULL && takes_part(w, ancestor, l)))
@@ -103,7 +104,7 @@ check_ancestor(const struct ledger *g, const struct sweep *w, size_t i, slot_t s
 }
 
 static bool
-check_rows(const struct ledger *g, const struct sweep *w, struct err *err)
+check_rows(const struct ledger *g, const struct forward_pass *w, struct err *err)
 {
     for (size_t i = 0; i < w->n; i++) {
         const struct row *r = &w->rows[i];
@@ -114,7 +115,7 @@ check_rows(const struct ledger *g, const struct sweep *w, struct err *err)
                            "the row in slot %" PRIu32 " joins at layer %" PRIu32 ", but ring entry %" PRIu32
                            " does not hold its hidden state of layer %" PRIu32,
                            r->slot, r->from + 1, r->ring, r->from);
-        const slot_t *trunk = g->trunk + (size_t)r->seq * g->limits.store->trunk;
+        const slot_t *trunk = g->trunk + (size_t)r->seq * g->limits.kv_cache->trunk;
         for (uint32_t p = 0; p < r->n_trunk; p++)
             if (!check_ancestor(g, w, i, trunk[p], p, err))
                 return false;
@@ -126,13 +127,13 @@ check_rows(const struct ledger *g, const struct sweep *w, struct err *err)
 }
 
 bool
-ledger_sweep(struct ledger *g, const struct sweep *w, struct err *err)
+ledger_forward(struct ledger *g, const struct forward_pass *w, struct err *err)
 {
     bool ok = true;
     size_t n = 0;
     for (; n < w->n && ok; n++) {
         if (g->joined[w->rows[n].slot] != 0)
-            ok = err_set(err, ERR_WORK, "slot %" PRIu32 " is in one sweep twice", w->rows[n].slot);
+            ok = err_set(err, ERR_WORK, "slot %" PRIu32 " is in one forward pass twice", w->rows[n].slot);
         g->joined[w->rows[n].slot] = (uint32_t)n + 1;
     }
     ok = ok && check_rows(g, w, err);
@@ -142,7 +143,7 @@ ledger_sweep(struct ledger *g, const struct sweep *w, struct err *err)
 }
 
 void
-ledger_swept(struct ledger *g, const struct sweep *w, uint32_t to)
+ledger_ran(struct ledger *g, const struct forward_pass *w, uint32_t to)
 {
     for (size_t i = 0; i < w->n; i++) {
         const struct row *r = &w->rows[i];
@@ -161,7 +162,7 @@ ledger_swept(struct ledger *g, const struct sweep *w, uint32_t to)
 void
 ledger_trunk(struct ledger *g, seq_t seq, uint32_t first, const slot_t *slots, size_t n)
 {
-    memcpy(g->trunk + (size_t)seq * g->limits.store->trunk + first, slots, n * sizeof *slots);
+    memcpy(g->trunk + (size_t)seq * g->limits.kv_cache->trunk + first, slots, n * sizeof *slots);
 }
 
 void
@@ -190,7 +191,7 @@ ledger_read(const struct ledger *g, uint32_t ring, uint32_t layer, struct err *e
 }
 
 bool
-ledger_guess(const struct ledger *g, const struct probe *probes, size_t n, struct err *err)
+ledger_predict(const struct ledger *g, const struct probe *probes, size_t n, struct err *err)
 {
     for (size_t i = 0; i < n; i++)
         if (!ledger_read(g, probes[i].ring, probes[i].versus_final ? g->stride - 1 : probes[i].layer, err))
@@ -290,7 +291,7 @@ pool_close(struct dists *d)
 }
 
 bool
-pool_claim(struct pool *p, dist_t d, const struct store *who, struct err *err)
+pool_claim(struct pool *p, dist_t d, const struct kv_cache *who, struct err *err)
 {
     if (d == DIST_NONE)
         return true;
@@ -301,7 +302,7 @@ pool_claim(struct pool *p, dist_t d, const struct store *who, struct err *err)
 }
 
 void
-pool_settle(struct pool *p, const struct store *who)
+pool_results_arrived(struct pool *p, const struct kv_cache *who)
 {
     for (uint32_t i = 0; p != NULL && i < p->size.n; i++)
         if (p->queued[i] == who)

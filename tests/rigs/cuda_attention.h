@@ -58,7 +58,7 @@ struct attention_case {
     attention_case(uint32_t heads, uint32_t kv_heads, uint32_t dim, uint32_t window, uint32_t n_trunk, uint32_t n,
                    bool exact)
     {
-        struct dev_store &s = a.forward.store;
+        struct dev_kv_cache &s = a.forward.kv_cache;
         a.model.heads = heads;
         a.model.kv_heads = kv_heads;
         a.model.head_dim = dim;
@@ -144,7 +144,7 @@ struct attention_case {
     void
     fill(uint32_t n, bool exact)
     {
-        struct dev_store &s = a.forward.store;
+        struct dev_kv_cache &s = a.forward.kv_cache;
         const struct dev_model &m = a.model;
         const uint32_t dim = m.head_dim, room = head_room(dim);
         keys.resize((size_t)2 * s.slots * m.kv_heads * room);
@@ -172,7 +172,7 @@ static std::vector<uint32_t>
 attended_words(const attention_case &c)
 {
     const struct dev_model &m = c.a.model;
-    return fetched((const uint32_t *)c.a.forward.store.attended,
+    return fetched((const uint32_t *)c.a.forward.kv_cache.attended,
                    (size_t)(c.a.forward.n + 31) / 32 * 32 * units_of(m.heads * m.head_dim) * UNIT);
 }
 
@@ -209,7 +209,7 @@ define_attention(const attention_case &c, const struct row &r, uint32_t i, uint3
     double sum = 0;
     for (uint32_t p = first; p <= last; p++) {
         const slot_t slot = p < r.n_trunk ? c.trunk[p] : c.tails[r.tail + p - r.n_trunk];
-        const size_t at = ((c.a.forward.store.slots + (size_t)slot) * m.kv_heads + head / (m.heads / m.kv_heads)) *
+        const size_t at = ((c.a.forward.kv_cache.slots + (size_t)slot) * m.kv_heads + head / (m.heads / m.kv_heads)) *
                           head_room(m.head_dim);
         double z = 0;
         for (uint32_t d = 0; d < m.head_dim; d++)

@@ -18,9 +18,9 @@ bool cuda_is_emulated(void);
     skip()
 
 /* Small models of the types that a device holds, and some that it does not; then of forms that are not Llama's, those from
- * CUDA_MIXTURES on of experts. Of a model that is not exact all rows go to all experts: rounded, one may choose another. */
+ * CUDA_MOE on of experts. Of a model that is not exact all rows go to all experts: rounded, one may choose another. */
 #define CUDA_PLAIN_SHAPES 9
-#define CUDA_MIXTURES     18
+#define CUDA_MOE          18
 #define CUDA_SHAPES       24
 extern const struct naive_shape cuda_shapes[CUDA_SHAPES];
 

@@ -14,7 +14,7 @@ exact_rig_open(const char *path, const char *draft, const char *companion)
     const struct engine_options options = {.model_path = path,
                                            .backend = "cpu",
                                            .heads = "none",
-                                           .helpers = {draft, companion},
+                                           .aux = {draft, companion},
                                            .backend_options = {.threads = 1, .gpu = -1, .exact = true}};
     if (!engine_open(&e, &options, NULL, NULL, &err))
         fail_msg("%s", err.text);
@@ -69,8 +69,8 @@ exact_rig_own_layers(const struct tinymodel *target, const char *draft, const ch
 void
 exact_rig_read(const struct engine *e, enum reads who, const token_t *text, size_t n, float *logits, float *hidden)
 {
-    static const struct helper_model nobody;
-    const struct helper_model *h = who == READS_TARGET ? &nobody : &e->helpers[who - READS_DRAFT];
+    static const struct aux_model nobody;
+    const struct aux_model *h = who == READS_TARGET ? &nobody : &e->aux[who - READS_DRAFT];
     const struct model *m = h->model != NULL ? h->model : e->model;
     const uint32_t layer = h->exit_layer > 0 ? h->exit_layer : m->desc.n_layers;
     struct context *c;

@@ -36,7 +36,7 @@ declare_policies(struct run_info *run)
     struct policy p = {0};
     snprintf(p.info.name, sizeof p.info.name, "ar");
     run->policies[0] = p.info;
-    run->policies[0].needs = NEEDS(HELPER_DRAFT) | NEEDS_PROFILE;
+    run->policies[0].needs = NEEDS(AUX_DRAFT) | NEEDS_PROFILE;
     snprintf(p.info.name, sizeof p.info.name, "specbound");
     snprintf(p.info.title, sizeof p.info.title, "SpecBound");
     snprintf(p.info.paper, sizeof p.info.paper, "a paper, \"quoted\"");
@@ -87,8 +87,8 @@ fake_run(struct run_info *run)
     run->tokens = 128;
     run->sequences = 3;
     run->prompts = 17;
-    run->helpers[HELPER_DRAFT] =
-        (struct helper_info){.name = "small \"draft\"", .path = "a\\b\n", .hash = 77, .layers = FAKE_DRAFT};
+    run->aux[AUX_DRAFT] =
+        (struct aux_info){.name = "small \"draft\"", .path = "a\\b\n", .hash = 77, .layers = FAKE_DRAFT};
     ask_for_much(run);
     snprintf(run->policy, sizeof run->policy, "specbound");
     snprintf(run->started, sizeof run->started, "2024-02-29T12:34:56Z");

@@ -76,7 +76,7 @@ struct reader {
     const struct model *model;
     struct backend *backend;
     struct weights *weights;
-    struct store *store;
+    struct kv_cache *kv_cache;
     token_t text[GOLDEN_TOKENS];
     uint32_t n; /* tokens that it has read */
 };
@@ -86,9 +86,9 @@ reader_open(const struct backend_ops *ops, const struct model *m, const struct b
 {
     struct reader r = {.ops = ops, .model = m};
     struct err err = {.kind = ERR_NONE};
-    const struct store_desc d = {.slots = 64, .ring = 64, .seqs = 1, .trunk = 64, .max_rows = 64, .max_probes = 1};
+    const struct kv_cache_desc d = {.slots = 64, .ring = 64, .seqs = 1, .trunk = 64, .max_rows = 64, .max_probes = 1};
     if (!ops->open(&r.backend, o, &err) || !ops->load(r.backend, &m->desc, NULL, NULL, &r.weights, &err) ||
-        !ops->store(r.weights, &d, &r.store, &err))
+        !ops->kv_cache(r.weights, &d, &r.kv_cache, &err))
         fail_msg("%s", err.text);
     return r;
 }
@@ -96,12 +96,12 @@ reader_open(const struct backend_ops *ops, const struct model *m, const struct b
 static void
 reader_close(struct reader *r)
 {
-    r->ops->drop(r->store);
+    r->ops->drop(r->kv_cache);
     r->ops->unload(r->weights);
     r->ops->close(r->backend);
 }
 
-/* Tokens behind those that it has read, in one sweep. */
+/* Tokens behind those that it has read, in one forward pass. */
 static void
 reader_read(struct reader *r, const token_t *tokens, uint32_t n)
 {
@@ -116,16 +116,17 @@ reader_read(struct reader *r, const token_t *tokens, uint32_t n)
         rows[i] = (struct row){.token = tokens[i], .slot = at, .ring = at, .n_tail = at + 1};
     }
     r->n += n;
-    const struct sweep sweep = {.rows = rows, .n = n, .tails = tails, .n_tails = r->n, .to = r->model->desc.n_layers};
-    assert_true(r->ops->embed(r->store, rows, n) && r->ops->step(r->store, &sweep));
+    const struct forward_pass forward = {
+        .rows = rows, .n = n, .tails = tails, .n_tails = r->n, .to = r->model->desc.n_layers};
+    assert_true(r->ops->embed(r->kv_cache, rows, n) && r->ops->step(r->kv_cache, &forward));
 }
 
 static void
 reader_logits(struct reader *r, uint32_t position, uint32_t layer, float *logits)
 {
     struct err err = {.kind = ERR_NONE};
-    assert_true(r->ops->read_logits(r->store, position, layer, logits));
-    if (!r->ops->wait(r->store, &err))
+    assert_true(r->ops->read_logits(r->kv_cache, position, layer, logits));
+    if (!r->ops->wait(r->kv_cache, &err))
         fail_msg("%s", err.text);
 }
 
@@ -156,11 +157,11 @@ reader_says(struct reader *r, bool fresh)
 {
     static float logits[GOLDEN_VOCAB];
     const struct probe probe = {.ring = r->n - 1, .layer = r->model->desc.n_layers, .temperature = 1};
-    struct guess guess;
-    assert_true(r->ops->guess(r->store, &probe, 1, &guess));
+    struct prediction prediction;
+    assert_true(r->ops->predict(r->kv_cache, &probe, 1, &prediction));
     reader_logits(r, r->n - 1, r->model->desc.n_layers, logits);
     if (!fresh)
-        return guess.token;
+        return prediction.token;
     for (uint32_t i = 0; i < r->n; i++)
         logits[r->text[i]] = -INFINITY;
     token_t best = 0;

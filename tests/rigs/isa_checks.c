@@ -49,7 +49,7 @@ make_blocks(struct checks *c, struct matrix *m, unsigned char *q, unsigned char 
             block_set_scales(m->type, rows + i, f32_to_f16(real(c) * 0.01f), f32_to_f16(real(c) * 0.01f));
         memset(q, 0, q_bytes);
         memset(scale, 0, s_bytes);
-        interleave(m->type, rows, n, m->cols, c->isa->q8_flip, q, scale);
+        repack(m->type, rows, n, m->cols, c->isa->q8_flip, q, scale);
         q += q_bytes;
         scale += s_bytes;
         for (size_t r = 0; r < n; r++) {

@@ -1,7 +1,7 @@
 #include "tests/rigs/lossless_rig.h"
 
 #include "tests/rigs/copying_policy.h"
-#include "tests/rigs/knob_turns.h"
+#include "tests/rigs/knob_changes.h"
 #include "tests/rigs/session_rig.h"
 #include "tests/rigs/test.h"
 
@@ -28,7 +28,7 @@ struct trial {
     struct lossless_result result;
 };
 
-struct turner {
+struct changer {
     const struct policy_info *info;
     bool heads;
     uint64_t *random;
@@ -36,16 +36,16 @@ struct turner {
 
 /* The session runs paused: after each round all knobs are turned, then it takes one step. */
 static void
-turn_and_step(void *user, struct session *s, const struct event *e)
+change_and_step(void *user, struct session *s, const struct event *e)
 {
-    struct turner *t = user;
+    struct changer *t = user;
     bool waits =
         e->type == EVENT_CONTROL && e->control.kind == RECORDED_STATE && strcmp(e->control.new_text, "paused") == 0;
     if (!waits)
         return;
     struct err err;
     for (uint32_t k = 0; k < t->info->n_knobs; k++)
-        if (!knob_turn(s, &t->info->knobs[k], 3, 0, t->random, &err))
+        if (!knob_change(s, &t->info->knobs[k], 3, 0, t->random, &err))
             fail_msg("%s", err.text);
     const struct control head = {.kind = CONTROL_HEAD, .text = head_mode_names[splitmix64(t->random) % HEAD_MODES]};
     if (t->heads && !session_post(s, &head, &err))
@@ -55,7 +55,7 @@ turn_and_step(void *user, struct session *s, const struct event *e)
 
 static void
 generate(const struct trial *t, const char *policy, const struct knob_setting *set, size_t n_set, size_t prompt,
-         uint32_t batch, struct turner *turner, struct session_rig_result *out)
+         uint32_t batch, struct changer *changer, struct session_rig_result *out)
 {
     const struct lossless_matrix *m = t->matrix;
     struct err err = {0};
@@ -78,8 +78,8 @@ generate(const struct trial *t, const char *policy, const struct knob_setting *s
                                             .head = m->heads != HEAD_LENS ? HEADS_TRAINED : HEADS_POLICY,
                                             .set = set,
                                             .n_set = n_set,
-                                            .paused = turner != NULL};
-    if (!session_rig_generate(t->engine, &options, turner != NULL ? turn_and_step : NULL, turner, out, &err))
+                                            .paused = changer != NULL};
+    if (!session_rig_generate(t->engine, &options, changer != NULL ? change_and_step : NULL, changer, out, &err))
         fail_msg("%s: %s: %s", t->model->path, policy, err.text);
     if (out->wrong[0] != '\0')
         fail_msg("%s: %s: %s", t->model->path, policy, out->wrong);
@@ -111,8 +111,8 @@ try_setting(struct trial *t, const struct policy_info *info, int setting)
     }
     for (size_t p = 0; p < (m->batch > 0 ? 1 : m->prompts); p++) {
         struct session_rig_result got;
-        struct turner turner = {info, m->heads != HEAD_LENS, &t->random};
-        generate(t, info->name, set, info->n_knobs, p, m->batch, m->changing ? &turner : NULL, &got);
+        struct changer changer = {info, m->heads != HEAD_LENS, &t->random};
+        generate(t, info->name, set, info->n_knobs, p, m->batch, m->changing ? &changer : NULL, &got);
         for (size_t q = 0; q < got.n_sequences; q++)
             compare(t, &got.sequences[q], info->name, text, p + q);
         assert_int_equal(got.n_sequences, m->batch > 0 ? m->prompts : 1);
@@ -132,7 +132,7 @@ open_engine(const struct lossless_model *of, const struct lossless_matrix *m)
         .model_path = of->path,
         .backend = m->backend,
         .backend_options = {.threads = 2, .gpu = -1, .prompt_rows = m->prompt_rows, .isa = of->isa},
-        .helpers = {[HELPER_DRAFT] = of->draft},
+        .aux = {[AUX_DRAFT] = of->draft},
         .lora = &of->lora,
         .n_lora = of->lora != NULL};
     if (!session_rig_engine_open(&engine, &options, &err))

@@ -142,7 +142,7 @@ naive_experts(const struct naive_model *m, const struct naive_layer *w, const st
 }
 
 void
-naive_model_tell_routes(struct naive_model *m, double *out)
+naive_model_routes(struct naive_model *m, double *out)
 {
     m->routes = out;
 }

@@ -46,7 +46,7 @@ void naive_model_in_halves(struct naive_model *);
 /* From now on naive_hidden() also writes the routing of the path's last token: the weight of every expert
  * (depth + 1, experts), 0 for experts that are not chosen. Entries that it does not compute keep their values.
  * NULL: no routing is written. */
-void naive_model_tell_routes(struct naive_model *, double *);
+void naive_model_routes(struct naive_model *, double *);
 
 /* Hidden states of the path's last token at depths 0..depth: out (depth + 1, width). False: no memory. */
 bool naive_hidden(const struct naive_model *, const struct naive_token *path, size_t n, uint32_t depth, double *out);

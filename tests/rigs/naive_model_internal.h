@@ -38,7 +38,7 @@ struct naive_model {
     uint32_t n_tensors;
     bool failed;
     bool halves;    /* naive_model_in_halves() */
-    double *routes; /* naive_model_tell_routes(), or NULL */
+    double *routes; /* naive_model_routes(), or NULL */
 };
 
 /* Rounds what is held in F16, where something is. */

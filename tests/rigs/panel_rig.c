@@ -151,7 +151,7 @@ prompt(struct fixture *f, const char *const *words, uint32_t n)
 }
 
 void
-tell_a_round(struct fixture *f)
+emit_a_round(struct fixture *f)
 {
     static const char *const words[] = {"Once", " upon", " king", " man", " who", " had", " sons"};
     prompt(f, words, 2);

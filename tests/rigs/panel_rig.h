@@ -33,7 +33,7 @@ void request(struct fixture *, const char *knob, const char *text); /* stores a 
 void see(struct fixture *);                                         /* feeds new events of the stream to the scope */
 /* Adds events to the stream: tokens 0 to n - 1 as the prompt, and a round after a prompt of two tokens. */
 void prompt(struct fixture *, const char *const *words, uint32_t n);
-void tell_a_round(struct fixture *);
+void emit_a_round(struct fixture *);
 const struct panel_ops *panel_named(const char *name);
 void use(struct fixture *, const char *name);     /* opens a panel */
 void draw(struct fixture *, int rows, int cols);  /* the panel, into rows × cols cells */

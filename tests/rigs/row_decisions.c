@@ -1,13 +1,13 @@
-/* Random programs: what a context is asked, early exits, guesses and verdicts. */
+/* Random programs: what a context is asked, early exits, predictions and verdicts. */
 #include <math.h>
 
 #include "kernels/cpu/sampling.h"
 #include "tests/rigs/row_program_internal.h"
 #include "tests/rigs/test.h"
 
-/* Two guesses about the same row and layer. Probes need not have the same bits, so equals may change places. */
+/* Two predictions about the same row and layer. Probes need not have the same bits, so equals may change places. */
 static bool
-same_guess(const struct guess *a, const struct guess *b)
+same_prediction(const struct prediction *a, const struct prediction *b)
 {
     return fabsf(a->confidence - b->confidence) < 1e-4f && fabsf(a->annealed - b->annealed) < 1e-4f &&
            fabsf(a->entropy - b->entropy) < 1e-3f && (a->token == b->token || fabsf(a->top_p[0] - a->top_p[1]) < 1e-4f);
@@ -20,16 +20,16 @@ clean_exit(struct program *p, const struct naive_token *path, size_t n, uint32_t
 {
     const slot_t s = row_clean(p, path, n, from);
     bool close_call = false;
-    *out = (struct exit_result){.depth = to, .guess.token = TOKEN_NONE};
+    *out = (struct exit_result){.depth = to, .prediction.token = TOKEN_NONE};
     for (uint32_t l = from + 1; l <= to && !out->exited; l++) {
         const struct context_probe probe = {.slot = s, .layer = l, .temperature = rule->temperature[l]};
         EXPECT(p, context_advance(p->clean, &s, 1, l, NULL));
         if (rule->threshold[l] > 1)
             continue;
-        EXPECT(p, context_guess(p->clean, &probe, 1, &out->guess));
+        EXPECT(p, context_predict(p->clean, &probe, 1, &out->prediction));
         out->probes++;
-        out->exited = out->guess.annealed >= rule->threshold[l];
-        close_call = close_call || fabsf(out->guess.annealed - rule->threshold[l]) < 1e-4f;
+        out->exited = out->prediction.annealed >= rule->threshold[l];
+        close_call = close_call || fabsf(out->prediction.annealed - rule->threshold[l]) < 1e-4f;
         out->depth = out->exited ? l : to;
     }
     return close_call;
@@ -63,7 +63,7 @@ row_until(struct program *p)
         threshold[l] = row_one_in(p, 3) ? 2 : (float)row_below(p, 1000) / 1000;
     }
     struct naive_token path[CTX];
-    struct guess probed[MAX_LAYERS + 1];
+    struct prediction probed[MAX_LAYERS + 1];
     struct exit_result got = {.probed = probed}, expected;
     const struct exit_rule rule = {.temperature = temperature, .threshold = threshold};
     const uint32_t from = p->rows[s].depth;
@@ -72,7 +72,8 @@ row_until(struct program *p)
     EXPECT(p, context_advance_until(p->c, rows, n, to, &rule, &got));
     if (!close_call) {
         EXPECT(p, got.exited == expected.exited && got.depth == expected.depth && got.probes == expected.probes);
-        EXPECT(p, got.probes == 0 ? got.guess.token == TOKEN_NONE : same_guess(&got.guess, &expected.guess));
+        EXPECT(p, got.probes == 0 ? got.prediction.token == TOKEN_NONE
+                                  : same_prediction(&got.prediction, &expected.prediction));
     }
     for (uint32_t l = 0; l <= p->layers; l++)
         EXPECT(p, (probed[l].token != TOKEN_NONE) == (l > from && l <= got.depth && threshold[l] <= 1));
@@ -85,10 +86,10 @@ row_until(struct program *p)
 }
 
 void
-row_guess(struct program *p)
+row_prediction(struct program *p)
 {
     struct context_probe probes[12];
-    struct guess got[12], twin;
+    struct prediction got[12], twin;
     const uint32_t n = 1 + row_below(p, 12);
     for (uint32_t i = 0; i < n; i++) {
         seq_t seq;
@@ -107,19 +108,19 @@ row_guess(struct program *p)
             const slot_t clean = row_clean(p, path, len, p->rows[s].depth);
             struct context_probe same = probes[0];
             same.slot = clean;
-            EXPECT(p, context_guess(p->clean, &same, 1, &twin));
+            EXPECT(p, context_predict(p->clean, &same, 1, &twin));
         }
     }
-    EXPECT(p, context_guess(p->c, probes, n, got));
+    EXPECT(p, context_predict(p->c, probes, n, got));
     if (n > 1)
-        EXPECT(p, same_guess(&got[0], &twin));
+        EXPECT(p, same_prediction(&got[0], &twin));
     if (n > 1 && probes[0].layer == p->layers) /* final logits: the same bits whatever shares the call */
         EXPECT(p, memcmp(&got[0].confidence, &twin.confidence, sizeof(float)) == 0 && got[0].token == twin.token);
     for (uint32_t i = 0; i < n; i++) {
         EXPECT(p, isnan(got[i].kl_final) == !probes[i].versus_final);
         EXPECT(p, (got[i].rank_final >= 0) == probes[i].versus_final);
     }
-    p->n.guess++;
+    p->n.prediction++;
 }
 
 /* A round of all rows at depth L, with one more candidate that has none; greedy or sampled, with the q of a random

@@ -269,8 +269,8 @@ void
 row_operation(struct program *p)
 {
     static void (*const operations[])(struct program *) = {
-        do_append,  do_append,  do_append,   do_append, do_append, do_append,  do_append,  do_advance,
-        do_advance, do_advance, do_advance,  row_until, row_until, row_guess,  row_verify, do_keep,
-        do_keep,    do_discard, do_truncate, do_fork,   do_drop,   do_prefill, do_compare, do_refused};
+        do_append,  do_append,  do_append,   do_append, do_append, do_append,      do_append,  do_advance,
+        do_advance, do_advance, do_advance,  row_until, row_until, row_prediction, row_verify, do_keep,
+        do_keep,    do_discard, do_truncate, do_fork,   do_drop,   do_prefill,     do_compare, do_refused};
     operations[row_below(p, sizeof operations / sizeof *operations)](p);
 }

@@ -14,14 +14,15 @@ struct row_world {
     bool (*hidden)(const void *model, const struct naive_token *path, size_t n, uint32_t depth, double *out);
     void (*logits)(const void *model, const double *hidden, double *out);
     const void *model;
-    double tolerance;                                   /* |got - expected| / |expected| of a vector; 0: exactly */
-    void (*cancel_before)(struct weights *, int layer); /* cancels in mid-sweep, or NULL: only from the start */
+    double tolerance; /* |got - expected| / |expected| of a vector; 0: exactly */
+    void (*cancel_before)(struct weights *,
+                          int layer); /* cancels during a forward pass, or NULL: only from the start */
 };
 
 /* What a program did: so that a test can see that nothing was left out. */
 struct row_counts {
-    unsigned append, advance, until, guess, verify, keep, discard, truncate, fork, drop, prefill, cancelled, refused,
-        full, compared;
+    unsigned append, advance, until, prediction, verify, keep, discard, truncate, fork, drop, prefill, cancelled,
+        refused, full, compared;
 };
 
 /* Runs n random operations. Fails the cmocka test at the first difference, after printing seed and operation. */

@@ -80,9 +80,9 @@ slot_t row_random(struct program *, seq_t *, bool *committed);
 
 /* One random operation, on the context and its shadow. */
 void row_operation(struct program *);
-/* Of these, what is asked: an early exit, guesses, a verdict. */
+/* Of these, what is asked: an early exit, predictions, a verdict. */
 void row_until(struct program *);
-void row_guess(struct program *);
+void row_prediction(struct program *);
 void row_verify(struct program *);
 
 #endif

@@ -32,7 +32,7 @@ assert_same_layer(const struct layer_event *a, const struct layer_event *b)
     assert_int_equal(a->rank_final, b->rank_final);
     assert_int_equal(a->final_agrees, b->final_agrees);
     assert_int_equal(a->probed_by, b->probed_by);
-    for (int i = 0; i < GUESS_TOP; i++) {
+    for (int i = 0; i < PREDICTION_TOP; i++) {
         assert_int_equal(a->top[i], b->top[i]);
         assert_same_real(a->top_p[i], b->top_p[i]);
     }
@@ -74,7 +74,7 @@ assert_same_round(const struct round_event *a, const struct round_event *b)
     assert_string_equal(a->stop_reason, b->stop_reason);
     assert_same_real(a->heads_us, b->heads_us);
     assert_same_real(a->wait_us, b->wait_us);
-    assert_same_real(a->aside_us, b->aside_us);
+    assert_same_real(a->learning_us, b->learning_us);
     assert_same_real(a->verify_experts, b->verify_experts);
 }
 

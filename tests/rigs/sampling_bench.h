@@ -14,7 +14,7 @@ enum { MAX_VOCAB = 20000, ROWS = VERIFY_NODES, DISTS = VERIFY_NODES, BENCH_ROUND
 
 struct bench {
     struct dev_model model, *dev_model;
-    struct dev_store store;
+    struct dev_kv_cache kv_cache;
     void *arena; /* requests and results of one call */
 };
 
@@ -26,11 +26,11 @@ open_bench(void **state)
     static struct bench b;
     seed = seed_or(1);
     b.dev_model = take(sizeof *b.dev_model);
-    b.store.head_rows = ROWS;
-    b.store.head_logits = take(sizeof(float) * ROWS * MAX_VOCAB);
-    b.store.dists_p = take(sizeof(float) * DISTS * MAX_VOCAB);
-    b.store.verify_p = take(sizeof(float) * VERIFY_WALKS * 2 * MAX_VOCAB);
-    b.store.row_dists = take(sizeof(struct row_dist) * BENCH_ROUNDS * VERIFY_NODES);
+    b.kv_cache.head_rows = ROWS;
+    b.kv_cache.head_logits = take(sizeof(float) * ROWS * MAX_VOCAB);
+    b.kv_cache.dists_p = take(sizeof(float) * DISTS * MAX_VOCAB);
+    b.kv_cache.verify_p = take(sizeof(float) * VERIFY_WALKS * 2 * MAX_VOCAB);
+    b.kv_cache.row_dists = take(sizeof(struct row_dist) * BENCH_ROUNDS * VERIFY_NODES);
     b.arena = take(ARENA);
     *state = &b;
     return 0;
@@ -40,8 +40,8 @@ static inline int
 close_bench(void **state)
 {
     struct bench *b = *state;
-    void *all[] = {b->dev_model,      b->store.head_logits, b->store.dists_p,
-                   b->store.verify_p, b->store.row_dists,   b->arena};
+    void *all[] = {b->dev_model,         b->kv_cache.head_logits, b->kv_cache.dists_p,
+                   b->kv_cache.verify_p, b->kv_cache.row_dists,   b->arena};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         assert_int_equal(cudaFree(all[i]), cudaSuccess);
     return 0;
@@ -50,7 +50,7 @@ close_bench(void **state)
 static inline void
 set_vocab(struct bench *b, uint32_t vocab)
 {
-    b->model.vocab = b->store.dists_vocab = vocab;
+    b->model.vocab = b->kv_cache.dists_vocab = vocab;
     send(b->dev_model, &b->model, sizeof b->model);
 }
 

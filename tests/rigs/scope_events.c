@@ -98,7 +98,7 @@ say_layer(struct stream *s, uint32_t pos, int layer, token_t token, float confid
                                     .rank_final = -1,
                                     .final_agrees = -1,
                                     .probed_by = PROBED_POLICY};
-    for (int i = 0; i < GUESS_TOP; i++) {
+    for (int i = 0; i < PREDICTION_TOP; i++) {
         e->layer.top[i] = (token + i) % FAKE_VOCAB;
         e->layer.top_p[i] = i == 0 ? confidence : (1 - confidence) / (float)(i + 4);
     }

@@ -15,7 +15,7 @@ struct decoder {
     uint32_t length; /* tokens committed */
     bool trees;      /* drafts with siblings */
     bool probe_all;
-    bool draft_model; /* its last layer's guesses among the policy's, all its layers' among the scope's */
+    bool draft_model; /* its last layer's predictions among the policy's, all its layers' among the scope's */
 };
 
 /* The vocabulary (halves of characters, line breaks, wide and forbidden characters among it) and a run's prefill. */

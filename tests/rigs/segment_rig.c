@@ -68,7 +68,7 @@ made_begin(struct fixture *f, const char *cause)
 }
 
 void
-made_turn(struct fixture *f, int k, double value)
+made_change(struct fixture *f, int k, double value)
 {
     const struct knob *knob = &f->info.policies[f->policy].knobs[k];
     char before[32], after[32];

@@ -33,7 +33,7 @@ int segments_tear_down(void **state);
 uint32_t made_below(struct fixture *, uint32_t n); /* a random number below n */
 void made_control(struct fixture *, const char *name, const char *before, const char *after);
 void made_begin(struct fixture *, const char *cause); /* a run */
-void made_turn(struct fixture *, int knob, double value);
+void made_change(struct fixture *, int knob, double value);
 void made_choose(struct fixture *, uint32_t policy);
 void made_look_by(struct fixture *, bool trained);
 /* A round of several sequences: a line for each, with its share of the times. */

@@ -90,7 +90,7 @@ check_round(struct promises *p, const struct event *e)
         broken(p, e, "a round that accepts more than it verified, or verifies more than it drafted");
     p->layers_loaded += (double)r->layers_loaded;
     p->heads_loaded += (double)r->heads_loaded;
-    if (++p->lines == p->lanes && (!(p->layers_loaded >= p->layers - 1e-3) || !(p->heads_loaded >= 1 - 1e-3)))
+    if (++p->lines == p->together && (!(p->layers_loaded >= p->layers - 1e-3) || !(p->heads_loaded >= 1 - 1e-3)))
         broken(p, e, "a round with less work than one verification");
     q->whole = true;
 }
@@ -128,7 +128,7 @@ check_layer(struct promises *p, const struct event *e)
 {
     const struct layer_event *l = &e->layer;
     known(p, e, l->token);
-    for (int i = 0; i < GUESS_TOP; i++)
+    for (int i = 0; i < PREDICTION_TOP; i++)
         known(p, e, l->top[i]);
     if (l->layer < 1 || l->layer > (int32_t)run_info_layers(p->info, l->model) ||
         !(l->confidence > 0 && l->confidence <= 1.0001f) || l->entropy < -1e-4f)
@@ -143,10 +143,10 @@ static void
 check_experts(struct promises *p, const struct event *e)
 {
     const struct experts_event *x = &e->experts;
-    if (p->info->experts == 0 || x->layer < 1 || x->layer > (int32_t)p->layers || x->n == 0 || x->n > EXPERTS_TOLD ||
-        x->n > p->info->experts_used)
+    if (p->info->experts == 0 || x->layer < 1 || x->layer > (int32_t)p->layers || x->n == 0 ||
+        x->n > EXPERTS_REPORTED || x->n > p->info->experts_used)
         broken(p, e, "experts of a layer that has none, or of another number");
-    for (uint32_t i = 0; i < x->n && i < EXPERTS_TOLD; i++) {
+    for (uint32_t i = 0; i < x->n && i < EXPERTS_REPORTED; i++) {
         if (x->expert[i] >= p->info->experts || (i > 0 && x->weight[i] > x->weight[i - 1]))
             broken(p, e, "an expert that there is not, or a lighter one before a heavier one");
         for (uint32_t k = 0; k < i; k++)
@@ -185,10 +185,10 @@ check_number(struct promises *p, const struct event *e)
 {
     struct sequence_promises *q = p->at;
     if (e->round != p->round) {
-        if (e->round != p->round + 1 || (p->round > 0 && p->lines != p->lanes))
+        if (e->round != p->round + 1 || (p->round > 0 && p->lines != p->together))
             broken(p, e, "a round that is not the next one, or lines of the last one are missing");
         p->round = e->round;
-        p->lanes = p->batch && !p->versus ? p->live : 1;
+        p->together = p->batch && !p->versus ? p->live : 1;
         p->layers_loaded = p->heads_loaded = 0;
         p->lines = 0;
     }

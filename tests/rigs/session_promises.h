@@ -24,7 +24,7 @@ struct promises {
     bool paused;
     struct sequence_promises *all, *at; /* (out->n_sequences); the event's */
     double layers_loaded, heads_loaded; /* in this round, by all sequences */
-    uint32_t live, lanes, lines;        /* sequences that run; those of this round, and their lines so far */
+    uint32_t live, together, lines;     /* sequences that run; those of this round, and their lines so far */
 };
 
 /* Checks the next event and collects the tokens that it commits. Writes the first broken guarantee to out->wrong. */

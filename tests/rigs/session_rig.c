@@ -56,8 +56,8 @@ add_companion(struct engine *e, struct err *err)
     enum { EACH = 24 };
     struct sv_observation seen[EACH * EACH];
     const uint32_t layers = e->model->desc.n_layers;
-    if (!engine_has(e, HELPER_COMPANION) && layers > 1)
-        e->helpers[HELPER_COMPANION].exit_layer = layers - 1;
+    if (!engine_has(e, AUX_COMPANION) && layers > 1)
+        e->aux[AUX_COMPANION].exit_layer = layers - 1;
     for (int i = 0; i < EACH * EACH; i++) {
         const float s = (float)(i / EACH) / (EACH - 1), a = (float)(i % EACH) / (EACH - 1);
         seen[i] = (struct sv_observation){s, a, (s + a) / 2};
@@ -73,7 +73,7 @@ session_rig_engine_open(struct engine **engine, const struct engine_options *opt
     if (strcmp(o.backend, "check") == 0)
         o.ops = &check_backend;
     return engine_open(engine, &o, NULL, NULL, err) &&
-           (!engine_has(*engine, HELPER_DRAFT) || add_companion(*engine, err)) && heads_rig_accept(*engine, 1, 9, err);
+           (!engine_has(*engine, AUX_DRAFT) || add_companion(*engine, err)) && heads_rig_accept(*engine, 1, 9, err);
 }
 
 bool
@@ -84,7 +84,7 @@ session_rig_engine_chunks(struct engine **engine, const char *model_path, const 
         .model_path = model_path,
         .backend = backend,
         .backend_options = {.threads = threads, .gpu = -1, .prompt_rows = prompt_rows},
-        .helpers = {[HELPER_DRAFT] = draft}};
+        .aux = {[AUX_DRAFT] = draft}};
     return session_rig_engine_open(engine, &options, err);
 }
 
@@ -99,12 +99,12 @@ bool
 session_rig_engine(struct engine **engine, const char *model_path, const char *backend, uint32_t threads,
                    struct err *err)
 {
-    char *beside = engine_sibling(model_path, HELPER_DRAFT);
+    char *beside = engine_sibling(model_path, AUX_DRAFT);
     const bool ok = session_rig_engine_with(engine, model_path, beside, backend, threads, err);
     free(beside);
-    if (!ok || engine_has(*engine, HELPER_DRAFT) || (*engine)->model->desc.n_layers < 2)
+    if (!ok || engine_has(*engine, AUX_DRAFT) || (*engine)->model->desc.n_layers < 2)
         return ok;
-    (*engine)->helpers[HELPER_DRAFT].exit_layer = 1;
+    (*engine)->aux[AUX_DRAFT].exit_layer = 1;
     return add_companion(*engine, err) && heads_rig_accept(*engine, 1, 9, err);
 }
 

@@ -23,7 +23,7 @@ end_round(struct stream *s)
                                                                  .stop_reason = "w_max",
                                                                  .heads_us = 2.5f,
                                                                  .wait_us = NAN,
-                                                                 .aside_us = 1.5f,
+                                                                 .learning_us = 1.5f,
                                                                  .verify_experts = 3.25f};
 }
 

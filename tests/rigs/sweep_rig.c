@@ -5,20 +5,20 @@
 #include <string.h>
 
 static void
-made_tell(struct made *m, const struct event *e)
+made_emit(struct made *m, const struct event *e)
 {
     segments_event(m->f->segments, e);
     sweep_event(m->sweep, e);
 }
 
 void
-made_tell_control(struct made *m, const char *name, const char *before, const char *after)
+made_emit_control(struct made *m, const char *name, const char *before, const char *after)
 {
     struct event e = {
         .type = EVENT_CONTROL, .run = m->f->run, .round = m->f->round, .t_us = 2000 * (uint64_t)m->f->round};
     e.control = (struct control_event){.old_text = before, .new_text = after};
     control_event_set_name(&e.control, name);
-    made_tell(m, &e);
+    made_emit(m, &e);
 }
 
 bool
@@ -31,7 +31,7 @@ made_ask_knob(void *user, const char *name, const char *text, struct err *err)
         return err_set(err, ERR_USAGE, "%s can't be turned", name);
     snprintf(before, sizeof before, "%.9g", *value);
     *value = strtod(text, NULL);
-    made_tell_control(m, name, before, text);
+    made_emit_control(m, name, before, text);
     return true;
 }
 
@@ -43,7 +43,7 @@ made_ask_policy(void *user, const char *name, struct err *err)
     (void)err;
     memcpy(before, m->policy, sizeof before);
     snprintf(m->policy, sizeof m->policy, "%s", name);
-    made_tell_control(m, "policy", before, name);
+    made_emit_control(m, "policy", before, name);
     return true;
 }
 
@@ -67,7 +67,7 @@ made_host_of(struct made *m)
 
 /* Rounds whose tokens and time hang on knobs, prompt and round alone. */
 void
-made_tell_round(struct made *m, uint32_t sequences)
+made_emit_round(struct made *m, uint32_t sequences)
 {
     const bool ar = strcmp(m->policy, "ar") == 0;
     const uint32_t round = ++m->f->round, deep = ar ? 0 : (uint32_t)m->d_max,
@@ -87,7 +87,7 @@ made_tell_round(struct made *m, uint32_t sequences)
                                               .emitted = accepted + 1,
                                               .layers_loaded = 20 + (float)deep,
                                               .heads_loaded = 3}};
-        made_tell(m, &e);
+        made_emit(m, &e);
     }
 }
 
@@ -102,13 +102,13 @@ made_run(struct made *m, uint32_t rounds)
         return false;
     m->f->run++;
     m->f->round = 0;
-    made_tell_control(m, "run", "", run);
+    made_emit_control(m, "run", "", run);
     if (strcmp(run, "prompt") == 0)
-        made_tell_control(m, "prompt", "", m->prompt);
+        made_emit_control(m, "prompt", "", m->prompt);
     for (uint32_t i = 0; i < rounds && i < m->rounds; i++)
-        made_tell_round(m, 1);
+        made_emit_round(m, 1);
     if (rounds >= m->rounds)
-        made_tell_control(m, "end", "", m->end);
+        made_emit_control(m, "end", "", m->end);
     return rounds >= m->rounds;
 }
 
@@ -145,6 +145,6 @@ made_session(struct made *m, struct fixture *f)
     struct err err = {0};
     *m = (struct made){.f = f, .tau = 0.55, .d_max = 5, .rounds = 6, .end = "tokens"};
     assert_true(sweep_open(&m->sweep, &f->info, &err));
-    made_tell_control(m, "run", "", "start");
-    made_tell_round(m, 1);
+    made_emit_control(m, "run", "", "start");
+    made_emit_round(m, 1);
 }

@@ -23,8 +23,8 @@ struct run_host made_host_of(struct made *);
 bool made_ask_knob(void *user, const char *name, const char *text, struct err *);
 bool made_ask_policy(void *user, const char *name, struct err *);
 bool made_ask_run(void *user, const char *prompt, struct err *);
-void made_tell_control(struct made *, const char *name, const char *before, const char *after);
-void made_tell_round(struct made *, uint32_t sequences);
+void made_emit_control(struct made *, const char *name, const char *before, const char *after);
+void made_emit_round(struct made *, uint32_t sequences);
 bool made_run(struct made *, uint32_t rounds); /* the one asked for, up to so many rounds of it; true: to its end */
 void made_sweep(struct made *, const char *grid, char *const *prompts, size_t n);
 void made_next(struct made *);              /* what is asked for is asked for */

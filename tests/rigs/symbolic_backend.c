@@ -79,7 +79,7 @@ drop_dists(struct dists *pool)
 }
 
 static void
-drop(struct store *s)
+drop(struct kv_cache *s)
 {
     for (size_t i = 0; i < s->n_deliveries; i++)
         free(s->deliveries[i].from);
@@ -94,10 +94,10 @@ drop(struct store *s)
 }
 
 static bool
-store(struct weights *w, const struct store_desc *d, struct store **out, struct err *e)
+kv_cache(struct weights *w, const struct kv_cache_desc *d, struct kv_cache **out, struct err *e)
 {
     *out = NULL;
-    struct store *s = w->no_store ? NULL : calloc(1, sizeof *s);
+    struct kv_cache *s = w->no_kv_cache ? NULL : calloc(1, sizeof *s);
     if (s == NULL)
         return err_set(e, ERR_WORK, "no memory for the store");
     s->w = w;
@@ -128,9 +128,9 @@ symbolic_cancel_before(struct weights *w, int layer)
 }
 
 void
-symbolic_fail_store(struct weights *w, bool fail)
+symbolic_fail_kv_cache(struct weights *w, bool fail)
 {
-    w->no_store = fail;
+    w->no_kv_cache = fail;
 }
 
 struct symbolic_calls
@@ -142,14 +142,14 @@ symbolic_calls(const struct weights *w)
 /* ---- the queue: run at once, delivered by wait() ---- */
 
 void
-symbolic_violate(struct store *s, const char *what)
+symbolic_violate(struct kv_cache *s, const char *what)
 {
     if (s->violation == NULL)
         s->violation = what;
 }
 
 bool
-symbolic_deliver(struct store *s, void *to, const void *from, size_t size)
+symbolic_deliver(struct kv_cache *s, void *to, const void *from, size_t size)
 {
     void *copy = s->n_deliveries < MAX_OUT ? malloc(size) : NULL;
     if (copy == NULL)
@@ -161,7 +161,7 @@ symbolic_deliver(struct store *s, void *to, const void *from, size_t size)
 
 /* Is it time to be cancelled? Asked before every layer. */
 static bool
-cancelled(struct store *s)
+cancelled(struct kv_cache *s)
 {
     if (s->w->fuse >= 0 && s->w->fuse-- == 0)
         s->cancelled = true;
@@ -171,7 +171,7 @@ cancelled(struct store *s)
 }
 
 static bool
-wait_for(struct store *s, struct err *e)
+wait_for(struct kv_cache *s, struct err *e)
 {
     s->w->calls.waits++;
     const bool good = !s->cancelled && s->violation == NULL;
@@ -198,7 +198,7 @@ wait_for(struct store *s, struct err *e)
 }
 
 static bool
-trunk(struct store *s, seq_t seq, uint32_t first, const slot_t *slots, size_t n)
+trunk(struct kv_cache *s, seq_t seq, uint32_t first, const slot_t *slots, size_t n)
 {
     if (seq >= s->desc.seqs || first > s->known[seq] || first + n > s->desc.trunk)
         return false;
@@ -210,7 +210,7 @@ trunk(struct store *s, seq_t seq, uint32_t first, const slot_t *slots, size_t n)
 }
 
 static bool
-embed(struct store *s, const struct row *rows, size_t n)
+embed(struct kv_cache *s, const struct row *rows, size_t n)
 {
     s->w->calls.embeds++;
     for (size_t i = 0; i < n; i++) {
@@ -224,7 +224,7 @@ embed(struct store *s, const struct row *rows, size_t n)
 }
 
 static bool
-check_sweep(struct store *s, const struct sweep *w)
+check_forward(struct kv_cache *s, const struct forward_pass *w)
 {
     if (w->n < 1 || w->n > (w->prompt ? s->desc.prompt_rows : s->desc.max_rows) || w->to > s->w->n_layers)
         return false;
@@ -244,7 +244,7 @@ check_sweep(struct store *s, const struct sweep *w)
 }
 
 static void
-run_layer(struct store *s, const struct sweep *w, uint32_t l)
+run_layer(struct kv_cache *s, const struct forward_pass *w, uint32_t l)
 {
     const uint32_t stride = s->w->n_layers + 1;
     const bool attention = w->skip_attention == NULL || !w->skip_attention[l];
@@ -272,7 +272,7 @@ run_layer(struct store *s, const struct sweep *w, uint32_t l)
 }
 
 static void
-reach(struct store *s, const struct sweep *w, uint32_t depth)
+reach(struct kv_cache *s, const struct forward_pass *w, uint32_t depth)
 {
     for (size_t i = 0; i < w->n && !s->cancelled; i++)
         if (w->rows[i].from < depth)
@@ -280,9 +280,9 @@ reach(struct store *s, const struct sweep *w, uint32_t depth)
 }
 
 static bool
-step(struct store *s, const struct sweep *w)
+step(struct kv_cache *s, const struct forward_pass *w)
 {
-    if (!check_sweep(s, w))
+    if (!check_forward(s, w))
         return false;
     for (uint32_t l = 1; l <= w->to; l++) {
         if (cancelled(s))
@@ -294,13 +294,13 @@ step(struct store *s, const struct sweep *w)
 }
 
 static bool
-until(struct store *s, const struct sweep *w, const struct exit_rule *rule, struct exit_result *out)
+until(struct kv_cache *s, const struct forward_pass *w, const struct exit_rule *rule, struct exit_result *out)
 {
-    if (!check_sweep(s, w))
+    if (!check_forward(s, w))
         return false;
     const struct row *last = &w->rows[w->n - 1];
-    struct exit_result r = {.guess.token = TOKEN_NONE, .probed = out->probed};
-    struct guess none = {.token = TOKEN_NONE};
+    struct exit_result r = {.prediction.token = TOKEN_NONE, .probed = out->probed};
+    struct prediction none = {.token = TOKEN_NONE};
     for (uint32_t l = 0; l <= s->w->n_layers && r.probed != NULL; l++)
         if (!symbolic_deliver(s, &r.probed[l], &none, sizeof none))
             return false;
@@ -311,10 +311,11 @@ until(struct store *s, const struct sweep *w, const struct exit_rule *rule, stru
         r.depth = l;
         if (l <= last->from || rule->threshold[l] > 1)
             continue;
-        r.guess = symbolic_guess_of(s, s->hidden[(size_t)last->ring * (s->w->n_layers + 1) + l], rule->temperature[l]);
+        r.prediction =
+            symbolic_prediction_of(s, s->hidden[(size_t)last->ring * (s->w->n_layers + 1) + l], rule->temperature[l]);
         r.probes++;
-        r.exited = r.guess.annealed >= rule->threshold[l];
-        if (r.probed != NULL && !symbolic_deliver(s, &r.probed[l], &r.guess, sizeof r.guess))
+        r.exited = r.prediction.annealed >= rule->threshold[l];
+        if (r.probed != NULL && !symbolic_deliver(s, &r.probed[l], &r.prediction, sizeof r.prediction))
             return false;
     }
     reach(s, w, r.depth);
@@ -330,13 +331,13 @@ const struct backend_ops symbolic_backend = {.name = "symbolic",
                                              .unload = unload,
                                              .dists = dists,
                                              .drop_dists = drop_dists,
-                                             .store = store,
+                                             .kv_cache = kv_cache,
                                              .drop = drop,
                                              .trunk = trunk,
                                              .embed = embed,
                                              .step = step,
                                              .until = until,
-                                             .guess = symbolic_guess,
+                                             .predict = symbolic_predict,
                                              .dist = symbolic_dist,
                                              .draw = symbolic_draw,
                                              .overlap = symbolic_overlap,

@@ -14,7 +14,7 @@ extern const struct backend_ops symbolic_backend;
 /* From now on: a cancel strikes before the n-th layer from here, once; negative: never. */
 void symbolic_cancel_before(struct weights *, int layer);
 /* store() fails. */
-void symbolic_fail_store(struct weights *, bool);
+void symbolic_fail_kv_cache(struct weights *, bool);
 /* What the context has asked for so far: calls of trunk() and entries in them, of embed(), of wait(). */
 struct symbolic_calls {
     uint32_t trunks, trunk_entries, embeds, waits;

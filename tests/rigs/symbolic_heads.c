@@ -1,4 +1,4 @@
-/* The symbolic backend's heads: guesses, distributions, draws, verification, and what can be read out. */
+/* The symbolic backend's heads: predictions, distributions, draws, verification, and what can be read out. */
 #include <math.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "tests/rigs/symbolic_internal.h"
 
 static bool
-head_at(struct store *s, uint32_t ring, uint32_t layer, uint32_t head, uint64_t *hidden)
+head_at(struct kv_cache *s, uint32_t ring, uint32_t layer, uint32_t head, uint64_t *hidden)
 {
     if (ring >= s->desc.ring || layer > s->w->n_layers || head != 0)
         return false;
@@ -16,27 +16,27 @@ head_at(struct store *s, uint32_t ring, uint32_t layer, uint32_t head, uint64_t 
     return true;
 }
 
-struct guess
-symbolic_guess_of(struct store *s, uint64_t hidden, float temperature)
+struct prediction
+symbolic_prediction_of(struct kv_cache *s, uint64_t hidden, float temperature)
 {
     float logits[MAX_VOCAB];
     symbolic_logits(hidden, s->w->vocab, logits);
     uint32_t bits;
     memcpy(&bits, &temperature, sizeof bits);
-    struct guess g = {.token = sampling_argmax(logits, s->w->vocab),
-                      .confidence = (float)symbolic_unit(hidden),
-                      .annealed = (float)symbolic_unit(symbolic_mix(hidden, bits)),
-                      .entropy = (float)symbolic_unit(symbolic_mix(hidden, 7)),
-                      .kl_final = NAN,
-                      .rank_final = -1};
-    for (int i = 0; i < GUESS_TOP; i++)
+    struct prediction g = {.token = sampling_argmax(logits, s->w->vocab),
+                           .confidence = (float)symbolic_unit(hidden),
+                           .annealed = (float)symbolic_unit(symbolic_mix(hidden, bits)),
+                           .entropy = (float)symbolic_unit(symbolic_mix(hidden, 7)),
+                           .kl_final = NAN,
+                           .rank_final = -1};
+    for (int i = 0; i < PREDICTION_TOP; i++)
         g.top[i] = i == 0 ? g.token : TOKEN_NONE;
     g.top_p[0] = g.confidence;
     return g;
 }
 
 bool
-symbolic_guess(struct store *s, const struct probe *probes, size_t n, struct guess *out)
+symbolic_predict(struct kv_cache *s, const struct probe *probes, size_t n, struct prediction *out)
 {
     if (n < 1 || n > s->desc.max_probes)
         return false;
@@ -44,7 +44,7 @@ symbolic_guess(struct store *s, const struct probe *probes, size_t n, struct gue
         uint64_t hidden, final;
         if (!head_at(s, probes[i].ring, probes[i].layer, probes[i].head, &hidden))
             return false;
-        struct guess g = symbolic_guess_of(s, hidden, probes[i].temperature);
+        struct prediction g = symbolic_prediction_of(s, hidden, probes[i].temperature);
         if (probes[i].versus_final) {
             if (!head_at(s, probes[i].ring, s->w->n_layers, 0, &final))
                 return false;
@@ -58,13 +58,13 @@ symbolic_guess(struct store *s, const struct probe *probes, size_t n, struct gue
 }
 
 static float *
-dist_at(struct store *s, dist_t d)
+dist_at(struct kv_cache *s, dist_t d)
 {
     return s->desc.dists->p + (size_t)d * s->dists.vocab;
 }
 
 bool
-symbolic_dist(struct store *s, const struct dist_req *r, size_t n)
+symbolic_dist(struct kv_cache *s, const struct dist_req *r, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         uint64_t hidden;
@@ -81,7 +81,7 @@ symbolic_dist(struct store *s, const struct dist_req *r, size_t n)
 }
 
 bool
-symbolic_draw(struct store *s, const struct draw_req *r, size_t n)
+symbolic_draw(struct kv_cache *s, const struct draw_req *r, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (r[i].from >= s->dists.n)
@@ -94,7 +94,7 @@ symbolic_draw(struct store *s, const struct draw_req *r, size_t n)
 }
 
 bool
-symbolic_overlap(struct store *s, const struct overlap_req *r, size_t n)
+symbolic_overlap(struct kv_cache *s, const struct overlap_req *r, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (r[i].d >= s->dists.n || r[i].c >= s->dists.n || r[i].token < 0 || (uint32_t)r[i].token >= s->dists.vocab)
@@ -107,7 +107,7 @@ symbolic_overlap(struct store *s, const struct overlap_req *r, size_t n)
 }
 
 static bool
-verify_one(struct store *s, const struct verify_req *r)
+verify_one(struct kv_cache *s, const struct verify_req *r)
 {
     static const struct verdict empty;
     struct verdict v = empty;
@@ -127,14 +127,14 @@ verify_one(struct store *s, const struct verify_req *r)
             return false;
         symbolic_logits(hidden, s->w->vocab, target[i]);
         logits[i] = target[i];
-        v.judged[i] = symbolic_guess_of(s, hidden, 1);
+        v.judged[i] = symbolic_prediction_of(s, hidden, 1);
     }
     return sampling_verify(r, s->w->vocab, logits, q, s->dists.vocab, p, order, &v) &&
            symbolic_deliver(s, r->out, &v, sizeof v);
 }
 
 bool
-symbolic_verify(struct store *s, const struct verify_req *requests, size_t n)
+symbolic_verify(struct kv_cache *s, const struct verify_req *requests, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (!verify_one(s, &requests[i]))
@@ -143,7 +143,7 @@ symbolic_verify(struct store *s, const struct verify_req *requests, size_t n)
 }
 
 bool
-symbolic_read_logits(struct store *s, uint32_t ring, uint32_t layer, float *out)
+symbolic_read_logits(struct kv_cache *s, uint32_t ring, uint32_t layer, float *out)
 {
     uint64_t hidden;
     float logits[MAX_VOCAB];
@@ -154,7 +154,7 @@ symbolic_read_logits(struct store *s, uint32_t ring, uint32_t layer, float *out)
 }
 
 bool
-symbolic_read_hidden(struct store *s, uint32_t ring, uint32_t layer, float *out)
+symbolic_read_hidden(struct kv_cache *s, uint32_t ring, uint32_t layer, float *out)
 {
     uint64_t hidden;
     float shown[SYMBOLIC_WIDTH];
@@ -165,7 +165,7 @@ symbolic_read_hidden(struct store *s, uint32_t ring, uint32_t layer, float *out)
 }
 
 bool
-symbolic_read_dist(struct store *s, dist_t d, float *out)
+symbolic_read_dist(struct kv_cache *s, dist_t d, float *out)
 {
     return d < s->dists.n && symbolic_deliver(s, out, dist_at(s, d), s->dists.vocab * sizeof *out);
 }

@@ -10,7 +10,7 @@ enum { MAX_VOCAB = 64, MAX_OUT = 4096 };
 struct weights {
     uint32_t n_layers, vocab;
     int fuse;
-    bool no_store;
+    bool no_kv_cache;
     struct symbolic_calls calls;
 };
 
@@ -24,9 +24,9 @@ struct dists {
     float *p; /* (n, vocab) */
 };
 
-struct store {
+struct kv_cache {
     struct weights *w;
-    struct store_desc desc;
+    struct kv_cache_desc desc;
     uint64_t *kv;           /* (slots, L + 1) */
     uint64_t *hidden;       /* (ring, L + 1) */
     int *depth;             /* (ring) of the hidden states there; -1: not embedded */
@@ -51,18 +51,18 @@ void symbolic_show(uint64_t hash, float *out);                     /* (SYMBOLIC_
 void symbolic_logits(uint64_t hidden, uint32_t vocab, float *out); /* (vocab) */
 
 /* ---- the queue ---- */
-void symbolic_violate(struct store *, const char *what);
-bool symbolic_deliver(struct store *, void *to, const void *from, size_t size); /* a copy, at wait() */
+void symbolic_violate(struct kv_cache *, const char *what);
+bool symbolic_deliver(struct kv_cache *, void *to, const void *from, size_t size); /* a copy, at wait() */
 
 /* ---- heads ---- */
-struct guess symbolic_guess_of(struct store *, uint64_t hidden, float temperature);
-bool symbolic_guess(struct store *, const struct probe *, size_t n, struct guess *out);
-bool symbolic_dist(struct store *, const struct dist_req *, size_t n);
-bool symbolic_draw(struct store *, const struct draw_req *, size_t n);
-bool symbolic_overlap(struct store *, const struct overlap_req *, size_t n);
-bool symbolic_verify(struct store *, const struct verify_req *, size_t n);
-bool symbolic_read_logits(struct store *, uint32_t ring, uint32_t layer, float *out);
-bool symbolic_read_hidden(struct store *, uint32_t ring, uint32_t layer, float *out);
-bool symbolic_read_dist(struct store *, dist_t, float *out);
+struct prediction symbolic_prediction_of(struct kv_cache *, uint64_t hidden, float temperature);
+bool symbolic_predict(struct kv_cache *, const struct probe *, size_t n, struct prediction *out);
+bool symbolic_dist(struct kv_cache *, const struct dist_req *, size_t n);
+bool symbolic_draw(struct kv_cache *, const struct draw_req *, size_t n);
+bool symbolic_overlap(struct kv_cache *, const struct overlap_req *, size_t n);
+bool symbolic_verify(struct kv_cache *, const struct verify_req *, size_t n);
+bool symbolic_read_logits(struct kv_cache *, uint32_t ring, uint32_t layer, float *out);
+bool symbolic_read_hidden(struct kv_cache *, uint32_t ring, uint32_t layer, float *out);
+bool symbolic_read_dist(struct kv_cache *, dist_t, float *out);
 
 #endif

@@ -155,8 +155,8 @@ add_layers(struct stream *s, uint32_t n, enum probed_by by)
             l->model = MODEL_DRAFT;
             l->layer = 1 + (int32_t)stream_below(s, FAKE_DRAFT);
         }
-        uint32_t n_top = stream_below(s, GUESS_TOP + 1);
-        for (uint32_t k = 0; k < GUESS_TOP; k++) {
+        uint32_t n_top = stream_below(s, PREDICTION_TOP + 1);
+        for (uint32_t k = 0; k < PREDICTION_TOP; k++) {
             l->top[k] = k < n_top ? (token_t)stream_below(s, FAKE_VOCAB) : TOKEN_NONE;
             l->top_p[k] = k < n_top ? (float)stream_below(s, 1u << 24) / (float)(1 << 24) : 0;
         }
@@ -170,7 +170,7 @@ add_experts(struct stream *s, uint32_t n)
         struct event *e = stream_add(s, EVENT_EXPERTS);
         e->experts = (struct experts_event){.pos = stream_below(s, FAKE_CTX),
                                             .layer = 1 + (int32_t)stream_below(s, FAKE_LAYERS),
-                                            .n = 1 + stream_below(s, EXPERTS_TOLD)};
+                                            .n = 1 + stream_below(s, EXPERTS_REPORTED)};
         for (uint32_t k = 0; k < e->experts.n; k++) {
             e->experts.expert[k] = (uint16_t)stream_below(s, FAKE_EXPERTS);
             e->experts.weight[k] = (float)stream_below(s, 1u << 24) / (float)(1 << 24);
@@ -268,7 +268,7 @@ add_end(struct stream *s, const struct plan *p)
                               .heads_loaded = real(s),
                               .heads_us = real(s),
                               .wait_us = real(s),
-                              .aside_us = real(s),
+                              .learning_us = real(s),
                               .verify_experts = real(s)};
     snprintf(r->policy, sizeof r->policy, "%s", p->drafts == 0 ? "ar" : "specbound");
     snprintf(r->stop_reason, sizeof r->stop_reason, "%s", p->drafts == 0 ? "" : "w_max");

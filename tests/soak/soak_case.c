@@ -4,7 +4,7 @@
 
 #include "kernels/base/rng.h"
 #include "policies/policy.h"
-#include "tests/rigs/knob_turns.h"
+#include "tests/rigs/knob_changes.h"
 #include "tests/soak/soak.h"
 
 #define RUNS 12

@@ -186,6 +186,6 @@ soak_model_engine(const struct soak_model *m, uint32_t threads, struct engine **
                                                                .gpu = -1,
                                                                .prompt_rows = m->prompt_rows},
                                            .quantize = m->quantize,
-                                           .helpers = {[HELPER_DRAFT] = m->draft}};
+                                           .aux = {[AUX_DRAFT] = m->draft}};
     return session_rig_engine_open(engine, &options, err);
 }

@@ -5,7 +5,7 @@
 #include "engine/events/sampling_knobs.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "policies/policy.h"
-#include "tests/rigs/knob_turns.h"
+#include "tests/rigs/knob_changes.h"
 #include "tests/soak/soak.h"
 
 #define FROM(random, list) (list)[soak_below(random, (uint32_t)(sizeof(list) / sizeof *(list)))]
@@ -97,8 +97,8 @@ turn_one(struct soak_play *p, struct session *s)
     if (what < 60) {
         const struct policy_info *policy = &info->policies[p->policy[seq]];
         struct err err;
-        if (policy->n_knobs > 0 && !knob_turn(s, &policy->knobs[soak_below(&p->random, policy->n_knobs)],
-                                              (int)soak_below(&p->random, 6), seq, &p->random, &err))
+        if (policy->n_knobs > 0 && !knob_change(s, &policy->knobs[soak_below(&p->random, policy->n_knobs)],
+                                                (int)soak_below(&p->random, 6), seq, &p->random, &err))
             wrong(p, s, err.text);
         return;
     }

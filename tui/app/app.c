@@ -1,5 +1,5 @@
 #include "kernels/base/clock.h"
-#include "tui/app/app_turn.h"
+#include "tui/app/app_cycle.h"
 #include "tui/commands/verbs.h"
 #include "tui/frame/frame.h"
 #include "tui/scope/scope.h"
@@ -24,7 +24,7 @@ static void
 host_say(void *user, const char *text)
 {
     struct app *app = user;
-    message_say(&app->message, "%s", text);
+    message_print(&app->message, "%s", text);
 }
 
 /* A broken theme shows a message; only lack of memory is fatal. */
@@ -68,7 +68,7 @@ open_app(struct app *app, const struct source *source, struct err *err)
     upcoming_begin(&app->upcoming, o->prompts, alone ? o->n_prompts : 0,
                    alone && !o->once && !o->quit_at_end && o->script == NULL, app_prompt(app));
     if (source->note != NULL)
-        message_say(&app->message, "%s", source->note);
+        message_print(&app->message, "%s", source->note);
     if (!choose_theme(app, err))
         return false;
     /* a frame is drawn before the work begins */
@@ -99,7 +99,8 @@ close_app(struct app *app)
 
 /* Returns true if the event that the script waits for has come; fills err if it cannot come any more. */
 static bool
-wait_over(const struct script *script, const struct followed *run, const struct forecasting *foretold, struct err *err)
+wait_over(const struct script *script, const struct followed *run, const struct forecasting *forecasting,
+          struct err *err)
 {
     const bool live = follow_live(run);
     const struct replay_status status = live ? (struct replay_status){0} : replay_status(run->source->replay);
@@ -109,12 +110,12 @@ wait_over(const struct script *script, const struct followed *run, const struct 
     case WAIT_SWEEP: return sweep_done(run->sweeping.sweep) >= script->wait_round || !sweeping_now(&run->sweeping);
     case WAIT_END: return live ? run->ended : status.at_end && !status.seeking;
     case WAIT_WHAT_IF:
-        if (forecasting_there(foretold, run) && (!follow_idle(run) || forecasting_settled(foretold, run)))
+        if (forecasting_there(forecasting, run) && (!follow_idle(run) || forecasting_complete(forecasting, run)))
             return true;
-        if (foretold->off)
+        if (forecasting->off)
             err_set(err, ERR_WORK, "what-if never came: it is off");
-        else if (foretold->shown.why[0] != '\0' && follow_idle(run) && forecasting_settled(foretold, run))
-            err_set(err, ERR_WORK, "what-if never came: %s", foretold->shown.why);
+        else if (forecasting->shown.why[0] != '\0' && follow_idle(run) && forecasting_complete(forecasting, run))
+            err_set(err, ERR_WORK, "what-if never came: %s", forecasting->shown.why);
         else if (clock_us() - script->wait_round > WHAT_IF_US)
             err_set(err, ERR_WORK,
                     "what-if never came: it wants greedy decoding, a policy that can tell, a few tokens, and rest");
@@ -151,7 +152,7 @@ script_run(struct app *app)
         }
         if (!wait_over(&app->script, &app->run, &app->forecasting, &err) ||
             (app->script.wait != WAIT_NOTHING && !follow_live(&app->run) &&
-             !forecasting_settled(&app->forecasting, &app->run))) {
+             !forecasting_complete(&app->forecasting, &app->run))) {
             if (err.kind != ERR_NONE)
                 script_failed(app, &err);
             return;
@@ -267,7 +268,7 @@ go_on_by_itself(struct app *app)
 }
 
 void
-app_turn(struct app *app, int patience)
+app_cycle(struct app *app, int patience)
 {
     struct input in = terminal_read(&app->screen.terminal, patience);
     for (int i = 0; i < 256 && in.key != INPUT_NONE && !app->quit; i++) {
@@ -329,7 +330,7 @@ app_run(const struct source *source, const struct app_options *options, struct e
     }
     if (app_begin(app, source, options))
         while (!app->quit)
-            app_turn(app, patience_ms(app));
+            app_cycle(app, patience_ms(app));
     const int status = app_end(app, err);
     free(app);
     return status;

@@ -28,7 +28,7 @@ stop(struct app *app, struct err *err)
     if (!sweeping_stop(sw, err))
         return false;
     sweeping_summary(sw, text, sizeof text);
-    message_say(&app->message, "%s; :sweep goes on", text);
+    message_print(&app->message, "%s; :sweep goes on", text);
     return true;
 }
 
@@ -51,8 +51,8 @@ write_csv(struct app *app, const char *path, struct err *err)
                           : err_set(err, ERR_WORK, "out of memory for the sweep's table");
     free(text);
     if (ok)
-        message_say(&app->message, "the sweep's %u points are in %.300s", sweep_measured(app->run.sweeping.sweep),
-                    path);
+        message_print(&app->message, "the sweep's %u points are in %.300s", sweep_measured(app->run.sweeping.sweep),
+                      path);
     return ok;
 }
 
@@ -81,7 +81,7 @@ set_point(struct app *app, const char *text, struct err *err)
     if (!ok)
         return false;
     sweep_text(sw->sweep, (uint32_t)number - 1, point, sizeof point);
-    message_say(&app->message, "%s, as the sweep had it", point);
+    message_print(&app->message, "%s, as the sweep had it", point);
     return true;
 }
 

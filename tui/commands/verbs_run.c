@@ -102,7 +102,7 @@ run_toggle(struct app *app, const char *rest, struct err *err)
     const bool moving = follow_live(&app->run) ? session_moving(app->run.source->session)
                                                : replay_status(app->run.source->replay).playing;
     if (follow_live(&app->run) && app->run.ended) {
-        message_say(&app->message, "the run is over: r runs it again, x goes on for more tokens");
+        message_print(&app->message, "the run is over: r runs it again, x goes on for more tokens");
         message_is_of_run(&app->message);
         return true;
     }
@@ -200,9 +200,9 @@ set_pace(struct app *app, const char *rest, struct err *err)
         return false;
     app->options.pace = pace;
     if (pace > 0)
-        message_say(&app->message, "at most %g tokens a second", pace);
+        message_print(&app->message, "at most %g tokens a second", pace);
     else
-        message_say(&app->message, "as fast as it goes");
+        message_print(&app->message, "as fast as it goes");
     return true;
 }
 
@@ -247,7 +247,7 @@ run_export(struct app *app, const char *rest, struct err *err)
     if (!app->run.source->export_to(app->run.source->user, rest, err))
         return false;
     app->run.saved_us = clock_us();
-    message_say(&app->message, "exported to %.300s", rest);
+    message_print(&app->message, "exported to %.300s", rest);
     return true;
 }
 
@@ -353,9 +353,9 @@ run_note(struct app *app, const char *rest, struct err *err)
     if (!session_post(app->run.source->session, &note, err))
         return false;
     if (rest[0] != '\0')
-        message_say(&app->message, "noted at %u: ' comes back", (unsigned)note.n);
+        message_print(&app->message, "noted at %u: ' comes back", (unsigned)note.n);
     else
-        message_say(&app->message, "nothing is noted at %u any more", (unsigned)note.n);
+        message_print(&app->message, "nothing is noted at %u any more", (unsigned)note.n);
     return true;
 }
 
@@ -426,7 +426,7 @@ run_open(struct app *app, const char *rest, struct err *err)
 {
     struct app_opening *opening = app->options.opening;
     struct app_opening next;
-    struct model_look look;
+    struct model_summary summary;
     if (opening == NULL)
         return err_set(err, ERR_USAGE,
                        "a replay cannot open a model: it shows a recorded run; start specscope MODEL for that");
@@ -438,9 +438,9 @@ run_open(struct app *app, const char *rest, struct err *err)
         snprintf(next.path, sizeof next.path, "%s", app->options.bundled);
     else if (!model_find(rest, next.path, sizeof next.path, err))
         return false;
-    model_look(&look, next.path, UINT64_MAX); /* the current model leaves memory first */
-    if (!look.runs)
-        return err_set(err, ERR_WORK, "%.100s: %.280s", rest, look.why);
+    model_summary(&summary, next.path, UINT64_MAX); /* the current model leaves memory first */
+    if (!summary.runs)
+        return err_set(err, ERR_WORK, "%.100s: %.280s", rest, summary.why);
     *opening = next;
     return run_quit(app, "", err);
 }
@@ -516,7 +516,7 @@ run_jump(struct app *app, const char *rest, struct err *err)
     until_print(&wanted, what, sizeof what);
     if (round > 0) {
         selection_to_round(&app->panes.view, round);
-        message_say(&app->message, "%s, in round %u", what, (unsigned)round);
+        message_print(&app->message, "%s, in round %u", what, (unsigned)round);
         message_is_of_run(&app->message);
         return true;
     }

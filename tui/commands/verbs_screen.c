@@ -145,7 +145,7 @@ run_save_screen(struct app *app, const char *rest, struct err *err)
         return err_set(err, ERR_WORK, "the screen could not be saved to %.200s: %s", rest,
                        strerror(written ? errno : why));
     if (!script_running(&app->script))
-        message_say(&app->message, "screen saved to %.300s", rest);
+        message_print(&app->message, "screen saved to %.300s", rest);
     return true;
 }
 

@@ -13,7 +13,7 @@
 /* ---- undo ---- */
 
 static bool
-turn_back(struct app *app, bool back, struct err *err)
+step_back(struct app *app, bool back, struct err *err)
 {
     struct followed *run = &app->run;
     const struct change *t;
@@ -31,7 +31,7 @@ turn_back(struct app *app, bool back, struct err *err)
                            back ? "cannot undo: no change of a knob, a policy or a head is left"
                                 : "cannot redo: no change was undone");
         group = t->group;
-        message_say(&app->message, "%s %s %s", t->name, back ? "back to" : "again", back ? t->before : t->after);
+        message_print(&app->message, "%s %s %s", t->name, back ? "back to" : "again", back ? t->before : t->after);
     }
 }
 
@@ -39,14 +39,14 @@ bool
 run_undo(struct app *app, const char *rest, struct err *err)
 {
     (void)rest;
-    return turn_back(app, true, err);
+    return step_back(app, true, err);
 }
 
 bool
 run_redo(struct app *app, const char *rest, struct err *err)
 {
     (void)rest;
-    return turn_back(app, false, err);
+    return step_back(app, false, err);
 }
 
 /* ---- settings ---- */
@@ -144,7 +144,7 @@ run_take(struct app *app, const char *rest, struct err *err)
         return err_set(err, ERR_USAGE, "row %.20s ran under a policy that is not known here", rest);
     if (!apply(app, &p, err))
         return false;
-    message_say(&app->message, "the settings of row %.20s: %.15s", rest, p.policy);
+    message_print(&app->message, "the settings of row %.20s: %.15s", rest, p.policy);
     return true;
 }
 
@@ -171,7 +171,7 @@ save_preset(struct app *app, const char *rest, struct err *err)
         return err_set(err, ERR_USAGE, "the policy is not known here");
     if (!preset_write(&p, app->options.presets, name, err))
         return false;
-    message_say(&app->message, "saved: :preset %s brings it back, --preset %s begins with it", name, name);
+    message_print(&app->message, "saved: :preset %s brings it back, --preset %s begins with it", name, name);
     return true;
 }
 
@@ -186,9 +186,9 @@ list_presets(struct app *app, struct err *err)
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? "  " : "", names.name[i]);
     preset_names_free(&names);
     if (list[0] == '\0')
-        message_say(&app->message, "there is no preset yet; :preset save NAME makes one");
+        message_print(&app->message, "there is no preset yet; :preset save NAME makes one");
     else
-        message_say(&app->message, "%s", list);
+        message_print(&app->message, "%s", list);
     return true;
 }
 
@@ -204,7 +204,7 @@ run_preset(struct app *app, const char *rest, struct err *err)
     struct preset p;
     if (!preset_read(&p, app->options.presets, rest, err) || !apply(app, &p, err))
         return false;
-    message_say(&app->message, "preset %s: %.15s", rest, p.policy);
+    message_print(&app->message, "preset %s: %.15s", rest, p.policy);
     return true;
 }
 
@@ -225,9 +225,9 @@ run_copy_command(struct app *app, const char *rest, struct err *err)
     const bool copied = clipboard_put(text, strlen(text));
     const bool kept = path != NULL && file_replace_text(AT_FDCWD, path, 0600, text, strlen(text), &why);
     if (kept)
-        message_say(&app->message, "%s%.300s", copied ? "copied, and in " : "in ", path);
+        message_print(&app->message, "%s%.300s", copied ? "copied, and in " : "in ", path);
     else
-        message_say(&app->message, "%s", text);
+        message_print(&app->message, "%s", text);
     free(text);
     return kept || copied || path == NULL || err_set(err, why.kind, "%s", why.text);
 }
@@ -264,12 +264,12 @@ put_policy(FILE *out, const struct segment *s, const struct run_info *info)
 static void
 put_models(FILE *out, const struct run_info *info)
 {
-    for (enum helper_role role = 0; role < HELPERS; role++) {
-        const struct helper_info *helper = &info->helpers[role];
+    for (enum aux_role role = 0; role < AUX_MODELS; role++) {
+        const struct aux_info *aux = &info->aux[role];
         char option[24];
-        snprintf(option, sizeof option, "--%s", helper_names[role]);
-        if (helper->name[0] != '\0')
-            put_option(out, option, helper->path[0] != '\0' ? helper->path : helper->name);
+        snprintf(option, sizeof option, "--%s", aux_names[role]);
+        if (aux->name[0] != '\0')
+            put_option(out, option, aux->path[0] != '\0' ? aux->path : aux->name);
     }
     if (info->accept_head.path[0] != '\0')
         put_option(out, "--accept", info->accept_head.path);

@@ -7,12 +7,12 @@
 #include "kernels/base/plural.h"
 #include "tui/figures/figure_kind.h"
 
-#define HEIGHT     46.0
-#define GAP        17.0
-#define WINDOW     8 /* most rounds to each side that the strong line averages */
-#define TURN_ROWS  3
-#define CELLS_MOST 256 /* rows of a strip */
-#define TURN_ROW   8.0
+#define HEIGHT      46.0
+#define GAP         17.0
+#define WINDOW      8 /* most rounds to each side that the strong line averages */
+#define CHANGE_ROWS 3
+#define CELLS_MOST  256 /* rows of a strip */
+#define CHANGE_ROW  8.0
 
 struct rounds {
     const struct record *r;
@@ -209,11 +209,11 @@ static const enum panel_form panel_forms[SERIES_FORMS] = {
 
 /* Draws the knob changes as lines through the panels, with their text above the first. */
 static void
-draw_turns(const struct rounds *f, double top, int panels)
+draw_changes(const struct rounds *f, double top, int panels)
 {
     const struct scale s = {f->across.range.low, f->across.range.high, f->x, f->x + f->width};
     const struct lettering l = LETTERS(SIZE_TICK, INK);
-    double taken[TURN_ROWS] = {0};
+    double taken[CHANGE_ROWS] = {0};
     for (size_t i = 0; i < f->r->n_changes; i++) {
         const struct record_change *t = &f->r->changes[i];
         const double x = scale_at(&s, (double)t->round - 0.5), wide = lettering_width(&l, t->text);
@@ -223,9 +223,9 @@ draw_turns(const struct rounds *f, double top, int panels)
             drawing_line(f->d, x, top + k * (HEIGHT + GAP), x, top + k * (HEIGHT + GAP) + HEIGHT,
                          STROKE(INK, .line = 0.5, .dash = DASH_DOTS));
         const double left = fmax(f->x, fmin(x - 1, f->x + f->width - wide));
-        for (int row = 0; row < TURN_ROWS; row++)
+        for (int row = 0; row < CHANGE_ROWS; row++)
             if (taken[row] <= left) {
-                drawing_text(f->d, left, top - AXES_TITLE - 2 - TURN_ROW * row, l, t->text);
+                drawing_text(f->d, left, top - AXES_TITLE - 2 - CHANGE_ROW * row, l, t->text);
                 taken[row] = left + wide + 5;
                 break;
             }
@@ -267,7 +267,7 @@ draw_series(struct figure *figure, struct err *err)
         if (panel_forms[policy->series[i].form] != NO_PANEL && cells_used(f.r, i) > 0)
             panels[n++] = i;
     }
-    const double above = f.r->n_changes > 0 ? TURN_ROWS * TURN_ROW : 0;
+    const double above = f.r->n_changes > 0 ? CHANGE_ROWS * CHANGE_ROW : 0;
     const double top = above + AXES_TITLE + (above > 0 ? 3 : 0);
     for (int k = 0; k < n; k++) {
         const bool last = k == n - 1;
@@ -281,7 +281,7 @@ draw_series(struct figure *figure, struct err *err)
         else
             draw_reported(&f, y, panels[k], last);
     }
-    draw_turns(&f, top, n);
+    draw_changes(&f, top, n);
     figure->y = top + n * (HEIGHT + GAP) - GAP + AXES_BOTTOM;
     snprintf(figure->note, sizeof figure->note,
              "Dots: single rounds; lines of the first %d panels: with %zu round%s to each side.", (int)COMMONS,

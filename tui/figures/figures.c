@@ -71,9 +71,9 @@ append_run(const struct figure *f, const struct record *r, char *out, size_t siz
     bool helped = false; /* an auxiliary model may be unused */
     for (size_t i = 0; i < r->n_drafts && !helped; i++)
         helped = r->drafts[i].exit_layer < 0;
-    for (int i = 0; i < HELPERS && helped; i++)
-        if (info->helpers[i].name[0] != '\0')
-            append(out, size, ", %s %s", helper_names[i], info->helpers[i].name);
+    for (int i = 0; i < AUX_MODELS && helped; i++)
+        if (info->aux[i].name[0] != '\0')
+            append(out, size, ", %s %s", aux_names[i], info->aux[i].name);
     append(out, size, "; rounds %u to %u", (unsigned)from, (unsigned)to);
     if (f->o->seq >= 0)
         append(out, size, "; sequence %u", (unsigned)f->o->seq + 1);

@@ -157,7 +157,7 @@ add_speed(struct bar *bar, const struct followed *f, const struct metrics *m, co
 {
     const struct estimate speed = window->with.tokens_per_s, speedup = window->speedup;
     const struct measures *now = &window->of;
-    const bool learned = now->aside_share >= 0.005;
+    const bool learned = now->learning_share >= 0.005;
     const int places = speed.value < 10 ? 1 : 0;
     char se[24], all_in[32] = "", shown[32] = "";
     if (learned)
@@ -190,7 +190,7 @@ title_draw(const struct followed *f, const struct canvas *c, struct clicks *clic
     struct bar bar = {0};
 
     bar_add(&bar, ROLE_TITLE, 9, false, "specscope");
-    char runs_on[sizeof info->isa + 16], name[48], helper[48] = "";
+    char runs_on[sizeof info->isa + 16], name[48], aux[48] = "";
     const char *machine = strcmp(info->backend, "cpu") == 0 || info->isa[0] == '\0' ? info->backend : info->isa;
     const unsigned threads = follow_live(f) ? session_threads(f->source->session) : info->threads;
     const int shown =
@@ -202,10 +202,10 @@ title_draw(const struct followed *f, const struct canvas *c, struct clicks *clic
     else
         runs_on[0] = '\0'; /* unknown */
     printable_text(info->model_name, strlen(info->model_name), name, sizeof name);
-    const char *draft = scope_model_used(f->scope, MODEL_DRAFT) ? info->helpers[HELPER_DRAFT].name : "";
+    const char *draft = scope_model_used(f->scope, MODEL_DRAFT) ? info->aux[AUX_DRAFT].name : "";
     if (draft[0] != '\0')
-        printable_text(draft, strlen(draft), helper, sizeof helper);
-    bar_add(&bar, ROLE_TEXT, 5, false, "%s%s%s · %u layer%s%s", name, draft[0] != '\0' ? " + " : "", helper,
+        printable_text(draft, strlen(draft), aux, sizeof aux);
+    bar_add(&bar, ROLE_TEXT, 5, false, "%s%s%s · %u layer%s%s", name, draft[0] != '\0' ? " + " : "", aux,
             (unsigned)info->layers, plural(info->layers), runs_on);
     if (threads < info->threads && machine != info->isa) {
         bar_add(&bar, ROLE_WARN, 8, false, "of %u (busy)", (unsigned)info->threads);
@@ -264,8 +264,8 @@ where_the_time_goes(char *out, size_t size, const struct measures *m)
     n += snprintf(out + n, size - (size_t)n, " verify %d%% probe %d%%", percent[1], percent[2]);
     if (m->wait_share >= 0.005)
         n += snprintf(out + n, size - (size_t)n, " waited %.0f%%", m->wait_share * 100);
-    if (m->aside_share >= 0.005)
-        snprintf(out + n, size - (size_t)n, " learned %.0f%%", m->aside_share * 100);
+    if (m->learning_share >= 0.005)
+        snprintf(out + n, size - (size_t)n, " learned %.0f%%", m->learning_share * 100);
 }
 
 /* Draws the forecast of the present setting, in time or by weights, and the measured speedup. */

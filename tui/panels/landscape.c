@@ -392,7 +392,7 @@ landscape_grid_ask(struct landscape_cursor *k, const struct view *v, uint32_t kn
     const struct policy_info *policy = scope_policy(v->scope);
     k->placed = false;
     if (policy->n_knobs < 2) {
-        panel_say(v, "what-if wants two knobs to open a grid");
+        panel_print(v, "what-if wants two knobs to open a grid");
         return;
     }
     panel_command(v, "what-if %s %s", policy->knobs[knob].name, policy->knobs[(knob + 1) % policy->n_knobs].name);

@@ -57,7 +57,7 @@ void layers_columns(struct layers_panel *, const struct scope *, const struct se
 int layers_exit(const struct scope_column *); /* the position's exit layer; 0: none */
 /* True if the position's token was drafted or committed by an earlier layer. */
 bool layers_beyond(const struct scope *, const struct scope_column *, int layer);
-/* The token's rank in the cell: 0 is first; GUESS_TOP: after the listed ones; -1: unknown. */
+/* The token's rank in the cell: 0 is first; PREDICTION_TOP: after the listed ones; -1: unknown. */
 int32_t layers_rank(const struct scope_cell *, token_t final);
 /* "L16", "d4", "c6": a layer of the target, the draft model, the companion. */
 const char *layers_name(enum layer_model, int layer, char out[16]);

@@ -123,10 +123,10 @@ layers_rank(const struct scope_cell *cell, token_t final)
         return 0;
     if (cell->rank_final >= 0)
         return cell->rank_final;
-    for (int32_t i = 0; i < GUESS_TOP; i++)
+    for (int32_t i = 0; i < PREDICTION_TOP; i++)
         if (cell->top[i] == final)
             return i;
-    return cell->top[0] == TOKEN_NONE ? -1 : GUESS_TOP;
+    return cell->top[0] == TOKEN_NONE ? -1 : PREDICTION_TOP;
 }
 
 const char *

@@ -45,7 +45,7 @@ panel_command(const struct view *v, const char *format, ...)
 }
 
 void
-panel_say(const struct view *v, const char *format, ...)
+panel_print(const struct view *v, const char *format, ...)
 {
     char text[320];
     va_list args;

@@ -85,7 +85,7 @@ void panel_close(const struct panel_ops *, void *state); /* NULL does nothing */
 
 /* Sends a ':' line to the host, shows a message. */
 __attribute__((format(printf, 2, 3))) bool panel_command(const struct view *, const char *format, ...);
-__attribute__((format(printf, 2, 3))) void panel_say(const struct view *, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void panel_print(const struct view *, const char *format, ...);
 /* Returns the first of n rows to show, of which `room` fit: near `top`, so that row `at` is visible and no room stays empty. */
 int panel_scroll(int top, int at, int n, int room);
 /* A token's text without its leading space; "␣": only a space. */

@@ -366,7 +366,7 @@ ask(const struct view *v, uint32_t i, double value)
     const struct knob *k = it.knob;
     char text[40];
     if (!v->live) {
-        panel_say(v, "a replay cannot change a knob: it shows a recorded run");
+        panel_print(v, "a replay cannot change a knob: it shows a recorded run");
         return;
     }
     value = fmin(fmax(value, k->min), k->max);
@@ -444,7 +444,7 @@ type_key(struct knobs_panel *p, const struct view *v, int key)
         if (knob_parse(k, p->typed, &value, &err))
             ask(v, p->focus, value);
         else
-            panel_say(v, "%s", err.text);
+            panel_print(v, "%s", err.text);
         return true;
     }
     return key == INPUT_ESCAPE || key == INPUT_ENTER;

@@ -225,7 +225,7 @@ draw_readout(const struct layers_panel *p, const struct view *v, const struct ca
     if (!isnan(cell->kl_final))
         x += canvas_print(c, y, x, ROLE_TEXT, "  KL %.2f", (double)cell->kl_final);
     if (rank >= 0)
-        x += canvas_print(c, y, x, ROLE_TEXT, "  rank %s%d", rank == GUESS_TOP && cell->rank_final < 0 ? "≥ " : "",
+        x += canvas_print(c, y, x, ROLE_TEXT, "  rank %s%d", rank == PREDICTION_TOP && cell->rank_final < 0 ? "≥ " : "",
                           (int)rank + 1);
     if (scope_model_spurious(s, sel->model, sel->pos, (uint32_t)layer))
         x += canvas_text(c, y, x, ROLE_SPURIOUS, "  spurious");
@@ -251,7 +251,7 @@ draw_top(const struct scope *s, const struct canvas *c, const struct scope_cell 
 {
     const int bar = c->cols > 34 ? c->cols - 26 : c->cols > 24 ? c->cols - 18 : 0;
     const int word = c->cols - 7 - bar - (bar > 0);
-    for (int i = 0; i < GUESS_TOP; i++) {
+    for (int i = 0; i < PREDICTION_TOP; i++) {
         if (cell->top[i] == TOKEN_NONE)
             continue;
         const struct canvas left = canvas_inside(c, i, 0, 1, word);
@@ -340,11 +340,11 @@ layers_popup(const struct layers_panel *p, const struct view *v, const struct ca
     }
     const token_t final = scope_model_final(s, sel->model, column);
     if (final == TOKEN_NONE) {
-        canvas_text(&inside, GUESS_TOP, 0, ROLE_DIM, "the last layer has no prediction yet");
+        canvas_text(&inside, PREDICTION_TOP, 0, ROLE_DIM, "the last layer has no prediction yet");
     } else if (cells != NULL) {
-        canvas_print(&inside, GUESS_TOP, 0, ROLE_DIM, "rank of '%s' in %s..%s", panel_word(s, final),
+        canvas_print(&inside, PREDICTION_TOP, 0, ROLE_DIM, "rank of '%s' in %s..%s", panel_word(s, final),
                      layers_name(sel->model, 1, name), layers_name(sel->model, layers, deepest));
-        draw_ranks(s, &inside, GUESS_TOP + 1, sel->model, cells, final, layer);
+        draw_ranks(s, &inside, PREDICTION_TOP + 1, sel->model, cells, final, layer);
     }
 }
 
@@ -496,7 +496,7 @@ show_alone(struct layers_panel *p, const struct view *v)
 {
     const bool any = scope_model_layers(v->scope, MODEL_DRAFT) > 0 || scope_model_layers(v->scope, MODEL_COMPANION) > 0;
     if (!any) {
-        panel_say(v, "this run has no draft model or companion with layers of its own");
+        panel_print(v, "this run has no draft model or companion with layers of its own");
         return;
     }
     p->alone = !p->alone;
@@ -508,7 +508,7 @@ static void
 show_experts(struct layers_panel *p, const struct view *v)
 {
     if (scope_expert_count(v->scope, NULL) == 0) {
-        panel_say(v, "this model is not known to be a mixture of experts");
+        panel_print(v, "this model is not known to be a mixture of experts");
         return;
     }
     p->experts = !p->experts;

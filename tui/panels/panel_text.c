@@ -376,7 +376,7 @@ search(struct text_panel *p, const struct view *v, const char *needle, bool back
         p->seen_follow = false;
         return true;
     }
-    panel_say(v, "'%s' does not occur in the text so far", needle);
+    panel_print(v, "'%s' does not occur in the text so far", needle);
     return true;
 }
 

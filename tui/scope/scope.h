@@ -24,8 +24,8 @@ struct scope_cell { /* a layer's prediction at a position */
     token_t token;
     float confidence, annealed, entropy, kl_final;
     int32_t rank_final;
-    token_t top[GUESS_TOP];
-    float top_p[GUESS_TOP];
+    token_t top[PREDICTION_TOP];
+    float top_p[PREDICTION_TOP];
 };
 
 enum fate {

@@ -39,12 +39,12 @@ static void
 apply_head(struct scope *s, const struct event *e)
 {
     struct scope_setting *setting = &s->setting[scope_side(s, e->seq)];
-    const bool policy_turned = setting->heads.policy_turned;
-    setting->heads.policy_turned = e->control.kind == RECORDED_POLICY;
+    const bool policy_changed = setting->heads.policy_changed;
+    setting->heads.policy_changed = e->control.kind == RECORDED_POLICY;
     if (e->control.kind != RECORDED_HEAD)
         return;
     setting->heads.show_trained = setting->now.head == HEADS_TRAINED;
-    setting->heads.other_head = policy_turned;
+    setting->heads.other_head = policy_changed;
 }
 
 /* The text may come from a trace, so it is made printable. */
@@ -193,10 +193,10 @@ commit(struct scope_sequence *q, uint32_t pos)
 /* ---- rounds ---- */
 
 static void
-forget_guesses(struct scope_sequence *q, uint32_t pos)
+forget_predictions(struct scope_sequence *q, uint32_t pos)
 {
-    for (enum helper_role role = 0; role < HELPERS; role++)
-        aux_cells_forget_guesses(&q->helpers[role], pos);
+    for (enum aux_role role = 0; role < AUX_MODELS; role++)
+        aux_cells_forget_predictions(&q->aux[role], pos);
     for (int head = 0; head < 2 && q->cells[head] != NULL && sequence_holds_cells(q, pos); head++)
         for (uint32_t l = 1; l <= q->info->layers; l++) {
             struct scope_cell *cell = &sequence_cells(q, head, pos)[l];
@@ -224,7 +224,7 @@ scope_round_event(struct scope_sequence *q, const struct event *e)
         q->columns[p % q->max_positions].threshold = r->end.threshold;
         /* after the path left the main line, predictions of drafts concern another text */
         if (p > q->left_main)
-            forget_guesses(q, p);
+            forget_predictions(q, p);
     }
     /* rejected drafts are shown until the next round; everything else after the end of the text is dropped */
     uint32_t tail = q->committed;

@@ -32,8 +32,8 @@ struct scope_pace { /* a round of all sequences */
 
 struct scope_heads { /* which head's predictions are shown */
     bool show_trained;
-    bool policy_turned; /* the last event was a change of policy, which may change the head */
-    bool other_head;    /* the head changed: positions that it did not probe show the other head */
+    bool policy_changed; /* the last event was a change of policy, which may change the head */
+    bool other_head;     /* the head changed: positions that it did not probe show the other head */
 };
 
 struct scope_setting { /* in a versus each of the two sequences has its own */

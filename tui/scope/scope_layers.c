@@ -34,7 +34,7 @@ store_prediction(struct scope *s, uint64_t *probed, struct scope_cell *cell, con
     prefer(&cell->kl_final, g->kl_final);
     if (g->rank_final >= 0)
         cell->rank_final = g->rank_final;
-    for (int i = 0; i < GUESS_TOP; i++) {
+    for (int i = 0; i < PREDICTION_TOP; i++) {
         const bool valid = g->top[i] >= 0 && (uint32_t)g->top[i] < s->info->vocab;
         cell->top[i] = valid ? g->top[i] : TOKEN_NONE;
         cell->top_p[i] = valid ? g->top_p[i] : NAN;
@@ -65,7 +65,7 @@ compare(struct scope_sequence *q, const struct layer_event *g, struct scope_cell
 static void
 aux_layer_event(struct scope *s, struct scope_sequence *q, const struct layer_event *g)
 {
-    struct aux_cells *h = &q->helpers[g->model - LAYERS_OF(0)];
+    struct aux_cells *h = &q->aux[g->model - LAYERS_OF(0)];
     struct scope_cell *cells =
         aux_cells_at(h, run_info_layers(run_info_of(s->info, q->seq), g->model), q->max_columns, g->pos);
     if (cells == NULL)
@@ -170,7 +170,7 @@ scope_series_event(const struct scope *s, struct scope_sequence *q, const struct
 static const struct aux_cells *
 aux_of(const struct scope *s, enum layer_model model)
 {
-    return &s->focus->helpers[model - LAYERS_OF(0)];
+    return &s->focus->aux[model - LAYERS_OF(0)];
 }
 
 uint32_t
@@ -182,7 +182,7 @@ scope_model_layers(const struct scope *s, enum layer_model model)
 const char *
 scope_model_name(const struct scope *s, enum layer_model model)
 {
-    return model == MODEL_TARGET ? s->info->model_name : scope_info(s)->helpers[model - LAYERS_OF(0)].name;
+    return model == MODEL_TARGET ? s->info->model_name : scope_info(s)->aux[model - LAYERS_OF(0)].name;
 }
 
 bool
@@ -196,7 +196,7 @@ scope_draft_origin(const struct scope *s)
 {
     const struct policy_info *p = scope_policy(s);
     const struct draft_counts *so_far = &scope_run_aggregates(s)->drafts;
-    if ((p->needs & NEEDS(HELPER_DRAFT)) != 0)
+    if ((p->needs & NEEDS(AUX_DRAFT)) != 0)
         return DRAFTS_ELSEWHERE;
     for (uint32_t i = 0; i < p->n_series; i++)
         if (p->series[i].form == SERIES_MASK)
@@ -260,7 +260,7 @@ scope_experts_event(const struct scope *s, struct scope_sequence *q, const struc
 {
     const struct experts_event *x = &e->experts;
     const struct run_info *run = run_info_of(s->info, q->seq);
-    bool ok = x->n > 0 && x->n <= EXPERTS_TOLD && x->layer >= 1 && (uint32_t)x->layer <= run->layers;
+    bool ok = x->n > 0 && x->n <= EXPERTS_REPORTED && x->layer >= 1 && (uint32_t)x->layer <= run->layers;
     for (uint32_t i = 0; ok && i < x->n; i++)
         ok = x->expert[i] < run->experts;
     if (!ok || sequence_touch(q, x->pos) == NULL || (q->length > q->max_columns && x->pos < q->length - q->max_columns))

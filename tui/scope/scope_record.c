@@ -16,18 +16,18 @@ is_known(const struct scope_cell *cell)
 
 /* Copies the predictions of all layers at a position; false: some were not probed. */
 static bool
-told_at(const struct scope *s, uint32_t pos, struct layer_told *out)
+sample_at(const struct scope *s, uint32_t pos, struct layer_sample *out)
 {
     const struct scope_cell *cells = scope_cells(s, pos);
     const uint32_t last = s->info->layers;
     for (uint32_t l = 1; l <= last; l++) {
         if (cells == NULL || !is_known(&cells[l]))
             return false;
-        struct layer_told *told = &out[l - 1];
-        *told = (struct layer_told){.agrees = cells[l].token == cells[last].token,
-                                    .confidence = cells[l].confidence,
-                                    .entropy = cells[l].entropy};
-        memcpy(told->top_p, cells[l].top_p, sizeof told->top_p);
+        struct layer_sample *sample = &out[l - 1];
+        *sample = (struct layer_sample){.agrees = cells[l].token == cells[last].token,
+                                        .confidence = cells[l].confidence,
+                                        .entropy = cells[l].entropy};
+        memcpy(sample->top_p, cells[l].top_p, sizeof sample->top_p);
     }
     return true;
 }
@@ -94,7 +94,7 @@ complete(const struct scope *s, struct layer_record *r, uint32_t prompt)
         set_state(s, r);
     r->head_load = trained == 1 ? 1 : 1 + trained;
     r->layers_load = 1 + (s->info->layers - 1) * trained;
-    r->probes = STORE_PROBES;
+    r->probes = KV_CACHE_PROBES;
     set_text(s, r);
     scope_estimate_lost(s, r);
 }
@@ -108,7 +108,7 @@ scope_costs(const struct scope *s)
 const char *
 scope_record(const struct scope *s, struct layer_record *out)
 {
-    struct layer_told told[LAYERS_MOST];
+    struct layer_sample sample[LAYERS_MOST];
     const uint32_t end = s->focus->committed;
     const struct scope_column *c;
     uint32_t prompt, first = end;
@@ -117,7 +117,7 @@ scope_record(const struct scope *s, struct layer_record *out)
         return "what-if does not support sampling";
     if (s->info->layers > LAYERS_MOST || s->info->layers != out->layers)
         return "what-if does not support so many layers";
-    while (first > 1 && end - first < RECORD_ROWS && told_at(s, first - 1, told))
+    while (first > 1 && end - first < RECORD_ROWS && sample_at(s, first - 1, sample))
         first--;
     if (end - first < 2)
         return "what-if needs all layers: probe all";
@@ -125,8 +125,8 @@ scope_record(const struct scope *s, struct layer_record *out)
     while ((c = scope_column(s, prompt)) != NULL && c->fate == FATE_PROMPT)
         prompt++;
     for (uint32_t pos = first; pos < end; pos++) {
-        told_at(s, pos, told);
-        layer_record_add(out, told, s->info->vocab);
+        sample_at(s, pos, sample);
+        layer_record_add(out, sample, s->info->vocab);
     }
     complete(s, out, prompt);
     return out->n > out->begin ? NULL : "what-if needs a few generated tokens";

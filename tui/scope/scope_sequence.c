@@ -169,8 +169,8 @@ sequence_close(struct scope_sequence *q)
         free(q->cells[head]);
         free(q->agreed[head]);
     }
-    for (enum helper_role role = 0; role < HELPERS; role++)
-        aux_cells_close(&q->helpers[role]);
+    for (enum aux_role role = 0; role < AUX_MODELS; role++)
+        aux_cells_close(&q->aux[role]);
     expert_cells_close(&q->experts);
     glimpses_close(&q->glimpses);
     free(q->probed);
@@ -183,8 +183,8 @@ size_t
 sequence_bytes(const struct scope_sequence *q)
 {
     size_t n = q->bytes + glimpses_bytes(&q->glimpses) + expert_cells_bytes(&q->experts);
-    for (enum helper_role role = 0; role < HELPERS; role++)
-        n += aux_cells_bytes(&q->helpers[role]);
+    for (enum aux_role role = 0; role < AUX_MODELS; role++)
+        n += aux_cells_bytes(&q->aux[role]);
     for (uint32_t i = 0; i < POLICY_SERIES; i++)
         n += round_values_bytes(&q->by_round[i]);
     return n;
@@ -201,8 +201,8 @@ sequence_begin(struct scope_sequence *q, const struct policy_info *policy)
     memset(q->compared, 0, layers * sizeof *q->compared);
     for (int head = 0; head < 2; head++)
         memset(q->agreed[head], 0, layers * sizeof *q->agreed[head]);
-    for (enum helper_role role = 0; role < HELPERS; role++)
-        aux_cells_begin(&q->helpers[role]);
+    for (enum aux_role role = 0; role < AUX_MODELS; role++)
+        aux_cells_begin(&q->aux[role]);
     expert_cells_begin(&q->experts);
     glimpses_close(&q->glimpses);
     q->n_rounds = 0;
@@ -291,8 +291,8 @@ sequence_forget_from(struct scope_sequence *q, uint32_t from)
         q->columns[p % q->max_positions].pos = UINT32_MAX;
         if (sequence_holds_cells(q, p))
             q->cells_of[p % q->max_columns] = 0;
-        for (enum helper_role role = 0; role < HELPERS; role++)
-            aux_cells_forget(&q->helpers[role], p);
+        for (enum aux_role role = 0; role < AUX_MODELS; role++)
+            aux_cells_forget(&q->aux[role], p);
         expert_cells_forget(&q->experts, p);
     }
     q->length = from < q->length ? from : q->length;

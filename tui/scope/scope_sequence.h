@@ -27,7 +27,7 @@ struct scope_sequence {
     uint64_t *probed; /* (L + 1) */
     uint64_t *compared,
         *agreed[2]; /* (L + 1) compared: positions where both heads were probed; agreed: with the last layer, by head */
-    struct aux_cells helpers[HELPERS];
+    struct aux_cells aux[AUX_MODELS];
     struct expert_cells experts;
     struct glimpses glimpses; /* of all positions, also those whose cells were dropped */
     struct wrong_paths wrong;

@@ -58,7 +58,7 @@ scope_take_metrics(struct scope *s)
 }
 
 static bool
-is_turn(const struct control_event *c)
+is_change(const struct control_event *c)
 {
     return c->kind == RECORDED_KNOB || c->kind == RECORDED_POLICY || c->kind == RECORDED_HEAD ||
            c->kind == RECORDED_PACE;
@@ -94,7 +94,7 @@ scope_versus_event(struct scope *s, const struct event *e)
         for (uint32_t i = 0; i < 2; i++)
             if (run_info_concerns(s->info, i, e))
                 metrics_event(&s->setting[i].metrics, e);
-        if (is_turn(&e->control))
+        if (is_change(&e->control))
             begin_again(&s->versus);
     } else if (e->seq < 2) {
         const struct tally t = tally_of(&e->round_end);

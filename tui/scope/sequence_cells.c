@@ -163,7 +163,7 @@ aux_cells_forget(struct aux_cells *h, uint32_t pos)
 }
 
 void
-aux_cells_forget_guesses(struct aux_cells *h, uint32_t pos)
+aux_cells_forget_predictions(struct aux_cells *h, uint32_t pos)
 {
     struct scope_cell *cells = aux_cells(h, pos) != NULL ? cells_place(h, pos) : NULL;
     for (uint32_t l = 1; cells != NULL && l <= h->layers; l++)
@@ -183,7 +183,8 @@ static bool
 open_experts(struct expert_cells *x, const struct run_info *run, uint32_t max_columns)
 {
     *x = (struct expert_cells){.layers = run->layers, .experts = run->experts, .max_columns = max_columns};
-    const uint32_t used = run->experts_used > 0 && run->experts_used < EXPERTS_TOLD ? run->experts_used : EXPERTS_TOLD;
+    const uint32_t used =
+        run->experts_used > 0 && run->experts_used < EXPERTS_REPORTED ? run->experts_used : EXPERTS_REPORTED;
     const size_t rows = (size_t)x->layers + 1;
     x->cells_of = calloc(max_columns, sizeof *x->cells_of);
     x->n = calloc(cells(x), sizeof *x->n);

@@ -46,8 +46,9 @@ struct aux_cells { /* zeros: empty */
 struct scope_cell *aux_cells_at(struct aux_cells *, uint32_t layers, uint32_t max_columns, uint32_t pos);
 const struct scope_cell *aux_cells(const struct aux_cells *, uint32_t pos); /* (layers + 1); NULL: not in memory */
 void aux_cells_forget(struct aux_cells *, uint32_t pos);
-void aux_cells_forget_guesses(struct aux_cells *, uint32_t pos); /* only the predictions that the policy asked for */
-void aux_cells_begin(struct aux_cells *);                        /* empties it and keeps the memory */
+void aux_cells_forget_predictions(struct aux_cells *,
+                                  uint32_t pos); /* only the predictions that the policy asked for */
+void aux_cells_begin(struct aux_cells *);        /* empties it and keeps the memory */
 size_t aux_cells_bytes(const struct aux_cells *);
 void aux_cells_close(struct aux_cells *);
 

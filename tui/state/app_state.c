@@ -42,7 +42,7 @@ app_open_line(struct app *app, enum line_use use, const char *text)
     if (line_open(&app->line, use, text))
         app->mode = MODE_LINE;
     else
-        message_say(&app->message, "out of memory for the line");
+        message_print(&app->message, "out of memory for the line");
 }
 
 const char *

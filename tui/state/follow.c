@@ -186,7 +186,7 @@ report_found(const struct followed *f, const char *what, uint32_t seq, uint32_t 
     char of[32] = "";
     if (scope_is_batch(f->scope))
         snprintf(of, sizeof of, " of sequence %u", (unsigned)seq + 1);
-    message_say(message, "%.80s, in round %u%s; ] continues to the next", what, (unsigned)round, of);
+    message_print(message, "%.80s, in round %u%s; ] continues to the next", what, (unsigned)round, of);
     message_is_of_run(message);
 }
 
@@ -195,10 +195,10 @@ report_baseline(struct followed *f, const char *text, struct message *message)
 {
     const double se = metrics_baseline(&scope_now(f->scope)->metrics).se;
     if (isnan(se))
-        message_say(message, "autoregressive: %.0f tokens/s on the same prompt", strtod(text, NULL));
+        message_print(message, "autoregressive: %.0f tokens/s on the same prompt", strtod(text, NULL));
     else
-        message_say(message, "autoregressive: %.0f ±%.*f tokens/s on the same prompt", strtod(text, NULL),
-                    se < 9.95 ? 1 : 0, se);
+        message_print(message, "autoregressive: %.0f ±%.*f tokens/s on the same prompt", strtod(text, NULL),
+                      se < 9.95 ? 1 : 0, se);
     message_is_of_run(message);
 }
 
@@ -211,7 +211,7 @@ report_lossless(const char *text, struct message *message)
         message_fail(message, &err);
         message_is_of_run(message);
     } else if (strncmp(text, "nothing", 7) == 0) {
-        message_say(message, "baseline: %.60s", text);
+        message_print(message, "baseline: %.60s", text);
         message_is_of_run(message);
     }
 }
@@ -275,7 +275,7 @@ follow_sweep(struct followed *f, struct message *message)
         return false;
     sweeping_summary(&f->sweeping, text, sizeof text);
     if (err.kind == ERR_NONE)
-        message_say(message, "%s", text);
+        message_print(message, "%s", text);
     return true;
 }
 
@@ -333,8 +333,8 @@ report_cut(struct followed *f, struct message *message)
         return false;
     const double kib = (double)full->trace.bytes / 1024;
     const bool mib = kib >= 1024;
-    message_say(message, "the trace ends here: it reached its limit (--trace-max %.4g%s); the run continued",
-                mib ? kib / 1024 : kib, mib ? "M" : "K");
+    message_print(message, "the trace ends here: it reached its limit (--trace-max %.4g%s); the run continued",
+                  mib ? kib / 1024 : kib, mib ? "M" : "K");
     return f->cut_said = true;
 }
 
@@ -356,7 +356,7 @@ follow_replay(struct followed *f, uint64_t until, struct selection *selection, s
     }
     if (f->searching && !replay_status(replay).seeking) {
         f->searching = f->found = false;
-        message_say(message, "it does not occur before the end of the trace");
+        message_print(message, "it does not occur before the end of the trace");
     }
     if (err.kind != ERR_NONE && f->broken.kind == ERR_NONE) {
         f->broken = err;

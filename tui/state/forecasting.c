@@ -102,20 +102,21 @@ ops_of(const char *name)
 
 /* Values are stored by their places: the trace's policy must be the one that this program has. */
 static bool
-supports(const struct policy_info *told, const struct run_info *info, char why[64])
+supports(const struct policy_info *recorded, const struct run_info *info, char why[64])
 {
-    const struct policy_ops *ops = ops_of(told->name);
+    const struct policy_ops *ops = ops_of(recorded->name);
     const struct model_info model = {
         .layers = info->layers, .width = info->width, .vocab = info->vocab, .rho = info->rho};
     struct policy p = {0};
     why[0] = '\0';
     if (ops == NULL || ops->what_if == NULL) {
-        snprintf(why, 64, "what-if does not support %s", told->name);
+        snprintf(why, 64, "what-if does not support %s", recorded->name);
         return false;
     }
-    bool same = policy_open(&p, ops, &model, &info->sampling, NULL) && p.info.n_knobs == told->n_knobs;
-    for (uint32_t i = 0; same && i < told->n_knobs; i++)
-        same = strcmp(p.info.knobs[i].name, told->knobs[i].name) == 0 && p.info.knobs[i].kind == told->knobs[i].kind;
+    bool same = policy_open(&p, ops, &model, &info->sampling, NULL) && p.info.n_knobs == recorded->n_knobs;
+    for (uint32_t i = 0; same && i < recorded->n_knobs; i++)
+        same = strcmp(p.info.knobs[i].name, recorded->knobs[i].name) == 0 &&
+               p.info.knobs[i].kind == recorded->knobs[i].kind;
     policy_close(&p);
     if (!same)
         snprintf(why, 64, "the trace is of another version of this policy");
@@ -198,10 +199,10 @@ work(struct forecasting *f, const struct followed *run, const struct policy_info
 /* ---- effects ---- */
 
 static const struct policy_ops *
-checked_ops(const struct policy_info *told, const struct run_info *info)
+checked_ops(const struct policy_info *recorded, const struct run_info *info)
 {
     char why[64];
-    return supports(told, info, why) ? ops_of(told->name) : NULL;
+    return supports(recorded, info, why) ? ops_of(recorded->name) : NULL;
 }
 
 /* Has the record the text that the scope has at these positions? An older record may be of another run. */
@@ -397,7 +398,7 @@ forecasting_step(struct forecasting *f, const struct followed *run, bool flat_ou
 }
 
 bool
-forecasting_settled(const struct forecasting *f, const struct followed *run)
+forecasting_complete(const struct forecasting *f, const struct followed *run)
 {
     if (f->off)
         return true;

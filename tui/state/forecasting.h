@@ -43,7 +43,7 @@ bool forecasting_step(struct forecasting *, const struct followed *, bool flat_o
 /* True if there is a forecast for the current knobs and policy. */
 bool forecasting_there(const struct forecasting *, const struct followed *);
 /* True if everything that can be forecast now is shown. */
-bool forecasting_settled(const struct forecasting *, const struct followed *);
+bool forecasting_complete(const struct forecasting *, const struct followed *);
 /* Opens the grid of two knobs of the current policy, given by index; closes it. */
 void forecasting_grid(struct forecasting *, uint32_t across, uint32_t up);
 void forecasting_grid_close(struct forecasting *);

@@ -20,14 +20,14 @@ struct terminal_facts {
     int colours;           /* number by terminfo; 0: none */
     bool direct_type;      /* 24-bit colours by terminfo */
     bool direct_said;      /* 24-bit colours by $COLORTERM */
-    bool direct_told;      /* 24-bit colours by the terminal's answer */
+    bool direct_answered;  /* 24-bit colours by the terminal's answer */
     bool mouse;            /* it understands modes and questions, as terminals with a mouse do */
     int rows, cols;        /* 0: unknown */
 };
 
 /* Inspects the terminal of standard output; asks it only if standard input is a terminal, too. Leaves its modes unchanged. Not to be
  * called after terminal_open(), because it reads terminfo again. */
-void terminal_look(struct terminal_facts *);
+void terminal_inspect(struct terminal_facts *);
 
 /* Whether LC_ALL is C or POSIX, which asks for ASCII. */
 bool terminal_wants_ascii(void);

@@ -209,7 +209,7 @@ terminal_stand_in(void)
 }
 
 void
-terminal_look(struct terminal_facts *f)
+terminal_inspect(struct terminal_facts *f)
 {
     *f = (struct terminal_facts){.type = getenv("TERM"), .direct_said = terminal_direct_said()};
     struct winsize size;
@@ -233,5 +233,5 @@ terminal_look(struct terminal_facts *f)
     signals_library_alone(false);
     if (f->mouse && f->colours >= 256 && !f->direct_said && !f->direct_type && isatty(STDIN_FILENO) &&
         isatty(STDOUT_FILENO))
-        ask(report_question, ANSWER_US, &f->direct_told);
+        ask(report_question, ANSWER_US, &f->direct_answered);
 }

@@ -288,9 +288,9 @@ columns_for(const struct model_chooser *c, int cols)
 static void
 draw_row(struct model_chooser *c, size_t i, const struct columns *k, const struct canvas *row)
 {
-    struct model_look look;
+    struct model_summary summary;
     char size[24], what[64];
-    const bool here = i == c->at, seen = model_list_look(c->list, i, &look), dim = seen && look.why[0] != '\0';
+    const bool here = i == c->at, seen = model_list_look(c->list, i, &summary), dim = seen && summary.why[0] != '\0';
     const enum role text = dim ? ROLE_DIM : ROLE_TEXT;
     int x = 3 + k->name + GAP;
     if (here)
@@ -299,18 +299,18 @@ draw_row(struct model_chooser *c, size_t i, const struct columns *k, const struc
     if (!seen || dim) {
         if (seen)
             x += 1 + canvas_text(row, 0, x, ROLE_WARN, canvas_glyph(row, "✗", "x"));
-        canvas_word(row, 0, x, row->cols - x, ROLE_DIM, MARK_NONE, seen ? look.why : canvas_glyph(row, "…", "..."));
+        canvas_word(row, 0, x, row->cols - x, ROLE_DIM, MARK_NONE, seen ? summary.why : canvas_glyph(row, "…", "..."));
         return;
     }
-    memory_text(size, look.bytes);
+    memory_text(size, summary.bytes);
     canvas_text(row, 0, x + SIZE_COLS - text_width(size), text, size);
     x += SIZE_COLS + GAP;
-    snprintf(what, sizeof what, "%s, %" PRIu32 " layer%s", look.arch, look.layers, plural(look.layers));
+    snprintf(what, sizeof what, "%s, %" PRIu32 " layer%s", summary.arch, summary.layers, plural(summary.layers));
     if (k->arch)
         canvas_word(row, 0, x, ARCH_COLS, text, MARK_NONE, what);
     x += ARCH_COLS + GAP;
     if (k->types)
-        canvas_word(row, 0, x, row->cols - x, text, MARK_NONE, look.types);
+        canvas_word(row, 0, x, row->cols - x, text, MARK_NONE, summary.types);
 }
 
 static size_t
@@ -356,41 +356,42 @@ count_text(char out[24], uint64_t n)
 }
 
 static void
-describe(const struct model_look *look, char *out, size_t size)
+describe(const struct model_summary *summary, char *out, size_t size)
 {
     char bytes[24], parameters[24];
-    count_text(parameters, look->parameters);
+    count_text(parameters, summary->parameters);
     size_t n = (size_t)snprintf(out, size,
                                 "%s: %s, %" PRIu32 " layer%s, %s parameters in %s, %s; %s, %" PRIu32
                                 " tokens; trained on %" PRIu32 " at a time",
-                                look->name, look->arch, look->layers, plural(look->layers), parameters, look->types,
-                                memory_text(bytes, look->bytes), look->tokenizer, look->vocab, look->ctx_train);
-    if (n < size && look->chats)
+                                summary->name, summary->arch, summary->layers, plural(summary->layers), parameters,
+                                summary->types, memory_text(bytes, summary->bytes), summary->tokenizer, summary->vocab,
+                                summary->ctx_train);
+    if (n < size && summary->chats)
         n += (size_t)snprintf(out + n, size - n, "; chats (--chat)");
-    if (n < size && look->ctx < look->ctx_train)
-        snprintf(out + n, size - n, "; memory is good for %" PRIu32 " of them", look->ctx);
+    if (n < size && summary->ctx < summary->ctx_train)
+        snprintf(out + n, size - n, "; memory is good for %" PRIu32 " of them", summary->ctx);
 }
 
 static void
 draw_details(struct model_chooser *c, const struct canvas *details)
 {
-    struct model_look look;
+    struct model_summary summary;
     char text[600];
     if (details->rows == 0)
         return;
     draw_name(details, 0, 1, details->cols - 2, ROLE_DIM, model_list_path(c->list, c->at));
     const struct canvas rest = canvas_inside(details, 1, 1, details->rows - 1, details->cols - 2);
-    if (!model_list_look(c->list, c->at, &look)) {
+    if (!model_list_look(c->list, c->at, &summary)) {
         canvas_paragraph(&rest, ROLE_DIM, "not looked at yet");
         return;
     }
-    if (look.why[0] != '\0') {
-        snprintf(text, sizeof text, "%s: %s", look.runs ? "there is not enough memory" : "it does not run here",
-                 look.why);
+    if (summary.why[0] != '\0') {
+        snprintf(text, sizeof text, "%s: %s", summary.runs ? "there is not enough memory" : "it does not run here",
+                 summary.why);
         canvas_paragraph(&rest, ROLE_WARN, text);
         return;
     }
-    describe(&look, text, sizeof text);
+    describe(&summary, text, sizeof text);
     canvas_paragraph(&rest, ROLE_TEXT, text);
 }
 
@@ -404,8 +405,8 @@ draw_title(struct model_chooser *c, const struct canvas *row)
     size_t run = 0;
     c->seen = model_list_seen(c->list);
     for (size_t i = 0; i < c->seen; i++) {
-        struct model_look look;
-        run += model_list_look(c->list, i, &look) && look.why[0] == '\0';
+        struct model_summary summary;
+        run += model_list_look(c->list, i, &summary) && summary.why[0] == '\0';
     }
     if (c->seen < n)
         snprintf(right, sizeof right, "%zu of %zu looked at", c->seen, n);
@@ -464,7 +465,7 @@ model_chooser_draw(struct model_chooser *c, const struct canvas *whole)
 
 struct listed {
     char *name, *path;
-    struct model_look look; /* valid once the thread has read it */
+    struct model_summary summary; /* valid once the thread has read it */
 };
 
 struct model_list {
@@ -513,10 +514,10 @@ look_at_all(void *list)
 {
     struct model_list *l = list;
     for (size_t i = 0; i < l->n && !closing(l); i++) {
-        struct model_look look;
-        model_look(&look, l->at[i].path, memory_available());
+        struct model_summary summary;
+        model_summary(&summary, l->at[i].path, memory_available());
         pthread_mutex_lock(&l->lock);
-        l->at[i].look = look;
+        l->at[i].summary = summary;
         l->seen = i + 1;
         pthread_mutex_unlock(&l->lock);
     }
@@ -531,7 +532,7 @@ model_list_open(struct model_list **out, const char *bundled, struct err *err)
         return err_set(err, ERR_WORK, "out of memory for the list of models");
     pthread_mutex_init(&l->lock, NULL);
     if (add(l, MODEL_BUNDLED, bundled))
-        model_places_list(add, l, NULL);
+        model_locations_list(add, l, NULL);
     const struct listed *last = l->n > 0 ? &l->at[l->n - 1] : NULL;
     bool ok = (last != NULL && last->name != NULL && last->path != NULL) ||
               err_set(err, ERR_WORK, "out of memory for the list of models");
@@ -585,12 +586,12 @@ model_list_path(const struct model_list *l, size_t i)
 }
 
 bool
-model_list_look(struct model_list *l, size_t i, struct model_look *look)
+model_list_look(struct model_list *l, size_t i, struct model_summary *summary)
 {
     pthread_mutex_lock(&l->lock);
     const bool seen = i < l->seen;
     if (seen)
-        *look = l->at[i].look;
+        *summary = l->at[i].summary;
     pthread_mutex_unlock(&l->lock);
     return seen;
 }

@@ -37,7 +37,7 @@ size_t model_list_count(const struct model_list *);
 const char *model_list_name(const struct model_list *, size_t i);
 const char *model_list_path(const struct model_list *, size_t i);
 /* Returns false if the model has not been read yet. */
-bool model_list_look(struct model_list *, size_t i, struct model_look *);
+bool model_list_look(struct model_list *, size_t i, struct model_summary *);
 /* Number of models that have been read. */
 size_t model_list_seen(struct model_list *);
 

@@ -34,7 +34,7 @@ message_run_begins(struct message *m)
 }
 
 void
-message_say(struct message *m, const char *format, ...)
+message_print(struct message *m, const char *format, ...)
 {
     char text[sizeof m->text];
     va_list args;

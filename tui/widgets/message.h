@@ -18,7 +18,7 @@ struct message {
     uint32_t n;            /* number of messages so far */
 };
 
-__attribute__((format(printf, 2, 3))) void message_say(struct message *, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void message_print(struct message *, const char *format, ...);
 /* Marks the last message as a result of the run. */
 void message_is_of_run(struct message *);
 void message_run_begins(struct message *); /* removes the last run's result from the screen, not from the list */

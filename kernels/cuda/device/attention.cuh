@@ -92,10 +92,10 @@ find_job(const struct attend_scene &c, const struct row_group &group, uint32_t p
         return false;
     job->counter = (group.first + begin / share) * c.m->heads + kv_head * share + begin % share;
     const struct row &row = rows[group.first];
-    job->trunk = c.forward->store.trunk + (size_t)row.seq * c.forward->store.trunk_room;
+    job->trunk = c.forward->kv_cache.trunk + (size_t)row.seq * c.forward->kv_cache.trunk_room;
     job->tail = c.forward->tails + row.tail;
     job->n_trunk = row.n_trunk;
-    job->base = ((size_t)(c.layer - 1) * c.forward->store.slots * c.m->kv_heads + kv_head) * head_room(c.m->head_dim);
+    job->base = ((size_t)(c.layer - 1) * c.forward->kv_cache.slots * c.m->kv_heads + kv_head) * head_room(c.m->head_dim);
     return true;
 }
 
@@ -108,7 +108,7 @@ put_queries(const struct attend_scene &c, const struct attend_job &job, struct a
     for (uint32_t i = 0; i < job.n; i++) {
         const uint32_t row = __shfl_sync(ALL_OF_WARP, job.row, (int)i),
                        head = __shfl_sync(ALL_OF_WARP, job.head, (int)i);
-        const float *from = c.forward->store.q + ((size_t)row * c.m->heads + head) * dim;
+        const float *from = c.forward->kv_cache.q + ((size_t)row * c.m->heads + head) * dim;
         const float grown = growth_at(c.m->form, __shfl_sync(ALL_OF_WARP, job.seen.y, (int)i));
         for (uint32_t d = (warp + BLOCK_WARPS - i) % BLOCK_WARPS * WARP + job.lane; d < room; d += BLOCK_THREADS)
             place->q[i * room + d] = d < dim ? from[d] * grown : 0;
@@ -257,13 +257,13 @@ absorb_block(const struct attend_scene &c, const struct attend_job &job, uint32_
     const int ahead = VALUES_AHEAD / (DIMS * sizeof(KV));
     const uint32_t own_dims = lane * DIMS < room ? lane * DIMS : 0; /* unused in lanes after the head's end */
     const struct values_place<KV> at = {
-        (const KV *)c.forward->store.values + job.base + own_dims, stride, slot,
+        (const KV *)c.forward->kv_cache.values + job.base + own_dims, stride, slot,
             job.first > first ? job.first - first : 0,
             job.last - first < ATTEND_BLOCK ? job.last - first + 1 : ATTEND_BLOCK
     };
     float z[PAIRS] = {}, out[PAIRS][DIMS] = {};
     lane_values<KV, DIMS> values[ATTEND_BLOCK / ahead][ahead]; /* only one of them is in use at a time */
-    score<KV, PAIRS>((const KV *)c.forward->store.keys + job.base + slot * stride, q, room, job.n, z);
+    score<KV, PAIRS>((const KV *)c.forward->kv_cache.keys + job.base + slot * stride, q, room, job.n, z);
     load_values<ahead>(at, at.begin, values[0]); /* loads while weights are computed */
     if (c.m->form.attention_cap > 0)
 #pragma unroll
@@ -360,7 +360,7 @@ merge_blocks(const struct attend_place *place, const struct merge_place &at, uin
 static __device__ __forceinline__ float *
 partial_at(const struct attend_scene &c, const struct merge_place &at, uint32_t split)
 {
-    const struct dev_store &s = c.forward->store;
+    const struct dev_kv_cache &s = c.forward->kv_cache;
     return s.partials + (((size_t)at.row * c.m->heads + at.head) * s.max_splits + split) * (2 + c.m->head_dim);
 }
 
@@ -401,7 +401,7 @@ put_attended(const struct attend_scene &c, const struct merge_place &at, struct 
 {
     if (c.sinks != NULL)
         merge(a, make_float2(c.sinks[at.head], 1), make_float2(0, 0));
-    put_two(c.forward->store.attended, c.m->exact, c.m->heads * c.m->head_dim, at.row, at.head * c.m->head_dim + at.d,
+    put_two(c.forward->kv_cache.attended, c.m->exact, c.m->heads * c.m->head_dim, at.row, at.head * c.m->head_dim + at.d,
             a.out.x / a.sum, a.out.y / a.sum);
 }
 
@@ -430,7 +430,7 @@ is_last_split(const struct attend_scene &c, const struct attend_job &job)
     bool last = false;
     __syncthreads(); /* makes thread 0's release and acquire apply to the whole block */
     if (thread_here() == 0) {
-        uint32_t *arrivals = &c.forward->store.arrivals[job.counter];
+        uint32_t *arrivals = &c.forward->kv_cache.arrivals[job.counter];
         last = add_acquire_release(arrivals, 1) == others;
         if (last)
             *arrivals = 0;

@@ -9,12 +9,12 @@ __launch_bounds__(ROW_THREADS) write_dists(struct dist_args a)
     __shared__ struct select_scratch scratch;
     const uint32_t vocab = a.model->vocab;
     const struct dist_req *const r = &a.requests[blockIdx.x];
-    const float *const z = a.store.head_logits + (size_t)blockIdx.x * vocab;
-    float *const p = a.store.dists_p + (size_t)r->out * a.store.dists_vocab;
+    const float *const z = a.kv_cache.head_logits + (size_t)blockIdx.x * vocab;
+    float *const p = a.kv_cache.dists_p + (size_t)r->out * a.kv_cache.dists_vocab;
     const struct row_dist dist = measure_dist(z, vocab, &r->sampling, &scratch);
     for (uint32_t v = threadIdx.x; v < vocab; v += ROW_THREADS)
         p[v] = dist_p(&dist, z[v], v);
-    for (uint32_t v = vocab + threadIdx.x; v < a.store.dists_vocab; v += ROW_THREADS)
+    for (uint32_t v = vocab + threadIdx.x; v < a.kv_cache.dists_vocab; v += ROW_THREADS)
         p[v] = 0;
 }
 
@@ -23,8 +23,8 @@ __launch_bounds__(ROW_THREADS) draw_tokens(struct draw_args a)
 {
     __shared__ struct block_scratch scratch;
     const struct draw_req *const r = &a.draws[blockIdx.x].request;
-    const uint32_t vocab = a.store.dists_vocab;
-    const struct stored_p p = {a.store.dists_p + (size_t)r->from * vocab, r->without, r->n_without};
+    const uint32_t vocab = a.kv_cache.dists_vocab;
+    const struct stored_p p = {a.kv_cache.dists_p + (size_t)r->from * vocab, r->without, r->n_without};
     token_t token;
     if (r->likeliest) {
         uint64_t best = 0;
@@ -61,10 +61,10 @@ __global__ void
 __launch_bounds__(ROW_THREADS) compare_dists(struct overlap_args a)
 {
     __shared__ struct block_scratch scratch;
-    const uint32_t vocab = a.store.dists_vocab;
+    const uint32_t vocab = a.kv_cache.dists_vocab;
     const struct overlap_req *const r = &a.requests[blockIdx.x];
-    const struct stored_p d = {a.store.dists_p + (size_t)r->d * vocab, NULL, 0},
-                          c = {a.store.dists_p + (size_t)r->c * vocab, NULL, 0};
+    const struct stored_p d = {a.kv_cache.dists_p + (size_t)r->d * vocab, NULL, 0},
+                          c = {a.kv_cache.dists_p + (size_t)r->c * vocab, NULL, 0};
     const struct mass common = block_mass([=](uint32_t v) { return fminf(d(v), c(v)); }, vocab, &scratch);
     if (threadIdx.x != 0)
         return;

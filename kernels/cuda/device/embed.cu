@@ -8,7 +8,7 @@
 
 struct embed_args {
     const struct dev_model *model;
-    struct dev_store store;
+    struct dev_kv_cache kv_cache;
     const struct row *rows;
 };
 
@@ -22,7 +22,7 @@ __launch_bounds__(BLOCK_THREADS) embed_rows(struct embed_args a)
     const uint32_t position = row.n_trunk + row.n_tail - 1;
     const float *const place =
         m.positions != NULL ? m.positions + (size_t)min(position, m.n_positions - 1) * m.width : NULL;
-    float *to = a.store.hidden + (size_t)row.ring * (m.n_layers + 1) * m.width;
+    float *to = a.kv_cache.hidden + (size_t)row.ring * (m.n_layers + 1) * m.width;
     for (uint32_t k = threadIdx.x; k < m.width; k += BLOCK_THREADS)
         to[k] = element(m.embedding, (uint32_t)row.token, k) * m.form.embedding_scale + (place != NULL ? place[k] : 0);
     if (m.embedding_norm.weight == NULL)
@@ -47,16 +47,16 @@ __launch_bounds__(TRUNK_THREADS) write_trunk(struct trunk_args a)
 }
 
 extern "C" cudaError_t
-launch_embed(const struct dev_model *model, struct dev_store store, const struct row *rows, uint32_t n,
+launch_embed(const struct dev_model *model, struct dev_kv_cache kv_cache, const struct row *rows, uint32_t n,
              cudaStream_t stream)
 {
-    const struct embed_args a = {model, store, rows};
+    const struct embed_args a = {model, kv_cache, rows};
     return launch(embed_rows, n, BLOCK_THREADS, a, stream);
 }
 
 extern "C" cudaError_t
-launch_trunk(struct dev_store store, seq_t seq, uint32_t first, const slot_t *slots, uint32_t n, cudaStream_t stream)
+launch_trunk(struct dev_kv_cache kv_cache, seq_t seq, uint32_t first, const slot_t *slots, uint32_t n, cudaStream_t stream)
 {
-    const struct trunk_args a = {store.trunk + (size_t)seq * store.trunk_room + first, slots, n};
+    const struct trunk_args a = {kv_cache.trunk + (size_t)seq * kv_cache.trunk_room + first, slots, n};
     return launch(write_trunk, (n + TRUNK_THREADS - 1) / TRUNK_THREADS, TRUNK_THREADS, a, stream);
 }

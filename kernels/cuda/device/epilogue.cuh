@@ -23,13 +23,13 @@ put_expert(const struct forward_state *s, uint32_t v, uint32_t o0, uint32_t o1, 
 {
     const struct dev_model &m = s->model;
     const bool shared = s->product.shared;
-    const struct expert_row entry = s->a.store.expert_rows[v];
+    const struct expert_row entry = s->a.kv_cache.expert_rows[v];
     const struct expert_stack &stack = shared ? moe_here(s).shared : moe_here(s).routed;
     const uint32_t ffn = stack.down.cols, row = shared ? entry.row : v;
     const bool gated = stack.gate_up.rows > ffn;
     const float *const bgate = bias_of(stack.bgate, s, entry, ffn), *const bup = bias_of(stack.bup, s, entry, ffn);
     const struct xielu &numbers = layer_here(s).xielu;
-    void *const to = shared ? s->a.store.shared_hidden : s->a.store.expert_hidden;
+    void *const to = shared ? s->a.kv_cache.shared_hidden : s->a.kv_cache.expert_hidden;
 #pragma unroll 1
     for (int i = 0; i < (gated ? 1 : 2); i++) {
         const uint32_t o = i == 0 ? o0 : o1;
@@ -50,13 +50,13 @@ static __device__ __forceinline__ void
 add_expert(const struct forward_state *s, uint32_t v, uint32_t o0, uint32_t o1, float y0, float y1)
 {
     const uint32_t width = s->model.width;
-    const struct expert_row entry = s->a.store.expert_rows[v];
+    const struct expert_row entry = s->a.kv_cache.expert_rows[v];
     const struct expert_stack &stack = s->product.shared ? moe_here(s).shared : moe_here(s).routed;
     const float *const bias = bias_of(stack.bdown, s, entry, width);
     const bool to_stream = (entry.edge & ROW_LAST) != 0 && !s->how.raw;
-    float *const hidden = s->a.store.hidden + (size_t)row_of(s, entry.row).ring * (s->model.n_layers + 1) * width;
+    float *const hidden = s->a.kv_cache.hidden + (size_t)row_of(s, entry.row).ring * (s->model.n_layers + 1) * width;
     const float *const before = hidden + (size_t)s->how.from * width;
-    float *const sums = s->a.store.raw + (size_t)entry.row * width;
+    float *const sums = s->a.kv_cache.raw + (size_t)entry.row * width;
     float *const after = to_stream ? hidden + (size_t)s->l * width : sums;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
@@ -113,11 +113,11 @@ template <unsigned KINDS> struct epilogue {
             if (o == UINT32_MAX)
                 continue;
             if (later)
-                s->a.store.qk_raw[((size_t)row * (m.heads + m.kv_heads) + (key ? m.heads : 0)) * m.head_dim + o] = y;
+                s->a.kv_cache.qk_raw[((size_t)row * (m.heads + m.kv_heads) + (key ? m.heads : 0)) * m.head_dim + o] = y;
             else if (!key)
-                s->a.store.q[(size_t)row * m.heads * m.head_dim + o] = y;
+                s->a.kv_cache.q[(size_t)row * m.heads * m.head_dim + o] = y;
             else
-                put_kv(m, s->a.store, s->a.store.keys, s->l, row_of(s, row).slot, o, y);
+                put_kv(m, s->a.kv_cache, s->a.kv_cache.keys, s->l, row_of(s, row).slot, o, y);
         }
     }
 
@@ -141,18 +141,18 @@ template <unsigned KINDS> struct epilogue {
         }
         const slot_t slot = row_of(s, row).slot;
         if (o0 != UINT32_MAX)
-            put_kv(m, s->a.store, s->a.store.values, s->l, slot, o0, y0);
+            put_kv(m, s->a.kv_cache, s->a.kv_cache.values, s->l, slot, o0, y0);
         if (o1 != UINT32_MAX)
-            put_kv(m, s->a.store, s->a.store.values, s->l, slot, o1, y1);
+            put_kv(m, s->a.kv_cache, s->a.kv_cache.values, s->l, slot, o1, y1);
     }
 
     __device__ __forceinline__ void
     add_to_stream(uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1) const
     {
         const uint32_t width = s->model.width;
-        float *hidden = s->a.store.hidden + (size_t)row_of(s, row).ring * (s->model.n_layers + 1) * width;
+        float *hidden = s->a.kv_cache.hidden + (size_t)row_of(s, row).ring * (s->model.n_layers + 1) * width;
         const float *before = hidden + (size_t)s->how.from * width;
-        float *after = s->how.raw ? s->a.store.raw + (size_t)row * width : hidden + (size_t)s->l * width;
+        float *after = s->how.raw ? s->a.kv_cache.raw + (size_t)row * width : hidden + (size_t)s->l * width;
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             const uint32_t o = i == 0 ? o0 : o1;
@@ -170,7 +170,7 @@ template <unsigned KINDS> struct epilogue {
     {
         const struct dev_model &m = s->model;
         const float y = gate / (1.0f + expf(-gate)) * up;
-        put_activation(s->a.store.gated, m.exact, m.ffn, row, o, m.exact ? y : y * HIDDEN_SHRINK);
+        put_activation(s->a.kv_cache.gated, m.exact, m.ffn, row, o, m.exact ? y : y * HIDDEN_SHRINK);
     }
 
     /* y0 and y1 are a hidden unit's gate and up or, without gates, the up of two hidden units. */
@@ -191,7 +191,7 @@ template <unsigned KINDS> struct epilogue {
             const float y = (KINDS & EPILOGUE_EXPERTS) != 0 && gated
                                 ? activated_pair(m.form.activation, layer.xielu, x, up)
                                 : activated(m.form.activation, layer.xielu, x) * up;
-            put_activation(s->a.store.gated, m.exact, m.ffn, row, o, m.exact ? y : y * HIDDEN_SHRINK);
+            put_activation(s->a.kv_cache.gated, m.exact, m.ffn, row, o, m.exact ? y : y * HIDDEN_SHRINK);
         }
     }
 

@@ -68,9 +68,9 @@ shaped_logit(const struct dev_model &m, uint32_t o, float z)
 static __device__ __forceinline__ float2
 rotation_of(uint32_t position, double frequency)
 {
-    const double half_turns = (double)position * frequency * 0.318309886183790671538; /* 1 / pi */
+    const double half_rotations = (double)position * frequency * 0.318309886183790671538; /* 1 / pi */
     float s, c;
-    sincospif((float)(half_turns - 2 * rint(half_turns / 2)), &s, &c);
+    sincospif((float)(half_rotations - 2 * rint(half_rotations / 2)), &s, &c);
     return make_float2(c, s);
 }
 

@@ -80,7 +80,7 @@ multiply_smem(Shared *s, uint32_t buffer_index)
 static __device__ __forceinline__ uint32_t
 most_rows(const struct product &p)
 {
-    return !p.by_expert ? p.n : p.shared ? p.store->expert_list->rows : p.store->expert_list->most;
+    return !p.by_expert ? p.n : p.shared ? p.kv_cache->expert_list->rows : p.kv_cache->expert_list->most;
 }
 
 template <enum weight_type T, class Shared>
@@ -155,7 +155,7 @@ begin_layer(Shared *s)
 {
     copy_layer(s, s->l + 1);
     if (blockIdx.x == 0 && threadIdx.x == 0) {
-        __stcg(&s->a.store.barrier->stop[s->l % 2], load_acquire(s->a.store.cancel));
+        __stcg(&s->a.kv_cache.barrier->stop[s->l % 2], load_acquire(s->a.kv_cache.cancel));
         if (s->a.until.temperature != NULL)
             s->a.until.state->depth = s->l;
     }
@@ -169,9 +169,9 @@ wait_usefully(Shared *s, uint32_t l, bool entered, uint32_t odd)
     const uint32_t thread = threadIdx.x;
     stamp_coming(s);
     if (thread == 2 * WARP)
-        arrange(s, &s->ahead[odd ^ 1]);
+        schedule(s, &s->ahead[odd ^ 1]);
     else if (thread == 3 * WARP)
-        s->stopped = !entered && __ldcg(&s->a.store.barrier->stop[l % 2]) != 0;
+        s->stopped = !entered && __ldcg(&s->a.kv_cache.barrier->stop[l % 2]) != 0;
     fetch_ahead<Shared>(s->ahead[odd]);
 }
 
@@ -207,7 +207,7 @@ static __global__ void
 __launch_bounds__(BLOCK_THREADS, 1) forward_layers(struct forward_args a)
 {
     SHARED_MEMORY(Shared, s);
-    struct grid_barrier barrier = grid_barrier_of(a.store.barrier);
+    struct grid_barrier barrier = grid_barrier_of(a.kv_cache.barrier);
     stamp_begin(a);
     begin_forward(s, a);
     barrier.place = grid_place(a.first, START);

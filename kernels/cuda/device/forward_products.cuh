@@ -24,7 +24,7 @@ struct listed_experts {
 
     __device__ __forceinline__
     listed_experts(const struct product &p, uint32_t strips)
-        : p(p), experts(p.shared ? 1 : p.store->expert_list->n), strips(strips)
+        : p(p), experts(p.shared ? 1 : p.kv_cache->expert_list->n), strips(strips)
     {
     }
     /* The shared expert's strips begin with the last blocks, some of which had one strip less of the routed experts. */
@@ -49,7 +49,7 @@ struct listed_experts {
     find(uint32_t i) const
     {
         const uint32_t which = p.down ? i % experts : i / strips;
-        const struct listed_expert at = p.shared ? p.store->expert_list->alone : p.store->expert_list->experts[which];
+        const struct listed_expert at = p.shared ? p.kv_cache->expert_list->alone : p.kv_cache->expert_list->experts[which];
         struct listed_place place;
         place.m = p.matrices[0];
         place.matrix = 0;
@@ -63,7 +63,7 @@ struct listed_experts {
     __device__ __forceinline__ uint32_t
     row_of_entry(uint32_t v) const
     {
-        return p.down && !p.shared ? v : p.store->expert_rows[v].row;
+        return p.down && !p.shared ? v : p.kv_cache->expert_rows[v].row;
     }
 };
 
@@ -153,7 +153,7 @@ template <int NT> struct listed_rows {
         const uint32_t row = own.row[j];
         if (SMEM)
             return (const uint4 *)p.x + row * smem_stride(units) + unit * 4 + lane % 4;
-        return settled((const uint4 *)p.x + (size_t)(row / TILE) * units * WARP + row % TILE * 4 + lane % 4 +
+        return opaque((const uint4 *)p.x + (size_t)(row / TILE) * units * WARP + row % TILE * 4 + lane % 4 +
                        (size_t)unit * WARP);
     }
 };
@@ -227,17 +227,17 @@ qkv_product(const struct forward_state *s, const struct dev_layer &d, uint32_t f
 static __device__ __forceinline__ struct product
 experts_product(const struct moe_state *s, struct layer_step at, bool shared, const void *normed)
 {
-    const struct dev_store &store = s->a.store;
+    const struct dev_kv_cache &kv_cache = s->a.kv_cache;
     const struct dev_moe &moe = s->moe[at.l % 2];
     const struct expert_stack &stack = shared ? moe.shared : moe.routed;
     const bool down = at.step == DOWN;
-    const void *const hidden = shared ? store.shared_hidden : store.expert_hidden;
+    const void *const hidden = shared ? kv_cache.shared_hidden : kv_cache.expert_hidden;
     struct product p =
         product_of(down ? &stack.down : &stack.gate_up, down ? hidden : normed, s->a.n, !down && s->in_smem);
     p.by_expert = true;
     p.shared = shared;
     p.down = down;
-    p.store = &store;
+    p.kv_cache = &kv_cache;
     return p;
 }
 
@@ -247,20 +247,20 @@ template <class Shared>
 static __device__ __forceinline__ struct product
 product_at(const Shared *s, struct layer_step at, uint32_t part)
 {
-    const struct dev_store &store = s->a.store;
+    const struct dev_kv_cache &kv_cache = s->a.kv_cache;
     const struct dev_layer &d = s->layers[at.l % 2];
-    const void *const in_smem = s->work + SMEM_AT, *const normed = s->in_smem ? in_smem : store.normed;
+    const void *const in_smem = s->work + SMEM_AT, *const normed = s->in_smem ? in_smem : kv_cache.normed;
     if constexpr (Shared::HAS_EXPERTS)
         if (d.has_experts && (at.step == GATE_UP || at.step == DOWN))
             return experts_product(s, at, part > 0, normed);
     switch (at.step) {
     case QKV: return qkv_product(s, d, part, normed);
     case GATE_UP: return product_of(&d.gate_up, normed, s->a.n, s->in_smem);
-    case OUT: return product_of(&d.wo, store.attended, s->a.n, false);
-    case DOWN: return product_of(&d.down, store.gated, s->a.n, false);
+    case OUT: return product_of(&d.wo, kv_cache.attended, s->a.n, false);
+    case DOWN: return product_of(&d.down, kv_cache.gated, s->a.n, false);
     default:
         return product_of(s->trained.full != NULL ? &s->own_head : &s->model.head,
-                          s->does.probe_in_smem ? in_smem : store.until_normed, 1, s->does.probe_in_smem);
+                          s->does.probe_in_smem ? in_smem : kv_cache.until_normed, 1, s->does.probe_in_smem);
     }
 }
 
@@ -341,7 +341,7 @@ prepare(Shared *s, uint32_t part)
         break;
     default:
         how->kind = EPILOGUE_LOGITS;
-        how->logits = s->a.store.until_logits + (size_t)s->n_probes * s->model.vocab;
+        how->logits = s->a.kv_cache.until_logits + (size_t)s->n_probes * s->model.vocab;
         how->temperature = s->a.until.temperature[s->l];
         prepare_smem(s, s->does.probe_in_smem, s->model.final_norm);
     }
@@ -384,7 +384,7 @@ look_ahead(Shared *s, struct ahead *ahead, uint32_t copied)
 /* Prepares the step after the current one, and what is prefetched after it. */
 template <class Shared>
 static __device__ __forceinline__ void
-arrange(Shared *s, struct ahead *ahead)
+schedule(Shared *s, struct ahead *ahead)
 {
     const uint32_t copied = s->l + 1;
     const struct layer_step next = step_after(s, {s->l, s->step}, copied);

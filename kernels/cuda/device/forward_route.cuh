@@ -72,7 +72,7 @@ static __device__ __forceinline__ void
 put_router_logits(struct forward_state *s)
 {
     const struct dev_model &m = s->model;
-    const struct dev_store &store = s->a.store;
+    const struct dev_kv_cache &kv_cache = s->a.kv_cache;
     const struct dev_norm norm = mlp_norm(s, layer_here(s));
     const uint32_t experts = m.form.experts.n, outputs = experts + (layer_here(s).shared_mix != NULL ? 1 : 0);
     if (s->in_smem)
@@ -90,11 +90,11 @@ put_router_logits(struct forward_state *s)
                                          spread_of(m, mean, smem_sum(s->norm_parts[i]), m.width)};
             z = router_logit(weights, row, m.width);
         } else {
-            const struct normed_row row = {(m.exact ? (const float *)store.normed : store.raw) + (size_t)i * m.width};
+            const struct normed_row row = {(m.exact ? (const float *)kv_cache.normed : kv_cache.raw) + (size_t)i * m.width};
             z = router_logit(weights, row, m.width);
         }
         if (thread_here() % WARP == 0)
-            store.router_logits[(size_t)i * (experts + 1) + e] = z;
+            kv_cache.router_logits[(size_t)i * (experts + 1) + e] = z;
     }
 }
 
@@ -108,15 +108,15 @@ norm_for_router(struct forward_state *s)
         if (row_of(s, i).from >= s->l)
             continue;
         const float *const from = hidden_of(s, row_of(s, i), mlp_depth(s));
-        float *const to = s->a.store.raw + (size_t)i * m.width;
+        float *const to = s->a.kv_cache.raw + (size_t)i * m.width;
         const bool norms = norm.weight != NULL;
         const struct spread spread = norms ? block_spread(m, from, m.width, s->parts) : (struct spread){0, 1};
         for (uint32_t k = thread_here(); k < m.width; k += BLOCK_THREADS) {
             const float x = norms ? normed(norm, spread, from[k], k) : from[k];
-            put_activation(s->a.store.normed, m.exact, m.width, i, k, x);
+            put_activation(s->a.kv_cache.normed, m.exact, m.width, i, k, x);
             to[k] = x;
         }
-        put_padding(s->a.store.normed, m.exact, m.width, i);
+        put_padding(s->a.kv_cache.normed, m.exact, m.width, i);
     }
 }
 
@@ -128,7 +128,7 @@ is_last_router(struct forward_state *s)
     bool last = false;
     __syncthreads(); /* makes thread 0's release and acquire apply to the whole block */
     if (thread_here() == 0) {
-        uint32_t *const arrived = &s->a.store.expert_list->arrived;
+        uint32_t *const arrived = &s->a.kv_cache.expert_list->arrived;
         last = add_acquire_release(arrived, 1) == gridDim.x - 1;
         if (last)
             *arrived = 0;
@@ -144,8 +144,8 @@ choose_all(struct forward_state *s, struct route_shared *shared)
     const uint32_t warp = thread_here() / WARP;
     for (uint32_t i = warp; i < s->a.n; i += BLOCK_WARPS)
         if (row_of(s, i).from < s->l)
-            choose_experts(f, s->a.store.router_logits + (size_t)i * (f.n + 1), layer.brouter, layer.correction,
-                           &shared->choosing[warp], s->a.store.routes + (size_t)i * f.used);
+            choose_experts(f, s->a.kv_cache.router_logits + (size_t)i * (f.n + 1), layer.brouter, layer.correction,
+                           &shared->choosing[warp], s->a.kv_cache.routes + (size_t)i * f.used);
 }
 
 /* Calls with(row, k, route) for all routes of rows that take part, by all threads. */
@@ -156,7 +156,7 @@ for_routes(struct forward_state *s, With with)
     const uint32_t used = s->model.form.experts.used;
     for (uint32_t u = thread_here(); u < s->a.n * used; u += BLOCK_THREADS)
         if (row_of(s, u / used).from < s->l)
-            with(u / used, u % used, s->a.store.routes[u]);
+            with(u / used, u % used, s->a.kv_cache.routes[u]);
 }
 
 /* Copies the routes to the results. */
@@ -176,7 +176,7 @@ static __device__ __forceinline__ void
 list_experts(struct forward_state *s, struct order_place *order)
 {
     const uint32_t lane = thread_here() % WARP, experts = s->model.form.experts.n;
-    struct expert_list *const expert_list = s->a.store.expert_list;
+    struct expert_list *const expert_list = s->a.kv_cache.expert_list;
     uint32_t n = 0, expert_rows = 0, most = 0;
     for (uint32_t first = 0; first < experts; first += WARP) {
         const uint32_t e = first + lane, own = e < experts ? order->next[e] : 0;
@@ -210,7 +210,7 @@ static __device__ __forceinline__ void
 list_rows(struct forward_state *s)
 {
     const struct experts_form &f = s->model.form.experts;
-    const struct dev_store &store = s->a.store;
+    const struct dev_kv_cache &kv_cache = s->a.kv_cache;
     const uint32_t lane = thread_here() % WARP;
     const bool weighed = layer_here(s).shared_mix != NULL;
     uint32_t rows = 0;
@@ -226,14 +226,14 @@ list_rows(struct forward_state *s)
         const bool there = i < s->a.n && row_of(s, i).from < s->l;
         const uint32_t all = __ballot_sync(ALL_OF_WARP, there);
         if (there)
-            store.expert_rows[begin + before + (uint32_t)__popc(all & ((1u << lane) - 1))] = {
-                i, f.n, weighed ? 1 / (1 + expf(-store.router_logits[(size_t)i * (f.n + 1) + f.n])) : 1, ROW_LAST};
+            kv_cache.expert_rows[begin + before + (uint32_t)__popc(all & ((1u << lane) - 1))] = {
+                i, f.n, weighed ? 1 / (1 + expf(-kv_cache.router_logits[(size_t)i * (f.n + 1) + f.n])) : 1, ROW_LAST};
         before += (uint32_t)__popc(all);
     }
     if (lane == 0) {
-        store.expert_list->rows = rows;
+        kv_cache.expert_list->rows = rows;
         if (f.shared_ffn > 0)
-            store.expert_list->alone = {f.n, begin, rows};
+            kv_cache.expert_list->alone = {f.n, begin, rows};
     }
 }
 
@@ -255,7 +255,7 @@ order_expert_rows(struct forward_state *s, struct order_place *order)
     else if (thread < 2 * WARP)
         list_rows(s);
     __syncthreads();
-    struct expert_row *const expert_rows = s->a.store.expert_rows;
+    struct expert_row *const expert_rows = s->a.kv_cache.expert_rows;
     const bool alone = f.shared_ffn == 0;
     const uint32_t used = f.used;
     for_routes(s, [=](uint32_t i, uint32_t k, const struct route &r) {

@@ -134,7 +134,7 @@ skips(const uint8_t *mask, uint32_t l)
 static __device__ __forceinline__ float *
 hidden_of(struct forward_state *s, const struct row &row, uint32_t depth)
 {
-    return s->a.store.hidden + ((size_t)row.ring * (s->model.n_layers + 1) + depth) * s->model.width;
+    return s->a.kv_cache.hidden + ((size_t)row.ring * (s->model.n_layers + 1) + depth) * s->model.width;
 }
 
 static __device__ __forceinline__ void
@@ -236,10 +236,10 @@ step_after(const struct forward_state *s, struct layer_step at, uint32_t copied)
 static __device__ __forceinline__ const float2 *
 rotations_of(const struct forward_state *s, uint32_t l)
 {
-    const float2 *const rotations = (const float2 *)s->a.store.rotations;
+    const float2 *const rotations = (const float2 *)s->a.kv_cache.rotations;
     switch (s->layers[l % 2].rope) {
     case LAYER_ROPE_GLOBAL: return rotations;
-    case LAYER_ROPE_LOCAL: return rotations + (size_t)s->a.store.max_rows * (s->model.rope_dims / 2);
+    case LAYER_ROPE_LOCAL: return rotations + (size_t)s->a.kv_cache.max_rows * (s->model.rope_dims / 2);
     default: return NULL;
     }
 }

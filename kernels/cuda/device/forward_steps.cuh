@@ -81,7 +81,7 @@ static __device__ __forceinline__ const float *
 raw_heads(const struct forward_state *s, uint32_t i, bool is_key)
 {
     const struct dev_model &m = s->model;
-    return s->a.store.qk_raw + ((size_t)i * (m.heads + m.kv_heads) + (is_key ? m.heads : 0)) * m.head_dim;
+    return s->a.kv_cache.qk_raw + ((size_t)i * (m.heads + m.kv_heads) + (is_key ? m.heads : 0)) * m.head_dim;
 }
 
 /* Head h of row i's queries or keys. */
@@ -90,7 +90,7 @@ static __device__ __forceinline__ void
 norm_head(Shared *s, uint32_t i, uint32_t h, bool is_key, const struct spread &whole)
 {
     const struct dev_model &m = s->model;
-    const struct dev_store &store = s->a.store;
+    const struct dev_kv_cache &kv_cache = s->a.kv_cache;
     const uint32_t lane = thread_here() % WARP, base = h * m.head_dim;
     const float *const from = raw_heads(s, i, is_key) + base;
     const float *const weight = is_key ? layer_here(s).k_norm : layer_here(s).q_norm;
@@ -116,10 +116,10 @@ norm_head(Shared *s, uint32_t i, uint32_t h, bool is_key, const struct spread &w
             break;
         const uint2 d = dims_of_pair(m, lane + j * WARP);
         if (is_key) {
-            put_kv(m, store, store.keys, s->l, row_of(s, i).slot, base + d.x, head.x[j].x);
-            put_kv(m, store, store.keys, s->l, row_of(s, i).slot, base + d.y, head.x[j].y);
+            put_kv(m, kv_cache, kv_cache.keys, s->l, row_of(s, i).slot, base + d.x, head.x[j].x);
+            put_kv(m, kv_cache, kv_cache.keys, s->l, row_of(s, i).slot, base + d.y, head.x[j].y);
         } else {
-            float *const q = store.q + (size_t)i * m.heads * m.head_dim + base;
+            float *const q = kv_cache.q + (size_t)i * m.heads * m.head_dim + base;
             q[d.x] = head.x[j].x * m.form.attention_scale;
             q[d.y] = head.x[j].y * m.form.attention_scale;
         }
@@ -182,7 +182,7 @@ put_part(struct forward_state *s, struct softmax_part all)
         return;
     add_lanes(&all, s->how.temperature);
     if (threadIdx.x == 0)
-        ((float2 *)s->a.store.until_parts)[blockIdx.x] = make_float2(all.max, all.sum);
+        ((float2 *)s->a.kv_cache.until_parts)[blockIdx.x] = make_float2(all.max, all.sum);
 }
 
 /* Returns whether the last row exits at layer l; all blocks get the same result. */
@@ -193,7 +193,7 @@ leaves(struct forward_state *s, uint32_t l)
     if (threadIdx.x < WARP) {
         struct softmax_part all = {-INFINITY, 0};
         for (uint32_t b = threadIdx.x; b < gridDim.x; b += WARP) {
-            const float2 part = __ldcg((const float2 *)s->a.store.until_parts + b);
+            const float2 part = __ldcg((const float2 *)s->a.kv_cache.until_parts + b);
             all.add(part.x, part.y, temperature);
         }
         add_lanes(&all, temperature);
@@ -221,7 +221,7 @@ static __device__ __forceinline__ void
 put_rotations(struct forward_state *s, const double *frequencies, float gain, uint32_t first)
 {
     const uint32_t pairs = s->model.rope_dims / 2;
-    float2 *const rotations = (float2 *)s->a.store.rotations + first;
+    float2 *const rotations = (float2 *)s->a.kv_cache.rotations + first;
     for (uint32_t u = blockIdx.x * BLOCK_THREADS + threadIdx.x; u < s->a.n * pairs; u += gridDim.x * BLOCK_THREADS) {
         const struct row &row = s->a.rows[u / pairs];
         const float2 rotation = rotation_of(row.n_trunk + row.n_tail - 1, frequencies[u % pairs]);
@@ -241,7 +241,7 @@ inspect_rows(struct forward_state *s)
     }
     put_rotations(s, s->model.inv_freq, s->model.form.rope_gain, 0);
     if (s->model.inv_freq_local != NULL)
-        put_rotations(s, s->model.inv_freq_local, 1, s->a.store.max_rows * pairs);
+        put_rotations(s, s->model.inv_freq_local, 1, s->a.kv_cache.max_rows * pairs);
     last = __reduce_max_sync(ALL_OF_WARP, last / ATTEND_SPLIT);
     if (threadIdx.x % WARP == 0)
         atomicMax(&s->last_split, last);
@@ -254,7 +254,7 @@ norm_rows(struct forward_state *s, uint32_t depth, const struct dev_norm &norm)
     for (uint32_t i = blockIdx.x; i < s->a.n; i += gridDim.x) {
         const struct row &row = row_of(s, i);
         if (row.from < s->l)
-            norm_row(s->model, hidden_of(s, row, depth), norm, s->a.store.normed, i, s->parts);
+            norm_row(s->model, hidden_of(s, row, depth), norm, s->a.kv_cache.normed, i, s->parts);
     }
 }
 
@@ -268,7 +268,7 @@ post_rows(struct forward_state *s, uint32_t from, const float *weight)
         const struct row &row = row_of(s, i);
         if (row.from >= s->l)
             continue;
-        const float *const raw = s->a.store.raw + (size_t)i * width, *const before = hidden_of(s, row, from);
+        const float *const raw = s->a.kv_cache.raw + (size_t)i * width, *const before = hidden_of(s, row, from);
         float *const after = hidden_of(s, row, s->l);
         const struct spread spread = block_spread(s->model, raw, width, s->parts);
         for (uint32_t k = thread_here(); k < width; k += BLOCK_THREADS)
@@ -323,7 +323,7 @@ shift_probe(struct forward_state *s)
     for (uint32_t o = thread_here() / WARP * gridDim.x + blockIdx.x; o < s->model.width; o += gridDim.x * BLOCK_WARPS) {
         const float y = shifted(s->trained, h, o, s->model.width);
         if (threadIdx.x % WARP == 0)
-            s->a.store.until_shifted[o] = y;
+            s->a.kv_cache.until_shifted[o] = y;
     }
 }
 
@@ -331,7 +331,7 @@ shift_probe(struct forward_state *s)
 static __device__ __forceinline__ const float *
 probe_state(struct forward_state *s)
 {
-    return s->does.shifts ? s->a.store.until_shifted : hidden_of(s, s->a.rows[s->a.n - 1], s->l);
+    return s->does.shifts ? s->a.kv_cache.until_shifted : hidden_of(s, s->a.rows[s->a.n - 1], s->l);
 }
 
 static __device__ __forceinline__ void
@@ -339,7 +339,7 @@ norm_probe(struct forward_state *s)
 {
     if (blockIdx.x == 0)
         norm_row_as(s->model, s->model.exact || s->trained.full != NULL, probe_state(s), s->model.final_norm,
-                    s->a.store.until_normed, 0, s->parts);
+                    s->a.kv_cache.until_normed, 0, s->parts);
 }
 
 /* Returns the state of row i of the next product; NULL: the row takes no part. */

@@ -171,7 +171,7 @@ multiply_tile(const struct dev_matrix &m, const uint4 *x, uint32_t n, float *y, 
 static __device__ __forceinline__ const float *
 hidden_of(const struct head_args &a, const struct head_row &row)
 {
-    return a.store.hidden + ((size_t)row.ring * (a.model->n_layers + 1) + row.layer) * a.model->width;
+    return a.kv_cache.hidden + ((size_t)row.ring * (a.model->n_layers + 1) + row.layer) * a.model->width;
 }
 
 /* One block per row. */
@@ -182,8 +182,8 @@ __launch_bounds__(BLOCK_THREADS) norm_head_rows(struct head_args a)
     const struct head_row &row = a.rows[blockIdx.x];
     const struct dev_model &m = *a.model;
     const bool affine = row.trained && m.trained[row.layer].a != NULL;
-    const float *const from = affine ? a.store.head_shifted + (size_t)blockIdx.x * m.width : hidden_of(a, row);
-    norm_row(m, from, m.final_norm, a.store.head_normed, blockIdx.x, parts);
+    const float *const from = affine ? a.kv_cache.head_shifted + (size_t)blockIdx.x * m.width : hidden_of(a, row);
+    norm_row(m, from, m.final_norm, a.kv_cache.head_normed, blockIdx.x, parts);
 }
 
 /* ---- trained heads ---- */
@@ -204,7 +204,7 @@ __launch_bounds__(TRAINED_WARPS *WARP) shift_head_rows(struct head_args a)
     for (uint32_t o = first + threadIdx.x / WARP; o < last; o += TRAINED_WARPS) {
         const float y = shifted(m.trained[row.layer], hidden_of(a, row), o, m.width);
         if (threadIdx.x % WARP == 0)
-            a.store.head_shifted[(size_t)blockIdx.x * m.width + o] = y;
+            a.kv_cache.head_shifted[(size_t)blockIdx.x * m.width + o] = y;
     }
 }
 
@@ -226,7 +226,7 @@ __launch_bounds__(TRAINED_WARPS *WARP) full_head_rows(struct head_args a)
             z = fmaf(w[k], normed(m.final_norm, spread, h[k], k), z);
         z = warp_sum(z);
         if (threadIdx.x % WARP == 0)
-            a.store.head_logits[(size_t)blockIdx.x * m.vocab + o] = z;
+            a.kv_cache.head_logits[(size_t)blockIdx.x * m.vocab + o] = z;
     }
 }
 
@@ -249,7 +249,7 @@ struct put_logits {
 static __device__ __forceinline__ struct product
 head_product(const struct head_args &a)
 {
-    return {{&a.model->head}, 1, a.store.head_normed, a.n, false};
+    return {{&a.model->head}, 1, a.kv_cache.head_normed, a.n, false};
 }
 
 /* Up to NT tiles of rows; one block per multiprocessor, which process strips in turn. */
@@ -259,7 +259,7 @@ __launch_bounds__(BLOCK_THREADS, 1) head_by_strips(struct head_args a)
 {
     SHARED_MEMORY(float, shared);
     uint32_t buffer_index = 0;
-    struct put_logits put = {a.store.head_logits, a.model->vocab};
+    struct put_logits put = {a.kv_cache.head_logits, a.model->vocab};
     packed_strips<T, NT>(head_product(a), shared, &buffer_index, put);
 }
 
@@ -269,7 +269,7 @@ __launch_bounds__(BLOCK_THREADS) head_exactly(struct head_args a)
 {
     SHARED_MEMORY(float, shared);
     uint32_t buffer_index = 0;
-    struct put_logits put = {a.store.head_logits, a.model->vocab};
+    struct put_logits put = {a.kv_cache.head_logits, a.model->vocab};
     exact_product(head_product(a), PAIR_NONE, *a.model, shared, &buffer_index, put);
 }
 
@@ -280,7 +280,7 @@ __global__ void
 __launch_bounds__(TILE_THREADS, 1) head_by_tiles(struct head_args a)
 {
     __shared__ uint4 stage[2][STAGE_PARTS];
-    multiply_tile<T>(a.model->head, (const uint4 *)a.store.head_normed, a.n, a.store.head_logits,
+    multiply_tile<T>(a.model->head, (const uint4 *)a.kv_cache.head_normed, a.n, a.kv_cache.head_logits,
                      blockIdx.y * TILE_STRIPS, blockIdx.x * TILE_TILES, stage);
 }
 
@@ -289,7 +289,7 @@ __global__ void
 __launch_bounds__(SHAPE_THREADS) shape_logits(struct head_args a)
 {
     const struct dev_model &m = *a.model;
-    float *const logits = a.store.head_logits + (size_t)blockIdx.x * m.vocab;
+    float *const logits = a.kv_cache.head_logits + (size_t)blockIdx.x * m.vocab;
     const uint32_t o = blockIdx.y * SHAPE_THREADS + threadIdx.x;
     if (o < m.vocab)
         logits[o] = shaped_logit(m, o, logits[o]);
@@ -380,14 +380,14 @@ launch_head(struct head_args a, const struct dev_model *sizes, cudaStream_t stre
         said = launch(full_head_rows, fulls, TRAINED_WARPS * WARP, a, stream);
     if (said == cudaSuccess && sizes->shapes_logits)
         said = launch(shape_logits, shapes, SHAPE_THREADS, a, stream);
-    if (said != cudaSuccess || a.guesses == NULL)
+    if (said != cudaSuccess || a.predictions == NULL)
         return said;
     struct prediction_args g = {};
-    g.logits = a.store.head_logits;
+    g.logits = a.kv_cache.head_logits;
     g.vocab = sizes->vocab;
     g.n = a.n;
-    g.pieces = a.store.head_pieces;
+    g.pieces = a.kv_cache.head_pieces;
     g.rows = a.rows;
-    g.guesses = a.guesses;
+    g.predictions = a.predictions;
     return launch_predictions(g, stream);
 }

@@ -71,7 +71,7 @@ template <> struct lane_values<uint16_t, 4> {
 
 /* Stores element o, counted over all heads, of a slot of layer l. */
 static __device__ __forceinline__ void
-put_kv(const struct dev_model &m, const struct dev_store &s, void *keys_or_values, uint32_t l, slot_t slot, uint32_t o,
+put_kv(const struct dev_model &m, const struct dev_kv_cache &s, void *keys_or_values, uint32_t l, slot_t slot, uint32_t o,
        float x)
 {
     const uint32_t dim = m.head_dim, room = head_room(dim);

@@ -28,8 +28,9 @@ struct synthetic_args {
 cudaError_t launch_synthetic(struct synthetic_args, cudaStream_t);
 
 /* Hidden states of depth 0: hidden[rows[i].ring][0] = embedding[rows[i].token], in the model's form. */
-cudaError_t launch_embed(const struct dev_model *, struct dev_store, const struct row *rows, uint32_t n, cudaStream_t);
-cudaError_t launch_trunk(struct dev_store, seq_t, uint32_t first, const slot_t *slots, uint32_t n, cudaStream_t);
+cudaError_t launch_embed(const struct dev_model *, struct dev_kv_cache, const struct row *rows, uint32_t n,
+                         cudaStream_t);
+cudaError_t launch_trunk(struct dev_kv_cache, seq_t, uint32_t first, const slot_t *slots, uint32_t n, cudaStream_t);
 cudaError_t launch_stamp(uint64_t *to, cudaStream_t);                           /* writes the global timer's time */
 cudaError_t launch_forward(struct forward_args, uint32_t blocks, cudaStream_t); /* cooperative launch */
 cudaError_t launch_forward_moe(struct forward_args, uint32_t blocks, cudaStream_t);
@@ -47,7 +48,7 @@ cudaError_t launch_head(struct head_args, const struct dev_model *sizes, cudaStr
 cudaError_t launch_predictions(struct prediction_args, cudaStream_t);
 /* Computes the predictions of the layers that a forward pass probed, from until_logits: (L + 1), token TOKEN_NONE for
  * other layers; `last` receives the last one. */
-cudaError_t launch_until_predictions(struct forward_args, struct guess *all, struct guess *last,
+cudaError_t launch_until_predictions(struct forward_args, struct prediction *all, struct prediction *last,
                                      const struct dev_model *sizes, cudaStream_t);
 
 cudaError_t launch_dist(struct dist_args, const struct dev_model *sizes, cudaStream_t);

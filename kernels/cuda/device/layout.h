@@ -274,8 +274,8 @@ head_pieces_of(uint32_t vocab)
 
 struct head_piece {                     /* statistics of a piece of a row of logits */
     float max, sum, weighted, annealed; /* z relative to max: sum exp z, sum z exp z, sum exp(z/T) */
-    token_t top[GUESS_TOP];             /* best first, followed by TOKEN_NONE */
-    float top_z[GUESS_TOP];
+    token_t top[PREDICTION_TOP];        /* best first, followed by TOKEN_NONE */
+    float top_z[PREDICTION_TOP];
     float final_max, cross; /* of the final layer's row f: its maximum in this piece, sum exp(f - max) (f - z) */
     uint32_t above;         /* number of logits ranked before that of the final row's argmax */
     uint32_t arrived;       /* in a row's first piece: number of pieces already compared */
@@ -294,7 +294,7 @@ struct row_dist {
 #define VERIFY_WALKS 16 /* sampled rounds that are walked in parallel */
 
 /* Memory of a KV cache. Activations are packed F16, or (rows, cols) F32 if exact. */
-struct dev_store {
+struct dev_kv_cache {
     uint32_t slots, ring, trunk_room, max_rows; /* max_rows: of any forward pass */
     float *hidden;                              /* (ring, L + 1, width) */
     void *keys, *values; /* (L + 1, slots, kv_heads, head_room): layer l at index l - 1; F16, F32 if exact; zero */
@@ -362,7 +362,7 @@ struct until_state { /* in the results arena */
 
 struct forward_args {
     const struct dev_model *model; /* on the device */
-    struct dev_store store;
+    struct dev_kv_cache kv_cache;
     const struct row *rows; /* (n) */
     const slot_t *tails;
     const struct row_group *groups;           /* (n_groups) */
@@ -387,12 +387,12 @@ struct head_row {
 
 struct head_args {
     const struct dev_model *model;
-    struct dev_store store;
-    const struct head_row *rows; /* (n), n <= store.head_rows */
+    struct dev_kv_cache kv_cache;
+    const struct head_row *rows; /* (n), n <= kv_cache.head_rows */
     uint32_t n;
-    bool trained;          /* some rows use trained heads */
-    struct guess *guesses; /* (n), or NULL: logits only */
-    uint32_t blocks;       /* number that fills the device, one per multiprocessor: forward_prepare() */
+    bool trained;                   /* some rows use trained heads */
+    struct prediction *predictions; /* (n), or NULL: logits only */
+    uint32_t blocks;                /* number that fills the device, one per multiprocessor: forward_prepare() */
 };
 
 /* Computes predictions from rows of logits, by statistics of pieces (struct head_piece). */
@@ -402,19 +402,19 @@ struct prediction_args {
     struct head_piece *pieces; /* (n, head_pieces_of(vocab)) */
 
     /* The rows of a head call: probes and results; or, if `rows` is NULL, */
-    const struct head_row *rows; /* (n) */
-    struct guess *guesses;       /* (n) */
+    const struct head_row *rows;    /* (n) */
+    struct prediction *predictions; /* (n) */
 
     /* the layers that a forward pass probed, at most n of them, in order. */
     const struct until_state *until;
-    const float *temperature; /* by layer */
-    struct guess *by_layer;   /* by layer, or NULL */
-    struct guess *last;
+    const float *temperature;    /* by layer */
+    struct prediction *by_layer; /* by layer, or NULL */
+    struct prediction *last;
 };
 
 struct dist_args {
     const struct dev_model *model;
-    struct dev_store store;
+    struct dev_kv_cache kv_cache;
     const struct dist_req *requests; /* (n); their logits are rows 0..n-1 of head_logits */
     uint32_t n;
 };
@@ -424,13 +424,13 @@ struct dev_draw {
 };
 
 struct draw_args {
-    struct dev_store store;
+    struct dev_kv_cache kv_cache;
     const struct dev_draw *draws;
     uint32_t n;
 };
 
 struct overlap_args {
-    struct dev_store store;
+    struct dev_kv_cache kv_cache;
     const struct overlap_req *requests; /* (n); `out` is a device pointer */
     uint32_t n;
 };
@@ -444,14 +444,14 @@ struct dev_round {     /* a round to verify */
 
 struct verify_args {
     const struct dev_model *model;
-    struct dev_store store;
+    struct dev_kv_cache kv_cache;
     const struct dev_round *rounds;  /* (n) */
-    const struct verify_node *nodes; /* of all rounds, store.head_rows at most */
+    const struct verify_node *nodes; /* of all rounds, kv_cache.head_rows at most */
     const int32_t *logits_row;       /* per node: row of head_logits, or -1 */
     uint32_t n;
-    uint32_t longest;            /* largest number of nodes in a round */
-    bool greedy, sampled;        /* whether some rounds are greedy, sampled */
-    const struct guess *guesses; /* predictions for the rows of head_logits */
+    uint32_t longest;                     /* largest number of nodes in a round */
+    bool greedy, sampled;                 /* whether some rounds are greedy, sampled */
+    const struct prediction *predictions; /* predictions for the rows of head_logits */
 };
 
 /* ---- layers of experts ----

@@ -28,7 +28,7 @@ struct product {
     uint32_t n;
     bool in_smem;                                         /* x is in shared memory (norm.cuh) */
     bool by_expert = false, shared = false, down = false; /* the matrix is a stack of experts: forward_products.cuh */
-    const struct dev_store *store = NULL;                 /* contains the assignment of rows to experts */
+    const struct dev_kv_cache *kv_cache = NULL;                 /* contains the assignment of rows to experts */
 };
 
 /* What becomes of outputs is a functor's business: it is called for pairs of packed rows g and g+8,
@@ -143,7 +143,7 @@ tile_activations(const struct product &p, uint32_t first_tile, uint32_t j, uint3
         return (const uint4 *)p.x + (lane / 4 < p.n ? lane / 4 : 0) * smem_stride(units) + unit * 4 + lane % 4;
     const size_t stride = (size_t)units * WARP;
     const bool there = (first_tile + j) * TILE + lane / 4 < p.n;
-    return settled((const uint4 *)p.x + (there ? (first_tile + j) * stride + lane : first_tile * stride + lane % 4) +
+    return opaque((const uint4 *)p.x + (there ? (first_tile + j) * stride + lane : first_tile * stride + lane % 4) +
                    (size_t)unit * WARP);
 }
 

@@ -1,5 +1,5 @@
 /* Statistics of rows of logits. A row is cut into pieces of fixed size, each one block's work; so one row keeps many
- * multiprocessors busy, and what a row's guess is does not depend on the others. Two launches:
+ * multiprocessors busy, and what a row's prediction is does not depend on the others. Two launches:
  *   summarise: of each piece maximum, best five, sums of exponentials; reads the logits once;
  *   conclude:  where asked for, compares each piece with the final layer's row; the last block of a row to finish
  *              merges its pieces, in order.
@@ -14,17 +14,17 @@
 
 #define COUNTS_AS_ZERO (-100.0f) /* logits below it count as zero; avoids 0 * -infinity in the sums */
 
-struct guess_row {
+struct prediction_row {
     const float *z; /* (vocab) */
     const struct head_piece *pieces;
     float temperature;
     int32_t final;
-    struct guess *out, *copy; /* copy may be NULL */
+    struct prediction *out, *copy; /* copy may be NULL */
 };
 
 /* Finds the inputs and outputs of row i; returns false if there is no such row. */
 static __device__ bool
-find_row(const struct prediction_args *a, uint32_t i, struct guess_row *row)
+find_row(const struct prediction_args *a, uint32_t i, struct prediction_row *row)
 {
     row->z = a->logits + (size_t)i * a->vocab;
     row->pieces = a->pieces + (size_t)i * head_pieces_of(a->vocab);
@@ -33,7 +33,7 @@ find_row(const struct prediction_args *a, uint32_t i, struct guess_row *row)
     if (a->rows != NULL) {
         row->temperature = a->rows[i].temperature;
         row->final = a->rows[i].final;
-        row->out = &a->guesses[i];
+        row->out = &a->predictions[i];
         return true;
     }
     const uint32_t probes = a->until->probes;
@@ -65,7 +65,7 @@ list_rank(struct head_piece *p, int place, uint64_t rank)
 }
 
 struct piece_scratch {
-    uint64_t best[PIECE_WARPS * GUESS_TOP];
+    uint64_t best[PIECE_WARPS * PREDICTION_TOP];
     float sums[3][PIECE_WARPS];
     float max;
     bool last; /* whether this is the row's last block */
@@ -78,7 +78,7 @@ find_top(const float z[THREAD_LOGITS], uint32_t first, struct head_piece *p, str
 {
     const uint32_t warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     uint32_t taken = 0;
-    for (int place = 0; place < GUESS_TOP; place++) {
+    for (int place = 0; place < PREDICTION_TOP; place++) {
         uint32_t key = 0;
         int at = 0;
 #pragma unroll
@@ -91,12 +91,12 @@ find_top(const float z[THREAD_LOGITS], uint32_t first, struct head_piece *p, str
         if (best == mine)
             taken |= 1u << at;
         if (lane == 0)
-            s->best[warp * GUESS_TOP + place] = best;
+            s->best[warp * PREDICTION_TOP + place] = best;
     }
     __syncthreads();
     if (warp == 0) {
-        uint64_t one = s->best[lane], two = lane + WARP < PIECE_WARPS * GUESS_TOP ? s->best[lane + WARP] : 0;
-        for (int place = 0; place < GUESS_TOP; place++) {
+        uint64_t one = s->best[lane], two = lane + WARP < PIECE_WARPS * PREDICTION_TOP ? s->best[lane + WARP] : 0;
+        for (int place = 0; place < PREDICTION_TOP; place++) {
             const uint64_t best = warp_best(max_op()(one, two));
             one = one == best ? 0 : one;
             two = two == best ? 0 : two;
@@ -130,7 +130,7 @@ __global__ void
 __launch_bounds__(PIECE_THREADS) summarise(struct prediction_args a)
 {
     __shared__ struct piece_scratch scratch;
-    struct guess_row row;
+    struct prediction_row row;
     if (!find_row(&a, blockIdx.x, &row))
         return;
     const uint32_t first = blockIdx.y * HEAD_PIECE;
@@ -196,7 +196,7 @@ next_best(const struct head_piece *pieces, uint32_t n, uint64_t last)
 {
     uint64_t best = 0;
     for (uint32_t c = threadIdx.x % WARP; c < n; c += WARP)
-        for (int i = 0; i < GUESS_TOP; i++) {
+        for (int i = 0; i < PREDICTION_TOP; i++) {
             const token_t token = pieces[c].top[i];
             const uint64_t rank = token == TOKEN_NONE ? 0 : rank_of(logit_key(pieces[c].top_z[i]), (uint32_t)token);
             best = rank < last ? max_op()(best, rank) : best;
@@ -212,7 +212,7 @@ finite_or_nan(double x)
 
 /* Computes a row's prediction from its n pieces, with one warp. */
 static __device__ void
-merge(const struct prediction_args *a, const struct guess_row *row, uint32_t n)
+merge(const struct prediction_args *a, const struct prediction_row *row, uint32_t n)
 {
     const uint32_t lane = threadIdx.x % WARP;
     const struct softmax mine = row_softmax(row->pieces, n);
@@ -228,9 +228,9 @@ merge(const struct prediction_args *a, const struct guess_row *row, uint32_t n)
     weighted = warp_reduce(weighted, add_op());
     annealed = warp_reduce(annealed, add_op());
 
-    struct guess g;
+    struct prediction g;
     uint64_t last = UINT64_MAX;
-    for (int i = 0; i < GUESS_TOP; i++) {
+    for (int i = 0; i < PREDICTION_TOP; i++) {
         last = last > 0 ? next_best(row->pieces, n, last) : 0;
         const bool there = rank_key(last) > 0;
         g.top[i] = there ? (token_t)rank_id(last) : TOKEN_NONE;
@@ -268,7 +268,7 @@ merge(const struct prediction_args *a, const struct guess_row *row, uint32_t n)
 /* Compares a piece of z with that of the final layer's row f: computes the cross term, and the number of logits ranked
  * before that of f's argmax. Returns true in all threads of the last block of the row. */
 static __device__ bool
-compare(const struct prediction_args *a, const struct guess_row *row, struct head_piece *mine, struct piece_scratch *s)
+compare(const struct prediction_args *a, const struct prediction_row *row, struct head_piece *mine, struct piece_scratch *s)
 {
     const struct head_piece *const theirs = a->pieces + (size_t)row->final * gridDim.y;
     const float *const f = a->logits + (size_t)row->final * a->vocab, f_max = theirs[blockIdx.y].max;
@@ -302,7 +302,7 @@ __global__ void
 __launch_bounds__(PIECE_THREADS) conclude(struct prediction_args a)
 {
     __shared__ struct piece_scratch scratch;
-    struct guess_row row;
+    struct prediction_row row;
     const bool there = find_row(&a, blockIdx.x, &row);
     if (!there || (row.final < 0 && blockIdx.y > 0))
         return;
@@ -326,7 +326,7 @@ launch_predictions(struct prediction_args a, cudaStream_t stream)
 /* ---- the layers that a forward pass probed ---- */
 
 __global__ void
-__launch_bounds__(PIECE_THREADS) clear_guesses(struct prediction_args a)
+__launch_bounds__(PIECE_THREADS) clear_predictions(struct prediction_args a)
 {
     for (uint32_t layer = threadIdx.x; a.by_layer != NULL && layer <= a.n; layer += PIECE_THREADS)
         a.by_layer[layer].token = TOKEN_NONE;
@@ -335,18 +335,18 @@ __launch_bounds__(PIECE_THREADS) clear_guesses(struct prediction_args a)
 }
 
 cudaError_t
-launch_until_predictions(struct forward_args forward, struct guess *all, struct guess *last,
+launch_until_predictions(struct forward_args forward, struct prediction *all, struct prediction *last,
                          const struct dev_model *sizes, cudaStream_t stream)
 {
     struct prediction_args a = {};
-    a.logits = forward.store.until_logits;
+    a.logits = forward.kv_cache.until_logits;
     a.vocab = sizes->vocab;
     a.n = sizes->n_layers;
-    a.pieces = forward.store.head_pieces;
+    a.pieces = forward.kv_cache.head_pieces;
     a.until = forward.until.state;
     a.temperature = forward.until.temperature;
     a.by_layer = all;
     a.last = last;
-    const cudaError_t said = launch(clear_guesses, 1, PIECE_THREADS, a, stream);
+    const cudaError_t said = launch(clear_predictions, 1, PIECE_THREADS, a, stream);
     return said == cudaSuccess ? launch_predictions(a, stream) : said;
 }

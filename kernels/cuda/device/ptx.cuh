@@ -144,7 +144,7 @@ thread_here()
  * register pair; otherwise the parts of all addresses would be kept in registers. */
 template <class T>
 static __device__ __forceinline__ const T *
-settled(const T *p)
+opaque(const T *p)
 {
     asm volatile("" : "+l"(p));
     return p;

@@ -25,7 +25,7 @@ template <> struct unit_of<WEIGHT_F16> {
     static __device__ __forceinline__ place
     place_of(const struct dev_matrix &m, uint32_t strip, uint32_t unit, uint32_t lane)
     {
-        return {settled((const unsigned char *)m.quants + ((size_t)strip * m.units + unit) * BYTES + lane * 16)};
+        return {opaque((const unsigned char *)m.quants + ((size_t)strip * m.units + unit) * BYTES + lane * 16)};
     }
     __device__ __forceinline__ void
     load(const place &at, uint32_t i, bool take)
@@ -92,8 +92,8 @@ template <> struct unit_of<WEIGHT_Q8_0> {
     place_of(const struct dev_matrix &m, uint32_t strip, uint32_t unit, uint32_t lane)
     {
         const size_t at = (size_t)strip * m.units + unit;
-        return {settled((const unsigned char *)m.quants + at * BYTES + lane * 16),
-                settled((const unsigned char *)m.scales + at * SCALE_BYTES + lane / 4 * 4)};
+        return {opaque((const unsigned char *)m.quants + at * BYTES + lane * 16),
+                opaque((const unsigned char *)m.scales + at * SCALE_BYTES + lane / 4 * 4)};
     }
     __device__ __forceinline__ void
     load(const place &at, uint32_t i, bool take)
@@ -175,8 +175,8 @@ template <> struct unit_of<WEIGHT_Q4_0> {
     static __device__ __forceinline__ place
     place_of(const struct dev_matrix &m, uint32_t strip, uint32_t unit, uint32_t lane)
     {
-        return {settled(pair_quants(m, BYTES, strip, unit) + lane * 16),
-                settled((const unsigned char *)m.scales + (size_t)strip * (m.units / 2 * PAIR_SCALES) +
+        return {opaque(pair_quants(m, BYTES, strip, unit) + lane * 16),
+                opaque((const unsigned char *)m.scales + (size_t)strip * (m.units / 2 * PAIR_SCALES) +
                         (unit * PAIR_SCALES + lane / 4 * 8))};
     }
     __device__ __forceinline__ void
@@ -218,8 +218,8 @@ super_place_of(const struct dev_matrix &m, enum weight_type type, uint32_t strip
 {
     const unsigned char *of_strip =
         (const unsigned char *)m.scales + (size_t)strip * (uint32_t)strip_scales(type, m.units);
-    return {settled(of_strip + (pair * PAIR_SCALES + lane / 4 * 8)),
-            settled(of_strip + (m.units / 2 * PAIR_SCALES + lane / 4 * 4 * super_scales(type))), pair};
+    return {opaque(of_strip + (pair * PAIR_SCALES + lane / 4 * 8)),
+            opaque(of_strip + (m.units / 2 * PAIR_SCALES + lane / 4 * 4 * super_scales(type))), pair};
 }
 
 /* Returns the scales of the block that contains the i-th pair. */
@@ -245,7 +245,7 @@ template <> struct unit_of<WEIGHT_Q4_K> {
     static __device__ __forceinline__ place
     place_of(const struct dev_matrix &m, uint32_t strip, uint32_t unit, uint32_t lane)
     {
-        return {settled(pair_quants(m, BYTES, strip, unit) + lane * 16),
+        return {opaque(pair_quants(m, BYTES, strip, unit) + lane * 16),
                 super_place_of(m, WEIGHT_Q4_K, strip, unit, lane)};
     }
     __device__ __forceinline__ void
@@ -297,7 +297,7 @@ template <> struct unit_of<WEIGHT_Q6_K> {
     place_of(const struct dev_matrix &m, uint32_t strip, uint32_t unit, uint32_t lane)
     {
         const unsigned char *pair = pair_quants(m, BYTES, strip, unit);
-        return {settled(pair + lane * 16), settled(pair + (PAIR_NIBBLES + lane * 8)),
+        return {opaque(pair + lane * 16), opaque(pair + (PAIR_NIBBLES + lane * 8)),
                 super_place_of(m, WEIGHT_Q6_K, strip, unit, lane)};
     }
     __device__ __forceinline__ void

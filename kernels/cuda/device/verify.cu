@@ -24,15 +24,15 @@ walked_round(const struct verify_args &a, const struct dev_round &r)
 
 /* Copies the target's predictions for the nodes; called by the first VERIFY_NODES threads. */
 static __device__ void
-judge(const struct walked &w, const struct guess *guesses)
+judge(const struct walked &w, const struct prediction *predictions)
 {
     const uint32_t i = threadIdx.x;
     if (i >= VERIFY_NODES)
         return;
-    struct guess g = {};
+    struct prediction g = {};
     g.token = TOKEN_NONE;
     if (i < w.n && w.logits_row[i] >= 0)
-        g = guesses[w.logits_row[i]];
+        g = predictions[w.logits_row[i]];
     w.out->judged[i] = g;
 }
 
@@ -45,13 +45,13 @@ __launch_bounds__(VERIFY_NODES) walk_greedy(struct verify_args a)
     const struct walked w = walked_round(a, a.rounds[blockIdx.x]);
     if (w.sampled)
         return;
-    judge(w, a.guesses);
+    judge(w, a.predictions);
     if (threadIdx.x != 0)
         return;
     struct verdict *const out = w.out;
     uint32_t n_path = 0;
     for (uint32_t node = 0;;) {
-        const token_t argmax = a.guesses[w.logits_row[node]].token;
+        const token_t argmax = a.predictions[w.logits_row[node]].token;
         uint32_t next = 0, siblings = 0; /* node 0 has no parent */
         for (uint32_t i = node + 1; i < w.n && next == 0; i++)
             if (w.nodes[i].parent == (int32_t)node) {
@@ -90,17 +90,17 @@ __launch_bounds__(ROW_THREADS) measure_nodes(struct verify_args a)
     const dist_t q = a.nodes[node].q;
     struct row_dist dist = {};
     if (a.logits_row[node] >= 0) {
-        const float *const z = a.store.head_logits + (size_t)a.logits_row[node] * vocab;
+        const float *const z = a.kv_cache.head_logits + (size_t)a.logits_row[node] * vocab;
         dist = measure_dist(z, vocab, &round->sampling, &scratch);
         dist.total = mass_value(block_mass([=](uint32_t v) { return dist_p(&dist, z[v], v); }, vocab, &scratch.block));
     }
     if (q != DIST_NONE) {
-        const uint32_t whole = a.store.dists_vocab;
-        const struct stored_p drawn_from = {a.store.dists_p + (size_t)q * whole, NULL, 0};
+        const uint32_t whole = a.kv_cache.dists_vocab;
+        const struct stored_p drawn_from = {a.kv_cache.dists_p + (size_t)q * whole, NULL, 0};
         dist.q_total = mass_value(block_mass(drawn_from, whole, &scratch.block));
     }
     if (threadIdx.x == 0)
-        a.store.row_dists[node] = dist;
+        a.kv_cache.row_dists[node] = dist;
 }
 
 /* The target's distribution at a node, not normalised, with rejected candidates subtracted. */
@@ -169,8 +169,8 @@ accept(struct test *t, const struct verify_args *a, const struct verify_node *ch
        const struct rng_key *key, struct block_scratch *scratch)
 {
     const uint32_t x = (uint32_t)child->token;
-    const uint32_t whole = a->store.dists_vocab; /* the size of q, at least vocab */
-    const struct stored_p q = {child->q == DIST_NONE ? NULL : a->store.dists_p + (size_t)child->q * whole, t->rejected,
+    const uint32_t whole = a->kv_cache.dists_vocab; /* the size of q, at least vocab */
+    const struct stored_p q = {child->q == DIST_NONE ? NULL : a->kv_cache.dists_p + (size_t)child->q * whole, t->rejected,
                                t->n_rejected};
     const double px = x < vocab ? (double)t->p(x) / t->total : 0, qx = child->q == DIST_NONE ? 0 : (double)q(x);
     double q_total = 0;
@@ -189,14 +189,14 @@ walk_round(const struct verify_args &a, const struct dev_round &round, float *ve
 {
     const uint32_t vocab = a.model->vocab;
     const struct walked w = walked_round(a, round);
-    const struct row_dist *const dists = a.store.row_dists + round.first;
-    judge(w, a.guesses);
+    const struct row_dist *const dists = a.kv_cache.row_dists + round.first;
+    judge(w, a.predictions);
     struct rng_key key = {round.seed, 0, 0, 0, 0};
     struct test t = {{}, 1, verify_p, verify_p + vocab, rejected, 0};
     uint32_t n_path = 0, node = 0, kind = NEXT_CANDIDATE;
     token_t following = TOKEN_NONE;
     for (;;) {
-        t.p.dist = dists[node], t.p.z = a.store.head_logits + (size_t)w.logits_row[node] * vocab, t.p.rest = NULL;
+        t.p.dist = dists[node], t.p.z = a.kv_cache.head_logits + (size_t)w.logits_row[node] * vocab, t.p.rest = NULL;
         t.total = t.p.dist.total;
         t.n_rejected = 0;
         uint32_t next = 0, siblings = 0;
@@ -235,7 +235,7 @@ __launch_bounds__(ROW_THREADS) walk_sampling(struct verify_args a)
 {
     __shared__ struct block_scratch scratch;
     __shared__ token_t rejected[VERIFY_NODES];
-    float *const mine = a.store.verify_p + (size_t)blockIdx.x * 2 * a.model->vocab;
+    float *const mine = a.kv_cache.verify_p + (size_t)blockIdx.x * 2 * a.model->vocab;
     for (uint32_t i = blockIdx.x; i < a.n; i += gridDim.x) {
         if (!(a.rounds[i].sampling.temperature > 0))
             continue;

@@ -60,7 +60,7 @@ $(BUILD)/tests/test_cuda_steps $(BUILD)/tests/races/test_cuda_steps: $(BUILD)/ob
 
 # The smoke test of `make test-cuda`.
 SMOKE_CU  := $(sort $(wildcard tests/cuda/smoke/*.cu))
-SMOKE_C   := tests/rigs/guess_definition.c kernels/cpu/sampling.c
+SMOKE_C   := tests/rigs/prediction_definition.c kernels/cpu/sampling.c
 $(BUILD)/tests/test_cuda_smoke: $(SMOKE_CU:%.cu=$(BUILD)/emulated/%.o) $(SMOKE_C:%.c=$(BUILD)/obj/%.o) $(BUILD)/libemulated.a
 	@mkdir -p $(@D)
 	$(call say,LD,$@)

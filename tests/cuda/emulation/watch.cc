@@ -18,8 +18,8 @@ const watcher *watching = nullptr;
 
 static const char *const names[] = {"barrier", "warp", "fence", "acquire", "release", "meeting", "wait", "record"};
 
-/* EMULATED_CUDA_DROP="barrier norm.cuh:49" leaves one out wherever it is passed, "barrier norm.cuh:49 @sweep" in that kernel,
- * "meeting forward.cu:128 3" the third of a grid, "wait store.c:217" the host's waiting for a stream. What is found then ends the
+/* EMULATED_CUDA_DROP="barrier norm.cuh:49" leaves one out wherever it is passed, "barrier norm.cuh:49 @forward" in that kernel,
+ * "meeting forward.cu:128 3" the third of a grid, "wait kv_cache.c:217" the host's waiting for a stream. What is found then ends the
  * process. EMULATED_CUDA_SITES=FILE: those that were passed are listed there, with their kernels. */
 struct mutation {
     char kind[16] = "", file[64] = "", kernel[64] = "";

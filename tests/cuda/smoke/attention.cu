@@ -78,12 +78,12 @@ check(struct smoke *s, const struct shape &k, double *worst)
         c.lean({k.alibi, 0, false});
     run_attention(c.a);
     const std::vector<uint32_t> apart = attended_words(c);
-    for (uint32_t left : fetched(c.a.forward.store.arrivals, (size_t)k.n * k.heads))
+    for (uint32_t left : fetched(c.a.forward.kv_cache.arrivals, (size_t)k.n * k.heads))
         if (left != 0)
             return smoke_says(s, false, "splits that arrived are not counted back to 0 (%u)", left);
     if (!near_definition(s, c, apart, worst))
         return false;
-    SUCCEEDS(cudaMemset(c.a.forward.store.attended, 0, apart.size() * sizeof apart[0]));
+    SUCCEEDS(cudaMemset(c.a.forward.kv_cache.attended, 0, apart.size() * sizeof apart[0]));
     c.a.apart = false;
     run_attention(c.a);
     if (attended_words(c) != apart)

@@ -1,10 +1,10 @@
 /* The grid's barrier (kernels/cuda/device/grid.cuh), many times over: what every thread wrote before it, threads of other blocks
- * read behind it, in the way the sweep does. */
+ * read behind it, in the way the forward pass does. */
 #include "tests/cuda/smoke/run.h"
 
 #include "kernels/cuda/device/grid.cuh"
 
-#define PATIENCE 5000000000u /* nanoseconds, as sweeps have it */
+#define PATIENCE 5000000000u /* nanoseconds, as forward passes have it */
 
 struct barrier_args {
     struct dev_barrier *barrier;

@@ -6,7 +6,7 @@
 #include "tests/rigs/cuda_matrix.h"
 extern "C" {
 #include "kernels/cpu/sampling.h"
-#include "tests/rigs/guess_definition.h"
+#include "tests/rigs/prediction_definition.h"
 }
 
 enum { LAYERS = 1, MOST_ROWS = 40 };
@@ -28,7 +28,7 @@ struct head_case {
     const test_matrix head;
     std::vector<float> norm, hidden; /* (width), (MOST_ROWS, 2, width) */
     struct dev_model sizes = {}, *model;
-    struct dev_store store = {};
+    struct dev_kv_cache kv_cache = {};
     std::vector<void *> owned;
 
     head_case(enum weight_type type, const struct head_shape &k) : head(type, k.vocab, k.width, false)
@@ -46,14 +46,14 @@ struct head_case {
         sizes.head = head.m;
         sizes.final_norm = {own(norm), NULL};
         model = own(std::vector<struct dev_model>(1, sizes));
-        store.ring = store.head_rows = MOST_ROWS;
-        store.hidden = own(hidden);
-        store.head_normed = own(std::vector<uint16_t>((size_t)64 * units_of(k.width) * UNIT, 0));
-        store.head_logits = own(std::vector<float>((size_t)MOST_ROWS * k.vocab, NAN));
-        store.head_pieces = own(std::vector<struct head_piece>((size_t)MOST_ROWS * head_pieces_of(k.vocab)));
-        SUCCEEDS(cudaMemset(store.head_pieces, 0, MOST_ROWS * head_pieces_of(k.vocab) * sizeof *store.head_pieces));
-        store.dists_vocab = k.vocab;
-        store.dists_p = own(std::vector<float>((size_t)4 * k.vocab, NAN));
+        kv_cache.ring = kv_cache.head_rows = MOST_ROWS;
+        kv_cache.hidden = own(hidden);
+        kv_cache.head_normed = own(std::vector<uint16_t>((size_t)64 * units_of(k.width) * UNIT, 0));
+        kv_cache.head_logits = own(std::vector<float>((size_t)MOST_ROWS * k.vocab, NAN));
+        kv_cache.head_pieces = own(std::vector<struct head_piece>((size_t)MOST_ROWS * head_pieces_of(k.vocab)));
+        SUCCEEDS(cudaMemset(kv_cache.head_pieces, 0, MOST_ROWS * head_pieces_of(k.vocab) * sizeof *kv_cache.head_pieces));
+        kv_cache.dists_vocab = k.vocab;
+        kv_cache.dists_p = own(std::vector<float>((size_t)4 * k.vocab, NAN));
     }
     head_case(const head_case &) = delete;
     ~head_case()
@@ -70,30 +70,30 @@ struct head_case {
         return p;
     }
 
-    /* Logits of these ring entries, and guesses where there is room for them; the last row is the others' final one. */
+    /* Logits of these ring entries, and predictions where there is room for them; the last row is the others' final one. */
     std::vector<float>
-    ask(const std::vector<uint32_t> &which, std::vector<struct guess> *guesses, uint32_t blocks)
+    ask(const std::vector<uint32_t> &which, std::vector<struct prediction> *predictions, uint32_t blocks)
     {
         std::vector<struct head_row> rows;
         const uint32_t n = (uint32_t)which.size();
         for (uint32_t i = 0; i < n; i++)
             rows.push_back({which[i], LAYERS, false, 0.5f + (float)i / 8, i + 1 < n ? (int32_t)n - 1 : -1});
         struct head_row *rows_there = on_device(rows);
-        struct guess *guesses_there = guesses != NULL ? on_device(std::vector<struct guess>(n)) : NULL;
+        struct prediction *predictions_there = predictions != NULL ? on_device(std::vector<struct prediction>(n)) : NULL;
         struct head_args a = {};
         a.model = model;
-        a.store = store;
+        a.kv_cache = kv_cache;
         a.rows = rows_there;
         a.n = n;
-        a.guesses = guesses_there;
+        a.predictions = predictions_there;
         a.blocks = blocks;
         SUCCEEDS(launch_head(a, &sizes, nullptr));
         SUCCEEDS(cudaDeviceSynchronize());
-        if (guesses != NULL)
-            *guesses = fetched(guesses_there, n);
+        if (predictions != NULL)
+            *predictions = fetched(predictions_there, n);
         SUCCEEDS(cudaFree(rows_there));
-        SUCCEEDS(cudaFree(guesses_there));
-        return fetched(store.head_logits, (size_t)n * sizes.vocab);
+        SUCCEEDS(cudaFree(predictions_there));
+        return fetched(kv_cache.head_logits, (size_t)n * sizes.vocab);
     }
 };
 
@@ -175,20 +175,20 @@ near(float got, float want, double bound)
 }
 
 bool
-smoke_guesses(struct smoke *s)
+smoke_predictions(struct smoke *s)
 {
     begin(s);
     head_case c(WEIGHT_F16, shape_of(s));
     const uint32_t vocab = c.sizes.vocab, n = s->size == SMOKE_WHOLE ? 9 : 3;
-    std::vector<struct guess> got;
+    std::vector<struct prediction> got;
     std::vector<uint32_t> which;
     for (uint32_t i = 0; i < n; i++)
         which.push_back(i);
     const std::vector<float> z = c.ask(which, &got, head_blocks(s));
     for (uint32_t i = 0; i < n; i++) {
         const float *final = i + 1 < n ? &z[(size_t)(n - 1) * vocab] : NULL;
-        const struct guess want = guess_by_definition(&z[(size_t)i * vocab], vocab, 0.5 + i / 8.0, final);
-        const struct guess &g = got[i];
+        const struct prediction want = prediction_by_definition(&z[(size_t)i * vocab], vocab, 0.5 + i / 8.0, final);
+        const struct prediction &g = got[i];
         if (g.token != want.token || memcmp(g.top, want.top, sizeof g.top) != 0 || g.rank_final != want.rank_final)
             return smoke_says(s, false, "row %u: token %d, rank of the final %d, not %d, %d", i, g.token, g.rank_final,
                               want.token, want.rank_final);
@@ -217,12 +217,12 @@ smoke_distributions(struct smoke *s)
     }
     struct dist_args a = {};
     a.model = c.model;
-    a.store = c.store;
+    a.kv_cache = c.kv_cache;
     a.requests = c.own(requests);
     a.n = n;
     SUCCEEDS(launch_dist(a, &c.sizes, nullptr));
     SUCCEEDS(cudaDeviceSynchronize());
-    const std::vector<float> p = fetched(c.store.dists_p, (size_t)n * vocab);
+    const std::vector<float> p = fetched(c.kv_cache.dists_p, (size_t)n * vocab);
     std::vector<float> want(vocab);
     std::vector<uint32_t> order(vocab);
     for (uint32_t i = 0; i < n; i++) {

@@ -190,7 +190,7 @@ __launch_bounds__(BLOCK_THREADS, 1) load_all_ways(struct load_args a)
     to[1] = make_uint4(pair.x, pair.y, one, 0);
     to[2] = w;
     to[3] = make_uint4(state.x, state.y, 0, 0);
-    to[4] = load_activations(settled(p));
+    to[4] = load_activations(opaque(p));
     to[5] = make_uint4(load_acquire((const uint32_t *)p), 0, 0, 0);
 }
 

@@ -18,7 +18,7 @@ static const struct smoke_check checks[] = {
     {"products of every type are products, and a row's bits its own", smoke_products},
     {"attention over several splits is a softmax, and a row's bits its own", smoke_attention},
     {"logits of a large vocabulary are a product, and a row's bits its own", smoke_logits},
-    {"guesses from them follow their definitions", smoke_guesses},
+    {"guesses from them follow their definitions", smoke_predictions},
     {"distributions from them are those of the CPU", smoke_distributions},
 };
 enum { CHECKS = sizeof checks / sizeof *checks };

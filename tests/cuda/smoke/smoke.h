@@ -59,7 +59,7 @@ bool smoke_barriers(struct smoke *);  /* barriers.cu */
 bool smoke_products(struct smoke *);  /* products.cu */
 bool smoke_attention(struct smoke *); /* attention.cu */
 bool smoke_logits(struct smoke *);    /* head.cu */
-bool smoke_guesses(struct smoke *);
+bool smoke_predictions(struct smoke *);
 bool smoke_distributions(struct smoke *);
 
 /* facts.cu: what the machine is, to stdout. False: the backend can't run on it. */

@@ -24,7 +24,7 @@ post(struct posted *p, const char *name, const char *before, const char *after)
 }
 
 static void
-assert_turn(const struct change *turn, const char *name, const char *before, const char *after)
+assert_change(const struct change *turn, const char *name, const char *before, const char *after)
 {
     assert_non_null(turn);
     assert_string_equal(turn->name, name);
@@ -42,17 +42,17 @@ TEST(turns_go_back_and_come_again)
     post(&p, "tau", "0.55", "0.6");
     post(&p, "policy", "specbound", "layerskip");
     post(&p, "gamma", "5", "3");
-    assert_turn(changes_back(t), "gamma", "5", "3");
+    assert_change(changes_back(t), "gamma", "5", "3");
     changes_undo(t);
     changes_undo(t);
-    assert_turn(changes_back(t), "tau", "0.55", "0.6");
-    assert_turn(changes_forth(t), "policy", "specbound", "layerskip");
+    assert_change(changes_back(t), "tau", "0.55", "0.6");
+    assert_change(changes_forth(t), "policy", "specbound", "layerskip");
     changes_redo(t);
-    assert_turn(changes_forth(t), "gamma", "5", "3");
+    assert_change(changes_forth(t), "gamma", "5", "3");
     changes_undo(t);
     post(&p, "alpha", "0.2", "0.3"); /* a new change replaces the undone ones */
     assert_null(changes_forth(t));
-    assert_turn(changes_back(t), "alpha", "0.2", "0.3");
+    assert_change(changes_back(t), "alpha", "0.2", "0.3");
     changes_undo(t);
     changes_undo(t);
     assert_null(changes_back(t));
@@ -66,12 +66,12 @@ TEST(a_knob_turned_further_in_one_round_is_one_turn)
     assert_null(changes_back(&p.changes));
     post(&p, "tau", "0.55", "0.6");
     post(&p, "tau", "0.6", "0.65");
-    assert_turn(changes_back(&p.changes), "tau", "0.55", "0.65");
+    assert_change(changes_back(&p.changes), "tau", "0.55", "0.65");
     p.round++;
     post(&p, "tau", "0.65", "0.7"); /* after a round it is another one */
-    assert_turn(changes_back(&p.changes), "tau", "0.65", "0.7");
+    assert_change(changes_back(&p.changes), "tau", "0.65", "0.7");
     post(&p, "tau", "0.7", "0.65"); /* as it was: no turn is left of it */
-    assert_turn(changes_back(&p.changes), "tau", "0.55", "0.65");
+    assert_change(changes_back(&p.changes), "tau", "0.55", "0.65");
 }
 
 TEST(those_of_a_group_have_its_number)
@@ -106,7 +106,7 @@ TEST(the_oldest_go)
     for (int i = 0; i < CHANGES_MOST; i++)
         changes_undo(&p.changes);
     assert_null(changes_back(&p.changes));
-    assert_turn(changes_forth(&p.changes), "d_max", "10", "11");
+    assert_change(changes_forth(&p.changes), "d_max", "10", "11");
 }
 
 TEST(turns_of_a_second_setting_go_with_it)
@@ -116,12 +116,12 @@ TEST(turns_of_a_second_setting_go_with_it)
     post_of(&p, 0, "gamma", "3", "4");
     post_of(&p, 1, "gamma", "4",
             "5"); /* begins at the value of the other sequence's change, but is a change of its own */
-    assert_turn(changes_back(&p.changes), "gamma", "4", "5");
+    assert_change(changes_back(&p.changes), "gamma", "4", "5");
     assert_int_equal(changes_back(&p.changes)->seq, 1);
     post_of(&p, 0, "tau", "0.5", "0.6");
     changes_undo(&p.changes);
     changes_forget_second(&p.changes);
-    assert_turn(changes_back(&p.changes), "gamma", "3", "4");
-    assert_int_equal(changes_back(&p.changes)->seq, 0);          /* the first's is still there, */
-    assert_turn(changes_forth(&p.changes), "tau", "0.5", "0.6"); /* and so is what was taken back of it */
+    assert_change(changes_back(&p.changes), "gamma", "3", "4");
+    assert_int_equal(changes_back(&p.changes)->seq, 0);            /* the first's is still there, */
+    assert_change(changes_forth(&p.changes), "tau", "0.5", "0.6"); /* and so is what was taken back of it */
 }

@@ -10,7 +10,7 @@
 
 #include "tests/rigs/test.h"
 #include "traces/replay.h"
-#include "tui/app/app_turn.h"
+#include "tui/app/app_cycle.h"
 
 #define TRACE      "tests/screens/traces/sv"
 #define PATIENT_MS 300000
@@ -20,7 +20,7 @@ take_nothing(struct app *app)
 {
     while (!app->quit) {
         app->screen.repaint = app->screen.dirty = true; /* a frame each, until no more goes in */
-        app_turn(app, 0);
+        app_cycle(app, 0);
     }
     return 0;
 }
@@ -29,7 +29,7 @@ take_nothing(struct app *app)
 static int
 signalled_on_the_way_out(struct app *app)
 {
-    app_turn(app, 0);
+    app_cycle(app, 0);
     app->quit = true;
     return raise(SIGINT);
 }

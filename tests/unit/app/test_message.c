@@ -26,7 +26,7 @@ TEST(reported_messages_are_stored_and_shown_help_is_not)
     int top = 1000;
     assert_non_null(m);
     assert_true(shows(m, &top, 24, 80, "nothing was said yet"));
-    message_say(m, "exported to %s", "here");
+    message_print(m, "exported to %s", "here");
     message_show(m, "d_max  d_min");
     err_set(&err, ERR_USAGE, "there is no knob \"\033[31m\"");
     message_fail(m, &err);
@@ -44,15 +44,15 @@ TEST(a_result_goes_when_the_next_run_begins)
     struct message *m = calloc(1, sizeof *m);
     int top = 1000;
     assert_non_null(m);
-    message_say(m, "saved to %s", "here");
+    message_print(m, "saved to %s", "here");
     message_run_begins(m);
     assert_string_equal(m->text, "saved to here"); /* that is no result of a run */
-    message_say(m, "autoregressive: 31 tokens/s on the same prompt");
+    message_print(m, "autoregressive: 31 tokens/s on the same prompt");
     message_is_of_run(m);
     message_run_begins(m);
     assert_string_equal(m->text, "");
     assert_true(shows(m, &top, 24, 80, "autoregressive: 31 tokens/s"));
-    message_say(m, "saved to %s", "there");
+    message_print(m, "saved to %s", "there");
     message_run_begins(m);
     assert_string_equal(m->text, "saved to there");
     free(m);
@@ -63,7 +63,8 @@ TEST(the_newest_messages_are_kept_and_scrolled_to)
     struct message *m = calloc(1, sizeof *m);
     assert_non_null(m);
     for (int i = 1; i <= MESSAGES_KEPT + 50; i++)
-        message_say(m, "message %d, which is long enough to be wrapped on a terminal that is as narrow as this one", i);
+        message_print(m, "message %d, which is long enough to be wrapped on a terminal that is as narrow as this one",
+                      i);
     int top = 1 << 30;
     char last[32];
     snprintf(last, sizeof last, "message %d,", MESSAGES_KEPT + 50);

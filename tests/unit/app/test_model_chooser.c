@@ -101,7 +101,7 @@ wait_for_looks(struct model_list *l)
 TEST(the_bundled_model_is_first_and_unusable_files_have_a_reason)
 {
     struct model_list *l;
-    struct model_look look;
+    struct model_summary look;
     begin(&l);
     assert_string_equal(model_list_name(l, 0), "bundled");
     assert_string_equal(model_list_name(l, 1), "hf:org/many:tiny-Q4_0.gguf");
@@ -120,22 +120,22 @@ TEST(the_bundled_model_is_first_and_unusable_files_have_a_reason)
 
 TEST(a_model_that_memory_is_short_for_gets_a_shorter_context)
 {
-    struct model_look whole, some, none;
-    model_look(&whole, BUNDLED, UINT64_MAX);
+    struct model_summary whole, some, none;
+    model_summary(&whole, BUNDLED, UINT64_MAX);
     assert_int_equal(whole.ctx, whole.ctx_train);
     uint64_t least = 0, most = UINT32_MAX; /* what its own context needs */
     while (least + 1 < most) {
-        model_look(&some, BUNDLED, (least + most) / 2);
+        model_summary(&some, BUNDLED, (least + most) / 2);
         if (some.ctx == some.ctx_train)
             most = (least + most) / 2;
         else
             least = (least + most) / 2;
     }
-    model_look(&some, BUNDLED, most - 1);
+    model_summary(&some, BUNDLED, most - 1);
     assert_true(some.runs);
     assert_int_equal(some.ctx, some.ctx_train / 2);
     assert_string_equal(some.why, "");
-    model_look(&none, BUNDLED, 1000);
+    model_summary(&none, BUNDLED, 1000);
     assert_true(none.runs);
     assert_int_equal(none.ctx, 0);
     assert_non_null(strstr(none.why, "memory are available"));

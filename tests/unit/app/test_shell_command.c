@@ -37,7 +37,7 @@ TEST(a_shell_takes_every_word_as_it_was_meant)
         "[some tools.json][--chat-template][tool_use][--chat-date][2026-03-05 "
         "14:30][--ignore-eos][-c][%u][-n][128][-p][%s]"
         "[--][%s]",
-        info.helpers[HELPER_DRAFT].path, info.profile.path, info.exit_heads.path, info.asked.system, (unsigned)info.ctx,
+        info.aux[AUX_DRAFT].path, info.profile.path, info.exit_heads.path, info.asked.system, (unsigned)info.ctx,
         prompt, info.model_path);
     assert_string_equal(got, expected);
     free(command);
@@ -66,7 +66,7 @@ TEST(every_option_of_run_is_copied_or_changes_nothing)
     fake_run(&batch);
     info.prefill.rows = 256;
     info.asked.quantize = true;
-    info.helpers[HELPER_COMPANION] = info.helpers[HELPER_DRAFT];
+    info.aux[AUX_COMPANION] = info.aux[AUX_DRAFT];
     info.accept_head = info.profile;
     snprintf(batch.model_path, sizeof batch.model_path, "tiny,2,0.75");
     batch.asked.batch = 8;

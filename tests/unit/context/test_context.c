@@ -59,7 +59,7 @@ TEST(advance_refuses_rows_whose_ancestors_lag)
     assert_error(f.c, ERR_WORK, "no layer");
     assert_int_equal(context_depth(f.c, rows[0]), 3);
     assert_int_equal(context_depth(f.c, rows[1]), 2);
-    assert_true(context_advance(f.c, rows, 3, L, NULL)); /* three depths join one sweep */
+    assert_true(context_advance(f.c, rows, 3, L, NULL)); /* three depths join one forward pass */
     assert_saw(&f, rows[2], (token_t[]){1, 2, 3}, 3);
     close_fixture(&f);
 }
@@ -149,7 +149,7 @@ TEST(forks_share_rows_until_the_last_holder_lets_go)
     context_truncate(f.c, f.s, 1);
     assert_int_equal(context_free_slots(f.c), all - 4); /* rows 1..3 live on in the fork */
     const slot_t row = context_append(f.c, fork, SLOT_NONE, 9), other = context_append(f.c, f.s, SLOT_NONE, 8);
-    assert_true(context_advance(f.c, (slot_t[]){row, other}, 2, L, NULL)); /* two sequences, one sweep */
+    assert_true(context_advance(f.c, (slot_t[]){row, other}, 2, L, NULL)); /* two sequences, one forward pass */
     assert_saw(&f, row, (token_t[]){0, 1, 2, 3, 9}, 5);
     assert_saw(&f, other, (token_t[]){0, 8}, 2);
     context_drop(f.c, fork);
@@ -198,9 +198,9 @@ TEST(the_ring_keeps_the_most_recent_rows)
     }
     for (uint32_t i = 14; i < 20; i++)
         assert_true(context_hidden_kept(f.c, context_at(f.c, f.s, i)));
-    struct guess g;
+    struct prediction g;
     const struct context_probe old = {.slot = context_at(f.c, f.s, 3), .layer = 2, .temperature = 1};
-    assert_false(context_guess(f.c, &old, 1, &g));
+    assert_false(context_predict(f.c, &old, 1, &g));
     assert_error(f.c, ERR_WORK, "no longer kept");
     close_fixture(&f);
 }
@@ -261,7 +261,7 @@ TEST(dropping_a_fork_keeps_its_error)
     close_fixture(&f);
 }
 
-TEST(one_sweep_takes_max_rows)
+TEST(one_forward_pass_takes_max_rows)
 {
     struct fixture f;
     open_with(&f, (struct context_options){.ctx = 64, .ring = 16, .max_rows = 3});
@@ -301,7 +301,7 @@ TEST(open_fills_in_defaults_and_refuses_nonsense)
     assert_int_equal(e.kind, ERR_USAGE);
     assert_false(context_open(&c, &symbolic_backend, f.backend, f.weights, &f.desc,
                               &(struct context_options){.ctx = 9, .ring = 1}, &e));
-    symbolic_fail_store(f.weights, true);
+    symbolic_fail_kv_cache(f.weights, true);
     e.kind = ERR_NONE;
     assert_false(
         context_open(&c, &symbolic_backend, f.backend, f.weights, &f.desc, &(struct context_options){.ctx = 9}, &e));

@@ -174,7 +174,7 @@ TEST(where_rows_went_is_kept_while_it_is_followed)
     assert_true(context_advance(c, rows, 5, 3, NULL));
     assert_true(context_experts_touched(c) > 2 && context_experts_touched(c) <= 10);
     assert_true(context_keep(c, seq, rows, 4));
-    naive_model_tell_routes(model, routes);
+    naive_model_routes(model, routes);
     for (size_t i = 0; i < 4; i++) {
         assert_true(naive_hidden(model, path, 4 + i, 3, hidden));
         assert_experts(c, rows[i], 3, routes);

@@ -26,10 +26,10 @@ assert_everything_happened(const struct row_counts *n)
     print_message(
         "append %u advance %u until %u guess %u verify %u keep %u discard %u truncate %u fork %u drop %u prefill "
         "%u cancelled %u refused %u full %u compared %u\n",
-        n->append, n->advance, n->until, n->guess, n->verify, n->keep, n->discard, n->truncate, n->fork, n->drop,
+        n->append, n->advance, n->until, n->prediction, n->verify, n->keep, n->discard, n->truncate, n->fork, n->drop,
         n->prefill, n->cancelled, n->refused, n->full, n->compared);
-    assert_true(n->append && n->advance && n->until && n->guess && n->verify && n->keep && n->discard && n->truncate &&
-                n->fork && n->drop && n->prefill && n->cancelled && n->refused && n->compared);
+    assert_true(n->append && n->advance && n->until && n->prediction && n->verify && n->keep && n->discard &&
+                n->truncate && n->fork && n->drop && n->prefill && n->cancelled && n->refused && n->compared);
 }
 
 /* ---- hashes ---- */
@@ -173,5 +173,5 @@ TEST(random_programs_on_the_cuda_backend)
     for (unsigned i = 0; i < programs; i++) /* every shape, fast and exact in turn */
         assert_true(run_backend(cuda, (struct backend_options){.threads = 2, .exact = (i + i / 4) % 2, .gpu = -1},
                                 operations, seed + i, &counts));
-    assert_true(counts.advance && counts.until && counts.guess && counts.verify && counts.compared);
+    assert_true(counts.advance && counts.until && counts.prediction && counts.verify && counts.compared);
 }

@@ -1,11 +1,11 @@
-/* What a round asks of the context: loads are counted, sweeps and prefills cancelled, drafts judged and drawn from; on the
+/* What a round asks of the context: loads are counted, forward passes and prefills cancelled, drafts judged and drawn from; on the
  * symbolic backend. */
 #include "tests/rigs/context_fixture.h"
 #include "tests/rigs/test.h"
 
 /* ---- accounts ---- */
 
-TEST(loads_count_each_layer_of_a_sweep_once)
+TEST(loads_count_each_layer_of_a_forward_pass_once)
 {
     struct fixture f;
     open_with(&f, (struct context_options){.ctx = 32, .max_probes = 2, .max_rows = 4});
@@ -18,7 +18,7 @@ TEST(loads_count_each_layer_of_a_sweep_once)
     assert_loads(&f, &before, 4, 0);
     assert_true(context_advance(f.c, rows, 2, 3, NULL)); /* the first is there already */
     assert_loads(&f, &before, 3, 0);
-    assert_true(context_advance(f.c, rows, 2, 5, NULL)); /* depths 4 and 3 join in one sweep: layers 4, 5 */
+    assert_true(context_advance(f.c, rows, 2, 5, NULL)); /* depths 4 and 3 join in one forward pass: layers 4, 5 */
     assert_loads(&f, &before, 2, 0);
     assert_true(context_advance(f.c, rows, 2, 5, NULL));
     assert_loads(&f, &before, 0, 0);
@@ -28,12 +28,12 @@ TEST(loads_count_each_layer_of_a_sweep_once)
     assert_loads(&f, &before, 2, 0); /* ½ + 0 + 1 + ½; layer 6 was not run */
 
     struct context_probe probes[5];
-    struct guess g[5];
+    struct prediction g[5];
     for (size_t i = 0; i < 5; i++)
         probes[i] = (struct context_probe){.slot = rows[0], .layer = (uint32_t)i, .temperature = 1};
-    assert_true(context_guess(f.c, probes, 2, g));
+    assert_true(context_predict(f.c, probes, 2, g));
     assert_loads(&f, &before, 0, 1);
-    assert_true(context_guess(f.c, probes, 5, g)); /* calls of 2, 2 and 1 */
+    assert_true(context_predict(f.c, probes, 5, g)); /* calls of 2, 2 and 1 */
     assert_loads(&f, &before, 0, 3);
     assert_int_not_equal(context_dist(f.c, rows[0], 3, 0, &(struct sampling){.temperature = 1, .top_p = 1}), DIST_NONE);
     assert_loads(&f, &before, 0, 1);
@@ -85,7 +85,7 @@ TEST(until_counts_the_layers_it_ran_and_its_probes)
         temperature[l] = 1;
         threshold[l] = l == 2 ? 0.999999f : l == 3 ? 0 : 2; /* asked at 2 and 3, exits at 3 */
     }
-    struct guess probed[L + 1];
+    struct prediction probed[L + 1];
     struct exit_result r = {.probed = probed};
     assert_true(context_advance_until(f.c, rows, 3, 5, &(struct exit_rule){temperature, threshold, USE_LENS}, &r));
     assert_true(r.exited);
@@ -93,7 +93,7 @@ TEST(until_counts_the_layers_it_ran_and_its_probes)
     assert_int_equal(r.probes, 2);
     assert_loads(&f, &before, 3, 2);
     assert_int_equal(probed[1].token, TOKEN_NONE);
-    assert_memory_equal(&probed[3], &r.guess, sizeof r.guess);
+    assert_memory_equal(&probed[3], &r.prediction, sizeof r.prediction);
     assert_int_equal(context_depth(f.c, rows[0]), 4); /* was deeper: stays */
     assert_int_equal(context_depth(f.c, rows[1]), 3); /* carried along through layer 3 */
     assert_int_equal(context_depth(f.c, rows[2]), 3);
@@ -121,7 +121,7 @@ TEST(until_counts_the_layers_it_ran_and_its_probes)
 
 /* ---- cancelling ---- */
 
-TEST(a_cancelled_sweep_changes_no_depth_and_can_be_repeated)
+TEST(a_cancelled_forward_pass_changes_no_depth_and_can_be_repeated)
 {
     struct fixture f;
     open_with(&f, (struct context_options){.ctx = 32});

@@ -27,7 +27,7 @@
 #define LENGTH     500u /* positions of a sequence, the first token BOS */
 #define SEQUENCES  4u
 #define POSITIONS  (SEQUENCES * LENGTH)
-#define CHUNK      100u /* rows in one sweep */
+#define CHUNK      100u /* rows in one forward pass */
 #define BLOCK      256u /* the largest of any type */
 #define MOST_KL    1e-3
 #define SAME_TOP_1 0.99
@@ -105,7 +105,7 @@ copy_free(struct copy *c)
 
 /* Rows first..first+n of a sequence of its own, behind the rows before them. */
 static void
-sweep_rows(struct store *s, const token_t *tokens, uint32_t first, uint32_t n, uint32_t depth)
+forward_rows(struct kv_cache *s, const token_t *tokens, uint32_t first, uint32_t n, uint32_t depth)
 {
     struct row rows[CHUNK];
     slot_t slots[CHUNK];
@@ -114,8 +114,8 @@ sweep_rows(struct store *s, const token_t *tokens, uint32_t first, uint32_t n, u
         rows[i] =
             (struct row){.token = tokens[first + i], .slot = first + i, .ring = i, .n_trunk = first, .n_tail = i + 1};
     }
-    const struct sweep sweep = {.rows = rows, .n = n, .tails = slots, .n_tails = n, .to = depth};
-    assert_true(cpu_backend.embed(s, rows, n) && cpu_backend.step(s, &sweep) &&
+    const struct forward_pass forward = {.rows = rows, .n = n, .tails = slots, .n_tails = n, .to = depth};
+    assert_true(cpu_backend.embed(s, rows, n) && cpu_backend.step(s, &forward) &&
                 cpu_backend.trunk(s, 0, first, slots, n));
 }
 
@@ -126,17 +126,17 @@ logits_of(const struct model_desc *desc, bool exact, float *logits)
     struct err err = {.kind = ERR_NONE};
     struct backend *b;
     struct weights *w;
-    struct store *s;
+    struct kv_cache *s;
     const struct backend_options o = {.threads = 2, .exact = exact};
-    const struct store_desc d = {
+    const struct kv_cache_desc d = {
         .slots = LENGTH, .ring = CHUNK, .seqs = 1, .trunk = LENGTH, .max_rows = CHUNK, .max_probes = 1};
     if (!cpu_backend.open(&b, &o, &err) || !cpu_backend.load(b, desc, NULL, NULL, &w, &err))
         fail_msg("%s", err.text);
     for (uint32_t at = 0; at < POSITIONS; at += LENGTH) {
-        if (!cpu_backend.store(w, &d, &s, &err))
+        if (!cpu_backend.kv_cache(w, &d, &s, &err))
             fail_msg("%s", err.text);
         for (uint32_t first = 0; first < LENGTH; first += CHUNK) {
-            sweep_rows(s, text + at, first, CHUNK, desc->n_layers);
+            forward_rows(s, text + at, first, CHUNK, desc->n_layers);
             for (uint32_t i = 0; i < CHUNK; i++)
                 assert_true(
                     cpu_backend.read_logits(s, i, desc->n_layers, logits + (size_t)(at + first + i) * desc->vocab));

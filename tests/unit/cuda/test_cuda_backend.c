@@ -4,7 +4,7 @@
 
 #include "kernels/cpu/sampling.h"
 #include "tests/rigs/cuda_rig.h"
-#include "tests/rigs/guess_definition.h"
+#include "tests/rigs/prediction_definition.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 
@@ -45,10 +45,10 @@ TEST(skipped_sublayers_leave_the_residual_stream_unchanged)
             r.nodes[n].skip_attention = attention;
             r.nodes[n].skip_mlp = mlp;
         }
-        struct sweep w = *rig_sweep(&r, all, r.n, r.desc->n_layers, 0);
+        struct forward_pass w = *rig_forward(&r, all, r.n, r.desc->n_layers, 0);
         w.skip_attention = attention;
         w.skip_mlp = mlp;
-        assert_true(cuda->step(r.store, &w));
+        assert_true(cuda->step(r.kv_cache, &w));
         rig_wait(&r);
         for (int node = 0; node < r.n; node += 3)
             cuda_rig_assert_near_naive(&r, node, true);
@@ -56,10 +56,10 @@ TEST(skipped_sublayers_leave_the_residual_stream_unchanged)
     }
 }
 
-/* ---- guesses ---- */
+/* ---- predictions ---- */
 
 static void
-assert_same_guess(const struct guess *a, const struct guess *b, const char *what)
+assert_same_prediction(const struct prediction *a, const struct prediction *b, const char *what)
 {
     const bool tie = fabsf(a->top_p[0] - a->top_p[1]) < 1e-5f;
     if ((a->token != b->token && !tie) || fabsf(a->confidence - b->confidence) > 1e-5f ||
@@ -73,21 +73,21 @@ assert_same_guess(const struct guess *a, const struct guess *b, const char *what
 }
 
 /* From logits that were read back. */
-static struct guess
-define_guess(struct rig *r, uint32_t ring, const struct probe *p)
+static struct prediction
+define_prediction(struct rig *r, uint32_t ring, const struct probe *p)
 {
     static float z[RIG_VOCAB], f[RIG_VOCAB];
-    assert_true(r->ops->read_logits(r->store, ring, p->layer, z));
-    assert_true(r->ops->read_logits(r->store, ring, r->desc->n_layers, f));
+    assert_true(r->ops->read_logits(r->kv_cache, ring, p->layer, z));
+    assert_true(r->ops->read_logits(r->kv_cache, ring, r->desc->n_layers, f));
     rig_wait(r);
-    return guess_by_definition(z, r->desc->vocab, (double)p->temperature, p->versus_final ? f : NULL);
+    return prediction_by_definition(z, r->desc->vocab, (double)p->temperature, p->versus_final ? f : NULL);
 }
 
 /* More probes than the head takes at once, final layers asked for early, late, not at all, twice. */
-TEST(guesses_follow_their_definitions_whatever_shares_the_call)
+TEST(predictions_follow_their_definitions_whatever_shares_the_call)
 {
     NEEDS_CUDA;
-    static struct guess got[300];
+    static struct prediction got[300];
     struct probe probes[300];
     struct rig r;
     cuda_rig_open(&r, 0, false, seed);
@@ -98,11 +98,11 @@ TEST(guesses_follow_their_definitions_whatever_shares_the_call)
                                    .layer = rig_random(&r, r.desc->n_layers + 1),
                                    .temperature = 0.5f + (float)rig_random(&r, 100) / 50,
                                    .versus_final = rig_random(&r, 2)};
-    assert_true(cuda->guess(r.store, probes, 300, got));
+    assert_true(cuda->predict(r.kv_cache, probes, 300, got));
     rig_wait(&r);
     for (size_t i = 0; i < 300; i += cuda_is_emulated() ? 23 : 3) {
-        const struct guess want = define_guess(&r, probes[i].ring, &probes[i]);
-        assert_same_guess(&want, &got[i], "a guess among 300 and its definition");
+        const struct prediction want = define_prediction(&r, probes[i].ring, &probes[i]);
+        assert_same_prediction(&want, &got[i], "a guess among 300 and its definition");
     }
     rig_close(&r);
 }
@@ -111,7 +111,8 @@ TEST(guesses_follow_their_definitions_whatever_shares_the_call)
 
 /* Where a rule with these thresholds leaves. True: too close to tell. */
 static bool
-exit_by_definition(const struct rig *r, const float *threshold, const struct guess *by_layer, struct exit_result *out)
+exit_by_definition(const struct rig *r, const float *threshold, const struct prediction *by_layer,
+                   struct exit_result *out)
 {
     bool close_call = false;
     *out = (struct exit_result){.depth = r->desc->n_layers};
@@ -134,7 +135,7 @@ TEST(until_leaves_where_layer_by_layer_predictions_do)
         cuda_rig_open(&r, i, i % 2, seed);
         const uint32_t layers = r.desc->n_layers;
         float temperature[RIG_DEPTH + 1], threshold[RIG_DEPTH + 1];
-        struct guess by_layer[RIG_DEPTH + 1], probed[RIG_DEPTH + 1];
+        struct prediction by_layer[RIG_DEPTH + 1], probed[RIG_DEPTH + 1];
         int all[RIG_NODES];
         rig_chain(&r, 9);
         for (int n = 0; n < 9; n++)
@@ -149,15 +150,15 @@ TEST(until_leaves_where_layer_by_layer_predictions_do)
                 temperature[l] = 0.7f;
                 threshold[l] = rig_random(&r, 3) == 0 ? 2 : (float)rig_random(&r, 100) / 400;
                 const struct probe p = {.ring = 8, .layer = l, .temperature = temperature[l]};
-                by_layer[l] = define_guess(&r, 8, &p);
+                by_layer[l] = define_prediction(&r, 8, &p);
             }
             if (exit_by_definition(&r, threshold, by_layer, &want))
                 continue;
             for (int n = 7; n < 9; n++)
                 r.nodes[n].depth = 0;
-            const struct sweep *w = rig_sweep(&r, &all[7], 2, layers, 0);
-            assert_true(
-                cuda->until(r.store, w, &(struct exit_rule){.temperature = temperature, .threshold = threshold}, &got));
+            const struct forward_pass *w = rig_forward(&r, &all[7], 2, layers, 0);
+            assert_true(cuda->until(r.kv_cache, w,
+                                    &(struct exit_rule){.temperature = temperature, .threshold = threshold}, &got));
             rig_wait(&r);
             assert_int_equal(got.exited, want.exited);
             assert_int_equal(got.depth, want.depth);
@@ -166,14 +167,14 @@ TEST(until_leaves_where_layer_by_layer_predictions_do)
             for (uint32_t l = 0; l <= layers; l++) {
                 const bool looked = l > 0 && l <= want.depth && threshold[l] <= 1;
                 if (looked)
-                    assert_same_guess(&by_layer[l], &probed[l], "a probed layer");
+                    assert_same_prediction(&by_layer[l], &probed[l], "a probed layer");
                 else
                     assert_int_equal(probed[l].token, TOKEN_NONE);
             }
             if (want.probes == 0)
-                assert_int_equal(got.guess.token, TOKEN_NONE);
+                assert_int_equal(got.prediction.token, TOKEN_NONE);
             else
-                assert_true(got.guess.confidence > 0);
+                assert_true(got.prediction.confidence > 0);
         }
         rig_close(&r);
     }
@@ -189,13 +190,13 @@ TEST(until_without_layers_to_run_returns_the_rows_depth)
     const int node = 0;
     rig_chain(&r, 1);
     rig_step_all(&r);
-    const struct sweep *w = rig_sweep(&r, &node, 1, 1, 0);
-    assert_true(cuda->until(r.store, w, &(struct exit_rule){.temperature = never, .threshold = never}, &got));
+    const struct forward_pass *w = rig_forward(&r, &node, 1, 1, 0);
+    assert_true(cuda->until(r.kv_cache, w, &(struct exit_rule){.temperature = never, .threshold = never}, &got));
     rig_wait(&r);
     assert_false(got.exited);
     assert_int_equal(got.depth, r.desc->n_layers);
     assert_int_equal(got.probes, 0);
-    assert_int_equal(got.guess.token, TOKEN_NONE);
+    assert_int_equal(got.prediction.token, TOKEN_NONE);
     rig_close(&r);
 }
 
@@ -213,9 +214,9 @@ TEST(distributions_are_those_of_the_cpu)
     rig_step_all(&r);
     for (uint32_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         const struct dist_req q = {.ring = i, .layer = r.desc->n_layers, .sampling = ways[i], .out = i + 3};
-        assert_true(cuda->dist(r.store, &q, 1));
-        assert_true(cuda->read_dist(r.store, i + 3, got));
-        assert_true(cuda->read_logits(r.store, i, r.desc->n_layers, z));
+        assert_true(cuda->dist(r.kv_cache, &q, 1));
+        assert_true(cuda->read_dist(r.kv_cache, i + 3, got));
+        assert_true(cuda->read_logits(r.kv_cache, i, r.desc->n_layers, z));
         rig_wait(&r);
         sampling_dist(z, r.desc->vocab, &ways[i], want, order);
         for (uint32_t v = 0; v < r.desc->vocab; v++)
@@ -240,7 +241,7 @@ TEST(greedy_verdicts_are_those_of_the_cpu)
         rig_tree(&r, 20);
         rig_step_all(&r);
         for (int i = 0; i < 20; i++) {
-            assert_true(cuda->read_logits(r.store, (uint32_t)i, r.desc->n_layers, z[i]));
+            assert_true(cuda->read_logits(r.kv_cache, (uint32_t)i, r.desc->n_layers, z[i]));
             nodes[i] = (struct verify_node){.parent = r.nodes[i].parent,
                                             .token = r.nodes[i].token,
                                             .pos = r.nodes[i].position,
@@ -254,7 +255,7 @@ TEST(greedy_verdicts_are_those_of_the_cpu)
                 nodes[i].token = sampling_argmax(z[nodes[i].parent], r.desc->vocab);
         }
         const struct verify_req request = {.nodes = nodes, .n = 20, .sampling = {.top_p = 1}, .out = &got};
-        assert_true(cuda->verify(r.store, &request, 1));
+        assert_true(cuda->verify(r.kv_cache, &request, 1));
         rig_wait(&r);
         assert_true(sampling_verify(&request, r.desc->vocab, logits, q, r.desc->vocab, p, order, &want));
         assert_int_equal(got.n_path, want.n_path);

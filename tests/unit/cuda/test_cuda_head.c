@@ -42,7 +42,7 @@ struct bench {
     struct tensor head;
     float *norm, *hidden; /* (width), (ring, layers + 1, width) */
     struct dev_model sizes, *model;
-    struct dev_store store;
+    struct dev_kv_cache kv_cache;
     struct head_row *rows;
     void *owned[8]; /* on the device */
 };
@@ -107,11 +107,11 @@ open_bench(struct bench *b, enum weight_type type, uint32_t vocab, uint32_t widt
                                            .units = packing.units},
                                   .final_norm = {.weight = b->owned[2]}};
     b->owned[7] = b->model = on_device(&b->sizes, sizeof b->sizes);
-    b->store = (struct dev_store){.ring = b->ring,
-                                  .head_rows = MAX_ROWS,
-                                  .hidden = b->owned[3],
-                                  .head_normed = b->owned[4],
-                                  .head_logits = b->owned[5]};
+    b->kv_cache = (struct dev_kv_cache){.ring = b->ring,
+                                        .head_rows = MAX_ROWS,
+                                        .hidden = b->owned[3],
+                                        .head_normed = b->owned[4],
+                                        .head_logits = b->owned[5]};
     b->rows = b->owned[6];
     free(packing.source);
     free(quants);
@@ -142,9 +142,9 @@ run(struct bench *b, uint32_t first, uint32_t n, float *out)
     for (uint32_t i = 0; i < n; i++)
         rows[i] = row_of(first + i);
     send(b->rows, rows, n * sizeof *rows);
-    const struct head_args a = {.model = b->model, .store = b->store, .rows = b->rows, .n = n, .blocks = BLOCKS};
+    const struct head_args a = {.model = b->model, .kv_cache = b->kv_cache, .rows = b->rows, .n = n, .blocks = BLOCKS};
     assert_int_equal(launch_head(a, &b->sizes, 0), cudaSuccess);
-    fetch(out, b->store.head_logits, (size_t)n * b->vocab * sizeof *out);
+    fetch(out, b->kv_cache.head_logits, (size_t)n * b->vocab * sizeof *out);
 }
 
 static void

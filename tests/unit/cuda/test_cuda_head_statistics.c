@@ -5,7 +5,7 @@
 #include "kernels/cuda/device/launch.h"
 #include "tests/rigs/device_memory.h"
 #include "tests/rigs/draws.h"
-#include "tests/rigs/guess_checks.h"
+#include "tests/rigs/prediction_checks.h"
 #include "tests/rigs/test.h"
 
 enum { MAX_VOCAB = 14000, MAX_ROWS = 12, MAX_PIECES = MAX_VOCAB / HEAD_PIECE + 1, LAYERS = MAX_ROWS };
@@ -14,7 +14,7 @@ struct bench {
     float *logits;
     struct head_piece *pieces;
     struct head_row *rows;
-    struct guess *guesses, *last; /* (LAYERS + 1) */
+    struct prediction *predictions, *last; /* (LAYERS + 1) */
     struct until_state *until;
     float *temperature; /* (LAYERS + 1) */
 };
@@ -27,8 +27,8 @@ open_bench(void **state)
     b.logits = take(sizeof(float) * MAX_ROWS * MAX_VOCAB);
     b.pieces = take(sizeof(struct head_piece) * MAX_ROWS * MAX_PIECES);
     b.rows = take(sizeof(struct head_row) * MAX_ROWS);
-    b.guesses = take(sizeof(struct guess) * (LAYERS + 1));
-    b.last = take(sizeof(struct guess));
+    b.predictions = take(sizeof(struct prediction) * (LAYERS + 1));
+    b.last = take(sizeof(struct prediction));
     b.until = take(sizeof(struct until_state));
     b.temperature = take(sizeof(float) * (LAYERS + 1));
     *state = &b;
@@ -39,21 +39,25 @@ static int
 close_bench(void **state)
 {
     struct bench *b = *state;
-    void *all[] = {b->logits, b->pieces, b->rows, b->guesses, b->last, b->until, b->temperature};
+    void *all[] = {b->logits, b->pieces, b->rows, b->predictions, b->last, b->until, b->temperature};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         assert_int_equal(cudaFree(all[i]), cudaSuccess);
     return 0;
 }
 
 static void
-run(struct bench *b, const float *z, uint32_t vocab, const struct head_row *rows, uint32_t n, struct guess *out)
+run(struct bench *b, const float *z, uint32_t vocab, const struct head_row *rows, uint32_t n, struct prediction *out)
 {
     send(b->logits, z, sizeof *z * n * vocab);
     send(b->rows, rows, n * sizeof *rows);
-    const struct prediction_args a = {
-        .logits = b->logits, .vocab = vocab, .n = n, .pieces = b->pieces, .rows = b->rows, .guesses = b->guesses};
+    const struct prediction_args a = {.logits = b->logits,
+                                      .vocab = vocab,
+                                      .n = n,
+                                      .pieces = b->pieces,
+                                      .rows = b->rows,
+                                      .predictions = b->predictions};
     assert_int_equal(launch_predictions(a, 0), cudaSuccess);
-    fetch(out, b->guesses, n * sizeof *out);
+    fetch(out, b->predictions, n * sizeof *out);
 }
 
 static struct head_row
@@ -68,19 +72,19 @@ static float z[MAX_ROWS * MAX_VOCAB];
 static void
 check_rows(struct bench *b, uint32_t vocab, const struct head_row *rows, uint32_t n)
 {
-    struct guess got[MAX_ROWS];
+    struct prediction got[MAX_ROWS];
     run(b, z, vocab, rows, n, got);
     for (uint32_t i = 0; i < n; i++) {
-        const struct guess expected =
-            guess_by_definition(z + (size_t)i * vocab, vocab, (double)rows[i].temperature,
-                                rows[i].final >= 0 ? z + (size_t)rows[i].final * vocab : NULL);
-        assert_guess(&got[i], &expected);
+        const struct prediction expected =
+            prediction_by_definition(z + (size_t)i * vocab, vocab, (double)rows[i].temperature,
+                                     rows[i].final >= 0 ? z + (size_t)rows[i].final * vocab : NULL);
+        assert_prediction(&got[i], &expected);
     }
 }
 
 /* ---- tests ---- */
 
-TEST(guesses_follow_the_definitions_on_vocabularies_of_every_size)
+TEST(predictions_follow_the_definitions_on_vocabularies_of_every_size)
 {
     struct bench *b = *state;
     const uint32_t vocabs[] = {1, 2, 4, 5, 6, 33, 255, 257, 1000, 4095, 4096, 4097, 9001, MAX_VOCAB};
@@ -136,7 +140,7 @@ TEST(logits_that_are_not_numbers_have_no_confidence)
     struct bench *b = *state;
     const uint32_t vocab = 9000, n = 5;
     struct head_row rows[5];
-    struct guess got[5];
+    struct prediction got[5];
     for (uint32_t r = 0; r < n; r++) {
         rows[r] = (struct head_row){.temperature = 1.2f, .final = 4};
         for (uint32_t v = 0; v < vocab; v++)
@@ -153,12 +157,12 @@ TEST(logits_that_are_not_numbers_have_no_confidence)
     assert_true(fabsf(got[4].kl_final) < 1e-6f && got[4].rank_final == 0);
 }
 
-TEST(a_rows_guess_does_not_depend_on_the_other_rows)
+TEST(a_rows_prediction_does_not_depend_on_the_other_rows)
 {
     struct bench *b = *state;
     const uint32_t vocab = 8200, n = 7;
     struct head_row rows[7];
-    struct guess alone[7], together[7];
+    struct prediction alone[7], together[7];
     for (uint32_t r = 0; r < n; r++) {
         rows[r] = (struct head_row){.temperature = 1.1f, .final = -1};
         for (uint32_t v = 0; v < vocab; v++)
@@ -169,7 +173,7 @@ TEST(a_rows_guess_does_not_depend_on_the_other_rows)
     assert_memory_equal(alone, together, sizeof alone);
 }
 
-TEST(probed_layers_get_their_guesses_and_the_others_none)
+TEST(probed_layers_get_their_predictions_and_the_others_none)
 {
     struct bench *b = *state;
     const uint32_t vocab = 4500, layers = 9, probed[3] = {2, 5, 6};
@@ -183,23 +187,23 @@ TEST(probed_layers_get_their_guesses_and_the_others_none)
     for (uint32_t probes = 0; probes <= 3; probes++)
         for (int listed = 0; listed < 2; listed++) {
             static struct until_state until;
-            struct guess all[LAYERS + 1], last;
+            struct prediction all[LAYERS + 1], last;
             until.probes = probes;
             memcpy(until.probed, probed, sizeof probed);
             send(b->until, &until, sizeof until);
-            const struct forward_args sweep = {.store = {.until_logits = b->logits, .head_pieces = b->pieces},
-                                               .until = {.temperature = b->temperature, .state = b->until}};
+            const struct forward_args forward = {.kv_cache = {.until_logits = b->logits, .head_pieces = b->pieces},
+                                                 .until = {.temperature = b->temperature, .state = b->until}};
             const struct dev_model sizes = {.vocab = vocab, .n_layers = layers};
-            assert_int_equal(launch_until_predictions(sweep, listed ? b->guesses : NULL, b->last, &sizes, 0),
+            assert_int_equal(launch_until_predictions(forward, listed ? b->predictions : NULL, b->last, &sizes, 0),
                              cudaSuccess);
             fetch(&last, b->last, sizeof last);
-            fetch(all, b->guesses, sizeof all);
+            fetch(all, b->predictions, sizeof all);
             uint32_t next = 0;
             for (uint32_t l = 0; l <= layers && listed; l++) {
                 if (next < probes && probed[next] == l) {
-                    const struct guess expected =
-                        guess_by_definition(z + next++ * vocab, vocab, (double)temperature[l], NULL);
-                    assert_guess(&all[l], &expected);
+                    const struct prediction expected =
+                        prediction_by_definition(z + next++ * vocab, vocab, (double)temperature[l], NULL);
+                    assert_prediction(&all[l], &expected);
                 } else {
                     assert_int_equal(all[l].token, TOKEN_NONE);
                 }
@@ -207,9 +211,9 @@ TEST(probed_layers_get_their_guesses_and_the_others_none)
             if (probes == 0) {
                 assert_int_equal(last.token, TOKEN_NONE);
             } else {
-                const struct guess expected =
-                    guess_by_definition(z + (probes - 1) * vocab, vocab, (double)temperature[probed[probes - 1]], NULL);
-                assert_guess(&last, &expected);
+                const struct prediction expected = prediction_by_definition(
+                    z + (probes - 1) * vocab, vocab, (double)temperature[probed[probes - 1]], NULL);
+                assert_prediction(&last, &expected);
             }
         }
 }

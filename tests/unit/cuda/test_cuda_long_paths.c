@@ -25,19 +25,19 @@ static const struct naive_shape shapes[] = {
 };
 static uint64_t seed;
 
-/* Reads n tokens from position `first` on in one sweep; what comes before is the trunk. */
+/* Reads n tokens from position `first` on in one forward pass; what comes before is the trunk. */
 static void
-read_chunk(const struct rig *r, struct store *store, const slot_t *slots, const token_t *tokens, uint32_t first,
+read_chunk(const struct rig *r, struct kv_cache *kv_cache, const slot_t *slots, const token_t *tokens, uint32_t first,
            uint32_t n)
 {
     struct row rows[CHUNK];
     for (uint32_t i = 0; i < n; i++)
         rows[i] = (struct row){
             .token = tokens[first + i], .slot = slots[first + i], .ring = first + i, .n_trunk = first, .n_tail = i + 1};
-    assert_true(r->ops->embed(store, rows, n));
-    assert_true(
-        r->ops->step(store, &(struct sweep){.rows = rows, .n = n, .tails = slots + first, .n_tails = n, .to = LAYERS}));
-    assert_true(r->ops->trunk(store, 0, first, slots + first, n));
+    assert_true(r->ops->embed(kv_cache, rows, n));
+    assert_true(r->ops->step(
+        kv_cache, &(struct forward_pass){.rows = rows, .n = n, .tails = slots + first, .n_tails = n, .to = LAYERS}));
+    assert_true(r->ops->trunk(kv_cache, 0, first, slots + first, n));
 }
 
 /* Hidden states (POSITIONS, WIDTH) behind the last layer; from position ALIKE on in chunks of these sizes, in turn. */
@@ -47,13 +47,13 @@ read_all(const struct backend_ops *ops, const struct naive_shape *shape, bool ex
 {
     static token_t tokens[POSITIONS];
     static slot_t slots[POSITIONS];
-    const struct store_desc d = {
+    const struct kv_cache_desc d = {
         .slots = POSITIONS, .ring = POSITIONS, .seqs = 1, .trunk = POSITIONS, .max_rows = CHUNK, .max_probes = 1};
     struct err err = {.kind = ERR_NONE};
-    struct store *store = NULL;
+    struct kv_cache *kv_cache = NULL;
     struct rig r;
     rig_open(&r, ops, shape, seed, &(struct backend_options){.threads = 1, .gpu = -1, .exact = exact});
-    if (!ops->store(r.weights, &d, &store, &err))
+    if (!ops->kv_cache(r.weights, &d, &kv_cache, &err))
         fail_msg("%s", err.text);
     for (uint32_t i = 0; i < POSITIONS; i++) {
         tokens[i] = (token_t)rig_random(&r, VOCAB);
@@ -61,16 +61,16 @@ read_all(const struct backend_ops *ops, const struct naive_shape *shape, bool ex
     }
     for (uint32_t at = 0, turn = 0; at < POSITIONS;) {
         const uint32_t wanted = at < ALIKE ? CHUNK : chunks[turn++ % n], left = POSITIONS - at;
-        read_chunk(&r, store, slots, tokens, at, wanted < left ? wanted : left);
+        read_chunk(&r, kv_cache, slots, tokens, at, wanted < left ? wanted : left);
         at += wanted < left ? wanted : left;
-        if (!ops->wait(store, &err))
+        if (!ops->wait(kv_cache, &err))
             fail_msg("%s", err.text);
     }
     for (uint32_t i = 0; i < POSITIONS; i++)
-        assert_true(ops->read_hidden(store, i, LAYERS, hidden + (size_t)i * WIDTH));
-    if (!ops->wait(store, &err))
+        assert_true(ops->read_hidden(kv_cache, i, LAYERS, hidden + (size_t)i * WIDTH));
+    if (!ops->wait(kv_cache, &err))
         fail_msg("%s", err.text);
-    ops->drop(store);
+    ops->drop(kv_cache);
     rig_close(&r);
 }
 

@@ -28,9 +28,9 @@ TEST(overlaps_are_those_of_the_reference)
         for (uint32_t i = 0; i < PAIRS; i++) /* the last with itself */
             requests[i] = (struct overlap_req){
                 .d = 2 * i, .c = i < PAIRS - 1 ? 2 * i + 1 : 2 * i, .token = (token_t)random_below(n), .out = &out[i]};
-        send(b->store.dists_p, p, (size_t)2 * PAIRS * n * sizeof *p);
+        send(b->kv_cache.dists_p, p, (size_t)2 * PAIRS * n * sizeof *p);
         send(b->arena, requests, sizeof requests);
-        const struct overlap_args a = {.store = b->store, .requests = b->arena, .n = PAIRS};
+        const struct overlap_args a = {.kv_cache = b->kv_cache, .requests = b->arena, .n = PAIRS};
         assert_int_equal(launch_overlap(a, 0), cudaSuccess);
         fetch(got, out, sizeof got);
         for (uint32_t i = 0; i < PAIRS; i++) {

@@ -45,7 +45,7 @@ open_rig(struct rig *r, size_t shape)
 static bool
 is_another_form(size_t shape)
 {
-    const size_t forms = CUDA_MIXTURES - CUDA_PLAIN_SHAPES;
+    const size_t forms = CUDA_MOE - CUDA_PLAIN_SHAPES;
     return shape >= CUDA_PLAIN_SHAPES && shape != CUDA_PLAIN_SHAPES + seed % forms &&
            getenv("SPECSCOPE_LONG") == NULL && cuda_is_emulated();
 }
@@ -119,7 +119,7 @@ assert_near_definition(struct rig *r, int n)
 TEST(prompts_agree_with_their_definition)
 {
     NEEDS_LIBRARY;
-    for (size_t shape = 0; shape < CUDA_MIXTURES; shape++) {
+    for (size_t shape = 0; shape < CUDA_MOE; shape++) {
         struct rig r;
         int behind[BEHIND];
         if (is_another_form(shape))
@@ -138,7 +138,7 @@ TEST(prompts_agree_with_their_definition)
 TEST(a_rows_bits_do_not_hang_on_its_place_in_the_padded_chunk)
 {
     NEEDS_LIBRARY;
-    for (size_t shape = 0; shape < CUDA_MIXTURES; shape++) {
+    for (size_t shape = 0; shape < CUDA_MOE; shape++) {
         if (is_left_out(shape))
             continue;
         struct rig r;
@@ -158,8 +158,8 @@ TEST(a_rows_bits_do_not_hang_on_its_place_in_the_padded_chunk)
             for (int i = 0; i < CHUNK; i++) {
                 r.nodes[i].depth = 0;
                 assert_true(r.ops->embed(
-                    r.store, &(struct row){.token = r.nodes[i].token, .slot = r.nodes[i].slot, .ring = r.nodes[i].ring},
-                    1));
+                    r.kv_cache,
+                    &(struct row){.token = r.nodes[i].token, .slot = r.nodes[i].slot, .ring = r.nodes[i].ring}, 1));
             }
             rig_prompt(&r, nodes, n, 0);
             float *const again = states(&r, 0, n);
@@ -177,7 +177,7 @@ TEST(generated_rows_never_take_the_library)
 {
     NEEDS_LIBRARY;
     int others = 0;
-    for (size_t shape = 0; shape < CUDA_MIXTURES; shape++) {
+    for (size_t shape = 0; shape < CUDA_MOE; shape++) {
         if (is_left_out(shape))
             continue;
         struct rig r, plain;
@@ -224,7 +224,7 @@ TEST(slabs_cover_every_strip)
     NEEDS_LIBRARY;
     if (!cuda_is_emulated())
         skip();
-    for (size_t shape = 0; shape < CUDA_MIXTURES; shape++) {
+    for (size_t shape = 0; shape < CUDA_MOE; shape++) {
         if (is_left_out(shape))
             continue;
         struct rig r;
@@ -238,7 +238,7 @@ TEST(slabs_cover_every_strip)
             rig_chain(&r, PROMPT);
             read_prompt(&r, PROMPT);
             by[i] = states(&r, 0, PROMPT);
-            text[i] = strdup(r.ops->prompts(r.store));
+            text[i] = strdup(r.ops->prompts(r.kv_cache));
             if (i == 0)
                 rig_close(&r);
         }
@@ -259,7 +259,7 @@ TEST(the_chosen_algorithms_are_described)
     NEEDS_LIBRARY;
     struct rig r;
     open_rig(&r, 1);
-    const char *text = r.ops->prompts(r.store);
+    const char *text = r.ops->prompts(r.kv_cache);
     assert_non_null(strstr(text, "cuBLASLt "));
     assert_non_null(strstr(text, "32 rows; 32x"));
     assert_non_null(strstr(text, " F16: "));
@@ -268,7 +268,7 @@ TEST(the_chosen_algorithms_are_described)
             assert_memory_equal(at, "F16: 66/20/36/", strlen("F16: 66/20/36/"));
     rig_close(&r);
     cuda_rig_open(&r, 1, false, seed);
-    assert_null(r.ops->prompts(r.store));
+    assert_null(r.ops->prompts(r.kv_cache));
     rig_close(&r);
 }
 
@@ -282,13 +282,13 @@ TEST(a_cancelled_chunk_leaves_no_rows)
     rig_chain(&r, CHUNK);
     rig_wait(&r);
     numbers(nodes, 0, CHUNK);
-    struct sweep w = *rig_sweep(&r, nodes, CHUNK, r.desc->n_layers, 0);
+    struct forward_pass w = *rig_forward(&r, nodes, CHUNK, r.desc->n_layers, 0);
     w.prompt = true;
     for (int turn = 0; turn < 2; turn++) { /* before it is queued; while it waits */
         atomic_store(&r.cancel, turn == 0);
-        assert_true(r.ops->step(r.store, &w));
+        assert_true(r.ops->step(r.kv_cache, &w));
         atomic_store(&r.cancel, true);
-        assert_false(r.ops->wait(r.store, &err));
+        assert_false(r.ops->wait(r.kv_cache, &err));
         assert_int_equal(err.kind, ERR_CANCELLED);
         atomic_store(&r.cancel, false);
     }
@@ -308,32 +308,32 @@ TEST(invalid_chunks_are_refused)
     open_rig(&r, 1);
     rig_chain(&r, CHUNK + 1);
     numbers(nodes, 0, CHUNK + 1);
-    struct sweep w = *rig_sweep(&r, nodes, CHUNK + 1, r.desc->n_layers, 0);
+    struct forward_pass w = *rig_forward(&r, nodes, CHUNK + 1, r.desc->n_layers, 0);
     w.prompt = true;
-    assert_false(r.ops->step(r.store, &w)); /* a row too many */
+    assert_false(r.ops->step(r.kv_cache, &w)); /* a row too many */
     w.n = CHUNK;
     w.skip_mlp = skip_one;
-    assert_false(r.ops->step(r.store, &w));
+    assert_false(r.ops->step(r.kv_cache, &w));
     w.skip_mlp = NULL;
     rig_step(&r, nodes, 1, 1, 0);
-    w = *rig_sweep(&r, nodes, 2, r.desc->n_layers, 0);
+    w = *rig_forward(&r, nodes, 2, r.desc->n_layers, 0);
     w.prompt = true;
-    assert_false(r.ops->step(r.store, &w)); /* not from the beginning */
+    assert_false(r.ops->step(r.kv_cache, &w)); /* not from the beginning */
     rig_close(&r);
     cuda_rig_open(&r, 1, false, seed);
     rig_chain(&r, 2);
-    w = *rig_sweep(&r, nodes, 2, r.desc->n_layers, 0);
+    w = *rig_forward(&r, nodes, 2, r.desc->n_layers, 0);
     w.prompt = true;
-    assert_false(r.ops->step(r.store, &w)); /* a store without */
+    assert_false(r.ops->step(r.kv_cache, &w)); /* a store without */
     rig_close(&r);
-    struct naive_model *m = naive_model_random(&cuda_shapes[CUDA_MIXTURES], seed); /* whose prompts are rows */
+    struct naive_model *m = naive_model_random(&cuda_shapes[CUDA_MOE], seed); /* whose prompts are rows */
     struct weights *weights;
-    struct store *store;
+    struct kv_cache *kv_cache;
     assert_true(r.ops->open(&b, &(struct backend_options){.threads = 1, .gpu = -1, .prompt_rows = CHUNK}, &err) &&
                 r.ops->load(b, naive_model_desc(m), NULL, NULL, &weights, &err));
-    struct store_desc desc = store_defaults(64);
+    struct kv_cache_desc desc = kv_cache_defaults(64);
     desc.prompt_rows = CHUNK;
-    assert_false(r.ops->store(weights, &desc, &store, &err));
+    assert_false(r.ops->kv_cache(weights, &desc, &kv_cache, &err));
     assert_non_null(strstr(err.text, "--prefill blas: reads no prompts of mixtures of experts"));
     r.ops->unload(weights);
     r.ops->close(b);

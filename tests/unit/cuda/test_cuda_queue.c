@@ -16,17 +16,17 @@ TEST(results_come_with_wait_and_not_before)
 {
     NEEDS_CUDA;
     struct rig r;
-    struct guess guess = {.token = 12345};
+    struct prediction prediction = {.token = 12345};
     float hidden[RIG_WIDTH] = {-77};
     cuda_rig_open(&r, 1, false, seed);
     rig_chain(&r, 3);
     rig_step_all(&r);
-    assert_true(cuda->guess(r.store, &(struct probe){.ring = 1, .layer = 1, .temperature = 1}, 1, &guess));
-    assert_true(cuda->read_hidden(r.store, 1, 1, hidden));
-    assert_int_equal(guess.token, 12345);
+    assert_true(cuda->predict(r.kv_cache, &(struct probe){.ring = 1, .layer = 1, .temperature = 1}, 1, &prediction));
+    assert_true(cuda->read_hidden(r.kv_cache, 1, 1, hidden));
+    assert_int_equal(prediction.token, 12345);
     assert_true(hidden[0] == -77);
     rig_wait(&r);
-    assert_true(guess.token >= 0 && (uint32_t)guess.token < r.desc->vocab);
+    assert_true(prediction.token >= 0 && (uint32_t)prediction.token < r.desc->vocab);
     assert_true(hidden[0] != -77);
     rig_close(&r);
 }
@@ -35,7 +35,7 @@ TEST(results_come_with_wait_and_not_before)
 TEST(a_queue_longer_than_its_memory_is_served)
 {
     NEEDS_CUDA;
-    static struct guess guesses[12][300];
+    static struct prediction predictions[12][300];
     static float hidden[12][RIG_WIDTH];
     struct probe probes[300];
     struct rig r;
@@ -45,12 +45,12 @@ TEST(a_queue_longer_than_its_memory_is_served)
     for (uint32_t i = 0; i < 300; i++)
         probes[i] = (struct probe){.ring = i % 30, .layer = i / 30 % 4, .temperature = 1};
     for (int i = 0; i < 12; i++) {
-        assert_true(cuda->guess(r.store, probes, i == 11 ? 300 : 60, guesses[i]));
-        assert_true(cuda->read_hidden(r.store, (uint32_t)i, 1, hidden[i]));
+        assert_true(cuda->predict(r.kv_cache, probes, i == 11 ? 300 : 60, predictions[i]));
+        assert_true(cuda->read_hidden(r.kv_cache, (uint32_t)i, 1, hidden[i]));
     }
     rig_wait(&r);
     for (int i = 1; i < 12; i++)
-        assert_memory_equal(guesses[0], guesses[i], 60 * sizeof guesses[0][0]);
+        assert_memory_equal(predictions[0], predictions[i], 60 * sizeof predictions[0][0]);
     for (int i = 0; i < 12; i++) {
         float alone[RIG_WIDTH];
         rig_hidden(&r, i, 1, alone);
@@ -80,7 +80,7 @@ TEST(probes_that_fill_a_call_of_the_head_take_one)
 {
     NEEDS_CUDA;
     enum { ROWS = 85, LAYERS = 3, CALL = 256 };
-    static struct guess guesses[ROWS * LAYERS + 1];
+    static struct prediction predictions[ROWS * LAYERS + 1];
     struct probe probes[ROWS * LAYERS + 1];
     char path[] = "/tmp/specscope-phases-XXXXXX";
     struct rig r;
@@ -95,35 +95,35 @@ TEST(probes_that_fill_a_call_of_the_head_take_one)
     for (uint32_t i = 0; i <= ROWS * LAYERS; i++)
         probes[i] = (struct probe){
             .ring = i / LAYERS, .layer = i % LAYERS, .temperature = 1, .versus_final = i < ROWS * LAYERS};
-    assert_true(cuda->guess(r.store, probes, ROWS * LAYERS + 1, guesses));
+    assert_true(cuda->predict(r.kv_cache, probes, ROWS * LAYERS + 1, predictions));
     rig_wait(&r);
     for (uint32_t i = 0; i < ROWS; i++)
-        assert_int_equal(guesses[i * LAYERS + LAYERS - 1].rank_final, 0);
+        assert_int_equal(predictions[i * LAYERS + LAYERS - 1].rank_final, 0);
     rig_close(&r);
     unsetenv("SPECSCOPE_CUDA_TRACE");
     assert_int_equal(head_calls(path, CALL), 1);
     assert_int_equal(unlink(path), 0);
 }
 
-TEST(a_cancelled_sweep_is_dropped_and_the_next_one_runs)
+TEST(a_cancelled_forward_pass_is_dropped_and_the_next_one_runs)
 {
     NEEDS_CUDA;
     struct rig r;
     struct err err = {.kind = ERR_NONE};
     const int nodes[] = {0, 1, 2};
-    struct guess guess = {.token = 12345};
+    struct prediction prediction = {.token = 12345};
     cuda_rig_open(&r, 0, true, seed);
     rig_chain(&r, 3);
     atomic_store(&r.cancel, true);
-    assert_true(cuda->step(r.store, rig_sweep(&r, nodes, 3, r.desc->n_layers, 0)));
-    assert_true(cuda->guess(r.store, &(struct probe){.ring = 1, .layer = 1, .temperature = 1}, 1, &guess));
-    assert_false(cuda->wait(r.store, &err));
+    assert_true(cuda->step(r.kv_cache, rig_forward(&r, nodes, 3, r.desc->n_layers, 0)));
+    assert_true(cuda->predict(r.kv_cache, &(struct probe){.ring = 1, .layer = 1, .temperature = 1}, 1, &prediction));
+    assert_false(cuda->wait(r.kv_cache, &err));
     assert_int_equal(err.kind, ERR_CANCELLED);
-    assert_int_equal(guess.token, 12345);
+    assert_int_equal(prediction.token, 12345);
     atomic_store(&r.cancel, false);
-    assert_true(cuda->step(r.store, rig_sweep(&r, nodes, 3, r.desc->n_layers, 0))); /* the flag rises behind it */
+    assert_true(cuda->step(r.kv_cache, rig_forward(&r, nodes, 3, r.desc->n_layers, 0))); /* the flag rises behind it */
     atomic_store(&r.cancel, true);
-    (void)cuda->wait(r.store, &err);
+    (void)cuda->wait(r.kv_cache, &err);
     atomic_store(&r.cancel, false);
     rig_step_all(&r);
     for (int i = 0; i < 3; i++)
@@ -132,7 +132,7 @@ TEST(a_cancelled_sweep_is_dropped_and_the_next_one_runs)
 }
 
 /* What tells the device to stop is taken back before it is told again. */
-TEST(one_sweep_after_another_is_cancelled)
+TEST(one_forward_pass_after_another_is_cancelled)
 {
     NEEDS_CUDA;
     struct rig r;
@@ -141,9 +141,9 @@ TEST(one_sweep_after_another_is_cancelled)
     cuda_rig_open(&r, 0, true, seed);
     rig_chain(&r, 3);
     for (int turn = 0; turn < 4; turn++) {
-        assert_true(cuda->step(r.store, rig_sweep(&r, nodes, 3, r.desc->n_layers, 0)));
+        assert_true(cuda->step(r.kv_cache, rig_forward(&r, nodes, 3, r.desc->n_layers, 0)));
         atomic_store(&r.cancel, true);
-        assert_false(cuda->wait(r.store, &err));
+        assert_false(cuda->wait(r.kv_cache, &err));
         assert_int_equal(err.kind, ERR_CANCELLED);
         atomic_store(&r.cancel, false);
     }
@@ -159,7 +159,7 @@ TEST(a_kv_cache_is_dropped_with_its_queued_requests)
     const int nodes[] = {0, 1, 2};
     cuda_rig_open(&r, 1, false, seed);
     rig_chain(&r, 3);
-    assert_true(cuda->step(r.store, rig_sweep(&r, nodes, 3, r.desc->n_layers, 0)));
+    assert_true(cuda->step(r.kv_cache, rig_forward(&r, nodes, 3, r.desc->n_layers, 0)));
     rig_close(&r);
 }
 
@@ -167,19 +167,20 @@ TEST(malformed_requests_are_refused)
 {
     NEEDS_CUDA;
     struct rig r;
-    struct guess guess;
+    struct prediction prediction;
     slot_t tails[RIG_NODES + 1] = {0};
     cuda_rig_open(&r, 0, false, seed);
     rig_chain(&r, 1);
     const struct row row = {.n_trunk = RIG_NODES, .tail = 0, .n_tail = 1}, bad = {.slot = RIG_NODES};
-    struct sweep w = {.rows = &row, .n = 1, .tails = tails, .n_tails = 1, .to = 1};
-    assert_false(cuda->step(r.store, &w)); /* longer than there are slots */
+    struct forward_pass w = {.rows = &row, .n = 1, .tails = tails, .n_tails = 1, .to = 1};
+    assert_false(cuda->step(r.kv_cache, &w)); /* longer than there are slots */
     w.rows = &bad;
-    assert_false(cuda->step(r.store, &w));
-    assert_false(cuda->embed(r.store, &bad, 1));
-    assert_false(cuda->trunk(r.store, 3, 0, tails, 1));
-    assert_false(cuda->guess(r.store, &(struct probe){.layer = r.desc->n_layers + 1, .temperature = 1}, 1, &guess));
-    assert_false(cuda->read_dist(r.store, 70, NULL));
+    assert_false(cuda->step(r.kv_cache, &w));
+    assert_false(cuda->embed(r.kv_cache, &bad, 1));
+    assert_false(cuda->trunk(r.kv_cache, 3, 0, tails, 1));
+    assert_false(
+        cuda->predict(r.kv_cache, &(struct probe){.layer = r.desc->n_layers + 1, .temperature = 1}, 1, &prediction));
+    assert_false(cuda->read_dist(r.kv_cache, 70, NULL));
     rig_wait(&r);
     rig_close(&r);
 }
@@ -228,7 +229,7 @@ see_progress(void *user, double done)
 TEST(experts_are_counted_before_they_are_loaded)
 {
     NEEDS_CUDA;
-    for (size_t i = CUDA_MIXTURES; i < CUDA_SHAPES; i++)
+    for (size_t i = CUDA_MOE; i < CUDA_SHAPES; i++)
         for (int exact = 0; exact < 2; exact++) {
             struct err err = {.kind = ERR_NONE};
             struct seen seen = {0};
@@ -311,7 +312,7 @@ TEST(types_that_the_device_does_not_hold_are_named)
                  {1, false, NULL},
                  {0, true, NULL},
                  {4, false, "Q5_1 held as F16"},
-                 {CUDA_MIXTURES - 1, false, "MXFP4 held as Q8_0, IQ2_S held as F16"},
+                 {CUDA_MOE - 1, false, "MXFP4 held as Q8_0, IQ2_S held as F16"},
                  {6, false, NULL},
                  {7, false, NULL},
                  {8, false, NULL}};

@@ -17,12 +17,12 @@ make_dists(struct bench *b, const float *logits, uint32_t n, const struct sampli
     const size_t bytes = (size_t)n * b->model.vocab * sizeof(float);
     for (uint32_t i = 0; i < n; i++)
         requests[i] = (struct dist_req){.sampling = s[i], .out = n - 1 - i};
-    send(b->store.head_logits, logits, bytes);
+    send(b->kv_cache.head_logits, logits, bytes);
     send(b->arena, requests, n * sizeof *requests);
-    const struct dist_args a = {.model = b->dev_model, .store = b->store, .requests = b->arena, .n = n};
+    const struct dist_args a = {.model = b->dev_model, .kv_cache = b->kv_cache, .requests = b->arena, .n = n};
     assert_int_equal(launch_dist(a, &b->model, 0), cudaSuccess);
     for (uint32_t i = 0; i < n; i++)
-        fetch(p + (size_t)i * b->model.vocab, b->store.dists_p + (size_t)(n - 1 - i) * b->model.vocab,
+        fetch(p + (size_t)i * b->model.vocab, b->kv_cache.dists_p + (size_t)(n - 1 - i) * b->model.vocab,
               b->model.vocab * sizeof *p);
 }
 
@@ -121,11 +121,11 @@ make_draws(struct bench *b, const float *p, const struct rng_key *keys, uint32_t
     for (uint32_t i = 0; i < n; i++)
         draws[i].request = (struct draw_req){
             .likeliest = likeliest, .key = keys[i], .without = dev_without, .n_without = n_without, .out = dev_out + i};
-    send(b->store.dists_p, p, b->model.vocab * sizeof *p);
+    send(b->kv_cache.dists_p, p, b->model.vocab * sizeof *p);
     send(b->arena, draws, n * sizeof *draws);
     if (n_without > 0)
         send(dev_without, without, n_without * sizeof *without);
-    const struct draw_args a = {.store = b->store, .draws = b->arena, .n = n};
+    const struct draw_args a = {.kv_cache = b->kv_cache, .draws = b->arena, .n = n};
     assert_int_equal(launch_draw(a, 0), cudaSuccess);
     fetch(out, dev_out, n * sizeof *out);
     free(draws);

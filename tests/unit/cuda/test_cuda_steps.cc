@@ -1,4 +1,4 @@
-/* The steps of a sweep between its products (test_cuda_products.cc) on the emulation (tests/cuda/emulation), each against its
+/* The steps of a forward pass between its products (test_cuda_products.cc) on the emulation (tests/cuda/emulation), each against its
  * definition in double: norms, rotations, attention; the choice of experts; and that bits do not depend on what else is in a call.
  * SPECSCOPE_SEED=N chooses shapes and numbers. */
 #include "tests/rigs/cuda_steps.h"
@@ -121,11 +121,11 @@ check_attention(attention_case &c)
                          m.head_dim, off);
         }
     for (uint32_t i = 0; i < c.a.forward.n * m.heads; i++)
-        assert_int_equal(c.a.forward.store.arrivals[i], 0);
+        assert_int_equal(c.a.forward.kv_cache.arrivals[i], 0);
     c.a.apart = false; /* one block walks all splits: the same bits */
-    memset(c.a.forward.store.attended, 0, apart.size() * sizeof apart[0]);
+    memset(c.a.forward.kv_cache.attended, 0, apart.size() * sizeof apart[0]);
     run_attention(c.a);
-    assert_memory_equal(c.a.forward.store.attended, apart.data(), apart.size() * sizeof apart[0]);
+    assert_memory_equal(c.a.forward.kv_cache.attended, apart.data(), apart.size() * sizeof apart[0]);
 }
 
 struct attention_shape {
@@ -209,7 +209,7 @@ test_a_row_is_the_same_beside_a_draft_that_overflows(void **)
 {
     for (int exact = 0; exact < 2; exact++) {
         attention_case c(4, 2, 32, 0, 70, 24, exact);
-        const struct dev_store &s = c.a.forward.store;
+        const struct dev_kv_cache &s = c.a.forward.kv_cache;
         const uint32_t room = s.slots * c.a.model.kv_heads * head_room(32);
         const struct row_group group = *std::max_element(
             c.groups.begin(), c.groups.end(), [](struct row_group x, struct row_group y) { return x.n < y.n; });

@@ -12,7 +12,7 @@ struct tree {
     uint32_t n;
     const float *logits[VERIFY_NODES], *q[VERIFY_NODES]; /* NULL: no row, none */
     int32_t row[VERIFY_NODES];
-    struct guess guesses[VERIFY_NODES];
+    struct prediction predictions[VERIFY_NODES];
 };
 
 /* Verifies n trees in one launch. Their rows' logits are on the device already, VERIFY_NODES rows for each tree, and the
@@ -22,16 +22,16 @@ verify_all(struct bench *b, const struct tree *t, const struct verify_req *r, ui
 {
     struct verify_node *const nodes = b->arena;
     int32_t *const rows = (int32_t *)(nodes + BENCH_ROUNDS * VERIFY_NODES);
-    struct guess *const guesses = (struct guess *)(rows + BENCH_ROUNDS * VERIFY_NODES);
-    struct dev_round *const rounds = (struct dev_round *)(guesses + BENCH_ROUNDS * VERIFY_NODES);
+    struct prediction *const predictions = (struct prediction *)(rows + BENCH_ROUNDS * VERIFY_NODES);
+    struct dev_round *const rounds = (struct dev_round *)(predictions + BENCH_ROUNDS * VERIFY_NODES);
     struct verdict *const verdicts = (struct verdict *)((char *)b->arena + ARENA / 2);
     struct verify_args a = {.model = b->dev_model,
-                            .store = b->store,
+                            .kv_cache = b->kv_cache,
                             .rounds = rounds,
                             .nodes = nodes,
                             .logits_row = rows,
                             .n = n,
-                            .guesses = guesses};
+                            .predictions = predictions};
     for (uint32_t i = 0, at = 0; i < n; at += t[i++].n) {
         int32_t row[VERIFY_NODES];
         for (uint32_t j = 0; j < t[i].n; j++)
@@ -41,7 +41,7 @@ verify_all(struct bench *b, const struct tree *t, const struct verify_req *r, ui
         send(&rounds[i], &round, sizeof round);
         send(nodes + at, t[i].nodes, t[i].n * sizeof *nodes);
         send(rows + at, row, t[i].n * sizeof *rows);
-        send(guesses + i * VERIFY_NODES, t[i].guesses, VERIFY_NODES * sizeof *guesses);
+        send(predictions + i * VERIFY_NODES, t[i].predictions, VERIFY_NODES * sizeof *predictions);
         a.longest = t[i].n > a.longest ? t[i].n : a.longest;
         a.sampled = a.sampled || r[i].sampling.temperature > 0;
         a.greedy = a.greedy || !(r[i].sampling.temperature > 0);
@@ -70,11 +70,11 @@ random_tree(struct tree *t, uint32_t vocab, const float *z, const float *q, bool
         t->row[i] = row ? (int32_t)rows : -1;
         t->logits[i] = row ? z + (size_t)rows++ * vocab : NULL;
         t->q[i] = NULL;
-        t->guesses[i] = (struct guess){.token = TOKEN_NONE};
+        t->predictions[i] = (struct prediction){.token = TOKEN_NONE};
         if (row) {
-            struct guess *g = &t->guesses[t->row[i]];
-            *g =
-                (struct guess){.token = sampling_argmax(t->logits[i], vocab), .confidence = 0.5f, .rank_final = (int)i};
+            struct prediction *g = &t->predictions[t->row[i]];
+            *g = (struct prediction){
+                .token = sampling_argmax(t->logits[i], vocab), .confidence = 0.5f, .rank_final = (int)i};
         }
         if (i == 0)
             continue;
@@ -104,7 +104,7 @@ random_siblings(struct tree *t, uint32_t vocab, const float *z, const float *q)
     t->row[0] = 0;
     t->logits[0] = z;
     t->q[0] = NULL;
-    t->guesses[0] = (struct guess){.token = sampling_argmax(z, vocab)};
+    t->predictions[0] = (struct prediction){.token = sampling_argmax(z, vocab)};
     for (t->n = 1; t->n < 12; t->n++) {
         const struct rng_key key = {.seed = seed, .pos = drawn++, .purpose = RNG_DRAFT};
         const uint32_t i = t->n;
@@ -132,7 +132,7 @@ expect_judged(const struct tree *t, const struct verdict *v)
         if (i >= t->n || t->row[i] < 0)
             assert_int_equal(v->judged[i].token, TOKEN_NONE);
         else
-            assert_memory_equal(&v->judged[i], &t->guesses[t->row[i]], sizeof v->judged[i]);
+            assert_memory_equal(&v->judged[i], &t->predictions[t->row[i]], sizeof v->judged[i]);
     }
 }
 
@@ -190,8 +190,8 @@ TEST(sampled_walks_are_those_of_the_reference)
         struct verify_req r = {.nodes = t.nodes, .n = t.n, .sampling = random_sampling(VOCAB), .seed = seed + round};
         r.sampling.temperature += 0.1f;
         assert_true(sampling_verify(&r, VOCAB, t.logits, t.q, VOCAB, p, order, &expected));
-        send(b->store.head_logits, z, sizeof z);
-        send(b->store.dists_p, q, sizeof q);
+        send(b->kv_cache.head_logits, z, sizeof z);
+        send(b->kv_cache.dists_p, q, sizeof q);
         verify(b, &t, &r, &got);
         different += !same_walk(&expected, &got);
         expect_judged(&t, &got);
@@ -222,7 +222,7 @@ TEST(rounds_together_are_walked_as_alone)
             random_logits(logits, VOCAB, SMOOTH);
             sampling_dist(logits, VOCAB, &(struct sampling){.temperature = 1, .top_p = 1}, q + i * VOCAB, order);
         }
-        send(b->store.dists_p, q, sizeof q);
+        send(b->kv_cache.dists_p, q, sizeof q);
         for (uint32_t i = 0; i < BENCH_ROUNDS; i++) {
             const bool greedy = call == 1 || (call > 1 && random_below(3) == 0);
             for (uint32_t j = 0; j < VERIFY_NODES; j++)
@@ -234,10 +234,10 @@ TEST(rounds_together_are_walked_as_alone)
                                        .seed = seed + call * BENCH_ROUNDS + i};
             if (!greedy)
                 r[i].sampling.temperature += 0.1f;
-            send(b->store.head_logits, z[i], sizeof z[i]);
+            send(b->kv_cache.head_logits, z[i], sizeof z[i]);
             verify(b, &t[i], &r[i], &alone[i]);
         }
-        send(b->store.head_logits, z, sizeof z);
+        send(b->kv_cache.head_logits, z, sizeof z);
         verify_all(b, t, r, BENCH_ROUNDS, together);
         for (uint32_t i = 0; i < BENCH_ROUNDS; i++) {
             assert_true(same_walk(&alone[i], &together[i]));
@@ -273,7 +273,7 @@ TEST(a_round_waits_until_the_one_before_it_has_been_read)
         r[i] = (struct verify_req){
             .nodes = t[i].nodes, .n = 3, .sampling = {.temperature = 1, .top_p = 1}, .seed = seed + i};
     }
-    send(b->store.head_logits, z, sizeof z);
+    send(b->kv_cache.head_logits, z, sizeof z);
     verify_all(b, t, r, BENCH_ROUNDS, got);
     for (uint32_t i = 0; i < BENCH_ROUNDS; i++) {
         assert_int_equal(got[i].kind, NEXT_CANDIDATE);
@@ -296,8 +296,8 @@ TEST(sampled_verification_keeps_the_distribution_of_the_target)
     sampling_dist(z, VOCAB, &s, p, NULL);
     for (uint32_t v = 0; v < VOCAB; v++)
         exact[v] = (double)p[v], draft[v] = (double)q[v];
-    send(b->store.head_logits, z, sizeof z);
-    send(b->store.dists_p, q, sizeof q);
+    send(b->kv_cache.head_logits, z, sizeof z);
+    send(b->kv_cache.dists_p, q, sizeof q);
     for (uint32_t round = 0; round < ROUNDS; round++) {
         struct tree t = {.n = 3,
                          .nodes = {{.parent = -1, .pos = 7, .q = DIST_NONE},

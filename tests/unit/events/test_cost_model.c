@@ -107,11 +107,11 @@ fill_record(struct layer_record *r, uint64_t *random)
     struct err err;
     assert_true(layer_record_open(r, LAYERS, &err));
     for (uint32_t i = 0; i < ROWS; i++) {
-        struct layer_told row[LAYERS];
+        struct layer_sample row[LAYERS];
         for (uint32_t l = 1; l <= LAYERS; l++)
-            row[l - 1] = (struct layer_told){.agrees = l == LAYERS || random_to(random, LAYERS + 1) < l,
-                                             .confidence = (float)random_to(random, 1),
-                                             .entropy = 1};
+            row[l - 1] = (struct layer_sample){.agrees = l == LAYERS || random_to(random, LAYERS + 1) < l,
+                                               .confidence = (float)random_to(random, 1),
+                                               .entropy = 1};
         layer_record_add(r, row, 1000);
     }
     r->head_load = r->layers_load = 1;

@@ -18,11 +18,11 @@ fill_record(void)
 {
     record.n = record.first = record.begin = 0;
     for (uint32_t i = 0; i < ROWS; i++) {
-        struct layer_told row[LAYERS];
+        struct layer_sample row[LAYERS];
         for (uint32_t l = 1; l <= LAYERS; l++) {
             const bool agrees = l == LAYERS || i % 4 != 3;
             const float p = agrees ? 0.9f : i % 8 == 3 ? 0.1f : 0.6f;
-            row[l - 1] = (struct layer_told){.agrees = agrees, .confidence = p, .entropy = 1, .top_p = {p}};
+            row[l - 1] = (struct layer_sample){.agrees = agrees, .confidence = p, .entropy = 1, .top_p = {p}};
         }
         layer_record_add(&record, row, 1000);
     }
@@ -39,7 +39,7 @@ chain(const struct layer_record *r, const double *values, struct tally *out)
     while (what_if_round(&w)) {
         bool stops = false;
         while (!stops && w.drafted < (uint32_t)values[1] && !what_if_full(&w)) {
-            stops = (double)what_if_look(&w, 2)->confidence < values[0];
+            stops = (double)what_if_inspect(&w, 2)->confidence < values[0];
             what_if_propose(&w, 2, false);
         }
         what_if_verify(&w);

@@ -78,10 +78,10 @@ SEGMENTS_TEST(cut_off_half_way_and_resumed_it_is_the_same)
         assert_false(sweep_running(m.sweep));
         assert_int_equal(sweep_done(m.sweep), cut);
         assert_true(m.tau == 0.55 && m.d_max == 5);
-        made_tell_round(&m, 1); /* that run goes on, and is none of the sweep's */
-        made_tell_control(&m, "end", "", "tokens");
+        made_emit_round(&m, 1); /* that run goes on, and is none of the sweep's */
+        made_emit_control(&m, "end", "", "tokens");
         made_sweep(&m, GRID, NULL, 0);
-        made_tell_round(&m, 1); /* nor is what runs before it begins again */
+        made_emit_round(&m, 1); /* nor is what runs before it begins again */
         made_go_on(&m, UINT32_MAX);
         assert_int_equal(m.asked, POINTS + 1); /* the one that was cut off, twice */
         char *again = report(m.sweep);
@@ -247,8 +247,8 @@ SEGMENTS_TEST(a_round_of_several_sequences_is_one_sample)
         made_next(&m);
         made_run(&m, 0);
         for (int round = 0; round < 4; round++)
-            made_tell_round(&m, 3);
-        made_tell_control(&m, "end", "", "batch");
+            made_emit_round(&m, 3);
+        made_emit_control(&m, "end", "", "batch");
     }
     made_next(&m);
     assert_int_equal(sweep_done(m.sweep), 2);
@@ -287,7 +287,7 @@ SEGMENTS_TEST(a_late_control_event_is_the_knobs_earlier_value)
     struct made m;
     made_session(&m, *state);
     made_sweep(&m, "tau=0.3:0.6:0.3", NULL, 0);
-    made_tell_control(&m, "tau", "0.55", "0.8"); /* asked for just before */
+    made_emit_control(&m, "tau", "0.55", "0.8"); /* asked for just before */
     made_go_on(&m, UINT32_MAX);
     assert_true(m.tau == 0.8);
     sweep_close(m.sweep);

@@ -282,19 +282,20 @@ TEST(learning_passes_are_shown_after_the_speed)
     struct metrics m;
     metrics_begin(&m, 32, 0.65);
     control(&m, "baseline", "1000", 1, 1);
-    struct event e = {.type = EVENT_ROUND,
-                      .round_end = {.draft_us = 600, .verify_us = 300, .probe_us = 100, .emitted = 3, .aside_us = 600}};
+    struct event e = {
+        .type = EVENT_ROUND,
+        .round_end = {.draft_us = 600, .verify_us = 300, .probe_us = 100, .emitted = 3, .learning_us = 600}};
     metrics_event(&m, &e);
     struct measures s = metrics_measures(&m, &m.total);
     assert_near(3e6 / 900, s.tokens_per_s);
     assert_near(3e6 / 1500, s.tokens_per_s_all_in);
     assert_near(3e3 / 900, s.speedup);
     assert_near(2, s.speedup_all_in);
-    assert_near(0.375, s.aside_share); /* 600 of 1600 */
-    e.round_end.aside_us = NAN;        /* an older trace */
+    assert_near(0.375, s.learning_share); /* 600 of 1600 */
+    e.round_end.learning_us = NAN;        /* an older trace */
     metrics_event(&m, &e);
     s = metrics_measures(&m, &m.total);
-    assert_true(isnan(s.tokens_per_s_all_in) && isnan(s.speedup_all_in) && isnan(s.aside_share));
+    assert_true(isnan(s.tokens_per_s_all_in) && isnan(s.speedup_all_in) && isnan(s.learning_share));
     assert_near(6e6 / 1800, s.tokens_per_s);
 }
 

@@ -105,8 +105,8 @@ SEGMENTS_TEST(segments_are_the_spans_of_equal_settings)
     made_begin(f, "start");
     for (int step = 0; step < 600; step++) {
         switch (made_below(f, 12)) {
-        case 0: made_turn(f, 0, f->policy == 0 ? 0.25 * made_below(f, 4) : 1 + made_below(f, 4)); break;
-        case 1: made_turn(f, 1, 1 + made_below(f, 3)); break;
+        case 0: made_change(f, 0, f->policy == 0 ? 0.25 * made_below(f, 4) : 1 + made_below(f, 4)); break;
+        case 1: made_change(f, 1, 1 + made_below(f, 3)); break;
         case 2: made_choose(f, made_below(f, 2)); break;
         case 3: made_look_by(f, made_below(f, 2) == 0); break;
         case 4: made_begin(f, made_below(f, 2) == 0 ? "restart" : "prompt"); break;
@@ -129,7 +129,7 @@ SEGMENTS_TEST(only_the_latest_segments_are_kept)
     struct fixture *f = *state;
     made_begin(f, "start");
     for (int i = 0; i < SEGMENTS + 40; i++) {
-        made_turn(f, 1, 1 + i % 2);
+        made_change(f, 1, 1 + i % 2);
         made_play(f, 1);
     }
     assert_int_equal(segments_held(f->segments), SEGMENTS);
@@ -156,14 +156,14 @@ SEGMENTS_TEST(a_segments_text_lists_the_changed_settings)
     assert_null(segments_coming(f->segments)); /* no knob change began the first segment */
     made_play(f, 1);
     assert_string_equal(text(f, segments_at(f->segments, 0), true), "start");
-    made_turn(f, 0, 0.6);
-    made_turn(f, 0, 0.7);
+    made_change(f, 0, 0.6);
+    made_change(f, 0, 0.7);
     assert_string_equal(text(f, segments_coming(f->segments), true), "τ 0.55→0.7");
     made_play(f, 1);
     assert_null(segments_coming(f->segments));
     assert_string_equal(text(f, segments_at(f->segments, 0), false), "τ 0.7");
     made_choose(f, 1);
-    made_turn(f, 1, 3);
+    made_change(f, 1, 3);
     made_play(f, 1);
     assert_string_equal(text(f, segments_at(f->segments, 0), true), "specbound→layerskip, γ 5→3");
     made_look_by(f, true);
@@ -173,7 +173,7 @@ SEGMENTS_TEST(a_segments_text_lists_the_changed_settings)
     made_begin(f, "restart");
     made_play(f, 1);
     assert_string_equal(text(f, segments_at(f->segments, 0), true), "again");
-    made_turn(f, 1, 4);
+    made_change(f, 1, 4);
     made_begin(f, "prompt");
     made_play(f, 1);
     assert_string_equal(text(f, segments_at(f->segments, 0), false), "new prompt, γ 4");
@@ -190,12 +190,12 @@ SEGMENTS_TEST(a_knob_that_is_back_has_not_changed)
     struct fixture *f = *state;
     made_begin(f, "start");
     made_play(f, 1);
-    made_turn(f, 0, 0.6);
+    made_change(f, 0, 0.6);
     made_choose(f, 1);
-    made_turn(f, 0, 9);
+    made_change(f, 0, 9);
     made_choose(f, 0);
     assert_non_null(segments_coming(f->segments));
-    made_turn(f, 0, 0.55);
+    made_change(f, 0, 0.55);
     assert_null(segments_coming(f->segments));
     made_play(f, 1);
     assert_int_equal(segments_held(f->segments), 1);
@@ -210,7 +210,7 @@ SEGMENTS_TEST(a_verdict_belongs_to_the_segments_it_compared)
     made_play(f, 1);
     made_begin(f, "restart");
     for (int i = 0; i < 3; i++) {
-        made_turn(f, 1, 2 + i);
+        made_change(f, 1, 2 + i);
         for (int r = 0; r < 4; r++)
             made_play(f, 1);
     }

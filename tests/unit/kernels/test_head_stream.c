@@ -13,10 +13,10 @@
 static uint64_t seed; /* printed by main */
 
 static void
-ask(struct rig *r, const struct probe *probes, size_t n, struct guess *out)
+ask(struct rig *r, const struct probe *probes, size_t n, struct prediction *out)
 {
     memset(out, 0, n * sizeof *out);
-    assert_true(r->ops->guess(r->store, probes, n, out));
+    assert_true(r->ops->predict(r->kv_cache, probes, n, out));
     rig_wait(r);
 }
 
@@ -25,7 +25,7 @@ check_streams(struct rig *r, double bound)
 {
     (void)bound;
     static struct probe probes[MOST];
-    static struct guess compared[MOST], alone[MOST], one;
+    static struct prediction compared[MOST], alone[MOST], one;
     _Static_assert(MOST > HEAD_ROWS && HEAD_ROWS > HEAD_TILE, "several passes of either kind");
     rig_chain(r, RIG_NODES);
     rig_step_all(r);
@@ -39,18 +39,18 @@ check_streams(struct rig *r, double bound)
         probes[i].versus_final = false;
     ask(r, probes, MOST, alone);
     for (size_t i = 0; i < MOST; i++)
-        assert_memory_equal(&alone[i], &compared[i], offsetof(struct guess, kl_final));
+        assert_memory_equal(&alone[i], &compared[i], offsetof(struct prediction, kl_final));
     for (size_t n = 1; n < 70; n = 2 * n + 1) { /* any part of them */
         const size_t first = rig_random(r, MOST - 70);
         ask(r, probes + first, n, alone);
         for (size_t i = 0; i < n; i++)
-            assert_memory_equal(&alone[i], &compared[first + i], offsetof(struct guess, kl_final));
+            assert_memory_equal(&alone[i], &compared[first + i], offsetof(struct prediction, kl_final));
     }
     ask(r, probes, 1, &one);
     assert_true(isnan(one.kl_final) && one.rank_final == -1);
 }
 
-TEST(guesses_without_logits_have_the_bits_of_those_with)
+TEST(predictions_without_logits_have_the_bits_of_those_with)
 {
     on_every_isa_and_shape(false, seed, check_streams);
 }

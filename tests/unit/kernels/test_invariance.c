@@ -110,7 +110,7 @@ chunked(struct rig *r, const token_t *tokens)
     }
 }
 
-/* The path among unsupported: side branches everywhere, rows joining the sweep at their own depths. Tells which nodes the
+/* The path among strangers: side branches everywhere, rows joining the forward pass at their own depths. Tells which nodes the
  * path's last and middle rows are. */
 static void
 in_a_tree(struct rig *r, const token_t *tokens, int *last, int *middle)
@@ -223,14 +223,14 @@ TEST(a_rows_bits_are_its_own_on_cuda)
             check_bits(cuda, NULL, &shapes[s], false);
     check_bits(cuda, NULL, &shapes[WEIGHT_F32], true);
     for (size_t i = CUDA_PLAIN_SHAPES; i < CUDA_SHAPES; i++)
-        if (all || i == CUDA_PLAIN_SHAPES + seed % (CUDA_MIXTURES - CUDA_PLAIN_SHAPES) ||
-            i == CUDA_MIXTURES + seed % (CUDA_SHAPES - CUDA_MIXTURES))
-            check_bits(cuda, NULL, &cuda_shapes[i], i >= CUDA_MIXTURES && seed % 4 == 1);
-    for (size_t i = CUDA_MIXTURES; all && i < CUDA_SHAPES; i++)
+        if (all || i == CUDA_PLAIN_SHAPES + seed % (CUDA_MOE - CUDA_PLAIN_SHAPES) ||
+            i == CUDA_MOE + seed % (CUDA_SHAPES - CUDA_MOE))
+            check_bits(cuda, NULL, &cuda_shapes[i], i >= CUDA_MOE && seed % 4 == 1);
+    for (size_t i = CUDA_MOE; all && i < CUDA_SHAPES; i++)
         check_bits(cuda, NULL, &cuda_shapes[i], seed % 4 != 1);
 }
 
-/* Final logits behind guess, dist and verify are those of read_logits, whoever else is asked for in the same call. */
+/* Final logits of predict, dist and verify are those of read_logits, whoever else is asked for in the same call. */
 TEST(final_logits_are_the_same_in_every_request)
 {
     static float want[VOCAB], got[VOCAB];
@@ -240,24 +240,24 @@ TEST(final_logits_are_the_same_in_every_request)
     rig_step_all(&r);
     struct dist_req requests[33];
     struct probe probes[33];
-    struct guess guesses[33], alone;
+    struct prediction predictions[33], alone;
     for (uint32_t i = 0; i < 33; i++) {
         requests[i] = (struct dist_req){
             .ring = i, .layer = r.desc->n_layers, .sampling = {.temperature = 1, .top_p = 1}, .out = i};
         probes[i] = (struct probe){.ring = i, .layer = r.desc->n_layers, .temperature = 1};
     }
-    assert_true(r.ops->dist(r.store, requests, 33));
-    assert_true(r.ops->guess(r.store, probes, 33, guesses));
-    assert_true(r.ops->read_dist(r.store, 20, got));
+    assert_true(r.ops->dist(r.kv_cache, requests, 33));
+    assert_true(r.ops->predict(r.kv_cache, probes, 33, predictions));
+    assert_true(r.ops->read_dist(r.kv_cache, 20, got));
     requests[20].out = 50;
-    assert_true(r.ops->dist(r.store, &requests[20], 1));
-    assert_true(r.ops->guess(r.store, &probes[20], 1, &alone));
-    assert_true(r.ops->read_dist(r.store, 50, want));
+    assert_true(r.ops->dist(r.kv_cache, &requests[20], 1));
+    assert_true(r.ops->predict(r.kv_cache, &probes[20], 1, &alone));
+    assert_true(r.ops->read_dist(r.kv_cache, 50, want));
     rig_wait(&r);
     assert_memory_equal(got, want, sizeof got);
-    assert_memory_equal(guesses[20].top, alone.top, sizeof alone.top);
-    assert_memory_equal(guesses[20].top_p, alone.top_p, sizeof alone.top_p);
-    assert_true(guesses[20].confidence == alone.confidence && guesses[20].entropy == alone.entropy);
+    assert_memory_equal(predictions[20].top, alone.top, sizeof alone.top);
+    assert_memory_equal(predictions[20].top_p, alone.top_p, sizeof alone.top_p);
+    assert_true(predictions[20].confidence == alone.confidence && predictions[20].entropy == alone.entropy);
     rig_close(&r);
 }
 

@@ -68,9 +68,9 @@ TEST(products_with_blocks_are_the_same_bits_on_all_vector_instruction_sets)
             memset(scale, 0, sizeof scale);
             const size_t row = tensor_row_bytes(type, COLS);
             for (size_t g = 0; g < ROWS / Q8_GROUP; g++)
-                interleave(type, rows + g * Q8_GROUP * row, Q8_GROUP, COLS, isa->q8_flip,
-                           q + g * COLS / Q8_BLOCK * quant_bytes(type),
-                           scale + g * COLS / tensor_block_values(type) * scale_bytes(type));
+                repack(type, rows + g * Q8_GROUP * row, Q8_GROUP, COLS, isa->q8_flip,
+                       q + g * COLS / Q8_BLOCK * quant_bytes(type),
+                       scale + g * COLS / tensor_block_values(type) * scale_bytes(type));
             const struct matrix m = {.type = type, .rows = ROWS, .cols = COLS, .q = q, .scale = scale};
             const struct acts a = {.q = acts, .cols = COLS, .stride = acts_stride(COLS)};
             for (size_t r = 0; r < N; r++)

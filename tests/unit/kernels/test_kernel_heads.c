@@ -1,24 +1,24 @@
-/* The CPU backend's heads against their definitions: guesses, early exit, distributions, verdicts. */
+/* The CPU backend's heads against their definitions: predictions, early exit, distributions, verdicts. */
 #include <math.h>
 #include <time.h>
 
 #include "kernels/cpu/sampling.h"
 #include "tests/rigs/cpu_shapes.h"
-#include "tests/rigs/guess_checks.h"
+#include "tests/rigs/prediction_checks.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 
 static uint64_t seed; /* printed by main */
 
-/* ---- guesses ---- */
+/* ---- predictions ---- */
 
 static void
-check_guesses(struct rig *r, double bound)
+check_predictions(struct rig *r, double bound)
 {
     (void)bound;
     enum { PROBES = 230 }; /* several tables full */
     static struct probe probes[PROBES];
-    static struct guess guesses[PROBES];
+    static struct prediction predictions[PROBES];
     static float logits[8][RIG_DEPTH + 1][RIG_VOCAB];
     const uint32_t depth = r->desc->n_layers, vocab = r->desc->vocab;
     rig_tree(r, 8);
@@ -28,22 +28,22 @@ check_guesses(struct rig *r, double bound)
                                    .layer = rig_random(r, depth + 1),
                                    .temperature = rig_random(r, 2) == 0 ? 1.0f : 1.4f,
                                    .versus_final = rig_random(r, 2) == 0};
-    assert_true(r->ops->guess(r->store, probes, PROBES, guesses));
+    assert_true(r->ops->predict(r->kv_cache, probes, PROBES, predictions));
     rig_wait(r);
     for (int node = 0; node < 8; node++)
         for (uint32_t l = 0; l <= depth; l++)
             rig_logits(r, node, l, logits[node][l]);
     for (size_t i = 0; i < PROBES; i++) {
         const float *z = logits[probes[i].ring][probes[i].layer], *final = logits[probes[i].ring][depth];
-        struct guess want =
-            guess_by_definition(z, vocab, (double)probes[i].temperature, probes[i].versus_final ? final : NULL);
-        assert_guess(&guesses[i], &want);
+        struct prediction want =
+            prediction_by_definition(z, vocab, (double)probes[i].temperature, probes[i].versus_final ? final : NULL);
+        assert_prediction(&predictions[i], &want);
     }
 }
 
-TEST(guesses_are_softmax_statistics_of_the_logits)
+TEST(predictions_are_softmax_statistics_of_the_logits)
 {
-    on_every_isa_and_shape(false, seed, check_guesses);
+    on_every_isa_and_shape(false, seed, check_predictions);
 }
 
 static void
@@ -53,7 +53,7 @@ check_until(struct rig *r, double bound)
     static float want_hidden[RIG_WIDTH], got_hidden[RIG_WIDTH];
     const uint32_t depth = r->desc->n_layers;
     float temperature[RIG_DEPTH + 1], threshold[RIG_DEPTH + 1];
-    struct guess want[RIG_DEPTH + 1], probed[RIG_DEPTH + 1];
+    struct prediction want[RIG_DEPTH + 1], probed[RIG_DEPTH + 1];
     for (uint32_t l = 0; l <= RIG_DEPTH; l++) {
         temperature[l] = 1.2f;
         threshold[l] = l % 2 == 0 ? 2 : 0.02f; /* even layers are not looked at */
@@ -63,7 +63,7 @@ check_until(struct rig *r, double bound)
     rig_step(r, chain, 5, depth, 0);
     struct exit_rule rule = {.temperature = temperature, .threshold = threshold};
     struct exit_result out = {.probed = probed};
-    assert_true(r->ops->until(r->store, rig_sweep(r, chain + 5, 3, depth, 0), &rule, &out));
+    assert_true(r->ops->until(r->kv_cache, rig_forward(r, chain + 5, 3, depth, 0), &rule, &out));
     rig_wait(r);
     rig_hidden(r, 7, out.depth, got_hidden);
 
@@ -71,7 +71,7 @@ check_until(struct rig *r, double bound)
     uint32_t exit = depth, probes = 0;
     for (uint32_t l = 1; l <= depth; l++) {
         struct probe p = {.ring = 7, .layer = l, .temperature = temperature[l]};
-        assert_true(r->ops->guess(r->store, &p, 1, &want[l]));
+        assert_true(r->ops->predict(r->kv_cache, &p, 1, &want[l]));
         rig_wait(r);
         if (l > exit || threshold[l] > 1)
             assert_int_equal(probed[l].token, TOKEN_NONE);
@@ -91,7 +91,7 @@ check_until(struct rig *r, double bound)
     assert_memory_equal(got_hidden, want_hidden, r->desc->width * sizeof *want_hidden);
 }
 
-TEST(early_exit_equals_step_and_guess)
+TEST(early_exit_equals_step_and_prediction)
 {
     on_every_isa_and_shape(false, seed, check_until);
 }
@@ -111,19 +111,19 @@ TEST(distributions_and_draws_are_the_samplers_on_the_logits)
     struct dist_req requests[70];
     for (uint32_t i = 0; i < 70; i++) /* more than a table's worth */
         requests[i] = (struct dist_req){.ring = i % 6, .layer = i % 2 == 0 ? depth : 1, .sampling = sampling, .out = i};
-    assert_true(r.ops->dist(r.store, requests, 70));
+    assert_true(r.ops->dist(r.kv_cache, requests, 70));
     token_t drawn[2] = {-5, -5};
     const token_t without[1] = {7};
     const struct draw_req draws[2] = {
         {.from = 0, .key = {.seed = 9, .pos = 3}, .out = &drawn[0]},
         {.from = 69, .key = {.seed = 9, .pos = 4}, .without = without, .n_without = 1, .out = &drawn[1]}};
-    assert_true(r.ops->draw(r.store, draws, 2));
+    assert_true(r.ops->draw(r.kv_cache, draws, 2));
     assert_int_equal(drawn[0], -5);
     rig_wait(&r);
     for (dist_t i = 0; i < 70; i += 23) {
         rig_logits(&r, (int)requests[i].ring, requests[i].layer, want);
         sampling_dist(want, vocab, &sampling, p, order);
-        assert_true(r.ops->read_dist(r.store, i, got));
+        assert_true(r.ops->read_dist(r.kv_cache, i, got));
         rig_wait(&r);
         assert_memory_equal(got, p, vocab * sizeof *p);
         if (i == 0)
@@ -160,7 +160,7 @@ TEST(verdicts_are_the_samplers_on_the_logits)
     memset(&expected, 0, sizeof expected);
     struct verify_req request = {
         .nodes = nodes, .n = 4, .sampling = {.temperature = 0, .top_p = 1}, .seed = 3, .out = &verdict};
-    assert_true(r.ops->verify(r.store, &request, 1));
+    assert_true(r.ops->verify(r.kv_cache, &request, 1));
     rig_wait(&r);
     assert_true(sampling_verify(&request, vocab, rows, q, vocab, NULL, NULL, &expected));
     assert_true(verdict.n_path >= 1);
@@ -169,8 +169,8 @@ TEST(verdicts_are_the_samplers_on_the_logits)
     assert_int_equal(verdict.next, expected.next);
     assert_int_equal(verdict.kind, expected.kind);
     for (int i = 0; i < 3; i++) {
-        struct guess guess = guess_by_definition(logits[i], vocab, 1, NULL);
-        assert_guess(&verdict.judged[i], &guess);
+        struct prediction prediction = prediction_by_definition(logits[i], vocab, 1, NULL);
+        assert_prediction(&verdict.judged[i], &prediction);
     }
     assert_int_equal(verdict.judged[3].token, TOKEN_NONE);
     rig_close(&r);

@@ -43,10 +43,10 @@ check_skips(struct rig *r, double bound)
     for (int i = 0; i < 12; i++)
         chain[i] = i;
     rig_step(r, chain, 6, r->desc->n_layers, 0);
-    struct sweep sweep = *rig_sweep(r, chain + 6, 6, r->desc->n_layers, 0); /* a draft on top of full rows */
-    sweep.skip_attention = attention;
-    sweep.skip_mlp = mlp;
-    assert_true(r->ops->step(r->store, &sweep));
+    struct forward_pass forward = *rig_forward(r, chain + 6, 6, r->desc->n_layers, 0); /* a draft on top of full rows */
+    forward.skip_attention = attention;
+    forward.skip_mlp = mlp;
+    assert_true(r->ops->step(r->kv_cache, &forward));
     for (int i = 6; i < 12; i++) {
         r->nodes[i].skip_attention = attention;
         r->nodes[i].skip_mlp = mlp;
@@ -55,9 +55,9 @@ check_skips(struct rig *r, double bound)
     rig_assert_near_naive(r, 5, 1e-7, bound);
     rig_assert_near_naive(r, 6, 1e-7, bound);
     rig_assert_near_naive(r, 11, 1e-7, bound);
-    sweep.skip_attention = none; /* masks of falses are no masks */
-    sweep.skip_mlp = none;
-    assert_true(r->ops->step(r->store, &sweep));
+    forward.skip_attention = none; /* masks of falses are no masks */
+    forward.skip_mlp = none;
+    assert_true(r->ops->step(r->kv_cache, &forward));
     rig_wait(r);
     for (int i = 6; i < 12; i++)
         r->nodes[i].skip_attention = r->nodes[i].skip_mlp = NULL;
@@ -92,9 +92,9 @@ TEST(long_paths_cross_attention_blocks)
 static void
 count_touched(struct rig *r, const int *nodes, int n, uint32_t touched[RIG_DEPTH + 1])
 {
-    struct sweep sweep = *rig_sweep(r, nodes, n, r->desc->n_layers, 0);
-    sweep.touched = touched;
-    assert_true(r->ops->step(r->store, &sweep));
+    struct forward_pass forward = *rig_forward(r, nodes, n, r->desc->n_layers, 0);
+    forward.touched = touched;
+    assert_true(r->ops->step(r->kv_cache, &forward));
     rig_wait(r);
 }
 
@@ -116,10 +116,10 @@ TEST(a_forward_pass_reports_how_many_experts_it_read)
             nodes[i] = i;
         count_touched(&r, nodes, 1, one);
         count_touched(&r, nodes + 1, 30, many);
-        struct sweep sweep = *rig_sweep(&r, nodes + 31, 1, 3, 0);
-        sweep.skip_mlp = skipped;
-        sweep.touched = none;
-        assert_true(r.ops->step(r.store, &sweep));
+        struct forward_pass forward = *rig_forward(&r, nodes + 31, 1, 3, 0);
+        forward.skip_mlp = skipped;
+        forward.touched = none;
+        assert_true(r.ops->step(r.kv_cache, &forward));
         rig_wait(&r);
         assert_int_equal(one[1], 0);
         assert_int_equal(many[1], 0);
@@ -134,15 +134,15 @@ TEST(a_forward_pass_reports_how_many_experts_it_read)
 
 #define ROUTED 12 /* rows */
 
-/* What the sweep said of node number `row` of its rows at layers 1..L, from layer `from` on, is what the definition says of it. */
+/* What the forward pass said of node number `row` of its rows at layers 1..L, from layer `from` on, is what the definition says of it. */
 static void
 assert_naive_routes(struct rig *r, int node, struct route *told, size_t row, uint32_t from)
 {
     static double hidden[(RIG_DEPTH + 1) * RIG_WIDTH], logits[RIG_VOCAB], weights[(RIG_DEPTH + 1) * 64];
     const struct experts_form *f = &r->desc->form.experts;
-    naive_model_tell_routes(r->model, weights);
+    naive_model_routes(r->model, weights);
     rig_naive(r, node, hidden, logits);
-    naive_model_tell_routes(r->model, NULL);
+    naive_model_routes(r->model, NULL);
     for (uint32_t l = 0; l <= r->desc->n_layers; l++) {
         const struct route *got = routes_at(told, r->desc, row, l);
         const bool asked = l >= from && l > 0 && r->desc->layers[l - 1].experts != NULL;
@@ -168,9 +168,9 @@ step_and_tell(struct rig *r, const int *nodes, int n, uint32_t to, struct route 
     const size_t entries = (size_t)n * (r->desc->n_layers + 1) * r->desc->form.experts.used;
     for (size_t i = 0; i < entries; i++)
         told[i].expert = 12345;
-    struct sweep sweep = *rig_sweep(r, nodes, n, to, 0);
-    sweep.routes = told;
-    assert_true(r->ops->step(r->store, &sweep));
+    struct forward_pass forward = *rig_forward(r, nodes, n, to, 0);
+    forward.routes = told;
+    assert_true(r->ops->step(r->kv_cache, &forward));
     for (size_t i = 0; i < entries; i++) /* wait() writes, and nothing else */
         assert_int_equal(told[i].expert, 12345);
     rig_wait(r);
@@ -178,7 +178,7 @@ step_and_tell(struct rig *r, const int *nodes, int n, uint32_t to, struct route 
         r->nodes[nodes[i]].depth = to;
 }
 
-/* In two sweeps: rows join at their own depths. */
+/* In two forward passes: rows join at their own depths. */
 static void
 check_routes(struct rig *r, double bound)
 {
@@ -209,7 +209,7 @@ TEST(a_forward_pass_reports_the_experts_of_its_rows)
     rig_open(&r, &check_backend, &shape, seed, &(struct backend_options){.threads = 2, .exact = true});
     check_routes(&r, 0);
     rig_close(&r);
-    for (size_t i = CUDA_MIXTURES; i < CUDA_SHAPES && cuda_for_tests() != NULL; i++) {
+    for (size_t i = CUDA_MOE; i < CUDA_SHAPES && cuda_for_tests() != NULL; i++) {
         cuda_rig_open(&r, i, true, seed);
         check_routes(&r, 0);
         rig_close(&r);
@@ -237,7 +237,7 @@ TEST(rope_rotates_pairs_of_both_layouts_and_leaves_the_rest)
         float turns[6], x[10], was[10];
         for (int i = 0; i < 10; i++)
             was[i] = x[i] = (float)(i * i) - 7;
-        rope_turns(w, w->rope, 1, 1001, turns);
+        rope_rotations(w, w->rope, 1, 1001, turns);
         rope(&d, turns, x);
         for (int i = 0; i < 3; i++) {
             int a = layout == 0 ? 2 * i : i, c = layout == 0 ? 2 * i + 1 : i + 3;

@@ -57,14 +57,14 @@ make_dist(struct rig *r, dist_t d, float temperature, uint32_t top_k)
                                      .layer = rig_random(r, r->desc->n_layers + 1),
                                      .sampling = {.temperature = temperature, .top_k = top_k, .top_p = 1},
                                      .out = d};
-    assert_true(r->ops->dist(r->store, &request, 1));
+    assert_true(r->ops->dist(r->kv_cache, &request, 1));
     rig_wait(r);
 }
 
 static void
 read_dist(struct rig *r, dist_t d, float *p)
 {
-    assert_true(r->ops->read_dist(r->store, d, p));
+    assert_true(r->ops->read_dist(r->kv_cache, d, p));
     rig_wait(r);
 }
 
@@ -73,7 +73,7 @@ draw(struct rig *r, struct draw_req request)
 {
     token_t drawn;
     request.out = &drawn;
-    assert_true(r->ops->draw(r->store, &request, 1));
+    assert_true(r->ops->draw(r->kv_cache, &request, 1));
     rig_wait(r);
     return drawn;
 }
@@ -137,7 +137,7 @@ same_verdict(struct rig *target, struct rig *draft, uint32_t round, uint32_t *ki
     rig_logits(target, (int)nodes[0].ring, target->desc->n_layers, logits);
     struct verdict got, want;
     const struct verify_req r = {.nodes = nodes, .n = 4, .sampling = s, .seed = seed + round, .out = &got};
-    assert_true(target->ops->verify(target->store, &r, 1));
+    assert_true(target->ops->verify(target->kv_cache, &r, 1));
     rig_wait(target);
     assert_true(sampling_verify(&r, target->desc->vocab, z, qs, MANY, p, order, &want));
     assert_true(got.next >= 0 && (uint32_t)got.next < target->desc->vocab);
@@ -160,7 +160,7 @@ check_verdicts(struct pair *p)
     struct verdict v;
     const struct verify_node greedy[2] = {{.parent = -1, .ring = 2, .q = DIST_NONE},
                                           {.token = FEW, .ring = RING_NONE, .q = DIST_NONE}};
-    assert_true(p->few.ops->verify(p->few.store, &(struct verify_req){.nodes = greedy, .n = 2, .out = &v}, 1));
+    assert_true(p->few.ops->verify(p->few.kv_cache, &(struct verify_req){.nodes = greedy, .n = 2, .out = &v}, 1));
     rig_wait(&p->few);
     assert_true(v.kind == NEXT_CORRECTION && v.next == v.judged[0].token);
 }
@@ -190,7 +190,7 @@ check_overlaps(struct pair *p)
             .d = i / PLACES, .c = i % PLACES, .token = (token_t)rig_random(&p->many, MANY), .out = &all[i]};
     }
     memcpy(given, requests, sizeof given);
-    assert_true(p->few.ops->overlap(p->few.store, given, PLACES * PLACES));
+    assert_true(p->few.ops->overlap(p->few.kv_cache, given, PLACES * PLACES));
     memset(given, 0xff, sizeof given); /* arguments are the caller's again, results are written by wait() */
     for (uint32_t i = 0; i < PLACES * PLACES; i++)
         assert_true(all[i].similarity < -6 && all[i].acceptance < -6);
@@ -206,7 +206,7 @@ check_overlaps(struct pair *p)
         assert_true(fabs((double)all[i].acceptance - fmin(1, ratio)) < 1e-6);
         struct overlap_req alone = requests[i];
         alone.out = &one;
-        assert_true(p->many.ops->overlap(p->many.store, &alone, 1));
+        assert_true(p->many.ops->overlap(p->many.kv_cache, &alone, 1));
         rig_wait(&p->many);
         assert_memory_equal(&one, &all[i], sizeof one);
     }
@@ -225,7 +225,7 @@ TEST(overlap_does_not_depend_on_threads)
         open_pair(&p, &cpu_backend, threads);
         make_dist(&p.many, 0, 1, 0);
         make_dist(&p.few, 1, 3, 0);
-        assert_true(cpu_backend.overlap(p.few.store, &(struct overlap_req){.c = 1, .token = 3, .out = &got}, 1));
+        assert_true(cpu_backend.overlap(p.few.kv_cache, &(struct overlap_req){.c = 1, .token = 3, .out = &got}, 1));
         rig_wait(&p.few);
         if (threads == 1)
             first = got;
@@ -248,13 +248,13 @@ check_refusals(struct pair *p)
                                       {.token = MANY, .out = &o},
                                       {.token = TOKEN_NONE, .out = &o}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_false(ops->overlap(p->many.store, &bad[i], 1));
+        assert_false(ops->overlap(p->many.kv_cache, &bad[i], 1));
     struct verify_node nodes[2] = {{.parent = -1, .q = DIST_NONE}, {.token = FEW, .ring = 1, .q = DIST_NONE}};
     const struct verify_req r = {.nodes = nodes, .n = 2, .out = &v};
-    assert_false(ops->verify(p->few.store, &r, 1)); /* such a token has no row here */
+    assert_false(ops->verify(p->few.kv_cache, &r, 1)); /* such a token has no row here */
     nodes[1].ring = RING_NONE;
     nodes[1].token = MANY;
-    assert_false(ops->verify(p->few.store, &r, 1)); /* nobody knows it */
+    assert_false(ops->verify(p->few.kv_cache, &r, 1)); /* nobody knows it */
     rig_wait(&p->few);
     rig_wait(&p->many);
 
@@ -264,15 +264,16 @@ check_refusals(struct pair *p)
     assert_null(pool);
     assert_int_equal(err.kind, ERR_USAGE);
     assert_true(ops->dists(p->many.backend, MANY - 1, 2, &pool, &err));
-    struct store *s;
-    struct store_desc d = {.slots = 8, .ring = 8, .seqs = 1, .trunk = 8, .max_rows = 8, .max_probes = 8, .dists = pool};
-    assert_false(ops->store(p->many.weights, &d, &s, &err));
+    struct kv_cache *s;
+    struct kv_cache_desc d = {
+        .slots = 8, .ring = 8, .seqs = 1, .trunk = 8, .max_rows = 8, .max_probes = 8, .dists = pool};
+    assert_false(ops->kv_cache(p->many.weights, &d, &s, &err));
     assert_non_null(strstr(err.text, "vocabulary of 130"));
-    assert_true(ops->store(p->few.weights, &d, &s, &err));
+    assert_true(ops->kv_cache(p->few.weights, &d, &s, &err));
     ops->drop(s);
     ops->drop_dists(pool);
     d.dists = NULL; /* a store without a pool does all that needs none */
-    assert_true(ops->store(p->few.weights, &d, &s, &err));
+    assert_true(ops->kv_cache(p->few.weights, &d, &s, &err));
     token_t t;
     assert_false(ops->dist(s, &(struct dist_req){.sampling = {.top_p = 1}}, 1));
     assert_false(ops->draw(s, &(struct draw_req){.out = &t}, 1));
@@ -288,7 +289,7 @@ TEST(requests_larger_than_the_pool_are_refused)
 
 /* ---- order ---- */
 
-TEST(the_check_backend_notices_two_stores_at_one_distribution)
+TEST(the_check_backend_notices_two_kv_caches_at_one_distribution)
 {
     struct pair p;
     struct err err = {.kind = ERR_NONE};
@@ -297,13 +298,13 @@ TEST(the_check_backend_notices_two_stores_at_one_distribution)
     make_dist(&p.few, 1, 1, 0);
     const struct dist_req request = {.ring = 2, .layer = 1, .sampling = {.temperature = 1, .top_p = 1}};
     const struct overlap_req compared = {.d = 0, .c = 1, .token = 3, .out = &o};
-    assert_true(check_backend.dist(p.many.store, &request, 1));
-    assert_true(check_backend.overlap(p.few.store, &compared, 1));
-    assert_false(check_backend.wait(p.few.store, &err));
+    assert_true(check_backend.dist(p.many.kv_cache, &request, 1));
+    assert_true(check_backend.overlap(p.few.kv_cache, &compared, 1));
+    assert_false(check_backend.wait(p.few.kv_cache, &err));
     assert_int_equal(err.kind, ERR_WORK);
     assert_non_null(strstr(err.text, "distribution 0 is used by two stores"));
     rig_wait(&p.many); /* it was there first, and now it is done: */
-    assert_true(check_backend.overlap(p.few.store, &compared, 1));
+    assert_true(check_backend.overlap(p.few.kv_cache, &compared, 1));
     rig_wait(&p.few);
     close_pair(&p);
 }

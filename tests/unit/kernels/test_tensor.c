@@ -104,7 +104,7 @@ TEST(every_row_of_every_table_equals_the_gguf_packages)
 }
 
 /* What `info` says of memory is what is held: interleaved, sixteen rows together. */
-TEST(held_bytes_are_those_of_interleaved_blocks)
+TEST(held_bytes_are_those_of_repacked_blocks)
 {
     for (enum weight_type type = WEIGHT_Q8_0; type < WEIGHT_TYPES; type++) {
         const size_t n = tensor_block_values(type), held = n / 32 * quant_bytes(type) + scale_bytes(type);

@@ -103,13 +103,13 @@ distance(const float *got, const double *want, uint32_t n)
 
 /* ---- what is checked ---- */
 
-/* Distributions and guesses of every node and layer, with both heads, all in one call. */
+/* Distributions and predictions of every node and layer, with both heads, all in one call. */
 static void
-check_guesses(struct rig *r, const struct heads *h, double bound)
+check_predictions(struct rig *r, const struct heads *h, double bound)
 {
     enum { PROBES = NODES * (LAYERS + 1) * 2, DISTS = 60 };
     static struct probe probes[PROBES];
-    static struct guess guesses[PROBES];
+    static struct prediction predictions[PROBES];
     static struct dist_req dists[DISTS];
     static double want[MOST_VOCAB];
     static float got[MOST_VOCAB];
@@ -128,19 +128,19 @@ check_guesses(struct rig *r, const struct heads *h, double bound)
                                      .head = rig_random(r, 3) > 0 ? USE_TRAINED : USE_LENS,
                                      .sampling = {.temperature = 1, .top_p = 1},
                                      .out = i};
-    assert_true(r->ops->guess(r->store, probes, PROBES, guesses));
-    assert_true(r->ops->dist(r->store, dists, DISTS));
+    assert_true(r->ops->predict(r->kv_cache, probes, PROBES, predictions));
+    assert_true(r->ops->dist(r->kv_cache, dists, DISTS));
     rig_wait(r);
     for (uint32_t i = 0; i < DISTS; i++) {
         expected(r, h, (int)dists[i].ring, dists[i].layer, dists[i].head, want);
-        assert_true(r->ops->read_dist(r->store, i, got));
+        assert_true(r->ops->read_dist(r->kv_cache, i, got));
         rig_wait(r);
         if (!(distance(got, want, vocab) < bound))
             fail_msg("%s: head %d at layer %u: total variation %g", r->ops->describe(r->backend), (int)dists[i].head,
                      dists[i].layer, distance(got, want, vocab));
     }
     for (uint32_t i = 0; i < PROBES; i++) {
-        const struct guess *g = &guesses[i];
+        const struct prediction *g = &predictions[i];
         expected(r, h, (int)probes[i].ring, probes[i].layer, probes[i].head, want);
         double most = 0, kl = 0;
         for (uint32_t v = 0; v < vocab; v++)
@@ -161,28 +161,28 @@ check_guesses(struct rig *r, const struct heads *h, double bound)
     }
 }
 
-/* An early exit sees what a guess with the same head sees. */
+/* An early exit sees what a prediction with the same head sees. */
 static void
 check_until(struct rig *r, const struct heads *h, double bound)
 {
     (void)h;
     for (int head = USE_LENS; head <= USE_TRAINED; head++) {
         const float temperature[LAYERS + 1] = {1, 1, 1, 1, 1}, threshold[LAYERS + 1] = {1, 1, 1, 1, 1};
-        struct guess probed[LAYERS + 1];
+        struct prediction probed[LAYERS + 1];
         struct exit_result out = {.probed = probed};
         const struct exit_rule rule = {
             .temperature = temperature, .threshold = threshold, .head = (enum head_choice)head};
         rig_restart(r);
         rig_chain(r, 3);
         const int chain[3] = {0, 1, 2};
-        assert_true(r->ops->until(r->store, rig_sweep(r, chain, 3, LAYERS, 0), &rule, &out));
+        assert_true(r->ops->until(r->kv_cache, rig_forward(r, chain, 3, LAYERS, 0), &rule, &out));
         rig_wait(r);
         assert_int_equal(out.probes, LAYERS);
         for (uint32_t l = 1; l <= LAYERS; l++) {
             const struct probe p = {
                 .ring = 2, .layer = l, .head = (enum head_choice)head, .temperature = temperature[l]};
-            struct guess g;
-            assert_true(r->ops->guess(r->store, &p, 1, &g));
+            struct prediction g;
+            assert_true(r->ops->predict(r->kv_cache, &p, 1, &g));
             rig_wait(r);
             assert_int_equal(g.token, probed[l].token);
             assert_true(fabs((double)g.confidence - (double)probed[l].confidence) < bound);
@@ -202,16 +202,16 @@ check_last_layer(struct rig *r, const struct heads *h, double bound)
     rig_step_all(r);
     const struct probe p[2] = {{.ring = 3, .layer = LAYERS, .head = USE_TRAINED, .temperature = 1},
                                {.ring = 3, .layer = 2, .head = USE_TRAINED, .temperature = 1}};
-    struct guess trained[2], lens[2];
+    struct prediction trained[2], lens[2];
     rig_logits(r, 3, LAYERS, with);
-    assert_true(r->ops->guess(r->store, p, 2, trained));
+    assert_true(r->ops->predict(r->kv_cache, p, 2, trained));
     rig_wait(r);
     assert_true(r->ops->heads(r->weights, NULL, &err)); /* without them, all are the lens */
     rig_logits(r, 3, LAYERS, without);
     assert_memory_equal(with, without, r->desc->vocab * sizeof *with);
-    assert_true(r->ops->guess(r->store, p, 2, lens));
+    assert_true(r->ops->predict(r->kv_cache, p, 2, lens));
     rig_wait(r);
-    assert_memory_equal(&trained[0], &lens[0], offsetof(struct guess, kl_final));
+    assert_memory_equal(&trained[0], &lens[0], offsetof(struct prediction, kl_final));
     assert_true(trained[1].confidence != lens[1].confidence);
     assert_true(r->ops->heads(r->weights, h->by_layer, &err));
 }
@@ -231,10 +231,10 @@ on_all(const struct backend_ops *ops, void (*check)(struct rig *, const struct h
         }
 }
 
-TEST(guesses_and_distributions_are_those_of_the_definition)
+TEST(predictions_and_distributions_are_those_of_the_definition)
 {
-    on_all(&cpu_backend, check_guesses);
-    on_all(&check_backend, check_guesses);
+    on_all(&cpu_backend, check_predictions);
+    on_all(&check_backend, check_predictions);
 }
 
 TEST(early_exits_ask_the_head_that_was_asked_for)
@@ -252,7 +252,7 @@ TEST(a_gpu_has_them_too)
 {
     static struct heads heads;
     const struct backend_ops *ops = cuda_for_tests();
-    static void (*const checks[])(struct rig *, const struct heads *, double bound) = {check_guesses, check_until,
+    static void (*const checks[])(struct rig *, const struct heads *, double bound) = {check_predictions, check_until,
                                                                                        check_last_layer};
     if (ops == NULL)
         skip();
@@ -274,7 +274,7 @@ TEST(heads_are_there_for_the_very_next_request)
     static struct heads heads;
     const struct backend_ops *ops = cuda_for_tests();
     const struct probe p = {.layer = 2, .head = USE_TRAINED, .temperature = 1};
-    struct guess at_once, later;
+    struct prediction at_once, later;
     struct rig r;
     if (ops == NULL)
         skip();
@@ -283,11 +283,11 @@ TEST(heads_are_there_for_the_very_next_request)
     rig_step_all(&r);
     for (int i = 0; i < 3; i++) {
         make_heads(&r, &heads);
-        assert_true(r.ops->guess(r.store, &p, 1, &at_once));
+        assert_true(r.ops->predict(r.kv_cache, &p, 1, &at_once));
         rig_wait(&r);
-        assert_true(r.ops->guess(r.store, &p, 1, &later));
+        assert_true(r.ops->predict(r.kv_cache, &p, 1, &later));
         rig_wait(&r);
-        assert_memory_equal(&at_once, &later, offsetof(struct guess, kl_final));
+        assert_memory_equal(&at_once, &later, offsetof(struct prediction, kl_final));
     }
     rig_close(&r);
 }
@@ -310,10 +310,10 @@ TEST(heads_of_another_shape_are_refused_and_leave_none)
     rig_chain(&r, 1);
     rig_step_all(&r);
     const struct probe p[2] = {{.layer = 2, .head = USE_TRAINED, .temperature = 1}, {.layer = 2, .temperature = 1}};
-    struct guess g[2];
-    assert_true(r.ops->guess(r.store, p, 2, g));
+    struct prediction g[2];
+    assert_true(r.ops->predict(r.kv_cache, p, 2, g));
     rig_wait(&r);
-    assert_memory_equal(&g[0], &g[1], offsetof(struct guess, kl_final));
+    assert_memory_equal(&g[0], &g[1], offsetof(struct prediction, kl_final));
     rig_close(&r);
 }
 
@@ -325,9 +325,9 @@ TEST(a_head_that_does_not_exist_is_a_malformed_request)
     rig_step_all(&r);
     const struct probe probe = {.layer = 1, .head = (enum head_choice)2, .temperature = 1};
     const struct dist_req dist = {.layer = 1, .head = (enum head_choice)2, .sampling = {.temperature = 1, .top_p = 1}};
-    struct guess g;
-    assert_false(r.ops->guess(r.store, &probe, 1, &g));
-    assert_false(r.ops->dist(r.store, &dist, 1));
+    struct prediction g;
+    assert_false(r.ops->predict(r.kv_cache, &probe, 1, &g));
+    assert_false(r.ops->dist(r.kv_cache, &dist, 1));
     rig_close(&r);
 }
 

@@ -23,7 +23,7 @@ PANEL_TEST(a_declaration_contains_the_origin_of_drafts)
     see(f);
     assert_int_equal(scope_draft_origin(f->scope), DRAFTS_NONE);
     stream_control(&f->stream, "policy", "judges");
-    declare_needs(f, "judges", NEEDS(HELPER_DRAFT));
+    declare_needs(f, "judges", NEEDS(AUX_DRAFT));
     see(f);
     assert_int_equal(scope_draft_origin(f->scope), DRAFTS_ELSEWHERE);
 }
@@ -61,9 +61,8 @@ PANEL_TEST(text_without_exit_layers_is_coloured_by_source)
     struct fixture *f = *state;
     char note[160];
     stream_control(&f->stream, "policy", "judges");
-    declare_needs(f, "judges", NEEDS(HELPER_DRAFT));
-    snprintf(f->info.helpers[HELPER_DRAFT].name, sizeof f->info.helpers[HELPER_DRAFT].name,
-             "small-model-of-34-letters-for-drafts");
+    declare_needs(f, "judges", NEEDS(AUX_DRAFT));
+    snprintf(f->info.aux[AUX_DRAFT].name, sizeof f->info.aux[AUX_DRAFT].name, "small-model-of-34-letters-for-drafts");
     tell_draft(f, -1);
     use(f, "text");
     draw(f, 3, 80);
@@ -128,7 +127,7 @@ PANEL_TEST(without_exit_layers_positions_have_the_whole_panel)
 {
     struct fixture *f = *state;
     stream_control(&f->stream, "policy", "judges");
-    declare_needs(f, "judges", NEEDS(HELPER_DRAFT));
+    declare_needs(f, "judges", NEEDS(AUX_DRAFT));
     tell_draft(f, -1);
     use(f, "exits");
     draw(f, 8, 30);

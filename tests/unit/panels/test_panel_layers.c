@@ -5,7 +5,7 @@
 PANEL_TEST(layers_show_the_prediction_of_each)
 {
     struct fixture *f = *state;
-    tell_a_round(f);
+    emit_a_round(f);
     use(f, "layers");
     draw(f, 11, 60);
     assert_non_null(strstr(line(f, 0), "king"));
@@ -25,7 +25,7 @@ PANEL_TEST(layers_show_the_prediction_of_each)
 PANEL_TEST(the_cursor_reads_and_opens_a_cell)
 {
     struct fixture *f = *state;
-    tell_a_round(f);
+    emit_a_round(f);
     use(f, "layers");
     draw(f, 16, 70);
     press(f, 'h'); /* the newest position, where it left the model */
@@ -66,7 +66,7 @@ cell_of(struct fixture *f, int y, const char *word)
 PANEL_TEST(after_the_exit_a_cell_is_grey_until_g)
 {
     struct fixture *f = *state;
-    tell_a_round(f); /* position 2 left at layer 2 */
+    emit_a_round(f); /* position 2 left at layer 2 */
     for (int layer = 3; layer < FAKE_LAYERS; layer++)
         say_layer(&f->stream, 2, layer, 2, 0.99f)->layer.probed_by = PROBED_SCOPE;
     use(f, "layers");
@@ -88,7 +88,7 @@ PANEL_TEST(after_the_exit_a_cell_is_grey_until_g)
 PANEL_TEST(the_best_rank_is_1_and_most)
 {
     struct fixture *f = *state;
-    tell_a_round(f);
+    emit_a_round(f);
     use(f, "layers");
     for (int i = 0; i < 3; i++)
         press(f, 'c'); /* confidence, entropy, KL, rank */
@@ -129,11 +129,11 @@ TEST(a_tall_model_folds)
     close_panels(&f);
 }
 
-/* The draft model's word about the round that tell_a_round() tells. */
+/* The draft model's word about the round that emit_a_round() tells. */
 static void
 tell_draft_layers(struct fixture *f)
 {
-    tell_a_round(f);
+    emit_a_round(f);
     say_draft_layer(&f->stream, 2, FAKE_DRAFT, 2, 0.9f);
     for (int l = 1; l <= FAKE_DRAFT; l++) {
         struct event *e = say_draft_layer(&f->stream, 3, l, l == 1 ? 3 : 6, 0.7f);
@@ -217,36 +217,36 @@ PANEL_TEST(the_strip_folds_where_there_is_little_room)
 {
     struct fixture *f = *state;
     tell_draft_layers(f);
-    f->info.helpers[HELPER_COMPANION] = (struct helper_info){.name = "third", .layers = 9};
+    f->info.aux[AUX_COMPANION] = (struct aux_info){.name = "third", .layers = 9};
     stream_control(&f->stream, "probe", "all");
     for (int l = 1; l <= 9; l++)
         say_draft_layer(&f->stream, 3, l, 4, 0.5f)->layer.model = MODEL_COMPANION;
     use(f, "layers");
     for (int rows = 3; rows < 40; rows++) {
-        int target = 0, helpers = 0, edges = 0;
+        int target = 0, aux = 0, edges = 0;
         draw(f, rows, 70);
         for (int y = 2; y < rows; y++) {
             const char *text = line(f, y);
             edges += strstr(text, "▲") != NULL;
             text += strspn(text, "┆ ");
-            helpers += (text[0] == 'd' || text[0] == 'c') && text[1] >= '1' && text[1] <= '9' && y < rows - 1;
+            aux += (text[0] == 'd' || text[0] == 'c') && text[1] >= '1' && text[1] <= '9' && y < rows - 1;
             target += text[0] == 'L' || (text[0] >= '1' && text[0] <= '5');
         }
         const int lines = rows - 2 - (rows >= 6);
         assert_true(target == FAKE_LAYERS || 2 * (target + (lines >= 6)) >= lines);
-        assert_true(helpers == FAKE_DRAFT + 9 || helpers + edges <= lines - target);
+        assert_true(aux == FAKE_DRAFT + 9 || aux + edges <= lines - target);
         if (lines >= 4)
-            assert_true(helpers >= 2);
+            assert_true(aux >= 2);
         if (lines >= FAKE_LAYERS + 1 + FAKE_DRAFT + 1 + 9 + 1) /* with the line of d_max */
-            assert_true(helpers == FAKE_DRAFT + 9 && edges == 2 && target == FAKE_LAYERS);
+            assert_true(aux == FAKE_DRAFT + 9 && edges == 2 && target == FAKE_LAYERS);
     }
 }
 
 PANEL_TEST(without_a_draft_model_there_is_no_strip_and_d_reports_it)
 {
     struct fixture *f = *state;
-    f->info.helpers[HELPER_DRAFT] = (struct helper_info){.name = "self:3"};
-    tell_a_round(f);
+    f->info.aux[AUX_DRAFT] = (struct aux_info){.name = "self:3"};
+    emit_a_round(f);
     use(f, "layers");
     draw(f, 16, 60);
     assert_int_equal(strncmp(line(f, 2), "  L6", 4), 0);
@@ -258,7 +258,7 @@ PANEL_TEST(without_a_draft_model_there_is_no_strip_and_d_reports_it)
 PANEL_TEST(the_strip_goes_with_the_policy)
 {
     struct fixture *f = *state;
-    tell_a_round(f);
+    emit_a_round(f);
     use(f, "layers");
     draw(f, 16, 60);
     assert_int_equal(strncmp(line(f, 2), "  L6", 4), 0);
@@ -287,7 +287,7 @@ say_experts(struct fixture *f, uint32_t pos, int32_t layer, uint16_t a, uint16_t
 PANEL_TEST(a_mixtures_experts_are_shown_by_weight_and_by_load)
 {
     struct fixture *f = *state;
-    tell_a_round(f);
+    emit_a_round(f);
     say_experts(f, 2, 4, 39, 0);
     say_experts(f, 3, 4, 7, 0);
     say_experts(f, 3, 5, 11, 12);
@@ -321,7 +321,7 @@ PANEL_TEST(a_dense_model_has_no_experts_to_show)
 {
     struct fixture *f = *state;
     f->info.experts = f->info.experts_used = 0;
-    tell_a_round(f);
+    emit_a_round(f);
     use(f, "layers");
     press(f, 'E');
     assert_non_null(strstr(f->said, "not known to be a mixture"));

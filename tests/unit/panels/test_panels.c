@@ -8,7 +8,7 @@
 PANEL_TEST(a_round_is_one_line)
 {
     struct fixture *f = *state;
-    tell_a_round(f);
+    emit_a_round(f);
     f->stream.round = 2;
     say_draft(&f->stream, 4, 1, 0, 2, 2);
     use(f, "rounds");

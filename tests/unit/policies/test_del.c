@@ -144,14 +144,14 @@ check_sums(const struct reference *ref, uint32_t rounds)
 {
     struct del_sums sums;
     assert_true(del_sums_open(&sums, ref->layers));
-    struct guess row[LAYERS];
+    struct prediction row[LAYERS];
     uint32_t at = 0;
     for (uint32_t round = 0; round <= rounds; round++) {
         del_sums_decay(&sums, round == 0 ? 1 : ref->omega);
         for (; at < ref->n && ref->seen[at].round == round; at++) {
             for (uint32_t l = 1; l <= ref->layers; l++)
-                row[l - 1] = (struct guess){.token = ref->seen[at].match[l] ? 7 : 8,
-                                            .confidence = (float)ref->seen[at].confidence[l]};
+                row[l - 1] = (struct prediction){.token = ref->seen[at].match[l] ? 7 : 8,
+                                                 .confidence = (float)ref->seen[at].confidence[l]};
             del_sums_add(&sums, row);
         }
         for (uint32_t l = 1; l <= ref->layers; l++) {

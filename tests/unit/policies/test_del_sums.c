@@ -14,7 +14,7 @@ open_sums(struct del_sums *s, const struct shadow *rows, size_t n)
 {
     assert_true(del_sums_open(s, 3));
     for (size_t i = 0; i < n; i++) {
-        struct guess g[3] = {{0}};
+        struct prediction g[3] = {{0}};
         for (int l = 0; l < 3; l++) {
             g[l].token = rows[i].token[l];
             g[l].confidence = rows[i].confidence[l];

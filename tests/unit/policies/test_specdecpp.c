@@ -47,7 +47,7 @@ struct reference {
 static void
 open_reference(struct reference *ref, const struct engine *engine)
 {
-    const struct helper_model *h = &engine->helpers[HELPER_DRAFT];
+    const struct aux_model *h = &engine->aux[AUX_DRAFT];
     const struct context_options limits = {.ctx = CTX};
     struct err err = {0};
     *ref = (struct reference){.engine = engine,
@@ -180,7 +180,7 @@ check_round(struct reference *ref, const struct recorded_run *run, uint32_t roun
     close_to(recorded_value(run, round, "stop", 1), with->h, "h", round, i);
     assert_true(isnan(recorded_value(run, round, "p", (int)i))); /* nothing stays of a longer round */
     const struct model *model = ref->engine->model;
-    const double calls = with->temperature > 0 ? 2 : 1, /* a guess, and a distribution to draw from */
+    const double calls = with->temperature > 0 ? 2 : 1, /* a prediction, and a distribution to draw from */
         bytes = calls * model_head_bytes(ref->draft, true) + (double)(ref->engine->accept->n_values * sizeof(float)),
                  loads = 1 + i * bytes / model_head_bytes(model, true);
     assert_true(fabs((double)seen->end->heads_loaded - loads) < 1e-4);
@@ -274,7 +274,7 @@ static struct {
 static bool
 watch_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 {
-    const struct helper *h = &watch.session->sequences[0].helpers[HELPER_DRAFT];
+    const struct aux_sequence *h = &watch.session->sequences[0].aux[AUX_DRAFT];
     if (r[0]->number > 1)
         assert_int_equal(context_length(h->of->ctx, h->seq), r[0]->n_tokens - 1);
     watch.full += watch.was_full;
@@ -336,7 +336,7 @@ TEST(missing_files_are_named)
     refuses(engine, "specdecpp needs an acceptance head: give one with --accept FILE");
     engine_close(engine);
     engine = open_exact(1, OWN);
-    engine->helpers[HELPER_DRAFT].exit_layer = 0;
+    engine->aux[AUX_DRAFT].exit_layer = 0;
     accept_head_free(engine->accept);
     engine->accept = NULL;
     refuses(engine, "specdecpp needs a draft model");

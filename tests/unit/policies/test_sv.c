@@ -51,9 +51,9 @@ struct reference {
 };
 
 static void
-open_reference(struct reference *f, enum helper_role role)
+open_reference(struct reference *f, enum aux_role role)
 {
-    const struct helper_model *h = &engine->helpers[role];
+    const struct aux_model *h = &engine->aux[role];
     const struct context_options limits = {.ctx = 512};
     struct err err = {0};
     assert_true(context_open(&f->ctx, engine->ops, engine->backend, h->weights, &h->model->desc, &limits, &err));
@@ -126,10 +126,10 @@ check_round(const struct recorded_run *run, uint32_t round, const struct round_e
     for (uint32_t i = 0; i < line->drafted; i++) {
         const token_t x = tokens[n + i];
         double s = 0;
-        say(&f[HELPER_DRAFT], tokens, n + i, temperature);
-        say(&f[HELPER_COMPANION], tokens, n + i, temperature);
-        const double *d = f[HELPER_DRAFT].p, *q = f[HELPER_COMPANION].p;
-        for (uint32_t v = 0; v < f[HELPER_DRAFT].vocab; v++)
+        say(&f[AUX_DRAFT], tokens, n + i, temperature);
+        say(&f[AUX_COMPANION], tokens, n + i, temperature);
+        const double *d = f[AUX_DRAFT].p, *q = f[AUX_COMPANION].p;
+        for (uint32_t v = 0; v < f[AUX_DRAFT].vocab; v++)
             s += fmin(d[v], q[v]);
         const double got_s = recorded_value(run, round, "s", (int)i), got_a = recorded_value(run, round, "a", (int)i);
         c->worst = fmax(c->worst, fmax(fabs(got_s - s), fabs(got_a - fmin(1, q[x] / d[x]))));
@@ -153,11 +153,11 @@ static void
 compare(float temperature)
 {
     static const struct knob_setting set[] = {{"window", "6"}, {"row_cost", "0.5"}, {"draft_cost", "0.5"}};
-    struct reference f[HELPERS];
+    struct reference f[AUX_MODELS];
     struct compared c = {0};
     token_t tokens[512], drafts[MOST];
     uint32_t n = 0, drafted = 0;
-    for (enum helper_role role = 0; role < HELPERS; role++)
+    for (enum aux_role role = 0; role < AUX_MODELS; role++)
         open_reference(&f[role], role);
     struct recorded_run run = record("sv", set, 3, temperature);
     for (size_t i = 0; i < run.n; i++) {
@@ -185,7 +185,7 @@ compare(float temperature)
                   (double)temperature, (unsigned)c.rounds, (unsigned)c.drafts, (unsigned)c.stopped, c.worst);
     assert_true(c.rounds > 20 && c.stopped > 5);
     assert_true(c.worst < 1e-6);
-    for (enum helper_role role = 0; role < HELPERS; role++)
+    for (enum aux_role role = 0; role < AUX_MODELS; role++)
         close_reference(&f[role]);
     recorded_run_free(&run);
 }
@@ -256,7 +256,7 @@ TEST(the_first_rounds_measure)
         if (run.events[i].type != EVENT_ROUND)
             continue;
         const uint32_t round = run.events[i].round;
-        aside += line->aside_us > 0;
+        aside += line->learning_us > 0;
         assert_true((strcmp(line->stop_reason, "measuring") == 0) == (++rounds <= 2));
         double before = 0;
         for (int gamma = 0; rounds > 2 && gamma <= (int)line->drafted; gamma++) {
@@ -282,7 +282,7 @@ count_measured(uint32_t batch, const struct knob_setting *set, size_t n_set, uin
     *aside = *measuring = 0;
     for (size_t i = 0; i < run.n; i++)
         if (run.events[i].type == EVENT_ROUND && run.events[i].seq == 0) {
-            *aside += run.events[i].round_end.aside_us > 0;
+            *aside += run.events[i].round_end.learning_us > 0;
             *measuring += strcmp(run.events[i].round_end.stop_reason, "measuring") == 0;
         }
     recorded_run_free(&run);
@@ -405,27 +405,27 @@ static struct {
 } counted;
 
 static bool
-counted_step(struct store *s, const struct sweep *w)
+counted_step(struct kv_cache *s, const struct forward_pass *w)
 {
     counted.steps++;
     return counted.real->step(s, w);
 }
 
 static bool
-counted_overlap(struct store *s, const struct overlap_req *requests, size_t n)
+counted_overlap(struct kv_cache *s, const struct overlap_req *requests, size_t n)
 {
     counted.overlaps++;
     return counted.real->overlap(s, requests, n);
 }
 
 static bool
-counted_draw(struct store *s, const struct draw_req *requests, size_t n)
+counted_draw(struct kv_cache *s, const struct draw_req *requests, size_t n)
 {
     counted.draws++;
     return counted.real->draw(s, requests, n);
 }
 
-/* Of m drafts the draft model reads the pending token, then all but the last; the companion reads all of that in one sweep,
+/* Of m drafts the draft model reads the pending token, then all but the last; the companion reads all of that in one forward pass,
  * and the target verifies in one. (Where a draft was accepted without a row, the draft model has read it already.) A step's
  * drafts are drawn in one call, and all of a round's are compared in one. */
 TEST(a_round_takes_as_few_calls_as_it_can)

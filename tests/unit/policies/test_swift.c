@@ -233,7 +233,7 @@ compare(struct engine *engine, const struct session_options *options, struct swi
         full += seen.n == VERIFY_NODES;
         if (!scored && seen.n_tokens - ref.prompt > with.window) { /* the first set scored is the best so far */
             assert_true(fabs(recorded_value(&run, rounds, "scored", 0) - matchness(&ref, &seen, with.window)) < 1e-6);
-            assert_true(seen.end->aside_us > 0);
+            assert_true(seen.end->learning_us > 0);
             scored = true;
         }
         seen.n_tokens += check_verdict(&ref, &seen);

@@ -178,7 +178,7 @@ distance(const char *text, double alpha)
         if (run.events[i].type != EVENT_LAYER || e->probed_by != PROBED_SCOPE || run.events[i].round == 0 ||
             isnan(e->annealed) || row >= record.n || (e->head == 0 && (uint32_t)e->layer < record.layers))
             continue;
-        const struct layer_word *c = layer_word(&record, row, (uint32_t)e->layer);
+        const struct layer_prediction *c = layer_prediction(&record, row, (uint32_t)e->layer);
         const float t = (float)(1 + alpha * (1 - (double)e->layer / record.layers));
         const double by = fabs((double)layer_record_annealed(c, t) - (double)e->annealed);
         assert_int_equal(c->agrees, e->final_agrees);

@@ -27,11 +27,11 @@ make_text(uint64_t *random)
     record.n = 0;
     const uint32_t n = 1 + (uint32_t)(splitmix64(random) % 60);
     for (uint32_t i = 0; i < n; i++) {
-        struct layer_told row[LAYERS];
+        struct layer_sample row[LAYERS];
         for (uint32_t l = 1; l <= LAYERS; l++) {
             const bool agrees = l == LAYERS || uniform(random) < 0.3 + 0.1 * l;
             const float p = (float)fmin(0.999, uniform(random) * (agrees ? 1.2 : 0.8));
-            row[l - 1] = (struct layer_told){.agrees = agrees, .confidence = p, .entropy = 1, .top_p = {p}};
+            row[l - 1] = (struct layer_sample){.agrees = agrees, .confidence = p, .entropy = 1, .top_p = {p}};
         }
         layer_record_add(&record, row, 1000);
     }
@@ -50,13 +50,13 @@ struct walk { /* the reference's round */
 static float
 sure(const struct walk *w, uint32_t layer)
 {
-    return layer_word(&record, w->at + w->drafted, layer)->confidence;
+    return layer_prediction(&record, w->at + w->drafted, layer)->confidence;
 }
 
 static void
 take(struct walk *w, uint32_t layer, bool rowless)
 {
-    w->wrong = w->wrong || !layer_word(&record, w->at + w->drafted, layer)->agrees;
+    w->wrong = w->wrong || !layer_prediction(&record, w->at + w->drafted, layer)->agrees;
     w->right += !w->wrong;
     w->drafted++;
     w->rowless = rowless;
@@ -228,17 +228,17 @@ TEST(rounds_are_those_of_a_slow_reference)
 /* The latest rows stay, in order. */
 TEST(a_full_record_lets_the_oldest_go)
 {
-    struct layer_told row[LAYERS] = {{0}};
+    struct layer_sample row[LAYERS] = {{0}};
     record.n = record.first = 0;
     for (uint32_t i = 0; i < RECORD_ROWS + 10; i++) {
         for (uint32_t l = 0; l < LAYERS; l++)
-            row[l] = (struct layer_told){.confidence = 0.5f + (float)i / 1000, .entropy = 1, .top_p = {0.5f}};
+            row[l] = (struct layer_sample){.confidence = 0.5f + (float)i / 1000, .entropy = 1, .top_p = {0.5f}};
         layer_record_add(&record, row, 1000);
     }
     assert_int_equal(record.n, RECORD_ROWS);
     assert_int_equal(record.first, 10);
     for (uint32_t i = 0; i < RECORD_ROWS; i++)
-        assert_true(layer_word(&record, i, 1)->confidence == 0.5f + (float)(i + 10) / 1000);
+        assert_true(layer_prediction(&record, i, 1)->confidence == 0.5f + (float)(i + 10) / 1000);
 }
 
 static int

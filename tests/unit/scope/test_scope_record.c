@@ -44,7 +44,7 @@ TEST(a_record_contains_the_layers_predictions)
     assert_true(r.head_load == 1 && r.layers_load == 1);                        /* the lens */
     for (uint32_t pos = r.first; pos < r.first + r.n; pos++)
         for (uint32_t l = 1; l <= LAYERS; l++) {
-            const struct layer_word *word = layer_word(&r, pos - r.first, l);
+            const struct layer_prediction *word = layer_prediction(&r, pos - r.first, l);
             const struct scope_cell *cells = scope_cells(w.scope, pos + 1);
             assert_int_equal(word->agrees, cells[l].token == cells[LAYERS].token);
             assert_true(fabsf(word->confidence - cells[l].confidence) < 1e-6f);

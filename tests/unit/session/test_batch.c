@@ -86,7 +86,7 @@ TEST(sequences_of_a_batch_are_as_they_are_alone)
 }
 
 /* Long drafts of many: a verification in parts. */
-TEST(more_rows_than_a_sweep_has_go_in_parts)
+TEST(more_rows_than_a_forward_pass_has_go_in_parts)
 {
     struct fixture *f = *state;
     const struct knob_setting longest[] = {{"k", "32"}};

@@ -21,7 +21,7 @@ sum_round(void *user, struct session *s, const struct event *e)
     if (e->type != EVENT_ROUND)
         return;
     if (e->round != t->round) {
-        if (t->round > 0) { /* one sweep and one head call for all of them */
+        if (t->round > 0) { /* one forward pass and one head call for all of them */
             assert_true(t->layers > session_info(s)->layers - 1e-3 && t->layers < session_info(s)->layers + 1e-3);
             assert_true(t->heads > 1 - 1e-3 && t->heads < 1 + 1e-3);
         }
@@ -53,12 +53,12 @@ slow_one(struct policy *p, struct round *r)
     (void)p;
     const struct context_probe probe = {
         .slot = context_at(r->ctx, r->seq, context_length(r->ctx, r->seq) - 1), .layer = 1, .temperature = 1};
-    struct guess g;
+    struct prediction g;
     if (r->seed % 2 != 0)
         return true;
     rest_ms(SLOW_MS);
     for (int i = 0; i < LOOKS; i++)
-        if (!round_look(r, &probe, 1, &g))
+        if (!round_inspect(r, &probe, 1, &g))
             return false;
     return true;
 }
@@ -85,7 +85,7 @@ note_cost(void *user, struct session *s, const struct event *e)
     c->lines[which]++;
     assert_true(which == 1 ||
                 r->draft_us >= SLOW_MS * 1000); /* equal shares of two sequences' rests would be half of it */
-    const float own = which == 0 ? LOOKS : 0;   /* beside the verifying sweep's for all four */
+    const float own = which == 0 ? LOOKS : 0;   /* beside the verifying forward pass's for all four */
     assert_float_equal(r->heads_loaded, own + 0.25f, 1e-6f);
     assert_float_equal(r->layers_loaded, 6 / 4.0f, 1e-6f);
     assert_true(which == 1 || r->heads_us > 0);
@@ -118,10 +118,10 @@ static const struct backend_ops *real;
 static uint32_t head_calls;
 
 static bool
-counted_guess(struct store *s, const struct probe *probes, size_t n, struct guess *out)
+counted_prediction(struct kv_cache *s, const struct probe *probes, size_t n, struct prediction *out)
 {
     head_calls++;
-    return real->guess(s, probes, n, out);
+    return real->predict(s, probes, n, out);
 }
 
 static void
@@ -141,7 +141,7 @@ TEST(the_scope_asks_for_all_sequences_in_one_call)
     struct session_rig_result out;
     uint32_t rounds = 0;
     real = f->engine->ops;
-    counting.guess = counted_guess;
+    counting.predict = counted_prediction;
     head_calls = 0;
     o.policy = "ar"; /* which asks no head itself */
     o.n_prompts = 4;
@@ -172,7 +172,7 @@ static struct {
 } lie;
 
 static bool
-lying_verify(struct store *s, const struct verify_req *requests, size_t n)
+lying_verify(struct kv_cache *s, const struct verify_req *requests, size_t n)
 {
     if (atomic_exchange(&lie.wanted, false))
         lie.out = requests[0].out;
@@ -180,7 +180,7 @@ lying_verify(struct store *s, const struct verify_req *requests, size_t n)
 }
 
 static bool
-lying_wait(struct store *s, struct err *err)
+lying_wait(struct kv_cache *s, struct err *err)
 {
     const bool ok = lie.real->wait(s, err);
     if (lie.out != NULL)

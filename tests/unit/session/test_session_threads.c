@@ -11,7 +11,7 @@
 #include "tests/rigs/session_fixture.h"
 #include "tests/rigs/test.h"
 
-#define KNOB_TURNS 200
+#define KNOB_CHANGES 200
 
 static uint64_t seed = 11;
 
@@ -23,7 +23,7 @@ struct poster {
     uint64_t random;
     bool started;
     uint32_t posted, taken;            /* turns of tau */
-    char value[KNOB_TURNS + 1][16];    /* in the order in which they were posted */
+    char value[KNOB_CHANGES + 1][16];  /* in the order in which they were posted */
     bool out_of_order, refused, ended; /* ended: the sentinel came */
 };
 
@@ -41,7 +41,7 @@ post_at_random(void *user)
 {
     struct poster *p = user;
     static const char *const probes[] = {"off", "policy", "all"};
-    for (p->posted = 0; p->posted < KNOB_TURNS;) {
+    for (p->posted = 0; p->posted < KNOB_CHANGES;) {
         const struct timespec moment = {0, (long)(splitmix64(&p->random) % 200000)};
         nanosleep(&moment, NULL);
         uint64_t r = splitmix64(&p->random);
@@ -282,7 +282,7 @@ static struct {
 } door;
 
 static bool
-held_step(struct store *s, const struct sweep *w)
+held_step(struct kv_cache *s, const struct forward_pass *w)
 {
     if (++door.steps == 2)
         sem_wait(&door.posted);

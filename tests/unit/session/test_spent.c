@@ -8,7 +8,7 @@ TEST(loads_go_to_the_account_that_runs_and_those_aside_are_not_the_rounds_work)
     struct spent s;
     spent_begin(&s, SPENT_DRAFT, (struct loads){100, 10});
     spent_heads(&s, 5);
-    const enum account before = spent_switch(&s, SPENT_ASIDE, (struct loads){104, 11});
+    const enum account before = spent_switch(&s, SPENT_LEARNING, (struct loads){104, 11});
     assert_int_equal(before, SPENT_DRAFT);
     spent_heads(&s, 1000); /* nobody drafted with it */
     spent_switch(&s, before, (struct loads){120, 15});
@@ -18,7 +18,7 @@ TEST(loads_go_to_the_account_that_runs_and_those_aside_are_not_the_rounds_work)
     spent_switch(&s, SPENT_PROBE, (struct loads){128.5, 18});
     spent_switch(&s, SPENT_PROBE, (struct loads){128.5, 30});
     assert_true(s.loads[SPENT_DRAFT].layers == 6 && s.loads[SPENT_DRAFT].heads == 2);
-    assert_true(s.loads[SPENT_ASIDE].layers == 16 && s.loads[SPENT_ASIDE].heads == 4);
+    assert_true(s.loads[SPENT_LEARNING].layers == 16 && s.loads[SPENT_LEARNING].heads == 4);
     assert_true(s.loads[SPENT_VERIFY].layers == 6.5 && s.loads[SPENT_VERIFY].heads == 1);
     assert_true(s.loads[SPENT_LEARN].layers == 0 && s.loads[SPENT_LEARN].heads == 1);
     assert_true(s.loads[SPENT_PROBE].layers == 0 && s.loads[SPENT_PROBE].heads == 12);
@@ -45,7 +45,7 @@ TEST(the_accounts_add_up_to_the_rounds_time)
         sum += s.ns[i];
     assert_true(sum <= whole && sum >= 6000000);
     assert_true(s.ns[SPENT_WAIT] >= 3000000 && s.ns[SPENT_VERIFY] >= 3000000);
-    assert_int_equal(s.ns[SPENT_ASIDE] + s.ns[SPENT_LEARN], 0);
+    assert_int_equal(s.ns[SPENT_LEARNING] + s.ns[SPENT_LEARN], 0);
 }
 
 /* Two sequences after one another, and what they do together. */
@@ -60,7 +60,7 @@ TEST(time_of_one_sequence_alone_is_its_own)
         if (i == 1)
             rest_ms(3);
         spent_heads(&s, 30 + (uint64_t)i);
-        spent_switch(&s, SPENT_ASIDE, (struct loads){103 + more, 12});
+        spent_switch(&s, SPENT_LEARNING, (struct loads){103 + more, 12});
         spent_switch(&s, SPENT_DRAFT, (struct loads){105 + more, 12});
         spent_own(&own[i], &then, &s);
     }
@@ -75,8 +75,8 @@ TEST(time_of_one_sequence_alone_is_its_own)
         spent_less(&together, &own[i]);
     const struct loads work = spent_work(&together), first = spent_work(&own[0]), second = spent_work(&own[1]);
     assert_true(work.layers == 1 + 6 && work.heads == 1);
-    assert_true(first.layers == 2 && first.heads == 2 + 1 && own[0].loads[SPENT_ASIDE].layers == 2);
-    assert_true(second.layers == 2 && second.heads == 0 && own[1].loads[SPENT_ASIDE].layers == 2);
+    assert_true(first.layers == 2 && first.heads == 2 + 1 && own[0].loads[SPENT_LEARNING].layers == 2);
+    assert_true(second.layers == 2 && second.heads == 0 && own[1].loads[SPENT_LEARNING].layers == 2);
     assert_int_equal(own[0].heads_ns, 37);
     assert_int_equal(own[1].heads_ns, 31);
     assert_int_equal(together.heads_ns, 0);

@@ -355,10 +355,10 @@ TEST(a_second_begins_as_the_first_was_requested)
 static const struct backend_ops *real;
 
 static bool
-store_of_one(struct weights *w, const struct store_desc *desc, struct store **out, struct err *err)
+kv_cache_of_one(struct weights *w, const struct kv_cache_desc *desc, struct kv_cache **out, struct err *err)
 {
-    const struct store_desc one = store_for_sequences(desc->slots, 1);
-    return desc->seqs <= one.seqs ? real->store(w, desc, out, err) : err_set(err, ERR_WORK, "no room for two");
+    const struct kv_cache_desc one = kv_cache_for_sequences(desc->slots, 1);
+    return desc->seqs <= one.seqs ? real->kv_cache(w, desc, out, err) : err_set(err, ERR_WORK, "no room for two");
 }
 
 static void
@@ -388,7 +388,7 @@ TEST(with_memory_for_one_sequence_one_continues)
     struct session_options o = session_usual();
     struct backend_ops small = *f->engine->ops;
     real = f->engine->ops;
-    small.store = store_of_one;
+    small.kv_cache = kv_cache_of_one;
     o.stay = true;
     w = (struct seen){.runs = 0};
     f->engine->ops = &small;

@@ -134,12 +134,12 @@ logits_on(const struct backend_ops *ops, const struct model *m, bool exact)
     struct err err = {0};
     struct backend *b;
     struct weights *w;
-    struct store *s;
+    struct kv_cache *s;
     const struct backend_options o = {.threads = 2, .exact = exact, .gpu = -1};
-    const struct store_desc d = {.slots = 64, .ring = 64, .seqs = 1, .trunk = 64, .max_rows = 64, .max_probes = 1};
+    const struct kv_cache_desc d = {.slots = 64, .ring = 64, .seqs = 1, .trunk = 64, .max_rows = 64, .max_probes = 1};
     float *logits = malloc(m->desc.vocab * sizeof *logits);
     assert_non_null(logits);
-    if (!ops->open(&b, &o, &err) || !ops->load(b, &m->desc, NULL, NULL, &w, &err) || !ops->store(w, &d, &s, &err))
+    if (!ops->open(&b, &o, &err) || !ops->load(b, &m->desc, NULL, NULL, &w, &err) || !ops->kv_cache(w, &d, &s, &err))
         fail_msg("%s", err.text);
     struct row rows[TOKENS];
     slot_t tails[TOKENS];
@@ -147,8 +147,9 @@ logits_on(const struct backend_ops *ops, const struct model *m, bool exact)
         tails[i] = i;
         rows[i] = (struct row){.token = (token_t)(i * 37 % m->desc.vocab), .slot = i, .ring = i, .n_tail = i + 1};
     }
-    const struct sweep sweep = {.rows = rows, .n = TOKENS, .tails = tails, .n_tails = TOKENS, .to = m->desc.n_layers};
-    assert_true(ops->embed(s, rows, TOKENS) && ops->step(s, &sweep) &&
+    const struct forward_pass forward = {
+        .rows = rows, .n = TOKENS, .tails = tails, .n_tails = TOKENS, .to = m->desc.n_layers};
+    assert_true(ops->embed(s, rows, TOKENS) && ops->step(s, &forward) &&
                 ops->read_logits(s, TOKENS - 1, m->desc.n_layers, logits));
     if (!ops->wait(s, &err))
         fail_msg("%s", err.text);

@@ -141,13 +141,13 @@ assert_same_policy(const struct policy_info *a, const struct policy_info *b)
 }
 
 static void
-assert_same_helpers(const struct run_info *run, const struct run_info *got)
+assert_same_aux(const struct run_info *run, const struct run_info *got)
 {
-    for (enum helper_role role = 0; role < HELPERS; role++) {
-        assert_string_equal(got->helpers[role].name, run->helpers[role].name);
-        assert_string_equal(got->helpers[role].path, run->helpers[role].path);
-        assert_true(got->helpers[role].hash == run->helpers[role].hash);
-        assert_int_equal(got->helpers[role].layers, run->helpers[role].layers);
+    for (enum aux_role role = 0; role < AUX_MODELS; role++) {
+        assert_string_equal(got->aux[role].name, run->aux[role].name);
+        assert_string_equal(got->aux[role].path, run->aux[role].path);
+        assert_true(got->aux[role].hash == run->aux[role].hash);
+        assert_int_equal(got->aux[role].layers, run->aux[role].layers);
     }
 }
 
@@ -199,7 +199,7 @@ TEST_WITH(run_json_brings_everything_back, folder_set_up, folder_tear_down)
     assert_true(got->parameters == run.parameters);
     assert_true(got->model_hash == run.model_hash);
     assert_true(got->rho == run.rho);
-    assert_same_helpers(&run, got);
+    assert_same_aux(&run, got);
     assert_string_equal(got->accept_head.path, "");
     assert_string_equal(got->profile.path, run.profile.path);
     assert_true(got->profile.hash == run.profile.hash);
@@ -238,7 +238,7 @@ TEST_WITH(run_json_leaves_out_a_model_that_is_not_there, folder_set_up, folder_t
     struct err err;
     char *text;
     fake_run(&run);
-    run.helpers[HELPER_COMPANION].hash = run.accept_head.hash = 7;
+    run.aux[AUX_COMPANION].hash = run.accept_head.hash = 7;
     assert_true(run_json_print(&run, &text, &err));
     assert_non_null(strstr(text, "\"draft\":\t{"));
     assert_null(strstr(text, "\"companion\":\t{"));

@@ -257,7 +257,7 @@ TEST_WITH(columns_that_came_later_may_be_missing, folder_set_up, folder_tear_dow
         layers += e.type == EVENT_LAYER && e.layer.model == MODEL_TARGET && e.layer.layer == 2;
         rounds += e.type == EVENT_ROUND;
         assert_true(e.type != EVENT_ROUND || (isnan(e.round_end.heads_us) && isnan(e.round_end.wait_us) &&
-                                              isnan(e.round_end.aside_us) && isnan(e.round_end.verify_experts)));
+                                              isnan(e.round_end.learning_us) && isnan(e.round_end.verify_experts)));
     }
     if (err.kind != ERR_NONE)
         fail_msg("%s", err.text);

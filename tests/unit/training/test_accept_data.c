@@ -57,7 +57,7 @@ check_greedy(const struct engine *e)
     const uint32_t vocab = e->model->desc.vocab, more = engine_draft_model(e)->desc.vocab,
                    width = engine_draft_model(e)->desc.width;
     const struct accept_data_options options = {
-        .prompt = PROMPT, .response = RESPONSE, .sampling = {.top_p = 1}, .seed = seed, .lanes = 1};
+        .prompt = PROMPT, .response = RESPONSE, .sampling = {.top_p = 1}, .seed = seed, .sequences = 1};
     struct accept_data *a;
     struct err err = {0};
     assert_true(accept_data_open(&a, e, &options, NULL, &err));
@@ -110,7 +110,7 @@ TEST(the_mean_label_is_the_overlap)
                                                 .sampling = {.temperature = 0.7f, .top_p = 1},
                                                 .mixing = 0.2,
                                                 .seed = seed,
-                                                .lanes = 1};
+                                                .sequences = 1};
     const token_t text[3] = {1, 300, 270};
     struct accept_data *a;
     struct err err = {0};
@@ -153,7 +153,7 @@ TEST(a_model_as_its_own_draft_is_always_accepted)
                                                 .sampling = {.temperature = 1, .top_p = 1},
                                                 .mixing = 0.15,
                                                 .seed = seed,
-                                                .lanes = 1};
+                                                .sequences = 1};
     const token_t text[4] = {1, 300, 270, 299};
     struct accept_data *a;
     struct err err = {0};
@@ -171,7 +171,7 @@ TEST(a_model_as_its_own_draft_is_always_accepted)
 
 /* Bit for bit: prompts of several lengths, answers that end early, more of them than lanes. */
 static void
-check_lanes(struct engine *e)
+check_sequences(struct engine *e)
 {
     enum { N = 7, LONG = 70 };
     const uint32_t width = engine_draft_model(e)->desc.width;
@@ -189,12 +189,12 @@ check_lanes(struct engine *e)
             text[i][k] = k == 0 ? 1 : 259 + (i * 7 + k * 3) % 50;
     for (int side = 0; side < 2; side++) { /* one by one, then three at a time */
         struct accept_data *a;
-        options.lanes = side == 0 ? 1 : 3;
+        options.sequences = side == 0 ? 1 : 3;
         x[side] = calloc((size_t)N * RESPONSE * width, sizeof *x[side]);
         assert_true(accept_data_open(&a, e, &options, NULL, &err));
-        for (size_t at = 0; at < N; at += options.lanes) {
+        for (size_t at = 0; at < N; at += options.sequences) {
             struct accept_prompt p[3];
-            const size_t n = N - at < options.lanes ? N - at : options.lanes;
+            const size_t n = N - at < options.sequences ? N - at : options.sequences;
             for (size_t i = 0; i < n; i++)
                 p[i] = (struct accept_prompt){.index = at + i,
                                               .tokens = text[at + i],
@@ -219,8 +219,8 @@ TEST(prompts_that_share_passes_get_the_bits_that_they_get_alone)
 {
     const struct tinymodel shape = {.seed = seed, .n_layers = 4}, small = {.seed = seed + 1, .n_layers = 2};
     struct engine *two = exact_rig_tiny(&shape, &small, NULL), *own = exact_rig_own_layers(&shape, "self:1", NULL);
-    check_lanes(two);
-    check_lanes(own);
+    check_sequences(two);
+    check_sequences(own);
     engine_close(two);
     engine_close(own);
 }

@@ -88,7 +88,7 @@ static void
 check_greedy(const struct engine *e)
 {
     const struct profile_data_options options = {
-        .prompt = PROMPT, .response = RESPONSE, .drafts = DRAFTS, .sampling = greedy, .seed = seed, .lanes = 1};
+        .prompt = PROMPT, .response = RESPONSE, .drafts = DRAFTS, .sampling = greedy, .seed = seed, .sequences = 1};
     struct profile_data *d;
     struct err err = {0};
     struct profile_rounds rounds = {0};
@@ -146,7 +146,7 @@ check_means(const struct engine *e, const struct sampling *how)
 {
     enum { N = 4000 };
     const struct profile_data_options options = {
-        .prompt = PROMPT, .response = 3, .drafts = 1, .sampling = *how, .seed = seed, .lanes = 1};
+        .prompt = PROMPT, .response = 3, .drafts = 1, .sampling = *how, .seed = seed, .sequences = 1};
     const token_t text[PROMPT] = {1, 280, 301, 285};
     struct profile_data *d;
     struct err err = {0};
@@ -185,7 +185,7 @@ TEST(the_means_of_sampled_rounds_are_overlaps)
 TEST(top_k_of_one_is_greedy_but_for_the_companion)
 {
     struct profile_data_options options = {
-        .prompt = PROMPT, .response = RESPONSE, .drafts = DRAFTS, .sampling = greedy, .seed = seed, .lanes = 1};
+        .prompt = PROMPT, .response = RESPONSE, .drafts = DRAFTS, .sampling = greedy, .seed = seed, .sequences = 1};
     const token_t text[PROMPT] = {1, 280, 302, 285};
     struct engine *e = open_three(8);
     struct sv_observation o[2][RESPONSE + DRAFTS];
@@ -210,7 +210,7 @@ TEST(top_k_of_one_is_greedy_but_for_the_companion)
 
 /* Bit for bit: rounds of several lengths, more prompts than lanes. */
 static void
-check_lanes(const struct engine *e)
+check_sequences(const struct engine *e)
 {
     enum { N = 7 };
     struct profile_data_options options = {.prompt = PROMPT + N,
@@ -225,11 +225,11 @@ check_lanes(const struct engine *e)
     const token_t text[PROMPT + N] = {1, 280, 302, 285, 290, 299, 277, 310, 260, 270, 281};
     for (int side = 0; side < 2; side++) { /* one by one, then three at a time */
         struct profile_data *d;
-        options.lanes = side == 0 ? 1 : 3;
+        options.sequences = side == 0 ? 1 : 3;
         assert_true(profile_data_open(&d, e, &options, NULL, &err));
-        for (size_t at = 0; at < N; at += options.lanes) {
+        for (size_t at = 0; at < N; at += options.sequences) {
             struct profile_prompt p[3];
-            const size_t n = N - at < options.lanes ? N - at : options.lanes;
+            const size_t n = N - at < options.sequences ? N - at : options.sequences;
             for (size_t i = 0; i < n; i++)
                 p[i] = (struct profile_prompt){
                     .index = at + i, .tokens = text, .n = PROMPT + at + i, .seen = o[side][at + i]};
@@ -252,8 +252,8 @@ check_lanes(const struct engine *e)
 TEST(prompts_that_share_passes_get_the_bits_that_they_get_alone)
 {
     struct engine *three = open_three(8), *own = open_layers();
-    check_lanes(three);
-    check_lanes(own);
+    check_sequences(three);
+    check_sequences(own);
     engine_close(three);
     engine_close(own);
 }

@@ -88,9 +88,9 @@ apart(const float *a, const float *b, size_t n, double usual)
 static void
 compare(struct blas *blas, struct blas_product p, size_t gap)
 {
-    const size_t a_rows = p.turn_a ? p.k : p.m, b_rows = p.turn_b ? p.n : p.k;
-    p.lda = (p.turn_a ? p.m : p.k) + gap;
-    p.ldb = (p.turn_b ? p.k : p.n) + 2 * gap;
+    const size_t a_rows = p.transpose_a ? p.k : p.m, b_rows = p.transpose_b ? p.n : p.k;
+    p.lda = (p.transpose_a ? p.m : p.k) + gap;
+    p.ldb = (p.transpose_b ? p.k : p.n) + 2 * gap;
     float *const a = noise(a_rows * p.lda, 1), *const b = noise(b_rows * p.ldb, 1), *const c = noise(p.m * p.n, 1),
                  *const here = malloc(p.m * p.n * sizeof *here);
     assert_non_null(here);
@@ -104,8 +104,8 @@ compare(struct blas *blas, struct blas_product p, size_t gap)
     const double usual = sqrt((double)p.m * (double)p.n * (double)p.k) / 3; /* of numbers in [-1, 1] */
     const double error = apart(c, here, p.m * p.n, usual);
     if (!(error < TOLERANCE))
-        fail_msg("%zux%zux%zu, a %s, b %s, beta %g: %g apart", p.m, p.n, p.k, p.turn_a ? "turned" : "plain",
-                 p.turn_b ? "turned" : "plain", (double)p.beta, error);
+        fail_msg("%zux%zux%zu, a %s, b %s, beta %g: %g apart", p.m, p.n, p.k, p.transpose_a ? "turned" : "plain",
+                 p.transpose_b ? "turned" : "plain", (double)p.beta, error);
     free(a);
     free(b);
     free(c);
@@ -121,8 +121,8 @@ TEST(products_are_those_of_the_blas)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (unsigned how = 0; how < 8; how++)
             compare(d.blas,
-                    (struct blas_product){.turn_a = how & 1,
-                                          .turn_b = how >> 1 & 1,
+                    (struct blas_product){.transpose_a = how & 1,
+                                          .transpose_b = how >> 1 & 1,
                                           .beta = (float)(how >> 2 & 1),
                                           .m = sizes[i][0],
                                           .n = sizes[i][1],
@@ -135,9 +135,9 @@ TEST(products_are_those_of_the_blas)
 TEST(products_larger_than_the_buffers_are_cut)
 {
     NEEDS_DEVICE(d);
-    compare(d.blas, (struct blas_product){.turn_b = true, .m = 2, .n = 1, .k = (9u << 20) / sizeof(float)}, 0);
-    compare(d.blas, (struct blas_product){.turn_a = true, .m = 1100, .n = (64u << 20) / 1024 / sizeof(float), .k = 1},
-            0);
+    compare(d.blas, (struct blas_product){.transpose_b = true, .m = 2, .n = 1, .k = (9u << 20) / sizeof(float)}, 0);
+    compare(d.blas,
+            (struct blas_product){.transpose_a = true, .m = 1100, .n = (64u << 20) / 1024 / sizeof(float), .k = 1}, 0);
     close_device(&d);
 }
 
@@ -151,16 +151,16 @@ TEST(a_matrix_that_is_kept_is_not_copied_again)
     blas_keep(d.blas, b, n * k);
     for (size_t i = 0; i < n * k; i++)
         b[i] = NAN; /* nobody looks there any more */
-    for (int turn_b = 0; turn_b < 2; turn_b++) {
+    for (int transpose_b = 0; transpose_b < 2; transpose_b++) {
         float *const a = noise(k, 1), got[9], wanted[9];
-        struct blas_product p = {.turn_b = turn_b > 0,
+        struct blas_product p = {.transpose_b = transpose_b > 0,
                                  .m = 1,
                                  .n = n,
                                  .k = k,
                                  .a = a,
                                  .lda = k,
                                  .b = b,
-                                 .ldb = turn_b > 0 ? k : n,
+                                 .ldb = transpose_b > 0 ? k : n,
                                  .c = got};
         blas_multiply(d.blas, &p);
         p.b = before;

@@ -18,7 +18,7 @@
 struct emulated_handle {
 };
 struct emulated_matmul {
-    int32_t turn_a, turn_b;
+    int32_t transpose_a, transpose_b;
 };
 struct emulated_layout {
     cudaDataType type;
@@ -80,7 +80,7 @@ alive(std::initializer_list<const void *> objects)
 /* ---- a product ---- */
 
 struct product {
-    bool turn_a, turn_b;
+    bool transpose_a, transpose_b;
     emulated_layout a, b, d;
     uint64_t m, n, k;
 };
@@ -89,11 +89,11 @@ bool
 product_of(const emulated_matmul *what, const emulated_layout *a, const emulated_layout *b, const emulated_layout *d,
            product *p)
 {
-    *p = {what->turn_a == CUBLAS_OP_T, what->turn_b == CUBLAS_OP_T, *a, *b, *d, 0, 0, 0};
-    p->m = p->turn_a ? a->cols : a->rows;
-    p->k = p->turn_a ? a->rows : a->cols;
-    p->n = p->turn_b ? b->rows : b->cols;
-    const bool fit = (p->turn_b ? b->cols : b->rows) == p->k && d->rows == p->m && d->cols == p->n;
+    *p = {what->transpose_a == CUBLAS_OP_T, what->transpose_b == CUBLAS_OP_T, *a, *b, *d, 0, 0, 0};
+    p->m = p->transpose_a ? a->cols : a->rows;
+    p->k = p->transpose_a ? a->rows : a->cols;
+    p->n = p->transpose_b ? b->rows : b->cols;
+    const bool fit = (p->transpose_b ? b->cols : b->rows) == p->k && d->rows == p->m && d->cols == p->n;
     const bool wide = a->ld >= (int64_t)a->rows && b->ld >= (int64_t)b->rows && d->ld >= (int64_t)d->rows;
     return fit && wide && a->type == b->type && d->type == CUDA_R_32F && p->m > 0 && p->n > 0 && p->k > 0;
 }
@@ -150,7 +150,7 @@ uint64_t
 mark(const product &p)
 {
     uint64_t h = 14695981039346656037u;
-    for (const uint64_t each : {p.m, p.n, p.k, (uint64_t)p.turn_a, (uint64_t)p.turn_b, (uint64_t)p.a.type})
+    for (const uint64_t each : {p.m, p.n, p.k, (uint64_t)p.transpose_a, (uint64_t)p.transpose_b, (uint64_t)p.a.type})
         h = (h ^ each) * 1099511628211u;
     return h;
 }
@@ -211,7 +211,7 @@ multiply(void *what)
         refuse("a matrix was freed before it was multiplied");
         return cudaErrorIllegalAddress;
     }
-    const std::vector<float> a = numbers(c->a, p.a, p.turn_a, p.m, p.k), b = numbers(c->b, p.b, !p.turn_b, p.n, p.k);
+    const std::vector<float> a = numbers(c->a, p.a, p.transpose_a, p.m, p.k), b = numbers(c->b, p.b, !p.transpose_b, p.n, p.k);
     const uint64_t first = turn++;
     for (uint64_t j = 0; j < p.n; j++)
         for (uint64_t i = 0; i < p.m; i++) {
@@ -272,7 +272,7 @@ cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d, cublasLtMatmulDescAttribu
 {
     if (!alive({d}) || n != sizeof(int32_t))
         return refuse("an attribute of nothing, or of another size");
-    memcpy(which == CUBLASLT_MATMUL_DESC_TRANSA ? &d->turn_a : &d->turn_b, from, n);
+    memcpy(which == CUBLASLT_MATMUL_DESC_TRANSA ? &d->transpose_a : &d->transpose_b, from, n);
     return CUBLAS_STATUS_SUCCESS;
 }
 

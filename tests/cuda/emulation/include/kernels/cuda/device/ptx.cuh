@@ -156,7 +156,7 @@ thread_here()
 
 template <class T>
 static inline const T *
-settled(const T *p)
+opaque(const T *p)
 {
     return p;
 }

@@ -1,5 +1,5 @@
 /* A context's memory on the device, its pool of distributions, its arenas, and wait(). */
-#include "kernels/cuda/store.h"
+#include "kernels/cuda/kv_cache.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -153,7 +153,7 @@ round_up(uint32_t n, uint32_t to)
 
 /* Appends the buffers for layers with experts to the n buffers. Returns the new number. */
 static size_t
-list_expert_places(struct dev_store *v, const struct model_desc *d, size_t rows, size_t act, struct place *places,
+list_expert_places(struct dev_kv_cache *v, const struct model_desc *d, size_t rows, size_t act, struct place *places,
                    size_t n)
 {
     const struct experts_form *f = &d->form.experts;
@@ -172,10 +172,10 @@ list_expert_places(struct dev_store *v, const struct model_desc *d, size_t rows,
 
 /* Fills the sizes in s->dev and lists the buffers to allocate. Returns false on overflow. */
 static bool
-list_places(struct store *s, const struct model_desc *d, bool exact, struct place *places, size_t *n_places)
+list_places(struct kv_cache *s, const struct model_desc *d, bool exact, struct place *places, size_t *n_places)
 {
-    struct dev_store *v = &s->dev;
-    const struct store_desc *o = &s->desc;
+    struct dev_kv_cache *v = &s->dev;
+    const struct kv_cache_desc *o = &s->desc;
     const size_t f32 = sizeof(float), act = exact ? sizeof(float) : sizeof(uint16_t);
     const size_t heads = (size_t)d->heads * d->head_dim, kv = (size_t)d->kv_heads * d->head_dim,
                  kept = (size_t)d->kv_heads * head_room(d->head_dim), depths = d->n_layers + 1;
@@ -232,24 +232,24 @@ list_places(struct store *s, const struct model_desc *d, bool exact, struct plac
 }
 
 bool
-cuda_store_estimate(const struct backend *b, const struct model_desc *d, uint32_t ctx, size_t *keys, size_t *work)
+cuda_kv_cache_estimate(const struct backend *b, const struct model_desc *d, uint32_t ctx, size_t *keys, size_t *work)
 {
     struct place places[PLACES];
     size_t n;
-    struct store s = {.blocks = 256, .desc = store_defaults(ctx)};
+    struct kv_cache s = {.blocks = 256, .desc = kv_cache_defaults(ctx)};
     s.desc.prompt_rows = b->prompt_rows;
     s.desc.ring += b->prompt_rows; /* like a context */
-    if (ctx > UINT32_MAX - STORE_SPARE || !list_places(&s, d, b->exact, places, &n))
+    if (ctx > UINT32_MAX - KV_CACHE_SPARE || !list_places(&s, d, b->exact, places, &n))
         return false;
     *keys = 0;
-    *work = (size_t)STORE_DISTS * d->vocab * sizeof(float) + prefill_estimate(d, b->prompt_rows);
+    *work = (size_t)KV_CACHE_DISTS * d->vocab * sizeof(float) + prefill_estimate(d, b->prompt_rows);
     for (size_t i = 0; i < n; i++)
         *(places[i].keys ? keys : work) += places[i].n * places[i].size;
     return true;
 }
 
 static bool
-take_places(struct store *s, struct err *err)
+take_places(struct kv_cache *s, struct err *err)
 {
     struct place places[PLACES];
     size_t n;
@@ -270,21 +270,21 @@ take_places(struct store *s, struct err *err)
 
 /* Writes the initial state of the barrier of forward passes, with the address for notes of waiting blocks. */
 static bool
-prepare_barrier(struct store *s, struct err *err)
+prepare_barrier(struct kv_cache *s, struct err *err)
 {
     const struct dev_barrier rest = {.patience = BARRIER_PATIENCE, .notes = s->backend->notes};
     return cuda_did(s->backend, cudaMemcpy(s->dev.barrier, &rest, sizeof rest, cudaMemcpyHostToDevice),
                     "opening a context", err);
 }
 
-/* Allocates enough for a typical round: results of a full guess call, two verdicts, an early exit; arguments of two
+/* Allocates enough for a typical round: results of a full predict call, two verdicts, an early exit; arguments of two
  * forward passes. */
 static bool
-take_arenas(struct store *s, struct err *err)
+take_arenas(struct kv_cache *s, struct err *err)
 {
     const size_t depths = s->weights->desc.n_layers + 1;
-    const size_t results = s->desc.max_probes * sizeof(struct guess) + 2 * sizeof(struct verdict) +
-                           sizeof(struct until_state) + (depths + 1 + VERIFY_NODES) * sizeof(struct guess) + 4096;
+    const size_t results = s->desc.max_probes * sizeof(struct prediction) + 2 * sizeof(struct verdict) +
+                           sizeof(struct until_state) + (depths + 1 + VERIFY_NODES) * sizeof(struct prediction) + 4096;
     const size_t args = 2 * (s->dev.max_rows * (sizeof(struct row) + sizeof(struct row_group)) +
                              (size_t)s->desc.max_rows * 64 * sizeof(slot_t) + depths * 2 * sizeof(float)) +
                         s->desc.max_probes * sizeof(struct head_row) + 16384;
@@ -292,7 +292,7 @@ take_arenas(struct store *s, struct err *err)
 }
 
 static bool
-take_host(struct store *s)
+take_host(struct kv_cache *s)
 {
     s->deliveries_room = s->desc.max_probes + 64;
     s->deliveries = malloc(s->deliveries_room * sizeof *s->deliveries);
@@ -307,7 +307,7 @@ take_host(struct store *s)
 }
 
 bool
-cuda_store_open(struct weights *w, const struct store_desc *desc, struct store **out, struct err *err)
+cuda_kv_cache_open(struct weights *w, const struct kv_cache_desc *desc, struct kv_cache **out, struct err *err)
 {
     static const char doing[] = "opening a context";
     struct backend *b = w->backend;
@@ -315,12 +315,12 @@ cuda_store_open(struct weights *w, const struct store_desc *desc, struct store *
     *out = NULL;
     const struct dists *pool = desc->dists;
     const struct request_limits asked = {&w->desc, desc, pool != NULL ? pool->size : (struct pool_size){0, 0}};
-    if (!request_store(asked, err))
+    if (!request_kv_cache(asked, err))
         return false;
     if (desc->prompt_rows != 0 && desc->prompt_rows != b->prompt_rows)
         return err_set(err, ERR_USAGE, "a context's chunks of prompts are the backend's, %u rows",
                        (unsigned)b->prompt_rows);
-    struct store *s = calloc(1, sizeof *s);
+    struct kv_cache *s = calloc(1, sizeof *s);
     if (s == NULL)
         return err_set(err, ERR_WORK, "not enough memory for a context");
     s->weights = w;
@@ -341,7 +341,7 @@ cuda_store_open(struct weights *w, const struct store_desc *desc, struct store *
         ok = err_set(err, ERR_WORK, "not enough memory for a context");
     /* Memory was zeroed on the default stream, for which the KV cache's stream does not wait. */
     if (!ok || !cuda_did(b, cudaDeviceSynchronize(), doing, err)) {
-        cuda_store_close(s);
+        cuda_kv_cache_close(s);
         return false;
     }
     s->cancel_words[0] = 0;
@@ -351,7 +351,7 @@ cuda_store_open(struct weights *w, const struct store_desc *desc, struct store *
 }
 
 void
-cuda_store_close(struct store *s)
+cuda_kv_cache_close(struct kv_cache *s)
 {
     (void)device_here(s->backend, NULL);
     if (s->stream != NULL) {
@@ -378,21 +378,21 @@ cuda_store_close(struct store *s)
 /* ---- for requests ---- */
 
 bool
-cuda_store_alive(struct store *s)
+cuda_kv_cache_alive(struct kv_cache *s)
 {
     return !s->failed && device_here(s->backend, NULL); /* wait() reports a lost device */
 }
 
 bool
-cuda_store_stopped(struct store *s)
+cuda_kv_cache_stopped(struct kv_cache *s)
 {
     if (s->desc.cancel != NULL && atomic_load_explicit(s->desc.cancel, memory_order_relaxed))
         s->cancelled = true;
-    return s->cancelled || !cuda_store_alive(s);
+    return s->cancelled || !cuda_kv_cache_alive(s);
 }
 
 bool
-cuda_store_did(struct store *s, cudaError_t code, const char *doing)
+cuda_kv_cache_did(struct kv_cache *s, cudaError_t code, const char *doing)
 {
     s->queued = true;
     if (!s->failed && !cuda_did(s->backend, code, doing, &s->err))
@@ -401,7 +401,7 @@ cuda_store_did(struct store *s, cudaError_t code, const char *doing)
 }
 
 bool
-cuda_store_args(struct store *s, size_t bytes, struct arena_piece *p)
+cuda_kv_cache_args(struct kv_cache *s, size_t bytes, struct arena_piece *p)
 {
     if (!s->failed && !arena_take(&s->args, bytes, p, &s->err))
         s->failed = true;
@@ -409,15 +409,15 @@ cuda_store_args(struct store *s, size_t bytes, struct arena_piece *p)
 }
 
 bool
-cuda_store_send(struct store *s, const struct arena_piece *p)
+cuda_kv_cache_send(struct kv_cache *s, const struct arena_piece *p)
 {
     return p->used == 0 ||
-           cuda_store_did(s, cudaMemcpyAsync(p->device, p->host, p->used, cudaMemcpyHostToDevice, s->stream),
-                          "sending a request");
+           cuda_kv_cache_did(s, cudaMemcpyAsync(p->device, p->host, p->used, cudaMemcpyHostToDevice, s->stream),
+                             "sending a request");
 }
 
 bool
-cuda_store_results(struct store *s, size_t bytes, struct arena_piece *p)
+cuda_kv_cache_results(struct kv_cache *s, size_t bytes, struct arena_piece *p)
 {
     if (!s->failed && !arena_take(&s->results, bytes, p, &s->err))
         s->failed = true;
@@ -425,7 +425,7 @@ cuda_store_results(struct store *s, size_t bytes, struct arena_piece *p)
 }
 
 bool
-cuda_store_deliver(struct store *s, struct delivery d)
+cuda_kv_cache_deliver(struct kv_cache *s, struct delivery d)
 {
     if (s->n_deliveries == s->deliveries_room) {
         struct delivery *more = realloc(s->deliveries, 2 * s->deliveries_room * sizeof *more);
@@ -445,21 +445,21 @@ cuda_store_deliver(struct store *s, struct delivery d)
 /* Polls the stream until it is complete, because a sleep might last too long. Copies a cancellation to the device while
  * a forward pass runs; the copy needs no multiprocessor. */
 static bool
-poll(struct store *s)
+poll(struct kv_cache *s)
 {
     static const char doing[] = "computing";
     for (;;) {
         const cudaError_t code = cudaEventQuery(s->done);
         if (code != cudaErrorNotReady)
-            return cuda_store_did(s, code, doing);
+            return cuda_kv_cache_did(s, code, doing);
         (void)cudaGetLastError(); /* "not ready" counts as an error there */
         if (s->stoppable && !s->cancelled && s->desc.cancel != NULL &&
             atomic_load_explicit(s->desc.cancel, memory_order_relaxed)) {
             s->cancelled = s->word_raised = true;
-            if (!cuda_store_did(s,
-                                cudaMemcpyAsync(s->dev.cancel, &s->cancel_words[1], sizeof *s->dev.cancel,
-                                                cudaMemcpyHostToDevice, s->side),
-                                "cancelling"))
+            if (!cuda_kv_cache_did(s,
+                                   cudaMemcpyAsync(s->dev.cancel, &s->cancel_words[1], sizeof *s->dev.cancel,
+                                                   cudaMemcpyHostToDevice, s->side),
+                                   "cancelling"))
                 return false;
         }
         sched_yield();
@@ -468,33 +468,34 @@ poll(struct store *s)
 
 /* Waits until everything queued is complete and the results are on the host; returns false on failure. */
 static bool
-finish(struct store *s)
+finish(struct kv_cache *s)
 {
     static const char doing[] = "bringing results back";
     for (uint32_t i = 0; i < s->results.n; i++) {
         const struct chunk *c = &s->results.chunks[i];
         if (c->used > 0 &&
-            !cuda_store_did(s, cudaMemcpyAsync(c->host, c->device, c->used, cudaMemcpyDeviceToHost, s->stream), doing))
+            !cuda_kv_cache_did(s, cudaMemcpyAsync(c->host, c->device, c->used, cudaMemcpyDeviceToHost, s->stream),
+                               doing))
             return false;
     }
-    return cuda_store_did(s, cudaEventRecord(s->done, s->stream), doing) && poll(s);
+    return cuda_kv_cache_did(s, cudaEventRecord(s->done, s->stream), doing) && poll(s);
 }
 
 /* Clears the cancel word on the stream on which it was set, before later work is queued. */
 static void
-lower_word(struct store *s)
+lower_word(struct kv_cache *s)
 {
     static const char doing[] = "cancelling";
-    if (cuda_store_did(
+    if (cuda_kv_cache_did(
             s,
             cudaMemcpyAsync(s->dev.cancel, &s->cancel_words[0], sizeof *s->dev.cancel, cudaMemcpyHostToDevice, s->side),
             doing) &&
-        cuda_store_did(s, cudaStreamSynchronize(s->side), doing))
+        cuda_kv_cache_did(s, cudaStreamSynchronize(s->side), doing))
         s->word_raised = false;
 }
 
 static bool
-is_number(struct store *s, float value, uint32_t layer)
+is_number(struct kv_cache *s, float value, uint32_t layer)
 {
     if (isfinite(value))
         return true;
@@ -503,7 +504,7 @@ is_number(struct store *s, float value, uint32_t layer)
 }
 
 static bool
-deliver_exit(struct store *s, const struct delivery *d)
+deliver_exit(struct kv_cache *s, const struct delivery *d)
 {
     const struct until_state *state = d->from;
     struct exit_result *out = d->out;
@@ -511,7 +512,7 @@ deliver_exit(struct store *s, const struct delivery *d)
                                 .depth = state->depth,
                                 .probes = state->probes,
                                 .probe_ns = state->probe_ns,
-                                .guess = {.token = TOKEN_NONE},
+                                .prediction = {.token = TOKEN_NONE},
                                 .probed = d->probed};
     for (uint32_t i = 0; i < state->probes && i < MAX_LAYERS; i++)
         if (!is_number(s, state->annealed[i], state->probed[i]))
@@ -519,7 +520,7 @@ deliver_exit(struct store *s, const struct delivery *d)
     if (state->probes > 0) {
         if (!is_number(s, d->last->confidence, state->depth))
             return false;
-        out->guess = *d->last;
+        out->prediction = *d->last;
     }
     if (d->probed != NULL)
         memcpy(d->probed, d->all, (s->weights->desc.n_layers + 1) * sizeof *d->all);
@@ -536,9 +537,9 @@ deliver_routes(const struct delivery *d)
 }
 
 static bool
-deliver(struct store *s, const struct delivery *d)
+deliver(struct kv_cache *s, const struct delivery *d)
 {
-    const struct guess *guess = d->from;
+    const struct prediction *prediction = d->from;
     const struct verdict *verdict = d->from;
     switch (d->kind) {
     case DELIVER_BYTES: memcpy(d->out, d->from, d->bytes); return true;
@@ -546,10 +547,10 @@ deliver(struct store *s, const struct delivery *d)
     case DELIVER_EXIT: return deliver_exit(s, d);
     case DELIVER_PHASES:
     case DELIVER_SPAN: trace_deliver(s, d); return true;
-    case DELIVER_GUESS:
-        if (!is_number(s, guess->confidence, d->layer))
+    case DELIVER_PREDICTION:
+        if (!is_number(s, prediction->confidence, d->layer))
             return false;
-        memcpy(d->out, guess, sizeof *guess);
+        memcpy(d->out, prediction, sizeof *prediction);
         return true;
     default:
         for (uint32_t i = 0; i < VERIFY_NODES; i++)
@@ -561,7 +562,7 @@ deliver(struct store *s, const struct delivery *d)
 }
 
 bool
-cuda_store_wait(struct store *s, struct err *err)
+cuda_kv_cache_wait(struct kv_cache *s, struct err *err)
 {
     struct backend *b = s->backend;
     if (!device_here(b, &s->err))

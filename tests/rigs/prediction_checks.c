@@ -1,4 +1,4 @@
-#include "tests/rigs/guess_checks.h"
+#include "tests/rigs/prediction_checks.h"
 
 #include "tests/rigs/test.h"
 
@@ -12,7 +12,7 @@ assert_near(float got, float want, double bound, const char *what)
 }
 
 void
-assert_guess(const struct guess *got, const struct guess *want)
+assert_prediction(const struct prediction *got, const struct prediction *want)
 {
     assert_int_equal(got->token, want->token);
     assert_memory_equal(got->top, want->top, sizeof got->top);
@@ -21,6 +21,6 @@ assert_guess(const struct guess *got, const struct guess *want)
     assert_near(got->annealed, want->annealed, 1e-5, "annealed");
     assert_near(got->entropy, want->entropy, 1e-4, "entropy");
     assert_near(got->kl_final, want->kl_final, 1e-4, "KL");
-    for (size_t i = 0; i < GUESS_TOP; i++)
+    for (size_t i = 0; i < PREDICTION_TOP; i++)
         assert_near(got->top_p[i], want->top_p[i], 1e-5, "probability");
 }

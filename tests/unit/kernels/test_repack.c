@@ -1,4 +1,4 @@
-/* Weights in blocks multiply from the file, settle, and multiply from memory: the same bits all the way, whoever settles
+/* Weights in blocks multiply from the file, are repacked, and multiply from memory: the same bits all the way, whoever repacks
  * them, and the file's pages go. */
 #include <fcntl.h>
 #include <pthread.h>
@@ -27,17 +27,17 @@ struct said {
     float hidden[ROWS][RIG_WIDTH], logits[2][RIG_VOCAB];
 };
 
-/* The same tokens in `sweeps` sweeps; the head after each. */
+/* The same tokens in `passes` forward passes; the head after each. */
 static void
-say(struct rig *r, int sweeps, struct said *out)
+say(struct rig *r, int passes, struct said *out)
 {
     const uint32_t depth = r->desc->n_layers;
     memset(out, 0, sizeof *out);
     r->random = 1;
     rig_chain(r, ROWS);
-    for (int i = 0; i < sweeps; i++) {
+    for (int i = 0; i < passes; i++) {
         int nodes[ROWS], n = 0;
-        for (int j = ROWS * i / sweeps; j < ROWS * (i + 1) / sweeps; j++)
+        for (int j = ROWS * i / passes; j < ROWS * (i + 1) / passes; j++)
             nodes[n++] = j;
         rig_step(r, nodes, n, depth, 0);
         rig_logits(r, 0, depth, out->logits[0]);
@@ -63,26 +63,26 @@ on_every_isa(void (*check)(const struct naive_shape *, const struct backend_opti
 static void
 check_bits(const struct naive_shape *shape, const struct backend_options *o)
 {
-    static struct said settled_first, said;
+    static struct said repacked_first, said;
     struct rig r;
     rig_open(&r, &cpu_backend, shape, seed, o);
-    const bool moves = !settled(r.weights); /* there is an instruction set that takes no blocks */
-    r.ops->settle(r.weights, NULL);
-    assert_true(settled(r.weights));
-    say(&r, 1, &settled_first);
+    const bool moves = !repacked(r.weights); /* there is an instruction set that takes no blocks */
+    r.ops->repack(r.weights, NULL);
+    assert_true(repacked(r.weights));
+    say(&r, 1, &repacked_first);
     rig_close(&r);
-    for (int sweeps = 1; sweeps <= 4; sweeps++) {
+    for (int passes = 1; passes <= 4; passes++) {
         rig_open(&r, &cpu_backend, shape, seed, o);
-        say(&r, sweeps, &said);
-        assert_memory_equal(&said, &settled_first, sizeof said);
-        assert_int_equal(settled(r.weights), !moves || sweeps > 1);
-        r.ops->settle(r.weights, NULL);
-        assert_true(settled(r.weights));
+        say(&r, passes, &said);
+        assert_memory_equal(&said, &repacked_first, sizeof said);
+        assert_int_equal(repacked(r.weights), !moves || passes > 1);
+        r.ops->repack(r.weights, NULL);
+        assert_true(repacked(r.weights));
         rig_close(&r);
     }
 }
 
-TEST(rows_have_the_same_bits_before_while_and_after_weights_settle)
+TEST(rows_have_the_same_bits_before_while_and_after_weights_are_repacked)
 {
     on_every_isa(check_bits);
 }
@@ -93,9 +93,9 @@ check_cancelled(const struct naive_shape *shape, const struct backend_options *o
     const atomic_bool cancel = true;
     struct rig r;
     rig_open(&r, &cpu_backend, shape, seed, o);
-    const bool before = settled(r.weights);
-    r.ops->settle(r.weights, &cancel);
-    assert_int_equal(settled(r.weights), before);
+    const bool before = repacked(r.weights);
+    r.ops->repack(r.weights, &cancel);
+    assert_int_equal(repacked(r.weights), before);
     rig_close(&r);
 }
 
@@ -130,24 +130,24 @@ TEST(kv_caches_of_one_model_repack_it_at_the_same_time)
     say(&owner, 1, &alone);
     rig_close(&owner);
     rig_open(&owner, &cpu_backend, &large, seed, &o);
-    const struct store_desc d = {.slots = RIG_NODES,
-                                 .ring = RIG_NODES,
-                                 .seqs = 3,
-                                 .trunk = RIG_NODES,
-                                 .max_rows = RIG_NODES,
-                                 .max_probes = 8,
-                                 .dists = owner.dists};
+    const struct kv_cache_desc d = {.slots = RIG_NODES,
+                                    .ring = RIG_NODES,
+                                    .seqs = 3,
+                                    .trunk = RIG_NODES,
+                                    .max_rows = RIG_NODES,
+                                    .max_probes = 8,
+                                    .dists = owner.dists};
     pthread_t threads[READERS];
     for (int i = 0; i < READERS; i++) {
         readers[i].rig = owner;
-        assert_true(owner.ops->store(owner.weights, &d, &readers[i].rig.store, NULL));
+        assert_true(owner.ops->kv_cache(owner.weights, &d, &readers[i].rig.kv_cache, NULL));
     }
     for (int i = 0; i < READERS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, read_thrice, &readers[i]), 0);
     for (int i = 0; i < READERS; i++) {
         pthread_join(threads[i], NULL);
         assert_memory_equal(&readers[i].said, &alone, sizeof alone);
-        owner.ops->drop(readers[i].rig.store);
+        owner.ops->drop(readers[i].rig.kv_cache);
     }
     rig_close(&owner);
 }
@@ -179,7 +179,7 @@ TEST(pages_of_the_file_are_given_back)
 {
     enum { WIDTH = 256, VOCAB = 45000 };
     const size_t row = tensor_row_bytes(WEIGHT_Q8_0, WIDTH), bytes = VOCAB * row;
-    char name[] = "/tmp/specscope-settle-XXXXXX";
+    char name[] = "/tmp/specscope-repack-XXXXXX";
     const int fd = mkstemp(name);
     assert_true(fd >= 0 && unlink(name) == 0 && ftruncate(fd, (off_t)bytes) == 0);
     unsigned char *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -197,13 +197,13 @@ TEST(pages_of_the_file_are_given_back)
     struct weights *w, *held;
     assert_true(cpu_backend.open(&b, &(struct backend_options){.threads = 2}, &err));
     assert_true(cpu_weights_load(b, &d, NULL, NULL, &w, &err));
-    if (settled(w) || pages_present(map, bytes) < (long)(bytes / (size_t)sysconf(_SC_PAGESIZE)))
+    if (repacked(w) || pages_present(map, bytes) < (long)(bytes / (size_t)sysconf(_SC_PAGESIZE)))
         skip(); /* nothing moves here, or the system does not tell */
-    cpu_weights_settle(w, NULL);
+    cpu_weights_repack(w, NULL);
     assert_in_range(pages_present(map, bytes), 0, 64); /* a window or two that came again */
     d.embedding.mapped = d.head.mapped = false;
     assert_true(cpu_weights_load(b, &d, NULL, NULL, &held, &err));
-    cpu_weights_settle(held, NULL);
+    cpu_weights_repack(held, NULL);
     assert_true(pages_present(map, bytes) > (long)(bytes / (size_t)sysconf(_SC_PAGESIZE)) / 2);
     assert_memory_equal(w->head.q, held->head.q, (size_t)VOCAB * WIDTH / Q8_GROUP * Q8_GROUP);
     cpu_weights_unload(held);

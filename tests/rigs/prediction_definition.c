@@ -1,4 +1,4 @@
-#include "tests/rigs/guess_definition.h"
+#include "tests/rigs/prediction_definition.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -18,11 +18,11 @@ naive_softmax(const float *z, uint32_t n, double temperature)
     return s;
 }
 
-struct guess
-guess_by_definition(const float *z, uint32_t n, double temperature, const float *final)
+struct prediction
+prediction_by_definition(const float *z, uint32_t n, double temperature, const float *final)
 {
     const struct softmax s = naive_softmax(z, n, 1);
-    struct guess g = {.confidence = (float)(1 / s.sum), .kl_final = NAN, .rank_final = -1};
+    struct prediction g = {.confidence = (float)(1 / s.sum), .kl_final = NAN, .rank_final = -1};
     double entropy = 0;
     for (uint32_t v = 0; v < n; v++) {
         const double p = exp((double)z[v] - s.max) / s.sum;
@@ -30,7 +30,7 @@ guess_by_definition(const float *z, uint32_t n, double temperature, const float 
     }
     g.entropy = (float)entropy;
     g.annealed = (float)(1 / naive_softmax(z, n, temperature).sum);
-    for (int place = 0; place < GUESS_TOP; place++) {
+    for (int place = 0; place < PREDICTION_TOP; place++) {
         g.top[place] = TOKEN_NONE;
         for (uint32_t v = 0; v < n; v++) {
             bool listed = !(z[v] > -INFINITY);

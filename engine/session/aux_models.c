@@ -9,66 +9,66 @@
 #define FOLLOW_TOKENS 256 /* in a call */
 
 void
-seq_helpers_begin(struct sequence *q)
+seq_aux_begin(struct sequence *q)
 {
-    for (enum helper_role role = 0; role < HELPERS; role++) {
-        q->helpers[role].n_fresh = 0;
+    for (enum aux_role role = 0; role < AUX_MODELS; role++) {
+        q->aux[role].n_fresh = 0;
         for (uint32_t node = 0; node < VERIFY_NODES; node++)
-            q->helpers[role].row[node] = SLOT_NONE;
+            q->aux[role].row[node] = SLOT_NONE;
     }
 }
 
 void
-seq_helpers_forget(struct sequence *q)
+seq_aux_forget(struct sequence *q)
 {
-    seq_helpers_begin(q);
-    for (enum helper_role role = 0; role < HELPERS; role++) {
-        if (q->helpers[role].of->ctx != NULL)
-            context_truncate(q->helpers[role].of->ctx, q->helpers[role].seq, 0);
-        q->helpers[role].looked_at = 0;
+    seq_aux_begin(q);
+    for (enum aux_role role = 0; role < AUX_MODELS; role++) {
+        if (q->aux[role].of->ctx != NULL)
+            context_truncate(q->aux[role].of->ctx, q->aux[role].seq, 0);
+        q->aux[role].inspected = 0;
     }
     memset(q->final, 0, sizeof q->final);
 }
 
 static token_t
-as_read_by(const struct helper_context *h, token_t token)
+as_read_by(const struct aux_context *h, token_t token)
 {
     return (uint32_t)token < h->vocab ? token : h->unknown;
 }
 
 static uint32_t
-unread(const struct sequence *q, enum helper_role role)
+unread(const struct sequence *q, enum aux_role role)
 {
-    return q->n_tokens - context_length(q->helpers[role].of->ctx, q->helpers[role].seq);
+    return q->n_tokens - context_length(q->aux[role].of->ctx, q->aux[role].seq);
 }
 
 /* Returns whether the prompt must still be read as rows of class `prompt`. */
 static bool
-lacks_prompt(const struct sequence *q, enum helper_role role)
+lacks_prompt(const struct sequence *q, enum aux_role role)
 {
     return q->session->engine->prompt_rows > 0 && q->n_tokens - unread(q, role) < q->prompt_tokens;
 }
 
 /* Reads the whole prompt of the run, so that its rows do not depend on when the model is used first. */
 static bool
-read_prompt(struct sequence *q, enum helper_role role, struct prefill_watch *watch)
+read_prompt(struct sequence *q, enum aux_role role, struct prefill_watch *watch)
 {
-    const struct helper *h = &q->helpers[role];
+    const struct aux_sequence *h = &q->aux[role];
     token_t *ids = malloc(q->prompt_tokens * sizeof *ids);
     for (uint32_t i = 0; i < q->prompt_tokens && ids != NULL; i++)
         ids[i] = as_read_by(h->of, q->tokens[i]);
     const bool ok =
         ids != NULL && context_prompt(h->of->ctx, h->seq, ids, q->prompt_tokens, session_emit_prefill, watch);
     if (ids == NULL)
-        session_fail(q->session, "helper", "not enough memory for the prompt");
+        session_fail(q->session, aux_names[role], "not enough memory for the prompt");
     free(ids);
     return ok;
 }
 
 static bool
-read_many(struct sequence *q, enum helper_role role)
+read_many(struct sequence *q, enum aux_role role)
 {
-    const struct helper *h = &q->helpers[role];
+    const struct aux_sequence *h = &q->aux[role];
     struct prefill_watch watch = {.session = q->session, .since_us = clock_us()};
     const uint32_t n = q->n_tokens;
     if (lacks_prompt(q, role) && !read_prompt(q, role, &watch))
@@ -89,9 +89,9 @@ read_many(struct sequence *q, enum helper_role role)
 
 /* Appends the unread tokens of a sequence to its trunk. */
 static bool
-append_few(const struct sequence *q, enum helper_role role, slot_t *rows)
+append_few(const struct sequence *q, enum aux_role role, slot_t *rows)
 {
-    const struct helper *h = &q->helpers[role];
+    const struct aux_sequence *h = &q->aux[role];
     const uint32_t n = unread(q, role), first = q->n_tokens - n;
     context_truncate(h->of->ctx, h->seq, first); /* drops rows of a call that was stopped */
     for (uint32_t i = 0; i < n; i++) {
@@ -105,9 +105,9 @@ append_few(const struct sequence *q, enum helper_role role, slot_t *rows)
 
 /* Reads the few tokens of as many sequences as fit into one forward pass. Returns their number; 0: stopped. */
 static uint32_t
-read_few(struct sequence *const *sequences, uint32_t n, enum helper_role role)
+read_few(struct sequence *const *sequences, uint32_t n, enum aux_role role)
 {
-    const struct helper_context *h = sequences[0]->helpers[role].of;
+    const struct aux_context *h = sequences[0]->aux[role].of;
     const uint32_t room = context_limits(h->ctx)->max_rows;
     slot_t rows[VERIFY_NODES];
     uint32_t count = 0, taken = 0, at = 0;
@@ -120,7 +120,7 @@ read_few(struct sequence *const *sequences, uint32_t n, enum helper_role role)
     bool ok = context_advance(h->ctx, rows, count, h->layers, NULL);
     for (uint32_t i = 0; i < taken && ok; i++) {
         const uint32_t kept = unread(sequences[i], role);
-        ok = kept == 0 || context_keep(h->ctx, sequences[i]->helpers[role].seq, rows + at, kept);
+        ok = kept == 0 || context_keep(h->ctx, sequences[i]->aux[role].seq, rows + at, kept);
         at += kept;
     }
     return ok ? taken : 0;
@@ -128,9 +128,9 @@ read_few(struct sequence *const *sequences, uint32_t n, enum helper_role role)
 
 /* The last row is read again if its hidden states are lost, or may be lost while others draft (`old`). */
 static void
-give_up_old_row(const struct sequence *q, enum helper_role role, bool old)
+give_up_old_row(const struct sequence *q, enum aux_role role, bool old)
 {
-    const struct helper *h = &q->helpers[role];
+    const struct aux_sequence *h = &q->aux[role];
     const uint32_t last = q->n_tokens - 1;
     if (unread(q, role) == 0 && (old || !context_hidden_kept(h->of->ctx, context_at(h->of->ctx, h->seq, last))))
         context_truncate(h->of->ctx, h->seq, last);
@@ -138,11 +138,11 @@ give_up_old_row(const struct sequence *q, enum helper_role role, bool old)
 
 /* Sequences with many unread tokens read them, each in passes of its own. */
 static bool
-catch_up(struct sequence *const *sequences, uint32_t n, enum helper_role role)
+catch_up(struct sequence *const *sequences, uint32_t n, enum aux_role role)
 {
     bool many = false;
     for (uint32_t i = 0; i < n; i++)
-        if (unread(sequences[i], role) > HELPER_FEW || lacks_prompt(sequences[i], role)) {
+        if (unread(sequences[i], role) > AUX_FEW || lacks_prompt(sequences[i], role)) {
             many = true;
             if (!read_many(sequences[i], role))
                 return false;
@@ -153,9 +153,9 @@ catch_up(struct sequence *const *sequences, uint32_t n, enum helper_role role)
 }
 
 bool
-session_helpers_follow(struct sequence *const *sequences, uint32_t n, enum helper_role role)
+session_aux_follow(struct sequence *const *sequences, uint32_t n, enum aux_role role)
 {
-    if (n == 0 || sequences[0]->helpers[role].of->ctx == NULL)
+    if (n == 0 || sequences[0]->aux[role].of->ctx == NULL)
         return true;
     if (!catch_up(sequences, n, role))
         return false;
@@ -166,21 +166,21 @@ session_helpers_follow(struct sequence *const *sequences, uint32_t n, enum helpe
         i += taken;
     }
     for (uint32_t i = 0; i < n; i++) {
-        struct helper *h = &sequences[i]->helpers[role];
+        struct aux_sequence *h = &sequences[i]->aux[role];
         h->row[0] = context_at(h->of->ctx, h->seq, sequences[i]->n_tokens - 1);
     }
     return true;
 }
 
 bool
-session_helpers_append(struct sequence *const *sequences, uint32_t n, enum helper_role role)
+session_aux_append(struct sequence *const *sequences, uint32_t n, enum aux_role role)
 {
-    if (n == 0 || sequences[0]->helpers[role].of->ctx == NULL)
+    if (n == 0 || sequences[0]->aux[role].of->ctx == NULL)
         return true;
     if (!catch_up(sequences, n, role))
         return false;
     for (uint32_t i = 0; i < n; i++) {
-        struct helper *h = &sequences[i]->helpers[role];
+        struct aux_sequence *h = &sequences[i]->aux[role];
         const uint32_t fresh = unread(sequences[i], role);
         if (!append_few(sequences[i], role, h->fresh))
             return false;
@@ -191,7 +191,7 @@ session_helpers_append(struct sequence *const *sequences, uint32_t n, enum helpe
 }
 
 slot_t
-seq_helper_row(struct sequence *q, struct helper *h, int32_t node)
+seq_aux_row(struct sequence *q, struct aux_sequence *h, int32_t node)
 {
     int32_t missing[VERIFY_NODES];
     uint32_t n = 0;
@@ -204,7 +204,7 @@ seq_helper_row(struct sequence *q, struct helper *h, int32_t node)
         *row = context_append(h->of->ctx, h->seq, next->parent < 0 ? SLOT_NONE : h->row[next->parent],
                               as_read_by(h->of, next->token));
         if (*row == SLOT_NONE) {
-            session_fail(q->session, "helper", context_error(h->of->ctx)->text);
+            session_fail(q->session, aux_names[h - q->aux], context_error(h->of->ctx)->text);
             return SLOT_NONE;
         }
     }
@@ -212,20 +212,20 @@ seq_helper_row(struct sequence *q, struct helper *h, int32_t node)
 }
 
 slot_t
-seq_helper_next(const struct sequence *q, const struct helper *h)
+seq_aux_next(const struct sequence *q, const struct aux_sequence *h)
 {
     const token_t token = q->tokens[context_length(h->of->ctx, h->seq)];
     return context_append(h->of->ctx, h->seq, SLOT_NONE, as_read_by(h->of, token));
 }
 
 bool
-seq_helpers_keep(struct sequence *q, const struct verdict *v, uint32_t n)
+seq_aux_keep(struct sequence *q, const struct verdict *v, uint32_t n)
 {
     bool ok = true;
-    for (enum helper_role role = 0; role < HELPERS && ok; role++) {
-        struct helper *h = &q->helpers[role];
+    for (enum aux_role role = 0; role < AUX_MODELS && ok; role++) {
+        struct aux_sequence *h = &q->aux[role];
         struct context *ctx = h->of->ctx;
-        slot_t path[HELPER_FEW + VERIFY_NODES];
+        slot_t path[AUX_FEW + VERIFY_NODES];
         uint32_t kept = 0;
         if (ctx == NULL || h->row[0] == SLOT_NONE)
             continue;

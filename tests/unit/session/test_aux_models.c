@@ -13,7 +13,7 @@ static const struct tinymodel target = {.seed = 5, .n_layers = 6, .calm_after = 
 
 /* ---- rows ---- */
 
-/* A policy that drafts with the helper, a random number of tokens, and first compares the helper's rows with those of a
+/* A policy that drafts with the auxiliary model, a random number of tokens, and first compares the auxiliary model's rows with those of a
  * context that reads all tokens anew. */
 static struct {
     struct session *session;
@@ -28,7 +28,7 @@ static struct {
 static void
 compare_rows(struct round *r, struct round *d)
 {
-    const struct model_desc *m = &watch.session->engine->helpers[HELPER_DRAFT].model->desc;
+    const struct model_desc *m = &watch.session->engine->aux[AUX_DRAFT].model->desc;
     float *got = calloc(m->width, sizeof *got), *want = calloc(m->width, sizeof *want);
     float *logits = calloc(m->vocab, sizeof *logits), *want_logits = calloc(m->vocab, sizeof *want_logits);
     token_t *read = calloc(r->n_tokens, sizeof *read);
@@ -75,7 +75,7 @@ watch_one(struct policy *p, struct round *r)
     if (round_full(r))
         return true;
     struct round *d;
-    if (!rounds_model(&r, 1, HELPER_DRAFT, &d))
+    if (!rounds_model(&r, 1, AUX_DRAFT, &d))
         return false;
     assert_true(d->ctx != r->ctx);
     compare_rows(r, d);
@@ -102,7 +102,7 @@ watch_observe(struct policy *p, struct round *r)
 static const struct policy_ops watching = {.name = "watching",
                                            .title = "",
                                            .paper = "",
-                                           .needs = NEEDS(HELPER_DRAFT),
+                                           .needs = NEEDS(AUX_DRAFT),
                                            .draft = watch_draft,
                                            .observe = watch_observe};
 
@@ -117,7 +117,7 @@ watch_run(struct engine *engine, uint32_t runs, float temperature)
     o.policy = "watching";
     o.sampling.temperature = temperature;
     assert_true(session_open(&watch.session, engine, &o, &err));
-    const struct helper_model *draft = &engine->helpers[HELPER_DRAFT];
+    const struct aux_model *draft = &engine->aux[AUX_DRAFT];
     const struct context_options limits = {.ctx = o.ctx};
     assert_true(
         context_open(&watch.scratch, engine->ops, engine->backend, draft->weights, &draft->model->desc, &limits, &err));
@@ -132,7 +132,7 @@ watch_run(struct engine *engine, uint32_t runs, float temperature)
     session_close(watch.session);
 }
 
-TEST(a_helpers_rows_are_those_of_the_tokens_read_anew)
+TEST(rows_of_an_auxiliary_model_are_those_of_the_tokens_read_anew)
 {
     static const char *const backends[] = {"cpu", "check"};
     for (size_t i = 0; i < sizeof backends / sizeof *backends; i++) {
@@ -336,9 +336,8 @@ TEST(loads_are_in_units_of_the_targets)
     struct session *s;
     struct err err = {0};
     assert_true(session_open(&s, engine, &o, &err));
-    const struct context_options *limits = context_limits(s->helpers[HELPER_DRAFT].ctx);
-    const double layer = model_layer_bytes(engine->model, false),
-                 its = model_layer_bytes(engine->helpers[0].model, false);
+    const struct context_options *limits = context_limits(s->aux[AUX_DRAFT].ctx);
+    const double layer = model_layer_bytes(engine->model, false), its = model_layer_bytes(engine->aux[0].model, false);
     assert_float_equal((float)limits->head_load, 0.5f, 1e-6f);
     assert_float_equal((float)limits->layer_load, (float)(its / layer), 1e-6f);
     session_close(s);

@@ -3,8 +3,8 @@
  * A request writes its arguments to the arena `args`, copies them to the device at once and queues its kernels on one
  * stream. Results are collected in the arena `results`; wait() copies it back once and delivers the results. No other
  * call waits, and memory is allocated only if a queue is longer than all before it. */
-#ifndef KERNELS_CUDA_STORE_H
-#define KERNELS_CUDA_STORE_H
+#ifndef KERNELS_CUDA_KV_CACHE_H
+#define KERNELS_CUDA_KV_CACHE_H
 
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/device/launch.h"
@@ -78,7 +78,7 @@ void *piece_copy(struct arena_piece *, const void *from, size_t n, size_t size);
 enum delivery_kind {
     DELIVER_BYTES,
     DELIVER_ROUTES,
-    DELIVER_GUESS,
+    DELIVER_PREDICTION,
     DELIVER_VERDICT,
     DELIVER_EXIT,
     DELIVER_PHASES,
@@ -87,24 +87,24 @@ enum delivery_kind {
 
 struct delivery {
     enum delivery_kind kind;
-    void *out;                      /* result of the caller */
-    const void *from;               /* in the results' host memory, valid after the copy; EXIT: struct until_state */
-    size_t bytes;                   /* for BYTES, ROUTES */
-    uint32_t layer;                 /* GUESS: the layer; VERDICT, EXIT: L */
-    const struct guess *last, *all; /* EXIT: prediction of the last probe; predictions (L + 1) or NULL */
-    struct guess *probed;           /* EXIT: the caller's array, destination of `all` */
-    uint64_t judged;                /* VERDICT: bit i: node i has a row and thus a prediction */
-    uint32_t what, rows;            /* SPAN: enum traced; SPAN and PHASES: rows of the call */
+    void *out;        /* result of the caller */
+    const void *from; /* in the results' host memory, valid after the copy; EXIT: struct until_state */
+    size_t bytes;     /* for BYTES, ROUTES */
+    uint32_t layer;   /* GUESS: the layer; VERDICT, EXIT: L */
+    const struct prediction *last, *all; /* EXIT: prediction of the last probe; predictions (L + 1) or NULL */
+    struct prediction *probed;           /* EXIT: the caller's array, destination of `all` */
+    uint64_t judged;                     /* VERDICT: bit i: node i has a row and thus a prediction */
+    uint32_t what, rows;                 /* SPAN: enum traced; SPAN and PHASES: rows of the call */
 };
 
 struct prefill;
 
-struct store {
+struct kv_cache {
     struct weights *weights;
     struct backend *backend;
-    struct store_desc desc;
+    struct kv_cache_desc desc;
     struct request_limits limits;
-    struct dev_store dev;
+    struct dev_kv_cache dev;
     uint32_t blocks;         /* number of blocks of a forward pass */
     struct prefill *prefill; /* multiplies chunks of prompts with a library; NULL: desc.prompt_rows is 0 */
     struct memory memory;
@@ -126,26 +126,27 @@ struct store {
     struct err err; /* the error if `failed` */
 };
 
-/* backend_ops.store, .drop and .wait (store.c). */
-bool cuda_store_open(struct weights *, const struct store_desc *, struct store **, struct err *);
-void cuda_store_close(struct store *);
-bool cuda_store_wait(struct store *, struct err *);
+/* backend_ops.store, .drop and .wait (kv_cache.c). */
+bool cuda_kv_cache_open(struct weights *, const struct kv_cache_desc *, struct kv_cache **, struct err *);
+void cuda_kv_cache_close(struct kv_cache *);
+bool cuda_kv_cache_wait(struct kv_cache *, struct err *);
 
 /* Estimates the device memory of a context of ctx positions with the engine's default parameters: keys and values, and
  * the rest. Returns false on overflow. */
-bool cuda_store_estimate(const struct backend *, const struct model_desc *, uint32_t ctx, size_t *keys, size_t *work);
+bool cuda_kv_cache_estimate(const struct backend *, const struct model_desc *, uint32_t ctx, size_t *keys,
+                            size_t *work);
 
 /* ---- for requests ---- */
 
 /* Returns whether the next work must be dropped: cancelled, failed, or the device is lost. */
-bool cuda_store_stopped(struct store *);
+bool cuda_kv_cache_stopped(struct kv_cache *);
 /* Returns whether data may be copied into the KV cache; a cancellation does not prevent it. */
-bool cuda_store_alive(struct store *);
+bool cuda_kv_cache_alive(struct kv_cache *);
 /* These functions return false if the KV cache failed; wait() returns the reason. */
-bool cuda_store_did(struct store *, cudaError_t, const char *doing);
-bool cuda_store_args(struct store *, size_t bytes, struct arena_piece *);
-bool cuda_store_send(struct store *, const struct arena_piece *); /* copies arguments to the device */
-bool cuda_store_results(struct store *, size_t bytes, struct arena_piece *);
-bool cuda_store_deliver(struct store *, struct delivery);
+bool cuda_kv_cache_did(struct kv_cache *, cudaError_t, const char *doing);
+bool cuda_kv_cache_args(struct kv_cache *, size_t bytes, struct arena_piece *);
+bool cuda_kv_cache_send(struct kv_cache *, const struct arena_piece *); /* copies arguments to the device */
+bool cuda_kv_cache_results(struct kv_cache *, size_t bytes, struct arena_piece *);
+bool cuda_kv_cache_deliver(struct kv_cache *, struct delivery);
 
 #endif

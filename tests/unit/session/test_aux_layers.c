@@ -12,7 +12,7 @@ enum { POSITIONS = 256, DEPTH = 4, ROUNDS = 128 };
 struct heard {                                                                            /* of one run */
     struct layer_event policy[POSITIONS], scope[POSITIONS][DEPTH + 1], target[POSITIONS]; /* its last layer's */
     uint32_t by_policy[POSITIONS], by_scope[POSITIONS][DEPTH + 1];                        /* how often */
-    uint32_t helpers, prompt, length;                                                     /* events; positions */
+    uint32_t aux, prompt, length;                                                         /* events; positions */
     token_t token[POSITIONS];
     float layers_loaded[ROUNDS], heads_loaded[ROUNDS];
     uint32_t untested;      /* rounds whose last token was accepted without a row */
@@ -35,7 +35,7 @@ hear_layer(struct heard *h, const struct event *e)
     assert_int_equal(l->model, MODEL_DRAFT);
     assert_int_equal(l->head, 0);
     assert_in_range(l->layer, 1, DEPTH);
-    h->helpers++;
+    h->aux++;
     if (l->probed_by == PROBED_SCOPE) {
         h->scope[l->pos][l->layer] = *l;
         h->by_scope[l->pos][l->layer]++;
@@ -175,7 +175,7 @@ TEST(the_scopes_probes_of_a_draft_model_are_in_no_account)
     struct engine *engine = pair(NULL, "cpu");
     const struct session_options all = drafting(PROBE_ALL), off = drafting(PROBE_OFF);
     struct heard *a = run(engine, &all, 0, CONTROL_PROBE, NULL), *b = run(engine, &off, 0, CONTROL_PROBE, NULL);
-    assert_int_equal(b->helpers, 0);
+    assert_int_equal(b->aux, 0);
     assert_int_equal(a->rounds, b->rounds);
     assert_int_equal(a->length, b->length);
     assert_memory_equal(a->token, b->token, sizeof a->token);
@@ -198,7 +198,7 @@ TEST(with_probe_policy_only_the_policys_predictions_are_emitted)
             assert_int_equal(h->policy[pos].layer, 2); /* the draft's last */
     }
     assert_true(told > 50);
-    assert_int_equal(told, h->helpers);
+    assert_int_equal(told, h->aux);
     free(h);
     engine_close(engine);
 }
@@ -234,7 +234,7 @@ TEST(the_targets_own_layers_are_the_targets_when_they_draft)
     unlink(path);
     const struct session_options o = drafting(PROBE_ALL);
     struct heard *h = run(engine, &o, 0, CONTROL_PROBE, NULL);
-    assert_int_equal(h->helpers, 0);
+    assert_int_equal(h->aux, 0);
     free(h);
     engine_close(engine);
 }
@@ -247,7 +247,7 @@ TEST(a_policy_that_comes_to_a_draft_model_late_shows_its_latest_rows)
     o.set = NULL;
     o.n_set = 0;
     struct heard *h = run(engine, &o, 0, CONTROL_PROBE, NULL);
-    assert_int_equal(h->helpers, 0); /* the draft model read nothing */
+    assert_int_equal(h->aux, 0); /* the draft model read nothing */
     free(h);
     h = run(engine, &o, 3, CONTROL_POLICY, "sd");
     assert_int_equal(h->by_scope[20][1], 0);
@@ -267,7 +267,7 @@ TEST(a_larger_vocabulary_stays_within_the_targets)
     struct session_options o = drafting(PROBE_ALL);
     o.sampling.temperature = 1.5f;
     struct heard *h = run(engine, &o, 0, CONTROL_PROBE, NULL); /* the rig looks at every id */
-    assert_true(h->helpers > 100);
+    assert_true(h->aux > 100);
     free(h);
     engine_close(engine);
 }
@@ -297,7 +297,7 @@ TEST(in_a_batch_each_sequences_draft_rows_are_looked_at_as_if_it_were_alone)
     for (uint32_t i = 0; i < SEQUENCES; i++) {
         o.seed = rng_sequence_seed(seed, i);
         struct heard *h = run(engine, &o, 0, CONTROL_PROBE, NULL);
-        assert_int_equal(h->helpers, all[i].helpers);
+        assert_int_equal(h->aux, all[i].aux);
         assert_memory_equal(h->token, all[i].token, sizeof h->token);
         assert_memory_equal(h->by_scope, all[i].by_scope, sizeof h->by_scope);
         assert_memory_equal(h->by_policy, all[i].by_policy, sizeof h->by_policy);

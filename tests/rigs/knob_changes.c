@@ -1,7 +1,7 @@
-#include "tests/rigs/knob_turns.h"
+#include "tests/rigs/knob_changes.h"
 
 bool
-knob_turn(struct session *s, const struct knob *k, int which, uint32_t seq, uint64_t *random, struct err *err)
+knob_change(struct session *s, const struct knob *k, int which, uint32_t seq, uint64_t *random, struct err *err)
 {
     char text[32];
     struct control c = {.kind = CONTROL_KNOB, .text = text, .seq = seq};
