@@ -62,7 +62,7 @@ holds(struct render *r, const char *test, struct value v, bool *is)
     } else if (*is && v.kind == VALUE_BOOL && (test[0] == 't' || test[0] == 'f'))
         *is = v.truth == (test[0] == 't');
     else if (*is && v.kind == VALUE_LIST && test[0] == 's') /* supports numeric indexes */
-        *is = v.list->kind <= LIST_RANGE;
+        *is = v.list->kind != LIST_GENERATOR;
     return r->failed == NULL;
 }
 
@@ -98,20 +98,16 @@ range(struct call *c, struct value *out)
         return false;
     if (step == 0)
         return render_fail(c->r, "a range's step is zero");
-    int64_t way, n = 0;
-    if (__builtin_sub_overflow(to, from, &way) || step == INT64_MIN)
-        return render_fail(c->r, "a range has more than %d values", MOST_RANGE);
-    if ((way > 0) == (step > 0) && way != 0)
-        n = (way > 0 ? way - 1 : -1 - way) / (step > 0 ? step : -step) + 1;
-    if (n > MOST_RANGE)
-        return render_fail(c->r, "a range has more than %d values", MOST_RANGE);
-    struct list *list = render_list(c->r, LIST_RANGE, (size_t)n);
-    if (list == NULL || !render_step(c->r, (size_t)n))
-        return false;
-    for (int64_t i = 0; i < n; i++)
-        list->at[i] = value_int(from + i * step);
+    struct list *list = render_list(c->r, LIST_LIST, 0);
+    for (bool over = false; list != NULL && !over && (step > 0 ? from < to : from > to);) {
+        if (list->n == MOST_RANGE)
+            return render_fail(c->r, "a range has more than %d values", MOST_RANGE);
+        if (!render_step(c->r, 1) || !list_add(c->r, list, value_int(from)))
+            return false;
+        over = __builtin_add_overflow(from, step, &from);
+    }
     *out = value_list(list);
-    return true;
+    return list != NULL;
 }
 
 /* Fills a dict with the entries of the dict argument, then with the keyword arguments. */
@@ -292,7 +288,7 @@ bind_parameters(struct render *r, const struct node *macro, const struct argumen
 static bool
 macro_call(struct render *r, const struct macro *m, const struct arguments *given, struct value *out)
 {
-    struct scope *outer = r->scope, *inner = render_scope(r, m->scope, m->node->unset);
+    struct scope *outer = r->scope, *inner = render_scope(r, m->scope);
     struct buffer b = {0};
     if (inner == NULL || !render_enter(r))
         return false;

@@ -13,7 +13,6 @@ const struct chat_bounds chat_bounds = {
 struct chat {
     struct arena arena; /* contains the tree */
     struct node *first;
-    struct name *unset; /* undefined names of the outermost scope */
 };
 
 static struct render
@@ -42,8 +41,6 @@ chat_open(struct chat **out, struct slice template, struct err *err)
         render_fail(&r, "it is not UTF-8");
     else
         c->first = parse_template(&r, template);
-    if (r.failed == NULL)
-        names_resolve(&r, c->first, &c->unset);
     c->arena = r.arena;
     if (r.failed == NULL)
         return true;
@@ -223,7 +220,7 @@ chat_render(const struct chat *c, const struct chat_dialogue *dialogue, char **t
     r.now = dialogue->now;
     r.cancelled = dialogue->cancelled;
     r.guarded = dialogue->guard != NULL;
-    r.scope = render_scope(&r, NULL, c->unset);
+    r.scope = render_scope(&r, NULL);
     *text = NULL;
     bool ok = given != NULL && r.scope != NULL ? set_scene(&r, given, dialogue, err) : failed(&r, err);
     if (ok) {

@@ -1,168 +1,5 @@
-/* Resolves names before a rendering (names_resolve()), and evaluates expressions. */
+/* Evaluates expressions. */
 #include "engine/chat/template.h"
-
-struct frame { /* the part of a scope that has been read */
-    struct frame *outer;
-    struct name *known; /* read or set in it */
-    struct name *unset;
-};
-
-static bool
-is_among(struct render *r, const struct name *list, struct slice name)
-{
-    size_t visited = 0;
-    for (; list != NULL && slice_compare(list->name, name) != 0; list = list->next)
-        visited += 1 + name.len / 64;
-    return render_step(r, visited / 8) && list != NULL;
-}
-
-static bool
-is_known(struct render *r, const struct frame *f, struct slice name)
-{
-    for (; f != NULL; f = f->outer)
-        if (is_among(r, f->known, name))
-            return true;
-    return false;
-}
-
-static bool
-add(struct render *r, struct name **list, struct slice name)
-{
-    struct name *n = r->failed != NULL ? NULL : render_memory(r, sizeof *n);
-    if (n == NULL)
-        return false;
-    *n = (struct name){name, *list};
-    *list = n;
-    return true;
-}
-
-/* Records the names that an expression reads. */
-static bool
-read_names(struct render *r, struct frame *f, const struct node *n)
-{
-    if (n == NULL)
-        return true;
-    if (n->kind == NODE_NAME)
-        return is_known(r, f, n->name) || add(r, &f->known, n->name);
-    if (!render_enter(r))
-        return false;
-    bool ok = read_names(r, f, n->a) && read_names(r, f, n->b) && read_names(r, f, n->c);
-    for (const struct node *i = n->list; i != NULL && ok; i = i->next)
-        ok = read_names(r, f, i);
-    r->depth--;
-    return ok;
-}
-
-/* Records that a statement sets a name. In a branch the name may remain unset, so an outer value stays visible. */
-static bool
-set_name(struct render *r, struct frame *f, struct slice name, bool branch)
-{
-    if (is_among(r, f->known, name))
-        return true;
-    if (!branch && !is_known(r, f->outer, name) && !add(r, &f->unset, name))
-        return false;
-    return add(r, &f->known, name);
-}
-
-static bool
-set_names(struct render *r, struct frame *f, const struct node *target, bool branch)
-{
-    if (target->kind == NODE_NAMESPACE_TARGET)
-        return read_names(r, f, target->b);
-    for (const struct node *part = target->list; part != NULL; part = part->next)
-        if (!set_names(r, f, part, branch))
-            return false;
-    return target->kind != NODE_NAME || set_name(r, f, target->name, branch);
-}
-
-static bool
-add_parameters(struct render *r, struct frame *f, const struct node *list)
-{
-    for (const struct node *p = list; p != NULL; p = p->next)
-        if (!read_names(r, f, p->a) || !add(r, &f->known, p->name))
-            return false;
-    return true;
-}
-
-static bool
-add_targets(struct render *r, struct frame *f, const struct node *target)
-{
-    for (const struct node *part = target->list; part != NULL; part = part->next)
-        if (!add_targets(r, f, part))
-            return false;
-    return target->kind != NODE_NAME || add(r, &f->known, target->name);
-}
-
-/* Reads the statements of a scope in order, without those of nested scopes. */
-static bool
-read_statements(struct render *r, struct frame *f, const struct node *n, bool branch)
-{
-    bool ok = true;
-    for (; n != NULL && ok; n = n->next)
-        switch (n->kind) {
-        case NODE_PRINT: ok = read_names(r, f, n->a); break;
-        case NODE_IF:
-            ok = read_names(r, f, n->a) && read_statements(r, f, n->body, true) &&
-                 read_statements(r, f, n->list, true) && read_statements(r, f, n->otherwise, true);
-            break;
-        case NODE_FILTER_BLOCK:
-        case NODE_FOR: ok = read_names(r, f, n->b); break;
-        case NODE_SET: ok = read_names(r, f, n->b) && set_names(r, f, n->a, branch); break;
-        case NODE_SET_BLOCK: ok = set_names(r, f, n->a, branch); break;
-        case NODE_MACRO: ok = set_name(r, f, n->name, branch); break;
-        default: break;
-        }
-    return ok;
-}
-
-static bool resolve_inner(struct render *, struct frame *, struct node *);
-
-/* Resolves the names of a scope with this body; *unset is the list of names that are undefined at its beginning. */
-static bool
-resolve_body(struct render *r, struct frame *f, struct node *body, struct name **unset)
-{
-    if (!read_statements(r, f, body, false) || !resolve_inner(r, f, body))
-        return false;
-    *unset = f->unset;
-    return true;
-}
-
-static bool
-resolve_node(struct render *r, struct frame *outer, struct node *n)
-{
-    struct frame f = {.outer = outer}, otherwise = {.outer = outer};
-    switch (n->kind) {
-    case NODE_IF:
-        return resolve_inner(r, outer, n->body) && resolve_inner(r, outer, n->list) &&
-               resolve_inner(r, outer, n->otherwise);
-    case NODE_FOR:
-        return add(r, &f.known, slice_of("loop")) && add_targets(r, &f, n->a) &&
-               resolve_body(r, &f, n->body, &n->unset) &&
-               resolve_body(r, &otherwise, n->otherwise, &n->unset_otherwise);
-    case NODE_MACRO: return add_parameters(r, &f, n->list) && resolve_body(r, &f, n->body, &n->unset);
-    case NODE_FILTER_BLOCK: return read_names(r, &f, n->b) && resolve_body(r, &f, n->body, &n->unset);
-    case NODE_SET_BLOCK: return resolve_body(r, &f, n->body, &n->unset);
-    default: return true;
-    }
-}
-
-/* Resolves the names of the scopes nested in these statements. */
-static bool
-resolve_inner(struct render *r, struct frame *f, struct node *n)
-{
-    for (; n != NULL; n = n->next)
-        if (!resolve_node(r, f, n))
-            return false;
-    return true;
-}
-
-bool
-names_resolve(struct render *r, struct node *first, struct name **root)
-{
-    return resolve_body(r, &(struct frame){0}, first, root);
-}
-
-/* Expressions. */
 
 static bool
 evaluate_name(struct render *r, const struct node *n, struct value *out)
@@ -171,7 +8,7 @@ evaluate_name(struct render *r, const struct node *n, struct value *out)
     if (!render_find(r, n->name, &v))
         return false;
     const struct builtin *f = v == NULL ? builtin_find(global_functions, n->name) : NULL;
-    if (v == NULL ? f == NULL : v->kind == VALUE_MISSING)
+    if (v == NULL && f == NULL)
         return value_undefined(r, out, "'%.*s' is undefined", (int)(n->name.len < 80 ? n->name.len : 80), n->name.data);
     *out = v != NULL ? *v : (struct value){.kind = VALUE_FUNCTION, .function = f};
     return true;
@@ -365,7 +202,6 @@ evaluate_node(struct render *r, const struct node *n, struct value *out)
     case NODE_OR:
     case NODE_CONDITION: return evaluate_logic(r, n, out);
     case NODE_NEGATIVE: return evaluate(r, n->a, &a) && negate(r, a, out);
-    case NODE_POSITIVE: return evaluate(r, n->a, &a) && negate(r, a, &b) && negate(r, b, out);
     case NODE_BINARY:
         if (!evaluate(r, n->a, &a) || !evaluate(r, n->b, &b))
             return false;

@@ -47,7 +47,7 @@ assign_target(struct render *r, const struct node *target, struct value v)
 static enum ending
 execute_block(struct render *r, const struct node *n, struct buffer *out)
 {
-    struct scope *outer = r->scope, *scope = render_scope(r, outer, n->unset);
+    struct scope *outer = r->scope, *scope = render_scope(r, outer);
     struct buffer b = {0};
     if (scope == NULL)
         return FAILS;
@@ -111,7 +111,7 @@ next_value(struct render *r, struct loop *l, struct value *out)
         struct value holds = value_bool(true);
         if (l->node->c == NULL || l->filtered)
             return true;
-        r->scope = render_scope(r, l->scope, NULL);
+        r->scope = render_scope(r, l->scope);
         const bool ok = r->scope != NULL && assign_target(r, l->node->a, *out) && evaluate(r, l->node->c, &holds);
         r->scope = here;
         if (!ok || value_truth(holds))
@@ -157,7 +157,7 @@ static enum ending
 execute_body(struct render *r, const struct node *n, struct loop *loop, struct buffer *out)
 {
     struct scope *outer = r->scope;
-    if ((r->scope = render_scope(r, outer, n->unset)) == NULL) {
+    if ((r->scope = render_scope(r, outer)) == NULL) {
         r->scope = outer;
         return FAILS;
     }
@@ -205,7 +205,7 @@ execute_loop(struct render *r, const struct node *n, struct buffer *out)
     if (whole || n->otherwise == NULL) /* as in jinja2, `else` runs if no iteration was completed */
         return ENDS_WELL;
     struct scope *outer = r->scope;
-    r->scope = render_scope(r, outer, n->unset_otherwise);
+    r->scope = render_scope(r, outer);
     const enum ending how = r->scope == NULL ? FAILS : execute(r, n->otherwise, out);
     r->scope = outer;
     return how;
@@ -223,10 +223,10 @@ loop_attribute(struct render *r, struct loop *l, struct slice name, struct value
         if (!peek(r, l))
             return false;
         *out = value_bool(l->after.kind == VALUE_MISSING);
-    } else if (slice_is(name, "length") || slice_is(name, "revindex") || slice_is(name, "revindex0")) {
+    } else if (slice_is(name, "length")) {
         if (!loop_length(r, l))
             return false;
-        *out = value_int(name.len == 6 ? l->length : l->length - l->index0 - (name.len == 9));
+        *out = value_int(l->length);
     } else if (slice_is(name, "previtem")) {
         if (l->index0 == 0)
             return value_undefined(r, out, "there is no previous item");
@@ -237,10 +237,7 @@ loop_attribute(struct render *r, struct loop *l, struct slice name, struct value
         if (l->after.kind == VALUE_MISSING)
             return value_undefined(r, out, "there is no next item");
         *out = l->after;
-    } else if (slice_is(name, "depth") || slice_is(name, "depth0") || slice_is(name, "cycle") ||
-               slice_is(name, "changed"))
-        return render_fail(r, "loop.%.*s is not supported", (int)name.len, name.data);
-    else
+    } else
         *known = false;
     return true;
 }

@@ -1,5 +1,4 @@
 /* Filters of lists (sort, select, map), and filters that return a text, a number or a default. */
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -54,24 +53,22 @@ sort(struct call *c, struct value *out)
     return sort_by(c->r, values, keys, call_truth(c, 0));
 }
 
+/* Sorts by keys. */
 static bool
 dictsort(struct call *c, struct value *out)
 {
-    struct slice by = {"key", 3};
     if (c->self.kind != VALUE_DICT)
         return call_unfit(c, "sorted as a dict");
     const struct dict *d = c->self.dict;
     struct list *all = render_list(c->r, LIST_LIST, d->n), *keys = render_list(c->r, LIST_LIST, d->n);
-    if (all == NULL || keys == NULL || !call_text(c, 1, &by))
+    if (all == NULL || keys == NULL)
         return false;
-    if (!slice_is(by, "key") && !slice_is(by, "value"))
-        return render_fail(c->r, "the filter 'dictsort' sorts by 'key' or by 'value'");
     for (size_t i = 0; i < d->n; i++)
         if (!render_pair(c->r, d->at[i].key, d->at[i].value, &all->at[i]) ||
-            !key_of(c->r, by.len == 3 ? d->at[i].key : d->at[i].value, value_none(), call_truth(c, 0), &keys->at[i]))
+            !key_of(c->r, d->at[i].key, value_none(), false, &keys->at[i]))
             return false;
     *out = value_list(all);
-    return sort_by(c->r, all, keys, call_truth(c, 2));
+    return sort_by(c->r, all, keys, false);
 }
 
 static bool
@@ -143,7 +140,7 @@ unique(struct call *c, struct value *out)
              value_contains(c->r, value_list(seen), key, &there) &&
              (there || (list_add(c->r, kept, item) && list_add(c->r, seen, key)));
     }
-    return generator_put_off(c->r, kept);
+    return ok && c->r->failed == NULL;
 }
 
 static bool
@@ -160,7 +157,7 @@ reverse(struct call *c, struct value *out)
         if (!buffer_add(c->r, &b, all->at[i].text))
             return false;
     if (c->self.kind == VALUE_TEXT)
-        *out = value_text_like(c->self, buffer_text(&b));
+        *out = value_text(buffer_text(&b));
     return true;
 }
 
@@ -230,17 +227,17 @@ choose(struct call *c, struct value *out)
     *out = value_list(kept);
     if (kept == NULL || !value_truth(c->self))
         return kept != NULL;
-    if (walk_begin(c->r, c->self, &s))
-        while (
-            walk_next(c->r, &s, &item) &&
-            (c->which == MAP ? map_one(c, item, &item) : select_one(c, item, (c->which & BY_ATTRIBUTE) != 0, &holds)))
-            if (holds == ((c->which & REJECT) == 0) && !list_add(c->r, kept, item))
-                return false;
-    return generator_put_off(c->r, kept);
+    bool ok = walk_begin(c->r, c->self, &s);
+    while (ok && walk_next(c->r, &s, &item)) {
+        ok = c->which == MAP ? map_one(c, item, &item) : select_one(c, item, (c->which & BY_ATTRIBUTE) != 0, &holds);
+        if (ok && holds == ((c->which & REJECT) == 0))
+            ok = list_add(c->r, kept, item);
+    }
+    return ok && c->r->failed == NULL;
 }
 
 const struct builtin list_filters[] = {{"sort", sort, 0, 0, {"reverse", "case_sensitive", "attribute"}},
-                                       {"dictsort", dictsort, 0, 0, {"case_sensitive", "by", "reverse"}},
+                                       {"dictsort", dictsort, 0, 0, {0}},
                                        {"list", list, 0, 0, {0}},
                                        {"first", first, 0, 0, {0}},
                                        {"last", last, 0, 0, {0}},
@@ -272,10 +269,19 @@ safe(struct call *c, struct value *out)
     return true;
 }
 
+/* Reads the next line, which ends before \n, \r or \r\n, from byte *at. Returns false at the end of the text. */
 static bool
-escape(struct call *c, struct value *out)
+next_line(struct slice s, size_t *at, struct slice *line)
 {
-    return value_escape(c->r, c->self, out);
+    if (*at >= s.len)
+        return false;
+    const char *begin = s.data + *at;
+    size_t n = 0;
+    while (*at + n < s.len && begin[n] != '\n' && begin[n] != '\r')
+        n++;
+    *line = (struct slice){begin, n};
+    *at += n + (text_begins((struct slice){begin + n, s.len - *at - n}, slice_of("\r\n")) ? 2 : 1);
+    return true;
 }
 
 /* Indents the lines, by default except the first and blank lines. */
@@ -297,12 +303,12 @@ indent(struct call *c, struct value *out)
     struct buffer whole = {0};
     ok = ok && buffer_add(c->r, &whole, c->self.text) && buffer_add_words(c->r, &whole, "\n");
     bool first = true;
-    for (size_t at = 0, end; ok && text_line(buffer_text(&whole), &at, &line, &end); first = false) {
+    for (size_t at = 0; ok && next_line(buffer_text(&whole), &at, &line); first = false) {
         const bool moved = !first && (line.len > 0 || call_truth(c, 2));
         ok = (first || buffer_add_words(c->r, &b, "\n")) && (!moved || buffer_add(c->r, &b, by)) &&
              buffer_add(c->r, &b, line);
     }
-    *out = value_text_like(c->self, buffer_text(&b));
+    *out = value_text(buffer_text(&b));
     return ok;
 }
 
@@ -353,38 +359,18 @@ join(struct call *c, struct value *out)
 
 /* ---- numbers ---- */
 
-/* Removes white space at the ends and underscores between digits. */
-static bool
-tidy(struct slice s, char text[128])
-{
-    s = text_strip(s, (struct slice){0}, TEXT_BOTH);
-    size_t n = 0;
-    for (size_t i = 0; i < s.len; i++) {
-        const char c = s.data[i];
-        if (c == '\0' || n == 127 || isspace((unsigned char)c))
-            return false;
-        if (c == '_' && (i == 0 || i + 1 == s.len || !isalnum((unsigned char)s.data[i - 1]) ||
-                         !isalnum((unsigned char)s.data[i + 1])))
-            return false;
-        if (c != '_')
-            text[n++] = c;
-    }
-    text[n] = '\0';
-    return n > 0;
-}
-
-/* Parses a text like Python's int(), or else float(); *v is VALUE_MISSING if both reject it. */
+/* Parses a decimal number; *v is VALUE_MISSING if the text is not one. */
 static bool
 read_number(struct render *r, struct slice s, struct value *v)
 {
     char text[128], *end = NULL;
+    s = text_strip(s, (struct slice){0}, TEXT_BOTH);
     *v = (struct value){.kind = VALUE_MISSING};
-    if (!tidy(s, text))
+    if (s.len == 0 || s.len >= sizeof text)
         return true;
-    const char *digits = text + (text[0] == '-' || text[0] == '+');
-    const bool word =
-        strcasecmp(digits, "inf") == 0 || strcasecmp(digits, "infinity") == 0 || strcasecmp(digits, "nan") == 0;
-    if (!word && (!(isdigit((unsigned char)*digits) || *digits == '.') || strpbrk(digits, "xXpP") != NULL))
+    memcpy(text, s.data, s.len);
+    text[s.len] = '\0';
+    if (text[strspn(text, "+-.0123456789eE")] != '\0')
         return true;
     errno = 0;
     const long long whole = strtoll(text, &end, 10);
@@ -398,9 +384,8 @@ read_number(struct render *r, struct slice s, struct value *v)
     return true;
 }
 
-/* The filters int and float: `which` is the kind. */
 static bool
-number(struct call *c, struct value *out)
+to_int(struct call *c, struct value *out)
 {
     struct value v = c->self;
     double real;
@@ -408,18 +393,12 @@ number(struct call *c, struct value *out)
         return render_fail_undefined(c->r, v);
     if (v.kind == VALUE_TEXT && !read_number(c->r, v.text, &v))
         return false;
-    *out = c->a[0].kind != VALUE_MISSING ? c->a[0] : c->which == VALUE_INT ? value_int(0) : value_float(0);
+    *out = c->a[0].kind != VALUE_MISSING ? c->a[0] : value_int(0);
     if (!value_is_number(v, &real))
         return true;
-    if (c->which == VALUE_FLOAT)
-        *out = value_float(real);
-    else if (v.kind != VALUE_FLOAT)
-        *out = value_int(v.kind == VALUE_BOOL ? v.truth : v.whole);
-    else if (!isnan(real) && (!isinf(real) || c->self.kind == VALUE_FLOAT)) {
-        if (!(fabs(real) < 9.2e18))
-            return render_fail(c->r, "a number is too large");
-        *out = value_int((int64_t)real);
-    }
+    if (!(fabs(real) < 9.2e18))
+        return render_fail(c->r, "a number is too large");
+    *out = value_int(v.kind == VALUE_INT ? v.whole : (int64_t)real);
     return true;
 }
 
@@ -443,13 +422,10 @@ default_(struct call *c, struct value *out)
 
 const struct builtin value_filters[] = {{"string", string, 0, 0, {0}},
                                         {"safe", safe, 0, 0, {0}},
-                                        {"escape", escape, 0, 0, {0}},
-                                        {"e", escape, 0, 0, {0}},
                                         {"indent", indent, 0, 0, {"width", "first", "blank"}},
                                         {"tojson", tojson, 0, 0, {"ensure_ascii", "indent", "separators", "sort_keys"}},
                                         {"join", join, 0, 0, {"d", "attribute"}},
-                                        {"int", number, VALUE_INT, 0, {"default"}},
-                                        {"float", number, VALUE_FLOAT, 0, {"default"}},
+                                        {"int", to_int, 0, 0, {"default"}},
                                         {"length", length, 0, 0, {0}},
                                         {"count", length, 0, 0, {0}},
                                         {"default", default_, 0, 0, {"default_value", "boolean"}},

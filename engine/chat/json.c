@@ -1,10 +1,12 @@
 /* Values as text: Python's str() and repr(), json.dumps(), and a JSON parser like json.loads(). */
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <utf8proc.h>
 
+#include "engine/base/json_read.h"
 #include "engine/base/utf8.h"
 #include "engine/chat/template.h"
 
@@ -37,21 +39,12 @@ float_repr(double x, char text[32])
 
 /* ---- repr() of a text ---- */
 
-/* str.isprintable(): of the separators, only the ASCII space is printable. */
+/* str.isprintable(): of the separators and the categories after them, only the ASCII space is printable. */
 static bool
 is_shown(uint32_t code)
 {
-    switch (utf8proc_category((utf8proc_int32_t)code)) {
-    case UTF8PROC_CATEGORY_CC:
-    case UTF8PROC_CATEGORY_CF:
-    case UTF8PROC_CATEGORY_CS:
-    case UTF8PROC_CATEGORY_CO:
-    case UTF8PROC_CATEGORY_CN:
-    case UTF8PROC_CATEGORY_ZL:
-    case UTF8PROC_CATEGORY_ZP: return false;
-    case UTF8PROC_CATEGORY_ZS: return code == ' ';
-    default: return true;
-    }
+    const utf8proc_category_t category = utf8proc_category((utf8proc_int32_t)code);
+    return code == ' ' || (category != UTF8PROC_CATEGORY_CN && category < UTF8PROC_CATEGORY_ZS);
 }
 
 static bool
@@ -101,19 +94,12 @@ write_dict(struct render *r, struct buffer *b, const struct dict *d)
 static bool
 write_list(struct render *r, struct buffer *b, const struct list *l)
 {
-    static const char *const open[] = {"[", "(", "", "dict_keys([", "dict_values([", "dict_items(["};
     if (l->kind == LIST_GENERATOR)
         return render_fail(r, "writing a generator is not supported; `| list` makes a list of it");
-    if (l->kind == LIST_RANGE)
-        return render_fail(r, "writing a range is not supported; `| list` makes a list of it");
-    bool ok = buffer_add_words(r, b, open[l->kind]);
+    bool ok = buffer_add_words(r, b, l->kind == LIST_LIST ? "[" : "(");
     for (size_t i = 0; i < l->n && ok; i++)
         ok = buffer_add_words(r, b, i > 0 ? ", " : "") && value_write_repr(r, b, l->at[i]);
-    return ok && buffer_add_words(r, b,
-                                  l->kind == LIST_LIST                   ? "]"
-                                  : l->kind > LIST_TUPLE                 ? "])"
-                                  : l->n == 1 /* a tuple of one: (1,) */ ? ",)"
-                                                                         : ")");
+    return ok && buffer_add_words(r, b, l->kind == LIST_LIST ? "]" : l->n == 1 ? ",)" : ")"); /* a tuple of one: (1,) */
 }
 
 static bool
@@ -127,9 +113,7 @@ write_within(struct render *r, struct buffer *b, struct value v)
     case VALUE_BOOL: return buffer_add_words(r, b, v.truth ? "True" : "False");
     case VALUE_INT: return buffer_print(r, b, "%lld", (long long)v.whole);
     case VALUE_FLOAT: float_repr(v.real, text); return buffer_add_words(r, b, text);
-    case VALUE_TEXT:
-        return (!v.markup || buffer_add_words(r, b, "Markup(")) && write_quoted(r, b, v.text) &&
-               (!v.markup || buffer_add_words(r, b, ")"));
+    case VALUE_TEXT: return write_quoted(r, b, v.text);
     case VALUE_LIST: return write_list(r, b, v.list);
     case VALUE_DICT: return write_dict(r, b, v.dict);
     case VALUE_NAMESPACE:
@@ -171,30 +155,6 @@ value_to_text(struct render *r, struct value v, struct value *out)
     if (!value_write(r, &b, v))
         return false;
     *out = value_text(buffer_text(&b));
-    return true;
-}
-
-bool
-value_escape(struct render *r, struct value v, struct value *out)
-{
-    struct buffer b = {0};
-    if (!value_to_text(r, v, &v))
-        return false;
-    *out = v;
-    out->markup = true;
-    if (v.markup)
-        return true;
-    if (!render_read(r, v.text))
-        return false;
-    for (size_t i = 0; i < v.text.len; i++) {
-        const char c = v.text.data[i];
-        const char *as = c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '"' ? "&#34;" : "&#39;";
-        const bool ok = memchr("&<>\"'", c, 5) != NULL ? buffer_add_words(r, &b, as)
-                                                       : buffer_add(r, &b, (struct slice){&v.text.data[i], 1});
-        if (!ok)
-            return false;
-    }
-    out->text = buffer_text(&b);
     return true;
 }
 
@@ -353,189 +313,75 @@ value_write_json(struct render *r, struct buffer *b, struct value v, const struc
     return write_value(r, b, v, style, 0);
 }
 
-/* ---- reading ---- */
+/* ---- reading ----
+ *
+ * cJSON stores all numbers as doubles, but Python distinguishes 1 from 1.0 and keeps all digits. So the digits are read
+ * from the text, whose numbers are in the order of the tree. */
 
 struct json {
     struct render *r;
     struct slice text;
-    size_t at;
+    size_t at; /* after the last number read */
 };
 
-static bool read_value(struct json *, struct value *);
-
+/* Reads the next number outside strings. */
 static bool
-fail(struct json *j, const char *what)
-{
-    return render_fail(j->r, "JSON, byte %zu: %s", j->at, what);
-}
-
-static char
-peek(struct json *j)
-{
-    while (j->at < j->text.len && strchr(" \t\r\n", j->text.data[j->at]) != NULL && j->text.data[j->at] != '\0')
-        j->at++;
-    return j->at < j->text.len ? j->text.data[j->at] : '\0';
-}
-
-static bool
-skip(struct json *j, char c)
-{
-    const bool is = peek(j) == c && j->at < j->text.len;
-    j->at += is;
-    return is;
-}
-
-static bool
-read_unit(struct json *j, uint32_t *unit)
-{
-    if (!text_hex((struct slice){j->text.data + j->at, j->text.len - j->at}, 4, unit))
-        return fail(j, "\\u needs four hexadecimal digits");
-    j->at += 4;
-    return true;
-}
-
-static bool
-read_escape(struct json *j, struct buffer *b)
-{
-    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-    const char c = j->at < j->text.len ? j->text.data[j->at++] : '\0';
-    const char *simple = c == '\0' ? NULL : strchr(from, c);
-    uint32_t code, low;
-    if (simple != NULL)
-        return buffer_add(j->r, b, (struct slice){&to[simple - from], 1});
-    if (c != 'u')
-        return fail(j, "an escape that JSON does not have");
-    if (!read_unit(j, &code))
-        return false;
-    if (code >= 0xd800 && code < 0xdc00 &&
-        text_begins((struct slice){j->text.data + j->at, j->text.len - j->at}, slice_of("\\u"))) {
-        j->at += 2;
-        if (!read_unit(j, &low))
-            return false;
-        if (low < 0xdc00 || low > 0xdfff)
-            return fail(j, "half a surrogate pair");
-        code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
-    }
-    if (code >= 0xd800 && code < 0xe000)
-        return fail(j, "half a surrogate pair");
-    return buffer_add_code(j->r, b, code);
-}
-
-static bool
-read_string(struct json *j, struct value *out)
-{
-    struct buffer b = {0};
-    j->at++;
-    while (j->at < j->text.len && j->text.data[j->at] != '"') {
-        const size_t begin = j->at;
-        while (j->at < j->text.len && (unsigned char)j->text.data[j->at] >= 0x20 && j->text.data[j->at] != '"' &&
-               j->text.data[j->at] != '\\')
-            j->at++;
-        if (!buffer_add(j->r, &b, (struct slice){j->text.data + begin, j->at - begin}))
-            return false;
-        if (j->at < j->text.len && j->text.data[j->at] == '\\') {
-            j->at++;
-            if (!read_escape(j, &b))
-                return false;
-        } else if (j->at < j->text.len && j->text.data[j->at] != '"')
-            return fail(j, "a control character in a string");
-    }
-    if (j->at >= j->text.len)
-        return fail(j, "a string has no end");
-    j->at++;
-    *out = value_text(buffer_text(&b));
-    return utf8_valid(out->text.data, out->text.len) || fail(j, "a string is not UTF-8");
-}
-
-static bool
-read_number(struct json *j, struct value *out)
+next_number(struct json *j, struct value *out)
 {
     char text[64];
     size_t n = 0;
-    bool real = false;
-    while (j->at + n < j->text.len && n + 1 < sizeof text && j->text.data[j->at + n] != '\0' &&
-           strchr("+-.0123456789eE", j->text.data[j->at + n]) != NULL) {
-        text[n] = j->text.data[j->at + n];
-        real = real || strchr(".eE", text[n]) != NULL;
-        n++;
+    bool in_string = false;
+    for (; j->at < j->text.len &&
+           (in_string || (j->text.data[j->at] != '-' && !isdigit((unsigned char)j->text.data[j->at])));
+         j->at++) {
+        in_string = in_string != (j->text.data[j->at] == '"');
+        j->at += j->text.data[j->at] == '\\';
     }
+    while (j->at < j->text.len && strchr("+-.0123456789eE", j->text.data[j->at]) != NULL && n + 1 < sizeof text)
+        text[n++] = j->text.data[j->at++];
     text[n] = '\0';
-    const size_t sign = text[0] == '-';
-    const bool begins = text[sign] >= '0' && text[sign] <= '9' && !(text[sign] == '0' && text[sign + 1] >= '0');
-    char *end = text;
     errno = 0;
-    if (begins)
-        *out = real ? value_float(strtod(text, &end)) : value_int(strtoll(text, &end, 10));
-    if (!begins || *end != '\0' || text[n - 1] == '.' || strstr(text, ".e") != NULL || strstr(text, ".E") != NULL)
-        return fail(j, "this is no number");
-    if (!real && errno != 0)
-        return fail(j, "this number is too large");
-    j->at += n;
-    return true;
+    const bool real = strpbrk(text, ".eE") != NULL;
+    *out = real ? value_float(strtod(text, NULL)) : value_int(strtoll(text, NULL, 10));
+    return real || errno == 0 || render_fail(j->r, "JSON: the number %s is too large", text);
 }
 
-static bool
-read_array(struct json *j, struct value *out)
-{
-    struct list *l = render_list(j->r, LIST_LIST, 0);
-    struct value v;
-    j->at++;
-    *out = value_list(l);
-    if (l == NULL || skip(j, ']'))
-        return l != NULL;
-    do
-        if (!read_value(j, &v) || !list_add(j->r, l, v))
-            return false;
-    while (skip(j, ','));
-    return skip(j, ']') || fail(j, "a ] or a comma is expected");
-}
+static bool read_tree(struct json *, const cJSON *, struct value *);
 
 static bool
-read_object(struct json *j, struct value *out)
+read_members(struct json *j, const cJSON *from, struct value *out)
 {
-    struct dict *d = render_dict(j->r);
+    const cJSON *item;
     struct value key, v;
-    j->at++;
-    *out = value_dict(d);
-    if (d == NULL || skip(j, '}'))
-        return d != NULL;
-    do {
-        if (peek(j) != '"')
-            return fail(j, "a name in quotes is expected");
-        if (!read_string(j, &key))
-            return false;
-        if (!skip(j, ':'))
-            return fail(j, "a colon is expected");
-        if (!read_value(j, &v) || !dict_put(j->r, d, key, v))
-            return false;
-    } while (skip(j, ','));
-    return skip(j, '}') || fail(j, "a } or a comma is expected");
+    *out = cJSON_IsArray(from) ? value_list(render_list(j->r, LIST_LIST, 0)) : value_dict(render_dict(j->r));
+    bool ok = j->r->failed == NULL;
+    cJSON_ArrayForEach(item, from)
+    {
+        ok = ok && read_tree(j, item, &v);
+        if (ok && cJSON_IsArray(from))
+            ok = list_add(j->r, out->list, v);
+        else if (ok)
+            ok = render_copy(j->r, item->string, strlen(item->string), &key.text) &&
+                 dict_put(j->r, out->dict, value_text(key.text), v);
+    }
+    return ok;
 }
 
 static bool
-read_word(struct json *j, struct value *out)
-{
-    static const char *const words[] = {"null", "true", "false"};
-    for (size_t i = 0; i < 3; i++)
-        if (text_begins((struct slice){j->text.data + j->at, j->text.len - j->at}, slice_of(words[i]))) {
-            *out = i == 0 ? value_none() : value_bool(i == 1);
-            j->at += strlen(words[i]);
-            return true;
-        }
-    return fail(j, "a value is expected");
-}
-
-static bool
-read_value(struct json *j, struct value *out)
+read_tree(struct json *j, const cJSON *from, struct value *out)
 {
     if (!render_enter(j->r))
         return false;
-    const char c = peek(j);
-    const bool ok = c == '"'                             ? read_string(j, out)
-                    : c == '['                           ? read_array(j, out)
-                    : c == '{'                           ? read_object(j, out)
-                    : c == '-' || (c >= '0' && c <= '9') ? read_number(j, out)
-                                                         : read_word(j, out);
+    bool ok = true;
+    if (cJSON_IsString(from)) {
+        *out = value_text((struct slice){0});
+        ok = render_copy(j->r, from->valuestring, strlen(from->valuestring), &out->text);
+    } else if (cJSON_IsNumber(from))
+        ok = next_number(j, out);
+    else if (cJSON_IsBool(from) || cJSON_IsNull(from))
+        *out = cJSON_IsNull(from) ? value_none() : value_bool(cJSON_IsTrue(from));
+    else
+        ok = read_members(j, from, out);
     j->r->depth--;
     return ok;
 }
@@ -544,8 +390,13 @@ bool
 value_read_json(struct render *r, struct slice text, struct value *out)
 {
     struct json j = {.r = r, .text = text};
-    if (!read_value(&j, out))
-        return false;
-    peek(&j);
-    return j.at == text.len || fail(&j, "there is more behind the value");
+    cJSON *root = NULL;
+    size_t wrong = 1;
+    if (!utf8_valid(text.data, text.len))
+        return render_fail(r, "JSON is not UTF-8");
+    if (!json_read_typed(&root, text.data, text.len, &wrong))
+        return render_fail(r, "out of memory");
+    const bool ok = wrong == 0 ? read_tree(&j, root, out) : render_fail(r, "line %zu is not JSON", wrong);
+    cJSON_Delete(root);
+    return ok;
 }

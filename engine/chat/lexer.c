@@ -190,19 +190,11 @@ static bool
 read_number(struct lexer *l)
 {
     const struct slice rest = rest_from(l, l->at);
-    const bool after_dot = l->at > 0 && l->source.data[l->at - 1] == '.'; /* a.0.1 does not contain a float */
     size_t n = count_digits(rest, 0), more;
     bool real = false;
-    if (!after_dot && n < rest.len && rest.data[n] == '.' && (more = count_digits(rest, n + 1)) > 0) {
+    if (n < rest.len && rest.data[n] == '.' && (more = count_digits(rest, n + 1)) > 0) {
         real = true;
         n += 1 + more;
-    }
-    if (!after_dot && n < rest.len && (rest.data[n] | 32) == 'e') {
-        const size_t sign = n + 1 < rest.len && (rest.data[n + 1] == '+' || rest.data[n + 1] == '-');
-        if ((more = count_digits(rest, n + 1 + sign)) > 0) {
-            real = true;
-            n += 1 + sign + more;
-        }
     }
     char text[64];
     const size_t shown = n < sizeof text ? n : sizeof text - 1;

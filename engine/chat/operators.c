@@ -1,7 +1,12 @@
 /* Python's operations on values: a.b, a[b], a[b:c], iteration, comparison and arithmetic. */
 #include "engine/chat/template.h"
 
-static bool value_hashable(struct render *r, struct value v);
+/* Returns whether the value can be a key of a dict. Unlike in Python, a tuple cannot. */
+static bool
+value_hashable(struct value v)
+{
+    return v.kind != VALUE_DICT && (v.kind != VALUE_LIST || v.list->kind == LIST_GENERATOR);
+}
 
 bool
 value_undefined(struct render *r, struct value *out, const char *format, ...)
@@ -19,13 +24,10 @@ value_undefined(struct render *r, struct value *out, const char *format, ...)
 static bool
 find_known(struct render *r, struct value of, struct slice name, struct value *out, bool *known)
 {
-    bool refused = false;
     *known = false;
     if (of.kind == VALUE_LOOP)
         return loop_attribute(r, of.loop, name, out, known);
-    const struct builtin *b = method_find(of, name, &refused);
-    if (refused)
-        return render_fail(r, "a %s's '%.*s' is not supported", value_type(of), (int)name.len, name.data);
+    const struct builtin *b = method_find(of, name);
     if (b == NULL)
         return true;
     struct method *m = render_memory(r, sizeof *m);
@@ -81,7 +83,7 @@ item_of(struct render *r, struct value of, struct value index, struct value *out
     if (of.kind == VALUE_UNDEFINED)
         return render_fail_undefined(r, of);
     if (of.kind == VALUE_DICT) {
-        const struct value *there = value_hashable(r, index) ? dict_find(r, of.dict, index) : NULL;
+        const struct value *there = value_hashable(index) ? dict_find(r, of.dict, index) : NULL;
         if (there != NULL)
             *out = *there;
         if (there != NULL || r->failed != NULL)
@@ -89,13 +91,13 @@ item_of(struct render *r, struct value of, struct value index, struct value *out
     }
     if (of.kind == VALUE_TEXT && !render_read(r, of.text))
         return false;
-    if (of.kind == VALUE_LIST && (of.list->kind <= LIST_RANGE) && value_is_whole(index, &whole) &&
+    if (of.kind == VALUE_LIST && of.list->kind != LIST_GENERATOR && value_is_whole(index, &whole) &&
         place(whole, of.list->n, &at)) {
         *out = of.list->at[at];
         return true;
     }
     if (of.kind == VALUE_TEXT && value_is_whole(index, &whole) && value_length(of, &n) && place(whole, n, &at)) {
-        *out = value_text_like(of, text_part(of.text, at, at + 1));
+        *out = value_text(text_part(of.text, at, at + 1));
         return true;
     }
     if (index.kind != VALUE_TEXT)
@@ -105,18 +107,6 @@ item_of(struct render *r, struct value of, struct value index, struct value *out
     if (!find_known(r, of, index.text, out, &known) || known)
         return known && r->failed == NULL;
     return no_such(r, of, index.text, out);
-}
-
-static bool
-is_number(struct slice part, int64_t *number)
-{
-    *number = 0;
-    for (size_t i = 0; i < part.len; i++) {
-        if (part.data[i] < '0' || part.data[i] > '9' || i > 17)
-            return false;
-        *number = *number * 10 + part.data[i] - '0';
-    }
-    return part.len > 0;
 }
 
 bool
@@ -134,8 +124,7 @@ attribute_path(struct render *r, struct value item, struct value path, struct va
         const size_t dot = text_find(rest, slice_of("."), 0);
         more = dot != SIZE_MAX;
         const struct slice part = {rest.data, more ? dot : rest.len};
-        int64_t number;
-        if (!item_of(r, *out, is_number(part, &number) ? value_int(number) : value_text(part), out))
+        if (!item_of(r, *out, value_text(part), out))
             return false;
         if (out->kind == VALUE_UNDEFINED && otherwise.kind != VALUE_NONE && otherwise.kind != VALUE_MISSING)
             *out = otherwise;
@@ -181,7 +170,7 @@ slice_of_value(struct render *r, struct value of, const struct value parts[3], s
     size_t n;
     if (of.kind == VALUE_UNDEFINED)
         return render_fail_undefined(r, of);
-    if (of.kind != VALUE_TEXT && (of.kind != VALUE_LIST || of.list->kind > LIST_RANGE))
+    if (of.kind != VALUE_TEXT && (of.kind != VALUE_LIST || of.list->kind == LIST_GENERATOR))
         return render_fail(r, "slicing a %s is not supported", value_type(of));
     if (of.kind == VALUE_TEXT && !render_read(r, of.text))
         return false;
@@ -189,27 +178,17 @@ slice_of_value(struct render *r, struct value of, const struct value parts[3], s
     if (!bounds(r, parts, (int64_t)n, &from, &to, &step) || !render_step(r, n / 16))
         return false;
     if (of.kind == VALUE_TEXT && step == 1) {
-        *out = value_text_like(of, text_part(of.text, (size_t)from, (size_t)(to > from ? to : from)));
+        *out = value_text(text_part(of.text, (size_t)from, (size_t)(to > from ? to : from)));
         return true;
     }
-    if (value_is_list(of, LIST_RANGE))
-        return render_fail(r, "a slice of a range is not supported");
-    const struct list *all = of.kind == VALUE_LIST ? of.list : NULL;
-    struct list *made =
-        all == NULL && (all = walk_list(r, of, LIST_LIST)) == NULL ? NULL : render_list(r, all->kind, 0);
+    if (of.kind == VALUE_TEXT)
+        return render_fail(r, "a slice of a text with a step is not supported");
+    struct list *made = render_list(r, of.list->kind, 0);
     for (int64_t i = from; made != NULL && (step > 0 ? i < to : i > to); i += step)
-        if (!list_add(r, made, all->at[i]))
+        if (!list_add(r, made, of.list->at[i]))
             return false;
-    if (made == NULL || of.kind == VALUE_LIST) {
-        *out = value_list(made);
-        return made != NULL;
-    }
-    struct buffer b = {0};
-    for (size_t i = 0; i < made->n; i++)
-        if (!buffer_add(r, &b, made->at[i].text))
-            return false;
-    *out = value_text_like(of, buffer_text(&b));
-    return true;
+    *out = value_list(made);
+    return made != NULL;
 }
 
 /* Iteration and comparison. */
@@ -240,47 +219,27 @@ walk_begin(struct render *r, struct value v, struct walk *s)
            render_fail(r, "a %s can't be gone through", value_type(v));
 }
 
-static bool
-next_generated(struct render *r, struct list *g, struct value *out)
-{
-    if (g->taken == g->n && g->broken != NULL)
-        return render_fail(r, "%s", g->broken);
-    if (g->taken == g->n)
-        return false;
-    *out = g->at[g->taken++];
-    return true;
-}
-
 bool
 walk_next(struct render *r, struct walk *s, struct value *out)
 {
     const struct value v = s->whole;
     if (r->failed != NULL || !render_step(r, 1))
         return false;
-    if (value_is_list(v, LIST_GENERATOR))
-        return next_generated(r, v.list, out);
-    if (v.kind == VALUE_LIST && s->at < v.list->n)
+    if (value_is_list(v, LIST_GENERATOR)) {
+        if (v.list->taken == v.list->n)
+            return false;
+        *out = v.list->at[v.list->taken++];
+    } else if (v.kind == VALUE_LIST && s->at < v.list->n)
         *out = v.list->at[s->at++];
     else if (v.kind == VALUE_DICT && s->at < v.dict->n)
         *out = v.dict->at[s->at++].key;
     else if (v.kind == VALUE_TEXT && s->at < v.text.len) {
         const struct slice rest = {v.text.data + s->at, v.text.len - s->at};
         const size_t n = text_character(rest, NULL);
-        *out = value_text_like(v, (struct slice){rest.data, n});
-        out->markup = false; /* iteration yields plain str, as in Python */
+        *out = value_text((struct slice){rest.data, n});
         s->at += n;
     } else
         return false;
-    return true;
-}
-
-bool
-generator_put_off(struct render *r, struct list *generator)
-{
-    if (r->failed == NULL || r->stopped)
-        return r->failed == NULL;
-    generator->broken = r->failed;
-    r->failed = NULL;
     return true;
 }
 
@@ -309,7 +268,7 @@ lists_equal(struct render *r, const struct list *a, const struct list *b)
 {
     if (a == b)
         return true;
-    if (a->kind != b->kind || a->n != b->n || a->kind == LIST_GENERATOR || a->kind == LIST_VALUES)
+    if (a->kind != b->kind || a->n != b->n || a->kind == LIST_GENERATOR)
         return false;
     for (size_t i = 0; i < a->n; i++)
         if (!values_equal(r, a->at[i], b->at[i]))
@@ -401,7 +360,7 @@ value_contains(struct render *r, struct value whole, struct value part, bool *co
         *contains = text_find(whole.text, part.text, 0) != SIZE_MAX;
         return true;
     }
-    if ((whole.kind == VALUE_DICT || value_is_list(whole, LIST_KEYS)) && !value_check_key(r, part))
+    if (whole.kind == VALUE_DICT && !value_check_key(r, part))
         return false;
     if (whole.kind == VALUE_DICT) {
         *contains = dict_find(r, whole.dict, part) != NULL;
@@ -438,28 +397,10 @@ values_compare(struct render *r, unsigned sign, struct value a, struct value b, 
     }
 }
 
-/* Returns whether the value can be a key of a dict; also false if the rendering fails. */
-static bool
-value_hashable(struct render *r, struct value v)
-{
-    if (v.kind == VALUE_DICT || value_is_list(v, LIST_LIST) || value_is_list(v, LIST_KEYS) ||
-        value_is_list(v, LIST_ITEMS))
-        return false;
-    if (!value_is_list(v, LIST_TUPLE))
-        return true;
-    if (!render_enter(r))
-        return false;
-    bool hashable = true;
-    for (size_t i = 0; hashable && i < v.list->n; i++)
-        hashable = value_hashable(r, v.list->at[i]);
-    r->depth--;
-    return hashable;
-}
-
 bool
 value_check_key(struct render *r, struct value v)
 {
-    return value_hashable(r, v) || render_fail(r, "a dict can't have a %s as a key", value_type(v));
+    return value_hashable(v) || render_fail(r, "a dict can't have a %s as a key", value_type(v));
 }
 
 /* Python's + - * / // %. */
@@ -536,21 +477,38 @@ repeat(struct render *r, struct value v, int64_t times, struct value *out)
         return render_fail(r, "repeating a %s by '*' is not supported", value_type(v));
     if (!buffer_fill(r, &b, v.text, times > 0 ? (size_t)times : 0))
         return false;
-    *out = value_text_like(v, buffer_text(&b));
+    *out = value_text(buffer_text(&b));
     return true;
 }
 
-/* Joins two texts or two lists. A text joined with Markup is HTML-escaped. */
+/* Replaces <, >, &, " and ' by HTML entities, except in Markup. */
+static bool
+add_escaped(struct render *r, struct buffer *b, struct value v)
+{
+    if (v.markup)
+        return buffer_add(r, b, v.text);
+    bool ok = render_read(r, v.text);
+    for (size_t i = 0; i < v.text.len && ok; i++) {
+        const char c = v.text.data[i];
+        const char *as = c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '"' ? "&#34;" : "&#39;";
+        ok = memchr("&<>\"'", c, 5) != NULL ? buffer_add_words(r, b, as)
+                                            : buffer_add(r, b, (struct slice){&v.text.data[i], 1});
+    }
+    return ok;
+}
+
+/* Joins two texts or two lists. */
 static bool
 join(struct render *r, struct value a, struct value b, struct value *out)
 {
     if (a.kind == VALUE_TEXT) {
         struct buffer both = {0};
         const bool markup = a.markup || b.markup;
-        if ((markup && (!value_escape(r, a, &a) || !value_escape(r, b, &b))) || !buffer_add(r, &both, a.text) ||
-            !buffer_add(r, &both, b.text))
+        if (markup ? !add_escaped(r, &both, a) || !add_escaped(r, &both, b)
+                   : !buffer_add(r, &both, a.text) || !buffer_add(r, &both, b.text))
             return false;
-        *out = value_text_like(a, buffer_text(&both));
+        *out = value_text(buffer_text(&both));
+        out->markup = markup;
         return true;
     }
     struct list *list = render_list(r, a.list->kind, a.list->n + b.list->n);

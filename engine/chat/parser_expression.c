@@ -146,10 +146,6 @@ parse_attribute(struct parser *p, struct node *of)
     if (n == NULL)
         return NULL;
     n->a = of;
-    if (p->at->type == TOKEN_CONST && p->at->constant.kind == VALUE_INT) {
-        n->kind = NODE_ITEM;
-        return (n->b = parse_literal(p)) != NULL ? n : NULL;
-    }
     return parser_expect_name(p, &n->name) ? n : NULL;
 }
 
@@ -266,8 +262,8 @@ static struct node *
 parse_unary(struct parser *p, bool filters)
 {
     struct node *n;
-    if (parser_signs(p, SIGN('-')) || parser_signs(p, SIGN('+'))) {
-        n = parse_node(p, parser_signs(p, SIGN('-')) ? NODE_NEGATIVE : NODE_POSITIVE);
+    if (parser_signs(p, SIGN('-'))) {
+        n = parse_node(p, NODE_NEGATIVE);
         p->at++;
         if (n == NULL || !render_enter(p->r) || (n->a = parse_unary(p, false)) == NULL)
             return NULL;

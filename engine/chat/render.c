@@ -327,11 +327,11 @@ buffer_fill(struct render *r, struct buffer *b, struct slice s, size_t times)
 /* ---- names ---- */
 
 struct scope *
-render_scope(struct render *r, struct scope *outer, const struct name *unset)
+render_scope(struct render *r, struct scope *outer)
 {
     struct scope *s = render_memory(r, sizeof *s);
     if (s != NULL)
-        *s = (struct scope){.outer = outer, .unset = unset};
+        *s = (struct scope){.outer = outer};
     return s;
 }
 
@@ -364,8 +364,6 @@ render_bind(struct render *r, struct slice name, struct value value)
     return true;
 }
 
-static const struct value not_yet = {.kind = VALUE_MISSING};
-
 bool
 render_find(struct render *r, struct slice name, const struct value **out)
 {
@@ -375,9 +373,6 @@ render_find(struct render *r, struct slice name, const struct value **out)
         const struct binding *b = find_binding(s, name, &visited);
         if (b != NULL)
             *out = &b->value;
-        for (const struct name *n = s->unset; n != NULL && *out == NULL; n = n->next, visited += 1 + name.len / 64)
-            if (slice_compare(n->name, name) == 0)
-                *out = &not_yet;
     }
     if (*out == NULL && r->given != NULL)
         *out = dict_find_name(r, r->given, name);

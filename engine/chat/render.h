@@ -37,7 +37,7 @@ struct loop;
 
 struct value {
     enum value_kind kind;
-    bool markup; /* a text only: Markup, which `safe` returns; a text joined with it is HTML-escaped */
+    bool markup; /* of a text that the filter `safe` returned: a text that is added to it is HTML-escaped */
     union {
         bool truth;
         int64_t whole;
@@ -52,14 +52,13 @@ struct value {
     };
 };
 
-enum list_kind { LIST_LIST, LIST_TUPLE, LIST_RANGE, LIST_KEYS, LIST_VALUES, LIST_ITEMS, LIST_GENERATOR };
+enum list_kind { LIST_LIST, LIST_TUPLE, LIST_GENERATOR };
 
 struct list {
     enum list_kind kind;
     size_t n, room;
-    struct value *at;   /* (n) */
-    size_t taken;       /* generator: number of values already read */
-    const char *broken; /* generator: the error to raise after the last value; NULL: none */
+    struct value *at; /* (n) */
+    size_t taken;     /* generator: number of values already read */
 };
 
 struct entry {
@@ -105,13 +104,6 @@ static inline struct value
 value_words(const char *words) /* must stay valid as long as the value */
 {
     return value_text(slice_of(words));
-}
-
-/* Returns `text` as Markup if `like` is Markup, else as a plain text. */
-static inline struct value
-value_text_like(struct value like, struct slice text)
-{
-    return (struct value){.kind = VALUE_TEXT, .markup = like.kind == VALUE_TEXT && like.markup, .text = text};
 }
 
 static inline struct value
@@ -160,15 +152,9 @@ struct binding {
     struct binding *next;
 };
 
-struct name {
-    struct slice name;
-    struct name *next;
-};
-
 struct scope { /* of an iteration, a macro call or a block; an `if` has no scope of its own */
     struct scope *outer;
     struct binding *first;
-    const struct name *unset; /* names of this scope that are undefined until they are bound */
 };
 
 struct render {
@@ -236,11 +222,11 @@ buffer_text(const struct buffer *b)
 }
 
 /* ---- names ---- */
-struct scope *render_scope(struct render *, struct scope *outer, const struct name *unset);
+struct scope *render_scope(struct render *, struct scope *outer);
 /* Binds a name in the innermost scope. */
 bool render_bind(struct render *, struct slice name, struct value);
 /* Looks a name up in the scopes, innermost first, then in the caller's variables. *out is NULL if the name is not
- * found, and VALUE_MISSING if it is not bound yet. Returns false if the search exceeds the bound of steps. */
+ * found. Returns false if the search exceeds the bound of steps. */
 bool render_find(struct render *, struct slice name, const struct value **out);
 
 /* Texts as in Python's str: lengths and positions count characters (code points); an invalid byte counts as one. */
@@ -263,10 +249,6 @@ bool text_ends(struct slice, struct slice with);
 /* Parses the first n bytes as a hexadecimal number; returns false if they are not n hexadecimal digits. */
 bool text_hex(struct slice, size_t n, uint32_t *number);
 
-/* Reads the next line of str.splitlines() from byte *at, without its terminator of *end bytes. Returns false at the end
- * of the text. */
-bool text_line(struct slice, size_t *at, struct slice *line, size_t *end);
-
 /* Converts the case of a text, including characters outside ASCII. Fails for a character whose conversion has several
  * characters or depends on its neighbours. */
 enum text_case { CASE_UPPER, CASE_LOWER, CASE_TITLE, CASE_CAPITAL, CASE_WORDS /* jinja2's title */ };
@@ -276,11 +258,8 @@ bool text_to_case(struct render *, struct slice, enum text_case, struct slice *o
 
 /* Appends Python's str() of a value. Fails for kinds whose text would contain an address. */
 bool value_write(struct render *, struct buffer *, struct value);
-/* Converts a value to a text with str(), except that Markup stays Markup, as in jinja2's soft_str(). */
+/* Converts a value to a text with str(). */
 bool value_to_text(struct render *, struct value, struct value *out);
-/* Replaces <, >, &, " and ' by HTML entities; Markup is not changed. */
-bool value_escape(struct render *, struct value, struct value *out);
-
 struct json_style {
     bool ascii, sorted;
     struct slice indent, item, key; /* indent.data NULL: write one line */
@@ -288,7 +267,7 @@ struct json_style {
 bool value_write_json(struct render *, struct buffer *, struct value, const struct json_style *);
 
 /* Parses JSON to a value. Unlike cJSON it distinguishes 1 from 1.0, as Python does, and keeps all digits of integers.
- * If the text is not JSON the rendering fails; the message contains the byte's position. */
+ * If the text is not JSON the rendering fails; the message contains the line. */
 bool value_read_json(struct render *, struct slice text, struct value *);
 
 /* Python's operations on values: iteration, comparison, arithmetic, a.b, a[b] and a[b:c]. */
@@ -311,9 +290,6 @@ bool walk_begin(struct render *, struct value, struct walk *);
 bool walk_next(struct render *, struct walk *, struct value *);
 /* Python's list(): returns the remaining values in a new list; NULL on failure. */
 struct list *walk_list(struct render *, struct value, enum list_kind);
-/* Moves an error from the rendering to the generator. A generator's values are computed at once, but as in Python the
- * error must occur only when its reader reaches that value. An exceeded bound is not moved. */
-bool generator_put_off(struct render *, struct list *generator);
 
 /* ---- comparison ---- */
 bool values_equal(struct render *, struct value, struct value);
@@ -335,7 +311,7 @@ bool attribute_of(struct render *, struct value, struct slice name, struct value
 bool item_of(struct render *, struct value, struct value index, struct value *);
 /* a[b:c:d]; an omitted part is VALUE_NONE. */
 bool slice_of_value(struct render *, struct value, const struct value parts[3], struct value *);
-/* Evaluates a filter's `attribute` argument for an item: a text with dots (item.a.b.0), a number, or VALUE_NONE for the
+/* Evaluates a filter's `attribute` argument for an item: a text with dots (item.a.b), a number, or VALUE_NONE for the
  * item itself. `otherwise`, if it is given, replaces an undefined part. */
 bool attribute_path(struct render *, struct value item, struct value path, struct value otherwise, struct value *out);
 bool value_undefined(struct render *, struct value *, const char *format, ...) __attribute__((format(printf, 3, 4)));

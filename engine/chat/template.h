@@ -47,7 +47,6 @@ enum node_kind {
     NODE_ARGUMENT,  /* in an argument list: a, or name=a */
     NODE_NOT,
     NODE_NEGATIVE,
-    NODE_POSITIVE,
     NODE_AND,
     NODE_OR,
     NODE_BINARY,    /* a sign b */
@@ -82,18 +81,11 @@ struct node {
     struct node *a, *b, *c;
     struct node *list, *body, *otherwise; /* first node of each list */
     struct node *next;                    /* next node of the list */
-    struct name *unset, *unset_otherwise; /* names that are undefined at the beginning of these scopes */
 };
 
 /* Parses a template and returns its first statement; NULL for an empty template, or on failure, which sets r->failed.
  * The tree is in the arena of `r` and points into its tokens. */
 struct node *parse_template(struct render *, struct slice source);
-
-/* Fills `unset` of every node that has a scope, and *root for the template's outermost scope. Jinja resolves names
- * before it runs a template: if a scope sets a name that neither it nor an enclosing scope has read before, the name
- * belongs to this scope from its beginning. The name is undefined until it is set, even if the caller passed a
- * variable of that name. */
-bool names_resolve(struct render *, struct node *first, struct name **root);
 
 /* ---- shared by the parser's files; functions that return a node return NULL on failure ---- */
 struct parser {
@@ -178,9 +170,8 @@ extern const struct builtin method_filters[], value_filters[], list_filters[];
 
 /* Returns the table's row of that name; NULL if there is none. */
 const struct builtin *builtin_find(const struct builtin *, struct slice name);
-/* Returns a value's method; NULL if there is none of that name. *refused is set if Python has this method but it is not
- * supported here. */
-const struct builtin *method_find(struct value, struct slice name, bool *refused);
+/* Returns a value's method; NULL if there is none of that name, or if it is not supported. */
+const struct builtin *method_find(struct value, struct slice name);
 
 /* Calls a macro, a method or a function. */
 bool value_call(struct render *, struct value, const struct arguments *, struct value *out);

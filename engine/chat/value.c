@@ -51,10 +51,7 @@ value_truth(struct value v)
 const char *
 value_type(struct value v)
 {
-    static const char *const lists[] = {
-        [LIST_LIST] = "list",          [LIST_TUPLE] = "tuple",        [LIST_RANGE] = "range",
-        [LIST_KEYS] = "dict_keys",     [LIST_VALUES] = "dict_values", [LIST_ITEMS] = "dict_items",
-        [LIST_GENERATOR] = "generator"};
+    static const char *const lists[] = {[LIST_LIST] = "list", [LIST_TUPLE] = "tuple", [LIST_GENERATOR] = "generator"};
     static const char *const types[] = {[VALUE_MISSING] = "Undefined",
                                         [VALUE_UNDEFINED] = "Undefined",
                                         [VALUE_NONE] = "NoneType",
@@ -68,7 +65,7 @@ value_type(struct value v)
                                         [VALUE_METHOD] = "function",
                                         [VALUE_FUNCTION] = "function",
                                         [VALUE_LOOP] = "LoopContext"};
-    return v.kind == VALUE_LIST ? lists[v.list->kind] : v.kind == VALUE_TEXT && v.markup ? "Markup" : types[v.kind];
+    return v.kind == VALUE_LIST ? lists[v.list->kind] : types[v.kind];
 }
 
 size_t
@@ -194,37 +191,6 @@ text_hex(struct slice s, size_t n, uint32_t *number)
             return false;
         *number = *number << 4 | (uint32_t)(d - digits < 16 ? d - digits : d - digits - 6);
     }
-    return true;
-}
-
-static bool
-ends_line(uint32_t code)
-{
-    return (code >= '\n' && code <= '\r') || (code >= 0x1c && code <= 0x1e) || code == 0x85 || code == 0x2028 ||
-           code == 0x2029;
-}
-
-bool
-text_line(struct slice s, size_t *at, struct slice *line, size_t *end)
-{
-    const size_t begin = *at;
-    if (begin >= s.len)
-        return false;
-    size_t here = begin, n = 0;
-    uint32_t code = 0;
-    while (here < s.len) {
-        n = text_character((struct slice){s.data + here, s.len - here}, &code);
-        if (ends_line(code))
-            break;
-        here += n;
-    }
-    *line = (struct slice){s.data + begin, here - begin};
-    if (here == s.len)
-        n = 0;
-    else if (code == '\r' && here + 1 < s.len && s.data[here + 1] == '\n')
-        n = 2;
-    *end = n;
-    *at = here + n;
     return true;
 }
 
