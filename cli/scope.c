@@ -19,6 +19,8 @@ struct showing {
     struct options *o;
     char **prompts; /* (n_prompts) */
     size_t n_prompts;
+    struct race_prompt *tune_prompts; /* (n_tune_prompts) of :tune */
+    size_t n_tune_prompts;
     char model[PATH_MAX]; /* the model chosen on the screen; "": that of the command line */
     struct app_opening next;
     bool ran; /* one of them did */
@@ -34,6 +36,8 @@ show(const struct source *source, struct showing *w, double pace, struct err *er
                                     .history_path = state_path(history, sizeof history, "prompts"),
                                     .prompts = w->prompts,
                                     .n_prompts = w->n_prompts,
+                                    .tune_prompts = w->tune_prompts,
+                                    .n_tune_prompts = (uint32_t)w->n_tune_prompts,
                                     .presets = config_path(presets, sizeof presets, "presets"),
                                     .command_path = state_path(command, sizeof command, "command"),
                                     .data_dir = data_dir(),
@@ -235,19 +239,38 @@ show_models(struct showing *w, bool ask)
     return status;
 }
 
+/* Makes the list of prompts for :tune, of texts and categories that the caller frees. Without memory it is empty. */
+static void
+list_tune_prompts(struct showing *w, char **texts, char **categories, size_t n)
+{
+    w->tune_prompts = n > 0 ? calloc(n, sizeof *w->tune_prompts) : NULL;
+    w->n_tune_prompts = w->tune_prompts != NULL ? n : 0;
+    for (size_t i = 0; i < w->n_tune_prompts; i++)
+        w->tune_prompts[i] = (struct race_prompt){texts[i], categories[i]};
+}
+
 bool
 scope_main(struct options *o, int *status, struct err *err)
 {
     struct showing w = {.o = o};
+    char **texts = NULL, **categories = NULL; /* (n) of :tune */
+    size_t n = 0;
     bool ok = true;
-    if (o->prompts_file != NULL)
-        ok = prompts_read(o->prompts_file, &w.prompts, NULL, &w.n_prompts, err);
-    else
-        prompts_bundled("prompts", &w.prompts, NULL, &w.n_prompts, NULL); /* if this fails, no prompts are offered */
+    if (o->prompts_file != NULL) {
+        ok = prompts_read(o->prompts_file, &w.prompts, &categories, &w.n_prompts, err);
+        n = w.n_prompts;
+    } else { /* if these fail, no prompts are offered */
+        prompts_bundled("prompts", &w.prompts, NULL, &w.n_prompts, NULL);
+        prompts_bundled("prompts-tune", &texts, &categories, &n, NULL);
+    }
+    list_tune_prompts(&w, texts != NULL ? texts : w.prompts, categories, categories != NULL ? n : 0);
     if (ok && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
         ok = err_set(err, ERR_USAGE, "the scope needs a terminal; without one use `specscope run`");
     if (ok)
         *status = show_models(&w, o->bare && o->model == NULL && o->synth == NULL && has_models());
+    free(w.tune_prompts);
+    prompts_free(texts, n);
+    prompts_free(categories, n);
     prompts_free(w.prompts, w.n_prompts);
     return ok;
 }

@@ -59,6 +59,7 @@ open_app(struct app *app, const struct source *source, struct err *err)
         !screen_open(&app->screen, !script_running(&app->script), err))
         return false;
     app->panes.view.sweep = app->run.sweeping.sweep;
+    app->panes.view.tuner = app->run.sweeping.tuner;
     app->panes.view.landscape = &app->forecasting.shown;
     app->panes.view.requested = follow_live(&app->run) ? &app->run.requested : NULL;
     app->panes.view.effects = app->forecasting.effects;
@@ -107,7 +108,7 @@ wait_over(const struct script *script, const struct followed *run, const struct 
     switch (script->wait) {
     case WAIT_NOTHING: return true;
     case WAIT_IDLE: return follow_idle(run);
-    case WAIT_SWEEP: return sweep_done(run->sweeping.sweep) >= script->wait_round || !sweeping_now(&run->sweeping);
+    case WAIT_SWEEP: return sweeping_done(&run->sweeping) >= script->wait_round || !sweeping_now(&run->sweeping);
     case WAIT_END: return live ? run->ended : status.at_end && !status.seeking;
     case WAIT_WHAT_IF:
         if (forecasting_there(forecasting, run) && (!follow_idle(run) || forecasting_complete(forecasting, run)))
@@ -278,6 +279,10 @@ app_cycle(struct app *app, int patience)
     handle_signals(app);
     if (follow_events(&app->run, &app->panes.selection, &app->message))
         app->screen.dirty = true;
+    if (follow_live(&app->run)) { /* a recorded run has no pending settings */
+        app->panes.view.scope = sweeping_scope(&app->run.sweeping);
+        app->panes.view.requested = app->run.sweeping.shown == NULL ? &app->run.requested : NULL;
+    }
     if (!sweeping_now(&app->run.sweeping) && /* a frame would disturb its measurements */
         forecasting_step(&app->forecasting, &app->run, flat_out(app)))
         app->screen.dirty = true;

@@ -191,7 +191,7 @@ app_key(struct app *app, const struct input *in)
     app->message.text[0] = '\0'; /* it was read */
     if (app->mode == MODE_PANELS && sweeping_now(&app->run.sweeping) &&
         (in->key == INPUT_ESCAPE || in->key == INPUT_CTRL('c'))) {
-        app_command(app, "sweep stop");
+        app_command(app, sweeping_races(&app->run.sweeping) ? "tune stop" : "sweep stop");
         return;
     }
     switch (app->mode) {

@@ -93,6 +93,14 @@ offer_sweep(struct app *app, int i)
 }
 
 static const char *
+offer_tune(struct app *app, int i)
+{
+    static const char *const words[] = {"stop", "take", "save", "copy", "show"};
+    const int n = sizeof words / sizeof words[0];
+    return i < n ? words[i] : offer_policy(app, i - n);
+}
+
+static const char *
 offer_window(struct app *app, int i)
 {
     (void)app;
@@ -111,6 +119,8 @@ const struct verb app_verbs[] = {
     {"preset", "[save [ROW]] [NAME]", "settings under a name: bring back, save, list", run_preset, offer_preset},
     {"sweep", "[KNOB=a:b:step …] [prompts]", "the run at every point; csv FILE, stop, take N; again: what is missing",
      run_sweep, offer_sweep},
+    {"tune", "[TIME] [POLICY …]",
+     "find the fastest setting: a race over prompts; stop, take N, save N NAME, copy N, show N", run_tune, offer_tune},
     {"copy-command", "[ROW]", "the settings as a command line, to the clipboard", run_copy_command, offer_row},
     {"versus", "POLICY [KNOB=VALUE …] [head=MODE] | off",
      "a second setting beside this one: the same prompt under both", run_versus, offer_policy},

@@ -1,5 +1,6 @@
 /* Commands about whole settings: undo and redo, a row of the ledger, presets, command lines. */
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include "engine/base/file_replace.h"
 #include "engine/base/utf8.h"
 #include "engine/events/preset.h"
+#include "policies/policy.h"
 #include "tui/commands/verbs.h"
 #include "tui/terminal/terminal.h"
 
@@ -210,13 +212,10 @@ run_preset(struct app *app, const char *rest, struct err *err)
 
 /* ---- command lines ---- */
 
-bool
-run_copy_command(struct app *app, const char *rest, struct err *err)
+/* Copies a command line to the clipboard and the file. */
+static bool
+copy_command(struct app *app, const struct segment *s, const char *prompt, struct err *err)
 {
-    const struct segment *s = named(app, rest, err);
-    if (s == NULL)
-        return false;
-    const char *prompt = segments_prompt(scope_segments(app->run.scope), s);
     char *text = shell_command(s, run_info_of(app->run.info, s->seq), prompt);
     if (text == NULL)
         return err_set(err, ERR_WORK, "out of memory for the command line");
@@ -230,6 +229,155 @@ run_copy_command(struct app *app, const char *rest, struct err *err)
         message_print(&app->message, "%s", text);
     free(text);
     return kept || copied || path == NULL || err_set(err, why.kind, "%s", why.text);
+}
+
+bool
+run_copy_command(struct app *app, const char *rest, struct err *err)
+{
+    const struct segment *s = named(app, rest, err);
+    return s != NULL && copy_command(app, s, segments_prompt(scope_segments(app->run.scope), s), err);
+}
+
+/* ---- :tune, a race of settings ---- */
+
+/* Reads the number of a setting, from 1, at the beginning of the text; *rest: the text after it. */
+static const struct preset *
+read_setting(const struct app *app, const char *text, const char **rest, uint32_t *index, struct err *err)
+{
+    const struct tuner *t = app->run.sweeping.tuner;
+    char number[16];
+    uint64_t n;
+    const size_t length = strcspn(text, " ");
+    if (tuner_candidates(t) == 0) {
+        err_set(err, ERR_USAGE, "there was no race yet; :tune begins one");
+        return NULL;
+    }
+    snprintf(number, sizeof number, "%.*s", (int)length, text);
+    if (!command_number(number, "the race's setting", 1, tuner_candidates(t), &n, err))
+        return NULL;
+    *rest = text + length + strspn(text + length, " ");
+    *index = (uint32_t)n - 1;
+    return tuner_candidate(t, *index);
+}
+
+static bool
+save_setting(struct app *app, const struct preset *p, const char *name, struct err *err)
+{
+    if (app->options.presets == NULL)
+        return err_set(err, ERR_USAGE, "there is no folder for presets: neither XDG_CONFIG_HOME nor HOME is set");
+    if (!preset_write(p, app->options.presets, name, err))
+        return false;
+    message_say(&app->message, "saved: :preset %s brings it back, --preset %s begins with it", name, name);
+    return true;
+}
+
+static bool
+copy_setting(struct app *app, const struct preset *p, struct err *err)
+{
+    struct segment s = *segments_now(scope_segments(app->run.scope));
+    const struct policy_info *policy = run_info_policy(app->run.info, p->policy);
+    s.policy = (uint32_t)(policy - app->run.info->policies);
+    for (uint32_t i = 0; i < p->n_set; i++)
+        knob_parse(&policy->knobs[i], p->set[i].text, &s.value[i], NULL);
+    return copy_command(app, &s, app_prompt(app), err);
+}
+
+static bool
+show_run(struct app *app, const char *text, struct err *err)
+{
+    const char *rest;
+    uint32_t index = 0;
+    const bool now = strcmp(text, "now") == 0;
+    if (!now && read_setting(app, text, &rest, &index, err) == NULL)
+        return false;
+    if (!sweeping_show(&app->run.sweeping, now ? NULL : &index, err))
+        return false;
+    app->panes.selection = (struct selection){.follow = true};
+    app->screen.dirty = true;
+    return true;
+}
+
+static bool
+stop_race(struct app *app, struct err *err)
+{
+    char text[300];
+    if (!sweeping_races(&app->run.sweeping))
+        return err_set(err, ERR_USAGE, "no race is running");
+    if (!sweeping_stop(&app->run.sweeping, err))
+        return false;
+    sweeping_summary(&app->run.sweeping, text, sizeof text);
+    message_say(&app->message, "%s", text);
+    return true;
+}
+
+static bool
+begin_race(struct app *app, const char *rest, struct err *err)
+{
+    const struct app_options *o = &app->options;
+    const struct settings *now = &app->run.requested;
+    const uint32_t tokens = app->run.info->tokens;
+    const char *names[POLICIES_MOST];
+    char words[400], *save = NULL;
+    struct tune_request request = {.registry = policy_registry,
+                                   .policies = names,
+                                   .prompts = o->tune_prompts,
+                                   .n_prompts = o->n_tune_prompts,
+                                   .time_s = TUNE_TIME,
+                                   .tokens = tokens > 1 && tokens < TUNE_TOKENS ? tokens : TUNE_TOKENS,
+                                   .seed = now->seed,
+                                   .greedy = !(now->sampling.temperature > 0)};
+    if (scope_versus(app->run.scope) != NULL)
+        return err_set(err, ERR_USAGE, "a race has one sequence at a time; :versus off ends the two settings");
+    if (scope_is_batch(app->run.scope))
+        return err_set(err, ERR_USAGE, "a race has one sequence at a time; start specscope without --batch");
+    if (snprintf(words, sizeof words, "%s", rest) >= (int)sizeof words)
+        return err_set(err, ERR_USAGE, ":tune takes a time such as 5m and names of policies");
+    for (char *word = strtok_r(words, " ", &save); word != NULL; word = strtok_r(NULL, " ", &save)) {
+        const double s = tune_time_parse(word);
+        if (!isnan(s))
+            request.time_s = s;
+        else if (request.n_policies < POLICIES_MOST)
+            names[request.n_policies++] = word;
+    }
+    const struct scope_now *scope = scope_now(app->run.scope);
+    if (!sweeping_race(&app->run.sweeping, &request, app_prompt(app), !scope->running && scope->end[0] == '\0', o->pace,
+                       err))
+        return false;
+    app->run.ended = false;
+    return run_panel(app, "tune", err);
+}
+
+bool
+run_tune(struct app *app, const char *rest, struct err *err)
+{
+    char verb[COMMAND_VERB];
+    const char *argument, *name;
+    uint32_t index;
+    if (!follow_live(&app->run))
+        return err_set(err, ERR_USAGE,
+                       "a replay cannot race settings: it shows the race's runs one after the other, and "
+                       "the ledger lists them; start specscope MODEL for a race");
+    if (command_split(rest, verb, &argument)) {
+        const bool take = strcmp(verb, "take") == 0, saves = strcmp(verb, "save") == 0,
+                   copy = strcmp(verb, "copy") == 0;
+        if (strcmp(verb, "stop") == 0)
+            return stop_race(app, err);
+        if (strcmp(verb, "show") == 0)
+            return show_run(app, argument, err);
+        if (take || saves || copy) {
+            const struct preset *p = read_setting(app, argument, &name, &index, err);
+            if (p == NULL)
+                return false;
+            if (saves || copy)
+                return saves ? save_setting(app, p, name, err) : copy_setting(app, p, err);
+            char text[120];
+            if (!apply(app, p, err))
+                return false;
+            message_say(&app->message, "%s", tuner_name(app->run.sweeping.tuner, index, " ", text, sizeof text));
+            return true;
+        }
+    }
+    return begin_race(app, rest, err);
 }
 
 /* ---- a segment as a command line ---- */

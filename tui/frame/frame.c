@@ -195,6 +195,21 @@ fill(const struct canvas *c, enum role role)
 }
 
 static void
+draw_tuning(const struct tuner *t, const struct canvas *c)
+{
+    char text[80];
+    const double left = tuner_left_s(t);
+    int x = 1 + canvas_print(c, 0, 1, ROLE_STATUS, "tune  %s ", tuner_progress(t, text, sizeof text));
+    const int bar = c->cols < 100 ? 12 : 24;
+    canvas_bar(c, 0, x, bar, tuner_done(t), ROLE_KNOB);
+    x += bar + 2;
+    if (!isnan(left))
+        x += 2 + canvas_print(c, 0, x, ROLE_STATUS, "at most %s left", tune_time_text(left, text, sizeof text));
+    x += 1 + canvas_text(c, 0, x, ROLE_KEY, "Esc");
+    canvas_text(c, 0, x, ROLE_DIM, "stop");
+}
+
+static void
 draw_sweeping(const struct knob_sweep *s, const struct canvas *c)
 {
     const uint32_t done = sweep_done(s), points = sweep_points(s);
@@ -218,7 +233,9 @@ draw_progress(const struct followed *run, const struct canvas *c)
     const bool failed = strncmp(end, "error", 5) == 0;
     if (sweeping_now(&run->sweeping) || progress != NULL || failed)
         fill(c, ROLE_STATUS);
-    if (sweeping_now(&run->sweeping)) {
+    if (sweeping_races(&run->sweeping)) {
+        draw_tuning(run->sweeping.tuner, c);
+    } else if (sweeping_now(&run->sweeping)) {
         draw_sweeping(run->sweeping.sweep, c);
     } else if (progress != NULL) {
         const int used =

@@ -9,16 +9,16 @@
 #include "tui/terminal/canvas.h"
 #include "tui/terminal/input.h"
 
-struct positions { /* from <= position < to */
+struct position_range { /* from <= position < to */
     uint32_t from, to;
 };
 
 struct selection { /* the position that all panels point at; the host owns it, panels may move it */
     uint32_t pos;
-    int32_t layer;                 /* 0: none */
-    enum layer_model model;        /* whose layer */
-    bool follow;                   /* the panels show the newest position */
-    struct positions text, layers; /* the positions that these panels showed last; empty: none */
+    int32_t layer;                      /* 0: none */
+    enum layer_model model;             /* whose layer */
+    bool follow;                        /* the panels show the newest position */
+    struct position_range text, layers; /* the positions that these panels showed last; empty: none */
 };
 
 struct effects;
@@ -39,6 +39,7 @@ struct view { /* data that a panel may read when it draws */
     struct selection *selection;       /* shared by all panels */
     const char *search;                /* the last search text, "": none */
     const struct knob_sweep *sweep;    /* the last sweep (engine/events/knob_sweep.h); NULL: a replay has none */
+    const struct tuner *tuner;         /* the last race (engine/events/tuner.h); NULL: a replay has none */
     const struct settings *requested;  /* of the sequence in focus; NULL: a replay */
     const struct landscape *landscape; /* forecasts of other knob values (landscape.h); NULL: none */
     const struct effects *effects;     /* forecasts of changed settings (engine/events/forecast.h); NULL: none */

@@ -423,9 +423,9 @@ draw_layers(void *state, const struct view *v, const struct canvas *c)
     layers_draw(state, v, c);
     const uint32_t pos = layers_experts_position(v);
     if (shows_experts(p, v))
-        v->selection->layers = (struct positions){pos, pos + 1};
+        v->selection->layers = (struct position_range){pos, pos + 1};
     else if (p->n_columns > 0)
-        v->selection->layers = (struct positions){p->column[0].pos, p->column[p->n_columns - 1].pos + 1};
+        v->selection->layers = (struct position_range){p->column[0].pos, p->column[p->n_columns - 1].pos + 1};
 }
 
 static void

@@ -159,7 +159,7 @@ place_mark(const void *user, const struct segment *t)
 }
 
 static void
-draw_span(const struct run_panel *p, const struct scope *s, const struct canvas *c, int y, struct positions span,
+draw_span(const struct run_panel *p, const struct scope *s, const struct canvas *c, int y, struct position_range span,
           bool bracket)
 {
     if (span.from >= span.to || span.to <= p->first)

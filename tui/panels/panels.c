@@ -17,7 +17,8 @@
     P(panel_judge)                                                                                                     \
     P(panel_exits)                                                                                                     \
     P(panel_reliability)                                                                                               \
-    P(panel_sweep)
+    P(panel_sweep)                                                                                                     \
+    P(panel_tune)
 
 #define DECLARE(panel) extern const struct panel_ops panel;
 PANELS(DECLARE)

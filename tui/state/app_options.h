@@ -2,6 +2,7 @@
 #ifndef TUI_STATE_APP_OPTIONS_H
 #define TUI_STATE_APP_OPTIONS_H
 
+#include "engine/events/race.h"
 #include "engine/session/session.h"
 #include "traces/replay.h"
 #include <limits.h>
@@ -19,6 +20,8 @@ struct app_options {
     const char *history_path; /* of prompts; NULL: only in memory */
     char *const *prompts;     /* (n_prompts) offered when a prompt is written; borrowed */
     size_t n_prompts;
+    const struct race_prompt *tune_prompts; /* (n_tune_prompts) of :tune; borrowed */
+    uint32_t n_tune_prompts;
     const char *presets;         /* the folder of presets; NULL: none */
     const char *command_path;    /* the file that receives copied command lines; NULL: none */
     const char *data_dir;        /* the folder that contains themes/; NULL: only built-in themes */

@@ -37,7 +37,7 @@ follow_open(struct followed *f, const struct source *source, struct err *err)
     if (follow_live(f))
         session_requested(source->session, 0, &f->requested);
     return scope_open(&f->scope, f->info, err) && (follow_live(f) || read_ahead(f, err)) &&
-           sweeping_open(&f->sweeping, source->session, f->info, err);
+           sweeping_open(&f->sweeping, source->session, f->scope, f->info, err);
 }
 
 bool

@@ -183,7 +183,7 @@ tabs(const struct panes *p, const struct canvas *c, int x)
 void
 panes_draw(struct panes *p, struct grid *g)
 {
-    p->selection.text = p->selection.layers = (struct positions){0};
+    p->selection.text = p->selection.layers = (struct position_range){0};
     for (int i = 0; i < p->n; i++)
         if (p->layout.panel[i].rows > 0)
             draw_panel(p, i, g);

@@ -1,0 +1,67 @@
+#!/bin/sh
+# A race in the scope, live: it runs to its end, its setting is taken, saved and copied, it is stopped, and settings and
+# prompt are restored. Which setting wins depends on the machine.
+BUILD=${BUILD:-build}
+. tests/screens/lib.sh
+
+PROMPTS=$WORK/prompts.jsonl
+cat "$ROOT/tests/screens/prompts.jsonl" - >"$PROMPTS" <<END
+{"turns": ["Two mice sat on a wall,"], "category": "rhymes"}
+{"turns": ["Three mice sat on a wall,"], "category": "rhymes"}
+{"turns": ["Four mice sat on a wall,"], "category": "rhymes"}
+END
+cat >"$WORK/race.script" <<END
+:wait round 3
+:set d_max 4
+:tune 8s sd fsm
+:wait sweep 1
+:key Down
+:save-screen row.txt
+:wait idle
+:save-screen over.txt
+:key f
+:save-screen flags.txt
+:key f Home y
+:tune save 2 second
+:tune take 2
+:wait idle
+:save-screen taken.txt
+:undo
+:quit
+END
+terminal 160x48 "$PROGRAM -n 24 --prompts '$PROMPTS' --script $WORK/race.script"
+check "a race ends well" exits 0
+check "the panel has plain decoding and the policies that were named" \
+    sh -c "grep -q '^┃[▸ ] *[0-9]* sd .*[0-9]\.[0-9][0-9]' '$WORK/run/over.txt' && grep -q ' fsm ' '$WORK/run/over.txt' && ! grep -q '[0-9] swift ' '$WORK/run/over.txt'"
+check "its result is of held-out prompts" grep -Eq 'held out .* × ar.*(faster than|slower than|within noise of) plain decoding|plain decoding is the fastest' "$WORK/run/over.txt"
+check "a message names the fastest setting" grep -Eq '(fastest: .* × ar on held-out prompts|plain decoding is the fastest)' "$WORK/run/over.txt"
+check "during the race, the cursor's row shows its run in the other panels" grep -q '▸ *[0-9]* [a-z]' "$WORK/run/row.txt"
+check "knobs and prompt are restored" sh -c "grep -q 'd_max .* 4 ' '$WORK/run/over.txt' && grep -q 'Everybody in the valley' '$WORK/run/over.txt'"
+check "f shows options of other engines" grep -q 'llama.cpp [0-9.]*' "$WORK/run/flags.txt"
+check "a setting is taken by its number" grep -Eq 'policy (sd|fsm)' "$WORK/run/taken.txt"
+check "a setting is saved as a preset" test -s "$HOME/specscope/presets/second.json"
+check "and copied as a command" grep -q '^specscope run --policy ' "$HOME/specscope/command"
+
+cat >"$WORK/stop.script" <<END
+:wait round 2
+:tune 5m
+:wait sweep 1
+:key Escape
+:wait idle
+:save-screen stopped.txt
+:quit
+END
+terminal 120x36 "$PROGRAM -n 16 --script $WORK/stop.script"
+check "Esc stops a race, not the scope" exits 0
+check "and names the fastest setting so far" grep -q 'the race stopped in heat [0-9]*; fastest so far: ' "$WORK/run/stopped.txt"
+
+for line in ':tune stop' ':tune take 1' ':tune nothing' ':tune show 1'; do
+    printf ':wait round 1\n%s\n:quit\n' "$line" >"$WORK/wrong.script"
+    terminal 120x36 "$PROGRAM -n 8 --script $WORK/wrong.script"
+    check "$line is refused" exits 2
+done
+printf ':goto 3\n:wait idle\n:tune\n:quit\n' >"$WORK/replay.script"
+terminal 120x36 "$PROGRAM replay --script $WORK/replay.script $ROOT/tests/screens/traces/specbound"
+check "a replay says that it cannot race" exits 2
+check "and what it shows instead" grep -q 'a replay cannot race settings: it shows' "$WORK/run/err"
+exit $STATUS

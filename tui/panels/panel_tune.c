@@ -1,0 +1,383 @@
+/* The race of `:tune`: a row for each setting, the fastest first, with its interval; the result on held-out prompts; the
+ * options of other engines. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/events/tuner.h"
+#include "tui/panels/panel.h"
+#include "tui/terminal/canvas.h"
+#include "tui/terminal/text.h"
+
+#define NUMBERS   12   /* columns of a speed and its place before the axis */
+#define AXIS_FROM 24   /* columns of the axis at least; with less room there is none */
+#define NAME_MOST 40   /* columns of a name beside an axis */
+#define TICK_COLS 8    /* columns between two numbers on the axis, at least */
+#define COMMAND   2000 /* bytes */
+
+struct tune_panel {
+    uint32_t candidate; /* the cursor */
+    bool moved;         /* false: it is on the fastest setting */
+    bool flags;         /* shows the options of other engines */
+    int top, rows, header;
+};
+
+struct axis {
+    int x, cols;
+    double low, high; /* × ar */
+};
+
+static bool
+active_tune(const struct view *v)
+{
+    return v->tuner != NULL && tuner_phase(v->tuner) != TUNE_NOTHING;
+}
+
+static bool
+has_rows(const struct view *v)
+{
+    return active_tune(v) && tuner_race(v->tuner) != NULL;
+}
+
+/* Returns the number of settings, and puts the cursor on one of them; *row is its row. */
+static uint32_t
+ranked(struct tune_panel *p, const struct view *v, struct race_standing all[RACE_CANDIDATES], uint32_t *row)
+{
+    const uint32_t n = race_standings(tuner_race(v->tuner), all);
+    *row = 0;
+    while (*row < n && all[*row].candidate != p->candidate)
+        ++*row;
+    if (!p->moved || *row == n) {
+        p->moved = false;
+        p->candidate = all[0].candidate;
+        *row = 0;
+    }
+    return n;
+}
+
+/* ---- drawing ---- */
+
+static int
+axis_place(const struct axis *a, double speed)
+{
+    const int x = (int)lrint((speed - a->low) / (a->high - a->low) * (a->cols - 1));
+    return x < 0 ? 0 : x >= a->cols ? a->cols - 1 : x;
+}
+
+/* The axis contains all speeds and 1; intervals may be cut. */
+static struct axis
+axis_of(const struct race_standing *all, uint32_t n, int x, int cols)
+{
+    struct axis a = {.x = x, .cols = cols, .low = 1, .high = 1};
+    for (uint32_t i = 0; i < n; i++) {
+        a.low = fmin(a.low, all[i].speed.value);
+        a.high = fmax(a.high, all[i].speed.value);
+    }
+    a.low = fmax(floor(a.low * 4 - 0.5) / 4, 0);
+    a.high = ceil(a.high * 4 + 0.5) / 4;
+    return a;
+}
+
+static void
+draw_axis(const struct axis *a, const struct canvas *c)
+{
+    double step = 0.5;
+    while ((a->high - a->low) / step * TICK_COLS > a->cols)
+        step *= 2;
+    for (double tick = ceil(a->low / step) * step; tick <= a->high; tick += step) {
+        char text[16];
+        const int width = snprintf(text, sizeof text, "%.1f", tick);
+        int x = axis_place(a, tick) - width / 2;
+        x = x < 0 ? 0 : x + width > a->cols ? a->cols - width : x;
+        canvas_text(c, 0, a->x + x, ROLE_DIM, text);
+    }
+}
+
+/* An interval of fewer heats is too wide to be of use. */
+static bool
+is_known(const struct race_standing *s)
+{
+    return s->heats >= RACE_HEATS && !isnan(s->speed.low);
+}
+
+/* Draws ├──●──┤ on the line of 1.0. */
+static void
+draw_interval(const struct axis *a, const struct canvas *c, int y, const struct race_standing *s, enum role role)
+{
+    const struct comparison *of = &s->speed;
+    canvas_text(c, y, a->x + axis_place(a, 1), ROLE_DIM, canvas_glyph(c, "│", "|"));
+    if (is_known(s)) {
+        const int from = axis_place(a, of->low), to = axis_place(a, of->high);
+        for (int x = from; x <= to; x++)
+            canvas_text(c, y, a->x + x, ROLE_DIM, canvas_glyph(c, "─", "-"));
+        if (from < to) {
+            canvas_text(c, y, a->x + from, ROLE_DIM, canvas_glyph(c, of->low < a->low ? "◂" : "├", "|"));
+            canvas_text(c, y, a->x + to, ROLE_DIM, canvas_glyph(c, of->high > a->high ? "▸" : "┤", "|"));
+        }
+    }
+    canvas_text(c, y, a->x + axis_place(a, of->value), role, canvas_glyph(c, "●", "o"));
+}
+
+static void
+draw_row(const struct tune_panel *p, const struct view *v, const struct canvas *c, int y, int rank, int name_cols,
+         const struct axis *a, const struct race_standing *s)
+{
+    char name[160], text[40];
+    const bool here = s->candidate == p->candidate, runs = s->candidate == tuner_at(v->tuner);
+    const enum role role = here ? ROLE_FOCUS : s->dropped > 0 ? ROLE_DIM : ROLE_TEXT;
+    if (here)
+        canvas_text(c, y, 0, ROLE_FOCUS, canvas_glyph(c, "▸", ">"));
+    canvas_print(c, y, 1, runs ? ROLE_KNOB_PENDING : ROLE_DIM, "%2d", rank);
+    canvas_word(c, y, 4, name_cols, role, MARK_NONE, tuner_name(v->tuner, s->candidate, " ", name, sizeof name));
+    if (s->heats == 0)
+        return;
+    canvas_print(c, y, 5 + name_cols, s->dropped > 0 ? ROLE_DIM : ROLE_TEXT, "%5.2f", s->speed.value);
+    if (a == NULL)
+        return;
+    draw_interval(a, c, y, s, s->dropped > 0 ? ROLE_DIM : ROLE_SERIES_1);
+    snprintf(text, sizeof text, "dropped in heat %u", s->dropped);
+    if (s->dropped > 0 && a->x + a->cols + 2 + (int)strlen(text) <= c->cols)
+        canvas_text(c, y, a->x + a->cols + 2, ROLE_DIM, text);
+}
+
+/* "1.54 × ar, 1.46 to 1.62" */
+static void
+speed_text(struct comparison c, bool known, char *out, size_t n)
+{
+    if (!known)
+        snprintf(out, n, "%.2f × ar", c.value);
+    else
+        snprintf(out, n, "%.2f × ar, %.2f to %.2f", c.value, c.low, c.high);
+}
+
+/* Draws the result on held-out prompts, by category where it fits. */
+static void
+draw_held_out(const struct view *v, const struct canvas *c, uint32_t candidate, int y)
+{
+    char name[120], speed[48];
+    const struct race *r = tuner_race(v->tuner);
+    const struct comparison all = race_held_out(r, candidate, 0, NULL);
+    const enum role role = all.verdict == DIFFERENCE_MORE   ? ROLE_OK
+                           : all.verdict == DIFFERENCE_LESS ? ROLE_ERROR
+                                                            : ROLE_DIM;
+    speed_text(all, !isnan(all.low), speed, sizeof speed);
+    int x = canvas_text(c, y, 0, ROLE_TITLE, "held out");
+    x += 2 +
+         canvas_print(c, y, x + 2, ROLE_TEXT, "%s  %s", tuner_name(v->tuner, candidate, " ", name, sizeof name), speed);
+    const char *verdict = tune_verdict(all), *category;
+    if (x + 2 + (int)strlen(verdict) > c->cols)
+        return;
+    x += 2 + canvas_text(c, y, x + 2, role, verdict);
+    for (uint32_t i = 0; (category = tuner_category(v->tuner, i)) != NULL; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "%.30s %.2f", category, race_held_out(r, candidate, 0, category).value);
+        if (x + 2 + text_width(text) <= c->cols)
+            x += 2 + canvas_text(c, y, x + 2, ROLE_DIM, text);
+    }
+}
+
+/* Draws the measures of the cursor's row. */
+static void
+draw_details(const struct view *v, const struct canvas *c, const struct race_standing *s, int y)
+{
+    char name[160], speed[48], more[64] = "";
+    if (s->heats > 0)
+        speed_text(s->speed, is_known(s), speed, sizeof speed);
+    else
+        snprintf(speed, sizeof speed, "no heat yet");
+    if (s->dropped > 0)
+        snprintf(more, sizeof more, ", dropped in heat %u", s->dropped);
+    const int x = canvas_word(c, y, 0, c->cols / 2, ROLE_FOCUS, MARK_NONE,
+                              tuner_name(v->tuner, s->candidate, " ", name, sizeof name));
+    char text[160];
+    snprintf(text, sizeof text, "%s, %u heat%s%s", speed, s->heats, s->heats == 1 ? "" : "s", more);
+    canvas_word(c, y, x + 2, c->cols - x - 2, ROLE_TEXT, MARK_NONE, text);
+}
+
+static void
+draw_race(struct tune_panel *p, const struct view *v, const struct canvas *c)
+{
+    struct race_standing all[RACE_CANDIDATES];
+    uint32_t row, held;
+    const int n = (int)ranked(p, v, all, &row);
+    const struct race *r = tuner_race(v->tuner);
+    const bool result = race_held_out_runs(r, &held) >= 2 && c->rows > 5;
+    const bool second = result && race_runner_up(r) != 0 && race_runner_up(r) != race_winner(r) && c->rows > 8;
+    const int below = (c->rows > 4) + result + second;
+    p->header = c->rows > 3 ? 1 : 0;
+    p->rows = c->rows - p->header - below < n ? c->rows - p->header - below : n;
+    p->top = panel_scroll(p->top, (int)row, n, p->rows);
+    int name_cols = 4;
+    for (int i = 0; i < n; i++) {
+        char name[160];
+        const int width = text_width(tuner_name(v->tuner, all[i].candidate, " ", name, sizeof name));
+        name_cols = width > name_cols ? width : name_cols;
+    }
+    name_cols = name_cols > NAME_MOST ? NAME_MOST : name_cols;
+    const int axis_x = 5 + name_cols + NUMBERS - 4, room = c->cols - axis_x - (c->cols > 100 ? 22 : 1);
+    const struct axis a = axis_of(all, (uint32_t)n, axis_x, room);
+    const bool plain = room < AXIS_FROM;
+    if (plain)
+        name_cols = c->cols - NUMBERS;
+    if (p->header > 0) {
+        canvas_text(c, 0, 4, ROLE_DIM, "setting");
+        canvas_text(c, 0, 5 + name_cols + 1, ROLE_DIM, "× ar");
+        if (!plain)
+            draw_axis(&a, c);
+    }
+    for (int i = 0; i < p->rows; i++)
+        draw_row(p, v, c, p->header + i, p->top + i + 1, name_cols, plain ? NULL : &a, &all[p->top + i]);
+    int y = p->header + p->rows;
+    if (c->rows > 4)
+        draw_details(v, c, &all[row], y++);
+    if (result)
+        draw_held_out(v, c, race_winner(r), y++);
+    if (second)
+        draw_held_out(v, c, race_runner_up(r), y);
+}
+
+/* Draws the cursor's setting as commands of other engines. */
+static void
+draw_flags(struct tune_panel *p, const struct view *v, const struct canvas *c)
+{
+    char text[COMMAND], name[160];
+    struct race_standing all[RACE_CANDIDATES];
+    uint32_t row;
+    int y = 1;
+    ranked(p, v, all, &row);
+    canvas_word(c, 0, 0, c->cols, ROLE_FOCUS, MARK_NONE, tuner_name(v->tuner, p->candidate, " ", name, sizeof name));
+    for (enum other_engine e = 0; e < ENGINES && y < c->rows; e++) {
+        char *rest = text;
+        canvas_print(c, y++, 0, ROLE_TITLE, "%s %s", engine_names[e], engine_versions[e]);
+        tuner_engine_command(v->tuner, e, p->candidate, false, text, sizeof text);
+        for (char *line; (line = strsep(&rest, "\n")) != NULL && y < c->rows;) {
+            const struct canvas below = canvas_inside(c, y, 2, c->rows - y, c->cols - 2);
+            y += canvas_paragraph(&below, ROLE_TEXT, line);
+        }
+    }
+}
+
+static void
+draw_tune(void *state, const struct view *v, const struct canvas *c)
+{
+    struct tune_panel *p = state;
+    char text[120];
+    if (!active_tune(v))
+        return;
+    if (!has_rows(v))
+        canvas_paragraph(
+            c, ROLE_DIM,
+            tuner_phase(v->tuner) == TUNE_RECORDS
+                ? "plain decoding of a few prompts comes first: its speed, and the layers' predictions for "
+                  "the forecasts that candidates are chosen by"
+                : tuner_progress(v->tuner, text, sizeof text));
+    else if (p->flags)
+        draw_flags(p, v, c);
+    else
+        draw_race(p, v, c);
+}
+
+static void
+note_tune(void *state, const struct view *v, char *out, int n)
+{
+    char name[120];
+    (void)state;
+    if (!active_tune(v))
+        return;
+    tuner_progress(v->tuner, out, (size_t)n);
+    const size_t used = strlen(out);
+    if (has_rows(v) && race_heat(tuner_race(v->tuner)) > 0)
+        snprintf(out + used, (size_t)n - used, " · fastest%s: %s", tuner_phase(v->tuner) == TUNE_OVER ? "" : " so far",
+                 tuner_name(v->tuner, tuner_winner(v->tuner), " ", name, sizeof name));
+}
+
+/* ---- keys ---- */
+
+static void
+choose(struct tune_panel *p, const struct view *v, long row)
+{
+    struct race_standing all[RACE_CANDIDATES];
+    uint32_t before;
+    const long n = (long)ranked(p, v, all, &before);
+    p->candidate = all[row < 0 ? 0 : row >= n ? n - 1 : row].candidate;
+    p->moved = true;
+    panel_command(v, "tune show %u", (unsigned)p->candidate + 1);
+}
+
+static bool
+key_tune(void *state, const struct view *v, int key)
+{
+    struct tune_panel *p = state;
+    struct race_standing all[RACE_CANDIDATES];
+    uint32_t row;
+    if (!has_rows(v))
+        return false;
+    ranked(p, v, all, &row);
+    const struct step by = input_step(key, p->rows > 1 ? p->rows - 1 : 1);
+    if (by.down != 0) {
+        choose(p, v, (long)row + by.down);
+        return true;
+    }
+    switch (key) {
+    case INPUT_HOME:
+        p->moved = false;
+        panel_command(v, "tune show now");
+        return true;
+    case INPUT_ENTER: panel_command(v, "tune take %u", (unsigned)p->candidate + 1); return true;
+    case 's': panel_command(v, "command tune save %u ", (unsigned)p->candidate + 1); return true;
+    case 'y': panel_command(v, "tune copy %u", (unsigned)p->candidate + 1); return true;
+    case 'f': p->flags = !p->flags; return true;
+    default: return false;
+    }
+}
+
+static bool
+mouse_tune(void *state, const struct view *v, const struct canvas *c, int y, int x, enum mouse_action action)
+{
+    struct tune_panel *p = state;
+    struct race_standing all[RACE_CANDIDATES];
+    uint32_t at;
+    const int row = y - p->header;
+    (void)c, (void)x;
+    if (!has_rows(v) || p->flags)
+        return false;
+    ranked(p, v, all, &at);
+    if (mouse_wheel(action) != 0) {
+        choose(p, v, (long)at + mouse_wheel(action));
+        return true;
+    }
+    if ((action != MOUSE_PRESS && action != MOUSE_DOUBLE) || row < 0 || row >= p->rows)
+        return false;
+    choose(p, v, p->top + row);
+    return action == MOUSE_DOUBLE ? key_tune(state, v, INPUT_ENTER) : true;
+}
+
+static const struct key_help keys[] = {
+    {"↑ ↓ PgUp PgDn",
+     "choose a setting; the other panels show its last run. Home: the fastest one, and the current run"},
+    {"Enter", "take the setting; double click; :tune take N"},
+    {"s", "save it as a preset; :tune save N NAME"},
+    {"y", "copy it as a command line; :tune copy N"},
+    {"f", "options of other engines for it, or the race again"},
+    {"├─●─┤", "the mean over prompts with its 95% interval, in multiples of plain decoding (ar)"},
+    {"held out", "the result: speed on prompts that took no part in the race"},
+    {"Esc", "stop the race; the settings are again those from before"},
+    {NULL, NULL},
+};
+
+extern const struct panel_ops panel_tune;
+const struct panel_ops panel_tune = {
+    .name = "tune",
+    .title = "tune",
+    .brief = "Enter take  s save  y copy  f flags",
+    .place = PANEL_BOTTOM,
+    .weight = 6,
+    .min_cols = 100,
+    .active = active_tune,
+    .keys = keys,
+    .state_size = sizeof(struct tune_panel),
+    .draw = draw_tune,
+    .note = note_tune,
+    .key = key_tune,
+    .mouse = mouse_tune,
+};
