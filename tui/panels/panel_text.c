@@ -212,7 +212,7 @@ draw_text(void *state, const struct view *v, const struct canvas *c)
     size_t match_end = 0;
     const size_t end = top + rows < p->flow.n_lines ? p->flow.lines[top + rows].start : p->flow.n;
     v->selection->text = (struct position_range){p->flow.spans[flow_span_at(&p->flow, p->flow.lines[top].start)].pos,
-                                            p->flow.spans[flow_span_at(&p->flow, end > 0 ? end - 1 : 0)].pos + 1};
+                                                 p->flow.spans[flow_span_at(&p->flow, end > 0 ? end - 1 : 0)].pos + 1};
     for (int y = 0; y < c->rows && top + (size_t)y < p->flow.n_lines; y++)
         draw_line(p, v, c, y, top + (size_t)y, &match_end);
 }
