@@ -125,8 +125,8 @@ PANEL_TEST(pointing_moves_the_selection)
     assert_int_equal(f->selection.pos, 5 + 21 * 5);
     press(f, INPUT_SHIFT_LEFT);
     assert_int_equal(f->selection.pos, 5 + 11 * 5);
-    f->selection.text = (struct positions){5 + 10 * 5, 5 + 30 * 5};
-    f->selection.layers = (struct positions){5 + 12 * 5, 5 + 15 * 5};
+    f->selection.text = (struct position_range){5 + 10 * 5, 5 + 30 * 5};
+    f->selection.layers = (struct position_range){5 + 12 * 5, 5 + 15 * 5};
     draw(f, 8, 4 + 80);
     const int axis = row_with(f, "▲");
     assert_true(axis > 0);
