@@ -267,7 +267,7 @@ save_setting(struct app *app, const struct preset *p, const char *name, struct e
         return err_set(err, ERR_USAGE, "there is no folder for presets: neither XDG_CONFIG_HOME nor HOME is set");
     if (!preset_write(p, app->options.presets, name, err))
         return false;
-    message_say(&app->message, "saved: :preset %s brings it back, --preset %s begins with it", name, name);
+    message_print(&app->message, "saved: :preset %s brings it back, --preset %s begins with it", name, name);
     return true;
 }
 
@@ -306,7 +306,7 @@ stop_race(struct app *app, struct err *err)
     if (!sweeping_stop(&app->run.sweeping, err))
         return false;
     sweeping_summary(&app->run.sweeping, text, sizeof text);
-    message_say(&app->message, "%s", text);
+    message_print(&app->message, "%s", text);
     return true;
 }
 
@@ -373,7 +373,7 @@ run_tune(struct app *app, const char *rest, struct err *err)
             char text[120];
             if (!apply(app, p, err))
                 return false;
-            message_say(&app->message, "%s", tuner_name(app->run.sweeping.tuner, index, " ", text, sizeof text));
+            message_print(&app->message, "%s", tuner_name(app->run.sweeping.tuner, index, " ", text, sizeof text));
             return true;
         }
     }
