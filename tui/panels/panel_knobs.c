@@ -12,14 +12,10 @@
 #include "tui/terminal/input.h"
 #include "tui/terminal/text.h"
 
-#define TYPED 16
-
 struct knobs_panel {
-    uint32_t focus;    /* index of the focused item */
-    int top, seen;     /* the first visible line, and the number of visible lines, as drawn last */
-    char policy[16];   /* the policy of the fields below */
-    char typed[TYPED]; /* a value being typed; "": none */
-    bool typing;
+    uint32_t focus;  /* index of the focused item */
+    int top, seen;   /* the first visible line, and the number of visible lines, as drawn last */
+    char policy[16]; /* the policy of the fields below */
     struct landscape_cursor grid;
 };
 
@@ -113,7 +109,6 @@ reset_for_policy(struct knobs_panel *p, const struct view *v)
         return;
     p->focus = 0;
     p->top = 0;
-    p->typing = false;
     memcpy(p->policy, policy->name, sizeof p->policy);
 }
 
@@ -315,10 +310,6 @@ draw_item(const struct knobs_panel *p, const struct view *v, const struct canvas
                       : it.idle ? ROLE_DIM
                                 : ROLE_KNOB);
     x += a->slider + 1;
-    if (focus && p->typing) {
-        canvas_print(c, y, x, ROLE_CURSOR, "%s_", p->typed);
-        return;
-    }
     knob_format(it.knob, value, text, sizeof text);
     const int used = canvas_text(c, y, x, pending ? ROLE_KNOB_PENDING : it.idle ? ROLE_DIM : ROLE_TEXT, text);
     if (pending)
@@ -411,46 +402,6 @@ note_knobs(void *state, const struct view *v, char *out, int n)
 /* ---- keys ---- */
 
 static bool
-type_key(struct knobs_panel *p, const struct view *v, int key)
-{
-    if (!p->typing && key == INPUT_ENTER) {
-        p->typing = true;
-        p->typed[0] = '\0';
-        return true;
-    }
-    if (!p->typing)
-        return false;
-    const size_t n = strlen(p->typed);
-    if ((key >= '0' && key <= '9') || key == '.' || key == 'e' || key == '-') {
-        if (n + 1 < sizeof p->typed) {
-            p->typed[n] = (char)key;
-            p->typed[n + 1] = '\0';
-        }
-        return true;
-    }
-    if (key == INPUT_BACKSPACE || key == INPUT_DELETE) {
-        if (n > 0)
-            p->typed[n - 1] = '\0';
-        p->typing = n > 0;
-        return true;
-    }
-    if (key >= ' ' && key < INPUT_UP) /* a key that is no part of a number is ignored */
-        return true;
-    p->typing = false;
-    if (key == INPUT_ENTER && n > 0) {
-        const struct knob *k = knobs_item(v, p->focus).knob;
-        double value;
-        struct err err = {0};
-        if (knob_parse(k, p->typed, &value, &err))
-            ask(v, p->focus, value);
-        else
-            panel_print(v, "%s", err.text);
-        return true;
-    }
-    return key == INPUT_ESCAPE || key == INPUT_ENTER;
-}
-
-static bool
 key_knobs(void *state, const struct view *v, int key)
 {
     struct knobs_panel *p = state;
@@ -460,8 +411,6 @@ key_knobs(void *state, const struct view *v, int key)
     const struct knobs_item it = knobs_item(v, p->focus);
     if (landscape_grid_is_open(v))
         return landscape_grid_key(&p->grid, v, key);
-    if (it.knob->kind != KNOB_CHOICE && v->live && type_key(p, v, key))
-        return true;
     switch (key) {
     case 'k':
     case INPUT_UP: p->focus -= p->focus > 0; return true;
@@ -477,10 +426,11 @@ key_knobs(void *state, const struct view *v, int key)
     case INPUT_END: ask(v, p->focus, it.most); return true;
     case '=': ask(v, p->focus, it.knob->def); return true;
     case INPUT_ENTER:
-        if (it.knob->kind != KNOB_CHOICE)
-            return false;
-        step(v, p->focus, 1);
-        return true;
+        if (it.knob->kind == KNOB_CHOICE)
+            step(v, p->focus, 1);
+        else if (v->live)
+            panel_command(v, "command set %s ", it.knob->name); /* the user types the value */
+        return it.knob->kind == KNOB_CHOICE || v->live;
     default: return false;
     }
 }
@@ -499,7 +449,6 @@ mouse_knobs(void *state, const struct view *v, const struct canvas *c, int y, in
         if (i < 0 || action == MOUSE_RELEASE)
             return false;
         p->focus = (uint32_t)i;
-        p->typing = false;
     }
     const struct knobs_item it = knobs_item(v, p->focus);
     const int from = 1 + a.name + 1, track = a.slider - 2;
@@ -536,7 +485,7 @@ static const struct key_help keys[] = {
     {"↑ ↓", "choose a knob"},
     {"← →", "one step; with Shift ten; a choice goes round"},
     {"Home End", "least and most of the slider; more can be typed where there is more"},
-    {"Enter", "type a value; Enter sets it, Esc leaves it"},
+    {"Enter", "type a value: :set with the knob's name"},
     {"=", "back to the default (┼)"},
     {"▁▄█", "the track: the speedup that the last tokens would have had at every value, ● the one in force"},
     {"w", "this knob and the next as a grid, ● in force, ★ the best: arrows move, with Shift and PgUp PgDn by ten; "
