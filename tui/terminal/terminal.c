@@ -19,44 +19,51 @@
 #define KEYS_REPORT 610 /* larger than curses' own codes; + enum report_kind: the beginning of such a report */
 enum { CODE_PASTE_BEGIN = 600, CODE_PASTE_END };
 
+/* Keys by curses' codes, with sequences that terminfo may lack. */
+static const struct {
+    const char *sequence; /* NULL: terminfo's own */
+    unsigned code;
+    int key;
+} key_codes[] = {
+    {"\033[A", KEY_UP, INPUT_UP},
+    {"\033[B", KEY_DOWN, INPUT_DOWN},
+    {"\033[C", KEY_RIGHT, INPUT_RIGHT},
+    {"\033[D", KEY_LEFT, INPUT_LEFT},
+    {"\033[1;2A", KEY_SR, INPUT_SHIFT_UP},
+    {"\033[a", KEY_SR, INPUT_SHIFT_UP},
+    {"\033[1;2B", KEY_SF, INPUT_SHIFT_DOWN},
+    {"\033[b", KEY_SF, INPUT_SHIFT_DOWN},
+    {"\033[1;2C", KEY_SRIGHT, INPUT_SHIFT_RIGHT},
+    {"\033[c", KEY_SRIGHT, INPUT_SHIFT_RIGHT},
+    {"\033[1;2D", KEY_SLEFT, INPUT_SHIFT_LEFT},
+    {"\033[d", KEY_SLEFT, INPUT_SHIFT_LEFT},
+    {"\033[H", KEY_HOME, INPUT_HOME},
+    {"\033OH", KEY_HOME, INPUT_HOME},
+    {"\033[1~", KEY_HOME, INPUT_HOME},
+    {"\033[7~", KEY_HOME, INPUT_HOME},
+    {"\033[F", KEY_END, INPUT_END},
+    {"\033OF", KEY_END, INPUT_END},
+    {"\033[4~", KEY_END, INPUT_END},
+    {"\033[8~", KEY_END, INPUT_END},
+    {"\033[5~", KEY_PPAGE, INPUT_PAGE_UP},
+    {"\033[6~", KEY_NPAGE, INPUT_PAGE_DOWN},
+    {"\033[3~", KEY_DC, INPUT_DELETE},
+    {"\033[Z", KEY_BTAB, INPUT_SHIFT_TAB},
+    {NULL, KEY_IC, INPUT_INSERT},
+    {NULL, KEY_BACKSPACE, INPUT_BACKSPACE},
+    {NULL, KEY_ENTER, INPUT_ENTER},
+    {"\033[200~", CODE_PASTE_BEGIN, INPUT_PASTE_BEGIN},
+    {"\033[201~", CODE_PASTE_END, INPUT_PASTE_END},
+};
+enum { KEYS = sizeof key_codes / sizeof *key_codes };
+
 /* Declares the sequences of keys and reports; after curses has started. */
 static void
 keys_declare(void)
 {
-    static const struct {
-        const char *sequence;
-        int code;
-    } keys[] = {
-        {"\033[1;2A", KEY_SR},
-        {"\033[1;2B", KEY_SF},
-        {"\033[1;2C", KEY_SRIGHT},
-        {"\033[1;2D", KEY_SLEFT},
-        {"\033[a", KEY_SR},
-        {"\033[b", KEY_SF},
-        {"\033[c", KEY_SRIGHT},
-        {"\033[d", KEY_SLEFT},
-        {"\033[H", KEY_HOME},
-        {"\033OH", KEY_HOME},
-        {"\033[1~", KEY_HOME},
-        {"\033[7~", KEY_HOME},
-        {"\033[F", KEY_END},
-        {"\033OF", KEY_END},
-        {"\033[4~", KEY_END},
-        {"\033[8~", KEY_END},
-        {"\033[5~", KEY_PPAGE},
-        {"\033[6~", KEY_NPAGE},
-        {"\033[3~", KEY_DC},
-        {"\033[Z", KEY_BTAB},
-        {"\033[A", KEY_UP},
-        {"\033[B", KEY_DOWN},
-        {"\033[C", KEY_RIGHT},
-        {"\033[D", KEY_LEFT},
-        {"\033[200~", CODE_PASTE_BEGIN},
-        {"\033[201~", CODE_PASTE_END},
-    };
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        if (key_defined(keys[i].sequence) <= 0)
-            define_key(keys[i].sequence, keys[i].code);
+    for (int i = 0; i < KEYS; i++)
+        if (key_codes[i].sequence != NULL && key_defined(key_codes[i].sequence) <= 0)
+            define_key(key_codes[i].sequence, (int)key_codes[i].code);
     /* replaces terminfo's sequences, because reports are read here */
     define_key("\033[<", KEYS_REPORT + REPORT_MOUSE);
     define_key("\033[M", KEYS_REPORT + REPORT_OLD_MOUSE);
@@ -69,36 +76,10 @@ keys_declare(void)
 static int
 keys_named(unsigned code)
 {
-    static const struct {
-        unsigned code;
-        int key;
-    } keys[] = {
-        {KEY_UP, INPUT_UP},
-        {KEY_DOWN, INPUT_DOWN},
-        {KEY_LEFT, INPUT_LEFT},
-        {KEY_RIGHT, INPUT_RIGHT},
-        {KEY_SR, INPUT_SHIFT_UP},
-        {KEY_SF, INPUT_SHIFT_DOWN},
-        {KEY_SLEFT, INPUT_SHIFT_LEFT},
-        {KEY_SRIGHT, INPUT_SHIFT_RIGHT},
-        {KEY_HOME, INPUT_HOME},
-        {KEY_END, INPUT_END},
-        {KEY_PPAGE, INPUT_PAGE_UP},
-        {KEY_NPAGE, INPUT_PAGE_DOWN},
-        {KEY_IC, INPUT_INSERT},
-        {KEY_DC, INPUT_DELETE},
-        {KEY_BTAB, INPUT_SHIFT_TAB},
-        {KEY_BACKSPACE, INPUT_BACKSPACE},
-        {KEY_ENTER, INPUT_ENTER},
-        {CODE_PASTE_BEGIN, INPUT_PASTE_BEGIN},
-        {CODE_PASTE_END, INPUT_PASTE_END},
-    };
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        if (keys[i].code == code)
-            return keys[i].key;
-    if (code >= KEY_F(1) && code <= KEY_F(12))
-        return INPUT_F1 + (int)(code - KEY_F(1));
-    return INPUT_NONE;
+    for (int i = 0; i < KEYS; i++)
+        if (key_codes[i].code == code)
+            return key_codes[i].key;
+    return code >= KEY_F(1) && code <= KEY_F(12) ? INPUT_F1 + (int)(code - KEY_F(1)) : INPUT_NONE;
 }
 
 /* ---- modes ---- */

@@ -57,21 +57,9 @@ parse_colour(const cJSON *item, int32_t *rgb)
         *rgb = THEME_NO_RGB;
         return true;
     }
-    if (s[0] != '#' || strlen(s) != 7)
+    if (s[0] != '#' || strlen(s) != 7 || strspn(s + 1, "0123456789abcdefABCDEF") != 6)
         return false;
-    int32_t value = 0;
-    for (int i = 1; i < 7; i++) {
-        const char c = s[i];
-        int digit;
-        if (c >= '0' && c <= '9')
-            digit = c - '0';
-        else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
-            digit = (c | 0x20) - 'a' + 10;
-        else
-            return false;
-        value = value * 16 + digit;
-    }
-    *rgb = value;
+    *rgb = (int32_t)strtol(s + 1, NULL, 16);
     return true;
 }
 
