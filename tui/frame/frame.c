@@ -169,22 +169,10 @@ help_key(int *top, int page, int key)
 static void
 draw_too_small(const struct followed *run, const struct canvas *c)
 {
-    char size[32], here[32];
-    snprintf(size, sizeof size, "%d×%d", LAYOUT_MIN_COLS, LAYOUT_MIN_ROWS);
-    snprintf(here, sizeof here, "this is %d×%d", c->cols, c->rows);
-    const char *const line[] = {"specscope needs", size, here, follow_moving(run) ? "it goes on" : "it waits"};
-    if (c->cols < text_width(line[0]) || c->rows < 4) {
-        /* The size must be readable on any screen. */
-        for (int y = 0, at = 0; y < c->rows && size[at] != '\0'; y++) {
-            const size_t n = text_fit(size + at, c->cols, NULL);
-            canvas_print(c, y, 0, ROLE_WARN, "%.*s", (int)n, size + at);
-            at += n == 0 ? 1 : (int)n;
-        }
-        return;
-    }
-    for (int i = 0; i < 4; i++)
-        canvas_text(c, (c->rows - 4) / 2 + i, (c->cols - text_width(line[i])) / 2, i == 1 ? ROLE_WARN : ROLE_TEXT,
-                    line[i]);
+    char text[120];
+    snprintf(text, sizeof text, "specscope needs %d×%d, this is %d×%d; it %s", LAYOUT_MIN_COLS, LAYOUT_MIN_ROWS,
+             c->cols, c->rows, follow_moving(run) ? "continues" : "waits");
+    canvas_paragraph(c, ROLE_WARN, text);
 }
 
 static void
