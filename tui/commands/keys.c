@@ -87,12 +87,12 @@ choose_model(struct app *app, const struct input *in)
 }
 
 static void
-scroll_help(struct app *app, int key)
+scroll_page(struct app *app, int key)
 {
     const int rows = app->screen.grid.rows;
     if (app->mode == MODE_HELP && help_filter_key(&app->help_filter, key))
         return;
-    if (!help_key(&app->help_top, rows > 10 ? rows - 8 : 1, key))
+    if (!page_key(&app->page_top, rows > 10 ? rows - 8 : 1, key))
         app->mode = MODE_PANELS;
 }
 
@@ -160,7 +160,7 @@ mouse(struct app *app, const struct input *in)
     else if (app->mode == MODE_PANELS)
         panels_mouse(app, in);
     else if ((app->mode == MODE_HELP || app->mode == MODE_MESSAGES) && wheel)
-        help_key(&app->help_top, 3, in->mouse == MOUSE_WHEEL_UP ? INPUT_PAGE_UP : INPUT_PAGE_DOWN);
+        page_key(&app->page_top, 3, in->mouse == MOUSE_WHEEL_UP ? INPUT_PAGE_UP : INPUT_PAGE_DOWN);
     else if (app->mode == MODE_MODELS)
         choose_model(app, in);
     else if (app->mode == MODE_CHOOSER && wheel)
@@ -198,7 +198,7 @@ app_key(struct app *app, const struct input *in)
     case MODE_PANELS: panels_key(app, in->key); break;
     case MODE_LINE: edit(app, in->key); break;
     case MODE_HELP:
-    case MODE_MESSAGES: scroll_help(app, in->key); break;
+    case MODE_MESSAGES: scroll_page(app, in->key); break;
     case MODE_CHOOSER: choose(app, in->key); break;
     case MODE_MODELS: choose_model(app, in); break;
     case MODE_QUIT:

@@ -187,7 +187,7 @@ run_help(struct app *app, const char *rest, struct err *err)
     (void)rest;
     (void)err;
     app->mode = MODE_HELP;
-    app->help_top = 0;
+    app->page_top = 0;
     app->help_filter = (struct help_filter){.text = ""};
     return true;
 }
@@ -198,7 +198,7 @@ run_messages(struct app *app, const char *rest, struct err *err)
     (void)rest;
     (void)err;
     app->mode = MODE_MESSAGES;
-    app->help_top = INT_MAX; /* the newest */
+    app->page_top = INT_MAX; /* the newest */
     return true;
 }
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- the help ---- */
+/* ---- the help and the messages ---- */
 
 /* The meaning of each number of the bars and panels. docs/methods.md has the formulas. */
 static const struct glossary {
@@ -58,14 +58,15 @@ static const struct glossary {
 struct page {                    /* writes lines; the visible ones reach the screen */
     const struct canvas *canvas; /* NULL: lines are only counted */
     int cols, line, top;
+    int column;         /* of the text beside a key */
     const char *filter; /* only rows that contain it are written; "": all */
 };
 
-/* Draws a key and its meaning, which is wrapped beside it, or a heading. */
+/* Draws a key and its meaning, which is wrapped beside it, or a heading (right: NULL). */
 static void
-row(struct page *p, enum role left_role, const char *left, const char *right)
+row(struct page *p, enum role left_role, const char *left, enum role role, const char *right)
 {
-    const int used = text_width(left), column = p->cols < 60 ? 12 : 26, x = used < column - 1 ? column : used + 3;
+    const int used = text_width(left), x = used < p->column - 1 ? p->column : used + 3;
     bool first = true;
     if (p->filter[0] != '\0' &&
         (right == NULL || (strcasestr(left, p->filter) == NULL && strcasestr(right, p->filter) == NULL)))
@@ -75,7 +76,7 @@ row(struct page *p, enum role left_role, const char *left, const char *right)
         const size_t n = right == NULL ? 0 : text_wrap(right, p->cols - x);
         if (p->canvas != NULL && y >= 0 && y < p->canvas->rows) {
             canvas_text(p->canvas, y, 1, left_role, first ? left : "");
-            canvas_print(p->canvas, y, x, ROLE_TEXT, "%.*s", (int)n, right == NULL ? "" : right);
+            canvas_print(p->canvas, y, x, role, "%.*s", (int)n, right == NULL ? "" : right);
         }
         right = right == NULL ? NULL : right + n + strspn(right + n, " ");
         first = false;
@@ -83,70 +84,90 @@ row(struct page *p, enum role left_role, const char *left, const char *right)
 }
 
 static void
-write_page(struct page *p, const struct panes *panes, const struct verb *verbs)
+heading(struct page *p, const char *text)
 {
-    row(p, ROLE_TITLE, "Keys everywhere", NULL);
+    if (p->line > 0)
+        row(p, ROLE_TEXT, "", ROLE_TEXT, NULL);
+    row(p, ROLE_TITLE, text, ROLE_TEXT, NULL);
+}
+
+/* The keys of the panels on the screen, the meaning of the marks, the commands. */
+static void
+write_help(struct page *p, const struct app *app)
+{
+    const struct panes *panes = &app->panes;
+    p->column = p->cols < 60 ? 12 : 26;
+    heading(p, "Keys everywhere");
     for (const struct app_key *k = app_keys; k->key != INPUT_NONE; k++)
         if (k->what != NULL)
-            row(p, ROLE_KEY, k->keys, k->what);
-    row(p, ROLE_KEY, "mouse", "click focuses, wheel scrolls, drag moves knobs and the time line");
+            row(p, ROLE_KEY, k->keys, ROLE_TEXT, k->what);
+    row(p, ROLE_KEY, "mouse", ROLE_TEXT, "click focuses, wheel scrolls, drag moves knobs and the time line");
     for (int i = 0; i < panes->n; i++) {
         const struct panel_ops *ops = panel_registry[i];
         if (!panes_active(panes, i) || ops->keys == NULL || ops->keys[0].keys == NULL)
             continue;
-        char heading[80];
-        snprintf(heading, sizeof heading, "In %s%s", ops->title_now != NULL ? ops->title_now(&panes->view) : ops->title,
+        char text[80];
+        snprintf(text, sizeof text, "In %s%s", ops->title_now != NULL ? ops->title_now(&panes->view) : ops->title,
                  i == panes->focus ? " (focused)" : "");
-        row(p, ROLE_TEXT, "", NULL);
-        row(p, ROLE_TITLE, heading, NULL);
+        heading(p, text);
         for (const struct key_help *k = ops->keys; k->keys != NULL; k++)
-            row(p, ROLE_KEY, k->keys, k->what);
+            row(p, ROLE_KEY, k->keys, ROLE_TEXT, k->what);
     }
-    row(p, ROLE_TEXT, "", NULL);
-    row(p, ROLE_TITLE, "Measures and marks", NULL);
+    heading(p, "Measures and marks");
     for (const struct glossary *g = glossary; g->name != NULL; g++)
-        row(p, ROLE_KEY, g->name, g->what);
-    row(p, ROLE_TEXT, "", NULL);
-    row(p, ROLE_TITLE, "Commands, after ':' (Tab completes)", NULL);
-    for (const struct verb *v = verbs; v->name != NULL; v++) {
+        row(p, ROLE_KEY, g->name, ROLE_TEXT, g->what);
+    heading(p, "Commands, after ':' (Tab completes)");
+    for (const struct verb *v = app->verbs; v->name != NULL; v++) {
         char usage[80];
         if (v->what == NULL)
             continue;
         snprintf(usage, sizeof usage, ":%s %s", v->name, v->arguments);
-        row(p, ROLE_KEY, usage, v->what);
+        row(p, ROLE_KEY, usage, ROLE_TEXT, v->what);
     }
 }
 
-/* Draws the help over the frame: the keys of the panels on the screen, the commands, the meaning of the marks. Moves *top, the first line
- * shown, to a line that exists. */
+/* The messages so far, the oldest first. */
 static void
-help_draw(int *top, const struct help_filter *filter, const struct panes *panes, const struct verb *verbs,
-          const struct canvas *c)
+write_messages(struct page *p, const struct app *app)
 {
-    const int cols = c->cols > 96 ? 92 : c->cols - 4;
-    const struct canvas box = canvas_inside(c, 1, (c->cols - cols) / 2, c->rows - 3, cols);
-    const struct canvas inside = canvas_inside(&box, 1, 1, box.rows - 2, box.cols - 2);
-    struct page page = {.cols = inside.cols, .filter = filter->text};
+    const struct message *m = &app->message;
+    p->column = 3;
+    for (uint32_t i = m->n > MESSAGES_KEPT ? m->n - MESSAGES_KEPT : 0; i < m->n; i++)
+        row(p, ROLE_DIM, "·", m->said[i % MESSAGES_KEPT].role, m->said[i % MESSAGES_KEPT].text);
+    if (m->n == 0)
+        row(p, ROLE_DIM, "no messages yet", ROLE_TEXT, NULL);
+}
+
+/* Draws a page in a box over the frame. Moves app->page_top, the first line shown, to a line that exists. */
+static void
+page_draw(struct app *app, const char *title, void (*write)(struct page *, const struct app *), const struct canvas *c)
+{
+    const struct help_filter *filter = &app->help_filter;
+    const int cols = c->cols > 96 ? 92 : c->cols - 4, most = c->rows - 5;
+    struct page page = {.cols = cols - 2, .filter = app->mode == MODE_HELP ? filter->text : ""};
     char note[100];
-    write_page(&page, panes, verbs);
-    const int last = page.line > inside.rows ? page.line - inside.rows : 0;
-    *top = *top > last ? last : *top < 0 ? 0 : *top;
-    if (filter->typing)
-        snprintf(note, sizeof note, "/%s_", filter->text);
-    else if (filter->text[0] != '\0')
-        snprintf(note, sizeof note, "%s \"%s\"", page.line > 0 ? "rows with" : "no row has", filter->text);
-    else
+    write(&page, app);
+    const int n = page.line, rows = n < 1 ? 1 : n < most ? n : most, last = n - rows;
+    const struct canvas box = canvas_inside(c, (c->rows - rows - 2) / 3, (c->cols - cols) / 2, rows + 2, cols);
+    const struct canvas inside = canvas_inside(&box, 1, 1, rows, cols - 2);
+    app->page_top = app->page_top > last ? last : app->page_top;
+    app->page_top = app->page_top < 0 ? 0 : app->page_top;
+    if (page.filter[0] == '\0' && !filter->typing)
         snprintf(note, sizeof note, last > 0 ? "arrows scroll, any other key closes" : "any key closes");
+    else if (filter->typing)
+        snprintf(note, sizeof note, "/%s_", filter->text);
+    else
+        snprintf(note, sizeof note, "%s \"%s\"", n > 0 ? "rows with" : "no row has", filter->text);
     canvas_clear(&box);
-    canvas_box(&box, "help", note, true);
-    page = (struct page){.canvas = &inside, .cols = inside.cols, .top = *top, .filter = filter->text};
-    write_page(&page, panes, verbs);
+    canvas_box(&box, title, note, true);
+    page = (struct page){.canvas = &inside, .cols = cols - 2, .top = app->page_top, .filter = page.filter};
+    write(&page, app);
 }
 
 #define END 10000
 
 bool
-help_key(int *top, int page, int key)
+page_key(int *top, int page, int key)
 {
     *top = *top > END ? END : *top; /* the help may not have been drawn since */
     switch (key) {
@@ -323,9 +344,9 @@ draw(struct app *app)
     draw_status(app, &status);
     draw_notice(app, timeline.rows > 0 ? &timeline : &measures);
     if (app->mode == MODE_HELP)
-        help_draw(&app->help_top, &app->help_filter, &app->panes, app->verbs, &whole);
+        page_draw(app, "help", write_help, &whole);
     else if (app->mode == MODE_MESSAGES)
-        messages_draw(&app->message, &app->help_top, &whole);
+        page_draw(app, "messages", write_messages, &whole);
     else if (app->mode == MODE_CHOOSER)
         chooser_draw(&app->chooser, &whole);
     else if (app->mode == MODE_MODELS)

@@ -6,7 +6,7 @@
 
 bool frame_draw(struct app *, struct err *); /* fails without memory */
 
-/* Moves *top, the first line shown of the help. page: lines of a page. Returns false if the key does not scroll. */
-bool help_key(int *top, int page, int key);
+/* Moves *top, the first line shown of the help or the messages. page: lines of a page. Returns false if the key does not scroll. */
+bool page_key(int *top, int page, int key);
 
 #endif

@@ -33,7 +33,7 @@ struct app {
     glob_t paths;                /* completions of paths, */
     struct preset_names presets; /* of presets, */
     char row[8];                 /* and of a row of the ledger */
-    int help_top;
+    int page_top;
     struct help_filter help_filter;
     struct message message;
     struct script script;

@@ -24,7 +24,5 @@ void message_is_of_run(struct message *);
 void message_run_begins(struct message *); /* removes the last run's result from the screen, not from the list */
 void message_fail(struct message *, const struct err *);
 void message_show(struct message *, const char *text); /* shown until the next key; not kept in the list */
-/* Draws all kept messages, the oldest first. *top, the first line shown, is moved to a line that exists. */
-void messages_draw(const struct message *, int *top, const struct canvas *);
 
 #endif
