@@ -12,7 +12,7 @@ count(const struct record *r, struct draft_counts *c, struct err *err)
     if (!draft_counts_open(c, r->info->layers))
         return err_set(err, ERR_WORK, "out of memory");
     for (size_t i = 0; i < r->n_steps; i++)
-        draft_counts_add(c, &r->steps[i].of);
+        draft_counts_add(c, &r->steps[i]);
     return true;
 }
 

@@ -13,8 +13,8 @@ calibrate(const struct record *r)
 {
     struct calibration c = {0};
     for (size_t i = 0; i < r->n_steps; i++)
-        if (r->steps[i].of.tried)
-            calibration_add(&c, (double)r->steps[i].of.confidence, r->steps[i].of.accepted == 1);
+        if (r->steps[i].tried)
+            calibration_add(&c, (double)r->steps[i].confidence, r->steps[i].accepted == 1);
     return c;
 }
 

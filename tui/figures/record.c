@@ -6,7 +6,7 @@
 
 #include "engine/base/utf8.h"
 #include "engine/events/sampling_knobs.h"
-#include "engine/events/settings.h"
+#include "engine/events/segments.h"
 #include "kernels/base/rng.h"
 #include "tui/scope/scope.h"
 
@@ -14,8 +14,7 @@
 struct reading {
     struct record *r;
     const struct record_wanted *want;
-    struct settings now;
-    bool versus;                     /* the run has two settings */
+    struct segments *segments;       /* of the run and those before it */
     bool begun, focused, scope_done; /* begun: the first round of the range has its first event */
     uint32_t first_token_pos;
     uint32_t lines, lines_round; /* lines so far of the newest round */
@@ -53,98 +52,66 @@ in_range(const struct reading *t, uint32_t round)
 
 /* ---- settings ---- */
 
+/* Returns the number of the sequence whose settings count. */
+static uint32_t
+settings_seq(const struct reading *t)
+{
+    return t->want->seq > 0 ? (uint32_t)t->want->seq : 0;
+}
+
 static const struct policy_info *
 policy_now(const struct reading *t)
 {
-    return &t->r->info->policies[t->now.policy];
+    const uint32_t policy = segments_now(t->segments)->policy;
+    return &t->r->info->policies[policy < t->r->info->n_policies ? policy : 0];
 }
 
-static bool
-same_settings(const struct record_setting *a, const struct record_setting *b)
-{
-    bool same = a->policy == b->policy && a->trained == b->trained;
-    for (int i = 0; i < POLICY_KNOBS; i++)
-        same = same && a->knobs[i] == b->knobs[i];
-    return same;
-}
-
-/* Notes the settings of a round in the range if they are new. */
 static void
-begin_round(struct reading *t, uint32_t round)
+begin_round(struct reading *t)
 {
-    struct record_setting now = {.round = round, .policy = policy_now(t), .trained = t->now.head == HEADS_TRAINED};
-    memcpy(now.knobs, t->now.value[t->now.policy], sizeof now.knobs);
     if (!t->begun)
-        t->r->policy = now.policy;
+        t->r->policy = policy_now(t);
     t->begun = true;
-    const struct record_setting *last = t->r->n_settings > 0 ? &t->r->settings[t->r->n_settings - 1] : NULL;
-    if (last == NULL || !same_settings(last, &now))
-        PUSH(t, settings, now);
 }
 
 static void
-add_change(struct reading *t, const struct event *e, const char *symbol, const char *old_text, const char *new_text)
+add_change(struct reading *t, const struct segment *s, const struct segment_change *c)
 {
-    const struct control_event *c = &e->control;
-    if (!t->begun || e->run != t->r->run || c->applied_round > t->want->to)
-        return;
-    struct record_change change = {.round = c->applied_round};
-    if (old_text[0] != '\0')
-        snprintf(change.text, sizeof change.text, "%s %.20s → %.20s", symbol, old_text, new_text);
+    const struct policy_info *policy = &t->r->info->policies[s->policy];
+    const int knob = policy_knob_index(policy, c->name);
+    struct record_change change = {.round = s->first_round};
+    if (knob >= 0)
+        snprintf(change.text, sizeof change.text, "%s %.20s → %.20s",
+                 policy->knobs[knob].symbol[0] != '\0' ? policy->knobs[knob].symbol : c->name, c->before, c->after);
     else
-        snprintf(change.text, sizeof change.text, "%s %.20s", symbol, new_text);
-    PUSH(t, changes, change);
+        snprintf(change.text, sizeof change.text, "%s %.20s", c->name, c->after);
+    if (knob >= 0 || sampling_knob_index(c->name) < 0)
+        PUSH(t, changes, change);
 }
 
-/* With two settings the selected sequence's settings count, in a run of two settings also the second one's. */
+/* Lists the settings of the rounds in the range, and the changes after its first round. */
 static void
-begin_versus(struct reading *t, const struct event *e)
+list_settings(struct reading *t)
 {
-    struct settings second = t->now;
-    t->versus = e->run == t->r->run;
-    settings_read_versus(&second, t->r->info, e->control.new_text);
-    if (t->versus && t->want->seq == 1 && second.policy < t->r->info->n_policies)
-        t->now = second;
-}
-
-static bool
-is_of_other_setting(const struct reading *t, const struct event *e)
-{
-    const struct control_event *c = &e->control;
-    const bool sampling = c->kind == RECORDED_KNOB && sampling_knob_index(c->knob) >= 0;
-    return !sampling && e->seq != (t->versus && t->want->seq == 1);
-}
-
-static void
-add_knob_change(struct reading *t, const struct event *e, const struct settings *before)
-{
-    const struct policy_info *p = policy_now(t);
-    const int i = policy_knob_index(p, e->control.knob);
-    char old_text[32], new_text[32];
-    if (i < 0 || before->value[t->now.policy][i] == t->now.value[t->now.policy][i])
-        return;
-    knob_format(&p->knobs[i], before->value[t->now.policy][i], old_text, sizeof old_text);
-    knob_format(&p->knobs[i], t->now.value[t->now.policy][i], new_text, sizeof new_text);
-    add_change(t, e, p->knobs[i].symbol[0] != '\0' ? p->knobs[i].symbol : p->knobs[i].name, old_text, new_text);
-}
-
-static void
-read_control(struct reading *t, const struct event *e)
-{
-    const struct control_event *c = &e->control;
-    const struct settings before = t->now;
-    if (c->new_text == NULL || is_of_other_setting(t, e))
-        return;
-    if (c->kind == RECORDED_VERSUS)
-        begin_versus(t, e);
-    else if (!settings_apply(&t->now, t->r->info, c))
-        return;
-    if (c->kind == RECORDED_POLICY && t->now.policy != before.policy)
-        add_change(t, e, "policy", "", c->new_text);
-    if (c->kind == RECORDED_HEAD && (t->now.head == HEADS_TRAINED) != (before.head == HEADS_TRAINED))
-        add_change(t, e, "head", "", c->new_text);
-    if (c->kind == RECORDED_KNOB)
-        add_knob_change(t, e, &before);
+    struct record *r = t->r;
+    const uint32_t first = r->n_rounds > 0 ? r->rounds[0].number : 0;
+    for (uint32_t back = segments_held(t->segments); back-- > 0;) {
+        const struct segment *s = segments_at(t->segments, back);
+        if (s->run != r->run || s->policy >= r->info->n_policies)
+            continue;
+        r->versus = r->versus || s->versus;
+        if (!segment_concerns(s, settings_seq(t)) || s->first_round > t->want->to)
+            continue;
+        struct record_setting setting = {.round = s->first_round,
+                                         .policy = &r->info->policies[s->policy],
+                                         .trained = strcmp(s->head, "trained") == 0};
+        memcpy(setting.knobs, s->value, sizeof setting.knobs);
+        if (s->first_round <= first)
+            r->n_settings = 0;
+        PUSH(t, settings, setting);
+        for (uint32_t i = 0; i < s->n_changes && s->first_round > first; i++)
+            add_change(t, s, &s->change[i]);
+    }
 }
 
 /* ---- rounds ---- */
@@ -170,7 +137,7 @@ read_token(struct reading *t, const struct event *e)
         const struct record_draft *parent = k->parent > 0 ? draft_of(t, e, k->parent) : NULL;
         if (k->parent < 0 || (k->parent > 0 && parent == NULL) || !in_range(t, e->round))
             return;
-        begin_round(t, e->round);
+        begin_round(t);
         const struct record_draft draft = {.round = e->round, /* before the list moves, and the parent with it */
                                            .seq = e->seq,
                                            .pos = k->pos,
@@ -210,7 +177,7 @@ read_round(struct reading *t, const struct event *e)
     uint32_t n = 0;
     if (!in_range(t, e->round))
         return;
-    begin_round(t, e->round);
+    begin_round(t);
     PUSH(t, rounds, (struct record_round){.number = e->round, .seq = e->seq, .lines = t->lines, .end = e->round_end});
     size_t first = t->r->n_drafts;
     while (first > 0 && t->r->drafts[first - 1].round == e->round)
@@ -226,7 +193,7 @@ read_round(struct reading *t, const struct event *e)
     }
     n = draft_steps(drafts, n, steps);
     for (uint32_t i = 0; i < n; i++)
-        PUSH(t, steps, (struct record_step){.of = steps[i]});
+        PUSH(t, steps, steps[i]);
 }
 
 static void
@@ -236,7 +203,7 @@ read_series(struct reading *t, const struct event *e)
     if (i < 0 || e->round > t->want->to || (t->begun && t->r->policy != policy_now(t)))
         return;
     if (in_range(t, e->round))
-        begin_round(t, e->round);
+        begin_round(t);
     PUSH(t, values,
          (struct record_value){.round = e->round, .series = i, .index = e->series.index, .value = e->series.value});
 }
@@ -283,8 +250,8 @@ read_event(struct reading *t, const struct event *e)
     if (of_sequence && t->want->seq >= 0 && e->seq != t->want->seq)
         return;
     read_for_scope(t, e);
-    if (e->type == EVENT_CONTROL && e->run <= t->r->run)
-        read_control(t, e);
+    if (e->run <= t->r->run)
+        segments_event(t->segments, e);
     if (e->type == EVENT_VOCAB)
         read_vocab(t, e);
     if (e->run != t->r->run)
@@ -350,16 +317,21 @@ read_all(struct record *r, const struct record_wanted *want, struct err *err)
     if (t == NULL)
         return err_set(err, ERR_WORK, "out of memory");
     *t = (struct reading){.r = r, .want = want};
-    settings_begin(&t->now, r->info);
+    if (!segments_open(&t->segments, r->info, err)) {
+        free(t);
+        return false;
+    }
+    segments_focus(t->segments, settings_seq(t));
     metrics_begin(&r->metrics, r->info->layers, r->info->rho);
     struct event e;
     struct err stop = {0};
     while (!t->no_memory && trace_reader_next(r->reader, &e, &stop))
         read_event(t, &e);
+    list_settings(t);
     const bool no_memory = t->no_memory;
-    r->versus = t->versus;
     for (size_t i = 0; i < r->n_rounds && want->seq >= 0; i++) /* the measures have seen one sequence's lines */
         r->metrics.total.shared += record_tally(&r->rounds[i]).shared;
+    segments_close(t->segments);
     free(t);
     if (stop.kind != ERR_NONE) {
         *err = stop;

@@ -20,10 +20,6 @@ struct record_draft {
     int8_t accepted, committed; /* -1: not verified */
 };
 
-struct record_step {
-    struct draft_step of;
-};
-
 struct record_token { /* of the text, without the prompt */
     uint32_t seq, pos;
     token_t token;
@@ -63,7 +59,7 @@ struct record {
     uint32_t run;
     struct record_round *rounds;
     struct record_draft *drafts;
-    struct record_step *steps;
+    struct draft_step *steps;
     struct record_token *tokens;
     struct record_value *values;
     struct record_change *changes;

@@ -169,9 +169,9 @@ TEST(a_record_contains_the_events_of_the_trace)
             emitted += e.round_end.emitted;
         }
         for (size_t k = 0; k < r.n_steps; k++) {
-            got_verified += r.steps[k].of.accepted >= 0;
-            got_accepted += r.steps[k].of.accepted == 1;
-            assert_true(r.steps[k].of.depth >= 1 && (r.steps[k].of.accepted != 1 || r.steps[k].of.tried));
+            got_verified += r.steps[k].accepted >= 0;
+            got_accepted += r.steps[k].accepted == 1;
+            assert_true(r.steps[k].depth >= 1 && (r.steps[k].accepted != 1 || r.steps[k].tried));
         }
         assert_int_equal(r.n_drafts, drafts);
         assert_int_equal(r.n_steps, drafted);
