@@ -79,9 +79,9 @@ struct special {
 };
 
 struct special_set {
-    struct special *list; /* (n) sorted by bytes after indexing */
+    struct special *list; /* (n) */
     uint32_t n, room;
-    bool starts[256]; /* whether a special begins with this byte */
+    struct piece_trie trie; /* of the indexes in the list */
 };
 
 /* Two neighbours that become one piece; the lowest rank is applied first. */

@@ -23,28 +23,19 @@ is(const cJSON *step, const char *type)
 
 /* ---- normalizer ---- */
 
+/* Adds a step whose texts are in the JSON. */
 static bool
-add_normal(struct tokenizer_json *j, enum normal_kind kind, struct slice from, struct slice to)
+add_normal(struct tokenizer_json *j, struct normal_step step)
 {
-    if (from.len > MOST_REPLACE || to.len > MOST_REPLACE)
-        return json_unsupported(j, "normalizer", "of long texts");
-    if (!tokenizer_copy(j->t, from.data, from.len, &from) || !tokenizer_copy(j->t, to.data, to.len, &to))
-        return err_set(j->err, ERR_WORK, "%s: out of memory for the tokenizer", j->where);
-    return tokenizer_add_normal(j->t, kind, from, to) ||
-           err_set(j->err, ERR_WORK, "%s: a normalizer of more than %d steps is not supported", j->where,
-                   MOST_NORMAL_STEPS);
-}
-
-static bool
-add_normal_step(struct tokenizer_json *j, struct normal_step step)
-{
-    if (step.to.len > MOST_REPLACE) {
+    bool ok = true;
+    if (step.from.len > MOST_REPLACE || step.to.len > MOST_REPLACE)
+        ok = json_unsupported(j, "normalizer", "of long texts");
+    else if (!tokenizer_copy(j->t, step.from.data, step.from.len, &step.from) ||
+             !tokenizer_copy(j->t, step.to.data, step.to.len, &step.to))
+        ok = err_set(j->err, ERR_WORK, "%s: out of memory for the tokenizer", j->where);
+    if (!ok) {
         pattern_close(step.pattern);
-        return json_unsupported(j, "normalizer", "of long texts");
-    }
-    if (!tokenizer_copy(j->t, step.to.data, step.to.len, &step.to)) {
-        pattern_close(step.pattern);
-        return err_set(j->err, ERR_WORK, "%s: out of memory for the tokenizer", j->where);
+        return false;
     }
     return tokenizer_add_normal_step(j->t, step) ||
            err_set(j->err, ERR_WORK, "%s: a normalizer of more than %d steps is not supported", j->where,
@@ -58,16 +49,7 @@ read_pattern(struct tokenizer_json *j, const cJSON *step, struct slice regex)
     struct err why = {0};
     struct normal_step s = {.kind = NORMAL_PATTERN, .to = json_text(json_get(step, "content"))};
     s.pattern = pattern_open(regex.data, regex.len, &why);
-    return s.pattern != NULL ? add_normal_step(j, s) : err_set(j->err, ERR_WORK, "%s: %.300s", j->where, why.text);
-}
-
-static bool
-read_strip(struct tokenizer_json *j, const cJSON *step)
-{
-    return add_normal_step(j, (struct normal_step){.kind = NORMAL_STRIP,
-                                                   .to = {"", 0},
-                                                   .left = cJSON_IsTrue(json_get(step, "strip_left")),
-                                                   .right = cJSON_IsTrue(json_get(step, "strip_right"))});
+    return s.pattern != NULL ? add_normal(j, s) : err_set(j->err, ERR_WORK, "%s: %.300s", j->where, why.text);
 }
 
 /* Decodes base64 (RFC 4648) and returns the number of bytes; SIZE_MAX if the text is not base64. */
@@ -97,14 +79,14 @@ read_charsmap(struct tokenizer_json *j, const cJSON *step)
 {
     const struct slice text = json_text(json_get(step, "precompiled_charsmap"));
     char *bytes = tokenizer_take(j->t, text.len);
-    struct normal_step s = {.kind = NORMAL_CHARSMAP, .to = {"", 0}};
+    struct normal_step s = {.kind = NORMAL_CHARSMAP};
     if (bytes == NULL)
         return err_set(j->err, ERR_WORK, "%s: out of memory for the tokenizer", j->where);
     const size_t n = read_base64(text, bytes);
     if (n == SIZE_MAX || !charsmap_read(&s.map, (struct slice){bytes, n}))
         return err_set(j->err, ERR_WORK, "%s: the normalizer's precompiled_charsmap is damaged; fetch it again",
                        j->where);
-    return n == 0 || add_normal_step(j, s);
+    return n == 0 || add_normal(j, s);
 }
 
 static bool
@@ -112,19 +94,20 @@ read_normalizer(struct tokenizer_json *j, const cJSON *step, int depth)
 {
     static const char *const forms[] = {
         [NORMAL_NFC] = "NFC", [NORMAL_NFD] = "NFD", [NORMAL_NFKC] = "NFKC", [NORMAL_NFKD] = "NFKD"};
-    const struct slice none = {"", 0};
     if (step == NULL)
         return true;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
         if (is(step, forms[i]))
-            return add_normal(j, (enum normal_kind)i, none, none);
+            return add_normal(j, (struct normal_step){.kind = (enum normal_kind)i});
     if (is(step, "Prepend")) {
         const struct slice prefix = json_text(json_get(step, "prepend"));
         j->t->strips_space = prefix.len > 0;
-        return prefix.len == 0 || add_normal(j, NORMAL_PREPEND, none, prefix);
+        return prefix.len == 0 || add_normal(j, (struct normal_step){.kind = NORMAL_PREPEND, .to = prefix});
     }
     if (is(step, "Strip"))
-        return read_strip(j, step);
+        return add_normal(j, (struct normal_step){.kind = NORMAL_STRIP,
+                                                  .left = cJSON_IsTrue(json_get(step, "strip_left")),
+                                                  .right = cJSON_IsTrue(json_get(step, "strip_right"))});
     if (is(step, "Precompiled"))
         return read_charsmap(j, step);
     const struct slice from = json_text(json_get(json_get(step, "pattern"), "String"));
@@ -132,7 +115,8 @@ read_normalizer(struct tokenizer_json *j, const cJSON *step, int depth)
     if (is(step, "Replace") && regex.len > 0)
         return read_pattern(j, step, regex);
     if (is(step, "Replace") && from.len > 0)
-        return add_normal(j, NORMAL_REPLACE, from, json_text(json_get(step, "content")));
+        return add_normal(
+            j, (struct normal_step){.kind = NORMAL_REPLACE, .from = from, .to = json_text(json_get(step, "content"))});
     const cJSON *list = json_get(step, "normalizers"), *one;
     if (!is(step, "Sequence") || !cJSON_IsArray(list) || depth == MOST_NESTED)
         return json_unsupported(j, "normalizer", type_of(step));

@@ -95,8 +95,8 @@ piece_trie_free(struct piece_trie *t)
     *t = (struct piece_trie){0};
 }
 
-/* Lookup: hash tables find pieces by their bytes and merges by their halves; a sorted list finds the longest special token
- * at a position. */
+/* Lookup: hash tables find pieces by their bytes and merges by their halves; a trie finds the longest special token at a
+ * position. */
 
 static uint64_t
 hash_bytes(const char *bytes, size_t len)
@@ -196,54 +196,26 @@ merge_table_find(const struct merge_table *m, token_t left, token_t right)
 
 /* ---- specials ---- */
 
-static int
-compare_specials(const void *a, const void *b)
-{
-    const struct special *s = a, *t = b;
-    const int order = slice_compare(s->text, t->text);
-    return order != 0 ? order : (s->id > t->id) - (s->id < t->id);
-}
-
-static void
+static bool
 tokenizer_index_specials(struct special_set *set)
 {
-    if (set->n > 0)
-        qsort(set->list, set->n, sizeof *set->list, compare_specials);
-    for (uint32_t i = 0; i < set->n; i++)
-        set->starts[(unsigned char)set->list[i].text.data[0]] = true;
-}
-
-/* Returns the first special in [low, high) whose byte `depth` is at least c; shorter specials sort first. */
-static uint32_t
-lower_bound(const struct special_set *set, uint32_t low, uint32_t high, size_t depth, unsigned c)
-{
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        const struct slice s = set->list[middle].text;
-        if (s.len <= depth || (unsigned char)s.data[depth] < c)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    struct piece *list = malloc((set->n + 1) * sizeof *list);
+    for (uint32_t i = 0; list != NULL && i < set->n; i++)
+        list[i] = (struct piece){set->list[i].text, (token_t)i};
+    const bool ok = list != NULL && piece_trie_make(&set->trie, list, set->n);
+    free(list);
+    return ok;
 }
 
 const struct special *
 tokenizer_match_special(const struct special_set *set, const char *bytes, size_t len, bool control)
 {
     const struct special *longest = NULL;
-    if (len == 0 || !set->starts[(unsigned char)bytes[0]])
-        return NULL;
-    uint32_t low = 0, high = set->n; /* the specials that begin with bytes[0..depth) */
-    for (size_t depth = 0; depth < len && low < high; depth++) {
-        const unsigned c = (unsigned char)bytes[depth];
-        high = lower_bound(set, low, high, depth, c + 1);
-        low = lower_bound(set, low, high, depth, c);
-        for (uint32_t i = low; i < high && set->list[i].text.len == depth + 1; i++)
-            if (!set->list[i].control || control) {
-                longest = &set->list[i];
-                break;
-            }
+    uint32_t node = 0;
+    for (size_t i = 0; i < len && set->n > 0 && piece_trie_step(&set->trie, &node, (unsigned char)bytes[i]); i++) {
+        const token_t at = set->trie.nodes[node].id;
+        if (at != TOKEN_NONE && (!set->list[at].control || control))
+            longest = &set->list[at];
     }
     return longest;
 }
@@ -316,9 +288,11 @@ tokenizer_close(struct tokenizer *t)
     free(t->slots);
     free(t->merges.slots);
     free(t->merges.buffer.at);
-    free(t->specials.list);
-    free(t->normal_specials.list);
-    free(t->symbols.list);
+    struct special_set *const sets[] = {&t->specials, &t->normal_specials, &t->symbols};
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        free(sets[i]->list);
+        piece_trie_free(&sets[i]->trie);
+    }
     pretokenizer_free(t->pre);
     free(t);
 }
@@ -453,10 +427,9 @@ tokenizer_finish(struct tokenizer *t, const char *where, struct err *err)
         if (!write_plain(t, id))
             return out_of_memory(where, t->n, err);
     mark_ends(t);
-    tokenizer_index_specials(&t->specials);
-    tokenizer_index_specials(&t->normal_specials);
-    tokenizer_index_specials(&t->symbols);
-    return true;
+    return (tokenizer_index_specials(&t->specials) && tokenizer_index_specials(&t->normal_specials) &&
+            tokenizer_index_specials(&t->symbols)) ||
+           out_of_memory(where, t->n, err);
 }
 
 /* ---- parts ---- */
