@@ -6,7 +6,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "engine/files/gguf.h"
 #include "engine/model/memory.h"
 #include "engine/model/model.h"
 #include "engine/synthetic/model_open.h"
@@ -457,8 +456,7 @@ synthetic_weights_free(struct synthetic_weights *w)
     free(w);
 }
 
-/* A synthetic model opened as if from a file, without one: the vocabulary is parsed from the header that the file would
- * have, and the matrices stay formulas, which backends make as they load. */
+/* A synthetic model opened as if from a file: the matrices stay formulas, which backends compute as they load. */
 
 static void
 count_tensors(struct model *m, const struct synthetic_weights *w)
@@ -469,6 +467,7 @@ count_tensors(struct model *m, const struct synthetic_weights *w)
         const struct tensor *t = &w->all[i].tensor;
         const uint64_t values = (uint64_t)t->rows * t->cols * w->all[i].planes;
         m->parameters += values;
+        m->file_bytes += (uint64_t)t->rows * w->all[i].planes * tensor_row_bytes(t->type, t->cols);
         m->parameters_of[t->type] += values;
         m->tensors_of[t->type] += w->all[i].planes;
     }
@@ -477,37 +476,17 @@ count_tensors(struct model *m, const struct synthetic_weights *w)
     m->rho = (double)head / ((double)active / d->n_layers);
 }
 
-/* The header, as the file would begin, and every formula. */
-static bool
-hash_synthetic(struct model *m, const struct synthetic_weights *w, struct err *err)
+/* Hashes the name, which contains the shape, and every formula. */
+static void
+hash_synthetic(struct model *m, const struct synthetic_weights *w)
 {
-    size_t len;
-    unsigned char *header = synthetic_gguf_header(w, true, &len);
-    if (header == NULL)
-        return err_set(err, ERR_WORK, "%s: out of memory", m->path);
-    m->hash = hash_bytes(HASH_START, header, len);
-    m->file_bytes = len;
-    free(header);
+    m->hash = hash_bytes(HASH_START, m->name, strlen(m->name));
     for (size_t i = 0; i < w->n; i++)
         for (uint32_t k = 0; w->all[i].tensor.synthetic != NULL && k < w->all[i].planes; k++) {
             const struct synthetic *p = synthetic_plane(&w->all[i], k).synthetic;
             m->hash = hash_bytes(m->hash, &p->key, sizeof p->key);
             m->hash = hash_bytes(m->hash, &p->scale, sizeof p->scale);
         }
-    return true;
-}
-
-static bool
-open_vocabulary(struct model *m, const struct synthetic_weights *w, struct err *err)
-{
-    size_t len;
-    unsigned char *header = synthetic_gguf_header(w, false, &len), *copy = header == NULL ? NULL : model_take(m, len);
-    if (copy != NULL)
-        memcpy(copy, header, len);
-    free(header);
-    if (copy == NULL)
-        return err_set(err, ERR_WORK, "%s: out of memory for its vocabulary", m->path);
-    return gguf_parse(&m->file, m->path, copy, len, err) && tokenizer_open(&m->tokenizer, m->file, err);
 }
 
 static bool
@@ -525,6 +504,7 @@ describe(struct model *m, const struct synthetic_weights *w, struct err *err)
     snprintf(m->types, sizeof m->types, "%s%s", tensor_type_name(w->spec.type),
              w->spec.type == WEIGHT_F32 ? "" : ", F32");
     count_tensors(m, w);
+    hash_synthetic(m, w);
     return true;
 }
 
@@ -547,7 +527,7 @@ model_open_synthetic(struct model **out, const char *text, const struct model_op
     ok = ok &&
          (options->available == 0 ||
           memory_fits(m, ctx, options->exact, false, options->available, options->taken, err)) &&
-         hash_synthetic(m, m->synthetic, err) && open_vocabulary(m, m->synthetic, err);
+         tokenizer_synthetic(&m->tokenizer, m->desc.vocab, m->path, err);
     if (!ok) {
         model_close(m);
         return false;

@@ -105,16 +105,4 @@ double synthetic_agreement(uint32_t vocab, double tangent);
 #define SYNTHETIC_MOST_ACCEPTANCE  0.97
 double synthetic_tangent(uint32_t vocab, double acceptance);
 
-/* A synthetic model as a GGUF file: its header in memory, its tensors streamed. */
-
-/* Magic, metadata and vocabulary: <unk>, <s>, the 256 bytes, ▁, and words of syllables up to the shape's size. No token
- * ends a text. With `tensors` also their entries and the padding after them, else a file without tensors, which is
- * whole. Bytes are the caller's; NULL: out of memory. */
-unsigned char *synthetic_gguf_header(const struct synthetic_weights *, bool tensors, size_t *len);
-
-/* Header and tensors, in a new file beside `path` that takes its place when it is complete. After a failure
- * (such as a full disk) the new file is removed and `path` is unchanged. progress may be NULL; if it returns false, writing stops. */
-bool synthetic_gguf_write(const struct synthetic_weights *, const char *path, progress_fn progress, void *user,
-                          struct err *);
-
 #endif

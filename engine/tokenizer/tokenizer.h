@@ -26,6 +26,9 @@ struct sentencepiece_files {
 };
 bool tokenizer_from_sentencepiece(struct tokenizer **, const struct sentencepiece_files *, const char *where,
                                   struct err *);
+/* Opens the vocabulary of a synthetic model of n tokens: <unk>, <s>, the 256 bytes, ▁, and words of syllables. No token
+ * ends a text. */
+bool tokenizer_synthetic(struct tokenizer **, uint32_t n, const char *where, struct err *);
 void tokenizer_close(struct tokenizer *);
 
 uint32_t tokenizer_size(const struct tokenizer *);

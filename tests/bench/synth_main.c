@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/synthetic/synthetic.h"
+#include "tests/rigs/synthetic_gguf.h"
 
 static void
 print_usage(FILE *f)

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "engine/files/gguf.h"
-#include "engine/files/gguf_bytes.h"
+#include "tests/rigs/gguf_bytes.h"
 #include "kernels/base/rng.h"
 #include "kernels/half.h"
 #include "kernels/tensor.h"

@@ -8,7 +8,7 @@
 #ifndef TESTS_GOLDEN_TINYVOCAB_H
 #define TESTS_GOLDEN_TINYVOCAB_H
 
-#include "engine/files/gguf_bytes.h"
+#include "tests/rigs/gguf_bytes.h"
 
 #define TINYVOCAB_MAX  (1u << 20)
 #define TINYVOCAB_KEYS 11u /* metadata entries put */

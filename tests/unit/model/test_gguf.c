@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "engine/files/gguf.h"
-#include "engine/files/gguf_bytes.h"
+#include "tests/rigs/gguf_bytes.h"
 #include "tests/golden/tinymodel.h"
 #include "tests/rigs/test.h"
 

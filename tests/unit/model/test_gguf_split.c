@@ -2,7 +2,7 @@
 #include <unistd.h>
 
 #include "engine/files/gguf.h"
-#include "engine/files/gguf_bytes.h"
+#include "tests/rigs/gguf_bytes.h"
 #include "engine/synthetic/model_open.h"
 #include "tests/golden/tinymodel.h"
 #include "tests/rigs/test.h"

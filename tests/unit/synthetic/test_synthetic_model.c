@@ -12,6 +12,7 @@
 #include "kernels/synthetic.h"
 #include "kernels/tensor.h"
 #include "tests/rigs/cuda_rig.h"
+#include "tests/rigs/synthetic_gguf.h"
 #include "tests/rigs/test.h"
 
 #define TOKENS 12
@@ -124,7 +125,20 @@ same_model(const struct model *file, const struct model *memory)
         const struct slice x = tokenizer_bytes(file->tokenizer, (token_t)id, true),
                            y = tokenizer_bytes(memory->tokenizer, (token_t)id, true);
         assert_true(x.len == y.len && memcmp(x.data, y.data, x.len) == 0);
+        assert_int_equal(tokenizer_kind(file->tokenizer, (token_t)id), tokenizer_kind(memory->tokenizer, (token_t)id));
     }
+    static const char text[] = "babe zuzu, <s> \xc3\xa9 two  words";
+    token_t *x, *y;
+    size_t n, m;
+    struct err err;
+    assert_true(tokenizer_encode(file->tokenizer, text, sizeof text - 1, (struct tokenize_options){.bos = true}, &x, &n,
+                                 &err) &&
+                tokenizer_encode(memory->tokenizer, text, sizeof text - 1, (struct tokenize_options){.bos = true}, &y,
+                                 &m, &err));
+    assert_int_equal(n, m);
+    assert_memory_equal(x, y, n * sizeof *x);
+    free(x);
+    free(y);
 }
 
 /* Final logits of the last of TOKENS rows: (vocab). */

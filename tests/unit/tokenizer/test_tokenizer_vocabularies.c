@@ -17,7 +17,7 @@ counted_memcmp(const void *a, const void *b, size_t n)
 #undef memcmp
 
 #include "engine/files/gguf.h"
-#include "engine/files/gguf_bytes.h"
+#include "tests/rigs/gguf_bytes.h"
 #include "tests/rigs/tokenizer_rig.h"
 
 /* Opens a vocabulary of so many pieces of PIECE bytes. Returns how many were compared with each other. */

@@ -1,8 +1,8 @@
 /* Builds a GGUF file in memory, little-endian on every machine. The values are written unchecked, so that tests can
  * build invalid files. A failed allocation sets `failed`, and later calls do nothing, so callers check it once, at the
  * end. */
-#ifndef ENGINE_FILES_GGUF_BYTES_H
-#define ENGINE_FILES_GGUF_BYTES_H
+#ifndef TESTS_RIGS_GGUF_BYTES_H
+#define TESTS_RIGS_GGUF_BYTES_H
 
 #include <stdbool.h>
 #include <stdint.h>

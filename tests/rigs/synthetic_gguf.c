@@ -1,4 +1,4 @@
-#include "engine/synthetic/synthetic.h"
+#include "tests/rigs/synthetic_gguf.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -7,9 +7,9 @@
 
 #include "engine/base/file_replace.h"
 #include "engine/files/gguf.h"
-#include "engine/files/gguf_bytes.h"
 #include "kernels/openmp.h"
 #include "kernels/synthetic.h"
+#include "tests/rigs/gguf_bytes.h"
 
 #define ALIGNMENT   32u
 #define FIRST_BYTE  2u /* ids: <unk>, <s>, bytes, then */
@@ -124,15 +124,14 @@ put_tensors(struct gguf_bytes *b, const struct synthetic_weights *w)
     put_padding(b, ALIGNMENT);
 }
 
-unsigned char *
-synthetic_gguf_header(const struct synthetic_weights *w, bool tensors, size_t *len)
+static unsigned char *
+header_of(const struct synthetic_weights *w, size_t *len)
 {
     struct gguf_bytes b = {0};
-    put_header(&b, 3, tensors ? w->n : 0, 0);
+    put_header(&b, 3, w->n, 0);
     put_sizes(&b, w);
     put_vocabulary(&b, w->desc.vocab);
-    if (tensors)
-        put_tensors(&b, w);
+    put_tensors(&b, w);
     if (b.failed) {
         free(b.data);
         return NULL;
@@ -178,7 +177,7 @@ write_tensors(struct file_replace *f, const struct synthetic_weights *w, progres
               struct err *err)
 {
     size_t len;
-    unsigned char *header = synthetic_gguf_header(w, true, &len), *chunk = malloc(CHUNK_BYTES);
+    unsigned char *header = header_of(w, &len), *chunk = malloc(CHUNK_BYTES);
     bool ok = header != NULL && chunk != NULL;
     if (!ok)
         err_set(err, ERR_WORK, "%s: out of memory for its header", f->name);
