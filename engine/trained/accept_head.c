@@ -11,59 +11,25 @@
 #include "kernels/tensor.h"
 
 #define GROUP 32   /* outputs that are summed side by side */
-#define PIECE 128  /* inputs; a long sum loses less in pieces */
 #define WIDE  1024 /* from here on several threads are worth waking */
-#define ALIGN 64
-
-/* out[o] = Σ_k w[k][o] x[k] for the group's outputs; w (n, GROUP), aligned. */
-typedef void (*sums_fn)(const float *w, const float *x, uint32_t n, float *out);
 
 struct accept_predictor {
     uint32_t width, groups, n_blocks, threads;
-    sums_fn sums;
     const float *w[ACCEPT_HEAD_BLOCKS], *b[ACCEPT_HEAD_BLOCKS]; /* (groups, width, GROUP), (groups, GROUP) */
     float *values;                                              /* owns them */
     float *now, *next; /* (groups, GROUP) x_i, x_{i+1}; zeros after `width` values */
     double *v, c;      /* (width) of z_accept - z_reject */
 };
 
-/* The sums with vectors of so many lanes, which stay in registers. */
-#define SUMS(n_lanes)                                                                                                  \
-    typedef float lanes __attribute__((vector_size((n_lanes) * sizeof(float)), may_alias));                            \
-    lanes sum[GROUP / (n_lanes)] = {{0}};                                                                              \
-    for (uint32_t at = 0; at < n; at += PIECE) {                                                                       \
-        const uint32_t end = n - at < PIECE ? n : at + PIECE;                                                          \
-        lanes piece[GROUP / (n_lanes)] = {{0}};                                                                        \
-        for (uint32_t k = at; k < end; k++) {                                                                          \
-            const lanes *row = (const lanes *)(const void *)(w + (size_t)k * GROUP);                                   \
-            _Pragma("GCC unroll 8") for (int i = 0; i < GROUP / (n_lanes); i++) piece[i] += row[i] * x[k];             \
-        }                                                                                                              \
-        _Pragma("GCC unroll 8") for (int i = 0; i < GROUP / (n_lanes); i++) sum[i] += piece[i];                        \
-    }                                                                                                                  \
-    memcpy(out, sum, sizeof sum)
-
+/* out[o] = Σ_k w[k][o] x[k] for the group's outputs; w (n, GROUP). Each output adds its products in the order of the inputs. */
 static void
-sums_4(const float *w, const float *x, uint32_t n, float *out)
+sum_group(const float *w, const float *x, uint32_t n, float out[GROUP])
 {
-    SUMS(4);
-}
-
-#if defined(__x86_64__)
-__attribute__((target("avx2"))) static void
-sums_8(const float *w, const float *x, uint32_t n, float *out)
-{
-    SUMS(8);
-}
-#endif
-
-static sums_fn
-choose_sums(void)
-{
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2"))
-        return sums_8;
-#endif
-    return sums_4;
+    float sum[GROUP] = {0};
+    for (uint32_t k = 0; k < n; k++)
+        for (uint32_t i = 0; i < GROUP; i++)
+            sum[i] += w[(size_t)k * GROUP + i] * x[k];
+    memcpy(out, sum, sizeof sum);
 }
 
 static size_t
@@ -93,14 +59,6 @@ lay_out(const struct accept_block *block, uint32_t width, float *to)
     memcpy(to + (size_t)groups * width * GROUP, block->b, width * sizeof *to);
 }
 
-static void *
-zeros(size_t bytes)
-{
-    const size_t room = (bytes + ALIGN) / ALIGN * ALIGN;
-    void *p = aligned_alloc(ALIGN, room);
-    return p != NULL ? memset(p, 0, room) : NULL;
-}
-
 bool
 accept_predictor_open(struct accept_predictor **out, const struct accept_head *h, uint32_t threads, struct err *err)
 {
@@ -114,11 +72,10 @@ accept_predictor_open(struct accept_predictor **out, const struct accept_head *h
     p->groups = (h->width + GROUP - 1) / GROUP;
     p->n_blocks = h->n_blocks;
     p->threads = h->width >= WIDE && threads > 1 ? threads : 1;
-    p->sums = choose_sums();
-    p->values = zeros(own * block * sizeof *p->values);
-    p->now = zeros((size_t)p->groups * GROUP * sizeof *p->now);
-    p->next = zeros((size_t)p->groups * GROUP * sizeof *p->next);
-    p->v = zeros(h->width * sizeof *p->v);
+    p->values = calloc(own * block + 1, sizeof *p->values);
+    p->now = calloc((size_t)p->groups * GROUP, sizeof *p->now);
+    p->next = calloc((size_t)p->groups * GROUP, sizeof *p->next);
+    p->v = calloc(h->width, sizeof *p->v);
     if (p->values == NULL || p->now == NULL || p->next == NULL || p->v == NULL) {
         accept_predictor_close(p);
         return err_set(err, ERR_WORK, "out of memory for the acceptance head");
@@ -158,7 +115,7 @@ run_block(const struct accept_predictor *p, const float *w, const float *b)
     for (uint32_t g = 0; g < p->groups; g++) {
         const size_t at = (size_t)g * GROUP;
         float z[GROUP];
-        p->sums(w + at * p->width, p->now, p->width, z);
+        sum_group(w + at * p->width, p->now, p->width, z);
         for (size_t i = 0; i < GROUP; i++) {
             z[i] += b[at + i];
             p->next[at + i] = p->now[at + i] + z[i] / (1 + expf(-z[i]));

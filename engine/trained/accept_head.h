@@ -63,9 +63,8 @@ bool accept_head_parse(struct accept_head **, const char *name, const void *byte
 
 /* An acceptance head in a layout for many calls, as drafting with SpecDec++ makes them.
  *
- * Weights are stored by groups of outputs, input by input, so that a vector contains neighbouring outputs. Each output adds its products
- * in the order of the inputs, PIECE of them at a time, and the pieces' sums in their order; products and sums are rounded
- * singly. So p̂ depends neither on the width of the processor's vectors nor on the number of threads. */
+ * Weights are stored by groups of outputs, input by input. Each output adds its products in the order of the inputs, so p̂ does not
+ * depend on the number of threads. */
 
 struct accept_predictor;
 

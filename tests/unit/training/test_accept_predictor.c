@@ -19,7 +19,7 @@ fill(uint64_t *random_state, float *x, size_t n)
         x[i] = (float)((double)(splitmix64(random_state) >> 11) * 0x1p-52 - 1);
 }
 
-/* z's of all outputs, each summed on its own: products in order, in pieces of 128, every step rounded. */
+/* z's of all outputs, each summed on its own: products in order, every step rounded. */
 static double
 probability_in_order(const struct accept_head *h, const float *row, float *x, float *next)
 {
@@ -27,15 +27,12 @@ probability_in_order(const struct accept_head *h, const float *row, float *x, fl
     memcpy(x, row, n * sizeof *x);
     for (uint32_t d = 0; d < h->n_blocks; d++) {
         for (uint32_t o = 0; o < n; o++) {
-            float z = 0;
-            for (uint32_t at = 0; at < n; at += 128) {
-                volatile float piece = 0, product;
-                for (uint32_t k = at; k < n && k < at + 128; k++) {
-                    product = h->block[d].w[(size_t)o * n + k] * x[k];
-                    piece = piece + product;
-                }
-                z += piece;
+            volatile float sum = 0, product;
+            for (uint32_t k = 0; k < n; k++) {
+                product = h->block[d].w[(size_t)o * n + k] * x[k];
+                sum = sum + product;
             }
+            float z = sum;
             z += h->block[d].b[o];
             next[o] = x[o] + z / (1 + expf(-z));
         }
