@@ -20,19 +20,10 @@
 #include "tui/terminal/terminal.h"
 #include "tui/terminal/text.h"
 
-#define DIFF_SPANS 16
-
 struct diff_side {
     struct record record;
-    struct course course;
     struct estimates measured; /* of all its rounds */
     struct estimate baseline;
-};
-
-struct diff_span {        /* a part of the emitted tokens; a round belongs to the part that contains its first token */
-    uint64_t from, to;    /* from 1; inclusive */
-    struct estimate a, b; /* tokens/s */
-    struct comparison of; /* speed of B over A; unknown unless diff.together */
 };
 
 struct diff {
@@ -40,9 +31,6 @@ struct diff {
     size_t common; /* texts_common() */
     bool together; /* both ran in turns: speeds can be compared */
     struct comparison speed;
-    struct diff_span span[DIFF_SPANS];
-    size_t n_spans;
-    bool changed; /* spans end at changes of knobs; else they have equal lengths */
 };
 
 /* ---- the table: three columns; a clear difference of counts has its size ---- */
@@ -269,7 +257,7 @@ put_measures(const struct diff *d)
         printf("speeds are not compared: the sequences did not run in turns on one machine (--versus)\n");
 }
 
-/* ---- texts and spans ---- */
+/* ---- texts ---- */
 
 static void
 put_texts(const struct diff *d)
@@ -291,19 +279,6 @@ put_texts(const struct diff *d)
     printf("  B goes on: %s\n", diff_words(b, d->common, AROUND, words, sizeof words));
 }
 
-static void
-put_spans(const struct diff *d)
-{
-    char name[CELL], a[CELL], b[CELL], how[CELL];
-    put_row(d->changed ? "tokens/s between changes" : "tokens/s on the way", "A", "B",
-            d->together ? "B against A" : "");
-    for (size_t i = 0; i < d->n_spans; i++) {
-        const struct diff_span *s = &d->span[i];
-        put_row(print_to(name, "tokens %llu to %llu", (unsigned long long)s->from, (unsigned long long)s->to),
-                estimate_text(s->a, a), estimate_text(s->b, b), d->together ? speed_text(d, s->of, how) : "");
-    }
-}
-
 static bool
 diff_table(const struct diff *d, struct err *err)
 {
@@ -312,8 +287,6 @@ diff_table(const struct diff *d, struct err *err)
     put_measures(d);
     printf("\n");
     put_texts(d);
-    printf("\n");
-    put_spans(d);
     return fflush(stdout) == 0 || err_set(err, ERR_WORK, "stdout: %s", strerror(errno));
 }
 
@@ -418,20 +391,10 @@ diff_json(const struct diff *d, const char *path, struct err *err)
         cJSON_AddItemToArray(list, at);
     }
     cJSON_AddItemToObject(j, "texts", texts_json(d));
-    list = cJSON_AddArrayToObject(j, "spans");
-    for (size_t i = 0; i < d->n_spans; i++) {
-        cJSON *at = cJSON_CreateObject();
-        json_number(at, "from", (double)d->span[i].from);
-        json_number(at, "to", (double)d->span[i].to);
-        add_speeds(at, d, d->span[i].a, d->span[i].b, d->span[i].of);
-        cJSON_AddItemToArray(list, at);
-    }
     const bool ok = json_write(j, path, err);
     cJSON_Delete(j);
     return ok;
 }
-
-#define EQUAL_SPANS 3
 
 /* ---- one side ---- */
 
@@ -440,7 +403,7 @@ read_side(struct diff_side *s, const struct saved_choice *which, struct err *err
 {
     const struct record_wanted want = {.run = which->run, .seq = which->seq, .to = UINT32_MAX};
     struct round_sums sums = {0};
-    if (!record_open(&s->record, which->folder, &want, err) || !course_open(&s->course, &s->record, err))
+    if (!record_open(&s->record, which->folder, &want, err))
         return false;
     const struct record *r = &s->record;
     for (size_t i = 0; i < r->n_rounds; i++) {
@@ -452,94 +415,22 @@ read_side(struct diff_side *s, const struct saved_choice *which, struct err *err
     return true;
 }
 
-static double
-emitted(const struct diff_side *s)
-{
-    return s->course.tokens[s->course.n - 1];
-}
-
-/* ---- spans ---- */
-
-static struct estimate
-speed_within(const struct diff_side *s, const struct diff_span *span)
-{
-    struct ratio_sums sums = {0};
-    const struct course *c = &s->course;
-    for (size_t i = 1; i < c->n; i++)
-        if (c->tokens[i - 1] + 1 >= (double)span->from && c->tokens[i - 1] + 1 <= (double)span->to)
-            ratio_add(&sums, c->tokens[i] - c->tokens[i - 1], c->seconds[i] - c->seconds[i - 1]);
-    return ratio_estimate(&sums);
-}
-
-/* Lists the numbers of tokens after which one of the side's knobs was changed. */
-static void
-note_changes(const struct diff_side *s, double both, double *ends, size_t *n)
-{
-    const struct record *r = &s->record;
-    for (size_t i = 0; i < r->n_changes && *n < DIFF_SPANS - 1; i++) {
-        size_t k = 0;
-        while (k < r->n_rounds && r->rounds[k].number < r->changes[i].round)
-            k++;
-        const double at = s->course.tokens[k];
-        bool there = at <= 0 || at >= both;
-        for (size_t e = 0; e < *n; e++)
-            there = there || ends[e] == at;
-        if (!there)
-            ends[(*n)++] = at;
-    }
-}
-
-static int
-ascending(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
-static void
-cut_spans(struct diff *d)
-{
-    const double both = fmin(emitted(&d->a), emitted(&d->b));
-    double ends[DIFF_SPANS];
-    size_t n = 0;
-    note_changes(&d->a, both, ends, &n);
-    note_changes(&d->b, both, ends, &n);
-    d->changed = n > 0;
-    for (int i = 1; !d->changed && i < EQUAL_SPANS && both >= EQUAL_SPANS; i++)
-        ends[n++] = floor(both * i / EQUAL_SPANS);
-    ends[n++] = both;
-    qsort(ends, n, sizeof *ends, ascending);
-    for (size_t i = 0; i < n; i++) {
-        struct diff_span *s = &d->span[d->n_spans++];
-        *s = (struct diff_span){.from = i > 0 ? (uint64_t)ends[i - 1] + 1 : 1, .to = (uint64_t)ends[i]};
-        s->a = speed_within(&d->a, s);
-        s->b = speed_within(&d->b, s);
-    }
-}
-
 /* Adds the rounds of both sides in the order in which they ran. */
 static void
 compare_speeds(struct diff *d)
 {
     const struct record *r[] = {&d->a.record, &d->b.record};
-    size_t at[2] = {0, 0}, span = 0;
-    struct ratio_sums sums[DIFF_SPANS] = {0};
+    size_t at[2] = {0, 0};
     struct paired p = {0};
     while (d->together && (at[0] < r[0]->n_rounds || at[1] < r[1]->n_rounds)) {
         const uint32_t side = at[0] == r[0]->n_rounds ||
                               (at[1] < r[1]->n_rounds && r[1]->rounds[at[1]].number < r[0]->rounds[at[0]].number);
-        if (!paired_add(&p, side, &r[side]->rounds[at[side]++].end))
-            continue;
-        while (span + 1 < d->n_spans && p.from + 1 > (double)d->span[span].to)
-            span++;
-        ratio_add(&sums[span], p.y, p.x);
+        paired_add(&p, side, &r[side]->rounds[at[side]++].end);
     }
     d->speed = paired_comparison(&p);
-    for (size_t i = 0; i < d->n_spans; i++)
-        d->span[i].of = estimate_compare(ratio_estimate(&sums[i]));
 }
 
-/* ---- texts ---- */
+/* ---- the command ---- */
 
 /* Chooses the two sequences: of two traces, or of one. */
 static bool
@@ -578,7 +469,6 @@ compare(struct diff *d, const struct saved_choice two[2], struct err *err)
         return explain(two, &why, err);
     d->common = texts_common(&d->a.record, &d->b.record);
     d->together = two[0].folder == two[1].folder && d->a.record.versus && d->a.record.run == d->b.record.run;
-    cut_spans(d);
     compare_speeds(d);
     return true;
 }
@@ -590,8 +480,6 @@ print_table(const struct saved_choice two[2], const char *json, struct err *err)
     if (d == NULL)
         return err_set(err, ERR_WORK, "out of memory");
     const bool ok = compare(d, two, err) && (json == NULL ? diff_table(d, err) : diff_json(d, json, err));
-    course_close(&d->a.course);
-    course_close(&d->b.course);
     record_close(&d->a.record);
     record_close(&d->b.record);
     free(d);
