@@ -28,8 +28,7 @@ struct accept_job {
     uint64_t start_us;
 };
 
-#define EVALUATIONS      4  /* of the held-out candidates, in a pass */
-#define CALIBRATION_BINS 10 /* of p̂ */
+#define EVALUATIONS 4 /* of the held-out candidates, in a pass */
 
 struct result { /* of a head with this number of blocks, on held-out candidates */
     uint32_t blocks;
@@ -105,7 +104,7 @@ evaluate(struct trainer *t, struct result *result, struct err *err)
 {
     const struct accept_job *j = t->job;
     const struct accept_batch held = {.n = j->held.n, .x = j->held.x, .label = j->held.label};
-    const struct accept_score s = accept_training_score(t->training, &held, NULL);
+    const struct accept_score s = accept_training_score(t->training, &held);
     const double loss = s.loss / s.weight;
     if (loss < result->loss) {
         result->loss = loss;
@@ -186,45 +185,18 @@ constant_kl(const struct accept_rows *r)
     return kl / (double)r->n;
 }
 
+/* Prints held-out loss and KL by blocks. */
 static void
-report_calibration(const struct trainer *t, struct accept_predictor *predictor)
-{
-    const struct accept_rows *held = &t->job->held;
-    double sum_p[CALIBRATION_BINS] = {0}, sum_a[CALIBRATION_BINS] = {0};
-    size_t n[CALIBRATION_BINS] = {0};
-    for (size_t i = 0; i < held->n; i++) {
-        const double p = accept_predictor_ask(predictor, held->x + i * t->best->width);
-        const int bin = p * CALIBRATION_BINS < CALIBRATION_BINS ? (int)(p * CALIBRATION_BINS) : CALIBRATION_BINS - 1;
-        sum_p[bin] += p;
-        sum_a[bin] += (double)held->label[i];
-        n[bin]++;
-    }
-    printf("calibration      candidates   mean p   accepted\n");
-    for (int bin = 0; bin < CALIBRATION_BINS; bin++)
-        if (n[bin] > 0)
-            printf("p %.1f .. %.1f  %14zu   %6.3f     %6.3f\n", (double)bin / CALIBRATION_BINS,
-                   (double)(bin + 1) / CALIBRATION_BINS, n[bin], sum_p[bin] / (double)n[bin],
-                   sum_a[bin] / (double)n[bin]);
-}
-
-/* Prints held-out loss and KL by blocks, and how well the best head's p̂ is calibrated. */
-static bool
-report(const struct trainer *t, struct err *err)
+report(const struct trainer *t)
 {
     const struct accept_job *j = t->job;
-    struct accept_predictor *predictor;
-    if (!accept_predictor_open(&predictor, t->best, j->engine->threads, err))
-        return err_set(err, ERR_WORK, "train accept: out of memory for the report; the head is in the file");
     printf("held out: %zu candidates, %zu to learn from\nblocks          loss       KL\n", j->held.n, j->train.n);
     printf("one number for all    %7.4f\n", constant_kl(&j->held));
     for (size_t i = 0; i < t->n_results; i++)
         printf("%6u       %7.4f  %7.4f\n", (unsigned)t->results[i].blocks, t->results[i].loss, t->results[i].kl);
-    report_calibration(t, predictor);
     printf("acceptance head of %s for %s, %u block%s: %s, %.0f s\n", t->best->draft, t->best->target,
            (unsigned)t->best->n_blocks, plural(t->best->n_blocks), j->options->train.out,
            (double)(clock_us() - j->start_us) * 1e-6);
-    accept_predictor_close(predictor);
-    return true;
 }
 
 /* Trains a head for each number of blocks in options->accept.blocks and prints the results. At any time the file
@@ -243,7 +215,8 @@ train_accept_loop(const struct accept_job *j, struct err *err)
         ok = open_head(&t, result->blocks, err) && train_head(&t, result, err);
         close_head(&t);
     }
-    ok = ok && report(&t, err);
+    if (ok)
+        report(&t);
     if (ok && !t.whole)
         ok = err_set(err, ERR_CANCELLED, "interrupted; the best head so far is in the file");
     accept_head_free(t.best);

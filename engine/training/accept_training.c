@@ -272,9 +272,9 @@ accept_work_close(struct accept_work *w)
 
 /* c += a b, rows of all being as long as the head is wide. */
 static void
-multiply(const struct accept_head *h, const struct accept_work *w, struct blas_product p)
+multiply(const struct accept_head *h, const struct accept_work *w, struct host_product p)
 {
-    p.lda = p.ldb = h->width;
+    p.stride_a = p.stride_b = h->width;
     p.beta = 1;
     blas_multiply(w->blas, &p);
 }
@@ -290,8 +290,13 @@ forward(const struct accept_head *h, struct accept_work *w, size_t n)
         for (size_t i = 0; i < n; i++)
             memcpy(z + i * h->width, h->block[d].b, h->width * sizeof *z);
         multiply(h, w,
-                 (struct blas_product){
-                     .transpose_b = true, .m = n, .n = h->width, .k = h->width, .a = x, .b = h->block[d].w, .c = z});
+                 (struct host_product){.transpose_b = true,
+                                       .m = (uint32_t)n,
+                                       .n = h->width,
+                                       .k = h->width,
+                                       .a = x,
+                                       .b = h->block[d].w,
+                                       .c = z});
         for (size_t i = 0; i < rows; i++)
             next[i] = x[i] + z[i] / (1 + expf(-z[i]));
     }
@@ -330,11 +335,16 @@ backward(const struct accept_head *h, struct accept_work *w, size_t n, float *gr
             slope_b[i % h->width] += w->inner[i];
         }
         multiply(h, w,
-                 (struct blas_product){
-                     .transpose_a = true, .m = h->width, .n = h->width, .k = n, .a = w->inner, .b = x, .c = slope_w});
+                 (struct host_product){.transpose_a = true,
+                                       .m = h->width,
+                                       .n = h->width,
+                                       .k = (uint32_t)n,
+                                       .a = w->inner,
+                                       .b = x,
+                                       .c = slope_w});
         multiply(h, w,
-                 (struct blas_product){
-                     .m = n, .n = h->width, .k = h->width, .a = w->inner, .b = h->block[d].w, .c = w->slope});
+                 (struct host_product){
+                     .m = (uint32_t)n, .n = h->width, .k = h->width, .a = w->inner, .b = h->block[d].w, .c = w->slope});
     }
 }
 
@@ -447,7 +457,7 @@ add_score(struct accept_score *to, const struct accept_score *s)
 
 /* At most `batch` rows, cut among the threads; added up in the threads' order. */
 static struct accept_score
-run(struct accept_training *t, const struct accept_batch *batch, float *p, bool gradient)
+run(struct accept_training *t, const struct accept_batch *batch, bool gradient)
 {
     const size_t threads = t->options.threads, width = t->head->width;
 #ifdef _OPENMP
@@ -461,8 +471,8 @@ run(struct accept_training *t, const struct accept_batch *batch, float *p, bool 
         if (gradient)
             memset(own->gradient, 0, t->head->n_values * sizeof *own->gradient);
         if (part.n > 0)
-            accept_loss(t->head, &part, t->options.w_reject, own->work, p != NULL ? p + from : NULL,
-                        gradient ? own->gradient : NULL, &own->score);
+            accept_loss(t->head, &part, t->options.w_reject, own->work, NULL, gradient ? own->gradient : NULL,
+                        &own->score);
     }
     struct accept_score sum = {0};
     for (size_t i = 0; i < threads; i++)
@@ -473,7 +483,7 @@ run(struct accept_training *t, const struct accept_batch *batch, float *p, bool 
 struct accept_score
 accept_training_step(struct accept_training *t, const struct accept_batch *batch, double rate)
 {
-    const struct accept_score score = run(t, batch, NULL, true);
+    const struct accept_score score = run(t, batch, true);
     const float each = (float)(1 / score.weight);
     for (size_t k = 0; k < t->head->n_values; k++) {
         float sum = 0;
@@ -487,7 +497,7 @@ accept_training_step(struct accept_training *t, const struct accept_batch *batch
 }
 
 struct accept_score
-accept_training_score(struct accept_training *t, const struct accept_batch *batch, float *p)
+accept_training_score(struct accept_training *t, const struct accept_batch *batch)
 {
     struct accept_score sum = {0};
     for (size_t at = 0; at < batch->n; at += t->options.batch) {
@@ -495,7 +505,7 @@ accept_training_score(struct accept_training *t, const struct accept_batch *batc
         const struct accept_batch part = {.n = left < t->options.batch ? left : t->options.batch,
                                           .x = batch->x + at * t->head->width,
                                           .label = batch->label + at};
-        const struct accept_score s = run(t, &part, p != NULL ? p + at : NULL, false);
+        const struct accept_score s = run(t, &part, false);
         add_score(&sum, &s);
     }
     return sum;

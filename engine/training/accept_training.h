@@ -48,8 +48,8 @@ bool accept_training_open(struct accept_training **, struct accept_head *, uint6
 void accept_training_close(struct accept_training *);
 /* One step on n <= batch rows; its score, from before the step. */
 struct accept_score accept_training_step(struct accept_training *, const struct accept_batch *, double rate);
-/* The head as it is, on any number of rows; p as above. */
-struct accept_score accept_training_score(struct accept_training *, const struct accept_batch *, float *p);
+/* The score of the head as it is, on any number of rows. */
+struct accept_score accept_training_score(struct accept_training *, const struct accept_batch *);
 
 /* What an acceptance head is trained on (SpecDec++, section 4): the target's own responses with a draft model's candidates
  * mixed in, and how likely the target accepts each.

@@ -67,29 +67,18 @@ fail(struct blas *b, const struct err *why)
 }
 
 void
-blas_multiply(struct blas *b, const struct blas_product *p)
+blas_multiply(struct blas *b, const struct host_product *p)
 {
     if (b != NULL && !atomic_load(&b->failed)) {
-        const struct host_product h = {.transpose_a = p->transpose_a,
-                                       .transpose_b = p->transpose_b,
-                                       .m = (uint32_t)p->m,
-                                       .n = (uint32_t)p->n,
-                                       .k = (uint32_t)p->k,
-                                       .a = p->a,
-                                       .b = p->b,
-                                       .stride_a = p->lda,
-                                       .stride_b = p->ldb,
-                                       .beta = p->beta,
-                                       .c = p->c};
         struct err why = {.kind = ERR_NONE};
-        if (b->ops->multiply(b->products, &h, &why))
+        if (b->ops->multiply(b->products, p, &why))
             return;
         fail(b, &why);
     }
     const struct blas_library *library = blas_library(1, NULL); /* not NULL: training has loaded it */
     library->multiply(CblasRowMajor, p->transpose_a ? CblasTrans : CblasNoTrans,
-                      p->transpose_b ? CblasTrans : CblasNoTrans, (int)p->m, (int)p->n, (int)p->k, 1, p->a, (int)p->lda,
-                      p->b, (int)p->ldb, p->beta, p->c, (int)p->n);
+                      p->transpose_b ? CblasTrans : CblasNoTrans, (int)p->m, (int)p->n, (int)p->k, 1, p->a,
+                      (int)p->stride_a, p->b, (int)p->stride_b, p->beta, p->c, (int)p->n);
 }
 
 bool

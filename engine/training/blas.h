@@ -4,6 +4,7 @@
 #define ENGINE_TRAINING_BLAS_H
 
 #include "engine/session/engine.h"
+#include "kernels/products.h"
 
 /* How many of `wanted` threads may be in the BLAS at a time, each computing alone: all of them, but one of OpenBLAS's
  * sequential build (no build of it may be called by several threads unless it was made for that). OpenBLAS's builds with
@@ -20,19 +21,9 @@ void blas_close(struct blas *);
 /* A matrix (n values) that does not change from now on: it stays on the device. Where it has no room it is copied each time. */
 void blas_keep(struct blas *, const float *, size_t n);
 
-/* C (m, n) = A B + beta C, row-major; with transpose_a A is stored as (k, m), with transpose_b B as (n, k). lda, ldb: distance of
- * stored rows, in floats. After a failure the device is not used again, and blas_failed() returns true, so that training ends. */
-struct blas_product {
-    bool transpose_a, transpose_b;
-    size_t m, n, k;
-    const float *a;
-    size_t lda;
-    const float *b;
-    size_t ldb;
-    float beta;
-    float *c;
-};
-void blas_multiply(struct blas *, const struct blas_product *);
+/* Computes a product (kernels/products.h). After a failure the device is not used again, and blas_failed() returns true, so
+ * that training ends. */
+void blas_multiply(struct blas *, const struct host_product *);
 /* Has the device failed since it was opened? *err is why. */
 bool blas_failed(struct blas *, struct err *);
 

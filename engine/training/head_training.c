@@ -105,15 +105,15 @@ static void
 product(const struct lens *lens, bool transpose_a, bool transpose_b, size_t m, size_t n, size_t k, const float *a,
         size_t lda, const float *b, float beta, float *c)
 {
-    blas_multiply(lens->blas, &(struct blas_product){.transpose_a = transpose_a,
+    blas_multiply(lens->blas, &(struct host_product){.transpose_a = transpose_a,
                                                      .transpose_b = transpose_b,
-                                                     .m = m,
-                                                     .n = n,
-                                                     .k = k,
+                                                     .m = (uint32_t)m,
+                                                     .n = (uint32_t)n,
+                                                     .k = (uint32_t)k,
                                                      .a = a,
-                                                     .lda = lda,
+                                                     .stride_a = lda,
                                                      .b = b,
-                                                     .ldb = transpose_b ? k : n,
+                                                     .stride_b = transpose_b ? k : n,
                                                      .beta = beta,
                                                      .c = c});
 }
@@ -264,14 +264,14 @@ head_loss(const struct lens *lens, enum head_kind kind, const struct head_weight
     } else if (kind == HEAD_AFFINE) {
         product(lens, false, false, n, width, vocab, w->z, vocab, head, 0, w->slope);
         back_through_norm(lens, w, n);
-        blas_multiply(lens->blas, &(struct blas_product){.transpose_a = true,
-                                                         .m = width,
-                                                         .n = width,
-                                                         .k = n,
+        blas_multiply(lens->blas, &(struct host_product){.transpose_a = true,
+                                                         .m = lens->width,
+                                                         .n = lens->width,
+                                                         .k = (uint32_t)n,
                                                          .a = w->slope,
-                                                         .lda = width,
+                                                         .stride_a = width,
                                                          .b = batch->hidden,
-                                                         .ldb = batch->stride,
+                                                         .stride_b = batch->stride,
                                                          .c = gradient->a});
         memset(gradient->b, 0, width * sizeof *gradient->b);
         for (size_t i = 0; i < n; i++)

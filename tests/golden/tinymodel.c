@@ -13,11 +13,11 @@
 #include <unistd.h>
 
 #include "engine/files/gguf.h"
-#include "tests/rigs/gguf_bytes.h"
 #include "kernels/base/rng.h"
 #include "kernels/half.h"
 #include "kernels/tensor.h"
 #include "tests/golden/tinyvocab.h"
+#include "tests/rigs/gguf_bytes.h"
 
 #define RESIDUAL_GAIN  2.0f
 #define ALIGNMENT      32u

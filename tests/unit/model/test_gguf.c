@@ -2,8 +2,8 @@
 #include <math.h>
 
 #include "engine/files/gguf.h"
-#include "tests/rigs/gguf_bytes.h"
 #include "tests/golden/tinymodel.h"
+#include "tests/rigs/gguf_bytes.h"
 #include "tests/rigs/test.h"
 
 static struct gguf *

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "engine/files/gguf.h"
-#include "tests/rigs/gguf_bytes.h"
 #include "tests/golden/tinymodel.h"
+#include "tests/rigs/gguf_bytes.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 

@@ -2,9 +2,9 @@
 #include <unistd.h>
 
 #include "engine/files/gguf.h"
-#include "tests/rigs/gguf_bytes.h"
 #include "engine/synthetic/model_open.h"
 #include "tests/golden/tinymodel.h"
+#include "tests/rigs/gguf_bytes.h"
 #include "tests/rigs/test.h"
 
 #define PARTS 3u

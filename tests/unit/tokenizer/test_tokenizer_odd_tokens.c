@@ -1,7 +1,7 @@
 /* Tokens that a byte-level GGUF has and no text is cut into, added tokens that stand among the normal ones, and a unigram
  * vocabulary. */
-#include "tests/rigs/gguf_bytes.h"
 #include "engine/tokenizer/tokenizer.h"
+#include "tests/rigs/gguf_bytes.h"
 #include "tests/rigs/test.h"
 
 /* An emoji's joiner, U+200D, as Command-R has it: once as it is, and once in the characters that stand for its bytes. */

@@ -2,9 +2,9 @@
  * and of GGUF's byte-level BPE. */
 #include <cjson/cJSON.h>
 
-#include "tests/rigs/gguf_bytes.h"
 #include "engine/tokenizer/pretokenizer.h"
 #include "engine/tokenizer/tokenizer.h"
+#include "tests/rigs/gguf_bytes.h"
 #include "tests/rigs/test.h"
 
 /* ---- tokenizer.json ---- */

@@ -178,7 +178,7 @@ TEST(training_reduces_the_loss)
             const size_t at = (size_t)step * 256 % N;
             accept_training_step(t, &(struct accept_batch){256, x + at * WIDTH, label + at}, 3e-3);
         }
-        const struct accept_score s = accept_training_score(t, &(struct accept_batch){N, x, label}, NULL);
+        const struct accept_score s = accept_training_score(t, &(struct accept_batch){N, x, label});
         assert_int_equal(s.n, N);
         kl[blocks] = s.kl / N;
         accept_training_close(t);

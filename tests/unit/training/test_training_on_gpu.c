@@ -86,13 +86,13 @@ apart(const float *a, const float *b, size_t n, double usual)
 /* ---- products ---- */
 
 static void
-compare(struct blas *blas, struct blas_product p, size_t gap)
+compare(struct blas *blas, struct host_product p, size_t gap)
 {
     const size_t a_rows = p.transpose_a ? p.k : p.m, b_rows = p.transpose_b ? p.n : p.k;
-    p.lda = (p.transpose_a ? p.m : p.k) + gap;
-    p.ldb = (p.transpose_b ? p.k : p.n) + 2 * gap;
-    float *const a = noise(a_rows * p.lda, 1), *const b = noise(b_rows * p.ldb, 1), *const c = noise(p.m * p.n, 1),
-                 *const here = malloc(p.m * p.n * sizeof *here);
+    p.stride_a = (p.transpose_a ? p.m : p.k) + gap;
+    p.stride_b = (p.transpose_b ? p.k : p.n) + 2 * gap;
+    float *const a = noise(a_rows * p.stride_a, 1), *const b = noise(b_rows * p.stride_b, 1),
+                 *const c = noise(p.m * p.n, 1), *const here = malloc(p.m * p.n * sizeof *here);
     assert_non_null(here);
     memcpy(here, c, p.m * p.n * sizeof *here);
     p.a = a;
@@ -115,13 +115,13 @@ compare(struct blas *blas, struct blas_product p, size_t gap)
 TEST(products_are_those_of_the_blas)
 {
     NEEDS_DEVICE(d);
-    static const size_t sizes[][3] = {
+    static const uint32_t sizes[][3] = {
         {1, 1, 1}, {7, 5, 3}, {33, 64, 17}, {5, 300, 70}, {64, 2, 129}, {40, 40, 1},
     };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (unsigned how = 0; how < 8; how++)
             compare(d.blas,
-                    (struct blas_product){.transpose_a = how & 1,
+                    (struct host_product){.transpose_a = how & 1,
                                           .transpose_b = how >> 1 & 1,
                                           .beta = (float)(how >> 2 & 1),
                                           .m = sizes[i][0],
@@ -135,9 +135,9 @@ TEST(products_are_those_of_the_blas)
 TEST(products_larger_than_the_buffers_are_cut)
 {
     NEEDS_DEVICE(d);
-    compare(d.blas, (struct blas_product){.transpose_b = true, .m = 2, .n = 1, .k = (9u << 20) / sizeof(float)}, 0);
+    compare(d.blas, (struct host_product){.transpose_b = true, .m = 2, .n = 1, .k = (9u << 20) / sizeof(float)}, 0);
     compare(d.blas,
-            (struct blas_product){.transpose_a = true, .m = 1100, .n = (64u << 20) / 1024 / sizeof(float), .k = 1}, 0);
+            (struct host_product){.transpose_a = true, .m = 1100, .n = (64u << 20) / 1024 / sizeof(float), .k = 1}, 0);
     close_device(&d);
 }
 
@@ -153,14 +153,14 @@ TEST(a_matrix_that_is_kept_is_not_copied_again)
         b[i] = NAN; /* nobody looks there any more */
     for (int transpose_b = 0; transpose_b < 2; transpose_b++) {
         float *const a = noise(k, 1), got[9], wanted[9];
-        struct blas_product p = {.transpose_b = transpose_b > 0,
+        struct host_product p = {.transpose_b = transpose_b > 0,
                                  .m = 1,
                                  .n = n,
                                  .k = k,
                                  .a = a,
-                                 .lda = k,
+                                 .stride_a = k,
                                  .b = b,
-                                 .ldb = transpose_b > 0 ? k : n,
+                                 .stride_b = transpose_b > 0 ? k : n,
                                  .c = got};
         blas_multiply(d.blas, &p);
         p.b = before;
@@ -301,7 +301,7 @@ train_acceptance(struct blas *blas, const float *x, const float *label, struct a
     assert_true(accept_training_open(&t, head, 5, &options, &err));
     for (int i = 0; i < 10; i++)
         accept_training_step(t, &batch, 1e-3);
-    *out = accept_training_score(t, &batch, NULL);
+    *out = accept_training_score(t, &batch);
     accept_training_close(t);
     accept_head_free(head);
 }
@@ -339,7 +339,7 @@ TEST(a_failing_device_reports_once_and_gets_no_further_requests)
         skip();
     }
     float *const a = noise(12, 1), *const b = noise(12, 1), got[9], wanted[9];
-    struct blas_product p = {.m = 3, .n = 3, .k = 4, .a = a, .lda = 4, .b = b, .ldb = 3, .c = got};
+    struct host_product p = {.m = 3, .n = 3, .k = 4, .a = a, .stride_a = 4, .b = b, .stride_b = 3, .c = got};
     struct err err = {.kind = ERR_NONE};
     fail_at(2, 0); /* out of memory */
     blas_multiply(d.blas, &p);
