@@ -146,26 +146,6 @@ read_value(struct cursor *c, struct gguf_value *v)
     return read_uint(c, value_size[type], &scalar, "a metadata value") && (type != GGUF_BOOL || check_bools(c, v, 1));
 }
 
-static int
-compare_names(const void *a, const void *b)
-{
-    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
-}
-
-/* Sorts n entries of `size` bytes, each of which begins with its name, and fails if two names are equal. */
-static bool
-refuse_duplicates(const struct cursor *c, void *entries, size_t n, size_t size, const char *what)
-{
-    char name[NAME_SHOWN];
-    if (n > 1)
-        qsort(entries, n, size, compare_names);
-    for (const char *at = entries; n > 1; n--, at += size)
-        if (compare_names(at, at + size) == 0)
-            return err_set(c->err, ERR_WORK, "%s: %s '%s' is there twice; whatever wrote the file is broken",
-                           c->g->path, what, shown(name, *(const struct slice *)(const void *)at));
-    return true;
-}
-
 static bool
 read_values(struct cursor *c, struct gguf *g)
 {
@@ -173,40 +153,37 @@ read_values(struct cursor *c, struct gguf *g)
         return err_set(c->err, ERR_WORK,
                        "%s: claims %" PRIu64 " metadata values, more than its %zu bytes can hold" DAMAGED, g->path,
                        g->n_values, c->len);
-    const size_t n = (size_t)g->n_values;
-    g->values = calloc(n + 1, sizeof *g->values);
-    struct slice *names = calloc(n + 1, sizeof *names);
-    bool ok = g->values != NULL && names != NULL;
-    if (!ok)
-        err_set(c->err, ERR_WORK, "%s: out of memory for %zu metadata values", g->path, n);
-    for (size_t i = 0; ok && i < n; i++) {
+    g->values = calloc((size_t)g->n_values + 1, sizeof *g->values);
+    bool ok = g->values != NULL ||
+              err_set(c->err, ERR_WORK, "%s: out of memory for %" PRIu64 " metadata values", g->path, g->n_values);
+    for (uint64_t i = 0; ok && i < g->n_values; i++)
         ok = read_value(c, &g->values[i]);
-        names[i] = g->values[i].key;
-    }
-    ok = ok && refuse_duplicates(c, names, n, sizeof *names, "metadata");
-    free(names);
     return ok;
 }
 
 /* ---- tensors ---- */
 
 static bool
-read_tensor(struct cursor *c, struct gguf_tensor *t, uint64_t *offset)
+bad_tensor(const struct cursor *c, const struct gguf_tensor *t, const char *why)
 {
     char name[NAME_SHOWN];
+    return err_set(c->err, ERR_WORK, "%s: tensor '%s' %s" DAMAGED, c->g->path, shown(name, t->name), why);
+}
+
+static bool
+read_tensor(struct cursor *c, struct gguf_tensor *t, uint64_t *offset)
+{
     if (!read_string(c, &t->name, "a tensor's name") || !read_u32(c, &t->n_dims, "a tensor's shape"))
         return false;
     if (t->n_dims < 1 || t->n_dims > 4)
-        return err_set(c->err, ERR_WORK, "%s: tensor '%s' has %" PRIu32 " dimensions, not 1 to 4" DAMAGED, c->g->path,
-                       shown(name, t->name), t->n_dims);
+        return bad_tensor(c, t, "does not have 1 to 4 dimensions");
     uint64_t elements = 1;
     for (uint32_t i = 0; i < 4; i++) {
         t->dims[i] = 1;
         if (i < t->n_dims && !read_uint(c, 8, &t->dims[i], "a tensor's shape"))
             return false;
         if (t->dims[i] == 0 || t->dims[i] > (uint64_t)INT64_MAX / elements)
-            return err_set(c->err, ERR_WORK, "%s: tensor '%s' has an impossible dimension of %" PRIu64 DAMAGED,
-                           c->g->path, shown(name, t->name), t->dims[i]);
+            return bad_tensor(c, t, "has an impossible dimension");
         elements *= t->dims[i];
     }
     if (!read_u32(c, &t->type, "a tensor's type") || !read_uint(c, 8, offset, "a tensor's offset"))
@@ -215,12 +192,9 @@ read_tensor(struct cursor *c, struct gguf_tensor *t, uint64_t *offset)
     if (!gguf_type_size(t->type, &size))
         return true; /* an unknown type is an error only if the tensor is used */
     if (t->dims[0] % size.block != 0)
-        return err_set(c->err, ERR_WORK,
-                       "%s: tensor '%s' is %s, in blocks of %" PRIu32 ", but its rows have %" PRIu64 " values" DAMAGED,
-                       c->g->path, shown(name, t->name), size.name, size.block, t->dims[0]);
+        return bad_tensor(c, t, "has rows that are not whole blocks of its type");
     if (elements / size.block > UINT64_MAX / size.bytes)
-        return err_set(c->err, ERR_WORK, "%s: tensor '%s' claims to be larger than any file" DAMAGED, c->g->path,
-                       shown(name, t->name));
+        return bad_tensor(c, t, "is larger than any file");
     t->bytes = elements / size.block * size.bytes;
     return true;
 }
@@ -229,59 +203,13 @@ read_tensor(struct cursor *c, struct gguf_tensor *t, uint64_t *offset)
 static bool
 place_tensor(const struct cursor *c, struct gguf_tensor *t, uint64_t offset, uint64_t data_start)
 {
-    char name[NAME_SHOWN];
-    if ((offset & (c->g->alignment - 1)) != 0)
-        return err_set(c->err, ERR_WORK,
-                       "%s: tensor '%s' is at offset %" PRIu64
-                       ", which is no multiple of the alignment %" PRIu64 DAMAGED,
-                       c->g->path, shown(name, t->name), offset, c->g->alignment);
     const uint64_t room = data_start > c->len ? 0 : c->len - data_start;
+    if ((offset & (c->g->alignment - 1)) != 0)
+        return bad_tensor(c, t, "is not aligned");
     if (offset > room || t->bytes > room - offset)
-        return err_set(c->err, ERR_WORK,
-                       "%s: tensor '%s' wants %" PRIu64 " bytes at offset %" PRIu64 ", but the file has only %" PRIu64
-                       " bytes of data" DAMAGED,
-                       c->g->path, shown(name, t->name), t->bytes, offset, room);
+        return bad_tensor(c, t, "is not in the file");
     t->data = c->g->map + data_start + offset;
     return true;
-}
-
-static int
-compare_places(const void *a, const void *b)
-{
-    const struct gguf_tensor *s = a, *t = b;
-    int order = (s->data > t->data) - (s->data < t->data);
-    return order != 0 ? order
-                      : (s->bytes > t->bytes) -
-                            (s->bytes < t->bytes); /* tensors of unknown size have 0 bytes and come first */
-}
-
-static bool
-refuse_overlaps(const struct cursor *c, struct gguf_tensor *sorted, size_t n)
-{
-    char one[NAME_SHOWN], two[NAME_SHOWN];
-    if (n > 1)
-        qsort(sorted, n, sizeof *sorted, compare_places);
-    for (size_t i = 1; i < n; i++)
-        if (sorted[i - 1].bytes > (uint64_t)(sorted[i].data - sorted[i - 1].data))
-            return err_set(c->err, ERR_WORK, "%s: tensors '%s' and '%s' lie on top of each other" DAMAGED, c->g->path,
-                           shown(one, sorted[i - 1].name), shown(two, sorted[i].name));
-    return true;
-}
-
-static bool
-check_tensors(struct cursor *c, struct gguf *g, uint64_t *offsets, struct gguf_tensor *sorted)
-{
-    const size_t n = (size_t)g->n_tensors;
-    for (size_t i = 0; i < n; i++)
-        if (!read_tensor(c, &g->tensors[i], &offsets[i]))
-            return false;
-    const uint64_t data_start = (c->at + g->alignment - 1) & ~(g->alignment - 1); /* the alignment is a power of two */
-    g->data_start = data_start < c->len ? data_start : c->len;
-    for (size_t i = 0; i < n; i++)
-        if (!place_tensor(c, &g->tensors[i], offsets[i], data_start))
-            return false;
-    memcpy(sorted, g->tensors, n * sizeof *sorted);
-    return refuse_duplicates(c, sorted, n, sizeof *sorted, "tensor") && refuse_overlaps(c, sorted, n);
 }
 
 static bool
@@ -293,13 +221,15 @@ read_tensors(struct cursor *c, struct gguf *g)
     const size_t n = (size_t)g->n_tensors;
     g->tensors = calloc(n + 1, sizeof *g->tensors);
     uint64_t *offsets = calloc(n + 1, sizeof *offsets);
-    struct gguf_tensor *sorted = calloc(n + 1, sizeof *sorted);
-    bool ok = g->tensors != NULL && offsets != NULL && sorted != NULL;
-    if (!ok)
-        err_set(c->err, ERR_WORK, "%s: out of memory for %zu tensors", g->path, n);
-    ok = ok && check_tensors(c, g, offsets, sorted);
+    bool ok = (g->tensors != NULL && offsets != NULL) ||
+              err_set(c->err, ERR_WORK, "%s: out of memory for %zu tensors", g->path, n);
+    for (size_t i = 0; i < n && ok; i++)
+        ok = read_tensor(c, &g->tensors[i], &offsets[i]);
+    const uint64_t data_start = (c->at + g->alignment - 1) & ~(g->alignment - 1); /* the alignment is a power of two */
+    g->data_start = data_start < c->len ? data_start : c->len;
+    for (size_t i = 0; i < n && ok; i++)
+        ok = place_tensor(c, &g->tensors[i], offsets[i], data_start);
     free(offsets);
-    free(sorted);
     return ok;
 }
 
@@ -482,7 +412,7 @@ open_part(struct gguf **out, const struct gguf *g, const struct split *s, uint32
     return false;
 }
 
-/* Adds the other parts' tensors to g->tensors, sorted by name. Fails if a name is in two parts. */
+/* Adds the other parts' tensors to g->tensors. */
 static bool
 list_tensors(struct gguf *g, const struct split *s, struct err *err)
 {
@@ -505,13 +435,6 @@ list_tensors(struct gguf *g, const struct split *s, struct err *err)
         if (part->alignment < g->alignment)
             g->alignment = part->alignment;
     }
-    qsort(all, (size_t)n, sizeof *all, compare_names);
-    for (uint64_t i = 1; i < n; i++)
-        if (compare_names(&all[i - 1], &all[i]) == 0) {
-            char name[80];
-            return err_set(err, ERR_WORK, "%s: tensor '%s' is in two parts of the model; fetch all of them again",
-                           g->path, printable_line(name, sizeof name, all[i].name.data, all[i].name.len));
-        }
     return true;
 }
 

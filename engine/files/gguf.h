@@ -79,7 +79,7 @@ double gguf_number(const struct gguf_value *, uint64_t index);
 /* Returns all strings of an array; NULL on error. The caller frees the array of slices; the bytes stay in the file. */
 struct slice *gguf_strings(const struct gguf_value *, struct err *);
 
-const char *gguf_type_name(uint32_t tensor_type); /* "Q8_0"; "type 31" or "an unknown type" otherwise */
+const char *gguf_type_name(uint32_t tensor_type); /* "Q8_0"; "an unknown type" otherwise */
 
 /* Tensor types, with GGUF's numbers. */
 

@@ -169,15 +169,6 @@ static const struct gguf_type_size others[] = {
     [41] = {"Q1_0", 128, 18}, [42] = {"Q2_0", 64, 18},
 };
 
-/* Names of unknown types. They are constants, so callers need not free them. */
-#define T(n) "type " #n
-static const char *const unnamed[] = {
-    T(0),  T(1),  T(2),  T(3),  T(4),  T(5),  T(6),  T(7),  T(8),  T(9),  T(10), T(11), T(12), T(13), T(14), T(15),
-    T(16), T(17), T(18), T(19), T(20), T(21), T(22), T(23), T(24), T(25), T(26), T(27), T(28), T(29), T(30), T(31),
-    T(32), T(33), T(34), T(35), T(36), T(37), T(38), T(39), T(40), T(41), T(42), T(43), T(44), T(45), T(46), T(47),
-};
-#undef T
-
 bool
 gguf_type_size(uint32_t type, struct gguf_type_size *out)
 {
@@ -198,7 +189,7 @@ gguf_type_name(uint32_t type)
     struct gguf_type_size known;
     if (gguf_type_size(type, &known))
         return known.name;
-    return type < sizeof unnamed / sizeof unnamed[0] ? unnamed[type] : "an unknown type";
+    return "an unknown type";
 }
 
 enum weight_type

@@ -121,35 +121,6 @@ by_name(const void *a, const void *b)
     return strcmp(((const struct safetensor *)a)->name, ((const struct safetensor *)b)->name);
 }
 
-static int
-by_place(const void *a, const void *b)
-{
-    const struct safetensor *s = a, *t = b;
-    int order = (s->data > t->data) - (s->data < t->data);
-    return order != 0 ? order : (s->bytes > t->bytes) - (s->bytes < t->bytes);
-}
-
-/* Fails if two tensors overlap or have the same name. Sorts the tensors by name. */
-static bool
-refuse_overlaps(const struct reading *r)
-{
-    const struct safetensors *f = r->file;
-    struct safetensor *t = f->tensors;
-    char one[NAME_SHOWN], two[NAME_SHOWN];
-    qsort(t, (size_t)f->n_tensors, sizeof *t, by_place);
-    for (size_t i = 1; i < f->n_tensors; i++)
-        if (t[i - 1].bytes > (uint64_t)(t[i].data - t[i - 1].data))
-            return err_set(r->err, ERR_WORK, "%s: tensors '%s' and '%s' lie on top of each other" DAMAGED, f->path,
-                           printable_line(one, sizeof one, t[i - 1].name, strlen(t[i - 1].name)),
-                           printable_line(two, sizeof two, t[i].name, strlen(t[i].name)));
-    qsort(t, (size_t)f->n_tensors, sizeof *t, by_name);
-    for (size_t i = 1; i < f->n_tensors; i++)
-        if (by_name(&t[i - 1], &t[i]) == 0)
-            return err_set(r->err, ERR_WORK, "%s: tensor '%s' is there twice; whatever wrote the file is broken",
-                           f->path, printable_line(one, sizeof one, t[i].name, strlen(t[i].name)));
-    return true;
-}
-
 static bool
 parse(struct safetensors *f, struct err *err)
 {
@@ -183,7 +154,8 @@ parse(struct safetensors *f, struct err *err)
             return false;
         f->n_tensors++;
     }
-    return refuse_overlaps(&r);
+    qsort(f->tensors, (size_t)f->n_tensors, sizeof *f->tensors, by_name);
+    return true;
 }
 
 static bool

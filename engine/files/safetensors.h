@@ -29,7 +29,7 @@ struct cJSON;
 struct safetensors {
     char *path;
     uint64_t n_tensors, file_bytes, data_start;
-    struct safetensor *tensors; /* (n_tensors) sorted by name; names are unique, and data do not overlap */
+    struct safetensor *tensors; /* (n_tensors) sorted by name */
     struct cJSON *header;
     const unsigned char *map; /* the whole file */
     bool mapped;              /* true: safetensors_open() mapped it, and safetensors_close() unmaps it */

@@ -156,7 +156,7 @@ TEST(tensors_point_at_their_data)
     assert_int_equal(odd->bytes, 0);
     assert_string_equal(gguf_type_name(8), "Q8_0");
     assert_string_equal(gguf_type_name(30), "BF16");
-    assert_string_equal(gguf_type_name(31), "type 31");
+    assert_string_equal(gguf_type_name(31), "an unknown type");
     assert_string_equal(gguf_type_name(odd->type), "an unknown type");
     gguf_close(g);
     free(b.data);
