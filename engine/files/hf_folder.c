@@ -18,8 +18,6 @@
 #define SINGLE         "model.safetensors"
 #define LARGEST_INDEX  ((size_t)64 << 20) /* the index of a model of 600 billion parameters has 9 MiB */
 #define LARGEST_CONFIG ((size_t)16 << 20)
-#define MOST_FILES     9999u
-#define NAME_SLOTS     (1u << 15) /* more than twice MOST_FILES */
 
 static char *
 path_in(const char *folder, const char *file, struct err *err)
@@ -193,49 +191,16 @@ open_file(struct hf_folder *f, const char *file, const char *why, struct err *er
     return ok;
 }
 
-/* A hash set of the file names in an index, which may have millions of entries. */
-struct met {
-    const char **slot; /* (NAME_SLOTS) NULL if free; at most MOST_FILES names are in use */
-};
-
-/* Adds a name to the set. Returns true if the set did not contain it. */
 static bool
-meet(struct met *m, const char *name)
+is_open(const struct hf_folder *f, const char *file)
 {
-    uint32_t hash = 2166136261u;
-    for (const char *c = name; *c != '\0'; c++)
-        hash = (hash ^ (unsigned char)*c) * 16777619u;
-    uint32_t at = hash % NAME_SLOTS;
-    while (m->slot[at] != NULL && strcmp(m->slot[at], name) != 0)
-        at = (at + 1) % NAME_SLOTS;
-    const bool first = m->slot[at] == NULL;
-    m->slot[at] = name;
-    return first;
+    for (size_t i = f->n_files; i > 0; i--) /* the tensors of a file mostly follow one another */
+        if (strcmp(strrchr(f->files[i - 1]->path, '/') + 1, file) == 0)
+            return true;
+    return false;
 }
 
-/* Opens every file that the index names. Fails if a name leads out of the folder. */
-static bool
-open_named(struct hf_folder *f, const cJSON *map, struct met *met, struct err *err)
-{
-    const cJSON *entry;
-    char shown[80];
-    cJSON_ArrayForEach(entry, map)
-    {
-        if (!cJSON_IsString(entry) || entry->valuestring[0] == '\0' || entry->valuestring[0] == '.' ||
-            strchr(entry->valuestring, '/') != NULL)
-            return err_set(err, ERR_WORK, "%s/" INDEX ": '%s' is mapped to no file of this folder", f->path,
-                           printable_line(shown, sizeof shown, entry->string, strlen(entry->string)));
-        if (!meet(met, entry->valuestring))
-            continue;
-        if (f->n_files >= MOST_FILES)
-            return err_set(err, ERR_WORK, "%s/" INDEX ": names more than %u files", f->path, MOST_FILES);
-        if (!open_file(f, entry->valuestring, "the index names it", err))
-            return false;
-    }
-    return true;
-}
-
-/* Opens the files of an index, which maps each tensor to its file. Fails if a listed tensor is in none of the files. */
+/* Opens every file of an index, which maps each tensor to its file. Fails if a name leads out of the folder. */
 static bool
 open_indexed(struct hf_folder *f, const cJSON *index, struct err *err)
 {
@@ -243,41 +208,16 @@ open_indexed(struct hf_folder *f, const cJSON *index, struct err *err)
     char shown[80];
     if (!cJSON_IsObject(map))
         return err_set(err, ERR_WORK, "%s/" INDEX ": has no weight_map; fetch it again", f->path);
-    struct met met = {calloc(NAME_SLOTS, sizeof *met.slot)};
-    if (met.slot == NULL)
-        return err_set(err, ERR_WORK, "%s: out of memory", f->path);
-    const bool opened = open_named(f, map, &met, err);
-    free(met.slot);
-    if (!opened || !list_tensors(f, err))
-        return false;
     cJSON_ArrayForEach(entry, map)
     {
-        if (hf_folder_find(f, entry->string) == NULL)
-            return err_set(err, ERR_WORK,
-                           "%s: tensor '%s' is in the index, but in none of the files; fetch the folder "
-                           "again",
-                           f->path, printable_line(shown, sizeof shown, entry->string, strlen(entry->string)));
+        if (!cJSON_IsString(entry) || entry->valuestring[0] == '\0' || entry->valuestring[0] == '.' ||
+            strchr(entry->valuestring, '/') != NULL)
+            return err_set(err, ERR_WORK, "%s/" INDEX ": '%s' is mapped to no file of this folder", f->path,
+                           printable_line(shown, sizeof shown, entry->string, strlen(entry->string)));
+        if (!is_open(f, entry->valuestring) && !open_file(f, entry->valuestring, "the index names it", err))
+            return false;
     }
-    return true;
-}
-
-/* Fails with a message that names the weights in an unsupported format, if the folder contains any. */
-static bool
-refuse_weights(const char *folder, struct err *err)
-{
-    static const struct {
-        const char *file, *why;
-    } others[] = {
-        {"pytorch_model.bin", "pytorch_model.bin, which can run code; convert them to safetensors"},
-        {"pytorch_model.bin.index.json", "pytorch_model.bin, which can run code; convert them to safetensors"},
-        {"consolidated.safetensors",
-         "consolidated.safetensors, under Mistral's own names; fetch the model's " SINGLE " or " INDEX " too"},
-        {"consolidated.00.pth",
-         "consolidated.00.pth, under Meta's own names; fetch the model's " SINGLE " or " INDEX " too"}};
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        if (hf_folder_has(folder, others[i].file))
-            return err_set(err, ERR_WORK, "%s: has its weights as %s", folder, others[i].why);
-    return err_set(err, ERR_WORK, "%s: holds no weights (" SINGLE " or " INDEX "); fetch them too", folder);
+    return list_tensors(f, err);
 }
 
 static bool
@@ -296,7 +236,7 @@ open_weights(struct hf_folder *f, bool needed, struct err *err)
     else if (!needed)
         ok = list_tensors(f, err);
     else
-        ok = refuse_weights(f->path, err);
+        ok = err_set(err, ERR_WORK, "%s: holds no weights (" SINGLE " or " INDEX "); fetch them too", f->path);
     cJSON_Delete(index);
     return ok;
 }
@@ -330,11 +270,6 @@ hf_folder_open(struct hf_folder **out, const char *path, bool weights, struct er
     if (ok && f->config == NULL && hf_folder_has(f->path, "adapter_config.json"))
         ok = err_set(err, ERR_WORK, "%s: holds an adapter (LoRA) and no model; give its model, and this with --lora",
                      path);
-    if (ok && f->config == NULL && hf_folder_has(f->path, "params.json"))
-        ok = err_set(err, ERR_WORK,
-                     "%s: has params.json, which is Mistral's or Meta's own format; fetch the model's config.json, "
-                     "safetensors and tokenizer.json of Hugging Face's format",
-                     f->path);
     if (ok && f->config == NULL)
         ok = err_set(err, ERR_WORK, "%s: is a folder without config.json; give a .gguf file or a Hugging Face folder",
                      f->path);

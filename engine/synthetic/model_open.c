@@ -116,15 +116,6 @@ open_files(struct tokenizer **t, const struct files *f, const char *folder, stru
         return tokenizer_from_json(t, f->json, f->n_json, f->config, f->n_config, folder, err);
     if (f->model != NULL)
         return tokenizer_from_sentencepiece(t, &pieces, folder, err);
-    if (hf_folder_has(folder, "tekken.json"))
-        return err_set(err, ERR_WORK,
-                       "%s: has its tokenizer as tekken.json, which is not read; fetch its tokenizer.json too", folder);
-    if (hf_folder_has(folder, "vocab.json") && hf_folder_has(folder, "merges.txt"))
-        return err_set(
-            err, ERR_WORK,
-            "%s: has its tokenizer as vocab.json and merges.txt, which are not read; save it as tokenizer.json with "
-            "the transformers package",
-            folder);
     return err_set(err, ERR_WORK,
                    "%s: has neither a tokenizer.json nor a tokenizer.model; save the model's tokenizer there with the "
                    "transformers package",
