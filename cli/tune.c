@@ -70,6 +70,12 @@ post_probe(void *user, const char *mode, struct err *err)
 }
 
 static bool
+post_costs(void *user, struct err *err)
+{
+    return post(user, CONTROL_COSTS, NULL, NULL, err);
+}
+
+static bool
 take_record(void *user, struct layer_record *record)
 {
     const struct tune *t = user;
@@ -125,6 +131,7 @@ handle_event(void *user, struct session *session, const struct event *e)
                                   .run = post_run,
                                   .policy = post_policy,
                                   .probe = post_probe,
+                                  .costs = post_costs,
                                   .record = take_record};
     t->session = session;
     bool ok = !t->failed && (t->tuner != NULL || begin(t, &t->err));

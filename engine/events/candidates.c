@@ -25,18 +25,21 @@ struct search {
     struct point tried[TRIED];
 };
 
-/* Returns the mean speedup; 0: no forecast. */
+/* Returns the mean speedup over the records that have forecasts of the policy; 0: none has. A record has forecasts for
+ * all values of the knobs, or for none. */
 static double
 forecast_mean(const struct search *s, const double *value)
 {
     double sum = 0;
+    uint32_t n = 0;
     for (uint32_t i = 0; i < s->n_records; i++) {
         struct forecast f;
         if (!forecast_make(s->ops, &s->records[i], value, s->rho, s->cost, &f))
-            return 0;
-        sum += (double)f.speedup / s->n_records;
+            continue;
+        sum += (double)f.speedup;
+        n++;
     }
-    return sum;
+    return n > 0 ? sum / n : 0;
 }
 
 static uint32_t
@@ -124,10 +127,11 @@ candidates_of(const struct policy_info *info, const struct policy_ops *ops, cons
     const int k = policy_knob_index(info, "k");
     uint32_t found = 1;
     out[0] = preset_of(info, NULL);
-    if (ops->what_if != NULL && n > 0 && info->n_knobs > 0) {
-        struct search s = {.info = info, .ops = ops, .records = records, .n_records = n, .rho = rho, .cost = cost};
-        const struct point *chosen[CANDIDATES_MOST] = {&s.tried[0]}, *next;
+    struct search s = {.info = info, .ops = ops, .records = records, .n_records = n, .rho = rho, .cost = cost};
+    if (ops->what_if != NULL && info->n_knobs > 0)
         ascend(&s);
+    if (s.n > 0 && s.tried[0].score > 0) {
+        const struct point *chosen[CANDIDATES_MOST] = {&s.tried[0]}, *next;
         while (found < CANDIDATES_MOST && (next = next_best(&s, chosen, found)) != NULL)
             chosen[found++] = next;
         const bool better = found > 1 && chosen[1]->score > chosen[0]->score;

@@ -54,9 +54,10 @@ struct run_host {
     bool (*knob)(void *user, const char *name, const char *text, struct err *); /* of the policy in force */
     bool (*run)(void *user, const char *prompt, struct err *);                  /* prompt NULL: the same prompt again */
     bool (*policy)(void *user, const char *name, struct err *);                 /* NULL: a sweep has no baseline */
-    /* of a tuner only: which layers are probed ("policy", "all"); the layer record of the run that has just ended. The
-     * second returns false if there is none. */
+    /* of a tuner only: which layers are probed ("policy", "all"); measures the costs of steps, unless they are known; the
+     * layer record of the run that has just ended, false if there is none */
     bool (*probe)(void *user, const char *mode, struct err *);
+    bool (*costs)(void *user, struct err *);
     bool (*record)(void *user, struct layer_record *);
 };
 

@@ -38,7 +38,7 @@ struct tuner {
     uint32_t n_records, records_run;
     bool record_due;
     struct tune_speed speed;
-    double speed_s, speed_tokens; /* sums of the first runs */
+    struct cost_model costs; /* all 0: unknown */
 
     struct tune_plan plan;
     struct race *race;
@@ -244,6 +244,8 @@ tuner_begin(struct tuner *t, const struct tune_request *r, struct err *err)
     t->greedy = r->greedy;
     t->plan = (struct tune_plan){.tokens = r->tokens, .passes = RACE_PASSES};
     t->speed.run_s = INFINITY;
+    t->costs = t->info->costs;
+    cost_reset(&t->costs);
     bool ok = choose_policies(t, r, err) && race_open(&t->race, r->prompts, r->n_prompts, r->seed, err);
     ok = ok && (copy_prompts(t, r) || err_set(err, ERR_WORK, "out of memory for prompts"));
     for (uint32_t i = 0; i < RECORDS && ok && t->greedy; i++)
@@ -300,13 +302,13 @@ compare_text(struct tuner *t)
     }
 }
 
+/* Takes the speed of the first run, and the least time of a prompt. */
 static void
 measure(struct tuner *t, double seconds)
 {
     const double s = (t->tally.draft_us + t->tally.verify_us) * 1e-6;
-    t->speed_s += s;
-    t->speed_tokens += (double)t->tally.emitted;
-    t->speed.token_s = t->speed_s / t->speed_tokens;
+    if (t->records_run == 0)
+        t->speed.token_s = s / (double)t->tally.emitted;
     t->speed.run_s = fmin(t->speed.run_s, fmax(seconds - s - t->tally.probe_us * 1e-6, 0));
     t->records_run++;
     t->record_due = true;
@@ -353,6 +355,9 @@ tuner_event(struct tuner *t, const struct event *e)
         begin_run(t);
         return;
     }
+    if (t->phase == TUNE_RECORDS && text != NULL && e->control.kind == RECORDED_COST &&
+        !cost_model_parse(text, &t->costs, NULL))
+        t->costs = (struct cost_model){0};
     token_t token;
     enum token_source source;
     if (t->run != RUN_GOING)
@@ -387,8 +392,8 @@ find_candidates(struct tuner *t, uint32_t *least, struct err *err)
     t->candidate[0] = (struct preset){.policy = "ar"};
     for (uint32_t p = 0; p < t->info->n_policies; p++)
         if (t->wanted[p])
-            found[p] =
-                candidates_of(&t->info->policies[p], ops_of(t, p), t->records, t->n_records, t->info->rho, NULL, of[p]);
+            found[p] = candidates_of(&t->info->policies[p], ops_of(t, p), t->records, t->n_records, t->info->rho,
+                                     cost_known(&t->costs) ? &t->costs : NULL, of[p]);
     for (uint32_t i = 0; i < CANDIDATES_MOST; i++) {
         for (uint32_t p = 0; p < t->info->n_policies && n < RACE_CANDIDATES; p++)
             if (i < found[p])
@@ -458,12 +463,30 @@ ask(struct tuner *t, const struct run_host *host, const struct preset *p, uint32
     return ok && host->run(host->user, t->prompts[prompt], err);
 }
 
+/* Returns the policy of the i-th of the first runs: plain decoding, then the one that needs most of the auxiliary models
+ * whose predictions its forecasts are made from. The text is the same. */
+static const char *
+record_policy(const struct tuner *t, uint32_t i)
+{
+    const char *name = "ar";
+    unsigned needs = 0;
+    for (uint32_t p = 0; p < t->info->n_policies && i > 0; p++) {
+        const struct policy_ops *ops = t->wanted[p] ? ops_of(t, p) : NULL;
+        if (ops == NULL || ops->what_if == NULL || ops->needs <= needs)
+            continue;
+        needs = ops->needs;
+        name = ops->name;
+    }
+    return name;
+}
+
 /* Asks for the next of the first runs. *more: false after the last one. */
 static bool
 next_record(struct tuner *t, const struct run_host *host, bool *more, struct err *err)
 {
     const bool slow = t->time_s > 0 && t->spent_s > (RECORDS - 1) * RECORD_SHARE * t->time_s;
-    const struct preset plain = {.policy = "ar"};
+    struct preset run = {.n_set = 0};
+    snprintf(run.policy, sizeof run.policy, "%s", record_policy(t, t->records_run));
     if (t->record_due && t->greedy && host->record(host->user, &t->records[t->n_records]) &&
         t->records[t->n_records].n > t->records[t->n_records].begin)
         t->n_records++;
@@ -473,7 +496,8 @@ next_record(struct tuner *t, const struct run_host *host, bool *more, struct err
         return host->probe(host->user, probe_mode_names[PROBE_POLICY], err) && begin_heats(t, err);
     return (t->records_run > 0 ||
             host->probe(host->user, probe_mode_names[t->greedy ? PROBE_ALL : PROBE_POLICY], err)) &&
-           ask(t, host, &plain, race_prompt(t->race, t->records_run), err);
+           ask(t, host, &run, race_prompt(t->race, t->records_run), err) &&
+           (t->records_run > 0 || !t->greedy || host->costs(host->user, err));
 }
 
 static bool

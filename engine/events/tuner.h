@@ -2,7 +2,8 @@
  * (knob_sweep.h) it is built from events alone: tuner_event() receives them, and tuner_next() requests settings and
  * runs from its owner. `specscope tune` and `:tune` are its owners.
  *
- *   1. Autoregressive runs measure the speed and record the layers' predictions.
+ *   1. The first run is autoregressive and measures the speed. It and two more record the predictions of all layers, the
+ *      latter under a policy with a draft model, if there is one. The costs of steps are measured (cost_model.h).
  *   2. Candidates are chosen (candidates.h), as many as fit into the time (tune_plan()).
  *   3. They race over two thirds of the prompts (race.h).
  *   4. Winner, runner-up and autoregressive decoding are measured on the other prompts.

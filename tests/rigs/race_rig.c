@@ -122,6 +122,15 @@ take_probe(void *user, const char *mode, struct err *err)
 }
 
 static bool
+take_costs(void *user, struct err *err)
+{
+    struct simulated_race *r = user;
+    (void)err;
+    r->costs++;
+    return true;
+}
+
+static bool
 give_record(void *user, struct layer_record *record)
 {
     (void)user, (void)record;
@@ -136,6 +145,7 @@ race_rig_host(struct simulated_race *r)
                              .run = take_run,
                              .policy = take_policy,
                              .probe = take_probe,
+                             .costs = take_costs,
                              .record = give_record};
 }
 

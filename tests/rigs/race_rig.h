@@ -19,7 +19,7 @@ struct simulated_race {
     const char *fails;         /* a policy whose runs end with an error; NULL: none */
     char policy[16], probe[8]; /* requested ones */
     double k;
-    uint32_t prompt, runs; /* runs that were requested */
+    uint32_t prompt, runs, costs; /* runs and measurements of costs that were requested */
 };
 
 /* Opens a tuner; the policies and the request below are valid until race_rig_close(). */

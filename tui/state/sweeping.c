@@ -82,6 +82,12 @@ post_probe(void *user, const char *mode, struct err *err)
 }
 
 static bool
+post_costs(void *user, struct err *err)
+{
+    return post(user, CONTROL_COSTS, NULL, NULL, err);
+}
+
+static bool
 take_record(void *user, struct layer_record *record)
 {
     const struct sweeping *sw = user;
@@ -96,6 +102,7 @@ host_of(struct sweeping *sw)
                              .run = post_run,
                              .policy = post_policy,
                              .probe = post_probe,
+                             .costs = post_costs,
                              .record = take_record};
 }
 

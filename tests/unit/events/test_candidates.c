@@ -37,9 +37,17 @@ what_if(const struct layer_record *record, const double *value, struct tally *ou
     return true;
 }
 
+static bool
+no_what_if(const struct layer_record *record, const double *value, struct tally *out)
+{
+    (void)record, (void)value, (void)out;
+    return false;
+}
+
 static const struct policy_ops
     known = {.name = "known", .title = "of known speed", .paper = "", .open = open, .what_if = what_if},
-    lengths = {.name = "lengths", .title = "without what-if", .paper = "", .open = open_lengths};
+    lengths = {.name = "lengths", .title = "without what-if", .paper = "", .open = open_lengths},
+    failing = {.name = "failing", .title = "no forecast", .paper = "", .open = open_lengths, .what_if = no_what_if};
 
 static uint32_t
 find(const struct policy_ops *ops, struct preset found[CANDIDATES_MOST])
@@ -75,11 +83,14 @@ TEST(no_two_differ_only_in_a_knob_without_effect)
                         strcmp(found[i].set[1].text, found[j].set[1].text) != 0);
 }
 
-TEST(a_policy_without_what_if_has_several_lengths)
+TEST(a_policy_without_forecasts_has_several_lengths)
 {
-    struct preset found[CANDIDATES_MOST];
-    assert_int_equal(find(&lengths, found), CANDIDATES_MOST);
-    assert_string_equal(found[0].set[0].text, "5");
-    assert_string_equal(found[1].set[0].text, "2");
-    assert_string_equal(found[5].set[0].text, "8");
+    static const struct policy_ops *const both[] = {&lengths, &failing};
+    for (int i = 0; i < 2; i++) {
+        struct preset found[CANDIDATES_MOST];
+        assert_int_equal(find(both[i], found), CANDIDATES_MOST);
+        assert_string_equal(found[0].set[0].text, "5");
+        assert_string_equal(found[1].set[0].text, "2");
+        assert_string_equal(found[5].set[0].text, "8");
+    }
 }
