@@ -240,7 +240,6 @@ cuda-here:
 	@$(code_here); if [ "$$code" ]; then $(MAKE) --no-print-directory $(JOBS) CUDA_CODE="$$code" cuda-if-possible; fi
 
 include tests/cuda/emulation/rules.mk
-include tests/cuda/ptx/rules.mk
 
 # Tests and measurements on a real GPU. A kit is a folder that was built on a machine without a GPU, with the shared libraries (and tmux)
 # that the other machine may lack; `./first` in it runs the tests there. RECORD=1 writes the figures into docs/measurements.md.
