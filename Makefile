@@ -326,7 +326,7 @@ $(BUILD)/obj/tests/fuzz/%.o: tests/fuzz/%.c | $(BUILD)/.deps-test
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(BASE) $(CFLAGS) -MMD -MP -c $< -o $@
-FUZZ_HELP := $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(wildcard tests/fuzz/mutate*.c)) tests/fuzz/app_rig.c)
+FUZZ_HELP := $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(wildcard tests/fuzz/mutate*.c)) tests/fuzz/app_rig.c tests/fuzz/fuzz.c)
 $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/obj/tests/fuzz/driver.o $(FUZZ_HELP) $(BUILD)/libtests.a $(BUILD)/libspecscope.a
 	@mkdir -p $(@D)
 	$(call say,LD,$@)

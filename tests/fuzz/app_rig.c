@@ -1,7 +1,6 @@
 #include "tests/fuzz/app_rig.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <pthread.h>
 #include <pty.h>
 #include <stdlib.h>
@@ -12,26 +11,12 @@
 
 #include "engine/base/file_read.h"
 #include "engine/base/file_replace.h"
-#include "tests/fuzz/must.h"
-#include "tests/fuzz/scratch.h"
+#include "tests/fuzz/fuzz.h"
 #include "traces/schema.h"
 #include "traces/trace_folder.h"
 
 static char folder[64];
 static int keyboard = -1; /* the other end of standard input and output */
-
-static int
-remove_one(const char *path, const struct stat *about, int kind, struct FTW *ftw)
-{
-    (void)about, (void)kind, (void)ftw;
-    return remove(path);
-}
-
-static void
-remove_folder_at_exit(void)
-{
-    nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-}
 
 /* What is drawn, and the app's questions, are read away. */
 static void *
@@ -51,7 +36,6 @@ app_rig_open(char root[4096])
     pthread_t thread;
     MUST(getcwd(root, 4096) != NULL);
     scratch_folder(folder, sizeof folder, "app");
-    atexit(remove_folder_at_exit);
     MUST(openpty(&keyboard, &screen, NULL, NULL, &(struct winsize){.ws_row = 24, .ws_col = 80}) == 0);
     MUST(dup2(screen, STDIN_FILENO) == STDIN_FILENO && dup2(screen, STDOUT_FILENO) == STDOUT_FILENO);
     close(screen);
@@ -120,5 +104,5 @@ app_rig_trace(const char *root, const char *name, int rounds)
     for (size_t i = 0; i < TABLES; i++)
         put_file(from, whole, trace_tables[i].file, rounds);
     MUST(trace_copy(whole, name, NULL, &err));
-    nftw(whole, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    scratch_remove(whole);
 }

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "kernels/base/rng.h"
-#include "tests/fuzz/mutate.h"
+#include "tests/fuzz/fuzz.h"
 
 #define MOST_SECONDS 300 /* for one input: a parser that takes so long hangs */
 

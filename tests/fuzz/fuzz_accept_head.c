@@ -1,17 +1,10 @@
 /* Acceptance heads for a draft model of width 4: any bytes, and any bytes as a header of the right length with some data
  * behind it. Whatever is accepted has finite weights and can be asked and freed. */
 #include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "engine/model/model.h"
 #include "engine/trained/accept_head.h"
-#include "tests/fuzz/header_file.h"
-#include "tests/fuzz/must.h"
-#include "tests/fuzz/mutate.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
+#include "tests/fuzz/fuzz.h"
 
 #define WIDTH      4
 #define DATA_BYTES 1024
@@ -45,12 +38,8 @@ use_file(const unsigned char *bytes, size_t len)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    try_as_file(data, size, DATA_BYTES, use_file);
+    try_as_safetensors(data, size, DATA_BYTES, use_file);
     return 0;
 }
 
-size_t
-LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
-{
-    return mutate_json(data, size, max_size, seed);
-}
+MUTATOR(mutate_json(data, size, max_size, seed));

@@ -1,13 +1,8 @@
 /* Chat templates and dialogues from unsupported: any bytes render within their bounds, twice the same, or fail in one line.
  * Input is a template, and behind a byte 0xff (which no UTF-8 has) a JSON object of variables. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "engine/chat/chat.h"
-#include "tests/fuzz/must.h"
-#include "tests/fuzz/mutate.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
+#include "tests/fuzz/fuzz.h"
 
 static bool
 render(const struct chat *chat, struct slice context, char **text, size_t *len)
@@ -51,8 +46,4 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-size_t
-LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
-{
-    return mutate_lines(data, size, max_size, seed);
-}
+MUTATOR(mutate_lines(data, size, max_size, seed));

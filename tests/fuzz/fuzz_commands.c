@@ -1,17 +1,12 @@
 /* Scripts of ':' commands against a live session on a tiny model: whatever they say, each is done or refused in one line, and
  * the session ends well. The first byte says which policy begins, and whether there are one sequence or three. */
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "policies/policy.h"
 #include "tests/fuzz/app_rig.h"
-#include "tests/fuzz/must.h"
-#include "tests/fuzz/mutate.h"
+#include "tests/fuzz/fuzz.h"
 #include "tests/golden/tinymodel.h"
 #include "tests/rigs/session_rig.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 
 #define LINES_MOST 40
 #define LINE_MOST  200
@@ -102,8 +97,4 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-size_t
-LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
-{
-    return size > 1 ? 1 + mutate_lines(data + 1, size - 1, max_size - 1, seed) : LLVMFuzzerMutate(data, size, max_size);
-}
+MUTATOR(size > 1 ? 1 + mutate_lines(data + 1, size - 1, max_size - 1, seed) : LLVMFuzzerMutate(data, size, max_size));

@@ -1,10 +1,8 @@
 /* The config file: any bytes become options that can be used, or are refused in one line. */
 #include "cli/options/options.h"
-#include "tests/fuzz/mutate.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Prompt files are read when they are named, and "-" would wait for standard input: those inputs are left out. */
 static bool
@@ -19,20 +17,16 @@ read_as(enum command command, const char *json, size_t len)
     struct options o;
     struct err err = {0};
     options_init(&o, command);
-    bool ok = options_config(&o, "config.json", json, len, &err);
-    if (!ok && (err.kind == ERR_NONE || err.text[0] == '\0' || strpbrk(err.text, "\n\033\r") != NULL))
-        __builtin_trap();
-    if (o.finished || o.n_set > OPTIONS_MOST || o.policies.n > OPTIONS_MOST || !(o.sampling.temperature >= 0) ||
-        !(o.sampling.top_p > 0 && o.sampling.top_p <= 1) || (command == COMMAND_BENCH && o.repeat == 0) ||
-        o.probe >= PROBE_MODES)
-        __builtin_trap();
+    if (!options_config(&o, "config.json", json, len, &err))
+        must_refuse(&err);
+    MUST(!o.finished && o.n_set <= OPTIONS_MOST && o.policies.n <= OPTIONS_MOST && o.sampling.temperature >= 0);
+    MUST(o.sampling.top_p > 0 && o.sampling.top_p <= 1 && o.probe < PROBE_MODES);
+    MUST(command != COMMAND_BENCH || o.repeat > 0);
     for (size_t i = 0; i < o.n_set; i++)
-        if (o.set[i].name[0] == '\0' || memchr(o.set[i].name, '\0', sizeof o.set[i].name) == NULL ||
-            memchr(o.set[i].text, '\0', sizeof o.set[i].text) == NULL)
-            __builtin_trap();
+        MUST(o.set[i].name[0] != '\0' && memchr(o.set[i].name, '\0', sizeof o.set[i].name) != NULL &&
+             memchr(o.set[i].text, '\0', sizeof o.set[i].text) != NULL);
     for (size_t i = 0; i < o.policies.n; i++)
-        if (o.policies.at[i] == NULL)
-            __builtin_trap();
+        MUST(o.policies.at[i] != NULL);
     options_free(&o);
 }
 
@@ -48,8 +42,4 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-size_t
-LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
-{
-    return mutate_json(data, size, max_size, seed);
-}
+MUTATOR(mutate_json(data, size, max_size, seed));

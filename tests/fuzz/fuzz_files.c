@@ -1,34 +1,19 @@
 /* Files that only paths lead to: lists of prompts, histories, tables of bench, the index of a folder of weights. The first byte
  * selects one. Each is refused in one line, or what was read holds. */
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/base/files.h"
 #include "engine/files/hf_folder.h"
-#include "tests/fuzz/must.h"
-#include "tests/fuzz/mutate.h"
-#include "tests/fuzz/scratch.h"
+#include "tests/fuzz/fuzz.h"
 #include "tui/figures/bench_table.h"
 #include "tui/widgets/line.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 
 struct place {
     char folder[64], file[96], index[128], config[96];
 };
 
 static struct place place; /* the fuzzer's only entry has no place for it */
-
-static void
-remove_place(void)
-{
-    unlink(place.file);
-    unlink(place.index);
-    unlink(place.config);
-    rmdir(place.folder);
-}
 
 static void
 make_place(void)
@@ -38,13 +23,6 @@ make_place(void)
     snprintf(place.index, sizeof place.index, "%s/model.safetensors.index.json", place.folder);
     snprintf(place.config, sizeof place.config, "%s/config.json", place.folder);
     scratch_put(place.config, "{\"model_type\": \"llama\"}", 23);
-    atexit(remove_place);
-}
-
-static void
-must_be_a_line(const struct err *err)
-{
-    MUST(err->kind != ERR_NONE && err->text[0] != '\0' && strpbrk(err->text, "\n\r\033") == NULL);
 }
 
 static void
@@ -54,7 +32,7 @@ try_prompts(void)
     size_t n;
     struct err err = {0};
     if (!prompts_read(place.file, &prompts, NULL, &n, &err)) {
-        must_be_a_line(&err);
+        must_refuse(&err);
         return;
     }
     MUST(n > 0);
@@ -82,7 +60,7 @@ try_table(void)
     struct bench_table t;
     struct err err = {0};
     if (!bench_table_open(&t, place.file, &err)) {
-        must_be_a_line(&err);
+        must_refuse(&err);
     } else {
         const size_t column = bench_table_column(&t, "tok_per_s");
         for (size_t i = 0; i < t.n_lines; i++) {
@@ -102,7 +80,7 @@ try_index(const uint8_t *data, size_t size)
     if (hf_folder_open(&f, place.folder, true, &err)) /* one that names no file: none is there */
         hf_folder_close(f);
     else
-        must_be_a_line(&err);
+        must_refuse(&err);
 }
 
 int

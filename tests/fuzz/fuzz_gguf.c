@@ -1,48 +1,15 @@
 /* GGUF files: parse, open as a model, tokenize and detokenize with it. Input that begins with "GGUF" is a whole file;
  * any other is a list of edits on a small valid model, which leads deeper than random bytes do: 4 bytes each, a
  * place in the metadata (24 bits, little-endian) and a value. What is left over is text for the tokenizer. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "engine/base/utf8.h"
 #include "engine/files/gguf.h"
 #include "engine/synthetic/model_open.h"
-#include "engine/tokenizer/tokenizer.h"
-#include "tests/fuzz/must.h"
-#include "tests/fuzz/mutate.h"
+#include "tests/fuzz/fuzz.h"
 #include "tests/golden/tinymodel.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 
 #define MOST_EDITS 8
 #define TEXT_MOST  600
 #define METADATA   9000 /* about what precedes the tensors' data in that model */
-
-static void
-use_tokenizer(const struct tokenizer *t, const char *text, size_t len)
-{
-    for (int special = 0; special < 2; special++) {
-        token_t *ids;
-        size_t n, n_back;
-        char *back, out[16 + 3];
-        struct err err = {0};
-        if (!tokenizer_encode(t, text, len, (struct tokenize_options){.bos = true, .special = special != 0}, &ids, &n,
-                              &err))
-            return;
-        struct utf8_stream stream = {0};
-        for (size_t i = 0; i < n; i++) {
-            MUST(ids[i] >= 0 && (uint32_t)ids[i] < tokenizer_size(t));
-            struct slice piece = tokenizer_bytes(t, ids[i], true);
-            utf8_stream_feed(&stream, piece.data, piece.len < 5 ? piece.len : 5, out);
-        }
-        if (tokenizer_decode(t, ids, n, &back, &n_back, &err))
-            free(back);
-        free(ids);
-    }
-    char shown[40];
-    printable_line(shown, sizeof shown, text, len);
-    MUST(strlen(shown) < sizeof shown);
-}
 
 static void
 use_file(const void *bytes, size_t len, const char *text, size_t text_len)
@@ -51,7 +18,7 @@ use_file(const void *bytes, size_t len, const char *text, size_t text_len)
     struct model *m;
     struct err err = {0};
     if (!gguf_parse(&file, "fuzz", bytes, len, &err)) {
-        MUST(err.kind != ERR_NONE && err.text[0] != '\0');
+        must_refuse(&err);
         return;
     }
     struct tokenizer *t;
@@ -60,7 +27,7 @@ use_file(const void *bytes, size_t len, const char *text, size_t text_len)
         tokenizer_close(t);
     }
     if (!model_read(&m, file, &err)) { /* the file is closed by now */
-        MUST(err.kind != ERR_NONE && err.text[0] != '\0');
+        must_refuse(&err);
         return;
     }
     MUST(m->desc.heads % m->desc.kv_heads == 0 && m->desc.rope_dims <= m->desc.head_dim);
@@ -96,8 +63,4 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-size_t
-LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
-{
-    return mutate_gguf(data, size, max_size, seed);
-}
+MUTATOR(mutate_gguf(data, size, max_size, seed));

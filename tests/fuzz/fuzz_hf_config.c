@@ -1,18 +1,12 @@
 /* A Hugging Face folder's config.json, with weights of one of three kinds (plain, biased, with norms on the heads; the
  * first byte chooses) that fit TINY_CONFIG: whatever the text says, a model that is accepted has shapes that hold. */
 #include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "engine/arch/arch.h"
 #include "engine/files/hf_folder.h"
 #include "engine/synthetic/model_open.h"
-#include "tests/fuzz/must.h"
-#include "tests/fuzz/mutate.h"
+#include "tests/fuzz/fuzz.h"
 #include "tests/rigs/tiny_folder.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 
 static void
 check_model(const struct model *m)
@@ -62,17 +56,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             if (arch_read_hf(m, folder, NULL, &err) && model_quantize(m, &err))
                 check_model(m);
             else
-                MUST(err.kind != ERR_NONE && err.text[0] != '\0');
+                must_refuse(&err);
         } else {
-            MUST(err.kind != ERR_NONE && err.text[0] != '\0');
+            must_refuse(&err);
         }
     }
     model_close(m);
     return 0;
 }
 
-size_t
-LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
-{
-    return mutate_json_part(data, size, max_size, seed, 1);
-}
+MUTATOR(mutate_json_part(data, size, max_size, seed, 1));

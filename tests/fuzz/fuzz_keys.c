@@ -1,14 +1,9 @@
 /* Keys, mouse reports, answers of terminals and what is pasted, from anybody: the scope on a replayed trace goes through them
  * and gives the terminal back. The first two bytes are the terminal's size, a byte 0xfe resizes it. */
 #include <curses.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "tests/fuzz/app_rig.h"
-#include "tests/fuzz/must.h"
-#include "tests/fuzz/mutate.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
+#include "tests/fuzz/fuzz.h"
 
 #define KEYS_MOST 512
 #define ROUNDS    6

@@ -1,31 +1,7 @@
 /* tokenizer.model: whatever it says, a tokenizer that opens gives ids of its own for any bytes, and text back. Input is what
  * lies beside it as JSON (tokenizer_config.json, for added_tokens.json, too) up to a byte 0xff, behind it the model. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "engine/tokenizer/tokenizer.h"
-#include "tests/fuzz/must.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
-
-static void
-use_text(const struct tokenizer *t, const char *text, size_t len)
-{
-    for (int special = 0; special < 2; special++) {
-        token_t *ids;
-        size_t n, n_back;
-        char *back;
-        struct err err = {0};
-        MUST(tokenizer_encode(t, text, len,
-                              (struct tokenize_options){.bos = true, .eos = true, .special = special != 0}, &ids, &n,
-                              &err));
-        for (size_t i = 0; i < n; i++)
-            MUST(ids[i] >= 0 && (uint32_t)ids[i] < tokenizer_size(t));
-        MUST(tokenizer_decode(t, ids, n, &back, &n_back, &err));
-        free(back);
-        free(ids);
-    }
-}
+#include "tests/fuzz/fuzz.h"
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -46,8 +22,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     MUST(tokenizer_size(t) > 0);
-    use_text(t, usual, sizeof usual - 1);
-    use_text(t, (const char *)data, size < 200 ? size : 200);
+    MUST(use_tokenizer(t, usual, sizeof usual - 1));
+    MUST(use_tokenizer(t, (const char *)data, size < 200 ? size : 200));
     tokenizer_close(t);
     return 0;
 }

@@ -2,47 +2,18 @@
  * GGUF file, which are known by their names and by what they say of themselves. The first byte says which. Each is refused in one
  * line, or leads to a file that is there. */
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "engine/files/gguf.h"
 #include "engine/model/model_locations.h"
-#include "tests/fuzz/must.h"
-#include "tests/fuzz/mutate.h"
-#include "tests/fuzz/scratch.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
+#include "tests/fuzz/fuzz.h"
 
 #define NAME_ROOM 160 /* bytes of a name that is tried */
 #define MANIFESTS "manifests/registry.ollama.ai/library/toy"
 #define SNAPSHOT  "models--org--tiny/snapshots/abc"
 
 static char place[64]; /* a folder of its own; the fuzzer's only entry has no place for it */
-
-static void
-remove_place(void)
-{
-    static const char *const names[] = {MANIFESTS "/latest",
-                                        "blobs/sha256-00ff",
-                                        MANIFESTS,
-                                        "manifests/registry.ollama.ai/library",
-                                        "manifests/registry.ollama.ai",
-                                        "manifests",
-                                        "blobs",
-                                        SNAPSHOT,
-                                        "models--org--tiny/snapshots",
-                                        "models--org--tiny",
-                                        "parts",
-                                        ""};
-    char path[PATH_MAX];
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        snprintf(path, sizeof path, "%s/%s", place, names[i]);
-        if (unlink(path) != 0)
-            rmdir(path);
-    }
-}
 
 static void
 put_below(const char *name, const char *text)
@@ -72,13 +43,6 @@ make_place(void)
     setenv("HOME", "/nonesuch", 1);
     unsetenv("XDG_CACHE_HOME");
     unsetenv("LLAMA_CACHE");
-    atexit(remove_place);
-}
-
-static void
-must_be_a_line(const struct err *err)
-{
-    MUST(err->kind != ERR_NONE && err->text[0] != '\0');
 }
 
 /* ---- Ollama ---- */
@@ -104,7 +68,7 @@ try_name(const char *name)
     char path[PATH_MAX];
     struct err err = {0};
     if (!model_find(name, path, sizeof path, &err)) {
-        must_be_a_line(&err);
+        must_refuse(&err);
         return;
     }
     const size_t n = strlen(place);
@@ -198,7 +162,7 @@ try_parts(const uint8_t *data, size_t size, const char *name)
         MUST(g->n_tensors == 0 && g->n_parts < 3);
         gguf_close(g);
     } else {
-        must_be_a_line(&err);
+        must_refuse(&err);
     }
     for (size_t i = 0; i < 3; i++)
         unlink(path[i]);

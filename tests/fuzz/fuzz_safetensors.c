@@ -1,15 +1,8 @@
 /* Safetensors files: any bytes, and any bytes as a header of the right length with some data behind it. Every tensor that
  * is reported has to lie inside the file, have the size that its shape says, and no other on top of it. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "engine/files/safetensors.h"
-#include "tests/fuzz/header_file.h"
-#include "tests/fuzz/must.h"
-#include "tests/fuzz/mutate.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
+#include "tests/fuzz/fuzz.h"
 
 #define DATA_BYTES 256
 
@@ -20,7 +13,7 @@ use_file(const unsigned char *bytes, size_t len)
     struct err err = {0};
     volatile unsigned char touched = 0;
     if (!safetensors_parse(&f, "fuzz", bytes, len, &err)) {
-        MUST(err.kind != ERR_NONE && err.text[0] != '\0');
+        must_refuse(&err);
         return;
     }
     for (uint64_t i = 0; i < f->n_tensors; i++) {
@@ -38,12 +31,8 @@ use_file(const unsigned char *bytes, size_t len)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    try_as_file(data, size, DATA_BYTES, use_file);
+    try_as_safetensors(data, size, DATA_BYTES, use_file);
     return 0;
 }
 
-size_t
-LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
-{
-    return mutate_json(data, size, max_size, seed);
-}
+MUTATOR(mutate_json(data, size, max_size, seed));

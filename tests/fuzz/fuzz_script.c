@@ -1,12 +1,8 @@
 /* Scripts: any bytes are refused with file and line, or give lines that are safe to run, split, complete and show. */
-#include "tests/fuzz/mutate.h"
+#include "tests/fuzz/fuzz.h"
 #include "tui/terminal/input.h"
 #include "tui/terminal/text.h"
 #include "tui/widgets/command.h"
-
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static bool
 run(struct app *app, const char *rest, struct err *err)
@@ -35,30 +31,22 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct script s;
     struct err err = {0};
     if (!script_parse(&s, (const char *)data, size, "fuzz", &err)) {
-        if (err.kind == ERR_NONE || err.text[0] == '\0')
-            __builtin_trap();
+        must_refuse(&err);
         return 0;
     }
     for (const char *line; (line = script_next(&s)) != NULL;) {
         bool unknown;
         char verb[COMMAND_VERB], out[80], list[40];
         const char *rest;
-        if (line[0] == '\0' || strpbrk(line, "\n\033") != NULL)
-            __builtin_trap();
-        if (command_split(line, verb, &rest) && (rest < line || rest > line + strlen(line)))
-            __builtin_trap();
+        MUST(line[0] != '\0' && strpbrk(line, "\n\033") == NULL);
+        MUST(!command_split(line, verb, &rest) || (rest >= line && rest <= line + strlen(line)));
         command_run(table, NULL, line, &unknown, &err);
         command_complete(table, NULL, line, out, sizeof out, list, sizeof list);
         input_named(line);
-        if (strlen(out) >= sizeof out || text_width(list) > (int)sizeof list)
-            __builtin_trap();
+        MUST(strlen(out) < sizeof out && text_width(list) <= (int)sizeof list);
     }
     script_close(&s);
     return 0;
 }
 
-size_t
-LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
-{
-    return mutate_lines(data, size, max_size, seed);
-}
+MUTATOR(mutate_lines(data, size, max_size, seed));

@@ -1,14 +1,9 @@
 /* A verification profile's JSON: whatever the text says, one that is accepted has bins that can be looked up, and says
  * probabilities; one that isn't is refused in one line. */
 #include <math.h>
-#include <stdint.h>
-#include <string.h>
 
 #include "engine/trained/sv_profile.h"
-#include "tests/fuzz/must.h"
-#include "tests/fuzz/mutate.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
+#include "tests/fuzz/fuzz.h"
 
 #define LOOKS 40 /* along each side of the table */
 
@@ -53,12 +48,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (sv_profile_parse(&p, "fuzz", (const char *)data, size, &err))
         check_profile(&p);
     else
-        MUST(err.kind != ERR_NONE && err.text[0] != '\0' && strpbrk(err.text, "\n\r\033") == NULL);
+        must_refuse(&err);
     return 0;
 }
 
-size_t
-LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
-{
-    return mutate_json(data, size, max_size, seed);
-}
+MUTATOR(mutate_json(data, size, max_size, seed));

@@ -1,34 +1,7 @@
 /* tokenizer.json: whatever it says, a tokenizer that opens gives ids of its own for any bytes, and text back. Input is the
  * JSON, and behind bytes 0xff (which no JSON has) tokenizer_config.json and a text, where they are. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "engine/tokenizer/tokenizer.h"
-#include "tests/fuzz/must.h"
-#include "tests/fuzz/mutate.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
-
-static void
-use_text(const struct tokenizer *t, const char *text, size_t len)
-{
-    for (int special = 0; special < 2; special++) {
-        const struct tokenize_options options = {.bos = true, .eos = true, .special = special != 0};
-        token_t *ids;
-        size_t n, n_back;
-        char *back;
-        struct err err = {0};
-        if (!tokenizer_encode(t, text, len, options, &ids, &n, &err)) {
-            MUST(err.kind != ERR_NONE && err.text[0] != '\0'); /* a pattern that gives up */
-            return;
-        }
-        for (size_t i = 0; i < n; i++)
-            MUST(ids[i] >= 0 && (uint32_t)ids[i] < tokenizer_size(t));
-        MUST(tokenizer_decode(t, ids, n, &back, &n_back, &err));
-        free(back);
-        free(ids);
-    }
-}
+#include "tests/fuzz/fuzz.h"
 
 static void
 use_templates(const struct tokenizer *t)
@@ -55,16 +28,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     MUST(tokenizer_size(t) > 0);
-    use_text(t, usual, sizeof usual - 1);
+    use_tokenizer(t, usual, sizeof usual - 1);
     if (text != NULL)
-        use_text(t, text + 1, (size_t)(end - text - 1));
+        use_tokenizer(t, text + 1, (size_t)(end - text - 1));
     use_templates(t);
     tokenizer_close(t);
     return 0;
 }
 
-size_t
-LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
-{
-    return mutate_json_part(data, size, max_size, seed, 0);
-}
+MUTATOR(mutate_json_part(data, size, max_size, seed, 0));

@@ -9,8 +9,7 @@
 #include <unistd.h>
 
 #include "engine/base/file_replace.h"
-#include "tests/fuzz/mutate.h"
-#include "tests/fuzz/scratch.h"
+#include "tests/fuzz/fuzz.h"
 #include "traces/reader.h"
 #include "traces/run_json.h"
 #include "traces/schema.h"
@@ -23,8 +22,6 @@
 #define CTX    32
 #define FILES  (TABLES + 1)
 
-int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
-
 struct base {
     char folder[64], path[80];
     char *text[FILES]; /* of a good trace */
@@ -32,13 +29,6 @@ struct base {
 };
 
 static const char *const choices[] = {"dynamic", "tpl"};
-
-static void
-must(bool ok)
-{
-    if (!ok)
-        __builtin_trap();
-}
 
 static void
 declare(struct run_info *run, struct policy *p, char *prompt)
@@ -65,9 +55,9 @@ declare(struct run_info *run, struct policy *p, char *prompt)
     run->aux[AUX_DRAFT] = (struct aux_info){.name = "small", .path = "small.gguf", .layers = 1};
     snprintf(p->info.name, sizeof p->info.name, "specbound");
     p->info.needs = NEEDS(AUX_DRAFT);
-    must(policy_knob(p, &(struct knob){"tau", "τ", "help", KNOB_REAL, 0, 1, 0.05, 0.55, NULL}));
-    must(policy_knob(p, &(struct knob){"mode", "", "", KNOB_CHOICE, 0, 1, 1, 0, choices}));
-    must(policy_series(p, "tau", "threshold", SERIES_LINE, 1, 1));
+    MUST(policy_knob(p, &(struct knob){"tau", "τ", "help", KNOB_REAL, 0, 1, 0.05, 0.55, NULL}));
+    MUST(policy_knob(p, &(struct knob){"mode", "", "", KNOB_CHOICE, 0, 1, 1, 0, choices}));
+    MUST(policy_series(p, "tau", "threshold", SERIES_LINE, 1, 1));
     run->policies = &p->info;
 }
 
@@ -128,22 +118,22 @@ write_base(void)
     scratch_folder(base.folder, sizeof base.folder, "trace");
     snprintf(base.path, sizeof base.path, "%s/t", base.folder);
     declare(&run, &p, prompt);
-    must(event_log_open(&log, 0, NULL));
-    must(trace_writer_open(&writer, base.path, &run, log, NULL));
+    MUST(event_log_open(&log, 0, NULL));
+    MUST(trace_writer_open(&writer, base.path, &run, log, NULL));
     append_events(log);
-    must(trace_writer_close(writer, NULL));
+    MUST(trace_writer_close(writer, NULL));
     event_log_close(log);
     struct trace_reader *reader;
-    must(trace_reader_open(&reader, base.path, NULL));
+    MUST(trace_reader_open(&reader, base.path, NULL));
     trace_reader_close(reader);
     for (unsigned i = 0; i < FILES; i++) {
         char name[128];
         snprintf(name, sizeof name, "%s/%s", base.path, file_name(i));
         FILE *f = fopen(name, "r+");
         base.text[i] = calloc(1, 1 << 16);
-        must(f != NULL && base.text[i] != NULL && fread(base.text[i], 1, (1 << 16) - 1, f) > 0);
+        MUST(f != NULL && base.text[i] != NULL && fread(base.text[i], 1, (1 << 16) - 1, f) > 0);
         base.fd[i] = dup(fileno(f));
-        must(base.fd[i] >= 0);
+        MUST(base.fd[i] >= 0);
         fclose(f);
     }
     return &base;
@@ -152,22 +142,9 @@ write_base(void)
 static struct base *the_base; /* the fuzzer's only entry has no place for it */
 
 static void
-remove_base(void)
-{
-    for (unsigned i = 0; i < FILES; i++) {
-        char name[128];
-        snprintf(name, sizeof name, "%s/%s", the_base->path, file_name(i));
-        unlink(name);
-        free(the_base->text[i]);
-    }
-    rmdir(the_base->path);
-    rmdir(the_base->folder);
-}
-
-static void
 put(const struct base *b, unsigned file, const char *bytes, size_t n)
 {
-    must(ftruncate(b->fd[file], 0) == 0 && lseek(b->fd[file], 0, SEEK_SET) == 0 && file_put(b->fd[file], bytes, n));
+    MUST(ftruncate(b->fd[file], 0) == 0 && lseek(b->fd[file], 0, SEEK_SET) == 0 && file_put(b->fd[file], bytes, n));
 }
 
 static void
@@ -177,7 +154,7 @@ put_together(const struct base *b, unsigned file, const uint8_t *data, size_t n)
     size_t len = strlen(good), at = ((size_t)data[0] << 8 | data[1]) % (len + 1), gone = (size_t)data[2] << 8 | data[3];
     gone = gone > len - at ? len - at : gone;
     char *text = malloc(len + n);
-    must(text != NULL);
+    MUST(text != NULL);
     memcpy(text, good, at);
     memcpy(text + at, data + 4, n - 4);
     memcpy(text + at + n - 4, good + at + gone, len - at - gone);
@@ -190,15 +167,15 @@ put_together(const struct base *b, unsigned file, const uint8_t *data, size_t n)
 static void
 check_token(token_t t, bool may_be_none, const struct run_info *run)
 {
-    must((t >= 0 && (uint32_t)t < run->vocab) || (may_be_none && t == TOKEN_NONE));
+    MUST((t >= 0 && (uint32_t)t < run->vocab) || (may_be_none && t == TOKEN_NONE));
 }
 
 static void
 check_name(const char *name, size_t size)
 {
-    must(memchr(name, '\0', size) != NULL);
+    MUST(memchr(name, '\0', size) != NULL);
     for (; *name != '\0'; name++)
-        must((unsigned char)*name >= 0x20 && *name != 0x7f);
+        MUST((unsigned char)*name >= 0x20 && *name != 0x7f);
 }
 
 static void
@@ -212,63 +189,63 @@ check_event(const struct event *e, const struct run_info *run)
     switch (e->type) {
     case EVENT_TOKEN:
         check_token(t->token, false, run);
-        must(t->pos <= run->ctx && t->exit_layer >= -1 && t->exit_layer <= layers && t->source < TOKEN_SOURCES);
-        must(t->candidate >= -1 && t->candidate < VERIFY_NODES && t->parent >= -1 && t->parent < VERIFY_NODES);
-        must(t->accepted >= -1 && t->accepted <= 1 && t->committed >= -1 && t->committed <= 1);
+        MUST(t->pos <= run->ctx && t->exit_layer >= -1 && t->exit_layer <= layers && t->source < TOKEN_SOURCES);
+        MUST(t->candidate >= -1 && t->candidate < VERIFY_NODES && t->parent >= -1 && t->parent < VERIFY_NODES);
+        MUST(t->accepted >= -1 && t->accepted <= 1 && t->committed >= -1 && t->committed <= 1);
         break;
     case EVENT_LAYER:
         check_token(l->token, true, run);
-        must(l->pos <= run->ctx && l->layer >= 1 && l->layer <= (int32_t)run_info_layers(run, l->model) &&
+        MUST(l->pos <= run->ctx && l->layer >= 1 && l->layer <= (int32_t)run_info_layers(run, l->model) &&
              l->probed_by < PROBED_BY);
         for (int i = 0; i < PREDICTION_TOP; i++)
             check_token(l->top[i], true, run);
         break;
     case EVENT_EXPERTS:
-        must(x->pos <= run->ctx && x->layer >= 1 && x->layer <= layers && x->n >= 1 && x->n <= EXPERTS_REPORTED);
+        MUST(x->pos <= run->ctx && x->layer >= 1 && x->layer <= layers && x->n >= 1 && x->n <= EXPERTS_REPORTED);
         for (uint32_t i = 0; i < x->n; i++)
-            must(x->expert[i] < run->experts);
+            MUST(x->expert[i] < run->experts);
         break;
     case EVENT_SERIES: check_name(e->series.key, sizeof e->series.key); break;
     case EVENT_CONTROL:
         check_name(e->control.knob, sizeof e->control.knob);
-        must(strlen(e->control.old_text) + strlen(e->control.new_text) < SIZE_MAX);
-        must(e->control.kind != RECORDED_POLICY || run_info_policy(run, e->control.new_text) != NULL);
+        MUST(strlen(e->control.old_text) + strlen(e->control.new_text) < SIZE_MAX);
+        MUST(e->control.kind != RECORDED_POLICY || run_info_policy(run, e->control.new_text) != NULL);
         break;
     case EVENT_VOCAB:
         check_token(e->vocab.token, false, run);
-        must(e->vocab.bytes[e->vocab.n_bytes] == '\0');
+        MUST(e->vocab.bytes[e->vocab.n_bytes] == '\0');
         break;
     case EVENT_ROUND:
         check_name(r->stop_reason, sizeof r->stop_reason);
-        must(run_info_policy(run, r->policy) != NULL);
-        must(r->drafted <= 65535 && r->verified <= 65535 && r->accepted <= 65535 && r->emitted <= 65535);
-        must(r->d_max <= layers && r->exit_layer <= layers && r->w_max <= 65535);
+        MUST(run_info_policy(run, r->policy) != NULL);
+        MUST(r->drafted <= 65535 && r->verified <= 65535 && r->accepted <= 65535 && r->emitted <= 65535);
+        MUST(r->d_max <= layers && r->exit_layer <= layers && r->w_max <= 65535);
         break;
-    case EVENT_VERDICT: must(e->verdict.candidate >= -1 && e->verdict.candidate < VERIFY_NODES); break;
-    default: must(false);
+    case EVENT_VERDICT: MUST(e->verdict.candidate >= -1 && e->verdict.candidate < VERIFY_NODES); break;
+    default: MUST(false);
     }
 }
 
 static void
 check_run(const struct run_info *run)
 {
-    must(run->layers >= 1 && run->vocab >= 1 && run->ctx >= 1 && run->n_policies >= 1);
-    must(run->prompt != NULL && strlen(run->prompt) == run->prompt_len && run_info_policy(run, run->policy) != NULL);
+    MUST(run->layers >= 1 && run->vocab >= 1 && run->ctx >= 1 && run->n_policies >= 1);
+    MUST(run->prompt != NULL && strlen(run->prompt) == run->prompt_len && run_info_policy(run, run->policy) != NULL);
     for (uint32_t p = 0; p < run->n_policies; p++) {
         const struct policy_info *policy = &run->policies[p];
-        must(policy->n_knobs <= POLICY_KNOBS && policy->n_series <= POLICY_SERIES);
+        MUST(policy->n_knobs <= POLICY_KNOBS && policy->n_series <= POLICY_SERIES);
         check_name(policy->title, sizeof policy->title);
         for (uint32_t i = 0; i < policy->n_knobs; i++) {
             char text[64];
             const struct knob *k = &policy->knobs[i];
             check_name(k->name, sizeof k->name);
             check_name(k->help, sizeof k->help);
-            must(knob_valid(k, NULL));
+            MUST(knob_valid(k, NULL));
             knob_format(k, run->start_values[p * POLICY_KNOBS + i], text, sizeof text);
             check_name(text, sizeof text);
         }
         for (uint32_t i = 0; i < policy->n_series; i++)
-            must(series_valid(&policy->series[i], NULL));
+            MUST(series_valid(&policy->series[i], NULL));
     }
 }
 
@@ -279,23 +256,23 @@ check_trace(const char *path)
     struct event e;
     struct err err = {0};
     if (!trace_reader_open(&r, path, &err)) {
-        must(err.kind == ERR_WORK && err.text[0] != '\0');
+        must_refuse(&err);
         return;
     }
     check_run(trace_reader_info(r));
     uint64_t first = 0, second = 0, number = 0, run = 0;
     for (; trace_reader_next(r, &e, &err); first++) {
-        must(e.number >= number && e.run >= run);
+        MUST(e.number >= number && e.run >= run);
         number = e.number;
         run = e.run;
         check_event(&e, trace_reader_info(r));
-        must(trace_reader_time(r, &e) <= trace_reader_duration_us(r));
+        MUST(trace_reader_time(r, &e) <= trace_reader_duration_us(r));
     }
-    must(err.kind == ERR_NONE || err.text[0] != '\0');
+    MUST(err.kind == ERR_NONE || err.text[0] != '\0');
     if (trace_reader_rewind(r, NULL)) /* says the same again */
         while (trace_reader_next(r, &e, NULL))
             second++;
-    must(first == second);
+    MUST(first == second);
     trace_reader_close(r);
 }
 
@@ -308,7 +285,7 @@ check_pair(const char *path)
     struct event e;
     struct err err = {0};
     if (!trace_pair_open(&p, two, &err)) {
-        must(p == NULL && err.text[0] != '\0');
+        MUST(p == NULL && err.text[0] != '\0');
         return;
     }
     const struct run_info *info = trace_pair_info(p);
@@ -316,13 +293,13 @@ check_pair(const char *path)
     check_run(info);
     check_run(run_info_of(info, 1));
     while (trace_pair_next(p, &e, &err)) {
-        must(e.number > number && e.run == 1 && e.seq < 2 && e.t_us >= t_us && e.t_us <= trace_pair_duration_us(p));
+        MUST(e.number > number && e.run == 1 && e.seq < 2 && e.t_us >= t_us && e.t_us <= trace_pair_duration_us(p));
         number = e.number;
         t_us = e.t_us;
         check_event(&e, run_info_of(info, e.seq));
         rounds += e.type == EVENT_ROUND;
     }
-    must(err.kind == ERR_NONE ? rounds == trace_pair_rounds(p) : err.text[0] != '\0');
+    MUST(err.kind == ERR_NONE ? rounds == trace_pair_rounds(p) : err.text[0] != '\0');
     trace_pair_close(p);
 }
 
@@ -331,7 +308,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     if (the_base == NULL) {
         the_base = write_base();
-        atexit(remove_base);
         check_trace(the_base->path);
         check_pair(the_base->path);
     }

@@ -2,8 +2,6 @@
  * second settings, synthetic models, reports of a terminal. The first byte says which; each is refused in
  * one line, or means something that holds. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cli/options/option_table.h"
 #include "engine/base/utf8.h"
@@ -12,20 +10,11 @@
 #include "engine/events/settings.h"
 #include "engine/events/until.h"
 #include "engine/synthetic/synthetic.h"
-#include "tests/fuzz/must.h"
-#include "tests/fuzz/mutate.h"
+#include "tests/fuzz/fuzz.h"
 #include "tui/terminal/input.h"
 #include "tui/terminal/text.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
-
 #define TEXT_MOST 600
-
-static void
-must_be_a_line(bool ok, const struct err *err)
-{
-    MUST(ok || (err->kind != ERR_NONE && err->text[0] != '\0' && strpbrk(err->text, "\n\r\033") == NULL));
-}
 
 static void
 try_axis(const char *text)
@@ -34,7 +23,8 @@ try_axis(const char *text)
     struct knob_axis axis;
     struct err err = {0};
     const bool ok = knob_axis_parse(&axis, text, "--grid", &err);
-    must_be_a_line(ok, &err);
+    if (!ok)
+        must_refuse(&err);
     if (!ok || !knob_axis_check(&axis, &knob, "p", "--grid", &err))
         return;
     const struct knob_axis *const one[] = {&axis};
@@ -52,10 +42,10 @@ try_until(const char *text)
     struct until u, again;
     struct err err = {0};
     char out[UNTIL_TEXT_MOST + 16];
-    const bool ok = until_parse(text, &u, &err);
-    must_be_a_line(ok, &err);
-    if (!ok)
+    if (!until_parse(text, &u, &err)) {
+        must_refuse(&err);
         return;
+    }
     until_print(&u, out, sizeof out);
     MUST(until_parse(out, &again, &err) && again.kind == u.kind && again.round == u.round &&
          strcmp(again.text, u.text) == 0);
@@ -74,10 +64,10 @@ try_knobs(const char *text)
         const struct knob *k = i < 3 ? &knobs[i] : &sampling_knobs[i - 3];
         double value, again;
         char out[64];
-        const bool ok = knob_parse(k, text, &value, &err);
-        must_be_a_line(ok, &err);
-        if (!ok)
+        if (!knob_parse(k, text, &value, &err)) {
+            must_refuse(&err);
             continue;
+        }
         MUST(value >= k->min && value <= k->max);
         knob_format(k, value, out, sizeof out);
         MUST(knob_parse(k, out, &again, &err) && fabs(again - value) <= 1e-9 * fmax(1, fabs(value)));
@@ -105,9 +95,10 @@ try_synthetic(const char *text)
 {
     struct synthetic_spec spec;
     struct err err = {0};
-    const bool ok = synthetic_read_spec(text, &spec, &err);
-    must_be_a_line(ok, &err);
-    MUST(!ok || (spec.shape != NULL && spec.acceptance >= 0 && spec.acceptance <= 1));
+    if (synthetic_read_spec(text, &spec, &err))
+        MUST(spec.shape != NULL && spec.acceptance >= 0 && spec.acceptance <= 1);
+    else
+        must_refuse(&err);
 }
 
 /* The value of an option that reads no file; the first byte says which. */
@@ -124,7 +115,8 @@ try_options(const char *text)
     if (reads)
         return;
     options_init(&o, COMMAND_RUN);
-    must_be_a_line(option_set(&o, row, text + 1, &err), &err);
+    if (!option_set(&o, row, text + 1, &err))
+        must_refuse(&err);
     options_free(&o);
 }
 
@@ -169,9 +161,5 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-size_t
-LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
-{
-    return size > 1 && seed % 8 != 0 ? 1 + mutate_lines(data + 1, size - 1, max_size - 1, seed / 8)
-                                     : LLVMFuzzerMutate(data, size, max_size);
-}
+MUTATOR(size > 1 && seed % 8 != 0 ? 1 + mutate_lines(data + 1, size - 1, max_size - 1, seed / 8)
+                                  : LLVMFuzzerMutate(data, size, max_size));

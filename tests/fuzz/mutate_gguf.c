@@ -5,7 +5,7 @@
 #include "engine/base/little_endian.h"
 #include "engine/files/gguf.h"
 #include "kernels/base/rng.h"
-#include "tests/fuzz/mutate.h"
+#include "tests/fuzz/fuzz.h"
 
 #define ITEMS_MOST 8192
 #define ALIGNMENT  32u

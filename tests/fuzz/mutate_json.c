@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "kernels/base/rng.h"
-#include "tests/fuzz/mutate.h"
+#include "tests/fuzz/fuzz.h"
 
 #define NODES_MOST 4096
 

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "kernels/base/rng.h"
-#include "tests/fuzz/mutate.h"
+#include "tests/fuzz/fuzz.h"
 
 #define PIECES_MOST 2048
 
