@@ -47,12 +47,4 @@ for order in 0 "$(date +%s)" ${SPECSCOPE_LONG:+1 2 3}; do
             --policy layerskip -p "$prompt" "$TINY"
     fi
 done
-if [ -n "${SPECSCOPE_LONG:-}" ] && command -v clang++ >/dev/null; then
-    make --no-print-directory NVCC= CC=clang CXX=clang++ BUILD="$BUILD/clang" "$BUILD/clang/tests/test_races" \
-        "$BUILD/clang/tests/test_races_streams" >"$TMP/made" 2>&1 || cat "$TMP/made" >&2
-    check "clang's instrumentation shows the same between threads" "$BUILD/clang/tests/test_races"
-    check "and between streams" "$BUILD/clang/tests/test_races_streams"
-elif [ -n "${SPECSCOPE_LONG:-}" ]; then
-    skip "clang's instrumentation shows the same" "there is no clang++"
-fi
 finish

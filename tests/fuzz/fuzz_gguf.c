@@ -21,6 +21,10 @@ use_file(const void *bytes, size_t len, const char *text, size_t text_len)
         must_refuse(&err);
         return;
     }
+    for (uint64_t i = 0; i < file->n_tensors; i++)
+        MUST((size_t)(file->tensors[i].data - (const unsigned char *)bytes) + file->tensors[i].bytes <= len);
+    for (uint64_t i = 0; i < file->n_values; i++)
+        MUST((size_t)(file->values[i].at - (const unsigned char *)bytes) <= len);
     struct tokenizer *t;
     if (tokenizer_open(&t, file, &err)) {
         use_tokenizer(t, text, text_len);

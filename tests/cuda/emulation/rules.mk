@@ -75,9 +75,8 @@ RACES_RUN := $(RACES_SRC:%.cc=$(BUILD)/emulated/%.o) $(EMULATION_OBJ)
 RACES_OBJ := $(CUDA_CU:%.cu=$(BUILD)/races/%.o) $(CUDA_C:%.c=$(BUILD)/races/%.o) $(RACES_RUN)
 RACES_SO  := $(BUILD)/tests/races/specscope-cuda-emulated.so
 RACES_CUBLAS := $(BUILD)/tests/races/specscope-cublas-emulated.so
-RACES_TESTS  := $(BUILD)/tests/test_races $(BUILD)/tests/test_races_streams
 RACES     := $(RACES_SO) $(RACES_CUBLAS) $(EMULATED_TESTS:%=$(BUILD)/tests/races/%) $(BUILD)/tests/races/test_cuda_steps \
-	$(BUILD)/tests/races/test_cuda_products $(RACES_TESTS)
+	$(BUILD)/tests/races/test_cuda_products
 
 $(BUILD)/races/%.o: %.cu | $(BUILD)/.deps-test
 	@mkdir -p $(@D)
@@ -114,11 +113,6 @@ $(BUILD)/tests/races/test_%: $(BUILD)/races/tests/unit/cuda/test_%.o $(RACES_RUN
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(EMULATED_CXX) $(LDFLAGS) -o $@ $^ -lcmocka
-$(RACES_TESTS): $(BUILD)/tests/%: $(BUILD)/races/tests/unit/cuda/%.o $(RACES_RUN)
-	@mkdir -p $(@D)
-	$(call say,LD,$@)
-	$(Q)$(EMULATED_CXX) $(LDFLAGS) -o $@ $^ -lcmocka
-
 # The floors of `make bench-cuda`, which say nothing here but that the program runs.
 $(BUILD)/emulated/gpu_floors: $(BUILD)/emulated/tests/bench/gpu_floors.o $(EMULATION_OBJ)
 	$(call say,LD,$@)

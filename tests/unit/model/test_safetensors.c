@@ -1,8 +1,5 @@
 /* Safetensors files: the tensors that are read, and headers with false values, which are refused by name. */
-#include <time.h>
-
 #include "engine/files/safetensors.h"
-#include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 
 #define DATA_BYTES 64
@@ -116,32 +113,4 @@ TEST(a_file_cut_anywhere_is_refused)
         assert_true(f.len < whole && !safetensors_parse(&s, "cut", f.bytes, f.len, &err));
         assert_int_equal(err.kind, ERR_WORK);
     }
-}
-
-TEST(damaged_bytes_never_lead_outside_the_file)
-{
-    uint64_t random = seed_or((uint64_t)time(NULL));
-    unsigned parsed = 0;
-    for (int round = 0; round < 20000; round++) {
-        struct file f = with_header("{" TENSOR("a", "F32", "[2,4]", 0, 32) "," TENSOR("b", "BF16", "[16]", 32, 64) "}");
-        for (int i = 0; i < 2; i++) {
-            static const char marks[] = "0123456789-.e[]{},:\"\\ ntf\x80\xff";
-            random = random * 6364136223846793005u + 1442695040888963407u;
-            f.bytes[(random >> 33) % (f.len - DATA_BYTES)] = (unsigned char)marks[(random >> 20) % (sizeof marks - 1)];
-        }
-        struct safetensors *s;
-        struct err err = {0};
-        if (!safetensors_parse(&s, "damaged", f.bytes, f.len, &err))
-            continue;
-        parsed++;
-        for (uint64_t i = 0; i < s->n_tensors; i++) {
-            const struct safetensor *t = &s->tensors[i];
-            assert_true(t->data >= f.bytes && (size_t)(t->data - f.bytes) + t->bytes <= f.len);
-            assert_true(t->type == WEIGHT_TYPES || t->n_dims > 2 ||
-                        t->rows * t->cols * (t->type == WEIGHT_F32 ? 4 : 2) == t->bytes);
-        }
-        safetensors_close(s);
-    }
-    print_message("# %u of 20000 parsed\n", parsed);
-    assert_true(parsed > 0);
 }

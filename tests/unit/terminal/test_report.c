@@ -89,21 +89,3 @@ TEST(invalid_reports_end_at_once)
     assert_int_equal(read_all(&r, REPORT_STATE, endless), REPORT_BROKEN);
     assert_true(r.n < REPORT_MAX);
 }
-
-TEST(any_bytes_are_taken_without_harm)
-{
-    srand(11);
-    for (int n = 0; n < 20000; n++) {
-        struct report r;
-        struct input in;
-        report_begin(&r, (enum report_kind)(rand() % (REPORT_ATTRIBUTES + 1)));
-        enum report_result result = REPORT_OPEN;
-        for (int i = 0; i < 200 && result == REPORT_OPEN; i++) {
-            static const char likely[] = "0123456789;Mmc\\\033";
-            result = report_take(&r, rand() % 8 ? (uint32_t)likely[rand() % 16] : (uint32_t)rand());
-        }
-        assert_int_not_equal(result, REPORT_OPEN);
-        if (result == REPORT_WHOLE && report_mouse(&r, &in))
-            assert_true(in.x >= 0 && in.y >= 0);
-    }
-}

@@ -1,23 +1,13 @@
-/* Disks fill, folders vanish, processes are killed: the trace may stop, with one message; the run never does, and what
- * was written replays. */
+/* Disks fill and folders vanish: the trace may stop, with one message; the run never does, and what was written replays.
+ * (tests/faults/kills_main.c kills programs while they write.) */
 #include <errno.h>
-#include <signal.h>
-#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tests/rigs/test.h"
 #include "tests/rigs/traced_run.h"
-
-static void
-sleep_us(uint32_t us)
-{
-    nanosleep(&(struct timespec){.tv_sec = us / 1000000, .tv_nsec = (long)(us % 1000000) * 1000}, NULL);
-}
 
 /* Appends until the trace stops, as a run would; but not for ever. */
 static void
@@ -213,71 +203,4 @@ TEST_WITH(what_was_flushed_can_be_read_while_the_run_goes_on, traced_run_set_up,
         assert_int_equal(assert_replays_a_beginning(f->path, &f->stream), i);
     }
     assert_null(trace_writer_trouble(f->writer));
-}
-
-/* ---- killed ---- */
-
-struct shared {
-    _Atomic uint64_t flushed; /* rounds that trace_writer_flush() returned for */
-};
-
-static void
-write_for_ever(struct traced_run *f, struct shared *shared)
-{
-    struct err err;
-    if (!traced_run_open(f, 0, &err))
-        _exit(1);
-    uint64_t dice = f->stream.random;
-    for (size_t i = 0; i < f->stream.n; i++) {
-        const struct event *e = &f->stream.events[i];
-        event_log_append(f->log, e);
-        dice = dice * 6364136223846793005u + 1442695040888963407u;
-        if (e->type == EVENT_ROUND && dice >> 61 == 0) {
-            trace_writer_flush(f->writer);
-            atomic_store(&shared->flushed, e->round);
-        } else if (dice >> 58 == 1) {
-            sleep_us(200);
-        }
-    }
-    for (;;)
-        pause();
-}
-
-TEST_WITH(killed_at_any_instant_a_trace_replays_up_to_its_last_round, traced_run_set_up, traced_run_tear_down)
-{
-    struct traced_run *f = *state;
-    struct shared *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_ptr_not_equal(shared, MAP_FAILED);
-    stream_start_run(&f->stream);
-    for (int i = 0; i < 2000; i++)
-        stream_round(&f->stream);
-    uint64_t most = 0;
-    for (int i = 0; i < 30; i++) {
-        atomic_store(&shared->flushed, 0);
-        pid_t child = fork();
-        assert_true(child >= 0);
-        if (child == 0)
-            write_for_ever(f, shared);
-        const uint32_t least = i % 3 == 0 ? 0 : stream_below(&f->stream, 1500); /* rounds */
-        while (atomic_load(&shared->flushed) < least) {
-            assert_int_equal(waitpid(child, NULL, WNOHANG), 0); /* the child still writes */
-            sleep_us(100);
-        }
-        sleep_us(stream_below(&f->stream, 20000));
-        kill(child, SIGKILL);
-        assert_int_equal(waitpid(child, NULL, 0), child);
-        char run_json[400];
-        snprintf(run_json, sizeof run_json, "%s/run.json", f->path);
-        if (access(run_json, F_OK) != 0) { /* killed while it was still making the folder */
-            assert_int_equal(atomic_load(&shared->flushed), 0);
-        } else {
-            uint64_t rounds = assert_replays_a_beginning(f->path, &f->stream);
-            assert_true(rounds >= atomic_load(&shared->flushed));
-            most = rounds > most ? rounds : most;
-        }
-        remove_folder(f->path);
-    }
-    print_message("at most %llu rounds\n", (unsigned long long)most);
-    assert_true(most > 10);
-    munmap(shared, sizeof *shared);
 }
