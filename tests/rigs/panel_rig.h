@@ -25,6 +25,7 @@ struct fixture {
     const struct panel_ops *ops; /* the panel under test */
     void *panel;
     char line[4096];
+    bool passed;
 };
 
 void open_panels(struct fixture *, uint32_t layers);
@@ -41,9 +42,17 @@ const char *line(struct fixture *, int y);        /* a row's text */
 int row_with(struct fixture *, const char *text); /* the row that contains the text, or -1 */
 void press(struct fixture *, int key);
 
-/* A test with a fixture in *state whose run has started. */
+/* A test with a fixture in *state whose run has started. If the test fails, the last grid that it drew is printed. */
 int panel_set_up(void **state);
 int panel_tear_down(void **state);
-#define PANEL_TEST(name) TEST_WITH(name, panel_set_up, panel_tear_down)
+void panel_passed(struct fixture *);
+#define PANEL_TEST(name)                                                                                               \
+    static void panel_##name(void **state);                                                                            \
+    TEST_WITH(name, panel_set_up, panel_tear_down)                                                                     \
+    {                                                                                                                  \
+        panel_##name(state);                                                                                           \
+        panel_passed(*state);                                                                                          \
+    }                                                                                                                  \
+    static void panel_##name(__attribute__((unused)) void **state)
 
 #endif

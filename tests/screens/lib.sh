@@ -17,10 +17,12 @@ STATUS=0
 tm() { tmux -S "$SOCKET" -f /dev/null "$@"; }
 ok() { N=$((N + 1)); echo "ok $N - $1"; }
 bad() { N=$((N + 1)); STATUS=1; echo "not ok $N - $1"; }
-check() { # sentence, command…: passes if the command does
+check() { # sentence, command…: passes if the command does; else prints what the command printed, and the screen
     sentence=$1
     shift
-    if "$@" >"$WORK/check.log" 2>&1; then ok "$sentence"; else bad "$sentence"; sed 's/^/    /' "$WORK/check.log"; fi
+    "$@" >"$WORK/check.log" 2>&1 && ok "$sentence" && return
+    bad "$sentence"
+    { cat "$WORK/check.log" && tm capture-pane -p; } 2>/dev/null | sed 's/^/    |/'
 }
 # Runs a command line in a terminal of WxH, in folder $WORK/run; its exit status lands in status, its stderr in err.
 terminal() { # WxH, command line
@@ -41,7 +43,6 @@ until_true() { # command…: waits until it passes; gives up after minutes, so t
         tries=$((tries - 1))
     done
     echo "waited in vain for: $*"
-    tm capture-pane -p 2>/dev/null
     cat "$WORK/run/err" 2>/dev/null
     return 1
 }
