@@ -17,17 +17,16 @@
 #define LIMIT_MS 300000 /* only a command that hangs takes so long */
 
 static const struct fault_case readers[] = {
-    {"replay", true, NULL, {"replay", "--script", "%end.script", "trace"}},
+    {"replay", .words = {"replay", "--script", "%end.script", "trace"}, .terminal = true},
     {"diff --scope",
-     true,
-     NULL,
-     {"diff", "--scope", "--script", "%end.script", "trace", "@tests/screens/traces/specbound"}},
-    {"replay --follow", true, NULL, {"replay", "--follow", "--script", "%replay.script", "trace"}},
-    {"plot exits", false, NULL, {"plot", "trace", "exits", "-o", "x.svg"}},
-    {"plot layers", false, NULL, {"plot", "trace", "layers", "-o", "x.svg"}},
-    {"plot series", false, NULL, {"plot", "trace", "series", "-o", "x.svg"}},
-    {"diff", false, NULL, {"diff", "trace", "@tests/screens/traces/sv"}},
-    {"diff --json", false, NULL, {"diff", "--json", "-", "@tests/screens/traces/specdecpp", "trace"}},
+     .words = {"diff", "--scope", "--script", "%end.script", "trace", "@tests/screens/traces/specbound"},
+     .terminal = true},
+    {"replay --follow", .words = {"replay", "--follow", "--script", "%replay.script", "trace"}, .terminal = true},
+    {"plot exits", .words = {"plot", "trace", "exits", "-o", "x.svg"}},
+    {"plot layers", .words = {"plot", "trace", "layers", "-o", "x.svg"}},
+    {"plot series", .words = {"plot", "trace", "series", "-o", "x.svg"}},
+    {"diff", .words = {"diff", "trace", "@tests/screens/traces/sv"}},
+    {"diff --json", .words = {"diff", "--json", "-", "@tests/screens/traces/specdecpp", "trace"}},
 };
 #define READERS (sizeof readers / sizeof *readers)
 

@@ -21,26 +21,17 @@
 #define HISTORY  "one\ntwo\nthree\n"
 
 static const struct fault_case killed[] = {
-    {"run --trace",
-     false,
-     NULL,
-     {"run", "-t", "1", "-n", "200", "--policy", "layerskip", "--probe", "all", "--trace", "trace", "-p", "Three mice",
-      "@models/fables-draft-q8_0.gguf"}},
-    {"run --batch --trace",
-     false,
-     NULL,
-     {"run", "-t", "1", "-n", "60", "--batch", "3", "--policy", "layerskip", "--trace", "trace", "-p", "Three mice",
-      "@models/fables-draft-q8_0.gguf"}},
+    {"run --trace", .words = {"run", "-t", "1", "-n", "200", "--policy", "layerskip", "--probe", "all", "--trace",
+                              "trace", "-p", "Three mice", "@models/fables-draft-q8_0.gguf"}},
+    {"run --batch --trace", .words = {"run", "-t", "1", "-n", "60", "--batch", "3", "--policy", "layerskip", "--trace",
+                                      "trace", "-p", "Three mice", "@models/fables-draft-q8_0.gguf"}},
     {"scope",
-     true,
-     NULL,
-     {"-t", "1", "-n", "100", "--pace", "0", "--quit-at-end", "--trace", "trace", "-p", "Three mice",
-      "@models/fables-draft-q8_0.gguf"}},
+     .words = {"-t", "1", "-n", "100", "--pace", "0", "--quit-at-end", "--trace", "trace", "-p", "Three mice",
+               "@models/fables-draft-q8_0.gguf"},
+     .terminal = true},
     {"train heads",
-     false,
-     NULL,
-     {"train", "heads", "-t", "1", "--model", "@models/fables-draft-q8_0.gguf", "--text", "%text", "--out",
-      "out.safetensors", "--tokens", "96", "--batch", "32", "--window", "16"}},
+     .words = {"train", "heads", "-t", "1", "--model", "@models/fables-draft-q8_0.gguf", "--text", "%text", "--out",
+               "out.safetensors", "--tokens", "96", "--batch", "32", "--window", "16"}},
 };
 #define KILLED (sizeof killed / sizeof *killed)
 

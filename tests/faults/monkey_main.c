@@ -24,16 +24,16 @@
 #define KEPT     4000   /* bytes of what was sent last */
 
 static const struct fault_case lives[] = {
-    {"live", true, NULL, {"-t", "1", "-n", "300", "--pace", "0", "@models/fables-draft-q8_0.gguf"}},
-    {"live with heads and auxiliary models", true, NULL, {"-t", "1", "-n", "200", "@models/fables-q8_0.gguf"}},
-    {"a batch", true, NULL, {"-t", "1", "-n", "40", "--batch", "3", "@models/fables-draft-q8_0.gguf"}},
-    {"versus",
-     true,
-     NULL,
-     {"-t", "1", "-n", "60", "--versus", "ar", "--trace", "trace", "@models/fables-draft-q8_0.gguf"}},
-    {"a replay", true, NULL, {"replay", "@tests/screens/traces/sv"}},
-    {"a replay of a batch", true, NULL, {"replay", "@tests/screens/traces/batch"}},
-    {"two replays", true, NULL, {"diff", "--scope", "@tests/screens/traces/sv", "@tests/screens/traces/specdecpp"}},
+    {"live", .words = {"-t", "1", "-n", "300", "--pace", "0", "@models/fables-draft-q8_0.gguf"}, .terminal = true},
+    {"live with heads and auxiliary models", .words = {"-t", "1", "-n", "200", "@models/fables-q8_0.gguf"},
+     .terminal = true},
+    {"a batch", .words = {"-t", "1", "-n", "40", "--batch", "3", "@models/fables-draft-q8_0.gguf"}, .terminal = true},
+    {"versus", .words = {"-t", "1", "-n", "60", "--versus", "ar", "--trace", "trace", "@models/fables-draft-q8_0.gguf"},
+     .terminal = true},
+    {"a replay", .words = {"replay", "@tests/screens/traces/sv"}, .terminal = true},
+    {"a replay of a batch", .words = {"replay", "@tests/screens/traces/batch"}, .terminal = true},
+    {"two replays", .words = {"diff", "--scope", "@tests/screens/traces/sv", "@tests/screens/traces/specdecpp"},
+     .terminal = true},
 };
 
 #define N_LIVES (sizeof lives / sizeof *lives)

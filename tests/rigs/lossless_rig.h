@@ -17,6 +17,8 @@ struct lossless_matrix {
     uint32_t prompt_rows; /* prompts are read by a library, in chunks of so many rows; 0: as rows */
 };
 
+#define MATRIX(...) (&(struct lossless_matrix){__VA_ARGS__})
+
 struct lossless_result {
     uint64_t compared; /* runs */
     uint64_t accepted; /* drafts */

@@ -89,7 +89,7 @@ TEST(models_with_every_feature_give_autoregressive_tokens)
     for (size_t i = 0; i < FEATURES; i++) {
         const bool changing = (seed / n + i) % 3 == 0;
         drafts += accepted(i, isas[(seed + i) % n], (size_t)seed + i / n,
-                           &(struct lossless_matrix){"cpu", 1, 12, changing, 1, HEAD_LENS, 0, 0});
+                           MATRIX(.backend = "cpu", .prompts = 1, .tokens = 12, .changing = changing, .settings = 1));
     }
     assert_true(drafts > 0); /* where nothing is accepted nothing is shown */
 }
@@ -101,7 +101,8 @@ TEST(policies_are_lossless_on_the_check_backend_and_in_batches)
     for (size_t i = 0; i < FEATURES; i++)
         if (all || (seed + i) % 7 == 0)
             accepted(i, NULL, (size_t)seed + i,
-                     &(struct lossless_matrix){"check", 4, all ? 24 : 12, i % 2 == 0, all ? 2 : 1, HEAD_LENS, 3, 0});
+                     MATRIX(.backend = "check", .prompts = 4, .tokens = all ? 24 : 12, .changing = i % 2 == 0,
+                            .settings = all ? 2 : 1, .batch = 3));
 }
 
 TEST(all_of_them_under_every_setting_with_every_instruction_set)
@@ -112,7 +113,7 @@ TEST(all_of_them_under_every_setting_with_every_instruction_set)
     const size_t n = usable_isas(isas);
     for (size_t i = 0; i < FEATURES; i++)
         for (size_t k = 0; k < n; k++)
-            accepted(i, isas[k], 0, &(struct lossless_matrix){"cpu", 2, 24, (i + k) % 2 == 1, 0, HEAD_LENS, 0, 0});
+            accepted(i, isas[k], 0, MATRIX(.backend = "cpu", .prompts = 2, .tokens = 24, .changing = (i + k) % 2 == 1));
 }
 
 /* On a real GPU, and on the emulated one, which is slow, fewer tokens where there is time, else of one rare form. Chunks of prompts
@@ -131,10 +132,12 @@ TEST(they_do_on_cuda)
             continue;
         if (all)
             accepted(i, NULL, (size_t)seed + i,
-                     &(struct lossless_matrix){"cuda", 1, real ? 16 : 8, i % 2 == 0, 1, HEAD_LENS, 0, 0});
+                     MATRIX(.backend = "cuda", .prompts = 1, .tokens = real ? 16 : 8, .changing = i % 2 == 0,
+                            .settings = 1));
         if (real || (seed + i) % 4 == 0 || !all)
             accepted(i, NULL, (size_t)seed + i + 1,
-                     &(struct lossless_matrix){"cuda", all ? 3 : 2, real ? 8 : 6, i % 2 == 1, 1, HEAD_LENS, 2, chunk});
+                     MATRIX(.backend = "cuda", .prompts = all ? 3 : 2, .tokens = real ? 8 : 6, .changing = i % 2 == 1,
+                            .settings = 1, .batch = 2, .prompt_rows = chunk));
     }
 }
 

@@ -60,29 +60,32 @@ on_a_tiny_model(const struct lossless_matrix *m)
 
 TEST(trained_heads_keep_autoregressive_tokens)
 {
-    on_a_tiny_model(&(struct lossless_matrix){"cpu", 1, 40, false, 2, HEAD_AFFINE, 0, 0});
-    on_a_tiny_model(&(struct lossless_matrix){"cpu", 1, 40, false, 1, HEAD_FULL, 0, 0});
-    on_a_tiny_model(&(struct lossless_matrix){"check", 1, 40, true, 2, HEAD_AFFINE, 0, 0});
+    on_a_tiny_model(MATRIX(.backend = "cpu", .prompts = 1, .tokens = 40, .settings = 2, .heads = HEAD_AFFINE));
+    on_a_tiny_model(MATRIX(.backend = "cpu", .prompts = 1, .tokens = 40, .settings = 1, .heads = HEAD_FULL));
+    on_a_tiny_model(
+        MATRIX(.backend = "check", .prompts = 1, .tokens = 40, .changing = true, .settings = 2, .heads = HEAD_AFFINE));
 }
 
 TEST(every_policy_and_setting_gives_autoregressive_tokens_on_cpu)
 {
-    on_a_tiny_model(&(struct lossless_matrix){"cpu", 3, 40, false, 0, HEAD_LENS, 0, 0});
+    on_a_tiny_model(MATRIX(.backend = "cpu", .prompts = 3, .tokens = 40));
 }
 
 TEST(every_policy_and_setting_gives_autoregressive_tokens_on_check)
 {
-    on_a_tiny_model(&(struct lossless_matrix){"check", 1, 40, false, 0, HEAD_LENS, 0, 0});
+    on_a_tiny_model(MATRIX(.backend = "check", .prompts = 1, .tokens = 40));
 }
 
 TEST(every_sequence_of_a_batch_gives_autoregressive_tokens)
 {
-    on_a_tiny_model(&(struct lossless_matrix){"cpu", 2, 24, false, 2, HEAD_LENS, 1, 0});
-    on_a_tiny_model(&(struct lossless_matrix){"cpu", 5, 24, false, 1, HEAD_LENS, 3, 0});
-    on_a_tiny_model(&(struct lossless_matrix){"cpu", 9, 24, true, 1, HEAD_LENS, 8, 0});
-    on_a_tiny_model(&(struct lossless_matrix){"check", 4, 16, true, 1, HEAD_LENS, 3, 0});
-    on_a_tiny_model(&(struct lossless_matrix){"cpu", 4, 24, true, 1, HEAD_AFFINE, 3, 0});
-    run_matrix(BUNDLED, DRAFT, &(struct lossless_matrix){"cpu", 4, 12, false, 1, HEAD_LENS, 3, 0});
+    on_a_tiny_model(MATRIX(.backend = "cpu", .prompts = 2, .tokens = 24, .settings = 2, .batch = 1));
+    on_a_tiny_model(MATRIX(.backend = "cpu", .prompts = 5, .tokens = 24, .settings = 1, .batch = 3));
+    on_a_tiny_model(MATRIX(.backend = "cpu", .prompts = 9, .tokens = 24, .changing = true, .settings = 1, .batch = 8));
+    on_a_tiny_model(
+        MATRIX(.backend = "check", .prompts = 4, .tokens = 16, .changing = true, .settings = 1, .batch = 3));
+    on_a_tiny_model(MATRIX(.backend = "cpu", .prompts = 4, .tokens = 24, .changing = true, .settings = 1,
+                           .heads = HEAD_AFFINE, .batch = 3));
+    run_matrix(BUNDLED, DRAFT, MATRIX(.backend = "cpu", .prompts = 4, .tokens = 12, .settings = 1, .batch = 3));
 }
 
 /* An emulated GPU runs a very small model for a few tokens, a real one all of it and the bundled model. */
@@ -108,50 +111,51 @@ TEST(every_policy_and_setting_gives_autoregressive_tokens_on_cuda)
             fail_msg("%s", err.text);
         const bool all = getenv("SPECSCOPE_LONG") != NULL;
         const int settings = all ? LOSSLESS_SETTINGS : 1;
-        run_matrix(path, path, &(struct lossless_matrix){"cuda", 1, all ? 12 : 8, false, settings, HEAD_LENS, 0, 0});
-        run_share(path, &(struct lossless_matrix){"cuda", 4, 8, false, 1, HEAD_LENS, 3, 0});
+        run_matrix(path, path, MATRIX(.backend = "cuda", .prompts = 1, .tokens = all ? 12 : 8, .settings = settings));
+        run_share(path, MATRIX(.backend = "cuda", .prompts = 4, .tokens = 8, .settings = 1, .batch = 3));
         char heads[160];
         if (!heads_rig_write_beside(path, HEAD_AFFINE, seed, heads, sizeof heads, &err))
             fail_msg("%s", err.text);
-        run_share(path, &(struct lossless_matrix){"cuda", 1, 12, false, 1, HEAD_AFFINE, 0, 0});
+        run_share(path, MATRIX(.backend = "cuda", .prompts = 1, .tokens = 12, .settings = 1, .heads = HEAD_AFFINE));
         unlink(heads);
-        run_share(path, &(struct lossless_matrix){"cuda", 1, 12, false, 1, HEAD_LENS, 0, 8});
-        run_share(path, &(struct lossless_matrix){"cuda", 3, 6, false, 1, HEAD_LENS, 2, 8});
+        run_share(path, MATRIX(.backend = "cuda", .prompts = 1, .tokens = 12, .settings = 1, .prompt_rows = 8));
+        run_share(path,
+                  MATRIX(.backend = "cuda", .prompts = 3, .tokens = 6, .settings = 1, .batch = 2, .prompt_rows = 8));
         unlink(path);
         return;
     }
-    on_a_tiny_model(&(struct lossless_matrix){"cuda", 1, 40, false, 0, HEAD_LENS, 0, 0});
-    on_a_tiny_model(&(struct lossless_matrix){"cuda", 2, 40, true, 0, HEAD_LENS, 0, 0});
-    run_matrix(BUNDLED, DRAFT, &(struct lossless_matrix){"cuda", 2, 64, false, 0, HEAD_LENS, 0, 0});
-    run_matrix(BUNDLED, DRAFT, &(struct lossless_matrix){"cuda", 9, 64, false, 0, HEAD_LENS, 8, 0});
+    on_a_tiny_model(MATRIX(.backend = "cuda", .prompts = 1, .tokens = 40));
+    on_a_tiny_model(MATRIX(.backend = "cuda", .prompts = 2, .tokens = 40, .changing = true));
+    run_matrix(BUNDLED, DRAFT, MATRIX(.backend = "cuda", .prompts = 2, .tokens = 64));
+    run_matrix(BUNDLED, DRAFT, MATRIX(.backend = "cuda", .prompts = 9, .tokens = 64, .batch = 8));
 }
 
 TEST(knobs_changing_every_round_keep_autoregressive_tokens)
 {
-    on_a_tiny_model(&(struct lossless_matrix){"cpu", 2, 40, true, 0, HEAD_LENS, 0, 0});
+    on_a_tiny_model(MATRIX(.backend = "cpu", .prompts = 2, .tokens = 40, .changing = true));
 }
 
 TEST(the_bundled_model_gives_autoregressive_tokens)
 {
-    run_matrix(BUNDLED, DRAFT, &(struct lossless_matrix){"cpu", 1, 48, false, 2, HEAD_LENS, 0, 0});
+    run_matrix(BUNDLED, DRAFT, MATRIX(.backend = "cpu", .prompts = 1, .tokens = 48, .settings = 2));
 }
 
 TEST(the_whole_matrix_on_the_bundled_model)
 {
     if (getenv("SPECSCOPE_LONG") == NULL)
         skip();
-    uint64_t n =
-        run_matrix(BUNDLED, DRAFT, &(struct lossless_matrix){"cpu", SESSION_PROMPTS, 128, false, 0, HEAD_LENS, 0, 0});
-    n += run_matrix(BUNDLED, DRAFT, &(struct lossless_matrix){"cpu", SESSION_PROMPTS, 128, true, 0, HEAD_LENS, 0, 0});
-    n +=
-        run_matrix(BUNDLED, DRAFT, &(struct lossless_matrix){"check", SESSION_PROMPTS, 128, false, 0, HEAD_LENS, 0, 0});
-    n += run_matrix(BUNDLED, DRAFT, &(struct lossless_matrix){"check", SESSION_PROMPTS, 128, true, 0, HEAD_LENS, 0, 0});
+    uint64_t n = run_matrix(BUNDLED, DRAFT, MATRIX(.backend = "cpu", .prompts = SESSION_PROMPTS, .tokens = 128));
+    n += run_matrix(BUNDLED, DRAFT,
+                    MATRIX(.backend = "cpu", .prompts = SESSION_PROMPTS, .tokens = 128, .changing = true));
+    n += run_matrix(BUNDLED, DRAFT, MATRIX(.backend = "check", .prompts = SESSION_PROMPTS, .tokens = 128));
+    n += run_matrix(BUNDLED, DRAFT,
+                    MATRIX(.backend = "check", .prompts = SESSION_PROMPTS, .tokens = 128, .changing = true));
     for (uint32_t batch = 1; batch <= 8; batch = batch == 1 ? 3 : batch + 5)
         for (int check = 0; check < 2; check++)
             for (int changing = 0; changing < 2; changing++)
                 n += run_matrix(BUNDLED, DRAFT,
-                                &(struct lossless_matrix){check ? "check" : "cpu", SESSION_PROMPTS, 64, changing,
-                                                          changing ? 2 : 3, HEAD_LENS, batch, 0});
+                                MATRIX(.backend = check ? "check" : "cpu", .prompts = SESSION_PROMPTS, .tokens = 64,
+                                       .changing = changing, .settings = changing ? 2 : 3, .batch = batch));
     printf("# %llu runs compared\n", (unsigned long long)n);
 }
 
