@@ -25,8 +25,6 @@ struct saved_run {
     uint64_t begin_us;    /* of its first event */
     uint64_t duration_us; /* from its first event to its last */
     uint64_t rounds;
-    bool *used; /* (n_policies) it ran under this policy; owned */
-
     bool left; /* the event of its end was returned */
 };
 
@@ -149,13 +147,11 @@ search_round(struct saved_run *s, struct run_search *v, const struct event *e)
         s->prompt_hash = v->hash;
         s->begin_round = v->first_round;
         s->begin_us = v->first_us;
-        memset(s->used, 0, s->info->n_policies * sizeof *s->used);
         if (!start_copy(&s->begin, &v->begin))
             return false;
     }
     v->met = v->there = true;
     s->rounds++;
-    s->used[run_info_policy(s->info, e->round_end.policy) - s->info->policies] = true;
     return true;
 }
 
@@ -188,8 +184,7 @@ find_run(struct saved_run *s, uint32_t wanted, struct err *err)
     struct event e;
     struct err stop = {0};
     settings_begin(&v.now.settings, s->info);
-    bool ok = set_prompt(&v.now, s->info->prompt) && start_copy(&v.begin, &v.now) &&
-              (s->used = calloc((size_t)s->info->n_policies + 1, sizeof *s->used)) != NULL;
+    bool ok = set_prompt(&v.now, s->info->prompt) && start_copy(&v.begin, &v.now);
     const bool read = !ok || trace_reader_rewind_brief(s->reader, err);
     while (ok && read && trace_reader_next(s->reader, &e, &stop))
         ok = search_event(s, &v, &e);
@@ -236,7 +231,6 @@ static void
 saved_run_close(struct saved_run *s)
 {
     free(s->begin.prompt);
-    free(s->used);
     trace_reader_close(s->reader);
     *s = (struct saved_run){0};
 }
@@ -337,25 +331,8 @@ declared_alike(const struct policy_info *a, const struct policy_info *b)
     return alike;
 }
 
-/* Extends the knobs' bounds to those of both runs. */
-static void
-widen(struct policy_info *p, const struct policy_info *other)
-{
-    for (uint32_t i = 0; i < p->n_knobs; i++) {
-        struct knob *k = &p->knobs[i];
-        const struct knob *o = &other->knobs[i];
-        k->min = o->min < k->min ? o->min : k->min;
-        k->max = o->max > k->max ? o->max : k->max;
-        k->step = o->step < k->step ? o->step : k->step;
-    }
-}
-
-static bool
-runs_under(const struct saved_run *s, const struct policy_info *policy)
-{
-    return s->used[policy - s->info->policies] || s->begin.settings.policy == policy - s->info->policies;
-}
-
+/* Lists the first run's policies, then those that only the second declares. Fails if both begin under a policy that they
+ * declare differently. */
 static bool
 join_policies(struct trace_pair *p, struct err *err)
 {
@@ -365,16 +342,16 @@ join_policies(struct trace_pair *p, struct err *err)
     memcpy(p->policies, a->policies, n * sizeof *p->policies);
     for (uint32_t i = 0; i < b->n_policies; i++) {
         const struct policy_info *theirs = &b->policies[i], *known = run_info_policy(a, theirs->name);
-        struct policy_info *place = &p->policies[known != NULL ? (uint32_t)(known - a->policies) : n++];
-        if (known != NULL && declared_alike(known, theirs))
-            widen(place, theirs);
-        else if (known == NULL || (runs_under(second, theirs) && !runs_under(first, known)))
-            *place = *theirs;
-        else if (runs_under(second, theirs))
+        if (known == NULL)
+            p->policies[n++] = *theirs;
+        if (known == NULL || second->begin.settings.policy != i || declared_alike(known, theirs))
+            continue;
+        if (&a->policies[first->begin.settings.policy] == known)
             return err_set(err, ERR_USAGE,
                            "%s and %s declare policy %s differently (versions %s and %s), so they can't be beside each "
                            "other on the screen; specscope diff compares them without --scope",
                            first->folder, second->folder, known->name, a->version, b->version);
+        p->policies[known - a->policies] = *theirs;
     }
     p->run[0].n_policies = p->run[1].n_policies = n;
     return true;

@@ -19,7 +19,7 @@ struct saved_choice {
 
 struct trace_pair;
 
-/* Copies the folders. ERR_USAGE: the runs have different prompts or models, or they ran under a policy that their versions declare
+/* Copies the folders. ERR_USAGE: the runs have different prompts or models, or they began under a policy that their versions declare
  * differently. */
 bool trace_pair_open(struct trace_pair **, const struct saved_choice choice[2], struct err *);
 void trace_pair_close(struct trace_pair *); /* may be NULL */
