@@ -46,8 +46,9 @@ struct trace_writer {
     uint64_t seen;               /* number of the last event read; the thread's */
     uint64_t rounds;             /* complete rounds written; the thread's */
     uint64_t pending;            /* complete rounds in memory */
-    bool single,
-        between_rounds; /* single: the run has one sequence; between_rounds: at a complete round's end; the thread's */
+    bool single;                 /* the run has one sequence */
+    bool between_rounds;         /* the events read end at a complete round, `ended_round`; the thread's */
+    uint32_t ended_round;
     struct bounds bounds; /* the thread's */
 
     pthread_t thread;
@@ -235,10 +236,12 @@ static bool
 add_event(struct trace_writer *w, const struct event *e)
 {
     w->seen = e->number;
-    if (e->type != EVENT_VOCAB && e->type != EVENT_CONTROL)
-        w->between_rounds = e->type == EVENT_ROUND && w->single;
-    else if (e->type == EVENT_CONTROL && e->control.kind == RECORDED_END)
-        w->between_rounds = true;
+    if (e->type == EVENT_ROUND || (e->type == EVENT_CONTROL && e->control.kind == RECORDED_END)) {
+        w->between_rounds = w->single || e->type == EVENT_CONTROL;
+        w->ended_round = e->round;
+    } else if (e->type != EVENT_VOCAB && e->type != EVENT_CONTROL && e->round != w->ended_round) {
+        w->between_rounds = false;
+    }
     switch (e->type) {
     case EVENT_TOKEN: return queue(w, e, e->token.source != SOURCE_DRAFT);
     case EVENT_VERDICT: draft_queue_verdict(&w->queue, e); return write_ready(w);

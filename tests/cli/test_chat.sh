@@ -69,7 +69,7 @@ works "tools are described" run --tools "$TMP/tools.json" -p hello -n 2 --trace 
 printf 'add({"b": 1.0, "a": null});hello' >"$TMP/text"
 check "in their own order and digits" began_with "$TMP/tools"
 printf '{"a": }' >"$TMP/broken.json"
-refuses "tools must be JSON" 2 'tools: JSON, byte 6: a value is expected' run --tools "$TMP/broken.json" -p hello "$CHAT"
+refuses "tools must be JSON" 2 'tools: line 1 is not JSON' run --tools "$TMP/broken.json" -p hello "$CHAT"
 printf '{"a": 1}' >"$TMP/broken.json"
 refuses "and a list" 2 'tools: a JSON list is needed' run --tools "$TMP/broken.json" -p hello "$CHAT"
 with_template "{{ strftime_now('%d %b %Y, %H:%M, a %A') }}"
