@@ -23,6 +23,8 @@
 struct diff_side {
     struct record record;
     struct estimates measured; /* of all its rounds */
+    struct layer_event there;  /* the target's prediction where the texts part, */
+    bool predicted;            /* if both are greedy, and the trace has it */
     struct estimate baseline;
 };
 
@@ -259,6 +261,19 @@ put_measures(const struct diff *d)
 
 /* ---- texts ---- */
 
+/* Prints the model's two best tokens where the texts part: a small margin is within what rounding can change. */
+static void
+put_margin(const char *name, const struct diff_side *s)
+{
+    const char(*texts)[48] = (const char(*)[48])s->record.texts;
+    const struct layer_event *p = &s->there;
+    if (!s->predicted || p->top[1] == TOKEN_NONE)
+        return;
+    printf("  the target's two best tokens there, in %s: \"%s\" %.3f, \"%s\" %.3f; %.3f logits apart\n", name,
+           texts != NULL ? texts[p->top[0]] : "?", (double)p->top_p[0], texts != NULL ? texts[p->top[1]] : "?",
+           (double)p->top_p[1], event_margin(p->top_p));
+}
+
 static void
 put_texts(const struct diff *d)
 {
@@ -277,6 +292,8 @@ put_texts(const struct diff *d)
            (unsigned)a->tokens[d->common].pos, diff_words(a, from, d->common - from, words, sizeof words));
     printf("  A goes on: %s\n", diff_words(a, d->common, AROUND, words, sizeof words));
     printf("  B goes on: %s\n", diff_words(b, d->common, AROUND, words, sizeof words));
+    put_margin("A", &d->a);
+    put_margin("B", &d->b);
 }
 
 static bool
@@ -353,6 +370,23 @@ add_speeds(cJSON *to, const struct diff *d, struct estimate a, struct estimate b
     json_number(to, "high", c.high);
 }
 
+/* Adds the two best tokens of the model where the texts part: ids, probabilities, and the difference of their logits. */
+static void
+add_margin(cJSON *to, const char *name, const struct diff_side *s)
+{
+    if (!s->predicted || s->there.top[1] == TOKEN_NONE) {
+        cJSON_AddNullToObject(to, name);
+        return;
+    }
+    cJSON *j = cJSON_AddObjectToObject(to, name), *ids = cJSON_AddArrayToObject(j, "token_ids"),
+          *p = cJSON_AddArrayToObject(j, "probabilities");
+    for (int i = 0; i < 2; i++) {
+        cJSON_AddItemToArray(ids, cJSON_CreateNumber(s->there.top[i]));
+        cJSON_AddItemToArray(p, cJSON_CreateNumber((double)s->there.top_p[i]));
+    }
+    json_number(j, "logits", event_margin(s->there.top_p));
+}
+
 static cJSON *
 texts_json(const struct diff *d)
 {
@@ -367,6 +401,8 @@ texts_json(const struct diff *d)
         return j;
     }
     json_number(j, "part_at", r[0]->tokens[d->common].pos);
+    add_margin(j, "a_margin", &d->a);
+    add_margin(j, "b_margin", &d->b);
     cJSON_AddStringToObject(j, "a", diff_words(r[0], d->common, SIZE_MAX, words, sizeof words));
     cJSON_AddStringToObject(j, "b", diff_words(r[1], d->common, SIZE_MAX, words, sizeof words));
     return j;
@@ -459,6 +495,13 @@ explain(const struct saved_choice two[2], const struct err *why, struct err *err
                : err_set(err, why->kind, "%s", why->text);
 }
 
+static void
+find_margin(struct diff_side *s, size_t at)
+{
+    const struct record_token *t = &s->record.tokens[at];
+    s->predicted = record_prediction(&s->record, t->seq, t->pos, &s->there);
+}
+
 static bool
 compare(struct diff *d, const struct saved_choice two[2], struct err *err)
 {
@@ -468,6 +511,11 @@ compare(struct diff *d, const struct saved_choice two[2], struct err *err)
     if (!read_side(&d->b, &two[1], &why))
         return explain(two, &why, err);
     d->common = texts_common(&d->a.record, &d->b.record);
+    if (texts_part(&d->a.record, &d->b.record, d->common) && !(d->a.record.info->sampling.temperature > 0) &&
+        !(d->b.record.info->sampling.temperature > 0)) {
+        find_margin(&d->a, d->common);
+        find_margin(&d->b, d->common);
+    }
     d->together = two[0].folder == two[1].folder && d->a.record.versus && d->a.record.run == d->b.record.run;
     compare_speeds(d);
     return true;

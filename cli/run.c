@@ -8,9 +8,11 @@
 
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
+#include "cli/generation/acceptance.h"
 #include "cli/generation/generation.h"
 #include "cli/options/option_table.h"
 #include "engine/base/utf8.h"
+#include "engine/events/results.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "kernels/base/plural.h"
 #include "tui/terminal/terminal.h"
@@ -131,6 +133,9 @@ summary(const struct outcome *out, const struct session_options *o, const char *
     const uint32_t positions = positions_count(&out->positions);
     for (uint32_t i = 0; i < positions && i < POSITIONS_SHOWN; i++)
         report("%s %.2f", i == 0 ? ", by position" : "", positions_unconditional(&out->positions, i).value);
+    char ranks[160];
+    if (positions_ranked(&out->positions) > 0)
+        report(", rank at rejections %s", positions_ranks_text(&out->positions, ranks, sizeof ranks));
     report("; end: %s\n", why);
 }
 
@@ -185,19 +190,34 @@ struct running {
     const struct options *o;
     struct engine *engine;
     struct policy_memory *memory;
-    char *const *prompts; /* (n) prompts of a file; NULL: the prompt of the command line */
+    char **prompts, **categories; /* (n) of a file; NULL: the prompt of the command line */
     size_t n;
-    bool *untraced; /* set if a trace could not be written */
+    bool untraced; /* a trace could not be written */
+    struct tally total;
+    struct acceptance acceptance;
 };
 
-/* Runs one session: of one prompt (NULL: that of the command line), or of all prompts as a batch. */
+/* Adds a session's outcome to the sums over all prompts. */
 static bool
-run_session(const struct running *r, const char *prompt, struct prompt_text *batch, cJSON **result, struct err *err)
+add_outcome(struct running *r, size_t first, const struct outcome *out, struct err *err)
 {
+    tally_add(&r->total, &out->metrics.total);
+    for (size_t i = 0; i < out->n_texts && r->o->versus == NULL; i++)
+        if (!acceptance_add(&r->acceptance, r->categories != NULL ? r->categories[r->n > 1 ? first + i : 0] : NULL,
+                            &out->texts[i]))
+            return err_set(err, ERR_WORK, "out of memory");
+    return true;
+}
+
+/* Runs one session: of prompt `first` of a file, of that of the command line, or of all prompts as a batch. */
+static bool
+run_session(struct running *r, size_t first, struct prompt_text *batch, cJSON **result, struct err *err)
+{
+    const char *prompt = r->prompts != NULL && batch == NULL ? r->prompts[first] : NULL;
     const struct options *o = r->o;
     struct printer printer = {.tokenizer = r->engine->model->tokenizer,
                               .terminal = isatty(STDOUT_FILENO),
-                              .quiet = results_take_stdout(o->json)};
+                              .quiet = results_take_stdout(o->json) || results_take_stdout(o->csv)};
     struct generation g = {.engine = r->engine,
                            .session = generation_options(o),
                            .trace = o->trace,
@@ -224,61 +244,108 @@ run_session(const struct running *r, const char *prompt, struct prompt_text *bat
     else
         summary(&out, &g.session, out.end);
     *result = outcome_json(&out, g.engine, &g.session);
-    *r->untraced = *r->untraced || out.untraced;
+    r->untraced = r->untraced || out.untraced;
+    const bool added = add_outcome(r, first, &out, err);
     outcome_free(&out);
-    return !printer.broken || err_set(err, ERR_WORK, "stdout: %s", strerror(errno));
+    return added && (!printer.broken || err_set(err, ERR_WORK, "stdout: %s", strerror(errno)));
 }
 
 static bool
-run_batch(const struct running *r, cJSON **result, struct err *err)
+run_batch(struct running *r, cJSON **result, struct err *err)
 {
     struct prompt_text *batch = r->prompts != NULL ? generation_prompts(r->prompts, r->n, err) : NULL;
-    const bool ok = (r->prompts == NULL || batch != NULL) && run_session(r, NULL, batch, result, err);
+    const bool ok = (r->prompts == NULL || batch != NULL) && run_session(r, 0, batch, result, err);
     free(batch);
     return ok;
 }
 
 /* One after another. */
 static bool
-run_prompts(const struct running *r, cJSON **result, struct err *err)
+run_prompts(struct running *r, cJSON **result, struct err *err)
 {
     if (r->prompts == NULL)
-        return run_session(r, NULL, NULL, result, err);
+        return run_session(r, 0, NULL, result, err);
     cJSON *all = cJSON_AddArrayToObject(*result = cJSON_CreateObject(), "results"), *one;
     for (size_t i = 0; i < r->n && !generation_interrupted(); i++) {
-        if (!run_session(r, r->prompts[i], NULL, &one, err))
+        if (!run_session(r, i, NULL, &one, err))
             return false;
         cJSON_AddItemToArray(all, one);
     }
+    if (r->o->versus == NULL)
+        acceptance_positions_json(*result, &r->acceptance.all.positions);
     return true;
+}
+
+/* Writes a line for all prompts and one for each category. */
+static bool
+write_csv(const struct running *r, struct err *err)
+{
+    const struct session_options so = generation_options(r->o);
+    const struct model *model = r->engine->model;
+    char params[OPTIONS_MOST * sizeof(struct knob_setting) + 32];
+    struct metrics metrics;
+    FILE *out;
+    metrics_begin(&metrics, model->desc.n_layers, model->rho);
+    const struct result all = {.policy = so.policy,
+                               .params = generation_params(so.set, so.n_set, params, sizeof params),
+                               .total = &r->total,
+                               .m = metrics_measures(&metrics, &r->total),
+                               .speedup = NAN,
+                               .speedup_all_in = NAN,
+                               .speedup_se = NAN,
+                               .speed_se = NAN,
+                               .interval = {.low = NAN, .high = NAN},
+                               .ratio = NAN,
+                               .lossless = "-",
+                               .model = model->name,
+                               .machine = r->engine->ops->describe(r->engine->backend),
+                               .positions = &r->acceptance.all.positions};
+    if (!results_open(&out, r->o->csv, &results_csv_file, err))
+        return false;
+    results_csv_head(out);
+    results_csv_line(out, &all);
+    for (size_t i = 0; i < r->acceptance.n_parts; i++)
+        acceptance_csv(out, &all, &r->acceptance.part[i]);
+    return results_close(out, r->o->csv, err);
+}
+
+static bool
+run_all(struct running *r, struct err *err)
+{
+    const struct options *o = r->o;
+    cJSON *result = NULL;
+    bool ok = (o->batch > 0 ? run_batch : run_prompts)(r, &result, err);
+    if (ok && r->acceptance.all.prompts > 1 && positions_count(&r->acceptance.all.positions) > 0) {
+        acceptance_print_title(stderr);
+        acceptance_print(stderr, generation_options(o).policy, &r->acceptance);
+    }
+    if (ok && result != NULL)
+        acceptance_categories_json(result, &r->acceptance);
+    if (ok && o->json != NULL && result != NULL)
+        ok = json_write(result, o->json, err);
+    cJSON_Delete(result);
+    return ok && (o->csv == NULL || write_csv(r, err));
 }
 
 bool
 run_main(struct options *o, int *status, struct err *err)
 {
-    struct engine *engine = NULL;
-    char **prompts = NULL;
-    size_t n_prompts = 1;
-    cJSON *result = NULL;
-    bool untraced = false;
+    struct policy_memory memory = {0};
+    struct running r = {.o = o, .memory = &memory, .n = 1};
     generation_catch_signals();
-    bool ok = results_possible(o->json, &results_json_file, err) &&
-              (o->prompts_file == NULL || prompts_read(o->prompts_file, &prompts, NULL, &n_prompts, err));
-    if (ok && n_prompts > 1 && o->trace != NULL && o->batch == 0)
+    bool ok = results_possible(o->json, &results_json_file, err) && results_possible(o->csv, &results_csv_file, err) &&
+              (o->prompts_file == NULL || prompts_read(o->prompts_file, &r.prompts, &r.categories, &r.n, err));
+    if (ok && r.n > 1 && o->trace != NULL && o->batch == 0)
         ok = err_set(err, ERR_USAGE,
                      "--trace with several prompts: a trace holds one run's; give a single prompt, or --batch");
-    ok = ok && generation_engine(o, &engine, err);
-    if (ok) {
-        struct policy_memory memory = {0};
-        const struct running r = {o, engine, &memory, prompts, n_prompts, &untraced};
-        ok = (o->batch > 0 ? run_batch : run_prompts)(&r, &result, err);
-        policy_memory_free(&memory);
-    }
-    if (ok && o->json != NULL && result != NULL)
-        ok = json_write(result, o->json, err);
-    cJSON_Delete(result);
-    prompts_free(prompts, n_prompts);
-    engine_close(engine);
-    *status = generation_interrupted() ? 130 : untraced ? 1 : 0;
+    if (ok && o->csv != NULL && o->versus != NULL)
+        ok = err_set(err, ERR_USAGE, "--csv with --versus: a line is about one setting; --json has both");
+    ok = ok && generation_engine(o, &r.engine, err) && run_all(&r, err);
+    acceptance_free(&r.acceptance);
+    policy_memory_free(&memory);
+    prompts_free(r.prompts, r.n);
+    prompts_free(r.categories, r.n);
+    engine_close(r.engine);
+    *status = generation_interrupted() ? 130 : r.untraced ? 1 : 0;
     return ok;
 }

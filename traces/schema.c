@@ -108,6 +108,7 @@ static const struct column rounds[] = {
     ADDED("wait_us", REAL, round_end.wait_us),
     ADDED("aside_us", REAL, round_end.learning_us),
     MOE("verify_experts", REAL, round_end.verify_experts),
+    ADDED_RANGED("reject_rank", I32, round_end.reject_rank, INDEX),
 };
 
 #define TABLE(file, required, moe, type, columns)                                                                      \

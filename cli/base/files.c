@@ -166,8 +166,10 @@ prompts_read(const char *path, char ***prompts, char ***categories, size_t *n, s
         ok = err_set(err, ERR_USAGE, "%s: no prompts in it", path);
     if (!ok) {
         prompts_free(*prompts, *n);
-        if (categories != NULL)
+        if (categories != NULL) {
             prompts_free(*categories, *n);
+            *categories = NULL;
+        }
         *prompts = NULL;
         *n = 0;
     }

@@ -50,19 +50,22 @@ one(struct bench *b, struct candidate *candidate, uint32_t pass, size_t prompt, 
     g.session.prompts = b->batch;
     g.session.n_prompts = b->batch != NULL ? b->n_prompts : 0;
     struct outcome out;
+    bool ok = true;
     if (!generate(&g, &out, err))
         return false;
     if (!generation_interrupted()) { /* an incomplete run is not measured */
         const struct tally *t = &out.metrics.total;
         tally_add(&candidate->total, t);
-        positions_add(&candidate->positions, &out.positions);
         candidate->pass[pass].tokens += (double)t->emitted;
         candidate->pass[pass].s += (t->draft_us + t->verify_us) * 1e-6;
-        for (size_t i = 0; i < out.n_texts; i++)
+        for (size_t i = 0; i < out.n_texts; i++) {
+            const char *category = b->categories != NULL ? b->categories[b->n_prompts > 1 ? prompt + i : 0] : NULL;
+            ok = (pass > 0 || acceptance_add(&candidate->acceptance, category, &out.texts[i])) && ok;
             take_text(b, candidate, prompt + i, &out.texts[i]);
+        }
     }
     outcome_free(&out);
-    return true;
+    return ok || err_set(err, ERR_WORK, "out of memory");
 }
 
 /* ---- progress ---- */
@@ -141,6 +144,7 @@ close_bench(struct bench *b)
     bench_candidates_free(b);
     free(b->batch);
     prompts_free(b->prompts, b->n_prompts);
+    prompts_free(b->categories, b->n_prompts);
     engine_close(b->engine);
 }
 
@@ -154,8 +158,9 @@ read_prompts(struct bench *b, struct err *err)
         b->n_prompts = 1;
         return true;
     }
-    return b->o->prompts_file != NULL ? prompts_read(b->o->prompts_file, &b->prompts, NULL, &b->n_prompts, err)
-                                      : prompts_bundled("prompts", &b->prompts, NULL, &b->n_prompts, err);
+    return b->o->prompts_file != NULL
+               ? prompts_read(b->o->prompts_file, &b->prompts, &b->categories, &b->n_prompts, err)
+               : prompts_bundled("prompts", &b->prompts, &b->categories, &b->n_prompts, err);
 }
 
 static bool

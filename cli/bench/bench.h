@@ -3,6 +3,7 @@
 #ifndef CLI_BENCH_BENCH_H
 #define CLI_BENCH_BENCH_H
 
+#include "cli/generation/acceptance.h"
 #include "cli/generation/generation.h"
 #include "cli/options/options.h"
 #include "engine/session/engine.h"
@@ -22,7 +23,7 @@ struct candidate { /* one policy at one point of the grid */
     /* Learned by the policy at this point in earlier prompts and passes. */
     struct policy_memory memory;
     struct tally total;
-    struct positions positions;   /* a sample is a prompt of a pass */
+    struct acceptance acceptance; /* by position, of the first pass; a sample is a prompt */
     struct pass *pass;            /* (repeat) owned */
     uint64_t compared, differing; /* runs against ar's */
     struct outcome_text *first;   /* (n_texts) of the first pass, for the JSON; owned */
@@ -31,7 +32,7 @@ struct candidate { /* one policy at one point of the grid */
 struct bench {
     const struct options *o;
     struct engine *engine;
-    char **prompts; /* (n_prompts) owned */
+    char **prompts, **categories; /* (n_prompts) owned; categories: "" for none; NULL: no prompt has one */
     size_t n_prompts;
     struct prompt_text *batch;    /* (n_prompts) the same for a batch session; owned; NULL: a session per prompt */
     size_t n_texts;               /* of a pass: as many as there are prompts, or sequences */

@@ -157,6 +157,7 @@ bench_candidates_free(struct bench *b)
             free(b->candidates[i].first[p].tokens);
         free(b->candidates[i].first);
         free(b->candidates[i].pass);
+        acceptance_free(&b->candidates[i].acceptance);
         policy_memory_free(&b->candidates[i].memory);
     }
     free(b->candidates);

@@ -198,22 +198,20 @@ print_why_not_faster(const struct bench *b, const struct figures *f)
     }
 }
 
-/* Prints the share of all rounds that accepted draft 1, 2, …, for each policy's fastest point. */
+/* Prints acceptance by position of each policy's fastest point. */
 static void
-print_positions(const struct bench *b, const struct figures *f)
+print_acceptance(const struct bench *b, const struct figures *f)
 {
     bool title = false;
     for (size_t i = 0; i < b->n_candidates; i++) {
-        const struct positions *p = &f[i].candidate->positions;
-        if (positions_count(p) == 0 || best(f, b->n_candidates, f[i].candidate->policy, speedup) != &f[i])
+        const struct acceptance *a = &f[i].candidate->acceptance;
+        if (positions_count(&a->all.positions) == 0 ||
+            best(f, b->n_candidates, f[i].candidate->policy, speedup) != &f[i])
             continue;
         if (!title)
-            puts("rounds that accepted draft 1, 2, …");
+            acceptance_print_title(stdout);
         title = true;
-        printf("  %-10s", f[i].candidate->policy);
-        for (uint32_t k = 0; k < positions_count(p) && k < POSITIONS_SHOWN; k++)
-            printf(" %.2f", positions_unconditional(p, k).value);
-        putchar('\n');
+        acceptance_print(stdout, f[i].candidate->policy, a);
     }
 }
 
@@ -257,7 +255,7 @@ bench_table(const struct bench *b, struct err *err)
         printf(" %8s%s%s\n", lossless(b, f[i].candidate), f[i].candidate->point[0] != '\0' ? "  " : "",
                f[i].candidate->point);
     }
-    print_positions(b, f);
+    print_acceptance(b, f);
     name_the_best(b, f);
     if (b->n_candidates > 1)
         print_why_not_faster(b, f);
@@ -267,17 +265,14 @@ bench_table(const struct bench *b, struct err *err)
 
 /* ---- files ---- */
 
-/* Writes "head=lens exit_layer=3 gamma=5": names and values were checked and contain no quotes. */
+/* Writes "head=lens exit_layer=3 gamma=5". */
 static void
 write_params(const struct bench *b, const struct candidate *candidate, char *out, size_t n)
 {
-    size_t used = 0;
-    out[0] = '\0';
+    int used = 0;
     if (b->o->n_heads_given > 1)
-        used = (size_t)snprintf(out, n, "head=%s%s", head_mode_names[candidate->head], candidate->n_set > 0 ? " " : "");
-    for (size_t i = 0; i < candidate->n_set && used < n; i++)
-        used += (size_t)snprintf(out + used, n - used, "%s%s=%s", i > 0 ? " " : "", candidate->set[i].name,
-                                 candidate->set[i].text);
+        used = snprintf(out, n, "head=%s%s", head_mode_names[candidate->head], candidate->n_set > 0 ? " " : "");
+    generation_params(candidate->set, candidate->n_set, out + used, n - (size_t)used);
 }
 
 bool
@@ -292,7 +287,10 @@ bench_csv(const struct bench *b, const char *path, struct err *err)
         struct result r = result_of(b, &b->candidates[i]);
         write_params(b, &b->candidates[i], params, sizeof params);
         r.params = params;
+        r.positions = &b->candidates[i].acceptance.all.positions;
         results_csv_line(out, &r);
+        for (size_t k = 0; k < b->candidates[i].acceptance.n_parts; k++)
+            acceptance_csv(out, &r, &b->candidates[i].acceptance.part[k]);
     }
     return results_close(out, path, err);
 }
@@ -303,12 +301,13 @@ bench_json(const struct bench *b)
     cJSON *root = cJSON_CreateObject(), *results = cJSON_AddArrayToObject(root, "results");
     for (size_t i = 0; i < b->n_candidates; i++) {
         const struct candidate *candidate = &b->candidates[i];
-        struct outcome out = {.positions = candidate->positions,
+        struct outcome out = {.positions = candidate->acceptance.all.positions,
                               .metrics = {.layers = b->engine->model->desc.n_layers,
                                           .rho = b->engine->model->rho,
                                           .total = candidate->total}};
         const struct session_options so = bench_session(b, candidate);
         cJSON *j = outcome_json(&out, b->engine, &so);
+        acceptance_categories_json(j, &candidate->acceptance);
         cJSON *ids = cJSON_CreateArray(); /* of every prompt in the first pass */
         for (size_t p = 0; p < b->n_texts; p++) {
             cJSON *list = cJSON_CreateArray();

@@ -10,6 +10,7 @@
 
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
+#include "cli/generation/acceptance.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "engine/trained/sv_profile.h"
 #include "kernels/base/clock.h"
@@ -103,6 +104,7 @@ add_sides(cJSON *to, const struct outcome *out, const struct model *model, const
             json_number(at, measures[k].name, measures[k].of.value);
             json_number(at, measures[k].se, measures[k].of.se);
         }
+        acceptance_positions_json(at, &out->texts[i].positions);
         cJSON_AddItemToArray(list, at);
     }
     const struct comparison c = paired_comparison(&out->paired);
@@ -121,23 +123,6 @@ json_number(cJSON *to, const char *name, double value)
         cJSON_AddNullToObject(to, name);
     else
         cJSON_AddNumberToObject(to, name, value);
-}
-
-static void
-add_positions(cJSON *to, const struct positions *p)
-{
-    cJSON *list = cJSON_AddArrayToObject(to, "positions");
-    for (uint32_t i = 0; i < positions_count(p); i++) {
-        const struct estimate a = positions_conditional(p, i), u = positions_unconditional(p, i);
-        cJSON *at = cJSON_CreateObject();
-        json_number(at, "tested", (double)p->tested[i]);
-        json_number(at, "accepted", (double)p->accepted[i]);
-        json_number(at, "conditional", a.value);
-        json_number(at, "conditional_se", a.se);
-        json_number(at, "unconditional", u.value);
-        json_number(at, "unconditional_se", u.se);
-        cJSON_AddItemToArray(list, at);
-    }
 }
 
 cJSON *
@@ -176,7 +161,8 @@ outcome_json(const struct outcome *out, const struct engine *engine, const struc
     json_number(j, "emitted", (double)t->emitted);
     json_number(j, "acceptance_rate", m.acceptance_rate);
     json_number(j, "per_token_acceptance", m.per_token_acceptance);
-    add_positions(j, &out->positions);
+    if (o->versus == NULL)
+        acceptance_positions_json(j, &out->positions);
     json_number(j, "tokens_per_round", m.tokens_per_round);
     json_number(j, "etpl", m.etpl);
     json_number(j, "discard_rate", m.discard_rate);
@@ -431,6 +417,16 @@ generation_prompts(char *const *prompts, size_t n, struct err *err)
     return texts;
 }
 
+const char *
+generation_params(const struct knob_setting *set, size_t n_set, char *out, size_t n)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < n_set && used < n; i++)
+        used += (size_t)snprintf(out + used, n - used, "%s%s=%s", i > 0 ? " " : "", set[i].name, set[i].text);
+    return out;
+}
+
 /* ---- generating ---- */
 
 struct collector {
@@ -479,8 +475,12 @@ collect(struct collector *c, const struct event *e)
     if (e->seq >= c->out->n_texts) /* it has them all */
         return;
     metrics_event(&c->out->metrics, e);
-    if (e->type == EVENT_ROUND)
-        positions_round(&c->out->positions, &e->round_end);
+    if (e->type == EVENT_ROUND) {
+        struct outcome_text *text = &c->out->texts[e->seq];
+        const struct tally t = tally_of(&e->round_end);
+        tally_add(&text->total, &t);
+        positions_round(&text->positions, &e->round_end);
+    }
     if (e->type == EVENT_ROUND && c->g->session.versus != NULL) {
         const struct tally t = tally_of(&e->round_end);
         round_sums_add(&c->out->sides[e->seq], &t, c->out->metrics.rho);
@@ -554,6 +554,8 @@ generate(const struct generation *g, struct outcome *out, struct err *err)
         ok = session_start(s, err);
     if (ok && !follow(&c, s, reader))
         ok = err_set(err, ERR_WORK, "out of memory");
+    for (size_t i = 0; i < out->n_texts && g->session.versus == NULL; i++)
+        positions_add(&out->positions, &out->texts[i].positions);
     struct err failure;
     if (ok && session_failed(s, &failure)) {
         ok = false;

@@ -15,6 +15,8 @@
 struct outcome_text { /* of a sequence */
     token_t *tokens;  /* (n_tokens) generated ones; owned */
     size_t n_tokens, room;
+    struct tally total; /* of its rounds, with its shares of times and loads */
+    struct positions positions;
     char end[64]; /* eos, tokens, context, cancelled, batch */
 };
 
@@ -22,7 +24,7 @@ struct outcome {
     struct outcome_text *texts; /* (n_texts) by the number of the sequence; one without a batch; owned */
     size_t n_texts;
     struct metrics metrics;     /* over all of them, */
-    struct positions positions; /* and acceptance by position */
+    struct positions positions; /* and acceptance by position; without rounds if there are two settings */
     struct round_sums sides[2]; /* of two settings, each one's, */
     struct paired paired;       /* and their comparison */
     char end[64];
@@ -47,6 +49,9 @@ double median(double *v, size_t n); /* the upper one of an even number; sorts v;
 bool generation_engine(const struct options *, struct engine **, struct err *);
 /* Returns the session options; the policy is the first of options->policies. */
 struct session_options generation_options(const struct options *);
+
+/* Writes "exit_layer=3 gamma=5": names and values were checked and contain no quotes. Returns out. */
+const char *generation_params(const struct knob_setting *, size_t n_set, char *out, size_t n);
 
 /* Returns the prompts for one session; the caller frees the array, but not the texts. NULL: out of memory. */
 struct prompt_text *generation_prompts(char *const *prompts, size_t n, struct err *);

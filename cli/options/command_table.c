@@ -7,7 +7,8 @@
 #define MODEL   "\nMODEL is a .gguf file, a Hugging Face folder, hf:ORG/NAME or ollama:NAME (default: the bundled one)"
 
 static const char *const trained[] = {"heads", "accept", "profile"};
-static const char *const figures[] = {"layers", "series", "exits", "reliability", "mask", "grid", "pareto", "versus"};
+static const char *const figures[] = {"layers", "series", "exits",  "positions", "reliability",
+                                      "mask",   "grid",   "pareto", "versus"};
 static const char *const shells[] = {"bash", "zsh", "fish", "words", "mdoc"};
 
 #define ROW(id, word, function, use, does, ...)                                                                        \
@@ -65,6 +66,7 @@ const struct command_row command_rows[] = {
         "  layers       prediction of each layer at each position, as in SpecBound's Figure 1\n"
         "  series       tokens a round, acceptance, tokens a second, the policy's series, knob changes\n"
         "  exits        exit layers, and acceptance by position in the draft\n"
+        "  positions    acceptance by position in the draft, ranks of the target's token at rejections\n"
         "  reliability  confidence against acceptance, with ECE and the threshold\n"
         "  mask         sublayers skipped over the rounds (swift)\n"
         "  grid         a sweep, from the CSV of bench --grid\n"

@@ -1,6 +1,7 @@
 /* The event log and the names of the events' enumerations in a trace. */
 #include "engine/events/event.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,12 @@ const char *const recorded_names[RECORDED_KINDS] = {
     [RECORDED_DEVICE] = "device",
     [RECORDED_COST] = "cost",
 };
+
+double
+event_margin(const float top_p[PREDICTION_TOP])
+{
+    return top_p[1] > 0 ? log((double)top_p[0] / (double)top_p[1]) : (double)NAN;
+}
 
 const char *
 control_event_name(const struct control_event *c)

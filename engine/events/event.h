@@ -69,6 +69,9 @@ struct layer_event {
     float top_p[PREDICTION_TOP];
 };
 
+/* Returns by how much the logit of a layer's best token exceeds that of its second: ln(p1 / p2); NAN: unknown. */
+double event_margin(const float top_p[PREDICTION_TOP]);
+
 #define EXPERTS_REPORTED 16 /* routes of a row in an event: those of largest weight */
 
 /* Experts that the row was routed to from which the layer's prediction at `pos` was read. */
@@ -151,6 +154,10 @@ struct round_event {
     /* With a mixture of experts: experts of a layer that the verifying forward pass used, averaged over its layers of
      * experts. A batch has one forward pass for all sequences. NAN or 0: unknown, or no experts. */
     float verify_experts;
+    /* At the first rejection: the rank of the target's token among the drafter's predictions, 1: its first choice; 0: it
+     * is not one of the listed ones; -1: no draft was rejected, or the drafter has no list. When sampling, the target's
+     * token is the correction. */
+    int32_t reject_rank;
 };
 
 struct progress_event {

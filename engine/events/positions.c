@@ -1,6 +1,7 @@
 #include "engine/events/positions.h"
 
 #include <math.h>
+#include <stdio.h>
 
 void
 positions_round(struct positions *p, const struct round_event *r)
@@ -10,18 +11,26 @@ positions_round(struct positions *p, const struct round_event *r)
         p->tested[i]++;
         p->accepted[i] += i < r->accepted;
     }
+    if (r->reject_rank >= 0 && r->accepted < r->verified)
+        p->ranks[r->reject_rank <= POSITION_RANKS ? r->reject_rank : 0]++;
 }
 
 void
 positions_add(struct positions *p, const struct positions *of_a_prompt)
 {
+    double accepted = 0;
     p->rounds += of_a_prompt->rounds;
+    for (uint32_t i = 0; i <= POSITION_RANKS; i++)
+        p->ranks[i] += of_a_prompt->ranks[i];
     for (uint32_t i = 0; i < POSITIONS; i++) {
         p->tested[i] += of_a_prompt->tested[i];
         p->accepted[i] += of_a_prompt->accepted[i];
+        accepted += (double)of_a_prompt->accepted[i];
         if (of_a_prompt->rounds > 0)
             ratio_add(&p->prompts[i], (double)of_a_prompt->accepted[i], (double)of_a_prompt->rounds);
     }
+    if (of_a_prompt->rounds > 0)
+        ratio_add(&p->tokens, accepted + (double)of_a_prompt->rounds, (double)of_a_prompt->rounds);
 }
 
 uint32_t
@@ -50,4 +59,51 @@ struct estimate
 positions_unconditional(const struct positions *p, uint32_t i)
 {
     return p->prompts[i].n > 1 ? ratio_estimate(&p->prompts[i]) : binomial(p->accepted[i], p->rounds);
+}
+
+struct estimate
+positions_tokens(const struct positions *p)
+{
+    if (p->tokens.n > 1)
+        return ratio_estimate(&p->tokens);
+    const double n = (double)p->rounds;
+    double mean = 0, squares = 0; /* accepted[i] rounds accepted more than i drafts, and (i + 1)² − i² = 2i + 1 */
+    for (uint32_t i = 0; i < POSITIONS && n > 0; i++) {
+        mean += (double)p->accepted[i] / n;
+        squares += (2 * i + 1) * (double)p->accepted[i];
+    }
+    return (struct estimate){.value = n > 0 ? 1 + mean : (double)NAN,
+                             .se = n > 1 ? sqrt(fmax(0, squares - n * mean * mean) / (n * (n - 1))) : (double)NAN,
+                             .n = p->rounds};
+}
+
+uint64_t
+positions_ranked(const struct positions *p)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i <= POSITION_RANKS; i++)
+        n += p->ranks[i];
+    return n;
+}
+
+struct estimate
+positions_rank(const struct positions *p, uint32_t rank)
+{
+    return binomial(p->ranks[rank], positions_ranked(p));
+}
+
+const char *
+positions_ranks_text(const struct positions *p, char *out, size_t n)
+{
+    static const char *const names[POSITION_RANKS + 1] = {"later", "1st", "2nd", "3rd", "4th", "5th",
+                                                          "6th",   "7th", "8th", "9th", "10th"};
+    size_t used = 0;
+    out[0] = '\0';
+    for (uint32_t i = 1; i <= POSITION_RANKS + 1 && used < n; i++) {
+        const uint32_t rank = i % (POSITION_RANKS + 1);
+        if (p->ranks[rank] > 0)
+            used += (size_t)snprintf(out + used, n - used, "%s%s %.0f%%", used > 0 ? ", " : "", names[rank],
+                                     positions_rank(p, rank).value * 100);
+    }
+    return out;
 }

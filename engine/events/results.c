@@ -120,11 +120,32 @@ const struct file_kind results_csv_file = {.what = "results of specscope as CSV"
 void
 results_csv_head(FILE *out)
 {
-    fputs(CSV_BEGINS, out);
+    fputs(CSV_BEGINS ",category", out);
     for (int k = 0; k < RESULT_COLUMNS; k++)
         fprintf(out, ",%s", result_columns[k].csv);
-    fputs(",lossless,rounds,drafted,verified,accepted,emitted,layers_loaded,heads_loaded,decode_s,model,machine\r\n",
+    fputs(",lossless,rounds,drafted,verified,accepted,emitted,layers_loaded,heads_loaded,decode_s,model,machine,"
+          "conditional,unconditional,reject_ranks\r\n",
           out);
+}
+
+/* Writes the rates of positions 1, 2, … with blanks between them. */
+static void
+csv_rates(FILE *out, const struct positions *p, struct estimate (*rate)(const struct positions *, uint32_t))
+{
+    fputc(',', out);
+    for (uint32_t i = 0; p != NULL && i < positions_count(p); i++) {
+        const double value = rate(p, i).value;
+        fprintf(out, isnan(value) ? "%snan" : "%s%.4f", i > 0 ? " " : "", value);
+    }
+}
+
+/* Writes the rejections of rank 1, 2, … and last those of later ranks. */
+static void
+csv_ranks(FILE *out, const struct positions *p)
+{
+    fputc(',', out);
+    for (uint32_t i = 1; p != NULL && positions_ranked(p) > 0 && i <= POSITION_RANKS + 1; i++)
+        fprintf(out, "%s%llu", i > 1 ? " " : "", (unsigned long long)p->ranks[i % (POSITION_RANKS + 1)]);
 }
 
 void
@@ -133,6 +154,9 @@ results_csv_line(FILE *out, const struct result *r)
     const struct tally *t = r->total;
     fprintf(out, "%s,", r->policy);
     csv_text(out, r->params);
+    fputc(',', out);
+    if (r->category != NULL)
+        csv_text(out, r->category);
     for (int k = 0; k < RESULT_COLUMNS; k++) {
         const double value = result_columns[k].value(r);
         fputc(',', out);
@@ -145,5 +169,8 @@ results_csv_line(FILE *out, const struct result *r)
     csv_text(out, r->model);
     fputc(',', out);
     csv_text(out, r->machine);
+    csv_rates(out, r->positions, positions_conditional);
+    csv_rates(out, r->positions, positions_unconditional);
+    csv_ranks(out, r->positions);
     fputs("\r\n", out);
 }

@@ -7,6 +7,7 @@
 
 #include "engine/base/file_replace.h"
 #include "engine/events/metrics.h"
+#include "engine/events/positions.h"
 
 struct result {
     const char *policy, *params; /* "exit_layer=3 gamma=5" */
@@ -19,6 +20,8 @@ struct result {
     double ratio;                   /* measured over modelled speedup; NAN: not known */
     const char *lossless;           /* "yes", "NO", "sampled", "-" */
     const char *model, *machine;
+    const char *category;              /* of the prompts that it is about; NULL: all */
+    const struct positions *positions; /* acceptance by position; NULL: not counted */
 };
 
 enum result_shown { SHOWN_FILES, SHOWN_WIDE, SHOWN }; /* in CSV only; also in a wide table; in every table */

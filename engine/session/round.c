@@ -255,6 +255,8 @@ round_propose(struct round *r, const struct proposal *p)
     int32_t node = (int32_t)st->n++;
     st->node[node] = (struct verify_row){.parent = p->parent, .token = p->token, .slot = slot, .q = p->q};
     st->pos[node] = pos;
+    for (int i = 0; i < PREDICTION_TOP; i++)
+        st->listed[node][i] = p->prediction != NULL ? p->prediction->top[i] : TOKEN_NONE;
     if (pos - st->pos[0] > st->steps)
         st->steps = pos - st->pos[0];
     const bool own = r->aux == NULL && p->exit_layer != NO_LAYER; /* a layer of the target predicted it */

@@ -46,7 +46,7 @@ begin_one(struct sequence *q)
     st->node[0] = (struct verify_row){.parent = -1, .token = q->tokens[st->pos[0]], .slot = SLOT_NONE, .q = DIST_NONE};
     seq_aux_begin(q);
     st->annealed = false;
-    st->line = (struct round_event){.verify_experts = NAN};
+    st->line = (struct round_event){.verify_experts = NAN, .reject_rank = -1};
     st->own = (struct spent){0};
     snprintf(st->line.policy, sizeof st->line.policy, "%s", seq_policy(q)->info.name);
     round_summary(r, "", -1, NAN, -1, -1);
@@ -131,6 +131,22 @@ emit_verdict(struct sequence *q)
         }
 }
 
+static int32_t
+reject_rank(const struct round_state *st)
+{
+    const struct verdict *v = &st->verdict;
+    const int32_t end = v->n_path > 0 ? (int32_t)v->path[v->n_path - 1] : 0;
+    uint32_t child = 1;
+    while (child < st->n && st->node[child].parent != end)
+        child++;
+    if (v->kind != NEXT_CORRECTION || child == st->n || st->listed[child][0] == TOKEN_NONE)
+        return -1;
+    for (int32_t i = 0; i < PREDICTION_TOP; i++)
+        if (st->listed[child][i] == v->next)
+            return i + 1;
+    return 0;
+}
+
 static double
 us_of(const struct sequence *q, const struct spent *together, enum account account, uint32_t sequences)
 {
@@ -157,6 +173,7 @@ end_one(struct sequence *q, const struct spent *together, uint32_t sequences)
     line->verified = r->drafted - q->state.cut;
     line->accepted = r->accepted;
     line->emitted = r->emitted;
+    line->reject_rank = reject_rank(&q->state);
     line->layers_loaded = (float)(alone.layers + work.layers / sequences);
     line->heads_loaded = (float)(alone.heads + work.heads / sequences);
     if (q->state.emission.ended)

@@ -37,7 +37,7 @@ class Watched(candidate_generator.EarlyExitCandidateGenerator):
         self._drafted = candidates[0, input_ids.shape[1]:].tolist()
         self._confidence = []
         if logits is not None:
-            p = logits[0].float().softmax(-1)
+            self._p = p = logits[0].float().softmax(-1)
             self._confidence = [p[i, token].item() for i, token in enumerate(self._drafted)]
         return candidates, logits
 
@@ -48,8 +48,10 @@ class Watched(candidate_generator.EarlyExitCandidateGenerator):
         drafts = [Draft(token, exit_layer=depth, confidence=p) for token, p in zip(self._drafted, self._confidence)]
         for i, d in enumerate(drafts):
             self.trace.layer(self.trace.position + i, depth, d.token, d.confidence, final_agrees=i < accepted)
-        self.trace.round(drafts, accepted, int(input_ids[0, -1]), draft_seconds=self._drafting, verify_seconds=verifying,
-                         exit_layer=depth, layers_loaded=depth * (len(drafts) + 1) + self.trace.model.layers,
+        token = int(input_ids[0, -1])
+        rank = int((self._p[accepted] > self._p[accepted, token]).sum()) + 1 if accepted < len(drafts) else None
+        self.trace.round(drafts, accepted, token, draft_seconds=self._drafting, verify_seconds=verifying,
+                         reject_rank=rank, exit_layer=depth, layers_loaded=depth * (len(drafts) + 1) + self.trace.model.layers,
                          heads_loaded=len(drafts) + 1)
         super().update_candidate_strategy(input_ids, scores, num_matches)
 

@@ -300,13 +300,14 @@ class Trace:
               *, draft_seconds: float, verify_seconds: float, confidence: Optional[float] = None,
               verified: Optional[int] = None, layers_loaded: Optional[float] = None, heads_loaded: Optional[float] = None,
               exit_layer: Optional[int] = None, threshold: Optional[float] = None, d_max: Optional[int] = None,
-              w_max: Optional[int] = None, verify_experts: Optional[float] = None, stop_reason: str = "", seq: int = 0,
-              last: bool = True) -> None:
+              w_max: Optional[int] = None, verify_experts: Optional[float] = None, stop_reason: str = "",
+              reject_rank: Optional[int] = None, seq: int = 0, last: bool = True) -> None:
         """Records a round: the drafts, how many were accepted (of a tree: which), and the token that the full model
         gave itself: a correction, or a bonus where all were accepted; None where there was none (an end of sequence).
         layers_loaded: layers' weights read, heads_loaded: LM heads, both for modelled speedups. verify_experts: of a
-        mixture, the experts that the verification read at a layer, on average. last=False: other
-        sequences have a line of this round, too; the last one ends it."""
+        mixture, the experts that the verification read at a layer, on average. reject_rank: at the first rejection, the
+        rank of the full model's token among the drafter's predictions, from 1; 0: it is not among the first ones that
+        are known. last=False: other sequences have a line of this round, too; the last one ends it."""
         self._check_run()
         nodes = [d if isinstance(d, Draft) else Draft(int(d)) for d in drafts]
         flags = self._verdicts(nodes, accepted)
@@ -316,6 +317,8 @@ class Trace:
             raise ValueError("a draft's parent comes before it")
         if not sum(flags) <= judged <= len(nodes):
             raise ValueError("%d verified of %d drafts with %d accepted" % (judged, len(nodes), sum(flags)))
+        if reject_rank is not None and reject_rank < 0:
+            raise ValueError("a rank is at least 1, or 0 if the token is not listed")
         first = self._positions.get(seq, 0)
         places = [first]
         for parent in parents:
@@ -346,7 +349,8 @@ class Trace:
             "verify_us": round(verify_seconds * 1e6), "probe_us": 0, "drafted": len(nodes), "verified": judged,
             "accepted": sum(flags), "emitted": emitted, "exit_layer": exit_layer, "threshold": real(threshold),
             "d_max": d_max, "w_max": w_max, "layers_loaded": real(layers_loaded), "heads_loaded": real(heads_loaded),
-            "stop_reason": stop_reason, "verify_experts": real(verify_experts)})
+            "stop_reason": stop_reason, "verify_experts": real(verify_experts),
+            "reject_rank": None if reject_rank is None else int(reject_rank)})
         self._round += last
         self.flush()
 

@@ -32,7 +32,7 @@ class Written(unittest.TestCase):
             t.begin([1, 2])
             t.layer(2, 3, 4, 0.25, top=[(4, 0.25), (5, 0.125)])
             t.round([Draft(4, exit_layer=3, confidence=0.25), Draft(5, exit_layer=2), 6], 1, 7, draft_seconds=0.001,
-                    verify_seconds=0.002, layers_loaded=9)
+                    verify_seconds=0.002, layers_loaded=9, reject_rank=3)
             self.assertEqual(t.position, 4)
         tokens = self.rows("tokens")
         self.assertEqual([r["source"] for r in tokens], ["prompt"] * 2 + ["draft"] * 3 + ["correction"])
@@ -43,6 +43,7 @@ class Written(unittest.TestCase):
         self.assertEqual([r[c] for c in ("round", "draft_us", "verify_us", "drafted", "verified", "accepted", "emitted")],
                          ["1", "1000", "2000", "3", "3", "1", "2"])
         self.assertEqual((r["layers_loaded"], r["heads_loaded"], r["threshold"]), ("9", "", ""))
+        self.assertEqual((r["reject_rank"], r["verify_experts"]), ("3", ""))
         self.assertEqual(self.rows("layers")[0]["top"], "4:0.25 5:0.125")
         self.assertEqual(self.rows("controls")[-1]["name"], "end")
         self.assertEqual(run_json(self.path)["closed_event"], int(self.rows("controls")[-1]["event"]))
@@ -113,6 +114,7 @@ class Written(unittest.TestCase):
                       lambda: t.round([1] * 32, 32, 1, draft_seconds=0, verify_seconds=0),
                       lambda: t.round([1], [True, False], 1, draft_seconds=0, verify_seconds=0),
                       lambda: t.round([1], 0, -1, draft_seconds=0, verify_seconds=0),
+                      lambda: t.round([1], 0, 2, draft_seconds=0, verify_seconds=0, reject_rank=-1),
                       lambda: t.round([Draft(1, exit_layer=5)], 0, 1, draft_seconds=0, verify_seconds=0),
                       lambda: t.layer(0, 0, 1), lambda: t.layer(99, 1, 1), lambda: t.control("policy", "other"),
                       lambda: t.series("x" * 24, 1), lambda: t.begin([1] * 99)):

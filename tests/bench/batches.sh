@@ -27,6 +27,7 @@ for _ in 1 2 3 4; do cat models/prompts.jsonl; done | head -n "$SEQUENCES" >"$WO
 row() { # batch, CSV: ar's tokens/s, sd at its best K, sv at its best window
     awk -F, -v batch="$1" '
         NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+        $at["category"] != "" { next } # of a part of the prompts
         $1 == "ar" { ar = sprintf("%.0f", $at["tok_per_s"]) }
         $1 != "ar" && (!($1 in best) || $at["speedup"] + 0 > best[$1] + 0) {
             best[$1] = $at["speedup"]

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.." || exit 1
 TRACES=tests/screens/traces
 SWEEP=tests/golden/figures/two.csv
 OUT=$TMP/figure
-kinds="layers series exits reliability mask grid pareto versus"
+kinds="layers series exits positions reliability mask grid pareto versus"
 inputs() { # kind
     case $1 in
     mask) echo $TRACES/swift ;;
@@ -21,7 +21,7 @@ inputs() { # kind
 refuses "plot without anything is a question" 2 'which trace' plot
 refuses "a kind without a trace" 2 'of which trace' plot layers
 refuses "a trace without a file" 2 'into which file' plot $TRACES/del layers
-refuses "an unknown kind lists them all" 2 'layers, series, exits, reliability, mask, grid, pareto and versus' plot $TRACES/del pie -o "$OUT.svg"
+refuses "an unknown kind lists them all" 2 'layers, series, exits, positions, reliability, mask, grid, pareto and versus' plot $TRACES/del pie -o "$OUT.svg"
 refuses "a file of another kind" 2 '.svg, .pdf or .png' plot $TRACES/del layers -o "$OUT.jpg"
 refuses "a trace that is not there" 1 'No such file' plot "$TMP/none" layers -o "$OUT.svg"
 refuses "a kind that the trace has nothing for" 2 'policy swift' plot $TRACES/del mask -o "$OUT.svg"

@@ -76,6 +76,7 @@ assert_same_round(const struct round_event *a, const struct round_event *b)
     assert_same_real(a->wait_us, b->wait_us);
     assert_same_real(a->learning_us, b->learning_us);
     assert_same_real(a->verify_experts, b->verify_experts);
+    assert_int_equal(a->reject_rank, b->reject_rank);
 }
 
 void

@@ -137,7 +137,8 @@ say_round(struct stream *s, uint32_t verified, uint32_t accepted, uint32_t emitt
                                         .w_max = 8,
                                         .layers_loaded = 9,
                                         .heads_loaded = 4,
-                                        .stop_reason = "w_max"};
+                                        .stop_reason = "w_max",
+                                        .reject_rank = -1};
     return e;
 }
 

@@ -77,6 +77,30 @@ check_control(struct promises *p, const struct event *e)
         check_membership(p, e);
 }
 
+/* The rank is that of the correction among the predictions of the layer that the first rejected draft came from. */
+static void
+check_rank(struct promises *p, const struct event *e)
+{
+    const struct sequence_promises *q = p->at;
+    int32_t child = 1, rank = 0;
+    while (child <= (int32_t)q->drafts && q->parent[child] != q->end)
+        child++;
+    if (!q->own)
+        return; /* the text ended within the drafts */
+    if (q->correction == TOKEN_NONE || child > (int32_t)q->drafts) {
+        if (e->round_end.reject_rank != -1)
+            broken(p, e, "a rank where no draft was rejected");
+        return;
+    }
+    if (q->list[child].pos == 0)
+        return;
+    for (int i = 0; i < PREDICTION_TOP && rank == 0; i++)
+        rank = q->list[child].top[i] == q->correction ? i + 1 : 0;
+    if (e->round_end.reject_rank != rank)
+        broken(p, e, "another rank than that of the correction in the drafter's list");
+    p->out->ranked++;
+}
+
 static void
 check_round(struct promises *p, const struct event *e)
 {
@@ -88,6 +112,7 @@ check_round(struct promises *p, const struct event *e)
         broken(p, e, "a round that says other counts than its tokens and verdicts");
     if (r->accepted > r->verified || r->verified > r->drafted || r->drafted > q->drafts)
         broken(p, e, "a round that accepts more than it verified, or verifies more than it drafted");
+    check_rank(p, e);
     p->layers_loaded += (double)r->layers_loaded;
     p->heads_loaded += (double)r->heads_loaded;
     if (++p->lines == p->together && (!(p->layers_loaded >= p->layers - 1e-3) || !(p->heads_loaded >= 1 - 1e-3)))
@@ -109,8 +134,12 @@ check_token(struct promises *p, const struct event *e)
         if (t->pos < q->next_pos || t->accepted != -1 || t->exit_layer > (int32_t)p->layers ||
             (t->exit_layer < 1 && (t->exit_layer != -1 || t->head != -1)))
             broken(p, e, "a draft with a wrong position, fate or exit layer");
-        if (t->candidate > 0 && t->candidate < VERIFY_NODES)
+        if (t->candidate > 0 && t->candidate < VERIFY_NODES) {
+            const bool of_it = q->heard.pos == t->pos && q->heard.confidence == t->confidence;
             q->draft[t->candidate] = t->token;
+            q->parent[t->candidate] = t->parent;
+            q->list[t->candidate] = of_it ? q->heard : (struct layer_event){0};
+        }
         return;
     }
     if (t->pos != q->next_pos)
@@ -120,6 +149,7 @@ check_token(struct promises *p, const struct event *e)
         return;
     }
     q->judged = q->own = true;
+    q->correction = t->source == SOURCE_CORRECTION ? t->token : TOKEN_NONE;
     commit(p, e, t->token);
 }
 
@@ -128,6 +158,8 @@ check_layer(struct promises *p, const struct event *e)
 {
     const struct layer_event *l = &e->layer;
     known(p, e, l->token);
+    if (l->probed_by == PROBED_POLICY)
+        p->at->heard = *l;
     for (int i = 0; i < PREDICTION_TOP; i++)
         known(p, e, l->top[i]);
     if (l->layer < 1 || l->layer > (int32_t)run_info_layers(p->info, l->model) ||
@@ -200,6 +232,8 @@ check_number(struct promises *p, const struct event *e)
         q->round = e->round;
         q->joining = false;
         q->drafts = q->verdicts = q->accepted = q->committed = 0;
+        q->end = 0;
+        q->correction = TOKEN_NONE;
         q->judged = q->own = q->whole = false;
     } else if (q->whole && q->round > 0) {
         broken(p, e, "something of a round after its ROUND event");
@@ -217,6 +251,7 @@ check_verdict(struct promises *p, const struct event *e)
     else if (e->verdict.committed)
         commit(p, e, q->draft[e->verdict.candidate]);
     q->accepted += e->verdict.accepted == 1;
+    q->end = e->verdict.accepted == 1 ? e->verdict.candidate : q->end;
     q->judged = true;
 }
 

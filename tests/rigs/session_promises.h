@@ -10,6 +10,10 @@ struct sequence_promises {
     bool judged, own, whole;      /* the round's verification began; the target's own token, its ROUND came */
     bool live, joining;           /* of a batch: joined, and has not left; no round since then */
     token_t draft[VERIFY_NODES];
+    int32_t parent[VERIFY_NODES], end;     /* end: the last accepted draft of the round */
+    token_t correction;                    /* of the round; TOKEN_NONE: it has none */
+    struct layer_event heard;              /* the policy's latest prediction, */
+    struct layer_event list[VERIFY_NODES]; /* and that from which each draft came; pos 0: none */
 };
 
 struct promises {

@@ -26,6 +26,7 @@ struct session_rig_result {
     uint64_t events;
     uint32_t runs;
     uint32_t chunked; /* prompts that were read in chunks, by a library */
+    uint32_t ranked;  /* rejections whose rank was compared with the drafter's list */
     char wrong[200];  /* the first broken promise about events, or "" */
 };
 

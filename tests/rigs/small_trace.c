@@ -24,7 +24,8 @@ end_round(struct stream *s)
                                                                  .heads_us = 2.5f,
                                                                  .wait_us = NAN,
                                                                  .learning_us = 1.5f,
-                                                                 .verify_experts = 3.25f};
+                                                                 .verify_experts = 3.25f,
+                                                                 .reject_rank = 2};
 }
 
 void

@@ -269,7 +269,8 @@ add_end(struct stream *s, const struct plan *p)
                               .heads_us = real(s),
                               .wait_us = real(s),
                               .learning_us = real(s),
-                              .verify_experts = real(s)};
+                              .verify_experts = real(s),
+                              .reject_rank = (int32_t)stream_below(s, 12) - 1};
     snprintf(r->policy, sizeof r->policy, "%s", p->drafts == 0 ? "ar" : "specbound");
     snprintf(r->stop_reason, sizeof r->stop_reason, "%s", p->drafts == 0 ? "" : "w_max");
 }

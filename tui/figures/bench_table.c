@@ -100,9 +100,14 @@ fill(struct bench_table *t, const struct reading *r, struct err *err)
                        "%s: no table of a benchmark: it has no columns policy and params; `specscope "
                        "bench --grid KNOB=from:to:step --csv FILE` writes one",
                        t->path);
-    for (size_t i = 0; i < t->n_lines; i++) {
-        struct bench_line *line = &t->line[i];
-        line->field = t->fields + (i + 1) * t->n_columns;
+    const size_t category = bench_table_column(t, "category"), lines = t->n_lines;
+    t->n_lines = 0;
+    for (size_t i = 0; i < lines; i++) {
+        const char **field = t->fields + (i + 1) * t->n_columns;
+        if (category != SIZE_MAX && field[category][0] != '\0')
+            continue; /* a part of the prompts of another line */
+        struct bench_line *line = &t->line[t->n_lines++];
+        line->field = field;
         line->policy = line->field[policy];
         line->params = line->field[params];
         split_settings(line, copies + (line->params - r->out));

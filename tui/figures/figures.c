@@ -226,6 +226,7 @@ caption_draw(struct figure *f)
     K(layers)                                                                                                          \
     K(series)                                                                                                          \
     K(exits)                                                                                                           \
+    K(positions)                                                                                                       \
     K(reliability)                                                                                                     \
     K(mask)                                                                                                            \
     K(grid)                                                                                                            \

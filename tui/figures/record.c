@@ -302,6 +302,26 @@ find_run(struct record *r, const struct record_wanted *want, struct err *err)
     return trace_reader_rewind(r->reader, err);
 }
 
+bool
+record_prediction(struct record *r, uint32_t seq, uint32_t pos, struct layer_event *out)
+{
+    struct event e;
+    struct err err = {0};
+    bool found = false, over = false;
+    if (!trace_reader_rewind(r->reader, &err))
+        return false;
+    while (!over && trace_reader_next(r->reader, &e, &err)) {
+        const bool ours = e.run == r->run && e.seq == seq;
+        if (ours && e.type == EVENT_LAYER && e.layer.model == MODEL_TARGET && e.layer.pos == pos &&
+            (uint32_t)e.layer.layer == r->info->layers && e.layer.top[0] != TOKEN_NONE) {
+            *out = e.layer;
+            found = true;
+        }
+        over = found && ours && e.type == EVENT_ROUND;
+    }
+    return found;
+}
+
 struct tally
 record_tally(const struct record_round *r)
 {

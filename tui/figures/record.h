@@ -88,6 +88,9 @@ const struct record_setting *record_setting(const struct record *, uint32_t roun
  * report and under another policy. */
 void record_values(const struct record *, int series, int index, double *out);
 
+/* Reads the trace again for the target's prediction of the token at a position, which the trace may lack (false). */
+bool record_prediction(struct record *, uint32_t seq, uint32_t pos, struct layer_event *);
+
 /* The course of a saved run: tokens over the time of its rounds; and the length of the common beginning of two texts. The figure of
  * two runs and `specscope diff` use it. */
 

@@ -96,20 +96,15 @@ draw_layers(const struct canvas *c, const struct draft_counts *d, bool all)
     aggregated_numbers(c, c->rows - 2, "▒ others", n, wide, others, "%.0f");
 }
 
-static double
-share_of(uint64_t n, uint64_t of)
-{
-    return of > 0 ? (double)n / (double)of : 0;
-}
-
-/* Draws acceptance after accepted drafts; whole: also over all rounds; all: with all numbers. */
+/* Draws acceptance after accepted drafts; all: with numbers. */
 static void
-draw_depths(const struct canvas *c, const struct draft_counts *d, bool whole, bool all)
+draw_depths(const struct canvas *c, const struct aggregates *a, bool all)
 {
+    const struct draft_counts *d = &a->drafts;
     const int left = all ? AGGREGATED_LEFT : LEFT, below = all ? 4 : 1;
     const struct canvas plot = canvas_inside(c, 1, left, c->rows - 1 - below, c->cols - left);
     const int n = (int)d->deepest < DRAFT_DEPTHS ? (int)d->deepest : DRAFT_DEPTHS;
-    const int widest = all ? 7 : whole ? 5 : 2, room = n > 0 ? plot.cols / n : 2;
+    const int widest = all ? 7 : 2, room = n > 0 ? plot.cols / n : 2;
     const int wide = room > widest ? widest : room < 2 ? 2 : room;
     double tried[DRAFT_DEPTHS], after[DRAFT_DEPTHS], of_all[DRAFT_DEPTHS];
     if (all)
@@ -119,11 +114,11 @@ draw_depths(const struct canvas *c, const struct draft_counts *d, bool whole, bo
     for (int i = 0; i < n; i++) {
         const struct depth_counts *at = &d->depth[i + 1];
         tried[i] = at->tried > 0 ? (double)at->tried : (double)NAN;
-        after[i] = share_of(at->passed, at->tried);
-        of_all[i] = share_of(at->passed, d->depth[1].tried);
+        after[i] = at->tried > 0 ? (double)at->passed / (double)at->tried : 0;
+        of_all[i] = i < POSITIONS ? positions_unconditional(&a->positions, (uint32_t)i).value : (double)NAN;
         if ((i + 1) * wide > plot.cols + 1)
             continue;
-        draw_stack(&plot, i * wide, wide - 1, whole ? of_all[i] : after[i], after[i], ROLE_SERIES_1);
+        draw_stack(&plot, i * wide, wide - 1, after[i], after[i], ROLE_SERIES_1);
         if (i < 9 || wide > 2)
             canvas_print(c, c->rows - below, left + i * wide, ROLE_DIM, "%d", i + 1);
     }
@@ -145,58 +140,44 @@ draw_exits(void *state, const struct view *v, const struct canvas *c)
         return;
     }
     const struct draft_counts *d = &a->drafts;
-    const bool layers = scope_draft_origin(v->scope) == DRAFTS_LAYERS, depths = d->deepest > 0;
+    const bool depths = d->deepest > 0;
     const int want = LEFT + 2 * ((int)d->deepest < 8 ? 8 : (int)d->deepest), half = c->cols / 2;
     const bool large = c->rows >= AGGREGATED_ROWS && c->cols >= AGGREGATED_COLS;
     const int numbers = AGGREGATED_LEFT + 5 * (int)d->deepest, most = large ? c->cols - LEAST_LAYERS : half;
-    const int wanted = large ? numbers : want, right = !depths ? 0 : !layers ? c->cols : wanted > most ? most : wanted;
+    const int wanted = large ? numbers : want, right = !depths ? 0 : wanted > most ? most : wanted;
     const struct canvas of_layers = canvas_inside(c, 0, 0, c->rows, c->cols - right - (right > 0)),
                         of_depths = canvas_inside(c, 0, c->cols - right, c->rows, right);
-    if (layers) {
-        double sum = 0, n = 0;
-        for (uint32_t l = 1; l <= d->layers; l++) {
-            n += (double)(d->accepted[l] + d->others[l]);
-            sum += (double)l * (double)(d->accepted[l] + d->others[l]);
-        }
-        const bool wide = of_layers.cols >= 26;
-        canvas_print(&of_layers, 0, 0, ROLE_TEXT, wide ? "mean L%.1f of %llu draft%s" : "mean L%.1f", sum / n,
-                     (unsigned long long)(d->steps - d->elsewhere), plural(d->steps - d->elsewhere));
-        draw_layers(&of_layers, d, large);
+    double sum = 0, n = 0;
+    for (uint32_t l = 1; l <= d->layers; l++) {
+        n += (double)(d->accepted[l] + d->others[l]);
+        sum += (double)l * (double)(d->accepted[l] + d->others[l]);
     }
+    canvas_print(&of_layers, 0, 0, ROLE_TEXT, of_layers.cols >= 26 ? "mean L%.1f of %llu draft%s" : "mean L%.1f",
+                 sum / n, (unsigned long long)(d->steps - d->elsewhere), plural(d->steps - d->elsewhere));
+    draw_layers(&of_layers, d, large);
     if (depths) {
-        canvas_text(&of_depths, 0, 0, ROLE_TEXT,
-                    layers        ? right >= 21 ? "accepted, by position" : "by position"
-                    : right >= 50 ? "█ of all rounds  ▒ where all before were accepted"
-                                  : "█ of all  ▒ after accepted");
-        draw_depths(&of_depths, d, !layers, large);
+        canvas_text(&of_depths, 0, 0, ROLE_TEXT, right >= 21 ? "accepted, by position" : "by position");
+        draw_depths(&of_depths, a, large);
     }
 }
 
-/* Inactive for a policy without drafts. */
+/* Other drafts have the panel of positions. */
 static bool
 active_exits(const struct view *v)
 {
-    return scope_draft_origin(v->scope) != DRAFTS_NONE;
-}
-
-static const char *
-title_exits(const struct view *v)
-{
-    return scope_draft_origin(v->scope) == DRAFTS_LAYERS ? "exit layers" : "draft positions";
+    return scope_draft_origin(v->scope) == DRAFTS_LAYERS;
 }
 
 static const struct key_help keys[] = {
     {"v", "which rounds: of the segment in which the cursor is, the last 32 up to it, the run"},
     {"█ ▒", "by exit layer: accepted drafts, and those that were rejected or not verified"},
-    {"by position",
-     "how often the n-th draft was accepted where all before it were; without exit layers also of all rounds"},
+    {"by position", "how often the n-th draft was accepted where all before it were"},
     {NULL, NULL},
 };
 
 const struct panel_ops panel_exits = {
     .name = "exits",
     .title = "exit layers",
-    .title_now = title_exits,
     .active = active_exits,
     .brief = "v which rounds",
     .place = PANEL_MIDDLE,

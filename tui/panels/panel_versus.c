@@ -218,14 +218,19 @@ static void
 draw_texts(const struct canvas *c, int y, const struct scope *s)
 {
     const struct scope_versus *v = scope_versus(s);
-    char left[200], right[200], text[480];
+    char left[200], right[200], margin[160] = "", text[640];
     if (!v->parted) {
         canvas_text(c, y, 1, ROLE_DIM, "the texts are the same so far");
         return;
     }
     write_text(s, 0, left, sizeof left);
     write_text(s, 1, right, sizeof right);
-    snprintf(text, sizeof text, "the texts part at position %u: \"%s\" against \"%s\"", (unsigned)v->same, left, right);
+    if (!isnan(v->margin))
+        snprintf(margin, sizeof margin, " (best: \"%.40s\" %.3f, \"%.40s\" %.3f, %.2f logits apart)",
+                 scope_text(s, v->best[0]), (double)v->best_p[0], scope_text(s, v->best[1]), (double)v->best_p[1],
+                 v->margin);
+    snprintf(text, sizeof text, "the texts part at position %u: \"%s\" against \"%s\"%s", (unsigned)v->same, left,
+             right, margin);
     canvas_word(c, y, 1, c->cols - 1, ROLE_CORRECTION, MARK_NONE, text);
 }
 

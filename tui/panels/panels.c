@@ -16,6 +16,7 @@
     P(panel_batch)                                                                                                     \
     P(panel_judge)                                                                                                     \
     P(panel_exits)                                                                                                     \
+    P(panel_positions)                                                                                                 \
     P(panel_reliability)                                                                                               \
     P(panel_sweep)                                                                                                     \
     P(panel_tune)

@@ -33,6 +33,7 @@ aggregates_reset(struct aggregates *a)
 {
     memset(a->asked, 0, 3 * ((size_t)a->drafts.layers + 1) * sizeof *a->asked);
     draft_counts_reset(&a->drafts);
+    a->positions = (struct positions){0};
     a->rounds = 0;
     a->low = a->high = NAN;
 }
@@ -76,6 +77,7 @@ add_round(struct aggregates *a, const struct scope *s, const struct scope_sequen
 {
     const float t = r->end.threshold;
     add_drafts(a, r);
+    positions_round(&a->positions, &r->end);
     a->rounds++;
     a->low = isnan(t) ? a->low : fminf(a->low, t); /* fminf ignores NAN */
     a->high = isnan(t) ? a->high : fmaxf(a->high, t);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "engine/events/event.h"
+#include "engine/events/positions.h"
 #include "tui/scope/scope.h"
 
 /* ---- statistics ---- */
@@ -76,6 +77,7 @@ uint64_t draft_counts_most(const struct draft_counts *); /* the most steps of on
 
 struct aggregates {
     struct draft_counts drafts;
+    struct positions positions;
     uint64_t rounds;
     /* (layers + 1) asked: positions with a known final prediction where both heads were probed (with the lens alone: all probed ones);
      * spurious: those where the head (0: lens, 1: trained) was confident and wrong; owned */

@@ -300,7 +300,12 @@ struct scope_versus {
     uint32_t emitted[2];       /* tokens that each has emitted */
     uint32_t same;             /* tokens that both texts begin with */
     bool parted;               /* the texts differ at position `same` */
-    bool apart;                /* two saved runs: they ran at different times, so their speeds are not compared */
+    /* Then the target's two best tokens there, as the first sequence that has them, if neither text was sampled.
+     * best[1] TOKEN_NONE: unknown. */
+    token_t best[2];
+    float best_p[2];
+    double margin; /* between their logits; NAN: unknown */
+    bool apart;    /* two saved runs: they ran at different times, so their speeds are not compared */
 };
 
 const struct scope_versus *scope_versus(const struct scope *);                /* NULL: the run is of one setting */

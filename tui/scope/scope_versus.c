@@ -72,17 +72,40 @@ begin_again(struct scope_versus *v)
     memcpy(v->since, v->emitted, sizeof v->since);
 }
 
+/* Takes the last layer's prediction at the position where the texts part, which the round's events contain. */
+static void
+take_margin(struct scope *s)
+{
+    struct scope_versus *v = &s->versus;
+    v->best[0] = v->best[1] = TOKEN_NONE;
+    v->margin = NAN;
+    for (uint32_t seq = 0; seq < 2 && v->best[1] == TOKEN_NONE; seq++) {
+        const struct scope_sequence *q = sequence_of(s, seq);
+        if (scope_setting_of(s, 0)->sampled || scope_setting_of(s, 1)->sampled || !sequence_holds_cells(q, v->same))
+            continue;
+        const struct scope_cell *last = &sequence_cells(q, 0, v->same)[s->info->layers];
+        if (!last->known || last->top[0] == TOKEN_NONE || last->top[1] == TOKEN_NONE)
+            continue;
+        memcpy(v->best, last->top, sizeof v->best);
+        memcpy(v->best_p, last->top_p, sizeof v->best_p);
+        v->margin = event_margin(last->top_p);
+    }
+}
+
 /* Counts the tokens that both texts begin with. */
 static void
 compare(struct scope *s)
 {
     struct scope_versus *v = &s->versus;
     const struct scope_sequence *a = sequence_of(s, 0), *b = sequence_of(s, 1);
+    const bool before = v->parted;
     while (a != NULL && b != NULL && !v->parted && v->same < a->committed && v->same < b->committed) {
         const struct scope_column *x = sequence_column(a, v->same), *y = sequence_column(b, v->same);
         v->parted = x != NULL && y != NULL && x->token != y->token;
         v->same += !v->parted;
     }
+    if (v->parted && !before)
+        take_margin(s);
 }
 
 void

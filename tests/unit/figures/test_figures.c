@@ -27,6 +27,9 @@ static const struct golden {
     {"series-strips.txt", "series", {TRACES "del"}, {.width = MILLIMETRES(85), .from = 3, .to = 9, .seq = -1}},
     {"exits.txt", "exits", {TRACES "turned"}, {.from = -1, .to = -1, .seq = -1}},
     {"exits-narrow.txt", "exits", {TRACES "swift"}, {.width = MILLIMETRES(85), .from = -1, .to = -1, .seq = -1}},
+    {"positions.txt", "positions", {TRACES "specdecpp"}, {.from = -1, .to = -1, .seq = -1}},
+    {"positions-narrow.txt", "positions", {TRACES "sd"}, {.width = MILLIMETRES(85), .from = -1, .to = -1, .seq = -1}},
+    {"positions-old.txt", "positions", {TRACES "swift"}, {.from = -1, .to = -1, .seq = -1}},
     {"reliability.txt", "reliability", {TRACES "turned"}, {.from = -1, .to = -1, .seq = -1}},
     {"reliability-moving.txt", "reliability", {TRACES "del"}, {.from = -1, .to = -1, .seq = -1}},
     {"mask.txt", "mask", {TRACES "swift"}, {.from = -1, .to = -1, .seq = -1}},
@@ -231,7 +234,8 @@ TEST_WITH(what_can_not_be_drawn_says_what_to_do, folder_set_up, folder_tear_down
     const char *folder = *state;
     char path[300];
     struct figure_options o = FIGURE_OPTIONS;
-    refused("pie", INPUTS(TRACES "del"), o, "layers, series, exits, reliability, mask, grid, pareto and versus");
+    refused("pie", INPUTS(TRACES "del"), o,
+            "layers, series, exits, positions, reliability, mask, grid, pareto and versus");
     refused("mask", INPUTS(TRACES "del"), o, "--policy swift");
     refused("layers", INPUTS(TRACES "swift"), o, "--probe all");
     refused("grid", INPUTS(TRACES "del"), o, "bench --grid");

@@ -120,21 +120,36 @@ PANEL_TEST(panels_without_meaning_give_their_room_away)
     see(f);
     assert_true(panel_named("exits")->active(&f->view));
     assert_true(panel_named("reliability")->active(&f->view));
-    assert_string_equal(panel_named("exits")->title_now(&f->view), "exit layers");
+    assert_false(panel_named("positions")->active(&f->view));
+    stream_control(&f->stream, "policy", "judges");
+    declare_needs(f, "judges", NEEDS(AUX_DRAFT));
+    see(f);
+    assert_false(panel_named("exits")->active(&f->view)); /* one of the two */
+    assert_true(panel_named("positions")->active(&f->view));
 }
 
-PANEL_TEST(without_exit_layers_positions_have_the_whole_panel)
+PANEL_TEST(draft_positions_have_both_rates_and_the_ranks)
 {
     struct fixture *f = *state;
     stream_control(&f->stream, "policy", "judges");
     declare_needs(f, "judges", NEEDS(AUX_DRAFT));
-    tell_draft(f, -1);
-    use(f, "exits");
-    draw(f, 8, 30);
-    assert_string_equal(f->ops->title_now(&f->view), "draft positions");
-    assert_int_equal(row_with(f, "█ of all  ▒ after accepted"), 0);
-    assert_int_equal(row_with(f, "mean L"), -1);
-    assert_int_equal(row_with(f, "1.0 ████"), 1);
+    tell_draft(f, -1); /* 1 of 1; then 1 of 2, 0 of 2, 0 of 2 */
+    static const int32_t rank[] = {2, 2, 0};
+    for (uint32_t i = 0; i < 3; i++) {
+        f->stream.round++;
+        say_token(&f->stream, SOURCE_CORRECTION, 4 + i, 1);
+        say_round(&f->stream, 2, i == 0, 1)->round_end.reject_rank = rank[i];
+    }
+    use(f, "positions");
+    draw(f, 9, 30);
+    assert_int_equal(row_with(f, "1.50 ±0.29 tokens/round"), 0);
+    assert_int_equal(row_with(f, "  .50±.25  .00"), 3); /* half of four rounds; none of one */
+    assert_int_equal(row_with(f, "  .50±.25  .00±.00"), 6);
+    assert_int_equal(row_with(f, "rank 2nd 67%, later 33%"), 8);
+    draw(f, 9, 80);
+    assert_int_equal(row_with(f, "a after accepted  u of all"), 0);
+    assert_int_equal(row_with(f, "rank at 3 rejections"), 0);
+    assert_int_equal(row_with(f, "67% ±27"), 1);
 }
 
 PANEL_TEST(names_of_knobs_are_cut_before_sliders_go)

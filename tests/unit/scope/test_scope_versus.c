@@ -202,6 +202,39 @@ TEST(each_of_two_settings_has_a_head_of_its_own)
     end_pair(&p);
 }
 
+TEST(where_greedy_texts_part_the_targets_two_best_tokens_are_kept)
+{
+    for (int sampled = 0; sampled < 2; sampled++) {
+        struct run_info info;
+        struct stream s;
+        struct scope *scope;
+        struct err err = {0};
+        fake_run(&info);
+        info.sampling.temperature = (float)sampled;
+        assert_true(scope_open(&scope, &info, &err));
+        stream_begin(&s, 1);
+        s.run = 1;
+        stream_control(&s, "run", "start");
+        stream_control(&s, "versus", "ar");
+        for (s.seq = 0; s.seq < 2; s.seq++)
+            say_token(&s, SOURCE_PROMPT, 0, 1);
+        for (s.seq = 0; s.seq < 2; s.seq++) {
+            s.round++;
+            say_layer(&s, 1, FAKE_LAYERS, 7, 0.5f); /* then 8 with a fifth of that */
+            say_token(&s, SOURCE_BONUS, 1, 7 + (token_t)s.seq);
+            say_round(&s, 0, 0, 1);
+        }
+        feed(scope, &s, 0);
+        const struct scope_versus *v = scope_versus(scope);
+        assert_true(v->parted && v->same == 1);
+        assert_int_equal(v->best[1], sampled ? TOKEN_NONE : 8);
+        assert_true(sampled ? isnan(v->margin) : v->best[0] == 7 && fabs(v->margin - log(5)) < 1e-6);
+        scope_close(scope);
+        stream_free(&s);
+        run_info_free(&info);
+    }
+}
+
 /* In one run both draw alike and have one baseline; each of two saved runs has its own. */
 TEST(a_control_of_all_sequences_is_one_saved_runs_alone)
 {

@@ -1,6 +1,7 @@
 /* Runs from beginning to end, baselines, what is refused. Every run's events are also checked by the rig. */
 #include <sched.h>
 
+#include "engine/events/positions.h"
 #include "policies/policy.h"
 #include "tests/rigs/session_fixture.h"
 #include "tests/rigs/test.h"
@@ -323,6 +324,14 @@ TEST(a_pause_does_not_hold_a_baseline_up)
     session_rig_free(&r);
 }
 
+static void
+count_positions(void *user, struct session *s, const struct event *e)
+{
+    (void)s;
+    if (e->type == EVENT_ROUND)
+        positions_round(user, &e->round_end);
+}
+
 TEST(a_seed_repeats_a_sampled_run)
 {
     struct fixture *f = *state;
@@ -346,6 +355,31 @@ TEST(a_seed_repeats_a_sampled_run)
         session_rig_free(&a);
         session_rig_free(&b);
         session_rig_free(&c);
+    }
+}
+
+/* The rig compares each rank with the list from which the draft came, as far as the policy's predictions are told. */
+TEST(the_rank_at_a_rejection_is_that_in_the_drafters_list)
+{
+    struct fixture *f = *state;
+    static const struct {
+        const char *policy;
+        bool listed;
+    } of[] = {{"layerskip", true}, {"specbound", true}, {"sd", true}, {"ngram", false}, {"ar", false}};
+    for (size_t i = 0; i < 2 * sizeof of / sizeof *of; i++) {
+        struct session_options o = session_usual();
+        struct session_rig_result r;
+        struct positions p = {0};
+        o.policy = of[i / 2].policy;
+        o.sampling.temperature = i % 2 == 0 ? 0 : 1;
+        session_run(f->engine, &o, count_positions, &p, &r);
+        if (of[i / 2].listed)
+            assert_true(r.ranked > 0 && positions_ranked(&p) >= r.ranked);
+        else
+            assert_int_equal(positions_ranked(&p), 0);
+        if (o.sampling.temperature == 0)
+            assert_int_equal(p.ranks[1], 0); /* a rejected first choice is another token */
+        session_rig_free(&r);
     }
 }
 

@@ -58,8 +58,8 @@ TEST_WITH(the_lines_are_those_that_the_format_describes, folder_set_up, folder_t
         {"rounds.csv",
          "event,t_us,run,seq,round,policy,draft_us,verify_us,probe_us,drafted,verified,accepted,emitted,exit_layer,"
          "threshold,d_max,w_max,layers_loaded,heads_loaded,stop_reason,heads_us,wait_us,aside_us,"
-         "verify_experts\n"
-         "8,1007,1,0,1,\"specbound\",10,20,0,1,1,1,1,,0.5,3,4,6,2,\"w_max\",2.5,,1.5,3.25\n"},
+         "verify_experts,reject_rank\n"
+         "8,1007,1,0,1,\"specbound\",10,20,0,1,1,1,1,,0.5,3,4,6,2,\"w_max\",2.5,,1.5,3.25,2\n"},
     };
     char path[256];
     write_small_trace(folder, path);
@@ -233,8 +233,8 @@ TEST_WITH(columns_that_came_later_may_be_missing, folder_set_up, folder_tear_dow
     const char *folder = *state;
     char path[256], experts[300];
     write_small_trace(folder, path);
-    assert_true(edit(path, "rounds.csv", ",heads_us,wait_us,aside_us,verify_experts\n", "\n"));
-    assert_true(edit(path, "rounds.csv", ",2.5,,1.5,3.25\n", "\n"));
+    assert_true(edit(path, "rounds.csv", ",heads_us,wait_us,aside_us,verify_experts,reject_rank\n", "\n"));
+    assert_true(edit(path, "rounds.csv", ",2.5,,1.5,3.25,2\n", "\n"));
     assert_true(edit(path, "layers.csv", ",model,", ","));
     assert_true(edit(path, "layers.csv", ",3,,2,7,", ",3,2,7,"));
     assert_true(edit(path, "run.json", ",\n\t\t\"layers\":\t2", ""));
@@ -256,8 +256,9 @@ TEST_WITH(columns_that_came_later_may_be_missing, folder_set_up, folder_tear_dow
     while (trace_reader_next(r, &e, &err)) {
         layers += e.type == EVENT_LAYER && e.layer.model == MODEL_TARGET && e.layer.layer == 2;
         rounds += e.type == EVENT_ROUND;
-        assert_true(e.type != EVENT_ROUND || (isnan(e.round_end.heads_us) && isnan(e.round_end.wait_us) &&
-                                              isnan(e.round_end.learning_us) && isnan(e.round_end.verify_experts)));
+        assert_true(e.type != EVENT_ROUND ||
+                    (isnan(e.round_end.heads_us) && isnan(e.round_end.wait_us) && isnan(e.round_end.learning_us) &&
+                     isnan(e.round_end.verify_experts) && e.round_end.reject_rank == -1));
     }
     if (err.kind != ERR_NONE)
         fail_msg("%s", err.text);

@@ -1,0 +1,103 @@
+#!/bin/sh
+# Acceptance by position: rates and ranks of run, bench and traces against a slow count, by category; the margin where texts part.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/cli/checks.sh
+
+cat >"$TMP/prompts.jsonl" <<'END'
+{"category": "counts", "turns": ["one two three"]}
+{"category": "words", "turns": ["the cat sat"]}
+{"turns": ["a b"]}
+{"category": "counts", "turns": ["four five six"]}
+END
+works "a list of prompts is run" run --policy sd --draft self:1 -n 40 --ignore-eos --prompts "$TMP/prompts.jsonl" \
+    --json "$TMP/run.json" --csv "$TMP/run.csv" "$TINY"
+check "the table has both rates, and the tokens of a round" sh -c "grep -q '^acceptance by position  *tokens  *1 ' '$TMP/err' &&
+    grep -q '^sd         conditional   *[.1][0-9.]*±[.0-9]* ' '$TMP/err' && grep -q '^           unconditional *[1-9][.][0-9]*±[.0-9]*  *[.1]' '$TMP/err'"
+check "a row for each category of several prompts" sh -c "grep -q '^           counts  *[1-9][.]' '$TMP/err' && ! grep -q '^           words' '$TMP/err'"
+check "and the ranks" grep -q "rank of the target's token at [0-9]* rejections\{0,1\}: [2-9l]" "$TMP/err"
+check "in ASCII where LC_ALL=C asks for it" sh -c "LC_ALL=C '$PROGRAM' run --policy sd --draft self:1 -n 8 --prompts '$TMP/prompts.jsonl' '$TINY' 2>'$TMP/plain' >/dev/null && ! LC_ALL=C grep -q '[^ -~]' '$TMP/plain'"
+works "a benchmark" bench --policy sd --policy ngram --draft self:1 -n 24 --repeat 1 --prompts "$TMP/prompts.jsonl" --json "$TMP/bench.json" "$TINY"
+check "prints the table of both" sh -c "grep -q '^sd         conditional' '$TMP/out' && grep -c '^           counts' '$TMP/out' | grep -q '^2$'"
+works "its CSV" bench --policy sd --draft self:1 -n 24 --repeat 1 --prompts "$TMP/prompts.jsonl" --csv "$TMP/bench.csv" "$TINY"
+works "is plotted without its categories" plot "$TMP/bench.csv" pareto -o "$TMP/figure.svg"
+refuses "a line about two settings" 2 '\-\-json has both' run --versus ar --csv "$TMP/x.csv" "$TINY"
+works "a batch has them, too" run --policy sd --draft self:1 -n 40 --ignore-eos --batch 2 --prompts "$TMP/prompts.jsonl" --json "$TMP/batch.json" "$TINY"
+works "a trace of one prompt" run --policy sd --draft self:1 -n 40 --ignore-eos -p 'one two three' --trace "$TMP/trace" --json "$TMP/one.json" "$TINY"
+check "the summary has its rates and ranks" grep -q ', by position [01][.][0-9]* .*, rank at rejections [2-9l]' "$TMP/err"
+works "its figure" plot "$TMP/trace" positions -o "$TMP/figure.svg"
+
+if [ -n "$HAVE_PYTHON" ]; then
+    cat >"$TMP/check.py" <<'END'
+import csv, json, sys
+tmp = sys.argv[1]
+rows = list(csv.DictReader(open(tmp + "/trace/rounds.csv")))
+tokens = list(csv.DictReader(open(tmp + "/trace/tokens.csv")))
+layers = list(csv.DictReader(open(tmp + "/trace/layers.csv")))
+one = json.load(open(tmp + "/one.json"))
+done = [int(r["accepted"]) for r in rows]
+for i, p in enumerate(one["positions"]):
+    tested = sum(a >= i and int(r["verified"]) > i for a, r in zip(done, rows))
+    accepted = sum(a > i for a in done)
+    u = accepted / len(rows)
+    assert (p["tested"], p["accepted"]) == (tested, accepted), (i, p)
+    assert abs(p["conditional"] - accepted / tested) < 1e-9 and abs(p["unconditional"] - u) < 1e-9
+    assert abs(p["unconditional_se"] - (u * (1 - u) / len(rows)) ** .5) < 1e-9
+# The rank of each rejection, from the list of the layer that drafted.
+ranks = {}
+for r in rows:
+    of = [t for t in tokens if t["round"] == r["round"]]
+    last = of[-1]
+    if last["source"] != "correction":
+        assert r["reject_rank"] == "", r
+        continue
+    line = next(l for l in layers if l["round"] == r["round"] and l["pos"] == last["pos"] and l["probed_by"] == "policy")
+    listed = [pair.split(":")[0] for pair in line["top"].split(" ")]
+    rank = listed.index(last["token_id"]) + 1 if last["token_id"] in listed else 0
+    assert int(r["reject_rank"]) == rank, (r, line)
+    ranks[rank] = ranks.get(rank, 0) + 1
+assert one["reject_ranks"] == [ranks.get(i, 0) for i in range(1, 11)] and one["reject_later"] == ranks.get(0, 0)
+assert sum(ranks.values()) > 1, ranks
+# Lists of prompts: the sums of the single runs; prompts are samples.
+def ratio(y, x):
+    n, r = len(y), sum(y) / sum(x)
+    return r, (sum((p - r * q) ** 2 for p, q in zip(y, x)) / (n * (n - 1))) ** .5 / (sum(x) / n)
+run, batch, bench = (json.load(open(f"{tmp}/{name}.json")) for name in ("run", "batch", "bench"))
+first = [r["positions"][0] for r in run["results"]]
+for whole in (run, batch):
+    p = whole["positions"][0]
+    u, se = ratio([f["accepted"] for f in first], [r["rounds"] for r in run["results"]])
+    assert abs(p["unconditional"] - u) < 1e-9 and abs(p["unconditional_se"] - se) < 1e-9, (p, u, se)
+    assert [(c["category"], c["prompts"]) for c in whole["categories"]] == [("counts", 2), ("words", 1)]
+    assert whole["categories"][0]["positions"][0]["accepted"] == first[0]["accepted"] + first[3]["accepted"]
+assert len(bench["results"][1]["categories"]) == 2
+lines = list(csv.DictReader(open(tmp + "/run.csv", newline="")))
+assert [l["category"] for l in lines] == ["", "counts", "words"], lines
+rates = [float(v) for v in lines[0]["unconditional"].split(" ")]
+assert len(rates) == len(run["positions"]) and all(abs(a - b["unconditional"]) < 1e-4 for a, b in zip(rates, run["positions"]))
+assert rates == sorted(rates, reverse=True) and len(lines[0]["reject_ranks"].split(" ")) == 11
+assert abs(1 + sum(p["unconditional"] for p in run["positions"]) - float(lines[0]["tokens_per_round"])) < 0.1
+lines = list(csv.DictReader(open(tmp + "/bench.csv", newline="")))
+assert [(l["policy"], l["category"]) for l in lines] == [("ar", ""), ("ar", "counts"), ("ar", "words"), ("sd", ""), ("sd", "counts"), ("sd", "words")]
+assert lines[3]["speedup"] != "" and lines[4]["speedup"] == "" and lines[4]["tokens_per_round"] != ""
+END
+    check "rates and ranks are those of a slow count" python3 "$TMP/check.py" "$TMP"
+
+    # Another program's greedy text: the same trace whose last token is another one.
+    cp -r "$TMP/trace" "$TMP/other"
+    cat >"$TMP/edit.py" <<'END'
+import csv, sys
+path = sys.argv[1]
+rows = list(csv.reader(open(path)))
+at = rows[0].index("token_id")
+rows[-1][at] = str(int(rows[-1][at]) ^ 1)
+csv.writer(open(path, "w", newline=""), lineterminator="\n").writerows(rows)
+END
+    python3 "$TMP/edit.py" "$TMP/other/tokens.csv"
+    works "two greedy texts that part" diff "$TMP/trace" "$TMP/other"
+    check "have the model's two best tokens there" grep -q "the target's two best tokens there, in A: \".*\" 0[.][0-9]*, \".*\" 0[.][0-9]*; [0-9.]* logits apart$" "$TMP/out"
+    works "also as JSON" diff "$TMP/trace" "$TMP/other" --json "$TMP/diff.json"
+    check "with the difference of their logits" json_holds "$TMP/diff.json" 'abs(__import__("math").log(j["texts"]["a_margin"]["probabilities"][0] / j["texts"]["a_margin"]["probabilities"][1]) - j["texts"]["a_margin"]["logits"]) < 1e-6'
+else
+    skip "rates and ranks are those of a slow count" "no python3"
+fi
+finish
