@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cli/base/commands.h"
@@ -17,7 +18,7 @@
 #define SHOWN          12   /* rows of the table */
 #define ENGINE_COMMAND 2000 /* bytes */
 #define PROGRESS_US    2e5  /* between two lines of progress */
-#define BAR            20   /* columns */
+#define BAR            10   /* columns */
 
 struct tune {
     const struct options *o;
@@ -98,28 +99,35 @@ begin(struct tune *t, struct err *err)
            scope_open(&t->scope, session_info(t->session), err) && tuner_begin(t->tuner, &request, err);
 }
 
-/* "[#####...............]  heat 6, 14 of 23 settings left; fastest: sd k=4, 1.52 x ar; at most 3m left" */
+/* "[####......] 14 of 23 left, heat 6, 41 s; at most 3m left; fastest: sd k=4, 1.52 x ar", cut to the terminal's width. */
 static void
 show_progress(struct tune *t)
 {
     const double now = now_us(), left = tuner_left_s(t->tuner);
-    char bar[BAR + 1], what[80], name[60], time[16];
+    struct winsize size = {.ws_col = 0};
+    char line[300], what[80], name[60], time[16];
     if (!t->shows_progress || now - t->progress_us < PROGRESS_US)
         return;
     t->progress_us = now;
-    for (int i = 0; i < BAR; i++)
-        bar[i] = i < tuner_done(t->tuner) * BAR ? '#' : '.';
-    bar[BAR] = '\0';
-    fprintf(stderr, "\r[%s] %s", bar, tuner_progress(t->tuner, what, sizeof what));
+    tuner_progress(t->tuner, what, sizeof what);
+    for (char *dot; (dot = strstr(what, " · ")) != NULL;) { /* as ASCII */
+        memmove(dot + 2, dot + 4, strlen(dot + 4) + 1);
+        memcpy(dot, ", ", 2);
+    }
+    const int done = (int)(tuner_done(t->tuner) * BAR);
+    size_t used =
+        (size_t)snprintf(line, sizeof line, "[%.*s%.*s] %s", done, "##########", BAR - done, "..........", what);
+    if (!isnan(left))
+        used += (size_t)snprintf(line + used, sizeof line - used, "; at most %s left",
+                                 tune_time_text(left, time, sizeof time));
     if (tuner_race(t->tuner) != NULL && race_heat(tuner_race(t->tuner)) > 0) {
         struct race_standing all[RACE_CANDIDATES];
         race_standings(tuner_race(t->tuner), all);
-        fprintf(stderr, "; fastest: %s, %.2f x ar", tuner_name(t->tuner, all[0].candidate, " ", name, sizeof name),
-                all[0].speed.value);
+        snprintf(line + used, sizeof line - used, "; fastest: %s, %.2f x ar",
+                 tuner_name(t->tuner, all[0].candidate, " ", name, sizeof name), all[0].speed.value);
     }
-    if (!isnan(left))
-        fprintf(stderr, "; at most %s left", tune_time_text(left, time, sizeof time));
-    fputs("\x1b[K", stderr);
+    const int cols = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
+    fprintf(stderr, "\r%.*s\x1b[K", cols - 1, line);
 }
 
 static void
@@ -264,6 +272,8 @@ print_commands(const struct tune *t, uint32_t candidate)
     }
     printf("  specscope --policy %s", tuner_name(t->tuner, candidate, " --set ", setting, sizeof setting));
     print_models(t);
+    if (t->o->save == NULL)
+        puts("  (tune --save NAME keeps the setting as a preset: specscope --preset NAME)");
 }
 
 /* Prints lines, each after two blanks. */

@@ -1,27 +1,28 @@
 #include "tests/rigs/observed_run.h"
 
-#include <string.h>
+#include "cli/generation/generation.h"
+
+static void
+observe(void *user, struct session *session, const struct event *e)
+{
+    struct observed_run *r = user;
+    if (r->scope == NULL)
+        scope_open(&r->scope, session_info(session), NULL);
+    if (r->scope != NULL)
+        scope_event(r->scope, e);
+}
 
 bool
 observe_run(struct observed_run *r, struct engine *engine, const struct session_options *options, struct err *err)
 {
-    const struct event *e;
+    struct outcome out;
     *r = (struct observed_run){0};
-    if (!session_open(&r->session, engine, options, err) || !scope_open(&r->scope, session_info(r->session), err))
+    const struct generation g = {
+        .engine = engine, .session = *options, .event = observe, .kept = &r->session, .user = r};
+    if (!generate(&g, &out, err))
         return false;
-    struct event_reader *reader = event_reader_open(session_log(r->session));
-    if (reader == NULL || !session_start(r->session, err))
-        return false;
-    for (bool over = false; !over;) {
-        while ((e = event_reader_next(reader)) != NULL) {
-            scope_event(r->scope, e);
-            over = over || (e->type == EVENT_CONTROL && e->control.kind == RECORDED_END);
-        }
-        if (!over)
-            event_reader_wait(reader, 100);
-    }
-    event_reader_close(reader);
-    return !session_failed(r->session, err);
+    outcome_free(&out);
+    return r->scope != NULL || err_set(err, ERR_WORK, "out of memory for a scope");
 }
 
 void

@@ -369,6 +369,11 @@ race_summary(const struct tuner *t, char *out, size_t n)
         snprintf(out, n, "the race stopped before a heat was complete");
         return;
     }
+    if (tuner_differing(t) > 0) {
+        snprintf(out, n, "not lossless: %u runs of the race differ from the text of other settings",
+                 tuner_differing(t));
+        return;
+    }
     tuner_name(t, tuner_winner(t), " ", name, sizeof name);
     const struct comparison held = race_held_out(r, tuner_winner(t), 0, NULL);
     if (race_held_out_runs(r, &all) < 2)
