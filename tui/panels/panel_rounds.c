@@ -88,7 +88,7 @@ draw_mark(const struct view *v, const struct canvas *c, int y, int x, int width,
     segment_text(changed, scope_info(v->scope), true, text, sizeof text);
     if (width < 6)
         return;
-    canvas_text(c, y, x, ROLE_LINE, canvas_glyph(c, "┊", ":"));
+    canvas_text(c, y, x, ROLE_LINE, "┊");
     canvas_word(c, y, x + 1, width - 2, ROLE_LINE, MARK_NONE, text);
 }
 
@@ -196,7 +196,8 @@ static void
 note_rounds(void *state, const struct view *v, char *out, int n)
 {
     const struct rounds_panel *p = state;
-    if (p->n_rows > 0 && p->row[0].number < scope_round(v->scope, 0)->number)
+    const struct scope_round *newest = scope_round(v->scope, 0);
+    if (p->n_rows > 0 && newest != NULL && p->row[0].number < newest->number)
         snprintf(out, (size_t)n, "%u–%u of %u", (unsigned)p->row[p->n_rows - 1].number, (unsigned)p->row[0].number,
                  (unsigned)scope_now(v->scope)->round);
     else
