@@ -376,7 +376,7 @@ draw_notes(const struct followed *f, const struct canvas *c, int track, uint64_t
         const double at = duration_us > 0 ? (double)(run_us + note[i].t_us) / (double)duration_us
                           : ctx > 0       ? (double)note[i].pos / ctx
                                           : 0;
-        canvas_text(c, 0, TRACK_LEFT + (int)lrint(fmin(at, 1) * (track - 1)), ROLE_FOCUS, canvas_glyph(c, "▾", "v"));
+        canvas_text(c, 0, TRACK_LEFT + (int)lrint(fmin(at, 1) * (track - 1)), ROLE_FOCUS, "▾");
     }
 }
 
@@ -389,9 +389,8 @@ draw_replay(const struct followed *f, const struct canvas *c, int track)
         snprintf(speed, sizeof speed, "×%.0f", status.speed);
     else
         snprintf(speed, sizeof speed, "×1/%.0f", 1 / status.speed);
-    canvas_print(c, 0, 1, status.playing ? ROLE_OK : ROLE_WARN, "%s %7.2f / %.2f s  %s",
-                 canvas_glyph(c, status.playing ? "►" : "‖", status.playing ? ">" : "="), (double)status.t_us / 1e6,
-                 (double)status.duration_us / 1e6, speed);
+    canvas_print(c, 0, 1, status.playing ? ROLE_OK : ROLE_WARN, "%s %7.2f / %.2f s  %s", status.playing ? "►" : "‖",
+                 (double)status.t_us / 1e6, (double)status.duration_us / 1e6, speed);
     const double at = status.duration_us == 0 ? 0 : (double)status.t_us / (double)status.duration_us;
     canvas_slider(c, 0, TRACK_LEFT, track, at, NAN, ROLE_KNOB);
     draw_marks(f, c, track, status.run_us, status.duration_us);

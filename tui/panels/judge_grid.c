@@ -40,11 +40,11 @@ draw_numbers(const struct canvas *c, int y, int n, int wide, int chosen)
     for (int i = 0; i < n; i++) {
         const int x = i * wide;
         if (i == chosen && !below)
-            end = x + canvas_text(c, y, x, ROLE_OK, canvas_glyph(c, "▲", "^"));
+            end = x + canvas_text(c, y, x, ROLE_OK, "▲");
         else if (x >= end)
             end = x + canvas_print(c, y, x, i == chosen ? ROLE_TITLE : ROLE_DIM, "%d", i) + (wide < 3 ? 0 : 1);
         if (i == chosen && below)
-            canvas_text(c, y + 1, x, ROLE_OK, canvas_glyph(c, "▲", "^"));
+            canvas_text(c, y + 1, x, ROLE_OK, "▲");
     }
 }
 
@@ -66,7 +66,7 @@ judge_draw_choice(const struct judge *j, const struct scope *s, const struct can
         return;
     int x = canvas_word(c, 0, 0, c->cols, ROLE_TITLE, MARK_NONE, declared->title);
     if (chosen >= 0)
-        x += canvas_print(c, 0, x, ROLE_OK, " %s%d", canvas_glyph(c, "▲", "^"), chosen);
+        x += canvas_print(c, 0, x, ROLE_OK, " %s%d", "▲", chosen);
     if (!(most > 0)) {
         canvas_text(c, 1, 0, ROLE_DIM, "not known yet");
         return;
@@ -212,7 +212,7 @@ is_at(const struct grid_picture *p, int draft, int down, int along)
 
 /* "▸1,2"; if they do not fit, "+1", the first of several. False: the place contains no draft. */
 static bool
-marks_at(const struct grid_picture *p, const struct canvas *c, int down, int along, int room, char *out, size_t size)
+marks_at(const struct grid_picture *p, int down, int along, int room, char *out, size_t size)
 {
     int first = -1, n = 0;
     size_t at = 0;
@@ -222,8 +222,7 @@ marks_at(const struct grid_picture *p, const struct canvas *c, int down, int alo
             continue;
         first = n++ == 0 ? i : first;
         if (at < size)
-            at += (size_t)snprintf(out + at, size - at, n == 1 ? "%s%d" : "%s,%d",
-                                   n > 1 || room < 2 ? "" : canvas_glyph(c, "▸", ">"), i + 1);
+            at += (size_t)snprintf(out + at, size - at, n == 1 ? "%s%d" : "%s,%d", n > 1 || room < 2 ? "" : "▸", i + 1);
     }
     if (n > 0 && (at >= size || text_width(out) > room))
         snprintf(out, size, n > 1 ? "+%d" : "%d", first + 1);
@@ -237,7 +236,7 @@ draw_cell(const struct grid_picture *p, const struct canvas *c, int y, int down,
     const double value = mean_at(p, down, along);
     const double heat = p->high > p->low ? (value - p->low) / (p->high - p->low) : value;
     char text[64], number[16];
-    const bool marked = marks_at(p, c, down, along, room, text, sizeof text);
+    const bool marked = marks_at(p, down, along, room, text, sizeof text);
     if (!marked && isnan(value))
         snprintf(text, sizeof text, "·");
     else if (!marked && p->cell >= 4)

@@ -199,7 +199,7 @@ draw_forecast(const struct landscape *l, const struct policy_info *policy, const
     if (l->now.in_time)
         put(&p, ROLE_DIM, "modelled %.2f×", (double)f->modelled);
     if (g->has_best)
-        put(&p, ROLE_OK, "%s %s  %.2f×", canvas_glyph(c, "★", "*"), point_text(l, policy, g->best, text),
+        put(&p, ROLE_OK, "%s %s  %.2f×", "★", point_text(l, policy, g->best, text),
             (double)g->cell[g->best[1]][g->best[0]].speedup);
     put(&p, ROLE_DIM, "now %.2f×", (double)l->now.speedup);
     put(&p, ROLE_DIM, "%.2f tokens/round", (double)f->tokens_per_round);
@@ -243,7 +243,7 @@ draw_axis(const struct landscape *l, const struct policy_info *policy, const str
     int from = MARGIN + ((int)cursor - w->left) * w->wide;
     from = from > last && last > MARGIN ? last : from;
     put_before(c, y, MARGIN - 3, ROLE_TITLE, up);
-    canvas_text(c, y, MARGIN - 2, ROLE_TITLE, canvas_glyph(c, "↑", "^"));
+    canvas_text(c, y, MARGIN - 2, ROLE_TITLE, "↑");
     canvas_text(c, y, from, ROLE_FOCUS, here);
     int free_from = MARGIN;
     for (int i = 0; i < w->cols; i++) {
@@ -254,7 +254,7 @@ draw_axis(const struct landscape *l, const struct policy_info *policy, const str
         free_from = x + width + 1;
     }
     free_from = from + length + 1 > free_from ? from + length + 1 : free_from;
-    canvas_print(c, y, end > free_from ? end : free_from, ROLE_TITLE, "%s %s", across, canvas_glyph(c, "→", ">"));
+    canvas_print(c, y, end > free_from ? end : free_from, ROLE_TITLE, "%s %s", across, "→");
 }
 
 static struct window
@@ -297,7 +297,7 @@ landscape_draw_grid(const struct landscape *l, const struct policy_info *policy,
                        best = g->has_best && j == g->best[0] && i == g->best[1];
             draw_cell(c, y, MARGIN + x * w.wide, w.wide, &r, g->cell[i][j].speedup, cursor ? MARK_CURSOR : MARK_NONE,
                       here     ? "●"
-                      : best   ? canvas_glyph(c, "★", "*")
+                      : best   ? "★"
                       : cursor ? "+"
                                : "");
         }

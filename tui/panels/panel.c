@@ -200,7 +200,7 @@ marks_find(struct marks *marks, const struct scope *scope, const struct segments
 void
 marks_draw_tick(const struct canvas *c, int y, int x)
 {
-    canvas_under(c, y, x, ROLE_LINE, canvas_glyph(c, "┊", ":"));
+    canvas_under(c, y, x, ROLE_LINE, "┊");
 }
 
 /* Returns how many columns from x on contain only glyphs of a line or a bar. */
@@ -230,7 +230,7 @@ marks_draw(const struct marks *marks, const struct scope *scope, const struct ca
         int room = m->x < end ? room_at(c, y, m->x, end) : 0;
         if (room < 1)
             continue;
-        canvas_text(c, y, m->x, role, canvas_glyph(c, "┊", ":"));
+        canvas_text(c, y, m->x, role, "┊");
         segment_text(m->segment, scope_info(scope), true, text, sizeof text);
         if (room > text_width(text) + 1)
             canvas_text(c, y, m->x + 1, role, text);
@@ -253,12 +253,12 @@ round_marks(const struct canvas *c, int y, int x, int width, const struct scope_
         else if (d->accepted > 0)
             canvas_text(c, y, x + at, ROLE_ACCEPTED, "■");
         else if (d->accepted == 0)
-            canvas_text(c, y, x + at, ROLE_REJECTED, d->main_line ? "□" : canvas_glyph(c, "▫", ","));
+            canvas_text(c, y, x + at, ROLE_REJECTED, d->main_line ? "□" : "▫");
         else
-            canvas_text(c, y, x + at, ROLE_DRAFT, d->main_line ? "○" : canvas_glyph(c, "◦", "-"));
+            canvas_text(c, y, x + at, ROLE_DRAFT, d->main_line ? "○" : "◦");
     }
     if (r->last == SOURCE_CORRECTION)
-        canvas_text(c, y, x + at, ROLE_CORRECTION, canvas_glyph(c, "◆", "*"));
+        canvas_text(c, y, x + at, ROLE_CORRECTION, "◆");
     else if (r->last == SOURCE_BONUS)
         canvas_text(c, y, x + at, ROLE_BONUS, "+");
 }

@@ -340,9 +340,9 @@ knobs_draw(struct knobs_panel *p, const struct view *v, const struct canvas *c)
             canvas_print(c, y, 1, ROLE_DIM, "%s has no knobs", scope_policy(v->scope)->name);
     }
     if (p->top > 0)
-        canvas_text(c, 0, c->cols - 1, ROLE_DIM, canvas_glyph(c, "↑", "^"));
+        canvas_text(c, 0, c->cols - 1, ROLE_DIM, "↑");
     if (a.seen > 0 && p->top + a.seen < a.lines)
-        canvas_text(c, a.seen - 1, c->cols - 1, ROLE_DIM, canvas_glyph(c, "↓", "v"));
+        canvas_text(c, a.seen - 1, c->cols - 1, ROLE_DIM, "↓");
     const struct canvas help = canvas_inside(c, a.help, 1, a.help_rows, c->cols - 2);
     char text[KNOBS_HELP];
     knobs_help(v, p->focus, text);

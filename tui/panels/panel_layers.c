@@ -49,7 +49,7 @@ draw_fate(const struct scope *s, const struct canvas *c, int x, int width, const
 {
     char text[24] = "";
     const int exit = column->exit_layer > 0 && column->exit_layer < (int)scope_info(s)->layers ? column->exit_layer : 0;
-    const char *correction = canvas_glyph(c, "◆", "*");
+    const char *correction = "◆";
     int used = 0;
     switch (column->fate) {
     case FATE_NONE: break;
@@ -172,8 +172,7 @@ draw_edges(const struct layers_panel *p, const struct view *v, const struct canv
         char name[80];
         const char *from = scope_model_name(v->scope, (enum layer_model)model);
         printable_text(from, strlen(from), name, sizeof name);
-        canvas_print(c, p->edge_y[model], 1, ROLE_TITLE, " %s %s %s ", canvas_glyph(c, "▲", "^"),
-                     layer_model_names[model], name);
+        canvas_print(c, p->edge_y[model], 1, ROLE_TITLE, " %s %s %s ", "▲", layer_model_names[model], name);
         if (v->focused && model == MODEL_DRAFT && c->cols >= LAYERS_SHARES_FROM)
             canvas_text(c, p->edge_y[model], c->cols - 10, ROLE_DIM, " d hides ");
     }

@@ -190,7 +190,7 @@ ledger_draw_heading(const struct ledger_choice *ch, const struct scope *scope, c
     put(c, y, a->ratio, ROLE_DIM, ch->modelled ? "(model)" : "× ar");
     if (ch->against != NULL)
         segment_letter(ch->against->number, letter);
-    snprintf(to, sizeof to, "%s to %s", canvas_glyph(c, "Δ", "d"), letter);
+    snprintf(to, sizeof to, "%s to %s", "Δ", letter);
     put(c, y, a->difference, ROLE_DIM, to);
 }
 
@@ -204,12 +204,10 @@ draw_difference(const struct ledger_choice *ch, const struct scope *scope, const
     if (ch->against == NULL || s == ch->against)
         return;
     const struct difference d = effect(ch, scope, s, ch->against);
-    const char *sign = d.verdict == DIFFERENCE_MORE   ? canvas_glyph(c, "▲", "^")
-                       : d.verdict == DIFFERENCE_LESS ? canvas_glyph(c, "▼", "v")
-                                                      : canvas_glyph(c, "≈", "~");
+    const char *sign = d.verdict == DIFFERENCE_MORE ? "▲" : d.verdict == DIFFERENCE_LESS ? "▼" : "≈";
     if (isnan(d.value)) {
         const double plain = plain_difference(ch, scope, s);
-        snprintf(text, sizeof text, "%+.*f%% %s text", decimals(plain), plain, canvas_glyph(c, "≠", "!="));
+        snprintf(text, sizeof text, "%+.*f%% %s text", decimals(plain), plain, "≠");
         put(c, y, end, ROLE_DIM, isnan(plain) ? "" : text);
         return;
     }
@@ -269,7 +267,7 @@ ledger_draw_row(const struct ledger_choice *ch, const struct scope *scope, const
     segment_letter(s->number, letter);
     const int x = 1 + canvas_text(c, y, 1, role, letter);
     if (s == ch->best)
-        canvas_text(c, y, x, ROLE_OK, ch->best_by_far ? canvas_glyph(c, "★", "*") : canvas_glyph(c, "☆", "'"));
+        canvas_text(c, y, x, ROLE_OK, ch->best_by_far ? "★" : "☆");
     segment_text(s, scope_info(scope), false, text, sizeof text);
     canvas_word(c, y, LETTER, a->what - LETTER, role, MARK_NONE, text);
     draw_measures(ch, scope, s, a, c, y);

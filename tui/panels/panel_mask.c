@@ -111,7 +111,7 @@ static void
 draw_cells(const struct series *declared, const struct columns *a, const struct canvas *c, int y, int row,
            const struct mask *m, const struct mask *before)
 {
-    static const char *const utf8[] = {"·", "▄", "▀", "█"}, *const ascii[] = {".", "_", "^", "#"};
+    static const char *const glyphs[] = {"·", "▄", "▀", "█"};
     const bool pair = row + 1 < declared->rows;
     for (int i = 0; i * a->fold < declared->cols; i++) {
         int known = 0, up = 0, low = 0, n = 0;
@@ -125,9 +125,7 @@ draw_cells(const struct series *declared, const struct columns *a, const struct 
                 changed = changed || (before != NULL && before->cell[at[k]] != m->cell[at[k]]);
         }
         const int form = 2 * (up > 0) + (low > 0);
-        const char *glyph = known == 0    ? "?"
-                            : a->fold > 1 ? canvas_level((double)(up + low) / (2 * n))
-                                          : canvas_glyph(c, utf8[form], ascii[form]);
+        const char *glyph = known == 0 ? "?" : a->fold > 1 ? canvas_level((double)(up + low) / (2 * n)) : glyphs[form];
         canvas_styled(c, y, a->cells + i * a->wide,
                       changed    ? ROLE_WARN
                       : form > 0 ? ROLE_ACCEPTED

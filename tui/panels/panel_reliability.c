@@ -66,7 +66,7 @@ draw_threshold(const struct canvas *c, const struct canvas *axis, const struct a
         const int x = (int)lrint((double)ends[i] * (c->cols - 1));
         char text[16];
         for (int y = 0; y < c->rows; y++)
-            canvas_text(c, y, x, ROLE_LINE, canvas_glyph(c, "┊", ":"));
+            canvas_text(c, y, x, ROLE_LINE, "┊");
         const int n = snprintf(text, sizeof text, "τ %.2g", (double)ends[i]) - 1;
         const bool second = i == 1 && (double)(ends[1] - ends[0]) * (c->cols - 1) < n + 1;
         if (!second)
@@ -148,7 +148,7 @@ draw_spurious(const struct canvas *c, int y, const struct aggregates *a, int hea
         worst = asked > 0 && rate > worst ? rate : worst;
         most = fmax(most, fmax(rate, other));
     }
-    canvas_print(c, y, 0, ROLE_SPURIOUS, "%s", canvas_glyph(c, "▓", "!"));
+    canvas_print(c, y, 0, ROLE_SPURIOUS, "%s", "▓");
     canvas_print(c, y, 2, ROLE_DIM, "%s", name);
     if (worst < 0)
         return;

@@ -196,7 +196,7 @@ draw_fates(const struct run_panel *p, const struct scope *s, const struct canvas
     for (uint32_t pos = p->first; pos < scope_now(s)->length; pos++) {
         const struct scope_column *column = scope_column(s, pos);
         if (column != NULL && column->fate == FATE_CORRECTION)
-            canvas_text(c, y, RUN_LABEL + column_of(p, pos), ROLE_CORRECTION, canvas_glyph(c, "◆", "*"));
+            canvas_text(c, y, RUN_LABEL + column_of(p, pos), ROLE_CORRECTION, "◆");
     }
 }
 

@@ -223,7 +223,7 @@ series_draw_chart(const struct canvas *c, const struct chart *chart, const struc
         canvas_plot(&part, chart->value2, n, low, high, chart->role);
     for (uint32_t i = 0; i < axis->rounds; i++) /* larger than the scale */
         if ((double)chart->value[i] > high || (chart->band && (double)chart->value2[i] > high))
-            canvas_text(&plot, 0, (int)i * axis->scale / 2, ROLE_WARN, canvas_glyph(c, "▲", "^"));
+            canvas_text(&plot, 0, (int)i * axis->scale / 2, ROLE_WARN, "▲");
     if (read >= 0 && read < n)
         for (int y = 0; y < plot.rows; y++)
             canvas_under(&plot, y, cell, ROLE_CURSOR, "│");

@@ -32,11 +32,11 @@ sweep_number(double value, enum sweep_measure measure, char *out, size_t n)
 
 /* "★": the point is clearly the best; "☆": it is the best, without a clear difference from others; " ": it is not. */
 static const char *
-sweep_star(const struct sweep_look *l, const struct canvas *c, uint32_t point)
+sweep_star(const struct sweep_look *l, uint32_t point)
 {
     if (!l->has_best || point != l->best)
         return " ";
-    return l->near == 0 ? canvas_glyph(c, "★", "*") : canvas_glyph(c, "☆", "'");
+    return l->near == 0 ? "★" : "☆";
 }
 
 /* Writes "412 ±6"; "": no value. */
@@ -129,14 +129,14 @@ draw_cell(const struct sweep_look *l, const struct canvas *c, int y, int x, uint
     if (isnan(e.value)) {
         const bool runs = sweep_running(l->sweep) && point == sweep_at(l->sweep);
         canvas_styled(c, y, x + l->cell / 2, runs ? ROLE_KNOB_PENDING : ROLE_DIM, NAN, here ? MARK_CURSOR : MARK_NONE,
-                      runs ? canvas_glyph(c, "◌", "o") : canvas_glyph(c, "·", "."));
+                      runs ? "◌" : "·");
         return;
     }
     const double span = l->high - l->low;
     const float heat = (float)(span > 0 ? 0.05 + 0.95 * (e.value - l->low) / span : 0.5);
     sweep_number(e.value, l->measure, number, sizeof number);
     const bool fits = text_width(number) + 1 <= l->cell;
-    snprintf(text, sizeof text, "%s%s", fits ? number : "", sweep_star(l, c, point));
+    snprintf(text, sizeof text, "%s%s", fits ? number : "", sweep_star(l, point));
     canvas_heat(c, y, x, l->cell, heat,
                 (here ? MARK_CURSOR : MARK_NONE) | (l->has_best && point == l->best ? MARK_BOLD : MARK_NONE), text);
 }
@@ -204,8 +204,8 @@ draw_whiskers(const struct sweep_look *l, const struct canvas *c, int y, int x, 
 {
     const double se = isnan(e.se) ? 0 : e.se;
     for (int i = place(l, e.value - se, width); i <= place(l, e.value + se, width); i++)
-        canvas_text(c, y, x + i, ROLE_DIM, canvas_glyph(c, "─", "-"));
-    canvas_text(c, y, x + place(l, e.value, width), l->has_best ? ROLE_SERIES_1 : ROLE_TEXT, canvas_glyph(c, "●", "o"));
+        canvas_text(c, y, x + i, ROLE_DIM, "─");
+    canvas_text(c, y, x + place(l, e.value, width), l->has_best ? ROLE_SERIES_1 : ROLE_TEXT, "●");
 }
 
 static void
@@ -230,8 +230,8 @@ sweep_draw_line(struct sweep_look *l, const struct canvas *c)
         const bool here = point == l->point;
         knob_format(k, sweep_value(l->sweep, point, 0), text, sizeof text);
         if (here)
-            canvas_text(c, l->header + y, 0, ROLE_FOCUS, canvas_glyph(c, "▸", ">"));
-        canvas_text(c, l->header + y, 1, ROLE_OK, sweep_star(l, c, point));
+            canvas_text(c, l->header + y, 0, ROLE_FOCUS, "▸");
+        canvas_text(c, l->header + y, 1, ROLE_OK, sweep_star(l, point));
         canvas_text(c, l->header + y, 2, here ? ROLE_FOCUS : ROLE_TEXT, text);
         if (!isnan(e.value) && width > 4)
             draw_whiskers(l, c, l->header + y, l->label, width, e);
@@ -285,8 +285,8 @@ sweep_draw_list(struct sweep_look *l, const struct canvas *c)
         char text[SWEEP_MEASURES][64], knobs[160];
         sweep_text(l->sweep, point, knobs, sizeof knobs);
         if (here)
-            canvas_text(c, l->header + y, 0, ROLE_FOCUS, canvas_glyph(c, "▸", ">"));
-        canvas_text(c, l->header + y, 1, ROLE_OK, sweep_star(l, c, point));
+            canvas_text(c, l->header + y, 0, ROLE_FOCUS, "▸");
+        canvas_text(c, l->header + y, 1, ROLE_OK, sweep_star(l, point));
         canvas_word(c, l->header + y, 2, what, here ? ROLE_FOCUS : ROLE_TEXT, MARK_NONE, knobs);
         with_error(e.tokens_per_s, SWEEP_SPEED, text[SWEEP_SPEED], sizeof text[0]);
         with_error(sweep_estimate(l->sweep, point, SWEEP_TIMES), SWEEP_TIMES, text[SWEEP_TIMES], sizeof text[0]);

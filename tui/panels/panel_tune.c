@@ -105,17 +105,17 @@ static void
 draw_interval(const struct axis *a, const struct canvas *c, int y, const struct race_standing *s, enum role role)
 {
     const struct comparison *of = &s->speed;
-    canvas_text(c, y, a->x + axis_place(a, 1), ROLE_DIM, canvas_glyph(c, "│", "|"));
+    canvas_text(c, y, a->x + axis_place(a, 1), ROLE_DIM, "│");
     if (is_known(s)) {
         const int from = axis_place(a, of->low), to = axis_place(a, of->high);
         for (int x = from; x <= to; x++)
-            canvas_text(c, y, a->x + x, ROLE_DIM, canvas_glyph(c, "─", "-"));
+            canvas_text(c, y, a->x + x, ROLE_DIM, "─");
         if (from < to) {
-            canvas_text(c, y, a->x + from, ROLE_DIM, canvas_glyph(c, of->low < a->low ? "◂" : "├", "|"));
-            canvas_text(c, y, a->x + to, ROLE_DIM, canvas_glyph(c, of->high > a->high ? "▸" : "┤", "|"));
+            canvas_text(c, y, a->x + from, ROLE_DIM, of->low < a->low ? "◂" : "├");
+            canvas_text(c, y, a->x + to, ROLE_DIM, of->high > a->high ? "▸" : "┤");
         }
     }
-    canvas_text(c, y, a->x + axis_place(a, of->value), role, canvas_glyph(c, "●", "o"));
+    canvas_text(c, y, a->x + axis_place(a, of->value), role, "●");
 }
 
 static void
@@ -126,7 +126,7 @@ draw_row(const struct tune_panel *p, const struct view *v, const struct canvas *
     const bool here = s->candidate == p->candidate, runs = s->candidate == tuner_at(v->tuner);
     const enum role role = here ? ROLE_FOCUS : s->dropped > 0 ? ROLE_DIM : ROLE_TEXT;
     if (here)
-        canvas_text(c, y, 0, ROLE_FOCUS, canvas_glyph(c, "▸", ">"));
+        canvas_text(c, y, 0, ROLE_FOCUS, "▸");
     canvas_print(c, y, 1, runs ? ROLE_KNOB_PENDING : ROLE_DIM, "%2d", rank);
     canvas_word(c, y, 4, name_cols, role, MARK_NONE, tuner_name(v->tuner, s->candidate, " ", name, sizeof name));
     if (s->heats == 0)

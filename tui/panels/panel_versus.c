@@ -44,7 +44,7 @@ draw_setting(const struct canvas *c, const struct scope *s, uint32_t seq)
 {
     const struct policy_info *p = scope_versus_policy(s, seq), *other = scope_versus_policy(s, 1 - seq);
     const bool focused = scope_focus(s) == seq;
-    int x = canvas_text(c, 0, 0, ROLE_FOCUS, focused ? canvas_glyph(c, "▸", ">") : " ");
+    int x = canvas_text(c, 0, 0, ROLE_FOCUS, focused ? "▸" : " ");
     x += canvas_print(c, 0, x, focused ? ROLE_FOCUS : ROLE_TITLE, "%u %s", (unsigned)seq + 1, p->name);
     const char *trace = scope_versus_info(s, seq)->saved_as;
     if (trace != NULL) {
@@ -173,8 +173,7 @@ draw_difference(const struct canvas *c, int y, const struct scope *s)
         canvas_print(c, y, 1, ROLE_TEXT, "no clear difference in tokens/s%s", since);
     } else {
         comparison_text(d, interval, sizeof interval);
-        canvas_print(c, y, 1, ROLE_FOCUS, "%s %u is %s%s", canvas_glyph(c, second ? "▶" : "◀", second ? ">" : "<"),
-                     (unsigned)second + 1, interval, since);
+        canvas_print(c, y, 1, ROLE_FOCUS, "%s %u is %s%s", second ? "▶" : "◀", (unsigned)second + 1, interval, since);
     }
 }
 
@@ -195,9 +194,7 @@ draw_spans(const struct canvas *c, int y, const struct scope *s)
     for (uint32_t i = 0; i < n; i++)
         for (; x < begin + (int)((uint64_t)room * (i + 1) / n); x++) {
             const bool more = span[i].of.verdict == DIFFERENCE_MORE, less = span[i].of.verdict == DIFFERENCE_LESS;
-            const char *mark = more   ? canvas_glyph(c, "▶", ">")
-                               : less ? canvas_glyph(c, "◀", "<")
-                                      : canvas_glyph(c, "·", ".");
+            const char *mark = more ? "▶" : less ? "◀" : "·";
             canvas_text(c, y, x, more ? ROLE_SERIES_2 : less ? ROLE_SERIES_1 : ROLE_DIM, mark);
         }
     canvas_print(c, y, x, ROLE_DIM, "  tokens %u to %u", (unsigned)span[0].from, (unsigned)span[n - 1].to);
@@ -274,7 +271,7 @@ draw_versus(void *state, const struct view *v, const struct canvas *c)
         draw_side(state, v, &side, seq);
     }
     for (int y = 0; y < rows; y++)
-        canvas_text(c, y, middle, ROLE_LINE, canvas_glyph(c, "│", "|"));
+        canvas_text(c, y, middle, ROLE_LINE, "│");
     if (both > 0)
         draw_difference(c, rows, v->scope);
     if (both > 2)

@@ -445,7 +445,7 @@ draw_head(const struct canvas *c, const struct scope *s, const struct scope_tile
     const int least = (marks > 9 ? 9 : marks) + 5; /* accepted of verified */
     char number[16];
     snprintf(number, sizeof number, "%*u", look.digits, (unsigned)t->seq + 1);
-    int x = canvas_text(c, 0, 0, role, look.focused ? canvas_glyph(c, "▸", ">") : " ");
+    int x = canvas_text(c, 0, 0, role, look.focused ? "▸" : " ");
     x += canvas_styled(c, 0, x, role, NAN, look.pointed ? MARK_CURSOR : MARK_NONE, number);
     x += canvas_text(c, 0, x, role, " ");
     if (!t->live) {

@@ -267,7 +267,7 @@ draw_name(const struct canvas *c, int y, int x, int width, enum role role, const
         int columns;
         from += text_cluster(from, &columns);
     }
-    canvas_print(c, y, x, role, "%s%s", canvas_glyph(c, "…", "~"), from);
+    canvas_print(c, y, x, role, "%s%s", "…", from);
 }
 
 struct columns {
@@ -294,12 +294,12 @@ draw_row(struct model_chooser *c, size_t i, const struct columns *k, const struc
     const enum role text = dim ? ROLE_DIM : ROLE_TEXT;
     int x = 3 + k->name + GAP;
     if (here)
-        canvas_text(row, 0, 1, ROLE_FOCUS, canvas_glyph(row, "▸", ">"));
+        canvas_text(row, 0, 1, ROLE_FOCUS, "▸");
     draw_name(row, 0, 3, k->name, here && !dim ? ROLE_FOCUS : text, model_list_name(c->list, i));
     if (!seen || dim) {
         if (seen)
-            x += 1 + canvas_text(row, 0, x, ROLE_WARN, canvas_glyph(row, "✗", "x"));
-        canvas_word(row, 0, x, row->cols - x, ROLE_DIM, MARK_NONE, seen ? summary.why : canvas_glyph(row, "…", "..."));
+            x += 1 + canvas_text(row, 0, x, ROLE_WARN, "✗");
+        canvas_word(row, 0, x, row->cols - x, ROLE_DIM, MARK_NONE, seen ? summary.why : "…");
         return;
     }
     memory_text(size, summary.bytes);

@@ -45,7 +45,7 @@ PANEL_TEST(masks_are_listed_with_their_scores)
     assert_int_equal(row_with(f, " 3 0.75 ██·███"), 1);
     f->grid.utf8 = false;
     draw(f, 6, 60);
-    assert_int_equal(row_with(f, "    1  0.50       2 # _ ^ # # #"), 2);
+    assert_int_equal(row_with(f, "    1  0.50       2 # 4 ^ # # #"), 2);
 }
 
 PANEL_TEST(changed_values_are_underlined)
