@@ -7,7 +7,6 @@
 #define IS(kind) (1u << (kind))
 #define NUMBERS  (IS(VALUE_BOOL) | IS(VALUE_INT) | IS(VALUE_FLOAT))
 #define TEXTUAL  (IS(VALUE_TEXT) | IS(VALUE_DICT) | IS(VALUE_UNDEFINED)) /* in jinja2 this includes an undefined value */
-#define CALLED   (IS(VALUE_MACRO) | IS(VALUE_METHOD) | IS(VALUE_FUNCTION) | IS(VALUE_LOOP) | IS(VALUE_UNDEFINED))
 
 static const struct {
     const char *name;
@@ -17,7 +16,6 @@ static const struct {
     {"boolean", IS(VALUE_BOOL), 0},
     {"true", IS(VALUE_BOOL), 0},
     {"false", IS(VALUE_BOOL), 0},
-    {"callable", CALLED, 0},
     {"defined", ~IS(VALUE_UNDEFINED), 0},
     {"undefined", IS(VALUE_UNDEFINED), 0},
     {"even", NUMBERS, 0},
@@ -37,12 +35,10 @@ static const struct {
     {"ne", 0, SIGN2('!', '=')},
     {"!=", 0, SIGN2('!', '=')},
     {"lt", 0, SIGN('<')},
-    {"lessthan", 0, SIGN('<')},
     {"<", 0, SIGN('<')},
     {"le", 0, SIGN2('<', '=')},
     {"<=", 0, SIGN2('<', '=')},
     {"gt", 0, SIGN('>')},
-    {"greaterthan", 0, SIGN('>')},
     {">", 0, SIGN('>')},
     {"ge", 0, SIGN2('>', '=')},
     {">=", 0, SIGN2('>', '=')},

@@ -115,6 +115,21 @@ read_comment(struct lexer *l)
 
 /* ---- inside {{ }} and {% %} ---- */
 
+/* Parses the first n bytes as a hexadecimal number; returns false if they are not n hexadecimal digits. */
+static bool
+read_hex(struct slice s, size_t n, uint32_t *number)
+{
+    static const char digits[] = "0123456789abcdefABCDEF";
+    *number = 0;
+    for (size_t i = 0; i < n; i++) {
+        const char *d = i < s.len ? memchr(digits, s.data[i], sizeof digits - 1) : NULL;
+        if (d == NULL)
+            return false;
+        *number = *number << 4 | (uint32_t)(d - digits < 16 ? d - digits : d - digits - 6);
+    }
+    return true;
+}
+
 /* Appends the character of the escape sequence whose backslash is before s.data[*at]. */
 static bool
 add_escape(struct render *r, struct buffer *b, struct slice s, size_t *at)
@@ -130,7 +145,7 @@ add_escape(struct render *r, struct buffer *b, struct slice s, size_t *at)
         ++*at;
         return buffer_add(r, b, (struct slice){&to[simple - from], 1});
     } else if (memchr("xuUN01234567", c, 12) != NULL) {
-        if ((c != 'x' && c != 'u') || !text_hex((struct slice){s.data + *at + 1, s.len - *at - 1}, digits, &code) ||
+        if ((c != 'x' && c != 'u') || !read_hex((struct slice){s.data + *at + 1, s.len - *at - 1}, digits, &code) ||
             (code >= 0xd800 && code < 0xe000))
             return render_fail(r, "a string's \\%c… is not supported", c);
         *at += 1 + digits;

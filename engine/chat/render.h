@@ -246,8 +246,6 @@ struct slice text_strip(struct slice, struct slice what, enum text_side);
 size_t text_find(struct slice, struct slice what, size_t from);
 bool text_begins(struct slice, struct slice with);
 bool text_ends(struct slice, struct slice with);
-/* Parses the first n bytes as a hexadecimal number; returns false if they are not n hexadecimal digits. */
-bool text_hex(struct slice, size_t n, uint32_t *number);
 
 /* Converts the case of a text, including characters outside ASCII. Fails for a character whose conversion has several
  * characters or depends on its neighbours. */

@@ -180,20 +180,6 @@ text_ends(struct slice s, struct slice with)
     return with.len == 0 || (with.len <= s.len && memcmp(s.data + s.len - with.len, with.data, with.len) == 0);
 }
 
-bool
-text_hex(struct slice s, size_t n, uint32_t *number)
-{
-    static const char digits[] = "0123456789abcdefABCDEF";
-    *number = 0;
-    for (size_t i = 0; i < n; i++) {
-        const char *d = i < s.len ? memchr(digits, s.data[i], sizeof digits - 1) : NULL;
-        if (d == NULL)
-            return false;
-        *number = *number << 4 | (uint32_t)(d - digits < 16 ? d - digits : d - digits - 6);
-    }
-    return true;
-}
-
 /* ---- case ---- */
 
 #define CAPITAL_SIGMA 0x3a3 /* its lower case differs at the end of a word */

@@ -91,7 +91,7 @@ a
 {{ s.startswith('Hell') }} {{ s.endswith(('x', 'World')) }}
 {{ s.upper() }} {{ s.title() }} {{ 'hELLO wORLD'.capitalize() }} {{ ','.join(['a', 'b']) }}
 {{ n is number }} {{ t is number }} {{ t is boolean }} {{ t is true }} {{ f is false }} {{ 1 is true }} {{ n is integer }} {{ x is float }} {{ s is string }} {{ l is sequence }} {{ s is sequence }} {{ d is sequence }} {{ d is mapping }} {{ l is iterable }} {{ s is iterable }} {{ n is iterable }} {{ missing is iterable }}
-{{ missing is defined }} {{ n is defined }} {{ d.nope is undefined }} {{ nothing is none }} {{ missing is none }} {{ range is callable }} {{ n is odd }} {{ n is even }} {{ n is eq 3 }} {{ n is gt(2) }} {{ n is in [1, 3] }} {{ n is not none }}
+{{ missing is defined }} {{ n is defined }} {{ d.nope is undefined }} {{ nothing is none }} {{ missing is none }} {{ n is odd }} {{ n is even }} {{ n is eq 3 }} {{ n is gt(2) }} {{ n is in [1, 3] }} {{ n is not none }}
 {{ n is defined and n is number or false }} {{ not n is defined }} {{ n is string or s is string }}
 {{ range(5) | list }} {{ range(2, 8, 3) | list }} {{ range(5, 0, -2) | list }} {{ range(3)[1] }} {{ 2 in range(3) }} {{ dict(a=1, b=2) }} {{ dict(d, b=5)['b'] }}
 {{ strftime_now('%Y-%m-%d %d %B %b %A %H:%M:%S %j %%') }}

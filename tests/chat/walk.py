@@ -22,7 +22,7 @@ FILTERS = ["upper", "lower", "trim", "length", "list", "string", "first", "last"
            "selectattr('age') | list", "tojson(indent=2)", "join", "count", "d(1, true)",
            "map('string') | join('-')", "reject('none') | list", "tojson(ensure_ascii=true)", "trim('ab')", "map('int')"]
 TESTS = ["defined", "undefined", "none", "string", "number", "mapping", "sequence", "iterable", "boolean", "true", "false", "odd", "even",
-         "integer", "float", "in l", "eq 3", "gt 2", "callable", "ne 'a'"]
+         "integer", "float", "in l", "eq 3", "gt 2", "ne 'a'"]
 METHODS = ["upper()", "lower()", "strip()", "lstrip('a')", "rstrip()", "split()", "split('o')", "split(',', 1)", "startswith('a')", "endswith('d')",
            "replace('l', 'L')", "title()", "get('a')", "get('q', 1)", "join(['a'])",
            "format(1, 2)", "capitalize()"]
