@@ -8,6 +8,7 @@
 
 #include <csv.h>
 
+#include "engine/base/utf8.h"
 #include "traces/schema.h"
 
 /* ---- numbers ---- */
@@ -172,7 +173,7 @@ column_write(const struct column *c, const struct event *e, char *out, char *scr
     text = text_of(c, e, &n);
     if (n == 0 && c->optional)
         return 0;
-    n = trace_escape(scratch, text, n);
+    n = text_escape(scratch, text, n);
     return csv_write2(out, room, scratch, n, CSV_QUOTE);
 }
 
@@ -288,7 +289,7 @@ read_experts(struct experts_event *x, char *field, const struct run_info *run, c
 static bool
 read_text(const struct column *c, struct event *e, char *field, size_t n, const struct run_info *run, const char **why)
 {
-    if (!trace_unescape(field, &n, field, n))
+    if (!text_unescape(field, &n, field, n))
         return fail(why, "has a backslash that escapes nothing");
     if (c->kind == COLUMN_BYTES) {
         e->vocab.bytes = field;

@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/json_fields.h"
 #include "engine/base/json_read.h"
-#include "traces/json_fields.h"
+#include "engine/base/utf8.h"
 #include "traces/schema.h"
 
 #define MAX_CHOICES 64
@@ -21,62 +22,40 @@ const char *const trace_layer_names[TRACE_LAYERS_OFF + 1] = {"all", "some", "off
 
 /* ---- the tables ---- */
 
-/* A member of struct OF with its name in JSON. WHOLE has its bounds, NAME the last of its names, OBJECT its table. */
-#define PLAIN(rule, key, kind, member)                                                                                 \
-    {                                                                                                                  \
-        key, FIELD_##kind, FIELD_##rule, FIELD_AT(OF, member), 0, 0, NULL, NULL, NULL                                  \
-    }
-#define WHOLE(rule, key, member, least, most)                                                                          \
-    {                                                                                                                  \
-        key, FIELD_WHOLE, FIELD_##rule, FIELD_AT(OF, member), least, most, NULL, NULL, NULL                            \
-    }
-#define NAME(rule, key, member, names, last)                                                                           \
-    {                                                                                                                  \
-        key, FIELD_NAME, FIELD_##rule, FIELD_AT(OF, member), 0, last, names, NULL, NULL                                \
-    }
-#define OBJECT(rule, key, member, table)                                                                               \
-    {                                                                                                                  \
-        key, FIELD_OBJECT, FIELD_##rule, FIELD_AT(OF, member), 0, 0, NULL, table, NULL                                 \
-    }
-#define END                                                                                                            \
-    {                                                                                                                  \
-        .key = NULL                                                                                                    \
-    }
-
 #define OF struct aux_info
-static const struct field aux_fields[] = {PLAIN(NEEDED, "path", TEXT, path), PLAIN(NEEDED, "name", LABEL, name),
-                                          PLAIN(NEEDED, "hash", HASH, hash),
-                                          WHOLE(USUAL, "layers", layers, 0, MAX_LAYERS), END};
+static const struct field aux_fields[] = {
+    FIELD_PLAIN(NEEDED, "path", TEXT, path), FIELD_PLAIN(NEEDED, "name", LABEL, name),
+    FIELD_PLAIN(NEEDED, "hash", HASH, hash), FIELD_BOUNDED(USUAL, "layers", layers, 0, MAX_LAYERS), FIELD_END};
 #undef OF
 
 #define OF struct trained_info
-static const struct field trained_fields[] = {PLAIN(NEEDED, "path", TEXT, path), PLAIN(NEEDED, "hash", HASH, hash),
-                                              END};
+static const struct field trained_fields[] = {FIELD_PLAIN(NEEDED, "path", TEXT, path),
+                                              FIELD_PLAIN(NEEDED, "hash", HASH, hash), FIELD_END};
 #undef OF
 
 #define OF struct prefill_info
-static const struct field prefill_fields[] = {WHOLE(NEEDED, "rows", rows, 0, INT32_MAX), PLAIN(USUAL, "by", LABEL, by),
-                                              END};
+static const struct field prefill_fields[] = {FIELD_BOUNDED(NEEDED, "rows", rows, 0, INT32_MAX),
+                                              FIELD_PLAIN(USUAL, "by", LABEL, by), FIELD_END};
 #undef OF
 
 #define OF struct asked_info
-static const struct field asked_fields[] = {PLAIN(IF_SET, "chat", FLAG, chat),
-                                            PLAIN(IF_SET, "chat_special", FLAG, chat_special),
-                                            PLAIN(IF_SET, "ignore_eos", FLAG, ignore_eos),
-                                            PLAIN(IF_SET, "quantize", FLAG, quantize),
-                                            PLAIN(IF_SET, "no_heads", FLAG, no_heads),
-                                            PLAIN(IF_SET, "system", OWNED, system),
-                                            PLAIN(IF_SET, "chat_vars", TEXT, chat_vars),
-                                            PLAIN(IF_SET, "lora", TEXT, lora),
-                                            PLAIN(IF_SET, "tools", TEXT, tools),
-                                            PLAIN(IF_SET, "chat_template", TEXT, chat_template),
-                                            PLAIN(IF_SET, "chat_date", LABEL, chat_date),
-                                            PLAIN(IF_SET, "isa", LABEL, isa),
-                                            PLAIN(IF_SET, "gpu", LABEL, gpu),
-                                            PLAIN(IF_SET, "prompts", TEXT, prompts),
-                                            WHOLE(IF_SET, "batch", batch, 1, INT32_MAX),
-                                            WHOLE(IF_SET, "threads", threads, 1, INT32_MAX),
-                                            END};
+static const struct field asked_fields[] = {FIELD_PLAIN(IF_SET, "chat", FLAG, chat),
+                                            FIELD_PLAIN(IF_SET, "chat_special", FLAG, chat_special),
+                                            FIELD_PLAIN(IF_SET, "ignore_eos", FLAG, ignore_eos),
+                                            FIELD_PLAIN(IF_SET, "quantize", FLAG, quantize),
+                                            FIELD_PLAIN(IF_SET, "no_heads", FLAG, no_heads),
+                                            FIELD_PLAIN(IF_SET, "system", OWNED, system),
+                                            FIELD_PLAIN(IF_SET, "chat_vars", TEXT, chat_vars),
+                                            FIELD_PLAIN(IF_SET, "lora", TEXT, lora),
+                                            FIELD_PLAIN(IF_SET, "tools", TEXT, tools),
+                                            FIELD_PLAIN(IF_SET, "chat_template", TEXT, chat_template),
+                                            FIELD_PLAIN(IF_SET, "chat_date", LABEL, chat_date),
+                                            FIELD_PLAIN(IF_SET, "isa", LABEL, isa),
+                                            FIELD_PLAIN(IF_SET, "gpu", LABEL, gpu),
+                                            FIELD_PLAIN(IF_SET, "prompts", TEXT, prompts),
+                                            FIELD_BOUNDED(IF_SET, "batch", batch, 1, INT32_MAX),
+                                            FIELD_BOUNDED(IF_SET, "threads", threads, 1, INT32_MAX),
+                                            FIELD_END};
 #undef OF
 
 static bool
@@ -87,69 +66,70 @@ leaves_out_some(const void *bounds)
 
 #define OF struct trace_bounds
 static const struct field bounds_fields[] = {
-    WHOLE(IF_SET, "max_bytes", bytes, 0, MOST_EXACT),
-    NAME(USUAL, "layers", layers, trace_layer_names, TRACE_LAYERS_OFF),
+    FIELD_BOUNDED(IF_SET, "max_bytes", bytes, 0, MOST_EXACT),
+    FIELD_NAMED(USUAL, "layers", layers, trace_layer_names, TRACE_LAYERS_OFF),
     {"every", FIELD_WHOLE, FIELD_USUAL, FIELD_AT(OF, every), 0, UINT32_MAX, NULL, NULL, leaves_out_some},
-    END};
+    FIELD_END};
 #undef OF
 
 #define OF struct sampling
-static const struct field sampling_fields[] = {PLAIN(NEEDED, "temperature", REAL, temperature),
-                                               WHOLE(USUAL, "top_k", top_k, 0, UINT32_MAX),
-                                               PLAIN(USUAL, "top_p", REAL, top_p), END};
+static const struct field sampling_fields[] = {FIELD_PLAIN(NEEDED, "temperature", REAL, temperature),
+                                               FIELD_BOUNDED(USUAL, "top_k", top_k, 0, UINT32_MAX),
+                                               FIELD_PLAIN(USUAL, "top_p", REAL, top_p), FIELD_END};
 #undef OF
 
 #define OF struct run_info
-static const struct field model_fields[] = {PLAIN(USUAL, "path", TEXT, model_path),
-                                            PLAIN(NEEDED, "name", LABEL, model_name),
-                                            PLAIN(USUAL, "architecture", LABEL, arch),
-                                            PLAIN(USUAL, "types", LABEL, types),
-                                            WHOLE(NEEDED, "layers", layers, 1, MAX_LAYERS),
-                                            WHOLE(USUAL, "width", width, 1, UINT32_MAX),
-                                            WHOLE(USUAL, "heads", heads, 1, UINT32_MAX),
-                                            WHOLE(USUAL, "kv_heads", kv_heads, 1, UINT32_MAX),
-                                            WHOLE(USUAL, "ffn", ffn, 1, UINT32_MAX),
-                                            WHOLE(IF_SET, "experts", experts, 1, RUN_EXPERTS_MOST),
-                                            WHOLE(IF_SET, "experts_used", experts_used, 1, RUN_EXPERTS_MOST),
-                                            WHOLE(NEEDED, "vocab", vocab, 1, INT32_MAX),
-                                            PLAIN(USUAL, "parameters", DECIMAL, parameters),
-                                            PLAIN(USUAL, "hash", HASH, model_hash),
-                                            PLAIN(USUAL, "rho", REAL, rho),
-                                            END};
+static const struct field model_fields[] = {FIELD_PLAIN(USUAL, "path", TEXT, model_path),
+                                            FIELD_PLAIN(NEEDED, "name", LABEL, model_name),
+                                            FIELD_PLAIN(USUAL, "architecture", LABEL, arch),
+                                            FIELD_PLAIN(USUAL, "types", LABEL, types),
+                                            FIELD_BOUNDED(NEEDED, "layers", layers, 1, MAX_LAYERS),
+                                            FIELD_BOUNDED(USUAL, "width", width, 1, UINT32_MAX),
+                                            FIELD_BOUNDED(USUAL, "heads", heads, 1, UINT32_MAX),
+                                            FIELD_BOUNDED(USUAL, "kv_heads", kv_heads, 1, UINT32_MAX),
+                                            FIELD_BOUNDED(USUAL, "ffn", ffn, 1, UINT32_MAX),
+                                            FIELD_BOUNDED(IF_SET, "experts", experts, 1, RUN_EXPERTS_MOST),
+                                            FIELD_BOUNDED(IF_SET, "experts_used", experts_used, 1, RUN_EXPERTS_MOST),
+                                            FIELD_BOUNDED(NEEDED, "vocab", vocab, 1, INT32_MAX),
+                                            FIELD_PLAIN(USUAL, "parameters", DECIMAL, parameters),
+                                            FIELD_PLAIN(USUAL, "hash", HASH, model_hash),
+                                            FIELD_PLAIN(USUAL, "rho", REAL, rho),
+                                            FIELD_END};
 
 static const struct field run_fields[] = {
-    WHOLE(NEEDED, "format", format, 1, UINT32_MAX),
-    PLAIN(USUAL, "specscope", LABEL, version),
-    PLAIN(USUAL, "started", LABEL, started),
+    FIELD_BOUNDED(NEEDED, "format", format, 1, UINT32_MAX),
+    FIELD_PLAIN(USUAL, "specscope", LABEL, version),
+    FIELD_PLAIN(USUAL, "started", LABEL, started),
     {"model", FIELD_OBJECT, FIELD_NEEDED, 0, sizeof(struct run_info), 0, 0, NULL, model_fields, NULL},
-    OBJECT(IF_SET, "draft", aux[AUX_DRAFT], aux_fields),
-    OBJECT(IF_SET, "companion", aux[AUX_COMPANION], aux_fields),
-    OBJECT(IF_SET, "accept_head", accept_head, trained_fields),
-    OBJECT(IF_SET, "profile", profile, trained_fields),
-    OBJECT(IF_SET, "exit_heads", exit_heads, trained_fields),
-    OBJECT(USUAL, "asked", asked, asked_fields),
-    PLAIN(USUAL, "backend", LABEL, backend),
-    PLAIN(USUAL, "isa", LABEL, isa),
-    PLAIN(USUAL, "host", LABEL, host),
-    WHOLE(USUAL, "threads", threads, 0, UINT32_MAX),
-    PLAIN(USUAL, "exact", FLAG, exact),
-    OBJECT(USUAL, "prefill", prefill, prefill_fields),
-    WHOLE(NEEDED, "ctx", ctx, 1, INT32_MAX),
-    WHOLE(USUAL, "tokens", tokens, 0, UINT32_MAX),
-    WHOLE(USUAL, "sequences", sequences, 1, INT32_MAX),
-    WHOLE(USUAL, "prompts", prompts, 1, INT32_MAX),
-    PLAIN(NEEDED, "prompt", OWNED, prompt),
-    OBJECT(NEEDED, "sampling", sampling, sampling_fields),
-    PLAIN(USUAL, "seed", DECIMAL, seed),
-    OBJECT(IF_SET, "trace", trace, bounds_fields),
-    PLAIN(NEEDED, "policy", LABEL, policy),
-    PLAIN(IF_SET, "cut", FLAG, cut), /* written by run_json_close() */
-    END};
+    FIELD_STRUCT(IF_SET, "draft", aux[AUX_DRAFT], aux_fields),
+    FIELD_STRUCT(IF_SET, "companion", aux[AUX_COMPANION], aux_fields),
+    FIELD_STRUCT(IF_SET, "accept_head", accept_head, trained_fields),
+    FIELD_STRUCT(IF_SET, "profile", profile, trained_fields),
+    FIELD_STRUCT(IF_SET, "exit_heads", exit_heads, trained_fields),
+    FIELD_STRUCT(USUAL, "asked", asked, asked_fields),
+    FIELD_PLAIN(USUAL, "backend", LABEL, backend),
+    FIELD_PLAIN(USUAL, "isa", LABEL, isa),
+    FIELD_PLAIN(USUAL, "host", LABEL, host),
+    FIELD_BOUNDED(USUAL, "threads", threads, 0, UINT32_MAX),
+    FIELD_PLAIN(USUAL, "exact", FLAG, exact),
+    FIELD_STRUCT(USUAL, "prefill", prefill, prefill_fields),
+    FIELD_BOUNDED(NEEDED, "ctx", ctx, 1, INT32_MAX),
+    FIELD_BOUNDED(USUAL, "tokens", tokens, 0, UINT32_MAX),
+    FIELD_BOUNDED(USUAL, "sequences", sequences, 1, INT32_MAX),
+    FIELD_BOUNDED(USUAL, "prompts", prompts, 1, INT32_MAX),
+    FIELD_PLAIN(NEEDED, "prompt", OWNED, prompt),
+    FIELD_STRUCT(NEEDED, "sampling", sampling, sampling_fields),
+    FIELD_PLAIN(USUAL, "seed", DECIMAL, seed),
+    FIELD_STRUCT(IF_SET, "trace", trace, bounds_fields),
+    FIELD_PLAIN(NEEDED, "policy", LABEL, policy),
+    FIELD_PLAIN(IF_SET, "cut", FLAG, cut), /* written by run_json_close() */
+    FIELD_END};
 #undef OF
 
 #define OF struct policy_info
-static const struct field policy_fields[] = {PLAIN(NEEDED, "name", LABEL, name), PLAIN(USUAL, "title", LABEL, title),
-                                             PLAIN(USUAL, "paper", LABEL, paper), END};
+static const struct field policy_fields[] = {FIELD_PLAIN(NEEDED, "name", LABEL, name),
+                                             FIELD_PLAIN(USUAL, "title", LABEL, title),
+                                             FIELD_PLAIN(USUAL, "paper", LABEL, paper), FIELD_END};
 #undef OF
 
 struct started_knob {
@@ -159,20 +139,20 @@ struct started_knob {
 
 #define OF struct started_knob
 static const struct field knob_fields[] = {
-    PLAIN(NEEDED, "name", LABEL, knob.name), PLAIN(NEEDED, "symbol", LABEL, knob.symbol),
-    PLAIN(NEEDED, "help", LABEL, knob.help), NAME(NEEDED, "kind", knob.kind, knob_kind_names, KNOB_CHOICE),
-    PLAIN(NEEDED, "min", REAL, knob.min),    PLAIN(NEEDED, "max", REAL, knob.max),
-    PLAIN(NEEDED, "step", REAL, knob.step),  PLAIN(NEEDED, "default", REAL, knob.def),
-    PLAIN(NEEDED, "start", REAL, start),     END};
+    FIELD_PLAIN(NEEDED, "name", LABEL, knob.name), FIELD_PLAIN(NEEDED, "symbol", LABEL, knob.symbol),
+    FIELD_PLAIN(NEEDED, "help", LABEL, knob.help), FIELD_NAMED(NEEDED, "kind", knob.kind, knob_kind_names, KNOB_CHOICE),
+    FIELD_PLAIN(NEEDED, "min", REAL, knob.min),    FIELD_PLAIN(NEEDED, "max", REAL, knob.max),
+    FIELD_PLAIN(NEEDED, "step", REAL, knob.step),  FIELD_PLAIN(NEEDED, "default", REAL, knob.def),
+    FIELD_PLAIN(NEEDED, "start", REAL, start),     FIELD_END};
 #undef OF
 
 #define OF struct series
-static const struct field series_fields[] = {PLAIN(NEEDED, "key", LABEL, key),
-                                             PLAIN(NEEDED, "title", LABEL, title),
-                                             NAME(NEEDED, "form", form, series_form_names, SERIES_FORMS - 1),
-                                             WHOLE(NEEDED, "rows", rows, 1, 1 << 20),
-                                             WHOLE(NEEDED, "cols", cols, 1, 1 << 20),
-                                             END};
+static const struct field series_fields[] = {FIELD_PLAIN(NEEDED, "key", LABEL, key),
+                                             FIELD_PLAIN(NEEDED, "title", LABEL, title),
+                                             FIELD_NAMED(NEEDED, "form", form, series_form_names, SERIES_FORMS - 1),
+                                             FIELD_BOUNDED(NEEDED, "rows", rows, 1, 1 << 20),
+                                             FIELD_BOUNDED(NEEDED, "cols", cols, 1, 1 << 20),
+                                             FIELD_END};
 #undef OF
 
 /* ---- printing ---- */
@@ -450,8 +430,8 @@ parse_end(struct fields *p, const cJSON *root, struct trace_end *end)
                                   .size = sizeof end->lines[0],
                                   .most = MOST_EXACT};
 #define OF struct trace_end
-    const struct field fields[] = {WHOLE(NEEDED, "closed_event", closed_event, 0, MOST_EXACT),
-                                   OBJECT(USUAL, "lines", lines, lines), END};
+    const struct field fields[] = {FIELD_BOUNDED(NEEDED, "closed_event", closed_event, 0, MOST_EXACT),
+                                   FIELD_STRUCT(USUAL, "lines", lines, lines), FIELD_END};
 #undef OF
     if (cJSON_GetObjectItemCaseSensitive(root, "closed_event") != NULL)
         fields_parse(p, root, fields, end);
@@ -473,7 +453,7 @@ run_json_parse(const char *name, const char *text, size_t len, struct run_info *
         cJSON_Delete(root);
         return err_set(err, ERR_WORK, "%s is not a JSON object, so this is no trace (or a damaged one)", name);
     }
-    const struct field format[] = {run_fields[0], END};
+    const struct field format[] = {run_fields[0], FIELD_END};
     fields_parse(&p, root, format, run);
     if (p.ok && run->format > TRACE_FORMAT) {
         err_set(err, ERR_WORK, "%s: written in trace format %u by a newer specscope; this one reads up to format %d",

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "engine/base/file_replace.h"
+#include "engine/base/utf8.h"
 #include "traces/schema.h"
 
 /* ---- writing ---- */

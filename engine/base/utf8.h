@@ -52,4 +52,21 @@ char *printable_line(char *out, size_t size, const char *bytes, size_t len);
  * "-_./=:+,@%". */
 void put_shell_word(FILE *out, const char *word);
 
+/* ---- escapes ----
+ *
+ * Arbitrary bytes as printable UTF-8, reversibly: a backslash is doubled, and each byte that is not printable
+ * (printable_character()) becomes \xNN. The result contains no control characters. Versions of utf8proc differ in which
+ * characters are printable, but all versions read back the same bytes. */
+
+#define ESCAPE_LONGEST 4 /* bytes out for a byte in */
+
+/* out has room for ESCAPE_LONGEST * n + 1 bytes; terminated. Returns the length. */
+size_t text_escape(char *out, const char *bytes, size_t n);
+/* out has room for n + 1 bytes, and may be text itself; terminated. Unescaped bytes are accepted as they are. Fails if a backslash is
+ * followed by neither a backslash nor x and two hexadecimal digits. */
+bool text_unescape(char *out, size_t *n_out, const char *text, size_t n);
+
+/* Replaces each byte that text_escape() would escape by '?', except backslashes, in place. */
+void make_printable(char *text, size_t n);
+
 #endif

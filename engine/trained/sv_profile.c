@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "engine/base/file_read.h"
+#include "engine/base/json_fields.h"
 #include "engine/base/json_read.h"
-#include "engine/base/utf8.h"
 #include "engine/model/model.h"
 
 static uint32_t
@@ -188,7 +188,30 @@ sv_profile_observations(const struct sv_profile *p)
 const struct file_kind sv_profile_file = {.what = "a verification profile of specscope",
                                           .begins = "{\"format\":\"" FORMAT "\""};
 
-static const char *const roles[3] = {"target", "draft", "companion"};
+#define OF struct sv_profile
+#define MODEL(i)                                                                                                       \
+    {                                                                                                                  \
+        FIELD_PLAIN(NEEDED, "name", LABEL, whose.name[i]), FIELD_PLAIN(NEEDED, "hash", HASH, whose.hash[i]),           \
+            FIELD_BOUNDED(IF_SET, "layers", whose.layers[i], 0, 1000000), FIELD_END                                    \
+    }
+static const struct field models[3][4] = {MODEL(0), MODEL(1), MODEL(2)};
+static const struct field sampling_fields[] = {FIELD_PLAIN(NEEDED, "temperature", REAL, whose.temperature),
+                                               FIELD_BOUNDED(NEEDED, "top_k", whose.top_k, 0, UINT32_MAX),
+                                               FIELD_PLAIN(NEEDED, "top_p", REAL, whose.top_p), FIELD_END};
+static const struct field entropy_fields[] = {FIELD_PLAIN(NEEDED, "h", REAL, entropy.h),
+                                              FIELD_PLAIN(NEEDED, "given_s", REAL, entropy.given_s),
+                                              FIELD_PLAIN(NEEDED, "given_a", REAL, entropy.given_a),
+                                              FIELD_PLAIN(NEEDED, "given_both", REAL, entropy.given_both), FIELD_END};
+#undef OF
+
+/* The inner tables have offsets in the whole profile. */
+#define PART(key, table)                                                                                               \
+    {                                                                                                                  \
+        key, FIELD_OBJECT, FIELD_NEEDED, 0, sizeof(struct sv_profile), 0, 0, NULL, table, NULL                         \
+    }
+static const struct field profile_fields[] = {PART("target", models[0]),       PART("draft", models[1]),
+                                              PART("companion", models[2]),    PART("sampling", sampling_fields),
+                                              PART("entropy", entropy_fields), FIELD_END};
 
 /* ---- writing ---- */
 
@@ -200,24 +223,6 @@ add_numbers(cJSON *to, const char *name, const float *values, uint32_t n)
         if (!cJSON_AddItemToArray(list, cJSON_CreateNumber((double)values[i])))
             return false;
     return list != NULL;
-}
-
-static bool
-add_whose(cJSON *root, const struct sv_whose *w)
-{
-    for (int i = 0; i < 3; i++) {
-        char hash[24];
-        snprintf(hash, sizeof hash, "%016" PRIx64, w->hash[i]);
-        cJSON *model = cJSON_AddObjectToObject(root, roles[i]);
-        if (model == NULL || cJSON_AddStringToObject(model, "name", w->name[i]) == NULL ||
-            cJSON_AddStringToObject(model, "hash", hash) == NULL ||
-            (w->layers[i] > 0 && cJSON_AddNumberToObject(model, "layers", w->layers[i]) == NULL))
-            return false;
-    }
-    cJSON *sampling = cJSON_AddObjectToObject(root, "sampling");
-    return sampling != NULL && cJSON_AddNumberToObject(sampling, "temperature", (double)w->temperature) != NULL &&
-           cJSON_AddNumberToObject(sampling, "top_k", w->top_k) != NULL &&
-           cJSON_AddNumberToObject(sampling, "top_p", (double)w->top_p) != NULL;
 }
 
 static bool
@@ -241,15 +246,11 @@ add_cells(cJSON *root, const struct sv_profile *p)
 bool
 sv_profile_write(const struct sv_profile *p, const char *path, struct err *err)
 {
-    cJSON *root = cJSON_CreateObject(), *entropy;
-    const bool made = root != NULL && cJSON_AddStringToObject(root, "format", FORMAT) != NULL &&
-                      add_whose(root, &p->whose) && add_numbers(root, "s_edges", p->s_edge, p->n_s - 1) &&
-                      add_numbers(root, "a_edges", p->a_edge, p->n_a - 1) && add_cells(root, p) &&
-                      (entropy = cJSON_AddObjectToObject(root, "entropy")) != NULL &&
-                      cJSON_AddNumberToObject(entropy, "h", p->entropy.h) != NULL &&
-                      cJSON_AddNumberToObject(entropy, "given_s", p->entropy.given_s) != NULL &&
-                      cJSON_AddNumberToObject(entropy, "given_a", p->entropy.given_a) != NULL &&
-                      cJSON_AddNumberToObject(entropy, "given_both", p->entropy.given_both) != NULL;
+    cJSON *root = cJSON_CreateObject();
+    bool made = root != NULL && cJSON_AddStringToObject(root, "format", FORMAT) != NULL;
+    fields_print(&made, root, profile_fields, p);
+    made = made && add_numbers(root, "s_edges", p->s_edge, p->n_s - 1) &&
+           add_numbers(root, "a_edges", p->a_edge, p->n_a - 1) && add_cells(root, p);
     char *json = made ? cJSON_PrintUnformatted(root) : NULL;
     cJSON_Delete(root);
     if (json == NULL)
@@ -271,45 +272,6 @@ wrong(const struct parse *p, const char *what)
 {
     return err_set(p->err, ERR_WORK, "%s: not a verification profile: %s; make one with `specscope train profile`",
                    p->path, what);
-}
-
-static bool
-number(const struct parse *p, const cJSON *of, const char *name, double low, double high, double *out)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(of, name);
-    char what[64];
-    snprintf(what, sizeof what, "'%s' is no number that makes sense", name);
-    if (!cJSON_IsNumber(item) || !(item->valuedouble >= low && item->valuedouble <= high))
-        return wrong(p, what);
-    *out = item->valuedouble;
-    return true;
-}
-
-static bool
-read_whose(const struct parse *p, const cJSON *root, struct sv_whose *w)
-{
-    for (int i = 0; i < 3; i++) {
-        const cJSON *model = cJSON_GetObjectItemCaseSensitive(root, roles[i]);
-        const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(model, "name"));
-        const char *hash = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(model, "hash"));
-        if (name == NULL || hash == NULL)
-            return wrong(p, "it does not say of which models");
-        printable_line(w->name[i], sizeof w->name[i], name, strlen(name));
-        w->hash[i] = strtoull(hash, NULL, 16);
-        double layers = 0;
-        if (cJSON_GetObjectItemCaseSensitive(model, "layers") != NULL && !number(p, model, "layers", 0, 1e6, &layers))
-            return false;
-        w->layers[i] = (uint32_t)layers;
-    }
-    const cJSON *sampling = cJSON_GetObjectItemCaseSensitive(root, "sampling");
-    double temperature, top_k, top_p;
-    if (!number(p, sampling, "temperature", 0, 1e6, &temperature) ||
-        !number(p, sampling, "top_k", 0, UINT32_MAX, &top_k) || !number(p, sampling, "top_p", 0, 1, &top_p))
-        return false;
-    w->temperature = (float)temperature;
-    w->top_k = (uint32_t)top_k;
-    w->top_p = (float)top_p;
-    return true;
 }
 
 /* Edges ascending within [0, 1]; *n_bins one more than there are. */
@@ -357,16 +319,13 @@ static bool
 read_root(const struct parse *p, const cJSON *root, struct sv_profile *to)
 {
     const char *format = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, "format"));
-    const cJSON *entropy = cJSON_GetObjectItemCaseSensitive(root, "entropy");
     if (format == NULL || strcmp(format, FORMAT) != 0)
         return wrong(p, "it does not say '" FORMAT "'");
-    return read_whose(p, root, &to->whose) &&
-           read_edges(p, cJSON_GetObjectItemCaseSensitive(root, "s_edges"), to->s_edge, &to->n_s) &&
+    struct fields fields = {.name = p->path, .err = p->err, .ok = true};
+    fields_parse(&fields, root, profile_fields, to);
+    return fields.ok && read_edges(p, cJSON_GetObjectItemCaseSensitive(root, "s_edges"), to->s_edge, &to->n_s) &&
            read_edges(p, cJSON_GetObjectItemCaseSensitive(root, "a_edges"), to->a_edge, &to->n_a) &&
-           read_cells(p, root, to) && number(p, entropy, "h", 0, 64, &to->entropy.h) &&
-           number(p, entropy, "given_s", 0, 64, &to->entropy.given_s) &&
-           number(p, entropy, "given_a", 0, 64, &to->entropy.given_a) &&
-           number(p, entropy, "given_both", 0, 64, &to->entropy.given_both);
+           read_cells(p, root, to);
 }
 
 bool

@@ -2,6 +2,7 @@
 #include "tests/rigs/test.h"
 #include "tests/rigs/trace_checks.h"
 #include "traces/run_json.h"
+#include "engine/base/utf8.h"
 #include "traces/schema.h"
 
 /* ---- there and back ---- */
@@ -283,7 +284,7 @@ TEST_WITH(files_hold_no_control_characters, folder_set_up, folder_tear_down)
         char *again = malloc(ESCAPE_LONGEST * strlen(text) + 1);
         assert_non_null(again);
         for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
-            trace_escape(again, line, strlen(line)); /* finds nothing but backslashes to do */
+            text_escape(again, line, strlen(line)); /* finds nothing but backslashes to do */
             for (char *at = again; (at = strchr(at, '\\')) != NULL; at += 2)
                 assert_int_equal(at[1], '\\');
         }
@@ -343,7 +344,7 @@ TEST_WITH(escaped_text_is_printable_and_comes_back, folder_set_up, folder_tear_d
     char text[4096], back[4096];
     size_t n;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        trace_escape(text, known[i].bytes, strlen(known[i].bytes));
+        text_escape(text, known[i].bytes, strlen(known[i].bytes));
         assert_string_equal(text, known[i].text);
     }
     print_message("seed 1\n");
@@ -354,19 +355,19 @@ TEST_WITH(escaped_text_is_printable_and_comes_back, folder_set_up, folder_tear_d
         size_t len = stream_below(&s, sizeof bytes);
         for (size_t i = 0; i < len; i++)
             bytes[i] = (char)(stream_below(&s, 2) == 0 ? 0x80 + stream_below(&s, 128) : stream_below(&s, 256));
-        size_t size = trace_escape(text, bytes, len);
+        size_t size = text_escape(text, bytes, len);
         for (size_t i = 0; i < size; i++)
             assert_true((unsigned char)text[i] >= 0x20 && text[i] != 0x7f);
-        assert_true(trace_unescape(back, &n, text, size));
+        assert_true(text_unescape(back, &n, text, size));
         assert_int_equal(n, len);
         assert_memory_equal(back, bytes, len);
     }
     static const char raw[] = "\xc2\xad\xf4\x8f\xbf\xbf\xff"; /* where another version escapes less */
-    assert_true(trace_unescape(back, &n, raw, sizeof raw));
+    assert_true(text_unescape(back, &n, raw, sizeof raw));
     assert_int_equal(n, sizeof raw);
     assert_memory_equal(back, raw, n);
-    assert_false(trace_unescape(back, &n, "a\\", 2));
-    assert_false(trace_unescape(back, &n, "\\x1", 3));
-    assert_false(trace_unescape(back, &n, "\\n", 2));
+    assert_false(text_unescape(back, &n, "a\\", 2));
+    assert_false(text_unescape(back, &n, "\\x1", 3));
+    assert_false(text_unescape(back, &n, "\\n", 2));
     stream_free(&s);
 }

@@ -1,5 +1,5 @@
 /* Prints and parses tables of fields. */
-#include "traces/json_fields.h"
+#include "engine/base/json_fields.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "traces/schema.h"
+#include "engine/base/utf8.h"
 
 /* ---- printing ---- */
 
@@ -28,7 +28,7 @@ add_string(bool *ok, cJSON *to, const char *key, const char *text)
     *ok = *ok && escaped != NULL;
     if (escaped == NULL)
         return;
-    trace_escape(escaped, text, n);
+    text_escape(escaped, text, n);
     checked(ok, cJSON_AddStringToObject(to, key, escaped));
     free(escaped);
 }
@@ -148,7 +148,7 @@ parse_bytes(struct fields *p, const char *key, const cJSON *item)
     char *text = malloc(len + 1);
     if (text == NULL)
         field_refuse(p, key, "does not fit into memory");
-    else if (!trace_unescape(text, &n, item->valuestring, len))
+    else if (!text_unescape(text, &n, item->valuestring, len))
         field_refuse(p, key, "has a backslash that escapes nothing");
     else if (memchr(text, '\0', n) != NULL)
         field_refuse(p, key, "holds a NUL byte");

@@ -1,8 +1,8 @@
-/* Tables of the fields of JSON objects: each field once, with its place in a C struct, from which run.json is printed and parsed.
+/* Tables of the fields of JSON objects: each field once, with its place in a C struct, from which it is printed and parsed.
  * Texts may hold any bytes and are escaped as in the CSV tables. Parsing reports the first wrong field; after that every function
  * does nothing and returns NULL, 0 or false. */
-#ifndef TRACES_JSON_FIELDS_H
-#define TRACES_JSON_FIELDS_H
+#ifndef ENGINE_BASE_JSON_FIELDS_H
+#define ENGINE_BASE_JSON_FIELDS_H
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -43,6 +43,28 @@ struct field {
 
 /* `offset` and `size` of a member. */
 #define FIELD_AT(type, member) offsetof(type, member), sizeof(((type *)0)->member)
+
+/* A member of the struct OF, which is defined where a table is. */
+#define FIELD_PLAIN(rule, key, kind, member)                                                                           \
+    {                                                                                                                  \
+        key, FIELD_##kind, FIELD_##rule, FIELD_AT(OF, member), 0, 0, NULL, NULL, NULL                                  \
+    }
+#define FIELD_BOUNDED(rule, key, member, least, most)                                                                  \
+    {                                                                                                                  \
+        key, FIELD_WHOLE, FIELD_##rule, FIELD_AT(OF, member), least, most, NULL, NULL, NULL                            \
+    }
+#define FIELD_NAMED(rule, key, member, names, last)                                                                    \
+    {                                                                                                                  \
+        key, FIELD_NAME, FIELD_##rule, FIELD_AT(OF, member), 0, last, names, NULL, NULL                                \
+    }
+#define FIELD_STRUCT(rule, key, member, table)                                                                         \
+    {                                                                                                                  \
+        key, FIELD_OBJECT, FIELD_##rule, FIELD_AT(OF, member), 0, 0, NULL, table, NULL                                 \
+    }
+#define FIELD_END                                                                                                      \
+    {                                                                                                                  \
+        .key = NULL                                                                                                    \
+    }
 
 /* ---- printing: out of memory sets *ok to false ---- */
 
