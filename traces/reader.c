@@ -227,16 +227,10 @@ growth_look(struct growth *g, int folder_fd, const char *folder, uint64_t now_us
 {
     struct stat rounds, run;
     *changed = false;
-    if (!facts(folder_fd, trace_tables[TABLE_ROUNDS].file, &rounds) || !facts(folder_fd, RUN_JSON, &run))
-        return err_set(err, ERR_WORK, "%s: the trace that was followed was deleted", folder);
-    if (rounds.st_dev != g->device || rounds.st_ino != g->rounds)
-        return err_set(err, ERR_WORK,
-                       "%s: another trace has been put in the place of the one that was followed; open it anew",
-                       folder);
-    const off_t bytes = bytes_of_both(folder_fd, &rounds);
-    if (bytes < g->bytes)
-        return err_set(err, ERR_WORK, "%s: the trace that was followed was cut, perhaps by another run; open it anew",
-                       folder);
+    const bool there = facts(folder_fd, trace_tables[TABLE_ROUNDS].file, &rounds) && facts(folder_fd, RUN_JSON, &run);
+    const off_t bytes = there ? bytes_of_both(folder_fd, &rounds) : 0;
+    if (!there || rounds.st_dev != g->device || rounds.st_ino != g->rounds || bytes < g->bytes)
+        return err_set(err, ERR_WORK, "%s: the followed trace was deleted, replaced or cut; open it anew", folder);
     *changed = run.st_ino != g->run || run.st_size != g->run_bytes ||
                platform_modified(&run).tv_sec != g->written.tv_sec ||
                platform_modified(&run).tv_nsec != g->written.tv_nsec;
@@ -528,15 +522,10 @@ is_as_closed(struct trace_reader *r)
         const bool more = t->waits && !r->info.cut; /* a full trace had lines after its end */
         if (then == LINES_NOT_SAID || passes_over(r, i) || (now == then && !more))
             continue;
-        if (now < then)
-            return err_set(&r->failure, ERR_WORK,
-                           "%s/%s: has %llu of the %llu lines that it had when the trace was closed; it was cut since, "
-                           "and what is there still replays",
-                           r->folder, trace_tables[i].file, now, then);
-        return err_set(&r->failure, ERR_WORK,
-                       "%s/%s: has more lines than the %llu that it had when the trace was closed; something was added "
-                       "since, and what was there before still replays",
-                       r->folder, trace_tables[i].file, then);
+        return err_set(
+            &r->failure, ERR_WORK,
+            "%s/%s: has %s than the %llu lines that it had when the trace was closed; the other lines replay",
+            r->folder, trace_tables[i].file, now < then ? "fewer" : "more", then);
     }
     return true;
 }

@@ -1,8 +1,8 @@
 /* What is written is read back. */
+#include "engine/base/utf8.h"
 #include "tests/rigs/test.h"
 #include "tests/rigs/trace_checks.h"
 #include "traces/run_json.h"
-#include "engine/base/utf8.h"
 #include "traces/schema.h"
 
 /* ---- there and back ---- */

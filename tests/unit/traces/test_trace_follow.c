@@ -207,7 +207,7 @@ TEST_WITH(the_end_of_a_run_counts_when_it_is_quiet, folder_set_up, folder_tear_d
 
 TEST_WITH(what_was_cut_replaced_or_deleted_is_said, folder_set_up, folder_tear_down)
 {
-    static const char *const says[] = {"was cut", "another trace", "deleted", "another run"};
+    static const char *const says[] = {"or cut", "replaced", "deleted", "another run"};
     for (int i = 0; i < 4; i++) {
         char folder[280], name[320], other[330];
         snprintf(folder, sizeof folder, "%s/%d", (const char *)*state, i);
