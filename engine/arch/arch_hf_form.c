@@ -295,18 +295,16 @@ read_activation(struct model *m, const struct hf_folder *f, struct err *err)
 static bool
 refuse_variants(const struct hf_folder *f, const struct arch *arch, struct err *err)
 {
-    static const struct {
-        const char *key, *what;
-    } variants[] = {{"use_qk_norm", "norms of queries and keys of its own kind"},
-                    {"qk_layernorm", "norms of queries and keys of its own kind"},
-                    {"clip_qkv", "clipped queries, keys and values"},
-                    {"alibi", "positions told by attention's scores (ALiBi)"},
-                    {"attn_config.qk_ln", "norms of queries and keys of its own kind"},
-                    {"attn_config.prefix_lm", "attention to what is to come"},
-                    {"apply_residual_connection_post_layernorm", "norms before what is added to"},
-                    {"scale_attn_by_inverse_layer_idx", "scores scaled by the layer's number"},
-                    {"add_cross_attention", "attention to another model's states"},
-                    {"use_bidirectional_attention", "attention to what is to come"}};
+    static const char *const variants[] = {"use_qk_norm",
+                                           "qk_layernorm",
+                                           "clip_qkv",
+                                           "alibi",
+                                           "attn_config.qk_ln",
+                                           "attn_config.prefix_lm",
+                                           "apply_residual_connection_post_layernorm",
+                                           "scale_attn_by_inverse_layer_idx",
+                                           "add_cross_attention",
+                                           "use_bidirectional_attention"};
     const cJSON *kind = cJSON_GetArrayItem(arch_hf_entry(f->config, "architectures"), 0);
     if (cJSON_IsString(kind) &&
         (strcasestr(kind->valuestring, "eagle") != NULL || strcasestr(kind->valuestring, "medusa") != NULL))
@@ -319,13 +317,14 @@ refuse_variants(const struct hf_folder *f, const struct arch *arch, struct err *
             "or a GGUF file",
             f->path);
     for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++) {
-        const cJSON *v = arch_hf_entry(f->config, variants[i].key);
-        const bool ours = (strcmp(variants[i].key, "use_qk_norm") == 0 && (arch->may >> LAYER_Q_NORM & 1u) != 0) ||
-                          (strcmp(variants[i].key, "clip_qkv") == 0 && (arch->traits & ARCH_CLIPS) != 0) ||
-                          (strcmp(variants[i].key, "alibi") == 0 && strcmp(arch->hf, "falcon") == 0);
+        const char *key = variants[i];
+        const cJSON *v = arch_hf_entry(f->config, key);
+        const bool ours = (strcmp(key, "use_qk_norm") == 0 && (arch->may >> LAYER_Q_NORM & 1u) != 0) ||
+                          (strcmp(key, "clip_qkv") == 0 && (arch->traits & ARCH_CLIPS) != 0) ||
+                          (strcmp(key, "alibi") == 0 && strcmp(arch->hf, "falcon") == 0);
         if (v != NULL && !cJSON_IsFalse(v) && !ours)
-            return err_set(err, ERR_WORK, "%s: has %s (%s), which is not supported", f->path, variants[i].what,
-                           variants[i].key);
+            return err_set(err, ERR_WORK, "%s: config.json's '%s' is not supported for this architecture", f->path,
+                           key);
     }
     return true;
 }

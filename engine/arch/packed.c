@@ -176,13 +176,10 @@ read_setting(const struct hf_folder *f, struct packing_setting *s, struct err *e
         known = cJSON_IsTrue(arch_hf_entry(q, "load_in_4bit")) || cJSON_IsTrue(arch_hf_entry(q, "_load_in_4bit"));
         s->bits = known ? 4 : 8;
     }
-    char shown[40], more[48], what[128], bits[24] = "";
-    if (s->bits > 0)
-        snprintf(bits, sizeof bits, "%" PRIu32 " bits", s->bits);
-    const bool both = bits[0] != '\0' && of[0] != '\0', any = bits[0] != '\0' || of[0] != '\0';
-    snprintf(what, sizeof what, "'%s'%s%s%s%s%s", printable_line(shown, sizeof shown, method, strlen(method)),
-             any ? " (" : "", bits, both ? ", " : "", printable_line(more, sizeof more, of, strlen(of)),
-             any ? ")" : "");
+    char shown[40], more[48], what[128];
+    snprintf(what, sizeof what, "'%s' (%" PRIu32 " bits%s%s)",
+             printable_line(shown, sizeof shown, method, strlen(method)), s->bits, of[0] != '\0' ? ", " : "",
+             printable_line(more, sizeof more, of, strlen(of)));
     return known || refuse_way(f, what, err);
 }
 

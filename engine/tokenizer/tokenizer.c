@@ -198,18 +198,13 @@ vocabularies_match(const struct tokenizer *target, const char *target_name, cons
                            b = tokenizer_bytes(other, (token_t)id, true);
         const enum token_kind kind = tokenizer_kind(target, (token_t)id), its = tokenizer_kind(other, (token_t)id);
         char one[40], two[40];
-        if (a.len != b.len || (a.len > 0 && memcmp(a.data, b.data, a.len) != 0))
+        if (a.len != b.len || (a.len > 0 && memcmp(a.data, b.data, a.len) != 0) || kind != its)
             return err_set(err, ERR_USAGE,
-                           "%.48s and %.48s have different vocabularies: token %" PRIu32 " is '%s' in one and '%s' in "
-                           "the other; give a model of the same family",
-                           target_name, other_name, id, printable_line(one, sizeof one, a.data, a.len),
-                           printable_line(two, sizeof two, b.data, b.len));
-        if (kind != its)
-            return err_set(err, ERR_USAGE,
-                           "%.48s and %.48s have different vocabularies: token %" PRIu32 " '%s' is %s in one and %s in "
-                           "the other; give a model of the same family",
+                           "%.48s and %.48s have different vocabularies: token %" PRIu32
+                           " is '%s', %s, in one and '%s', "
+                           "%s, in the other; give a model of the same family",
                            target_name, other_name, id, printable_line(one, sizeof one, a.data, a.len), kinds[kind],
-                           kinds[its]);
+                           printable_line(two, sizeof two, b.data, b.len), kinds[its]);
     }
     return true;
 }

@@ -282,7 +282,7 @@ TEST_WITH(what_lies_beyond_the_last_round_is_not_even_looked_at, folder_set_up, 
     write_text(path, "run.json", json);
     assert_false(read_all(
         path, &err)); /* nor beyond what the closed trace says is its last event, but that something is there */
-    assert_non_null(strstr(err.text, "series.csv: has more lines than the "));
+    assert_non_null(strstr(err.text, "series.csv: has more than the "));
     free(json);
 }
 
