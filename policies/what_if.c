@@ -61,19 +61,38 @@ row_of(const struct what_if *w, uint32_t to)
 void
 what_if_count(struct what_if *w, enum cost_step step, uint32_t rows, double calls)
 {
-    if (rows > 0 && calls > 0)
+    if (rows > 0)
         cost_add(&w->steps, step, rows, calls, w->record->first + w->at);
 }
 
-/* Runs all rows that are less deep to a layer, in one forward pass that each row joins at its own depth. */
+/* Runs all rows that are less deep to a layer, in one forward pass that each row joins at its own depth. While drafting,
+ * the price is that of the last row's pass, with the further cost of the other rows. */
 static void
-run_rows(struct what_if *w, enum cost_step step, uint32_t to)
+run_rows(struct what_if *w, bool drafting, uint32_t to)
 {
+    const bool whole = drafting && to > 0 && w->row_depth[w->n_rows - 1] == 0;
+    if (whole)
+        what_if_count(w, COST_DRAFT_PASS, to, 1);
     for (uint32_t i = w->n_rows; i-- > 0 && w->row_depth[i] < to;) {
-        const uint32_t next = i > 0 && w->row_depth[i - 1] < to ? w->row_depth[i - 1] : to;
-        what_if_count(w, step, w->n_rows - i, next - w->row_depth[i]);
+        const uint32_t next = i > 0 && w->row_depth[i - 1] < to ? w->row_depth[i - 1] : to, n = w->n_rows - i,
+                       layers = next - w->row_depth[i];
         w->row_depth[i] = to;
+        if (layers == 0 || (whole && n == 1))
+            continue;
+        if (!drafting && n == 1 && next == layers) { /* the layers that the drafts ran */
+            what_if_count(w, COST_PASS, layers, 1);
+            continue;
+        }
+        what_if_count(w, drafting ? COST_DRAFT_ROWS : COST_LAYER, n, layers);
+        if (whole)
+            what_if_count(w, COST_DRAFT_ROWS, 1, -(double)layers);
     }
+}
+
+static void
+probe(struct what_if *w, uint32_t n, double calls)
+{
+    what_if_count(w, w->record->trained ? COST_TRAINED_PROBE : COST_PROBE, n, calls);
 }
 
 /* Adds a row at depth 0. */
@@ -90,8 +109,8 @@ what_if_inspect(struct what_if *w, uint32_t layer)
     w->heads += w->record->head_load;
     w->depth = layer;
     w->steps.passes++;
-    run_rows(w, COST_DRAFT_LAYER, layer);
-    what_if_count(w, COST_PROBE, 1, w->record->head_load);
+    run_rows(w, true, layer);
+    probe(w, 1, 1);
     return layer_prediction(w->record, row_of(w, layer), layer);
 }
 
@@ -100,18 +119,20 @@ what_if_until(struct what_if *w, uint32_t to, const struct exit_rule *rule)
 {
     const uint32_t row = row_of(w, to);
     bool exits = false;
+    uint32_t probes = 0;
     w->depth = 0;
     while (w->depth < to && !exits) {
         const uint32_t l = ++w->depth;
         if (rule->threshold[l] > 1)
             continue;
         w->heads += w->record->head_load;
-        what_if_count(w, COST_PROBE, 1, w->record->head_load);
+        probes++;
         exits = layer_record_annealed(layer_prediction(w->record, row, l), rule->temperature[l]) >= rule->threshold[l];
     }
     w->layers += w->depth;
     w->steps.passes++;
-    run_rows(w, COST_DRAFT_LAYER, w->depth);
+    run_rows(w, true, w->depth);
+    what_if_count(w, w->record->trained ? COST_TRAINED_EXITS : COST_EXITS, probes, 1);
     return exits ? w->depth : 0;
 }
 
@@ -161,7 +182,7 @@ what_if_verify(struct what_if *w)
     struct tally *t = w->out;
     w->layers += w->record->layers - w->depth; /* the last row is the shallowest of the round */
     w->heads += 1;
-    run_rows(w, COST_LAYER, w->record->layers);
+    run_rows(w, false, w->record->layers);
     what_if_count(w, COST_HEAD, w->n_rows, 1);
     w->steps.rounds++;
     w->emitted = w->accepted + !(w->no_row && !w->wrong);
@@ -184,6 +205,6 @@ what_if_ask_all(struct what_if *w)
     const uint32_t asked = w->emitted * r->layers, calls = (asked + r->probes - 1) / r->probes;
     w->out->heads += calls * r->layers_load;
     if (calls > 0)
-        what_if_count(w, COST_PROBE, (asked + calls - 1) / calls, calls);
+        probe(w, (asked + calls - 1) / calls, calls);
     spread(w, 0, calls * r->layers_load);
 }

@@ -92,8 +92,8 @@ show(const struct progress *p, const char *policy, const char *point)
     fprintf(stderr, "\r[%s] %3zu%% %-11s %.10s %.20s\x1b[K", bar, p->done * 100 / p->work, left, policy, point);
 }
 
-static bool
-all(struct bench *b, struct err *err)
+bool
+bench_run(struct bench *b, struct err *err)
 {
     const size_t runs = b->batch != NULL ? 1 : b->n_prompts; /* of a pass */
     struct progress progress = {
@@ -117,7 +117,7 @@ all(struct bench *b, struct err *err)
 static bool
 policies(struct bench *b, struct err *err)
 {
-    if (!bench_candidates(b, err) || !all(b, err))
+    if (!bench_candidates(b, err) || !bench_run(b, err))
         return false;
     if (!results_take_stdout(b->o->json) && !results_take_stdout(b->o->csv) && !bench_table(b, err))
         return false;
@@ -191,6 +191,8 @@ bench_main(struct options *o, int *status, struct err *err)
         ok = bench_speed(b.engine, o, load_s, err);
     else if (ok && o->steps)
         ok = bench_steps(b.engine, o, err);
+    else if (ok && o->forecast)
+        ok = bench_forecast(&b, err);
     else if (ok)
         ok = policies(&b, err);
     close_bench(&b);

@@ -50,6 +50,11 @@ struct session_options bench_session(const struct bench *, const struct candidat
 bool bench_candidates(struct bench *, struct err *);
 void bench_candidates_free(struct bench *);
 
+/* Appends a copy of a candidate, with room for its results. */
+bool bench_append(struct bench *, const struct candidate *, struct err *);
+/* Runs all candidates on all prompts, in turn, in every pass. */
+bool bench_run(struct bench *, struct err *);
+
 bool bench_table(const struct bench *, struct err *);                 /* to stdout */
 bool bench_csv(const struct bench *, const char *path, struct err *); /* RFC 4180, one line a candidate */
 cJSON *bench_json(const struct bench *);
@@ -70,6 +75,10 @@ const char *bench_standing(const struct bench *, const struct candidate *, char 
  * JSON to options->json: medians of options->repeat passes, prompt and decoding in turn. options->tokens are decoded
  * greedily from an empty context; load_s is the time of engine_open(), in seconds. */
 bool bench_speed(struct engine *, const struct options *, double load_s, struct err *);
+
+/* --forecast: compares forecasts in time with measured speedups, on a grid of settings of all policies with what-if
+ * whose models are there. Prints a table, or writes options->csv and options->json. */
+bool bench_forecast(struct bench *, struct err *);
 
 /* --steps: measures the parts of a round: rows verified together relative to one row, a probe relative to a layer. Prints a table, or JSON
  * to options->json. All figures are medians of interleaved repetitions in one run. */

@@ -13,8 +13,8 @@ struct axis { /* --grid KNOB=a:b:step */
     bool taken; /* some policy has the knob */
 };
 
-static bool
-append_candidate(struct bench *b, const struct candidate *candidate, struct err *err)
+bool
+bench_append(struct bench *b, const struct candidate *candidate, struct err *err)
 {
     if (b->n_candidates == BENCH_CANDIDATES)
         return err_set(err, ERR_USAGE,
@@ -51,7 +51,7 @@ append_points(struct bench *b, const struct candidate *plain, const struct knob_
                 used += (size_t)snprintf(candidate.point + used, sizeof candidate.point - used, "%s%s=%s",
                                          used > 0 ? " " : "", s->name, s->text);
         }
-        if (!append_candidate(b, &candidate, err))
+        if (!bench_append(b, &candidate, err))
             return false;
     }
     return true;

@@ -34,7 +34,13 @@ struct conflict {
 #define GENERATES (COMMAND_SCOPE | COMMAND_RUN | COMMAND_BENCH)
 
 static const struct conflict conflicts[] = {
-    {COMMAND_BENCH, "speed", false, {"steps"}, "they are two measurements; give one of them"},
+    {COMMAND_BENCH, "speed", false, {"steps", "forecast"}, "they are two measurements; give one of them"},
+    {COMMAND_BENCH, "steps", false, {"forecast"}, "they are two measurements; give one of them"},
+    {COMMAND_BENCH,
+     "forecast",
+     false,
+     {"policy", "grid", "set", "batch", "temp"},
+     "it has settings of its own, which decode greedily; leave it out"},
     {COMMAND_BENCH,
      "speed",
      true,

@@ -58,7 +58,7 @@ struct options {
     struct option_list lora;    /* FILE[:SCALE] */
     struct sampling sampling;
     uint64_t seed;
-    bool ignore_eos, quit_at_end, once, follow, steps, speed, quantize;
+    bool ignore_eos, quit_at_end, once, follow, steps, speed, forecast, quantize;
     float pace;          /* tokens/s; 0: no bound; below 0: not given */
     const char *backend; /* NULL: not given */
     struct backend_options backend_options;

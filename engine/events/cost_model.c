@@ -7,35 +7,52 @@
 
 #include "engine/base/json_read.h"
 
-#define WEIGHT      0.5  /* of a correction */
+#define WEIGHT      0.3  /* of a correction */
 #define FACTOR_MOST 8.0  /* corrections stay between 1/8 and 8 */
 #define NEGLIGIBLE  0.01 /* share of a round's time below which a phase corrects nothing */
 #define ERROR       0.05 /* relative error of a forecast's time before rounds show it */
 #define US_MOST     1e9
 
 const uint32_t cost_rows[COST_ROWS] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
-const char *const cost_array_names[COST_ARRAYS] = {"layer", "head", "probe", "draft", "draft_head"};
+const char *const cost_array_names[COST_ARRAYS] = {"layer", "pass",          "head",  "probe",     "trained_probe",
+                                                   "exits", "trained_exits", "draft", "draft_head"};
 
 static const struct {
     enum cost_array array;
     enum cost_phase phase;
 } steps[COST_STEPS] = {
-    [COST_DRAFT_LAYER] = {COST_OF_LAYER, COST_DRAFTING}, [COST_PROBE] = {COST_OF_PROBE, COST_HEADS},
-    [COST_DRAFT] = {COST_OF_DRAFT, COST_MODEL},          [COST_DRAFT_HEAD] = {COST_OF_DRAFT_HEAD, COST_HEADS},
-    [COST_LAYER] = {COST_OF_LAYER, COST_VERIFICATION},   [COST_HEAD] = {COST_OF_HEAD, COST_VERIFICATION},
+    [COST_DRAFT_PASS] = {COST_OF_PASS, COST_DRAFTING},
+    [COST_DRAFT_ROWS] = {COST_OF_LAYER, COST_DRAFTING},
+    [COST_TRAINED_PROBE] = {COST_OF_TRAINED_PROBE, COST_HEADS},
+    [COST_EXITS] = {COST_OF_EXITS, COST_EXIT_HEADS},
+    [COST_TRAINED_EXITS] = {COST_OF_TRAINED_EXITS, COST_EXIT_HEADS},
+    [COST_PASS] = {COST_OF_PASS, COST_VERIFICATION},
+    [COST_PROBE] = {COST_OF_PROBE, COST_HEADS},
+    [COST_DRAFT] = {COST_OF_DRAFT, COST_MODEL},
+    [COST_DRAFT_HEAD] = {COST_OF_DRAFT_HEAD, COST_HEADS},
+    [COST_LAYER] = {COST_OF_LAYER, COST_VERIFICATION},
+    [COST_HEAD] = {COST_OF_HEAD, COST_VERIFICATION},
 };
 
 /* ---- counts ---- */
 
-/* Shares the calls between the measured numbers of rows on both sides. Numbers above the last one continue its slope,
- * with a negative share of the one before it. */
-void
-cost_add(struct cost_count *c, enum cost_step step, uint32_t rows, double calls, uint32_t position)
+/* Returns the measured number of rows below a number, and the share of the next one in the cost. Numbers above the last
+ * one continue its slope, with a negative share of the one before it. */
+static uint32_t
+below(uint32_t rows, double *upper)
 {
     uint32_t i = 0;
     while (i + 2 < COST_ROWS && rows > cost_rows[i + 1])
         i++;
-    const double upper = ((double)rows - cost_rows[i]) / (double)(cost_rows[i + 1] - cost_rows[i]);
+    *upper = ((double)rows - cost_rows[i]) / (double)(cost_rows[i + 1] - cost_rows[i]);
+    return i;
+}
+
+void
+cost_add(struct cost_count *c, enum cost_step step, uint32_t rows, double calls, uint32_t position)
+{
+    double upper;
+    const uint32_t i = below(rows, &upper);
     c->calls[step][i] += calls * (1 - upper);
     c->calls[step][i + 1] += calls * upper;
     c->attention[step] += calls * rows * position / 1000;
@@ -76,7 +93,7 @@ cost_price(const struct cost_model *m, const struct cost_count *c, double us[COS
 {
     double sum = 0;
     memset(us, 0, COST_PHASES * sizeof *us);
-    us[COST_HOST] = m->pass * (c->passes + c->rounds);
+    us[COST_HOST] = m->draft * (c->passes + c->rounds);
     us[COST_VERIFICATION] = m->round * c->rounds;
     for (int s = 0; s < COST_STEPS; s++) {
         const double *of = m->us[steps[s].array];
@@ -97,8 +114,11 @@ cost_price(const struct cost_model *m, const struct cost_count *c, double us[COS
 double
 cost_autoregressive(const struct cost_model *m, uint32_t layers, double position)
 {
-    const double us = layers * (m->us[COST_OF_LAYER][0] + attention(m, COST_OF_LAYER, position / 1000, 1)) +
-                      m->us[COST_OF_HEAD][0] + m->round;
+    double upper;
+    const uint32_t i = below(layers, &upper);
+    const double *pass = m->us[COST_OF_PASS];
+    const double us = pass[i] * (1 - upper) + pass[i + 1] * upper +
+                      attention(m, COST_OF_PASS, layers * position / 1000, layers) + m->us[COST_OF_HEAD][0] + m->round;
     return us * (m->autoregressive > 0 ? m->autoregressive : m->factor[COST_VERIFICATION]);
 }
 
@@ -131,7 +151,8 @@ correct_sum(struct cost_model *m, const double us[COST_PHASES], unsigned phases,
 void
 cost_correct(struct cost_model *m, const double us[COST_PHASES], double draft_us, double heads_us, double verify_us)
 {
-    const unsigned drafting = 1u << COST_HOST | 1u << COST_DRAFTING | 1u << COST_MODEL, heads = 1u << COST_HEADS;
+    const unsigned drafting = 1u << COST_HOST | 1u << COST_DRAFTING | 1u << COST_MODEL,
+                   heads = 1u << COST_HEADS | 1u << COST_EXIT_HEADS;
     const double all = draft_us + verify_us;
     double price = 0;
     for (int p = 0; p < COST_PHASES; p++)
@@ -150,8 +171,9 @@ cost_correct(struct cost_model *m, const double us[COST_PHASES], double draft_us
 }
 
 void
-cost_correct_autoregressive(struct cost_model *m, double us, double measured_us)
+cost_correct_autoregressive(struct cost_model *m, uint32_t layers, double position, double measured_us)
 {
+    const double us = cost_autoregressive(m, layers, position);
     const double before = m->autoregressive > 0 ? m->autoregressive : m->factor[COST_VERIFICATION];
     if (us > 0 && measured_us > 0)
         m->autoregressive = corrected(before, pow(measured_us / us, m->autoregressive > 0 ? WEIGHT : 1));
@@ -163,7 +185,8 @@ cost_correct_autoregressive(struct cost_model *m, double us, double measured_us)
 static const struct {
     const char *name;
     size_t at;
-} numbers[] = {{"pass", offsetof(struct cost_model, pass)}, {"round", offsetof(struct cost_model, round)}};
+} numbers[] = {{"fixed_draft", offsetof(struct cost_model, draft)},
+               {"fixed_round", offsetof(struct cost_model, round)}};
 
 static bool
 add_array(cJSON *to, const char *name, const double *values, int n)
@@ -227,7 +250,7 @@ cost_model_read(const cJSON *j, struct cost_model *m, struct err *err)
     }
     ok =
         ok && read_array(cJSON_GetObjectItemCaseSensitive(j, "attention"), "attention", m->attention, COST_ARRAYS, err);
-    for (int a = 0; ok && a <= COST_OF_PROBE; a++)
+    for (int a = 0; ok && a <= COST_OF_PROBE; a++) /* the others may be missing */
         ok = m->us[a][0] > 0 || err_set(err, ERR_WORK, "has no '%s'", cost_array_names[a]);
     return ok;
 }

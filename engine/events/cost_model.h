@@ -14,24 +14,31 @@ struct cJSON;
 /* Numbers of rows that are measured; the cost of other numbers is interpolated linearly. */
 extern const uint32_t cost_rows[COST_ROWS]; /* 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64 */
 
-/* Kinds of steps, each a call for some rows. */
+/* Kinds of steps, each a call for some rows; passes and exits are calls for some layers. */
 enum cost_step {
-    COST_DRAFT_LAYER, /* one layer of the target, while drafting */
-    COST_PROBE,       /* a head call on hidden states of any layers, for a policy */
-    COST_DRAFT,       /* a forward pass of the draft model */
-    COST_DRAFT_HEAD,  /* its head call */
-    COST_LAYER,       /* one layer of the target, in a verification */
-    COST_HEAD,        /* the head call of a verification */
+    COST_DRAFT_PASS,    /* a forward pass of one row through layers 1..E, while drafting. Passes through few layers find
+                         * them in the processor's caches, so a layer costs less in them */
+    COST_DRAFT_ROWS,    /* one layer of the target for several rows, in such a pass */
+    COST_PROBE,         /* a head call on hidden states of any layers, for a policy */
+    COST_TRAINED_PROBE, /* the same with trained heads */
+    COST_EXITS,         /* probes of one row within a pass, one after each of some layers */
+    COST_TRAINED_EXITS, /* the same with trained heads */
+    COST_DRAFT,         /* a forward pass of the draft model */
+    COST_DRAFT_HEAD,    /* its head call */
+    COST_PASS,          /* the pass of a single row up to the layer where other rows join, in a verification */
+    COST_LAYER,         /* one layer of the target for several rows, in a verification */
+    COST_HEAD,          /* the head call of a verification */
     COST_STEPS
 };
 
-/* Parts of a round's time, each with a correction of its own. In ROUND events heads_us is that of heads, verify_us that
- * of verification, and draft_us the sum of all others and heads. */
+/* Parts of a round's time, each with a correction of its own. In ROUND events heads_us is that of both kinds of heads, verify_us that
+ * of verification, and draft_us the sum of all others and of heads. */
 enum cost_phase {
-    COST_HOST,     /* fixed costs of drafting */
-    COST_DRAFTING, /* layers of the target */
-    COST_MODEL,    /* layers of the draft model */
-    COST_HEADS,
+    COST_HOST,       /* fixed costs of drafts and rounds */
+    COST_DRAFTING,   /* layers of the target */
+    COST_MODEL,      /* layers of the draft model */
+    COST_HEADS,      /* head calls */
+    COST_EXIT_HEADS, /* probes within passes */
     COST_VERIFICATION,
     COST_PHASES
 };
@@ -40,24 +47,36 @@ enum cost_phase {
 struct cost_count {
     double calls[COST_STEPS][COST_ROWS]; /* calls by rows; one with other numbers of rows is shared by two neighbours */
     double attention[COST_STEPS];        /* Σ over calls and rows of the position, in thousands */
-    double passes;                       /* forward passes of the target's layers while drafting */
+    double passes;                       /* forward passes of the target while drafting */
     double rounds;
 };
 
-/* Adds `calls` calls for `rows` rows (above 0) at a position. */
+/* Adds `calls` calls for `rows` rows (above 0; of passes and exits: layers) at a position. */
 void cost_add(struct cost_count *, enum cost_step, uint32_t rows, double calls, uint32_t position);
 void cost_add_all(struct cost_count *to, const struct cost_count *, double share); /* adds a share of another count */
 
-/* Measured arrays. Layers cost the same in drafts and verifications until rounds correct them. */
-enum cost_array { COST_OF_LAYER, COST_OF_HEAD, COST_OF_PROBE, COST_OF_DRAFT, COST_OF_DRAFT_HEAD, COST_ARRAYS };
+/* Measured arrays: layers for a number of rows, passes of one row through a number of layers. */
+enum cost_array {
+    COST_OF_LAYER,
+    COST_OF_PASS,
+    COST_OF_HEAD,
+    COST_OF_PROBE,
+    COST_OF_TRAINED_PROBE,
+    COST_OF_EXITS,
+    COST_OF_TRAINED_EXITS,
+    COST_OF_DRAFT,
+    COST_OF_DRAFT_HEAD,
+    COST_ARRAYS
+};
 extern const char *const cost_array_names[COST_ARRAYS]; /* "layer", … */
 
 struct cost_model {
-    double us[COST_ARRAYS][COST_ROWS]; /* of a call; all 0: there is no such model. us[COST_OF_LAYER][0] 0: no costs */
-    double attention[COST_ARRAYS];     /* further time of a row at 1,000 more positions */
-    double pass;                       /* fixed cost of a forward pass while drafting, and of drafting */
-    double round;                      /* fixed cost of a verification */
-    uint32_t context;                  /* rows before the measured ones */
+    double us[COST_ARRAYS]
+             [COST_ROWS]; /* of a call; all 0: there is no such model or head. us[COST_OF_LAYER][0] 0: no costs */
+    double attention[COST_ARRAYS]; /* further time of a row at 1,000 more positions */
+    double draft;                  /* fixed cost of a draft, and of drafting in a round */
+    double round;                  /* fixed cost of a verification */
+    uint32_t context;              /* rows before the measured ones */
     /* Corrections, learned from rounds; not stored. */
     double factor[COST_PHASES];
     double autoregressive; /* factor of autoregressive steps; 0: that of verification */
@@ -80,8 +99,8 @@ double cost_autoregressive(const struct cost_model *, uint32_t layers, double po
  * (heads_us may be NAN). Smoothed exponentially. Ignores rounds without a price. */
 void cost_correct(struct cost_model *, const double us[COST_PHASES], double draft_us, double heads_us,
                   double verify_us);
-/* Corrects autoregressive steps: the time of one by cost_autoregressive(), and as measured. */
-void cost_correct_autoregressive(struct cost_model *, double us, double measured_us);
+/* Corrects autoregressive steps by the measured time of one. */
+void cost_correct_autoregressive(struct cost_model *, uint32_t layers, double position, double measured_us);
 
 /* As JSON, in run.json and in the text of a control: {"context": 64, "layer": [12 numbers], …}. The caller deletes the
  * object; NULL: out of memory. Reading checks everything; its message continues a sentence: "has no 'layer'". */

@@ -43,6 +43,7 @@ struct layer_record {
     uint32_t first, n;  /* first: position of row 0; n: number of rows */
     uint32_t begin;     /* row of the first round's pending token; rows before it are used only for learning */
     double head_load;   /* loads of a head call at a layer below L, in units of the target's head */
+    bool trained;       /* layers below L predict with trained heads */
     double layers_load; /* loads of a head call on all layers, in the same unit */
     /* the policy of the run, with its knobs and the first values of its series in the latest round; */
     char policy[16];

@@ -10,6 +10,7 @@
 
 #define REPEATS   5
 #define MOST_ROWS 64
+#define DRAFTS    4   /* passes in a row, of each depth */
 #define FAR       256 /* positions before the rows whose attention is measured */
 #define FAR_ROWS  8
 #define TOKEN     3        /* any: the cost does not depend on it */
@@ -23,16 +24,20 @@ static const uint32_t few_rows[] = {1, 2, 4, 8, 16, 32, 64};
 
 struct timing_of { /* a sample for each repetition */
     double layer[COST_ROWS][REPEATS], head[COST_ROWS][REPEATS], probe[COST_ROWS][REPEATS];
-    double pass[REPEATS], round[REPEATS], far[2][REPEATS];
+    double pass[COST_ROWS][REPEATS], trained[COST_ROWS][REPEATS];
+    double exits[2][COST_ROWS][REPEATS]; /* with the lens, with trained heads */
+    double draft[REPEATS], round[REPEATS], far[2][REPEATS];
 };
 
 struct bench_rows {
     struct context *ctx;
     seq_t seq;
     uint32_t layers;
+    bool trained; /* layers have trained heads */
     slot_t row[MOST_ROWS];
     struct context_probe probe[MOST_ROWS];
-    struct prediction prediction[MOST_ROWS];
+    struct prediction *prediction;  /* (layers + 1, at least MOST_ROWS) */
+    float *temperature, *threshold; /* (layers + 1) */
     struct timing_of of;
 };
 
@@ -88,10 +93,10 @@ advance(struct bench_rows *b, uint32_t n, uint32_t to, double *us)
 }
 
 static bool
-probe(struct bench_rows *b, uint32_t n, uint32_t layer, double *us)
+probe(struct bench_rows *b, uint32_t n, uint32_t layer, enum head_choice head, double *us)
 {
     for (uint32_t i = 0; i < n; i++)
-        b->probe[i] = (struct context_probe){.slot = b->row[i], .layer = layer, .temperature = 1};
+        b->probe[i] = (struct context_probe){.slot = b->row[i], .layer = layer, .head = head, .temperature = 1};
     const double start = now_us();
     const bool ok = context_predict(b->ctx, b->probe, n, b->prediction);
     *us = now_us() - start;
@@ -122,7 +127,8 @@ whole_passes(struct bench_rows *b, uint32_t rep)
     for (uint32_t c = 0; c < COST_ROWS && ok; c++) {
         const uint32_t n = cost_rows[c];
         ok = append(b, b->seq, n) && advance(b, n, b->layers, &b->of.layer[c][rep]) &&
-             verify(b, n, &b->of.head[c][rep]) && probe(b, n, (b->layers + 1) / 2, &b->of.probe[c][rep]);
+             verify(b, n, &b->of.head[c][rep]) && probe(b, n, (b->layers + 1) / 2, USE_LENS, &b->of.probe[c][rep]) &&
+             (!b->trained || probe(b, n, (b->layers + 1) / 2, USE_TRAINED, &b->of.trained[c][rep]));
         b->of.layer[c][rep] /= b->layers;
         context_discard(b->ctx, b->row[0]);
     }
@@ -140,32 +146,88 @@ stairs(struct bench_rows *b, uint32_t rep)
         while (cost_rows[c] != few_rows[i])
             c++;
         ok = advance(b, few_rows[i], ++layer, &b->of.layer[c][rep]) &&
-             probe(b, few_rows[i], layer, &b->of.probe[c][rep]);
+             probe(b, few_rows[i], layer, USE_LENS, &b->of.probe[c][rep]) &&
+             (!b->trained || probe(b, few_rows[i], layer, USE_TRAINED, &b->of.trained[c][rep]));
         b->of.head[c][rep] = b->of.probe[c][rep];
     }
     context_discard(b->ctx, b->row[0]);
     return ok;
 }
 
-/* The fixed cost of a pass: layers one by one against all in a pass. That of a round: an autoregressive step without
- * its pass and head call. */
+/* The fixed cost of a round: an autoregressive step without its pass and head call. */
 static bool
 fixed_costs(struct bench_rows *b, uint32_t rep, double *step_us)
 {
-    double apart = 0, us, pass, head;
-    bool ok = append(b, b->seq, 1);
-    for (uint32_t l = 1; l <= b->layers && ok; l++) {
-        ok = advance(b, 1, l, &us);
-        apart += us;
-    }
-    context_discard(b->ctx, b->row[0]);
+    double pass, head;
     const double start = now_us();
-    ok = ok && append(b, b->seq, 1) && advance(b, 1, b->layers, &pass) && verify(b, 1, &head) &&
-         context_keep(b->ctx, b->seq, b->row, 1);
+    const bool ok = append(b, b->seq, 1) && advance(b, 1, b->layers, &pass) && verify(b, 1, &head) &&
+                    context_keep(b->ctx, b->seq, b->row, 1);
     *step_us = now_us() - start;
-    b->of.pass[rep] = b->layers > 1 ? (apart - pass) / (b->layers - 1) : 0;
-    b->of.round[rep] = *step_us - pass - head;
+    b->of.round[rep] = ok ? *step_us - pass - head : 0;
     return ok;
+}
+
+/* Continues the line through a sample of the model's depth to the next measured number. */
+static void
+continue_line(double sample[COST_ROWS][REPEATS], uint32_t c, uint32_t depth, uint32_t rep)
+{
+    if (cost_rows[c] > depth && c > 0)
+        sample[c][rep] += (sample[c][rep] - sample[c - 1][rep]) * (cost_rows[c] - depth) / (depth - cost_rows[c - 1]);
+}
+
+/* Probes within passes, after every layer, for each depth. No probability reaches the threshold at this temperature. */
+static bool
+exits(struct bench_rows *b, uint32_t rep, bool trained)
+{
+    struct exit_result out = {.probed = b->prediction};
+    struct exit_rule rule = {.temperature = b->temperature, .threshold = b->threshold};
+    bool ok = true, last = false;
+    rule.head = trained ? USE_TRAINED : USE_LENS;
+    for (uint32_t c = 0; c < COST_ROWS && ok && !last; c++) {
+        const uint32_t depth = cost_rows[c] < b->layers - 1 ? cost_rows[c] : b->layers - 1;
+        last = depth == b->layers - 1;
+        ok = append(b, b->seq, 1) && context_advance_until(b->ctx, b->row, 1, depth, &rule, &out);
+        b->of.exits[trained][c][rep] = (double)out.probe_ns / 1000;
+        continue_line(b->of.exits[trained], c, depth, rep);
+        context_discard(b->ctx, b->row[0]);
+    }
+    return ok;
+}
+
+/* Passes of single rows through the first layers, one draft after the other, for each depth. */
+static bool
+draft_passes(struct bench_rows *b, uint32_t rep)
+{
+    slot_t draft = SLOT_NONE;
+    bool ok = true, last = false;
+    for (uint32_t c = 0; c < COST_ROWS && ok && !last; c++) {
+        const uint32_t depth = cost_rows[c] < b->layers ? cost_rows[c] : b->layers;
+        double sum = 0, host = 0, us = 0, head = 0;
+        slot_t first = SLOT_NONE;
+        last = depth == b->layers;
+        for (uint32_t i = 0; i < DRAFTS && ok; i++) {
+            const double start = now_us();
+            draft = context_append(b->ctx, b->seq, i == 0 ? SLOT_NONE : draft, TOKEN);
+            host += now_us() - start;
+            first = i == 0 ? draft : first;
+            b->row[0] = draft;
+            ok = draft != SLOT_NONE && advance(b, 1, depth, &us) && probe(b, 1, depth, USE_LENS, &head);
+            sum += us / DRAFTS;
+        }
+        b->of.probe[0][rep] = head; /* after a pass, whose weights took the head's place in the caches */
+        if (first != SLOT_NONE)
+            context_discard(b->ctx, first);
+        b->of.draft[rep] = host / DRAFTS;
+        b->of.pass[c][rep] = sum;
+        continue_line(b->of.pass, c, depth, rep);
+    }
+    return ok;
+}
+
+static bool
+exits_of_all(struct bench_rows *b, uint32_t rep)
+{
+    return b->layers == 1 || (exits(b, rep, false) && (!b->trained || exits(b, rep, true)));
 }
 
 /* ---- a model ---- */
@@ -195,13 +257,33 @@ take(double us[COST_ROWS], double samples[COST_ROWS][REPEATS])
 
 /* Opens a context whose rows go up to a layer, 0: the last, with two sequences. */
 static bool
-open(struct bench_rows *b, struct engine *e, const struct model *m, struct weights *w, uint32_t depth,
-     const atomic_bool *cancel)
+open_rows(struct bench_rows *b, struct engine *e, const struct model *m, struct weights *w, uint32_t depth,
+          const atomic_bool *cancel)
 {
     const struct context_options limits = {.ctx = FAR + MOST_ROWS + REPEATS * 2, .depth = depth, .cancel = cancel};
     b->layers = depth > 0 ? depth : m->desc.n_layers;
-    return context_open(&b->ctx, e->ops, e->backend, w, &m->desc, &limits, NULL) &&
+    b->trained = m == e->model && e->heads != HEAD_LENS;
+    const size_t n = (size_t)m->desc.n_layers + 1;
+    b->prediction = calloc(n + MOST_ROWS, sizeof *b->prediction);
+    b->temperature = calloc(n, sizeof *b->temperature);
+    b->threshold = calloc(n, sizeof *b->threshold);
+    for (size_t i = 0; b->temperature != NULL && b->threshold != NULL && i < n; i++) {
+        b->temperature[i] = 3;
+        b->threshold[i] = 1;
+    }
+    return b->prediction != NULL && b->temperature != NULL && b->threshold != NULL &&
+           context_open(&b->ctx, e->ops, e->backend, w, &m->desc, &limits, NULL) &&
            (b->seq = context_sequence(b->ctx)) != SEQ_NONE;
+}
+
+static void
+close_rows(struct bench_rows *b)
+{
+    context_close(b->ctx);
+    free(b->prediction);
+    free(b->temperature);
+    free(b->threshold);
+    b->ctx = NULL;
 }
 
 /* The further time of a row at 1,000 more positions, in the first layer. */
@@ -213,7 +295,7 @@ measure_attention(struct bench_rows *b, struct engine *e, const struct model *m,
     seq_t seq[2];
     for (uint32_t i = 0; i < FAR; i++)
         text[i] = TOKEN;
-    bool ok = open(b, e, m, w, 1, cancel);
+    bool ok = open_rows(b, e, m, w, 1, cancel);
     seq[0] = b->seq;
     ok =
         ok && (seq[1] = context_sequence(b->ctx)) != SEQ_NONE && context_prefill(b->ctx, seq[1], text, FAR, NULL, NULL);
@@ -221,13 +303,15 @@ measure_attention(struct bench_rows *b, struct engine *e, const struct model *m,
         ok = append(b, seq[i % 2], FAR_ROWS) && advance(b, FAR_ROWS, 1, &b->of.far[i % 2][i / 2]);
         context_discard(b->ctx, b->row[0]);
     }
-    context_close(b->ctx);
+    close_rows(b);
     *slope = ok ? rounded((median(b->of.far[1]) - median(b->of.far[0])) / FAR_ROWS / FAR * 1000) : 0;
     return ok;
 }
 
 struct measured_model {
-    double layer[COST_ROWS], head[COST_ROWS], probe[COST_ROWS], attention, pass, round;
+    double layer[COST_ROWS], pass[COST_ROWS], head[COST_ROWS], probe[COST_ROWS], trained[COST_ROWS];
+    double exits[2][COST_ROWS];
+    double attention, draft, round;
 };
 
 /* Returns false if it failed, or would take longer than allowed: then *need_us is above 0. */
@@ -236,15 +320,16 @@ measure_model(struct engine *e, const struct model *m, struct weights *w, double
               struct measured_model *out, double *need_us)
 {
     struct bench_rows *b = calloc(1, sizeof *b);
-    double step = 0, one_probe;
-    bool ok = b != NULL && open(b, e, m, w, 0, cancel);
+    double step = 0, one_probe = 0;
+    bool ok = b != NULL && open_rows(b, e, m, w, 0, cancel);
     *need_us = 0;
     for (uint32_t rep = 0; rep < 2 && ok; rep++) /* the first one warms up */
         ok = fixed_costs(b, rep, &step);
-    ok = ok && append(b, b->seq, 1) && advance(b, 1, b->layers, &one_probe) && probe(b, 1, b->layers, &one_probe);
+    ok = ok && append(b, b->seq, 1) && advance(b, 1, b->layers, &one_probe) &&
+         probe(b, 1, b->layers, USE_LENS, &one_probe);
     if (ok)
         context_discard(b->ctx, b->row[0]);
-    const double whole = REPEATS * (COST_ROWS * GROWTH * (step + one_probe) + 2 * step),
+    const double whole = REPEATS * (COST_ROWS * GROWTH * (step + one_probe) + COST_ROWS * DRAFTS / 2 * step),
                  few = REPEATS * N_FEW * GROWTH * (step / (b != NULL ? b->layers : 1) + one_probe);
     const bool all = whole <= allowed_us;
     if (ok && !all && (few > allowed_us || b->layers < N_FEW)) {
@@ -252,14 +337,28 @@ measure_model(struct engine *e, const struct model *m, struct weights *w, double
         ok = false;
     }
     for (uint32_t rep = 0; rep < REPEATS && ok; rep++)
-        ok = all ? fixed_costs(b, rep, &step) && whole_passes(b, rep) : stairs(b, rep);
+        ok = all ? fixed_costs(b, rep, &step) && whole_passes(b, rep) && draft_passes(b, rep) && exits_of_all(b, rep)
+                 : stairs(b, rep);
     if (b != NULL)
-        context_close(b->ctx);
+        close_rows(b);
     if (ok) {
         take(out->layer, b->of.layer);
         take(out->head, b->of.head);
         take(out->probe, b->of.probe);
-        out->pass = rounded(all ? median(b->of.pass) : fmin(b->of.pass[0], b->of.pass[1]));
+        take(out->trained, b->of.trained);
+        take(out->pass, b->of.pass);
+        take(out->exits[0], b->of.exits[0]);
+        take(out->exits[1], b->of.exits[1]);
+        const bool timed[2] = {out->exits[0][0] > 0, out->exits[1][0] > 0}; /* not in a short measurement */
+        for (uint32_t c = 0; c < COST_ROWS; c++) {
+            if (!all)
+                out->pass[c] = rounded(out->layer[0] * cost_rows[c]);
+            if (!timed[0])
+                out->exits[0][c] = rounded(out->probe[0] * cost_rows[c]);
+            if (!timed[1])
+                out->exits[1][c] = rounded(out->trained[0] * cost_rows[c]);
+        }
+        out->draft = rounded(median(b->of.draft));
         out->round = rounded(all ? median(b->of.round) : fmin(b->of.round[0], b->of.round[1]));
         ok = measure_attention(b, e, m, w, cancel, &out->attention);
     }
@@ -278,11 +377,15 @@ engine_costs(struct engine *e, double allowed_us, const atomic_bool *cancel, dou
     if (!measure_model(e, e->model, e->weights, allowed_us, cancel, &m, need_us))
         return false;
     struct cost_model *c = &e->costs;
-    struct cost_model costs = {.pass = m.pass, .round = m.round};
+    struct cost_model costs = {.draft = m.draft, .round = m.round};
     memcpy(costs.us[COST_OF_LAYER], m.layer, sizeof m.layer);
     memcpy(costs.us[COST_OF_HEAD], m.head, sizeof m.head);
     memcpy(costs.us[COST_OF_PROBE], m.probe, sizeof m.probe);
-    costs.attention[COST_OF_LAYER] = m.attention;
+    memcpy(costs.us[COST_OF_PASS], m.pass, sizeof m.pass);
+    memcpy(costs.us[COST_OF_TRAINED_PROBE], m.trained, sizeof m.trained);
+    memcpy(costs.us[COST_OF_EXITS], m.exits[0], sizeof m.exits[0]);
+    memcpy(costs.us[COST_OF_TRAINED_EXITS], m.exits[1], sizeof m.exits[1]);
+    costs.attention[COST_OF_LAYER] = costs.attention[COST_OF_PASS] = m.attention;
     double unused;
     if (draft->model != NULL && measure_model(e, draft->model, draft->weights, INFINITY, cancel, &m, &unused)) {
         const double layers = draft->model->desc.n_layers;

@@ -92,6 +92,7 @@ complete(const struct scope *s, struct layer_record *r, uint32_t prompt)
     r->policy[0] = '\0';
     if (r->first + r->begin > prompt)
         set_state(s, r);
+    r->trained = trained > 0;
     r->head_load = trained == 1 ? 1 : 1 + trained;
     r->layers_load = 1 + (s->info->layers - 1) * trained;
     r->probes = KV_CACHE_PROBES;

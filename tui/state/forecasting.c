@@ -315,7 +315,7 @@ correct_baseline(struct forecasting *f, const struct followed *run)
     if (isnan(speed.value) || (float)speed.value == f->baseline)
         return;
     f->baseline = (float)speed.value;
-    cost_correct_autoregressive(&f->cost, cost_autoregressive(&f->cost, run->info->layers, middle), 1e6 / speed.value);
+    cost_correct_autoregressive(&f->cost, run->info->layers, middle, 1e6 / speed.value);
 }
 
 /* Takes the scope's costs, or asks for them; then corrects them. */

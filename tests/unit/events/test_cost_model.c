@@ -24,9 +24,9 @@ random_to(uint64_t *random, double most)
 static struct cost_model
 random_model(uint64_t *random)
 {
-    struct cost_model m = {.pass = random_to(random, 5), .round = random_to(random, 20), .context = 64};
+    struct cost_model m = {.draft = random_to(random, 5), .round = random_to(random, 20), .context = 64};
     for (int a = 0; a < COST_ARRAYS; a++) {
-        m.attention[a] = random_to(random, 3);
+        m.attention[a] = a == COST_OF_PASS ? m.attention[COST_OF_LAYER] : random_to(random, 3);
         for (int i = 0; i < COST_ROWS; i++)
             m.us[a][i] = random_to(random, 50);
     }
@@ -54,16 +54,19 @@ near(double a, double b)
 
 TEST(a_price_is_the_sum_of_its_calls)
 {
-    static const enum cost_array array[COST_STEPS] = {COST_OF_LAYER,      COST_OF_PROBE, COST_OF_DRAFT,
-                                                      COST_OF_DRAFT_HEAD, COST_OF_LAYER, COST_OF_HEAD};
-    static const enum cost_phase phase[COST_STEPS] = {COST_DRAFTING, COST_HEADS,        COST_MODEL,
-                                                      COST_HEADS,    COST_VERIFICATION, COST_VERIFICATION};
+    static const enum cost_array array[COST_STEPS] = {
+        COST_OF_PASS,  COST_OF_LAYER,      COST_OF_PROBE, COST_OF_TRAINED_PROBE, COST_OF_EXITS, COST_OF_TRAINED_EXITS,
+        COST_OF_DRAFT, COST_OF_DRAFT_HEAD, COST_OF_PASS,  COST_OF_LAYER,         COST_OF_HEAD};
+    static const enum cost_phase phase[COST_STEPS] = {
+        COST_DRAFTING, COST_DRAFTING, COST_HEADS,        COST_HEADS,        COST_EXIT_HEADS,  COST_EXIT_HEADS,
+        COST_MODEL,    COST_HEADS,    COST_VERIFICATION, COST_VERIFICATION, COST_VERIFICATION};
     uint64_t random = seed;
     struct cost_model m = random_model(&random);
     for (int p = 0; p < COST_PHASES; p++)
         m.factor[p] = 0.5 + random_to(&random, 1);
     struct cost_count c = {.passes = 9, .rounds = 4};
-    double slow[COST_PHASES] = {[COST_HOST] = 13 * m.pass, [COST_VERIFICATION] = 4 * m.round}, us[COST_PHASES], sum = 0;
+    double slow[COST_PHASES] = {[COST_HOST] = 13 * m.draft, [COST_VERIFICATION] = 4 * m.round}, us[COST_PHASES],
+           sum = 0;
     for (int i = 0; i < CALLS; i++) {
         const enum cost_step s = (enum cost_step)(splitmix64(&random) % COST_STEPS);
         const uint32_t rows = 1 + (uint32_t)(splitmix64(&random) % 300),
@@ -92,7 +95,7 @@ TEST(an_autoregressive_step_is_a_round_without_drafts)
     const struct cost_model m = random_model(&random);
     struct cost_count c = {.rounds = 1};
     double us[COST_PHASES];
-    cost_add(&c, COST_LAYER, 1, LAYERS, 500);
+    cost_add(&c, COST_PASS, LAYERS, 1, 500);
     cost_add(&c, COST_HEAD, 1, 1, m.context);
     cost_price(&m, &c, us);
     assert_true(near(us[COST_VERIFICATION], cost_autoregressive(&m, LAYERS, 500)));
@@ -124,13 +127,22 @@ static struct cost_count slow; /* by definition: a call for each layer of each p
 static void
 slow_pass(uint32_t *depth, uint32_t rows, uint32_t to, enum cost_step step, uint32_t position)
 {
+    uint32_t alone = 0; /* layers that the last row runs alone, from the first one on */
     for (uint32_t l = 1; l <= to; l++) {
         uint32_t n = 0;
         for (uint32_t i = 0; i < rows; i++)
             n += depth[i] < l;
-        if (n > 0)
+        const bool is_alone = step == COST_LAYER && n == 1 && depth[rows - 1] == 0 && alone == l - 1;
+        alone += is_alone;
+        if (n > 0 && !is_alone)
             cost_add(&slow, step, n, 1, position);
+        if (step == COST_DRAFT_ROWS) /* the last row's is part of its pass */
+            cost_add(&slow, step, 1, -1, position);
     }
+    if (step == COST_DRAFT_ROWS)
+        cost_add(&slow, COST_DRAFT_PASS, to, 1, position);
+    if (alone > 0)
+        cost_add(&slow, COST_PASS, alone, 1, position);
     for (uint32_t i = 0; i < rows; i++)
         depth[i] = depth[i] < to ? to : depth[i];
 }
@@ -153,8 +165,8 @@ exits(const struct layer_record *r, const double *value, struct tally *out)
         while (w.drafted < value[1] && !what_if_full(&w) && exit > 0) {
             exit =
                 what_if_until(&w, LAYERS - 1, &(struct exit_rule){.temperature = temperature, .threshold = threshold});
-            slow_pass(depth, rows, exit > 0 ? exit : LAYERS - 1, COST_DRAFT_LAYER, at);
-            cost_add(&slow, COST_PROBE, 1, exit > 0 ? exit : LAYERS - 1, at);
+            slow_pass(depth, rows, exit > 0 ? exit : LAYERS - 1, COST_DRAFT_ROWS, at);
+            cost_add(&slow, COST_EXITS, exit > 0 ? exit : LAYERS - 1, 1, at);
             slow.passes++;
             if (exit > 0) {
                 what_if_propose(&w, exit, false);
@@ -220,7 +232,7 @@ random_rounds(uint64_t *random, bool model)
     struct cost_count c = {.rounds = 10, .passes = 40};
     for (int i = 0; i < 40; i++) {
         const uint32_t rows = 1 + (uint32_t)(splitmix64(random) % 3);
-        cost_add(&c, model ? COST_DRAFT : COST_DRAFT_LAYER, rows, 4, 100);
+        cost_add(&c, model ? COST_DRAFT : COST_DRAFT_PASS, rows, 4, 100);
         cost_add(&c, COST_PROBE, 1, 4, 100);
     }
     cost_add(&c, COST_LAYER, 5, 40, 100);
@@ -277,11 +289,10 @@ TEST(a_baseline_corrects_autoregressive_steps_alone)
     uint64_t random = seed;
     struct cost_model m = random_model(&random);
     const double before = cost_autoregressive(&m, LAYERS, 100);
-    cost_correct_autoregressive(&m, before, 1.5 * before);
+    cost_correct_autoregressive(&m, LAYERS, 100, 1.5 * before);
     assert_true(near(cost_autoregressive(&m, LAYERS, 100), 1.5 * before));
     assert_true(near(m.factor[COST_VERIFICATION], 1));
-    cost_correct_autoregressive(&m, 0, 100);
-    cost_correct_autoregressive(&m, 100, NAN);
+    cost_correct_autoregressive(&m, LAYERS, 100, NAN);
     assert_true(near(cost_autoregressive(&m, LAYERS, 100), 1.5 * before));
 }
 
@@ -306,9 +317,11 @@ TEST(a_wrong_text_of_costs_is_refused)
         "[]",
         "{}",
         "{\"context\": -1}",
-        "{\"context\": 64, \"pass\": 1, \"round\": 1, \"attention\": [1, 2, 3, 4, 5]}",
-        "{\"context\": 64, \"pass\": 1, \"round\": 1, \"attention\": [1, 2, 3, 4, 5], \"layer\": [1, 2]}",
-        "{\"context\": 64, \"pass\": \"1\", \"round\": 1, \"attention\": [1, 2, 3, 4, 5]}"};
+        "{\"context\": 64, \"fixed_draft\": 1, \"fixed_round\": 1, \"attention\": [1, 2, 3, 4, 5, 6, 7, 8, 9]}",
+        "{\"context\": 64, \"fixed_draft\": 1, \"fixed_round\": 1, \"attention\": [1, 2, 3, 4, 5, 6, 7, 8, 9], "
+        "\"layer\": "
+        "[1, 2]}",
+        "{\"context\": 64, \"fixed_draft\": \"1\", \"fixed_round\": 1, \"attention\": [1, 2, 3, 4, 5, 6, 7, 8, 9]}"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct cost_model m;
         struct err err = {.kind = ERR_NONE};

@@ -1,0 +1,403 @@
+/* bench --forecast: how exact forecasts in time are (docs/methods.md: Cost model). It measures a grid of settings as any
+ * benchmark, and forecasts each of them from the layers' predictions in one run of each prompt. Corrections are learned
+ * as in a live run: a setting's forecast is made before its own rounds correct the cost model. Settings come in a random
+ * order. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/base/files.h"
+#include "cli/bench/bench.h"
+#include "engine/events/forecast.h"
+#include "engine/events/results.h"
+#include "kernels/base/rng.h"
+#include "policies/policy.h"
+#include "tui/scope/scope.h"
+
+#define VALUES 4 /* of a knob, at most */
+#define KNOBS  3
+
+static const struct grid {
+    const char *policy;
+    struct {
+        const char *knob;
+        bool depth;           /* values are shares of the model's layers */
+        double value[VALUES]; /* 0: no more */
+    } axis[KNOBS];
+} grids[] = {
+    {"layerskip", {{"exit_layer", true, {0.125, 0.25, 0.5, 0.75}}, {"gamma", false, {2, 4, 8}}}},
+    {"fsm", {{"exit_layer", true, {0.25, 0.5, 0.75}}, {"gamma_max", false, {4, 12}}}},
+    {"dv", {{"exit_layer", true, {0.25, 0.5, 0.75}}, {"th", false, {0.5, 0.8}}, {"w_max", false, {6, 12}}}},
+    {"specbound", {{"d_max", true, {0.25, 0.5, 0.75}}, {"tau", false, {0.3, 0.55, 0.8}}, {"w_max", false, {4, 8}}}},
+    {"del", {{"d_max", false, {4, 8, 18}}, {"omega", false, {0.5, 0.95}}}},
+    {"ngram", {{"k", false, {4, 8, 16}}, {"n_min", false, {1, 2}}}},
+    {"sd", {{"k", false, {1, 2, 3, 4}}}},
+};
+
+struct forecast_row {
+    const struct candidate *candidate;
+    double values[POLICY_KNOBS];
+    const struct policy_ops *ops;
+    double measured, forecast, plain, modelled; /* speedups; plain: without corrections */
+    double us[COST_PHASES];                     /* per token */
+    double draft_us, heads_us, verify_us;       /* measured, per token; draft_us without heads */
+};
+
+struct forecasts {
+    struct bench *b;
+    struct layer_record *record; /* (n_records) of each prompt with the lens, then with trained heads; owned */
+    size_t n_records;
+    struct cost_model cost, plain;
+    struct forecast_row *row; /* (n) owned; without ar */
+    size_t n;
+};
+
+/* ---- settings ---- */
+
+static const struct policy_ops *
+named(const char *policy)
+{
+    const struct policy_ops *const *ops = policy_registry;
+    while (*ops != NULL && strcmp((*ops)->name, policy) != 0)
+        ops++;
+    return *ops;
+}
+
+static uint32_t
+count(const double *value)
+{
+    uint32_t n = 0;
+    while (n < VALUES && value[n] > 0)
+        n++;
+    return n;
+}
+
+/* Appends a candidate at a point of the grid, and its row with the values of all knobs. */
+static bool
+append_point(struct forecasts *f, const struct grid *g, const struct policy *p, uint32_t point, struct err *err)
+{
+    struct candidate candidate = {.policy = g->policy};
+    struct forecast_row *row = &f->row[f->n];
+    size_t used = 0;
+    row->ops = p->ops;
+    memcpy(row->values, p->value, sizeof row->values);
+    for (int a = 0; a < KNOBS && g->axis[a].knob != NULL; a++) {
+        const uint32_t n = count(g->axis[a].value), layers = f->b->engine->model->desc.n_layers;
+        const int k = policy_knob_index(&p->info, g->axis[a].knob);
+        double value = g->axis[a].value[point % n];
+        point /= n;
+        if (k < 0)
+            continue;
+        if (g->axis[a].depth)
+            value = fmax(1, round(value * layers));
+        if (!knob_check(&p->info.knobs[k], value, &row->values[k], err))
+            return false;
+        struct knob_setting *set = &candidate.set[candidate.n_set++];
+        snprintf(set->name, sizeof set->name, "%s", g->axis[a].knob);
+        knob_format(&p->info.knobs[k], row->values[k], set->text, sizeof set->text);
+        used += (size_t)snprintf(candidate.point + used, sizeof candidate.point - used, "%s%s=%s", used > 0 ? " " : "",
+                                 set->name, set->text);
+    }
+    f->n++;
+    return bench_append(f->b, &candidate, err);
+}
+
+static bool
+append_grid(struct forecasts *f, const struct grid *g, struct err *err)
+{
+    const struct model_desc *d = &f->b->engine->model->desc;
+    const struct model_info model = {d->n_layers, d->width, d->vocab, f->b->engine->model->rho, f->b->engine->profile};
+    const struct policy_ops *ops = named(g->policy);
+    struct policy p;
+    uint32_t points = 1;
+    if (ops == NULL || ops->what_if == NULL || engine_missing(f->b->engine, ops->needs) != 0 ||
+        d->n_layers < ops->least_layers)
+        return true;
+    for (int a = 0; a < KNOBS && g->axis[a].knob != NULL; a++)
+        points *= count(g->axis[a].value);
+    struct forecast_row *more = realloc(f->row, (f->n + points) * sizeof *more);
+    if (more == NULL)
+        return err_set(err, ERR_WORK, "out of memory");
+    f->row = more;
+    memset(f->row + f->n, 0, points * sizeof *more);
+    bool ok = policy_open(&p, ops, &model, &f->b->o->sampling, err);
+    for (uint32_t i = 0; i < points && ok; i++)
+        ok = append_point(f, g, &p, i, err);
+    policy_close(&p);
+    return ok;
+}
+
+/* ---- records ---- */
+
+/* Runs a prompt and records the predictions of all layers. */
+static bool
+record_prompt(struct bench *b, const char *prompt, enum head_mode head, struct layer_record *out, struct err *err)
+{
+    const bool draft = engine_has(b->engine, AUX_DRAFT);
+    const struct candidate plain = {.policy = draft ? "sd" : "ar"}; /* a draft model is read if the policy needs it */
+    struct session_options so = bench_session(b, &plain);
+    struct session *session = NULL;
+    struct scope *scope = NULL;
+    struct event_reader *reader = NULL;
+    so.probe = PROBE_ALL;
+    so.head = head;
+    so.prompt = prompt;
+    so.prompt_len = strlen(prompt);
+    bool ok = session_open(&session, b->engine, &so, err) && scope_open(&scope, session_info(session), err);
+    if (ok && (reader = event_reader_open(session_log(session))) == NULL)
+        ok = err_set(err, ERR_WORK, "out of memory for events");
+    ok = ok && session_start(session, err);
+    for (bool over = !ok; !over && !generation_interrupted();) {
+        const struct event *e;
+        while ((e = event_reader_next(reader)) != NULL) {
+            scope_event(scope, e);
+            over = over || (e->type == EVENT_CONTROL && e->control.kind == RECORDED_END);
+        }
+        if (!over)
+            event_reader_wait(reader, 100);
+    }
+    const char *why = ok ? scope_record(scope, out) : NULL;
+    if (why != NULL)
+        ok = err_set(err, ERR_USAGE, "no forecast of the prompt '%.40s': %s", prompt, why);
+    if (reader != NULL)
+        event_reader_close(reader);
+    session_close(session);
+    scope_close(scope);
+    return ok;
+}
+
+static bool
+record_all(struct forecasts *f, struct err *err)
+{
+    const size_t n = f->b->n_prompts, heads = f->b->engine->heads != HEAD_LENS ? 2 : 1;
+    f->record = calloc(n * heads, sizeof *f->record);
+    bool ok = f->record != NULL || err_set(err, ERR_WORK, "out of memory");
+    for (size_t i = 0; i < n * heads && ok && !generation_interrupted(); i++) {
+        ok = layer_record_open(&f->record[i], f->b->engine->model->desc.n_layers, err);
+        f->n_records += ok;
+        ok = ok && record_prompt(f->b, f->b->prompts[i % n], i < n ? HEADS_LENS : HEADS_TRAINED, &f->record[i], err);
+    }
+    return ok;
+}
+
+/* ---- forecasts ---- */
+
+/* Forecasts a setting on all records: the time per token by phase, and the speedup. */
+static bool
+forecast(const struct forecasts *f, const struct policy_ops *ops, const double *values, const struct cost_model *cost,
+         double us[COST_PHASES], double *speedup, double *modelled)
+{
+    double tokens = 0, sum = 0, plain = 0, weights = 0;
+    memset(us, 0, COST_PHASES * sizeof *us);
+    const size_t n = f->b->n_prompts, from = ops->trained_heads && f->n_records > n ? n : 0;
+    for (size_t i = 0; i < n; i++) {
+        struct forecast one;
+        if (!forecast_make(ops, &f->record[from + i], values, f->b->engine->model->rho, cost, &one) || !one.in_time)
+            return false;
+        tokens += one.tokens;
+        plain += (double)one.autoregressive * one.tokens;
+        weights += one.tokens / (double)one.modelled;
+        for (int p = 0; p < COST_PHASES; p++)
+            us[p] += (double)one.us[p] * one.tokens;
+    }
+    for (int p = 0; p < COST_PHASES; p++) {
+        sum += us[p];
+        us[p] /= tokens;
+    }
+    *speedup = plain / sum;
+    *modelled = tokens / weights;
+    return true;
+}
+
+/* Corrects the cost model by a candidate's rounds. */
+static void
+correct(struct forecasts *f, const double us[COST_PHASES], const struct tally *t)
+{
+    double price[COST_PHASES];
+    for (int p = 0; p < COST_PHASES; p++)
+        price[p] = us[p] * (double)t->emitted;
+    cost_correct(&f->cost, price, t->draft_us, t->heads_us, t->verify_us);
+}
+
+static bool
+compare(struct forecasts *f, struct err *err)
+{
+    const struct tally *ar = &f->b->candidates[0].total;
+    const double ar_us = (ar->draft_us + ar->verify_us) / (double)ar->emitted;
+    double us[COST_PHASES], speedup, modelled;
+    f->plain = f->cost = f->b->engine->costs;
+    if (!forecast(f, named("ar"), f->row[0].values, &f->cost, us, &speedup, &modelled))
+        return err_set(err, ERR_WORK, "the costs of steps could not be measured");
+    correct(f, us, ar);
+    const struct layer_record *first = &f->record[0];
+    cost_correct_autoregressive(&f->cost, first->layers, first->first + (first->begin + first->n) / 2.0, ar_us);
+    uint64_t random = f->b->o->seed;
+    for (size_t i = f->n; i > 1; i--) {
+        const size_t k = splitmix64(&random) % i;
+        const struct forecast_row other = f->row[k];
+        f->row[k] = f->row[i - 1];
+        f->row[i - 1] = other;
+    }
+    for (size_t i = 0; i < f->n; i++) {
+        struct forecast_row *r = &f->row[i];
+        const struct tally *t = &r->candidate->total;
+        if (t->emitted == 0 || !forecast(f, r->ops, r->values, &f->plain, r->us, &r->plain, &r->modelled) ||
+            !forecast(f, r->ops, r->values, &f->cost, r->us, &r->forecast, &r->modelled))
+            return err_set(err, ERR_WORK, "no forecast of %s %s", r->candidate->policy, r->candidate->point);
+        r->measured = ar_us * (double)t->emitted / (t->draft_us + t->verify_us);
+        r->draft_us = (t->draft_us - t->heads_us) / (double)t->emitted;
+        r->heads_us = t->heads_us / (double)t->emitted;
+        r->verify_us = t->verify_us / (double)t->emitted;
+        correct(f, r->us, t);
+    }
+    return true;
+}
+
+/* ---- the report ---- */
+
+static int
+ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Returns a quantile of |forecast ÷ measured − 1|. */
+static double
+quantile(const struct forecasts *f, bool plain, double share)
+{
+    double *off = malloc(f->n * sizeof *off);
+    if (off == NULL)
+        return NAN;
+    for (size_t i = 0; i < f->n; i++)
+        off[i] = fabs((plain ? f->row[i].plain : f->row[i].forecast) / f->row[i].measured - 1);
+    qsort(off, f->n, sizeof *off, ascending);
+    const double value = off[(size_t)(share * (double)(f->n - 1) + 0.5)];
+    free(off);
+    return value;
+}
+
+static double
+drafting(const struct forecast_row *r)
+{
+    return r->us[COST_HOST] + r->us[COST_DRAFTING] + r->us[COST_MODEL];
+}
+
+static void
+print_table(const struct forecasts *f)
+{
+    printf("%-40s %17s %6s %9s  %s\n", "", "x ar", "", "", "us a token: forecast, measured");
+    printf("%-40s %8s %8s %6s %9s %13s %13s %13s\n", "setting", "forecast", "measured", "off", "modelled", "draft",
+           "heads", "verify");
+    for (size_t i = 0; i < f->n; i++) {
+        const struct forecast_row *r = &f->row[i];
+        const int wide = printf("%s %s", r->candidate->policy, r->candidate->point);
+        printf("%*s %8.2f %8.2f %5.0f%% %9.2f %6.0f %6.0f %6.0f %6.0f %6.0f %6.0f\n", wide < 40 ? 40 - wide : 0, "",
+               r->forecast, r->measured, (r->forecast / r->measured - 1) * 100, r->modelled, drafting(r), r->draft_us,
+               r->us[COST_HEADS] + r->us[COST_EXIT_HEADS], r->heads_us, r->us[COST_VERIFICATION], r->verify_us);
+    }
+    printf("\nforecast against measured, %zu settings: median %.1f%%, 90th percentile %.1f%% off\n", f->n,
+           quantile(f, false, 0.5) * 100, quantile(f, false, 0.9) * 100);
+    printf("without corrections by rounds: median %.1f%%, 90th percentile %.1f%% off\n", quantile(f, true, 0.5) * 100,
+           quantile(f, true, 0.9) * 100);
+}
+
+/* Columns of the CSV file, members of the JSON. */
+static const struct {
+    const char *name;
+    size_t at;
+} columns[] = {
+    {"forecast", offsetof(struct forecast_row, forecast)},
+    {"measured", offsetof(struct forecast_row, measured)},
+    {"uncorrected", offsetof(struct forecast_row, plain)},
+    {"modelled", offsetof(struct forecast_row, modelled)},
+    {"forecast_fixed_us", offsetof(struct forecast_row, us[COST_HOST])},
+    {"forecast_draft_layers_us", offsetof(struct forecast_row, us[COST_DRAFTING])},
+    {"forecast_draft_model_us", offsetof(struct forecast_row, us[COST_MODEL])},
+    {"measured_draft_us", offsetof(struct forecast_row, draft_us)},
+    {"forecast_heads_us", offsetof(struct forecast_row, us[COST_HEADS])},
+    {"forecast_exit_heads_us", offsetof(struct forecast_row, us[COST_EXIT_HEADS])},
+    {"measured_heads_us", offsetof(struct forecast_row, heads_us)},
+    {"forecast_verify_us", offsetof(struct forecast_row, us[COST_VERIFICATION])},
+    {"measured_verify_us", offsetof(struct forecast_row, verify_us)},
+};
+#define N_COLUMNS (sizeof columns / sizeof *columns)
+
+static double
+column(const struct forecast_row *r, size_t i)
+{
+    return *(const double *)((const char *)r + columns[i].at);
+}
+
+static bool
+write_csv(const struct forecasts *f, const char *path, struct err *err)
+{
+    FILE *out;
+    if (!results_open(&out, path, &results_csv_file, err))
+        return false;
+    fputs("policy,params", out);
+    for (size_t i = 0; i < N_COLUMNS; i++)
+        fprintf(out, ",%s", columns[i].name);
+    for (size_t k = 0; k < f->n; k++) {
+        fprintf(out, "\r\n%s,%s", f->row[k].candidate->policy, f->row[k].candidate->point);
+        for (size_t i = 0; i < N_COLUMNS; i++)
+            fprintf(out, ",%.6g", column(&f->row[k], i));
+    }
+    fputs("\r\n", out);
+    return results_close(out, path, err);
+}
+
+static bool
+write_json(const struct forecasts *f, const char *path, struct err *err)
+{
+    cJSON *root = cJSON_CreateObject(), *results = cJSON_AddArrayToObject(root, "results");
+    for (size_t k = 0; k < f->n; k++) {
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddItemToArray(results, row);
+        cJSON_AddStringToObject(row, "policy", f->row[k].candidate->policy);
+        cJSON_AddStringToObject(row, "params", f->row[k].candidate->point);
+        for (size_t i = 0; i < N_COLUMNS; i++)
+            json_number(row, columns[i].name, column(&f->row[k], i));
+    }
+    json_number(root, "median_off", quantile(f, false, 0.5));
+    json_number(root, "p90_off", quantile(f, false, 0.9));
+    json_number(root, "uncorrected_median_off", quantile(f, true, 0.5));
+    json_number(root, "uncorrected_p90_off", quantile(f, true, 0.9));
+    cJSON_AddItemToObject(root, "cost", cost_model_json(&f->plain));
+    const bool ok = json_write(root, path, err);
+    cJSON_Delete(root);
+    return ok;
+}
+
+static bool
+report(const struct forecasts *f, struct err *err)
+{
+    const struct options *o = f->b->o;
+    if (!results_take_stdout(o->json) && !results_take_stdout(o->csv))
+        print_table(f);
+    const bool ok = o->csv == NULL || write_csv(f, o->csv, err);
+    return (o->json == NULL || write_json(f, o->json, ok ? err : NULL)) && ok;
+}
+
+bool
+bench_forecast(struct bench *b, struct err *err)
+{
+    struct forecasts f = {.b = b};
+    double need_us;
+    bool ok = bench_append(b, &(struct candidate){.policy = "ar"}, err);
+    for (size_t i = 0; i < sizeof grids / sizeof *grids && ok; i++)
+        ok = append_grid(&f, &grids[i], err);
+    for (size_t i = 0; i < f.n && ok; i++) /* candidates do not move any more */
+        f.row[i].candidate = &b->candidates[i + 1];
+    ok = ok && record_all(&f, err);
+    if (ok)
+        engine_costs(b->engine, INFINITY, NULL, &need_us);
+    ok = ok && bench_run(b, err);
+    if (ok && !generation_interrupted())
+        ok = compare(&f, err) && report(&f, err);
+    for (size_t i = 0; i < f.n_records; i++)
+        layer_record_close(&f.record[i]);
+    free(f.record);
+    free(f.row);
+    return ok;
+}
