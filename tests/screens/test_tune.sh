@@ -19,7 +19,9 @@ cat >"$WORK/race.script" <<END
 :save-screen row.txt
 :wait idle
 :save-screen over.txt
-:key f
+:key Down
+:save-screen shown.txt
+:key Home f
 :save-screen flags.txt
 :key f Home y
 :tune save 2 second
@@ -35,7 +37,10 @@ check "the panel has plain decoding and the policies that were named" \
     sh -c "grep -q '^┃[▸ ] *[0-9]* sd .*[0-9]\.[0-9][0-9]' '$WORK/run/over.txt' && grep -q ' fsm ' '$WORK/run/over.txt' && ! grep -q '[0-9] swift ' '$WORK/run/over.txt'"
 check "its result is of held-out prompts" grep -Eq 'held out .* × ar.*(faster than|slower than|within noise of) plain decoding|plain decoding is the fastest' "$WORK/run/over.txt"
 check "a message names the fastest setting" grep -Eq '(fastest: .* × ar on held-out prompts|plain decoding is the fastest)' "$WORK/run/over.txt"
-check "during the race, the cursor's row shows its run in the other panels" grep -q '▸ *[0-9]* [a-z]' "$WORK/run/row.txt"
+check "during the race the cursor stays on its setting" grep -q '▸ *[0-9]* [a-z]' "$WORK/run/row.txt"
+check "the cursor's row fills the other panels with its setting's run" \
+    sh -c "grep -q ' τ *tau ' '$WORK/run/over.txt' && ! grep -q ' τ *tau ' '$WORK/run/shown.txt'"
+check "and Home returns to the current one" grep -q ' τ *tau ' "$WORK/run/flags.txt"
 check "knobs and prompt are restored" sh -c "grep -q 'd_max .* 4 ' '$WORK/run/over.txt' && grep -q 'Everybody in the valley' '$WORK/run/over.txt'"
 check "f shows options of other engines" grep -q 'llama.cpp [0-9.]*' "$WORK/run/flags.txt"
 check "a setting is taken by its number" grep -Eq 'policy (sd|fsm)' "$WORK/run/taken.txt"

@@ -279,10 +279,7 @@ app_cycle(struct app *app, int patience)
     handle_signals(app);
     if (follow_events(&app->run, &app->panes.selection, &app->message))
         app->screen.dirty = true;
-    if (follow_live(&app->run)) { /* a recorded run has no pending settings */
-        app->panes.view.scope = sweeping_scope(&app->run.sweeping);
-        app->panes.view.requested = app->run.sweeping.shown == NULL ? &app->run.requested : NULL;
-    }
+    app_choose_scope(app);
     if (!sweeping_now(&app->run.sweeping) && /* a frame would disturb its measurements */
         forecasting_step(&app->forecasting, &app->run, flat_out(app)))
         app->screen.dirty = true;

@@ -292,6 +292,7 @@ show_run(struct app *app, const char *text, struct err *err)
         return false;
     if (!sweeping_show(&app->run.sweeping, now ? NULL : &index, err))
         return false;
+    app_choose_scope(app);
     app->panes.selection = (struct selection){.follow = true};
     app->screen.dirty = true;
     return true;
@@ -343,6 +344,7 @@ begin_race(struct app *app, const char *rest, struct err *err)
     if (!sweeping_race(&app->run.sweeping, &request, app_prompt(app), !scope->running && scope->end[0] == '\0', o->pace,
                        err))
         return false;
+    app_choose_scope(app); /* the runs of an earlier race are gone */
     app->run.ended = false;
     return run_panel(app, "tune", err);
 }

@@ -64,14 +64,25 @@ axis_place(const struct axis *a, double speed)
     return x < 0 ? 0 : x >= a->cols ? a->cols - 1 : x;
 }
 
-/* The axis contains all speeds and 1; intervals may be cut. */
+/* An interval of fewer heats is too wide to be of use. */
+static bool
+is_known(const struct race_standing *s)
+{
+    return s->heats >= RACE_HEATS && !isnan(s->speed.low);
+}
+
+#define WIDEST 1.5 /* an interval reaches so many times the speed, at most, before it is cut */
+
+/* The axis contains all speeds and 1, and the intervals of settings that are left. */
 static struct axis
 axis_of(const struct race_standing *all, uint32_t n, int x, int cols)
 {
     struct axis a = {.x = x, .cols = cols, .low = 1, .high = 1};
     for (uint32_t i = 0; i < n; i++) {
-        a.low = fmin(a.low, all[i].speed.value);
-        a.high = fmax(a.high, all[i].speed.value);
+        const struct comparison *of = &all[i].speed;
+        const bool whole = is_known(&all[i]) && all[i].dropped == 0;
+        a.low = fmin(a.low, whole ? fmax(of->low, of->value / WIDEST) : of->value);
+        a.high = fmax(a.high, whole ? fmin(of->high, of->value * WIDEST) : of->value);
     }
     a.low = fmax(floor(a.low * 4 - 0.5) / 4, 0);
     a.high = ceil(a.high * 4 + 0.5) / 4;
@@ -91,13 +102,6 @@ draw_axis(const struct axis *a, const struct canvas *c)
         x = x < 0 ? 0 : x + width > a->cols ? a->cols - width : x;
         canvas_text(c, 0, a->x + x, ROLE_DIM, text);
     }
-}
-
-/* An interval of fewer heats is too wide to be of use. */
-static bool
-is_known(const struct race_standing *s)
-{
-    return s->heats >= RACE_HEATS && !isnan(s->speed.low);
 }
 
 /* Draws ├──●──┤ on the line of 1.0. */

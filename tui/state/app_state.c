@@ -52,6 +52,16 @@ app_prompt(const struct app *app)
     return segments_prompt(all, segments_now(all));
 }
 
+void
+app_choose_scope(struct app *app)
+{
+    if (!follow_live(&app->run))
+        return;
+    app->panes.view.scope = sweeping_scope(&app->run.sweeping);
+    /* a run that is over has no pending settings */
+    app->panes.view.requested = app->run.sweeping.shown == NULL ? &app->run.requested : NULL;
+}
+
 bool
 app_changed(const struct app *app)
 {

@@ -52,6 +52,7 @@ bool app_command(struct app *, const char *line); /* the same; shows the error a
 bool app_text(struct app *, const char *line);    /* likewise; all blanks after the verb's blank belong to the text */
 void app_open_line(struct app *, enum line_use, const char *text);
 const char *app_prompt(const struct app *); /* the current prompt; NULL: unknown */
+void app_choose_scope(struct app *);        /* panels of a live run show it, or the last run of a race's setting */
 bool app_changed(const struct app *);       /* the screen differs from the last frame */
 /* Ends the main loop; why may be NULL. */
 void app_leave(struct app *, int exit_status, const struct err *why);
