@@ -211,7 +211,7 @@ scope_model_cells(const struct scope *s, enum layer_model model, uint32_t pos)
 {
     if (model == MODEL_TARGET)
         return scope_cells(s, pos);
-    return pos < s->focus->length ? aux_cells(aux_of(s, model), pos) : NULL;
+    return pos < s->focus->length ? ring_at(&aux_of(s, model)->cells, pos) : NULL;
 }
 
 uint64_t
@@ -287,7 +287,7 @@ uint64_t
 scope_expert_rows(const struct scope *s, uint32_t layer)
 {
     const struct expert_cells *x = &s->focus->experts;
-    return x->used > 0 && layer <= x->layers ? x->rows[layer] : 0;
+    return x->used > 0 && layer <= x->layers ? x->counted[layer] : 0;
 }
 
 uint64_t

@@ -211,7 +211,7 @@ scope_take_glimpse(const struct scope *s, struct scope_sequence *q, uint32_t pos
 {
     const struct scope_column *c = sequence_column(q, pos);
     const struct scope_cell *cells = c == NULL ? NULL : cells_of(s, q, pos);
-    uint8_t *out = cells == NULL ? NULL : glimpses_keep(&q->glimpses, q->max_positions, s->info->layers, pos);
+    uint8_t *out = cells == NULL ? NULL : ring_keep(&q->glimpses, q->max_positions, s->info->layers, pos);
     if (out != NULL)
         glimpse_at(s, q, c, cells, isnan(c->threshold) ? 0.5f : c->threshold, out);
 }
@@ -221,7 +221,7 @@ scope_glimpse_of(const struct scope *s, const struct scope_sequence *q, uint32_t
 {
     const struct scope_column *c = sequence_column(q, pos);
     const struct scope_cell *cells = c == NULL ? NULL : cells_of(s, q, pos);
-    const uint8_t *kept = c == NULL ? NULL : glimpses_at(&q->glimpses, pos);
+    const uint8_t *kept = c == NULL ? NULL : ring_at(&q->glimpses, pos);
     if (cells != NULL)
         glimpse_at(s, q, c, cells, q == s->focus ? threshold_at(s, c) : isnan(c->threshold) ? 0.5f : c->threshold, out);
     else if (kept != NULL)
@@ -320,7 +320,7 @@ scope_round_values(const struct scope *s, uint32_t index, uint32_t round)
     if (series == NULL || series->used == 0)
         return NULL;
     if (series_of_round(series->declared))
-        return round_values(&s->focus->by_round[index], round);
+        return ring_at(&s->focus->by_round[index], round);
     const enum series_form form = series->declared->form;
     if (round >= series->reported && form != SERIES_LINE && form != SERIES_BAND)
         return series->latest;

@@ -161,7 +161,7 @@ sequence_close(struct scope_sequence *q)
     for (uint32_t i = 0; i < POLICY_SERIES; i++) {
         free(q->series[i].ring);
         free(q->series[i].latest);
-        round_values_close(&q->by_round[i]);
+        ring_close(&q->by_round[i]);
     }
     free(q->columns);
     free(q->cells_of);
@@ -172,7 +172,7 @@ sequence_close(struct scope_sequence *q)
     for (enum aux_role role = 0; role < AUX_MODELS; role++)
         aux_cells_close(&q->aux[role]);
     expert_cells_close(&q->experts);
-    glimpses_close(&q->glimpses);
+    ring_close(&q->glimpses);
     free(q->probed);
     free(q->compared);
     free(q->rounds);
@@ -182,11 +182,11 @@ sequence_close(struct scope_sequence *q)
 size_t
 sequence_bytes(const struct scope_sequence *q)
 {
-    size_t n = q->bytes + glimpses_bytes(&q->glimpses) + expert_cells_bytes(&q->experts);
+    size_t n = q->bytes + ring_bytes(&q->glimpses) + ring_bytes(&q->experts.rows);
     for (enum aux_role role = 0; role < AUX_MODELS; role++)
-        n += aux_cells_bytes(&q->aux[role]);
+        n += ring_bytes(&q->aux[role].cells);
     for (uint32_t i = 0; i < POLICY_SERIES; i++)
-        n += round_values_bytes(&q->by_round[i]);
+        n += ring_bytes(&q->by_round[i]);
     return n;
 }
 
@@ -204,7 +204,7 @@ sequence_begin(struct scope_sequence *q, const struct policy_info *policy)
     for (enum aux_role role = 0; role < AUX_MODELS; role++)
         aux_cells_begin(&q->aux[role]);
     expert_cells_begin(&q->experts);
-    glimpses_close(&q->glimpses);
+    ring_close(&q->glimpses);
     q->n_rounds = 0;
     q->open = false;
     q->n_struck = 0;
@@ -224,7 +224,7 @@ sequence_choose_policy(struct scope_sequence *q, const struct policy_info *polic
         series->used = series->reported = 0;
         for (uint32_t k = 0; k < series->cells; k++)
             series->latest[k] = NAN;
-        round_values_close(&q->by_round[i]);
+        ring_close(&q->by_round[i]);
     }
 }
 
@@ -292,8 +292,8 @@ sequence_forget_from(struct scope_sequence *q, uint32_t from)
         if (sequence_holds_cells(q, p))
             q->cells_of[p % q->max_columns] = 0;
         for (enum aux_role role = 0; role < AUX_MODELS; role++)
-            aux_cells_forget(&q->aux[role], p);
-        expert_cells_forget(&q->experts, p);
+            ring_forget(&q->aux[role].cells, p);
+        ring_forget(&q->experts.rows, p);
     }
     q->length = from < q->length ? from : q->length;
 }

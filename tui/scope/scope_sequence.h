@@ -29,7 +29,7 @@ struct scope_sequence {
         *agreed[2]; /* (L + 1) compared: positions where both heads were probed; agreed: with the last layer, by head */
     struct aux_cells aux[AUX_MODELS];
     struct expert_cells experts;
-    struct glimpses glimpses; /* of all positions, also those whose cells were dropped */
+    struct ring glimpses; /* of all positions, also those whose cells were dropped */
     struct wrong_paths wrong;
 
     struct scope_round *rounds; /* (n_ring) round number i is rounds[i % max_rounds] */
@@ -43,8 +43,8 @@ struct scope_sequence {
     uint32_t n_struck;
 
     struct scope_series series[POLICY_SERIES];
-    struct round_values by_round[POLICY_SERIES]; /* of all forms except LINE and BAND */
-    uint32_t n_series;                           /* of the current policy */
+    struct ring by_round[POLICY_SERIES]; /* of all forms except LINE and BAND */
+    uint32_t n_series;                   /* of the current policy */
 };
 
 /* Opens an empty history with the policy's series (NULL: none). at_a_time: sequences at a time; up to 8 have the sizes of scope.h, up to 16

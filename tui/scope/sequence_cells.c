@@ -4,26 +4,81 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Extends the ring of *n rows of `bytes` each so that row `at` exists: doubles it from `first` rows, up to `most`. `of` holds the number
- * of each row's owner; new ones are 0. False without memory. */
+/* ---- ring ---- */
+
+#define FIRST_ROWS 64
+
+/* Extends the ring so that row `at` exists: doubles it, up to `most`. False without memory. */
 static bool
-grow(uint32_t **of, void **rows, size_t bytes, uint32_t *n, uint32_t at, uint32_t first, uint32_t most)
+grow(struct ring *r, uint32_t at)
 {
-    uint32_t room = *n > first ? *n : first;
-    while (room <= at)
-        room *= 2;
-    room = room < most ? room : most;
-    if (room <= *n)
+    uint32_t n = r->n > FIRST_ROWS ? r->n : FIRST_ROWS;
+    while (n <= at)
+        n *= 2;
+    n = n < r->most ? n : r->most;
+    if (n <= r->n)
         return true;
-    uint32_t *more = realloc(*of, room * sizeof *more);
-    *of = more != NULL ? more : *of;
-    void *larger = more != NULL ? realloc(*rows, room * bytes) : NULL;
-    *rows = larger != NULL ? larger : *rows;
-    if (larger == NULL)
+    uint32_t *held = realloc(r->held, n * sizeof *held);
+    r->held = held != NULL ? held : r->held;
+    unsigned char *rows = held != NULL ? realloc(r->rows, n * r->bytes) : NULL;
+    r->rows = rows != NULL ? rows : r->rows;
+    if (rows == NULL)
         return false;
-    memset(*of + *n, 0, (room - *n) * sizeof **of);
-    *n = room;
+    memset(held + r->n, 0, (n - r->n) * sizeof *held);
+    r->n = n;
     return true;
+}
+
+void *
+ring_keep(struct ring *r, uint32_t most, size_t bytes, uint32_t number)
+{
+    if (r->most == 0) {
+        r->most = most;
+        r->bytes = bytes;
+    }
+    const uint32_t at = number % r->most;
+    if (!grow(r, at))
+        return NULL;
+    unsigned char *row = r->rows + at * r->bytes;
+    if (r->held[at] != number + 1)
+        memset(row, 0, r->bytes);
+    r->held[at] = number + 1;
+    return row;
+}
+
+void *
+ring_at(const struct ring *r, uint32_t number)
+{
+    const uint32_t at = r->most > 0 ? number % r->most : 0;
+    return at < r->n && r->held[at] == number + 1 ? r->rows + at * r->bytes : NULL;
+}
+
+void
+ring_forget(struct ring *r, uint32_t number)
+{
+    if (ring_at(r, number) != NULL)
+        r->held[number % r->most] = 0;
+}
+
+void
+ring_empty(struct ring *r)
+{
+    if (r->n > 0)
+        memset(r->held, 0, r->n * sizeof *r->held);
+}
+
+size_t
+ring_bytes(const struct ring *r)
+{
+    return r->n * (sizeof *r->held + r->bytes);
+}
+
+void
+ring_close(struct ring *r)
+{
+    free(r->held);
+    free(r->rows);
+    *r = (struct ring){0};
 }
 
 /* ---- glimpses ---- */
@@ -44,128 +99,42 @@ glimpse_confidence(uint8_t g)
     return step == 0 ? NAN : (float)(step - 1) / STEPS;
 }
 
-uint8_t *
-glimpses_keep(struct glimpses *g, uint32_t max_positions, uint32_t layers, uint32_t pos)
-{
-    if (g->max_positions == 0) {
-        g->max_positions = max_positions;
-        g->layers = layers;
-    }
-    const uint32_t at = pos % g->max_positions;
-    void *bytes = g->byte;
-    const bool ok = grow(&g->of, &bytes, g->layers, &g->n, at, 256, g->max_positions);
-    g->byte = bytes;
-    if (!ok)
-        return NULL;
-    g->of[at] = pos + 1;
-    return g->byte + (size_t)at * g->layers;
-}
-
-const uint8_t *
-glimpses_at(const struct glimpses *g, uint32_t pos)
-{
-    const uint32_t at = g->max_positions > 0 ? pos % g->max_positions : 0;
-    return at < g->n && g->of[at] == pos + 1 ? g->byte + (size_t)at * g->layers : NULL;
-}
-
-size_t
-glimpses_bytes(const struct glimpses *g)
-{
-    return g->n * (sizeof *g->of + g->layers);
-}
-
-void
-glimpses_close(struct glimpses *g)
-{
-    free(g->of);
-    free(g->byte);
-    *g = (struct glimpses){0};
-}
-
 /* ---- cells of an auxiliary model ---- */
 
-static bool
-open_cells(struct aux_cells *h, uint32_t layers, uint32_t max_columns)
+struct scope_cell *
+aux_cells_at(struct aux_cells *h, uint32_t layers, uint32_t max_columns, uint32_t pos)
 {
     const size_t rows = (size_t)layers + 1;
-    h->cells_of = calloc(max_columns, sizeof *h->cells_of);
-    h->cells = calloc(max_columns * rows, sizeof *h->cells);
-    h->probed = calloc(rows, sizeof *h->probed);
-    h->compared = calloc(rows, sizeof *h->compared);
-    h->agreed = calloc(rows, sizeof *h->agreed);
-    if (h->cells_of == NULL || h->cells == NULL || h->probed == NULL || h->compared == NULL || h->agreed == NULL) {
-        aux_cells_close(h);
-        return false;
+    if (h->layers == 0) {
+        if ((h->probed = calloc(3 * rows, sizeof *h->probed)) == NULL)
+            return NULL;
+        h->compared = h->probed + rows;
+        h->agreed = h->compared + rows;
+        h->layers = layers;
     }
-    h->layers = layers;
-    h->max_columns = max_columns;
-    return true;
-}
-
-void
-aux_cells_close(struct aux_cells *h)
-{
-    free(h->cells_of);
-    free(h->cells);
-    free(h->probed);
-    free(h->compared);
-    free(h->agreed);
-    *h = (struct aux_cells){0};
+    return ring_keep(&h->cells, max_columns, rows * sizeof(struct scope_cell), pos);
 }
 
 void
 aux_cells_begin(struct aux_cells *h)
 {
-    if (h->layers == 0)
-        return;
-    const size_t rows = (size_t)h->layers + 1;
-    memset(h->cells_of, 0, h->max_columns * sizeof *h->cells_of);
-    memset(h->probed, 0, rows * sizeof *h->probed);
-    memset(h->compared, 0, rows * sizeof *h->compared);
-    memset(h->agreed, 0, rows * sizeof *h->agreed);
-}
-
-size_t
-aux_cells_bytes(const struct aux_cells *h)
-{
-    return h->layers == 0 ? 0 : h->max_columns * ((size_t)h->layers + 1) * sizeof *h->cells;
-}
-
-static struct scope_cell *
-cells_place(const struct aux_cells *h, uint32_t pos)
-{
-    return &h->cells[(pos % h->max_columns) * ((size_t)h->layers + 1)];
-}
-
-struct scope_cell *
-aux_cells_at(struct aux_cells *h, uint32_t layers, uint32_t max_columns, uint32_t pos)
-{
-    if (h->layers == 0 && !open_cells(h, layers, max_columns))
-        return NULL;
-    struct scope_cell *cells = cells_place(h, pos);
-    if (aux_cells(h, pos) == NULL)
-        memset(cells, 0, ((size_t)h->layers + 1) * sizeof *cells);
-    h->cells_of[pos % h->max_columns] = pos + 1;
-    return cells;
-}
-
-const struct scope_cell *
-aux_cells(const struct aux_cells *h, uint32_t pos)
-{
-    return h->layers > 0 && h->cells_of[pos % h->max_columns] == pos + 1 ? cells_place(h, pos) : NULL;
+    ring_empty(&h->cells);
+    if (h->layers > 0)
+        memset(h->probed, 0, 3 * ((size_t)h->layers + 1) * sizeof *h->probed);
 }
 
 void
-aux_cells_forget(struct aux_cells *h, uint32_t pos)
+aux_cells_close(struct aux_cells *h)
 {
-    if (aux_cells(h, pos) != NULL)
-        h->cells_of[pos % h->max_columns] = 0;
+    ring_close(&h->cells);
+    free(h->probed);
+    *h = (struct aux_cells){0};
 }
 
 void
 aux_cells_forget_predictions(struct aux_cells *h, uint32_t pos)
 {
-    struct scope_cell *cells = aux_cells(h, pos) != NULL ? cells_place(h, pos) : NULL;
+    struct scope_cell *cells = ring_at(&h->cells, pos);
     for (uint32_t l = 1; cells != NULL && l <= h->layers; l++)
         if (cells[l].probed_by == PROBED_POLICY)
             cells[l].known = false;
@@ -173,164 +142,103 @@ aux_cells_forget_predictions(struct aux_cells *h, uint32_t pos)
 
 /* ---- experts ---- */
 
-static size_t
-cells(const struct expert_cells *x)
-{
-    return x->max_columns * ((size_t)x->layers + 1);
-}
-
 static bool
-open_experts(struct expert_cells *x, const struct run_info *run, uint32_t max_columns)
+open_experts(struct expert_cells *x, const struct run_info *run)
 {
-    *x = (struct expert_cells){.layers = run->layers, .experts = run->experts, .max_columns = max_columns};
-    const uint32_t used =
-        run->experts_used > 0 && run->experts_used < EXPERTS_REPORTED ? run->experts_used : EXPERTS_REPORTED;
-    const size_t rows = (size_t)x->layers + 1;
-    x->cells_of = calloc(max_columns, sizeof *x->cells_of);
-    x->n = calloc(cells(x), sizeof *x->n);
-    x->expert = calloc(cells(x) * used, sizeof *x->expert);
-    x->weight = calloc(cells(x) * used, sizeof *x->weight);
-    x->rows = calloc(rows, sizeof *x->rows);
-    x->chosen = calloc(rows * x->experts, sizeof *x->chosen);
-    if (x->cells_of == NULL || x->n == NULL || x->expert == NULL || x->weight == NULL || x->rows == NULL ||
-        x->chosen == NULL) {
-        expert_cells_close(x);
+    const size_t rows = (size_t)run->layers + 1;
+    if ((x->counted = calloc(rows * (1 + run->experts), sizeof *x->counted)) == NULL)
         return false;
-    }
-    x->used = used;
+    x->chosen = x->counted + rows;
+    x->layers = run->layers;
+    x->experts = run->experts;
+    x->used = run->experts_used > 0 && run->experts_used < EXPERTS_REPORTED ? run->experts_used : EXPERTS_REPORTED;
     return true;
 }
 
 void
 expert_cells_close(struct expert_cells *x)
 {
-    free(x->cells_of);
-    free(x->n);
-    free(x->expert);
-    free(x->weight);
-    free(x->rows);
-    free(x->chosen);
+    ring_close(&x->rows);
+    free(x->counted);
     *x = (struct expert_cells){0};
 }
 
 void
 expert_cells_begin(struct expert_cells *x)
 {
-    if (x->used == 0)
-        return;
-    const size_t rows = (size_t)x->layers + 1;
-    memset(x->cells_of, 0, x->max_columns * sizeof *x->cells_of);
-    memset(x->rows, 0, rows * sizeof *x->rows);
-    memset(x->chosen, 0, rows * x->experts * sizeof *x->chosen);
+    ring_empty(&x->rows);
+    if (x->used > 0)
+        memset(x->counted, 0, ((size_t)x->layers + 1) * (1 + x->experts) * sizeof *x->counted);
 }
 
-size_t
-expert_cells_bytes(const struct expert_cells *x)
+/* The parts of a row of the ring. */
+static struct parts {
+    float *weight;
+    uint16_t *expert;
+    uint8_t *n;
+} parts_of(const struct expert_cells *x, void *row)
 {
-    const size_t each = sizeof *x->n + x->used * (sizeof *x->expert + sizeof *x->weight);
-    return x->used == 0 ? 0 : cells(x) * each + ((size_t)x->layers + 1) * x->experts * sizeof *x->chosen;
-}
-
-static bool
-held(const struct expert_cells *x, uint32_t pos)
-{
-    return x->used > 0 && x->cells_of[pos % x->max_columns] == pos + 1;
-}
-
-static size_t
-expert_place(const struct expert_cells *x, uint32_t pos, uint32_t layer)
-{
-    return (pos % x->max_columns) * ((size_t)x->layers + 1) + layer;
+    const size_t all = ((size_t)x->layers + 1) * x->used;
+    struct parts p = {.weight = row};
+    p.expert = (uint16_t *)(p.weight + all);
+    p.n = (uint8_t *)(p.expert + all);
+    return p;
 }
 
 bool
 expert_cells_take(struct expert_cells *x, const struct run_info *run, uint32_t max_columns,
                   const struct experts_event *e)
 {
-    if (x->used == 0 && !open_experts(x, run, max_columns))
+    if (x->used == 0 && !open_experts(x, run))
         return false;
-    if (!held(x, e->pos))
-        memset(x->n + expert_place(x, e->pos, 0), 0, (size_t)x->layers + 1);
-    x->cells_of[e->pos % x->max_columns] = e->pos + 1;
-    const size_t at = expert_place(x, e->pos, (uint32_t)e->layer);
-    const bool again = x->n[at] > 0;
-    const uint32_t n = e->n < x->used ? e->n : x->used;
-    x->n[at] = (uint8_t)n;
-    memcpy(x->expert + at * x->used, e->expert, n * sizeof *x->expert);
-    memcpy(x->weight + at * x->used, e->weight, n * sizeof *x->weight);
-    x->rows[e->layer] += !again;
+    const size_t each = x->used * (sizeof(float) + sizeof(uint16_t)) + 1, bytes = ((size_t)x->layers + 1) * each;
+    void *row = ring_keep(&x->rows, max_columns, (bytes + 3) / 4 * 4, e->pos); /* floats are aligned in every row */
+    if (row == NULL)
+        return false;
+    const struct parts p = parts_of(x, row);
+    const uint32_t l = (uint32_t)e->layer;
+    const bool again = p.n[l] > 0;
+    p.n[l] = (uint8_t)(e->n < x->used ? e->n : x->used);
+    memcpy(p.expert + l * x->used, e->expert, p.n[l] * sizeof *p.expert);
+    memcpy(p.weight + l * x->used, e->weight, p.n[l] * sizeof *p.weight);
+    x->counted[l] += !again;
     for (uint32_t i = 0; i < e->n && !again; i++)
-        x->chosen[(uint32_t)e->layer * (size_t)x->experts + e->expert[i]]++;
+        x->chosen[l * (size_t)x->experts + e->expert[i]]++;
     return true;
 }
 
 struct scope_experts
 expert_cells(const struct expert_cells *x, uint32_t pos, uint32_t layer)
 {
-    if (!held(x, pos) || layer > x->layers)
+    void *row = ring_at(&x->rows, pos);
+    if (row == NULL || layer > x->layers)
         return (struct scope_experts){0};
-    const size_t at = expert_place(x, pos, layer);
+    const struct parts p = parts_of(x, row);
     return (struct scope_experts){
-        .n = x->n[at], .expert = x->expert + at * x->used, .weight = x->weight + at * x->used};
-}
-
-void
-expert_cells_forget(struct expert_cells *x, uint32_t pos)
-{
-    if (held(x, pos))
-        x->cells_of[pos % x->max_columns] = 0;
+        .n = p.n[layer], .expert = p.expert + layer * x->used, .weight = p.weight + layer * x->used};
 }
 
 /* ---- values by round ---- */
 
 void
-round_values_keep(struct round_values *v, uint32_t max_rounds, uint32_t cells, const float *before, uint32_t round,
+round_values_keep(struct ring *v, uint32_t max_rounds, uint32_t cells, const float *before, uint32_t round,
                   uint32_t index, float value)
 {
-    if (v->max_rounds == 0) {
-        v->max_rounds = max_rounds;
-        v->cells = cells;
-    }
-    const uint32_t place = round % v->max_rounds;
-    void *rows = v->value;
-    const bool ok =
-        index < v->cells && grow(&v->of, &rows, v->cells * sizeof *v->value, &v->n_rounds, place, 64, UINT32_MAX);
-    v->value = rows;
-    if (!ok || v->of[place] > round + 1)
+    const uint32_t at = v->most > 0 ? round % v->most : 0;
+    const bool newer = at < v->n && v->held[at] > round + 1, fresh = ring_at(v, round) == NULL;
+    float *values = index < cells && !newer ? ring_keep(v, max_rounds, cells * sizeof *values, round) : NULL;
+    if (values == NULL)
         return;
-    float *values = &v->value[(size_t)place * v->cells];
-    for (uint32_t i = 0; v->of[place] != round + 1 && i < v->cells; i++)
+    for (uint32_t i = 0; fresh && i < cells; i++)
         values[i] = before != NULL ? before[i] : NAN;
-    v->of[place] = round + 1;
     values[index] = value;
 }
 
 const float *
-round_values(const struct round_values *v, uint32_t round)
-{
-    const uint32_t place = v->max_rounds > 0 ? round % v->max_rounds : 0;
-    return place < v->n_rounds && v->of[place] == round + 1 ? &v->value[(size_t)place * v->cells] : NULL;
-}
-
-const float *
-round_values_up_to(const struct round_values *v, uint32_t round)
+round_values_up_to(const struct ring *v, uint32_t round)
 {
     const float *found = NULL;
-    for (uint32_t n = 0; n < v->max_rounds && n <= round && found == NULL; n++)
-        found = round_values(v, round - n);
+    for (uint32_t n = 0; n < v->most && n <= round && found == NULL; n++)
+        found = ring_at(v, round - n);
     return found;
-}
-
-size_t
-round_values_bytes(const struct round_values *v)
-{
-    return v->n_rounds * (sizeof *v->of + v->cells * sizeof *v->value);
-}
-
-void
-round_values_close(struct round_values *v)
-{
-    free(v->of);
-    free(v->value);
-    *v = (struct round_values){0};
 }

@@ -20,22 +20,22 @@ TEST(a_byte_holds_a_confidence_and_whether_it_was_spurious)
 
 TEST(a_ring_keeps_the_newest)
 {
-    struct glimpses g = {0};
-    assert_null(glimpses_at(&g, 0));
+    struct ring g = {0};
+    assert_null(ring_at(&g, 0));
     for (uint32_t pos = 0; pos < 5000; pos += 1 + pos % 3)
-        memset(glimpses_keep(&g, 1000, 3, pos), (int)(pos % 251), 3);
-    assert_int_equal(glimpses_bytes(&g), 1000 * (3 + sizeof(uint32_t)));
+        memset(ring_keep(&g, 1000, 3, pos), (int)(pos % 251), 3);
+    assert_int_equal(ring_bytes(&g), 1000 * (3 + sizeof(uint32_t)));
     for (uint32_t pos = 0, next = 0; pos < 6000; pos++) {
         const bool kept = pos == next && pos < 5000;
         next = kept ? pos + 1 + pos % 3 : next;
-        const uint8_t *at = glimpses_at(&g, pos);
+        const uint8_t *at = ring_at(&g, pos);
         if (kept && pos >= 4000)
             assert_true(at != NULL && at[0] == pos % 251 && at[2] == pos % 251);
         else if (!kept)
             assert_null(at);
     }
-    glimpses_close(&g);
-    assert_null(glimpses_at(&g, 4999));
+    ring_close(&g);
+    assert_null(ring_at(&g, 4999));
 }
 
 struct heard { /* what the stream's last probe of a position says */
