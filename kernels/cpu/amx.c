@@ -14,14 +14,7 @@
 #include <unistd.h>
 #endif
 
-#if defined(__clang__)
-#pragma clang attribute push(                                                                                          \
-    __attribute__((target("amx-tile,amx-int8,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c"))),          \
-    apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("amx-tile,amx-int8,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")
-#endif
+TARGET_BEGIN("amx-tile,amx-int8,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")
 
 #include "kernels/cpu/avx512.h"
 #define Q8_FLIP 0x80 /* weights are interleaved as for avx512vnni.c */
@@ -180,11 +173,7 @@ groups_of_many(const enum weight_type type, const struct matrix *w, const struct
     }
 INTERLEAVED_TYPES(DEFINE_MANY)
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+TARGET_END
 
 #define MANY_ENTRY(name, type) [type] = many_##name,
 static const matmul_fn many[WEIGHT_TYPES] = {INTERLEAVED_TYPES(MANY_ENTRY) SAME_TYPES(MANY_ENTRY)};

@@ -6,80 +6,16 @@
 
 #include "kernels/cpu/isa.h"
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c")
-#endif
+TARGET_BEGIN("avx2,fma,f16c")
 
-#define LANES     ((size_t)8)
-#define TILE_OUTS ((size_t)2)
-#define TILE_ROWS ((size_t)4)
-
+#define V_REGISTER "x"
+#define LANES      ((size_t)8)
+#define TILE_OUTS  ((size_t)2)
 #define PANEL_OUTS ((size_t)4)
-#define PANEL_ROWS ((size_t)3)
-#define PANEL_MANY 24
 
 typedef __m256 vec;
 typedef int32_t ints __attribute__((vector_size(32)));
 typedef uint32_t codes __attribute__((vector_size(sizeof(ints)))); /* four quants in each 32-bit lane */
-
-SIMD_INLINE vec
-v_zero(void)
-{
-    return _mm256_setzero_ps();
-}
-
-SIMD_INLINE vec
-v_set1(float x)
-{
-    return _mm256_set1_ps(x);
-}
-
-SIMD_INLINE vec
-v_load(const float *p)
-{
-    return _mm256_loadu_ps(p);
-}
-
-/* Forces a into a register: an operand in memory would be loaded again by each instruction that uses it. */
-SIMD_INLINE vec
-v_keep(vec a)
-{
-    __asm__("" : "+x"(a));
-    return a;
-}
-
-SIMD_INLINE void
-v_store(float *p, vec v)
-{
-    _mm256_storeu_ps(p, v);
-}
-
-SIMD_INLINE vec
-v_add(vec a, vec b)
-{
-    return _mm256_add_ps(a, b);
-}
-
-SIMD_INLINE vec
-v_sub(vec a, vec b)
-{
-    return _mm256_sub_ps(a, b);
-}
-
-SIMD_INLINE vec
-v_mul(vec a, vec b)
-{
-    return _mm256_mul_ps(a, b);
-}
-
-SIMD_INLINE vec
-v_div(vec a, vec b)
-{
-    return _mm256_div_ps(a, b);
-}
 
 SIMD_INLINE vec
 v_max(vec a, vec b)
@@ -176,12 +112,6 @@ v_store_i8(int8_t *p, vec a)
     _mm_storel_epi64((__m128i *)(void *)p, _mm_packs_epi16(pairs, pairs));
 }
 
-SIMD_INLINE vec
-v_real(ints n)
-{
-    return _mm256_cvtepi32_ps((__m256i)n);
-}
-
 SIMD_INLINE ints
 v_bytes(const unsigned char *p)
 {
@@ -239,11 +169,7 @@ v_dot2_q8(ints dot, codes w0, codes w1, const int8_t *x)
 
 #include "kernels/cpu/simd.h"
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+TARGET_END
 
 static bool
 usable(void)

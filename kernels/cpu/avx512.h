@@ -6,73 +6,14 @@
 
 #include "kernels/cpu/isa.h"
 
-#define LANES     ((size_t)16)
-#define TILE_OUTS ((size_t)4)
-#define TILE_ROWS ((size_t)4)
-
+#define V_REGISTER "v"
+#define LANES      ((size_t)16)
+#define TILE_OUTS  ((size_t)4)
 #define PANEL_OUTS ((size_t)8)
-#define PANEL_ROWS ((size_t)3)
-#define PANEL_MANY 24
 
 typedef __m512 vec;
 typedef int32_t ints __attribute__((vector_size(64)));
 typedef uint32_t codes __attribute__((vector_size(sizeof(ints)))); /* four quants in each 32-bit lane */
-
-SIMD_INLINE vec
-v_zero(void)
-{
-    return _mm512_setzero_ps();
-}
-
-SIMD_INLINE vec
-v_set1(float x)
-{
-    return _mm512_set1_ps(x);
-}
-
-SIMD_INLINE vec
-v_load(const float *p)
-{
-    return _mm512_loadu_ps(p);
-}
-
-/* Forces a into a register: an operand in memory would be loaded again by each instruction that uses it. */
-SIMD_INLINE vec
-v_keep(vec a)
-{
-    __asm__("" : "+v"(a));
-    return a;
-}
-
-SIMD_INLINE void
-v_store(float *p, vec v)
-{
-    _mm512_storeu_ps(p, v);
-}
-
-SIMD_INLINE vec
-v_add(vec a, vec b)
-{
-    return _mm512_add_ps(a, b);
-}
-
-SIMD_INLINE vec
-v_sub(vec a, vec b)
-{
-    return _mm512_sub_ps(a, b);
-}
-
-SIMD_INLINE vec
-v_mul(vec a, vec b)
-{
-    return _mm512_mul_ps(a, b);
-}
-
-SIMD_INLINE vec
-v_div(vec a, vec b)
-{
-    return _mm512_div_ps(a, b);
-}
 
 SIMD_INLINE vec
 v_max(vec a, vec b)
@@ -163,12 +104,6 @@ SIMD_INLINE void
 v_store_f16(uint16_t *p, vec a)
 {
     _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
-}
-
-SIMD_INLINE vec
-v_real(ints n)
-{
-    return _mm512_cvtepi32_ps((__m512i)n);
 }
 
 SIMD_INLINE ints

@@ -6,13 +6,7 @@
 #include "kernels/cpu/amx.h"
 #include "kernels/cpu/isa.h"
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c"))),   \
-                             apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")
-#endif
+TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")
 
 #include "kernels/cpu/avx512.h"
 
@@ -33,11 +27,7 @@ v_dot2(ints dot, codes w0, codes w1, const int8_t *x)
 
 #include "kernels/cpu/simd.h"
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+TARGET_END
 
 static bool
 usable(void)

@@ -13,6 +13,16 @@
 #define SIMD_INLINE static inline __attribute__((always_inline, unused))
 #define UNROLL      _Pragma("GCC unroll 16")
 
+/* Functions between TARGET_BEGIN("avx2,fma") and TARGET_END use these features of the processor. */
+#define PRAGMA(text) _Pragma(#text)
+#if defined(__clang__)
+#define TARGET_BEGIN(features) PRAGMA(clang attribute push(__attribute__((target(features))), apply_to = function))
+#define TARGET_END             PRAGMA(clang attribute pop)
+#else
+#define TARGET_BEGIN(features) PRAGMA(GCC push_options) PRAGMA(GCC target(features))
+#define TARGET_END             PRAGMA(GCC pop_options)
+#endif
+
 #define ATTEND_BLOCK 64 /* positions; blocks start at multiples of it, however a path is divided */
 
 #define Q8_BLOCK 32 /* inputs that share a scale */

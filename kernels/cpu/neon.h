@@ -6,73 +6,14 @@
 
 #include "kernels/cpu/isa.h"
 
-#define LANES     ((size_t)4)
-#define TILE_OUTS ((size_t)4)
-#define TILE_ROWS ((size_t)4)
-
+#define V_REGISTER "w"
+#define LANES      ((size_t)4)
+#define TILE_OUTS  ((size_t)4)
 #define PANEL_OUTS ((size_t)8)
-#define PANEL_ROWS ((size_t)3)
-#define PANEL_MANY 24
 
 typedef float32x4_t vec;
 typedef int32_t ints __attribute__((vector_size(16)));
 typedef uint32_t codes __attribute__((vector_size(sizeof(ints)))); /* four quants in each 32-bit lane */
-
-SIMD_INLINE vec
-v_zero(void)
-{
-    return vdupq_n_f32(0);
-}
-
-SIMD_INLINE vec
-v_set1(float x)
-{
-    return vdupq_n_f32(x);
-}
-
-SIMD_INLINE vec
-v_load(const float *p)
-{
-    return vld1q_f32(p);
-}
-
-/* Forces a into a register: an operand in memory would be loaded again by each instruction that uses it. */
-SIMD_INLINE vec
-v_keep(vec a)
-{
-    __asm__("" : "+w"(a));
-    return a;
-}
-
-SIMD_INLINE void
-v_store(float *p, vec v)
-{
-    vst1q_f32(p, v);
-}
-
-SIMD_INLINE vec
-v_add(vec a, vec b)
-{
-    return vaddq_f32(a, b);
-}
-
-SIMD_INLINE vec
-v_sub(vec a, vec b)
-{
-    return vsubq_f32(a, b);
-}
-
-SIMD_INLINE vec
-v_mul(vec a, vec b)
-{
-    return vmulq_f32(a, b);
-}
-
-SIMD_INLINE vec
-v_div(vec a, vec b)
-{
-    return vdivq_f32(a, b);
-}
 
 SIMD_INLINE vec
 v_max(vec a, vec b)
@@ -154,12 +95,6 @@ v_store_i8(int8_t *p, vec a)
     int8x8_t bytes = vqmovn_s16(vcombine_s16(half, half));
     int32_t four = vget_lane_s32(vreinterpret_s32_s8(bytes), 0);
     __builtin_memcpy(p, &four, sizeof four);
-}
-
-SIMD_INLINE vec
-v_real(ints n)
-{
-    return vcvtq_f32_s32((int32x4_t)n);
 }
 
 SIMD_INLINE ints

@@ -6,10 +6,9 @@
 #include "kernels/cpu/isa.h"
 
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("dotprod"))), apply_to = function)
+TARGET_BEGIN("dotprod")
 #else
-#pragma GCC push_options
-#pragma GCC target("arch=armv8.2-a+dotprod")
+TARGET_BEGIN("arch=armv8.2-a+dotprod")
 #endif
 
 #include "kernels/cpu/neon.h"
@@ -30,11 +29,7 @@ four_dots(int32x4_t dot, int8x16_t w, int8x16_t x)
 
 #include "kernels/cpu/simd.h"
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+TARGET_END
 
 static bool
 usable(void)

@@ -1,7 +1,6 @@
 /* Products of many rows with weights stored row by row, written once for any vector. Included by simd.h, after the
  * instruction set has defined
- *   PANEL_OUTS, PANEL_ROWS    outs * rows sums fit into the registers beside `rows` vectors; outs is a multiple of four
- *   PANEL_MANY                number of rows from which this is faster than simd.h's tiles
+ *   PANEL_OUTS    outs * PANEL_ROWS sums fit into the registers beside PANEL_ROWS vectors; a multiple of four
  * Weights of PANEL_OUTS outputs are converted to F32 once, PANEL_COLS inputs at a time, and stay in the first-level
  * cache while all rows are multiplied. Conversions thus cost almost nothing. Between two panels of inputs the sums are
  * stored in memory as vectors. Each sum therefore still runs over k in vectors, then across lanes, and has the same
@@ -9,6 +8,8 @@
 #ifndef KERNELS_CPU_PANELS_H
 #define KERNELS_CPU_PANELS_H
 
+#define PANEL_ROWS  ((size_t)3)
+#define PANEL_MANY  24 /* number of rows from which panels are faster than simd.h's tiles */
 #define PANEL_COLS  ((size_t)512)
 #define PANEL_BATCH ((size_t)96)      /* largest number of rows that pass over a panel together: as many as fit into */
                                       /* PANEL_CACHE, */

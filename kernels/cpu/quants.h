@@ -1,8 +1,7 @@
 /* Quants and scales of interleaved weights (repack.h) in registers, for any vector of 32-bit lanes. The instruction set
  * must have defined
- *   vec, LANES, v_zero, v_mul, v_load_f16   as for simd.h
- *   ints                                    a vector of LANES int32, which supports C's operators
- *   v_real(ints)                            conversion to floats
+ *   vec, LANES, V_REGISTER, v_load_f16      as for simd.h
+ *   ints, codes                             vectors of LANES int32 and uint32; C's operators apply to all vectors
  *   v_bytes(p)                              LANES unsigned bytes, widened
  *   v_table(codes, table)                   table[c], 16 bytes, for every byte c < 16
  *   v_gather(words, codes)                  words[c] for every lane
@@ -13,6 +12,7 @@
 
 #include "kernels/codebooks.h"
 #include "kernels/cpu/repack.h"
+#include "kernels/cpu/vector.h"
 
 SIMD_INLINE codes
 load_codes(const unsigned char *p)

@@ -1,13 +1,13 @@
 /* The kernels of cpu/isa.h written once, for any vector type. Included by one file per instruction set, after it has
  * defined
- *   vec, LANES                                     a vector of LANES floats
- *   v_zero v_set1 v_load v_store v_add v_sub v_mul v_div v_max v_fma(a, b, c) = a*b + c, v_abs, v_round (to even)
+ *   vec, LANES, V_REGISTER                         a vector of LANES floats, as for vector.h
+ *   v_max, v_fma(a, b, c) = a*b + c, v_abs, v_round (to even)
  *   v_exp2i(n)                                     2^n for integral n in [-126, 127]
  *   v_sum, v_most                                  across lanes, in a fixed order
  *   v_sum4(p, a, b, c, d)                          p[0..3] = the four sums, each in v_sum's order
  *   v_above(a, b)                                  bit i set where a[i] > b[i]
  *   v_load_f16, v_load_bf16, v_store_f16, v_store_i8 (integral values in [-127, 127])
- *   TILE_OUTS, TILE_ROWS                           sizes of a tile that fits into the registers
+ *   TILE_OUTS                                      outputs of a tile of TILE_ROWS rows that fits into the registers
  *   and the names that repacked.h and panels.h require
  * Multiplications that are added are always v_fma: the compiler must not choose, or two tiles could differ.
  *
@@ -92,6 +92,8 @@ v_exp(vec x)
 }
 
 /* ---- matmul: weights row by row ---- */
+
+#define TILE_ROWS ((size_t)4)
 
 /* A tile keeps outs*rows sums in registers: every loaded weight is used for `rows` rows, every activation for `outs`
  * outputs. A sum runs over k in vectors, then across lanes, whatever the tile's shape. */
