@@ -88,12 +88,10 @@ struct synthetic;   /* weights computed by a formula: kernels/synthetic.h */
 struct expert_desc; /* kernels/experts.h */
 struct route;       /* kernels/experts.h */
 
-struct tensor {       /* row-major: rows outputs of cols inputs each; a vector has rows = 1 */
-    const void *data; /* host memory, usually a mapped file; aligned at least to the element size (GGUF files: to 32 */
-                      /* bytes; */
-                      /* safetensors files: not). NULL if an optional tensor is absent, or if the elements are
-                       * computed */
-                      /* by `synthetic` */
+struct tensor { /* row-major: rows outputs of cols inputs each; a vector has rows = 1 */
+    /* Host memory, usually a mapped file, aligned at least to the element size (GGUF files: to 32 bytes; safetensors
+     * files: not). NULL: an optional tensor is absent, or `synthetic` computes the elements. */
+    const void *data;
     enum weight_type type;
     uint32_t rows, cols;
     const struct synthetic *synthetic; /* formula for the elements when data is NULL, or NULL */
@@ -178,9 +176,9 @@ struct forward_pass {
     uint32_t to;                           /* depth of every row after the pass; rows with from >= to take no part */
     const bool *skip_attention, *skip_mlp; /* (L + 1), indexed by layer 1..L, or NULL; a skipped sublayer leaves the */
                                            /* residual stream as it is and writes no keys and values */
-    bool prompt; /* prefill: the rows are a chunk of a prompt and of that class. Requires kv_cache_desc.prompt_rows. */
-                 /* Allowed */
-                 /* in `step` only, with all rows from depth 0 and without skipped sublayers */
+    /* Prefill: the rows are a chunk of a prompt and of that class. Requires kv_cache_desc.prompt_rows. Allowed in `step`
+     * only, with all rows from depth 0 and without skipped sublayers. */
+    bool prompt;
     /* Mixture of experts: out, (L + 1): number of distinct experts of each layer that the pass's rows were routed to,
      * without the shared expert; 0 where no row was routed. Or NULL. */
     uint32_t *touched;
@@ -315,8 +313,8 @@ struct backend_options {
     const char *isa;      /* NULL or "auto": the best available; else a family or name of kernels/cpu/isa.h */
     bool exact;           /* F32 weights, activations and keys: slow, for comparison with the reference */
     int gpu;              /* device number, -1: the first */
-    uint32_t prompt_rows; /* prefill chunk multiplied by a library, rows; 0: prompts like other rows. open() fails if */
-                          /* there is no library */
+    uint32_t prompt_rows; /* rows of a prefill chunk that a library multiplies; open() fails if there is no library. */
+                          /* 0: prompts like other rows */
 };
 
 #define KV_CACHE_PROBES 512u /* default of kv_cache_desc.max_probes */
@@ -355,56 +353,55 @@ struct backend_ops {
     uint32_t (*threads)(const struct backend *);
     /* Returns a one-line notice for the user, or "". Available right after open(). NULL: never a notice. */
     const char *(*note)(const struct backend *);
-    /* call after drop() of the KV caches that use it */
+
+    /* The model's tensors stay the caller's and must outlive the weights. */
     bool (*load)(struct backend *, const struct model_desc *, progress_fn, void *user, struct weights **, struct err *);
-    void (*unload)(struct weights *);
-    /* Creates a KV cache, which belongs to the caller until drop(). The weights and the pool must outlive it. */
+    void (*unload)(struct weights *); /* after drop() of the KV caches that use them */
+    /* Completes what load() left for later, such as repacking, until `cancel` (or NULL) is set. Nothing may be queued.
+     * NULL: load() completes everything. */
     void (*repack)(struct weights *, const atomic_bool *cancel);
+    /* Copies trained heads, (L + 1) by layer, in place of earlier ones; NULL removes them. Nothing may be queued in a KV
+     * cache of these weights. After a failure there are none. */
+    bool (*heads)(struct weights *, const struct exit_head *by_layer, struct err *);
+
+    /* Creates a pool of n distributions over the largest vocabulary of the models that share it. */
+    bool (*dists)(struct backend *, uint32_t vocab, uint32_t n, struct dists **, struct err *);
+    void (*drop_dists)(struct dists *); /* after its KV caches */
+    /* Creates a KV cache, which belongs to the caller until drop(). The weights and the pool must outlive it. */
+    bool (*kv_cache)(struct weights *, const struct kv_cache_desc *, struct kv_cache **, struct err *);
+    void (*drop)(struct kv_cache *);
     /* Returns the library and algorithms that multiply prompts in a KV cache with prompt_rows, for traces. NULL: the
      * backend supports no such cache. */
-    bool (*heads)(struct weights *, const struct exit_head *by_layer, struct err *);
+    const char *(*prompts)(const struct kv_cache *);
+
     /* Queued requests. Arguments are copied or consumed before the call returns, except `out` memory, which must live
      * until wait(). They return false if the request is malformed (a programming error); wait() reports run-time
      * failures. */
-    bool (*dists)(struct backend *, uint32_t vocab, uint32_t n, struct dists **, struct err *);
-    void (*drop_dists)(struct dists *); /* after its stores */
-    /* reads only token, ring and position of a row */
-    bool (*kv_cache)(struct weights *, const struct kv_cache_desc *, struct kv_cache **, struct err *);
-    void (*drop)(struct kv_cache *);
-    /* sums are computed in one fixed order */
-    const char *(*prompts)(const struct kv_cache *);
-
-    /* Verifies rounds of several sequences. The head runs on the rows of all rounds together, so its weights are read
-     * once for many rows; then each round's tree is walked separately. The bits of a verdict do not depend on the other
-     * rounds of the call. */
     bool (*trunk)(struct kv_cache *, seq_t, uint32_t first, const slot_t *slots,
-                  size_t n);                                        /* For tests and comparison with the reference: */
-                                                                    /* logits (vocab) and hidden state (width), F32. */
-    bool (*embed)(struct kv_cache *, const struct row *, size_t n); /* (vocabulary of the pool) */
+                  size_t n);                                        /* trunk[first + i] = slots[i] */
+    bool (*embed)(struct kv_cache *, const struct row *, size_t n); /* reads only token, ring and position of a row */
     bool (*step)(struct kv_cache *, const struct forward_pass *);
     bool (*until)(struct kv_cache *, const struct forward_pass *, const struct exit_rule *, struct exit_result *out);
     bool (*predict)(struct kv_cache *, const struct probe *, size_t n, struct prediction *out);
     bool (*dist)(struct kv_cache *, const struct dist_req *, size_t n);
     bool (*draw)(struct kv_cache *, const struct draw_req *, size_t n);
-    bool (*overlap)(struct kv_cache *, const struct overlap_req *, size_t n); /* Describes in one line how the device */
-    /* spent its time since the previous call */
-    /* ("busy 93%, of it waiting 9%: gate·up */
-    /* 31% …"). Returns false, with text "", if */
-    /* nothing was measured. The queue must be */
-    /* empty. NULL: the backend does not */
-    /* measure. */
-    /* NULL if not supported */
+    bool (*overlap)(struct kv_cache *, const struct overlap_req *, size_t n); /* sums are added in one fixed order */
+    /* Verifies rounds of several sequences. The head runs on the rows of all rounds together, so its weights are read
+     * once for many rows; then each round's tree is walked separately. The bits of a verdict do not depend on the other
+     * rounds of the call. */
     bool (*verify)(struct kv_cache *, const struct verify_req *, size_t n);
-    /* For tests and oracle-grade comparison: logits (vocab) and hidden state (width), F32. */
+    /* For tests and comparison with the reference: logits (vocab), hidden state (width) and a distribution (vocabulary
+     * of the pool), F32. */
     bool (*read_logits)(struct kv_cache *, uint32_t ring, uint32_t layer, float *out);
     bool (*read_hidden)(struct kv_cache *, uint32_t ring, uint32_t layer, float *out);
-    bool (*read_dist)(struct kv_cache *, dist_t, float *out); /* (the pool's vocabulary) */
+    bool (*read_dist)(struct kv_cache *, dist_t, float *out);
     bool (*wait)(struct kv_cache *, struct err *);
-    /* Where the device's time went since this was last asked, in one line for people ("busy 93%, of it waiting 9%: gate·up 31% …"). False,
-     * and text is "": nothing was measured. Not while anything is queued. NULL: the backend never knows. */
+    /* Describes in one line how the device spent its time since the previous call ("busy 93%, of it waiting 9%: gate·up
+     * 31% …"). Returns false, with text "", if nothing was measured. The queue must be empty. NULL: the backend does
+     * not measure. */
     bool (*describe_time)(struct kv_cache *, char *text, size_t room);
 
-    const struct product_ops *products; /* NULL: it has none */
+    const struct product_ops *products; /* NULL: not supported */
 };
 
 extern const struct backend_ops cpu_backend;

@@ -280,12 +280,10 @@ cpu_weights_heads(struct weights *w, const struct exit_head *by_layer, struct er
     return false;
 }
 
-#define ROWS_HELD 4                         /* rows of the embedding that stay in memory: each may have mapped a */
-                                            /* large folio */
+#define ROWS_HELD       4                   /* rows of the embedding in memory: each may have mapped a large folio */
 #define EMBEDDING_LARGE ((size_t)8 << 20)   /* bytes; pages of a smaller embedding are not released */
 #define GROUPS_HELD     32                  /* groups that are in memory twice during repacking */
-#define FAULT_WINDOW    ((size_t)256 << 10) /* bytes that a page fault may map around its page: Linux's 64 KiB, or a */
-                                            /* large folio */
+#define FAULT_WINDOW    ((size_t)256 << 10) /* bytes mapped around a fault: Linux's 64 KiB, or a large folio */
 
 /* ---- a unit's matrices ---- */
 
@@ -310,9 +308,7 @@ matrix_at(const struct weights *w, uint32_t unit, size_t i)
     return of_expert[(i - n) % EXPERT_MATRICES];
 }
 
-/* Releases the pages of the file that contain `bytes` bytes from `begin` on; pages before that of `from` are kept. A
- * page fault also maps neighbouring pages, so some pages before `begin` may have been mapped again. Released pages that
- * are still needed are read again. */
+/* Returns the next matrix of a unit from matrix *i on that is repacked; NULL after the last one. */
 static const struct matrix *
 next_moving(const struct weights *w, uint32_t unit, size_t *i)
 {
@@ -416,7 +412,7 @@ repack_use(struct weights *w, uint32_t unit)
     return USE_FILE;
 }
 
-struct settling_unit {
+struct unit_parts {
     const struct weights *weights;
     uint32_t unit;
     size_t parts;
@@ -426,7 +422,7 @@ struct settling_unit {
 static void
 repack_part(void *arg, uint32_t rank, size_t chunk)
 {
-    const struct settling_unit *s = arg;
+    const struct unit_parts *s = arg;
     const struct weights *w = s->weights;
     const struct matrix *m;
     (void)rank;
@@ -445,7 +441,7 @@ repack_part(void *arg, uint32_t rank, size_t chunk)
 void
 repack_unit(struct weights *w, uint32_t unit)
 {
-    struct settling_unit s = {w, unit, w->backend->threads};
+    struct unit_parts s = {w, unit, w->backend->threads};
     team_for(w->backend->team, s.parts, repack_part, &s);
     const struct matrix *m;
     for (size_t i = 0; (m = next_moving(w, unit, &i)) != NULL;) /* releases pages mapped again between the parts */
