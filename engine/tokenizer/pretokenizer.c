@@ -401,24 +401,14 @@ end_plain(struct text *plain)
     return put(plain, "\\-");
 }
 
-static bool read_class(struct translation *, int depth, struct operand *simple, struct text *out, bool *is_simple);
+static bool read_class(struct translation *, int depth, struct text *out);
 
 static bool
 read_nested(struct translation *p, int depth, struct operand *o)
 {
-    struct operand simple = {0};
-    struct text written = {0};
-    bool is_simple;
     p->at++;
-    bool ok = end_plain(&o->plain) && read_class(p, depth + 1, &simple, &written, &is_simple);
-    if (ok && is_simple)
-        ok = end_plain(&simple.plain) && put_text(&o->plain, &simple.plain);
-    else if (ok)
-        ok = put(&o->others, "|") && put_text(&o->others, &written);
     o->after_class = true;
-    free_operand(&simple);
-    free(written.at);
-    return ok;
+    return end_plain(&o->plain) && put(&o->others, "|") && read_class(p, depth + 1, &o->others);
 }
 
 /* Reads a POSIX class such as [:alpha:]. */
@@ -458,15 +448,13 @@ read_item(struct translation *p, struct operand *o)
     return put_bytes(&o->plain, &c, 1);
 }
 
-/* Reads the operands up to and including the ]. A single operand is returned in *last. With several (*n), *out is the
- * complete pattern: an assertion for each operand but the first, then the first operand, which consumes the character. */
+/* Reads the operands up to and including the ]. All but the last are written: the first to *taken, an assertion for each further one
+ * to *asserted. */
 static bool
-read_operands(struct translation *p, int depth, struct operand *last, struct text *out, size_t *n)
+read_operands(struct translation *p, int depth, struct operand *last, struct text *taken, struct text *asserted)
 {
-    struct text taken = {0}; /* the pattern of the first operand */
     const size_t begin = p->at;
     bool ok = true;
-    *n = 1;
     while (ok && (ahead(p, 0) != ']' || p->at == begin)) {
         if (p->at >= p->len) {
             ok = refuse(p, "a character class does not end");
@@ -477,42 +465,39 @@ read_operands(struct translation *p, int depth, struct operand *last, struct tex
         } else if (ahead(p, 0) == '&' && ahead(p, 1) == '&') {
             p->at += 2;
             ok = end_plain(&last->plain) &&
-                 (*n == 1 ? put_operand(&taken, last) : put(out, "(?=") && put_operand(out, last) && put(out, ")"));
-            ++*n;
+                 (taken->len == 0 ? put_operand(taken, last)
+                                  : put(asserted, "(?=") && put_operand(asserted, last) && put(asserted, ")"));
             free_operand(last);
         } else {
             ok = read_item(p, last);
         }
     }
     p->at++;
-    if (ok && *n > 1)
-        ok = put(out, "(?=") && put_operand(out, last) && put(out, ")") && put_text(out, &taken);
-    free(taken.at);
     return ok;
 }
 
-/* Reads a class after its [ up to and including its ]. A simple class is returned in *simple, so that the caller can use
- * its items; any other class is written to *out. */
+/* Reads a class after its [ up to and including its ], and writes a pattern that matches one character of it. */
 static bool
-read_class(struct translation *p, int depth, struct operand *simple, struct text *out, bool *is_simple)
+read_class(struct translation *p, int depth, struct text *out)
 {
-    struct text several = {0};
-    size_t n;
+    struct operand last = {0};
+    struct text taken = {0}, asserted = {0};
     const bool negated = ahead(p, 0) == '^';
     if (depth == MOST_NESTED)
         return refuse(p, "classes within classes that go too deep");
     p->at += negated;
-    bool ok = read_operands(p, depth, simple, &several, &n);
-    *is_simple = ok && n == 1 && simple->others.len == 0 && !negated;
-    if (ok && n == 1 && simple->others.len == 0 && simple->plain.len == 0)
+    bool ok = read_operands(p, depth, &last, &taken, &asserted);
+    if (ok && last.plain.len + last.others.len == 0)
         ok = refuse(p, "an empty character class");
-    if (ok && n == 1 && simple->others.len == 0)
-        ok = *is_simple || (put(out, "[^") && put_text(out, &simple->plain) && put(out, "]"));
-    else if (ok && n == 1)
-        ok = put(out, negated ? "(?:(?!" : "") && put_operand(out, simple) && put(out, negated ? ")(?s:.))" : "");
+    else if (ok && taken.len + last.others.len == 0)
+        ok = put(out, negated ? "[^" : "[") && put_text(out, &last.plain) && put(out, "]");
     else if (ok)
-        ok = put(out, negated ? "(?:(?!" : "(?:") && put_text(out, &several) && put(out, negated ? ")(?s:.))" : ")");
-    free(several.at);
+        ok = put(out, negated ? "(?:(?!" : "(?:") && put_text(out, &asserted) && (taken.len == 0 || put(out, "(?=")) &&
+             put_operand(out, &last) && (taken.len == 0 || put(out, ")")) && put_text(out, &taken) &&
+             put(out, negated ? ")(?s:.))" : ")");
+    free_operand(&last);
+    free(taken.at);
+    free(asserted.at);
     return ok;
 }
 
@@ -545,11 +530,8 @@ translate(struct translation *p, struct text *out)
         } else if (c == '\\' && p->at + 1 < p->len) {
             ok = put_escape(p, out);
         } else if (c == '[') {
-            struct operand simple = {0};
-            bool is_simple;
             p->at++;
-            ok = read_class(p, 0, &simple, out, &is_simple) && (!is_simple || put_operand(out, &simple));
-            free_operand(&simple);
+            ok = read_class(p, 0, out);
         } else {
             ok = put_bytes(out, &c, 1);
             p->at++;
