@@ -150,7 +150,11 @@ reverse(struct call *c, struct value *out)
     struct buffer b = {0};
     if ((all = walk_list(c->r, c->self, LIST_LIST)) == NULL)
         return false;
-    list_reverse(all);
+    for (size_t i = 0; i < all->n / 2; i++) {
+        const struct value v = all->at[i];
+        all->at[i] = all->at[all->n - 1 - i];
+        all->at[all->n - 1 - i] = v;
+    }
     all->kind = value_is_list(c->self, LIST_GENERATOR) ? LIST_LIST : LIST_GENERATOR;
     *out = value_list(all);
     for (size_t i = 0; c->self.kind == VALUE_TEXT && i < all->n; i++)

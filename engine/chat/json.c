@@ -329,7 +329,6 @@ static bool
 next_number(struct json *j, struct value *out)
 {
     char text[64];
-    size_t n = 0;
     bool in_string = false;
     for (; j->at < j->text.len &&
            (in_string || (j->text.data[j->at] != '-' && !isdigit((unsigned char)j->text.data[j->at])));
@@ -337,11 +336,14 @@ next_number(struct json *j, struct value *out)
         in_string = in_string != (j->text.data[j->at] == '"');
         j->at += j->text.data[j->at] == '\\';
     }
-    while (j->at < j->text.len && strchr("+-.0123456789eE", j->text.data[j->at]) != NULL && n + 1 < sizeof text)
-        text[n++] = j->text.data[j->at++];
+    const size_t begin = j->at;
+    while (j->at < j->text.len && memchr("+-.0123456789eE", j->text.data[j->at], 15) != NULL)
+        j->at++;
+    const size_t n = j->at - begin < sizeof text ? j->at - begin : sizeof text - 1;
+    memcpy(text, j->text.data + begin, n);
     text[n] = '\0';
-    errno = 0;
-    const bool real = strpbrk(text, ".eE") != NULL;
+    errno = n < j->at - begin ? ERANGE : 0;
+    const bool real = strpbrk(text, ".eE") != NULL && errno == 0;
     *out = real ? value_float(strtod(text, NULL)) : value_int(strtoll(text, NULL, 10));
     return real || errno == 0 || render_fail(j->r, "JSON: the number %s is too large", text);
 }

@@ -185,16 +185,6 @@ list_add(struct render *r, struct list *l, struct value v)
     return true;
 }
 
-void
-list_reverse(struct list *l)
-{
-    for (size_t i = 0; i < l->n / 2; i++) {
-        const struct value v = l->at[i];
-        l->at[i] = l->at[l->n - 1 - i];
-        l->at[l->n - 1 - i] = v;
-    }
-}
-
 bool
 render_pair(struct render *r, struct value a, struct value b, struct value *out)
 {

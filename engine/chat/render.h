@@ -195,7 +195,6 @@ bool render_copy(struct render *, const char *bytes, size_t n, struct slice *out
 /* Returns a new list of n values, all VALUE_MISSING; NULL on failure. */
 struct list *render_list(struct render *, enum list_kind, size_t n);
 bool list_add(struct render *, struct list *, struct value);
-void list_reverse(struct list *);
 /* Makes the tuple (a, b). */
 bool render_pair(struct render *, struct value a, struct value b, struct value *out);
 struct dict *render_dict(struct render *);

@@ -177,17 +177,19 @@ TEST(tools_and_context_are_json)
 {
     assert_fails("", &(struct chat_dialogue){USER("Hi"), .tools = "[1,, 2]"}, ERR_USAGE, "tools: line 1 is not JSON");
     assert_fails("", &(struct chat_dialogue){USER("Hi"), .tools = "{}"}, ERR_USAGE, "tools: a JSON list is needed");
-    static const char *const broken[] = {"",
-                                         "{",
-                                         "{\"a\"}",
-                                         "{a: 1}",
-                                         "{} {}",
-                                         "{\"a\": \"\\ud800\"}",
-                                         "{\"a\": nul}",
-                                         "{\"a\": 99999999999999999999}",
-                                         "[]",
-                                         "{\"a\": \"\xff\"}",
-                                         "{\"a\": -}"};
+    static const char *const broken[] = {
+        "",
+        "{",
+        "{\"a\"}",
+        "{a: 1}",
+        "{} {}",
+        "{\"a\": \"\\ud800\"}",
+        "{\"a\": nul}",
+        "{\"a\": 99999999999999999999}",
+        "{\"a\": 0.1234567890123456789012345678901234567890123456789012345678901234567, \"b\": 1}",
+        "[]",
+        "{\"a\": \"\xff\"}",
+        "{\"a\": -}"};
     for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
         char *text;
         struct err err;
