@@ -76,7 +76,7 @@ class Trace:
                  context: int, prompt: Union[str, bytes] = "", decode: Optional[Callable[[int], Union[str, bytes]]] = None,
                  policies: Sequence[Union[str, Policy]] = (), temperature: float = 0.0, top_k: int = 0, top_p: float = 1.0,
                  seed: Optional[int] = None, backend: Optional[str] = None, device: Optional[str] = None,
-                 sequences: int = 1) -> None:
+                 sequences: int = 1, cost: Optional[Mapping[str, object]] = None) -> None:
         self.folder = os.fspath(folder)
         self.model = model
         declared = [p if isinstance(p, Policy) else Policy(p) for p in (policy, *policies)]
@@ -84,6 +84,8 @@ class Trace:
         self._context = context
         self._decode = decode
         self._info = self._describe(declared[0], prompt, temperature, top_k, top_p, seed, backend, device, sequences)
+        if cost is not None:  # measured times of steps: the member `cost` of docs/traces.md
+            self._info["cost"] = dict(cost)
         self._number = self._run = self._round = 0
         self._policy = declared[0].name
         self._positions: Dict[int, int] = {}  # by sequence: where the next token goes

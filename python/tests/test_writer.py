@@ -50,6 +50,12 @@ class Written(unittest.TestCase):
         self.assertEqual(run_json(self.path)["lines"], {
             table + ".csv": len(self.rows(table)) for table in COLUMNS if table != "experts"})
 
+    def test_run_json_has_the_costs_of_steps(self):
+        cost = {"context": 0, "layer": [1.5] * 12}
+        with self.open(cost=cost):
+            pass
+        self.assertEqual(run_json(self.path)["cost"], cost)
+
     def test_a_mixtures_experts_come_behind_the_tokens_heaviest_first(self):
         with Trace(self.path, model=Model("toy", layers=4, vocab=10, experts=20, experts_used=2), policy="early",
                    context=32) as t:

@@ -1,9 +1,14 @@
 /* The record that a scope makes of its events, for what-if. */
 #include <math.h>
 
+#include "cli/generation/generation.h"
+#include "engine/events/forecast.h"
+#include "policies/policy.h"
+#include "tests/rigs/folders.h"
 #include "tests/rigs/observed_run.h"
 #include "tests/rigs/session_fixture.h"
 #include "tests/rigs/test.h"
+#include "traces/reader.h"
 
 enum { LAYERS = 6, TOKENS = 120 };
 
@@ -73,6 +78,93 @@ TEST(a_record_without_probes_gives_the_reason)
     assert_non_null(scope_record(w.scope, &r));
     observed_run_close(&w);
     layer_record_close(&r);
+}
+
+/* ---- forecasts in time, live and in a replay ---- */
+
+struct live {
+    struct session *session;
+    struct scope *scope;
+};
+
+static void
+follow(void *user, struct session *s, const struct event *e)
+{
+    struct live *l = user;
+    struct err err;
+    if (l->scope == NULL)
+        assert_true(scope_open(&l->scope, session_info(s), &err));
+    scope_event(l->scope, e);
+    if (e->type == EVENT_ROUND && e->round == 3)
+        session_control(s, CONTROL_COSTS, NULL, NULL, 0);
+}
+
+static struct scope *
+replayed(const char *folder, struct trace_reader **r)
+{
+    struct scope *s;
+    struct event e;
+    struct err err;
+    assert_true(trace_reader_open(r, folder, &err));
+    assert_true(scope_open(&s, trace_reader_info(*r), &err));
+    while (trace_reader_next(*r, &e, &err))
+        scope_event(s, &e);
+    assert_int_equal(err.kind, ERR_NONE);
+    return s;
+}
+
+static struct forecast
+forecast_of(const struct scope *s)
+{
+    const double values[POLICY_KNOBS] = {2, 3}; /* exit_layer, gamma */
+    struct layer_record r;
+    struct forecast f;
+    struct err err;
+    size_t i = 0;
+    while (strcmp(policy_registry[i]->name, "layerskip") != 0)
+        i++;
+    assert_true(layer_record_open(&r, LAYERS, &err));
+    assert_null(scope_record(s, &r));
+    assert_true(forecast_make(policy_registry[i], &r, values, 1, scope_costs(s), &f));
+    layer_record_close(&r);
+    return f;
+}
+
+/* The costs are measured during the first run, and known from the start of the second: in a control and in run.json. */
+TEST(a_replay_has_the_forecasts_in_time_of_its_run)
+{
+    struct fixture *fixture = *state;
+    void *folder;
+    struct session_options o = options_of(PROBE_ALL);
+    o.pace = 500; /* so that rounds are left when the costs are asked for */
+    fixture->engine->costs = (struct cost_model){0};
+    assert_int_equal(folder_set_up(&folder), 0);
+    for (int i = 0; i < 2; i++) {
+        struct live live = {0};
+        struct outcome out;
+        struct trace_reader *reader;
+        struct err err;
+        char path[300];
+        snprintf(path, sizeof path, "%s/%d", (const char *)folder, i);
+        const struct generation g = {.engine = fixture->engine,
+                                     .session = o,
+                                     .trace = path,
+                                     .event = follow,
+                                     .kept = &live.session,
+                                     .user = &live};
+        assert_true(generate(&g, &out, &err));
+        outcome_free(&out);
+        struct scope *again = replayed(path, &reader);
+        const struct forecast now = forecast_of(live.scope), then = forecast_of(again);
+        assert_true(now.in_time && now.speedup > 0);
+        assert_memory_equal(&now, &then, sizeof now);
+        assert_int_equal(cost_known(&trace_reader_info(reader)->costs), i == 1);
+        scope_close(again);
+        scope_close(live.scope);
+        session_close(live.session);
+        trace_reader_close(reader);
+    }
+    folder_tear_down(&folder);
 }
 
 FIXTURE(session_fixture_open, session_fixture_close);
