@@ -53,58 +53,13 @@ offer_preset(struct app *app, int i)
 {
     if (i == 0 && (app->options.presets == NULL || !preset_list(&app->presets, app->options.presets, NULL)))
         preset_names_free(&app->presets);
-    return (size_t)i < app->presets.n ? app->presets.name[i] : (size_t)i == app->presets.n ? "save" : NULL;
+    return (size_t)i < app->presets.n ? app->presets.name[i] : NULL;
 }
 
 static const char *
 offer_panel(struct app *app, int i)
 {
     return i < app->panes.n ? panel_registry[i]->name : NULL;
-}
-
-static const char *
-offer_until(struct app *app, int i)
-{
-    static const char *const kinds[] = {"reject", "text", "confidence", "spurious", "round"};
-    (void)app;
-    return i < (int)(sizeof kinds / sizeof *kinds) ? kinds[i] : NULL;
-}
-
-static const char *
-offer_probe(struct app *app, int i)
-{
-    (void)app;
-    return i < PROBE_MODES ? probe_mode_names[i] : NULL;
-}
-
-static const char *
-offer_head(struct app *app, int i)
-{
-    (void)app;
-    return i < HEAD_MODES ? head_mode_names[i] : NULL;
-}
-
-static const char *
-offer_sweep(struct app *app, int i)
-{
-    static const char *const words[] = {"csv", "stop", "take", "prompts"};
-    const int n = sizeof words / sizeof words[0];
-    return i < n ? words[i] : offer_knob(app, i - n);
-}
-
-static const char *
-offer_tune(struct app *app, int i)
-{
-    static const char *const words[] = {"stop", "take", "save", "copy", "show"};
-    const int n = sizeof words / sizeof words[0];
-    return i < n ? words[i] : offer_policy(app, i - n);
-}
-
-static const char *
-offer_window(struct app *app, int i)
-{
-    (void)app;
-    return i < WINDOWS ? window_names[i] : NULL;
 }
 
 const struct verb app_verbs[] = {
@@ -117,10 +72,10 @@ const struct verb app_verbs[] = {
     {"redo", "", "redo it", run_redo, NULL},
     {"take", "ROW", "the settings of a row of the ledger again", run_take, offer_row},
     {"preset", "[save [ROW]] [NAME]", "settings under a name: bring back, save, list", run_preset, offer_preset},
-    {"sweep", "[KNOB=a:b:step …] [prompts]", "the run at every point; csv FILE, stop, take N; again: what is missing",
-     run_sweep, offer_sweep},
-    {"tune", "[TIME] [POLICY …]",
-     "find the fastest setting: a race over prompts; stop, take N, save N NAME, copy N, show N", run_tune, offer_tune},
+    {"sweep", "[KNOB=a:b:step …] [prompts] | csv FILE | stop | take N",
+     "the run at every point; again: what is missing", run_sweep, offer_knob},
+    {"tune", "[TIME] [POLICY …] | stop | take N | save N NAME | copy N | show N",
+     "find the fastest setting: a race over prompts", run_tune, offer_policy},
     {"copy-command", "[ROW]", "the settings as a command line, to the clipboard", run_copy_command, offer_row},
     {"versus", "POLICY [KNOB=VALUE …] [head=MODE] | off",
      "a second setting beside this one: the same prompt under both", run_versus, offer_policy},
@@ -133,24 +88,23 @@ const struct verb app_verbs[] = {
     {"resume", "", "continue", run_resume, NULL},
     {"toggle", "", "pause or resume", run_toggle, NULL},
     {"step", "[N | token]", "so many rounds, or one token, then pause", run_step, NULL},
-    {"until", "WHAT", "continue, and pause where it occurs: reject, text WORD, confidence 0.3, spurious, round N",
-     run_until, offer_until},
+    {"until", "reject | text WORD | confidence X | spurious | round N", "continue, and pause where it occurs",
+     run_until, NULL},
     {"jump", "next | previous [WHAT]", "to the next round with it; after the newest one: continue until it occurs",
      run_jump, NULL},
     {"restart", "", "again from the same prompt", run_restart, NULL},
     {"goto", "ROUND | P%", "to the end of a round; a replay jumps there", run_goto, NULL},
-    {"pace", "N", "tokens a second at most, or max; a replay's speed, 0.25 to 64; faster, slower (also :speed)",
+    {"pace", "N | max | faster | slower", "tokens a second at most; a replay's speed, 0.25 to 64 (also :speed)",
      run_speed, NULL},
     {"speed", "N", NULL, run_speed, NULL},
     {"export", "[DIR]", "write the run as CSV into a folder", run_export, offer_path},
     {"theme", "[NAME]", "choose the theme: a name, or a file with a '/'", run_theme, offer_theme},
-    {"panel", "NAME | N", "focus a panel; next, previous", run_panel, offer_panel},
-    {"sequence", "N", "show that sequence of a batch, from 1, in the panels; next, previous", run_sequence, NULL},
-    {"window", "[WHICH]", "rounds that all numbers are of: segment, last (32 rounds), run; next", run_window,
-     offer_window},
+    {"panel", "NAME | N | next | previous", "focus a panel", run_panel, offer_panel},
+    {"sequence", "N | next | previous", "show that sequence of a batch, from 1, in the panels", run_sequence, NULL},
+    {"window", "[segment | last | run | next]", "rounds that all numbers are of; last: 32 rounds", run_window, NULL},
     {"zoom", "", "the focused panel alone, and back", run_zoom, NULL},
-    {"probe", "MODE", "which layers are probed: off, policy, all", run_probe, offer_probe},
-    {"head", "MODE", "head that reads layers: lens, trained, policy (its paper's); other", run_head, offer_head},
+    {"probe", "off | policy | all", "which layers are probed", run_probe, NULL},
+    {"head", "lens | trained | policy | other", "head that reads layers; policy: that of its paper", run_head, NULL},
     {"save-screen", "FILE", "write what is on the terminal: as text, with colours as .svg", run_save_screen,
      offer_path},
     {"wait", "round N | sweep N | end | idle | what-if", "in a script: until it is so", run_wait, NULL},

@@ -121,6 +121,20 @@ match(struct matches *m, const char *candidate)
     m->n++;
 }
 
+/* Matches the words of a verb's arguments: "next" and "previous" of "next | previous [WHAT]". */
+static void
+match_words(struct matches *m, const char *arguments)
+{
+    for (const char *at = arguments; at[0] != '\0'; at += strcspn(at, "|")) {
+        char word[24];
+        at += strspn(at, "[| ");
+        const size_t n = strspn(at, "abcdefghijklmnopqrstuvwxyz-");
+        snprintf(word, sizeof word, "%.*s", (int)n, at);
+        if (n > 0 && (at[n] == '\0' || strchr(" ]|", at[n]) != NULL))
+            match(m, word);
+    }
+}
+
 int
 command_complete(const struct verb *table, struct app *app, const char *line, char *out, size_t out_size, char *list,
                  size_t list_size)
@@ -138,6 +152,8 @@ command_complete(const struct verb *table, struct app *app, const char *line, ch
     } else if (command_split(line, verb, &rest) && rest == m.word) { /* only first arguments have completions */
         const struct verb *v = command_find(table, verb, NULL, NULL);
         const char *candidate;
+        if (v != NULL)
+            match_words(&m, v->arguments);
         for (int i = 0; v != NULL && v->offer != NULL && (candidate = v->offer(app, i)) != NULL; i++)
             match(&m, candidate);
     }

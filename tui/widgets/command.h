@@ -15,8 +15,9 @@ struct app;
 typedef bool verb_function(struct app *, const char *rest, struct err *);
 
 struct verb {
-    const char *name, *arguments,
-        *what; /* for help: "set", "KNOB VALUE", "change a knob"; what NULL: an alias, not in the help */
+    /* For help: "set", "KNOB VALUE", "change a knob"; Tab completes words in small letters, as in "next | previous [WHAT]". what NULL: an
+     * alias, not in the help. */
+    const char *name, *arguments, *what;
     verb_function *run;
     const char *(*offer)(struct app *,
                          int i); /* returns the i-th possible argument; NULL: there are no more. May be NULL */

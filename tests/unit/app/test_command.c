@@ -53,9 +53,10 @@ offer_folder(struct app *app, int i)
     return i == 0 ? "traces/" : NULL;
 }
 
-static const struct verb table[] = {{"set", "KNOB VALUE", "", run_set, offer_knob}, {"step", "[N]", "", run_step, NULL},
-                                    {"restart", "", "", run_restart, NULL},         {"rest", "[X]", "", run_set, NULL},
-                                    {"export", "DIR", "", run_set, offer_folder},   {NULL, NULL, NULL, NULL, NULL}};
+static const struct verb table[] = {
+    {"set", "KNOB VALUE", "", run_set, offer_knob}, {"step", "[N | token] | tokens", "", run_step, NULL},
+    {"restart", "", "", run_restart, NULL},         {"rest", "[X]", "", run_set, NULL},
+    {"export", "DIR", "", run_set, offer_folder},   {NULL, NULL, NULL, NULL, NULL}};
 
 static const char *
 ran(const char *line)
@@ -140,6 +141,8 @@ TEST(tab_completes_as_far_as_all_agree)
     assert_string_equal(out, "rest");
     assert_int_equal(command_complete(table, &app, "ste", out, sizeof out, list, sizeof list), 1);
     assert_string_equal(out, "step ");
+    assert_int_equal(command_complete(table, &app, "step t", out, sizeof out, list, sizeof list), 2);
+    assert_string_equal(list, "token  tokens");
     assert_int_equal(command_complete(table, &app, "set d", out, sizeof out, list, sizeof list), 2);
     assert_string_equal(out, "set d_m");
     assert_string_equal(list, "d_max  d_min");
