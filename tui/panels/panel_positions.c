@@ -53,7 +53,7 @@ draw_bar(const struct canvas *c, int x, int width, struct estimate e, enum role 
         for (int k = 0; k < width && here > 0; k++)
             canvas_text(c, y, x + k, role, canvas_level((double)(here > 8 ? 8 : here) / 8 - 0.01));
         if (!isnan(e.se) && (c->rows - 0.5 - y) / c->rows < e.value + e.se)
-            canvas_under(c, y, x + (width - 1) / 2, ROLE_DIM, canvas_glyph(c, "│", "|"));
+            canvas_under(c, y, x + (width - 1) / 2, ROLE_DIM, "│");
     }
 }
 
@@ -106,7 +106,7 @@ draw_ranks(const struct canvas *c, const struct positions *p)
         snprintf(name, sizeof name, "%u", (unsigned)rank);
         canvas_text(c, y, 0, ROLE_DIM, rank > 0 ? name : "later");
         for (int k = 0; k < (int)lrint(e.value * (c->cols - 15)); k++)
-            canvas_text(c, y, 6 + k, ROLE_CORRECTION, canvas_glyph(c, "█", "#"));
+            canvas_text(c, y, 6 + k, ROLE_CORRECTION, "█");
         canvas_print(c, y, c->cols - 8, ROLE_TEXT, "%3.0f%%", e.value * 100);
         if (!isnan(e.se))
             canvas_print(c, y, c->cols - 4, ROLE_DIM, " ±%.0f", e.se * 100);

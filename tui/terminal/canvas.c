@@ -143,12 +143,6 @@ canvas_print(const struct canvas *c, int y, int x, enum role role, const char *f
 }
 
 const char *
-canvas_glyph(const struct canvas *c, const char *utf8, const char *ascii)
-{
-    return c->grid->utf8 ? utf8 : ascii;
-}
-
-const char *
 canvas_level(double fraction)
 {
     static const char *const levels[8] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -171,25 +165,36 @@ canvas_word(const struct canvas *c, int y, int x, int width, enum role role, uns
     return put_word(c, y, x, width, utf8, style_of(role, marks, NAN));
 }
 
+/* Fills `width` columns with text, `pad`, the mark of spurious confidence and a level's glyph ("": none). */
+static void
+put_cell(const struct canvas *c, int y, int x, int width, const char *utf8, const char *pad, const char *level,
+         struct grid_cell style)
+{
+    const bool spurious = (style.marks & MARK_SPURIOUS) != 0 && width > 1;
+    const int room = width - (spurious ? 1 : 0) - (level[0] != '\0' ? 1 : 0);
+    int used = width > 0 ? put_word(c, y, x, room, utf8, style) : 0;
+    while (used < room)
+        used += put_text(c, y, x + used, 1, pad, style);
+    if (spurious)
+        used += put_text(c, y, x + used, 1, "▓", style_of(ROLE_SPURIOUS, style.marks & MARK_CURSOR, NAN));
+    put_text(c, y, x + used, width - used, level, style);
+}
+
 void
 canvas_heat(const struct canvas *c, int y, int x, int width, float heat, unsigned marks, const char *utf8)
 {
-    if (width <= 0)
-        return;
-    const bool exited = (marks & MARK_EXITED) != 0, spurious = (marks & MARK_SPURIOUS) != 0 && width > 1;
-    const bool level = c->grid->mono && !exited && !isnan(heat) && width > 2;
-    const struct grid_cell style = style_of(exited ? ROLE_EXITED : ROLE_TEXT, marks, exited ? NAN : heat);
-    const int room = width - (spurious ? 1 : 0) - (level ? 1 : 0);
-    int used = put_word(c, y, x, room, utf8, style);
-    if (exited) /* without colours a glyph marks layers after the exit */
-        while (used < room)
-            used += put_text(c, y, x + used, 1, "▒", style);
-    while (used < room)
-        used += put_text(c, y, x + used, 1, " ", style);
-    if (spurious)
-        used += put_text(c, y, x + used, 1, "▓", style_of(ROLE_SPURIOUS, marks & MARK_CURSOR, NAN));
-    if (level)
-        put_text(c, y, x + used, 1, canvas_level((double)heat), style);
+    if ((marks & MARK_EXITED) != 0) /* without colours a glyph marks layers after the exit */
+        put_cell(c, y, x, width, utf8, "▒", "", style_of(ROLE_EXITED, marks, NAN));
+    else
+        put_cell(c, y, x, width, utf8, " ",
+                 c->grid->mono && !isnan(heat) && width > 2 ? canvas_level((double)heat) : "",
+                 style_of(ROLE_TEXT, marks, heat));
+}
+
+void
+canvas_block(const struct canvas *c, int y, int x, int width, enum role role, unsigned marks, const char *utf8)
+{
+    put_cell(c, y, x, width, utf8, " ", "", style_of(role, marks, NAN));
 }
 
 int
@@ -205,21 +210,6 @@ canvas_paragraph(const struct canvas *c, enum role role, const char *utf8)
         utf8 += n + strspn(utf8 + n, " ");
     }
     return rows;
-}
-
-void
-canvas_block(const struct canvas *c, int y, int x, int width, enum role role, unsigned marks, const char *utf8)
-{
-    if (width <= 0)
-        return;
-    const bool spurious = (marks & MARK_SPURIOUS) != 0 && width > 1;
-    const struct grid_cell style = style_of(role, marks, NAN);
-    const int room = width - spurious;
-    int used = put_word(c, y, x, room, utf8, style);
-    while (used < room)
-        used += put_text(c, y, x + used, 1, " ", style);
-    if (spurious)
-        put_text(c, y, x + used, 1, "▓", style_of(ROLE_SPURIOUS, marks & MARK_CURSOR, NAN));
 }
 
 /* Draws a box's note, if `c` is given, and returns its width. */

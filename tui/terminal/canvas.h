@@ -132,7 +132,5 @@ void canvas_bar(const struct canvas *, int y, int x, int width, double fraction,
 /* A braille line chart of n values (NAN: gap) over [low, high] filling rows × cols; several may overlay. */
 void canvas_plot(const struct canvas *, const float *values, int n, double low, double high, enum role);
 const char *canvas_level(double fraction); /* of a cell's height, from ▁ to █ */
-const char *canvas_glyph(const struct canvas *, const char *utf8,
-                         const char *ascii); /* returns the string that the terminal can show */
 
 #endif
