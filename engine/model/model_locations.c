@@ -22,56 +22,7 @@
 #define REGISTRY      "registry.ollama.ai/" /* of names without one */
 #define LIBRARY       "library/"            /* and without an owner */
 
-#define MOST_APART 3 /* letters; fewer in a short name */
-
-/* How many letters have to be changed, put in or taken out, at most `most`. */
-static size_t
-apart(const char *a, const char *b, size_t most)
-{
-    enum { LONGEST = 96 };
-    size_t row[LONGEST + 1];
-    const size_t n = strlen(a), m = strlen(b);
-    if (m > LONGEST || n > LONGEST || (n > m ? n - m : m - n) > most)
-        return most + 1;
-    for (size_t j = 0; j <= m; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= n; i++) {
-        size_t corner = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= m; j++) {
-            const size_t above = row[j], swap = corner + (a[i - 1] != b[j - 1]);
-            size_t best = above + 1 < row[j - 1] + 1 ? above + 1 : row[j - 1] + 1;
-            row[j] = swap < best ? swap : best;
-            corner = above;
-        }
-    }
-    return row[m];
-}
-
-/* For a path that does not exist. Returns false, with a suggestion, if its folder has a name that differs in few letters; true if it
- * has none, and opening the path then fails with the reason. */
-static bool
-model_near(const char *name, struct err *err)
-{
-    const char *slash = strrchr(name, '/'), *own = slash != NULL ? slash + 1 : name;
-    const int stem = slash != NULL ? (int)(slash - name + 1) : 0;
-    const size_t most = strlen(own) / 4 < MOST_APART ? strlen(own) / 4 : MOST_APART;
-    char folder[PATH_MAX], best[NAME_MAX + 1] = "", shown[120];
-    size_t least = most + 1;
-    snprintf(folder, sizeof folder, "%.*s", stem > 0 ? stem : 2, stem > 0 ? name : "./");
-    DIR *d = opendir(folder);
-    for (const struct dirent *e; d != NULL && (e = readdir(d)) != NULL;) {
-        const size_t n = e->d_name[0] == '.' ? least : apart(own, e->d_name, most);
-        if (n < least) {
-            least = n;
-            snprintf(best, sizeof best, "%s", e->d_name);
-        }
-    }
-    if (d != NULL)
-        closedir(d);
-    return least > most || err_set(err, ERR_WORK, "%.200s: there is no such file or folder; is %.*s%s meant?", name,
-                                   stem, name, printable_line(shown, sizeof shown, best, strlen(best)));
-}
+/* ---- Ollama's manifests ---- */
 
 #define WEIGHTS "application/vnd.ollama.image.model"
 #define ADAPTER "application/vnd.ollama.image.adapter"
@@ -118,9 +69,9 @@ is_file(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* The last call that failed did so for want of something, not because nothing is there. */
+/* Returns true if the last failed call lacked memory, descriptors or a working disk; false if the file does not exist. */
 static bool
-in_want(void)
+lacks_resources(void)
 {
     return errno == ENOMEM || errno == EMFILE || errno == ENFILE || errno == EIO;
 }
@@ -131,7 +82,7 @@ join(char out[PATH_MAX], const char *folder, const char *rest)
     return (size_t)snprintf(out, PATH_MAX, "%s/%s", folder, rest) < PATH_MAX;
 }
 
-/* The folder that a variable names, with what follows it; else one in $HOME. */
+/* A folder: `below` in the folder that an environment variable names; else `in_home` in $HOME. */
 struct root {
     const char *variable, *below, *in_home;
 };
@@ -145,7 +96,7 @@ root_path(const struct root *r, char out[PATH_MAX])
     return r->in_home != NULL && home != NULL && home[0] == '/' && join(out, home, r->in_home);
 }
 
-/* The first that a program would look at, and is there. */
+/* Returns the first folder that exists, in the order in which the owning program looks for them. */
 static bool
 first_root(const struct root *roots, size_t n, char out[PATH_MAX])
 {
@@ -165,23 +116,23 @@ static const struct root llama_roots[] = {{"LLAMA_CACHE", "", NULL},
                                           {"XDG_CACHE_HOME", "/llama.cpp", ".cache/llama.cpp"}};
 #define FIRST_ROOT(roots, out) first_root(roots, sizeof(roots) / sizeof *(roots), out)
 
-/* ---- what is in folders, in order ---- */
+/* ---- listing folders, in order ---- */
 
 struct listing {
     model_seen_fn seen;
     void *user;
     bool over;
-    const char *hub;  /* "hf:ORG/NAME" of the snapshot that is listed */
-    const char *root; /* the folder that is listed; names are relative to it */
-    bool lacks;       /* something could not be looked into */
+    const char *hub;  /* "hf:ORG/NAME" of the listed snapshot */
+    const char *root; /* the listed folder; names are relative to it */
+    bool lacks;       /* a folder or file could not be read */
     struct err *err;
 };
 
 static void
 missed(struct listing *l, const char *path)
 {
-    if (in_want() && !l->lacks)
-        l->lacks = !err_set(l->err, ERR_WORK, "%.300s: cannot be looked into: %s", path, strerror(errno));
+    if (lacks_resources() && !l->lacks)
+        l->lacks = !err_set(l->err, ERR_WORK, "%.300s: cannot be read: %s", path, strerror(errno));
 }
 
 static void
@@ -223,7 +174,7 @@ depth_of(const char *path)
     return depth;
 }
 
-/* A language model in a GGUF file. Of a split file only the first part counts; an image projector (mmproj) is not a language model. */
+/* Returns true for a GGUF file with a language model: not an image projector (mmproj), and of a split file the first part. */
 static bool
 is_gguf(const char *name)
 {
@@ -244,7 +195,7 @@ static bool
 split_hub_name(const char *name, struct hub_name *out)
 {
     const char *slash = strchr(name, '/'), *end = name + strlen(name), *colon = strchr(name, ':');
-    const char *at = memchr(name, '@', (size_t)((colon != NULL ? colon : end) - name)); /* a part may have one, too */
+    const char *at = memchr(name, '@', (size_t)((colon != NULL ? colon : end) - name)); /* PART may contain @ */
     const char *stem = at != NULL ? at : colon != NULL ? colon : end;
     if (slash == NULL || slash == name || slash + 1 >= stem ||
         memchr(slash + 1, '/', (size_t)(stem - slash - 1)) != NULL)
@@ -259,15 +210,14 @@ split_hub_name(const char *name, struct hub_name *out)
            (size_t)p < sizeof out->part && strstr(out->folder, "..") == NULL && strstr(out->revision, "..") == NULL;
 }
 
-/* The only entry of a folder that matches, hidden ones aside: how many there are, the last one's name in `name`. */
+/* Returns the number of entries of a folder that begin with `start`, without hidden ones; name: the last of them. */
 static size_t
-entries(const char *folder, bool (*match)(const char *name, const void *user), const void *user,
-        char name[NAME_MAX + 1])
+entries(const char *folder, const char *start, char name[NAME_MAX + 1])
 {
     size_t n = 0;
     DIR *d = opendir(folder);
     for (const struct dirent *e; d != NULL && (e = readdir(d)) != NULL;)
-        if (e->d_name[0] != '.' && match(e->d_name, user)) {
+        if (e->d_name[0] != '.' && strncmp(e->d_name, start, strlen(start)) == 0) {
             snprintf(name, NAME_MAX + 1, "%s", e->d_name);
             n++;
         }
@@ -276,13 +226,7 @@ entries(const char *folder, bool (*match)(const char *name, const void *user), c
     return n;
 }
 
-static bool
-begins_with(const char *name, const void *start)
-{
-    return strncmp(name, start, strlen(start)) == 0;
-}
-
-/* The snapshot of a revision: a ref names its commit, or it is the commit itself or begins so, or there is only one. */
+/* Finds the snapshot of a revision: the commit that a ref names, the commit that begins with it, or the only one. */
 static bool
 snapshot(const char *model, const char *revision, char out[PATH_MAX])
 {
@@ -301,12 +245,12 @@ snapshot(const char *model, const char *revision, char out[PATH_MAX])
     const char *start = strcmp(revision, "main") == 0 ? "" : revision;
     const size_t digits = strspn(start, "0123456789abcdef");
     if (start[digits] != '\0' || (digits > 0 && digits < SHORTEST_HASH) || !join(path, model, "snapshots") ||
-        entries(path, begins_with, start, only) != 1)
+        entries(path, start, only) != 1)
         return false;
     return join(out, path, only) && is_folder(out);
 }
 
-/* Files of a snapshot, and of the folders in it. */
+/* Lists files of a snapshot and of its folders. */
 static void
 list_hub_file(struct listing *l, const char *folder, const char *name)
 {
@@ -322,11 +266,11 @@ list_hub_file(struct listing *l, const char *folder, const char *name)
     emit(l, strlen(below) < MOST_PART ? whole : path, path);
 }
 
-/* The GGUF files of a snapshot whose names have a part in them. */
+/* The GGUF files of a snapshot whose names contain `part`. */
 struct chosen {
     const char *part;
-    size_t folder, n; /* bytes of the folder's path; how many files */
-    bool exactly;     /* one is called `part` */
+    size_t folder, n; /* bytes of the folder's path; number of files */
+    bool exactly;     /* a file has the name `part` */
     char path[PATH_MAX], names[160];
 };
 
@@ -349,7 +293,7 @@ choose(void *user, const char *name, const char *path)
     return !c->exactly;
 }
 
-/* "hf download ORG/NAME --revision REVISION" */
+/* Writes "hf download ORG/NAME --revision REVISION". */
 static const char *
 fetch_command(const char *name, char out[FETCH_ROOM])
 {
@@ -384,7 +328,7 @@ in_snapshot(const char *name, const char *folder, const char *part, char *path, 
                    (int)(strlen(HF) + strcspn(name + strlen(HF), ":")), name);
 }
 
-/* Whether Ollama has ORG/NAME of the hub. */
+/* Returns true if Ollama has ORG/NAME of the hub. */
 static bool
 ollama_has(const char *stem, int n)
 {
@@ -393,7 +337,7 @@ ollama_has(const char *stem, int n)
     return FIRST_ROOT(ollama_roots, root) && join(path, root, rest) && is_folder(path);
 }
 
-/* The snapshot that a name means. */
+/* Finds the snapshot of a name. */
 static bool
 hub_snapshot(const struct hub_name *h, char folder[PATH_MAX])
 {
@@ -413,7 +357,7 @@ find_hub(const char *name, char *path, size_t size, struct err *err)
     errno = 0;
     if (hub_snapshot(&h, folder))
         return in_snapshot(name, folder, h.part, path, size, err);
-    if (in_want())
+    if (lacks_resources())
         return err_set(err, ERR_WORK, "%.120s: the cache cannot be read: %s", name, strerror(errno));
     if (ollama_has(stem, n))
         return err_set(err, ERR_WORK,
@@ -423,7 +367,7 @@ find_hub(const char *name, char *path, size_t size, struct err *err)
                    fetch_command(name, fetch));
 }
 
-/* A path that is not there, and might be a name of the hub: ORG/NAME. */
+/* For a path that does not exist: fails with a hint if it can be a name of the hub, ORG/NAME. */
 static bool
 hint_at_hub(const char *name, struct err *err)
 {
@@ -441,9 +385,9 @@ hint_at_hub(const char *name, struct err *err)
         name, fetch_command(whole, fetch), whole);
 }
 
-/* ---- Ollama: manifests/REGISTRY/OWNER/NAME/TAG names blobs ---- */
+/* ---- Ollama: the manifest manifests/REGISTRY/OWNER/NAME/TAG lists blobs ---- */
 
-/* The blob with the weights that a manifest names, if it is there; and that of an adapter, "" where it has none. */
+/* Finds a manifest's blobs: the weights, which must exist, and an adapter; "": it has none. */
 static bool
 blobs_of(const char *root, const char *manifest, char out[PATH_MAX], char adapter[PATH_MAX])
 {
@@ -483,7 +427,7 @@ find_ollama(const char *name, char *path, size_t size, struct err *err)
                            name, adapter, blob);
         return (size_t)snprintf(path, size, "%s", blob) < size || err_set(err, ERR_WORK, "%s: too long a path", name);
     }
-    if (in_want())
+    if (lacks_resources())
         return err_set(err, ERR_WORK, "%.120s: Ollama's list cannot be read: %s", name, strerror(errno));
     return err_set(err, ERR_WORK, "%.120s is not among Ollama's models; fetch it: ollama pull %.100s", name, model);
 }
@@ -494,18 +438,18 @@ bool
 model_find(const char *name, char *path, size_t size, struct err *err)
 {
     struct stat st;
-    if (stat(name, &st) != 0 && !embedded_or_there(name)) { /* what is there is meant, whatever it is called */
+    if (stat(name, &st) != 0 && !embedded_or_there(name)) { /* an existing path has precedence over names */
         if (strncmp(name, HF, strlen(HF)) == 0)
             return find_hub(name, path, size, err);
         if (strncmp(name, OLLAMA, strlen(OLLAMA)) == 0)
             return find_ollama(name, path, size, err);
-        if (!model_near(name, err) || !hint_at_hub(name, err))
+        if (!hint_at_hub(name, err))
             return false;
     }
     return (size_t)snprintf(path, size, "%s", name) < size || err_set(err, ERR_WORK, "%.80s…: too long a path", name);
 }
 
-/* ---- all there are ---- */
+/* ---- all models ---- */
 
 static void
 list_hub(struct listing *l, const char *root, const char *entry)
