@@ -39,10 +39,10 @@ find(void *plugin, const char *name, void *to)
     return symbol != NULL;
 }
 
-#define MOST_BUFFERS 64 /* OpenBLAS has at least so many beside those of its own threads */
+#define MOST_BUFFERS 64 /* OpenBLAS has at least this number in addition to those of its own threads */
 
-/* OpenBLAS maps a large buffer for each thread that multiplies, waits for ever if it gets none, and keeps those that it has. So this
- * function makes it map all of them now. */
+/* Makes OpenBLAS map a large buffer for each thread now: it keeps its buffers, and waits forever if it cannot map one
+ * later. */
 static void
 map_buffers(void *plugin, uint32_t threads)
 {

@@ -1,4 +1,4 @@
-/* The BLAS that training multiplies with: a plug-in, specscope-blas.so, loaded when it is needed first; part of a static program. */
+/* The BLAS of training: the plug-in specscope-blas.so, loaded at its first use; a static program contains it. */
 #ifndef ENGINE_BASE_BLAS_LIBRARY_H
 #define ENGINE_BASE_BLAS_LIBRARY_H
 
@@ -13,9 +13,9 @@ struct blas_library {
     bool sequential;       /* only one thread may multiply at a time */
 };
 
-/* Loads the library, with memory for `threads` threads that multiply at a time. A process of its own does that first, for OpenBLAS
- * hangs or crashes where it gets no memory. The first call decides for the life of the process; later calls return the same. NULL: the
- * library cannot be used. Any thread may call it. */
+/* Loads the library with memory for `threads` threads that multiply at a time; first in a child process, because OpenBLAS
+ * hangs or crashes without memory. Later calls return the result of the first. NULL: the library cannot be used. May be
+ * called from any thread. */
 const struct blas_library *blas_library(uint32_t threads, struct err *);
 
 #endif

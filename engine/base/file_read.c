@@ -42,7 +42,7 @@ embedded_name(size_t i)
     return embedded_files[i].name;
 }
 
-/* are they one's? */
+/* Returns true for the bytes of an embedded file. */
 static bool
 embedded_at(const unsigned char *bytes)
 {
@@ -89,7 +89,7 @@ file_map(const char *path, const char *wanted, const unsigned char **map, uint64
         *bytes = n;
         return true;
     }
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe without a writer must not hold us up */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe without a writer must not block */
     if (fd < 0)
         return err_set(err, ERR_WORK, "%s: cannot be opened: %s", path, strerror(errno));
     bool ok = map_descriptor(fd, path, wanted, map, bytes, err);
@@ -168,14 +168,14 @@ copy_embedded(const char *path, const unsigned char *inside, char **text, size_t
     return true;
 }
 
-/* A path of an open descriptor, as shells write <(…). */
+/* Returns true for paths of open descriptors, as shells pass them for <(…). */
 static bool
 names_descriptor(const char *path)
 {
     return strncmp(path, "/dev/fd/", 8) == 0 || strcmp(path, "/dev/stdin") == 0 || strncmp(path, "/proc/", 6) == 0;
 }
 
-/* What ends by itself is read; a pipe that somebody may never write to, a device, a folder are not. */
+/* Returns true for files that end: not for devices, folders, and pipes that possibly have no writer. */
 static bool
 readable(int fd, const char *path, bool pipes)
 {
@@ -185,7 +185,7 @@ readable(int fd, const char *path, bool pipes)
     if (S_ISREG(about.st_mode) || !pipes)
         return S_ISREG(about.st_mode);
     if (S_ISCHR(about.st_mode) && stat("/dev/null", &nothing) == 0 && nothing.st_rdev == about.st_rdev)
-        return true; /* the one device that ends */
+        return true; /* the only device that ends */
     return names_descriptor(path) && (S_ISFIFO(about.st_mode) || S_ISSOCK(about.st_mode) || isatty(fd));
 }
 
@@ -197,7 +197,7 @@ read_path(const char *path, bool pipes, size_t most, char **text, size_t *n, str
     *n = 0;
     if (embedded_file(path, &inside, n))
         return copy_embedded(path, inside, text, *n, err);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe without a writer must not hold us up */
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe without a writer must not block */
     if (fd < 0)
         return err_set(err, ERR_WORK, "%s: cannot be read: %s", path, strerror(errno));
     bool ok = readable(fd, path, pipes);

@@ -8,27 +8,26 @@
 
 #include "kernels/base/err.h"
 
-/* Maps a regular file that is not empty. `wanted` ends the message when it is none: "give the path of a .gguf file". The
- * map is the caller's, until file_unmap(). A file that shrinks while it is mapped is the one thing that no check of its
- * bytes can catch (SIGBUS). */
+/* Maps a regular file that is not empty; the caller calls file_unmap(). `wanted` ends the message if the path is no file:
+ * "give the path of a .gguf file". If the file shrinks while it is mapped, reading it raises SIGBUS. */
 bool file_map(const char *path, const char *wanted, const unsigned char **map, uint64_t *bytes, struct err *);
-void file_unmap(const unsigned char *map, uint64_t bytes); /* NULL: nothing */
+void file_unmap(const unsigned char *map, uint64_t bytes); /* may be NULL */
 
 /* ---- small files, read into memory with a zero byte after the last byte ---- */
 
-/* Reads the regular file `path`, of at most `most` bytes. *text (*n bytes, then a zero) is the caller's to free; NULL
- * after a failure; *err then contains the path and the reason (ERR_WORK). */
+/* Reads the regular file `path`, of at most `most` bytes. The caller frees *text (*n bytes and a zero), which is NULL
+ * after a failure; the error contains the path and the reason (ERR_WORK). */
 bool file_text(const char *path, size_t most, char **text, size_t *n, struct err *);
 
-/* The same, and accepts a pipe that a shell opened: prog <(…) is prog /dev/fd/63. A named pipe, to which no process may ever write,
- * is refused like a device. */
+/* Does the same, and accepts a pipe that a shell opened (`prog <(…)` is `prog /dev/fd/63`). Named pipes are refused like
+ * devices, because possibly no process writes to them. */
 bool file_text_or_pipe(const char *path, size_t most, char **text, size_t *n, struct err *);
 
-/* The same of what is open already, up to its end, whatever it is: a pipe, a terminal. `name` is for error lines. */
+/* Reads an open descriptor of any kind up to its end. `name` is for error messages. */
 bool file_text_from(int fd, const char *name, size_t most, char **text, size_t *n, struct err *);
 
-/* Files that are part of the program: those of `make static`, which has its model, themes and all else in one file. Their
- * names begin with "builtin:/" and go wherever names of files go. Other builds have none. */
+/* Embedded files: a program of `make static` contains its model, themes and other files. Their names begin with
+ * "builtin:/" and are accepted wherever file names are. Other builds have none. */
 
 /* Returns the bytes of an embedded file, page-aligned and constant for the life of the process; false if there is none. */
 bool embedded_file(const char *path, const unsigned char **bytes, size_t *n);

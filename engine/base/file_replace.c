@@ -21,7 +21,7 @@ file_put(int fd, const void *bytes, size_t n)
     return true;
 }
 
-/* Whether `text`, of which a NUL is the end, begins with `with`. */
+/* Returns true if the text begins with `with`, white space aside. */
 static bool
 begins_with(const char *text, const char *with)
 {

@@ -1,11 +1,11 @@
-/* Numbers as files have them: little-endian, aligned to nothing. */
+/* Little-endian numbers in files, without alignment. */
 #ifndef ENGINE_BASE_LITTLE_ENDIAN_H
 #define ENGINE_BASE_LITTLE_ENDIAN_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* An unsigned number of n bytes, 8 at most. */
+/* Reads an unsigned number of n <= 8 bytes. */
 static inline uint64_t
 little_endian(const unsigned char *at, size_t n)
 {

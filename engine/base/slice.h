@@ -1,4 +1,4 @@
-/* Bytes that are somebody else's: a piece of a mapped file, of a text. Not terminated, not necessarily UTF-8. */
+/* A borrowed range of bytes, of a mapped file or a text: not terminated, and not necessarily UTF-8. */
 #ifndef ENGINE_BASE_SLICE_H
 #define ENGINE_BASE_SLICE_H
 
@@ -23,7 +23,7 @@ slice_is(struct slice s, const char *text)
     return s.len == strlen(text) && memcmp(s.data, text, s.len) == 0;
 }
 
-/* As qsort() wants it: by bytes, what is cut short first. */
+/* Compares for qsort(), byte by byte; a prefix is smaller. */
 static inline int
 slice_compare(struct slice a, struct slice b)
 {

@@ -9,11 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Out of memory, fontconfig and OpenBLAS may wait for ever. */
+/* Without memory, fontconfig and OpenBLAS may wait forever. */
 #define MOST_SECONDS 30
-#define DONE         42 /* exit status of a copy that came to its end */
+#define DONE         42 /* exit status of a child that finished */
 
-struct report { /* memory of both processes; the answer follows */
+struct report { /* shared memory; the answer follows */
     bool fine;
     struct err err;
 };
@@ -37,7 +37,7 @@ become_quiet(void)
     }
 }
 
-/* Waits for the copy. */
+/* Waits for the child. */
 static bool
 ended(pid_t child, const char *what, struct err *err)
 {

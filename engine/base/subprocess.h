@@ -1,4 +1,4 @@
-/* Work in a copy of this process, for libraries that end the process, or hang, when they run out of memory. */
+/* Runs a function in a child process, for libraries that end the process, or hang, when memory runs out. */
 #ifndef ENGINE_BASE_SUBPROCESS_H
 #define ENGINE_BASE_SUBPROCESS_H
 
@@ -8,9 +8,10 @@
 
 typedef bool (*subprocess_fn)(void *user, void *answer, struct err *);
 
-/* Forks and calls work(user, answer) in the copy, which has no signal handlers, prints nothing, and gets an error from write() instead
- * of SIGXFSZ. Of what the copy changes only open files and the n bytes of `answer` (zero at first) come back. False: the work failed
- * with *err; or, as ERR_WORK with `what` in front, no copy could be made, a signal ended it, or it took longer than half a minute. */
+/* Forks and calls work(user, answer) in the child, which has no signal handlers, prints nothing, and gets an error from
+ * write() instead of SIGXFSZ. Only changes of open files and of the n bytes of `answer` (zero at first) are visible in
+ * the parent. Fails with the error of work(); or with ERR_WORK and `what` in front if fork() failed, a signal ended the
+ * child, or it took longer than 30 s. */
 bool subprocess_run(subprocess_fn work, void *user, void *answer, size_t n, const char *what, struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* UTF-8 without trust: what counts as a character. */
+/* UTF-8 from untrusted sources, and printable forms of it. */
 #ifndef ENGINE_BASE_UTF8_H
 #define ENGINE_BASE_UTF8_H
 
@@ -7,45 +7,45 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Length (1..4) of the well-formed character that `bytes` starts with, its code point in *code (may be NULL); 0 if
- * there is none: broken, overlong, a surrogate, above U+10FFFF, or cut off. */
+/* Returns the length (1..4) of the well-formed character that `bytes` starts with, and its code point in *code (may be
+ * NULL); 0 if it is broken, overlong, a surrogate, above U+10FFFF, or cut off. */
 size_t utf8_character(const char *bytes, size_t len, uint32_t *code);
 
-/* Of bytes that begin with no character, how many one U+FFFD stands for: the longest beginning that could have become
- * one, at least 1 (0 only if len is 0). */
+/* For bytes that start with no character: returns how many of them one U+FFFD replaces, the longest beginning of a
+ * possible character, at least 1 (0 if len is 0). */
 size_t utf8_broken(const char *bytes, size_t len);
 
-/* Whether `bytes` is the beginning of a well-formed character whose rest may still come. */
+/* Returns true if `bytes` is the incomplete beginning of a well-formed character. */
 bool utf8_is_cut(const char *bytes, size_t len);
 
-/* Writes a code point (no surrogate, at most U+10FFFF) in 1 to 4 bytes; returns how many. */
+/* Writes a code point (no surrogate, at most U+10FFFF) and returns its length, 1 to 4 bytes. */
 size_t utf8_put(char out[4], uint32_t code);
 
-/* Whether all of it is well-formed. */
+/* Returns true if all bytes are well-formed. */
 bool utf8_valid(const char *bytes, size_t len);
 
-/* Unicode's White_Space. */
+/* Returns true for Unicode's White_Space. */
 bool utf8_is_space(uint32_t code);
 
-/* Bytes that come from a model, a trace or a file name are not trusted: here they are made into UTF-8 that can do nothing
- * but be read, on any terminal. */
+/* Bytes of a model, a trace or a file name are not trusted. The following functions convert them to UTF-8 that is safe to
+ * print on any terminal. */
 
-/* Is the code point printable: no control character, no bidi or other invisible format character, no line or paragraph
- * separator, not unassigned? Which are assigned grows with utf8proc, from one Unicode version to the next. */
+/* Returns true if a code point is printable: assigned (in utf8proc's version of Unicode), and no control character, bidi
+ * or other invisible format character, line or paragraph separator. */
 bool printable_code(int32_t code);
 
-#define PRINTABLE_ROOM 16 /* bytes: four that are escaped */
+#define PRINTABLE_ROOM 16 /* bytes: four escapes */
 
-/* One character out of len > 0 bytes as it is shown: itself, or byte by byte as \xNN where it isn't printable or no
- * character. Returns how many of the bytes that were. */
+/* Writes the printable form of the first character of len > 0 bytes: itself, or \xNN for each byte if it is not
+ * printable or no character. Returns the number of bytes consumed. */
 size_t printable_character(const char *bytes, size_t len, char shown[PRINTABLE_ROOM], size_t *n_shown);
 
-/* Copies n bytes as printable UTF-8, a newline as ⏎. Never cuts inside a character or an escape. Returns the length
- * written, without the terminating zero; size must be at least 1. Four times n (and one) is always enough. */
+/* Copies n bytes as printable UTF-8, with ⏎ for newlines, and never cuts inside a character or an escape. Returns the
+ * length without the terminating zero. size must be at least 1; 4 n + 1 is always enough. */
 size_t printable_text(const char *bytes, size_t n, char *out, size_t size);
 
-/* The same as one line of a message, a newline as \x0a: fills at most `size` bytes with the zero, and ends in "..." where
- * it had to cut. Returns out. */
+/* Does the same for one line of a message, with \x0a for newlines; a text that does not fit ends in "...". Returns
+ * out. */
 char *printable_line(char *out, size_t size, const char *bytes, size_t len);
 
 /* Writes a word of a command line, quoted for a POSIX shell if it has other characters than letters, digits and

@@ -15,9 +15,9 @@
 #define PATH_SIZE 512
 #define LINE_SIZE 512
 
-#define NO_LIMIT ((uint64_t)1 << 60) /* what is as much as this is said where there is none */
+#define NO_LIMIT ((uint64_t)1 << 60) /* larger values mean: no limit */
 
-/* ---- small files of the kernel's ---- */
+/* ---- files of the kernel ---- */
 
 static FILE *
 open_under(const char *root, const char *rest)
@@ -36,7 +36,7 @@ parse_bytes(const char *text, uint64_t *out)
     return errno == 0 && end != text && text[0] != '-';
 }
 
-/* The number on the line that begins with `name` and a colon or a space; with name "", on the first line. */
+/* Reads the number on the line that begins with `name` and a colon or a space; with name "", on the first line. */
 static bool
 read_field(const char *root, const char *rest, const char *name, uint64_t *out)
 {
@@ -61,7 +61,7 @@ static const struct cgroup_version {
 } version1 = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"},
   version2 = {"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"};
 
-/* What a group leaves: its bound less what its processes use, file pages that wait to be dropped not counted. */
+/* Returns the bytes left in a group: its limit less the memory in use, without inactive file pages. */
 static uint64_t
 left_in_group(const char *root, const struct cgroup_version *v, const char *group)
 {
@@ -80,8 +80,8 @@ left_in_group(const char *root, const struct cgroup_version *v, const char *grou
     return limit > usage ? limit - usage : 0;
 }
 
-/* The group and all those that it is in. Within a container the path may be one that only the outside sees; then the
- * mount's own root is the container's. */
+/* Returns the least of a group and its parents. In a container the path may be valid only outside; the mount's root is
+ * then the container's group. */
 static uint64_t
 left_in_groups(const char *root, const struct cgroup_version *v, const char *group)
 {

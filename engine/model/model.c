@@ -67,7 +67,7 @@ tensor_bytes(const struct tensor *t, bool exact)
     return (double)t->rows * (double)(exact ? t->cols * sizeof(float) : tensor_row_bytes(t->type, t->cols));
 }
 
-/* The experts that one row goes to. */
+/* Returns the bytes of the experts that one row uses. */
 static double
 experts_bytes(const struct model_desc *d, const struct expert_desc *experts, bool exact)
 {
@@ -122,7 +122,7 @@ left_in_file(const struct model *m, bool exact)
     return exact ? values * sizeof(float) : tensor_held_bytes(t->type, values);
 }
 
-/* What was unpacked stays where backends make a copy: of blocks, and of all but F32 if exact. */
+/* Returns the bytes of unpacked weights that a backend copies: blocks, and all types but F32 if exact. */
 static uint64_t
 beside(const struct model *m, enum weight_type t, bool exact)
 {
@@ -219,7 +219,7 @@ final_norm_apply(const struct final_norm *n, const float *h, float *out)
 #define BLOCK_BYTES (sizeof(uint16_t) + BLOCK)
 
 /* A block's values as F32. Written without branches, so that a compiler can use vectors: an F16's exponent and mantissa,
- * moved into place, are 2^-112 of its value, subnormal or not; infinities and what is no number are set apart. */
+ * moved into place, are 2^-112 of its value, subnormal or not; infinities and NaN are handled separately. */
 static void
 widen(const struct tensor *t, size_t block, float x[BLOCK])
 {
@@ -242,7 +242,7 @@ widen(const struct tensor *t, size_t block, float x[BLOCK])
     }
 }
 
-/* False: a weight is infinite or no number. */
+/* Returns false if a weight is infinite or NaN. */
 static bool
 quantize_block(const float x[BLOCK], unsigned char *out)
 {

@@ -206,17 +206,6 @@ first_line(const char *path, char *out, size_t n)
 }
 
 bool
-platform_word(const char *path, char *out, size_t n)
-{
-    char line[256];
-    if (!first_line(path, line, sizeof line))
-        return false;
-    line[strcspn(line, " \t")] = '\0';
-    snprintf(out, n, "%s", line);
-    return out[0] != '\0';
-}
-
-bool
 platform_bracketed(const char *path, char *out, size_t n)
 {
     char line[256];
@@ -239,7 +228,7 @@ count_cores(int online)
     for (int i = 0; i < online; i++) {
         char path[96], list[64];
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", i);
-        if (!platform_word(path, list, sizeof list))
+        if (!first_line(path, list, sizeof list))
             return 0;
         cores += strtol(list, NULL, 10) == i;
     }

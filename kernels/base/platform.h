@@ -50,9 +50,7 @@ struct platform_processors {
 struct platform_processors platform_processors(void);
 /* Returns the processor's name and the instruction sets that the kernels use ("avx2 fma …"); either may be "". */
 void platform_processor(char *model, size_t n_model, char *features, size_t n_features);
-/* platform_word() reads the first word of a small file; platform_bracketed() reads the bracketed word in "a [b] c".
- * Return false if there is none. */
-bool platform_word(const char *path, char *out, size_t n);
+/* Reads the bracketed word of a small file, b of "a [b] c". Returns false if there is none. */
 bool platform_bracketed(const char *path, char *out, size_t n);
 
 #endif
