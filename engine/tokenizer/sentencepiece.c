@@ -12,10 +12,6 @@
 #include "engine/base/utf8.h"
 #include "engine/tokenizer/tokenizer_files.h"
 
-static bool sentencepiece_read_config(struct sentencepiece *s, struct slice config);
-
-static bool sentencepiece_list_added(struct sentencepiece *s, struct slice config, struct slice added);
-
 #define LONGEST_VARINT 10 /* bytes of seven bits */
 
 static bool
@@ -283,53 +279,6 @@ read_pieces(const struct sentencepiece *s, struct slice model, const struct spec
     return add_specials(s, n) && (tokenizer_add_normal_step(t, spec->normal) || out_of_memory(s));
 }
 
-/* ---- the whole file ---- */
-
-/* Returns whether the file is in tiktoken's format (lines of base64 and a number), which Llama 3 and others distribute
- * under the same name. */
-static bool
-is_tiktoken(struct slice model)
-{
-    size_t n = 0;
-    while (n < model.len && n < 400 && (unsigned char)model.data[n] > ' ' && (unsigned char)model.data[n] < 0x7f)
-        n++;
-    return n > 0 && n % 4 == 0 && n + 1 < model.len && model.data[n] == ' ' && model.data[n + 1] >= '0' &&
-           model.data[n + 1] <= '9';
-}
-
-static bool
-read_model(struct sentencepiece *s, const struct sentencepiece_files *files)
-{
-    struct spec spec;
-    struct tokenizer *t = s->t;
-    if (is_tiktoken(files->model))
-        return err_set(
-            s->err, ERR_WORK,
-            "%s: tokenizer.model is tiktoken's list of tokens, which lacks how text is cut; save the model's "
-            "tokenizer.json with the transformers package",
-            s->where);
-    if (!read_spec(s, files->model, &spec) || !sentencepiece_list_added(s, files->config, files->added) ||
-        !read_pieces(s, files->model, &spec) || !sentencepiece_read_config(s, files->config))
-        return false;
-    const bool ok = t->unigram ? tokenizer_make_unigram(t) : tokenizer_index_pieces(t, NULL);
-    return (ok || out_of_memory(s)) && tokenizer_finish(t, s->where, s->err);
-}
-
-bool
-tokenizer_from_sentencepiece(struct tokenizer **out, const struct sentencepiece_files *files, const char *where,
-                             struct err *err)
-{
-    struct sentencepiece s = {.t = calloc(1, sizeof *s.t), .where = where, .err = err};
-    *out = NULL;
-    const bool ok = s.t != NULL ? read_model(&s, files) : out_of_memory(&s);
-    free(s.added.list);
-    if (ok)
-        *out = s.t;
-    else
-        tokenizer_close(s.t);
-    return ok;
-}
-
 /* The JSON files in the directory of a tokenizer.model: added tokens, BOS and EOS, and the chat template. */
 
 #define MOST_ADDED 20000
@@ -414,7 +363,7 @@ list_plain(struct sentencepiece *s, const cJSON *added)
 
 /* Lists the tokens that were added to the vocabulary. */
 static bool
-sentencepiece_list_added(struct sentencepiece *s, struct slice config, struct slice added)
+list_added(struct sentencepiece *s, struct slice config, struct slice added)
 {
     cJSON *said = NULL, *list = NULL;
     const bool ok = parse(s, config, "tokenizer_config.json", &said) && parse(s, added, "added_tokens.json", &list) &&
@@ -488,7 +437,7 @@ read_ends(struct tokenizer *t, const cJSON *config)
 
 /* Adds the listed tokens to the tokenizer's arrays, and reads BOS, EOS and the chat template. */
 static bool
-sentencepiece_read_config(struct sentencepiece *s, struct slice config)
+read_config(struct sentencepiece *s, struct slice config)
 {
     struct tokenizer_json j = {.t = s->t, .where = s->where, .err = s->err};
     cJSON *said = NULL;
@@ -499,5 +448,52 @@ sentencepiece_read_config(struct sentencepiece *s, struct slice config)
         ok = json_read_chat_template(&j);
     }
     cJSON_Delete(said);
+    return ok;
+}
+
+/* ---- the whole file ---- */
+
+/* Returns whether the file is in tiktoken's format (lines of base64 and a number), which Llama 3 and others distribute
+ * under the same name. */
+static bool
+is_tiktoken(struct slice model)
+{
+    size_t n = 0;
+    while (n < model.len && n < 400 && (unsigned char)model.data[n] > ' ' && (unsigned char)model.data[n] < 0x7f)
+        n++;
+    return n > 0 && n % 4 == 0 && n + 1 < model.len && model.data[n] == ' ' && model.data[n + 1] >= '0' &&
+           model.data[n + 1] <= '9';
+}
+
+static bool
+read_model(struct sentencepiece *s, const struct sentencepiece_files *files)
+{
+    struct spec spec;
+    struct tokenizer *t = s->t;
+    if (is_tiktoken(files->model))
+        return err_set(
+            s->err, ERR_WORK,
+            "%s: tokenizer.model is tiktoken's list of tokens, which lacks how text is cut; save the model's "
+            "tokenizer.json with the transformers package",
+            s->where);
+    if (!read_spec(s, files->model, &spec) || !list_added(s, files->config, files->added) ||
+        !read_pieces(s, files->model, &spec) || !read_config(s, files->config))
+        return false;
+    const bool ok = t->unigram ? tokenizer_make_unigram(t) : tokenizer_index_pieces(t, NULL);
+    return (ok || out_of_memory(s)) && tokenizer_finish(t, s->where, s->err);
+}
+
+bool
+tokenizer_from_sentencepiece(struct tokenizer **out, const struct sentencepiece_files *files, const char *where,
+                             struct err *err)
+{
+    struct sentencepiece s = {.t = calloc(1, sizeof *s.t), .where = where, .err = err};
+    *out = NULL;
+    const bool ok = s.t != NULL ? read_model(&s, files) : out_of_memory(&s);
+    free(s.added.list);
+    if (ok)
+        *out = s.t;
+    else
+        tokenizer_close(s.t);
     return ok;
 }

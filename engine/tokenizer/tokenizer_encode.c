@@ -8,7 +8,20 @@
 #include "engine/base/utf8.h"
 #include "engine/tokenizer/tokenizer_internal.h"
 
-static bool ids_push(struct ids *ids, token_t id);
+static bool
+ids_push(struct ids *ids, token_t id)
+{
+    if (ids->n == ids->room) {
+        const size_t room = 2 * ids->room + 64;
+        token_t *grown = realloc(ids->at, room * sizeof *grown);
+        if (grown == NULL)
+            return false;
+        ids->at = grown;
+        ids->room = room;
+    }
+    ids->at[ids->n++] = id;
+    return true;
+}
 
 #define UNKNOWN_PENALTY 10.0
 #define BONUS           0.1      /* per byte of a user-defined piece; log-probabilities are below 0 */
@@ -179,21 +192,6 @@ merging_free(struct merging *m)
     free(m->heap);
     free(m->ways);
     *m = (struct merging){0};
-}
-
-static bool
-ids_push(struct ids *ids, token_t id)
-{
-    if (ids->n == ids->room) {
-        const size_t room = 2 * ids->room + 64;
-        token_t *grown = realloc(ids->at, room * sizeof *grown);
-        if (grown == NULL)
-            return false;
-        ids->at = grown;
-        ids->room = room;
-    }
-    ids->at[ids->n++] = id;
-    return true;
 }
 
 /* ---- heap ---- */

@@ -7,222 +7,10 @@
 #include "engine/base/utf8.h"
 #include "engine/tokenizer/tokenizer_files.h"
 
-static bool gguf_add_specials(struct tokenizer *t);
-
-static bool gguf_read_merges(struct tokenizer *t, const struct gguf *g, struct err *err);
-
-static bool gguf_read_ids(struct tokenizer *t, const struct gguf *g, const struct gguf_ends *ends, struct err *err);
-
-static bool gguf_out_of_memory(const struct tokenizer *t, const struct gguf *g, struct err *err);
-
-/* Sets `pieces` for the tokens that can result from merges or text. */
-static bool
-decode_pieces(struct tokenizer *t, bool *pieces)
-{
-    for (uint32_t id = 0; id < t->n; id++) {
-        pieces[id] = t->kind[id] != TOKEN_UNUSED;
-        if (t->kind[id] == TOKEN_NORMAL && !tokenizer_decode_piece(t, &t->text[id], &pieces[id]))
-            return false;
-    }
-    return true;
-}
-
-/* Some converters mark added tokens (StarCoder's <fim_prefix>, Falcon's <|endoftext|>) as normal. A normal token in angle
- * brackets that no merge produces is treated as a control token. */
-static bool
-mark_added(struct tokenizer *t)
-{
-    bool *made = calloc(t->n, sizeof *made), ok = made != NULL;
-    for (uint64_t i = 0; ok && i <= t->merges.mask; i++)
-        if (t->merges.slots[i].id != TOKEN_NONE)
-            made[t->merges.slots[i].id] = true;
-    for (uint32_t id = 0; ok && id < t->n; id++) {
-        const struct slice s = t->text[id];
-        if (t->kind[id] != TOKEN_NORMAL || s.len < 4 || s.data[0] != '<' || s.data[s.len - 1] != '>' || made[id])
-            continue;
-        t->kind[id] = TOKEN_CONTROL;
-        ok = tokenizer_add_special(&t->specials, (struct special){.text = s, .id = (token_t)id, .control = true});
-    }
-    free(made);
-    return ok;
-}
-
-static bool
-choose_pretokenizer(struct tokenizer *t, const struct gguf *g, bool *bos, struct err *err)
-{
-    struct slice name;
-    char shown[40];
-    if (!gguf_get_string(g, KEY("pre"), &name, err))
-        return false;
-    const struct pre_family *family = pre_family_find(name.data, name.len);
-    printable_line(shown, sizeof shown, name.data, name.len);
-    if (family == NULL)
-        return err_set(err, ERR_WORK, "%s: the pre-tokenizer '%s' (metadata '" KEY("pre") "') is not supported",
-                       g->path, shown);
-    if (name.len == 0 || strcmp(shown, "default") == 0)
-        snprintf(t->note, sizeof t->note,
-                 "the model does not say how its tokenizer cuts words: ids may differ from its own; convert it again");
-    snprintf(t->description, sizeof t->description, "byte-level BPE, %s", name.len > 0 ? shown : "default");
-    *bos = family->bos;
-    t->whole_words = family->whole_words;
-    struct err why = {0};
-    if (!pretokenizer_of_family(&t->pre, family, &why))
-        return err_set(err, why.kind, "%s: %.300s", g->path, why.text);
-    const struct slice none = {"", 0};
-    return !family->nfc || tokenizer_add_normal(t, NORMAL_NFC, none, none);
-}
-
-/* With `add_space_prefix` a space is prepended to a text that does not begin with one. */
-static bool
-add_prefix(struct tokenizer *t, const struct gguf *g, struct err *err)
-{
-    bool prefix;
-    if (!gguf_get_bool(g, KEY("add_space_prefix"), false, &prefix, err))
-        return false;
-    t->strips_space = prefix;
-    return !prefix || pretokenizer_add_prefix(t->pre, " ", 1, false, err);
-}
-
-/* Opens a byte-level vocabulary whose pieces, kinds and chat templates have been read. */
-static bool
-gguf_open_byte_level(struct tokenizer *t, const struct gguf *g, struct err *err)
-{
-    bool bos = false;
-    t->byte_level = true;
-    if (!choose_pretokenizer(t, g, &bos, err) || !add_prefix(t, g, err) ||
-        !gguf_read_ids(t, g, &(struct gguf_ends){.bos = bos}, err))
-        return false;
-    bool *pieces = malloc(t->n * sizeof *pieces);
-    if (pieces == NULL || !decode_pieces(t, pieces)) {
-        free(pieces);
-        return gguf_out_of_memory(t, g, err);
-    }
-    const bool ok = (tokenizer_index_pieces(t, pieces) && gguf_add_specials(t)) || gguf_out_of_memory(t, g, err);
-    free(pieces);
-    return ok && gguf_read_merges(t, g, err) && (mark_added(t) || gguf_out_of_memory(t, g, err));
-}
-
-/* Vocabularies of text pieces in GGUF metadata: SentencePiece BPE, which merges by score ("llama"), Unigram, which cuts by
- * score ("t5"), and BPE that merges by rank ("gemma4"). */
-
-static bool
-read_scores(struct tokenizer *t, const struct gguf *g, struct err *err)
-{
-    const struct gguf_value *scores = gguf_find(g, KEY("scores"));
-    if (scores == NULL || scores->type != GGUF_ARRAY || scores->element != GGUF_F32 || scores->count != t->n)
-        return err_set(err, ERR_WORK,
-                       "%s: metadata '" KEY("scores") "' should be %" PRIu32 " reals, one for each token; convert the "
-                                                      "model again",
-                       g->path, t->n);
-    t->score = malloc(t->n * sizeof *t->score);
-    if (t->score == NULL)
-        return gguf_out_of_memory(t, g, err);
-    for (uint32_t id = 0; id < t->n; id++) {
-        double score = gguf_number(scores, id);
-        if (isnan(score))
-            return err_set(err, ERR_WORK, "%s: the score of token %" PRIu32 " is not a number; convert the model again",
-                           g->path, id);
-        t->score[id] = score;
-    }
-    return true;
-}
-
-/* "llama": SentencePiece BPE */
-static bool
-gguf_open_pieces(struct tokenizer *t, const struct gguf *g, struct err *err)
-{
-    const struct slice space = {" ", 1}, mark = {SPACE_MARK, SPACE_MARK_LEN};
-    bool collapse, prefix;
-    if (!gguf_get_bool(g, KEY("add_space_prefix"), true, &prefix, err) ||
-        !gguf_get_bool(g, KEY("remove_extra_whitespaces"), false, &collapse, err))
-        return false;
-    if (collapse)
-        return err_set(err, ERR_WORK, "%s: its tokenizer removes extra spaces, which is not supported", g->path);
-    t->strips_space = prefix;
-    snprintf(t->description, sizeof t->description, "SentencePiece BPE");
-    return read_scores(t, g, err) && gguf_read_ids(t, g, &(struct gguf_ends){.pieces = true, .bos = true}, err) &&
-           ((tokenizer_index_pieces(t, NULL) && tokenizer_add_normal(t, NORMAL_REPLACE, space, mark) &&
-             (!prefix || tokenizer_add_normal(t, NORMAL_PREPEND, space, mark)) && gguf_add_specials(t)) ||
-            gguf_out_of_memory(t, g, err));
-}
-
-/* ---- by rank ---- */
-
-/* "gemma4": text pieces with ranked merges. Before merging only spaces are replaced, by SPACE_MARK. */
-static bool
-gguf_open_ranked(struct tokenizer *t, const struct gguf *g, struct err *err)
-{
-    const struct slice space = {" ", 1}, mark = {SPACE_MARK, SPACE_MARK_LEN};
-    bool prefix;
-    if (!gguf_get_bool(g, KEY("add_space_prefix"), false, &prefix, err) ||
-        !gguf_read_ids(t, g, &(struct gguf_ends){.bos = true}, err))
-        return false;
-    t->fuse_unknown = true;
-    t->strips_space = prefix;
-    snprintf(t->description, sizeof t->description, "BPE of SentencePiece's");
-    if (!tokenizer_index_pieces(t, NULL) || !tokenizer_add_normal(t, NORMAL_REPLACE, space, mark) ||
-        (prefix && !tokenizer_add_normal(t, NORMAL_PREPEND, space, mark)))
-        return gguf_out_of_memory(t, g, err);
-    for (uint32_t id = 0; id < t->n; id++) { /* added tokens are searched for in the input */
-        const struct special s = {.text = t->text[id], .id = (token_t)id, .control = t->kind[id] != TOKEN_USER};
-        if ((t->kind[id] == TOKEN_CONTROL || t->kind[id] == TOKEN_UNKNOWN || t->kind[id] == TOKEN_USER) &&
-            !tokenizer_add_special(&t->specials, s))
-            return gguf_out_of_memory(t, g, err);
-    }
-    return gguf_read_merges(t, g, err);
-}
-
-/* ---- Unigram ---- */
-
-static bool
-read_normalizer(const struct gguf *g, struct normal_step *step, struct err *err)
-{
-    static const char key[] = KEY("precompiled_charsmap");
-    const struct gguf_value *map = gguf_find(g, key);
-    struct slice bytes = {"", 0};
-    *step = (struct normal_step){.kind = NORMAL_SENTENCEPIECE, .to = {"", 0}, .mark = true};
-    if (!gguf_get_bool(g, KEY("add_space_prefix"), true, &step->prefix, err) ||
-        !gguf_get_bool(g, KEY("remove_extra_whitespaces"), true, &step->collapse, err))
-        return false;
-    if (map != NULL && map->type == GGUF_ARRAY && (map->element == GGUF_U8 || map->element == GGUF_I8))
-        bytes = (struct slice){(const char *)map->at, (size_t)map->count};
-    else if (map != NULL)
-        return err_set(err, ERR_WORK, "%s: metadata '%s' should be bytes; convert the model again", g->path, key);
-    return charsmap_read(&step->map, bytes) || /* the file outlives the tokenizer */
-           err_set(err, ERR_WORK, "%s: metadata '%s' is damaged; convert the model again", g->path, key);
-}
-
-/* "t5" */
-static bool
-gguf_open_unigram(struct tokenizer *t, const struct gguf *g, struct err *err)
-{
-    struct normal_step step;
-    t->unigram = t->single_precision = true;
-    if (!read_scores(t, g, err) || !read_normalizer(g, &step, err) ||
-        !gguf_read_ids(t, g, &(struct gguf_ends){.eos = true}, err))
-        return false;
-    for (uint32_t id = 0; t->unknown == TOKEN_NONE && id < t->n; id++)
-        if (t->kind[id] == TOKEN_UNKNOWN)
-            t->unknown = (token_t)id;
-    t->strips_space = step.prefix || step.collapse;
-    t->bonus = calloc(t->n, sizeof *t->bonus);
-    bool ok = t->bonus != NULL && tokenizer_add_normal_step(t, step);
-    for (uint32_t id = 0; ok && id < t->n; id++) {
-        const struct special s = {.text = t->text[id], .id = (token_t)id, .control = t->kind[id] != TOKEN_USER};
-        t->bonus[id] = t->kind[id] == TOKEN_USER;
-        if (t->bonus[id])
-            ok = tokenizer_add_special(&t->symbols, s);
-        else if (t->kind[id] == TOKEN_CONTROL || t->kind[id] == TOKEN_UNKNOWN)
-            ok = tokenizer_add_special(&t->specials, s);
-    }
-    snprintf(t->description, sizeof t->description, "SentencePiece Unigram");
-    return (ok && tokenizer_make_unigram(t)) || gguf_out_of_memory(t, g, err);
-}
-
 /* The part of the metadata that all kinds of vocabularies have. */
 
 static bool
-gguf_out_of_memory(const struct tokenizer *t, const struct gguf *g, struct err *err)
+out_of_memory(const struct tokenizer *t, const struct gguf *g, struct err *err)
 {
     return err_set(err, ERR_WORK, "%s: out of memory for a vocabulary of %" PRIu32 " tokens", g->path, t->n);
 }
@@ -305,7 +93,7 @@ mark_control(struct tokenizer *t, token_t id)
 
 /* SentencePiece's usual ids are 0 for <unk>, 1 for BOS, 2 for EOS; other vocabularies have no usual ids. */
 static bool
-gguf_read_ids(struct tokenizer *t, const struct gguf *g, const struct gguf_ends *ends, struct err *err)
+read_ids(struct tokenizer *t, const struct gguf *g, const struct gguf_ends *ends, struct err *err)
 {
     token_t eot, eom;
     const bool pieces = ends->pieces;
@@ -337,7 +125,7 @@ gguf_read_ids(struct tokenizer *t, const struct gguf *g, const struct gguf_ends 
 /* As in SentencePiece, user-defined tokens are searched for after spaces have become ▁. Control tokens are searched for
  * in the input; the text after one is separate and gets its own dummy prefix. */
 static bool
-gguf_add_specials(struct tokenizer *t)
+add_specials(struct tokenizer *t)
 {
     const struct normal_step mark = {.kind = NORMAL_REPLACE, .from = {" ", 1}, .to = {SPACE_MARK, SPACE_MARK_LEN}};
     const struct tokenizer marking = {.normal = {mark}, .n_normal = 1};
@@ -371,7 +159,7 @@ read_merge(struct tokenizer *t, struct slice merge, uint32_t rank)
 }
 
 static bool
-gguf_read_merges(struct tokenizer *t, const struct gguf *g, struct err *err)
+read_merges(struct tokenizer *t, const struct gguf *g, struct err *err)
 {
     const struct gguf_value *merges = gguf_find(g, KEY("merges"));
     if (merges == NULL || merges->type != GGUF_ARRAY || merges->element != GGUF_STRING || merges->count > MOST_TOKENS)
@@ -383,12 +171,12 @@ gguf_read_merges(struct tokenizer *t, const struct gguf *g, struct err *err)
     struct slice *list = merges->count == 0 ? NULL : gguf_strings(merges, err);
     if (list == NULL && merges->count > 0)
         return false;
-    bool ok = merge_table_make(&t->merges, (uint32_t)merges->count) || gguf_out_of_memory(t, g, err);
+    bool ok = merge_table_make(&t->merges, (uint32_t)merges->count) || out_of_memory(t, g, err);
     for (uint32_t i = 0; ok && i < merges->count; i++) {
         char shown[48];
         ok = read_merge(t, list[i], i);
         if (!ok && t->merges.buffer.starved)
-            gguf_out_of_memory(t, g, err);
+            out_of_memory(t, g, err);
         else if (!ok)
             err_set(err, ERR_WORK,
                     "%s: merge %" PRIu32 " of " KEY("merges") ", '%s', does not join two tokens into a third; convert "
@@ -397,6 +185,212 @@ gguf_read_merges(struct tokenizer *t, const struct gguf *g, struct err *err)
     }
     free(list);
     return ok;
+}
+
+/* ---- byte-level BPE ---- */
+
+/* Sets `pieces` for the tokens that can result from merges or text. */
+static bool
+decode_pieces(struct tokenizer *t, bool *pieces)
+{
+    for (uint32_t id = 0; id < t->n; id++) {
+        pieces[id] = t->kind[id] != TOKEN_UNUSED;
+        if (t->kind[id] == TOKEN_NORMAL && !tokenizer_decode_piece(t, &t->text[id], &pieces[id]))
+            return false;
+    }
+    return true;
+}
+
+/* Some converters mark added tokens (StarCoder's <fim_prefix>, Falcon's <|endoftext|>) as normal. A normal token in angle
+ * brackets that no merge produces is treated as a control token. */
+static bool
+mark_added(struct tokenizer *t)
+{
+    bool *made = calloc(t->n, sizeof *made), ok = made != NULL;
+    for (uint64_t i = 0; ok && i <= t->merges.mask; i++)
+        if (t->merges.slots[i].id != TOKEN_NONE)
+            made[t->merges.slots[i].id] = true;
+    for (uint32_t id = 0; ok && id < t->n; id++) {
+        const struct slice s = t->text[id];
+        if (t->kind[id] != TOKEN_NORMAL || s.len < 4 || s.data[0] != '<' || s.data[s.len - 1] != '>' || made[id])
+            continue;
+        t->kind[id] = TOKEN_CONTROL;
+        ok = tokenizer_add_special(&t->specials, (struct special){.text = s, .id = (token_t)id, .control = true});
+    }
+    free(made);
+    return ok;
+}
+
+static bool
+choose_pretokenizer(struct tokenizer *t, const struct gguf *g, bool *bos, struct err *err)
+{
+    struct slice name;
+    char shown[40];
+    if (!gguf_get_string(g, KEY("pre"), &name, err))
+        return false;
+    const struct pre_family *family = pre_family_find(name.data, name.len);
+    printable_line(shown, sizeof shown, name.data, name.len);
+    if (family == NULL)
+        return err_set(err, ERR_WORK, "%s: the pre-tokenizer '%s' (metadata '" KEY("pre") "') is not supported",
+                       g->path, shown);
+    if (name.len == 0 || strcmp(shown, "default") == 0)
+        snprintf(t->note, sizeof t->note,
+                 "the model does not say how its tokenizer cuts words: ids may differ from its own; convert it again");
+    snprintf(t->description, sizeof t->description, "byte-level BPE, %s", name.len > 0 ? shown : "default");
+    *bos = family->bos;
+    t->whole_words = family->whole_words;
+    struct err why = {0};
+    if (!pretokenizer_of_family(&t->pre, family, &why))
+        return err_set(err, why.kind, "%s: %.300s", g->path, why.text);
+    const struct slice none = {"", 0};
+    return !family->nfc || tokenizer_add_normal(t, NORMAL_NFC, none, none);
+}
+
+/* With `add_space_prefix` a space is prepended to a text that does not begin with one. */
+static bool
+add_prefix(struct tokenizer *t, const struct gguf *g, struct err *err)
+{
+    bool prefix;
+    if (!gguf_get_bool(g, KEY("add_space_prefix"), false, &prefix, err))
+        return false;
+    t->strips_space = prefix;
+    return !prefix || pretokenizer_add_prefix(t->pre, " ", 1, false, err);
+}
+
+/* Opens a byte-level vocabulary whose pieces, kinds and chat templates have been read. */
+static bool
+open_byte_level(struct tokenizer *t, const struct gguf *g, struct err *err)
+{
+    bool bos = false;
+    t->byte_level = true;
+    if (!choose_pretokenizer(t, g, &bos, err) || !add_prefix(t, g, err) ||
+        !read_ids(t, g, &(struct gguf_ends){.bos = bos}, err))
+        return false;
+    bool *pieces = malloc(t->n * sizeof *pieces);
+    if (pieces == NULL || !decode_pieces(t, pieces)) {
+        free(pieces);
+        return out_of_memory(t, g, err);
+    }
+    const bool ok = (tokenizer_index_pieces(t, pieces) && add_specials(t)) || out_of_memory(t, g, err);
+    free(pieces);
+    return ok && read_merges(t, g, err) && (mark_added(t) || out_of_memory(t, g, err));
+}
+
+/* Vocabularies of text pieces in GGUF metadata: SentencePiece BPE, which merges by score ("llama"), Unigram, which cuts by
+ * score ("t5"), and BPE that merges by rank ("gemma4"). */
+
+static bool
+read_scores(struct tokenizer *t, const struct gguf *g, struct err *err)
+{
+    const struct gguf_value *scores = gguf_find(g, KEY("scores"));
+    if (scores == NULL || scores->type != GGUF_ARRAY || scores->element != GGUF_F32 || scores->count != t->n)
+        return err_set(err, ERR_WORK,
+                       "%s: metadata '" KEY("scores") "' should be %" PRIu32 " reals, one for each token; convert the "
+                                                      "model again",
+                       g->path, t->n);
+    t->score = malloc(t->n * sizeof *t->score);
+    if (t->score == NULL)
+        return out_of_memory(t, g, err);
+    for (uint32_t id = 0; id < t->n; id++) {
+        double score = gguf_number(scores, id);
+        if (isnan(score))
+            return err_set(err, ERR_WORK, "%s: the score of token %" PRIu32 " is not a number; convert the model again",
+                           g->path, id);
+        t->score[id] = score;
+    }
+    return true;
+}
+
+/* "llama": SentencePiece BPE */
+static bool
+open_pieces(struct tokenizer *t, const struct gguf *g, struct err *err)
+{
+    const struct slice space = {" ", 1}, mark = {SPACE_MARK, SPACE_MARK_LEN};
+    bool collapse, prefix;
+    if (!gguf_get_bool(g, KEY("add_space_prefix"), true, &prefix, err) ||
+        !gguf_get_bool(g, KEY("remove_extra_whitespaces"), false, &collapse, err))
+        return false;
+    if (collapse)
+        return err_set(err, ERR_WORK, "%s: its tokenizer removes extra spaces, which is not supported", g->path);
+    t->strips_space = prefix;
+    snprintf(t->description, sizeof t->description, "SentencePiece BPE");
+    return read_scores(t, g, err) && read_ids(t, g, &(struct gguf_ends){.pieces = true, .bos = true}, err) &&
+           ((tokenizer_index_pieces(t, NULL) && tokenizer_add_normal(t, NORMAL_REPLACE, space, mark) &&
+             (!prefix || tokenizer_add_normal(t, NORMAL_PREPEND, space, mark)) && add_specials(t)) ||
+            out_of_memory(t, g, err));
+}
+
+/* ---- by rank ---- */
+
+/* "gemma4": text pieces with ranked merges. Before merging only spaces are replaced, by SPACE_MARK. */
+static bool
+open_ranked(struct tokenizer *t, const struct gguf *g, struct err *err)
+{
+    const struct slice space = {" ", 1}, mark = {SPACE_MARK, SPACE_MARK_LEN};
+    bool prefix;
+    if (!gguf_get_bool(g, KEY("add_space_prefix"), false, &prefix, err) ||
+        !read_ids(t, g, &(struct gguf_ends){.bos = true}, err))
+        return false;
+    t->fuse_unknown = true;
+    t->strips_space = prefix;
+    snprintf(t->description, sizeof t->description, "BPE of SentencePiece's");
+    if (!tokenizer_index_pieces(t, NULL) || !tokenizer_add_normal(t, NORMAL_REPLACE, space, mark) ||
+        (prefix && !tokenizer_add_normal(t, NORMAL_PREPEND, space, mark)))
+        return out_of_memory(t, g, err);
+    for (uint32_t id = 0; id < t->n; id++) { /* added tokens are searched for in the input */
+        const struct special s = {.text = t->text[id], .id = (token_t)id, .control = t->kind[id] != TOKEN_USER};
+        if ((t->kind[id] == TOKEN_CONTROL || t->kind[id] == TOKEN_UNKNOWN || t->kind[id] == TOKEN_USER) &&
+            !tokenizer_add_special(&t->specials, s))
+            return out_of_memory(t, g, err);
+    }
+    return read_merges(t, g, err);
+}
+
+/* ---- Unigram ---- */
+
+static bool
+read_normalizer(const struct gguf *g, struct normal_step *step, struct err *err)
+{
+    static const char key[] = KEY("precompiled_charsmap");
+    const struct gguf_value *map = gguf_find(g, key);
+    struct slice bytes = {"", 0};
+    *step = (struct normal_step){.kind = NORMAL_SENTENCEPIECE, .to = {"", 0}, .mark = true};
+    if (!gguf_get_bool(g, KEY("add_space_prefix"), true, &step->prefix, err) ||
+        !gguf_get_bool(g, KEY("remove_extra_whitespaces"), true, &step->collapse, err))
+        return false;
+    if (map != NULL && map->type == GGUF_ARRAY && (map->element == GGUF_U8 || map->element == GGUF_I8))
+        bytes = (struct slice){(const char *)map->at, (size_t)map->count};
+    else if (map != NULL)
+        return err_set(err, ERR_WORK, "%s: metadata '%s' should be bytes; convert the model again", g->path, key);
+    return charsmap_read(&step->map, bytes) || /* the file outlives the tokenizer */
+           err_set(err, ERR_WORK, "%s: metadata '%s' is damaged; convert the model again", g->path, key);
+}
+
+/* "t5" */
+static bool
+open_unigram(struct tokenizer *t, const struct gguf *g, struct err *err)
+{
+    struct normal_step step;
+    t->unigram = t->single_precision = true;
+    if (!read_scores(t, g, err) || !read_normalizer(g, &step, err) ||
+        !read_ids(t, g, &(struct gguf_ends){.eos = true}, err))
+        return false;
+    for (uint32_t id = 0; t->unknown == TOKEN_NONE && id < t->n; id++)
+        if (t->kind[id] == TOKEN_UNKNOWN)
+            t->unknown = (token_t)id;
+    t->strips_space = step.prefix || step.collapse;
+    t->bonus = calloc(t->n, sizeof *t->bonus);
+    bool ok = t->bonus != NULL && tokenizer_add_normal_step(t, step);
+    for (uint32_t id = 0; ok && id < t->n; id++) {
+        const struct special s = {.text = t->text[id], .id = (token_t)id, .control = t->kind[id] != TOKEN_USER};
+        t->bonus[id] = t->kind[id] == TOKEN_USER;
+        if (t->bonus[id])
+            ok = tokenizer_add_special(&t->symbols, s);
+        else if (t->kind[id] == TOKEN_CONTROL || t->kind[id] == TOKEN_UNKNOWN)
+            ok = tokenizer_add_special(&t->specials, s);
+    }
+    snprintf(t->description, sizeof t->description, "SentencePiece Unigram");
+    return (ok && tokenizer_make_unigram(t)) || out_of_memory(t, g, err);
 }
 
 /* ---- the whole tokenizer ---- */
@@ -429,10 +423,7 @@ read_chat_templates(struct tokenizer *t, const struct gguf *g, struct err *err)
 static const struct {
     const char *name;
     bool (*open)(struct tokenizer *, const struct gguf *, struct err *);
-} models[] = {{"llama", gguf_open_pieces},
-              {"gpt2", gguf_open_byte_level},
-              {"gemma4", gguf_open_ranked},
-              {"t5", gguf_open_unigram}};
+} models[] = {{"llama", open_pieces}, {"gpt2", open_byte_level}, {"gemma4", open_ranked}, {"t5", open_unigram}};
 
 static bool
 read_model(struct tokenizer *t, const struct gguf *g, struct err *err)

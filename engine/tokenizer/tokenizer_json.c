@@ -9,192 +9,6 @@
 #include "engine/base/utf8.h"
 #include "engine/tokenizer/tokenizer_files.h"
 
-static bool json_find_token(const struct tokenizer_json *j, struct slice text, token_t *id);
-
-static bool
-add_end_token(struct tokenizer_json *j, struct end_tokens *ends, token_t id)
-{
-    if (ends->n == MOST_END_TOKENS)
-        return err_set(j->err, ERR_WORK, "%s: more than %d tokens before or after a text are not supported", j->where,
-                       MOST_END_TOKENS);
-    ends->ids[ends->n++] = id;
-    return true;
-}
-
-/* ---- post_processor ---- */
-
-/* Adds the token of {"SpecialToken": {"id": "<s>"}}; its ids are in special_tokens. */
-static bool
-add_template_token(struct tokenizer_json *j, const cJSON *template, const cJSON *token, struct end_tokens *ends)
-{
-    const struct slice name = json_text(json_get(token, "id"));
-    const cJSON *ids = json_get(json_get(json_get(template, "special_tokens"), name.data), "ids"), *id;
-    char shown[48];
-    cJSON_ArrayForEach(id, ids)
-    {
-        if (!cJSON_IsNumber(id) || !(id->valuedouble >= 0 && id->valuedouble < j->t->n))
-            return err_set(j->err, ERR_WORK, "%s: the template's token '%s' is not in the vocabulary", j->where,
-                           printable_line(shown, sizeof shown, name.data, name.len));
-        if (!add_end_token(j, ends, (token_t)id->valuedouble))
-            return false;
-    }
-    return true;
-}
-
-static bool
-read_template(struct tokenizer_json *j, const cJSON *template)
-{
-    struct end_tokens *ends = &j->t->before;
-    const cJSON *item;
-    cJSON_ArrayForEach(item, json_get(template, "single"))
-    {
-        const cJSON *token = json_get(item, "SpecialToken");
-        if (token == NULL)
-            ends = &j->t->after; /* the text itself */
-        else if (!add_template_token(j, template, token, ends))
-            return false;
-    }
-    return true;
-}
-
-static bool
-read_processor(struct tokenizer_json *j, const cJSON *processor, int depth)
-{
-    const struct slice type = json_text(json_get(processor, "type"));
-    const cJSON *one;
-    if (processor == NULL || strcmp(type.data, "ByteLevel") == 0)
-        return true; /* it only changes offsets */
-    if (strcmp(type.data, "TemplateProcessing") == 0)
-        return read_template(j, processor);
-    if (strcmp(type.data, "Sequence") != 0 || depth > 0)
-        return json_unsupported(j, "post-processor", type.data);
-    cJSON_ArrayForEach(one, json_get(processor, "processors"))
-    {
-        if (!read_processor(j, one, depth + 1))
-            return false;
-    }
-    return true;
-}
-
-/* ---- tokenizer_config.json ---- */
-
-/* Returns the token that a key names by text or by an object with `content`; TOKEN_NONE if the key or the token does not
- * exist. */
-static token_t
-named_token(const struct tokenizer_json *j, const char *key)
-{
-    const cJSON *value = json_get(j->config, key);
-    const struct slice text = json_text(cJSON_IsObject(value) ? json_get(value, "content") : value);
-    token_t id;
-    return text.len > 0 && json_find_token(j, text, &id) ? id : TOKEN_NONE;
-}
-
-/* Returns whether transformers' tokenizer class takes BOS and EOS from tokenizer_config.json and ignores the
- * post-processor's template. */
-static bool
-config_decides(const cJSON *config)
-{
-    static const char *const classes[] = {"LlamaTokenizer", "CodeLlamaTokenizer", "GemmaTokenizer", "CohereTokenizer"};
-    const struct slice name = json_text(json_get(config, "tokenizer_class"));
-    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
-        const size_t n = strlen(classes[i]);
-        if (strncmp(name.data, classes[i], n) == 0 && (name.data[n] == '\0' || strcmp(name.data + n, "Fast") == 0))
-            return true;
-    }
-    return false;
-}
-
-static bool
-read_config(struct tokenizer_json *j)
-{
-    struct tokenizer *t = j->t;
-    t->bos = named_token(j, "bos_token");
-    t->eos = named_token(j, "eos_token");
-    if (t->bos == TOKEN_NONE && t->before.n > 0)
-        t->bos = t->before.ids[0];
-    if (!config_decides(j->config))
-        return true;
-    t->before.n = t->after.n = 0;
-    if (t->bos != TOKEN_NONE && !cJSON_IsFalse(json_get(j->config, "add_bos_token")))
-        t->before.ids[t->before.n++] = t->bos;
-    if (t->eos != TOKEN_NONE && cJSON_IsTrue(json_get(j->config, "add_eos_token")))
-        t->after.ids[t->after.n++] = t->eos;
-    return true;
-}
-
-static bool
-add_chat_template(struct tokenizer_json *j, const char *name, const cJSON *template)
-{
-    const struct slice text = json_text(template);
-    return text.len == 0 || tokenizer_add_chat_template(j->t, slice_of(name), text, j->err);
-}
-
-/* The value is one template or a list of named templates. */
-bool
-json_read_chat_template(struct tokenizer_json *j)
-{
-    const cJSON *given = json_get(j->config, "chat_template"), *one;
-    if (!cJSON_IsArray(given))
-        return add_chat_template(j, "default", given);
-    cJSON_ArrayForEach(one, given)
-    {
-        if (!add_chat_template(j, json_text(json_get(one, "name")).data, json_get(one, "template")))
-            return false;
-    }
-    return true;
-}
-
-/* Reads the tokens before and after a text (post_processor, tokenizer_config.json), BOS, EOS and the chat template. */
-static bool
-json_read_ends(struct tokenizer_json *j)
-{
-    return read_processor(j, json_get(j->root, "post_processor"), 0) && read_config(j) && json_read_chat_template(j);
-}
-
-/* The vocabulary of a Unigram model in a tokenizer.json: [["<unk>", 0.0], ["▁the", -3.2], …]. */
-
-static bool
-bad_piece(const struct tokenizer_json *j, uint32_t id)
-{
-    return err_set(j->err, ERR_WORK, "%s: piece %" PRIu32 " of model.vocab is no text with a score", j->where, id);
-}
-
-/* Reads the pieces of a Unigram model and its unknown token. */
-static bool
-json_read_unigram(struct tokenizer_json *j)
-{
-    struct tokenizer *t = j->t;
-    const bool byte_fallback = cJSON_IsTrue(json_get(j->model, "byte_fallback"));
-    const cJSON *item, *unknown = json_get(j->model, "unk_id");
-    uint32_t id = 0;
-    t->unigram = true;
-    t->score = calloc(t->n, sizeof *t->score);
-    t->bonus = calloc(t->n, sizeof *t->bonus);
-    if (t->score == NULL || t->bonus == NULL)
-        return err_set(j->err, ERR_WORK, "%s: out of memory for the tokenizer", j->where);
-    memset(t->kind, TOKEN_UNUSED, t->n);
-    cJSON_ArrayForEach(item, j->vocab)
-    {
-        const cJSON *text = cJSON_IsArray(item) ? item->child : NULL, *score = text == NULL ? NULL : text->next;
-        if (!cJSON_IsString(text) || !cJSON_IsNumber(score) || !isfinite(score->valuedouble))
-            return bad_piece(j, id);
-        if (!tokenizer_copy(t, text->valuestring, strlen(text->valuestring), &t->text[id]))
-            return err_set(j->err, ERR_WORK, "%s: out of memory for the tokenizer", j->where);
-        t->score[id] = score->valuedouble;
-        t->kind[id] = byte_fallback && tokenizer_byte_value(t->text[id]) >= 0 ? TOKEN_BYTE : TOKEN_NORMAL;
-        j->pieces[id++] = true;
-    }
-    if (unknown == NULL)
-        return true;
-    if (!cJSON_IsNumber(unknown) || !(unknown->valuedouble >= 0 && unknown->valuedouble < id))
-        return err_set(j->err, ERR_WORK, "%s: the unknown token's id (model.unk_id) is not in the vocabulary",
-                       j->where);
-    t->unknown = (token_t)unknown->valuedouble;
-    if (t->kind[t->unknown] == TOKEN_NORMAL)
-        t->kind[t->unknown] = TOKEN_UNKNOWN;
-    return true;
-}
-
 /* Reads a vocabulary from Hugging Face's tokenizer.json: the model (BPE, byte-level or with SentencePiece's pieces), the
  * added tokens, and the settings of tokenizer_config.json. */
 
@@ -332,7 +146,7 @@ read_added(struct tokenizer_json *j)
 
 /* Finds a token by its text; added tokens have precedence. */
 static bool
-json_find_token(const struct tokenizer_json *j, struct slice text, token_t *id)
+find_token(const struct tokenizer_json *j, struct slice text, token_t *id)
 {
     const struct tokenizer *t = j->t;
     *id = TOKEN_NONE;
@@ -392,6 +206,190 @@ read_merges(struct tokenizer_json *j)
     return true;
 }
 
+static bool
+add_end_token(struct tokenizer_json *j, struct end_tokens *ends, token_t id)
+{
+    if (ends->n == MOST_END_TOKENS)
+        return err_set(j->err, ERR_WORK, "%s: more than %d tokens before or after a text are not supported", j->where,
+                       MOST_END_TOKENS);
+    ends->ids[ends->n++] = id;
+    return true;
+}
+
+/* ---- post_processor ---- */
+
+/* Adds the token of {"SpecialToken": {"id": "<s>"}}; its ids are in special_tokens. */
+static bool
+add_template_token(struct tokenizer_json *j, const cJSON *template, const cJSON *token, struct end_tokens *ends)
+{
+    const struct slice name = json_text(json_get(token, "id"));
+    const cJSON *ids = json_get(json_get(json_get(template, "special_tokens"), name.data), "ids"), *id;
+    char shown[48];
+    cJSON_ArrayForEach(id, ids)
+    {
+        if (!cJSON_IsNumber(id) || !(id->valuedouble >= 0 && id->valuedouble < j->t->n))
+            return err_set(j->err, ERR_WORK, "%s: the template's token '%s' is not in the vocabulary", j->where,
+                           printable_line(shown, sizeof shown, name.data, name.len));
+        if (!add_end_token(j, ends, (token_t)id->valuedouble))
+            return false;
+    }
+    return true;
+}
+
+static bool
+read_template(struct tokenizer_json *j, const cJSON *template)
+{
+    struct end_tokens *ends = &j->t->before;
+    const cJSON *item;
+    cJSON_ArrayForEach(item, json_get(template, "single"))
+    {
+        const cJSON *token = json_get(item, "SpecialToken");
+        if (token == NULL)
+            ends = &j->t->after; /* the text itself */
+        else if (!add_template_token(j, template, token, ends))
+            return false;
+    }
+    return true;
+}
+
+static bool
+read_processor(struct tokenizer_json *j, const cJSON *processor, int depth)
+{
+    const struct slice type = json_text(json_get(processor, "type"));
+    const cJSON *one;
+    if (processor == NULL || strcmp(type.data, "ByteLevel") == 0)
+        return true; /* it only changes offsets */
+    if (strcmp(type.data, "TemplateProcessing") == 0)
+        return read_template(j, processor);
+    if (strcmp(type.data, "Sequence") != 0 || depth > 0)
+        return json_unsupported(j, "post-processor", type.data);
+    cJSON_ArrayForEach(one, json_get(processor, "processors"))
+    {
+        if (!read_processor(j, one, depth + 1))
+            return false;
+    }
+    return true;
+}
+
+/* ---- tokenizer_config.json ---- */
+
+/* Returns the token that a key names by text or by an object with `content`; TOKEN_NONE if the key or the token does not
+ * exist. */
+static token_t
+named_token(const struct tokenizer_json *j, const char *key)
+{
+    const cJSON *value = json_get(j->config, key);
+    const struct slice text = json_text(cJSON_IsObject(value) ? json_get(value, "content") : value);
+    token_t id;
+    return text.len > 0 && find_token(j, text, &id) ? id : TOKEN_NONE;
+}
+
+/* Returns whether transformers' tokenizer class takes BOS and EOS from tokenizer_config.json and ignores the
+ * post-processor's template. */
+static bool
+config_decides(const cJSON *config)
+{
+    static const char *const classes[] = {"LlamaTokenizer", "CodeLlamaTokenizer", "GemmaTokenizer", "CohereTokenizer"};
+    const struct slice name = json_text(json_get(config, "tokenizer_class"));
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+        const size_t n = strlen(classes[i]);
+        if (strncmp(name.data, classes[i], n) == 0 && (name.data[n] == '\0' || strcmp(name.data + n, "Fast") == 0))
+            return true;
+    }
+    return false;
+}
+
+static bool
+read_config(struct tokenizer_json *j)
+{
+    struct tokenizer *t = j->t;
+    t->bos = named_token(j, "bos_token");
+    t->eos = named_token(j, "eos_token");
+    if (t->bos == TOKEN_NONE && t->before.n > 0)
+        t->bos = t->before.ids[0];
+    if (!config_decides(j->config))
+        return true;
+    t->before.n = t->after.n = 0;
+    if (t->bos != TOKEN_NONE && !cJSON_IsFalse(json_get(j->config, "add_bos_token")))
+        t->before.ids[t->before.n++] = t->bos;
+    if (t->eos != TOKEN_NONE && cJSON_IsTrue(json_get(j->config, "add_eos_token")))
+        t->after.ids[t->after.n++] = t->eos;
+    return true;
+}
+
+static bool
+add_chat_template(struct tokenizer_json *j, const char *name, const cJSON *template)
+{
+    const struct slice text = json_text(template);
+    return text.len == 0 || tokenizer_add_chat_template(j->t, slice_of(name), text, j->err);
+}
+
+/* The value is one template or a list of named templates. */
+bool
+json_read_chat_template(struct tokenizer_json *j)
+{
+    const cJSON *given = json_get(j->config, "chat_template"), *one;
+    if (!cJSON_IsArray(given))
+        return add_chat_template(j, "default", given);
+    cJSON_ArrayForEach(one, given)
+    {
+        if (!add_chat_template(j, json_text(json_get(one, "name")).data, json_get(one, "template")))
+            return false;
+    }
+    return true;
+}
+
+/* Reads the tokens before and after a text (post_processor, tokenizer_config.json), BOS, EOS and the chat template. */
+static bool
+read_ends(struct tokenizer_json *j)
+{
+    return read_processor(j, json_get(j->root, "post_processor"), 0) && read_config(j) && json_read_chat_template(j);
+}
+
+/* The vocabulary of a Unigram model in a tokenizer.json: [["<unk>", 0.0], ["▁the", -3.2], …]. */
+
+static bool
+bad_piece(const struct tokenizer_json *j, uint32_t id)
+{
+    return err_set(j->err, ERR_WORK, "%s: piece %" PRIu32 " of model.vocab is no text with a score", j->where, id);
+}
+
+/* Reads the pieces of a Unigram model and its unknown token. */
+static bool
+read_unigram(struct tokenizer_json *j)
+{
+    struct tokenizer *t = j->t;
+    const bool byte_fallback = cJSON_IsTrue(json_get(j->model, "byte_fallback"));
+    const cJSON *item, *unknown = json_get(j->model, "unk_id");
+    uint32_t id = 0;
+    t->unigram = true;
+    t->score = calloc(t->n, sizeof *t->score);
+    t->bonus = calloc(t->n, sizeof *t->bonus);
+    if (t->score == NULL || t->bonus == NULL)
+        return out_of_memory(j);
+    memset(t->kind, TOKEN_UNUSED, t->n);
+    cJSON_ArrayForEach(item, j->vocab)
+    {
+        const cJSON *text = cJSON_IsArray(item) ? item->child : NULL, *score = text == NULL ? NULL : text->next;
+        if (!cJSON_IsString(text) || !cJSON_IsNumber(score) || !isfinite(score->valuedouble))
+            return bad_piece(j, id);
+        if (!tokenizer_copy(t, text->valuestring, strlen(text->valuestring), &t->text[id]))
+            return out_of_memory(j);
+        t->score[id] = score->valuedouble;
+        t->kind[id] = byte_fallback && tokenizer_byte_value(t->text[id]) >= 0 ? TOKEN_BYTE : TOKEN_NORMAL;
+        j->pieces[id++] = true;
+    }
+    if (unknown == NULL)
+        return true;
+    if (!cJSON_IsNumber(unknown) || !(unknown->valuedouble >= 0 && unknown->valuedouble < id))
+        return err_set(j->err, ERR_WORK, "%s: the unknown token's id (model.unk_id) is not in the vocabulary",
+                       j->where);
+    t->unknown = (token_t)unknown->valuedouble;
+    if (t->kind[t->unknown] == TOKEN_NORMAL)
+        t->kind[t->unknown] = TOKEN_UNKNOWN;
+    return true;
+}
+
 /* ---- the model ---- */
 
 static bool
@@ -424,7 +422,7 @@ read_unknown(struct tokenizer_json *j)
     char shown[48];
     if (name.len == 0)
         return true;
-    if (!json_find_token(j, name, &t->unknown))
+    if (!find_token(j, name, &t->unknown))
         return err_set(j->err, ERR_WORK, "%s: the unknown token '%s' is not in the vocabulary", j->where,
                        printable_line(shown, sizeof shown, name.data, name.len));
     if (t->kind[t->unknown] == TOKEN_NORMAL)
@@ -452,12 +450,12 @@ read_tokenizer(struct tokenizer_json *j)
     j->pieces = calloc(n, sizeof *j->pieces);
     if (j->pieces == NULL)
         return out_of_memory(j);
-    if (!(t->unigram ? json_read_unigram(j) : read_pieces(j)) || !read_added(j) ||
+    if (!(t->unigram ? read_unigram(j) : read_pieces(j)) || !read_added(j) ||
         !(tokenizer_index_pieces(t, j->pieces) || out_of_memory(j)))
         return false;
     if (t->unigram ? !tokenizer_make_unigram(t) : !read_merges(j) || !read_unknown(j))
         return t->unigram && out_of_memory(j);
-    return json_read_ends(j) && tokenizer_finish(t, j->where, j->err);
+    return read_ends(j) && tokenizer_finish(t, j->where, j->err);
 }
 
 static bool

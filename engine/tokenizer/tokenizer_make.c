@@ -8,8 +8,6 @@
 #include "engine/tokenizer/tokenizer_internal.h"
 #include "engine/tokenizer/tokenizer_normalize.h"
 
-static void piece_trie_free(struct piece_trie *t);
-
 /* The pieces [low, high) of the sorted list whose path contains a node. */
 struct range {
     uint32_t low, high, depth;
@@ -72,6 +70,13 @@ add_children(struct making *m, const struct piece *list, uint32_t node)
     return true;
 }
 
+static void
+piece_trie_free(struct piece_trie *t)
+{
+    free(t->nodes);
+    *t = (struct piece_trie){0};
+}
+
 bool
 piece_trie_make(struct piece_trie *t, struct piece *list, uint32_t n)
 {
@@ -86,13 +91,6 @@ piece_trie_make(struct piece_trie *t, struct piece *list, uint32_t n)
     if (!ok)
         piece_trie_free(t);
     return ok;
-}
-
-static void
-piece_trie_free(struct piece_trie *t)
-{
-    free(t->nodes);
-    *t = (struct piece_trie){0};
 }
 
 /* Lookup: hash tables find pieces by their bytes and merges by their halves; a trie finds the longest special token at a
