@@ -83,6 +83,13 @@ append(struct bench_rows *b, seq_t seq, uint32_t n)
     return true;
 }
 
+static void
+discard(struct bench_rows *b)
+{
+    if (b->row[0] != SLOT_NONE)
+        context_discard(b->ctx, b->row[0]);
+}
+
 static bool
 advance(struct bench_rows *b, uint32_t n, uint32_t to, double *us)
 {
@@ -130,7 +137,7 @@ whole_passes(struct bench_rows *b, uint32_t rep)
              verify(b, n, &b->of.head[c][rep]) && probe(b, n, (b->layers + 1) / 2, USE_LENS, &b->of.probe[c][rep]) &&
              (!b->trained || probe(b, n, (b->layers + 1) / 2, USE_TRAINED, &b->of.trained[c][rep]));
         b->of.layer[c][rep] /= b->layers;
-        context_discard(b->ctx, b->row[0]);
+        discard(b);
     }
     return ok;
 }
@@ -150,7 +157,7 @@ stairs(struct bench_rows *b, uint32_t rep)
              (!b->trained || probe(b, few_rows[i], layer, USE_TRAINED, &b->of.trained[c][rep]));
         b->of.head[c][rep] = b->of.probe[c][rep];
     }
-    context_discard(b->ctx, b->row[0]);
+    discard(b);
     return ok;
 }
 
@@ -189,7 +196,7 @@ exits(struct bench_rows *b, uint32_t rep, bool trained)
         ok = append(b, b->seq, 1) && context_advance_until(b->ctx, b->row, 1, depth, &rule, &out);
         b->of.exits[trained][c][rep] = (double)out.probe_ns / 1000;
         continue_line(b->of.exits[trained], c, depth, rep);
-        context_discard(b->ctx, b->row[0]);
+        discard(b);
     }
     return ok;
 }
@@ -255,12 +262,21 @@ take(double us[COST_ROWS], double samples[COST_ROWS][REPEATS])
         us[c] = rounded(us[c]);
 }
 
+/* Returns the number of positions before far rows; 0: the model's context is too short to measure anything. */
+static uint32_t
+far_of(const struct model *m)
+{
+    const uint32_t rows = MOST_ROWS + REPEATS * 2;
+    return m->ctx_train >= FAR + rows ? FAR : m->ctx_train > rows ? m->ctx_train - rows : 0;
+}
+
 /* Opens a context whose rows go up to a layer, 0: the last, with two sequences. */
 static bool
 open_rows(struct bench_rows *b, struct engine *e, const struct model *m, struct weights *w, uint32_t depth,
           const atomic_bool *cancel)
 {
-    const struct context_options limits = {.ctx = FAR + MOST_ROWS + REPEATS * 2, .depth = depth, .cancel = cancel};
+    const uint32_t far = far_of(m);
+    const struct context_options limits = {.ctx = far + MOST_ROWS + REPEATS * 2, .depth = depth, .cancel = cancel};
     b->layers = depth > 0 ? depth : m->desc.n_layers;
     b->trained = m == e->model && e->heads != HEAD_LENS;
     const size_t n = (size_t)m->desc.n_layers + 1;
@@ -271,7 +287,7 @@ open_rows(struct bench_rows *b, struct engine *e, const struct model *m, struct 
         b->temperature[i] = 3;
         b->threshold[i] = 1;
     }
-    return b->prediction != NULL && b->temperature != NULL && b->threshold != NULL &&
+    return far > 0 && b->prediction != NULL && b->temperature != NULL && b->threshold != NULL &&
            context_open(&b->ctx, e->ops, e->backend, w, &m->desc, &limits, NULL) &&
            (b->seq = context_sequence(b->ctx)) != SEQ_NONE;
 }
@@ -293,18 +309,19 @@ measure_attention(struct bench_rows *b, struct engine *e, const struct model *m,
 {
     token_t text[FAR];
     seq_t seq[2];
-    for (uint32_t i = 0; i < FAR; i++)
+    const uint32_t far = far_of(m);
+    for (uint32_t i = 0; i < far; i++)
         text[i] = TOKEN;
     bool ok = open_rows(b, e, m, w, 1, cancel);
     seq[0] = b->seq;
     ok =
-        ok && (seq[1] = context_sequence(b->ctx)) != SEQ_NONE && context_prefill(b->ctx, seq[1], text, FAR, NULL, NULL);
+        ok && (seq[1] = context_sequence(b->ctx)) != SEQ_NONE && context_prefill(b->ctx, seq[1], text, far, NULL, NULL);
     for (uint32_t i = 0; i < 2 * REPEATS && ok; i++) {
         ok = append(b, seq[i % 2], FAR_ROWS) && advance(b, FAR_ROWS, 1, &b->of.far[i % 2][i / 2]);
-        context_discard(b->ctx, b->row[0]);
+        discard(b);
     }
     close_rows(b);
-    *slope = ok ? rounded((median(b->of.far[1]) - median(b->of.far[0])) / FAR_ROWS / FAR * 1000) : 0;
+    *slope = ok ? rounded((median(b->of.far[1]) - median(b->of.far[0])) / FAR_ROWS / far * 1000) : 0;
     return ok;
 }
 
@@ -328,7 +345,7 @@ measure_model(struct engine *e, const struct model *m, struct weights *w, double
     ok = ok && append(b, b->seq, 1) && advance(b, 1, b->layers, &one_probe) &&
          probe(b, 1, b->layers, USE_LENS, &one_probe);
     if (ok)
-        context_discard(b->ctx, b->row[0]);
+        discard(b);
     const double whole = REPEATS * (COST_ROWS * GROWTH * (step + one_probe) + COST_ROWS * DRAFTS / 2 * step),
                  few = REPEATS * N_FEW * GROWTH * (step / (b != NULL ? b->layers : 1) + one_probe);
     const bool all = whole <= allowed_us;
@@ -406,7 +423,7 @@ session_costs(struct session *s)
     const double run_us = (double)(clock_us() - s->run.start_us);
     double need_us;
     const bool known = engine_costs(s->engine, fmax(LEAST_US, SHARE * run_us), &s->mailbox.cancel, &need_us);
-    s->asked.costs = !known && need_us > 0;
+    s->asked.costs = !known && (need_us > 0 || atomic_load(&s->mailbox.cancel)); /* a new run cancels it */
     s->costs_us = s->run.start_us + (uint64_t)(need_us / SHARE); /* when a run has lasted so long that it is allowed */
     s->costs_emitted = known && cost_model_print(&s->engine->costs, text);
     if (s->costs_emitted)

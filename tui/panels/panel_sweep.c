@@ -6,6 +6,7 @@
 
 #include "engine/events/knob_sweep.h"
 #include "kernels/base/plural.h"
+#include "tui/panels/landscape.h"
 #include "tui/panels/panel.h"
 #include "tui/terminal/canvas.h"
 #include "tui/terminal/text.h"
@@ -16,6 +17,7 @@ struct sweep_look { /* the picture */
     uint32_t point; /* the cursor */
     bool has_best;
     uint32_t best, near;       /* the best point, and how many points show no clear difference from it */
+    float forecast;            /* speedup in time of the cursor's point on the last tokens; NAN: unknown */
     double low, high;          /* of all measured points, with their errors; NAN: none */
     int top, left, rows, cols; /* first shown row and column, and their numbers */
     int header, label, cell;   /* rows above, columns before, columns of a cell */
@@ -95,6 +97,9 @@ sweep_draw_details(const struct sweep_look *l, const struct canvas *c, int y)
         if (used > 0)
             put_after(c, &y, &x, ROLE_TEXT, text);
     }
+    snprintf(text, sizeof text, "forecast %.2f×", (double)l->forecast);
+    if (!isnan(l->forecast))
+        put_after(c, &y, &x, ROLE_TEXT, text);
     snprintf(text, sizeof text, "the best; no clear difference from %u other%s", (unsigned)l->near, plural(l->near));
     if (l->has_best && l->point == l->best)
         put_after(c, &y, &x, l->near == 0 ? ROLE_OK : ROLE_DIM, l->near == 0 ? "clearly the best" : text);
@@ -352,6 +357,30 @@ rank(struct sweep_panel *p, uint32_t n)
     }
 }
 
+/* Returns the forecast of the cursor's point from the landscape: that of one knob while all others keep their values, or of
+ * the grid of two. NAN: there is none in time. */
+static float
+forecast_of(const struct sweep_look *l, const struct view *v)
+{
+    const struct landscape *land = v->landscape;
+    const struct policy_info *policy = sweep_policy(l->sweep);
+    const struct knob_axis *axes;
+    uint32_t at[2] = {0};
+    const uint32_t n = sweep_axes(l->sweep, &axes);
+    if (land == NULL || land->tokens == 0 || !land->now.in_time || strcmp(land->policy, policy->name) != 0)
+        return NAN;
+    for (uint32_t a = 0; a < n && a < 2; a++) {
+        const struct knob *knob = sweep_knob(l->sweep, a);
+        const uint32_t k = (uint32_t)(knob - policy->knobs), points = n == 1 ? land->strip[k].n : land->grid.n[a];
+        if (n > 2 || points == 0 || (n == 2 && (!land->grid.open || land->grid.knob[a] != k)))
+            return NAN;
+        at[a] = landscape_nearest(knob, points, sweep_value(l->sweep, l->point, a));
+        if (n == 1)
+            return land->strip[k].speedup[at[0]];
+    }
+    return n == 2 ? land->grid.cell[at[1]][at[0]].speedup : NAN;
+}
+
 static void
 update(struct sweep_panel *p, const struct view *v)
 {
@@ -371,6 +400,7 @@ update(struct sweep_panel *p, const struct view *v)
         p->moved = false;
     if (!p->moved)
         l->point = l->has_best ? l->best : 0;
+    l->forecast = forecast_of(l, v);
     if (dimensions(p, v) > 2)
         rank(p, n);
 }

@@ -3,6 +3,7 @@
 
 #include "engine/events/knob_sweep.h"
 #include "tests/rigs/test.h"
+#include "tui/panels/landscape.h"
 
 struct swept {
     struct fixture *f;
@@ -219,6 +220,28 @@ PANEL_TEST(one_knob_is_a_line_with_whiskers)
     press(f, INPUT_UP);
     press(f, INPUT_ENTER);
     assert_string_equal(f->command, "sweep take 2");
+    done(&w);
+}
+
+/* The landscape has the speedup at each value of the knob, while the others keep theirs. */
+PANEL_TEST(a_point_of_one_knob_has_its_forecast_in_time)
+{
+    struct fixture *f = *state;
+    struct swept w;
+    static struct landscape land;
+    use(f, "sweep");
+    sweep(&w, f, "a=1:4:1", 4);
+    land = (struct landscape){.tokens = 100, .strip[0].n = 101};
+    snprintf(land.policy, sizeof land.policy, "%s", f->info.policy);
+    for (int i = 0; i <= 100; i++)
+        land.strip[0].speedup[i] = 1 + (float)i / 100;
+    f->view.landscape = &land;
+    draw(f, 8, 60);
+    assert_int_equal(row_with(f, "forecast"), -1); /* by weights read */
+    land.now.in_time = true;
+    draw(f, 8, 60);
+    assert_true(row_with(f, "forecast 1.04×") >= 0); /* the cursor is on the best point, a=4 */
+    f->view.landscape = NULL;
     done(&w);
 }
 
