@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
+#include <vector>
 
 extern "C" {
 #include <cmocka.h>
@@ -20,6 +22,21 @@ extern "C" {
 #include "tests/rigs/seed.h"
 
 enum { ORDERS = 5, LANES = 32 };
+
+/* TEST(sentence) { … } defines a test, as in test.h; main() runs all tests of the program. */
+static std::vector<CMUnitTest> listed_tests;
+
+#define TEST(name)                                                                                                     \
+    static void test_##name(void **);                                                                                  \
+    static const bool is_listed_##name = (listed_tests.push_back(cmocka_unit_test(test_##name)), true);                \
+    static void test_##name(void **)
+
+int
+main(void)
+{
+    state_of_random = seed_or((uint64_t)time(nullptr));
+    return _cmocka_run_group_tests("tests", listed_tests.data(), listed_tests.size(), nullptr, nullptr);
+}
 
 /* Memory of the device that the test looks into when nothing runs. */
 template <class T> struct array {

@@ -1,8 +1,6 @@
 /* The emulation of device code (tests/cuda/emulation) by the definitions in the CUDA programming guide: how sums of matrix
  * instructions are cut off, and what the lanes of a warp compute together. Threads take turns in order, and in random
  * orders. SPECSCOPE_SEED=N chooses the numbers. */
-#include <ctime>
-
 #include "kernels/cuda/device/ptx.cuh"
 #include "tests/rigs/emulation_rig.cuh"
 
@@ -24,8 +22,7 @@ add_up(const char *way, float c, const float (&first)[2], unsigned n, const floa
     return sum[0][0];
 }
 
-static void
-test_sums_of_matrix_instructions_are_cut_off_where_one_chooses(void **)
+TEST(sums_of_matrix_instructions_are_cut_off_where_one_chooses)
 {
     const float next = 1 + 0x1p-23f, least = 0x1p-24f; /* of halves */
     assert_true(add_up("in-order", 1, {0, 0}, 8, {0x1p-12f, 0x1p-13f}) == 1);
@@ -83,8 +80,7 @@ source_of(const struct shuffle_args *s, int lane)
     }
 }
 
-static void
-test_shuffles_bring_the_lane_that_they_name(void **)
+TEST(shuffles_bring_the_lane_that_they_name)
 {
     for (int i = 0; i < 400; i++) {
         array<uint64_t> values(LANES);
@@ -131,8 +127,7 @@ vote(struct vote_args a)
     out[7] = (uint32_t)__reduce_min_sync(a.mask, (int)v);
 }
 
-static void
-test_votes_and_reductions_count_the_lanes_of_the_mask(void **)
+TEST(votes_and_reductions_count_the_lanes_of_the_mask)
 {
     for (int i = 0; i < 60; i++) {
         array<uint32_t> values(LANES);
@@ -157,16 +152,4 @@ test_votes_and_reductions_count_the_lanes_of_the_mask(void **)
             if (mask >> lane & 1)
                 assert_memory_equal(said[lane], expected, sizeof expected);
     }
-}
-
-int
-main(void)
-{
-    state_of_random = seed_or((uint64_t)time(nullptr));
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sums_of_matrix_instructions_are_cut_off_where_one_chooses),
-        cmocka_unit_test(test_shuffles_bring_the_lane_that_they_name),
-        cmocka_unit_test(test_votes_and_reductions_count_the_lanes_of_the_mask),
-    };
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

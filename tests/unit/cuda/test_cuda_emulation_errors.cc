@@ -107,15 +107,13 @@ assert_complains(int what, const char *of, const char *where)
     }
 }
 
-static void
-test_a_barrier_that_not_all_reach_is_an_error(void **)
+TEST(a_barrier_that_not_all_reach_is_an_error)
 {
     assert_complains(MISSING_AT_BARRIER, "waits for a barrier of the block", "test_cuda_emulation_errors.cc:");
     assert_complains(TWO_BARRIERS, "waits for its block here, others do at", "test_cuda_emulation_errors.cc:");
 }
 
-static void
-test_lanes_that_part_ways_are_an_error(void **)
+TEST(lanes_that_part_ways_are_an_error)
 {
     assert_complains(MISSING_AT_SHUFFLE, "waits for a shuffle", "stands still");
     assert_complains(TWO_SHUFFLES, "parts ways", "test_cuda_emulation_errors.cc:");
@@ -123,20 +121,17 @@ test_lanes_that_part_ways_are_an_error(void **)
     assert_complains(ANOTHER_MASK, "parts ways", "ffffff7f");
 }
 
-static void
-test_a_matrix_instruction_needs_its_whole_warp(void **)
+TEST(a_matrix_instruction_needs_its_whole_warp)
 {
     assert_complains(HALF_A_MATRIX, "matrix instruction", "test_cuda_emulation_errors.cc:");
 }
 
-static void
-test_a_grid_that_waits_for_a_block_that_has_left_is_an_error(void **)
+TEST(a_grid_that_waits_for_a_block_that_has_left_is_an_error)
 {
     assert_complains(MISSING_AT_GRID, "waits for memory to change", "grid.cuh:");
 }
 
-static void
-test_loads_are_aligned(void **)
+TEST(loads_are_aligned)
 {
     assert_complains(MISALIGNED, "no multiple", "test_cuda_emulation_errors.cc:");
     assert_complains(FETCHED_ASKEW, "no multiple of 32", "test_cuda_emulation_errors.cc:");
@@ -160,8 +155,7 @@ come_late(struct late_args a)
         grid_sync(barrier, [] {});
 }
 
-static void
-test_who_waits_for_too_long_says_where_before_the_kernel_ends(void **)
+TEST(who_waits_for_too_long_says_where_before_the_kernel_ends)
 {
     for (uint64_t order = 0; order < 4; order++) {
         uint32_t notes[3] = {};
@@ -184,8 +178,7 @@ test_who_waits_for_too_long_says_where_before_the_kernel_ends(void **)
     }
 }
 
-static void
-test_kernels_get_the_shared_memory_that_a_gpu_has(void **)
+TEST(kernels_get_the_shared_memory_that_a_gpu_has)
 {
     uint32_t blocks = 0;
     for (const char *capability : {"80", "86", "90"}) {
@@ -202,8 +195,7 @@ static __global__ void wants_much(struct wrong_args)
 {
 }
 
-static void
-test_more_than_48_kib_is_for_kernels_that_asked(void **)
+TEST(more_than_48_kib_is_for_kernels_that_asked)
 {
     uint32_t blocks = 0;
     SUCCEEDS(launch(wants_much, 1, 32, wrong_args{}, nullptr, 48 << 10));
@@ -229,8 +221,7 @@ has_static_memory(struct own_args a)
     a.out[blockIdx.x] = own;
 }
 
-static void
-test_only_dynamic_shared_memory_in_cooperative_kernels(void **)
+TEST(only_dynamic_shared_memory_in_cooperative_kernels)
 {
     uint32_t *out;
     SUCCEEDS(cudaMalloc(&out, 2 * sizeof *out));
@@ -243,8 +234,7 @@ test_only_dynamic_shared_memory_in_cooperative_kernels(void **)
     emulated_cuda_fail(0, EMULATED_LOST);
 }
 
-static void
-test_launches_that_no_gpu_takes_are_refused(void **)
+TEST(launches_that_no_gpu_takes_are_refused)
 {
     const own_args none = {nullptr};
     assert_int_equal(launch(has_static_memory, 0, 32, none, nullptr), cudaErrorInvalidConfiguration);
@@ -274,8 +264,7 @@ copy_shared(struct copy_args a)
     own[threadIdx.x] = dynamic[threadIdx.x] = 1; /* for the next block to find, if it could */
 }
 
-static void
-test_memory_that_nobody_wrote_is_poison(void **)
+TEST(memory_that_nobody_wrote_is_poison)
 {
     unsigned char *from, *to, host[192], expected[192];
     SUCCEEDS(cudaMalloc(&from, 64));
@@ -288,8 +277,7 @@ test_memory_that_nobody_wrote_is_poison(void **)
     SUCCEEDS(cudaFree(to));
 }
 
-static void
-test_copies_stay_where_they_may_go(void **)
+TEST(copies_stay_where_they_may_go)
 {
     char *device, host[8] = "";
     SUCCEEDS(cudaMalloc(&device, 8));
@@ -301,24 +289,4 @@ test_copies_stay_where_they_may_go(void **)
     assert_int_equal(cudaFree(device + 1), cudaErrorInvalidValue);
     SUCCEEDS(cudaFree(device));
     assert_int_equal(cudaFree(device), cudaErrorInvalidValue);
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_barrier_that_not_all_reach_is_an_error),
-        cmocka_unit_test(test_who_waits_for_too_long_says_where_before_the_kernel_ends),
-        cmocka_unit_test(test_lanes_that_part_ways_are_an_error),
-        cmocka_unit_test(test_a_matrix_instruction_needs_its_whole_warp),
-        cmocka_unit_test(test_a_grid_that_waits_for_a_block_that_has_left_is_an_error),
-        cmocka_unit_test(test_loads_are_aligned),
-        cmocka_unit_test(test_kernels_get_the_shared_memory_that_a_gpu_has),
-        cmocka_unit_test(test_more_than_48_kib_is_for_kernels_that_asked),
-        cmocka_unit_test(test_only_dynamic_shared_memory_in_cooperative_kernels),
-        cmocka_unit_test(test_launches_that_no_gpu_takes_are_refused),
-        cmocka_unit_test(test_memory_that_nobody_wrote_is_poison),
-        cmocka_unit_test(test_copies_stay_where_they_may_go),
-    };
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

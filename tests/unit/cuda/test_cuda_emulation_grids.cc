@@ -1,11 +1,9 @@
 /* The emulation of device code: what blocks and grids compute together, in order and in random orders. */
-#include <cinttypes>
-#include <ctime>
-
 #include "kernels/base/clock.h"
 #include "kernels/cuda/device/grid.cuh"
 #include "kernels/cuda/device/ptx.cuh"
 #include "tests/rigs/emulation_rig.cuh"
+#include <cinttypes>
 
 /* ---- blocks ---- */
 
@@ -72,15 +70,13 @@ scan_once(int order, bool forgets)
     return wrong;
 }
 
-static void
-test_blocks_meet_at_barriers(void **)
+TEST(blocks_meet_at_barriers)
 {
     for (int order = 0; order < 12; order++)
         assert_int_equal(scan_once(order, false), 0);
 }
 
-static void
-test_a_barrier_that_was_forgotten_shows(void **)
+TEST(a_barrier_that_was_forgotten_shows)
 {
     unsigned wrong = 0;
     for (int order = 0; order < 4; order++)
@@ -109,8 +105,7 @@ leave_early(struct exit_args a)
         a.sums[2] = blockDim.x * gridDim.y + blockIdx.y * 1000 + threadIdx.z;
 }
 
-static void
-test_threads_that_returned_are_not_waited_for(void **)
+TEST(threads_that_returned_are_not_waited_for)
 {
     for (int order = 0; order < ORDERS; order++) {
         array<uint32_t> sums(3, true);
@@ -144,8 +139,7 @@ ring(struct ring_args a)
     }
 }
 
-static void
-test_the_blocks_of_a_cooperative_grid_meet(void **)
+TEST(the_blocks_of_a_cooperative_grid_meet)
 {
     enum { BLOCKS = 3, ALL = BLOCKS * 96 };
     static uint32_t expected[2][ALL];
@@ -186,8 +180,7 @@ count_up(struct atomic_args a)
     atomicExch(&a.words[5], 0u);
 }
 
-static void
-test_atomics_lose_nothing(void **)
+TEST(atomics_lose_nothing)
 {
     enum { ALL = 3 * 128 };
     for (int order = 0; order < ORDERS; order++) {
@@ -229,8 +222,7 @@ sum_and_meet(struct sum_args a)
     a.out[blockIdx.x * blockDim.x + threadIdx.x] = x;
 }
 
-static void
-test_how_fast_threads_take_turns(void **)
+TEST(how_fast_threads_take_turns)
 {
     enum { TIMES = 100 };
     array<float> out(3 * 512);
@@ -243,19 +235,4 @@ test_how_fast_threads_take_turns(void **)
     assert_true(n >= 3 * 512 * TIMES * 5 * 31 / 32); /* a thread in each warp goes on by itself */
     for (size_t i = 0; i < 3 * 512; i++)
         assert_true(out[i] == 15.5f + (float)(i % 512 / 32 * 32));
-}
-
-int
-main(void)
-{
-    state_of_random = seed_or((uint64_t)time(nullptr));
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_blocks_meet_at_barriers),
-        cmocka_unit_test(test_a_barrier_that_was_forgotten_shows),
-        cmocka_unit_test(test_threads_that_returned_are_not_waited_for),
-        cmocka_unit_test(test_the_blocks_of_a_cooperative_grid_meet),
-        cmocka_unit_test(test_atomics_lose_nothing),
-        cmocka_unit_test(test_how_fast_threads_take_turns),
-    };
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

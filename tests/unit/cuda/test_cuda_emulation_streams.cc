@@ -43,8 +43,7 @@ close_scene(struct scene *s)
     assert_int_equal(emulated_cuda_allocations(), 0);
 }
 
-static void
-test_nothing_happens_before_somebody_waits(void **)
+TEST(nothing_happens_before_somebody_waits)
 {
     struct scene s = open_scene();
     s.host[0] = 0;
@@ -59,8 +58,7 @@ test_nothing_happens_before_somebody_waits(void **)
     close_scene(&s);
 }
 
-static void
-test_a_copy_reads_its_source_when_it_runs(void **)
+TEST(a_copy_reads_its_source_when_it_runs)
 {
     struct scene s = open_scene();
     uint32_t pageable = 3;
@@ -77,8 +75,7 @@ test_a_copy_reads_its_source_when_it_runs(void **)
     close_scene(&s);
 }
 
-static void
-test_streams_wait_for_each_other_only_where_they_are_told(void **)
+TEST(streams_wait_for_each_other_only_where_they_are_told)
 {
     struct scene s = open_scene();
     cudaEvent_t event;
@@ -102,8 +99,7 @@ test_streams_wait_for_each_other_only_where_they_are_told(void **)
     close_scene(&s);
 }
 
-static void
-test_who_asks_for_an_event_gets_it_in_the_end(void **)
+TEST(who_asks_for_an_event_gets_it_in_the_end)
 {
     struct scene s = open_scene();
     cudaEvent_t event;
@@ -158,8 +154,7 @@ small_program(uint32_t *result, bool *launched)
     return said;
 }
 
-static void
-test_every_call_can_fail(void **)
+TEST(every_call_can_fail)
 {
     enum { CALLS = 9 };
     bool launched;
@@ -175,8 +170,7 @@ test_every_call_can_fail(void **)
     }
 }
 
-static void
-test_memory_runs_out_at_allocations_and_the_device_goes_on(void **)
+TEST(memory_runs_out_at_allocations_and_the_device_goes_on)
 {
     bool launched;
     uint32_t result = 0;
@@ -197,8 +191,7 @@ test_memory_runs_out_at_allocations_and_the_device_goes_on(void **)
     SUCCEEDS(cudaFree(p));
 }
 
-static void
-test_a_kernel_that_fails_is_noticed_when_somebody_waits(void **)
+TEST(a_kernel_that_fails_is_noticed_when_somebody_waits)
 {
     bool launched;
     uint32_t result = 0;
@@ -210,8 +203,7 @@ test_a_kernel_that_fails_is_noticed_when_somebody_waits(void **)
     SUCCEEDS(small_program(&result, &launched));
 }
 
-static void
-test_machines_without_a_usable_gpu(void **)
+TEST(machines_without_a_usable_gpu)
 {
     int n = 5;
     struct cudaDeviceProp p;
@@ -231,20 +223,4 @@ test_machines_without_a_usable_gpu(void **)
     SUCCEEDS(cudaGetDeviceProperties(&p, 0));
     assert_int_equal(p.major * 10 + p.minor, 75);
     unsetenv("EMULATED_CUDA_CAPABILITY");
-}
-
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_happens_before_somebody_waits),
-        cmocka_unit_test(test_a_copy_reads_its_source_when_it_runs),
-        cmocka_unit_test(test_streams_wait_for_each_other_only_where_they_are_told),
-        cmocka_unit_test(test_who_asks_for_an_event_gets_it_in_the_end),
-        cmocka_unit_test(test_every_call_can_fail),
-        cmocka_unit_test(test_memory_runs_out_at_allocations_and_the_device_goes_on),
-        cmocka_unit_test(test_a_kernel_that_fails_is_noticed_when_somebody_waits),
-        cmocka_unit_test(test_machines_without_a_usable_gpu),
-    };
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -67,8 +67,7 @@ check_products()
     check_product<T>(3, block == 1 ? 4801 : 4864 / SUPER * SUPER, 1); /* more than one ring of units */
 }
 
-static void
-test_products_by_strips_are_products_whatever_the_type(void **)
+TEST(products_by_strips_are_products_whatever_the_type)
 {
     check_products<WEIGHT_F16>();
     check_products<WEIGHT_BF16>();
@@ -89,8 +88,7 @@ check_wide()
     check_product<T>(2, 11008, 1);
 }
 
-static void
-test_products_of_the_widths_of_real_models(void **)
+TEST(products_of_the_widths_of_real_models)
 {
     check_wide<WEIGHT_F16>();
     check_wide<WEIGHT_BF16>();
@@ -103,8 +101,7 @@ test_products_of_the_widths_of_real_models(void **)
 
 /* Whatever tensor cores do to sums: weights of four and six bits are halves so small that a core which aligns products by
  * their exponents before it adds them up may have 14 bits left of 24 (docs/cuda.md, "Four and six bits"). */
-static void
-test_products_however_tensor_cores_add_up(void **)
+TEST(products_however_tensor_cores_add_up)
 {
     for (const char *way : {"exact", "truncated", "aligned24", "aligned14"}) {
         const bool few_bits = strcmp(way, "aligned14") == 0;
@@ -119,16 +116,4 @@ test_products_however_tensor_cores_add_up(void **)
     }
     assert_true(emulation::add_up_like("in-order"));
     bound = 1e-5;
-}
-
-int
-main(void)
-{
-    state_of_random = seed_or((uint64_t)time(nullptr));
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_products_by_strips_are_products_whatever_the_type),
-        cmocka_unit_test(test_products_of_the_widths_of_real_models),
-        cmocka_unit_test(test_products_however_tensor_cores_add_up),
-    };
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

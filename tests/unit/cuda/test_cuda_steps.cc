@@ -25,8 +25,7 @@ norm_one(struct norm_args a)
         norm_row(a.model, a.from, a.norm, a.to, 5, parts);
 }
 
-static void
-test_rows_are_normed_in_every_form(void **)
+TEST(rows_are_normed_in_every_form)
 {
     for (int i = 0; i < 18; i++) {
         struct norm_args a = {};
@@ -77,8 +76,7 @@ test_rows_are_normed_in_every_form(void **)
 
 /* ---- rotations ---- */
 
-static void
-test_turns_are_exact_at_position_100000_too(void **)
+TEST(turns_are_exact_at_position_100000_too)
 {
     const long double two_pi = 6.283185307179586476925286766559L;
     for (int i = 0; i < 20000; i++) {
@@ -147,8 +145,7 @@ check_shapes(const std::vector<struct attention_shape> &shapes)
     }
 }
 
-static void
-test_attention_is_a_softmax_over_the_path_and_has_the_same_bits_split_or_not(void **)
+TEST(attention_is_a_softmax_over_the_path_and_has_the_same_bits_split_or_not)
 {
     check_shapes({{4, 4, 16, 0, 300, 9, false},
                   {2, 1, 16, 0, 64, 1, false},
@@ -165,8 +162,7 @@ test_attention_is_a_softmax_over_the_path_and_has_the_same_bits_split_or_not(voi
                   {5, 5, 6, 3, 127, 8, true}});
 }
 
-static void
-test_attention_over_several_splits_too(void **)
+TEST(attention_over_several_splits_too)
 {
     check_shapes({{4, 2, 64, 0, 3 * ATTEND_SPLIT + 70, 5, false},  /* four of them */
                   {2, 1, 24, 0, 2 * ATTEND_SPLIT - 3, 6, false},   /* the tail begins in one and ends in the next */
@@ -182,8 +178,7 @@ test_attention_over_several_splits_too(void **)
                       {16, 4, 64, 0, 9 * ATTEND_SPLIT - 1, 33, true}});
 }
 
-static void
-test_a_row_attends_with_the_same_bits_alone(void **)
+TEST(a_row_attends_with_the_same_bits_alone)
 {
     attention_case c(6, 2, 32, 0, 2 * ATTEND_SPLIT - 4, 24, false);
     c.a.apart = true;
@@ -204,8 +199,7 @@ test_a_row_attends_with_the_same_bits_alone(void **)
 }
 
 /* Keys and values that F16 can't hold are stored as infinities. */
-static void
-test_a_row_is_the_same_beside_a_draft_that_overflows(void **)
+TEST(a_row_is_the_same_beside_a_draft_that_overflows)
 {
     for (int exact = 0; exact < 2; exact++) {
         attention_case c(4, 2, 32, 0, 70, 24, exact);
@@ -236,8 +230,7 @@ test_a_row_is_the_same_beside_a_draft_that_overflows(void **)
 
 /* Softmaxes are added up in another order than the CPU's, so no choice hangs on their last bits here. By SparseMixer few logits near
  * many others, none, or all that are chosen from. */
-static void
-test_experts_are_chosen_as_the_cpu_chooses_them(void **)
+TEST(experts_are_chosen_as_the_cpu_chooses_them)
 {
     for (int i = 0; i < 12; i++) {
         struct experts_form f = {};
@@ -261,20 +254,4 @@ test_experts_are_chosen_as_the_cpu_chooses_them(void **)
         f.scale = i % 3 == 1 ? 2.5f : 1;
         check_routes(f, few, i % 4 == 1, sigmoid && i % 4 != 2);
     }
-}
-
-int
-main(void)
-{
-    state_of_random = seed_or((uint64_t)time(nullptr));
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows_are_normed_in_every_form),
-        cmocka_unit_test(test_turns_are_exact_at_position_100000_too),
-        cmocka_unit_test(test_attention_is_a_softmax_over_the_path_and_has_the_same_bits_split_or_not),
-        cmocka_unit_test(test_attention_over_several_splits_too),
-        cmocka_unit_test(test_a_row_attends_with_the_same_bits_alone),
-        cmocka_unit_test(test_a_row_is_the_same_beside_a_draft_that_overflows),
-        cmocka_unit_test(test_experts_are_chosen_as_the_cpu_chooses_them),
-    };
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
