@@ -17,8 +17,7 @@ open_kv_cache(struct rig *r)
                                     .prompt_rows = r->prompt_rows,
                                     .dists = r->dists,
                                     .cancel = &r->cancel};
-    if (!r->ops->kv_cache(r->weights, &d, &r->kv_cache, &err))
-        fail_msg("%s", err.text);
+    assert_ok(r->ops->kv_cache(r->weights, &d, &r->kv_cache, &err), err);
     r->n = 0;
 }
 
@@ -56,8 +55,7 @@ rig_open_beside(struct rig *r, const struct rig *first, const struct naive_shape
     r->beside = first;
     r->backend = first->backend;
     r->dists = first->dists;
-    if (!r->ops->load(r->backend, r->desc, NULL, NULL, &r->weights, &err))
-        fail_msg("%s", err.text);
+    assert_ok(r->ops->load(r->backend, r->desc, NULL, NULL, &r->weights, &err), err);
     open_kv_cache(r);
 }
 
@@ -167,8 +165,7 @@ void
 rig_wait(struct rig *r)
 {
     struct err err = {.kind = ERR_NONE};
-    if (!r->ops->wait(r->kv_cache, &err))
-        fail_msg("%s", err.text);
+    assert_ok(r->ops->wait(r->kv_cache, &err), err);
 }
 
 static void

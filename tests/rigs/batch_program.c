@@ -324,8 +324,7 @@ open_all(struct group *g)
                                         .max_probes = 8, /* a GPU's head then takes rounds in parts as well */
                                         .dists = g->pool};
     const struct context_options one = {.ctx = g->w->ctx, .seqs = 1, .dists = g->pool};
-    if (!context_open(&g->c, g->w->ops, g->w->backend, g->w->weights, g->w->desc, &all, &e))
-        fail_msg("%s", e.text);
+    assert_ok(context_open(&g->c, g->w->ops, g->w->backend, g->w->weights, g->w->desc, &all, &e), e);
     g->slots = context_free_slots(g->c);
     for (uint32_t i = 0; i < g->w->n; i++) {
         struct member *m = &g->members[i];

@@ -9,8 +9,7 @@ build(const struct tinymodel *options)
 {
     struct built b = {0};
     struct err err = {0};
-    if (!tinymodel_build(options, &b.bytes, &b.len, &err))
-        fail_msg("%s", err.text);
+    assert_ok(tinymodel_build(options, &b.bytes, &b.len, &err), err);
     return b;
 }
 
@@ -27,8 +26,7 @@ open_tiny_model(struct built *b, const struct tinymodel *options)
     struct model *m = NULL;
     struct err err = {0};
     *b = build(options);
-    if (!read_bytes(&m, b, &err))
-        fail_msg("%s", err.text);
+    assert_ok(read_bytes(&m, b, &err), err);
     return m;
 }
 
@@ -37,7 +35,6 @@ open_golden_model(const char *path)
 {
     struct model *m = NULL;
     struct err err = {0};
-    if (!model_open(&m, path, &err))
-        fail_msg("%s", err.text);
+    assert_ok(model_open(&m, path, &err), err);
     return m;
 }

@@ -16,8 +16,7 @@ exact_rig_open(const char *path, const char *draft, const char *companion)
                                            .heads = "none",
                                            .aux = {draft, companion},
                                            .backend_options = {.threads = 1, .gpu = -1, .exact = true}};
-    if (!engine_open(&e, &options, NULL, NULL, &err))
-        fail_msg("%s", err.text);
+    assert_ok(engine_open(&e, &options, NULL, NULL, &err), err);
     return e;
 }
 
@@ -106,7 +105,6 @@ exact_rig_record(struct engine *e, const struct session_options *o)
 {
     struct recorded_run run;
     struct err err = {0};
-    if (!record_run(e, o, &run, &err))
-        fail_msg("%s", err.text);
+    assert_ok(record_run(e, o, &run, &err), err);
     return run;
 }

@@ -126,8 +126,7 @@ reader_logits(struct reader *r, uint32_t position, uint32_t layer, float *logits
 {
     struct err err = {.kind = ERR_NONE};
     assert_true(r->ops->read_logits(r->kv_cache, position, layer, logits));
-    if (!r->ops->wait(r->kv_cache, &err))
-        fail_msg("%s", err.text);
+    assert_ok(r->ops->wait(r->kv_cache, &err), err);
 }
 
 double

@@ -45,8 +45,7 @@ change_and_step(void *user, struct session *s, const struct event *e)
         return;
     struct err err;
     for (uint32_t k = 0; k < t->info->n_knobs; k++)
-        if (!knob_change(s, &t->info->knobs[k], 3, 0, t->random, &err))
-            fail_msg("%s", err.text);
+        assert_ok(knob_change(s, &t->info->knobs[k], 3, 0, t->random, &err), err);
     const struct control head = {.kind = CONTROL_HEAD, .text = head_mode_names[splitmix64(t->random) % HEAD_MODES]};
     if (t->heads && !session_post(s, &head, &err))
         fail_msg("%s", err.text);
@@ -135,8 +134,7 @@ open_engine(const struct lossless_model *of, const struct lossless_matrix *m)
         .aux = {[AUX_DRAFT] = of->draft},
         .lora = &of->lora,
         .n_lora = of->lora != NULL};
-    if (!session_rig_engine_open(&engine, &options, &err))
-        fail_msg("%s", err.text);
+    assert_ok(session_rig_engine_open(&engine, &options, &err), err);
     return engine;
 }
 

@@ -38,8 +38,7 @@ trace_run(struct engine *engine, struct session_options o, const char *knob, con
             turn(s, e, knob, value);
     } while (!event_log_finished(session_log(s)));
     event_reader_close(reader);
-    if (!trace_writer_close(w, &err))
-        fail_msg("%s", err.text);
+    assert_ok(trace_writer_close(w, &err), err);
     session_close(s);
 }
 

@@ -79,8 +79,7 @@ session_run(struct engine *engine, const struct session_options *o, session_rig_
             struct session_rig_result *out)
 {
     struct err err = {0};
-    if (!session_rig_generate(engine, o, hook, user, out, &err))
-        fail_msg("%s", err.text);
+    assert_ok(session_rig_generate(engine, o, hook, user, out, &err), err);
     if (out->wrong[0] != '\0')
         fail_msg("%s", out->wrong);
 }
@@ -91,8 +90,7 @@ session_control(struct session *s, enum control_kind kind, const char *name, con
     struct err err = {0};
     struct control c = {.kind = kind, .text = text, .n = n};
     snprintf(c.name, sizeof c.name, "%s", name != NULL ? name : "");
-    if (!session_post(s, &c, &err))
-        fail_msg("%s", err.text);
+    assert_ok(session_post(s, &c, &err), err);
 }
 
 bool

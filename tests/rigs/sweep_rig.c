@@ -135,8 +135,7 @@ void
 made_sweep(struct made *m, const char *grid, char *const *prompts, size_t n)
 {
     struct err err = {0};
-    if (!sweep_begin(m->sweep, grid, prompts, n, m->f->segments, &err))
-        fail_msg("%s", err.text);
+    assert_ok(sweep_begin(m->sweep, grid, prompts, n, m->f->segments, &err), err);
 }
 
 void

@@ -34,6 +34,13 @@
     }                                                                                                                  \
     _Static_assert(true, "a semicolon follows")
 
+/* Fails the test with the error's text unless the call, which fills `err` in, succeeds. */
+#define assert_ok(call, err)                                                                                           \
+    do {                                                                                                               \
+        if (!(call))                                                                                                   \
+            fail_msg("%s", (err).text);                                                                                \
+    } while (0)
+
 /* For the macros. */
 void add_test(const struct CMUnitTest *);
 void set_fixture(CMFixtureFunction prepare, CMFixtureFunction clean);

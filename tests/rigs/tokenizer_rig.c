@@ -43,8 +43,7 @@ encode(const struct tokenizer *t, const char *text, size_t len, struct tokenize_
 {
     token_t *ids;
     struct err err = {0};
-    if (!tokenizer_encode(t, text, len, options, &ids, n, &err))
-        fail_msg("%s", err.text);
+    assert_ok(tokenizer_encode(t, text, len, options, &ids, n, &err), err);
     return ids;
 }
 

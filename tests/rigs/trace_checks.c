@@ -14,13 +14,11 @@ write_trace(const char *folder, const struct stream *s, bool closed, char path[2
     fake_run(&run);
     snprintf(path, 256, "%.200s/t", folder);
     assert_true(event_log_open(&log, 0, &err));
-    if (!trace_writer_open(&writer, path, &run, log, &err))
-        fail_msg("%s", err.text);
+    assert_ok(trace_writer_open(&writer, path, &run, log, &err), err);
     run_info_free(&run); /* the writer must not need it any more */
     for (size_t i = 0; i < s->n; i++)
         assert_int_equal(event_log_append(log, &s->events[i]), s->events[i].number);
-    if (!trace_writer_close(writer, &err))
-        fail_msg("%s", err.text);
+    assert_ok(trace_writer_close(writer, &err), err);
     event_log_close(log);
     if (closed)
         return;
@@ -36,8 +34,7 @@ open_trace(const char *path)
 {
     struct trace_reader *r;
     struct err err;
-    if (!trace_reader_open(&r, path, &err))
-        fail_msg("%s", err.text);
+    assert_ok(trace_reader_open(&r, path, &err), err);
     return r;
 }
 
@@ -47,8 +44,7 @@ assert_replays_a_beginning(const char *path, const struct stream *s)
     struct trace_reader *r;
     struct event e = {0};
     struct err err = {0};
-    if (!trace_reader_open(&r, path, &err))
-        fail_msg("%s", err.text);
+    assert_ok(trace_reader_open(&r, path, &err), err);
     size_t i = 0;
     uint64_t rounds = 0;
     while (trace_reader_next(r, &e, &err)) {

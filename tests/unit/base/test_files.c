@@ -30,8 +30,7 @@ assert_holds(const char *path, const char *expected)
     char *text;
     size_t n;
     struct err err;
-    if (!file_text(path, 100, &text, &n, &err))
-        fail_msg("%s", err.text);
+    assert_ok(file_text(path, 100, &text, &n, &err), err);
     assert_int_equal(n, strlen(expected));
     assert_string_equal(text, expected);
     free(text);

@@ -48,15 +48,13 @@ run_on(const struct backend_ops *ops, struct backend_options options, size_t sha
 
     struct err e = {.kind = ERR_NONE};
     struct batch_world w = {.ops = ops, .n = n, .ctx = ctx};
-    if (!ops->open(&w.backend, &options, &e))
-        fail_msg("%s", e.text);
+    assert_ok(ops->open(&w.backend, &options, &e), e);
     struct naive_model *model = naive_model_random(&shapes[shape], seed + shape);
     assert_non_null(model);
     w.model = model;
     w.desc = naive_model_desc(model);
     w.tolerance = options.exact ? 1e-4 : shapes[shape].type == WEIGHT_Q8_0 ? 0.08 : 0.02;
-    if (!ops->load(w.backend, w.desc, NULL, NULL, &w.weights, &e))
-        fail_msg("%s", e.text);
+    assert_ok(ops->load(w.backend, w.desc, NULL, NULL, &w.weights, &e), e);
     batch_program_run(&w, seed, rounds);
     ops->unload(w.weights);
     naive_model_free(model);

@@ -109,8 +109,7 @@ run_backend(const struct backend_ops *ops, struct backend_options options, unsig
     const struct naive_shape *shape = &shapes[seed % (sizeof shapes / sizeof *shapes)];
     struct naive_model *model = naive_model_random(shape, seed);
     assert_non_null(model);
-    if (!ops->load(backend, naive_model_desc(model), NULL, NULL, &weights, &e))
-        fail_msg("%s", e.text);
+    assert_ok(ops->load(backend, naive_model_desc(model), NULL, NULL, &weights, &e), e);
     const struct row_world world = {.ops = ops,
                                     .backend = backend,
                                     .weights = weights,

@@ -133,15 +133,13 @@ logits_of(const struct model_desc *desc, bool exact, float *logits)
     if (!cpu_backend.open(&b, &o, &err) || !cpu_backend.load(b, desc, NULL, NULL, &w, &err))
         fail_msg("%s", err.text);
     for (uint32_t at = 0; at < POSITIONS; at += LENGTH) {
-        if (!cpu_backend.kv_cache(w, &d, &s, &err))
-            fail_msg("%s", err.text);
+        assert_ok(cpu_backend.kv_cache(w, &d, &s, &err), err);
         for (uint32_t first = 0; first < LENGTH; first += CHUNK) {
             forward_rows(s, text + at, first, CHUNK, desc->n_layers);
             for (uint32_t i = 0; i < CHUNK; i++)
                 assert_true(
                     cpu_backend.read_logits(s, i, desc->n_layers, logits + (size_t)(at + first + i) * desc->vocab));
-            if (!cpu_backend.wait(s, &err))
-                fail_msg("%s", err.text);
+            assert_ok(cpu_backend.wait(s, &err), err);
         }
         cpu_backend.drop(s);
     }

@@ -118,8 +118,7 @@ TEST(packed_folders_give_the_logits_of_the_unpacked_weights)
         for (int exact = 0; exact < 2; exact++) {
             struct model *m;
             struct err err = {.kind = ERR_NONE};
-            if (!model_open_with(&m, path, &(struct model_options){.exact = exact}, &err))
-                fail_msg("%s", err.text);
+            assert_ok(model_open_with(&m, path, &(struct model_options){.exact = exact}, &err), err);
             const double error = golden_error(m, &golden, "reference", true),
                          fast = golden_error(m, &golden, NULL, exact);
             print_message("%s: %s: %.2g, %.2g\n", packed[i], m->types, error, fast);
@@ -142,8 +141,7 @@ TEST(every_familys_folder_gives_the_same_logits_on_cuda)
             continue;
         snprintf(path, sizeof path, FOLDER "%s", families[i]);
         snprintf(text, sizeof text, FOLDER "%s.txt", families[i]);
-        if (!model_open_with(&m, path, &(struct model_options){0}, &err))
-            fail_msg("%s", err.text);
+        assert_ok(model_open_with(&m, path, &(struct model_options){0}, &err), err);
         golden_read(&golden, text);
         const struct backend_options o = {.exact = true, .gpu = -1};
         const double exact = golden_error_on(cuda, m, &golden, &o),

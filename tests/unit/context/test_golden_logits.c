@@ -15,8 +15,7 @@ open_model(const char *path, bool quantize)
 {
     struct model *m;
     struct err err = {.kind = ERR_NONE};
-    if (!model_open_with(&m, path, &(struct model_options){.quantize = quantize}, &err))
-        fail_msg("%s", err.text);
+    assert_ok(model_open_with(&m, path, &(struct model_options){.quantize = quantize}, &err), err);
     return m;
 }
 

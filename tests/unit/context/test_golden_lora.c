@@ -58,8 +58,7 @@ TEST(merged_adapters_give_the_logits_of_transformers)
         snprintf(text, sizeof text, LORA "%s.txt", cases[i].text);
         golden_read(&golden, text);
         for (int exact = 0; exact < 2; exact++) {
-            if (!open_with(&m, model, adapter, exact, &err))
-                fail_msg("%s", err.text);
+            assert_ok(open_with(&m, model, adapter, exact, &err), err);
             const double error = golden_error(m, &golden, NULL, true);
             if (!(error < (exact ? 1e-4 : 2e-3)))
                 fail_msg("%s with %s: %.2g", model, adapter, error);

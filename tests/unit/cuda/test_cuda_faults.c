@@ -90,8 +90,7 @@ walk(const char *policy, float temperature, uint32_t prompt_rows)
     uint64_t random = seed;
     emulated.fail_at(0, 0);
     const uint64_t before = emulated.calls(), lost = emulated.allocations(); /* of a device lost in another test */
-    if (!live(policy, temperature, prompt_rows, &whole, &err))
-        fail_msg("%s", err.text);
+    assert_ok(live(policy, temperature, prompt_rows, &whole, &err), err);
     const uint64_t calls = emulated.calls() - before;
     assert_int_equal(whole.n, 4);
     assert_int_equal(whole.chunked, prompt_rows > 0);

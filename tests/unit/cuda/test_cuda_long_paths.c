@@ -53,8 +53,7 @@ read_all(const struct backend_ops *ops, const struct naive_shape *shape, bool ex
     struct kv_cache *kv_cache = NULL;
     struct rig r;
     rig_open(&r, ops, shape, seed, &(struct backend_options){.threads = 1, .gpu = -1, .exact = exact});
-    if (!ops->kv_cache(r.weights, &d, &kv_cache, &err))
-        fail_msg("%s", err.text);
+    assert_ok(ops->kv_cache(r.weights, &d, &kv_cache, &err), err);
     for (uint32_t i = 0; i < POSITIONS; i++) {
         tokens[i] = (token_t)rig_random(&r, VOCAB);
         slots[i] = (slot_t)((uint64_t)i * 101 % POSITIONS);
@@ -63,13 +62,11 @@ read_all(const struct backend_ops *ops, const struct naive_shape *shape, bool ex
         const uint32_t wanted = at < ALIKE ? CHUNK : chunks[turn++ % n], left = POSITIONS - at;
         read_chunk(&r, kv_cache, slots, tokens, at, wanted < left ? wanted : left);
         at += wanted < left ? wanted : left;
-        if (!ops->wait(kv_cache, &err))
-            fail_msg("%s", err.text);
+        assert_ok(ops->wait(kv_cache, &err), err);
     }
     for (uint32_t i = 0; i < POSITIONS; i++)
         assert_true(ops->read_hidden(kv_cache, i, LAYERS, hidden + (size_t)i * WIDTH));
-    if (!ops->wait(kv_cache, &err))
-        fail_msg("%s", err.text);
+    assert_ok(ops->wait(kv_cache, &err), err);
     ops->drop(kv_cache);
     rig_close(&r);
 }

@@ -32,11 +32,9 @@ side_open(struct side *s, const char *backend, const char *path, bool exact, uin
                                            .heads = "none",
                                            .ctx = ctx};
     const struct context_options limits = {.ctx = ctx};
-    if (!engine_open(&s->engine, &options, NULL, NULL, &err))
-        fail_msg("%s", err.text);
+    assert_ok(engine_open(&s->engine, &options, NULL, NULL, &err), err);
     const struct model_desc *d = &s->engine->model->desc;
-    if (!context_open(&s->ctx, s->engine->ops, s->engine->backend, s->engine->weights, d, &limits, &err))
-        fail_msg("%s", err.text);
+    assert_ok(context_open(&s->ctx, s->engine->ops, s->engine->backend, s->engine->weights, d, &limits, &err), err);
     s->seq = context_sequence(s->ctx);
     s->logits = malloc(d->vocab * sizeof *s->logits);
     assert_non_null(s->logits);
@@ -108,8 +106,7 @@ compare(const char *path, bool exact, uint32_t tokens, double bound)
     side_open(&gpu, "cuda", path, exact, 256);
     const uint32_t vocab = cpu.engine->model->desc.vocab;
     const struct tokenize_options how = {.bos = true};
-    if (!tokenizer_encode(cpu.engine->model->tokenizer, PROMPT, strlen(PROMPT), how, &ids, &n, &err))
-        fail_msg("%s", err.text);
+    assert_ok(tokenizer_encode(cpu.engine->model->tokenizer, PROMPT, strlen(PROMPT), how, &ids, &n, &err), err);
     for (uint32_t pos = 0; pos < tokens; pos++) {
         const token_t token = pos < n ? ids[pos] : next;
         side_read(&cpu, token);

@@ -13,8 +13,7 @@ open_log(size_t cap)
 {
     struct event_log *log;
     struct err err;
-    if (!event_log_open(&log, cap, &err))
-        fail_msg("%s", err.text);
+    assert_ok(event_log_open(&log, cap, &err), err);
     return log;
 }
 

@@ -185,8 +185,7 @@ TEST(values_land_on_the_grid)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         double value = -1;
         struct err err;
-        if (!knob_parse(cases[i].knob, cases[i].text, &value, &err))
-            fail_msg("%s", err.text);
+        assert_ok(knob_parse(cases[i].knob, cases[i].text, &value, &err), err);
         if (value != cases[i].value)
             fail_msg("%s became %.17g", cases[i].text, value);
         assert_false(signbit(value));

@@ -112,8 +112,7 @@ begin(double time_s)
 {
     struct err err = {0};
     const struct tune_request request = race_rig_request(&rig, time_s);
-    if (!tuner_begin(rig.tuner, &request, &err))
-        fail_msg("%s", err.text);
+    assert_ok(tuner_begin(rig.tuner, &request, &err), err);
 }
 
 static void
@@ -121,8 +120,7 @@ race(double time_s)
 {
     struct err err = {0};
     begin(time_s);
-    if (!race_rig_run(&rig, UINT32_MAX, &err))
-        fail_msg("%s", err.text);
+    assert_ok(race_rig_run(&rig, UINT32_MAX, &err), err);
     assert_int_equal(tuner_phase(rig.tuner), TUNE_OVER);
 }
 

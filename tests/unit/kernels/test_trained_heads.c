@@ -53,8 +53,7 @@ make_heads(struct rig *r, struct heads *h)
     h->by_layer[2].b = tensor(h->b, 1, width);
     h->by_layer[3].weight = tensor(h->weight, vocab, width);
     struct err err = {.kind = ERR_NONE};
-    if (!r->ops->heads(r->weights, h->by_layer, &err))
-        fail_msg("%s", err.text);
+    assert_ok(r->ops->heads(r->weights, h->by_layer, &err), err);
 }
 
 /* Softmax of the layer's head on a node's hidden state. */

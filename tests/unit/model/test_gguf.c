@@ -12,8 +12,7 @@ parse(const struct gguf_bytes *b)
     struct gguf *g;
     struct err err = {0};
     assert_false(b->failed);
-    if (!gguf_parse(&g, "some.gguf", b->data, b->len, &err))
-        fail_msg("%s", err.text);
+    assert_ok(gguf_parse(&g, "some.gguf", b->data, b->len, &err), err);
     return g;
 }
 

@@ -126,8 +126,7 @@ TEST(any_part_opens_the_whole_model)
         char path[128];
         struct model *m;
         struct err err = {0};
-        if (!model_open(&m, part_name(path, part, PARTS), &err))
-            fail_msg("%s", err.text);
+        assert_ok(model_open(&m, part_name(path, part, PARTS), &err), err);
         assert_int_equal(m->file->n_tensors, t.file->n_tensors);
         assert_int_equal(m->file->n_parts, PARTS - 1);
         assert_true(part == 1 || m->hash == hash);

@@ -105,11 +105,9 @@ TEST(a_folder_and_a_gguf_file_of_a_model_agree)
         struct model *folder, *file;
         struct err err = {0};
         snprintf(path, sizeof path, GOLDEN "%s", names[i]);
-        if (!model_open(&folder, path, &err))
-            fail_msg("%s", err.text);
+        assert_ok(model_open(&folder, path, &err), err);
         snprintf(path, sizeof path, GOLDEN "%s.gguf", names[i]);
-        if (!model_open(&file, path, &err))
-            fail_msg("%s", err.text);
+        assert_ok(model_open(&file, path, &err), err);
         assert_string_equal(folder->name, names[i]);
         assert_true(folder->hash != 0 && folder->hash != file->hash);
         assert_int_equal(folder->parameters, file->parameters);
@@ -173,8 +171,7 @@ TEST(a_tokenizer_may_know_more_only_by_added_tokens)
         write_file(folder, files[i], json, n);
         free(json);
     }
-    if (!model_open(&m, folder, &err))
-        fail_msg("%s", err.text);
+    assert_ok(model_open(&m, folder, &err), err);
     assert_true(m->desc.vocab == 288 && tokenizer_size(m->tokenizer) == 289);
     model_close(m);
     remove_file(folder, "tokenizer.json");

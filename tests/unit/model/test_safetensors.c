@@ -46,8 +46,7 @@ TEST(tensors_point_at_their_data)
                                       "\"d\":{\"dtype\":\"F8_E4M3\",\"shape\":[16],\"data_offsets\":[48,64]}}   ");
     struct safetensors *s;
     struct err err = {0};
-    if (!safetensors_parse(&s, "tiny", f.bytes, f.len, &err))
-        fail_msg("%s", err.text);
+    assert_ok(safetensors_parse(&s, "tiny", f.bytes, f.len, &err), err);
     assert_int_equal(s->n_tensors, 4);
     const struct safetensor *a = &s->tensors[0], *b = &s->tensors[1], *c = &s->tensors[2], *d = &s->tensors[3];
     assert_true(strcmp(a->name, "a") == 0 && a->type == WEIGHT_F32 && a->rows == 1 && a->cols == 2 && a->data[0] == 0);

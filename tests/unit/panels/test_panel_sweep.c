@@ -62,8 +62,7 @@ sweep_with(struct swept *w, struct fixture *f, const char *grid, uint32_t runs, 
         f->info.start_values[w->policy * POLICY_KNOBS + k] = 0;
     assert_true(segments_open(&w->segments, &f->info, &err));
     assert_true(sweep_open(&w->sweep, &f->info, &err));
-    if (!sweep_begin(w->sweep, grid, NULL, 0, w->segments, &err))
-        fail_msg("%s", err.text);
+    assert_ok(sweep_begin(w->sweep, grid, NULL, 0, w->segments, &err), err);
     for (uint32_t i = 0; i < runs && sweep_running(w->sweep); i++) {
         struct event e = {.type = EVENT_CONTROL,
                           .control = {.kind = RECORDED_RUN, .old_text = "", .new_text = "restart"}};

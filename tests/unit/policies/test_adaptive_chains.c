@@ -44,8 +44,7 @@ record(const char *policy, const struct knob_setting *set, size_t n_set, float t
                                       .probe = PROBE_POLICY};
     struct recorded_run run;
     struct err err = {0};
-    if (!record_run(engine, &o, &run, &err))
-        fail_msg("%s", err.text);
+    assert_ok(record_run(engine, &o, &run, &err), err);
     return run;
 }
 

@@ -207,8 +207,7 @@ open_session(const struct policy_ops *const *registry, const char *policy, const
                                       .probe = PROBE_OFF};
     struct session *s;
     struct err err = {0};
-    if (!session_open(&s, engine, &o, &err))
-        fail_msg("%s", err.text);
+    assert_ok(session_open(&s, engine, &o, &err), err);
     *reader = event_reader_open(session_log(s));
     assert_non_null(*reader);
     return s;

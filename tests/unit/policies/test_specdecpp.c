@@ -27,8 +27,7 @@ open_exact(uint32_t blocks, enum draft which)
     small.calm = which == EQUAL ? target.calm : target.calm * 0.4f;
     struct engine *engine =
         which == OWN ? exact_rig_own_layers(&target, "self:2", NULL) : exact_rig_tiny(&target, &small, NULL);
-    if (!heads_rig_accept(engine, blocks, 11, &err))
-        fail_msg("%s", err.text);
+    assert_ok(heads_rig_accept(engine, blocks, 11, &err), err);
     return engine;
 }
 

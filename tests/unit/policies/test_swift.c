@@ -220,8 +220,7 @@ compare(struct engine *engine, const struct session_options *options, struct swi
     struct reference ref;
     struct round_seen seen = {0};
     struct err err = {0};
-    if (!record_run(engine, options, &run, &err))
-        fail_msg("%s", err.text);
+    assert_ok(record_run(engine, options, &run, &err), err);
     assert_in_range(run.layers, 2, LAYERS);
     open_reference(&ref, engine, &run, options->tokens);
     uint32_t rounds = 0, full = 0;

@@ -40,8 +40,7 @@ static void
 keep_record_of(const struct session_options *o, uint32_t rows)
 {
     struct err err = {0};
-    if (!observe_record(engine, o, &record, &err))
-        fail_msg("%s", err.text);
+    assert_ok(observe_record(engine, o, &record, &err), err);
     assert_int_equal(record.n - record.begin, rows);
 }
 
@@ -170,8 +169,7 @@ distance(const char *text, double alpha)
     struct recorded_run run;
     struct err err;
     struct distance off = {0};
-    if (!record_run(engine, &o, &run, &err))
-        fail_msg("%s", err.text);
+    assert_ok(record_run(engine, &o, &run, &err), err);
     for (size_t i = 0; i < run.n; i++) {
         const struct layer_event *e = &run.events[i].layer;
         const uint32_t row = e->pos - 1 - record.first;

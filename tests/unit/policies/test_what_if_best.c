@@ -43,8 +43,7 @@ observe(const char *policy, size_t prompt)
 {
     const struct session_options o = options_of(policy, prompt);
     struct err err = {0};
-    if (!observe_record(engine, &o, &record, &err))
-        fail_msg("%s", err.text);
+    assert_ok(observe_record(engine, &o, &record, &err), err);
 }
 
 /* The modelled speedup of a run with these values. */

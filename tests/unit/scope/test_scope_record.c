@@ -29,8 +29,7 @@ observe(void **state, const struct session_options *o)
     struct fixture *f = *state;
     struct observed_run w;
     struct err err = {0};
-    if (!observe_run(&w, f->engine, o, &err))
-        fail_msg("%s", err.text);
+    assert_ok(observe_run(&w, f->engine, o, &err), err);
     return w;
 }
 

@@ -87,8 +87,7 @@ open_engine(const char *backend)
 {
     struct engine *engine;
     struct err err = {0};
-    if (!session_rig_engine(&engine, MIXTURE, backend, 2, &err))
-        fail_msg("%s", err.text);
+    assert_ok(session_rig_engine(&engine, MIXTURE, backend, 2, &err), err);
     return engine;
 }
 

@@ -22,8 +22,7 @@ make_files(struct files *f, enum head_kind kind)
 {
     struct err err = {.kind = ERR_NONE};
     struct tinymodel tiny = {.seed = seed, .n_layers = LAYERS, .calm_after = 2, .calm = 0.15f, .sharpness = 8};
-    if (!tinymodel_write_temp(f->model, sizeof f->model, &tiny, &err))
-        fail_msg("%s", err.text);
+    assert_ok(tinymodel_write_temp(f->model, sizeof f->model, &tiny, &err), err);
     tiny.seed++;
     if (!tinymodel_write_temp(f->other, sizeof f->other, &tiny, &err) ||
         !heads_rig_write_beside(f->model, kind, seed, f->heads, sizeof f->heads, &err))
@@ -45,8 +44,7 @@ engine_with(const char *model, const char *heads)
     struct err err = {.kind = ERR_NONE};
     const struct engine_options o = {
         .model_path = model, .heads = heads, .backend = "cpu", .backend_options = {.threads = 1, .gpu = -1}};
-    if (!engine_open(&e, &o, NULL, NULL, &err))
-        fail_msg("%s", err.text);
+    assert_ok(engine_open(&e, &o, NULL, NULL, &err), err);
     return e;
 }
 
@@ -106,8 +104,7 @@ run(struct engine *e, const char *policy, enum head_mode mode, enum probe_mode p
                                       .head = mode,
                                       .probe = probe,
                                       .paused = h->switch_at != 0};
-    if (!session_rig_generate(e, &o, listen, h, &out, &err))
-        fail_msg("%s", err.text);
+    assert_ok(session_rig_generate(e, &o, listen, h, &out, &err), err);
     assert_string_equal(out.wrong, "");
     assert_int_equal(out.n, 60);
     const double heads = out.metrics.total.heads;
@@ -206,8 +203,7 @@ TEST(of_two_settings_each_has_a_head_of_its_own)
                                           .ignore_eos = true,
                                           .probe = PROBE_ALL,
                                           .paused = true};
-        if (!session_rig_generate(e, &o, listen_to_two, &h, &out, &err))
-            fail_msg("%s", err.text);
+        assert_ok(session_rig_generate(e, &o, listen_to_two, &h, &out, &err), err);
         assert_string_equal(out.wrong, "");
         assert_string_equal(h.of[0].said, cases[i].said[0]);
         assert_string_equal(h.of[1].said, cases[i].said[1]);

@@ -42,13 +42,11 @@ on_a_tiny_model(const struct lossless_matrix *m)
     struct err err = {0};
     const struct tinymodel tiny = {
         .seed = seed, .n_layers = 6, .calm_after = 2, .calm = 0.15f, .mixed = true, .sharpness = 8};
-    if (!tinymodel_write_temp(path, sizeof path, &tiny, &err))
-        fail_msg("%s", err.text);
+    assert_ok(tinymodel_write_temp(path, sizeof path, &tiny, &err), err);
     char draft[128], heads[160];
     struct tinymodel small = tiny;
     small.first_layers = 2;
-    if (!tinymodel_write_temp(draft, sizeof draft, &small, &err))
-        fail_msg("%s", err.text);
+    assert_ok(tinymodel_write_temp(draft, sizeof draft, &small, &err), err);
     if (m->heads != HEAD_LENS && !heads_rig_write_beside(path, m->heads, seed, heads, sizeof heads, &err))
         fail_msg("%s", err.text);
     run_matrix(path, draft, m);
@@ -107,15 +105,13 @@ TEST(every_policy_and_setting_gives_autoregressive_tokens_on_cuda)
                                         .calm = 0.1f,
                                         .mixed = true,
                                         .sharpness = 8};
-        if (!tinymodel_write_temp(path, sizeof path, &small, &err))
-            fail_msg("%s", err.text);
+        assert_ok(tinymodel_write_temp(path, sizeof path, &small, &err), err);
         const bool all = getenv("SPECSCOPE_LONG") != NULL;
         const int settings = all ? LOSSLESS_SETTINGS : 1;
         run_matrix(path, path, MATRIX(.backend = "cuda", .prompts = 1, .tokens = all ? 12 : 8, .settings = settings));
         run_share(path, MATRIX(.backend = "cuda", .prompts = 4, .tokens = 8, .settings = 1, .batch = 3));
         char heads[160];
-        if (!heads_rig_write_beside(path, HEAD_AFFINE, seed, heads, sizeof heads, &err))
-            fail_msg("%s", err.text);
+        assert_ok(heads_rig_write_beside(path, HEAD_AFFINE, seed, heads, sizeof heads, &err), err);
         run_share(path, MATRIX(.backend = "cuda", .prompts = 1, .tokens = 12, .settings = 1, .heads = HEAD_AFFINE));
         unlink(heads);
         run_share(path, MATRIX(.backend = "cuda", .prompts = 1, .tokens = 12, .settings = 1, .prompt_rows = 8));

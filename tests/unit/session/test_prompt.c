@@ -46,8 +46,7 @@ assert_written(const struct prompt_format *f, const char *text, const char *expe
     struct prompt p;
     struct err err = {0};
     char got[400] = "";
-    if (!prompt_read(&p, f, text, strlen(text), &err))
-        fail_msg("%s", err.text);
+    assert_ok(prompt_read(&p, f, text, strlen(text), &err), err);
     for (uint32_t i = 0; i < p.n; i++) {
         const struct slice s = tokenizer_bytes(f->tokenizer, p.ids[i], true);
         assert_true(strlen(got) + s.len < sizeof got);
@@ -64,8 +63,7 @@ assert_message(void **state, const struct chat_setting *c, const char *text, con
     const struct vocabulary *v = *state;
     struct prompt_format f;
     struct err err = {0};
-    if (!prompt_format_open(&f, v->t, c, 100, &err))
-        fail_msg("%s", err.text);
+    assert_ok(prompt_format_open(&f, v->t, c, 100, &err), err);
     assert_written(&f, text, expected);
     prompt_format_close(&f);
 }
@@ -97,8 +95,7 @@ control_tokens(const struct prompt_format *f, const char *text)
     struct prompt p;
     struct err err = {0};
     uint32_t n = 0;
-    if (!prompt_read(&p, f, text, strlen(text), &err))
-        fail_msg("%s", err.text);
+    assert_ok(prompt_read(&p, f, text, strlen(text), &err), err);
     for (uint32_t i = 0; i < p.n; i++)
         n += tokenizer_kind(f->tokenizer, p.ids[i]) == TOKEN_CONTROL;
     prompt_free(&p);

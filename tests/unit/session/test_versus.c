@@ -167,8 +167,7 @@ post(struct session *s, enum control_kind kind, const char *name, const char *te
     struct err err = {0};
     struct control c = {.kind = kind, .text = text, .seq = seq};
     snprintf(c.name, sizeof c.name, "%s", name);
-    if (!session_post(s, &c, &err))
-        fail_msg("%s", err.text);
+    assert_ok(session_post(s, &c, &err), err);
 }
 
 static void

@@ -16,8 +16,7 @@ TEST(bundled_model_is_as_its_readme_describes)
 {
     struct model *m;
     struct err err = {0};
-    if (!model_open(&m, BUNDLED, &err))
-        fail_msg("%s", err.text);
+    assert_ok(model_open(&m, BUNDLED, &err), err);
     const struct model_desc *d = &m->desc;
     assert_string_equal(m->arch, "llama");
     assert_string_equal(m->types, "Q8_0, F32");
@@ -100,8 +99,7 @@ TEST(a_written_file_opens_and_its_name_is_printable)
     struct model *m;
     struct err err = {0};
     assert_true(tinymodel_write_temp(path, sizeof path, &(struct tinymodel){.nasty = true, .mixed = true}, &err));
-    if (!model_open(&m, path, &err))
-        fail_msg("%s", err.text);
+    assert_ok(model_open(&m, path, &err), err);
     assert_string_equal(m->path, path);
     assert_string_equal(m->name, "tiny \\x1b[31mnasty\\x1b[0m");
     for (size_t i = 0; i < m->desc.n_layers; i++) /* backends may count on it */
@@ -200,8 +198,7 @@ TEST(a_vocabulary_opens_only_where_it_will_do)
     struct err err = {0};
     assert_false(model_open(&m, path, &err));
     assert_non_null(strstr(err.text, "vocabulary.gguf: holds a vocabulary and no weights"));
-    if (!model_open_with(&m, path, &(struct model_options){.vocabulary = true}, &err))
-        fail_msg("%s", err.text);
+    assert_ok(model_open_with(&m, path, &(struct model_options){.vocabulary = true}, &err), err);
     assert_true(m->vocabulary_only && m->desc.n_layers == 0 && m->desc.vocab == tokenizer_size(m->tokenizer));
     assert_true(m->ctx_train == 512 && model_weight_bytes(m, false, false) == 0);
     model_close(m);

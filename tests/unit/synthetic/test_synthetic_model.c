@@ -165,8 +165,7 @@ logits_on(const struct backend_ops *ops, const struct model *m, bool exact)
         .rows = rows, .n = TOKENS, .tails = tails, .n_tails = TOKENS, .to = m->desc.n_layers};
     assert_true(ops->embed(s, rows, TOKENS) && ops->step(s, &forward) &&
                 ops->read_logits(s, TOKENS - 1, m->desc.n_layers, logits));
-    if (!ops->wait(s, &err))
-        fail_msg("%s", err.text);
+    assert_ok(ops->wait(s, &err), err);
     ops->drop(s);
     ops->unload(w);
     ops->close(b);

@@ -18,8 +18,7 @@ open_json(const char *family)
     size_t n_json, n_config;
     char *json = golden_text(family, "tokenizer.json", &n_json);
     char *config = golden_text(family, "tokenizer_config.json", &n_config);
-    if (!tokenizer_from_json(&o.tokenizer, json, n_json, config, n_config, family, &err))
-        fail_msg("%s", err.text);
+    assert_ok(tokenizer_from_json(&o.tokenizer, json, n_json, config, n_config, family, &err), err);
     free(json);
     free(config);
     return o;

@@ -29,8 +29,7 @@ open_odd(struct gguf **file, struct gguf_bytes *bytes)
         put_text(bytes, merges[i], strlen(merges[i]));
     assert_false(bytes->failed);
     assert_true(gguf_parse(file, "f", bytes->data, bytes->len, &err));
-    if (!tokenizer_open(&t, *file, &err))
-        fail_msg("%s", err.text);
+    assert_ok(tokenizer_open(&t, *file, &err), err);
     return t;
 }
 

@@ -34,8 +34,7 @@ TEST(ids_of_a_folder_are_those_of_the_libraries)
         struct tokenizer *t;
         struct err err = {0};
         snprintf(folder, sizeof folder, TOKENIZERS "%s", families[i][0]);
-        if (!folder_tokenizer_open(&t, folder, &err))
-            fail_msg("%s", err.text);
+        assert_ok(folder_tokenizer_open(&t, folder, &err), err);
         assert_string_equal(tokenizer_description(t), families[i][1]);
         assert_golden_ids(t, families[i][0], 290);
         tokenizer_close(t);
@@ -127,8 +126,7 @@ TEST(unigram_finds_the_best_of_all_ways_to_cut)
         double least = 0;
         for (size_t i = 0; i < s.n; i++)
             least = fmin(least, s.score[i]);
-        if (!tokenizer_from_json(&t, json, strlen(json), NULL, 0, "small", &err))
-            fail_msg("%s", err.text);
+        assert_ok(tokenizer_from_json(&t, json, strlen(json), NULL, 0, "small", &err), err);
         const size_t len = 1 + (size_t)(splitmix64(&random) % 10);
         for (size_t i = 0; i < len; i++)
             text[i] = (char)('a' + splitmix64(&random) % 4);
@@ -185,8 +183,7 @@ TEST(tokens_that_were_added_are_found)
         (int)first, (int)first + 1);
     char added[100];
     snprintf(added, sizeof added, "{\"<|im_end|>\": %d, \"plain\": %d}", (int)first + 3, (int)first + 2);
-    if (!open_model(&t, model, n, config, added, &err))
-        fail_msg("%s", err.text);
+    assert_ok(open_model(&t, model, n, config, added, &err), err);
     assert_int_equal(tokenizer_size(t), first + 4);
     assert_int_equal(tokenizer_bos(t), TOKEN_NONE);
     assert_int_equal(tokenizer_eos(t), first + 3);

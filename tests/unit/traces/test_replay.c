@@ -24,8 +24,7 @@ pull(struct fixture *f)
         f->at = 0;
         f->rounds = 0;
     }
-    if (!replay_next(f->replay, f->now, &e, &err))
-        fail_msg("%s", err.text);
+    assert_ok(replay_next(f->replay, f->now, &e, &err), err);
     if (e == NULL)
         return NULL;
     while (f->at < f->stream.n && !stream_is_traced(&f->stream.events[f->at]))
@@ -93,8 +92,7 @@ set_up(void **state)
     }
     write_trace(f->folder, &f->stream, true, f->path);
     struct err err;
-    if (!replay_open(&f->replay, f->path, &err))
-        fail_msg("%s", err.text);
+    assert_ok(replay_open(&f->replay, f->path, &err), err);
     f->now = 123456789;
     *state = f;
     return 0;
@@ -338,8 +336,7 @@ TEST_WITH(a_broken_trace_plays_up_to_the_break_and_says_why, set_up, tear_down)
     struct err err = {0};
     replay_close(f->replay); /* it has read the small file already */
     f->replay = NULL;
-    if (!replay_open(&f->replay, f->path, &err))
-        fail_msg("%s", err.text);
+    assert_ok(replay_open(&f->replay, f->path, &err), err);
     replay_goto(f->replay, UINT64_MAX);
     size_t n = 0;
     while (replay_next(f->replay, f->now, &e, &err) && e != NULL)

@@ -30,8 +30,7 @@ open_within(struct traced_run *f, const struct trace_bounds *bounds)
     struct err err;
     fake_run(&run);
     assert_true(event_log_open(&f->log, 0, &err));
-    if (!trace_writer_open_within(&f->writer, f->path, bounds, &run, f->log, &err))
-        fail_msg("%s", err.text);
+    assert_ok(trace_writer_open_within(&f->writer, f->path, bounds, &run, f->log, &err), err);
     run_info_free(&run);
 }
 
@@ -110,8 +109,7 @@ TEST_WITH(an_export_of_a_full_trace_says_that_it_was, traced_run_set_up, traced_
     open_within(f, &(struct trace_bounds){.bytes = 100000});
     append(f, false, 1);
     snprintf(copy, sizeof copy, "%.300s.copy", f->path);
-    if (!trace_copy(f->path, copy, NULL, &err))
-        fail_msg("%s", err.text);
+    assert_ok(trace_copy(f->path, copy, NULL, &err), err);
     assert_true(assert_replays_a_beginning(copy, &f->stream) > 5);
     assert_ends_whole(copy, false);
     char *json = read_text(copy, "run.json");

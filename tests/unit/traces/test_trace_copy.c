@@ -16,8 +16,7 @@ static void
 open_run(struct traced_run *f)
 {
     struct err err;
-    if (!traced_run_open(f, 0, &err))
-        fail_msg("%s", err.text);
+    assert_ok(traced_run_open(f, 0, &err), err);
     stream_start_run(&f->stream);
 }
 
@@ -25,8 +24,7 @@ static void
 copy(const struct traced_run *f, const char *to)
 {
     struct err err;
-    if (!trace_writer_copy(f->writer, to, &err))
-        fail_msg("%s", err.text);
+    assert_ok(trace_writer_copy(f->writer, to, &err), err);
 }
 
 static void
@@ -112,8 +110,7 @@ TEST_WITH(every_copy_of_a_growing_trace_is_whole, traced_run_set_up, traced_run_
     }
     atomic_store(&g.enough, true);
     pthread_join(thread, NULL);
-    if (!ok)
-        fail_msg("%s", err.text);
+    assert_ok(ok, err);
     for (int i = 0; i < COPIES; i++) {
         const uint64_t rounds = assert_whole(to[i], &f->stream);
         assert_true(rounds >= before);

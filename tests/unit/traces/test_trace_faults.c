@@ -49,8 +49,7 @@ TEST_WITH(a_full_disk_stops_the_trace_with_a_message, traced_run_set_up, traced_
         skip();
     }
     f->mounted = true;
-    if (!traced_run_open(f, 0, &err))
-        fail_msg("%s", err.text);
+    assert_ok(traced_run_open(f, 0, &err), err);
     append_until_trouble(f);
     assert_stopped(f, strerror(ENOSPC));
     assert_true(assert_replays_a_beginning(f->path, &f->stream) > 10);
@@ -75,8 +74,7 @@ TEST_WITH(the_file_size_limit_stops_the_trace_and_not_the_process, traced_run_se
     struct traced_run *f = *state;
     struct err err;
     struct rlimit before;
-    if (!traced_run_open(f, 0, &err))
-        fail_msg("%s", err.text);
+    assert_ok(traced_run_open(f, 0, &err), err);
     getrlimit(RLIMIT_FSIZE, &before);
     setrlimit(RLIMIT_FSIZE, &(struct rlimit){.rlim_cur = 50000, .rlim_max = before.rlim_max});
     append_until_trouble(f); /* SIGXFSZ has its default action: to kill */
@@ -97,8 +95,7 @@ TEST_WITH(the_file_size_limit_at_opening_and_closing_is_an_error, traced_run_set
     assert_false(ok);
     assert_non_null(strstr(err.text, strerror(EFBIG)));
     event_log_close(f->log);
-    if (!traced_run_open(f, 0, &err))
-        fail_msg("%s", err.text);
+    assert_ok(traced_run_open(f, 0, &err), err);
     stream_start_run(&f->stream);
     stream_round(&f->stream);
     traced_run_append(f);
@@ -116,8 +113,7 @@ TEST_WITH(a_deleted_folder_stops_the_trace_with_a_message, traced_run_set_up, tr
 {
     struct traced_run *f = *state;
     struct err err;
-    if (!traced_run_open(f, 0, &err))
-        fail_msg("%s", err.text);
+    assert_ok(traced_run_open(f, 0, &err), err);
     remove_folder(f->path);
     append_until_trouble(f);
     assert_stopped(f, "deleted");
@@ -127,8 +123,7 @@ TEST_WITH(a_log_that_ran_over_stops_the_trace_with_a_message, traced_run_set_up,
 {
     struct traced_run *f = *state;
     struct err err;
-    if (!traced_run_open(f, 64 << 10, &err))
-        fail_msg("%s", err.text);
+    assert_ok(traced_run_open(f, 64 << 10, &err), err);
     stream_start_run(&f->stream);
     for (int i = 0; i < 3000; i++)
         stream_round(&f->stream);
@@ -182,8 +177,7 @@ TEST_WITH(parents_are_made, traced_run_set_up, traced_run_tear_down)
     struct traced_run *f = *state;
     struct err err;
     snprintf(f->path, sizeof f->path, "%.200s/a//b/c/", f->folder);
-    if (!traced_run_open(f, 0, &err))
-        fail_msg("%s", err.text);
+    assert_ok(traced_run_open(f, 0, &err), err);
     assert_true(trace_writer_close(f->writer, &err));
     f->writer = NULL;
     assert_int_equal(assert_replays_a_beginning(f->path, &f->stream), 0);
@@ -193,8 +187,7 @@ TEST_WITH(what_was_flushed_can_be_read_while_the_run_goes_on, traced_run_set_up,
 {
     struct traced_run *f = *state;
     struct err err;
-    if (!traced_run_open(f, 0, &err))
-        fail_msg("%s", err.text);
+    assert_ok(traced_run_open(f, 0, &err), err);
     stream_start_run(&f->stream);
     for (uint64_t i = 1; i <= 20; i++) {
         stream_round(&f->stream);

@@ -98,8 +98,7 @@ take(struct taken *t)
 {
     struct event e;
     struct err err = {0};
-    if (!trace_reader_look(t->reader, t->now += 1000, &err))
-        fail_msg("%s", err.text);
+    assert_ok(trace_reader_look(t->reader, t->now += 1000, &err), err);
     while (trace_reader_next(t->reader, &e, &err)) {
         while (t->at < t->stream->n && !stream_is_traced(&t->stream->events[t->at]))
             t->at++;
@@ -136,8 +135,7 @@ TEST_WITH(however_the_bytes_come_it_is_the_stream, folder_set_up, folder_tear_do
         half_begin(&h, folder, seed, 0);
         struct taken t = {.stream = &h.stream};
         struct err err;
-        if (!trace_reader_follow(&t.reader, h.to, &err))
-            fail_msg("%s", err.text);
+        assert_ok(trace_reader_follow(&t.reader, h.to, &err), err);
         const uint64_t all = h.stream.n;
         uint64_t done = 0;
         while (done < all) {
@@ -259,8 +257,7 @@ play(struct replay *r, uint64_t *now)
     uint64_t n = 0;
     *now += 200000;
     for (;;) {
-        if (!replay_next(r, *now, &e, &err))
-            fail_msg("%s", err.text);
+        assert_ok(replay_next(r, *now, &e, &err), err);
         if (e == NULL)
             return n;
         n++;

@@ -150,8 +150,7 @@ TEST_WITH(a_bad_field_is_refused_with_file_line_and_column, folder_set_up, folde
     char path[256];
     struct err err;
     write_small_trace(folder, path);
-    if (!read_all(path, &err))
-        fail_msg("%s", err.text);
+    assert_ok(read_all(path, &err), err);
     for (size_t i = 0; i < sizeof bad_fields / sizeof *bad_fields; i++) {
         char *before = read_text(path, bad_fields[i].file);
         if (!edit(path, bad_fields[i].file, bad_fields[i].old, bad_fields[i].new))
@@ -277,8 +276,7 @@ TEST_WITH(what_lies_beyond_the_last_round_is_not_even_looked_at, folder_set_up, 
     assert_true(edit(path, "run.json", ",\n\t\"closed_event\":\t8", ""));
     assert_true(edit(path, "series.csv", "0.5\n", "0.5\n9,nonsense,,,,,,\n"));
     assert_true(edit(path, "tokens.csv", ",1,1\n", ",1,1\n9,1,1,0,1,3,0,1,"));
-    if (!read_all(path, &err))
-        fail_msg("%s", err.text);
+    assert_ok(read_all(path, &err), err);
     write_text(path, "run.json", json);
     assert_false(read_all(
         path, &err)); /* nor beyond what the closed trace says is its last event, but that something is there */

@@ -21,8 +21,7 @@ open_pair(const char *a, uint32_t of_a, const char *b, uint32_t of_b)
     const struct saved_choice two[2] = {{a, 0, of_a}, {b, 0, of_b}};
     struct trace_pair *p;
     struct err err = {0};
-    if (!trace_pair_open(&p, two, &err))
-        fail_msg("%s", err.text);
+    assert_ok(trace_pair_open(&p, two, &err), err);
     return p;
 }
 

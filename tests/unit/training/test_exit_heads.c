@@ -264,8 +264,7 @@ TEST(heads_come_back_from_a_file_as_they_were)
         struct exit_heads *h = some_heads((enum head_kind)k, 77), *back;
         struct err err = {0};
         assert_true(exit_heads_write(h, file("heads.safetensors"), &err));
-        if (!exit_heads_read(&back, file("heads.safetensors"), model_of(77), &err))
-            fail_msg("%s", err.text);
+        assert_ok(exit_heads_read(&back, file("heads.safetensors"), model_of(77), &err), err);
         assert_int_equal(back->kind, k);
         assert_int_equal(back->n_values, h->n_values);
         assert_memory_equal(back->values, h->values, h->n_values * sizeof *h->values);
