@@ -9,7 +9,63 @@
 #include "kernels/half.h"
 #include "kernels/tensor.h"
 #include "tests/rigs/block_scales.h"
-#include "tests/rigs/isa_checks_internal.h"
+
+#define MOST_COLS 800
+
+struct checks {
+    const struct cpu_isa *isa;
+    uint64_t state;
+    int failures;
+};
+
+static uint32_t
+next(struct checks *c)
+{
+    c->state = c->state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(c->state >> 33);
+}
+
+static size_t
+between(struct checks *c, size_t low, size_t high)
+{
+    return low + next(c) % (high - low + 1);
+}
+
+static float
+real(struct checks *c)
+{
+    return (float)next(c) / 0x1p30f - 1.0f;
+}
+
+static void
+fill(struct checks *c, float *x, size_t n, float scale)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = real(c) * scale;
+}
+
+/* Of sums, relative to their terms: `sizes` are the sums of their absolute values. Terms may cancel, errors don't. */
+static double
+distance_of_sums(const float *a, const double *b, const double *sizes, size_t n)
+{
+    double diff = 0, norm = 0;
+    for (size_t i = 0; i < n; i++) {
+        diff += (a[i] - b[i]) * (a[i] - b[i]);
+        norm += sizes[i] * sizes[i];
+    }
+    return norm > 0 ? sqrt(diff / norm) : sqrt(diff);
+}
+
+static void
+expect(struct checks *c, bool ok, const char *what, double value, double bound)
+{
+    if (ok)
+        return;
+    c->failures++;
+    printf("%s: %s: %g, bound %g\n", c->isa->name, what, value, bound);
+}
+
+/* ---- products ---- */
 
 #define MOST_ROWS 96
 #define MOST_N    70
@@ -118,6 +174,246 @@ check_matmul(struct checks *c, enum weight_type type)
     bool same = memcmp(one + first, y + r * m.rows + first, (last - first) * sizeof *y) == 0;
     expect(c, same, "matmul's bits depend on the other rows", 0, 0);
 }
+
+static double
+distance(const float *a, const double *b, size_t n)
+{
+    double diff = 0, norm = 0;
+    for (size_t i = 0; i < n; i++) {
+        diff += (a[i] - b[i]) * (a[i] - b[i]);
+        norm += b[i] * b[i];
+    }
+    return norm > 0 ? sqrt(diff / norm) : sqrt(diff);
+}
+
+/* ---- rows ---- */
+
+/* x: room for MOST_COLS, of which n numbers are there. */
+static void
+check_quantise(struct checks *c, float *x, size_t n)
+{
+    static struct act_block q[MOST_COLS / Q8_BLOCK];
+    n = n / Q8_BLOCK * Q8_BLOCK;
+    if (n > 32)
+        memset(x, 0, Q8_BLOCK * sizeof *x); /* a block of nothing */
+    c->isa->quantise(x, n, q);
+    for (size_t b = 0; b < n / Q8_BLOCK; b++) {
+        int32_t sum[2] = {0};
+        for (size_t i = 0; i < Q8_BLOCK; i++) {
+            sum[i / 16] += q[b].q[i];
+            float error = fabsf((float)q[b].q[i] * q[b].scale - x[b * Q8_BLOCK + i]);
+            expect(c, error <= 0.501f * q[b].scale, "quantise", (double)error, 0.501 * (double)q[b].scale);
+        }
+        expect(c, q[b].less == -sum[0] - sum[1], "quantise's sum", q[b].less, sum[0] + sum[1]);
+        expect(c, q[b].sum == q[b].scale * (float)(sum[0] + sum[1]), "quantise's scaled sum", q[b].sum, 0);
+        for (size_t h = 0; h < 2; h++) {
+            expect(c, q[b].less_half[h] == -sum[h], "quantise's sum of half a block", q[b].less_half[h], sum[h]);
+            expect(c, q[b].sum_half[h] == q[b].scale * (float)sum[h], "the same, scaled", q[b].sum_half[h], 0);
+        }
+    }
+    if (n == 0)
+        return;
+    x[between(c, 0, Q8_BLOCK - 1)] = between(c, 0, 1) == 0 ? NAN : -INFINITY;
+    c->isa->quantise(x, n, q);
+    expect(c, isnan(q[0].scale), "quantise hides what is not a number", 0, 0);
+}
+
+static void
+isa_check_rows(struct checks *c)
+{
+    static float x[MOST_COLS], w[MOST_COLS], y[MOST_COLS];
+    static double want[MOST_COLS], sizes[MOST_COLS];
+    static uint16_t half[MOST_COLS + 1];
+    const size_t n = between(c, 1, MOST_COLS);
+    fill(c, x, n, 5);
+    fill(c, w, n, 2);
+    double squares = 0;
+    for (size_t i = 0; i < n; i++)
+        squares += (double)x[i] * x[i];
+    for (size_t i = 0; i < n; i++)
+        want[i] = x[i] * w[i] / sqrt(squares / (double)n + 1e-5);
+    c->isa->rms_norm(x, w, n, 1e-5f, y);
+    expect(c, distance(y, want, n) < 1e-6, "rms_norm", distance(y, want, n), 1e-6);
+
+    for (size_t i = 0; i < n; i++) {
+        y[i] = x[i] * (i % 7 == 0 ? 30.0f : 1.0f);
+        want[i] = y[i] / (1 + exp(-(double)y[i])) * w[i];
+        sizes[i] = fabs((double)y[i] * w[i]); /* far below zero what is left of it is below what a float has */
+    }
+    c->isa->swiglu(y, w, n);
+    const double off = distance_of_sums(y, want, sizes, n);
+    expect(c, off < 1e-6, "swiglu", off, 1e-6);
+
+    half[n] = 0xabcd;
+    c->isa->to_f16(x, n, half);
+    bool same = half[n] == 0xabcd;
+    for (size_t i = 0; i < n; i++)
+        same = same && half[i] == f32_to_f16(x[i]);
+    expect(c, same, "to_f16", 0, 0);
+
+    c->isa->from_f16(half, n, y);
+    for (size_t i = 0; i < n; i++)
+        same = same && y[i] == f16_to_f32(half[i]);
+    expect(c, same, "from_f16", 0, 0);
+
+    check_quantise(c, x, n);
+}
+
+/* ---- attention ---- */
+
+enum { SLOTS = 20, DIM = 160, HEADS = 3 };
+
+/* Queries and weights of some heads, and places of a store. */
+struct attention {
+    float q[HEADS * DIM], keys[SLOTS * DIM], scores[HEADS * ATTEND_BLOCK], out[HEADS * DIM], copy[HEADS * DIM];
+    float p[HEADS * ATTEND_BLOCK];
+    uint16_t halves[SLOTS * DIM]; /* keys, in F16 */
+    slot_t at[ATTEND_BLOCK];
+    size_t dim, n, stride, heads;
+    size_t at_head, part; /* one head and one place, for a call of their own */
+};
+
+static void
+make_attention(struct checks *c, struct attention *a)
+{
+    a->dim = 2 * between(c, 1, DIM / 2), a->n = between(c, 1, ATTEND_BLOCK), a->stride = between(c, a->dim, DIM);
+    a->heads = between(c, 1, HEADS), a->at_head = between(c, 0, a->heads - 1), a->part = between(c, 0, a->n - 1);
+    fill(c, a->q, a->heads * a->dim, 1);
+    fill(c, a->p, HEADS * ATTEND_BLOCK, 1);
+    fill(c, a->out, a->heads * a->dim, 1);
+    memcpy(a->copy, a->out, sizeof a->copy);
+    fill(c, a->keys, SLOTS * DIM, 1);
+    for (size_t i = 0; i < SLOTS * DIM; i++) {
+        a->halves[i] = f32_to_f16(a->keys[i]);
+        a->keys[i] = f16_to_f32(a->halves[i]);
+    }
+    for (size_t i = 0; i < a->n; i++)
+        a->at[i] = (slot_t)between(c, 0, SLOTS - 1);
+}
+
+static void
+check_dots(struct checks *c, struct attention *a)
+{
+    static double want[HEADS * ATTEND_BLOCK], sizes[HEADS * ATTEND_BLOCK];
+    static float got[HEADS * ATTEND_BLOCK], one[ATTEND_BLOCK];
+    for (int half = 0; half < 2; half++) {
+        const char *what = half == 1 ? "dots_f16" : "dots_f32";
+        if (half == 1)
+            c->isa->dots_f16(a->q, a->heads, a->dim, a->halves, a->stride, a->at, a->n, a->scores);
+        else
+            c->isa->dots_f32(a->q, a->heads, a->dim, a->keys, a->stride, a->at, a->n, a->scores);
+        for (size_t h = 0; h < a->heads; h++)
+            for (size_t i = 0; i < a->n; i++) {
+                want[h * a->n + i] = sizes[h * a->n + i] = 0;
+                for (size_t d = 0; d < a->dim; d++) {
+                    const double term = (double)a->q[h * a->dim + d] * a->keys[a->at[i] * a->stride + d];
+                    want[h * a->n + i] += term;
+                    sizes[h * a->n + i] += fabs(term);
+                }
+                got[h * a->n + i] = a->scores[h * ATTEND_BLOCK + i];
+            }
+        const double away = distance_of_sums(got, want, sizes, a->heads * a->n);
+        expect(c, away < 2e-6, what, away, 2e-6);
+    }
+    c->isa->dots_f16(a->q + a->at_head * a->dim, 1, a->dim, a->halves, a->stride, a->at + a->part, 1, one);
+    expect(c, memcmp(one, a->scores + a->at_head * ATTEND_BLOCK + a->part, sizeof *one) == 0,
+           "dots_f16's bits depend on other places or heads", 0, 0);
+}
+
+static void
+check_mix(struct checks *c, struct attention *a)
+{
+    static double want[HEADS * DIM], sizes[HEADS * DIM];
+    const float keep[HEADS] = {0.25f, 1, 0};
+    for (size_t h = 0; h < a->heads; h++)
+        for (size_t d = 0; d < a->dim; d++) {
+            want[h * a->dim + d] = (double)keep[h] * a->out[h * a->dim + d];
+            sizes[h * a->dim + d] = fabs(want[h * a->dim + d]);
+            for (size_t i = 0; i < a->n; i++) {
+                const double term = (double)a->p[h * ATTEND_BLOCK + i] * a->keys[a->at[i] * a->stride + d];
+                want[h * a->dim + d] += term;
+                sizes[h * a->dim + d] += fabs(term);
+            }
+        }
+    c->isa->mix_f32(a->p, a->heads, a->dim, a->keys, a->stride, a->at, a->n, keep, a->out);
+    double off = distance_of_sums(a->out, want, sizes, a->heads * a->dim);
+    expect(c, off < 2e-6, "mix_f32", off, 2e-6);
+    memcpy(a->q, a->copy, sizeof a->q);
+    c->isa->mix_f16(a->p, a->heads, a->dim, a->halves, a->stride, a->at, a->n, keep, a->copy);
+    off = distance_of_sums(a->copy, want, sizes, a->heads * a->dim);
+    expect(c, off < 2e-6, "mix_f16", off, 2e-6);
+    c->isa->mix_f16(a->p + a->at_head * ATTEND_BLOCK, 1, a->dim, a->halves, a->stride, a->at, a->n, keep + a->at_head,
+                    a->q + a->at_head * a->dim);
+    expect(c, memcmp(a->q + a->at_head * a->dim, a->copy + a->at_head * a->dim, a->dim * sizeof *a->q) == 0,
+           "mix_f16's bits depend on other heads", 0, 0);
+}
+
+static void
+isa_check_attention(struct checks *c)
+{
+    static struct attention a;
+    make_attention(c, &a);
+    check_dots(c, &a);
+    check_mix(c, &a);
+}
+
+/* ---- softmax ---- */
+
+static void
+isa_check_softmax(struct checks *c)
+{
+    static float z[MOST_COLS], f[MOST_COLS], e[MOST_COLS];
+    size_t n = between(c, 1, 512);
+    fill(c, z, n, 12);
+    fill(c, f, n, 12);
+    if (n > 3 && between(c, 0, 3) == 0)
+        z[between(c, 0, n - 1)] = -INFINITY;
+    float temperature = between(c, 0, 1) == 0 ? 1.0f : 1.3f, max = -INFINITY, f_max = -INFINITY;
+    for (size_t i = 0; i < n; i++) {
+        max = z[i] > max ? z[i] : max;
+        f_max = f[i] > f_max ? f[i] : f_max;
+    }
+    double sum = 0, weighted = 0, annealed = 0, kl = 0;
+    for (size_t i = 0; i < n; i++) {
+        double d = fmax(z[i] - max, -100);
+        sum += exp(d);
+        weighted += exp(d) * d;
+        annealed += exp(d / temperature);
+    }
+    expect(c, c->isa->most(z, n) == max, "most", c->isa->most(z, n), max);
+    struct piece p = c->isa->piece(z, n, temperature);
+    expect(c, p.max == max, "piece's maximum", p.max, max);
+    expect(c, fabs(p.sum / sum - 1) < 1e-5, "piece's sum", p.sum, sum);
+    expect(c, fabs(p.annealed / annealed - 1) < 1e-5, "piece's annealed sum", p.annealed, annealed);
+    expect(c, fabs(p.weighted - weighted) <= 1e-5 * (1 + fabs(weighted)), "piece's weighted sum", p.weighted, weighted);
+    memcpy(e, z, n * sizeof *e);
+    double got = c->isa->exp_sum(e, n, max), worst = 0;
+    expect(c, fabs(got / sum - 1) < 1e-5, "exp_sum", got, sum);
+    for (size_t i = 0; i < n; i++) {
+        float d = z[i] - max; /* rounded, as the kernel's is */
+        worst = fmax(worst, fabs(e[i] - exp(d)) / (exp(d) + 1e-30));
+    }
+    expect(c, worst < 4e-7, "exp", worst, 4e-7);
+    for (size_t i = 0; i < n; i++) {
+        z[i] = z[i] == -INFINITY ? 0 : z[i];
+        kl += exp((double)f[i] - f_max) * ((double)f[i] - z[i]);
+    }
+    double term = c->isa->kl_term(f, z, n, f_max);
+    expect(c, fabs(term - kl) < 1e-4 * (1 + fabs(kl)), "kl_term", term, kl);
+
+    float bar = z[between(c, 0, n - 1)];
+    size_t from = between(c, 0, n - 1), found = from, count = 0;
+    while (found < n && !(z[found] > bar))
+        found++;
+    for (size_t i = 0; i < n; i++)
+        count += z[i] > bar;
+    expect(c, c->isa->next_above(z, from, n, bar) == found, "next_above", 0, 0);
+    expect(c, c->isa->count_above(z, n, bar) == count, "count_above", 0, 0);
+    z[between(c, 0, n - 1)] = NAN;
+    expect(c, !isfinite(c->isa->piece(z, n, temperature).sum), "piece hides what is not a number", 0, 0);
+}
+
+/* ---- all ---- */
 
 int
 isa_checks(const struct cpu_isa *isa, uint64_t seed)

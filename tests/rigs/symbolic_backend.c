@@ -1,9 +1,129 @@
 #include "tests/rigs/symbolic_backend.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/rigs/symbolic_internal.h"
+#include "kernels/cpu/sampling.h"
+#include "kernels/request.h"
+
+enum { MAX_VOCAB = 64, MAX_OUT = 4096 };
+
+struct weights {
+    uint32_t n_layers, vocab;
+    int fuse;
+    bool no_kv_cache;
+    struct symbolic_calls calls;
+};
+
+struct delivery { /* what wait() copies out */
+    void *to, *from;
+    size_t size;
+};
+
+struct dists {
+    struct pool_size size;
+    float *p; /* (n, vocab) */
+};
+
+struct kv_cache {
+    struct weights *w;
+    struct kv_cache_desc desc;
+    uint64_t *kv;           /* (slots, L + 1) */
+    uint64_t *hidden;       /* (ring, L + 1) */
+    int *depth;             /* (ring) of the hidden states there; -1: not embedded */
+    bool *fresh;            /* (ring) embedded since the last wait() */
+    slot_t *tables;         /* (seqs, trunk) */
+    uint32_t *known;        /* (seqs) entries set */
+    struct pool_size dists; /* of desc.dists */
+    struct delivery *deliveries;
+    size_t n_deliveries;
+    bool cancelled;
+    const char *violation; /* of the contract; wait() says it */
+};
+
+/* ---- hashes ---- */
+
+static uint64_t
+symbolic_mix(uint64_t a, uint64_t b)
+{
+    uint64_t z = (a ^ (b + 0x9e3779b97f4a7c15u)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 29)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 32);
+}
+
+static double
+symbolic_unit(uint64_t h)
+{
+    return (double)(h >> 40) * 0x1p-24;
+}
+
+static uint64_t
+symbolic_embedding(token_t t)
+{
+    return symbolic_mix(1, (uint64_t)t);
+}
+
+static uint64_t
+symbolic_key(uint64_t hidden, uint32_t layer, size_t pos)
+{
+    return symbolic_mix(symbolic_mix(hidden, layer), pos);
+}
+
+static uint64_t
+symbolic_mlp(uint64_t hidden, uint32_t layer)
+{
+    return symbolic_mix(hidden, 1000 + layer);
+}
+
+static uint64_t
+symbolic_prompt(uint64_t hidden)
+{
+    return symbolic_mix(hidden, 2000);
+}
+
+static void
+symbolic_show(uint64_t hash, float *out)
+{
+    for (int i = 0; i < SYMBOLIC_WIDTH; i++)
+        out[i] = (float)(hash >> (16 * i) & 0xffff);
+}
+
+static void
+symbolic_logits(uint64_t hidden, uint32_t vocab, float *out)
+{
+    for (uint32_t v = 0; v < vocab; v++)
+        out[v] = 8 * (float)symbolic_unit(symbolic_mix(hidden, v));
+}
+
+void
+symbolic_hidden(const struct naive_token *path, size_t n, uint32_t depth, double *out)
+{
+    uint64_t *hidden = calloc(2 * n, sizeof *hidden);
+    if (hidden == NULL)
+        return;
+    uint64_t *keys = hidden + n;
+    for (size_t t = 0; t < n; t++)
+        hidden[t] = symbolic_embedding(path[t].token);
+    for (uint32_t l = 0; l <= depth; l++) {
+        for (size_t t = 0; l > 0 && t < n; t++)
+            keys[t] = symbolic_key(hidden[t], l, t);
+        for (size_t t = 0; l > 0 && t < n; t++) {
+            if (path[t].skip_attention == NULL || !path[t].skip_attention[l])
+                for (size_t k = 0; k <= t; k++)
+                    hidden[t] = symbolic_mix(hidden[t], keys[k]);
+            if (path[t].skip_mlp == NULL || !path[t].skip_mlp[l])
+                hidden[t] = symbolic_mlp(hidden[t], l);
+            if (path[t].prompt)
+                hidden[t] = symbolic_prompt(hidden[t]);
+        }
+        float shown[SYMBOLIC_WIDTH];
+        symbolic_show(hidden[n - 1], shown);
+        for (int i = 0; i < SYMBOLIC_WIDTH; i++)
+            out[l * SYMBOLIC_WIDTH + (uint32_t)i] = (double)shown[i];
+    }
+    free(hidden);
+}
 
 struct backend {
     char nothing;
@@ -141,14 +261,14 @@ symbolic_calls(const struct weights *w)
 
 /* ---- the queue: run at once, delivered by wait() ---- */
 
-void
+static void
 symbolic_violate(struct kv_cache *s, const char *what)
 {
     if (s->violation == NULL)
         s->violation = what;
 }
 
-bool
+static bool
 symbolic_deliver(struct kv_cache *s, void *to, const void *from, size_t size)
 {
     void *copy = s->n_deliveries < MAX_OUT ? malloc(size) : NULL;
@@ -158,6 +278,175 @@ symbolic_deliver(struct kv_cache *s, void *to, const void *from, size_t size)
     s->deliveries[s->n_deliveries++] = (struct delivery){to, copy, size};
     return true;
 }
+
+/* ---- heads ---- */
+
+static bool
+head_at(struct kv_cache *s, uint32_t ring, uint32_t layer, uint32_t head, uint64_t *hidden)
+{
+    if (ring >= s->desc.ring || layer > s->w->n_layers || head != 0)
+        return false;
+    if (!s->cancelled && s->depth[ring] < (int)layer)
+        symbolic_violate(s, "a head looks at a layer that was not run");
+    *hidden = s->hidden[(size_t)ring * (s->w->n_layers + 1) + layer];
+    return true;
+}
+
+static struct prediction
+symbolic_prediction_of(struct kv_cache *s, uint64_t hidden, float temperature)
+{
+    float logits[MAX_VOCAB];
+    symbolic_logits(hidden, s->w->vocab, logits);
+    uint32_t bits;
+    memcpy(&bits, &temperature, sizeof bits);
+    struct prediction g = {.token = sampling_argmax(logits, s->w->vocab),
+                           .confidence = (float)symbolic_unit(hidden),
+                           .annealed = (float)symbolic_unit(symbolic_mix(hidden, bits)),
+                           .entropy = (float)symbolic_unit(symbolic_mix(hidden, 7)),
+                           .kl_final = NAN,
+                           .rank_final = -1};
+    for (int i = 0; i < PREDICTION_TOP; i++)
+        g.top[i] = i == 0 ? g.token : TOKEN_NONE;
+    g.top_p[0] = g.confidence;
+    return g;
+}
+
+static bool
+symbolic_predict(struct kv_cache *s, const struct probe *probes, size_t n, struct prediction *out)
+{
+    if (n < 1 || n > s->desc.max_probes)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t hidden, final;
+        if (!head_at(s, probes[i].ring, probes[i].layer, probes[i].head, &hidden))
+            return false;
+        struct prediction g = symbolic_prediction_of(s, hidden, probes[i].temperature);
+        if (probes[i].versus_final) {
+            if (!head_at(s, probes[i].ring, s->w->n_layers, 0, &final))
+                return false;
+            g.kl_final = (float)symbolic_unit(symbolic_mix(hidden, final));
+            g.rank_final = hidden == final ? 0 : 1;
+        }
+        if (!symbolic_deliver(s, &out[i], &g, sizeof g))
+            return false;
+    }
+    return true;
+}
+
+static float *
+dist_at(struct kv_cache *s, dist_t d)
+{
+    return s->desc.dists->p + (size_t)d * s->dists.vocab;
+}
+
+static bool
+symbolic_dist(struct kv_cache *s, const struct dist_req *r, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint64_t hidden;
+        float logits[MAX_VOCAB];
+        uint32_t order[MAX_VOCAB];
+        if (r[i].out >= s->dists.n || !head_at(s, r[i].ring, r[i].layer, r[i].head, &hidden))
+            return false;
+        symbolic_logits(hidden, s->w->vocab, logits);
+        float *p = dist_at(s, r[i].out);
+        sampling_dist(logits, s->w->vocab, &r[i].sampling, p, order);
+        memset(p + s->w->vocab, 0, (s->dists.vocab - s->w->vocab) * sizeof *p);
+    }
+    return true;
+}
+
+static bool
+symbolic_draw(struct kv_cache *s, const struct draw_req *r, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (r[i].from >= s->dists.n)
+            return false;
+        const token_t t = sampling_draw(dist_at(s, r[i].from), s->dists.vocab, &r[i].key, r[i].without, r[i].n_without);
+        if (!symbolic_deliver(s, r[i].out, &t, sizeof t))
+            return false;
+    }
+    return true;
+}
+
+static bool
+symbolic_overlap(struct kv_cache *s, const struct overlap_req *r, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (r[i].d >= s->dists.n || r[i].c >= s->dists.n || r[i].token < 0 || (uint32_t)r[i].token >= s->dists.vocab)
+            return false;
+        const struct overlap o = sampling_overlap(dist_at(s, r[i].d), dist_at(s, r[i].c), s->dists.vocab, r[i].token);
+        if (!symbolic_deliver(s, r[i].out, &o, sizeof o))
+            return false;
+    }
+    return true;
+}
+
+static bool
+verify_one(struct kv_cache *s, const struct verify_req *r)
+{
+    static const struct verdict empty;
+    struct verdict v = empty;
+    const float *logits[VERIFY_NODES] = {NULL}, *q[VERIFY_NODES] = {NULL};
+    float target[VERIFY_NODES][MAX_VOCAB], p[MAX_VOCAB];
+    uint32_t order[MAX_VOCAB];
+    if (r->n < 1 || r->n > VERIFY_NODES)
+        return false;
+    for (size_t i = 0; i < r->n; i++) {
+        v.judged[i].token = TOKEN_NONE;
+        if (r->nodes[i].q != DIST_NONE)
+            q[i] = dist_at(s, r->nodes[i].q);
+        if (r->nodes[i].ring == RING_NONE)
+            continue;
+        uint64_t hidden;
+        if (!head_at(s, r->nodes[i].ring, s->w->n_layers, 0, &hidden))
+            return false;
+        symbolic_logits(hidden, s->w->vocab, target[i]);
+        logits[i] = target[i];
+        v.judged[i] = symbolic_prediction_of(s, hidden, 1);
+    }
+    return sampling_verify(r, s->w->vocab, logits, q, s->dists.vocab, p, order, &v) &&
+           symbolic_deliver(s, r->out, &v, sizeof v);
+}
+
+static bool
+symbolic_verify(struct kv_cache *s, const struct verify_req *requests, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!verify_one(s, &requests[i]))
+            return false;
+    return true;
+}
+
+static bool
+symbolic_read_logits(struct kv_cache *s, uint32_t ring, uint32_t layer, float *out)
+{
+    uint64_t hidden;
+    float logits[MAX_VOCAB];
+    if (!head_at(s, ring, layer, 0, &hidden))
+        return false;
+    symbolic_logits(hidden, s->w->vocab, logits);
+    return symbolic_deliver(s, out, logits, s->w->vocab * sizeof *logits);
+}
+
+static bool
+symbolic_read_hidden(struct kv_cache *s, uint32_t ring, uint32_t layer, float *out)
+{
+    uint64_t hidden;
+    float shown[SYMBOLIC_WIDTH];
+    if (!head_at(s, ring, layer, 0, &hidden))
+        return false;
+    symbolic_show(hidden, shown);
+    return symbolic_deliver(s, out, shown, sizeof shown);
+}
+
+static bool
+symbolic_read_dist(struct kv_cache *s, dist_t d, float *out)
+{
+    return d < s->dists.n && symbolic_deliver(s, out, dist_at(s, d), s->dists.vocab * sizeof *out);
+}
+
+/* ---- forward passes ---- */
 
 /* Is it time to be cancelled? Asked before every layer. */
 static bool

@@ -146,7 +146,7 @@ TEST(neon_kernels_under_qemu)
     close(fd);
     snprintf(line, sizeof line,
              "aarch64-linux-gnu-gcc -std=c17 -D_GNU_SOURCE -O1 -ffp-contract=off -I. -DISA_CHECKS_MAIN -static "
-             "tests/rigs/isa_checks.c tests/rigs/isa_checks_rows.c tests/rigs/block_scales.c kernels/cpu/isa.c "
+             "tests/rigs/isa_checks.c tests/rigs/block_scales.c kernels/cpu/isa.c "
              "kernels/cpu/reference.c "
              "kernels/cpu/neon.c "
              "kernels/cpu/neondot.c kernels/cpu/repack.c kernels/cpu/isa.c kernels/tensor.c kernels/codebooks.c "
