@@ -556,7 +556,7 @@ row_until(struct program *p)
 static void
 row_prediction(struct program *p)
 {
-    struct context_probe probes[12];
+    struct context_probe probes[12] = {{0}};
     struct prediction got[12], twin;
     const uint32_t n = 1 + row_below(p, 12);
     for (uint32_t i = 0; i < n; i++) {
