@@ -29,6 +29,13 @@ struct batch {
     uint32_t judged[ROUNDS_MOST];
 };
 
+/* Returns whether drafting ends after so many candidates, of which one is rejected with this probability. */
+static bool
+ends(double reject, uint32_t drafted, const double *value)
+{
+    return reject > value[KNOB_H] && drafted >= (uint32_t)value[KNOB_MIN];
+}
+
 /* A candidate is drafted for any p̂: dropping it for its own value would favour other tokens. */
 static void
 judge(struct batch *b, struct chain_end *c, double accepted)
@@ -40,7 +47,7 @@ judge(struct batch *b, struct chain_end *c, double accepted)
     round_report(r, "p", (int)at, accepted);
     round_report(r, "reject", (int)at, reject);
     round_report(r, "reject", MOST + (int)at, value[KNOB_H]);
-    if (reject > value[KNOB_H] && at + 1 >= (uint32_t)value[KNOB_MIN])
+    if (ends(reject, at + 1, value))
         c->reason = "h";
 }
 
@@ -92,6 +99,23 @@ specdecpp_draft(struct policy *const *p, struct round *const *r, uint32_t n)
     return true;
 }
 
+static bool
+specdecpp_what_if(const struct layer_record *record, const double *value, struct tally *out)
+{
+    struct what_if w;
+    what_if_begin(&w, record, out);
+    while (record->draft.acceptance && what_if_round(&w)) {
+        double all = 1;
+        for (bool over = false; !over && w.drafted < (uint32_t)value[KNOB_MAX] && !what_if_full(&w);) {
+            what_if_draft(&w);
+            all *= what_if_acceptance(&w);
+            over = ends(1 - all, w.drafted, value);
+        }
+        what_if_verify(&w);
+    }
+    return true;
+}
+
 extern const struct policy_ops policy_specdecpp;
 const struct policy_ops policy_specdecpp = {
     .name = "specdecpp",
@@ -100,4 +124,5 @@ const struct policy_ops policy_specdecpp = {
     .needs = NEEDS(AUX_DRAFT) | NEEDS_ACCEPT_HEAD,
     .open = specdecpp_open,
     .draft = specdecpp_draft,
+    .what_if = specdecpp_what_if,
 };

@@ -271,6 +271,7 @@ sv_observe(struct policy *p, struct round *r)
 extern const struct policy_ops policy_sv;
 const struct policy_ops policy_sv = {
     .name = "sv",
+    .no_what_if = "measured times decide how many drafts are verified",
     .title = "Speculative Verification",
     .paper = "Kim et al. 2025, arXiv:2509.24328",
     .needs = NEEDS(AUX_DRAFT) | NEEDS(AUX_COMPANION) | NEEDS_PROFILE,

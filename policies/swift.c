@@ -311,6 +311,7 @@ swift_close(struct policy *p)
 extern const struct policy_ops policy_swift;
 const struct policy_ops policy_swift = {
     .name = "swift",
+    .no_what_if = "no layer predicts what drafts without sublayers would be",
     .title = "SWIFT: skipped sublayers, searched on the fly",
     .paper = "Xia et al. 2025, arXiv:2410.06916",
     .state_size = sizeof(struct swift),

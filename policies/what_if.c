@@ -6,7 +6,7 @@ void
 what_if_begin(struct what_if *w, const struct layer_record *record, struct tally *out)
 {
     *out = (struct tally){0};
-    *w = (struct what_if){.record = record, .out = out, .at = record->begin};
+    *w = (struct what_if){.record = record, .out = out, .at = record->begin, .unread = 1};
 }
 
 bool
@@ -20,6 +20,7 @@ what_if_round(struct what_if *w)
                           .out = w->out,
                           .at = at,
                           .budget = left < VERIFY_NODES - 1 ? left : VERIFY_NODES - 1,
+                          .unread = w->unread,
                           .n_rows = 1};
     return true;
 }
@@ -58,7 +59,8 @@ row_of(const struct what_if *w, uint32_t to)
     return draw_row(r, row, to);
 }
 
-void
+/* Counts calls of a step. */
+static void
 what_if_count(struct what_if *w, enum cost_step step, uint32_t rows, double calls)
 {
     if (rows > 0)
@@ -158,6 +160,61 @@ what_if_propose_token(struct what_if *w, uint32_t depth, bool right)
     add_row(w);
 }
 
+#define READ_ROWS 64 /* of a forward pass */
+
+/* The draft model reads the tokens that it has not read. */
+static void
+read_tokens(struct what_if *w)
+{
+    const uint32_t passes = (w->unread + READ_ROWS - 1) / READ_ROWS;
+    w->layers += passes * w->record->draft.pass_load;
+    if (passes > 0)
+        what_if_count(w, COST_DRAFT, (w->unread + passes - 1) / passes, passes);
+    w->unread = 0;
+    w->drafts = true;
+}
+
+void
+what_if_draft(struct what_if *w)
+{
+    const struct record_drafter *d = &w->record->draft;
+    const bool right = !w->wrong && d->word[w->at + w->drafted].agrees;
+    read_tokens(w);
+    w->heads += d->head_load;
+    what_if_count(w, COST_DRAFT_HEAD, 1, 1);
+    what_if_propose_token(w, w->drafted + 1, right);
+    w->unread = 1;
+}
+
+/* Returns the acceptance of a wrong draft, drawn from the run's own; the same for every setting. */
+static double
+draw_rejected(const struct layer_record *r, uint32_t row)
+{
+    uint64_t random = (uint64_t)(r->first + row) << 32 | r->draw;
+    if (r->loads != NULL)
+        r->loads->drawn++;
+    return r->draft.n_rejected > 0 ? (double)r->draft.rejected[splitmix64(&random) % r->draft.n_rejected] : 0.5;
+}
+
+double
+what_if_acceptance(struct what_if *w)
+{
+    const struct record_drafter *d = &w->record->draft;
+    const uint32_t row = w->at + w->drafted;
+    read_tokens(w);
+    w->heads += d->accept_load;
+    what_if_count(w, COST_DRAFT_HEAD, 1, d->head_load > 0 ? d->accept_load / d->head_load : 0);
+    return w->wrong ? draw_rejected(w->record, row) : (double)d->word[row].acceptance;
+}
+
+/* Counts the tokens that the draft model has not read after the round: it keeps the rows of accepted drafts that it has read. */
+static void
+keep_read(struct what_if *w)
+{
+    const uint32_t rows = w->drafted - w->unread, kept = w->accepted < rows ? w->accepted : rows;
+    w->unread = w->drafts ? w->emitted - kept : w->unread + w->emitted;
+}
+
 /* Distributes loads, and the steps counted so far, over the blocks of the round's tokens. */
 static void
 spread(struct what_if *w, double layers, double heads)
@@ -187,6 +244,7 @@ what_if_verify(struct what_if *w)
     w->steps.rounds++;
     w->emitted = w->accepted + !(w->no_row && !w->wrong);
     w->cut = w->drafted == w->budget && w->budget < VERIFY_NODES - 1;
+    keep_read(w);
     t->rounds++;
     t->drafted += w->drafted;
     t->verified += w->drafted;

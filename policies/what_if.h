@@ -24,6 +24,8 @@ struct what_if {
     uint32_t depth; /* of the last row */
     double layers, heads;
     struct cost_count steps;
+    bool drafts;     /* the draft model took part */
+    uint32_t unread; /* of all rounds: tokens, up to the last draft, that the draft model has not read */
     uint32_t n_rows, row_depth[VERIFY_NODES]; /* (n_rows) the pending token's and the drafts'; a row is as deep as its
                                                * predecessor, at most */
 };
@@ -37,8 +39,11 @@ const struct layer_prediction *what_if_inspect(struct what_if *, uint32_t layer)
 /* As rounds_until(): the layer where the last row exits, 0: none up to `to`. */
 uint32_t what_if_until(struct what_if *, uint32_t to, const struct exit_rule *);
 void what_if_propose(struct what_if *, uint32_t layer, bool no_row); /* that layer's prediction */
-/* Counts calls of a step that the functions here do not count: those of a draft model. */
-void what_if_count(struct what_if *, enum cost_step, uint32_t rows, double calls);
+/* Proposes the token that the draft model predicts after the last one, which it reads first. */
+void what_if_draft(struct what_if *);
+/* Returns the probability by the acceptance head of the last draft, which the draft model reads first. After a wrong draft it is an
+ * estimate. */
+double what_if_acceptance(struct what_if *);
 /* Proposes a draft that no layer predicted, `depth` tokens after the pending one; right: it is on the text's path. */
 void what_if_propose_token(struct what_if *, uint32_t depth, bool right);
 

@@ -23,9 +23,14 @@ const char *const trace_layer_names[TRACE_LAYERS_OFF + 1] = {"all", "some", "off
 /* ---- the tables ---- */
 
 #define OF struct aux_info
-static const struct field aux_fields[] = {
-    FIELD_PLAIN(NEEDED, "path", TEXT, path), FIELD_PLAIN(NEEDED, "name", LABEL, name),
-    FIELD_PLAIN(NEEDED, "hash", HASH, hash), FIELD_BOUNDED(USUAL, "layers", layers, 0, MAX_LAYERS), FIELD_END};
+static const struct field aux_fields[] = {FIELD_PLAIN(NEEDED, "path", TEXT, path),
+                                          FIELD_PLAIN(NEEDED, "name", LABEL, name),
+                                          FIELD_PLAIN(NEEDED, "hash", HASH, hash),
+                                          FIELD_BOUNDED(USUAL, "layers", layers, 0, MAX_LAYERS),
+                                          FIELD_PLAIN(IF_SET, "pass_load", REAL, pass_load),
+                                          FIELD_PLAIN(IF_SET, "head_load", REAL, head_load),
+                                          FIELD_PLAIN(IF_SET, "accept_load", REAL, accept_load),
+                                          FIELD_END};
 #undef OF
 
 #define OF struct trained_info

@@ -55,6 +55,7 @@ static const struct column layers[] = {
     ADDED("top", TOP, layer.top),
     ADDED_RANGED("head", I32, layer.head, COUNT),
     COLUMN("probed_by", PROBED, layer.probed_by),
+    ADDED("acceptance", REAL, layer.acceptance),
 };
 
 static const struct column experts[] = {

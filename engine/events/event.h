@@ -64,6 +64,8 @@ struct layer_event {
     float confidence, annealed, entropy, kl_final;
     int32_t rank_final;  /* -1: unknown */
     int8_t final_agrees; /* with the prediction of the target's last layer, for all models; -1: unknown */
+    /* of the token before `pos`, as predicted by the draft model's acceptance head from the same row; NAN: not asked for */
+    float acceptance;
     enum probed_by probed_by;
     token_t top[PREDICTION_TOP]; /* TOKEN_NONE after the last */
     float top_p[PREDICTION_TOP];

@@ -10,7 +10,8 @@ layer_record_open(struct layer_record *r, uint32_t layers, struct err *err)
     *r = (struct layer_record){.layers = layers, .lost = RECORD_LOST, .lost_se = RECORD_LOST_SE};
     r->cells = calloc((size_t)RECORD_ROWS * layers, sizeof *r->cells);
     r->text = calloc(RECORD_TEXT, sizeof *r->text);
-    return (r->cells != NULL && r->text != NULL) ||
+    r->draft.word = calloc(RECORD_ROWS, sizeof *r->draft.word);
+    return (r->cells != NULL && r->text != NULL && r->draft.word != NULL) ||
            err_set(err, ERR_WORK, "out of memory for a record of what layers say");
 }
 
@@ -19,8 +20,20 @@ layer_record_close(struct layer_record *r)
 {
     free(r->cells);
     free(r->text);
+    free(r->draft.word);
     r->cells = NULL;
     r->text = NULL;
+    r->draft.word = NULL;
+}
+
+const char *
+layer_record_lacks(const struct layer_record *r, unsigned needs)
+{
+    if ((needs & NEEDS(AUX_DRAFT)) != 0 && !r->draft.known)
+        return "what-if needs the draft model's predictions of a few tokens";
+    if ((needs & NEEDS_ACCEPT_HEAD) != 0 && !r->draft.acceptance)
+        return "what-if needs the acceptance head of a draft model of its own";
+    return NULL;
 }
 
 bool
@@ -90,6 +103,7 @@ next_row(struct layer_record *r)
 {
     if (r->n == RECORD_ROWS) {
         memmove(r->cells, r->cells + r->layers, (size_t)(RECORD_ROWS - 1) * r->layers * sizeof *r->cells);
+        memmove(r->draft.word, r->draft.word + 1, (RECORD_ROWS - 1) * sizeof *r->draft.word);
         r->n--;
         r->first++;
     }

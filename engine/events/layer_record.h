@@ -23,6 +23,26 @@ struct layer_prediction {
     float gap[RECORD_LISTED], fit[4];
 };
 
+/* A draft model's prediction of the token after a row. */
+struct draft_word {
+    bool agrees;      /* the predicted token is the target's */
+    float acceptance; /* of the row's own token: the probability by the draft model's acceptance head; NAN: unknown */
+};
+
+#define RECORD_REJECTED 256
+
+/* The draft model of a record. */
+struct record_drafter {
+    bool known;          /* word[] has all rows but the last; or the model is the target's layers 1..exit_layer */
+    bool acceptance;     /* so has its `acceptance` */
+    uint32_t exit_layer; /* 0: a model of its own */
+    double pass_load, head_load, accept_load; /* as in run_info.h */
+    /* (n_rejected) probabilities by the acceptance head of the run's latest drafts that were wrong or followed a wrong one */
+    float rejected[RECORD_REJECTED];
+    uint32_t n_rejected;
+    struct draft_word *word; /* (RECORD_ROWS) owned */
+};
+
 /* The prior of `lost`, before a wrong draft was recorded (docs/methods.md: What-if). Measured on the bundled model,
  * whose layers have 0.19 to 0.38. */
 #define RECORD_LOST    0.3
@@ -57,8 +77,9 @@ struct layer_record {
     struct record_loads *loads; /* a simulation adds its loads here; NULL: none. Borrowed */
     uint32_t probes; /* rows × layers in one call on all layers, at most: larger requests take several calls */
     struct layer_prediction *cells; /* (RECORD_ROWS, L); owned */
-    uint32_t n_text;                /* token ids stored, the prompt's included */
-    token_t *text;                  /* (RECORD_TEXT) the last one is at position first + n, after the last row; owned */
+    struct record_drafter draft;
+    uint32_t n_text; /* token ids stored, the prompt's included */
+    token_t *text;   /* (RECORD_TEXT) the last one is at position first + n, after the last row; owned */
 };
 
 bool layer_record_open(struct layer_record *, uint32_t layers, struct err *); /* no rows */
@@ -77,6 +98,9 @@ layer_prediction(const struct layer_record *r, uint32_t row, uint32_t layer)
 {
     return &r->cells[(size_t)row * r->layers + layer - 1];
 }
+
+/* Returns what the record lacks for a what-if of a policy with these needs; NULL: nothing. */
+const char *layer_record_lacks(const struct layer_record *, unsigned needs);
 
 /* Returns the token at a position up to first + n; TOKEN_NONE if it is not stored. */
 static inline token_t

@@ -112,6 +112,7 @@ struct policy_ops {
      * first round, by the same rules as draft() and observe(), and adds up their tally. Any thread may call it.
      * Returns false if memory runs out. */
     bool (*what_if)(const struct layer_record *, const double *values, struct tally *);
+    const char *no_what_if; /* why it has none: "SUBJECT VERB …", at most 60 characters; NULL: it has one */
     /* Returns a block with everything that the policy has learned about the model, for the next session on the same
      * engine, or NULL; the caller frees it. load() reads such a block after the knobs are set, and ignores one that
      * was learned with other knobs. load() returns false if memory runs out. */

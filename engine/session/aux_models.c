@@ -260,6 +260,7 @@ session_open_acceptance(struct session *s, struct err *err)
     if (a->x == NULL)
         return err_set(err, ERR_WORK, "out of memory for the acceptance head");
     a->load = (double)(e->accept->n_values * sizeof *e->accept->values) / model_head_bytes(e->model, e->exact);
+    s->info.aux[AUX_DRAFT].accept_load = a->load;
     return true;
 }
 

@@ -198,15 +198,17 @@ void
 seq_emit_prediction(struct sequence *q, uint32_t pos, uint32_t layer, uint32_t head, const struct prediction *g,
                     enum probed_by by, token_t final)
 {
-    const struct layer_event about = {.pos = pos, .layer = (int32_t)layer, .head = (int32_t)head, .probed_by = by};
+    const struct layer_event about = {
+        .pos = pos, .layer = (int32_t)layer, .head = (int32_t)head, .probed_by = by, .acceptance = NAN};
     emit_layer(q, &about, g, final);
 }
 
 void
 seq_emit_aux_prediction(struct sequence *q, enum aux_role role, uint32_t pos, uint32_t layer,
-                        const struct prediction *g, enum probed_by by, token_t final)
+                        const struct prediction *g, enum probed_by by, token_t final, float acceptance)
 {
-    const struct layer_event about = {.pos = pos, .model = LAYERS_OF(role), .layer = (int32_t)layer, .probed_by = by};
+    const struct layer_event about = {
+        .pos = pos, .model = LAYERS_OF(role), .layer = (int32_t)layer, .probed_by = by, .acceptance = acceptance};
     emit_layer(q, &about, g, final);
 }
 

@@ -1,4 +1,6 @@
 /* Selects the head that reads a layer, and runs the scope's own probes. */
+#include <math.h>
+
 #include "engine/session/round.h"
 #include "engine/session/session_internal.h"
 
@@ -49,13 +51,29 @@ emit_target(const struct gathered *g, struct sequence *q, uint32_t pos, uint32_t
                         final);
 }
 
-/* The same for an auxiliary model, compared with its own last layer and the target's. */
-static void
-emit_aux(const struct gathered *g, struct sequence *q, uint32_t pos, uint32_t layer, const struct prediction *said)
+/* Asks the acceptance head for the row's token, for what-if. The head's loads are not the policy's. */
+static bool
+acceptance_of(struct session *s, slot_t row, uint32_t layer, double *p)
 {
+    const double heads = s->acceptance.heads;
+    const bool ok = session_acceptance(s, s->aux[AUX_DRAFT].ctx, row, layer, p);
+    s->acceptance.heads = heads;
+    return ok;
+}
+
+/* The same for an auxiliary model, compared with its own last layer and the target's. */
+static bool
+emit_aux(const struct gathered *g, size_t row, uint32_t pos, uint32_t layer, const struct prediction *said)
+{
+    struct sequence *q = g->sequence[row];
     const uint32_t at = pos % FINALS;
     const token_t final = q->final[at].pos == pos ? q->final[at].token : TOKEN_NONE;
-    seq_emit_aux_prediction(q, g->role, pos, layer, said, PROBED_SCOPE, final);
+    double acceptance = NAN;
+    if (g->role == AUX_DRAFT && (seq_policy(q)->info.needs & NEEDS_ACCEPT_HEAD) != 0 &&
+        layer == g->session->aux[g->role].layers && !acceptance_of(g->session, g->row[row], layer, &acceptance))
+        return false;
+    seq_emit_aux_prediction(q, g->role, pos, layer, said, PROBED_SCOPE, final, (float)acceptance);
+    return true;
 }
 
 /* Probes all layers of all rows in one call. */
@@ -84,8 +102,8 @@ ask(struct gathered *g)
         const uint32_t layer = p->probes[i].layer, pos = context_position(ctx, p->probes[i].slot) + 1;
         if (g->role == AUX_MODELS)
             emit_target(g, q, pos, layer, &p->predictions[i], p->predictions[i / layers * layers + layers - 1].token);
-        else
-            emit_aux(g, q, pos, layer, &p->predictions[i]);
+        else if (!emit_aux(g, i / layers, pos, layer, &p->predictions[i]))
+            return false;
     }
     g->n = 0;
     return true;

@@ -91,7 +91,7 @@ round_emit_prediction(const struct round *r, slot_t slot, uint32_t layer, const 
     if (r->aux == NULL)
         seq_emit_prediction(q, pos, layer, seq_head_at(q, layer), g, PROBED_POLICY, TOKEN_NONE);
     else
-        seq_emit_aux_prediction(q, (enum aux_role)(r->aux - q->aux), pos, layer, g, PROBED_POLICY, TOKEN_NONE);
+        seq_emit_aux_prediction(q, (enum aux_role)(r->aux - q->aux), pos, layer, g, PROBED_POLICY, TOKEN_NONE, NAN);
 }
 
 /* Adds the time of head calls. */

@@ -191,7 +191,7 @@ void seq_emit_prediction(struct sequence *, uint32_t pos, uint32_t layer, uint32
                          enum probed_by, token_t final);
 /* A prediction of an auxiliary model's layer; final is the target's token. */
 void seq_emit_aux_prediction(struct sequence *, enum aux_role, uint32_t pos, uint32_t layer, const struct prediction *,
-                             enum probed_by, token_t final);
+                             enum probed_by, token_t final, float acceptance);
 void seq_emit_experts(struct sequence *, slot_t row); /* the experts of a row, if the context has recorded them */
 
 struct change { /* of a setting or of the run's state */

@@ -95,6 +95,11 @@ describe(struct session *s, const struct session_options *o)
         snprintf(h->path, sizeof h->path, "%s", aux != NULL ? aux->path : "");
         h->hash = aux != NULL ? aux->hash : m->hash;
         h->layers = aux != NULL ? aux->desc.n_layers : 0;
+        if (aux != NULL) {
+            h->pass_load =
+                h->layers * model_layer_bytes(aux, s->engine->exact) / model_layer_bytes(m, s->engine->exact);
+            h->head_load = model_head_bytes(aux, s->engine->exact) / model_head_bytes(m, s->engine->exact);
+        }
     }
     describe_trained(info, s->engine);
     snprintf(info->backend, sizeof info->backend, "%s", s->engine->ops->name);

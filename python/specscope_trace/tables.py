@@ -10,7 +10,7 @@ COLUMNS: Dict[str, List[str]] = {
     "tokens": COMMON + ["round", "pos", "parent", "candidate", "token_id", "source", "exit_layer", "confidence", "annealed",
                         "head", "accepted", "committed"],
     "layers": COMMON + ["round", "pos", "model", "layer", "token_id", "confidence", "annealed", "entropy", "kl_final",
-                        "rank_final", "final_agrees", "top", "head", "probed_by"],
+                        "rank_final", "final_agrees", "top", "head", "probed_by", "acceptance"],
     "experts": COMMON + ["round", "pos", "layer", "experts"],
     "series": COMMON + ["round", "key", "index", "value"],
     "vocab": COMMON + ["token_id", "text"],

@@ -261,9 +261,10 @@ class Trace:
               annealed: Optional[float] = None, entropy: Optional[float] = None, kl_final: Optional[float] = None,
               rank_final: Optional[int] = None, final_agrees: Optional[bool] = None,
               top: Sequence[Tuple[int, float]] = (), head: Optional[int] = None, probed_by: str = "policy",
-              seq: int = 0) -> None:
+              acceptance: Optional[float] = None, seq: int = 0) -> None:
         """Writes the prediction of a layer (1 to L) for the token at `pos`, read from the row at pos - 1. rank_final: the rank of its
-        token in the last layer's distribution, 0: the best; top: (id, probability) in descending order, five at most."""
+        token in the last layer's distribution, 0: the best; top: (id, probability) in descending order, five at most;
+        acceptance: of the token at pos - 1, by a draft model's acceptance head."""
         self._check_run()
         if probed_by not in ("policy", "verify", "scope"):
             raise ValueError("probed_by is policy, verify or scope")
@@ -276,7 +277,8 @@ class Trace:
             "confidence": real(confidence), "annealed": real(annealed), "entropy": real(entropy),
             "kl_final": real(kl_final), "rank_final": None if rank_final is None else int(rank_final),
             "final_agrees": None if final_agrees is None else bool(final_agrees),
-            "top": " ".join("%d:%.9g" % pair for pair in best), "head": head, "probed_by": probed_by}
+            "top": " ".join("%d:%.9g" % pair for pair in best), "head": head, "probed_by": probed_by,
+            "acceptance": real(acceptance)}
         for i in ([] if said is None else [said]) + [i for i, _ in best]:
             self._token_is(i, seq)
         if probed_by == "policy":

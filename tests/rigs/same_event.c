@@ -29,6 +29,7 @@ assert_same_layer(const struct layer_event *a, const struct layer_event *b)
     assert_same_real(a->annealed, b->annealed);
     assert_same_real(a->entropy, b->entropy);
     assert_same_real(a->kl_final, b->kl_final);
+    assert_same_real(a->acceptance, b->acceptance);
     assert_int_equal(a->rank_final, b->rank_final);
     assert_int_equal(a->final_agrees, b->final_agrees);
     assert_int_equal(a->probed_by, b->probed_by);

@@ -95,6 +95,7 @@ say_layer(struct stream *s, uint32_t pos, int layer, token_t token, float confid
                                     .annealed = NAN,
                                     .entropy = 1 - confidence,
                                     .kl_final = NAN,
+                                    .acceptance = NAN,
                                     .rank_final = -1,
                                     .final_agrees = -1,
                                     .probed_by = PROBED_POLICY};

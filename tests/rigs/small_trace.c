@@ -57,6 +57,7 @@ write_small_trace(const char *folder, char path[256])
                                     .annealed = 0.25f,
                                     .entropy = 1.5f,
                                     .kl_final = (float)NAN,
+                                    .acceptance = (float)NAN,
                                     .rank_final = -1,
                                     .final_agrees = -1,
                                     .top = {7, 8, TOKEN_NONE, TOKEN_NONE, TOKEN_NONE},

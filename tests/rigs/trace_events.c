@@ -148,6 +148,7 @@ add_layers(struct stream *s, uint32_t n, enum probed_by by)
                                   .annealed = real(s),
                                   .entropy = real(s),
                                   .kl_final = real(s),
+                                  .acceptance = real(s),
                                   .rank_final = (int32_t)stream_below(s, 9) - 1,
                                   .final_agrees = (int8_t)((int)stream_below(s, 3) - 1),
                                   .probed_by = by};

@@ -29,11 +29,13 @@ struct landscape_grid {
     struct landscape_cell cell[LANDSCAPE_POINTS][LANDSCAPE_POINTS];
 };
 
+#define WHY_NO_FORECAST 100 /* bytes */
+
 struct landscape {
-    char policy[16]; /* the policy of these knobs */
-    char why[64];    /* why there is no forecast: "what-if does not support sv"; "": unknown, or there is one */
-    uint32_t tokens; /* the length of the text; 0: no forecast */
-    uint32_t seq;    /* the sequence of the text */
+    char policy[16];             /* the policy of these knobs */
+    char why[WHY_NO_FORECAST];   /* why there is no forecast, of one line; "": unknown, or there is one */
+    uint32_t tokens;             /* the length of the text; 0: no forecast */
+    uint32_t seq;                /* the sequence of the text */
     double values[POLICY_KNOBS]; /* current when it was computed */
     struct forecast now;
     struct landscape_strip strip[POLICY_KNOBS];

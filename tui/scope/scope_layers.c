@@ -22,6 +22,7 @@ store_prediction(struct scope *s, uint64_t *probed, struct scope_cell *cell, con
                                     .annealed = NAN,
                                     .entropy = NAN,
                                     .kl_final = NAN,
+                                    .acceptance = NAN,
                                     .rank_final = -1};
         probed[g->layer]++;
     } else if ((uint8_t)g->probed_by < cell->probed_by) {
@@ -32,6 +33,7 @@ store_prediction(struct scope *s, uint64_t *probed, struct scope_cell *cell, con
     prefer(&cell->annealed, g->annealed);
     prefer(&cell->entropy, g->entropy);
     prefer(&cell->kl_final, g->kl_final);
+    prefer(&cell->acceptance, g->acceptance);
     if (g->rank_final >= 0)
         cell->rank_final = g->rank_final;
     for (int i = 0; i < PREDICTION_TOP; i++) {

@@ -32,6 +32,55 @@ sample_at(const struct scope *s, uint32_t pos, struct layer_sample *out)
     return true;
 }
 
+/* Copies the draft model's prediction at a position; false: it was not probed. */
+static bool
+draft_at(const struct scope *s, uint32_t pos, struct draft_word *out)
+{
+    const uint32_t last = run_info_layers(run_info_of(s->info, s->focus->seq), MODEL_DRAFT);
+    const struct scope_cell *cells = last > 0 ? scope_model_cells(s, MODEL_DRAFT, pos) : NULL;
+    const struct scope_column *c = scope_column(s, pos);
+    if (cells == NULL || !cells[last].known || c == NULL)
+        return false;
+    *out = (struct draft_word){.agrees = cells[last].token == c->token, .acceptance = cells[last].acceptance};
+    return true;
+}
+
+/* Sets the draft model, whose predictions are known at all positions or not. */
+static void
+set_draft(const struct scope *s, struct layer_record *r)
+{
+    const struct aux_info *info = &run_info_of(s->info, s->focus->seq)->aux[AUX_DRAFT];
+    struct record_drafter *d = &r->draft;
+    unsigned layer = 0;
+    d->exit_layer = sscanf(info->name, "self:%u", &layer) == 1 && layer < r->layers ? layer : 0;
+    d->known = d->acceptance = d->exit_layer == 0 && info->pass_load > 0;
+    d->pass_load = info->pass_load;
+    d->head_load = info->head_load;
+    d->accept_load = info->accept_load;
+    for (uint32_t row = 0; row + 1 < r->n && d->known; row++) { /* a draft after the last row would exceed the text */
+        d->known = draft_at(s, r->first + row + 1, &d->word[row]);
+        d->acceptance = d->known && d->acceptance && !isnan(d->word[row].acceptance);
+    }
+    d->known = d->known || d->exit_layer > 0;
+}
+
+/* Copies the acceptance of wrong drafts from the rounds in memory of a policy that reports it. */
+static void
+set_rejected(const struct scope *s, struct layer_record *r)
+{
+    const struct policy_info *policy = scope_policy(s);
+    const int series = (policy->needs & NEEDS_ACCEPT_HEAD) != 0 ? policy_series_index(policy, "p") : -1;
+    const struct scope_round *round;
+    uint32_t n = 0;
+    for (uint32_t back = 0; series >= 0 && (round = scope_round(s, back)) != NULL; back++) {
+        const float *p = round->whole ? scope_round_values(s, (uint32_t)series, round->number) : NULL;
+        for (uint32_t i = round->end.accepted; p != NULL && i < round->end.drafted && n < RECORD_REJECTED; i++)
+            if (!isnan(p[i]))
+                r->draft.rejected[n++] = p[i];
+    }
+    r->draft.n_rejected = n;
+}
+
 /* a full head is one load, an affine head a fraction */
 static double
 trained_load(const struct scope *s)
@@ -97,6 +146,8 @@ complete(const struct scope *s, struct layer_record *r, uint32_t prompt)
     r->layers_load = 1 + (s->info->layers - 1) * trained;
     r->probes = KV_CACHE_PROBES;
     set_text(s, r);
+    set_draft(s, r);
+    set_rejected(s, r);
     scope_estimate_lost(s, r);
 }
 
@@ -118,7 +169,11 @@ scope_record(const struct scope *s, struct layer_record *out)
         return "what-if does not support sampling";
     if (s->info->layers > LAYERS_MOST || s->info->layers != out->layers)
         return "what-if does not support so many layers";
-    while (first > 1 && end - first < RECORD_ROWS && sample_at(s, first - 1, sample))
+    const bool drafts = (scope_policy(s)->needs & NEEDS(AUX_DRAFT)) != 0 &&
+                        run_info_layers(run_info_of(s->info, s->focus->seq), MODEL_DRAFT) > 0;
+    struct draft_word word;
+    while (first > 1 && end - first < RECORD_ROWS && sample_at(s, first - 1, sample) &&
+           (!drafts || first == end || draft_at(s, first - 1, &word)))
         first--;
     if (end - first < 2)
         return "what-if needs all layers: probe all";

@@ -102,7 +102,7 @@ ops_of(const char *name)
 
 /* Values are stored by their places: the trace's policy must be the one that this program has. */
 static bool
-supports(const struct policy_info *recorded, const struct run_info *info, char why[64])
+supports(const struct policy_info *recorded, const struct run_info *info, char why[WHY_NO_FORECAST])
 {
     const struct policy_ops *ops = ops_of(recorded->name);
     const struct model_info model = {
@@ -110,7 +110,9 @@ supports(const struct policy_info *recorded, const struct run_info *info, char w
     struct policy p = {0};
     why[0] = '\0';
     if (ops == NULL || ops->what_if == NULL) {
-        snprintf(why, 64, "what-if does not support %s", recorded->name);
+        const char *reason = ops != NULL ? ops->no_what_if : NULL;
+        snprintf(why, WHY_NO_FORECAST, "what-if does not support %s%s%s", recorded->name, reason != NULL ? ": " : "",
+                 reason != NULL ? reason : "");
         return false;
     }
     bool same = policy_open(&p, ops, &model, &info->sampling, NULL) && p.info.n_knobs == recorded->n_knobs;
@@ -119,7 +121,7 @@ supports(const struct policy_info *recorded, const struct run_info *info, char w
                p.info.knobs[i].kind == recorded->knobs[i].kind;
     policy_close(&p);
     if (!same)
-        snprintf(why, 64, "the trace is of another version of this policy");
+        snprintf(why, WHY_NO_FORECAST, "the trace is of another version of this policy");
     return same;
 }
 
@@ -201,7 +203,7 @@ work(struct forecasting *f, const struct followed *run, const struct policy_info
 static const struct policy_ops *
 checked_ops(const struct policy_info *recorded, const struct run_info *info)
 {
-    char why[64];
+    char why[WHY_NO_FORECAST];
     return supports(recorded, info, why) ? ops_of(recorded->name) : NULL;
 }
 
@@ -357,11 +359,13 @@ static bool
 make_record(struct forecasting *f, const struct followed *run, const struct policy_info *policy)
 {
     const uint64_t start = clock_us();
-    char why[64];
+    char why[WHY_NO_FORECAST];
     f->version = scope_now(run->scope)->version;
     if (supports(policy, scope_info(run->scope), why)) {
         const char *lacks = scope_sampling(run->scope, NULL)->temperature > 0 ? "what-if does not support sampling"
                                                                               : scope_record(run->scope, &f->record);
+        if (lacks == NULL)
+            lacks = layer_record_lacks(&f->record, policy->needs);
         snprintf(why, sizeof why, "%s", lacks != NULL ? lacks : "");
     }
     f->seen = why[0] == '\0';

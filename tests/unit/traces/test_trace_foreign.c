@@ -48,8 +48,8 @@ TEST_WITH(the_lines_are_those_that_the_format_describes, folder_set_up, folder_t
          "event,t_us,run,seq,round,pos,parent,candidate,token_id,source,exit_layer,confidence,annealed,head,accepted,"
          "committed\n3,1002,1,0,1,3,0,1,7,draft,2,0.5,0.25,0,1,1\n"},
         {"layers.csv", "event,t_us,run,seq,round,pos,model,layer,token_id,confidence,annealed,entropy,kl_final,"
-                       "rank_final,final_agrees,top,head,probed_by\n"
-                       "4,1003,1,0,1,3,,2,7,0.5,0.25,1.5,,,,7:0.5 8:0.125,0,policy\n"},
+                       "rank_final,final_agrees,top,head,probed_by,acceptance\n"
+                       "4,1003,1,0,1,3,,2,7,0.5,0.25,1.5,,,,7:0.5 8:0.125,0,policy,\n"},
         {"experts.csv", "event,t_us,run,seq,round,pos,layer,experts\n"
                         "7,1006,1,0,1,3,6,39:0.5 0:0.375 7:0.100000001\n"},
         {"series.csv", "event,t_us,run,seq,round,key,index,value\n5,1004,1,0,1,\"tau\",0,0.5\n"},
@@ -102,7 +102,7 @@ static const struct {
     {"layers.csv", "8:0.125", "8:", "column top", "list"},
     {"layers.csv", "8:0.125", "8:0.1:2", "column top", "list"},
     {"layers.csv", "8:0.125", "1:0 2:0 3:0 4:0 5:0 6:0", "column top", "more tokens"},
-    {"layers.csv", ",policy\n", ",nobody\n", "column probed_by", "reason of a probe"},
+    {"layers.csv", ",policy,\n", ",nobody,\n", "column probed_by", "reason of a probe"},
     {"experts.csv", ",3,6,", ",513,6,", "column pos", "context"},
     {"experts.csv", ",3,6,", ",3,0,", "experts.csv, line 2, column layer", "no layer"},
     {"experts.csv", ",3,6,", ",3,7,", "column layer", "no layer"},
