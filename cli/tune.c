@@ -8,6 +8,7 @@
 
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
+#include "cli/drafts.h"
 #include "cli/generation/generation.h"
 #include "cli/options/option_table.h"
 #include "engine/base/utf8.h"
@@ -29,6 +30,10 @@ struct tune {
     struct tuner *tuner;     /* NULL before the session's first event */
     struct scope *scope;     /* of the runs whose layers are recorded */
     struct session *session; /* owned after the race; tuner and scope use its description */
+    struct drafts drafts;
+    uint32_t draft;              /* of the next run, from 1 on in `drafts`; 0: the engine's own */
+    struct session *other;       /* with this draft model, which the engine has as long as the session exists; owned */
+    struct event_reader *reader; /* of `other` */
     bool shows_progress, failed;
     double progress_us;
     struct err err;
@@ -43,7 +48,52 @@ post(void *user, enum control_kind kind, const char *name, const char *text, str
     struct control c = {.kind = kind, .text = text};
     if (name != NULL)
         snprintf(c.name, sizeof c.name, "%s", name);
-    return session_post(t->session, &c, err);
+    return session_post(t->draft > 0 ? t->other : t->session, &c, err);
+}
+
+static void
+close_other(struct tune *t)
+{
+    if (t->draft == 0)
+        return;
+    if (t->reader != NULL)
+        event_reader_close(t->reader);
+    session_close(t->other);
+    engine_draft_swap(t->engine, &t->drafts.draft[t->draft - 1].reserve);
+    t->reader = NULL;
+    t->other = NULL;
+    t->draft = 0;
+}
+
+static bool
+open_other(struct tune *t, uint32_t draft, struct err *err)
+{
+    struct session_options o = generation_options(t->o);
+    o.policy = "ar";
+    o.prompt = t->texts[0];
+    o.prompt_len = strlen(o.prompt);
+    o.stay = true;
+    engine_draft_swap(t->engine, &t->drafts.draft[draft - 1].reserve);
+    t->draft = draft;
+    return session_open(&t->other, t->engine, &o, err) &&
+           ((t->reader = event_reader_open(session_log(t->other))) != NULL ||
+            err_set(err, ERR_WORK, "out of memory for events")) &&
+           session_start(t->other, err);
+}
+
+/* One session generates at a time: the first one is paused while another one runs. */
+static bool
+take_draft(void *user, uint32_t draft, struct err *err)
+{
+    struct tune *t = user;
+    if (draft == t->draft)
+        return true;
+    if (t->draft == 0 && !post(t, CONTROL_PAUSE, NULL, NULL, err))
+        return false;
+    while (t->draft == 0 && !session_resting(t->session) && !generation_interrupted())
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    close_other(t);
+    return draft > 0 ? open_other(t, draft, err) : post(t, CONTROL_RESUME, NULL, NULL, err);
 }
 
 static bool
@@ -86,11 +136,18 @@ take_record(void *user, struct layer_record *record)
 static bool
 begin(struct tune *t, struct err *err)
 {
+    struct tune_draft drafts[TUNE_DRAFTS];
+    for (uint32_t i = 0; i < t->drafts.n; i++)
+        drafts[i] =
+            (struct tune_draft){t->drafts.draft[i].name,
+                                NEEDS(AUX_DRAFT) | (t->drafts.draft[i].reserve.accept != NULL ? NEEDS_ACCEPT_HEAD : 0)};
     const struct tune_request request = {.registry = policy_registry,
                                          .policies = (const char *const *)t->o->policies.at,
                                          .n_policies = t->o->policies.n,
                                          .prompts = t->prompts,
                                          .n_prompts = (uint32_t)t->n_prompts,
+                                         .drafts = drafts,
+                                         .n_drafts = t->drafts.n,
                                          .time_s = t->o->time_s,
                                          .tokens = t->o->tokens,
                                          .seed = t->o->seed,
@@ -140,7 +197,8 @@ handle_event(void *user, struct session *session, const struct event *e)
                                   .policy = post_policy,
                                   .probe = post_probe,
                                   .costs = post_costs,
-                                  .record = take_record};
+                                  .record = take_record,
+                                  .draft = take_draft};
     t->session = session;
     bool ok = !t->failed && (t->tuner != NULL || begin(t, &t->err));
     if (!ok || !tuner_running(t->tuner)) {
@@ -153,9 +211,21 @@ handle_event(void *user, struct session *session, const struct event *e)
     show_progress(t);
     /* The session ends a run of its own before the first request. */
     ok = tuner_next(t->tuner, &host, &t->err);
+    while (ok && t->draft > 0 && tuner_running(t->tuner) && !generation_interrupted()) {
+        const struct event *of_other = event_reader_next(t->reader);
+        if (of_other == NULL) {
+            event_reader_wait(t->reader, 100);
+            continue;
+        }
+        tuner_event(t->tuner, of_other);
+        show_progress(t);
+        ok = tuner_next(t->tuner, &host, &t->err);
+    }
     t->failed = !ok;
-    if (!ok || !tuner_running(t->tuner))
+    if (!ok || !tuner_running(t->tuner) || generation_interrupted()) {
+        close_other(t);
         post(t, CONTROL_QUIT, NULL, NULL, NULL);
+    }
 }
 
 /* Runs the race to its end, or until it is interrupted. */
@@ -196,12 +266,23 @@ print_speed(struct comparison c)
         printf("%6.2f  %5.2f to %5.2f", c.value, c.low, c.high);
 }
 
+/* Writes the setting, and its draft model if --drafts found it. */
+static const char *
+title(const struct tuner *t, uint32_t candidate, char *out, size_t n)
+{
+    const char *draft = tuner_draft(t, candidate);
+    const size_t used = strlen(tuner_name(t, candidate, " ", out, n));
+    if (draft != NULL)
+        snprintf(out + used, n - used, " with %s", draft);
+    return out;
+}
+
 static void
 print_standings(const struct tuner *t)
 {
     struct race_standing all[RACE_CANDIDATES];
     const uint32_t n = race_standings(tuner_race(t), all);
-    char name[200], time[16];
+    char name[700], time[16];
     printf("%u settings raced in %u heats, %s\n", n, race_heat(tuner_race(t)),
            tune_time_text(tuner_elapsed_s(t), time, sizeof time));
     if (tuner_found(t) > n)
@@ -211,7 +292,7 @@ print_standings(const struct tuner *t)
         const struct race_standing *s = &all[i];
         printf("%5u ", i + 1);
         print_speed(s->speed);
-        printf("  %5u  %s", s->heats, tuner_name(t, s->candidate, " ", name, sizeof name));
+        printf("  %5u  %s", s->heats, title(t, s->candidate, name, sizeof name));
         if (s->dropped > 0)
             printf(" (dropped in heat %u)", s->dropped);
         putchar('\n');
@@ -224,12 +305,12 @@ print_standings(const struct tuner *t)
 static void
 print_held_out(const struct tuner *t, uint32_t candidate)
 {
-    char name[200];
+    char name[700];
     const char *category;
     const struct comparison c = race_held_out(tuner_race(t), candidate, 0, NULL);
     fputs("      ", stdout);
     print_speed(c);
-    printf("  %s: %s\n", tuner_name(t, candidate, " ", name, sizeof name), tune_verdict(c));
+    printf("  %s: %s\n", title(t, candidate, name, sizeof name), tune_verdict(c));
     for (uint32_t i = 0; (category = tuner_category(t, i)) != NULL; i++) {
         fputs("      ", stdout);
         print_speed(race_held_out(tuner_race(t), candidate, 0, category));
@@ -251,10 +332,11 @@ print_option(const char *name, const char *value)
 
 /* Prints the end of a command that uses the same models. */
 static void
-print_models(const struct tune *t)
+print_models(const struct tune *t, uint32_t candidate)
 {
+    const char *draft = tuner_draft(t->tuner, candidate);
     for (enum aux_role role = 0; role < AUX_MODELS; role++)
-        print_option(aux_names[role], t->o->aux[role]);
+        print_option(aux_names[role], role == AUX_DRAFT && draft != NULL ? draft : t->o->aux[role]);
     print_option("synth", t->o->synth);
     print_option(NULL, t->o->model);
     putchar('\n');
@@ -268,10 +350,10 @@ print_commands(const struct tune *t, uint32_t candidate)
     if (t->o->save != NULL) {
         fputs("  specscope", stdout);
         print_option("preset", t->o->save);
-        print_models(t);
+        print_models(t, candidate);
     }
     printf("  specscope --policy %s", tuner_name(t->tuner, candidate, " --set ", setting, sizeof setting));
-    print_models(t);
+    print_models(t, candidate);
     if (t->o->save == NULL)
         puts("  (tune --save NAME keeps the setting as a preset: specscope --preset NAME)");
 }
@@ -321,7 +403,7 @@ speed_of(const struct tuner *t, uint32_t candidate)
 static void
 print_engines(const struct tuner *t)
 {
-    char text[ENGINE_COMMAND], name[200];
+    char text[ENGINE_COMMAND], name[700];
     puts("\nThe fastest setting that other engines have (docs/engines.md lists the differences):");
     for (enum other_engine e = 0; e < ENGINES; e++) {
         const uint32_t best = best_of_engine(t, e);
@@ -330,8 +412,8 @@ print_engines(const struct tuner *t)
             printf("%s %s: %s\n", engine_names[e], engine_versions[e], text);
             continue;
         }
-        printf("%s %s: %s, here %.2f x ar\n", engine_names[e], engine_versions[e],
-               tuner_name(t, best, " ", name, sizeof name), speed_of(t, best));
+        printf("%s %s: %s, here %.2f x ar\n", engine_names[e], engine_versions[e], title(t, best, name, sizeof name),
+               speed_of(t, best));
         print_indented(text);
         if (is_command(tuner_engine_command(t, e, best, true, text, sizeof text))) {
             puts("  and to measure its speed at the acceptance found here:");
@@ -351,6 +433,8 @@ settings_json(const struct tuner *t)
         cJSON *row = cJSON_CreateObject(), *set = NULL;
         cJSON_AddItemToArray(list, row);
         cJSON_AddStringToObject(row, "policy", p->policy);
+        if (tuner_draft(t, all[i].candidate) != NULL)
+            cJSON_AddStringToObject(row, "draft", tuner_draft(t, all[i].candidate));
         set = cJSON_AddObjectToObject(row, "set");
         for (uint32_t k = 0; k < p->n_set; k++)
             cJSON_AddStringToObject(set, p->set[k].name, p->set[k].text);
@@ -381,7 +465,7 @@ json_of(const struct tuner *t)
         const uint32_t best = best_of_engine(t, e);
         cJSON *one = cJSON_AddObjectToObject(engines, engine_names[e]);
         cJSON_AddStringToObject(one, "version", engine_versions[e]);
-        cJSON_AddStringToObject(one, "setting", tuner_name(t, best, " ", text, sizeof text));
+        cJSON_AddStringToObject(one, "setting", title(t, best, text, sizeof text));
         cJSON_AddStringToObject(one, "command", tuner_engine_command(t, e, best, false, text, sizeof text));
         cJSON_AddStringToObject(one, "at_this_acceptance", tuner_engine_command(t, e, best, true, text, sizeof text));
     }
@@ -462,7 +546,10 @@ tune_main(struct options *o, int *status, struct err *err)
     struct tune t = {.o = o, .shows_progress = isatty(STDERR_FILENO)};
     generation_catch_signals();
     bool ok = results_possible(o->json, &results_json_file, err) && read_prompts(&t, err) &&
-              generation_engine(o, &t.engine, err);
+              generation_engine(o, &t.engine, err) &&
+              (o->drafts == NULL || drafts_open(&t.drafts, t.engine, o->drafts, err));
+    if (ok && o->drafts != NULL)
+        drafts_print(&t.drafts, o->drafts);
     if (ok) {
         engine_repack(t.engine, NULL);
         ok = race(&t, err);
@@ -476,6 +563,7 @@ tune_main(struct options *o, int *status, struct err *err)
     prompts_free(t.texts, t.n_prompts);
     prompts_free(t.categories, t.n_prompts);
     session_close(t.session);
+    drafts_close(&t.drafts, t.engine);
     engine_close(t.engine);
     *status = generation_interrupted() ? 130 : 0;
     return ok;

@@ -66,7 +66,7 @@ enum { LINE = 100, FEW = 24, INDENT = 2, WIDE = 28, NARROW = 22, HALF = 50 };
 static const struct section {
     const char *title, *names;
 } sections[] = {
-    {NULL, "prompt file tokens policy set temp draft backend trace json csv grid repeat"},
+    {NULL, "prompt file tokens policy set temp draft drafts time save backend trace json csv grid repeat"},
     {"Prompts, chat and sampling",
      "prompts batch chat-template chat chat-special system chat-var tools chat-date ctx top-k top-p seed ignore-eos"},
     {"Policies and models", "versus companion accept profile heads head lora synth preset list-policies list-presets"},

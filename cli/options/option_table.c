@@ -259,6 +259,11 @@ const struct option_row option_rows[] = {
              "used up, or after three quarters of this time. The rest is for the held-out prompts. With a slow model "
              "fewer settings race, over fewer tokens."),
     TEXT("save", 0, "NAME", COMMAND_TUNE, save, "preset to write; --preset NAME uses it"),
+    TEXT("drafts", 0, "DIR|hf|ollama", COMMAND_TUNE, drafts, "draft models to race: a folder, or a program's cache",
+         .more = "Each model in the folder or the cache of Hugging Face or Ollama is a draft model, if its vocabulary "
+                 "matches the target's, it is smaller and it fits into memory. The policies that need a draft model "
+                 "race with each of them. The other models are counted by reason.",
+         .takes = TAKES_FOLDER),
     /* ---- info ---- */
     WHOLE("ctx", 'c', "N", COMMAND_INFO, ctx, 1, 1u << 28, "context length for the memory of keys and values"),
     SWITCH("json", 0, COMMAND_INFO | COMMAND_DOCTOR, as_json, "JSON output"),

@@ -54,6 +54,7 @@ struct options {
     const char *versus;         /* "POLICY KNOB=VALUE …", a second setting; NULL: none */
     double time_s;              /* of tune */
     const char *save;           /* name of a preset; NULL: none */
+    const char *drafts;         /* a place of draft models; NULL: none */
     struct option_list grid;    /* KNOB=from:to:step */
     struct option_list lora;    /* FILE[:SCALE] */
     struct sampling sampling;

@@ -59,6 +59,9 @@ struct run_host {
     bool (*probe)(void *user, const char *mode, struct err *);
     bool (*costs)(void *user, struct err *);
     bool (*record)(void *user, struct layer_record *);
+    /* of a tuner with further draft models only: the next requests are for a session with this one, counted from 1; 0:
+     * with the run's own */
+    bool (*draft)(void *user, uint32_t draft, struct err *);
 };
 
 enum sweep_state {

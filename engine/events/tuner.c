@@ -27,7 +27,9 @@ struct tuner {
     enum tune_phase phase;
 
     const struct policy_ops *const *registry;
-    bool wanted[POLICIES_MOST];   /* by policy of the run */
+    bool wanted[POLICIES_MOST]; /* by policy of the run */
+    struct tune_draft drafts[TUNE_DRAFTS];
+    uint32_t n_drafts;
     char **prompts, **categories; /* (n_prompts) owned */
     struct text *text;            /* (n_prompts) */
     uint32_t n_prompts;
@@ -43,6 +45,7 @@ struct tuner {
     struct tune_plan plan;
     struct race *race;
     struct preset candidate[RACE_CANDIDATES];
+    uint32_t draft[RACE_CANDIDATES]; /* of the candidate, from 1 on in `drafts`; 0: the run's own */
     struct positions positions[RACE_CANDIDATES];
     uint32_t n, found, differing;
 
@@ -185,13 +188,27 @@ ops_of(const struct tuner *t, uint32_t policy)
     return *ops;
 }
 
-/* Can the policy be a candidate, besides autoregressive decoding? */
+/* Can the policy be a candidate, besides autoregressive decoding? With a draft model from 1 on in `drafts` only if it needs a draft
+ * model. */
 static bool
-is_possible(const struct tuner *t, uint32_t policy)
+is_possible(const struct tuner *t, uint32_t policy, uint32_t draft)
 {
     const struct policy_info *info = &t->info->policies[policy];
     const struct policy_ops *ops = ops_of(t, policy);
-    return ops != NULL && info->missing == 0 && t->info->layers >= ops->least_layers && strcmp(info->name, "ar") != 0;
+    const bool needs_met =
+        draft == 0 ? info->missing == 0
+                   : (info->needs & NEEDS(AUX_DRAFT)) != 0 && (info->needs & ~t->drafts[draft - 1].meets) == 0;
+    return ops != NULL && needs_met && t->info->layers >= ops->least_layers && strcmp(info->name, "ar") != 0;
+}
+
+/* Returns whether the policy can be a candidate with some draft model. */
+static bool
+is_possible_somehow(const struct tuner *t, uint32_t policy)
+{
+    bool possible = false;
+    for (uint32_t d = 0; d <= t->n_drafts; d++)
+        possible = possible || is_possible(t, policy, d);
+    return possible;
 }
 
 static bool
@@ -203,13 +220,13 @@ choose_policies(struct tuner *t, const struct tune_request *r, struct err *err)
         char needs[96];
         if (info == NULL)
             return err_set(err, ERR_USAGE, "cannot race '%.15s': there is no such policy", r->policies[i]);
-        if (info->missing != 0)
+        if (info->missing != 0 && !is_possible_somehow(t, (uint32_t)(info - t->info->policies)))
             return err_set(err, ERR_USAGE, "cannot race %s: it needs %s", info->name,
                            policy_missing(info->missing, needs, sizeof needs));
         t->wanted[info - t->info->policies] = true;
     }
     for (uint32_t i = 0; i < t->info->n_policies; i++) {
-        t->wanted[i] = (t->wanted[i] || r->n_policies == 0) && is_possible(t, i);
+        t->wanted[i] = (t->wanted[i] || r->n_policies == 0) && is_possible_somehow(t, i);
         n += t->wanted[i];
     }
     return n > 0 || err_set(err, ERR_USAGE, "cannot race plain decoding alone: name a policy that this model can run");
@@ -242,6 +259,9 @@ tuner_begin(struct tuner *t, const struct tune_request *r, struct err *err)
     t->registry = r->registry;
     t->time_s = r->time_s;
     t->greedy = r->greedy;
+    t->n_drafts = r->n_drafts;
+    for (uint32_t i = 0; i < r->n_drafts; i++)
+        t->drafts[i] = r->drafts[i];
     t->plan = (struct tune_plan){.tokens = r->tokens, .passes = RACE_PASSES};
     t->speed.run_s = INFINITY;
     t->costs = t->info->costs;
@@ -381,25 +401,35 @@ tuner_event(struct tuner *t, const struct event *e)
 
 /* ---- candidates ---- */
 
-/* Adds the i-th setting of each policy, for i = 0, 1, …: so a plan with fewer candidates has the best of each. */
+/* Adds the i-th setting of each policy with each draft model, for i = 0, 1, …: so a plan with fewer candidates has the
+ * best of each. The records are of the run's own draft model. */
 static bool
 find_candidates(struct tuner *t, uint32_t *least, struct err *err)
 {
-    struct preset(*of)[CANDIDATES_MOST] = calloc(t->info->n_policies, sizeof *of);
-    uint32_t found[POLICIES_MOST] = {0}, n = 1;
-    if (of == NULL)
+    const uint32_t policies = t->info->n_policies, pairs = policies * (t->n_drafts + 1);
+    struct preset(*of)[CANDIDATES_MOST] = calloc(pairs, sizeof *of);
+    uint32_t *found = calloc(pairs, sizeof *found), n = 1;
+    if (of == NULL || found == NULL) {
+        free(of);
+        free(found);
         return err_set(err, ERR_WORK, "out of memory for candidates");
-    t->candidate[0] = (struct preset){.policy = "ar"};
-    for (uint32_t p = 0; p < t->info->n_policies; p++)
-        if (t->wanted[p])
-            found[p] = candidates_of(&t->info->policies[p], ops_of(t, p), t->records, t->n_records, t->info->rho,
-                                     cost_known(&t->costs) ? &t->costs : NULL, of[p]);
-    for (uint32_t i = 0; i < CANDIDATES_MOST; i++) {
-        for (uint32_t p = 0; p < t->info->n_policies && n < RACE_CANDIDATES; p++)
-            if (i < found[p])
-                t->candidate[n++] = of[p][i];
-        *least = i == 0 ? n : *least;
     }
+    t->candidate[0] = (struct preset){.policy = "ar"};
+    for (uint32_t i = 0; i < pairs; i++) {
+        const uint32_t p = i % policies, draft = i / policies;
+        if (t->wanted[p] && is_possible(t, p, draft))
+            found[i] = candidates_of(&t->info->policies[p], ops_of(t, p), t->records, draft == 0 ? t->n_records : 0,
+                                     t->info->rho, cost_known(&t->costs) ? &t->costs : NULL, of[i]);
+    }
+    for (uint32_t k = 0; k < CANDIDATES_MOST; k++) {
+        for (uint32_t i = 0; i < pairs && n < RACE_CANDIDATES; i++)
+            if (k < found[i]) {
+                t->draft[n] = i / policies;
+                t->candidate[n++] = of[i][k];
+            }
+        *least = k == 0 ? n : *least;
+    }
+    free(found);
     t->found = n;
     free(of);
     return true;
@@ -453,9 +483,10 @@ is_late(struct tuner *t)
 }
 
 static bool
-ask(struct tuner *t, const struct run_host *host, const struct preset *p, uint32_t prompt, struct err *err)
+ask(struct tuner *t, const struct run_host *host, const struct preset *p, uint32_t draft, uint32_t prompt,
+    struct err *err)
 {
-    bool ok = host->policy(host->user, p->policy, err);
+    bool ok = (t->n_drafts == 0 || host->draft(host->user, draft, err)) && host->policy(host->user, p->policy, err);
     for (uint32_t i = 0; i < p->n_set && ok; i++)
         ok = host->knob(host->user, p->set[i].name, p->set[i].text, err);
     t->prompt = prompt;
@@ -471,7 +502,7 @@ record_policy(const struct tuner *t, uint32_t i)
     const char *name = "ar";
     unsigned needs = 0;
     for (uint32_t p = 0; p < t->info->n_policies && i > 0; p++) {
-        const struct policy_ops *ops = t->wanted[p] ? ops_of(t, p) : NULL;
+        const struct policy_ops *ops = t->wanted[p] && is_possible(t, p, 0) ? ops_of(t, p) : NULL;
         if (ops == NULL || ops->what_if == NULL || ops->needs <= needs)
             continue;
         needs = ops->needs;
@@ -496,7 +527,7 @@ next_record(struct tuner *t, const struct run_host *host, bool *more, struct err
         return host->probe(host->user, probe_mode_names[PROBE_POLICY], err) && begin_heats(t, err);
     return (t->records_run > 0 ||
             host->probe(host->user, probe_mode_names[t->greedy ? PROBE_ALL : PROBE_POLICY], err)) &&
-           ask(t, host, &run, race_prompt(t->race, t->records_run), err) &&
+           ask(t, host, &run, 0, race_prompt(t->race, t->records_run), err) &&
            (t->records_run > 0 || !t->greedy || host->costs(host->user, err));
 }
 
@@ -515,7 +546,7 @@ next_run(struct tuner *t, const struct run_host *host, struct err *err)
     if (phase == RACE_HELD_OUT && t->phase == TUNE_HEATS)
         begin_held_out(t);
     if (phase != RACE_OVER)
-        return ask(t, host, &t->candidate[t->at], prompt, err);
+        return ask(t, host, &t->candidate[t->at], t->draft[t->at], prompt, err);
     t->phase = TUNE_OVER;
     t->run = RUN_NONE;
     return true;
@@ -687,6 +718,12 @@ tuner_name(const struct tuner *t, uint32_t candidate, const char *before, char *
 }
 
 const char *
+tuner_draft(const struct tuner *t, uint32_t candidate)
+{
+    return t->draft[candidate] > 0 ? t->drafts[t->draft[candidate] - 1].name : NULL;
+}
+
+const char *
 tuner_category(const struct tuner *t, uint32_t wanted)
 {
     const struct comparison all = race_held_out(t->race, race_winner(t->race), 0, NULL);
@@ -717,7 +754,9 @@ tuner_engine_command(const struct tuner *t, enum other_engine engine, uint32_t c
     const struct aux_info *draft = &t->info->aux[AUX_DRAFT];
     const bool file = strchr(t->info->model_path, '/') != NULL || strchr(t->info->model_path, ',') == NULL;
     const struct engine_models models = {file && t->info->model_path[0] != '\0' ? t->info->model_path : NULL,
-                                         draft->path[0] != '\0' ? draft->path : NULL};
+                                         t->draft[candidate] > 0  ? tuner_draft(t, candidate)
+                                         : draft->path[0] != '\0' ? draft->path
+                                                                  : NULL};
     double rate[POSITIONS];
     const uint32_t rates = rated ? positions_count(p) : 0;
     for (uint32_t i = 0; i < rates; i++) /* of rounds with drafts, as those engines count */

@@ -46,12 +46,22 @@ const char *tune_time_text(double seconds, char *out, size_t n);
 
 /* ---- the tuner ---- */
 
+#define TUNE_DRAFTS 16
+
+/* A draft model that the run does not have. Its owner has a session for it (run_host.draft). */
+struct tune_draft {
+    const char *name; /* for --draft; borrowed until the tuner is closed */
+    unsigned meets;   /* needs of policies that it meets */
+};
+
 struct tune_request {
     const struct policy_ops *const *registry; /* NULL-terminated; constant */
     const char *const *policies;              /* (n_policies) names; none: all whose needs are met. Borrowed */
     size_t n_policies;
     const struct race_prompt *prompts; /* (n_prompts) borrowed */
     uint32_t n_prompts;
+    const struct tune_draft *drafts; /* (n_drafts) at most TUNE_DRAFTS; borrowed */
+    uint32_t n_drafts;
     double time_s;   /* 0: no limit */
     uint32_t tokens; /* of a run, at most */
     uint64_t seed;
@@ -101,6 +111,8 @@ const struct preset *tuner_candidate(const struct tuner *, uint32_t);
 uint32_t tuner_winner(const struct tuner *); /* the leader, if the heats are not complete */
 /* Writes the policy and the knobs that differ from its defaults, each after `before`. Returns out. */
 const char *tuner_name(const struct tuner *, uint32_t candidate, const char *before, char *out, size_t n);
+/* Returns the name of the candidate's draft model, if it is one of the request's; NULL: it is the run's own, or none. */
+const char *tuner_draft(const struct tuner *, uint32_t candidate);
 /* Returns the categories that have several held-out prompts, but not all: the i-th; NULL: there are no more. */
 const char *tuner_category(const struct tuner *, uint32_t i);
 /* "faster than plain decoding", … */

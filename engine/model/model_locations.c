@@ -511,20 +511,78 @@ list_ollama(struct listing *l, const char *folder, const char *name)
     emit(l, shown, adapter[0] != '\0' ? adapter : blob);
 }
 
+/* False: there is no cache. */
+static bool
+list_hubs(struct listing *l)
+{
+    char root[PATH_MAX];
+    const bool there = FIRST_ROOT(hf_roots, root);
+    if (there)
+        each_entry(l, root, list_hub);
+    return there;
+}
+
+static bool
+list_ollamas(struct listing *l)
+{
+    char root[PATH_MAX], manifests[PATH_MAX];
+    l->root = root;
+    const bool there = FIRST_ROOT(ollama_roots, root) && join(manifests, root, "manifests") && is_folder(manifests);
+    if (there)
+        each_entry(l, manifests, list_ollama);
+    l->root = NULL;
+    return there;
+}
+
 bool
 model_locations_list(model_seen_fn seen, void *user, struct err *err)
 {
     struct listing l = {.seen = seen, .user = user, .err = err};
-    char root[PATH_MAX], manifests[PATH_MAX];
-    if (FIRST_ROOT(hf_roots, root))
-        each_entry(&l, root, list_hub);
-    l.root = root;
-    if (FIRST_ROOT(ollama_roots, root) && join(manifests, root, "manifests") && is_folder(manifests))
-        each_entry(&l, manifests, list_ollama);
+    char root[PATH_MAX];
+    list_hubs(&l);
+    list_ollamas(&l);
     for (size_t i = 0; i < sizeof studio_roots / sizeof *studio_roots; i++)
         if (root_path(&studio_roots[i], root))
             each_entry(&l, root, list_files);
     if (FIRST_ROOT(llama_roots, root))
         each_entry(&l, root, list_files);
+    return !l.lacks;
+}
+
+static void list_models(struct listing *l, const char *folder, const char *name);
+
+/* Lists a folder that belongs to no other program: it is a model, or models are below it. */
+static void
+list_folder(struct listing *l, const char *path)
+{
+    char config[PATH_MAX];
+    if (join(config, path, "config.json") && is_file(config))
+        emit(l, path, path);
+    else if (depth_of(path) < 64)
+        each_entry(l, path, list_models);
+}
+
+static void
+list_models(struct listing *l, const char *folder, const char *name)
+{
+    char path[PATH_MAX];
+    if (join(path, folder, name) && is_folder(path))
+        list_folder(l, path);
+    else
+        list_files(l, folder, name);
+}
+
+bool
+model_place_list(const char *place, model_seen_fn seen, void *user, struct err *err)
+{
+    struct listing l = {.seen = seen, .user = user, .err = err};
+    const bool hub = strcmp(place, "hf") == 0, ollama = strcmp(place, "ollama") == 0;
+    if (!(hub ? list_hubs(&l) : ollama ? list_ollamas(&l) : is_folder(place)))
+        return err_set(err, ERR_USAGE,
+                       hub || ollama ? "%.200s: this machine has no such cache of models"
+                                     : "%.200s: no such folder; 'hf' and 'ollama' are the caches of these programs",
+                       place);
+    if (!hub && !ollama)
+        list_folder(&l, place);
     return !l.lacks;
 }

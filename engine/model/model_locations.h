@@ -25,6 +25,9 @@ bool model_find(const char *name, char *path, size_t size, struct err *);
  * manifest could not be read, so that models may be missing. */
 typedef bool (*model_seen_fn)(void *user, const char *name, const char *path);
 bool model_locations_list(model_seen_fn seen, void *user, struct err *);
+/* Lists one place: "hf" (the Hugging Face cache), "ollama", or a folder, with the GGUF files and the folders with a config.json below
+ * it. Fails with ERR_USAGE if there is no such place. */
+bool model_place_list(const char *place, model_seen_fn seen, void *user, struct err *);
 
 #define OLLAMA_BLOB_MOST 80
 

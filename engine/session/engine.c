@@ -74,6 +74,12 @@ is_cuda(const struct engine *e)
     return strcmp(e->ops->name, "cuda") == 0;
 }
 
+uint64_t
+engine_available(const struct engine *e)
+{
+    return is_cuda(e) ? UINT64_MAX : memory_available();
+}
+
 static void
 unload(struct engine *e)
 {
@@ -109,7 +115,7 @@ load(struct engine *e, const struct engine_options *o, const struct backend_opti
      void *user, struct err *err)
 {
     struct err why = {.kind = ERR_NONE};
-    const uint32_t ctx = model_positions(e->model, o->ctx, o->sequences);
+    const uint32_t ctx = e->positions = model_positions(e->model, o->ctx, o->sequences);
     if (o->notice != NULL && e->ops->note != NULL && e->ops->note(e->backend)[0] != '\0')
         o->notice(user, e->ops->note(e->backend));
     if (load_all(e, ctx, progress, user, &why))
@@ -249,7 +255,7 @@ engine_open(struct engine **out, const struct engine_options *options, progress_
     model.lora = options->lora;
     model.n_lora = options->n_lora;
     bool ok = open_backend(e, options, &backend, err);
-    model.available = ok && is_cuda(e) ? UINT64_MAX : memory_available(); /* a GPU checks its own memory */
+    model.available = ok ? engine_available(e) : 0;
     ok = ok && (options->synth ? model_open_synthetic : model_open_with)(&e->model, options->model_path, &model, err);
     ok = ok && engine_aux_open(e, options, &model, err) &&
          engine_accept_open(e, options->accept, room_beside_models(e, &model), err);

@@ -181,19 +181,25 @@ engine_aux_fit(const struct engine *e, uint32_t ctx, bool quantize, uint64_t ava
 
 /* ---- weights ---- */
 
+static bool
+load_model(const struct engine *e, struct aux_model *h, uint32_t ctx, progress_fn progress, void *user, struct err *err)
+{
+    struct model_desc desc = h->model->desc;
+    desc.ctx = ctx;
+    if (e->ops->load(e->backend, &desc, progress, user, &h->weights, err))
+        return true;
+    h->weights = NULL;
+    return false;
+}
+
 bool
 engine_aux_load(struct engine *e, uint32_t ctx, progress_fn progress, void *user, struct err *err)
 {
     for (enum aux_role role = 0; role < AUX_MODELS; role++) {
         struct aux_model *h = &e->aux[role];
-        if (h->model == NULL)
-            continue;
-        struct model_desc desc = h->model->desc;
         struct err why = {.kind = ERR_NONE};
-        desc.ctx = ctx;
-        if (e->ops->load(e->backend, &desc, progress, user, &h->weights, &why))
+        if (h->model == NULL || load_model(e, h, ctx, progress, user, &why))
             continue;
-        h->weights = NULL;
         if (!h->found || why.kind == ERR_CANCELLED) {
             if (err != NULL)
                 *err = why;
@@ -313,6 +319,48 @@ engine_accept_open(struct engine *e, const char *given, uint64_t room, struct er
         snprintf(e->note, sizeof e->note, "the acceptance head learned what another target accepts: %s", h->target);
     free(found);
     return ok || given == NULL;
+}
+
+/* ---- draft models in reserve ---- */
+
+void
+engine_draft_swap(struct engine *e, struct engine_draft *d)
+{
+    const struct engine_draft own = {e->aux[AUX_DRAFT], e->accept};
+    e->aux[AUX_DRAFT] = d->model;
+    e->accept = d->accept;
+    *d = own;
+}
+
+bool
+engine_draft_open(struct engine *e, const char *path, uint64_t reserved, struct engine_draft *out, struct err *err)
+{
+    struct model_options o = {.quantize = e->asked.quantize, .exact = e->exact, .ctx = e->positions};
+    o.available = engine_available(e);
+    o.taken = engine_models_need(e, e->positions, o.quantize) + reserved;
+    *out = (struct engine_draft){.accept = NULL};
+    engine_draft_swap(e, out);
+    bool ok = take_model(e, AUX_DRAFT, path, &o, err);
+    struct aux_model *h = &e->aux[AUX_DRAFT];
+    if (ok) {
+        const uint64_t need = o.taken + memory_need(h->model, e->positions, e->exact, o.quantize);
+        ok = load_model(e, h, e->positions, NULL, NULL, err) &&
+             engine_accept_open(e, NULL, o.available > need ? o.available - need : 0, err);
+    }
+    engine_draft_swap(e, out);
+    if (!ok)
+        engine_draft_close(e, out);
+    return ok;
+}
+
+void
+engine_draft_close(struct engine *e, struct engine_draft *d)
+{
+    if (d->model.weights != NULL)
+        e->ops->unload(d->model.weights);
+    model_close(d->model.model);
+    accept_head_free(d->accept);
+    *d = (struct engine_draft){.accept = NULL};
 }
 
 /* ---- the profile ---- */

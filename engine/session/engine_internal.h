@@ -8,6 +8,8 @@
 /* Opens the auxiliary models that were given or found. The engine's model is open, with `options`. False: one that was given cannot be
  * used; the caller closes e->auxiliary models in any case. */
 bool engine_aux_open(struct engine *, const struct engine_options *, const struct model_options *options, struct err *);
+/* Bytes of memory for models; UINT64_MAX on a GPU, which checks its own memory. */
+uint64_t engine_available(const struct engine *);
 /* Bytes of weights and contexts of all models. */
 uint64_t engine_models_need(const struct engine *, uint32_t ctx, bool quantize);
 /* Whether the auxiliary models fit into memory, together with the engine's model and `others` bytes. Asked again if another backend loads

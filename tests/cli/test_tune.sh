@@ -31,6 +31,24 @@ refuses "a time that no race fits into" 2 'cannot race [0-9]* settings in 1s: at
 printf '{"turns": ["a"]}\n{"turns": ["b"]}\n' >"$TMP/two.jsonl"
 refuses "fewer than six prompts" 2 'at least 6 prompts, and there are 2' tune --prompts "$TMP/two.jsonl" "$TINY"
 refuses "an unknown policy" 2 'is not known' tune --policy nothing "$TINY"
+mkdir -p "$TMP/drafts/below" "$HOME/.cache/huggingface/hub/models--org--pair/refs" "$HOME/.cache/huggingface/hub/models--org--pair/snapshots/c"
+for layers in 1 2; do
+    "$BUILD/tests/tinymodel" "$TMP/drafts/below/$layers.gguf" --layers 4 --first-layers $layers --calm-after 1 --calm 0.1 --sharpness 8 >/dev/null
+done
+cp "$TINY" "$TMP/drafts/target.gguf"
+"$BUILD/tests/tinymodel" "$TMP/drafts/other.gguf" --layers 1 --vocab 300 --no-space-prefix >/dev/null
+head -c 1000 "$TINY" >"$TMP/drafts/broken.gguf"
+works "each smaller model with the target's vocabulary in a folder is a draft model" tune -n 24 --policy sd --drafts "$TMP/drafts" --time 60s \
+    --json "$TMP/drafts.json" "$TINY"
+check "others are counted by reason" \
+    grep -q ': 2 draft models; skipped: 1 not readable, 1 with another vocabulary, 1 not smaller than the target$' "$TMP/err"
+check "the table has both" sh -c "grep -q 'with $TMP/drafts/below/1.gguf' '$TMP/out' && grep -q 'with $TMP/drafts/below/2.gguf' '$TMP/out'"
+check "the JSON names the draft models" sh -c "grep -q '\"draft\":.*below/1.gguf' '$TMP/drafts.json' && grep -q '\"draft\":.*below/2.gguf' '$TMP/drafts.json'"
+cp "$TMP/drafts/below/2.gguf" "$HOME/.cache/huggingface/hub/models--org--pair/snapshots/c/pair.gguf"
+echo c >"$HOME/.cache/huggingface/hub/models--org--pair/refs/main"
+works "the models of a cache have its names" tune -n 24 --policy sd --drafts hf --time 60s "$TINY"
+check "so has the table" grep -q 'with hf:org/pair:pair.gguf' "$TMP/out"
+refuses "a folder that does not exist" 2 'no such folder' tune --drafts "$TMP/nowhere" "$TINY"
 "$PROGRAM" tune -n 32 --time 1h --trace "$TMP/cut" >"$TMP/out" 2>"$TMP/err" &
 PID=$!
 until_heats() { test "$(grep -c ',"run",' "$TMP/cut/controls.csv" 2>/dev/null)" -gt 70; }
