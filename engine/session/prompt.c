@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool
-chat_setting_template(const struct chat_setting *c, const struct tokenizer *t, struct slice *template, struct err *err)
+/* Finds the template of a setting among the model's; len 0: the model has none. Fails if none has this name. */
+static bool
+find_template(const struct chat_setting *c, const struct tokenizer *t, struct slice *template, struct err *err)
 {
     *template = c->template;
     if (template->data != NULL)
@@ -57,7 +58,7 @@ prompt_format_open(struct prompt_format *f, const struct tokenizer *t, const str
                                 .dialogue = {.system = c->system, .tools = c->tools, .cancelled = c->cancelled}};
     if (!c->on)
         return true;
-    if (!chat_setting_template(c, t, &template, err))
+    if (!find_template(c, t, &template, err))
         return false;
     if (template.len == 0)
         return true;

@@ -28,9 +28,6 @@ struct prompt_format { /* how a session writes its prompts */
     struct chat_variable *variables; /* owned; the dialogue's */
 };
 
-/* Finds the template of a setting among the model's; len 0: the model has none. False: none has this name (ERR_USAGE). */
-bool chat_setting_template(const struct chat_setting *, const struct tokenizer *, struct slice *, struct err *);
-
 /* False: the template cannot be run (ERR_WORK). Without a template prompts stay as they are. */
 bool prompt_format_open(struct prompt_format *, const struct tokenizer *, const struct chat_setting *, uint32_t ctx,
                         struct err *);

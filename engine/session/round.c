@@ -81,8 +81,9 @@ session_of(const struct round *r)
     return r->state->sequence->session;
 }
 
-void
-round_emit_prediction(const struct round *r, slot_t slot, uint32_t layer, const struct prediction *g)
+/* Emits a LAYER event. */
+static void
+emit_prediction(const struct round *r, slot_t slot, uint32_t layer, const struct prediction *g)
 {
     struct sequence *q = r->state->sequence;
     const uint32_t pos = context_position(r->ctx, slot) + 1;
@@ -125,7 +126,7 @@ round_predict(struct round *r, const struct context_probe *probes, size_t n, str
     if (!round_inspect(r, probes, n, out))
         return false;
     for (size_t i = 0; i < n; i++)
-        round_emit_prediction(r, probes[i].slot, probes[i].layer, &out[i]);
+        emit_prediction(r, probes[i].slot, probes[i].layer, &out[i]);
     return true;
 }
 
@@ -401,7 +402,7 @@ until(struct round *r, const struct exit_rows *rows, uint32_t to, const struct e
         s->spent.heads_unknown = true;
     for (uint32_t l = 1; l <= out->depth; l++)
         if (out->probed[l].token != TOKEN_NONE)
-            round_emit_prediction(r, rows->rows[rows->n - 1], l, &out->probed[l]);
+            emit_prediction(r, rows->rows[rows->n - 1], l, &out->probed[l]);
     return true;
 }
 
@@ -455,7 +456,7 @@ until_in_step(struct round *const *r, const struct exit_rows *rows, uint32_t n, 
         for (uint32_t i = 0; i < n_live; i++) {
             live_out[i]->depth = layer;
             if (probed) {
-                round_emit_prediction(live[i], probes[i].slot, layer, &predictions[i]);
+                emit_prediction(live[i], probes[i].slot, layer, &predictions[i]);
                 live_out[i]->prediction = predictions[i];
                 live_out[i]->exited = predictions[i].annealed >= rule->threshold[layer];
             }
@@ -495,7 +496,7 @@ rounds_predict(struct round *const *r, const slot_t *rows, uint32_t n, uint32_t 
     if (!round_inspect(r[0], probes, n, out))
         return false;
     for (uint32_t i = 0; i < n; i++)
-        round_emit_prediction(r[i], rows[i], layer, &out[i]);
+        emit_prediction(r[i], rows[i], layer, &out[i]);
     return true;
 }
 

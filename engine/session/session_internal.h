@@ -286,7 +286,6 @@ bool session_apply_settings(struct session *); /* between rounds. False: stopped
 bool session_look_back(struct session *);
 
 /* ---- round.c ---- */
-void round_emit_prediction(const struct round *, slot_t, uint32_t layer, const struct prediction *); /* a LAYER event */
 /* A policy's step for one of `together` sequences of a round: its costs are those of this sequence. */
 bool seq_alone(struct sequence *, struct policy *, uint32_t together, bool (*step)(struct policy *, struct round *));
 
