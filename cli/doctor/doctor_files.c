@@ -140,8 +140,9 @@ check_bundled(struct findings *f)
     if (length > 0)
         doctor_add(f, FINDING_NOTE, "bundled", "%.200s lacks %.150s; install specscope again", data_dir(), missing);
     else
-        doctor_add(f, FINDING_OK, "bundled", "%s, %" PRIu32 " layer%s, with heads, helpers and themes in %.200s",
-                   m->name, m->desc.n_layers, plural(m->desc.n_layers), data_dir());
+        doctor_add(f, FINDING_OK, "bundled",
+                   "%s, %" PRIu32 " layer%s, with heads, auxiliary models and themes in %.200s", m->name,
+                   m->desc.n_layers, plural(m->desc.n_layers), data_dir());
     model_close(m);
 }
 
