@@ -132,8 +132,9 @@ tune_time_parse(const char *text)
 const char *
 tune_time_text(double seconds, char *out, size_t n)
 {
-    if (seconds < 100)
-        snprintf(out, n, "%.0fs", ceil(seconds));
+    const double whole = ceil(seconds);
+    if (whole < 600 && fmod(whole, 60) > 0)
+        snprintf(out, n, "%.0fs", whole);
     else
         snprintf(out, n, "%.0fm", ceil(seconds / 60));
     return out;

@@ -83,7 +83,8 @@ TEST(times_are_read_and_written)
     assert_true(isnan(tune_time_parse("soon")) && isnan(tune_time_parse("5 m")) && isnan(tune_time_parse("-1m")) &&
                 isnan(tune_time_parse("")));
     assert_string_equal(tune_time_text(44.2, text, sizeof text), "45s");
-    assert_string_equal(tune_time_text(299, text, sizeof text), "5m");
+    assert_string_equal(tune_time_text(300, text, sizeof text), "5m");
+    assert_string_equal(tune_time_text(299, text, sizeof text), "299s"); /* not the same as 300 */
 }
 
 /* ---- the tuner ---- */
