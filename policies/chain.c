@@ -132,3 +132,14 @@ chain_what_if(struct what_if *w, const struct chain_rule *rule)
         what_if_propose(w, rule->exit_layer, false);
     }
 }
+
+void
+chain_what_if_drafted(struct what_if *w, uint32_t most)
+{
+    const uint32_t exit_layer = w->record->draft.exit_layer;
+    const struct chain_rule own_layers = {.exit_layer = exit_layer, .most = most, .full = "k", .threshold = NAN};
+    if (exit_layer > 0)
+        chain_what_if(w, &own_layers);
+    while (exit_layer == 0 && w->drafted < most && !what_if_full(w))
+        what_if_draft(w);
+}

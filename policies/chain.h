@@ -43,5 +43,7 @@ bool chain_draft(struct round *const *, uint32_t n, const struct chain_rule *rul
 bool chain_run(struct chain_end *const *, uint32_t n, uint32_t to, slot_t *rows);
 /* Drafts on a record; the caller verifies. */
 void chain_what_if(struct what_if *, const struct chain_rule *);
+/* The same for `most` drafts of the record's draft model. */
+void chain_what_if_drafted(struct what_if *, uint32_t most);
 
 #endif

@@ -165,23 +165,30 @@ lookup_draft(struct policy *const *p, struct round *const *r, uint32_t n, struct
 }
 
 void
+lookup_what_if_round(struct what_if *w, const struct lookup_rule *rule)
+{
+    const struct layer_record *record = w->record;
+    const uint32_t after = record->n - w->at; /* tokens after the pending one */
+    struct lookup l = {0};
+    int32_t end = -1; /* of the accepted path */
+    if (after < record->n_text)
+        lookup_text(&l, rule, record->text, record->n_text - after);
+    const uint32_t pending = record->first + w->at;
+    for (uint32_t i = 0; i < l.n && !what_if_full(w); i++) {
+        const token_t next = layer_record_token(record, pending + w->accepted + 1);
+        const bool right = l.node[i].parent == end && l.node[i].token == next;
+        what_if_propose_token(w, l.node[i].depth, right);
+        end = right ? (int32_t)i : end;
+    }
+}
+
+void
 lookup_what_if(const struct layer_record *record, const struct lookup_rule *rule, struct tally *out)
 {
     struct what_if w;
     what_if_begin(&w, record, out);
     while (what_if_round(&w)) {
-        const uint32_t after = record->n - w.at; /* tokens after the pending one */
-        struct lookup l = {0};
-        int32_t end = -1; /* of the accepted path */
-        if (after < record->n_text)
-            lookup_text(&l, rule, record->text, record->n_text - after);
-        const uint32_t pending = record->first + w.at;
-        for (uint32_t i = 0; i < l.n && !what_if_full(&w); i++) {
-            const token_t next = layer_record_token(record, pending + w.accepted + 1);
-            const bool right = l.node[i].parent == end && l.node[i].token == next;
-            what_if_propose_token(&w, l.node[i].depth, right);
-            end = right ? (int32_t)i : end;
-        }
+        lookup_what_if_round(&w, rule);
         what_if_verify(&w);
     }
 }

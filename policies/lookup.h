@@ -33,6 +33,14 @@ struct lookup {
     struct lookup_node node[LOOKUP_NODES];
 };
 
+/* The rule of prompt lookup: up to k drafts in a chain after a match of `least` to `most` tokens (in any order). */
+static inline struct lookup_rule
+lookup_ngram(uint32_t least, uint32_t most, uint32_t k, bool latest)
+{
+    return (struct lookup_rule){
+        .least = least < most ? least : most, .most = most, .latest = latest, .depth = k, .nodes = k, .full = "k"};
+}
+
 /* Finds earlier occurrences of the last tokens of a text of n tokens, and drafts the tokens that follow them, the most
  * frequent continuation first and, of equally frequent ones, the latest. Time: O(n). */
 void lookup_text(struct lookup *, const struct lookup_rule *, const token_t *text, uint32_t n);
@@ -41,7 +49,8 @@ void lookup_text(struct lookup *, const struct lookup_rule *, const token_t *tex
  * `match`. False: stop now. */
 bool lookup_draft(struct policy *const *, struct round *const *, uint32_t n,
                   struct lookup_rule (*)(const double *value));
-/* The same for all rounds of a record, verified. */
+/* The same for the drafts of a round of a record, and for all of its rounds, verified. */
+void lookup_what_if_round(struct what_if *, const struct lookup_rule *);
 void lookup_what_if(const struct layer_record *, const struct lookup_rule *, struct tally *);
 
 #endif

@@ -21,13 +21,8 @@ ngram_open(struct policy *p, const struct model_info *model, const struct sampli
 static struct lookup_rule
 rule_of(const double *value)
 {
-    const uint32_t most = (uint32_t)value[KNOB_MOST], least = (uint32_t)value[KNOB_LEAST], k = (uint32_t)value[KNOB_K];
-    return (struct lookup_rule){.least = least < most ? least : most,
-                                .most = most,
-                                .latest = value[KNOB_MATCH] < 1,
-                                .depth = k,
-                                .nodes = k,
-                                .full = "k"};
+    return lookup_ngram((uint32_t)value[KNOB_LEAST], (uint32_t)value[KNOB_MOST], (uint32_t)value[KNOB_K],
+                        value[KNOB_MATCH] < 1);
 }
 
 static bool

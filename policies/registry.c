@@ -13,6 +13,7 @@
     P(policy_ngram)                                                                                                    \
     P(policy_suffix)                                                                                                   \
     P(policy_sd)                                                                                                       \
+    P(policy_ngram_sd)                                                                                                 \
     P(policy_specdecpp)                                                                                                \
     P(policy_sv)
 

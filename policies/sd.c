@@ -30,16 +30,10 @@ sd_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 static bool
 sd_what_if(const struct layer_record *record, const double *value, struct tally *out)
 {
-    const struct record_drafter *draft = &record->draft;
-    const struct chain_rule own_layers = {
-        .exit_layer = draft->exit_layer, .most = (uint32_t)value[KNOB_K], .full = "k", .threshold = NAN};
     struct what_if w;
     what_if_begin(&w, record, out);
-    while (draft->known && what_if_round(&w)) {
-        if (draft->exit_layer > 0)
-            chain_what_if(&w, &own_layers);
-        while (draft->exit_layer == 0 && w.drafted < (uint32_t)value[KNOB_K] && !what_if_full(&w))
-            what_if_draft(&w);
+    while (record->draft.known && what_if_round(&w)) {
+        chain_what_if_drafted(&w, (uint32_t)value[KNOB_K]);
         what_if_verify(&w);
     }
     return true;

@@ -79,6 +79,14 @@ static const struct rule {
      LOAD "model.generate(**inputs, prompt_lookup_num_tokens=<k>, max_matching_ngram_size=<n_max><sampling>)",
      "it also drafts after matches shorter than n_min, and takes the earliest occurrence"},
 
+    {ENGINE_LLAMA_CPP, "ngram+sd",
+     LLAMA
+     " --spec-type ngram-simple,draft-simple --spec-ngram-simple-size-n <n_min> --spec-ngram-simple-size-m <copied>"
+     " --spec-draft-model <draft> --spec-draft-n-max <k> --spec-draft-n-min 0 --spec-draft-p-min 0<rates:copied>"
+     "<sampling>",
+     "it looks for the last n_min tokens only, at their latest occurrence, and copies at least n_min tokens or none"},
+    {ANY, "ngram+sd", NULL, "it has one drafter at a time; see ngram and sd"},
+
     {ENGINE_VLLM, "suffix",
      VLLM " --speculative-config '{\"method\": \"suffix\", \"num_speculative_tokens\": <k>,"
           " \"suffix_decoding_max_tree_depth\": <depth+k>, \"suffix_decoding_max_spec_factor\": <spec_factor>,"

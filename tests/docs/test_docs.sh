@@ -95,7 +95,7 @@ has_knobs() {
     fi
     [ "$(knobs "$1")" = "$(awk '/^## Knobs/ { seen = 1 } seen && /^```/ { on = !on; next } on' "$page")" ]
 }
-for policy in $(sed -n 's/^\([a-z]*\) .*/\1/p' "$WORK/policies"); do
+for policy in $(sed -n 's/^\([a-z+]*\) .*/\1/p' "$WORK/policies"); do
     check "docs/policies/$policy.md has its knobs (UPDATE=1 $0 writes them)" has_knobs "$policy"
     check "docs/policies/README.md names $policy" grep -q "]($policy.md)" docs/policies/README.md
 done

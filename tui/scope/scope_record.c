@@ -161,9 +161,8 @@ const char *
 scope_record(const struct scope *s, struct layer_record *out)
 {
     struct layer_sample sample[LAYERS_MOST];
-    const uint32_t end = s->focus->committed;
+    uint32_t end = s->focus->committed;
     const struct scope_column *c;
-    uint32_t prompt, first = end;
     out->n = out->begin = 0;
     if (scope_setting_of(s, s->focus->seq)->sampled)
         return "what-if does not support sampling";
@@ -172,6 +171,9 @@ scope_record(const struct scope *s, struct layer_record *out)
     const bool drafts = (scope_policy(s)->needs & NEEDS(AUX_DRAFT)) != 0 &&
                         run_info_layers(run_info_of(s->info, s->focus->seq), MODEL_DRAFT) > 0;
     struct draft_word word;
+    while (drafts && end > 2 && !draft_at(s, end - 2, &word)) /* the draft model reads the text later */
+        end--;
+    uint32_t prompt, first = end;
     while (first > 1 && end - first < RECORD_ROWS && sample_at(s, first - 1, sample) &&
            (!drafts || first == end || draft_at(s, first - 1, &word)))
         first--;

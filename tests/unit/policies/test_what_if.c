@@ -131,7 +131,7 @@ compare(const char *name)
         const size_t n = turn(&p.info, i, &random, values, set);
         if (i % (SETTINGS / PROMPTS) == 0) {
             prompt = (size_t)i / (SETTINGS / PROMPTS);
-            keep_record(name);
+            keep_record(strcmp(name, "ngram+sd") == 0 ? "sd" : name); /* which reads every token at once */
         }
         struct tally f;
         assert_true(ops->what_if(&record, values, &f));
@@ -197,7 +197,7 @@ TEST(forecasts_equal_the_rounds_that_follow)
     } policies[] = {
         {"specbound", SETTINGS / 2}, {"layerskip", SETTINGS / 2}, {"dv", SETTINGS / 2}, {"fsm", SETTINGS / 2},
         {"del", SETTINGS / 2},       {"ngram", SETTINGS},         {"suffix", SETTINGS}, {"sd", SETTINGS},
-        {"specdecpp", SETTINGS / 2}};
+        {"ngram+sd", SETTINGS},      {"specdecpp", SETTINGS / 2}};
     for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++) {
         const struct errors e = compare(policies[i].name);
         assert_true(e.tokens < 0.02);
