@@ -74,12 +74,6 @@ is_cuda(const struct engine *e)
     return strcmp(e->ops->name, "cuda") == 0;
 }
 
-uint64_t
-engine_available(const struct engine *e)
-{
-    return is_cuda(e) ? UINT64_MAX : memory_available();
-}
-
 static void
 unload(struct engine *e)
 {

@@ -10,6 +10,12 @@
 #include "engine/tokenizer/tokenizer.h"
 #include "engine/trained/sv_profile.h"
 
+uint64_t
+engine_available(const struct engine *e)
+{
+    return strcmp(e->ops->name, "cuda") == 0 ? UINT64_MAX : memory_available();
+}
+
 /* ---- auxiliary models ---- */
 
 char *

@@ -6,7 +6,7 @@
 #include "engine/synthetic/model_open.h"
 
 /* Opens the auxiliary models that were given or found. The engine's model is open, with `options`. False: one that was given cannot be
- * used; the caller closes e->auxiliary models in any case. */
+ * used; the caller closes the auxiliary models in any case. */
 bool engine_aux_open(struct engine *, const struct engine_options *, const struct model_options *options, struct err *);
 /* Bytes of memory for models; UINT64_MAX on a GPU, which checks its own memory. */
 uint64_t engine_available(const struct engine *);

@@ -40,7 +40,7 @@ if command -v bash >/dev/null 2>&1; then
     offers "all options of a command" '--theme --script --follow --help --version' replay --
     offers "an option of the scope" '--quit-at-end' --qui
     offers "an option after a model" '--temp' run model.gguf --te
-    offers "no option of another command" '' run --cs
+    offers "no option of another command" '' run --gri
     offers "policies" 'del' run --policy de
     offers "policies after =" 'del' run --policy = de
     offers "the default policy's knobs" 'tau=' run --set ta
@@ -151,8 +151,8 @@ specscope run --policy layerskip --set =>exit_layer= gamma=
 specscope run --policy del --set len=>length=dynamic length=tpl
 specscope run --policy layerskip --policy del --set om=>omega=
 specscope bench --policy layerskip --policy del --set ga=>gamma=
-specscope run --cs=>
-specscope bench --cs=>--csv
+specscope run --gri=>
+specscope bench --gri=>--grid
 specscope run model.gguf --te=>--temp
 specscope replay --th=>--theme
 specscope info --js=>--json

@@ -49,6 +49,7 @@ check "a knob of the new policy is applied too" test "$(csv "$WORK/run/trace/rou
 
 # ---- a draft model's layers ----
 cat >"$WORK/live.script" <<'END'
+:what-if off
 :wait round 3
 :policy sd
 :step 4
@@ -64,7 +65,7 @@ cat >"$WORK/live.script" <<'END'
 :save-screen live.txt
 :quit
 END
-printf ':goto 99999\n:wait idle\n:panel layers\n:save-screen replay.txt\n:quit\n' >"$WORK/replay.script"
+printf ':what-if off\n:goto 99999\n:wait idle\n:panel layers\n:save-screen replay.txt\n:quit\n' >"$WORK/replay.script"
 for size in 80x24 160x48; do
     terminal $size "$PROGRAM -n 70 --trace trace --script $WORK/live.script && $PROGRAM replay --script $WORK/replay.script trace"
     check "a live run with a draft model and its replay end well at $size" exits 0
@@ -102,6 +103,7 @@ check "and sv's choices" test -n "$(csv "$WORK/run/trace/series.csv" value '$c["
 
 # ---- several sequences ----
 cat >"$WORK/live.script" <<'END'
+:what-if off
 :wait round 3
 :set tau 0.3
 :step 2

@@ -59,7 +59,7 @@ TEST(every_option_of_run_is_copied_or_changes_nothing)
     static const char *const nothing[] = {"file",          "preset", /* in other options' words */
                                           "versus",                  /* a row is of one setting */
                                           "probe",         "trace",        "trace-max", "trace-probe",
-                                          "json", /* what is written of it */
+                                          "json",          "csv", /* other forms of its results */
                                           "list-policies", "list-presets", "help",      "version"}; /* no run */
     struct run_info info, batch;
     fake_run(&info);
