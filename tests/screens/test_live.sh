@@ -187,7 +187,7 @@ rounds=$(tm capture-pane -p | sed -n '1s/.*\(round [0-9]*\).*/\1/p')
 tm resize-window -x 90 -y 30
 check "resized, panels become tabs" wait_for '\[2 layers\]\|\[5 knobs\]'
 tm resize-window -x 5 -y 3
-wait_for '×10' >/dev/null
+wait_for 'cope' >/dev/null
 tm resize-window -x 160 -y 48
 check "tiny and back, nothing is lost" wait_for "layers × tokens"
 check "the run is there as it was" wait_for "ended.* $rounds"
