@@ -9,7 +9,7 @@
 
 #define SIBLING(role) "NAME-" role "-TYPE.gguf"
 #define SELF(file)                                                                                                     \
-    "It has the model's vocabulary. 'self:E' stands for the model's own layers 1 to E; not for `info`. Without the "   \
+    "It has the model's vocabulary. 'self:E' is the model's own layers 1 to E; not for `info`. Without the "           \
     "option `" file "` beside `NAME-TYPE.gguf` is used where something needs it, unless it is missing or its "         \
     "vocabulary is another one."
 

@@ -3,6 +3,7 @@
 #ifndef ENGINE_EVENTS_RESULTS_H
 #define ENGINE_EVENTS_RESULTS_H
 
+#include <math.h>
 #include <stdio.h>
 
 #include "engine/base/file_replace.h"
@@ -23,6 +24,11 @@ struct result {
     const char *category;              /* of the prompts that it is about; NULL: all */
     const struct positions *positions; /* acceptance by position; NULL: not counted */
 };
+
+/* Initialisers of a result whose speed was not compared. */
+#define RESULT_WITHOUT_SPEED                                                                                           \
+    .speedup = NAN, .speedup_all_in = NAN, .speedup_se = NAN, .speed_se = NAN, .interval = {.low = NAN, .high = NAN},  \
+    .ratio = NAN
 
 enum result_shown { SHOWN_FILES, SHOWN_WIDE, SHOWN }; /* in CSV only; also in a wide table; in every table */
 enum { RESULT_COLUMNS = 23 };

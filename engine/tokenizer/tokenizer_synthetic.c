@@ -6,23 +6,24 @@
 #include "engine/tokenizer/tokenizer_internal.h"
 
 #define FIRST_PIECE 258u /* <unk>, <s> and the bytes are before it */
+#define WORD        16   /* bytes of a word */
 
 /* Writes word i: ▁, then i in syllables, "ba" to "zu": first words of one syllable, then of two, then of three. */
 static void
-write_word(char out[16], uint32_t i)
+write_word(char out[WORD], uint32_t i)
 {
     uint32_t syllables = 1, count = 105;
     for (; i >= count && syllables < 3; syllables++, count *= 105)
         i -= count;
-    out += sprintf(out, "%s", SPACE_MARK);
+    size_t used = (size_t)snprintf(out, WORD, "%s", SPACE_MARK);
     for (; syllables > 0; syllables--, i /= 105)
-        out += sprintf(out, "%c%c", "bcdfghjklmnpqrstvwxyz"[i % 105 / 5], "aeiou"[i % 5]);
+        used += (size_t)snprintf(out + used, WORD - used, "%c%c", "bcdfghjklmnpqrstvwxyz"[i % 105 / 5], "aeiou"[i % 5]);
 }
 
 static bool
 add_piece(struct tokenizer *t, uint32_t id)
 {
-    char text[16] = SPACE_MARK;
+    char text[WORD] = SPACE_MARK;
     t->kind[id] = id == 0 ? TOKEN_UNKNOWN : id == 1 ? TOKEN_CONTROL : id < FIRST_PIECE ? TOKEN_BYTE : TOKEN_NORMAL;
     t->score[id] = id < FIRST_PIECE ? 0 : -(double)(id - FIRST_PIECE);
     if (id < FIRST_PIECE)

@@ -238,7 +238,7 @@ isa_check_rows(struct checks *c)
     for (size_t i = 0; i < n; i++) {
         y[i] = x[i] * (i % 7 == 0 ? 30.0f : 1.0f);
         want[i] = y[i] / (1 + exp(-(double)y[i])) * w[i];
-        sizes[i] = fabs((double)y[i] * w[i]); /* far below zero what is left of it is below what a float has */
+        sizes[i] = fabs((double)y[i] * w[i]); /* far below zero, the result is smaller than any float */
     }
     c->isa->swiglu(y, w, n);
     const double off = distance_of_sums(y, want, sizes, n);

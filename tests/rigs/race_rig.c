@@ -8,7 +8,7 @@
 #include "kernels/base/rng.h"
 #include "tests/rigs/test.h"
 
-#define SESSION_TOKENS 160 /* that the session generates if nobody asks for another run */
+#define SESSION_TOKENS 160 /* that the session generates without a request for another run */
 
 static bool
 declare_length(struct policy *p, const struct model_info *model, const struct sampling *sampling, struct err *err)

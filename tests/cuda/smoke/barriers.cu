@@ -1,5 +1,5 @@
-/* The grid's barrier (kernels/cuda/device/grid.cuh), many times over: what every thread wrote before it, threads of other blocks
- * read behind it, in the way the forward pass does. */
+/* The grid's barrier (kernels/cuda/device/grid.cuh), many times over: threads read after it what threads of other
+ * blocks wrote before it, as in a forward pass. */
 #include "tests/cuda/smoke/run.h"
 
 #include "kernels/cuda/device/grid.cuh"

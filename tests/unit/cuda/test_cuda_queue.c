@@ -121,7 +121,8 @@ TEST(a_cancelled_forward_pass_is_dropped_and_the_next_one_runs)
     assert_int_equal(err.kind, ERR_CANCELLED);
     assert_int_equal(prediction.token, 12345);
     atomic_store(&r.cancel, false);
-    assert_true(cuda->step(r.kv_cache, rig_forward(&r, nodes, 3, r.desc->n_layers, 0))); /* the flag rises behind it */
+    assert_true(
+        cuda->step(r.kv_cache, rig_forward(&r, nodes, 3, r.desc->n_layers, 0))); /* the flag is set afterwards */
     atomic_store(&r.cancel, true);
     (void)cuda->wait(r.kv_cache, &err);
     atomic_store(&r.cancel, false);

@@ -78,7 +78,7 @@ SEGMENTS_TEST(cut_off_half_way_and_resumed_it_is_the_same)
         assert_false(sweep_running(m.sweep));
         assert_int_equal(sweep_done(m.sweep), cut);
         assert_true(m.tau == 0.55 && m.d_max == 5);
-        made_emit_round(&m, 1); /* that run goes on, and is none of the sweep's */
+        made_emit_round(&m, 1); /* that run continues, and is not part of the sweep */
         made_emit_control(&m, "end", "", "tokens");
         made_sweep(&m, GRID, NULL, 0);
         made_emit_round(&m, 1); /* nor is what runs before it begins again */

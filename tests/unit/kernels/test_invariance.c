@@ -230,7 +230,7 @@ TEST(a_rows_bits_are_its_own_on_cuda)
         check_bits(cuda, NULL, &cuda_shapes[i], seed % 4 != 1);
 }
 
-/* Final logits of predict, dist and verify are those of read_logits, whoever else is asked for in the same call. */
+/* Final logits of predict, dist and verify are those of read_logits, whatever other rows the call contains. */
 TEST(final_logits_are_the_same_in_every_request)
 {
     static float want[VOCAB], got[VOCAB];

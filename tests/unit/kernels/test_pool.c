@@ -254,7 +254,7 @@ check_refusals(struct pair *p)
     assert_false(ops->verify(p->few.kv_cache, &r, 1)); /* such a token has no row here */
     nodes[1].ring = RING_NONE;
     nodes[1].token = MANY;
-    assert_false(ops->verify(p->few.kv_cache, &r, 1)); /* nobody knows it */
+    assert_false(ops->verify(p->few.kv_cache, &r, 1)); /* the pool lacks this token */
     rig_wait(&p->few);
     rig_wait(&p->many);
 
