@@ -97,36 +97,6 @@ take_draft(void *user, uint32_t draft, struct err *err)
 }
 
 static bool
-post_knob(void *user, const char *name, const char *text, struct err *err)
-{
-    return post(user, CONTROL_KNOB, name, text, err);
-}
-
-static bool
-post_run(void *user, const char *prompt, struct err *err)
-{
-    return post(user, CONTROL_PROMPT, NULL, prompt, err);
-}
-
-static bool
-post_policy(void *user, const char *name, struct err *err)
-{
-    return post(user, CONTROL_POLICY, NULL, name, err);
-}
-
-static bool
-post_probe(void *user, const char *mode, struct err *err)
-{
-    return post(user, CONTROL_PROBE, NULL, mode, err);
-}
-
-static bool
-post_costs(void *user, struct err *err)
-{
-    return post(user, CONTROL_COSTS, NULL, NULL, err);
-}
-
-static bool
 take_record(void *user, struct layer_record *record)
 {
     const struct tune *t = user;
@@ -191,14 +161,7 @@ static void
 handle_event(void *user, struct session *session, const struct event *e)
 {
     struct tune *t = user;
-    const struct run_host host = {.user = t,
-                                  .knob = post_knob,
-                                  .run = post_run,
-                                  .policy = post_policy,
-                                  .probe = post_probe,
-                                  .costs = post_costs,
-                                  .record = take_record,
-                                  .draft = take_draft};
+    const struct run_host host = {.user = t, .post = post, .record = take_record, .draft = take_draft};
     t->session = session;
     bool ok = !t->failed && (t->tuner != NULL || begin(t, &t->err));
     if (!ok || !tuner_running(t->tuner)) {

@@ -487,10 +487,10 @@ sweep_baselines_left(const struct knob_sweep *s)
 }
 
 static void
-want_baseline(struct knob_sweep *s, const struct run_host *host)
+want_baseline(struct knob_sweep *s)
 {
     uint32_t points = 0;
-    s->with_ar = host->policy != NULL && run_info_policy(s->info, AR) != NULL;
+    s->with_ar = run_info_policy(s->info, AR) != NULL;
     for (uint32_t i = 0; i < s->n_points; i++)
         points += s->point[i].passes;
     if (s->at < s->n_points && s->prompt_at == 0 && !s->at_ar && s->ar.passes < baselines_by(s, points)) {
@@ -634,7 +634,7 @@ sweep_event(struct knob_sweep *s, const struct event *e)
 static bool
 bring_back(struct knob_sweep *s, const struct run_host *host, struct err *err)
 {
-    bool ok = !s->under_ar || host->policy(host->user, sweep_policy(s)->name, err);
+    bool ok = !s->under_ar || host->post(host->user, CONTROL_POLICY, NULL, sweep_policy(s)->name, err);
     s->returning = s->under_ar;
     s->under_ar = s->at_ar = false;
     s->state = SWEEP_OVER;
@@ -642,10 +642,10 @@ bring_back(struct knob_sweep *s, const struct run_host *host, struct err *err)
     for (uint32_t i = 0; i < s->n_axes; i++) {
         char text[32];
         knob_format(sweep_knob(s, i), s->before[i], text, sizeof text);
-        ok = host->knob(host->user, sweep_knob(s, i)->name, text, ok ? err : NULL) && ok;
+        ok = host->post(host->user, CONTROL_KNOB, sweep_knob(s, i)->name, text, ok ? err : NULL) && ok;
     }
     if (s->n_prompts > 0 && s->own_prompt != NULL)
-        ok = host->run(host->user, s->own_prompt, ok ? err : NULL) && ok;
+        ok = host->post(host->user, CONTROL_PROMPT, NULL, s->own_prompt, ok ? err : NULL) && ok;
     return ok;
 }
 
@@ -662,15 +662,17 @@ sweep_next(struct knob_sweep *s, const struct run_host *host, struct err *err)
     }
     if (s->at == s->n_points)
         return bring_back(s, host, err);
-    want_baseline(s, host);
-    bool ok = s->under_ar == s->at_ar || host->policy(host->user, s->at_ar ? AR : sweep_policy(s)->name, err);
+    want_baseline(s);
+    bool ok = s->under_ar == s->at_ar ||
+              host->post(host->user, CONTROL_POLICY, NULL, s->at_ar ? AR : sweep_policy(s)->name, err);
     s->under_ar = ok ? s->at_ar : s->under_ar;
     for (uint32_t i = 0; i < s->n_axes && ok && !s->at_ar; i++) {
         char text[32];
         knob_format(sweep_knob(s, i), sweep_value(s, s->at, i), text, sizeof text);
-        ok = host->knob(host->user, sweep_knob(s, i)->name, text, err);
+        ok = host->post(host->user, CONTROL_KNOB, sweep_knob(s, i)->name, text, err);
     }
-    ok = ok && host->run(host->user, s->n_prompts > 0 ? s->prompts[s->prompt_at] : NULL, err);
+    ok = ok && (s->n_prompts > 0 ? host->post(host->user, CONTROL_PROMPT, NULL, s->prompts[s->prompt_at], err)
+                                 : host->post(host->user, CONTROL_RESTART, NULL, NULL, err));
     if (!ok)
         bring_back(s, host, NULL);
     else

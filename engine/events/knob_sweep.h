@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "engine/events/control.h"
 #include "engine/events/policy.h"
 #include "engine/events/segments.h"
 
@@ -45,23 +46,6 @@ struct sweep_point {
     struct tally total;
     struct round_sums sums;
     uint32_t passes; /* complete passes over all prompts */
-};
-
-/* Functions of its owner that a sweep or a tuner (tuner.h) calls to change settings and start runs. They return false
- * with a message on failure. */
-struct run_host {
-    void *user;
-    bool (*knob)(void *user, const char *name, const char *text, struct err *); /* of the policy in force */
-    bool (*run)(void *user, const char *prompt, struct err *);                  /* prompt NULL: the same prompt again */
-    bool (*policy)(void *user, const char *name, struct err *);                 /* NULL: a sweep has no baseline */
-    /* of a tuner only: which layers are probed ("policy", "all"); measures the costs of steps, unless they are known; the
-     * layer record of the run that has just ended, false if there is none */
-    bool (*probe)(void *user, const char *mode, struct err *);
-    bool (*costs)(void *user, struct err *);
-    bool (*record)(void *user, struct layer_record *);
-    /* of a tuner with further draft models only: the next requests are for a session with this one, counted from 1; 0:
-     * with the run's own */
-    bool (*draft)(void *user, uint32_t draft, struct err *);
 };
 
 enum sweep_state {

@@ -487,12 +487,13 @@ static bool
 ask(struct tuner *t, const struct run_host *host, const struct preset *p, uint32_t draft, uint32_t prompt,
     struct err *err)
 {
-    bool ok = (t->n_drafts == 0 || host->draft(host->user, draft, err)) && host->policy(host->user, p->policy, err);
+    bool ok = (t->n_drafts == 0 || host->draft(host->user, draft, err)) &&
+              host->post(host->user, CONTROL_POLICY, NULL, p->policy, err);
     for (uint32_t i = 0; i < p->n_set && ok; i++)
-        ok = host->knob(host->user, p->set[i].name, p->set[i].text, err);
+        ok = host->post(host->user, CONTROL_KNOB, p->set[i].name, p->set[i].text, err);
     t->prompt = prompt;
     t->run = RUN_ASKED;
-    return ok && host->run(host->user, t->prompts[prompt], err);
+    return ok && host->post(host->user, CONTROL_PROMPT, NULL, t->prompts[prompt], err);
 }
 
 /* Returns the policy of the i-th of the first runs: plain decoding, then the one that needs most of the auxiliary models
@@ -525,11 +526,11 @@ next_record(struct tuner *t, const struct run_host *host, bool *more, struct err
     t->record_due = false;
     *more = t->records_run == 0 || (t->greedy && t->records_run < RECORDS && !slow);
     if (!*more)
-        return host->probe(host->user, probe_mode_names[PROBE_POLICY], err) && begin_heats(t, err);
+        return host->post(host->user, CONTROL_PROBE, NULL, probe_mode_names[PROBE_POLICY], err) && begin_heats(t, err);
     return (t->records_run > 0 ||
-            host->probe(host->user, probe_mode_names[t->greedy ? PROBE_ALL : PROBE_POLICY], err)) &&
+            host->post(host->user, CONTROL_PROBE, NULL, probe_mode_names[t->greedy ? PROBE_ALL : PROBE_POLICY], err)) &&
            ask(t, host, &run, 0, race_prompt(t->race, t->records_run), err) &&
-           (t->records_run > 0 || !t->greedy || host->costs(host->user, err));
+           (t->records_run > 0 || !t->greedy || host->post(host->user, CONTROL_COSTS, NULL, NULL, err));
 }
 
 static bool

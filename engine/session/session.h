@@ -3,6 +3,7 @@
 #ifndef ENGINE_SESSION_SESSION_H
 #define ENGINE_SESSION_SESSION_H
 
+#include "engine/events/control.h"
 #include "engine/events/event.h"
 #include "engine/events/run_info.h"
 #include "engine/events/settings.h"
@@ -54,38 +55,6 @@ struct session_options {
     double pace;        /* tokens/s at most; 0: no limit */
     bool paused;        /* pause after prefill */
     bool stay;          /* wait for controls at the end of a run (the scope); else finish the log */
-};
-
-enum control_kind {
-    CONTROL_PAUSE,
-    CONTROL_RESUME,
-    CONTROL_STEP_ROUNDS, /* n rounds, then pause */
-    CONTROL_STEP_TOKEN,  /* to the next drafted or emitted token, then pause */
-    CONTROL_BREAK,       /* pause after round n; 0 clears it */
-    CONTROL_UNTIL,       /* text: a condition (until.h); resume, and pause after the round that meets it */
-    CONTROL_KNOB, /* name, text: a knob of the policy, or of sampling (engine/events/sampling_knobs.h), and its value */
-    CONTROL_POLICY,   /* text: its name */
-    CONTROL_PROMPT,   /* text: a new run */
-    CONTROL_RESTART,  /* same prompt: a new run */
-    CONTROL_PROBE,    /* text: off, policy, all */
-    CONTROL_HEAD,     /* text: policy, lens, trained */
-    CONTROL_BASELINE, /* run autoregressively, measure and compare, after the present round */
-    CONTROL_COSTS,    /* measure the costs of steps after the present round, unless they are known, and emit them */
-    CONTROL_EXTEND,   /* n more tokens */
-    CONTROL_PACE,     /* text: tokens/s at most, 0: no limit */
-    CONTROL_NOTE,     /* text: a note about position n of sequence seq; "" removes it */
-    /* text: "POLICY KNOB=VALUE … head=MODE", a second setting, whose other knobs are those of the first: a new run of the same prompt
-     * under both, as sequences 0 and 1, which take turns, a round of one at a time. Changes of knobs, policies and heads then concern
-     * sequence seq. "off": a new run under the first setting alone. */
-    CONTROL_VERSUS,
-    CONTROL_QUIT
-};
-
-struct control {
-    enum control_kind kind;
-    char name[16];
-    const char *text; /* copied by session_post() */
-    uint32_t n, seq;
 };
 
 #define SESSION_NOTE 200 /* bytes of a note at most, with the terminating zero */

@@ -81,52 +81,28 @@ race_rig_request(const struct simulated_race *r, double time_s)
 /* ---- the owner ---- */
 
 static bool
-take_policy(void *user, const char *name, struct err *err)
+take(void *user, enum control_kind kind, const char *name, const char *text, struct err *err)
 {
     struct simulated_race *r = user;
     (void)err;
-    snprintf(r->policy, sizeof r->policy, "%s", name);
-    r->k = 0;
-    return true;
-}
-
-static bool
-take_knob(void *user, const char *name, const char *text, struct err *err)
-{
-    struct simulated_race *r = user;
-    (void)err;
-    assert_string_equal(name, "k");
-    r->k = strtod(text, NULL);
-    return true;
-}
-
-static bool
-take_run(void *user, const char *prompt, struct err *err)
-{
-    struct simulated_race *r = user;
-    (void)err;
-    r->prompt = 0;
-    while (strcmp(r->texts[r->prompt], prompt) != 0)
-        r->prompt++;
-    r->runs++;
-    return true;
-}
-
-static bool
-take_probe(void *user, const char *mode, struct err *err)
-{
-    struct simulated_race *r = user;
-    (void)err;
-    snprintf(r->probe, sizeof r->probe, "%s", mode);
-    return true;
-}
-
-static bool
-take_costs(void *user, struct err *err)
-{
-    struct simulated_race *r = user;
-    (void)err;
-    r->costs++;
+    switch (kind) {
+    case CONTROL_POLICY:
+        snprintf(r->policy, sizeof r->policy, "%s", text);
+        r->k = 0;
+        break;
+    case CONTROL_KNOB:
+        assert_string_equal(name, "k");
+        r->k = strtod(text, NULL);
+        break;
+    case CONTROL_PROMPT:
+        r->prompt = 0;
+        while (strcmp(r->texts[r->prompt], text) != 0)
+            r->prompt++;
+        r->runs++;
+        break;
+    case CONTROL_PROBE: snprintf(r->probe, sizeof r->probe, "%s", text); break;
+    default: assert_int_equal(kind, CONTROL_COSTS); r->costs++;
+    }
     return true;
 }
 
@@ -140,13 +116,7 @@ give_record(void *user, struct layer_record *record)
 struct run_host
 race_rig_host(struct simulated_race *r)
 {
-    return (struct run_host){.user = r,
-                             .knob = take_knob,
-                             .run = take_run,
-                             .policy = take_policy,
-                             .probe = take_probe,
-                             .costs = take_costs,
-                             .record = give_record};
+    return (struct run_host){.user = r, .post = take, .record = give_record};
 }
 
 /* ---- events ---- */

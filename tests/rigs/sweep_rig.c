@@ -22,9 +22,8 @@ made_emit_control(struct made *m, const char *name, const char *before, const ch
 }
 
 bool
-made_ask_knob(void *user, const char *name, const char *text, struct err *err)
+made_ask_knob(struct made *m, const char *name, const char *text, struct err *err)
 {
-    struct made *m = user;
     char before[32];
     double *value = strcmp(name, "tau") == 0 ? &m->tau : &m->d_max;
     if (m->refuse != NULL && strcmp(m->refuse, name) == 0)
@@ -35,34 +34,43 @@ made_ask_knob(void *user, const char *name, const char *text, struct err *err)
     return true;
 }
 
-bool
-made_ask_policy(void *user, const char *name, struct err *err)
+void
+made_ask_run(struct made *m, const char *prompt)
 {
-    struct made *m = user;
-    char before[16];
-    (void)err;
-    memcpy(before, m->policy, sizeof before);
-    snprintf(m->policy, sizeof m->policy, "%s", name);
-    made_emit_control(m, "policy", before, name);
-    return true;
-}
-
-bool
-made_ask_run(void *user, const char *prompt, struct err *err)
-{
-    struct made *m = user;
-    (void)err;
     snprintf(m->run, sizeof m->run, "%s", prompt != NULL ? "prompt" : "restart");
     if (prompt != NULL)
         snprintf(m->prompt, sizeof m->prompt, "%s", prompt);
     m->asked++;
+}
+
+static bool
+made_ask(void *user, enum control_kind kind, const char *name, const char *text, struct err *err)
+{
+    struct made *m = user;
+    if (kind == CONTROL_KNOB)
+        return made_ask_knob(m, name, text, err);
+    if (kind == CONTROL_POLICY) {
+        char before[16];
+        memcpy(before, m->policy, sizeof before);
+        snprintf(m->policy, sizeof m->policy, "%s", text);
+        if (!m->silent)
+            made_emit_control(m, "policy", before, text);
+    } else {
+        made_ask_run(m, text);
+    }
     return true;
 }
 
 struct run_host
 made_host_of(struct made *m)
 {
-    return (struct run_host){.user = m, .knob = made_ask_knob, .run = made_ask_run};
+    return (struct run_host){.user = m, .post = made_ask};
+}
+
+void
+made_baseline(struct made *m, bool with)
+{
+    snprintf(m->f->info.policies[2].name, sizeof m->f->info.policies[2].name, with ? "ar" : "none");
 }
 
 /* Rounds whose tokens and time hang on knobs, prompt and round alone. */
@@ -144,6 +152,7 @@ made_session(struct made *m, struct fixture *f)
     struct err err = {0};
     *m = (struct made){.f = f, .tau = 0.55, .d_max = 5, .rounds = 6, .end = "tokens"};
     assert_true(sweep_open(&m->sweep, &f->info, &err));
+    made_baseline(m, false);
     made_emit_control(m, "run", "", "start");
     made_emit_round(m, 1);
 }

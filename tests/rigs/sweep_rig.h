@@ -15,14 +15,15 @@ struct made {
     char run[16], prompt[64]; /* asked for; "": nothing */
     uint32_t asked, rounds;   /* runs and how many rounds each has */
     const char *refuse;       /* a knob that can't be turned */
+    bool silent;              /* changes of the policy are told later */
     char end[16];
 };
 
 void made_session(struct made *, struct fixture *); /* with a run that goes; its sweep is to be closed */
 struct run_host made_host_of(struct made *);
-bool made_ask_knob(void *user, const char *name, const char *text, struct err *);
-bool made_ask_policy(void *user, const char *name, struct err *);
-bool made_ask_run(void *user, const char *prompt, struct err *);
+void made_baseline(struct made *, bool with); /* whether the model has plain decoding; at first it has not */
+bool made_ask_knob(struct made *, const char *name, const char *text, struct err *);
+void made_ask_run(struct made *, const char *prompt);
 void made_emit_control(struct made *, const char *name, const char *before, const char *after);
 void made_emit_round(struct made *, uint32_t sequences);
 bool made_run(struct made *, uint32_t rounds); /* the one asked for, up to so many rounds of it; true: to its end */

@@ -47,44 +47,13 @@ sweeping_close(struct sweeping *sw)
 /* ---- posted controls ---- */
 
 static bool
-post(struct sweeping *sw, enum control_kind kind, const char *name, const char *text, struct err *err)
+post(void *user, enum control_kind kind, const char *name, const char *text, struct err *err)
 {
+    struct sweeping *sw = user;
     struct control c = {.kind = kind, .text = text};
     if (name != NULL)
         snprintf(c.name, sizeof c.name, "%s", name);
     return session_post(sw->session, &c, err);
-}
-
-static bool
-post_knob(void *user, const char *name, const char *text, struct err *err)
-{
-    struct sweeping *sw = user;
-    return post(sw, CONTROL_KNOB, name, text, err);
-}
-
-static bool
-post_run(void *user, const char *prompt, struct err *err)
-{
-    return post(user, prompt != NULL ? CONTROL_PROMPT : CONTROL_RESTART, NULL, prompt, err);
-}
-
-static bool
-post_policy(void *user, const char *name, struct err *err)
-{
-    struct sweeping *sw = user;
-    return post(sw, CONTROL_POLICY, NULL, name, err);
-}
-
-static bool
-post_probe(void *user, const char *mode, struct err *err)
-{
-    return post(user, CONTROL_PROBE, NULL, mode, err);
-}
-
-static bool
-post_costs(void *user, struct err *err)
-{
-    return post(user, CONTROL_COSTS, NULL, NULL, err);
 }
 
 static bool
@@ -97,13 +66,7 @@ take_record(void *user, struct layer_record *record)
 static struct run_host
 host_of(struct sweeping *sw)
 {
-    return (struct run_host){.user = sw,
-                             .knob = post_knob,
-                             .run = post_run,
-                             .policy = post_policy,
-                             .probe = post_probe,
-                             .costs = post_costs,
-                             .record = take_record};
+    return (struct run_host){.user = sw, .post = post, .record = take_record};
 }
 
 static bool
@@ -134,7 +97,8 @@ restore_policy(struct sweeping *sw, const struct settings *now, uint32_t policy,
         if (now->value[policy][k] == sw->before.value[policy][k])
             continue;
         knob_format(&info->knobs[k], sw->before.value[policy][k], text, sizeof text);
-        ok = (chosen || post_policy(sw, info->name, err)) && post_knob(sw, info->knobs[k].name, text, err);
+        ok = (chosen || post(sw, CONTROL_POLICY, NULL, info->name, err)) &&
+             post(sw, CONTROL_KNOB, info->knobs[k].name, text, err);
         chosen = true;
     }
     return ok;
@@ -150,9 +114,9 @@ restore(struct sweeping *sw, struct err *err)
     session_requested(sw->session, 0, &now);
     for (uint32_t i = 0; i < info->n_policies && ok; i++)
         ok = restore_policy(sw, &now, i, err);
-    return ok && post_policy(sw, info->policies[sw->before.policy].name, err) &&
-           post_probe(sw, probe_mode_names[sw->before.probe], err) &&
-           (sw->prompt == NULL || post_run(sw, sw->prompt, err));
+    return ok && post(sw, CONTROL_POLICY, NULL, info->policies[sw->before.policy].name, err) &&
+           post(sw, CONTROL_PROBE, NULL, probe_mode_names[sw->before.probe], err) &&
+           (sw->prompt == NULL || post(sw, CONTROL_PROMPT, NULL, sw->prompt, err));
 }
 
 bool

@@ -21,16 +21,6 @@ report(const struct knob_sweep *s)
     return text;
 }
 
-/* What was asked for is told later. */
-static bool
-made_take_silently(void *user, const char *name, struct err *err)
-{
-    struct made *m = user;
-    (void)err;
-    snprintf(m->policy, sizeof m->policy, "%s", name);
-    return true;
-}
-
 SEGMENTS_TEST(every_point_is_run_once_and_knobs_come_back)
 {
     struct made m;
@@ -113,8 +103,8 @@ SEGMENTS_TEST(the_baseline_is_run_among_the_points)
     char order[128] = "";
     made_session(&m, *state);
     snprintf(m.policy, sizeof m.policy, "specbound");
-    struct run_host host = made_host_of(&m);
-    host.policy = made_ask_policy;
+    const struct run_host host = made_host_of(&m);
+    made_baseline(&m, true);
     made_sweep(&m, "d_max=3:8:1 tau=0.3:0.6:0.15", NULL, 0); /* 18 points */
     assert_true(isnan(sweep_baseline(m.sweep).value));
     go_on_among(&m, &host, UINT32_MAX, order);
@@ -167,11 +157,11 @@ SEGMENTS_TEST(a_sweep_can_restart_before_its_policy_change_is_confirmed)
     struct err err = {0};
     made_session(&m, *state);
     snprintf(m.policy, sizeof m.policy, "specbound");
-    struct run_host host = made_host_of(&m);
-    host.policy = made_ask_policy;
+    const struct run_host host = made_host_of(&m);
+    made_baseline(&m, true);
     made_sweep(&m, "tau=0.3:0.6:0.15", NULL, 0);
     go_on_among(&m, &host, 0, order); /* the baseline is asked for */
-    host.policy = made_take_silently;
+    m.silent = true;
     assert_true(sweep_stop(m.sweep, &host, &err));
     made_sweep(&m, "tau=0.3:0.6:0.15", NULL, 0);
     assert_string_equal(sweep_policy(m.sweep)->name, "specbound");
@@ -223,7 +213,7 @@ SEGMENTS_TEST(a_list_of_prompts_is_run_at_every_point)
     struct made m;
     char one[] = "one", three[] = "three", *prompts[] = {one, three};
     made_session(&m, *state);
-    made_ask_run(&m, "mine", NULL);
+    made_ask_run(&m, "mine");
     made_run(&m, UINT32_MAX);
     m.asked = 0;
     made_sweep(&m, "d_max=3:5:1", prompts, 2);

@@ -15,29 +15,15 @@ struct swept {
 };
 
 static bool
-take_knob(void *user, const char *name, const char *text, struct err *err)
+take(void *user, enum control_kind kind, const char *name, const char *text, struct err *err)
 {
     struct swept *w = user;
     (void)err;
-    for (int i = 0; i < 3; i++)
+    if (kind == CONTROL_POLICY)
+        w->ar = strcmp(text, "ar") == 0;
+    for (int i = 0; i < 3 && kind == CONTROL_KNOB; i++)
         if (strcmp(w->f->info.policies[w->policy].knobs[i].name, name) == 0)
             w->value[i] = strtod(text, NULL);
-    return true;
-}
-
-static bool
-take_run(void *user, const char *prompt, struct err *err)
-{
-    (void)user, (void)prompt, (void)err;
-    return true;
-}
-
-static bool
-take_policy(void *user, const char *name, struct err *err)
-{
-    struct swept *w = user;
-    (void)err;
-    w->ar = strcmp(name, "ar") == 0;
     return true;
 }
 
@@ -47,10 +33,10 @@ static void
 sweep_with(struct swept *w, struct fixture *f, const char *grid, uint32_t runs, bool baseline)
 {
     struct err err = {0};
-    const struct run_host host = {
-        .user = w, .knob = take_knob, .run = take_run, .policy = baseline ? take_policy : NULL};
+    const struct run_host host = {.user = w, .post = take};
     struct policy p = {.ops = NULL};
     *w = (struct swept){.f = f};
+    snprintf(f->info.policies[0].name, sizeof f->info.policies[0].name, baseline ? "ar" : "none");
     assert_true(policy_number(&p, "a", "", 0, 100, 1, 1, "") && policy_number(&p, "b", "", 0, 100, 1, 1, "") &&
                 policy_number(&p, "c", "", 0, 100, 1, 1, ""));
     while (strcmp(f->info.policies[w->policy].name, f->info.policy) != 0)
