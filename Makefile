@@ -3,7 +3,8 @@
 PREFIX  ?= /usr/local
 DESTDIR ?=
 CC      ?= cc
-VERSION := 0.1.0
+# The version is written in debian/changelog alone.
+VERSION := $(shell awk -F'[()-]' '{ print $$2; exit }' debian/changelog)
 DATADIR  = $(PREFIX)/share/specscope
 
 WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror=implicit-function-declaration
@@ -109,6 +110,10 @@ $(BUILD)/obj/%.o: %.c | $(BUILD)/.deps
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(BASE) $(OPENMP) $(CFLAGS) $(ITS_FLAGS) -DSPECSCOPE_VERSION='"$(VERSION)"' -DSPECSCOPE_DATADIR='"$(DATADIR)"' -MMD -MP -c $< -o $@
+
+# These files contain the version.
+$(patsubst %,$(BUILD)/obj/%.o,cli/doctor/doctor cli/generation/generation cli/options/option_table engine/session/session_open \
+	tui/figures/figures tests/unit/figures/test_figures): debian/changelog
 
 # The program contains the default theme, so the scope needs no file for its colours.
 $(BUILD)/gen/theme_dark.inc: themes/dark.json

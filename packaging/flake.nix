@@ -12,7 +12,7 @@
       packages = each (pkgs: {
         default = pkgs.stdenv.mkDerivation {
           pname = "specscope";
-          version = "0.1.0";
+          version = builtins.elemAt (builtins.split "[()]" (builtins.readFile ../debian/changelog)) 2;
           src = ./..;
           nativeBuildInputs = [ pkgs.pkg-config ];
           buildInputs = with pkgs; [ cairo cjson fontconfig libcsv ncurses openblas pcre2 utf8proc ]

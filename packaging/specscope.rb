@@ -1,10 +1,11 @@
 # Homebrew: `make dist`, then `brew install --build-from-source packaging/specscope.rb`.
 class Specscope < Formula
   DIST = File.expand_path("../build/dist", __dir__)
+  VERSION = File.read(File.expand_path("../debian/changelog", __dir__))[/\(([0-9.]+)/, 1]
 
   desc "Oscilloscope for speculative decoding of language models"
   homepage "file://#{DIST}"
-  url "file://#{DIST}/specscope-0.1.0.tar.gz"
+  url "file://#{DIST}/specscope-#{VERSION}.tar.gz"
   sha256 File.exist?("#{DIST}/SHA256SUMS") ? File.read("#{DIST}/SHA256SUMS")[/\h{64}/] : "0" * 64
   license all_of: ["MIT", "CC0-1.0"]
 

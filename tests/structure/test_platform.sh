@@ -17,10 +17,8 @@ found=$(sources cli engine kernels policies traces tui |
 result "calls that only Linux has are in kernels/base/platform.c" "$found"
 result "and the check finds them there" "$(grep -qE "$LINUX" kernels/base/platform.c || echo "  nothing there")"
 
-version=$(sed -n 's/^VERSION := //p' Makefile)
-result "packages are of the Makefile's version" "$(for file in debian/changelog packaging/specscope.rb packaging/flake.nix; do
-    grep -qF "$version" "$file" || echo "  $file is not of $version"
-done)"
+version=$(sed -n '1s/.*(\(.*\)).*/\1/p' debian/changelog)
+result "CHANGELOG.md begins with the version of debian/changelog" "$(grep -m 1 '^## ' CHANGELOG.md | grep -F "[$version]" >/dev/null || echo "  it does not begin with $version")"
 readable() { # program, sentence, command
     if command -v "$1" >/dev/null 2>&1; then
         result "$2" "$(sh -c "$3" 2>&1 || echo "  it ends with $?")"
