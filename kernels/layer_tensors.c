@@ -78,7 +78,7 @@ tensor_fits(const struct tensor *t, const char *name, uint32_t layer, bool vecto
 }
 
 static bool
-layer_fits(const struct model_desc *d, uint32_t optional, uint32_t layer, struct err *err)
+layer_fits(const struct model_desc *d, layer_set_t optional, uint32_t layer, struct err *err)
 {
     const bool sparse = d->layers[layer - 1].experts != NULL;
     if (sparse && !experts_fit(d, layer, err))
@@ -101,7 +101,7 @@ layer_fits(const struct model_desc *d, uint32_t optional, uint32_t layer, struct
 }
 
 bool
-model_desc_fits(const struct model_desc *d, uint32_t optional, struct err *err)
+model_desc_fits(const struct model_desc *d, layer_set_t optional, struct err *err)
 {
     if (!numbers_fit(d, err) || !tensor_fits(&d->embedding, "token_embd", 0, false, d->vocab, d->width, err))
         return false;

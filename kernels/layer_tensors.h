@@ -68,20 +68,23 @@ enum layer_tensor_kind { LAYER_MATRIX, LAYER_NORM, LAYER_BIAS };
 enum layer_tensor_need { LAYER_NEEDED, LAYER_USUAL, LAYER_OPTIONAL };
 enum layer_naming { LAYER_NAMED_GGUF, LAYER_NAMED_HF, LAYER_NAMINGS };
 
-/* Groups of optional tensors that occur together, as bits. */
-#define LAYER_QKV_BIAS (1u << LAYER_BQ | 1u << LAYER_BK | 1u << LAYER_BV)
-#define LAYER_QK_NORM  (1u << LAYER_Q_NORM | 1u << LAYER_K_NORM)
+/* A set of tensors: bits 1 << enum layer_tensor. */
+typedef uint64_t layer_set_t;
+/* Groups of optional tensors that occur together. */
+#define LAYER_QKV_BIAS (1ull << LAYER_BQ | 1ull << LAYER_BK | 1ull << LAYER_BV)
+#define LAYER_QK_NORM  (1ull << LAYER_Q_NORM | 1ull << LAYER_K_NORM)
 /* Groups of usual tensors. */
-#define LAYER_PRE_NORMS (1u << LAYER_ATTN_NORM | 1u << LAYER_FFN_NORM)
-#define LAYER_GATED     (1u << LAYER_GATE)
+#define LAYER_PRE_NORMS (1ull << LAYER_ATTN_NORM | 1ull << LAYER_FFN_NORM)
+#define LAYER_GATED     (1ull << LAYER_GATE)
 /* Optional vectors that accompany usual tensors. */
-#define LAYER_NORM_BIAS  (1u << LAYER_ATTN_NORM_B | 1u << LAYER_FFN_NORM_B)
-#define LAYER_MLP_BIAS   (1u << LAYER_BUP | 1u << LAYER_BDOWN)
-#define LAYER_POST_NORMS (1u << LAYER_ATTN_POST | 1u << LAYER_FFN_POST)
+#define LAYER_NORM_BIAS  (1ull << LAYER_ATTN_NORM_B | 1ull << LAYER_FFN_NORM_B)
+#define LAYER_MLP_BIAS   (1ull << LAYER_BUP | 1ull << LAYER_BDOWN)
+#define LAYER_POST_NORMS (1ull << LAYER_ATTN_POST | 1ull << LAYER_FFN_POST)
 /* The MLP, absent in a layer with experts. */
-#define LAYER_MLP (1u << LAYER_GATE | 1u << LAYER_UP | 1u << LAYER_DOWN)
+#define LAYER_MLP (1ull << LAYER_GATE | 1ull << LAYER_UP | 1ull << LAYER_DOWN)
 /* Additional tensors of a layer with experts (kernels/experts.h). */
-#define LAYER_ROUTING (1u << LAYER_ROUTER | 1u << LAYER_BROUTER | 1u << LAYER_CORRECTION | 1u << LAYER_SHARED_MIX)
+#define LAYER_ROUTING                                                                                                  \
+    (1ull << LAYER_ROUTER | 1ull << LAYER_BROUTER | 1ull << LAYER_CORRECTION | 1ull << LAYER_SHARED_MIX)
 
 struct layer_tensor_info {
     enum layer_tensor_kind kind;
@@ -103,8 +106,8 @@ void layer_tensor_shape(const struct model_desc *, enum layer_tensor, uint32_t *
 
 /* Checks that a model's numbers and tensors are consistent; every backend calls it before loading. Required tensors
  * must be present, with the right shape and a type whose blocks fill their rows; vectors must be unquantised.
- * `optional` is a mask (1 << enum layer_tensor) of the optional tensors that the backend supports; a model with others
+ * `optional` is the set of the optional tensors that the backend supports; a model with others
  * is refused. Returns false with an error on failure. */
-bool model_desc_fits(const struct model_desc *, uint32_t optional, struct err *);
+bool model_desc_fits(const struct model_desc *, layer_set_t optional, struct err *);
 
 #endif

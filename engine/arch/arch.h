@@ -70,10 +70,10 @@ struct arch {
     const char *hf;             /* config.json's model_type */
     enum rope_layout gguf_rope; /* ADJACENT where converters permute the rows of Q and K */
     enum rope_layout hf_rope;
-    uint32_t needs, may;     /* optional tensors of a layer (1 << enum layer_tensor): required, allowed */
-    uint32_t lacks;          /* usual tensors of a layer that the architecture lacks */
-    uint32_t usual_head_dim; /* default for config.json; 0: width / heads */
-    uint32_t usual_window;   /* default for config.json; 0: none */
+    layer_set_t needs, may;                            /* optional tensors of a layer: required, allowed */
+    layer_set_t lacks;                                 /* usual tensors of a layer that the architecture lacks */
+    uint32_t usual_head_dim;                           /* default for config.json; 0: width / heads */
+    uint32_t usual_window;                             /* default for config.json; 0: none */
     uint32_t usual_heads, usual_kv_heads, usual_vocab; /* defaults for config.json; 0: required */
     double usual_base;                                 /* default for config.json; 0: 10000 */
     uint32_t usual_ctx;                                /* default for config.json; 0: 2048 */

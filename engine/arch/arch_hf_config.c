@@ -179,25 +179,25 @@ value_of(const char *word, size_t len)
     return v;
 }
 
-#define BIASES (LAYER_QKV_BIAS | 1u << LAYER_BO | LAYER_MLP_BIAS | 1u << LAYER_BGATE)
+#define BIASES (LAYER_QKV_BIAS | 1ull << LAYER_BO | LAYER_MLP_BIAS | 1ull << LAYER_BGATE)
 
 void
 arch_hf_switch(const cJSON *config, const char *words, struct arch *arch)
 {
     static const struct {
         const char *name;
-        uint32_t tensors;
+        layer_set_t tensors;
     } switches[] = {{"use_bias", BIASES},
                     {"bias", BIASES},
-                    {"attention_bias", LAYER_QKV_BIAS | 1u << LAYER_BO},
-                    {"attention_out_bias", 1u << LAYER_BO},
+                    {"attention_bias", LAYER_QKV_BIAS | 1ull << LAYER_BO},
+                    {"attention_out_bias", 1ull << LAYER_BO},
                     {"qkv_bias", LAYER_QKV_BIAS},
                     {"use_qkv_bias", LAYER_QKV_BIAS},
-                    {"mlp_bias", LAYER_MLP_BIAS | 1u << LAYER_BGATE},
+                    {"mlp_bias", LAYER_MLP_BIAS | 1ull << LAYER_BGATE},
                     {"use_qk_norm", LAYER_QK_NORM}};
-    uint32_t on = 0, off = 0;
+    layer_set_t on = 0, off = 0;
     for (size_t i = 0; words != NULL && i < sizeof switches / sizeof switches[0]; i++) {
-        const uint32_t those = switches[i].tensors;
+        const layer_set_t those = switches[i].tensors;
         if (find_word(words, switches[i].name) == NULL)
             continue;
         const bool is_on = cJSON_IsTrue(arch_hf_entry(config, switches[i].name));

@@ -422,7 +422,7 @@ static bool
 take_of_layer(const struct arch_taking *t, uint32_t layer, enum layer_tensor i, struct tensor *out)
 {
     const struct arch_source *s = t->source;
-    const uint32_t bit = 1u << i;
+    const layer_set_t bit = 1ull << i;
     const bool usual = layer_tensors[i].need != LAYER_OPTIONAL && (s->arch->lacks & bit) == 0;
     const bool needed = usual || (s->arch->needs & bit) != 0 || i == LAYER_ROUTER,
                norm = layer_tensors[i].kind == LAYER_NORM;
@@ -457,7 +457,7 @@ static bool
 take_layer(const struct arch_taking *t, uint32_t layer, struct layer_desc *out)
 {
     const bool sparse = arch_is_sparse(t, layer);
-    const uint32_t without = sparse ? LAYER_MLP : LAYER_ROUTING;
+    const layer_set_t without = sparse ? LAYER_MLP : LAYER_ROUTING;
     for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++)
         if ((without >> i & 1u) == 0 && !take_of_layer(t, layer, i, &out->all[i]))
             return false;

@@ -163,12 +163,12 @@ static const struct arch_experts ernie_experts = {
 
 /* ---- the table ---- */
 
-#define QKVO_BIAS (LAYER_QKV_BIAS | 1u << LAYER_BO)
+#define QKVO_BIAS (LAYER_QKV_BIAS | 1ull << LAYER_BO)
 
 /* Most converters write 'llama' for Mistral, and all for Mixtral. Qwen 3 has heads of 128 dimensions at every width. */
 /* clang-format off */
 static const struct arch architectures[] = {
-    {.gguf = "llama", .hf = "llama", .may = QKVO_BIAS | LAYER_MLP_BIAS | 1u << LAYER_BGATE, .usual_eps = 1e-6,
+    {.gguf = "llama", .hf = "llama", .may = QKVO_BIAS | LAYER_MLP_BIAS | 1ull << LAYER_BGATE, .usual_eps = 1e-6,
      .hf_rope = ROPE_HALVES, .experts = &mixtral_experts},
     {.gguf = "mistral", .hf = "mistral", .may = LAYER_QKV_BIAS, .usual_eps = 1e-6, .usual_ctx = 131072,
      .usual_window = 4096,
@@ -214,10 +214,10 @@ static const struct arch architectures[] = {
      .usual_eps = 1.5625e-7, .usual_ctx = 131072, .usual_part = 0.5, .renames = glm4_names, .hf_fused = {NULL,
      "mlp.gate_up_proj", false},
      .gguf_fused = {NULL, "ffn_up", false}},
-    {.gguf = "command-r", .hf = "cohere", .hf_rope = ROPE_ADJACENT, .lacks = 1u << LAYER_FFN_NORM, .usual_eps = 1e-5,
+    {.gguf = "command-r", .hf = "cohere", .hf_rope = ROPE_ADJACENT, .lacks = 1ull << LAYER_FFN_NORM, .usual_eps = 1e-5,
      .usual_ctx = 8192,
      .traits = ARCH_TIED, .form = {.centred = true, .parallel = true}},
-    {.gguf = "cohere2", .hf = "cohere2", .hf_rope = ROPE_ADJACENT, .lacks = 1u << LAYER_FFN_NORM, .usual_eps = 1e-5,
+    {.gguf = "cohere2", .hf = "cohere2", .hf_rope = ROPE_ADJACENT, .lacks = 1ull << LAYER_FFN_NORM, .usual_eps = 1e-5,
      .usual_ctx = 8192,
      .full_every = 4, .usual_window = 4096, .traits = ARCH_TIED | ARCH_WINDOWED | ARCH_WINDOWS_ROTATE,
      .form = {.centred = true, .parallel = true}},
@@ -227,7 +227,7 @@ static const struct arch architectures[] = {
      .traits = ARCH_WINDOWED | ARCH_TIED, .form = {.activation = ACT_GELU_TANH, .centred = true},
      .renames = starcoder2_names},
     {.gguf = "phi2", .hf = "phi", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
-     .needs = QKVO_BIAS | LAYER_MLP_BIAS | 1u << LAYER_ATTN_NORM_B, .lacks = LAYER_GATED | 1u << LAYER_FFN_NORM,
+     .needs = QKVO_BIAS | LAYER_MLP_BIAS | 1ull << LAYER_ATTN_NORM_B, .lacks = LAYER_GATED | 1ull << LAYER_FFN_NORM,
      .usual_eps = 1e-5, .usual_part = 0.5, .form = {.activation = ACT_GELU_TANH, .centred = true, .parallel = true},
      .renames = phi_names, .hf_names = &phi_ends, .gguf_fused = {"attn_qkv", NULL, false}},
     {.gguf = "gptneox", .hf = "gpt_neox", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
@@ -258,8 +258,8 @@ static const struct arch architectures[] = {
      .renames = gpt2_names, .hf_names = &gpt2_ends, .hf_fused = {"attn.c_attn", NULL, true},
      .gguf_fused = {"attn_qkv", NULL, false}},
     {.gguf = "falcon", .hf = "falcon", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
-     .needs = 1u << LAYER_ATTN_NORM_B, .lacks = LAYER_GATED | 1u << LAYER_FFN_NORM,
-     .may = QKVO_BIAS | LAYER_MLP_BIAS | 1u << LAYER_FFN_NORM | 1u << LAYER_FFN_NORM_B, .usual_eps = 1e-5,
+     .needs = 1ull << LAYER_ATTN_NORM_B, .lacks = LAYER_GATED | 1ull << LAYER_FFN_NORM,
+     .may = QKVO_BIAS | LAYER_MLP_BIAS | 1ull << LAYER_FFN_NORM | 1ull << LAYER_FFN_NORM_B, .usual_eps = 1e-5,
      .ffn_by_width = 4, .traits = ARCH_MULTI_QUERY | ARCH_TIED,
      .form = {.activation = ACT_GELU, .centred = true, .parallel = true}, .renames = falcon_names,
      .gguf_renames = falcon_gguf_names, .hf_names = &falcon_ends,
@@ -281,7 +281,7 @@ static const struct arch architectures[] = {
     {.gguf = "llama", .hf = "mixtral", .hf_rope = ROPE_HALVES, .usual_eps = 1e-5, .usual_ctx = 131072, .traits = ARCH_WINDOWED,
      .renames = mixtral_names, .experts = &mixtral_experts},
     {.gguf = "qwen2moe", .hf = "qwen2_moe", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
-     .needs = 1u << LAYER_SHARED_MIX, .may = LAYER_QKV_BIAS, .usual_eps = 1e-6, .usual_ctx = 32768, .traits = ARCH_WINDOWS_ODD,
+     .needs = 1ull << LAYER_SHARED_MIX, .may = LAYER_QKV_BIAS, .usual_eps = 1e-6, .usual_ctx = 32768, .traits = ARCH_WINDOWS_ODD,
      .experts = &qwen2_experts},
     {.gguf = "qwen3moe", .hf = "qwen3_moe", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .needs = LAYER_QK_NORM,
      .may = LAYER_QKV_BIAS, .usual_eps = 1e-6, .usual_ctx = 32768, .experts = &qwen3_experts},
@@ -309,14 +309,14 @@ static const struct arch architectures[] = {
      .form = {.activation = ACT_GELU, .centred = true, .alibi = {.most = 8}}, .renames = mpt_names,
      .hf_names = &mpt_ends, .hf_fused = {"attn.Wqkv", NULL, false}, .gguf_fused = {"attn_qkv", NULL, false}},
     {.gguf = "gpt-oss", .hf = "gpt_oss", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
-     .needs = QKVO_BIAS | 1u << LAYER_SINKS | 1u << LAYER_BROUTER, .usual_head_dim = 64, .usual_eps = 1e-5,
+     .needs = QKVO_BIAS | 1ull << LAYER_SINKS | 1ull << LAYER_BROUTER, .usual_head_dim = 64, .usual_eps = 1e-5,
      .usual_ctx = 131072, .full_every = 2, .usual_window = 128, .traits = ARCH_WINDOWED | ARCH_YARN_IN_PART,
      .form = {.activation = ACT_SWIGLU_CLAMPED}, .renames = gpt_oss_names, .gguf_renames = seed_gguf_names,
      .experts = &gpt_oss_experts},
     {.gguf = "glm4moe", .hf = "glm4_moe", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
-     .needs = 1u << LAYER_CORRECTION, .may = LAYER_QKV_BIAS | LAYER_QK_NORM, .usual_eps = 1e-5, .usual_ctx = 131072,
+     .needs = 1ull << LAYER_CORRECTION, .may = LAYER_QKV_BIAS | LAYER_QK_NORM, .usual_eps = 1e-5, .usual_ctx = 131072,
      .usual_part = 0.5, .traits = ARCH_LOOKS_AHEAD, .gguf_renames = seed_gguf_names, .experts = &glm4_experts},
-    {.gguf = "ernie4_5-moe", .hf = "ernie4_5_moe", .hf_rope = ROPE_ADJACENT, .may = 1u << LAYER_CORRECTION,
+    {.gguf = "ernie4_5-moe", .hf = "ernie4_5_moe", .hf_rope = ROPE_ADJACENT, .may = 1ull << LAYER_CORRECTION,
      .usual_eps = 1e-5, .usual_ctx = 131072, .traits = ARCH_TIED | ARCH_LOOKS_AHEAD, .renames = ernie_moe_names,
      .experts = &ernie_experts},
 };

@@ -12,7 +12,7 @@
 #include "kernels/team.h"
 #include "kernels/tensor.h"
 
-#define OPTIONAL_TENSORS UINT32_MAX /* forward.c supports all of them */
+#define OPTIONAL_TENSORS UINT64_MAX /* forward.c supports all of them */
 
 /* Makes a synthetic tensor in its file format, if the kernels read that format. */
 static const void *

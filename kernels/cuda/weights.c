@@ -353,8 +353,8 @@ cuda_weights_heads(struct weights *w, const struct exit_head *by_layer, struct e
 
 /* Optional tensors that the forward pass supports. */
 #define OPTIONAL_TENSORS                                                                                               \
-    (LAYER_QKV_BIAS | LAYER_QK_NORM | LAYER_NORM_BIAS | LAYER_MLP_BIAS | LAYER_POST_NORMS | 1u << LAYER_BO |           \
-     1u << LAYER_BGATE | 1u << LAYER_SINKS | LAYER_ROUTING)
+    (LAYER_QKV_BIAS | LAYER_QK_NORM | LAYER_NORM_BIAS | LAYER_MLP_BIAS | LAYER_POST_NORMS | 1ull << LAYER_BO |         \
+     1ull << LAYER_BGATE | 1ull << LAYER_SINKS | LAYER_ROUTING)
 
 /* ---- what there is to load ---- */
 

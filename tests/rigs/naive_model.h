@@ -10,8 +10,8 @@ struct naive_shape {
     enum rope_layout rope;
     enum weight_type type;   /* of the matrices; norms are F32. Types with blocks need widths of whole blocks */
     enum weight_type second; /* of values, down and head, where not F32: files mix types */
-    uint32_t optional;       /* tensors of a layer: 1 << enum layer_tensor */
-    uint32_t lacks;          /* usual tensors that the model does not have */
+    layer_set_t optional;    /* tensors of a layer */
+    layer_set_t lacks;       /* usual tensors that the model does not have */
     uint32_t window;         /* positions that a row attends to; 0: all */
     uint32_t rope_dims;      /* dimensions of a head that RoPE rotates; 0: all */
     struct model_form form;

@@ -187,7 +187,7 @@ random_layer(struct naive_model *m, const struct naive_shape *s, bool sparse, st
              struct naive_layer *doubles)
 {
     const enum weight_type second = s->second != WEIGHT_F32 ? s->second : s->type;
-    const uint32_t without = sparse ? LAYER_MLP : LAYER_ROUTING;
+    const layer_set_t without = sparse ? LAYER_MLP : LAYER_ROUTING;
     if (sparse)
         random_experts(m, s, to, doubles);
     for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++) {

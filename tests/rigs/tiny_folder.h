@@ -12,7 +12,7 @@
     "\"vocab_size\":10" rest "}"
 
 struct tiny_weights {
-    uint32_t optional; /* tensors of the layer: 1 << enum layer_tensor */
+    layer_set_t optional;
     bool headless;     /* no lm_head.weight */
     const char *extra; /* one more tensor, of two values; or NULL */
     const char *drop;  /* one tensor less; or NULL */

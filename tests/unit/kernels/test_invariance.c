@@ -44,11 +44,11 @@ static const struct naive_shape shapes[] = {
 
 /* Experts: whose weights are quantised, and rows of a call that share some of them, and some not. */
 static const struct naive_shape mixtures[] = {
-    RIG_SHAPE(2, 64, 4, 2, 32, 96, VOCAB, .type = WEIGHT_Q8_0, .optional = 1u << LAYER_SHARED_MIX,
+    RIG_SHAPE(2, 64, 4, 2, 32, 96, VOCAB, .type = WEIGHT_Q8_0, .optional = 1ull << LAYER_SHARED_MIX,
               .form = {.experts = {.n = 9, .used = 2, .ffn = 96, .shared_ffn = 64, .renormalised = true}}),
     RIG_SHAPE(
         2, 72, 4, 2, 16, 90, VOCAB, .type = WEIGHT_BF16, .dense = 1, .expert_biases = true,
-        .optional = 1u << LAYER_SINKS | 1u << LAYER_BROUTER | 1u << LAYER_CORRECTION,
+        .optional = 1ull << LAYER_SINKS | 1ull << LAYER_BROUTER | 1ull << LAYER_CORRECTION,
         .form = {.activation = ACT_SWIGLU_CLAMPED,
                  .experts = {.n = 8, .used = 3, .ffn = 45, .groups = 2, .groups_used = 1, .routing = ROUTE_SIGMOID}}),
     RIG_SHAPE(2, 64, 4, 2, 16, 96, VOCAB, .type = WEIGHT_F16,

@@ -95,7 +95,7 @@ TEST(an_optional_tensor_is_refused_where_a_backend_does_not_compute_with_it)
         struct err err = {0};
         if ((ALL >> i & 1u) == 0)
             continue;
-        assert_int_equal(model_desc_fits(&m.desc, ALL & ~(1u << i), &err), layer_tensors[i].need != LAYER_OPTIONAL);
+        assert_int_equal(model_desc_fits(&m.desc, ALL & ~(1ull << i), &err), layer_tensors[i].need != LAYER_OPTIONAL);
         assert_int_equal(strstr(err.text, "is not known to this backend") != NULL,
                          layer_tensors[i].need == LAYER_OPTIONAL);
     }

@@ -119,10 +119,11 @@ TEST(numbers_of_rope_that_an_architecture_lacks_are_passed_over)
 
 TEST(biases_are_there_where_a_switch_is_on)
 {
-    const uint32_t qkv = LAYER_QKV_BIAS, out = 1u << LAYER_BO, may = qkv | out | LAYER_MLP_BIAS | 1u << LAYER_FFN_NORM;
+    const layer_set_t qkv = LAYER_QKV_BIAS, out = 1ull << LAYER_BO,
+                      may = qkv | out | LAYER_MLP_BIAS | 1ull << LAYER_FFN_NORM;
     const struct {
         const char *model_type, *text;
-        uint32_t has, needs;
+        layer_set_t has, needs;
     } cases[] = {{"llama", "{}", 0, 0},
                  {"llama", "{'attention_bias':true}", qkv | out, qkv},
                  {"llama", "{'mlp_bias':true}", LAYER_MLP_BIAS, 0},
@@ -136,7 +137,7 @@ TEST(biases_are_there_where_a_switch_is_on)
         cJSON *c = understood(cases[i].model_type, cases[i].text, &err);
         struct arch arch = {.may = may, .needs = qkv};
         arch_hf_switch(c, arch_hf_usual(cases[i].model_type), &arch);
-        assert_int_equal(arch.may, cases[i].has | 1u << LAYER_FFN_NORM);
+        assert_int_equal(arch.may, cases[i].has | 1ull << LAYER_FFN_NORM);
         assert_int_equal(arch.needs, cases[i].needs);
         cJSON_Delete(c);
     }
