@@ -1,5 +1,4 @@
-/* Drafting a chain at one fixed exit layer, for layerskip, fsm, dv, del and the policies with a draft model (docs/methods.md: The
- * LayerSkip family, DEL). */
+/* Drafting a chain at one fixed exit layer, for layerskip, fsm, dv, del and the policies with a draft model (docs/policies/layerskip.md, DEL). */
 #ifndef POLICIES_CHAIN_H
 #define POLICIES_CHAIN_H
 

@@ -1,4 +1,4 @@
-/* DEL: dynamic exit layer and speculation length from cached hidden states (docs/methods.md: DEL).
+/* DEL: dynamic exit layer and speculation length from cached hidden states (docs/policies/del.md).
  *
  * After each round, and after prefill over the last positions of the prompt, the hidden states of all layers at the
  * round's valid rows go through the head in one call: shadow tokens x̂_l and confidences cs_l. Sums decay by ω:

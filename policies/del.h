@@ -1,4 +1,4 @@
-/* DEL's arithmetic (docs/methods.md: DEL): decayed sums of matches and confidences per layer, and the choice of
+/* DEL's arithmetic (docs/policies/del.md): decayed sums of matches and confidences per layer, and the choice of
  * exit layer and length from them. */
 #ifndef POLICIES_DEL_H
 #define POLICIES_DEL_H

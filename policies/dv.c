@@ -1,4 +1,4 @@
-/* Draft & Verify's adaptive threshold on a fixed exit layer (docs/methods.md: The LayerSkip family): drafting stops
+/* Draft & Verify's adaptive threshold on a fixed exit layer (docs/policies/layerskip.md): drafting stops
  * *after* the token whose confidence is below th, and th follows the acceptance of past rounds:
  *
  *   m̄  ← 0.5 m̄ + 0.5 m,  m = accepted / drafted

@@ -1,4 +1,4 @@
-/* LayerSkip with a length that follows acceptance, a finite-state machine (docs/methods.md: The LayerSkip family): γ
+/* LayerSkip with a length that follows acceptance, a finite-state machine (docs/policies/layerskip.md): γ
  * grows by one after a fully accepted round, up to a cap, and shrinks by one after a rejection, down to one. */
 #include <math.h>
 

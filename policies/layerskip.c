@@ -1,4 +1,4 @@
-/* LayerSkip's self-speculation (docs/methods.md: The LayerSkip family): draft with layers 1..E and the head at E, a
+/* LayerSkip's self-speculation (docs/policies/layerskip.md): draft with layers 1..E and the head at E, a
  * fixed number of tokens γ; verification runs layers E+1..L on all rows in one pass, with the keys, values and hidden
  * states of drafting. */
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Drafts copied from earlier text, for the policies ngram and suffix (docs/methods.md: Drafts from earlier text). No
+/* Drafts copied from earlier text, for the policies ngram and suffix (docs/policies/ngram.md). No
  * model predicts them, so they depend on the text alone, and what-if can repeat them exactly. */
 #ifndef POLICIES_LOOKUP_H
 #define POLICIES_LOOKUP_H

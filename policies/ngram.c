@@ -1,4 +1,4 @@
-/* Prompt lookup (docs/methods.md: Drafts from earlier text): drafts the tokens after an earlier occurrence of the
+/* Prompt lookup (docs/policies/ngram.md): drafts the tokens after an earlier occurrence of the
  * text's last tokens. It needs no model, and its drafts cost no time. */
 #include "policies/lookup.h"
 #include "policies/policy.h"

@@ -1,4 +1,4 @@
-/* A rank of two drafters: n-grams where they match, else a draft model (docs/methods.md: Drafts from earlier text). A round
+/* A rank of two drafters: n-grams where they match, else a draft model (docs/policies/ngram.md). A round
  * has the drafts of one of them. */
 #include <math.h>
 

@@ -1,4 +1,4 @@
-/* Speculative decoding with a draft model (docs/methods.md: Speculative decoding): a fixed number of tokens K, from a
+/* Speculative decoding with a draft model (docs/policies/sd.md): a fixed number of tokens K, from a
  * model of its own or from the target's own first layers. */
 #include <math.h>
 

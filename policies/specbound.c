@@ -1,4 +1,4 @@
-/* SpecBound (docs/methods.md: SpecBound): annealed confidence decides where a token exits, and a round is bounded in
+/* SpecBound (docs/policies/specbound.md): annealed confidence decides where a token exits, and a round is bounded in
  * depth and width.
  *
  *   T_l = 1 + α (1 − l/L)                                        (eq. 1)

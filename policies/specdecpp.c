@@ -1,4 +1,4 @@
-/* SpecDec++ (docs/methods.md: SpecDec++): a draft model drafts until its acceptance head finds it likely that the target
+/* SpecDec++ (docs/policies/specdecpp.md): a draft model drafts until its acceptance head finds it likely that the target
  * will reject one of the candidates. */
 #include <math.h>
 

@@ -1,4 +1,4 @@
-/* Suffix decoding (docs/methods.md: Drafts from earlier text): drafts the most frequent continuation of the text's longest suffix
+/* Suffix decoding (docs/policies/ngram.md): drafts the most frequent continuation of the text's longest suffix
  * that occurs earlier; the longer the match and the more frequent the continuation, the longer the draft. It needs no model. */
 #include "policies/lookup.h"
 #include "policies/policy.h"

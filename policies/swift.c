@@ -1,4 +1,4 @@
-/* SWIFT: self-speculation with skipped sublayers, optimised on the fly (docs/methods.md: SWIFT).
+/* SWIFT: self-speculation with skipped sublayers, optimised on the fly (docs/policies/swift.md).
  *
  * The draft is the same model without some attention and MLP sublayers of layers 2..L-1. Its rows live in a fork of the
  * sequence, on top of the target's keys and values, dropped before verification. A draft step adds its best candidate to

@@ -1,4 +1,4 @@
-/* SWIFT's search for the sublayers to skip (docs/methods.md: SWIFT): proposals, their matchness, the best set so far.
+/* SWIFT's search for the sublayers to skip (docs/policies/swift.md): proposals, their matchness, the best set so far.
  *
  * Switches are the attention and MLP sublayers of layers 2..L-1: switch 2i is the attention of layer 2 + i, switch
  * 2i + 1 its MLP; true means skipped. Every set has the same number of skipped switches. */

@@ -1,4 +1,4 @@
-/* Simulates rounds over a record in place of a model (docs/methods.md: What-if), for the policies' what_if(). The
+/* Simulates rounds over a record in place of a model (docs/forecasts.md: What-if), for the policies' what_if(). The
  * functions correspond to those of engine/session/round.h and count the same loads. Greedy decoding.
  *
  * A draft is right if its layer agrees with the target. After a wrong draft the record has no predictions, because the

@@ -1,4 +1,4 @@
-/* bench --forecast: how exact forecasts in time are (docs/methods.md: Cost model). It measures a grid of settings as any
+/* bench --forecast: how exact forecasts in time are (docs/forecasts.md: Cost model). It measures a grid of settings as any
  * benchmark, and forecasts each of them from the layers' predictions in one run of each prompt. Corrections are learned
  * as in a live run: a setting's forecast is made before its own rounds correct the cost model. Settings come in a random
  * order. */

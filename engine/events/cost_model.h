@@ -1,4 +1,4 @@
-/* The cost model: measured times of the steps that rounds consist of (docs/methods.md: Cost model). It prices the
+/* The cost model: measured times of the steps that rounds consist of (docs/forecasts.md: Cost model). It prices the
  * steps that a simulation counts, and is corrected by the run's own rounds. Times are in microseconds. */
 #ifndef ENGINE_EVENTS_COST_MODEL_H
 #define ENGINE_EVENTS_COST_MODEL_H

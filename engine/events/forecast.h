@@ -1,4 +1,4 @@
-/* Forecasts of what-if (docs/methods.md: What-if): the measures of the simulated rounds of a policy over a layer record, with
+/* Forecasts of what-if (docs/forecasts.md: What-if): the measures of the simulated rounds of a policy over a layer record, with
  * their uncertainty, and the gain of one setting over another on the same text. */
 #ifndef ENGINE_EVENTS_FORECAST_H
 #define ENGINE_EVENTS_FORECAST_H

@@ -1,5 +1,5 @@
 /* Predictions of the target's layers at the latest positions of a text: what-if simulates changes of knobs on this
- * record before they are made (docs/methods.md: What-if). Row i of a record is the token at position first + i; its
+ * record before they are made (docs/forecasts.md: What-if). Row i of a record is the token at position first + i; its
  * cells are predictions of the token after it. Rows are consecutive, and all of one text. */
 #ifndef ENGINE_EVENTS_LAYER_RECORD_H
 #define ENGINE_EVENTS_LAYER_RECORD_H
@@ -43,7 +43,7 @@ struct record_drafter {
     struct draft_word *word; /* (RECORD_ROWS) owned */
 };
 
-/* The prior of `lost`, before a wrong draft was recorded (docs/methods.md: What-if). Measured on the bundled model,
+/* The prior of `lost`, before a wrong draft was recorded (docs/forecasts.md: What-if). Measured on the bundled model,
  * whose layers have 0.19 to 0.38. */
 #define RECORD_LOST    0.3
 #define RECORD_LOST_SE 0.2
@@ -84,7 +84,7 @@ struct layer_record {
 
 bool layer_record_open(struct layer_record *, uint32_t layers, struct err *); /* no rows */
 void layer_record_close(struct layer_record *);
-/* Appends a row: the predictions of layers 1..L at temperature 1. A full record drops its oldest row. docs/methods.md
+/* Appends a row: the predictions of layers 1..L at temperature 1. A full record drops its oldest row. docs/forecasts.md
  * describes the accuracy of the annealed confidences. */
 struct layer_sample {
     bool agrees; /* the predicted token is the target's */
@@ -119,7 +119,7 @@ float layer_record_annealed(const struct layer_prediction *, float temperature);
 
 /* Confidences of layers after a wrong draft, collected from the events of one sequence. Drafts after a rejected draft
  * continue a text that the target did not write, so a layer record has no predictions for them. Simulated rounds need
- * these confidences to decide how long drafting continues (docs/methods.md: What-if). */
+ * these confidences to decide how long drafting continues (docs/forecasts.md: What-if). */
 
 #define WRONG_PATH_WORDS 512 /* confidences stored, of the latest wrong paths */
 #define WRONG_PATH_ROUND 512 /* confidences stored of the current round; further ones are not counted */
@@ -140,7 +140,7 @@ struct wrong_paths {
 /* Adds an event of the sequence. The order of events within a round does not matter. */
 void wrong_paths_event(struct wrong_paths *, const struct event *);
 void wrong_paths_reset(struct wrong_paths *); /* removes all confidences */
-/* Sets record->lost and lost_se from the confidences (docs/methods.md: What-if). Without any, they are the prior's. */
+/* Sets record->lost and lost_se from the confidences (docs/forecasts.md: What-if). Without any, they are the prior's. */
 void wrong_paths_estimate(const struct wrong_paths *, struct layer_record *);
 
 #endif

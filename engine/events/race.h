@@ -1,4 +1,4 @@
-/* A race of settings over prompts, which `tune` decides by (docs/methods.md: Racing). As a sweep it is built from
+/* A race of settings over prompts, which `tune` decides by (docs/forecasts.md: Racing). As a sweep it is built from
  * results alone: it selects the candidate and the prompt of the next run and receives the run's time. `specscope tune`
  * and `:tune` run the candidates.
  *

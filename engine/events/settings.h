@@ -1,5 +1,5 @@
 /* All settings that a sequence generates with. A session stores them twice for each sequence: as requested, and as the
- * running round uses them (docs/design.md: A session). */
+ * running round uses them (docs/design-engine.md: A session). */
 #ifndef ENGINE_EVENTS_SETTINGS_H
 #define ENGINE_EVENTS_SETTINGS_H
 

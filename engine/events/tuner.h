@@ -1,4 +1,4 @@
-/* Finds the fastest setting for a model, a machine and a list of prompts (docs/methods.md: Racing). As a sweep
+/* Finds the fastest setting for a model, a machine and a list of prompts (docs/forecasts.md: Racing). As a sweep
  * (knob_sweep.h) it is built from events alone: tuner_event() receives them, and tuner_next() requests settings and
  * runs from its owner. `specscope tune` and `:tune` are its owners.
  *

@@ -1,4 +1,4 @@
-/* A round of all live sequences: draft, verify, commit (docs/design.md). */
+/* A round of all live sequences: draft, verify, commit (docs/design-engine.md). */
 #include <math.h>
 #include <string.h>
 

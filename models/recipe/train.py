@@ -1,6 +1,6 @@
 """Trains one of the project's models: python3 train.py NAME --work FOLDER [--tokens N] TALES GENERATED
 
-LayerSkip's recipe (Elhoushi et al. 2024; docs/methods.md, LayerSkip training): layer dropout that grows with depth, and besides the
+LayerSkip's recipe (Elhoushi et al. 2024; docs/training.md: LayerSkip training): layer dropout that grows with depth, and besides the
 final loss the losses of two other exits through the same head, another pair every step. Hidden matrices are updated by
 Muon (momentum whose matrix is made orthogonal by a Newton-Schulz iteration, Jordan 2024, with the scale of Liu et al.
 2025), everything else by AdamW. In the second half of the training, another loss makes

@@ -81,7 +81,7 @@ cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
     echo
     echo "## Forecasts in time"
     echo "The table gives |forecast ÷ measured − 1| over the settings of \`specscope bench --forecast\`. Each setting is forecast before its own"
-    echo "rounds correct the costs of steps ([methods](methods.md#19-cost-model)). The synthetic model has random weights."
+    echo "rounds correct the costs of steps ([forecasts](forecasts.md#cost-model)). The synthetic model has random weights."
     echo
     echo "| model | settings | median | 90th percentile | median, uncorrected | 90th percentile, uncorrected |"
     echo "| --- | --- | --- | --- | --- | --- |"

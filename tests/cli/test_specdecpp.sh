@@ -8,7 +8,7 @@ found=$TMP/pair-draft-q8_0.accept.safetensors head=$TMP/head.safetensors
 cp "$TINY" "$pair"
 "$BUILD/tests/tinymodel" "$draft" --layers 4 --first-layers 1 --calm-after 1 --calm 0.1 --sharpness 8 >/dev/null || exit 1
 "$BUILD/tests/tinymodel" "$other" --layers 2 --seed 8 >/dev/null || exit 1
-head -c 20000 docs/methods.md >"$TMP/text"
+cat docs/methods.md docs/forecasts.md | head -c 20000 >"$TMP/text"
 says() { # file, pattern
     grep -Eq "$2" "$TMP/$1"
 }

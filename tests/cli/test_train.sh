@@ -3,7 +3,7 @@
 . tests/cli/checks.sh
 text=$TMP/text
 out_file=$TMP/heads.safetensors
-head -c 20000 docs/methods.md >"$text"
+cat docs/methods.md docs/forecasts.md | head -c 20000 >"$text"
 echo short >"$TMP/short"
 
 refuses "train alone asks what" 2 "train heads" train

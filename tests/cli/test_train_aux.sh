@@ -4,7 +4,7 @@
 text=$TMP/text
 head_file=$TMP/accept.safetensors
 profile=$TMP/profile.json
-head -c 20000 docs/methods.md >"$text"
+cat docs/methods.md docs/forecasts.md | head -c 20000 >"$text"
 "$BUILD/tests/tinymodel" "$TMP/draft.gguf" --layers 2 --calm-after 1 --calm 0.1 >/dev/null || exit 1
 "$BUILD/tests/tinymodel" "$TMP/other.gguf" --layers 2 --nasty >/dev/null || exit 1
 

@@ -4,7 +4,7 @@
 model=$TMP/model.gguf text=$TMP/text head_file=$TMP/accept.safetensors profile=$TMP/profile.json
 "$BUILD/tests/tinymodel" "$model" --layers 6 --calm-after 1 --calm 0.1 --sharpness 8 >/dev/null || exit 1
 "$BUILD/tests/tinymodel" "$TMP/other.gguf" --layers 1 --calm-after 1 --calm 0.1 --sharpness 8 >/dev/null || exit 1
-head -c 20000 docs/methods.md >"$text"
+cat docs/methods.md docs/forecasts.md | head -c 20000 >"$text"
 says() { # file, pattern
     grep -Eq "$2" "$TMP/$1"
 }

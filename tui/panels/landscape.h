@@ -1,4 +1,4 @@
-/* Forecasts of other knob values on the last tokens (docs/methods.md: What-if). The app computes them; the knobs panel draws them as
+/* Forecasts of other knob values on the last tokens (docs/forecasts.md: What-if). The app computes them; the knobs panel draws them as
  * strips, one for each knob while the other knobs keep their values, and as a grid of two knobs. */
 #ifndef TUI_PANELS_LANDSCAPE_H
 #define TUI_PANELS_LANDSCAPE_H

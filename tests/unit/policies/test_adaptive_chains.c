@@ -55,7 +55,7 @@ near_the_end(uint32_t generated)
     return TOKENS - generated <= MOST;
 }
 
-/* docs/methods.md, `fsm`: γ + 1 up to the cap after a fully accepted round, max(1, γ − 1) after a rejection. */
+/* docs/policies/fsm.md: γ + 1 up to the cap after a fully accepted round, max(1, γ − 1) after a rejection. */
 static void
 check_fsm(const struct knob_setting *set, size_t n_set, uint32_t start, uint32_t cap, float temperature)
 {
@@ -93,7 +93,7 @@ TEST(fsm_length_follows_acceptance)
     check_fsm(sampled, 2, 1, 12, 0.8f);
 }
 
-/* docs/methods.md, `dv`, with its constants written out. */
+/* docs/policies/dv.md, with its constants written out. */
 struct moves {
     uint32_t up, down, same;
 };
