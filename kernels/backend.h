@@ -38,7 +38,7 @@ typedef std::atomic<bool> atomic_bool;
 #include "kernels/layer_tensors.h"
 #include "kernels/products.h"
 
-#define BACKEND_ABI (14u + 256u * LAYER_TENSORS) /* the list of layer tensors is part of the ABI */
+#define BACKEND_ABI (15u + 256u * LAYER_TENSORS) /* the list of layer tensors is part of the ABI */
 
 typedef int32_t token_t;
 typedef uint32_t slot_t; /* an entry of the KV cache, with the same number in every layer */
@@ -51,7 +51,8 @@ typedef uint32_t dist_t; /* a distribution over a vocabulary, in a pool of the b
 #define RING_NONE  UINT32_MAX
 #define DIST_NONE  UINT32_MAX
 
-#define PREDICTION_TOP 5 /* number of tokens in prediction.top */
+#define PREDICTION_TOP   5  /* most probable tokens of a prediction whose probabilities are given */
+#define PREDICTION_RANKS 10 /* those whose ranks are given */
 
 /* ---- weights ---- */
 
@@ -202,9 +203,9 @@ struct prediction {   /* a layer's prediction of the next token */
     float confidence; /* max softmax(z), temperature 1 */
     float annealed;   /* max softmax(z / T) with the probe's T */
     float entropy;    /* entropy of softmax(z), nats */
-    token_t
-        top[PREDICTION_TOP]; /* most probable tokens, descending; filled with TOKEN_NONE if the vocabulary is smaller */
-    float top_p[PREDICTION_TOP]; /* their probabilities at temperature 1 */
+    token_t top
+        [PREDICTION_RANKS]; /* most probable tokens, descending; filled with TOKEN_NONE if the vocabulary is smaller */
+    float top_p[PREDICTION_TOP]; /* probabilities of the first ones at temperature 1 */
     float kl_final;              /* KL(final || this layer), nats; NAN if not requested */
     int32_t rank_final;          /* rank in this layer of the final layer's argmax, 0 = first; -1 if not requested */
 };

@@ -146,7 +146,7 @@ round_candidates(struct round *r, slot_t slot, uint32_t layer, uint32_t pos, uin
     bool greedy = !(r->sampling.temperature > 0);
     uint32_t n = 0;
     *q = DIST_NONE;
-    if (greedy && k <= PREDICTION_TOP) { /* the prediction lists them */
+    if (greedy && k <= PREDICTION_RANKS) { /* the prediction lists them */
         while (n < k && g->top[n] != TOKEN_NONE) {
             out[n] = g->top[n];
             n++;
@@ -256,7 +256,7 @@ round_propose(struct round *r, const struct proposal *p)
     int32_t node = (int32_t)st->n++;
     st->node[node] = (struct verify_row){.parent = p->parent, .token = p->token, .slot = slot, .q = p->q};
     st->pos[node] = pos;
-    for (int i = 0; i < PREDICTION_TOP; i++)
+    for (int i = 0; i < PREDICTION_RANKS; i++)
         st->listed[node][i] = p->prediction != NULL ? p->prediction->top[i] : TOKEN_NONE;
     if (pos - st->pos[0] > st->steps)
         st->steps = pos - st->pos[0];

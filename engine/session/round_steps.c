@@ -141,7 +141,7 @@ reject_rank(const struct round_state *st)
         child++;
     if (v->kind != NEXT_CORRECTION || child == st->n || st->listed[child][0] == TOKEN_NONE)
         return -1;
-    for (int32_t i = 0; i < PREDICTION_TOP; i++)
+    for (int32_t i = 0; i < PREDICTION_RANKS; i++)
         if (st->listed[child][i] == v->next)
             return i + 1;
     return 0;

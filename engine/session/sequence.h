@@ -53,12 +53,12 @@ struct round_state {
     struct sequence *sequence;
     struct verify_row node[VERIFY_NODES];
     uint32_t pos[VERIFY_NODES];
-    token_t listed[VERIFY_NODES][PREDICTION_TOP]; /* the prediction that a node came from; TOKEN_NONE: none */
-    uint32_t n;                                   /* nodes, with node 0 */
-    uint32_t steps;                               /* depth of the tree: drafts on its longest path */
-    uint32_t cut;                                 /* drafts that are not verified */
-    struct round_event line;                      /* filled in during the round */
-    struct spent own;                             /* costs of this sequence alone, if several take part */
+    token_t listed[VERIFY_NODES][PREDICTION_RANKS]; /* the prediction that a node came from; TOKEN_NONE: none */
+    uint32_t n;                                     /* nodes, with node 0 */
+    uint32_t steps;                                 /* depth of the tree: drafts on its longest path */
+    uint32_t cut;                                   /* drafts that are not verified */
+    struct round_event line;                        /* filled in during the round */
+    struct spent own;                               /* costs of this sequence alone, if several take part */
     struct verdict verdict;
     struct emission emission;
     bool lacks_last;    /* the last draft is a token that the target lacks: it will be rejected, and no draft follows */

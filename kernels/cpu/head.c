@@ -373,11 +373,11 @@ head_logits(struct kv_cache *s)
 
 /* ---- pieces of a row ---- */
 
-/* Inserts into the list of the best PREDICTION_TOP tokens, best first, the earlier first among equals. */
+/* Inserts into the list of the best PREDICTION_RANKS tokens, best first, the earlier first among equals. */
 static void
 insert(token_t *top, float *top_z, token_t token, float z)
 {
-    size_t at = PREDICTION_TOP - 1;
+    size_t at = PREDICTION_RANKS - 1;
     for (; at > 0 && (top[at - 1] == TOKEN_NONE || z > top_z[at - 1]); at--) {
         top[at] = top[at - 1];
         top_z[at] = top_z[at - 1];
@@ -393,30 +393,36 @@ outputs_in(const struct kv_cache *s, size_t piece)
     return (struct range){first, vocab - first < PIECE ? vocab : first + PIECE};
 }
 
-/* Computes the summary of a piece; z: the piece's logits. */
+/* Computes the summary of a piece; z: the piece's logits. Logits that are at most *floor are not listed; the list's last logit then becomes
+ * the floor of the row's next pieces. */
 static void
-summarise(const struct kv_cache *s, size_t row, size_t piece, const float *z)
+summarise(const struct kv_cache *s, size_t row, size_t piece, const float *z, float *floor)
 {
     const struct range part = outputs_in(s, piece);
     const size_t n = part.last - part.first;
     struct summary *sum = &s->head.pieces[row * s->head.n_pieces + piece];
     sum->piece = s->isa->piece(z, n, s->head.rows[row].temperature);
-    for (size_t i = 0; i < PREDICTION_TOP; i++) {
+    for (size_t i = 0; i < PREDICTION_RANKS; i++) {
         sum->top[i] = TOKEN_NONE;
         sum->top_z[i] = -INFINITY;
     }
-    for (size_t i = 0; (i = s->isa->next_above(z, i, n, sum->top_z[PREDICTION_TOP - 1])) < n; i++)
+    for (size_t i = 0; (i = s->isa->next_above(z, i, n, *floor)) < n; i++) {
         insert(sum->top, sum->top_z, (token_t)(part.first + i), z[i]);
+        *floor = fmaxf(*floor, sum->top_z[PREDICTION_RANKS - 1]);
+    }
 }
 
 static void
 summarise_pieces(const struct worker *w, const void *unused, struct range part)
 {
     const struct head_table *t = &w->kv_cache->head;
+    float floor = -INFINITY;
     (void)unused;
-    for (size_t u = part.first; u < part.last; u++)
-        summarise(w->kv_cache, u / t->n_pieces, u % t->n_pieces,
-                  t->logits + u / t->n_pieces * w->kv_cache->weights->desc.vocab + u % t->n_pieces * PIECE);
+    for (size_t u = part.first; u < part.last; u++) {
+        const size_t row = u / t->n_pieces, piece = u % t->n_pieces;
+        floor = piece > 0 ? floor : -INFINITY;
+        summarise(w->kv_cache, row, piece, t->logits + row * w->kv_cache->weights->desc.vocab + piece * PIECE, &floor);
+    }
 }
 
 void
@@ -432,6 +438,9 @@ stream_pieces(const struct worker *w, const void *unused, struct range part)
     const struct kv_cache *s = w->kv_cache;
     const struct head_table *t = &s->head;
     float *z = t->logits + part.first * PIECE * HEAD_TILE; /* buffer of these pieces */
+    float floor[HEAD_ROWS];
+    for (size_t i = 0; i < t->n; i++)
+        floor[i] = -INFINITY;
     for (size_t piece = part.first; piece < part.last; piece++) {
         const struct range outputs = outputs_in(s, piece);
         const size_t ld = outputs.last - outputs.first;
@@ -439,7 +448,7 @@ stream_pieces(const struct worker *w, const void *unused, struct range part)
             const size_t n = t->n - row < HEAD_TILE ? t->n - row : HEAD_TILE;
             logits_of(w, worker_acts(w), row, n, outputs, z, ld);
             for (size_t i = 0; i < n; i++)
-                summarise(s, row + i, piece, z + i * ld);
+                summarise(s, row + i, piece, z + i * ld, &floor[row + i]);
         }
     }
 }
@@ -457,8 +466,8 @@ head_combine(const struct kv_cache *s, size_t row, struct prediction *g, double 
     const struct head_table *t = &s->head;
     const struct summary *pieces = t->pieces + row * t->n_pieces;
     *g = (struct prediction){.kl_final = NAN, .rank_final = -1};
-    float top_z[PREDICTION_TOP];
-    for (size_t i = 0; i < PREDICTION_TOP; i++) {
+    float top_z[PREDICTION_RANKS];
+    for (size_t i = 0; i < PREDICTION_RANKS; i++) {
         g->top[i] = TOKEN_NONE;
         top_z[i] = -INFINITY;
     }
@@ -473,8 +482,8 @@ head_combine(const struct kv_cache *s, size_t row, struct prediction *g, double 
         *sum += scale * p->sum;
         weighted += scale * (p->weighted + below * p->sum);
         annealed += exp(below / t->rows[row].temperature) * p->annealed;
-        for (size_t i = 0; i < PREDICTION_TOP && pieces[c].top[i] != TOKEN_NONE; i++)
-            if (g->top[PREDICTION_TOP - 1] == TOKEN_NONE || pieces[c].top_z[i] > top_z[PREDICTION_TOP - 1])
+        for (size_t i = 0; i < PREDICTION_RANKS && pieces[c].top[i] != TOKEN_NONE; i++)
+            if (g->top[PREDICTION_RANKS - 1] == TOKEN_NONE || pieces[c].top_z[i] > top_z[PREDICTION_RANKS - 1])
                 insert(g->top, top_z, pieces[c].top[i], pieces[c].top_z[i]);
     }
     g->token = g->top[0];

@@ -53,8 +53,8 @@ struct head_row {
 
 struct summary { /* statistics of one piece of one row's logits */
     struct piece piece;
-    token_t top[PREDICTION_TOP];
-    float top_z[PREDICTION_TOP];
+    token_t top[PREDICTION_RANKS]; /* without logits that earlier pieces show to be of a later rank */
+    float top_z[PREDICTION_RANKS];
     float kl_term;
     uint32_t above; /* number of logits ranked before the final layer's argmax */
 };

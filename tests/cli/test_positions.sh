@@ -24,6 +24,7 @@ refuses "a line about two settings" 2 '\-\-json has both' run --versus ar --csv 
 works "a batch has them, too" run --policy sd --draft self:1 -n 40 --ignore-eos --batch 2 --prompts "$TMP/prompts.jsonl" --json "$TMP/batch.json" "$TINY"
 works "a trace of one prompt" run --policy sd --draft self:1 -n 40 --ignore-eos -p 'one two three' --trace "$TMP/trace" --json "$TMP/one.json" "$TINY"
 check "the summary has its rates and ranks" grep -q ', by position [01][.][0-9]* .*, rank at rejections [2-9l]' "$TMP/err"
+works "a trace of drafts by a layer" run --policy layerskip --set exit_layer=2 --probe all -n 200 --ignore-eos -p "In the deep wood" --trace "$TMP/layer" models/fables-q8_0.gguf
 works "its figure" plot "$TMP/trace" positions -o "$TMP/figure.svg"
 
 if [ -n "$HAVE_PYTHON" ]; then
@@ -52,11 +53,23 @@ for r in rows:
         continue
     line = next(l for l in layers if l["round"] == r["round"] and l["pos"] == last["pos"] and l["probed_by"] == "policy")
     listed = [pair.split(":")[0] for pair in line["top"].split(" ")]
-    rank = listed.index(last["token_id"]) + 1 if last["token_id"] in listed else 0
-    assert int(r["reject_rank"]) == rank, (r, line)
+    rank = int(r["reject_rank"]) # up to 10, and five are listed
+    assert listed[rank - 1] == last["token_id"] if 0 < rank <= 5 else last["token_id"] not in listed, (r, line)
     ranks[rank] = ranks.get(rank, 0) + 1
 assert one["reject_ranks"] == [ranks.get(i, 0) for i in range(1, 11)] and one["reject_later"] == ranks.get(0, 0)
 assert sum(ranks.values()) > 1, ranks
+# The rank of the target's token at a layer is also measured by the scope.
+tokens = list(csv.DictReader(open(tmp + "/layer/tokens.csv")))
+found = {(l["round"], l["pos"]): int(l["rank_final"]) + 1 for l in csv.DictReader(open(tmp + "/layer/layers.csv"))
+         if (l["layer"], l["head"], l["probed_by"]) == ("2", "0", "scope")}
+seen = set()
+for r in csv.DictReader(open(tmp + "/layer/rounds.csv")):
+    last = [t for t in tokens if t["round"] == r["round"]][-1]
+    if r["reject_rank"] != "":
+        rank = found[(r["round"], last["pos"])]
+        assert int(r["reject_rank"]) == (rank if rank <= 10 else 0), (r, rank)
+        seen.add(rank)
+assert any(5 < rank <= 10 for rank in seen) and any(rank > 10 for rank in seen), seen
 # Lists of prompts: the sums of the single runs; prompts are samples.
 def ratio(y, x):
     n, r = len(y), sum(y) / sum(x)

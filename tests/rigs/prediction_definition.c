@@ -30,7 +30,7 @@ prediction_by_definition(const float *z, uint32_t n, double temperature, const f
     }
     g.entropy = (float)entropy;
     g.annealed = (float)(1 / naive_softmax(z, n, temperature).sum);
-    for (int place = 0; place < PREDICTION_TOP; place++) {
+    for (int place = 0; place < PREDICTION_RANKS; place++) {
         g.top[place] = TOKEN_NONE;
         for (uint32_t v = 0; v < n; v++) {
             bool listed = !(z[v] > -INFINITY);
@@ -39,7 +39,8 @@ prediction_by_definition(const float *z, uint32_t n, double temperature, const f
             if (!listed && (g.top[place] == TOKEN_NONE || z[v] > z[g.top[place]]))
                 g.top[place] = (token_t)v;
         }
-        g.top_p[place] = g.top[place] == TOKEN_NONE ? 0 : (float)(exp((double)z[g.top[place]] - s.max) / s.sum);
+        if (place < PREDICTION_TOP)
+            g.top_p[place] = g.top[place] == TOKEN_NONE ? 0 : (float)(exp((double)z[g.top[place]] - s.max) / s.sum);
     }
     g.token = g.top[0];
     if (final == NULL)

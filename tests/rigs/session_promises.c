@@ -96,7 +96,9 @@ check_rank(struct promises *p, const struct event *e)
         return;
     for (int i = 0; i < PREDICTION_TOP && rank == 0; i++)
         rank = q->list[child].top[i] == q->correction ? i + 1 : 0;
-    if (e->round_end.reject_rank != rank)
+    /* the event lists fewer predictions than are ranked */
+    if (rank == 0 ? e->round_end.reject_rank != 0 && e->round_end.reject_rank <= PREDICTION_TOP
+                  : e->round_end.reject_rank != rank)
         broken(p, e, "another rank than that of the correction in the drafter's list");
     p->out->ranked++;
 }

@@ -305,7 +305,7 @@ symbolic_prediction_of(struct kv_cache *s, uint64_t hidden, float temperature)
                            .entropy = (float)symbolic_unit(symbolic_mix(hidden, 7)),
                            .kl_final = NAN,
                            .rank_final = -1};
-    for (int i = 0; i < PREDICTION_TOP; i++)
+    for (int i = 0; i < PREDICTION_RANKS; i++)
         g.top[i] = i == 0 ? g.token : TOKEN_NONE;
     g.top_p[0] = g.confidence;
     return g;

@@ -274,8 +274,8 @@ head_pieces_of(uint32_t vocab)
 
 struct head_piece {                     /* statistics of a piece of a row of logits */
     float max, sum, weighted, annealed; /* z relative to max: sum exp z, sum z exp z, sum exp(z/T) */
-    token_t top[PREDICTION_TOP];        /* best first, followed by TOKEN_NONE */
-    float top_z[PREDICTION_TOP];
+    token_t top[PREDICTION_RANKS];      /* best first, followed by TOKEN_NONE */
+    float top_z[PREDICTION_RANKS];
     float final_max, cross; /* of the final layer's row f: its maximum in this piece, sum exp(f - max) (f - z) */
     uint32_t above;         /* number of logits ranked before that of the final row's argmax */
     uint32_t arrived;       /* in a row's first piece: number of pieces already compared */

@@ -11,6 +11,7 @@
 #define PIECE_WARPS   8
 #define PIECE_THREADS (PIECE_WARPS * WARP)
 #define THREAD_LOGITS (HEAD_PIECE / PIECE_THREADS)
+#define LANE_RANKS    ((PIECE_WARPS * PREDICTION_RANKS + WARP - 1) / WARP) /* of all warps' best, by lane of the first warp */
 
 #define COUNTS_AS_ZERO (-100.0f) /* logits below it count as zero; avoids 0 * -infinity in the sums */
 
@@ -65,20 +66,20 @@ list_rank(struct head_piece *p, int place, uint64_t rank)
 }
 
 struct piece_scratch {
-    uint64_t best[PIECE_WARPS * PREDICTION_TOP];
+    uint64_t best[PIECE_WARPS * PREDICTION_RANKS];
     float sums[3][PIECE_WARPS];
     float max;
     bool last; /* whether this is the row's last block */
 };
 
-/* Writes the best five of a block's logits z, ids first + i * PIECE_THREADS + threadIdx.x, to the piece, and the best
+/* Writes the best ten of a block's logits z, ids first + i * PIECE_THREADS + threadIdx.x, to the piece, and the best
  * one to s->max, valid for all threads after a barrier. Each warp finds its own best, the first warp merges them. */
 static __device__ void
 find_top(const float z[THREAD_LOGITS], uint32_t first, struct head_piece *p, struct piece_scratch *s)
 {
     const uint32_t warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     uint32_t taken = 0;
-    for (int place = 0; place < PREDICTION_TOP; place++) {
+    for (int place = 0; place < PREDICTION_RANKS; place++) {
         uint32_t key = 0;
         int at = 0;
 #pragma unroll
@@ -91,15 +92,23 @@ find_top(const float z[THREAD_LOGITS], uint32_t first, struct head_piece *p, str
         if (best == mine)
             taken |= 1u << at;
         if (lane == 0)
-            s->best[warp * PREDICTION_TOP + place] = best;
+            s->best[warp * PREDICTION_RANKS + place] = best;
     }
     __syncthreads();
     if (warp == 0) {
-        uint64_t one = s->best[lane], two = lane + WARP < PIECE_WARPS * PREDICTION_TOP ? s->best[lane + WARP] : 0;
-        for (int place = 0; place < PREDICTION_TOP; place++) {
-            const uint64_t best = warp_best(max_op()(one, two));
-            one = one == best ? 0 : one;
-            two = two == best ? 0 : two;
+        uint64_t own[LANE_RANKS];
+#pragma unroll
+        for (uint32_t i = 0; i < LANE_RANKS; i++)
+            own[i] = lane + i * WARP < PIECE_WARPS * PREDICTION_RANKS ? s->best[lane + i * WARP] : 0;
+        for (int place = 0; place < PREDICTION_RANKS; place++) {
+            uint64_t best = 0;
+#pragma unroll
+            for (uint32_t i = 0; i < LANE_RANKS; i++)
+                best = max_op()(best, own[i]);
+            best = warp_best(best);
+#pragma unroll
+            for (uint32_t i = 0; i < LANE_RANKS; i++)
+                own[i] = own[i] == best ? 0 : own[i];
             if (lane == 0)
                 list_rank(p, place, best);
             if (lane == 0 && place == 0)
@@ -196,7 +205,7 @@ next_best(const struct head_piece *pieces, uint32_t n, uint64_t last)
 {
     uint64_t best = 0;
     for (uint32_t c = threadIdx.x % WARP; c < n; c += WARP)
-        for (int i = 0; i < PREDICTION_TOP; i++) {
+        for (int i = 0; i < PREDICTION_RANKS; i++) {
             const token_t token = pieces[c].top[i];
             const uint64_t rank = token == TOKEN_NONE ? 0 : rank_of(logit_key(pieces[c].top_z[i]), (uint32_t)token);
             best = rank < last ? max_op()(best, rank) : best;
@@ -230,11 +239,12 @@ merge(const struct prediction_args *a, const struct prediction_row *row, uint32_
 
     struct prediction g;
     uint64_t last = UINT64_MAX;
-    for (int i = 0; i < PREDICTION_TOP; i++) {
+    for (int i = 0; i < PREDICTION_RANKS; i++) {
         last = last > 0 ? next_best(row->pieces, n, last) : 0;
         const bool there = rank_key(last) > 0;
         g.top[i] = there ? (token_t)rank_id(last) : TOKEN_NONE;
-        g.top_p[i] = there ? (float)(exp((double)key_logit(rank_key(last)) - (double)mine.max) / mine.sum) : 0;
+        if (i < PREDICTION_TOP)
+            g.top_p[i] = there ? (float)(exp((double)key_logit(rank_key(last)) - (double)mine.max) / mine.sum) : 0;
         last = there ? last : 0;
     }
     g.token = g.top[0];
