@@ -235,7 +235,7 @@ $(BUILD)/specscope-cublas.so: $(CUBLAS_OBJ)
 cuda:
 	@if [ -z "$(NVCC)" ]; then echo "make cuda: nvcc is not here; install the CUDA toolkit (12 or 13), or give NVCC=/path/to/nvcc" >&2; exit 1; fi
 	@$(MAKE) --no-print-directory $(JOBS) $(BUILD)/specscope-cuda.so $(CUBLAS_SO)
-	@[ -n "$(CUBLAS_SO)" ] || echo "make cuda: the toolkit has no cuBLASLt, so --prefill blas will be refused; all else is there"
+	@[ -n "$(CUBLAS_SO)" ] || echo "make cuda: the toolkit has no cuBLASLt, so training multiplies on the CPU; all else is there"
 cuda-if-possible:
 	@$(MAKE) --no-print-directory $(BUILD)/specscope-cuda.so $(CUBLAS_SO) || \
 		echo "the CUDA plug-in could not be built with $(NVCC) (see above); the program runs on the CPU" >&2
@@ -260,7 +260,7 @@ $(BUILD)/gpu_smoke: $(SMOKE_CU:%.cu=$(BUILD)/cuda/%.o) $(CUDA_OBJ) $(SMOKE_C:%.c
 	$(Q)$(NVCC) -cudart static $(NVCC_CODE) -Xcompiler -fopenmp -o $@.part $^ -ldl -lm && mv $@.part $@
 
 CUDA_TESTS := test_cuda_backend test_cuda_queue test_cuda_long_paths test_cuda_tokens test_invariance test_context_property \
-	test_golden_families test_lossless_matrix $(if $(CUBLAS_SO),test_cuda_prompts test_training_on_gpu)
+	test_golden_families test_lossless_matrix $(if $(CUBLAS_SO),test_training_on_gpu)
 CUDA_RUNS  := specscope specscope-blas.so specscope-cuda.so $(CUBLAS_SO:$(BUILD)/%=%) gpu_smoke gpu_floors $(CUDA_TESTS:%=tests/%)
 # The parts that need only nvcc and a C compiler, and no library.
 CUDA_ALONE := specscope-cuda.so gpu_smoke gpu_floors

@@ -171,15 +171,12 @@ struct row {
  * of all of them before any of them attends. */
 struct forward_pass {
     const struct row *rows; /* n rows; ancestors precede their descendants */
-    size_t n;               /* at most kv_cache_desc.max_rows; with `prompt` at most kv_cache_desc.prompt_rows */
+    size_t n;               /* at most kv_cache_desc.max_rows */
     const slot_t *tails;
     size_t n_tails;
     uint32_t to;                           /* depth of every row after the pass; rows with from >= to take no part */
     const bool *skip_attention, *skip_mlp; /* (L + 1), indexed by layer 1..L, or NULL; a skipped sublayer leaves the */
                                            /* residual stream as it is and writes no keys and values */
-    /* Prefill: the rows are a chunk of a prompt and of that class. Requires kv_cache_desc.prompt_rows. Allowed in `step`
-     * only, with all rows from depth 0 and without skipped sublayers. */
-    bool prompt;
     /* Mixture of experts: out, (L + 1): number of distinct experts of each layer that the pass's rows were routed to,
      * without the shared expert; 0 where no row was routed. Or NULL. */
     uint32_t *touched;
@@ -310,27 +307,24 @@ struct verify_req { /* one round of one sequence */
 /* ---- the backend ---- */
 
 struct backend_options {
-    uint32_t threads;     /* 0: number of cores */
-    const char *isa;      /* NULL or "auto": the best available; else a family or name of kernels/cpu/isa.h */
-    bool exact;           /* F32 weights, activations and keys: slow, for comparison with the reference */
-    int gpu;              /* device number, -1: the first */
-    uint32_t prompt_rows; /* rows of a prefill chunk that a library multiplies; open() fails if there is no library. */
-                          /* 0: prompts like other rows */
+    uint32_t threads; /* 0: number of cores */
+    const char *isa;  /* NULL or "auto": the best available; else a family or name of kernels/cpu/isa.h */
+    bool exact;       /* F32 weights, activations and keys: slow, for comparison with the reference */
+    int gpu;          /* device number, -1: the first */
 };
 
 #define KV_CACHE_PROBES 512u /* default of kv_cache_desc.max_probes */
 
-struct kv_cache_desc {    /* defaults: kv_cache_defaults() in kernels/request.h */
-    uint32_t slots;       /* entries for keys and values */
-    uint32_t ring;        /* rows whose hidden states are stored */
-    uint32_t seqs;        /* number of trunk tables */
-    uint32_t trunk;       /* length of a trunk table: the context size */
-    uint32_t max_rows;    /* largest number of rows in a forward pass */
-    uint32_t max_probes;  /* largest number of probes in a predict call */
-    uint32_t prompt_rows; /* rows of a prefill chunk; 0: `prompt` is never set. Else the value of backend_options */
-    uint32_t depth;       /* number of layers with keys and values: the largest depth of a row; 0: all layers */
-    struct dists *dists;  /* pool of the same backend, at least as large as the model's vocabulary; borrowed; NULL: */
-                          /* none */
+struct kv_cache_desc {   /* defaults: kv_cache_defaults() in kernels/request.h */
+    uint32_t slots;      /* entries for keys and values */
+    uint32_t ring;       /* rows whose hidden states are stored */
+    uint32_t seqs;       /* number of trunk tables */
+    uint32_t trunk;      /* length of a trunk table: the context size */
+    uint32_t max_rows;   /* largest number of rows in a forward pass */
+    uint32_t max_probes; /* largest number of probes in a predict call */
+    uint32_t depth;      /* number of layers with keys and values: the largest depth of a row; 0: all layers */
+    struct dists *dists; /* pool of the same backend, at least as large as the model's vocabulary; borrowed; NULL: */
+                         /* none */
     const atomic_bool *cancel; /* read before every layer; if set, queued work is dropped and wait() fails with */
                                /* ERR_CANCELLED; rows of the dropped pass keep their depth */
 };
@@ -346,6 +340,7 @@ typedef bool (*progress_fn)(void *user, double done);
 struct backend_ops {
     const char *name;
     uint32_t abi;
+    uint32_t prompt_rows; /* rows of a prompt that a forward pass should take together; 0: as many as other passes */
     bool (*open)(struct backend **, const struct backend_options *, struct err *);
     void (*close)(struct backend *);
     const char *(*describe)(const struct backend *); /* instruction set and threads, for display: "avx512vnni x2" */
@@ -371,9 +366,6 @@ struct backend_ops {
     /* Creates a KV cache, which belongs to the caller until drop(). The weights and the pool must outlive it. */
     bool (*kv_cache)(struct weights *, const struct kv_cache_desc *, struct kv_cache **, struct err *);
     void (*drop)(struct kv_cache *);
-    /* Returns the library and algorithms that multiply prompts in a KV cache with prompt_rows, for traces. NULL: the
-     * backend supports no such cache. */
-    const char *(*prompts)(const struct kv_cache *);
 
     /* Queued requests. Arguments are copied or consumed before the call returns, except `out` memory, which must live
      * until wait(). They return false if the request is malformed (a programming error); wait() reports run-time

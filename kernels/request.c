@@ -75,21 +75,10 @@ request_embed(struct request_limits m, const struct row *rows, size_t n)
     return true;
 }
 
-/* Returns whether a pass has at most as many rows as its class allows. */
-static bool
-is_chunk(struct request_limits m, const struct forward_pass *w)
-{
-    for (size_t i = 0; i < w->n && w->prompt; i++)
-        if (w->rows[i].from > 0)
-            return false;
-    return !w->prompt ? w->n <= m.kv_cache->max_rows
-                      : w->n <= m.kv_cache->prompt_rows && w->skip_attention == NULL && w->skip_mlp == NULL;
-}
-
 bool
 request_forward(struct request_limits m, const struct forward_pass *w)
 {
-    if (!is_chunk(m, w) || w->to > request_depth(m.model, m.kv_cache))
+    if (w->n > m.kv_cache->max_rows || w->to > request_depth(m.model, m.kv_cache))
         return false;
     for (size_t i = 0; i < w->n; i++) {
         const struct row *r = &w->rows[i];
@@ -113,7 +102,7 @@ is_head(enum head_choice head)
 bool
 request_until(struct request_limits m, const struct forward_pass *w, const struct exit_rule *rule)
 {
-    if (!request_forward(m, w) || w->n == 0 || w->prompt || !is_head(rule->head))
+    if (!request_forward(m, w) || w->n == 0 || !is_head(rule->head))
         return false;
     for (uint32_t l = 1; l <= w->to; l++)
         if (rule->threshold[l] <= 1 && !(rule->temperature[l] > 0))

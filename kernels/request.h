@@ -8,9 +8,8 @@
 
 /* Default parameters of a KV cache: for a trunk of ctx positions, with KV_CACHE_SPARE additional slots. */
 #define KV_CACHE_SPARE (2 * VERIFY_NODES)
-#define PROMPT_ROWS    256 /* rows of a prefill chunk, if chunks are requested */
-#define KV_CACHE_DISTS 64  /* distributions in the pool of a context that shares it with no */
-                           /* other */
+#define KV_CACHE_DISTS 64 /* distributions in the pool of a context that shares it with no */
+                          /* other */
 struct kv_cache_desc kv_cache_defaults(uint32_t ctx); /* without a pool */
 /* The same for n trunks of ctx positions, with the slots and ring entries that a round of each may need. */
 struct kv_cache_desc kv_cache_for_sequences(uint32_t ctx, uint32_t n);

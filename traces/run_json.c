@@ -38,11 +38,6 @@ static const struct field trained_fields[] = {FIELD_PLAIN(NEEDED, "path", TEXT, 
                                               FIELD_PLAIN(NEEDED, "hash", HASH, hash), FIELD_END};
 #undef OF
 
-#define OF struct prefill_info
-static const struct field prefill_fields[] = {FIELD_BOUNDED(NEEDED, "rows", rows, 0, INT32_MAX),
-                                              FIELD_PLAIN(USUAL, "by", LABEL, by), FIELD_END};
-#undef OF
-
 #define OF struct asked_info
 static const struct field asked_fields[] = {FIELD_PLAIN(IF_SET, "chat", FLAG, chat),
                                             FIELD_PLAIN(IF_SET, "chat_special", FLAG, chat_special),
@@ -117,7 +112,6 @@ static const struct field run_fields[] = {
     FIELD_PLAIN(USUAL, "host", LABEL, host),
     FIELD_BOUNDED(USUAL, "threads", threads, 0, UINT32_MAX),
     FIELD_PLAIN(USUAL, "exact", FLAG, exact),
-    FIELD_STRUCT(USUAL, "prefill", prefill, prefill_fields),
     FIELD_BOUNDED(NEEDED, "ctx", ctx, 1, INT32_MAX),
     FIELD_BOUNDED(USUAL, "tokens", tokens, 0, UINT32_MAX),
     FIELD_BOUNDED(USUAL, "sequences", sequences, 1, INT32_MAX),
@@ -203,8 +197,6 @@ bool
 run_json_print(const struct run_info *info, char **text, struct err *err)
 {
     struct run_info run = *info;
-    if (run.prefill.rows == 0)
-        snprintf(run.prefill.by, sizeof run.prefill.by, "rows");
     run.sequences += run.sequences == 0;
     run.prompts += run.prompts == 0;
     bool ok = true;
@@ -418,8 +410,6 @@ check_run(struct fields *p, struct run_info *run)
         field_refuse(p, "experts_used", "is more than there are experts");
     if (run->rho < 0)
         field_refuse(p, "rho", "is negative");
-    if (run->prefill.rows == 0)
-        run->prefill.by[0] = '\0';
     run->prompt_len = run->prompt != NULL ? strlen(run->prompt) : 0;
 }
 

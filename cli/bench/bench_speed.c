@@ -219,8 +219,6 @@ report(const struct speed *s, const struct engine *engine, const struct options 
     cJSON_AddNumberToObject(j, "load_s", load_s);
     cJSON_AddNumberToObject(j, "prompt_tokens", s->n_prompt);
     cJSON_AddNumberToObject(j, "prompt_tok_per_s", prefill_rate);
-    if (context_prompts(s->ctx) != NULL)
-        cJSON_AddStringToObject(j, "prefill", context_prompts(s->ctx));
     cJSON_AddNumberToObject(j, "decoded_tokens", s->n_decoded);
     cJSON_AddNumberToObject(j, "decode_tok_per_s", decode_rate);
     bool ok = json_write(j, o->json, err);
@@ -236,8 +234,7 @@ bench_speed(struct engine *engine, const struct options *o, double load_s, struc
     struct speed s = {.model = m,
                       .n_prompt = room < PROMPT ? room : PROMPT,
                       .n_decoded = o->tokens == 0 || o->tokens > room ? room : o->tokens};
-    const struct context_options limits = {.ctx = s.n_prompt > s.n_decoded ? s.n_prompt : s.n_decoded,
-                                           .prompt_rows = engine->prompt_rows};
+    const struct context_options limits = {.ctx = s.n_prompt > s.n_decoded ? s.n_prompt : s.n_decoded};
     if (!context_open(&s.ctx, engine->ops, engine->backend, engine->weights, m, &limits, err))
         return false;
     s.prompt = calloc(s.n_prompt, sizeof *s.prompt);

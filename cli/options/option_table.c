@@ -40,7 +40,6 @@ const char default_prompt[] = "A baker sent Ruby to market with a leather fork. 
 
 static const char *const backend_words[] = {"auto", "cpu", "cuda"};
 static const char *const isa_words[] = {"auto", "reference", "avx2", "avx512", "avx512vnni", "amx", "neon", "neondot"};
-static const char *const prefill_words[] = {"rows", "blas"};
 static const char *const quantize_words[] = {"none", "q8_0"};
 static const char *const heads_words[] = {"none"};
 static const char *const aux_words[] = {"none"};
@@ -161,11 +160,6 @@ const struct option_row option_rows[] = {
             "With 'auto' an NVIDIA GPU computes if there is a usable one, the plug-in `specscope-cuda.so` is there and "
             "the model fits; else the CPU, and a line gives the reason. Without the option that line is printed only "
             "where a part that is installed should have worked."),
-    CALL("prefill", 0, "WAY", GENERATES, set_prefill, "matrix products of long prompts on a GPU",
-         WORDS(prefill_words, COUNT(prefill_words)), .def = "rows",
-         .more = "'rows' computes them as those of short prompts. 'blas' computes those of prompts of 256 tokens and "
-                 "more with NVIDIA's library, through `specscope-cublas.so`. The rows of such a prompt are then "
-                 "rounded in another way, the same under every policy. Generation is computed as without it."),
     WHOLE("threads", 't', "N", GENERATES | TRAINS, backend_options.threads, 0, 1024, "CPU threads",
           .without = "adaptive",
           .more = "A given number is fixed; without the option the number adapts to the machine's load."),

@@ -108,7 +108,6 @@ bool set_time(struct options *, const struct option_row *, const char *text, str
 bool set_knob(struct options *, const struct option_row *, const char *text, struct err *); /* the last one counts */
 bool set_head(struct options *, const struct option_row *, const char *name, struct err *);
 bool set_head_kind(struct options *, const struct option_row *, const char *name, struct err *);
-bool set_prefill(struct options *, const struct option_row *, const char *name, struct err *);
 bool set_trace_max(struct options *, const struct option_row *, const char *, struct err *);
 bool set_trace_probe(struct options *, const struct option_row *, const char *, struct err *);
 bool set_blocks(struct options *, const struct option_row *, const char *text, struct err *);

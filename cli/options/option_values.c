@@ -261,14 +261,6 @@ set_head_kind(struct options *o, const struct option_row *row, const char *name,
     return head_kind_from(name, &o->train.kind) || unknown_word(row, name, err);
 }
 
-bool
-set_prefill(struct options *o, const struct option_row *row, const char *name, struct err *err)
-{
-    const bool blas = strcmp(name, "blas") == 0;
-    o->backend_options.prompt_rows = blas ? PROMPT_ROWS : 0;
-    return blas || strcmp(name, "rows") == 0 || unknown_word(row, name, err);
-}
-
 /* Parses "200M": a number of bytes, KiB, MiB or GiB. */
 bool
 set_trace_max(struct options *o, const struct option_row *row, const char *text, struct err *err)

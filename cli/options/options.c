@@ -30,7 +30,7 @@ struct conflict {
 
 #define THE_MODEL                                                                                                      \
     "exact", "isa", "gpu", "synth", "lora", "quantize", "backend", "threads", "heads", "draft", "companion", "accept", \
-        "profile", "prefill", "json"
+        "profile", "json"
 #define GENERATES (COMMAND_SCOPE | COMMAND_RUN | COMMAND_BENCH)
 
 static const struct conflict conflicts[] = {

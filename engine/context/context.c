@@ -17,7 +17,7 @@ or_default(uint32_t value, uint32_t otherwise)
 }
 
 static bool
-fill_limits(struct context_options *o, const struct context_options *asked, struct err *err)
+fill_limits(struct context_options *o, const struct context_options *asked, uint32_t prompt_rows, struct err *err)
 {
     const struct kv_cache_desc usual = kv_cache_defaults(asked->ctx);
     *o = *asked;
@@ -34,11 +34,13 @@ fill_limits(struct context_options *o, const struct context_options *asked, stru
         return err_set(err, ERR_USAGE, "a context of %" PRIu32 " positions is too large: use a smaller -c", o->ctx);
     if (o->ring < 2)
         return err_set(err, ERR_USAGE, "the ring of hidden states needs at least two rows, not %" PRIu32, o->ring);
+    prompt_rows = prompt_rows < o->ctx ? prompt_rows : o->ctx;
+    if (asked->max_rows == 0 && prompt_rows > o->max_rows) {
+        o->ring += 2 * (prompt_rows - o->max_rows);
+        o->max_rows = prompt_rows;
+    }
     if (o->max_rows > o->ring / 2)
         o->max_rows = o->ring / 2; /* a chunk of a prompt must fit while the chunk before it is still in the ring */
-    if (o->prompt_rows > UINT32_MAX - o->ring)
-        return err_set(err, ERR_USAGE, "chunks of %" PRIu32 " rows of a prompt are too large", o->prompt_rows);
-    o->ring += o->prompt_rows;
     return true;
 }
 
@@ -46,16 +48,15 @@ static bool
 allocate(struct context *c)
 {
     const struct context_options *o = &c->limits;
-    const uint32_t most = o->prompt_rows > o->max_rows ? o->prompt_rows : o->max_rows;
     const bool ok = (c->slots = calloc(c->n_slots, sizeof *c->slots)) != NULL &&
                     (c->free = calloc(c->n_slots, sizeof *c->free)) != NULL &&
                     (c->places = calloc((size_t)o->ring + 1, sizeof *c->places)) != NULL &&
                     (c->open = calloc(o->ring, sizeof *c->open)) != NULL &&
                     (c->sequences = calloc(o->seqs, sizeof *c->sequences)) != NULL &&
                     (c->trunks = calloc((size_t)o->seqs * o->ctx, sizeof *c->trunks)) != NULL &&
-                    (c->rows = calloc(most, sizeof *c->rows)) != NULL &&
+                    (c->rows = calloc(o->max_rows, sizeof *c->rows)) != NULL &&
                     (c->tails = calloc((size_t)o->max_rows * o->ring, sizeof *c->tails)) != NULL &&
-                    (c->prefill = calloc(most, sizeof *c->prefill)) != NULL &&
+                    (c->prefill = calloc(o->max_rows, sizeof *c->prefill)) != NULL &&
                     (c->probes = calloc(o->max_probes, sizeof *c->probes)) != NULL &&
                     (c->nodes = calloc((size_t)o->seqs * VERIFY_NODES, sizeof *c->nodes)) != NULL &&
                     (c->rounds = calloc(o->seqs, sizeof *c->rounds)) != NULL &&
@@ -80,7 +81,7 @@ context_open(struct context **out, const struct backend_ops *ops, struct backend
 {
     *out = NULL;
     struct context_options limits;
-    if (!fill_limits(&limits, options, err))
+    if (!fill_limits(&limits, options, ops->prompt_rows, err))
         return false;
     if (limits.depth > model->n_layers)
         return err_set(err, ERR_USAGE, "there is no layer %" PRIu32 ": the model has %" PRIu32, limits.depth,
@@ -114,7 +115,6 @@ context_open(struct context **out, const struct backend_ops *ops, struct backend
                                        .trunk = limits.ctx,
                                        .max_rows = limits.max_rows,
                                        .max_probes = limits.max_probes,
-                                       .prompt_rows = limits.prompt_rows,
                                        .depth = limits.depth,
                                        .dists = c->pool->dists,
                                        .cancel = limits.cancel != NULL ? limits.cancel : &c->never};
@@ -175,12 +175,6 @@ const struct context_options *
 context_limits(const struct context *c)
 {
     return &c->limits;
-}
-
-const char *
-context_prompts(const struct context *c)
-{
-    return c->ops->prompts != NULL ? c->ops->prompts(c->kv_cache) : NULL;
 }
 
 /* ---- sequences ---- */

@@ -19,14 +19,14 @@
 
 struct context;
 
-struct context_options {  /* 0 except in ctx: the default of kv_cache_defaults(), kernels/request.h */
-    uint32_t ctx;         /* longest trunk, in positions; above 0 */
-    uint32_t spare;       /* uncommitted rows and forked rows beyond ctx */
-    uint32_t ring;        /* rows whose hidden states are stored, in addition to prompt_rows */
-    uint32_t seqs;        /* sequences alive at a time */
-    uint32_t max_rows;    /* rows in one advance; no more than ring/2 */
-    uint32_t max_probes;  /* probes in one head call; context_predict() splits larger requests */
-    uint32_t prompt_rows; /* rows of a chunk of a prompt (context_prompt()); 0: no separate class of prompt rows */
+struct context_options { /* 0 except in ctx: the default of kv_cache_defaults(), kernels/request.h */
+    uint32_t ctx;        /* longest trunk, in positions; above 0 */
+    uint32_t spare;      /* uncommitted rows and forked rows beyond ctx */
+    uint32_t ring;       /* rows whose hidden states are stored */
+    uint32_t seqs;       /* sequences alive at a time */
+    uint32_t
+        max_rows; /* rows in one advance; no more than ring/2. 0: also the backend's prompt_rows, with a larger ring */
+    uint32_t max_probes; /* probes in one head call; context_predict() splits larger requests */
     /* Rows run up to this layer and are committed there: it takes the place of L. 0: the model's last layer. With a
      * depth below the last layer, nothing can be verified or compared with the last layer. */
     uint32_t depth;
@@ -119,13 +119,8 @@ bool context_read_hidden(struct context *, slot_t, uint32_t layer, float *out);
  * false; complete chunks stay in the trunk. */
 bool context_prefill(struct context *, seq_t, const token_t *, size_t n, progress_fn done, void *user);
 
-/* Replaces the content of the sequence by a whole prompt. If the context has prompt_rows and the prompt has at least
- * as many tokens, its rows are of class `prompt` (kernels/backend.h), in chunks of prompt_rows from position 0. Only
- * this function makes such rows, so the rows of a prompt have the same bits in every run. Forks share them. */
+/* Replaces the content of the sequence by a whole prompt. */
 bool context_prompt(struct context *, seq_t, const token_t *, size_t n, progress_fn done, void *user);
-bool context_is_prompt(const struct context *, slot_t); /* a row of class `prompt`, which no other call can run again */
-/* Returns the name of the library that multiplies prompt rows, for display; NULL: none. */
-const char *context_prompts(const struct context *);
 
 /* ---- distributions and decisions ----
  * A dist_t may come from any context that shares the pool. */

@@ -272,7 +272,7 @@ check_row(struct context *c, const struct forward_pass *w, slot_t s, const struc
 {
     if (row->marked)
         return err_set(&c->err, ERR_WORK, "slot %" PRIu32 " is listed twice in one forward pass", s);
-    const uint32_t most = w->prompt ? c->limits.prompt_rows : c->limits.max_rows;
+    const uint32_t most = c->limits.max_rows;
     if (w->n == most)
         return err_set(&c->err, ERR_WORK,
                        "one forward pass takes %" PRIu32 " rows at most: advance the rest in another", most);
@@ -286,9 +286,9 @@ check_row(struct context *c, const struct forward_pass *w, slot_t s, const struc
 
 /* Fills the forward pass with the slots whose depth is below `to`. */
 static bool
-gather(struct context *c, const slot_t *slots, size_t n, uint32_t to, bool prompt, struct forward_pass *w)
+gather(struct context *c, const slot_t *slots, size_t n, uint32_t to, struct forward_pass *w)
 {
-    *w = (struct forward_pass){.rows = c->rows, .tails = c->tails, .to = to, .prompt = prompt, .touched = c->touched};
+    *w = (struct forward_pass){.rows = c->rows, .tails = c->tails, .to = to, .touched = c->touched};
     context_experts_begin(c);
     if (to > c->depth)
         return err_set(&c->err, ERR_WORK, "there is no layer %" PRIu32 ": the model has %" PRIu32, to, c->depth);
@@ -336,18 +336,16 @@ set_depths(struct context *c, const struct forward_pass *w, uint32_t depth)
             c->slots[w->rows[i].slot].depth = depth;
 }
 
-enum reading { READS_NOTHING, READS_TEXT, READS_PROMPT /* rows are of class `prompt` */ };
-
 static bool
-advance(struct context *c, const slot_t *slots, size_t n, uint32_t to, const struct plan *plan, enum reading reading)
+advance(struct context *c, const slot_t *slots, size_t n, uint32_t to, const struct plan *plan, bool reads_text)
 {
     context_clear_error(c);
     struct forward_pass w;
-    if (!context_flush(c) || !gather(c, slots, n, to, reading == READS_PROMPT, &w))
+    if (!context_flush(c) || !gather(c, slots, n, to, &w))
         return false;
     if (w.n == 0)
         return true;
-    if (reading == READS_NOTHING)
+    if (!reads_text)
         context_experts_ask(c, &w);
     if (plan != NULL) {
         w.skip_attention = plan->skip_attention;
@@ -366,7 +364,7 @@ advance(struct context *c, const slot_t *slots, size_t n, uint32_t to, const str
 bool
 context_advance(struct context *c, const slot_t *slots, size_t n, uint32_t to, const struct plan *plan)
 {
-    return advance(c, slots, n, to, plan, READS_NOTHING);
+    return advance(c, slots, n, to, plan, false);
 }
 
 bool
@@ -375,7 +373,7 @@ context_advance_until(struct context *c, const slot_t *slots, size_t n, uint32_t
 {
     context_clear_error(c);
     struct forward_pass w;
-    if (!context_flush(c) || !gather(c, slots, n, to, false, &w))
+    if (!context_flush(c) || !gather(c, slots, n, to, &w))
         return false;
     if (w.n == 0 || c->rows[w.n - 1].slot != slots[n - 1])
         return err_set(&c->err, ERR_WORK, "the deciding row, the last one, is already at layer %" PRIu32, to);
@@ -403,24 +401,21 @@ context_advance_until(struct context *c, const slot_t *slots, size_t n, uint32_t
 
 /* Appends, advances and commits the next rows of a trunk. */
 static bool
-read_chunk(struct context *c, seq_t seq, const token_t *tokens, size_t n, bool prompt)
+read_chunk(struct context *c, seq_t seq, const token_t *tokens, size_t n)
 {
     slot_t *const path = c->prefill;
     bool ok = true;
     for (size_t i = 0; i < n && ok; i++) {
         path[i] = context_append(c, seq, i > 0 ? path[i - 1] : SLOT_NONE, tokens[i]);
         ok = path[i] != SLOT_NONE;
-        if (ok)
-            c->slots[path[i]].prompt = prompt;
     }
-    return ok && advance(c, path, n, c->depth, NULL, prompt ? READS_PROMPT : READS_TEXT) &&
-           context_keep(c, seq, path, n);
+    return ok && advance(c, path, n, c->depth, NULL, true) && context_keep(c, seq, path, n);
 }
 
 static bool
-read_chunks(struct context *c, seq_t seq, const token_t *tokens, size_t n, bool prompt, progress_fn done, void *user)
+read_chunks(struct context *c, seq_t seq, const token_t *tokens, size_t n, progress_fn done, void *user)
 {
-    const size_t most = prompt ? c->limits.prompt_rows : c->limits.max_rows;
+    const size_t most = c->limits.max_rows;
     const struct sequence *q = context_trunk(c, seq);
     if (q == NULL)
         return false;
@@ -431,7 +426,7 @@ read_chunks(struct context *c, seq_t seq, const token_t *tokens, size_t n, bool 
     context_truncate(c, seq, q->len);
     for (size_t at = 0; at < n;) {
         const size_t chunk = n - at < most ? n - at : most;
-        if (!read_chunk(c, seq, tokens + at, chunk, prompt)) {
+        if (!read_chunk(c, seq, tokens + at, chunk)) {
             const struct err why = c->err;
             context_truncate(c, seq, q->len);
             c->err = why;
@@ -448,7 +443,7 @@ bool
 context_prefill(struct context *c, seq_t seq, const token_t *tokens, size_t n, progress_fn done, void *user)
 {
     context_clear_error(c);
-    return read_chunks(c, seq, tokens, n, false, done, user);
+    return read_chunks(c, seq, tokens, n, done, user);
 }
 
 bool
@@ -462,5 +457,5 @@ context_prompt(struct context *c, seq_t seq, const token_t *tokens, size_t n, pr
             return false;
         context_clear_error(c);
     }
-    return read_chunks(c, seq, tokens, n, c->limits.prompt_rows > 0 && n >= c->limits.prompt_rows, done, user);
+    return read_chunks(c, seq, tokens, n, done, user);
 }

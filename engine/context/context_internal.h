@@ -16,7 +16,6 @@ struct slot {      /* a row */
     slot_t parent; /* of an uncommitted row: its parent if uncommitted, SLOT_NONE for the trunk's end */
     enum embedding embedding;
     bool marked; /* scratch within one call; false between calls */
-    bool prompt; /* it is of class `prompt` */
 };
 
 /* Ring places whose rows are committed or freed, in a circle through places[limits.ring]: free places first, then
@@ -50,7 +49,7 @@ struct context {
     struct dist_pool *pool;     /* limits.dists */
     bool own_pool;              /* the pool is closed with this context */
     bool making;                /* distributions were queued since the last wait() */
-    struct row *rows;           /* (max_rows, or prompt_rows) rows of the forward pass being built */
+    struct row *rows;           /* (max_rows) rows of the forward pass being built */
     slot_t *tails;              /* (max_rows, ring) the tails of these rows */
     slot_t *prefill;            /* (same size as rows) slots of the chunk of a prompt in flight */
     struct probe *probes;       /* (max_probes) */

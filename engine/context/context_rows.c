@@ -182,12 +182,6 @@ context_token(const struct context *c, slot_t s)
 }
 
 bool
-context_is_prompt(const struct context *c, slot_t s)
-{
-    return s < c->n_slots && c->slots[s].refs > 0 && c->slots[s].prompt;
-}
-
-bool
 context_hidden_kept(const struct context *c, slot_t s)
 {
     return s < c->n_slots && c->slots[s].refs > 0 && c->slots[s].ring != RING_NONE;

@@ -28,7 +28,6 @@ const char *const recorded_names[RECORDED_KINDS] = {
     [RECORDED_JOINED] = "joined",
     [RECORDED_LEFT] = "left",
     [RECORDED_BACK] = "back",
-    [RECORDED_PREFILL] = "prefill",
     [RECORDED_END] = "end",
     [RECORDED_PACE] = "pace",
     [RECORDED_BASELINE_SE] = "baseline_se",

@@ -93,23 +93,22 @@ struct series_event {
 
 /* Kinds of control events. "New" is the event's new_text. */
 enum recorded {
-    RECORDED_KNOB,    /* a change of a knob, of the policy or of sampling (new: its value) */
-    RECORDED_RUN,     /* a run begins (new: start, restart, prompt); the event's `run` is the new one */
-    RECORDED_PROMPT,  /* the prompt of the run (new: its text) */
-    RECORDED_VERSUS,  /* the run has two settings: sequence 0 keeps its own, and 1 begins with this one (new: "layerskip
+    RECORDED_KNOB,   /* a change of a knob, of the policy or of sampling (new: its value) */
+    RECORDED_RUN,    /* a run begins (new: start, restart, prompt); the event's `run` is the new one */
+    RECORDED_PROMPT, /* the prompt of the run (new: its text) */
+    RECORDED_VERSUS, /* the run has two settings: sequence 0 keeps its own, and 1 begins with this one (new: "layerskip
                            * exit_layer=4"; its other knobs are those of sequence 0). Knobs, policies and heads then have a `seq` */
-    RECORDED_POLICY,  /* a change of the policy (new: its name) */
-    RECORDED_STATE,   /* the run pauses or resumes (new: running, paused) */
-    RECORDED_PROBE,   /* which layers the scope probes (new: off, policy, all) */
-    RECORDED_HEAD,    /* the head that layers are read with (new: lens, trained); absent if the lens is the only one */
-    RECORDED_BREAK,   /* a breakpoint was reached (new: the round) */
-    RECORDED_UNTIL,   /* the condition of :until was met in this round of sequence `seq` (new: the condition) */
-    RECORDED_JOINED,  /* sequence `seq` of a batch begins (new: its prompt's text) */
-    RECORDED_LEFT,    /* sequence `seq` ends (new: eos, tokens, context) */
-    RECORDED_BACK,    /* sequence `seq` resumes to generate more tokens */
-    RECORDED_PREFILL, /* a library multiplied the prompt of sequence `seq` in chunks (new: blas) */
-    RECORDED_END,     /* the run is over (new: eos, tokens, context, batch, or "error: …") */
-    RECORDED_PACE,    /* a speed limit (new: tokens/s; 0: none); absent if a run begins without one */
+    RECORDED_POLICY, /* a change of the policy (new: its name) */
+    RECORDED_STATE,  /* the run pauses or resumes (new: running, paused) */
+    RECORDED_PROBE,  /* which layers the scope probes (new: off, policy, all) */
+    RECORDED_HEAD,   /* the head that layers are read with (new: lens, trained); absent if the lens is the only one */
+    RECORDED_BREAK,  /* a breakpoint was reached (new: the round) */
+    RECORDED_UNTIL,  /* the condition of :until was met in this round of sequence `seq` (new: the condition) */
+    RECORDED_JOINED, /* sequence `seq` of a batch begins (new: its prompt's text) */
+    RECORDED_LEFT,   /* sequence `seq` ends (new: eos, tokens, context) */
+    RECORDED_BACK,   /* sequence `seq` resumes to generate more tokens */
+    RECORDED_END,    /* the run is over (new: eos, tokens, context, batch, or "error: …") */
+    RECORDED_PACE,   /* a speed limit (new: tokens/s; 0: none); absent if a run begins without one */
     RECORDED_BASELINE_SE, /* standard error of the baseline that follows (new: the number) */
     RECORDED_BASELINE,    /* measured autoregressive tokens/s of the same prompt (new: the number) */
     RECORDED_LOSSLESS, /* the comparison with autoregressive tokens (new: "yes", "yes: 7 sequences" if not all were compared,

@@ -22,12 +22,6 @@ struct trained_info { /* a file of trained parameters or measurements; path "": 
     uint64_t hash;
 };
 
-/* Prompts of at least `rows` tokens are multiplied by a library, in chunks of `rows` rows; 0: none. */
-struct prefill_info {
-    uint32_t rows;
-    char by[1536]; /* the library, and the algorithm for each shape */
-};
-
 #define ASKED_VARS 4096 /* bytes */
 #define ASKED_LORA 2048
 
@@ -72,7 +66,6 @@ struct run_info {
     char backend[16], isa[96], host[64];
     uint32_t threads;
     bool exact;
-    struct prefill_info prefill;
     struct cost_model costs; /* of steps; unknown if they were not measured before the run */
     char *prompt;            /* bytes and a NUL (a prompt contains none); owned */
     size_t prompt_len;

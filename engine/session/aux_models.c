@@ -42,37 +42,12 @@ unread(const struct sequence *q, enum aux_role role)
     return q->n_tokens - context_length(q->aux[role].of->ctx, q->aux[role].seq);
 }
 
-/* Returns whether the prompt must still be read as rows of class `prompt`. */
-static bool
-lacks_prompt(const struct sequence *q, enum aux_role role)
-{
-    return q->session->engine->prompt_rows > 0 && q->n_tokens - unread(q, role) < q->prompt_tokens;
-}
-
-/* Reads the whole prompt of the run, so that its rows do not depend on when the model is used first. */
-static bool
-read_prompt(struct sequence *q, enum aux_role role, struct prefill_watch *watch)
-{
-    const struct aux_sequence *h = &q->aux[role];
-    token_t *ids = malloc(q->prompt_tokens * sizeof *ids);
-    for (uint32_t i = 0; i < q->prompt_tokens && ids != NULL; i++)
-        ids[i] = as_read_by(h->of, q->tokens[i]);
-    const bool ok =
-        ids != NULL && context_prompt(h->of->ctx, h->seq, ids, q->prompt_tokens, session_emit_prefill, watch);
-    if (ids == NULL)
-        session_fail(q->session, aux_names[role], "not enough memory for the prompt");
-    free(ids);
-    return ok;
-}
-
 static bool
 read_many(struct sequence *q, enum aux_role role)
 {
     const struct aux_sequence *h = &q->aux[role];
     struct prefill_watch watch = {.session = q->session, .since_us = clock_us()};
     const uint32_t n = q->n_tokens;
-    if (lacks_prompt(q, role) && !read_prompt(q, role, &watch))
-        return false;
     const uint32_t before = n - unread(q, role);
     for (uint32_t at = before; at < n;) {
         token_t part[FOLLOW_TOKENS];
@@ -142,7 +117,7 @@ catch_up(struct sequence *const *sequences, uint32_t n, enum aux_role role)
 {
     bool many = false;
     for (uint32_t i = 0; i < n; i++)
-        if (unread(sequences[i], role) > AUX_FEW || lacks_prompt(sequences[i], role)) {
+        if (unread(sequences[i], role) > AUX_FEW) {
             many = true;
             if (!read_many(sequences[i], role))
                 return false;

@@ -23,7 +23,6 @@ limits_of(const struct session *s, const struct model *m, enum head_kind heads)
     struct context_options limits = {.ctx = s->info.ctx,
                                      .dists = s->dists,
                                      .cancel = &s->mailbox.cancel,
-                                     .prompt_rows = e->prompt_rows,
                                      .heads = heads,
                                      .layer_load =
                                          model_layer_bytes(m, e->exact) / model_layer_bytes(e->model, e->exact),

@@ -55,8 +55,6 @@ open_backend(struct engine *e, const struct engine_options *o, const struct back
         struct err why = {.kind = ERR_NONE};
         if (open_cuda(e, options, &serious, &why))
             return true;
-        if (options->prompt_rows > 0)
-            return err_set(err, why.kind, "--prefill blas wants a GPU; %s", why.text);
         if (serious || o->backend != NULL || options->gpu >= 0)
             note_fallback(e, &why);
         return open_cpu(e, options, err);
@@ -114,7 +112,7 @@ load(struct engine *e, const struct engine_options *o, const struct backend_opti
         o->notice(user, e->ops->note(e->backend));
     if (load_all(e, ctx, progress, user, &why))
         return true;
-    const bool asked = (o->backend != NULL && strcmp(o->backend, "auto") != 0) || options->prompt_rows > 0;
+    const bool asked = o->backend != NULL && strcmp(o->backend, "auto") != 0;
     if (!is_cuda(e) || asked || why.kind == ERR_CANCELLED) {
         if (err != NULL)
             *err = why;
@@ -243,7 +241,6 @@ engine_open(struct engine **out, const struct engine_options *options, progress_
         engine_close(e);
         return false;
     }
-    e->prompt_rows = options->backend_options.prompt_rows;
     struct model_options model = {
         .quantize = options->quantize, .exact = backend.exact, .ctx = options->ctx, .sequences = options->sequences};
     model.lora = options->lora;

@@ -48,7 +48,6 @@ struct engine {
     uint32_t threads;
     bool exact;
     uint32_t positions;   /* of the target's contexts, in all */
-    uint32_t prompt_rows; /* of a chunk of a prompt (kernels/backend.h); 0: prompts are ordinary rows */
     enum head_kind heads; /* the trained heads that the backend has; HEAD_LENS: none */
     char heads_path[512]; /* the file of the heads, */
     uint64_t heads_hash;  /* and its hash */

@@ -30,8 +30,6 @@ prefill(struct sequence *q)
     struct prefill_watch watch = {.session = s, .since_us = clock_us()};
     if (!context_prompt(s->ctx, q->seq, q->tokens, n, session_emit_prefill, &watch) || !prefill_aux(q))
         return false;
-    if (context_is_prompt(s->ctx, context_at(s->ctx, q->seq, 0)))
-        session_emit_control(s, q->number, RECORDED_PREFILL, "blas");
     struct verify_row last = {.parent = -1, .token = q->tokens[n - 1], .q = DIST_NONE};
     last.slot = context_at(s->ctx, q->seq, n - 1);
     struct verdict first;

@@ -330,16 +330,6 @@ request_settings(struct session *s, const struct session_options *o, struct err 
     return true;
 }
 
-/* The context returns the library that multiplies prompts. */
-static bool
-describe_prompts(struct session *s)
-{
-    const char *by = context_prompts(s->ctx);
-    s->info.prefill.rows = by != NULL ? s->engine->prompt_rows : 0;
-    snprintf(s->info.prefill.by, sizeof s->info.prefill.by, "%s", by != NULL ? by : "");
-    return true;
-}
-
 bool
 session_open_parts(struct session *s, const struct session_options *o, struct err *err)
 {
@@ -352,5 +342,5 @@ session_open_parts(struct session *s, const struct session_options *o, struct er
     return describe_asked(&s->info.asked, s->engine, o, err) && count_sequences(s, o, err) &&
            open_sequences(s, o->policies, err) && open_settings(s, o, err) && set_knobs(s, o, err) &&
            request_settings(s, o, err) && session_check_head(s, o->head, err) && take_prompts(s, o, err) &&
-           allocate(s, err) && event_log_open(&s->log, 0, err) && session_open_contexts(s, err) && describe_prompts(s);
+           allocate(s, err) && event_log_open(&s->log, 0, err) && session_open_contexts(s, err);
 }

@@ -20,10 +20,6 @@ cpu_open(struct backend **out, const struct backend_options *options, struct err
     const struct cpu_isa *isa = cpu_isa_choose(options->isa, err);
     if (isa == NULL)
         return false;
-    if (options->prompt_rows > 0)
-        return err_set(
-            err, ERR_USAGE,
-            "--prefill blas: the CPU reads prompts as it does all rows; leave it out, or use --backend cuda");
     struct backend *b = calloc(1, sizeof *b);
     if (b == NULL)
         return err_set(err, ERR_WORK, "not enough memory to start");

@@ -108,8 +108,6 @@ cpu_kv_cache_open(struct weights *w, const struct kv_cache_desc *desc, struct kv
     const struct pool_size dists = cpu_dists_size(desc->dists);
     if (!request_kv_cache((struct request_limits){&w->desc, desc, dists}, err))
         return false;
-    if (desc->prompt_rows > 0)
-        return err_set(err, ERR_USAGE, "the CPU has no way of its own for prompts");
     struct kv_cache *s = aligned_alloc(_Alignof(struct kv_cache), sizeof *s);
     if (s == NULL)
         return err_set(err, ERR_WORK, "not enough memory for a context");

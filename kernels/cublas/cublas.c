@@ -17,13 +17,11 @@ struct gemm_plan {
     cublasLtMatmulDesc_t what;
     cublasLtMatrixLayout_t a, b, d;
     cublasLtMatmulAlgo_t algorithm;
-    char chosen[112];
 };
 
 struct gemm {
     cublasLtHandle_t handle;
     struct gemm_plan *plans;
-    char library[40];
 };
 
 static bool
@@ -44,9 +42,6 @@ gemm_open(struct gemm **out, struct err *err)
         free(g);
         return false;
     }
-    const size_t version = cublasLtGetVersion(); /* 130100: 13.1.0 */
-    snprintf(g->library, sizeof g->library, "cuBLASLt %zu.%zu.%zu", version / 10000, version / 100 % 100,
-             version % 100);
     *out = g;
     return true;
 }
@@ -76,16 +71,7 @@ gemm_close(struct gemm *g)
     free(g);
 }
 
-static const char *
-gemm_version(const struct gemm *g)
-{
-    return g->library;
-}
-
 /* ---- plans ---- */
-
-static const char *const type_names[] = {"F16", "BF16", "F32"};
-static const cudaDataType_t data_types[] = {CUDA_R_16F, CUDA_R_16BF, CUDA_R_32F};
 
 static bool
 describe(struct gemm_plan *p, struct err *err)
@@ -94,7 +80,6 @@ describe(struct gemm_plan *p, struct err *err)
     const struct gemm_shape *s = &p->shape;
     const int32_t transpose_a = s->transpose_w ? CUBLAS_OP_N : CUBLAS_OP_T,
                   transpose_b = s->transpose_x ? CUBLAS_OP_T : CUBLAS_OP_N;
-    const cudaDataType_t type = data_types[s->type];
     const uint32_t a_rows = s->transpose_w ? s->m : s->k, a_cols = s->transpose_w ? s->k : s->m;
     const uint32_t b_rows = s->transpose_x ? s->n : s->k, b_cols = s->transpose_x ? s->k : s->n;
     return did(cublasLtMatmulDescCreate(&p->what, CUBLAS_COMPUTE_32F, CUDA_R_32F), doing, err) &&
@@ -102,8 +87,8 @@ describe(struct gemm_plan *p, struct err *err)
                doing, err) &&
            did(cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_TRANSB, &transpose_b, sizeof transpose_b),
                doing, err) &&
-           did(cublasLtMatrixLayoutCreate(&p->a, type, a_rows, a_cols, (int64_t)a_rows), doing, err) &&
-           did(cublasLtMatrixLayoutCreate(&p->b, type, b_rows, b_cols, (int64_t)b_rows), doing, err) &&
+           did(cublasLtMatrixLayoutCreate(&p->a, CUDA_R_32F, a_rows, a_cols, (int64_t)a_rows), doing, err) &&
+           did(cublasLtMatrixLayoutCreate(&p->b, CUDA_R_32F, b_rows, b_cols, (int64_t)b_rows), doing, err) &&
            did(cublasLtMatrixLayoutCreate(&p->d, CUDA_R_32F, s->m, s->n, (int64_t)s->m), doing, err);
 }
 
@@ -128,19 +113,6 @@ suits(const cublasLtMatmulHeuristicResult_t *r)
     return r->state == CUBLAS_STATUS_SUCCESS && r->workspaceSize == 0 &&
            attribute(&r->algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM) <= 1 &&
            attribute(&r->algo, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME) == CUBLASLT_REDUCTION_SCHEME_NONE;
-}
-
-static void
-note_chosen(struct gemm_plan *p)
-{
-    const cublasLtMatmulAlgo_t *a = &p->algorithm;
-    snprintf(p->chosen, sizeof p->chosen,
-             "%" PRIu32 "x%" PRIu32 "x%" PRIu32 " %s: %" PRIu32 "/%" PRIu32 "/%" PRIu32 "/%" PRIu32 "/%" PRIu32
-             "/%" PRIu32 "/%" PRIu32,
-             p->shape.n, p->shape.m, p->shape.k, type_names[p->shape.type], attribute(a, CUBLASLT_ALGO_CONFIG_ID),
-             attribute(a, CUBLASLT_ALGO_CONFIG_TILE_ID), attribute(a, CUBLASLT_ALGO_CONFIG_STAGES_ID),
-             attribute(a, CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING), attribute(a, CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION),
-             attribute(a, CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID), attribute(a, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID));
 }
 
 /* Chooses an algorithm. The library receives the requirements; its answers are still checked. */
@@ -172,17 +144,16 @@ choose(struct gemm *g, struct gemm_plan *p, struct err *err)
     if (i == n)
         return err_set(err, ERR_WORK,
                        "cuBLASLt has no algorithm with sums in one order for a product of %" PRIu32 "x%" PRIu32
-                       "x%" PRIu32 " in %s",
-                       p->shape.n, p->shape.m, p->shape.k, type_names[p->shape.type]);
+                       "x%" PRIu32,
+                       p->shape.n, p->shape.m, p->shape.k);
     p->algorithm = found[i].algo;
-    note_chosen(p);
     return true;
 }
 
 static bool
 same(const struct gemm_shape *a, const struct gemm_shape *b)
 {
-    return a->m == b->m && a->n == b->n && a->k == b->k && a->type == b->type && a->transpose_w == b->transpose_w &&
+    return a->m == b->m && a->n == b->n && a->k == b->k && a->transpose_w == b->transpose_w &&
            a->transpose_x == b->transpose_x;
 }
 
@@ -208,12 +179,6 @@ gemm_plan(struct gemm *g, const struct gemm_shape *shape, const struct gemm_plan
     return true;
 }
 
-static const char *
-gemm_chosen(const struct gemm_plan *p)
-{
-    return p->chosen;
-}
-
 static bool
 gemm_multiply(struct gemm *g, const struct gemm_plan *p, const void *w, const void *x, float *y, float beta,
               cudaStream_t stream, struct err *err)
@@ -228,9 +193,7 @@ static const struct gemm_ops cublas_gemm = {
     .abi = GEMM_ABI,
     .open = gemm_open,
     .close = gemm_close,
-    .version = gemm_version,
     .plan = gemm_plan,
-    .chosen = gemm_chosen,
     .multiply = gemm_multiply,
 };
 

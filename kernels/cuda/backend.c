@@ -5,6 +5,7 @@
 static const struct backend_ops cuda_backend = {
     .name = "cuda",
     .abi = BACKEND_ABI,
+    .prompt_rows = PROMPT_ROWS,
     .open = device_open,
     .close = device_close,
     .describe = device_describe,
@@ -16,7 +17,6 @@ static const struct backend_ops cuda_backend = {
     .drop_dists = cuda_dists_close,
     .kv_cache = cuda_kv_cache_open,
     .drop = cuda_kv_cache_close,
-    .prompts = prefill_describe,
     .trunk = rows_trunk,
     .embed = rows_embed,
     .step = rows_step,

@@ -232,23 +232,6 @@ choose(struct backend *b, int wanted, int n, struct err *err)
     return false;
 }
 
-/* Loads the library that multiplies prompts. */
-static bool
-open_library(struct backend *b, const struct backend_options *options, struct err *err)
-{
-    struct err why;
-    if (options->prompt_rows == 0)
-        return true;
-    if (b->exact)
-        return err_set(err, ERR_USAGE, "--prefill blas and --exact: what is exact is multiplied in one order, by rows");
-    if (!device_here(b, err))
-        return false;
-    if (!gemm_load(&b->gemm_ops, &why) || !b->gemm_ops->open(&b->gemm, &why))
-        return err_set(err, why.kind, "--prefill blas: %s", why.text);
-    b->prompt_rows = options->prompt_rows;
-    return true;
-}
-
 /* Chooses the prefetch window: two windows of all blocks, and the data read between them, must fit into L2 at once. A
  * small L2, such as a 3090's 6 MB for 82 multiprocessors, needs a small window. */
 static bool
@@ -287,7 +270,7 @@ device_open(struct backend **out, const struct backend_options *options, struct 
     b->exact = options->exact;
     b->threads = options->threads > 0 ? options->threads : 1;
     b->sync = switched_to_sync();
-    if (!choose(b, options->gpu, n, err) || !open_library(b, options, err) || !trace_open(&b->trace, err)) {
+    if (!choose(b, options->gpu, n, err) || !trace_open(&b->trace, err)) {
         device_close(b);
         return false;
     }
@@ -302,8 +285,7 @@ device_prepare(struct backend *b, struct err *err)
     if (b->notes != NULL)
         return true;
     if (!device_here(b, err) || !cuda_did(b, forward_prepare(b->device, &b->blocks), doing, err) ||
-        !cuda_did(b, head_prepare(b->device), doing, err) ||
-        (b->prompt_rows > 0 && !cuda_did(b, prefill_prepare(b->device), doing, err)))
+        !cuda_did(b, head_prepare(b->device), doing, err))
         return false;
     b->blocks = switched_blocks(b->blocks);
     return choose_window(b, err) && take_notes(b, err);
@@ -312,10 +294,6 @@ device_prepare(struct backend *b, struct err *err)
 void
 device_close(struct backend *b)
 {
-    if (b->gemm != NULL) {
-        (void)device_here(b, NULL);
-        b->gemm_ops->close(b->gemm);
-    }
     (void)cudaFreeHost(b->notes);
     trace_close(b->trace);
     free(b);

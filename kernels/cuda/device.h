@@ -9,7 +9,6 @@
 #include <cuda_runtime_api.h>
 
 #include "kernels/backend.h"
-#include "kernels/cuda/gemm.h"
 
 struct backend {
     int device;
@@ -17,16 +16,12 @@ struct backend {
     char text[160]; /* describe() */
     char note[160]; /* note() */
     bool exact;
-    uint32_t threads;     /* CPU threads that pack weights */
-    uint32_t blocks;      /* of a forward pass: one per multiprocessor */
-    uint32_t window;      /* bytes that each block prefetches at a barrier: forward_args */
-    uint32_t *notes;      /* (blocks) pinned: where each block waits for too long, else 0 (layout.h); NULL: not yet */
-                          /* prepared */
-    bool sync;            /* switches.h */
-    uint32_t prompt_rows; /* rows of a chunk that a library multiplies; 0: not requested, and the pointers below are */
-                          /* NULL */
-    const struct gemm_ops *gemm_ops;
-    struct gemm *gemm;
+    uint32_t threads;    /* CPU threads that pack weights */
+    uint32_t blocks;     /* of a forward pass: one per multiprocessor */
+    uint32_t window;     /* bytes that each block prefetches at a barrier: forward_args */
+    uint32_t *notes;     /* (blocks) pinned: where each block waits for too long, else 0 (layout.h); NULL: not yet */
+                         /* prepared */
+    bool sync;           /* switches.h */
     struct trace *trace; /* trace.h; NULL: none */
     bool lost;
     struct err why; /* when lost */

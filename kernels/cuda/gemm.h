@@ -1,11 +1,9 @@
 /* The interface to NVIDIA's matrix product library. The library is half a gigabyte and not needed for decoding, so it
- * is used through a separate plug-in, specscope-cublas.so (kernels/cublas), which is loaded when the first product is
- * needed.
+ * is used through a separate plug-in, specscope-cublas.so (kernels/cublas), which training loads.
  *
- * A product is y (n, m) = beta y + x (n, k) w (m, k)^T, all row-major without gaps, with sums in F32. Each shape has
- * one algorithm, chosen on its first use and never by measuring: the first in the library's own list that neither
- * splits k nor needs a workspace, because such algorithms add partial sums in no fixed order. A row of y therefore has
- * the same bits whenever it is computed from the same row of x. */
+ * A product is y (n, m) = beta y + x (n, k) w (m, k)^T, all in F32 and row-major without gaps. Each shape has one
+ * algorithm, chosen on its first use and never by measuring: the first in the library's own list that neither splits k
+ * nor needs a workspace, because such algorithms add partial sums in no fixed order. */
 #ifndef KERNELS_CUDA_GEMM_H
 #define KERNELS_CUDA_GEMM_H
 
@@ -14,15 +12,12 @@
 
 #include "kernels/base/err.h"
 
-#define GEMM_ABI    1u
+#define GEMM_ABI    2u
 #define GEMM_SYMBOL "specscope_gemm" /* const struct gemm_ops *(void) */
 #define GEMM_ALIGN  256              /* alignment of w, x and y, bytes */
 
-enum gemm_type { GEMM_F16, GEMM_BF16, GEMM_F32 }; /* type of w and x; y is F32 */
-
 struct gemm_shape {
     uint32_t m, n, k;
-    enum gemm_type type;
     bool transpose_w, transpose_x; /* transposed: stored as (k, m), (k, n) */
 };
 
@@ -34,10 +29,8 @@ struct gemm_ops {
     /* For the thread's current device, which must be current in every thread that uses it. */
     bool (*open)(struct gemm **, struct err *);
     void (*close)(struct gemm *);
-    const char *(*version)(const struct gemm *); /* "cuBLASLt 13.1.0" */
     /* Returns the same plan for the same shape. */
     bool (*plan)(struct gemm *, const struct gemm_shape *, const struct gemm_plan **, struct err *);
-    const char *(*chosen)(const struct gemm_plan *); /* the algorithm: "256x4096x4096 F16: 66/20/36/0/0/0/2" */
     /* Queues the product on the stream; w, x and y are in device memory. */
     bool (*multiply)(struct gemm *, const struct gemm_plan *, const void *w, const void *x, float *y, float beta,
                      cudaStream_t, struct err *);

@@ -179,14 +179,13 @@ list_places(struct kv_cache *s, const struct model_desc *d, bool exact, struct p
     const size_t f32 = sizeof(float), act = exact ? sizeof(float) : sizeof(uint16_t);
     const size_t heads = (size_t)d->heads * d->head_dim, kv = (size_t)d->kv_heads * d->head_dim,
                  kept = (size_t)d->kv_heads * head_room(d->head_dim), depths = d->n_layers + 1;
-    const bool padded = d->head_dim % 8 != 0; /* padding after the end of a head must be zero */
-    const uint32_t most = o->prompt_rows > o->max_rows ? o->prompt_rows : o->max_rows;
-    const size_t rows = round_up(most, PASS_ROWS); /* a pass may read tiles that were never written */
+    const bool padded = d->head_dim % 8 != 0;             /* padding after the end of a head must be zero */
+    const size_t rows = round_up(o->max_rows, PASS_ROWS); /* a pass may read tiles that were never written */
     const uint32_t probes = o->max_probes < HEAD_ROWS ? o->max_probes : HEAD_ROWS;
     v->slots = o->slots;
     v->ring = o->ring;
     v->trunk_room = o->trunk;
-    v->max_rows = most;
+    v->max_rows = o->max_rows;
     v->head_rows = round_up(probes > VERIFY_NODES ? probes : VERIFY_NODES, PASS_ROWS);
     v->max_splits = o->slots / ATTEND_SPLIT + 2; /* a path has no more rows than there are slots */
     const size_t width = (size_t)units_of(d->width) * UNIT, attended = units_of((uint32_t)heads) * (size_t)UNIT,
@@ -237,12 +236,15 @@ cuda_kv_cache_estimate(const struct backend *b, const struct model_desc *d, uint
     struct place places[PLACES];
     size_t n;
     struct kv_cache s = {.blocks = 256, .desc = kv_cache_defaults(ctx)};
-    s.desc.prompt_rows = b->prompt_rows;
-    s.desc.ring += b->prompt_rows; /* like a context */
+    const uint32_t more = (ctx < PROMPT_ROWS ? ctx : PROMPT_ROWS) - s.desc.max_rows;
+    if (ctx > s.desc.max_rows) { /* like a context */
+        s.desc.max_rows += more;
+        s.desc.ring += 2 * more;
+    }
     if (ctx > UINT32_MAX - KV_CACHE_SPARE || !list_places(&s, d, b->exact, places, &n))
         return false;
     *keys = 0;
-    *work = (size_t)KV_CACHE_DISTS * d->vocab * sizeof(float) + prefill_estimate(d, b->prompt_rows);
+    *work = (size_t)KV_CACHE_DISTS * d->vocab * sizeof(float);
     for (size_t i = 0; i < n; i++)
         *(places[i].keys ? keys : work) += places[i].n * places[i].size;
     return true;
@@ -317,9 +319,6 @@ cuda_kv_cache_open(struct weights *w, const struct kv_cache_desc *desc, struct k
     const struct request_limits asked = {&w->desc, desc, pool != NULL ? pool->size : (struct pool_size){0, 0}};
     if (!request_kv_cache(asked, err))
         return false;
-    if (desc->prompt_rows != 0 && desc->prompt_rows != b->prompt_rows)
-        return err_set(err, ERR_USAGE, "a context's chunks of prompts are the backend's, %u rows",
-                       (unsigned)b->prompt_rows);
     struct kv_cache *s = calloc(1, sizeof *s);
     if (s == NULL)
         return err_set(err, ERR_WORK, "not enough memory for a context");
@@ -331,7 +330,6 @@ cuda_kv_cache_open(struct weights *w, const struct kv_cache_desc *desc, struct k
     s->dev.dists_p = pool != NULL ? pool->p : NULL;
     s->dev.dists_vocab = asked.dists.vocab;
     bool ok = device_here(b, err) && take_places(s, err) && prepare_barrier(s, err) && take_arenas(s, err) &&
-              (desc->prompt_rows == 0 || prefill_open(s, err)) &&
               cuda_did(b, cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking), doing, err) &&
               cuda_did(b, cudaStreamCreateWithFlags(&s->side, cudaStreamNonBlocking), doing, err) &&
               cuda_did(b, cudaEventCreateWithFlags(&s->done, cudaEventDisableTiming), doing, err) &&
@@ -364,7 +362,6 @@ cuda_kv_cache_close(struct kv_cache *s)
         (void)cudaEventDestroy(s->done);
     if (s->cancel_words != NULL)
         (void)cudaFreeHost(s->cancel_words);
-    prefill_close(s);
     arena_close(&s->args);
     arena_close(&s->results);
     memory_free(&s->memory);

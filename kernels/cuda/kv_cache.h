@@ -74,6 +74,8 @@ void *piece_copy(struct arena_piece *, const void *from, size_t n, size_t size);
 /* ---- stores ---- */
 
 #define HEAD_ROWS 256 /* largest number of rows of logits in one head call */
+#define PROMPT_ROWS                                                                                                    \
+    256 /* rows of a prompt in one pass: enough for a tile of the widest products on each multiprocessor */
 
 enum delivery_kind {
     DELIVER_BYTES,
@@ -97,16 +99,13 @@ struct delivery {
     uint32_t what, rows;                 /* SPAN: enum traced; SPAN and PHASES: rows of the call */
 };
 
-struct prefill;
-
 struct kv_cache {
     struct weights *weights;
     struct backend *backend;
     struct kv_cache_desc desc;
     struct request_limits limits;
     struct dev_kv_cache dev;
-    uint32_t blocks;         /* number of blocks of a forward pass */
-    struct prefill *prefill; /* multiplies chunks of prompts with a library; NULL: desc.prompt_rows is 0 */
+    uint32_t blocks; /* number of blocks of a forward pass */
     struct memory memory;
     cudaStream_t stream, side; /* side: sets the cancel word while a forward pass runs */
     cudaEvent_t done;

@@ -236,7 +236,7 @@ multiply_rows(struct products *p, const struct host_product *h, const float *b, 
     const float *a = h->transpose_a ? h->a + first : h->a + (size_t)first * h->stride_a;
     float *c = h->c + (size_t)first * h->n;
     const struct gemm_shape shape = {
-        .m = h->n, .n = n, .k = h->k, .type = GEMM_F32, .transpose_w = !h->transpose_b, .transpose_x = h->transpose_a};
+        .m = h->n, .n = n, .k = h->k, .transpose_w = !h->transpose_b, .transpose_x = h->transpose_a};
     const struct gemm_plan *plan;
     return make_room(p, &p->a, lines * columns, err) && make_room(p, &p->c, (size_t)n * h->n, err) &&
            send(p, p->a.values, a, h->stride_a, lines, columns, err) &&

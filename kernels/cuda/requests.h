@@ -24,25 +24,6 @@ bool decide_read_logits(struct kv_cache *, uint32_t ring, uint32_t layer, float 
 bool decide_read_hidden(struct kv_cache *, uint32_t ring, uint32_t layer, float *out);
 bool decide_read_dist(struct kv_cache *, dist_t, float *out);
 
-/* ---- prefill by a library (prefill.c) ----
- *
- * The plug-in of gemm.h computes a chunk's products, slab by slab. The steps of the forward pass do everything else. */
-
-#define PREFILL_SLAB ((size_t)64 << 20) /* approximate bytes of plain weights at a time */
-
-/* Allocates memory and chooses the algorithm of every shape of the model, for a KV cache with prompt_rows, which owns
- * the memory. */
-bool prefill_open(struct kv_cache *, struct err *);
-void prefill_close(struct kv_cache *);
-/* Returns the approximate bytes of device memory that it needs. */
-size_t prefill_estimate(const struct model_desc *, uint32_t rows);
-
-/* backend_ops.prompts */
-const char *prefill_describe(const struct kv_cache *);
-
-/* Queues the chunk. Returns false if the KV cache failed. */
-bool prefill_run(struct kv_cache *, const struct forward_args *);
-
 /* ---- products of the host's matrices, for training (products.c) ---- */
 
 /* backend_ops.products */

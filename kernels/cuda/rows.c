@@ -172,10 +172,7 @@ rows_step(struct kv_cache *s, const struct forward_pass *w)
     a.touched = touched;
     a.routes_out = routes_out;
     s->stoppable = true;
-    if (w->prompt)
-        (void)prefill_run(s, &a);
-    else
-        run_layers(s, a);
+    run_layers(s, a);
     return true;
 }
 

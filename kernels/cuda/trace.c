@@ -27,8 +27,7 @@ static const char *const step_names[STEPS] = {
     [PROBE] = "probe",
 };
 static const char *const traced_names[TRACED] = {
-    "embedding", "head",         "distributions",   "draws",         "overlap",          "verdicts",
-    "guesses",   "prompt plain", "prompt products", "prompt finish", "prompt attention", "prompt norms",
+    "embedding", "head", "distributions", "draws", "overlap", "verdicts", "guesses",
 };
 
 struct trace {

@@ -23,11 +23,6 @@ enum traced { /* requests; the values below STEPS are the steps of a forward pas
               TRACED_OVERLAP,
               TRACED_VERIFY,
               TRACED_PREDICTIONS, /* for the layers that a forward pass probed */
-              TRACED_PLAIN,       /* prefill with a library: conversion of rows and weights to plain layout, */
-              TRACED_LIBRARY,     /* its products, */
-              TRACED_EPILOGUE,    /* epilogues of the products, */
-              TRACED_ATTEND,      /* attention */
-              TRACED_NORMS,       /* and norms */
               TRACED
 };
 

@@ -147,29 +147,6 @@ check "with heads of the same size" [ "$(wc -c <"$TMP/gpu.safetensors")" -eq "$(
 works "an acceptance head of the first layers, which read on the weights that are there" train accept --backend cuda --model "$TINY" \
     --draft self:2 --text "$TMP/text" --out "$TMP/accept.safetensors" --tokens 16 --response 2 --prompt-tokens 4 --blocks 0 --passes 1 --temp 0 --mixing 0
 
-# ---- prompts by cuBLAS ----
-LONG=$(yes 'the quick brown fox' | head -n 16 | tr '\n' ' ')
-blas() { works "$1" run -n 12 --ignore-eos --backend cuda --prefill blas -p "$LONG" --trace "$TMP/by-$2" --policy "$2" "$TINY"; }
-blas "a long prompt goes by the library" ar
-cp "$TMP/out" "$TMP/blas"
-blas "and under a policy that drafts" specbound
-check "the same text" cmp -s "$TMP/out" "$TMP/blas"
-check "the trace contains it for the prompt" grep -q '"prefill",,"blas"' "$TMP/by-ar/controls.csv"
-check "and which algorithms" grep -q '"by":.*"cuBLASLt [0-9.]*, 256 rows; 256x.* F16: 66/20/36/' "$TMP/by-specbound/run.json"
-works "two settings read it alike" run -n 12 --ignore-eos --backend cuda --prefill blas -p "$LONG" --policy specbound --versus ar "$TINY"
-check "and say the same" cmp -s "$TMP/out" "$TMP/blas"
-works "a short prompt goes by rows" run -n 12 --ignore-eos --backend cuda --prefill blas -p 'hello there' --trace "$TMP/short" "$TINY"
-check "so its trace does not contain it" sh -c "! grep -q '\"prefill\"' '$TMP/short/controls.csv'"
-works "a draft model reads it, too" run -n 12 --ignore-eos --backend cuda --prefill blas -p "$LONG" --policy sd --draft "$TINY" "$TINY"
-check "and the text is the same" cmp -s "$TMP/out" "$TMP/blas"
-refuses "the CPU has no such library" 2 'prefill blas: the CPU' run -n 3 --backend cpu --prefill blas "$TINY"
-refuses "nor exact products" 2 'prefill blas and --exact' run -n 3 --backend cuda --exact --prefill blas "$TINY"
-export SPECSCOPE_CUDA_PLUGIN="$TMP/alone/specscope-cuda-emulated.so"
-refuses "without the library's plug-in that is one line" 1 'no specscope-cublas.so' run -n 3 --backend cuda --prefill blas "$TINY"
-works "and rows go on without it" run -n 3 --backend cuda --prefill rows "$TINY"
-SPECSCOPE_CUDA_PLUGIN='' refuses "where auto finds no GPU that is one line" 1 'prefill blas wants a GPU' run -n 3 --prefill blas "$TINY"
-export SPECSCOPE_CUDA_PLUGIN="$EMULATED"
-
 # ---- switches ----
 SPECSCOPE_CUDA_PREFETCH=0 SPECSCOPE_CUDA_SYNC=1 specscope run -n 24 --ignore-eos --backend cuda -p 'hello there' "$TINY"
 check "nothing fetched ahead, every launch waited for: the same text" cmp -s "$TMP/out" "$TMP/ar"
@@ -218,14 +195,6 @@ check "norms after sublayers are further steps" phases_are tests/golden/families
 check "and those of heads" phases_are tests/golden/families/olmo2 \
     "qkv, norm of heads, attention, out, norm of out, gate·up, down, norm of down"
 check "and the choice of experts" phases_are tests/golden/families/mixtral "qkv, attention, out, route, gate·up, down"
-plain_prompt() { # each kind of work of a prompt by the library, two chunks of it, after another's end
-    SPECSCOPE_CUDA_SLAB=16 specscope run -n 2 --ignore-eos --backend cuda --prefill blas --policy ar -p "$LONG" "$TINY"
-    cat "$TMP/out" >"$TMP/stamped-blas"
-    awk -F, '/,prompt / { n[$2]++; if ($6 < end - 0.002 || $7 < 0) bad = 1; end = $6 + $7 }
-        END { exit bad || n["prompt plain"] < 24 || n["prompt products"] < 24 || n["prompt finish"] != n["prompt products"] ||
-              n["prompt attention"] != 8 || n["prompt norms"] != 16 }' "$TMP/phases.csv"
-}
-check "a prompt by the library has a row of its own" plain_prompt
 SPECSCOPE_CUDA_TRACE="$TMP/none/phases.csv"
 refuses "a file that can't be written is one line" 1 "SPECSCOPE_CUDA_TRACE: .*can.t be written" run -n 3 --backend cuda "$TINY"
 unset SPECSCOPE_CUDA_TRACE

@@ -44,16 +44,14 @@ test_programs() {
 }
 
 by_cublas() {
-    for program in cuda_prompts training_on_gpu; do
-        wants="$BUILD/specscope-cublas.so $BUILD/tests/test_$program"
-        look="kernels/cuda/prefill.c, products.c; where rows differ by their place in a chunk: the algorithm that it names"
-        if [ ! -e "$BUILD/specscope-cublas.so" ] || find_cublas; then
-            aside=1 step "$program, by cuBLASLt" 60 limited "$BUILD/tests/test_$program"
-        else
-            nth=$((nth + 1))
-            not_run "$program, by cuBLASLt" "the library is not here"
-        fi
-    done
+    wants="$BUILD/specscope-cublas.so $BUILD/tests/test_training_on_gpu"
+    look="kernels/cuda/products.c"
+    if [ ! -e "$BUILD/specscope-cublas.so" ] || find_cublas; then
+        aside=1 step "training_on_gpu, by cuBLASLt" 60 limited "$BUILD/tests/test_training_on_gpu"
+    else
+        nth=$((nth + 1))
+        not_run "training_on_gpu, by cuBLASLt" "the library is not here"
+    fi
 }
 
 sanitized() {

@@ -4,7 +4,7 @@
 # A kit is laid out as this tree is, with what was built in build/, so that programs find the rest as they do here.
 # usage: tests/cuda/kit.sh KIT PROGRAM...; what lies in a folder tests/ goes into build/tests/
 # BARE=1: programs and libraries alone, for a machine that has this tree: in its build/ `make test-cuda` finds it (here.sh).
-# WITH_CUBLAS=1: also cuBLASLt, half a gigabyte that --prefill blas and training need; without, it is looked for there.
+# WITH_CUBLAS=1: also cuBLASLt, half a gigabyte that training needs; without, it is looked for there.
 # SANITIZER=1: also the toolkit's compute-sanitizer, which is large. STRIP=no: debugging symbols stay.
 set -eu
 cd "$(dirname "$0")/../.."

@@ -16,8 +16,7 @@ export LC_ALL=C
 # The quick ones first: the first to fail is enough. run/NAME: a run of the program on a golden model of that name.
 PROGRAMS=${SPECSCOPE_MUTATION_PROGRAMS:-races/test_cuda_overlap races/test_cuda_head_statistics test_training_on_gpu
     run/glm4_moe-groups test_cuda_queue
-    races/test_cuda_steps races/test_cuda_sampling races/test_cuda_verify races/test_cuda_products test_trained_heads test_cuda_backend
-    test_cuda_prompts}
+    races/test_cuda_steps races/test_cuda_sampling races/test_cuda_verify races/test_cuda_products test_trained_heads test_cuda_backend}
 LIMIT=1200 # seconds a program
 MEETINGS=9 # of a grid: more than a layer's
 
@@ -26,7 +25,6 @@ reason_of() { # kind, file, function
     case "$1 $2 $3" in
     "acquire grid.cuh grid_barrier_of") echo "nothing: nobody has written since the launch; the load is the barrier's like the others" ;;
     "acquire forward.cuh begin_layer") echo "nothing: it must not be an old value, which is all; what hangs on it is this word alone" ;;
-    "acquire prefill.cu prefill_poll") echo "nothing: as the sweep's; the copy that sets the word brings nothing else" ;;
     "wait upload.c upload_finish") echo "nothing: a context waits for all of it again when it is opened; here it is that failures are those of loading" ;;
     esac
 }

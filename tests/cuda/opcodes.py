@@ -54,7 +54,7 @@ OPCODES = {
     **{name: BARRIER for name in (
         "add_up", "all_strips", "attend_split", "begin_forward", "begin_step", "block_draw", "block_reduce", "block_sum",
         "descend", "do_products", "exact_strip", "find_top", "multiply_tile", "norm_to_smem", "norm_to_smem_first",
-        "prefill_elementwise", "prefill_epilogue", "reject", "select_cut", "spread_smem", "walk_sampling")},
+        "reject", "select_cut", "spread_smem", "walk_sampling")},
 }
 COUNTED = re.compile(r"(?:@!?\w+\s+|@!?%\w+\s+)?((?:ld|st|atom|red|membar|fence|bar|barrier|cp|prefetch|prefetchu|cctl|"
                      r"mma|ldmatrix|discard|trap)\b[\w.:]*)")

@@ -46,7 +46,7 @@ check "and how many passed" grep -q '^[0-9]* passed, 0 failed' "$TMP/out"
 check "libraries came along" sh -c "ls '$KIT'/build/lib/libncursesw.so* '$KIT'/build/lib/libcmocka.so*"
 check "the output is stored" cmp -s "$TMP/out" "$KIT/build/cuda-logs/summary.txt"
 check "and every step's log is in one file" sh -c "grep -q '^==== 1 facts' '$KIT/build/cuda-logs/all.txt' && grep -q '^sanitized: --tool initcheck' '$KIT/build/cuda-logs/all.txt'"
-check "steps whose programs are not there are named" grep -q '^not run .*cuda_prompts, by cuBLASLt (not here: specscope-cublas.so' "$TMP/out"
+check "steps whose programs are not there are named" grep -q '^not run .*training_on_gpu, by cuBLASLt (not here: specscope-cublas.so' "$TMP/out"
 rm "$TMP/compute-sanitizer"
 # On this clock all of the time is over when the smoke test has begun to write its log.
 rm -r "$KIT/build/cuda-logs"

@@ -18,7 +18,7 @@ finds_nothing() { # program
 SHORT="test_cuda_steps test_cuda_verify test_cuda_head_statistics"
 LONG="test_cuda_head test_cuda_products test_cuda_sampling test_cuda_overlap test_cuda_synthetic"
 BACKEND_TESTS=
-LONG_OF_PLUGIN="test_cuda_prompts test_cuda_queue test_cuda_long_paths test_trained_heads test_training_on_gpu test_invariance
+LONG_OF_PLUGIN="test_cuda_queue test_cuda_long_paths test_trained_heads test_training_on_gpu test_invariance
     test_context_property"
 if [ -z "${SPECSCOPE_LONG:-}" ]; then
     LONG='' LONG_OF_PLUGIN='' BACKEND_TESTS='test_[!rs]*'
@@ -31,8 +31,6 @@ check "nothing races in the plug-in under test_cuda_backend" finds_nothing "$BUI
 for test in $LONG_OF_PLUGIN; do
     check "nothing races in the plug-in under $test" finds_nothing "$BUILD/tests/$test"
 done
-check "nor in a prompt by cuBLAS that is cancelled, and one that is not" finds_nothing "$BUILD/tests/test_cuda_prompts" 'test_a_cancelled*'
-prompt=$(printf 'hello there you %d ' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17)
 for order in 0 "$(date +%s)" ${SPECSCOPE_LONG:+1 2 3}; do
     export EMULATED_CUDA_SEED="$order"
     SPECSCOPE_CUDA_TRACE=
@@ -42,9 +40,5 @@ for order in 0 "$(date +%s)" ${SPECSCOPE_LONG:+1 2 3}; do
         --policy layerskip -p 'hello there' "$TINY"
     check "nor in one of a mixture of experts" finds_nothing "$PROGRAM" run -n 3 --ignore-eos --backend cuda --policy layerskip -p hi \
         tests/golden/families/glm4_moe-groups
-    if [ -n "${SPECSCOPE_LONG:-}" ]; then
-        check "nor in one with a prompt by cuBLAS" finds_nothing "$PROGRAM" run -n 6 --ignore-eos --backend cuda --prefill blas \
-            --policy layerskip -p "$prompt" "$TINY"
-    fi
 done
 finish

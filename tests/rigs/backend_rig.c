@@ -14,7 +14,6 @@ open_kv_cache(struct rig *r)
                                     .trunk = RIG_NODES,
                                     .max_rows = RIG_NODES,
                                     .max_probes = 300,
-                                    .prompt_rows = r->prompt_rows,
                                     .dists = r->dists,
                                     .cancel = &r->cancel};
     assert_ok(r->ops->kv_cache(r->weights, &d, &r->kv_cache, &err), err);
@@ -40,7 +39,6 @@ rig_open(struct rig *r, const struct backend_ops *ops, const struct naive_shape 
 {
     struct err err = {.kind = ERR_NONE};
     take_model(r, ops, shape, seed);
-    r->prompt_rows = options->prompt_rows;
     if (!ops->open(&r->backend, options, &err) || !ops->load(r->backend, r->desc, NULL, NULL, &r->weights, &err) ||
         !ops->dists(r->backend, r->desc->vocab, RIG_DISTS, &r->dists, &err))
         fail_msg("%s", err.text);
@@ -168,28 +166,15 @@ rig_wait(struct rig *r)
     assert_ok(r->ops->wait(r->kv_cache, &err), err);
 }
 
-static void
-step(struct rig *r, const int *nodes, int n, uint32_t to, uint32_t n_trunk, bool prompt)
+void
+rig_step(struct rig *r, const int *nodes, int n, uint32_t to, uint32_t n_trunk)
 {
     struct forward_pass w = *rig_forward(r, nodes, n, to, n_trunk);
-    w.prompt = prompt;
     assert_true(r->ops->step(r->kv_cache, &w));
     rig_wait(r);
     for (int i = 0; i < n; i++)
         if (r->nodes[nodes[i]].depth < to)
             r->nodes[nodes[i]].depth = to;
-}
-
-void
-rig_step(struct rig *r, const int *nodes, int n, uint32_t to, uint32_t n_trunk)
-{
-    step(r, nodes, n, to, n_trunk, false);
-}
-
-void
-rig_prompt(struct rig *r, const int *nodes, int n, uint32_t n_trunk)
-{
-    step(r, nodes, n, r->desc->n_layers, n_trunk, true);
 }
 
 void

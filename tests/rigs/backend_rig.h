@@ -38,7 +38,6 @@ struct rig {
     const struct rig *beside; /* whose backend and pool they are, or NULL: its own */
     struct kv_cache *kv_cache;
     atomic_bool cancel;
-    uint32_t prompt_rows; /* as it was opened with */
     struct rig_node nodes[RIG_NODES];
     int n;
     uint64_t random;
@@ -63,8 +62,6 @@ int rig_path(const struct rig *, int node, int *to); /* nodes from position 0 to
  * must be the path's own first rows. Valid until the next call. */
 const struct forward_pass *rig_forward(struct rig *, const int *nodes, int n, uint32_t to, uint32_t n_trunk);
 void rig_step(struct rig *, const int *nodes, int n, uint32_t to, uint32_t n_trunk);
-/* … as the chunk of a prompt. */
-void rig_prompt(struct rig *, const int *nodes, int n, uint32_t n_trunk);
 void rig_step_all(struct rig *); /* all nodes to depth L, nothing in a trunk */
 void rig_wait(struct rig *);     /* must succeed */
 

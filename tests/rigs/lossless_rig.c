@@ -115,7 +115,6 @@ try_setting(struct trial *t, const struct policy_info *info, int setting)
         for (size_t q = 0; q < got.n_sequences; q++)
             compare(t, &got.sequences[q], info->name, text, p + q);
         assert_int_equal(got.n_sequences, m->batch > 0 ? m->prompts : 1);
-        assert_int_equal(got.chunked, m->prompt_rows > 0 ? got.n_sequences : 0);
         t->result.compared += got.n_sequences;
         t->result.accepted += got.metrics.total.accepted;
         session_rig_free(&got);
@@ -127,13 +126,12 @@ open_engine(const struct lossless_model *of, const struct lossless_matrix *m)
 {
     struct err err = {0};
     struct engine *engine;
-    const struct engine_options options = {
-        .model_path = of->path,
-        .backend = m->backend,
-        .backend_options = {.threads = 2, .gpu = -1, .prompt_rows = m->prompt_rows, .isa = of->isa},
-        .aux = {[AUX_DRAFT] = of->draft},
-        .lora = &of->lora,
-        .n_lora = of->lora != NULL};
+    const struct engine_options options = {.model_path = of->path,
+                                           .backend = m->backend,
+                                           .backend_options = {.threads = 2, .gpu = -1, .isa = of->isa},
+                                           .aux = {[AUX_DRAFT] = of->draft},
+                                           .lora = &of->lora,
+                                           .n_lora = of->lora != NULL};
     assert_ok(session_rig_engine_open(&engine, &options, &err), err);
     return engine;
 }
@@ -146,7 +144,6 @@ lossless_run(const struct lossless_model *of, const struct lossless_matrix *m, u
     for (size_t p = 0; p < m->prompts; p++) {
         generate(&t, "ar", NULL, 0, p, 0, NULL, &t.ar[p]);
         assert_int_equal(t.ar[p].n, m->tokens);
-        assert_int_equal(t.ar[p].chunked, m->prompt_rows > 0 ? 1 : 0);
     }
     const struct policy_ops *const *registry = registry_with_copying();
     for (size_t i = 0; registry[i] != NULL; i++) {

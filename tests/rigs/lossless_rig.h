@@ -14,7 +14,6 @@ struct lossless_matrix {
     int settings;         /* 0: all */
     enum head_kind heads; /* random ones, that every policy asks: nothing good comes of it, and nothing wrong */
     uint32_t batch;       /* so many of the prompts at a time in one session; 0: each in its own */
-    uint32_t prompt_rows; /* prompts are read by a library, in chunks of so many rows; 0: as rows */
 };
 
 #define MATRIX(...) (&(struct lossless_matrix){__VA_ARGS__})

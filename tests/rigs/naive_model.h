@@ -29,7 +29,6 @@ struct naive_shape {
 struct naive_token {
     token_t token;
     const bool *skip_attention, *skip_mlp;
-    bool prompt; /* a row of the prompt; only symbolic_backend.h distinguishes these rows */
 };
 
 struct naive_model;

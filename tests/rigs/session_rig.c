@@ -77,22 +77,14 @@ session_rig_engine_open(struct engine **engine, const struct engine_options *opt
 }
 
 bool
-session_rig_engine_chunks(struct engine **engine, const char *model_path, const char *draft, const char *backend,
-                          uint32_t threads, uint32_t prompt_rows, struct err *err)
-{
-    const struct engine_options options = {
-        .model_path = model_path,
-        .backend = backend,
-        .backend_options = {.threads = threads, .gpu = -1, .prompt_rows = prompt_rows},
-        .aux = {[AUX_DRAFT] = draft}};
-    return session_rig_engine_open(engine, &options, err);
-}
-
-bool
 session_rig_engine_with(struct engine **engine, const char *model_path, const char *draft, const char *backend,
                         uint32_t threads, struct err *err)
 {
-    return session_rig_engine_chunks(engine, model_path, draft, backend, threads, 0, err);
+    const struct engine_options options = {.model_path = model_path,
+                                           .backend = backend,
+                                           .backend_options = {.threads = threads, .gpu = -1},
+                                           .aux = {[AUX_DRAFT] = draft}};
+    return session_rig_engine_open(engine, &options, err);
 }
 
 bool
@@ -125,7 +117,6 @@ follow(struct session *s, struct event_reader *reader, struct promises *p, sessi
             metrics_event(&p->out->metrics, e);
             p->out->events++;
             over = finished;
-            p->out->chunked += e->type == EVENT_CONTROL && e->control.kind == RECORDED_PREFILL;
             if (hook != NULL)
                 hook(user, s, e);
         }

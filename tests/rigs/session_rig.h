@@ -25,9 +25,8 @@ struct session_rig_result {
     char end[64]; /* new text of the last `end` control */
     uint64_t events;
     uint32_t runs;
-    uint32_t chunked; /* prompts that were read in chunks, by a library */
-    uint32_t ranked;  /* rejections whose rank was compared with the drafter's list */
-    char wrong[200];  /* the first broken promise about events, or "" */
+    uint32_t ranked; /* rejections whose rank was compared with the drafter's list */
+    char wrong[200]; /* the first broken promise about events, or "" */
 };
 
 /* Runs a session from its opening to the end of its log. Returns false and fills *err if it does not open or the engine
@@ -39,9 +38,6 @@ bool session_rig_engine(struct engine **, const char *model_path, const char *ba
 /* The same with a draft model: a path, "self:E", "none". Draft models get a random acceptance head (heads_rig.h). */
 bool session_rig_engine_with(struct engine **, const char *model_path, const char *draft, const char *backend,
                              uint32_t threads, struct err *);
-/* The same; prompts of at least prompt_rows tokens are read in chunks of prompt_rows rows; 0: no prompts are. */
-bool session_rig_engine_chunks(struct engine **, const char *model_path, const char *draft, const char *backend,
-                               uint32_t threads, uint32_t prompt_rows, struct err *);
 /* The same with any options, and "check" as a further backend (check_backend.h). If there is a draft model, everything
  * that policies need beside it is made up. */
 bool session_rig_engine_open(struct engine **, const struct engine_options *, struct err *);

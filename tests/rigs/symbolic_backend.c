@@ -76,12 +76,6 @@ symbolic_mlp(uint64_t hidden, uint32_t layer)
     return symbolic_mix(hidden, 1000 + layer);
 }
 
-static uint64_t
-symbolic_prompt(uint64_t hidden)
-{
-    return symbolic_mix(hidden, 2000);
-}
-
 static void
 symbolic_show(uint64_t hash, float *out)
 {
@@ -114,8 +108,6 @@ symbolic_hidden(const struct naive_token *path, size_t n, uint32_t depth, double
                     hidden[t] = symbolic_mix(hidden[t], keys[k]);
             if (path[t].skip_mlp == NULL || !path[t].skip_mlp[l])
                 hidden[t] = symbolic_mlp(hidden[t], l);
-            if (path[t].prompt)
-                hidden[t] = symbolic_prompt(hidden[t]);
         }
         float shown[SYMBOLIC_WIDTH];
         symbolic_show(hidden[n - 1], shown);
@@ -515,10 +507,8 @@ embed(struct kv_cache *s, const struct row *rows, size_t n)
 static bool
 check_forward(struct kv_cache *s, const struct forward_pass *w)
 {
-    if (w->n < 1 || w->n > (w->prompt ? s->desc.prompt_rows : s->desc.max_rows) || w->to > s->w->n_layers)
+    if (w->n < 1 || w->n > s->desc.max_rows || w->to > s->w->n_layers)
         return false;
-    if (w->prompt && (w->rows->n_trunk % s->desc.prompt_rows != 0 || w->rows[w->n - 1].n_tail != w->n))
-        symbolic_violate(s, "a prompt is cut into other chunks");
     for (size_t i = 0; i < w->n; i++) {
         const struct row *r = &w->rows[i];
         if (r->slot >= s->desc.slots || r->ring >= s->desc.ring || r->seq >= s->desc.seqs || r->n_tail < 1 ||
@@ -554,8 +544,6 @@ run_layer(struct kv_cache *s, const struct forward_pass *w, uint32_t l)
             h = symbolic_mix(h, s->kv[(size_t)w->tails[r->tail + t] * stride + l]);
         if (w->skip_mlp == NULL || !w->skip_mlp[l])
             h = symbolic_mlp(h, l);
-        if (w->prompt)
-            h = symbolic_prompt(h);
         s->hidden[(size_t)r->ring * stride + l] = h;
     }
 }

@@ -18,7 +18,6 @@ struct soak_model {
     bool synth, quantize, exact;
     bool slow;                 /* runs are short */
     const char *backend, *isa; /* isa NULL: the backend's default */
-    uint32_t prompt_rows;
 };
 
 /* Can fail for reasons other than losslessness, such as a full disk. */

@@ -145,7 +145,6 @@ soak_model_draw(struct soak_model *m, bool cuda, uint64_t *random, struct err *e
         const struct tinymodel small = draw_small_shape(random);
         m->backend = "cuda";
         m->slow = true;
-        m->prompt_rows = soak_chance(random, 30) ? 8 : 0;
         return write_tiny(m, &small, random, err);
     }
     m->isa = draw_isa(random);
@@ -177,15 +176,12 @@ soak_model_remove(const struct soak_model *m)
 bool
 soak_model_engine(const struct soak_model *m, uint32_t threads, struct engine **engine, struct err *err)
 {
-    const struct engine_options options = {.model_path = m->path,
-                                           .synth = m->synth,
-                                           .backend = m->backend,
-                                           .backend_options = {.threads = threads,
-                                                               .isa = m->isa,
-                                                               .exact = m->exact,
-                                                               .gpu = -1,
-                                                               .prompt_rows = m->prompt_rows},
-                                           .quantize = m->quantize,
-                                           .aux = {[AUX_DRAFT] = m->draft}};
+    const struct engine_options options = {
+        .model_path = m->path,
+        .synth = m->synth,
+        .backend = m->backend,
+        .backend_options = {.threads = threads, .isa = m->isa, .exact = m->exact, .gpu = -1},
+        .quantize = m->quantize,
+        .aux = {[AUX_DRAFT] = m->draft}};
     return session_rig_engine_open(engine, &options, err);
 }

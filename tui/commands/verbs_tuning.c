@@ -476,7 +476,6 @@ put_machine(FILE *out, const struct run_info *info)
     put_lines(out, "--lora", asked->lora);
     put_switch(out, "--exact", info->exact);
     put_switch(out, "--quantize q8_0", asked->quantize);
-    put_switch(out, "--prefill blas", info->prefill.rows > 0);
     put_given(out, "--backend", info->backend);
     put_given(out, "--isa", asked->isa);
     put_given(out, "--gpu", asked->gpu);

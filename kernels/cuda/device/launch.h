@@ -35,14 +35,6 @@ cudaError_t launch_stamp(uint64_t *to, cudaStream_t);                           
 cudaError_t launch_forward(struct forward_args, uint32_t blocks, cudaStream_t); /* cooperative launch */
 cudaError_t launch_forward_moe(struct forward_args, uint32_t blocks, cudaStream_t);
 
-/* Prefill. Call prefill_prepare() once per device. */
-cudaError_t prefill_prepare(int device);
-cudaError_t launch_prefill_poll(const uint32_t *cancel, uint32_t *stop, cudaStream_t); /* *stop = *cancel */
-cudaError_t launch_prefill_elementwise(struct prefill_args, uint32_t blocks, cudaStream_t);
-cudaError_t launch_prefill_epilogue(struct prefill_args, uint32_t blocks, cudaStream_t);
-cudaError_t launch_unpack(struct unpack_args, cudaStream_t);
-cudaError_t launch_gather(struct gather_args, cudaStream_t);
-
 /* model: device pointer; sizes: host copy, for the grid. */
 cudaError_t launch_head(struct head_args, const struct dev_model *sizes, cudaStream_t); /* norm, logits, statistics */
 cudaError_t launch_predictions(struct prediction_args, cudaStream_t);

@@ -515,43 +515,4 @@ stamps_room(uint32_t layers, uint32_t blocks)
     return stamps_at(layers * STEPS, blocks);
 }
 
-/* Arguments of the kernels for prefill chunks, whose products a library computes (requests.h). */
-
-/* A step of a layer of a chunk, one launch each; same computation as the forward pass's step of this name. */
-enum prefill_step {
-    PREFILL_NORM_ATTENTION,
-    PREFILL_QKV,
-    PREFILL_NORM_HEADS,
-    PREFILL_ATTEND,
-    PREFILL_OUT,
-    PREFILL_POST_ATTENTION,
-    PREFILL_NORM_MLP,
-    PREFILL_GATE_UP,
-    PREFILL_DOWN,
-    PREFILL_POST_MLP
-};
-
-struct prefill_args {
-    struct forward_args forward;
-    uint32_t layer;
-    enum prefill_step step;
-    const uint32_t *stop; /* nonzero: the chunk was cancelled and the kernel does nothing */
-    /* A product: the sums of strips [first, first + strips) of a matrix, number `part` of wq, wk, wv. */
-    uint32_t part, first, strips;
-    const float *y; /* (chunk, strips * STRIP) */
-};
-
-struct unpack_args { /* converts strips [first, first + strips) of a matrix to plain rows of units * UNIT halves */
-    struct dev_matrix m;
-    uint32_t first, strips;
-    uint16_t *to; /* F16, or BF16 if the matrix is */
-};
-
-struct gather_args { /* converts packed activations of n rows to `rows` plain ones; rows from the n-th on are zero */
-    const void *packed;
-    uint32_t units, n, rows;
-    uint16_t *to;  /* (rows, units * UNIT) F16 */
-    uint16_t *low; /* if not NULL: the result is BF16, and `low` receives the remainder after rounding to `to` */
-};
-
 #endif

@@ -119,6 +119,32 @@ TEST(until_counts_the_layers_it_ran_and_its_probes)
     close_fixture(&f);
 }
 
+TEST(a_prompt_is_read_in_chunks_of_as_many_rows_as_the_backend_asks_for)
+{
+    struct fixture f;
+    open_with(&f, (struct context_options){.ctx = 200});
+    const uint32_t usual = context_limits(f.c)->max_rows;
+    struct backend_ops more = symbolic_backend;
+    const struct context_options options = {.ctx = 200}, few = {.ctx = 200, .max_rows = 8};
+    token_t tokens[150];
+    struct err err;
+    for (size_t i = 0; i < 150; i++)
+        tokens[i] = (token_t)(i % VOCAB);
+    more.prompt_rows = usual + 20;
+    context_close(f.c);
+    assert_true(context_open(&f.c, &more, f.backend, f.weights, &f.desc, &few, &err));
+    assert_int_equal(context_limits(f.c)->max_rows, 8); /* the caller's choice comes first */
+    context_close(f.c);
+    assert_true(context_open(&f.c, &more, f.backend, f.weights, &f.desc, &options, &err));
+    assert_int_equal(context_limits(f.c)->max_rows, usual + 20);
+    f.s = context_sequence(f.c);
+    struct loads before = context_loads(f.c);
+    assert_true(context_prompt(f.c, f.s, tokens, 150, NULL, NULL));
+    assert_loads(&f, &before, 2 * L, 0);
+    assert_saw(&f, context_at(f.c, f.s, 149), tokens, 150);
+    close_fixture(&f);
+}
+
 /* ---- cancelling ---- */
 
 TEST(a_cancelled_forward_pass_changes_no_depth_and_can_be_repeated)

@@ -51,7 +51,7 @@ find_emulation(void)
 /* ---- the run ---- */
 
 static bool
-live(const char *policy, float temperature, uint32_t prompt_rows, struct session_rig_result *out, struct err *err)
+live(const char *policy, float temperature, struct session_rig_result *out, struct err *err)
 {
     struct engine *engine = NULL;
     const struct session_options o = {.policies = policy_registry,
@@ -66,7 +66,7 @@ live(const char *policy, float temperature, uint32_t prompt_rows, struct session
                                       .probe = PROBE_ALL};
     memset(out, 0, sizeof *out);
     *err = (struct err){.kind = ERR_NONE};
-    const bool ok = session_rig_engine_chunks(&engine, model, "self:1", "cuda", 1, prompt_rows, err) &&
+    const bool ok = session_rig_engine_with(&engine, model, "self:1", "cuda", 1, err) &&
                     session_rig_generate(engine, &o, NULL, NULL, out, err);
     engine_close(engine);
     return ok;
@@ -80,7 +80,7 @@ is_one_line(const char *text)
 }
 
 static void
-walk(const char *policy, float temperature, uint32_t prompt_rows)
+walk(const char *policy, float temperature)
 {
     struct session_rig_result whole, out;
     struct err err;
@@ -90,10 +90,9 @@ walk(const char *policy, float temperature, uint32_t prompt_rows)
     uint64_t random = seed;
     emulated.fail_at(0, 0);
     const uint64_t before = emulated.calls(), lost = emulated.allocations(); /* of a device lost in another test */
-    assert_ok(live(policy, temperature, prompt_rows, &whole, &err), err);
+    assert_ok(live(policy, temperature, &whole, &err), err);
     const uint64_t calls = emulated.calls() - before;
     assert_int_equal(whole.n, 4);
-    assert_int_equal(whole.chunked, prompt_rows > 0);
     assert_int_equal(emulated.allocations(), lost);
     unsigned failed = 0, harmless = 0;
     for (uint64_t n = 1; n <= calls; n += all ? 1 : 1 + splitmix64(&random) % (calls / 16 + 1))
@@ -101,7 +100,7 @@ walk(const char *policy, float temperature, uint32_t prompt_rows)
             const int kind = (int)(all ? k : splitmix64(&random) % KINDS);
             const uint64_t stay = emulated.allocations(); /* of devices lost before: nobody can free them */
             emulated.fail_at(n, kind);
-            const bool ok = live(policy, temperature, prompt_rows, &out, &err);
+            const bool ok = live(policy, temperature, &out, &err);
             emulated.fail_at(0, 0);
             if (!ok && (!is_one_line(err.text) || err.kind != ERR_WORK))
                 fail_msg("seed %llu: call %llu (%s), policy %s: '%s'", (unsigned long long)seed, (unsigned long long)n,
@@ -124,17 +123,12 @@ walk(const char *policy, float temperature, uint32_t prompt_rows)
 
 TEST(any_call_may_fail_while_a_policy_drafts)
 {
-    walk("specbound", 0, 0);
+    walk("specbound", 0);
 }
 
 TEST(any_call_may_fail_while_tokens_are_sampled)
 {
-    walk("layerskip", 1, 0);
-}
-
-TEST(any_call_may_fail_while_a_library_reads_the_prompt)
-{
-    walk("ar", 0, 2);
+    walk("layerskip", 1);
 }
 
 int

@@ -16,42 +16,41 @@
 
 static const struct feature {
     const char *has, *path;
-    /* It computes rows of it, by the sweep of rare forms; its library reads prompts, too. */
-    enum on_cuda { CUDA_ROWS, CUDA_RARE_PROMPTS, CUDA_PROMPTS } cuda;
+    bool rare; /* a GPU computes it in the kernel of rare forms */
     const char *lora;
 } features[] = {
-    {"norms of queries and keys by head", MODEL("qwen3"), CUDA_PROMPTS, NULL},
-    {"… and of 1 + w, norms behind sublayers, windows and rotations by layer, a tied head", FAMILY("gemma3"),
-     CUDA_PROMPTS, NULL},
-    {"caps of scores and logits, near ties", FAMILY("gemma2"), CUDA_PROMPTS, NULL},
-    {"norms over whole rows, none before", FAMILY("olmo2"), CUDA_PROMPTS, NULL},
-    {"norms behind rotations", FAMILY("hunyuan"), CUDA_PROMPTS, NULL},
-    {"norms without weights", FAMILY("olmo"), CUDA_PROMPTS, NULL},
-    {"biases everywhere", FAMILY("llama-bias"), CUDA_PROMPTS, NULL},
-    {"multipliers", FAMILY("granite"), CUDA_PROMPTS, NULL},
-    {"layers that do not turn", FAMILY("smollm3"), CUDA_PROMPTS, NULL},
-    {"sublayers side by side, centred norms, windows by layer", FAMILY("cohere2"), CUDA_PROMPTS, NULL},
-    {"… with biases, part of a head that turns, no gates, a head with a bias", FAMILY("phi"), CUDA_PROMPTS, NULL},
-    {"ReLU squared", FAMILY("nemotron"), CUDA_PROMPTS, NULL},
-    {"xIELU", FAMILY("apertus"), CUDA_PROMPTS, NULL},
-    {"learned positions, one key for all heads", FAMILY("gpt_bigcode"), CUDA_PROMPTS, NULL},
-    {"one norm for two sublayers", FAMILY("falcon"), CUDA_PROMPTS, NULL},
-    {"a window", FAMILY("starcoder2-window"), CUDA_PROMPTS, NULL},
-    {"queries that grow", FAMILY("ministral3"), CUDA_PROMPTS, NULL},
-    {"divisors of frequencies", FAMILY("phi3-long"), CUDA_PROMPTS, NULL},
-    {"a normed embedding, scores by positions", FAMILY("bloom"), CUDA_RARE_PROMPTS, NULL},
-    {"clipped queries, keys and values", FAMILY("olmo-clip"), CUDA_RARE_PROMPTS, NULL},
-    {"experts", FAMILY("mixtral.gguf"), CUDA_ROWS, NULL},
-    {"experts with one for all rows, and how much of it", FAMILY("qwen2_moe"), CUDA_ROWS, NULL},
-    {"experts by sigmoids and corrections, in groups", FAMILY("glm4_moe-groups"), CUDA_ROWS, NULL},
-    {"layers with experts and without", FAMILY("qwen3_moe-odd"), CUDA_ROWS, NULL},
-    {"experts by SparseMixer", FAMILY("phimoe"), CUDA_ROWS, NULL},
-    {"sinks of attention, experts with biases in MXFP4", PACKED("mxfp4"), CUDA_ROWS, NULL},
-    {"types up to Q6_K", MODEL("types.gguf"), CUDA_PROMPTS, NULL},
-    {"types with grids and ternary ones", MODEL("tables.gguf"), CUDA_PROMPTS, NULL},
-    {"what was packed in Q4_1", PACKED("awq"), CUDA_PROMPTS, NULL},
-    {"an adapter", MODEL("llama.gguf"), CUDA_PROMPTS, LORA("llama")},
-    {"an adapter for weights in one matrix", FAMILY("phi3"), CUDA_PROMPTS, LORA("phi3.gguf")},
+    {"norms of queries and keys by head", MODEL("qwen3"), false, NULL},
+    {"… and of 1 + w, norms behind sublayers, windows and rotations by layer, a tied head", FAMILY("gemma3"), false,
+     NULL},
+    {"caps of scores and logits, near ties", FAMILY("gemma2"), false, NULL},
+    {"norms over whole rows, none before", FAMILY("olmo2"), false, NULL},
+    {"norms behind rotations", FAMILY("hunyuan"), false, NULL},
+    {"norms without weights", FAMILY("olmo"), false, NULL},
+    {"biases everywhere", FAMILY("llama-bias"), false, NULL},
+    {"multipliers", FAMILY("granite"), false, NULL},
+    {"layers that do not turn", FAMILY("smollm3"), false, NULL},
+    {"sublayers side by side, centred norms, windows by layer", FAMILY("cohere2"), false, NULL},
+    {"… with biases, part of a head that turns, no gates, a head with a bias", FAMILY("phi"), false, NULL},
+    {"ReLU squared", FAMILY("nemotron"), false, NULL},
+    {"xIELU", FAMILY("apertus"), false, NULL},
+    {"learned positions, one key for all heads", FAMILY("gpt_bigcode"), false, NULL},
+    {"one norm for two sublayers", FAMILY("falcon"), false, NULL},
+    {"a window", FAMILY("starcoder2-window"), false, NULL},
+    {"queries that grow", FAMILY("ministral3"), false, NULL},
+    {"divisors of frequencies", FAMILY("phi3-long"), false, NULL},
+    {"a normed embedding, scores by positions", FAMILY("bloom"), true, NULL},
+    {"clipped queries, keys and values", FAMILY("olmo-clip"), true, NULL},
+    {"experts", FAMILY("mixtral.gguf"), true, NULL},
+    {"experts with one for all rows, and how much of it", FAMILY("qwen2_moe"), true, NULL},
+    {"experts by sigmoids and corrections, in groups", FAMILY("glm4_moe-groups"), true, NULL},
+    {"layers with experts and without", FAMILY("qwen3_moe-odd"), true, NULL},
+    {"experts by SparseMixer", FAMILY("phimoe"), true, NULL},
+    {"sinks of attention, experts with biases in MXFP4", PACKED("mxfp4"), true, NULL},
+    {"types up to Q6_K", MODEL("types.gguf"), false, NULL},
+    {"types with grids and ternary ones", MODEL("tables.gguf"), false, NULL},
+    {"what was packed in Q4_1", PACKED("awq"), false, NULL},
+    {"an adapter", MODEL("llama.gguf"), false, LORA("llama")},
+    {"an adapter for weights in one matrix", FAMILY("phi3"), false, LORA("phi3.gguf")},
 };
 #define FEATURES (sizeof features / sizeof *features)
 
@@ -125,9 +124,7 @@ TEST(they_do_on_cuda)
     const bool real = !cuda_is_emulated(), all = real || getenv("SPECSCOPE_LONG") != NULL;
     size_t rare = 0;
     for (size_t i = 0; i < FEATURES; i++) {
-        const enum on_cuda on = features[i].cuda;
-        const bool chosen = on != CUDA_PROMPTS && rare++ == seed % 8;
-        const uint32_t chunk = on != CUDA_ROWS ? 8 : 0; /* of a prompt */
+        const bool chosen = features[i].rare && rare++ == seed % 8;
         if (!all && !chosen)
             continue;
         if (all)
@@ -137,7 +134,7 @@ TEST(they_do_on_cuda)
         if (real || (seed + i) % 4 == 0 || !all)
             accepted(i, NULL, (size_t)seed + i + 1,
                      MATRIX(.backend = "cuda", .prompts = all ? 3 : 2, .tokens = real ? 8 : 6, .changing = i % 2 == 1,
-                            .settings = 1, .batch = 2, .prompt_rows = chunk));
+                            .settings = 1, .batch = 2));
     }
 }
 

@@ -114,9 +114,7 @@ TEST(every_policy_and_setting_gives_autoregressive_tokens_on_cuda)
         assert_ok(heads_rig_write_beside(path, HEAD_AFFINE, seed, heads, sizeof heads, &err), err);
         run_share(path, MATRIX(.backend = "cuda", .prompts = 1, .tokens = 12, .settings = 1, .heads = HEAD_AFFINE));
         unlink(heads);
-        run_share(path, MATRIX(.backend = "cuda", .prompts = 1, .tokens = 12, .settings = 1, .prompt_rows = 8));
-        run_share(path,
-                  MATRIX(.backend = "cuda", .prompts = 3, .tokens = 6, .settings = 1, .batch = 2, .prompt_rows = 8));
+        run_share(path, MATRIX(.backend = "cuda", .prompts = 3, .tokens = 6, .settings = 1, .batch = 2));
         unlink(path);
         return;
     }
