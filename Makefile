@@ -264,11 +264,13 @@ CUDA_TESTS := test_cuda_backend test_cuda_queue test_cuda_long_paths test_cuda_t
 CUDA_RUNS  := specscope specscope-blas.so specscope-cuda.so $(CUBLAS_SO:$(BUILD)/%=%) gpu_smoke gpu_floors $(CUDA_TESTS:%=tests/%)
 # The parts that need only nvcc and a C compiler, and no library.
 CUDA_ALONE := specscope-cuda.so gpu_smoke gpu_floors
-CUDA_KIT   := $(BUILD)/cuda-kit
+# The kit of another major version of CUDA has another name: kits for an older driver and for a newer one can be side by side.
+CUDA_MAJOR  = $(if $(NVCC),$(shell $(NVCC) --version | sed -n 's/.*release \([0-9]*\).*/\1/p'))
+CUDA_KIT    = $(BUILD)/cuda-kit-$(CUDA_MAJOR)
 .PHONY: cuda-kit test-cuda bench-cuda
 cuda-kit: $(CUDA_RUNS:%=$(BUILD)/%)
-	@rm -rf $(CUDA_KIT) && tests/cuda/kit.sh $(CUDA_KIT) $(CUDA_RUNS:%=$(BUILD)/%)
-	@XZ_OPT=-9e tar -C $(BUILD) -cJf $(CUDA_KIT).tar.xz cuda-kit && du -sh $(CUDA_KIT) $(CUDA_KIT).tar.xz
+	@rm -rf $(CUDA_KIT) && NVCC="$(NVCC)" tests/cuda/kit.sh $(CUDA_KIT) $(CUDA_RUNS:%=$(BUILD)/%)
+	@XZ_OPT=-9e tar -C $(BUILD) -cJf $(CUDA_KIT).tar.xz $(notdir $(CUDA_KIT)) && du -sh $(CUDA_KIT) $(CUDA_KIT).tar.xz
 test-cuda bench-cuda:
 	@$(code_here); RECORD=$(RECORD) MAKE="$(MAKE) $(JOBS)" NVCC="$(NVCC)" CODE="$$code" ALL="$(CUDA_RUNS:%=$(BUILD)/%)" \
 		ALONE="$(CUDA_ALONE:%=$(BUILD)/%)" tests/cuda/here.sh $(BUILD) $(@:%-cuda=%)

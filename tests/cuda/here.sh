@@ -1,6 +1,6 @@
 #!/bin/sh
-# `make test-cuda` and `make bench-cuda`: builds what can be built here, or takes a kit (`make cuda-kit`) that lies in BUILD,
-# and has run.sh run it. Minutes count on a machine with a GPU: what was built elsewhere of these sources is not built again,
+# `make test-cuda` and `make bench-cuda`: builds what can be built here, or takes a kit (`make cuda-kit`) in BUILD that the driver
+# can run, and has run.sh run it. Minutes count on a machine with a GPU: what was built elsewhere of these sources is not built again,
 # and where a library is missing the kernels' own tests run all the same.
 # usage: tests/cuda/here.sh BUILD test|bench
 # From make: MAKE; NVCC, which may be empty; CODE, the GPUs to build for; ALL, what is built; ALONE, what of it needs nvcc and cc
@@ -9,7 +9,6 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 BUILD=$1
 WHAT=$2
-KIT=$BUILD/cuda-kit
 BEGAN=$(date +%s) # building is part of the minutes
 seen=
 for sign in ${SIGNS-/dev/nvidia0 /dev/nvidiactl /dev/dxg /dev/nvgpu}; do
@@ -21,10 +20,28 @@ if [ -z "$seen" ]; then
 fi
 LOGS=${LOGS:-$BUILD/cuda-logs}
 export BEGAN LOGS
-for archive in "$KIT.tar.xz" "$KIT.tar.gz"; do
-    if [ -f "$archive" ] && [ ! "$KIT/made-of" -nt "$archive" ]; then
-        rm -rf "$KIT"
-        { tar -C "$BUILD" -xf "$archive" || python3 -m tarfile -e "$archive" "$BUILD"; } && touch "$KIT/made-of"
+for archive in "$BUILD"/cuda-kit*.tar.xz "$BUILD"/cuda-kit*.tar.gz; do
+    kit=${archive%.tar.?z}
+    if [ -f "$archive" ] && [ ! "$kit/made-of" -nt "$archive" ]; then
+        rm -rf "$kit"
+        { tar -C "$BUILD" -xf "$archive" || python3 -m tarfile -e "$archive" "$BUILD"; } && touch "$kit/made-of"
+    fi
+done
+# A driver runs programs of its own major version of CUDA and of earlier ones.
+DRIVER=${DRIVER-$(nvidia-smi 2>/dev/null | sed -n 's/.*CUDA Version: *\([0-9.]*\).*/\1/p' | head -n 1)}
+OWN=$(tests/cuda/made_of.sh)
+KIT= # of these sources if there is one
+for kit in "$BUILD"/cuda-kit*/; do
+    [ -f "$kit/made-of" ] || continue
+    kit=${kit%/}
+    cuda=$(sed -n 's/^CUDA //p' "$kit/made-of")
+    if [ -n "$cuda" ] && [ -n "$DRIVER" ] && [ "${cuda%%.*}" -gt "${DRIVER%%.*}" ]; then
+        echo "the kit in $kit was made with CUDA $cuda, and the driver is for CUDA $DRIVER; \`make cuda-kit\` with an nvcc of CUDA ${DRIVER%%.*}"
+    elif [ "$(head -n 1 "$kit/made-of")" = "$OWN" ]; then
+        KIT=$kit
+        break
+    else
+        KIT=${KIT:-$kit}
     fi
 done
 
@@ -38,7 +55,7 @@ run() { # folder
     exec tests/cuda/run.sh "$1" "$WHAT"
 }
 
-if [ -f "$KIT/made-of" ] && [ "$(cat "$KIT/made-of")" = "$(tests/cuda/made_of.sh)" ]; then
+if [ -n "$KIT" ] && [ "$(head -n 1 "$KIT/made-of")" = "$OWN" ]; then
     echo "of the kit in $KIT, which was made of these sources"
     run "$KIT/build"
 fi
@@ -46,7 +63,7 @@ fi
 if [ -n "$NVCC" ] && packages; then
     build $ALL || exit 1
     run "$BUILD"
-elif [ -f "$KIT/made-of" ]; then
+elif [ -n "$KIT" ]; then
     echo "of the kit in $KIT, which was made of other sources than these"
     run "$KIT/build"
 elif [ -n "$NVCC" ]; then

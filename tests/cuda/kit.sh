@@ -3,6 +3,7 @@
 # libraries they are linked with, tmux, scripts, models. There: `./first`, or `./first bench`.
 # A kit is laid out as this tree is, with what was built in build/, so that programs find the rest as they do here.
 # usage: tests/cuda/kit.sh KIT PROGRAM...; what lies in a folder tests/ goes into build/tests/
+# NVCC: the compiler of the CUDA code; the kit records its version.
 # BARE=1: programs and libraries alone, for a machine that has this tree: in its build/ `make test-cuda` finds it (here.sh).
 # WITH_CUBLAS=1: also cuBLASLt, half a gigabyte that training needs; without, it is looked for there.
 # SANITIZER=1: also the toolkit's compute-sanitizer, which is large. STRIP=no: debugging symbols stay.
@@ -30,7 +31,7 @@ sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/compute-sanitizer
 if [ -n "${SANITIZER:-}" ] && [ -n "$sanitizer" ]; then
     cp -r "$(dirname "$(readlink -f "$sanitizer")")" "$BUILT/compute-sanitizer"
 fi
-tests/cuda/made_of.sh >"$KIT/made-of"
+{ tests/cuda/made_of.sh; [ -z "${NVCC:-}" ] || "$NVCC" --version | sed -n 's/.*release \([0-9.]*\).*/CUDA \1/p'; } >"$KIT/made-of"
 [ -z "${BARE:-}" ] || exit 0
 
 mkdir -p "$KIT/tests/cuda" "$KIT/tests/bench" "$KIT/tests/golden" "$KIT/models" "$KIT/themes" "$KIT/docs"

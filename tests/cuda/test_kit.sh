@@ -91,10 +91,10 @@ here() { # more of the environment: what `make test-cuda` would do, told by a ma
     chmod +x "$TMP/tree/.ci/deps" "$TMP/make" "$TMP/tree/tests/cuda/run.sh"
     if [ -n "${OF:-}" ]; then
         mkdir -p "$TMP/packed/cuda-kit/build"
-        if [ "$OF" = these ]; then "$TMP/tree/tests/cuda/made_of.sh"; else echo others; fi >"$TMP/packed/cuda-kit/made-of" 2>"$TMP/err"
+        { if [ "$OF" = these ]; then "$TMP/tree/tests/cuda/made_of.sh"; else echo others; fi; echo "CUDA 13.0"; } >"$TMP/packed/cuda-kit/made-of" 2>"$TMP/err"
         tar -C "$TMP/packed" -cJf "$TMP/tree/build/cuda-kit.tar.xz" cuda-kit
     fi
-    env SIGNS="${SIGNS-$TMP}" MAKE="$TMP/make" CODE=sm_90 ALL="a b" ALONE=a "$@" sh "$TMP/tree/tests/cuda/here.sh" build test >"$TMP/out" 2>"$TMP/err"
+    env SIGNS="${SIGNS-$TMP}" DRIVER="${DRIVER-13.1}" MAKE="$TMP/make" CODE=sm_90 ALL="a b" ALONE=a "$@" sh "$TMP/tree/tests/cuda/here.sh" build test >"$TMP/out" 2>"$TMP/err"
 }
 said() { # lines
     printf '%s\n' "$@" | cmp -s - "$TMP/out"
@@ -117,4 +117,8 @@ check "but where nothing else can be had" grep -q '^runs build/cuda-kit/build te
 OF=these
 here NVCC=nvcc PACKAGES=0
 check "one of these sources always is" said "of the kit in build/cuda-kit, which was made of these sources" "runs build/cuda-kit/build test"
+DRIVER=12.4
+here NVCC=nvcc PACKAGES=0
+check "a kit of a later CUDA than the driver's is not" grep -q '^the kit in build/cuda-kit was made with CUDA 13.0, and the driver is for CUDA 12.4;' "$TMP/out"
+check "the local nvcc builds in its place" sh -c "sed 1d '$TMP/out' | tr '\n' ' ' | grep -q '^makes --no-print-directory CUDA_CODE=sm_90 a b runs build test $'"
 finish
