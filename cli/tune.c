@@ -12,6 +12,7 @@
 #include "cli/generation/generation.h"
 #include "cli/options/option_table.h"
 #include "engine/base/utf8.h"
+#include "engine/events/results.h"
 #include "engine/events/tuner.h"
 #include "policies/policy.h"
 #include "tui/scope/scope.h"
@@ -262,7 +263,10 @@ print_standings(const struct tuner *t)
     }
     if (n > SHOWN)
         printf("  ... %u slower settings; --json FILE contains them\n", n - SHOWN);
-    puts("x ar: speed in multiples of plain autoregressive decoding (ar)");
+    puts("x ar: speed in multiples of plain autoregressive decoding (ar)\n"
+         "heats: prompts on which the setting was measured; those that are significantly slower than the fastest are "
+         "dropped\n"
+         "setting: a policy and the knobs that differ from its defaults; specscope --list-policies describes them");
 }
 
 static void
@@ -275,8 +279,11 @@ print_held_out(const struct tuner *t, uint32_t candidate)
     print_speed(c);
     printf("  %s: %s\n", title(t, candidate, name, sizeof name), tune_verdict(c));
     for (uint32_t i = 0; (category = tuner_category(t, i)) != NULL; i++) {
+        const struct comparison of = race_held_out(tuner_race(t), candidate, 0, category);
+        if (of.n < 2 || of.n == c.n)
+            continue;
         fputs("      ", stdout);
-        print_speed(race_held_out(tuner_race(t), candidate, 0, category));
+        print_speed(of);
         printf("    %s\n", category);
     }
 }
@@ -318,7 +325,9 @@ print_commands(const struct tune *t, uint32_t candidate)
     printf("  specscope --policy %s", tuner_name(t->tuner, candidate, " --set ", setting, sizeof setting));
     print_models(t, candidate);
     if (t->o->save == NULL)
-        puts("  (tune --save NAME keeps the setting as a preset: specscope --preset NAME)");
+        puts("  'specscope run' and 'bench' take the same options; with --save NAME, tune also writes them as a "
+             "preset, and\n"
+             "  --preset NAME stands for them");
 }
 
 /* Prints lines, each after two blanks. */
@@ -435,6 +444,59 @@ json_of(const struct tuner *t)
     return j;
 }
 
+static const struct file_kind csv_file = {.what = "settings of specscope tune as CSV", .begins = "rank,policy,"};
+
+static void
+csv_comparison(FILE *out, struct comparison c)
+{
+    const double values[] = {c.value, c.low, c.high};
+    for (int i = 0; i < 3; i++)
+        fprintf(out, isnan(values[i]) ? "," : ",%.9g", values[i]);
+}
+
+/* Writes a line of a setting, over all prompts (category NULL) or those of a category. */
+static void
+csv_line(FILE *out, const struct tuner *t, uint32_t rank, const struct race_standing *s, const char *category)
+{
+    const struct race *r = tuner_race(t);
+    const char *draft = tuner_draft(t, s->candidate);
+    const struct comparison held = race_held_out(r, s->candidate, 0, category);
+    char name[700];
+    fprintf(out, "%u,%s,", rank, tuner_candidate(t, s->candidate)->policy);
+    const char *knobs = strchr(tuner_name(t, s->candidate, " ", name, sizeof name), ' ');
+    results_csv_text(out, knobs != NULL ? knobs + 1 : "");
+    fputc(',', out);
+    results_csv_text(out, draft != NULL ? draft : "");
+    fputc(',', out);
+    results_csv_text(out, category != NULL ? category : "");
+    csv_comparison(out, race_speed(r, s->candidate, category));
+    fprintf(out, ",%u,", s->heats);
+    if (s->dropped > 0)
+        fprintf(out, "%u", s->dropped);
+    csv_comparison(out, held);
+    fprintf(out, ",%s\r\n", held.verdict != DIFFERENCE_UNKNOWN ? tune_verdict(held) : "");
+}
+
+static bool
+write_csv(const struct tuner *t, const char *path, struct err *err)
+{
+    struct race_standing all[RACE_CANDIDATES];
+    const uint32_t n = race_standings(tuner_race(t), all);
+    const char *category;
+    FILE *out;
+    if (!results_open(&out, path, &csv_file, err))
+        return false;
+    fputs("rank,policy,params,draft,category,times_ar,low,high,heats,dropped_in_heat,"
+          "held_out_times_ar,held_out_low,held_out_high,verdict\r\n",
+          out);
+    for (uint32_t i = 0; i < n; i++) {
+        csv_line(out, t, i + 1, &all[i], NULL);
+        for (uint32_t k = 0; (category = tuner_category(t, k)) != NULL; k++)
+            csv_line(out, t, i + 1, &all[i], category);
+    }
+    return results_close(out, path, err);
+}
+
 static bool
 save(const struct tune *t, uint32_t candidate, struct err *err)
 {
@@ -474,13 +536,14 @@ report(const struct tune *t, struct err *err)
     if (tuner_race(t->tuner) == NULL || race_heat(tuner_race(t->tuner)) == 0)
         return err_set(err, ERR_CANCELLED, "interrupted before a heat was complete");
     bool ok = t->o->save == NULL || save(t, tuner_winner(t->tuner), err);
-    if (!results_take_stdout(t->o->json))
+    if (!results_take_stdout(t->o->json) && !results_take_stdout(t->o->csv))
         print_report(t);
     if (ok && t->o->json != NULL) {
         cJSON *j = json_of(t->tuner);
         ok = json_write(j, t->o->json, err);
         cJSON_Delete(j);
     }
+    ok = ok && (t->o->csv == NULL || write_csv(t->tuner, t->o->csv, err));
     if (ok && tuner_differing(t->tuner) > 0)
         return err_set(err, ERR_WORK, "%u runs differ from other settings' text of the same prompt; that is a bug here",
                        tuner_differing(t->tuner));
@@ -508,8 +571,8 @@ tune_main(struct options *o, int *status, struct err *err)
 {
     struct tune t = {.o = o, .shows_progress = isatty(STDERR_FILENO)};
     generation_catch_signals();
-    bool ok = results_possible(o->json, &results_json_file, err) && read_prompts(&t, err) &&
-              generation_engine(o, &t.engine, err) &&
+    bool ok = results_possible(o->json, &results_json_file, err) && results_possible(o->csv, &csv_file, err) &&
+              read_prompts(&t, err) && generation_engine(o, &t.engine, err) &&
               (o->drafts == NULL || drafts_open(&t.drafts, t.engine, o->drafts, err));
     if (ok && o->drafts != NULL)
         drafts_print(&t.drafts, o->drafts);

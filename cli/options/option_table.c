@@ -224,10 +224,10 @@ const struct option_row option_rows[] = {
     SWITCH("quit-at-end", 0, COMMAND_SCOPE, quit_at_end, "exit when the run ends"),
     TEXT("json", 0, "FILE", COMMAND_RUN | COMMAND_BENCH | COMMAND_TUNE | COMMAND_DIFF, json,
          "file for results as JSON; - is stdout", .takes = TAKES_FILE, .more = REPLACES),
-    TEXT("csv", 0, "FILE", COMMAND_RUN | COMMAND_BENCH, csv, "file for results as CSV; - is stdout",
+    TEXT("csv", 0, "FILE", COMMAND_RUN | COMMAND_BENCH | COMMAND_TUNE, csv, "file for results as CSV; - is stdout",
          .takes = TAKES_FILE,
          .more = "A line is a policy or a point of a grid, over all prompts or (`category`) over those of a "
-                 "category. " REPLACES),
+                 "category; of tune, a setting. " REPLACES),
     /* ---- bench ---- */
     LIST("grid", 0, "KNOB=a:b:step", COMMAND_BENCH, grid, "values of a knob to sweep", .repeats = true,
          .takes = TAKES_KNOB,

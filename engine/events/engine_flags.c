@@ -280,14 +280,23 @@ struct filling {
     uint32_t n;
 };
 
-/* Returns a knob as text; NULL: the preset does not set it. */
 static const char *
-knob_text(const struct preset *p, const char *name)
+preset_text(const struct preset *p, const char *name)
 {
     for (uint32_t i = 0; i < p->n_set; i++)
         if (strcmp(p->set[i].name, name) == 0)
             return is_number(p->set[i].text) ? p->set[i].text : NULL;
     return NULL;
+}
+
+/* Returns a knob as text; NULL: the preset does not set it. n_min is at most n_max, which other engines require. */
+static const char *
+knob_text(const struct preset *p, const char *name)
+{
+    const char *text = preset_text(p, name), *most = preset_text(p, "n_max");
+    const bool over =
+        strcmp(name, "n_min") == 0 && text != NULL && most != NULL && strtol(text, NULL, 10) > strtol(most, NULL, 10);
+    return over ? most : text;
 }
 
 /* Reads a knob or a number. Returns false if the preset does not set the knob. */

@@ -83,19 +83,23 @@ mean_of_sums(double sum, double squares, uint32_t n)
     return (struct mean){n > 0 ? mean : (double)NAN, n > 1 ? sqrt(variance / (n - 1)) : (double)NAN, n};
 }
 
-/* Mean and standard error over n prompts. A prompt's value is the mean of a[i] − b[i] (b: NULL for zeros) over its
- * heats; a and b are sums over these heats. */
+/* Mean and standard error over n prompts, or (category not NULL) those of a category. A prompt's value is the mean of
+ * a[i] − b[i] (b: NULL for zeros) over its heats; a and b are sums over these heats. */
 static struct mean
-mean_of(const double *a, const double *b, uint32_t n, uint32_t heats)
+mean_of(const struct prompt *prompts, const char *category, const double *a, const double *b, uint32_t n,
+        uint32_t heats)
 {
     double sum = 0, squares = 0;
-    const uint32_t least = n > 0 ? heats / n : 0, extra = n > 0 ? heats % n : 0;
+    uint32_t counted = 0;
     for (uint32_t i = 0; i < n; i++) {
-        const double x = (a[i] - (b != NULL ? b[i] : 0)) / (least + (i < extra));
+        if (category != NULL && strcmp(category, prompts[i].category) != 0)
+            continue;
+        const double x = (a[i] - (b != NULL ? b[i] : 0)) / (heats / n + (i < heats % n));
+        counted++;
         sum += x;
         squares += x * x;
     }
-    return mean_of_sums(sum, squares, n);
+    return mean_of_sums(sum, squares, counted);
 }
 
 static struct comparison
@@ -200,12 +204,19 @@ begin_heat(struct race *r)
     r->at = 0;
 }
 
-/* Returns the advantage of a candidate over another one, or over candidate 0 (NULL). */
+/* Returns the advantage of a candidate over another one, or over candidate 0 (NULL), on prompts of one category or (NULL)
+ * of all. */
+static struct mean
+advantage_on(const struct race *r, const char *category, const struct candidate *a, const struct candidate *b)
+{
+    const uint32_t n = a->heats < r->n_prompts ? a->heats : r->n_prompts;
+    return mean_of(r->prompts, category, a->sample, b != NULL ? b->sample : NULL, n, a->heats);
+}
+
 static struct mean
 advantage(const struct race *r, const struct candidate *a, const struct candidate *b)
 {
-    const uint32_t n = a->heats < r->n_prompts ? a->heats : r->n_prompts;
-    return mean_of(a->sample, b != NULL ? b->sample : NULL, n, a->heats);
+    return advantage_on(r, NULL, a, b);
 }
 
 static uint32_t
@@ -435,6 +446,12 @@ race_standings(const struct race *r, struct race_standing out[RACE_CANDIDATES])
     return r->n;
 }
 
+struct comparison
+race_speed(const struct race *r, uint32_t candidate, const char *category)
+{
+    return compare(advantage_on(r, category, &r->of[candidate], NULL));
+}
+
 uint32_t
 race_winner(const struct race *r)
 {
@@ -451,14 +468,14 @@ struct comparison
 race_held_out(const struct race *r, uint32_t a, uint32_t b, const char *category)
 {
     const double *of[2] = {NULL, NULL};
-    double gain[2] = {0, 0}; /* sum, squares */
-    uint32_t n = 0;
     for (uint32_t i = 0; i < r->n_finalists; i++) {
         of[0] = r->finalist[i] == a ? r->held + (size_t)i * r->n_held : of[0];
         of[1] = r->finalist[i] == b ? r->held + (size_t)i * r->n_held : of[1];
     }
     if (of[0] == NULL || of[1] == NULL)
         return (struct comparison){NAN, NAN, NAN, 0, DIFFERENCE_UNKNOWN};
+    double gain[2] = {0, 0}; /* sum, squares */
+    uint32_t n = 0;
     for (uint32_t i = 0; i < r->n_held && i < r->held_at; i++) {
         if (category != NULL && strcmp(category, r->prompts[r->n_prompts + i].category) != 0)
             continue;

@@ -65,6 +65,9 @@ uint32_t race_left(const struct race *); /* candidates */
  * number. */
 uint32_t race_standings(const struct race *, struct race_standing out[RACE_CANDIDATES]);
 
+/* The speed of a candidate in its heats, × candidate 0, on prompts of one category or (NULL) of all. */
+struct comparison race_speed(const struct race *, uint32_t candidate, const char *category);
+
 /* After the heats: the fastest remaining candidate and the next one; the runner-up may have been dropped. */
 uint32_t race_winner(const struct race *);
 uint32_t race_runner_up(const struct race *);

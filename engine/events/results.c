@@ -103,8 +103,8 @@ const struct result_column result_columns[RESULT_COLUMNS] = {
     {"", "tok_per_s_se", "", speed_se, SHOWN_FILES},
 };
 
-static void
-csv_text(FILE *out, const char *text) /* a quote is written twice */
+void
+results_csv_text(FILE *out, const char *text) /* a quote is written twice */
 {
     fputc('"', out);
     for (; *text != '\0'; text++) {
@@ -153,10 +153,10 @@ results_csv_line(FILE *out, const struct result *r)
 {
     const struct tally *t = r->total;
     fprintf(out, "%s,", r->policy);
-    csv_text(out, r->params);
+    results_csv_text(out, r->params);
     fputc(',', out);
     if (r->category != NULL)
-        csv_text(out, r->category);
+        results_csv_text(out, r->category);
     for (int k = 0; k < RESULT_COLUMNS; k++) {
         const double value = result_columns[k].value(r);
         fputc(',', out);
@@ -166,9 +166,9 @@ results_csv_line(FILE *out, const struct result *r)
     fprintf(out, ",%s,%llu,%llu,%llu,%llu,%llu,%.9g,%.9g,%.9g,", r->lossless, (unsigned long long)t->rounds,
             (unsigned long long)t->drafted, (unsigned long long)t->verified, (unsigned long long)t->accepted,
             (unsigned long long)t->emitted, t->layers, t->heads, (t->draft_us + t->verify_us) * 1e-6);
-    csv_text(out, r->model);
+    results_csv_text(out, r->model);
     fputc(',', out);
-    csv_text(out, r->machine);
+    results_csv_text(out, r->machine);
     csv_rates(out, r->positions, positions_conditional);
     csv_rates(out, r->positions, positions_unconditional);
     csv_ranks(out, r->positions);

@@ -42,6 +42,8 @@ extern const struct result_column result_columns[RESULT_COLUMNS];
 
 extern const struct file_kind results_csv_file;
 /* Write RFC 4180: the header, and one line per result. Errors are those of the stream. */
+/* Writes a quoted field. */
+void results_csv_text(FILE *, const char *text);
 void results_csv_head(FILE *);
 void results_csv_line(FILE *, const struct result *);
 

@@ -446,10 +446,10 @@ begin_heats(struct tuner *t, struct err *err)
     t->plan.candidates = t->found;
     if (!tune_plan(&t->plan, least, &t->speed, t->time_s > 0 ? fmax(t->time_s - t->spent_s, 1e-3) : 0))
         return err_set(err, ERR_USAGE,
-                       "cannot race %u settings in %s: at %.2g tokens/s they need about %s; give more time, or fewer "
+                       "cannot race %u settings in %s: at %.*f tokens/s they need about %s; give more time, or fewer "
                        "policies",
-                       least, tune_time_text(t->time_s, given, sizeof given), 1 / t->speed.token_s,
-                       tune_time_text(t->spent_s + t->plan.needs_s, needs, sizeof needs));
+                       least, tune_time_text(t->time_s, given, sizeof given), t->speed.token_s > 0.1 ? 2 : 0,
+                       1 / t->speed.token_s, tune_time_text(t->spent_s + t->plan.needs_s, needs, sizeof needs));
     if (!race_begin(t->race, t->plan.candidates, err))
         return false;
     t->n = t->plan.candidates;
@@ -728,16 +728,36 @@ tuner_draft(const struct tuner *t, uint32_t candidate)
 const char *
 tuner_category(const struct tuner *t, uint32_t wanted)
 {
-    const struct comparison all = race_held_out(t->race, race_winner(t->race), 0, NULL);
     for (uint32_t i = 0; i < t->n_prompts; i++) {
         bool before = t->categories[i][0] == '\0';
         for (uint32_t j = 0; j < i && !before; j++)
             before = strcmp(t->categories[i], t->categories[j]) == 0;
-        const struct comparison of = race_held_out(t->race, race_winner(t->race), 0, t->categories[i]);
-        if (!before && of.n > 1 && of.n < all.n && wanted-- == 0)
+        if (!before && wanted-- == 0)
             return t->categories[i];
     }
     return NULL;
+}
+
+const char *
+tuner_extremes(const struct tuner *t, uint32_t candidate, char *out, size_t n)
+{
+    const char *fastest = NULL, *slowest = NULL, *category;
+    double most = -INFINITY, least = INFINITY;
+    for (uint32_t i = 0; (category = tuner_category(t, i)) != NULL; i++) {
+        const struct comparison c = race_speed(t->race, candidate, category);
+        if (c.n > 1 && c.value > most) {
+            most = c.value;
+            fastest = category;
+        }
+        if (c.n > 1 && c.value < least) {
+            least = c.value;
+            slowest = category;
+        }
+    }
+    out[0] = '\0';
+    if (fastest != slowest)
+        snprintf(out, n, "%.20s %.2f, %.20s %.2f", fastest, most, slowest, least);
+    return out;
 }
 
 const char *

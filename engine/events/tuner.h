@@ -113,8 +113,11 @@ uint32_t tuner_winner(const struct tuner *); /* the leader, if the heats are not
 const char *tuner_name(const struct tuner *, uint32_t candidate, const char *before, char *out, size_t n);
 /* Returns the name of the candidate's draft model, if it is one of the request's; NULL: it is the run's own, or none. */
 const char *tuner_draft(const struct tuner *, uint32_t candidate);
-/* Returns the categories that have several held-out prompts, but not all: the i-th; NULL: there are no more. */
+/* Returns the i-th category of prompts, in the order of the list; NULL: there are no more. */
 const char *tuner_category(const struct tuner *, uint32_t i);
+/* Writes the categories in which the candidate is fastest and slowest, by its heats on at least two prompts of each:
+ * "summaries 2.10, chat 0.90"; "" if there are no two. Returns out. */
+const char *tuner_extremes(const struct tuner *, uint32_t candidate, char *out, size_t n);
 /* "faster than plain decoding", … */
 const char *tune_verdict(struct comparison);
 /* The setting as another engine's command (engine_flags.h); rated: with the acceptance rates measured here in place of

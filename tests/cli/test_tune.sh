@@ -3,7 +3,10 @@
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 
-works "a race ends with a winner" tune -n 24 --policy ngram --policy sd --draft self:2 --time 1s --json "$TMP/race.json" --save best "$TINY"
+for i in 1 2 3 4 5 6 7 8 9; do
+    echo "{\"category\": \"$((i % 3))\", \"turns\": [\"number $i\"]}"
+done >"$TMP/nine.jsonl"
+works "a race ends with a winner" tune -n 24 --policy ngram --policy sd --draft self:2 --ignore-eos --time 2m --prompts "$TMP/nine.jsonl" --json "$TMP/race.json" --csv "$TMP/race.csv" --save best "$TINY"
 check "the table has plain decoding and both policies" sh -c "grep -q ' ar' '$TMP/out' && grep -q ' sd' '$TMP/out' && grep -q ' ngram' '$TMP/out'"
 check "the winner was measured on prompts that took no part" grep -Eq '^On [0-9]+ held-out prompts, which took no part in the race:$' "$TMP/out"
 check "with a verdict" grep -Eq '(faster than|slower than|within noise of) plain decoding$' "$TMP/out"
@@ -11,12 +14,20 @@ check "the command of the winner is printed, with the models" grep -q "^  specsc
 check "and that of its preset" grep -q "^  specscope --preset best --draft self:2 $TINY\$" "$TMP/out"
 check "so are those of other engines, unless plain decoding won" sh -c "grep -q '^Plain decoding (ar) is the fastest' '$TMP/out' || { grep -q '^llama.cpp [0-9.]*: ' '$TMP/out' && grep -q '^vLLM [0-9.]*: ' '$TMP/out'; }"
 if [ -n "$HAVE_PYTHON" ]; then
-    check "the JSON has all settings, and a verdict on the first" python3 - "$TMP/race.json" <<'PY'
-import json, sys
+    check "the JSON has all settings, and a verdict on the first; the CSV too, with categories" python3 - "$TMP/race.json" "$TMP/race.csv" <<'PY'
+import csv, json, sys
 race = json.load(open(sys.argv[1]))["settings"]
 assert [s["policy"] for s in race].count("ar") == 1 and {"ngram", "sd"} < {s["policy"] for s in race}
 assert "verdict" in race[0] or race[0]["policy"] == "ar"
 assert all(s["set"] for s in race if s["policy"] != "ar")
+lines = list(csv.DictReader(open(sys.argv[2], newline="")))
+whole = [l for l in lines if l["category"] == ""]
+assert [(l["policy"], int(l["rank"])) for l in whole] == [(s["policy"], i + 1) for i, s in enumerate(race)]
+assert all(abs(float(l["times_ar"]) - s["times_ar"]) < 1e-6 for l, s in zip(whole, race))
+assert (whole[0]["verdict"] != "") == ("verdict" in race[0])
+# a category with one prompt has a speed, which lies between those of the setting's other prompts
+of = [float(l["times_ar"]) for l in lines if l["rank"] == "1" and l["category"] != "" and l["times_ar"] != ""]
+assert len(of) > 1 and min(of) <= float(whole[0]["times_ar"]) <= max(of), of
 PY
 fi
 works "a trace contains the race" tune -n 8 --policy sd --policy ngram --draft self:2 --trace "$TMP/race" "$TINY"
@@ -25,7 +36,7 @@ has_race() { # trace
 }
 check "with its settings and runs" has_race "$TMP/race"
 works "the preset is one" run --preset best --draft self:2 -n 8 -p hello "$TINY"
-works "sampled text can be raced, too" tune -n 24 --temp 1 --policy ngram --time 1s "$TINY"
+works "sampled text can be raced, too" tune -n 24 --temp 1 --policy ngram --ignore-eos --time 2m --prompts "$TMP/nine.jsonl" "$TINY"
 refuses "a time without a number" 2 'a time such as 90s, 5m or 1h' tune --time soon "$TINY"
 refuses "a time that no race fits into" 2 'cannot race [0-9]* settings in 1s: at .* tokens/s they need about [0-9]*[sm]; give more time' tune --time 0.0001s "$TINY"
 printf '{"turns": ["a"]}\n{"turns": ["b"]}\n' >"$TMP/two.jsonl"

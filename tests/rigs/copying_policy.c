@@ -4,6 +4,7 @@
 
 #include "engine/session/round.h"
 #include "policies/policy.h"
+#include "tests/rigs/test.h"
 
 enum { KNOB_GAMMA, KNOB_WIDTH };
 
@@ -90,13 +91,43 @@ const struct policy_ops policy_copying = {
     .draft = copying_draft,
 };
 
+/* Suffix decoding whose defaults draft trees, so that tests of every policy include them. */
+
+extern const struct policy_ops policy_suffix;
+
+static void
+set_default(struct policy *p, const char *knob, double value)
+{
+    const int k = policy_knob_index(&p->info, knob);
+    assert_true(k >= 0);
+    p->info.knobs[k].def = p->value[k] = value;
+}
+
+static bool
+tree_open(struct policy *p, const struct model_info *model, const struct sampling *sampling, struct err *err)
+{
+    if (!policy_suffix.open(p, model, sampling, err))
+        return false;
+    set_default(p, "k", 4);
+    set_default(p, "nodes", 12);
+    set_default(p, "spec_factor", 4);
+    set_default(p, "min_prob", 0);
+    return true;
+}
+
 const struct policy_ops *const *
 registry_with_copying(void)
 {
+    static struct policy_ops tree;
+
     static const struct policy_ops *all[64];
     size_t n = 0;
-    for (; policy_registry[n] != NULL && n + 2 < sizeof all / sizeof *all; n++)
+    tree = policy_suffix;
+    tree.name = "suffixtree";
+    tree.open = tree_open;
+    for (; policy_registry[n] != NULL && n + 3 < sizeof all / sizeof *all; n++)
         all[n] = policy_registry[n];
     all[n] = &policy_copying;
+    all[n + 1] = &tree;
     return all;
 }

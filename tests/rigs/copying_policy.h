@@ -7,7 +7,7 @@
 
 extern const struct policy_ops policy_copying;
 
-/* The program's policies, and that one after them; NULL-terminated. Not for several threads at once. */
+/* The program's policies, that one, and suffix decoding that drafts trees ("suffixtree"); NULL-terminated. Not for several threads at once. */
 const struct policy_ops *const *registry_with_copying(void);
 
 #endif

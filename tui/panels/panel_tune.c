@@ -9,8 +9,12 @@
 #include "tui/terminal/canvas.h"
 #include "tui/terminal/text.h"
 
-#define NUMBERS   12   /* columns of a speed and its place before the axis */
-#define AXIS_FROM 24   /* columns of the axis at least; with less room there is none */
+#define NUMBERS   12  /* columns of a speed and its place before the axis */
+#define AXIS_FROM 24  /* columns of the axis at least; with less room there is none */
+#define WIDE      140 /* columns from which categories are beside the axis, */
+#define BESIDE    40  /* in so many columns, */
+#define DROPPED   22  /* or the heat in which a setting was dropped, from NARROW columns on */
+#define NARROW    100
 #define NAME_MOST 40   /* columns of a name beside an axis */
 #define TICK_COLS 8    /* columns between two numbers on the axis, at least */
 #define COMMAND   2000 /* bytes */
@@ -18,7 +22,8 @@
 struct tune_panel {
     uint32_t candidate; /* the cursor */
     bool moved;         /* false: it is on the fastest setting */
-    bool flags;         /* shows the options of other engines */
+    bool flags;         /* shows the options of other engines, */
+    uint32_t engine;    /* from this one on */
     int top, rows, header;
 };
 
@@ -126,7 +131,7 @@ static void
 draw_row(const struct tune_panel *p, const struct view *v, const struct canvas *c, int y, int rank, int name_cols,
          const struct axis *a, const struct race_standing *s)
 {
-    char name[160], text[40];
+    char name[160], text[64];
     const bool here = s->candidate == p->candidate, runs = s->candidate == tuner_at(v->tuner);
     const enum role role = here ? ROLE_FOCUS : s->dropped > 0 ? ROLE_DIM : ROLE_TEXT;
     if (here)
@@ -139,8 +144,11 @@ draw_row(const struct tune_panel *p, const struct view *v, const struct canvas *
     if (a == NULL)
         return;
     draw_interval(a, c, y, s, s->dropped > 0 ? ROLE_DIM : ROLE_SERIES_1);
-    snprintf(text, sizeof text, "dropped in heat %u", s->dropped);
-    if (s->dropped > 0 && a->x + a->cols + 2 + (int)strlen(text) <= c->cols)
+    if (s->dropped > 0)
+        snprintf(text, sizeof text, "dropped in heat %u", s->dropped);
+    else
+        tuner_extremes(v->tuner, s->candidate, text, sizeof text);
+    if (a->x + a->cols + 2 + text_width(text) <= c->cols)
         canvas_text(c, y, a->x + a->cols + 2, ROLE_DIM, text);
 }
 
@@ -174,8 +182,9 @@ draw_held_out(const struct view *v, const struct canvas *c, uint32_t candidate, 
     x += 2 + canvas_text(c, y, x + 2, role, verdict);
     for (uint32_t i = 0; (category = tuner_category(v->tuner, i)) != NULL; i++) {
         char text[64];
-        snprintf(text, sizeof text, "%.30s %.2f", category, race_held_out(r, candidate, 0, category).value);
-        if (x + 2 + text_width(text) <= c->cols)
+        const struct comparison of = race_held_out(r, candidate, 0, category);
+        snprintf(text, sizeof text, "%.30s %.2f", category, of.value);
+        if (of.n > 1 && of.n < all.n && x + 2 + text_width(text) <= c->cols)
             x += 2 + canvas_text(c, y, x + 2, ROLE_DIM, text);
     }
 }
@@ -206,8 +215,9 @@ draw_race(struct tune_panel *p, const struct view *v, const struct canvas *c)
     const int n = (int)ranked(p, v, all, &row);
     const struct race *r = tuner_race(v->tuner);
     const bool result = race_held_out_runs(r, &held) >= 2 && c->rows > 5;
-    const bool second = result && race_runner_up(r) != 0 && race_runner_up(r) != race_winner(r) && c->rows > 8;
-    const int below = (c->rows > 4) + result + second;
+    const bool second = result && race_runner_up(r) != 0 && race_runner_up(r) != race_winner(r) && c->rows > 10;
+    const bool details = c->rows > 4 && (p->moved || c->rows > 10);
+    const int below = details + result + second;
     p->header = c->rows > 3 ? 1 : 0;
     p->rows = c->rows - p->header - below < n ? c->rows - p->header - below : n;
     p->top = panel_scroll(p->top, (int)row, n, p->rows);
@@ -218,7 +228,10 @@ draw_race(struct tune_panel *p, const struct view *v, const struct canvas *c)
         name_cols = width > name_cols ? width : name_cols;
     }
     name_cols = name_cols > NAME_MOST ? NAME_MOST : name_cols;
-    const int axis_x = 5 + name_cols + NUMBERS - 4, room = c->cols - axis_x - (c->cols > 100 ? 22 : 1);
+    const int axis_x = 5 + name_cols + NUMBERS - 4, room = c->cols - axis_x -
+                                                           (c->cols > WIDE     ? BESIDE
+                                                            : c->cols > NARROW ? DROPPED
+                                                                               : 1);
     const struct axis a = axis_of(all, (uint32_t)n, axis_x, room);
     const bool plain = room < AXIS_FROM;
     if (plain)
@@ -232,7 +245,7 @@ draw_race(struct tune_panel *p, const struct view *v, const struct canvas *c)
     for (int i = 0; i < p->rows; i++)
         draw_row(p, v, c, p->header + i, p->top + i + 1, name_cols, plain ? NULL : &a, &all[p->top + i]);
     int y = p->header + p->rows;
-    if (c->rows > 4)
+    if (details)
         draw_details(v, c, &all[row], y++);
     if (result)
         draw_held_out(v, c, race_winner(r), y++);
@@ -250,7 +263,7 @@ draw_flags(struct tune_panel *p, const struct view *v, const struct canvas *c)
     int y = 1;
     ranked(p, v, all, &row);
     canvas_word(c, 0, 0, c->cols, ROLE_FOCUS, MARK_NONE, tuner_name(v->tuner, p->candidate, " ", name, sizeof name));
-    for (enum other_engine e = 0; e < ENGINES && y < c->rows; e++) {
+    for (enum other_engine e = p->engine; e < ENGINES && y < c->rows; e++) {
         char *rest = text;
         canvas_print(c, y++, 0, ROLE_TITLE, "%s %s", engine_names[e], engine_versions[e]);
         tuner_engine_command(v->tuner, e, p->candidate, false, text, sizeof text);
@@ -318,6 +331,10 @@ key_tune(void *state, const struct view *v, int key)
         return false;
     ranked(p, v, all, &row);
     const struct step by = input_step(key, p->rows > 1 ? p->rows - 1 : 1);
+    if (by.down != 0 && p->flags) {
+        p->engine = by.down < 0 ? p->engine - (p->engine > 0) : p->engine + (p->engine + 1 < ENGINES);
+        return true;
+    }
     if (by.down != 0) {
         choose(p, v, (long)row + by.down);
         return true;
@@ -330,7 +347,10 @@ key_tune(void *state, const struct view *v, int key)
     case INPUT_ENTER: panel_command(v, "tune take %u", (unsigned)p->candidate + 1); return true;
     case 's': panel_command(v, "command tune save %u ", (unsigned)p->candidate + 1); return true;
     case 'y': panel_command(v, "tune copy %u", (unsigned)p->candidate + 1); return true;
-    case 'f': p->flags = !p->flags; return true;
+    case 'f':
+        p->flags = !p->flags;
+        p->engine = 0;
+        return true;
     default: return false;
     }
 }
@@ -343,6 +363,8 @@ mouse_tune(void *state, const struct view *v, const struct canvas *c, int y, int
     uint32_t at;
     const int row = y - p->header;
     (void)c, (void)x;
+    if (has_rows(v) && p->flags && mouse_wheel(action) != 0)
+        return key_tune(state, v, mouse_wheel(action) < 0 ? INPUT_UP : INPUT_DOWN);
     if (!has_rows(v) || p->flags)
         return false;
     ranked(p, v, all, &at);
@@ -362,7 +384,7 @@ static const struct key_help keys[] = {
     {"Enter", "take the setting; double click; :tune take N"},
     {"s", "save it as a preset; :tune save N NAME"},
     {"y", "copy it as a command line; :tune copy N"},
-    {"f", "options of other engines for it, or the race again"},
+    {"f", "options of other engines for it, or the race again; ↑ ↓ go from engine to engine"},
     {"├─●─┤", "the mean over prompts with its 95% interval, in multiples of plain decoding (ar)"},
     {"held out", "the result: speed on prompts that took no part in the race"},
     {"Esc", "stop the race; the settings are again those from before"},

@@ -75,6 +75,8 @@ PANEL_TEST(a_race_looks_as_it_did)
     picture(f, out, "over", 18, 158);
     press(f, 'f');
     picture(f, out, "flags", 16, 118);
+    press(f, INPUT_DOWN);
+    picture(f, out, "flags of the next engine", 5, 118);
     f->grid.utf8 = false;
     press(f, 'f');
     picture(f, out, "over in ASCII", 9, 118);

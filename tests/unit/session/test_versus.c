@@ -275,10 +275,11 @@ post_in_mid_round(void *user, struct session *s, const struct event *e)
         post(s, CONTROL_QUIT, "", NULL, 0);
     if (!event_is_control(e, "state", "paused"))
         return;
-    if (++p->stops < 3) {
+    p->stops++;
+    if (p->stops < 3)
         post(s, CONTROL_STEP_TOKEN, "", NULL, 0);
+    if (p->stops != 3) /* the run that follows is paused until it is resumed */
         return;
-    }
     p->post_all(s);
     post(s, CONTROL_RESUME, "", NULL, 0);
 }
