@@ -13,7 +13,7 @@ END
 cat >"$WORK/race.script" <<END
 :wait round 3
 :set d_max 4
-:tune 8s sd fsm
+:tune 1m sd fsm
 :wait sweep 1
 :key Down
 :save-screen row.txt
