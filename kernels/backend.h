@@ -123,6 +123,22 @@ enum rope_layout {
     ROPE_HALVES    /* pairs (i, i + rope_dims/2): NeoX */
 };
 
+/* A drafter of one layer that reads features of another model's rows: an EAGLE-3 head, or a layer for multi-token
+ * prediction. A row has a token with the embedding e, and g, which is projection * norm(features) or the output of the
+ * row before it. The layer's input is join * [norm(e); norm(g)]. Without `join` it is g, and q, k and v read
+ * [norm(e); norm(g)], which is twice as wide. Norms are RMS norms with the model's epsilon. */
+struct drafter_desc {
+    uint32_t features;                      /* numbers of a row's features */
+    uint32_t parts;                         /* `norm` norms each of so many equal parts of the features */
+    struct tensor norm;                     /* (features), or absent: no norm */
+    struct tensor projection;               /* (width, features), or absent: features = width */
+    struct tensor token_norm, feature_norm; /* (width): of e and of g */
+    struct tensor join;                     /* (width, 2 width), or absent */
+    bool input_normed;                      /* without `join`: the layer's input is norm(g) */
+    bool output_normed;                     /* g from the row before it is that row's output after the final norm */
+    const token_t *tokens;                  /* (head.rows) the ids of the head's outputs; NULL: 0, 1, 2, … */
+};
+
 struct model_desc {
     uint32_t n_layers, width, heads, kv_heads, head_dim, ffn, vocab;
     uint32_t rope_dims; /* leading dimensions of a head that are rotated, <= head_dim */
@@ -138,9 +154,17 @@ struct model_desc {
     struct tensor positions; /* F32 (positions, width): added to the embedding by position; or absent */
     struct tensor embedding_norm, embedding_norm_bias; /* (width): applied before the first layer (BLOOM); or absent */
     struct tensor final_norm, final_norm_bias;         /* (width); the bias may be absent */
-    struct tensor head, head_bias;   /* (vocab, width), the same data as embedding when tied; (vocab), or absent */
-    const struct layer_desc *layers; /* (n_layers) */
+    struct tensor head, head_bias;      /* (vocab, width), the same data as embedding when tied; (vocab), or absent */
+    const struct layer_desc *layers;    /* (n_layers) */
+    const struct drafter_desc *drafter; /* NULL: an ordinary model */
 };
+
+/* Returns whether q, k and v read pairs, which are twice as wide as the model. */
+static inline bool
+model_pairs(const struct model_desc *d)
+{
+    return d->drafter != NULL && !tensor_present(&d->drafter->join);
+}
 
 /* Trained parameters that improve the predictions of an early layer. At most one of the two is present; a layer with
  * neither uses the logit lens. */
@@ -373,6 +397,10 @@ struct backend_ops {
     bool (*trunk)(struct kv_cache *, seq_t, uint32_t first, const slot_t *slots,
                   size_t n);                                        /* trunk[first + i] = slots[i] */
     bool (*embed)(struct kv_cache *, const struct row *, size_t n); /* reads only token, ring and position of a row */
+    /* embed() of a drafter (struct drafter_desc): computes the layer's input of at most max_rows rows from features (n,
+     * drafter.features), or, if features is NULL, from the outputs of the rows at the ring entries `before` (n), which
+     * have run the layer. NULL: the backend has no drafters. */
+    bool (*feed)(struct kv_cache *, const struct row *, size_t n, const float *features, const uint32_t *before);
     bool (*step)(struct kv_cache *, const struct forward_pass *);
     bool (*until)(struct kv_cache *, const struct forward_pass *, const struct exit_rule *, struct exit_result *out);
     bool (*predict)(struct kv_cache *, const struct probe *, size_t n, struct prediction *out);
@@ -383,8 +411,8 @@ struct backend_ops {
      * once for many rows; then each round's tree is walked separately. The bits of a verdict do not depend on the other
      * rounds of the call. */
     bool (*verify)(struct kv_cache *, const struct verify_req *, size_t n);
-    /* For tests and comparison with the reference: logits (vocab), hidden state (width) and a distribution (vocabulary
-     * of the pool), F32. */
+    /* For feature drafters, tests and comparison with the reference: logits (outputs of the head), hidden state (width)
+     * and a distribution (vocabulary of the pool), F32. */
     bool (*read_logits)(struct kv_cache *, uint32_t ring, uint32_t layer, float *out);
     bool (*read_hidden)(struct kv_cache *, uint32_t ring, uint32_t layer, float *out);
     bool (*read_dist)(struct kv_cache *, dist_t, float *out);

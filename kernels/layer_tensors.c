@@ -100,11 +100,31 @@ layer_fits(const struct model_desc *d, layer_set_t optional, uint32_t layer, str
     return true;
 }
 
+static bool
+drafter_fits(const struct model_desc *d, struct err *err)
+{
+    const struct drafter_desc *f = d->drafter;
+    if (f == NULL)
+        return true;
+    const bool joins = tensor_present(&f->join), projects = tensor_present(&f->projection);
+    if (d->n_layers != 1 || f->features == 0 || f->features > INT32_MAX || d->width > INT32_MAX / 2 ||
+        (tensor_present(&f->norm) && (f->parts == 0 || f->features % f->parts != 0)) ||
+        (!projects && f->features != d->width))
+        return err_set(err, ERR_WORK, "a drafter of %" PRIu32 " layers that reads %" PRIu32 " numbers cannot be run",
+                       d->n_layers, f->features);
+    return (!tensor_present(&f->norm) || tensor_fits(&f->norm, "norm of features", 0, true, 1, f->features, err)) &&
+           (!projects || tensor_fits(&f->projection, "fc", 0, false, d->width, f->features, err)) &&
+           tensor_fits(&f->token_norm, "norm of embeddings", 0, true, 1, d->width, err) &&
+           tensor_fits(&f->feature_norm, "hidden_norm", 0, true, 1, d->width, err) &&
+           (!joins || tensor_fits(&f->join, "eh_proj", 0, false, d->width, 2 * d->width, err));
+}
+
 bool
 model_desc_fits(const struct model_desc *d, layer_set_t optional, struct err *err)
 {
     if (!numbers_fit(d, err) || !tensor_fits(&d->embedding, "token_embd", 0, false, d->vocab, d->width, err))
         return false;
+    const uint32_t outputs = d->drafter != NULL && d->drafter->tokens != NULL ? d->head.rows : d->vocab;
     for (uint32_t l = 1; l <= d->n_layers; l++)
         if (!layer_fits(d, optional, l, err))
             return false;
@@ -115,7 +135,7 @@ model_desc_fits(const struct model_desc *d, layer_set_t optional, struct err *er
     return (!tensor_present(first) || tensor_fits(first, "token_embd_norm", 0, true, 1, d->width, err)) &&
            (!tensor_present(of_first) || tensor_fits(of_first, "bias of token_embd_norm", 0, true, 1, d->width, err)) &&
            tensor_fits(&d->final_norm, "output_norm", d->n_layers, true, 1, d->width, err) &&
-           tensor_fits(&d->head, "output", d->n_layers, false, d->vocab, d->width, err) &&
+           tensor_fits(&d->head, "output", d->n_layers, false, outputs, d->width, err) && drafter_fits(d, err) &&
            (!tensor_present(bias) || tensor_fits(bias, "bias of output_norm", d->n_layers, true, 1, d->width, err)) &&
            (!tensor_present(of_head) || tensor_fits(of_head, "bias of output", d->n_layers, true, 1, d->vocab, err));
 }

@@ -21,6 +21,7 @@
 
 #define LAYER_Q(d)  ((d)->heads * (d)->head_dim)
 #define LAYER_KV(d) ((d)->kv_heads * (d)->head_dim)
+#define LAYER_IN(d) ((d)->width * (model_pairs(d) ? 2 : 1)) /* inputs of q, k and v */
 /* Widths of the query and key norms. */
 #define LAYER_QN(d)      ((d)->form.whole_norms ? LAYER_Q(d) : (d)->head_dim)
 #define LAYER_KN(d)      ((d)->form.whole_norms ? LAYER_KV(d) : (d)->head_dim)
@@ -29,9 +30,9 @@
 /* clang-format off */
 #define FOR_LAYER_TENSORS(MATRIX, NORM, BIAS)                                                                         \
     NORM(  ATTN_NORM,   attn_norm,   USUAL,    1,           d->width,    "attn_norm",       "input_layernorm")          \
-    MATRIX(WQ,          wq,          NEEDED,   LAYER_Q(d),  d->width,    "attn_q",          "self_attn.q_proj")         \
-    MATRIX(WK,          wk,          NEEDED,   LAYER_KV(d), d->width,    "attn_k",          "self_attn.k_proj")         \
-    MATRIX(WV,          wv,          NEEDED,   LAYER_KV(d), d->width,    "attn_v",          "self_attn.v_proj")         \
+    MATRIX(WQ,          wq,          NEEDED,   LAYER_Q(d),  LAYER_IN(d), "attn_q",          "self_attn.q_proj")         \
+    MATRIX(WK,          wk,          NEEDED,   LAYER_KV(d), LAYER_IN(d), "attn_k",          "self_attn.k_proj")         \
+    MATRIX(WV,          wv,          NEEDED,   LAYER_KV(d), LAYER_IN(d), "attn_v",          "self_attn.v_proj")         \
     BIAS(  BQ,          bq,          OPTIONAL, 1,           LAYER_Q(d),  "attn_q",          "self_attn.q_proj")         \
     BIAS(  BK,          bk,          OPTIONAL, 1,           LAYER_KV(d), "attn_k",          "self_attn.k_proj")         \
     BIAS(  BV,          bv,          OPTIONAL, 1,           LAYER_KV(d), "attn_v",          "self_attn.v_proj")         \

@@ -65,14 +65,31 @@ is_token(token_t token, uint32_t vocab)
     return token >= 0 && (uint32_t)token < vocab;
 }
 
-bool
-request_embed(struct request_limits m, const struct row *rows, size_t n)
+static bool
+are_rows(struct request_limits m, const struct row *rows, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (!is_token(rows[i].token, m.model->vocab) || rows[i].ring >= m.kv_cache->ring ||
             rows[i].slot >= m.kv_cache->slots)
             return false;
     return true;
+}
+
+bool
+request_embed(struct request_limits m, const struct row *rows, size_t n)
+{
+    return m.model->drafter == NULL && are_rows(m, rows, n);
+}
+
+bool
+request_feed(struct request_limits m, const struct row *rows, size_t n, const float *features, const uint32_t *before)
+{
+    if (m.model->drafter == NULL || n > m.kv_cache->max_rows || (features == NULL && before == NULL))
+        return false;
+    for (size_t i = 0; features == NULL && i < n; i++)
+        if (before[i] >= m.kv_cache->ring)
+            return false;
+    return are_rows(m, rows, n);
 }
 
 bool
@@ -167,7 +184,7 @@ request_overlap(struct request_limits m, const struct overlap_req *requests, siz
 static bool
 is_round(struct request_limits m, const struct verify_req *r)
 {
-    if (r->n == 0 || r->n > VERIFY_NODES || r->nodes[0].ring == RING_NONE ||
+    if (m.model->drafter != NULL || r->n == 0 || r->n > VERIFY_NODES || r->nodes[0].ring == RING_NONE ||
         request_depth(m.model, m.kv_cache) < m.model->n_layers)
         return false;
     const uint32_t beyond = m.dists.n != 0 ? m.dists.vocab : m.model->vocab;

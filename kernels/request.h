@@ -33,6 +33,7 @@ bool request_kv_cache(struct request_limits, struct err *);
 
 bool request_trunk(struct request_limits, seq_t, uint32_t first, const slot_t *, size_t n);
 bool request_embed(struct request_limits, const struct row *, size_t n);
+bool request_feed(struct request_limits, const struct row *, size_t n, const float *features, const uint32_t *before);
 bool request_forward(struct request_limits, const struct forward_pass *);
 bool request_until(struct request_limits, const struct forward_pass *, const struct exit_rule *);
 bool request_predict(struct request_limits, const struct probe *, size_t n);

@@ -15,7 +15,9 @@
     P(policy_sd)                                                                                                       \
     P(policy_ngram_sd)                                                                                                 \
     P(policy_specdecpp)                                                                                                \
-    P(policy_sv)
+    P(policy_sv)                                                                                                       \
+    P(policy_eagle)                                                                                                    \
+    P(policy_mtp)
 
 #define DECLARE(policy) extern const struct policy_ops policy;
 POLICIES(DECLARE)

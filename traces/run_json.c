@@ -103,6 +103,8 @@ static const struct field run_fields[] = {
     {"model", FIELD_OBJECT, FIELD_NEEDED, 0, sizeof(struct run_info), 0, 0, NULL, model_fields, NULL},
     FIELD_STRUCT(IF_SET, "draft", aux[AUX_DRAFT], aux_fields),
     FIELD_STRUCT(IF_SET, "companion", aux[AUX_COMPANION], aux_fields),
+    FIELD_STRUCT(IF_SET, "eagle", aux[AUX_EAGLE], aux_fields),
+    FIELD_STRUCT(IF_SET, "mtp", aux[AUX_MTP], aux_fields),
     FIELD_STRUCT(IF_SET, "accept_head", accept_head, trained_fields),
     FIELD_STRUCT(IF_SET, "profile", profile, trained_fields),
     FIELD_STRUCT(IF_SET, "exit_heads", exit_heads, trained_fields),

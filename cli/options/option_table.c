@@ -165,7 +165,7 @@ const struct option_row option_rows[] = {
           .more = "A given number is fixed; without the option the number adapts to the machine's load."),
     WHOLE("seed", 0, "N", GENERATES | TRAINS, seed, 0, UINT64_MAX, "random seed", .def = "1"),
     TEXT("draft", 0, "MODEL", GENERATES | COMMAND_INFO | COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE, aux[AUX_DRAFT],
-         "model that drafts, or self:E", .model = true, .takes = TAKES_FILE, WORDS(aux_words, COUNT(aux_words)),
+         "model or EAGLE-3 head that drafts, or self:E", .model = true, .takes = TAKES_FILE, WORDS(aux_words, COUNT(aux_words)),
          .without = SIBLING("draft"), .more = SELF(SIBLING("draft"))),
     TEXT("companion", 0, "MODEL", GENERATES | COMMAND_INFO | COMMAND_TRAIN_PROFILE, aux[AUX_COMPANION],
          "companion model, or self:E", .model = true, .takes = TAKES_FILE, WORDS(aux_words, COUNT(aux_words)),

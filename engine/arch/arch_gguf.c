@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/arch/arch.h"
+#include "engine/arch/arch_hf.h"
 #include "engine/base/utf8.h"
 #include "engine/files/gguf.h"
 
@@ -336,6 +336,76 @@ arch_read_gguf(struct model *m, const struct gguf *g, const struct arch *arch, s
     bool ok = arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && read_rope(&r) && read_form(&r) &&
               read_windows(&r) && arch_read_experts(m, &s, err) && read_routing(&r) &&
               arch_read_tensors(m, &s, gguf_find_tensor(g, gguf_names.head) == NULL, used, err);
+    free(used);
+    return ok;
+}
+
+/* ---- EAGLE-3 heads ---- */
+
+static const char head_arch[] = "eagle3";
+
+bool
+arch_gguf_is_head(const struct gguf *g)
+{
+    struct slice arch;
+    return gguf_get_string(g, "general.architecture", &arch, NULL) && slice_is(arch, head_arch);
+}
+
+/* Reads the target's layers, from the key of today's converters or the one before. */
+static bool
+read_head_layers(const struct reading *r, struct arch_head *h)
+{
+    char key[KEY_SIZE];
+    const struct gguf_value *v = gguf_find(r->gguf, key_of(r, "target_layers", key));
+    if (v == NULL)
+        v = gguf_find(r->gguf, key_of(r, "extract_layers", key));
+    if (v == NULL)
+        return true;
+    if (v->type != GGUF_ARRAY || v->count == 0 || v->count > MODEL_FEATURES || v->element == GGUF_STRING)
+        return err_set(r->err, ERR_WORK, "%s: metadata '%s' should list one to %d layers; " REMEDY, r->model->path, key,
+                       MODEL_FEATURES);
+    h->layers = (uint32_t)v->count;
+    for (uint32_t i = 0; i < h->layers; i++) {
+        const double layer = gguf_number(v, i);
+        if (!(layer >= 0 && layer <= INT32_MAX))
+            return err_set(r->err, ERR_WORK, "%s: metadata '%s' contains %g, which is no layer; " REMEDY,
+                           r->model->path, key, layer);
+        h->layer[i] = (uint32_t)layer;
+    }
+    return true;
+}
+
+bool
+arch_read_gguf_head(struct model *m, const struct gguf *g, const struct model *target, struct err *err)
+{
+    static const struct arch arch = {.gguf = head_arch, .hf = head_arch};
+    const struct arch_source s = {.path = m->path,
+                                  .prefix = head_arch,
+                                  .arch = &arch,
+                                  .names = &gguf_names,
+                                  .file = g,
+                                  .n_tensors = (size_t)g->n_tensors,
+                                  .number = number,
+                                  .tensor = tensor,
+                                  .tensor_name = tensor_name};
+    bool *used = calloc(s.n_tensors + 1, sizeof *used);
+    if (used == NULL)
+        return err_set(err, ERR_WORK, "%s: out of memory", m->path);
+    const struct reading r = {.model = m, .gguf = g, .arch = &arch, .used = used, .err = err};
+    const struct arch_taking taking = {.model = m, .source = &s, .used = used, .err = err};
+    struct arch_head h = {
+        .absolute = true, .norm = "enc.output_norm.weight", .feature_norm = "blk.0.attn_norm_2.weight"};
+    char key[KEY_SIZE];
+    const struct gguf_tensor *own = gguf_find_tensor(g, gguf_names.embedding);
+    m->desc.vocab = own != NULL && own->dims[1] <= INT32_MAX / 4 ? (uint32_t)own->dims[1] : target->desc.vocab;
+    m->desc.rope = arch.gguf_rope;
+    bool ok = arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && read_rope(&r) &&
+              read_head_layers(&r, &h) &&
+              gguf_get_u32(g, key_of(&r, "target_hidden_size", key), 0, &h.target_width, err) &&
+              gguf_get_bool(g, key_of(&r, "norm_before_residual", key), false, &h.input_normed, err) &&
+              gguf_get_bool(g, key_of(&r, "norm_before_fc", key), gguf_find_tensor(g, h.norm) != NULL,
+                            &h.norms_features, err) &&
+              arch_take_head(&taking, &h, target);
     free(used);
     return ok;
 }

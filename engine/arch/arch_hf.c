@@ -306,3 +306,129 @@ arch_read_hf(struct model *m, const struct hf_folder *f, const struct packed *pa
     cJSON_Delete(understood.config);
     return ok;
 }
+
+/* ---- EAGLE-3 heads ---- */
+
+bool
+arch_hf_is_head(const struct hf_folder *f)
+{
+    const char *kind = cJSON_GetStringValue(cJSON_GetArrayItem(arch_hf_entry(f->config, "architectures"), 0));
+    return kind != NULL && strcasestr(kind, "eagle3") != NULL;
+}
+
+/* The head's layer has the name "midlayer" (SpecForge, AngelSlim) or is the first of a list (speculators). */
+static bool
+head_tensor(const struct arch_source *s, const char *name, struct arch_tensor *out)
+{
+    static const char first[] = "layers.0.", *const prefixes[] = {"", "model."};
+    const size_t n = strncmp(name, first, sizeof first - 1) == 0 ? sizeof first - 1 : 0;
+    char other[ARCH_NAME_SIZE];
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(other, sizeof other, "%s%s", prefixes[i], name);
+        if (tensor(s, other, out))
+            return true;
+        snprintf(other, sizeof other, "%smidlayer.%s", prefixes[i], name + n);
+        if (n > 0 && tensor(s, other, out))
+            return true;
+    }
+    return false;
+}
+
+/* Returns the entry of a head: at the top, or in the object that SpecForge writes. */
+static const cJSON *
+head_entry(const cJSON *config, const char *name)
+{
+    const cJSON *v = arch_hf_entry(config, name);
+    return v != NULL ? v : arch_hf_entry(arch_hf_entry(config, "eagle_config"), name);
+}
+
+static bool
+read_head_form(const struct hf_folder *f, struct arch_head *h, struct err *err)
+{
+    const cJSON *layers = head_entry(f->config, "eagle_aux_hidden_state_layer_ids"),
+                *width = head_entry(f->config, "target_hidden_size"), *one;
+    *h = (struct arch_head){.norms_features = cJSON_IsTrue(head_entry(f->config, "norm_before_fc")),
+                            .norms_each = cJSON_IsTrue(head_entry(f->config, "fc_norm")),
+                            .input_normed = cJSON_IsTrue(head_entry(f->config, "norm_before_residual")),
+                            .output_normed = cJSON_IsTrue(head_entry(f->config, "norm_output")),
+                            .norm = "input_norm.weight",
+                            .feature_norm = "layers.0.hidden_norm.weight"};
+    if (cJSON_IsNumber(width) && width->valuedouble >= 1 && width->valuedouble <= INT32_MAX)
+        h->target_width = (uint32_t)width->valuedouble;
+    if (layers != NULL &&
+        !(cJSON_IsArray(layers) && cJSON_GetArraySize(layers) >= 1 && cJSON_GetArraySize(layers) <= MODEL_FEATURES))
+        return err_set(err, ERR_WORK,
+                       "%s: config.json's 'eagle_aux_hidden_state_layer_ids' should list one to %d layers; " REMEDY,
+                       f->path, MODEL_FEATURES);
+    cJSON_ArrayForEach(one, layers)
+    {
+        if (!cJSON_IsNumber(one) || !(one->valuedouble >= 0 && one->valuedouble <= INT32_MAX))
+            return err_set(err, ERR_WORK,
+                           "%s: config.json's 'eagle_aux_hidden_state_layer_ids' contains what is no layer; " REMEDY,
+                           f->path);
+        h->layer[h->layers++] = (uint32_t)one->valuedouble;
+    }
+    return true;
+}
+
+/* Returns the configuration of the head's layer as that of a Llama; speculators nests it. The caller deletes it. */
+static cJSON *
+head_config(const struct hf_folder *f)
+{
+    const cJSON *inner = arch_hf_entry(f->config, "transformer_layer_config");
+    cJSON *c = cJSON_Duplicate(cJSON_IsObject(inner) ? inner : f->config, true);
+    static const char *const foreign[] = {"architectures", "model_type", "layer_types", "use_sliding_window"};
+    for (size_t i = 0; c != NULL && i < sizeof foreign / sizeof foreign[0]; i++)
+        cJSON_DeleteItemFromObjectCaseSensitive(c, foreign[i]);
+    return c;
+}
+
+static bool
+read_head(struct model *m, const struct hf_folder *f, const struct arch_head *h, const struct arch *arch,
+          const struct model *target, struct err *err)
+{
+    struct arch_names names = hf_names;
+    names.embedding = "embed_tokens.weight";
+    names.final_norm = "norm.weight";
+    names.layer = "layers.";
+    names.computable[COMPUTABLE] = "t2d";
+    const struct hf_source file = {f, NULL};
+    const struct arch_source s = {.path = f->path,
+                                  .arch = arch,
+                                  .names = &names,
+                                  .file = &file,
+                                  .n_tensors = f->n_tensors,
+                                  .number = number,
+                                  .tensor = head_tensor,
+                                  .tensor_name = tensor_name};
+    bool *used = calloc(s.n_tensors + 1, sizeof *used);
+    if (used == NULL)
+        return err_set(err, ERR_WORK, "%s: out of memory", f->path);
+    const struct arch_taking taking = {.model = m, .source = &s, .used = used, .err = err};
+    m->desc.rope = arch->hf_rope;
+    const bool ok = arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && arch_hf_form(m, f, arch, err) &&
+                    arch_hf_read_rope(m, f, arch, err) && arch_take_head(&taking, h, target);
+    free(used);
+    return ok;
+}
+
+bool
+arch_read_hf_head(struct model *m, const struct hf_folder *f, const struct model *target, struct err *err)
+{
+    static const char llama[] = "llama";
+    const struct arch *arch = arch_of_hf(f->path, llama, err);
+    struct arch_head h;
+    struct hf_folder layer = *f;
+    if (arch == NULL || !read_head_form(f, &h, err))
+        return false;
+    cJSON *config = layer.config = head_config(f);
+    layer.config = config != NULL ? arch_hf_understood(&layer, llama, err) : NULL;
+    cJSON_Delete(config);
+    if (layer.config == NULL)
+        return config != NULL ? false : err_set(err, ERR_WORK, "%s: out of memory for config.json", f->path);
+    struct arch this = *arch;
+    arch_hf_switch(layer.config, arch_hf_usual(llama), &this);
+    const bool ok = read_head(m, &layer, &h, &this, target, err);
+    cJSON_Delete(layer.config);
+    return ok;
+}

@@ -56,6 +56,27 @@ bool arch_take_vector(const struct arch_taking *, const char *name, uint32_t n, 
 /* Makes a norm's weights of ones, for norms without weights. */
 bool arch_make_ones(const struct arch_taking *, uint32_t n, struct tensor *out);
 
+/* Reads all tensors of a layer, counted from 0. */
+bool arch_take_layer(const struct arch_taking *, uint32_t layer, struct layer_desc *out);
+/* Fails if an unused tensor remains, as it would change the model's output. */
+bool arch_refuse_leftovers(const struct arch_taking *);
+
+/* ---- feature drafters (arch_drafter.c) ---- */
+
+/* What config.json or the metadata of an EAGLE-3 head contains besides the numbers of its layer. */
+struct arch_head {
+    uint32_t layers, layer[MODEL_FEATURES]; /* layers of the target; 0: the usual three */
+    uint32_t target_width;                  /* 0: the head's own */
+    bool norms_features, norms_each;        /* over all features, over those of each layer */
+    bool input_normed, output_normed;       /* as in struct drafter_desc */
+    bool absolute;                          /* d2t contains ids, not their distances */
+    const char *norm, *feature_norm;        /* names of tensors */
+};
+/* Reads the tensors of an EAGLE-3 head whose numbers have been read, and checks that it fits its target. */
+bool arch_take_head(const struct arch_taking *, const struct arch_head *, const struct model *target);
+/* Sets model.ahead if the files contain a layer for multi-token prediction that can be used. */
+void arch_take_ahead(const struct arch_taking *);
+
 /* Names in a folder, within a layer: of an expert's matrix; of the shared expert's matrix, with its rows in that
  * tensor; and of the module that contains all experts. */
 const char *arch_expert_name(const struct arch *, uint32_t e, enum expert_tensor, char out[LAYER_NAME_SIZE]);

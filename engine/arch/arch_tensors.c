@@ -417,7 +417,7 @@ arch_stems(const struct arch *a, enum layer_naming naming, const struct model_de
 }
 
 /* An optional tensor is read only if the architecture allows it. In other architectures it stays unused, so
- * refuse_leftovers() fails. */
+ * arch_refuse_leftovers() fails. */
 static bool
 take_of_layer(const struct arch_taking *t, uint32_t layer, enum layer_tensor i, struct tensor *out)
 {
@@ -453,8 +453,8 @@ take_of_layer(const struct arch_taking *t, uint32_t layer, enum layer_tensor i, 
     return arch_take_vector(t, name, cols, &part, less_one ? 1 : 0, out);
 }
 
-static bool
-take_layer(const struct arch_taking *t, uint32_t layer, struct layer_desc *out)
+bool
+arch_take_layer(const struct arch_taking *t, uint32_t layer, struct layer_desc *out)
 {
     const bool sparse = arch_is_sparse(t, layer);
     const layer_set_t without = sparse ? LAYER_MLP : LAYER_ROUTING;
@@ -476,10 +476,9 @@ looks_ahead(const struct arch_taking *t, const char *name, size_t len)
            (len > n && strncmp(name, before, n) == 0 && strtoul(name + n, NULL, 10) >= t->model->desc.n_layers);
 }
 
-/* Fails if an unused tensor remains, as it would change the model's output. Tables that can be computed, which some
- * converters keep, are ignored. */
-static bool
-refuse_leftovers(const struct arch_taking *t)
+/* Tables that can be computed, which some converters keep, are ignored. */
+bool
+arch_refuse_leftovers(const struct arch_taking *t)
 {
     const struct arch_source *s = t->source;
     const size_t n_computable = sizeof s->names->computable / sizeof s->names->computable[0];
@@ -581,7 +580,7 @@ arch_read_tensors(struct model *m, const struct arch_source *s, bool tied, bool 
         return false;
     const uint64_t before = m->parameters;
     for (uint32_t l = 0; l < d->n_layers; l++)
-        if (!take_layer(&t, l, &layers[l]))
+        if (!arch_take_layer(&t, l, &layers[l]))
             return false;
     const uint64_t active = m->parameters - before - model_idle_parameters(m);
     m->rho = (double)d->vocab * d->width / ((double)active / d->n_layers);
@@ -589,10 +588,12 @@ arch_read_tensors(struct model *m, const struct arch_source *s, bool tied, bool 
         return false;
     m->tied = tied;
     d->head = d->embedding;
-    if (!tied)
-        return arch_take_tensor(&t, s->names->head, d->vocab, d->width, &d->head) &&
-               take_bias(&t, s->names->head, d->vocab, &d->head_bias) && refuse_leftovers(&t);
-    if (s->tensor(s, s->names->head, &head))
+    if (!tied && !(arch_take_tensor(&t, s->names->head, d->vocab, d->width, &d->head) &&
+                   take_bias(&t, s->names->head, d->vocab, &d->head_bias)))
+        return false;
+    if (tied && s->tensor(s, s->names->head, &head))
         used[head.index] = true; /* a copy of the embedding */
-    return refuse_leftovers(&t);
+    if ((s->arch->traits & ARCH_LOOKS_AHEAD) != 0)
+        arch_take_ahead(&t);
+    return arch_refuse_leftovers(&t);
 }

@@ -41,6 +41,7 @@ fill_limits(struct context_options *o, const struct context_options *asked, uint
     }
     if (o->max_rows > o->ring / 2)
         o->max_rows = o->ring / 2; /* a chunk of a prompt must fit while the chunk before it is still in the ring */
+    o->n_features = o->depth > 0 ? 0 : o->n_features;
     return true;
 }
 
@@ -60,7 +61,10 @@ allocate(struct context *c)
                     (c->probes = calloc(o->max_probes, sizeof *c->probes)) != NULL &&
                     (c->nodes = calloc((size_t)o->seqs * VERIFY_NODES, sizeof *c->nodes)) != NULL &&
                     (c->rounds = calloc(o->seqs, sizeof *c->rounds)) != NULL &&
-                    (c->counted = calloc(c->n_layers + 1u, sizeof *c->counted)) != NULL;
+                    (c->counted = calloc(c->n_layers + 1u, sizeof *c->counted)) != NULL &&
+                    (!c->feeds || (c->before = calloc(o->max_rows, sizeof *c->before)) != NULL) &&
+                    (o->n_features == 0 || (c->features = calloc((size_t)c->n_slots * o->n_features,
+                                                                 c->width * sizeof *c->features)) != NULL);
     if (!ok)
         return false;
     for (uint32_t i = 0; i < c->n_slots; i++)
@@ -94,6 +98,8 @@ context_open(struct context **out, const struct backend_ops *ops, struct backend
     c->n_layers = model->n_layers;
     c->depth = limits.depth > 0 ? limits.depth : model->n_layers;
     c->vocab = model->vocab;
+    c->width = model->width;
+    c->feeds = model->drafter != NULL;
     c->trained_load = limits.heads == HEAD_FULL ? 1 : (double)model->width / model->vocab;
     c->n_slots = limits.ctx + limits.spare;
     atomic_init(&c->never, false);
@@ -154,6 +160,8 @@ context_close(struct context *c)
     free(c->probes);
     free(c->nodes);
     free(c->rounds);
+    free(c->features);
+    free(c->before);
     free(c->counted);
     free(c);
 }
@@ -286,12 +294,31 @@ check_path(struct context *c, seq_t seq, const slot_t *path, size_t n)
     return true;
 }
 
+const float *
+context_features(const struct context *c, slot_t s)
+{
+    return c->features + (size_t)s * c->limits.n_features * c->width;
+}
+
+/* Copies the features of rows whose hidden states are in the ring. */
+static bool
+keep_features(struct context *c, const slot_t *path, size_t n)
+{
+    const uint32_t each = c->limits.n_features;
+    for (size_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < each; k++)
+            if (!c->ops->read_hidden(c->kv_cache, c->slots[path[i]].ring, c->limits.features[k],
+                                     c->features + ((size_t)path[i] * each + k) * c->width))
+                return context_refused(c, "copy features");
+    return each == 0 || n == 0 || context_wait(c);
+}
+
 bool
 context_keep(struct context *c, seq_t seq, const slot_t *path, size_t n)
 {
     context_clear_error(c);
     struct sequence *q = context_trunk(c, seq);
-    if (q == NULL || !check_path(c, seq, path, n))
+    if (q == NULL || !check_path(c, seq, path, n) || !keep_features(c, path, n))
         return false;
     for (size_t i = 0; i < n; i++) {
         struct slot *row = &c->slots[path[i]];

@@ -35,6 +35,12 @@ struct context_options { /* 0 except in ctx: the default of kv_cache_defaults(),
     enum head_kind heads;      /* the kind of trained heads in the weights, for the accounts */
     double layer_load;         /* loads that a layer counts in the accounts */
     double head_load;          /* loads that a head call counts; 0 in either: 1, as in the target's context */
+    /* The context keeps the hidden states of committed rows after these layers, (n_features) from 0 to L, for feature
+     * drafters; borrowed. With a depth below L they are not kept. */
+    const uint32_t *features;
+    uint32_t n_features;
+    /* A drafter's context: loads of context_feed(), with features and without. */
+    double feed_load, refeed_load;
 };
 
 /* Sublayers that an advance leaves out: (L + 1) switches indexed by layer 1..L, or NULL for none. A row may only
@@ -113,6 +119,14 @@ bool context_predict(struct context *, const struct context_probe *, size_t n, s
 /* Copies the row's hidden state after a layer that it has run: (width) floats, before any norm. Fails if the state has
  * left the ring. For computations on the host; to apply a head, use context_predict(). */
 bool context_read_hidden(struct context *, slot_t, uint32_t layer, float *out);
+
+/* ---- feature drafters (struct drafter_desc, kernels/backend.h) ---- */
+
+/* The features of a committed row: (n_features, width), in the order of the options; valid while the row is committed. */
+const float *context_features(const struct context *, slot_t);
+/* In a drafter's context: computes the input of n <= max_rows rows at depth 0 from features (n, drafter.features). A row
+ * that was not fed before it is advanced continues the row before it, whose output must be in the ring. */
+bool context_feed(struct context *, const slot_t *, size_t n, const float *features);
 
 /* Appends n tokens, advances them to L and commits them, in chunks. Frees the uncommitted rows of the sequence. `done`
  * (may be NULL) is called after every chunk. Stops with ERR_CANCELLED if the cancel flag is set or done() returns

@@ -198,11 +198,25 @@ context_refused(struct context *c, const char *what)
                    c->ops->name, what);
 }
 
+/* Returns the ring entry of the row before an uncommitted one, if that has run; else RING_NONE. */
+static uint32_t
+ring_before(const struct context *c, const struct slot *row)
+{
+    const struct sequence *q = &c->sequences[row->seq];
+    if (row->parent == SLOT_NONE && q->len == 0)
+        return RING_NONE;
+    const struct slot *before = &c->slots[row->parent != SLOT_NONE ? row->parent : q->trunk[q->len - 1]];
+    return before->depth == c->depth ? before->ring : RING_NONE;
+}
+
+/* Rows of a drafter continue the rows before them. */
 static bool
 embed(struct context *c, size_t n)
 {
-    if (n > 0 && !c->ops->embed(c->kv_cache, c->rows, n))
+    if (n > 0 &&
+        !(c->feeds ? c->ops->feed(c->kv_cache, c->rows, n, NULL, c->before) : c->ops->embed(c->kv_cache, c->rows, n)))
         return context_refused(c, "embed new rows");
+    c->loads.layers += n > 0 && c->feeds ? c->limits.refeed_load : 0;
     for (size_t i = 0; i < n; i++)
         c->slots[c->rows[i].slot].embedding = EMBED_QUEUED;
     return true;
@@ -222,17 +236,47 @@ context_flush(struct context *c)
     size_t n = 0;
     for (uint32_t i = 0; i < c->n_open; i++) {
         const struct slot *row = &c->slots[c->open[i]];
-        if (row->embedding != EMBED_NO)
+        const uint32_t before = c->feeds && row->embedding == EMBED_NO ? ring_before(c, row) : RING_NONE;
+        if (row->embedding != EMBED_NO || (c->feeds && before == RING_NONE))
             continue;
         if (n == c->limits.max_rows) {
             if (!embed(c, n))
                 return false;
             n = 0;
         }
+        if (c->feeds)
+            c->before[n] = before;
         c->rows[n++] = (struct row){
             .token = row->token, .slot = c->open[i], .ring = row->ring, .seq = row->seq, .n_trunk = row->pos + 1};
     }
     return embed(c, n);
+}
+
+/* ---- drafters ---- */
+
+bool
+context_feed(struct context *c, const slot_t *slots, size_t n, const float *features)
+{
+    context_clear_error(c);
+    if (!c->feeds || n > c->limits.max_rows)
+        return err_set(&c->err, ERR_WORK, "%zu rows cannot be fed at a time, or this model takes no features", n);
+    for (size_t i = 0; i < n; i++) {
+        const struct slot *row = context_row(c, slots[i]);
+        if (row == NULL)
+            return false;
+        if (row->depth > 0 || row->ring == RING_NONE)
+            return err_set(&c->err, ERR_WORK, "slot %" PRIu32 " can't be fed: it has run already", slots[i]);
+        c->rows[i] = (struct row){
+            .token = row->token, .slot = slots[i], .ring = row->ring, .seq = row->seq, .n_trunk = row->pos + 1};
+    }
+    if (!c->ops->feed(c->kv_cache, c->rows, n, features, NULL))
+        return context_refused(c, "feed rows");
+    if (!context_wait(c))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        c->slots[slots[i]].embedding = EMBED_DONE;
+    c->loads.layers += c->limits.feed_load;
+    return true;
 }
 
 /* ---- forward passes ---- */
@@ -297,6 +341,8 @@ gather(struct context *c, const slot_t *slots, size_t n, uint32_t to, struct for
         struct slot *row = context_row(c, slots[i]);
         if (row == NULL) {
             ok = false;
+        } else if (c->feeds && row->embedding == EMBED_NO) {
+            ok = err_set(&c->err, ERR_WORK, "slot %" PRIu32 " can't be advanced: it was not fed", slots[i]);
         } else if (row->depth < to) { /* committed rows are at the full depth, so this row is uncommitted */
             ok = check_row(c, w, slots[i], row);
             if (ok) {

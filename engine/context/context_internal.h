@@ -55,6 +55,10 @@ struct context {
     struct probe *probes;       /* (max_probes) */
     struct verify_node *nodes;  /* (seqs, VERIFY_NODES) of the rounds being verified */
     struct verify_req *rounds;  /* (seqs) */
+    float *features;            /* (n_slots, limits.n_features, width), or NULL */
+    uint32_t width;
+    bool feeds;       /* a drafter's: rows are fed */
+    uint32_t *before; /* (max_rows) ring entries of the parents of rows that are fed */
     struct loads loads;
     double trained_load; /* loads that a layer's trained head adds */
     /* (L + 1) each, NULL without experts: experts that the last forward pass used, and an expert's share of a layer's

@@ -12,7 +12,7 @@
 
 const char *const token_source_names[TOKEN_SOURCES] = {"prompt", "prefill", "draft", "correction", "bonus"};
 const char *const probed_by_names[PROBED_BY] = {"policy", "verify", "scope"};
-const char *const layer_model_names[LAYER_MODELS] = {"", "draft", "companion"};
+const char *const layer_model_names[LAYER_MODELS] = {"", "draft", "companion", "eagle", "mtp"};
 
 const char *const recorded_names[RECORDED_KINDS] = {
     [RECORDED_KNOB] = "",

@@ -34,8 +34,8 @@ extern const char *const token_source_names[TOKEN_SOURCES]; /* "prompt", "prefil
 extern const char *const probed_by_names[PROBED_BY];        /* "policy", "verify", "scope" */
 
 /* The model that a layer belongs to. Auxiliary models are numbered by their roles (policy.h: LAYERS_OF). */
-enum layer_model { MODEL_TARGET, MODEL_DRAFT, MODEL_COMPANION, LAYER_MODELS };
-extern const char *const layer_model_names[LAYER_MODELS]; /* "", "draft", "companion" */
+enum layer_model { MODEL_TARGET, MODEL_DRAFT, MODEL_COMPANION, MODEL_EAGLE, MODEL_MTP, LAYER_MODELS };
+extern const char *const layer_model_names[LAYER_MODELS]; /* "", "draft", "companion", "eagle", "mtp" */
 
 struct token_event {
     uint32_t pos;

@@ -7,8 +7,8 @@
 
 #include "engine/events/sampling_knobs.h"
 
-const char *const aux_names[AUX_MODELS] = {"draft", "companion"};
-const char *const need_names[NEEDS_KINDS] = {"draft", "companion", "accept_head", "profile"};
+const char *const aux_names[AUX_MODELS] = {"draft", "companion", "eagle", "mtp"};
+const char *const need_names[NEEDS_KINDS] = {"draft", "companion", "eagle", "mtp", "accept_head", "profile"};
 const char *const series_form_names[SERIES_FORMS] = {"line",  "band",   "bars",  "strip",  "grid", "mask",
                                                      "phase", "drafts", "marks", "choice", "edges"};
 
@@ -165,13 +165,17 @@ policy_close(struct policy *p)
 const char *
 policy_missing(unsigned needs, char *out, size_t n)
 {
-    for (enum aux_role role = 0; role < AUX_MODELS; role++)
+    for (enum aux_role role = 0; role <= AUX_COMPANION; role++)
         if ((needs & NEEDS(role)) != 0) {
             const char *name = aux_names[role];
             snprintf(out, n, "a %s model: give one with --%s PATH or --%s self:E", name, name, name);
             return out;
         }
-    if ((needs & NEEDS_ACCEPT_HEAD) != 0)
+    if ((needs & NEEDS(AUX_EAGLE)) != 0)
+        snprintf(out, n, "an EAGLE-3 head for this model: give one with --draft PATH");
+    else if ((needs & NEEDS(AUX_MTP)) != 0)
+        snprintf(out, n, "a layer for multi-token prediction (MTP), which this model's files do not have");
+    else if ((needs & NEEDS_ACCEPT_HEAD) != 0)
         snprintf(out, n, "an acceptance head: give one with --accept FILE; `specscope train accept` makes it");
     else
         snprintf(out, n, "a profile of the three models: give one with --profile FILE; train profile makes it");

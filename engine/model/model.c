@@ -92,6 +92,19 @@ model_layer_bytes(const struct model *m, bool exact)
     return bytes / m->desc.n_layers;
 }
 
+double
+model_feed_bytes(const struct model *m, bool features, bool exact)
+{
+    const struct drafter_desc *f = m->desc.drafter;
+    return f == NULL ? 0 : tensor_bytes(&f->join, exact) + (features ? tensor_bytes(&f->projection, exact) : 0);
+}
+
+uint64_t
+model_features_bytes(const struct model *drafter, const struct model *target, uint32_t ctx)
+{
+    return (uint64_t)ctx * drafter->n_features * target->desc.width * sizeof(float);
+}
+
 uint64_t
 model_idle_parameters(const struct model *m)
 {
@@ -329,6 +342,10 @@ model_quantize(struct model *m, struct err *err)
     for (uint32_t l = 0; l < d->n_layers; l++)
         if (!quantize_layer(m, &layers[l], l, err))
             return false;
+    struct drafter_desc *drafter = (struct drafter_desc *)d->drafter; /* the model's own */
+    if (drafter != NULL &&
+        (!quantize(m, &drafter->projection, "fc", 1, err) || !quantize(m, &drafter->join, "eh_proj", 1, err)))
+        return false;
     if (m->tied)
         d->head = d->embedding;
     else if (!quantize(m, &d->head, "the head", d->n_layers, err))

@@ -14,6 +14,17 @@ struct model_block;
 struct synthetic_weights;
 struct tokenizer;
 
+#define MODEL_FEATURES 8 /* most layers that a drafter reads */
+
+/* A layer for multi-token prediction in a model's own file: a drafter without a name. Its experts belong to the model. */
+struct model_ahead {
+    struct layer_desc layer;
+    struct drafter_desc form;
+    struct tensor embedding, final_norm, head; /* its own, or the model's */
+    uint64_t parameters, parameters_of[WEIGHT_TYPES];
+    uint32_t tensors_of[WEIGHT_TYPES];
+};
+
 struct model {
     char *path;
     char name[64], arch[32], types[64]; /* "fables-14m", "llama", "Q8_0, F32": printable text */
@@ -29,8 +40,12 @@ struct model {
     bool tied;                          /* the head is the embedding */
     bool quantized;                     /* to Q8_0 while it was opened */
     bool vocabulary_only;               /* no weights: desc has only vocab, and the model cannot run */
-    double rho;             /* parameters of the head / parameters of a layer, of its experts those of one row */
-    struct model_desc desc; /* tensors point into the mapped file, or into memory of the model's own */
+    double rho; /* parameters of the head / parameters of a layer, of its experts those of one row */
+    /* Of a feature drafter (desc.drafter): the layers of its target whose outputs it reads, from 0, the embedding. A tensor
+     * that it shares with its target is part of parameters_of, and not of parameters. */
+    uint32_t n_features, features[MODEL_FEATURES];
+    const struct model_ahead *ahead; /* the model's own drafter; or NULL */
+    struct model_desc desc;          /* tensors point into the mapped file, or into memory of the model's own */
     struct tokenizer *tokenizer;
     struct gguf *file;                   /* owns the map; one of these, */
     struct hf_folder *folder;            /* the other is NULL */
@@ -50,6 +65,10 @@ uint64_t model_idle_parameters(const struct model *);
  * F32 if exact. */
 double model_layer_bytes(const struct model *, bool exact);
 double model_head_bytes(const struct model *, bool exact);
+/* Bytes that feeding rows of a drafter reads (context_feed()); 0: it is none. And bytes of the features that its target
+ * keeps for it at ctx positions. */
+double model_feed_bytes(const struct model *, bool features, bool exact);
+uint64_t model_features_bytes(const struct model *drafter, const struct model *target, uint32_t ctx);
 
 /* Returns uninitialised memory, aligned to 64 bytes, which is freed with the model. NULL: out of memory. */
 void *model_take(struct model *, size_t bytes);

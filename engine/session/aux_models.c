@@ -36,10 +36,71 @@ as_read_by(const struct aux_context *h, token_t token)
     return (uint32_t)token < h->vocab ? token : h->unknown;
 }
 
+/* Tokens that the model reads, of those of the sequence: a feature drafter's first row has the second token. */
+static uint32_t
+readable(const struct sequence *q, enum aux_role role)
+{
+    const uint32_t ahead = q->aux[role].of->ahead;
+    return q->n_tokens > ahead ? q->n_tokens - ahead : 0;
+}
+
 static uint32_t
 unread(const struct sequence *q, enum aux_role role)
 {
-    return q->n_tokens - context_length(q->aux[role].of->ctx, q->aux[role].seq);
+    return readable(q, role) - context_length(q->aux[role].of->ctx, q->aux[role].seq);
+}
+
+/* Appends the tokens at positions first, first + 1, … of the model's trunk. */
+static bool
+append_rows(const struct sequence *q, enum aux_role role, uint32_t first, uint32_t n, slot_t *rows)
+{
+    const struct aux_sequence *h = &q->aux[role];
+    for (uint32_t i = 0; i < n; i++) {
+        rows[i] = context_append(h->of->ctx, h->seq, i > 0 ? rows[i - 1] : SLOT_NONE,
+                                 as_read_by(h->of, q->tokens[first + i + h->of->ahead]));
+        if (rows[i] == SLOT_NONE)
+            return false;
+    }
+    return true;
+}
+
+/* Gives rows of a feature drafter, from position `first` on, the target's features there. */
+static bool
+feed(const struct sequence *q, enum aux_role role, uint32_t first, uint32_t n, const slot_t *rows)
+{
+    const struct aux_sequence *h = &q->aux[role];
+    const struct session *s = q->session;
+    const uint32_t width = s->model.width;
+    if (h->of->ahead == 0 || n == 0)
+        return true;
+    float *to = h->of->fed;
+    for (uint32_t i = 0; i < n; i++) {
+        const float *kept = context_features(s->ctx, context_at(s->ctx, q->seq, first + i));
+        for (uint32_t k = 0; k < h->of->n_features; k++, to += width)
+            memcpy(to, kept + (size_t)h->of->feature[k] * width, width * sizeof *to);
+    }
+    return context_feed(h->of->ctx, rows, n, h->of->fed);
+}
+
+/* Reads many tokens of a feature drafter. */
+static bool
+read_fed(struct sequence *q, enum aux_role role)
+{
+    const struct aux_sequence *h = &q->aux[role];
+    struct prefill_watch watch = {.session = q->session, .since_us = clock_us()};
+    const uint32_t end = readable(q, role), before = end - unread(q, role);
+    const uint32_t room = context_limits(h->of->ctx)->max_rows, most = room < AUX_FED ? room : AUX_FED;
+    context_truncate(h->of->ctx, h->seq, before);
+    for (uint32_t at = before; at < end;) {
+        slot_t rows[AUX_FED];
+        const uint32_t n = end - at < most ? end - at : most;
+        if (!append_rows(q, role, at, n, rows) || !feed(q, role, at, n, rows) ||
+            !context_advance(h->of->ctx, rows, n, h->of->layers, NULL) || !context_keep(h->of->ctx, h->seq, rows, n))
+            return false;
+        at += n;
+        session_emit_prefill(&watch, (double)(at - before) / (double)(end - before));
+    }
+    return true;
 }
 
 static bool
@@ -48,6 +109,8 @@ read_many(struct sequence *q, enum aux_role role)
     const struct aux_sequence *h = &q->aux[role];
     struct prefill_watch watch = {.session = q->session, .since_us = clock_us()};
     const uint32_t n = q->n_tokens;
+    if (h->of->ahead > 0)
+        return read_fed(q, role);
     const uint32_t before = n - unread(q, role);
     for (uint32_t at = before; at < n;) {
         token_t part[FOLLOW_TOKENS];
@@ -67,15 +130,9 @@ static bool
 append_few(const struct sequence *q, enum aux_role role, slot_t *rows)
 {
     const struct aux_sequence *h = &q->aux[role];
-    const uint32_t n = unread(q, role), first = q->n_tokens - n;
+    const uint32_t n = unread(q, role), first = readable(q, role) - n;
     context_truncate(h->of->ctx, h->seq, first); /* drops rows of a call that was stopped */
-    for (uint32_t i = 0; i < n; i++) {
-        rows[i] = context_append(h->of->ctx, h->seq, i > 0 ? rows[i - 1] : SLOT_NONE,
-                                 as_read_by(h->of, q->tokens[first + i]));
-        if (rows[i] == SLOT_NONE)
-            return false;
-    }
-    return true;
+    return append_rows(q, role, first, n, rows) && feed(q, role, first, n, rows);
 }
 
 /* Reads the few tokens of as many sequences as fit into one forward pass. Returns their number; 0: stopped. */
@@ -106,8 +163,9 @@ static void
 give_up_old_row(const struct sequence *q, enum aux_role role, bool old)
 {
     const struct aux_sequence *h = &q->aux[role];
-    const uint32_t last = q->n_tokens - 1;
-    if (unread(q, role) == 0 && (old || !context_hidden_kept(h->of->ctx, context_at(h->of->ctx, h->seq, last))))
+    const uint32_t last = readable(q, role) - 1;
+    if (unread(q, role) == 0 && readable(q, role) > 0 &&
+        (old || !context_hidden_kept(h->of->ctx, context_at(h->of->ctx, h->seq, last))))
         context_truncate(h->of->ctx, h->seq, last);
 }
 
@@ -142,7 +200,7 @@ session_aux_follow(struct sequence *const *sequences, uint32_t n, enum aux_role 
     }
     for (uint32_t i = 0; i < n; i++) {
         struct aux_sequence *h = &sequences[i]->aux[role];
-        h->row[0] = context_at(h->of->ctx, h->seq, sequences[i]->n_tokens - 1);
+        h->row[0] = context_at(h->of->ctx, h->seq, readable(sequences[i], role) - 1);
     }
     return true;
 }
@@ -193,6 +251,7 @@ seq_aux_next(const struct sequence *q, const struct aux_sequence *h)
     return context_append(h->of->ctx, h->seq, SLOT_NONE, as_read_by(h->of, token));
 }
 
+/* A feature drafter's rows of drafts are dropped: they did not have the target's features. */
 bool
 seq_aux_keep(struct sequence *q, const struct verdict *v, uint32_t n)
 {
@@ -205,7 +264,7 @@ seq_aux_keep(struct sequence *q, const struct verdict *v, uint32_t n)
         if (ctx == NULL || h->row[0] == SLOT_NONE)
             continue;
         memcpy(path, h->fresh, h->n_fresh * sizeof *path);
-        while (kept < n && kept < v->n_path && h->row[v->path[kept]] != SLOT_NONE &&
+        while (h->of->ahead == 0 && kept < n && kept < v->n_path && h->row[v->path[kept]] != SLOT_NONE &&
                context_depth(ctx, h->row[v->path[kept]]) == h->of->layers) {
             path[h->n_fresh + kept] = h->row[v->path[kept]];
             kept++;

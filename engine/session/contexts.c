@@ -1,4 +1,5 @@
 /* The contexts of all models, which share one pool of distributions. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/model/memory.h"
@@ -31,6 +32,12 @@ limits_of(const struct session *s, const struct model *m, enum head_kind heads)
     limits.spare = more.slots - s->info.ctx;
     limits.ring = more.ring;
     limits.seqs = more.seqs;
+    if (m == e->model) {
+        limits.features = s->features;
+        limits.n_features = s->n_features;
+    }
+    limits.feed_load = model_feed_bytes(m, true, e->exact) / model_layer_bytes(e->model, e->exact);
+    limits.refeed_load = model_feed_bytes(m, false, e->exact) / model_layer_bytes(e->model, e->exact);
     return limits;
 }
 
@@ -64,6 +71,31 @@ open_sequences(struct session *s, struct sequence *q, struct err *err)
     return ok;
 }
 
+/* Lists the features that drafters read; each layer is kept once. */
+static bool
+choose_features(struct session *s, struct err *err)
+{
+    s->n_features = 0;
+    for (enum aux_role role = 0; role < AUX_MODELS; role++) {
+        const struct model *m = s->engine->aux[role].model;
+        struct aux_context *h = &s->aux[role];
+        h->ahead = m != NULL && m->desc.drafter != NULL;
+        h->n_features = h->ahead > 0 ? m->n_features : 0;
+        for (uint32_t i = 0; i < h->n_features; i++) {
+            uint32_t at = 0;
+            while (at < s->n_features && s->features[at] != m->features[i])
+                at++;
+            s->features[at] = m->features[i];
+            s->n_features += at == s->n_features;
+            h->feature[i] = at;
+        }
+        const size_t bytes = (size_t)AUX_FED * h->n_features * s->model.width * sizeof *h->fed;
+        if (bytes > 0 && (h->fed = malloc(bytes)) == NULL)
+            return err_set(err, ERR_WORK, "out of memory for the features of a drafter");
+    }
+    return true;
+}
+
 bool
 session_open_contexts(struct session *s, struct err *err)
 {
@@ -75,7 +107,8 @@ session_open_contexts(struct session *s, struct err *err)
         models += engine_has(e, role);
     }
     s->unknown = token_for_unknown(e->model->tokenizer);
-    bool ok = dist_pool_open(&s->dists, e->ops, e->backend, vocab,
+    bool ok = choose_features(s, err) &&
+              dist_pool_open(&s->dists, e->ops, e->backend, vocab,
                              KV_CACHE_DISTS * s->n_sequences * (models > 1 ? models : 1), err) &&
               open_context(s, e->model, e->weights, e->heads, &s->ctx, err);
     for (enum aux_role role = 0; role < AUX_MODELS && ok; role++) {
@@ -85,7 +118,7 @@ session_open_contexts(struct session *s, struct err *err)
             continue;
         h->vocab = m->desc.vocab;
         h->layers = m->desc.n_layers;
-        h->unknown = token_for_unknown(m->tokenizer);
+        h->unknown = m->tokenizer != NULL ? token_for_unknown(m->tokenizer) : 0;
         ok = open_context(s, m, e->aux[role].weights, HEAD_LENS, &h->ctx, err);
     }
     for (uint32_t i = 0; i < s->n_sequences && ok; i++)
@@ -101,6 +134,8 @@ session_close_contexts(struct session *s)
     for (enum aux_role role = 0; role < AUX_MODELS; role++) {
         context_close(s->aux[role].ctx);
         s->aux[role].ctx = NULL;
+        free(s->aux[role].fed);
+        s->aux[role].fed = NULL;
     }
     context_close(s->ctx);
     dist_pool_close(s->dists);
@@ -119,7 +154,7 @@ session_contexts_fit(const struct session *s, uint32_t sequences, struct err *er
     for (enum aux_role role = 0; role < AUX_MODELS; role++) {
         const struct model *m = e->aux[role].model;
         if (m != NULL)
-            one += model_kv_bytes(m, s->info.ctx, e->exact);
+            one += model_kv_bytes(m, s->info.ctx, e->exact) + model_features_bytes(m, e->model, s->info.ctx);
     }
     const uint64_t more = sequences > have ? one * (sequences - have) : 0, available = memory_available();
     if (more <= available || strcmp(e->ops->name, "cuda") == 0)

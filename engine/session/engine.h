@@ -17,8 +17,8 @@ struct engine_options {
     const char *heads; /* a file of trained heads; "none": no heads; NULL: the file beside the model, if there is one */
     /* Auxiliary models: a path, "self:E" for the model's own layers 1..E, "none"; NULL: the file beside the model, if the role is
      * in `wanted` (a set of NEEDS()). */
-    const char *aux[AUX_MODELS];
-    unsigned wanted;         /* NEEDS_PROFILE: the file beside the model, if no profile is given */
+    const char *aux[AUX_COMPANION + 1]; /* an EAGLE-3 head is given as the draft model */
+    unsigned wanted;                    /* NEEDS_PROFILE: the file beside the model, if no profile is given */
     const char *accept;      /* a file with the draft model's acceptance head; "none"; NULL: the one beside it */
     const char *profile;     /* a file, "none", or NULL */
     bool quantize;           /* matrices to Q8_0 on load */

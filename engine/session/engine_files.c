@@ -78,8 +78,18 @@ static bool
 take_model(struct engine *e, enum aux_role role, const char *path, const struct model_options *options, struct err *err)
 {
     struct model *m;
-    if (!model_open_with(&m, path, options, err))
+    struct model_options one = *options;
+    one.target = e->model;
+    if (!model_open_with(&m, path, &one, err))
         return false;
+    if (m->desc.drafter != NULL) { /* --draft names a head */
+        e->aux[AUX_EAGLE].model = m;
+        return true;
+    }
+    if (role == AUX_EAGLE) {
+        model_close(m);
+        return err_set(err, ERR_USAGE, "%s: is no EAGLE-3 head", path);
+    }
     if (!vocabularies_match(e->model->tokenizer, e->model->name, m->tokenizer, m->name, err)) {
         model_close(m);
         return false;
@@ -94,7 +104,7 @@ need_of(const struct engine *e, enum aux_role role, uint32_t ctx, bool quantize)
 {
     const struct aux_model *h = &e->aux[role];
     if (h->model != NULL)
-        return memory_need(h->model, ctx, e->exact, quantize);
+        return memory_need(h->model, ctx, e->exact, quantize) + model_features_bytes(h->model, e->model, ctx);
     return h->apart ? model_kv_bytes(e->model, ctx, e->exact) / e->model->desc.n_layers * h->exit_layer : 0;
 }
 
@@ -121,12 +131,33 @@ pass_over(struct engine *e, enum aux_role role, const struct err *why)
         snprintf(e->note, sizeof e->note, "without the %s model beside it: %s", aux_names[role], why->text);
 }
 
+/* The target's own layer for multi-token prediction, if a policy may need it. */
+static bool
+find_ahead(struct engine *e, const struct engine_options *o, const struct model_options *options)
+{
+    struct aux_model *h = &e->aux[AUX_MTP];
+    struct err why = {.kind = ERR_NONE};
+    if (e->model->ahead == NULL || (o->wanted & NEEDS(AUX_MTP)) == 0)
+        return true;
+    h->found = model_open_ahead(&h->model, e->model, options, &why);
+    if (!h->found) {
+        h->model = NULL;
+        pass_over(e, AUX_MTP, &why);
+    }
+    return true;
+}
+
 static bool
 find(struct engine *e, enum aux_role role, const struct engine_options *o, const struct model_options *options,
      struct err *err)
 {
     static const char self[] = "self:";
-    const char *given = o->aux[role];
+    const char *given = role == AUX_EAGLE || role == AUX_MTP ? NULL : o->aux[role];
+    const char *draft = o->aux[AUX_DRAFT];
+    if (role == AUX_MTP)
+        return find_ahead(e, o, options);
+    if (role == AUX_EAGLE && (e->aux[role].model != NULL || (draft != NULL && strcmp(draft, "none") == 0)))
+        return true;
     if (given != NULL && strcmp(given, "none") == 0)
         return true;
     if (given != NULL)
@@ -192,6 +223,9 @@ load_model(const struct engine *e, struct aux_model *h, uint32_t ctx, progress_f
 {
     struct model_desc desc = h->model->desc;
     desc.ctx = ctx;
+    if (desc.drafter != NULL && e->ops->feed == NULL)
+        return err_set(err, ERR_USAGE, "backend %s: has no feature drafters (EAGLE-3, MTP) yet; use --backend cpu",
+                       e->ops->name);
     if (e->ops->load(e->backend, &desc, progress, user, &h->weights, err))
         return true;
     h->weights = NULL;

@@ -99,7 +99,8 @@ ask(struct gathered *g)
         return false;
     for (size_t i = 0; i < n; i++) {
         struct sequence *q = g->sequence[i / layers];
-        const uint32_t layer = p->probes[i].layer, pos = context_position(ctx, p->probes[i].slot) + 1;
+        const uint32_t layer = p->probes[i].layer, ahead = g->role == AUX_MODELS ? 0 : s->aux[g->role].ahead;
+        const uint32_t pos = context_position(ctx, p->probes[i].slot) + 1 + ahead;
         if (g->role == AUX_MODELS)
             emit_target(g, q, pos, layer, &p->predictions[i], p->predictions[i / layers * layers + layers - 1].token);
         else if (!emit_aux(g, i / layers, pos, layer, &p->predictions[i]))
@@ -136,7 +137,8 @@ gather_aux(struct gathered *g, struct sequence *q, slot_t last)
     size_t n = 0;
     const bool all = q->current.probe == PROBE_ALL;
     const uint32_t read = ctx != NULL ? context_length(ctx, h->seq) : 0;
-    const uint32_t length = read < q->n_tokens ? read : q->n_tokens - 1;
+    const uint32_t known = q->n_tokens - 1 > h->of->ahead ? q->n_tokens - 1 - h->of->ahead : 0;
+    const uint32_t length = read < known ? read : known;
     const uint32_t most = h->inspected == 0 ? RECENT_ROWS : RECENT_ROWS + VERIFY_NODES;
     uint32_t i = h->inspected < length ? h->inspected : length;
     for (i = length - i > most ? length - most : i; i < length && all; i++)
@@ -159,7 +161,7 @@ read_last_drafts(const struct gathered *g, struct sequence *const *sequences, ui
         struct sequence *q = sequences[i];
         struct aux_sequence *h = &q->aux[g->role];
         rows[i] = SLOT_NONE;
-        if (q->current.probe != PROBE_ALL || ctx == NULL || h->row[0] == SLOT_NONE ||
+        if (q->current.probe != PROBE_ALL || ctx == NULL || h->of->ahead > 0 || h->row[0] == SLOT_NONE ||
             context_length(ctx, h->seq) + 2 != q->n_tokens || h->inspected + 2 > q->n_tokens)
             continue;
         all[count++] = rows[i] = seq_aux_next(q, h);

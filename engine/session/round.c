@@ -81,12 +81,19 @@ session_of(const struct round *r)
     return r->state->sequence->session;
 }
 
+/* Returns the position of the token that a row predicts. */
+static uint32_t
+predicted_pos(const struct round *r, slot_t slot)
+{
+    return context_position(r->ctx, slot) + 1 + (r->aux != NULL ? r->aux->of->ahead : 0);
+}
+
 /* Emits a LAYER event. */
 static void
 emit_prediction(const struct round *r, slot_t slot, uint32_t layer, const struct prediction *g)
 {
     struct sequence *q = r->state->sequence;
-    const uint32_t pos = context_position(r->ctx, slot) + 1;
+    const uint32_t pos = predicted_pos(r, slot);
     if (q->current.probe == PROBE_OFF)
         return;
     if (r->aux == NULL)
@@ -509,7 +516,7 @@ rounds_choose(struct round *const *r, const slot_t *rows, uint32_t n, uint32_t l
     for (uint32_t i = 0; i < n; i++) {
         token[i] = g[i].token;
         q[i] = DIST_NONE;
-        keys[i] = (struct rng_key){.seed = r[i]->seed, .pos = context_position(ctx, rows[i]) + 1, .purpose = RNG_DRAFT};
+        keys[i] = (struct rng_key){.seed = r[i]->seed, .pos = predicted_pos(r[i], rows[i]), .purpose = RNG_DRAFT};
     }
     if (!(r[0]->sampling.temperature > 0))
         return true;

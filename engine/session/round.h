@@ -15,7 +15,8 @@
  *   context_length, context_at          the trunk r->seq
  *   context_hidden_kept                 whether a row still has its hidden states
  *   context_fork, context_drop          a sequence of its own, gone by the end of the call
- *   context_append                      to such a fork only: the round's tree grows by round_propose() */
+ *   context_append                      to such a fork, and to the rows of a feature drafter, which are dropped after
+ *                                       the round; the round's tree grows by round_propose() */
 #ifndef ENGINE_SESSION_ROUND_H
 #define ENGINE_SESSION_ROUND_H
 

@@ -3,6 +3,7 @@
 #ifndef ENGINE_SESSION_SEQUENCE_H
 #define ENGINE_SESSION_SEQUENCE_H
 
+#include "engine/model/model.h"
 #include "engine/session/round.h"
 #include "engine/session/session.h"
 
@@ -70,9 +71,14 @@ struct aux_context { /* of an auxiliary model; zeros: there is none, or it is th
     struct context *ctx;
     uint32_t vocab, layers;
     token_t unknown; /* replaces a token that the model lacks */
+    /* Of a feature drafter: its row at position P has the token at P + ahead, with the target's features at P; 1, else 0.
+     * feature[]: (n_features) which of the features that the target keeps; fed: (AUX_FED, all of a row's) a buffer. */
+    uint32_t ahead, n_features, feature[MODEL_FEATURES];
+    float *fed;
 };
 
-#define AUX_FEW 8 /* so many tokens of a sequence are read together with those of others, or with drafts */
+#define AUX_FED 64 /* rows that are fed at a time */
+#define AUX_FEW 8  /* so many tokens of a sequence are read together with those of others, or with drafts */
 
 /* A sequence's rows in an auxiliary model's context. They follow the target's rows: the trunk contains the first tokens of the sequence,
  * which may include the pending one. */

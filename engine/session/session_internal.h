@@ -125,6 +125,7 @@ struct session {
     struct event_log *log;
     struct context *ctx;
     struct aux_context aux[AUX_MODELS];
+    uint32_t features[2 * MODEL_FEATURES], n_features; /* layers whose outputs the target keeps for feature drafters */
     struct acceptance acceptance;
     struct dist_pool *dists;      /* of all models: verification uses distributions of auxiliary models */
     token_t unknown;              /* replaces, in events, a draft's token that the target lacks */

@@ -297,6 +297,13 @@ refuse_vocabulary(const struct model *m, const struct model_options *options, st
                                           m->path);
 }
 
+static bool
+refuse_head(const struct model *m, struct err *err)
+{
+    return err_set(err, ERR_WORK,
+                   "%s: is an EAGLE-3 head, which drafts for a model; give the model, and this with --draft", m->path);
+}
+
 /* ---- GGUF ---- */
 
 static bool
@@ -328,13 +335,16 @@ read_gguf(struct model *m, const struct model_options *options, struct err *err)
     if (slice_is(kind, "adapter"))
         return err_set(err, ERR_WORK, "%s: is an adapter (LoRA), and no model; give its model, and this with --lora",
                        m->path);
-    const struct arch *known = arch_of_gguf(m->path, arch, err);
-    if (known == NULL)
+    const bool head = arch_gguf_is_head(g);
+    const struct arch *known = head ? NULL : arch_of_gguf(m->path, arch, err);
+    if (head ? options->target == NULL && !refuse_head(m, err) : known == NULL)
         return false;
     if (g->alignment % WEIGHT_ALIGNMENT != 0)
         return err_set(err, ERR_WORK,
                        "%s: its tensors are aligned to %" PRIu64 " bytes; %u are needed, convert the model again",
                        m->path, g->alignment, WEIGHT_ALIGNMENT);
+    if (head)
+        return arch_read_gguf_head(m, g, options->target, err);
     if (!tokenizer_open(&m->tokenizer, g, err))
         return false;
     m->desc.vocab = tokenizer_size(m->tokenizer);
@@ -360,7 +370,8 @@ model_read_with(struct model **out, struct gguf *file, const struct model_option
         m->hash = hash_map(m->hash, part->map, part->file_bytes, part->data_start);
     }
     if (read_gguf(m, options, err)) {
-        m->desc.vocab = tokenizer_size(m->tokenizer);
+        if (m->tokenizer != NULL)
+            m->desc.vocab = tokenizer_size(m->tokenizer);
         if (finish(out, m, options, err))
             return true;
     }
@@ -460,6 +471,10 @@ read_folder(struct model *m, const struct model_options *options, struct err *er
         m->desc.vocab = tokenizer_size(m->tokenizer);
         return read_stop_tokens(m, err);
     }
+    if (arch_hf_is_head(f)) {
+        snprintf(m->arch, sizeof m->arch, "eagle3");
+        return options->target != NULL ? arch_read_hf_head(m, f, options->target, err) : refuse_head(m, err);
+    }
     struct packed_options unpacking = {.exact = options->exact, .glance = options->glance};
     unpacking.room = options->available == 0               ? UINT64_MAX
                      : options->available > options->taken ? options->available - options->taken
@@ -517,6 +532,46 @@ model_open_with(struct model **out, const char *path, const struct model_options
     if (hf_is_folder(path))
         return hf_folder_open(&folder, path, !options->vocabulary, err) && model_read_folder(out, folder, options, err);
     return gguf_open(&file, path, err) && model_read_with(out, file, options, err);
+}
+
+bool
+model_open_ahead(struct model **out, const struct model *target, const struct model_options *options, struct err *err)
+{
+    const struct model_ahead *ahead = target->ahead;
+    struct model *m;
+    if (!new_model(&m, target->path, err))
+        return false;
+    struct layer_desc *layer = calloc(1, sizeof *layer);
+    struct drafter_desc *form = model_take(m, sizeof *form);
+    if (layer == NULL || form == NULL) {
+        free(layer);
+        model_close(m);
+        return err_set(err, ERR_WORK, "%s: out of memory", target->path);
+    }
+    *layer = ahead->layer;
+    *form = ahead->form;
+    snprintf(m->name, sizeof m->name, "MTP layer");
+    snprintf(m->arch, sizeof m->arch, "%s", target->arch);
+    m->hash = hash_bytes(target->hash, "MTP", 3);
+    m->ctx_train = target->ctx_train;
+    m->desc = target->desc;
+    m->desc.n_layers = 1;
+    m->desc.layers = layer;
+    m->desc.drafter = form;
+    m->desc.embedding = ahead->embedding;
+    m->desc.final_norm = ahead->final_norm;
+    m->desc.head = ahead->head;
+    m->n_features = 1;
+    m->features[0] = target->desc.n_layers;
+    m->parameters = ahead->parameters;
+    memcpy(m->parameters_of, ahead->parameters_of, sizeof m->parameters_of);
+    memcpy(m->tensors_of, ahead->tensors_of, sizeof m->tensors_of);
+    const uint64_t used = m->parameters - model_idle_parameters(m);
+    m->rho = (double)m->desc.head.rows * m->desc.width / (double)used;
+    if (finish(out, m, options, err))
+        return true;
+    model_close(m);
+    return false;
 }
 
 bool

@@ -20,6 +20,9 @@ struct model_options {
     uint64_t available, taken; /* … `taken` of them by other models */
     uint32_t ctx, sequences;
     bool exact;
+    /* An EAGLE-3 head is opened as a drafter for this model, which must outlive it; NULL: it is refused. A drafter has no
+     * tokenizer. */
+    const struct model *target;
 };
 
 /* Checks every shape against the others. Anything unsupported is one line that names it. */
@@ -27,6 +30,8 @@ bool model_open(struct model **, const char *path, struct err *);
 bool model_open_with(struct model **, const char *path, const struct model_options *, struct err *);
 /* A model without a file (engine/synthetic/synthetic.h): "SHAPE[:TYPE],k,acceptance". file_bytes is what its header would have. */
 bool model_open_synthetic(struct model **, const char *spec, const struct model_options *, struct err *);
+/* The layer for multi-token prediction of a model that has one (model.ahead), as a drafter for it. */
+bool model_open_ahead(struct model **, const struct model *target, const struct model_options *, struct err *);
 /* The same on a parsed file or folder, which becomes the model's, and is closed when this fails. */
 bool model_read(struct model **, struct gguf *, struct err *);
 /* The positions that contexts will have in all. */

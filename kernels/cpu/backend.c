@@ -85,18 +85,24 @@ cpu_embed(struct kv_cache *s, const struct row *rows, size_t n)
     const struct model_desc *d = &s->weights->desc;
     if (!request_embed(s->limits, rows, n))
         return false;
-    const float scale = form_factor(d->form.embedding_scale);
     for (size_t i = 0; i < n; i++) {
         float *h = cpu_kv_cache_hidden(s, rows[i].ring, 0);
-        tensor_row(&d->embedding, (size_t)rows[i].token, h);
-        for (uint32_t k = 0; (scale < 1 || scale > 1) && k < d->width; k++)
-            h[k] *= scale;
+        embed_token(s, rows[i].token, h);
         if (tensor_present(&d->positions))
             add_position(d, rows[i].n_trunk + rows[i].n_tail - 1, h);
         if (s->weights->embedding_norm.weight != NULL)
             form_norm(s->weights, &s->weights->embedding_norm, h, d->width, h);
         repack_embedded(s->weights);
     }
+    return true;
+}
+
+static bool
+cpu_feed(struct kv_cache *s, const struct row *rows, size_t n, const float *features, const uint32_t *before)
+{
+    if (!request_feed(s->limits, rows, n, features, before))
+        return false;
+    forward_feed(s, rows, n, features, before);
     return true;
 }
 
@@ -187,12 +193,17 @@ static void
 make_dists(const struct worker *w, const void *requests, struct range rows)
 {
     const struct kv_cache *s = w->kv_cache;
-    const uint32_t vocab = s->weights->desc.vocab;
+    const struct drafter_desc *drafter = s->weights->desc.drafter;
+    const token_t *tokens = drafter != NULL ? drafter->tokens : NULL;
+    const uint32_t outputs = s->weights->head.rows;
     for (size_t i = rows.first; i < rows.last; i++) {
         const struct dist_req *r = (const struct dist_req *)requests + i;
-        float *p = cpu_dists_at(s->dists, r->out);
-        sampling_dist(s->head.logits + i * vocab, vocab, &r->sampling, p, w->own->order);
-        memset(p + vocab, 0, (s->dists->size.vocab - vocab) * sizeof *p);
+        float *p = cpu_dists_at(s->dists, r->out), *of_outputs = tokens != NULL ? w->own->p : p;
+        sampling_dist(s->head.logits + (size_t)i * outputs, outputs, &r->sampling, of_outputs, w->own->order);
+        const uint32_t written = tokens != NULL ? 0 : outputs;
+        memset(p + written, 0, (s->dists->size.vocab - written) * sizeof *p);
+        for (uint32_t o = 0; tokens != NULL && o < outputs; o++)
+            p[tokens[o]] = of_outputs[o];
     }
 }
 
@@ -263,7 +274,7 @@ walk(const struct kv_cache *s, const struct verify_req *r, size_t at, struct wor
         logits[i] = NULL;
         if (node->ring != RING_NONE) {
             logits[i] = t->logits + at * vocab;
-            out->judged[i] = t->predictions[at++];
+            out->judged[i] = head_named(s, &t->predictions[at++]);
         }
     }
     (void)sampling_verify(r, vocab, logits, q, s->limits.dists.vocab, b->p, b->order,
@@ -338,7 +349,7 @@ cpu_verify(struct kv_cache *s, const struct verify_req *requests, size_t n)
 static bool
 cpu_read_logits(struct kv_cache *s, uint32_t ring, uint32_t layer, float *out)
 {
-    const size_t bytes = s->weights->desc.vocab * sizeof *out;
+    const size_t bytes = s->weights->head.rows * sizeof *out;
     if (!request_read(s->limits, ring, layer))
         return false;
     if (cpu_kv_cache_stopped(s))
@@ -393,6 +404,7 @@ const struct backend_ops cpu_backend = {
     .drop = cpu_kv_cache_close,
     .trunk = cpu_trunk,
     .embed = cpu_embed,
+    .feed = cpu_feed,
     .step = cpu_step,
     .until = cpu_until,
     .predict = cpu_predict,

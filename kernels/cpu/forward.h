@@ -99,6 +99,11 @@ void rope_rotations(const struct weights *, const double *rope, float gain, uint
 /* Rotates the first rope_dims dimensions of one head. */
 void rope(const struct model_desc *, const float *rotations, float *x);
 
+/* Writes a token's embedding, scaled as the form has it, to e (width). */
+void embed_token(const struct kv_cache *, token_t, float *e);
+/* backend_ops.feed, for requests that request_feed() has checked. */
+void forward_feed(struct kv_cache *, const struct row *, size_t n, const float *features, const uint32_t *before);
+
 /* The forward pass: runs rows through layers. */
 
 /* Early exit in until(): the rule, and where to write the results. */

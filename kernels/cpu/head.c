@@ -13,7 +13,7 @@ static void
 compare_piece(const struct kv_cache *s, size_t row, size_t piece)
 {
     const struct head_table *t = &s->head;
-    const uint32_t vocab = s->weights->desc.vocab;
+    const uint32_t vocab = s->weights->head.rows;
     const size_t final = (size_t)t->rows[row].final, first = piece * PIECE;
     const size_t n = vocab - first < PIECE ? vocab - first : PIECE, best = (size_t)t->predictions[final].token;
     const float *z = t->logits + row * vocab, *f = t->logits + final * vocab + first;
@@ -114,6 +114,17 @@ stream_run(struct kv_cache *s)
     check_predictions(s);
 }
 
+struct prediction
+head_named(const struct kv_cache *s, const struct prediction *g)
+{
+    const token_t *tokens = s->weights->desc.drafter != NULL ? s->weights->desc.drafter->tokens : NULL;
+    struct prediction named = *g;
+    for (int i = 0; i < PREDICTION_RANKS && tokens != NULL; i++)
+        named.top[i] = g->top[i] == TOKEN_NONE ? TOKEN_NONE : tokens[g->top[i]];
+    named.token = named.top[0];
+    return named;
+}
+
 void
 head_broken(struct kv_cache *s, uint32_t layer)
 {
@@ -129,12 +140,12 @@ static void
 run_table(struct kv_cache *s, struct prediction *out, int32_t keep)
 {
     struct head_table *t = &s->head;
-    const size_t vocab = s->weights->desc.vocab;
+    const size_t vocab = s->weights->head.rows;
     if (t->n > t->ready && !cpu_kv_cache_stopped(s)) {
         head_run(s, true);
         for (size_t i = 0; i < t->n; i++)
             if (t->rows[i].request >= 0)
-                out[t->rows[i].request] = t->predictions[i];
+                out[t->rows[i].request] = head_named(s, &t->predictions[i]);
     }
     if (keep > 0) {
         t->rows[0] = t->rows[keep];
@@ -200,7 +211,8 @@ prediction_alone(struct kv_cache *s, const struct probe *probes, size_t n, struc
                                            .final = -1,
                                            .request = -1};
         stream_run(s);
-        memcpy(out + first, t->predictions, t->n * sizeof *out);
+        for (size_t i = 0; i < t->n; i++)
+            out[first + i] = head_named(s, &t->predictions[i]);
     }
 }
 
@@ -389,7 +401,7 @@ insert(token_t *top, float *top_z, token_t token, float z)
 static struct range
 outputs_in(const struct kv_cache *s, size_t piece)
 {
-    const size_t vocab = s->weights->desc.vocab, first = piece * PIECE;
+    const size_t vocab = s->weights->head.rows, first = piece * PIECE;
     return (struct range){first, vocab - first < PIECE ? vocab : first + PIECE};
 }
 
@@ -421,7 +433,7 @@ summarise_pieces(const struct worker *w, const void *unused, struct range part)
     for (size_t u = part.first; u < part.last; u++) {
         const size_t row = u / t->n_pieces, piece = u % t->n_pieces;
         floor = piece > 0 ? floor : -INFINITY;
-        summarise(w->kv_cache, row, piece, t->logits + row * w->kv_cache->weights->desc.vocab + piece * PIECE, &floor);
+        summarise(w->kv_cache, row, piece, t->logits + row * w->kv_cache->weights->head.rows + piece * PIECE, &floor);
     }
 }
 

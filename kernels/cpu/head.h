@@ -30,6 +30,9 @@ void head_run(struct kv_cache *, bool predictions);
  * cancelled. */
 void head_predict(struct kv_cache *, const struct probe *, size_t n, struct prediction *out);
 
+/* Returns a prediction of the table with token ids in place of the head's outputs (drafter_desc.tokens). */
+struct prediction head_named(const struct kv_cache *, const struct prediction *);
+
 /* Marks the KV cache as failed: the logits of a layer are not numbers (NaN). */
 void head_broken(struct kv_cache *, uint32_t layer);
 

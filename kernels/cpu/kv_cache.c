@@ -50,7 +50,8 @@ take_all(struct kv_cache *s)
 {
     const struct model_desc *d = &s->weights->desc;
     const size_t heads = (size_t)d->heads * d->head_dim, kv = (size_t)d->kv_heads * d->head_dim;
-    const size_t rows = s->desc.max_rows, widest = largest(largest(d->width, heads), d->ffn);
+    const size_t pair = d->drafter != NULL ? largest(2 * (size_t)d->width, d->drafter->features) : 0;
+    const size_t rows = s->desc.max_rows, widest = largest(largest(largest(d->width, heads), d->ffn), pair);
     const size_t element = s->weights->backend->exact ? sizeof(float) : sizeof(uint16_t);
     size_t places, group_quants, group_scales;
     repack_group_bytes(s->weights, &group_quants, &group_scales);
@@ -67,8 +68,9 @@ take_all(struct kv_cache *s)
     s->gate = blocks_take(&s->blocks, rows * d->ffn, sizeof *s->gate);
     s->up = blocks_take(&s->blocks, rows * d->ffn, sizeof *s->up);
     s->y = blocks_take(&s->blocks, rows * d->width, sizeof *s->y);
+    s->pairs = blocks_take(&s->blocks, rows * pair, sizeof *s->pairs);
     s->rotations = blocks_take(&s->blocks, 2 * rows * d->rope_dims + 2, sizeof *s->rotations);
-    s->head.n_pieces = (d->vocab + PIECE - 1) / PIECE;
+    s->head.n_pieces = (s->weights->head.rows + PIECE - 1) / PIECE;
     s->head.logits = blocks_take(&s->blocks, (size_t)HEAD_TILE * d->vocab, sizeof *s->head.logits);
     s->head.pieces = blocks_take(&s->blocks, HEAD_ROWS * s->head.n_pieces, sizeof *s->head.pieces);
     s->head.shifted = blocks_take(&s->blocks, (size_t)HEAD_ROWS * d->width, sizeof *s->head.shifted);
@@ -76,8 +78,8 @@ take_all(struct kv_cache *s)
     s->workers = blocks_take(&s->blocks, s->weights->backend->threads, sizeof *s->workers);
     if (s->hidden == NULL || s->keys == NULL || s->values == NULL || s->trunk == NULL || s->q == NULL ||
         s->attended == NULL || s->k == NULL || s->v == NULL || s->gate == NULL || s->up == NULL || s->y == NULL ||
-        s->rotations == NULL || s->head.logits == NULL || s->head.pieces == NULL || s->head.shifted == NULL ||
-        s->active == NULL || s->workers == NULL || !moe_open(s, rows) ||
+        s->pairs == NULL || s->rotations == NULL || s->head.logits == NULL || s->head.pieces == NULL ||
+        s->head.shifted == NULL || s->active == NULL || s->workers == NULL || !moe_open(s, rows) ||
         !take_acts(s, &s->acts, largest(rows, HEAD_ROWS), widest))
         return false;
     for (uint32_t t = 0; t < s->weights->backend->threads; t++) {

@@ -145,6 +145,7 @@ struct kv_cache {
     float *q, *k, *v, *attended; /* (n, heads * head_dim), (n, kv_heads * head_dim) twice, (n, heads * head_dim) */
     float *gate, *up;            /* (n, ffn) */
     float *y;                    /* (n, width): output of a sublayer */
+    float *pairs;                /* (n, widest input of a drafter), NULL in other models */
     float *rotations;            /* (2, n, rope_dims/2, 2): cosine and sine; those of layers with local rotation come */
                                  /* second */
     uint32_t *active;            /* (n): indices of the rows that take part in a layer */

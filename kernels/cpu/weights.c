@@ -155,6 +155,16 @@ make_slopes(struct weights *w, struct err *err)
 }
 
 static bool
+load_drafter(struct weights *w, const struct drafter_desc *d, struct err *err)
+{
+    return d == NULL || (load_vector(w, &d->norm, &w->drafter.norm.weight, err) &&
+                         load_vector(w, &d->token_norm, &w->drafter.token_norm.weight, err) &&
+                         load_vector(w, &d->feature_norm, &w->drafter.feature_norm.weight, err) &&
+                         load_matrix(w, &d->projection, &w->drafter.projection, err) &&
+                         load_matrix(w, &d->join, &w->drafter.join, err));
+}
+
+static bool
 load_all(struct weights *w, const struct model_desc *d, progress_fn progress, void *user, struct err *err)
 {
     w->layers = blocks_take(&w->vectors, d->n_layers + 1u, sizeof *w->layers);
@@ -182,7 +192,7 @@ load_all(struct weights *w, const struct model_desc *d, progress_fn progress, vo
         !load_vector(w, &d->embedding_norm_bias, &w->embedding_norm.bias, err) ||
         !load_vector(w, &d->final_norm, &w->final_norm.weight, err) ||
         !load_vector(w, &d->final_norm_bias, &w->final_norm.bias, err) || !load_matrix(w, &d->head, &w->head, err) ||
-        !load_vector(w, &d->head_bias, &w->head_bias, err))
+        !load_vector(w, &d->head_bias, &w->head_bias, err) || !load_drafter(w, d->drafter, err))
         return false;
     repack_open(w);
     if (progress != NULL && !progress(user, 1.0))
@@ -296,11 +306,13 @@ matrix_at(const struct weights *w, uint32_t unit, size_t i)
 #define NO_FIELD(...)
     const struct layer *layer = &w->layers[unit];
     const struct matrix *of_layer[] = {FOR_LAYER_TENSORS(MATRIX_FIELD, NO_FIELD, NO_FIELD)};
-    const size_t n = sizeof of_layer / sizeof of_layer[0];
+    const size_t n_layer = sizeof of_layer / sizeof of_layer[0], n = n_layer + (unit == 1 ? 2 : 0);
     if (unit == 0)
         return i == 0 ? &w->head : NULL;
-    if (i < n)
+    if (i < n_layer)
         return of_layer[i];
+    if (i < n) /* a drafter's belong to its layer */
+        return i == n_layer ? &w->drafter.projection : &w->drafter.join;
     if (layer->experts == NULL || (i - n) / EXPERT_MATRICES >= experts_listed(&w->desc))
         return NULL;
     const struct expert *expert = &layer->experts[(i - n) / EXPERT_MATRICES];

@@ -52,7 +52,11 @@ struct weights {
                                      /* rotation */
     const float *slopes;             /* (heads), or NULL: slopes of form.alibi */
     struct norm embedding_norm;      /* (width), or no norm */
-    struct blocks blocks;            /* matrices */
+    struct {                         /* tensors of desc.drafter */
+        struct norm norm, token_norm, feature_norm;
+        struct matrix projection, join;
+    } drafter;
+    struct blocks blocks;  /* matrices */
     struct blocks vectors; /* small tensors: they are written at load, and would occupy the huge pages of matrices */
                            /* that are repacked later */
     struct unit *units;    /* (L + 1): repacking state of the layers, and at [0] of the head */

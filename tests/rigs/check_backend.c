@@ -172,6 +172,21 @@ check_embed(struct kv_cache *s, const struct row *rows, size_t n)
            queue(s, (struct command){.kind = EMBED, .rows = rows, .n = n});
 }
 
+/* It is carried out at once, after what is queued. */
+static bool
+check_feed(struct kv_cache *s, const struct row *rows, size_t n, const float *features, const uint32_t *before)
+{
+    struct check *c = check_of(s);
+    if (!request_feed(c->limits, rows, n, features, before))
+        return false;
+    pthread_mutex_lock(&c->lock);
+    while (c->first != NULL || c->busy)
+        pthread_cond_wait(&c->idle, &c->lock);
+    pthread_mutex_unlock(&c->lock);
+    ledger_embedded(c->ledger, rows, n);
+    return cpu_backend.feed(c->inner, rows, n, features, before);
+}
+
 static bool
 check_step(struct kv_cache *s, const struct forward_pass *w)
 {
@@ -377,6 +392,7 @@ const struct backend_ops check_backend = {
     .drop = check_drop,
     .trunk = check_trunk,
     .embed = check_embed,
+    .feed = check_feed,
     .step = check_step,
     .until = check_until,
     .predict = check_predict,

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/model/model.h"
@@ -48,5 +49,67 @@ heads_rig_accept(struct engine *e, uint32_t blocks, uint64_t seed, struct err *e
     for (size_t i = 0; i < e->accept->n_values; i++)
         e->accept->values[i] = ((float)(splitmix64(&seed) % 2001) / 1000 - 1) * scale;
     e->accept->c[1] += 1;
+    return true;
+}
+
+/* ---- feature drafters ---- */
+
+/* Around `mean`, and the identity in front if `eye`. */
+static struct tensor
+made_up(struct model *m, uint32_t rows, uint32_t cols, float mean, float scale, bool eye, uint64_t *random)
+{
+    float *values = model_take(m, (size_t)rows * cols * sizeof *values);
+    for (size_t i = 0; values != NULL && i < (size_t)rows * cols; i++)
+        values[i] = mean + ((float)(splitmix64(random) % 2001) / 1000 - 1) * scale + (eye && i % cols == i / cols);
+    return (struct tensor){.data = values, .type = WEIGHT_F32, .rows = rows, .cols = cols};
+}
+
+/* A drafter whose layer is the target's first one, with an input near the embedding. */
+static struct model *
+drafter_of(const struct model *target, bool eagle, uint64_t *random)
+{
+    struct model *m = calloc(1, sizeof *m);
+    struct layer_desc *layer = calloc(1, sizeof *layer);
+    struct drafter_desc *form = model_take(m, sizeof *form);
+    const uint32_t width = target->desc.width, layers = target->desc.n_layers;
+    *layer = target->desc.layers[0];
+    m->path = strdup(target->path);
+    snprintf(m->name, sizeof m->name, "%s", eagle ? "head" : "MTP layer");
+    m->desc = target->desc;
+    m->desc.n_layers = 1;
+    m->desc.layers = layer;
+    m->desc.drafter = form;
+    m->ctx_train = target->ctx_train;
+    m->n_features = eagle ? 3 : 1;
+    for (uint32_t i = 0; i < m->n_features; i++)
+        m->features[i] = eagle ? i * layers / 2 : layers;
+    *form = (struct drafter_desc){.features = m->n_features * width, .parts = 1, .output_normed = !eagle};
+    form->token_norm = made_up(m, 1, width, 1, 0.1f, false, random);
+    form->feature_norm = made_up(m, 1, width, 1, 0.1f, false, random);
+    form->join = made_up(m, width, 2 * width, 0, 0.02f, true, random);
+    if (!eagle) {
+        form->norm = made_up(m, 1, width, 1, 0.1f, false, random);
+        return m;
+    }
+    form->projection = made_up(m, width, form->features, 0, 0.1f, true, random);
+    token_t *tokens = model_take(m, target->desc.vocab * sizeof *tokens);
+    m->desc.head.rows = target->desc.vocab - target->desc.vocab / 4; /* the head drafts some tokens only */
+    for (uint32_t i = 0; i < m->desc.head.rows; i++)
+        tokens[i] = (token_t)i;
+    form->tokens = tokens;
+    return m;
+}
+
+bool
+heads_rig_drafters(struct engine *e, uint64_t seed, struct err *err)
+{
+    for (enum aux_role role = AUX_EAGLE; role <= AUX_MTP && e->ops->feed != NULL; role++) {
+        struct aux_model *h = &e->aux[role];
+        if (h->model != NULL)
+            continue;
+        h->model = drafter_of(e->model, role == AUX_EAGLE, &seed);
+        if (!e->ops->load(e->backend, &h->model->desc, NULL, NULL, &h->weights, err))
+            return false;
+    }
     return true;
 }

@@ -73,7 +73,8 @@ session_rig_engine_open(struct engine **engine, const struct engine_options *opt
     if (strcmp(o.backend, "check") == 0)
         o.ops = &check_backend;
     return engine_open(engine, &o, NULL, NULL, err) &&
-           (!engine_has(*engine, AUX_DRAFT) || add_companion(*engine, err)) && heads_rig_accept(*engine, 1, 9, err);
+           (!engine_has(*engine, AUX_DRAFT) || (add_companion(*engine, err) && heads_rig_drafters(*engine, 3, err))) &&
+           heads_rig_accept(*engine, 1, 9, err);
 }
 
 bool
@@ -97,7 +98,7 @@ session_rig_engine(struct engine **engine, const char *model_path, const char *b
     if (!ok || engine_has(*engine, AUX_DRAFT) || (*engine)->model->desc.n_layers < 2)
         return ok;
     (*engine)->aux[AUX_DRAFT].exit_layer = 1;
-    return add_companion(*engine, err) && heads_rig_accept(*engine, 1, 9, err);
+    return add_companion(*engine, err) && heads_rig_drafters(*engine, 3, err) && heads_rig_accept(*engine, 1, 9, err);
 }
 
 /* ---- running ---- */

@@ -132,7 +132,7 @@ layers_rank(const struct scope_cell *cell, token_t final)
 const char *
 layers_name(enum layer_model model, int layer, char out[16])
 {
-    static const char letters[LAYER_MODELS] = {'L', 'd', 'c'};
+    static const char letters[LAYER_MODELS] = {'L', 'd', 'c', 'e', 'm'};
     snprintf(out, 16, "%c%d", letters[model], layer);
     return out;
 }
@@ -256,7 +256,7 @@ fold_aux_model(struct layers_panel *p, const struct scope *s, enum layer_model m
 static int
 fold_aux_models(struct layers_panel *p, const struct view *v, int y, int lines, int target)
 {
-    static const enum layer_model models[] = {MODEL_COMPANION, MODEL_DRAFT}; /* from the top */
+    static const enum layer_model models[] = {MODEL_COMPANION, MODEL_MTP, MODEL_EAGLE, MODEL_DRAFT}; /* from the top */
     enum { N = sizeof models / sizeof *models };
     int wanted[N], room[N], left = 0, spare = lines - target;
     for (int i = 0; i < N; i++) {

@@ -1,0 +1,206 @@
+/* Drafting from the target's hidden states (docs/policies/eagle.md): a chain of K tokens by an
+ * EAGLE-3 head or by the target's own layer for multi-token prediction; or EAGLE-2's dynamic tree (Li et al. 2024,
+ * arXiv:2406.16858). Each of K steps expands the topk nodes of the latest level that have the largest path probability,
+ * the product of the drafter's probabilities along the path. The `nodes` best of all nodes are proposed.
+ *
+ * The nodes of a tree are chosen without drawing, also when sampling: dropping a drawn one for its probability would
+ * favour other tokens. */
+#include <math.h>
+
+#include "policies/chain.h"
+#include "policies/policy.h"
+
+enum { KNOB_K, KNOB_TOPK, KNOB_NODES };
+
+static bool
+eagle_open(struct policy *p, const struct model_info *model, const struct sampling *sampling, struct err *err)
+{
+    (void)model, (void)sampling, (void)err;
+    return policy_number(p, "k", "K", 1, 32, 1, 4, "tokens drafted a round; of a tree: its depth") &&
+           policy_number(p, "topk", "topk", 1, PREDICTION_TOP, 1, 1,
+                         "1: a chain; else a tree, which expands so many nodes a step") &&
+           policy_number(p, "nodes", "nodes", 1, VERIFY_NODES - 1, 1, 16,
+                         "nodes of a tree that are verified, the best of all");
+}
+
+static bool
+mtp_open(struct policy *p, const struct model_info *model, const struct sampling *sampling, struct err *err)
+{
+    (void)model, (void)sampling, (void)err;
+    return policy_number(p, "k", "K", 1, 32, 1, 4, "tokens drafted a round");
+}
+
+/* ---- a chain ---- */
+
+static bool
+draft_chains(enum aux_role role, struct policy *const *p, struct round *const *r, uint32_t n)
+{
+    struct round *draft[ROUNDS_MOST];
+    struct chain_rule rules[ROUNDS_MOST];
+    if (!rounds_model(r, n, role, draft))
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        rules[i] = (struct chain_rule){
+            .exit_layer = draft[i]->exit_layer, .most = (uint32_t)p[i]->value[KNOB_K], .full = "k", .threshold = NAN};
+    return chain_draft(draft, n, rules, NULL);
+}
+
+/* ---- a tree ---- */
+
+struct node {
+    int32_t parent; /* its index; -1: the pending token */
+    token_t token;
+    double path;            /* probability of the path to it */
+    float p;                /* of the token after its parent */
+    const slot_t *row;      /* the drafter's row of its parent */
+    struct prediction from; /* the drafter's at its parent */
+    bool kept;
+    int32_t proposed; /* its node in the round's tree */
+};
+
+struct tree {
+    struct node node[VERIFY_NODES * PREDICTION_TOP];
+    slot_t row[VERIFY_NODES];  /* rows of expanded nodes; the first is the pending token's */
+    uint32_t n, n_rows, level; /* level: the first node of the latest one */
+};
+
+/* Adds the topk likeliest tokens after a node. */
+static void
+add_children(struct tree *t, int32_t parent, const slot_t *row, const struct prediction *g, uint32_t topk)
+{
+    for (uint32_t i = 0; i < topk && g->top[i] != TOKEN_NONE; i++)
+        t->node[t->n++] = (struct node){.parent = parent,
+                                        .token = g->top[i],
+                                        .path = (parent < 0 ? 1 : t->node[parent].path) * (double)g->top_p[i],
+                                        .p = g->top_p[i],
+                                        .row = row,
+                                        .from = *g};
+}
+
+/* Marks the `most` nodes from `first` on with the largest path probabilities; the earlier first among equals. */
+static uint32_t
+keep_best(struct tree *t, uint32_t first, uint32_t most)
+{
+    uint32_t n = 0;
+    for (uint32_t i = first; i < t->n; i++)
+        t->node[i].kept = false;
+    for (; n < most && n < t->n - first; n++) {
+        uint32_t best = t->n;
+        for (uint32_t i = first; i < t->n; i++)
+            if (!t->node[i].kept && (best == t->n || t->node[i].path > t->node[best].path))
+                best = i;
+        t->node[best].kept = true;
+    }
+    return n;
+}
+
+/* Expands the best nodes of the latest level, in one forward pass. A token that the target lacks is not expanded. */
+static bool
+expand(struct round *d, struct tree *t, uint32_t topk)
+{
+    struct context_probe probes[PREDICTION_TOP];
+    struct prediction g[PREDICTION_TOP];
+    int32_t expanded[PREDICTION_TOP];
+    const uint32_t first = t->n_rows, level = t->level;
+    uint32_t n = 0;
+    keep_best(t, level, topk);
+    t->level = t->n;
+    for (uint32_t i = level; i < t->level; i++) {
+        if (!t->node[i].kept)
+            continue;
+        slot_t *row = &t->row[t->n_rows];
+        if ((*row = context_append(d->ctx, d->seq, *t->node[i].row, t->node[i].token)) == SLOT_NONE)
+            return false;
+        probes[n] = (struct context_probe){.slot = *row, .layer = d->exit_layer, .temperature = 1};
+        expanded[n++] = (int32_t)i;
+        t->n_rows++;
+    }
+    if (!context_advance(d->ctx, t->row + first, n, d->exit_layer, NULL) || !round_inspect(d, probes, n, g))
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        add_children(t, expanded[i], &t->row[first + i], &g[i], topk);
+    return true;
+}
+
+/* Proposes the best nodes. The parent of a kept node is kept: its path is at least as probable, and it comes first. */
+static bool
+propose(struct round *d, struct tree *t, uint32_t most)
+{
+    keep_best(t, 0, most);
+    for (uint32_t i = 0; i < t->n; i++) {
+        struct node *node = &t->node[i];
+        if (!node->kept)
+            continue;
+        node->from.confidence = node->p;
+        const struct proposal draft = {.parent = node->parent < 0 ? 0 : t->node[node->parent].proposed,
+                                       .token = node->token,
+                                       .exit_layer = d->exit_layer,
+                                       .prediction = &node->from,
+                                       .q = DIST_NONE};
+        if ((node->proposed = round_propose(d, &draft)) < 0)
+            return false;
+    }
+    return true;
+}
+
+static bool
+draft_tree(struct policy *p, struct round *r)
+{
+    const uint32_t topk = (uint32_t)p->value[KNOB_TOPK], k = (uint32_t)p->value[KNOB_K];
+    struct tree *t = p->state;
+    struct round *d;
+    struct prediction g;
+    if (!rounds_model(&r, 1, AUX_EAGLE, &d))
+        return false;
+    *t = (struct tree){.n_rows = 1};
+    if (!round_full(d)) {
+        t->row[0] = round_slot(d, 0);
+        if (t->row[0] == SLOT_NONE || !rounds_predict(&d, t->row, 1, d->exit_layer, &g))
+            return false;
+        add_children(t, -1, &t->row[0], &g, topk);
+    }
+    uint32_t depth = t->n > 0;
+    for (; depth < k && depth < d->budget && depth > 0 && t->n_rows + topk <= VERIFY_NODES; depth++)
+        if (!expand(d, t, topk))
+            return false;
+    if (!propose(d, t, (uint32_t)p->value[KNOB_NODES]))
+        return false;
+    round_summary(d, depth < k ? "budget" : "k", (int)d->exit_layer, NAN, -1, (int)k);
+    return true;
+}
+
+static bool
+eagle_draft(struct policy *const *p, struct round *const *r, uint32_t n)
+{
+    return p[0]->value[KNOB_TOPK] > 1 ? rounds_each(p, r, n, draft_tree) : draft_chains(AUX_EAGLE, p, r, n);
+}
+
+static bool
+mtp_draft(struct policy *const *p, struct round *const *r, uint32_t n)
+{
+    return draft_chains(AUX_MTP, p, r, n);
+}
+
+/* A draft is computed from the outputs of the drafts before it, and so depends on where its round began. */
+static const char no_what_if[] = "its drafts depend on where a round began";
+
+extern const struct policy_ops policy_eagle, policy_mtp;
+const struct policy_ops policy_eagle = {
+    .name = "eagle",
+    .title = "EAGLE-3: drafts from hidden states",
+    .paper = "Li et al. 2025, arXiv:2503.01840",
+    .needs = NEEDS(AUX_EAGLE),
+    .state_size = sizeof(struct tree),
+    .open = eagle_open,
+    .draft = eagle_draft,
+    .no_what_if = no_what_if,
+};
+const struct policy_ops policy_mtp = {
+    .name = "mtp",
+    .title = "multi-token prediction layer",
+    .paper = "DeepSeek-AI 2024, arXiv:2412.19437",
+    .needs = NEEDS(AUX_MTP),
+    .open = mtp_open,
+    .draft = mtp_draft,
+    .no_what_if = no_what_if,
+};

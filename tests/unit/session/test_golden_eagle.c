@@ -1,0 +1,174 @@
+/* Rounds of feature drafters against a reference in PyTorch (tests/golden/make_eagle_golden.py): the greedy text, every
+ * drafted token with its parent and probability, and the number of accepted drafts, for each format of EAGLE-3 heads and
+ * each family with layers for multi-token prediction. Run from the repository's root. */
+#include <cjson/cJSON.h>
+#include <math.h>
+
+#include "engine/base/file_read.h"
+#include "engine/base/json_read.h"
+#include "engine/session/session_internal.h"
+#include "policies/policy.h"
+#include "tests/rigs/session_rig.h"
+#include "tests/rigs/test.h"
+
+#define FOLDER "tests/golden/eagle/"
+#define NEAR   2e-4 /* of a probability */
+
+static const char *const cases[] = {"specforge", "angelslim", "speculators", "gguf", "glm4_moe", "ernie4_5_moe"};
+
+static cJSON *
+read_case(const char *name)
+{
+    char path[128];
+    cJSON *root = NULL;
+    struct err err;
+    char *text;
+    size_t n;
+    snprintf(path, sizeof path, FOLDER "%s/expect.json", name);
+    assert_ok(file_text(path, 16 << 20, &text, &n, &err), err);
+    assert_true(json_read(&root, text, n) && root != NULL);
+    free(text);
+    return root;
+}
+
+static const cJSON *
+item(const cJSON *o, const char *name)
+{
+    return cJSON_GetObjectItemCaseSensitive(o, name);
+}
+
+static struct engine *
+open_engine(const char *name, const cJSON *c, const char *target)
+{
+    char model[160], head[160];
+    struct err err = {0};
+    struct engine *engine;
+    snprintf(model, sizeof model, FOLDER "%s/%s", name, target);
+    snprintf(head, sizeof head, FOLDER "%s/%s", name,
+             cJSON_IsString(item(c, "head")) ? item(c, "head")->valuestring : "");
+    const struct engine_options options = {.model_path = model,
+                                           .backend = "cpu",
+                                           .backend_options = {.threads = 1, .gpu = -1, .exact = true},
+                                           .wanted = NEEDS(AUX_MTP),
+                                           .aux = {[AUX_DRAFT] = cJSON_IsString(item(c, "head")) ? head : NULL}};
+    assert_ok(engine_open(&engine, &options, NULL, NULL, &err), err);
+    return engine;
+}
+
+struct round_seen {
+    uint32_t n, accepted, at;
+    struct token_event draft[VERIFY_NODES];
+    bool found[VERIFY_NODES];
+};
+
+/* Is the draft, with all before it, one of the reference's? Their order may differ. */
+static bool
+find_draft(const cJSON *drafts, const struct round_seen *r, int index, int *where)
+{
+    const cJSON *want = cJSON_GetArrayItem(drafts, index);
+    const int parent = (int)cJSON_GetArrayItem(want, 1)->valuedouble;
+    int before = 0;
+    if (parent >= 0 && !find_draft(drafts, r, parent, &before))
+        return false;
+    for (uint32_t i = 0; i < r->n; i++)
+        if (r->draft[i].token == (token_t)cJSON_GetArrayItem(want, 0)->valuedouble &&
+            r->draft[i].parent == (parent < 0 ? 0 : r->draft[before].candidate)) {
+            *where = (int)i;
+            return fabs((double)r->draft[i].confidence - cJSON_GetArrayItem(want, 2)->valuedouble) < NEAR;
+        }
+    return false;
+}
+
+static uint32_t
+compare_round(const struct round_seen *r, const cJSON *rounds, const char *name)
+{
+    const cJSON *want = NULL, *one, *last = NULL;
+    cJSON_ArrayForEach(one, rounds)
+    {
+        want = (uint32_t)item(one, "at")->valuedouble == r->at ? one : want;
+        last = one;
+    }
+    if (want == NULL && r->at > (uint32_t)item(last, "at")->valuedouble)
+        return 0; /* the end of the text leaves less room for drafts here than there */
+    if (want == NULL)
+        fail_msg("%s: the reference has no round at %u", name, (unsigned)r->at);
+    const cJSON *drafts = item(want, "drafts");
+    for (int i = 0, where; i < cJSON_GetArraySize(drafts); i++)
+        if (!find_draft(drafts, r, i, &where))
+            fail_msg("%s: round at %u: draft %d of the reference differs or is missing", name, (unsigned)r->at, i);
+    assert_int_equal(r->n, cJSON_GetArraySize(drafts));
+    assert_int_equal(r->accepted, item(want, "accepted")->valuedouble);
+    return 1;
+}
+
+static uint32_t
+compare_run(struct session *s, const cJSON *run, const char *name)
+{
+    struct event_reader *reader = event_reader_open(session_log(s));
+    struct round_seen r = {0};
+    uint32_t rounds = 0, n_tokens = (uint32_t)cJSON_GetArraySize(item(run, "ids")) + 1;
+    const cJSON *text = item(run, "text");
+    session_generate(s);
+    for (const struct event *e; (e = event_reader_next(reader)) != NULL;) {
+        if (e->type == EVENT_TOKEN && e->token.source == SOURCE_DRAFT)
+            r.draft[r.n++] = e->token;
+        if (e->type != EVENT_ROUND)
+            continue;
+        r.at = n_tokens;
+        r.accepted = e->round_end.accepted;
+        rounds += compare_round(&r, item(run, "rounds"), name);
+        n_tokens += e->round_end.emitted;
+        r.n = 0;
+    }
+    event_reader_close(reader);
+    const struct sequence *q = &s->sequences[0];
+    assert_int_equal(seq_emitted(q), cJSON_GetArraySize(text));
+    for (uint32_t i = 0; i < seq_emitted(q); i++)
+        assert_int_equal(q->tokens[q->prompt_tokens + i], cJSON_GetArrayItem(text, (int)i)->valuedouble);
+    assert_int_equal(rounds, cJSON_GetArraySize(item(run, "rounds")));
+    return rounds;
+}
+
+static uint32_t
+compare_runs(const char *name, const cJSON *c, const char *target)
+{
+    struct engine *engine = open_engine(name, c, target);
+    uint32_t rounds = 0;
+    const cJSON *run, *set;
+    cJSON_ArrayForEach(run, item(c, "runs"))
+    {
+        struct knob_setting knobs[3];
+        struct session_options o = {.policies = policy_registry,
+                                    .policy = item(c, "policy")->valuestring,
+                                    .prompt = item(run, "prompt")->valuestring,
+                                    .prompt_len = strlen(item(run, "prompt")->valuestring),
+                                    .sampling.top_p = 1,
+                                    .tokens = (uint32_t)cJSON_GetArraySize(item(run, "text")),
+                                    .ignore_eos = true,
+                                    .set = knobs};
+        struct session *s;
+        struct err err;
+        cJSON_ArrayForEach(set, item(run, "set"))
+        {
+            snprintf(knobs[o.n_set].name, sizeof knobs->name, "%s",
+                     strcmp(set->string, "depth") == 0 ? "k" : set->string);
+            snprintf(knobs[o.n_set++].text, sizeof knobs->text, "%.0f", set->valuedouble);
+        }
+        assert_ok(session_open(&s, engine, &o, &err), err);
+        rounds += compare_run(s, run, name);
+        session_close(s);
+    }
+    engine_close(engine);
+    return rounds;
+}
+
+TEST(rounds_of_every_format_are_those_of_the_reference)
+{
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cJSON *c = read_case(cases[i]);
+        print_message("%s: %u rounds\n", cases[i], (unsigned)compare_runs(cases[i], c, item(c, "target")->valuestring));
+        if (strcmp(cases[i], "glm4_moe") == 0)
+            compare_runs(cases[i], c, "../targets/glm4_moe.gguf");
+        cJSON_Delete(c);
+    }
+}
