@@ -159,6 +159,32 @@ add_comparison(cJSON *json, const struct comparison *c, enum aux_role role)
            (c->match || cJSON_AddStringToObject(o, "difference", c->difference) != NULL);
 }
 
+/* Describes an EAGLE-3 head that fits its target, like print_comparison() and add_comparison(). */
+static bool
+describe_head(const struct model *target, const struct model *head, cJSON *json)
+{
+    const struct model_desc *d = &head->desc;
+    cJSON *o = json != NULL ? cJSON_AddObjectToObject(json, aux_names[AUX_EAGLE]) : NULL;
+    if (json != NULL) {
+        cJSON *layers = cJSON_AddArrayToObject(o, "reads_layers");
+        for (uint32_t i = 0; i < head->n_features; i++)
+            cJSON_AddItemToArray(layers, cJSON_CreateNumber(head->features[i]));
+        return cJSON_AddStringToObject(o, "name", head->name) != NULL &&
+               cJSON_AddNumberToObject(o, "parameters", (double)head->parameters) != NULL &&
+               cJSON_AddNumberToObject(o, "vocabulary", d->head.rows) != NULL && layers != NULL;
+    }
+    printf("%-14s%s: an EAGLE-3 head of width %" PRIu32 ", %" PRIu64 " parameters (%.3f of the model's)\n",
+           aux_names[AUX_EAGLE], head->name, d->width, head->parameters,
+           (double)head->parameters / (double)target->parameters);
+    printf("              reads the model after layers ");
+    for (uint32_t i = 0; i < head->n_features; i++)
+        printf("%s%" PRIu32, i == 0 ? "" : i + 1 < head->n_features ? ", " : " and ", head->features[i]);
+    printf("; drafts from %" PRIu32 " tokens of %" PRIu32 "; embedding: %s, head: %s\n", d->head.rows, d->vocab,
+           d->embedding.data == target->desc.embedding.data ? "the model's" : "its own",
+           d->head.data == target->desc.head.data ? "the model's" : "its own");
+    return true;
+}
+
 /* Compares an auxiliary model with its target, into `json` or, if that is NULL, to stdout. Different vocabularies are a finding, not a failure. */
 static bool
 info_compare(const struct model *target, enum aux_role role, const char *path, cJSON *json, struct err *err)
@@ -169,8 +195,13 @@ info_compare(const struct model *target, enum aux_role role, const char *path, c
         return err_set(err, ERR_USAGE, "info --%s: %.200s has no weights to compare_models", aux_names[role],
                        target->path);
     struct model *aux;
-    if (!model_open(&aux, path, err))
+    if (!model_open_with(&aux, path, &(struct model_options){.target = target}, err))
         return false;
+    if (aux->desc.drafter != NULL) {
+        const bool described = describe_head(target, aux, json);
+        model_close(aux);
+        return described || err_set(err, ERR_WORK, "out of memory writing JSON");
+    }
     const struct comparison c = compare_models(target, aux, role);
     bool ok = true;
     if (json == NULL)
@@ -311,6 +342,9 @@ print_weights(const struct facts *f)
     if (m->packing != NULL)
         printf(" unpacked from %s on load%s", m->packing, m->quantized ? "," : "");
     printf("%s\n", m->quantized ? " quantised to Q8_0 on load" : "");
+    if (m->ahead != NULL)
+        printf("mtp           a layer for multi-token prediction, %" PRIu64 " parameters (--policy mtp)\n",
+               m->ahead->parameters);
     if (m->merged[0] != '\0')
         printf("adapters      %s\n", m->merged);
     if (!tensor_present(&d->positions) && !(d->form.alibi.most > 0))

@@ -340,7 +340,7 @@ note_profile(const struct options *o, struct engine *engine)
 static void
 print_notes(const struct engine *engine, const char *noticed)
 {
-    for (enum aux_role role = 0; role < AUX_MODELS; role++)
+    for (enum aux_role role = 0; role < AUX_MTP; role++) /* which is in the model's own file */
         if (engine->aux[role].found)
             fprintf(stderr, "specscope: the %s model is %s, found beside the model\n", aux_names[role],
                     engine->aux[role].model->path);

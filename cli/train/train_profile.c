@@ -148,7 +148,7 @@ name_models(struct sv_whose *w, const struct engine *e)
 {
     snprintf(w->name[0], sizeof w->name[0], "%s", e->model->name);
     w->hash[0] = e->model->hash;
-    for (enum aux_role role = 0; role < AUX_MODELS; role++) {
+    for (enum aux_role role = 0; role <= AUX_COMPANION; role++) {
         engine_aux_name(e, role, w->name[1 + role], sizeof w->name[1 + role]);
         w->hash[1 + role] = engine_aux_hash(e, role);
         w->layers[1 + role] = e->aux[role].exit_layer;

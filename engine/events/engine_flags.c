@@ -104,6 +104,30 @@ static const struct rule {
     {ANY, "fsm", NULL, "it cannot draft with the target's first layers"},
     {ANY, "dv", NULL, "it cannot draft with the target's first layers"},
 
+    {ENGINE_LLAMA_CPP, "eagle",
+     LLAMA " --spec-type draft-eagle3 --spec-draft-model <draft> --spec-draft-n-max <k> --spec-draft-n-min 0"
+           " --spec-draft-p-min 0<rates:k><sampling>",
+     "it drafts chains"},
+    {ENGINE_VLLM, "eagle",
+     VLLM " --speculative-config '{\"method\": \"eagle3\", \"model\": <draft:json>,"
+          " \"num_speculative_tokens\": <k><rates:k>}'",
+     "it drafts chains"},
+    {ENGINE_SGLANG, "eagle",
+     SGLANG " --speculative-algorithm EAGLE3 --speculative-draft-model-path <draft> --speculative-num-steps <k>"
+            " --speculative-eagle-topk <topk> --speculative-num-draft-tokens <nodes+1>",
+     "with topk 1 it sets the number of draft tokens to k + 1"},
+    {ENGINE_TRANSFORMERS, "eagle", NULL, "it cannot draft with an EAGLE-3 head"},
+    {ENGINE_LLAMA_CPP, "mtp",
+     LLAMA " --spec-type draft-mtp --spec-draft-n-max <k> --spec-draft-n-min 0 --spec-draft-p-min 0<rates:k><sampling>",
+     NULL},
+    {ENGINE_VLLM, "mtp", VLLM " --speculative-config '{\"method\": \"mtp\", \"num_speculative_tokens\": <k><rates:k>}'",
+     NULL},
+    {ENGINE_SGLANG, "mtp",
+     SGLANG " --speculative-algorithm EAGLE --speculative-num-steps <k> --speculative-eagle-topk 1"
+            " --speculative-num-draft-tokens <k+1>",
+     NULL},
+    {ENGINE_TRANSFORMERS, "mtp", NULL, "its options for these layers are not known"},
+
     {ANY, "del", NULL, "it cannot choose an exit layer in each round"},
     {ANY, "specbound", NULL, "it cannot choose an exit layer for each token"},
     {ANY, "swift", NULL, "it cannot skip sublayers in drafts"},

@@ -773,7 +773,8 @@ tuner_engine_command(const struct tuner *t, enum other_engine engine, uint32_t c
                      size_t n)
 {
     const struct positions *p = &t->positions[candidate];
-    const struct aux_info *draft = &t->info->aux[AUX_DRAFT];
+    const bool eagle = strcmp(t->candidate[candidate].policy, "eagle") == 0;
+    const struct aux_info *draft = &t->info->aux[eagle ? AUX_EAGLE : AUX_DRAFT];
     const bool file = strchr(t->info->model_path, '/') != NULL || strchr(t->info->model_path, ',') == NULL;
     const struct engine_models models = {file && t->info->model_path[0] != '\0' ? t->info->model_path : NULL,
                                          t->draft[candidate] > 0  ? tuner_draft(t, candidate)

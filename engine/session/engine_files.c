@@ -413,7 +413,7 @@ is_of(const struct engine *e, const struct sv_whose *whose, const char *path, st
     if (whose->hash[0] != e->model->hash)
         return err_set(err, ERR_USAGE, "%.150s is the profile of %s", path,
                        model_not(e->model, whose->name[0], other, sizeof other));
-    for (enum aux_role role = 0; role < AUX_MODELS; role++) {
+    for (enum aux_role role = 0; role <= AUX_COMPANION; role++) {
         const struct aux_model *h = &e->aux[role];
         if (engine_has(e, role) &&
             (whose->hash[1 + role] != engine_aux_hash(e, role) || whose->layers[1 + role] != h->exit_layer))
