@@ -6,13 +6,14 @@
 
 Writes tests/golden/eagle/targets/NAME (folders, and one GGUF file) and tests/golden/eagle/CASE: head/ or head.gguf and
 expect.json. The targets are trained for some seconds on a random language, and the heads on the targets' text, so that a good part of
-the drafts is accepted. The rounds are computed from the stored weights by the code below, which follows docs/policies/eagle.md and mtp.md and keeps no KV
-cache: each step runs the drafter's layer on all rows of a path. Rounds in which floats could choose another token are left out.
+the drafts is accepted. The rounds are computed from the stored weights by the code below, which follows docs/policies/eagle.md and
+mtp.md and has no KV cache: each step runs the drafter's layer on all rows of a path. A text in which floats could choose another token
+is left out.
 
 expect.json: `target`, `head` and `policy`, and `runs`, one for each prompt and setting: `set` (the knobs), `prompt`, `ids` (its tokens),
-`text` (the target's next tokens) and `rounds`. A round has `at` (the number of tokens at its start, the pending one included), `accepted`, and `drafts`:
-the token of each node, its parent (a node's index, -1: the pending token) and its probability given its path. Nodes of a tree are
-in the order in which they were found.
+`text` (the target's next tokens) and `rounds`. A round has `at` (the number of tokens at its start, the pending one included),
+`accepted`, and `drafts`: the token of each node, its parent (a node's index, -1: the pending token) and its probability given its
+path. Nodes of a tree are in the order in which they were found. The rounds of glm4_moe hold for targets/glm4_moe.gguf, too.
 
 The formats of files were read in these public sources:
   SpecForge        specforge/modeling/draft/llama3_eagle.py: LlamaForCausalLMEagle3, `midlayer.*`, d2t and t2d
