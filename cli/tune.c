@@ -29,7 +29,8 @@ struct tune {
     char **texts, **categories;
     size_t n_prompts;
     struct tuner *tuner;     /* NULL before the session's first event */
-    struct scope *scope;     /* of the runs whose layers are recorded */
+    struct scope *scope;     /* of the runs whose layers are recorded, */
+    struct scope *beside;    /* and of those with another draft model; NULL: none */
     struct session *session; /* owned after the race; tuner and scope use its description */
     struct drafts drafts;
     uint32_t draft;              /* of the next run, from 1 on in `drafts`; 0: the engine's own */
@@ -59,6 +60,8 @@ close_other(struct tune *t)
         return;
     if (t->reader != NULL)
         event_reader_close(t->reader);
+    scope_close(t->beside);
+    t->beside = NULL;
     session_close(t->other);
     engine_draft_swap(t->engine, &t->drafts.draft[t->draft - 1].reserve);
     t->reader = NULL;
@@ -79,6 +82,7 @@ open_other(struct tune *t, uint32_t draft, struct err *err)
     return session_open(&t->other, t->engine, &o, err) &&
            ((t->reader = event_reader_open(session_log(t->other))) != NULL ||
             err_set(err, ERR_WORK, "out of memory for events")) &&
+           (tuner_phase(t->tuner) != TUNE_RECORDS || scope_open(&t->beside, session_info(t->other), err)) &&
            session_start(t->other, err);
 }
 
@@ -101,7 +105,7 @@ static bool
 take_record(void *user, struct layer_record *record)
 {
     const struct tune *t = user;
-    return scope_record(t->scope, record) == NULL;
+    return scope_record(t->draft > 0 ? t->beside : t->scope, record) == NULL;
 }
 
 static bool
@@ -181,6 +185,8 @@ handle_event(void *user, struct session *session, const struct event *e)
             event_reader_wait(t->reader, 100);
             continue;
         }
+        if (t->beside != NULL)
+            scope_event(t->beside, of_other);
         tuner_event(t->tuner, of_other);
         show_progress(t);
         ok = tuner_next(t->tuner, &host, &t->err);

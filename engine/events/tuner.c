@@ -7,7 +7,7 @@
 #include "engine/events/candidates.h"
 #include "kernels/base/plural.h"
 
-#define RECORDS      3    /* autoregressive runs whose texts are used for the forecasts */
+#define RECORDS      3    /* runs with the run's own draft model whose texts are used for the forecasts */
 #define RECORD_SHARE 0.05 /* of the time, for each of them */
 #define TOKENS_GOOD  64   /* of a run, before candidates are given up */
 #define TOKENS_FEW   16
@@ -20,6 +20,12 @@
 struct text {        /* of the first run on a prompt */
     token_t *tokens; /* (n) owned */
     uint32_t n;
+};
+
+struct forecast_source { /* what forecasts are made from */
+    struct layer_record records[RECORDS];
+    uint32_t n;
+    struct cost_model costs; /* all 0: unknown */
 };
 
 struct tuner {
@@ -36,11 +42,10 @@ struct tuner {
     double time_s;
     bool greedy;
 
-    struct layer_record records[RECORDS];
-    uint32_t n_records, records_run;
+    struct forecast_source recorded[1 + TUNE_DRAFTS]; /* with the run's own draft model, then with those of `drafts` */
+    uint32_t records_run, recording;                  /* recording: with which draft model */
     bool record_due;
     struct tune_speed speed;
-    struct cost_model costs; /* all 0: unknown */
 
     struct tune_plan plan;
     struct race *race;
@@ -155,8 +160,9 @@ static void
 forget(struct tuner *t)
 {
     race_close(t->race);
-    for (uint32_t i = 0; i < RECORDS; i++)
-        layer_record_close(&t->records[i]);
+    for (uint32_t d = 0; d <= TUNE_DRAFTS; d++)
+        for (uint32_t i = 0; i < RECORDS; i++)
+            layer_record_close(&t->recorded[d].records[i]);
     for (uint32_t i = 0; i < t->n_prompts; i++) {
         free(t->prompts != NULL ? t->prompts[i] : NULL);
         free(t->categories != NULL ? t->categories[i] : NULL);
@@ -265,12 +271,13 @@ tuner_begin(struct tuner *t, const struct tune_request *r, struct err *err)
         t->drafts[i] = r->drafts[i];
     t->plan = (struct tune_plan){.tokens = r->tokens, .passes = RACE_PASSES};
     t->speed.run_s = INFINITY;
-    t->costs = t->info->costs;
-    cost_reset(&t->costs);
+    t->recorded[0].costs = t->info->costs;
+    cost_reset(&t->recorded[0].costs);
     bool ok = choose_policies(t, r, err) && race_open(&t->race, r->prompts, r->n_prompts, r->seed, err);
     ok = ok && (copy_prompts(t, r) || err_set(err, ERR_WORK, "out of memory for prompts"));
-    for (uint32_t i = 0; i < RECORDS && ok && t->greedy; i++)
-        ok = layer_record_open(&t->records[i], t->info->layers, err);
+    for (uint32_t d = 0; d <= t->n_drafts && t->greedy; d++)
+        for (uint32_t i = 0; i < (d == 0 ? RECORDS : 1) && ok; i++)
+            ok = layer_record_open(&t->recorded[d].records[i], t->info->layers, err);
     if (!ok) {
         forget(t);
         return false;
@@ -282,6 +289,13 @@ tuner_begin(struct tuner *t, const struct tune_request *r, struct err *err)
 }
 
 /* ---- a run ---- */
+
+/* Returns the draft model of the i-th of the first runs: first the run's own, then one run with each further one. */
+static uint32_t
+record_draft(uint32_t i)
+{
+    return i < RECORDS ? 0 : i - RECORDS + 1;
+}
 
 static void
 begin_run(struct tuner *t)
@@ -372,13 +386,14 @@ void
 tuner_event(struct tuner *t, const struct event *e)
 {
     const char *text = e->type == EVENT_CONTROL ? e->control.new_text : NULL;
+    struct cost_model *costs = &t->recorded[t->recording].costs;
     if (t->run == RUN_ASKED && text != NULL && e->control.kind == RECORDED_RUN && strcmp(text, "prompt") == 0) {
         begin_run(t);
         return;
     }
     if (t->phase == TUNE_RECORDS && text != NULL && e->control.kind == RECORDED_COST &&
-        !cost_model_parse(text, &t->costs, NULL))
-        t->costs = (struct cost_model){0};
+        !cost_model_parse(text, costs, NULL))
+        *costs = (struct cost_model){0};
     token_t token;
     enum token_source source;
     if (t->run != RUN_GOING)
@@ -403,7 +418,7 @@ tuner_event(struct tuner *t, const struct event *e)
 /* ---- candidates ---- */
 
 /* Adds the i-th setting of each policy with each draft model, for i = 0, 1, …: so a plan with fewer candidates has the
- * best of each. The records are of the run's own draft model. */
+ * best of each. */
 static bool
 find_candidates(struct tuner *t, uint32_t *least, struct err *err)
 {
@@ -418,9 +433,10 @@ find_candidates(struct tuner *t, uint32_t *least, struct err *err)
     t->candidate[0] = (struct preset){.policy = "ar"};
     for (uint32_t i = 0; i < pairs; i++) {
         const uint32_t p = i % policies, draft = i / policies;
+        const struct forecast_source *r = &t->recorded[draft];
         if (t->wanted[p] && is_possible(t, p, draft))
-            found[i] = candidates_of(&t->info->policies[p], ops_of(t, p), t->records, draft == 0 ? t->n_records : 0,
-                                     t->info->rho, cost_known(&t->costs) ? &t->costs : NULL, of[i]);
+            found[i] = candidates_of(&t->info->policies[p], ops_of(t, p), r->records, r->n, t->info->rho,
+                                     cost_known(&r->costs) ? &r->costs : NULL, of[i]);
     }
     for (uint32_t k = 0; k < CANDIDATES_MOST; k++) {
         for (uint32_t i = 0; i < pairs && n < RACE_CANDIDATES; i++)
@@ -497,14 +513,14 @@ ask(struct tuner *t, const struct run_host *host, const struct preset *p, uint32
 }
 
 /* Returns the policy of the i-th of the first runs: plain decoding, then the one that needs most of the auxiliary models
- * whose predictions its forecasts are made from. The text is the same. */
+ * whose predictions its forecasts are made from; "ar" if none does. The text is the same. */
 static const char *
 record_policy(const struct tuner *t, uint32_t i)
 {
     const char *name = "ar";
     unsigned needs = 0;
     for (uint32_t p = 0; p < t->info->n_policies && i > 0; p++) {
-        const struct policy_ops *ops = t->wanted[p] && is_possible(t, p, 0) ? ops_of(t, p) : NULL;
+        const struct policy_ops *ops = t->wanted[p] && is_possible(t, p, record_draft(i)) ? ops_of(t, p) : NULL;
         if (ops == NULL || ops->what_if == NULL || ops->needs <= needs)
             continue;
         needs = ops->needs;
@@ -513,24 +529,42 @@ record_policy(const struct tuner *t, uint32_t i)
     return name;
 }
 
-/* Asks for the next of the first runs. *more: false after the last one. */
+/* Keeps the layer record of the run that has ended. */
+static void
+keep_record(struct tuner *t, const struct run_host *host)
+{
+    struct forecast_source *r = &t->recorded[t->recording];
+    const bool due = t->record_due;
+    t->record_due = false;
+    if (due && t->greedy && host->record(host->user, &r->records[r->n]) && r->records[r->n].n > r->records[r->n].begin)
+        r->n++;
+}
+
+/* Asks for the next of the first runs. *more: false after the last one. Each draft model has a session of its own. */
 static bool
 next_record(struct tuner *t, const struct run_host *host, bool *more, struct err *err)
 {
-    const bool slow = t->time_s > 0 && t->spent_s > (RECORDS - 1) * RECORD_SHARE * t->time_s;
+    const char *policy_only = probe_mode_names[PROBE_POLICY];
     struct preset run = {.n_set = 0};
-    snprintf(run.policy, sizeof run.policy, "%s", record_policy(t, t->records_run));
-    if (t->record_due && t->greedy && host->record(host->user, &t->records[t->n_records]) &&
-        t->records[t->n_records].n > t->records[t->n_records].begin)
-        t->n_records++;
-    t->record_due = false;
-    *more = t->records_run == 0 || (t->greedy && t->records_run < RECORDS && !slow);
+    keep_record(t, host);
+    while (t->records_run >= RECORDS && t->records_run < RECORDS + t->n_drafts &&
+           strcmp(record_policy(t, t->records_run), "ar") == 0)
+        t->records_run++; /* no policy that races has forecasts with this draft model */
+    const uint32_t draft = record_draft(t->records_run), before = t->records_run < RECORDS ? RECORDS - 1 : RECORDS;
+    const bool slow = t->time_s > 0 && t->spent_s > before * RECORD_SHARE * t->time_s,
+               begins = t->records_run == 0 || draft > 0;
+    *more = t->records_run == 0 || (t->greedy && t->records_run < RECORDS + t->n_drafts && !slow);
     if (!*more)
-        return host->post(host->user, CONTROL_PROBE, NULL, probe_mode_names[PROBE_POLICY], err) && begin_heats(t, err);
-    return (t->records_run > 0 ||
-            host->post(host->user, CONTROL_PROBE, NULL, probe_mode_names[t->greedy ? PROBE_ALL : PROBE_POLICY], err)) &&
-           ask(t, host, &run, 0, race_prompt(t->race, t->records_run), err) &&
-           (t->records_run > 0 || !t->greedy || host->post(host->user, CONTROL_COSTS, NULL, NULL, err));
+        return host->post(host->user, CONTROL_PROBE, NULL, policy_only, err) && begin_heats(t, err);
+    if (draft > 0 &&
+        !(host->post(host->user, CONTROL_PROBE, NULL, policy_only, err) && host->draft(host->user, draft, err)))
+        return false;
+    snprintf(run.policy, sizeof run.policy, "%s", record_policy(t, t->records_run));
+    t->recording = draft;
+    return (!begins ||
+            host->post(host->user, CONTROL_PROBE, NULL, t->greedy ? probe_mode_names[PROBE_ALL] : policy_only, err)) &&
+           ask(t, host, &run, draft, race_prompt(t->race, draft > 0 ? 0 : t->records_run), err) &&
+           (!begins || !t->greedy || host->post(host->user, CONTROL_COSTS, NULL, NULL, err));
 }
 
 static bool

@@ -3,7 +3,8 @@
  * runs from its owner. `specscope tune` and `:tune` are its owners.
  *
  *   1. The first run is autoregressive and measures the speed. It and two more record the predictions of all layers, the
- *      latter under a policy with a draft model, if there is one. The costs of steps are measured (cost_model.h).
+ *      latter under a policy with a draft model, if there is one; so does one run with each further draft model. The
+ *      costs of steps are measured (cost_model.h), with each draft model.
  *   2. Candidates are chosen (candidates.h), as many as fit into the time (tune_plan()).
  *   3. They race over two thirds of the prompts (race.h).
  *   4. Winner, runner-up and autoregressive decoding are measured on the other prompts.

@@ -90,15 +90,16 @@ bool engine_costs(struct engine *, double allowed_us, const atomic_bool *cancel,
 bool engine_has(const struct engine *, enum aux_role);
 unsigned engine_missing(const struct engine *,
                         unsigned needs); /* the needs of a policy that the engine does not meet */
-/* A draft model in reserve, with the acceptance head beside it: it can take the place of the engine's own. Zeros: none. */
+/* A draft model in reserve, with the acceptance head beside it and the costs of the engine's steps with it: it can take the place of the engine's own. Zeros: none. */
 struct engine_draft {
     struct aux_model model;
     struct accept_head *accept; /* NULL: none */
+    struct cost_model costs;    /* zeros: not measured */
 };
 /* Opens the draft model at `path` beside the engine's models. `reserved`: bytes that the weights of other reserves take. Fails with
  * one line if its vocabulary does not match the target's, if it does not fit into memory, or if it cannot be read. */
 bool engine_draft_open(struct engine *, const char *path, uint64_t reserved, struct engine_draft *, struct err *);
-/* Exchanges the engine's draft model and acceptance head with those of the reserve. No session of the engine may be
+/* Exchanges the engine's draft model, acceptance head and costs with those of the reserve. No session of the engine may be
  * running; one that is open keeps the models that it was opened with. A verification profile stays that of the engine's own
  * draft model. */
 void engine_draft_swap(struct engine *, struct engine_draft *);

@@ -366,9 +366,10 @@ engine_accept_open(struct engine *e, const char *given, uint64_t room, struct er
 void
 engine_draft_swap(struct engine *e, struct engine_draft *d)
 {
-    const struct engine_draft own = {e->aux[AUX_DRAFT], e->accept};
+    const struct engine_draft own = {e->aux[AUX_DRAFT], e->accept, e->costs};
     e->aux[AUX_DRAFT] = d->model;
     e->accept = d->accept;
+    e->costs = d->costs;
     *d = own;
 }
 

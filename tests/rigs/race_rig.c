@@ -17,8 +17,21 @@ declare_length(struct policy *p, const struct model_info *model, const struct sa
     return policy_number(p, "k", "K", 1, 16, 1, 5, "tokens drafted a round");
 }
 
+/* That of no rounds: runs of draft models are recorded for policies that have forecasts. */
+static bool
+forecast_nothing(const struct layer_record *record, const double *values, struct tally *out)
+{
+    (void)record, (void)values, (void)out;
+    return false;
+}
+
 static const struct policy_ops simulated[] = {{.name = "ar", .title = "plain", .paper = ""},
-                                              {.name = "sd", .title = "draft", .paper = "", .open = declare_length},
+                                              {.name = "sd",
+                                               .title = "draft",
+                                               .paper = "",
+                                               .open = declare_length,
+                                               .needs = NEEDS(AUX_DRAFT),
+                                               .what_if = forecast_nothing},
                                               {.name = "ngram", .title = "text", .paper = "", .open = declare_length},
                                               {.name = "swift", .title = "layers", .paper = ""}};
 #define POLICIES (sizeof simulated / sizeof *simulated)
@@ -80,6 +93,22 @@ race_rig_request(const struct simulated_race *r, double time_s)
 
 /* ---- the owner ---- */
 
+static void
+log_request(struct simulated_race *r, char what)
+{
+    const size_t n = strlen(r->log);
+    if (n + 1 < sizeof r->log)
+        r->log[n] = what;
+}
+
+static bool
+take_draft(void *user, uint32_t draft, struct err *err)
+{
+    (void)err;
+    log_request(user, (char)('0' + draft));
+    return true;
+}
+
 static bool
 take(void *user, enum control_kind kind, const char *name, const char *text, struct err *err)
 {
@@ -99,9 +128,16 @@ take(void *user, enum control_kind kind, const char *name, const char *text, str
         while (strcmp(r->texts[r->prompt], text) != 0)
             r->prompt++;
         r->runs++;
+        log_request(r, 'r');
         break;
-    case CONTROL_PROBE: snprintf(r->probe, sizeof r->probe, "%s", text); break;
-    default: assert_int_equal(kind, CONTROL_COSTS); r->costs++;
+    case CONTROL_PROBE:
+        snprintf(r->probe, sizeof r->probe, "%s", text);
+        log_request(r, text[0]);
+        break;
+    default:
+        assert_int_equal(kind, CONTROL_COSTS);
+        r->costs++;
+        log_request(r, 'c');
     }
     return true;
 }
@@ -116,7 +152,7 @@ give_record(void *user, struct layer_record *record)
 struct run_host
 race_rig_host(struct simulated_race *r)
 {
-    return (struct run_host){.user = r, .post = take, .record = give_record};
+    return (struct run_host){.user = r, .post = take, .record = give_record, .draft = take_draft};
 }
 
 /* ---- events ---- */

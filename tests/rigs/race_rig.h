@@ -20,6 +20,7 @@ struct simulated_race {
     char policy[16], probe[8]; /* requested ones */
     double k;
     uint32_t prompt, runs, costs; /* runs and measurements of costs that were requested */
+    char log[64]; /* the first requests: the number of a draft model, probe mode (a, p), run (r), costs (c) */
 };
 
 /* Opens a tuner; the policies and the request below are valid until race_rig_close(). */

@@ -115,7 +115,7 @@ draw_interval(const struct axis *a, const struct canvas *c, int y, const struct 
 {
     const struct comparison *of = &s->speed;
     canvas_text(c, y, a->x + axis_place(a, 1), ROLE_DIM, "│");
-    if (is_known(s)) {
+    if (is_known(s) && s->candidate != 0) { /* the speed of plain decoding is 1 */
         const int from = axis_place(a, of->low), to = axis_place(a, of->high);
         for (int x = from; x <= to; x++)
             canvas_text(c, y, a->x + x, ROLE_DIM, "─");
@@ -215,8 +215,9 @@ draw_race(struct tune_panel *p, const struct view *v, const struct canvas *c)
     const int n = (int)ranked(p, v, all, &row);
     const struct race *r = tuner_race(v->tuner);
     const bool result = race_held_out_runs(r, &held) >= 2 && c->rows > 5;
-    const bool second = result && race_runner_up(r) != 0 && race_runner_up(r) != race_winner(r) && c->rows > 10;
-    const bool details = c->rows > 4 && (p->moved || c->rows > 10);
+    const bool second =
+        result && race_runner_up(r) != 0 && race_runner_up(r) != race_winner(r) && (c->rows > 10 || c->rows - n > 2);
+    const bool details = c->rows > 4 && (p->moved || c->rows > 10 || c->rows - n > 1 + result + second);
     const int below = details + result + second;
     p->header = c->rows > 3 ? 1 : 0;
     p->rows = c->rows - p->header - below < n ? c->rows - p->header - below : n;

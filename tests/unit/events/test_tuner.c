@@ -139,6 +139,23 @@ TUNER_TEST(the_fastest_setting_wins_on_held_out_prompts)
     assert_null(tuner_category(rig.tuner, 3));
 }
 
+TUNER_TEST(each_draft_model_is_recorded_and_timed_in_its_own_session)
+{
+    struct err err = {0};
+    const struct tune_draft drafts[] = {
+        {"one.gguf", NEEDS(AUX_DRAFT)}, {"none.gguf", 0}, {"two.gguf", NEEDS(AUX_DRAFT)}};
+    struct tune_request request = race_rig_request(&rig, 0);
+    struct policy_info *sd = &rig.info.policies[1];
+    sd->missing = NEEDS(AUX_DRAFT);
+    request.drafts = drafts;
+    request.n_drafts = 3;
+    assert_ok(tuner_begin(rig.tuner, &request, &err), err);
+    assert_ok(race_rig_run(&rig, 6, &err), err);
+    /* three runs with the run's own draft model, one with each that meets sd's needs, the first run of the heats */
+    assert_memory_equal(rig.log, "a0rc0r0rp1a1rcp3a3rcp", 21);
+    assert_string_equal(rig.probe, "policy");
+}
+
 TUNER_TEST(the_first_run_probes_all_layers_and_heats_do_not)
 {
     struct err err;
