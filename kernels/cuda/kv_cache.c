@@ -9,6 +9,7 @@
 
 #include "kernels/cuda/device/layout.h"
 #include "kernels/cuda/requests.h"
+#include "kernels/cuda/schedule.h"
 #include "kernels/cuda/trace.h"
 #include "kernels/experts.h"
 
@@ -288,7 +289,8 @@ take_arenas(struct kv_cache *s, struct err *err)
     const size_t results = s->desc.max_probes * sizeof(struct prediction) + 2 * sizeof(struct verdict) +
                            sizeof(struct until_state) + (depths + 1 + VERIFY_NODES) * sizeof(struct prediction) + 4096;
     const size_t args = 2 * (s->dev.max_rows * (sizeof(struct row) + sizeof(struct row_group)) +
-                             (size_t)s->desc.max_rows * 64 * sizeof(slot_t) + depths * 2 * sizeof(float)) +
+                             (size_t)s->desc.max_rows * 64 * sizeof(slot_t) + depths * 2 * sizeof(float) +
+                             schedule_room((uint32_t)depths) * sizeof(struct pass_step)) +
                         s->desc.max_probes * sizeof(struct head_row) + 16384;
     return arena_open(&s->args, s->backend, args, err) && arena_open(&s->results, s->backend, results, err);
 }

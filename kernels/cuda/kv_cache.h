@@ -114,9 +114,10 @@ struct kv_cache {
     struct delivery *deliveries;
     size_t n_deliveries, deliveries_room;
 
-    struct head_row *head_rows; /* (dev.head_rows) rows of the head call being prepared */
-    int32_t *requests;          /* (dev.head_rows) index of the request whose prediction a row is, or -1 */
-    int32_t *final_row;         /* (ring) row of the call with layer L of a ring entry, or -1 */
+    const struct pass_step *steps; /* of the latest forward pass, in the arena's host memory: rows.c */
+    struct head_row *head_rows;    /* (dev.head_rows) rows of the head call being prepared */
+    int32_t *requests;             /* (dev.head_rows) index of the request whose prediction a row is, or -1 */
+    int32_t *final_row;            /* (ring) row of the call with layer L of a ring entry, or -1 */
 
     bool queued;      /* work was queued since the last wait() */
     bool stoppable;   /* queued work can be stopped by the cancel flag */

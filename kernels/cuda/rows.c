@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "kernels/cuda/schedule.h"
 #include "kernels/cuda/trace.h"
 #include "kernels/experts.h"
 
@@ -72,11 +73,13 @@ send_forward(struct kv_cache *s, const struct forward_pass *w, const struct exit
              struct forward_args *a)
 {
     const size_t depths = s->weights->desc.n_layers + 1;
+    const uint32_t first = request_first_layer(w), layers = first <= w->to ? w->to + 1 - first : 0;
     struct arena_piece args;
-    void *groups;
+    void *groups, *steps;
     if (!cuda_kv_cache_args(s,
                             piece_room(w->n, sizeof *w->rows) + piece_room(w->n_tails, sizeof *w->tails) +
-                                piece_room(w->n, sizeof(struct row_group)) + 2 * piece_room(depths, 1) +
+                                piece_room(w->n, sizeof(struct row_group)) +
+                                piece_room(schedule_room(layers), sizeof(struct pass_step)) +
                                 2 * piece_room(depths, sizeof(float)),
                             &args))
         return false;
@@ -85,10 +88,8 @@ send_forward(struct kv_cache *s, const struct forward_pass *w, const struct exit
                                .rows = piece_copy(&args, w->rows, w->n, sizeof *w->rows),
                                .tails = piece_copy(&args, w->tails, w->n_tails, sizeof *w->tails),
                                .groups = piece_put(&args, w->n, sizeof(struct row_group), &groups),
-                               .skip_attention = piece_copy(&args, w->skip_attention, depths, sizeof(bool)),
-                               .skip_mlp = piece_copy(&args, w->skip_mlp, depths, sizeof(bool)),
                                .n = (uint32_t)w->n,
-                               .first = request_first_layer(w),
+                               .first = first,
                                .to = w->to,
                                .window = s->backend->window};
     a->n_groups = group_rows(w, groups);
@@ -97,6 +98,11 @@ send_forward(struct kv_cache *s, const struct forward_pass *w, const struct exit
                                        .threshold = piece_copy(&args, rule->threshold, depths, sizeof(float)),
                                        .state = state,
                                        .trained = weights_asked(s->weights, rule->head)};
+    const size_t used = args.used; /* the list is last, so that only its own length is sent */
+    a->steps = piece_put(&args, schedule_room(layers), sizeof(struct pass_step), &steps);
+    a->n_steps = schedule_pass(s->weights, w, rule, steps);
+    args.used = used + piece_room(a->n_steps + 1, sizeof(struct pass_step));
+    s->steps = steps;
     return cuda_kv_cache_send(s, &args);
 }
 
@@ -145,14 +151,19 @@ launch_traced(struct kv_cache *s, struct forward_args a)
 static void
 run_layers(struct kv_cache *s, struct forward_args a)
 {
-    const uint32_t last = a.to;
+    const uint32_t last = a.to, n = a.n_steps;
+    const struct pass_step *const steps = a.steps;
     char doing[48];
     if (!s->backend->sync) {
         (void)cuda_kv_cache_did(s, launch_traced(s, a), "running layers");
         return;
     }
-    for (bool ok = true; ok && a.first <= last; a.first++) {
+    uint32_t begin = 0;
+    for (bool ok = true; ok && a.first <= last; a.first++, begin += a.n_steps) {
         a.to = a.first;
+        a.steps = steps + begin; /* the entry before the layer's first step takes the place of the beginning */
+        for (a.n_steps = 0; begin + a.n_steps < n && s->steps[begin + a.n_steps + 1].layer == a.first;)
+            a.n_steps++;
         snprintf(doing, sizeof doing, "running layer %u", (unsigned)a.first);
         ok = cuda_kv_cache_did(s, launch_traced(s, a), doing);
     }

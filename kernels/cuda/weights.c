@@ -10,6 +10,7 @@
 #include "kernels/cuda/device/layout.h"
 #include "kernels/cuda/kv_cache.h"
 #include "kernels/cuda/pack.h"
+#include "kernels/cuda/schedule.h"
 #include "kernels/cuda/upload.h"
 #include "kernels/experts.h"
 #include "kernels/tensor.h"
@@ -249,13 +250,14 @@ load_moe(struct upload *u, const struct model_desc *d, const struct layer_desc *
            (f->shared_ffn == 0 || load_stack(u, d, l->experts + f->n, 1, f->shared_ffn, &to->shared, err));
 }
 
-/* Loads the experts of all layers; *out (L + 1) is in device memory. */
+/* Loads the experts of all layers: *host (L + 1), and *out in device memory. */
 static bool
-experts_load(struct upload *u, const struct model_desc *d, const struct dev_moe **out, struct err *err)
+experts_load(struct upload *u, const struct model_desc *d, struct dev_moe **host, const struct dev_moe **out,
+             struct err *err)
 {
     const size_t n = d->n_layers + 1u;
     const void *there = NULL;
-    struct dev_moe *all = calloc(n, sizeof *all);
+    struct dev_moe *all = *host = calloc(n, sizeof *all);
     if (all == NULL)
         return err_set(err, ERR_WORK, "not enough memory for the model's weights");
     bool ok = true;
@@ -263,7 +265,6 @@ experts_load(struct upload *u, const struct model_desc *d, const struct dev_moe 
         ok = d->layers[l - 1].experts == NULL || load_moe(u, d, &d->layers[l - 1], &all[l], err);
     ok = ok && upload_array(u, all, n * sizeof *all, "tables", &there, err);
     *out = there;
-    free(all);
     return ok;
 }
 
@@ -337,13 +338,13 @@ cuda_weights_heads(struct weights *w, const struct exit_head *by_layer, struct e
         return false;
     memory_free(&w->trained);
     w->trained = (struct memory){.pieces = NULL};
+    free(w->heads);
+    w->heads = NULL;
     if (by_layer == NULL)
         return true;
-    struct dev_head *heads = calloc(w->desc.n_layers + 1u, sizeof *heads);
-    const bool ok = heads != NULL ? copy_heads(w, by_layer, heads, err)
-                                  : err_set(err, ERR_WORK, "not enough memory for the trained heads");
-    free(heads);
-    if (ok)
+    w->heads = calloc(w->desc.n_layers + 1u, sizeof *w->heads);
+    if (w->heads != NULL ? copy_heads(w, by_layer, w->heads, err)
+                         : err_set(err, ERR_WORK, "not enough memory for the trained heads"))
         return true;
     w->sizes.trained = NULL;
     memory_free(&w->trained);
@@ -353,8 +354,8 @@ cuda_weights_heads(struct weights *w, const struct exit_head *by_layer, struct e
 
 /* Optional tensors that the forward pass supports. */
 #define OPTIONAL_TENSORS                                                                                               \
-    (LAYER_QKV_BIAS | LAYER_QK_NORM | LAYER_NORM_BIAS | LAYER_MLP_BIAS | LAYER_POST_NORMS | 1ull << LAYER_BO |         \
-     1ull << LAYER_BGATE | 1ull << LAYER_SINKS | LAYER_ROUTING)
+    (LAYER_QKV_BIAS | LAYER_QK_NORM | LAYER_NORM_BIAS | LAYER_MLP_BIAS | LAYER_POST_NORMS | 1u << LAYER_BO |           \
+     1u << LAYER_BGATE | 1u << LAYER_SINKS | LAYER_ROUTING)
 
 /* ---- what there is to load ---- */
 
@@ -512,6 +513,10 @@ load_layer(struct upload *u, const struct model_desc *d, uint32_t l, struct dev_
     if (!load_vectors(u, from, to, err))
         return false;
     to->window = from->form.sees_all ? 0 : d->window;
+    if (to->ffn_norm == NULL && d->form.parallel) { /* both sublayers read one norm */
+        to->ffn_norm = to->attn_norm;
+        to->ffn_norm_b = to->attn_norm_b;
+    }
     to->xielu = from->form.xielu;
     to->has_experts = from->experts != NULL;
     to->rope = from->form.rope == LAYER_ROPE_LOCAL && !local ? LAYER_ROPE_GLOBAL : from->form.rope;
@@ -565,10 +570,13 @@ load_all(struct upload *u, struct weights *w, const struct model_desc *d, struct
         ok = load_layer(u, d, l, &layers[l], err);
         w->has_experts = w->has_experts || layers[l].has_experts || layers[l].sinks != NULL;
     }
-    ok = ok && (d->form.experts.n == 0 || experts_load(u, d, &to->moe, err));
+    ok = ok && (d->form.experts.n == 0 || experts_load(u, d, &w->moe, &to->moe, err));
     const void *there = NULL;
     ok = ok && upload_array(u, layers, table, "tables", &there, err);
     to->layers = there;
+    ok = ok && schedule_model(w, err) &&
+         upload_array(u, w->products, w->n_products * sizeof *w->products, "tables", &there, err);
+    to->products = there;
     ok = ok && upload_array(u, to, sizeof *to, "tables", &there, err);
     w->model = there;
     return ok && upload_finish(u, err);
@@ -671,5 +679,9 @@ cuda_weights_unload(struct weights *w)
     memory_free(&w->memory);
     memory_free(&w->trained);
     free(w->layers);
+    free(w->moe);
+    free(w->heads);
+    free(w->products);
+    free(w->plan);
     free(w);
 }

@@ -10,10 +10,17 @@ struct weights {
     struct model_desc desc;        /* for checking requests; `layers` and `rope_factors` are not stored */
     struct dev_model sizes;        /* copy of the device's structure, with device pointers */
     const struct dev_model *model; /* on the device */
-    struct dev_layer *layers;      /* (L + 1): host copy of model->layers */
-    bool has_experts;              /* some layer has experts, sinks or clamped gates */
-    bool has_alibi;                /* the model has ALiBi or clips; in either case the forward pass is */
-                                   /* launch_forward_moe() */
+    struct dev_layer *layers;      /* (L + 1): host copies of model->layers, */
+    struct dev_moe *moe;           /* (L + 1), NULL: none; model->moe, */
+    struct dev_head *heads;        /* (L + 1), NULL: none; model->trained, */
+    struct dev_product *products;  /* (n_products) and model->products: schedule.h */
+    uint32_t n_products;
+    struct plan_step {
+        uint32_t first, n;
+    } * plan;         /* (L + 1, STEPS): the products of a step; those of a probe belong to layer 0 */
+    bool has_experts; /* some layer has experts, sinks or clamped gates */
+    bool has_alibi;   /* the model has ALiBi or clips; in either case the forward pass is */
+                      /* launch_forward_moe() */
     struct memory memory;
     struct memory trained; /* memory of the trained heads */
 };

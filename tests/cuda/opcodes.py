@@ -38,23 +38,25 @@ OPCODES = {
     "load_weights": ["ld.global.nc.L1::no_allocate.v4.u32", "ld.global.nc.u32", "ld.global.nc.v2.u32"],
     "load_state": ["ld.global.v2.u32", "ld.global.v4.u32"],
     "load_activations": ["ld.global.v4.u32"],
-    "load_near": ["ld.shared.v4.u32"],
+    "load_smem": ["ld.shared.v4.u32"],
     "prefetch_l2": {"sm_80": ["prefetch.global.L2"], "sm_90": ["cp.async.bulk.prefetch.L2.global"]},
     "mma_f16": ["mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"],
     "mma_bf16": ["mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"],
     "trap_grid": ["trap"],
     # Within a block or a warp.
-    "absorb_block": ["bar.warp.sync"],
+    "attend_block": ["bar.warp.sync"],
     "leave_groups_out": ["bar.warp.sync"],
     "score_experts": ["bar.warp.sync"],
+    "take_ahead": ["bar.warp.sync"],
+    "take_step": ["bar.warp.sync"],
     "summarise": ["bar.red.and.pred"],
     "gather": ["atom.shared.add.u32", "bar.sync"],
     "order_expert_rows": ["atom.shared.add.u32", "bar.sync"],
     "inspect_rows": ["atom.shared.max.u32"],
     **{name: BARRIER for name in (
-        "add_up", "all_strips", "attend_split", "begin_forward", "begin_step", "block_draw", "block_reduce", "block_sum",
+        "add_up", "all_strips", "attend_split", "begin_forward", "block_draw", "block_reduce", "block_sum",
         "descend", "do_products", "exact_strip", "find_top", "multiply_tile", "norm_to_smem", "norm_to_smem_first",
-        "reject", "select_cut", "spread_smem", "walk_sampling")},
+        "reject", "select_cut", "spread_smem", "sum_tile", "walk_sampling")},
 }
 COUNTED = re.compile(r"(?:@!?\w+\s+|@!?%\w+\s+)?((?:ld|st|atom|red|membar|fence|bar|barrier|cp|prefetch|prefetchu|cctl|"
                      r"mma|ldmatrix|discard|trap)\b[\w.:]*)")

@@ -4,7 +4,7 @@
 #define TESTS_RIGS_CUDA_PRODUCT_H
 
 #include "kernels/cuda/device/launch.cuh"
-#include "kernels/cuda/device/matmul.cuh"
+#include "kernels/cuda/device/tile.cuh"
 #include "tests/rigs/cuda_matrix.h"
 
 struct product_args {
@@ -43,20 +43,20 @@ __launch_bounds__(BLOCK_THREADS, 1) multiply_rows(struct product_args a)
 /* The same of up to a tile of rows that lie in shared memory, which is where each block copies them first. */
 template <enum weight_type T>
 static __global__ void
-__launch_bounds__(BLOCK_THREADS, 1) multiply_near_rows(struct product_args a)
+__launch_bounds__(BLOCK_THREADS, 1) multiply_smem_rows(struct product_args a)
 {
     SHARED_MEMORY(unsigned char, shared);
     const uint32_t units = a.product.matrices[0]->units;
-    uint16_t *const near = (uint16_t *)(shared + SMEM_AT);
+    uint16_t *const rows = (uint16_t *)(shared + SMEM_AT);
     struct put_output put = {a};
     struct product p = a.product;
     uint32_t turn = 0;
-    p.x = near;
+    p.x = rows;
     p.in_smem = true;
     const auto copy = [&] {
         for (uint32_t r = 0; r < p.n; r++)
             for (uint32_t k = thread_here(); k < units * UNIT; k += BLOCK_THREADS)
-                near[smem_place(units, r, k)] = ((const uint16_t *)a.product.x)[packed_place(units, r, k)];
+                rows[smem_place(units, r, k)] = ((const uint16_t *)a.product.x)[packed_place(units, r, k)];
         __syncthreads();
     };
     all_strips<T, 1, true>(all_rows<1>(p), (float *)shared, &turn, copy, put);
@@ -65,12 +65,32 @@ __launch_bounds__(BLOCK_THREADS, 1) multiply_near_rows(struct product_args a)
 /* Whether it can be run so, which it is then. */
 template <enum weight_type T>
 static bool
-run_near_product(const struct product_args &a)
+run_smem_product(const struct product_args &a)
 {
     const uint32_t units = a.product.matrices[0]->units;
     if (T == WEIGHT_F32 || a.product.n > TILE || a.product.n * smem_stride(units) * 16 > SMEM_BYTES)
         return false;
-    run(multiply_near_rows < T == WEIGHT_F32 ? WEIGHT_F16 : T >, a, SMEM_AT + SMEM_BYTES);
+    run(multiply_smem_rows < T == WEIGHT_F32 ? WEIGHT_F16 : T >, a, SMEM_AT + SMEM_BYTES);
+    return true;
+}
+
+template <enum weight_type T>
+static __global__ void
+__launch_bounds__(BLOCK_THREADS, 1) multiply_in_tiles(struct product_args a)
+{
+    SHARED_MEMORY(struct tile_shared, shared);
+    struct put_output put = {a};
+    all_tiles<T>(a.product, shared, put);
+}
+
+/* The same in tiles, which more than a tile of rows are. */
+template <enum weight_type T>
+static bool
+run_tiled_product(const struct product_args &a)
+{
+    if (T == WEIGHT_F32 || a.product.n <= TILE)
+        return false;
+    run(multiply_in_tiles < T == WEIGHT_F32 ? WEIGHT_F16 : T >, a, sizeof(struct tile_shared));
     return true;
 }
 

@@ -167,7 +167,7 @@ score(const KV *key, const float *q, uint32_t room, uint32_t pairs, float (&z)[P
 /* Adds ALiBi's biases to scores. Scores of positions that a pair does not see are undefined. */
 template <int PAIRS>
 static __device__ __forceinline__ void
-lean(const struct alibi &form, const struct attend_job &job, uint32_t position, float (&z)[PAIRS])
+add_alibi(const struct alibi &form, const struct attend_job &job, uint32_t position, float (&z)[PAIRS])
 {
 #pragma unroll
     for (int i = 0; i < PAIRS; i++) {
@@ -181,7 +181,7 @@ lean(const struct alibi &form, const struct attend_job &job, uint32_t position, 
 /* Converts scores to weights exp(z - max), (ATTEND_BLOCK, PAIRS); writes maxima and sums of the weights to `heads`. */
 template <int PAIRS>
 static __device__ __forceinline__ void
-weigh(const struct attend_job &job, uint32_t position, const float (&z)[PAIRS], float *weights, float2 *heads)
+softmax_block(const struct attend_job &job, uint32_t position, const float (&z)[PAIRS], float *weights, float2 *heads)
 {
     float p[PAIRS] = {};
 #pragma unroll
@@ -247,7 +247,7 @@ load_values(const struct values_place<KV> &at, uint32_t from, lane_values<KV, DI
 /* Computes positions [first, first + ATTEND_BLOCK), some of which are visible: the warp's maxima, sums and outputs. */
 template <class KV, int PAIRS, int DIMS>
 static __device__ __forceinline__ void
-absorb_block(const struct attend_scene &c, const struct attend_job &job, uint32_t first, const float *q, float2 *heads,
+attend_block(const struct attend_scene &c, const struct attend_job &job, uint32_t first, const float *q, float2 *heads,
              float *own)
 {
     const uint32_t lane = job.lane, room = head_room(c.m->head_dim);
@@ -270,8 +270,8 @@ absorb_block(const struct attend_scene &c, const struct attend_job &job, uint32_
         for (int i = 0; i < PAIRS; i++)
             z[i] = capped(c.m->form.attention_cap, z[i]);
     if (c.slopes != NULL)
-        lean<PAIRS>(c.m->form.alibi, job, position, z);
-    weigh<PAIRS>(job, position, z, own, heads);
+        add_alibi<PAIRS>(c.m->form.alibi, job, position, z);
+    softmax_block<PAIRS>(job, position, z, own, heads);
     __syncwarp();
 #pragma unroll
     for (int b = 0; b < ATTEND_BLOCK / ahead; b++) {
@@ -417,7 +417,7 @@ attend_split(const struct attend_scene &c, const struct attend_job &job, struct 
     static_assert(PAIRS * DIMS * WARP == ATTEND_SUMS && PAIRS <= ATTEND_PAIRS, "two sums a thread");
     __syncthreads(); /* queries are complete, and the previous partials have been read */
     if (first <= job.last && first + ATTEND_BLOCK > job.first)
-        absorb_block<KV, PAIRS, DIMS>(c, job, first, place->q, place->heads[warp], place->out[warp]);
+        attend_block<KV, PAIRS, DIMS>(c, job, first, place->q, place->heads[warp], place->out[warp]);
     __syncthreads();
     return merge_blocks<PAIRS>(place, at, split, thread);
 }

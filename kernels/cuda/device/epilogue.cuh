@@ -28,7 +28,7 @@ put_expert(const struct forward_state *s, uint32_t v, uint32_t o0, uint32_t o1, 
     const uint32_t ffn = stack.down.cols, row = shared ? entry.row : v;
     const bool gated = stack.gate_up.rows > ffn;
     const float *const bgate = bias_of(stack.bgate, s, entry, ffn), *const bup = bias_of(stack.bup, s, entry, ffn);
-    const struct xielu &numbers = layer_here(s).xielu;
+    const struct xielu &numbers = s->layer.xielu;
     void *const to = shared ? s->a.kv_cache.shared_hidden : s->a.kv_cache.expert_hidden;
 #pragma unroll 1
     for (int i = 0; i < (gated ? 1 : 2); i++) {
@@ -53,9 +53,9 @@ add_expert(const struct forward_state *s, uint32_t v, uint32_t o0, uint32_t o1, 
     const struct expert_row entry = s->a.kv_cache.expert_rows[v];
     const struct expert_stack &stack = s->product.shared ? moe_here(s).shared : moe_here(s).routed;
     const float *const bias = bias_of(stack.bdown, s, entry, width);
-    const bool to_stream = (entry.edge & ROW_LAST) != 0 && !s->how.raw;
+    const bool to_stream = (entry.edge & ROW_LAST) != 0 && !s->entry.raw;
     float *const hidden = s->a.kv_cache.hidden + (size_t)row_of(s, entry.row).ring * (s->model.n_layers + 1) * width;
-    const float *const before = hidden + (size_t)s->how.from * width;
+    const float *const before = hidden + (size_t)s->now.depth * width;
     float *const sums = s->a.kv_cache.raw + (size_t)entry.row * width;
     float *const after = to_stream ? hidden + (size_t)s->l * width : sums;
 #pragma unroll
@@ -63,7 +63,7 @@ add_expert(const struct forward_state *s, uint32_t v, uint32_t o0, uint32_t o1, 
         const uint32_t o = i == 0 ? o0 : o1;
         if (o == UINT32_MAX)
             continue;
-        const float y = fmaf(i == 0 ? y0 : y1, s->how.scale, bias != NULL ? bias[o] : 0);
+        const float y = fmaf(i == 0 ? y0 : y1, s->entry.scale, bias != NULL ? bias[o] : 0);
         const float sum = fmaf(entry.weight, y, (entry.edge & ROW_FIRST) != 0 ? 0 : sums[o]);
         after[o] = to_stream ? fmaf(s->model.form.residual_scale, sum, before[o]) : sum;
     }
@@ -96,7 +96,7 @@ template <unsigned KINDS> struct epilogue {
     put_qk(bool key, uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1) const
     {
         const struct dev_model &m = s->model;
-        const struct dev_layer &layer = layer_here(s);
+        const struct dev_layer &layer = s->layer;
         const bool later = layer.q_norm != NULL || layer.k_norm != NULL;
         uint32_t pair;
         if ((KINDS & EPILOGUE_CLIPS) != 0 && !(later && m.form.whole_norms)) {
@@ -125,7 +125,7 @@ template <unsigned KINDS> struct epilogue {
     put_qkv(uint32_t which, uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1) const
     {
         const struct dev_model &m = s->model;
-        const struct dev_layer &layer = layer_here(s);
+        const struct dev_layer &layer = s->layer;
         const float *bias = which == 0 ? layer.bq : which == 1 ? layer.bk : layer.bv;
         if (bias != NULL) {
             y0 += o0 != UINT32_MAX ? bias[o0] : 0;
@@ -151,17 +151,17 @@ template <unsigned KINDS> struct epilogue {
     {
         const uint32_t width = s->model.width;
         float *hidden = s->a.kv_cache.hidden + (size_t)row_of(s, row).ring * (s->model.n_layers + 1) * width;
-        const float *before = hidden + (size_t)s->how.from * width;
-        float *after = s->how.raw ? s->a.kv_cache.raw + (size_t)row * width : hidden + (size_t)s->l * width;
+        const float *before = hidden + (size_t)s->now.depth * width;
+        float *after = s->entry.raw ? s->a.kv_cache.raw + (size_t)row * width : hidden + (size_t)s->l * width;
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             const uint32_t o = i == 0 ? o0 : o1;
             if (o == UINT32_MAX)
                 continue;
-            float x = s->how.raw ? 0 : before[o];
-            if (s->how.bias != NULL)
-                x = fmaf(s->how.bias[o], s->how.bias_scale, x);
-            after[o] = fmaf(i == 0 ? y0 : y1, s->how.scale, x);
+            float x = s->entry.raw ? 0 : before[o];
+            if (s->entry.bias != NULL)
+                x = fmaf(s->entry.bias[o], s->entry.bias_scale, x);
+            after[o] = fmaf(i == 0 ? y0 : y1, s->entry.scale, x);
         }
     }
 
@@ -178,8 +178,8 @@ template <unsigned KINDS> struct epilogue {
     put_activated(uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1) const
     {
         const struct dev_model &m = s->model;
-        const struct dev_layer &layer = layer_here(s);
-        const bool gated = layer_is_gated(m, layer);
+        const struct dev_layer &layer = s->layer;
+        const bool gated = s->entry.pairing == PAIR_GATE_UP;
         const float *const bias = gated ? layer.bgate : layer.bup;
         const float up = gated ? y1 + (layer.bup != NULL && o0 != UINT32_MAX ? layer.bup[o0] : 0) : 1;
 #pragma unroll 1
@@ -202,15 +202,15 @@ template <unsigned KINDS> struct epilogue {
             return;
         if (s->model.shapes_logits)
             z = shaped_logit(s->model, o, z);
-        s->how.logits[o] = z;
-        part.add(z, fabsf(z) < INFINITY ? 1 : NAN, s->how.temperature); /* keeps values that are not numbers */
+        s->logits[o] = z;
+        part.add(z, fabsf(z) < INFINITY ? 1 : NAN, s->temperature); /* keeps values that are not numbers */
                                                                         /* the row has already passed this layer */
     }
 
     __device__ __forceinline__ bool
     is(enum epilogue_kind kind) const
     {
-        return (KINDS >> kind & 1u) != 0 && s->how.kind == kind;
+        return (KINDS >> kind & 1u) != 0 && s->entry.kind == kind;
     }
 
     __device__ __forceinline__ void
@@ -228,7 +228,7 @@ template <unsigned KINDS> struct epilogue {
         } else if (is(EPILOGUE_STREAM)) {
             add_to_stream(row, o0, o1, y0, y1);
         } else if (is(EPILOGUE_QKV)) {
-            put_qkv(s->how.matrix + which, row, o0, o1, y0, y1);
+            put_qkv(s->entry.first_matrix + which, row, o0, o1, y0, y1);
         } else if (is(EPILOGUE_ACTIVATED)) {
             put_activated(row, o0, o1, y0, y1);
         } else if (o0 != UINT32_MAX && o1 != UINT32_MAX) {

@@ -1,9 +1,26 @@
-/* A forward pass: rows through layers, in one cooperative launch (docs/cuda.md). Shared is what a block has in shared memory: that of models
- * that mix experts or have other rare forms, or of all others, whose kernel has nothing of them.
+/* A forward pass: rows through layers, in one cooperative launch (docs/cuda.md). Shared is what a block has in shared memory: that of
+ * models that mix experts or have other rare forms, or of all others, whose kernel has nothing of them. The map of calls:
  *
- * A layer is a few steps with a barrier of the grid after each. Products are most of them, and there is one place where a
- * product is multiplied: what differs is prepared before, so that the kernel has each kind of strip once and needs no
- * calls, which would put registers on a stack. */
+ * forward_layers              the kernel: for each entry of the list that the host made
+ *   begin_forward             copies the model and the rows, computes rotations
+ *   begin_layer               block 0 reads the cancel word
+ *   do_elementwise            the steps without a product (forward_steps.cuh):
+ *     norm_rows, norm_heads, post_rows, copy_rows, shift_probe, norm_probe
+ *     attend_rows             attend_block, merge_blocks, merge_splits (attention.cuh)
+ *     route_rows              put_router_logits, choose_all, order_expert_rows (forward_route.cuh)
+ *   do_products               the products of the step, by the type of weights:
+ *     multiply_smem           up to 8 rows, which the block norms itself: all_strips (matmul.cuh)
+ *     multiply                8, 16 or 32 rows at a time: all_strips
+ *     multiply_tiles          many rows: all_tiles (tile.cuh)
+ *     multiply_exactly        F32
+ *       unit_of               loads and multiplies packed weights (units.cuh)
+ *       epilogue              what becomes of each pair of outputs (epilogue.cuh)
+ *   grid_sync                 the barrier (grid.cuh); meanwhile wait_usefully:
+ *     take_step, take_ahead, take_layer, fetch_ahead (forward_products.cuh)
+ *   leaves                    whether the probed row exits
+ *
+ * There is one place where a product is multiplied, and what differs is prepared before: so the kernel has each kind of strip once and
+ * needs no calls, which would put registers on a stack. */
 #ifndef KERNELS_CUDA_DEVICE_FORWARD_CUH
 #define KERNELS_CUDA_DEVICE_FORWARD_CUH
 
@@ -13,6 +30,7 @@
 #include "kernels/cuda/device/grid.cuh"
 #include "kernels/cuda/device/launch.cuh"
 #include "kernels/cuda/device/matmul.cuh"
+#include "kernels/cuda/device/tile.cuh"
 
 template <class Shared>
 constexpr unsigned epilogue_more = (Shared::HAS_EXPERTS ? EPILOGUE_EXPERTS : 0) |
@@ -31,9 +49,22 @@ multiply(Shared *s, uint32_t buffer_index)
     };
     all_strips<T, NT, false>(
         rows_of<Shared, NT>(s->product), (float *)s->work, &buffer_index, [] {}, then);
-    if (NT == 1 && s->how.kind == EPILOGUE_LOGITS)
+    if (NT == 1 && s->entry.kind == EPILOGUE_LOGITS)
         put_part(s, then.part);
     return buffer_index;
+}
+
+template <enum weight_type T, class Shared>
+static __device__ __forceinline__ void
+multiply_tiles(Shared *s)
+{
+    struct epilogue<EPILOGUE_ROWS | epilogue_more<Shared>> then = {
+        s,
+        {
+            -INFINITY, 0
+        }
+    };
+    all_tiles<T>(s->product, (struct tile_shared *)s->work, then);
 }
 
 template <class Shared>
@@ -50,7 +81,7 @@ multiply_exactly(Shared *s, enum pairing pairing, uint32_t buffer_index)
         exact_expert_rows(s->product, pairing, s->model, (float *)s->work, &buffer_index, then);
     else
         exact_product(s->product, pairing, s->model, (float *)s->work, &buffer_index, then);
-    if (s->how.kind == EPILOGUE_LOGITS)
+    if (s->entry.kind == EPILOGUE_LOGITS)
         put_part(s, then.part);
     return buffer_index;
 }
@@ -67,11 +98,11 @@ multiply_smem(Shared *s, uint32_t buffer_index)
         }
     };
     const auto before = [s] {
-        if (s->how.in_smem)
+        if (s->now.norms && s->entry.by_squares)
             norm_to_smem(s);
     };
     all_strips<T, 1, true>(rows_of<Shared, 1>(s->product), (float *)s->work, &buffer_index, before, then);
-    if (s->how.kind == EPILOGUE_LOGITS)
+    if (s->entry.kind == EPILOGUE_LOGITS)
         put_part(s, then.part);
     return buffer_index;
 }
@@ -88,53 +119,26 @@ static __device__ __forceinline__ uint32_t
 multiply_as(Shared *s, uint32_t buffer_index)
 {
     const uint32_t n = Shared::HAS_EXPERTS ? most_rows(s->product) : s->product.n;
+    if (tiles_pay(s->product)) {
+        multiply_tiles<T>(s);
+        return buffer_index;
+    }
     return s->product.in_smem ? multiply_smem<T>(s, buffer_index)
            : n <= TILE        ? multiply<T, 1>(s, buffer_index)
            : n <= 2 * TILE    ? multiply<T, 2>(s, buffer_index)
                               : multiply<T, PRODUCT_TILES>(s, buffer_index);
 }
 
-/* Returns the number of parts of the step: wq, wk, wv, some of them together; or the routed experts and the shared
- * expert. */
+/* Computes the products of step number *i of the list, and of those that are joined with it. */
 template <class Shared>
 static __device__ __forceinline__ uint32_t
-count_parts(const Shared *s)
+do_products(Shared *s, uint32_t *i, uint32_t buffer_index)
 {
-    if (Shared::HAS_EXPERTS && s->product.by_expert)
-        return moe_here(s).shared.down.rows > 0 ? 2 : 1;
-    return s->step == QKV ? 3 : 1;
-}
-
-template <class Shared>
-static __device__ __forceinline__ enum pairing
-pairing_here(const Shared *s)
-{
-    const struct dev_layer &layer = layer_here(s);
-    if (s->step != GATE_UP)
-        return s->step == QKV ? PAIR_HEADS : PAIR_NONE;
-    if (Shared::HAS_EXPERTS && s->product.by_expert) {
-        const struct expert_stack &stack = s->product.shared ? moe_here(s).shared : moe_here(s).routed;
-        return stack.gate_up.rows > stack.down.cols ? PAIR_GATE_UP : PAIR_NONE;
-    }
-    return layer_is_gated(s->model, layer) ? PAIR_GATE_UP : PAIR_NONE;
-}
-
-/* Computes the products of the prepared step. */
-template <class Shared>
-static __device__ __forceinline__ uint32_t
-do_products(Shared *s, uint32_t buffer_index)
-{
-    for (uint32_t part = 0; part < count_parts(s); part += s->product.n_matrices) {
-        if (part > 0) {
-            __syncthreads();
-            if (threadIdx.x == 0)
-                prepare(s, part);
-            __syncthreads();
-        }
-        if (s->how.smem_first)
+    for (;;) {
+        if (s->now.norms && !s->entry.by_squares)
             norm_to_smem_first(s);
-        switch (s->product.matrices[0]->type) {
-        case WEIGHT_F32: buffer_index = multiply_exactly(s, pairing_here(s), buffer_index); break;
+        switch (s->entry.matrices[0].type) {
+        case WEIGHT_F32: buffer_index = multiply_exactly(s, s->entry.pairing, buffer_index); break;
         case WEIGHT_Q8_0: buffer_index = multiply_as<WEIGHT_Q8_0>(s, buffer_index); break;
         case WEIGHT_Q4_0: buffer_index = multiply_as<WEIGHT_Q4_0>(s, buffer_index); break;
         case WEIGHT_Q4_K: buffer_index = multiply_as<WEIGHT_Q4_K>(s, buffer_index); break;
@@ -142,18 +146,22 @@ do_products(Shared *s, uint32_t buffer_index)
         case WEIGHT_BF16: buffer_index = multiply_as<WEIGHT_BF16>(s, buffer_index); break;
         default: buffer_index = multiply_as<WEIGHT_F16>(s, buffer_index);
         }
+        if (!s->now.joined)
+            return buffer_index;
+        ++*i;
+        __syncthreads();
+        if (threadIdx.x < WARP)
+            take_step(s, s->a.steps[*i]);
+        __syncthreads();
     }
-    return buffer_index;
 }
 
 /* Call before the first step of a layer. Block 0 reads the cancel word, and all blocks read its copy at the layer's
  * second barrier and later ones, so that all of them exit at the same point. The next layer uses another copy, and this
  * one is not set again before the barriers of that layer. */
-template <class Shared>
 static __device__ __forceinline__ void
-begin_layer(Shared *s)
+begin_layer(struct forward_state *s)
 {
-    copy_layer(s, s->l + 1);
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         __stcg(&s->a.kv_cache.barrier->stop[s->l % 2], load_acquire(s->a.kv_cache.cancel));
         if (s->a.until.temperature != NULL)
@@ -161,17 +169,25 @@ begin_layer(Shared *s)
     }
 }
 
-/* While a block waits at a barrier: prefetches weights, prepares the next step, checks for cancellation. */
+/* While a block waits at the barrier after a step of layer l: prefetches weights, copies entry number `next` of the list
+ * and what is prefetched after it, checks for cancellation. entered: the step was the first one of its layer. */
 template <class Shared>
 static __device__ __forceinline__ void
-wait_usefully(Shared *s, uint32_t l, bool entered, uint32_t odd)
+wait_usefully(Shared *s, uint32_t next, uint32_t l, bool entered, uint32_t odd)
 {
-    const uint32_t thread = threadIdx.x;
+    const uint32_t warp = thread_here() / WARP;
     stamp_coming(s);
-    if (thread == 2 * WARP)
-        schedule(s, &s->ahead[odd ^ 1]);
-    else if (thread == 3 * WARP)
+    if (warp == 3 && thread_here() % WARP == 0)
         s->stopped = !entered && __ldcg(&s->a.kv_cache.barrier->stop[l % 2]) != 0;
+    if (next <= s->a.n_steps && warp >= 1 && warp <= 3) {
+        const struct pass_step step = s->a.steps[next];
+        if (warp == 1)
+            take_step(s, step);
+        else if (warp == 2)
+            take_ahead(s, step, &s->ahead[odd ^ 1]);
+        else if (step.enters)
+            take_layer(s, step.layer);
+    }
     fetch_ahead<Shared>(s->ahead[odd]);
 }
 
@@ -180,22 +196,18 @@ template <class Shared>
 static __device__ __forceinline__ void
 begin_forward(Shared *s, const struct forward_args &a)
 {
-    copy_words(&s->model, a.model, sizeof s->model);
-    copy_words(s->rows, a.rows, (a.n < SMEM_ROWS ? a.n : SMEM_ROWS) * sizeof *a.rows);
+    const uint32_t warp = thread_here() / WARP;
+    if (warp == 0)
+        copy_by_warp(&s->model, a.model, sizeof s->model);
+    else if (warp == 1)
+        copy_by_warp(s->rows, a.rows, (a.n < SMEM_ROWS ? a.n : SMEM_ROWS) * sizeof *a.rows);
     if (threadIdx.x == 0) {
         s->a = a;
-        s->l = a.first - 1;
-        s->step = STEPS - 1;
-        s->does = {};
-        s->n_probes = s->n_stamps = s->last_split = s->idle_steps = 0;
+        s->n_probes = s->n_stamps = s->last_split = 0;
     }
     __syncthreads();
-    if (threadIdx.x == 0)
-        s->in_smem = rows_fit_smem(s->model, a.n);
-    copy_layer(s, a.first);
-    __syncthreads();
-    if (threadIdx.x == BLOCK_THREADS - 1)
-        look_ahead(s, &s->ahead[0], a.first);
+    if (warp == 0)
+        take_ahead(s, a.steps[0], &s->ahead[0]);
     inspect_rows(s);
 }
 
@@ -211,18 +223,18 @@ __launch_bounds__(BLOCK_THREADS, 1) forward_layers(struct forward_args a)
     stamp_begin(a);
     begin_forward(s, a);
     barrier.place = grid_place(a.first, START);
-    grid_sync(barrier, [=] { wait_usefully(s, a.first, true, 0); });
+    grid_sync(barrier, [=] { wait_usefully(s, 1, a.first, true, 0); });
     stamp_leaving(s, a.first, START);
-    for (uint32_t buffer_index = 0, odd = 1; s->step != STEPS; odd ^= 1) {
-        if (s->before.l != s->l)
+    for (uint32_t i = 1, buffer_index = 0, odd = 1; i <= a.n_steps; odd ^= 1) {
+        if (s->now.enters)
             begin_layer(s);
         do_elementwise(s);
-        if (has_product(s->step))
-            buffer_index = do_products(s, buffer_index);
-        const uint32_t l = s->l, step = s->step;
-        const bool entered = s->before.l != l;
+        if (s->now.product != NO_PRODUCT)
+            buffer_index = do_products(s, &i, buffer_index);
+        const uint32_t l = s->l, step = s->step, next = ++i;
+        const bool entered = s->now.enters;
         barrier.place = grid_place(l, step);
-        grid_sync(barrier, [=] { wait_usefully(s, l, entered, odd); });
+        grid_sync(barrier, [=] { wait_usefully(s, next, l, entered, odd); });
         stamp_leaving(s, l, step);
         if (s->stopped || (step == PROBE && leaves(s, l)))
             return;

@@ -179,12 +179,6 @@ exact_expert_rows(const struct product &p, enum pairing pairing, const struct de
     }
 }
 
-static __device__ __forceinline__ bool
-has_product(uint32_t step)
-{
-    return step == QKV || step == OUT || step == GATE_UP || step == DOWN || step == PROBE;
-}
-
 /* The strips of a product, and their rows. */
 template <class Shared, int NT>
 static __device__ __forceinline__ auto
@@ -196,207 +190,93 @@ rows_of(const struct product &p)
         return all_rows<NT>(p);
 }
 
+/* Returns the product of an entry of the table, which must be in shared memory. */
 static __device__ __forceinline__ struct product
-product_of(const struct dev_matrix *m, const void *x, uint32_t n, bool in_smem)
-{
-    return {{m, NULL, NULL}, 1, x, n, in_smem};
-}
-
-/* Returns how many of wq, wk, wv, from number `first` on, form one product: those of the same type. */
-static __device__ __forceinline__ uint32_t
-qkv_together(const struct forward_state *s, const struct dev_layer &d, uint32_t first)
-{
-    if (s->model.exact)
-        return 3;
-    const bool qk = d.wq.type == d.wk.type, kv = d.wk.type == d.wv.type;
-    return first == 0 ? (qk && kv ? 3 : qk ? 2 : 1) : first == 1 && kv ? 2 : 1;
-}
-
-static __device__ __forceinline__ struct product
-qkv_product(const struct forward_state *s, const struct dev_layer &d, uint32_t first, const void *x)
-{
-    struct product p = {{&d.wq, &d.wk, &d.wv}, qkv_together(s, d, first), x, s->a.n, s->in_smem};
-    if (first > 0)
-        p.matrices[0] = first == 1 ? &d.wk : &d.wv;
-    if (first == 1)
-        p.matrices[1] = &d.wv;
-    return p;
-}
-
-/* Returns the product of the routed experts or of the shared expert. */
-static __device__ __forceinline__ struct product
-experts_product(const struct moe_state *s, struct layer_step at, bool shared, const void *normed)
+product_of(const struct forward_state *s, const struct dev_product &entry, bool in_smem)
 {
     const struct dev_kv_cache &kv_cache = s->a.kv_cache;
-    const struct dev_moe &moe = s->moe[at.l % 2];
-    const struct expert_stack &stack = shared ? moe.shared : moe.routed;
-    const bool down = at.step == DOWN;
-    const void *const hidden = shared ? kv_cache.shared_hidden : kv_cache.expert_hidden;
-    struct product p =
-        product_of(down ? &stack.down : &stack.gate_up, down ? hidden : normed, s->a.n, !down && s->in_smem);
-    p.by_expert = true;
-    p.shared = shared;
-    p.down = down;
+    struct product p = {{&entry.matrices[0], &entry.matrices[1], &entry.matrices[2]}, entry.n_matrices, NULL, s->a.n, in_smem};
+    switch (entry.input) {
+    case INPUT_NORMED: p.x = kv_cache.normed; break;
+    case INPUT_ATTENDED: p.x = kv_cache.attended; break;
+    case INPUT_GATED: p.x = kv_cache.gated; break;
+    case INPUT_EXPERTS: p.x = kv_cache.expert_hidden; break;
+    case INPUT_SHARED_EXPERT: p.x = kv_cache.shared_hidden; break;
+    case INPUT_PROBE:
+        p.x = kv_cache.until_normed;
+        p.n = 1;
+    }
+    if (in_smem)
+        p.x = s->work + SMEM_AT;
+    p.by_expert = entry.by_expert;
+    p.shared = entry.shared;
+    p.down = entry.down;
     p.kv_cache = &kv_cache;
     return p;
 }
 
-/* Returns the product of a step. `part`: the first of wq, wk, wv in it; in layers with experts 1 is the shared
- * expert. */
-template <class Shared>
-static __device__ __forceinline__ struct product
-product_at(const Shared *s, struct layer_step at, uint32_t part)
-{
-    const struct dev_kv_cache &kv_cache = s->a.kv_cache;
-    const struct dev_layer &d = s->layers[at.l % 2];
-    const void *const in_smem = s->work + SMEM_AT, *const normed = s->in_smem ? in_smem : kv_cache.normed;
-    if constexpr (Shared::HAS_EXPERTS)
-        if (d.has_experts && (at.step == GATE_UP || at.step == DOWN))
-            return experts_product(s, at, part > 0, normed);
-    switch (at.step) {
-    case QKV: return qkv_product(s, d, part, normed);
-    case GATE_UP: return product_of(&d.gate_up, normed, s->a.n, s->in_smem);
-    case OUT: return product_of(&d.wo, kv_cache.attended, s->a.n, false);
-    case DOWN: return product_of(&d.down, kv_cache.gated, s->a.n, false);
-    default:
-        return product_of(s->trained.full != NULL ? &s->own_head : &s->model.head,
-                          s->does.probe_in_smem ? in_smem : kv_cache.until_normed, 1, s->does.probe_in_smem);
-    }
-}
-
-/* Returns whether the MLP is Llama's, which has a specialised epilogue. */
-static __device__ __forceinline__ bool
-is_silu_gated(const struct forward_state *s, const struct dev_layer &d)
-{
-    return s->model.form.activation == ACT_SILU && layer_is_gated(s->model, d) && d.bgate == NULL && d.bup == NULL;
-}
-
-/* Sets the epilogue that adds a sublayer's output, times `scale`, to the hidden states of depth `from`. */
+/* Sets the trained head and the outputs of a probe; by one thread. */
 static __device__ __forceinline__ void
-prepare_stream(struct forward_state *s, uint32_t from, const float *bias, bool posts, float scale)
+take_probe(struct forward_state *s)
 {
-    struct epilogue_args *how = &s->how;
-    how->kind = EPILOGUE_STREAM;
-    how->from = from;
-    how->raw = posts;
-    how->bias = bias;
-    how->bias_scale = posts ? 1 : s->model.form.residual_scale;
-    how->scale = scale * how->bias_scale;
+    s->trained = {NULL, NULL, NULL};
+    if (s->now.trained)
+        s->trained = s->model.trained[s->l];
+    if (s->now.full)
+        s->entry.matrices[0] = {s->trained.full, NULL, NULL, WEIGHT_F32, s->model.vocab, s->model.width, 0, 0};
+    s->logits = s->a.kv_cache.until_logits + (size_t)s->n_probes * s->model.vocab;
+    s->temperature = s->a.until.temperature[s->l];
 }
 
+/* Copies an entry of the list and its product to shared memory; by one warp. */
 static __device__ __forceinline__ void
-prepare_smem(struct forward_state *s, bool in_smem, const struct dev_norm &norm)
+take_step(struct forward_state *s, const struct pass_step &next)
 {
-    const bool by_squares = !s->model.form.centred && norm.weight != NULL;
-    s->how.in_smem = in_smem && by_squares;
-    s->how.smem_first = in_smem && !by_squares;
-    s->how.norm = norm;
-}
-
-static __device__ __forceinline__ void
-prepare_experts(struct forward_state *s, uint32_t part)
-{
-    struct epilogue_args *how = &s->how;
-    if (s->step == GATE_UP) {
-        how->kind = EPILOGUE_EXPERT;
-        how->norm_depth = mlp_depth(s);
-        prepare_smem(s, s->in_smem && part == 0, mlp_norm(s, layer_here(s)));
-    } else {
-        how->kind = EPILOGUE_MIX;
-        how->from = s->does.attends ? s->l : s->l - 1;
-        how->raw = s->does.posts_mlp;
-        how->scale = s->model.exact ? 1 : 1 / HIDDEN_SHRINK;
-    }
-}
-
-/* Writes the product of step s->step and its epilogue to shared memory; called by one thread. */
-template <class Shared>
-static __device__ __forceinline__ void
-prepare(Shared *s, uint32_t part)
-{
-    const struct dev_layer &d = layer_here(s);
-    struct epilogue_args *how = &s->how;
-    how->matrix = part;
-    how->in_smem = how->smem_first = false;
-    how->norm_depth = s->l - 1;
-    s->product = product_at(s, {s->l, s->step}, part);
-    if (Shared::HAS_EXPERTS && s->product.by_expert) {
-        prepare_experts(s, part);
+    if (next.product != NO_PRODUCT)
+        copy_by_warp(&s->entry, &s->model.products[next.product], sizeof s->entry);
+    __syncwarp();
+    if (thread_here() % WARP != 0)
         return;
-    }
-    switch (s->step) {
-    case QKV:
-        how->kind = EPILOGUE_QKV;
-        prepare_smem(s, s->in_smem && part == 0, {d.attn_norm, d.attn_norm_b});
-        break;
-    case GATE_UP:
-        how->kind = is_silu_gated(s, d) ? EPILOGUE_GATED : EPILOGUE_ACTIVATED;
-        prepare_smem(s, s->in_smem, mlp_norm(s, d));
-        how->norm_depth = mlp_depth(s);
-        break;
-    case OUT: prepare_stream(s, s->l - 1, d.bo, s->does.posts_attention, 1); break;
-    case DOWN:
-        prepare_stream(s, s->does.attends ? s->l : s->l - 1, d.bdown, s->does.posts_mlp,
-                       s->model.exact ? 1 : 1 / HIDDEN_SHRINK);
-        break;
-    default:
-        how->kind = EPILOGUE_LOGITS;
-        how->logits = s->a.kv_cache.until_logits + (size_t)s->n_probes * s->model.vocab;
-        how->temperature = s->a.until.temperature[s->l];
-        prepare_smem(s, s->does.probe_in_smem, s->model.final_norm);
-    }
-}
-
-/* ---- what comes next: by one thread, while others wait ---- */
-
-/* Before routing, only the shared expert's gate and up are known. */
-static __device__ __forceinline__ bool
-look_ahead_at_experts(const struct moe_state *s, struct layer_step at, struct product *p)
-{
-    if (!p->by_expert || at.step == DOWN)
-        return true;
-    *p = product_of(&s->moe[at.l % 2].shared.gate_up, NULL, 0, false);
-    return p->matrices[0]->rows > 0;
-}
-
-/* Determines the next product after the coming step, to prefetch its weights at the barrier after that step: their
- * beginning after a product, the following part after a step without one. */
-template <class Shared>
-static __device__ __forceinline__ void
-look_ahead(Shared *s, struct ahead *ahead, uint32_t copied)
-{
-    struct layer_step at = {s->l, s->step};
-    s->idle_steps = has_product(s->step) ? 0 : s->idle_steps + 1;
-    ahead->from = ahead->to = 0;
-    do
-        at = step_after(s, at, copied);
-    while (at.step != STEPS && !has_product(at.step));
-    if (at.step == STEPS)
-        return;
-    ahead->product = product_at(s, at, 0);
-    if constexpr (Shared::HAS_EXPERTS)
-        if (!look_ahead_at_experts(s, at, &ahead->product))
-            return;
-    ahead->from = s->idle_steps * s->a.window;
-    ahead->to = ahead->from + s->a.window;
-}
-
-/* Prepares the step after the current one, and what is prefetched after it. */
-template <class Shared>
-static __device__ __forceinline__ void
-schedule(Shared *s, struct ahead *ahead)
-{
-    const uint32_t copied = s->l + 1;
-    const struct layer_step next = step_after(s, {s->l, s->step}, copied);
-    s->before = {s->l, s->step};
+    s->now = next;
+    s->l = next.layer;
     s->step = next.step;
-    if (next.step == STEPS)
+    if (next.step >= SHIFT_PROBE)
+        take_probe(s);
+    if (next.product == NO_PRODUCT)
         return;
-    if (next.l != s->l)
-        enter_layer(s, next.l);
-    if (has_product(next.step))
-        prepare(s, 0);
-    look_ahead(s, ahead, copied);
+    s->product = product_of(s, s->entry, next.in_smem);
+    if (next.step == QKV)
+        s->rotations = rotations_of(s, s->entry.rope);
+}
+
+/* Copies the layer's descriptors; by one warp. */
+template <class Shared>
+static __device__ __forceinline__ void
+take_layer(Shared *s, uint32_t l)
+{
+    copy_by_warp(&s->layer, &s->model.layers[l], sizeof s->layer);
+    if constexpr (Shared::HAS_EXPERTS)
+        if (s->model.moe != NULL)
+            copy_by_warp(&s->moe, &s->model.moe[l], sizeof s->moe);
+}
+
+/* Copies what is prefetched at the barrier after a step; by one warp. The shared expert's gate and up are prefetched as
+ * those of a plain matrix. */
+static __device__ __forceinline__ void
+take_ahead(struct forward_state *s, const struct pass_step &step, struct ahead *ahead)
+{
+    if (step.ahead != NO_PRODUCT)
+        copy_by_warp(&ahead->entry, &s->model.products[step.ahead], sizeof ahead->entry);
+    __syncwarp();
+    if (thread_here() % WARP != 0)
+        return;
+    ahead->from = ahead->to = 0;
+    if (step.ahead == NO_PRODUCT)
+        return;
+    ahead->product = product_of(s, ahead->entry, false);
+    ahead->product.by_expert = ahead->entry.by_expert && ahead->entry.down;
+    ahead->from = step.windows * s->a.window;
+    ahead->to = ahead->from + s->a.window;
 }
 
 /* Prefetches this block's part, with all warps except the first. */

@@ -55,7 +55,7 @@ router_logit(const float *weights, const Row &row, uint32_t width)
 static __device__ __forceinline__ void
 spread_smem(struct forward_state *s, const struct dev_norm &norm)
 {
-    const uint32_t depth = mlp_depth(s);
+    const uint32_t depth = s->now.depth;
     for (uint32_t i = 0; i < s->a.n && norm.weight != NULL && s->model.form.centred; i++)
         add_numbers(s->model, hidden_of(s, row_of(s, i), depth), s->norm_sums[i]);
     __syncthreads();
@@ -73,20 +73,20 @@ put_router_logits(struct forward_state *s)
 {
     const struct dev_model &m = s->model;
     const struct dev_kv_cache &kv_cache = s->a.kv_cache;
-    const struct dev_norm norm = mlp_norm(s, layer_here(s));
-    const uint32_t experts = m.form.experts.n, outputs = experts + (layer_here(s).shared_mix != NULL ? 1 : 0);
-    if (s->in_smem)
+    const struct dev_norm norm = mlp_norm(s);
+    const uint32_t experts = m.form.experts.n, outputs = experts + (s->layer.shared_mix != NULL ? 1 : 0);
+    if (s->now.in_smem)
         spread_smem(s, norm);
     for (uint32_t u = thread_here() / WARP * gridDim.x + blockIdx.x; u < s->a.n * outputs;
          u += gridDim.x * BLOCK_WARPS) {
         const uint32_t i = u / outputs, e = u % outputs;
-        const float *const weights = e < experts ? moe_here(s).router + (size_t)e * m.width : layer_here(s).shared_mix;
+        const float *const weights = e < experts ? moe_here(s).router + (size_t)e * m.width : s->layer.shared_mix;
         float z;
         if (row_of(s, i).from >= s->l)
             continue;
-        if (s->in_smem) {
+        if (s->now.in_smem) {
             const float mean = m.form.centred ? smem_sum(s->norm_sums[i]) / (float)m.width : 0;
-            const struct smem_row row = {hidden_of(s, row_of(s, i), mlp_depth(s)), norm,
+            const struct smem_row row = {hidden_of(s, row_of(s, i), s->now.depth), norm,
                                          spread_of(m, mean, smem_sum(s->norm_parts[i]), m.width)};
             z = router_logit(weights, row, m.width);
         } else {
@@ -103,11 +103,11 @@ static __device__ __forceinline__ void
 norm_for_router(struct forward_state *s)
 {
     const struct dev_model &m = s->model;
-    const struct dev_norm norm = mlp_norm(s, layer_here(s));
+    const struct dev_norm norm = mlp_norm(s);
     for (uint32_t i = blockIdx.x; i < s->a.n; i += gridDim.x) {
         if (row_of(s, i).from >= s->l)
             continue;
-        const float *const from = hidden_of(s, row_of(s, i), mlp_depth(s));
+        const float *const from = hidden_of(s, row_of(s, i), s->now.depth);
         float *const to = s->a.kv_cache.raw + (size_t)i * m.width;
         const bool norms = norm.weight != NULL;
         const struct spread spread = norms ? block_spread(m, from, m.width, s->parts) : (struct spread){0, 1};
@@ -140,7 +140,7 @@ static __device__ __forceinline__ void
 choose_all(struct forward_state *s, struct route_shared *shared)
 {
     const struct experts_form &f = s->model.form.experts;
-    const struct dev_layer &layer = layer_here(s);
+    const struct dev_layer &layer = s->layer;
     const uint32_t warp = thread_here() / WARP;
     for (uint32_t i = warp; i < s->a.n; i += BLOCK_WARPS)
         if (row_of(s, i).from < s->l)
@@ -212,7 +212,7 @@ list_rows(struct forward_state *s)
     const struct experts_form &f = s->model.form.experts;
     const struct dev_kv_cache &kv_cache = s->a.kv_cache;
     const uint32_t lane = thread_here() % WARP;
-    const bool weighed = layer_here(s).shared_mix != NULL;
+    const bool weighed = s->layer.shared_mix != NULL;
     uint32_t rows = 0;
     for (uint32_t first = 0; first < s->a.n; first += WARP) { /* counts the rows, to find the start of the shared */
                                                               /* expert's rows */

@@ -93,7 +93,7 @@ norm_head(Shared *s, uint32_t i, uint32_t h, bool is_key, const struct spread &w
     const struct dev_kv_cache &kv_cache = s->a.kv_cache;
     const uint32_t lane = thread_here() % WARP, base = h * m.head_dim;
     const float *const from = raw_heads(s, i, is_key) + base;
-    const float *const weight = is_key ? layer_here(s).k_norm : layer_here(s).q_norm;
+    const float *const weight = is_key ? s->layer.k_norm : s->layer.q_norm;
     const float2 *const rotations = s->rotations != NULL ? s->rotations + i * (m.rope_dims / 2) : NULL;
     struct head_pairs head = {};
 #pragma unroll
@@ -180,7 +180,7 @@ put_part(struct forward_state *s, struct softmax_part all)
 {
     if (threadIdx.x >= WARP)
         return;
-    add_lanes(&all, s->how.temperature);
+    add_lanes(&all, s->temperature);
     if (threadIdx.x == 0)
         ((float2 *)s->a.kv_cache.until_parts)[blockIdx.x] = make_float2(all.max, all.sum);
 }
@@ -296,9 +296,9 @@ attend(Shared *s)
                                        &s->model,
                                        s->l,
                                        s->last_split + 1,
-                                       layer_here(s).window,
+                                       s->layer.window,
                                        s->a.n <= SPLIT_ROWS,
-                                       Shared::HAS_EXPERTS ? layer_here(s).sinks : NULL,
+                                       Shared::HAS_EXPERTS ? s->layer.sinks : NULL,
                                        Shared::HAS_ALIBI ? s->model.slopes : NULL};
     attend_rows<KV, PAIRS, DIMS>(scene, (struct attend_place *)s->work);
 }
@@ -331,7 +331,7 @@ shift_probe(struct forward_state *s)
 static __device__ __forceinline__ const float *
 probe_state(struct forward_state *s)
 {
-    return s->does.shifts ? s->a.kv_cache.until_shifted : hidden_of(s, s->a.rows[s->a.n - 1], s->l);
+    return s->trained.a != NULL ? s->a.kv_cache.until_shifted : hidden_of(s, s->a.rows[s->a.n - 1], s->l);
 }
 
 static __device__ __forceinline__ void
@@ -346,16 +346,16 @@ norm_probe(struct forward_state *s)
 static __device__ __forceinline__ const float *
 smem_source(struct forward_state *s, uint32_t i)
 {
-    if (s->how.kind == EPILOGUE_LOGITS)
+    if (s->entry.kind == EPILOGUE_LOGITS)
         return probe_state(s);
-    return row_of(s, i).from < s->l ? hidden_of(s, row_of(s, i), s->how.norm_depth) : NULL;
+    return row_of(s, i).from < s->l ? hidden_of(s, row_of(s, i), s->now.depth) : NULL;
 }
 
 /* norm_to_smem() for centred norms and for rows without a norm: compiled once, not once for each kind of product. */
 static __device__ __forceinline__ void
 norm_to_smem_first(struct forward_state *s)
 {
-    const bool norms = s->how.norm.weight != NULL;
+    const bool norms = s->entry.norm.weight != NULL;
     uint16_t *const to = (uint16_t *)(s->work + SMEM_AT);
     for (uint32_t i = 0; i < s->product.n && norms; i++)
         if (smem_source(s, i) != NULL)
@@ -368,7 +368,7 @@ norm_to_smem_first(struct forward_state *s)
     for (uint32_t i = 0; i < s->product.n; i++) {
         const float *const state = smem_source(s, i);
         if (norms && state != NULL)
-            put_centred(s->model, state, s->how.norm, s->norm_sums[i], s->norm_parts[i], to, i);
+            put_centred(s->model, state, s->entry.norm, s->norm_sums[i], s->norm_parts[i], to, i);
         else
             carry_smem(s->model, state, to, i);
     }
@@ -385,7 +385,7 @@ norm_to_smem(struct forward_state *s)
             add_squares(s->model, smem_source(s, i), s->norm_parts[i]);
     __syncthreads();
     for (uint32_t i = 0; i < s->product.n; i++)
-        put_smem(s->model, smem_source(s, i), s->how.norm.weight, s->norm_parts[i], to, i);
+        put_smem(s->model, smem_source(s, i), s->entry.norm.weight, s->norm_parts[i], to, i);
     __syncthreads();
 }
 
@@ -393,25 +393,25 @@ template <class Shared>
 static __device__ __forceinline__ void
 do_elementwise(Shared *s)
 {
-    const struct dev_layer &layer = layer_here(s);
-    if (s->step >= SHIFT_PROBE && s->before.step < SHIFT_PROBE && threadIdx.x == 0)
+    const struct dev_layer &layer = s->layer;
+    if (s->now.probing && threadIdx.x == 0)
         s->probe_start = globaltimer();
     switch (s->step) {
-    case NORM_ATTENTION: norm_rows(s, s->l - 1, {layer.attn_norm, layer.attn_norm_b}); break;
+    case NORM_ATTENTION: norm_rows(s, s->now.depth, {layer.attn_norm, layer.attn_norm_b}); break;
     case NORM_HEADS: norm_heads(s); break;
     case ATTEND: attend_all(s); break;
-    case POST_ATTENTION: post_rows(s, s->l - 1, layer.attn_post); break;
+    case POST_ATTENTION: post_rows(s, s->now.depth, layer.attn_post); break;
     case NORM_MLP:
-        if (Shared::HAS_EXPERTS && s->does.has_experts)
+        if (Shared::HAS_EXPERTS && layer.has_experts)
             norm_for_router(s);
         else
-            norm_rows(s, mlp_depth(s), mlp_norm(s, layer));
+            norm_rows(s, s->now.depth, mlp_norm(s));
         break;
     case ROUTE:
         if (Shared::HAS_EXPERTS)
             route_rows(s);
         break;
-    case POST_MLP: post_rows(s, s->does.attends ? s->l : s->l - 1, layer.ffn_post); break;
+    case POST_MLP: post_rows(s, s->now.depth, layer.ffn_post); break;
     case CARRY: copy_rows(s); break;
     case SHIFT_PROBE: shift_probe(s); break;
     case NORM_PROBE: norm_probe(s); break;

@@ -152,7 +152,66 @@ struct dev_model {
     bool shapes_logits;             /* logits have a bias, a scale or a cap */
     const struct dev_layer *layers; /* (n_layers + 1), indexed by layer 1..L */
     const struct dev_moe *moe;      /* (n_layers + 1), layers with experts; NULL: there are none */
+    const struct dev_product *products;
     const struct dev_head *trained; /* (n_layers + 1), or NULL: none */
+};
+
+/* ---- the schedule of a forward pass ----
+ *
+ * The host decides what a pass does (schedule.h). The products of a model are a table, made once. A pass is a list of
+ * steps; those with a product name its entry. */
+
+/* What becomes of a product's outputs. */
+enum epilogue_kind {
+    EPILOGUE_QKV,       /* biased, rotated; queries scaled, keys and values stored */
+    EPILOGUE_STREAM,    /* hidden (l) = hidden (depth) + y * scale + bias * bias_scale; or to be normed first */
+    EPILOGUE_GATED,     /* silu(gate) * up */
+    EPILOGUE_ACTIVATED, /* other activations */
+    EPILOGUE_LOGITS,    /* of one row */
+    EPILOGUE_EXPERT,    /* of an expert row: like EPILOGUE_GATED and EPILOGUE_ACTIVATED */
+    EPILOGUE_MIX, /* of an expert row: weighted and added to the sum of the row's earlier experts; the last one is */
+                  /* added to the stream */
+    EPILOGUE_KINDS
+};
+
+/* Where the activations of a product are. */
+enum step_input { INPUT_NORMED, INPUT_ATTENDED, INPUT_GATED, INPUT_PROBE, INPUT_EXPERTS, INPUT_SHARED_EXPERT };
+
+/* The arrangement that outputs of an exact matrix would have in strips if it were packed: pack_plain, pack_heads,
+ * pack_gate_up. */
+enum pairing { PAIR_NONE, PAIR_HEADS, PAIR_GATE_UP };
+
+struct dev_product {
+    struct dev_matrix matrices[3]; /* of one type and width */
+    uint32_t n_matrices;
+    uint32_t first_matrix; /* number of matrices[0]: wq 0, wk 1, wv 2 */
+    enum epilogue_kind kind;
+    enum step_input input;
+    enum pairing pairing;
+    enum layer_rope rope;
+    struct dev_norm norm; /* of the input, where blocks norm rows themselves; weight NULL: there is none */
+    bool by_squares;      /* this norm needs the sum of squares alone */
+    bool raw;             /* y * scale + bias * bias_scale is stored, to be normed and added in a separate step */
+    bool by_expert, shared, down; /* the matrix is a stack of experts; of the shared expert; its down */
+    float scale, bias_scale;
+    const float *bias; /* NULL: none */
+};
+
+#define NO_PRODUCT UINT32_MAX
+
+struct pass_step {
+    uint32_t product; /* index in dev_model.products, or NO_PRODUCT */
+    uint32_t ahead;   /* the product whose weights are prefetched at the barrier after this step, or NO_PRODUCT, */
+    uint8_t windows;  /* from this number of windows on */
+    uint8_t layer, step;
+    uint8_t depth; /* the hidden state that the step reads, or that its output is added to */
+    bool in_smem;  /* the product's rows are in each block's shared memory, */
+    bool norms;    /* and each block norms them now */
+    bool joined;   /* the next entry of the list is part of this step: no barrier is between them */
+    bool enters;   /* the first step of its layer */
+    bool probing;  /* the first step of a probe */
+    bool trained;  /* the layer is probed with its trained head, */
+    bool full;     /* which replaces the model's */
 };
 
 /* ---- places in packed data, in values ---- */
@@ -187,6 +246,23 @@ static inline HOST_DEVICE uint32_t
 units_of(uint32_t cols)
 {
     return (cols / PAIR + (cols % PAIR != 0)) * (PAIR / UNIT);
+}
+
+/* Rows in a block's own shared memory, up to a tile of them: (rows, units, 4, 8) halves, values of a unit in the order
+ * in which the lanes of a row read them. A row is padded by 64 bytes, so that adjacent rows are in different banks. */
+#define SMEM_BYTES (TILE * (4096 * 2 + 64))
+
+/* Returns the length of a row in parts of 16 bytes. */
+static inline HOST_DEVICE uint32_t
+smem_stride(uint32_t units)
+{
+    return units * 4 + 4;
+}
+
+static inline HOST_DEVICE bool
+rows_fit_smem(const struct dev_model *m, uint32_t n)
+{
+    return !m->exact && n <= TILE && n * smem_stride(units_of(m->width)) * 16 <= SMEM_BYTES;
 }
 
 /* Returns the number of elements of a head in the KV cache: a whole number of loads of 16 bytes. */
@@ -365,8 +441,9 @@ struct forward_args {
     struct dev_kv_cache kv_cache;
     const struct row *rows; /* (n) */
     const slot_t *tails;
-    const struct row_group *groups;           /* (n_groups) */
-    const uint8_t *skip_attention, *skip_mlp; /* (L + 1) or NULL */
+    const struct row_group *groups; /* (n_groups) */
+    const struct pass_step *steps;  /* (1 + n_steps): the beginning, then the steps */
+    uint32_t n_steps;
     uint32_t n, n_groups;
     uint32_t first, to;       /* layers first..to; the smallest from is first - 1 */
     uint64_t *stamps;         /* time stamps of phases, in layout.h's format; NULL: none */

@@ -156,7 +156,7 @@ load_units(uint4 (&b)[N][NT], const uint4 *const (&x)[NT], uint32_t first)
     for (int j = 0; j < NT; j++)
 #pragma unroll
         for (int u = 0; u < N; u++)
-            b[u][j] = SMEM ? load_near(x[j] + (first + u) * 4) : load_activations(x[j] + (first + u) * WARP);
+            b[u][j] = SMEM ? load_smem(x[j] + (first + u) * 4) : load_activations(x[j] + (first + u) * WARP);
 }
 
 /* Multiplies a ring of units with their activations and loads the next ones into their places: `here` of them are
@@ -164,7 +164,7 @@ load_units(uint4 (&b)[N][NT], const uint4 *const (&x)[NT], uint32_t first)
  * loaded together. */
 template <enum weight_type T, int NT, bool SMEM, bool WHOLE>
 static __device__ __forceinline__ void
-turn_ring(unit_of<T> (&ring)[unit_of<T>::DEPTH], float (&sum)[NT][4], const uint4 *const (&x)[NT],
+advance_ring(unit_of<T> (&ring)[unit_of<T>::DEPTH], float (&sum)[NT][4], const uint4 *const (&x)[NT],
           const typename unit_of<T>::place &next, uint32_t here, uint32_t left)
 {
     const int span = unit_of<T>::SPAN, at_once = WHOLE && NT * span < RING_AHEAD ? RING_AHEAD / (NT * span) : 1;
@@ -300,9 +300,9 @@ all_strips(const Rows &rows, float *shared, uint32_t *buffer_index, Before befor
                 x[j] = rows.template activations<SMEM>(own, tile, j, (share.first + done) * span, units * span, lane);
             const auto at_next = unit_of<T>::place_of(*from.m, from.packed, share.first + after, lane);
             if (NT < PRODUCT_TILES && here >= depth)
-                turn_ring<T, NT, SMEM, true>(ring, sum, x, at_next, here, left);
+                advance_ring<T, NT, SMEM, true>(ring, sum, x, at_next, here, left);
             else
-                turn_ring<T, NT, SMEM, false>(ring, sum, x, at_next, here, left);
+                advance_ring<T, NT, SMEM, false>(ring, sum, x, at_next, here, left);
         }
         float2 *buffer = (float2 *)shared + *buffer_index * (BLOCK_WARPS * NT * TILE * STRIP / 2);
         *buffer_index ^= 1;
@@ -353,9 +353,6 @@ prefetch_strips(const Rows &rows, uint32_t from, uint32_t to, uint32_t i, uint32
 
 /* Products of exact models: F32, plain rows (layout.h), plain multiply-adds in one order. One warp per output; lanes
  * process every 32nd column and are summed in a tree. */
-
-/* The arrangement that outputs would have in strips if the matrix were packed: pack_plain, pack_heads, pack_gate_up. */
-enum pairing { PAIR_NONE, PAIR_HEADS, PAIR_GATE_UP };
 
 /* Returns the output of packed row r (0..15) of a strip. */
 static __device__ __forceinline__ uint32_t

@@ -37,18 +37,7 @@ put_padding(void *to, bool exact, uint32_t cols, uint32_t r)
 
 /* ---- in shared memory ---- */
 
-/* Rows in a block's own shared memory, up to a tile of them: (rows, units, 4, 8) halves, values of a unit in the order
- * in which the lanes of a row read them (layout.h). A row is padded by 64 bytes, so that adjacent rows are in different
- * banks. */
-#define SMEM_BYTES (TILE * (4096 * 2 + 64))
-#define SMEM_AT    (2 * BLOCK_WARPS * STRIP * TILE * sizeof(float)) /* after a tile's sums */
-
-/* Returns the length of a row in parts of 16 bytes. */
-static __host__ __device__ __forceinline__ uint32_t
-smem_stride(uint32_t units)
-{
-    return units * 4 + 4;
-}
+#define SMEM_AT (2 * BLOCK_WARPS * STRIP * TILE * sizeof(float)) /* of rows (layout.h): after a tile's sums */
 
 static __device__ __forceinline__ uint32_t
 smem_place(uint32_t units, uint32_t r, uint32_t k)
@@ -56,12 +45,6 @@ smem_place(uint32_t units, uint32_t r, uint32_t k)
     const uint32_t within = k % 16;
     return (r * smem_stride(units) + k / UNIT * 4 + within % 8 / 2) * 8 + k % UNIT / 16 * 4 + within / 8 * 2 +
            within % 2;
-}
-
-static __device__ __forceinline__ bool
-rows_fit_smem(const struct dev_model &m, uint32_t n)
-{
-    return !m.exact && n <= TILE && n * smem_stride(units_of(m.width)) * 16 <= SMEM_BYTES;
 }
 
 /* ---- norm ---- */

@@ -56,7 +56,7 @@ unpack_bf16s(uint32_t pair)
 /* Converts four signed bytes, lowest first, to two pairs of halves, exactly: x + 128 in the mantissa of 1024 is 1024 +
  * 128 + x, from which 1152 is subtracted. */
 static __device__ __forceinline__ void
-bytes_to_halves(uint32_t bytes, uint32_t *low, uint32_t *high)
+dequant_bytes(uint32_t bytes, uint32_t *low, uint32_t *high)
 {
     const uint32_t shifted = bytes ^ 0x80808080u, thousand = 0x64646464u, offset = 0x64806480u; /* 1152, 1152 */
     const uint32_t a = __byte_perm(shifted, thousand, 0x4140), b = __byte_perm(shifted, thousand, 0x4342);
@@ -161,7 +161,7 @@ load_activations(const uint4 *p)
 
 /* The same from shared memory. */
 static __device__ __forceinline__ uint4
-load_near(const uint4 *p)
+load_smem(const uint4 *p)
 {
     uint4 v;
     asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"

@@ -109,8 +109,8 @@ template <> struct unit_of<WEIGHT_Q8_0> {
 #pragma unroll
         for (int s = 0; s < 2; s++) {
             uint32_t a[4];
-            bytes_to_halves(s == 0 ? q.x : q.z, &a[0], &a[1]);
-            bytes_to_halves(s == 0 ? q.y : q.w, &a[2], &a[3]);
+            dequant_bytes(s == 0 ? q.x : q.z, &a[0], &a[1]);
+            dequant_bytes(s == 0 ? q.y : q.w, &a[2], &a[3]);
             mma_f16(part, a, s == 0 ? x[0].x : x[0].z, s == 0 ? x[0].y : x[0].w);
         }
         add_scaled(sum, scale.x, scale.y, part);
@@ -137,7 +137,7 @@ unit_factor(int unit)
 
 /* The low four bits of step s of a unit. */
 static __device__ __forceinline__ void
-low_bits(const uint4 &q, int unit, int s, uint32_t (&a)[4])
+dequant_nibbles(const uint4 &q, int unit, int s, uint32_t (&a)[4])
 {
     const uint32_t mask = unit == 0 ? 0x000f000fu : 0x00f000f0u, w0 = s == 0 ? q.x : q.z, w1 = s == 0 ? q.y : q.w;
     a[0] = w0 & mask;
@@ -196,7 +196,7 @@ template <> struct unit_of<WEIGHT_Q4_0> {
 #pragma unroll
             for (int s = 0; s < 2; s++) {
                 uint32_t a[4];
-                low_bits(q, u, s, a);
+                dequant_nibbles(q, u, s, a);
                 add_constant(minus_8, minus_8, x[u], s, part);
                 mma_f16(part, a, s == 0 ? x[u].x : x[u].z, s == 0 ? x[u].y : x[u].w);
             }
@@ -268,7 +268,7 @@ template <> struct unit_of<WEIGHT_Q4_K> {
 #pragma unroll
             for (int s = 0; s < 2; s++) {
                 uint32_t a[4];
-                low_bits(q, u, s, a);
+                dequant_nibbles(q, u, s, a);
                 mma_f16(part, a, s == 0 ? x[u].x : x[u].z, s == 0 ? x[u].y : x[u].w);
                 add_constant(min, min8, x[u], s, least);
             }
@@ -310,10 +310,10 @@ template <> struct unit_of<WEIGHT_Q6_K> {
     }
     /* The q of step s of a unit: bits 4 and 5 of the first unit's halves, or 8 and 9 of the second's, come from `high`. */
     __device__ __forceinline__ void
-    six_bits(int unit, int s, uint32_t (&a)[4]) const
+    dequant_six_bits(int unit, int s, uint32_t (&a)[4]) const
     {
         const uint32_t mask = unit == 0 ? 0x00300030u : 0x03000300u, h = s == 0 ? high.x : high.y;
-        low_bits(q, unit, s, a);
+        dequant_nibbles(q, unit, s, a);
         a[0] |= h << 4 & mask;
         a[1] |= h << 2 & mask;
         a[2] |= h >> 4 & mask;
@@ -329,7 +329,7 @@ template <> struct unit_of<WEIGHT_Q6_K> {
             const uint32_t minus_32 = u == 0 ? 0x80208020u : 0x82008200u;
             uint32_t a[4];
             float part[4] = {};
-            six_bits(u, s, a);
+            dequant_six_bits(u, s, a);
             add_constant(minus_32, minus_32, x[u], s, part);
             mma_f16(part, a, s == 0 ? x[u].x : x[u].z, s == 0 ? x[u].y : x[u].w);
             add_scaled(sum, both.x * unit_factor(u) * (float)(int8_t)(scales.x >> 8 * step),

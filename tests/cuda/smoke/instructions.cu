@@ -132,7 +132,7 @@ __launch_bounds__(BLOCK_THREADS, 1) widen_bytes(struct word_args a)
     if (i >= a.n)
         return;
     uint32_t low, high;
-    bytes_to_halves(a.in[i], &low, &high);
+    dequant_bytes(a.in[i], &low, &high);
     a.out[4 * i] = low;
     a.out[4 * i + 1] = high;
     a.out[4 * i + 2] = threadIdx.x == thread_here();

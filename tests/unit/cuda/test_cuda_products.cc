@@ -13,7 +13,8 @@ bound_of(bool exact, size_t numbers)
     return (exact ? 1e-6 : bound) * (numbers < 16 ? 30 : 1);
 }
 
-/* A product of up to three matrices; then of its first row alone, and of rows in shared memory, whose bits must be the same. */
+/* A product of up to three matrices; then of its first row alone, of rows in shared memory or in tiles, whose bits must be the
+ * same. */
 template <enum weight_type T>
 static void
 check_product(uint32_t n, uint32_t cols, uint32_t n_matrices)
@@ -37,9 +38,9 @@ check_product(uint32_t n, uint32_t cols, uint32_t n_matrices)
     struct product_args b = a;
     for (uint32_t i = 0; i < n_matrices; i++)
         b.out[i] = on_device(std::vector<float>((size_t)n * all[i]->m.rows, NAN));
-    const bool near = run_near_product<T>(b);
+    const bool again = run_smem_product<T>(b) || run_tiled_product<T>(b);
     for (uint32_t i = 0; i < n_matrices; i++) {
-        if (near)
+        if (again)
             assert_memory_equal(a.out[i], b.out[i], (size_t)n * all[i]->m.rows * sizeof(float));
         cudaFree(b.out[i]);
     }

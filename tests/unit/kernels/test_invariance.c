@@ -98,7 +98,8 @@ chunked(struct rig *r, const token_t *tokens)
     rig_restart(r);
     int nodes[RIG_NODES];
     for (int at = 0; at < PATH;) {
-        int n = 1 + (int)rig_random(r, 33);
+        int n = at == 0 ? 33 + (int)rig_random(r, PATH - 33)
+                        : 1 + (int)rig_random(r, 33); /* some in tiles (kernels/cuda) */
         n = n < PATH - at ? n : PATH - at;
         for (int i = 0; i < n; i++) {
             rig_add(r, at + i - 1, tokens[at + i]);

@@ -67,7 +67,7 @@ unpack_bf16s(uint32_t pair)
 
 /* Four signed bytes, lowest first. */
 static inline void
-bytes_to_halves(uint32_t bytes, uint32_t *low, uint32_t *high)
+dequant_bytes(uint32_t bytes, uint32_t *low, uint32_t *high)
 {
     *low = pack_halves((float)(int8_t)bytes, (float)(int8_t)(bytes >> 8));
     *high = pack_halves((float)(int8_t)(bytes >> 16), (float)(int8_t)(bytes >> 24));
@@ -174,7 +174,7 @@ load_activations(const uint4 *p, EMULATED_SITE)
 }
 
 static inline uint4
-load_near(const uint4 *p, EMULATED_SITE)
+load_smem(const uint4 *p, EMULATED_SITE)
 {
     return load_activations(p, file_, line_);
 }
