@@ -15,12 +15,37 @@ steps_of() { # type, more options
 # Elements of all matrices that a token is multiplied with: 32 layers of 4096 x 4096 (four) and 4096 x 11008 (three), and
 # the head. Other shapes: ELEMENTS=N.
 ELEMENTS=${ELEMENTS:-$((32 * (4 * 4096 * 4096 + 3 * 4096 * 11008) + 32000 * 4096))}
+KV_BYTES=${KV_BYTES:-$((32 * 2 * 4096 * 2))} # of the keys and values of a position in all layers
+
+# Further cases of one row: a name, a type of weights, its bits, elements of all matrices, bytes of keys and values a position, the
+# environment's variable and the options. Llama-3-8B has one head of keys for four of queries.
+CASES='4096-positions f16 16 $ELEMENTS $KV_BYTES A= -c 4160
+no-prefetch f16 16 $ELEMENTS $KV_BYTES SPECSCOPE_CUDA_PREFETCH=0 -c 160
+grouped-heads f16 16 7504658432 131072 A= --synth Llama-3-8B:f16,8,0.75
+grouped-heads-4096 f16 16 7504658432 131072 A= --synth Llama-3-8B:f16,8,0.75 -c 4160
+traced-f16 f16 16 $ELEMENTS $KV_BYTES SPECSCOPE_CUDA_TRACE=$LOG/phases-f16.csv -c 160
+traced-q8_0 q8_0 8.5 $ELEMENTS $KV_BYTES SPECSCOPE_CUDA_TRACE=$LOG/phases-q8_0.csv -c 160'
+case_of() { # a line of CASES
+    name=$1 type=$2 variable=$6
+    shift 6
+    limited env "$variable" "$S" bench --steps --backend cuda --synth "$SHAPE:$type,$EXIT,0.75" --json "$LOG/case-$name.json" "$@" \
+        >"$LOG/case-$name.txt" && cat "$LOG/case-$name.txt"
+    [ ! -s "$LOG/phases-$type.csv" ] || sh tests/cuda/phases.sh "$LOG/phases-$type.csv"
+}
+report_case() {
+    [ -s "$LOG/case-$1.json" ] && awk -v name="$1" -v n="$4" -v bits="$3" -v kv="$5" -v before="$(number rows_before "$LOG/case-$1.json")" \
+        -v read="$(number read_gb_s "$LOG/floors.json")" -v one="$(number verify_1_us "$LOG/case-$1.json")" 'BEGIN {
+            bytes = n * bits / 8 + kv * before
+            printf "| %s | %.0f us | %.0f us | %.1f %% of read bandwidth |\n", name, one, bytes / read * 1e-3, 100 * bytes / read * 1e-3 / one }'
+}
 
 # ---- figures, and what was asked of them ----
 
-time_of() { # type, bits an element: of a token's bytes at the copy's bandwidth, per cent of its time
-    awk -v bits="$2" -v n="$ELEMENTS" -v copy="$(number copy_gb_s "$LOG/floors.json")" \
-        -v one="$(number verify_1_us "$LOG/steps-$1.json" 2>/dev/null)" 'BEGIN { if (one > 0) printf "%.1f", 100 * n * bits / 8 / copy * 1e-3 / one }'
+time_of() { # type, bits an element: of the bytes that a token reads, weights, keys and values, at the read bandwidth, per cent of its time
+    awk -v bits="$2" -v n="$ELEMENTS" -v kv="$KV_BYTES" -v read="$(number read_gb_s "$LOG/floors.json")" \
+        -v before="$(number rows_before "$LOG/steps-$1.json" 2>/dev/null)" \
+        -v one="$(number verify_1_us "$LOG/steps-$1.json" 2>/dev/null)" \
+        'BEGIN { if (one > 0) printf "%.1f", 100 * (n * bits / 8 + kv * before) / read * 1e-3 / one }'
 }
 
 figure() { # sentence, ge|le, goal, unit, value or nothing
@@ -49,7 +74,7 @@ report_goals() {
     echo "| --- | --- | --- | --- |"
     for type in $TYPES; do
         case $type in f16) bits=16 goal=85 ;; *) bits=8.5 goal=80 ;; esac
-        figure "a token, $type: of the copy's bandwidth" ge $goal " %" "$(time_of "$type" $bits)"
+        figure "a token, $type: of the read bandwidth" ge $goal " %" "$(time_of "$type" $bits)"
     done
     for type in $TYPES; do
         figure "verifying 8 rows, $type: of one row's time" le 1.15 "" "$(number 8 "$LOG/steps-$type.json" 2>/dev/null | awk '{ printf "%.3f", $1 }')"
@@ -66,12 +91,13 @@ report_goals() {
 }
 
 report_steps() { # type, bits an element
-    copy=$(number copy_gb_s "$LOG/floors.json") rate=$(number mma_tflop_s "$LOG/floors.json")
-    awk -v type="$1" -v bits="$2" -v n="$ELEMENTS" -v copy="$copy" -v rate="$rate" \
+    read=$(number read_gb_s "$LOG/floors.json") rate=$(number mma_tflop_s "$LOG/floors.json")
+    awk -v type="$1" -v bits="$2" -v n="$ELEMENTS" -v kv="$KV_BYTES" -v before="$(number rows_before "$LOG/steps-$1.json")" \
+        -v copy="$read" -v rate="$rate" \
         -v one="$(number verify_1_us "$LOG/steps-$1.json")" -v eight="$(number 8 "$LOG/steps-$1.json")" \
         -v all="$(number probe_all_over_verify_8 "$LOG/steps-$1.json")" 'BEGIN {
-            bytes = n * bits / 8
-            printf "| %s: a token | %.0f us | %.0f us | %.0f us | %.1f %% of copy bandwidth |\n", type, one,
+            bytes = n * bits / 8 + kv * before
+            printf "| %s: a token | %.0f us | %.0f us | %.0f us | %.1f %% of read bandwidth |\n", type, one,
                 bytes / copy * 1e-3, 2 * n / rate * 1e-6, 100 * bytes / copy * 1e-3 / one
             printf "| %s: verifying 8 rows | %.0f us | %.0f us | %.0f us | %.3f of one row |\n", type, one * eight,
                 bytes / copy * 1e-3, 2 * 8 * n / rate * 1e-6, eight
@@ -148,8 +174,8 @@ report() {
     echo
     echo "Written by \`make bench-cuda\` on $(date -u +%Y-%m-%d), $(sed -n 's/.*"device": "\([^"]*\)".*/\1/p' "$LOG/floors.json"), specscope"
     echo "$("$S" --version | cut -d' ' -f2), synthetic $SHAPE whose layers after $EXIT change little. The floors of a step are the bytes of its"
-    echo "weights over the bandwidth of a copy kernel ($(number copy_gb_s "$LOG/floors.json") GB/s read and written; a kernel that only reads:"
-    echo "$(number read_gb_s "$LOG/floors.json") GB/s), and its multiply-adds over the rate of mma.m16n8k16 ($(number mma_tflop_s "$LOG/floors.json") TFLOP/s), both"
+    echo "weights, keys and values over the bandwidth of a kernel that only reads ($(number read_gb_s "$LOG/floors.json") GB/s; a copy kernel reads and"
+    echo "writes $(number copy_gb_s "$LOG/floors.json") GB/s), and its multiply-adds over the rate of mma.m16n8k16 ($(number mma_tflop_s "$LOG/floors.json") TFLOP/s), both"
     echo "measured in this run."
     echo
     report_goals
@@ -158,6 +184,14 @@ report() {
     echo "| --- | --- | --- | --- | --- |"
     [ -s "$LOG/steps-f16.json" ] && report_steps f16 16
     [ -s "$LOG/steps-q8_0.json" ] && report_steps q8_0 8.5
+    echo
+    echo "| one row | measured | bytes | |"
+    echo "| --- | --- | --- | --- |"
+    while read -r line; do
+        eval "report_case $line"
+    done <<END
+$CASES
+END
     echo
     echo "| weights, acceptance asked for | policy | tokens/s | x ar | modelled | measured/modelled | acceptance | lossless |"
     echo "| --- | --- | --- | --- | --- | --- | --- | --- |"
@@ -168,7 +202,7 @@ report() {
 }
 
 forget_figures() { # those of an earlier run
-    rm -f "$LOG"/speedups-* "$LOG"/steps-*.json "$LOG"/mixture* "$LOG/scope.md" "$LOG/floors.json"
+    rm -f "$LOG"/speedups-* "$LOG"/steps-*.json "$LOG"/case-* "$LOG"/phases-* "$LOG"/mixture* "$LOG/scope.md" "$LOG/floors.json"
 }
 
 record() { # into docs/measurements.md, in the place of the section that is there
@@ -190,6 +224,11 @@ bench_all() {
     for type in $TYPES; do
         step "steps, $type" 120 steps_of "$type"
     done
+    while read -r line <&3; do
+        [ "$WHAT" = test ] || eval "step 'one row, ${line%% *}' 90 case_of $line"
+    done 3<<END
+$CASES
+END
     first=${TYPES%% *}
     for acceptance in 0.75 0.9 0.6; do
         step "policies at acceptance $acceptance, $first" 150 speedups "$first" $acceptance
