@@ -12,6 +12,8 @@
 #include "cli/options/option_table.h"
 #include "engine/events/results.h"
 
+#define PAIR 2 /* candidates between two runs of ar, if runs are paired */
+
 struct session_options
 bench_session(const struct bench *b, const struct candidate *candidate)
 {
@@ -39,9 +41,9 @@ take_text(const struct bench *b, struct candidate *candidate, size_t i, struct o
         candidate->differing++;
 }
 
-/* Runs one prompt, or all prompts of a batch. */
+/* Runs one prompt, or all prompts of a batch; *sums: the sums over its rounds, 0 if it was interrupted. */
 static bool
-one(struct bench *b, struct candidate *candidate, uint32_t pass, size_t prompt, struct err *err)
+one(struct bench *b, struct candidate *candidate, uint32_t pass, size_t prompt, struct tally *sums, struct err *err)
 {
     struct generation g = {.engine = b->engine, .session = bench_session(b, candidate)};
     g.session.memory = &candidate->memory;
@@ -51,10 +53,12 @@ one(struct bench *b, struct candidate *candidate, uint32_t pass, size_t prompt, 
     g.session.n_prompts = b->batch != NULL ? b->n_prompts : 0;
     struct outcome out;
     bool ok = true;
+    *sums = (struct tally){0};
     if (!generate(&g, &out, err))
         return false;
     if (!generation_interrupted()) { /* an incomplete run is not measured */
         const struct tally *t = &out.metrics.total;
+        *sums = *t;
         tally_add(&candidate->total, t);
         candidate->pass[pass].tokens += (double)t->emitted;
         candidate->pass[pass].s += (t->draft_us + t->verify_us) * 1e-6;
@@ -92,6 +96,34 @@ show(const struct progress *p, const char *policy, const char *point)
     fprintf(stderr, "\r[%s] %3zu%% %-11s %.10s %.20s\x1b[K", bar, p->done * 100 / p->work, left, policy, point);
 }
 
+/* Runs all candidates on a prompt. `run`: the index of their runs. */
+static bool
+all(struct bench *b, uint32_t pass, size_t prompt, size_t run, struct progress *progress, struct err *err)
+{
+    struct tally sums;
+    double plain_us = 0;
+    size_t unpaired = 1;
+    bool ok = true;
+    for (size_t i = 0; i < b->n_candidates && ok && !generation_interrupted(); i++) {
+        if (progress->shown)
+            show(progress, b->candidates[i].policy, b->candidates[i].point);
+        ok = one(b, &b->candidates[i], pass, prompt, &sums, err);
+        progress->done++;
+        if (!b->paired)
+            continue;
+        const bool again = i > 0 && (i % PAIR == 0 || i + 1 == b->n_candidates);
+        b->candidates[i].run[run] = (struct paired_run){.tally = sums};
+        ok = ok && (!again || one(b, &b->candidates[0], pass, prompt, &sums, err));
+        if (i > 0 && !again)
+            continue;
+        const double before_us = plain_us;
+        plain_us = sums.emitted > 0 ? (sums.draft_us + sums.verify_us) / (double)sums.emitted : 0;
+        for (; unpaired <= i; unpaired++)
+            b->candidates[unpaired].run[run].plain_us = (before_us + plain_us) / 2;
+    }
+    return ok;
+}
+
 bool
 bench_run(struct bench *b, struct err *err)
 {
@@ -100,13 +132,8 @@ bench_run(struct bench *b, struct err *err)
         .work = b->o->repeat * runs * b->n_candidates, .shown = isatty(STDERR_FILENO), .start = now_us()};
     bool ok = true;
     for (uint32_t pass = 0; pass < b->o->repeat; pass++) {
-        for (size_t p = 0; p < runs; p++)
-            for (size_t i = 0; i < b->n_candidates && ok && !generation_interrupted(); i++) {
-                if (progress.shown)
-                    show(&progress, b->candidates[i].policy, b->candidates[i].point);
-                ok = one(b, &b->candidates[i], pass, p, err);
-                progress.done++;
-            }
+        for (size_t p = 0; p < runs && ok; p++)
+            ok = all(b, pass, p, pass * runs + p, &progress, err);
         b->passes += ok && !generation_interrupted();
     }
     if (progress.shown)

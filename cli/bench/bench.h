@@ -12,6 +12,11 @@ struct pass {         /* over the prompts */
     double tokens, s; /* emitted; drafting and verifying */
 };
 
+struct paired_run { /* of a candidate on a prompt */
+    struct tally tally;
+    double plain_us; /* time per token of autoregressive decoding, just before and just after it; 0: no such run */
+};
+
 #define BENCH_CANDIDATES 1000 /* most points of a grid, over all policies */
 
 struct candidate { /* one policy at one point of the grid */
@@ -25,6 +30,7 @@ struct candidate { /* one policy at one point of the grid */
     struct tally total;
     struct acceptance acceptance; /* by position, of the first pass; a sample is a prompt */
     struct pass *pass;            /* (repeat) owned */
+    struct paired_run *run;       /* (repeat x prompts) owned; NULL: runs are not paired */
     uint64_t compared, differing; /* runs against ar's */
     struct outcome_text *first;   /* (n_texts) of the first pass, for the JSON; owned */
 };
@@ -39,6 +45,7 @@ struct bench {
     struct candidate *candidates; /* (n_candidates) owned; the first is ar */
     size_t n_candidates;
     uint32_t passes; /* that all candidates ran to their ends */
+    bool paired;     /* ar runs again after every second candidate, so that a run is compared with its neighbours */
 };
 
 /* Returns the session options of a candidate, without a prompt. */

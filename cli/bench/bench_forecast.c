@@ -39,6 +39,7 @@ struct forecast_row {
     double values[POLICY_KNOBS];
     const struct policy_ops *ops;
     double measured, forecast, plain, modelled; /* speedups; plain: without corrections */
+    double noise;                               /* standard error of `measured`, relative; NAN: a single pass */
     double us[COST_PHASES];                     /* per token */
     double draft_us, heads_us, verify_us;       /* measured, per token; draft_us without heads */
 };
@@ -209,6 +210,41 @@ forecast(const struct forecasts *f, const struct policy_ops *ops, const double *
     return true;
 }
 
+/* ---- measurements ---- */
+
+/* Sums up a candidate's runs in every other pass, or in all passes. The machine's speed changes while the settings run, so times are
+ * converted to a common speed, at which autoregressive decoding takes ar_us per token. Returns the speedup. */
+enum passes { EVEN, ODD, ALL };
+
+static double
+sum_up(const struct forecasts *f, const struct candidate *c, double ar_us, enum passes which, struct tally *t)
+{
+    *t = (struct tally){0};
+    for (size_t i = 0; i < f->b->passes * f->b->n_prompts; i++) {
+        struct tally run = c->run[i].tally;
+        if (which != ALL && (i / f->b->n_prompts) % 2 != which)
+            continue;
+        const double speed = ar_us / c->run[i].plain_us;
+        run.draft_us *= speed;
+        run.heads_us *= speed;
+        run.verify_us *= speed;
+        tally_add(t, &run);
+    }
+    return ar_us * (double)t->emitted / (t->draft_us + t->verify_us);
+}
+
+/* The difference between the two halves of the passes has twice the standard error of their mean. */
+static void
+measure(const struct forecasts *f, struct forecast_row *r, double ar_us, struct tally *t)
+{
+    struct tally half;
+    r->noise = log(sum_up(f, r->candidate, ar_us, EVEN, &half) / sum_up(f, r->candidate, ar_us, ODD, &half)) / 2;
+    r->measured = sum_up(f, r->candidate, ar_us, ALL, t);
+    r->draft_us = (t->draft_us - t->heads_us) / (double)t->emitted;
+    r->heads_us = t->heads_us / (double)t->emitted;
+    r->verify_us = t->verify_us / (double)t->emitted;
+}
+
 /* Corrects the cost model by a candidate's rounds. */
 static void
 correct(struct forecasts *f, const double us[COST_PHASES], const struct tally *t)
@@ -240,15 +276,13 @@ compare(struct forecasts *f, struct err *err)
     }
     for (size_t i = 0; i < f->n; i++) {
         struct forecast_row *r = &f->row[i];
-        const struct tally *t = &r->candidate->total;
-        if (t->emitted == 0 || !forecast(f, r->ops, r->values, &f->plain, r->us, &r->plain, &r->modelled) ||
+        struct tally t;
+        if (r->candidate->total.emitted == 0 ||
+            !forecast(f, r->ops, r->values, &f->plain, r->us, &r->plain, &r->modelled) ||
             !forecast(f, r->ops, r->values, &f->cost, r->us, &r->forecast, &r->modelled))
             return err_set(err, ERR_WORK, "no forecast of %s %s", r->candidate->policy, r->candidate->point);
-        r->measured = ar_us * (double)t->emitted / (t->draft_us + t->verify_us);
-        r->draft_us = (t->draft_us - t->heads_us) / (double)t->emitted;
-        r->heads_us = t->heads_us / (double)t->emitted;
-        r->verify_us = t->verify_us / (double)t->emitted;
-        correct(f, r->us, t);
+        measure(f, r, ar_us, &t);
+        correct(f, r->us, &t);
     }
     return true;
 }
@@ -262,15 +296,19 @@ ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns a quantile of |forecast ÷ measured − 1|. */
+enum quantity { OFF, OFF_PLAIN, NOISE };
+
+/* Returns a quantile of |forecast ÷ measured − 1|, or of the absolute standard error. */
 static double
-quantile(const struct forecasts *f, bool plain, double share)
+quantile(const struct forecasts *f, enum quantity quantity, double share)
 {
     double *off = malloc(f->n * sizeof *off);
     if (off == NULL)
         return NAN;
-    for (size_t i = 0; i < f->n; i++)
-        off[i] = fabs((plain ? f->row[i].plain : f->row[i].forecast) / f->row[i].measured - 1);
+    for (size_t i = 0; i < f->n; i++) {
+        const struct forecast_row *r = &f->row[i];
+        off[i] = fabs(quantity == NOISE ? r->noise : (quantity == OFF ? r->forecast : r->plain) / r->measured - 1);
+    }
     qsort(off, f->n, sizeof *off, ascending);
     const double value = off[(size_t)(share * (double)(f->n - 1) + 0.5)];
     free(off);
@@ -297,9 +335,14 @@ print_table(const struct forecasts *f)
                r->us[COST_HEADS] + r->us[COST_EXIT_HEADS], r->heads_us, r->us[COST_VERIFICATION], r->verify_us);
     }
     printf("\nforecast against measured, %zu settings: median %.1f%%, 90th percentile %.1f%% off\n", f->n,
-           quantile(f, false, 0.5) * 100, quantile(f, false, 0.9) * 100);
-    printf("without corrections by rounds: median %.1f%%, 90th percentile %.1f%% off\n", quantile(f, true, 0.5) * 100,
-           quantile(f, true, 0.9) * 100);
+           quantile(f, OFF, 0.5) * 100, quantile(f, OFF, 0.9) * 100);
+    if (f->b->passes > 1)
+        printf("noise of the measured speedups alone, %u passes: median %.1f%%, 90th percentile %.1f%%\n", f->b->passes,
+               quantile(f, NOISE, 0.5) * 100, quantile(f, NOISE, 0.9) * 100);
+    else
+        puts("noise of the measured speedups: unknown; it needs --repeat 2 or more");
+    printf("without corrections by rounds: median %.1f%%, 90th percentile %.1f%% off\n",
+           quantile(f, OFF_PLAIN, 0.5) * 100, quantile(f, OFF_PLAIN, 0.9) * 100);
 }
 
 /* Columns of the CSV file, members of the JSON. */
@@ -309,6 +352,7 @@ static const struct {
 } columns[] = {
     {"forecast", offsetof(struct forecast_row, forecast)},
     {"measured", offsetof(struct forecast_row, measured)},
+    {"measured_noise", offsetof(struct forecast_row, noise)},
     {"uncorrected", offsetof(struct forecast_row, plain)},
     {"modelled", offsetof(struct forecast_row, modelled)},
     {"forecast_fixed_us", offsetof(struct forecast_row, us[COST_HOST])},
@@ -359,10 +403,12 @@ write_json(const struct forecasts *f, const char *path, struct err *err)
         for (size_t i = 0; i < N_COLUMNS; i++)
             json_number(row, columns[i].name, column(&f->row[k], i));
     }
-    json_number(root, "median_off", quantile(f, false, 0.5));
-    json_number(root, "p90_off", quantile(f, false, 0.9));
-    json_number(root, "uncorrected_median_off", quantile(f, true, 0.5));
-    json_number(root, "uncorrected_p90_off", quantile(f, true, 0.9));
+    json_number(root, "median_off", quantile(f, OFF, 0.5));
+    json_number(root, "p90_off", quantile(f, OFF, 0.9));
+    json_number(root, "noise_median", quantile(f, NOISE, 0.5));
+    json_number(root, "noise_p90", quantile(f, NOISE, 0.9));
+    json_number(root, "uncorrected_median_off", quantile(f, OFF_PLAIN, 0.5));
+    json_number(root, "uncorrected_p90_off", quantile(f, OFF_PLAIN, 0.9));
     cJSON_AddItemToObject(root, "cost", cost_model_json(&f->plain));
     const bool ok = json_write(root, path, err);
     cJSON_Delete(root);
@@ -384,6 +430,7 @@ bench_forecast(struct bench *b, struct err *err)
 {
     struct forecasts f = {.b = b};
     double need_us;
+    b->paired = true;
     bool ok = bench_append(b, &(struct candidate){.policy = "ar"}, err);
     for (size_t i = 0; i < sizeof grids / sizeof *grids && ok; i++)
         ok = append_grid(&f, &grids[i], err);

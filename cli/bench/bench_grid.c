@@ -29,7 +29,10 @@ bench_append(struct bench *b, const struct candidate *candidate, struct err *err
     *new = *candidate;
     new->pass = calloc(b->o->repeat, sizeof *new->pass);
     new->first = calloc(b->n_texts, sizeof *new->first);
-    return (new->pass != NULL &&new->first != NULL) || err_set(err, ERR_WORK, "out of memory");
+    if (b->paired)
+        new->run = calloc(b->o->repeat * b->n_prompts, sizeof *new->run);
+    return (new->pass != NULL &&new->first != NULL && (new->run != NULL || !b->paired)) ||
+           err_set(err, ERR_WORK, "out of memory");
 }
 
 /* Appends a candidate for each point of the policy's axes. */
@@ -157,6 +160,7 @@ bench_candidates_free(struct bench *b)
             free(b->candidates[i].first[p].tokens);
         free(b->candidates[i].first);
         free(b->candidates[i].pass);
+        free(b->candidates[i].run);
         acceptance_free(&b->candidates[i].acceptance);
         policy_memory_free(&b->candidates[i].memory);
     }

@@ -16,6 +16,7 @@
 const uint32_t cost_rows[COST_ROWS] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
 const char *const cost_array_names[COST_ARRAYS] = {"layer", "pass",          "head",  "probe",     "trained_probe",
                                                    "exits", "trained_exits", "draft", "draft_head"};
+static const char *const far_names[COST_FAR] = {"far_layer", "far_draft"};
 
 static const struct {
     enum cost_array array;
@@ -55,17 +56,18 @@ cost_add(struct cost_count *c, enum cost_step step, uint32_t rows, double calls,
     const uint32_t i = below(rows, &upper);
     c->calls[step][i] += calls * (1 - upper);
     c->calls[step][i + 1] += calls * upper;
-    c->attention[step] += calls * rows * position / 1000;
+    c->thousands[step][i] += calls * (1 - upper) * position / 1000;
+    c->thousands[step][i + 1] += calls * upper * position / 1000;
 }
 
 void
 cost_add_all(struct cost_count *to, const struct cost_count *from, double share)
 {
-    for (int s = 0; s < COST_STEPS; s++) {
-        for (int i = 0; i < COST_ROWS; i++)
+    for (int s = 0; s < COST_STEPS; s++)
+        for (int i = 0; i < COST_ROWS; i++) {
             to->calls[s][i] += share * from->calls[s][i];
-        to->attention[s] += share * from->attention[s];
-    }
+            to->thousands[s][i] += share * from->thousands[s][i];
+        }
     to->passes += share * from->passes;
     to->rounds += share * from->rounds;
 }
@@ -81,11 +83,16 @@ cost_reset(struct cost_model *m)
     m->error = ERROR;
 }
 
-/* Costs were measured at a position; `thousands` is the sum of positions ÷ 1,000 of `rows` rows. */
+/* Returns the further time of a call at 1,000 more positions: of number i of rows, or of layers for one row. */
 static double
-attention(const struct cost_model *m, enum cost_array array, double thousands, double rows)
+far_of(const struct cost_model *m, enum cost_array array, int i)
 {
-    return m->attention[array] * (thousands - rows * m->context / 1000);
+    switch (array) {
+    case COST_OF_LAYER: return m->far[COST_FAR_LAYER][i];
+    case COST_OF_PASS: return m->far[COST_FAR_LAYER][0] * cost_rows[i];
+    case COST_OF_DRAFT: return m->far[COST_FAR_DRAFT][i];
+    default: /* heads */ return 0;
+    }
 }
 
 double
@@ -96,15 +103,16 @@ cost_price(const struct cost_model *m, const struct cost_count *c, double us[COS
     us[COST_HOST] = m->draft * (c->passes + c->rounds);
     us[COST_VERIFICATION] = m->round * c->rounds;
     for (int s = 0; s < COST_STEPS; s++) {
-        const double *of = m->us[steps[s].array];
+        const enum cost_array array = steps[s].array;
         double price = 0, rows = 0;
-        for (int i = 0; i < COST_ROWS; i++) {
-            price += c->calls[s][i] * of[i];
-            rows += c->calls[s][i] * cost_rows[i];
+        for (int i = 0; i < COST_ROWS; i++) { /* costs were measured at position `context` */
+            const double calls = c->calls[s][i], thousands = c->thousands[s][i] - calls * m->context / 1000;
+            price += calls * m->us[array][i] + thousands * far_of(m, array, i);
+            rows += calls * cost_rows[i];
         }
-        if (rows > 0 && !(of[0] > 0))
+        if (rows > 0 && !(m->us[array][0] > 0))
             return NAN;
-        us[steps[s].phase] += price + attention(m, steps[s].array, c->attention[s], rows);
+        us[steps[s].phase] += price;
     }
     for (int p = 0; p < COST_PHASES; p++)
         sum += us[p] *= m->factor[p];
@@ -118,7 +126,8 @@ cost_autoregressive(const struct cost_model *m, uint32_t layers, double position
     const uint32_t i = below(layers, &upper);
     const double *pass = m->us[COST_OF_PASS];
     const double us = pass[i] * (1 - upper) + pass[i + 1] * upper +
-                      attention(m, COST_OF_PASS, layers * position / 1000, layers) + m->us[COST_OF_HEAD][0] + m->round;
+                      m->far[COST_FAR_LAYER][0] * layers * (position - m->context) / 1000 + m->us[COST_OF_HEAD][0] +
+                      m->round;
     return us * (m->autoregressive > 0 ? m->autoregressive : m->factor[COST_VERIFICATION]);
 }
 
@@ -189,9 +198,9 @@ static const struct {
                {"fixed_round", offsetof(struct cost_model, round)}};
 
 static bool
-add_array(cJSON *to, const char *name, const double *values, int n)
+add_array(cJSON *to, const char *name, const double values[COST_ROWS])
 {
-    cJSON *array = cJSON_CreateDoubleArray(values, n);
+    cJSON *array = cJSON_CreateDoubleArray(values, COST_ROWS);
     return array != NULL && cJSON_AddItemToObject(to, name, array);
 }
 
@@ -204,8 +213,11 @@ cost_model_json(const struct cost_model *m)
         ok = cJSON_AddNumberToObject(j, numbers[i].name, *(const double *)((const char *)m + numbers[i].at)) != NULL;
     for (int a = 0; ok && a < COST_ARRAYS; a++)
         if (m->us[a][0] > 0)
-            ok = add_array(j, cost_array_names[a], m->us[a], COST_ROWS);
-    if (ok && add_array(j, "attention", m->attention, COST_ARRAYS))
+            ok = add_array(j, cost_array_names[a], m->us[a]);
+    for (int f = 0; ok && f < COST_FAR; f++)
+        if (f == COST_FAR_LAYER || m->us[COST_OF_DRAFT][0] > 0)
+            ok = add_array(j, far_names[f], m->far[f]);
+    if (ok)
         return j;
     cJSON_Delete(j);
     return NULL;
@@ -221,12 +233,12 @@ read_number(const cJSON *j, const char *name, double most, double *out, struct e
 }
 
 static bool
-read_array(const cJSON *j, const char *name, double *out, int n, struct err *err)
+read_array(const cJSON *j, const char *name, double out[COST_ROWS], struct err *err)
 {
     const cJSON *item;
     int i = 0;
-    if (!cJSON_IsArray(j) || cJSON_GetArraySize(j) != n)
-        return err_set(err, ERR_WORK, "has a '%s' that is not an array of %d numbers", name, n);
+    if (!cJSON_IsArray(j) || cJSON_GetArraySize(j) != COST_ROWS)
+        return err_set(err, ERR_WORK, "has a '%s' that is not an array of %d numbers", name, COST_ROWS);
     cJSON_ArrayForEach(item, j) if (!read_number(item, name, US_MOST, &out[i++], err)) return false;
     return true;
 }
@@ -246,10 +258,12 @@ cost_model_read(const cJSON *j, struct cost_model *m, struct err *err)
                          (double *)((char *)m + numbers[i].at), err);
     for (int a = 0; ok && a < COST_ARRAYS; a++) {
         const cJSON *array = cJSON_GetObjectItemCaseSensitive(j, cost_array_names[a]);
-        ok = array == NULL || read_array(array, cost_array_names[a], m->us[a], COST_ROWS, err);
+        ok = array == NULL || read_array(array, cost_array_names[a], m->us[a], err);
     }
-    ok =
-        ok && read_array(cJSON_GetObjectItemCaseSensitive(j, "attention"), "attention", m->attention, COST_ARRAYS, err);
+    for (int f = 0; ok && f < COST_FAR; f++) {
+        const cJSON *array = cJSON_GetObjectItemCaseSensitive(j, far_names[f]);
+        ok = (array == NULL && f != COST_FAR_LAYER) || read_array(array, far_names[f], m->far[f], err);
+    }
     for (int a = 0; ok && a <= COST_OF_PROBE; a++) /* the others may be missing */
         ok = m->us[a][0] > 0 || err_set(err, ERR_WORK, "has no '%s'", cost_array_names[a]);
     return ok;

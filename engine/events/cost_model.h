@@ -46,8 +46,8 @@ enum cost_phase {
 /* Steps of simulated rounds. A simulation adds to it; the price is linear in it. */
 struct cost_count {
     double calls[COST_STEPS][COST_ROWS]; /* calls by rows; one with other numbers of rows is shared by two neighbours */
-    double attention[COST_STEPS];        /* Σ over calls and rows of the position, in thousands */
-    double passes;                       /* forward passes of the target while drafting */
+    double thousands[COST_STEPS][COST_ROWS]; /* Σ over these calls of the position, in thousands */
+    double passes;                           /* forward passes of the target while drafting */
     double rounds;
 };
 
@@ -70,13 +70,18 @@ enum cost_array {
 };
 extern const char *const cost_array_names[COST_ARRAYS]; /* "layer", … */
 
+/* Arrays whose times depend on the position. Passes of a single row have that of layers for one row. */
+enum cost_far { COST_FAR_LAYER, COST_FAR_DRAFT, COST_FAR };
+
 struct cost_model {
     double us[COST_ARRAYS]
              [COST_ROWS]; /* of a call; all 0: there is no such model or head. us[COST_OF_LAYER][0] 0: no costs */
-    double attention[COST_ARRAYS]; /* further time of a row at 1,000 more positions */
-    double draft;                  /* fixed cost of a draft, and of drafting in a round */
-    double round;                  /* fixed cost of a verification */
-    uint32_t context;              /* rows before the measured ones */
+    /* Further time of a call at 1,000 more positions, which is attention's. Not proportional to the rows, because
+     * several rows share what they read. */
+    double far[COST_FAR][COST_ROWS];
+    double draft;     /* fixed cost of a draft, and of drafting in a round */
+    double round;     /* fixed cost of a verification */
+    uint32_t context; /* rows before the measured ones */
     /* Corrections, learned from rounds; not stored. */
     double factor[COST_PHASES];
     double autoregressive; /* factor of autoregressive steps; 0: that of verification */

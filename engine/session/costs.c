@@ -1,20 +1,22 @@
-/* Measures the cost model (engine/events/cost_model.h): times the steps of rounds in contexts of their own, with rows
- * that are discarded. All times are medians of repetitions, whose row counts take turns, so that each pass finds the
- * caches as other passes leave them. */
+/* Measures the cost model (engine/events/cost_model.h): times the steps of rounds in contexts of their own, with rows of random tokens
+ * that are discarded. Row counts take turns, so that each pass finds the caches as other passes leave them. Other work of the machine
+ * only adds to a time, so a cost is the lower quartile of the repetitions. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/session/session_internal.h"
 #include "kernels/base/clock.h"
+#include "kernels/base/rng.h"
 
 #define REPEATS   5
 #define MOST_ROWS 64
 #define DRAFTS    4   /* passes in a row, of each depth */
-#define FAR       256 /* positions before the rows whose attention is measured */
-#define FAR_ROWS  8
-#define TOKEN     3        /* any: the cost does not depend on it */
-#define GROWTH    3        /* a pass of as many rows as a mean repetition, over one of one row: an upper prediction */
+#define CONTEXT   128 /* positions before the measured rows, as in a text */
+#define FAR       256 /* further positions, which show the time of attention */
+#define FAR_ROWS  16  /* most rows of such a pass; more rows continue the line */
+#define GROWTH    3   /* a pass of as many rows as a mean short repetition, over one of one row: an upper prediction */
+#define STEPS     140 /* a whole repetition, with its share of the text before it, in steps of one row */
 #define LEAST_US  300000.0 /* that a measurement may take, */
 #define SHARE     0.02     /* or this share of the run's time */
 
@@ -26,13 +28,15 @@ struct timing_of { /* a sample for each repetition */
     double layer[COST_ROWS][REPEATS], head[COST_ROWS][REPEATS], probe[COST_ROWS][REPEATS];
     double pass[COST_ROWS][REPEATS], trained[COST_ROWS][REPEATS];
     double exits[2][COST_ROWS][REPEATS]; /* with the lens, with trained heads */
-    double draft[REPEATS], round[REPEATS], far[2][REPEATS];
+    double far[2][COST_ROWS][REPEATS];   /* near and far */
+    double draft[REPEATS], round[REPEATS];
 };
 
 struct bench_rows {
     struct context *ctx;
     seq_t seq;
-    uint32_t layers;
+    uint32_t layers, vocab;
+    uint64_t random;
     bool trained; /* layers have trained heads */
     slot_t row[MOST_ROWS];
     struct context_probe probe[MOST_ROWS];
@@ -64,21 +68,28 @@ rounded(double value)
 }
 
 static double
-median(const double *sample)
+quartile(const double *sample)
 {
     double sorted[REPEATS];
     memcpy(sorted, sample, sizeof sorted);
     qsort(sorted, REPEATS, sizeof *sorted, compare);
-    return sorted[REPEATS / 2];
+    return sorted[REPEATS / 4];
 }
 
 /* ---- steps ---- */
+
+/* Any token: rows of one token would share the experts of a mixture. */
+static token_t
+draw(struct bench_rows *b)
+{
+    return (token_t)(splitmix64(&b->random) % b->vocab);
+}
 
 static bool
 append(struct bench_rows *b, seq_t seq, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        if ((b->row[i] = context_append(b->ctx, seq, i == 0 ? SLOT_NONE : b->row[i - 1], TOKEN)) == SLOT_NONE)
+        if ((b->row[i] = context_append(b->ctx, seq, i == 0 ? SLOT_NONE : b->row[i - 1], draw(b))) == SLOT_NONE)
             return false;
     return true;
 }
@@ -117,7 +128,8 @@ verify(struct bench_rows *b, uint32_t n, double *us)
     struct verdict verdict;
     const struct sampling greedy = {.top_p = 1};
     for (uint32_t i = 0; i < n; i++)
-        rows[i] = (struct verify_row){.parent = (int32_t)i - 1, .token = TOKEN, .slot = b->row[i], .q = DIST_NONE};
+        rows[i] = (struct verify_row){
+            .parent = (int32_t)i - 1, .token = context_token(b->ctx, b->row[i]), .slot = b->row[i], .q = DIST_NONE};
     const double start = now_us();
     const bool ok = context_verify(b->ctx, b->seq, rows, n, &greedy, 1, &verdict);
     *us = now_us() - start;
@@ -126,6 +138,13 @@ verify(struct bench_rows *b, uint32_t n, double *us)
 
 /* ---- repetitions ---- */
 
+/* Of larger numbers of rows every other one is interpolated. */
+static bool
+is_measured(uint32_t rows)
+{
+    return rows < 12 || (rows & (rows - 1)) == 0;
+}
+
 /* Passes through all layers, with verifications and probes. */
 static bool
 whole_passes(struct bench_rows *b, uint32_t rep)
@@ -133,6 +152,8 @@ whole_passes(struct bench_rows *b, uint32_t rep)
     bool ok = true;
     for (uint32_t c = 0; c < COST_ROWS && ok; c++) {
         const uint32_t n = cost_rows[c];
+        if (!is_measured(n))
+            continue;
         ok = append(b, b->seq, n) && advance(b, n, b->layers, &b->of.layer[c][rep]) &&
              verify(b, n, &b->of.head[c][rep]) && probe(b, n, (b->layers + 1) / 2, USE_LENS, &b->of.probe[c][rep]) &&
              (!b->trained || probe(b, n, (b->layers + 1) / 2, USE_TRAINED, &b->of.trained[c][rep]));
@@ -214,7 +235,7 @@ draft_passes(struct bench_rows *b, uint32_t rep)
         last = depth == b->layers;
         for (uint32_t i = 0; i < DRAFTS && ok; i++) {
             const double start = now_us();
-            draft = context_append(b->ctx, b->seq, i == 0 ? SLOT_NONE : draft, TOKEN);
+            draft = context_append(b->ctx, b->seq, i == 0 ? SLOT_NONE : draft, draw(b));
             host += now_us() - start;
             first = i == 0 ? draft : first;
             b->row[0] = draft;
@@ -253,31 +274,43 @@ fill(double us[COST_ROWS])
 }
 
 static void
-take(double us[COST_ROWS], double samples[COST_ROWS][REPEATS])
+round_all(double us[COST_ROWS])
 {
-    for (uint32_t c = 0; c < COST_ROWS; c++)
-        us[c] = rounded(median(samples[c]));
-    fill(us);
     for (uint32_t c = 0; c < COST_ROWS; c++)
         us[c] = rounded(us[c]);
 }
 
-/* Returns the number of positions before far rows; 0: the model's context is too short to measure anything. */
-static uint32_t
-far_of(const struct model *m)
+static void
+take(double us[COST_ROWS], double samples[COST_ROWS][REPEATS])
 {
-    const uint32_t rows = MOST_ROWS + REPEATS * 2;
-    return m->ctx_train >= FAR + rows ? FAR : m->ctx_train > rows ? m->ctx_train - rows : 0;
+    for (uint32_t c = 0; c < COST_ROWS; c++)
+        us[c] = quartile(samples[c]);
+    fill(us);
+    round_all(us);
 }
 
-/* Opens a context whose rows go up to a layer, 0: the last, with two sequences. */
+/* Returns the number of positions before the rows of a sequence that is near, or far; 0: the model's context is too short. */
+static uint32_t
+position_of(const struct model *m, bool far)
+{
+    const uint32_t rows = MOST_ROWS + REPEATS * 2, most = m->ctx_train > rows ? m->ctx_train - rows : 0;
+    const uint32_t near = most / 2 < CONTEXT ? most / 2 : CONTEXT;
+    return !far ? near : most - near < FAR ? most : near + FAR;
+}
+
+/* Opens a context whose rows go up to a layer, 0: the last. It has room for a near and a far sequence. */
 static bool
 open_rows(struct bench_rows *b, struct engine *e, const struct model *m, struct weights *w, uint32_t depth,
           const atomic_bool *cancel)
 {
-    const uint32_t far = far_of(m);
-    const struct context_options limits = {.ctx = far + MOST_ROWS + REPEATS * 2, .depth = depth, .cancel = cancel};
+    const uint32_t rows = MOST_ROWS + REPEATS * 2;
+    const struct context_options limits = {.ctx = position_of(m, true) + rows,
+                                           .spare = position_of(m, false) + rows,
+                                           .prompt_rows = e->prompt_rows,
+                                           .depth = depth,
+                                           .cancel = cancel};
     b->layers = depth > 0 ? depth : m->desc.n_layers;
+    b->vocab = m->desc.vocab;
     b->trained = m == e->model && e->heads != HEAD_LENS;
     const size_t n = (size_t)m->desc.n_layers + 1;
     b->prediction = calloc(n + MOST_ROWS, sizeof *b->prediction);
@@ -287,7 +320,7 @@ open_rows(struct bench_rows *b, struct engine *e, const struct model *m, struct 
         b->temperature[i] = 3;
         b->threshold[i] = 1;
     }
-    return far > 0 && b->prediction != NULL && b->temperature != NULL && b->threshold != NULL &&
+    return position_of(m, false) > 0 && b->prediction != NULL && b->temperature != NULL && b->threshold != NULL &&
            context_open(&b->ctx, e->ops, e->backend, w, &m->desc, &limits, NULL) &&
            (b->seq = context_sequence(b->ctx)) != SEQ_NONE;
 }
@@ -302,34 +335,87 @@ close_rows(struct bench_rows *b)
     b->ctx = NULL;
 }
 
-/* The further time of a row at 1,000 more positions, in the first layer. */
 static bool
-measure_attention(struct bench_rows *b, struct engine *e, const struct model *m, struct weights *w,
-                  const atomic_bool *cancel, double *slope)
+read_text(struct bench_rows *b, seq_t seq, uint32_t n)
 {
-    token_t text[FAR];
-    seq_t seq[2];
-    const uint32_t far = far_of(m);
-    for (uint32_t i = 0; i < far; i++)
-        text[i] = TOKEN;
-    bool ok = open_rows(b, e, m, w, 1, cancel);
-    seq[0] = b->seq;
-    ok =
-        ok && (seq[1] = context_sequence(b->ctx)) != SEQ_NONE && context_prefill(b->ctx, seq[1], text, far, NULL, NULL);
-    for (uint32_t i = 0; i < 2 * REPEATS && ok; i++) {
-        ok = append(b, seq[i % 2], FAR_ROWS) && advance(b, FAR_ROWS, 1, &b->of.far[i % 2][i / 2]);
-        discard(b);
-    }
-    close_rows(b);
-    *slope = ok ? rounded((median(b->of.far[1]) - median(b->of.far[0])) / FAR_ROWS / far * 1000) : 0;
+    token_t text[CONTEXT + FAR];
+    for (uint32_t i = 0; i < n; i++)
+        text[i] = draw(b);
+    return context_prefill(b->ctx, seq, text, n, NULL, NULL);
+}
+
+/* Passes of some numbers of rows after a near and after a far position. */
+static bool
+near_and_far(struct bench_rows *b, const seq_t seq[2], uint32_t rep)
+{
+    bool ok = true;
+    for (int far = 0; far < 2; far++)
+        for (uint32_t c = 0; cost_rows[c] <= FAR_ROWS && ok; c++) {
+            if ((cost_rows[c] & (cost_rows[c] - 1)) != 0)
+                continue;
+            ok = append(b, seq[far], cost_rows[c]) && advance(b, cost_rows[c], b->layers, &b->of.far[far][c][rep]);
+            discard(b);
+        }
     return ok;
+}
+
+/* The further time of a layer at 1,000 more positions, in the context's layers. The near sequence has `near` positions. */
+static bool
+measure_attention(struct bench_rows *b, const struct model *m, uint32_t near, double far_us[COST_ROWS])
+{
+    const uint32_t further = position_of(m, true) - position_of(m, false);
+    const seq_t seq[2] = {b->seq, context_sequence(b->ctx)};
+    uint32_t c = 0;
+    bool ok = seq[1] != SEQ_NONE && read_text(b, seq[1], near + further);
+    for (uint32_t rep = 0; rep < REPEATS && ok; rep++)
+        ok = near_and_far(b, seq, rep);
+    for (; cost_rows[c] <= FAR_ROWS; c++)
+        far_us[c] = fmax(0, quartile(b->of.far[1][c]) - quartile(b->of.far[0][c])) / b->layers / further * 1000;
+    fill(far_us);
+    for (; c < COST_ROWS; c++)
+        far_us[c] = far_us[c - 1] * cost_rows[c] / cost_rows[c - 1];
+    round_all(far_us);
+    return ok;
+}
+
+/* The same in the first layer of a large model. */
+static bool
+measure_attention_in_a_layer(struct bench_rows *b, struct engine *e, const struct model *m, struct weights *w,
+                             const atomic_bool *cancel, double far_us[COST_ROWS])
+{
+    close_rows(b);
+    return open_rows(b, e, m, w, 1, cancel) && measure_attention(b, m, 0, far_us);
 }
 
 struct measured_model {
     double layer[COST_ROWS], pass[COST_ROWS], head[COST_ROWS], probe[COST_ROWS], trained[COST_ROWS];
-    double exits[2][COST_ROWS];
-    double attention, draft, round;
+    double exits[2][COST_ROWS], far[COST_ROWS];
+    double draft, round;
+    uint32_t context;
 };
+
+static void
+take_all(struct measured_model *out, struct bench_rows *b, bool all)
+{
+    take(out->layer, b->of.layer);
+    take(out->head, b->of.head);
+    take(out->probe, b->of.probe);
+    take(out->trained, b->of.trained);
+    take(out->pass, b->of.pass);
+    take(out->exits[0], b->of.exits[0]);
+    take(out->exits[1], b->of.exits[1]);
+    const bool timed[2] = {out->exits[0][0] > 0, out->exits[1][0] > 0}; /* not in a short measurement */
+    for (uint32_t c = 0; c < COST_ROWS; c++) {
+        if (!all)
+            out->pass[c] = rounded(out->layer[0] * cost_rows[c]);
+        if (!timed[0])
+            out->exits[0][c] = rounded(out->probe[0] * cost_rows[c]);
+        if (!timed[1])
+            out->exits[1][c] = rounded(out->trained[0] * cost_rows[c]);
+    }
+    out->draft = rounded(quartile(b->of.draft));
+    out->round = rounded(all ? quartile(b->of.round) : fmin(b->of.round[0], b->of.round[1]));
+}
 
 /* Returns false if it failed, or would take longer than allowed: then *need_us is above 0. */
 static bool
@@ -346,55 +432,48 @@ measure_model(struct engine *e, const struct model *m, struct weights *w, double
          probe(b, 1, b->layers, USE_LENS, &one_probe);
     if (ok)
         discard(b);
-    const double whole = REPEATS * (COST_ROWS * GROWTH * (step + one_probe) + COST_ROWS * DRAFTS / 2 * step),
+    const double whole = REPEATS * STEPS * step,
                  few = REPEATS * N_FEW * GROWTH * (step / (b != NULL ? b->layers : 1) + one_probe);
     const bool all = whole <= allowed_us;
     if (ok && !all && (few > allowed_us || b->layers < N_FEW)) {
         *need_us = b->layers < N_FEW ? whole : few;
         ok = false;
     }
+    if (ok && all) {
+        out->context = position_of(m, false);
+        ok = read_text(b, b->seq, out->context);
+    }
     for (uint32_t rep = 0; rep < REPEATS && ok; rep++)
         ok = all ? fixed_costs(b, rep, &step) && whole_passes(b, rep) && draft_passes(b, rep) && exits_of_all(b, rep)
                  : stairs(b, rep);
+    if (ok)
+        take_all(out, b, all);
+    ok = ok && (all ? measure_attention(b, m, out->context, out->far)
+                    : measure_attention_in_a_layer(b, e, m, w, cancel, out->far));
     if (b != NULL)
         close_rows(b);
-    if (ok) {
-        take(out->layer, b->of.layer);
-        take(out->head, b->of.head);
-        take(out->probe, b->of.probe);
-        take(out->trained, b->of.trained);
-        take(out->pass, b->of.pass);
-        take(out->exits[0], b->of.exits[0]);
-        take(out->exits[1], b->of.exits[1]);
-        const bool timed[2] = {out->exits[0][0] > 0, out->exits[1][0] > 0}; /* not in a short measurement */
-        for (uint32_t c = 0; c < COST_ROWS; c++) {
-            if (!all)
-                out->pass[c] = rounded(out->layer[0] * cost_rows[c]);
-            if (!timed[0])
-                out->exits[0][c] = rounded(out->probe[0] * cost_rows[c]);
-            if (!timed[1])
-                out->exits[1][c] = rounded(out->trained[0] * cost_rows[c]);
-        }
-        out->draft = rounded(median(b->of.draft));
-        out->round = rounded(all ? median(b->of.round) : fmin(b->of.round[0], b->of.round[1]));
-        ok = measure_attention(b, e, m, w, cancel, &out->attention);
-    }
     free(b);
     return ok;
+}
+
+static void
+scale(double us[COST_ROWS], const double of[COST_ROWS], double by)
+{
+    for (uint32_t i = 0; i < COST_ROWS; i++)
+        us[i] = rounded(of[i] * by);
 }
 
 bool
 engine_costs(struct engine *e, double allowed_us, const atomic_bool *cancel, double *need_us)
 {
     const struct aux_model *draft = &e->aux[AUX_DRAFT];
-    struct measured_model m;
+    struct measured_model m = {.context = 0};
     *need_us = 0;
     if (cost_known(&e->costs))
         return true;
     if (!measure_model(e, e->model, e->weights, allowed_us, cancel, &m, need_us))
         return false;
-    struct cost_model *c = &e->costs;
-    struct cost_model costs = {.draft = m.draft, .round = m.round};
+    struct cost_model costs = {.draft = m.draft, .round = m.round, .context = m.context};
     memcpy(costs.us[COST_OF_LAYER], m.layer, sizeof m.layer);
     memcpy(costs.us[COST_OF_HEAD], m.head, sizeof m.head);
     memcpy(costs.us[COST_OF_PROBE], m.probe, sizeof m.probe);
@@ -402,17 +481,16 @@ engine_costs(struct engine *e, double allowed_us, const atomic_bool *cancel, dou
     memcpy(costs.us[COST_OF_TRAINED_PROBE], m.trained, sizeof m.trained);
     memcpy(costs.us[COST_OF_EXITS], m.exits[0], sizeof m.exits[0]);
     memcpy(costs.us[COST_OF_TRAINED_EXITS], m.exits[1], sizeof m.exits[1]);
-    costs.attention[COST_OF_LAYER] = costs.attention[COST_OF_PASS] = m.attention;
+    memcpy(costs.far[COST_FAR_LAYER], m.far, sizeof m.far);
     double unused;
     if (draft->model != NULL && measure_model(e, draft->model, draft->weights, INFINITY, cancel, &m, &unused)) {
         const double layers = draft->model->desc.n_layers;
-        for (uint32_t i = 0; i < COST_ROWS; i++)
-            costs.us[COST_OF_DRAFT][i] = rounded(m.layer[i] * layers);
+        scale(costs.us[COST_OF_DRAFT], m.layer, layers);
         memcpy(costs.us[COST_OF_DRAFT_HEAD], m.probe, sizeof m.probe);
-        costs.attention[COST_OF_DRAFT] = rounded(m.attention * layers);
+        scale(costs.far[COST_FAR_DRAFT], m.far, layers);
     }
     cost_reset(&costs);
-    *c = costs;
+    e->costs = costs;
     return true;
 }
 

@@ -29,12 +29,14 @@ works "steps are measured" bench --steps --json "$TMP/steps.json" "$TINY"
 works "and at the end of a longer context" bench --steps -c 400 "$TINY"
 check "which is reported" grep -q 'behind 336 rows' "$TMP/out"
 check "as JSON too" [ -s "$TMP/steps.json" ]
-works "forecasts are compared with measured speedups" bench --forecast -n 20 --repeat 1 --ignore-eos -p 'a b' --csv "$TMP/forecast.csv" \
+works "forecasts are compared with measured speedups" bench --forecast -n 12 --repeat 2 --ignore-eos -p 'a b' --csv "$TMP/forecast.csv" \
     --json "$TMP/forecast.json" "$TINY"
 check "for at least 60 settings" [ "$(grep -c . "$TMP/forecast.csv")" -gt 60 ]
 check "each with a forecast and a measurement" \
-    awk -F, 'NR > 1 && !($3 > 0 && $4 > 0 && $5 > 0 && $6 > 0) { bad = 1 } END { exit bad }' "$TMP/forecast.csv"
+    awk -F, 'NR > 1 && !($3 > 0 && $4 > 0 && $6 > 0 && $7 > 0) { bad = 1 } END { exit bad }' "$TMP/forecast.csv"
+check "and its noise" awk -F, 'NR > 1 { sum += $5 * $5 } END { exit !(sum > 0) }' "$TMP/forecast.csv"
 check "and the errors' quantiles" grep -q '"median_off":.*[0-9]' "$TMP/forecast.json"
+check "beside those of the noise" grep -q '"noise_median":.*[0-9]' "$TMP/forecast.json"
 works "speed is measured of a model with an adapter" bench --speed -n 1 --lora tests/golden/lora/llama.gguf tests/golden/models/llama
 works "speed is measured" bench --speed -n 8 --json "$TMP/speed.json" "$TINY"
 check "as a table" grep -Eq '^decoding +8 tokens +[0-9.]+ tokens/s' "$TMP/out"

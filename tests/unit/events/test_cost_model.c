@@ -26,24 +26,35 @@ random_model(uint64_t *random)
 {
     struct cost_model m = {.draft = random_to(random, 5), .round = random_to(random, 20), .context = 64};
     for (int a = 0; a < COST_ARRAYS; a++) {
-        m.attention[a] = a == COST_OF_PASS ? m.attention[COST_OF_LAYER] : random_to(random, 3);
         for (int i = 0; i < COST_ROWS; i++)
             m.us[a][i] = random_to(random, 50);
     }
+    for (int f = 0; f < COST_FAR; f++)
+        for (int i = 0; i < COST_ROWS; i++)
+            m.far[f][i] = random_to(random, 30);
     cost_reset(&m);
     return m;
 }
 
-/* The cost of a call: on the line through the two measured numbers of rows around it, or the last two. */
+/* Returns the value for some rows: on the line through the two measured numbers of rows around it, or the last two. */
 static double
-slow_call(const struct cost_model *m, enum cost_array array, uint32_t rows, double position)
+on_line(const double us[COST_ROWS], uint32_t rows)
 {
     int i = 1;
     while (i + 1 < COST_ROWS && cost_rows[i] < rows)
         i++;
-    const double *us = m->us[array], from = cost_rows[i - 1], to = cost_rows[i];
-    return us[i - 1] + (us[i] - us[i - 1]) * (rows - from) / (to - from) +
-           rows * m->attention[array] * (position - m->context) / 1000;
+    const double from = cost_rows[i - 1], to = cost_rows[i];
+    return us[i - 1] + (us[i] - us[i - 1]) * (rows - from) / (to - from);
+}
+
+static double
+slow_call(const struct cost_model *m, enum cost_array array, uint32_t rows, double position)
+{
+    const double far = array == COST_OF_LAYER   ? on_line(m->far[COST_FAR_LAYER], rows)
+                       : array == COST_OF_DRAFT ? on_line(m->far[COST_FAR_DRAFT], rows)
+                       : array == COST_OF_PASS  ? m->far[COST_FAR_LAYER][0] * rows
+                                                : 0;
+    return on_line(m->us[array], rows) + far * (position - m->context) / 1000;
 }
 
 static bool
@@ -198,11 +209,9 @@ TEST(simulated_rounds_count_the_rows_of_each_layer)
         cost_add_all(&all, &loads.steps[i], 1);
     }
     assert_true(near(all.passes, slow.passes) && near(all.rounds, (double)t.rounds));
-    for (int s = 0; s < COST_STEPS; s++) {
-        assert_true(near(all.attention[s], slow.attention[s]));
+    for (int s = 0; s < COST_STEPS; s++)
         for (int i = 0; i < COST_ROWS; i++)
-            assert_true(near(all.calls[s][i], slow.calls[s][i]));
-    }
+            assert_true(near(all.calls[s][i], slow.calls[s][i]) && near(all.thousands[s][i], slow.thousands[s][i]));
     layer_record_close(&r);
 }
 
@@ -312,16 +321,15 @@ TEST(a_text_of_costs_reads_back_the_same)
 
 TEST(a_wrong_text_of_costs_is_refused)
 {
-    static const char *const wrong[] = {
-        "",
-        "[]",
-        "{}",
-        "{\"context\": -1}",
-        "{\"context\": 64, \"fixed_draft\": 1, \"fixed_round\": 1, \"attention\": [1, 2, 3, 4, 5, 6, 7, 8, 9]}",
-        "{\"context\": 64, \"fixed_draft\": 1, \"fixed_round\": 1, \"attention\": [1, 2, 3, 4, 5, 6, 7, 8, 9], "
-        "\"layer\": "
-        "[1, 2]}",
-        "{\"context\": 64, \"fixed_draft\": \"1\", \"fixed_round\": 1, \"attention\": [1, 2, 3, 4, 5, 6, 7, 8, 9]}"};
+    static const char *const wrong[] = {"",
+                                        "[]",
+                                        "{}",
+                                        "{\"context\": -1}",
+                                        "{\"context\": 64, \"fixed_draft\": 1, \"fixed_round\": 1}",
+                                        "{\"context\": 64, \"fixed_draft\": 1, \"fixed_round\": 1, \"layer\": [1, 2]}",
+                                        "{\"context\": 64, \"fixed_draft\": 1, \"fixed_round\": 1, \"far_layer\": [1, "
+                                        "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]}",
+                                        "{\"context\": 64, \"fixed_draft\": \"1\", \"fixed_round\": 1}"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct cost_model m;
         struct err err = {.kind = ERR_NONE};

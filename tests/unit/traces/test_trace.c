@@ -255,7 +255,7 @@ TEST(run_json_keeps_the_costs_of_steps)
     struct err err;
     char *text;
     fake_run(&run);
-    run.costs = (struct cost_model){.draft = 1.5, .round = 2.25, .context = 3, .attention = {0.125}};
+    run.costs = (struct cost_model){.draft = 1.5, .round = 2.25, .context = 3, .far = {{0.125}}};
     for (int a = 0; a <= COST_OF_PROBE; a++)
         for (int i = 0; i < COST_ROWS; i++)
             run.costs.us[a][i] = 10.5 * (a + 1) + i;
