@@ -7,7 +7,7 @@
 
 #include "engine/base/json_read.h"
 
-#define WEIGHT      0.3  /* of a correction */
+#define WEIGHT      0.15 /* of a correction */
 #define FACTOR_MOST 8.0  /* corrections stay between 1/8 and 8 */
 #define NEGLIGIBLE  0.01 /* share of a round's time below which a phase corrects nothing */
 #define ERROR       0.05 /* relative error of a forecast's time before rounds show it */
@@ -80,6 +80,7 @@ cost_reset(struct cost_model *m)
     for (int p = 0; p < COST_PHASES; p++)
         m->factor[p] = 1;
     m->autoregressive = 0;
+    m->corrected = false;
     m->error = ERROR;
 }
 
@@ -157,17 +158,34 @@ correct_sum(struct cost_model *m, const double us[COST_PHASES], unsigned phases,
             m->factor[p] = corrected(m->factor[p], pow(measured / sum, WEIGHT * us[p] * sum / squares));
 }
 
+/* The first correction concerns all phases: the machine may be busier, or less so, than when the costs were measured. Returns its
+ * factor; 1: this is not the first one. */
+static double
+correct_all(struct cost_model *m, double by)
+{
+    if (m->corrected)
+        return 1;
+    m->corrected = true;
+    for (int p = 0; p < COST_PHASES; p++)
+        m->factor[p] = corrected(m->factor[p], by);
+    return by;
+}
+
 void
-cost_correct(struct cost_model *m, const double us[COST_PHASES], double draft_us, double heads_us, double verify_us)
+cost_correct(struct cost_model *m, const double priced[COST_PHASES], double draft_us, double heads_us, double verify_us)
 {
     const unsigned drafting = 1u << COST_HOST | 1u << COST_DRAFTING | 1u << COST_MODEL,
                    heads = 1u << COST_HEADS | 1u << COST_EXIT_HEADS;
     const double all = draft_us + verify_us;
-    double price = 0;
+    double price = 0, us[COST_PHASES];
     for (int p = 0; p < COST_PHASES; p++)
-        price += us[p];
+        price += priced[p];
     if (!(price > 0) || !(all > 0))
         return;
+    const double common = correct_all(m, all / price);
+    for (int p = 0; p < COST_PHASES; p++)
+        us[p] = priced[p] * common;
+    price *= common;
     if (isnan(heads_us)) {
         correct_sum(m, us, drafting | heads, draft_us, all);
     } else {
@@ -184,8 +202,10 @@ cost_correct_autoregressive(struct cost_model *m, uint32_t layers, double positi
 {
     const double us = cost_autoregressive(m, layers, position);
     const double before = m->autoregressive > 0 ? m->autoregressive : m->factor[COST_VERIFICATION];
-    if (us > 0 && measured_us > 0)
-        m->autoregressive = corrected(before, pow(measured_us / us, m->autoregressive > 0 ? WEIGHT : 1));
+    if (!(us > 0) || !(measured_us > 0))
+        return;
+    correct_all(m, measured_us / us);
+    m->autoregressive = corrected(before, pow(measured_us / us, m->autoregressive > 0 ? WEIGHT : 1));
 }
 
 /* ---- JSON ---- */

@@ -85,6 +85,7 @@ struct cost_model {
     /* Corrections, learned from rounds; not stored. */
     double factor[COST_PHASES];
     double autoregressive; /* factor of autoregressive steps; 0: that of verification */
+    bool corrected;        /* a first correction set all factors to the machine's present speed */
     double error;          /* relative error of a forecast's time */
 };
 
@@ -100,9 +101,9 @@ double cost_price(const struct cost_model *, const struct cost_count *, double u
 /* Returns the time of an autoregressive step of a target of so many layers. */
 double cost_autoregressive(const struct cost_model *, uint32_t layers, double position);
 
-/* Corrects the model by rounds: `us` is their price by cost_price(), the others are their times by ROUND events
- * (heads_us may be NAN). Smoothed exponentially. Ignores rounds without a price. */
-void cost_correct(struct cost_model *, const double us[COST_PHASES], double draft_us, double heads_us,
+/* Corrects the model by rounds: `priced` is their price by cost_price(), the others are their times by ROUND events
+ * (heads_us may be NAN). Smoothed exponentially; the first correction changes all factors alike. Ignores rounds without a price. */
+void cost_correct(struct cost_model *, const double priced[COST_PHASES], double draft_us, double heads_us,
                   double verify_us);
 /* Corrects autoregressive steps by the measured time of one. */
 void cost_correct_autoregressive(struct cost_model *, uint32_t layers, double position, double measured_us);
