@@ -304,11 +304,8 @@ open_rows(struct bench_rows *b, struct engine *e, const struct model *m, struct 
           const atomic_bool *cancel)
 {
     const uint32_t rows = MOST_ROWS + REPEATS * 2;
-    const struct context_options limits = {.ctx = position_of(m, true) + rows,
-                                           .spare = position_of(m, false) + rows,
-                                           .prompt_rows = e->prompt_rows,
-                                           .depth = depth,
-                                           .cancel = cancel};
+    const struct context_options limits = {
+        .ctx = position_of(m, true) + rows, .spare = position_of(m, false) + rows, .depth = depth, .cancel = cancel};
     b->layers = depth > 0 ? depth : m->desc.n_layers;
     b->vocab = m->desc.vocab;
     b->trained = m == e->model && e->heads != HEAD_LENS;
