@@ -49,6 +49,10 @@ info_print_form(const struct model_desc *d)
         printf(", learned positions");
     else if (rotated < d->n_layers)
         printf(", no RoPE in %" PRIu32 " layer%s", d->n_layers - rotated, plural(d->n_layers - rotated));
+    if (f->value_norms)
+        printf(", normalised values");
+    if (f->per_layer > 0)
+        printf(", inputs of %" PRIu32 " for each layer", f->per_layer);
     if (f->clip > 0)
         printf(", queries, keys and values clipped at %g", (double)f->clip);
     if (f->logit_cap > 0)
@@ -315,6 +319,27 @@ n_files(const struct model *m)
     return m->folder != NULL ? m->folder->n_files : m->file != NULL ? m->file->n_parts + 1u : 0;
 }
 
+/* Prints how layers differ in shape: those with a window, and those that read keys and values of others. */
+static void
+info_print_shapes(const struct model_desc *d)
+{
+    uint32_t sharing = 0, smaller = 0;
+    struct layer_sizes least = {.head_dim = d->head_dim, .kv_heads = d->kv_heads, .ffn = d->ffn};
+    for (uint32_t l = 0; l < d->n_layers; l++) {
+        const struct layer_sizes n = layer_sizes(d, &d->layers[l].form);
+        sharing += d->layers[l].form.kv_layer > 0;
+        smaller += n.head_dim < d->head_dim || n.kv_heads < d->kv_heads || n.ffn < d->ffn;
+        least.head_dim = n.head_dim < least.head_dim ? n.head_dim : least.head_dim;
+        least.kv_heads = n.kv_heads < least.kv_heads ? n.kv_heads : least.kv_heads;
+        least.ffn = n.ffn < least.ffn ? n.ffn : least.ffn;
+    }
+    if (smaller > 0)
+        printf(" (in some layers heads of %" PRIu32 ", %" PRIu32 " KV head%s, FFN %" PRIu32 ")", least.head_dim,
+               least.kv_heads, plural(least.kv_heads), least.ffn);
+    if (sharing > 0)
+        printf(", %" PRIu32 " layer%s read keys and values of earlier layers", sharing, plural(sharing));
+}
+
 static void
 print_weights(const struct facts *f)
 {
@@ -328,6 +353,7 @@ print_weights(const struct facts *f)
            plural(d->kv_heads), d->ffn);
     printf("%s%s", tensor_present(&first->bq) ? ", biases on Q, K and V" : "",
            tensor_present(&first->q_norm) ? ", norms on the heads of Q and K" : "");
+    info_print_shapes(d);
     info_print_form(d);
     if (m->folder != NULL && m->folder->part_of[0] != '\0')
         printf("; the language part of a %s", m->folder->part_of);

@@ -140,8 +140,9 @@ struct drafter_desc {
 };
 
 struct model_desc {
-    uint32_t n_layers, width, heads, kv_heads, head_dim, ffn, vocab;
-    uint32_t rope_dims; /* leading dimensions of a head that are rotated, <= head_dim */
+    uint32_t n_layers, width, heads, vocab;
+    uint32_t kv_heads, head_dim, ffn; /* the largest of all layers (layer_sizes()) */
+    uint32_t rope_dims;               /* leading dimensions of a head that are rotated, <= head_dim */
     enum rope_layout rope;
     float rope_base;           /* usually 10000 */
     float rope_scale;          /* factor of positions: 1, or 1/factor for linear scaling */
@@ -154,7 +155,9 @@ struct model_desc {
     struct tensor positions; /* F32 (positions, width): added to the embedding by position; or absent */
     struct tensor embedding_norm, embedding_norm_bias; /* (width): applied before the first layer (BLOOM); or absent */
     struct tensor final_norm, final_norm_bias;         /* (width); the bias may be absent */
-    struct tensor head, head_bias;      /* (vocab, width), the same data as embedding when tied; (vocab), or absent */
+    struct tensor input_embedding; /* (vocab, n_layers * form.per_layer): per-layer inputs, layer by layer; or absent */
+    struct tensor input_norm;      /* (form.per_layer); or absent */
+    struct tensor head, head_bias; /* (vocab, width), the same data as embedding when tied; (vocab), or absent */
     const struct layer_desc *layers;    /* (n_layers) */
     const struct drafter_desc *drafter; /* NULL: an ordinary model */
 };
@@ -164,6 +167,21 @@ static inline bool
 model_pairs(const struct model_desc *d)
 {
     return d->drafter != NULL && !tensor_present(&d->drafter->join);
+}
+
+/* Numbers of a layer; q and kv are the widths of all its queries, and of all its keys. */
+struct layer_sizes {
+    uint32_t kv_heads, head_dim, ffn, q, kv;
+};
+
+static inline struct layer_sizes
+layer_sizes(const struct model_desc *d, const struct layer_form *f)
+{
+    struct layer_sizes n = {f->kv_heads > 0 ? f->kv_heads : d->kv_heads, f->head_dim > 0 ? f->head_dim : d->head_dim,
+                            f->ffn > 0 ? f->ffn : d->ffn, 0, 0};
+    n.q = d->heads * n.head_dim;
+    n.kv = n.kv_heads * n.head_dim;
+    return n;
 }
 
 /* Trained parameters that improve the predictions of an early layer. At most one of the two is present; a layer with

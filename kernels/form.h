@@ -54,6 +54,7 @@ struct model_form {
     bool centred;     /* norms subtract the mean first and may have a bias (LayerNorm) */
     bool whole_norms; /* query and key norms are over all heads together (OLMo 2) */
     bool late_norms;  /* query and key norms are applied after rotation (Hunyuan) */
+    bool value_norms; /* values are divided by their root mean square, head by head (Gemma 4) */
     bool parallel;    /* attention and MLP both read the layer's input; both outputs are added to it */
     float embedding_scale, residual_scale, logit_scale; /* factors of the embedding, of sublayer outputs, of logits; */
                                                         /* 0: 1 */
@@ -63,11 +64,13 @@ struct model_form {
      * unchanged. */
     float clip;
     struct alibi alibi;
-    float local_base; /* RoPE's base in layers with local rotation, unscaled (Gemma 3, OLMo 3) */
-    float rope_gain;  /* factor of cosines and sines except in layers with local rotation (YaRN, LongRoPE); 0: 1 */
+    float local_base;    /* RoPE's base in layers with local rotation, unscaled (Gemma 3, OLMo 3) */
+    uint32_t local_dims; /* leading dimensions of a head that these layers rotate; 0: model_desc.rope_dims */
+    float rope_gain;     /* factor of cosines and sines except in layers with local rotation (YaRN, LongRoPE); 0: 1 */
     float
         growth; /* queries are scaled by 1 + growth ln(1 + floor(position / growth_every)) (Ministral 3); 0: unscaled */
     uint32_t growth_every;
+    uint32_t per_layer; /* width of the per-layer inputs (Gemma 4 E2B and E4B); 0: none */
     struct experts_form experts;
 };
 
@@ -79,8 +82,10 @@ struct xielu { /* parameters of ACT_XIELU (Huang and Schlag 2024, as in Apertus)
 
 struct layer_form {
     enum layer_rope rope;
-    bool sees_all;      /* the layer ignores the model's window */
-    struct xielu xielu; /* used if the model's activation is ACT_XIELU */
+    bool sees_all;                    /* the layer ignores the model's window */
+    struct xielu xielu;               /* used if the model's activation is ACT_XIELU */
+    uint32_t kv_heads, head_dim, ffn; /* the layer's own numbers, at most the model's; 0: the model's */
+    uint32_t kv_layer; /* an earlier layer, 1..L, whose keys and values this one reads; it has no own ones. 0: own */
 };
 
 static inline HOST_DEVICE float

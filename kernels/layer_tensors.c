@@ -34,8 +34,10 @@ layer_tensor_whole_name(char out[LAYER_NAME_SIZE], const char *name, enum layer_
 }
 
 void
-layer_tensor_shape(const struct model_desc *d, enum layer_tensor which, uint32_t *rows, uint32_t *cols)
+layer_tensor_shape(const struct model_desc *d, uint32_t layer, enum layer_tensor which, uint32_t *rows, uint32_t *cols)
 {
+    const struct layer_form usual = {.rope = LAYER_ROPE_GLOBAL};
+    const struct layer_sizes n = layer_sizes(d, d->layers != NULL ? &d->layers[layer - 1].form : &usual);
     switch (which) {
 #define SHAPE(NAME, field, need, n_rows, n_cols, ...)                                                                  \
     case LAYER_##NAME: *rows = n_rows, *cols = n_cols; break;
@@ -77,23 +79,48 @@ tensor_fits(const struct tensor *t, const char *name, uint32_t layer, bool vecto
                    vector ? " plain numbers" : "");
 }
 
+/* Checks the layer's own numbers, and that another layer's keys and values have the shape that it reads. */
+static bool
+form_fits(const struct model_desc *d, uint32_t layer, struct err *err)
+{
+    const struct layer_desc *l = &d->layers[layer - 1];
+    const struct layer_sizes n = layer_sizes(d, &l->form);
+    const uint32_t local = d->form.local_dims > 0 ? d->form.local_dims : d->rope_dims;
+    const uint32_t rotated = l->form.rope == LAYER_ROPE_LOCAL ? local : d->rope_dims;
+    bool ok = n.kv_heads <= d->kv_heads && n.head_dim <= d->head_dim && n.ffn <= d->ffn && d->heads % n.kv_heads == 0 &&
+              n.head_dim % 2 == 0 && local % 2 == 0 && (l->form.rope == LAYER_ROPE_NONE || rotated <= n.head_dim);
+    if (l->form.kv_layer > 0 && ok) {
+        const struct layer_form *from = &d->layers[l->form.kv_layer - 1].form;
+        ok = l->form.kv_layer < layer && from->kv_layer == 0 && layer_sizes(d, from).kv == n.kv &&
+             layer_sizes(d, from).head_dim == n.head_dim;
+    }
+    if (l->experts != NULL)
+        ok = ok && tensor_present(&l->up) == tensor_present(&l->down);
+    return ok || err_set(err, ERR_WORK,
+                         "layer %" PRIu32 " has a shape that does not fit the model's; the file is damaged", layer);
+}
+
 static bool
 layer_fits(const struct model_desc *d, layer_set_t optional, uint32_t layer, struct err *err)
 {
     const bool sparse = d->layers[layer - 1].experts != NULL;
-    if (sparse && !experts_fit(d, layer, err))
+    const struct layer_form *form = &d->layers[layer - 1].form;
+    if (!form_fits(d, layer, err) || (sparse && !experts_fit(d, layer, err)))
         return false;
     for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++) {
         const struct tensor *t = &d->layers[layer - 1].all[i];
         const struct layer_tensor_info *info = &layer_tensors[i];
         uint32_t rows, cols;
-        layer_tensor_shape(d, i, &rows, &cols);
+        layer_tensor_shape(d, layer, i, &rows, &cols);
         if (info->need == LAYER_OPTIONAL && tensor_present(t) && (optional >> i & 1u) == 0)
             return err_set(err, ERR_WORK, "%s of layer %" PRIu32 " is not known to this backend; choose another one",
-                           info->names[LAYER_NAMED_GGUF], layer);
-        if (sparse && (LAYER_MLP >> i & 1u) != 0)
+                           info->names[LAYER_NAMED_GGUF] + (info->names[LAYER_NAMED_GGUF][0] == '='), layer);
+        if (sparse && (LAYER_MLP >> i & 1u) != 0 && !tensor_present(t))
             continue;
-        if ((info->need == LAYER_NEEDED || tensor_present(t) || (sparse && i == LAYER_ROUTER)) &&
+        const bool needed = info->need == LAYER_NEEDED || (sparse && i == LAYER_ROUTER) ||
+                            (i == LAYER_WK && form->kv_layer == 0) ||
+                            (d->form.per_layer > 0 && (LAYER_INPUTS >> i & 1u) != 0);
+        if ((needed || tensor_present(t)) &&
             !tensor_fits(t, info->names[LAYER_NAMED_GGUF], layer, info->kind != LAYER_MATRIX, rows, cols, err))
             return false;
     }
@@ -131,6 +158,13 @@ model_desc_fits(const struct model_desc *d, layer_set_t optional, struct err *er
     const struct tensor *bias = &d->final_norm_bias, *of_head = &d->head_bias, *at = &d->positions;
     if (tensor_present(at) && (at->data == NULL || at->type != WEIGHT_F32 || at->rows == 0 || at->cols != d->width))
         return err_set(err, ERR_WORK, "the embedding of positions is no matrix in F32 of the model's width");
+    const struct tensor *inputs = &d->input_embedding;
+    if (d->form.per_layer > 0 &&
+        (d->form.per_layer > INT32_MAX / d->n_layers || inputs->data == NULL ||
+         !tensor_fits(inputs, "per_layer_token_embd", 0, false, d->vocab, d->n_layers * d->form.per_layer, err) ||
+         d->form.per_layer % tensor_block_values(inputs->type) != 0 ||
+         !tensor_fits(&d->input_norm, "per_layer_proj_norm", 0, true, 1, d->form.per_layer, err)))
+        return err_set(err, ERR_WORK, "the per-layer inputs do not fit the model's layers; the file is damaged");
     const struct tensor *first = &d->embedding_norm, *of_first = &d->embedding_norm_bias;
     return (!tensor_present(first) || tensor_fits(first, "token_embd_norm", 0, true, 1, d->width, err)) &&
            (!tensor_present(of_first) || tensor_fits(of_first, "bias of token_embd_norm", 0, true, 1, d->width, err)) &&

@@ -7,7 +7,7 @@
  *
  * kind  MATRIX: rows outputs of cols inputs each; NORM (factors) and BIAS (summands): one row in F32
  * need  NEEDED; USUAL: in Llama, absent in some architectures; OPTIONAL: in some architectures (struct arch)
- * rows, cols are expressions of `d`, a struct model_desc. Names lack the suffix that the kind determines
+ * rows, cols are expressions of `d`, a struct model_desc, and `n`, the struct layer_sizes of the layer. Names lack the suffix that the kind determines
  * (layer_tensor_name()), except complete names, which begin with "=". The order determines the files and random numbers
  * of synthetic models. */
 #ifndef KERNELS_LAYER_TENSORS_H
@@ -19,43 +19,51 @@
 
 #include "kernels/base/err.h"
 
-#define LAYER_Q(d)  ((d)->heads * (d)->head_dim)
-#define LAYER_KV(d) ((d)->kv_heads * (d)->head_dim)
 #define LAYER_IN(d) ((d)->width * (model_pairs(d) ? 2 : 1)) /* inputs of q, k and v */
 /* Widths of the query and key norms. */
-#define LAYER_QN(d)      ((d)->form.whole_norms ? LAYER_Q(d) : (d)->head_dim)
-#define LAYER_KN(d)      ((d)->form.whole_norms ? LAYER_KV(d) : (d)->head_dim)
+#define LAYER_QN(d, n)   ((d)->form.whole_norms ? (n).q : (n).head_dim)
+#define LAYER_KN(d, n)   ((d)->form.whole_norms ? (n).kv : (n).head_dim)
 #define LAYER_EXPERTS(d) ((d)->form.experts.n)
 
 /* clang-format off */
 #define FOR_LAYER_TENSORS(MATRIX, NORM, BIAS)                                                                         \
     NORM(  ATTN_NORM,   attn_norm,   USUAL,    1,           d->width,    "attn_norm",       "input_layernorm")          \
-    MATRIX(WQ,          wq,          NEEDED,   LAYER_Q(d),  LAYER_IN(d), "attn_q",          "self_attn.q_proj")         \
-    MATRIX(WK,          wk,          NEEDED,   LAYER_KV(d), LAYER_IN(d), "attn_k",          "self_attn.k_proj")         \
-    MATRIX(WV,          wv,          NEEDED,   LAYER_KV(d), LAYER_IN(d), "attn_v",          "self_attn.v_proj")         \
-    BIAS(  BQ,          bq,          OPTIONAL, 1,           LAYER_Q(d),  "attn_q",          "self_attn.q_proj")         \
-    BIAS(  BK,          bk,          OPTIONAL, 1,           LAYER_KV(d), "attn_k",          "self_attn.k_proj")         \
-    BIAS(  BV,          bv,          OPTIONAL, 1,           LAYER_KV(d), "attn_v",          "self_attn.v_proj")         \
-    NORM(  Q_NORM,      q_norm,      OPTIONAL, 1,           LAYER_QN(d), "attn_q_norm",     "self_attn.q_norm")         \
-    NORM(  K_NORM,      k_norm,      OPTIONAL, 1,           LAYER_KN(d), "attn_k_norm",     "self_attn.k_norm")         \
-    MATRIX(WO,          wo,          NEEDED,   d->width,    LAYER_Q(d),  "attn_output",     "self_attn.o_proj")         \
+    MATRIX(WQ,          wq,          NEEDED,   n.q,  LAYER_IN(d),  "attn_q",          "self_attn.q_proj")         \
+    MATRIX(WK,          wk,          USUAL,    n.kv, LAYER_IN(d),  "attn_k",          "self_attn.k_proj")         \
+    MATRIX(WV,          wv,          USUAL,    n.kv, LAYER_IN(d),  "attn_v",          "self_attn.v_proj")         \
+    BIAS(  BQ,          bq,          OPTIONAL, 1,           n.q,  "attn_q",          "self_attn.q_proj")         \
+    BIAS(  BK,          bk,          OPTIONAL, 1,           n.kv, "attn_k",          "self_attn.k_proj")         \
+    BIAS(  BV,          bv,          OPTIONAL, 1,           n.kv, "attn_v",          "self_attn.v_proj")         \
+    NORM(  Q_NORM,      q_norm,      OPTIONAL, 1,           LAYER_QN(d, n), "attn_q_norm",     "self_attn.q_norm")         \
+    NORM(  K_NORM,      k_norm,      OPTIONAL, 1,           LAYER_KN(d, n), "attn_k_norm",     "self_attn.k_norm")         \
+    MATRIX(WO,          wo,          NEEDED,   d->width,    n.q,  "attn_output",     "self_attn.o_proj")         \
     NORM(  FFN_NORM,    ffn_norm,    USUAL,    1,           d->width,    "ffn_norm",        "post_attention_layernorm") \
-    MATRIX(GATE,        gate,        USUAL,    d->ffn,      d->width,    "ffn_gate",        "mlp.gate_proj")            \
-    MATRIX(UP,          up,          NEEDED,   d->ffn,      d->width,    "ffn_up",          "mlp.up_proj")              \
-    MATRIX(DOWN,        down,        NEEDED,   d->width,    d->ffn,      "ffn_down",        "mlp.down_proj")            \
+    MATRIX(GATE,        gate,        USUAL,    n.ffn,      d->width,    "ffn_gate",        "mlp.gate_proj")            \
+    MATRIX(UP,          up,          NEEDED,   n.ffn,      d->width,    "ffn_up",          "mlp.up_proj")              \
+    MATRIX(DOWN,        down,        NEEDED,   d->width,    n.ffn,      "ffn_down",        "mlp.down_proj")            \
     BIAS(  ATTN_NORM_B, attn_norm_b, OPTIONAL, 1,           d->width,    "attn_norm",       "input_layernorm")          \
     BIAS(  BO,          bo,          OPTIONAL, 1,           d->width,    "attn_output",     "self_attn.o_proj")         \
     NORM(  ATTN_POST,   attn_post,   OPTIONAL, 1,           d->width,    "post_attention_norm", "post_attention_norm")  \
     BIAS(  FFN_NORM_B,  ffn_norm_b,  OPTIONAL, 1,           d->width,    "ffn_norm",        "post_attention_layernorm") \
-    BIAS(  BGATE,       bgate,       OPTIONAL, 1,           d->ffn,      "ffn_gate",        "mlp.gate_proj")            \
-    BIAS(  BUP,         bup,         OPTIONAL, 1,           d->ffn,      "ffn_up",          "mlp.up_proj")              \
+    BIAS(  BGATE,       bgate,       OPTIONAL, 1,           n.ffn,      "ffn_gate",        "mlp.gate_proj")            \
+    BIAS(  BUP,         bup,         OPTIONAL, 1,           n.ffn,      "ffn_up",          "mlp.up_proj")              \
     BIAS(  BDOWN,       bdown,       OPTIONAL, 1,           d->width,    "ffn_down",        "mlp.down_proj")            \
     NORM(  FFN_POST,    ffn_post,    OPTIONAL, 1,           d->width,    "post_ffw_norm",   "post_feedforward_layernorm") \
     BIAS(  SINKS,       sinks,       OPTIONAL, 1,           d->heads,    "=attn_sinks.weight", "=self_attn.sinks")      \
     MATRIX(ROUTER,      router,      OPTIONAL, LAYER_EXPERTS(d), d->width, "ffn_gate_inp",  "mlp.gate")                 \
     BIAS(  BROUTER,     brouter,     OPTIONAL, 1,           LAYER_EXPERTS(d), "ffn_gate_inp", "mlp.gate")               \
     BIAS(  CORRECTION,  correction,  OPTIONAL, 1,           LAYER_EXPERTS(d), "exp_probs_b", "=mlp.gate.e_score_correction_bias") \
-    NORM(  SHARED_MIX,  shared_mix,  OPTIONAL, 1,           d->width,    "ffn_gate_inp_shexp", "mlp.shared_expert_gate")
+    NORM(  SHARED_MIX,  shared_mix,  OPTIONAL, 1,           d->width,    "ffn_gate_inp_shexp", "mlp.shared_expert_gate") \
+    NORM(  ROUTER_NORM, router_norm, OPTIONAL, 1,           d->width,    "=ffn_gate_inp.scale", "=router.scale")        \
+    NORM(  EXPERTS_NORM, experts_norm, OPTIONAL, 1,         d->width,    "pre_ffw_norm_2", "pre_feedforward_layernorm_2")  \
+    NORM(  EXPERTS_POST, experts_post, OPTIONAL, 1,         d->width,    "post_ffw_norm_2", "post_feedforward_layernorm_2") \
+    NORM(  MLP_POST,    mlp_post,    OPTIONAL, 1,           d->width,    "post_ffw_norm_1", "post_feedforward_layernorm_1") \
+    BIAS(  EXPERT_SCALE, expert_scale, OPTIONAL, 1,         LAYER_EXPERTS(d), "=ffn_down_exps.scale", "=router.per_expert_scale") \
+    MATRIX(INPUT,       input,       OPTIONAL, d->form.per_layer, d->width, "per_layer_model_proj", "per_layer_model_projection") \
+    MATRIX(INPUT_GATE,  input_gate,  OPTIONAL, d->form.per_layer, d->width, "inp_gate", "per_layer_input_gate")       \
+    MATRIX(INPUT_OUT,   input_out,   OPTIONAL, d->width,    d->form.per_layer, "proj",  "per_layer_projection")       \
+    NORM(  INPUT_POST,  input_post,  OPTIONAL, 1,           d->width,    "post_norm",   "post_per_layer_input_norm")  \
+    BIAS(  OUT_SCALE,   out_scale,   OPTIONAL, 1,           1,           "=layer_output_scale.weight", "=layer_scalar")
 /* clang-format on */
 
 enum layer_tensor {
@@ -81,11 +89,22 @@ typedef uint64_t layer_set_t;
 #define LAYER_NORM_BIAS  (1ull << LAYER_ATTN_NORM_B | 1ull << LAYER_FFN_NORM_B)
 #define LAYER_MLP_BIAS   (1ull << LAYER_BUP | 1ull << LAYER_BDOWN)
 #define LAYER_POST_NORMS (1ull << LAYER_ATTN_POST | 1ull << LAYER_FFN_POST)
-/* The MLP, absent in a layer with experts. */
+/* The MLP, absent in a layer with experts, or beside them (Gemma 4). */
 #define LAYER_MLP (1ull << LAYER_GATE | 1ull << LAYER_UP | 1ull << LAYER_DOWN)
 /* Additional tensors of a layer with experts (kernels/experts.h). */
 #define LAYER_ROUTING                                                                                                  \
-    (1ull << LAYER_ROUTER | 1ull << LAYER_BROUTER | 1ull << LAYER_CORRECTION | 1ull << LAYER_SHARED_MIX)
+    (1ull << LAYER_ROUTER | 1ull << LAYER_BROUTER | 1ull << LAYER_CORRECTION | 1ull << LAYER_SHARED_MIX | LAYER_BESIDE)
+/* The same for experts beside an MLP. ROUTER_NORM is the norm of the router's input; EXPERT_SCALE are factors of the
+ * experts' weights. */
+#define LAYER_BESIDE                                                                                                   \
+    (1ull << LAYER_ROUTER_NORM | 1ull << LAYER_EXPERTS_NORM | 1ull << LAYER_EXPERTS_POST | 1ull << LAYER_MLP_POST |    \
+     1ull << LAYER_EXPERT_SCALE)
+/* Per-layer inputs: INPUT is the layer's part of the model's projection of the embedding. */
+#define LAYER_INPUTS                                                                                                   \
+    (1ull << LAYER_INPUT | 1ull << LAYER_INPUT_GATE | 1ull << LAYER_INPUT_OUT | 1ull << LAYER_INPUT_POST)
+/* The keys and values, which a layer that reads those of another one lacks. */
+#define LAYER_KEYS_VALUES                                                                                              \
+    (1ull << LAYER_WK | 1ull << LAYER_WV | 1ull << LAYER_BK | 1ull << LAYER_BV | 1ull << LAYER_K_NORM)
 
 struct layer_tensor_info {
     enum layer_tensor_kind kind;
@@ -102,8 +121,8 @@ struct model_desc;
 const char *layer_tensor_name(char out[LAYER_NAME_SIZE], enum layer_tensor, enum layer_naming);
 /* The same for an architecture's own name. */
 const char *layer_tensor_whole_name(char out[LAYER_NAME_SIZE], const char *name, enum layer_tensor_kind);
-/* Returns the shape; a vector has one row. */
-void layer_tensor_shape(const struct model_desc *, enum layer_tensor, uint32_t *rows, uint32_t *cols);
+/* Returns the shape in layer 1..L; a vector has one row. If d->layers is NULL, the layer has the model's numbers. */
+void layer_tensor_shape(const struct model_desc *, uint32_t layer, enum layer_tensor, uint32_t *rows, uint32_t *cols);
 
 /* Checks that a model's numbers and tensors are consistent; every backend calls it before loading. Required tensors
  * must be present, with the right shape and a type whose blocks fill their rows; vectors must be unquantised.

@@ -518,6 +518,51 @@ arch_usual_layers(struct model *m, const struct arch *arch, struct layer_desc *l
     }
 }
 
+/* Sets which earlier layer the last `shared` layers read: the last one of their kind that has keys and values. */
+static bool
+share_keys(struct model *m, uint32_t shared, struct layer_desc *layers, struct err *err)
+{
+    const uint32_t first = m->desc.n_layers - shared;
+    for (uint32_t l = first; l < m->desc.n_layers; l++) {
+        for (uint32_t from = first; from > 0 && layers[l].form.kv_layer == 0; from--)
+            if (layers[from - 1].form.rope == layers[l].form.rope)
+                layers[l].form.kv_layer = from;
+        if (layers[l].form.kv_layer == 0)
+            return err_set(err, ERR_WORK,
+                           "%s: layer %" PRIu32 " shares keys and values, but no earlier layer of its kind has any",
+                           m->path, l + 1);
+    }
+    return true;
+}
+
+bool
+arch_read_kinds(struct model *m, const struct arch_source *s, struct layer_desc *layers, struct err *err)
+{
+    struct model_desc *d = &m->desc;
+    uint32_t dim, local_dim, local_rotated, kv_heads, shared;
+    if ((s->arch->traits & ARCH_KINDS) == 0)
+        return true;
+    const uint32_t most = MOST_UNITS / d->heads;
+    if (!arch_read_whole(s, ARCH_GLOBAL_HEAD_DIM, d->head_dim, 2, most, &dim, err) ||
+        !arch_read_whole(s, ARCH_LOCAL_HEAD_DIM, d->head_dim, 2, most, &local_dim, err) ||
+        !arch_read_whole(s, ARCH_LOCAL_ROPE_DIMS, local_dim, 0, local_dim, &local_rotated, err) ||
+        !arch_read_whole(s, ARCH_GLOBAL_KV_HEADS, d->kv_heads, 1, MOST_UNITS, &kv_heads, err) ||
+        !arch_read_whole(s, ARCH_KV_SHARED, 0, 0, d->n_layers - 1, &shared, err) ||
+        !arch_read_whole(s, ARCH_PER_LAYER, 0, 0, MOST_UNITS, &d->form.per_layer, err))
+        return false;
+    for (uint32_t l = 0; l < d->n_layers; l++) {
+        struct layer_form *f = &layers[l].form;
+        const bool local = f->rope == LAYER_ROPE_LOCAL;
+        f->head_dim = local ? local_dim : dim;
+        f->kv_heads = local ? d->kv_heads : kv_heads;
+    }
+    d->rope_dims = s->names->numbers[ARCH_ROPE_DIMS] == NULL ? dim : d->rope_dims;
+    d->form.local_dims = local_rotated;
+    d->head_dim = dim > local_dim ? dim : local_dim;
+    d->kv_heads = kv_heads > d->kv_heads ? kv_heads : d->kv_heads;
+    return share_keys(m, shared, layers, err);
+}
+
 void
 arch_rotations(struct model *m, const struct arch *arch, struct layer_desc *layers)
 {

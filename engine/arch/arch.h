@@ -62,6 +62,9 @@ enum arch_traits {
      * every second layer of the first max_window_layers, from layer 0 on (Qwen 2 MoE in transformers). */
     ARCH_WINDOWS_LATE = 1 << 16,
     ARCH_WINDOWS_ODD = 1 << 17,
+    /* Layers with and without a window have shapes of their own, the last layers may read keys and values of earlier ones,
+     * and there may be per-layer inputs (Gemma 4). */
+    ARCH_KINDS = 1 << 18,
 };
 
 /* An architecture, as data. An entry of zero means the same as in Llama. */
@@ -132,6 +135,12 @@ enum arch_number {
     ARCH_LAYERS_AHEAD, /* number of layers for multi-token prediction, included in ARCH_LAYERS */
     ARCH_CLIP,
     ARCH_ALIBI,
+    ARCH_GLOBAL_HEAD_DIM, /* with ARCH_KINDS: of layers without a window, instead of ARCH_HEAD_DIM, */
+    ARCH_GLOBAL_KV_HEADS,
+    ARCH_LOCAL_HEAD_DIM, /* or of layers with a window, */
+    ARCH_LOCAL_ROPE_DIMS,
+    ARCH_KV_SHARED, /* the number of last layers without keys and values of their own, */
+    ARCH_PER_LAYER, /* and the width of per-layer inputs */
     ARCH_NUMBERS
 };
 
@@ -142,7 +151,7 @@ struct arch_names {
     const char *embedding_norm;                /* only with ARCH_EMBEDDING_NORM */
     const char *layer;                         /* "blk.": a layer's number, a point and the tensor's name follow */
     enum layer_naming naming;                  /* of a layer's tensors */
-    const char *computable[9];                 /* parts of names of tensors that are ignored; may end with NULL */
+    const char *computable[12];                /* parts of names of tensors that are ignored; may end with NULL */
     const char *where;                         /* "metadata": the place of the numbers, for messages */
     const char *remedy;                        /* "convert the model again", for messages */
 };
@@ -209,6 +218,8 @@ float *arch_divisors(struct model *, struct err *);
 void arch_usual_layers(struct model *, const struct arch *, struct layer_desc *layers);
 /* Sets the layers' rotations that depend on their windows. Call it when the windows are set. */
 void arch_rotations(struct model *, const struct arch *, struct layer_desc *layers);
+/* With ARCH_KINDS: reads the shapes of the layers and whose keys and values they read. Call it after arch_rotations(). */
+bool arch_read_kinds(struct model *, const struct arch_source *, struct layer_desc *layers, struct err *);
 
 enum { ARCH_XIELU_ALPHA_P, ARCH_XIELU_ALPHA_N, ARCH_XIELU_BETA, ARCH_XIELU_EPS, ARCH_XIELU_NUMBERS };
 /* Sets xIELU's parameters of a layer, counted from 0, from the numbers as stored in files. desc.layers must be

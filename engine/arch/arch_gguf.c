@@ -8,8 +8,9 @@
 #include "engine/base/utf8.h"
 #include "engine/files/gguf.h"
 
-#define REMEDY     "convert the model again"
-#define ROPE_FREQS "rope_freqs.weight"
+#define REMEDY       "convert the model again"
+#define ROPE_FREQS   "rope_freqs.weight"
+#define MOST_DIVISOR 1e30f /* of dimensions that do not rotate (Gemma 4) */
 
 static const struct arch_names gguf_names = {
     .numbers =
@@ -45,6 +46,10 @@ static const struct arch_names gguf_names = {
             [ARCH_LAYERS_AHEAD] = "nextn_predict_layers",
             [ARCH_CLIP] = "attention.clamp_kqv",
             [ARCH_ALIBI] = "attention.max_alibi_bias",
+            [ARCH_LOCAL_HEAD_DIM] = "attention.key_length_swa",
+            [ARCH_LOCAL_ROPE_DIMS] = "rope.dimension_count_swa",
+            [ARCH_KV_SHARED] = "attention.shared_kv_layers",
+            [ARCH_PER_LAYER] = "embedding_length_per_layer_input",
         },
     .embedding = "token_embd.weight",
     .positions = "position_embd.weight",
@@ -58,12 +63,25 @@ static const struct arch_names gguf_names = {
     .remedy = REMEDY,
 };
 
+/* Returns the largest of a list of whole numbers. */
+static enum arch_value
+largest(const struct gguf_value *v, double *out)
+{
+    *out = 0;
+    for (uint64_t i = 0; i < v->count; i++)
+        *out = fmax(*out, gguf_number(v, i));
+    return v->element == GGUF_U32 || v->element == GGUF_I32 ? VALUE_WHOLE : VALUE_OTHER;
+}
+
+/* Some architectures have a number for each layer (read_own_numbers()); this is then the largest. */
 static enum arch_value
 number(const struct arch_source *s, const char *name, double *out)
 {
     const struct gguf_value *v = gguf_find(s->file, name);
     if (v == NULL)
         return VALUE_MISSING;
+    if (v->type == GGUF_ARRAY && (s->arch->traits & ARCH_KINDS) != 0)
+        return largest(v, out);
     if (v->type == GGUF_BOOL || v->type == GGUF_STRING || v->type == GGUF_ARRAY)
         return VALUE_OTHER;
     struct gguf_value scalar = *v; /* read it as an array of one element */
@@ -186,7 +204,7 @@ read_divisors(const struct reading *r, const char *name, const struct gguf_tenso
     for (uint32_t i = 0; i < n; i++) {
         float factor;
         memcpy(&factor, t->data + 4 * (size_t)i, sizeof factor);
-        if (!(factor > 0 && factor < 1e9f))
+        if (!(factor > 0 && factor <= MOST_DIVISOR))
             return err_set(r->err, ERR_WORK, "%s: tensor '%s' holds %g, which is no divisor; " REMEDY, r->model->path,
                            name, (double)factor);
     }
@@ -316,6 +334,32 @@ read_windows(const struct reading *r)
     return true;
 }
 
+/* Reads the KV heads and the width of the MLP of layers, from lists with a number for each layer. */
+static bool
+read_own_numbers(const struct reading *r)
+{
+    struct model_desc *d = &r->model->desc;
+    struct layer_desc *layers = (struct layer_desc *)d->layers; /* allocated by arch_make_layers(), so it is writable */
+    for (size_t i = 0; i < 2 && (r->arch->traits & ARCH_KINDS) != 0; i++) {
+        char key[KEY_SIZE];
+        const struct gguf_value *v =
+            gguf_find(r->gguf, key_of(r, gguf_names.numbers[i == 0 ? ARCH_KV_HEADS : ARCH_FFN], key));
+        if (v == NULL || v->type != GGUF_ARRAY)
+            continue;
+        if (v->count != d->n_layers)
+            return err_set(r->err, ERR_WORK, "%s: metadata '%s' should be a list with a number for each layer; " REMEDY,
+                           r->model->path, key);
+        for (uint32_t l = 0; l < d->n_layers; l++) {
+            const double n = gguf_number(v, l);
+            if (!(n >= 1))
+                return err_set(r->err, ERR_WORK, "%s: metadata '%s' has %g, which makes no sense; " REMEDY,
+                               r->model->path, key, n);
+            *(i == 0 ? &layers[l].form.kv_heads : &layers[l].form.ffn) = (uint32_t)n;
+        }
+    }
+    return true;
+}
+
 bool
 arch_read_gguf(struct model *m, const struct gguf *g, const struct arch *arch, struct err *err)
 {
@@ -334,7 +378,8 @@ arch_read_gguf(struct model *m, const struct gguf *g, const struct arch *arch, s
     const struct reading r = {.model = m, .gguf = g, .arch = arch, .used = used, .err = err};
     m->desc.rope = arch->gguf_rope;
     bool ok = arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && read_rope(&r) && read_form(&r) &&
-              read_windows(&r) && arch_read_experts(m, &s, err) && read_routing(&r) &&
+              read_windows(&r) && arch_read_kinds(m, &s, (struct layer_desc *)m->desc.layers, err) &&
+              read_own_numbers(&r) && arch_read_experts(m, &s, err) && read_routing(&r) &&
               arch_read_tensors(m, &s, gguf_find_tensor(g, gguf_names.head) == NULL, used, err);
     free(used);
     return ok;

@@ -42,6 +42,10 @@ static const struct arch_names hf_names = {
             [ARCH_EXPERT_SCALE] = "routed_scaling_factor",
             [ARCH_CLIP] = "clip_qkv",
             [ARCH_ALIBI] = "attn_config.alibi_bias_max",
+            [ARCH_GLOBAL_HEAD_DIM] = "global_head_dim",
+            [ARCH_GLOBAL_KV_HEADS] = "num_global_key_value_heads",
+            [ARCH_KV_SHARED] = "num_kv_shared_layers",
+            [ARCH_PER_LAYER] = "hidden_size_per_layer_input",
         },
     .embedding = "model.embed_tokens.weight",
     .final_norm = "model.norm.weight",
@@ -79,6 +83,7 @@ static const struct {
     {ARCH_EXPERTS, "n_routed_experts"},
     {ARCH_EXPERTS, "moe_num_experts"},
     {ARCH_EXPERTS_USED, "moe_k"},
+    {ARCH_EXPERTS_USED, "top_k_experts"},
     {ARCH_SHARED_FFN, "shared_intermediate_size"},
     {ARCH_SHARED_EXPERTS, "moe_num_shared_experts"},
     {ARCH_LAYERS, "n_layers"},
@@ -241,6 +246,9 @@ names_of(const struct arch *arch, const struct hf_folder *f)
         n.computable[COMPUTABLE] = "vision_tower.";
         n.computable[COMPUTABLE + 1] = "vision_model.";
         n.computable[COMPUTABLE + 2] = "multi_modal_projector.";
+        n.computable[COMPUTABLE + 3] = "audio_tower.";
+        n.computable[COMPUTABLE + 4] = "embed_vision.";
+        n.computable[COMPUTABLE + 5] = "embed_audio.";
     }
     if (hf_folder_find(f, n.embedding) == NULL && hf_folder_find(f, behind_point(n.embedding)) != NULL) {
         n.embedding = behind_point(n.embedding);
@@ -280,8 +288,11 @@ read_understood(struct model *m, const struct hf_folder *f, const struct packed 
     const struct arch_taking taking = {.model = m, .source = &s, .used = used, .err = err};
     m->desc.rope = arch->hf_rope;
     bool ok = arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && arch_read_experts(m, &s, err) &&
-              arch_hf_form(m, f, arch, err) && arch_hf_read_rope(m, f, arch, err) && arch_take_xielu(&taking) &&
-              arch_read_tensors(m, &s, is_tied(f, &s), used, err);
+              arch_hf_form(m, f, arch, err) && arch_read_kinds(m, &s, (struct layer_desc *)m->desc.layers, err);
+    if (ok)
+        arch_hf_widen(m, f);
+    ok = ok && arch_hf_read_rope(m, f, arch, err) && arch_take_xielu(&taking) &&
+         arch_read_tensors(m, &s, is_tied(f, &s), used, err);
     free(used);
     return ok;
 }

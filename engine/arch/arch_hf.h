@@ -114,6 +114,8 @@ void arch_hf_switch(const cJSON *config, const char *words, struct arch *);
 /* Reads the activation, the scales, and which layers have a window and which rotate. Fails if a feature is not
  * supported. */
 bool arch_hf_form(struct model *, const struct hf_folder *, const struct arch *, struct err *);
+/* Sets the widths of the layers' MLPs. Call it after arch_read_kinds(). */
+void arch_hf_widen(struct model *, const struct hf_folder *);
 bool arch_hf_read_rope(struct model *, const struct hf_folder *, const struct arch *, struct err *);
 
 #endif

@@ -49,7 +49,8 @@ arch_hf_kind(const cJSON *v, double *out)
 
 /* Words separated by blanks: ENTRY, or ENTRY=VALUE with a default in JSON, with ' for ". Words in capitals are flags.
  * BY_KIND: layers with a window have RoPE parameters of their own. ALPHA, MSCALE, GROWS: RoPE's `alpha`, `short_mscale`
- * or `llama_4_scaling_beta` is used. ATTENTION_ONLY: other models of the family have state-space layers or experts,
+ * or `llama_4_scaling_beta` is used. MIXES: there are experts only with `enable_moe_block`, and KV heads of layers without
+ * a window only with `attention_k_eq_v`. ATTENTION_ONLY: other models of the family have state-space layers or experts,
  * which are not supported. */
 /* clang-format off */
 static const struct {
@@ -63,6 +64,11 @@ static const struct {
     {"gemma2", GEMMA "final_logit_softcapping=30 attn_logit_softcapping=50"},
     {"gemma3_text", GEMMA "final_logit_softcapping sliding_window_pattern=6 rope_theta=1000000 "
                     "rope_local_base_freq BY_KIND"},
+    {"gemma4_text", "head_dim num_key_value_heads=4 rms_norm_eps hidden_activation sliding_window=512 layer_types "
+                    "final_logit_softcapping attention_bias=false partial_rotary_factor global_head_dim=512 "
+                    "hidden_size_per_layer_input=256 top_k_experts moe_intermediate_size BY_KIND MIXES "
+                    "rope_parameters={'full_attention':{'rope_type':'proportional','partial_rotary_factor':0.25,"
+                    "'rope_theta':1000000},'sliding_attention':{'rope_type':'default','rope_theta':10000}}"},
     {"phi3", RMS "sliding_window partial_rotary_factor original_max_position_embeddings=4096"},
     {"smollm3", RMS "rope_theta=2000000 num_key_value_heads=4 use_sliding_window sliding_window layer_types "
                 "no_rope_layers no_rope_layer_interval=4"},
@@ -349,6 +355,27 @@ understand_rope(const struct hf_folder *f, cJSON *c, const char *words, struct e
     return ok;
 }
 
+/* Gemma 4: deletes numbers that do not apply. Since 5.24 transformers writes the numbers of layers without a window to
+ * `per_layer_config`, with an entry for each of these layers. */
+static bool
+understand_kinds_of_layers(const struct hf_folder *f, cJSON *c, struct err *err)
+{
+    static const char *const pairs[][2] = {{"head_dim", "global_head_dim"},
+                                           {"num_key_value_heads", "num_global_key_value_heads"}};
+    const cJSON *own = arch_hf_entry(c, "per_layer_config");
+    if (!cJSON_IsTrue(arch_hf_entry(c, "enable_moe_block")))
+        cJSON_DeleteItemFromObjectCaseSensitive(c, "num_experts");
+    if (!cJSON_IsTrue(arch_hf_entry(c, "attention_k_eq_v")))
+        cJSON_DeleteItemFromObjectCaseSensitive(c, "num_global_key_value_heads");
+    for (size_t i = 0; i < 2 && cJSON_IsObject(own); i++) {
+        const cJSON *v = own->child != NULL ? arch_hf_entry(own->child, pairs[i][0]) : NULL;
+        v = v != NULL ? v : arch_hf_entry(c, pairs[i][0]);
+        if (v != NULL && !put(c, pairs[i][1], cJSON_Duplicate(v, true)))
+            return no_memory(f, err);
+    }
+    return true;
+}
+
 /* Accepts a model of a hybrid family if all its layers are attention and it has no experts. Its MLP is the one that
  * other members use as shared expert. RoPE is used only if position_embedding_type is "rope". Otherwise the
  * architecture is not supported. */
@@ -389,7 +416,9 @@ arch_hf_understood(const struct hf_folder *f, const char *model_type, struct err
     if (!filled)
         no_memory(f, err);
     const bool hybrid = words != NULL && arch_hf_has(words, "ATTENTION_ONLY");
+    const bool mixes = words != NULL && arch_hf_has(words, "MIXES");
     if (filled && (!hybrid || understand_hybrid(f, c, model_type, err)) &&
+        (!mixes || understand_kinds_of_layers(f, c, err)) &&
         understand_rope(f, c, words != NULL ? words : "partial_rotary_factor GROWS ALPHA MSCALE", err))
         return c;
     cJSON_Delete(c);

@@ -165,6 +165,25 @@ scale_dynamic(const struct reading *r)
     return true;
 }
 
+/* Gemma 4's "proportional" RoPE: of the pairs of a whole head the first part rotates, with frequencies relative to the
+ * whole; the others have divisors so large that they do not. */
+static bool
+scale_proportional(const struct reading *r, double factor)
+{
+    struct model_desc *d = &r->model->desc;
+    double part;
+    if (!read_real(r, "partial_rotary_factor", 1, &part))
+        return false;
+    factor = isnan(factor) ? 1 : factor;
+    if (!(part >= 0 && part <= 1 && factor > 1e-3 && factor < 1e6))
+        return senseless(r, "proportional");
+    float *divisors = arch_divisors(r->model, r->err);
+    const uint32_t rotated = (uint32_t)(part * d->rope_dims / 2);
+    for (uint32_t i = 0; divisors != NULL && i < d->rope_dims / 2; i++)
+        divisors[i] = i < rotated ? (float)factor : 1e30f;
+    return divisors != NULL;
+}
+
 static bool
 scale(const struct reading *r)
 {
@@ -181,6 +200,8 @@ scale(const struct reading *r)
     const bool long_rope = strcmp(name, "longrope") == 0 || strcmp(name, "su") == 0, yarn = strcmp(name, "yarn") == 0;
     if (!read_real(r, "factor", NAN, &factor))
         return false;
+    if (strcmp(name, "proportional") == 0)
+        return scale_proportional(r, factor);
     if (isnan(factor) && !long_rope && !(yarn && cJSON_GetObjectItemCaseSensitive(r->rope, "factor") != NULL))
         return need_real(r, "factor", &factor);
     if (strcmp(name, "linear") == 0)
@@ -248,7 +269,7 @@ bool
 arch_hf_read_rope(struct model *m, const struct hf_folder *f, const struct arch *arch, struct err *err)
 {
     const struct reading r = {.model = m, .folder = f, .rope = arch_hf_entry(f->config, "rope_parameters"), .err = err};
-    return read_part(&r) && read_local(&r, arch) && (r.rope == NULL || scale(&r));
+    return ((arch->traits & ARCH_KINDS) != 0 || read_part(&r)) && read_local(&r, arch) && (r.rope == NULL || scale(&r));
 }
 
 /* ---- form ---- */
@@ -322,7 +343,9 @@ refuse_variants(const struct hf_folder *f, const struct arch *arch, struct err *
         const bool ours = (strcmp(key, "use_qk_norm") == 0 && (arch->may >> LAYER_Q_NORM & 1u) != 0) ||
                           (strcmp(key, "clip_qkv") == 0 && (arch->traits & ARCH_CLIPS) != 0) ||
                           (strcmp(key, "alibi") == 0 && strcmp(arch->hf, "falcon") == 0);
-        if (v != NULL && !cJSON_IsFalse(v) && !ours)
+        /* Gemma 4's "vision": only images are read in both directions. */
+        const bool seen = cJSON_IsString(v) && strcmp(v->valuestring, "vision") == 0;
+        if (v != NULL && !cJSON_IsFalse(v) && !ours && !seen)
             return err_set(err, ERR_WORK, "%s: config.json's '%s' is not supported for this architecture", f->path,
                            key);
     }
@@ -470,6 +493,8 @@ read_windows(struct model *m, const struct hf_folder *f, const struct arch *arch
     } else if (m->desc.window > 0 && !rotate_windows(m, f, arch, layers, err)) {
         return false;
     }
+    if ((arch->traits & ARCH_KINDS) != 0) /* as transformers has it */
+        layers[m->desc.n_layers - 1].form.sees_all = true;
     bool any = false;
     for (uint32_t l = 0; l < m->desc.n_layers; l++)
         any = any || !layers[l].form.sees_all;
@@ -549,4 +574,18 @@ arch_hf_form(struct model *m, const struct hf_folder *f, const struct arch *arch
         return false;
     arch_rotations(m, arch, layers);
     return true;
+}
+
+/* Layers that read the keys and values of others have MLPs of twice the width with use_double_wide_mlp. */
+void
+arch_hf_widen(struct model *m, const struct hf_folder *f)
+{
+    struct layer_desc *layers = (struct layer_desc *)m->desc.layers; /* as above */
+    const uint32_t ffn = m->desc.ffn;
+    if (!cJSON_IsTrue(arch_hf_entry(f->config, "use_double_wide_mlp")))
+        return;
+    for (uint32_t l = 0; l < m->desc.n_layers; l++) {
+        layers[l].form.ffn = layers[l].form.kv_layer > 0 ? 2 * ffn : ffn;
+        m->desc.ffn = layers[l].form.ffn > m->desc.ffn ? layers[l].form.ffn : m->desc.ffn;
+    }
 }

@@ -2,6 +2,7 @@
  * over. The experts of a layer are stored in one tensor for each kind, or each expert in tensors of its own. Also reads
  * the numbers of experts and how rows are routed to them. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -244,11 +245,18 @@ take_gguf(const struct arch_taking *t, uint32_t layer, struct expert_desc *exper
 {
     const struct model_desc *d = &t->model->desc;
     const struct experts_form *f = &d->form.experts;
+    const struct stripe gate_up[] = {{EXPERT_GATE, 0, 1}, {EXPERT_UP, f->ffn, 1}};
     char name[ARCH_NAME_SIZE], end[LAYER_NAME_SIZE];
+    struct arch_tensor found;
+    const bool fused = t->source->tensor(t->source, full_name(t, layer, "ffn_gate_up_exps.weight", name), &found);
+    if (fused && !take_stack(t, name, false, gate_up, 2, experts))
+        return false;
     for (enum expert_tensor i = 0; i < EXPERT_TENSORS; i++) {
         const struct stripe whole = {i, 0, 1};
         const bool matrix = i < EXPERT_MATRICES;
         uint32_t rows, cols;
+        if (fused && (i == EXPERT_GATE || i == EXPERT_UP))
+            continue;
         expert_tensor_shape(d, 0, i, &rows, &cols);
         snprintf(end, sizeof end, "%s_exps.%s", expert_tensor_names[i], matrix ? "weight" : "bias");
         full_name(t, layer, end, name);
@@ -371,10 +379,10 @@ arch_take_experts(const struct arch_taking *t, uint32_t layer, struct layer_desc
  * the architecture does not fuse the tensor. */
 static const char *
 fused_name(const struct arch *a, enum layer_naming naming, const struct model_desc *d, enum layer_tensor which,
-           struct arch_slice *part)
+           struct arch_slice *part) /* layers with fused tensors have the model's numbers */
 {
     const struct arch_fused *f = naming == LAYER_NAMED_HF ? &a->hf_fused : &a->gguf_fused;
-    const uint32_t q = LAYER_Q(d), kv = LAYER_KV(d);
+    const uint32_t q = d->heads * d->head_dim, kv = d->kv_heads * d->head_dim;
     const int third = which == LAYER_WQ || which == LAYER_BQ   ? 0
                       : which == LAYER_WK || which == LAYER_BK ? 1
                       : which == LAYER_WV || which == LAYER_BV ? 2
@@ -416,6 +424,62 @@ arch_stems(const struct arch *a, enum layer_naming naming, const struct model_de
     return n;
 }
 
+/* Per-layer inputs are tensors of the whole model; that of the projection contains the rows of one layer after the other. */
+static const char *
+inputs_name(const struct arch_source *s, const char *hf, const char *gguf, char out[ARCH_NAME_SIZE])
+{
+    const bool is_hf = s->names->naming == LAYER_NAMED_HF;
+    const int before = is_hf ? (int)(strlen(s->names->layer) - strlen("layers.")) : 0;
+    snprintf(out, ARCH_NAME_SIZE, "%.*s%s.weight", before, s->names->layer, is_hf ? hf : gguf);
+    return out;
+}
+
+static bool
+take_inputs_of_layer(const struct arch_taking *t, uint32_t layer, struct tensor *out)
+{
+    const struct model_desc *d = &t->model->desc;
+    const uint32_t n = d->form.per_layer;
+    const struct arch_slice part = {.first = layer * n, .n = n, .all = d->n_layers * n};
+    char name[ARCH_NAME_SIZE];
+    inputs_name(t->source, "per_layer_model_projection", "per_layer_model_proj", name);
+    return arch_take_slice(t, name, n, d->width, &part, out);
+}
+
+static bool
+take_inputs(const struct arch_taking *t)
+{
+    struct model_desc *d = &t->model->desc;
+    const struct arch_source *s = t->source;
+    const uint32_t n = d->form.per_layer;
+    char name[ARCH_NAME_SIZE];
+    if (n == 0)
+        return true;
+    if (n > INT32_MAX / d->n_layers)
+        return err_set(t->err, ERR_WORK, "%s: per-layer inputs of %" PRIu32 " numbers make no sense; %s", s->path, n,
+                       s->names->remedy);
+    return arch_take_tensor(t, inputs_name(s, "embed_tokens_per_layer", "per_layer_token_embd", name), d->vocab,
+                            d->n_layers * n, &d->input_embedding) &&
+           arch_take_vector(t, inputs_name(s, "per_layer_projection_norm", "per_layer_proj_norm", name), n, NULL, 0,
+                            &d->input_norm);
+}
+
+/* The factors of the router's input are read as a norm's weights: they include 1 / sqrt(width). */
+static bool
+scale_router(const struct arch_taking *t, struct tensor *norm)
+{
+    if (!tensor_present(norm))
+        return true;
+    float *own = model_take(t->model, norm->cols * sizeof *own);
+    if (own == NULL)
+        return err_set(t->err, ERR_WORK, "%s: out of memory for a router", t->source->path);
+    tensor_row(norm, 0, own);
+    for (uint32_t i = 0; i < norm->cols; i++)
+        own[i] /= sqrtf((float)norm->cols);
+    norm->data = own;
+    norm->mapped = false;
+    return true;
+}
+
 /* An optional tensor is read only if the architecture allows it. In other architectures it stays unused, so
  * arch_refuse_leftovers() fails. */
 static bool
@@ -430,7 +494,14 @@ take_of_layer(const struct arch_taking *t, uint32_t layer, enum layer_tensor i, 
     struct arch_slice part;
     char name[ARCH_NAME_SIZE];
     uint32_t rows, cols;
-    layer_tensor_shape(&t->model->desc, i, &rows, &cols);
+    layer_tensor_shape(&t->model->desc, layer + 1, i, &rows, &cols);
+    if (i == LAYER_INPUT)
+        return take_inputs_of_layer(t, layer, out);
+    if (t->model->desc.layers[layer].form.kv_layer > 0 && (LAYER_KEYS_VALUES & bit) != 0) {
+        if (s->tensor(s, arch_layer_name(s, layer, i, name), &found)) /* some files have unused ones */
+            t->used[found.index] = true;
+        return true;
+    }
     if (norm && layer_tensors[i].need == LAYER_USUAL && (s->arch->traits & ARCH_NORMS_OF_ONES) != 0)
         return arch_make_ones(t, cols, out);
     const char *fused = fused_name(s->arch, s->names->naming, &t->model->desc, i, &part);
@@ -457,11 +528,16 @@ bool
 arch_take_layer(const struct arch_taking *t, uint32_t layer, struct layer_desc *out)
 {
     const bool sparse = arch_is_sparse(t, layer);
-    const layer_set_t without = sparse ? LAYER_MLP : LAYER_ROUTING;
+    const bool beside = (t->source->arch->needs & LAYER_BESIDE) != 0;
+    layer_set_t without = t->model->desc.form.per_layer > 0 ? 0 : LAYER_INPUTS;
+    if (sparse && !beside)
+        without |= LAYER_MLP;
+    else if (!sparse)
+        without |= LAYER_ROUTING;
     for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++)
         if ((without >> i & 1u) == 0 && !take_of_layer(t, layer, i, &out->all[i]))
             return false;
-    return !sparse || arch_take_experts(t, layer, out);
+    return scale_router(t, &out->router_norm) && (!sparse || arch_take_experts(t, layer, out));
 }
 
 /* Returns true for the tensors of layers for multi-token prediction, which come after the last layer. */
@@ -576,7 +652,7 @@ arch_read_tensors(struct model *m, const struct arch_source *s, bool tied, bool 
     struct layer_desc *layers = (struct layer_desc *)d->layers; /* allocated by arch_make_layers(), so it is writable */
     struct arch_tensor head;
     if (!arch_take_tensor(&t, s->names->embedding, d->vocab, d->width, &d->embedding) || !take_positions(&t) ||
-        !take_embedding_norm(&t))
+        !take_embedding_norm(&t) || !take_inputs(&t))
         return false;
     const uint64_t before = m->parameters;
     for (uint32_t l = 0; l < d->n_layers; l++)

@@ -12,6 +12,11 @@ static const struct arch_rename gemma2_names[] = {{LAYER_ATTN_POST, "post_attent
                                                   {LAYER_FFN_NORM, "pre_feedforward_layernorm"},
                                                   {LAYER_FFN_POST, "post_feedforward_layernorm"},
                                                   {LAYER_TENSORS, NULL}};
+static const struct arch_rename gemma4_names[] = {{LAYER_ATTN_POST, "post_attention_layernorm"},
+                                                  {LAYER_FFN_NORM, "pre_feedforward_layernorm"},
+                                                  {LAYER_FFN_POST, "post_feedforward_layernorm"},
+                                                  {LAYER_ROUTER, "router.proj"},
+                                                  {LAYER_TENSORS, NULL}};
 static const struct arch_rename olmo2_names[] = {{LAYER_ATTN_POST, "post_attention_layernorm"},
                                                  {LAYER_FFN_POST, "post_feedforward_layernorm"},
                                                  {LAYER_TENSORS, NULL}};
@@ -125,6 +130,10 @@ static const struct arch_experts mixtral_experts = {.renormalised = true,
                                                     .each = {"block_sparse_moe.experts.%u.w1.weight",
                                                              "block_sparse_moe.experts.%u.w3.weight",
                                                              "block_sparse_moe.experts.%u.w2.weight"}};
+static const struct arch_experts gemma4_experts = {.renormalised = true,
+                                                   .gguf_renormalised = true,
+                                                   .gate_up = {"experts.gate_up_proj"},
+                                                   .down = {"experts.down_proj"}};
 static const struct arch_experts qwen2_experts = {.declares = true};
 static const struct arch_experts qwen3_experts = {.declares = true, .gguf_renormalised = true};
 static const struct arch_experts granite_experts = {
@@ -190,6 +199,14 @@ static const struct arch architectures[] = {
      .full_every = 6,
      .usual_window = 4096, .traits = ARCH_NORMS_LESS_ONE | ARCH_EMBEDDING_BY_WIDTH | ARCH_TIED | ARCH_WINDOWED,
      .form = {.activation = ACT_GELU_TANH, .local_base = 10000}, .renames = gemma2_names},
+    {.gguf = "gemma4", .hf = "gemma4_text", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
+     .needs = LAYER_POST_NORMS | LAYER_QK_NORM | LAYER_BESIDE | LAYER_INPUTS,
+     .may = 1ull << LAYER_WV | 1ull << LAYER_OUT_SCALE | QKVO_BIAS, .lacks = 1ull << LAYER_WV,
+     .usual_head_dim = 256, .usual_heads = 8, .usual_kv_heads = 4, .usual_vocab = 262144, .usual_base = 1e6,
+     .usual_eps = 1e-6, .usual_ctx = 131072, .full_every = 6, .usual_window = 512,
+     .traits = ARCH_EMBEDDING_BY_WIDTH | ARCH_TIED | ARCH_WINDOWED | ARCH_KINDS,
+     .form = {.activation = ACT_GELU_TANH, .local_base = 10000, .attention_scale = 1, .value_norms = true},
+     .renames = gemma4_names, .experts = &gemma4_experts},
     {.gguf = "phi3", .hf = "phi3", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .usual_eps = 1e-5,
      .usual_ctx = 4096,
      .traits = ARCH_WINDOWED, .hf_fused = {"self_attn.qkv_proj", "mlp.gate_up_proj", false},

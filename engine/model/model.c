@@ -56,7 +56,10 @@ uint64_t
 model_kv_bytes(const struct model *m, uint32_t ctx, bool exact)
 {
     const struct model_desc *d = &m->desc;
-    return 2 * (uint64_t)d->n_layers * d->kv_heads * d->head_dim * ctx * (exact ? sizeof(float) : sizeof(uint16_t));
+    uint64_t numbers = 0; /* of a position */
+    for (uint32_t l = 0; l < d->n_layers; l++)
+        numbers += d->layers[l].form.kv_layer > 0 ? 0 : 2 * layer_sizes(d, &d->layers[l].form).kv;
+    return numbers * ctx * (exact ? sizeof(float) : sizeof(uint16_t));
 }
 
 static double
@@ -124,13 +127,12 @@ model_head_bytes(const struct model *m, bool exact)
     return tensor_bytes(&m->desc.head, exact);
 }
 
-/* For an embedding that is not the head, in a mapped file: after reading a row its page is released. */
+/* Embeddings in a mapped file: after reading a row its page is released. */
 static uint64_t
-left_in_file(const struct model *m, bool exact)
+left_in_file(const struct tensor *t, bool exact)
 {
-    const struct tensor *t = &m->desc.embedding;
     const uint64_t values = (uint64_t)t->rows * t->cols;
-    if (m->tied || !t->mapped)
+    if (!t->mapped)
         return 0;
     return exact ? values * sizeof(float) : tensor_held_bytes(t->type, values);
 }
@@ -147,15 +149,18 @@ uint64_t
 model_weight_bytes(const struct model *m, bool exact, bool quantize)
 {
     uint64_t bytes = 0;
+    const struct tensor *inputs = &m->desc.input_embedding;
     for (enum weight_type t = 0; t < WEIGHT_TYPES; t++) {
-        const uint64_t own = tensor_held_bytes(t, m->parameters_of[t]);
-        const uint64_t small = tensor_held_bytes(WEIGHT_Q8_0, m->parameters_of[t]);
+        const uint64_t stays = inputs->mapped && inputs->type == t ? (uint64_t)inputs->rows * inputs->cols : 0;
+        const uint64_t n = m->parameters_of[t] - stays;
+        const uint64_t own = tensor_held_bytes(t, n);
+        const uint64_t small = tensor_held_bytes(WEIGHT_Q8_0, n);
         const bool changes = quantize && tensor_block_values(t) == 1;
-        bytes += exact ? m->parameters_of[t] * sizeof(float) : changes ? small : own;
+        bytes += exact ? n * sizeof(float) : changes ? small : own;
         bytes += changes ? small : 0; /* the model's, beside the backend's */
         bytes += beside(m, t, exact);
     }
-    return quantize ? bytes : bytes - left_in_file(m, exact);
+    return quantize || m->tied ? bytes : bytes - left_in_file(&m->desc.embedding, exact);
 }
 
 #define PLACES      256u /* opening a large file must not read all of it */

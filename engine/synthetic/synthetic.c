@@ -324,7 +324,7 @@ make_layer(struct making *m, const struct layer_plan *plan)
         uint32_t rows, cols;
         if (layer_tensors[i].need == LAYER_OPTIONAL && (n == 0 || i != LAYER_ROUTER))
             continue;
-        layer_tensor_shape(d, i, &rows, &cols);
+        layer_tensor_shape(d, plan->l, i, &rows, &cols);
         snprintf(name, sizeof name, "blk.%" PRIu32 ".%s", plan->l - 1, layer_tensors[i].names[LAYER_NAMED_GGUF]);
         if (layer_tensors[i].kind == LAYER_NORM) {
             list_norm(m, name, m->w->norms, &to->all[i]);

@@ -223,9 +223,9 @@ tokenizer_match_special(const struct special_set *set, const char *bytes, size_t
 #define KEPT_BLOCK (64u << 10)
 
 /* Control tokens that end a turn or a text in models whose metadata does not declare them. */
-static const char *const end_names[] = {"</s>",    "<|endoftext|>",  "<|eot_id|>", "<|im_end|>",
-                                        "<|end|>", "<end_of_turn>",  "<|eom_id|>", "<EOT>",
-                                        "<|EOT|>", "<|end_of_text|>"};
+static const char *const end_names[] = {"</s>",    "<|endoftext|>", "<|eot_id|>",     "<|im_end|>",
+                                        "<|end|>", "<end_of_turn>", "<turn|>",        "<|eom_id|>",
+                                        "<EOT>",   "<|EOT|>",       "<|end_of_text|>"};
 
 static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD, for <unk> */
 

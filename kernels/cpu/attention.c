@@ -8,9 +8,9 @@
 #define WORTH_WIDENING 3 /* number of rows from which converting keys and values to F32 pays */
 
 void
-rope_rotations(const struct weights *w, const double *rope, float gain, uint32_t position, float *rotations)
+rope_rotations(const double *rope, uint32_t dims, float gain, uint32_t position, float *rotations)
 {
-    for (uint32_t i = 0; i < w->desc.rope_dims / 2; i++) {
+    for (uint32_t i = 0; i < dims / 2; i++) {
         double angle = position * rope[i];
         rotations[2 * i] = (float)cos(angle) * gain;
         rotations[2 * i + 1] = (float)sin(angle) * gain;
@@ -18,10 +18,10 @@ rope_rotations(const struct weights *w, const double *rope, float gain, uint32_t
 }
 
 void
-rope(const struct model_desc *d, const float *rotations, float *x)
+rope(enum rope_layout layout, uint32_t dims, const float *rotations, float *x)
 {
-    const uint32_t pairs = d->rope_dims / 2;
-    const size_t step = d->rope == ROPE_ADJACENT ? 2 : 1, apart = d->rope == ROPE_ADJACENT ? 1 : pairs;
+    const uint32_t pairs = dims / 2;
+    const size_t step = layout == ROPE_ADJACENT ? 2 : 1, apart = layout == ROPE_ADJACENT ? 1 : pairs;
     for (uint32_t i = 0; i < pairs; i++) {
         float *a = x + i * step, *b = a + apart, c = rotations[2 * i], s = rotations[2 * i + 1], was = *a;
         *a = was * c - *b * s;
@@ -33,20 +33,18 @@ rope(const struct model_desc *d, const float *rotations, float *x)
 static size_t
 head_offset(const struct kv_cache *s, uint32_t l, uint32_t kv_head)
 {
-    const struct model_desc *d = &s->weights->desc;
-    size_t stride = (size_t)d->kv_heads * d->head_dim;
-    return (size_t)(l - 1) * s->desc.slots * stride + (size_t)kv_head * d->head_dim;
+    return s->kv_start[l] + (size_t)kv_head * cpu_layer_sizes(s, l).head_dim;
 }
 
 void
 remember(const struct kv_cache *s, uint32_t l, uint32_t kv_head, slot_t slot, void *keys_or_values, const float *kv)
 {
-    const struct model_desc *d = &s->weights->desc;
-    size_t at = head_offset(s, l, kv_head) + (size_t)slot * d->kv_heads * d->head_dim;
+    const struct layer_sizes n = cpu_layer_sizes(s, l);
+    size_t at = head_offset(s, l, kv_head) + (size_t)slot * n.kv;
     if (s->weights->backend->exact)
-        memcpy((float *)keys_or_values + at, kv, d->head_dim * sizeof *kv);
+        memcpy((float *)keys_or_values + at, kv, n.head_dim * sizeof *kv);
     else
-        s->isa->to_f16(kv, d->head_dim, (uint16_t *)keys_or_values + at);
+        s->isa->to_f16(kv, n.head_dim, (uint16_t *)keys_or_values + at);
 }
 
 /* The state of one row's softmax. A block that raises the maximum scales down the previous sums (Milakov and
@@ -59,7 +57,7 @@ struct flow {
 struct kv_block {
     const void *keys, *values;
     bool f32;
-    size_t stride, n;
+    size_t stride, dim, n;
     const slot_t *at;
     size_t first; /* position of the first slot */
 };
@@ -84,7 +82,7 @@ absorb(const struct kv_cache *s, const struct kv_block *b, struct flow *f, const
     const float *q = a->q;
     const size_t n_heads = a->n_heads;
     const struct cpu_isa *isa = s->isa;
-    const size_t dim = s->weights->desc.head_dim;
+    const size_t dim = b->dim;
     float scores[HEADS * ATTEND_BLOCK], keep[HEADS];
     if (b->f32)
         isa->dots_f32(q, n_heads, dim, b->keys, b->stride, b->at, b->n, scores);
@@ -107,19 +105,26 @@ absorb(const struct kv_cache *s, const struct kv_block *b, struct flow *f, const
         isa->mix_f16(scores, n_heads, dim, b->values, b->stride, b->at, b->n, keep, out);
 }
 
+/* Keys and values of one head: the offset at slot 0, and the layer's numbers. */
+struct kv_head {
+    size_t base;
+    struct layer_sizes n;
+};
+
 /* Returns the block of a path that starts at position `first`, in the KV cache's format. Fills `at` (ATTEND_BLOCK). */
 static struct kv_block
-block_of(const struct kv_cache *s, size_t base, const struct path *path, size_t first, slot_t *at)
+block_of(const struct kv_cache *s, const struct kv_head *of, const struct path *path, size_t first, slot_t *at)
 {
     const size_t n = path->n - first < ATTEND_BLOCK ? path->n - first : ATTEND_BLOCK;
     for (size_t i = 0; i < n; i++)
         at[i] = first + i < path->n_trunk ? path->trunk[first + i] : path->tail[first + i - path->n_trunk];
     const bool f32 = s->weights->backend->exact;
-    const size_t bytes = base * (f32 ? sizeof(float) : sizeof(uint16_t));
+    const size_t bytes = of->base * (f32 ? sizeof(float) : sizeof(uint16_t));
     return (struct kv_block){.keys = (const char *)s->keys + bytes,
                              .values = (const char *)s->values + bytes,
                              .f32 = f32,
-                             .stride = (size_t)s->weights->desc.kv_heads * s->weights->desc.head_dim,
+                             .stride = of->n.kv,
+                             .dim = of->n.head_dim,
                              .n = n,
                              .at = at,
                              .first = first};
@@ -133,13 +138,19 @@ widen(const struct kv_cache *s, const struct kv_block *b, struct widened to)
                                                   16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
                                                   32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47,
                                                   48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63};
-    const size_t dim = s->weights->desc.head_dim;
+    const size_t dim = b->dim;
     for (size_t i = 0; i < b->n; i++) {
         s->isa->from_f16((const uint16_t *)b->keys + b->at[i] * b->stride, dim, to.keys + i * dim);
         s->isa->from_f16((const uint16_t *)b->values + b->at[i] * b->stride, dim, to.values + i * dim);
     }
-    return (struct kv_block){
-        .keys = to.keys, .values = to.values, .f32 = true, .stride = dim, .n = b->n, .at = in_order, .first = b->first};
+    return (struct kv_block){.keys = to.keys,
+                             .values = to.values,
+                             .f32 = true,
+                             .stride = dim,
+                             .dim = dim,
+                             .n = b->n,
+                             .at = in_order,
+                             .first = b->first};
 }
 
 /* Returns the block that starts at position `start`, without the slots that the path does not see. */
@@ -177,10 +188,10 @@ common_blocks(const struct path *paths, size_t n)
 }
 
 static void
-attend_some(const struct kv_cache *s, struct widened widened, size_t base, const struct path *paths, size_t n,
-            size_t n_heads, const float *q, struct of_heads own, float *out, size_t ld)
+attend_some(const struct kv_cache *s, struct widened widened, const struct kv_head *of, const struct path *paths,
+            size_t n, size_t n_heads, const float *q, struct of_heads own, float *out, size_t ld)
 {
-    const size_t dim = s->weights->desc.head_dim;
+    const size_t dim = of->n.head_dim;
     const size_t common = n >= WORTH_WIDENING && !s->weights->backend->exact ? common_blocks(paths, n) : 0;
     struct flow flows[ATTEND_ROWS];
     struct asking asking[ATTEND_ROWS];
@@ -194,7 +205,7 @@ attend_some(const struct kv_cache *s, struct widened widened, size_t base, const
         }
     }
     for (size_t first = first_block(paths, n) * ATTEND_BLOCK; first < common * ATTEND_BLOCK; first += ATTEND_BLOCK) {
-        const struct kv_block stored = block_of(s, base, &paths[0], first, at), wide = widen(s, &stored, widened);
+        const struct kv_block stored = block_of(s, of, &paths[0], first, at), wide = widen(s, &stored, widened);
         for (size_t r = 0; r < n; r++)
             if (paths[r].first < first + ATTEND_BLOCK) {
                 const struct kv_block seen = seen_of(wide, &paths[r], first);
@@ -204,7 +215,7 @@ attend_some(const struct kv_cache *s, struct widened widened, size_t base, const
     for (size_t r = 0; r < n; r++) {
         const size_t seen = first_block(&paths[r], 1), begin = seen > common ? seen : common;
         for (size_t first = begin * ATTEND_BLOCK; first < paths[r].n; first += ATTEND_BLOCK) {
-            const struct kv_block stored = seen_of(block_of(s, base, &paths[r], first, at), &paths[r], first);
+            const struct kv_block stored = seen_of(block_of(s, of, &paths[r], first, at), &paths[r], first);
             absorb(s, &stored, &flows[r], &asking[r], out + r * ld);
         }
         for (size_t h = 0; h < n_heads; h++)
@@ -217,11 +228,12 @@ void
 attend(const struct kv_cache *s, struct widened widened, uint32_t l, uint32_t kv_head, const struct path *paths,
        size_t n, size_t n_heads, const float *q, struct of_heads own, float *out, size_t ld)
 {
-    const size_t base = head_offset(s, l, kv_head), dim = s->weights->desc.head_dim;
+    const struct kv_head of = {head_offset(s, l, kv_head), cpu_layer_sizes(s, l)};
+    const size_t dim = of.n.head_dim;
     for (size_t h = 0; h < n_heads; h += HEADS) {
         const struct of_heads here = {own.sinks != NULL ? own.sinks + h : NULL,
                                       own.slopes != NULL ? own.slopes + h : NULL};
-        attend_some(s, widened, base, paths, n, n_heads - h < HEADS ? n_heads - h : HEADS, q + h * dim, here,
+        attend_some(s, widened, &of, paths, n, n_heads - h < HEADS ? n_heads - h : HEADS, q + h * dim, here,
                     out + h * dim, ld);
     }
 }

@@ -131,123 +131,14 @@ worker_acts(const struct worker *w)
     return &own->now;
 }
 
-/* ---- a drafter's input ---- */
-
-void
-embed_token(const struct kv_cache *s, token_t token, float *e)
-{
-    const struct model_desc *d = &s->weights->desc;
-    const float scale = form_factor(d->form.embedding_scale);
-    tensor_row(&d->embedding, (size_t)token, e);
-    for (uint32_t k = 0; (scale < 1 || scale > 1) && k < d->width; k++)
-        e[k] *= scale;
-}
-
-/* pair (2 width) = [norm(e); norm(g)] */
-static void
-pair_of(const struct kv_cache *s, token_t token, const float *g, bool normed, float *pair)
-{
-    const uint32_t width = s->weights->desc.width;
-    embed_token(s, token, pair);
-    form_norm(s->weights, &s->weights->drafter.token_norm, pair, width, pair);
-    if (normed)
-        memcpy(pair + width, g, width * sizeof *pair);
-    else
-        form_norm(s->weights, &s->weights->drafter.feature_norm, g, width, pair + width);
-}
-
-/* Rows of a drafter, and the step's product. */
-struct feeding {
-    const struct row *rows;
-    size_t n;
-    const float *features;  /* or */
-    const uint32_t *before; /* ring entries */
-    const struct matrix *m;
-};
-
-/* Writes the rows' normed features, or g, to s->pairs, or to s->y if there is no product. */
-static void
-take_features(const struct worker *w, const void *arg, struct range rows)
-{
-    const struct feeding *f = arg;
-    const struct kv_cache *s = w->kv_cache;
-    const struct model_desc *d = &s->weights->desc;
-    const struct drafter_desc *form = d->drafter;
-    for (size_t i = rows.first; i < rows.last; i++) {
-        const size_t n = f->features != NULL ? form->features : d->width,
-                     part = n / (form->parts > 0 ? form->parts : 1);
-        const float *from = f->features != NULL ? f->features + i * n : cpu_kv_cache_hidden(s, f->before[i], 1);
-        float *to = f->m != NULL ? s->pairs + i * n : s->y + i * n;
-        memcpy(to, from, n * sizeof *to);
-        if (f->features == NULL && form->output_normed)
-            form_norm(s->weights, &s->weights->final_norm, to, n, to);
-        for (size_t at = 0; f->features != NULL && s->weights->drafter.norm.weight != NULL && at < n; at += part) {
-            const struct norm norm = {.weight = s->weights->drafter.norm.weight + at};
-            form_norm(s->weights, &norm, to + at, part, to + at);
-        }
-    }
-}
-
-static void
-feed_outputs(const struct worker *w, const void *arg, struct range part)
-{
-    const struct feeding *f = arg;
-    worker_multiply(w, w->kv_cache->layer_use, f->m, worker_acts(w), f->n, part, w->kv_cache->y, f->m->rows);
-}
-
-/* y (n, width) = m x, for x (n, m.cols) in s->pairs */
-static void
-feed_product(struct kv_cache *s, struct feeding *f)
-{
-    worker_prepare(s, f->n, f->m->cols, f->m->q != NULL, (struct norm){0}, NULL, NULL, s->pairs);
-    worker_for(s, work_of_outputs(f->m->rows, f->n, f->m->cols), feed_outputs, f);
-}
-
-/* From g in s->y: the pairs that are joined, or the layer's input. */
-static void
-begin_rows(const struct worker *w, const void *arg, struct range rows)
-{
-    const struct feeding *f = arg;
-    const struct kv_cache *s = w->kv_cache;
-    const struct model_desc *d = &s->weights->desc;
-    for (size_t i = rows.first; i < rows.last; i++) {
-        const float *g = s->y + i * d->width;
-        float *input = cpu_kv_cache_hidden(s, f->rows[i].ring, 0);
-        if (f->m != NULL)
-            pair_of(s, f->rows[i].token, g, false, s->pairs + 2 * i * d->width);
-        else if (d->drafter->input_normed)
-            form_norm(s->weights, &s->weights->drafter.feature_norm, g, d->width, input);
-        else
-            memcpy(input, g, d->width * sizeof *input);
-    }
-}
-
-void
-forward_feed(struct kv_cache *s, const struct row *rows, size_t n, const float *features, const uint32_t *before)
-{
-    const struct model_desc *d = &s->weights->desc;
-    const bool projects = features != NULL && tensor_present(&d->drafter->projection);
-    struct feeding f = {rows, n, features, before, projects ? &s->weights->drafter.projection : NULL};
-    worker_begin(s);
-    worker_unit(s, 1, &s->layer_use);
-    worker_for(s, work_of_rows(n, 8 * (size_t)d->drafter->features), take_features, &f);
-    if (projects)
-        feed_product(s, &f);
-    f.m = tensor_present(&d->drafter->join) ? &s->weights->drafter.join : NULL;
-    worker_for(s, work_of_rows(n, 16 * (size_t)d->width), begin_rows, &f);
-    if (f.m == NULL)
-        return;
-    feed_product(s, &f);
-    for (size_t i = 0; i < n; i++)
-        memcpy(cpu_kv_cache_hidden(s, rows[i].ring, 0), s->y + i * d->width, d->width * sizeof *s->y);
-}
-
 /* ---- a layer ---- */
 
-/* The end of a sublayer: hidden[l] = from + W x, with a bias and a norm of the summand if the model has them. */
+/* The end of a sublayer: hidden[l] = (from + W x) * scale, with a bias and a norm of the summand if the model has them.
+ * Experts beside an MLP have norms of their own: the summand is then norm(experts) + kv_cache.beside. */
 struct ending {
     const struct matrix *m;
-    const float *bias, *post;
+    const float *bias, *post, *experts_post;
+    const float *scale; /* the layer's factor, if the sublayer is the last of it; or NULL */
 };
 
 /* The rows of a forward pass that take part in layer l, and the parameters of the current step. */
@@ -255,10 +146,12 @@ struct pass {
     const struct forward_pass *forward;
     const struct layer *layer;
     uint32_t l;
+    struct layer_sizes sizes;
     size_t n;
     const uint32_t *active; /* (n) indices into forward->rows */
     struct ending end;      /* of the current sublayer */
     uint32_t from;          /* depth of the hidden state that the sublayer adds to */
+    size_t heads_of_q;      /* number of heads whose queries are computed */
     size_t heads, rows;     /* attention: number of heads and rows computed together */
 };
 
@@ -297,8 +190,10 @@ quantised(const struct matrix *m)
 static const float *
 rotations_at(const struct kv_cache *s, const struct pass *p, size_t i)
 {
-    const size_t local = s->weights->layer_forms[p->l].rope == LAYER_ROPE_LOCAL ? s->desc.max_rows : 0;
-    return s->rotations + (local + p->active[i]) * s->weights->desc.rope_dims;
+    const struct weights *w = s->weights;
+    if (w->layer_forms[p->l].rope == LAYER_ROPE_LOCAL)
+        return s->rotations + (size_t)s->desc.max_rows * w->desc.rope_dims + (size_t)p->active[i] * w->local_dims;
+    return s->rotations + (size_t)p->active[i] * w->desc.rope_dims;
 }
 
 /* Finishes a head's outputs for attention: adds the bias, normalises, rotates. Norm and rotation may be absent or in
@@ -308,13 +203,15 @@ normalise_head(const struct kv_cache *s, const struct pass *p, const float *rota
 {
     const struct model_desc *d = &s->weights->desc;
     const struct norm of_head = {.weight = norm};
-    const bool rotated = s->weights->layer_forms[p->l].rope != LAYER_ROPE_NONE;
+    const enum layer_rope kind = s->weights->layer_forms[p->l].rope;
+    const uint32_t dims = kind == LAYER_ROPE_LOCAL ? s->weights->local_dims : d->rope_dims;
+    const bool rotated = kind != LAYER_ROPE_NONE;
     if (rotated && d->form.late_norms)
-        rope(d, rotations, head);
+        rope(d->rope, dims, rotations, head);
     if (norm != NULL && !d->form.whole_norms)
-        form_norm(s->weights, &of_head, head, d->head_dim, head);
+        form_norm(s->weights, &of_head, head, p->sizes.head_dim, head);
     if (rotated && !d->form.late_norms)
-        rope(d, rotations, head);
+        rope(d->rope, dims, rotations, head);
 }
 
 /* y (n, rows) = W x + bias for all rows and a range of outputs. */
@@ -333,11 +230,12 @@ struct heads {
     struct range q, k, v;
 };
 
+/* Units are the layer's heads of q, of k and of v; those of k and v are absent if the layer reads another one's. */
 static struct heads
-heads_in(const struct model_desc *d, struct range part)
+heads_in(const struct kv_cache *s, const struct pass *p, struct range part)
 {
-    return (struct heads){range_overlap(part, 0, d->heads), range_overlap(part, d->heads, d->kv_heads),
-                          range_overlap(part, d->heads + d->kv_heads, d->kv_heads)};
+    const size_t q = p->heads_of_q, kv = s->weights->layer_forms[p->l].kv_layer > 0 ? 0 : p->sizes.kv_heads;
+    return (struct heads){range_overlap(part, 0, q), range_overlap(part, q, kv), range_overlap(part, q + kv, kv)};
 }
 
 static void
@@ -346,11 +244,12 @@ project_heads(const struct worker *w, const void *pass, struct range part)
     const struct pass *p = pass;
     const struct kv_cache *s = w->kv_cache;
     const struct layer *m = p->layer;
-    const struct heads h = heads_in(&s->weights->desc, part);
-    const size_t dim = s->weights->desc.head_dim;
+    const struct heads h = heads_in(s, p, part);
+    const size_t dim = p->sizes.head_dim;
+    const bool own = m->wv.rows > 0; /* otherwise the keys are the values */
     multiply_biased(w, p, &m->wq, m->bq, range_times(h.q, dim), s->q);
     multiply_biased(w, p, &m->wk, m->bk, range_times(h.k, dim), s->k);
-    multiply_biased(w, p, &m->wv, m->bv, range_times(h.v, dim), s->v);
+    multiply_biased(w, p, own ? &m->wv : &m->wk, own ? m->bv : m->bk, range_times(h.v, dim), s->v);
 }
 
 /* Norms over all heads together. */
@@ -359,8 +258,7 @@ norm_whole_rows(const struct worker *w, const void *pass, struct range rows)
 {
     const struct pass *p = pass;
     const struct kv_cache *s = w->kv_cache;
-    const struct model_desc *d = &s->weights->desc;
-    const size_t q_width = (size_t)d->heads * d->head_dim, kv_width = (size_t)d->kv_heads * d->head_dim;
+    const size_t q_width = p->sizes.q, kv_width = p->sizes.kv;
     const struct norm q = {.weight = p->layer->q_norm}, k = {.weight = p->layer->k_norm};
     for (size_t i = rows.first; i < rows.last; i++) {
         if (q.weight != NULL)
@@ -378,8 +276,9 @@ normalise_heads(const struct worker *w, const void *pass, struct range part)
     struct kv_cache *s = w->kv_cache;
     const struct model_desc *d = &s->weights->desc;
     const struct layer *m = p->layer;
-    const size_t dim = d->head_dim, q_width = d->heads * dim, kv_width = d->kv_heads * dim;
-    const struct heads of = heads_in(d, part);
+    const size_t dim = p->sizes.head_dim, q_width = p->sizes.q, kv_width = p->sizes.kv;
+    const struct heads of = heads_in(s, p, part);
+    const struct norm of_value = {.weight = s->weights->ones};
     form_clip(d->form.clip, s->q, p->n, q_width, range_times(of.q, dim));
     form_clip(d->form.clip, s->k, p->n, kv_width, range_times(of.k, dim));
     form_clip(d->form.clip, s->v, p->n, kv_width, range_times(of.v, dim));
@@ -398,8 +297,12 @@ normalise_heads(const struct worker *w, const void *pass, struct range part)
             normalise_head(s, p, rotations, m->k_norm, head);
             remember(s, p->l, (uint32_t)h, row->slot, s->keys, head);
         }
-        for (size_t h = of.v.first; h < of.v.last; h++)
-            remember(s, p->l, (uint32_t)h, row->slot, s->values, s->v + i * kv_width + h * dim);
+        for (size_t h = of.v.first; h < of.v.last; h++) {
+            float *head = s->v + i * kv_width + h * dim;
+            if (of_value.weight != NULL)
+                form_norm(s->weights, &of_value, head, dim, head);
+            remember(s, p->l, (uint32_t)h, row->slot, s->values, head);
+        }
     }
 }
 
@@ -417,19 +320,21 @@ pair_rows(const struct worker *w, const void *pass, struct range rows)
     const struct pass *p = pass;
     const struct kv_cache *s = w->kv_cache;
     for (size_t i = rows.first; i < rows.last; i++)
-        pair_of(s, row_at(p, i)->token, hidden_before(s, p, i), s->weights->desc.drafter->input_normed,
-                s->pairs + 2 * i * s->weights->desc.width);
+        drafter_pair(s, row_at(p, i)->token, hidden_before(s, p, i), s->weights->desc.drafter->input_normed,
+                     s->pairs + 2 * i * s->weights->desc.width);
 }
 
-/* Computes q, k, v of all rows. */
+/* Computes q, k, v of all rows; only k and v if attention is skipped, for the layers that read them. */
 static void
-project(struct kv_cache *s, struct pass *p)
+project(struct kv_cache *s, struct pass *p, bool skipped)
 {
     const struct model_desc *d = &s->weights->desc;
     const struct layer *m = p->layer;
     const bool in_int8 = quantised(&m->wq) || quantised(&m->wk) || quantised(&m->wv);
     const struct norm norm = {m->attn_norm, m->attn_norm_b};
-    const struct work heads = {(size_t)d->heads + 2 * d->kv_heads, 1, p->n * d->width * d->head_dim};
+    p->heads_of_q = skipped ? 0 : d->heads;
+    const size_t kv = s->weights->layer_forms[p->l].kv_layer > 0 ? 0 : p->sizes.kv_heads;
+    const struct work heads = {p->heads_of_q + 2 * kv, 1, p->n * d->width * p->sizes.head_dim};
     if (model_pairs(d)) {
         worker_for(s, work_of_rows(p->n, 16 * (size_t)d->width), pair_rows, p);
         worker_prepare(s, p->n, 2 * d->width, in_int8, (struct norm){0}, NULL, NULL, s->pairs);
@@ -470,12 +375,12 @@ attend_units(const struct worker *w, const void *pass, struct range units)
     const struct pass *p = pass;
     struct kv_cache *s = w->kv_cache;
     const struct model_desc *d = &s->weights->desc;
-    const size_t group = d->heads / d->kv_heads, ld = (size_t)d->heads * d->head_dim;
+    const size_t group = d->heads / p->sizes.kv_heads, ld = p->sizes.q;
     const size_t parts = (p->n + p->rows - 1) / p->rows;
     const struct widened widened = {w->own->keys, w->own->values};
     for (size_t u = units.first; u < units.last; u++) {
         const size_t head = u / parts * p->heads, first = u % parts * p->rows;
-        const size_t n = p->n - first < p->rows ? p->n - first : p->rows, at = first * ld + head * d->head_dim;
+        const size_t n = p->n - first < p->rows ? p->n - first : p->rows, at = first * ld + head * p->sizes.head_dim;
         struct path paths[ATTEND_ROWS];
         for (size_t i = 0; i < n; i++)
             paths[i] = path_of(s, p->forward, p->l, row_at(p, first + i));
@@ -491,13 +396,13 @@ attention(struct kv_cache *s, struct pass *p)
 {
     const struct model_desc *d = &s->weights->desc;
     const size_t size = team_size(s->weights->backend->team);
-    p->heads = p->n * d->kv_heads >= size ? d->heads / d->kv_heads : 1;
+    p->heads = p->n * p->sizes.kv_heads >= size ? d->heads / p->sizes.kv_heads : 1;
     const size_t columns = d->heads / p->heads, parts = (size + columns - 1) / columns; /* number of units per row */
     p->rows = (p->n + parts - 1) / parts;
     p->rows = p->rows < ATTEND_ROWS ? p->rows : ATTEND_ROWS;
     const struct row *row = row_at(p, p->n - 1);
     const size_t seen = (size_t)row->n_trunk + row->n_tail - first_seen(s->weights, p->l, row);
-    const size_t cost = 2 * seen * p->rows * p->heads * d->head_dim;
+    const size_t cost = 2 * seen * p->rows * p->heads * p->sizes.head_dim;
     worker_for(s, (struct work){columns * ((p->n + p->rows - 1) / p->rows), 1, cost}, attend_units, p);
 }
 
@@ -514,6 +419,8 @@ add_numbers(const struct kv_cache *s, const struct pass *p, size_t i, uint32_t f
     else
         for (size_t o = part.first; o < part.last; o++)
             after[o] = before[o] + y[o];
+    for (size_t o = part.first; o < part.last && p->end.scale != NULL; o++)
+        after[o] *= p->end.scale[0];
 }
 
 static void
@@ -530,9 +437,14 @@ add_normed_rows(const struct worker *w, const void *pass, struct range rows)
     const struct pass *p = pass;
     const struct kv_cache *s = w->kv_cache;
     const size_t width = s->weights->desc.width;
-    const struct norm post = {.weight = p->end.post};
+    const struct norm post = {.weight = p->end.post}, experts = {.weight = p->end.experts_post};
     for (size_t i = rows.first; i < rows.last; i++) {
         float *y = s->y + i * width;
+        if (experts.weight != NULL) {
+            form_norm(s->weights, &experts, y, width, y);
+            for (size_t o = 0; o < width; o++)
+                y[o] += s->beside[i * width + o];
+        }
         form_norm(s->weights, &post, y, width, y);
         add_numbers(s, p, i, p->from, (struct range){0, width}, y);
     }
@@ -575,7 +487,7 @@ hidden_units(const struct worker *w, const void *pass, struct range part)
     const struct pass *p = pass;
     const struct kv_cache *s = w->kv_cache;
     const struct layer *m = p->layer;
-    const size_t ffn = s->weights->desc.ffn;
+    const size_t ffn = p->sizes.ffn;
     const bool gated = m->gate.rows > 0;
     multiply_biased(w, p, &m->up, m->bup, part, gated ? s->up : s->gate);
     if (gated)
@@ -585,52 +497,212 @@ hidden_units(const struct worker *w, const void *pass, struct range part)
                       part.last - part.first);
 }
 
+/* Computes the hidden units of the MLP, and prepares them as the input of the last matrix. */
+static void
+mlp_hidden(struct kv_cache *s, struct pass *p)
+{
+    const struct layer *m = p->layer;
+    const size_t ffn = p->sizes.ffn;
+    prepare_mlp(s, p, quantised(&m->gate) || quantised(&m->up));
+    worker_for(s, work_of_outputs(ffn, p->n, (m->gate.rows > 0 ? 2 : 1) * (size_t)s->weights->desc.width), hidden_units,
+               p);
+    worker_prepare(s, p->n, (uint32_t)ffn, quantised(&m->down), (struct norm){0}, NULL, NULL, s->gate);
+}
+
+static void
+down_outputs(const struct worker *w, const void *pass, struct range part)
+{
+    const struct pass *p = pass;
+    multiply_biased(w, p, &p->layer->down, p->layer->bdown, part, w->kv_cache->y);
+}
+
+static void
+norm_beside(const struct worker *w, const void *pass, struct range rows)
+{
+    const struct pass *p = pass;
+    const struct kv_cache *s = w->kv_cache;
+    const size_t width = s->weights->desc.width;
+    const struct norm post = {.weight = p->layer->mlp_post};
+    for (size_t i = rows.first; i < rows.last; i++)
+        form_norm(s->weights, &post, s->y + i * width, width, s->beside + i * width);
+}
+
+/* An MLP beside experts: its output after its own norm is added to that of the experts (add_normed_rows()). */
+static void
+mlp_beside(struct kv_cache *s, struct pass *p)
+{
+    const struct layer *m = p->layer;
+    const uint32_t width = s->weights->desc.width;
+    mlp_hidden(s, p);
+    worker_for(s, work_of_outputs(width, p->n, m->down.cols), down_outputs, p);
+    worker_for(s, work_of_rows(p->n, 8 * (size_t)width), norm_beside, p);
+    worker_prepare(s, p->n, width, false, (struct norm){.weight = m->router_norm}, hidden_between, p, NULL);
+    moe_route(s, p->l, p->n, p->active);
+    worker_prepare(s, p->n, width, m->experts_in_int8, (struct norm){.weight = m->experts_norm}, hidden_between, p,
+                   NULL);
+    p->end.experts_post = m->experts_post;
+}
+
 static void
 mlp(struct kv_cache *s, struct pass *p)
 {
     const struct model_desc *d = &s->weights->desc;
     const struct layer *m = p->layer;
-    if (m->experts != NULL) {
-        prepare_mlp(s, p, m->experts_in_int8);
-        moe(s, p->l, p->n, p->active);
-        p->end.post = m->ffn_post;
-        p->from = p->l;
-        if (p->end.post != NULL)
-            worker_for(s, work_of_rows(p->n, 8 * d->width), add_normed_rows, p);
-        else
-            worker_for(s, work_of_outputs(d->width, p->n, 1), add_outputs, p);
+    const float *scale = d->form.per_layer > 0 ? NULL : m->out_scale; /* after the per-layer inputs */
+    if (m->experts == NULL) {
+        mlp_hidden(s, p);
+        p->end = (struct ending){.m = &m->down, .bias = m->bdown, .post = m->ffn_post, .scale = scale};
+        add_to_stream(s, p, p->l);
         return;
     }
-    prepare_mlp(s, p, quantised(&m->gate) || quantised(&m->up));
-    worker_for(s, work_of_outputs(d->ffn, p->n, (m->gate.rows > 0 ? 2 : 1) * (size_t)d->width), hidden_units, p);
-    worker_prepare(s, p->n, d->ffn, quantised(&m->down), (struct norm){0}, NULL, NULL, s->gate);
-    p->end = (struct ending){&m->down, m->bdown, m->ffn_post};
+    p->end = (struct ending){.post = m->ffn_post, .scale = scale};
+    if (m->up.rows > 0) {
+        mlp_beside(s, p);
+    } else {
+        prepare_mlp(s, p, m->experts_in_int8);
+        moe_route(s, p->l, p->n, p->active);
+    }
+    moe(s, p->l, p->n);
+    p->from = p->l;
+    if (p->end.post != NULL)
+        worker_for(s, work_of_rows(p->n, 8 * (size_t)d->width), add_normed_rows, p);
+    else
+        worker_for(s, work_of_outputs(d->width, p->n, 1), add_outputs, p);
+}
+
+/* ---- per-layer inputs ---- */
+
+static const float *
+embedding_of(const struct kv_cache *s, const void *pass, size_t i)
+{
+    const struct pass *p = pass;
+    return cpu_kv_cache_hidden(s, row_at(p, i)->ring, 0);
+}
+
+static void
+project_inputs(const struct worker *w, const void *pass, struct range part)
+{
+    const struct pass *p = pass;
+    multiply_biased(w, p, &p->layer->input, NULL, part, w->kv_cache->inputs);
+}
+
+/* inputs = (norm(projection of the embedding / sqrt(width)) + the token's embedding for this layer) / sqrt(2) */
+static void
+finish_inputs(const struct worker *w, const void *pass, struct range rows)
+{
+    const struct pass *p = pass;
+    const struct kv_cache *s = w->kv_cache;
+    const struct model_desc *d = &s->weights->desc;
+    const struct tensor *t = &d->input_embedding;
+    const size_t n = d->form.per_layer, bytes = tensor_row_bytes(t->type, n);
+    const float narrow = 1 / sqrtf((float)d->width), wide = sqrtf((float)n);
+    const struct norm norm = {.weight = s->weights->input_norm};
+    float *embedded = w->own->input;
+    for (size_t i = rows.first; i < rows.last; i++) {
+        float *x = s->inputs + i * n;
+        const size_t at = (size_t)row_at(p, i)->token * d->n_layers + p->l - 1;
+        tensor_blocks(t->type, (const unsigned char *)t->data + at * bytes, n, embedded);
+        for (size_t k = 0; k < n; k++)
+            x[k] *= narrow;
+        form_norm(s->weights, &norm, x, n, x);
+        for (size_t k = 0; k < n; k++)
+            x[k] = (x[k] + wide * embedded[k]) * 0.70710678118654752f;
+    }
+}
+
+/* gate (n, per_layer) = act(W x) * inputs */
+static void
+gate_inputs(const struct worker *w, const void *pass, struct range part)
+{
+    const struct pass *p = pass;
+    const struct kv_cache *s = w->kv_cache;
+    const size_t n = s->weights->desc.form.per_layer;
+    multiply_biased(w, p, &p->layer->input_gate, NULL, part, s->gate);
+    for (size_t i = 0; i < p->n; i++)
+        form_activate(s->weights, p->l, s->gate + i * n + part.first, s->inputs + i * n + part.first,
+                      part.last - part.first);
+}
+
+static void
+add_inputs(struct kv_cache *s, struct pass *p)
+{
+    const struct model_desc *d = &s->weights->desc;
+    const struct layer *m = p->layer;
+    const uint32_t n = d->form.per_layer;
+    worker_prepare(s, p->n, d->width, quantised(&m->input), (struct norm){0}, embedding_of, p, NULL);
+    worker_for(s, work_of_outputs(n, p->n, d->width), project_inputs, p);
+    worker_for(s, work_of_rows(p->n, 16 * (size_t)n), finish_inputs, p);
+    worker_prepare(s, p->n, d->width, quantised(&m->input_gate), (struct norm){0}, hidden_between, p, NULL);
+    worker_for(s, work_of_outputs(n, p->n, d->width), gate_inputs, p);
+    worker_prepare(s, p->n, n, quantised(&m->input_out), (struct norm){0}, NULL, NULL, s->gate);
+    p->end = (struct ending){.m = &m->input_out, .post = m->input_post, .scale = m->out_scale};
     add_to_stream(s, p, p->l);
+}
+
+/* ---- the whole layer ---- */
+
+/* Returns whether a later layer reads this layer's keys and values. */
+static bool
+is_read(const struct weights *w, uint32_t l)
+{
+    bool read = false;
+    for (uint32_t after = l + 1; after <= w->desc.n_layers; after++)
+        read = read || w->layer_forms[after].kv_layer == l;
+    return read;
+}
+
+/* A skipped sublayer leaves the stream unchanged. */
+static void
+skip_attention(struct kv_cache *s, struct pass *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        memcpy(cpu_kv_cache_hidden(s, row_at(p, i)->ring, p->l), hidden_before(s, p, i),
+               s->weights->desc.width * sizeof(float));
+    if (is_read(s->weights, p->l))
+        project(s, p, true);
+}
+
+static void
+skip_mlp(struct kv_cache *s, const struct pass *p)
+{
+    const float *scale = p->layer->out_scale;
+    for (size_t i = 0; i < p->n && scale != NULL; i++) {
+        float *h = cpu_kv_cache_hidden(s, row_at(p, i)->ring, p->l);
+        for (uint32_t o = 0; o < s->weights->desc.width; o++)
+            h[o] *= scale[0];
+    }
 }
 
 /* Runs layer l on the rows that need it. */
 static void
 run_layer(struct kv_cache *s, const struct forward_pass *forward, uint32_t l)
 {
-    const struct model_desc *d = &s->weights->desc;
-    struct pass p = {.forward = forward, .layer = &s->weights->layers[l], .l = l, .active = s->active};
+    struct pass p = {.forward = forward,
+                     .layer = &s->weights->layers[l],
+                     .l = l,
+                     .sizes = cpu_layer_sizes(s, l),
+                     .active = s->active};
     worker_unit(s, l, &s->layer_use);
     for (size_t i = 0; i < forward->n; i++)
         if (forward->rows[i].from < l)
             s->active[p.n++] = (uint32_t)i;
     if (forward->skip_attention != NULL && forward->skip_attention[l]) {
-        for (size_t i = 0; i < p.n; i++)
-            memcpy(cpu_kv_cache_hidden(s, row_at(&p, i)->ring, l), hidden_before(s, &p, i), d->width * sizeof(float));
+        skip_attention(s, &p);
     } else {
         const struct layer *m = p.layer;
-        project(s, &p);
+        project(s, &p, false);
         attention(s, &p);
         worker_prepare(s, p.n, m->wo.cols, quantised(&m->wo), (struct norm){0}, NULL, NULL, s->attended);
-        p.end = (struct ending){&m->wo, m->bo, m->attn_post};
+        p.end = (struct ending){.m = &m->wo, .bias = m->bo, .post = m->attn_post};
         add_to_stream(s, &p, l - 1);
     }
-    if (forward->skip_mlp == NULL || !forward->skip_mlp[l])
+    if (forward->skip_mlp != NULL && forward->skip_mlp[l]) {
+        skip_mlp(s, &p);
+    } else {
         mlp(s, &p);
+        if (s->weights->desc.form.per_layer > 0)
+            add_inputs(s, &p);
+    }
 }
 
 /* ---- the forward pass ---- */
@@ -673,11 +745,11 @@ rotate_rows(const struct worker *w, const void *arg, struct range rows)
     const struct model_desc *d = &s->weights->desc;
     for (size_t i = rows.first; i < rows.last; i++) {
         const uint32_t position = position_of(&forward->rows[i]);
-        rope_rotations(s->weights, s->weights->rope, form_factor(d->form.rope_gain), position,
+        rope_rotations(s->weights->rope, d->rope_dims, form_factor(d->form.rope_gain), position,
                        s->rotations + i * d->rope_dims);
         if (d->form.local_base > 0)
-            rope_rotations(s->weights, s->weights->rope_local, 1, position,
-                           s->rotations + (s->desc.max_rows + i) * d->rope_dims);
+            rope_rotations(s->weights->rope_local, s->weights->local_dims, 1, position,
+                           s->rotations + (size_t)s->desc.max_rows * d->rope_dims + i * s->weights->local_dims);
     }
 }
 

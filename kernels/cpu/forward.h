@@ -58,9 +58,11 @@ const struct acts *worker_acts(const struct worker *);
  * false if there is no memory. */
 bool moe_open(struct kv_cache *, size_t rows);
 
-/* Computes y (n, width) = the sum over a row's experts of weight * expert(x), from the prepared activations x. `rows`
- * (n) are indices of rows of the forward pass. */
-void moe(struct kv_cache *, uint32_t l, size_t n, const uint32_t *rows);
+/* Chooses the experts of each row by the router's outputs for the prepared activations. `rows` (n) are indices of rows of
+ * the forward pass. */
+void moe_route(struct kv_cache *, uint32_t l, size_t n, const uint32_t *rows);
+/* Computes y (n, width) = the sum over a row's experts of weight * expert(x), from the prepared activations x. */
+void moe(struct kv_cache *, uint32_t l, size_t n);
 
 /* Attention of single rows, and rotary position embeddings. */
 
@@ -93,14 +95,16 @@ void attend(const struct kv_cache *, struct widened, uint32_t l, uint32_t kv_hea
 /* Stores the keys and values of one head in the KV cache. k, v: (head_dim) */
 void remember(const struct kv_cache *, uint32_t l, uint32_t kv_head, slot_t, void *keys_or_values, const float *kv);
 
-/* Writes cosine and sine of every pair's angle at a position to turns (rope_dims/2, 2), for these radians per position,
- * multiplied by `gain`. */
-void rope_rotations(const struct weights *, const double *rope, float gain, uint32_t position, float *rotations);
-/* Rotates the first rope_dims dimensions of one head. */
-void rope(const struct model_desc *, const float *rotations, float *x);
+/* Writes cosine and sine of every pair's angle at a position to rotations (dims/2, 2), for these radians per position
+ * (dims/2), multiplied by `gain`. */
+void rope_rotations(const double *rope, uint32_t dims, float gain, uint32_t position, float *rotations);
+/* Rotates the first `dims` dimensions of one head. */
+void rope(enum rope_layout, uint32_t dims, const float *rotations, float *x);
 
 /* Writes a token's embedding, scaled as the form has it, to e (width). */
 void embed_token(const struct kv_cache *, token_t, float *e);
+/* pair (2 width) = [norm(e); norm(g)] for a drafter's token and g; `normed`: g is normed already. */
+void drafter_pair(const struct kv_cache *, token_t, const float *g, bool normed, float *pair);
 /* backend_ops.feed, for requests that request_feed() has checked. */
 void forward_feed(struct kv_cache *, const struct row *, size_t n, const float *features, const uint32_t *before);
 

@@ -43,6 +43,25 @@ take_acts(struct kv_cache *s, struct acts *a, size_t rows, size_t cols)
     return a->x != NULL && a->q != NULL;
 }
 
+/* Computes where the keys and values of each layer start. Returns false if there is no memory or the number of
+ * elements overflows. */
+static bool
+place_layers(struct kv_cache *s, size_t *places)
+{
+    const struct weights *w = s->weights;
+    *places = 0;
+    s->kv_start = blocks_take(&s->blocks, w->desc.n_layers + 1u, sizeof *s->kv_start);
+    for (uint32_t l = 1; s->kv_start != NULL && l <= request_depth(&w->desc, &s->desc); l++) {
+        const uint32_t from = w->layer_forms[l].kv_layer;
+        size_t own = 0;
+        s->kv_start[l] = from > 0 ? s->kv_start[from] : *places;
+        if (from == 0 && (__builtin_mul_overflow(cpu_layer_sizes(s, l).kv, s->desc.slots, &own) ||
+                          __builtin_add_overflow(own, *places, places)))
+            return false;
+    }
+    return s->kv_start != NULL;
+}
+
 /* Allocates all memory of a KV cache. The model's loader has checked the sizes; blocks_take() fails on products that
  * overflow. */
 static bool
@@ -51,11 +70,12 @@ take_all(struct kv_cache *s)
     const struct model_desc *d = &s->weights->desc;
     const size_t heads = (size_t)d->heads * d->head_dim, kv = (size_t)d->kv_heads * d->head_dim;
     const size_t pair = d->drafter != NULL ? largest(2 * (size_t)d->width, d->drafter->features) : 0;
-    const size_t rows = s->desc.max_rows, widest = largest(largest(largest(d->width, heads), d->ffn), pair);
+    const size_t rows = s->desc.max_rows,
+                 widest = largest(largest(largest(d->width, heads), largest(d->ffn, d->form.per_layer)), pair);
     const size_t element = s->weights->backend->exact ? sizeof(float) : sizeof(uint16_t);
     size_t places, group_quants, group_scales;
     repack_group_bytes(s->weights, &group_quants, &group_scales);
-    if (__builtin_mul_overflow(request_depth(d, &s->desc) * kv, s->desc.slots, &places))
+    if (!place_layers(s, &places))
         return false;
     s->hidden = blocks_take(&s->blocks, (size_t)s->desc.ring * (d->n_layers + 1), d->width * sizeof *s->hidden);
     s->keys = blocks_take(&s->blocks, places, element);
@@ -65,11 +85,13 @@ take_all(struct kv_cache *s)
     s->attended = blocks_take(&s->blocks, rows * heads, sizeof *s->attended);
     s->k = blocks_take(&s->blocks, rows * kv, sizeof *s->k);
     s->v = blocks_take(&s->blocks, rows * kv, sizeof *s->v);
-    s->gate = blocks_take(&s->blocks, rows * d->ffn, sizeof *s->gate);
+    s->gate = blocks_take(&s->blocks, rows * largest(d->ffn, d->form.per_layer), sizeof *s->gate);
     s->up = blocks_take(&s->blocks, rows * d->ffn, sizeof *s->up);
     s->y = blocks_take(&s->blocks, rows * d->width, sizeof *s->y);
     s->pairs = blocks_take(&s->blocks, rows * pair, sizeof *s->pairs);
-    s->rotations = blocks_take(&s->blocks, 2 * rows * d->rope_dims + 2, sizeof *s->rotations);
+    s->beside = blocks_take(&s->blocks, s->weights->has_beside ? rows * d->width : 1, sizeof *s->beside);
+    s->inputs = blocks_take(&s->blocks, rows * d->form.per_layer + 1, sizeof *s->inputs);
+    s->rotations = blocks_take(&s->blocks, rows * (d->rope_dims + s->weights->local_dims) + 2, sizeof *s->rotations);
     s->head.n_pieces = (s->weights->head.rows + PIECE - 1) / PIECE;
     s->head.logits = blocks_take(&s->blocks, (size_t)HEAD_TILE * d->vocab, sizeof *s->head.logits);
     s->head.pieces = blocks_take(&s->blocks, HEAD_ROWS * s->head.n_pieces, sizeof *s->head.pieces);
@@ -77,10 +99,10 @@ take_all(struct kv_cache *s)
     s->active = blocks_take(&s->blocks, rows, sizeof *s->active);
     s->workers = blocks_take(&s->blocks, s->weights->backend->threads, sizeof *s->workers);
     if (s->hidden == NULL || s->keys == NULL || s->values == NULL || s->trunk == NULL || s->q == NULL ||
-        s->attended == NULL || s->k == NULL || s->v == NULL || s->gate == NULL || s->up == NULL || s->y == NULL ||
-        s->pairs == NULL || s->rotations == NULL || s->head.logits == NULL || s->head.pieces == NULL ||
-        s->head.shifted == NULL || s->active == NULL || s->workers == NULL || !moe_open(s, rows) ||
-        !take_acts(s, &s->acts, largest(rows, HEAD_ROWS), widest))
+        s->beside == NULL || s->inputs == NULL || s->attended == NULL || s->k == NULL || s->v == NULL ||
+        s->gate == NULL || s->up == NULL || s->y == NULL || s->pairs == NULL || s->rotations == NULL ||
+        s->head.logits == NULL || s->head.pieces == NULL || s->head.shifted == NULL || s->active == NULL ||
+        s->workers == NULL || !moe_open(s, rows) || !take_acts(s, &s->acts, largest(rows, HEAD_ROWS), widest))
         return false;
     for (uint32_t t = 0; t < s->weights->backend->threads; t++) {
         struct worker_buffers *b = &s->workers[t];
@@ -88,10 +110,11 @@ take_all(struct kv_cache *s)
         b->p = blocks_take(&s->blocks, d->vocab, sizeof *b->p);
         b->keys = blocks_take(&s->blocks, (size_t)ATTEND_BLOCK * d->head_dim, sizeof *b->keys);
         b->values = blocks_take(&s->blocks, (size_t)ATTEND_BLOCK * d->head_dim, sizeof *b->values);
+        b->input = blocks_take(&s->blocks, d->form.per_layer + 1u, sizeof *b->input);
         b->group.q = blocks_take(&s->blocks, group_quants, 1);
         b->group.scale = blocks_take(&s->blocks, group_scales, 1);
-        if (b->group.q == NULL || b->group.scale == NULL || b->order == NULL || b->p == NULL || b->keys == NULL ||
-            b->values == NULL || !take_acts(s, &b->acts, FEW_ROWS, widest))
+        if (b->input == NULL || b->group.q == NULL || b->group.scale == NULL || b->order == NULL || b->p == NULL ||
+            b->keys == NULL || b->values == NULL || !take_acts(s, &b->acts, FEW_ROWS, widest))
             return false;
     }
     /* enough for a typical round; grows if a round needs more */

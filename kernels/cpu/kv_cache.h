@@ -99,6 +99,7 @@ struct worker_buffers {
     struct acts now;      /* the same, as last prepared */
     uint32_t prepared;    /* preparation.number at that time */
     float *keys, *values; /* (ATTEND_BLOCK, head_dim): a block in F32 */
+    float *input;         /* (form.per_layer): a token's per-layer embedding */
     uint32_t *order;      /* (vocab): scratch of the sampler */
     float *p;             /* (vocab): scratch of the verifier */
     struct group_buffer group;
@@ -135,20 +136,25 @@ struct kv_cache {
     struct blocks blocks;
 
     float *hidden;       /* (ring, L + 1, width) */
-    void *keys, *values; /* (L, slots, kv_heads * head_dim), F16, or F32 when exact */
-    slot_t *trunk;       /* (seqs, trunk) */
+    void *keys, *values; /* of each layer (slots, its kv_heads * head_dim), F16, or F32 when exact, */
+    size_t *kv_start; /* (L + 1): from this element on; a layer that reads another one's starts where that one does */
+    slot_t *trunk;    /* (seqs, trunk) */
     struct dists *dists; /* shared, or NULL */
 
     /* Buffers of a forward pass; n is max_rows. */
     struct acts acts; /* (n, widest input) */
     struct preparation preparation;
-    float *q, *k, *v, *attended; /* (n, heads * head_dim), (n, kv_heads * head_dim) twice, (n, heads * head_dim) */
-    float *gate, *up;            /* (n, ffn) */
-    float *y;                    /* (n, width): output of a sublayer */
-    float *pairs;                /* (n, widest input of a drafter), NULL in other models */
-    float *rotations;            /* (2, n, rope_dims/2, 2): cosine and sine; those of layers with local rotation come */
-                                 /* second */
-    uint32_t *active;            /* (n): indices of the rows that take part in a layer */
+    float *q, *k, *v,
+        *attended;    /* (n, heads * head_dim), (n, kv_heads * head_dim) twice, (n, heads * head_dim), of the */
+                      /* layer at hand */
+    float *gate, *up; /* (n, ffn), of the layer at hand */
+    float *y;         /* (n, width): output of a sublayer */
+    float *beside;    /* (n, width): output of the MLP beside experts */
+    float *inputs;    /* (n, form.per_layer): the layer's per-layer inputs */
+    float *pairs;     /* (n, widest input of a drafter), NULL in other models */
+    float *rotations; /* (n, rope_dims/2, 2), then (n, local_dims/2, 2): cosine and sine; local_dims are those */
+                      /* of the layers with local rotation */
+    uint32_t *active; /* (n): indices of the rows that take part in a layer */
     struct worker_buffers *workers; /* (backend.threads) */
     bool not_repacked;              /* some weights have not been repacked */
     enum use layer_use, head_use;   /* in that case: how to use the current layer and the head */
@@ -175,6 +181,13 @@ void *cpu_kv_cache_stage(struct kv_cache *, void *out, size_t bytes);
 bool cpu_kv_cache_deliver(struct kv_cache *, struct err *);
 /* Returns whether the next work must be dropped; reads the cancel flag. */
 bool cpu_kv_cache_stopped(struct kv_cache *);
+
+/* Returns the numbers of layer 1..L. */
+static inline struct layer_sizes
+cpu_layer_sizes(const struct kv_cache *s, uint32_t l)
+{
+    return layer_sizes(&s->weights->desc, &s->weights->layer_forms[l]);
+}
 
 static inline float *
 cpu_kv_cache_hidden(const struct kv_cache *s, uint32_t ring, uint32_t depth)

@@ -83,9 +83,12 @@ route_rows(const struct worker *w, const void *mixing, struct range rows)
     const struct mixing *m = mixing;
     struct moe_table *t = &w->kv_cache->moe;
     for (size_t i = rows.first; i < rows.last; i++) {
-        route(m->form, t->logits + i * m->form->n, m->layer->brouter, m->layer->correction, t->routes + i * m->each);
+        struct route *routes = t->routes + i * m->each;
+        route(m->form, t->logits + i * m->form->n, m->layer->brouter, m->layer->correction, routes);
+        for (uint32_t k = 0; m->layer->expert_scale != NULL && k < m->form->used; k++)
+            routes[k].weight *= m->layer->expert_scale[routes[k].expert];
         if (m->count > m->form->n)
-            t->routes[i * m->each + m->form->used] = (struct route){m->form->n, shared_weight(w, m, i)};
+            routes[m->form->used] = (struct route){m->form->n, shared_weight(w, m, i)};
     }
 }
 
@@ -274,22 +277,37 @@ sum_outputs(const struct worker *w, const void *mixing, struct range part)
     }
 }
 
-void
-moe(struct kv_cache *s, uint32_t l, size_t n, const uint32_t *rows)
+static struct mixing
+mixing_of(const struct kv_cache *s, uint32_t l, size_t n)
 {
     const struct model_desc *d = &s->weights->desc;
     const struct experts_form *f = &d->form.experts;
     const uint32_t count = experts_listed(d);
-    const struct mixing m = {
+    return (struct mixing){
         .layer = &s->weights->layers[l], .l = l, .form = f, .n = n, .each = f->used + (count - f->n), .count = count};
+}
+
+void
+moe_route(struct kv_cache *s, uint32_t l, size_t n, const uint32_t *rows)
+{
+    const struct model_desc *d = &s->weights->desc;
+    const struct experts_form *f = &d->form.experts;
+    const struct mixing m = mixing_of(s, l, n);
     worker_for(s, work_of_outputs(f->n, n, d->width), router_outputs, &m);
     worker_for(s, work_of_rows(n, 16 * f->n), route_rows, &m);
     if (s->moe.wants_routes)
         write_routes(s, &m, rows);
     sort_by_expert(&s->moe, &m);
-    const struct work hidden = {cost_of_hidden_units(s, &m), 1, 2 * (size_t)UNIT * d->width};
-    worker_for(s, hidden, share_hidden_units, &m);
-    worker_for(s, work_of_outputs(d->width, n, m.each * (size_t)f->ffn), sum_outputs, &m);
     for (uint32_t e = 0; e < f->n; e++)
         s->moe.touched[l] += s->moe.starts[e + 1] > s->moe.starts[e];
+}
+
+void
+moe(struct kv_cache *s, uint32_t l, size_t n)
+{
+    const struct model_desc *d = &s->weights->desc;
+    const struct mixing m = mixing_of(s, l, n);
+    const struct work hidden = {cost_of_hidden_units(s, &m), 1, 2 * (size_t)UNIT * d->width};
+    worker_for(s, hidden, share_hidden_units, &m);
+    worker_for(s, work_of_outputs(d->width, n, m.each * (size_t)m.form->ffn), sum_outputs, &m);
 }

@@ -155,6 +155,20 @@ make_slopes(struct weights *w, struct err *err)
 }
 
 static bool
+make_ones(struct weights *w, struct err *err)
+{
+    if (!w->desc.form.value_norms)
+        return true;
+    float *ones = blocks_take(&w->vectors, w->desc.head_dim, sizeof *ones);
+    if (ones == NULL)
+        return err_set(err, ERR_WORK, "not enough memory for the model's weights");
+    for (uint32_t i = 0; i < w->desc.head_dim; i++)
+        ones[i] = 1;
+    w->ones = ones;
+    return true;
+}
+
+static bool
 load_drafter(struct weights *w, const struct drafter_desc *d, struct err *err)
 {
     return d == NULL || (load_vector(w, &d->norm, &w->drafter.norm.weight, err) &&
@@ -170,15 +184,18 @@ load_all(struct weights *w, const struct model_desc *d, progress_fn progress, vo
     w->layers = blocks_take(&w->vectors, d->n_layers + 1u, sizeof *w->layers);
     w->layer_forms = blocks_take(&w->vectors, d->n_layers + 1u, sizeof *w->layer_forms);
     w->units = blocks_take(&w->vectors, d->n_layers + 1u, sizeof *w->units);
-    double *rope = blocks_take(&w->vectors, d->rope_dims + 2u, sizeof *rope), *local = rope + d->rope_dims / 2;
+    w->local_dims = d->form.local_base > 0 && d->form.local_dims > 0 ? d->form.local_dims : d->rope_dims;
+    double *rope = blocks_take(&w->vectors, (d->rope_dims + w->local_dims) / 2 + 2u, sizeof *rope),
+           *local = rope + d->rope_dims / 2;
     if (w->layers == NULL || w->layer_forms == NULL || w->units == NULL || rope == NULL)
         return err_set(err, ERR_WORK, "not enough memory for the model's weights");
     for (uint32_t i = 0; i < d->rope_dims / 2; i++) {
         rope[i] = pow(d->rope_base, -2.0 * i / d->rope_dims) * d->rope_scale;
         if (d->rope_factors != NULL)
             rope[i] /= d->rope_factors[i];
-        local[i] = d->form.local_base > 0 ? pow(d->form.local_base, -2.0 * i / d->rope_dims) : rope[i];
     }
+    for (uint32_t i = 0; i < w->local_dims / 2; i++)
+        local[i] = d->form.local_base > 0 ? pow(d->form.local_base, -2.0 * i / w->local_dims) : rope[i];
     w->rope = rope;
     w->rope_local = local;
     for (uint32_t l = 1; l <= d->n_layers; l++) {
@@ -187,8 +204,10 @@ load_all(struct weights *w, const struct model_desc *d, progress_fn progress, vo
         w->layer_forms[l] = d->layers[l - 1].form;
         if (!load_layer(w, &d->layers[l - 1], &w->layers[l], err))
             return false;
+        w->has_beside = w->has_beside || (w->layers[l].experts != NULL && w->layers[l].up.rows > 0);
     }
-    if (!make_slopes(w, err) || !load_vector(w, &d->embedding_norm, &w->embedding_norm.weight, err) ||
+    if (!make_slopes(w, err) || !make_ones(w, err) || !load_vector(w, &d->input_norm, &w->input_norm, err) ||
+        !load_vector(w, &d->embedding_norm, &w->embedding_norm.weight, err) ||
         !load_vector(w, &d->embedding_norm_bias, &w->embedding_norm.bias, err) ||
         !load_vector(w, &d->final_norm, &w->final_norm.weight, err) ||
         !load_vector(w, &d->final_norm_bias, &w->final_norm.bias, err) || !load_matrix(w, &d->head, &w->head, err) ||
@@ -386,9 +405,13 @@ repack_embedded(struct weights *w)
     const size_t bytes = t->rows * tensor_row_bytes(t->type, t->cols);
     const bool read_by_head = w->head.q == NULL && w->head.data == t->data; /* then the head reads these pages for */
                                                                             /* every token */
-    if (t->mapped && !read_by_head && bytes >= EMBEDDING_LARGE &&
-        atomic_fetch_add_explicit(&w->embedded, 1, memory_order_relaxed) % ROWS_HELD == ROWS_HELD - 1)
+    const struct tensor *inputs = &w->desc.input_embedding;
+    if (atomic_fetch_add_explicit(&w->embedded, 1, memory_order_relaxed) % ROWS_HELD != ROWS_HELD - 1)
+        return;
+    if (t->mapped && !read_by_head && bytes >= EMBEDDING_LARGE)
         give_back(t->data, 0, bytes);
+    if (inputs->mapped && tensor_present(inputs))
+        give_back(inputs->data, 0, inputs->rows * tensor_row_bytes(inputs->type, inputs->cols));
 }
 
 /* ---- repacking ---- */

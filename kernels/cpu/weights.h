@@ -48,8 +48,12 @@ struct weights {
     struct norm final_norm;         /* (width) */
     struct matrix head;
     const float *head_bias;          /* (vocab), or NULL */
-    const double *rope, *rope_local; /* (rope_dims/2): radians per position; rope_local: in layers with local */
-                                     /* rotation */
+    const double *rope, *rope_local; /* (rope_dims/2), (local_dims/2): radians per position; rope_local: in layers */
+                                     /* with local rotation */
+    uint32_t local_dims;             /* form.local_dims, or rope_dims */
+    const float *ones;               /* (head_dim), if the form has value_norms: weights of these norms */
+    bool has_beside;                 /* a layer has experts and an MLP */
+    const float *input_norm;         /* (form.per_layer), or NULL */
     const float *slopes;             /* (heads), or NULL: slopes of form.alibi */
     struct norm embedding_norm;      /* (width), or no norm */
     struct {                         /* tensors of desc.drafter */
@@ -104,7 +108,8 @@ void repack_open(struct weights *);
 enum use repack_use(struct weights *, uint32_t unit);
 void repack_unit(struct weights *, uint32_t unit);
 
-/* Call after reading a row of the embedding: releases its pages from time to time. */
+/* Call after reading a row of the embedding: releases its pages, and those of the embedding of per-layer inputs, from time
+ * to time. */
 void repack_embedded(struct weights *);
 
 static inline bool

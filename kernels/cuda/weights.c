@@ -354,8 +354,8 @@ cuda_weights_heads(struct weights *w, const struct exit_head *by_layer, struct e
 
 /* Optional tensors that the forward pass supports. */
 #define OPTIONAL_TENSORS                                                                                               \
-    (LAYER_QKV_BIAS | LAYER_QK_NORM | LAYER_NORM_BIAS | LAYER_MLP_BIAS | LAYER_POST_NORMS | 1u << LAYER_BO |           \
-     1u << LAYER_BGATE | 1u << LAYER_SINKS | LAYER_ROUTING)
+    (LAYER_QKV_BIAS | LAYER_QK_NORM | LAYER_NORM_BIAS | LAYER_MLP_BIAS | LAYER_POST_NORMS | 1ull << LAYER_BO |         \
+     1ull << LAYER_BGATE | 1ull << LAYER_SINKS | (LAYER_ROUTING & ~LAYER_BESIDE))
 
 /* ---- what there is to load ---- */
 
@@ -408,6 +408,21 @@ plan_packing(const struct model_desc *d, bool exact, const struct matrix_plan *m
 }
 
 /* ---- checks ---- */
+
+static bool
+shapes_supported(const struct model_desc *d, struct err *err)
+{
+    for (uint32_t l = 0; d->layers != NULL && l < d->n_layers; l++) {
+        const struct layer_sizes n = layer_sizes(d, &d->layers[l].form);
+        if (n.head_dim != d->head_dim || n.kv_heads != d->kv_heads || n.ffn != d->ffn ||
+            d->layers[l].form.kv_layer > 0 || d->form.value_norms)
+            return err_set(
+                err, ERR_WORK,
+                "backend cuda: layers of different shapes and normalised values (Gemma 4) are not supported; "
+                "use --backend cpu");
+    }
+    return true;
+}
 
 static bool
 check_limits(const struct model_desc *d, struct err *err)
@@ -638,8 +653,9 @@ cuda_weights_load(struct backend *b, const struct model_desc *d, progress_fn pro
 {
     struct upload_census census;
     *out = NULL;
-    if (!device_here(b, err) || !model_desc_fits(d, OPTIONAL_TENSORS, err) || !check_limits(d, err) ||
-        !survey(d, b->exact, &census, err) || !check_room(b, d, census.bytes, err) || !device_prepare(b, err))
+    if (!device_here(b, err) || !shapes_supported(d, err) || !model_desc_fits(d, OPTIONAL_TENSORS, err) ||
+        !check_limits(d, err) || !survey(d, b->exact, &census, err) || !check_room(b, d, census.bytes, err) ||
+        !device_prepare(b, err))
         return false;
     struct weights *w = calloc(1, sizeof *w);
     if (w == NULL)

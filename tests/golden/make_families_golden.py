@@ -178,9 +178,27 @@ FAMILIES |= {
 }
 
 
+GEMMA4 = BASE | dict(tie_word_embeddings=True, head_dim=8, global_head_dim=16, sliding_window=6, hidden_size_per_layer_input=0,
+                     final_logit_softcapping=3.0)
+FULL = ["sliding_attention", "full_attention"]
+FAMILIES |= {
+    "gemma4": lambda: tf.Gemma4TextConfig(**GEMMA4, num_global_key_value_heads=1, attention_k_eq_v=True,
+                                          layer_types=["sliding_attention", "full_attention", "sliding_attention", "full_attention"]),
+    "gemma4-inputs": lambda: tf.Gemma4TextConfig(  # E2B, E4B
+        **GEMMA4 | dict(num_hidden_layers=6, hidden_size_per_layer_input=8), vocab_size_per_layer_input=N, num_kv_shared_layers=3,
+        use_double_wide_mlp=True, layer_types=3 * FULL),
+    "gemma4-moe": lambda: tf.Gemma4TextConfig(
+        **GEMMA4 | FEW, num_global_key_value_heads=1, attention_k_eq_v=True, enable_moe_block=True, num_experts=6, top_k_experts=2,
+        moe_intermediate_size=12, layer_types=FULL + FULL[1:]),
+    "gemma4-eye": lambda: tf.Gemma4Config(text_config=FAMILIES["gemma4-inputs"]().to_dict() | dict(pad_token_id=0), vision_config=EYE | dict(
+        num_key_value_heads=2, head_dim=8, global_head_dim=8), audio_config=None),
+}
+
+
 def experts(config):
     """What computes them in double precision, too."""
-    return dict(experts_implementation="eager") if hasattr(config, "num_experts_per_tok") or hasattr(config, "moe_k") else {}
+    mixes = hasattr(config, "num_experts_per_tok") or hasattr(config, "moe_k") or getattr(config, "enable_moe_block", False)
+    return dict(experts_implementation="eager") if mixes else {}
 
 
 def kind_of(config):
@@ -241,11 +259,13 @@ def make(name, seed):
     randomise(model, seed)
     with torch.no_grad():  # norms that add a 1 themselves
         for key, p in model.named_parameters():
-            if "norm" in key and (name.startswith("gemma") or name == "nemotron") and key.endswith("weight"):
+            if "norm" in key and (name.startswith("gemma") and not name.startswith("gemma4") or name == "nemotron") and key.endswith("weight"):
                 p.sub_(1)
         for key, p in model.named_buffers():
             if key.endswith("correction_bias"):
                 p.copy_(0.3 * torch.randn(p.shape, generator=torch.Generator().manual_seed(seed)))
+            if key.endswith("layer_scalar"):
+                p.copy_(1 - 0.4 * torch.rand(p.shape, generator=torch.Generator().manual_seed(seed + len(key))))
     model = model.half()
     folder = OUT / name
     shutil.rmtree(folder, ignore_errors=True)

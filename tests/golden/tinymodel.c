@@ -186,7 +186,7 @@ plan_layer(struct plan_of_file *plan, const struct tinymodel *m, uint32_t l, flo
         uint32_t rows, cols;
         if (layer_tensors[i].need == LAYER_OPTIONAL)
             continue;
-        layer_tensor_shape(&d, i, &rows, &cols);
+        layer_tensor_shape(&d, 1, i, &rows, &cols);
         snprintf(name, sizeof name, "blk.%u.%s", l, layer_tensors[i].names[LAYER_NAMED_GGUF]);
         if (layer_tensors[i].kind == LAYER_MATRIX)
             add_matrix(plan, m, name, rows, cols, i < LAYER_FFN_NORM ? m->attention : m->mlp, gains[i]);

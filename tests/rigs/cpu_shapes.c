@@ -12,6 +12,16 @@
 /* Blocks of 256 inputs. */
 #define IN_BLOCKS(kind, ...) RIG_SHAPE(2, 256, 4, 2, 64, 256, 300, .type = kind, __VA_ARGS__)
 
+/* With other members of struct model_form. */
+#define GEMMA4_FORM(...)                                                                                               \
+    .form = {.activation = ACT_GELU_TANH,                                                                              \
+             .embedding_scale = 8,                                                                                     \
+             .attention_scale = 0.3f,                                                                                  \
+             .value_norms = true,                                                                                      \
+             .local_base = 100,                                                                                        \
+             .local_dims = 8,                                                                                          \
+             __VA_ARGS__}
+
 const struct naive_shape cpu_shapes[] = {
     RIG_SHAPE(3, 64, 4, 2, 16, 96, 200, .type = WEIGHT_Q8_0),
     RIG_SHAPE(3, 50, 5, 5, 10, 77, 101, .type = WEIGHT_F16),
@@ -90,6 +100,17 @@ const struct naive_shape cpu_shapes[] = {
         .optional = LAYER_QKV_BIAS | 1ull << LAYER_BO | 1ull << LAYER_SINKS | 1ull << LAYER_BROUTER,
         .expert_biases = true,
         .form = {.activation = ACT_SWIGLU_CLAMPED, .experts = {.n = 8, .used = 4, .ffn = 45, .renormalised = true}}),
+    /* Gemma 4's layers of two shapes, keys as values; per-layer inputs and shared keys; experts beside an MLP */
+    RIG_SHAPE(4, 64, 4, 2, 16, 96, 200, .type = WEIGHT_Q8_0, .rope = ROPE_HALVES, .lacks = 1ull << LAYER_WV,
+              .optional = LAYER_QK_NORM | LAYER_POST_NORMS | 1ull << LAYER_OUT_SCALE, .window = 3, .every = 2,
+              .layer_form = {.rope = LAYER_ROPE_LOCAL, .head_dim = 8, .kv_heads = 1, .ffn = 64}, GEMMA4_FORM()),
+    RIG_SHAPE(6, 50, 4, 2, 12, 77, 101, .type = WEIGHT_F16, .rope = ROPE_HALVES,
+              .optional = LAYER_QK_NORM | LAYER_POST_NORMS | LAYER_INPUTS | 1ull << LAYER_OUT_SCALE, .window = 4,
+              .every = 2, .layer_form = {.rope = LAYER_ROPE_LOCAL, .head_dim = 8}, .shared = 3,
+              GEMMA4_FORM(.per_layer = 6)),
+    RIG_SHAPE(3, 64, 4, 2, 16, 96, 200, .type = WEIGHT_Q8_0, .rope = ROPE_HALVES, .dense = 1,
+              .optional = LAYER_QK_NORM | LAYER_POST_NORMS | LAYER_BESIDE | 1ull << LAYER_OUT_SCALE,
+              .form = {.value_norms = true, .experts = {.n = 7, .used = 2, .ffn = 32, .renormalised = true}}),
     IN_BLOCKS(WEIGHT_Q4_K, .rope = ROPE_HALVES, .optional = LAYER_QKV_BIAS | 1ull << LAYER_SHARED_MIX,
               .form = {SMALL_SCORES, .experts = {.n = 6, .used = 3, .ffn = 256, .shared_ffn = 512}}),
 };

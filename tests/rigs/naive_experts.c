@@ -111,8 +111,8 @@ add_expert(const struct naive_model *m, const struct xielu *own, const struct na
 }
 
 bool
-naive_experts(const struct naive_model *m, const struct naive_layer *w, const struct xielu *own, double *x,
-              double *back)
+naive_experts(const struct naive_model *m, const struct naive_layer *w, const struct xielu *own, const double *routed,
+              double *x, double *back)
 {
     const struct experts_form *f = &m->desc.form.experts;
     const uint32_t ffn = f->ffn > f->shared_ffn ? f->ffn : f->shared_ffn, width = m->desc.width;
@@ -122,17 +122,19 @@ naive_experts(const struct naive_model *m, const struct naive_layer *w, const st
     for (uint32_t e = 0; e < f->n; e++) { /* of x as it is, whatever else is held in halves */
         z[e] = 0;
         for (uint32_t i = 0; i < width; i++)
-            z[e] += w->router.at[(size_t)e * width + i] * x[i];
+            z[e] += w->router.at[(size_t)e * width + i] * routed[i];
     }
     for (uint32_t i = 0; i < width && w->shared_mix.at != NULL; i++)
         mix += w->shared_mix.at[i] * x[i];
     route(f, w, z, weight);
+    for (uint32_t e = 0; e < f->n && w->expert_scale.at != NULL; e++)
+        weight[e] *= w->expert_scale.at[e];
     if (m->routes != NULL) /* the path's last token comes last */
         memcpy(m->routes + (size_t)(w - m->doubles + 1) * f->n, weight, f->n * sizeof *weight);
     for (uint32_t i = 0; i < width; i++)
         back[i] = 0;
     for (uint32_t e = 0; e < f->n; e++)
-        if (weight[e] > 0)
+        if (weight[e] > 0 || weight[e] < 0)
             add_expert(m, own, &w->experts[e], weight[e], x, gate, gate + ffn, gate + 2 * (size_t)ffn, back);
     if (f->shared_ffn > 0)
         add_expert(m, own, &w->experts[f->n], w->shared_mix.at != NULL ? 1 / (1 + exp(-mix)) : 1, x, gate, gate + ffn,

@@ -54,27 +54,28 @@ add_bias(const struct naive_matrix *bias, double *x)
 }
 
 static void
-norm_heads(const struct model_desc *d, const struct naive_matrix *w, double *x, uint32_t heads)
+norm_heads(const struct model_desc *d, const struct naive_matrix *w, double *x, uint32_t heads, uint32_t dim)
 {
     if (w->at == NULL)
         return;
     if (d->form.whole_norms)
         norm(d, w, NULL, x, x);
     for (uint32_t h = 0; !d->form.whole_norms && h < heads; h++)
-        norm(d, w, NULL, x + (size_t)h * d->head_dim, x + (size_t)h * d->head_dim);
+        norm(d, w, NULL, x + (size_t)h * dim, x + (size_t)h * dim);
 }
 
 static void
-rope(const struct model_desc *d, enum layer_rope kind, double *x, uint32_t heads, size_t pos)
+rope(const struct model_desc *d, enum layer_rope kind, double *x, uint32_t heads, uint32_t dim, size_t pos)
 {
+    const uint32_t dims = kind == LAYER_ROPE_LOCAL && d->form.local_dims > 0 ? d->form.local_dims : d->rope_dims;
     const double base = (double)(kind == LAYER_ROPE_LOCAL ? d->form.local_base : d->rope_base);
     const double gain = kind == LAYER_ROPE_LOCAL ? 1 : (double)form_factor(d->form.rope_gain);
     for (uint32_t h = 0; kind != LAYER_ROPE_NONE && h < heads; h++)
-        for (uint32_t i = 0; i < d->rope_dims / 2; i++) {
-            double *head = x + h * d->head_dim;
+        for (uint32_t i = 0; i < dims / 2; i++) {
+            double *head = x + h * dim;
             double *a = d->rope == ROPE_ADJACENT ? &head[2 * i] : &head[i];
-            double *b = d->rope == ROPE_ADJACENT ? &head[2 * i + 1] : &head[i + d->rope_dims / 2];
-            const double angle = (double)pos * pow(base, -2.0 * i / d->rope_dims);
+            double *b = d->rope == ROPE_ADJACENT ? &head[2 * i + 1] : &head[i + dims / 2];
+            const double angle = (double)pos * pow(base, -2.0 * i / dims);
             const double c = gain * cos(angle), s = gain * sin(angle), was = *a;
             *a = was * c - *b * s;
             *b = was * s + *b * c;
@@ -82,9 +83,9 @@ rope(const struct model_desc *d, enum layer_rope kind, double *x, uint32_t heads
 }
 
 static void
-clip(const struct model_desc *d, double *x, uint32_t heads)
+clip(const struct model_desc *d, double *x, size_t n)
 {
-    for (size_t i = 0; i < (size_t)heads * d->head_dim && d->form.clip > 0; i++)
+    for (size_t i = 0; i < n && d->form.clip > 0; i++)
         x[i] = fmax(-(double)d->form.clip, fmin((double)d->form.clip, x[i]));
 }
 
@@ -116,13 +117,14 @@ static void
 finish_heads(const struct model_desc *d, const struct layer_form *form, const struct naive_matrix *bias,
              const struct naive_matrix *w, double *x, uint32_t heads, size_t pos)
 {
+    const uint32_t dim = layer_sizes(d, form).head_dim;
     add_bias(bias, x);
     if (!d->form.late_norms)
-        norm_heads(d, w, x, heads);
-    clip(d, x, heads);
-    rope(d, form->rope, x, heads, pos);
+        norm_heads(d, w, x, heads, dim);
+    clip(d, x, (size_t)heads * dim);
+    rope(d, form->rope, x, heads, dim, pos);
     if (d->form.late_norms)
-        norm_heads(d, w, x, heads);
+        norm_heads(d, w, x, heads, dim);
 }
 
 static double
@@ -172,18 +174,20 @@ static void
 attend(const struct model_desc *d, const struct layer_form *form, const struct naive_matrix *sinks, const double *query,
        const double *keys, const double *values, size_t n, double *out)
 {
-    const double scale = d->form.attention_scale > 0 ? (double)d->form.attention_scale : 1 / sqrt(d->head_dim);
+    const struct layer_sizes n_of = layer_sizes(d, form);
+    const uint32_t dim = n_of.head_dim;
+    const double scale = d->form.attention_scale > 0 ? (double)d->form.attention_scale : 1 / sqrt(n_of.head_dim);
     const uint32_t window = form->sees_all ? 0 : d->window;
-    const size_t stride = (size_t)d->kv_heads * d->head_dim;
+    const size_t stride = n_of.kv;
     for (uint32_t h = 0; h < d->heads; h++) {
-        const size_t kv = (size_t)(h / (d->heads / d->kv_heads)) * d->head_dim, q = (size_t)h * d->head_dim;
+        const size_t kv = (size_t)(h / (d->heads / n_of.kv_heads)) * dim, q = (size_t)h * dim;
         double max = sinks->at != NULL ? sinks->at[h] : -INFINITY, sum = 0;
         for (int pass = 0; pass < 2; pass++) {
-            for (uint32_t i = 0; pass == 1 && i < d->head_dim; i++)
+            for (uint32_t i = 0; pass == 1 && i < dim; i++)
                 out[q + i] = 0;
             for (size_t t = window > 0 && n > window ? n - window : 0; t < n; t++) {
                 double score = 0;
-                for (uint32_t i = 0; i < d->head_dim; i++)
+                for (uint32_t i = 0; i < dim; i++)
                     score += query[q + i] * keys[t * stride + kv + i];
                 score = capped((double)d->form.attention_cap, score * scale) + leaning(d, h, t);
                 if (pass == 0) {
@@ -191,21 +195,21 @@ attend(const struct model_desc *d, const struct layer_form *form, const struct n
                     continue;
                 }
                 sum += exp(score - max);
-                for (uint32_t i = 0; i < d->head_dim; i++)
+                for (uint32_t i = 0; i < dim; i++)
                     out[q + i] += exp(score - max) * values[t * stride + kv + i];
             }
         }
         sum += sinks->at != NULL ? exp(sinks->at[h] - max) : 0;
-        for (uint32_t i = 0; i < d->head_dim; i++)
+        for (uint32_t i = 0; i < dim; i++)
             out[q + i] /= sum;
     }
 }
 
 /* Queries of late positions weigh more. */
 static void
-grow(const struct model_desc *d, double *query, size_t t)
+grow(const struct model_desc *d, double *query, size_t n, size_t t)
 {
-    for (size_t i = 0; i < (size_t)d->heads * d->head_dim && d->form.growth > 0; i++)
+    for (size_t i = 0; i < n && d->form.growth > 0; i++)
         query[i] *= 1 + (double)d->form.growth * log(1 + floor((double)t / d->form.growth_every));
 }
 
@@ -239,33 +243,113 @@ mlp(const struct naive_model *m, const struct naive_layer *w, const struct xielu
     naive_multiply(m, &w->down, up, back);
 }
 
+/* Values are divided by their root mean square, head by head. */
+static void
+norm_values(const struct model_desc *d, struct layer_sizes n, double *values)
+{
+    for (uint32_t h = 0; d->form.value_norms && h < n.kv_heads; h++) {
+        double *x = values + (size_t)h * n.head_dim, square = 0;
+        for (uint32_t i = 0; i < n.head_dim; i++)
+            square += x[i] * x[i] / n.head_dim;
+        for (uint32_t i = 0; i < n.head_dim; i++)
+            x[i] /= sqrt(square + (double)d->rms_eps);
+    }
+}
+
+/* Keys and values of a layer for all tokens. */
+static void
+keys_and_values(const struct naive_model *m, uint32_t l, const double *hidden, size_t n, double *x, double *keys,
+                double *values)
+{
+    const struct model_desc *d = &m->desc;
+    const struct naive_layer *w = &m->doubles[l - 1];
+    const struct layer_form *form = &d->layers[l - 1].form;
+    const struct layer_sizes of = layer_sizes(d, form);
+    const bool own = w->wv.at != NULL;
+    for (size_t t = 0; t < n; t++) {
+        read_stream(d, &w->attn_norm, &w->attn_norm_b, hidden + t * d->width, x);
+        naive_multiply(m, &w->wk, x, keys + t * of.kv);
+        naive_multiply(m, own ? &w->wv : &w->wk, x, values + t * of.kv);
+        finish_heads(d, form, &w->bk, &w->k_norm, keys + t * of.kv, of.kv_heads, t);
+        add_bias(own ? &w->bv : &w->bk, values + t * of.kv);
+        clip(d, values + t * of.kv, of.kv);
+        norm_values(d, of, values + t * of.kv);
+    }
+    naive_hold(m, keys, n * of.kv);
+    naive_hold(m, values, n * of.kv);
+}
+
+/* Experts beside an MLP, whose output is in back: both get norms of their own and are added. */
+static bool
+experts_beside(const struct naive_model *m, const struct naive_layer *w, const struct xielu *own, const double *h,
+               double *back)
+{
+    const struct model_desc *d = &m->desc;
+    double *routed = calloc(3 * (size_t)d->width, sizeof *routed), *x = routed + d->width, *sum = x + d->width;
+    if (routed == NULL)
+        return false;
+    norm(d, &w->mlp_post, NULL, back, back);
+    norm(d, &w->router_norm, NULL, h, routed);
+    norm(d, &w->experts_norm, NULL, h, x);
+    const bool ok = naive_experts(m, w, own, routed, x, sum);
+    norm(d, &w->experts_post, NULL, sum, sum);
+    for (uint32_t i = 0; i < d->width; i++)
+        back[i] += sum[i];
+    free(routed);
+    return ok;
+}
+
+/* Adds the layer's per-layer input for a token, whose embedding is `embedded`. */
+static bool
+add_inputs(const struct naive_model *m, uint32_t l, const struct naive_token *token, double *embedded, double *back,
+           double *h)
+{
+    const struct model_desc *d = &m->desc;
+    const struct naive_layer *w = &m->doubles[l - 1];
+    const uint32_t n = d->form.per_layer;
+    double *input = calloc(2 * (size_t)n + 1, sizeof *input), *gate = input + n;
+    if (input == NULL)
+        return false;
+    naive_multiply(m, &w->input, embedded, input);
+    for (uint32_t i = 0; i < n; i++)
+        input[i] /= sqrt(d->width);
+    norm(d, &m->input_norm, NULL, input, input);
+    for (uint32_t i = 0; i < n; i++)
+        input[i] = (input[i] + sqrt(n) * m->input_embedding.at[((size_t)token->token * d->n_layers + l - 1) * n + i]) /
+                   sqrt(2);
+    naive_multiply(m, &w->input_gate, h, gate);
+    for (uint32_t i = 0; i < n; i++)
+        gate[i] = naive_activated(d->form.activation, NULL, true, gate[i], input[i]);
+    naive_multiply(m, &w->input_out, gate, back);
+    const struct naive_matrix none = {.at = NULL};
+    add(d, &none, &w->input_post, back, h);
+    free(input);
+    return true;
+}
+
 bool
 naive_hidden(const struct naive_model *m, const struct naive_token *path, size_t n, uint32_t depth, double *out)
 {
     const struct model_desc *d = &m->desc;
     const size_t width = d->width, qn = (size_t)d->heads * d->head_dim, kvn = (size_t)d->kv_heads * d->head_dim;
-    double *memory = calloc(n * (width + 2 * kvn) + 3 * width + 2 * qn + 2 * d->ffn, sizeof *memory);
+    double *memory = calloc(n * 2 * (width + depth * kvn) + 4 * width + 2 * qn + 2 * d->ffn, sizeof *memory);
     if (memory == NULL)
         return false;
-    double *hidden = memory, *keys = hidden + n * width, *values = keys + n * kvn, *x = values + n * kvn;
-    double *back = x + width, *before = back + width, *query = before + width, *attended = query + qn;
-    double *gate = attended + qn, *up = gate + d->ffn;
+    double *hidden = memory, *embedded = hidden + n * width, *all = embedded + n * width,
+           *x = all + 2 * n * depth * kvn;
+    double *back = x + width, *before = back + width, *copy = before + width, *query = copy + width;
+    double *attended = query + qn, *gate = attended + qn, *up = gate + d->ffn;
     bool ok = true;
 
     embed(m, path, n, hidden);
+    memcpy(embedded, hidden, n * width * sizeof *hidden);
     memcpy(out, hidden + (n - 1) * width, width * sizeof *out);
     for (uint32_t l = 1; l <= depth; l++) {
         const struct naive_layer *w = &m->doubles[l - 1];
         const struct layer_form *form = &d->layers[l - 1].form;
-        for (size_t t = 0; t < n; t++) {
-            read_stream(d, &w->attn_norm, &w->attn_norm_b, hidden + t * width, x);
-            naive_multiply(m, &w->wk, x, keys + t * kvn);
-            naive_multiply(m, &w->wv, x, values + t * kvn);
-            finish_heads(d, form, &w->bk, &w->k_norm, keys + t * kvn, d->kv_heads, t);
-            add_bias(&w->bv, values + t * kvn);
-            clip(d, values + t * kvn, d->kv_heads);
-        }
-        naive_hold(m, keys, 2 * n * kvn); /* and values */
+        double *keys = all + 2 * n * kvn * ((form->kv_layer > 0 ? form->kv_layer : l) - 1), *values = keys + n * kvn;
+        if (form->kv_layer == 0)
+            keys_and_values(m, l, hidden, n, x, keys, values);
         for (size_t t = 0; t < n; t++) {
             double *h = hidden + t * width;
             memcpy(before, h, width * sizeof *before);
@@ -273,7 +357,7 @@ naive_hidden(const struct naive_model *m, const struct naive_token *path, size_t
                 read_stream(d, &w->attn_norm, &w->attn_norm_b, h, x);
                 naive_multiply(m, &w->wq, x, query);
                 finish_heads(d, form, &w->bq, &w->q_norm, query, d->heads, t);
-                grow(d, query, t);
+                grow(d, query, layer_sizes(d, form).q, t);
                 attend(d, form, &w->sinks, query, keys, values, t + 1, attended);
                 naive_multiply(m, &w->wo, attended, back);
                 add(d, &w->bo, &w->attn_post, back, h);
@@ -282,12 +366,18 @@ naive_hidden(const struct naive_model *m, const struct naive_token *path, size_t
                 const bool own = w->ffn_norm.at != NULL || !d->form.parallel;
                 read_stream(d, own ? &w->ffn_norm : &w->attn_norm, own ? &w->ffn_norm_b : &w->attn_norm_b,
                             d->form.parallel ? before : h, x);
-                if (w->experts != NULL)
-                    ok = ok && naive_experts(m, w, &form->xielu, x, back);
-                else
+                if (w->experts == NULL || w->up.at != NULL)
                     mlp(m, w, &form->xielu, x, gate, up, back);
+                if (w->experts != NULL && w->up.at != NULL)
+                    ok = ok && experts_beside(m, w, &form->xielu, h, back);
+                else if (w->experts != NULL)
+                    ok = ok && naive_experts(m, w, &form->xielu, x, x, back);
                 add(d, &w->bdown, &w->ffn_post, back, h);
+                memcpy(copy, embedded + t * width, width * sizeof *copy);
+                ok = ok && (d->form.per_layer == 0 || add_inputs(m, l, &path[t], copy, back, h));
             }
+            for (size_t i = 0; i < width && w->out_scale.at != NULL; i++)
+                h[i] *= w->out_scale.at[0];
         }
         memcpy(out + l * width, hidden + (n - 1) * width, width * sizeof *out);
     }

@@ -17,6 +17,7 @@ struct naive_shape {
     struct model_form form;
     uint32_t every; /* layers 1 + every, 1 + 2 every, … have layer_form; 0: none */
     struct layer_form layer_form;
+    uint32_t shared;    /* the last layers, which read keys and values of the last one before with the same rotation */
     struct xielu xielu; /* of all layers */
     bool end_biases;    /* of the final norm and the head */
     bool early_norm;    /* of the embedding */

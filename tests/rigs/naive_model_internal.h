@@ -30,6 +30,7 @@ struct naive_model {
     struct model_desc desc;
     struct layer_desc *layers;   /* (n_layers) as a backend sees them */
     struct naive_layer *doubles; /* (n_layers) */
+    struct naive_matrix input_embedding, input_norm;
     struct naive_matrix embedding, positions, embedding_norm, embedding_norm_bias, final_norm, final_norm_bias, head,
         head_bias;
     void *memory[2 * (6 + 16 * LAYER_TENSORS) + 1024];
@@ -48,8 +49,9 @@ void naive_hold(const struct naive_model *, double *x, size_t n);
 void naive_multiply(const struct naive_model *, const struct naive_matrix *, double *x, double *out);
 /* act(gate) * up; of an MLP without a gate act(up), and `gate` is not looked at. */
 double naive_activated(enum activation, const struct xielu *, bool gated, double gate, double up);
-/* back (width) = what a layer's experts make of x (naive_experts.c). False: no memory. */
-bool naive_experts(const struct naive_model *, const struct naive_layer *, const struct xielu *, double *x,
-                   double *back);
+/* back (width) = what a layer's experts make of x (naive_experts.c), routed by what the router makes of `routed`. False: no
+ * memory. */
+bool naive_experts(const struct naive_model *, const struct naive_layer *, const struct xielu *, const double *routed,
+                   double *x, double *back);
 
 #endif

@@ -183,11 +183,15 @@ random_experts(struct naive_model *m, const struct naive_shape *s, struct layer_
 }
 
 static void
-random_layer(struct naive_model *m, const struct naive_shape *s, bool sparse, struct layer_desc *to,
+random_layer(struct naive_model *m, const struct naive_shape *s, bool sparse, uint32_t l, struct layer_desc *to,
              struct naive_layer *doubles)
 {
     const enum weight_type second = s->second != WEIGHT_F32 ? s->second : s->type;
-    const layer_set_t without = sparse ? LAYER_MLP : LAYER_ROUTING;
+    const bool beside = (s->optional & LAYER_BESIDE) != 0, reads = to->form.kv_layer > 0;
+    const layer_set_t without = (!sparse  ? LAYER_ROUTING
+                                 : beside ? 0
+                                          : LAYER_MLP) |
+                                (reads ? LAYER_KEYS_VALUES : (layer_set_t)0);
     if (sparse)
         random_experts(m, s, to, doubles);
     for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++) {
@@ -198,7 +202,7 @@ random_layer(struct naive_model *m, const struct naive_shape *s, bool sparse, st
         const bool asked = (s->optional >> i & 1u) != 0 || (sparse && i == LAYER_ROUTER);
         if ((info->need == LAYER_OPTIONAL && !asked) || (s->lacks >> i & 1u) != 0 || (without >> i & 1u) != 0)
             continue;
-        layer_tensor_shape(&m->desc, i, &rows, &cols);
+        layer_tensor_shape(&m->desc, l, i, &rows, &cols);
         if (i == LAYER_ROUTER)
             to->all[i] = random_tensor(m, WEIGHT_F32, rows, cols, 0, 2 / sqrt(cols), &doubles->all[i]);
         else if (info->kind == LAYER_MATRIX)
@@ -251,13 +255,22 @@ naive_model_random(const struct naive_shape *s, uint64_t seed)
         m->desc.embedding_norm = random_tensor(m, WEIGHT_F32, 1, s->width, 1, 0.1, &m->embedding_norm);
         m->desc.embedding_norm_bias = random_tensor(m, WEIGHT_F32, 1, s->width, 0, 0.3, &m->embedding_norm_bias);
     }
+    if (s->form.per_layer > 0) {
+        m->desc.input_embedding =
+            random_tensor(m, s->type, s->vocab, s->n_layers * s->form.per_layer, 0, 1, &m->input_embedding);
+        m->desc.input_norm = random_tensor(m, WEIGHT_F32, 1, s->form.per_layer, 1, 0.1, &m->input_norm);
+    }
     if (s->positions > 0)
         m->desc.positions = random_tensor(m, WEIGHT_F32, s->positions, s->width, 0, 1, &m->positions);
     for (uint32_t l = 0; l < s->n_layers; l++) {
-        m->layers[l].form.xielu = s->xielu;
-        random_layer(m, s, s->form.experts.n > 0 && l >= s->dense, &m->layers[l], &m->doubles[l]);
+        struct layer_form *form = &m->layers[l].form;
         if (s->every > 0 && l > 0 && l % s->every == 0)
-            m->layers[l].form.rope = s->layer_form.rope, m->layers[l].form.sees_all = s->layer_form.sees_all;
+            *form = s->layer_form;
+        form->xielu = s->xielu;
+        for (uint32_t from = s->n_layers - s->shared; l >= s->n_layers - s->shared && from > 0 && form->kv_layer == 0;
+             from--)
+            form->kv_layer = m->layers[from - 1].form.rope == form->rope ? from : 0;
+        random_layer(m, s, s->form.experts.n > 0 && l >= s->dense, l + 1, &m->layers[l], &m->doubles[l]);
     }
     if (m->failed) {
         naive_model_free(m);

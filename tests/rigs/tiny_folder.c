@@ -45,7 +45,7 @@ tiny_weights(const struct tiny_weights *w, size_t *len)
         uint32_t rows, cols;
         if (layer_tensors[i].need == LAYER_OPTIONAL && (w->optional >> i & 1u) == 0)
             continue;
-        layer_tensor_shape(&d, i, &rows, &cols);
+        layer_tensor_shape(&d, 1, i, &rows, &cols);
         snprintf(name, sizeof name, "model.layers.0.%s", layer_tensor_name(end, i, LAYER_NAMED_HF));
         add(&to, name, layer_tensors[i].kind == LAYER_MATRIX ? rows : 0, cols);
     }

@@ -84,7 +84,7 @@ copy_in(enum weight_type type)
         *to = *from;
         for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++) {
             uint32_t rows, cols;
-            layer_tensor_shape(&c.desc, i, &rows, &cols);
+            layer_tensor_shape(&c.desc, 1, i, &rows, &cols);
             if (layer_tensors[i].kind == LAYER_MATRIX)
                 to->all[i] = requantised(&c, &from->all[i], type, rows, cols);
         }

@@ -237,8 +237,8 @@ TEST(rope_rotates_pairs_of_both_layouts_and_leaves_the_rest)
         float turns[6], x[10], was[10];
         for (int i = 0; i < 10; i++)
             was[i] = x[i] = (float)(i * i) - 7;
-        rope_rotations(w, w->rope, 1, 1001, turns);
-        rope(&d, turns, x);
+        rope_rotations(w->rope, w->desc.rope_dims, 1, 1001, turns);
+        rope(d.rope, d.rope_dims, turns, x);
         for (int i = 0; i < 3; i++) {
             int a = layout == 0 ? 2 * i : i, c = layout == 0 ? 2 * i + 1 : i + 3;
             double angle = 1001 * 0.5 / factors[i] / pow(10000, 2.0 * i / 6);
