@@ -65,6 +65,7 @@ enum arch_traits {
     /* Layers with and without a window have shapes of their own, the last layers may read keys and values of earlier ones,
      * and there may be per-layer inputs (Gemma 4). */
     ARCH_KINDS = 1 << 18,
+    ARCH_FULL_FIRST = 1 << 19, /* with full_every: the first layer has no window, and every nth after it */
 };
 
 /* An architecture, as data. An entry of zero means the same as in Llama. */

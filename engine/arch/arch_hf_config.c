@@ -69,6 +69,28 @@ static const struct {
                     "hidden_size_per_layer_input=256 top_k_experts moe_intermediate_size BY_KIND MIXES "
                     "rope_parameters={'full_attention':{'rope_type':'proportional','partial_rotary_factor':0.25,"
                     "'rope_theta':1000000},'sliding_attention':{'rope_type':'default','rope_theta':10000}}"},
+    {"gemma4_unified_text", "head_dim num_key_value_heads=4 rms_norm_eps hidden_activation sliding_window=1024 layer_types "
+                            "final_logit_softcapping attention_bias=false partial_rotary_factor global_head_dim=512 BY_KIND "
+                            "MIXES rope_parameters={'full_attention':{'rope_type':'proportional','partial_rotary_factor':0.25,"
+                            "'rope_theta':1000000},'sliding_attention':{'rope_type':'default','rope_theta':10000}}"},
+    {"vaultgemma", GEMMA "final_logit_softcapping=30 attn_logit_softcapping=50"},
+    {"cwm", RMS "num_key_value_heads=8 sliding_window=8192 layer_types mlp_bias=false rope_theta=1000000 "
+            "rope_parameters={'rope_type':'llama3','rope_theta':1000000,'factor':16,'original_max_position_embeddings':8192,"
+            "'low_freq_factor':1,'high_freq_factor':4}"},
+    {"glm", RMS "attention_bias=true partial_rotary_factor head_dim=128 num_key_value_heads=2"},
+    {"helium", RMS "num_key_value_heads=20 qkv_bias=false attention_bias=false mlp_bias=false"},
+    {"internlm3", RMS "num_key_value_heads=2 attention_bias=false mlp_bias=false"},
+    {"iquestcoder", RMS "num_key_value_heads=8 attention_bias=false mlp_bias=false"},
+    {"jais2", LAYER "attention_bias=true mlp_bias=true"},
+    {"hyperclovax", RMS "embedding_multiplier residual_multiplier attention_multiplier logits_scaling attention_bias=false "
+                    "mlp_bias=false use_post_norm=true"},
+    {"flex_olmo", RMS "attention_bias=false num_experts=7 num_local_experts num_experts_per_tok=5 norm_topk_prob=false"},
+    {"dots1", RMS "attention_bias=false n_routed_experts num_local_experts num_experts_per_tok moe_intermediate_size=1408 "
+              "n_shared_experts n_group=1 topk_group=1 routed_scaling_factor norm_topk_prob=false sliding_window=4096 "
+              "max_window_layers=62 layer_types"},
+    {"solar_open", RMS "attention_bias=false num_key_value_heads=8 partial_rotary_factor n_routed_experts=128 num_local_experts "
+                   "num_experts_per_tok=8 moe_intermediate_size=1280 n_shared_experts=1 n_group=1 topk_group=1 "
+                   "routed_scaling_factor norm_topk_prob=true"},
     {"phi3", RMS "sliding_window partial_rotary_factor original_max_position_embeddings=4096"},
     {"smollm3", RMS "rope_theta=2000000 num_key_value_heads=4 use_sliding_window sliding_window layer_types "
                 "no_rope_layers no_rope_layer_interval=4"},
@@ -200,7 +222,8 @@ arch_hf_switch(const cJSON *config, const char *words, struct arch *arch)
                     {"qkv_bias", LAYER_QKV_BIAS},
                     {"use_qkv_bias", LAYER_QKV_BIAS},
                     {"mlp_bias", LAYER_MLP_BIAS | 1ull << LAYER_BGATE},
-                    {"use_qk_norm", LAYER_QK_NORM}};
+                    {"use_qk_norm", LAYER_QK_NORM},
+                    {"use_post_norm", LAYER_POST_NORMS}};
     layer_set_t on = 0, off = 0;
     for (size_t i = 0; words != NULL && i < sizeof switches / sizeof switches[0]; i++) {
         const layer_set_t those = switches[i].tensors;

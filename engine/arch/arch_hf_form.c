@@ -430,7 +430,7 @@ static void
 see_all(struct model *m, struct layer_desc *layers, uint32_t first, uint32_t every)
 {
     for (uint32_t l = 1; l <= m->desc.n_layers; l++)
-        layers[l - 1].form.sees_all = every > 0 ? l % every == 0 : l <= first;
+        layers[l - 1].form.sees_all = every > 0 ? (l - 1) % every == first : false;
 }
 
 /* Sets the windows from max_window_layers (Qwen). In SmolLM 3 the layers without rotation have the window. */
@@ -482,14 +482,15 @@ read_windows(struct model *m, const struct hf_folder *f, const struct arch *arch
     double n = 0;
     if (!read_window(m, f, arch, err))
         return false;
-    see_all(m, layers, 0, m->desc.window > 0 ? arch->full_every : 0);
+    const uint32_t last = arch->full_every > 0 && (arch->traits & ARCH_FULL_FIRST) == 0 ? arch->full_every - 1 : 0;
+    see_all(m, layers, last, m->desc.window > 0 ? arch->full_every : 0);
     if (m->desc.window > 0 && cJSON_IsArray(types)) {
         if (!read_layer_types(m, f, types, layers, err))
             return false;
     } else if (m->desc.window > 0 && arch_hf_kind(pattern, &n) == VALUE_WHOLE && n >= 1 && n <= UINT32_MAX) {
-        see_all(m, layers, 0, (uint32_t)n);
+        see_all(m, layers, (uint32_t)n - 1, (uint32_t)n);
     } else if (m->desc.window > 0 && cJSON_IsString(pattern) && pattern->valuestring[0] != '\0') { /* "LLLG" */
-        see_all(m, layers, 0, (uint32_t)strlen(pattern->valuestring));
+        see_all(m, layers, (uint32_t)strlen(pattern->valuestring) - 1, (uint32_t)strlen(pattern->valuestring));
     } else if (m->desc.window > 0 && !rotate_windows(m, f, arch, layers, err)) {
         return false;
     }

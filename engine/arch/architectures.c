@@ -17,6 +17,10 @@ static const struct arch_rename gemma4_names[] = {{LAYER_ATTN_POST, "post_attent
                                                   {LAYER_FFN_POST, "post_feedforward_layernorm"},
                                                   {LAYER_ROUTER, "router.proj"},
                                                   {LAYER_TENSORS, NULL}};
+static const struct arch_rename vaultgemma_names[] = {{LAYER_FFN_NORM, "pre_feedforward_layernorm"},
+                                                      {LAYER_TENSORS, NULL}};
+static const struct arch_rename hyperclovax_names[] = {
+    {LAYER_ATTN_POST, "post_norm1"}, {LAYER_FFN_POST, "post_norm2"}, {LAYER_TENSORS, NULL}};
 static const struct arch_rename olmo2_names[] = {{LAYER_ATTN_POST, "post_attention_layernorm"},
                                                  {LAYER_FFN_POST, "post_feedforward_layernorm"},
                                                  {LAYER_TENSORS, NULL}};
@@ -207,6 +211,42 @@ static const struct arch architectures[] = {
      .traits = ARCH_EMBEDDING_BY_WIDTH | ARCH_TIED | ARCH_WINDOWED | ARCH_KINDS,
      .form = {.activation = ACT_GELU_TANH, .local_base = 10000, .attention_scale = 1, .value_norms = true},
      .renames = gemma4_names, .experts = &gemma4_experts},
+    {.gguf = "gemma4", .hf = "gemma4_unified_text", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
+     .needs = LAYER_POST_NORMS | LAYER_QK_NORM, .may = 1ull << LAYER_WV | 1ull << LAYER_OUT_SCALE | QKVO_BIAS,
+     .lacks = 1ull << LAYER_WV, .usual_head_dim = 256, .usual_heads = 8, .usual_kv_heads = 4, .usual_vocab = 262144,
+     .usual_base = 1e6, .usual_eps = 1e-6, .usual_ctx = 262144, .full_every = 6, .usual_window = 1024,
+     .traits = ARCH_EMBEDDING_BY_WIDTH | ARCH_TIED | ARCH_WINDOWED | ARCH_KINDS,
+     .form = {.activation = ACT_GELU_TANH, .local_base = 10000, .attention_scale = 1, .value_norms = true},
+     .renames = gemma4_names},
+    {.hf = "vaultgemma", .hf_rope = ROPE_HALVES, .usual_head_dim = 256, .usual_eps = 1e-6, .usual_ctx = 8192,
+     .full_every = 2, .usual_window = 4096,
+     .traits = ARCH_NORMS_LESS_ONE | ARCH_EMBEDDING_BY_WIDTH | ARCH_TIED | ARCH_WINDOWED,
+     .form = {.activation = ACT_GELU_TANH}, .renames = vaultgemma_names},
+    {.hf = "cwm", .hf_rope = ROPE_HALVES, .may = LAYER_MLP_BIAS | 1ull << LAYER_BGATE, .usual_head_dim = 128,
+     .usual_base = 1e6, .usual_eps = 1e-5, .usual_ctx = 131072, .full_every = 4, .usual_window = 8192,
+     .traits = ARCH_WINDOWED | ARCH_FULL_FIRST},
+    {.hf = "glm", .hf_rope = ROPE_ADJACENT, .may = LAYER_QKV_BIAS, .usual_eps = 1.5625e-7, .usual_ctx = 131072,
+     .usual_part = 0.5, .hf_fused = {NULL, "mlp.gate_up_proj", false}},
+    {.hf = "helium", .hf_rope = ROPE_ADJACENT, .may = LAYER_QKV_BIAS | LAYER_MLP_BIAS | 1ull << LAYER_BGATE,
+     .usual_head_dim = 128, .usual_base = 1e5, .usual_eps = 1e-8, .usual_ctx = 4096},
+    {.gguf = "llama", .hf = "internlm3", .may = QKVO_BIAS | LAYER_MLP_BIAS | 1ull << LAYER_BGATE, .hf_rope = ROPE_HALVES,
+     .usual_head_dim = 128, .usual_eps = 1e-5, .usual_ctx = 32768},
+    {.gguf = "llama", .hf = "iquestcoder", .may = QKVO_BIAS | LAYER_MLP_BIAS | 1ull << LAYER_BGATE,
+     .hf_rope = ROPE_HALVES, .usual_head_dim = 128, .usual_eps = 1e-5, .usual_ctx = 131072},
+    {.hf = "jais2", .hf_rope = ROPE_HALVES, .needs = LAYER_NORM_BIAS, .may = QKVO_BIAS | LAYER_MLP_BIAS,
+     .lacks = LAYER_GATED, .usual_eps = 1e-5, .usual_ctx = 8192,
+     .form = {.activation = ACT_RELU_SQUARED, .centred = true}},
+    {.hf = "hyperclovax", .hf_rope = ROPE_HALVES, .needs = LAYER_POST_NORMS,
+     .may = QKVO_BIAS | LAYER_MLP_BIAS | 1ull << LAYER_BGATE, .usual_eps = 1e-6, .renames = hyperclovax_names},
+    {.hf = "flex_olmo", .hf_rope = ROPE_HALVES, .needs = LAYER_QK_NORM | LAYER_POST_NORMS, .may = QKVO_BIAS,
+     .lacks = LAYER_PRE_NORMS, .usual_base = 5e5, .usual_eps = 1e-6, .usual_ctx = 4096, .form = {.whole_norms = true},
+     .renames = olmo2_names, .experts = &qwen2_experts},
+    {.gguf = "dots1", .hf = "dots1", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
+     .needs = LAYER_QK_NORM | 1ull << LAYER_CORRECTION, .may = QKVO_BIAS, .usual_eps = 1e-6,
+     .traits = ARCH_WINDOWED | ARCH_WINDOWS_LATE, .experts = &glm4_experts},
+    {.hf = "solar_open", .hf_rope = ROPE_HALVES,
+     .needs = 1ull << LAYER_CORRECTION, .may = LAYER_QKV_BIAS, .usual_head_dim = 128, .usual_base = 1e6,
+     .usual_eps = 1e-5, .usual_ctx = 131072, .ffn_by_width = 1, .experts = &glm4_experts},
     {.gguf = "phi3", .hf = "phi3", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .usual_eps = 1e-5,
      .usual_ctx = 4096,
      .traits = ARCH_WINDOWED, .hf_fused = {"self_attn.qkv_proj", "mlp.gate_up_proj", false},
@@ -341,11 +381,48 @@ static const struct arch architectures[] = {
 
 #define N_ARCHITECTURES (sizeof architectures / sizeof architectures[0])
 
+/* What architectures would need that are not supported: model_types and general.architectures, separated by blanks. */
+static const struct {
+    const char *names, *needs;
+} needs[] = {
+    {"deepseek_v2 deepseek_v3 deepseek_v32 deepseek2 glm4_moe_lite glm_moe_dsa glm-dsa longcat_flash minicpm3 youtu "
+     "mistral4 "
+     "sarvam_mla axk1 axk2 kimi_k2",
+     "latent attention, which caches a projection of keys and values"},
+    {"mamba mamba2 falcon_mamba falcon_h1 falcon-h1 bamba jamba nemotron_h nemotron_h_moe granitehybrid zamba zamba2 "
+     "plamo2",
+     "state-space layers (Mamba)"},
+    {"rwkv rwkv6 rwkv7 xlstm recurrent_gemma minimax kimi_linear kimi-linear olmo_hybrid lara_mini",
+     "recurrent layers"},
+    {"lfm2 lfm2_moe lfm2moe lfm3 zaya", "layers of short convolutions"},
+    {"gemma3n gemma3n_text", "several residual streams (AltUp)"},
+    {"afmoe laguna dory mimo_v2_flash", "gates on the outputs of attention, or values of another size than keys"},
+    {"llama4 llama4_text", "attention in chunks, and experts whose inputs are scaled"},
+    {"opt xglm biogpt", "positions with an offset or of sines, and ReLU"},
+    {"bert roberta t5 bart mbart pegasus marian whisper xlm-roberta electra nomic-bert", "an encoder"},
+};
+
+/* Returns whether a list of words, separated by blanks, contains a name. */
+static bool
+lists(const char *words, struct slice name)
+{
+    for (const char *w = words; *w != '\0'; w += strcspn(w, " "), w += strspn(w, " "))
+        if (name.len > 0 && strcspn(w, " ") == name.len && memcmp(w, name.data, name.len) == 0)
+            return true;
+    return false;
+}
+
 void
 arch_unsupported(const char *path, struct slice name, struct err *err)
 {
     char shown[48];
     printable_line(shown, sizeof shown, name.data, name.len);
+    for (size_t i = 0; i < sizeof needs / sizeof needs[0]; i++)
+        if (lists(needs[i].names, name)) {
+            err_set(err, ERR_WORK, "%s: architecture '%s' is not supported: it needs %s (docs/models.md)", path, shown,
+                    needs[i].needs);
+            return;
+        }
     err_set(err, ERR_WORK,
             "%s: architecture '%s' is not supported; Llama, Mistral, Qwen, Gemma, Phi and others are (docs/models.md)",
             path, shown);

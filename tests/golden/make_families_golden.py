@@ -195,6 +195,31 @@ FAMILIES |= {
 }
 
 
+LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+          "original_max_position_embeddings": 64, "rope_theta": 10000.0}
+FAMILIES |= {
+    "gemma4_unified": lambda: tf.Gemma4UnifiedTextConfig(
+        **without(GEMMA4, "hidden_size_per_layer_input"), num_global_key_value_heads=1, attention_k_eq_v=True, layer_types=2 * FULL),
+    "vaultgemma": lambda: tf.VaultGemmaConfig(**BASE | HEAD | dict(tie_word_embeddings=True), sliding_window=6,
+                                              query_pre_attn_scalar=8),
+    "cwm": lambda: tf.CwmConfig(**BASE | HEAD, sliding_window=6, rope_parameters=LLAMA3),
+    "glm": lambda: tf.GlmConfig(**BASE | HEAD, attention_bias=True, rope_parameters=PLAIN | {"partial_rotary_factor": 0.5}),
+    "helium": lambda: tf.HeliumConfig(**BASE | dict(head_dim=6), rope_parameters=PLAIN),
+    "internlm3": lambda: tf.InternLM3Config(**BASE | HEAD, rope_parameters=PLAIN),
+    "iquestcoder": lambda: tf.IQuestCoderConfig(**BASE | HEAD, rope_parameters=PLAIN),
+    "jais2": lambda: tf.Jais2Config(**BASE, rope_parameters=PLAIN),
+    "hyperclovax": lambda: tf.HyperCLOVAXConfig(**BASE, embedding_multiplier=6.0, residual_multiplier=0.4,
+                                                attention_multiplier=0.2, logits_scaling=0.3, rope_parameters=PLAIN),
+    "flex_olmo": lambda: tf.FlexOlmoConfig(**BASE | SMALL, num_experts=6, num_experts_per_tok=3, rope_parameters=PLAIN),
+    "dots1": lambda: tf.Dots1Config(
+        **BASE | FEW | HEAD, n_routed_experts=8, num_experts_per_tok=3, moe_intermediate_size=12, n_shared_experts=2,
+        routed_scaling_factor=2.5, norm_topk_prob=True, first_k_dense_replace=1, rope_parameters=PLAIN),
+    "solar_open": lambda: tf.SolarOpenConfig(
+        **without(BASE, "intermediate_size") | FEW | HEAD, n_routed_experts=8, num_experts_per_tok=3, moe_intermediate_size=12,
+        rope_parameters=PLAIN),
+}
+
+
 def experts(config):
     """What computes them in double precision, too."""
     mixes = hasattr(config, "num_experts_per_tok") or hasattr(config, "moe_k") or getattr(config, "enable_moe_block", False)
@@ -244,6 +269,8 @@ def write_logits(name, model):
                 c = model.config.get_text_config()
                 if name.startswith("granite"):
                     z = z / c.logits_scaling
+                if name == "hyperclovax":
+                    z = z * c.logits_scaling
                 if name.startswith("cohere"):
                     z = z * c.logit_scale
                 if getattr(c, "final_logit_softcapping", None):
@@ -259,7 +286,7 @@ def make(name, seed):
     randomise(model, seed)
     with torch.no_grad():  # norms that add a 1 themselves
         for key, p in model.named_parameters():
-            if "norm" in key and (name.startswith("gemma") and not name.startswith("gemma4") or name == "nemotron") and key.endswith("weight"):
+            if "norm" in key and ((name.startswith("gemma") and not name.startswith("gemma4")) or name == "vaultgemma" or name == "nemotron") and key.endswith("weight"):
                 p.sub_(1)
         for key, p in model.named_buffers():
             if key.endswith("correction_bias"):

@@ -24,7 +24,8 @@ static const char *const families[] = {
     "gpt_oss", "glm4_moe", "glm4_moe-groups", "ernie4_5_moe", "granitemoeshared", "qwen2_moe-window",
     "mixtral-stacked", "granitemoeshared-stacked",
     "phimoe", "phimoe-long", "phimoe-stacked", "dbrx", "bloom", "mpt", "falcon-alibi", "olmo-clip", "gemma4", "gemma4-inputs",
-    "gemma4-moe", "gemma4-eye"};
+    "gemma4-moe", "gemma4-eye", "gemma4_unified", "vaultgemma", "cwm", "glm", "helium", "internlm3", "iquestcoder",
+    "jais2", "hyperclovax", "flex_olmo", "dots1", "solar_open"};
 /* clang-format on */
 
 #define SHARES 16 /* an emulated GPU takes one of them, by the seed */
