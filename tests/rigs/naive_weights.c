@@ -215,6 +215,16 @@ random_layer(struct naive_model *m, const struct naive_shape *s, bool sparse, ui
     }
 }
 
+static void
+random_inputs(struct naive_model *m, const struct naive_shape *s)
+{
+    if (s->form.per_layer == 0)
+        return;
+    m->desc.input_embedding =
+        random_tensor(m, s->type, s->vocab, s->n_layers * s->form.per_layer, 0, 1, &m->input_embedding);
+    m->desc.input_norm = random_tensor(m, WEIGHT_F32, 1, s->form.per_layer, 1, 0.1, &m->input_norm);
+}
+
 struct naive_model *
 naive_model_random(const struct naive_shape *s, uint64_t seed)
 {
@@ -255,11 +265,7 @@ naive_model_random(const struct naive_shape *s, uint64_t seed)
         m->desc.embedding_norm = random_tensor(m, WEIGHT_F32, 1, s->width, 1, 0.1, &m->embedding_norm);
         m->desc.embedding_norm_bias = random_tensor(m, WEIGHT_F32, 1, s->width, 0, 0.3, &m->embedding_norm_bias);
     }
-    if (s->form.per_layer > 0) {
-        m->desc.input_embedding =
-            random_tensor(m, s->type, s->vocab, s->n_layers * s->form.per_layer, 0, 1, &m->input_embedding);
-        m->desc.input_norm = random_tensor(m, WEIGHT_F32, 1, s->form.per_layer, 1, 0.1, &m->input_norm);
-    }
+    random_inputs(m, s);
     if (s->positions > 0)
         m->desc.positions = random_tensor(m, WEIGHT_F32, s->positions, s->width, 0, 1, &m->positions);
     for (uint32_t l = 0; l < s->n_layers; l++) {
