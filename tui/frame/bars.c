@@ -202,7 +202,10 @@ title_draw(const struct followed *f, const struct canvas *c, struct clicks *clic
     else
         runs_on[0] = '\0'; /* unknown */
     printable_text(info->model_name, strlen(info->model_name), name, sizeof name);
-    const char *draft = scope_model_used(f->scope, MODEL_DRAFT) ? info->aux[AUX_DRAFT].name : "";
+    const char *draft = "";
+    for (enum aux_role role = 0; role < AUX_MODELS; role++)
+        if (role != AUX_COMPANION && scope_model_used(f->scope, LAYERS_OF(role)))
+            draft = info->aux[role].name;
     if (draft[0] != '\0')
         printable_text(draft, strlen(draft), aux, sizeof aux);
     bar_add(&bar, ROLE_TEXT, 5, false, "%s%s%s · %u layer%s%s", name, draft[0] != '\0' ? " + " : "", aux,

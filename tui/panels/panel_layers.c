@@ -173,7 +173,7 @@ draw_edges(const struct layers_panel *p, const struct view *v, const struct canv
         const char *from = scope_model_name(v->scope, (enum layer_model)model);
         printable_text(from, strlen(from), name, sizeof name);
         canvas_print(c, p->edge_y[model], 1, ROLE_TITLE, " %s %s %s ", "▲", layer_model_names[model], name);
-        if (v->focused && model == MODEL_DRAFT && c->cols >= LAYERS_SHARES_FROM)
+        if (v->focused && model != MODEL_COMPANION && c->cols >= LAYERS_SHARES_FROM)
             canvas_text(c, p->edge_y[model], c->cols - 10, ROLE_DIM, " d hides ");
     }
 }
@@ -493,7 +493,9 @@ move(struct layers_panel *p, const struct view *v, int rows, long columns)
 static void
 show_alone(struct layers_panel *p, const struct view *v)
 {
-    const bool any = scope_model_layers(v->scope, MODEL_DRAFT) > 0 || scope_model_layers(v->scope, MODEL_COMPANION) > 0;
+    bool any = false;
+    for (int model = MODEL_DRAFT; model < LAYER_MODELS; model++)
+        any = any || scope_model_layers(v->scope, (enum layer_model)model) > 0;
     if (!any) {
         panel_print(v, "this run has no draft model or companion with layers of its own");
         return;

@@ -198,7 +198,7 @@ scope_draft_origin(const struct scope *s)
 {
     const struct policy_info *p = scope_policy(s);
     const struct draft_counts *so_far = &scope_run_aggregates(s)->drafts;
-    if ((p->needs & NEEDS(AUX_DRAFT)) != 0)
+    if ((p->needs & (NEEDS(AUX_DRAFT) | NEEDS(AUX_EAGLE) | NEEDS(AUX_MTP))) != 0)
         return DRAFTS_ELSEWHERE;
     for (uint32_t i = 0; i < p->n_series; i++)
         if (p->series[i].form == SERIES_MASK)

@@ -7,6 +7,7 @@
 #include "engine/base/file_read.h"
 #include "engine/base/json_read.h"
 #include "engine/session/session_internal.h"
+#include "engine/synthetic/model_open.h"
 #include "policies/policy.h"
 #include "tests/rigs/session_rig.h"
 #include "tests/rigs/test.h"
@@ -160,6 +161,31 @@ compare_runs(const char *name, const cJSON *c, const char *target)
     }
     engine_close(engine);
     return rounds;
+}
+
+/* Opens a head of one case for the target of another, which must fail with this message in one line. */
+static void
+refuses(const char *head, const char *target, const char *why)
+{
+    struct engine *engine;
+    struct err err = {.kind = ERR_NONE};
+    const struct engine_options options = {.model_path = target,
+                                           .backend = "cpu",
+                                           .backend_options = {.threads = 1, .gpu = -1},
+                                           .aux = {[AUX_DRAFT] = head}};
+    assert_false(engine_open(&engine, &options, NULL, NULL, &err));
+    if (strstr(err.text, why) == NULL || strchr(err.text, '\n') != NULL)
+        fail_msg("%s", err.text);
+}
+
+TEST(a_head_of_another_model_is_refused)
+{
+    refuses(FOLDER "specforge/head", "models/fables-q8_0.gguf", "reads hidden states of width 32, but those of");
+    refuses(FOLDER "gguf/head.gguf", "models/fables-q8_0.gguf", "the head is for another model");
+    struct model *m;
+    struct err err = {.kind = ERR_NONE};
+    assert_false(model_open(&m, FOLDER "specforge/head", &err));
+    assert_non_null(strstr(err.text, "is an EAGLE-3 head, which drafts for a model"));
 }
 
 TEST(rounds_of_every_format_are_those_of_the_reference)
