@@ -110,7 +110,7 @@ what_if_inspect(struct what_if *w, uint32_t layer)
     w->layers += layer;
     w->heads += w->record->head_load;
     w->depth = layer;
-    w->steps.passes++;
+    w->steps.first += w->steps.passes++ > 0 ? 0 : 1;
     run_rows(w, true, layer);
     probe(w, 1, 1);
     return layer_prediction(w->record, row_of(w, layer), layer);
@@ -132,7 +132,7 @@ what_if_until(struct what_if *w, uint32_t to, const struct exit_rule *rule)
         exits = layer_record_annealed(layer_prediction(w->record, row, l), rule->temperature[l]) >= rule->threshold[l];
     }
     w->layers += w->depth;
-    w->steps.passes++;
+    w->steps.first += w->steps.passes++ > 0 ? 0 : 1;
     run_rows(w, true, w->depth);
     what_if_count(w, w->record->trained ? COST_TRAINED_EXITS : COST_EXITS, probes, 1);
     return exits ? w->depth : 0;
@@ -170,6 +170,7 @@ read_tokens(struct what_if *w)
     w->layers += passes * w->record->draft.pass_load;
     if (passes > 0)
         what_if_count(w, COST_DRAFT, (w->unread + passes - 1) / passes, passes);
+    w->steps.first_draft += w->drafts ? 0 : 1;
     w->unread = 0;
     w->drafts = true;
 }

@@ -69,6 +69,8 @@ cost_add_all(struct cost_count *to, const struct cost_count *from, double share)
             to->thousands[s][i] += share * from->thousands[s][i];
         }
     to->passes += share * from->passes;
+    to->first += share * from->first;
+    to->first_draft += share * from->first_draft;
     to->rounds += share * from->rounds;
 }
 
@@ -102,6 +104,8 @@ cost_price(const struct cost_model *m, const struct cost_count *c, double us[COS
     double sum = 0;
     memset(us, 0, COST_PHASES * sizeof *us);
     us[COST_HOST] = m->draft * (c->passes + c->rounds);
+    us[COST_DRAFTING] = m->first * c->first;
+    us[COST_MODEL] = m->first_draft * c->first_draft;
     us[COST_VERIFICATION] = m->round * c->rounds;
     for (int s = 0; s < COST_STEPS; s++) {
         const enum cost_array array = steps[s].array;
@@ -215,6 +219,8 @@ static const struct {
     const char *name;
     size_t at;
 } numbers[] = {{"fixed_draft", offsetof(struct cost_model, draft)},
+               {"fixed_first", offsetof(struct cost_model, first)},
+               {"fixed_first_draft", offsetof(struct cost_model, first_draft)},
                {"fixed_round", offsetof(struct cost_model, round)}};
 
 static bool

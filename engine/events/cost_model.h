@@ -49,6 +49,7 @@ struct cost_count {
     double thousands[COST_STEPS][COST_ROWS]; /* Σ over these calls of the position, in thousands */
     double passes;                           /* forward passes of the target while drafting */
     double rounds;
+    double first, first_draft; /* rounds that draft with layers, with the draft model */
 };
 
 /* Adds `calls` calls for `rows` rows (above 0; of passes and exits: layers) at a position. */
@@ -79,8 +80,10 @@ struct cost_model {
     /* Further time of a call at 1,000 more positions, which is attention's. Not proportional to the rows, because
      * several rows share what they read. */
     double far[COST_FAR][COST_ROWS];
-    double draft;     /* fixed cost of a draft, and of drafting in a round */
-    double round;     /* fixed cost of a verification */
+    double draft; /* fixed cost of a draft, and of drafting in a round */
+    double round; /* fixed cost of a verification */
+    /* Further time of a round's first draft, because a verification has taken the caches: by layers, by the draft model. */
+    double first, first_draft;
     uint32_t context; /* rows before the measured ones */
     /* Corrections, learned from rounds; not stored. */
     double factor[COST_PHASES];

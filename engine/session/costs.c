@@ -29,7 +29,7 @@ struct timing_of { /* a sample for each repetition */
     double pass[COST_ROWS][REPEATS], trained[COST_ROWS][REPEATS];
     double exits[2][COST_ROWS][REPEATS]; /* with the lens, with trained heads */
     double far[2][COST_ROWS][REPEATS];   /* near and far */
-    double draft[REPEATS], round[REPEATS];
+    double draft[REPEATS], round[REPEATS], first[REPEATS];
 };
 
 struct bench_rows {
@@ -252,6 +252,28 @@ draft_passes(struct bench_rows *b, uint32_t rep)
     return ok;
 }
 
+/* The further time of a first draft after a verification by the target, over the mean of the drafts after it. The drafts
+ * are rows of `b`, up to a layer. */
+static bool
+first_draft(struct bench_rows *b, struct bench_rows *target, uint32_t depth, uint32_t rep)
+{
+    double us[DRAFTS], head[DRAFTS], unused, rest = 0;
+    slot_t first = SLOT_NONE;
+    bool ok = append(target, target->seq, DRAFTS) && advance(target, DRAFTS, target->layers, &unused) &&
+              verify(target, DRAFTS, &unused);
+    discard(target);
+    for (uint32_t i = 0; i < DRAFTS && ok; i++) {
+        b->row[0] = context_append(b->ctx, b->seq, i == 0 ? SLOT_NONE : b->row[0], draw(b));
+        first = i == 0 ? b->row[0] : first;
+        ok = b->row[0] != SLOT_NONE && advance(b, 1, depth, &us[i]) && probe(b, 1, depth, USE_LENS, &head[i]);
+        rest += i > 0 && ok ? (us[i] + head[i]) / (DRAFTS - 1) : 0;
+    }
+    if (first != SLOT_NONE)
+        context_discard(b->ctx, first);
+    b->of.first[rep] = ok ? us[0] + head[0] - rest : 0;
+    return ok;
+}
+
 static bool
 exits_of_all(struct bench_rows *b, uint32_t rep)
 {
@@ -387,7 +409,7 @@ measure_attention_in_a_layer(struct bench_rows *b, struct engine *e, const struc
 struct measured_model {
     double layer[COST_ROWS], pass[COST_ROWS], head[COST_ROWS], probe[COST_ROWS], trained[COST_ROWS];
     double exits[2][COST_ROWS], far[COST_ROWS];
-    double draft, round;
+    double draft, round, first;
     uint32_t context;
 };
 
@@ -411,6 +433,7 @@ take_all(struct measured_model *out, struct bench_rows *b, bool all)
             out->exits[1][c] = rounded(out->trained[0] * cost_rows[c]);
     }
     out->draft = rounded(quartile(b->of.draft));
+    out->first = rounded(quartile(b->of.first));
     out->round = rounded(all ? quartile(b->of.round) : fmin(b->of.round[0], b->of.round[1]));
 }
 
@@ -441,7 +464,8 @@ measure_model(struct engine *e, const struct model *m, struct weights *w, double
         ok = read_text(b, b->seq, out->context);
     }
     for (uint32_t rep = 0; rep < REPEATS && ok; rep++)
-        ok = all ? fixed_costs(b, rep, &step) && whole_passes(b, rep) && draft_passes(b, rep) && exits_of_all(b, rep)
+        ok = all ? fixed_costs(b, rep, &step) && whole_passes(b, rep) && draft_passes(b, rep) && exits_of_all(b, rep) &&
+                       first_draft(b, b, (b->layers + 1) / 2, rep)
                  : stairs(b, rep);
     if (ok)
         take_all(out, b, all);
@@ -451,6 +475,24 @@ measure_model(struct engine *e, const struct model *m, struct weights *w, double
         close_rows(b);
     free(b);
     return ok;
+}
+
+/* The further time of the draft model's first pass in a round. */
+static double
+measure_first_draft(struct engine *e, const struct aux_model *draft, const atomic_bool *cancel)
+{
+    struct bench_rows *both = calloc(2, sizeof *both);
+    if (both == NULL)
+        return 0;
+    bool ok = open_rows(&both[0], e, draft->model, draft->weights, 0, cancel) &&
+              open_rows(&both[1], e, e->model, e->weights, 0, cancel);
+    for (uint32_t rep = 0; rep < REPEATS && ok; rep++)
+        ok = first_draft(&both[0], &both[1], both[0].layers, rep);
+    const double us = ok ? rounded(quartile(both[0].of.first)) : 0;
+    close_rows(&both[0]);
+    close_rows(&both[1]);
+    free(both);
+    return us;
 }
 
 static void
@@ -470,7 +512,7 @@ engine_costs(struct engine *e, double allowed_us, const atomic_bool *cancel, dou
         return true;
     if (!measure_model(e, e->model, e->weights, allowed_us, cancel, &m, need_us))
         return false;
-    struct cost_model costs = {.draft = m.draft, .round = m.round, .context = m.context};
+    struct cost_model costs = {.draft = m.draft, .round = m.round, .first = m.first, .context = m.context};
     memcpy(costs.us[COST_OF_LAYER], m.layer, sizeof m.layer);
     memcpy(costs.us[COST_OF_HEAD], m.head, sizeof m.head);
     memcpy(costs.us[COST_OF_PROBE], m.probe, sizeof m.probe);
@@ -485,6 +527,7 @@ engine_costs(struct engine *e, double allowed_us, const atomic_bool *cancel, dou
         scale(costs.us[COST_OF_DRAFT], m.layer, layers);
         memcpy(costs.us[COST_OF_DRAFT_HEAD], m.probe, sizeof m.probe);
         scale(costs.far[COST_FAR_DRAFT], m.far, layers);
+        costs.first_draft = measure_first_draft(e, draft, cancel);
     }
     cost_reset(&costs);
     e->costs = costs;

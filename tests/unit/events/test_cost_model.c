@@ -24,7 +24,11 @@ random_to(uint64_t *random, double most)
 static struct cost_model
 random_model(uint64_t *random)
 {
-    struct cost_model m = {.draft = random_to(random, 5), .round = random_to(random, 20), .context = 64};
+    struct cost_model m = {.draft = random_to(random, 5),
+                           .round = random_to(random, 20),
+                           .first = random_to(random, 20),
+                           .first_draft = random_to(random, 20),
+                           .context = 64};
     for (int a = 0; a < COST_ARRAYS; a++) {
         for (int i = 0; i < COST_ROWS; i++)
             m.us[a][i] = random_to(random, 50);
@@ -75,9 +79,12 @@ TEST(a_price_is_the_sum_of_its_calls)
     struct cost_model m = random_model(&random);
     for (int p = 0; p < COST_PHASES; p++)
         m.factor[p] = 0.5 + random_to(&random, 1);
-    struct cost_count c = {.passes = 9, .rounds = 4};
-    double slow[COST_PHASES] = {[COST_HOST] = 13 * m.draft, [COST_VERIFICATION] = 4 * m.round}, us[COST_PHASES],
-           sum = 0;
+    struct cost_count c = {.passes = 9, .rounds = 4, .first = 3, .first_draft = 2};
+    double slow[COST_PHASES] = {[COST_HOST] = 13 * m.draft,
+                                [COST_DRAFTING] = 3 * m.first,
+                                [COST_MODEL] = 2 * m.first_draft,
+                                [COST_VERIFICATION] = 4 * m.round},
+           us[COST_PHASES], sum = 0;
     for (int i = 0; i < CALLS; i++) {
         const enum cost_step s = (enum cost_step)(splitmix64(&random) % COST_STEPS);
         const uint32_t rows = 1 + (uint32_t)(splitmix64(&random) % 300),
@@ -178,6 +185,7 @@ exits(const struct layer_record *r, const double *value, struct tally *out)
                 what_if_until(&w, LAYERS - 1, &(struct exit_rule){.temperature = temperature, .threshold = threshold});
             slow_pass(depth, rows, exit > 0 ? exit : LAYERS - 1, COST_DRAFT_ROWS, at);
             cost_add(&slow, COST_EXITS, exit > 0 ? exit : LAYERS - 1, 1, at);
+            slow.first += w.drafted == 0;
             slow.passes++;
             if (exit > 0) {
                 what_if_propose(&w, exit, false);
@@ -208,7 +216,7 @@ TEST(simulated_rounds_count_the_rows_of_each_layer)
         assert_true(loads.steps[i].rounds > 0);
         cost_add_all(&all, &loads.steps[i], 1);
     }
-    assert_true(near(all.passes, slow.passes) && near(all.rounds, (double)t.rounds));
+    assert_true(near(all.passes, slow.passes) && near(all.rounds, (double)t.rounds) && near(all.first, slow.first));
     for (int s = 0; s < COST_STEPS; s++)
         for (int i = 0; i < COST_ROWS; i++)
             assert_true(near(all.calls[s][i], slow.calls[s][i]) && near(all.thousands[s][i], slow.thousands[s][i]));
@@ -342,15 +350,18 @@ TEST(a_text_of_costs_reads_back_the_same)
 
 TEST(a_wrong_text_of_costs_is_refused)
 {
-    static const char *const wrong[] = {"",
-                                        "[]",
-                                        "{}",
-                                        "{\"context\": -1}",
-                                        "{\"context\": 64, \"fixed_draft\": 1, \"fixed_round\": 1}",
-                                        "{\"context\": 64, \"fixed_draft\": 1, \"fixed_round\": 1, \"layer\": [1, 2]}",
-                                        "{\"context\": 64, \"fixed_draft\": 1, \"fixed_round\": 1, \"far_layer\": [1, "
-                                        "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]}",
-                                        "{\"context\": 64, \"fixed_draft\": \"1\", \"fixed_round\": 1}"};
+    static const char *const wrong[] = {
+        "",
+        "[]",
+        "{}",
+        "{\"context\": -1}",
+        "{\"context\": 64, \"fixed_draft\": 1, \"fixed_first\": 1, \"fixed_first_draft\": 1, \"fixed_round\": 1}",
+        "{\"context\": 64, \"fixed_draft\": 1, \"fixed_first\": 1, \"fixed_first_draft\": 1, \"fixed_round\": 1, "
+        "\"layer\": [1, 2]}",
+        "{\"context\": 64, \"fixed_draft\": 1, \"fixed_first\": 1, \"fixed_first_draft\": 1, \"fixed_round\": 1, "
+        "\"far_layer\": [1, "
+        "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]}",
+        "{\"context\": 64, \"fixed_draft\": \"1\", \"fixed_round\": 1}"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct cost_model m;
         struct err err = {.kind = ERR_NONE};
