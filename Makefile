@@ -282,11 +282,19 @@ $(BUILD)/libtests.a: $(HELP_OBJ) $(filter-out %/main.o,$(CLI_OBJ))
 	$(call say,AR,$@)
 	$(Q)$(AR) rcs $@ $^
 
+# Unit tests are compiled with -O1, and test programs have no debug information: both save a fifth of the time of their build. DEBUG=1 keeps
+# it. Shared code of tests (tests/rigs) is optimised as the program is.
+QUICK := $(if $(SANITIZE)$(DEBUG),,1)
+$(BUILD)/obj/tests/unit/%.o: ITS_FLAGS = $(if $(QUICK),-O1)
+$(BUILD)/obj/tests/fuzz/%.o: ITS_FLAGS = $(if $(QUICK),-O1)
+TEST_LDFLAGS = $(LDFLAGS) $(if $(QUICK),-Wl$(,)-S)
+, := ,
+
 define unit
 $(BUILD)/tests/test_%: $(BUILD)/obj/$(1)test_%.o $(BUILD)/libtests.a $(BUILD)/libspecscope.a
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)
-	$$(Q)$$(CC) $$(OPENMP) $$(LDFLAGS) -o $$@ $$^ -lcmocka $$(LDLIBS)
+	$$(Q)$$(CC) $$(OPENMP) $$(TEST_LDFLAGS) -o $$@ $$^ -lcmocka $$(LDLIBS)
 endef
 $(foreach folder,$(sort $(dir $(UNIT_SRC))),$(eval $(call unit,$(folder))))
 
@@ -294,7 +302,7 @@ define tool
 $(BUILD)/tests/%: $(BUILD)/obj/$(1)/%_main.o $(BUILD)/libtests.a $(BUILD)/libspecscope.a
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)
-	$$(Q)$$(CC) $$(OPENMP) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS)
+	$$(Q)$$(CC) $$(OPENMP) $$(TEST_LDFLAGS) -o $$@ $$^ $$(LDLIBS)
 endef
 $(foreach folder,$(TOOL_DIRS),$(eval $(call tool,$(folder))))
 $(UNIT) $(TOOLS): | $(BLAS_SO)
@@ -314,7 +322,7 @@ $(CLOCK_SHIM): tests/faults/clock_shim.c
 $(BUILD)/obj/tests/%.o: tests/%.c | $(BUILD)/.deps-test
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
-	$(Q)$(CC) $(BASE) $(OPENMP) $(CFLAGS) -DSPECSCOPE_VERSION='"$(VERSION)"' -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(BASE) $(OPENMP) $(CFLAGS) $(ITS_FLAGS) -DSPECSCOPE_VERSION='"$(VERSION)"' -MMD -MP -c $< -o $@
 
 test-programs: all $(UNIT) $(TOOLS) $(FUZZ) $(FAULT_SHIM) $(CLOCK_SHIM)
 
@@ -332,12 +340,12 @@ test-release: all
 $(BUILD)/obj/tests/fuzz/%.o: tests/fuzz/%.c | $(BUILD)/.deps-test
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
-	$(Q)$(CC) $(BASE) $(CFLAGS) -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(BASE) $(CFLAGS) $(ITS_FLAGS) -MMD -MP -c $< -o $@
 FUZZ_HELP := $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(wildcard tests/fuzz/mutate*.c)) tests/fuzz/app_rig.c tests/fuzz/fuzz.c)
 $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/obj/tests/fuzz/driver.o $(FUZZ_HELP) $(BUILD)/libtests.a $(BUILD)/libspecscope.a
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(if $(and $(HAS_LIBFUZZER),$(FUZZER)),$(CC) $(OPENMP) -o $@ $(filter-out %/driver.o,$^) $(LDLIBS) -fsanitize=fuzzer,$(CC) $(OPENMP) -o $@ $^ $(LDLIBS))
+	$(Q)$(if $(and $(HAS_LIBFUZZER),$(FUZZER)),$(CC) $(OPENMP) -o $@ $(filter-out %/driver.o,$^) $(LDLIBS) -fsanitize=fuzzer,$(CC) $(OPENMP) $(TEST_LDFLAGS) -o $@ $^ $(LDLIBS))
 
 # Runs each target with sanitizers for FUZZ_SECONDS.
 FUZZ_BUILD := build/fuzzing$(if $(HAS_LIBFUZZER),-libfuzzer)
@@ -382,6 +390,11 @@ install: all
 .PHONY: dist
 dist:
 	@.ci/dist "$(VERSION)" build/dist
+
+# All files of a release (see .ci/release).
+.PHONY: release
+release:
+	@.ci/release "$(VERSION)" build/release
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/specscope $(SHARE)/man/man1/specscope.1 $(SHARE)/bash-completion/completions/specscope \

@@ -2,14 +2,15 @@
 """Renders the pictures of the documents from the program's own output: runs it in tmux, captures the pane with its
 colours, draws it with a monospaced font. Needs tmux, Pillow and DejaVu Sans Mono (python3-pil, fonts-dejavu-core).
 
-A comment in docs/tour.md describes each picture of the tour: file and size, command, ':' commands, and the expected text on the screen,
-which tests/docs/test_pictures.sh checks.
+A comment in docs/tour.md or docs/tour-drafting.md describes each picture of the tour: file and size, command, ':' commands, and the expected
+text on the screen, which tests/docs/test_pictures.sh checks. It leaves out pictures of races, which take too long. The moving picture of
+README (docs/specscope.gif) is a recording of one run, which STORY below directs.
 
 usage: docs/make_screenshots.py [BUILD] [PICTURE...]      (from the repository's root, after `make`)
 """
-import os, re, subprocess, sys, tempfile, time
+import os, re, shlex, subprocess, sys, tempfile, time
 
-from PIL import Image, ImageDraw, ImageFont
+from PIL import GifImagePlugin, Image, ImageDraw, ImageFont
 
 CELL_W, CELL_H, SIZE = 8, 17, 13
 FONT = {bold: ImageFont.truetype("DejaVuSansMono%s.ttf" % ("-Bold" if bold else ""), SIZE) for bold in (False, True)}
@@ -82,7 +83,7 @@ def glyph(draw, x, y, char, ink, bold):
         draw.text((x, y), char, font=FONT[bold], fill=ink)
 
 
-def render(text, path, columns, rows):
+def picture(text, columns, rows):
     image = Image.new("RGB", (columns * CELL_W, rows * CELL_H), PAPER)
     draw = ImageDraw.Draw(image)
     style = Style()
@@ -104,7 +105,7 @@ def render(text, path, columns, rows):
                 draw.rectangle((left, top, left + CELL_W - 1, top + CELL_H - 1), fill=paper)
                 glyph(draw, left, top, m.group(2), ink, style.bold)
                 x += 1
-    image.quantize(128).save(path, optimize=True)
+    return image
 
 
 wanted = []  # pictures; none: all
@@ -134,14 +135,14 @@ def shot(path, columns, rows, command, keys=(), seconds=4.0, script="", until=""
     for key in keys:
         tmux("send-keys", *key.split())
         time.sleep(2.5)
-    render(tmux("capture-pane", "-e", "-p"), path, columns, rows)
+    picture(tmux("capture-pane", "-e", "-p"), columns, rows).quantize(128).save(path, optimize=True)
     subprocess.run(["tmux", "-S", socket, "kill-server"], capture_output=True)
     print(path)
 
 
 def tour(build):
-    with open("docs/tour.md") as file:
-        comments = re.findall(r"<!-- picture (\S+) (\d+)x(\d+)\n(.*?)-->", file.read(), re.S)
+    text = "".join(open(name).read() for name in ("docs/tour.md", "docs/tour-drafting.md"))
+    comments = re.findall(r"<!-- (?:picture|race) (\S+) (\d+)x(\d+)\n(.*?)-->", text, re.S)
     for name, columns, rows, body in comments:
         command, *lines = body.strip().split("\n")
         done = os.path.join(tempfile.mkdtemp(), "screen.txt")
@@ -149,15 +150,90 @@ def tour(build):
         shot("docs/" + name, int(columns), int(rows), command.replace("build/", build + "/", 1), (), 0.5, script, done)
 
 
+# What happens in the moving picture: keys or a ':' command, and for how many seconds the screen is recorded after it at how many times
+# its speed. A regular expression ends the recording of a step once the screen shows it.
+STORY = [
+    ("", 3.2, 1, ""),  # the heat map while a fable is written
+    (":panel knobs", 0.6, 1, ""),
+    ("Down Left Left Left Left Left Left", 1.8, 1, ""),  # a lower threshold
+    ("w z", 2.4, 1, ""),  # what if, of two knobs at once
+    ("z Escape", 0.5, 1, ""),
+    (":tune 45s layerskip specbound ngram dv", 90, 20, "held out(?!.*at most)"),  # the race
+    ("", 2.5, 1, ""),
+]
+FRAME_MS, COLOURS = 130, 96
+
+
+def gif(frames, path):
+    """Writes (image, milliseconds) as a GIF. Each frame contains only the pixels that differ from the one before it; the others are transparent."""
+    sample = Image.new("RGB", (frames[0][0].width, frames[0][0].height * 5))
+    for i in range(5):
+        sample.paste(frames[(len(frames) - 1) * i // 4][0], (0, i * frames[0][0].height))
+    palette = sample.quantize(COLOURS, dither=Image.Dither.NONE)
+    clear, before = COLOURS, None
+    colours = (palette.getpalette()[:3 * COLOURS] + [0] * 768)[:384]
+    with open(path, "wb") as out:
+        width, height = frames[0][0].size
+        out.write(b"GIF89a" + width.to_bytes(2, "little") + height.to_bytes(2, "little") + b"\xf6\0\0" + bytes(colours))
+        out.write(b"\x21\xff\x0bNETSCAPE2.0\x03\x01\0\0\0")
+        for image, milliseconds in frames:
+            now = image.quantize(palette=palette, dither=Image.Dither.NONE)
+            data = now.tobytes()
+            changed = data if before is None else bytes(n if n != b else clear for n, b in zip(data, before))
+            frame = Image.frombytes("P", image.size, changed)
+            frame.putpalette(colours)
+            for block in GifImagePlugin.getdata(frame, (0, 0), transparency=clear, duration=milliseconds, disposal=1, include_color_table=False):
+                out.write(block)
+            before = data
+        out.write(b";")
+
+
+def record(path, columns, rows, command):
+    if wanted and path not in wanted:
+        return
+    socket = os.path.join(tempfile.mkdtemp(), "tmux")
+
+    def tmux(*arguments):
+        return subprocess.run(["tmux", "-S", socket, "-f", "/dev/null", *arguments], check=True, capture_output=True, text=True).stdout
+
+    environment = {**os.environ, "LC_ALL": "C.UTF-8", "COLORTERM": "truecolor"}
+    subprocess.run(["tmux", "-S", socket, "-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), command],
+                   check=True, env=environment)
+    while not re.search("round ([6-9]|[1-9][0-9])", tmux("capture-pane", "-p")):
+        time.sleep(0.05)
+    screens = []  # text, milliseconds
+    for step, seconds, speed, until in STORY:
+        if step.startswith(":"):
+            tmux("send-keys", "-l", step)
+            tmux("send-keys", "Enter")
+        for key in shlex.split(step) if not step.startswith(":") else ():
+            tmux("send-keys", key)
+            time.sleep(0.15)
+        begun = at = time.time()
+        while at - begun < seconds:
+            screens.append(tmux("capture-pane", "-e", "-p"))
+            if until and re.search(until, screens[-1], re.S):
+                break
+            time.sleep(max(0.0, at + FRAME_MS * speed / 1000 - time.time()))
+            at = time.time()
+    subprocess.run(["tmux", "-S", socket, "kill-server"], capture_output=True)
+    frames = []
+    for i, text in enumerate(screens):
+        if i > 0 and text == screens[i - 1]:
+            frames[-1][1] += FRAME_MS
+        else:
+            frames.append([picture(text, columns, rows), FRAME_MS])
+    gif(frames, path)
+    print(path, len(frames), "frames", sum(f[1] for f in frames) / 1000, "seconds", os.path.getsize(path) // 1024, "KiB")
+
+
 def main():
     build = sys.argv[1] if len(sys.argv) > 1 else "build"
     program = os.path.join(build, "specscope")
     wanted.extend(sys.argv[2:])
+    record("docs/specscope.gif", 120, 36, f"{program} --pace 14 --ignore-eos -n 400 --prompts models/prompts.jsonl")
     tour(build)
     names = "-p 'Everybody in the valley knew Willa and Lorgar. Willa sat in the chapel and was merry. Lorgar was in the attic.'"
-    done = os.path.join(tempfile.mkdtemp(), "screen.txt")  # at full speed: a slowed run has cold caches, so × ar means little
-    shot("docs/screenshot.png", 160, 48, program + " --pace 0 --once", [], 1.0,
-         ":wait end\n:baseline\n:wait idle\n:wait what-if\n:save-screen " + done + "\n", done)
     shot("docs/del.png", 160, 48, f"{program} --policy del --pace 12 {names}", ["Tab Tab Tab"], 6.0)
     shot("docs/swift.png", 160, 48, f"{program} --policy swift --pace 30 --ignore-eos", ["Tab Tab Tab"], 9.0)
     shot("docs/specdecpp.png", 160, 48, f"{program} --policy specdecpp", [], 6.0, ":wait round 9\n:panel judge\n")

@@ -1,6 +1,6 @@
 #!/bin/sh
 # make bench-batch [MODEL='FILE --draft …'] compares sd at its best K with sv, in batches of several sizes, in one run each. Each pass goes
-# through all policies in turn, so that drift of the machine affects all of them. RECORD=1 writes the tables into docs/measurements.md;
+# through all policies in turn, so that drift of the machine affects all of them. RECORD=1 writes the tables into docs/measurements-batches.md;
 # NAME=… is the model's name there.
 #
 # usage: tests/bench/batches.sh BUILD; MODEL, NAME, BATCHES, WINDOWS, DRAFTS, TOKENS, SEQUENCES, PASSES from the environment
@@ -69,6 +69,6 @@ if [ -n "${RECORD:-}" ]; then # in the place of the section of this name, or bef
         $0 == title { put(); skip = 1; next }
         /^# / && NR > 1 { skip = 0; if (!done && /^# (Against llama\.cpp|On a GPU)$/) put() }
         !skip
-        END { if (!done) { print ""; put() } }' docs/measurements.md | cat -s >"$WORK/measurements.md"
-    cp "$WORK/measurements.md" docs/measurements.md
+        END { if (!done) { print ""; put() } }' docs/measurements-batches.md | cat -s >"$WORK/measurements.md"
+    cp "$WORK/measurements.md" docs/measurements-batches.md
 fi

@@ -1,7 +1,7 @@
 #!/bin/sh
 # make bench-llama LLAMA_CPP=FOLDER compares the CPU engine with llama.cpp on the same files, in the same run. FOLDER contains
 # llama-bench and llama-quantize. Passes alternate between the two programs, so that drift affects both. A ratio is the median of the
-# passes' ratios, and figures are medians. RECORD=1 writes the table into docs/measurements.md. ISA=avx512vnni selects that instruction
+# passes' ratios, and figures are medians. RECORD=1 writes the table into docs/measurements-batches.md. ISA=avx512vnni selects that instruction
 # set on a machine with AMX; FOLDER must then contain a llama.cpp that was built without AMX (GGML_NATIVE=OFF and the other sets).
 #
 # usage: tests/bench/llama_cpp.sh BUILD LLAMA_CPP; SHAPES, TYPES, THREADS, PASSES, TOKENS, ISA from the environment
@@ -115,6 +115,6 @@ if [ -n "${RECORD:-}" ]; then # in the place of the section that was there, befo
         $0 == title { put(); skip = 1; next }
         /^# / && NR > 1 { skip = 0; if (!done && /^# On a GPU$/) put() }
         !skip
-        END { if (!done) { print ""; put() } }' docs/measurements.md | cat -s >"$WORK/measurements.md"
-    cp "$WORK/measurements.md" docs/measurements.md
+        END { if (!done) { print ""; put() } }' docs/measurements-batches.md | cat -s >"$WORK/measurements.md"
+    cp "$WORK/measurements.md" docs/measurements-batches.md
 fi

@@ -16,7 +16,7 @@ code() { # document: what stands in fences, a line each (those that go on in the
 # ---- commands that a reader could paste, with few tokens if the command gives no number ----
 
 mkdir -p "$XDG_CONFIG_HOME/specscope"
-echo '{"tokens": 8, "repeat": 1}' >"$XDG_CONFIG_HOME/specscope/config.json"
+echo '{"tokens": 4, "repeat": 1}' >"$XDG_CONFIG_HOME/specscope/config.json"
 
 interactive() { # command: does it open the scope?
     case $1 in rm\ *) return 1 ;; esac
@@ -32,6 +32,10 @@ opens() { # command: in a terminal, until a round has been seen
 runs() { # command
     (cd "$FOLDER" && timeout 600 sh -c "$1" </dev/null)
 }
+writes() { # command: is its output read by the next ones?
+    case $1 in rm\ * | *' --trace '* | *' --json '* | *' --csv '* | *' -o '*) true ;; *) false ;; esac
+}
+: >"$WORK/seen" # commands that write nothing run once for all documents
 leaves_nothing() { # where git would not ignore it
     left=$(find "$FOLDER" -mindepth 1 -maxdepth 1 ! -type l ! -name build) && [ -z "$left" ] || { echo "$left"; false; }
 }
@@ -42,13 +46,15 @@ for document in $DOCUMENTS; do
     mkdir "$FOLDER/build" && ln -s "$PROGRAM" "$FOLDER/build/specscope"
     code "$document" | grep '^build/specscope\|^rm -rf build/' | awk '!seen[$0]++' >"$WORK/commands"
     while read -r command; do
+        writes "$command" || ! grep -qxF "$command" "$WORK/seen" || continue
+        echo "$command" >>"$WORK/seen"
         if interactive "$command"; then check "$document: $command" opens "$command" </dev/null
         else check "$document: $command" runs "$command" </dev/null; fi
     done <"$WORK/commands"
-    grep -e '^rm ' -e ' --trace ' -e ' --json ' -e ' --csv ' -e ' -o ' "$WORK/commands" >"$WORK/writing"
     while read -r command; do
+        writes "$command" || continue
         check "$document, again: $command" runs "$command" </dev/null
-    done <"$WORK/writing"
+    done <"$WORK/commands"
     check "$document: its commands write into build/ alone" leaves_nothing
 done
 

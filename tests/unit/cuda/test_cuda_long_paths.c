@@ -1,7 +1,7 @@
 /* Paths over several splits of attention (kernels/cuda/device/attention.cuh), in a whole backend: rows of a prompt, which one block of
  * threads walks for many at a time, against few rows, whose splits are different blocks' work and meet in device memory:
- * the same bits; and against the CPU. SPECSCOPE_SEED=N chooses weights and tokens, SPECSCOPE_LONG=1 runs all
- * shapes in F16 too, whose rounding hides most that is amiss in the last bits. */
+ * the same bits; and against the CPU. SPECSCOPE_SEED=N chooses weights, tokens and one shape, exact or in F16, whose rounding hides
+ * most that is amiss in the last bits. SPECSCOPE_LONG=1 runs all. */
 #include <math.h>
 #include <time.h>
 
@@ -76,8 +76,11 @@ TEST(a_late_row_has_the_same_bits_however_it_was_computed)
     NEEDS_CUDA;
     static float whole[POSITIONS * WIDTH], cut[POSITIONS * WIDTH], on_cpu[POSITIONS * WIDTH];
     static const uint32_t prompt[] = {CHUNK}, rows[] = {1, 8, 33, 2, 20, 32};
+    const bool every = !cuda_is_emulated() || getenv("SPECSCOPE_LONG") != NULL;
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
-        for (int exact = s == 0 || getenv("SPECSCOPE_LONG") != NULL ? 0 : 1; exact < 2; exact++) {
+        for (int exact = 0; exact < 2; exact++) {
+            if (!every && seed % 4 != 2 * s + (size_t)exact)
+                continue;
             read_all(cuda, &shapes[s], exact > 0, prompt, 1, whole);
             read_all(cuda, &shapes[s], exact > 0, rows, sizeof rows / sizeof *rows, cut);
             assert_memory_equal(whole, cut, sizeof whole);

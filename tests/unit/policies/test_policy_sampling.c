@@ -240,7 +240,7 @@ draw_all(const struct policy_ops *const *registry, const char *policy, const str
     struct event_reader *readers[2];
     struct session *sessions[2];
     for (int i = 0; i < 2; i++)
-        sessions[i] = open_session(registry, policy, sampling, i == 0 ? 0 : 3, &readers[i]);
+        sessions[i] = open_session(registry, policy, sampling, i == 0 ? 0 : 2, &readers[i]);
     for (uint32_t depth = 1; depth <= DEPTH; depth++)
         for (size_t i = 0; i < expected[depth].n; i++)
             expected[depth].cells[i].count = 0;
@@ -323,7 +323,7 @@ TEST(biased_policies_are_caught)
     struct biased_policies biased;
     biased_policies(&biased);
     for (size_t i = 0; biased.list[i] != NULL; i++) {
-        draws = strcmp(biased.list[i]->name, "sv, drops one") == 0 ? 8000 : 4000; /* it drops little */
+        draws = strcmp(biased.list[i]->name, "sv, drops one") == 0 ? 5000 : 2000; /* it drops little */
         expect(&settings[0].sampling);
         assert_int_equal(keeps_the_distribution(biased.list, i, &settings[0]), biased.fair[i]);
     }

@@ -66,24 +66,24 @@ TEST(trained_heads_keep_autoregressive_tokens)
 
 TEST(every_policy_and_setting_gives_autoregressive_tokens_on_cpu)
 {
-    on_a_tiny_model(MATRIX(.backend = "cpu", .prompts = 3, .tokens = 40));
+    on_a_tiny_model(MATRIX(.backend = "cpu", .prompts = 2, .tokens = 32));
 }
 
 TEST(every_policy_and_setting_gives_autoregressive_tokens_on_check)
 {
-    on_a_tiny_model(MATRIX(.backend = "check", .prompts = 1, .tokens = 40));
+    on_a_tiny_model(MATRIX(.backend = "check", .prompts = 1, .tokens = 32));
 }
 
 TEST(every_sequence_of_a_batch_gives_autoregressive_tokens)
 {
-    on_a_tiny_model(MATRIX(.backend = "cpu", .prompts = 2, .tokens = 24, .settings = 2, .batch = 1));
-    on_a_tiny_model(MATRIX(.backend = "cpu", .prompts = 5, .tokens = 24, .settings = 1, .batch = 3));
+    on_a_tiny_model(MATRIX(.backend = "cpu", .prompts = 2, .tokens = 24, .settings = 1, .batch = 1));
+    on_a_tiny_model(MATRIX(.backend = "cpu", .prompts = 4, .tokens = 24, .settings = 1, .batch = 3));
     on_a_tiny_model(MATRIX(.backend = "cpu", .prompts = 9, .tokens = 24, .changing = true, .settings = 1, .batch = 8));
     on_a_tiny_model(
         MATRIX(.backend = "check", .prompts = 4, .tokens = 16, .changing = true, .settings = 1, .batch = 3));
     on_a_tiny_model(MATRIX(.backend = "cpu", .prompts = 4, .tokens = 24, .changing = true, .settings = 1,
                            .heads = HEAD_AFFINE, .batch = 3));
-    run_matrix(BUNDLED, DRAFT, MATRIX(.backend = "cpu", .prompts = 4, .tokens = 12, .settings = 1, .batch = 3));
+    run_matrix(BUNDLED, DRAFT, MATRIX(.backend = "cpu", .prompts = 3, .tokens = 8, .settings = 1, .batch = 2));
 }
 
 /* An emulated GPU runs a very small model for a few tokens, a real one all of it and the bundled model. */
@@ -126,12 +126,12 @@ TEST(every_policy_and_setting_gives_autoregressive_tokens_on_cuda)
 
 TEST(knobs_changing_every_round_keep_autoregressive_tokens)
 {
-    on_a_tiny_model(MATRIX(.backend = "cpu", .prompts = 2, .tokens = 40, .changing = true));
+    on_a_tiny_model(MATRIX(.backend = "cpu", .prompts = 1, .tokens = 40, .changing = true));
 }
 
 TEST(the_bundled_model_gives_autoregressive_tokens)
 {
-    run_matrix(BUNDLED, DRAFT, MATRIX(.backend = "cpu", .prompts = 1, .tokens = 48, .settings = 2));
+    run_matrix(BUNDLED, DRAFT, MATRIX(.backend = "cpu", .prompts = 1, .tokens = 24, .settings = 2));
 }
 
 TEST(the_whole_matrix_on_the_bundled_model)
