@@ -149,7 +149,7 @@ assert_naive_routes(struct rig *r, int node, struct route *told, size_t row, uin
         uint32_t n = 0;
         for (uint32_t e = 0; asked && e < f->n; e++) {
             const double weight = weights[l * f->n + e];
-            if (!(weight > 0))
+            if (!(fabs(weight) > 0)) /* factors of experts may be negative */
                 continue;
             if (n >= f->used || got[n].expert != e || !(fabs((double)got[n].weight - weight) < 1e-4))
                 fail_msg("%s: node %d at layer %u: expert %u with %g is not told", r->ops->describe(r->backend), node,
