@@ -494,17 +494,19 @@ take_of_layer(const struct arch_taking *t, uint32_t layer, enum layer_tensor i, 
     struct arch_slice part;
     char name[ARCH_NAME_SIZE];
     uint32_t rows, cols;
-    layer_tensor_shape(&t->model->desc, layer + 1, i, &rows, &cols);
+    const struct model_desc *d = &t->model->desc;
+    const uint32_t shaped = layer < d->n_layers ? layer : d->n_layers - 1; /* an MTP layer has the last one's shape */
+    layer_tensor_shape(d, shaped + 1, i, &rows, &cols);
     if (i == LAYER_INPUT)
         return take_inputs_of_layer(t, layer, out);
-    if (t->model->desc.layers[layer].form.kv_layer > 0 && (LAYER_KEYS_VALUES & bit) != 0) {
+    if (d->layers[shaped].form.kv_layer > 0 && (LAYER_KEYS_VALUES & bit) != 0) {
         if (s->tensor(s, arch_layer_name(s, layer, i, name), &found)) /* some files have unused ones */
             t->used[found.index] = true;
         return true;
     }
     if (norm && layer_tensors[i].need == LAYER_USUAL && (s->arch->traits & ARCH_NORMS_OF_ONES) != 0)
         return arch_make_ones(t, cols, out);
-    const char *fused = fused_name(s->arch, s->names->naming, &t->model->desc, i, &part);
+    const char *fused = fused_name(s->arch, s->names->naming, d, i, &part);
     if (fused != NULL)
         snprintf(name, sizeof name, "%s%" PRIu32 ".%s.%s", s->names->layer, layer, fused,
                  layer_tensors[i].kind == LAYER_BIAS ? "bias" : "weight");
