@@ -79,6 +79,10 @@ drafter_of(const struct model *target, bool eagle, uint64_t *random)
     m->desc.n_layers = 1;
     m->desc.layers = layer;
     m->desc.drafter = form;
+    m->desc.form.per_layer = 0; /* those inputs are of the target's layers */
+    for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++)
+        if ((LAYER_INPUTS >> i & 1u) != 0)
+            layer->all[i] = (struct tensor){.data = NULL};
     m->ctx_train = target->ctx_train;
     m->n_features = eagle ? 3 : 1;
     for (uint32_t i = 0; i < m->n_features; i++)
