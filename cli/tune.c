@@ -526,6 +526,8 @@ print_report(const struct tune *t)
             print_held_out(t->tuner, race_winner(r));
         if (race_runner_up(r) != 0)
             print_held_out(t->tuner, race_runner_up(r));
+        if (race_held_out(r, race_winner(r), 0, NULL).verdict == DIFFERENCE_NOISE)
+            puts("A longer race (--time) on a quiet machine narrows these intervals.");
     } else {
         puts("\ninterrupted: nothing was measured on held-out prompts");
     }
@@ -563,8 +565,10 @@ read_prompts(struct tune *t, struct err *err)
                         ? prompts_read(t->o->prompts_file, &t->texts, &t->categories, &t->n_prompts, err)
                         : prompts_bundled("prompts-tune", &t->texts, &t->categories, &t->n_prompts, err);
     if (ok && t->n_prompts < RACE_PROMPTS)
-        return err_set(err, ERR_USAGE, "a race needs at least %d prompts, and there are %zu", RACE_PROMPTS,
-                       t->n_prompts);
+        return err_set(
+            err, ERR_USAGE,
+            "a race needs at least %d prompts, and there are %zu; use a longer list, or none for the bundled one",
+            RACE_PROMPTS, t->n_prompts);
     if (!ok || (t->prompts = calloc(t->n_prompts, sizeof *t->prompts)) == NULL)
         return ok ? err_set(err, ERR_WORK, "out of memory for prompts") : false;
     for (size_t i = 0; i < t->n_prompts; i++)

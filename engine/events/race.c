@@ -303,7 +303,10 @@ bool
 race_open(struct race **out, const struct race_prompt *prompts, uint32_t n, uint64_t seed, struct err *err)
 {
     if (n < RACE_PROMPTS)
-        return err_set(err, ERR_USAGE, "a race needs at least %d prompts, and there are %u", RACE_PROMPTS, n);
+        return err_set(
+            err, ERR_USAGE,
+            "a race needs at least %d prompts, and there are %u; use a longer list, or none for the bundled one",
+            RACE_PROMPTS, n);
     struct race *r = *out = calloc(1, sizeof *r);
     if (r == NULL)
         return err_set(err, ERR_WORK, "out of memory for a race");

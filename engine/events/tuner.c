@@ -66,7 +66,7 @@ struct tuner {
     double spent_s;              /* of complete runs */
     double raced_s;              /* of these, in heats and on held-out prompts, */
     uint32_t raced, heat_judged; /* and their number; the last heat before which the time was checked */
-    char failed[120];
+    char failed[240];            /* why a race stopped; "": it did not fail */
 };
 
 /* ---- what fits into the time ---- */
@@ -593,9 +593,14 @@ tuner_next(struct tuner *t, const struct run_host *host, struct err *err)
 {
     if (!tuner_due(t))
         return true;
-    const bool ok = next_run(t, host, err);
-    if (!ok)
+    struct err why = {0};
+    const bool ok = next_run(t, host, &why);
+    if (!ok) {
         tuner_stop(t);
+        snprintf(t->failed, sizeof t->failed, "%.*s", (int)sizeof t->failed - 1, why.text);
+        if (err != NULL)
+            *err = why;
+    }
     return ok;
 }
 
@@ -679,7 +684,7 @@ tuner_progress(const struct tuner *t, char *out, size_t n)
     case TUNE_OVER: snprintf(out, n, "%u settings · %u heats · %.0f s", t->n, race_heat(t->race), s); break;
     default:
         if (t->n == 0)
-            snprintf(out, n, "stopped before the first heat");
+            snprintf(out, n, "stopped before the first heat%s%s", t->failed[0] != '\0' ? ": " : "", t->failed);
         else
             snprintf(out, n, "%u of %u left · heat %u · %.0f s%s", race_left(t->race), t->n, race_heat(t->race) + 1, s,
                      stopped);

@@ -279,7 +279,7 @@ static void
 draw_tune(void *state, const struct view *v, const struct canvas *c)
 {
     struct tune_panel *p = state;
-    char text[120];
+    char text[300];
     if (!active_tune(v))
         return;
     if (!has_rows(v))

@@ -345,7 +345,8 @@ race_summary(const struct tuner *t, char *out, size_t n)
     else if (tuner_winner(t) == 0)
         snprintf(out, n, "plain decoding is the fastest: no setting beat it");
     else
-        snprintf(out, n, "fastest: %s, %.2f × ar on held-out prompts, %s", name, held.value, tune_verdict(held));
+        snprintf(out, n, "fastest: %s, %.2f × ar on held-out prompts, %s%s", name, held.value, tune_verdict(held),
+                 held.verdict == DIFFERENCE_NOISE ? "; a longer race on a quiet machine narrows this" : "");
 }
 
 void
@@ -354,6 +355,8 @@ sweeping_summary(const struct sweeping *sw, char *out, size_t n)
     const struct knob_sweep *s = sw->sweep;
     if (sw->raced) {
         race_summary(sw->tuner, out, n);
+        if (sw->paused && strlen(out) + 1 < n)
+            snprintf(out + strlen(out), n - strlen(out), "; paused, Space resumes the run from before");
         return;
     }
     uint32_t best, near;
