@@ -9,13 +9,7 @@
 
 #define RECORDS      3    /* runs with the run's own draft model whose texts are used for the forecasts */
 #define RECORD_SHARE 0.05 /* of the time, for each of them */
-#define TOKENS_GOOD  64   /* of a run, before candidates are given up */
-#define TOKENS_FEW   16
-#define HELD_OUT_FEW 6 /* prompts */
-#define FINALISTS    3
-#define HEATS_SHARE  0.6  /* of the time, for three heats of all candidates */
 #define HEATS_END    0.75 /* of the time, for all heats */
-#define HELD_SHARE   0.25
 
 struct text {        /* of the first run on a prompt */
     token_t *tokens; /* (n) owned */
@@ -68,82 +62,6 @@ struct tuner {
     uint32_t raced, heat_judged; /* and their number; the last heat before which the time was checked */
     char failed[240];            /* why a race stopped; "": it did not fail */
 };
-
-/* ---- what fits into the time ---- */
-
-static double
-clamp(double x, double low, double high)
-{
-    return x < low ? low : x > high ? high : x;
-}
-
-static double
-run_time(const struct tune_speed *speed, uint32_t tokens)
-{
-    return speed->run_s + tokens * speed->token_s;
-}
-
-/* Returns the largest number of tokens in [low, high] with which `runs` runs fit into the time. */
-static uint32_t
-tokens_for(const struct tune_speed *speed, double runs, double time_s, uint32_t low, uint32_t high)
-{
-    return (uint32_t)clamp((time_s / runs - speed->run_s) / speed->token_s, low < high ? low : high, high);
-}
-
-/* Reduces the held-out part to the time. */
-static void
-plan_held_out(struct tune_plan *plan, double run_s, double time_s)
-{
-    const double runs = time_s / (FINALISTS * run_s);
-    plan->passes = (uint32_t)clamp(runs / plan->held_out, 1, plan->passes);
-    plan->held_out =
-        (uint32_t)clamp(runs, plan->held_out < HELD_OUT_FEW ? plan->held_out : HELD_OUT_FEW, plan->held_out);
-}
-
-static double
-plan_runs(const struct tune_plan *p)
-{
-    return (double)RACE_HEATS * p->candidates + (double)FINALISTS * p->held_out * p->passes;
-}
-
-bool
-tune_plan(struct tune_plan *plan, uint32_t least, const struct tune_speed *speed, double time_s)
-{
-    const uint32_t all = plan->tokens;
-    if (time_s > 0) {
-        const double heats_s = HEATS_SHARE * time_s;
-        plan->tokens = tokens_for(speed, (double)RACE_HEATS * plan->candidates, heats_s, TOKENS_GOOD, all);
-        plan->candidates =
-            (uint32_t)clamp(heats_s / (RACE_HEATS * run_time(speed, plan->tokens)), least, plan->candidates);
-        plan->tokens = tokens_for(speed, (double)RACE_HEATS * plan->candidates, heats_s, TOKENS_FEW, plan->tokens);
-        plan_held_out(plan, run_time(speed, plan->tokens), HELD_SHARE * time_s);
-        plan->tokens = tokens_for(speed, plan_runs(plan), time_s, TOKENS_FEW, plan->tokens);
-    }
-    plan->needs_s = plan_runs(plan) * run_time(speed, plan->tokens);
-    return !(time_s > 0) || plan->needs_s <= time_s;
-}
-
-double
-tune_time_parse(const char *text)
-{
-    char *end;
-    double n = strtod(text, &end);
-    const double unit = *end == 'h' ? 3600 : *end == 'm' ? 60 : 1;
-    end += *end == 'h' || *end == 'm' || *end == 's';
-    n *= unit;
-    return end != text && *end == '\0' && n > 0 && n < 1e7 ? n : (double)NAN;
-}
-
-const char *
-tune_time_text(double seconds, char *out, size_t n)
-{
-    const double whole = ceil(seconds);
-    if (whole < 600 && fmod(whole, 60) > 0)
-        snprintf(out, n, "%.0fs", whole);
-    else
-        snprintf(out, n, "%.0fm", ceil(seconds / 60));
-    return out;
-}
 
 /* ---- opening and closing ---- */
 
@@ -378,7 +296,7 @@ static bool
 is_enough(const struct tuner *t)
 {
     const bool slow = t->phase == TUNE_RECORDS && t->time_s > 0 &&
-                      (double)t->run_us * 1e-6 > RECORD_SHARE * t->time_s && t->tally.emitted >= TOKENS_FEW;
+                      (double)t->run_us * 1e-6 > RECORD_SHARE * t->time_s && t->tally.emitted >= TUNE_TOKENS_FEW;
     return slow || t->tally.emitted + 1 >= t->plan.tokens; /* one token came with the prompt */
 }
 
@@ -479,7 +397,7 @@ static void
 begin_held_out(struct tuner *t)
 {
     if (t->time_s > 0)
-        plan_held_out(&t->plan, t->raced_s / t->raced, t->time_s - t->spent_s);
+        tune_plan_held_out(&t->plan, t->raced_s / t->raced, t->time_s - t->spent_s);
     race_limit_held_out(t->race, t->plan.held_out, t->plan.passes);
     t->phase = TUNE_HELD_OUT;
 }
@@ -645,7 +563,7 @@ runs_left(const struct tuner *t)
     uint32_t all = t->plan.held_out * t->plan.passes, had = 0;
     if (t->phase == TUNE_HELD_OUT)
         had = race_held_out_runs(t->race, &all);
-    const double held = (double)FINALISTS * (all - had);
+    const double held = (double)TUNE_FINALISTS * (all - had);
     const double heats = t->phase == TUNE_HELD_OUT ? 0
                                                    : (double)race_left(t->race) *
                                                          (race_n_prompts(t->race) * RACE_PASSES - race_heat(t->race));

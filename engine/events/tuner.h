@@ -23,6 +23,9 @@
 #define TUNE_TIME   300 /* default, in seconds */
 #define TUNE_TOKENS 128 /* default, for each prompt */
 
+#define TUNE_TOKENS_FEW 16 /* of a run, at least */
+#define TUNE_FINALISTS  3
+
 /* ---- what fits into the time ---- */
 
 struct tune_speed {
@@ -41,6 +44,8 @@ struct tune_plan {
  * 64; then candidates, down to `least`; then tokens, to 16; and held-out runs to a quarter of the time, but six prompts.
  * Returns false if the smallest plan does not fit. */
 bool tune_plan(struct tune_plan *plan, uint32_t least, const struct tune_speed *, double time_s);
+/* Reduces the held-out part to time_s, if a run takes run_s. */
+void tune_plan_held_out(struct tune_plan *, double run_s, double time_s);
 /* Reads "90s", "5m", "1h" or seconds; returns NAN for anything else. Writes "45s", "5m". */
 double tune_time_parse(const char *text);
 const char *tune_time_text(double seconds, char *out, size_t n);
