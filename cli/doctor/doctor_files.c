@@ -120,6 +120,7 @@ check_bundled(struct findings *f)
                                          "models/fables-draft-q8_0.accept.safetensors",
                                          "models/fables-companion-q8_0.gguf",
                                          "models/fables-q8_0.profile.json",
+                                         "models/fables-eagle-q8_0.gguf",
                                          "models/prompts.jsonl",
                                          "themes/dark.json"};
     struct model *m;

@@ -65,6 +65,10 @@ aux_of_tiny() {
     AUX="--draft self:1 --companion self:2 --accept $TMP/accept --profile $TMP/profile.json"
 }
 
+policies_of_tiny() { # those that run on it: no feature drafter belongs to it (test_golden_eagle has some)
+    "$PROGRAM" --list-policies | sed -n 's/^\([a-z][a-z_0-9]*\) .*/\1/p' | grep -vxE 'eagle|mtp'
+}
+
 one_line() { # of stderr, with the program's name, and no control character
     [ "$(wc -l <"$TMP/err")" -eq 1 ] && grep -q '^specscope: .' "$TMP/err" &&
         [ "$(tr -d '\n -~\200-\377' <"$TMP/err" | wc -c)" -eq 0 ]

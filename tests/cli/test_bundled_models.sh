@@ -24,4 +24,6 @@ for model in fables-companion fables-draft; do
     check "its ids are those of fables" cmp -s "$TMP/fables.ids" "$TMP/$model.ids"
 done
 check "which are more than a few" [ "$(wc -w <"$TMP/fables.ids")" -gt 20 ]
+works "the EAGLE-3 head drafts" run -n 16 -p "Once upon a time" --policy eagle
+check "its file is at most 2 MB" sh -c '[ "$(stat -c %s models/fables-eagle-q8_0.gguf)" -le 2000000 ]'
 finish

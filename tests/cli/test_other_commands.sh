@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.." || exit 1
 # ---- bench ----
 aux_of_tiny
 works "bench compares all policies" bench -n 12 --repeat 1 $AUX --json "$TMP/bench.json" "$TINY"
-for policy in $("$PROGRAM" --list-policies | sed -n 's/^\([a-z][a-z_0-9]*\) .*/\1/p'); do
+for policy in $(policies_of_tiny); do
     check "its table has $policy, found lossless" grep -Eq "^$policy .* yes *\$" "$TMP/out"
 done
 if [ -n "$HAVE_PYTHON" ]; then

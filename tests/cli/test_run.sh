@@ -29,7 +29,7 @@ works "escape sequences in a prompt are taken as text" run -n 4 -p "$(printf '\0
 works "half a character at the end of a prompt is taken as bytes" run -n 4 -p "$(printf 'caf\303')" "$TINY"
 
 aux_of_tiny
-for policy in $("$PROGRAM" --list-policies | sed -n 's/^\([a-z][a-z_0-9]*\) .*/\1/p'); do
+for policy in $(policies_of_tiny); do
     works "policy $policy runs" run -n 40 --ignore-eos --policy "$policy" $AUX \
         --json "$TMP/$policy.json" -p hello "$TINY"
     [ "$policy" = ar ] && continue
