@@ -106,7 +106,7 @@ sed -i 's/{/{"quantization": {"bits": 4},/' "$WORK/kind/config.json"
 check "an MLX folder" refused "$WORK/kind" 'MLX'
 kind
 sed -i 's/LlamaForCausalLM/LlamaForCausalLMEagle3/' "$WORK/kind/config.json"
-check "an EAGLE head" refused "$WORK/kind" 'draft for another model'
+check "an EAGLE head" refused "$WORK/kind" 'EAGLE-3 head, which drafts for a model'
 rm -rf "$WORK/kind" && mkdir "$WORK/kind" && echo '{"peft_type":"LORA"}' >"$WORK/kind/adapter_config.json"
 check "an adapter" refused "$WORK/kind" 'adapter (LoRA)'
 kind
