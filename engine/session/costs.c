@@ -11,10 +11,11 @@
 
 #define REPEATS   5
 #define MOST_ROWS 64
-#define DRAFTS    4   /* passes in a row, of each depth */
-#define CONTEXT   128 /* positions before the measured rows, as in a text */
-#define FAR       256 /* further positions, which show the time of attention */
-#define FAR_ROWS  16  /* most rows of such a pass; more rows continue the line */
+#define DRAFTS    4                                    /* passes in a row, of each depth */
+#define CONTEXT   128                                  /* positions before the measured rows, as in a text */
+#define ROWS      (MOST_ROWS + REPEATS * (DRAFTS + 2)) /* of a sequence after its text */
+#define FAR       256                                  /* further positions, which show the time of attention */
+#define FAR_ROWS  16                                   /* most rows of such a pass; more rows continue the line */
 #define GROWTH    3   /* a pass of as many rows as a mean short repetition, over one of one row: an upper prediction */
 #define STEPS     140 /* a whole repetition, with its share of the text before it, in steps of one row */
 #define LEAST_US  300000.0 /* that a measurement may take, */
@@ -222,6 +223,21 @@ exits(struct bench_rows *b, uint32_t rep, bool trained)
     return ok;
 }
 
+/* The mean pass of autoregressive steps: nothing drafts with all layers. The first one follows other work. */
+static bool
+step_passes(struct bench_rows *b, double *us)
+{
+    double pass, head;
+    bool ok = true;
+    *us = 0;
+    for (uint32_t i = 0; i < DRAFTS && ok; i++) {
+        ok = append(b, b->seq, 1) && advance(b, 1, b->layers, &pass) && verify(b, 1, &head) &&
+             context_keep(b->ctx, b->seq, b->row, 1);
+        *us += ok && i > 0 ? pass / (DRAFTS - 1) : 0;
+    }
+    return ok;
+}
+
 /* Passes of single rows through the first layers, one draft after the other, for each depth. */
 static bool
 draft_passes(struct bench_rows *b, uint32_t rep)
@@ -233,6 +249,11 @@ draft_passes(struct bench_rows *b, uint32_t rep)
         double sum = 0, host = 0, us = 0, head = 0;
         slot_t first = SLOT_NONE;
         last = depth == b->layers;
+        if (last) {
+            ok = step_passes(b, &b->of.pass[c][rep]);
+            continue_line(b->of.pass, c, depth, rep);
+            continue;
+        }
         for (uint32_t i = 0; i < DRAFTS && ok; i++) {
             const double start = now_us();
             draft = context_append(b->ctx, b->seq, i == 0 ? SLOT_NONE : draft, draw(b));
@@ -315,7 +336,7 @@ take(double us[COST_ROWS], double samples[COST_ROWS][REPEATS])
 static uint32_t
 position_of(const struct model *m, bool far)
 {
-    const uint32_t rows = MOST_ROWS + REPEATS * 2, most = m->ctx_train > rows ? m->ctx_train - rows : 0;
+    const uint32_t rows = ROWS, most = m->ctx_train > rows ? m->ctx_train - rows : 0;
     const uint32_t near = most / 2 < CONTEXT ? most / 2 : CONTEXT;
     return !far ? near : most - near < FAR ? most : near + FAR;
 }
@@ -325,7 +346,7 @@ static bool
 open_rows(struct bench_rows *b, struct engine *e, const struct model *m, struct weights *w, uint32_t depth,
           const atomic_bool *cancel)
 {
-    const uint32_t rows = MOST_ROWS + REPEATS * 2;
+    const uint32_t rows = ROWS;
     const struct context_options limits = {
         .ctx = position_of(m, true) + rows, .spare = position_of(m, false) + rows, .depth = depth, .cancel = cancel};
     b->layers = depth > 0 ? depth : m->desc.n_layers;
