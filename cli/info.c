@@ -29,16 +29,19 @@ info_print_form(const struct model_desc *d)
     static const char *const activations[] = {"",        ", GELU (tanh)",   ", GELU", ", squared ReLU",
                                               ", xIELU", ", clamped SwiGLU"};
     const struct model_form *f = &d->form;
-    uint32_t windows = 0, rotated = 0;
+    uint32_t windows = 0, rotated = 0, recurrent = 0;
     for (uint32_t l = 0; l < d->n_layers; l++) {
         windows += d->window > 0 && !d->layers[l].form.sees_all;
         rotated += d->layers[l].form.rope != LAYER_ROPE_NONE;
+        recurrent += d->layers[l].form.kind == LAYER_DELTA_NET;
     }
     printf("%s%s%s%s%s%s", activations[f->activation],
            d->layers[0].experts != NULL || tensor_present(&d->layers[0].gate) ? "" : " without a gate",
            f->centred ? ", LayerNorm" : "", f->parallel ? ", attention and MLP side by side" : "",
            tensor_present(&d->layers[0].attn_post) ? ", norms behind sublayers" : "",
            f->whole_norms ? " (those of Q and K over whole rows)" : "");
+    if (recurrent > 0)
+        printf(", gated delta nets in %" PRIu32 " layer%s", recurrent, plural(recurrent));
     if (windows > 0)
         printf(", attends to the last %" PRIu32 " position%s", d->window, plural(d->window));
     if (windows > 0 && windows < d->n_layers)
@@ -434,7 +437,8 @@ add_lists(cJSON *o, const struct facts *f)
     ok = ok && cJSON_AddStringToObject(o, "adapters", m->merged) != NULL;
     ok = ok && cJSON_AddStringToObject(o, "packing", m->packing != NULL ? m->packing : "none") != NULL;
     ok = ok && add_number(o, "active_parameters", (double)(m->parameters - model_idle_parameters(m))) &&
-         add_number(o, "experts", experts->n) && add_number(o, "experts_used", experts->used);
+         add_number(o, "experts", experts->n) && add_number(o, "experts_used", experts->used) &&
+         add_number(o, "recurrent_layers", model_recurrent_layers(m));
     for (uint32_t id = 0; ok && id < tokenizer_size(m->tokenizer); id++)
         if (tokenizer_is_end(m->tokenizer, (token_t)id))
             ok = cJSON_AddItemToArray(ends, cJSON_CreateNumber(id));

@@ -38,7 +38,7 @@ typedef std::atomic<bool> atomic_bool;
 #include "kernels/layer_tensors.h"
 #include "kernels/products.h"
 
-#define BACKEND_ABI (15u + 256u * LAYER_TENSORS) /* the list of layer tensors is part of the ABI */
+#define BACKEND_ABI (16u + 256u * LAYER_TENSORS) /* the list of layer tensors is part of the ABI */
 
 typedef int32_t token_t;
 typedef uint32_t slot_t; /* an entry of the KV cache, with the same number in every layer */
@@ -50,6 +50,7 @@ typedef uint32_t dist_t; /* a distribution over a vocabulary, in a pool of the b
 #define SEQ_NONE   UINT32_MAX
 #define RING_NONE  UINT32_MAX
 #define DIST_NONE  UINT32_MAX
+#define STATE_NONE UINT32_MAX
 
 #define PREDICTION_TOP   5  /* most probable tokens of a prediction whose probabilities are given */
 #define PREDICTION_RANKS 10 /* those whose ranks are given */
@@ -207,6 +208,7 @@ struct row {
     uint32_t tail, n_tail; /* then to the slots tails[tail .. tail+n_tail), the last of which is its own; */
                            /* its position is therefore n_trunk + n_tail - 1 */
     uint32_t from;         /* its depth before the call: layer from + 1 is the first to run on it */
+    uint32_t state;        /* recurrent layers: the state after exactly the rows of its trunk, 0..n_trunk-1 */
 };
 
 /* One forward pass, layers ascending. All rows with from < l take part in layer l; the layer writes the keys and values
@@ -364,6 +366,7 @@ struct kv_cache_desc {   /* defaults: kv_cache_defaults() in kernels/request.h *
     uint32_t trunk;      /* length of a trunk table: the context size */
     uint32_t max_rows;   /* largest number of rows in a forward pass */
     uint32_t max_probes; /* largest number of probes in a predict call */
+    uint32_t states;     /* entries of the state cache; 0: the model has no recurrent layers */
     uint32_t depth;      /* number of layers with keys and values: the largest depth of a row; 0: all layers */
     struct dists *dists; /* pool of the same backend, at least as large as the model's vocabulary; borrowed; NULL: */
                          /* none */
@@ -413,8 +416,13 @@ struct backend_ops {
      * until wait(). They return false if the request is malformed (a programming error); wait() reports run-time
      * failures. */
     bool (*trunk)(struct kv_cache *, seq_t, uint32_t first, const slot_t *slots,
-                  size_t n);                                        /* trunk[first + i] = slots[i] */
-    bool (*embed)(struct kv_cache *, const struct row *, size_t n); /* reads only token, ring and position of a row */
+                  size_t n); /* trunk[first + i] = slots[i] */
+    /* Recurrent layers: the state `to` becomes that of `from` (STATE_NONE: before the first row) after n more rows, which
+     * are slots of a path at its end, at depth kv_cache_desc.depth, whose entries in the ring have not been reused.
+     * `to` may be `from`. NULL: the backend computes no recurrent layers. */
+    bool (*advance)(struct kv_cache *, uint32_t to, uint32_t from, const slot_t *slots, size_t n);
+    /* Reads only token, slot, ring and position of a row. */
+    bool (*embed)(struct kv_cache *, const struct row *, size_t n);
     /* embed() of a drafter (struct drafter_desc): computes the layer's input of at most max_rows rows from features (n,
      * drafter.features), or, if features is NULL, from the outputs of the rows at the ring entries `before` (n), which
      * have run the layer. NULL: the backend has no drafters. */

@@ -47,6 +47,17 @@ struct alibi {
     bool in_bf16; /* slopes, and slope times position, are rounded to BF16 (Falcon) */
 };
 
+#define DELTA_TAPS_MOST 8
+
+/* Heads of a gated delta net (Yang, Kautz and Hatamizadeh 2025; docs/methods.md 20). The convolution's channels are
+ * those of all q, then k, then v. */
+struct delta_form {
+    uint32_t key_heads, value_heads; /* value_heads is a multiple of key_heads; 0: the model has no such layers */
+    uint32_t key_dim, value_dim;
+    uint32_t taps; /* rows that the convolution covers, the row itself included: 2 to DELTA_TAPS_MOST */
+    bool tiled;    /* value head h reads key head h mod key_heads; else neighbouring value heads share a key head */
+};
+
 /* The MLP is down(act(gate x) * up x), or down(act(up x)) in a layer without a gate. A sublayer whose preceding norm is
  * absent reads the stream itself; in a parallel form the MLP then reads the same input as attention. */
 struct model_form {
@@ -71,9 +82,14 @@ struct model_form {
         growth; /* queries are scaled by 1 + growth ln(1 + floor(position / growth_every)) (Ministral 3); 0: unscaled */
     uint32_t growth_every;
     uint32_t per_layer; /* width of the per-layer inputs (Gemma 4 E2B and E4B); 0: none */
+    /* Rows of the query matrix are a head's query, then its gate, for each head; attention's output is multiplied by
+     * sigmoid(gate) (Qwen3-Next). */
+    bool output_gate;
     struct experts_form experts;
+    struct delta_form delta;
 };
 
+enum layer_kind { LAYER_ATTENTION, LAYER_DELTA_NET };
 enum layer_rope { LAYER_ROPE_GLOBAL, LAYER_ROPE_LOCAL, LAYER_ROPE_NONE };
 
 struct xielu { /* parameters of ACT_XIELU (Huang and Schlag 2024, as in Apertus); alphas above 0 */
@@ -81,6 +97,7 @@ struct xielu { /* parameters of ACT_XIELU (Huang and Schlag 2024, as in Apertus)
 };
 
 struct layer_form {
+    enum layer_kind kind;
     enum layer_rope rope;
     bool sees_all;                    /* the layer ignores the model's window */
     struct xielu xielu;               /* used if the model's activation is ACT_XIELU */
@@ -92,6 +109,19 @@ static inline HOST_DEVICE float
 form_factor(float factor)
 {
     return factor > 0 || factor < 0 ? factor : 1;
+}
+
+static inline uint32_t
+delta_channels(const struct delta_form *f)
+{
+    return 2 * f->key_heads * f->key_dim + f->value_heads * f->value_dim;
+}
+
+/* Returns value head number i of a key head. */
+static inline uint32_t
+delta_value_head(const struct delta_form *f, uint32_t key_head, uint32_t i)
+{
+    return f->tiled ? i * f->key_heads + key_head : key_head * (f->value_heads / f->key_heads) + i;
 }
 
 /* Returns the slope of a head, 2^-exponent, for n heads. The first heads, the largest power of two <= n, have the

@@ -46,6 +46,12 @@ layer_tensor_shape(const struct model_desc *d, uint32_t layer, enum layer_tensor
     }
 }
 
+layer_set_t
+layer_others(const struct layer_form *f)
+{
+    return f->kind == LAYER_DELTA_NET ? LAYER_OF_ATTENTION : LAYER_OF_DELTA_NET;
+}
+
 /* ---- checks ---- */
 
 static bool
@@ -101,11 +107,33 @@ form_fits(const struct model_desc *d, uint32_t layer, struct err *err)
 }
 
 static bool
+delta_fits(const struct delta_form *f, struct err *err)
+{
+    return (f->key_heads > 0 && f->value_heads > 0 && f->value_heads % f->key_heads == 0 && f->key_dim > 0 &&
+            f->value_dim > 0 && f->taps >= 2 && f->taps <= DELTA_TAPS_MOST &&
+            2 * (uint64_t)f->key_heads * f->key_dim + (uint64_t)f->value_heads * f->value_dim <= INT32_MAX / 16) ||
+           err_set(err, ERR_WORK,
+                   "%" PRIu32 " heads of %" PRIu32 " on %" PRIu32 " of %" PRIu32
+                   " in delta nets, convolution over %" PRIu32
+                   ": no model of this shape can be run; the file is damaged",
+                   f->value_heads, f->value_dim, f->key_heads, f->key_dim, f->taps);
+}
+
+static bool
 layer_fits(const struct model_desc *d, layer_set_t optional, uint32_t layer, struct err *err)
 {
     const bool sparse = d->layers[layer - 1].experts != NULL;
     const struct layer_form *form = &d->layers[layer - 1].form;
+    const bool recurrent = form->kind == LAYER_DELTA_NET;
+    const layer_set_t others = layer_others(form);
     if (!form_fits(d, layer, err) || (sparse && !experts_fit(d, layer, err)))
+        return false;
+    if (recurrent && (optional & LAYER_OF_DELTA_NET) != LAYER_OF_DELTA_NET)
+        return err_set(err, ERR_WORK,
+                       "layer %" PRIu32 " is a gated delta net, which only the CPU computes; "
+                       "use --backend cpu",
+                       layer);
+    if (recurrent && !delta_fits(&d->form.delta, err))
         return false;
     for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++) {
         const struct tensor *t = &d->layers[layer - 1].all[i];
@@ -115,9 +143,10 @@ layer_fits(const struct model_desc *d, layer_set_t optional, uint32_t layer, str
         if (info->need == LAYER_OPTIONAL && tensor_present(t) && (optional >> i & 1u) == 0)
             return err_set(err, ERR_WORK, "%s of layer %" PRIu32 " is not known to this backend; choose another one",
                            info->names[LAYER_NAMED_GGUF] + (info->names[LAYER_NAMED_GGUF][0] == '='), layer);
-        if (sparse && (LAYER_MLP >> i & 1u) != 0 && !tensor_present(t))
+        if ((sparse && (LAYER_MLP >> i & 1u) != 0 && !tensor_present(t)) || (others >> i & 1u) != 0)
             continue;
         const bool needed = info->need == LAYER_NEEDED || (sparse && i == LAYER_ROUTER) ||
+                            (recurrent && (LAYER_OF_DELTA_NET >> i & 1u) != 0) ||
                             (i == LAYER_WK && form->kv_layer == 0) ||
                             (d->form.per_layer > 0 && (LAYER_INPUTS >> i & 1u) != 0);
         if ((needed || tensor_present(t)) &&

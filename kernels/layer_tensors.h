@@ -18,17 +18,23 @@
 #include <stdint.h>
 
 #include "kernels/base/err.h"
+#include "kernels/form.h"
 
-#define LAYER_IN(d) ((d)->width * (model_pairs(d) ? 2 : 1)) /* inputs of q, k and v */
+#define LAYER_IN(d)    ((d)->width * (model_pairs(d) ? 2 : 1))   /* inputs of q, k and v */
+#define LAYER_QG(d, n) ((n).q * ((d)->form.output_gate ? 2 : 1)) /* queries, and their gates */
 /* Widths of the query and key norms. */
 #define LAYER_QN(d, n)   ((d)->form.whole_norms ? (n).q : (n).head_dim)
 #define LAYER_KN(d, n)   ((d)->form.whole_norms ? (n).kv : (n).head_dim)
 #define LAYER_EXPERTS(d) ((d)->form.experts.n)
+/* A gated delta net's heads, values and channels. */
+#define LAYER_DH(d) ((d)->form.delta.value_heads)
+#define LAYER_DV(d) ((d)->form.delta.value_heads * (d)->form.delta.value_dim)
+#define LAYER_DC(d) delta_channels(&(d)->form.delta)
 
 /* clang-format off */
 #define FOR_LAYER_TENSORS(MATRIX, NORM, BIAS)                                                                         \
     NORM(  ATTN_NORM,   attn_norm,   USUAL,    1,           d->width,    "attn_norm",       "input_layernorm")          \
-    MATRIX(WQ,          wq,          NEEDED,   n.q,  LAYER_IN(d),  "attn_q",          "self_attn.q_proj")         \
+    MATRIX(WQ,          wq,          NEEDED,   LAYER_QG(d, n), LAYER_IN(d),  "attn_q",          "self_attn.q_proj")         \
     MATRIX(WK,          wk,          USUAL,    n.kv, LAYER_IN(d),  "attn_k",          "self_attn.k_proj")         \
     MATRIX(WV,          wv,          USUAL,    n.kv, LAYER_IN(d),  "attn_v",          "self_attn.v_proj")         \
     BIAS(  BQ,          bq,          OPTIONAL, 1,           n.q,  "attn_q",          "self_attn.q_proj")         \
@@ -63,7 +69,16 @@
     MATRIX(INPUT_GATE,  input_gate,  OPTIONAL, d->form.per_layer, d->width, "inp_gate", "per_layer_input_gate")       \
     MATRIX(INPUT_OUT,   input_out,   OPTIONAL, d->width,    d->form.per_layer, "proj",  "per_layer_projection")       \
     NORM(  INPUT_POST,  input_post,  OPTIONAL, 1,           d->width,    "post_norm",   "post_per_layer_input_norm")  \
-    BIAS(  OUT_SCALE,   out_scale,   OPTIONAL, 1,           1,           "=layer_output_scale.weight", "=layer_scalar")
+    BIAS(  OUT_SCALE,   out_scale,   OPTIONAL, 1,           1,           "=layer_output_scale.weight", "=layer_scalar")                         \
+    MATRIX(DELTA_QKV,   delta_qkv,   OPTIONAL, LAYER_DC(d), d->width,    "attn_qkv",        "linear_attn.in_proj_qkv")  \
+    MATRIX(DELTA_Z,     delta_z,     OPTIONAL, LAYER_DV(d), d->width,    "attn_gate",       "linear_attn.in_proj_z")    \
+    MATRIX(DELTA_B,     delta_b,     OPTIONAL, LAYER_DH(d), d->width,    "ssm_beta",        "linear_attn.in_proj_b")    \
+    MATRIX(DELTA_A,     delta_a,     OPTIONAL, LAYER_DH(d), d->width,    "ssm_alpha",       "linear_attn.in_proj_a")    \
+    NORM(  DELTA_CONV,  delta_conv,  OPTIONAL, 1,           LAYER_DC(d) * d->form.delta.taps, "ssm_conv1d", "linear_attn.conv1d") \
+    BIAS(  DELTA_STEP,  delta_step,  OPTIONAL, 1,           LAYER_DH(d), "=ssm_dt.bias",    "=linear_attn.dt_bias")     \
+    BIAS(  DELTA_DECAY, delta_decay, OPTIONAL, 1,           LAYER_DH(d), "=ssm_a",          "=linear_attn.A_log")       \
+    NORM(  DELTA_NORM,  delta_norm,  OPTIONAL, 1,           d->form.delta.value_dim, "ssm_norm", "linear_attn.norm")    \
+    MATRIX(DELTA_OUT,   delta_out,   OPTIONAL, d->width,    LAYER_DV(d), "ssm_out",         "linear_attn.out_proj")
 /* clang-format on */
 
 enum layer_tensor {
@@ -106,6 +121,16 @@ typedef uint64_t layer_set_t;
 #define LAYER_KEYS_VALUES                                                                                              \
     (1ull << LAYER_WK | 1ull << LAYER_WV | 1ull << LAYER_BK | 1ull << LAYER_BV | 1ull << LAYER_K_NORM)
 
+/* Tensors that only layers of one kind have (enum layer_kind). The convolution's are (channels, taps), and a head's
+ * decay is e^(delta_decay softplus(a + delta_step)), so delta_decay is negative. */
+#define LAYER_OF_ATTENTION                                                                                             \
+    (LAYER_QKV_BIAS | LAYER_QK_NORM | 1ull << LAYER_WQ | 1ull << LAYER_WK | 1ull << LAYER_WV | 1ull << LAYER_WO |      \
+     1ull << LAYER_BO | 1ull << LAYER_SINKS)
+#define LAYER_OF_DELTA_NET                                                                                             \
+    (1ull << LAYER_DELTA_QKV | 1ull << LAYER_DELTA_Z | 1ull << LAYER_DELTA_B | 1ull << LAYER_DELTA_A |                 \
+     1ull << LAYER_DELTA_CONV | 1ull << LAYER_DELTA_STEP | 1ull << LAYER_DELTA_DECAY | 1ull << LAYER_DELTA_NORM |      \
+     1ull << LAYER_DELTA_OUT)
+
 struct layer_tensor_info {
     enum layer_tensor_kind kind;
     enum layer_tensor_need need;
@@ -115,6 +140,9 @@ struct layer_tensor_info {
 extern const struct layer_tensor_info layer_tensors[LAYER_TENSORS];
 
 struct model_desc;
+
+/* Returns the tensors that layers of other kinds have and a layer of this form lacks. */
+layer_set_t layer_others(const struct layer_form *);
 
 #define LAYER_NAME_SIZE 56
 /* Writes the complete name, e.g. "attn_q.weight" or "attn_q.bias". */

@@ -11,6 +11,7 @@ kv_cache_for_sequences(uint32_t ctx, uint32_t n)
                                   .seqs = n + 3, /* for forks */
                                   .trunk = ctx,
                                   .max_rows = 64,
+                                  .states = n + 3,
                                   .max_probes = KV_CACHE_PROBES};
 }
 
@@ -44,6 +45,8 @@ request_kv_cache(struct request_limits m, struct err *err)
     if (d->depth > m.model->n_layers)
         return err_set(err, ERR_USAGE, "rows can't go to layer %" PRIu32 ": the model has %" PRIu32, d->depth,
                        m.model->n_layers);
+    if (d->states == 0 && m.model->form.delta.value_heads > 0)
+        return err_set(err, ERR_USAGE, "a context of a model with recurrent layers needs at least one state");
     return (d->slots != 0 && d->ring != 0 && d->seqs != 0 && d->trunk != 0 && d->max_rows != 0) ||
            err_set(err, ERR_USAGE, "a context needs at least one slot, row, sequence and position");
 }
@@ -52,6 +55,17 @@ bool
 request_trunk(struct request_limits m, seq_t seq, uint32_t first, const slot_t *slots, size_t n)
 {
     if (seq >= m.kv_cache->seqs || first > m.kv_cache->trunk || n > m.kv_cache->trunk - first)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (slots[i] >= m.kv_cache->slots)
+            return false;
+    return true;
+}
+
+bool
+request_advance(struct request_limits m, uint32_t to, uint32_t from, const slot_t *slots, size_t n)
+{
+    if (to >= m.kv_cache->states || (from != STATE_NONE && from >= m.kv_cache->states) || n > m.kv_cache->ring)
         return false;
     for (size_t i = 0; i < n; i++)
         if (slots[i] >= m.kv_cache->slots)

@@ -32,6 +32,7 @@ bool request_pool(struct pool_size, struct err *);
 bool request_kv_cache(struct request_limits, struct err *);
 
 bool request_trunk(struct request_limits, seq_t, uint32_t first, const slot_t *, size_t n);
+bool request_advance(struct request_limits, uint32_t to, uint32_t from, const slot_t *, size_t n);
 bool request_embed(struct request_limits, const struct row *, size_t n);
 bool request_feed(struct request_limits, const struct row *, size_t n, const float *features, const uint32_t *before);
 bool request_forward(struct request_limits, const struct forward_pass *);

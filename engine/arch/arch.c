@@ -85,10 +85,12 @@ static const void *
 gather_groups(const struct arch_taking *t, const struct arch_tensor *found, const struct arch_slice *part,
               size_t row_bytes)
 {
-    const size_t stride = part->all / part->groups, bytes = part->each * row_bytes;
-    unsigned char *to = model_take(t->model, part->groups * bytes);
-    for (uint32_t g = 0; to != NULL && g < part->groups; g++)
-        memcpy(to + g * bytes, found->data + (g * stride + part->first) * row_bytes, bytes);
+    const struct arch_span spans[] = {{part->first, part->each}, part->then[0], part->then[1]};
+    const size_t stride = part->all / part->groups;
+    unsigned char *to = model_take(t->model, part->n * row_bytes), *at = to;
+    for (size_t i = 0; to != NULL && i < sizeof spans / sizeof spans[0]; i++)
+        for (uint32_t g = 0; g < part->groups; g++, at += spans[i].each * row_bytes)
+            memcpy(at, found->data + (g * stride + spans[i].first) * row_bytes, spans[i].each * row_bytes);
     if (to == NULL)
         err_set(t->err, ERR_WORK, "%s: out of memory for a tensor", t->source->path);
     return to;
@@ -123,6 +125,10 @@ arch_take_slice(const struct arch_taking *t, const char *name, uint32_t rows, ui
     struct arch_tensor found;
     if (!s->tensor(s, name, &found))
         return err_set(t->err, ERR_WORK, "%s: tensor '%s' is missing; %s", s->path, name, s->names->remedy);
+    if (rows == 1 && found.planes * found.rows * found.cols == cols) { /* a convolution's (channels, 1, taps) */
+        found.planes = found.rows = 1;
+        found.cols = cols;
+    }
     const bool whole = part == NULL || part->n == 0, vector = rows == 1 && !whole && part->n == cols;
     const bool columns = part != NULL && part->columns;
     const uint32_t there = whole || vector ? rows : part->all, across = vector ? part->all : cols;
@@ -295,6 +301,7 @@ arch_take_xielu(const struct arch_taking *t)
 #define MOST_LAYERS 4096u
 #define MOST_UNITS  (1u << 20) /* width, ffn, heads * head_dim */
 #define MOST_CTX    (1u << 28)
+#define MOST_HEADS  (1u << 12) /* of delta nets, and their dimensions */
 #define USUAL_CTX   2048u
 
 /* ---- numbers ---- */
@@ -400,6 +407,28 @@ read_heads(struct model_desc *d, const struct arch_source *s, struct err *err)
     return true;
 }
 
+bool
+arch_read_delta(struct model *m, const struct arch_source *s, struct err *err)
+{
+    struct delta_form *f = &m->desc.form.delta;
+    uint32_t values;
+    if (s->arch->attention_every == 0)
+        return true;
+    if (!arch_read_whole(s, ARCH_DELTA_KEY_HEADS, UINT32_MAX, 1, MOST_HEADS, &f->key_heads, err) ||
+        !arch_read_whole(s, ARCH_DELTA_VALUE_HEADS, UINT32_MAX, 1, MOST_HEADS, &f->value_heads, err) ||
+        !arch_read_whole(s, ARCH_DELTA_KEY_DIM, UINT32_MAX, 1, MOST_HEADS, &f->key_dim, err) ||
+        !arch_read_whole(s, ARCH_DELTA_VALUES, 0, 0, MOST_UNITS, &values, err) ||
+        !arch_read_whole(s, ARCH_DELTA_VALUE_DIM, values > 0 ? values / f->value_heads : UINT32_MAX, 1, MOST_HEADS,
+                         &f->value_dim, err) ||
+        !arch_read_whole(s, ARCH_DELTA_TAPS, UINT32_MAX, 2, DELTA_TAPS_MOST, &f->taps, err))
+        return false;
+    if (f->value_heads % f->key_heads != 0 || (values > 0 && values % f->value_heads != 0))
+        return err_set(err, ERR_WORK, "%s: %" PRIu32 " value heads cannot share %" PRIu32 " key heads evenly; %s",
+                       s->path, f->value_heads, f->key_heads, s->names->remedy);
+    f->tiled = s->names->naming == LAYER_NAMED_GGUF && (s->arch->traits & ARCH_DELTA_TILED) != 0;
+    return true;
+}
+
 static bool
 read_rope(struct model_desc *d, const struct arch_source *s, struct err *err)
 {
@@ -484,7 +513,9 @@ arch_read_numbers(struct model *m, const struct arch_source *s, struct err *err)
         !arch_read_whole(s, ARCH_CTX, usual(s, s->arch->usual_ctx > 0 ? s->arch->usual_ctx : USUAL_CTX), 1, MOST_CTX,
                          &m->ctx_train, err) ||
         !arch_read_whole(s, ARCH_WIDTH, UINT32_MAX, 1, MOST_UNITS, &d->width, err) ||
-        !arch_read_whole(s, ARCH_FFN, usual(s, s->arch->ffn_by_width * d->width), 1, MOST_UNITS, &d->ffn, err) ||
+        !arch_read_whole(s, ARCH_FFN,
+                         (s->arch->traits & ARCH_NO_MLP) != 0 ? d->width : usual(s, s->arch->ffn_by_width * d->width),
+                         1, MOST_UNITS, &d->ffn, err) ||
         !arch_read_whole(s, ARCH_VOCAB, tokens != 0 ? tokens : usual(s, s->arch->usual_vocab), 1, INT32_MAX / 4,
                          &d->vocab, err) ||
         !arch_read_whole(s, ARCH_WINDOW, 0, 0, UINT32_MAX - 1, &d->window, err) || !read_heads(d, s, err) ||
@@ -512,6 +543,7 @@ arch_usual_layers(struct model *m, const struct arch *arch, struct layer_desc *l
     const uint32_t window = m->desc.window;
     for (uint32_t l = 1; l <= m->desc.n_layers; l++) {
         struct layer_form *f = &layers[l - 1].form;
+        f->kind = arch->attention_every == 0 || is_nth(l, arch->attention_every) ? LAYER_ATTENTION : LAYER_DELTA_NET;
         f->sees_all = window > 0 && is_nth(l, arch->full_every);
         if (is_nth(l, arch->unrotated_every) || (arch->traits & (ARCH_LEARNED | ARCH_LEANS)) != 0)
             f->rope = LAYER_ROPE_NONE;

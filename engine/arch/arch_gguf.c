@@ -50,6 +50,11 @@ static const struct arch_names gguf_names = {
             [ARCH_LOCAL_ROPE_DIMS] = "rope.dimension_count_swa",
             [ARCH_KV_SHARED] = "attention.shared_kv_layers",
             [ARCH_PER_LAYER] = "embedding_length_per_layer_input",
+            [ARCH_DELTA_KEY_HEADS] = "ssm.group_count",
+            [ARCH_DELTA_VALUE_HEADS] = "ssm.time_step_rank",
+            [ARCH_DELTA_KEY_DIM] = "ssm.state_size",
+            [ARCH_DELTA_VALUES] = "ssm.inner_size",
+            [ARCH_DELTA_TAPS] = "ssm.conv_kernel",
         },
     .embedding = "token_embd.weight",
     .positions = "position_embd.weight",
@@ -360,6 +365,29 @@ read_own_numbers(const struct reading *r)
     return true;
 }
 
+/* Reads which layers are gated delta nets: from a list with true for each, or from the interval of the other ones. */
+static bool
+read_delta_layers(const struct reading *r)
+{
+    struct model_desc *d = &r->model->desc;
+    struct layer_desc *layers = (struct layer_desc *)d->layers; /* allocated by arch_make_layers(), so it is writable */
+    uint32_t every = r->arch->attention_every;
+    char key[KEY_SIZE];
+    if (every == 0)
+        return true;
+    if (!gguf_get_u32(r->gguf, key_of(r, "full_attention_interval", key), every, &every, r->err))
+        return false;
+    const struct gguf_value *v = gguf_find(r->gguf, key_of(r, "attention.recurrent_layers", key));
+    const bool listed = v != NULL && v->type == GGUF_ARRAY;
+    if (every == 0 || (listed && (v->element != GGUF_BOOL || v->count < d->n_layers)))
+        return err_set(r->err, ERR_WORK, "%s: metadata '%s' should be a list with a switch for each layer; " REMEDY,
+                       r->model->path, key);
+    for (uint32_t l = 0; l < d->n_layers; l++)
+        layers[l].form.kind =
+            (listed ? gguf_number(v, l) > 0 : (l + 1) % every != 0) ? LAYER_DELTA_NET : LAYER_ATTENTION;
+    return true;
+}
+
 bool
 arch_read_gguf(struct model *m, const struct gguf *g, const struct arch *arch, struct err *err)
 {
@@ -379,7 +407,8 @@ arch_read_gguf(struct model *m, const struct gguf *g, const struct arch *arch, s
     m->desc.rope = arch->gguf_rope;
     bool ok = arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && read_rope(&r) && read_form(&r) &&
               read_windows(&r) && arch_read_kinds(m, &s, (struct layer_desc *)m->desc.layers, err) &&
-              read_own_numbers(&r) && arch_read_experts(m, &s, err) && read_routing(&r) &&
+              read_own_numbers(&r) && read_delta_layers(&r) && arch_read_delta(m, &s, err) &&
+              arch_read_experts(m, &s, err) && read_routing(&r) &&
               arch_read_tensors(m, &s, gguf_find_tensor(g, gguf_names.head) == NULL, used, err);
     free(used);
     return ok;

@@ -46,6 +46,11 @@ static const struct arch_names hf_names = {
             [ARCH_GLOBAL_KV_HEADS] = "num_global_key_value_heads",
             [ARCH_KV_SHARED] = "num_kv_shared_layers",
             [ARCH_PER_LAYER] = "hidden_size_per_layer_input",
+            [ARCH_DELTA_KEY_HEADS] = "linear_num_key_heads",
+            [ARCH_DELTA_VALUE_HEADS] = "linear_num_value_heads",
+            [ARCH_DELTA_KEY_DIM] = "linear_key_head_dim",
+            [ARCH_DELTA_VALUE_DIM] = "linear_value_head_dim",
+            [ARCH_DELTA_TAPS] = "linear_conv_kernel_dim",
         },
     .embedding = "model.embed_tokens.weight",
     .final_norm = "model.norm.weight",
@@ -249,6 +254,7 @@ names_of(const struct arch *arch, const struct hf_folder *f)
         n.computable[COMPUTABLE + 3] = "audio_tower.";
         n.computable[COMPUTABLE + 4] = "embed_vision.";
         n.computable[COMPUTABLE + 5] = "embed_audio.";
+        n.computable[COMPUTABLE + 6] = "visual.";
     }
     if (hf_folder_find(f, n.embedding) == NULL && hf_folder_find(f, behind_point(n.embedding)) != NULL) {
         n.embedding = behind_point(n.embedding);
@@ -287,8 +293,9 @@ read_understood(struct model *m, const struct hf_folder *f, const struct packed 
         memcpy(used, packed->pieces, s.n_tensors * sizeof *used);
     const struct arch_taking taking = {.model = m, .source = &s, .used = used, .err = err};
     m->desc.rope = arch->hf_rope;
-    bool ok = arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && arch_read_experts(m, &s, err) &&
-              arch_hf_form(m, f, arch, err) && arch_read_kinds(m, &s, (struct layer_desc *)m->desc.layers, err);
+    bool ok = arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && arch_read_delta(m, &s, err) &&
+              arch_read_experts(m, &s, err) && arch_hf_form(m, f, arch, err) &&
+              arch_read_kinds(m, &s, (struct layer_desc *)m->desc.layers, err);
     if (ok)
         arch_hf_widen(m, f);
     ok = ok && arch_hf_read_rope(m, f, arch, err) && arch_take_xielu(&taking) &&

@@ -19,12 +19,18 @@ struct arch_taking {
     struct err *err;
 };
 
+/* Rows of each group of a fused tensor: `each` rows from `first` on. */
+struct arch_span {
+    uint32_t first, each;
+};
+
 /* The rows of a fused tensor that belong to one tensor. n = 0: all rows. */
 struct arch_slice {
-    uint32_t first, n, all; /* rows, or elements of a vector; `all` is the fused tensor's number */
-    uint32_t each;          /* 0, or rows per group; a new group begins every (all / groups) rows */
-    uint32_t groups;        /* number of key-value heads, each with its queries */
-    bool columns;           /* the stored tensor is transposed: these rows are its columns */
+    uint32_t first, n, all;   /* rows, or elements of a vector; `all` is the fused tensor's number */
+    uint32_t each;            /* 0, or rows per group; a new group begins every (all / groups) rows */
+    uint32_t groups;          /* number of key-value heads, each with its queries */
+    struct arch_span then[2]; /* further rows of each group; they follow the rows above of all groups */
+    bool columns;             /* the stored tensor is transposed: these rows are its columns */
 };
 
 #define ARCH_STEMS 4

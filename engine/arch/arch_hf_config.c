@@ -44,6 +44,9 @@ arch_hf_kind(const cJSON *v, double *out)
 #define GEMMA                                                                                                          \
     "rope_theta num_key_value_heads=4 head_dim rms_norm_eps hidden_activation query_pre_attn_scalar=256 "              \
     "sliding_window=4096 layer_types "
+#define DELTA                                                                                                          \
+    "attention_bias=false partial_rotary_factor layer_types full_attention_interval=4 linear_num_key_heads=16 "        \
+    "linear_num_value_heads=32 linear_key_head_dim=128 linear_value_head_dim=128 linear_conv_kernel_dim=4 "
 #define GRANITE "embedding_multiplier residual_multiplier attention_multiplier=1 logits_scaling "
 #define GPT2    "layer_norm_epsilon activation_function scale_attn_weights n_inner "
 
@@ -139,6 +142,11 @@ static const struct {
                   "moe_intermediate_size=1408 shared_expert_intermediate_size=5632 norm_topk_prob"},
     {"qwen3_moe", QWEN "attention_bias=false num_key_value_heads=4 num_experts num_local_experts num_experts_per_tok=8 "
                   "moe_intermediate_size=768 norm_topk_prob"},
+    {"qwen3_next", RMS DELTA "num_key_value_heads=2 intermediate_size=5632 num_experts=512 num_local_experts "
+                   "num_experts_per_tok=10 moe_intermediate_size=512 shared_expert_intermediate_size=512 norm_topk_prob=true"},
+    {"qwen3_5_text", RMS DELTA "num_key_value_heads=4"},
+    {"qwen3_5_moe_text", RMS DELTA "num_key_value_heads=2 num_experts=256 num_local_experts num_experts_per_tok=8 "
+                         "moe_intermediate_size=512 shared_expert_intermediate_size=512"},
     {"olmoe", RMS "attention_bias=false num_experts num_local_experts num_experts_per_tok=8 norm_topk_prob"},
     {"gpt_oss", RMS "rope_theta=150000 num_key_value_heads=8 sliding_window=128 layer_types num_local_experts "
                 "num_experts num_experts_per_tok=4 swiglu_alpha swiglu_limit attention_bias=true rope_parameters={'rope_type':'yarn',"

@@ -403,6 +403,13 @@ read_alibi(struct model *m, const struct hf_folder *f, const struct arch *arch, 
 
 /* ---- windows and rotations ---- */
 
+static bool
+wrong_types(const struct model *m, const struct hf_folder *f, const cJSON *types, struct err *err)
+{
+    return err_set(err, ERR_WORK, "%s: config.json's 'layer_types' are of %d layers, but it has %" PRIu32 "; " REMEDY,
+                   f->path, cJSON_GetArraySize(types), m->desc.n_layers);
+}
+
 /* Reads the windows from layer_types, a list with "sliding_attention" for layers with a window. */
 static bool
 read_layer_types(struct model *m, const struct hf_folder *f, const cJSON *types, struct layer_desc *layers,
@@ -411,9 +418,7 @@ read_layer_types(struct model *m, const struct hf_folder *f, const cJSON *types,
     const cJSON *type;
     uint32_t l = 0;
     if (cJSON_GetArraySize(types) != (int)m->desc.n_layers)
-        return err_set(err, ERR_WORK,
-                       "%s: config.json's 'layer_types' are of %d layers, but it has %" PRIu32 "; " REMEDY, f->path,
-                       cJSON_GetArraySize(types), m->desc.n_layers);
+        return wrong_types(m, f, types, err);
     cJSON_ArrayForEach(type, types)
     {
         char shown[40];
@@ -422,6 +427,37 @@ read_layer_types(struct model *m, const struct hf_folder *f, const cJSON *types,
             return err_set(err, ERR_WORK, "%s: a layer's attention is '%s', which is not supported", f->path,
                            printable_line(shown, sizeof shown, kind, strlen(kind)));
         layers[l++].form.sees_all = strcmp(kind, "full_attention") == 0;
+    }
+    return true;
+}
+
+/* Reads which layers are gated delta nets: from layer_types, or from the interval of the other ones. */
+static bool
+read_kinds(struct model *m, const struct hf_folder *f, const struct arch *arch, struct layer_desc *layers,
+           struct err *err)
+{
+    const cJSON *types = arch_hf_entry(f->config, "layer_types"), *type;
+    double every = arch->attention_every;
+    uint32_t l = 0;
+    if (arch->attention_every == 0)
+        return true;
+    const enum arch_value kind = arch_hf_kind(arch_hf_entry(f->config, "full_attention_interval"), &every);
+    if (kind == VALUE_REAL || kind == VALUE_OTHER || !(every >= 1 && every <= UINT32_MAX))
+        return err_set(err, ERR_WORK,
+                       "%s: config.json's 'full_attention_interval' should be a number of layers; " REMEDY, f->path);
+    if (cJSON_IsArray(types) && cJSON_GetArraySize(types) != (int)m->desc.n_layers)
+        return wrong_types(m, f, types, err);
+    for (; !cJSON_IsArray(types) && l < m->desc.n_layers; l++)
+        layers[l].form.kind = (l + 1) % (uint32_t)every != 0 ? LAYER_DELTA_NET : LAYER_ATTENTION;
+    cJSON_ArrayForEach(type, types)
+    {
+        char shown[40];
+        const char *name = cJSON_IsString(type) ? type->valuestring : "?";
+        const bool recurrent = strcmp(name, "linear_attention") == 0;
+        if (!recurrent && strcmp(name, "full_attention") != 0)
+            return err_set(err, ERR_WORK, "%s: a layer's attention is '%s', which is not supported", f->path,
+                           printable_line(shown, sizeof shown, name, strlen(name)));
+        layers[l++].form.kind = recurrent ? LAYER_DELTA_NET : LAYER_ATTENTION;
     }
     return true;
 }
@@ -571,7 +607,7 @@ arch_hf_form(struct model *m, const struct hf_folder *f, const struct arch *arch
         (struct layer_desc *)m->desc.layers; /* allocated by arch_make_layers(), so it is writable */
     if (!refuse_variants(f, arch, err) || !read_activation(m, f, err) || !read_scales(m, f, err) ||
         !read_alibi(m, f, arch, layers, err) || !read_routing(m, f, arch, err) || !read_unrotated(m, f, layers, err) ||
-        !read_windows(m, f, arch, layers, err))
+        !read_windows(m, f, arch, layers, err) || !read_kinds(m, f, arch, layers, err))
         return false;
     arch_rotations(m, arch, layers);
     return true;

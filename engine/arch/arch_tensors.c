@@ -375,6 +375,34 @@ arch_take_experts(const struct arch_taking *t, uint32_t layer, struct layer_desc
 
 /* ---- tensors of a layer ---- */
 
+/* The same for the fused tensors of a gated delta net, in groups by key head. */
+static const char *
+fused_delta(const struct arch_fused *f, const struct delta_form *d, enum layer_tensor which, struct arch_slice *part)
+{
+    const uint32_t each = d->key_heads > 0 ? d->value_heads / d->key_heads : 0, k = d->key_dim, v = each * d->value_dim;
+    if (f->qkvz != NULL && (which == LAYER_DELTA_QKV || which == LAYER_DELTA_Z)) {
+        *part = (struct arch_slice){.all = d->key_heads * (2 * k + 2 * v), .groups = d->key_heads};
+        part->first = which == LAYER_DELTA_QKV ? 0 : 2 * k + v;
+        part->each = which == LAYER_DELTA_QKV ? k : v;
+        part->n = d->key_heads * v;
+        if (which == LAYER_DELTA_QKV) {
+            part->n = delta_channels(d);
+            part->then[0] = (struct arch_span){k, k};
+            part->then[1] = (struct arch_span){2 * k, v};
+        }
+        return f->qkvz;
+    }
+    if (f->ba != NULL && (which == LAYER_DELTA_B || which == LAYER_DELTA_A)) {
+        *part = (struct arch_slice){.first = which == LAYER_DELTA_A ? each : 0,
+                                    .n = d->value_heads,
+                                    .all = 2 * d->value_heads,
+                                    .each = each,
+                                    .groups = d->key_heads};
+        return f->ba;
+    }
+    return NULL;
+}
+
 /* Returns the name of the fused tensor, or bias, that contains a layer's tensor, and its rows there. Returns NULL if
  * the architecture does not fuse the tensor. */
 static const char *
@@ -399,7 +427,7 @@ fused_name(const struct arch *a, enum layer_naming naming, const struct model_de
         *part = (struct arch_slice){.first = which == LAYER_GATE ? 0 : d->ffn, .n = d->ffn, .all = 2 * d->ffn};
         return f->gate_up;
     }
-    return NULL;
+    return fused_delta(f, &d->form.delta, which, part);
 }
 
 size_t
@@ -480,6 +508,20 @@ scale_router(const struct arch_taking *t, struct tensor *norm)
     return true;
 }
 
+/* Folders have the logarithms of decays. */
+static bool
+negate_exponentials(const struct arch_taking *t, struct tensor *out)
+{
+    float *own = model_take(t->model, out->cols * sizeof *own);
+    if (own == NULL)
+        return err_set(t->err, ERR_WORK, "%s: out of memory for a tensor", t->source->path);
+    for (uint32_t i = 0; i < out->cols; i++)
+        own[i] = (float)-exp((double)((const float *)out->data)[i]);
+    out->data = own;
+    out->mapped = false;
+    return true;
+}
+
 /* An optional tensor is read only if the architecture allows it. In other architectures it stays unused, so
  * arch_refuse_leftovers() fails. */
 static bool
@@ -522,8 +564,10 @@ take_of_layer(const struct arch_taking *t, uint32_t layer, enum layer_tensor i, 
         part.columns = s->names->naming == LAYER_NAMED_HF && (s->arch->traits & ARCH_COLUMNS) != 0;
         return arch_take_slice(t, name, rows, cols, &part, out);
     }
-    const bool less_one = norm && s->names->naming == LAYER_NAMED_HF && (s->arch->traits & ARCH_NORMS_LESS_ONE) != 0;
-    return arch_take_vector(t, name, cols, &part, less_one ? 1 : 0, out);
+    const bool less_one = norm && s->names->naming == LAYER_NAMED_HF && (s->arch->traits & ARCH_NORMS_LESS_ONE) != 0 &&
+                          ((LAYER_OF_DELTA_NET | 1ull << LAYER_SHARED_MIX) & bit) == 0;
+    return arch_take_vector(t, name, cols, &part, less_one ? 1 : 0, out) &&
+           (i != LAYER_DELTA_DECAY || s->names->naming != LAYER_NAMED_HF || negate_exponentials(t, out));
 }
 
 bool
@@ -531,7 +575,7 @@ arch_take_layer(const struct arch_taking *t, uint32_t layer, struct layer_desc *
 {
     const bool sparse = arch_is_sparse(t, layer);
     const bool beside = (t->source->arch->needs & LAYER_BESIDE) != 0;
-    layer_set_t without = t->model->desc.form.per_layer > 0 ? 0 : LAYER_INPUTS;
+    layer_set_t without = layer_others(&out->form) | (t->model->desc.form.per_layer > 0 ? 0 : LAYER_INPUTS);
     if (sparse && !beside)
         without |= LAYER_MLP;
     else if (!sparse)
@@ -550,7 +594,7 @@ looks_ahead(const struct arch_taking *t, const char *name, size_t len)
     const size_t n = strlen(before);
     if ((t->source->arch->traits & ARCH_LOOKS_AHEAD) == 0)
         return false;
-    return memmem(name, len, ".mtp_", 5) != NULL ||
+    return memmem(name, len, ".mtp_", 5) != NULL || (len > 4 && strncmp(name, "mtp.", 4) == 0) ||
            (len > n && strncmp(name, before, n) == 0 && strtoul(name + n, NULL, 10) >= t->model->desc.n_layers);
 }
 

@@ -140,6 +140,9 @@ static const struct arch_experts gemma4_experts = {.renormalised = true,
                                                    .down = {"experts.down_proj"}};
 static const struct arch_experts qwen2_experts = {.declares = true};
 static const struct arch_experts qwen3_experts = {.declares = true, .gguf_renormalised = true};
+static const struct arch_experts qwen3_next_experts = {
+    .declares = true, .renormalised = true, .gguf_renormalised = true};
+static const struct arch_experts qwen35_experts = {.renormalised = true, .gguf_renormalised = true};
 static const struct arch_experts granite_experts = {
     .renormalised = true,
     .gguf_renormalised = true,
@@ -342,6 +345,22 @@ static const struct arch architectures[] = {
      .experts = &qwen2_experts},
     {.gguf = "qwen3moe", .hf = "qwen3_moe", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .needs = LAYER_QK_NORM,
      .may = LAYER_QKV_BIAS, .usual_eps = 1e-6, .usual_ctx = 32768, .experts = &qwen3_experts},
+    {.gguf = "qwen3next", .hf = "qwen3_next", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
+     .needs = LAYER_QK_NORM | LAYER_OF_DELTA_NET | 1ull << LAYER_SHARED_MIX, .usual_head_dim = 256, .usual_eps = 1e-6,
+     .usual_ctx = 32768, .usual_part = 0.25, .attention_every = 4,
+     .traits = ARCH_NORMS_LESS_ONE | ARCH_LOOKS_AHEAD | ARCH_NO_MLP, .form = {.output_gate = true},
+     .gguf_renames = seed_gguf_names,
+     .hf_fused = {.qkvz = "linear_attn.in_proj_qkvz", .ba = "linear_attn.in_proj_ba"},
+     .gguf_fused = {.qkvz = "ssm_in", .ba = "ssm_ba"}, .experts = &qwen3_next_experts},
+    {.gguf = "qwen35", .hf = "qwen3_5_text", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
+     .needs = LAYER_QK_NORM | LAYER_OF_DELTA_NET, .usual_head_dim = 256, .usual_eps = 1e-6, .usual_ctx = 32768,
+     .usual_part = 0.25, .attention_every = 4, .traits = ARCH_NORMS_LESS_ONE | ARCH_LOOKS_AHEAD | ARCH_DELTA_TILED,
+     .form = {.output_gate = true}, .gguf_renames = seed_gguf_names},
+    {.gguf = "qwen35moe", .hf = "qwen3_5_moe_text", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
+     .needs = LAYER_QK_NORM | LAYER_OF_DELTA_NET | 1ull << LAYER_SHARED_MIX, .usual_head_dim = 256, .usual_eps = 1e-6,
+     .usual_ctx = 32768, .usual_part = 0.25, .attention_every = 4,
+     .traits = ARCH_NORMS_LESS_ONE | ARCH_LOOKS_AHEAD | ARCH_NO_MLP | ARCH_DELTA_TILED, .form = {.output_gate = true},
+     .gguf_renames = seed_gguf_names, .experts = &qwen35_experts},
     {.gguf = "olmoe", .hf = "olmoe", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .needs = LAYER_QK_NORM,
      .may = QKVO_BIAS, .usual_eps = 1e-5, .usual_ctx = 4096, .traits = ARCH_CLIPS, .form = {.whole_norms = true},
      .experts = &qwen2_experts},

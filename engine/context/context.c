@@ -103,7 +103,7 @@ context_open(struct context **out, const struct backend_ops *ops, struct backend
     c->trained_load = limits.heads == HEAD_FULL ? 1 : (double)model->width / model->vocab;
     c->n_slots = limits.ctx + limits.spare;
     atomic_init(&c->never, false);
-    if (!allocate(c) || !context_experts_open(c, model)) {
+    if (!allocate(c) || !context_experts_open(c, model) || !context_states_open(c, model)) {
         context_close(c);
         return err_set(err, ERR_WORK,
                        "not enough memory for the row tables of a context of %" PRIu32 " positions: use a smaller -c",
@@ -121,6 +121,7 @@ context_open(struct context **out, const struct backend_ops *ops, struct backend
                                        .trunk = limits.ctx,
                                        .max_rows = limits.max_rows,
                                        .max_probes = limits.max_probes,
+                                       .states = c->n_states,
                                        .depth = limits.depth,
                                        .dists = c->pool->dists,
                                        .cancel = limits.cancel != NULL ? limits.cancel : &c->never};
@@ -163,6 +164,7 @@ context_close(struct context *c)
     free(c->features);
     free(c->before);
     free(c->counted);
+    free(c->states);
     free(c);
 }
 
@@ -215,7 +217,8 @@ context_sequence(struct context *c)
     for (seq_t i = 0; i < c->limits.seqs; i++)
         if (!c->sequences[i].used) {
             c->sequences[i].used = true;
-            c->sequences[i].len = 0;
+            c->sequences[i].len = c->sequences[i].in_state = 0;
+            c->sequences[i].state = STATE_NONE;
             return i;
         }
     err_set(&c->err, ERR_WORK, "all %" PRIu32 " sequences are in use: drop one first", c->limits.seqs);
@@ -242,6 +245,12 @@ context_fork(struct context *c, seq_t from, uint32_t len)
     q->len = len;
     for (uint32_t i = 0; i < len; i++)
         c->slots[q->trunk[i]].refs++;
+    if (!context_state_share(c, q, old))
+        context_state_rewind(c, q);
+    if (q->in_state < len && !(context_flush(c) && context_state_settle(c, fork))) {
+        context_drop(c, fork);
+        return SEQ_NONE;
+    }
     return fork;
 }
 
@@ -258,8 +267,11 @@ context_truncate(struct context *c, seq_t seq, uint32_t len)
         return;
     }
     context_discard_unmarked(c, seq);
+    if (q->len == len)
+        return;
     while (q->len > len)
         context_release(c, q->trunk[--q->len]);
+    context_state_rewind(c, q); /* the rows after the checkpoint run again when a row of the sequence does */
 }
 
 void
@@ -269,6 +281,7 @@ context_drop(struct context *c, seq_t seq)
     context_truncate(c, seq, 0);
     if (c->err.kind != ERR_NONE)
         return;
+    context_state_release(c, &c->sequences[seq]);
     c->sequences[seq].used = false;
     c->err = before;
 }
@@ -290,6 +303,9 @@ check_path(struct context *c, seq_t seq, const slot_t *path, size_t n)
             return err_set(&c->err, ERR_WORK,
                            "slot %" PRIu32 " can't be kept at depth %" PRIu32 ": advance it to %" PRIu32 " first",
                            path[i], row->depth, c->depth);
+        if (row->planned && c->states != NULL)
+            return err_set(&c->err, ERR_WORK,
+                           "slot %" PRIu32 " can't be kept: it skipped sublayers, so its states are missing", path[i]);
     }
     return true;
 }
@@ -320,6 +336,9 @@ context_keep(struct context *c, seq_t seq, const slot_t *path, size_t n)
     struct sequence *q = context_trunk(c, seq);
     if (q == NULL || !check_path(c, seq, path, n) || !keep_features(c, path, n))
         return false;
+    const uint32_t before = q->len;
+    if (!context_state_advance(c, q, path, n))
+        return false;
     for (size_t i = 0; i < n; i++) {
         struct slot *row = &c->slots[path[i]];
         context_place_last(c, row->ring);
@@ -334,6 +353,7 @@ context_keep(struct context *c, seq_t seq, const slot_t *path, size_t n)
             c->open[open++] = c->open[i];
     c->n_open = open;
     context_discard_unmarked(c, seq);
+    context_state_committed(c, seq, before);
     return true;
 }
 

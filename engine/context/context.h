@@ -79,6 +79,10 @@ seq_t context_fork(struct context *, seq_t, uint32_t len); /* shares trunk rows 
 void context_drop(struct context *, seq_t);
 /* Cuts the trunk to len rows and frees the uncommitted rows. */
 void context_truncate(struct context *, seq_t, uint32_t len);
+/* Keeps the states of recurrent layers at the present end of the trunk, so that context_truncate() and context_fork() to
+ * this length cost nothing; without it, and without a checkpoint of the context itself (at a prompt's end, and every
+ * 256 rows), rows since the last checkpoint run again. `lasting`: it is dropped last. */
+void context_checkpoint(struct context *, seq_t, bool lasting);
 /* Commits a path: rows of depth L, the first a child of the trunk's end. Frees all other uncommitted rows. */
 bool context_keep(struct context *, seq_t, const slot_t *path, size_t n);
 uint32_t context_length(const struct context *, seq_t);         /* rows in the trunk */

@@ -306,7 +306,8 @@ add_row(struct context *c, struct forward_pass *w, slot_t s)
                                    .n_trunk = n_trunk,
                                    .tail = tail,
                                    .n_tail = n_tail,
-                                   .from = row->depth};
+                                   .from = row->depth,
+                                   .state = c->states != NULL ? c->sequences[row->seq].state : 0};
 }
 
 /* Checks that the row, next in the call, may advance to layer `to`. Rows already in the forward pass are marked.
@@ -337,6 +338,10 @@ gather(struct context *c, const slot_t *slots, size_t n, uint32_t to, struct for
     if (to > c->depth)
         return err_set(&c->err, ERR_WORK, "there is no layer %" PRIu32 ": the model has %" PRIu32, to, c->depth);
     bool ok = true;
+    for (size_t i = 0; i < n && ok && c->states != NULL; i++) {
+        const struct slot *row = context_row(c, slots[i]);
+        ok = row != NULL && (row->depth >= to || context_state_settle(c, row->seq));
+    }
     for (size_t i = 0; i < n && ok; i++) {
         struct slot *row = context_row(c, slots[i]);
         if (row == NULL) {
@@ -396,6 +401,8 @@ advance(struct context *c, const slot_t *slots, size_t n, uint32_t to, const str
     if (plan != NULL) {
         w.skip_attention = plan->skip_attention;
         w.skip_mlp = plan->skip_mlp;
+        for (size_t i = 0; i < w.n; i++)
+            c->slots[c->rows[i].slot].planned |= plan->skip_attention != NULL || plan->skip_mlp != NULL;
     }
     if (!c->ops->step(c->kv_cache, &w))
         return context_refused(c, "advance rows");
@@ -503,5 +510,8 @@ context_prompt(struct context *c, seq_t seq, const token_t *tokens, size_t n, pr
             return false;
         context_clear_error(c);
     }
-    return read_chunks(c, seq, tokens, n, done, user);
+    if (!read_chunks(c, seq, tokens, n, done, user))
+        return false;
+    context_checkpoint(c, seq, true);
+    return true;
 }

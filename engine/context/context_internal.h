@@ -15,7 +15,8 @@ struct slot {      /* a row */
     seq_t seq;     /* of an uncommitted row; SEQ_NONE in a trunk */
     slot_t parent; /* of an uncommitted row: its parent if uncommitted, SLOT_NONE for the trunk's end */
     enum embedding embedding;
-    bool marked; /* scratch within one call; false between calls */
+    bool marked;  /* scratch within one call; false between calls */
+    bool planned; /* a pass left out sublayers of it */
 };
 
 /* Ring places whose rows are committed or freed, in a circle through places[limits.ring]: free places first, then
@@ -26,11 +27,21 @@ struct place {
     uint32_t prev, next; /* in the circle */
 };
 
+/* The state after a committed row. */
+struct checkpoint {
+    slot_t slot;
+    uint32_t state, number; /* number: in the order of their making */
+    bool lasting;           /* at the end of a prompt: dropped after those within a text */
+};
+
+#define CONTEXT_CHECKPOINTS 4
+
 struct sequence {
     bool used;
     uint32_t len;
-    uint32_t sent; /* the backend's table holds trunk[0..sent) (it may be longer than len) */
-    slot_t *trunk; /* (ctx) */
+    uint32_t state, in_state; /* recurrent layers: the state after in_state of its rows; STATE_NONE: none, in_state 0 */
+    uint32_t sent;            /* the backend's table holds trunk[0..sent) (it may be longer than len) */
+    slot_t *trunk;            /* (ctx) */
 };
 
 struct context {
@@ -69,8 +80,11 @@ struct context {
     bool follows_experts;  /* forward passes record routes */
     struct route *routes;  /* (max_rows, L + 1, used) routes of the current forward pass */
     struct route *kept;    /* (ring, L + 1, used) routes of the rows in the ring; EXPERT_NONE: not recorded */
-    uint64_t calls;        /* number of head calls */
-    uint64_t *counted;     /* (L + 1) the last head call in which a layer's trained head was counted */
+    /* Recurrent layers: states in use (n_states), the number of references to each; NULL: there are no such layers. */
+    uint32_t *states, n_states, n_checkpoints, n_made;
+    struct checkpoint checkpoints[CONTEXT_CHECKPOINTS];
+    uint64_t calls;    /* number of head calls */
+    uint64_t *counted; /* (L + 1) the last head call in which a layer's trained head was counted */
     struct err err;
     atomic_bool never; /* replaces a missing cancel flag */
 };
@@ -93,6 +107,26 @@ void context_release(struct context *, slot_t);
 void context_discard_unmarked(struct context *, seq_t);
 
 void context_place_last(struct context *, uint32_t place);
+/* Takes a place for a row that runs again, which loses the hidden states there; and returns it. */
+uint32_t context_place_take(struct context *);
+void context_place_return(struct context *, uint32_t place);
+uint32_t context_places(const struct context *); /* number of places that can be taken */
+
+/* ---- states of recurrent layers (context_states.c); without such layers these do nothing and succeed ---- */
+
+bool context_states_open(struct context *, const struct model_desc *);
+/* Advances the sequence's state by committed rows at its end, whose inputs are in the ring. */
+bool context_state_advance(struct context *, struct sequence *, const slot_t *, size_t n);
+/* Makes a checkpoint after rows were committed, if it is time for one. */
+void context_state_committed(struct context *, seq_t, uint32_t before);
+void context_state_release(struct context *, struct sequence *);
+/* Goes back to a state before the trunk's present end; context_state_settle() runs the missing rows. */
+void context_state_rewind(struct context *, struct sequence *);
+/* Lets a fork of the whole trunk share its state; returns false if it must be rewound instead. */
+bool context_state_share(struct context *, struct sequence *fork, const struct sequence *from);
+/* Makes the state the one after all rows of the trunk; the trunk tables must have been sent. */
+bool context_state_settle(struct context *, seq_t);
+void context_checkpoint_drop(struct context *, slot_t);
 
 /* Queues what the backend needs before it computes: changed trunk tables, embeddings of new rows. */
 bool context_flush(struct context *);

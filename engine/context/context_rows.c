@@ -51,6 +51,28 @@ take_place(struct context *c)
     return i;
 }
 
+uint32_t
+context_place_take(struct context *c)
+{
+    return take_place(c);
+}
+
+void
+context_place_return(struct context *c, uint32_t i)
+{
+    c->places[i].slot = SLOT_NONE;
+    context_place_first(c, i);
+}
+
+uint32_t
+context_places(const struct context *c)
+{
+    uint32_t n = 0;
+    for (uint32_t i = c->places[c->limits.ring].next; i != c->limits.ring; i = c->places[i].next)
+        n++;
+    return n;
+}
+
 /* ---- slots ---- */
 
 struct slot *
@@ -68,6 +90,7 @@ context_release(struct context *c, slot_t s)
     struct slot *row = &c->slots[s];
     if (--row->refs > 0)
         return;
+    context_checkpoint_drop(c, s);
     if (row->ring != RING_NONE) {
         if (row->seq == SEQ_NONE)
             unlink_place(c, row->ring);

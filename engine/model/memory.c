@@ -12,6 +12,8 @@
 #define PROGRAM_BYTES ((uint64_t)12 << 20) /* with its libraries */
 #define TOKEN_BYTES   (uint64_t)96         /* of a vocabulary's tables, and logits of some rows */
 
+#define STATES 5 /* of recurrent layers: a sequence's, and checkpoints */
+
 #define PATH_SIZE 512
 #define LINE_SIZE 512
 
@@ -167,7 +169,9 @@ memory_of_run(const struct model *m, uint32_t ctx, bool exact)
 {
     const struct model_desc *d = &m->desc;
     const uint64_t hidden = (uint64_t)kv_cache_defaults(ctx).ring * (d->n_layers + 1) * d->width * sizeof(float);
-    const uint64_t beside = PROGRAM_BYTES + d->vocab * TOKEN_BYTES + hidden, need = memory_need(m, ctx, exact, false);
+    const uint64_t states = model_state_bytes(m, STATES, kv_cache_defaults(ctx).ring);
+    const uint64_t beside = PROGRAM_BYTES + d->vocab * TOKEN_BYTES + hidden + states;
+    const uint64_t need = memory_need(m, ctx, exact, false);
     return need <= UINT64_MAX - beside ? need + beside : UINT64_MAX;
 }
 

@@ -58,8 +58,29 @@ model_kv_bytes(const struct model *m, uint32_t ctx, bool exact)
     const struct model_desc *d = &m->desc;
     uint64_t numbers = 0; /* of a position */
     for (uint32_t l = 0; l < d->n_layers; l++)
-        numbers += d->layers[l].form.kv_layer > 0 ? 0 : 2 * layer_sizes(d, &d->layers[l].form).kv;
+        if (d->layers[l].form.kind == LAYER_ATTENTION && d->layers[l].form.kv_layer == 0)
+            numbers += 2 * layer_sizes(d, &d->layers[l].form).kv;
     return numbers * ctx * (exact ? sizeof(float) : sizeof(uint16_t));
+}
+
+uint32_t
+model_recurrent_layers(const struct model *m)
+{
+    uint32_t n = 0;
+    for (uint32_t l = 0; l < m->desc.n_layers; l++)
+        n += m->desc.layers[l].form.kind != LAYER_ATTENTION;
+    return n;
+}
+
+uint64_t
+model_state_bytes(const struct model *m, uint32_t states, uint32_t rows)
+{
+    const struct delta_form *f = &m->desc.form.delta;
+    const uint64_t channels = delta_channels(f), keys = (uint64_t)f->key_heads * f->key_dim;
+    const uint64_t values = (uint64_t)f->value_heads * f->value_dim;
+    return model_recurrent_layers(m) * sizeof(float) *
+           (states * (values * f->key_dim + (f->taps - 1) * channels) +
+            rows * (channels + keys + values + 2 * (uint64_t)f->value_heads));
 }
 
 static double

@@ -53,6 +53,10 @@ struct model {
     struct model_block *blocks;
 };
 
+uint32_t model_recurrent_layers(const struct model *);
+/* Returns the bytes of so many states of recurrent layers, and of the inputs of so many rows' updates; 0 without such
+ * layers. */
+uint64_t model_state_bytes(const struct model *, uint32_t states, uint32_t rows);
 /* Bytes of keys and values for a context of n positions: F16, or F32 if exact. */
 uint64_t model_kv_bytes(const struct model *, uint32_t ctx, bool exact);
 /* Bytes of all weights in a backend: in their types, or in F32 if exact; with `quantize` also the quantised copies. An

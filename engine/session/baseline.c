@@ -272,6 +272,7 @@ session_baseline_slice(struct session *s)
         struct sequence *q = &s->sequences[i];
         if (q->over || q->n_tokens + SLICE > s->info.ctx || (session_alternates(s) && n > 0))
             continue;
+        context_checkpoint(s->ctx, q->seq, false);
         all[n] = (struct again){.sequence = q, .pending = q->tokens[q->n_tokens - 1], .seed = q->round.seed};
         some[n] = &all[n];
         n++;

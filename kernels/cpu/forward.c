@@ -10,127 +10,6 @@
 #include "kernels/team_sizing.h"
 #include "kernels/tensor.h"
 
-#define CHUNKS 2     /* per thread in a step: a thread that does not run delays the step by one of them */
-#define LEAST  16384 /* least number of multiplications in a chunk */
-
-/* ---- steps ---- */
-
-struct step {
-    struct kv_cache *kv_cache;
-    worker_fn fn;
-    const void *arg;
-    size_t units, grain, grains, chunks;
-};
-
-static void
-carry_out(void *arg, uint32_t rank, size_t chunk)
-{
-    const struct step *s = arg;
-    const struct worker w = {s->kv_cache, &s->kv_cache->workers[rank]};
-    struct range part = range_times(team_share(s->grains, chunk, s->chunks), s->grain);
-    part.last = part.last < s->units ? part.last : s->units;
-    s->fn(&w, s->arg, part);
-}
-
-void
-worker_for(struct kv_cache *kv_cache, struct work work, worker_fn fn, const void *arg)
-{
-    struct team *team = kv_cache->weights->backend->team;
-    const size_t most = team_most(team), now = team_size(team),
-                 size = now > 1 || most == 1 ? now : 2; /* the team may grow */
-    const size_t each = 1 + work.units * work.cost / LEAST / size;
-    struct step s = {kv_cache, fn, arg, work.units, work.grain, (work.units + work.grain - 1) / work.grain, 1};
-    if (each > 1 && size > 1)
-        s.chunks = size * (each < CHUNKS ? each : CHUNKS);
-    if (s.chunks > s.grains)
-        s.chunks = s.grains;
-    team_for(team, s.chunks, carry_out, &s);
-}
-
-/* ---- weights ---- */
-
-void
-worker_begin(struct kv_cache *s)
-{
-    s->not_repacked = !repacked(s->weights);
-    s->layer_use = s->head_use = USE_MEMORY;
-}
-
-void
-worker_unit(struct kv_cache *s, uint32_t unit, enum use *use)
-{
-    if (!s->not_repacked)
-        return;
-    *use = repack_use(s->weights, unit);
-    if (*use == USE_REPACK)
-        repack_unit(s->weights, unit);
-}
-
-void
-worker_multiply(const struct worker *w, enum use use, const struct matrix *m, const struct acts *x, size_t n,
-                struct range part, float *y, size_t ld)
-{
-    const struct cpu_isa *isa = w->kv_cache->isa;
-    if (use == USE_FILE && m->q != NULL && m->data != NULL)
-        multiply_from_file(isa, m, x, n, part.first, part.last, y, ld, w->own->group);
-    else
-        multiply(isa, m, x, n, part.first, part.last, y, ld);
-}
-
-/* ---- activations ---- */
-
-static void
-prepare_rows(const struct kv_cache *s, const struct acts *to, struct range rows)
-{
-    const struct preparation *p = &s->preparation;
-    for (size_t r = rows.first; r < rows.last; r++) {
-        float *x = to->x + r * to->cols;
-        if (p->norm.weight != NULL)
-            form_norm(s->weights, &p->norm, p->row(s, p->user, r), to->cols, x);
-        else if (p->row != NULL)
-            memcpy(x, p->row(s, p->user, r), to->cols * sizeof *x);
-        if (p->in_int8)
-            s->isa->quantise(x, to->cols, to->q + r * to->stride);
-    }
-}
-
-static void
-prepare_share(const struct worker *w, const void *unused, struct range rows)
-{
-    (void)unused;
-    prepare_rows(w->kv_cache, &w->kv_cache->preparation.to, rows);
-}
-
-void
-worker_prepare(struct kv_cache *s, size_t n, uint32_t cols, bool in_int8, struct norm norm, acts_row_fn row,
-               const void *user, float *x)
-{
-    s->preparation = (struct preparation){{row != NULL ? s->acts.x : x, s->acts.q, cols, acts_stride(cols)},
-                                          n,
-                                          in_int8,
-                                          norm,
-                                          row,
-                                          user,
-                                          s->preparation.number + 1};
-    if (n > FEW_ROWS)
-        worker_for(s, work_of_rows(n, 8 * cols), prepare_share, NULL);
-}
-
-const struct acts *
-worker_acts(const struct worker *w)
-{
-    const struct preparation *p = &w->kv_cache->preparation;
-    struct worker_buffers *own = w->own;
-    if (p->n > FEW_ROWS)
-        return &p->to;
-    if (own->prepared != p->number) {
-        own->prepared = p->number;
-        own->now = (struct acts){p->row != NULL ? own->acts.x : p->to.x, own->acts.q, p->to.cols, p->to.stride};
-        prepare_rows(w->kv_cache, &own->now, (struct range){0, p->n});
-    }
-    return &own->now;
-}
-
 /* ---- a layer ---- */
 
 /* The end of a sublayer: hidden[l] = (from + W x) * scale, with a bias and a norm of the summand if the model has them.
@@ -247,9 +126,37 @@ project_heads(const struct worker *w, const void *pass, struct range part)
     const struct heads h = heads_in(s, p, part);
     const size_t dim = p->sizes.head_dim;
     const bool own = m->wv.rows > 0; /* otherwise the keys are the values */
-    multiply_biased(w, p, &m->wq, m->bq, range_times(h.q, dim), s->q);
+    if (s->weights->desc.form.output_gate)
+        multiply_biased(w, p, &m->wq, NULL, range_times(h.q, 2 * dim), s->gated);
+    else
+        multiply_biased(w, p, &m->wq, m->bq, range_times(h.q, dim), s->q);
     multiply_biased(w, p, &m->wk, m->bk, range_times(h.k, dim), s->k);
     multiply_biased(w, p, own ? &m->wv : &m->wk, own ? m->bv : m->bk, range_times(h.v, dim), s->v);
+}
+
+/* Copies the queries of these heads, without their gates. */
+static void
+part_from_gates(const struct kv_cache *s, size_t n, struct range heads)
+{
+    const struct model_desc *d = &s->weights->desc;
+    for (size_t i = 0; i < n && d->form.output_gate; i++)
+        for (size_t h = heads.first; h < heads.last; h++)
+            memcpy(s->q + (i * d->heads + h) * d->head_dim, s->gated + (i * d->heads + h) * 2 * d->head_dim,
+                   d->head_dim * sizeof *s->q);
+}
+
+/* Multiplies the outputs of n rows' heads by the sigmoids of their gates. */
+static void
+apply_gates(const struct kv_cache *s, struct range rows, struct range heads)
+{
+    const struct model_desc *d = &s->weights->desc;
+    for (size_t i = rows.first; i < rows.last && d->form.output_gate; i++)
+        for (size_t h = heads.first; h < heads.last; h++) {
+            const float *gate = s->gated + ((i * d->heads + h) * 2 + 1) * d->head_dim;
+            float *out = s->attended + (i * d->heads + h) * d->head_dim;
+            for (size_t k = 0; k < d->head_dim; k++)
+                out[k] /= 1 + expf(-gate[k]);
+        }
 }
 
 /* Norms over all heads together. */
@@ -279,6 +186,7 @@ normalise_heads(const struct worker *w, const void *pass, struct range part)
     const size_t dim = p->sizes.head_dim, q_width = p->sizes.q, kv_width = p->sizes.kv;
     const struct heads of = heads_in(s, p, part);
     const struct norm of_value = {.weight = s->weights->ones};
+    part_from_gates(s, p->n, of.q);
     form_clip(d->form.clip, s->q, p->n, q_width, range_times(of.q, dim));
     form_clip(d->form.clip, s->k, p->n, kv_width, range_times(of.k, dim));
     form_clip(d->form.clip, s->v, p->n, kv_width, range_times(of.v, dim));
@@ -387,6 +295,7 @@ attend_units(const struct worker *w, const void *pass, struct range units)
         const struct of_heads own = {p->layer->sinks != NULL ? p->layer->sinks + head : NULL,
                                      s->weights->slopes != NULL ? s->weights->slopes + head : NULL};
         attend(s, widened, p->l, (uint32_t)(head / group), paths, n, p->heads, s->q + at, own, s->attended + at, ld);
+        apply_gates(s, (struct range){first, first + n}, (struct range){head, head + p->heads});
     }
 }
 
@@ -639,6 +548,20 @@ add_inputs(struct kv_cache *s, struct pass *p)
     add_to_stream(s, p, p->l);
 }
 
+static void
+recurrent(struct kv_cache *s, struct pass *p)
+{
+    const struct layer *m = p->layer;
+    const bool in_int8 =
+        quantised(&m->delta_qkv) || quantised(&m->delta_z) || quantised(&m->delta_b) || quantised(&m->delta_a);
+    worker_prepare(s, p->n, s->weights->desc.width, in_int8, (struct norm){m->attn_norm, m->attn_norm_b}, hidden_before,
+                   p, NULL);
+    float *out = delta_net(s, p->forward, p->l, p->n, p->active);
+    worker_prepare(s, p->n, m->delta_out.cols, quantised(&m->delta_out), (struct norm){0}, NULL, NULL, out);
+    p->end = (struct ending){.m = &m->delta_out, .post = m->attn_post};
+    add_to_stream(s, p, p->l - 1);
+}
+
 /* ---- the whole layer ---- */
 
 /* Returns whether a later layer reads this layer's keys and values. */
@@ -688,6 +611,8 @@ run_layer(struct kv_cache *s, const struct forward_pass *forward, uint32_t l)
             s->active[p.n++] = (uint32_t)i;
     if (forward->skip_attention != NULL && forward->skip_attention[l]) {
         skip_attention(s, &p);
+    } else if (s->weights->layer_forms[l].kind == LAYER_DELTA_NET) {
+        recurrent(s, &p);
     } else {
         const struct layer *m = p.layer;
         project(s, &p, false);

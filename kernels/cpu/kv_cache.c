@@ -55,11 +55,35 @@ place_layers(struct kv_cache *s, size_t *places)
         const uint32_t from = w->layer_forms[l].kv_layer;
         size_t own = 0;
         s->kv_start[l] = from > 0 ? s->kv_start[from] : *places;
-        if (from == 0 && (__builtin_mul_overflow(cpu_layer_sizes(s, l).kv, s->desc.slots, &own) ||
-                          __builtin_add_overflow(own, *places, places)))
+        if (from == 0 && w->layer_forms[l].kind == LAYER_ATTENTION &&
+            (__builtin_mul_overflow(cpu_layer_sizes(s, l).kv, s->desc.slots, &own) ||
+             __builtin_add_overflow(own, *places, places)))
             return false;
     }
     return s->kv_start != NULL;
+}
+
+/* Allocates the buffers of each thread, for inputs of at most `widest` numbers. */
+static bool
+take_buffers(struct kv_cache *s, size_t widest)
+{
+    const struct model_desc *d = &s->weights->desc;
+    size_t group_quants, group_scales;
+    repack_group_bytes(s->weights, &group_quants, &group_scales);
+    for (uint32_t t = 0; t < s->weights->backend->threads; t++) {
+        struct worker_buffers *b = &s->workers[t];
+        b->order = blocks_take(&s->blocks, d->vocab, sizeof *b->order);
+        b->p = blocks_take(&s->blocks, d->vocab, sizeof *b->p);
+        b->keys = blocks_take(&s->blocks, (size_t)ATTEND_BLOCK * d->head_dim, sizeof *b->keys);
+        b->values = blocks_take(&s->blocks, (size_t)ATTEND_BLOCK * d->head_dim, sizeof *b->values);
+        b->input = blocks_take(&s->blocks, d->form.per_layer + 1u, sizeof *b->input);
+        b->group.q = blocks_take(&s->blocks, group_quants, 1);
+        b->group.scale = blocks_take(&s->blocks, group_scales, 1);
+        if (b->input == NULL || b->group.q == NULL || b->group.scale == NULL || b->order == NULL || b->p == NULL ||
+            b->keys == NULL || b->values == NULL || !take_acts(s, &b->acts, FEW_ROWS, widest))
+            return false;
+    }
+    return true;
 }
 
 /* Allocates all memory of a KV cache. The model's loader has checked the sizes; blocks_take() fails on products that
@@ -70,11 +94,11 @@ take_all(struct kv_cache *s)
     const struct model_desc *d = &s->weights->desc;
     const size_t heads = (size_t)d->heads * d->head_dim, kv = (size_t)d->kv_heads * d->head_dim;
     const size_t pair = d->drafter != NULL ? largest(2 * (size_t)d->width, d->drafter->features) : 0;
-    const size_t rows = s->desc.max_rows,
-                 widest = largest(largest(largest(d->width, heads), largest(d->ffn, d->form.per_layer)), pair);
+    const size_t rows = s->desc.max_rows, gates = d->form.output_gate ? 2 * heads : 0;
+    const size_t inner = largest(largest(d->ffn, d->form.per_layer), LAYER_DV(d));
+    const size_t widest = largest(largest(largest(d->width, heads), inner), pair);
     const size_t element = s->weights->backend->exact ? sizeof(float) : sizeof(uint16_t);
-    size_t places, group_quants, group_scales;
-    repack_group_bytes(s->weights, &group_quants, &group_scales);
+    size_t places;
     if (!place_layers(s, &places))
         return false;
     s->hidden = blocks_take(&s->blocks, (size_t)s->desc.ring * (d->n_layers + 1), d->width * sizeof *s->hidden);
@@ -85,6 +109,7 @@ take_all(struct kv_cache *s)
     s->attended = blocks_take(&s->blocks, rows * heads, sizeof *s->attended);
     s->k = blocks_take(&s->blocks, rows * kv, sizeof *s->k);
     s->v = blocks_take(&s->blocks, rows * kv, sizeof *s->v);
+    s->gated = blocks_take(&s->blocks, rows * gates, sizeof *s->gated);
     s->gate = blocks_take(&s->blocks, rows * largest(d->ffn, d->form.per_layer), sizeof *s->gate);
     s->up = blocks_take(&s->blocks, rows * d->ffn, sizeof *s->up);
     s->y = blocks_take(&s->blocks, rows * d->width, sizeof *s->y);
@@ -100,23 +125,11 @@ take_all(struct kv_cache *s)
     s->workers = blocks_take(&s->blocks, s->weights->backend->threads, sizeof *s->workers);
     if (s->hidden == NULL || s->keys == NULL || s->values == NULL || s->trunk == NULL || s->q == NULL ||
         s->beside == NULL || s->inputs == NULL || s->attended == NULL || s->k == NULL || s->v == NULL ||
-        s->gate == NULL || s->up == NULL || s->y == NULL || s->pairs == NULL || s->rotations == NULL ||
-        s->head.logits == NULL || s->head.pieces == NULL || s->head.shifted == NULL || s->active == NULL ||
-        s->workers == NULL || !moe_open(s, rows) || !take_acts(s, &s->acts, largest(rows, HEAD_ROWS), widest))
+        s->gated == NULL || s->gate == NULL || s->up == NULL || s->y == NULL || s->pairs == NULL ||
+        s->rotations == NULL || s->head.logits == NULL || s->head.pieces == NULL || s->head.shifted == NULL ||
+        s->active == NULL || s->workers == NULL || !moe_open(s, rows) || !delta_open(s) ||
+        !take_acts(s, &s->acts, largest(rows, HEAD_ROWS), widest) || !take_buffers(s, widest))
         return false;
-    for (uint32_t t = 0; t < s->weights->backend->threads; t++) {
-        struct worker_buffers *b = &s->workers[t];
-        b->order = blocks_take(&s->blocks, d->vocab, sizeof *b->order);
-        b->p = blocks_take(&s->blocks, d->vocab, sizeof *b->p);
-        b->keys = blocks_take(&s->blocks, (size_t)ATTEND_BLOCK * d->head_dim, sizeof *b->keys);
-        b->values = blocks_take(&s->blocks, (size_t)ATTEND_BLOCK * d->head_dim, sizeof *b->values);
-        b->input = blocks_take(&s->blocks, d->form.per_layer + 1u, sizeof *b->input);
-        b->group.q = blocks_take(&s->blocks, group_quants, 1);
-        b->group.scale = blocks_take(&s->blocks, group_scales, 1);
-        if (b->input == NULL || b->group.q == NULL || b->group.scale == NULL || b->order == NULL || b->p == NULL ||
-            b->keys == NULL || b->values == NULL || !take_acts(s, &b->acts, FEW_ROWS, widest))
-            return false;
-    }
     /* enough for a typical round; grows if a round needs more */
     s->staged_room = s->desc.max_probes * sizeof(struct prediction) + 2 * sizeof(struct verdict) +
                      sizeof(struct exit_result) + (d->n_layers + 1) * sizeof(struct prediction) + 4096;

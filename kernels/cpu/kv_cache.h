@@ -4,6 +4,7 @@
 #define KERNELS_CPU_KV_CACHE_H
 
 #include "kernels/cpu/blocks.h"
+#include "kernels/cpu/delta_net.h"
 #include "kernels/cpu/route.h"
 #include "kernels/cpu/weights.h"
 #include "kernels/experts.h"
@@ -147,6 +148,7 @@ struct kv_cache {
     float *q, *k, *v,
         *attended;    /* (n, heads * head_dim), (n, kv_heads * head_dim) twice, (n, heads * head_dim), of the */
                       /* layer at hand */
+    float *gated;     /* (n, heads, 2, head_dim): queries and their gates; or NULL */
     float *gate, *up; /* (n, ffn), of the layer at hand */
     float *y;         /* (n, width): output of a sublayer */
     float *beside;    /* (n, width): output of the MLP beside experts */
@@ -161,6 +163,7 @@ struct kv_cache {
 
     struct head_table head;
     struct moe_table moe;
+    struct state_cache state;
 
     char *staged;
     size_t staged_bytes, staged_room;

@@ -102,6 +102,37 @@ swiglu(float *gate, const float *up, size_t n)
         gate[i] = gate[i] / (1.0f + expf(-gate[i])) * up[i];
 }
 
+/* ---- gated delta nets ---- */
+
+static void
+delta_rule(float *s, size_t dim, const float *k, const float *q, const float *v, float decay, float beta, float *out)
+{
+    for (size_t c = 0; c < DELTA_COLS; c++) {
+        float was = 0, sum = 0;
+        for (size_t i = 0; i < dim; i++)
+            was += k[i] * s[i * DELTA_COLS + c];
+        const float d = beta * (v[c] - decay * was);
+        for (size_t i = 0; i < dim; i++) {
+            float *at = &s[i * DELTA_COLS + c];
+            *at = decay * *at + k[i] * d;
+            sum += q != NULL ? q[i] * *at : 0;
+        }
+        if (q != NULL)
+            out[c] = sum;
+    }
+}
+
+static void
+convolve(const float *const *x, size_t taps, const float *w, size_t ld, size_t n, float *y)
+{
+    for (size_t i = 0; i < n; i++) {
+        float sum = 0;
+        for (size_t j = 0; j < taps; j++)
+            sum += x[j] != NULL ? w[j * ld + i] * x[j][i] : 0;
+        y[i] = sum / (1.0f + expf(-sum));
+    }
+}
+
 static void
 to_f16(const float *x, size_t n, uint16_t *y)
 {
@@ -220,6 +251,8 @@ const struct cpu_isa cpu_isa_reference = {
     .rms_norm = rms_norm,
     .quantise = quantise,
     .swiglu = swiglu,
+    .delta_rule = delta_rule,
+    .convolve = convolve,
     .to_f16 = to_f16,
     .from_f16 = from_f16,
     .dots_f16 = dots_f16,

@@ -210,6 +210,61 @@ swiglu(float *gate, const float *up, size_t n)
     }
 }
 
+/* ---- gated delta nets ---- */
+
+/* Sums over the state's rows are DELTA_ROWS partial ones. */
+SIMD_INLINE vec
+delta_sum(const vec part[DELTA_ROWS])
+{
+    return v_add(v_add(part[0], part[1]), v_add(part[2], part[3]));
+}
+
+SIMD_INLINE void
+delta_rule_with(float *s, size_t dim, const float *k, const float *q, const float *v, float decay, float beta,
+                const bool reads, float *out)
+{
+    for (size_t c = 0; c < DELTA_COLS; c += LANES) {
+        vec was[DELTA_ROWS], sum[DELTA_ROWS];
+        UNROLL for (size_t j = 0; j < DELTA_ROWS; j++) was[j] = sum[j] = v_zero();
+        for (size_t i = 0; i < dim; i += DELTA_ROWS)
+            UNROLL for (size_t j = 0; j < DELTA_ROWS; j++) was[j] =
+                v_fma(v_set1(k[i + j]), v_load(s + (i + j) * DELTA_COLS + c), was[j]);
+        const vec keep = v_set1(decay), d = v_mul(v_set1(beta), v_sub(v_load(v + c), v_mul(keep, delta_sum(was))));
+        for (size_t i = 0; i < dim; i += DELTA_ROWS)
+            UNROLL for (size_t j = 0; j < DELTA_ROWS; j++)
+            {
+                float *at = s + (i + j) * DELTA_COLS + c;
+                const vec now = v_fma(v_set1(k[i + j]), d, v_mul(keep, v_load(at)));
+                v_store(at, now);
+                if (reads)
+                    sum[j] = v_fma(v_set1(q[i + j]), now, sum[j]);
+            }
+        if (reads)
+            v_store(out + c, delta_sum(sum));
+    }
+}
+
+static void
+delta_rule(float *s, size_t dim, const float *k, const float *q, const float *v, float decay, float beta, float *out)
+{
+    if (q != NULL)
+        delta_rule_with(s, dim, k, q, v, decay, beta, true, out);
+    else
+        delta_rule_with(s, dim, k, q, v, decay, beta, false, out);
+}
+
+static void
+convolve(const float *const *x, size_t taps, const float *w, size_t ld, size_t n, float *y)
+{
+    for (size_t i = 0; i < n; i += LANES) {
+        vec sum = v_zero();
+        for (size_t j = 0; j < taps; j++)
+            if (x[j] != NULL)
+                sum = v_fma(load_any(w + j * ld, i, n, 0), load_any(x[j], i, n, 0), sum);
+        store_any(y, i, n, v_div(sum, v_add(v_set1(1.0f), v_exp(v_sub(v_zero(), sum)))));
+    }
+}
+
 static void
 to_f16(const float *x, size_t n, uint16_t *y)
 {
@@ -396,6 +451,7 @@ count_above(const float *z, size_t n, float bar)
 #define SIMD_KERNELS                                                                                                   \
     .matmul =                                                                                                          \
         {[WEIGHT_F32] = matmul_f32, [WEIGHT_F16] = matmul_f16, [WEIGHT_BF16] = matmul_bf16, INTERLEAVED_KERNELS},      \
-    .rms_norm = rms_norm, .quantise = quantise, .swiglu = swiglu, .to_f16 = to_f16, .from_f16 = from_f16,              \
-    .most = most, .dots_f16 = dots_f16, .dots_f32 = dots_f32, .mix_f16 = mix_f16, .mix_f32 = mix_f32,                  \
-    .exp_sum = exp_sum, .piece = piece, .kl_term = kl_term, .next_above = next_above, .count_above = count_above
+    .rms_norm = rms_norm, .quantise = quantise, .swiglu = swiglu, .delta_rule = delta_rule, .convolve = convolve,      \
+    .to_f16 = to_f16, .from_f16 = from_f16, .most = most, .dots_f16 = dots_f16, .dots_f32 = dots_f32,                  \
+    .mix_f16 = mix_f16, .mix_f32 = mix_f32, .exp_sum = exp_sum, .piece = piece, .kl_term = kl_term,                    \
+    .next_above = next_above, .count_above = count_above

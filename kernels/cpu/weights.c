@@ -131,11 +131,29 @@ load_experts(struct weights *w, const struct layer_desc *layer, struct layer *ou
     return true;
 }
 
+/* Rows of a tap for all channels, so that neighbouring channels are computed together. */
+static bool
+transpose_convolution(struct weights *w, const struct layer_desc *from, struct layer *to, struct err *err)
+{
+    const uint32_t taps = w->desc.form.delta.taps, channels = LAYER_DC(&w->desc);
+    if (from->form.kind != LAYER_DELTA_NET)
+        return true;
+    float *rows = blocks_take(&w->vectors, (size_t)taps * channels, sizeof *rows);
+    if (rows == NULL)
+        return err_set(err, ERR_WORK, "not enough memory for the model's weights");
+    for (uint32_t c = 0; c < channels; c++)
+        for (uint32_t j = 0; j < taps; j++)
+            rows[(size_t)j * channels + c] = to->delta_conv[(size_t)c * taps + j];
+    to->delta_conv = rows;
+    return true;
+}
+
 /* A router is always converted to F32, because its outputs decide which experts a row goes to. */
 static bool
 load_layer(struct weights *w, const struct layer_desc *from, struct layer *to, struct err *err)
 {
-    return FOR_LAYER_TENSORS(MATRIX, VECTOR, VECTOR) load_experts(w, from, to, err);
+    return FOR_LAYER_TENSORS(MATRIX, VECTOR, VECTOR) transpose_convolution(w, from, to, err) &&
+           load_experts(w, from, to, err);
 }
 
 /* Computes the slopes of ALiBi if the form has it. */

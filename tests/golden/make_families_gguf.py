@@ -20,6 +20,7 @@ sys.path[:0] = [str(LLAMA), str(LLAMA / "gguf-py"), str(pathlib.Path(__file__).p
 
 import convert_hf_to_gguf as converter
 import gguf
+from safetensors.numpy import load_file, save_file
 
 from make_models_golden import MERGES, PIECES, VOCAB
 
@@ -47,12 +48,16 @@ def convert(folder):
         # what GGUF has no words for
         if folder.name in ("gemma3-odd", "starcoder2-window", "falcon-sequential", "ministral", "gemma3-eye", "ministral3-eye",
                            "qwen3_moe-odd", "cohere-silent", "falcon-alibi", "qwen2_moe-window", "gemma4-eye", "vaultgemma", "cwm", "glm", "helium",
-                           "jais2", "hyperclovax", "flex_olmo", "solar_open") or folder.name.endswith("-stacked"):
+                           "jais2", "hyperclovax", "flex_olmo", "solar_open", "qwen3_next-odd", "qwen3_5-eye") or folder.name.endswith("-stacked"):
             return
         config = json.loads((copy / "config.json").read_text())
         config["architectures"] = [OLDER.get(a, a) for a in config["architectures"]]
         (copy / "config.json").write_text(json.dumps(config))
         sys.argv[1:] = [str(copy), "--outfile", str(out), "--outtype", "f16"]
+        if folder.name.startswith(("qwen3_next", "qwen3_5")):  # without the layers for multi-token prediction, which they lack
+            sys.argv.append("--no-mtp")
+            weights = load_file(copy / "model.safetensors")  # e^A and 1 + w are computed in the type of the file
+            save_file({k: v.astype("float32") for k, v in weights.items()}, copy / "model.safetensors", {"format": "pt"})
         converter.main()
 
 

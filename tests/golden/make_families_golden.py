@@ -177,6 +177,23 @@ FAMILIES |= {
     "granitemoeshared-stacked": lambda: FAMILIES["granitemoeshared"](),
 }
 
+DELTA = dict(linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=8, linear_value_head_dim=8, rms_norm_eps=1e-6)
+QUARTER = PLAIN | {"partial_rotary_factor": 0.25}
+SECTIONS = QUARTER | {"mrope_section": [1, 1, 0], "mrope_interleaved": True}
+CHOSEN = dict(num_experts=6, num_experts_per_tok=2, moe_intermediate_size=12, shared_expert_intermediate_size=20)
+FAMILIES |= {  # three of four layers are gated delta nets
+    "qwen3_next": lambda: tf.Qwen3NextConfig(**BASE | HEAD | DELTA | CHOSEN, rope_parameters=QUARTER),
+    "qwen3_next-odd": lambda: tf.Qwen3NextConfig(  # heads and layers that GGUF files cannot contain
+        **BASE | HEAD | DELTA | CHOSEN | dict(linear_key_head_dim=6, linear_value_head_dim=20, linear_conv_kernel_dim=3),
+        mlp_only_layers=[2], rope_parameters=QUARTER,
+        layer_types=["full_attention", "linear_attention", "linear_attention", "full_attention"]),
+    "qwen3_5": lambda: tf.Qwen3_5TextConfig(**BASE | HEAD | DELTA | dict(tie_word_embeddings=True), rope_parameters=SECTIONS),
+    "qwen3_5_moe": lambda: tf.Qwen3_5MoeTextConfig(**without(BASE, "intermediate_size") | HEAD | DELTA | CHOSEN, rope_parameters=SECTIONS),
+    "qwen3_5-eye": lambda: tf.Qwen3_5Config(text_config=FAMILIES["qwen3_5"]().to_dict(), tie_word_embeddings=True,
+                                            vision_config=dict(depth=1, hidden_size=16, intermediate_size=16, num_heads=2,
+                                                               out_hidden_size=24, patch_size=4, num_position_embeddings=16)),
+}
+
 
 GEMMA4 = BASE | dict(tie_word_embeddings=True, head_dim=8, global_head_dim=16, sliding_window=6, hidden_size_per_layer_input=0,
                      final_logit_softcapping=3.0)
@@ -286,8 +303,11 @@ def make(name, seed):
     randomise(model, seed)
     with torch.no_grad():  # norms that add a 1 themselves
         for key, p in model.named_parameters():
-            if "norm" in key and ((name.startswith("gemma") and not name.startswith("gemma4")) or name == "vaultgemma" or name == "nemotron") and key.endswith("weight"):
+            less_one = name.startswith(("gemma", "nemotron", "vaultgemma", "qwen3_next", "qwen3_5")) and not name.startswith("gemma4")
+            if "norm" in key and less_one and key.endswith("weight") and not key.endswith("linear_attn.norm.weight"):
                 p.sub_(1)
+            if key.endswith("A_log"):  # states that last
+                p.sub_(2)
         for key, p in model.named_buffers():
             if key.endswith("correction_bias"):
                 p.copy_(0.3 * torch.randn(p.shape, generator=torch.Generator().manual_seed(seed)))

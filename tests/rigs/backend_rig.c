@@ -14,6 +14,7 @@ open_kv_cache(struct rig *r)
                                     .trunk = RIG_NODES,
                                     .max_rows = RIG_NODES,
                                     .max_probes = 300,
+                                    .states = RIG_NODES,
                                     .dists = r->dists,
                                     .cancel = &r->cancel};
     assert_ok(r->ops->kv_cache(r->weights, &d, &r->kv_cache, &err), err);
@@ -146,10 +147,17 @@ rig_forward(struct rig *r, const int *nodes, int n, uint32_t to, uint32_t n_trun
         const struct rig_node *node = &r->nodes[nodes[i]];
         int path[RIG_NODES], length = rig_path(r, nodes[i], path);
         uint32_t trunk = n_trunk < (uint32_t)length ? n_trunk : (uint32_t)length - 1; /* itself is in the tail */
+        if (trunk > 0 && r->desc->form.delta.value_heads > 0) { /* state t is the one after t rows */
+            slot_t slots[RIG_NODES];
+            for (uint32_t k = 0; k < trunk; k++)
+                slots[k] = r->nodes[path[k]].slot;
+            assert_true(r->ops->advance(r->kv_cache, trunk, STATE_NONE, slots, trunk));
+        }
         rows[forward.n++] = (struct row){.token = node->token,
                                          .slot = node->slot,
                                          .ring = node->ring,
                                          .n_trunk = trunk,
+                                         .state = trunk,
                                          .tail = (uint32_t)forward.n_tails,
                                          .n_tail = (uint32_t)length - trunk,
                                          .from = node->depth};

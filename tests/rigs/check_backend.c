@@ -41,6 +41,7 @@ run(struct check *c, struct command *m, struct err *err)
     case TRUNK:
         ledger_trunk(c->ledger, m->seq, m->first, m->slots, m->n);
         return cpu->trunk(s, m->seq, m->first, m->slots, m->n);
+    case ADVANCE: return cpu->advance(s, m->first, m->seq, m->slots, m->n);
     case EMBED: ledger_embedded(c->ledger, m->rows, m->n); return cpu->embed(s, m->rows, m->n);
     case STEP: return ledger_forward(c->ledger, &m->forward, err) && cpu->step(s, &m->forward);
     case UNTIL: return ledger_forward(c->ledger, &m->forward, err) && cpu->until(s, &m->forward, &m->rule, m->result);
@@ -61,7 +62,7 @@ run(struct check *c, struct command *m, struct err *err)
 static void
 carry_out(struct check *c, struct command *m, struct err *err)
 {
-    if (err->kind != ERR_NONE && m->kind != TRUNK && m->kind != EMBED)
+    if (err->kind != ERR_NONE && m->kind != TRUNK && m->kind != ADVANCE && m->kind != EMBED)
         return;
     struct err mine = {.kind = ERR_NONE}, from_wait = {.kind = ERR_NONE};
     bool ok = run(c, m, &mine);
@@ -163,6 +164,13 @@ check_trunk(struct kv_cache *s, seq_t seq, uint32_t first, const slot_t *slots, 
 {
     return request_trunk(check_of(s)->limits, seq, first, slots, n) &&
            queue(s, (struct command){.kind = TRUNK, .seq = seq, .first = first, .slots = slots, .n = n});
+}
+
+static bool
+check_advance(struct kv_cache *s, uint32_t to, uint32_t from, const slot_t *slots, size_t n)
+{
+    return request_advance(check_of(s)->limits, to, from, slots, n) &&
+           queue(s, (struct command){.kind = ADVANCE, .first = to, .seq = from, .slots = slots, .n = n});
 }
 
 static bool
@@ -391,6 +399,7 @@ const struct backend_ops check_backend = {
     .kv_cache = check_kv_cache,
     .drop = check_drop,
     .trunk = check_trunk,
+    .advance = check_advance,
     .embed = check_embed,
     .feed = check_feed,
     .step = check_step,

@@ -13,6 +13,7 @@
  * this memory until command_deliver() copies them to the caller. */
 enum command_kind {
     TRUNK,
+    ADVANCE, /* the state `first` becomes that of `seq` after the slots */
     EMBED,
     STEP,
     UNTIL,

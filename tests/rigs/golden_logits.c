@@ -86,7 +86,8 @@ reader_open(const struct backend_ops *ops, const struct model *m, const struct b
 {
     struct reader r = {.ops = ops, .model = m};
     struct err err = {.kind = ERR_NONE};
-    const struct kv_cache_desc d = {.slots = 64, .ring = 64, .seqs = 1, .trunk = 64, .max_rows = 64, .max_probes = 1};
+    const struct kv_cache_desc d = {
+        .slots = 64, .ring = 64, .seqs = 1, .trunk = 64, .max_rows = 64, .max_probes = 1, .states = 1};
     if (!ops->open(&r.backend, o, &err) || !ops->load(r.backend, &m->desc, NULL, NULL, &r.weights, &err) ||
         !ops->kv_cache(r.weights, &d, &r.kv_cache, &err))
         fail_msg("%s", err.text);

@@ -327,18 +327,53 @@ add_inputs(const struct naive_model *m, uint32_t l, const struct naive_token *to
     return true;
 }
 
+/* Queries without their gates, and what the gates let through. */
+static void
+part_gates(const struct model_desc *d, const double *gated, double *query)
+{
+    for (size_t i = 0; i < (size_t)d->heads * d->head_dim && d->form.output_gate; i++)
+        query[i] = gated[i / d->head_dim * 2 * d->head_dim + i % d->head_dim];
+}
+
+static void
+apply_gates(const struct model_desc *d, const double *gated, double *out)
+{
+    for (size_t i = 0; i < (size_t)d->heads * d->head_dim && d->form.output_gate; i++)
+        out[i] /= 1 + exp(-gated[(i / d->head_dim * 2 + 1) * d->head_dim + i % d->head_dim]);
+}
+
+/* Attention of token t with the tokens up to it. `query` has room for the queries and the outputs of the heads. */
+static void
+attention(const struct naive_model *m, uint32_t l, size_t t, double *x, const double *keys, const double *values,
+          double *query, double *gated, double *back)
+{
+    const struct model_desc *d = &m->desc;
+    const struct naive_layer *w = &m->doubles[l - 1];
+    const struct layer_form *form = &d->layers[l - 1].form;
+    double *attended = query + (size_t)d->heads * d->head_dim;
+    naive_multiply(m, &w->wq, x, d->form.output_gate ? gated : query);
+    part_gates(d, gated, query);
+    finish_heads(d, form, &w->bq, &w->q_norm, query, d->heads, t);
+    grow(d, query, layer_sizes(d, form).q, t);
+    attend(d, form, &w->sinks, query, keys, values, t + 1, attended);
+    apply_gates(d, gated, attended);
+    naive_multiply(m, &w->wo, attended, back);
+}
+
 bool
 naive_hidden(const struct naive_model *m, const struct naive_token *path, size_t n, uint32_t depth, double *out)
 {
     const struct model_desc *d = &m->desc;
     const size_t width = d->width, qn = (size_t)d->heads * d->head_dim, kvn = (size_t)d->kv_heads * d->head_dim;
-    double *memory = calloc(n * 2 * (width + depth * kvn) + 4 * width + 2 * qn + 2 * d->ffn, sizeof *memory);
+    const size_t gates = d->form.output_gate ? qn : 0, delta = naive_delta_numbers(d, n);
+    double *memory =
+        calloc(n * 2 * (width + depth * kvn) + 4 * width + 2 * qn + 2 * gates + 2 * d->ffn + delta, sizeof *memory);
     if (memory == NULL)
         return false;
     double *hidden = memory, *embedded = hidden + n * width, *all = embedded + n * width,
            *x = all + 2 * n * depth * kvn;
     double *back = x + width, *before = back + width, *copy = before + width, *query = copy + width;
-    double *attended = query + qn, *gate = attended + qn, *up = gate + d->ffn;
+    double *gate = query + 2 * qn, *up = gate + d->ffn, *gated = up + d->ffn, *state = gated + 2 * gates;
     bool ok = true;
 
     embed(m, path, n, hidden);
@@ -347,19 +382,21 @@ naive_hidden(const struct naive_model *m, const struct naive_token *path, size_t
     for (uint32_t l = 1; l <= depth; l++) {
         const struct naive_layer *w = &m->doubles[l - 1];
         const struct layer_form *form = &d->layers[l - 1].form;
+        const bool recurrent = form->kind == LAYER_DELTA_NET;
         double *keys = all + 2 * n * kvn * ((form->kv_layer > 0 ? form->kv_layer : l) - 1), *values = keys + n * kvn;
-        if (form->kv_layer == 0)
+        memset(state, 0, delta * sizeof *state);
+        if (form->kv_layer == 0 && !recurrent)
             keys_and_values(m, l, hidden, n, x, keys, values);
         for (size_t t = 0; t < n; t++) {
             double *h = hidden + t * width;
             memcpy(before, h, width * sizeof *before);
             if (path[t].skip_attention == NULL || !path[t].skip_attention[l]) {
                 read_stream(d, &w->attn_norm, &w->attn_norm_b, h, x);
-                naive_multiply(m, &w->wq, x, query);
-                finish_heads(d, form, &w->bq, &w->q_norm, query, d->heads, t);
-                grow(d, query, layer_sizes(d, form).q, t);
-                attend(d, form, &w->sinks, query, keys, values, t + 1, attended);
-                naive_multiply(m, &w->wo, attended, back);
+                if (recurrent) {
+                    naive_delta(m, w, x, t, state, back);
+                } else {
+                    attention(m, l, t, x, keys, values, query, gated, back);
+                }
                 add(d, &w->bo, &w->attn_post, back, h);
             }
             if (path[t].skip_mlp == NULL || !path[t].skip_mlp[l]) {

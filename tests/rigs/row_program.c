@@ -161,6 +161,13 @@ difference(const float *got, const double *expected, uint32_t n)
     return d > 0 ? sqrt(d / norm) : d; /* NaN stays NaN, and no comparison is true of it */
 }
 
+/* Rows that skipped sublayers cannot be committed where layers are recurrent. */
+static bool
+row_stays_open(const struct program *p, bool planned)
+{
+    return planned && p->w->desc->form.delta.value_heads > 0;
+}
+
 static slot_t
 row_clean(struct program *p, const struct naive_token *path, size_t n, uint32_t depth)
 {
@@ -169,15 +176,22 @@ row_clean(struct program *p, const struct naive_token *path, size_t n, uint32_t 
            p->clean_path[same].skip_mlp == path[same].skip_mlp)
         same++;
     context_truncate(p->clean, 0, same);
+    slot_t open = SLOT_NONE;
     for (uint32_t i = same; i + 1 < n; i++) {
         const struct plan plan = {path[i].skip_attention, path[i].skip_mlp};
-        const slot_t s = context_append(p->clean, 0, SLOT_NONE, path[i].token);
-        EXPECT(p, context_advance(p->clean, &s, 1, p->layers, &plan) && context_keep(p->clean, 0, &s, 1));
+        const slot_t s = context_append(p->clean, 0, open, path[i].token);
+        EXPECT(p, context_advance(p->clean, &s, 1, p->layers, &plan));
+        if (row_stays_open(p, path[i].skip_mlp != NULL)) {
+            open = s;
+            continue;
+        }
+        EXPECT(p, context_keep(p->clean, 0, &s, 1));
         p->clean_path[i] = path[i];
+        same = i + 1;
     }
-    p->clean_len = (uint32_t)n - 1;
+    p->clean_len = same;
     const struct plan plan = {path[n - 1].skip_attention, path[n - 1].skip_mlp};
-    const slot_t last = context_append(p->clean, 0, SLOT_NONE, path[n - 1].token);
+    const slot_t last = context_append(p->clean, 0, open, path[n - 1].token);
     EXPECT(p, context_advance(p->clean, &last, 1, depth, &plan));
     return last;
 }
@@ -355,7 +369,7 @@ do_keep(struct program *p)
             !row_one_in(p, 4))
             path[n++] = p->open[i];
     }
-    if (n == 0 && !row_one_in(p, 4))
+    if ((n == 0 && !row_one_in(p, 4)) || row_stays_open(p, q->plan != 0))
         return;
     EXPECT(p, context_keep(p->c, seq, path, n));
     row_forget_open_of(p, seq);

@@ -93,7 +93,12 @@ static const struct naive_shape shapes[] = {
     {SHAPE(3, 40, 4, 2, 10, 48, 39, ROPE_HALVES, WEIGHT_F16), .optional = LAYER_QKV_BIAS, .window = 9},
     {SHAPE(3, 32, 4, 2, 16, 64, 35, ROPE_ADJACENT, WEIGHT_F32), .optional = LAYER_QKV_BIAS | LAYER_QK_NORM,
      .window = 70},
+    {SHAPE(4, 32, 4, 2, 8, 64, 48, ROPE_HALVES, WEIGHT_F32), .optional = LAYER_QK_NORM, .attention_every = 4,
+     .form = {.output_gate = true, .delta = {2, 4, 8, 16, 4, true}}},
+    {SHAPE(3, 24, 3, 3, 8, 40, 33, ROPE_ADJACENT, WEIGHT_F16), .attention_every = 2,
+     .form = {.delta = {2, 2, 6, 10, 3, false}}},
 };
+#define RECURRENT 2 /* shapes with recurrent layers, the last ones: only on the CPU */
 
 /* A program on one backend with one setting. False: this machine does not have the instruction set. */
 static bool
@@ -106,7 +111,8 @@ run_backend(const struct backend_ops *ops, struct backend_options options, unsig
     if (!ops->open(&backend, &options, &e))
         return false;
     print_message("%s: %s\n", ops->name, ops->describe(backend));
-    const struct naive_shape *shape = &shapes[seed % (sizeof shapes / sizeof *shapes)];
+    const struct naive_shape *shape =
+        &shapes[seed % (sizeof shapes / sizeof *shapes - (ops->advance == NULL ? RECURRENT : 0))];
     struct naive_model *model = naive_model_random(shape, seed);
     assert_non_null(model);
     assert_ok(ops->load(backend, naive_model_desc(model), NULL, NULL, &weights, &e), e);
