@@ -19,6 +19,7 @@ GRIDS = {
     "ngram": "n_max=2:8:2 n_min=1:3:1 k=1:9:2",
     "suffix": "spec_factor=0.5:2:0.5 min_prob=0.1:0.7:0.2 k=2:14:4",
     "sd": "k=1:10:1",
+    "eagle": "k=1:9:1 topk=1:4:3",
     "ngram+sd": "n_min=2:4:1 copied=2:8:3 k=1:5:1",
     "specdecpp": "h=0.3:0.9:0.2 max=2:10:4",
     "sv": "window=2:8:2",
