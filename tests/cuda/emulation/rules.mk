@@ -6,7 +6,7 @@ EMULATED_OBJ  := $(CUDA_CU:%.cu=$(BUILD)/emulated/%.o) $(CUDA_C:%.c=$(BUILD)/emu
 EMULATED_SO   := $(BUILD)/tests/specscope-cuda-emulated.so
 
 # Device code punes as it likes, and defines what it does not call.
-EMULATED_CXX  := $(CXX) -std=c++17 -D_GNU_SOURCE -O2 -g -ffp-contract=off -fno-strict-aliasing -fPIC -fvisibility=hidden \
+EMULATED_CXX  := $(CXX) -std=c++17 -D_GNU_SOURCE -O2 -g1 -ffp-contract=off -fno-strict-aliasing -fPIC -fvisibility=hidden \
 	-Wall -Wextra -Wno-unused-function -Wno-unknown-pragmas -pthread -I$(EMULATION)/include -I. \
 	$(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all)
 
