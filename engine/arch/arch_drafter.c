@@ -246,9 +246,9 @@ take_ahead(const struct arch_taking *t, const struct ahead_names *n, uint32_t la
            own_or_shared(t, layer, n->head, &d->head, &out->head) && arch_take_layer(t, layer, &out->layer);
 }
 
-/* A layer that cannot be used is left out, as if the file had none: the model runs without it. */
-void
-arch_take_ahead(const struct arch_taking *t)
+/* Sets model.ahead. A layer that cannot be used is left out, as if the file had none: the model runs without it. */
+static void
+take_layer_ahead(const struct arch_taking *t)
 {
     struct model *m = t->model, counted = *m;
     const uint32_t layers = m->desc.n_layers;
@@ -277,4 +277,15 @@ arch_take_ahead(const struct arch_taking *t)
         m->ahead = ahead;
     }
     m->blocks = counted.blocks;
+}
+
+bool
+arch_read_tensors(struct model *m, const struct arch_source *s, bool tied, bool *used, struct err *err)
+{
+    const struct arch_taking t = {.model = m, .source = s, .used = used, .err = err};
+    if (!arch_take_model(m, s, tied, used, err))
+        return false;
+    if ((s->arch->traits & ARCH_LOOKS_AHEAD) != 0)
+        take_layer_ahead(&t);
+    return arch_refuse_leftovers(&t);
 }

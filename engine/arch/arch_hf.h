@@ -80,8 +80,8 @@ struct arch_head {
 };
 /* Reads the tensors of an EAGLE-3 head whose numbers have been read, and checks that it fits its target. */
 bool arch_take_head(const struct arch_taking *, const struct arch_head *, const struct model *target);
-/* Sets model.ahead if the files contain a layer for multi-token prediction that can be used. */
-void arch_take_ahead(const struct arch_taking *);
+/* The part of arch_read_tensors() that reads the model itself, without layers for multi-token prediction (model.ahead). */
+bool arch_take_model(struct model *, const struct arch_source *, bool tied, bool *used, struct err *);
 
 /* Names in a folder, within a layer: of an expert's matrix; of the shared expert's matrix, with its rows in that
  * tensor; and of the module that contains all experts. */

@@ -153,11 +153,11 @@ static void
 compare(float temperature)
 {
     static const struct knob_setting set[] = {{"window", "6"}, {"row_cost", "0.5"}, {"draft_cost", "0.5"}};
-    struct reference f[AUX_MODELS];
+    struct reference f[AUX_COMPANION + 1];
     struct compared c = {0};
     token_t tokens[512], drafts[MOST];
     uint32_t n = 0, drafted = 0;
-    for (enum aux_role role = 0; role < AUX_MODELS; role++)
+    for (enum aux_role role = AUX_DRAFT; role <= AUX_COMPANION; role++)
         open_reference(&f[role], role);
     struct recorded_run run = record("sv", set, 3, temperature);
     for (size_t i = 0; i < run.n; i++) {
@@ -185,7 +185,7 @@ compare(float temperature)
                   (double)temperature, (unsigned)c.rounds, (unsigned)c.drafts, (unsigned)c.stopped, c.worst);
     assert_true(c.rounds > 20 && c.stopped > 5);
     assert_true(c.worst < 1e-6);
-    for (enum aux_role role = 0; role < AUX_MODELS; role++)
+    for (enum aux_role role = AUX_DRAFT; role <= AUX_COMPANION; role++)
         close_reference(&f[role]);
     recorded_run_free(&run);
 }
