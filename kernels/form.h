@@ -49,7 +49,7 @@ struct alibi {
 
 #define DELTA_TAPS_MOST 8
 
-/* Heads of a gated delta net (Yang, Kautz and Hatamizadeh 2025; docs/methods.md 20). The convolution's channels are
+/* Heads of a gated delta net (Yang, Kautz and Hatamizadeh 2025; docs/methods.md 4). The convolution's channels are
  * those of all q, then k, then v. */
 struct delta_form {
     uint32_t key_heads, value_heads; /* value_heads is a multiple of key_heads; 0: the model has no such layers */

@@ -1,4 +1,4 @@
-/* Gated delta nets (docs/methods.md 20), and the state cache beside the KV cache.
+/* Gated delta nets (docs/methods.md 4), and the state cache beside the KV cache.
  *
  * A state is the one after the last committed row of a sequence: for each recurrent layer and value head a matrix S
  * (key_dim, value_dim), and the inputs of the convolution at the last taps - 1 positions. A row that is not committed
