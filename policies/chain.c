@@ -119,6 +119,18 @@ chain_draft(struct round *const *rounds, uint32_t n, const struct chain_rule *ru
     return true;
 }
 
+bool
+chain_draft_aux(struct round *const *rounds, uint32_t n, enum aux_role role, uint32_t most)
+{
+    struct round *draft[ROUNDS_MOST];
+    struct chain_rule rules[ROUNDS_MOST];
+    if (!rounds_model(rounds, n, role, draft))
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        rules[i] = (struct chain_rule){.exit_layer = draft[i]->exit_layer, .most = most, .full = "k", .threshold = NAN};
+    return chain_draft(draft, n, rules, NULL);
+}
+
 /* ---- on a record ---- */
 
 void

@@ -38,6 +38,8 @@ struct chain_hook {
  * runs layers 1..E before the next draft; the last draft's row stays at depth 0, unless drafting stopped before
  * a token, or the hook ran it. The hook may be NULL. False: stop now. */
 bool chain_draft(struct round *const *, uint32_t n, const struct chain_rule *rules, const struct chain_hook *);
+/* Drafts n chains of `most` tokens in step by an auxiliary model, with knob "k". */
+bool chain_draft_aux(struct round *const *, uint32_t n, enum aux_role, uint32_t most);
 /* Runs the rows of the chains' ends through layers 1..to. */
 bool chain_run(struct chain_end *const *, uint32_t n, uint32_t to, slot_t *rows);
 /* Drafts on a record; the caller verifies. */

@@ -30,21 +30,6 @@ mtp_open(struct policy *p, const struct model_info *model, const struct sampling
     return policy_number(p, "k", "K", 1, 32, 1, 4, "tokens drafted a round");
 }
 
-/* ---- a chain ---- */
-
-static bool
-draft_chains(enum aux_role role, struct policy *const *p, struct round *const *r, uint32_t n)
-{
-    struct round *draft[ROUNDS_MOST];
-    struct chain_rule rules[ROUNDS_MOST];
-    if (!rounds_model(r, n, role, draft))
-        return false;
-    for (uint32_t i = 0; i < n; i++)
-        rules[i] = (struct chain_rule){
-            .exit_layer = draft[i]->exit_layer, .most = (uint32_t)p[i]->value[KNOB_K], .full = "k", .threshold = NAN};
-    return chain_draft(draft, n, rules, NULL);
-}
-
 /* ---- a tree ---- */
 
 struct node {
@@ -172,13 +157,14 @@ draft_tree(struct policy *p, struct round *r)
 static bool
 eagle_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 {
-    return p[0]->value[KNOB_TOPK] > 1 ? rounds_each(p, r, n, draft_tree) : draft_chains(AUX_EAGLE, p, r, n);
+    return p[0]->value[KNOB_TOPK] > 1 ? rounds_each(p, r, n, draft_tree)
+                                      : chain_draft_aux(r, n, AUX_EAGLE, (uint32_t)p[0]->value[KNOB_K]);
 }
 
 static bool
 mtp_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 {
-    return draft_chains(AUX_MTP, p, r, n);
+    return chain_draft_aux(r, n, AUX_MTP, (uint32_t)p[0]->value[KNOB_K]);
 }
 
 /* A draft is computed from the outputs of the drafts before it, and so depends on where its round began. */

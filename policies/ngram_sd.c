@@ -1,7 +1,5 @@
 /* A rank of two drafters: n-grams where they match, else a draft model (docs/policies/ngram.md). A round
  * has the drafts of one of them. */
-#include <math.h>
-
 #include "policies/chain.h"
 #include "policies/lookup.h"
 #include "policies/policy.h"
@@ -32,22 +30,14 @@ rule_of(const double *value)
 static bool
 ngram_sd_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 {
-    struct round *rest[ROUNDS_MOST], *draft[ROUNDS_MOST];
-    struct chain_rule rules[ROUNDS_MOST];
+    struct round *rest[ROUNDS_MOST];
     uint32_t left = 0;
     if (!lookup_draft(p, r, n, rule_of))
         return false;
     for (uint32_t i = 0; i < n; i++)
         if (round_drafted(r[i]) == 0)
             rest[left++] = r[i];
-    if (left == 0)
-        return true;
-    if (!rounds_model(rest, left, AUX_DRAFT, draft))
-        return false;
-    for (uint32_t i = 0; i < left; i++) /* the knobs of all instances are equal */
-        rules[i] = (struct chain_rule){
-            .exit_layer = draft[i]->exit_layer, .most = (uint32_t)p[0]->value[KNOB_K], .full = "k", .threshold = NAN};
-    return chain_draft(draft, left, rules, NULL);
+    return left == 0 || chain_draft_aux(rest, left, AUX_DRAFT, (uint32_t)p[0]->value[KNOB_K]);
 }
 
 static bool

@@ -1,7 +1,5 @@
 /* Speculative decoding with a draft model (docs/policies/sd.md): a fixed number of tokens K, from a
  * model of its own or from the target's own first layers. */
-#include <math.h>
-
 #include "policies/chain.h"
 #include "policies/policy.h"
 
@@ -17,14 +15,7 @@ sd_open(struct policy *p, const struct model_info *model, const struct sampling 
 static bool
 sd_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 {
-    struct round *draft[ROUNDS_MOST];
-    struct chain_rule rules[ROUNDS_MOST];
-    if (!rounds_model(r, n, AUX_DRAFT, draft))
-        return false;
-    for (uint32_t i = 0; i < n; i++)
-        rules[i] = (struct chain_rule){
-            .exit_layer = draft[i]->exit_layer, .most = (uint32_t)p[i]->value[KNOB_K], .full = "k", .threshold = NAN};
-    return chain_draft(draft, n, rules, NULL);
+    return chain_draft_aux(r, n, AUX_DRAFT, (uint32_t)p[0]->value[KNOB_K]);
 }
 
 static bool

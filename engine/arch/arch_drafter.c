@@ -151,13 +151,12 @@ take_ends(const struct arch_taking *t, const struct model *target, uint32_t outp
     if (!own_head && outputs != target->desc.head.rows)
         return err_set(t->err, ERR_WORK, "%s: has a vocabulary of its own ('d2t'), but no head ('%s'); %s",
                        t->source->path, names->head, names->remedy);
-    if (embeds && !arch_take_tensor(t, names->embedding, d->vocab, d->width, &d->embedding))
-        return false;
-    if (own_head)
-        return (embeds || (share(t->model, &target->desc.embedding, &d->embedding), true)) &&
-               arch_take_tensor(t, names->head, outputs, d->width, &d->head);
     if (!embeds)
         share(t->model, &target->desc.embedding, &d->embedding);
+    else if (!arch_take_tensor(t, names->embedding, d->vocab, d->width, &d->embedding))
+        return false;
+    if (own_head)
+        return arch_take_tensor(t, names->head, outputs, d->width, &d->head);
     share(t->model, &target->desc.head, &d->head);
     d->head_bias = target->desc.head_bias;
     return true;

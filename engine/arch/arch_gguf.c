@@ -388,18 +388,24 @@ read_delta_layers(const struct reading *r)
     return true;
 }
 
+static struct arch_source
+source_of(const struct model *m, const struct gguf *g, const struct arch *arch)
+{
+    return (struct arch_source){.path = m->path,
+                                .prefix = arch->gguf,
+                                .arch = arch,
+                                .names = &gguf_names,
+                                .file = g,
+                                .n_tensors = (size_t)g->n_tensors,
+                                .number = number,
+                                .tensor = tensor,
+                                .tensor_name = tensor_name};
+}
+
 bool
 arch_read_gguf(struct model *m, const struct gguf *g, const struct arch *arch, struct err *err)
 {
-    const struct arch_source s = {.path = m->path,
-                                  .prefix = arch->gguf,
-                                  .arch = arch,
-                                  .names = &gguf_names,
-                                  .file = g,
-                                  .n_tensors = (size_t)g->n_tensors,
-                                  .number = number,
-                                  .tensor = tensor,
-                                  .tensor_name = tensor_name};
+    const struct arch_source s = source_of(m, g, arch);
     bool *used = calloc(s.n_tensors + 1, sizeof *used);
     if (used == NULL)
         return err_set(err, ERR_WORK, "%s: out of memory", m->path);
@@ -453,15 +459,7 @@ bool
 arch_read_gguf_head(struct model *m, const struct gguf *g, const struct model *target, struct err *err)
 {
     static const struct arch arch = {.gguf = head_arch, .hf = head_arch};
-    const struct arch_source s = {.path = m->path,
-                                  .prefix = head_arch,
-                                  .arch = &arch,
-                                  .names = &gguf_names,
-                                  .file = g,
-                                  .n_tensors = (size_t)g->n_tensors,
-                                  .number = number,
-                                  .tensor = tensor,
-                                  .tensor_name = tensor_name};
+    const struct arch_source s = source_of(m, g, &arch);
     bool *used = calloc(s.n_tensors + 1, sizeof *used);
     if (used == NULL)
         return err_set(err, ERR_WORK, "%s: out of memory", m->path);

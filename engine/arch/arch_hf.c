@@ -266,6 +266,20 @@ names_of(const struct arch *arch, const struct hf_folder *f)
     return n;
 }
 
+static struct arch_source
+source_of(const struct hf_source *file, const struct arch *arch, const struct arch_names *names,
+          bool (*look)(const struct arch_source *, const char *name, struct arch_tensor *out))
+{
+    return (struct arch_source){.path = file->folder->path,
+                                .arch = arch,
+                                .names = names,
+                                .file = file,
+                                .n_tensors = file->folder->n_tensors,
+                                .number = number,
+                                .tensor = look,
+                                .tensor_name = tensor_name};
+}
+
 /* Reads a folder whose config.json has been normalised by arch_hf_understood(). */
 static bool
 read_understood(struct model *m, const struct hf_folder *f, const struct packed *packed, const struct arch *arch,
@@ -273,14 +287,7 @@ read_understood(struct model *m, const struct hf_folder *f, const struct packed 
 {
     const struct arch_names names = names_of(arch, f);
     const struct hf_source file = {f, packed};
-    const struct arch_source s = {.path = f->path,
-                                  .arch = arch,
-                                  .names = &names,
-                                  .file = &file,
-                                  .n_tensors = f->n_tensors,
-                                  .number = number,
-                                  .tensor = tensor,
-                                  .tensor_name = tensor_name};
+    const struct arch_source s = source_of(&file, arch, &names, tensor);
     if (f->part_of[0] != '\0' && hf_folder_find(f, names.embedding) == NULL)
         return err_set(
             err, ERR_WORK,
@@ -411,14 +418,7 @@ read_head(struct model *m, const struct hf_folder *f, const struct arch_head *h,
     names.layer = "layers.";
     names.computable[COMPUTABLE] = "t2d";
     const struct hf_source file = {f, NULL};
-    const struct arch_source s = {.path = f->path,
-                                  .arch = arch,
-                                  .names = &names,
-                                  .file = &file,
-                                  .n_tensors = f->n_tensors,
-                                  .number = number,
-                                  .tensor = head_tensor,
-                                  .tensor_name = tensor_name};
+    const struct arch_source s = source_of(&file, arch, &names, head_tensor);
     bool *used = calloc(s.n_tensors + 1, sizeof *used);
     if (used == NULL)
         return err_set(err, ERR_WORK, "%s: out of memory", f->path);

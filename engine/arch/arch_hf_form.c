@@ -466,7 +466,7 @@ static void
 see_all(struct model *m, struct layer_desc *layers, uint32_t first, uint32_t every)
 {
     for (uint32_t l = 1; l <= m->desc.n_layers; l++)
-        layers[l - 1].form.sees_all = every > 0 ? (l - 1) % every == first : false;
+        layers[l - 1].form.sees_all = every > 0 && (l - 1) % every == first;
 }
 
 /* Sets the windows from max_window_layers (Qwen). In SmolLM 3 the layers without rotation have the window. */

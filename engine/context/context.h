@@ -24,8 +24,8 @@ struct context_options { /* 0 except in ctx: the default of kv_cache_defaults(),
     uint32_t spare;      /* uncommitted rows and forked rows beyond ctx */
     uint32_t ring;       /* rows whose hidden states are stored */
     uint32_t seqs;       /* sequences alive at a time */
-    uint32_t
-        max_rows; /* rows in one advance; no more than ring/2. 0: also the backend's prompt_rows, with a larger ring */
+    /* rows in one advance; no more than ring/2. 0: also the backend's prompt_rows, with a larger ring */
+    uint32_t max_rows;
     uint32_t max_probes; /* probes in one head call; context_predict() splits larger requests */
     /* Rows run up to this layer and are committed there: it takes the place of L. 0: the model's last layer. With a
      * depth below the last layer, nothing can be verified or compared with the last layer. */

@@ -132,19 +132,18 @@ pass_over(struct engine *e, enum aux_role role, const struct err *why)
 }
 
 /* The target's own layer for multi-token prediction, if a policy may need it. */
-static bool
+static void
 find_ahead(struct engine *e, const struct engine_options *o, const struct model_options *options)
 {
     struct aux_model *h = &e->aux[AUX_MTP];
     struct err why = {.kind = ERR_NONE};
     if (e->model->ahead == NULL || (o->wanted & NEEDS(AUX_MTP)) == 0)
-        return true;
+        return;
     h->found = model_open_ahead(&h->model, e->model, options, &why);
     if (!h->found) {
         h->model = NULL;
         pass_over(e, AUX_MTP, &why);
     }
-    return true;
 }
 
 static bool
@@ -152,11 +151,12 @@ find(struct engine *e, enum aux_role role, const struct engine_options *o, const
      struct err *err)
 {
     static const char self[] = "self:";
-    const char *given = role == AUX_EAGLE || role == AUX_MTP ? NULL : o->aux[role];
-    const char *draft = o->aux[AUX_DRAFT];
+    const char *given = role <= AUX_COMPANION ? o->aux[role] : NULL, *draft = o->aux[AUX_DRAFT];
     if (role == AUX_MTP)
-        return find_ahead(e, o, options);
-    if (role == AUX_EAGLE && (e->aux[role].model != NULL || (draft != NULL && strcmp(draft, "none") == 0)))
+        find_ahead(e, o, options);
+    if (role == AUX_MTP || e->aux[role].model != NULL) /* --draft may have named a head */
+        return true;
+    if (role == AUX_EAGLE && draft != NULL && strcmp(draft, "none") == 0)
         return true;
     if (given != NULL && strcmp(given, "none") == 0)
         return true;

@@ -129,7 +129,7 @@ multiply_as(Shared *s, uint32_t buffer_index)
                               : multiply<T, PRODUCT_TILES>(s, buffer_index);
 }
 
-/* Computes the products of step number *i of the list, and of those that are joined with it. */
+/* Computes the products of step number *i of the list and of the steps joined with it. */
 template <class Shared>
 static __device__ __forceinline__ uint32_t
 do_products(Shared *s, uint32_t *i, uint32_t buffer_index)
