@@ -8,7 +8,8 @@
 #define POINTS  12 /* values of a knob that an ascent tries */
 #define ASCENTS 2  /* passes over all knobs */
 #define TRIED   (1 + ASCENTS * POLICY_KNOBS * POINTS)
-#define APART   0.1 /* distance of two presets, as a share of a knob's range */
+#define APART   0.1  /* distance of two presets, as a share of a knob's range, */
+#define FURTHER 0.25 /* or of a whole number, as a share of the larger value */
 
 struct point {
     double value[POLICY_KNOBS], score;
@@ -51,7 +52,7 @@ try(struct search *s, const double *value)
     return s->n++;
 }
 
-/* Moves to the best value of each knob in turn. */
+/* Moves to the best value of each knob in turn: first of values in its whole range, then of values between these. */
 static void
 ascend(struct search *s)
 {
@@ -64,11 +65,13 @@ ascend(struct search *s)
         const struct knob *knob = &info->knobs[k % info->n_knobs];
         double last = NAN, value[POLICY_KNOBS];
         memcpy(value, s->tried[best].value, sizeof value);
-        const double here = value[k % info->n_knobs];
+        const double here = value[k % info->n_knobs], range = knob->max - knob->min, apart = range / (POINTS - 1);
+        const bool coarse = k < info->n_knobs;
+        const double from = coarse ? knob->min : fmax(here - apart, knob->min),
+                     to = coarse ? knob->max : fmin(here + apart, knob->max);
         for (uint32_t i = 0; i < POINTS; i++) {
             double *v = &value[k % info->n_knobs];
-            if (!knob_check(knob, knob->min + (knob->max - knob->min) * i / (POINTS - 1), v, NULL) || *v == last ||
-                *v == here)
+            if (!knob_check(knob, from + (to - from) * i / (POINTS - 1), v, NULL) || *v == last || *v == here)
                 continue;
             last = *v;
             const uint32_t at = try(s, value);
@@ -83,7 +86,8 @@ apart(const struct policy_info *info, const struct point *a, const struct point 
     for (uint32_t k = 0; k < info->n_knobs; k++) {
         const struct knob *knob = &info->knobs[k];
         const double off = fabs(a->value[k] - b->value[k]);
-        if (off > 0 && (knob->kind == KNOB_CHOICE || off >= APART * (knob->max - knob->min)))
+        const double further = knob->kind == KNOB_INTEGER ? FURTHER * fmax(a->value[k], b->value[k]) : INFINITY;
+        if (off > 0 && (knob->kind == KNOB_CHOICE || off >= fmin(APART * (knob->max - knob->min), further)))
             return true;
     }
     return false;

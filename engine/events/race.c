@@ -388,6 +388,23 @@ race_took(struct race *r, double seconds)
 }
 
 void
+race_halve(struct race *r)
+{
+    struct race_standing all[RACE_CANDIDATES];
+    const uint32_t left = race_left(r);
+    if (r->phase != RACE_RUNS || r->at > 0 || r->heat < RACE_HEATS)
+        return;
+    race_standings(r, all);
+    for (uint32_t i = (left + 1) / 2; i < left; i++)
+        r->of[all[i].candidate].dropped = r->heat;
+    const uint32_t before = r->in_heat;
+    r->in_heat = 0;
+    for (uint32_t i = 0; i < before; i++)
+        if (is_left(r, r->order[i]) || r->order[i] == 0)
+            r->order[r->in_heat++] = r->order[i];
+}
+
+void
 race_finish_heats(struct race *r)
 {
     if (r->phase == RACE_RUNS)

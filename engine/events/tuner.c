@@ -402,7 +402,8 @@ begin_held_out(struct tuner *t)
     t->phase = TUNE_HELD_OUT;
 }
 
-/* Does the time end the heats? Between two heats, the next one must fit. */
+/* Does the time end the heats? Between two heats, the next one must fit. Candidates are halved until each of the halvings
+ * to come can have an equal share of the runs that are left, of at least a heat. */
 static bool
 is_late(struct tuner *t)
 {
@@ -412,9 +413,12 @@ is_late(struct tuner *t)
     if (heat < RACE_HEATS)
         return t->spent_s > t->time_s;
     const bool between = heat != t->heat_judged;
-    const double next_s = between ? t->raced_s / t->raced * (race_left(t->race) + 1) : 0;
+    const double runs = (HEATS_END * t->time_s - t->spent_s) / (t->raced_s / t->raced);
     t->heat_judged = heat;
-    return t->spent_s + next_s > HEATS_END * t->time_s;
+    uint32_t left = race_left(t->race);
+    for (; between && left > 2 && runs < left * log2(left); left = race_left(t->race))
+        race_halve(t->race);
+    return runs < (between ? left + 1 : 0);
 }
 
 static bool

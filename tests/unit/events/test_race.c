@@ -136,6 +136,68 @@ TEST(a_heat_is_one_prompt_for_each_candidate_left_in_alternating_order)
     race_close(r);
 }
 
+TEST(halving_keeps_the_faster_half_and_plain_decoding)
+{
+    enum { N = 9 };
+    struct race *r = open_race(N, seed);
+    struct race_standing all[RACE_CANDIDATES];
+    uint32_t candidate, prompt, seen = 0;
+    for (uint32_t i = 0; race_heat(r) < RACE_HEATS; i++) {
+        race_halve(r);
+        assert_int_equal(race_left(r), N);
+        race_next(r, &candidate, &prompt);
+        /* even candidates are faster than odd ones; prompts differ more, so that the t-test drops none */
+        race_took(r, (candidate % 2 == 0 ? 1 : 1.1) * exp(gaussian()));
+    }
+    race_standings(r, all);
+    const uint32_t before = race_left(r), left = (before + 1) / 2;
+    race_halve(r);
+    assert_int_equal(race_left(r), left);
+    bool kept[N] = {false};
+    for (uint32_t i = 0; i < left; i++)
+        kept[all[i].candidate] = true;
+    race_next(r, &candidate, &prompt);
+    while (race_heat(r) == RACE_HEATS) {
+        assert_true(kept[candidate] || candidate == 0);
+        seen |= 1U << candidate;
+        race_took(r, 1);
+        race_next(r, &candidate, &prompt);
+    }
+    assert_true(seen & 1);
+    for (uint32_t i = 0; i < N; i++)
+        assert_true(!kept[i] || seen >> i & 1);
+    race_close(r);
+}
+
+/* Many alike candidates and few runs: halved races find faster winners than races in which all candidates run. */
+TEST(halving_finds_the_faster_of_many_in_the_same_number_of_runs)
+{
+    enum { N = 40, RUNS = N * 6 };
+    double won[2] = {0, 0};
+    for (uint64_t i = 0; i < RACES; i++) {
+        struct times t = {.speed = {1}};
+        for (uint32_t c = 1; c < N; c++)
+            t.speed[c] = exp(0.1 * (double)gaussian());
+        draw_times(&t, N);
+        for (uint32_t halved = 0; halved < 2; halved++) {
+            struct race *r = open_race(N, i);
+            uint32_t candidate, prompt, heat = RACE_HEATS - 1;
+            for (uint32_t runs = 0; race_next(r, &candidate, &prompt) == RACE_RUNS && runs < RUNS; runs++) {
+                race_took(r, t.of_prompt[candidate][prompt] * exp(0.03 * (double)gaussian()));
+                while (halved == 1 && race_heat(r) > heat && race_left(r) > 2 &&
+                       RUNS - runs < race_left(r) * log2(race_left(r)))
+                    race_halve(r);
+                heat = race_heat(r) > heat ? race_heat(r) : heat;
+            }
+            race_finish_heats(r);
+            won[halved] += log(t.speed[race_winner(r)]) / RACES;
+            race_close(r);
+        }
+    }
+    print_message("ln(speed) of the winner: %.4f, halved %.4f\n", won[0], won[1]);
+    assert_true(won[1] > won[0]);
+}
+
 TEST(a_third_of_each_category_is_held_out)
 {
     struct race *r = open_race(2, seed);
