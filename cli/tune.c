@@ -400,10 +400,27 @@ print_engines(const struct tuner *t)
     }
 }
 
+/* Adds the speeds of a candidate, over all prompts (category NULL) or those of a category. */
+static void
+speeds_json(cJSON *row, const struct race *r, uint32_t candidate, const char *category)
+{
+    const struct comparison raced = race_speed(r, candidate, category), held = race_held_out(r, candidate, 0, category);
+    json_number(row, "times_ar", raced.value);
+    json_number(row, "low", raced.low);
+    json_number(row, "high", raced.high);
+    if (held.verdict == DIFFERENCE_UNKNOWN)
+        return;
+    json_number(row, "held_out_times_ar", held.value);
+    json_number(row, "held_out_low", held.low);
+    json_number(row, "held_out_high", held.high);
+    cJSON_AddStringToObject(row, "verdict", tune_verdict(held));
+}
+
 static cJSON *
 settings_json(const struct tuner *t)
 {
     struct race_standing all[RACE_CANDIDATES];
+    const char *category;
     const uint32_t n = race_standings(tuner_race(t), all);
     cJSON *list = cJSON_CreateArray();
     for (uint32_t i = 0; i < n; i++) {
@@ -416,18 +433,12 @@ settings_json(const struct tuner *t)
         set = cJSON_AddObjectToObject(row, "set");
         for (uint32_t k = 0; k < p->n_set; k++)
             cJSON_AddStringToObject(set, p->set[k].name, p->set[k].text);
-        json_number(row, "times_ar", all[i].speed.value);
-        json_number(row, "low", all[i].speed.low);
-        json_number(row, "high", all[i].speed.high);
         json_number(row, "heats", all[i].heats);
         json_number(row, "dropped_in_heat", all[i].dropped > 0 ? all[i].dropped : (double)NAN);
-        const struct comparison held = race_held_out(tuner_race(t), all[i].candidate, 0, NULL);
-        if (held.verdict != DIFFERENCE_UNKNOWN) {
-            json_number(row, "held_out_times_ar", held.value);
-            json_number(row, "held_out_low", held.low);
-            json_number(row, "held_out_high", held.high);
-            cJSON_AddStringToObject(row, "verdict", tune_verdict(held));
-        }
+        speeds_json(row, tuner_race(t), all[i].candidate, NULL);
+        cJSON *categories = cJSON_AddObjectToObject(row, "categories");
+        for (uint32_t k = 0; (category = tuner_category(t, k)) != NULL; k++)
+            speeds_json(cJSON_AddObjectToObject(categories, category), tuner_race(t), all[i].candidate, category);
     }
     return list;
 }

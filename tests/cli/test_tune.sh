@@ -26,6 +26,9 @@ assert [(l["policy"], int(l["rank"])) for l in whole] == [(s["policy"], i + 1) f
 assert all(abs(float(l["times_ar"]) - s["times_ar"]) < 1e-6 for l, s in zip(whole, race))
 assert (whole[0]["verdict"] != "") == ("verdict" in race[0])
 # a category with one prompt has a speed, which lies between those of the setting's other prompts
+same = {l["category"]: l["times_ar"] for l in lines if l["rank"] == "1" and l["category"] != ""}
+assert same.keys() == race[0]["categories"].keys(), race[0]
+assert all(x == "" or abs(float(x) - race[0]["categories"][c]["times_ar"]) < 1e-6 for c, x in same.items()), race[0]
 of = [float(l["times_ar"]) for l in lines if l["rank"] == "1" and l["category"] != "" and l["times_ar"] != ""]
 assert len(of) > 1 and min(of) <= float(whole[0]["times_ar"]) <= max(of), of
 PY
