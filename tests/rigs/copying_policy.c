@@ -91,9 +91,9 @@ const struct policy_ops policy_copying = {
     .draft = copying_draft,
 };
 
-/* Suffix decoding whose defaults draft trees, so that tests of every policy include them. */
+/* Suffix decoding and EAGLE heads whose defaults draft trees, so that tests of every policy include them. */
 
-extern const struct policy_ops policy_suffix;
+extern const struct policy_ops policy_suffix, policy_eagle;
 
 static void
 set_default(struct policy *p, const char *knob, double value)
@@ -104,7 +104,7 @@ set_default(struct policy *p, const char *knob, double value)
 }
 
 static bool
-tree_open(struct policy *p, const struct model_info *model, const struct sampling *sampling, struct err *err)
+suffix_tree_open(struct policy *p, const struct model_info *model, const struct sampling *sampling, struct err *err)
 {
     if (!policy_suffix.open(p, model, sampling, err))
         return false;
@@ -115,19 +115,33 @@ tree_open(struct policy *p, const struct model_info *model, const struct samplin
     return true;
 }
 
+static bool
+eagle_tree_open(struct policy *p, const struct model_info *model, const struct sampling *sampling, struct err *err)
+{
+    if (!policy_eagle.open(p, model, sampling, err))
+        return false;
+    set_default(p, "k", 3);
+    set_default(p, "topk", 3);
+    set_default(p, "nodes", 8);
+    return true;
+}
+
 const struct policy_ops *const *
 registry_with_copying(void)
 {
-    static struct policy_ops tree;
-
+    static struct policy_ops suffix_tree, eagle_tree;
     static const struct policy_ops *all[64];
     size_t n = 0;
-    tree = policy_suffix;
-    tree.name = "suffixtree";
-    tree.open = tree_open;
-    for (; policy_registry[n] != NULL && n + 3 < sizeof all / sizeof *all; n++)
+    suffix_tree = policy_suffix;
+    suffix_tree.name = "suffixtree";
+    suffix_tree.open = suffix_tree_open;
+    eagle_tree = policy_eagle;
+    eagle_tree.name = "eagletree";
+    eagle_tree.open = eagle_tree_open;
+    for (; policy_registry[n] != NULL && n + 4 < sizeof all / sizeof *all; n++)
         all[n] = policy_registry[n];
     all[n] = &policy_copying;
-    all[n + 1] = &tree;
+    all[n + 1] = &suffix_tree;
+    all[n + 2] = &eagle_tree;
     return all;
 }

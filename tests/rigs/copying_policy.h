@@ -7,7 +7,8 @@
 
 extern const struct policy_ops policy_copying;
 
-/* The program's policies, that one, and suffix decoding that drafts trees ("suffixtree"); NULL-terminated. Not for several threads at once. */
+/* The program's policies, that one, and suffix decoding and EAGLE heads that draft trees ("suffixtree", "eagletree");
+ * NULL-terminated. Not for several threads at once. */
 const struct policy_ops *const *registry_with_copying(void);
 
 #endif
