@@ -202,6 +202,8 @@ static const struct ahead_names ahead_names[] = {
      "shared_head.head.weight", true}, /* DeepSeek-V3, GLM-4 MoE */
     {"model.mtp_block.", "=model.mtp_emb_norm.0.weight", "=model.mtp_hidden_norm.0.weight",
      "=model.mtp_linear_proj.0.weight", NULL, NULL, NULL, false}, /* ERNIE 4.5 MoE */
+    {"mtp.layers.", "=mtp.pre_fc_norm_embedding.weight", "=mtp.pre_fc_norm_hidden.weight", "=mtp.fc.weight",
+     "=mtp.norm.weight", "=mtp.embed_tokens.weight", NULL, true}, /* Qwen3-Next, Qwen3.5 */
 };
 
 static const char *
@@ -214,6 +216,15 @@ ahead_name(const struct arch_taking *t, uint32_t layer, const char *end, char ou
     return out;
 }
 
+/* Reads a norm outside the layer. */
+static bool
+take_norm(const struct arch_taking *t, const char *name, uint32_t n, struct tensor *out)
+{
+    const struct arch_source *s = t->source;
+    const bool less_one = s->names->naming == LAYER_NAMED_HF && (s->arch->traits & ARCH_NORMS_LESS_ONE) != 0;
+    return arch_take_vector(t, name, n, NULL, less_one ? 1 : 0, out);
+}
+
 /* Reads a tensor of the layer, or takes the model's if the file has none. */
 static bool
 own_or_shared(const struct arch_taking *t, uint32_t layer, const char *end, const struct tensor *shared,
@@ -224,7 +235,7 @@ own_or_shared(const struct arch_taking *t, uint32_t layer, const char *end, cons
         share(t->model, shared, out);
         return true;
     }
-    return shared->rows == 1 ? arch_take_vector(t, name, shared->cols, NULL, 0, out)
+    return shared->rows == 1 ? take_norm(t, name, shared->cols, out)
                              : arch_take_tensor(t, name, shared->rows, shared->cols, out);
 }
 
@@ -237,12 +248,22 @@ take_ahead(const struct arch_taking *t, const struct ahead_names *n, uint32_t la
     *form = (struct drafter_desc){.features = d->width, .parts = 1, .output_normed = n->normed};
     if (n->normed)
         form->norm = d->final_norm;
-    return arch_take_vector(t, ahead_name(t, layer, n->token_norm, name), d->width, NULL, 0, &form->token_norm) &&
-           arch_take_vector(t, ahead_name(t, layer, n->feature_norm, name), d->width, NULL, 0, &form->feature_norm) &&
+    return take_norm(t, ahead_name(t, layer, n->token_norm, name), d->width, &form->token_norm) &&
+           take_norm(t, ahead_name(t, layer, n->feature_norm, name), d->width, &form->feature_norm) &&
            arch_take_tensor(t, ahead_name(t, layer, n->join, name), d->width, 2 * d->width, &form->join) &&
            own_or_shared(t, layer, n->final_norm, &d->final_norm, &out->final_norm) &&
            own_or_shared(t, layer, n->embedding, &d->embedding, &out->embedding) &&
            own_or_shared(t, layer, n->head, &d->head, &out->head) && arch_take_layer(t, layer, &out->layer);
+}
+
+/* The form of the last layer with attention, or of the last layer if none has it. */
+static struct layer_form
+form_ahead(const struct model_desc *d)
+{
+    uint32_t l = d->n_layers;
+    while (l > 1 && d->layers[l - 1].form.kind != LAYER_ATTENTION)
+        l--;
+    return d->layers[l - 1].form;
 }
 
 /* Sets model.ahead. A layer that cannot be used is left out, as if the file had none: the model runs without it. */
@@ -267,7 +288,7 @@ take_layer_ahead(const struct arch_taking *t)
         const struct arch_taking of = {&counted, &source, t->used, &unused};
         if (!has(&of, ahead_name(&of, layer, n->join, name)) || (ahead = model_take(&counted, sizeof *ahead)) == NULL)
             continue;
-        *ahead = (struct model_ahead){.layer.form = m->desc.layers[layers - 1].form};
+        *ahead = (struct model_ahead){.layer.form = form_ahead(&m->desc)};
         if (!take_ahead(&of, n, layer, ahead))
             break;
         ahead->parameters = counted.parameters;

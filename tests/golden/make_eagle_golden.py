@@ -13,7 +13,7 @@ is left out.
 expect.json: `target`, `head` and `policy`, and `runs`, one for each prompt and setting: `set` (the knobs), `prompt`, `ids` (its tokens),
 `text` (the target's next tokens) and `rounds`. A round has `at` (the number of tokens at its start, the pending one included),
 `accepted`, and `drafts`: the token of each node, its parent (a node's index, -1: the pending token) and its probability given its
-path. Nodes of a tree are in the order in which they were found. The rounds of glm4_moe hold for targets/glm4_moe.gguf, too.
+path. Nodes of a tree are in the order in which they were found. The rounds of glm4_moe and qwen3_5 hold for the GGUF files in targets/, too.
 
 The formats of files were read in these public sources:
   SpecForge        specforge/modeling/draft/llama3_eagle.py: LlamaForCausalLMEagle3, `midlayer.*`, d2t and t2d
@@ -22,6 +22,8 @@ The formats of files were read in these public sources:
   llama.cpp        src/models/eagle3.cpp, conversion/llama.py: architecture eagle3; src/models/glm4-moe.cpp: nextn
   transformers     modeling_layers.py: MtpModel, with which the rounds of GLM-4 MoE are compared
   PaddlePaddle     ERNIE's training code: mtp_emb_norm, mtp_hidden_norm, mtp_linear_proj, mtp_block
+  vLLM             vllm/model_executor/models/qwen3_next_mtp.py, qwen3_5_mtp.py: `mtp.*`
+  llama.cpp        conversion/qwen.py (Qwen3.5's `mtp.*` as nextn), pull requests 22673, 24025 (the features are normed) and 25589
 """
 import json
 import math
@@ -47,6 +49,9 @@ SIZES = dict(vocab_size=N, hidden_size=32, intermediate_size=48, num_attention_h
              attn_implementation="eager")
 PLAIN = {"rope_type": "default", "rope_theta": 10000.0}
 MIXTURE = dict(num_hidden_layers=4, rope_parameters=PLAIN)  # of which the last is the drafter's
+KINDS = ["linear_attention", "full_attention"] * 2
+HYBRID = dict(rope_parameters=PLAIN | {"partial_rotary_factor": 0.5}, linear_num_key_heads=2, linear_num_value_heads=2, linear_key_head_dim=8,
+              linear_value_head_dim=8, rms_norm_eps=1e-6, layer_types=KINDS)
 TARGETS = {
     "llama": lambda: tf.LlamaConfig(**SIZES, num_hidden_layers=7, rope_parameters=PLAIN, rms_norm_eps=1e-5),
     "glm4_moe": lambda: tf.Glm4MoeConfig(
@@ -56,6 +61,18 @@ TARGETS = {
     "ernie4_5_moe": lambda: tf.Ernie4_5_MoeConfig(
         **{k: v for k, v in (SIZES | MIXTURE).items() if k != "head_dim"}, moe_num_experts=4, moe_k=2, moe_intermediate_size=16,
         moe_num_shared_experts=1, moe_layer_start_index=1, moe_layer_end_index=2),
+    "qwen3_5": lambda: tf.Qwen3_5TextConfig(**SIZES | MIXTURE | HYBRID),
+    "qwen3_next": lambda: tf.Qwen3NextConfig(
+        **SIZES | MIXTURE | HYBRID, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=16, shared_expert_intermediate_size=16),
+}
+QWEN = {"enorm": "mtp.pre_fc_norm_embedding", "hnorm": "mtp.pre_fc_norm_hidden", "eh_proj": "mtp.fc", "norm": "mtp.norm"}
+LAYERS = {  # of multi-token prediction: the names of the block and of the other tensors, and what config.json has in checkpoints
+    "glm4_moe": ("model.layers.3.", {"enorm": "model.layers.3.enorm", "hnorm": "model.layers.3.hnorm", "eh_proj": "model.layers.3.eh_proj",
+                                     "norm": "model.layers.3.shared_head.norm"}, dict(num_nextn_predict_layers=1, num_mtp_layers=None)),
+    "ernie4_5_moe": ("model.mtp_block.0.", {"enorm": "model.mtp_emb_norm.0", "hnorm": "model.mtp_hidden_norm.0",
+                                            "eh_proj": "model.mtp_linear_proj.0"}, dict(num_nextn_predict_layers=1)),
+    "qwen3_5": ("mtp.layers.0.", QWEN, dict(mtp_num_hidden_layers=1, layer_types=KINDS[:3])),
+    "qwen3_next": ("mtp.layers.0.", QWEN, dict(layer_types=KINDS[:3])),
 }
 
 
@@ -162,18 +179,24 @@ class Eagle:
         return F.linear(y, self.head), y if self.c["norm_output"] else h
 
 
+def less_one(model):
+    """What the family's norms add to their weights."""
+    return 1 if model.config.model_type.startswith("qwen3_") else 0
+
+
 class Mtp:
-    """A multi-token prediction layer: w has its projection and norms, `block` is a layer of the target's class. In GLM-4 MoE it reads
-    the features after the final norm and has a norm of its own; in ERNIE 4.5 MoE before it, and uses the target's norm."""
+    """A multi-token prediction layer: w has its projection and norms, `block` is a layer of the target's class. In GLM-4 MoE and Qwen it
+    reads the features after the final norm and has a norm of its own; in ERNIE 4.5 MoE before it, and uses the target's norm."""
 
     def __init__(self, w, block, target):
         self.w, self.block, self.target = w, block, target
         self.eps = target.model.config.rms_norm_eps
         self.ids = torch.arange(N)
         self.normed = "norm" in w
+        self.one = less_one(target.model)
 
     def features(self, states):
-        return rms(states[-1], self.target.model.model.norm.weight, self.eps) if self.normed else states[-1]
+        return rms(states[-1], self.one + self.target.model.model.norm.weight, self.eps) if self.normed else states[-1]
 
     def layer(self, tokens, g):
         emb = F.embedding(tokens, self.target.model.model.embed_tokens.weight)
@@ -185,7 +208,7 @@ class Mtp:
         return out[0] if isinstance(out, tuple) else out
 
     def out(self, h):
-        y = rms(h, self.w["norm"] if self.normed else self.target.model.model.norm.weight, self.eps)
+        y = rms(h, self.w["norm"] if self.normed else self.one + self.target.model.model.norm.weight, self.eps)
         return self.target.model.lm_head(y), y if self.normed else h
 
 
@@ -359,28 +382,25 @@ def make_mtp(name):
     block = model.model.layers[3]
     model.model.layers = model.model.layers[:3]
     model.config.num_hidden_layers = 3
-    w = {"enorm": torch.ones(32), "hnorm": torch.ones(32), "eh_proj": torch.randn(32, 64) * 64 ** -0.5}
-    if name == "glm4_moe":
-        w["norm"] = torch.ones(32)
+    prefix, names, config = LAYERS[name]
+    w = {k: torch.randn(32, 64) * 64 ** -0.5 if k == "eh_proj" else torch.ones(32) for k in names}
     w = {k: v.requires_grad_() for k, v in w.items()}
     target = Target(model)
     model.train()
     texts = sentences(4096, 48, 1)
     print(f"{name}: loss {fit_drafter(Mtp(w, block, target), [*model.parameters(), *block.parameters(), *w.values()], target, texts, 500, 8e-3, True):.3f}",
           flush=True)
+    one = less_one(model)
     with torch.no_grad():
-        for norms in [w["enorm"], w["hnorm"], model.model.norm.weight, *([w["norm"]] if "norm" in w else [])]:
-            norms.mul_(1 + 0.2 * torch.randn(32))  # so that no norm can be left out
+        for k in [k for k in w if k != "eh_proj"]:
+            w[k].mul_(1 + 0.2 * torch.randn(32))  # so that no norm can be left out
+            if k == "hnorm":
+                model.model.norm.weight.add_((one + model.model.norm.weight) * 0.2 * torch.randn(32))
         w["eh_proj"].add_(0.6 * w["eh_proj"].std() * torch.randn(32, 64))  # a good part of the drafts is rejected
     model.model.layers.append(block)
-    if name == "glm4_moe":
-        extra = {f"model.layers.3.{'shared_head.norm' if k == 'norm' else k}.weight": v for k, v in w.items()}
-        save_target(OUT / "targets" / name, model, dict(num_hidden_layers=3, num_nextn_predict_layers=1, num_mtp_layers=None), extra)
-    else:
-        extra = {f"model.{long}.0.weight": w[k] for k, long in (("enorm", "mtp_emb_norm"), ("hnorm", "mtp_hidden_norm"),
-                                                                 ("eh_proj", "mtp_linear_proj"))}
-        save_target(OUT / "targets" / name, model, dict(num_hidden_layers=3, num_nextn_predict_layers=1), extra,
-                    lambda k: k.replace("model.layers.3.", "model.mtp_block.0."))
+    model.config.num_hidden_layers = 4
+    extra = {f"{long}.weight": w[k] if k == "eh_proj" else w[k] - one for k, long in names.items()}
+    save_target(OUT / "targets" / name, model, config | dict(num_hidden_layers=3), extra, lambda k: k.replace("model.layers.3.", prefix))
 
 
 def load_mtp(name):
@@ -388,20 +408,17 @@ def load_mtp(name):
     folder = OUT / "targets" / name
     target = load_target(folder)
     saved = {k: v.double() for k, v in load_file(folder / "model.safetensors").items()}
-    prefix = "model.layers.3." if name == "glm4_moe" else "model.mtp_block.0."
+    prefix, names, _ = LAYERS[name]
     c = TARGETS[name]()
     block = tf.AutoModelForCausalLM.from_config(c, attn_implementation="eager", experts_implementation="eager").double().eval().model.layers[3]
+    w = {k: saved.pop(f"{long}.weight") for k, long in names.items()}
+    w = {k: v if k == "eh_proj" else v + less_one(target.model) for k, v in w.items()}
     state = {k.removeprefix(prefix): v for k, v in saved.items() if k.startswith(prefix)}
-    if name == "glm4_moe":
-        experts = range(c.n_routed_experts)
+    experts = range(sum(k.startswith("mlp.experts.") and k.endswith(".down_proj.weight") for k in state))
+    if experts:
         state["mlp.experts.gate_up_proj"] = torch.stack(
             [torch.cat([state.pop(f"mlp.experts.{e}.{part}_proj.weight") for part in ("gate", "up")]) for e in experts])
         state["mlp.experts.down_proj"] = torch.stack([state.pop(f"mlp.experts.{e}.down_proj.weight") for e in experts])
-        w = {"enorm": state.pop("enorm.weight"), "hnorm": state.pop("hnorm.weight"), "eh_proj": state.pop("eh_proj.weight"),
-             "norm": state.pop("shared_head.norm.weight")}
-    else:
-        w = {"enorm": saved["model.mtp_emb_norm.0.weight"], "hnorm": saved["model.mtp_hidden_norm.0.weight"],
-             "eh_proj": saved["model.mtp_linear_proj.0.weight"]}
     block.load_state_dict(state)
     return target, Mtp(w, block, target)
 
@@ -577,7 +594,7 @@ def make_eagle(names):
         write_rounds(name, drafter, target, "head.gguf" if name == "gguf" else "head", "../targets/llama", CHAINS + [TREES[name]], 12, "eagle")
 
 
-# ---- GLM-4 MoE as GGUF ----
+# ---- targets as GGUF, with the tensors of llama.cpp's converter ----
 
 GLM = {"self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output",
        "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm", "input_layernorm": "attn_norm",
@@ -624,16 +641,58 @@ def write_glm_gguf():
     finish(w)
 
 
+QWEN35 = {k: v for k, v in GLM.items() if k.startswith(("self_attn.", "input_", "post_", "mlp.gate_", "mlp.up_", "mlp.down_"))} | {
+    "linear_attn.in_proj_qkv": "attn_qkv", "linear_attn.in_proj_z": "attn_gate", "linear_attn.in_proj_b": "ssm_beta",
+    "linear_attn.in_proj_a": "ssm_alpha", "linear_attn.conv1d": "ssm_conv1d", "linear_attn.norm": "ssm_norm", "linear_attn.out_proj": "ssm_out"}
+QWEN35_ENDS = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output", "mtp.fc": "blk.3.nextn.eh_proj",
+               "mtp.pre_fc_norm_embedding": "blk.3.nextn.enorm", "mtp.pre_fc_norm_hidden": "blk.3.nextn.hnorm", "mtp.norm": "blk.3.nextn.shared_head_norm"}
+
+
+def write_qwen_gguf():
+    c = TARGETS["qwen3_5"]()
+    w = gguf.GGUFWriter(OUT / "targets" / "qwen3_5.gguf", "qwen35")
+    w.add_block_count(4)
+    add_numbers(w, 256, 32, c.intermediate_size, 4, 2, 8, c.rms_norm_eps, 10000.0)
+    w.add_rope_dimension_count(4)
+    w.add_rope_dimension_sections([1, 1, 0, 0])
+    w.add_ssm_conv_kernel(c.linear_conv_kernel_dim)
+    w.add_ssm_state_size(c.linear_key_head_dim)
+    w.add_ssm_group_count(c.linear_num_key_heads)
+    w.add_ssm_time_step_rank(c.linear_num_value_heads)
+    w.add_ssm_inner_size(c.linear_num_value_heads * c.linear_value_head_dim)
+    w.add_full_attention_interval(2)
+    w.add_nextn_predict_layers(1)
+    for k, v in load_file(OUT / "targets" / "qwen3_5" / "model.safetensors").items():
+        k = k.replace("mtp.layers.0.", "model.layers.3.")
+        x = v.float().squeeze().numpy() if v.ndim != 2 else v.numpy()
+        if k.endswith("norm.weight") or "_norm_" in k:
+            x = x + (0 if "linear_attn" in k else 1)
+        stem, _, kind = k.rpartition(".")
+        if stem in QWEN35_ENDS:
+            w.add_tensor(f"{QWEN35_ENDS[stem]}.weight", x)
+            continue
+        _, _, l, rest = k.split(".", 3)
+        if kind == "A_log":
+            w.add_tensor(f"blk.{l}.ssm_a", -np.exp(x))
+        elif kind == "dt_bias":
+            w.add_tensor(f"blk.{l}.ssm_dt.bias", x)
+        else:
+            w.add_tensor(f"blk.{l}.{QWEN35[rest.removesuffix('.weight')]}.weight", x)
+    finish(w)
+
+
 def main():
-    wanted = sys.argv[1:] or [*HEADS, "glm4_moe", "ernie4_5_moe"]
+    wanted = sys.argv[1:] or [*HEADS, *LAYERS]
     (OUT / "targets").mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)
-    for name in [n for n in wanted if n in ("glm4_moe", "ernie4_5_moe")]:
+    for name in [n for n in wanted if n in LAYERS]:
         make_mtp(name)
         target, drafter = load_mtp(name)
         if name == "glm4_moe":
             compare_with_transformers(target, drafter)
             write_glm_gguf()
+        if name == "qwen3_5":
+            write_qwen_gguf()
         write_rounds(name, drafter, target, None, f"../targets/{name}", CHAINS, 12, "mtp")
     heads = [n for n in wanted if n in HEADS]
     if heads:

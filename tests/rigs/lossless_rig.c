@@ -127,6 +127,7 @@ open_engine(const struct lossless_model *of, const struct lossless_matrix *m)
     struct err err = {0};
     struct engine *engine;
     const struct engine_options options = {.model_path = of->path,
+                                           .wanted = NEEDS(AUX_MTP),
                                            .backend = m->backend,
                                            .backend_options = {.threads = 2, .gpu = -1, .isa = of->isa},
                                            .aux = {[AUX_DRAFT] = of->draft},

@@ -15,7 +15,10 @@
 #define FOLDER "tests/golden/eagle/"
 #define NEAR   2e-4 /* of a probability */
 
-static const char *const cases[] = {"specforge", "angelslim", "speculators", "gguf", "glm4_moe", "ernie4_5_moe"};
+static const char *const cases[] = {"specforge", "angelslim",    "speculators", "gguf",
+                                    "glm4_moe",  "ernie4_5_moe", "qwen3_5",     "qwen3_next"};
+
+static const char *const converted[] = {"glm4_moe", "qwen3_5"}; /* to GGUF, too */
 
 static cJSON *
 read_case(const char *name)
@@ -193,8 +196,12 @@ TEST(rounds_of_every_format_are_those_of_the_reference)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         cJSON *c = read_case(cases[i]);
         print_message("%s: %u rounds\n", cases[i], (unsigned)compare_runs(cases[i], c, item(c, "target")->valuestring));
-        if (strcmp(cases[i], "glm4_moe") == 0)
-            compare_runs(cases[i], c, "../targets/glm4_moe.gguf");
+        for (size_t j = 0; j < sizeof converted / sizeof *converted; j++)
+            if (strcmp(cases[i], converted[j]) == 0) {
+                char gguf[64];
+                snprintf(gguf, sizeof gguf, "../targets/%s.gguf", converted[j]);
+                compare_runs(cases[i], c, gguf);
+            }
         cJSON_Delete(c);
     }
 }

@@ -10,6 +10,7 @@
 #include "tests/rigs/test.h"
 
 #define FAMILY(name) "tests/golden/families/" name
+#define TARGET(name) "tests/golden/eagle/targets/" name
 #define MODEL(name)  "tests/golden/models/" name
 #define PACKED(name) "tests/golden/packed/" name
 #define LORA(name)   "tests/golden/lora/" name
@@ -52,6 +53,8 @@ static const struct feature {
     {"gated delta nets, gates of attention", FAMILY("qwen3_5"), false, NULL},
     {"… in tiles, from a GGUF file", FAMILY("qwen3_5.gguf"), false, NULL},
     {"… of other sizes, with experts", FAMILY("qwen3_next-odd"), false, NULL},
+    {"… with a layer for multi-token prediction", TARGET("qwen3_5"), false, NULL},
+    {"… and with experts", TARGET("qwen3_next"), false, NULL},
     {"types up to Q6_K", MODEL("types.gguf"), false, NULL},
     {"types with grids and ternary ones", MODEL("tables.gguf"), false, NULL},
     {"what was packed in Q4_1", PACKED("awq"), false, NULL},
