@@ -374,6 +374,8 @@ print_weights(const struct facts *f)
     if (m->ahead != NULL)
         printf("mtp           a layer for multi-token prediction, %" PRIu64 " parameters (--policy mtp)\n",
                m->ahead->parameters);
+    else if (m->ahead_refused[0] != '\0')
+        printf("mtp           not used: %s\n", m->ahead_refused);
     if (m->merged[0] != '\0')
         printf("adapters      %s\n", m->merged);
     if (!tensor_present(&d->positions) && !(d->form.alibi.most > 0))

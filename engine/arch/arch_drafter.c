@@ -1,10 +1,12 @@
 /* Reads feature drafters (struct drafter_desc): the tensors of EAGLE-3 heads, whose files have the numbers of a Llama of
  * one layer, and layers for multi-token prediction (MTP) in the files of a model. docs/design.md compares both. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/arch/arch_hf.h"
 #include "engine/base/little_endian.h"
+#include "engine/base/utf8.h"
 
 /* ---- both ---- */
 
@@ -266,37 +268,65 @@ form_ahead(const struct model_desc *d)
     return d->layers[l - 1].form;
 }
 
+/* Fails if a tensor of the layer is unused: its form is another one. Further layers are ignored. */
+static bool
+refuse_others(const struct arch_taking *t, uint32_t layer)
+{
+    const struct arch_source *s = t->source;
+    const size_t before = strlen(s->names->layer);
+    for (size_t i = 0; i < s->n_tensors; i++) {
+        const char *name;
+        size_t len;
+        char shown[80];
+        if (t->used[i])
+            continue;
+        s->tensor_name(s, i, &name, &len);
+        if (!arch_looks_ahead(t, name, len) || arch_computable(s, name, len) ||
+            (len > before && strncmp(name, s->names->layer, before) == 0 && strtoul(name + before, NULL, 10) > layer))
+            continue;
+        return err_set(t->err, ERR_WORK,
+                       "%s: tensor '%s' of the layer for multi-token prediction is not supported in a %s", s->path,
+                       printable_line(shown, sizeof shown, name, len), s->arch->hf);
+    }
+    return true;
+}
+
 /* Sets model.ahead. A layer that cannot be used is left out, as if the file had none: the model runs without it. */
 static void
 take_layer_ahead(const struct arch_taking *t)
 {
     struct model *m = t->model, counted = *m;
-    const uint32_t layers = m->desc.n_layers;
-    struct model_ahead *ahead = NULL;
+    struct err why = {.kind = ERR_NONE};
+    struct arch_names names = *t->source->names;
+    struct arch_source source = *t->source;
+    const struct arch_taking of = {&counted, &source, t->used, &why};
+    const struct ahead_names *n = NULL;
+    uint32_t layer = m->desc.n_layers;
+    char name[ARCH_NAME_SIZE];
     counted.parameters = 0;
     memset(counted.parameters_of, 0, sizeof counted.parameters_of);
     memset(counted.tensors_of, 0, sizeof counted.tensors_of);
-    for (size_t i = 0; i < sizeof ahead_names / sizeof ahead_names[0] && ahead == NULL; i++) {
-        const struct ahead_names *n = &ahead_names[i];
-        struct arch_names names = *t->source->names;
-        struct arch_source source = *t->source;
-        struct err unused = {.kind = ERR_NONE};
-        char name[ARCH_NAME_SIZE];
-        const uint32_t layer = n->layer != NULL ? 0 : layers;
-        names.layer = n->layer != NULL ? n->layer : names.layer;
+    for (size_t i = 0; i < sizeof ahead_names / sizeof ahead_names[0] && n == NULL; i++)
+        if (has(t, ahead_name(t, layer, ahead_names[i].join, name)))
+            n = &ahead_names[i];
+    if (n != NULL && n->layer != NULL) {
+        names.layer = n->layer;
         source.names = &names;
-        const struct arch_taking of = {&counted, &source, t->used, &unused};
-        if (!has(&of, ahead_name(&of, layer, n->join, name)) || (ahead = model_take(&counted, sizeof *ahead)) == NULL)
-            continue;
-        *ahead = (struct model_ahead){.layer.form = form_ahead(&m->desc)};
-        if (!take_ahead(&of, n, layer, ahead))
-            break;
-        ahead->parameters = counted.parameters;
-        memcpy(ahead->parameters_of, counted.parameters_of, sizeof ahead->parameters_of);
-        memcpy(ahead->tensors_of, counted.tensors_of, sizeof ahead->tensors_of);
-        m->ahead = ahead;
+        layer = 0;
     }
+    struct model_ahead *ahead = n != NULL ? model_take(&counted, sizeof *ahead) : NULL;
+    if (ahead != NULL) {
+        *ahead = (struct model_ahead){.layer.form = form_ahead(&m->desc)};
+        if (take_ahead(&of, n, layer, ahead) && refuse_others(&of, layer)) {
+            ahead->parameters = counted.parameters;
+            memcpy(ahead->parameters_of, counted.parameters_of, sizeof ahead->parameters_of);
+            memcpy(ahead->tensors_of, counted.tensors_of, sizeof ahead->tensors_of);
+            m->ahead = ahead;
+        }
+    } else if (n == NULL)
+        refuse_others(&of, UINT32_MAX);
     m->blocks = counted.blocks;
+    snprintf(m->ahead_refused, sizeof m->ahead_refused, "%s", why.text);
 }
 
 bool

@@ -586,9 +586,8 @@ arch_take_layer(const struct arch_taking *t, uint32_t layer, struct layer_desc *
     return scale_router(t, &out->router_norm) && (!sparse || arch_take_experts(t, layer, out));
 }
 
-/* Returns true for the tensors of layers for multi-token prediction, which come after the last layer. */
-static bool
-looks_ahead(const struct arch_taking *t, const char *name, size_t len)
+bool
+arch_looks_ahead(const struct arch_taking *t, const char *name, size_t len)
 {
     const char *before = t->source->names->layer;
     const size_t n = strlen(before);
@@ -598,23 +597,29 @@ looks_ahead(const struct arch_taking *t, const char *name, size_t len)
            (len > n && strncmp(name, before, n) == 0 && strtoul(name + n, NULL, 10) >= t->model->desc.n_layers);
 }
 
-/* Tables that can be computed, which some converters keep, are ignored. */
+bool
+arch_computable(const struct arch_source *s, const char *name, size_t len)
+{
+    const size_t n = sizeof s->names->computable / sizeof s->names->computable[0];
+    const char *table;
+    for (size_t k = 0; k < n && (table = s->names->computable[k]) != NULL; k++)
+        if (memmem(name, len, table, strlen(table)) != NULL)
+            return true;
+    return false;
+}
+
 bool
 arch_refuse_leftovers(const struct arch_taking *t)
 {
     const struct arch_source *s = t->source;
-    const size_t n_computable = sizeof s->names->computable / sizeof s->names->computable[0];
     for (size_t i = 0; i < s->n_tensors; i++) {
-        const char *name, *table;
+        const char *name;
         size_t len;
         char shown[80];
         if (t->used[i])
             continue;
         s->tensor_name(s, i, &name, &len);
-        bool computable = looks_ahead(t, name, len);
-        for (size_t k = 0; k < n_computable && (table = s->names->computable[k]) != NULL; k++)
-            computable = computable || memmem(name, len, table, strlen(table)) != NULL;
-        if (!computable)
+        if (!arch_looks_ahead(t, name, len) && !arch_computable(s, name, len))
             return err_set(t->err, ERR_WORK,
                            "%s: tensor '%s' is no part of a plain %s; a model that needs it is not supported", s->path,
                            printable_line(shown, sizeof shown, name, len), s->arch->hf);

@@ -174,7 +174,7 @@ policy_missing(unsigned needs, char *out, size_t n)
     if ((needs & NEEDS(AUX_EAGLE)) != 0)
         snprintf(out, n, "an EAGLE-3 head for this model: give one with --draft PATH");
     else if ((needs & NEEDS(AUX_MTP)) != 0)
-        snprintf(out, n, "a layer for multi-token prediction (MTP), which this model's files do not have");
+        snprintf(out, n, "a layer for multi-token prediction (MTP) in this model's files");
     else if ((needs & NEEDS_ACCEPT_HEAD) != 0)
         snprintf(out, n, "an acceptance head: give one with --accept FILE; `specscope train accept` makes it");
     else

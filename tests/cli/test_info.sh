@@ -21,4 +21,20 @@ cp -rL tests/golden/families/falcon-sequential "$TMP/silent"
 sed -i 's/"parallel_attn": false/"parallel_attn": null/' "$TMP/silent/config.json"
 specscope info "$TMP/silent"
 check "null values are treated as absent" sh -c "grep -q null '$TMP/silent/config.json' && ! grep -q 'side by side' '$TMP/out'"
+refuses_ahead() { # file with tensors, edit of a tensor's name of the same length, what the message contains
+    rm -rf "$TMP/ahead"
+    cp -rL tests/golden/eagle/targets/"$1" "$TMP/ahead"
+    [ -d "$TMP/ahead" ] && changed=$TMP/ahead/model.safetensors || changed=$TMP/ahead
+    LC_ALL=C sed -i "$2" "$changed"
+    specscope info "$TMP/ahead"
+    check "info: $3" grep -qF "mtp           not used: $TMP/ahead: $3" "$TMP/out"
+    specscope run -p 'the hen' -n 4 --policy mtp "$TMP/ahead"
+    check "--policy mtp: $3, in a line" sh -c "grep -qF \"$3\" '$TMP/err' && [ \$(wc -l < '$TMP/err') = 1 ]"
+    specscope run -p 'the hen' -n 4 --policy layerskip "$TMP/ahead"
+    check "other policies run" [ "$status" = 0 ]
+}
+refuses_ahead qwen3_5 's/mtp\.fc\.weight/mtp.fz.weight/' "tensor 'mtp.fz.weight' of the layer"
+refuses_ahead qwen3_5 's/mtp\.layers\.0\.mlp\.up_proj/mtp.layers.0.mlp.uz_proj/' "tensor 'mtp.layers.0.mlp.up_proj.weight' is missing"
+refuses_ahead glm4_moe 's/layers\.3\.self_attn\.q_norm/layers.3.self_attn.z_norm/' "tensor 'model.layers.3.self_attn.z_norm.weight' of the layer"
+refuses_ahead qwen3_5.gguf 's/nextn\.hnorm/nextn.hnorn/' "tensor 'blk.3.nextn.hnorm.weight' is missing"
 finish
