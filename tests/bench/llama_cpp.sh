@@ -4,12 +4,14 @@
 # passes' ratios, and figures are medians. RECORD=1 writes the table into docs/measurements-batches.md. ISA=avx512vnni selects that instruction
 # set on a machine with AMX; FOLDER must then contain a llama.cpp that was built without AMX (GGML_NATIVE=OFF and the other sets).
 #
-# usage: tests/bench/llama_cpp.sh BUILD LLAMA_CPP; SHAPES, TYPES, THREADS, PASSES, TOKENS, ISA from the environment
+# SHAPES names models of `--synth`, or those of tests/bench/random_gguf.py, which needs Python with numpy and gguf (PYTHON).
+#
+# usage: tests/bench/llama_cpp.sh BUILD LLAMA_CPP; SHAPES, TYPES, THREADS, PASSES, TOKENS, ISA, PYTHON from the environment
 set -eu
 cd "$(dirname "$0")/../.."
 BUILD=$1
 LLAMA=${2:-}
-SHAPES=${SHAPES:-SmolLM-135M TinyLlama-1.1B}
+SHAPES=${SHAPES:-SmolLM-135M TinyLlama-1.1B Qwen3.5-0.8B Gemma-4-E2B}
 TYPES=${TYPES:-F16 Q8_0 Q4_K_M}
 THREADS=${THREADS:-2}
 PASSES=${PASSES:-5}
@@ -72,7 +74,10 @@ cell() { # decode|prefill|load: "ratio (ours : theirs)"; of load, where less is 
 
 rows() {
     for shape in $SHAPES; do
-        "$BUILD/tests/synth" "$WORK/f16.gguf" "$shape" --type f16 >/dev/null
+        case $shape in
+        Qwen3.5-* | Gemma-4-*) "${PYTHON:-python3}" tests/bench/random_gguf.py "$WORK/f16.gguf" "$shape" ;;
+        *) "$BUILD/tests/synth" "$WORK/f16.gguf" "$shape" --type f16 >/dev/null ;;
+        esac
         for type in $TYPES; do
             model=$WORK/f16.gguf
             if [ "$type" != F16 ]; then
