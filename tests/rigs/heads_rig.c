@@ -64,7 +64,7 @@ made_up(struct model *m, uint32_t rows, uint32_t cols, float mean, float scale, 
     return (struct tensor){.data = values, .type = WEIGHT_F32, .rows = rows, .cols = cols};
 }
 
-/* A drafter whose layer is the target's first one, with an input near the embedding. */
+/* A drafter whose layer is the target's first one with attention, with an input near the embedding. */
 static struct model *
 drafter_of(const struct model *target, bool eagle, uint64_t *random)
 {
@@ -72,7 +72,10 @@ drafter_of(const struct model *target, bool eagle, uint64_t *random)
     struct layer_desc *layer = calloc(1, sizeof *layer);
     struct drafter_desc *form = model_take(m, sizeof *form);
     const uint32_t width = target->desc.width, layers = target->desc.n_layers;
-    *layer = target->desc.layers[0];
+    uint32_t l = 0;
+    while (l + 1 < layers && target->desc.layers[l].form.kind != LAYER_ATTENTION)
+        l++;
+    *layer = target->desc.layers[l];
     m->path = strdup(target->path);
     snprintf(m->name, sizeof m->name, "%s", eagle ? "head" : "MTP layer");
     m->desc = target->desc;
@@ -80,6 +83,7 @@ drafter_of(const struct model *target, bool eagle, uint64_t *random)
     m->desc.layers = layer;
     m->desc.drafter = form;
     m->desc.form.per_layer = 0; /* those inputs are of the target's layers */
+    m->desc.form.delta = (struct delta_form){0};
     for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++)
         if ((LAYER_INPUTS >> i & 1u) != 0)
             layer->all[i] = (struct tensor){.data = NULL};
