@@ -63,8 +63,7 @@ allocate(struct context *c)
                     (c->rounds = calloc(o->seqs, sizeof *c->rounds)) != NULL &&
                     (c->counted = calloc(c->n_layers + 1u, sizeof *c->counted)) != NULL &&
                     (!c->feeds || (c->before = calloc(o->max_rows, sizeof *c->before)) != NULL) &&
-                    (o->n_features == 0 || (c->features = calloc((size_t)c->n_slots * o->n_features,
-                                                                 c->width * sizeof *c->features)) != NULL);
+                    context_features_open(c);
     if (!ok)
         return false;
     for (uint32_t i = 0; i < c->n_slots; i++)
@@ -161,7 +160,7 @@ context_close(struct context *c)
     free(c->probes);
     free(c->nodes);
     free(c->rounds);
-    free(c->features);
+    context_features_close(c);
     free(c->before);
     free(c->counted);
     free(c->states);
@@ -217,7 +216,7 @@ context_sequence(struct context *c)
     for (seq_t i = 0; i < c->limits.seqs; i++)
         if (!c->sequences[i].used) {
             c->sequences[i].used = true;
-            c->sequences[i].len = c->sequences[i].in_state = 0;
+            c->sequences[i].len = c->sequences[i].in_state = c->sequences[i].unneeded = 0;
             c->sequences[i].state = STATE_NONE;
             return i;
         }
@@ -243,6 +242,7 @@ context_fork(struct context *c, seq_t from, uint32_t len)
     struct sequence *q = &c->sequences[fork];
     context_write_trunk(q, 0, old->trunk, len);
     q->len = len;
+    q->unneeded = old->unneeded;
     for (uint32_t i = 0; i < len; i++)
         c->slots[q->trunk[i]].refs++;
     if (!context_state_share(c, q, old))
@@ -310,31 +310,12 @@ check_path(struct context *c, seq_t seq, const slot_t *path, size_t n)
     return true;
 }
 
-const float *
-context_features(const struct context *c, slot_t s)
-{
-    return c->features + (size_t)s * c->limits.n_features * c->width;
-}
-
-/* Copies the features of rows whose hidden states are in the ring. */
-static bool
-keep_features(struct context *c, const slot_t *path, size_t n)
-{
-    const uint32_t each = c->limits.n_features;
-    for (size_t i = 0; i < n; i++)
-        for (uint32_t k = 0; k < each; k++)
-            if (!c->ops->read_hidden(c->kv_cache, c->slots[path[i]].ring, c->limits.features[k],
-                                     c->features + ((size_t)path[i] * each + k) * c->width))
-                return context_refused(c, "copy features");
-    return each == 0 || n == 0 || context_wait(c);
-}
-
 bool
 context_keep(struct context *c, seq_t seq, const slot_t *path, size_t n)
 {
     context_clear_error(c);
     struct sequence *q = context_trunk(c, seq);
-    if (q == NULL || !check_path(c, seq, path, n) || !keep_features(c, path, n))
+    if (q == NULL || !check_path(c, seq, path, n) || !context_features_keep(c, q, path, n))
         return false;
     const uint32_t before = q->len;
     if (!context_state_advance(c, q, path, n))

@@ -9,7 +9,7 @@
  * Hidden states (depths 0..L) are stored for a ring of recent rows. A row that lost its place in the ring can still be
  * attended to, but cannot be advanced or probed.
  *
- * Nothing is allocated after context_open(). context_error() returns the error of the last call, ERR_NONE if it
+ * Nothing is allocated after context_open() but features. context_error() returns the error of the last call, ERR_NONE if it
  * succeeded. A cancelled call changes no depth and can be repeated. */
 #ifndef ENGINE_CONTEXT_CONTEXT_H
 #define ENGINE_CONTEXT_CONTEXT_H
@@ -126,8 +126,13 @@ bool context_read_hidden(struct context *, slot_t, uint32_t layer, float *out);
 
 /* ---- feature drafters (struct drafter_desc, kernels/backend.h) ---- */
 
-/* The features of a committed row: (n_features, width), in the order of the options; valid while the row is committed. */
+/* The features of a committed row: (n_features, width), in the order of the options; valid while the row is committed and
+ * needs them. NULL: they are not kept. */
 const float *context_features(const struct context *, slot_t);
+/* Declares that rows of the sequence, and of its later forks, need features from position `pos` on, which is 0 at first. Those of
+ * rows before it are dropped, also for forks. A lower position holds for rows that are committed from now on. */
+void context_features_need(struct context *, seq_t, uint32_t pos);
+uint32_t context_features_kept(const struct context *); /* number of rows with features */
 /* In a drafter's context: computes the input of n <= max_rows rows at depth 0 from features (n, drafter.features). A row
  * that was not fed before it is advanced continues the row before it, whose output must be in the ring. */
 bool context_feed(struct context *, const slot_t *, size_t n, const float *features);

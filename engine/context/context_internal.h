@@ -15,8 +15,9 @@ struct slot {      /* a row */
     seq_t seq;     /* of an uncommitted row; SEQ_NONE in a trunk */
     slot_t parent; /* of an uncommitted row: its parent if uncommitted, SLOT_NONE for the trunk's end */
     enum embedding embedding;
-    bool marked;  /* scratch within one call; false between calls */
-    bool planned; /* a pass left out sublayers of it */
+    uint32_t features; /* place of its features; FEATURES_NONE: they are not kept */
+    bool marked;       /* scratch within one call; false between calls */
+    bool planned;      /* a pass left out sublayers of it */
 };
 
 /* Ring places whose rows are committed or freed, in a circle through places[limits.ring]: free places first, then
@@ -39,9 +40,18 @@ struct checkpoint {
 struct sequence {
     bool used;
     uint32_t len;
+    uint32_t unneeded;        /* its rows before this position need no features */
     uint32_t state, in_state; /* recurrent layers: the state after in_state of its rows; STATE_NONE: none, in_state 0 */
     uint32_t sent;            /* the backend's table holds trunk[0..sent) (it may be longer than len) */
     slot_t *trunk;            /* (ctx) */
+};
+
+#define FEATURES_NONE UINT32_MAX
+
+/* Places for features, in chunks of rows; a stack of free places. Zeros: none are kept. */
+struct features {
+    float **chunk;
+    uint32_t n_chunks, *free, n_free;
 };
 
 struct context {
@@ -66,7 +76,7 @@ struct context {
     struct probe *probes;       /* (max_probes) */
     struct verify_node *nodes;  /* (seqs, VERIFY_NODES) of the rounds being verified */
     struct verify_req *rounds;  /* (seqs) */
-    float *features;            /* (n_slots, limits.n_features, width), or NULL */
+    struct features features;
     uint32_t width;
     bool feeds;       /* a drafter's: rows are fed */
     uint32_t *before; /* (max_rows) ring entries of the parents of rows that are fed */
@@ -127,6 +137,14 @@ bool context_state_share(struct context *, struct sequence *fork, const struct s
 /* Makes the state the one after all rows of the trunk; the trunk tables must have been sent. */
 bool context_state_settle(struct context *, seq_t);
 void context_checkpoint_drop(struct context *, slot_t);
+
+/* ---- features (context_features.c) ---- */
+
+bool context_features_open(struct context *);
+void context_features_close(struct context *);
+/* Copies the features of rows at the end of the sequence whose hidden states are in the ring. */
+bool context_features_keep(struct context *, const struct sequence *, const slot_t *path, size_t n);
+void context_features_drop(struct context *, struct slot *);
 
 /* Queues what the backend needs before it computes: changed trunk tables, embeddings of new rows. */
 bool context_flush(struct context *);

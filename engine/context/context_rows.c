@@ -91,6 +91,7 @@ context_release(struct context *c, slot_t s)
     if (--row->refs > 0)
         return;
     context_checkpoint_drop(c, s);
+    context_features_drop(c, row);
     if (row->ring != RING_NONE) {
         if (row->seq == SEQ_NONE)
             unlink_place(c, row->ring);
@@ -158,8 +159,14 @@ context_append(struct context *c, seq_t seq, slot_t parent, token_t token)
         return SLOT_NONE;
     }
     const slot_t s = c->free[--c->n_free];
-    c->slots[s] = (struct slot){
-        .refs = 1, .token = token, .pos = pos, .ring = place, .seq = seq, .parent = parent, .embedding = EMBED_NO};
+    c->slots[s] = (struct slot){.refs = 1,
+                                .token = token,
+                                .pos = pos,
+                                .ring = place,
+                                .seq = seq,
+                                .parent = parent,
+                                .embedding = EMBED_NO,
+                                .features = FEATURES_NONE};
     c->places[place].slot = s;
     context_experts_forget(c, place);
     c->open[c->n_open++] = s;

@@ -126,7 +126,8 @@ model_feed_bytes(const struct model *m, bool features, bool exact)
 uint64_t
 model_features_bytes(const struct model *drafter, const struct model *target, uint32_t ctx)
 {
-    return (uint64_t)ctx * drafter->n_features * target->desc.width * sizeof(float);
+    const uint32_t most = 8 * MODEL_FEATURES_WINDOW, rows = ctx < most ? ctx : most;
+    return (uint64_t)rows * drafter->n_features * target->desc.width * sizeof(float);
 }
 
 uint64_t

@@ -14,7 +14,8 @@ struct model_block;
 struct synthetic_weights;
 struct tokenizer;
 
-#define MODEL_FEATURES 8 /* most layers that a drafter reads */
+#define MODEL_FEATURES        8   /* most layers that a drafter reads */
+#define MODEL_FEATURES_WINDOW 512 /* rows whose features are kept until a drafter reads them */
 
 /* A layer for multi-token prediction in a model's own file: a drafter without a name. Its experts belong to the model. */
 struct model_ahead {
@@ -70,8 +71,8 @@ uint64_t model_idle_parameters(const struct model *);
  * F32 if exact. */
 double model_layer_bytes(const struct model *, bool exact);
 double model_head_bytes(const struct model *, bool exact);
-/* Bytes that feeding rows of a drafter reads (context_feed()); 0: it is none. And bytes of the features that its target
- * keeps for it at ctx positions. */
+/* Bytes that feeding rows of a drafter reads (context_feed()); 0: it is none. And the most bytes of the features that its
+ * target keeps for it at ctx positions, of all sequences. */
 double model_feed_bytes(const struct model *, bool features, bool exact);
 uint64_t model_features_bytes(const struct model *drafter, const struct model *target, uint32_t ctx);
 

@@ -27,6 +27,7 @@ seq_aux_forget(struct sequence *q)
             context_truncate(q->aux[role].of->ctx, q->aux[role].seq, 0);
         q->aux[role].inspected = 0;
     }
+    context_features_need(q->session->ctx, q->seq, 0);
     memset(q->final, 0, sizeof q->final);
 }
 
@@ -36,12 +37,15 @@ as_read_by(const struct aux_context *h, token_t token)
     return (uint32_t)token < h->vocab ? token : h->unknown;
 }
 
-/* Tokens that the model reads, of those of the sequence: a feature drafter's first row has the second token. */
+/* Tokens that the model reads, of those of the sequence: a feature drafter's first row has the second token, and needs the
+ * target's row before it. */
 static uint32_t
 readable(const struct sequence *q, enum aux_role role)
 {
     const uint32_t ahead = q->aux[role].of->ahead;
-    return q->n_tokens > ahead ? q->n_tokens - ahead : 0;
+    const uint32_t n = q->n_tokens > ahead ? q->n_tokens - ahead : 0;
+    const uint32_t fed = ahead > 0 ? context_length(q->session->ctx, q->seq) : n;
+    return fed < n ? fed : n;
 }
 
 static uint32_t
@@ -69,25 +73,41 @@ static bool
 feed(const struct sequence *q, enum aux_role role, uint32_t first, uint32_t n, const slot_t *rows)
 {
     const struct aux_sequence *h = &q->aux[role];
-    const struct session *s = q->session;
+    struct session *s = q->session;
     const uint32_t width = s->model.width;
     if (h->of->ahead == 0 || n == 0)
         return true;
     float *to = h->of->fed;
     for (uint32_t i = 0; i < n; i++) {
         const float *kept = context_features(s->ctx, context_at(s->ctx, q->seq, first + i));
+        if (kept == NULL)
+            return session_fail(s, aux_names[role], "the target's features of a row are lost");
         for (uint32_t k = 0; k < h->of->n_features; k++, to += width)
             memcpy(to, kept + (size_t)h->of->feature[k] * width, width * sizeof *to);
     }
     return context_feed(h->of->ctx, rows, n, h->of->fed);
 }
 
-/* Reads many tokens of a feature drafter. */
+/* Drops the features that all drafters have read, but for those of the last row, which may be read again. */
+static void
+forget_features(const struct sequence *q)
+{
+    const struct session *s = q->session;
+    uint32_t first = UINT32_MAX;
+    for (enum aux_role role = 0; role < AUX_MODELS; role++)
+        if (s->aux[role].ctx != NULL && s->aux[role].ahead > 0) {
+            const uint32_t read = context_length(s->aux[role].ctx, q->aux[role].seq);
+            first = read < first ? read : first;
+        }
+    if (first != UINT32_MAX && first > 0 && s->features_window != UINT32_MAX)
+        context_features_need(s->ctx, q->seq, first - 1);
+}
+
+/* Reads many tokens of a feature drafter. `watch`: NULL if they are not worth a message. */
 static bool
-read_fed(struct sequence *q, enum aux_role role)
+read_fed(struct sequence *q, enum aux_role role, struct prefill_watch *watch)
 {
     const struct aux_sequence *h = &q->aux[role];
-    struct prefill_watch watch = {.session = q->session, .since_us = clock_us()};
     const uint32_t end = readable(q, role), before = end - unread(q, role);
     const uint32_t room = context_limits(h->of->ctx)->max_rows, most = room < AUX_FED ? room : AUX_FED;
     context_truncate(h->of->ctx, h->seq, before);
@@ -98,8 +118,24 @@ read_fed(struct sequence *q, enum aux_role role)
             !context_advance(h->of->ctx, rows, n, h->of->layers, NULL) || !context_keep(h->of->ctx, h->seq, rows, n))
             return false;
         at += n;
-        session_emit_prefill(&watch, (double)(at - before) / (double)(end - before));
+        if (watch != NULL)
+            session_emit_prefill(watch, (double)(at - before) / (double)(end - before));
     }
+    return true;
+}
+
+bool
+seq_aux_read_along(struct sequence *q)
+{
+    const struct session *s = q->session;
+    for (enum aux_role role = 0; role < AUX_MODELS; role++)
+        if (s->aux[role].ctx != NULL && s->aux[role].ahead > 0 && unread(q, role) > s->features_window) {
+            if (!read_fed(q, role, NULL))
+                return false;
+            if ((seq_policy(q)->ops->needs & NEEDS(role)) == 0) /* it has no panel */
+                q->aux[role].inspected = context_length(s->aux[role].ctx, q->aux[role].seq);
+        }
+    forget_features(q);
     return true;
 }
 
@@ -110,7 +146,7 @@ read_many(struct sequence *q, enum aux_role role)
     struct prefill_watch watch = {.session = q->session, .since_us = clock_us()};
     const uint32_t n = q->n_tokens;
     if (h->of->ahead > 0)
-        return read_fed(q, role);
+        return read_fed(q, role, &watch);
     const uint32_t before = n - unread(q, role);
     for (uint32_t at = before; at < n;) {
         token_t part[FOLLOW_TOKENS];

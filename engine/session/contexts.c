@@ -76,6 +76,8 @@ static bool
 choose_features(struct session *s, struct err *err)
 {
     s->n_features = 0;
+    const uint32_t window = MODEL_FEATURES_WINDOW / s->n_sequences;
+    s->features_window = window > AUX_FED ? window : AUX_FED;
     for (enum aux_role role = 0; role < AUX_MODELS; role++) {
         const struct model *m = s->engine->aux[role].model;
         struct aux_context *h = &s->aux[role];

@@ -318,6 +318,9 @@ static bool
 probe(struct session *s, const struct batch *b)
 {
     spend_on(s, SPENT_PROBE);
+    for (uint32_t i = 0; i < b->n; i++)
+        if (!seq_aux_read_along(b->sequence[i]))
+            return session_stop(s, "features");
     return session_probe_round(s, b->sequence, b->n) || session_stop(s, "probe");
 }
 

@@ -12,11 +12,25 @@ static bool
 prefill_aux(struct sequence *q)
 {
     const unsigned needs = seq_policy(q)->ops->needs;
-    seq_aux_forget(q);
     for (enum aux_role role = 0; role < AUX_MODELS; role++)
         if ((needs & NEEDS(role)) != 0 && !session_aux_follow(&q, 1, role))
             return false;
     return true;
+}
+
+/* A chunk of the prompt has been read. */
+struct prefilled {
+    struct prefill_watch watch;
+    struct sequence *q;
+    bool ok;
+};
+
+static bool
+prefilled(void *user, double done)
+{
+    struct prefilled *p = user;
+    p->ok = p->ok && seq_aux_read_along(p->q);
+    return session_emit_prefill(&p->watch, done);
 }
 
 /* Runs the prompt through all layers; emits the first token. */
@@ -27,8 +41,9 @@ prefill(struct sequence *q)
     const uint32_t n = q->prompt_tokens;
     for (uint32_t i = 0; i < n; i++)
         seq_emit_token(q, i, q->tokens[i], SOURCE_PROMPT, NULL);
-    struct prefill_watch watch = {.session = s, .since_us = clock_us()};
-    if (!context_prompt(s->ctx, q->seq, q->tokens, n, session_emit_prefill, &watch) || !prefill_aux(q))
+    struct prefilled done = {.watch = {.session = s, .since_us = clock_us()}, .q = q, .ok = true};
+    seq_aux_forget(q);
+    if (!context_prompt(s->ctx, q->seq, q->tokens, n, prefilled, &done) || !done.ok || !prefill_aux(q))
         return false;
     struct verify_row last = {.parent = -1, .token = q->tokens[n - 1], .q = DIST_NONE};
     last.slot = context_at(s->ctx, q->seq, n - 1);

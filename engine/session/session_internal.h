@@ -126,6 +126,8 @@ struct session {
     struct context *ctx;
     struct aux_context aux[AUX_MODELS];
     uint32_t features[2 * MODEL_FEATURES], n_features; /* layers whose outputs the target keeps for feature drafters */
+    uint32_t
+        features_window; /* unread rows of a sequence, after which a feature drafter reads along; UINT32_MAX: never */
     struct acceptance acceptance;
     struct dist_pool *dists;      /* of all models: verification uses distributions of auxiliary models */
     token_t unknown;              /* replaces, in events, a draft's token that the target lacks */
@@ -235,7 +237,10 @@ const struct err *session_error(const struct session *); /* of the last call of 
 
 /* ---- aux_models.c: rows of auxiliary models ---- */
 void seq_aux_forget(struct sequence *); /* at the beginning of a sequence */
-void seq_aux_begin(struct sequence *);  /* at the beginning of a round */
+/* Lets feature drafters read the target's rows if many are unread, also those that the policy does not use: so the target
+ * keeps the features of few rows only. Returns false if the run was stopped. */
+bool seq_aux_read_along(struct sequence *);
+void seq_aux_begin(struct sequence *); /* at the beginning of a round */
 /* The role's model reads the tokens of these sequences that it has not read, with the pending ones, in as few forward passes as
  * possible. False: stopped; session_error(). */
 bool session_aux_follow(struct sequence *const *, uint32_t n, enum aux_role);

@@ -26,6 +26,7 @@ counting_free(void *block)
 #define free   counting_free
 #include "engine/context/context.c"
 #include "engine/context/context_decide.c"
+#include "engine/context/context_features.c"
 #include "engine/context/context_forward.c"
 #include "engine/context/context_rows.c"
 #undef calloc

@@ -1,0 +1,163 @@
+/* The target keeps the features of few rows for feature drafters (context_features_need()). Drafts, their confidences and the text are,
+ * bit for bit, those of a session that keeps the features of all rows: while drafters are used and left again, with forks of the
+ * target's rows, baselines, which rewind the text, two settings that take turns, and batches. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine/session/session_internal.h"
+#include "policies/chain.h"
+#include "policies/policy.h"
+#include "tests/rigs/seed.h"
+#include "tests/rigs/session_rig.h"
+#include "tests/rigs/test.h"
+
+enum { ITEMS = 1 << 14, NARROW = 24 };
+
+static uint64_t seed;
+static struct session *now; /* of the policy below */
+
+struct seen {
+    struct {
+        uint32_t seq;
+        token_t token;
+        int32_t parent;
+        float confidence; /* of a draft; or the tokens of a round */
+    } item[ITEMS];
+    size_t n;
+    uint32_t drafts, most; /* rows with features at the beginning of a round */
+};
+static struct seen *record;
+
+/* Commits a row to a fork of the sequence, and drops it. */
+static bool
+try_fork(const struct round *r)
+{
+    const uint32_t n = context_length(r->ctx, r->seq), len = n - n % 3;
+    const seq_t fork = context_fork(r->ctx, r->seq, len);
+    const slot_t row = fork != SEQ_NONE ? context_append(r->ctx, fork, SLOT_NONE, r->tokens[len]) : SLOT_NONE;
+    const bool ok =
+        row != SLOT_NONE && context_advance(r->ctx, &row, 1, r->layers, NULL) && context_keep(r->ctx, fork, &row, 1);
+    if (fork != SEQ_NONE)
+        context_drop(r->ctx, fork);
+    return ok;
+}
+
+/* For some rounds one of the drafters drafts, or none does. */
+static bool
+changing_draft(struct policy *const *p, struct round *const *r, uint32_t n)
+{
+    uint64_t random = seed + r[0]->number / 12;
+    const uint32_t kept = context_features_kept(r[0]->ctx), phase = splitmix64(&random) % 4;
+    uint32_t rows = 0;
+    (void)p;
+    for (uint32_t i = 0; i < now->n_sequences; i++)
+        rows += context_length(now->ctx, now->sequences[i].seq);
+    assert_true(kept <= rows); /* none is left of forks and rewinds */
+    record->most = kept > record->most ? kept : record->most;
+    if (r[0]->number % 31 == 30) {
+        struct err err;
+        assert_ok(session_post(now, &(struct control){.kind = CONTROL_BASELINE}, &err), err);
+    }
+    if (phase < 2)
+        return chain_draft_aux(r, n, phase == 0 ? AUX_EAGLE : AUX_MTP, 3);
+    return phase == 3 || try_fork(r[0]);
+}
+
+static const struct policy_ops changing = {.name = "changing", .title = "", .paper = "", .draft = changing_draft};
+static const struct policy_ops *const registry[] = {&changing, NULL};
+
+static void
+note(struct seen *s, const struct event *e)
+{
+    assert_true(s->n < ITEMS);
+    if (e->type == EVENT_TOKEN && e->token.source == SOURCE_DRAFT) {
+        s->item[s->n].parent = e->token.parent;
+        s->item[s->n].confidence = e->token.confidence;
+        s->item[s->n].seq = e->seq;
+        s->item[s->n++].token = e->token.token;
+        s->drafts++;
+    } else if (e->type == EVENT_ROUND) {
+        s->item[s->n].seq = e->seq;
+        s->item[s->n].parent = (int32_t)e->round_end.accepted;
+        s->item[s->n].confidence = (float)e->round_end.emitted;
+        s->item[s->n++].token = (token_t)e->round_end.drafted;
+    }
+}
+
+static void
+run(struct engine *e, struct session_options *o, uint32_t window, struct seen *out)
+{
+    struct err err;
+    *out = (struct seen){.n = 0};
+    record = out;
+    assert_ok(session_open(&now, e, o, &err), err);
+    if (window > 0)
+        now->features_window = window;
+    struct event_reader *reader = event_reader_open(session_log(now));
+    session_generate(now);
+    for (const struct event *event; (event = event_reader_next(reader)) != NULL;)
+        note(out, event);
+    if (session_failed(now, &err))
+        fail_msg("%s", err.text);
+    event_reader_close(reader);
+    session_close(now);
+}
+
+static void
+compare(const char *model, uint32_t tokens, uint32_t batch, const char *versus)
+{
+    static struct seen all, few, usual;
+    static const struct prompt_text prompts[] = {{"the hen", 7}, {"a fox and a crow", 16}, {"one", 3}};
+    struct engine *e;
+    struct err err = {.kind = ERR_NONE};
+    const struct engine_options options = {.model_path = model,
+                                           .backend = "cpu",
+                                           .backend_options = {.threads = 1, .gpu = -1},
+                                           .wanted = NEEDS(AUX_MTP),
+                                           .aux = {[AUX_DRAFT] = "self:1"}};
+    assert_ok(session_rig_engine_open(&e, &options, &err), err);
+    struct session_options o = {.policies = registry,
+                                .policy = "changing",
+                                .prompt =
+                                    "Once upon a time there was a fox who saw a crow with a piece of cheese in a tree.",
+                                .versus = versus,
+                                .batch = batch,
+                                .prompts = batch > 0 ? prompts : NULL,
+                                .n_prompts = batch > 0 ? 3 : 0,
+                                .sampling = {.top_p = 1},
+                                .tokens = tokens,
+                                .ignore_eos = true};
+    o.prompt_len = strlen(o.prompt);
+    run(e, &o, UINT32_MAX, &all);
+    run(e, &o, NARROW, &few);
+    run(e, &o, 0, &usual);
+    print_message("%s: %u drafts, %u rows of features, or %u at most\n", model, all.drafts, all.most, few.most);
+    assert_true(all.drafts > tokens / 4);
+    assert_int_equal(few.n, all.n);
+    assert_int_equal(usual.n, all.n);
+    for (size_t i = 0; i < all.n; i++)
+        if (memcmp(&all.item[i], &few.item[i], sizeof *all.item) != 0 ||
+            memcmp(&all.item[i], &usual.item[i], sizeof *all.item) != 0)
+            fail_msg("%s: event %zu differs", model, i);
+    const uint32_t sequences = batch > 0 ? 3 : versus != NULL ? 2 : 1;
+    assert_true(few.most <= sequences * (NARROW + 2));
+    assert_true(all.most >= tokens); /* else it proves little */
+    engine_close(e);
+}
+
+TEST(drafts_are_those_of_a_session_that_keeps_all_features)
+{
+    compare("tests/golden/eagle/targets/llama", 160, 0, NULL);
+    compare("tests/golden/eagle/targets/qwen3_5", 160, 0, NULL);
+    compare("models/fables-q8_0.gguf", 300, 0, NULL);
+}
+
+TEST(they_are_in_turns_and_in_batches)
+{
+    compare("tests/golden/eagle/targets/llama", 120, 0, "changing");
+    compare("tests/golden/eagle/targets/llama", 120, 3, NULL);
+    compare("tests/golden/eagle/targets/qwen3_5", 120, 3, NULL);
+}
+
+TEST_SEED(seed, (uint64_t)time(NULL));
