@@ -8,6 +8,7 @@
 #define POINTS  12 /* values of a knob that an ascent tries */
 #define ASCENTS 2  /* passes over all knobs */
 #define TRIED   (1 + ASCENTS * POLICY_KNOBS * POINTS)
+#define TREE    4    /* nodes that a tree expands a step */
 #define APART   0.1  /* distance of two presets, as a share of a knob's range, */
 #define FURTHER 0.25 /* or of a whole number, as a share of the larger value */
 
@@ -123,12 +124,54 @@ preset_of(const struct policy_info *info, const double *value)
     return p;
 }
 
+/* Sets a knob of a preset to a value on its grid. */
+static void
+set_knob(struct preset *p, const struct policy_info *info, int knob, double wanted)
+{
+    double value;
+    if (knob_check(&info->knobs[knob], wanted, &value, NULL))
+        knob_format(&info->knobs[knob], value, p->set[knob].text, sizeof p->set[knob].text);
+}
+
+static bool
+same(const struct preset *a, const struct preset *b)
+{
+    uint32_t k = 0;
+    while (k < a->n_set && strcmp(a->set[k].text, b->set[k].text) == 0)
+        k++;
+    return k == a->n_set;
+}
+
+/* Adds settings of a policy without forecasts after the defaults: draft lengths, and trees if it can draft them. */
+static uint32_t
+add_lengths(const struct policy_info *info, struct preset out[CANDIDATES_MOST])
+{
+    static const struct {
+        double share; /* of the default length */
+        bool tree;
+    } lengths[] = {{0.5, false}, {1.5, false},  {1, true},  {1.5, true},
+                   {0.75, true}, {0.75, false}, {2, false}, {0.25, false}};
+    const int k = policy_knob_index(info, "k"), topk = policy_knob_index(info, "topk");
+    uint32_t found = 1;
+    for (size_t i = 0; k >= 0 && i < sizeof lengths / sizeof *lengths && found < CANDIDATES_MOST; i++) {
+        if (lengths[i].tree && topk < 0)
+            continue;
+        out[found] = out[0];
+        set_knob(&out[found], info, k, round(info->knobs[k].def * lengths[i].share));
+        if (lengths[i].tree)
+            set_knob(&out[found], info, topk, TREE);
+        uint32_t other = 0;
+        while (other < found && !same(&out[other], &out[found]))
+            other++;
+        found += other == found;
+    }
+    return found;
+}
+
 uint32_t
 candidates_of(const struct policy_info *info, const struct policy_ops *ops, const struct layer_record *records,
               uint32_t n, double rho, const struct cost_model *cost, struct preset out[CANDIDATES_MOST])
 {
-    static const double lengths[] = {2, 3, 4, 6, 8, 12};
-    const int k = policy_knob_index(info, "k");
     uint32_t found = 1;
     out[0] = preset_of(info, NULL);
     struct search s = {.info = info, .ops = ops, .records = records, .n_records = n, .rho = rho, .cost = cost};
@@ -143,13 +186,5 @@ candidates_of(const struct policy_info *info, const struct policy_ops *ops, cons
             out[i] = preset_of(info, chosen[better && i < 2 ? 1 - i : i]->value);
         return found;
     }
-    for (size_t i = 0; k >= 0 && i < sizeof lengths / sizeof *lengths && found < CANDIDATES_MOST; i++) {
-        double value;
-        if (!knob_check(&info->knobs[k], lengths[i], &value, NULL) || value == info->knobs[k].def)
-            continue;
-        out[found] = out[0];
-        knob_format(&info->knobs[k], value, out[found].set[k].text, sizeof out[found].set[k].text);
-        found++;
-    }
-    return found;
+    return add_lengths(info, out);
 }

@@ -90,7 +90,28 @@ TEST(a_policy_without_forecasts_has_several_lengths)
         struct preset found[CANDIDATES_MOST];
         assert_int_equal(find(both[i], found), CANDIDATES_MOST);
         assert_string_equal(found[0].set[0].text, "5");
-        assert_string_equal(found[1].set[0].text, "2");
-        assert_string_equal(found[5].set[0].text, "8");
+        assert_string_equal(found[1].set[0].text, "3");
+        assert_string_equal(found[2].set[0].text, "8");
+        assert_string_equal(found[4].set[0].text, "10");
+        assert_string_equal(found[5].set[0].text, "1");
     }
+}
+
+extern const struct policy_ops policy_eagle;
+
+TEST(eagle_has_chains_and_trees_of_several_depths)
+{
+    struct preset found[CANDIDATES_MOST];
+    uint32_t trees = 0, chains = 0;
+    assert_int_equal(find(&policy_eagle, found), CANDIDATES_MOST);
+    for (uint32_t i = 0; i < CANDIDATES_MOST; i++) {
+        assert_string_equal(found[i].set[1].name, "topk");
+        trees += strcmp(found[i].set[1].text, "4") == 0;
+        chains += strcmp(found[i].set[1].text, "1") == 0;
+        for (uint32_t j = 0; j < i; j++)
+            assert_true(strcmp(found[i].set[0].text, found[j].set[0].text) != 0 ||
+                        strcmp(found[i].set[1].text, found[j].set[1].text) != 0);
+    }
+    assert_int_equal(trees, 3);
+    assert_int_equal(chains, 3);
 }
