@@ -1,4 +1,6 @@
-/* A line for each round, the newest first: accepted and rejected drafts, exit layers, why drafting stopped, and the time. */
+/* A line for each round, the newest first: accepted and rejected drafts, exit layers, why drafting stopped, and the time. Or
+ * the tree of the cursor's round: a line for each draft, with its probability and the probability of its path. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +14,10 @@
 struct rounds_panel {
     uint32_t top; /* the number of the round in the first row; 0: the newest */
     int n_rows;   /* as drawn last */
+    bool tree;    /* shows the tree of the cursor's round */
+    int tree_top; /* the tree's first row that is visible */
+    uint32_t tree_round;
+    int shown; /* rows of the tree for which there is room */
     struct round_row {
         uint32_t number;
         const struct scope_round *round; /* NULL: not in memory. Valid while drawing */
@@ -174,6 +180,162 @@ draw_gone(const struct view *v, const struct canvas *c, int y, uint32_t number)
     canvas_word(c, y, x, c->cols - x, ROLE_DIM, MARK_NONE, "no longer in memory");
 }
 
+/* ---- the tree of a round ---- */
+
+struct tree_row {
+    const struct scope_draft *draft; /* NULL: the target's own token */
+    uint32_t pos;
+    token_t token;
+    int depth;
+    uint64_t open; /* a bit for each depth with a later sibling */
+};
+
+struct tree {
+    struct tree_row row[SCOPE_DRAFTS + 1]; /* in depth-first order */
+    int n;
+    int32_t end; /* candidate at the end of the accepted path */
+};
+_Static_assert(VERIFY_NODES <= 64, "a path's depths are bits of 64");
+
+/* The round of the cursor, or the newest; NULL: it is no longer in memory, and *number is its number (0: there is none). */
+static const struct scope_round *
+tree_round(const struct view *v, uint32_t *number)
+{
+    const struct scope *s = v->scope;
+    const struct scope_round *newest = scope_round(s, 0);
+    const uint32_t at = v->selection->follow || selection_round(v) > 0 ? selection_round(v) : scope_round_after(s, 0);
+    *number = at > 0 ? at : newest != NULL ? newest->number : 0;
+    const struct scope_round *r = at > 0 ? scope_round(s, scope_round_back(s, at)) : newest;
+    return r != NULL && r->number == *number ? r : NULL;
+}
+
+/* Adds the drafts after a candidate, each with its own tree, and the target's own token. */
+static void
+add_after(struct tree *t, const struct scope *s, const struct scope_round *r, int32_t parent, struct tree_row row)
+{
+    const uint64_t bit = (uint64_t)1 << row.depth;
+    uint32_t last = r->n_drafts;
+    for (uint32_t i = 0; i < r->n_drafts; i++)
+        last = r->drafts[i].parent == parent ? i : last;
+    const struct scope_column *c = parent == t->end && r->last != ROUND_OPEN ? scope_column(s, row.pos) : NULL;
+    for (uint32_t i = 0; i < r->n_drafts; i++) {
+        const struct scope_draft *d = &r->drafts[i];
+        if (d->parent != parent)
+            continue;
+        const uint64_t open = i != last || c != NULL ? row.open | bit : row.open;
+        t->row[t->n++] = (struct tree_row){d, d->pos, d->token, row.depth, open};
+        add_after(t, s, r, d->candidate, (struct tree_row){.pos = d->pos + 1, .depth = row.depth + 1, .open = open});
+    }
+    if (c != NULL)
+        t->row[t->n++] = (struct tree_row){NULL, c->pos, c->token, row.depth, row.open};
+}
+
+static void
+make_tree(struct tree *t, const struct scope *s, const struct scope_round *r)
+{
+    t->n = t->end = 0;
+    for (uint32_t i = 0; i < r->n_drafts; i++)
+        t->end = r->drafts[i].committed > 0 ? r->drafts[i].candidate : t->end; /* a parent is before its children */
+    add_after(t, s, r, 0, (struct tree_row){.pos = r->first_pos});
+}
+
+static void
+print_probability(const struct canvas *c, int y, int x, enum role role, float p)
+{
+    if (isnan(p))
+        canvas_text(c, y, x + 4, ROLE_DIM, "–");
+    else
+        canvas_print(c, y, x, role, p >= 0.0005f ? "%5.3f" : "<.001", (double)p);
+}
+
+/* Draws the branches and the token in `width` columns, the branches from the right if they are too many. */
+static void
+draw_node(const struct view *v, const struct canvas *c, int y, int width, const struct tree_row *row, int last)
+{
+    const struct scope_draft *d = row->draft;
+    const bool accepted = d != NULL && d->accepted > 0, open = d != NULL && d->accepted < 0;
+    const enum role role = d == NULL  ? last == SOURCE_BONUS ? ROLE_BONUS : ROLE_CORRECTION
+                           : accepted ? ROLE_ACCEPTED
+                           : open     ? ROLE_DRAFT
+                                      : ROLE_DIM;
+    const char *word = panel_word(v->scope, row->token);
+    const int need = row->depth + 4 + (text_width(word) < 8 ? text_width(word) : 8);
+    const int first = need > width ? need - width : 0;
+    int x = 1;
+    for (int i = first; i <= row->depth; i++, x++) {
+        const bool more = (row->open >> i & 1) != 0;
+        canvas_text(c, y, x, ROLE_LINE,
+                    i == row->depth       ? more ? "├" : "└"
+                    : i == first && i > 0 ? "…"
+                    : more                ? "│"
+                                          : " ");
+    }
+    canvas_text(c, y, x, role,
+                d == NULL  ? last == SOURCE_BONUS ? "+" : "◆"
+                : accepted ? "■"
+                : open     ? (d->main_line ? "○" : "◦")
+                           : (d->main_line ? "□" : "▫"));
+    canvas_word(c, y, x + 2, width - x - 2, role, accepted ? MARK_BOLD : MARK_NONE, word);
+    if ((d == NULL || d->committed > 0) && !v->selection->follow && v->selection->pos == row->pos)
+        canvas_text(c, y, 0, ROLE_CURSOR, "▸");
+}
+
+#define TREE_NUMBERS 14 /* columns of the two probabilities */
+
+/* Draws the rows from p->tree_top on: branches, both probabilities, a bar of the path's. */
+static void
+draw_tree(struct rounds_panel *p, const struct view *v, const struct canvas *c, const struct scope_round *r)
+{
+    struct tree t;
+    make_tree(&t, v->scope, r);
+    bool known = false;
+    int width = 14;
+    for (int i = 0; i < t.n; i++) {
+        const int wide = t.row[i].depth + 5 + text_width(panel_word(v->scope, t.row[i].token));
+        width = wide > width ? wide : width;
+        known = known || (t.row[i].draft != NULL && !isnan(t.row[i].draft->probability));
+    }
+    const int room = c->cols - (known ? TREE_NUMBERS : 0), bar = room - width - 2;
+    width = width < room ? width : room;
+    if (known)
+        canvas_print(c, 0, width, ROLE_DIM, "    p    path");
+    canvas_text(c, 0, 1, ROLE_DIM, t.n == 0 ? "no drafts" : "drafted");
+    p->tree_top = panel_scroll(p->tree_top, p->tree_top, t.n, c->rows - 1);
+    for (int y = 1; y < c->rows && p->tree_top + y - 1 < t.n; y++) {
+        const struct tree_row *row = &t.row[p->tree_top + y - 1];
+        const struct scope_draft *d = row->draft;
+        draw_node(v, c, y, width, row, r->last);
+        if (!known || d == NULL)
+            continue;
+        const enum role role = d->accepted > 0 ? ROLE_ACCEPTED : d->accepted == 0 ? ROLE_DIM : ROLE_DRAFT;
+        print_probability(c, y, width, role, d->probability);
+        print_probability(c, y, width + 8, role, d->path);
+        if (bar >= 8 && !isnan(d->path))
+            canvas_bar(c, y, width + TREE_NUMBERS + 1, bar < 40 ? bar : 40, (double)d->path, role);
+    }
+    p->n_rows = t.n;
+}
+
+/* Draws the round's line above its tree. */
+static void
+draw_round_tree(struct rounds_panel *p, const struct view *v, const struct canvas *c)
+{
+    uint32_t number;
+    const struct scope_round *r = tree_round(v, &number);
+    if (p->tree_round != number)
+        p->tree_top = 0;
+    p->tree_round = number;
+    if (r == NULL) {
+        draw_gone(v, c, 0, number);
+        return;
+    }
+    p->row[0] = (struct round_row){number, r};
+    p->n_rows = 1;
+    draw_round(v, c, 0, r, arrange(p, v->scope, c->cols));
+    const struct canvas below = canvas_inside(c, 1, 0, c->rows - 1, c->cols);
+    draw_tree(p, v, &below, r);
+}
+
 static void
 draw_rounds(void *state, const struct view *v, const struct canvas *c)
 {
@@ -181,6 +343,11 @@ draw_rounds(void *state, const struct view *v, const struct canvas *c)
     p->n_rows = 0;
     if (scope_round(v->scope, 0) == NULL) {
         canvas_text(c, 0, 0, ROLE_DIM, "no rounds yet");
+        return;
+    }
+    p->shown = c->rows - 2;
+    if (p->tree) {
+        draw_round_tree(p, v, c);
         return;
     }
     place(p, v, c->rows);
@@ -197,29 +364,69 @@ note_rounds(void *state, const struct view *v, char *out, int n)
 {
     const struct rounds_panel *p = state;
     const struct scope_round *newest = scope_round(v->scope, 0);
-    if (p->n_rows > 0 && newest != NULL && p->row[0].number < newest->number)
+    if (p->tree && p->shown > 0 && p->n_rows > p->shown)
+        snprintf(out, (size_t)n, "%d–%d of %d tokens", p->tree_top + 1, p->tree_top + p->shown, p->n_rows);
+    else if (!p->tree && p->n_rows > 0 && newest != NULL && p->row[0].number < newest->number)
         snprintf(out, (size_t)n, "%u–%u of %u", (unsigned)p->row[p->n_rows - 1].number, (unsigned)p->row[0].number,
                  (unsigned)scope_now(v->scope)->round);
     else
         snprintf(out, (size_t)n, "■ accepted  □ rejected  ◆ correction  + bonus");
 }
 
+/* Shows the tree from its first row on, or the rounds again. */
+static void
+toggle_tree(struct rounds_panel *p, const struct view *v)
+{
+    p->tree = !p->tree;
+    p->tree_top = 0;
+    tree_round(v, &p->tree_round);
+}
+
 static bool
 key_rounds(void *state, const struct view *v, int key)
 {
-    const struct rounds_panel *p = state;
-    const long page = p->n_rows > 1 ? p->n_rows - 1 : 1;
-    return selection_key(v, key, page);
+    struct rounds_panel *p = state;
+    const long page = p->tree ? 0 : p->n_rows > 1 ? p->n_rows - 1 : 1;
+    if (key == INPUT_ENTER || (key == INPUT_ESCAPE && p->tree))
+        toggle_tree(p, v);
+    else if (p->tree && (key == INPUT_PAGE_UP || key == INPUT_PAGE_DOWN))
+        p->tree_top += (key == INPUT_PAGE_UP ? -1 : 1) * (p->shown > 1 ? p->shown - 1 : 1);
+    else
+        return selection_key(v, key, page);
+    return true;
+}
+
+/* Points at a committed token of the tree. */
+static void
+point_at_node(const struct rounds_panel *p, const struct view *v, int y)
+{
+    struct tree t;
+    uint32_t number;
+    const struct scope_round *r = tree_round(v, &number);
+    const int i = p->tree_top + y - 2;
+    if (r == NULL || y < 2)
+        return;
+    make_tree(&t, v->scope, r);
+    if (i < 0 || i >= t.n || (t.row[i].draft != NULL && t.row[i].draft->committed <= 0))
+        return;
+    v->selection->pos = t.row[i].pos;
+    v->selection->follow = false;
 }
 
 static bool
 mouse_rounds(void *state, const struct view *v, const struct canvas *c, int y, int x, enum mouse_action action)
 {
-    const struct rounds_panel *p = state;
+    struct rounds_panel *p = state;
     (void)c;
     (void)x;
-    if (mouse_wheel(action) != 0)
+    if (p->tree && mouse_wheel(action) != 0)
+        p->tree_top += mouse_wheel(action);
+    else if (mouse_wheel(action) != 0)
         selection_move(v, -3 * mouse_wheel(action));
+    else if (action == MOUSE_DOUBLE && (p->tree ? y == 0 : y >= 0 && y < p->n_rows))
+        toggle_tree(p, v);
+    else if (action == MOUSE_PRESS && p->tree)
+        point_at_node(p, v, y);
     else if (action == MOUSE_PRESS && y >= 0 && y < p->n_rows)
         selection_to_round(v, p->row[y].number);
     else
@@ -230,7 +437,10 @@ mouse_rounds(void *state, const struct view *v, const struct canvas *c, int y, i
 static const struct key_help keys[] = {
     {"↑ ↓ PgUp PgDn", "point at a newer or an older round: all panels go there"},
     {"Home End", "follow the newest; the oldest"},
-    {"click", "point at the round's first token"},
+    {"Enter", "the tree of the round: each draft with the drafter's probability and the product of those on its path; "
+              "again: close it"},
+    {"PgUp PgDn", "in the tree: scroll it, as the wheel does"},
+    {"click", "point at the round's first token, or at an accepted token of the tree; twice: the round's tree"},
     {"low confidence",
      "why drafting stopped: no layer was confident enough (SpecBound: a difficult token); or another reason"},
     {NULL, NULL},
@@ -239,7 +449,7 @@ static const struct key_help keys[] = {
 const struct panel_ops panel_rounds = {
     .name = "rounds",
     .title = "rounds",
-    .brief = "↑ ↓ round",
+    .brief = "↑ ↓ round  Enter tree",
     .place = PANEL_BOTTOM,
     .weight = 4,
     .min_cols = 24,

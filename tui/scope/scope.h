@@ -57,6 +57,8 @@ struct scope_draft { /* a candidate of a round's tree */
     token_t token;
     int32_t parent, candidate, exit_layer;
     float confidence;
+    float probability;          /* the drafter's, of the token after its parent; NAN: unknown */
+    float path;                 /* product of the probabilities of the path to it; NAN: one is unknown */
     int8_t accepted, committed; /* -1: not yet verified */
     bool main_line;             /* the first child of the first child …; else a sibling */
 };

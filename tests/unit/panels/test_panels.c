@@ -24,6 +24,69 @@ PANEL_TEST(a_round_is_one_line)
     assert_non_null(strstr(line(f, 1), "  1 #.* 1/2"));
 }
 
+/* Draws the tree of a round whose third node is rejected and whose path goes through the second. */
+static void
+draw_a_tree(struct fixture *f, int rows)
+{
+    say_draft(&f->stream, 2, 1, 0, 2, 2)->token.confidence = 0.5f;
+    say_draft(&f->stream, 2, 2, 0, 3, 2)->token.confidence = 0.25f;
+    say_draft(&f->stream, 3, 3, 1, 5, 2)->token.confidence = 0.75f;
+    say_draft(&f->stream, 3, 4, 2, 6, 2)->token.confidence = 0.001f;
+    say_verdict(&f->stream, 1, false, false);
+    say_verdict(&f->stream, 2, true, true);
+    say_verdict(&f->stream, 3, false, false);
+    say_verdict(&f->stream, 4, false, false);
+    say_token(&f->stream, SOURCE_CORRECTION, 3, 4);
+    say_round(&f->stream, 2, 1, 2);
+    use(f, "rounds");
+    draw(f, rows, 60);
+    press(f, INPUT_ENTER);
+    draw(f, rows, 60);
+}
+
+PANEL_TEST(enter_shows_the_tree_of_a_round)
+{
+    struct fixture *f = *state;
+    draw_a_tree(f, 10);
+    static const char *const rows[] = {"□■□▫◆", "drafted          p    path", " ├□ ", " │└□ ", " └■ ", "  ├▫ ",
+                                       "  └◆ "};
+    static const char *const numbers[] = {"", "", "0.500   0.500", "0.750   0.375", "0.250   0.250", "0.001   <.001",
+                                          ""};
+    for (int y = 0; y < 7; y++)
+        if (strstr(line(f, y), rows[y]) == NULL || strstr(line(f, y), numbers[y]) == NULL)
+            fail_msg("row %d is '%s'", y, line(f, y));
+    assert_null(strstr(line(f, 6), "0."));
+    assert_string_equal(line(f, 7), "");
+    press(f, INPUT_ESCAPE);
+    draw(f, 10, 60);
+    assert_string_equal(line(f, 1), "");
+}
+
+PANEL_TEST(a_tree_scrolls_and_points_at_accepted_tokens)
+{
+    struct fixture *f = *state;
+    char note[80];
+    draw_a_tree(f, 5);
+    f->ops->note(f->panel, &f->view, note, sizeof note);
+    assert_string_equal(note, "1–3 of 5 tokens");
+    press(f, INPUT_PAGE_DOWN);
+    draw(f, 5, 60);
+    assert_non_null(strstr(line(f, 2), "└■"));
+    const struct canvas c = {.rows = 5, .cols = 60, .grid = &f->grid};
+    f->ops->mouse(f->panel, &f->view, &c, 3, 3, MOUSE_PRESS); /* a rejected one */
+    assert_true(f->selection.follow);
+    f->ops->mouse(f->panel, &f->view, &c, 2, 3, MOUSE_PRESS);
+    assert_int_equal(f->selection.pos, 2);
+    draw(f, 5, 60);
+    assert_int_equal(row_with(f, "▸└■"), 2);
+    f->ops->mouse(f->panel, &f->view, &c, 2, 3, MOUSE_WHEEL_UP);
+    draw(f, 5, 60);
+    assert_int_equal(row_with(f, "▸└■"), 3);
+    f->ops->mouse(f->panel, &f->view, &c, 0, 3, MOUSE_DOUBLE);
+    draw(f, 5, 60);
+    assert_string_equal(line(f, 1), "");
+}
+
 /* ---- knobs ---- */
 
 PANEL_TEST(a_knob_asks_and_waits_for_the_event)

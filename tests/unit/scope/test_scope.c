@@ -121,6 +121,33 @@ SCOPE_TEST(an_accepted_sibling_takes_the_place_of_the_main_line)
     assert_true(scope_cells(f->scope, 5)[FAKE_LAYERS].known);
 }
 
+SCOPE_TEST(a_path_has_the_product_of_its_probabilities)
+{
+    /* a tree of EAGLE; a step of SWIFT, whose candidates share the confidence of the first; a draft without a confidence */
+    static const struct {
+        uint32_t pos;
+        int parent;
+        float confidence, probability, path;
+    } nodes[] = {
+        {4, 0, 0.5f, 0.5f, 0.5f}, {4, 0, 0.25f, 0.25f, 0.25f}, {5, 1, 0.75f, 0.75f, 0.375f}, {5, 2, 0.5f, 0.5f, 0.125f},
+        {5, 2, 0.5f, NAN, NAN},   {6, 3, NAN, NAN, NAN},       {6, 5, 0.5f, 0.5f, NAN},      {6, 4, 0, 0, 0},
+        {7, 8, 1.5f, NAN, NAN}};
+    struct fixture *f = *state;
+    const int n = (int)(sizeof nodes / sizeof nodes[0]);
+    for (int i = 0; i < n; i++)
+        say_draft(&f->stream, nodes[i].pos, i + 1, nodes[i].parent, 40 + i, 2)->token.confidence = nodes[i].confidence;
+    seen(f);
+    const struct scope_round *r = scope_round(f->scope, 0);
+    assert_int_equal(r->n_drafts, n);
+    for (int i = 0; i < n; i++) {
+        const float got[] = {r->drafts[i].probability, r->drafts[i].path};
+        const float wanted[] = {nodes[i].probability, nodes[i].path};
+        for (int k = 0; k < 2; k++)
+            if (!(isnan(got[k]) && isnan(wanted[k])) && got[k] != wanted[k])
+                fail_msg("node %d has %g in place of %g", i + 1, (double)got[k], (double)wanted[k]);
+    }
+}
+
 SCOPE_TEST(a_cut_round_keeps_no_rows_after_the_end_of_the_text)
 {
     struct fixture *f = *state;
