@@ -15,7 +15,7 @@ struct rounds_panel {
     uint32_t top; /* the number of the round in the first row; 0: the newest */
     int n_rows;   /* as drawn last */
     bool tree;    /* shows the tree of the cursor's round */
-    int tree_top; /* the tree's first row that is visible */
+    int tree_top; /* the tree's first row that is visible; -1: such that the end of the accepted path is */
     uint32_t tree_round;
     int shown; /* rows of the tree for which there is room */
     struct round_row {
@@ -209,7 +209,7 @@ tree_round(const struct view *v, uint32_t *number)
     return r != NULL && r->number == *number ? r : NULL;
 }
 
-/* Adds the drafts after a candidate, each with its own tree, and the target's own token. */
+/* Adds what follows a candidate: at the end of the accepted path the target's own token, then the drafts, each with its own tree. */
 static void
 add_after(struct tree *t, const struct scope *s, const struct scope_round *r, int32_t parent, struct tree_row row)
 {
@@ -218,16 +218,17 @@ add_after(struct tree *t, const struct scope *s, const struct scope_round *r, in
     for (uint32_t i = 0; i < r->n_drafts; i++)
         last = r->drafts[i].parent == parent ? i : last;
     const struct scope_column *c = parent == t->end && r->last != ROUND_OPEN ? scope_column(s, row.pos) : NULL;
+    if (c != NULL)
+        t->row[t->n++] =
+            (struct tree_row){NULL, c->pos, c->token, row.depth, last < r->n_drafts ? row.open | bit : row.open};
     for (uint32_t i = 0; i < r->n_drafts; i++) {
         const struct scope_draft *d = &r->drafts[i];
         if (d->parent != parent)
             continue;
-        const uint64_t open = i != last || c != NULL ? row.open | bit : row.open;
+        const uint64_t open = i != last ? row.open | bit : row.open;
         t->row[t->n++] = (struct tree_row){d, d->pos, d->token, row.depth, open};
         add_after(t, s, r, d->candidate, (struct tree_row){.pos = d->pos + 1, .depth = row.depth + 1, .open = open});
     }
-    if (c != NULL)
-        t->row[t->n++] = (struct tree_row){NULL, c->pos, c->token, row.depth, row.open};
 }
 
 static void
@@ -237,6 +238,12 @@ make_tree(struct tree *t, const struct scope *s, const struct scope_round *r)
     for (uint32_t i = 0; i < r->n_drafts; i++)
         t->end = r->drafts[i].committed > 0 ? r->drafts[i].candidate : t->end; /* a parent is before its children */
     add_after(t, s, r, 0, (struct tree_row){.pos = r->first_pos});
+}
+
+static bool
+is_committed(const struct tree_row *row)
+{
+    return row->draft == NULL || row->draft->committed > 0;
 }
 
 static void
@@ -264,7 +271,7 @@ draw_node(const struct view *v, const struct canvas *c, int y, int width, const 
     int x = 1;
     for (int i = first; i <= row->depth; i++, x++) {
         const bool more = (row->open >> i & 1) != 0;
-        canvas_text(c, y, x, ROLE_LINE,
+        canvas_text(c, y, x, ROLE_DIM,
                     i == row->depth       ? more ? "├" : "└"
                     : i == first && i > 0 ? "…"
                     : more                ? "│"
@@ -276,7 +283,7 @@ draw_node(const struct view *v, const struct canvas *c, int y, int width, const 
                 : open     ? (d->main_line ? "○" : "◦")
                            : (d->main_line ? "□" : "▫"));
     canvas_word(c, y, x + 2, width - x - 2, role, accepted ? MARK_BOLD : MARK_NONE, word);
-    if ((d == NULL || d->committed > 0) && !v->selection->follow && v->selection->pos == row->pos)
+    if (is_committed(row) && !v->selection->follow && v->selection->pos == row->pos)
         canvas_text(c, y, 0, ROLE_CURSOR, "▸");
 }
 
@@ -289,10 +296,11 @@ draw_tree(struct rounds_panel *p, const struct view *v, const struct canvas *c, 
     struct tree t;
     make_tree(&t, v->scope, r);
     bool known = false;
-    int width = 14;
+    int width = 14, end = 0;
     for (int i = 0; i < t.n; i++) {
         const int wide = t.row[i].depth + 5 + text_width(panel_word(v->scope, t.row[i].token));
         width = wide > width ? wide : width;
+        end = is_committed(&t.row[i]) ? i : end;
         known = known || (t.row[i].draft != NULL && !isnan(t.row[i].draft->probability));
     }
     const int room = c->cols - (known ? TREE_NUMBERS : 0), bar = room - width - 2;
@@ -300,7 +308,7 @@ draw_tree(struct rounds_panel *p, const struct view *v, const struct canvas *c, 
     if (known)
         canvas_print(c, 0, width, ROLE_DIM, "    p    path");
     canvas_text(c, 0, 1, ROLE_DIM, t.n == 0 ? "no drafts" : "drafted");
-    p->tree_top = panel_scroll(p->tree_top, p->tree_top, t.n, c->rows - 1);
+    p->tree_top = panel_scroll(p->tree_top, p->tree_top < 0 ? end : p->tree_top, t.n, c->rows - 1);
     for (int y = 1; y < c->rows && p->tree_top + y - 1 < t.n; y++) {
         const struct tree_row *row = &t.row[p->tree_top + y - 1];
         const struct scope_draft *d = row->draft;
@@ -311,7 +319,7 @@ draw_tree(struct rounds_panel *p, const struct view *v, const struct canvas *c, 
         print_probability(c, y, width, role, d->probability);
         print_probability(c, y, width + 8, role, d->path);
         if (bar >= 8 && !isnan(d->path))
-            canvas_bar(c, y, width + TREE_NUMBERS + 1, bar < 40 ? bar : 40, (double)d->path, role);
+            canvas_bar(c, y, width + TREE_NUMBERS + 1, bar < 24 ? bar : 24, (double)d->path, role);
     }
     p->n_rows = t.n;
 }
@@ -323,7 +331,7 @@ draw_round_tree(struct rounds_panel *p, const struct view *v, const struct canva
     uint32_t number;
     const struct scope_round *r = tree_round(v, &number);
     if (p->tree_round != number)
-        p->tree_top = 0;
+        p->tree_top = -1;
     p->tree_round = number;
     if (r == NULL) {
         draw_gone(v, c, 0, number);
@@ -373,12 +381,12 @@ note_rounds(void *state, const struct view *v, char *out, int n)
         snprintf(out, (size_t)n, "■ accepted  □ rejected  ◆ correction  + bonus");
 }
 
-/* Shows the tree from its first row on, or the rounds again. */
+/* Shows the tree, or the rounds again. */
 static void
 toggle_tree(struct rounds_panel *p, const struct view *v)
 {
     p->tree = !p->tree;
-    p->tree_top = 0;
+    p->tree_top = -1;
     tree_round(v, &p->tree_round);
 }
 
@@ -407,7 +415,7 @@ point_at_node(const struct rounds_panel *p, const struct view *v, int y)
     if (r == NULL || y < 2)
         return;
     make_tree(&t, v->scope, r);
-    if (i < 0 || i >= t.n || (t.row[i].draft != NULL && t.row[i].draft->committed <= 0))
+    if (i < 0 || i >= t.n || !is_committed(&t.row[i]))
         return;
     v->selection->pos = t.row[i].pos;
     v->selection->follow = false;
