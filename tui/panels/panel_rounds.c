@@ -15,7 +15,7 @@ struct rounds_panel {
     uint32_t top; /* the number of the round in the first row; 0: the newest */
     int n_rows;   /* as drawn last */
     bool tree;    /* shows the tree of the cursor's round */
-    int tree_top; /* the tree's first row that is visible; -1: such that the end of the accepted path is */
+    int tree_top; /* the tree's first row that is visible; -1: the end of the accepted path is visible */
     uint32_t tree_round;
     int shown; /* rows of the tree for which there is room */
     struct round_row {
@@ -255,7 +255,7 @@ print_probability(const struct canvas *c, int y, int x, enum role role, float p)
         canvas_print(c, y, x, role, p >= 0.0005f ? "%5.3f" : "<.001", (double)p);
 }
 
-/* Draws the branches and the token in `width` columns, the branches from the right if they are too many. */
+/* Draws the branches and the token in `width` columns; of too many branches only the last ones. */
 static void
 draw_node(const struct view *v, const struct canvas *c, int y, int width, const struct tree_row *row, int last)
 {
