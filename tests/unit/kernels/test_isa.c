@@ -1,4 +1,5 @@
 /* Every instruction set's kernels against the portable ones and against sums in double precision. */
+#include <math.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -129,6 +130,45 @@ TEST(products_of_many_rows_have_the_bits_of_a_row_alone)
                 }
     if (!any)
         skip();
+}
+
+static float
+uniform(void)
+{
+    return (float)(rand() % 2001) / 1000 - 1;
+}
+
+TEST(recurrent_kernels_agree_with_the_portable_ones)
+{
+    enum { DIM = 24, N = 37, TAPS = 4 };
+    _Alignas(64) float s[2][DIM * DELTA_COLS], out[2][DELTA_COLS], k[DIM], q[DIM], v[DELTA_COLS];
+    float w[TAPS * N], x[TAPS][N], y[2][N + 1];
+    srand((unsigned)seed);
+    for (size_t i = 0; cpu_isas[i] != NULL; i++)
+        for (size_t round = 0; cpu_isas[i]->usable() && round < 20; round++) {
+            for (size_t j = 0; j < DIM * DELTA_COLS; j++)
+                s[0][j] = s[1][j] = uniform();
+            for (size_t j = 0; j < DIM; j++)
+                k[j] = uniform() / 5, q[j] = uniform();
+            for (size_t j = 0; j < DELTA_COLS; j++)
+                v[j] = uniform(), out[0][j] = out[1][j] = 77;
+            for (size_t j = 0; j < TAPS * N; j++)
+                w[j] = uniform(), x[j / N][j % N] = uniform();
+            const float *const from[TAPS] = {round % 2 == 0 ? NULL : x[0], x[1], x[2], x[3]};
+            const struct cpu_isa *both[2] = {&cpu_isa_reference, cpu_isas[i]};
+            for (size_t b = 0; b < 2; b++) {
+                both[b]->delta_rule(s[b], DIM, k, round % 3 == 0 ? NULL : q, v, 0.9f, 0.7f, out[b]);
+                y[b][N] = 77;
+                both[b]->convolve(from, TAPS, w, N, N, y[b]);
+                assert_true(y[b][N] == 77);
+            }
+            for (size_t j = 0; j < DIM * DELTA_COLS; j++)
+                assert_true(fabsf(s[0][j] - s[1][j]) < 1e-5f);
+            for (size_t j = 0; j < DELTA_COLS; j++)
+                assert_true(fabsf(out[0][j] - out[1][j]) < 1e-5f);
+            for (size_t j = 0; j < N; j++)
+                assert_true(fabsf(y[0][j] - y[1][j]) < 1e-5f);
+        }
 }
 
 /* With a cross compiler and qemu at hand, the same checks for NEON. */
