@@ -14,7 +14,6 @@
 #include "traces/schema.h"
 
 #define MAX_CHOICES 64
-#define MAX_LAYERS  4096
 #define MOST_EXACT  ((uint64_t)1 << 53) /* the largest whole number that a JSON number stores exactly */
 
 const char *const knob_kind_names[KNOB_CHOICE + 1] = {"real", "integer", "choice"};
@@ -26,7 +25,7 @@ const char *const trace_layer_names[TRACE_LAYERS_OFF + 1] = {"all", "some", "off
 static const struct field aux_fields[] = {FIELD_PLAIN(NEEDED, "path", TEXT, path),
                                           FIELD_PLAIN(NEEDED, "name", LABEL, name),
                                           FIELD_PLAIN(NEEDED, "hash", HASH, hash),
-                                          FIELD_BOUNDED(USUAL, "layers", layers, 0, MAX_LAYERS),
+                                          FIELD_BOUNDED(USUAL, "layers", layers, 0, RUN_LAYERS_MOST),
                                           FIELD_PLAIN(IF_SET, "pass_load", REAL, pass_load),
                                           FIELD_PLAIN(IF_SET, "head_load", REAL, head_load),
                                           FIELD_PLAIN(IF_SET, "accept_load", REAL, accept_load),
@@ -83,7 +82,8 @@ static const struct field model_fields[] = {FIELD_PLAIN(USUAL, "path", TEXT, mod
                                             FIELD_PLAIN(NEEDED, "name", LABEL, model_name),
                                             FIELD_PLAIN(USUAL, "architecture", LABEL, arch),
                                             FIELD_PLAIN(USUAL, "types", LABEL, types),
-                                            FIELD_BOUNDED(NEEDED, "layers", layers, 1, MAX_LAYERS),
+                                            FIELD_BOUNDED(NEEDED, "layers", layers, 1, RUN_LAYERS_MOST),
+                                            FIELD_PLAIN(IF_SET, "layer_kinds", LABEL, layer_kinds),
                                             FIELD_BOUNDED(USUAL, "width", width, 1, UINT32_MAX),
                                             FIELD_BOUNDED(USUAL, "heads", heads, 1, UINT32_MAX),
                                             FIELD_BOUNDED(USUAL, "kv_heads", kv_heads, 1, UINT32_MAX),
@@ -408,6 +408,9 @@ parse_costs(struct fields *p, const cJSON *root, struct run_info *run)
 static void
 check_run(struct fields *p, struct run_info *run)
 {
+    const size_t kinds = strlen(run->layer_kinds);
+    if (kinds > 0 && (kinds != run->layers || strspn(run->layer_kinds, "awr") != kinds))
+        field_refuse(p, "layer_kinds", "is not a letter a, w or r for each layer");
     if (run->experts_used > run->experts)
         field_refuse(p, "experts_used", "is more than there are experts");
     if (run->rho < 0)

@@ -6,6 +6,14 @@
 
 #include "engine/events/sampling_knobs.h"
 
+const char *
+run_info_kind(const struct run_info *info, uint32_t layer)
+{
+    const size_t n = strlen(info->layer_kinds);
+    const char kind = layer >= 1 && layer <= n ? info->layer_kinds[layer - 1] : '\0';
+    return kind == 'r' ? "recurrent" : kind == 'w' ? "window" : kind == 'a' ? "attention" : "";
+}
+
 const struct policy_info *
 run_info_policy(const struct run_info *info, const char *name)
 {

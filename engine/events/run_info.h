@@ -50,6 +50,7 @@ struct trace_bounds { /* limits of a trace; zeros: none */
     uint32_t every; /* with TRACE_LAYERS_SOME: the scope's probes of every n-th round; 0: of no round */
 };
 
+#define RUN_LAYERS_MOST  4096u /* most layers of a model in a run that can be traced */
 #define RUN_EXPERTS_MOST 4096u /* most experts of a layer in a run that can be traced */
 
 struct run_info {
@@ -57,6 +58,9 @@ struct run_info {
     char version[16]; /* of specscope */
     char model_path[512], model_name[64], arch[32], types[64];
     uint32_t layers, width, heads, kv_heads, ffn, vocab, ctx;
+    /* A letter for each layer of a model whose layers differ: 'a' attention, 'w' attention within a window, 'r'
+     * recurrent. "": all layers are of one kind, or in an older trace */
+    char layer_kinds[RUN_LAYERS_MOST + 1];
     /* of a layer that has experts, and those that a row is routed to; 0: none, or unknown */
     uint32_t experts, experts_used;
     uint64_t parameters, model_hash;
@@ -105,6 +109,8 @@ bool run_info_concerns(const struct run_info *, uint32_t seq, const struct event
 /* Does a control concern all sequences of a run? */
 bool run_info_common(const struct control_event *);
 
+/* "attention", "window" or "recurrent"; "" for a model of one kind of layers. Layers count from 1. */
+const char *run_info_kind(const struct run_info *, uint32_t layer);
 const struct policy_info *run_info_policy(const struct run_info *, const char *name); /* NULL: unknown */
 uint32_t run_info_layers(const struct run_info *, enum layer_model);                  /* 0: no such model, or unknown */
 void run_info_free(struct run_info *); /* frees what it owns, not the struct */

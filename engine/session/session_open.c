@@ -66,6 +66,21 @@ describe_asked(struct asked_info *asked, const struct engine *e, const struct se
            err_set(err, ERR_WORK, "out of memory for the system text");
 }
 
+/* Writes a letter for each layer, or nothing if all layers are of one kind. */
+static void
+describe_kinds(const struct model_desc *d, char out[RUN_LAYERS_MOST + 1])
+{
+    bool differ = false;
+    for (uint32_t l = 0; l < d->n_layers && l < RUN_LAYERS_MOST; l++) {
+        const struct layer_form *f = &d->layers[l].form;
+        out[l] = f->kind == LAYER_DELTA_NET ? 'r' : d->window > 0 && !f->sees_all ? 'w' : 'a';
+        out[l + 1] = '\0';
+        differ = differ || out[l] != out[0];
+    }
+    if (!differ)
+        out[0] = '\0';
+}
+
 static void
 describe(struct session *s, const struct session_options *o)
 {
@@ -78,6 +93,7 @@ describe(struct session *s, const struct session_options *o)
     snprintf(info->arch, sizeof info->arch, "%s", m->arch);
     snprintf(info->types, sizeof info->types, "%s", m->types);
     info->layers = m->desc.n_layers;
+    describe_kinds(&m->desc, info->layer_kinds);
     info->width = m->desc.width;
     info->heads = m->desc.heads;
     info->kv_heads = m->desc.kv_heads;

@@ -28,6 +28,7 @@ class Model:
     heads: Optional[int] = None
     kv_heads: Optional[int] = None
     ffn: Optional[int] = None
+    layer_kinds: Optional[str] = None  # if layers differ: for each "a" attention, "w" within a window, or "r" recurrent
     experts: Optional[int] = None  # of a mixture: of a layer that has any,
     experts_used: Optional[int] = None  # and those that a row goes to
     parameters: Optional[int] = None
@@ -104,6 +105,8 @@ class Trace:
         m = self.model
         if not (1 <= m.layers <= 4096 and m.vocab >= 1 and self._context >= 1 and sequences >= 1):
             raise ValueError("a model has 1 to 4096 layers, a vocabulary and a context")
+        if m.layer_kinds is not None and not re.fullmatch("[awr]{%d}" % m.layers, m.layer_kinds):
+            raise ValueError("layer_kinds is a letter a, w or r for each layer")
         if m.experts is not None and not 1 <= m.experts <= 4096 or (m.experts_used or 1) > (m.experts or 1):
             raise ValueError("a mixture has 1 to 4096 experts, and a row goes to no more than there are")
         for policy in self._policies.values():

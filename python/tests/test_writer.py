@@ -73,6 +73,8 @@ class Written(unittest.TestCase):
         self.assertEqual(r["verify_experts"], "3.5")
         self.assertEqual(run_json(self.path)["model"]["experts"], 20)
         with self.assertRaises(ValueError):
+            Trace(self.path + "3", model=Model("toy", layers=3, vocab=1, layer_kinds="ra"), policy="x", context=1)
+        with self.assertRaises(ValueError):
             Model("toy", layers=1, vocab=1).experts or Trace(self.path + "2", model=Model(
                 "toy", layers=1, vocab=1, experts=2, experts_used=3), policy="x", context=1)
 

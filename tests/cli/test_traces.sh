@@ -19,6 +19,10 @@ sed '/"policies"/,/^\t\]/d' ours/run.json | grep -o "$members" | tr -d '":' | so
     while read -r name; do grep -q "\`$name\`" "$ROOT/docs/traces.md" || echo "$name"; done >missing
 check "docs/traces.md has the members of run.json" sh -c '! grep . missing'
 
+"$PROGRAM" run -n 4 -p 'the hen' --trace "$WORK/hybrid" "$ROOT/tests/golden/families/qwen3_5.gguf" >/dev/null 2>&1
+check "a hybrid model's trace has a letter for each layer" grep -q '"layer_kinds":[[:space:]]*"rrra"' hybrid/run.json
+check "that of a model of one kind has none" sh -c '! grep -q layer_kinds ours/run.json'
+
 # The page's smallest useful trace can be read.
 mkdir smallest
 block() { # the first block of code after the line that says what file it is

@@ -45,6 +45,7 @@ static const struct glossary {
      "gives the last layer's token, of which 1 is the best"},
     {"▒ exited, ▓ spurious",
      "layers after the exit; confident and wrong: above the threshold, with another token than the last layer's"},
+    {"a12, w12, r12", "a model of several kinds of layers: attention, attention within a window, a recurrent layer"},
     {"experts a layer",
      "of a mixture: how many of a layer's experts the sweep that verified a round had to read, on average over layers; "
      "one row "

@@ -114,7 +114,7 @@ draw_label(const struct layers_panel *p, const struct scope *s, const struct can
     const bool target = model == MODEL_TARGET, exit = target && layer == scope_exit_layer(s);
     char name[16];
     if (target && (layer != (int)scope_info(s)->layers || layer >= 100))
-        snprintf(name, sizeof name, "%d", layer);
+        snprintf(name, sizeof name, "%.1s%d", run_info_kind(scope_info(s), (uint32_t)layer), layer);
     else
         layers_name(model, layer, name);
     /* layers between this row and the one above are not shown */
@@ -208,6 +208,7 @@ draw_readout(const struct layers_panel *p, const struct view *v, const struct ca
     char name[16];
     if (layer < 1 || layer > (int)scope_model_layers(s, sel->model))
         return;
+    const char *kind = sel->model == MODEL_TARGET ? run_info_kind(scope_info(s), (uint32_t)layer) : "";
     if (cells == NULL || !cells[layer].known) {
         canvas_print(c, y, x, ROLE_DIM, "  %s %s", layers_name(sel->model, layer, name),
                      sel->pos < scope_first_cells(s) ? "no longer in memory" : "not probed");
@@ -217,6 +218,8 @@ draw_readout(const struct layers_panel *p, const struct view *v, const struct ca
     const int32_t rank = layers_rank(cell, scope_model_final(s, sel->model, column));
     x += canvas_print(c, y, x, ROLE_TEXT, "  %s '%s' %.2f", layers_name(sel->model, layer, name),
                       panel_word(s, cell->token), (double)cell->confidence);
+    if (kind[0] != '\0')
+        x += canvas_print(c, y, x, ROLE_DIM, "  %s", kind);
     if (!isnan(cell->annealed))
         x += canvas_print(c, y, x, ROLE_DIM, " (annealed %.2f)", (double)cell->annealed);
     if (!isnan(cell->entropy))

@@ -22,6 +22,22 @@ PANEL_TEST(layers_show_the_prediction_of_each)
     assert_non_null(strstr(line(f, 2), "who"));
 }
 
+PANEL_TEST(a_letter_shows_the_kind_of_a_layer_if_kinds_differ)
+{
+    struct fixture *f = *state;
+    snprintf(f->info.layer_kinds, sizeof f->info.layer_kinds, "rrwarr");
+    emit_a_round(f);
+    use(f, "layers");
+    draw(f, 16, 70);
+    assert_int_equal(strncmp(line(f, 2), "  L6", 4), 0);
+    assert_int_equal(strncmp(line(f, 4), "  a4", 4), 0);
+    assert_int_equal(strncmp(line(f, 6), "  w3", 4), 0);
+    assert_int_equal(strncmp(line(f, 8), "  r1", 4), 0);
+    press(f, 'h');
+    draw(f, 16, 70);
+    assert_non_null(strstr(line(f, 15), "  recurrent"));
+}
+
 PANEL_TEST(the_cursor_reads_and_opens_a_cell)
 {
     struct fixture *f = *state;

@@ -114,6 +114,8 @@ static const struct {
     {"experts.csv", "39:0.5", "1:0 1:0 1:0 1:0 1:0 1:0 1:0 1:0 1:0 1:0 1:0 1:0 1:0 1:0 39:0.5", "column experts",
      "more than 16"},
     {"run.json", "\"experts\":\t40", "\"experts\":\t8", "column experts", "beyond those"},
+    {"run.json", "\"experts\":\t40", "\"layer_kinds\":\t\"aarrrx\"", "\"layer_kinds\"", "letter"},
+    {"run.json", "\"experts\":\t40", "\"layer_kinds\":\t\"aarrr\"", "\"layer_kinds\"", "letter"},
     {"run.json", "\"experts\":\t40", "\"experts_\":\t40", "\"experts_used\"", "more than"},
     {"run.json", "\"experts\":\t40", "\"experts\":\t4097", "\"experts\"", "range"},
     {"series.csv", "\"tau\",0", "\"tau\",1048576", "column index", "too large"},
