@@ -141,7 +141,8 @@ start_curses(const struct terminal_output *output, FILE *keys, bool *memory)
 {
     const char *type = getenv("TERM");
     char richer[64];
-    bool rich = true, known = is_known(NULL, output, &rich);
+    /* a type that is unknown only once was looked up without memory */
+    bool rich = true, known = is_known(NULL, output, &rich) || is_known(NULL, output, &rich);
     *memory = known || is_memory_short();
     known = known || (!*memory && terminal_stand_in() && is_known(NULL, output, &rich));
     if (!known)
