@@ -272,21 +272,15 @@ form_ahead(const struct model_desc *d)
 static bool
 refuse_others(const struct arch_taking *t, uint32_t layer)
 {
-    const struct arch_source *s = t->source;
-    const size_t before = strlen(s->names->layer);
-    for (size_t i = 0; i < s->n_tensors; i++) {
-        const char *name;
-        size_t len;
-        char shown[80];
-        if (t->used[i])
-            continue;
-        s->tensor_name(s, i, &name, &len);
-        if (!arch_looks_ahead(t, name, len) || arch_computable(s, name, len) ||
-            (len > before && strncmp(name, s->names->layer, before) == 0 && strtoul(name + before, NULL, 10) > layer))
-            continue;
-        return err_set(t->err, ERR_WORK,
-                       "%s: tensor '%s' of the layer for multi-token prediction is not supported in a %s", s->path,
-                       printable_line(shown, sizeof shown, name, len), s->arch->hf);
+    const char *before = t->source->names->layer, *name;
+    const size_t n = strlen(before);
+    char shown[80];
+    for (size_t i = 0, len; arch_next_unused(t, &i, &name, &len);) {
+        const bool further = len > n && strncmp(name, before, n) == 0 && strtoul(name + n, NULL, 10) > layer;
+        if (arch_looks_ahead(t, name, len) && !further)
+            return err_set(t->err, ERR_WORK,
+                           "%s: tensor '%s' of the layer for multi-token prediction is not supported in a %s",
+                           t->source->path, printable_line(shown, sizeof shown, name, len), t->source->arch->hf);
     }
     return true;
 }

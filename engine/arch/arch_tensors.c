@@ -597,8 +597,8 @@ arch_looks_ahead(const struct arch_taking *t, const char *name, size_t len)
            (len > n && strncmp(name, before, n) == 0 && strtoul(name + n, NULL, 10) >= t->model->desc.n_layers);
 }
 
-bool
-arch_computable(const struct arch_source *s, const char *name, size_t len)
+static bool
+is_computable(const struct arch_source *s, const char *name, size_t len)
 {
     const size_t n = sizeof s->names->computable / sizeof s->names->computable[0];
     const char *table;
@@ -609,21 +609,30 @@ arch_computable(const struct arch_source *s, const char *name, size_t len)
 }
 
 bool
-arch_refuse_leftovers(const struct arch_taking *t)
+arch_next_unused(const struct arch_taking *t, size_t *i, const char **name, size_t *len)
 {
     const struct arch_source *s = t->source;
-    for (size_t i = 0; i < s->n_tensors; i++) {
-        const char *name;
-        size_t len;
-        char shown[80];
-        if (t->used[i])
+    while (*i < s->n_tensors) {
+        const size_t at = (*i)++;
+        if (t->used[at])
             continue;
-        s->tensor_name(s, i, &name, &len);
-        if (!arch_looks_ahead(t, name, len) && !arch_computable(s, name, len))
-            return err_set(t->err, ERR_WORK,
-                           "%s: tensor '%s' is no part of a plain %s; a model that needs it is not supported", s->path,
-                           printable_line(shown, sizeof shown, name, len), s->arch->hf);
+        s->tensor_name(s, at, name, len);
+        if (!is_computable(s, *name, *len))
+            return true;
     }
+    return false;
+}
+
+bool
+arch_refuse_leftovers(const struct arch_taking *t)
+{
+    const char *name;
+    char shown[80];
+    for (size_t i = 0, len; arch_next_unused(t, &i, &name, &len);)
+        if (!arch_looks_ahead(t, name, len))
+            return err_set(t->err, ERR_WORK,
+                           "%s: tensor '%s' is no part of a plain %s; a model that needs it is not supported",
+                           t->source->path, printable_line(shown, sizeof shown, name, len), t->source->arch->hf);
     return true;
 }
 

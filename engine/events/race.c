@@ -387,21 +387,27 @@ race_took(struct race *r, double seconds)
     advance(r);
 }
 
-void
-race_halve(struct race *r)
+static void
+halve(struct race *r)
 {
     struct race_standing all[RACE_CANDIDATES];
-    const uint32_t left = race_left(r);
-    if (r->phase != RACE_RUNS || r->at > 0 || r->heat < RACE_HEATS)
-        return;
+    const uint32_t left = race_left(r), before = r->in_heat;
     race_standings(r, all);
     for (uint32_t i = (left + 1) / 2; i < left; i++)
         r->of[all[i].candidate].dropped = r->heat;
-    const uint32_t before = r->in_heat;
     r->in_heat = 0;
     for (uint32_t i = 0; i < before; i++)
         if (is_left(r, r->order[i]) || r->order[i] == 0)
             r->order[r->in_heat++] = r->order[i];
+}
+
+void
+race_fit(struct race *r, double runs)
+{
+    if (r->phase != RACE_RUNS || r->at > 0 || r->heat < RACE_HEATS)
+        return;
+    for (uint32_t left; (left = race_left(r)) > 2 && runs < left * log2(left);)
+        halve(r);
 }
 
 void

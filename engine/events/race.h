@@ -47,9 +47,10 @@ bool race_begin(struct race *, uint32_t candidates, struct err *);
  * race_took() or race_drop() reports this run. */
 enum race_phase race_next(const struct race *, uint32_t *candidate, uint32_t *prompt);
 void race_took(struct race *, double seconds);
-/* Drops the slower half of the remaining candidates, so that the faster half has more heats in a given time (sequential
- * halving: Karnin, Koren and Somekh 2013, ICML). Does nothing within a heat, and before heat RACE_HEATS is complete. */
-void race_halve(struct race *);
+/* Drops the slower half of the remaining candidates until each halving to come can have an equal share of `runs`, of at
+ * least a heat (sequential halving: Karnin, Koren and Somekh 2013, ICML). Two are left at least. Does nothing within a
+ * heat, and before heat RACE_HEATS is complete. */
+void race_fit(struct race *, double runs);
 /* Ends the heats when the time is used up. The current heat is not counted, and one must be complete. */
 void race_finish_heats(struct race *);
 /* Measures on fewer held-out prompts (at least 2), or less often (at least once). Does nothing after the first of these

@@ -402,8 +402,15 @@ begin_held_out(struct tuner *t)
     t->phase = TUNE_HELD_OUT;
 }
 
-/* Does the time end the heats? Between two heats, the next one must fit. Candidates are halved until each of the halvings
- * to come can have an equal share of the runs that are left, of at least a heat. */
+/* Returns the number of runs that end within the time for heats; INFINITY without a limit. */
+static double
+runs_in_time(const struct tuner *t)
+{
+    return t->time_s > 0 && t->raced > 0 ? (HEATS_END * t->time_s - t->spent_s) / (t->raced_s / t->raced)
+                                         : (double)INFINITY;
+}
+
+/* Does the time end the heats? Between two heats, the next one must fit. */
 static bool
 is_late(struct tuner *t)
 {
@@ -413,12 +420,8 @@ is_late(struct tuner *t)
     if (heat < RACE_HEATS)
         return t->spent_s > t->time_s;
     const bool between = heat != t->heat_judged;
-    const double runs = (HEATS_END * t->time_s - t->spent_s) / (t->raced_s / t->raced);
     t->heat_judged = heat;
-    uint32_t left = race_left(t->race);
-    for (; between && left > 2 && runs < left * log2(left); left = race_left(t->race))
-        race_halve(t->race);
-    return runs < (between ? left + 1 : 0);
+    return runs_in_time(t) < (between ? race_left(t->race) + 1 : 0);
 }
 
 static bool
@@ -498,6 +501,8 @@ next_run(struct tuner *t, const struct run_host *host, struct err *err)
         return err_set(err, ERR_WORK, "%s", t->failed);
     if (t->phase == TUNE_RECORDS && (!next_record(t, host, &more, err) || more))
         return more;
+    if (t->phase == TUNE_HEATS)
+        race_fit(t->race, runs_in_time(t));
     if (t->phase == TUNE_HEATS && is_late(t))
         race_finish_heats(t->race);
     const enum race_phase phase = race_next(t->race, &t->at, &prompt);

@@ -28,6 +28,12 @@ fail() {
 for program in llama-bench llama-quantize; do
     [ -x "$LLAMA/$program" ] || fail "there is no $program in '$LLAMA'; give LLAMA_CPP=/folder/with/llama.cpp's/programs"
 done
+case $SHAPES in
+*Qwen3.5-* | *Gemma-4-*)
+    "${PYTHON:-python3}" -c 'import gguf, numpy' 2>/dev/null ||
+        fail "Qwen3.5 and Gemma 4 need Python with numpy and gguf; install them, set PYTHON, or leave these out of SHAPES"
+    ;;
+esac
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
 trap 'exit 1' INT TERM

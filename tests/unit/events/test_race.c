@@ -143,7 +143,7 @@ TEST(halving_keeps_the_faster_half_and_plain_decoding)
     struct race_standing all[RACE_CANDIDATES];
     uint32_t candidate, prompt, seen = 0;
     for (uint32_t i = 0; race_heat(r) < RACE_HEATS; i++) {
-        race_halve(r);
+        race_fit(r, 1);
         assert_int_equal(race_left(r), N);
         race_next(r, &candidate, &prompt);
         /* even candidates are faster than odd ones; prompts differ more, so that the t-test drops none */
@@ -151,7 +151,7 @@ TEST(halving_keeps_the_faster_half_and_plain_decoding)
     }
     race_standings(r, all);
     const uint32_t before = race_left(r), left = (before + 1) / 2;
-    race_halve(r);
+    race_fit(r, left * log2(left));
     assert_int_equal(race_left(r), left);
     bool kept[N] = {false};
     for (uint32_t i = 0; i < left; i++)
@@ -181,13 +181,11 @@ TEST(halving_finds_the_faster_of_many_in_the_same_number_of_runs)
         draw_times(&t, N);
         for (uint32_t halved = 0; halved < 2; halved++) {
             struct race *r = open_race(N, i);
-            uint32_t candidate, prompt, heat = RACE_HEATS - 1;
+            uint32_t candidate, prompt;
             for (uint32_t runs = 0; race_next(r, &candidate, &prompt) == RACE_RUNS && runs < RUNS; runs++) {
                 race_took(r, t.of_prompt[candidate][prompt] * exp(0.03 * (double)gaussian()));
-                while (halved == 1 && race_heat(r) > heat && race_left(r) > 2 &&
-                       RUNS - runs < race_left(r) * log2(race_left(r)))
-                    race_halve(r);
-                heat = race_heat(r) > heat ? race_heat(r) : heat;
+                if (halved == 1)
+                    race_fit(r, RUNS - runs);
             }
             race_finish_heats(r);
             won[halved] += log(t.speed[race_winner(r)]) / RACES;
