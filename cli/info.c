@@ -33,7 +33,7 @@ info_print_form(const struct model_desc *d)
     for (uint32_t l = 0; l < d->n_layers; l++) {
         windows += d->window > 0 && !d->layers[l].form.sees_all;
         rotated += d->layers[l].form.rope != LAYER_ROPE_NONE;
-        recurrent += d->layers[l].form.kind == LAYER_DELTA_NET;
+        recurrent += d->layers[l].form.kind == LAYER_RECURRENT;
     }
     printf("%s%s%s%s%s%s", activations[f->activation],
            d->layers[0].experts != NULL || tensor_present(&d->layers[0].gate) ? "" : " without a gate",
@@ -41,7 +41,7 @@ info_print_form(const struct model_desc *d)
            tensor_present(&d->layers[0].attn_post) ? ", norms behind sublayers" : "",
            f->whole_norms ? " (those of Q and K over whole rows)" : "");
     if (recurrent > 0)
-        printf(", gated delta nets in %" PRIu32 " layer%s", recurrent, plural(recurrent));
+        printf(", %s in %" PRIu32 " layer%s", layer_recurrences(&f->recurrent), recurrent, plural(recurrent));
     if (windows > 0)
         printf(", attends to the last %" PRIu32 " position%s", d->window, plural(d->window));
     if (windows > 0 && windows < d->n_layers)

@@ -47,15 +47,26 @@ struct alibi {
     bool in_bf16; /* slopes, and slope times position, are rounded to BF16 (Falcon) */
 };
 
-#define DELTA_TAPS_MOST 8
+#define RECURRENT_TAPS_MOST 8
 
-/* Heads of a gated delta net (Yang, Kautz and Hatamizadeh 2025; docs/methods.md 4). The convolution's channels are
- * those of all q, then k, then v. */
-struct delta_form {
+/* What a recurrent layer computes (docs/methods.md 4). A short convolution has no states and no key heads: its value
+ * heads are parts of the stream. */
+enum recurrence {
+    RECURRENCE_DELTA, /* gated delta net (Yang, Kautz and Hatamizadeh 2025) */
+    RECURRENCE_MAMBA, /* Mamba-2 (Dao and Gu 2024): B is k, C is q, and x is v */
+    RECURRENCE_CONV,  /* gated short convolution (LFM2) */
+    RECURRENCES
+};
+
+/* Heads of recurrent layers. The convolution's channels are those of all q, then k, then v; in Mamba-2 of all v, then
+ * k, then q. */
+struct recurrent_form {
     uint32_t key_heads, value_heads; /* value_heads is a multiple of key_heads; 0: the model has no such layers */
     uint32_t key_dim, value_dim;
-    uint32_t taps; /* rows that the convolution covers, the row itself included: 2 to DELTA_TAPS_MOST */
+    uint32_t taps; /* rows that the convolution covers, the row itself included: 2 to RECURRENT_TAPS_MOST */
     bool tiled;    /* value head h reads key head h mod key_heads; else neighbouring value heads share a key head */
+    enum recurrence kind;
+    float step_least, step_most; /* bounds of Mamba-2's step; step_most 0: none */
 };
 
 /* The MLP is down(act(gate x) * up x), or down(act(up x)) in a layer without a gate. A sublayer whose preceding norm is
@@ -86,10 +97,10 @@ struct model_form {
      * sigmoid(gate) (Qwen3-Next). */
     bool output_gate;
     struct experts_form experts;
-    struct delta_form delta;
+    struct recurrent_form recurrent;
 };
 
-enum layer_kind { LAYER_ATTENTION, LAYER_DELTA_NET };
+enum layer_kind { LAYER_ATTENTION, LAYER_RECURRENT /* struct recurrent_form */ };
 enum layer_rope { LAYER_ROPE_GLOBAL, LAYER_ROPE_LOCAL, LAYER_ROPE_NONE };
 
 struct xielu { /* parameters of ACT_XIELU (Huang and Schlag 2024, as in Apertus); alphas above 0 */
@@ -112,16 +123,32 @@ form_factor(float factor)
 }
 
 static inline uint32_t
-delta_channels(const struct delta_form *f)
+recurrent_values(const struct recurrent_form *f)
 {
-    return 2 * f->key_heads * f->key_dim + f->value_heads * f->value_dim;
+    return f->value_heads * f->value_dim;
 }
 
-/* Returns value head number i of a key head. */
 static inline uint32_t
-delta_value_head(const struct delta_form *f, uint32_t key_head, uint32_t i)
+recurrent_channels(const struct recurrent_form *f)
 {
-    return f->tiled ? i * f->key_heads + key_head : key_head * (f->value_heads / f->key_heads) + i;
+    return 2 * f->key_heads * f->key_dim + recurrent_values(f);
+}
+
+/* Returns the first channel of all q (part 0), k (1) or v (2). */
+static inline uint32_t
+recurrent_channel(const struct recurrent_form *f, uint32_t part)
+{
+    const uint32_t keys = f->key_heads * f->key_dim;
+    if (f->kind == RECURRENCE_MAMBA)
+        return part == 2 ? 0 : recurrent_values(f) + (1 - part) * keys;
+    return part * keys;
+}
+
+/* Returns the key head that a value head reads. */
+static inline uint32_t
+recurrent_key_head(const struct recurrent_form *f, uint32_t value_head)
+{
+    return f->tiled ? value_head % f->key_heads : value_head / (f->value_heads / f->key_heads);
 }
 
 /* Returns the slope of a head, 2^-exponent, for n heads. The first heads, the largest power of two <= n, have the

@@ -47,9 +47,18 @@ layer_tensor_shape(const struct model_desc *d, uint32_t layer, enum layer_tensor
 }
 
 layer_set_t
-layer_others(const struct layer_form *f)
+layer_others(const struct model_form *model, const struct layer_form *f)
 {
-    return f->kind == LAYER_DELTA_NET ? LAYER_OF_ATTENTION : LAYER_OF_DELTA_NET;
+    static const layer_set_t own[RECURRENCES] = {LAYER_OF_DELTA, LAYER_OF_MAMBA, LAYER_OF_CONV};
+    return f->kind == LAYER_RECURRENT ? LAYER_OF_ATTENTION | (LAYER_OF_RECURRENT & ~own[model->recurrent.kind])
+                                      : LAYER_OF_RECURRENT;
+}
+
+const char *
+layer_recurrences(const struct recurrent_form *f)
+{
+    static const char *const names[RECURRENCES] = {"gated delta nets", "Mamba-2 layers", "short convolutions"};
+    return names[f->kind];
 }
 
 /* ---- checks ---- */
@@ -107,16 +116,16 @@ form_fits(const struct model_desc *d, uint32_t layer, struct err *err)
 }
 
 static bool
-delta_fits(const struct delta_form *f, struct err *err)
+recurrent_fits(const struct recurrent_form *f, struct err *err)
 {
-    return (f->key_heads > 0 && f->value_heads > 0 && f->value_heads % f->key_heads == 0 && f->key_dim > 0 &&
-            f->value_dim > 0 && f->taps >= 2 && f->taps <= DELTA_TAPS_MOST &&
+    const bool keyed = f->key_heads > 0 && f->value_heads % f->key_heads == 0 && f->key_dim > 0;
+    return (f->value_heads > 0 && f->value_dim > 0 && f->taps >= 2 && f->taps <= RECURRENT_TAPS_MOST &&
+            (f->kind == RECURRENCE_CONV ? f->key_heads == 0 && f->key_dim == 0 : keyed) &&
             2 * (uint64_t)f->key_heads * f->key_dim + (uint64_t)f->value_heads * f->value_dim <= INT32_MAX / 16) ||
            err_set(err, ERR_WORK,
-                   "%" PRIu32 " heads of %" PRIu32 " on %" PRIu32 " of %" PRIu32
-                   " in delta nets, convolution over %" PRIu32
+                   "%" PRIu32 " heads of %" PRIu32 " on %" PRIu32 " of %" PRIu32 " in %s, convolution over %" PRIu32
                    ": no model of this shape can be run; the file is damaged",
-                   f->value_heads, f->value_dim, f->key_heads, f->key_dim, f->taps);
+                   f->value_heads, f->value_dim, f->key_heads, f->key_dim, layer_recurrences(f), f->taps);
 }
 
 static bool
@@ -124,16 +133,15 @@ layer_fits(const struct model_desc *d, layer_set_t optional, uint32_t layer, str
 {
     const bool sparse = d->layers[layer - 1].experts != NULL;
     const struct layer_form *form = &d->layers[layer - 1].form;
-    const bool recurrent = form->kind == LAYER_DELTA_NET;
-    const layer_set_t others = layer_others(form);
+    const bool recurrent = form->kind == LAYER_RECURRENT;
+    const layer_set_t others = layer_others(&d->form, form);
     if (!form_fits(d, layer, err) || (sparse && !experts_fit(d, layer, err)))
         return false;
-    if (recurrent && (optional & LAYER_OF_DELTA_NET) != LAYER_OF_DELTA_NET)
+    if (recurrent && (optional & LAYER_OF_RECURRENT) != LAYER_OF_RECURRENT)
         return err_set(err, ERR_WORK,
-                       "layer %" PRIu32 " is a gated delta net, which only the CPU computes; "
-                       "use --backend cpu",
-                       layer);
-    if (recurrent && !delta_fits(&d->form.delta, err))
+                       "layer %" PRIu32 " is one of the model's %s, which only the CPU computes; use --backend cpu",
+                       layer, layer_recurrences(&d->form.recurrent));
+    if (recurrent && !recurrent_fits(&d->form.recurrent, err))
         return false;
     for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++) {
         const struct tensor *t = &d->layers[layer - 1].all[i];
@@ -146,7 +154,7 @@ layer_fits(const struct model_desc *d, layer_set_t optional, uint32_t layer, str
         if ((sparse && (LAYER_MLP >> i & 1u) != 0 && !tensor_present(t)) || (others >> i & 1u) != 0)
             continue;
         const bool needed = info->need == LAYER_NEEDED || (sparse && i == LAYER_ROUTER) ||
-                            (recurrent && (LAYER_OF_DELTA_NET >> i & 1u) != 0) ||
+                            (recurrent && i != LAYER_RECURRENT_CONV_B && (LAYER_OF_RECURRENT >> i & 1u) != 0) ||
                             (i == LAYER_WK && form->kv_layer == 0) ||
                             (d->form.per_layer > 0 && (LAYER_INPUTS >> i & 1u) != 0);
         if ((needed || tensor_present(t)) &&

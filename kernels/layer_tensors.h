@@ -26,10 +26,12 @@
 #define LAYER_QN(d, n)   ((d)->form.whole_norms ? (n).q : (n).head_dim)
 #define LAYER_KN(d, n)   ((d)->form.whole_norms ? (n).kv : (n).head_dim)
 #define LAYER_EXPERTS(d) ((d)->form.experts.n)
-/* A gated delta net's heads, values and channels. */
-#define LAYER_DH(d) ((d)->form.delta.value_heads)
-#define LAYER_DV(d) ((d)->form.delta.value_heads * (d)->form.delta.value_dim)
-#define LAYER_DC(d) delta_channels(&(d)->form.delta)
+/* Heads, values and channels of recurrent layers, and the widths of b and of the norm. */
+#define LAYER_RH(d) ((d)->form.recurrent.value_heads)
+#define LAYER_RV(d) recurrent_values(&(d)->form.recurrent)
+#define LAYER_RC(d) recurrent_channels(&(d)->form.recurrent)
+#define LAYER_RB(d) ((d)->form.recurrent.kind == RECURRENCE_CONV ? LAYER_RV(d) : LAYER_RH(d))
+#define LAYER_RN(d) ((d)->form.recurrent.kind == RECURRENCE_MAMBA ? LAYER_RV(d) : (d)->form.recurrent.value_dim)
 
 /* clang-format off */
 #define FOR_LAYER_TENSORS(MATRIX, NORM, BIAS)                                                                         \
@@ -70,15 +72,17 @@
     MATRIX(INPUT_OUT,   input_out,   OPTIONAL, d->width,    d->form.per_layer, "proj",  "per_layer_projection")       \
     NORM(  INPUT_POST,  input_post,  OPTIONAL, 1,           d->width,    "post_norm",   "post_per_layer_input_norm")  \
     BIAS(  OUT_SCALE,   out_scale,   OPTIONAL, 1,           1,           "=layer_output_scale.weight", "=layer_scalar")                         \
-    MATRIX(DELTA_QKV,   delta_qkv,   OPTIONAL, LAYER_DC(d), d->width,    "attn_qkv",        "linear_attn.in_proj_qkv")  \
-    MATRIX(DELTA_Z,     delta_z,     OPTIONAL, LAYER_DV(d), d->width,    "attn_gate",       "linear_attn.in_proj_z")    \
-    MATRIX(DELTA_B,     delta_b,     OPTIONAL, LAYER_DH(d), d->width,    "ssm_beta",        "linear_attn.in_proj_b")    \
-    MATRIX(DELTA_A,     delta_a,     OPTIONAL, LAYER_DH(d), d->width,    "ssm_alpha",       "linear_attn.in_proj_a")    \
-    NORM(  DELTA_CONV,  delta_conv,  OPTIONAL, 1,           LAYER_DC(d) * d->form.delta.taps, "ssm_conv1d", "linear_attn.conv1d") \
-    BIAS(  DELTA_STEP,  delta_step,  OPTIONAL, 1,           LAYER_DH(d), "=ssm_dt.bias",    "=linear_attn.dt_bias")     \
-    BIAS(  DELTA_DECAY, delta_decay, OPTIONAL, 1,           LAYER_DH(d), "=ssm_a",          "=linear_attn.A_log")       \
-    NORM(  DELTA_NORM,  delta_norm,  OPTIONAL, 1,           d->form.delta.value_dim, "ssm_norm", "linear_attn.norm")    \
-    MATRIX(DELTA_OUT,   delta_out,   OPTIONAL, d->width,    LAYER_DV(d), "ssm_out",         "linear_attn.out_proj")
+    MATRIX(RECURRENT_QKV, recurrent_qkv, OPTIONAL, LAYER_RC(d), d->width, "attn_qkv",       "linear_attn.in_proj_qkv")  \
+    MATRIX(RECURRENT_Z, recurrent_z, OPTIONAL, LAYER_RV(d), d->width,    "attn_gate",       "linear_attn.in_proj_z")    \
+    MATRIX(RECURRENT_B, recurrent_b, OPTIONAL, LAYER_RB(d), d->width,    "ssm_beta",        "linear_attn.in_proj_b")    \
+    MATRIX(RECURRENT_A, recurrent_a, OPTIONAL, LAYER_RH(d), d->width,    "ssm_alpha",       "linear_attn.in_proj_a")    \
+    NORM(  RECURRENT_CONV, recurrent_conv, OPTIONAL, 1, LAYER_RC(d) * d->form.recurrent.taps, "ssm_conv1d", "linear_attn.conv1d") \
+    BIAS(  RECURRENT_CONV_B, recurrent_conv_b, OPTIONAL, 1, LAYER_RC(d), "ssm_conv1d",      "linear_attn.conv1d")       \
+    BIAS(  RECURRENT_STEP, recurrent_step, OPTIONAL, 1,     LAYER_RH(d), "=ssm_dt.bias",    "=linear_attn.dt_bias")     \
+    BIAS(  RECURRENT_DECAY, recurrent_decay, OPTIONAL, 1,   LAYER_RH(d), "=ssm_a",          "=linear_attn.A_log")       \
+    BIAS(  RECURRENT_SKIP, recurrent_skip, OPTIONAL, 1,     LAYER_RH(d), "=ssm_d",          "=linear_attn.D")           \
+    NORM(  RECURRENT_NORM, recurrent_norm, OPTIONAL, 1,     LAYER_RN(d), "ssm_norm",        "linear_attn.norm")         \
+    MATRIX(RECURRENT_OUT, recurrent_out, OPTIONAL, d->width, LAYER_RV(d), "ssm_out",        "linear_attn.out_proj")
 /* clang-format on */
 
 enum layer_tensor {
@@ -122,14 +126,19 @@ typedef uint64_t layer_set_t;
     (1ull << LAYER_WK | 1ull << LAYER_WV | 1ull << LAYER_BK | 1ull << LAYER_BV | 1ull << LAYER_K_NORM)
 
 /* Tensors that only layers of one kind have (enum layer_kind). The convolution's are (channels, taps), and a head's
- * decay is e^(delta_decay softplus(a + delta_step)), so delta_decay is negative. */
+ * decay is e^(recurrent_decay softplus(a + recurrent_step)), so recurrent_decay is negative. */
 #define LAYER_OF_ATTENTION                                                                                             \
     (LAYER_QKV_BIAS | LAYER_QK_NORM | 1ull << LAYER_WQ | 1ull << LAYER_WK | 1ull << LAYER_WV | 1ull << LAYER_WO |      \
      1ull << LAYER_BO | 1ull << LAYER_SINKS)
-#define LAYER_OF_DELTA_NET                                                                                             \
-    (1ull << LAYER_DELTA_QKV | 1ull << LAYER_DELTA_Z | 1ull << LAYER_DELTA_B | 1ull << LAYER_DELTA_A |                 \
-     1ull << LAYER_DELTA_CONV | 1ull << LAYER_DELTA_STEP | 1ull << LAYER_DELTA_DECAY | 1ull << LAYER_DELTA_NORM |      \
-     1ull << LAYER_DELTA_OUT)
+#define LAYER_OF_CONV                                                                                                  \
+    (1ull << LAYER_RECURRENT_QKV | 1ull << LAYER_RECURRENT_Z | 1ull << LAYER_RECURRENT_B |                             \
+     1ull << LAYER_RECURRENT_CONV | 1ull << LAYER_RECURRENT_OUT)
+#define LAYER_OF_DELTA                                                                                                 \
+    (LAYER_OF_CONV | 1ull << LAYER_RECURRENT_A | 1ull << LAYER_RECURRENT_STEP | 1ull << LAYER_RECURRENT_DECAY |        \
+     1ull << LAYER_RECURRENT_NORM)
+#define LAYER_OF_MAMBA                                                                                                 \
+    ((LAYER_OF_DELTA & ~(1ull << LAYER_RECURRENT_B)) | 1ull << LAYER_RECURRENT_CONV_B | 1ull << LAYER_RECURRENT_SKIP)
+#define LAYER_OF_RECURRENT (LAYER_OF_DELTA | LAYER_OF_MAMBA)
 
 struct layer_tensor_info {
     enum layer_tensor_kind kind;
@@ -142,7 +151,9 @@ extern const struct layer_tensor_info layer_tensors[LAYER_TENSORS];
 struct model_desc;
 
 /* Returns the tensors that layers of other kinds have and a layer of this form lacks. */
-layer_set_t layer_others(const struct layer_form *);
+layer_set_t layer_others(const struct model_form *, const struct layer_form *);
+/* Returns what a model's recurrent layers are, in the plural: "gated delta nets". */
+const char *layer_recurrences(const struct recurrent_form *);
 
 #define LAYER_NAME_SIZE 56
 /* Writes the complete name, e.g. "attn_q.weight" or "attn_q.bias". */

@@ -45,7 +45,7 @@ request_kv_cache(struct request_limits m, struct err *err)
     if (d->depth > m.model->n_layers)
         return err_set(err, ERR_USAGE, "rows can't go to layer %" PRIu32 ": the model has %" PRIu32, d->depth,
                        m.model->n_layers);
-    if (d->states == 0 && m.model->form.delta.value_heads > 0)
+    if (d->states == 0 && m.model->form.recurrent.value_heads > 0)
         return err_set(err, ERR_USAGE, "a context of a model with recurrent layers needs at least one state");
     return (d->slots != 0 && d->ring != 0 && d->seqs != 0 && d->trunk != 0 && d->max_rows != 0) ||
            err_set(err, ERR_USAGE, "a context needs at least one slot, row, sequence and position");

@@ -301,7 +301,7 @@ arch_take_xielu(const struct arch_taking *t)
 #define MOST_LAYERS 4096u
 #define MOST_UNITS  (1u << 20) /* width, ffn, heads * head_dim */
 #define MOST_CTX    (1u << 28)
-#define MOST_HEADS  (1u << 12) /* of delta nets, and their dimensions */
+#define MOST_HEADS  (1u << 12) /* of recurrent layers, and their dimensions */
 #define USUAL_CTX   2048u
 
 /* ---- numbers ---- */
@@ -408,24 +408,24 @@ read_heads(struct model_desc *d, const struct arch_source *s, struct err *err)
 }
 
 bool
-arch_read_delta(struct model *m, const struct arch_source *s, struct err *err)
+arch_read_recurrent(struct model *m, const struct arch_source *s, struct err *err)
 {
-    struct delta_form *f = &m->desc.form.delta;
+    struct recurrent_form *f = &m->desc.form.recurrent;
     uint32_t values;
     if (s->arch->attention_every == 0)
         return true;
-    if (!arch_read_whole(s, ARCH_DELTA_KEY_HEADS, UINT32_MAX, 1, MOST_HEADS, &f->key_heads, err) ||
-        !arch_read_whole(s, ARCH_DELTA_VALUE_HEADS, UINT32_MAX, 1, MOST_HEADS, &f->value_heads, err) ||
-        !arch_read_whole(s, ARCH_DELTA_KEY_DIM, UINT32_MAX, 1, MOST_HEADS, &f->key_dim, err) ||
-        !arch_read_whole(s, ARCH_DELTA_VALUES, 0, 0, MOST_UNITS, &values, err) ||
-        !arch_read_whole(s, ARCH_DELTA_VALUE_DIM, values > 0 ? values / f->value_heads : UINT32_MAX, 1, MOST_HEADS,
+    if (!arch_read_whole(s, ARCH_RECURRENT_KEY_HEADS, UINT32_MAX, 1, MOST_HEADS, &f->key_heads, err) ||
+        !arch_read_whole(s, ARCH_RECURRENT_VALUE_HEADS, UINT32_MAX, 1, MOST_HEADS, &f->value_heads, err) ||
+        !arch_read_whole(s, ARCH_RECURRENT_KEY_DIM, UINT32_MAX, 1, MOST_HEADS, &f->key_dim, err) ||
+        !arch_read_whole(s, ARCH_RECURRENT_VALUES, 0, 0, MOST_UNITS, &values, err) ||
+        !arch_read_whole(s, ARCH_RECURRENT_VALUE_DIM, values > 0 ? values / f->value_heads : UINT32_MAX, 1, MOST_HEADS,
                          &f->value_dim, err) ||
-        !arch_read_whole(s, ARCH_DELTA_TAPS, UINT32_MAX, 2, DELTA_TAPS_MOST, &f->taps, err))
+        !arch_read_whole(s, ARCH_RECURRENT_TAPS, UINT32_MAX, 2, RECURRENT_TAPS_MOST, &f->taps, err))
         return false;
     if (f->value_heads % f->key_heads != 0 || (values > 0 && values % f->value_heads != 0))
         return err_set(err, ERR_WORK, "%s: %" PRIu32 " value heads cannot share %" PRIu32 " key heads evenly; %s",
                        s->path, f->value_heads, f->key_heads, s->names->remedy);
-    f->tiled = s->names->naming == LAYER_NAMED_GGUF && (s->arch->traits & ARCH_DELTA_TILED) != 0;
+    f->tiled = s->names->naming == LAYER_NAMED_GGUF && (s->arch->traits & ARCH_RECURRENT_TILED) != 0;
     return true;
 }
 
@@ -543,7 +543,7 @@ arch_usual_layers(struct model *m, const struct arch *arch, struct layer_desc *l
     const uint32_t window = m->desc.window;
     for (uint32_t l = 1; l <= m->desc.n_layers; l++) {
         struct layer_form *f = &layers[l - 1].form;
-        f->kind = arch->attention_every == 0 || is_nth(l, arch->attention_every) ? LAYER_ATTENTION : LAYER_DELTA_NET;
+        f->kind = arch->attention_every == 0 || is_nth(l, arch->attention_every) ? LAYER_ATTENTION : LAYER_RECURRENT;
         f->sees_all = window > 0 && is_nth(l, arch->full_every);
         if (is_nth(l, arch->unrotated_every) || (arch->traits & (ARCH_LEARNED | ARCH_LEANS)) != 0)
             f->rope = LAYER_ROPE_NONE;

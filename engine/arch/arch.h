@@ -67,9 +67,9 @@ enum arch_traits {
     /* Layers with and without a window have shapes of their own, the last layers may read keys and values of earlier ones,
      * and there may be per-layer inputs (Gemma 4). */
     ARCH_KINDS = 1 << 18,
-    ARCH_FULL_FIRST = 1 << 19,  /* with full_every: the first layer has no window, and every nth after it */
-    ARCH_DELTA_TILED = 1 << 20, /* in GGUF files every (key heads)th value head of a delta net shares a key head */
-    ARCH_NO_MLP = 1 << 21,      /* all layers have experts, so files may lack the MLP's width */
+    ARCH_FULL_FIRST = 1 << 19,      /* with full_every: the first layer has no window, and every nth after it */
+    ARCH_RECURRENT_TILED = 1 << 20, /* in GGUF files every (key heads)th value head of a delta net shares a key head */
+    ARCH_NO_MLP = 1 << 21,          /* all layers have experts, so files may lack the MLP's width */
 };
 
 /* An architecture, as data. An entry of zero means the same as in Llama. */
@@ -88,12 +88,12 @@ struct arch {
     uint32_t ffn_by_width;                             /* default, as a multiple of the width; 0: required */
     unsigned traits;                                   /* enum arch_traits */
     uint32_t full_every;                               /* default: every nth layer has no window; 0: all have it */
-    uint32_t attention_every; /* default: every nth layer is attention, the others gated delta nets; 0: all are */
-    uint32_t unrotated_every; /* default: every nth layer doesn't rotate; 0: all rotate */
-    double usual_eps;         /* default for config.json; 0: required */
-    double usual_part;        /* default for the rotated part of a head; 0: all */
-    struct model_form form;   /* activation and other defaults */
-    const struct arch_rename *renames;      /* or NULL */
+    uint32_t attention_every;          /* default: every nth layer is attention, the others are recurrent; 0: all are */
+    uint32_t unrotated_every;          /* default: every nth layer doesn't rotate; 0: all rotate */
+    double usual_eps;                  /* default for config.json; 0: required */
+    double usual_part;                 /* default for the rotated part of a head; 0: all */
+    struct model_form form;            /* activation and other defaults */
+    const struct arch_rename *renames; /* or NULL */
     const struct arch_rename *gguf_renames; /* for GGUF, or NULL */
     const struct arch_names *hf_names;      /* or NULL: Llama's names */
     struct arch_fused hf_fused, gguf_fused; /* "self_attn.qkv_proj" */
@@ -147,12 +147,12 @@ enum arch_number {
     ARCH_LOCAL_ROPE_DIMS,
     ARCH_KV_SHARED, /* the number of last layers without keys and values of their own, */
     ARCH_PER_LAYER, /* and the width of per-layer inputs */
-    ARCH_DELTA_KEY_HEADS,
-    ARCH_DELTA_VALUE_HEADS,
-    ARCH_DELTA_KEY_DIM,
-    ARCH_DELTA_VALUE_DIM, /* of a value head, */
-    ARCH_DELTA_VALUES,    /* or of all value heads together */
-    ARCH_DELTA_TAPS,
+    ARCH_RECURRENT_KEY_HEADS,
+    ARCH_RECURRENT_VALUE_HEADS,
+    ARCH_RECURRENT_KEY_DIM,
+    ARCH_RECURRENT_VALUE_DIM, /* of a value head, */
+    ARCH_RECURRENT_VALUES,    /* or of all value heads together */
+    ARCH_RECURRENT_TAPS,
     ARCH_NUMBERS
 };
 
@@ -203,8 +203,8 @@ bool arch_read_real(const struct arch_source *, enum arch_number, double otherwi
 /* Reads desc.form.experts. Call it after arch_read_numbers(). Fails if the model has experts and the architecture has
  * none. */
 bool arch_read_experts(struct model *, const struct arch_source *, struct err *);
-/* Reads desc.form.delta, if the architecture has gated delta nets. Call it after arch_make_layers(). */
-bool arch_read_delta(struct model *, const struct arch_source *, struct err *);
+/* Reads desc.form.recurrent, if the architecture has recurrent layers. Call it after arch_make_layers(). */
+bool arch_read_recurrent(struct model *, const struct arch_source *, struct err *);
 /* Reads sizes, RoPE's base (unscaled), epsilon and the window. The caller has set the model's path, desc.rope, and
  * desc.vocab to the tokenizer's size, or to 0 to read it from the file. */
 bool arch_read_numbers(struct model *, const struct arch_source *, struct err *);

@@ -50,11 +50,11 @@ static const struct arch_names gguf_names = {
             [ARCH_LOCAL_ROPE_DIMS] = "rope.dimension_count_swa",
             [ARCH_KV_SHARED] = "attention.shared_kv_layers",
             [ARCH_PER_LAYER] = "embedding_length_per_layer_input",
-            [ARCH_DELTA_KEY_HEADS] = "ssm.group_count",
-            [ARCH_DELTA_VALUE_HEADS] = "ssm.time_step_rank",
-            [ARCH_DELTA_KEY_DIM] = "ssm.state_size",
-            [ARCH_DELTA_VALUES] = "ssm.inner_size",
-            [ARCH_DELTA_TAPS] = "ssm.conv_kernel",
+            [ARCH_RECURRENT_KEY_HEADS] = "ssm.group_count",
+            [ARCH_RECURRENT_VALUE_HEADS] = "ssm.time_step_rank",
+            [ARCH_RECURRENT_KEY_DIM] = "ssm.state_size",
+            [ARCH_RECURRENT_VALUES] = "ssm.inner_size",
+            [ARCH_RECURRENT_TAPS] = "ssm.conv_kernel",
         },
     .embedding = "token_embd.weight",
     .positions = "position_embd.weight",
@@ -365,9 +365,9 @@ read_own_numbers(const struct reading *r)
     return true;
 }
 
-/* Reads which layers are gated delta nets: from a list with true for each, or from the interval of the other ones. */
+/* Reads which layers are recurrent: from a list with true for each, or from the interval of the other ones. */
 static bool
-read_delta_layers(const struct reading *r)
+read_recurrent_layers(const struct reading *r)
 {
     struct model_desc *d = &r->model->desc;
     struct layer_desc *layers = (struct layer_desc *)d->layers; /* allocated by arch_make_layers(), so it is writable */
@@ -384,7 +384,7 @@ read_delta_layers(const struct reading *r)
                        r->model->path, key);
     for (uint32_t l = 0; l < d->n_layers; l++)
         layers[l].form.kind =
-            (listed ? gguf_number(v, l) > 0 : (l + 1) % every != 0) ? LAYER_DELTA_NET : LAYER_ATTENTION;
+            (listed ? gguf_number(v, l) > 0 : (l + 1) % every != 0) ? LAYER_RECURRENT : LAYER_ATTENTION;
     return true;
 }
 
@@ -413,7 +413,7 @@ arch_read_gguf(struct model *m, const struct gguf *g, const struct arch *arch, s
     m->desc.rope = arch->gguf_rope;
     bool ok = arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && read_rope(&r) && read_form(&r) &&
               read_windows(&r) && arch_read_kinds(m, &s, (struct layer_desc *)m->desc.layers, err) &&
-              read_own_numbers(&r) && read_delta_layers(&r) && arch_read_delta(m, &s, err) &&
+              read_own_numbers(&r) && read_recurrent_layers(&r) && arch_read_recurrent(m, &s, err) &&
               arch_read_experts(m, &s, err) && read_routing(&r) &&
               arch_read_tensors(m, &s, gguf_find_tensor(g, gguf_names.head) == NULL, used, err);
     free(used);

@@ -46,11 +46,11 @@ static const struct arch_names hf_names = {
             [ARCH_GLOBAL_KV_HEADS] = "num_global_key_value_heads",
             [ARCH_KV_SHARED] = "num_kv_shared_layers",
             [ARCH_PER_LAYER] = "hidden_size_per_layer_input",
-            [ARCH_DELTA_KEY_HEADS] = "linear_num_key_heads",
-            [ARCH_DELTA_VALUE_HEADS] = "linear_num_value_heads",
-            [ARCH_DELTA_KEY_DIM] = "linear_key_head_dim",
-            [ARCH_DELTA_VALUE_DIM] = "linear_value_head_dim",
-            [ARCH_DELTA_TAPS] = "linear_conv_kernel_dim",
+            [ARCH_RECURRENT_KEY_HEADS] = "linear_num_key_heads",
+            [ARCH_RECURRENT_VALUE_HEADS] = "linear_num_value_heads",
+            [ARCH_RECURRENT_KEY_DIM] = "linear_key_head_dim",
+            [ARCH_RECURRENT_VALUE_DIM] = "linear_value_head_dim",
+            [ARCH_RECURRENT_TAPS] = "linear_conv_kernel_dim",
         },
     .embedding = "model.embed_tokens.weight",
     .final_norm = "model.norm.weight",
@@ -300,7 +300,7 @@ read_understood(struct model *m, const struct hf_folder *f, const struct packed 
         memcpy(used, packed->pieces, s.n_tensors * sizeof *used);
     const struct arch_taking taking = {.model = m, .source = &s, .used = used, .err = err};
     m->desc.rope = arch->hf_rope;
-    bool ok = arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && arch_read_delta(m, &s, err) &&
+    bool ok = arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && arch_read_recurrent(m, &s, err) &&
               arch_read_experts(m, &s, err) && arch_hf_form(m, f, arch, err) &&
               arch_read_kinds(m, &s, (struct layer_desc *)m->desc.layers, err);
     if (ok)

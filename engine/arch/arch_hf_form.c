@@ -431,7 +431,7 @@ read_layer_types(struct model *m, const struct hf_folder *f, const cJSON *types,
     return true;
 }
 
-/* Reads which layers are gated delta nets: from layer_types, or from the interval of the other ones. */
+/* Reads which layers are recurrent: from layer_types, or from the interval of the other ones. */
 static bool
 read_kinds(struct model *m, const struct hf_folder *f, const struct arch *arch, struct layer_desc *layers,
            struct err *err)
@@ -448,7 +448,7 @@ read_kinds(struct model *m, const struct hf_folder *f, const struct arch *arch, 
     if (cJSON_IsArray(types) && cJSON_GetArraySize(types) != (int)m->desc.n_layers)
         return wrong_types(m, f, types, err);
     for (; !cJSON_IsArray(types) && l < m->desc.n_layers; l++)
-        layers[l].form.kind = (l + 1) % (uint32_t)every != 0 ? LAYER_DELTA_NET : LAYER_ATTENTION;
+        layers[l].form.kind = (l + 1) % (uint32_t)every != 0 ? LAYER_RECURRENT : LAYER_ATTENTION;
     cJSON_ArrayForEach(type, types)
     {
         char shown[40];
@@ -457,7 +457,7 @@ read_kinds(struct model *m, const struct hf_folder *f, const struct arch *arch, 
         if (!recurrent && strcmp(name, "full_attention") != 0)
             return err_set(err, ERR_WORK, "%s: a layer's attention is '%s', which is not supported", f->path,
                            printable_line(shown, sizeof shown, name, strlen(name)));
-        layers[l++].form.kind = recurrent ? LAYER_DELTA_NET : LAYER_ATTENTION;
+        layers[l++].form.kind = recurrent ? LAYER_RECURRENT : LAYER_ATTENTION;
     }
     return true;
 }

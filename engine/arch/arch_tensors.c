@@ -377,23 +377,24 @@ arch_take_experts(const struct arch_taking *t, uint32_t layer, struct layer_desc
 
 /* The same for the fused tensors of a gated delta net, in groups by key head. */
 static const char *
-fused_delta(const struct arch_fused *f, const struct delta_form *d, enum layer_tensor which, struct arch_slice *part)
+fused_recurrent(const struct arch_fused *f, const struct recurrent_form *d, enum layer_tensor which,
+                struct arch_slice *part)
 {
     const uint32_t each = d->key_heads > 0 ? d->value_heads / d->key_heads : 0, k = d->key_dim, v = each * d->value_dim;
-    if (f->qkvz != NULL && (which == LAYER_DELTA_QKV || which == LAYER_DELTA_Z)) {
+    if (f->qkvz != NULL && (which == LAYER_RECURRENT_QKV || which == LAYER_RECURRENT_Z)) {
         *part = (struct arch_slice){.all = d->key_heads * (2 * k + 2 * v), .groups = d->key_heads};
-        part->first = which == LAYER_DELTA_QKV ? 0 : 2 * k + v;
-        part->each = which == LAYER_DELTA_QKV ? k : v;
+        part->first = which == LAYER_RECURRENT_QKV ? 0 : 2 * k + v;
+        part->each = which == LAYER_RECURRENT_QKV ? k : v;
         part->n = d->key_heads * v;
-        if (which == LAYER_DELTA_QKV) {
-            part->n = delta_channels(d);
+        if (which == LAYER_RECURRENT_QKV) {
+            part->n = recurrent_channels(d);
             part->then[0] = (struct arch_span){k, k};
             part->then[1] = (struct arch_span){2 * k, v};
         }
         return f->qkvz;
     }
-    if (f->ba != NULL && (which == LAYER_DELTA_B || which == LAYER_DELTA_A)) {
-        *part = (struct arch_slice){.first = which == LAYER_DELTA_A ? each : 0,
+    if (f->ba != NULL && (which == LAYER_RECURRENT_B || which == LAYER_RECURRENT_A)) {
+        *part = (struct arch_slice){.first = which == LAYER_RECURRENT_A ? each : 0,
                                     .n = d->value_heads,
                                     .all = 2 * d->value_heads,
                                     .each = each,
@@ -427,7 +428,7 @@ fused_name(const struct arch *a, enum layer_naming naming, const struct model_de
         *part = (struct arch_slice){.first = which == LAYER_GATE ? 0 : d->ffn, .n = d->ffn, .all = 2 * d->ffn};
         return f->gate_up;
     }
-    return fused_delta(f, &d->form.delta, which, part);
+    return fused_recurrent(f, &d->form.recurrent, which, part);
 }
 
 size_t
@@ -565,9 +566,9 @@ take_of_layer(const struct arch_taking *t, uint32_t layer, enum layer_tensor i, 
         return arch_take_slice(t, name, rows, cols, &part, out);
     }
     const bool less_one = norm && s->names->naming == LAYER_NAMED_HF && (s->arch->traits & ARCH_NORMS_LESS_ONE) != 0 &&
-                          ((LAYER_OF_DELTA_NET | 1ull << LAYER_SHARED_MIX) & bit) == 0;
+                          ((LAYER_OF_RECURRENT | 1ull << LAYER_SHARED_MIX) & bit) == 0;
     return arch_take_vector(t, name, cols, &part, less_one ? 1 : 0, out) &&
-           (i != LAYER_DELTA_DECAY || s->names->naming != LAYER_NAMED_HF || negate_exponentials(t, out));
+           (i != LAYER_RECURRENT_DECAY || s->names->naming != LAYER_NAMED_HF || negate_exponentials(t, out));
 }
 
 bool
@@ -575,7 +576,8 @@ arch_take_layer(const struct arch_taking *t, uint32_t layer, struct layer_desc *
 {
     const bool sparse = arch_is_sparse(t, layer);
     const bool beside = (t->source->arch->needs & LAYER_BESIDE) != 0;
-    layer_set_t without = layer_others(&out->form) | (t->model->desc.form.per_layer > 0 ? 0 : LAYER_INPUTS);
+    layer_set_t without =
+        layer_others(&t->model->desc.form, &out->form) | (t->model->desc.form.per_layer > 0 ? 0 : LAYER_INPUTS);
     if (sparse && !beside)
         without |= LAYER_MLP;
     else if (!sparse)

@@ -11,7 +11,7 @@
 bool
 context_states_open(struct context *c, const struct model_desc *model)
 {
-    if (model->form.delta.value_heads == 0)
+    if (model->form.recurrent.value_heads == 0)
         return true;
     c->n_states = c->limits.seqs + CONTEXT_CHECKPOINTS;
     return (c->states = calloc(c->n_states, sizeof *c->states)) != NULL;

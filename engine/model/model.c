@@ -75,12 +75,11 @@ model_recurrent_layers(const struct model *m)
 uint64_t
 model_state_bytes(const struct model *m, uint32_t states, uint32_t rows)
 {
-    const struct delta_form *f = &m->desc.form.delta;
-    const uint64_t channels = delta_channels(f), keys = (uint64_t)f->key_heads * f->key_dim;
-    const uint64_t values = (uint64_t)f->value_heads * f->value_dim;
+    const struct recurrent_form *f = &m->desc.form.recurrent;
+    const uint64_t channels = recurrent_channels(f), values = recurrent_values(f), state = values * f->key_dim;
+    const uint64_t update = (uint64_t)f->key_heads * f->key_dim + values + 2 * (uint64_t)f->value_heads;
     return model_recurrent_layers(m) * sizeof(float) *
-           (states * (values * f->key_dim + (f->taps - 1) * channels) +
-            rows * (channels + keys + values + 2 * (uint64_t)f->value_heads));
+           (states * (state + (f->taps - 1) * channels) + rows * (channels + (state > 0 ? update : 0)));
 }
 
 static double

@@ -73,7 +73,7 @@ describe_kinds(const struct model_desc *d, char out[RUN_LAYERS_MOST + 1])
     bool differ = false;
     for (uint32_t l = 0; l < d->n_layers && l < RUN_LAYERS_MOST; l++) {
         const struct layer_form *f = &d->layers[l].form;
-        out[l] = f->kind == LAYER_DELTA_NET ? 'r' : d->window > 0 && !f->sees_all ? 'w' : 'a';
+        out[l] = f->kind == LAYER_RECURRENT ? 'r' : d->window > 0 && !f->sees_all ? 'w' : 'a';
         out[l + 1] = '\0';
         differ = differ || out[l] != out[0];
     }

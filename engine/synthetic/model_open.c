@@ -559,7 +559,7 @@ model_open_ahead(struct model **out, const struct model *target, const struct mo
     m->desc.layers = layer;
     m->desc.drafter = form;
     if (layer->form.kind == LAYER_ATTENTION)
-        m->desc.form.delta = (struct delta_form){0}; /* the drafter has no states, unlike its target */
+        m->desc.form.recurrent = (struct recurrent_form){0}; /* the drafter has no states, unlike its target */
     m->desc.embedding = ahead->embedding;
     m->desc.final_norm = ahead->final_norm;
     m->desc.head = ahead->head;

@@ -87,7 +87,7 @@ cpu_embed(struct kv_cache *s, const struct row *rows, size_t n)
         return false;
     for (size_t i = 0; i < n; i++) {
         float *h = cpu_kv_cache_hidden(s, rows[i].ring, 0);
-        delta_place(s, rows[i].slot, rows[i].ring);
+        recurrent_place(s, rows[i].slot, rows[i].ring);
         embed_token(s, rows[i].token, h);
         if (tensor_present(&d->positions))
             add_position(d, rows[i].n_trunk + rows[i].n_tail - 1, h);
@@ -136,7 +136,7 @@ run_forward(struct kv_cache *s, const struct forward_pass *w, const struct exit_
 static bool
 cpu_step(struct kv_cache *s, const struct forward_pass *w)
 {
-    if (!request_forward(s->limits, w) || !delta_continues(s, w->rows, w->n))
+    if (!request_forward(s->limits, w) || !recurrent_continues(s, w->rows, w->n))
         return false;
     if (!cpu_kv_cache_stopped(s))
         run_forward(s, w, NULL);
@@ -146,7 +146,7 @@ cpu_step(struct kv_cache *s, const struct forward_pass *w)
 static bool
 cpu_until(struct kv_cache *s, const struct forward_pass *w, const struct exit_rule *rule, struct exit_result *out)
 {
-    if (!request_until(s->limits, w, rule) || !delta_continues(s, w->rows, w->n))
+    if (!request_until(s->limits, w, rule) || !recurrent_continues(s, w->rows, w->n))
         return false;
     if (cpu_kv_cache_stopped(s))
         return true;

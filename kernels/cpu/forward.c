@@ -553,12 +553,12 @@ recurrent(struct kv_cache *s, struct pass *p)
 {
     const struct layer *m = p->layer;
     const bool in_int8 =
-        quantised(&m->delta_qkv) || quantised(&m->delta_z) || quantised(&m->delta_b) || quantised(&m->delta_a);
+        quantised(&m->recurrent_qkv) || quantised(&m->recurrent_z) || quantised(&m->recurrent_b) || quantised(&m->recurrent_a);
     worker_prepare(s, p->n, s->weights->desc.width, in_int8, (struct norm){m->attn_norm, m->attn_norm_b}, hidden_before,
                    p, NULL);
-    float *out = delta_net(s, p->forward, p->l, p->n, p->active);
-    worker_prepare(s, p->n, m->delta_out.cols, quantised(&m->delta_out), (struct norm){0}, NULL, NULL, out);
-    p->end = (struct ending){.m = &m->delta_out, .post = m->attn_post};
+    float *out = recurrent_layer(s, p->forward, p->l, p->n, p->active);
+    worker_prepare(s, p->n, m->recurrent_out.cols, quantised(&m->recurrent_out), (struct norm){0}, NULL, NULL, out);
+    p->end = (struct ending){.m = &m->recurrent_out, .post = m->attn_post};
     add_to_stream(s, p, p->l - 1);
 }
 
@@ -611,7 +611,7 @@ run_layer(struct kv_cache *s, const struct forward_pass *forward, uint32_t l)
             s->active[p.n++] = (uint32_t)i;
     if (forward->skip_attention != NULL && forward->skip_attention[l]) {
         skip_attention(s, &p);
-    } else if (s->weights->layer_forms[l].kind == LAYER_DELTA_NET) {
+    } else if (s->weights->layer_forms[l].kind == LAYER_RECURRENT) {
         recurrent(s, &p);
     } else {
         const struct layer *m = p.layer;

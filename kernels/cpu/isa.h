@@ -28,8 +28,8 @@
 #define Q8_BLOCK 32 /* inputs that share a scale */
 #define Q8_GROUP 16 /* outputs that are interleaved */
 
-#define DELTA_COLS 16 /* columns of a state that are computed together */
-#define DELTA_ROWS 4  /* partial sums over a state's rows */
+#define STATE_COLS 16 /* columns of a state that are computed together */
+#define STATE_ROWS 4  /* partial sums over a state's rows */
 
 #define Q8_TINY 1e-30f /* smaller activations count as 0, so that 127 / x does not overflow */
 
@@ -113,12 +113,15 @@ struct cpu_isa {
                     size_t n, const float *keep, float *out);
     void (*mix_f32)(const float *p, size_t heads, size_t dim, const float *base, size_t stride, const slot_t *at,
                     size_t n, const float *keep, float *out);
-    /* Gated delta net, for DELTA_COLS columns of a head's state s (dim, DELTA_COLS), dim a multiple of DELTA_ROWS:
-     *   d = beta (v - decay sum_i k_i s_i), s_i = decay s_i + k_i d, and out = sum_i q_i s_i unless q is NULL. */
+    /* Recurrent layers, for STATE_COLS columns of a head's state s (dim, STATE_COLS), dim a multiple of STATE_ROWS:
+     *   d = beta v, or with `corrects` beta (v - decay sum_i k_i s_i); s_i = decay s_i + k_i d;
+     *   out = sum_i q_i s_i unless q is NULL. */
     void (*delta_rule)(float *s, size_t dim, const float *k, const float *q, const float *v, float decay, float beta,
-                       float *out);
-    /* y = silu(sum_j w[j * ld + i] x[j][i]) for i < n; x[j] may be NULL, which counts as zeros. */
-    void (*convolve)(const float *const *x, size_t taps, const float *w, size_t ld, size_t n, float *y);
+                       bool corrects, float *out);
+    /* y = bias[i] + sum_j w[j * ld + i] x[j][i] for i < n, with `silu` silu of that. x[j] and bias may be NULL, which
+     * counts as zeros. */
+    void (*convolve)(const float *const *x, size_t taps, const float *w, size_t ld, const float *bias, bool silu,
+                     size_t n, float *y);
     float (*most)(const float *x, size_t n); /* returns the largest value */
     /* x = exp(x - max); returns the sum */
     float (*exp_sum)(float *x, size_t n, float max);

@@ -95,7 +95,7 @@ take_all(struct kv_cache *s)
     const size_t heads = (size_t)d->heads * d->head_dim, kv = (size_t)d->kv_heads * d->head_dim;
     const size_t pair = d->drafter != NULL ? largest(2 * (size_t)d->width, d->drafter->features) : 0;
     const size_t rows = s->desc.max_rows, gates = d->form.output_gate ? 2 * heads : 0;
-    const size_t inner = largest(largest(d->ffn, d->form.per_layer), LAYER_DV(d));
+    const size_t inner = largest(largest(d->ffn, d->form.per_layer), LAYER_RV(d));
     const size_t widest = largest(largest(largest(d->width, heads), inner), pair);
     const size_t element = s->weights->backend->exact ? sizeof(float) : sizeof(uint16_t);
     size_t places;
@@ -127,7 +127,7 @@ take_all(struct kv_cache *s)
         s->beside == NULL || s->inputs == NULL || s->attended == NULL || s->k == NULL || s->v == NULL ||
         s->gated == NULL || s->gate == NULL || s->up == NULL || s->y == NULL || s->pairs == NULL ||
         s->rotations == NULL || s->head.logits == NULL || s->head.pieces == NULL || s->head.shifted == NULL ||
-        s->active == NULL || s->workers == NULL || !moe_open(s, rows) || !delta_open(s) ||
+        s->active == NULL || s->workers == NULL || !moe_open(s, rows) || !recurrent_open(s) ||
         !take_acts(s, &s->acts, largest(rows, HEAD_ROWS), widest) || !take_buffers(s, widest))
         return false;
     /* enough for a typical round; grows if a round needs more */

@@ -4,7 +4,7 @@
 #define KERNELS_CPU_KV_CACHE_H
 
 #include "kernels/cpu/blocks.h"
-#include "kernels/cpu/delta_net.h"
+#include "kernels/cpu/recurrent.h"
 #include "kernels/cpu/route.h"
 #include "kernels/cpu/weights.h"
 #include "kernels/experts.h"

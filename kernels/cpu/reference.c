@@ -102,18 +102,19 @@ swiglu(float *gate, const float *up, size_t n)
         gate[i] = gate[i] / (1.0f + expf(-gate[i])) * up[i];
 }
 
-/* ---- gated delta nets ---- */
+/* ---- recurrent layers ---- */
 
 static void
-delta_rule(float *s, size_t dim, const float *k, const float *q, const float *v, float decay, float beta, float *out)
+delta_rule(float *s, size_t dim, const float *k, const float *q, const float *v, float decay, float beta, bool corrects,
+           float *out)
 {
-    for (size_t c = 0; c < DELTA_COLS; c++) {
+    for (size_t c = 0; c < STATE_COLS; c++) {
         float was = 0, sum = 0;
-        for (size_t i = 0; i < dim; i++)
-            was += k[i] * s[i * DELTA_COLS + c];
+        for (size_t i = 0; i < dim && corrects; i++)
+            was += k[i] * s[i * STATE_COLS + c];
         const float d = beta * (v[c] - decay * was);
         for (size_t i = 0; i < dim; i++) {
-            float *at = &s[i * DELTA_COLS + c];
+            float *at = &s[i * STATE_COLS + c];
             *at = decay * *at + k[i] * d;
             sum += q != NULL ? q[i] * *at : 0;
         }
@@ -123,13 +124,14 @@ delta_rule(float *s, size_t dim, const float *k, const float *q, const float *v,
 }
 
 static void
-convolve(const float *const *x, size_t taps, const float *w, size_t ld, size_t n, float *y)
+convolve(const float *const *x, size_t taps, const float *w, size_t ld, const float *bias, bool silu, size_t n,
+         float *y)
 {
     for (size_t i = 0; i < n; i++) {
-        float sum = 0;
+        float sum = bias != NULL ? bias[i] : 0;
         for (size_t j = 0; j < taps; j++)
             sum += x[j] != NULL ? w[j * ld + i] * x[j][i] : 0;
-        y[i] = sum / (1.0f + expf(-sum));
+        y[i] = silu ? sum / (1.0f + expf(-sum)) : sum;
     }
 }
 

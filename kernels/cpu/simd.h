@@ -210,30 +210,30 @@ swiglu(float *gate, const float *up, size_t n)
     }
 }
 
-/* ---- gated delta nets ---- */
+/* ---- recurrent layers ---- */
 
-/* Sums over the state's rows are DELTA_ROWS partial ones. */
+/* Sums over the state's rows are STATE_ROWS partial ones. */
 SIMD_INLINE vec
-delta_sum(const vec part[DELTA_ROWS])
+delta_sum(const vec part[STATE_ROWS])
 {
     return v_add(v_add(part[0], part[1]), v_add(part[2], part[3]));
 }
 
 SIMD_INLINE void
 delta_rule_with(float *s, size_t dim, const float *k, const float *q, const float *v, float decay, float beta,
-                const bool reads, float *out)
+                const bool corrects, const bool reads, float *out)
 {
-    for (size_t c = 0; c < DELTA_COLS; c += LANES) {
-        vec was[DELTA_ROWS], sum[DELTA_ROWS];
-        UNROLL for (size_t j = 0; j < DELTA_ROWS; j++) was[j] = sum[j] = v_zero();
-        for (size_t i = 0; i < dim; i += DELTA_ROWS)
-            UNROLL for (size_t j = 0; j < DELTA_ROWS; j++) was[j] =
-                v_fma(v_set1(k[i + j]), v_load(s + (i + j) * DELTA_COLS + c), was[j]);
+    for (size_t c = 0; c < STATE_COLS; c += LANES) {
+        vec was[STATE_ROWS], sum[STATE_ROWS];
+        UNROLL for (size_t j = 0; j < STATE_ROWS; j++) was[j] = sum[j] = v_zero();
+        for (size_t i = 0; i < dim && corrects; i += STATE_ROWS)
+            UNROLL for (size_t j = 0; j < STATE_ROWS; j++) was[j] =
+                v_fma(v_set1(k[i + j]), v_load(s + (i + j) * STATE_COLS + c), was[j]);
         const vec keep = v_set1(decay), d = v_mul(v_set1(beta), v_sub(v_load(v + c), v_mul(keep, delta_sum(was))));
-        for (size_t i = 0; i < dim; i += DELTA_ROWS)
-            UNROLL for (size_t j = 0; j < DELTA_ROWS; j++)
+        for (size_t i = 0; i < dim; i += STATE_ROWS)
+            UNROLL for (size_t j = 0; j < STATE_ROWS; j++)
             {
-                float *at = s + (i + j) * DELTA_COLS + c;
+                float *at = s + (i + j) * STATE_COLS + c;
                 const vec now = v_fma(v_set1(k[i + j]), d, v_mul(keep, v_load(at)));
                 v_store(at, now);
                 if (reads)
@@ -245,23 +245,29 @@ delta_rule_with(float *s, size_t dim, const float *k, const float *q, const floa
 }
 
 static void
-delta_rule(float *s, size_t dim, const float *k, const float *q, const float *v, float decay, float beta, float *out)
+delta_rule(float *s, size_t dim, const float *k, const float *q, const float *v, float decay, float beta, bool corrects,
+           float *out)
 {
-    if (q != NULL)
-        delta_rule_with(s, dim, k, q, v, decay, beta, true, out);
+    if (corrects && q != NULL)
+        delta_rule_with(s, dim, k, q, v, decay, beta, true, true, out);
+    else if (corrects)
+        delta_rule_with(s, dim, k, q, v, decay, beta, true, false, out);
+    else if (q != NULL)
+        delta_rule_with(s, dim, k, q, v, decay, beta, false, true, out);
     else
-        delta_rule_with(s, dim, k, q, v, decay, beta, false, out);
+        delta_rule_with(s, dim, k, q, v, decay, beta, false, false, out);
 }
 
 static void
-convolve(const float *const *x, size_t taps, const float *w, size_t ld, size_t n, float *y)
+convolve(const float *const *x, size_t taps, const float *w, size_t ld, const float *bias, bool silu, size_t n,
+         float *y)
 {
     for (size_t i = 0; i < n; i += LANES) {
-        vec sum = v_zero();
+        vec sum = bias != NULL ? load_any(bias, i, n, 0) : v_zero();
         for (size_t j = 0; j < taps; j++)
             if (x[j] != NULL)
                 sum = v_fma(load_any(w + j * ld, i, n, 0), load_any(x[j], i, n, 0), sum);
-        store_any(y, i, n, v_div(sum, v_add(v_set1(1.0f), v_exp(v_sub(v_zero(), sum)))));
+        store_any(y, i, n, silu ? v_div(sum, v_add(v_set1(1.0f), v_exp(v_sub(v_zero(), sum)))) : sum);
     }
 }
 

@@ -135,16 +135,16 @@ load_experts(struct weights *w, const struct layer_desc *layer, struct layer *ou
 static bool
 transpose_convolution(struct weights *w, const struct layer_desc *from, struct layer *to, struct err *err)
 {
-    const uint32_t taps = w->desc.form.delta.taps, channels = LAYER_DC(&w->desc);
-    if (from->form.kind != LAYER_DELTA_NET)
+    const uint32_t taps = w->desc.form.recurrent.taps, channels = LAYER_RC(&w->desc);
+    if (from->form.kind != LAYER_RECURRENT)
         return true;
     float *rows = blocks_take(&w->vectors, (size_t)taps * channels, sizeof *rows);
     if (rows == NULL)
         return err_set(err, ERR_WORK, "not enough memory for the model's weights");
     for (uint32_t c = 0; c < channels; c++)
         for (uint32_t j = 0; j < taps; j++)
-            rows[(size_t)j * channels + c] = to->delta_conv[(size_t)c * taps + j];
-    to->delta_conv = rows;
+            rows[(size_t)j * channels + c] = to->recurrent_conv[(size_t)c * taps + j];
+    to->recurrent_conv = rows;
     return true;
 }
 

@@ -21,7 +21,7 @@ struct expert { /* tensors of kernels/experts.h; vectors that the model lacks ar
     FOR_EXPERT_TENSORS(MATRIX_FIELD, VECTOR_FIELD)
 };
 
-struct layer { /* tensors of kernels/layer_tensors.h; vectors that the model lacks are NULL; delta_conv is (taps, */
+struct layer { /* tensors of kernels/layer_tensors.h; vectors that the model lacks are NULL; recurrent_conv is (taps, */
                /* channels) */
     FOR_LAYER_TENSORS(MATRIX_FIELD, VECTOR_FIELD, VECTOR_FIELD)
     struct expert *experts; /* (experts_listed()), or NULL: the layer has an MLP */

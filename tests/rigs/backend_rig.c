@@ -147,7 +147,7 @@ rig_forward(struct rig *r, const int *nodes, int n, uint32_t to, uint32_t n_trun
         const struct rig_node *node = &r->nodes[nodes[i]];
         int path[RIG_NODES], length = rig_path(r, nodes[i], path);
         uint32_t trunk = n_trunk < (uint32_t)length ? n_trunk : (uint32_t)length - 1; /* itself is in the tail */
-        if (trunk > 0 && r->desc->form.delta.value_heads > 0) { /* state t is the one after t rows */
+        if (trunk > 0 && r->desc->form.recurrent.value_heads > 0) { /* state t is the one after t rows */
             slot_t slots[RIG_NODES];
             for (uint32_t k = 0; k < trunk; k++)
                 slots[k] = r->nodes[path[k]].slot;

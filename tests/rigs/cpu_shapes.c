@@ -85,9 +85,15 @@ const struct naive_shape cpu_shapes[] = {
     /* Qwen3-Next's, Qwen3.5's form */
     RIG_SHAPE(4, 64, 4, 2, 16, 96, 200, .type = WEIGHT_F16, .rope = ROPE_HALVES, .rope_dims = 4,
               .optional = LAYER_QK_NORM, .attention_every = 4,
-              .form = {.output_gate = true, .delta = {2, 4, 16, 16, 4, false}}),
+              .form = {.output_gate = true, .recurrent = {2, 4, 16, 16, 4, false}}),
     RIG_SHAPE(4, 50, 5, 5, 10, 77, 101, .type = WEIGHT_F16, .attention_every = 2,
-              .form = {.delta = {3, 6, 10, 18, 3, true}}),
+              .form = {.recurrent = {3, 6, 10, 18, 3, true}}),
+    /* LFM2's, Mamba-2's form */
+    RIG_SHAPE(4, 64, 4, 2, 16, 96, 200, .type = WEIGHT_F16, .rope = ROPE_HALVES, .optional = LAYER_QK_NORM,
+              .attention_every = 3,
+              .form = {.recurrent = {.value_heads = 4, .value_dim = 16, .taps = 3, .kind = RECURRENCE_CONV}}),
+    RIG_SHAPE(4, 50, 5, 5, 10, 77, 101, .type = WEIGHT_F16, .attention_every = 2,
+              .form = {.recurrent = {2, 6, 10, 18, 4, false, RECURRENCE_MAMBA, 0.2f, 1}}),
     /* Mixtral's, GLM-4-MoE's, gpt-oss's, Qwen2-MoE's experts */
     RIG_SHAPE(3, 64, 4, 2, 16, 96, 200, .type = WEIGHT_Q8_0,
               .form = {.experts = {.n = 7, .used = 2, .ffn = 96, .renormalised = true}}),
@@ -122,7 +128,7 @@ const struct naive_shape cpu_shapes[] = {
 };
 const size_t cpu_shapes_n = sizeof cpu_shapes / sizeof *cpu_shapes;
 
-/* Heads that are normalised one by one (values, and keys of delta nets) may be short, which enlarges their errors. So
+/* Heads that are normalised one by one (values, and keys and rows of recurrent layers) may be short, which enlarges their errors. So
  * the shapes that have them are in F16. */
 static double
 enlarged(const struct naive_shape *s, double by)

@@ -83,7 +83,7 @@ drafter_of(const struct model *target, bool eagle, uint64_t *random)
     m->desc.layers = layer;
     m->desc.drafter = form;
     m->desc.form.per_layer = 0; /* those inputs are of the target's layers */
-    m->desc.form.delta = (struct delta_form){0};
+    m->desc.form.recurrent = (struct recurrent_form){0};
     for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++)
         if ((LAYER_INPUTS >> i & 1u) != 0)
             layer->all[i] = (struct tensor){.data = NULL};

@@ -365,9 +365,9 @@ naive_hidden(const struct naive_model *m, const struct naive_token *path, size_t
 {
     const struct model_desc *d = &m->desc;
     const size_t width = d->width, qn = (size_t)d->heads * d->head_dim, kvn = (size_t)d->kv_heads * d->head_dim;
-    const size_t gates = d->form.output_gate ? qn : 0, delta = naive_delta_numbers(d, n);
+    const size_t gates = d->form.output_gate ? qn : 0, states = naive_recurrent_numbers(d, n);
     double *memory =
-        calloc(n * 2 * (width + depth * kvn) + 4 * width + 2 * qn + 2 * gates + 2 * d->ffn + delta, sizeof *memory);
+        calloc(n * 2 * (width + depth * kvn) + 4 * width + 2 * qn + 2 * gates + 2 * d->ffn + states, sizeof *memory);
     if (memory == NULL)
         return false;
     double *hidden = memory, *embedded = hidden + n * width, *all = embedded + n * width,
@@ -382,9 +382,9 @@ naive_hidden(const struct naive_model *m, const struct naive_token *path, size_t
     for (uint32_t l = 1; l <= depth; l++) {
         const struct naive_layer *w = &m->doubles[l - 1];
         const struct layer_form *form = &d->layers[l - 1].form;
-        const bool recurrent = form->kind == LAYER_DELTA_NET;
+        const bool recurrent = form->kind == LAYER_RECURRENT;
         double *keys = all + 2 * n * kvn * ((form->kv_layer > 0 ? form->kv_layer : l) - 1), *values = keys + n * kvn;
-        memset(state, 0, delta * sizeof *state);
+        memset(state, 0, states * sizeof *state);
         if (form->kv_layer == 0 && !recurrent)
             keys_and_values(m, l, hidden, n, x, keys, values);
         for (size_t t = 0; t < n; t++) {
@@ -393,7 +393,7 @@ naive_hidden(const struct naive_model *m, const struct naive_token *path, size_t
             if (path[t].skip_attention == NULL || !path[t].skip_attention[l]) {
                 read_stream(d, &w->attn_norm, &w->attn_norm_b, h, x);
                 if (recurrent) {
-                    naive_delta(m, w, x, t, state, back);
+                    naive_recurrent(m, w, x, t, state, back);
                 } else {
                     attention(m, l, t, x, keys, values, query, gated, back);
                 }

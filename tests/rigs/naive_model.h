@@ -15,7 +15,7 @@ struct naive_shape {
     uint32_t window;         /* positions that a row attends to; 0: all */
     uint32_t rope_dims;      /* dimensions of a head that RoPE rotates; 0: all */
     struct model_form form;
-    uint32_t attention_every; /* every nth layer is attention, the others gated delta nets (form.delta); 0: all are */
+    uint32_t attention_every; /* every nth layer is attention, the others recurrent (form.recurrent); 0: all are */
     uint32_t every;           /* layers 1 + every, 1 + 2 every, … have layer_form; 0: none */
     struct layer_form layer_form;
     uint32_t shared;    /* the last layers, which read keys and values of the last one before with the same rotation */

@@ -54,10 +54,10 @@ double naive_activated(enum activation, const struct xielu *, bool gated, double
 bool naive_experts(const struct naive_model *, const struct naive_layer *, const struct xielu *, const double *routed,
                    double *x, double *back);
 
-/* The same for the gated delta net of a layer, row t of a path, whose rows before it were computed. `memory` is of
- * naive_delta_numbers() for a path of n rows, zero before row 0 (naive_delta.c). */
-size_t naive_delta_numbers(const struct model_desc *, size_t n);
-void naive_delta(const struct naive_model *, const struct naive_layer *, double *x, size_t t, double *memory,
-                 double *back);
+/* The same for a recurrent layer, row t of a path, whose rows before it were computed. `memory` is of
+ * naive_recurrent_numbers() for a path of n rows, zero before row 0 (naive_recurrent.c). */
+size_t naive_recurrent_numbers(const struct model_desc *, size_t n);
+void naive_recurrent(const struct naive_model *, const struct naive_layer *, double *x, size_t t, double *memory,
+                     double *back);
 
 #endif

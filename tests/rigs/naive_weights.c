@@ -188,11 +188,11 @@ random_layer(struct naive_model *m, const struct naive_shape *s, bool sparse, ui
 {
     const enum weight_type second = s->second != WEIGHT_F32 ? s->second : s->type;
     const bool beside = (s->optional & LAYER_BESIDE) != 0, reads = to->form.kv_layer > 0;
-    const bool recurrent = to->form.kind == LAYER_DELTA_NET;
+    const bool recurrent = to->form.kind == LAYER_RECURRENT;
     const layer_set_t without = (!sparse  ? LAYER_ROUTING
                                  : beside ? 0
                                           : LAYER_MLP) |
-                                (reads ? LAYER_KEYS_VALUES : (layer_set_t)0) | layer_others(&to->form);
+                                (reads ? LAYER_KEYS_VALUES : (layer_set_t)0) | layer_others(&m->desc.form, &to->form);
     if (sparse)
         random_experts(m, s, to, doubles);
     for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++) {
@@ -201,15 +201,15 @@ random_layer(struct naive_model *m, const struct naive_shape *s, bool sparse, ui
         const double gain = i == LAYER_WO ? 0.7 : i == LAYER_DOWN ? 1.0 : 1.5;
         uint32_t rows, cols;
         const bool asked = (s->optional >> i & 1u) != 0 || (sparse && i == LAYER_ROUTER) ||
-                           (recurrent && (LAYER_OF_DELTA_NET >> i & 1u) != 0);
+                           (recurrent && (LAYER_OF_RECURRENT >> i & 1u) != 0);
         if ((info->need == LAYER_OPTIONAL && !asked) || (s->lacks >> i & 1u) != 0 || (without >> i & 1u) != 0)
             continue;
         layer_tensor_shape(&m->desc, l, i, &rows, &cols);
         if (i == LAYER_ROUTER)
             to->all[i] = random_tensor(m, WEIGHT_F32, rows, cols, 0, 2 / sqrt(cols), &doubles->all[i]);
-        else if (i == LAYER_DELTA_CONV || i == LAYER_DELTA_DECAY)
-            to->all[i] = random_tensor(m, WEIGHT_F32, 1, cols, i == LAYER_DELTA_DECAY ? -0.4 : 0,
-                                       i == LAYER_DELTA_DECAY ? 0.1 : 0.5, &doubles->all[i]);
+        else if (i == LAYER_RECURRENT_CONV || i == LAYER_RECURRENT_DECAY)
+            to->all[i] = random_tensor(m, WEIGHT_F32, 1, cols, i == LAYER_RECURRENT_DECAY ? -0.4 : 0,
+                                       i == LAYER_RECURRENT_DECAY ? 0.1 : 0.5, &doubles->all[i]);
         else if (info->kind == LAYER_MATRIX)
             to->all[i] = random_tensor(m, i == LAYER_WV || i == LAYER_DOWN ? second : s->type, rows, cols, 0,
                                        gain / sqrt(cols), &doubles->all[i]);
@@ -276,7 +276,7 @@ naive_model_random(const struct naive_shape *s, uint64_t seed)
     for (uint32_t l = 0; l < s->n_layers; l++) {
         struct layer_form *form = &m->layers[l].form;
         if (s->attention_every > 0 && (l + 1) % s->attention_every != 0)
-            form->kind = LAYER_DELTA_NET;
+            form->kind = LAYER_RECURRENT;
         if (s->every > 0 && l > 0 && l % s->every == 0)
             *form = s->layer_form;
         form->xielu = s->xielu;

@@ -165,7 +165,7 @@ difference(const float *got, const double *expected, uint32_t n)
 static bool
 row_stays_open(const struct program *p, bool planned)
 {
-    return planned && p->w->desc->form.delta.value_heads > 0;
+    return planned && p->w->desc->form.recurrent.value_heads > 0;
 }
 
 static slot_t

@@ -94,11 +94,17 @@ static const struct naive_shape shapes[] = {
     {SHAPE(3, 32, 4, 2, 16, 64, 35, ROPE_ADJACENT, WEIGHT_F32), .optional = LAYER_QKV_BIAS | LAYER_QK_NORM,
      .window = 70},
     {SHAPE(4, 32, 4, 2, 8, 64, 48, ROPE_HALVES, WEIGHT_F32), .optional = LAYER_QK_NORM, .attention_every = 4,
-     .form = {.output_gate = true, .delta = {2, 4, 8, 16, 4, true}}},
+     .form = {.output_gate = true, .recurrent = {2, 4, 8, 16, 4, true}}},
     {SHAPE(3, 24, 3, 3, 8, 40, 33, ROPE_ADJACENT, WEIGHT_F16), .attention_every = 2,
-     .form = {.delta = {2, 2, 6, 10, 3, false}}},
+     .form = {.recurrent = {2, 2, 6, 10, 3, false}}},
+    {SHAPE(4, 32, 4, 2, 8, 64, 48, ROPE_HALVES, WEIGHT_F32), .optional = LAYER_QK_NORM, .attention_every = 3,
+     .form = {.recurrent = {.value_heads = 4, .value_dim = 8, .taps = 3, .kind = RECURRENCE_CONV}}},
+    {SHAPE(4, 24, 3, 3, 8, 40, 33, ROPE_ADJACENT, WEIGHT_F16), .attention_every = 4,
+     .form = {.recurrent = {1, 3, 16, 16, 4, false, RECURRENCE_MAMBA}}},
+    {SHAPE(3, 40, 4, 2, 10, 48, 39, ROPE_HALVES, WEIGHT_F16), .attention_every = 2,
+     .form = {.recurrent = {2, 4, 6, 10, 2, false, RECURRENCE_MAMBA, 0.2f, 1}}},
 };
-#define RECURRENT 2 /* shapes with recurrent layers, the last ones: only on the CPU */
+#define RECURRENT 5 /* shapes with recurrent layers, the last ones: only on the CPU */
 
 /* A program on one backend with one setting. False: this machine does not have the instruction set. */
 static bool

@@ -141,32 +141,34 @@ uniform(void)
 TEST(recurrent_kernels_agree_with_the_portable_ones)
 {
     enum { DIM = 24, N = 37, TAPS = 4 };
-    _Alignas(64) float s[2][DIM * DELTA_COLS], out[2][DELTA_COLS], k[DIM], q[DIM], v[DELTA_COLS];
-    float w[TAPS * N], x[TAPS][N], y[2][N + 1];
+    _Alignas(64) float s[2][DIM * STATE_COLS], out[2][STATE_COLS], k[DIM], q[DIM], v[STATE_COLS];
+    float w[TAPS * N], x[TAPS][N], bias[N], y[2][N + 1];
     srand((unsigned)seed);
     for (size_t i = 0; cpu_isas[i] != NULL; i++)
         for (size_t round = 0; cpu_isas[i]->usable() && round < 20; round++) {
-            for (size_t j = 0; j < DIM * DELTA_COLS; j++)
+            for (size_t j = 0; j < DIM * STATE_COLS; j++)
                 s[0][j] = s[1][j] = uniform();
             for (size_t j = 0; j < DIM; j++)
                 k[j] = uniform() / 5, q[j] = uniform();
-            for (size_t j = 0; j < DELTA_COLS; j++)
+            for (size_t j = 0; j < STATE_COLS; j++)
                 v[j] = uniform(), out[0][j] = out[1][j] = 77;
             for (size_t j = 0; j < TAPS * N; j++)
-                w[j] = uniform(), x[j / N][j % N] = uniform();
+                w[j] = uniform(), x[j / N][j % N] = uniform(), bias[j % N] = uniform();
             const float *const from[TAPS] = {round % 2 == 0 ? NULL : x[0], x[1], x[2], x[3]};
             const struct cpu_isa *both[2] = {&cpu_isa_reference, cpu_isas[i]};
+            const bool corrects = round / 2 % 2 == 0, silu = round / 4 % 2 == 0;
+            const size_t dim = round % 5 == 0 ? STATE_ROWS : DIM, n = N - round % 9;
             for (size_t b = 0; b < 2; b++) {
-                both[b]->delta_rule(s[b], DIM, k, round % 3 == 0 ? NULL : q, v, 0.9f, 0.7f, out[b]);
-                y[b][N] = 77;
-                both[b]->convolve(from, TAPS, w, N, N, y[b]);
-                assert_true(y[b][N] == 77);
+                both[b]->delta_rule(s[b], dim, k, round % 3 == 0 ? NULL : q, v, 0.9f, 0.7f, corrects, out[b]);
+                y[b][n] = 77;
+                both[b]->convolve(from, TAPS, w, N, round % 7 < 3 ? NULL : bias, silu, n, y[b]);
+                assert_true(y[b][n] == 77);
             }
-            for (size_t j = 0; j < DIM * DELTA_COLS; j++)
+            for (size_t j = 0; j < DIM * STATE_COLS; j++)
                 assert_true(fabsf(s[0][j] - s[1][j]) < 1e-5f);
-            for (size_t j = 0; j < DELTA_COLS; j++)
+            for (size_t j = 0; j < STATE_COLS; j++)
                 assert_true(fabsf(out[0][j] - out[1][j]) < 1e-5f);
-            for (size_t j = 0; j < N; j++)
+            for (size_t j = 0; j < n; j++)
                 assert_true(fabsf(y[0][j] - y[1][j]) < 1e-5f);
         }
 }

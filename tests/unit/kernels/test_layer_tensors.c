@@ -4,7 +4,7 @@
 #include "tests/rigs/test.h"
 
 #define LAYERS 2u
-#define ALL    (~(LAYER_ROUTING | LAYER_OF_DELTA_NET)) /* of a layer of attention that has no experts */
+#define ALL    (~(LAYER_ROUTING | LAYER_OF_RECURRENT)) /* of a layer of attention that has no experts */
 
 struct model { /* one that fits, to be damaged */
     struct naive_model *naive;
