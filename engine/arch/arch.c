@@ -410,10 +410,16 @@ read_heads(struct model_desc *d, const struct arch_source *s, struct err *err)
 bool
 arch_read_recurrent(struct model *m, const struct arch_source *s, struct err *err)
 {
+    const struct model_desc *d = &m->desc;
     struct recurrent_form *f = &m->desc.form.recurrent;
     uint32_t values;
-    if (s->arch->attention_every == 0)
+    if (model_recurrent_layers(m) == 0)
         return true;
+    if (f->kind == RECURRENCE_CONV) {
+        f->value_heads = d->width % d->heads == 0 ? d->heads : 1;
+        f->value_dim = d->width / f->value_heads;
+        return arch_read_whole(s, ARCH_CONV_TAPS, UINT32_MAX, 2, RECURRENT_TAPS_MOST, &f->taps, err);
+    }
     if (!arch_read_whole(s, ARCH_RECURRENT_KEY_HEADS, UINT32_MAX, 1, MOST_HEADS, &f->key_heads, err) ||
         !arch_read_whole(s, ARCH_RECURRENT_VALUE_HEADS, UINT32_MAX, 1, MOST_HEADS, &f->value_heads, err) ||
         !arch_read_whole(s, ARCH_RECURRENT_KEY_DIM, UINT32_MAX, 1, MOST_HEADS, &f->key_dim, err) ||

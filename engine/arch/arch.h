@@ -22,11 +22,12 @@ struct arch_rename {
 
 /* Names of fused tensors. `qkvz` and `ba` are those of a gated delta net: for each key head the rows of q, k, its v and
  * its z, and of its b and its a. `qkv` contains the rows of Q, then K, then V; with `by_group` each key-value head's rows
- * follow the rows of its queries. `gate_up` contains gate, then up. NULL: the tensors are separate. */
+ * follow the rows of its queries. `gate_up` contains gate, then up. `recurrent` contains all that a recurrent layer
+ * makes of its input: in a short convolution b, z and the channels. NULL: the tensors are separate. */
 struct arch_fused {
     const char *qkv, *gate_up;
     bool by_group;
-    const char *qkvz, *ba;
+    const char *qkvz, *ba, *recurrent;
 };
 
 /* A mixture of experts: the defaults for routing, and Hugging Face's names for the experts' tensors. A layer has
@@ -153,6 +154,7 @@ enum arch_number {
     ARCH_RECURRENT_VALUE_DIM, /* of a value head, */
     ARCH_RECURRENT_VALUES,    /* or of all value heads together */
     ARCH_RECURRENT_TAPS,
+    ARCH_CONV_TAPS, /* of short convolutions */
     ARCH_NUMBERS
 };
 
@@ -203,7 +205,8 @@ bool arch_read_real(const struct arch_source *, enum arch_number, double otherwi
 /* Reads desc.form.experts. Call it after arch_read_numbers(). Fails if the model has experts and the architecture has
  * none. */
 bool arch_read_experts(struct model *, const struct arch_source *, struct err *);
-/* Reads desc.form.recurrent, if the architecture has recurrent layers. Call it after arch_make_layers(). */
+/* Reads desc.form.recurrent, if the architecture has recurrent layers. Call it when the layers' kinds
+ * are known. */
 bool arch_read_recurrent(struct model *, const struct arch_source *, struct err *);
 /* Reads sizes, RoPE's base (unscaled), epsilon and the window. The caller has set the model's path, desc.rope, and
  * desc.vocab to the tokenizer's size, or to 0 to read it from the file. */

@@ -55,6 +55,7 @@ static const struct arch_names gguf_names = {
             [ARCH_RECURRENT_KEY_DIM] = "ssm.state_size",
             [ARCH_RECURRENT_VALUES] = "ssm.inner_size",
             [ARCH_RECURRENT_TAPS] = "ssm.conv_kernel",
+            [ARCH_CONV_TAPS] = "shortconv.l_cache",
         },
     .embedding = "token_embd.weight",
     .positions = "position_embd.weight",
@@ -85,7 +86,7 @@ number(const struct arch_source *s, const char *name, double *out)
     const struct gguf_value *v = gguf_find(s->file, name);
     if (v == NULL)
         return VALUE_MISSING;
-    if (v->type == GGUF_ARRAY && (s->arch->traits & ARCH_KINDS) != 0)
+    if (v->type == GGUF_ARRAY && ((s->arch->traits & ARCH_KINDS) != 0 || s->arch->attention_every > 0))
         return largest(v, out);
     if (v->type == GGUF_BOOL || v->type == GGUF_STRING || v->type == GGUF_ARRAY)
         return VALUE_OTHER;
@@ -365,7 +366,8 @@ read_own_numbers(const struct reading *r)
     return true;
 }
 
-/* Reads which layers are recurrent: from a list with true for each, or from the interval of the other ones. */
+/* Reads which layers are recurrent: from a list with true for each or with their KV heads, which are 0, or from the interval
+ * of the other ones. */
 static bool
 read_recurrent_layers(const struct reading *r)
 {
@@ -377,14 +379,19 @@ read_recurrent_layers(const struct reading *r)
         return true;
     if (!gguf_get_u32(r->gguf, key_of(r, "full_attention_interval", key), every, &every, r->err))
         return false;
+    const struct gguf_value *heads = gguf_find(r->gguf, key_of(r, gguf_names.numbers[ARCH_KV_HEADS], key));
     const struct gguf_value *v = gguf_find(r->gguf, key_of(r, "attention.recurrent_layers", key));
-    const bool listed = v != NULL && v->type == GGUF_ARRAY;
-    if (every == 0 || (listed && (v->element != GGUF_BOOL || v->count < d->n_layers)))
+    const bool listed = v != NULL && v->type == GGUF_ARRAY, by_heads = heads != NULL && heads->type == GGUF_ARRAY;
+    if (every == 0 || (listed && (v->element != GGUF_BOOL || v->count < d->n_layers)) ||
+        (by_heads && heads->count < d->n_layers))
         return err_set(r->err, ERR_WORK, "%s: metadata '%s' should be a list with a switch for each layer; " REMEDY,
                        r->model->path, key);
-    for (uint32_t l = 0; l < d->n_layers; l++)
-        layers[l].form.kind =
-            (listed ? gguf_number(v, l) > 0 : (l + 1) % every != 0) ? LAYER_RECURRENT : LAYER_ATTENTION;
+    for (uint32_t l = 0; l < d->n_layers; l++) {
+        const bool recurrent = listed     ? gguf_number(v, l) > 0
+                               : by_heads ? !(gguf_number(heads, l) > 0)
+                                          : (l + 1) % every != 0;
+        layers[l].form.kind = recurrent ? LAYER_RECURRENT : LAYER_ATTENTION;
+    }
     return true;
 }
 
@@ -405,11 +412,15 @@ source_of(const struct model *m, const struct gguf *g, const struct arch *arch)
 bool
 arch_read_gguf(struct model *m, const struct gguf *g, const struct arch *arch, struct err *err)
 {
-    const struct arch_source s = source_of(m, g, arch);
+    struct arch_source s = source_of(m, g, arch);
+    struct arch_names names = gguf_names;
     bool *used = calloc(s.n_tensors + 1, sizeof *used);
     if (used == NULL)
         return err_set(err, ERR_WORK, "%s: out of memory", m->path);
     const struct reading r = {.model = m, .gguf = g, .arch = arch, .used = used, .err = err};
+    if (arch->form.recurrent.kind == RECURRENCE_CONV) /* LFM2 */
+        names.final_norm = gguf_names.embedding_norm;
+    s.names = &names;
     m->desc.rope = arch->gguf_rope;
     bool ok = arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && read_rope(&r) && read_form(&r) &&
               read_windows(&r) && arch_read_kinds(m, &s, (struct layer_desc *)m->desc.layers, err) &&

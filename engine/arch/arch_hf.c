@@ -51,6 +51,7 @@ static const struct arch_names hf_names = {
             [ARCH_RECURRENT_KEY_DIM] = "linear_key_head_dim",
             [ARCH_RECURRENT_VALUE_DIM] = "linear_value_head_dim",
             [ARCH_RECURRENT_TAPS] = "linear_conv_kernel_dim",
+            [ARCH_CONV_TAPS] = "conv_L_cache",
         },
     .embedding = "model.embed_tokens.weight",
     .final_norm = "model.norm.weight",
@@ -300,8 +301,8 @@ read_understood(struct model *m, const struct hf_folder *f, const struct packed 
         memcpy(used, packed->pieces, s.n_tensors * sizeof *used);
     const struct arch_taking taking = {.model = m, .source = &s, .used = used, .err = err};
     m->desc.rope = arch->hf_rope;
-    bool ok = arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && arch_read_recurrent(m, &s, err) &&
-              arch_read_experts(m, &s, err) && arch_hf_form(m, f, arch, err) &&
+    bool ok = arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && arch_read_experts(m, &s, err) &&
+              arch_hf_form(m, f, arch, err) && arch_read_recurrent(m, &s, err) &&
               arch_read_kinds(m, &s, (struct layer_desc *)m->desc.layers, err);
     if (ok)
         arch_hf_widen(m, f);

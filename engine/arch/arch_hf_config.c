@@ -47,6 +47,7 @@ arch_hf_kind(const cJSON *v, double *out)
 #define DELTA                                                                                                          \
     "attention_bias=false partial_rotary_factor layer_types full_attention_interval=4 linear_num_key_heads=16 "        \
     "linear_num_value_heads=32 linear_key_head_dim=128 linear_value_head_dim=128 linear_conv_kernel_dim=4 "
+#define LFM2    "rope_theta=1000000 num_key_value_heads=8 norm_eps layer_types conv_L_cache=3 "
 #define GRANITE "embedding_multiplier residual_multiplier attention_multiplier=1 logits_scaling "
 #define GPT2    "layer_norm_epsilon activation_function scale_attn_weights n_inner "
 
@@ -54,7 +55,7 @@ arch_hf_kind(const cJSON *v, double *out)
  * BY_KIND: layers with a window have RoPE parameters of their own. ALPHA, MSCALE, GROWS: RoPE's `alpha`, `short_mscale`
  * or `llama_4_scaling_beta` is used. MIXES: there are experts only with `enable_moe_block`, and KV heads of layers without
  * a window only with `attention_k_eq_v`. ATTENTION_ONLY: other models of the family have state-space layers or experts,
- * which are not supported. */
+ * which are not supported. ADJUSTS: the MLP is narrower than config.json's intermediate_size (LFM2). */
 /* clang-format off */
 static const struct {
     const char *hf, *entries;
@@ -147,6 +148,7 @@ static const struct {
     {"qwen3_5_text", RMS DELTA "num_key_value_heads=4"},
     {"qwen3_5_moe_text", RMS DELTA "num_key_value_heads=2 num_experts=256 num_local_experts num_experts_per_tok=8 "
                          "moe_intermediate_size=512 shared_expert_intermediate_size=512"},
+    {"lfm2", LFM2 "block_multiple_of=256 block_ffn_dim_multiplier=1 ADJUSTS"},
     {"olmoe", RMS "attention_bias=false num_experts num_local_experts num_experts_per_tok=8 norm_topk_prob"},
     {"gpt_oss", RMS "rope_theta=150000 num_key_value_heads=8 sliding_window=128 layer_types num_local_experts "
                 "num_experts num_experts_per_tok=4 swiglu_alpha swiglu_limit attention_bias=true rope_parameters={'rope_type':'yarn',"
@@ -432,6 +434,22 @@ understand_hybrid(const struct hf_folder *f, cJSON *c, const char *model_type, s
            no_memory(f, err);
 }
 
+/* Sets the width of LFM2's MLP. */
+static bool
+understand_width(const struct hf_folder *f, cJSON *c, struct err *err)
+{
+    const cJSON *own = arch_hf_entry(c, "block_ff_dim"), *by = arch_hf_entry(c, "block_ffn_dim_multiplier");
+    double width = 0, of = 1;
+    arch_hf_kind(own != NULL ? own : arch_hf_entry(c, "intermediate_size"), &width);
+    arch_hf_kind(arch_hf_entry(c, "block_multiple_of"), &of);
+    if (!cJSON_IsFalse(arch_hf_entry(c, "block_auto_adjust_ff_dim"))) {
+        width = floor(2 * width / 3);
+        if (by != NULL)
+            width = ceil(floor(by->valuedouble * width) / of) * of;
+    }
+    return put(c, "intermediate_size", cJSON_CreateNumber(width)) || no_memory(f, err);
+}
+
 cJSON *
 arch_hf_understood(const struct hf_folder *f, const char *model_type, struct err *err)
 {
@@ -450,6 +468,7 @@ arch_hf_understood(const struct hf_folder *f, const char *model_type, struct err
     const bool mixes = words != NULL && arch_hf_has(words, "MIXES");
     if (filled && (!hybrid || understand_hybrid(f, c, model_type, err)) &&
         (!mixes || understand_kinds_of_layers(f, c, err)) &&
+        (words == NULL || !arch_hf_has(words, "ADJUSTS") || understand_width(f, c, err)) &&
         understand_rope(f, c, words != NULL ? words : "partial_rotary_factor GROWS ALPHA MSCALE", err))
         return c;
     cJSON_Delete(c);

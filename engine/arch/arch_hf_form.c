@@ -325,7 +325,8 @@ refuse_variants(const struct hf_folder *f, const struct arch *arch, struct err *
                                            "apply_residual_connection_post_layernorm",
                                            "scale_attn_by_inverse_layer_idx",
                                            "add_cross_attention",
-                                           "use_bidirectional_attention"};
+                                           "use_bidirectional_attention",
+                                           "conv_bias"};
     const cJSON *kind = cJSON_GetArrayItem(arch_hf_entry(f->config, "architectures"), 0);
     if (cJSON_IsString(kind) &&
         (strcasestr(kind->valuestring, "eagle") != NULL || strcasestr(kind->valuestring, "medusa") != NULL))
@@ -431,12 +432,14 @@ read_layer_types(struct model *m, const struct hf_folder *f, const cJSON *types,
     return true;
 }
 
-/* Reads which layers are recurrent: from layer_types, or from the interval of the other ones. */
+/* Reads which layers are recurrent: from layer_types, from the indices of the other ones, or from their interval. */
 static bool
 read_kinds(struct model *m, const struct hf_folder *f, const struct arch *arch, struct layer_desc *layers,
            struct err *err)
 {
+    static const char *const names[RECURRENCES] = {"linear_attention", "mamba", "conv"};
     const cJSON *types = arch_hf_entry(f->config, "layer_types"), *type;
+    const cJSON *indices = arch_hf_entry(f->config, "full_attn_idxs");
     double every = arch->attention_every;
     uint32_t l = 0;
     if (arch->attention_every == 0)
@@ -448,12 +451,20 @@ read_kinds(struct model *m, const struct hf_folder *f, const struct arch *arch, 
     if (cJSON_IsArray(types) && cJSON_GetArraySize(types) != (int)m->desc.n_layers)
         return wrong_types(m, f, types, err);
     for (; !cJSON_IsArray(types) && l < m->desc.n_layers; l++)
-        layers[l].form.kind = (l + 1) % (uint32_t)every != 0 ? LAYER_RECURRENT : LAYER_ATTENTION;
+        layers[l].form.kind =
+            cJSON_IsArray(indices) || (l + 1) % (uint32_t)every != 0 ? LAYER_RECURRENT : LAYER_ATTENTION;
+    cJSON_ArrayForEach(type, cJSON_IsArray(types) ? NULL : indices)
+    {
+        if (!(type->valuedouble >= 0 && type->valuedouble < m->desc.n_layers))
+            return err_set(err, ERR_WORK, "%s: config.json's 'full_attn_idxs' should be numbers of layers; " REMEDY,
+                           f->path);
+        layers[(uint32_t)type->valuedouble].form.kind = LAYER_ATTENTION;
+    }
     cJSON_ArrayForEach(type, types)
     {
         char shown[40];
         const char *name = cJSON_IsString(type) ? type->valuestring : "?";
-        const bool recurrent = strcmp(name, "linear_attention") == 0;
+        const bool recurrent = strcmp(name, names[m->desc.form.recurrent.kind]) == 0;
         if (!recurrent && strcmp(name, "full_attention") != 0)
             return err_set(err, ERR_WORK, "%s: a layer's attention is '%s', which is not supported", f->path,
                            printable_line(shown, sizeof shown, name, strlen(name)));

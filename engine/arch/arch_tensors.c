@@ -375,12 +375,19 @@ arch_take_experts(const struct arch_taking *t, uint32_t layer, struct layer_desc
 
 /* ---- tensors of a layer ---- */
 
-/* The same for the fused tensors of a gated delta net, in groups by key head. */
+/* The same for the fused tensors of recurrent layers; those of gated delta nets are in groups by key head. */
 static const char *
 fused_recurrent(const struct arch_fused *f, const struct recurrent_form *d, enum layer_tensor which,
                 struct arch_slice *part)
 {
     const uint32_t each = d->key_heads > 0 ? d->value_heads / d->key_heads : 0, k = d->key_dim, v = each * d->value_dim;
+    const uint32_t values = recurrent_values(d);
+    if (f->recurrent != NULL &&
+        (which == LAYER_RECURRENT_QKV || which == LAYER_RECURRENT_Z || which == LAYER_RECURRENT_B)) {
+        const uint32_t third = which == LAYER_RECURRENT_B ? 0 : which == LAYER_RECURRENT_Z ? 1 : 2;
+        *part = (struct arch_slice){.first = third * values, .n = values, .all = 3 * values};
+        return f->recurrent;
+    }
     if (f->qkvz != NULL && (which == LAYER_RECURRENT_QKV || which == LAYER_RECURRENT_Z)) {
         *part = (struct arch_slice){.all = d->key_heads * (2 * k + 2 * v), .groups = d->key_heads};
         part->first = which == LAYER_RECURRENT_QKV ? 0 : 2 * k + v;

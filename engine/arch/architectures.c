@@ -98,8 +98,23 @@ static const struct arch_rename gpt_oss_names[] = {
 static const struct arch_rename ernie_moe_names[] = {{LAYER_CORRECTION, "=mlp.moe_statics.e_score_correction_bias"},
                                                      {LAYER_TENSORS, NULL}};
 
+static const struct arch_rename lfm2_names[] = {{LAYER_ATTN_NORM, "operator_norm"},
+                                                {LAYER_Q_NORM, "self_attn.q_layernorm"},
+                                                {LAYER_K_NORM, "self_attn.k_layernorm"},
+                                                {LAYER_WO, "self_attn.out_proj"},
+                                                {LAYER_RECURRENT_CONV, "conv.conv"},
+                                                {LAYER_RECURRENT_OUT, "conv.out_proj"},
+                                                {LAYER_FFN_NORM, "ffn_norm"},
+                                                {LAYER_GATE, "feed_forward.w1"},
+                                                {LAYER_UP, "feed_forward.w3"},
+                                                {LAYER_DOWN, "feed_forward.w2"},
+                                                {LAYER_TENSORS, NULL}};
+static const struct arch_rename lfm2_gguf_names[] = {
+    {LAYER_RECURRENT_CONV, "shortconv.conv"}, {LAYER_RECURRENT_OUT, "shortconv.out_proj"}, {LAYER_TENSORS, NULL}};
+
 static const struct arch_rename seed_gguf_names[] = {{LAYER_FFN_NORM, "post_attention_norm"}, {LAYER_TENSORS, NULL}};
 
+static const struct arch_names lfm2_ends = {.final_norm = "model.embedding_norm.weight"};
 static const struct arch_names phi_ends = {.final_norm = "model.final_layernorm.weight"};
 static const struct arch_names neox_ends = {.embedding = "gpt_neox.embed_in.weight",
                                             .final_norm = "gpt_neox.final_layer_norm.weight",
@@ -374,6 +389,11 @@ static const struct arch architectures[] = {
      .usual_eps = 1e-5, .usual_ctx = 2048, .traits = ARCH_CLIPS, .form = {.centred = true}, .renames = dbrx_names,
      .gguf_renames = dbrx_gguf_names, .hf_names = &mpt_ends, .hf_fused = {.qkv = "norm_attn_norm.attn.Wqkv"},
      .gguf_fused = {.qkv = "attn_qkv"}, .experts = &dbrx_experts},
+    {.gguf = "lfm2", .hf = "lfm2", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
+     .needs = LAYER_QK_NORM | LAYER_OF_RECURRENT, .usual_base = 1e6, .usual_eps = 1e-5, .usual_ctx = 128000,
+     .attention_every = 1, .traits = ARCH_TIED, .form = {.recurrent = {.kind = RECURRENCE_CONV}},
+     .renames = lfm2_names, .gguf_renames = lfm2_gguf_names, .hf_names = &lfm2_ends,
+     .hf_fused = {.recurrent = "conv.in_proj"}, .gguf_fused = {.recurrent = "shortconv.in_proj"}},
     {.gguf = "bloom", .hf = "bloom", .needs = QKVO_BIAS | LAYER_MLP_BIAS | LAYER_NORM_BIAS, .lacks = LAYER_GATED,
      .usual_eps = 1e-5, .usual_ctx = 2048, .ffn_by_width = 4, .traits = ARCH_LEANS | ARCH_EMBEDDING_NORM | ARCH_TIED,
      .form = {.activation = ACT_GELU_TANH, .centred = true, .alibi = {.most = 8}}, .renames = falcon_names,
@@ -412,7 +432,7 @@ static const struct {
      "state-space layers (Mamba)"},
     {"rwkv rwkv6 rwkv7 xlstm recurrent_gemma minimax kimi_linear kimi-linear olmo_hybrid lara_mini",
      "recurrent layers"},
-    {"lfm2 lfm2_moe lfm2moe lfm3 zaya", "layers of short convolutions"},
+    {"lfm2_moe lfm2moe lfm3 zaya", "layers of short convolutions"},
     {"gemma3n gemma3n_text", "several residual streams (AltUp)"},
     {"afmoe laguna dory mimo_v2_flash", "gates on the outputs of attention, or values of another size than keys"},
     {"llama4 llama4_text", "attention in chunks, and experts whose inputs are scaled"},

@@ -236,6 +236,15 @@ FAMILIES |= {
         rope_parameters=PLAIN),
 }
 
+LFM2 = dict(layer_types=["conv", "conv", "full_attention", "conv"], tie_word_embeddings=True, rope_parameters=PLAIN)
+FAMILIES |= {  # short convolutions
+    "lfm2": lambda: tf.Lfm2Config(**BASE | LFM2 | dict(intermediate_size=60, block_multiple_of=8)),
+    "lfm2-odd": lambda: tf.Lfm2Config(  # a width and taps of its own
+        **BASE | LFM2 | dict(hidden_size=30, num_attention_heads=5, num_key_value_heads=1, conv_L_cache=4, tie_word_embeddings=False,
+                             block_auto_adjust_ff_dim=False)),
+}
+AS_SAID["lfm2-odd"] = lambda c: without(c, "layer_types") | dict(full_attn_idxs=[2])
+
 
 def experts(config):
     """What computes them in double precision, too."""
@@ -263,8 +272,8 @@ def language(model):
 def parts(model):
     """Returns the final norm and the head, whose names depend on the family."""
     base = language(model)
-    norm = getattr(base, "norm", None) or getattr(base, "final_layernorm", None) or getattr(base, "final_layer_norm", None) \
-        or getattr(base, "ln_f", None) or getattr(base, "norm_f", None)
+    names = ("norm", "embedding_norm", "final_layernorm", "final_layer_norm", "ln_f", "norm_f")
+    norm = next(getattr(base, n) for n in names if hasattr(base, n))
     return norm, model.get_output_embeddings()
 
 

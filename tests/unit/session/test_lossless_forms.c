@@ -55,6 +55,7 @@ static const struct feature {
     {"… of other sizes, with experts", FAMILY("qwen3_next-odd"), false, NULL},
     {"… with a layer for multi-token prediction", TARGET("qwen3_5"), false, NULL},
     {"… and with experts", TARGET("qwen3_next"), false, NULL},
+    {"short convolutions", FAMILY("lfm2.gguf"), false, NULL},
     {"types up to Q6_K", MODEL("types.gguf"), false, NULL},
     {"types with grids and ternary ones", MODEL("tables.gguf"), false, NULL},
     {"what was packed in Q4_1", PACKED("awq"), false, NULL},
