@@ -149,6 +149,8 @@ static const struct {
     {"qwen3_5_moe_text", RMS DELTA "num_key_value_heads=2 num_experts=256 num_local_experts num_experts_per_tok=8 "
                          "moe_intermediate_size=512 shared_expert_intermediate_size=512"},
     {"lfm2", LFM2 "block_multiple_of=256 block_ffn_dim_multiplier=1 ADJUSTS"},
+    {"lfm2_moe", LFM2 "num_experts=32 num_local_experts num_experts_per_tok=4 moe_intermediate_size=1792 "
+                 "routed_scaling_factor norm_topk_prob=true"},
     {"olmoe", RMS "attention_bias=false num_experts num_local_experts num_experts_per_tok=8 norm_topk_prob"},
     {"gpt_oss", RMS "rope_theta=150000 num_key_value_heads=8 sliding_window=128 layer_types num_local_experts "
                 "num_experts num_experts_per_tok=4 swiglu_alpha swiglu_limit attention_bias=true rope_parameters={'rope_type':'yarn',"

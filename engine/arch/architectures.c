@@ -108,6 +108,8 @@ static const struct arch_rename lfm2_names[] = {{LAYER_ATTN_NORM, "operator_norm
                                                 {LAYER_GATE, "feed_forward.w1"},
                                                 {LAYER_UP, "feed_forward.w3"},
                                                 {LAYER_DOWN, "feed_forward.w2"},
+                                                {LAYER_ROUTER, "feed_forward.gate"},
+                                                {LAYER_CORRECTION, "=feed_forward.expert_bias"},
                                                 {LAYER_TENSORS, NULL}};
 static const struct arch_rename lfm2_gguf_names[] = {
     {LAYER_RECURRENT_CONV, "shortconv.conv"}, {LAYER_RECURRENT_OUT, "shortconv.out_proj"}, {LAYER_TENSORS, NULL}};
@@ -189,6 +191,13 @@ static const struct arch_experts glm4_experts = {.routing = ROUTE_SIGMOID,
                                                  .renormalised = true,
                                                  .gguf_renormalised = true,
                                                  .shared = SHARED_EXPERTS};
+static const struct arch_experts lfm2_experts = {.routing = ROUTE_SIGMOID,
+                                                 .declares = true,
+                                                 .renormalised = true,
+                                                 .gguf_renormalised = true,
+                                                 .each = {"feed_forward.experts.%u.w1.weight",
+                                                          "feed_forward.experts.%u.w3.weight",
+                                                          "feed_forward.experts.%u.w2.weight"}};
 static const struct arch_experts ernie_experts = {
     .renormalised = true, .gguf_renormalised = true, .shared = SHARED_EXPERTS};
 
@@ -394,6 +403,12 @@ static const struct arch architectures[] = {
      .attention_every = 1, .traits = ARCH_TIED, .form = {.recurrent = {.kind = RECURRENCE_CONV}},
      .renames = lfm2_names, .gguf_renames = lfm2_gguf_names, .hf_names = &lfm2_ends,
      .hf_fused = {.recurrent = "conv.in_proj"}, .gguf_fused = {.recurrent = "shortconv.in_proj"}},
+    {.gguf = "lfm2moe", .hf = "lfm2_moe", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
+     .needs = LAYER_QK_NORM | LAYER_OF_RECURRENT, .may = 1ull << LAYER_CORRECTION, .usual_base = 1e6, .usual_eps = 1e-5,
+     .usual_ctx = 128000, .attention_every = 1, .traits = ARCH_TIED, .form = {.recurrent = {.kind = RECURRENCE_CONV}},
+     .renames = lfm2_names, .gguf_renames = lfm2_gguf_names, .hf_names = &lfm2_ends,
+     .hf_fused = {.recurrent = "conv.in_proj"}, .gguf_fused = {.recurrent = "shortconv.in_proj"},
+     .experts = &lfm2_experts},
     {.gguf = "bloom", .hf = "bloom", .needs = QKVO_BIAS | LAYER_MLP_BIAS | LAYER_NORM_BIAS, .lacks = LAYER_GATED,
      .usual_eps = 1e-5, .usual_ctx = 2048, .ffn_by_width = 4, .traits = ARCH_LEANS | ARCH_EMBEDDING_NORM | ARCH_TIED,
      .form = {.activation = ACT_GELU_TANH, .centred = true, .alibi = {.most = 8}}, .renames = falcon_names,
@@ -432,7 +447,7 @@ static const struct {
      "state-space layers (Mamba)"},
     {"rwkv rwkv6 rwkv7 xlstm recurrent_gemma minimax kimi_linear kimi-linear olmo_hybrid lara_mini",
      "recurrent layers"},
-    {"lfm2_moe lfm2moe lfm3 zaya", "layers of short convolutions"},
+    {"lfm3 zaya", "layers of short convolutions"},
     {"gemma3n gemma3n_text", "several residual streams (AltUp)"},
     {"afmoe laguna dory mimo_v2_flash", "gates on the outputs of attention, or values of another size than keys"},
     {"llama4 llama4_text", "attention in chunks, and experts whose inputs are scaled"},

@@ -243,6 +243,8 @@ FAMILIES |= {  # short convolutions
         **BASE | LFM2 | dict(hidden_size=30, num_attention_heads=5, num_key_value_heads=1, conv_L_cache=4, tie_word_embeddings=False,
                              block_auto_adjust_ff_dim=False)),
 }
+FAMILIES["lfm2_moe"] = lambda: tf.Lfm2MoeConfig(
+    **BASE | LFM2, num_dense_layers=1, num_experts=6, num_experts_per_tok=2, moe_intermediate_size=12)
 AS_SAID["lfm2-odd"] = lambda c: without(c, "layer_types") | dict(full_attn_idxs=[2])
 
 
@@ -318,7 +320,7 @@ def make(name, seed):
             if key.endswith("A_log"):  # states that last
                 p.sub_(2)
         for key, p in model.named_buffers():
-            if key.endswith("correction_bias"):
+            if key.endswith(("correction_bias", "expert_bias")):
                 p.copy_(0.3 * torch.randn(p.shape, generator=torch.Generator().manual_seed(seed)))
             if key.endswith("layer_scalar"):
                 p.copy_(1 - 0.4 * torch.rand(p.shape, generator=torch.Generator().manual_seed(seed + len(key))))
