@@ -57,7 +57,7 @@ layer_others(const struct model_form *model, const struct layer_form *f)
 const char *
 layer_recurrences(const struct recurrent_form *f)
 {
-    static const char *const names[RECURRENCES] = {"gated delta nets", "Mamba-2 layers", "short convolutions"};
+    static const char *const names[RECURRENCES] = {"gated delta nets", "Mamba-2 mixers", "short convolutions"};
     return names[f->kind];
 }
 

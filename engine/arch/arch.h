@@ -23,7 +23,8 @@ struct arch_rename {
 /* Names of fused tensors. `qkvz` and `ba` are those of a gated delta net: for each key head the rows of q, k, its v and
  * its z, and of its b and its a. `qkv` contains the rows of Q, then K, then V; with `by_group` each key-value head's rows
  * follow the rows of its queries. `gate_up` contains gate, then up. `recurrent` contains all that a recurrent layer
- * makes of its input: in a short convolution b, z and the channels. NULL: the tensors are separate. */
+ * makes of its input: in a short convolution b, z and the channels, in Mamba-2 z, the channels and a. NULL: the tensors
+ * are separate. */
 struct arch_fused {
     const char *qkv, *gate_up;
     bool by_group;

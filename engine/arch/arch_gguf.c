@@ -374,10 +374,12 @@ read_recurrent_layers(const struct reading *r)
     struct model_desc *d = &r->model->desc;
     struct layer_desc *layers = (struct layer_desc *)d->layers; /* allocated by arch_make_layers(), so it is writable */
     uint32_t every = r->arch->attention_every;
+    bool rotates = true;
     char key[KEY_SIZE];
     if (every == 0)
         return true;
-    if (!gguf_get_u32(r->gguf, key_of(r, "full_attention_interval", key), every, &every, r->err))
+    if (!gguf_get_u32(r->gguf, key_of(r, "full_attention_interval", key), every, &every, r->err) ||
+        !gguf_get_bool(r->gguf, key_of(r, "rope.scaling.finetuned", key), true, &rotates, r->err))
         return false;
     const struct gguf_value *heads = gguf_find(r->gguf, key_of(r, gguf_names.numbers[ARCH_KV_HEADS], key));
     const struct gguf_value *v = gguf_find(r->gguf, key_of(r, "attention.recurrent_layers", key));
@@ -391,6 +393,8 @@ read_recurrent_layers(const struct reading *r)
                                : by_heads ? !(gguf_number(heads, l) > 0)
                                           : (l + 1) % every != 0;
         layers[l].form.kind = recurrent ? LAYER_RECURRENT : LAYER_ATTENTION;
+        if (!rotates && d->form.recurrent.kind == RECURRENCE_MAMBA) /* Granite's converter writes this */
+            layers[l].form.rope = LAYER_ROPE_NONE;
     }
     return true;
 }

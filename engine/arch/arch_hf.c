@@ -104,6 +104,11 @@ static const struct {
     {ARCH_EXPERTS_USED, "ffn_config.moe_top_k"},
     {ARCH_CLIP, "attn_config.clip_qkv"},
     {ARCH_ATTENTION_SCALE, "attn_config.softmax_scale"},
+    {ARCH_RECURRENT_KEY_HEADS, "mamba_n_groups"},
+    {ARCH_RECURRENT_VALUE_HEADS, "mamba_n_heads"},
+    {ARCH_RECURRENT_KEY_DIM, "mamba_d_state"},
+    {ARCH_RECURRENT_VALUE_DIM, "mamba_d_head"},
+    {ARCH_RECURRENT_TAPS, "mamba_d_conv"},
 };
 
 /* A source's file: a folder, and its unpacked weights. */

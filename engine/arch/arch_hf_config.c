@@ -48,14 +48,14 @@ arch_hf_kind(const cJSON *v, double *out)
     "attention_bias=false partial_rotary_factor layer_types full_attention_interval=4 linear_num_key_heads=16 "        \
     "linear_num_value_heads=32 linear_key_head_dim=128 linear_value_head_dim=128 linear_conv_kernel_dim=4 "
 #define LFM2    "rope_theta=1000000 num_key_value_heads=8 norm_eps layer_types conv_L_cache=3 "
+#define MAMBA   "mamba_n_heads=128 mamba_n_groups=1 mamba_d_state=256 mamba_d_conv=4 mamba_expand=2 mamba_conv_bias=true "
 #define GRANITE "embedding_multiplier residual_multiplier attention_multiplier=1 logits_scaling "
 #define GPT2    "layer_norm_epsilon activation_function scale_attn_weights n_inner "
 
 /* Words separated by blanks: ENTRY, or ENTRY=VALUE with a default in JSON, with ' for ". Words in capitals are flags.
  * BY_KIND: layers with a window have RoPE parameters of their own. ALPHA, MSCALE, GROWS: RoPE's `alpha`, `short_mscale`
  * or `llama_4_scaling_beta` is used. MIXES: there are experts only with `enable_moe_block`, and KV heads of layers without
- * a window only with `attention_k_eq_v`. ATTENTION_ONLY: other models of the family have state-space layers or experts,
- * which are not supported. ADJUSTS: the MLP is narrower than config.json's intermediate_size (LFM2). */
+ * a window only with `attention_k_eq_v`. HYBRID: understand_hybrid(). ADJUSTS: the MLP is narrower than config.json's intermediate_size (LFM2). */
 /* clang-format off */
 static const struct {
     const char *hf, *entries;
@@ -102,8 +102,8 @@ static const struct {
     {"olmo2", RMS},
     {"olmo3", RMS "rope_theta=500000 sliding_window=4096 layer_types BY_KIND"},
     {"granite", RMS GRANITE "attention_bias=false"},
-    {"granitemoehybrid", RMS GRANITE "attention_bias=false layer_types num_local_experts=8 shared_intermediate_size=1024 "
-                         "no_rope_layer_interval ATTENTION_ONLY"},
+    {"granitemoehybrid", RMS GRANITE MAMBA "attention_bias=false layer_types num_local_experts=8 num_experts_per_tok=2 "
+                         "shared_intermediate_size=1024 no_rope_layer_interval HYBRID"},
     {"granitemoe", RMS GRANITE "attention_bias=false num_local_experts=8 num_experts_per_tok=2"},
     {"granitemoeshared", RMS GRANITE "attention_bias=false num_local_experts=8 num_experts_per_tok=2 shared_intermediate_size=0"},
     {"phimoe", RMS "attention_bias=false num_key_value_heads=8 sliding_window rope_theta=1000000 num_local_experts=16 "
@@ -235,6 +235,7 @@ arch_hf_switch(const cJSON *config, const char *words, struct arch *arch)
                     {"use_qkv_bias", LAYER_QKV_BIAS},
                     {"mlp_bias", LAYER_MLP_BIAS | 1ull << LAYER_BGATE},
                     {"use_qk_norm", LAYER_QK_NORM},
+                    {"mamba_conv_bias", 1ull << LAYER_RECURRENT_CONV_B},
                     {"use_post_norm", LAYER_POST_NORMS}};
     layer_set_t on = 0, off = 0;
     for (size_t i = 0; words != NULL && i < sizeof switches / sizeof switches[0]; i++) {
@@ -411,29 +412,24 @@ understand_kinds_of_layers(const struct hf_folder *f, cJSON *c, struct err *err)
     return true;
 }
 
-/* Accepts a model of a hybrid family if all its layers are attention and it has no experts. Its MLP is the one that
- * other members use as shared expert. RoPE is used only if position_embedding_type is "rope". Otherwise the
- * architecture is not supported. */
+/* Granite 4: without experts the MLP is the one that other members use as shared expert. RoPE is used only if
+ * position_embedding_type is "rope". The width of a head may be "auto". */
 static bool
-understand_hybrid(const struct hf_folder *f, cJSON *c, const char *model_type, struct err *err)
+understand_hybrid(const struct hf_folder *f, cJSON *c, struct err *err)
 {
-    const cJSON *types = arch_hf_entry(c, "layer_types"), *experts = arch_hf_entry(c, "num_local_experts"), *type;
-    bool attention = cJSON_IsArray(types);
-    cJSON_ArrayForEach(type, types)
-    {
-        const char *kind = cJSON_GetStringValue(type);
-        attention =
-            attention && kind != NULL && (strcmp(kind, "attention") == 0 || strcmp(kind, "full_attention") == 0);
-    }
-    if (!attention || !cJSON_IsNumber(experts) || experts->valuedouble > 0) {
-        arch_unsupported(f->path, slice_of(model_type), err);
-        return false;
-    }
+    const cJSON *experts = arch_hf_entry(c, "num_local_experts");
     const char *positions = cJSON_GetStringValue(arch_hf_entry(c, "position_embedding_type"));
-    if (positions == NULL || strcmp(positions, "rope") != 0)
-        put(c, "no_rope_layer_interval", cJSON_CreateNumber(1));
-    return put(c, "intermediate_size", cJSON_Duplicate(arch_hf_entry(c, "shared_intermediate_size"), true)) ||
-           no_memory(f, err);
+    double width = 0, heads = 1, by = 2;
+    arch_hf_kind(arch_hf_entry(c, "hidden_size"), &width);
+    arch_hf_kind(arch_hf_entry(c, "mamba_n_heads"), &heads);
+    arch_hf_kind(arch_hf_entry(c, "mamba_expand"), &by);
+    const bool ok = (cJSON_IsNumber(arch_hf_entry(c, "mamba_d_head")) ||
+                     put(c, "mamba_d_head", cJSON_CreateNumber(by * width / heads))) &&
+                    ((positions != NULL && strcmp(positions, "rope") == 0) ||
+                     put(c, "no_rope_layer_interval", cJSON_CreateNumber(1))) &&
+                    ((cJSON_IsNumber(experts) && experts->valuedouble > 0) ||
+                     put(c, "intermediate_size", cJSON_Duplicate(arch_hf_entry(c, "shared_intermediate_size"), true)));
+    return ok || no_memory(f, err);
 }
 
 /* Sets the width of LFM2's MLP. */
@@ -466,10 +462,9 @@ arch_hf_understood(const struct hf_folder *f, const char *model_type, struct err
     const bool filled = words == NULL || arch_hf_fill(c, words);
     if (!filled)
         no_memory(f, err);
-    const bool hybrid = words != NULL && arch_hf_has(words, "ATTENTION_ONLY");
+    const bool hybrid = words != NULL && arch_hf_has(words, "HYBRID");
     const bool mixes = words != NULL && arch_hf_has(words, "MIXES");
-    if (filled && (!hybrid || understand_hybrid(f, c, model_type, err)) &&
-        (!mixes || understand_kinds_of_layers(f, c, err)) &&
+    if (filled && (!hybrid || understand_hybrid(f, c, err)) && (!mixes || understand_kinds_of_layers(f, c, err)) &&
         (words == NULL || !arch_hf_has(words, "ADJUSTS") || understand_width(f, c, err)) &&
         understand_rope(f, c, words != NULL ? words : "partial_rotary_factor GROWS ALPHA MSCALE", err))
         return c;

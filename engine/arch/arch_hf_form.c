@@ -326,7 +326,8 @@ refuse_variants(const struct hf_folder *f, const struct arch *arch, struct err *
                                            "scale_attn_by_inverse_layer_idx",
                                            "add_cross_attention",
                                            "use_bidirectional_attention",
-                                           "conv_bias"};
+                                           "conv_bias",
+                                           "mamba_proj_bias"};
     const cJSON *kind = cJSON_GetArrayItem(arch_hf_entry(f->config, "architectures"), 0);
     if (cJSON_IsString(kind) &&
         (strcasestr(kind->valuestring, "eagle") != NULL || strcasestr(kind->valuestring, "medusa") != NULL))
@@ -384,6 +385,17 @@ read_scales(struct model *m, const struct hf_folder *f, struct err *err)
     return true;
 }
 
+/* Reads the bounds of Mamba-2's step. transformers writes an object for infinity. */
+static void
+read_steps(struct model *m, const struct hf_folder *f)
+{
+    const cJSON *limits = arch_hf_entry(f->config, "time_step_limit");
+    const cJSON *least = cJSON_GetArrayItem(limits, 0), *most = cJSON_GetArrayItem(limits, 1);
+    struct recurrent_form *r = &m->desc.form.recurrent;
+    r->step_least = cJSON_IsNumber(least) ? (float)least->valuedouble : 0;
+    r->step_most = cJSON_IsNumber(most) ? (float)most->valuedouble : r->step_least > 0 ? HUGE_VALF : 0;
+}
+
 /* Reads ALiBi of the first Falcons, whose biases are rounded to BF16 and scaled with the scores. Fails if another
  * architecture with ALiBi turns it off. */
 static bool
@@ -439,7 +451,7 @@ read_kinds(struct model *m, const struct hf_folder *f, const struct arch *arch, 
 {
     static const char *const names[RECURRENCES] = {"linear_attention", "mamba", "conv"};
     const cJSON *types = arch_hf_entry(f->config, "layer_types"), *type;
-    const cJSON *indices = arch_hf_entry(f->config, "full_attn_idxs");
+    const cJSON *indices = cJSON_IsArray(types) ? NULL : arch_hf_entry(f->config, "full_attn_idxs");
     double every = arch->attention_every;
     uint32_t l = 0;
     if (arch->attention_every == 0)
@@ -453,7 +465,7 @@ read_kinds(struct model *m, const struct hf_folder *f, const struct arch *arch, 
     for (; !cJSON_IsArray(types) && l < m->desc.n_layers; l++)
         layers[l].form.kind =
             cJSON_IsArray(indices) || (l + 1) % (uint32_t)every != 0 ? LAYER_RECURRENT : LAYER_ATTENTION;
-    cJSON_ArrayForEach(type, cJSON_IsArray(types) ? NULL : indices)
+    cJSON_ArrayForEach(type, indices)
     {
         if (!(type->valuedouble >= 0 && type->valuedouble < m->desc.n_layers))
             return err_set(err, ERR_WORK, "%s: config.json's 'full_attn_idxs' should be numbers of layers; " REMEDY,
@@ -464,8 +476,8 @@ read_kinds(struct model *m, const struct hf_folder *f, const struct arch *arch, 
     {
         char shown[40];
         const char *name = cJSON_IsString(type) ? type->valuestring : "?";
-        const bool recurrent = strcmp(name, names[m->desc.form.recurrent.kind]) == 0;
-        if (!recurrent && strcmp(name, "full_attention") != 0)
+        const bool recurrent = strcmp(name, names[m->desc.form.recurrent.kind]) == 0 || strcmp(name, names[0]) == 0;
+        if (!recurrent && strcmp(name, "full_attention") != 0 && strcmp(name, "attention") != 0)
             return err_set(err, ERR_WORK, "%s: a layer's attention is '%s', which is not supported", f->path,
                            printable_line(shown, sizeof shown, name, strlen(name)));
         layers[l++].form.kind = recurrent ? LAYER_RECURRENT : LAYER_ATTENTION;
@@ -620,6 +632,8 @@ arch_hf_form(struct model *m, const struct hf_folder *f, const struct arch *arch
         !read_alibi(m, f, arch, layers, err) || !read_routing(m, f, arch, err) || !read_unrotated(m, f, layers, err) ||
         !read_windows(m, f, arch, layers, err) || !read_kinds(m, f, arch, layers, err))
         return false;
+    if (m->desc.form.recurrent.kind == RECURRENCE_MAMBA)
+        read_steps(m, f);
     arch_rotations(m, arch, layers);
     return true;
 }

@@ -382,10 +382,17 @@ fused_recurrent(const struct arch_fused *f, const struct recurrent_form *d, enum
 {
     const uint32_t each = d->key_heads > 0 ? d->value_heads / d->key_heads : 0, k = d->key_dim, v = each * d->value_dim;
     const uint32_t values = recurrent_values(d);
-    if (f->recurrent != NULL &&
-        (which == LAYER_RECURRENT_QKV || which == LAYER_RECURRENT_Z || which == LAYER_RECURRENT_B)) {
-        const uint32_t third = which == LAYER_RECURRENT_B ? 0 : which == LAYER_RECURRENT_Z ? 1 : 2;
-        *part = (struct arch_slice){.first = third * values, .n = values, .all = 3 * values};
+    if (f->recurrent != NULL && (which == LAYER_RECURRENT_QKV || which == LAYER_RECURRENT_Z ||
+                                 which == LAYER_RECURRENT_B || which == LAYER_RECURRENT_A)) {
+        const uint32_t channels = recurrent_channels(d), first = d->kind == RECURRENCE_CONV ? values : 0;
+        const uint32_t last = d->kind == RECURRENCE_CONV ? 0 : d->value_heads;
+        *part = (struct arch_slice){.n = values, .all = first + values + channels + last};
+        if (which == LAYER_RECURRENT_Z)
+            part->first = first;
+        if (which == LAYER_RECURRENT_QKV)
+            part->first = first + values, part->n = channels;
+        if (which == LAYER_RECURRENT_A)
+            part->first = first + values + channels, part->n = last;
         return f->recurrent;
     }
     if (f->qkvz != NULL && (which == LAYER_RECURRENT_QKV || which == LAYER_RECURRENT_Z)) {

@@ -79,8 +79,18 @@ static const struct arch_rename mixtral_names[] = {
     {LAYER_ROUTER, "block_sparse_moe.gate"}, {LAYER_ROUTER, "mlp.gate"}, {LAYER_TENSORS, NULL}};
 static const struct arch_rename granitemoe_names[] = {
     {LAYER_ROUTER, "block_sparse_moe.router.layer"}, {LAYER_ROUTER, "block_sparse_moe.router"}, {LAYER_TENSORS, NULL}};
-/* For hybrids without experts. Their MLP has the name of the shared expert. */
+#define MAMBA_NAMES                                                                                                    \
+    {LAYER_RECURRENT_CONV, "mamba.conv1d"}, {LAYER_RECURRENT_CONV_B, "mamba.conv1d"},                                  \
+        {LAYER_RECURRENT_STEP, "=mamba.dt_bias"}, {LAYER_RECURRENT_DECAY, "=mamba.A_log"},                             \
+        {LAYER_RECURRENT_SKIP, "=mamba.D"}, {LAYER_RECURRENT_NORM, "mamba.norm"},                                      \
+    {                                                                                                                  \
+        LAYER_RECURRENT_OUT, "mamba.out_proj"                                                                          \
+    }
+/* Without experts the MLP has the name of the shared expert. */
 static const struct arch_rename granite_hybrid_names[] = {{LAYER_DOWN, "shared_mlp.output_linear"},
+                                                          {LAYER_ROUTER, "block_sparse_moe.router.layer"},
+                                                          {LAYER_ROUTER, "block_sparse_moe.router"},
+                                                          MAMBA_NAMES,
                                                           {LAYER_TENSORS, NULL}};
 static const struct arch_rename phimoe_names[] = {
     {LAYER_ROUTER, "block_sparse_moe.gate"}, {LAYER_ROUTER, "mlp.router"}, {LAYER_TENSORS, NULL}};
@@ -291,9 +301,11 @@ static const struct arch architectures[] = {
      .form = {.whole_norms = true, .local_base = 500000}, .renames = olmo2_names},
     {.gguf = "granite", .hf = "granite", .hf_rope = ROPE_HALVES, .may = QKVO_BIAS, .usual_eps = 1e-6,
      .traits = ARCH_LOGITS_DIVIDED},
-    {.gguf = "granite", .hf = "granitemoehybrid", .hf_rope = ROPE_HALVES, .may = QKVO_BIAS, .usual_eps = 1e-6,
-     .traits = ARCH_LOGITS_DIVIDED, .renames = granite_hybrid_names,
-     .hf_fused = {.gate_up = "shared_mlp.input_linear"}},
+    {.gguf = "granitehybrid", .hf = "granitemoehybrid", .hf_rope = ROPE_HALVES, .needs = LAYER_OF_RECURRENT,
+     .may = QKVO_BIAS, .usual_eps = 1e-6, .attention_every = UINT32_MAX, .traits = ARCH_LOGITS_DIVIDED,
+     .form = {.recurrent = {.kind = RECURRENCE_MAMBA}}, .renames = granite_hybrid_names,
+     .hf_fused = {.gate_up = "shared_mlp.input_linear", .recurrent = "mamba.in_proj"},
+     .gguf_fused = {.recurrent = "ssm_in"}, .experts = &granite_shared_experts},
     {.gguf = "glm4", .hf = "glm4", .hf_rope = ROPE_ADJACENT, .needs = LAYER_POST_NORMS, .may = LAYER_QKV_BIAS,
      .usual_eps = 1.5625e-7, .usual_ctx = 131072, .usual_part = 0.5, .renames = glm4_names, .hf_fused = {.gate_up = "mlp.gate_up_proj"},
      .gguf_fused = {.gate_up = "ffn_up"}},
@@ -442,7 +454,7 @@ static const struct {
      "mistral4 "
      "sarvam_mla axk1 axk2 kimi_k2",
      "latent attention, which caches a projection of keys and values"},
-    {"mamba mamba2 falcon_mamba falcon_h1 falcon-h1 bamba jamba nemotron_h nemotron_h_moe granitehybrid zamba zamba2 "
+    {"mamba mamba2 falcon_mamba falcon_h1 falcon-h1 bamba jamba nemotron_h nemotron_h_moe zamba zamba2 "
      "plamo2",
      "state-space layers (Mamba)"},
     {"rwkv rwkv6 rwkv7 xlstm recurrent_gemma minimax kimi_linear kimi-linear olmo_hybrid lara_mini",

@@ -245,6 +245,19 @@ FAMILIES |= {  # short convolutions
 }
 FAMILIES["lfm2_moe"] = lambda: tf.Lfm2MoeConfig(
     **BASE | LFM2, num_dense_layers=1, num_experts=6, num_experts_per_tok=2, moe_intermediate_size=12)
+MAMBA = BASE | dict(mamba_n_heads=6, mamba_d_state=16, mamba_n_groups=1, hidden_size=24, shared_intermediate_size=40, embedding_multiplier=6.0,
+                    residual_multiplier=0.4, attention_multiplier=0.2, logits_scaling=3.0, rope_parameters=PLAIN, rms_norm_eps=1e-5,
+                    layer_types=["linear_attention", "full_attention", "linear_attention", "linear_attention"])
+FAMILIES |= {  # Mamba-2
+    "granitehybrid": lambda: tf.GraniteMoeHybridConfig(**MAMBA, num_local_experts=0),
+    "granitehybrid-moe": lambda: tf.GraniteMoeHybridConfig(
+        **MAMBA | dict(intermediate_size=16, shared_intermediate_size=20), num_local_experts=6, num_experts_per_tok=3),
+    "granitehybrid-odd": lambda: tf.GraniteMoeHybridConfig(  # what GGUF files cannot contain
+        **MAMBA | dict(mamba_n_groups=2, mamba_d_state=6, mamba_d_conv=3), num_local_experts=0, time_step_limit=(0.3, 1.0), mamba_expand=3,
+        mamba_conv_bias=False, position_embedding_type="rope"),
+}
+AS_SAID |= dict.fromkeys(("granitehybrid", "granitehybrid-moe"), lambda c: c | dict(
+    layer_types=["mamba", "attention", "mamba", "mamba"], position_embedding_type="nope"))
 AS_SAID["lfm2-odd"] = lambda c: without(c, "layer_types") | dict(full_attn_idxs=[2])
 
 

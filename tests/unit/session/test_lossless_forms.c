@@ -56,6 +56,7 @@ static const struct feature {
     {"… with a layer for multi-token prediction", TARGET("qwen3_5"), false, NULL},
     {"… and with experts", TARGET("qwen3_next"), false, NULL},
     {"short convolutions", FAMILY("lfm2.gguf"), false, NULL},
+    {"Mamba-2, experts", FAMILY("granitehybrid-moe"), false, NULL},
     {"types up to Q6_K", MODEL("types.gguf"), false, NULL},
     {"types with grids and ternary ones", MODEL("tables.gguf"), false, NULL},
     {"what was packed in Q4_1", PACKED("awq"), false, NULL},
