@@ -104,6 +104,7 @@ static const struct {
     {"granite", RMS GRANITE "attention_bias=false"},
     {"granitemoehybrid", RMS GRANITE MAMBA "attention_bias=false layer_types num_local_experts=8 num_experts_per_tok=2 "
                          "shared_intermediate_size=1024 no_rope_layer_interval HYBRID"},
+    {"bamba", RMS MAMBA "attention_bias=false mlp_bias=false num_key_value_heads=8 partial_rotary_factor=0.5 HYBRID"},
     {"granitemoe", RMS GRANITE "attention_bias=false num_local_experts=8 num_experts_per_tok=2"},
     {"granitemoeshared", RMS GRANITE "attention_bias=false num_local_experts=8 num_experts_per_tok=2 shared_intermediate_size=0"},
     {"phimoe", RMS "attention_bias=false num_key_value_heads=8 sliding_window rope_theta=1000000 num_local_experts=16 "
@@ -412,23 +413,24 @@ understand_kinds_of_layers(const struct hf_folder *f, cJSON *c, struct err *err)
     return true;
 }
 
-/* Granite 4: without experts the MLP is the one that other members use as shared expert. RoPE is used only if
- * position_embedding_type is "rope". The width of a head may be "auto". */
+/* Mamba-2's heads may have the width "auto". In Granite 4 RoPE is used only if position_embedding_type is "rope", and
+ * without experts the MLP is the one that other members use as shared expert. */
 static bool
 understand_hybrid(const struct hf_folder *f, cJSON *c, struct err *err)
 {
-    const cJSON *experts = arch_hf_entry(c, "num_local_experts");
+    const cJSON *experts = arch_hf_entry(c, "num_local_experts"),
+                *shared = arch_hf_entry(c, "shared_intermediate_size");
     const char *positions = cJSON_GetStringValue(arch_hf_entry(c, "position_embedding_type"));
     double width = 0, heads = 1, by = 2;
     arch_hf_kind(arch_hf_entry(c, "hidden_size"), &width);
     arch_hf_kind(arch_hf_entry(c, "mamba_n_heads"), &heads);
     arch_hf_kind(arch_hf_entry(c, "mamba_expand"), &by);
-    const bool ok = (cJSON_IsNumber(arch_hf_entry(c, "mamba_d_head")) ||
-                     put(c, "mamba_d_head", cJSON_CreateNumber(by * width / heads))) &&
-                    ((positions != NULL && strcmp(positions, "rope") == 0) ||
-                     put(c, "no_rope_layer_interval", cJSON_CreateNumber(1))) &&
-                    ((cJSON_IsNumber(experts) && experts->valuedouble > 0) ||
-                     put(c, "intermediate_size", cJSON_Duplicate(arch_hf_entry(c, "shared_intermediate_size"), true)));
+    bool ok = cJSON_IsNumber(arch_hf_entry(c, "mamba_d_head")) ||
+              put(c, "mamba_d_head", cJSON_CreateNumber(by * width / heads));
+    if (shared != NULL && (positions == NULL || strcmp(positions, "rope") != 0))
+        ok = ok && put(c, "no_rope_layer_interval", cJSON_CreateNumber(1));
+    if (shared != NULL && !(cJSON_IsNumber(experts) && experts->valuedouble > 0))
+        ok = ok && put(c, "intermediate_size", cJSON_Duplicate(shared, true));
     return ok || no_memory(f, err);
 }
 

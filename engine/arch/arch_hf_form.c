@@ -452,6 +452,7 @@ read_kinds(struct model *m, const struct hf_folder *f, const struct arch *arch, 
     static const char *const names[RECURRENCES] = {"linear_attention", "mamba", "conv"};
     const cJSON *types = arch_hf_entry(f->config, "layer_types"), *type;
     const cJSON *indices = cJSON_IsArray(types) ? NULL : arch_hf_entry(f->config, "full_attn_idxs");
+    indices = indices != NULL || cJSON_IsArray(types) ? indices : arch_hf_entry(f->config, "attn_layer_indices");
     double every = arch->attention_every;
     uint32_t l = 0;
     if (arch->attention_every == 0)
@@ -468,7 +469,7 @@ read_kinds(struct model *m, const struct hf_folder *f, const struct arch *arch, 
     cJSON_ArrayForEach(type, indices)
     {
         if (!(type->valuedouble >= 0 && type->valuedouble < m->desc.n_layers))
-            return err_set(err, ERR_WORK, "%s: config.json's 'full_attn_idxs' should be numbers of layers; " REMEDY,
+            return err_set(err, ERR_WORK, "%s: config.json's indices of attention should be numbers of layers; " REMEDY,
                            f->path);
         layers[(uint32_t)type->valuedouble].form.kind = LAYER_ATTENTION;
     }

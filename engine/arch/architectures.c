@@ -92,6 +92,15 @@ static const struct arch_rename granite_hybrid_names[] = {{LAYER_DOWN, "shared_m
                                                           {LAYER_ROUTER, "block_sparse_moe.router"},
                                                           MAMBA_NAMES,
                                                           {LAYER_TENSORS, NULL}};
+static const struct arch_rename bamba_names[] = {{LAYER_FFN_NORM, "pre_ff_layernorm"},
+                                                 {LAYER_GATE, "feed_forward.gate_proj"},
+                                                 {LAYER_BGATE, "feed_forward.gate_proj"},
+                                                 {LAYER_UP, "feed_forward.up_proj"},
+                                                 {LAYER_BUP, "feed_forward.up_proj"},
+                                                 {LAYER_DOWN, "feed_forward.down_proj"},
+                                                 {LAYER_BDOWN, "feed_forward.down_proj"},
+                                                 MAMBA_NAMES,
+                                                 {LAYER_TENSORS, NULL}};
 static const struct arch_rename phimoe_names[] = {
     {LAYER_ROUTER, "block_sparse_moe.gate"}, {LAYER_ROUTER, "mlp.router"}, {LAYER_TENSORS, NULL}};
 static const struct arch_rename dbrx_names[] = {{LAYER_ATTN_NORM, "norm_attn_norm.norm_1"},
@@ -306,6 +315,10 @@ static const struct arch architectures[] = {
      .form = {.recurrent = {.kind = RECURRENCE_MAMBA}}, .renames = granite_hybrid_names,
      .hf_fused = {.gate_up = "shared_mlp.input_linear", .recurrent = "mamba.in_proj"},
      .gguf_fused = {.recurrent = "ssm_in"}, .experts = &granite_shared_experts},
+    {.hf = "bamba", .hf_rope = ROPE_HALVES, .needs = LAYER_OF_RECURRENT,
+     .may = QKVO_BIAS | LAYER_MLP_BIAS | 1ull << LAYER_BGATE, .usual_eps = 1e-5, .usual_ctx = 262144, .usual_part = 0.5, .attention_every = UINT32_MAX,
+     .form = {.recurrent = {.kind = RECURRENCE_MAMBA}}, .renames = bamba_names, .hf_names = &phi_ends,
+     .hf_fused = {.recurrent = "mamba.in_proj"}},
     {.gguf = "glm4", .hf = "glm4", .hf_rope = ROPE_ADJACENT, .needs = LAYER_POST_NORMS, .may = LAYER_QKV_BIAS,
      .usual_eps = 1.5625e-7, .usual_ctx = 131072, .usual_part = 0.5, .renames = glm4_names, .hf_fused = {.gate_up = "mlp.gate_up_proj"},
      .gguf_fused = {.gate_up = "ffn_up"}},
@@ -454,7 +467,7 @@ static const struct {
      "mistral4 "
      "sarvam_mla axk1 axk2 kimi_k2",
      "latent attention, which caches a projection of keys and values"},
-    {"mamba mamba2 falcon_mamba falcon_h1 falcon-h1 bamba jamba nemotron_h nemotron_h_moe zamba zamba2 "
+    {"mamba mamba2 falcon_mamba falcon_h1 falcon-h1 jamba nemotron_h nemotron_h_moe zamba zamba2 "
      "plamo2",
      "state-space layers (Mamba)"},
     {"rwkv rwkv6 rwkv7 xlstm recurrent_gemma minimax kimi_linear kimi-linear olmo_hybrid lara_mini",

@@ -256,6 +256,8 @@ FAMILIES |= {  # Mamba-2
         **MAMBA | dict(mamba_n_groups=2, mamba_d_state=6, mamba_d_conv=3), num_local_experts=0, time_step_limit=(0.3, 1.0), mamba_expand=3,
         mamba_conv_bias=False, position_embedding_type="rope"),
 }
+FAMILIES["bamba"] = lambda: tf.BambaConfig(
+    **BASE | dict(hidden_size=32), mamba_n_heads=4, mamba_d_state=12, mamba_n_groups=2, attn_layer_indices=[1], mlp_bias=True)
 AS_SAID |= dict.fromkeys(("granitehybrid", "granitehybrid-moe"), lambda c: c | dict(
     layer_types=["mamba", "attention", "mamba", "mamba"], position_embedding_type="nope"))
 AS_SAID["lfm2-odd"] = lambda c: without(c, "layer_types") | dict(full_attn_idxs=[2])

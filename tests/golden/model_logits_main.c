@@ -56,7 +56,8 @@ run(const struct model *m, const struct text *t, float *logits, struct err *err)
                                     .seqs = 1,
                                     .trunk = MOST_TOKENS,
                                     .max_rows = MOST_TOKENS,
-                                    .max_probes = 1};
+                                    .max_probes = 1,
+                                    .states = 1};
     struct backend *b = NULL;
     struct weights *w = NULL;
     struct kv_cache *s = NULL;

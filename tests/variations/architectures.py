@@ -37,7 +37,10 @@ TINY = dict(
     max_position_embeddings=64, n_positions=64, max_seq_len=64, n_ctx=64, bos_token_id=1, eos_token_id=2, pad_token_id=None,
     num_experts=4, num_local_experts=4, n_routed_experts=4, moe_num_experts=4, num_experts_per_tok=2, moe_intermediate_size=16,
     shared_expert_intermediate_size=24, shared_intermediate_size=24, ffn_hidden_size=48, moe_top_k=2, moe_k=2, attention_dropout=0.0, head_dim=8)
-MORE = {"dbrx": dict(attn_config=dict(kv_n_heads=2, clip_qkv=1.0, rope_theta=10000.0), ffn_config=dict(ffn_hidden_size=48, moe_top_k=2))}
+MORE = {"dbrx": dict(attn_config=dict(kv_n_heads=2, clip_qkv=1.0, rope_theta=10000.0), ffn_config=dict(ffn_hidden_size=48, moe_top_k=2)),
+        "lfm2_moe": dict(layer_types=["conv", "full_attention", "conv"]), "lfm2": dict(layer_types=["conv", "full_attention", "conv"]),
+        "granitemoehybrid": dict(mamba_n_heads=4, mamba_d_state=8, layer_types=["linear_attention", "full_attention", "linear_attention"]),
+        "bamba": dict(mamba_n_heads=4, mamba_d_state=8, attn_layer_indices=[1])}
 
 
 def entries(kind):

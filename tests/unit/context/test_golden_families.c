@@ -26,7 +26,7 @@ static const char *const families[] = {
     "phimoe", "phimoe-long", "phimoe-stacked", "dbrx", "bloom", "mpt", "falcon-alibi", "olmo-clip", "gemma4", "gemma4-inputs",
     "gemma4-moe", "gemma4-eye", "gemma4_unified", "vaultgemma", "cwm", "glm", "helium", "internlm3", "iquestcoder",
     "jais2", "hyperclovax", "flex_olmo", "dots1", "solar_open",
-    "qwen3_next", "qwen3_next-odd", "qwen3_5", "qwen3_5_moe", "qwen3_5-eye", "lfm2", "lfm2-odd", "lfm2_moe", "granitehybrid", "granitehybrid-moe", "granitehybrid-odd"};
+    "qwen3_next", "qwen3_next-odd", "qwen3_5", "qwen3_5_moe", "qwen3_5-eye", "lfm2", "lfm2-odd", "lfm2_moe", "granitehybrid", "granitehybrid-moe", "granitehybrid-odd", "bamba"};
 /* clang-format on */
 
 #define SHARES 16 /* an emulated GPU takes one of them, by the seed */
