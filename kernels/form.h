@@ -67,6 +67,8 @@ struct recurrent_form {
     bool tiled;    /* value head h reads key head h mod key_heads; else neighbouring value heads share a key head */
     enum recurrence kind;
     float step_least, step_most; /* bounds of Mamba-2's step; step_most 0: none */
+    float beta;                  /* factor of a delta net's beta; 0: 1 */
+    float norm_eps;              /* epsilon of a delta net's norm; 0: the model's */
 };
 
 /* The MLP is down(act(gate x) * up x), or down(act(up x)) in a layer without a gate. A sublayer whose preceding norm is

@@ -71,6 +71,7 @@ enum arch_traits {
     ARCH_KINDS = 1 << 18,
     ARCH_FULL_FIRST = 1 << 19,      /* with full_every: the first layer has no window, and every nth after it */
     ARCH_RECURRENT_TILED = 1 << 20, /* in GGUF files every (key heads)th value head of a delta net shares a key head */
+    ARCH_NORMS_BY_KIND = 1 << 22,   /* recurrent layers have norms before sublayers, attention after them */
     ARCH_NO_MLP = 1 << 21,          /* all layers have experts, so files may lack the MLP's width */
 };
 

@@ -55,7 +55,8 @@ arch_hf_kind(const cJSON *v, double *out)
 /* Words separated by blanks: ENTRY, or ENTRY=VALUE with a default in JSON, with ' for ". Words in capitals are flags.
  * BY_KIND: layers with a window have RoPE parameters of their own. ALPHA, MSCALE, GROWS: RoPE's `alpha`, `short_mscale`
  * or `llama_4_scaling_beta` is used. MIXES: there are experts only with `enable_moe_block`, and KV heads of layers without
- * a window only with `attention_k_eq_v`. HYBRID: understand_hybrid(). ADJUSTS: the MLP is narrower than config.json's intermediate_size (LFM2). */
+ * a window only with `attention_k_eq_v`. HYBRID: understand_hybrid(). UNROTATED: without rope_theta layers do not
+ * rotate. ADJUSTS: the MLP is narrower than config.json's intermediate_size (LFM2). */
 /* clang-format off */
 static const struct {
     const char *hf, *entries;
@@ -104,6 +105,8 @@ static const struct {
     {"granite", RMS GRANITE "attention_bias=false"},
     {"granitemoehybrid", RMS GRANITE MAMBA "attention_bias=false layer_types num_local_experts=8 num_experts_per_tok=2 "
                          "shared_intermediate_size=1024 no_rope_layer_interval HYBRID"},
+    {"olmo_hybrid", RMS "attention_bias=false layer_types linear_conv_kernel_dim=4 linear_allow_neg_eigval=true "
+                    "no_rope_layer_interval UNROTATED"},
     {"bamba", RMS MAMBA "attention_bias=false mlp_bias=false num_key_value_heads=8 partial_rotary_factor=0.5 HYBRID"},
     {"granitemoe", RMS GRANITE "attention_bias=false num_local_experts=8 num_experts_per_tok=2"},
     {"granitemoeshared", RMS GRANITE "attention_bias=false num_local_experts=8 num_experts_per_tok=2 shared_intermediate_size=0"},
@@ -461,7 +464,11 @@ arch_hf_understood(const struct hf_folder *f, const char *model_type, struct err
     }
     if (cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(c, "rope_parameters"))) /* null is the same as missing */
         cJSON_DeleteItemFromObjectCaseSensitive(c, "rope_parameters");
-    const bool filled = words == NULL || arch_hf_fill(c, words);
+    const bool rotates = words == NULL || !arch_hf_has(words, "UNROTATED") ||
+                         arch_hf_entry(c, "rope_parameters.rope_theta") != NULL ||
+                         arch_hf_entry(c, "rope_theta") != NULL;
+    const bool filled = (words == NULL || arch_hf_fill(c, words)) &&
+                        (rotates || put(c, "no_rope_layer_interval", cJSON_CreateNumber(1)));
     if (!filled)
         no_memory(f, err);
     const bool hybrid = words != NULL && arch_hf_has(words, "HYBRID");

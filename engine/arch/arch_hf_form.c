@@ -635,6 +635,8 @@ arch_hf_form(struct model *m, const struct hf_folder *f, const struct arch *arch
         return false;
     if (m->desc.form.recurrent.kind == RECURRENCE_MAMBA)
         read_steps(m, f);
+    if (cJSON_IsTrue(arch_hf_entry(f->config, "linear_allow_neg_eigval")))
+        m->desc.form.recurrent.beta = 2;
     arch_rotations(m, arch, layers);
     return true;
 }

@@ -537,6 +537,51 @@ negate_exponentials(const struct arch_taking *t, struct tensor *out)
     return true;
 }
 
+/* Names in OLMo hybrid's folders, where q, k and v have matrices and convolutions of their own. */
+static const char *const separate[2][3] = {
+    {"linear_attn.q_proj.weight", "linear_attn.k_proj.weight", "linear_attn.v_proj.weight"},
+    {"linear_attn.q_conv1d.weight", "linear_attn.k_conv1d.weight", "linear_attn.v_conv1d.weight"}};
+
+static bool
+is_separate(const struct arch_taking *t, uint32_t layer, enum layer_tensor which)
+{
+    struct arch_tensor found;
+    char name[ARCH_NAME_SIZE];
+    const bool conv = which == LAYER_RECURRENT_CONV;
+    return (conv || which == LAYER_RECURRENT_QKV) &&
+           t->source->tensor(t->source, full_name(t, layer, separate[conv][0], name), &found);
+}
+
+/* Copies the separate tensors into one. */
+static bool
+take_separate(const struct arch_taking *t, uint32_t layer, enum layer_tensor which, struct tensor *out)
+{
+    const struct recurrent_form *f = &t->model->desc.form.recurrent;
+    const bool conv = which == LAYER_RECURRENT_CONV;
+    struct tensor parts[3];
+    char name[ARCH_NAME_SIZE];
+    size_t bytes[3];
+    for (size_t i = 0; i < 3; i++) {
+        const uint32_t rows = i < 2 ? f->key_heads * f->key_dim : recurrent_values(f);
+        full_name(t, layer, separate[conv][i], name);
+        if (!(conv ? arch_take_vector(t, name, rows * f->taps, NULL, 0, &parts[i])
+                   : arch_take_tensor(t, name, rows, t->model->desc.width, &parts[i])))
+            return false;
+        if (parts[i].type != parts[0].type)
+            return err_set(t->err, ERR_WORK, "%s: tensor '%s' is of another type than that of q; %s", t->source->path,
+                           name, t->source->names->remedy);
+        bytes[i] = parts[i].rows * tensor_row_bytes(parts[i].type, parts[i].cols);
+    }
+    unsigned char *all = model_take(t->model, bytes[0] + bytes[1] + bytes[2]), *at = all;
+    if (all == NULL)
+        return err_set(t->err, ERR_WORK, "%s: out of memory for a tensor", t->source->path);
+    *out = (struct tensor){.data = all, .type = parts[0].type};
+    layer_tensor_shape(&t->model->desc, layer + 1, which, &out->rows, &out->cols);
+    for (size_t i = 0; i < 3; at += bytes[i++])
+        memcpy(at, parts[i].data, bytes[i]);
+    return true;
+}
+
 /* An optional tensor is read only if the architecture allows it. In other architectures it stays unused, so
  * arch_refuse_leftovers() fails. */
 static bool
@@ -563,6 +608,8 @@ take_of_layer(const struct arch_taking *t, uint32_t layer, enum layer_tensor i, 
     }
     if (norm && layer_tensors[i].need == LAYER_USUAL && (s->arch->traits & ARCH_NORMS_OF_ONES) != 0)
         return arch_make_ones(t, cols, out);
+    if (is_separate(t, layer, i))
+        return take_separate(t, layer, i, out);
     const char *fused = fused_name(s->arch, s->names->naming, d, i, &part);
     if (fused != NULL)
         snprintf(name, sizeof name, "%s%" PRIu32 ".%s.%s", s->names->layer, layer, fused,
@@ -592,6 +639,8 @@ arch_take_layer(const struct arch_taking *t, uint32_t layer, struct layer_desc *
     const bool beside = (t->source->arch->needs & LAYER_BESIDE) != 0;
     layer_set_t without =
         layer_others(&t->model->desc.form, &out->form) | (t->model->desc.form.per_layer > 0 ? 0 : LAYER_INPUTS);
+    if ((t->source->arch->traits & ARCH_NORMS_BY_KIND) != 0)
+        without |= out->form.kind == LAYER_RECURRENT ? LAYER_POST_NORMS : LAYER_PRE_NORMS;
     if (sparse && !beside)
         without |= LAYER_MLP;
     else if (!sparse)

@@ -92,6 +92,14 @@ static const struct arch_rename granite_hybrid_names[] = {{LAYER_DOWN, "shared_m
                                                           {LAYER_ROUTER, "block_sparse_moe.router"},
                                                           MAMBA_NAMES,
                                                           {LAYER_TENSORS, NULL}};
+/* Two names each of the first norms: of the published files, and of transformers 5. */
+static const struct arch_rename olmo_hybrid_names[] = {
+    {LAYER_ATTN_NORM, "attention_layer_norm"},     {LAYER_ATTN_NORM, "input_layernorm"},
+    {LAYER_FFN_NORM, "feedforward_layer_norm"},    {LAYER_FFN_NORM, "post_attention_layernorm"},
+    {LAYER_ATTN_POST, "post_attention_layernorm"}, {LAYER_FFN_POST, "post_feedforward_layernorm"},
+    {LAYER_RECURRENT_Z, "linear_attn.g_proj"},     {LAYER_RECURRENT_B, "linear_attn.b_proj"},
+    {LAYER_RECURRENT_A, "linear_attn.a_proj"},     {LAYER_RECURRENT_NORM, "linear_attn.o_norm"},
+    {LAYER_RECURRENT_OUT, "linear_attn.o_proj"},   {LAYER_TENSORS, NULL}};
 static const struct arch_rename bamba_names[] = {{LAYER_FFN_NORM, "pre_ff_layernorm"},
                                                  {LAYER_GATE, "feed_forward.gate_proj"},
                                                  {LAYER_BGATE, "feed_forward.gate_proj"},
@@ -315,6 +323,9 @@ static const struct arch architectures[] = {
      .form = {.recurrent = {.kind = RECURRENCE_MAMBA}}, .renames = granite_hybrid_names,
      .hf_fused = {.gate_up = "shared_mlp.input_linear", .recurrent = "mamba.in_proj"},
      .gguf_fused = {.recurrent = "ssm_in"}, .experts = &granite_shared_experts},
+    {.hf = "olmo_hybrid", .hf_rope = ROPE_HALVES, .needs = LAYER_QK_NORM | LAYER_POST_NORMS | LAYER_OF_RECURRENT,
+     .may = QKVO_BIAS, .usual_eps = 1e-6, .usual_ctx = 65536, .attention_every = 4, .traits = ARCH_NORMS_BY_KIND,
+     .form = {.whole_norms = true, .recurrent = {.norm_eps = 1e-5f}}, .renames = olmo_hybrid_names},
     {.hf = "bamba", .hf_rope = ROPE_HALVES, .needs = LAYER_OF_RECURRENT,
      .may = QKVO_BIAS | LAYER_MLP_BIAS | 1ull << LAYER_BGATE, .usual_eps = 1e-5, .usual_ctx = 262144, .usual_part = 0.5, .attention_every = UINT32_MAX,
      .form = {.recurrent = {.kind = RECURRENCE_MAMBA}}, .renames = bamba_names, .hf_names = &phi_ends,
@@ -467,12 +478,13 @@ static const struct {
      "mistral4 "
      "sarvam_mla axk1 axk2 kimi_k2",
      "latent attention, which caches a projection of keys and values"},
-    {"mamba mamba2 falcon_mamba falcon_h1 falcon-h1 jamba nemotron_h nemotron_h_moe zamba zamba2 "
-     "plamo2",
-     "state-space layers (Mamba)"},
-    {"rwkv rwkv6 rwkv7 xlstm recurrent_gemma minimax kimi_linear kimi-linear olmo_hybrid lara_mini",
-     "recurrent layers"},
-    {"lfm3 zaya", "layers of short convolutions"},
+    {"falcon_h1 falcon-h1", "Mamba-2 and attention side by side in a layer, with multipliers for each part"},
+    {"nemotron_h nemotron_h_moe mamba2", "layers of a single sublayer: Mamba-2, attention or an MLP"},
+    {"mamba falcon_mamba jamba plamo2 zamba", "Mamba-1 layers, whose states have a decay for each channel"},
+    {"zamba2", "an attention block whose weights several Mamba-2 layers share"},
+    {"rwkv rwkv6 rwkv7 xlstm recurrent_gemma minimax kimi_linear kimi-linear lara_mini",
+     "recurrent layers of another kind"},
+    {"lfm3 zaya", "short convolutions of another form"},
     {"gemma3n gemma3n_text", "several residual streams (AltUp)"},
     {"afmoe laguna dory mimo_v2_flash", "gates on the outputs of attention, or values of another size than keys"},
     {"llama4 llama4_text", "attention in chunks, and experts whose inputs are scaled"},

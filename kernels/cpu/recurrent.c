@@ -510,7 +510,7 @@ make_values(const struct kv_cache *s, const struct net *p, const float *const *x
     if (f->step_most > 0)
         step = fminf(fmaxf(step, f->step_least), f->step_most);
     u.decay[head] = expf(m->recurrent_decay[head] * step);
-    u.beta[head] = f->kind == RECURRENCE_MAMBA ? step : 1 / (1 + expf(-c->b[at]));
+    u.beta[head] = f->kind == RECURRENCE_MAMBA ? step : form_factor(f->beta) / (1 + expf(-c->b[at]));
 }
 
 /* A unit of work is a head, of all rows that continue a state. */
@@ -575,6 +575,7 @@ read_units(const struct worker *w, const void *net, struct range units)
     const struct state_cache *c = &s->state;
     const struct recurrent_form *f = form_of(s);
     const struct layer *m = p->weights;
+    const float eps = f->norm_eps > 0 ? f->norm_eps : s->weights->desc.rms_eps;
     for (size_t u = units.first; u < units.last; u++) {
         const struct recurrent_group *g = &c->groups[u / f->value_heads];
         const uint32_t v = (uint32_t)(u % f->value_heads);
@@ -587,7 +588,7 @@ read_units(const struct worker *w, const void *net, struct range units)
             for (uint32_t k = 0; f->kind == RECURRENCE_MAMBA && k < f->value_dim; k++)
                 o[k] += m->recurrent_skip[v] * x[k];
             if (f->kind == RECURRENCE_DELTA)
-                s->isa->rms_norm(o, m->recurrent_norm, f->value_dim, s->weights->desc.rms_eps, o);
+                s->isa->rms_norm(o, m->recurrent_norm, f->value_dim, eps, o);
             s->isa->swiglu(c->z + (i * f->value_heads + v) * f->value_dim, o, f->value_dim);
         }
     }

@@ -48,7 +48,7 @@ def convert(folder):
         # what GGUF has no words for
         if folder.name in ("gemma3-odd", "starcoder2-window", "falcon-sequential", "ministral", "gemma3-eye", "ministral3-eye",
                            "qwen3_moe-odd", "cohere-silent", "falcon-alibi", "qwen2_moe-window", "gemma4-eye", "vaultgemma", "cwm", "glm", "helium",
-                           "jais2", "hyperclovax", "flex_olmo", "solar_open", "qwen3_next-odd", "qwen3_5-eye", "lfm2-odd", "granitehybrid-odd", "bamba") or folder.name.endswith("-stacked"):
+                           "jais2", "hyperclovax", "flex_olmo", "solar_open", "qwen3_next-odd", "qwen3_5-eye", "lfm2-odd", "granitehybrid-odd", "olmo_hybrid", "bamba") or folder.name.endswith("-stacked"):
             return
         config = json.loads((copy / "config.json").read_text())
         config["architectures"] = [OLDER.get(a, a) for a in config["architectures"]]

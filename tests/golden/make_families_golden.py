@@ -18,6 +18,7 @@ import sys
 
 import torch
 import transformers as tf
+from safetensors.torch import load_file, save_file
 
 from make_models_golden import N, PATH, greedy_lines, randomise
 
@@ -256,6 +257,8 @@ FAMILIES |= {  # Mamba-2
         **MAMBA | dict(mamba_n_groups=2, mamba_d_state=6, mamba_d_conv=3), num_local_experts=0, time_step_limit=(0.3, 1.0), mamba_expand=3,
         mamba_conv_bias=False, position_embedding_type="rope"),
 }
+FAMILIES["olmo_hybrid"] = lambda: tf.OlmoHybridConfig(
+    **BASE, linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=6, linear_value_head_dim=10, rms_norm_eps=0.1)
 FAMILIES["bamba"] = lambda: tf.BambaConfig(
     **BASE | dict(hidden_size=32), mamba_n_heads=4, mamba_d_state=12, mamba_n_groups=2, attn_layer_indices=[1], mlp_bias=True)
 AS_SAID |= dict.fromkeys(("granitehybrid", "granitehybrid-moe"), lambda c: c | dict(
@@ -323,6 +326,19 @@ def write_logits(name, model):
     (OUT / f"{name}.txt").write_text("\n".join(lines) + "\n")
 
 
+def as_published(file, config):
+    """OLMo hybrid's names. transformers cuts the convolution into three equal parts, which q, k and v are not."""
+    keys = config.linear_num_key_heads * config.linear_key_head_dim
+    tensors = load_file(file)
+    for name in [n for n in tensors if n.endswith("linear_attn.conv1d.weight")]:
+        layer, conv = name.removesuffix("linear_attn.conv1d.weight"), tensors.pop(name)
+        for part, values in zip("qkv", (conv[:keys], conv[keys:2 * keys], conv[2 * keys:])):
+            tensors[f"{layer}linear_attn.{part}_conv1d.weight"] = values.contiguous()
+        tensors[layer + "attention_layer_norm.weight"] = tensors.pop(layer + "input_layernorm.weight")
+        tensors[layer + "feedforward_layer_norm.weight"] = tensors.pop(layer + "post_attention_layernorm.weight")
+    save_file(tensors, file, {"format": "pt"})
+
+
 def make(name, seed):
     config = FAMILIES[name]()
     model = new_model(config).float()
@@ -342,7 +358,9 @@ def make(name, seed):
     model = model.half()
     folder = OUT / name
     shutil.rmtree(folder, ignore_errors=True)
-    model.save_pretrained(folder, save_original_format=not name.endswith("-stacked"))
+    model.save_pretrained(folder, save_original_format=not name.endswith(("-stacked", "olmo_hybrid")))
+    if name == "olmo_hybrid":
+        as_published(folder / "model.safetensors", config)
     for file in folder.iterdir():
         file.chmod(0o644)
     text = json.loads((folder / "config.json").read_text())

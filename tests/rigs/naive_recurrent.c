@@ -63,7 +63,8 @@ update_head(const struct recurrent_form *f, const struct naive_layer *w, const d
     double step = log1p(exp(a + w->recurrent_step.at[h]));
     if (f->step_most > 0)
         step = fmin(fmax(step, (double)f->step_least), (double)f->step_most);
-    const double decay = exp(w->recurrent_decay.at[h] * step), beta = delta ? 1 / (1 + exp(-b)) : step;
+    const double decay = exp(w->recurrent_decay.at[h] * step),
+                 beta = delta ? (double)form_factor(f->beta) / (1 + exp(-b)) : step;
     const double per_q = shortening(f, w, x, t, q_at) / (delta ? sqrt(f->key_dim) : 1),
                  per_k = shortening(f, w, x, t, k_at);
     for (uint32_t j = 0; j < f->value_dim; j++) {
@@ -102,7 +103,8 @@ naive_recurrent(const struct naive_model *m, const struct naive_layer *w, double
     for (uint32_t h = 0; h < f->value_heads && f->kind != RECURRENCE_CONV; h++) {
         update_head(f, w, all, t, h, a[h], b[h], state + h * each, o + (size_t)h * f->value_dim);
         if (f->kind == RECURRENCE_DELTA)
-            norm(w->recurrent_norm.at, eps, f->value_dim, o + (size_t)h * f->value_dim);
+            norm(w->recurrent_norm.at, f->norm_eps > 0 ? (double)f->norm_eps : eps, f->value_dim,
+                 o + (size_t)h * f->value_dim);
     }
     for (size_t i = 0; i < values && f->kind != RECURRENCE_CONV; i++)
         o[i] *= silu(z[i]);

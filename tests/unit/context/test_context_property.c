@@ -96,7 +96,7 @@ static const struct naive_shape shapes[] = {
     {SHAPE(4, 32, 4, 2, 8, 64, 48, ROPE_HALVES, WEIGHT_F32), .optional = LAYER_QK_NORM, .attention_every = 4,
      .form = {.output_gate = true, .recurrent = {2, 4, 8, 16, 4, true}}},
     {SHAPE(3, 24, 3, 3, 8, 40, 33, ROPE_ADJACENT, WEIGHT_F16), .attention_every = 2,
-     .form = {.recurrent = {2, 2, 6, 10, 3, false}}},
+     .form = {.recurrent = {2, 2, 6, 10, 3, false, .beta = 2, .norm_eps = 0.1f}}},
     {SHAPE(4, 32, 4, 2, 8, 64, 48, ROPE_HALVES, WEIGHT_F32), .optional = LAYER_QK_NORM, .attention_every = 3,
      .form = {.recurrent = {.value_heads = 4, .value_dim = 8, .taps = 3, .kind = RECURRENCE_CONV}}},
     {SHAPE(4, 24, 3, 3, 8, 40, 33, ROPE_ADJACENT, WEIGHT_F16), .attention_every = 4,
