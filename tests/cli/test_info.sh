@@ -14,6 +14,12 @@ says gemma2 'norms behind sublayers'
 check "caps of logits are printed" grep -q 'logits capped at ' "$TMP/out"
 says smollm3 'no RoPE in '
 says phimoe 'by SparseMixer'
+says lfm2 'short convolutions in 3 layers'
+says granitehybrid.gguf 'Mamba-2 mixers in 3 layers, no RoPE in 4 layers'
+cp -rL tests/golden/families/lfm2 "$TMP/biased"
+sed -i 's/"conv_bias": false/"conv_bias": true/' "$TMP/biased/config.json"
+specscope info "$TMP/biased"
+check "biases of short convolutions are refused in a line" sh -c "grep -q \"'conv_bias' is not supported\" '$TMP/err' && [ \$(wc -l < '$TMP/err') = 1 ]"
 says glm4_moe-groups 'by sigmoid'
 check "groups, and the expert that all rows go to" grep -q 'of .* groups and to one of .* units' "$TMP/out"
 says falcon 'attention and MLP side by side'
