@@ -85,15 +85,25 @@ const struct naive_shape cpu_shapes[] = {
     /* Qwen3-Next's, Qwen3.5's form */
     RIG_SHAPE(4, 64, 4, 2, 16, 96, 200, .type = WEIGHT_F16, .rope = ROPE_HALVES, .rope_dims = 4,
               .optional = LAYER_QK_NORM, .attention_every = 4,
-              .form = {.output_gate = true, .recurrent = {2, 4, 16, 16, 4, false}}),
-    RIG_SHAPE(4, 50, 5, 5, 10, 77, 101, .type = WEIGHT_F16, .attention_every = 2,
-              .form = {.recurrent = {3, 6, 10, 18, 3, true}}),
+              .form = {.output_gate = true,
+                       .recurrent = {.key_heads = 2, .value_heads = 4, .key_dim = 16, .value_dim = 16, .taps = 4}}),
+    RIG_SHAPE(
+        4, 50, 5, 5, 10, 77, 101, .type = WEIGHT_F16, .attention_every = 2,
+        .form = {.recurrent =
+                     {.key_heads = 3, .value_heads = 6, .key_dim = 10, .value_dim = 18, .taps = 3, .tiled = true}}),
     /* LFM2's, Mamba-2's form */
     RIG_SHAPE(4, 64, 4, 2, 16, 96, 200, .type = WEIGHT_F16, .rope = ROPE_HALVES, .optional = LAYER_QK_NORM,
               .attention_every = 3,
               .form = {.recurrent = {.value_heads = 4, .value_dim = 16, .taps = 3, .kind = RECURRENCE_CONV}}),
     RIG_SHAPE(4, 50, 5, 5, 10, 77, 101, .type = WEIGHT_F16, .attention_every = 2,
-              .form = {.recurrent = {2, 6, 10, 18, 4, false, RECURRENCE_MAMBA, 0.2f, 1}}),
+              .form = {.recurrent = {.key_heads = 2,
+                                     .value_heads = 6,
+                                     .key_dim = 10,
+                                     .value_dim = 18,
+                                     .taps = 4,
+                                     .kind = RECURRENCE_MAMBA,
+                                     .step_least = 0.2f,
+                                     .step_most = 1}}),
     /* Mixtral's, GLM-4-MoE's, gpt-oss's, Qwen2-MoE's experts */
     RIG_SHAPE(3, 64, 4, 2, 16, 96, 200, .type = WEIGHT_Q8_0,
               .form = {.experts = {.n = 7, .used = 2, .ffn = 96, .renormalised = true}}),

@@ -94,15 +94,32 @@ static const struct naive_shape shapes[] = {
     {SHAPE(3, 32, 4, 2, 16, 64, 35, ROPE_ADJACENT, WEIGHT_F32), .optional = LAYER_QKV_BIAS | LAYER_QK_NORM,
      .window = 70},
     {SHAPE(4, 32, 4, 2, 8, 64, 48, ROPE_HALVES, WEIGHT_F32), .optional = LAYER_QK_NORM, .attention_every = 4,
-     .form = {.output_gate = true, .recurrent = {2, 4, 8, 16, 4, true}}},
+     .form =
+         {.output_gate = true,
+          .recurrent = {.key_heads = 2, .value_heads = 4, .key_dim = 8, .value_dim = 16, .taps = 4, .tiled = true}}},
     {SHAPE(3, 24, 3, 3, 8, 40, 33, ROPE_ADJACENT, WEIGHT_F16), .attention_every = 2,
-     .form = {.recurrent = {2, 2, 6, 10, 3, false, .beta = 2, .norm_eps = 0.1f}}},
+     .form = {.recurrent = {.key_heads = 2,
+                            .value_heads = 2,
+                            .key_dim = 6,
+                            .value_dim = 10,
+                            .taps = 3,
+                            .beta = 2,
+                            .norm_eps = 0.1f}}},
     {SHAPE(4, 32, 4, 2, 8, 64, 48, ROPE_HALVES, WEIGHT_F32), .optional = LAYER_QK_NORM, .attention_every = 3,
      .form = {.recurrent = {.value_heads = 4, .value_dim = 8, .taps = 3, .kind = RECURRENCE_CONV}}},
     {SHAPE(4, 24, 3, 3, 8, 40, 33, ROPE_ADJACENT, WEIGHT_F16), .attention_every = 4,
-     .form = {.recurrent = {1, 3, 16, 16, 4, false, RECURRENCE_MAMBA}}},
+     .form =
+         {.recurrent =
+              {.key_heads = 1, .value_heads = 3, .key_dim = 16, .value_dim = 16, .taps = 4, .kind = RECURRENCE_MAMBA}}},
     {SHAPE(3, 40, 4, 2, 10, 48, 39, ROPE_HALVES, WEIGHT_F16), .attention_every = 2,
-     .form = {.recurrent = {2, 4, 6, 10, 2, false, RECURRENCE_MAMBA, 0.2f, 1}}},
+     .form = {.recurrent = {.key_heads = 2,
+                            .value_heads = 4,
+                            .key_dim = 6,
+                            .value_dim = 10,
+                            .taps = 2,
+                            .kind = RECURRENCE_MAMBA,
+                            .step_least = 0.2f,
+                            .step_most = 1}}},
 };
 #define RECURRENT 5 /* shapes with recurrent layers, the last ones: only on the CPU */
 
