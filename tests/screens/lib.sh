@@ -50,11 +50,14 @@ ended() { until_true test -s "$WORK/run/status"; }
 shows() { tm capture-pane -p | grep -q -- "$1"; }
 hides() { ! shows "$1"; }
 wait_for() { until_true shows "$1"; }
-fills() { tm capture-pane -p | grep -q "^.\{$1\}"; }
-drawn_again() { # one column wider: the program has had another turn since
+drawn_whole() { # columns: a frame that is drawn again begins at the top, and its last line is the key bar
+    tm capture-pane -p >"$WORK/frame"
+    grep -q "^.\{$1\}" "$WORK/frame" && tail -n 1 "$WORK/frame" | grep -q '[^ ]'
+}
+drawn_again() { # makes the screen one column wider, and waits for the whole frame
     cols=$(($(tm display-message -p '#{window_width}') + 1))
     tm resize-window -x "$cols"
-    until_true fills "$cols"
+    until_true drawn_whole "$cols"
 }
 exits() { # status: it has ended with that
     ended && [ "$(cat "$WORK/run/status")" = "$1" ] || { echo "exit status $(cat "$WORK/run/status" 2>/dev/null)"; cat "$WORK/run/err"; return 1; }

@@ -12,7 +12,7 @@ check "and the one after it" wait_for '<s> A baker sent'
 # On a slow machine the next prompt may start before the key arrives; the key then applies to the end of that text.
 stays_by() { # keys…
     shows 'next prompt in' && tm send-keys "$@"
-    shows 'all tokens that were asked for .*F next prompt'
+    shows 'all tokens that were asked for .*F next prompt' && hides 'next prompt in'
 }
 check "a key keeps the text, and the key bar has the key for the next" until_true stays_by Down
 text=$(tm capture-pane -p | grep -o '<s> [A-Z][a-z]* [a-z]*')
@@ -43,12 +43,9 @@ tm send-keys b
 check "b's result is shown" wait_for '^ autoregressive: [0-9]'
 drawn_again
 check "and a text that a key keeps stays" shows '^ autoregressive: [0-9]' # the seconds to the next prompt would be in its place
-tm send-keys b
-until_true shows '^ autoregressive: [0-9]' >/dev/null
-tm send-keys -l ':next'
-tm send-keys Enter
-until_true shows '<s> A baker sent' >/dev/null
-check "a run's baseline is not shown for the next one" sh -c "! tmux -S $SOCKET capture-pane -p | grep -q 'autoregressive: '"
+text=$(tm capture-pane -p | grep -o '<s> [A-Z][a-z]* [a-z]*')
+tm send-keys b F
+check "F does not wait for a baseline" until_true hides "$text"
 check "the seconds count down on the screen" wait_for 'next prompt in [1-4] s'
 
 terminal 120x36 "exec $PROGRAM --once --pace 0 -n 12 --ignore-eos --prompts $LIST"
@@ -57,13 +54,18 @@ drawn_again
 check "the first text stays" shows '<s> Everybody in the valley'
 check "and nothing is counted" hides 'next prompt in'
 
-printf ':wait end\n:wait idle\n:next\n:wait end\n:wait idle\n:save-screen screen.txt\n' >"$WORK/next.script"
+printf ':wait end\n:wait idle\n:baseline\n:wait idle\n:next\n:wait end\n:wait idle\n:save-screen screen.txt\n' >"$WORK/next.script"
 terminal 120x36 "exec $PROGRAM --script $WORK/next.script -n 12 --ignore-eos --prompts $LIST"
 until_true test -s "$WORK/run/screen.txt" >/dev/null
 check "a script continues on its own command" grep -q '<s> Three mice' "$WORK/run/screen.txt"
+check "a run's baseline is not shown for the next one" sh -c "! grep -q 'autoregressive: ' '$WORK/run/screen.txt'"
 drawn_again
 check "and stays where it ended" shows '<s> Three mice'
 check "with no prompt after it" hides 'next prompt in'
+
+printf ':wait end\n:wait idle\n:baseline\n:next\n:wait end\n:wait idle\n:quit\n' >"$WORK/dropped.script"
+terminal 120x36 "$PROGRAM --script $WORK/dropped.script --pace 0 -n 400 --ignore-eos --prompts $LIST"
+check "the program does not wait for a baseline that the next prompt has dropped" exits 0
 
 printf ':wait round 1\n:next\n:quit\n' >"$WORK/batch.script"
 terminal 120x36 "$PROGRAM --script $WORK/batch.script -n 12 --batch 2 --prompts $LIST"

@@ -115,6 +115,8 @@ post(struct followed *f, uint32_t seq, enum control_kind kind, const char *name,
     if (name != NULL)
         snprintf(control.name, sizeof control.name, "%s", name);
     const bool posted = session_post(f->source->session, &control, err);
+    if (posted && (kind == CONTROL_RESTART || kind == CONTROL_PROMPT || kind == CONTROL_VERSUS))
+        f->baseline_asked = false; /* a new run drops the request */
     session_requested(f->source->session, follow_seq(f), &f->requested);
     return posted;
 }
@@ -223,6 +225,7 @@ control_seen(struct followed *f, const struct event *e, struct selection *select
     switch (e->control.kind) {
     case RECORDED_RUN:
         f->ended = false;
+        f->baseline_asked = f->baseline_asked && !sweeping_now(&f->sweeping); /* likewise */
         f->break_round = 0;
         selection->follow = true;
         message_run_begins(message);
