@@ -310,12 +310,12 @@ $(UNIT) $(TOOLS): | $(BLAS_SO)
 
 # A preloaded library that makes calls fail (tests/faults/shim.h). It is not instrumented, because it replaces the functions that sanitizers replace.
 FAULT_SHIM := $(BUILD)/tests/fault_shim.so
-$(FAULT_SHIM): $(sort $(wildcard tests/faults/shim*.[ch])) tests/faults/page.h
+$(FAULT_SHIM): $(sort $(wildcard tests/faults/shim*.[ch])) tests/faults/page.h | $(BUILD)/.deps-test
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) -std=c17 -D_GNU_SOURCE -I. $(WARN) -O1 -g -fPIC -shared -fno-builtin -pthread -o $@ $(filter %.c,$^) -ldl
 CLOCK_SHIM := $(BUILD)/tests/clock_shim.so
-$(CLOCK_SHIM): tests/faults/clock_shim.c
+$(CLOCK_SHIM): tests/faults/clock_shim.c | $(BUILD)/.deps-test
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) -std=c17 -D_GNU_SOURCE $(WARN) -O1 -g -fPIC -shared -pthread -o $@ $< -ldl -lm

@@ -124,6 +124,7 @@ SCRIPT
 : >"$CALLS"
 check "packages are installed where they are missing" make -s -j4 deps-test deps BUILD="$TMP/build" CC="$FAKE/bin/cc"
 check "those to build with and those to test with" sh -c "grep -q libcsv-dev '$CALLS' && grep -q libcmocka-dev '$CALLS'"
+check "a missing compiler is a package, too" sh -c "CC='$TMP/no/cc' .ci/deps build 2>&1 | grep -q 'installing gcc '"
 playing pkg-config <<'SCRIPT'
 exit 1
 SCRIPT
