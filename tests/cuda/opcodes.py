@@ -25,13 +25,13 @@ OPCODES = {
     "add_acquire_release": ["atom.acq_rel.gpu.global.add.u32"],
     "grid_sync": BARRIER,
     "check_clock": ["membar.sys"],
-    "is_last_split": ["bar.red.or.pred", "bar.sync"],
+    "is_last_part": ["bar.red.or.pred", "bar.sync"],
     "is_last_router": ["bar.red.or.pred", "bar.sync"],
     "compare": ["atom.global.add.u32", "bar.sync", "membar.gl"],
     # Written by other blocks in the same phase, so not through L1.
     "begin_layer": ["st.global.cg.u32"],
     "wait_usefully": ["ld.global.cg.u32"],
-    "merge_splits": ["ld.global.cg.v2.f32"],
+    "merge_parts": ["ld.global.cg.v2.f32"],
     "leaves": ["bar.sync", "ld.global.cg.v2.f32"],
     "merge": ["ld.global.cg.f32", "ld.global.cg.u32"],
     # Weights, which nothing writes; activations and states, which other blocks wrote before the last barrier.
@@ -54,7 +54,7 @@ OPCODES = {
     "order_expert_rows": ["atom.shared.add.u32", "bar.sync"],
     "inspect_rows": ["atom.shared.max.u32"],
     **{name: BARRIER for name in (
-        "add_up", "all_strips", "attend_split", "begin_forward", "block_draw", "block_reduce", "block_sum",
+        "add_up", "all_strips", "attend_part", "begin_forward", "block_draw", "block_reduce", "block_sum",
         "descend", "do_products", "exact_strip", "find_top", "multiply_tile", "norm_to_smem", "norm_to_smem_first",
         "reject", "select_cut", "spread_smem", "sum_tile", "walk_sampling")},
 }

@@ -14,6 +14,7 @@ struct attend_args {
     struct forward_args forward;
     struct dev_model model;
     uint32_t layer, splits, window;
+    bool quarters; /* of splits are the parts */
     bool apart;
     const float *slopes; /* (heads), or NULL */
 };
@@ -23,7 +24,9 @@ static __global__ void
 __launch_bounds__(BLOCK_THREADS, 1) attend_all(struct attend_args a)
 {
     SHARED_MEMORY(struct attend_place, place);
-    const struct attend_scene c = {&a.forward, &a.model, a.layer, a.splits, a.window, a.apart, NULL, a.slopes};
+    const uint32_t part = a.quarters ? ATTEND_QUARTER : ATTEND_SPLIT;
+    const struct attend_scene c = {&a.forward, &a.model, a.layer, part,    a.splits * (ATTEND_SPLIT / part),
+                                   a.window,   a.apart,  NULL,    a.slopes};
     attend_rows<KV, PAIRS, DIMS>(c, place);
 }
 
@@ -120,7 +123,7 @@ struct attention_case {
                 }
                 tails.push_back(r.slot);
             }
-            if (follows && groups.back().n < ATTEND_PAIRS)
+            if (i > 0 && groups.back().n < ATTEND_PAIRS)
                 groups.back().n++;
             else
                 groups.push_back({i, 1});
@@ -154,7 +157,7 @@ struct attention_case {
         s.values = round_and_own(values, dim, room, exact);
         s.q = (float *)round_and_own(q, 1, 1, true);
         s.trunk = own(trunk);
-        s.partials = own(std::vector<float>((size_t)n * m.heads * s.max_splits * (2 + m.head_dim), NAN));
+        s.partials = own(std::vector<float>((size_t)n * m.heads * 4 * s.max_splits * (2 + m.head_dim), NAN));
         s.arrivals = own(std::vector<uint32_t>((size_t)n * m.heads, 0));
         s.attended = own(std::vector<float>((size_t)(n + 31) / 32 * 32 * units_of(m.heads * m.head_dim) * UNIT, 0));
         a.forward.rows = own(rows);

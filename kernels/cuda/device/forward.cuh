@@ -6,7 +6,7 @@
  *   begin_layer               block 0 reads the cancel word
  *   do_elementwise            the steps without a product (forward_steps.cuh):
  *     norm_rows, norm_heads, post_rows, copy_rows, shift_probe, norm_probe
- *     attend_rows             attend_block, merge_blocks, merge_splits (attention.cuh)
+ *     attend_rows             attend_block, merge_blocks, merge_parts (attention.cuh)
  *     route_rows              put_router_logits, choose_all, order_expert_rows (forward_route.cuh)
  *   do_products               the products of the step, by the type of weights:
  *     multiply_smem           up to 8 rows, which the block norms itself: all_strips (matmul.cuh)

@@ -292,10 +292,15 @@ template <class KV, int PAIRS, int DIMS, class Shared>
 static __device__ __forceinline__ void
 attend(Shared *s)
 {
+    const uint32_t share = s->model.heads / s->model.kv_heads, splits = s->last_split + 1;
+    const uint32_t jobs = (s->a.n * share + PAIRS - 1) / PAIRS * s->model.kv_heads * splits;
+    const bool most_have_one = s->a.n > QUARTER_ROWS || 2 * jobs > gridDim.x; /* a split, of the blocks */
+    const uint32_t part = most_have_one ? ATTEND_SPLIT : ATTEND_QUARTER;
     const struct attend_scene scene = {&s->a,
                                        &s->model,
                                        s->l,
-                                       s->last_split + 1,
+                                       part,
+                                       ATTEND_SPLIT / part * splits,
                                        s->layer.window,
                                        s->a.n <= SPLIT_ROWS,
                                        Shared::HAS_EXPERTS ? s->layer.sinks : NULL,

@@ -82,10 +82,12 @@ struct dev_barrier {  /* barrier of a cooperative grid: grid.cuh */
 #define ATTEND_BLOCK 32 /* positions per warp; blocks start at multiples of it */
 #define ATTEND_SPLIT                                                                                                   \
     (BLOCK_WARPS * ATTEND_BLOCK) /* those of a block's warps, one partial; they begin at its multiples */
-#define ATTEND_PAIRS 8           /* (row, head) pairs that share a load of keys and values */
-#define MAX_HEAD_DIM 256         /* limited by the registers of a warp for the outputs of some pairs */
-#define SPLIT_ROWS   32 /* up to this number of rows the splits of a row run on different blocks; with more rows a */
-                        /* block computes them all */
+#define ATTEND_QUARTER (ATTEND_SPLIT / 4)
+#define ATTEND_PAIRS   8   /* (row, head) pairs that share a load of keys and values */
+#define MAX_HEAD_DIM   256 /* limited by the registers of a warp for the outputs of some pairs */
+#define SPLIT_ROWS     32  /* up to this number of rows the splits of a row run on different blocks; with more rows a */
+                           /* block computes them all */
+#define QUARTER_ROWS 8     /* up to this number, quarters of splits may; then they fit the memory of partials */
 
 #define HIDDEN_SHRINK 0.0625f /* silu(gate) * up is stored in F16 times this factor, and its product with W_down */
                               /* divided by */
@@ -394,9 +396,10 @@ struct dev_kv_cache {
     struct expert_list *expert_list; /* list of the current layer */
     void *expert_hidden;             /* like gated, (expert rows, ffn of an expert) */
     void *shared_hidden;             /* like gated, (rows, ffn of the shared expert) */
-    float *partials;                 /* (SPLIT_ROWS, heads, max_splits, 2 + head_dim): max, sum, unnormalised output */
-    uint32_t max_splits;             /* for the longest path */
-    uint32_t *arrivals;              /* (SPLIT_ROWS * heads) number of completed splits; zero at rest */
+    float *partials;     /* (SPLIT_ROWS, heads, max_splits, 2 + head_dim): max, sum, unnormalised output; of quarters */
+                         /* (QUARTER_ROWS, heads, 4 * max_splits, 2 + head_dim) */
+    uint32_t max_splits; /* for the longest path */
+    uint32_t *arrivals;  /* (SPLIT_ROWS * heads) number of completed parts; zero at rest */
     struct dev_barrier *barrier;
     uint32_t *cancel; /* set by the host on a separate stream */
 
@@ -416,8 +419,8 @@ struct dev_kv_cache {
 
 /* ---- forward passes ---- */
 
-/* Rows that share their path: consecutive in the forward pass, same seq, n_trunk and tail, at most ATTEND_PAIRS of them; so
- * position p is trunk[p], or tails[tail + p - n_trunk] after that, for all of them, each up to its own position. */
+/* Rows that share their trunk: consecutive in the forward pass, same seq and n_trunk, at most ATTEND_PAIRS of them; position p
+ * is trunk[p], or the row's tails[tail + p - n_trunk] after that. */
 struct row_group {
     uint32_t first, n;
 };

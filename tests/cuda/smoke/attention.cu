@@ -83,15 +83,17 @@ check(struct smoke *s, const struct shape &k, double *worst)
             return smoke_says(s, false, "splits that arrived are not counted back to 0 (%u)", left);
     if (!near_definition(s, c, apart, worst))
         return false;
-    SUCCEEDS(cudaMemset(c.a.forward.kv_cache.attended, 0, apart.size() * sizeof apart[0]));
-    c.a.apart = false;
-    run_attention(c.a);
-    if (attended_words(c) != apart)
-        return smoke_says(s, false,
-                          "%u heads on %u, %u dimensions, %u positions: one block a path gives other bits than a "
-                          "block a split",
-                          k.heads, k.kv_heads, k.dim, k.n_trunk);
-    c.a.apart = true;
+    for (bool quarters : {false, true}) {
+        SUCCEEDS(cudaMemset(c.a.forward.kv_cache.attended, 0, apart.size() * sizeof apart[0]));
+        c.a.quarters = c.a.apart = quarters;
+        run_attention(c.a);
+        if (attended_words(c) != apart)
+            return smoke_says(s, false,
+                              "%u heads on %u, %u dimensions, %u positions: a block a %s gives other bits than a block "
+                              "a split",
+                              k.heads, k.kv_heads, k.dim, k.n_trunk, quarters ? "quarter" : "path");
+    }
+    c.a.quarters = false;
     for (uint32_t i = 0; i < k.n; i += 7)
         if (c.rows[i].from < c.a.layer && !same_alone(s, c, apart, i))
             return false;

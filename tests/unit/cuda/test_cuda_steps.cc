@@ -120,10 +120,12 @@ check_attention(attention_case &c)
         }
     for (uint32_t i = 0; i < c.a.forward.n * m.heads; i++)
         assert_int_equal(c.a.forward.kv_cache.arrivals[i], 0);
-    c.a.apart = false; /* one block walks all splits: the same bits */
-    memset(c.a.forward.kv_cache.attended, 0, apart.size() * sizeof apart[0]);
-    run_attention(c.a);
-    assert_memory_equal(c.a.forward.kv_cache.attended, apart.data(), apart.size() * sizeof apart[0]);
+    for (int way = 0; way < 2; way++) { /* one block walks all splits, or blocks share their quarters: the same bits */
+        c.a.quarters = c.a.apart = way == 1;
+        memset(c.a.forward.kv_cache.attended, 0, apart.size() * sizeof apart[0]);
+        run_attention(c.a);
+        assert_memory_equal(c.a.forward.kv_cache.attended, apart.data(), apart.size() * sizeof apart[0]);
+    }
 }
 
 struct attention_shape {
