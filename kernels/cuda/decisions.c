@@ -4,29 +4,34 @@
 
 /* ---- head calls ---- */
 
-/* Computes the logits of s->head_rows[0..n), and their predictions unless `predictions` (a device pointer) is NULL. */
+/* Computes the logits of s->head_rows[0..n), and their predictions unless `predictions` (a device pointer) is NULL. The
+ * rows are put into the piece, which is sent. */
 static bool
-run_head(struct kv_cache *s, uint32_t n, struct prediction *predictions)
+run_head_with(struct kv_cache *s, uint32_t n, struct prediction *predictions, struct arena_piece *args)
 {
-    struct arena_piece args;
     bool trained = false;
-    if (!cuda_kv_cache_args(s, piece_room(n, sizeof *s->head_rows), &args))
-        return false;
     for (uint32_t i = 0; i < n; i++)
         trained = trained || s->head_rows[i].trained;
     const struct head_args a = {.model = s->weights->model,
                                 .kv_cache = s->dev,
-                                .rows = piece_copy(&args, s->head_rows, n, sizeof *s->head_rows),
+                                .rows = piece_copy(args, s->head_rows, n, sizeof *s->head_rows),
                                 .n = n,
                                 .trained = trained,
                                 .predictions = predictions,
                                 .blocks = s->blocks};
-    if (!cuda_kv_cache_send(s, &args))
+    if (!cuda_kv_cache_send(s, args))
         return false;
     uint64_t *const stamps = trace_begin(s, TRACED_HEAD, n);
     const bool ok = cuda_kv_cache_did(s, launch_head(a, &s->weights->sizes, s->stream), "running the head");
     trace_end(s, stamps);
     return ok;
+}
+
+static bool
+run_head(struct kv_cache *s, uint32_t n, struct prediction *predictions)
+{
+    struct arena_piece args;
+    return cuda_kv_cache_args(s, piece_room(n, sizeof *s->head_rows), &args) && run_head_with(s, n, predictions, &args);
 }
 
 static struct head_row
@@ -277,7 +282,7 @@ verify_part(struct kv_cache *s, const struct verify_req *requests, uint32_t n, u
     void *host;
     if (!cuda_kv_cache_args(s,
                             piece_room(n, sizeof(struct dev_round)) + piece_room(nodes, sizeof(struct verify_node)) +
-                                piece_room(nodes, sizeof(int32_t)),
+                                piece_room(nodes, sizeof(int32_t)) + piece_room(nodes, sizeof *s->head_rows),
                             &args) ||
         !cuda_kv_cache_results(s, piece_room(nodes, sizeof(struct prediction)) + piece_room(n, sizeof(struct verdict)),
                                &results))
@@ -286,7 +291,7 @@ verify_part(struct kv_cache *s, const struct verify_req *requests, uint32_t n, u
     struct verdict *verdicts = piece_put(&results, n, sizeof *verdicts, &host);
     struct verify_args a = {.model = s->weights->model, .kv_cache = s->dev, .predictions = predictions};
     const uint32_t rows = put_rounds(s, requests, n, nodes, &a, &args, verdicts);
-    if (!run_head(s, rows, predictions) || !cuda_kv_cache_send(s, &args))
+    if (!run_head_with(s, rows, predictions, &args))
         return false;
     uint64_t *const stamps = trace_begin(s, TRACED_VERIFY, rows);
     bool ok = cuda_kv_cache_did(s, launch_verify(a, &s->weights->sizes, s->stream), "verifying");

@@ -9,33 +9,23 @@
 bool
 rows_trunk(struct kv_cache *s, seq_t seq, uint32_t first, const slot_t *slots, size_t n)
 {
-    struct arena_piece args;
     if (!request_trunk(s->limits, seq, first, slots, n))
         return false;
-    if (n == 0 || !cuda_kv_cache_alive(s) || !cuda_kv_cache_args(s, piece_room(n, sizeof *slots), &args))
-        return true;
-    const slot_t *there = piece_copy(&args, slots, n, sizeof *slots);
-    if (cuda_kv_cache_send(s, &args))
-        (void)cuda_kv_cache_did(s, launch_trunk(s->dev, seq, first, there, (uint32_t)n, s->stream),
-                                "taking a trunk table");
+    if (n > 0 && cuda_kv_cache_alive(s))
+        (void)cuda_kv_cache_did(s, launch_trunk(s->dev, seq, first, slots, n, s->stream), "taking a trunk table");
     return true;
 }
 
 bool
 rows_embed(struct kv_cache *s, const struct row *rows, size_t n)
 {
-    struct arena_piece args;
     if (!request_embed(s->limits, rows, n) || n > UINT32_MAX)
         return false;
-    if (n == 0 || !cuda_kv_cache_alive(s) || !cuda_kv_cache_args(s, piece_room(n, sizeof *rows), &args))
+    if (n == 0 || !cuda_kv_cache_alive(s))
         return true;
-    const struct row *there = piece_copy(&args, rows, n, sizeof *rows);
-    if (cuda_kv_cache_send(s, &args)) {
-        uint64_t *const stamps = trace_begin(s, TRACED_EMBED, (uint32_t)n);
-        (void)cuda_kv_cache_did(s, launch_embed(s->weights->model, s->dev, there, (uint32_t)n, s->stream),
-                                "embedding tokens");
-        trace_end(s, stamps);
-    }
+    uint64_t *const stamps = trace_begin(s, TRACED_EMBED, (uint32_t)n);
+    (void)cuda_kv_cache_did(s, launch_embed(s->weights->model, s->dev, rows, n, s->stream), "embedding tokens");
+    trace_end(s, stamps);
     return true;
 }
 
@@ -51,15 +41,14 @@ paths_fit(const struct kv_cache *s, const struct forward_pass *w)
     return true;
 }
 
-/* Returns the number of consecutive rows that share a path: each row's tail is a prefix of the longest one's. */
+/* Groups consecutive rows that share their trunk. Returns the number of groups. */
 static uint32_t
 group_rows(const struct forward_pass *w, struct row_group *groups)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < w->n; i++) {
         const struct row *r = &w->rows[i], *before = i > 0 ? r - 1 : NULL;
-        if (before != NULL && groups[n - 1].n < ATTEND_PAIRS && r->seq == before->seq &&
-            r->n_trunk == before->n_trunk && r->tail == before->tail)
+        if (before != NULL && groups[n - 1].n < ATTEND_PAIRS && r->seq == before->seq && r->n_trunk == before->n_trunk)
             groups[n - 1].n++;
         else
             groups[n++] = (struct row_group){.first = i, .n = 1};

@@ -4,12 +4,12 @@
 #include "kernels/cuda/device/norm.cuh"
 #include "kernels/cuda/device/units.cuh"
 
-#define TRUNK_THREADS 256
+#define FEW_ROWS 64
 
 struct embed_args {
     const struct dev_model *model;
-    struct dev_kv_cache kv_cache;
-    const struct row *rows;
+    float *hidden;
+    struct row rows[FEW_ROWS];
 };
 
 /* One block per row. If embeddings are normed, a thread norms the values that it stored itself. */
@@ -22,7 +22,7 @@ __launch_bounds__(BLOCK_THREADS) embed_rows(struct embed_args a)
     const uint32_t position = row.n_trunk + row.n_tail - 1;
     const float *const place =
         m.positions != NULL ? m.positions + (size_t)min(position, m.n_positions - 1) * m.width : NULL;
-    float *to = a.kv_cache.hidden + (size_t)row.ring * (m.n_layers + 1) * m.width;
+    float *to = a.hidden + (size_t)row.ring * (m.n_layers + 1) * m.width;
     for (uint32_t k = threadIdx.x; k < m.width; k += BLOCK_THREADS)
         to[k] = element(m.embedding, (uint32_t)row.token, k) * m.form.embedding_scale + (place != NULL ? place[k] : 0);
     if (m.embedding_norm.weight == NULL)
@@ -34,29 +34,39 @@ __launch_bounds__(BLOCK_THREADS) embed_rows(struct embed_args a)
 
 struct trunk_args {
     slot_t *to;
-    const slot_t *from;
-    uint32_t n;
+    slot_t slots[FEW_ROWS];
 };
 
 static __global__ void
-__launch_bounds__(TRUNK_THREADS) write_trunk(struct trunk_args a)
+__launch_bounds__(FEW_ROWS) write_trunk(struct trunk_args a)
 {
-    const uint32_t i = blockIdx.x * TRUNK_THREADS + threadIdx.x;
-    if (i < a.n)
-        a.to[i] = a.from[i];
+    a.to[threadIdx.x] = a.slots[threadIdx.x];
 }
 
 extern "C" cudaError_t
-launch_embed(const struct dev_model *model, struct dev_kv_cache kv_cache, const struct row *rows, uint32_t n,
+launch_embed(const struct dev_model *model, struct dev_kv_cache kv_cache, const struct row *rows, size_t n,
              cudaStream_t stream)
 {
-    const struct embed_args a = {model, kv_cache, rows};
-    return launch(embed_rows, n, BLOCK_THREADS, a, stream);
+    cudaError_t said = cudaSuccess;
+    struct embed_args a = {model, kv_cache.hidden, {}};
+    for (size_t done = 0; done < n && said == cudaSuccess; done += FEW_ROWS) {
+        const uint32_t few = n - done < FEW_ROWS ? (uint32_t)(n - done) : FEW_ROWS;
+        memcpy(a.rows, rows + done, few * sizeof *rows);
+        said = launch(embed_rows, few, BLOCK_THREADS, a, stream);
+    }
+    return said;
 }
 
 extern "C" cudaError_t
-launch_trunk(struct dev_kv_cache kv_cache, seq_t seq, uint32_t first, const slot_t *slots, uint32_t n, cudaStream_t stream)
+launch_trunk(struct dev_kv_cache kv_cache, seq_t seq, uint32_t first, const slot_t *slots, size_t n,
+             cudaStream_t stream)
 {
-    const struct trunk_args a = {kv_cache.trunk + (size_t)seq * kv_cache.trunk_room + first, slots, n};
-    return launch(write_trunk, (n + TRUNK_THREADS - 1) / TRUNK_THREADS, TRUNK_THREADS, a, stream);
+    cudaError_t said = cudaSuccess;
+    struct trunk_args a = {kv_cache.trunk + (size_t)seq * kv_cache.trunk_room + first, {}};
+    for (size_t done = 0; done < n && said == cudaSuccess; done += FEW_ROWS, a.to += FEW_ROWS) {
+        const uint32_t few = n - done < FEW_ROWS ? (uint32_t)(n - done) : FEW_ROWS;
+        memcpy(a.slots, slots + done, few * sizeof *slots);
+        said = launch(write_trunk, 1, few, a, stream);
+    }
+    return said;
 }

@@ -55,16 +55,16 @@ router_logit(const float *weights, const Row &row, uint32_t width)
 static __device__ __forceinline__ void
 spread_smem(struct forward_state *s, const struct dev_norm &norm)
 {
-    const uint32_t depth = s->now.depth;
-    for (uint32_t i = 0; i < s->a.n && norm.weight != NULL && s->model.form.centred; i++)
-        add_numbers(s->model, hidden_of(s, row_of(s, i), depth), s->norm_sums[i]);
+    const uint32_t n = norm.weight != NULL ? s->a.n : 0;
+    const bool centred = s->model.form.centred;
+    const auto source = [=](uint32_t i) { return i < n ? hidden_of(s, row_of(s, i), s->now.depth) : NULL; };
+    for (uint32_t i = 0; i < n && centred; i++)
+        add_numbers(s->model, source(i), s->norm_sums[i]);
     __syncthreads();
-    for (uint32_t i = 0; i < s->a.n && norm.weight != NULL; i++) {
-        if (s->model.form.centred)
-            add_deviations(s->model, hidden_of(s, row_of(s, i), depth), s->norm_sums[i], s->norm_parts[i]);
-        else
-            add_squares(s->model, hidden_of(s, row_of(s, i), depth), s->norm_parts[i]);
-    }
+    for (uint32_t i = 0; i < n && centred; i++)
+        add_deviations(s->model, source(i), s->norm_sums[i], s->norm_parts[i]);
+    for (uint32_t i = 0; i < n && !centred; i += 2)
+        add_squares(s->model, source(i), source(i + 1), &s->norm_parts[i]);
     __syncthreads();
 }
 
@@ -90,7 +90,8 @@ put_router_logits(struct forward_state *s)
                                          spread_of(m, mean, smem_sum(s->norm_parts[i]), m.width)};
             z = router_logit(weights, row, m.width);
         } else {
-            const struct normed_row row = {(m.exact ? (const float *)kv_cache.normed : kv_cache.raw) + (size_t)i * m.width};
+            const struct normed_row row = {(m.exact ? (const float *)kv_cache.normed : kv_cache.raw) +
+                                           (size_t)i * m.width};
             z = router_logit(weights, row, m.width);
         }
         if (thread_here() % WARP == 0)

@@ -385,12 +385,13 @@ static __device__ __forceinline__ void
 norm_to_smem(struct forward_state *s)
 {
     uint16_t *const to = (uint16_t *)(s->work + SMEM_AT);
-    for (uint32_t i = 0; i < s->product.n; i++)
-        if (smem_source(s, i) != NULL)
-            add_squares(s->model, smem_source(s, i), s->norm_parts[i]);
+    const uint32_t n = s->product.n;
+    for (uint32_t i = 0; i < n; i += 2)
+        add_squares(s->model, smem_source(s, i), i + 1 < n ? smem_source(s, i + 1) : NULL, &s->norm_parts[i]);
     __syncthreads();
-    for (uint32_t i = 0; i < s->product.n; i++)
-        put_smem(s->model, smem_source(s, i), s->entry.norm.weight, s->norm_parts[i], to, i);
+    for (uint32_t i = 0; i < n; i += 2)
+        put_smem(s->model, smem_source(s, i), i + 1 < n ? smem_source(s, i + 1) : NULL, s->entry.norm.weight,
+                 &s->norm_parts[i], to, i, n);
     __syncthreads();
 }
 

@@ -28,9 +28,9 @@ struct synthetic_args {
 cudaError_t launch_synthetic(struct synthetic_args, cudaStream_t);
 
 /* Hidden states of depth 0: hidden[rows[i].ring][0] = embedding[rows[i].token], in the model's form. */
-cudaError_t launch_embed(const struct dev_model *, struct dev_kv_cache, const struct row *rows, uint32_t n,
-                         cudaStream_t);
-cudaError_t launch_trunk(struct dev_kv_cache, seq_t, uint32_t first, const slot_t *slots, uint32_t n, cudaStream_t);
+cudaError_t launch_embed(const struct dev_model *, struct dev_kv_cache, const struct row *rows, size_t n, cudaStream_t);
+/* rows and slots are on the host: they are parameters of kernels, FEW_ROWS at a time, which saves a copy. */
+cudaError_t launch_trunk(struct dev_kv_cache, seq_t, uint32_t first, const slot_t *slots, size_t n, cudaStream_t);
 cudaError_t launch_stamp(uint64_t *to, cudaStream_t);                           /* writes the global timer's time */
 cudaError_t launch_forward(struct forward_args, uint32_t blocks, cudaStream_t); /* cooperative launch */
 cudaError_t launch_forward_moe(struct forward_args, uint32_t blocks, cudaStream_t);

@@ -111,34 +111,52 @@ norm_row_as(const struct dev_model &m, bool exact, const float *from, const stru
     put_padding(to, exact, m.width, r);
 }
 
-/* The same in two parts, for rows that every block norms for itself; RMS norms only. First part: the warps' sums of
- * squares, of (BLOCK_WARPS), which may be read after a __syncthreads(). */
-static __device__ __forceinline__ void
-add_squares(const struct dev_model &m, const float *from, float *sums)
+static __device__ __forceinline__ float
+smem_sum(const float *sums)
 {
-    const uint32_t thread = thread_here();
-    float squares = 0;
-#pragma unroll 8
-    for (uint32_t k = thread; k < m.width; k += BLOCK_THREADS)
-        squares = fmaf(from[k], from[k], squares);
-    squares = warp_sum(squares);
-    if (thread % WARP == 0)
-        sums[thread / WARP] = squares;
+    const uint32_t lane = thread_here() % WARP;
+    return warp_sum(lane < BLOCK_WARPS ? sums[lane] : 0);
 }
 
-/* Second part: stores row r in shared memory. from NULL: zeros. */
+/* The same in two parts, for rows that every block norms for itself, two at once, so that their loads overlap; RMS norms
+ * only. A row that takes no part is NULL. First part: the warps' sums of squares, of (2, BLOCK_WARPS), which may be read
+ * after a __syncthreads(). */
 static __device__ __forceinline__ void
-put_smem(const struct dev_model &m, const float *from, const float *weight, const float *sums, uint16_t *to, uint32_t r)
+add_squares(const struct dev_model &m, const float *first, const float *second, float (*sums)[BLOCK_WARPS])
 {
-    const uint32_t thread = thread_here(), units = units_of(m.width);
-    const float mean =
-                    from == NULL ? 0 : warp_sum(thread % WARP < BLOCK_WARPS ? sums[thread % WARP] : 0) / (float)m.width,
-                inverse = 1.0f / sqrtf(mean + m.rms_eps);
+    const uint32_t thread = thread_here();
+    float one = 0, two = 0;
 #pragma unroll 8
-    for (uint32_t k = thread; k < m.width; k += BLOCK_THREADS)
-        to[smem_place(units, r, k)] = from == NULL ? 0 : half_bits(from[k] * inverse * weight[k]);
-    for (uint32_t k = m.width + thread; k < units * UNIT; k += BLOCK_THREADS)
-        to[smem_place(units, r, k)] = 0;
+    for (uint32_t k = thread; k < m.width; k += BLOCK_THREADS) {
+        const float x = first != NULL ? first[k] : 0, y = second != NULL ? second[k] : 0;
+        one = fmaf(x, x, one);
+        two = fmaf(y, y, two);
+    }
+    one = warp_sum(one);
+    two = warp_sum(two);
+    if (thread % WARP == 0) {
+        sums[0][thread / WARP] = one;
+        sums[1][thread / WARP] = two;
+    }
+}
+
+/* Second part: stores row r of n in shared memory, and the one after it. Rows that take no part are zero. */
+static __device__ __forceinline__ void
+put_smem(const struct dev_model &m, const float *first, const float *second, const float *weight,
+         const float (*sums)[BLOCK_WARPS], uint16_t *to, uint32_t r, uint32_t n)
+{
+    const uint32_t units = units_of(m.width);
+    const float one = 1.0f / sqrtf(smem_sum(sums[0]) / (float)m.width + m.rms_eps),
+                two = 1.0f / sqrtf(smem_sum(sums[1]) / (float)m.width + m.rms_eps);
+#pragma unroll 8
+    for (uint32_t k = thread_here(); k < m.width; k += BLOCK_THREADS) {
+        to[smem_place(units, r, k)] = first != NULL ? half_bits(first[k] * one * weight[k]) : 0;
+        if (r + 1 < n)
+            to[smem_place(units, r + 1, k)] = second != NULL ? half_bits(second[k] * two * weight[k]) : 0;
+    }
+    for (uint32_t k = m.width + thread_here(); k < units * UNIT; k += BLOCK_THREADS)
+        for (uint32_t i = r; i < n && i < r + 2; i++)
+            to[smem_place(units, i, k)] = 0;
 }
 
 /* The same for centred norms, in three parts: the warps' sums, of (BLOCK_WARPS), */
@@ -153,13 +171,6 @@ add_numbers(const struct dev_model &m, const float *from, float *sums)
     sum = warp_sum(sum);
     if (thread % WARP == 0)
         sums[thread / WARP] = sum;
-}
-
-static __device__ __forceinline__ float
-smem_sum(const float *sums)
-{
-    const uint32_t lane = thread_here() % WARP;
-    return warp_sum(lane < BLOCK_WARPS ? sums[lane] : 0);
 }
 
 /* the sums of squared deviations from the mean, */
