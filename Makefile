@@ -205,14 +205,19 @@ PLUGIN := $(if $(SANITIZE),,$(if $(NVCC),cuda-if-possible))
 $(BUILD)/cuda/code: FORCE
 	@mkdir -p $(@D)
 	@echo $(CUDA_CODE) | cmp -s - $@ || { echo "  the CUDA plug-in is compiled for $(CUDA_CODE)"; echo $(CUDA_CODE) >$@; }
+# The compiler's version, likewise.
+CUDA_VERSION = $(if $(NVCC),$(shell $(NVCC) --version | sed -n 's/.*release \([0-9.]*\).*/\1/p'))
+$(BUILD)/cuda/nvcc: FORCE
+	@mkdir -p $(@D)
+	@echo $(CUDA_VERSION) | cmp -s - $@ || echo $(CUDA_VERSION) >$@
 FORCE:
 
-$(BUILD)/cuda/%.o: %.cu $(BUILD)/cuda/code
+$(BUILD)/cuda/%.o: %.cu $(BUILD)/cuda/code $(BUILD)/cuda/nvcc
 	@mkdir -p $(@D)
 	$(call say,NVCC,$<)
 	$(Q)$(NVCC) $(NVCC_BASE) $(NVCCFLAGS) $(ITS_FLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 
-$(BUILD)/cuda/%.o: %.c
+$(BUILD)/cuda/%.o: %.c $(BUILD)/cuda/nvcc
 	@mkdir -p $(@D)
 	$(call say,CC,"$< (CUDA)")
 	$(Q)$(CC) $(BASE) $(OPENMP) $(CFLAGS) $(ITS_FLAGS) -fPIC -fvisibility=hidden $(CUDA_INCLUDE) -MMD -MP -c $< -o $@
@@ -266,12 +271,14 @@ CUDA_RUNS  := specscope specscope-blas.so specscope-cuda.so $(CUBLAS_SO:$(BUILD)
 # The parts that need only nvcc and a C compiler, and no library.
 CUDA_ALONE := specscope-cuda.so gpu_smoke gpu_floors
 # The kit of another major version of CUDA has another name: kits for an older driver and for a newer one can be side by side.
-CUDA_MAJOR  = $(if $(NVCC),$(shell $(NVCC) --version | sed -n 's/.*release \([0-9]*\).*/\1/p'))
-CUDA_KIT    = $(BUILD)/cuda-kit-$(CUDA_MAJOR)
-.PHONY: cuda-kit test-cuda bench-cuda
+CUDA_KIT    = $(BUILD)/cuda-kit-$(basename $(CUDA_VERSION))
+.PHONY: cuda-kit cuda-kits test-cuda bench-cuda
 cuda-kit: $(CUDA_RUNS:%=$(BUILD)/%)
 	@rm -rf $(CUDA_KIT) && NVCC="$(NVCC)" tests/cuda/kit.sh $(CUDA_KIT) $(CUDA_RUNS:%=$(BUILD)/%)
 	@XZ_OPT=-9e tar -C $(BUILD) -cJf $(CUDA_KIT).tar.xz $(notdir $(CUDA_KIT)) && du -sh $(CUDA_KIT) $(CUDA_KIT).tar.xz
+# A kit by each of NVCCS, which may be of CUDA 12 and of 13.
+cuda-kits:
+	@for nvcc in $(NVCCS); do $(MAKE) --no-print-directory cuda-kit NVCC="$$nvcc" || exit 1; done
 test-cuda bench-cuda:
 	@$(code_here); RECORD=$(RECORD) MAKE="$(MAKE) $(JOBS)" NVCC="$(NVCC)" CODE="$$code" ALL="$(CUDA_RUNS:%=$(BUILD)/%)" \
 		ALONE="$(CUDA_ALONE:%=$(BUILD)/%)" tests/cuda/here.sh $(BUILD) $(@:%-cuda=%)

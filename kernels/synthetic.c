@@ -23,10 +23,97 @@ synthetic_scale(double wanted)
     return (float)(nearbyint(wanted / unit) * unit);
 }
 
+/* ---- blocks of four and six bits ---- */
+
+#define MOST_BLOCK 256
+
+/* Replaces n's that share a scale by their `bits` bits, odd or 0. Returns the factor of the scale. */
+static int
+keep_bits(int8_t *n, int count, int bits)
+{
+    bool faint = true;
+    for (int i = 0; i < count; i++)
+        faint = faint && (n[i] == 1 || n[i] == -1);
+    for (int i = 0; i < count && !faint; i++)
+        n[i] = (int8_t)(n[i] == 1 || n[i] == -1 ? 0 : 2 * (n[i] >> (8 - bits)) + 1);
+    return faint ? 1 : 1 << (7 - bits);
+}
+
+static void
+put_half(float x, unsigned char *to)
+{
+    const uint16_t half = f32_to_f16(x);
+    memcpy(to, &half, sizeof half);
+}
+
+static void
+block_q4_0(float scale, int8_t *n, unsigned char *out)
+{
+    put_half(scale * (float)keep_bits(n, 32, 3), out);
+    for (int k = 0; k < 16; k++)
+        out[2 + k] = (unsigned char)((n[k] + 8) | (n[k + 16] + 8) << 4);
+}
+
+/* d scale q - dmin minimum, with dmin = 8 d and minimum = scale. */
+static void
+block_q4_k(float scale, int8_t *n, unsigned char *out)
+{
+    memset(out, 0, 16);
+    put_half(scale, out);
+    put_half(8 * scale, out + 2);
+    for (int j = 0; j < 8; j++) {
+        const int factor = keep_bits(n + 32 * j, 32, 3), low = factor & 15, high = factor >> 4 << 6;
+        unsigned char *s = out + 4 + j;
+        if (j < 4) {
+            s[0] = s[4] = (unsigned char)factor;
+        } else { /* four bits of both in one byte, two each above those of the first four */
+            s[4] = (unsigned char)(low | low << 4);
+            s[-4] = (unsigned char)(s[-4] | high);
+            s[0] = (unsigned char)(s[0] | high);
+        }
+    }
+    for (int k = 0; k < 128; k++) {
+        const int8_t *two = n + k / 32 * 64 + k % 32;
+        out[16 + k] = (unsigned char)((two[0] + 8) | (two[32] + 8) << 4);
+    }
+}
+
+static void
+block_q6_k(float scale, int8_t *n, unsigned char *out)
+{
+    unsigned char *low = out, *high = out + 128, *scales = out + 192;
+    for (int j = 0; j < 16; j++)
+        scales[j] = (unsigned char)keep_bits(n + 16 * j, 16, 5);
+    put_half(scale, out + 208);
+    for (int k = 0; k < 64; k++) { /* columns k of each quarter of a half of the block */
+        const int8_t *four = n + k / 32 * 128 + k % 32;
+        unsigned q[4];
+        for (int i = 0; i < 4; i++)
+            q[i] = (unsigned)(four[32 * i] + 32);
+        low[k / 32 * 64 + k % 32] = (unsigned char)((q[0] & 15) | (q[2] & 15) << 4);
+        low[k / 32 * 64 + 32 + k % 32] = (unsigned char)((q[1] & 15) | (q[3] & 15) << 4);
+        high[k] = (unsigned char)(q[0] >> 4 | q[1] >> 4 << 2 | q[2] >> 4 << 4 | q[3] >> 4 << 6);
+    }
+}
+
+/* Returns what writes a block from its n's, which it changes; NULL: other types. */
+static void (*block_writer(enum weight_type type))(float scale, int8_t *n, unsigned char *out)
+{
+    switch (type) {
+    case WEIGHT_Q4_0: return block_q4_0;
+    case WEIGHT_Q4_K: return block_q4_k;
+    case WEIGHT_Q6_K: return block_q6_k;
+    default: return NULL;
+    }
+}
+
+/* ---- rows ---- */
+
 size_t
 synthetic_row_bytes(enum weight_type type, uint32_t cols)
 {
-    const bool made = type == WEIGHT_F32 || type == WEIGHT_F16 || type == WEIGHT_BF16 || type == WEIGHT_Q8_0;
+    const bool made = type == WEIGHT_F32 || type == WEIGHT_F16 || type == WEIGHT_BF16 || type == WEIGHT_Q8_0 ||
+                      block_writer(type) != NULL;
     return made && cols % tensor_block_values(type) == 0 ? tensor_row_bytes(type, cols) : 0;
 }
 
@@ -57,6 +144,15 @@ void
 synthetic_row(const struct tensor *t, uint32_t row, void *out)
 {
     unsigned char *to = out;
+    const size_t values = tensor_block_values(t->type);
+    if (block_writer(t->type) != NULL) {
+        for (uint32_t k = 0; k < t->cols; k += (uint32_t)values, to += tensor_block_bytes(t->type)) {
+            int8_t n[MOST_BLOCK];
+            integers(t->synthetic, row, k, (uint32_t)values, n);
+            block_writer(t->type)(t->synthetic->scale, n, to);
+        }
+        return;
+    }
     if (t->type == WEIGHT_Q8_0) {
         row_q8_0(t, row, to);
         return;
@@ -82,8 +178,15 @@ synthetic_row(const struct tensor *t, uint32_t row, void *out)
 void
 synthetic_row_f32(const struct tensor *t, uint32_t row, float *y)
 {
-    int8_t n[SYNTHETIC_Q8_BLOCK];
-    for (uint32_t k = 0; k < t->cols; k += SYNTHETIC_Q8_BLOCK) {
+    int8_t n[MOST_BLOCK];
+    const size_t values = tensor_block_values(t->type);
+    for (uint32_t k = 0; block_writer(t->type) != NULL && k < t->cols; k += (uint32_t)values) {
+        unsigned char block[MOST_BLOCK];
+        integers(t->synthetic, row, k, (uint32_t)values, n);
+        block_writer(t->type)(t->synthetic->scale, n, block);
+        tensor_blocks(t->type, block, values, y + k);
+    }
+    for (uint32_t k = 0; block_writer(t->type) == NULL && k < t->cols; k += SYNTHETIC_Q8_BLOCK) {
         const uint32_t left = t->cols - k < SYNTHETIC_Q8_BLOCK ? t->cols - k : SYNTHETIC_Q8_BLOCK;
         integers(t->synthetic, row, k, left, n);
         for (uint32_t i = 0; i < left; i++) {

@@ -5,7 +5,10 @@
  * deviation SYNTHETIC_DEVIATION. In rows from `faint_row` on, and in columns from `faint_col` on, n is 1 or -1. `scale`
  * has at most four significant bits and is a multiple of 2^-24: an element has at most eleven bits and is exact in F32
  * and F16, and n and scale are the int8 and the scale of Q8_0. The three types contain the same numbers. BF16 has eight
- * bits and contains them rounded to nearest, ties to even. n does not depend on the type. */
+ * bits and contains them rounded to nearest, ties to even. n does not depend on the type.
+ *
+ * Q4_0 and Q4_K contain three bits of n: 16 (2 (n >> 5) + 1), and Q6_K five: 4 (2 (n >> 3) + 1); 1 and -1 become 0. So
+ * their deviations are nearly the same. Where all n of a scale are 1 or -1 (in 32 columns, of Q6_K 16), they are kept. */
 #ifndef KERNELS_SYNTHETIC_H
 #define KERNELS_SYNTHETIC_H
 

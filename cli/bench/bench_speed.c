@@ -17,28 +17,30 @@
 
 static const uint32_t row_counts[] = {1, 2, 4, 8, 16, 32};
 #define N_COUNTS (sizeof row_counts / sizeof *row_counts)
+#define TREE     8
 
 struct steps {
     /* a forward pass of n rows through all layers, and the head's verdict on them */
     double verify[N_COUNTS][REPEATS];
+    double tree[REPEATS];      /* the same of a binary tree of TREE rows; the others are chains */
     double forward[REPEATS];   /* one row through all layers, no head */
     double probe[REPEATS];     /* the head on one row */
     double probe_all[REPEATS]; /* all layers of 8 rows in one head call, against the final layer */
 };
 
 static bool
-verify_rows(struct context *ctx, seq_t seq, uint32_t n, uint32_t layers, double *forward_us, double *all_us)
+verify_rows(struct context *ctx, seq_t seq, uint32_t n, bool tree, uint32_t layers, double *forward_us, double *all_us)
 {
     struct verify_row rows[32];
     slot_t slots[32];
     const struct sampling greedy = {.top_p = 1};
     struct verdict verdict;
-    for (uint32_t i = 0; i < n; i++) { /* a chain */
-        slots[i] = context_append(ctx, seq, i == 0 ? SLOT_NONE : slots[i - 1], (token_t)(5 + i));
+    for (uint32_t i = 0; i < n; i++) {
+        const int32_t parent = i == 0 ? -1 : tree ? (int32_t)(i - 1) / 2 : (int32_t)i - 1;
+        slots[i] = context_append(ctx, seq, i == 0 ? SLOT_NONE : slots[parent], (token_t)(5 + i));
         if (slots[i] == SLOT_NONE)
             return false;
-        rows[i] =
-            (struct verify_row){.parent = (int32_t)i - 1, .token = (token_t)(5 + i), .slot = slots[i], .q = DIST_NONE};
+        rows[i] = (struct verify_row){.parent = parent, .token = (token_t)(5 + i), .slot = slots[i], .q = DIST_NONE};
     }
     double start = now_us();
     if (!context_advance(ctx, slots, n, layers, NULL))
@@ -84,7 +86,9 @@ measure_steps(struct context *ctx, uint32_t layers, uint32_t depth, struct steps
         ok = probe_rows(ctx, seq, 1, false, layers, probes, predictions, &s->probe[at]) &&
              probe_rows(ctx, seq, 8, true, layers, probes, predictions, &s->probe_all[at]);
         for (size_t c = 0; c < N_COUNTS && ok; c++)
-            ok = verify_rows(ctx, seq, row_counts[c], layers, c == 0 ? &s->forward[at] : &unused, &s->verify[c][at]);
+            ok = verify_rows(ctx, seq, row_counts[c], false, layers, c == 0 ? &s->forward[at] : &unused,
+                             &s->verify[c][at]);
+        ok = ok && verify_rows(ctx, seq, TREE, true, layers, &unused, &s->tree[at]);
     }
     free(prompt);
     free(probes);
@@ -122,10 +126,13 @@ bench_steps(struct engine *engine, const struct options *o, struct err *err)
             cJSON_AddNumberToObject(rows, name, v / one);
             if (!quiet)
                 printf("verify %2s rows, against 1%10s %10.1f %8.2f\n", name, "", v, v / one);
-            if (row_counts[c] == 8) {
+            if (row_counts[c] == TREE) {
+                const double tree = median(s->tree, REPEATS);
                 cJSON_AddNumberToObject(j, "probe_all_over_verify_8", all / v);
+                cJSON_AddNumberToObject(j, "tree_8_over_verify_8", tree / v);
                 if (!quiet)
-                    printf("%-34s %10.1f %8.2f\n", "all layers x 8 rows, against that", all, all / v);
+                    printf("%-34s %10.1f %8.2f\n%-34s %10.1f %8.2f\n", "a tree of 8 rows, against that", tree, tree / v,
+                           "all layers x 8 rows, against that", all, all / v);
             }
         }
         cJSON_AddNumberToObject(j, "verify_1_us", one);

@@ -144,7 +144,7 @@ const struct option_row option_rows[] = {
          "random weights; a share A of layer K's drafts is accepted", .takes = TAKES_SHAPE,
          .more = "The weights have the shape of a real model, and no file is read. A is from 0.3 to 0.97: the layers "
                  "after K change few predictions. This measures what speculation gains at real sizes; the text is not "
-                 "language. Types: 'f32', 'f16', 'bf16', 'q8_0' (the default)."),
+                 "language. Types: 'f32', 'f16', 'bf16', 'q8_0' (the default), 'q4_0', 'q4_k', 'q6_k'."),
     LIST("lora", 0, "FILE[:SCALE]", GENERATES | COMMAND_INFO | TRAINS, lora, "adapter to merge into the model",
          .repeats = true, .model = true, .takes = TAKES_FILE,
          .more =
@@ -165,8 +165,8 @@ const struct option_row option_rows[] = {
           .more = "A given number is fixed; without the option the number adapts to the machine's load."),
     WHOLE("seed", 0, "N", GENERATES | TRAINS, seed, 0, UINT64_MAX, "random seed", .def = "1"),
     TEXT("draft", 0, "MODEL", GENERATES | COMMAND_INFO | COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE, aux[AUX_DRAFT],
-         "model or EAGLE-3 head that drafts, or self:E", .model = true, .takes = TAKES_FILE, WORDS(aux_words, COUNT(aux_words)),
-         .without = SIBLING("draft"), .more = SELF(SIBLING("draft"))),
+         "model or EAGLE-3 head that drafts, or self:E", .model = true, .takes = TAKES_FILE,
+         WORDS(aux_words, COUNT(aux_words)), .without = SIBLING("draft"), .more = SELF(SIBLING("draft"))),
     TEXT("companion", 0, "MODEL", GENERATES | COMMAND_INFO | COMMAND_TRAIN_PROFILE, aux[AUX_COMPANION],
          "companion model, or self:E", .model = true, .takes = TAKES_FILE, WORDS(aux_words, COUNT(aux_words)),
          .without = SIBLING("companion"),

@@ -154,13 +154,15 @@ synthetic_find_shape(const char *name, size_t len, const struct synthetic_shape 
 bool
 synthetic_find_type(const char *name, size_t len, enum weight_type *out, struct err *err)
 {
-    static const enum weight_type types[] = {WEIGHT_F32, WEIGHT_F16, WEIGHT_BF16, WEIGHT_Q8_0};
+    static const enum weight_type types[] = {WEIGHT_F32,  WEIGHT_F16,  WEIGHT_BF16, WEIGHT_Q8_0,
+                                             WEIGHT_Q4_0, WEIGHT_Q4_K, WEIGHT_Q6_K};
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         *out = types[i];
         if (same_name(tensor_type_name(types[i]), name, len))
             return true;
     }
-    return err_set(err, ERR_USAGE, "synthetic weights are not made in '%.*s'; there are f32, f16, bf16 and q8_0",
+    return err_set(err, ERR_USAGE,
+                   "synthetic weights are not made in '%.*s'; there are f32, f16, bf16, q8_0, q4_0, q4_k and q6_k",
                    len < 20 ? (int)len : 20, name);
 }
 

@@ -85,11 +85,12 @@ send(struct upload *u, const struct packing *p, uint32_t first, uint32_t n, unsi
     return report(u, err);
 }
 
+/* Whether the device generates it; the host packs four and six bits. */
 static bool
-is_synthetic(const struct packing *p)
+is_planted(const struct packing *p)
 {
     for (uint32_t i = 0; i < p->n_parts; i++)
-        if (p->parts[i]->data != NULL)
+        if (p->parts[i]->data != NULL || has_pairs(p->parts[i]->type))
             return false;
     return true;
 }
@@ -147,7 +148,7 @@ upload_stacked(struct upload *u, const struct packing *p, const struct dev_matri
     for (uint32_t i = 0; i < p->n_parts; i++)
         if (p->parts[i]->type != p->type)
             *(p->type == WEIGHT_Q8_0 ? &u->to_bytes : &u->to_halves) |= 1u << p->parts[i]->type;
-    if (is_synthetic(p)) {
+    if (is_planted(p)) {
         struct dev_matrix own = *m;
         own.quants = quants;
         own.scales = scales;

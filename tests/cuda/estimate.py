@@ -19,6 +19,8 @@ TURNS = {"F16": (4096, 76, 328, 8, 64), "Q8_0": (4352, 310, 711, 11, 117)}
 BYTES = {"F16": 2, "Q8_0": 34 / 32}  # a weight
 TRIPS = 3     # round trips of a barrier that follow each other
 BARRIERS = 5  # of a layer
+FAST = 5500    # bytes a nanosecond from L2 to all multiprocessors
+PORT = 64      # bytes a clock from L2 to one
 WINDOW = {"H200": 96 << 10, "A100 80 GB": 92 << 10, "4090": 128 << 10}
 BEGIN, TAIL, NORM, ATTEND = 250, 900, 400, 1200  # clocks: before the first weights, behind a phase's last ones, of a norm's and
                                                  # short attention's own instructions
@@ -69,6 +71,19 @@ def token(gpu, kind):
     return phases, layer, LAYERS * layer + head, floor
 
 
+def savings(gpu):
+    """Microseconds of a layer, F16, by what shares or spreads its work."""
+    blocks, clock, speed, trip, _ = GPUS[gpu]
+    kept = 2 * POSITIONS * WIDTH * 2
+
+    def attend(part):  # a row on 8 heads of keys of 128 dimensions
+        turns = -(-8 * -(-POSITIONS // part) // blocks)
+        return turns * part * 2 * 128 * 2 / (PORT * clock)
+    return {"quarters of splits: one row, 8 heads of keys": attend(512) - attend(128),
+            "one trunk for all siblings: a tree of 8 rows": 8 * kept / max(FAST, speed) - kept / (speed * COPY),
+            "two rows at once: both norms of 8 rows": 2 * 4 * (NORM + trip) / clock}
+
+
 def main():
     columns = [(gpu, kind) for gpu in GPUS for kind in TURNS]
     found = {c: token(*c) for c in columns}
@@ -82,6 +97,10 @@ def main():
     row("a layer", lambda f: "%.0f" % (f[1] / 1e3))
     row("tokens a second", lambda f: "%.0f" % (1e9 / f[2]))
     row("floor: at the whole bandwidth, at a copy's", lambda f: "%.0f, %.0f" % (1e9 / f[3], 1e9 * COPY / f[3]))
+
+    print("\n| saved, µs a layer | " + " | ".join(GPUS) + " |\n| --- |" + " --- |" * len(GPUS))
+    for name in savings("H200"):
+        print("| %s | %s |" % (name, " | ".join("%.1f" % (savings(gpu)[name] / 1e3) for gpu in GPUS)))
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ fi
 DRAFT=${DRAFT:-models/fables-draft-q8_0.gguf}
 SHAPE=${SHAPE:-Llama-2-7B}
 EXIT=${EXIT:-8} # the synthetic model's layer after which little changes
-TYPES=${TYPES-f16 q8_0}
+TYPES=${TYPES-f16 q8_0 q4_0 q4_k q6_k}
 SYNTHETIC=${SYNTHETIC:-$SHAPE:f16,12,0.75}
 N=${N:-300}
 PROGRAMS=${PROGRAMS-cuda_backend cuda_queue cuda_long_paths invariance context_property golden_families lossless_matrix}

@@ -161,7 +161,41 @@ TEST(all_types_hold_the_same_numbers)
             }
     }
     assert_int_equal(synthetic_row_bytes(WEIGHT_Q8_0, 33), 0);
-    assert_int_equal(synthetic_row_bytes(WEIGHT_Q4_K, 256), 0);
+    assert_int_equal(synthetic_row_bytes(WEIGHT_Q4_K, 128), 0);
+    assert_int_equal(synthetic_row_bytes(WEIGHT_Q5_K, 256), 0);
+}
+
+TEST(four_and_six_bits_hold_the_leading_bits_of_the_same_numbers)
+{
+    enum { N = 512 };
+    static const struct {
+        enum weight_type type;
+        int bits, share; /* columns under a scale */
+    } types[] = {{WEIGHT_Q4_0, 3, 32}, {WEIGHT_Q4_K, 3, 32}, {WEIGHT_Q6_K, 5, 16}};
+    uint64_t random = seed;
+    for (int turn = 0; turn < 60; turn++) {
+        const int bits = types[turn % 3].bits, share = types[turn % 3].share;
+        struct synthetic p = {.key = splitmix64(&random),
+                              .scale = synthetic_scale(exp(-12 * (double)(splitmix64(&random) % 1000) / 1000)),
+                              .faint_row = ROWS / 2,
+                              .faint_col = (uint32_t)(splitmix64(&random) % (N + 1))};
+        const struct tensor synthetic = {.type = types[turn % 3].type, .rows = ROWS, .cols = N, .synthetic = &p};
+        unsigned char bytes[N];
+        float y[N], formula_says[N];
+        for (uint32_t row = 0; row < ROWS; row += 5) {
+            assert_in_range(synthetic_row_bytes(synthetic.type, N), N / 2, sizeof bytes);
+            synthetic_row(&synthetic, row, bytes);
+            const struct tensor file = {.data = bytes, .type = synthetic.type, .rows = 1, .cols = N};
+            tensor_row(&file, 0, y);
+            synthetic_row_f32(&synthetic, row, formula_says);
+            assert_memory_equal(y, formula_says, sizeof y);
+            for (uint32_t k = 0; k < N; k++) {
+                const int n = synthetic_integer(&p, row, k), kept = (2 * (n >> (8 - bits)) + 1) * (1 << (7 - bits));
+                const bool faint = row >= p.faint_row || k / (uint32_t)share * (uint32_t)share >= p.faint_col;
+                assert_true(y[k] == (float)(faint ? n : abs(n) == 1 ? 0 : kept) * p.scale);
+            }
+        }
+    }
 }
 
 /* ---- acceptance ---- */
@@ -238,7 +272,7 @@ TEST(specs_are_read_or_refused_by_name)
     } bad[] = {
         {"", "SHAPE[:TYPE],k,acceptance"}, {"tiny", "SHAPE[:TYPE],k,acceptance"},
         {"huge,1,0.5", "Llama-2-7B"},      {",1,0.5", "no shape is called ''"},
-        {"tiny:q4_k,1,0.5", "q8_0"},       {"tiny:,1,0.5", "q8_0"},
+        {"tiny:q5_k,1,0.5", "q8_0"},       {"tiny:,1,0.5", "q8_0"},
         {"tiny,0,0.5", "from 1 to 7"},     {"tiny,8,0.5", "from 1 to 7"},
         {"tiny,-1,0.5", "from 1 to 7"},    {"tiny,99999999999999999999,0.5", "from 1 to 7"},
         {"tiny,1", "from 1 to 7"},         {"tiny,1,", "acceptance"},
