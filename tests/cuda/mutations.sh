@@ -1,11 +1,12 @@
 #!/bin/sh
 # Leaves out one barrier, __syncwarp, fence, acquire, release or meeting of the grid at a time, in each kernel that passes it, or one
-# waiting or event of the host's, and says what notices: the happens-before checker (a race; a read that may find an old line in
+# waiting or event of the host's; or narrows the scope of an acquire or release to its block, makes a load one of constants, or has one
+# buffer take the place of two; and says what notices: the happens-before checker (a race; a read that may find an old line in
 # L1), the emulation (threads that stand still or part ways), a test (a wrong result), or nothing.
 # usage: tests/cuda/mutations.sh BUILD [FEW [SEED]]
 # FEW: so many of one program's, chosen by SEED. Prints a table in Markdown; with all of them that of tests/cuda/mutations.md,
 # which UPDATE=1 writes. SPECSCOPE_MUTATION_PROGRAMS has other programs, JOBS=2 tries two at a time. What was found out stays in
-# BUILD/mutations, and is not tried again while programs and plug-in are the same; nor is what may be left out for a reason below,
+# BUILD/mutations; KINDS="scope class" tries these alone. A site is not tried again while programs and plug-in are the same; nor is what may be left out for a reason below,
 # which no program notices and all must run for, but with ALL=1. Exit status 1: something is left out and nothing notices.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
@@ -21,11 +22,12 @@ LIMIT=1200 # seconds a program
 MEETINGS=9 # of a grid: more than a layer's
 
 # What may be left out without anybody's notice, and why it is there.
-reason_of() { # kind, file, function
-    case "$1 $2 $3" in
-    "acquire grid.cuh grid_barrier_of") echo "nothing: nobody has written since the launch; the load is the barrier's like the others" ;;
-    "acquire forward.cuh begin_layer") echo "nothing: it must not be an old value, which is all; what hangs on it is this word alone" ;;
-    "wait upload.c upload_finish") echo "nothing: a context waits for all of it again when it is opened; here it is that failures are those of loading" ;;
+reason_of() { # kind, file, function, kernel
+    case "$1 $2 $3 $4" in
+    "acquire grid.cuh grid_barrier_of"*) echo "nothing: nobody has written since the launch; the load is the barrier's like the others" ;;
+    "acquire forward.cuh begin_layer"*) echo "nothing: it must not be an old value, which is all; what hangs on it is this word alone" ;;
+    "class matmul.cuh "*" head_by_"* | "class tile.cuh "*" head_by_"*) echo "nothing: another launch wrote these activations" ;;
+    "wait upload.c upload_finish"*) echo "nothing: a context waits for all of it again when it is opened; here it is that failures are those of loading" ;;
     esac
 }
 
@@ -107,7 +109,7 @@ if [ "${2:-}" = --one ]; then
     [ -s "$row" ] && exit 0
     file=${site#* }
     noticed=
-    [ -n "${ALL:-}" ] || noticed=$(reason_of "${site%% *}" "${file%%:*}" "$(place_of "$site")")
+    [ -n "${ALL:-}" ] || noticed=$(reason_of "${site%% *}" "${file%%:*}" "$(place_of "$site")" "${site#*@}")
     noticed=${noticed:-$(noticed_by "$site" "$row.log")}
     rm -f "$row.log" "$row.log.status"
     printf '%s\t%s\n' "$site" "$noticed" >"$row.part" && mv "$row.part" "$row"
@@ -152,6 +154,7 @@ mkdir -p "$KEPT"
 printf '%s\n' $PROGRAMS | xargs -P "${JOBS:-1}" -n 1 sh tests/cuda/mutations.sh "$BUILD" --sites "$KEPT" || exit 2
 # Of device code and the host's side of it, not of the tests' own; in a test's own kernel what no other one has.
 for program in $PROGRAMS; do cat "$KEPT/$(basename "$program").sites"; done | sort -u | while read -r kind place rest; do
+    case " ${KINDS:-$kind} " in *" $kind "*) ;; *) continue ;; esac
     turn=${rest%%@*}
     turn=${turn% }
     [ -e "$(source_of "${place%:*}")" ] && [ "${turn:-0}" -le "$MEETINGS" ] && echo "$kind $place${rest:+ $rest}"
@@ -169,7 +172,7 @@ while read -r site; do
     function=$(place_of "$site")
     noticed=$(cut -f 2 "$KEPT/$(printf '%s' "$site" | cksum | tr ' ' -)")
     if [ "$noticed" = nothing ]; then
-        noticed=$(reason_of "${site%% *}" "$file" "$function")
+        noticed=$(reason_of "${site%% *}" "$file" "$function" "${site#*@}")
         noticed=${noticed:-**nothing**}
     fi
     kernel=
@@ -205,7 +208,7 @@ awk -F '\t' '
     }' "$TMP/rows" >"$TMP/table"
 cat "$TMP/table"
 [ -n "${ROWS:-}" ] && cp "$TMP/rows" "$ROWS"
-if [ -n "${UPDATE:-}" ] && [ "$FEW" -eq 0 ]; then
+if [ -n "${UPDATE:-}" ] && [ "$FEW" -eq 0 ] && [ -z "${KINDS:-}" ]; then
     awk -v table="$TMP/table" '
         /^\| file \| function \| left out/ { while ((getline line <table) > 0) print line; skip = 1; next }
         skip && /^\|/ { next }

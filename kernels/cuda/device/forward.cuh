@@ -156,6 +156,13 @@ do_products(Shared *s, uint32_t *i, uint32_t buffer_index)
     }
 }
 
+/* Whether the pass is to stop at a layer. */
+static __device__ __forceinline__ uint32_t *
+stop_of(struct forward_state *s, uint32_t l)
+{
+    return &s->a.kv_cache.barrier->stop[parity(l)];
+}
+
 /* Call before the first step of a layer. Block 0 reads the cancel word, and all blocks read its copy at the layer's
  * second barrier and later ones, so that all of them exit at the same point. The next layer uses another copy, and this
  * one is not set again before the barriers of that layer. */
@@ -163,7 +170,7 @@ static __device__ __forceinline__ void
 begin_layer(struct forward_state *s)
 {
     if (blockIdx.x == 0 && threadIdx.x == 0) {
-        __stcg(&s->a.kv_cache.barrier->stop[s->l % 2], load_acquire(s->a.kv_cache.cancel));
+        __stcg(stop_of(s, s->l), load_acquire(s->a.kv_cache.cancel));
         if (s->a.until.temperature != NULL)
             s->a.until.state->depth = s->l;
     }
@@ -178,7 +185,7 @@ wait_usefully(Shared *s, uint32_t next, uint32_t l, bool entered, uint32_t odd)
     const uint32_t warp = thread_here() / WARP;
     stamp_coming(s);
     if (warp == 3 && thread_here() % WARP == 0)
-        s->stopped = !entered && __ldcg(&s->a.kv_cache.barrier->stop[l % 2]) != 0;
+        s->stopped = !entered && __ldcg(stop_of(s, l)) != 0;
     if (next <= s->a.n_steps && warp >= 1 && warp <= 3) {
         const struct pass_step step = s->a.steps[next];
         if (warp == 1)

@@ -28,7 +28,7 @@ struct product {
     uint32_t n;
     bool in_smem;                                         /* x is in shared memory (norm.cuh) */
     bool by_expert = false, shared = false, down = false; /* the matrix is a stack of experts: forward_products.cuh */
-    const struct dev_kv_cache *kv_cache = NULL;                 /* contains the assignment of rows to experts */
+    const struct dev_kv_cache *kv_cache = NULL;           /* contains the assignment of rows to experts */
 };
 
 /* What becomes of outputs is a functor's business: it is called for pairs of packed rows g and g+8,
@@ -144,7 +144,7 @@ tile_activations(const struct product &p, uint32_t first_tile, uint32_t j, uint3
     const size_t stride = (size_t)units * WARP;
     const bool there = (first_tile + j) * TILE + lane / 4 < p.n;
     return opaque((const uint4 *)p.x + (there ? (first_tile + j) * stride + lane : first_tile * stride + lane % 4) +
-                   (size_t)unit * WARP);
+                  (size_t)unit * WARP);
 }
 
 /* Loads a lane's activations of several units, for all tiles. */
@@ -165,7 +165,7 @@ load_units(uint4 (&b)[N][NT], const uint4 *const (&x)[NT], uint32_t first)
 template <enum weight_type T, int NT, bool SMEM, bool WHOLE>
 static __device__ __forceinline__ void
 advance_ring(unit_of<T> (&ring)[unit_of<T>::DEPTH], float (&sum)[NT][4], const uint4 *const (&x)[NT],
-          const typename unit_of<T>::place &next, uint32_t here, uint32_t left)
+             const typename unit_of<T>::place &next, uint32_t here, uint32_t left)
 {
     const int span = unit_of<T>::SPAN, at_once = WHOLE && NT * span < RING_AHEAD ? RING_AHEAD / (NT * span) : 1;
 #pragma unroll
@@ -305,7 +305,7 @@ all_strips(const Rows &rows, float *shared, uint32_t *buffer_index, Before befor
                 advance_ring<T, NT, SMEM, false>(ring, sum, x, at_next, here, left);
         }
         float2 *buffer = (float2 *)shared + *buffer_index * (BLOCK_WARPS * NT * TILE * STRIP / 2);
-        *buffer_index ^= 1;
+        *buffer_index = parity(*buffer_index + 1);
         put_sums<NT>(sum, buffer, warp, lane);
         __syncthreads();
         const uint32_t row = tile * TILE + thread / (2 * WARP) * TILE + lane % 4 * 2 + warp % 2;
@@ -399,7 +399,7 @@ exact_strip(const struct dev_matrix &m, const float *w, uint32_t strip, uint32_t
     for (uint32_t first = 0; first < n; first += TILE) {
         const uint32_t rows = n - first < TILE ? n - first : TILE;
         float *buffer = shared + *buffer_index * (STRIP * TILE);
-        *buffer_index ^= 1;
+        *buffer_index = parity(*buffer_index + 1);
         for (uint32_t r = 0; r < rows; r++) {
             const float *x = x_of(first + r);
             float sum = 0;

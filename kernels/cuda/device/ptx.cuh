@@ -140,6 +140,13 @@ thread_here()
     return t;
 }
 
+/* Returns n % 2: which of two buffers is used at turn n. */
+static __device__ __forceinline__ uint32_t
+parity(uint32_t n)
+{
+    return n % 2;
+}
+
 /* Returns the address p as a number that is opaque to the compiler: loads at constant distances from it share one
  * register pair; otherwise the parts of all addresses would be kept in registers. */
 template <class T>

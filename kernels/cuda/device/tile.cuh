@@ -14,7 +14,7 @@
 #define WARP_TILES  4
 #define TILE_TILES  (BLOCK_WARPS / TILE_STRIPS * WARP_TILES)
 #define STAGE_UNITS (PAIR / UNIT)
-#define STAGE_PARTS (TILE_TILES * STAGE_UNITS * WARP)      /* of 16 bytes: one for each thread */
+#define STAGE_PARTS (TILE_TILES * STAGE_UNITS * WARP)     /* of 16 bytes: one for each thread */
 #define TILE_PAIRS  (TILE_STRIPS * TILE_TILES * 2 * WARP) /* pairs of outputs g and g+8 */
 
 struct tile_shared {
@@ -106,7 +106,8 @@ sum_tile(const uint4 *x, const struct tile_place &at, struct tile_shared *shared
     uint4 coming = {};
     uint32_t share = 0;
     load_stage<T, stage_units>(x, at, 0, next, &coming);
-    for (uint32_t first = 0, buffer_index = 0; first < units; first += stage_units, buffer_index ^= 1) {
+    for (uint32_t first = 0, buffer_index = 0; first < units;
+         first += stage_units, buffer_index = parity(buffer_index + 1)) {
         shared->stage[buffer_index][thread_here()] = coming;
 #pragma unroll
         for (uint32_t u = 0; u < stage_units; u++)
@@ -133,12 +134,17 @@ sum_tile(const uint4 *x, const struct tile_place &at, struct tile_shared *shared
 /* Multiplies rows [8 first_tile, …) with strips from first_strip on, and calls the functor as strips do (matmul.cuh). */
 template <enum weight_type T, class Then>
 static __device__ __forceinline__ void
-multiply_tile(const struct product &p, uint32_t first_strip, uint32_t first_tile, struct tile_shared *shared, Then &then)
+multiply_tile(const struct product &p, uint32_t first_strip, uint32_t first_tile, struct tile_shared *shared,
+              Then &then)
 {
     const uint32_t thread = thread_here(), warp = thread / WARP, lane = thread % WARP, strips = count_strips(p);
     const uint32_t own = warp / TILE_STRIPS * WARP_TILES, own_strip = first_strip + warp % TILE_STRIPS;
-    const struct tile_place at = {find_strip(p, own_strip < strips ? own_strip : 0), own_strip < strips, first_tile,
-                                  (p.n + TILE - 1) / TILE, own, lane};
+    const struct tile_place at = {find_strip(p, own_strip < strips ? own_strip : 0),
+                                  own_strip < strips,
+                                  first_tile,
+                                  (p.n + TILE - 1) / TILE,
+                                  own,
+                                  lane};
     float total[WARP_TILES][4] = {};
     sum_tile<T>((const uint4 *)p.x, at, shared, total);
 #pragma unroll
@@ -150,8 +156,8 @@ multiply_tile(const struct product &p, uint32_t first_strip, uint32_t first_tile
     __syncthreads(); /* between this and the next tile's sums are the barriers of its stages */
 #pragma unroll 1
     for (uint32_t u = thread; u < TILE_PAIRS; u += BLOCK_THREADS) {
-        const uint32_t strip = first_strip + u / (TILE_TILES * 2 * WARP), tile = first_tile + u / (2 * WARP) % TILE_TILES,
-                       row = tile * TILE + u % 4 * 2 + u / WARP % 2;
+        const uint32_t strip = first_strip + u / (TILE_TILES * 2 * WARP),
+                       tile = first_tile + u / (2 * WARP) % TILE_TILES, row = tile * TILE + u % 4 * 2 + u / WARP % 2;
         if (strip >= strips || row >= p.n)
             continue;
         const struct strip_place place = find_strip(p, strip);

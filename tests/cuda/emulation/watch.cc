@@ -16,11 +16,12 @@ const watcher *watching = nullptr;
 
 /* ---- what is left out ---- */
 
-static const char *const names[] = {"barrier", "warp", "fence", "acquire", "release", "meeting", "wait", "record"};
+static const char *const names[] = {"barrier", "warp",  "fence",  "acquire", "release", "meeting",
+                                    "scope",   "class", "parity", "wait",    "record"};
 
 /* EMULATED_CUDA_DROP="barrier norm.cuh:49" leaves one out wherever it is passed, "barrier norm.cuh:49 @forward" in that kernel,
- * "meeting forward.cu:128 3" the third of a grid, "wait kv_cache.c:217" the host's waiting for a stream. What is found then ends the
- * process. EMULATED_CUDA_SITES=FILE: those that were passed are listed there, with their kernels. */
+ * "meeting forward.cu:128 3" the third of a grid, "wait kv_cache.c:217" the host's waiting for a stream. "scope", "class" and
+ * "parity" leave out a property of one (fibers.h). What is found then ends the process. EMULATED_CUDA_SITES=FILE: those that were passed are listed there, with their kernels. */
 struct mutation {
     char kind[16] = "", file[64] = "", kernel[64] = "";
     int line = 0;
@@ -130,6 +131,8 @@ atomic(const void *p, size_t n, atomic_kind kind, unsigned order, site where)
         order &= ~(unsigned)ACQUIRES;
     if ((order & RELEASES) && !keeps(RELEASE, where))
         order &= ~(unsigned)RELEASES;
+    if (order != RELAXED && !keeps(SCOPE, where))
+        order = NARROW;
     if (watching != nullptr)
         watching->atomic(p, n, kind, order, where);
 }
@@ -139,6 +142,13 @@ constant(const void *p, size_t n, site where)
 {
     if (watching != nullptr)
         watching->constant(p, n, where);
+}
+
+void
+loaded(const void *p, size_t n, site where)
+{
+    if (!keeps(CLASS, where))
+        constant(p, n, where);
 }
 
 } // namespace emulation

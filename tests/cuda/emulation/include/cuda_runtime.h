@@ -183,6 +183,7 @@ static inline T
 __ldcg(const T *p, EMULATED_SITE)
 {
     emulation::touch(EMULATED_HERE);
+    emulation::loaded(p, sizeof *p, EMULATED_HERE);
     return *p;
 }
 template <class T>

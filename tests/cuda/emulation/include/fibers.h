@@ -55,15 +55,28 @@ void touch(site);
 /* ---- the order of accesses to memory (watch.h) ---- */
 
 /* What orders them. Each place where device code has one can be left out, for a test of tests (watch.cc). */
-enum ordering { BLOCK_BARRIER, WARP_SYNC, FENCE, ACQUIRE, RELEASE, MEETING, /* and the host: */ WAIT, RECORD };
+enum ordering {
+    BLOCK_BARRIER,
+    WARP_SYNC,
+    FENCE,
+    ACQUIRE,
+    RELEASE,
+    MEETING,
+    SCOPE,  /* of an acquire or release: else it is for its block alone */
+    CLASS,  /* of a load: else it is one of what nobody writes */
+    PARITY, /* which of two buffers: else it is always the same */
+    WAIT,   /* and the host: */
+    RECORD
+};
 bool keeps(ordering, site); /* is it there? */
 bool meets(site);           /* the same of a barrier of the grid, of which all threads pass as many */
 
 enum atomic_kind { LOADS, STORES, CHANGES };
-enum { RELAXED = 0, ACQUIRES = 1, RELEASES = 2 };
+enum { RELAXED = 0, ACQUIRES = 1, RELEASES = 2, NARROW = 4 /* other blocks need not see it */ };
 /* A thread's access that is about to come. */
 void atomic(const void *p, size_t n, atomic_kind, unsigned order, site);
 void constant(const void *p, size_t n, site); /* through what does not notice that others write */
+void loaded(const void *p, size_t n, site);   /* a load that does: its class can be left out */
 void fence(site);
 /* Is all of it in one allocation of the device's? */
 bool on_device(const void *, size_t bytes);

@@ -19,13 +19,13 @@ seen(const void *p, size_t n, access what, const void *from)
     if (!running.room.has(frame))
         shadow_host(p, n, what, where_of_code(from));
     else if (!running.room.has(p))
-        shadow_access(p, n, what, false, where_of_code(from));
+        shadow_access(p, n, what, 0, where_of_code(from));
 }
 
 static void
 atomic_seen(const void *p, size_t n, atomic_kind kind, unsigned order, site where)
 {
-    shadow_access(p, n, kind == LOADS ? READ : WRITE, true, where_of_site(where));
+    shadow_access(p, n, kind == LOADS ? READ : WRITE, (order & NARROW) != 0 ? 2 : 1, where_of_site(where));
     order_atomic(p, kind, order);
 }
 

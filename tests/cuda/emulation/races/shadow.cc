@@ -94,11 +94,19 @@ holds(const record &r, const record &other)
     return r.grid == other.grid && (r.bytes & other.bytes) != 0;
 }
 
+/* Are both atomics, and each for the other's block? */
+static bool
+both_atomic(const record &old, const record &now)
+{
+    return old.atomic != 0 && now.atomic != 0 &&
+           (old.atomic + now.atomic == 2 || old.who >> THREAD_BITS == now.who >> THREAD_BITS);
+}
+
 /* Do the accesses of an older record and of the running thread's need an order, and have none? */
 static bool
 races(const record &old, const record &now, const fiber *f)
 {
-    return holds(old, now) && !(old.atomic && now.atomic) && !comes_before(old.who, old.time, f);
+    return holds(old, now) && !both_atomic(old, now) && !comes_before(old.who, old.time, f);
 }
 
 static bool
@@ -264,7 +272,7 @@ cell_at(uintptr_t word, access what, const record &now)
 }
 
 void
-shadow_access(const void *p, size_t n, access what, bool atomic, uint64_t where)
+shadow_access(const void *p, size_t n, access what, uint16_t atomic, uint64_t where)
 {
     const fiber *f = running.now;
     uintptr_t address = (uintptr_t)p;
@@ -280,7 +288,7 @@ shadow_access(const void *p, size_t n, access what, bool atomic, uint64_t where)
         now.bytes = (uint16_t)(WHOLE << (address - word) & WHOLE & ~(WHOLE << (next - word)));
         look(c, what, now, f, own_block);
         if (!own_block)
-            flow((const void *)word, WORD, what, running.what->op * 2 + atomic, where);
+            flow((const void *)word, WORD, what, running.what->op * 2 + (atomic != 0), where);
         address = next;
     }
 }

@@ -14,7 +14,7 @@ struct record {
     uint32_t who, time; /* order.h */
     uint32_t grid;
     uint16_t bytes;  /* of the four: a bit each */
-    uint16_t atomic; /* 0, 1 */
+    uint16_t atomic; /* 0, 1; 2: for its block alone */
     uint64_t where;
 };
 
@@ -32,7 +32,7 @@ void shadow_freed(const void *p, size_t bytes);
 void shadow_grid_begins();
 void shadow_blocks_begin();
 /* The running thread accesses n bytes. What nothing orders is said (report.h). */
-void shadow_access(const void *p, size_t n, access, bool atomic, uint64_t where);
+void shadow_access(const void *p, size_t n, access, uint16_t atomic, uint64_t where);
 /* It reads them through what does not notice when they are written. */
 void shadow_constant(const void *p, size_t n, uint64_t where);
 /* An operation of a stream accesses n bytes, or a thread of the host's at `where`. */

@@ -145,6 +145,7 @@ load_state(T *v, const void *p, EMULATED_SITE)
 {
     if ((uintptr_t)p % sizeof(T) != 0)
         emulation::misuse(EMULATED_HERE, "loads %zu bytes from an address that is no multiple of that", sizeof(T));
+    emulation::loaded(p, sizeof *v, EMULATED_HERE);
     *v = *(const T *)p;
 }
 
@@ -152,6 +153,12 @@ static inline uint32_t
 thread_here()
 {
     return threadIdx.x;
+}
+
+static inline uint32_t
+parity(uint32_t n, EMULATED_SITE)
+{
+    return emulation::keeps(emulation::PARITY, EMULATED_HERE) ? n % 2 : 0;
 }
 
 template <class T>
@@ -162,7 +169,7 @@ opaque(const T *p)
 }
 
 static inline uint4
-load_activations(const uint4 *p, EMULATED_SITE)
+load_smem(const uint4 *p, EMULATED_SITE)
 {
     unsigned char nobody_wrote[sizeof *p];
     if ((uintptr_t)p % sizeof *p != 0)
@@ -174,9 +181,10 @@ load_activations(const uint4 *p, EMULATED_SITE)
 }
 
 static inline uint4
-load_smem(const uint4 *p, EMULATED_SITE)
+load_activations(const uint4 *p, EMULATED_SITE)
 {
-    return load_activations(p, file_, line_);
+    emulation::loaded(p, sizeof *p, EMULATED_HERE);
+    return load_smem(p, file_, line_);
 }
 
 static inline void
