@@ -508,7 +508,7 @@ deliver_exit(struct kv_cache *s, const struct delivery *d)
     const struct until_state *state = d->from;
     struct exit_result *out = d->out;
     *out = (struct exit_result){.exited = state->exited != 0,
-                                .depth = state->depth,
+                                .depth = state->depth > 0 ? state->depth : d->layer,
                                 .probes = state->probes,
                                 .probe_ns = state->probe_ns,
                                 .prediction = {.token = TOKEN_NONE},
@@ -517,7 +517,7 @@ deliver_exit(struct kv_cache *s, const struct delivery *d)
         if (!is_number(s, state->annealed[i], state->probed[i]))
             return false;
     if (state->probes > 0) {
-        if (!is_number(s, d->last->confidence, state->depth))
+        if (!is_number(s, d->last->confidence, out->depth))
             return false;
         out->prediction = *d->last;
     }

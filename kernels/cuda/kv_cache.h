@@ -92,7 +92,7 @@ struct delivery {
     void *out;        /* result of the caller */
     const void *from; /* in the results' host memory, valid after the copy; EXIT: struct until_state */
     size_t bytes;     /* for BYTES, ROUTES */
-    uint32_t layer;   /* GUESS: the layer; VERDICT, EXIT: L */
+    uint32_t layer;   /* PREDICTION: the layer; VERDICT: L; EXIT: the depth if no layer runs */
     const struct prediction *last, *all; /* EXIT: prediction of the last probe; predictions (L + 1) or NULL */
     struct prediction *probed;           /* EXIT: the caller's array, destination of `all` */
     uint64_t judged;                     /* VERDICT: bit i: node i has a row and thus a prediction */

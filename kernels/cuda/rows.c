@@ -176,21 +176,6 @@ rows_step(struct kv_cache *s, const struct forward_pass *w)
     return true;
 }
 
-/* Initialises the state, as if no layer had run; the forward pass updates it. */
-static bool
-send_state(struct kv_cache *s, uint32_t depth, const struct arena_piece *to)
-{
-    struct arena_piece args;
-    void *host;
-    if (!cuda_kv_cache_args(s, piece_room(1, sizeof(struct until_state)), &args))
-        return false;
-    (void)piece_put(&args, 1, sizeof(struct until_state), &host);
-    *(struct until_state *)host = (struct until_state){.depth = depth};
-    return cuda_kv_cache_did(
-        s, cudaMemcpyAsync(to->device, host, sizeof(struct until_state), cudaMemcpyHostToDevice, s->stream),
-        "sending a request");
-}
-
 bool
 rows_until(struct kv_cache *s, const struct forward_pass *w, const struct exit_rule *rule, struct exit_result *out)
 {
@@ -205,15 +190,15 @@ rows_until(struct kv_cache *s, const struct forward_pass *w, const struct exit_r
     if (!cuda_kv_cache_results(s,
                                piece_room(1, sizeof(struct until_state)) + piece_room(1, sizeof(struct prediction)) +
                                    piece_room(depths, sizeof(struct prediction)),
-                               &results) ||
-        !send_state(s, w->rows[w->n - 1].from, &results))
+                               &results))
         return true;
     struct until_state *there = piece_put(&results, 1, sizeof *there, &state);
     struct prediction *last_there = piece_put(&results, 1, sizeof *last_there, &last);
     struct prediction *all_there = piece_put(&results, depths, sizeof *all_there, &all);
     uint32_t *touched;
     struct route *routes_out;
-    if (!ask_for_experts(s, w, &touched, &routes_out) || !send_forward(s, w, rule, there, &a))
+    if (!cuda_kv_cache_did(s, cudaMemsetAsync(there, 0, sizeof *there, s->stream), "clearing results") ||
+        !ask_for_experts(s, w, &touched, &routes_out) || !send_forward(s, w, rule, there, &a))
         return true;
     a.touched = touched;
     a.routes_out = routes_out;
@@ -226,8 +211,12 @@ rows_until(struct kv_cache *s, const struct forward_pass *w, const struct exit_r
                           "computing the layers' predictions");
     trace_end(s, stamps);
     if (ok)
-        (void)cuda_kv_cache_deliver(
-            s, (struct delivery){
-                   .kind = DELIVER_EXIT, .out = out, .from = state, .last = last, .all = all, .probed = out->probed});
+        (void)cuda_kv_cache_deliver(s, (struct delivery){.kind = DELIVER_EXIT,
+                                                         .out = out,
+                                                         .from = state,
+                                                         .layer = w->rows[w->n - 1].from,
+                                                         .last = last,
+                                                         .all = all,
+                                                         .probed = out->probed});
     return true;
 }

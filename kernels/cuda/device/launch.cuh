@@ -16,28 +16,19 @@
 
 template <class A>
 static cudaError_t
-launch_as(const char *call, void (*kernel)(A), dim3 grid, dim3 block, A arguments, cudaStream_t stream,
-          size_t shared = 0)
+launch_as(bool cooperative, const char *call, void (*kernel)(A), dim3 grid, dim3 block, A arguments,
+          cudaStream_t stream, size_t shared = 0)
 {
     static_assert(sizeof(A) <= ARGUMENT_MOST, "a kernel's argument");
     void *list[] = {&arguments};
-    const cudaError_t said = cudaLaunchKernel((const void *)kernel, grid, block, list, shared, stream);
+    const cudaError_t said =
+        cooperative ? cudaLaunchCooperativeKernel((const void *)kernel, grid, block, list, shared, stream)
+                    : cudaLaunchKernel((const void *)kernel, grid, block, list, shared, stream);
     return launch_result(call, said, grid.x * grid.y * grid.z, block.x, stream);
 }
-#define launch(...) launch_as(#__VA_ARGS__, __VA_ARGS__)
-
+#define launch(...) launch_as(false, #__VA_ARGS__, __VA_ARGS__)
 /* All blocks are resident at once and may wait for each other. */
-template <class A>
-static cudaError_t
-launch_cooperative_as(const char *call, void (*kernel)(A), dim3 grid, dim3 block, A arguments, cudaStream_t stream,
-                      size_t shared = 0)
-{
-    static_assert(sizeof(A) <= ARGUMENT_MOST, "a kernel's argument");
-    void *list[] = {&arguments};
-    const cudaError_t said = cudaLaunchCooperativeKernel((const void *)kernel, grid, block, list, shared, stream);
-    return launch_result(call, said, grid.x, block.x, stream);
-}
-#define launch_cooperative(...) launch_cooperative_as(#__VA_ARGS__, __VA_ARGS__)
+#define launch_cooperative(...) launch_as(true, #__VA_ARGS__, __VA_ARGS__)
 
 /* Allows the kernel this much dynamic shared memory. Returns how many of its blocks can be resident at once: one per
  * multiprocessor, or none. */

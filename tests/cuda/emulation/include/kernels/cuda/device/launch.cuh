@@ -12,27 +12,16 @@
 
 template <class A>
 static inline cudaError_t
-emulated_launch_as(const char *name, void (*kernel)(A), dim3 grid, dim3 block, A arguments, cudaStream_t stream,
-                   size_t shared = 0)
+emulated_launch_as(bool cooperative, const char *name, void (*kernel)(A), dim3 grid, dim3 block, A arguments,
+                   cudaStream_t stream, size_t shared = 0)
 {
     static_assert(sizeof(A) <= ARGUMENT_MOST, "a kernel's argument");
     const cudaError_t said = emulated_launch(
-        name, (const void *)kernel, [=] { kernel(arguments); }, grid, block, shared, false, stream);
+        name, (const void *)kernel, [=] { kernel(arguments); }, grid, block, shared, cooperative, stream);
     return launch_result(name, said, grid.x * grid.y * grid.z, block.x, stream);
 }
-#define launch(...) EMULATED_CALL(emulated_launch_as(#__VA_ARGS__, __VA_ARGS__))
-
-template <class A>
-static inline cudaError_t
-emulated_launch_cooperative_as(const char *name, void (*kernel)(A), dim3 grid, dim3 block, A arguments,
-                               cudaStream_t stream, size_t shared = 0)
-{
-    static_assert(sizeof(A) <= ARGUMENT_MOST, "a kernel's argument");
-    const cudaError_t said = emulated_launch(
-        name, (const void *)kernel, [=] { kernel(arguments); }, grid, block, shared, true, stream);
-    return launch_result(name, said, grid.x, block.x, stream);
-}
-#define launch_cooperative(...) EMULATED_CALL(emulated_launch_cooperative_as(#__VA_ARGS__, __VA_ARGS__))
+#define launch(...)             EMULATED_CALL(emulated_launch_as(false, #__VA_ARGS__, __VA_ARGS__))
+#define launch_cooperative(...) EMULATED_CALL(emulated_launch_as(true, #__VA_ARGS__, __VA_ARGS__))
 
 /* One block a multiprocessor, if its shared memory is there; the kernel may have so much then. */
 template <class A>
