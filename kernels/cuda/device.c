@@ -38,24 +38,6 @@ is_passing(cudaError_t code)
 static bool
 stood_still(const struct backend *b, char *where, size_t room)
 {
-    static const char *const steps[STEPS] = {
-        [START] = "the beginning",
-        [NORM_ATTENTION] = "the norm before attention",
-        [QKV] = "q, k and v",
-        [NORM_HEADS] = "the norm of heads",
-        [ATTEND] = "attention",
-        [OUT] = "attention's output",
-        [POST_ATTENTION] = "the norm behind attention",
-        [NORM_MLP] = "the norm before the MLP",
-        [ROUTE] = "the choice of experts",
-        [GATE_UP] = "gate and up",
-        [DOWN] = "down",
-        [POST_MLP] = "the norm behind the MLP",
-        [CARRY] = "a layer that is skipped",
-        [SHIFT_PROBE] = "an affine head",
-        [NORM_PROBE] = "the norm before a probe",
-        [PROBE] = "a probe",
-    };
     uint32_t place = 0, missing = 0, first = 0;
     for (uint32_t i = 0; b->notes != NULL && i < b->blocks; i++) {
         const uint32_t note = ((const volatile uint32_t *)b->notes)[i];
@@ -68,8 +50,8 @@ stood_still(const struct backend *b, char *where, size_t room)
     char who[64] = "all blocks came, and nobody saw it";
     if (missing > 0)
         snprintf(who, sizeof who, "block %" PRIu32 "%s never came", first, missing > 1 ? " and others" : "");
-    snprintf(where, room, "behind %s of layer %" PRIu32 " (%s; %" PRIu32 " of %" PRIu32 " waited)",
-             steps[place % STEPS], place / STEPS, who, b->blocks - missing, b->blocks);
+    snprintf(where, room, "behind step %s of layer %" PRIu32 " (%s; %" PRIu32 " of %" PRIu32 " waited)",
+             step_names[place % STEPS], place / STEPS, who, b->blocks - missing, b->blocks);
     return true;
 }
 

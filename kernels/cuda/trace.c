@@ -8,7 +8,7 @@
 
 #include "kernels/cuda/device/layout.h"
 
-static const char *const step_names[STEPS] = {
+const char *const step_names[STEPS] = {
     [START] = "start",
     [NORM_ATTENTION] = "norm",
     [QKV] = "qkv",

@@ -26,6 +26,8 @@ enum traced { /* requests; the values below STEPS are the steps of a forward pas
               TRACED
 };
 
+extern const char *const step_names[STEPS]; /* of the steps of a layer */
+
 /* Returns false if the file cannot be written. If the variable is not set, *out is NULL and all other functions do
  * nothing. */
 bool trace_open(struct trace **out, struct err *);

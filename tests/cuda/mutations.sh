@@ -82,6 +82,8 @@ noticed_by() { # site, a file to write to
                 echo "a race"
             elif grep -qE '^emulated GPU: .*(stands still|waits for its block|parts ways)' "$2"; then
                 echo "threads that wait without a partner"
+            elif grep -q '^emulated GPU: .*takes it for constant' "$2"; then
+                echo "a load of constants that are written"
             elif grep '^emulated GPU: ' "$2" | grep -qv 'were not freed'; then
                 echo "memory that was never written"
             elif [ "$status" -eq 124 ]; then

@@ -22,7 +22,7 @@ TEST(who_never_came_is_named_with_layer_and_step)
     uint32_t notes[4] = {grid_place(12, GATE_UP), grid_place(12, GATE_UP), 0, grid_place(12, GATE_UP)};
     assert_says(
         notes, 4, cudaErrorLaunchFailure,
-        "GPU 2 (Some GPU) stood still while running layers, behind gate and up of layer 12 (block 2 never came; "
+        "GPU 2 (Some GPU) stood still while running layers, behind step gate·up of layer 12 (block 2 never came; "
         "3 of 4 waited), and takes no more work",
         true);
     notes[0] = 0;
@@ -30,7 +30,7 @@ TEST(who_never_came_is_named_with_layer_and_step)
     for (int i = 0; i < 4; i++)
         notes[i] = grid_place(1, START);
     assert_says(notes, 4, cudaErrorLaunchFailure,
-                "behind the beginning of layer 1 (all blocks came, and nobody saw it; 4 of 4 waited)", true);
+                "behind step start of layer 1 (all blocks came, and nobody saw it; 4 of 4 waited)", true);
 }
 
 TEST(other_failures_do_not_mention_waiting)
