@@ -30,16 +30,18 @@ TEST(rows_of_a_tree_are_those_of_the_naive_model)
 TEST(branches_that_leave_a_path_late_are_those_of_the_naive_model)
 {
     NEEDS_CUDA;
-    struct rig r;
-    cuda_rig_open(&r, 0, false, seed);
-    rig_chain(&r, 40); /* more than a block of positions, which none of the branches has in a trunk */
-    rig_step_all(&r);
-    for (int i = 0; i < 5; i++)
-        rig_add(&r, 34 + i, (token_t)rig_random(&r, r.desc->vocab));
-    rig_step(&r, (const int[]){40, 41, 42, 43, 44}, 5, r.desc->n_layers, 0);
-    for (int node = 40; node < 45; node++)
-        cuda_rig_assert_near_naive(&r, node, false);
-    rig_close(&r);
+    for (size_t shape = 0; shape <= CUDA_MOE; shape += CUDA_MOE) {
+        struct rig r;
+        cuda_rig_open(&r, shape, false, seed);
+        rig_chain(&r, 40); /* more than a block of positions, which none of the branches has in a trunk */
+        rig_step_all(&r);
+        for (int i = 0; i < 5; i++)
+            rig_add(&r, 34 + i, (token_t)rig_random(&r, r.desc->vocab));
+        rig_step(&r, (const int[]){40, 41, 42, 43, 44}, 5, r.desc->n_layers, 0);
+        for (int node = 40; node < 45; node++)
+            cuda_rig_assert_near_naive(&r, node, false);
+        rig_close(&r);
+    }
 }
 
 TEST(skipped_sublayers_leave_the_residual_stream_unchanged)
@@ -105,7 +107,7 @@ TEST(predictions_follow_their_definitions_whatever_shares_the_call)
     static struct prediction got[300];
     struct probe probes[300];
     struct rig r;
-    cuda_rig_open(&r, 0, false, seed);
+    cuda_rig_open(&r, 3, false, seed); /* several stages of a tile wide */
     rig_tree(&r, 40);
     rig_step_all(&r);
     for (size_t i = 0; i < 300; i++)

@@ -288,7 +288,7 @@ shadow_access(const void *p, size_t n, access what, uint16_t atomic, uint64_t wh
         now.bytes = (uint16_t)(WHOLE << (address - word) & WHOLE & ~(WHOLE << (next - word)));
         look(c, what, now, f, own_block);
         if (!own_block)
-            flow((const void *)word, WORD, what, running.what->op * 2 + (atomic != 0), where);
+            flow((const void *)word, WORD, what, running.what->op * 2 + (atomic == 1), where);
         address = next;
     }
 }
