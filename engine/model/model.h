@@ -46,7 +46,7 @@ struct model {
      * that it shares with its target is part of parameters_of, and not of parameters. */
     uint32_t n_features, features[MODEL_FEATURES];
     const struct model_ahead *ahead; /* the model's own drafter; or NULL */
-    char ahead_refused[400];         /* why a layer for multi-token prediction in its file is not used, or "" */
+    char ahead_refused[400];         /* why the layer for multi-token prediction in its file is not used, or "" */
     struct model_desc desc;          /* tensors point into the mapped file, or into memory of the model's own */
     struct tokenizer *tokenizer;
     struct gguf *file;                   /* owns the map; one of these, */

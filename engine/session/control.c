@@ -18,9 +18,9 @@ session_find_policy(const struct session *s, const char *name, uint32_t *index, 
         if (p->missing == NEEDS_PROFILE && s->engine->profile_refused[0] != '\0')
             return err_set(err, ERR_USAGE, "policy %s needs a profile: %s; `specscope train profile` makes one", name,
                            s->engine->profile_refused);
-        if (p->missing == NEEDS(AUX_MTP) && s->engine->mtp_refused[0] != '\0')
+        if (p->missing == NEEDS(AUX_MTP) && s->engine->model->ahead_refused[0] != '\0')
             return err_set(err, ERR_USAGE, "policy %s cannot use the model's layer for multi-token prediction: %s",
-                           name, s->engine->mtp_refused);
+                           name, s->engine->model->ahead_refused);
         return p->missing == 0 ||
                err_set(err, ERR_USAGE, "policy %s needs %s", name, policy_missing(p->missing, missing, sizeof missing));
     }

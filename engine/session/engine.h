@@ -64,7 +64,6 @@ struct engine {
     struct cost_model costs;    /* measured by engine_costs(); cost_known(): it was */
     struct engine_kept *kept;   /* state for later sessions (engine_internal.h) */
     char profile_refused[400];  /* why the profile beside the model is not used, or "" */
-    char mtp_refused[400];      /* why the model's layer for multi-token prediction is not used, or "" */
     char note[480];             /* something the user should know ("no usable GPU: …"), or "" */
 };
 

@@ -128,7 +128,7 @@ static void
 pass_over(struct engine *e, enum aux_role role, const struct err *why)
 {
     if (role == AUX_MTP)
-        snprintf(e->mtp_refused, sizeof e->mtp_refused, "%s", why->text);
+        snprintf(e->model->ahead_refused, sizeof e->model->ahead_refused, "%s", why->text);
     if (e->note[0] == '\0' && role == AUX_MTP)
         snprintf(e->note, sizeof e->note, "without its layer for multi-token prediction: %s", why->text);
     else if (e->note[0] == '\0')
@@ -141,7 +141,6 @@ find_ahead(struct engine *e, const struct engine_options *o, const struct model_
 {
     struct aux_model *h = &e->aux[AUX_MTP];
     struct err why = {.kind = ERR_NONE};
-    snprintf(e->mtp_refused, sizeof e->mtp_refused, "%s", e->model->ahead_refused);
     if (e->model->ahead == NULL || (o->wanted & NEEDS(AUX_MTP)) == 0)
         return;
     h->found = model_open_ahead(&h->model, e->model, options, &why);

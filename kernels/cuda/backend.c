@@ -19,6 +19,7 @@ static const struct backend_ops cuda_backend = {
     .drop = cuda_kv_cache_close,
     .trunk = rows_trunk,
     .embed = rows_embed,
+    .feed = rows_feed,
     .step = rows_step,
     .until = rows_until,
     .predict = decide_predict,

@@ -344,7 +344,7 @@ decide_read_logits(struct kv_cache *s, uint32_t ring, uint32_t layer, float *out
     s->stoppable = true;
     s->head_rows[0] = plain_row(ring, layer);
     if (run_head(s, 1, NULL))
-        read_floats(s, s->dev.head_logits, s->weights->desc.vocab, out);
+        read_floats(s, s->dev.head_logits, s->weights->sizes.vocab, out);
     return true;
 }
 

@@ -152,6 +152,14 @@ round_up(uint32_t n, uint32_t to)
     return (n + to - 1) / to * to;
 }
 
+/* Returns the largest number of columns in dev_kv_cache.normed. */
+static uint32_t
+widest_normed(const struct model_desc *d)
+{
+    const uint32_t pair = d->drafter != NULL ? 2 * d->width : d->width;
+    return d->drafter != NULL && d->drafter->features > pair ? d->drafter->features : pair;
+}
+
 /* Appends the buffers for layers with experts to the n buffers. Returns the new number. */
 static size_t
 list_expert_places(struct dev_kv_cache *v, const struct model_desc *d, size_t rows, size_t act, struct place *places,
@@ -203,7 +211,7 @@ list_places(struct kv_cache *s, const struct model_desc *d, bool exact, struct p
         {&v->keys, slot_keys, act, padded, true},
         {&v->values, slot_keys, act, padded, true},
         {(void **)&v->trunk, (size_t)o->seqs * o->trunk, sizeof(slot_t), true, true},
-        {&v->normed, rows * width, act, true, false},
+        {&v->normed, rows * units_of(widest_normed(d)) * UNIT, act, true, false},
         {&v->attended, rows * attended, act, true, false},
         {&v->gated, rows * gated, act, true, false},
         {(void **)&v->rotations, 2 * rows * d->rope_dims, f32, false, false},
@@ -227,6 +235,8 @@ list_places(struct kv_cache *s, const struct model_desc *d, bool exact, struct p
     };
     for (; n < sizeof all / sizeof *all; n++)
         places[n] = all[n];
+    if (d->drafter != NULL)
+        places[n++] = (struct place){(void **)&v->pairs, o->ring * (2 * (size_t)d->width + 1), f32, true, false};
     *n_places = list_expert_places(v, d, rows, act, places, n);
     return true;
 }

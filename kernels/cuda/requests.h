@@ -10,6 +10,7 @@
 
 bool rows_trunk(struct kv_cache *, seq_t, uint32_t first, const slot_t *slots, size_t n);
 bool rows_embed(struct kv_cache *, const struct row *, size_t n);
+bool rows_feed(struct kv_cache *, const struct row *, size_t n, const float *features, const uint32_t *before);
 bool rows_step(struct kv_cache *, const struct forward_pass *);
 bool rows_until(struct kv_cache *, const struct forward_pass *, const struct exit_rule *, struct exit_result *out);
 

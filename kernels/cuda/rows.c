@@ -29,6 +29,33 @@ rows_embed(struct kv_cache *s, const struct row *rows, size_t n)
     return true;
 }
 
+bool
+rows_feed(struct kv_cache *s, const struct row *rows, size_t n, const float *features, const uint32_t *before)
+{
+    const size_t numbers = features != NULL ? n * s->weights->sizes.drafter.features : 0;
+    struct arena_piece args;
+    if (!request_feed(s->limits, rows, n, features, before))
+        return false;
+    if (n == 0 || !cuda_kv_cache_alive(s) ||
+        !cuda_kv_cache_args(
+            s, piece_room(n, sizeof *rows) + piece_room(numbers, sizeof *features) + piece_room(n, sizeof *before),
+            &args))
+        return true;
+    const struct feed_args a = {.model = s->weights->model,
+                                .kv_cache = s->dev,
+                                .rows = piece_copy(&args, rows, n, sizeof *rows),
+                                .features = piece_copy(&args, features, numbers, sizeof *features),
+                                .before = features != NULL ? NULL : piece_copy(&args, before, n, sizeof *before),
+                                .n = (uint32_t)n,
+                                .blocks = s->blocks};
+    if (cuda_kv_cache_send(s, &args)) {
+        uint64_t *const stamps = trace_begin(s, TRACED_EMBED, a.n);
+        (void)cuda_kv_cache_did(s, launch_feed(a, &s->weights->sizes, s->stream), "taking features");
+        trace_end(s, stamps);
+    }
+    return true;
+}
+
 /* ---- forward passes ---- */
 
 /* Checks that no path is longer than the tables for partial results. */

@@ -144,7 +144,7 @@ schedule_model(struct weights *w, struct err *err)
 
 /* What a layer does in a pass. */
 struct layer_does {
-    bool attends, has_mlp, in_smem, probes, probe_in_smem;
+    bool attends, has_mlp, in_smem, pairs, probes, probe_in_smem; /* pairs: q, k and v read a drafter's */
     const struct dev_layer *layer;
     struct dev_head head; /* of a probe; device pointers */
 };
@@ -155,6 +155,7 @@ layer_does(const struct weights *w, const struct forward_pass *f, const struct e
     struct layer_does does = {.attends = f->skip_attention == NULL || !f->skip_attention[l],
                               .has_mlp = f->skip_mlp == NULL || !f->skip_mlp[l],
                               .in_smem = rows_fit_smem(&w->sizes, (uint32_t)f->n),
+                              .pairs = w->sizes.drafter.pairs,
                               .probes = rule != NULL && rule->threshold[l] <= 1,
                               .layer = &w->layers[l]};
     if (does.probes && weights_asked(w, rule->head))
@@ -169,7 +170,7 @@ takes(const struct layer_does *does, uint32_t step)
     const struct dev_layer *d = does->layer;
     switch (step) {
     case START: return false;
-    case NORM_ATTENTION: return does->attends && !does->in_smem;
+    case NORM_ATTENTION: return does->attends && (!does->in_smem || does->pairs);
     case NORM_HEADS: return does->attends && (d->q_norm != NULL || d->k_norm != NULL);
     case POST_ATTENTION: return does->attends && d->attn_post != NULL;
     case NORM_MLP: return does->has_mlp && !does->in_smem;
@@ -199,8 +200,9 @@ add_step(const struct weights *w, const struct layer_does *does, uint32_t l, uin
 {
     const struct plan_step *plan = &w->plan[(step == PROBE ? 0 : l) * STEPS + step];
     const uint32_t n = plan->n > 0 ? plan->n : 1;
-    const bool in_smem =
-        step == PROBE ? does->probe_in_smem : does->in_smem && (step == QKV || step == ROUTE || step == GATE_UP);
+    const bool in_smem = step == PROBE
+                             ? does->probe_in_smem
+                             : does->in_smem && ((step == QKV && !does->pairs) || step == ROUTE || step == GATE_UP);
     for (uint32_t part = 0; part < n; part++)
         to[part] = (struct pass_step){.product = plan->n > 0 ? plan->first + part : NO_PRODUCT,
                                       .layer = (uint8_t)l,

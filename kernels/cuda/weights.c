@@ -464,11 +464,12 @@ survey(const struct model_desc *d, bool exact, struct upload_census *c, struct e
         if (from->experts != NULL && !experts_count(d, from, exact, c, err))
             return false;
     }
-    pack_plain(&p, &d->embedding, exact);
-    upload_count(c, &p, 1);
-    pack_plain(&p, &d->head, exact);
-    if (!same_tensor(&d->embedding, &d->head))
-        upload_count(c, &p, 1);
+    const struct tensor *const whole[] = {&d->embedding, same_tensor(&d->embedding, &d->head) ? NULL : &d->head,
+                                          d->drafter != NULL ? &d->drafter->projection : NULL,
+                                          d->drafter != NULL ? &d->drafter->join : NULL};
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
+        if (whole[i] != NULL && tensor_present(whole[i]) && pack_plain(&p, whole[i], exact))
+            upload_count(c, &p, 1);
     return true;
 }
 
@@ -571,6 +572,35 @@ load_ends(struct upload *u, const struct model_desc *d, struct dev_model *to, st
 }
 
 static bool
+load_matrix(struct upload *u, const struct tensor *t, struct dev_matrix *to, struct err *err)
+{
+    struct packing p;
+    return !tensor_present(t) || (pack_plain(&p, t, u->backend->exact) && upload_matrix(u, &p, to, err));
+}
+
+static bool
+load_drafter(struct upload *u, const struct model_desc *d, struct dev_drafter *to, struct err *err)
+{
+    const struct drafter_desc *f = d->drafter;
+    const void *tokens = NULL;
+    if (f == NULL)
+        return true;
+    to->features = f->features;
+    to->parts = f->parts > 0 ? f->parts : 1;
+    to->pairs = model_pairs(d);
+    to->input_normed = f->input_normed;
+    to->output_normed = f->output_normed;
+    const bool ok =
+        load_vector(u, &f->norm, "norm of features", &to->norm.weight, err) &&
+        load_vector(u, &f->token_norm, "norm of embeddings", &to->token_norm.weight, err) &&
+        load_vector(u, &f->feature_norm, "hidden_norm", &to->feature_norm.weight, err) &&
+        load_matrix(u, &f->projection, &to->projection, err) && load_matrix(u, &f->join, &to->join, err) &&
+        (f->tokens == NULL || upload_array(u, f->tokens, d->head.rows * sizeof *f->tokens, "token ids", &tokens, err));
+    to->tokens = tokens;
+    return ok;
+}
+
+static bool
 load_all(struct upload *u, struct weights *w, const struct model_desc *d, struct err *err)
 {
     const size_t table = (d->n_layers + 1u) * sizeof(struct dev_layer);
@@ -579,8 +609,9 @@ load_all(struct upload *u, struct weights *w, const struct model_desc *d, struct
     if (layers == NULL)
         return err_set(err, ERR_WORK, "not enough memory for the model's weights");
     w->has_experts = d->form.activation == ACT_SWIGLU_CLAMPED;
-    w->has_alibi = d->form.alibi.most > 0 || d->form.clip > 0;
-    bool ok = load_ends(u, d, to, err) && load_end_vectors(u, d, to, err) && positions_load(u, d, to, err);
+    w->has_alibi = d->form.alibi.most > 0 || d->form.clip > 0 || model_pairs(d);
+    bool ok = load_ends(u, d, to, err) && load_end_vectors(u, d, to, err) && positions_load(u, d, to, err) &&
+              load_drafter(u, d, &to->drafter, err);
     for (uint32_t l = 1; l <= d->n_layers && ok; l++) {
         ok = load_layer(u, d, l, &layers[l], err);
         w->has_experts = w->has_experts || layers[l].has_experts || layers[l].sinks != NULL;
@@ -637,7 +668,7 @@ sizes_of(const struct model_desc *d, bool exact)
                               .kv_heads = d->kv_heads,
                               .head_dim = d->head_dim,
                               .ffn = d->ffn,
-                              .vocab = d->vocab,
+                              .vocab = d->head.rows,
                               .rope_dims = d->rope_dims,
                               .rope = d->rope,
                               .rms_eps = d->rms_eps,

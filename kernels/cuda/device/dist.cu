@@ -11,11 +11,14 @@ __launch_bounds__(ROW_THREADS) write_dists(struct dist_args a)
     const struct dist_req *const r = &a.requests[blockIdx.x];
     const float *const z = a.kv_cache.head_logits + (size_t)blockIdx.x * vocab;
     float *const p = a.kv_cache.dists_p + (size_t)r->out * a.kv_cache.dists_vocab;
+    const token_t *const tokens = a.model->drafter.tokens;
     const struct row_dist dist = measure_dist(z, vocab, &r->sampling, &scratch);
-    for (uint32_t v = threadIdx.x; v < vocab; v += ROW_THREADS)
-        p[v] = dist_p(&dist, z[v], v);
-    for (uint32_t v = vocab + threadIdx.x; v < a.kv_cache.dists_vocab; v += ROW_THREADS)
+    for (uint32_t v = (tokens != NULL ? 0 : vocab) + threadIdx.x; v < a.kv_cache.dists_vocab; v += ROW_THREADS)
         p[v] = 0;
+    if (tokens != NULL)
+        __syncthreads();
+    for (uint32_t v = threadIdx.x; v < vocab; v += ROW_THREADS)
+        p[tokens != NULL ? tokens[v] : (token_t)v] = dist_p(&dist, z[v], v);
 }
 
 __global__ void

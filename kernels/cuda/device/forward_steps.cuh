@@ -258,6 +258,22 @@ norm_rows(struct forward_state *s, uint32_t depth, const struct dev_norm &norm)
     }
 }
 
+/* Packs the pairs that a drafter's q, k and v read (feed.cu). */
+static __device__ __forceinline__ void
+take_pairs(struct forward_state *s)
+{
+    const uint32_t cols = 2 * s->model.width;
+    for (uint32_t i = blockIdx.x; i < s->a.n; i += gridDim.x) {
+        const struct row &row = row_of(s, i);
+        const float *const from = s->a.kv_cache.pairs + (size_t)row.ring * (cols + 1);
+        if (row.from >= s->l)
+            continue;
+        for (uint32_t k = thread_here(); k < cols; k += BLOCK_THREADS)
+            put_activation(s->a.kv_cache.normed, s->model.exact, cols, i, k, from[k]);
+        put_padding(s->a.kv_cache.normed, s->model.exact, cols, i);
+    }
+}
+
 /* hidden (l) = hidden (from) + the normed output of the sublayer. One block per row. */
 static __device__ __forceinline__ void
 post_rows(struct forward_state *s, uint32_t from, const float *weight)
@@ -403,7 +419,12 @@ do_elementwise(Shared *s)
     if (s->now.probing && threadIdx.x == 0)
         s->probe_start = globaltimer();
     switch (s->step) {
-    case NORM_ATTENTION: norm_rows(s, s->now.depth, {layer.attn_norm, layer.attn_norm_b}); break;
+    case NORM_ATTENTION:
+        if (Shared::HAS_PAIRS && s->model.drafter.pairs)
+            take_pairs(s);
+        else
+            norm_rows(s, s->now.depth, {layer.attn_norm, layer.attn_norm_b});
+        break;
     case NORM_HEADS: norm_heads(s); break;
     case ATTEND: attend_all(s); break;
     case POST_ATTENTION: post_rows(s, s->now.depth, layer.attn_post); break;

@@ -72,54 +72,54 @@ __launch_bounds__(TRAINED_WARPS *WARP) full_head_rows(struct head_args a)
 /* ---- logits ---- */
 
 /* Stores the outputs of a strip. */
-struct put_logits {
-    float *logits; /* (rows, vocab) */
-    size_t vocab;
+struct put_outputs {
+    const struct product_args &a;
     __device__ __forceinline__ void
     operator()(uint32_t, uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1) const
     {
+        float *const y = a.y + (size_t)(a.rows != NULL ? a.rows[row].ring : row) * a.ld;
         if (o0 != UINT32_MAX)
-            logits[row * vocab + o0] = y0;
+            y[o0] = y0;
         if (o1 != UINT32_MAX)
-            logits[row * vocab + o1] = y1;
+            y[o1] = y1;
     }
 };
 
 static __device__ __forceinline__ struct product
-head_product(const struct head_args &a)
+whole_product(const struct product_args &a)
 {
-    return {{&a.model->head}, 1, a.kv_cache.head_normed, a.n, false};
+    return {{a.matrix}, 1, a.x, a.n, false};
 }
 
 /* Up to NT tiles of rows; one block per multiprocessor, which process strips in turn. */
 template <enum weight_type T, int NT>
 __global__ void
-__launch_bounds__(BLOCK_THREADS, 1) head_by_strips(struct head_args a)
+__launch_bounds__(BLOCK_THREADS, 1) head_by_strips(struct product_args a)
 {
     SHARED_MEMORY(float, shared);
     uint32_t buffer_index = 0;
-    struct put_logits put = {a.kv_cache.head_logits, a.model->vocab};
-    packed_strips<T, NT>(head_product(a), shared, &buffer_index, put);
+    struct put_outputs put = {a};
+    packed_strips<T, NT>(whole_product(a), shared, &buffer_index, put);
 }
 
 /* Any number of rows of an exact model. */
 __global__ void
-__launch_bounds__(BLOCK_THREADS) head_exactly(struct head_args a)
+__launch_bounds__(BLOCK_THREADS) head_exactly(struct product_args a)
 {
     SHARED_MEMORY(float, shared);
     uint32_t buffer_index = 0;
-    struct put_logits put = {a.kv_cache.head_logits, a.model->vocab};
-    exact_product(head_product(a), PAIR_NONE, *a.model, shared, &buffer_index, put);
+    struct put_outputs put = {a};
+    exact_product(whole_product(a), PAIR_NONE, *a.model, shared, &buffer_index, put);
 }
 
 /* Any number of rows; one block per multiprocessor, which process tiles in turn. */
 template <enum weight_type T>
 __global__ void
-__launch_bounds__(BLOCK_THREADS, 1) head_by_tiles(struct head_args a)
+__launch_bounds__(BLOCK_THREADS, 1) head_by_tiles(struct product_args a)
 {
     SHARED_MEMORY(struct tile_shared, shared);
-    struct put_logits put = {a.kv_cache.head_logits, a.model->vocab};
-    all_tiles<T>(head_product(a), shared, put);
+    struct put_outputs put = {a};
+    all_tiles<T>(whole_product(a), shared, put);
 }
 
 /* Applies bias, scale and cap of logits, after all heads. Grid: (rows, blocks of logits). */
@@ -172,7 +172,7 @@ head_prepare(int device)
 
 template <enum weight_type T>
 static cudaError_t
-launch_logits(const struct head_args &a, cudaStream_t stream)
+launch_packed(const struct product_args &a, cudaStream_t stream)
 {
     const uint32_t tiles = (a.n + TILE - 1) / TILE;
     if (tiles == 1)
@@ -184,18 +184,17 @@ launch_logits(const struct head_args &a, cudaStream_t stream)
     return launch(head_by_tiles<T>, a.blocks, BLOCK_THREADS, a, stream, sizeof(struct tile_shared));
 }
 
-static cudaError_t
-launch_any_logits(const struct head_args &a, const struct dev_model &sizes, cudaStream_t stream)
+cudaError_t
+launch_product(struct product_args a, enum weight_type type, cudaStream_t stream)
 {
-    if (sizes.exact)
-        return launch(head_exactly, a.blocks, BLOCK_THREADS, a, stream, PRODUCT_SHARED);
-    switch (sizes.head.type) {
-    case WEIGHT_Q8_0: return launch_logits<WEIGHT_Q8_0>(a, stream);
-    case WEIGHT_Q4_0: return launch_logits<WEIGHT_Q4_0>(a, stream);
-    case WEIGHT_Q4_K: return launch_logits<WEIGHT_Q4_K>(a, stream);
-    case WEIGHT_Q6_K: return launch_logits<WEIGHT_Q6_K>(a, stream);
-    case WEIGHT_BF16: return launch_logits<WEIGHT_BF16>(a, stream);
-    case WEIGHT_F16: return launch_logits<WEIGHT_F16>(a, stream);
+    switch (type) {
+    case WEIGHT_F32: return launch(head_exactly, a.blocks, BLOCK_THREADS, a, stream, PRODUCT_SHARED);
+    case WEIGHT_Q8_0: return launch_packed<WEIGHT_Q8_0>(a, stream);
+    case WEIGHT_Q4_0: return launch_packed<WEIGHT_Q4_0>(a, stream);
+    case WEIGHT_Q4_K: return launch_packed<WEIGHT_Q4_K>(a, stream);
+    case WEIGHT_Q6_K: return launch_packed<WEIGHT_Q6_K>(a, stream);
+    case WEIGHT_BF16: return launch_packed<WEIGHT_BF16>(a, stream);
+    case WEIGHT_F16: return launch_packed<WEIGHT_F16>(a, stream);
     default: return cudaErrorInvalidValue;
     }
 }
@@ -208,13 +207,15 @@ launch_head(struct head_args a, const struct dev_model *sizes, cudaStream_t stre
     const dim3 shifts(a.n, (sizes->width + TRAINED_OUTPUTS - 1) / TRAINED_OUTPUTS),
         fulls(a.n, (sizes->vocab + TRAINED_OUTPUTS - 1) / TRAINED_OUTPUTS),
         shapes(a.n, (sizes->vocab + SHAPE_THREADS - 1) / SHAPE_THREADS);
+    const struct product_args logits = {
+        a.model, &a.model->head, a.kv_cache.head_normed, a.kv_cache.head_logits, NULL, a.n, sizes->vocab, a.blocks};
     cudaError_t said = cudaSuccess;
     if (a.trained)
         said = launch(shift_head_rows, shifts, TRAINED_WARPS * WARP, a, stream);
     if (said == cudaSuccess)
         said = launch(norm_head_rows, a.n, BLOCK_THREADS, a, stream);
     if (said == cudaSuccess)
-        said = launch_any_logits(a, *sizes, stream);
+        said = launch_product(logits, sizes->head.type, stream);
     if (said == cudaSuccess && a.trained)
         said = launch(full_head_rows, fulls, TRAINED_WARPS * WARP, a, stream);
     if (said == cudaSuccess && sizes->shapes_logits)
@@ -224,6 +225,7 @@ launch_head(struct head_args a, const struct dev_model *sizes, cudaStream_t stre
     struct prediction_args g = {};
     g.logits = a.kv_cache.head_logits;
     g.vocab = sizes->vocab;
+    g.tokens = sizes->drafter.tokens;
     g.n = a.n;
     g.pieces = a.kv_cache.head_pieces;
     g.rows = a.rows;

@@ -31,12 +31,15 @@ cudaError_t launch_synthetic(struct synthetic_args, cudaStream_t);
 cudaError_t launch_embed(const struct dev_model *, struct dev_kv_cache, const struct row *rows, size_t n, cudaStream_t);
 /* rows and slots are on the host: they are parameters of kernels, FEW_ROWS at a time, which saves a copy. */
 cudaError_t launch_trunk(struct dev_kv_cache, seq_t, uint32_t first, const slot_t *slots, size_t n, cudaStream_t);
+/* embed() of a drafter: hidden[rows[i].ring][0], and kv_cache.pairs. sizes: host copy of the model. */
+cudaError_t launch_feed(struct feed_args, const struct dev_model *sizes, cudaStream_t);
 cudaError_t launch_stamp(uint64_t *to, cudaStream_t);                           /* writes the global timer's time */
 cudaError_t launch_forward(struct forward_args, uint32_t blocks, cudaStream_t); /* cooperative launch */
 cudaError_t launch_forward_moe(struct forward_args, uint32_t blocks, cudaStream_t);
 
 /* model: device pointer; sizes: host copy, for the grid. */
 cudaError_t launch_head(struct head_args, const struct dev_model *sizes, cudaStream_t); /* norm, logits, statistics */
+cudaError_t launch_product(struct product_args, enum weight_type, cudaStream_t);        /* of a matrix of this type */
 cudaError_t launch_predictions(struct prediction_args, cudaStream_t);
 /* Computes the predictions of the layers that a forward pass probed, from until_logits: (L + 1), token TOKEN_NONE for
  * other layers; `last` receives the last one. */

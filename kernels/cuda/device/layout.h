@@ -132,8 +132,18 @@ struct dev_head {       /* a layer's trained head, F32, plain rows; absent parts
     const float *full;  /* (vocab, width): replaces the LM head */
 };
 
+struct dev_drafter {                          /* struct drafter_desc (kernels/backend.h) */
+    struct dev_matrix projection, join;       /* without rows: there is none */
+    struct dev_norm norm;                     /* (features) */
+    struct dev_norm token_norm, feature_norm; /* (width) */
+    uint32_t features, parts;
+    bool pairs, input_normed, output_normed; /* pairs: q, k and v read dev_kv_cache.pairs */
+    const token_t *tokens;                   /* (vocab) the ids of the head's outputs; NULL: 0, 1, 2, … */
+};
+
 struct dev_model {
-    uint32_t n_layers, width, heads, kv_heads, head_dim, ffn, vocab, rope_dims;
+    uint32_t n_layers, width, heads, kv_heads, head_dim, ffn, rope_dims;
+    uint32_t vocab; /* outputs of the head */
     enum rope_layout rope;
     float rms_eps;
     bool exact;                   /* F32 weights, activations and keys */
@@ -152,6 +162,7 @@ struct dev_model {
     const struct dev_moe *moe;      /* (n_layers + 1), layers with experts; NULL: there are none */
     const struct dev_product *products;
     const struct dev_head *trained; /* (n_layers + 1), or NULL: none */
+    struct dev_drafter drafter;     /* zero: an ordinary model */
 };
 
 /* ---- the schedule of a forward pass ----
@@ -378,14 +389,15 @@ struct dev_kv_cache {
     float *dists_p;      /* (dists, dists_vocab), owned by the pool; NULL: none */
     uint32_t dists_vocab;
 
-    void *normed;     /* (max_rows rounded up to a tile, width): input of products */
+    void *normed;     /* (max_rows rounded up to a tile, width; of a drafter, its widest input): input of products */
     void *attended;   /* as above, (rows, heads * head_dim) */
     void *gated;      /* as above, (rows, ffn) */
     float *rotations; /* (2, max_rows, rope_dims / 2, 2) cosine and sine of the rotation of a row's pairs: in */
                       /* most layers, then in layers with local rotation */
     float *q;         /* (max_rows, heads * head_dim), rotated and scaled */
     float *qk_raw;    /* (max_rows, heads + kv_heads, head_dim) before norm and rotation, in models that norm them */
-    float *raw;       /* (max_rows, width) output of a sublayer before its norm */
+    float *raw;       /* (max_rows, width) output of a sublayer before its norm; of a drafter, also g */
+    float *pairs;     /* (ring, 2 width + 1): a drafter's [norm(e); norm(g)], and a factor of g */
     float *router_logits; /* (max_rows, experts + 1) in layers with experts; the last one: for the shared expert */
     struct route *routes; /* (max_rows, used) of each row, sorted by expert */
     struct expert_row *expert_rows;  /* (max_rows, used + 1) */
@@ -452,6 +464,27 @@ struct forward_args {
     struct route *routes_out; /* (n, L + 1, used) routes of the rows; NULL: not requested */
 };
 
+/* ---- products outside of forward passes, and the input of a drafter's rows ---- */
+
+struct product_args {
+    const struct dev_model *model;
+    const struct dev_matrix *matrix;
+    const void *x;          /* (n, matrix->cols), packed as the model's activations */
+    float *y;               /* row i's outputs are at y + i * ld, */
+    const struct row *rows; /* or at y + rows[i].ring * ld */
+    uint32_t n, ld;
+    uint32_t blocks; /* number that fills the device */
+};
+
+struct feed_args {
+    const struct dev_model *model;
+    struct dev_kv_cache kv_cache;
+    const struct row *rows; /* (n) */
+    const float *features;  /* (n, features), or NULL: */
+    const uint32_t *before; /* (n) ring entries of the rows before them */
+    uint32_t n, blocks;
+};
+
 /* ---- the head ---- */
 
 struct head_row {
@@ -475,6 +508,7 @@ struct head_args {
 struct prediction_args {
     const float *logits; /* (n, vocab) */
     uint32_t vocab, n;
+    const token_t *tokens;     /* (vocab) ids, or NULL */
     struct head_piece *pieces; /* (n, head_pieces_of(vocab)) */
 
     /* The rows of a head call: probes and results; or, if `rows` is NULL, */

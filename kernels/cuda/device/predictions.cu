@@ -242,7 +242,7 @@ merge(const struct prediction_args *a, const struct prediction_row *row, uint32_
     for (int i = 0; i < PREDICTION_RANKS; i++) {
         last = last > 0 ? next_best(row->pieces, n, last) : 0;
         const bool there = rank_key(last) > 0;
-        g.top[i] = there ? (token_t)rank_id(last) : TOKEN_NONE;
+        g.top[i] = !there ? TOKEN_NONE : a->tokens != NULL ? a->tokens[rank_id(last)] : (token_t)rank_id(last);
         if (i < PREDICTION_TOP)
             g.top_p[i] = there ? (float)(exp((double)key_logit(rank_key(last)) - (double)mine.max) / mine.sum) : 0;
         last = there ? last : 0;
@@ -351,6 +351,7 @@ launch_until_predictions(struct forward_args forward, struct prediction *all, st
     struct prediction_args a = {};
     a.logits = forward.kv_cache.until_logits;
     a.vocab = sizes->vocab;
+    a.tokens = sizes->drafter.tokens;
     a.n = sizes->n_layers;
     a.pieces = forward.kv_cache.head_pieces;
     a.until = forward.until.state;
