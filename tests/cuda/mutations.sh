@@ -17,7 +17,8 @@ export LC_ALL=C
 # The quick ones first: the first to fail is enough. run/NAME: a run of the program on a golden model of that name.
 PROGRAMS=${SPECSCOPE_MUTATION_PROGRAMS:-races/test_cuda_overlap races/test_cuda_head_statistics test_training_on_gpu
     run/glm4_moe-groups test_cuda_queue
-    races/test_cuda_steps races/test_cuda_sampling races/test_cuda_verify races/test_cuda_products test_trained_heads test_cuda_backend}
+    races/test_cuda_steps races/test_cuda_sampling races/test_cuda_verify races/test_cuda_products test_trained_heads test_cuda_feed
+    test_cuda_backend}
 LIMIT=1200 # seconds a program
 MEETINGS=9 # of a grid: more than a layer's
 

@@ -43,7 +43,7 @@ EXIT=${EXIT:-8} # the synthetic model's layer after which little changes
 TYPES=${TYPES-f16 q8_0 q4_0 q4_k q6_k}
 SYNTHETIC=${SYNTHETIC:-$SHAPE:f16,12,0.75}
 N=${N:-300}
-PROGRAMS=${PROGRAMS-cuda_backend cuda_queue cuda_long_paths invariance context_property golden_families lossless_matrix}
+PROGRAMS=${PROGRAMS-cuda_backend cuda_queue cuda_feed cuda_long_paths invariance context_property golden_families lossless_matrix}
 BENCH=${BENCH-1} # empty: without the figures
 FROM=${FROM:-1}
 

@@ -11,7 +11,7 @@ fi
 KIT=$TMP/elsewhere/cuda-kit
 cp "$BUILD/tests/test_cuda_smoke" "$TMP/gpu_smoke"
 if [ -n "${SPECSCOPE_LONG:-}" ]; then
-    programs="cuda_queue cuda_backend cuda_long_paths invariance context_property golden_families lossless_matrix"
+    programs="cuda_queue cuda_feed cuda_backend cuda_long_paths invariance context_property golden_families lossless_matrix"
 else
     programs=cuda_queue
 fi

@@ -18,7 +18,7 @@ finds_nothing() { # program
 SHORT="test_cuda_steps test_cuda_verify test_cuda_head_statistics"
 LONG="test_cuda_head test_cuda_products test_cuda_sampling test_cuda_overlap test_cuda_synthetic"
 BACKEND_TESTS=
-LONG_OF_PLUGIN="test_cuda_queue test_cuda_long_paths test_trained_heads test_training_on_gpu test_invariance
+LONG_OF_PLUGIN="test_cuda_queue test_cuda_feed test_cuda_long_paths test_trained_heads test_training_on_gpu test_invariance
     test_context_property"
 if [ -z "${SPECSCOPE_LONG:-}" ]; then
     LONG='' LONG_OF_PLUGIN='' BACKEND_TESTS='test_[!rs]*'

@@ -258,7 +258,7 @@ TEST(the_bits_of_a_row_do_not_depend_on_the_rows_that_are_fed_with_it)
     for (size_t i = 0; i < FORMS; i++) {
         make(&m, &forms[i]);
         run(cuda, false, &m, FED, &all);
-        for (uint32_t at_once = 1; at_once < FED; at_once += 11) {
+        for (uint32_t at_once = 1; at_once < 30; at_once += 11) {
             run(cuda, false, &m, at_once, &some);
             assert_memory_equal(all.hidden, some.hidden, sizeof all.hidden);
             assert_memory_equal(all.logits, some.logits, sizeof all.logits);
