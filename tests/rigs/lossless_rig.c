@@ -149,8 +149,11 @@ lossless_run(const struct lossless_model *of, const struct lossless_matrix *m, u
     const struct policy_ops *const *registry = registry_with_copying();
     for (size_t i = 0; registry[i] != NULL; i++) {
         struct policy_info info;
-        if ((of->share > 0 && (i + seed) % of->share != 0) || engine_missing(t.engine, registry[i]->needs) != 0)
+        const bool missing = engine_missing(t.engine, registry[i]->needs) != 0;
+        if (of->only != NULL ? strcmp(registry[i]->name, of->only) != 0
+                             : missing || (of->share > 0 && (i + seed) % of->share != 0))
             continue; /* a backend may have no feature drafters */
+        assert_false(missing);
         declare(t.engine, registry[i], &info);
         for (int setting = of->first; setting < of->first + n; setting++) {
             try_setting(&t, &info, setting);

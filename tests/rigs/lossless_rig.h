@@ -29,6 +29,7 @@ struct lossless_model {
     const char *isa;          /* NULL: the best one here */
     int first;                /* setting */
     uint32_t share;           /* one of so many policies, by the seed; 0: all */
+    const char *only;         /* the only policy, which must have what it needs; NULL: all that have */
 };
 
 /* Knobs that are drawn follow from the seed. */

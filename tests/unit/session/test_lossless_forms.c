@@ -11,6 +11,7 @@
 
 #define FAMILY(name) "tests/golden/families/" name
 #define TARGET(name) "tests/golden/eagle/targets/" name
+#define HEAD(name)   "tests/golden/eagle/" name
 #define MODEL(name)  "tests/golden/models/" name
 #define PACKED(name) "tests/golden/packed/" name
 #define LORA(name)   "tests/golden/lora/" name
@@ -149,6 +150,30 @@ TEST(they_do_on_cuda)
             accepted(i, NULL, (size_t)seed + i + 1,
                      MATRIX(.backend = "cuda", .prompts = all ? 3 : 2, .tokens = real ? 8 : 6, .changing = i % 2 == 1,
                             .settings = 1, .batch = 2));
+    }
+}
+
+/* Trained drafters of each format: chains, and trees under the largest knobs. */
+TEST(heads_and_layers_of_files_give_autoregressive_tokens)
+{
+    static const struct lossless_model of[] = {
+        {.path = TARGET("llama"), .draft = HEAD("specforge/head"), .only = "eagle"},
+        {.path = TARGET("llama"), .draft = HEAD("angelslim/head"), .only = "eagle"},
+        {.path = TARGET("llama"), .draft = HEAD("speculators/head"), .only = "eagle"},
+        {.path = TARGET("llama"), .draft = HEAD("gguf/head.gguf"), .only = "eagle"},
+        {.path = TARGET("glm4_moe"), .only = "mtp"},
+        {.path = TARGET("ernie4_5_moe"), .only = "mtp"},
+    };
+    const char *const backends[] = {"cpu", cuda_for_tests() != NULL ? "cuda" : "check"};
+    const bool all = !cuda_is_emulated() || getenv("SPECSCOPE_LONG") != NULL;
+    for (size_t i = 0; i < 2 * sizeof of / sizeof *of; i++) {
+        const char *backend = backends[i % 2];
+        if (!all && i % 2 == 1 && (seed + i / 2) % 3 != 0)
+            continue;
+        const struct lossless_matrix m = {.backend = backend, .prompts = 1, .tokens = 16, .settings = 3};
+        const struct lossless_matrix batch = {.backend = backend, .prompts = 3, .tokens = 6, .settings = 1, .batch = 2};
+        assert_true(lossless_run(&of[i / 2], &m, seed).accepted > 0);
+        lossless_run(&of[i / 2], &batch, seed);
     }
 }
 
