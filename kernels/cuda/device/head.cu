@@ -73,11 +73,13 @@ __launch_bounds__(TRAINED_WARPS *WARP) full_head_rows(struct head_args a)
 
 /* Stores the outputs of a strip. */
 struct put_outputs {
-    const struct product_args &a;
+    float *to;
+    const struct row *rows; /* NULL: row i's outputs are at to + i * ld */
+    size_t ld;
     __device__ __forceinline__ void
     operator()(uint32_t, uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1) const
     {
-        float *const y = a.y + (size_t)(a.rows != NULL ? a.rows[row].ring : row) * a.ld;
+        float *const y = to + (rows != NULL ? rows[row].ring : row) * ld;
         if (o0 != UINT32_MAX)
             y[o0] = y0;
         if (o1 != UINT32_MAX)
@@ -98,7 +100,7 @@ __launch_bounds__(BLOCK_THREADS, 1) head_by_strips(struct product_args a)
 {
     SHARED_MEMORY(float, shared);
     uint32_t buffer_index = 0;
-    struct put_outputs put = {a};
+    struct put_outputs put = {a.y, a.rows, a.ld};
     packed_strips<T, NT>(whole_product(a), shared, &buffer_index, put);
 }
 
@@ -108,7 +110,7 @@ __launch_bounds__(BLOCK_THREADS) head_exactly(struct product_args a)
 {
     SHARED_MEMORY(float, shared);
     uint32_t buffer_index = 0;
-    struct put_outputs put = {a};
+    struct put_outputs put = {a.y, a.rows, a.ld};
     exact_product(whole_product(a), PAIR_NONE, *a.model, shared, &buffer_index, put);
 }
 
@@ -118,7 +120,7 @@ __global__ void
 __launch_bounds__(BLOCK_THREADS, 1) head_by_tiles(struct product_args a)
 {
     SHARED_MEMORY(struct tile_shared, shared);
-    struct put_outputs put = {a};
+    struct put_outputs put = {a.y, a.rows, a.ld};
     all_tiles<T>(whole_product(a), shared, put);
 }
 
