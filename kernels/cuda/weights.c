@@ -442,7 +442,7 @@ check_limits(const struct model_desc *d, struct err *err)
 static bool
 same_tensor(const struct tensor *a, const struct tensor *b)
 {
-    return a->data == b->data && a->synthetic == b->synthetic && a->type == b->type;
+    return a->data == b->data && a->synthetic == b->synthetic && a->type == b->type && a->rows == b->rows;
 }
 
 /* Adds up the sizes of the model's parts. */

@@ -101,9 +101,13 @@ drafter_of(const struct model *target, bool eagle, uint64_t *random)
     }
     form->projection = made_up(m, width, form->features, 0, 0.1f, true, random);
     token_t *tokens = model_take(m, target->desc.vocab * sizeof *tokens);
-    m->desc.head.rows = target->desc.vocab - target->desc.vocab / 4; /* the head drafts some tokens only */
-    for (uint32_t i = 0; i < m->desc.head.rows; i++)
-        tokens[i] = (token_t)i;
+    struct tensor *head = &m->desc.head;
+    const uint32_t without = head->data != NULL ? target->desc.vocab / 4 : 0; /* the first tokens, which are rare */
+    head->data =
+        head->data != NULL ? (const char *)head->data + without * tensor_row_bytes(head->type, head->cols) : NULL;
+    head->rows -= without;
+    for (uint32_t i = 0; i < head->rows; i++)
+        tokens[i] = (token_t)(i + without);
     form->tokens = tokens;
     return m;
 }

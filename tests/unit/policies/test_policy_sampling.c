@@ -32,11 +32,12 @@ static uint32_t draws; /* a test */
 struct setting {
     const char *name;
     struct sampling sampling;
+    double siblings; /* least number of drafts of a run that are accepted after a sibling was rejected */
 };
 
 static const struct setting settings[] = {
-    {"top-k 12", {.temperature = 1, .top_k = 12, .top_p = 1}},
-    {"temperature 0.7, top-p 0.95", {.temperature = 0.7f, .top_p = 0.95f}},
+    {"top-k 12", {.temperature = 1, .top_k = 12, .top_p = 1}, 0},
+    {"temperature 0.7, top-p 0.95", {.temperature = 0.7f, .top_p = 0.95f}, 0},
 };
 
 static const struct tinymodel tiny = {
@@ -155,6 +156,7 @@ fits(const struct expected *x, double rest, double *chi2, double *limit)
 struct tallied {
     bool tunable;                            /* the policy has knobs: it is one that drafts */
     uint64_t drafted, first, first_accepted; /* first: rounds' first candidates, the ones tested before siblings */
+    uint64_t siblings;                       /* accepted drafts with an earlier sibling, which was rejected */
     double rest[DEPTH + 1];
 };
 
@@ -214,8 +216,21 @@ open_session(const struct policy_ops *const *registry, const char *policy, const
 }
 
 static void
+note_verdict(struct tallied *d, const struct verdict_event *v, const int32_t *parents)
+{
+    d->first += v->candidate == 1;
+    d->first_accepted += v->candidate == 1 && v->accepted == 1;
+    for (int32_t i = 1; i < v->candidate && v->accepted == 1; i++)
+        if (parents[i] == parents[v->candidate]) {
+            d->siblings++;
+            return;
+        }
+}
+
+static void
 draw(struct session *s, struct event_reader *reader, struct tallied *d)
 {
+    int32_t parents[VERIFY_NODES] = {0};
     struct err err = {0};
     session_generate(s); /* on this thread */
     if (session_failed(s, &err))
@@ -224,9 +239,10 @@ draw(struct session *s, struct event_reader *reader, struct tallied *d)
     assert_int_equal(seq_emitted(l), TOKENS);
     count(d, l->tokens + l->prompt_tokens);
     for (const struct event *e; (e = event_reader_next(reader)) != NULL;)
-        if (e->seq == 0 && e->type == EVENT_VERDICT && e->verdict.candidate == 1) {
-            d->first++;
-            d->first_accepted += e->verdict.accepted == 1;
+        if (e->seq == 0 && e->type == EVENT_TOKEN && e->token.source == SOURCE_DRAFT) {
+            parents[e->token.candidate] = e->token.parent;
+        } else if (e->seq == 0 && e->type == EVENT_VERDICT) {
+            note_verdict(d, &e->verdict, parents);
         } else if (e->seq == 0 && e->type == EVENT_ROUND) {
             d->drafted += e->round_end.drafted;
         }
@@ -268,8 +284,8 @@ keeps_the_distribution(const struct policy_ops *const *registry, size_t policy, 
     const struct tallied d = draw_all(registry, name, &setting->sampling, seed);
     const double acceptance = (double)d.first_accepted / (double)d.first;
     bool good = true;
-    print_message("%s, %s, seeds from %llu: %.2f drafts a run, acceptance %.2f\n", name, setting->name,
-                  (unsigned long long)seed, (double)d.drafted / draws, acceptance);
+    print_message("%s, %s, seeds from %llu: %.2f drafts a run, acceptance %.2f, siblings %.2f\n", name, setting->name,
+                  (unsigned long long)seed, (double)d.drafted / draws, acceptance, (double)d.siblings / draws);
     for (uint32_t depth = 2; depth <= DEPTH; depth++) {
         double chi2 = NAN, limit = NAN;
         const bool fit = fits(&expected[depth], d.rest[depth], &chi2, &limit);
@@ -278,6 +294,7 @@ keeps_the_distribution(const struct policy_ops *const *registry, size_t policy, 
         good = good && fit;
     }
     assert_true(!d.tunable || d.drafted > draws / 10);
+    assert_true((double)d.siblings >= setting->siblings * draws);
     if (d.drafted > 0 && good && (d.first_accepted < VERDICTS || d.first - d.first_accepted < VERDICTS))
         fail_msg("%s: of %llu first drafts %llu were accepted; at least %d accepted and %d rejected ones are needed: "
                  "draft from "
@@ -314,6 +331,30 @@ TEST(a_draft_model_of_another_vocabulary_keeps_the_targets_distribution)
         engine_close(engine);
     }
     engine = usual;
+}
+
+/* ---- siblings ---- */
+
+/* The head is near this target, whose layers after the first one add nothing: many drafts are accepted after the rejection
+ * of a sibling. With so many draws a tenth more or less of that is noticed. */
+TEST(drafts_with_rejected_siblings_keep_the_targets_distribution)
+{
+    const struct policy_ops *const *registry = registry_with_copying();
+    const struct setting setting = {"siblings", {.temperature = 1, .top_k = 12, .top_p = 1}, 0.5};
+    struct engine *usual = engine;
+    const uint32_t usual_draws = draws;
+    struct tinymodel whole = tiny;
+    size_t p = 0;
+    whole.calm = 0;
+    while (strcmp(registry[p]->name, "eagletree") != 0)
+        p++;
+    draws = 10000;
+    assert_true(session_fixture_engine(&engine, &whole));
+    expect(&setting.sampling);
+    assert_true(keeps_the_distribution(registry, p, &setting));
+    engine_close(engine);
+    engine = usual;
+    draws = usual_draws;
 }
 
 /* ---- biased policies ---- */
