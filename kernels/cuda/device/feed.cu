@@ -98,16 +98,16 @@ cudaError_t
 launch_feed(struct feed_args a, const struct dev_model *sizes, cudaStream_t stream)
 {
     const struct dev_drafter &d = sizes->drafter;
-    const struct product_args projects = {
+    const struct matrix_args projects = {
         a.model, &a.model->drafter.projection, a.kv_cache.normed, a.kv_cache.raw, NULL, a.n, sizes->width, a.blocks};
-    const struct product_args joins = {a.model,
-                                       &a.model->drafter.join,
-                                       a.kv_cache.normed,
-                                       a.kv_cache.hidden,
-                                       a.rows,
-                                       a.n,
-                                       (sizes->n_layers + 1) * sizes->width,
-                                       a.blocks};
+    const struct matrix_args joins = {a.model,
+                                      &a.model->drafter.join,
+                                      a.kv_cache.normed,
+                                      a.kv_cache.hidden,
+                                      a.rows,
+                                      a.n,
+                                      (sizes->n_layers + 1) * sizes->width,
+                                      a.blocks};
     cudaError_t said = launch(take_features, a.n, BLOCK_THREADS, a, stream);
     if (said == cudaSuccess && a.features != NULL && d.projection.rows > 0)
         said = launch_product(projects, d.projection.type, stream);

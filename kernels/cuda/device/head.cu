@@ -88,7 +88,7 @@ struct put_outputs {
 };
 
 static __device__ __forceinline__ struct product
-whole_product(const struct product_args &a)
+whole_product(const struct matrix_args &a)
 {
     return {{a.matrix}, 1, a.x, a.n, false};
 }
@@ -96,7 +96,7 @@ whole_product(const struct product_args &a)
 /* Up to NT tiles of rows; one block per multiprocessor, which process strips in turn. */
 template <enum weight_type T, int NT>
 __global__ void
-__launch_bounds__(BLOCK_THREADS, 1) head_by_strips(struct product_args a)
+__launch_bounds__(BLOCK_THREADS, 1) head_by_strips(struct matrix_args a)
 {
     SHARED_MEMORY(float, shared);
     uint32_t buffer_index = 0;
@@ -106,7 +106,7 @@ __launch_bounds__(BLOCK_THREADS, 1) head_by_strips(struct product_args a)
 
 /* Any number of rows of an exact model. */
 __global__ void
-__launch_bounds__(BLOCK_THREADS) head_exactly(struct product_args a)
+__launch_bounds__(BLOCK_THREADS) head_exactly(struct matrix_args a)
 {
     SHARED_MEMORY(float, shared);
     uint32_t buffer_index = 0;
@@ -117,7 +117,7 @@ __launch_bounds__(BLOCK_THREADS) head_exactly(struct product_args a)
 /* Any number of rows; one block per multiprocessor, which process tiles in turn. */
 template <enum weight_type T>
 __global__ void
-__launch_bounds__(BLOCK_THREADS, 1) head_by_tiles(struct product_args a)
+__launch_bounds__(BLOCK_THREADS, 1) head_by_tiles(struct matrix_args a)
 {
     SHARED_MEMORY(struct tile_shared, shared);
     struct put_outputs put = {a.y, a.rows, a.ld};
@@ -174,7 +174,7 @@ head_prepare(int device)
 
 template <enum weight_type T>
 static cudaError_t
-launch_packed(const struct product_args &a, cudaStream_t stream)
+launch_packed(const struct matrix_args &a, cudaStream_t stream)
 {
     const uint32_t tiles = (a.n + TILE - 1) / TILE;
     if (tiles == 1)
@@ -187,7 +187,7 @@ launch_packed(const struct product_args &a, cudaStream_t stream)
 }
 
 cudaError_t
-launch_product(struct product_args a, enum weight_type type, cudaStream_t stream)
+launch_product(struct matrix_args a, enum weight_type type, cudaStream_t stream)
 {
     switch (type) {
     case WEIGHT_F32: return launch(head_exactly, a.blocks, BLOCK_THREADS, a, stream, PRODUCT_SHARED);
@@ -209,7 +209,7 @@ launch_head(struct head_args a, const struct dev_model *sizes, cudaStream_t stre
     const dim3 shifts(a.n, (sizes->width + TRAINED_OUTPUTS - 1) / TRAINED_OUTPUTS),
         fulls(a.n, (sizes->vocab + TRAINED_OUTPUTS - 1) / TRAINED_OUTPUTS),
         shapes(a.n, (sizes->vocab + SHAPE_THREADS - 1) / SHAPE_THREADS);
-    const struct product_args logits = {
+    const struct matrix_args logits = {
         a.model, &a.model->head, a.kv_cache.head_normed, a.kv_cache.head_logits, NULL, a.n, sizes->vocab, a.blocks};
     cudaError_t said = cudaSuccess;
     if (a.trained)

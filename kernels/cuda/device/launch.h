@@ -39,7 +39,7 @@ cudaError_t launch_forward_moe(struct forward_args, uint32_t blocks, cudaStream_
 
 /* model: device pointer; sizes: host copy, for the grid. */
 cudaError_t launch_head(struct head_args, const struct dev_model *sizes, cudaStream_t); /* norm, logits, statistics */
-cudaError_t launch_product(struct product_args, enum weight_type, cudaStream_t);        /* of a matrix of this type */
+cudaError_t launch_product(struct matrix_args, enum weight_type, cudaStream_t);         /* of a matrix of this type */
 cudaError_t launch_predictions(struct prediction_args, cudaStream_t);
 /* Computes the predictions of the layers that a forward pass probed, from until_logits: (L + 1), token TOKEN_NONE for
  * other layers; `last` receives the last one. */

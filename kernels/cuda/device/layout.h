@@ -466,7 +466,7 @@ struct forward_args {
 
 /* ---- products outside of forward passes, and the input of a drafter's rows ---- */
 
-struct product_args {
+struct matrix_args {
     const struct dev_model *model;
     const struct dev_matrix *matrix;
     const void *x;          /* (n, matrix->cols), packed as the model's activations */
