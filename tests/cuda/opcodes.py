@@ -56,7 +56,8 @@ OPCODES = {
     **{name: BARRIER for name in (
         "add_up", "all_strips", "attend_part", "begin_forward", "block_draw", "block_reduce", "block_sum",
         "descend", "do_products", "exact_strip", "find_top", "multiply_tile", "norm_to_smem", "norm_to_smem_first",
-        "reject", "select_cut", "spread_smem", "sum_tile", "walk_sampling")},
+        "reject", "select_cut", "spread_smem", "sum_tile", "walk_sampling",
+        "write_dists")},
 }
 COUNTED = re.compile(r"(?:@!?\w+\s+|@!?%\w+\s+)?((?:ld|st|atom|red|membar|fence|bar|barrier|cp|prefetch|prefetchu|cctl|"
                      r"mma|ldmatrix|discard|trap)\b[\w.:]*)")

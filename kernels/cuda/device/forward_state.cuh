@@ -29,8 +29,7 @@ struct ahead {
 
 struct forward_state {
     static const bool HAS_EXPERTS = false; /* experts, sinks of attention, clamped gates */
-    static const bool HAS_ALIBI = false;   /* ALiBi; clipped queries, keys and values */
-    static const bool HAS_PAIRS = false;   /* q, k and v of a drafter that read pairs */
+    static const bool HAS_ALIBI = false;   /* ALiBi; clipped queries, keys and values; pairs that a drafter reads */
     unsigned char work[WORK_SHARED];       /* of products and attention; comes first because of loads of 16 bytes */
     struct forward_args a;
     struct dev_model model;
@@ -56,7 +55,6 @@ struct forward_state {
 struct moe_state : forward_state {
     static const bool HAS_EXPERTS = true;
     static const bool HAS_ALIBI = true;
-    static const bool HAS_PAIRS = true;
     struct dev_moe moe; /* layer l */
 };
 

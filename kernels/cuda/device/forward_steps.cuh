@@ -420,7 +420,7 @@ do_elementwise(Shared *s)
         s->probe_start = globaltimer();
     switch (s->step) {
     case NORM_ATTENTION:
-        if (Shared::HAS_PAIRS && s->model.drafter.pairs)
+        if (Shared::HAS_ALIBI && s->model.drafter.pairs)
             take_pairs(s);
         else
             norm_rows(s, s->now.depth, {layer.attn_norm, layer.attn_norm_b});

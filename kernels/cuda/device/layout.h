@@ -389,7 +389,7 @@ struct dev_kv_cache {
     float *dists_p;      /* (dists, dists_vocab), owned by the pool; NULL: none */
     uint32_t dists_vocab;
 
-    void *normed;     /* (max_rows rounded up to a tile, width; of a drafter, its widest input): input of products */
+    void *normed;     /* (max_rows rounded up to a tile, width; of a drafter, more): input of products */
     void *attended;   /* as above, (rows, heads * head_dim) */
     void *gated;      /* as above, (rows, ffn) */
     float *rotations; /* (2, max_rows, rope_dims / 2, 2) cosine and sine of the rotation of a row's pairs: in */
