@@ -134,11 +134,17 @@ draw_cells(const struct series *declared, const struct columns *a, const struct 
     }
 }
 
+/* Draws the layers' numbers, or their kinds if those differ. */
 static void
-draw_header(const struct series *declared, const struct columns *a, const struct canvas *c)
+draw_header(const struct run_info *run, const struct series *declared, const struct columns *a, const struct canvas *c)
 {
     if (a->header)
         canvas_text(c, 0, 0, ROLE_DIM, a->skipped > 0 ? "round score skipped" : "round score");
+    if (run->layer_kinds[0] != '\0' && a->fold == 1) {
+        for (int l = 0; l < declared->cols; l++)
+            canvas_print(c, 0, a->cells + l * a->wide, ROLE_DIM, "%.1s", run_info_kind(run, (uint32_t)l + 1));
+        return;
+    }
     const int last =
         a->cells + (declared->cols - 1) / a->fold * a->wide - (declared->cols >= 100) - (declared->cols >= 10);
     canvas_text(c, 0, a->cells, ROLE_DIM, "1");
@@ -173,7 +179,7 @@ draw_mask(void *state, const struct view *v, const struct canvas *c)
     const int words = canvas_paragraph(&(struct canvas){.cols = c->cols}, ROLE_DIM, legend(declared, &a));
     const int below = c->rows > words + each ? words : 0, header = c->rows - below > each;
     if (header)
-        draw_header(declared, &a, c);
+        draw_header(scope_info(v->scope), declared, &a, c);
     for (int i = 0; i < n && header + (i + 1) * each <= c->rows - below; i++) {
         const int y = header + i * each;
         const double score = score_of(v->scope, &mask[i]);
@@ -205,6 +211,7 @@ note_mask(void *state, const struct view *v, char *out, int n)
 
 static const struct key_help keys[] = {
     {"█ ▀ ▄ ·", "a column a layer: both sublayers run, attention alone, the MLP alone, none; underlined: changed"},
+    {"r w a", "above a column, if the kinds differ: recurrent, attention with a window, attention"},
     {"lines",
      "the sets in force up to the cursor's round, the newest on top: since which round, score, how many are skipped"},
     {NULL, NULL},
