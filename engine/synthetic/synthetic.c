@@ -389,10 +389,11 @@ make_all(struct making *m)
 static bool
 check_spec(const struct synthetic_spec *s, struct err *err)
 {
-    if (s->type == WEIGHT_Q8_0 &&
-        (s->shape->width % SYNTHETIC_Q8_BLOCK != 0 || s->shape->ffn % SYNTHETIC_Q8_BLOCK != 0 ||
-         s->shape->heads * s->shape->head_dim % SYNTHETIC_Q8_BLOCK != 0))
-        return err_set(err, ERR_USAGE, "%s: Q8_0 needs rows of a multiple of %u", s->shape->name, SYNTHETIC_Q8_BLOCK);
+    const size_t block = tensor_block_values(s->type);
+    if (s->shape->width % block != 0 || s->shape->ffn % block != 0 ||
+        (size_t)s->shape->heads * s->shape->head_dim % block != 0)
+        return err_set(err, ERR_USAGE, "%s: %s needs rows of a multiple of %zu numbers; choose another type or shape",
+                       s->shape->name, tensor_type_name(s->type), block);
     if (s->exit >= s->shape->n_layers)
         return err_set(err, ERR_USAGE, "%s: has %" PRIu32 " layers, none after %" PRIu32 " to plant", s->shape->name,
                        s->shape->n_layers, s->exit);

@@ -45,7 +45,7 @@ extern const struct synthetic_shape synthetic_shapes[]; /* ends with name NULL *
 
 struct synthetic_spec {
     const struct synthetic_shape *shape;
-    enum weight_type type; /* of the matrices: F32, F16, BF16 or Q8_0 */
+    enum weight_type type; /* of the matrices; synthetic_find_type() knows the possible ones */
     uint32_t exit;         /* k, 1..L-1; 0: nothing is synthetic, the model is as one with k = L */
     double acceptance;     /* of drafts that exit there */
     uint64_t seed;

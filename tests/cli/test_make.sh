@@ -18,6 +18,7 @@ SCRIPT
 playing nvcc <<'SCRIPT'
 [ "$1" = --list-gpu-code ] && echo $LISTED && exit
 [ "$1" = --dryrun ] && exit
+[ "$1" = --version ] && echo "Cuda compilation tools, release 13.0, V13.0.48" && exit
 echo "$@" >>"$CALLS"
 while [ "$1" != -o ]; do shift; done
 : >"$2"

@@ -46,7 +46,8 @@ fi
 refuses "an unknown shape" 2 'TinyLlama-1.1B' run --synth huge,2,0.75
 refuses "an exit that is none" 2 'from 1 to 7' run --synth tiny,8,0.75
 refuses "an acceptance that cannot be made" 2 '0.3 to 0.97' run --synth tiny,2,1
-refuses "a type that is not synthetic" 2 'q4_k' bench --synth tiny:q4_k,2,0.75
+refuses "a type that is not synthetic" 2 'q5_0' bench --synth tiny:q5_0,2,0.75
+refuses "a type whose blocks do not fill a row" 2 'Q4_K needs rows of a multiple of 256' bench --synth tiny:q4_k,2,0.75
 refuses "a file together with --synth" 2 'leave' run --synth $SPEC "$TINY"
 refuses "info: a file together with --synth" 2 'leave' info --synth $SPEC "$TINY"
 mkdir -p "$XDG_CONFIG_HOME/specscope"
@@ -62,7 +63,7 @@ for arguments in "" "$ROOM/x.gguf" "$ROOM/x.gguf tiny more" "$ROOM/x.gguf tiny -
     check "synth explains itself on bad usage ($(echo $arguments | sed "s|$ROOM/||"))" \
         sh -c "[ $status -eq 2 ] && grep -q '^usage: synth' '$TMP/err'"
 done
-for arguments in "huge" "tiny --type q4_0" "tiny --plant 9,0.5" "tiny --plant 2" "tiny --seed x"; do
+for arguments in "huge" "tiny --type q4_k" "tiny --plant 9,0.5" "tiny --plant 2" "tiny --seed x"; do
     synth "$ROOM/x.gguf" $arguments
     check "synth refuses $arguments in a line" sh -c "[ $status -eq 2 ] && [ \$(wc -l <'$TMP/err') -eq 1 ]"
 done

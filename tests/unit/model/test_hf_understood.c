@@ -80,9 +80,8 @@ TEST(a_hybrid_of_attention_alone_has_the_shared_mlp)
     says("granitemoehybrid", "{" DENSE ",'intermediate_size':9}", "intermediate_size", "40");
     says("granitemoehybrid", "{" DENSE "}", "no_rope_layer_interval", "1");
     says("granitemoehybrid", "{" DENSE ",'position_embedding_type':'rope'}", "no_rope_layer_interval", "");
-    refused("granitemoehybrid", "{'num_local_experts':0}", "is not supported");
-    refused("granitemoehybrid", "{'layer_types':['attention','mamba'],'num_local_experts':0}", "is not supported");
-    refused("granitemoehybrid", "{'layer_types':['attention']}", "is not supported");
+    says("granitemoehybrid", "{'layer_types':['attention','mamba'],'num_local_experts':0}", "layer_types",
+         "[\"attention\",\"mamba\"]");
 }
 
 TEST(rope_scaling_goes_before_rope_parameters)
