@@ -48,6 +48,18 @@ PANEL_TEST(masks_are_listed_with_their_scores)
     assert_int_equal(row_with(f, "    1  0.50       2 # 4 ^ # # #"), 2);
 }
 
+PANEL_TEST(the_kinds_of_layers_stand_above_if_they_differ)
+{
+    struct fixture *f = *state;
+    snprintf(f->info.layer_kinds, sizeof f->info.layer_kinds, "rrwarr");
+    use(f, "mask");
+    tell_masks(f);
+    draw(f, 6, 60);
+    assert_int_equal(row_with(f, "round score skipped r r w a r r"), 0);
+    draw(f, 6, 8); /* two layers in a column have no letter */
+    assert_int_equal(row_with(f, "1 6"), 0);
+}
+
 PANEL_TEST(changed_values_are_underlined)
 {
     struct fixture *f = *state;
