@@ -153,16 +153,16 @@ recurrent_key_head(const struct recurrent_form *f, uint32_t value_head)
     return f->tiled ? value_head % f->key_heads : value_head / (f->value_heads / f->key_heads);
 }
 
-/* Returns the slope of a head, 2^-exponent, for n heads. The first heads, the largest power of two <= n, have the
- * exponents most / count, 2 most / count, …; the remaining heads have the odd multiples for twice the count. */
+/* Returns the factor of the queries at a position. */
 static inline float
 form_growth(const struct model_form *f, uint32_t position)
 {
-    return f->growth > 0 && f->growth_every > 0 ? 1 + f->growth * logf((float)(1 + position / f->growth_every)) : 1;
+    const uint32_t times = f->growth_every > 0 ? position / f->growth_every : 0;
+    return f->growth > 0 ? 1 + f->growth * logf((float)(1 + times)) : 1;
 }
 
-/* Returns the slope exponent of a head, for n heads. The first heads, the largest power of two <= n, have the exponents
- * most / count, 2 most / count, …; the remaining heads have the odd multiples for twice the count. */
+/* Returns the slope of a head, 2^-exponent, for n heads. The first heads, the largest power of two <= n, have the
+ * exponents most / count, 2 most / count, …; the remaining heads have the odd multiples for twice the count. */
 static inline float
 form_slope(const struct alibi *a, uint32_t head, uint32_t n)
 {

@@ -552,8 +552,8 @@ static void
 recurrent(struct kv_cache *s, struct pass *p)
 {
     const struct layer *m = p->layer;
-    const bool in_int8 =
-        quantised(&m->recurrent_qkv) || quantised(&m->recurrent_z) || quantised(&m->recurrent_b) || quantised(&m->recurrent_a);
+    const bool in_int8 = quantised(&m->recurrent_qkv) || quantised(&m->recurrent_z) || quantised(&m->recurrent_b) ||
+                         quantised(&m->recurrent_a);
     worker_prepare(s, p->n, s->weights->desc.width, in_int8, (struct norm){m->attn_norm, m->attn_norm_b}, hidden_before,
                    p, NULL);
     float *out = recurrent_layer(s, p->forward, p->l, p->n, p->active);

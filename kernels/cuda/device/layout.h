@@ -101,8 +101,8 @@ struct dev_matrix {
     const void *scales;     /* Q8_0: (strips, units, 8, 2) F16, rows g and g+8 adjacent; of pairs: see below */
     const uint32_t *source; /* Rows are packed so that a strip is self-contained: in q and k the two rows of a */
                             /* rotated pair are rows g and g+8; in gate_up they are the gate and the up projection of */
-                            /* one hidden unit. `source` maps packed rows to outputs: in gate_up o < ffn is gate, then */
-                            /* up. A strip of q, k or v never spans two heads; one of gate_up has 8 hidden units. */
+    /* one hidden unit. `source` maps packed rows to outputs: in gate_up o < ffn is gate, then */
+    /* up. A strip of q, k or v never spans two heads; one of gate_up has 8 hidden units. */
     enum weight_type type;
     uint32_t rows, cols;    /* as in the model */
     uint32_t strips, units; /* units_of(cols); values after rows and cols are zero */
