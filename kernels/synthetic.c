@@ -23,9 +23,9 @@ synthetic_scale(double wanted)
     return (float)(nearbyint(wanted / unit) * unit);
 }
 
-/* ---- blocks of four and six bits ---- */
+/* ---- blocks ---- */
 
-#define MOST_BLOCK 256
+#define MOST_BLOCK 256 /* values of a block, and its bytes */
 
 /* Replaces n's that share a scale by their `bits` bits, odd or 0. Returns the factor of the scale. */
 static int
@@ -44,6 +44,13 @@ put_half(float x, unsigned char *to)
 {
     const uint16_t half = f32_to_f16(x);
     memcpy(to, &half, sizeof half);
+}
+
+static void
+block_q8_0(float scale, int8_t *n, unsigned char *out)
+{
+    put_half(scale, out);
+    memcpy(out + sizeof(uint16_t), n, SYNTHETIC_Q8_BLOCK);
 }
 
 static void
@@ -96,10 +103,11 @@ block_q6_k(float scale, int8_t *n, unsigned char *out)
     }
 }
 
-/* Returns what writes a block from its n's, which it changes; NULL: other types. */
+/* Returns the function that writes a block from its n's, which it may change; NULL: the type has no blocks. */
 static void (*block_writer(enum weight_type type))(float scale, int8_t *n, unsigned char *out)
 {
     switch (type) {
+    case WEIGHT_Q8_0: return block_q8_0;
     case WEIGHT_Q4_0: return block_q4_0;
     case WEIGHT_Q4_K: return block_q4_k;
     case WEIGHT_Q6_K: return block_q6_k;
@@ -112,8 +120,7 @@ static void (*block_writer(enum weight_type type))(float scale, int8_t *n, unsig
 size_t
 synthetic_row_bytes(enum weight_type type, uint32_t cols)
 {
-    const bool made = type == WEIGHT_F32 || type == WEIGHT_F16 || type == WEIGHT_BF16 || type == WEIGHT_Q8_0 ||
-                      block_writer(type) != NULL;
+    const bool made = type == WEIGHT_F32 || type == WEIGHT_F16 || type == WEIGHT_BF16 || block_writer(type) != NULL;
     return made && cols % tensor_block_values(type) == 0 ? tensor_row_bytes(type, cols) : 0;
 }
 
@@ -128,33 +135,23 @@ integers(const struct synthetic *p, uint32_t row, uint32_t first, uint32_t n, in
     }
 }
 
+/* Writes the block of columns from `first` on. */
 static void
-row_q8_0(const struct tensor *t, uint32_t row, unsigned char *out)
+write_block(const struct tensor *t, uint32_t row, uint32_t first, unsigned char *out)
 {
-    const uint16_t scale = f32_to_f16(t->synthetic->scale);
-    for (uint32_t k = 0; k < t->cols; k += SYNTHETIC_Q8_BLOCK, out += sizeof scale + SYNTHETIC_Q8_BLOCK) {
-        int8_t n[SYNTHETIC_Q8_BLOCK];
-        integers(t->synthetic, row, k, SYNTHETIC_Q8_BLOCK, n);
-        memcpy(out, &scale, sizeof scale);
-        memcpy(out + sizeof scale, n, sizeof n);
-    }
+    int8_t n[MOST_BLOCK];
+    integers(t->synthetic, row, first, (uint32_t)tensor_block_values(t->type), n);
+    block_writer(t->type)(t->synthetic->scale, n, out);
 }
 
 void
 synthetic_row(const struct tensor *t, uint32_t row, void *out)
 {
     unsigned char *to = out;
-    const size_t values = tensor_block_values(t->type);
     if (block_writer(t->type) != NULL) {
-        for (uint32_t k = 0; k < t->cols; k += (uint32_t)values, to += tensor_block_bytes(t->type)) {
-            int8_t n[MOST_BLOCK];
-            integers(t->synthetic, row, k, (uint32_t)values, n);
-            block_writer(t->type)(t->synthetic->scale, n, to);
-        }
-        return;
-    }
-    if (t->type == WEIGHT_Q8_0) {
-        row_q8_0(t, row, to);
+        const uint32_t values = (uint32_t)tensor_block_values(t->type);
+        for (uint32_t k = 0; k < t->cols; k += values, to += tensor_block_bytes(t->type))
+            write_block(t, row, k, to);
         return;
     }
     for (uint32_t k = 0; k < t->cols; k += SYNTHETIC_Q8_BLOCK) {
@@ -178,15 +175,17 @@ synthetic_row(const struct tensor *t, uint32_t row, void *out)
 void
 synthetic_row_f32(const struct tensor *t, uint32_t row, float *y)
 {
-    int8_t n[MOST_BLOCK];
-    const size_t values = tensor_block_values(t->type);
-    for (uint32_t k = 0; block_writer(t->type) != NULL && k < t->cols; k += (uint32_t)values) {
-        unsigned char block[MOST_BLOCK];
-        integers(t->synthetic, row, k, (uint32_t)values, n);
-        block_writer(t->type)(t->synthetic->scale, n, block);
-        tensor_blocks(t->type, block, values, y + k);
+    if (block_writer(t->type) != NULL) {
+        const uint32_t values = (uint32_t)tensor_block_values(t->type);
+        for (uint32_t k = 0; k < t->cols; k += values) {
+            unsigned char block[MOST_BLOCK];
+            write_block(t, row, k, block);
+            tensor_blocks(t->type, block, values, y + k);
+        }
+        return;
     }
-    for (uint32_t k = 0; block_writer(t->type) == NULL && k < t->cols; k += SYNTHETIC_Q8_BLOCK) {
+    int8_t n[SYNTHETIC_Q8_BLOCK];
+    for (uint32_t k = 0; k < t->cols; k += SYNTHETIC_Q8_BLOCK) {
         const uint32_t left = t->cols - k < SYNTHETIC_Q8_BLOCK ? t->cols - k : SYNTHETIC_Q8_BLOCK;
         integers(t->synthetic, row, k, left, n);
         for (uint32_t i = 0; i < left; i++) {

@@ -71,8 +71,8 @@ enum arch_traits {
     ARCH_KINDS = 1 << 18,
     ARCH_FULL_FIRST = 1 << 19,      /* with full_every: the first layer has no window, and every nth after it */
     ARCH_RECURRENT_TILED = 1 << 20, /* in GGUF files every (key heads)th value head of a delta net shares a key head */
-    ARCH_NORMS_BY_KIND = 1 << 22,   /* recurrent layers have norms before sublayers, attention after them */
     ARCH_NO_MLP = 1 << 21,          /* all layers have experts, so files may lack the MLP's width */
+    ARCH_NORMS_BY_KIND = 1 << 22,   /* recurrent layers have norms before sublayers, attention after them */
 };
 
 /* An architecture, as data. An entry of zero means the same as in Llama. */
@@ -99,6 +99,7 @@ struct arch {
     const struct arch_rename *renames; /* or NULL */
     const struct arch_rename *gguf_renames; /* for GGUF, or NULL */
     const struct arch_names *hf_names;      /* or NULL: Llama's names */
+    const char *gguf_final_norm;            /* or NULL: Llama's name */
     struct arch_fused hf_fused, gguf_fused; /* "self_attn.qkv_proj" */
     const struct arch_experts *experts;     /* or NULL: the architecture has no experts */
 };
@@ -207,8 +208,7 @@ bool arch_read_real(const struct arch_source *, enum arch_number, double otherwi
 /* Reads desc.form.experts. Call it after arch_read_numbers(). Fails if the model has experts and the architecture has
  * none. */
 bool arch_read_experts(struct model *, const struct arch_source *, struct err *);
-/* Reads desc.form.recurrent, if the architecture has recurrent layers. Call it when the layers' kinds
- * are known. */
+/* Reads desc.form.recurrent, if the model has recurrent layers. Call it when the layers' kinds are known. */
 bool arch_read_recurrent(struct model *, const struct arch_source *, struct err *);
 /* Reads sizes, RoPE's base (unscaled), epsilon and the window. The caller has set the model's path, desc.rope, and
  * desc.vocab to the tokenizer's size, or to 0 to read it from the file. */

@@ -384,8 +384,10 @@ read_recurrent_layers(const struct reading *r)
     const struct gguf_value *heads = gguf_find(r->gguf, key_of(r, gguf_names.numbers[ARCH_KV_HEADS], key));
     const struct gguf_value *v = gguf_find(r->gguf, key_of(r, "attention.recurrent_layers", key));
     const bool listed = v != NULL && v->type == GGUF_ARRAY, by_heads = heads != NULL && heads->type == GGUF_ARRAY;
-    if (every == 0 || (listed && (v->element != GGUF_BOOL || v->count < d->n_layers)) ||
-        (by_heads && heads->count < d->n_layers))
+    if (by_heads && heads->count < d->n_layers)
+        return err_set(r->err, ERR_WORK, "%s: metadata '%s' should be a list with a number for each layer; " REMEDY,
+                       r->model->path, key_of(r, gguf_names.numbers[ARCH_KV_HEADS], key));
+    if (every == 0 || (listed && (v->element != GGUF_BOOL || v->count < d->n_layers)))
         return err_set(r->err, ERR_WORK, "%s: metadata '%s' should be a list with a switch for each layer; " REMEDY,
                        r->model->path, key);
     for (uint32_t l = 0; l < d->n_layers; l++) {
@@ -422,8 +424,8 @@ arch_read_gguf(struct model *m, const struct gguf *g, const struct arch *arch, s
     if (used == NULL)
         return err_set(err, ERR_WORK, "%s: out of memory", m->path);
     const struct reading r = {.model = m, .gguf = g, .arch = arch, .used = used, .err = err};
-    if (arch->form.recurrent.kind == RECURRENCE_CONV) /* LFM2 */
-        names.final_norm = gguf_names.embedding_norm;
+    if (arch->gguf_final_norm != NULL)
+        names.final_norm = arch->gguf_final_norm;
     s.names = &names;
     m->desc.rope = arch->gguf_rope;
     bool ok = arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && read_rope(&r) && read_form(&r) &&

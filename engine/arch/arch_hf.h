@@ -66,7 +66,7 @@ bool arch_make_ones(const struct arch_taking *, uint32_t n, struct tensor *out);
 bool arch_take_layer(const struct arch_taking *, uint32_t layer, struct layer_desc *out);
 /* Returns true for the names of tensors of layers for multi-token prediction, which come after the last layer. */
 bool arch_looks_ahead(const struct arch_taking *, const char *name, size_t len);
-/* Writes the name of the next unused tensor from *i on, and advances *i behind it; false: there is none. Tables that can be
+/* Writes the name of the next unused tensor from *i on, and moves *i past it; false: there is none. Tables that can be
  * computed, which some converters keep, are passed over. */
 bool arch_next_unused(const struct arch_taking *, size_t *i, const char **name, size_t *len);
 /* Fails if an unused tensor remains, as it would change the model's output. */

@@ -468,7 +468,7 @@ read_kinds(struct model *m, const struct hf_folder *f, const struct arch *arch, 
             cJSON_IsArray(indices) || (l + 1) % (uint32_t)every != 0 ? LAYER_RECURRENT : LAYER_ATTENTION;
     cJSON_ArrayForEach(type, indices)
     {
-        if (!(type->valuedouble >= 0 && type->valuedouble < m->desc.n_layers))
+        if (!cJSON_IsNumber(type) || !(type->valuedouble >= 0 && type->valuedouble < m->desc.n_layers))
             return err_set(err, ERR_WORK, "%s: config.json's indices of attention should be numbers of layers; " REMEDY,
                            f->path);
         layers[(uint32_t)type->valuedouble].form.kind = LAYER_ATTENTION;

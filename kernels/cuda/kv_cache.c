@@ -171,6 +171,15 @@ list_expert_places(struct dev_kv_cache *v, const struct model_desc *d, size_t ro
     return n;
 }
 
+/* Returns the width of the widest normed input: the stream, or a drafter's features or pairs. */
+static uint32_t
+widest_input(const struct model_desc *d)
+{
+    if (d->drafter == NULL)
+        return d->width;
+    return d->drafter->features > 2 * d->width ? d->drafter->features : 2 * d->width;
+}
+
 /* Fills the sizes in s->dev and lists the buffers to allocate. Returns false on overflow. */
 static bool
 list_places(struct kv_cache *s, const struct model_desc *d, bool exact, struct place *places, size_t *n_places)
@@ -191,7 +200,6 @@ list_places(struct kv_cache *s, const struct model_desc *d, bool exact, struct p
     v->max_splits = o->slots / ATTEND_SPLIT + 2; /* a path has no more rows than there are slots */
     const size_t width = (size_t)units_of(d->width) * UNIT, attended = units_of((uint32_t)heads) * (size_t)UNIT,
                  gated = (size_t)units_of(d->ffn) * UNIT;
-    const uint32_t fed = d->drafter == NULL ? 0 : d->drafter->features + 2 * d->width; /* at least its widest input */
     const size_t stat_rows = v->head_rows > d->n_layers ? v->head_rows : d->n_layers;
     size_t n = 0, slot_keys, ring, partials;
     if (__builtin_mul_overflow(request_depth(d, o) * kept, o->slots, &slot_keys) ||
@@ -204,7 +212,7 @@ list_places(struct kv_cache *s, const struct model_desc *d, bool exact, struct p
         {&v->keys, slot_keys, act, padded, true},
         {&v->values, slot_keys, act, padded, true},
         {(void **)&v->trunk, (size_t)o->seqs * o->trunk, sizeof(slot_t), true, true},
-        {&v->normed, rows * units_of(fed > d->width ? fed : d->width) * UNIT, act, true, false},
+        {&v->normed, rows * units_of(widest_input(d)) * UNIT, act, true, false},
         {&v->attended, rows * attended, act, true, false},
         {&v->gated, rows * gated, act, true, false},
         {(void **)&v->rotations, 2 * rows * d->rope_dims, f32, false, false},

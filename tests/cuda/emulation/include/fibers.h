@@ -63,7 +63,7 @@ enum ordering {
     RELEASE,
     MEETING,
     SCOPE,  /* of an acquire or release: else it is for its block alone */
-    CLASS,  /* of a load: else it is one of what nobody writes */
+    CLASS,  /* of a load; without it, the load is one of constants */
     PARITY, /* which of two buffers: else it is always the same */
     WAIT,   /* and the host: */
     RECORD
