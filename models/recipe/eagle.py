@@ -25,7 +25,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from model import Llama, Shape, norm, rotate, turns
+from model import Model, Shape, norm, rotate, turns
 from train import orthogonal
 from vocabulary import documents
 
@@ -44,14 +44,14 @@ def number(reader, key):
 
 
 def read_llama(path):
-    """(model.Llama with dequantised weights, the reader of the file)"""
+    """(model.Model with dequantised weights, the reader of the file)"""
     r = gguf.GGUFReader(path)
     shape = Shape(layers=number(r, "llama.block_count"), width=number(r, "llama.embedding_length"), heads=number(r, "llama.attention.head_count"),
                   kv_heads=number(r, "llama.attention.head_count_kv"), ffn=number(r, "llama.feed_forward_length"),
                   vocab=number(r, "llama.vocab_size"), context=number(r, "llama.context_length"),
                   rope_base=number(r, "llama.rope.freq_base"), eps=number(r, "llama.attention.layer_norm_rms_epsilon"))
     tensors = {t.name: torch.from_numpy(gguf.quants.dequantize(t.data, t.tensor_type).copy()) for t in r.tensors}
-    model = Llama.__new__(Llama)
+    model = Model.__new__(Model)
     model.shape = shape
     model.values = {"embedding": tensors["token_embd.weight"], "final_norm": tensors["output_norm.weight"]}
     for l in range(1, shape.layers + 1):

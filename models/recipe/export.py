@@ -9,10 +9,14 @@ import numpy as np
 import sentencepiece
 import torch
 
-from model import SHAPES
+from model import SHAPES, TAPS
 
 TENSORS = {"attn_norm": "attn_norm", "ffn_norm": "ffn_norm", "wq": "attn_q", "wk": "attn_k", "wv": "attn_v", "wo": "attn_output",
            "gate": "ffn_gate", "up": "ffn_up", "down": "ffn_down"}
+# Qwen3.5's: other names, and tensors of its own.
+HYBRID = {"ffn_norm": "post_attention_norm", "q_norm": "attn_q_norm", "k_norm": "attn_k_norm", "qkv": "attn_qkv", "z": "attn_gate",
+          "b": "ssm_beta", "a": "ssm_alpha", "conv": "ssm_conv1d", "step": "ssm_dt.bias", "decay": "ssm_a", "delta_norm": "ssm_norm",
+          "out": "ssm_out"}
 
 
 def vocabulary(writer, path):
@@ -40,7 +44,7 @@ def vocabulary(writer, path):
 def write(name, values, vocabulary_path, out, kind):
     shape = SHAPES[name]
     part = out.with_suffix(".part")
-    writer = gguf.GGUFWriter(part, "llama")
+    writer = gguf.GGUFWriter(part, "qwen35" if shape.attention_every else "llama")
     writer.add_name(f"{name}-{round(shape.parameters / 1e6) or 1}m")
     writer.add_license("CC0-1.0")
     writer.add_block_count(shape.layers)
@@ -51,14 +55,23 @@ def write(name, values, vocabulary_path, out, kind):
     writer.add_head_count_kv(shape.kv_heads)
     writer.add_layer_norm_rms_eps(shape.eps)
     writer.add_rope_freq_base(shape.rope_base)
-    writer.add_rope_dimension_count(shape.head_dim)
+    writer.add_rope_dimension_count(shape.rotated)
+    if shape.attention_every:
+        writer.add_key_length(shape.head_dim)
+        writer.add_value_length(shape.head_dim)
+        writer.add_full_attention_interval(shape.attention_every)
+        writer.add_ssm_conv_kernel(TAPS)
+        writer.add_ssm_state_size(shape.head_dim)
+        writer.add_ssm_group_count(shape.heads)
+        writer.add_ssm_time_step_rank(shape.heads)
+        writer.add_ssm_inner_size(shape.heads * shape.head_dim)
     writer.add_vocab_size(shape.vocab)
     writer.add_file_type(gguf.LlamaFileType.MOSTLY_Q8_0 if kind == "q8_0" else gguf.LlamaFileType.MOSTLY_F16)
     vocabulary(writer, vocabulary_path)
 
-    def add(tensor, value):
+    def add(tensor, value, exact=False):
         value = value.float().numpy()
-        if value.ndim == 1:
+        if value.ndim == 1 or exact:
             writer.add_tensor(tensor, value)
         elif kind == "q8_0":
             q = gguf.quants.quantize(value, gguf.GGMLQuantizationType.Q8_0)
@@ -68,9 +81,10 @@ def write(name, values, vocabulary_path, out, kind):
 
     add("token_embd.weight", values["embedding"])
     add("output_norm.weight", values["final_norm"])
-    for l in range(1, shape.layers + 1):
-        for ours, theirs in TENSORS.items():
-            add(f"blk.{l - 1}.{theirs}.weight", values[l, ours])
+    names = TENSORS | (HYBRID if shape.attention_every else {})
+    for (l, ours), value in ((k, v) for k, v in values.items() if isinstance(k, tuple)):
+        theirs = f"blk.{l - 1}.{names[ours]}"
+        add(theirs if ours in ("step", "decay") else theirs + ".weight", -value.exp() if ours == "decay" else value, ours == "conv")
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

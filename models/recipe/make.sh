@@ -1,8 +1,8 @@
 #!/bin/sh
 # The bundled models from nothing: models/recipe/make.sh TALES.txt [FOLDER]
 # TALES.txt: any English prose, books separated by an empty line, a paragraph a line. FOLDER (default build/recipe) keeps
-# checkpoints: the same command goes on where it was stopped. TOKENS=29.5e6 and SIBLING_TOKENS=15e6 set how long. Needs
-# python3 with the packages of requirements.txt, about three and a half hours on two cores.
+# checkpoints: the same command goes on where it was stopped. TOKENS=29.5e6, SIBLING_TOKENS=15e6 and HYBRID_TOKENS=10e6 set how long. Needs
+# python3 with the packages of requirements.txt, about four and a half hours on two cores.
 set -eu
 cd "$(dirname "$0")/../.."
 tales=$1
@@ -10,8 +10,12 @@ work=${2:-build/recipe}
 python=${PYTHON:-python3}
 mkdir -p "$work"
 [ -s "$work/graded.txt" ] || "$python" models/recipe/graded --seed 1 --bytes 60000000 >"$work/graded.txt"
-for name in fables fables-companion fables-draft; do
-    [ "$name" = fables ] && tokens=${TOKENS:-29.5e6} || tokens=${SIBLING_TOKENS:-15e6}
+for name in fables fables-companion fables-draft fables-hybrid; do
+    case $name in
+    fables) tokens=${TOKENS:-29.5e6} ;;
+    fables-hybrid) tokens=${HYBRID_TOKENS:-10e6} ;;
+    *) tokens=${SIBLING_TOKENS:-15e6} ;;
+    esac
     "$python" models/recipe/train.py "$name" "$tales" "$work/graded.txt" --work "$work" --tokens "$tokens" | tee -a "$work/$name.log"
     "$python" models/recipe/export.py "$name" "models/$name-q8_0.gguf" --work "$work"
 done
@@ -25,6 +29,6 @@ build/specscope train heads --model models/fables-q8_0.gguf --text "$work/heads.
 "$python" models/recipe/eagle.py models/fables-q8_0.gguf "$tales" "$work/eagle.txt" --out models/fables-eagle-q8_0.gguf \
     --measure models/prompts.jsonl
 "$python" models/recipe/measure.py models/fables-q8_0.gguf --work "$work"
-for name in fables-companion fables-draft; do
+for name in fables-companion fables-draft fables-hybrid; do
     "$python" models/recipe/measure.py "models/$name-q8_0.gguf" --name "$name" --drafts-for fables --work "$work"
 done

@@ -17,7 +17,7 @@ import sentencepiece
 import torch
 import torch.nn.functional as F
 
-from model import SHAPES, Llama
+from model import SHAPES, Model
 
 
 def passages(ids, length=512, rows=48):
@@ -95,7 +95,7 @@ def specbound(binary, gguf, prompts, n, head):
 
 
 def load(name, work):
-    model = Llama(SHAPES[name], torch.Generator())
+    model = Model(SHAPES[name], torch.Generator())
     model.values = torch.load(work / f"{name}.pt")["values"]
     return model
 

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from model import MATRICES, SHAPES, Llama, layer
+from model import SHAPES, Model, layer
 from vocabulary import encode, make_vocabulary
 
 PEAK, WARM_UP, DECAY, DROPOUT, CIRCLES = 2e-3, 150, 0.1, 0.1, 2.0
@@ -70,8 +70,11 @@ class Optimizer:
     def __init__(self, model):
         self.model = model
         shape = model.shape
-        self.stacks = {n: [(l, n) for l in range(1, shape.layers + 1)] for n in MATRICES}
-        self.others = [k for k in model.values if not (isinstance(k, tuple) and k[1] in MATRICES)]
+        self.stacks = {}
+        for l in range(1, shape.layers + 1):
+            for n in shape.matrices(l):
+                self.stacks.setdefault(n, []).append((l, n))
+        self.others = [k for k in model.values if not any(k in keys for keys in self.stacks.values())]
         self.momentum = {n: torch.zeros(len(k), *model.values[k[0]].shape) for n, k in self.stacks.items()}
         self.first = {k: torch.zeros_like(model.values[k]) for k in self.others}
         self.second = {k: torch.zeros_like(model.values[k]) for k in self.others}
@@ -187,7 +190,7 @@ def main():
     print(f"{o.name}: {shape.parameters / 1e6:.1f} M parameters, rho {shape.rho:.2f}; {len(tales) / 1e6:.1f} M tokens of tales, "
           f"{len(generated) / 1e6:.1f} M generated", flush=True)
 
-    model = Llama(shape, torch.Generator().manual_seed(1))
+    model = Model(shape, torch.Generator().manual_seed(1))
     optimizer, first = Optimizer(model), 0
     checkpoint = o.work / f"{o.name}.pt"
     if checkpoint.exists():
