@@ -9,7 +9,7 @@
 #include <time.h>
 
 #define FRAME_US      33333  /* at most 30 frames a second */
-#define FRAME_SLOW_US 250000 /* and at least 4, even if they are expensive */
+#define FRAME_SLOW_US 500000 /* and at least 2, even if they are expensive */
 #define FRAME_SHARE   250    /* of a processor's time during decoding: a part of 1/250 */
 
 /* ---- opening and closing ---- */
