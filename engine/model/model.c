@@ -122,11 +122,29 @@ model_feed_bytes(const struct model *m, bool features, bool exact)
     return f == NULL ? 0 : tensor_bytes(&f->join, exact) + (features ? tensor_bytes(&f->projection, exact) : 0);
 }
 
+#define FEATURES_BYTES ((size_t)64 << 20)
+#define FEATURES_ROWS  512 /* at least, even if they take more */
+
+static size_t
+feature_bytes(const struct model *drafter, const struct model *target)
+{
+    return (size_t)drafter->n_features * target->desc.width * sizeof(float);
+}
+
+uint32_t
+model_features_window(const struct model *drafter, const struct model *target)
+{
+    const size_t each = feature_bytes(drafter, target), rows = each > 0 ? FEATURES_BYTES / each : 0;
+    return rows > FEATURES_ROWS ? (uint32_t)rows : FEATURES_ROWS;
+}
+
 uint64_t
 model_features_bytes(const struct model *drafter, const struct model *target, uint32_t ctx)
 {
-    const uint32_t most = 8 * MODEL_FEATURES_WINDOW, rows = ctx < most ? ctx : most;
-    return (uint64_t)rows * drafter->n_features * target->desc.width * sizeof(float);
+    /* each of many sequences keeps a few rows, though their share of the window is less */
+    const uint32_t window = model_features_window(drafter, target), batches = 8 * FEATURES_ROWS,
+                   most = window > batches ? window : batches;
+    return (ctx < most ? ctx : most) * (uint64_t)feature_bytes(drafter, target);
 }
 
 uint64_t

@@ -14,8 +14,7 @@ struct model_block;
 struct synthetic_weights;
 struct tokenizer;
 
-#define MODEL_FEATURES        8   /* most layers that a drafter reads */
-#define MODEL_FEATURES_WINDOW 512 /* rows whose features are kept until a drafter reads them */
+#define MODEL_FEATURES 8 /* most layers that a drafter reads */
 
 /* A layer for multi-token prediction in a model's own file: a drafter without a name. Its experts belong to the model. */
 struct model_ahead {
@@ -71,9 +70,11 @@ uint64_t model_idle_parameters(const struct model *);
  * F32 if exact. */
 double model_layer_bytes(const struct model *, bool exact);
 double model_head_bytes(const struct model *, bool exact);
-/* Bytes that feeding rows of a drafter reads (context_feed()); 0: it is none. And the most bytes of the features that its
- * target keeps for it at ctx positions, of all sequences. */
+/* Bytes that feeding rows of a drafter reads (context_feed()); 0: it is none. */
 double model_feed_bytes(const struct model *, bool features, bool exact);
+/* The rows whose features a target keeps until the drafter reads them, and the most bytes that they take at ctx positions, of all
+ * sequences. */
+uint32_t model_features_window(const struct model *drafter, const struct model *target);
 uint64_t model_features_bytes(const struct model *drafter, const struct model *target, uint32_t ctx);
 
 /* Returns uninitialised memory, aligned to 64 bytes, which is freed with the model. NULL: out of memory. */

@@ -76,13 +76,14 @@ static bool
 choose_features(struct session *s, struct err *err)
 {
     s->n_features = 0;
-    const uint32_t window = MODEL_FEATURES_WINDOW / s->n_sequences;
-    s->features_window = window > AUX_FED ? window : AUX_FED;
+    uint32_t window = UINT32_MAX;
     for (enum aux_role role = 0; role < AUX_MODELS; role++) {
         const struct model *m = s->engine->aux[role].model;
         struct aux_context *h = &s->aux[role];
         h->ahead = m != NULL && m->desc.drafter != NULL;
         h->n_features = h->ahead > 0 ? m->n_features : 0;
+        if (h->n_features > 0 && model_features_window(m, s->engine->model) < window)
+            window = model_features_window(m, s->engine->model);
         for (uint32_t i = 0; i < h->n_features; i++) {
             uint32_t at = 0;
             while (at < s->n_features && s->features[at] != m->features[i])
@@ -95,6 +96,8 @@ choose_features(struct session *s, struct err *err)
         if (bytes > 0 && (h->fed = malloc(bytes)) == NULL)
             return err_set(err, ERR_WORK, "out of memory for the features of a drafter");
     }
+    window /= s->n_sequences;
+    s->features_window = window > AUX_FED ? window : AUX_FED;
     return true;
 }
 
