@@ -1,16 +1,20 @@
 #!/bin/sh
-# Measures how much the scope slows the engine down: ten interleaved pairs of the same generation, with the scope in a terminal of its own
-# (tmux, 160x48) and headless with the same trace and the same --probe. Prints a table in Markdown, with the scope's processor time. The
-# compared speed is the engine's own: emitted tokens over the rounds' draft and verification time, from rounds.csv.
+# Measures how much the scope slows the engine down: ten interleaved pairs of the same generation, with the scope on a terminal of 160x48
+# and headless with the same trace and the same --probe. Prints a table in Markdown, with the scope's processor time. The compared speed is
+# the engine's own: emitted tokens over the rounds' draft and verification time, from rounds.csv. TERMINAL=tmux draws on the same
+# processors; the default only reads what is drawn, as ssh does.
 set -eu
 BUILD=${1:-build}
 case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
 S=$BUILD/specscope
 PAIRS=${PAIRS:-10}
-N=${N:-1500}
+N=${N:-4000}
+TERMINAL=${TERMINAL:-script}
 WORK=$(mktemp -d)
 SOCKET=$WORK/tmux
 trap 'tmux -S "$SOCKET" kill-server 2>/dev/null || true; rm -rf "$WORK"' EXIT INT TERM
+mkfifo "$WORK/keys"
+export TERM=xterm-256color
 ARGS="--ignore-eos -n $N -c $((N + 96)) --seed 1 ${SCOPE_ARGS:-}"
 
 speed() { # tokens per second of a trace
@@ -25,9 +29,18 @@ headless() { # probe, folder
     $S run $ARGS --probe "$1" --trace "$2" >/dev/null 2>&1
 }
 scope() { # probe, folder; leaves the screen thread's nanoseconds of processor time in $WORK/ns, loading left out
-    SOCKET=$WORK/tmux-$1-$i # a server each: the last one may still be going
-    tmux -S "$SOCKET" new-session -d -s scope -x 160 -y 48 "exec $S $ARGS --pace 0 --probe $1 --trace $2"
-    pid=$(tmux -S "$SOCKET" list-panes -t scope -F '#{pane_pid}')
+    if [ "$TERMINAL" = tmux ]; then
+        SOCKET=$WORK/tmux-$1-$i # a server each: the last one may still be going
+        tmux -S "$SOCKET" new-session -d -s scope -x 160 -y 48 "exec $S $ARGS --pace 0 --probe $1 --trace $2"
+        pid=$(tmux -S "$SOCKET" list-panes -t scope -F '#{pane_pid}')
+    else
+        script -qec "stty rows 48 cols 160; echo \$\$ >'$WORK/pid'; exec $S $ARGS --pace 0 --probe $1 --trace $2" /dev/null \
+            <"$WORK/keys" >/dev/null &
+        exec 3>"$WORK/keys" # held open: at the end of its input `script` ends
+        until [ -s "$WORK/pid" ]; do sleep 0.02; done
+        pid=$(cat "$WORK/pid")
+        rm "$WORK/pid"
+    fi
     until [ -e "$2/run.json" ]; do
         alive "$pid"
         sleep 0.02
@@ -43,7 +56,7 @@ scope() { # probe, folder; leaves the screen thread's nanoseconds of processor t
         sleep 0.25
         grep -q '"end"' "$2/controls.csv" || cp "$WORK/looked" "$WORK/ns"
     done
-    tmux -S "$SOCKET" send-keys -t scope q
+    if [ "$TERMINAL" = tmux ]; then tmux -S "$SOCKET" send-keys -t scope q; else printf q >&3; fi
     until gone "$pid"; do sleep 0.05; done
 }
 gone() { # pid; a zombie is: whoever should reap it may take its time
@@ -84,7 +97,7 @@ for probe in policy all; do
 done
 echo "The table shows how much slower the engine is (emitted tokens over draft and verification time) with the scope on a 160x48"
 echo "terminal than headless with the same trace and \`--probe\`. Figures are medians of $PAIRS interleaved pairs of $N tokens each, ± half"
-echo "the distance between the quartiles. tmux draws on the same processors."
+echo "the distance between the quartiles. $([ "$TERMINAL" = tmux ] && echo "tmux draws on the same processors." || echo "Another machine draws.")"
 echo
 echo "| | slowdown | the screen thread's processor time per second | the scope's probes, of draft + verification time |"
 echo "| --- | --- | --- | --- |"

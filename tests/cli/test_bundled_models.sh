@@ -1,5 +1,5 @@
 #!/bin/sh
-# The bundled models have what models/README.md promises: sizes, one vocabulary for all three, prompts, heads.
+# The bundled models have what models/README.md promises: sizes, one vocabulary for all, prompts, heads.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 
@@ -15,10 +15,10 @@ check "ten prompts come with it" sh -c '[ "$(grep -c "\"turns\"" models/prompts.
 check "its trained heads are found" sh -c "'$PROGRAM' bench -n 4 --repeat 1 -p a --policy specbound --head trained >/dev/null"
 
 TEXT='Ruby’s list: three apples (1 + 2 = 3), "a red hen",	and 愛.'
-for model in fables fables-companion fables-draft; do
+for model in fables fables-companion fables-draft fables-hybrid; do
     echo "$TEXT" | "$PROGRAM" tokenize models/$model-q8_0.gguf >"$TMP/$model.ids"
 done
-for model in fables-companion fables-draft; do
+for model in fables-companion fables-draft fables-hybrid; do
     works "$model generates" run -n 16 -p "Once upon a time" models/$model-q8_0.gguf
     check "it generates text" [ "$(wc -c <"$TMP/out")" -gt 20 ]
     check "its ids are those of fables" cmp -s "$TMP/fables.ids" "$TMP/$model.ids"
@@ -26,4 +26,15 @@ done
 check "which are more than a few" [ "$(wc -w <"$TMP/fables.ids")" -gt 20 ]
 works "the EAGLE-3 head drafts" run -n 16 -p "Once upon a time" --policy eagle
 check "its file is at most 2 MB" sh -c '[ "$(stat -c %s models/fables-eagle-q8_0.gguf)" -le 2000000 ]'
+
+hybrid="run -n 48 --ignore-eos -p Two --draft models/fables-draft-q8_0.gguf models/fables-hybrid-q8_0.gguf"
+works "the hybrid has recurrent layers" info models/fables-hybrid-q8_0.gguf
+check "which are three of four" says 'gated delta nets in 9 layers'
+check "its file is at most 4 MB" sh -c '[ "$(stat -c %s models/fables-hybrid-q8_0.gguf)" -le 4000000 ]'
+works "the hybrid decodes" $hybrid --policy ar
+cp "$TMP/out" "$TMP/ar"
+for policy in layerskip del dv fsm specbound swift sd ngram suffix; do
+    works "$policy drafts on the hybrid" $hybrid --policy $policy
+    check "and its text is that of ar" cmp -s "$TMP/ar" "$TMP/out"
+done
 finish

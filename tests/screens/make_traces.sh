@@ -22,6 +22,7 @@ make_trace batch "" --prompts tests/screens/prompts.jsonl --batch 3 --policy spe
 make_trace specdecpp 'A baker sent Ruby to market with a leather fork. "Bring me an oven for it," said the baker, "and do not stop on the way." In the park she met' --policy specdecpp --probe policy -n 60
 make_trace sv 'A baker sent Ruby to market with a leather fork. "Bring me an oven for it," said the baker, "and do not stop on the way." In the park she met' --policy sv --set row_cost=0.2 --probe policy -n 60
 make_trace eagle 'Everybody in the valley knew Willa and Lorgar. Willa sat in the chapel and was merry. Lorgar was in the attic. Lorgar had a magic cheese. "Are you calm?" asked' --policy eagle --set topk=4 --set k=5 --probe policy -n 30
+make_trace hybrid 'Five ants, noisy as can be, sat on a fence;' --policy specbound -n 24 models/fables-hybrid-q8_0.gguf
 make_trace experts 'the hen' --policy layerskip --set exit_layer=2 -n 30 tests/golden/families/glm4_moe.gguf
 # Knob changes during the run and a baseline at the end, which only the scope can make, in a terminal.
 rm -rf tests/screens/traces/turned
