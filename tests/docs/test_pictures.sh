@@ -12,7 +12,7 @@ picture() { # file: what its comment says
 shown_as_said() { # file, size
     picture "$1" >"$WORK/said"
     { grep '^:' "$WORK/said"; echo ':save-screen screen.txt'; echo ':quit'; } >"$WORK/script"
-    command=$(head -n 1 "$WORK/said" | sed "s|^build/specscope|$PROGRAM|; s| \(models\|tests\)/| $ROOT/\1/|g")
+    command=$(head -n 1 "$WORK/said" | sed "s|^build/specscope|$PROGRAM|; s# \(models\|tests\)/# $ROOT/\1/#g")
     terminal "$2" "$command --script $WORK/script"
     exits 0 || return 1
     sed -n 's/^sees //p' "$WORK/said" >"$WORK/sees"
