@@ -11,6 +11,7 @@
 #include "cli/generation/generation.h"
 #include "cli/options/option_table.h"
 #include "cli/replay.h"
+#include "engine/base/program.h"
 #include "engine/base/utf8.h"
 #include "engine/events/estimate.h"
 #include "engine/events/metrics.h"
@@ -475,7 +476,7 @@ choose(const struct options *o, struct saved_choice two[2], struct err *err)
     const char *const *folder = o->operands.at;
     const bool one = o->operands.n == 1, given = o->plot.seq != UINT64_MAX;
     if (o->operands.n == 0)
-        return err_set(err, ERR_USAGE, "which traces? specscope diff TRACE TRACE");
+        return err_set(err, ERR_USAGE, "which traces? %s diff TRACE TRACE", program_name());
     if (o->operands.n > 2)
         return err_set(err, ERR_USAGE, "'%.60s': two traces are compared; see --help", folder[2]);
     if (one && given)

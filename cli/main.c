@@ -6,11 +6,13 @@
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/options/option_table.h"
+#include "engine/base/program.h"
 
 int
 main(int argc, char **argv)
 {
     struct err err = {0};
+    program_called(argv[0]);
     errno = 0;
     if (setlocale(LC_ALL, "") == NULL && errno == ENOMEM) { /* the screen would look different without the locale */
         err_set(&err, ERR_WORK, "out of memory for the locale");

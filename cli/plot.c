@@ -4,6 +4,7 @@
 
 #include "cli/base/commands.h"
 #include "cli/options/option_table.h"
+#include "engine/base/program.h"
 #include "tui/figures/figure.h"
 
 static int64_t
@@ -25,7 +26,8 @@ plot(const struct options *o, struct err *err)
     const char *const *inputs = o->operands.at;
     size_t n = o->operands.n;
     if (n == 0)
-        return err_set(err, ERR_USAGE, "which trace, and what of it? specscope plot TRACE KIND -o FILE; see --help");
+        return err_set(err, ERR_USAGE, "which trace, and what of it? %s plot TRACE KIND -o FILE; see --help",
+                       program_name());
     const bool first = n > 1 && !is_kind(inputs[n - 1]) && is_kind(inputs[0]);
     const char *kind = inputs[first ? 0 : n - 1];
     inputs += first;
@@ -40,7 +42,7 @@ plot(const struct options *o, struct err *err)
     if (o->plot.width != NULL && !figure_length(o->plot.width, &f.width, err))
         return false;
     if (n == 0 && is_kind(kind))
-        return err_set(err, ERR_USAGE, "%s of which trace? specscope plot TRACE %s -o FILE", kind, kind);
+        return err_set(err, ERR_USAGE, "%s of which trace? %s plot TRACE %s -o FILE", kind, program_name(), kind);
     if (o->plot.out == NULL && is_kind(kind))
         return err_set(err, ERR_USAGE, "into which file? -o FILE, which ends in .svg, .pdf or .png");
     char note[FIGURE_NOTE];

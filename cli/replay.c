@@ -7,6 +7,7 @@
 
 #include "cli/base/commands.h"
 #include "cli/options/option_table.h"
+#include "engine/base/program.h"
 #include "tui/app/app.h"
 
 #define WAIT_MS 200
@@ -53,7 +54,7 @@ bool
 replay_main(struct options *o, int *status, struct err *err)
 {
     struct replay *replay = NULL;
-    bool ok = o->model != NULL || err_set(err, ERR_USAGE, "which trace? specscope replay FOLDER");
+    bool ok = o->model != NULL || err_set(err, ERR_USAGE, "which trace? %s replay FOLDER", program_name());
     ok = ok && replay_has_terminal(err) && (o->follow ? open_followed : replay_open)(&replay, o->model, err);
     if (ok) {
         const struct source source = {.replay = replay, .trace = o->model, .saved = true};

@@ -8,6 +8,7 @@
 #include "cli/generation/generation.h"
 #include "cli/options/option_table.h"
 #include "cli/recording.h"
+#include "engine/base/program.h"
 #include "engine/model/memory.h"
 #include "engine/model/model_locations.h"
 #include "tui/app/app.h"
@@ -265,7 +266,7 @@ scope_main(struct options *o, int *status, struct err *err)
     }
     list_tune_prompts(&w, texts != NULL ? texts : w.prompts, categories, categories != NULL ? n : 0);
     if (ok && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
-        ok = err_set(err, ERR_USAGE, "the scope needs a terminal; without one use `specscope run`");
+        ok = err_set(err, ERR_USAGE, "the scope needs a terminal; without one use `%s run`", program_name());
     if (ok)
         *status = show_models(&w, o->bare && o->model == NULL && o->synth == NULL && has_models());
     free(w.tune_prompts);

@@ -11,6 +11,7 @@
 #include "cli/drafts.h"
 #include "cli/generation/generation.h"
 #include "cli/options/option_table.h"
+#include "engine/base/program.h"
 #include "engine/base/utf8.h"
 #include "engine/events/results.h"
 #include "engine/events/tuner.h"
@@ -269,10 +270,11 @@ print_standings(const struct tuner *t)
     }
     if (n > SHOWN)
         printf("  ... %u slower settings; --json FILE contains them\n", n - SHOWN);
-    puts("x ar: speed in multiples of plain autoregressive decoding (ar)\n"
-         "heats: prompts on which the setting was measured; those that are significantly slower than the fastest are "
-         "dropped\n"
-         "setting: a policy and the knobs that differ from its defaults; specscope --list-policies describes them");
+    printf("x ar: speed in multiples of plain autoregressive decoding (ar)\n"
+           "heats: prompts on which the setting was measured; settings that are significantly slower than the fastest "
+           "are dropped\n"
+           "setting: a policy and the knobs that differ from its defaults; %s --list-policies describes them\n",
+           program_name());
 }
 
 static void
@@ -324,16 +326,15 @@ print_commands(const struct tune *t, uint32_t candidate)
     char setting[300];
     puts("\nTo use the fastest setting:");
     if (t->o->save != NULL) {
-        fputs("  specscope", stdout);
+        printf("  %s", program_name());
         print_option("preset", t->o->save);
         print_models(t, candidate);
     }
-    printf("  specscope --policy %s", tuner_name(t->tuner, candidate, " --set ", setting, sizeof setting));
+    printf("  %s --policy %s", program_name(), tuner_name(t->tuner, candidate, " --set ", setting, sizeof setting));
     print_models(t, candidate);
     if (t->o->save == NULL)
-        puts("  'specscope run' and 'bench' take the same options; with --save NAME, tune also writes them as a "
-             "preset, and\n"
-             "  --preset NAME stands for them");
+        puts("  The commands run and bench take the same options. With --save NAME, tune also saves them as a preset,\n"
+             "  which --preset NAME selects.");
 }
 
 /* Prints lines, each after two blanks. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/program.h"
 #include "engine/events/settings.h"
 #include "kernels/base/rng.h"
 
@@ -302,16 +303,17 @@ struct trace_pair {
 
 /* ---- the description: one list of policies, and the settings of each run ---- */
 
+#define ADVICE "so they cannot be shown in step; %s diff compares them without --scope"
+
 static bool
 comparable(const struct saved_run *a, const struct saved_run *b, struct err *err)
 {
     const struct run_info *x = a->info, *y = b->info;
-    static const char advice[] = "so they can't go in step; specscope diff compares them without --scope";
     if (x->model_hash != y->model_hash || x->layers != y->layers || x->vocab != y->vocab)
-        return err_set(err, ERR_USAGE, "%s and %s are of different models (%.40s, %.40s), %s", a->folder, b->folder,
-                       x->model_name, y->model_name, advice);
-    return a->prompt_hash == b->prompt_hash ||
-           err_set(err, ERR_USAGE, "%s and %s went on from different prompts, %s", a->folder, b->folder, advice);
+        return err_set(err, ERR_USAGE, "%s and %s are of different models (%.40s, %.40s), " ADVICE, a->folder,
+                       b->folder, x->model_name, y->model_name, program_name());
+    return a->prompt_hash == b->prompt_hash || err_set(err, ERR_USAGE, "%s and %s continue different prompts, " ADVICE,
+                                                       a->folder, b->folder, program_name());
 }
 
 static bool
@@ -347,10 +349,8 @@ join_policies(struct trace_pair *p, struct err *err)
         if (known == NULL || second->begin.settings.policy != i || declared_alike(known, theirs))
             continue;
         if (&a->policies[first->begin.settings.policy] == known)
-            return err_set(err, ERR_USAGE,
-                           "%s and %s declare policy %s differently (versions %s and %s), so they can't be beside each "
-                           "other on the screen; specscope diff compares them without --scope",
-                           first->folder, second->folder, known->name, a->version, b->version);
+            return err_set(err, ERR_USAGE, "%s and %s declare policy %s differently (versions %s and %s), " ADVICE,
+                           first->folder, second->folder, known->name, a->version, b->version, program_name());
         p->policies[known - a->policies] = *theirs;
     }
     p->run[0].n_policies = p->run[1].n_policies = n;

@@ -13,6 +13,7 @@
 #include "cli/doctor/doctor.h"
 #include "cli/options/options.h"
 #include "engine/base/file_read.h"
+#include "engine/base/program.h"
 #include "engine/model/memory.h"
 #include "engine/model/model_locations.h"
 #include "engine/synthetic/model_open.h"
@@ -181,8 +182,8 @@ doctor_models(struct findings *f)
     else
         doctor_add(f, seen.run > 0 ? FINDING_OK : FINDING_NOTE, "models",
                    "%zu in the caches of other programs, of which %zu run, %zu with their whole context in memory; "
-                   "`specscope models` lists them",
-                   seen.n, seen.run, seen.fit);
+                   "`%s models` lists them",
+                   seen.n, seen.run, seen.fit, program_name());
 }
 
 /* ---- the user's files: config, presets, history, traces ---- */

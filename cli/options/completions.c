@@ -7,6 +7,7 @@
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/options/option_table.h"
+#include "engine/base/program.h"
 #include "engine/synthetic/synthetic.h"
 
 /* Bash splits words at "=". So they are joined first, and the part that bash has already is removed from the answers. */
@@ -244,8 +245,8 @@ completions_main(struct options *o, int *status, struct err *err)
     while (i < command->n_words && (o->model == NULL || strcmp(o->model, command->words[i]) != 0))
         i++;
     bool ok = i < command->n_words ||
-              err_set(err, ERR_USAGE, "which shell? specscope completions bash, zsh or fish; '%.32s' is none of them",
-                      o->model != NULL ? o->model : "");
+              err_set(err, ERR_USAGE, "which shell? %s completions bash, zsh or fish; '%.32s' is none of them",
+                      program_name(), o->model != NULL ? o->model : "");
     if (ok && i < sizeof scripts / sizeof *scripts)
         fputs(scripts[i], stdout);
     else if (ok && strcmp(o->model, "words") == 0)

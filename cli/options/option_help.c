@@ -27,10 +27,10 @@ print_policy(void *user, const struct policy_ops *ops, const struct policy_info 
 {
     (void)user;
     printf("%-12s%s%s%s\n", ops->name, ops->title, ops->paper[0] != '\0' ? "; " : "", ops->paper);
-    char missing[96];
+    char missing[POLICY_MISSING];
     for (unsigned need = 1; need <= ops->needs; need <<= 1)
         if ((ops->needs & need) != 0)
-            printf("    needs %s\n", policy_missing(need, missing, sizeof missing));
+            printf("    needs %s\n", policy_missing(need, missing));
     for (uint32_t k = 0; k < info->n_knobs; k++) {
         char value[32];
         knob_format(&info->knobs[k], info->knobs[k].def, value, sizeof value);

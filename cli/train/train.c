@@ -11,6 +11,7 @@
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/options/option_table.h"
+#include "engine/base/program.h"
 #include "kernels/base/clock.h"
 #include "kernels/base/rng.h"
 
@@ -18,7 +19,7 @@ bool
 train_main(struct options *o, int *status, struct err *err)
 {
     (void)o, (void)status;
-    return err_set(err, ERR_USAGE, "train what? specscope train heads, accept or profile; each has --help");
+    return err_set(err, ERR_USAGE, "train what? %s train heads, accept or profile; each has --help", program_name());
 }
 
 bool

@@ -161,11 +161,17 @@ printable_line(char *out, size_t size, const char *bytes, size_t len)
     return out;
 }
 
+bool
+shell_word_plain(const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:+,@%";
+    return word[0] != '\0' && word[strspn(word, plain)] == '\0';
+}
+
 void
 put_shell_word(FILE *out, const char *word)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:+,@%";
-    if (word[0] != '\0' && word[strspn(word, plain)] == '\0') {
+    if (shell_word_plain(word)) {
         fputs(word, out);
         return;
     }

@@ -48,8 +48,9 @@ size_t printable_text(const char *bytes, size_t n, char *out, size_t size);
  * out. */
 char *printable_line(char *out, size_t size, const char *bytes, size_t len);
 
-/* Writes a word of a command line, quoted for a POSIX shell if it has other characters than letters, digits and
- * "-_./=:+,@%". */
+/* Returns whether a word of a command line needs no quotes in a POSIX shell: it has only letters, digits and "-_./=:+,@%". */
+bool shell_word_plain(const char *word);
+/* Writes a word of a command line, quoted if it is not plain. */
 void put_shell_word(FILE *out, const char *word);
 
 /* ---- escapes ----

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/program.h"
 #include "engine/events/sampling_knobs.h"
 
 const char *const aux_names[AUX_MODELS] = {"draft", "companion", "eagle", "mtp"};
@@ -163,22 +164,25 @@ policy_close(struct policy *p)
 }
 
 const char *
-policy_missing(unsigned needs, char *out, size_t n)
+policy_missing(unsigned needs, char out[POLICY_MISSING])
 {
     for (enum aux_role role = 0; role <= AUX_COMPANION; role++)
         if ((needs & NEEDS(role)) != 0) {
             const char *name = aux_names[role];
-            snprintf(out, n, "a %s model: give one with --%s PATH or --%s self:E", name, name, name);
+            snprintf(out, POLICY_MISSING, "a %s model: give one with --%s PATH or --%s self:E", name, name, name);
             return out;
         }
     if ((needs & NEEDS(AUX_EAGLE)) != 0)
-        snprintf(out, n, "an EAGLE-3 head for this model: give one with --draft PATH");
+        snprintf(out, POLICY_MISSING, "an EAGLE-3 head for this model: give one with --draft PATH");
     else if ((needs & NEEDS(AUX_MTP)) != 0)
-        snprintf(out, n, "a layer for multi-token prediction (MTP) in this model's files");
+        snprintf(out, POLICY_MISSING, "a layer for multi-token prediction (MTP) in this model's files");
     else if ((needs & NEEDS_ACCEPT_HEAD) != 0)
-        snprintf(out, n, "an acceptance head: give one with --accept FILE; `specscope train accept` makes it");
+        snprintf(out, POLICY_MISSING, "an acceptance head: give one with --accept FILE; `%s train accept` makes it",
+                 program_name());
     else
-        snprintf(out, n, "a profile of the three models: give one with --profile FILE; train profile makes it");
+        snprintf(out, POLICY_MISSING,
+                 "a profile of the three models: give one with --profile FILE; `%s train profile` makes it",
+                 program_name());
     return out;
 }
 

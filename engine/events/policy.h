@@ -130,9 +130,10 @@ bool policy_open(struct policy *, const struct policy_ops *, const struct model_
 bool policy_open_beside(struct policy *, const struct policy *first, const struct model_info *, const struct sampling *,
                         struct err *);
 void policy_close(struct policy *);
+#define POLICY_MISSING 256 /* room for policy_missing() */
 /* Writes a message about the first need in the set, which must not be empty: "a draft model: give one with --draft
- * PATH or --draft self:E". */
-const char *policy_missing(unsigned needs, char *out, size_t n);
+ * PATH or --draft self:E". Returns out. */
+const char *policy_missing(unsigned needs, char out[POLICY_MISSING]);
 
 /* For open(): appends a declaration; the value is the default. Returns false and adds nothing if there is no room or
  * the declaration is invalid: an empty or repeated name, the name of a control (event.h: recorded_names), min above

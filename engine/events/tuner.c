@@ -142,12 +142,12 @@ choose_policies(struct tuner *t, const struct tune_request *r, struct err *err)
     uint32_t n = 0;
     for (size_t i = 0; i < r->n_policies; i++) {
         const struct policy_info *info = run_info_policy(t->info, r->policies[i]);
-        char needs[96];
+        char needs[POLICY_MISSING];
         if (info == NULL)
             return err_set(err, ERR_USAGE, "cannot race '%.15s': there is no such policy", r->policies[i]);
         if (info->missing != 0 && !is_possible_somehow(t, (uint32_t)(info - t->info->policies)))
             return err_set(err, ERR_USAGE, "cannot race %s: it needs %s", info->name,
-                           policy_missing(info->missing, needs, sizeof needs));
+                           policy_missing(info->missing, needs));
         t->wanted[info - t->info->policies] = true;
     }
     for (uint32_t i = 0; i < t->info->n_policies; i++) {

@@ -4,25 +4,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/program.h"
 #include "engine/events/sampling_knobs.h"
 #include "engine/session/session_internal.h"
 
 bool
 session_find_policy(const struct session *s, const char *name, uint32_t *index, struct err *err)
 {
-    char missing[96];
+    char missing[POLICY_MISSING];
     for (*index = 0; *index < s->info.n_policies; ++*index) {
         const struct policy_info *p = &s->info.policies[*index];
         if (strcmp(p->name, name) != 0)
             continue;
         if (p->missing == NEEDS_PROFILE && s->engine->profile_refused[0] != '\0')
-            return err_set(err, ERR_USAGE, "policy %s needs a profile: %s; `specscope train profile` makes one", name,
-                           s->engine->profile_refused);
+            return err_set(err, ERR_USAGE, "policy %s needs a profile: %s; `%s train profile` makes one", name,
+                           s->engine->profile_refused, program_name());
         if (p->missing == NEEDS(AUX_MTP) && s->engine->model->ahead_refused[0] != '\0')
             return err_set(err, ERR_USAGE, "policy %s cannot use the model's layer for multi-token prediction: %s",
                            name, s->engine->model->ahead_refused);
         return p->missing == 0 ||
-               err_set(err, ERR_USAGE, "policy %s needs %s", name, policy_missing(p->missing, missing, sizeof missing));
+               err_set(err, ERR_USAGE, "policy %s needs %s", name, policy_missing(p->missing, missing));
     }
     char list[256] = "";
     size_t n = 0;
@@ -54,9 +55,9 @@ session_check_head(const struct session *s, enum head_mode mode, struct err *err
 {
     return mode != HEADS_TRAINED || s->engine->heads != HEAD_LENS ||
            err_set(err, ERR_USAGE,
-                   "there are no trained heads for %.60s; make some with `specscope train heads` and give them with "
+                   "there are no trained heads for %.60s; make some with `%s train heads` and give them with "
                    "--heads FILE",
-                   s->engine->model->name);
+                   s->engine->model->name, program_name());
 }
 
 /* Returns the index of a word among n names; -1: not found. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/program.h"
 #include "engine/base/utf8.h"
 #include "engine/files/safetensors.h"
 #include "engine/model/model.h"
@@ -245,14 +246,13 @@ check_draft(struct accept_head *h, const struct safetensors *s, const char *path
         return true;
     char is[32], other[MODEL_NOT];
     if (whose->layers == 0 && h->draft_layers == 0)
-        return err_set(err, ERR_WORK,
-                       "%s: this acceptance head was trained for %s; train one with `specscope train accept`", path,
-                       model_not(draft, h->draft, other, sizeof other));
+        return err_set(err, ERR_WORK, "%s: this acceptance head was trained for %s; train one with `%s train accept`",
+                       path, model_not(draft, h->draft, other, sizeof other), program_name());
     snprintf(is, sizeof is, "self:%" PRIu32, whose->layers);
     return err_set(err, ERR_WORK,
                    "%s: this acceptance head was trained for another draft model (%.48s; this is %s); train one with "
-                   "`specscope train accept`",
-                   path, h->draft, whose->layers > 0 ? is : draft->name);
+                   "`%s train accept`",
+                   path, h->draft, whose->layers > 0 ? is : draft->name, program_name());
 }
 
 /* The number of blocks is the index of the last linear layer; those that are missing in between are the first one. */
@@ -276,9 +276,9 @@ find_shape(const struct safetensors *s, const char *path, uint32_t width, uint32
         return true;
     }
     return err_set(err, ERR_WORK,
-                   "%s: not an acceptance head: no tensor model.N.weight with N from 0 to %d; `specscope train accept` "
+                   "%s: not an acceptance head: no tensor model.N.weight with N from 0 to %d; `%s train accept` "
                    "makes one",
-                   path, ACCEPT_HEAD_BLOCKS);
+                   path, ACCEPT_HEAD_BLOCKS, program_name());
 }
 
 static bool

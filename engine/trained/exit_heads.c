@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/program.h"
 #include "engine/files/safetensors.h"
 #include "engine/model/model.h"
 
@@ -123,14 +124,14 @@ check_model(const struct safetensors *s, const char *path, const struct model *m
     const char *format = safetensors_metadata(s, "format"), *name = safetensors_metadata(s, "kind"),
                *whose = safetensors_metadata(s, "model"), *hash = safetensors_metadata(s, "model_hash");
     if (format == NULL || strcmp(format, FORMAT) != 0 || name == NULL || hash == NULL)
-        return err_set(err, ERR_WORK, "%s: not a file of trained heads (its metadata does not say '%s')", path, FORMAT);
+        return err_set(err, ERR_WORK, "%s: not a file of trained heads (its metadata lacks '%s')", path, FORMAT);
     if (!head_kind_from(name, kind))
         return err_set(err, ERR_WORK, "%s: heads of kind '%.32s' are not known; there are affine and full", path, name);
     char expected[24], other[MODEL_NOT];
     snprintf(expected, sizeof expected, "%016" PRIx64, model->hash);
     if (strcmp(hash, expected) != 0)
-        return err_set(err, ERR_WORK, "%s: these heads were trained for %s; train some with `specscope train heads`",
-                       path, model_not(model, whose != NULL ? whose : "unnamed", other, sizeof other));
+        return err_set(err, ERR_WORK, "%s: these heads were trained for %s; train some with `%s train heads`", path,
+                       model_not(model, whose != NULL ? whose : "unnamed", other, sizeof other), program_name());
     return true;
 }
 

@@ -10,6 +10,7 @@
 #include "engine/base/file_read.h"
 #include "engine/base/json_fields.h"
 #include "engine/base/json_read.h"
+#include "engine/base/program.h"
 #include "engine/model/model.h"
 
 static uint32_t
@@ -270,8 +271,8 @@ struct parse {
 static bool
 wrong(const struct parse *p, const char *what)
 {
-    return err_set(p->err, ERR_WORK, "%s: not a verification profile: %s; make one with `specscope train profile`",
-                   p->path, what);
+    return err_set(p->err, ERR_WORK, "%s: not a verification profile: %s; make one with `%s train profile`", p->path,
+                   what, program_name());
 }
 
 /* Edges ascending within [0, 1]; *n_bins one more than there are. */

@@ -28,7 +28,7 @@ same() { # what it is, arguments
     works "$what: it runs" run "$@" --trace "$TMP/first$runs"
     rm -f "$XDG_STATE_HOME/specscope/command"
     in_terminal "'$PROGRAM' replay --script '$TMP/copy.script' '$TMP/first$runs'"
-    sed "s#^specscope run#'$PROGRAM' run --trace '$TMP/second$runs'#" "$XDG_STATE_HOME/specscope/command" >"$TMP/command"
+    sed "s#^$PROGRAM run#'$PROGRAM' run --trace '$TMP/second$runs'#" "$XDG_STATE_HOME/specscope/command" >"$TMP/command"
     sh "$TMP/command" >"$TMP/out" 2>"$TMP/err" </dev/null
     check "$what: its command line runs" [ $? -eq 0 ]
     told "$TMP/first$runs" >"$TMP/a"

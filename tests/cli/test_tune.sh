@@ -10,8 +10,8 @@ works "a race ends with a winner" tune -n 24 --policy ngram --policy sd --draft 
 check "the table has plain decoding and both policies" sh -c "grep -q ' ar' '$TMP/out' && grep -q ' sd' '$TMP/out' && grep -q ' ngram' '$TMP/out'"
 check "the winner was measured on prompts that took no part" grep -Eq '^On [0-9]+ held-out prompts, which took no part in the race:$' "$TMP/out"
 check "with a verdict" grep -Eq '(faster than|slower than|within noise of) plain decoding$' "$TMP/out"
-check "the command of the winner is printed, with the models" grep -q "^  specscope --policy .* --draft self:2 $TINY\$" "$TMP/out"
-check "and that of its preset" grep -q "^  specscope --preset best --draft self:2 $TINY\$" "$TMP/out"
+check "the command of the winner is printed, with the models" grep -q "^  $PROGRAM --policy .* --draft self:2 $TINY\$" "$TMP/out"
+check "and that of its preset" grep -q "^  $PROGRAM --preset best --draft self:2 $TINY\$" "$TMP/out"
 check "so are those of other engines, unless plain decoding won" sh -c "grep -q '^Plain decoding (ar) is the fastest' '$TMP/out' || { grep -q '^llama.cpp [0-9.]*: ' '$TMP/out' && grep -q '^vLLM [0-9.]*: ' '$TMP/out'; }"
 if [ -n "$HAVE_PYTHON" ]; then
     check "the JSON has all settings, and a verdict on the first; the CSV too, with categories" python3 - "$TMP/race.json" "$TMP/race.csv" <<'PY'

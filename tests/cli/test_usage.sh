@@ -37,7 +37,21 @@ works "--version prints the version" --version
 check "and nothing else" [ "$(wc -l <"$TMP/out")" -eq 1 ]
 works "--list-policies lists names and knobs" --list-policies
 check "with the knobs' defaults" grep -Eq '^ +tau +0\.55 ' "$TMP/out"
-refuses "the scope without a terminal points to run" 2 'specscope run'
+refuses "the scope without a terminal points to run" 2 "\`$PROGRAM run\`"
+suggests() { # sentence, command in the message, program as it is called
+    "$3" train >"$TMP/out" 2>"$TMP/err" </dev/null
+    status=$?
+    check "$1" refused_as 2
+    check "$1: the command has the program's name" grep -qF "train what? $2 train heads" "$TMP/err"
+}
+mkdir "$TMP/my tools" "$TMP/mine's"
+ln -s "$PROGRAM" "$TMP/my tools/specscope" && ln -s "$PROGRAM" "$TMP/mine's/specscope" && ln -s "$PROGRAM" "$TMP/other"
+suggests "a message suggests a command with the path of the call" "$TMP/other" "$TMP/other"
+suggests "a path with a blank is quoted" "'$TMP/my tools/specscope'" "$TMP/my tools/specscope"
+suggests "for a path with a quote, the name stands" specscope "$TMP/mine's/specscope"
+ln -s "$PROGRAM" "$TMP/found"
+env PATH="$TMP:$PATH" found train >"$TMP/out" 2>"$TMP/err" </dev/null
+check "a program that was found by its name suggests specscope" grep -qF 'train what? specscope train heads' "$TMP/err"
 refuses "two measurements at once" 2 'give one of them' bench --speed --steps
 refuses "steps of a policy" 2 '--policy beside --steps' bench --steps --policy sd "$TINY"
 refuses "steps and how often" 2 '--repeat beside --steps' bench --steps --repeat 2 "$TINY"

@@ -87,8 +87,8 @@ cat >"$WORK/wanted.json" <<'END'
 END
 check ":preset save writes a row's settings" diff -u "$WORK/wanted.json" "$WORK/home/specscope/presets/mine.json"
 check "or those in force" grep -q '"tau=0.3"' "$WORK/home/specscope/presets/now.json"
-check ":copy-command leaves the command line in a file" grep -q "^specscope run --policy layerskip --head lens .*-n 200 -p 'Three mice'\\\\''s wall' -- /" "$WORK/home/specscope/command"
-sed -e "s#^specscope#'$PROGRAM'#" "$WORK/home/specscope/command" >"$WORK/command"
+check ":copy-command leaves the command line in a file" grep -q "^$PROGRAM run --policy layerskip --head lens .*-n 200 -p 'Three mice'\\\\''s wall' -- /" "$WORK/home/specscope/command"
+cp "$WORK/home/specscope/command" "$WORK/command"
 check "which runs" sh -c "cd '$WORK' && sh ./command >/dev/null 2>'$WORK/said' && grep -q '^layerskip: ' '$WORK/said'"
 
 # ---- sampling's sliders ----

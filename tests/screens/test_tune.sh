@@ -45,7 +45,7 @@ check "knobs and prompt are restored" sh -c "grep -q 'd_max .* 4 ' '$WORK/run/ov
 check "f shows options of other engines" grep -q 'llama.cpp [0-9.]*' "$WORK/run/flags.txt"
 check "a setting is taken by its number" grep -Eq 'policy (sd|fsm)' "$WORK/run/taken.txt"
 check "a setting is saved as a preset" test -s "$HOME/specscope/presets/second.json"
-check "and copied as a command" grep -q '^specscope run --policy ' "$HOME/specscope/command"
+check "and copied as a command" grep -q "^$PROGRAM run --policy " "$HOME/specscope/command"
 
 cat >"$WORK/stop.script" <<END
 :wait round 2

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "engine/base/program.h"
 #include "engine/model/model_locations.h"
 #include "kernels/base/clock.h"
 #include "tui/commands/verbs.h"
@@ -15,7 +16,8 @@ bool
 verb_only_live(const struct app *app, const char *what, struct err *err)
 {
     return follow_live(&app->run) ||
-           err_set(err, ERR_USAGE, "a replay cannot %s: it shows a recorded run; start specscope MODEL for that", what);
+           err_set(err, ERR_USAGE, "a replay cannot %s: it shows a recorded run; start %s MODEL for that", what,
+                   program_name());
 }
 
 /* Posts a control that starts or continues the run. */
@@ -428,12 +430,13 @@ run_open(struct app *app, const char *rest, struct err *err)
     struct app_opening next;
     struct model_summary summary;
     if (opening == NULL)
-        return err_set(err, ERR_USAGE,
-                       "a replay cannot open a model: it shows a recorded run; start specscope MODEL for that");
+        return err_set(err, ERR_USAGE, "a replay cannot open a model: it shows a recorded run; start %s MODEL for that",
+                       program_name());
     if (rest[0] == '\0')
         return list_models(app, err);
     if (script_running(&app->script))
-        return err_set(err, ERR_USAGE, "a script stays with its model; start another one with specscope MODEL");
+        return err_set(err, ERR_USAGE, "a script stays with its model; start another one with %s MODEL",
+                       program_name());
     if (strcmp(rest, MODEL_BUNDLED) == 0)
         snprintf(next.path, sizeof next.path, "%s", app->options.bundled);
     else if (!model_find(rest, next.path, sizeof next.path, err))

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/base/file_replace.h"
+#include "engine/base/program.h"
 #include "engine/base/utf8.h"
 #include "engine/events/preset.h"
 #include "policies/policy.h"
@@ -330,7 +331,7 @@ begin_race(struct app *app, const char *rest, struct err *err)
     if (scope_versus(app->run.scope) != NULL)
         return err_set(err, ERR_USAGE, "a race has one sequence at a time; :versus off ends the two settings");
     if (scope_is_batch(app->run.scope))
-        return err_set(err, ERR_USAGE, "a race has one sequence at a time; start specscope without --batch");
+        return err_set(err, ERR_USAGE, "a race has one sequence at a time; start %s without --batch", program_name());
     if (snprintf(words, sizeof words, "%s", rest) >= (int)sizeof words)
         return err_set(err, ERR_USAGE, ":tune takes a time such as 5m and names of policies");
     for (char *word = strtok_r(words, " ", &save); word != NULL; word = strtok_r(NULL, " ", &save)) {
@@ -358,7 +359,8 @@ run_tune(struct app *app, const char *rest, struct err *err)
     if (!follow_live(&app->run))
         return err_set(err, ERR_USAGE,
                        "a replay cannot race settings: it shows the race's runs one after the other, and "
-                       "the ledger lists them; start specscope MODEL for a race");
+                       "the ledger lists them; start %s MODEL for a race",
+                       program_name());
     if (command_split(rest, verb, &argument)) {
         const bool take = strcmp(verb, "take") == 0, saves = strcmp(verb, "save") == 0,
                    copy = strcmp(verb, "copy") == 0;
@@ -523,7 +525,7 @@ shell_command(const struct segment *s, const struct run_info *info, const char *
     FILE *out = open_memstream(&text, &n);
     if (out == NULL)
         return NULL;
-    fputs("specscope run", out);
+    fprintf(out, "%s run", program_name());
     put_policy(out, s, info);
     put_models(out, info);
     put_machine(out, info);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "engine/base/file_read.h"
+#include "engine/base/program.h"
 
 #define TABLE_BYTES ((size_t)16 << 20)
 
@@ -97,9 +98,9 @@ fill(struct bench_table *t, const struct reading *r, struct err *err)
     const size_t policy = bench_table_column(t, "policy"), params = bench_table_column(t, "params");
     if (policy == SIZE_MAX || params == SIZE_MAX)
         return err_set(err, ERR_USAGE,
-                       "%s: no table of a benchmark: it has no columns policy and params; `specscope "
+                       "%s: no table of a benchmark: it has no columns policy and params; `%s "
                        "bench --grid KNOB=from:to:step --csv FILE` writes one",
-                       t->path);
+                       t->path, program_name());
     const size_t category = bench_table_column(t, "category"), lines = t->n_lines;
     t->n_lines = 0;
     for (size_t i = 0; i < lines; i++) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/program.h"
 #include "engine/events/estimate.h"
 #include "tui/figures/figure_kind.h"
 
@@ -326,10 +327,9 @@ draw_grid(struct figure *f, struct err *err)
         drawn++;
     }
     if (drawn == 0)
-        return err_set(
-            err, ERR_USAGE,
-            "%s: no knob was swept in it; specscope bench --grid KNOB=from:to:step --csv FILE writes such a file",
-            t->path);
+        return err_set(err, ERR_USAGE,
+                       "%s: no knob was swept in it; %s bench --grid KNOB=from:to:step --csv FILE writes such a file",
+                       t->path, program_name());
     f->y -= 6;
     snprintf(f->note, sizeof f->note, "By %s%s; the best point, if one stands out, is outlined and bold.", named->label,
              bars ? ", bars of 95%" : "");

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <utf8proc.h>
 
+#include "engine/base/program.h"
 #include "engine/base/utf8.h"
 #include "kernels/base/plural.h"
 #include "tui/figures/figure_kind.h"
@@ -298,14 +299,13 @@ check_inputs(const struct figure_kind *k, const char *const *inputs, size_t n, s
         const bool folder = is_folder(inputs[i]);
         if (folder && !k->traces)
             return err_set(err, ERR_USAGE,
-                           "%s is a trace, but %s is made from the CSV of a sweep: specscope bench --grid "
+                           "%s is a trace, but %s is made from the CSV of a sweep: %s bench --grid "
                            "KNOB=from:to:step --csv FILE",
-                           inputs[i], k->name);
+                           inputs[i], k->name, program_name());
         struct stat s;
         if (!folder && !k->tables && stat(inputs[i], &s) == 0)
-            return err_set(err, ERR_USAGE,
-                           "%s is a file, but %s is made from a trace, a folder: specscope run --trace DIR", inputs[i],
-                           k->name);
+            return err_set(err, ERR_USAGE, "%s is a file, but %s is made from a trace, a folder: %s run --trace DIR",
+                           inputs[i], k->name, program_name());
     }
     return true;
 }

@@ -11,6 +11,7 @@
 #include <term.h>
 #include <unistd.h>
 
+#include "engine/base/program.h"
 #include "kernels/base/clock.h"
 #include "tui/terminal/input.h"
 
@@ -163,14 +164,15 @@ terminal_open(struct terminal *t, bool keys, struct err *err)
     t->utf8 = terminal_choose_locale();
     if (!isatty(STDOUT_FILENO))
         return err_set(err, ERR_USAGE,
-                       "the scope needs a terminal and standard output is none; `specscope run` writes plain text");
+                       "the scope needs a terminal and standard output is none; `%s run` writes plain text",
+                       program_name());
     if (isatty(STDIN_FILENO)) {
         t->fd = STDIN_FILENO;
     } else if (keys) {
         t->tty = fopen("/dev/tty", "r");
         if (t->tty == NULL)
-            return err_set(err, ERR_USAGE,
-                           "there is no terminal to read keys from; give a --script, or use `specscope run`");
+            return err_set(err, ERR_USAGE, "there is no terminal to read keys from; give a --script, or use `%s run`",
+                           program_name());
         t->fd = fileno(t->tty);
     }
     if (!terminal_output_open(&t->output)) {

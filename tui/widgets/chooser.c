@@ -32,10 +32,10 @@ chooser_policies(struct chooser *ch, const struct run_info *info, const char *no
     *ch = (struct chooser){.title = "policy", .verb = "policy"};
     for (uint32_t i = 0; i < info->n_policies && ch->n < CHOICES; i++, ch->n++) {
         snprintf(ch->name[i], sizeof ch->name[0], "%s", info->policies[i].name);
-        char missing[96];
+        char missing[POLICY_MISSING];
         const struct policy_info *p = &info->policies[i];
         snprintf(ch->about[i], sizeof ch->about[0], "%s%s", p->missing != 0 ? "needs " : "",
-                 p->missing != 0 ? policy_missing(p->missing, missing, sizeof missing) : p->title);
+                 p->missing != 0 ? policy_missing(p->missing, missing) : p->title);
     }
     stand_at(ch, now);
     return ch->n > 0;
