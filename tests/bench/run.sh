@@ -96,8 +96,8 @@ cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
     echo '```'
     echo
     echo "## Beside busy processes"
-    echo "The table gives tokens/s of \`ar\` beside processes that only compute, with the number of threads that the program chooses and with"
-    echo "fixed numbers: medians of nine interleaved runs."
+    echo "The table gives tokens/s of \`ar\` beside processes that only compute, as medians of nine interleaved runs. The program chooses the"
+    echo "number of threads (*chosen*), or the number is fixed."
     echo '```'
     cat "$WORK/busy"
     echo '```'

@@ -95,8 +95,8 @@ for probe in policy all; do
     eval "cpu_$probe=\$(median \"\$WORK/cpu-$probe\")"
     eval "share_$probe=\$(share \"\$WORK/s\")"
 done
-echo "The table shows how much slower the engine is (emitted tokens over draft and verification time) with the scope on a 160x48"
-echo "terminal than headless with the same trace and \`--probe\`. Figures are medians of $PAIRS interleaved pairs of $N tokens each, ± half"
+echo "The table shows how much slower the engine is with the scope on a 160x48 terminal than headless with the same trace and"
+echo "\`--probe\`. Speed is emitted tokens over draft and verification time. Figures are medians of $PAIRS interleaved pairs of $N tokens each, ± half"
 echo "the distance between the quartiles. $([ "$TERMINAL" = tmux ] && echo "tmux draws on the same processors." || echo "Another machine draws.")"
 echo
 echo "| | slowdown | the screen thread's processor time per second | the scope's probes, of draft + verification time |"
