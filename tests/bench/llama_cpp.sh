@@ -112,8 +112,8 @@ version=$("$LLAMA/llama-bench" -m "$WORK/f16.gguf" -t "$THREADS" -p 0 -n 1 -r 1 
     echo "$("$BUILD/specscope" --version | cut -d' ' -f2) and llama.cpp build ${version:-unknown}. Both programs read the same files: random weights in the"
     echo "shapes named, quantised by llama.cpp. Figures are medians of $PASSES passes that alternate between the programs. Ratios are"
     echo "specscope's figure over llama.cpp's, pass by pass. For decoding $TOKENS tokens and for reading a prompt of $PROMPT tokens, specscope is"
-    echo "faster where the ratio is above 1. The time from the start of the process to the first token is measured with the file in the page"
-    echo "cache, and specscope is faster where the ratio is below 1."
+    echo "faster where the ratio is above 1. For the time from the start of the process to the first token, it is faster where the ratio is"
+    echo "below 1. The file is in the page cache."
     echo
     echo "| model | decoding | prompt | start to first token |"
     echo "| --- | --- | --- | --- |"
