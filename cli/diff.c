@@ -281,7 +281,7 @@ put_texts(const struct diff *d)
     const struct record *a = &d->a.record, *b = &d->b.record;
     char words[400];
     if (d->common == TEXTS_APART) {
-        printf("texts: they went on from different prompts or models\n");
+        printf("texts: the prompts or models differ\n");
         return;
     }
     if (!texts_part(a, b, d->common)) {
@@ -291,8 +291,8 @@ put_texts(const struct diff *d)
     const size_t from = d->common > AROUND ? d->common - AROUND : 0;
     printf("texts: they part at token %zu, position %u, after \"%s\"\n", d->common + 1,
            (unsigned)a->tokens[d->common].pos, diff_words(a, from, d->common - from, words, sizeof words));
-    printf("  A goes on: %s\n", diff_words(a, d->common, AROUND, words, sizeof words));
-    printf("  B goes on: %s\n", diff_words(b, d->common, AROUND, words, sizeof words));
+    printf("  A continues: %s\n", diff_words(a, d->common, AROUND, words, sizeof words));
+    printf("  B continues: %s\n", diff_words(b, d->common, AROUND, words, sizeof words));
     put_margin("A", &d->a);
     put_margin("B", &d->b);
 }

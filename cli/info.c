@@ -38,7 +38,7 @@ info_print_form(const struct model_desc *d)
     printf("%s%s%s%s%s%s", activations[f->activation],
            d->layers[0].experts != NULL || tensor_present(&d->layers[0].gate) ? "" : " without a gate",
            f->centred ? ", LayerNorm" : "", f->parallel ? ", attention and MLP side by side" : "",
-           tensor_present(&d->layers[0].attn_post) ? ", norms behind sublayers" : "",
+           tensor_present(&d->layers[0].attn_post) ? ", norms after sublayers" : "",
            f->whole_norms ? " (those of Q and K over whole rows)" : "");
     if (recurrent > 0)
         printf(", %s in %" PRIu32 " layer%s", layer_recurrences(&f->recurrent), recurrent, plural(recurrent));
@@ -394,7 +394,7 @@ print_weights(const struct facts *f)
     if (available != UINT64_MAX)
         printf("              %s are available here\n", memory_text(size, available));
     else
-        printf("              how much is available here the system does not say\n");
+        printf("              the system does not report how much is available here\n");
 }
 
 static void

@@ -144,10 +144,9 @@ del_open(struct policy *p, const struct model_info *model, const struct sampling
         (d->predictions = calloc((size_t)model->layers * ROWS_MOST, sizeof *d->predictions)) == NULL)
         return err_set(err, ERR_WORK, "out of memory opening del");
     const int layers = (int)model->layers;
-    return policy_number(p, "omega", "ω", 0, 1, 0.01, 0.95, "what past rounds still count in the sums") &&
+    return policy_number(p, "omega", "ω", 0, 1, 0.01, 0.95, "weight of past rounds in the sums") &&
            policy_number(p, "d_max", "d_max", 1, DEL_LENGTH_MOST, 1, 18, "most drafts in a round") &&
-           policy_number(p, "window", "W", 1, 64, 1, 32,
-                         "last positions of the prompt that teach before the first round") &&
+           policy_number(p, "window", "W", 1, 64, 1, 32, "last positions of the prompt that are learned from") &&
            policy_choice(p, "length", "len", length_modes, LENGTH_DYNAMIC,
                          "stop on confidence below τ_E, or after γ tokens (the paper's DEL-E)") &&
            policy_number(p, "e_fixed", "E", 0, layers - 1, 1, 0, "the exit layer (the paper's DEL-γ); 0: chosen") &&

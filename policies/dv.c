@@ -20,9 +20,9 @@ dv_open(struct policy *p, const struct model_info *model, const struct sampling 
     (void)err;
     double th = sampling->temperature > 0 ? 0.5 : 0.8;
     return chain_exit_knob(p, model) &&
-           policy_number(p, "th", "th₀", 0, 1, 0.01, th, "confidence to begin with, below which a draft is the last") &&
-           policy_number(p, "target", "m*", 0, 1, 0.01, 0.9, "acceptance that the threshold steers for") &&
-           policy_number(p, "epsilon", "ε", 0, 0.2, 0.001, 0.01, "how far the threshold is moved") &&
+           policy_number(p, "th", "th₀", 0, 1, 0.01, th, "first threshold; a draft of less confidence is the last") &&
+           policy_number(p, "target", "m*", 0, 1, 0.01, 0.9, "target of the mean acceptance") &&
+           policy_number(p, "epsilon", "ε", 0, 0.2, 0.001, 0.01, "step of the threshold") &&
            policy_number(p, "beta_m", "β_m", 0, 0.99, 0.01, 0.5, "weight of the past in the mean acceptance") &&
            policy_number(p, "beta_th", "β_th", 0, 0.99, 0.01, 0.9, "weight of the past in the threshold") &&
            policy_number(p, "w_max", "w_max", 1, 32, 1, 12, "most drafts in a round") &&

@@ -17,8 +17,8 @@ fsm_open(struct policy *p, const struct model_info *model, const struct sampling
 {
     (void)sampling, (void)err;
     return chain_exit_knob(p, model) &&
-           policy_number(p, "gamma", "γ₀", 1, 32, 1, 5, "length to begin with; turning it begins again") &&
-           policy_number(p, "gamma_max", "γ_max", 1, 32, 1, 12, "the length grows no further") &&
+           policy_number(p, "gamma", "γ₀", 1, 32, 1, 5, "first length; a change restarts from it") &&
+           policy_number(p, "gamma_max", "γ_max", 1, 32, 1, 12, "largest length") &&
            policy_series(p, "gamma", "speculation length γ", SERIES_LINE, 1, 1);
 }
 

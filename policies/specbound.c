@@ -43,14 +43,14 @@ specbound_open(struct policy *p, const struct model_info *model, const struct sa
                  d_max = fmax(1, round(model->layers * 10 / 32.0)); /* the paper's 10 of 32 */
     return policy_number(p, "alpha", "α", 0, 2, 0.05, 0.2,
                          "annealing: shallow layers are softened by T = 1 + α(1 − l/L)") &&
-           policy_number(p, "tau", "τ", 0, 1, 0.01, 0.55, "annealed confidence at which a token leaves") &&
+           policy_number(p, "tau", "τ", 0, 1, 0.01, 0.55, "annealed confidence at which a token exits") &&
            policy_number(p, "d_max", "d_max", 1, deepest, 1, d_max,
                          "deepest exit; a token that needs more ends the round") &&
            policy_number(p, "w_max", "w_max", 1, 32, 1, 8, "most drafts in a round") &&
            policy_number(p, "d_min", "d_min", 1, deepest, 1, 1, "first layer that is probed") &&
            policy_number(p, "stride", "k", 1, deepest, 1, 1, "probe every k-th layer from d_min on") &&
            policy_choice(p, "bonus", "bonus", off_on, 1,
-                         "the last draft of a full chain gets a row, hence a bonus token") &&
+                         "the last draft of a full chain has a row and gives a bonus") &&
            policy_series(p, "exit", "mean exit layer", SERIES_LINE, 1, 1) &&
            policy_series(p, "annealed", "mean annealed confidence", SERIES_LINE, 1, 1);
 }

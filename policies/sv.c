@@ -50,11 +50,11 @@ sv_open(struct policy *p, const struct model_info *model, const struct sampling 
     return policy_number(p, "window", "w", 1, SV_DRAFTS, 1, 5, "tokens drafted a round") &&
            policy_number(p, "cap", "γ_max", 0, SV_DRAFTS, 1, 0, "most drafts with a row of their own; 0: all may") &&
            policy_choice(p, "verify", "", verify_modes, VERIFY_GOODPUT,
-                         "what promises most tokens a second, or all: plain sd") &&
+                         "the drafts that promise most tokens a second, or all: as sd") &&
            policy_number(p, "row_cost", "c", 0, 1, 0.001, 0,
-                         "of a further row in verifications of one; 0: as measured (set and unset: again)") &&
+                         "cost of a further row, in verifications of one row; 0: measured") &&
            policy_number(p, "draft_cost", "c_d", 0, 10, 0.01, 0.5,
-                         "of drafting and companion in the same unit, beside a row_cost above 0") &&
+                         "cost of drafting and companion in this unit, if row_cost is above 0") &&
            policy_series(p, "gamma", "drafts verified γ", SERIES_LINE, 1, 1) &&
            policy_series(p, "cut", "drafts not tested", SERIES_LINE, 1, 1) &&
            policy_series(p, "table", "p̂ by s and a", SERIES_GRID, rows, cols) &&

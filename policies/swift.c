@@ -79,10 +79,10 @@ swift_open(struct policy *p, const struct model_info *model, const struct sampli
                          "share of the sublayers of layers 2..L-1 that the draft skips") &&
            policy_number(p, "window", "W", 4, WINDOW_MOST, 1, 32, "generated tokens that a set is scored on") &&
            policy_number(p, "interval", "B", 0, 100, 1, 25,
-                         "every so many sets one is the Gaussian process's; 0: never") &&
+                         "one of so many sets is the Gaussian process's suggestion; 0: none") &&
            policy_number(p, "max_steps", "S", 0, 10000, 1, 1000, "sets scored at most") &&
-           policy_number(p, "patience", "P", 1, 10000, 1, 300, "sets without a gain after which the search ends") &&
-           policy_number(p, "target", "m*", 0, 1, 0.01, 0.95, "matchness at which the search ends") &&
+           policy_number(p, "patience", "P", 1, 10000, 1, 300, "sets without a gain that end the search") &&
+           policy_number(p, "target", "m*", 0, 1, 0.01, 0.95, "matchness that ends the search") &&
            policy_number(p, "stop", "τ", 0, 1, 0.01, 0.8, "a step of less confidence is the last one") &&
            policy_number(p, "w_max", "w_max", 1, 32, 1, 25, "most drafts in a round") &&
            policy_choice(p, "tree", "tree", trees, 1,

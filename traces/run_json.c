@@ -286,7 +286,7 @@ parse_choices(struct fields *p, const cJSON *from, struct knob *k, struct choice
 {
     const cJSON *choices = field_array(p, from, "choices", true, MAX_CHOICES), *name;
     if (p->ok && (choices->child == NULL || k->max != (double)cJSON_GetArraySize(choices) - 1))
-        field_refuse(p, "choices", "are not as many as the knob's bounds say");
+        field_refuse(p, "choices", "are not as many as the knob's bounds require");
     if (!p->ok)
         return;
     k->choices = memory->names;

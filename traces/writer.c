@@ -137,7 +137,7 @@ stop_trace(struct trace_writer *w, const char *why)
 {
     if (!atomic_load(&w->troubled)) {
         err_set(&w->trouble, ERR_WORK,
-                "the trace %s stopped after %llu round%s and the run goes on; what is there can be replayed: %s",
+                "the trace %s stopped after %llu round%s and the run continues; the trace can be replayed so far: %s",
                 w->folder, (unsigned long long)w->rounds, plural(w->rounds), why);
         atomic_store(&w->troubled, true);
     }
@@ -192,7 +192,7 @@ end_full(struct trace_writer *w)
     if (!close_run_json(w, &end, true, &why))
         return stop_trace(w, why.text);
     err_set(&w->trouble, ERR_CANCELLED,
-            "the trace %s is as large as --trace-max lets it be: it ends after %llu round%s, and the run goes on",
+            "the trace %s has reached the size of --trace-max: it ends after %llu round%s, and the run continues",
             w->folder, (unsigned long long)end.rounds, plural(end.rounds));
     atomic_store(&w->troubled, true);
     return false;

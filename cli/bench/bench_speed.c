@@ -117,7 +117,7 @@ bench_steps(struct engine *engine, const struct options *o, struct err *err)
         double one = median(s->verify[0], REPEATS), layer = median(s->forward, REPEATS) / m->n_layers;
         double probe = median(s->probe, REPEATS), all = median(s->probe_all, REPEATS);
         if (!quiet)
-            printf("%s, %s, medians of %d behind %u rows\n%-34s %10s %8s\n", engine->model->name,
+            printf("%s, %s, medians of %d after %u rows\n%-34s %10s %8s\n", engine->model->name,
                    engine->ops->describe(engine->backend), REPEATS, (unsigned)depth, "step", "us", "ratio");
         for (size_t c = 0; c < N_COUNTS; c++) {
             double v = median(s->verify[c], REPEATS);

@@ -297,7 +297,7 @@ note_context(const struct options *o, struct engine *engine)
     const uint32_t trained = engine->model->ctx_train;
     if (engine->note[0] == '\0' && o->ctx > trained && trained > 0)
         snprintf(engine->note, sizeof engine->note,
-                 "a context of %u tokens is more than the model was trained with (%u): text beyond may be poor",
+                 "a context of %u tokens is longer than that of the model's training (%u): later text may be poor",
                  (unsigned)o->ctx, (unsigned)trained);
 }
 
@@ -340,7 +340,7 @@ note_profile(const struct options *o, struct engine *engine)
 static void
 print_notes(const struct engine *engine, const char *noticed)
 {
-    for (enum aux_role role = 0; role < AUX_MTP; role++) /* which is in the model's own file */
+    for (enum aux_role role = 0; role < AUX_MTP; role++) /* an MTP layer is in the model's own file */
         if (engine->aux[role].found)
             fprintf(stderr, "specscope: the %s model is %s, found beside the model\n", aux_names[role],
                     engine->aux[role].model->path);

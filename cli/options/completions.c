@@ -115,7 +115,7 @@ print_words(const struct line *l, const char *const *words, size_t n)
         printf("%s%s\n", l->before, words[i]);
 }
 
-/* Whether the line names the policy, or, if it names none, the policy is a default. Commands with one policy take the last. */
+/* Returns whether the line names the policy or, if it names none, whether the policy is a default. Commands with one policy take the last. */
 static bool
 is_chosen(const struct line *l, const char *policy)
 {

@@ -431,8 +431,8 @@ set_preset(struct options *o, const struct option_row *row, const char *name, st
     struct preset p;
     struct err inner = {0};
     if (config_path(folder, sizeof folder, "presets") == NULL)
-        return err_set(err, ERR_USAGE, "--%s %.60s: neither XDG_CONFIG_HOME nor HOME says where presets lie", row->name,
-                       name);
+        return err_set(err, ERR_USAGE, "--%s %.60s: neither XDG_CONFIG_HOME nor HOME is set, so there are no presets",
+                       row->name, name);
     return (preset_read(&p, folder, name, &inner) && take_preset(o, &p, &inner)) ||
            err_set(err, inner.kind, "--%s %.60s: %.400s", row->name, name, inner.text);
 }

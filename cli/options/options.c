@@ -199,7 +199,7 @@ find_model(struct options *o, const char **model, struct err *err)
     return true;
 }
 
-/* Whether a word of the command line names a model on this machine: a GGUF file, a folder with config.json, hf:…, ollama:… or
+/* Returns whether a word of the command line names a model on this machine: a GGUF file, a folder with config.json, hf:…, ollama:… or
  * "bundled". */
 static bool
 word_is_model(const char *word)
@@ -228,7 +228,7 @@ is_model(const char *aux)
     return aux != NULL && strcmp(aux, "none") != 0 && strncmp(aux, "self:", 5) != 0;
 }
 
-/* Is the word a mistyped command, such as "rnu", rather than a model? */
+/* Returns whether the word is a mistyped command, such as "rnu", and not a model. */
 static bool
 is_no_command(const struct options *o)
 {

@@ -230,7 +230,7 @@ static bool
 check(const struct options *o, struct err *err)
 {
     if (o->train.text == NULL)
-        return err_set(err, ERR_USAGE, "train accept: --text FILE is missing: what the target goes on from");
+        return err_set(err, ERR_USAGE, "train accept: --text FILE is missing: the text that the target continues");
     return train_can_write("accept", o->train.out, &accept_head_file, err);
 }
 

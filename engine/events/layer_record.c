@@ -12,7 +12,7 @@ layer_record_open(struct layer_record *r, uint32_t layers, struct err *err)
     r->text = calloc(RECORD_TEXT, sizeof *r->text);
     r->draft.word = calloc(RECORD_ROWS, sizeof *r->draft.word);
     return (r->cells != NULL && r->text != NULL && r->draft.word != NULL) ||
-           err_set(err, ERR_WORK, "out of memory for a record of what layers say");
+           err_set(err, ERR_WORK, "out of memory for a record of the layers' predictions");
 }
 
 void

@@ -226,7 +226,7 @@ allocate(struct session *s, struct err *err)
     p->probes = calloc(p->n, sizeof *p->probes);
     s->emitted_ids = calloc(s->model.vocab / 64 + 1, sizeof *s->emitted_ids);
     return (p->predictions != NULL && p->probes != NULL && s->emitted_ids != NULL) ||
-           err_set(err, ERR_WORK, "out of memory for what layers say");
+           err_set(err, ERR_WORK, "out of memory for the predictions of layers");
 }
 
 static bool

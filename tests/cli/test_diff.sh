@@ -50,7 +50,7 @@ for seed in 1 2; do
 done
 works "two seeds" diff "$TMP/seed1" "$TMP/seed2"
 check "the texts part" prints '^texts: they part at token [0-9]*, position [0-9]*, after '
-check "both go on" prints '^  B goes on: .'
+check "both go on" prints '^  B continues: .'
 if [ -n "$HAVE_PYTHON" ]; then
     works "as JSON" diff "$TMP/seed1" "$TMP/seed2" --json "$TMP/diff.json"
     cat >"$TMP/check.py" <<'END'

@@ -27,7 +27,7 @@ works "sampling is benched without comparing" bench -n 12 --repeat 1 -p hello --
 works "one token can be benched" bench -n 1 --repeat 1 -p hello "$TINY"
 works "steps are measured" bench --steps --json "$TMP/steps.json" "$TINY"
 works "and at the end of a longer context" bench --steps -c 400 "$TINY"
-check "which is reported" grep -q 'behind 336 rows' "$TMP/out"
+check "which is reported" grep -q 'after 336 rows' "$TMP/out"
 check "as JSON too" [ -s "$TMP/steps.json" ]
 works "forecasts are compared with measured speedups" bench --forecast -n 12 --repeat 2 --ignore-eos -p 'a b' --csv "$TMP/forecast.csv" \
     --json "$TMP/forecast.json" "$TINY"

@@ -12,7 +12,7 @@ check "and the one after it" wait_for '<s> A baker sent'
 # On a slow machine the next prompt may start before the key arrives; the key then applies to the end of that text.
 stays_by() { # keys…
     shows 'next prompt in' && tm send-keys "$@"
-    shows 'all tokens that were asked for .*F next prompt' && hides 'next prompt in'
+    shows 'all tokens are generated .*F next prompt' && hides 'next prompt in'
 }
 check "a key keeps the text, and the key bar has the key for the next" until_true stays_by Down
 text=$(tm capture-pane -p | grep -o '<s> [A-Z][a-z]* [a-z]*')
@@ -49,7 +49,7 @@ check "F does not wait for a baseline" until_true hides "$text"
 check "the seconds count down on the screen" wait_for 'next prompt in [1-4] s'
 
 terminal 120x36 "exec $PROGRAM --once --pace 0 -n 12 --ignore-eos --prompts $LIST"
-check "with --once" wait_for 'all tokens that were asked for'
+check "with --once" wait_for 'all tokens are generated'
 drawn_again
 check "the first text stays" shows '<s> Everybody in the valley'
 check "and nothing is counted" hides 'next prompt in'

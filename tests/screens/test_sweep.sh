@@ -47,7 +47,7 @@ check "a sweep that is cut off and resumed ends well" exits 0
 half=$(grep -c tau= "$WORK/run/half.csv")
 check "half-way it is stopped ($half points)" test "$half" -ge 14 -a "$half" -lt 30
 check "which the panel shows" grep -q "sweep ━.* tokens/s · $half of 30 points, stopped" "$WORK/run/half.txt"
-check "and who asked for it" grep -q "the sweep has $half of 30 points; fastest at tau=.*:sweep goes on" "$WORK/run/half.txt"
+check "and who asked for it" grep -q "the sweep has $half of 30 points; fastest at tau=.*:sweep resumes it" "$WORK/run/half.txt"
 check "knobs are as they were" test "$(knob "$WORK/run/half.txt" tau) $(knob "$WORK/run/half.txt" d_max)" = '0.55 5'
 check "resumed it has 30" test "$(grep -c tau= "$WORK/run/whole.csv")" -eq 30
 counted "$WORK/run/half.csv" >"$WORK/a"

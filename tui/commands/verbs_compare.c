@@ -28,7 +28,7 @@ stop(struct app *app, struct err *err)
     if (!sweeping_stop(sw, err))
         return false;
     sweeping_summary(sw, text, sizeof text);
-    message_print(&app->message, "%s; :sweep goes on", text);
+    message_print(&app->message, "%s; :sweep resumes it", text);
     return true;
 }
 

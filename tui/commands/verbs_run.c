@@ -104,7 +104,7 @@ run_toggle(struct app *app, const char *rest, struct err *err)
     const bool moving = follow_live(&app->run) ? session_moving(app->run.source->session)
                                                : replay_status(app->run.source->replay).playing;
     if (follow_live(&app->run) && app->run.ended) {
-        message_print(&app->message, "the run is over: r runs it again, x goes on for more tokens");
+        message_print(&app->message, "the run is over: r runs it again, x generates more tokens");
         message_is_of_run(&app->message);
         return true;
     }
@@ -472,7 +472,7 @@ go_on_until(struct app *app, struct err *err)
         return true;
     }
     if (app->run.ended)
-        return err_set(err, ERR_USAGE, "the run is over: r runs it again, x goes on for more tokens");
+        return err_set(err, ERR_USAGE, "the run is over: r runs it again, x generates more tokens");
     until_print(u, text, sizeof text);
     app->panes.selection.follow = true;
     return follow_post(&app->run, CONTROL_UNTIL, NULL, text, 0, err) &&

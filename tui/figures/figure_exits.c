@@ -82,7 +82,7 @@ draw_depths(struct drawing *d, const struct draft_counts *c, double x, double y,
     }
     const double below = y + HEIGHT + AXES_BOTTOM + 4.5;
     mark_draw(d, a->mark, x + 3, below, 1.9, a->colour);
-    drawing_text(d, x + 8, below + 2.3, LETTERS(SIZE_TICK, INK_LIGHT), "behind accepted ones, 95%");
+    drawing_text(d, x + 8, below + 2.3, LETTERS(SIZE_TICK, INK_LIGHT), "after accepted ones, 95%");
     mark_draw(d, b->mark, x + width / 2 + 19, below, 1.6, b->colour);
     drawing_text(d, x + width / 2 + 24, below + 2.3, LETTERS(SIZE_TICK, INK_LIGHT, .room = width / 2 - 20),
                  "all verified");

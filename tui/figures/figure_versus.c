@@ -134,7 +134,7 @@ draw_texts(struct figure *f, size_t same)
 {
     const struct record *a = &f->input[0].record, *b = &f->input[1].record;
     if (same == TEXTS_APART)
-        snprintf(f->note, sizeof f->note, "The two went on from different prompts or models.");
+        snprintf(f->note, sizeof f->note, "The prompts or models of the two differ.");
     else if (same == a->n_tokens || same == b->n_tokens)
         snprintf(f->note, sizeof f->note, "The texts are the same for %zu token%s, as far as both go.", same,
                  plural(same));

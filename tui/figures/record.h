@@ -109,7 +109,7 @@ double course_when(const struct course *, double tokens);
 #define TEXTS_APART SIZE_MAX
 /* Returns the number of equal tokens at the begin; TEXTS_APART: the prompts or models differ. */
 size_t texts_common(const struct record *, const struct record *);
-/* Whether both texts continue after that, and differ. */
+/* Returns whether both texts continue after that, and differ. */
 bool texts_part(const struct record *, const struct record *, size_t common);
 
 #endif

@@ -470,7 +470,7 @@ add_run(struct key_row *bar, const struct followed *run)
     } ends[] = {
         {"eos", "the text has ended", "x extend  F next prompt  r again  p new prompt  e export"},
         {"batch", "all sequences have ended", "x more  r again  e export"},
-        {"tokens", "all tokens that were asked for", "x more  F next prompt  r again  p new prompt  e export"},
+        {"tokens", "all tokens are generated", "x more  F next prompt  r again  p new prompt  e export"},
         {"context", "the context is full", "F next prompt  r again  p new prompt  e export"},
     };
     const char *end = scope_now(run->scope)->end;

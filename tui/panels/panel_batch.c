@@ -240,7 +240,7 @@ mouse_batch(void *state, const struct view *v, const struct canvas *c, int y, in
 
 static const struct key_help keys[] = {
     {"← → ↑ ↓", "point at a sequence"},
-    {"Enter, click", "it fills the other panels"},
+    {"Enter, click", "show it in the other panels"},
     {"PgUp PgDn", "scroll"},
     {NULL, NULL},
 };

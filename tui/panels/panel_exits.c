@@ -171,7 +171,7 @@ active_exits(const struct view *v)
 static const struct key_help keys[] = {
     {"v", "which rounds: of the segment in which the cursor is, the last 32 up to it, the run"},
     {"█ ▒", "by exit layer: accepted drafts, and those that were rejected or not verified"},
-    {"by position", "how often the n-th draft was accepted where all before it were"},
+    {"by position", "how often the n-th draft was accepted if all before it were"},
     {NULL, NULL},
 };
 

@@ -483,8 +483,8 @@ brief_knobs(const struct view *v)
 
 static const struct key_help keys[] = {
     {"↑ ↓", "choose a knob"},
-    {"← →", "one step; with Shift ten; a choice goes round"},
-    {"Home End", "least and most of the slider; more can be typed where there is more"},
+    {"← →", "one step; with Shift ten; a choice starts again after its end"},
+    {"Home End", "least and largest value of the slider; larger ones can be typed"},
     {"Enter", "type a value: :set with the knob's name"},
     {"=", "back to the default (┼)"},
     {"▁▄█", "the track: the speedup that the last tokens would have had at every value, ● the one in force"},

@@ -609,7 +609,7 @@ static const struct key_help keys[] = {
     {"g", "after the exit: grey, or these layers' predictions"},
     {"f, End", "follow the newest position again"},
     {"c", "show confidence, entropy, KL to the final layer, rank of the final token"},
-    {"E", "of a mixture of experts: where the token's row went at each layer; v: how often each expert was chosen"},
+    {"E", "of a mixture of experts: the experts of the token's row at each layer; v: how often each expert was chosen"},
     {"d", "hide and show the layers of the draft model and the companion"},
     {"+ -", "wider and narrower columns"},
     {NULL, NULL},

@@ -483,7 +483,7 @@ command_ledger(void *state, const struct view *v, const char *verb, const char *
 
 static const struct key_help keys[] = {
     {"↑ ↓ PgUp PgDn", "choose a row and point at its first round; Home: the newest, which new rows then follow"},
-    {"Enter", "pin the row as reference, or take the pin off; double click; :pin C"},
+    {"Enter", "pin the row as reference, or unpin it; double click; :pin C"},
     {"Δ", "against the reference, both settings forecast on the same tokens: ▲ ▼ a clear difference, ≈ none"},
     {"≠ text",
      "the two rows' own texts differ and nothing forecasts one of the settings: a difference without a verdict"},

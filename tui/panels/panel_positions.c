@@ -162,7 +162,7 @@ active_positions(const struct view *v)
 
 static const struct key_help keys[] = {
     {"v", "which rounds: of the segment in which the cursor is, the last 32 up to it, the run"},
-    {"a", "how often the n-th draft was accepted where all before it were"},
+    {"a", "how often the n-th draft was accepted if all before it were"},
     {"u", "how often it was accepted, of all rounds; 1 + the sum of u is the tokens of a round"},
     {"rank", "of the target's token in the drafter's list at the first rejection: the draft would have continued there "
              "with so many candidates"},

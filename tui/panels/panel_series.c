@@ -613,7 +613,7 @@ static const struct key_help keys[] = {
     {"← →", "point at a round and read its values; with Shift ten rounds at a time: all panels go there"},
     {"Home End", "the oldest; the newest, and follow it"},
     {"↑ ↓", "more charts"},
-    {"▲", "a value beyond the scale, which ends where 95% of the values are if others are three times as far"},
+    {"▲", "a value above the scale, which ends at 95% of the values if others are three times as large"},
     {NULL, NULL},
 };
 

@@ -538,11 +538,11 @@ static const struct key_help keys[] = {
     {"Enter", "take its values; double click; :sweep take N"},
     {"c", "the measure: tokens/s, × ar by the baseline among the runs, tokens a round, acceptance, modelled speed"},
     {"o", "all points in order, the best first, or the picture again"},
-    {"s", "write them as CSV, which specscope plot draws; :sweep csv FILE"},
+    {"s", "write them as CSV, which the command plot draws; :sweep csv FILE"},
     {"★ ☆", "clearly the best; ☆: the best, but with no clear difference from others (two standard errors, more with "
             "few rounds)"},
     {"12 ±3", "one standard error, over rounds"},
-    {"Esc", "stop it and keep what is there; :sweep goes on, and once all is there over all of it again"},
+    {"Esc", "stop it and keep the results; :sweep resumes it, or repeats a complete one"},
     {NULL, NULL},
 };
 

@@ -312,7 +312,7 @@ mouse_versus(void *state, const struct view *v, const struct canvas *c, int y, i
 }
 
 static const struct key_help keys[] = {
-    {"← →, click", "which of the two fills the other panels and gets the knobs"},
+    {"← →, click", "which of the two the other panels show and the knobs change"},
     {NULL, NULL},
 };
 

@@ -256,7 +256,7 @@ sweeping_scope(const struct sweeping *sw)
     return sw->shown != NULL ? sw->shown : sw->scope;
 }
 
-/* Adds the words that the session's scope knows: VOCAB events come once for each session. */
+/* Adds the tokens' texts of the session's scope: VOCAB events come once for each session. */
 static void
 add_words(struct scope *to, const struct scope *from, uint32_t vocab)
 {

@@ -29,19 +29,19 @@ struct terminal_facts {
  * called after terminal_open(), because it reads terminfo again. */
 void terminal_inspect(struct terminal_facts *);
 
-/* Whether LC_ALL is C or POSIX, which asks for ASCII. */
+/* Returns whether LC_ALL is C or POSIX, which requests ASCII. */
 bool terminal_wants_ascii(void);
 /* Sets the user's locale, or C.UTF-8 if that is no UTF-8 locale and ASCII is not wanted. Returns whether it is UTF-8. Numbers are always
  * written with a point. */
 bool terminal_choose_locale(void);
-/* Whether $COLORTERM announces 24-bit colours, for the terminal that $TERM names. */
+/* Returns whether $COLORTERM announces 24-bit colours, for the terminal that $TERM names. */
 bool terminal_direct_said(void);
 /* Calls setupterm() for the type (NULL: $TERM) with the system's terminfo, else with the program's own. */
 bool terminal_setup(const char *type, int fd);
 /* If terminfo lacks the type $TERM: asks the terminal for its attributes, and if it answers like an xterm, as nearly all do, sets $TERM to
  * xterm-256color. Fails if it is no terminal or does not answer within five seconds. */
 bool terminal_stand_in(void);
-/* Whether the terminal understands questions: a real vt100 or a console does not. After setupterm(). */
+/* Returns whether the terminal answers queries: a real vt100 or a console does not. Call it after setupterm(). */
 bool terminal_understands(void);
 
 /* A terminfo entry and a locale, which a bare system may lack. Only a build of `make static` contains them. */

@@ -91,10 +91,11 @@ parse_role(struct theme_style *style, const cJSON *item, const char *theme, stru
             style->attributes = (uint8_t)(cJSON_IsTrue(key) ? style->attributes | bit : style->attributes & ~bit);
         }
         if (!known)
-            return err_set(err, ERR_USAGE,
-                           "theme %s: role \"%s\" knows no \"%.40s\"; it takes fg, bg, bold, dim, underline, reverse, "
-                           "strike",
-                           theme, item->string, key->string);
+            return err_set(
+                err, ERR_USAGE,
+                "theme %s: role \"%s\" has no key \"%.40s\"; its keys are fg, bg, bold, dim, underline, reverse, "
+                "strike",
+                theme, item->string, key->string);
     }
     return true;
 }
@@ -151,7 +152,7 @@ parse_more(const struct theme *t, const cJSON *more, struct err *err)
     if (said == NULL || (strcmp(said, "lighter") != 0 && strcmp(said, "darker") != 0))
         return err_set(err, ERR_USAGE, "theme %s: \"more\" must be \"lighter\" or \"darker\"", t->name);
     if (strcmp(said, is) != 0)
-        return err_set(err, ERR_USAGE, "theme %s: \"more\" says %s, but \"heat\" becomes %s; turn one of them round",
+        return err_set(err, ERR_USAGE, "theme %s: \"more\" is %s, but \"heat\" becomes %s; reverse one of them",
                        t->name, said, is);
     return true;
 }

@@ -59,9 +59,9 @@ void model_chooser_begin(struct model_chooser *, struct model_list *);
 enum chooser_result model_chooser_input(struct model_chooser *, const struct input *);
 /* Draws on the whole screen, which is at least 40×10. */
 void model_chooser_draw(struct model_chooser *, const struct canvas *);
-/* Whether the filter lists the model. */
+/* Returns whether the filter lists the model. */
 bool model_chooser_listed(const struct model_chooser *, size_t i);
-/* Whether another model has been read since the list was drawn. */
+/* Returns whether another model has been read since the list was drawn. */
 bool model_chooser_outdated(const struct model_chooser *);
 
 #endif

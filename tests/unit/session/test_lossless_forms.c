@@ -22,7 +22,7 @@ static const struct feature {
     const char *lora;
 } features[] = {
     {"norms of queries and keys by head", MODEL("qwen3"), false, NULL},
-    {"… and of 1 + w, norms behind sublayers, windows and rotations by layer, a tied head", FAMILY("gemma3"), false,
+    {"… and of 1 + w, norms after sublayers, windows and rotations by layer, a tied head", FAMILY("gemma3"), false,
      NULL},
     {"caps of scores and logits, near ties", FAMILY("gemma2"), false, NULL},
     {"norms over whole rows, none before", FAMILY("olmo2"), false, NULL},
