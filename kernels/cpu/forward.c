@@ -717,6 +717,7 @@ forward_run(struct kv_cache *s, const struct forward_pass *forward, const struct
         return;
     const uint64_t start = clock_ns(), ran = platform_thread_ns();
     worker_begin(s);
+    s->state.planned = 0;
     worker_for(s, work_of_rows(forward->n, 64 * (size_t)s->weights->desc.rope_dims), rotate_rows, forward);
     const uint32_t last = run_layers(s, forward, first, watch);
     report(s, forward->n, last - first + 1, clock_ns() - start, platform_thread_ns() - ran);

@@ -39,6 +39,7 @@ take_tables(struct kv_cache *s)
            (c->node_of = blocks_take(&s->blocks, d->ring, sizeof *c->node_of)) != NULL &&
            (c->steps = blocks_take(&s->blocks, d->ring, sizeof *c->steps)) != NULL &&
            (c->waiting = blocks_take(&s->blocks, d->ring, sizeof *c->waiting)) != NULL &&
+           (c->taps = blocks_take(&s->blocks, d->max_rows, sizeof *c->taps)) != NULL &&
            (c->groups = blocks_take(&s->blocks, d->max_rows, sizeof *c->groups)) != NULL;
 }
 
@@ -300,7 +301,7 @@ struct net {
     const struct layer *weights;
     const float *conv; /* (taps, channels) */
     uint32_t layer;    /* number among the recurrent layers */
-    size_t n, n_groups;
+    size_t n;
     const uint32_t *active;
 };
 
@@ -372,15 +373,16 @@ walk(struct state_cache *c, int32_t first, struct recurrent_step *steps)
     return n;
 }
 
-/* Plans the updates of all rows, state by state. Returns the number of states. */
-static size_t
+/* Plans the updates of all rows, state by state. */
+static void
 plan(struct state_cache *c, const struct net *p)
 {
-    size_t groups = 0, steps = 0;
+    size_t steps = 0;
+    c->n_groups = 0;
     for (size_t i = 0; i < p->n; i++) {
         const uint32_t state = row_at(p, i)->state;
         bool known = false;
-        for (size_t g = 0; g < groups && !known; g++)
+        for (size_t g = 0; g < c->n_groups && !known; g++)
             known = c->groups[g].state == state;
         if (known)
             continue;
@@ -389,12 +391,12 @@ plan(struct state_cache *c, const struct net *p)
             if (row_at(p, k)->state == state)
                 n = add_path(c, p, k, n);
         const size_t count = walk(c, link_nodes(c, n), c->steps + steps);
-        c->groups[groups++] = (struct recurrent_group){state, (uint32_t)count, c->steps + steps};
+        c->groups[c->n_groups++] = (struct recurrent_group){state, (uint32_t)count, c->steps + steps};
         steps += count;
         for (size_t k = 0; k < n; k++)
             c->node_of[c->nodes[k].ring] = -1;
     }
-    return groups;
+    c->planned = p->n;
 }
 
 /* ---- a layer ---- */
@@ -425,7 +427,7 @@ project(const struct worker *w, const void *net, struct range part)
 
 /* Finds the inputs of the convolution of a row: its own last, NULL before the first position. */
 static void
-taps_of(const struct kv_cache *s, const struct net *p, const struct row *row, const float *x[RECURRENT_TAPS_MOST])
+find_taps(const struct kv_cache *s, const struct net *p, const struct row *row, const float **x)
 {
     const uint32_t taps = form_of(s)->taps, own = row->n_trunk + row->n_tail - 1;
     for (uint32_t j = 0; j < taps; j++) {
@@ -437,12 +439,12 @@ taps_of(const struct kv_cache *s, const struct net *p, const struct row *row, co
     }
 }
 
-/* Writes part of the convolution's output: n channels from `first` on. */
+/* Writes part of the convolution's output of row i: n channels from `first` on. */
 static void
-convolve(const struct kv_cache *s, const struct net *p, const float *const *x, size_t first, size_t n, float *y)
+convolve(const struct kv_cache *s, const struct net *p, size_t i, size_t first, size_t n, float *y)
 {
     const struct recurrent_form *f = form_of(s);
-    const float *from[RECURRENT_TAPS_MOST], *bias = p->weights->recurrent_conv_b;
+    const float *from[RECURRENT_TAPS_MOST], *const *x = s->state.taps[i], *bias = p->weights->recurrent_conv_b;
     for (uint32_t j = 0; j < f->taps; j++)
         from[j] = x[j] != NULL ? x[j] + first : NULL;
     s->isa->convolve(from, f->taps, p->conv + first, recurrent_channels(f), bias != NULL ? bias + first : NULL,
@@ -473,7 +475,7 @@ softplus(float x)
 
 /* Computes q and k of a key head. */
 static void
-make_keys(const struct kv_cache *s, const struct net *p, const float *const *x, size_t i, uint32_t head)
+make_keys(const struct kv_cache *s, const struct net *p, size_t i, uint32_t head)
 {
     const struct state_cache *c = &s->state;
     const struct recurrent_form *f = form_of(s);
@@ -481,8 +483,8 @@ make_keys(const struct kv_cache *s, const struct net *p, const float *const *x, 
     const float eps = LENGTH_EPS / (float)dim;
     float *q = c->q + (i * f->key_heads + head) * c->key_dim;
     float *k = update_at(s, row_at(p, i)->ring, p->layer).k + (size_t)head * c->key_dim;
-    convolve(s, p, x, recurrent_channel(f, 0) + head * dim, dim, q);
-    convolve(s, p, x, recurrent_channel(f, 1) + head * dim, dim, k);
+    convolve(s, p, i, recurrent_channel(f, 0) + head * dim, dim, q);
+    convolve(s, p, i, recurrent_channel(f, 1) + head * dim, dim, k);
     if (f->kind == RECURRENCE_DELTA) { /* lengths are norms without their factor sqrt(dim) */
         s->isa->rms_norm(q, c->q_scale, dim, eps, q);
         s->isa->rms_norm(k, c->k_scale, dim, eps, k);
@@ -491,7 +493,7 @@ make_keys(const struct kv_cache *s, const struct net *p, const float *const *x, 
 
 /* Computes v, decay and beta of a value head, or the output of a short convolution. */
 static void
-make_values(const struct kv_cache *s, const struct net *p, const float *const *x, size_t i, uint32_t head)
+make_values(const struct kv_cache *s, const struct net *p, size_t i, uint32_t head)
 {
     const struct state_cache *c = &s->state;
     const struct recurrent_form *f = form_of(s);
@@ -500,12 +502,12 @@ make_values(const struct kv_cache *s, const struct net *p, const float *const *x
     const size_t first = recurrent_channel(f, 2) + (size_t)head * f->value_dim, at = i * f->value_heads + head;
     if (f->kind == RECURRENCE_CONV) {
         float *z = c->z + at * f->value_dim, *o = c->o + at * c->value_dim;
-        convolve(s, p, x, first, f->value_dim, o);
+        convolve(s, p, i, first, f->value_dim, o);
         for (uint32_t k = 0; k < f->value_dim; k++)
             z[k] *= o[k];
         return;
     }
-    convolve(s, p, x, first, f->value_dim, u.v + (size_t)head * c->value_dim);
+    convolve(s, p, i, first, f->value_dim, u.v + (size_t)head * c->value_dim);
     float step = softplus(c->a[at] + m->recurrent_step[head]);
     if (f->step_most > 0)
         step = fminf(fmaxf(step, f->step_least), f->step_most);
@@ -522,7 +524,6 @@ make_units(const struct worker *w, const void *net, struct range units)
     const struct recurrent_form *f = form_of(s);
     for (size_t u = units.first; u < units.last; u++) {
         const uint32_t state = s->state.groups[u / heads_of(f)].state, head = (uint32_t)(u % heads_of(f));
-        const float *x[RECURRENT_TAPS_MOST];
         apply_to_window(s, state, p->layer, head);
         for (size_t i = 0; i < p->n; i++)
             if (row_at(p, i)->state == state)
@@ -530,11 +531,10 @@ make_units(const struct worker *w, const void *net, struct range units)
         for (size_t i = 0; i < p->n; i++) {
             if (row_at(p, i)->state != state)
                 continue;
-            taps_of(s, p, row_at(p, i), x);
             if (head < f->key_heads)
-                make_keys(s, p, x, i, head);
+                make_keys(s, p, i, head);
             else
-                make_values(s, p, x, i, head - f->key_heads);
+                make_values(s, p, i, head - f->key_heads);
         }
     }
 }
@@ -614,20 +614,23 @@ recurrent_layer(struct kv_cache *s, const struct forward_pass *forward, uint32_t
     struct state_cache *c = &s->state;
     const struct recurrent_form *f = form_of(s);
     const struct layer *m = &s->weights->layers[l];
-    struct net p = {
+    const struct net p = {
         .forward = forward, .weights = m, .conv = m->recurrent_conv, .layer = c->index[l], .n = n, .active = active};
     const size_t outputs = padded(m->recurrent_qkv.rows, Q8_GROUP) + padded(m->recurrent_z.rows, Q8_GROUP) +
                            padded(m->recurrent_b.rows, Q8_GROUP) + padded(m->recurrent_a.rows, Q8_GROUP);
     worker_for(s, work_of_outputs(outputs, n, m->recurrent_qkv.cols), project, &p);
-    p.n_groups = plan(c, &p);
+    if (c->planned != n) /* a later layer of a pass has the same rows or more */
+        plan(c, &p);
+    for (size_t i = 0; i < n; i++)
+        find_taps(s, &p, row_at(&p, i), c->taps[i]);
     const size_t made = 4 * (c->window + recurrent_channels(f)) / heads_of(f) * n;
-    worker_for(s, (struct work){p.n_groups * heads_of(f), 1, made}, make_units, &p);
+    worker_for(s, (struct work){c->n_groups * heads_of(f), 1, made}, make_units, &p);
     const size_t read = 4 * c->state / f->value_heads * (n + 1);
     if (c->state > 0)
-        worker_for(s, (struct work){p.n_groups * f->value_heads, 1, read}, read_units, &p);
+        worker_for(s, (struct work){c->n_groups * f->value_heads, 1, read}, read_units, &p);
     if (f->kind == RECURRENCE_MAMBA)
         worker_for(s, work_of_rows(n * f->key_heads, recurrent_values(f) / f->key_heads), norm_units, &p);
-    for (size_t g = 0; g < p.n_groups; g++)
+    for (size_t g = 0; g < c->n_groups; g++)
         c->applied[(size_t)c->groups[g].state * c->layers + p.layer] = c->n_pending[c->groups[g].state];
     return c->z;
 }

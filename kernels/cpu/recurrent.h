@@ -52,17 +52,21 @@ struct state_cache {             /* all sizes are 0 if the model has no recurren
     uint32_t *applied;   /* (states, layers): number of them that a layer has applied */
 
     /* Buffers of a layer; n is max_rows. */
-    float *x, *z;                   /* (n, channels), (n, value_heads * value_dim unpadded) */
-    float *a, *b;                   /* (n, value_heads), (n, outputs of b's matrix) */
-    float *q, *o;                   /* (n, key_heads, key_dim), (n, value_heads, value_dim) */
-    float *q_scale, *k_scale;       /* (key_dim): 1 / d_k and 1 / sqrt(d_k), as weights of a norm */
-    uint32_t levels;                /* copies of the state at a time */
-    float *copies;                  /* (threads, levels, key_dim, 16) */
+    float *x, *z;                              /* (n, channels), (n, value_heads * value_dim unpadded) */
+    float *a, *b;                              /* (n, value_heads), (n, outputs of b's matrix) */
+    float *q, *o;                              /* (n, key_heads, key_dim), (n, value_heads, value_dim) */
+    float *q_scale, *k_scale;                  /* (key_dim): 1 / d_k and 1 / sqrt(d_k), as weights of a norm */
+    uint32_t levels;                           /* copies of the state at a time */
+    float *copies;                             /* (threads, levels, key_dim, 16) */
+    const float *(*taps)[RECURRENT_TAPS_MOST]; /* (n): inputs of a row's convolution */
+
+    /* The plan of a pass's updates. */
     struct recurrent_node *nodes;   /* (ring) */
     int32_t *node_of;               /* (ring): a place's node, or -1 */
     struct recurrent_step *steps;   /* (ring) */
     struct recurrent_step *waiting; /* (ring): stack of the walk, with the node as `row` */
-    struct recurrent_group *groups; /* (n) */
+    struct recurrent_group *groups; /* (n_groups), at most n */
+    size_t n_groups, planned;       /* planned: rows that the plan is for; 0 at the start of a pass */
 };
 
 /* Allocates the state cache of a KV cache; nothing if the model has no recurrent layers. Returns false if there is no
