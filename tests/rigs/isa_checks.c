@@ -357,6 +357,47 @@ isa_check_attention(struct checks *c)
     check_mix(c, &a);
 }
 
+/* ---- recurrent layers ---- */
+
+static void
+isa_check_recurrent(struct checks *c)
+{
+    enum { DIM = 24, N = 37, TAPS = 4 };
+    static _Alignas(64) float s[2][DIM * STATE_COLS], out[2][STATE_COLS], k[DIM], q[DIM], v[STATE_COLS];
+    static float x[TAPS][N], w[TAPS * N], bias[N], y[2][N + 1];
+    const struct cpu_isa *const both[2] = {&cpu_isa_reference, c->isa};
+    const bool corrects = between(c, 0, 1), reads = between(c, 0, 2), biased = between(c, 0, 1),
+               silu = between(c, 0, 1);
+    const size_t dim = between(c, 1, DIM / STATE_ROWS) * STATE_ROWS, n = between(c, 1, N);
+    const float *const from[TAPS] = {between(c, 0, 1) ? NULL : x[0], x[1], x[2], x[3]};
+    fill(c, s[0], DIM * STATE_COLS, 1);
+    fill(c, k, DIM, 0.2f);
+    fill(c, q, DIM, 1);
+    fill(c, v, STATE_COLS, 1);
+    fill(c, x[0], TAPS * N, 1);
+    fill(c, w, TAPS * N, 1);
+    fill(c, bias, N, 1);
+    fill(c, out[0], STATE_COLS, 1);
+    memcpy(s[1], s[0], sizeof s[0]);
+    memcpy(out[1], out[0], sizeof out[0]);
+    for (size_t b = 0; b < 2; b++) {
+        both[b]->delta_rule(s[b], dim, k, reads ? q : NULL, v, 0.9f, 0.7f, corrects, out[b]);
+        y[b][n] = 77;
+        both[b]->convolve(from, TAPS, w, N, biased ? bias : NULL, silu, n, y[b]);
+        expect(c, y[b][n] == 77, "convolution ends", (double)n, N);
+    }
+    double worst = 0;
+    for (size_t i = 0; i < DIM * STATE_COLS; i++)
+        worst = fmax(worst, fabsf(s[0][i] - s[1][i]));
+    for (size_t i = 0; i < STATE_COLS; i++)
+        worst = fmax(worst, fabsf(out[0][i] - out[1][i]));
+    expect(c, worst < 1e-5, "delta rule", worst, 1e-5);
+    worst = 0;
+    for (size_t i = 0; i < n; i++)
+        worst = fmax(worst, fabsf(y[0][i] - y[1][i]));
+    expect(c, worst < 1e-5, "convolution", worst, 1e-5);
+}
+
 /* ---- softmax ---- */
 
 static void
@@ -426,6 +467,7 @@ isa_checks(const struct cpu_isa *isa, uint64_t seed)
                 check_matmul(&c, t);
         isa_check_rows(&c);
         isa_check_attention(&c);
+        isa_check_recurrent(&c);
         isa_check_softmax(&c);
     }
     return c.failures;
