@@ -105,9 +105,10 @@ typedef uint64_t layer_set_t;
 #define LAYER_PRE_NORMS (1ull << LAYER_ATTN_NORM | 1ull << LAYER_FFN_NORM)
 #define LAYER_GATED     (1ull << LAYER_GATE)
 /* Optional vectors that accompany usual tensors. */
-#define LAYER_NORM_BIAS  (1ull << LAYER_ATTN_NORM_B | 1ull << LAYER_FFN_NORM_B)
-#define LAYER_MLP_BIAS   (1ull << LAYER_BUP | 1ull << LAYER_BDOWN)
-#define LAYER_POST_NORMS (1ull << LAYER_ATTN_POST | 1ull << LAYER_FFN_POST)
+#define LAYER_NORM_BIAS      (1ull << LAYER_ATTN_NORM_B | 1ull << LAYER_FFN_NORM_B)
+#define LAYER_MLP_BIAS       (1ull << LAYER_BUP | 1ull << LAYER_BDOWN)
+#define LAYER_GATED_MLP_BIAS (LAYER_MLP_BIAS | 1ull << LAYER_BGATE)
+#define LAYER_POST_NORMS     (1ull << LAYER_ATTN_POST | 1ull << LAYER_FFN_POST)
 /* The MLP, absent in a layer with experts, or beside them (Gemma 4). */
 #define LAYER_MLP (1ull << LAYER_GATE | 1ull << LAYER_UP | 1ull << LAYER_DOWN)
 /* Additional tensors of a layer with experts (kernels/experts.h). */

@@ -223,7 +223,7 @@ value_of(const char *word, size_t len)
     return v;
 }
 
-#define BIASES (LAYER_QKV_BIAS | 1ull << LAYER_BO | LAYER_MLP_BIAS | 1ull << LAYER_BGATE)
+#define BIASES (LAYER_QKV_BIAS | 1ull << LAYER_BO | LAYER_GATED_MLP_BIAS)
 
 void
 arch_hf_switch(const cJSON *config, const char *words, struct arch *arch)
@@ -237,7 +237,7 @@ arch_hf_switch(const cJSON *config, const char *words, struct arch *arch)
                     {"attention_out_bias", 1ull << LAYER_BO},
                     {"qkv_bias", LAYER_QKV_BIAS},
                     {"use_qkv_bias", LAYER_QKV_BIAS},
-                    {"mlp_bias", LAYER_MLP_BIAS | 1ull << LAYER_BGATE},
+                    {"mlp_bias", LAYER_GATED_MLP_BIAS},
                     {"use_qk_norm", LAYER_QK_NORM},
                     {"mamba_conv_bias", 1ull << LAYER_RECURRENT_CONV_B},
                     {"use_post_norm", LAYER_POST_NORMS}};

@@ -20,6 +20,7 @@ sys.path[:0] = [str(LLAMA), str(LLAMA / "gguf-py"), str(pathlib.Path(__file__).p
 
 import convert_hf_to_gguf as converter
 import gguf
+from conversion.llama import LlamaModel
 from safetensors.numpy import load_file, save_file
 
 from make_models_golden import MERGES, PIECES, VOCAB
@@ -48,10 +49,14 @@ def convert(folder):
         # what GGUF has no words for
         if folder.name in ("gemma3-odd", "starcoder2-window", "falcon-sequential", "ministral", "gemma3-eye", "ministral3-eye",
                            "qwen3_moe-odd", "cohere-silent", "falcon-alibi", "qwen2_moe-window", "gemma4-eye", "vaultgemma", "cwm", "glm", "helium",
-                           "jais2", "hyperclovax", "flex_olmo", "solar_open", "qwen3_next-odd", "qwen3_5-eye", "lfm2-odd", "granitehybrid-odd", "olmo_hybrid", "bamba") or folder.name.endswith("-stacked"):
+                           "jais2", "hyperclovax", "flex_olmo", "solar_open", "qwen3_next-odd", "qwen3_5-eye", "lfm2-odd", "granitehybrid-odd", "olmo_hybrid") or folder.name.endswith("-stacked"):
             return
         config = json.loads((copy / "config.json").read_text())
         config["architectures"] = [OLDER.get(a, a) for a in config["architectures"]]
+        if folder.name == "bamba":  # the converter reorders whole heads, of which Bamba rotates the first half
+            config["attn_rotary_emb"] = config["hidden_size"] // config["num_attention_heads"] // 2
+            permute = LlamaModel.permute
+            LlamaModel.permute = staticmethod(lambda weights, heads, kv_heads: permute(weights, 2 * heads, 2 * kv_heads))
         (copy / "config.json").write_text(json.dumps(config))
         sys.argv[1:] = [str(copy), "--outfile", str(out), "--outtype", "f16"]
         if folder.name.startswith(("qwen3_next", "qwen3_5")):  # without the layers for multi-token prediction, which they lack
