@@ -355,8 +355,11 @@ merge_of_layer(struct merging *g, uint32_t layer, enum layer_tensor which)
     struct layer_desc *layers = (struct layer_desc *)d->layers; /* allocated with the model, so it is writable */
     const char *names[ARCH_STEMS], *prefix = g->file.naming == LAYER_NAMED_GGUF ? "blk." : arch_hf_names(g->arch).layer;
     struct arch_slice parts[ARCH_STEMS];
-    const bool otherwise = g->arch->gguf_rope != g->arch->hf_rope && /* converters to GGUF permute rows of Q and K */
-                           (g->model->file != NULL) != (g->file.naming == LAYER_NAMED_GGUF) && g->arch->gguf != NULL;
+    const bool other_format = (g->model->file != NULL) != (g->file.naming == LAYER_NAMED_GGUF) && g->arch->gguf != NULL;
+    /* Converters to GGUF permute rows of Q and K, and value heads of recurrent layers. */
+    const bool otherwise = other_format && g->arch->gguf_rope != g->arch->hf_rope;
+    const bool permuted =
+        other_format && (g->arch->traits & ARCH_RECURRENT_TILED) != 0 && (1ull << which & LAYER_OF_RECURRENT) != 0;
     struct merge_target t = {.tensor = &layers[layer].all[which]};
     if (!tensor_present(t.tensor) || layer_tensors[which].kind != LAYER_MATRIX)
         return true;
@@ -368,7 +371,14 @@ merge_of_layer(struct merging *g, uint32_t layer, enum layer_tensor which)
         bool there;
         snprintf(stem, sizeof stem, "%s%" PRIu32 ".%s", prefix, layer, names[i]);
         t.part = &parts[i];
-        if (!lora_file_pair(&g->file, stem, &pair, &there, g->err) || (there && !lora_merge_pair(g, &t, &pair, stem)))
+        if (!lora_file_pair(&g->file, stem, &pair, &there, g->err))
+            return false;
+        if (there && permuted)
+            return err_set(g->err, ERR_WORK,
+                           "%s: '%s' is of a recurrent layer, whose heads have another order in GGUF files; convert "
+                           "the adapter to the model's format",
+                           g->file.path, stem);
+        if (there && !lora_merge_pair(g, &t, &pair, stem))
             return false;
     }
     return true;
@@ -413,6 +423,10 @@ merge_all(struct merging *g)
             "%s: '%s' is a layer of the model itself, saved whole beside what adds to it, as PEFT does for a resized "
             "vocabulary; that is not supported: merge it with PEFT",
             g->file.path, left);
+    if (left != NULL && strstr(left, ".linear_attn.") != NULL && g->model->desc.form.recurrent.value_heads > 0)
+        return err_set(g->err, ERR_WORK,
+                       "%s: '%s' adds to a part of what is one tensor of recurrent layers here; merge it with PEFT",
+                       g->file.path, left);
     if (left != NULL)
         return err_set(g->err, ERR_WORK,
                        "%s: '%s' adds to nothing in this %s: it belongs to another model, or is more than LoRA",

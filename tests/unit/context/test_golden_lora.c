@@ -135,6 +135,55 @@ TEST_WITH(what_is_no_adapter_of_the_model_is_refused, folder_set_up, folder_tear
     }
 }
 
+/* Writes an adapter of rank 1 of zeros for one matrix. */
+static void
+write_adapter(const char *folder, const char *stem, uint32_t rows, uint32_t cols)
+{
+    char path[300], header[500];
+    snprintf(path, sizeof path, "%s/adapter_model.safetensors", folder);
+    const int n = snprintf(header, sizeof header,
+                           "{\"base_model.model.%s.lora_A.weight\":{\"dtype\":\"F32\",\"shape\":[1,%u],"
+                           "\"data_offsets\":[0,%u]},\"base_model.model.%s.lora_B.weight\":{\"dtype\":\"F32\","
+                           "\"shape\":[%u,1],\"data_offsets\":[%u,%u]}}",
+                           stem, cols, 4 * cols, stem, rows, 4 * cols, 4 * (rows + cols));
+    const uint64_t size = (uint64_t)n;
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    fwrite(&size, sizeof size, 1, f);
+    fputs(header, f);
+    for (uint32_t i = 0; i < 4 * (rows + cols); i++)
+        fputc(0, f);
+    assert_int_equal(fclose(f), 0);
+    snprintf(header, sizeof header, config, 1, "");
+    write_text(folder, "adapter_config.json", header);
+}
+
+TEST_WITH(adapters_of_recurrent_layers_add_to_whole_matrices_in_the_same_order, folder_set_up, folder_tear_down)
+{
+    static const struct {
+        const char *model, *matrix, *says; /* NULL: it is merged */
+        uint32_t rows, cols;
+    } cases[] = {
+        {"families/qwen3_5", "in_proj_z", NULL, 32, 24},
+        {"families/qwen3_5.gguf", "in_proj_z", "whose heads have another order in GGUF files", 32, 24},
+        {"families/olmo_hybrid", "g_proj", NULL, 40, 24},
+        {"families/olmo_hybrid", "k_proj", "adds to a part of what is one tensor", 12, 24},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char model[80], stem[80];
+        struct model *m;
+        struct err err;
+        snprintf(model, sizeof model, GOLDEN "%s", cases[i].model);
+        snprintf(stem, sizeof stem, "model.layers.0.linear_attn.%s", cases[i].matrix);
+        write_adapter(*state, stem, cases[i].rows, cases[i].cols);
+        const bool ok = open_with(&m, model, *state, false, &err);
+        if (ok != (cases[i].says == NULL) || (!ok && strstr(err.text, cases[i].says) == NULL))
+            fail_msg("%s, %s: says \"%s\"", cases[i].model, cases[i].matrix, ok ? "" : err.text);
+        if (ok)
+            model_close(m);
+    }
+}
+
 TEST(adapter_arguments_are_checked)
 {
     static const struct {
