@@ -226,7 +226,7 @@ check "its first row grows" wait_for 'A   start  *[1-9][0-9]'
 check "while it is slowed down the title shows it" wait_for '30/s shown · [0-9]* ±[0-9]* engine'
 tm send-keys y
 check "y prints where the command line is" wait_for 'copied, and in .*specscope/command'
-check "and the terminal's clipboard has it" until_true sh -c "tmux -S $SOCKET show-buffer | grep -q '^specscope run --policy specbound'"
+check "and the terminal's clipboard has it" until_true sh -c "tmux -S $SOCKET show-buffer | grep -q '^$PROGRAM run --policy specbound'"
 for verb in take copy-command; do
     tm send-keys :
     tm send-keys -l "$verb "
