@@ -10,7 +10,7 @@ check "without rotation RoPE is not mentioned" sh -c "! grep -q RoPE '$TMP/out'"
 says gpt2 'LayerNorm, learned positions'
 check "nor where positions were learned" sh -c "! grep -q RoPE '$TMP/out'"
 says olmo-clip 'LayerNorm, queries, keys and values clipped at 0.8'
-says gemma2 'norms behind sublayers'
+says gemma2 'norms after sublayers'
 check "caps of logits are printed" grep -q 'logits capped at ' "$TMP/out"
 says smollm3 'no RoPE in '
 says phimoe 'by SparseMixer'

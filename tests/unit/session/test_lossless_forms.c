@@ -26,7 +26,7 @@ static const struct feature {
      NULL},
     {"caps of scores and logits, near ties", FAMILY("gemma2"), false, NULL},
     {"norms over whole rows, none before", FAMILY("olmo2"), false, NULL},
-    {"norms behind rotations", FAMILY("hunyuan"), false, NULL},
+    {"norms after rotations", FAMILY("hunyuan"), false, NULL},
     {"norms without weights", FAMILY("olmo"), false, NULL},
     {"biases everywhere", FAMILY("llama-bias"), false, NULL},
     {"multipliers", FAMILY("granite"), false, NULL},
