@@ -235,18 +235,6 @@ scope_round_event(struct scope_sequence *q, const struct event *e)
 
 /* ---- tokens ---- */
 
-/* The drafter's probability of a draft: its confidence. SWIFT emits one confidence for all candidates of a step, which is the
- * probability of the first one alone. */
-static float
-probability_of(const struct scope_round *r, const struct token_event *t)
-{
-    uint32_t i = 0;
-    while (i < r->n_drafts && r->drafts[i].parent != t->parent)
-        i++;
-    const bool shared = i < r->n_drafts && r->drafts[i].confidence == t->confidence;
-    return !shared && t->confidence >= 0 && t->confidence <= 1 ? t->confidence : NAN;
-}
-
 static void
 add_draft(struct scope_sequence *q, const struct event *e)
 {
@@ -262,7 +250,10 @@ add_draft(struct scope_sequence *q, const struct event *e)
         return;
     const bool main_line = t->parent == q->main_tail;
     const int32_t parent = q->node[t->parent];
-    const float p = probability_of(r, t), before = t->parent == 0 ? 1 : parent < 0 ? NAN : r->drafts[parent].path;
+    const float p = t->confidence >= 0 && t->confidence <= 1 ? t->confidence : NAN,
+                before = t->parent == 0 ? 1
+                         : parent < 0   ? NAN
+                                        : r->drafts[parent].path;
     q->node[t->candidate] = (int32_t)r->n_drafts;
     r->drafts[r->n_drafts++] = (struct scope_draft){.pos = t->pos,
                                                     .token = t->token,

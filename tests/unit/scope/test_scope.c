@@ -123,14 +123,14 @@ SCOPE_TEST(an_accepted_sibling_takes_the_place_of_the_main_line)
 
 SCOPE_TEST(a_path_has_the_product_of_its_probabilities)
 {
-    /* a tree of EAGLE; a step of SWIFT, whose candidates share the confidence of the first; a draft without a confidence */
+    /* a tree; drafts without a confidence, and after them */
     static const struct {
         uint32_t pos;
         int parent;
         float confidence, probability, path;
     } nodes[] = {
         {4, 0, 0.5f, 0.5f, 0.5f}, {4, 0, 0.25f, 0.25f, 0.25f}, {5, 1, 0.75f, 0.75f, 0.375f}, {5, 2, 0.5f, 0.5f, 0.125f},
-        {5, 2, 0.5f, NAN, NAN},   {6, 3, NAN, NAN, NAN},       {6, 5, 0.5f, 0.5f, NAN},      {6, 4, 0, 0, 0},
+        {5, 2, NAN, NAN, NAN},    {6, 3, NAN, NAN, NAN},       {6, 5, 0.5f, 0.5f, NAN},      {6, 4, 0, 0, 0},
         {7, 8, 1.5f, NAN, NAN}};
     struct fixture *f = *state;
     const int n = (int)(sizeof nodes / sizeof nodes[0]);
