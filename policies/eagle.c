@@ -176,6 +176,8 @@ const struct policy_ops policy_eagle = {
     .state_size = sizeof(struct tree),
     .open = eagle_open,
     .draft = eagle_draft,
+    .length = "k",
+    .breadth = "topk",
     .no_what_if = no_what_if,
 };
 const struct policy_ops policy_mtp = {
@@ -185,5 +187,6 @@ const struct policy_ops policy_mtp = {
     .needs = NEEDS(AUX_MTP),
     .open = mtp_open,
     .draft = mtp_draft,
+    .length = "k",
     .no_what_if = no_what_if,
 };

@@ -2,6 +2,32 @@
 
 #include <math.h>
 
+enum { KNOB_MOST, KNOB_LEAST, KNOB_DRAFTS, KNOB_MATCH }; /* LOOKUP_NGRAM_KNOBS */
+
+bool
+lookup_ngram_open(struct policy *p, int least, const char *drafts, const char *symbol, const char *help)
+{
+    static const char *const matches[] = {"recent", "frequent", NULL};
+    return policy_number(p, "n_max", "n_max", 1, 32, 1, 4, "last tokens to look for, at most") &&
+           policy_number(p, "n_min", "n_min", 1, 32, 1, least, "last tokens to look for, at least") &&
+           policy_number(p, drafts, symbol, 1, LOOKUP_NODES, 1, 8, help) &&
+           policy_choice(p, "match", "match", matches, 0, "occurrence: the latest, or the usual continuation") &&
+           policy_series(p, "match", "tokens that match", SERIES_LINE, 1, 1);
+}
+
+struct lookup_rule
+lookup_ngram(const double *value)
+{
+    const uint32_t most = (uint32_t)value[KNOB_MOST], least = (uint32_t)value[KNOB_LEAST];
+    const uint32_t drafts = (uint32_t)value[KNOB_DRAFTS];
+    return (struct lookup_rule){.least = least < most ? least : most,
+                                .most = most,
+                                .latest = value[KNOB_MATCH] < 1,
+                                .depth = drafts,
+                                .nodes = drafts,
+                                .full = "k"};
+}
+
 /* Occurrence i is bit i of a set; the latest one is bit 0. */
 typedef uint64_t set_t;
 _Static_assert(LOOKUP_PLACES == 64, "a set has a bit for each occurrence");

@@ -33,13 +33,13 @@ struct lookup {
     struct lookup_node node[LOOKUP_NODES];
 };
 
-/* The rule of prompt lookup: up to k drafts in a chain after a match of `least` to `most` tokens (in any order). */
-static inline struct lookup_rule
-lookup_ngram(uint32_t least, uint32_t most, uint32_t k, bool latest)
-{
-    return (struct lookup_rule){
-        .least = least < most ? least : most, .most = most, .latest = latest, .depth = k, .nodes = k, .full = "k"};
-}
+/* Prompt lookup: up to so many drafts in a chain after a match of n_min to n_max tokens (in any order). Declares its
+ * knobs, which come first, and the series: `least` is the default of n_min; `drafts`, `symbol` and `help` are the
+ * number of drafts. */
+#define LOOKUP_NGRAM_KNOBS 4
+bool lookup_ngram_open(struct policy *, int least, const char *drafts, const char *symbol, const char *help);
+/* Returns the rule of these knobs. */
+struct lookup_rule lookup_ngram(const double *value);
 
 /* Finds earlier occurrences of the last tokens of a text of n tokens, and drafts the tokens that follow them, the most
  * frequent continuation first and, of equally frequent ones, the latest. Time: O(n). */

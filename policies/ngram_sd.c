@@ -4,27 +4,14 @@
 #include "policies/lookup.h"
 #include "policies/policy.h"
 
-enum { KNOB_MOST, KNOB_LEAST, KNOB_COPIED, KNOB_MATCH, KNOB_K };
-
-static const char *const matches[] = {"recent", "frequent", NULL};
+enum { KNOB_K = LOOKUP_NGRAM_KNOBS };
 
 static bool
 ngram_sd_open(struct policy *p, const struct model_info *model, const struct sampling *sampling, struct err *err)
 {
     (void)model, (void)sampling, (void)err;
-    return policy_number(p, "n_max", "n_max", 1, 32, 1, 4, "last tokens to look for, at most") &&
-           policy_number(p, "n_min", "n_min", 1, 32, 1, 3, "last tokens to look for, at least") &&
-           policy_number(p, "copied", "copied", 1, LOOKUP_NODES, 1, 8, "tokens copied a round, at most") &&
-           policy_choice(p, "match", "match", matches, 0, "occurrence: the latest, or the usual continuation") &&
-           policy_number(p, "k", "K", 1, 32, 1, 5, "tokens drafted a round without a match") &&
-           policy_series(p, "match", "tokens that match", SERIES_LINE, 1, 1);
-}
-
-static struct lookup_rule
-rule_of(const double *value)
-{
-    return lookup_ngram((uint32_t)value[KNOB_LEAST], (uint32_t)value[KNOB_MOST], (uint32_t)value[KNOB_COPIED],
-                        value[KNOB_MATCH] < 1);
+    return lookup_ngram_open(p, 3, "copied", "copied", "tokens copied a round, at most") &&
+           policy_number(p, "k", "K", 1, 32, 1, 5, "tokens drafted a round without a match");
 }
 
 static bool
@@ -32,7 +19,7 @@ ngram_sd_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 {
     struct round *rest[ROUNDS_MOST];
     uint32_t left = 0;
-    if (!lookup_draft(p, r, n, rule_of))
+    if (!lookup_draft(p, r, n, lookup_ngram))
         return false;
     for (uint32_t i = 0; i < n; i++)
         if (round_drafted(r[i]) == 0)
@@ -43,7 +30,7 @@ ngram_sd_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 static bool
 ngram_sd_what_if(const struct layer_record *record, const double *value, struct tally *out)
 {
-    const struct lookup_rule rule = rule_of(value);
+    const struct lookup_rule rule = lookup_ngram(value);
     struct what_if w;
     what_if_begin(&w, record, out);
     while (record->draft.known && what_if_round(&w)) {
@@ -62,6 +49,7 @@ const struct policy_ops policy_ngram_sd = {
     .paper = "as llama.cpp's --spec-type ngram-simple,draft-simple",
     .needs = NEEDS(AUX_DRAFT),
     .open = ngram_sd_open,
+    .length = "k",
     .draft = ngram_sd_draft,
     .what_if = ngram_sd_what_if,
 };

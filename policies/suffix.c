@@ -50,6 +50,7 @@ const struct policy_ops policy_suffix = {
     .title = "suffix decoding",
     .paper = "Oliaro et al. 2024, arXiv:2411.04975",
     .open = suffix_open,
+    .length = "k",
     .draft = suffix_draft,
     .what_if = suffix_what_if,
 };

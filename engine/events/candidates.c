@@ -142,24 +142,30 @@ same(const struct preset *a, const struct preset *b)
     return k == a->n_set;
 }
 
+static int
+knob_index(const struct policy_info *info, const char *name)
+{
+    return name != NULL ? policy_knob_index(info, name) : -1;
+}
+
 /* Adds settings of a policy without forecasts after the defaults: draft lengths, and trees if it can draft them. */
 static uint32_t
-add_lengths(const struct policy_info *info, struct preset out[CANDIDATES_MOST])
+add_lengths(const struct policy_info *info, const struct policy_ops *ops, struct preset out[CANDIDATES_MOST])
 {
     static const struct {
         double share; /* of the default length */
         bool tree;
     } lengths[] = {{0.5, false}, {1.5, false},  {1, true},  {1.5, true},
                    {0.75, true}, {0.75, false}, {2, false}, {0.25, false}};
-    const int k = policy_knob_index(info, "k"), topk = policy_knob_index(info, "topk");
+    const int length = knob_index(info, ops->length), breadth = knob_index(info, ops->breadth);
     uint32_t found = 1;
-    for (size_t i = 0; k >= 0 && i < sizeof lengths / sizeof *lengths && found < CANDIDATES_MOST; i++) {
-        if (lengths[i].tree && topk < 0)
+    for (size_t i = 0; length >= 0 && i < sizeof lengths / sizeof *lengths && found < CANDIDATES_MOST; i++) {
+        if (lengths[i].tree && breadth < 0)
             continue;
         out[found] = out[0];
-        set_knob(&out[found], info, k, round(info->knobs[k].def * lengths[i].share));
+        set_knob(&out[found], info, length, round(info->knobs[length].def * lengths[i].share));
         if (lengths[i].tree)
-            set_knob(&out[found], info, topk, TREE);
+            set_knob(&out[found], info, breadth, TREE);
         uint32_t other = 0;
         while (other < found && !same(&out[other], &out[found]))
             other++;
@@ -186,5 +192,5 @@ candidates_of(const struct policy_info *info, const struct policy_ops *ops, cons
             out[i] = preset_of(info, chosen[better && i < 2 ? 1 - i : i]->value);
         return found;
     }
-    return add_lengths(info, out);
+    return add_lengths(info, ops, out);
 }

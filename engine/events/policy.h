@@ -113,6 +113,9 @@ struct policy_ops {
      * first round, by the same rules as draft() and observe(), and adds up their tally. Any thread may call it.
      * Returns false if memory runs out. */
     bool (*what_if)(const struct layer_record *, const double *values, struct tally *);
+    /* Knobs whose values a race tries if it has no forecasts: the draft length, and the nodes that a tree expands a step,
+     * 1 for a chain. */
+    const char *length, *breadth;
     const char *no_what_if; /* why it has none: "SUBJECT VERB …", at most 60 characters; NULL: it has one */
     /* Returns a block with everything that the policy has learned about the model, for the next session on the same
      * engine, or NULL; the caller frees it. load() reads such a block after the knobs are set, and ignores one that

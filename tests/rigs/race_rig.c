@@ -25,15 +25,17 @@ forecast_nothing(const struct layer_record *record, const double *values, struct
     return false;
 }
 
-static const struct policy_ops simulated[] = {{.name = "ar", .title = "plain", .paper = ""},
-                                              {.name = "sd",
-                                               .title = "draft",
-                                               .paper = "",
-                                               .open = declare_length,
-                                               .needs = NEEDS(AUX_DRAFT),
-                                               .what_if = forecast_nothing},
-                                              {.name = "ngram", .title = "text", .paper = "", .open = declare_length},
-                                              {.name = "swift", .title = "layers", .paper = ""}};
+static const struct policy_ops simulated[] = {
+    {.name = "ar", .title = "plain", .paper = ""},
+    {.name = "sd",
+     .title = "draft",
+     .paper = "",
+     .open = declare_length,
+     .length = "k",
+     .needs = NEEDS(AUX_DRAFT),
+     .what_if = forecast_nothing},
+    {.name = "ngram", .title = "text", .paper = "", .open = declare_length, .length = "k"},
+    {.name = "swift", .title = "layers", .paper = ""}};
 #define POLICIES (sizeof simulated / sizeof *simulated)
 static const struct policy_ops *const registry[] = {&simulated[0], &simulated[1], &simulated[2], &simulated[3], NULL};
 

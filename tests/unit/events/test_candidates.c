@@ -46,8 +46,13 @@ no_what_if(const struct layer_record *record, const double *value, struct tally 
 
 static const struct policy_ops
     known = {.name = "known", .title = "of known speed", .paper = "", .open = open, .what_if = what_if},
-    lengths = {.name = "lengths", .title = "without what-if", .paper = "", .open = open_lengths},
-    failing = {.name = "failing", .title = "no forecast", .paper = "", .open = open_lengths, .what_if = no_what_if};
+    lengths = {.name = "lengths", .title = "without what-if", .paper = "", .open = open_lengths, .length = "k"},
+    failing = {.name = "failing",
+               .title = "no forecast",
+               .paper = "",
+               .open = open_lengths,
+               .length = "k",
+               .what_if = no_what_if};
 
 static uint32_t
 find(const struct policy_ops *ops, struct preset found[CANDIDATES_MOST])
