@@ -208,13 +208,14 @@ lookup_what_if_round(struct what_if *w, const struct lookup_rule *rule)
     }
 }
 
-void
-lookup_what_if(const struct layer_record *record, const struct lookup_rule *rule, struct tally *out)
+bool
+lookup_what_if(const struct layer_record *record, struct lookup_rule rule, struct tally *out)
 {
     struct what_if w;
     what_if_begin(&w, record, out);
     while (what_if_round(&w)) {
-        lookup_what_if_round(&w, rule);
+        lookup_what_if_round(&w, &rule);
         what_if_verify(&w);
     }
+    return true;
 }

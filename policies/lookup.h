@@ -51,6 +51,6 @@ bool lookup_draft(struct policy *const *, struct round *const *, uint32_t n,
                   struct lookup_rule (*)(const double *value));
 /* The same for the drafts of a round of a record, and for all of its rounds, verified. */
 void lookup_what_if_round(struct what_if *, const struct lookup_rule *);
-void lookup_what_if(const struct layer_record *, const struct lookup_rule *, struct tally *);
+bool lookup_what_if(const struct layer_record *, struct lookup_rule, struct tally *); /* returns true */
 
 #endif

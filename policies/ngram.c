@@ -19,9 +19,7 @@ ngram_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 static bool
 ngram_what_if(const struct layer_record *record, const double *value, struct tally *out)
 {
-    const struct lookup_rule rule = lookup_ngram(value);
-    lookup_what_if(record, &rule, out);
-    return true;
+    return lookup_what_if(record, lookup_ngram(value), out);
 }
 
 extern const struct policy_ops policy_ngram;

@@ -39,9 +39,7 @@ suffix_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 static bool
 suffix_what_if(const struct layer_record *record, const double *value, struct tally *out)
 {
-    const struct lookup_rule rule = rule_of(value);
-    lookup_what_if(record, &rule, out);
-    return true;
+    return lookup_what_if(record, rule_of(value), out);
 }
 
 extern const struct policy_ops policy_suffix;

@@ -97,6 +97,18 @@ file_map(const char *path, const char *wanted, const unsigned char **map, uint64
     return ok;
 }
 
+void *
+file_struct(size_t size, const char *path, char **copy, struct err *err)
+{
+    void *file = calloc(1, size);
+    *copy = file != NULL ? strdup(path) : NULL;
+    if (*copy != NULL)
+        return file;
+    free(file);
+    err_set(err, ERR_WORK, "%s: out of memory", path);
+    return NULL;
+}
+
 void
 file_unmap(const unsigned char *map, uint64_t bytes)
 {

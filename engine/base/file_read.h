@@ -12,6 +12,8 @@
  * "give the path of a .gguf file". If the file shrinks while it is mapped, reading it raises SIGBUS. */
 bool file_map(const char *path, const char *wanted, const unsigned char **map, uint64_t *bytes, struct err *);
 void file_unmap(const unsigned char *map, uint64_t bytes); /* may be NULL */
+/* Allocates the zeroed struct of a file, of `size` bytes, and a copy of the file's path. Returns NULL if out of memory. */
+void *file_struct(size_t size, const char *path, char **copy, struct err *);
 
 /* ---- small files, read into memory with a zero byte after the last byte ---- */
 

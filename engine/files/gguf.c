@@ -268,35 +268,29 @@ parse(struct gguf *g, struct err *err)
            read_values(&c, g) && read_alignment(g, err) && read_tensors(&c, g);
 }
 
-static struct gguf *
-new_gguf(const char *name, struct err *err)
+static bool
+finish(struct gguf **out, struct gguf *g, bool ok, struct err *err)
 {
-    struct gguf *g = calloc(1, sizeof *g);
-    if (g != NULL)
-        g->path = strdup(name);
-    if (g == NULL || g->path == NULL) {
-        free(g);
-        err_set(err, ERR_WORK, "%s: out of memory", name);
-        return NULL;
-    }
-    return g;
+    ok = ok && parse(g, err);
+    if (ok)
+        *out = g;
+    else
+        gguf_close(g);
+    return ok;
 }
 
 bool
 gguf_parse(struct gguf **out, const char *name, const void *bytes, size_t len, struct err *err)
 {
     *out = NULL;
-    struct gguf *g = new_gguf(name, err);
+    char *copy;
+    struct gguf *g = file_struct(sizeof *g, name, &copy, err);
     if (g == NULL)
         return false;
+    g->path = copy;
     g->map = bytes;
     g->file_bytes = len;
-    if (!parse(g, err)) {
-        gguf_close(g);
-        return false;
-    }
-    *out = g;
-    return true;
+    return finish(out, g, true, err);
 }
 
 /* Opens one file, which may be a part of a split model. */
@@ -304,16 +298,13 @@ static bool
 gguf_open_part(struct gguf **out, const char *path, struct err *err)
 {
     *out = NULL;
-    struct gguf *g = new_gguf(path, err);
+    char *copy;
+    struct gguf *g = file_struct(sizeof *g, path, &copy, err);
     if (g == NULL)
         return false;
+    g->path = copy;
     g->mapped = file_map(path, "give the path of a .gguf file", &g->map, &g->file_bytes, err);
-    if (!g->mapped || !parse(g, err)) {
-        gguf_close(g);
-        return false;
-    }
-    *out = g;
-    return true;
+    return finish(out, g, g->mapped, err);
 }
 
 void

@@ -246,16 +246,13 @@ open_weights(struct hf_folder *f, bool needed, struct err *err)
 static struct hf_folder *
 new_folder(const char *path, struct err *err)
 {
-    struct hf_folder *f = calloc(1, sizeof *f);
-    if (f != NULL)
-        f->path = strdup(path);
-    if (f == NULL || f->path == NULL) {
-        free(f);
-        err_set(err, ERR_WORK, "%s: out of memory", path);
+    char *copy;
+    struct hf_folder *f = file_struct(sizeof *f, path, &copy, err);
+    if (f == NULL)
         return NULL;
-    }
-    for (size_t n = strlen(f->path); n > 1 && f->path[n - 1] == '/'; n--)
-        f->path[n - 1] = '\0';
+    f->path = copy;
+    for (size_t n = strlen(copy); n > 1 && copy[n - 1] == '/'; n--)
+        copy[n - 1] = '\0';
     return f;
 }
 

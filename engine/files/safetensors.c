@@ -159,9 +159,9 @@ parse(struct safetensors *f, struct err *err)
 }
 
 static bool
-finish(struct safetensors **out, struct safetensors *f, struct err *err)
+finish(struct safetensors **out, struct safetensors *f, bool ok, struct err *err)
 {
-    bool ok = parse(f, err);
+    ok = ok && parse(f, err);
     if (ok)
         *out = f;
     else
@@ -169,45 +169,31 @@ finish(struct safetensors **out, struct safetensors *f, struct err *err)
     return ok;
 }
 
-static struct safetensors *
-new_file(const char *path, struct err *err)
-{
-    struct safetensors *f = calloc(1, sizeof *f);
-    if (f != NULL)
-        f->path = strdup(path);
-    if (f == NULL || f->path == NULL) {
-        free(f);
-        err_set(err, ERR_WORK, "%s: out of memory", path);
-        return NULL;
-    }
-    return f;
-}
-
 bool
 safetensors_parse(struct safetensors **out, const char *name, const void *bytes, size_t len, struct err *err)
 {
     *out = NULL;
-    struct safetensors *f = new_file(name, err);
+    char *copy;
+    struct safetensors *f = file_struct(sizeof *f, name, &copy, err);
     if (f == NULL)
         return false;
+    f->path = copy;
     f->map = bytes;
     f->file_bytes = len;
-    return finish(out, f, err);
+    return finish(out, f, true, err);
 }
 
 bool
 safetensors_open(struct safetensors **out, const char *path, struct err *err)
 {
     *out = NULL;
-    struct safetensors *f = new_file(path, err);
+    char *copy;
+    struct safetensors *f = file_struct(sizeof *f, path, &copy, err);
     if (f == NULL)
         return false;
+    f->path = copy;
     f->mapped = file_map(path, "a safetensors file should be there", &f->map, &f->file_bytes, err);
-    if (!f->mapped) {
-        safetensors_close(f);
-        return false;
-    }
-    return finish(out, f, err);
+    return finish(out, f, f->mapped, err);
 }
 
 void
