@@ -13,7 +13,12 @@ for target in "$here"/fuzz_*.c; do
         "$BUILD/tests/tinymodel" "$OUT/$name/q8.gguf" --layers 2 --width 32 --ffn 32 --type q8_0 >/dev/null
         "$BUILD/tests/tinymodel" "$OUT/$name/mixed.gguf" --layers 1 --width 32 --ffn 64 --type mixed --nasty --gguf-version 2 >/dev/null
         cp "$here/../golden/tokenizers/gemma4/vocab.gguf" "$OUT/$name/gemma4.gguf"
-        cp "$here/../golden/tokenizers/smollm/vocab.gguf" "$here/../golden/models/qwen2.gguf" "$OUT/$name/" ;;
+        cp "$here/../golden/tokenizers/smollm/vocab.gguf" "$here/../golden/models/qwen2.gguf" "$OUT/$name/"
+        for family in qwen3_5 lfm2 granitehybrid; do cp "$here/../golden/families/$family.gguf" "$OUT/$name/"; done ;;
+    fuzz_hf_config)
+        for family in qwen3_next qwen3_5 lfm2 granitehybrid olmo_hybrid bamba; do
+            { printf '\000'; cat "$here/../golden/families/$family/config.json"; } >"$OUT/$name/$family"
+        done ;;
     fuzz_chat) cp "$here"/../chat/templates/*.jinja "$OUT/$name/" ;;
     fuzz_pieces)
         for model in "$here"/../golden/tokenizers/model-*; do
