@@ -115,7 +115,8 @@ request_forward(struct request_limits m, const struct forward_pass *w)
         const struct row *r = &w->rows[i];
         if (r->slot >= m.kv_cache->slots || r->ring >= m.kv_cache->ring || r->seq >= m.kv_cache->seqs ||
             r->n_trunk > m.kv_cache->trunk || r->tail > w->n_tails || r->n_tail > w->n_tails - r->tail ||
-            r->n_tail == 0 || w->tails[r->tail + r->n_tail - 1] != r->slot ||
+            r->n_tail == 0 || (uint64_t)r->n_trunk + r->n_tail > m.kv_cache->slots ||
+            w->tails[r->tail + r->n_tail - 1] != r->slot ||
             (m.model->form.per_layer > 0 && !is_token(r->token, m.model->vocab)))
             return false;
     }

@@ -16,88 +16,95 @@
 /* ---- arenas ---- */
 
 static bool
-add_chunk(struct arena *a, size_t room, struct err *err)
+add_chunk(struct kv_cache *s, struct arena *a, size_t room, struct err *err)
 {
+    static const char doing[] = "making room for requests";
+    struct backend *b = s->backend;
     if (a->n == ARENA_CHUNKS)
-        return err_set(err, ERR_WORK, "too many requests were queued for GPU %d at once", a->backend->device);
+        return err_set(err, ERR_WORK, "too many requests were queued for GPU %d at once", b->device);
     struct chunk *c = &a->chunks[a->n];
     void *host = NULL, *device = NULL;
-    if (!cuda_did(a->backend, cudaHostAlloc(&host, room, cudaHostAllocDefault), "pinning memory for requests", err))
+    if (!cuda_did(b, cudaHostAlloc(&host, room, cudaHostAllocDefault), "pinning memory for requests", err))
         return false;
-    if (!cuda_did(a->backend, cudaMalloc(&device, room), "making room for requests", err)) {
+    if (!cuda_did(b, cudaMalloc(&device, room), doing, err)) {
         (void)cudaFreeHost(host);
         return false;
     }
     *c = (struct chunk){.host = host, .device = device, .room = room};
     a->n++;
     /* Results have gaps, and some are written in part. All of it is copied back, so it is initialised. */
-    return cuda_did(a->backend, cudaMemset(device, 0, room), "making room for requests", err) &&
-           cuda_did(a->backend, cudaStreamSynchronize(NULL), "making room for requests", err);
+    return cuda_did(b, cudaMemset(device, 0, room), doing, err) && cuda_did(b, cudaStreamSynchronize(NULL), doing, err);
 }
 
-bool
-arena_open(struct arena *a, struct backend *b, size_t room, struct err *err)
-{
-    *a = (struct arena){.backend = b};
-    return add_chunk(a, room, err);
-}
-
-void
+static void
 arena_close(struct arena *a)
 {
     for (uint32_t i = 0; i < a->n; i++) {
         (void)cudaFreeHost(a->chunks[i].host);
         (void)cudaFree(a->chunks[i].device);
     }
-    *a = (struct arena){0};
 }
 
-bool
-arena_take(struct arena *a, size_t bytes, struct arena_piece *p, struct err *err)
-{
-    bytes = piece_room(bytes, 1);
-    while (a->chunks[a->at].room - a->chunks[a->at].used < bytes) {
-        if (a->at + 1 == a->n) {
-            const size_t twice = 2 * a->chunks[a->at].room;
-            if (!add_chunk(a, twice > bytes ? twice : bytes, err))
-                return false;
-        }
-        a->at++;
-    }
-    struct chunk *c = &a->chunks[a->at];
-    *p = (struct arena_piece){.host = c->host + c->used, .device = c->device + c->used, .bytes = bytes};
-    c->used += bytes;
-    return true;
-}
-
-void
+static void
 arena_reset(struct arena *a)
 {
     for (uint32_t i = 0; i < a->n; i++)
-        a->chunks[i].used = 0;
+        a->chunks[i].used = a->chunks[i].sent = 0;
     a->at = 0;
 }
 
-void *
-piece_put(struct arena_piece *p, size_t n, size_t size, void **host)
+static void *
+take(struct kv_cache *s, struct arena *a, size_t n, size_t size, void **host)
 {
-    void *device = p->device + p->used;
-    if (host != NULL)
-        *host = p->host + p->used;
-    p->used += piece_room(n, size);
-    return device;
+    const size_t bytes = (n * size + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
+    *host = NULL;
+    while (!s->failed && a->chunks[a->at].room - a->chunks[a->at].used < bytes) {
+        const size_t twice = 2 * a->chunks[a->at].room;
+        s->failed = a->at + 1 == a->n && !add_chunk(s, a, twice > bytes ? twice : bytes, &s->err);
+        a->at++;
+    }
+    if (s->failed)
+        return NULL;
+    struct chunk *c = &a->chunks[a->at];
+    *host = c->host + c->used;
+    c->used += bytes;
+    return c->device + (c->used - bytes);
 }
 
 void *
-piece_copy(struct arena_piece *p, const void *from, size_t n, size_t size)
+cuda_kv_cache_args(struct kv_cache *s, size_t n, size_t size, void **host)
 {
-    void *host, *device;
-    if (from == NULL)
-        return NULL;
-    device = piece_put(p, n, size, &host);
-    if (n > 0)
+    return take(s, &s->args, n, size, host);
+}
+
+void *
+cuda_kv_cache_results(struct kv_cache *s, size_t n, size_t size, void **host)
+{
+    return take(s, &s->results, n, size, host);
+}
+
+void *
+cuda_kv_cache_copy(struct kv_cache *s, const void *from, size_t n, size_t size)
+{
+    void *host, *device = from != NULL ? take(s, &s->args, n, size, &host) : NULL;
+    if (device != NULL && n > 0)
         memcpy(host, from, n * size);
     return device;
+}
+
+bool
+cuda_kv_cache_send(struct kv_cache *s)
+{
+    for (uint32_t i = 0; i < s->args.n && !s->failed; i++) {
+        struct chunk *c = &s->args.chunks[i];
+        const size_t sent = c->sent;
+        c->sent = c->used;
+        if (c->used > sent)
+            (void)cuda_kv_cache_did(
+                s, cudaMemcpyAsync(c->device + sent, c->host + sent, c->used - sent, cudaMemcpyHostToDevice, s->stream),
+                "sending a request");
+    }
+    return !s->failed;
 }
 
 /* ---- distributions ---- */
@@ -298,12 +305,12 @@ take_arenas(struct kv_cache *s, struct err *err)
 {
     const size_t depths = s->weights->desc.n_layers + 1;
     const size_t results = s->desc.max_probes * sizeof(struct prediction) + 2 * sizeof(struct verdict) +
-                           sizeof(struct until_state) + (depths + 1 + VERIFY_NODES) * sizeof(struct prediction) + 4096;
+                           sizeof(struct until_state) + (depths + VERIFY_NODES) * sizeof(struct prediction) + 4096;
     const size_t args = 2 * (s->dev.max_rows * (sizeof(struct row) + sizeof(struct row_group)) +
                              (size_t)s->desc.max_rows * 64 * sizeof(slot_t) + depths * 2 * sizeof(float) +
                              schedule_room((uint32_t)depths) * sizeof(struct pass_step)) +
                         s->desc.max_probes * sizeof(struct head_row) + 16384;
-    return arena_open(&s->args, s->backend, args, err) && arena_open(&s->results, s->backend, results, err);
+    return add_chunk(s, &s->args, args, err) && add_chunk(s, &s->results, results, err);
 }
 
 static bool
@@ -314,7 +321,9 @@ take_host(struct kv_cache *s)
     s->head_rows = malloc(s->dev.head_rows * sizeof *s->head_rows);
     s->requests = malloc(s->dev.head_rows * sizeof *s->requests);
     s->final_row = malloc(s->desc.ring * sizeof *s->final_row);
-    if (s->deliveries == NULL || s->head_rows == NULL || s->requests == NULL || s->final_row == NULL)
+    s->steps = malloc(schedule_room(s->weights->desc.n_layers) * sizeof *s->steps);
+    if (s->steps == NULL || s->deliveries == NULL || s->head_rows == NULL || s->requests == NULL ||
+        s->final_row == NULL)
         return false;
     for (uint32_t i = 0; i < s->desc.ring; i++)
         s->final_row[i] = -1;
@@ -382,6 +391,7 @@ cuda_kv_cache_close(struct kv_cache *s)
     free(s->head_rows);
     free(s->requests);
     free(s->final_row);
+    free(s->steps);
     free(s);
 }
 
@@ -394,11 +404,12 @@ cuda_kv_cache_alive(struct kv_cache *s)
 }
 
 bool
-cuda_kv_cache_stopped(struct kv_cache *s)
+cuda_kv_cache_begins(struct kv_cache *s)
 {
     if (s->desc.cancel != NULL && atomic_load_explicit(s->desc.cancel, memory_order_relaxed))
         s->cancelled = true;
-    return s->cancelled || !cuda_kv_cache_alive(s);
+    s->stoppable = true;
+    return !s->cancelled && cuda_kv_cache_alive(s);
 }
 
 bool
@@ -406,30 +417,6 @@ cuda_kv_cache_did(struct kv_cache *s, cudaError_t code, const char *doing)
 {
     s->queued = true;
     if (!s->failed && !cuda_did(s->backend, code, doing, &s->err))
-        s->failed = true;
-    return !s->failed;
-}
-
-bool
-cuda_kv_cache_args(struct kv_cache *s, size_t bytes, struct arena_piece *p)
-{
-    if (!s->failed && !arena_take(&s->args, bytes, p, &s->err))
-        s->failed = true;
-    return !s->failed;
-}
-
-bool
-cuda_kv_cache_send(struct kv_cache *s, const struct arena_piece *p)
-{
-    return p->used == 0 ||
-           cuda_kv_cache_did(s, cudaMemcpyAsync(p->device, p->host, p->used, cudaMemcpyHostToDevice, s->stream),
-                             "sending a request");
-}
-
-bool
-cuda_kv_cache_results(struct kv_cache *s, size_t bytes, struct arena_piece *p)
-{
-    if (!s->failed && !arena_take(&s->results, bytes, p, &s->err))
         s->failed = true;
     return !s->failed;
 }
@@ -524,17 +511,17 @@ deliver_exit(struct kv_cache *s, const struct delivery *d)
                                 .probe_ns = state->probe_ns,
                                 .prediction = {.token = TOKEN_NONE},
                                 .probed = d->probed};
-    for (uint32_t i = 0; i < state->probes && i < MAX_LAYERS; i++)
-        if (!is_number(s, state->annealed[i], state->probed[i]))
+    for (uint32_t l = 0; d->probed != NULL && l <= s->weights->desc.n_layers; l++)
+        d->probed[l].token = TOKEN_NONE;
+    for (uint32_t i = 0; i < state->probes; i++) {
+        const uint32_t l = state->probed[i];
+        if (!is_number(s, state->annealed[i], l))
             return false;
-    if (state->probes > 0) {
-        if (!is_number(s, d->last->confidence, out->depth))
-            return false;
-        out->prediction = *d->last;
+        out->prediction = d->all[l];
+        if (d->probed != NULL)
+            d->probed[l] = d->all[l];
     }
-    if (d->probed != NULL)
-        memcpy(d->probed, d->all, (s->weights->desc.n_layers + 1) * sizeof *d->all);
-    return true;
+    return state->probes == 0 || is_number(s, out->prediction.confidence, out->depth);
 }
 
 static void

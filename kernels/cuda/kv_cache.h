@@ -39,37 +39,13 @@ void cuda_dists_close(struct dists *);
 struct chunk {
     unsigned char *host; /* pinned */
     unsigned char *device;
-    size_t room, used;
+    size_t room, used, sent;
 };
 
 struct arena {
-    struct backend *backend;
     struct chunk chunks[ARENA_CHUNKS];
     uint32_t n, at; /* number of chunks; index of the current one */
 };
-
-struct arena_piece {
-    unsigned char *host, *device;
-    size_t used, bytes;
-};
-
-bool arena_open(struct arena *, struct backend *, size_t room, struct err *);
-void arena_close(struct arena *);
-bool arena_take(struct arena *, size_t bytes, struct arena_piece *, struct err *);
-void arena_reset(struct arena *);
-
-/* Returns the bytes that piece_put() needs for n elements of that size. */
-static inline size_t
-piece_room(size_t n, size_t size)
-{
-    return (n * size + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
-}
-
-/* Reserves room for n elements in the piece and returns its device address; *host, which may be NULL, receives the host
- * address. */
-void *piece_put(struct arena_piece *, size_t n, size_t size, void **host);
-/* The same, and copies the elements; returns NULL if `from` is NULL. */
-void *piece_copy(struct arena_piece *, const void *from, size_t n, size_t size);
 
 /* ---- stores ---- */
 
@@ -89,14 +65,14 @@ enum delivery_kind {
 
 struct delivery {
     enum delivery_kind kind;
-    void *out;        /* result of the caller */
-    const void *from; /* in the results' host memory, valid after the copy; EXIT: struct until_state */
-    size_t bytes;     /* for BYTES, ROUTES */
-    uint32_t layer;   /* PREDICTION: the layer; VERDICT: L; EXIT: the depth if no layer runs */
-    const struct prediction *last, *all; /* EXIT: prediction of the last probe; predictions (L + 1) or NULL */
-    struct prediction *probed;           /* EXIT: the caller's array, destination of `all` */
-    uint64_t judged;                     /* VERDICT: bit i: node i has a row and thus a prediction */
-    uint32_t what, rows;                 /* SPAN: enum traced; SPAN and PHASES: rows of the call */
+    void *out;                    /* result of the caller */
+    const void *from;             /* in the results' host memory, valid after the copy; EXIT: struct until_state */
+    size_t bytes;                 /* for BYTES, ROUTES */
+    uint32_t layer;               /* PREDICTION: the layer; VERDICT: L; EXIT: the depth if no layer runs */
+    const struct prediction *all; /* EXIT: predictions (L + 1), of probed layers only */
+    struct prediction *probed;    /* EXIT: the caller's array of them, or NULL */
+    uint64_t judged;              /* VERDICT: bit i: node i has a row and thus a prediction */
+    uint32_t what, rows;          /* SPAN: enum traced; SPAN and PHASES: rows of the call */
 };
 
 struct kv_cache {
@@ -114,10 +90,11 @@ struct kv_cache {
     struct delivery *deliveries;
     size_t n_deliveries, deliveries_room;
 
-    const struct pass_step *steps; /* of the latest forward pass, in the arena's host memory: rows.c */
-    struct head_row *head_rows;    /* (dev.head_rows) rows of the head call being prepared */
-    int32_t *requests;             /* (dev.head_rows) index of the request whose prediction a row is, or -1 */
-    int32_t *final_row;            /* (ring) row of the call with layer L of a ring entry, or -1 */
+    struct pass_step *steps;    /* of the latest forward pass */
+    struct head_row *head_rows; /* (dev.head_rows) rows of the head call being prepared */
+    int32_t *requests;          /* (dev.head_rows) index of the request whose prediction a row is, or -1 */
+    int32_t *final_row;         /* (ring) row of the call with layer L of a ring entry, or -1 */
+    uint64_t *span;             /* time stamps of the kernels being queued, or NULL: trace.h */
 
     bool queued;      /* work was queued since the last wait() */
     bool stoppable;   /* queued work can be stopped by the cancel flag */
@@ -138,15 +115,19 @@ bool cuda_kv_cache_estimate(const struct backend *, const struct model_desc *, u
 
 /* ---- for requests ---- */
 
-/* Returns whether the next work must be dropped: cancelled, failed, or the device is lost. */
-bool cuda_kv_cache_stopped(struct kv_cache *);
+/* Returns whether work that a cancellation stops is to be queued: not if the KV cache is cancelled, failed, or lost. */
+bool cuda_kv_cache_begins(struct kv_cache *);
 /* Returns whether data may be copied into the KV cache; a cancellation does not prevent it. */
 bool cuda_kv_cache_alive(struct kv_cache *);
-/* These functions return false if the KV cache failed; wait() returns the reason. */
+/* The following functions return false or NULL if the KV cache failed; wait() returns the reason. */
 bool cuda_kv_cache_did(struct kv_cache *, cudaError_t, const char *doing);
-bool cuda_kv_cache_args(struct kv_cache *, size_t bytes, struct arena_piece *);
-bool cuda_kv_cache_send(struct kv_cache *, const struct arena_piece *); /* copies arguments to the device */
-bool cuda_kv_cache_results(struct kv_cache *, size_t bytes, struct arena_piece *);
+/* Reserve room for n elements of arguments or results. Return the device address; *host receives the host address. */
+void *cuda_kv_cache_args(struct kv_cache *, size_t n, size_t size, void **host);
+void *cuda_kv_cache_results(struct kv_cache *, size_t n, size_t size, void **host);
+/* Copies n elements to the arguments; returns NULL if `from` is NULL. */
+void *cuda_kv_cache_copy(struct kv_cache *, const void *from, size_t n, size_t size);
+/* Copies the arguments since the last call to the device. */
+bool cuda_kv_cache_send(struct kv_cache *);
 bool cuda_kv_cache_deliver(struct kv_cache *, struct delivery);
 
 #endif

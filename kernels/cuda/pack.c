@@ -226,17 +226,17 @@ pack_type(enum weight_type type, bool exact)
 
 /* ---- plans ---- */
 
-bool
-pack_plain(struct packing *p, const struct tensor *t, bool exact)
+struct packing
+pack_plain(const struct tensor *t, bool exact)
 {
-    *p = (struct packing){.parts = {t},
-                          .n_parts = 1,
-                          .type = pack_type(t->type, exact),
-                          .rows = t->rows,
-                          .cols = t->cols,
-                          .strips = t->rows / STRIP + (t->rows % STRIP != 0),
-                          .units = units_of(t->cols)};
-    return true;
+    return (struct packing){.parts = {t},
+                            .n_parts = 1,
+                            .n = 1,
+                            .type = pack_type(t->type, exact),
+                            .rows = t->rows,
+                            .cols = t->cols,
+                            .strips = t->rows / STRIP + (t->rows % STRIP != 0),
+                            .units = units_of(t->cols)};
 }
 
 static bool
@@ -244,55 +244,61 @@ take_source(struct packing *p, uint32_t strips)
 {
     p->strips = strips;
     p->source = malloc((size_t)strips * STRIP * sizeof *p->source);
-    if (p->source == NULL)
-        return false;
-    memset(p->source, 0xff, (size_t)strips * STRIP * sizeof *p->source); /* padding */
-    return true;
+    if (p->source != NULL)
+        memset(p->source, 0xff, (size_t)strips * STRIP * sizeof *p->source); /* padding */
+    else
+        p->n_parts = 0;
+    return p->source != NULL;
 }
 
-bool
-pack_heads(struct packing *p, const struct tensor *t, uint32_t head_dim, uint32_t rope_dims, enum rope_layout rope,
-           bool exact)
+struct packing
+pack_heads(const struct tensor *t, uint32_t head_dim, uint32_t rope_dims, enum rope_layout rope, bool exact)
 {
-    pack_plain(p, t, exact);
-    if (exact || (rope_dims == 0 && head_dim % STRIP == 0))
-        return true;
+    struct packing p = pack_plain(t, exact);
     const uint32_t heads = t->rows / head_dim, pairs = head_dim / 2, rotated = rope_dims / 2;
     const uint32_t per_head = (pairs + STRIP / 2 - 1) / (STRIP / 2);
-    if (!take_source(p, heads * per_head))
-        return false;
+    if ((rope_dims == 0 && head_dim % STRIP == 0) || !take_source(&p, heads * per_head))
+        return p;
     for (uint32_t h = 0; h < heads; h++)
         for (uint32_t i = 0; i < pairs; i++) {
-            uint32_t *strip = p->source + ((size_t)h * per_head + i / (STRIP / 2)) * STRIP;
+            uint32_t *strip = p.source + ((size_t)h * per_head + i / (STRIP / 2)) * STRIP;
             const bool apart = i < rotated && rope == ROPE_HALVES;
             const uint32_t a = apart ? i : 2 * i, b = apart ? i + rotated : a + 1;
             strip[i % (STRIP / 2)] = h * head_dim + a;
             strip[i % (STRIP / 2) + STRIP / 2] = h * head_dim + b;
         }
-    return true;
+    return p;
 }
 
-bool
-pack_gate_up(struct packing *p, const struct tensor *gate, const struct tensor *up, bool exact)
+struct packing
+pack_gate_up(const struct tensor *gate, const struct tensor *up, bool exact)
 {
-    const uint32_t ffn = gate->rows;
-    pack_plain(p, gate, exact);
-    p->parts[p->n_parts++] = up;
-    p->rows = 2 * ffn;
-    if (pack_type(up->type, exact) != p->type) /* a matrix has one type */
-        p->type = WEIGHT_F16;
-    if (exact) {
-        p->strips = p->rows / STRIP + (p->rows % STRIP != 0);
-        return true;
-    }
-    if (!take_source(p, (ffn + STRIP / 2 - 1) / (STRIP / 2)))
-        return false;
+    const uint32_t ffn = up->rows;
+    struct packing p = pack_plain(up, exact);
+    if (!tensor_present(gate))
+        return p;
+    p.parts[0] = gate;
+    p.parts[p.n_parts++] = up;
+    p.rows = 2 * ffn;
+    if (!take_source(&p, (ffn + STRIP / 2 - 1) / (STRIP / 2)))
+        return p;
     for (uint32_t i = 0; i < ffn; i++) {
-        uint32_t *strip = p->source + (size_t)(i / (STRIP / 2)) * STRIP;
+        uint32_t *strip = p.source + (size_t)(i / (STRIP / 2)) * STRIP;
         strip[i % (STRIP / 2)] = i;
         strip[i % (STRIP / 2) + STRIP / 2] = ffn + i;
     }
-    return true;
+    return pack_stack(p, 1, 0, exact);
+}
+
+struct packing
+pack_stack(struct packing p, uint32_t n, size_t stride, bool exact)
+{
+    p.n = n;
+    p.stride = stride;
+    for (uint32_t i = 0; i < n * p.n_parts; i++)
+        if (pack_type(pack_part(&p, i % p.n_parts, i / p.n_parts)->type, exact) != p.type)
+            p.type = WEIGHT_F16; /* all have one type */
+    return p;
 }
 
 /* ---- sizes ---- */
@@ -306,7 +312,7 @@ pack_quant_bytes(const struct packing *p)
 size_t
 pack_scale_bytes(const struct packing *p)
 {
-    return p->type == WEIGHT_F32 ? 0 : strip_scales(p->type, p->units);
+    return strip_scales(p->type, p->units);
 }
 
 /* ---- one row at a time ---- */
@@ -315,15 +321,12 @@ pack_scale_bytes(const struct packing *p)
 static bool
 find_row(const struct packing *p, uint32_t packed, const struct tensor **t, uint32_t *row)
 {
-    uint32_t output = p->source != NULL ? p->source[packed] : packed;
+    const uint32_t e = packed / (p->strips * STRIP), own = packed % (p->strips * STRIP);
+    const uint32_t output = p->source != NULL ? p->source[own] : own, part = output >= p->parts[0]->rows ? 1 : 0;
     if (output >= p->rows)
         return false;
-    *t = p->parts[0];
-    if (output >= p->parts[0]->rows) {
-        output -= p->parts[0]->rows;
-        *t = p->parts[1];
-    }
-    *row = output;
+    *t = pack_part(p, part, e);
+    *row = output - part * p->parts[0]->rows;
     return true;
 }
 
@@ -422,8 +425,7 @@ pack_strips(const struct packing *p, uint32_t first, uint32_t n, uint32_t thread
             unsigned char *q = (unsigned char *)quants + s * quant_bytes, *x = NULL;
             if (scale_bytes > 0)
                 x = memset((unsigned char *)scales + s * scale_bytes, 0, scale_bytes);
-            if (p->type != WEIGHT_F32)
-                memset(q, 0, quant_bytes);
+            memset(q, 0, quant_bytes);
             for (uint32_t r = 0; r < STRIP && ready; r++)
                 pack_row(p, (first + s) * STRIP + r, &scratch, q, x);
         }

@@ -48,7 +48,6 @@ add_qkv(struct weights *w, uint32_t l)
         if (p == NULL || (all[i]->type != p->matrices[0].type && !w->sizes.exact)) {
             p = add_product(w, l, QKV, EPILOGUE_QKV, INPUT_NORMED, all[i]);
             p->first_matrix = i;
-            p->pairing = PAIR_HEADS;
             p->rope = d->rope;
             set_norm(w, p, d->attn_norm, d->attn_norm_b);
         } else
@@ -77,7 +76,6 @@ add_stack(struct weights *w, uint32_t l, uint32_t step, const struct expert_stac
         return;
     if (step == GATE_UP) {
         p = add_product(w, l, step, EPILOGUE_EXPERT, INPUT_NORMED, &stack->gate_up);
-        p->pairing = stack->gate_up.rows > stack->down.cols ? PAIR_GATE_UP : PAIR_NONE;
         set_norm(w, p, d->ffn_norm, d->ffn_norm_b);
     } else {
         p = add_product(w, l, step, EPILOGUE_MIX, shared ? INPUT_SHARED_EXPERT : INPUT_EXPERTS, &stack->down);
@@ -102,11 +100,10 @@ static void
 add_mlp(struct weights *w, uint32_t l, float scale)
 {
     const struct dev_layer *d = &w->layers[l];
-    const bool gated = d->gate_up.rows > w->sizes.ffn;
-    const bool usual = w->sizes.form.activation == ACT_SILU && gated && d->bgate == NULL && d->bup == NULL;
+    const bool usual =
+        w->sizes.form.activation == ACT_SILU && d->gate_up.rows > w->sizes.ffn && d->bgate == NULL && d->bup == NULL;
     struct dev_product *p =
         add_product(w, l, GATE_UP, usual ? EPILOGUE_GATED : EPILOGUE_ACTIVATED, INPUT_NORMED, &d->gate_up);
-    p->pairing = gated ? PAIR_GATE_UP : PAIR_NONE;
     set_norm(w, p, d->ffn_norm, d->ffn_norm_b);
     add_to_stream(w, l, DOWN, INPUT_GATED, &d->down, d->bdown, d->ffn_post != NULL, scale);
 }

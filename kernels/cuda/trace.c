@@ -71,13 +71,12 @@ trace_close(struct trace *t)
 static uint64_t *
 take_stamps(struct kv_cache *s, struct delivery d, size_t words)
 {
-    struct arena_piece results;
     void *host;
-    if (!cuda_kv_cache_results(s, piece_room(words, sizeof(uint64_t)), &results))
-        return NULL;
-    uint64_t *there = piece_put(&results, words, sizeof *there, &host);
+    uint64_t *there = cuda_kv_cache_results(s, words, sizeof *there, &host);
     d.from = host;
-    return cuda_kv_cache_did(s, cudaMemsetAsync(there, 0, STAMPS_HEAD * sizeof *there, s->stream), "stamping phases") &&
+    return there != NULL &&
+                   cuda_kv_cache_did(s, cudaMemsetAsync(there, 0, STAMPS_HEAD * sizeof *there, s->stream),
+                                     "stamping phases") &&
                    cuda_kv_cache_deliver(s, d)
                ? there
                : NULL;
@@ -92,23 +91,19 @@ trace_forward(struct kv_cache *s, uint32_t rows, uint32_t layers)
     return take_stamps(s, d, stamps_room(layers, s->blocks));
 }
 
-uint64_t *
+void
 trace_begin(struct kv_cache *s, enum traced what, uint32_t rows)
 {
-    if (s->backend->trace == NULL)
-        return NULL;
     const struct delivery d = {.kind = DELIVER_SPAN, .what = (uint32_t)what, .rows = rows};
-    uint64_t *there = take_stamps(s, d, STAMPS_HEAD);
-    if (there != NULL)
-        (void)cuda_kv_cache_did(s, launch_stamp(there, s->stream), "stamping phases");
-    return there;
+    s->span = s->backend->trace != NULL ? take_stamps(s, d, STAMPS_HEAD) : NULL;
+    if (s->span != NULL)
+        (void)cuda_kv_cache_did(s, launch_stamp(s->span, s->stream), "stamping phases");
 }
 
-void
-trace_end(struct kv_cache *s, uint64_t *there)
+bool
+trace_end(struct kv_cache *s, bool queued)
 {
-    if (there != NULL && !s->failed)
-        (void)cuda_kv_cache_did(s, launch_stamp(there + 1, s->stream), "stamping phases");
+    return queued && (s->span == NULL || cuda_kv_cache_did(s, launch_stamp(s->span + 1, s->stream), "stamping phases"));
 }
 
 /* ---- the file ---- */

@@ -36,9 +36,11 @@ void trace_close(struct trace *);
 /* Reserves room for the time stamps of a forward pass through so many layers, delivered by wait(). Returns the value of
  * forward_args.stamps; NULL: no trace. */
 uint64_t *trace_forward(struct kv_cache *, uint32_t rows, uint32_t layers);
-/* Call around the kernels of a request; pass the result of trace_begin() to trace_end(). */
-uint64_t *trace_begin(struct kv_cache *, enum traced, uint32_t rows);
-void trace_end(struct kv_cache *, uint64_t *);
+/* Queues the kernels of a request with `launch`, between two time stamps; returns false if the KV cache failed. */
+#define trace_run(s, what, rows, launch, doing)                                                                        \
+    (trace_begin(s, what, rows), trace_end(s, cuda_kv_cache_did(s, launch, doing)))
+void trace_begin(struct kv_cache *, enum traced, uint32_t rows);
+bool trace_end(struct kv_cache *, bool queued);
 /* Called by wait() to deliver time stamps. */
 void trace_deliver(struct kv_cache *, const struct delivery *);
 

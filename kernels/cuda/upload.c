@@ -1,16 +1,11 @@
 #include "kernels/cuda/upload.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "kernels/cuda/device/launch.h"
 
 #define HALF_ROOM ((size_t)16 << 20) /* about a millisecond of PCIe, much longer than the start of a copy */
-
-void
-upload_count(struct upload_census *c, const struct packing *p, uint32_t n)
-{
-    const size_t strip = pack_quant_bytes(p) + pack_scale_bytes(p);
-    c->bytes += n * p->strips * strip;
-    c->largest_strip = c->largest_strip > strip ? c->largest_strip : strip;
-}
 
 bool
 upload_open(struct upload *u, struct err *err)
@@ -57,23 +52,19 @@ report(struct upload *u, struct err *err)
 
 /* Packs strips [first, first + n) into the next buffer and copies it. */
 static bool
-send(struct upload *u, const struct packing *p, uint32_t first, uint32_t n, unsigned char *quants,
-     unsigned char *scales, struct err *err)
+send(struct upload *u, const struct packing *p, const struct dev_matrix *to, uint32_t first, uint32_t n,
+     struct err *err)
 {
     static const char doing[] = "copying weights to it";
     struct upload_half *half = &u->halves[u->turn++ % 2];
     struct backend *b = u->backend;
     const size_t quant = pack_quant_bytes(p), scale = pack_scale_bytes(p);
-    size_t bytes = n * quant;
-    if (p->type == WEIGHT_F32) { /* plain rows: the last strip may be shorter */
-        const size_t all = (size_t)p->rows * p->cols * sizeof(float);
-        bytes = bytes < all - first * quant ? bytes : all - first * quant;
-    }
+    unsigned char *quants = (unsigned char *)(uintptr_t)to->quants, *scales = (unsigned char *)(uintptr_t)to->scales;
     if (!cuda_did(b, cudaEventSynchronize(half->empty), doing, err))
         return false;
     if (!pack_strips(p, first, n, b->threads, half->host, half->host + n * quant))
         return err_set(err, ERR_WORK, "not enough memory to pack the model's weights");
-    if (!cuda_did(b, cudaMemcpyAsync(quants + first * quant, half->host, bytes, cudaMemcpyHostToDevice, u->stream),
+    if (!cuda_did(b, cudaMemcpyAsync(quants + first * quant, half->host, n * quant, cudaMemcpyHostToDevice, u->stream),
                   doing, err) ||
         (scale > 0 && !cuda_did(b,
                                 cudaMemcpyAsync(scales + first * scale, half->host + n * quant, n * scale,
@@ -85,25 +76,18 @@ send(struct upload *u, const struct packing *p, uint32_t first, uint32_t n, unsi
     return report(u, err);
 }
 
-/* Whether the device generates it; the host packs four and six bits. */
+/* Generates a synthetic matrix, number e of a stack, on the device. */
 static bool
-is_planted(const struct packing *p)
-{
-    for (uint32_t i = 0; i < p->n_parts; i++)
-        if (p->parts[i]->data != NULL || has_pairs(p->parts[i]->type))
-            return false;
-    return true;
-}
-
-/* Generates a synthetic matrix on the device. */
-static bool
-plant(struct upload *u, const struct packing *p, const struct dev_matrix *m, struct err *err)
+plant(struct upload *u, const struct packing *p, uint32_t e, struct dev_matrix to, struct err *err)
 {
     static const char doing[] = "making weights";
-    struct synthetic_args a = {.first = p->parts[0]->rows, .to = *m};
+    const size_t quants = p->strips * pack_quant_bytes(p), scales = p->strips * pack_scale_bytes(p);
+    struct synthetic_args a = {.first = p->parts[0]->rows, .to = to};
+    a.to.quants = (const unsigned char *)to.quants + e * quants;
+    a.to.scales = scales > 0 ? (const unsigned char *)to.scales + e * scales : NULL;
     for (uint32_t i = 0; i < p->n_parts; i++) {
-        a.parts[i] = *p->parts[i]->synthetic;
-        a.from[i] = p->parts[i]->type;
+        a.parts[i] = *pack_part(p, i, e)->synthetic;
+        a.from[i] = pack_part(p, i, e)->type;
     }
     /* `source` may still be in transfer on the default stream. Waits after each matrix so that the reported progress is
      * correct. */
@@ -111,73 +95,75 @@ plant(struct upload *u, const struct packing *p, const struct dev_matrix *m, str
         !cuda_did(u->backend, launch_synthetic(a, u->stream), doing, err) ||
         !cuda_did(u->backend, cudaStreamSynchronize(u->stream), doing, err))
         return false;
-    u->done += p->strips * (pack_quant_bytes(p) + pack_scale_bytes(p));
+    u->done += quants + scales;
     return report(u, err);
 }
 
-bool
-upload_stack(struct upload *u, const struct packing *p, uint32_t n, struct dev_matrix *out, struct err *err)
+static bool
+take_matrix(struct upload *u, const struct packing *p, struct dev_matrix *out, struct err *err)
 {
-    const size_t quant = n * pack_quant_bytes(p), scale = n * pack_scale_bytes(p);
-    const void *source = NULL;
+    const size_t strips = (size_t)p->n * p->strips, quant = pack_quant_bytes(p), scale = pack_scale_bytes(p);
     void *quants = NULL, *scales = NULL;
-    if (p->source != NULL &&
-        !upload_array(u, p->source, (size_t)p->strips * STRIP * sizeof *p->source, "weights", &source, err))
+    *out =
+        (struct dev_matrix){.type = p->type, .rows = p->rows, .cols = p->cols, .strips = p->strips, .units = p->units};
+    if ((p->source != NULL &&
+         !upload_array(u, p->source, (size_t)p->strips * STRIP * sizeof *p->source, "weights", &out->source, err)) ||
+        !memory_take(u->memory, u->backend, strips * quant, false, "weights", &quants, err) ||
+        (scale > 0 && !memory_take(u->memory, u->backend, strips * scale, false, "weights", &scales, err)))
         return false;
-    if (!memory_take(u->memory, u->backend, p->strips * quant, false, "weights", &quants, err) ||
-        (scale > 0 && !memory_take(u->memory, u->backend, p->strips * scale, false, "weights", &scales, err)))
-        return false;
-    *out = (struct dev_matrix){.quants = quants,
-                               .scales = scales,
-                               .source = source,
-                               .type = p->type,
-                               .rows = p->rows,
-                               .cols = p->cols,
-                               .strips = p->strips,
-                               .units = p->units};
+    out->quants = quants;
+    out->scales = scales;
     return true;
 }
 
-bool
-upload_stacked(struct upload *u, const struct packing *p, const struct dev_matrix *m, uint32_t which, struct err *err)
+/* The device generates synthetic matrices, but those of four and six bits. */
+static bool
+fill_matrix(struct upload *u, const struct packing *p, const struct dev_matrix *to, struct err *err)
 {
-    const size_t quant = pack_quant_bytes(p), scale = pack_scale_bytes(p);
-    const size_t each = p->type == WEIGHT_F32 ? (size_t)p->rows * p->cols * sizeof(float) : p->strips * quant;
-    unsigned char *const quants = (unsigned char *)(uintptr_t)m->quants + which * each;
-    unsigned char *const scales = scale > 0 ? (unsigned char *)(uintptr_t)m->scales + which * p->strips * scale : NULL;
-    for (uint32_t i = 0; i < p->n_parts; i++)
-        if (p->parts[i]->type != p->type)
-            *(p->type == WEIGHT_Q8_0 ? &u->to_bytes : &u->to_halves) |= 1u << p->parts[i]->type;
-    if (is_planted(p)) {
-        struct dev_matrix own = *m;
-        own.quants = quants;
-        own.scales = scales;
-        return plant(u, p, &own, err);
+    const size_t fits = u->room / (pack_quant_bytes(p) + pack_scale_bytes(p)); /* at least one */
+    const uint32_t strips = p->n * p->strips, most = fits < strips ? (uint32_t)fits : strips;
+    bool planted = true, ok = true;
+    for (uint32_t i = 0; i < p->n * p->n_parts; i++) {
+        const struct tensor *t = pack_part(p, i % p->n_parts, i / p->n_parts);
+        planted = planted && t->data == NULL && !has_pairs(t->type);
+        if (t->type != p->type)
+            *(p->type == WEIGHT_Q8_0 ? &u->to_bytes : &u->to_halves) |= 1u << t->type;
     }
-    const size_t fits = u->room / (quant + scale); /* at least one */
-    const uint32_t most = fits < p->strips ? (uint32_t)fits : p->strips;
-    for (uint32_t first = 0; first < p->strips; first += most)
-        if (!send(u, p, first, p->strips - first < most ? p->strips - first : most, quants, scales, err))
-            return false;
-    return true;
+    for (uint32_t e = 0; planted && ok && e < p->n; e++)
+        ok = plant(u, p, e, *to, err);
+    for (uint32_t first = 0; !planted && ok && first < strips; first += most)
+        ok = send(u, p, to, first, strips - first < most ? strips - first : most, err);
+    return ok;
 }
 
 bool
-upload_matrix(struct upload *u, const struct packing *p, struct dev_matrix *out, struct err *err)
+upload_matrix(struct upload *u, struct packing p, struct dev_matrix *out, struct err *err)
 {
-    return upload_stack(u, p, 1, out, err) && upload_stacked(u, p, out, 0, err);
+    bool ok = p.n_parts > 0 || err_set(err, ERR_WORK, "not enough memory to pack the model's weights");
+    if (ok && u->counts) {
+        const size_t strip = pack_quant_bytes(&p) + pack_scale_bytes(&p);
+        u->total += (size_t)p.n * p.strips * strip;
+        u->strip = strip > u->strip ? strip : u->strip;
+    } else
+        ok = ok && take_matrix(u, &p, out, err) && fill_matrix(u, &p, out, err);
+    free(p.source);
+    return ok;
 }
 
 bool
-upload_array(struct upload *u, const void *from, size_t bytes, const char *what, const void **out, struct err *err)
+upload_array(struct upload *u, const void *from, size_t bytes, const char *what, void *out, struct err *err)
 {
     void *to = NULL;
     char doing[96];
     snprintf(doing, sizeof doing, "copying %s to it", what);
-    if (!memory_take(u->memory, u->backend, bytes, false, what, &to, err) ||
-        (bytes > 0 && !cuda_did(u->backend, cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), doing, err)))
+    if (u->counts)
+        u->total += bytes;
+    else if (!memory_take(u->memory, u->backend, bytes, false, what, &to, err) ||
+             (bytes > 0 && !cuda_did(u->backend, cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), doing, err)))
         return false;
-    *out = to;
+    else
+        u->done += bytes;
+    memcpy(out, &to, sizeof to); /* a pointer to any type */
     return true;
 }
 

@@ -8,8 +8,9 @@
 struct upload {
     struct backend *backend;
     struct memory *memory; /* owner of the device memory */
-    size_t done, total;    /* bytes of matrices */
-    size_t strip;          /* largest strip of all matrices */
+    bool counts;           /* counts bytes instead of uploading */
+    size_t done, total;    /* bytes uploaded; counted */
+    size_t strip;          /* largest strip counted: minimum size of a buffer */
     progress_fn progress;
     void *user;
     uint32_t to_halves, to_bytes; /* bit t: a tensor of type t was converted to F16, Q8_0 */
@@ -23,26 +24,14 @@ struct upload {
     uint32_t turn;
 };
 
-struct upload_census {
-    size_t bytes;         /* total on the device */
-    size_t largest_strip; /* largest strip of any matrix: minimum size of a buffer */
-};
-
-/* Counts n matrices packed in this way. */
-void upload_count(struct upload_census *, const struct packing *, uint32_t n);
-
-/* Requires backend, memory, total, strip, progress and user to be set. upload_close() may be called after a failure
- * too. */
+/* Requires everything to be counted. upload_close() may be called after a failure too. */
 bool upload_open(struct upload *, struct err *);
 void upload_close(struct upload *);
 
-/* Fails with ERR_CANCELLED if progress returns false. */
-bool upload_matrix(struct upload *, const struct packing *, struct dev_matrix *, struct err *);
-/* A stack of n matrices that are packed alike (layout.h): reserves its memory; then uploads each. */
-bool upload_stack(struct upload *, const struct packing *, uint32_t n, struct dev_matrix *, struct err *);
-bool upload_stacked(struct upload *, const struct packing *, const struct dev_matrix *, uint32_t which, struct err *);
-/* Copies a small array of the host at once. */
-bool upload_array(struct upload *, const void *, size_t bytes, const char *what, const void **out, struct err *);
+/* Frees the packing. Fails with ERR_CANCELLED if progress returns false. */
+bool upload_matrix(struct upload *, struct packing, struct dev_matrix *, struct err *);
+/* Copies a small array of the host at once; *out receives the address. */
+bool upload_array(struct upload *, const void *, size_t bytes, const char *what, void *out, struct err *);
 bool upload_finish(struct upload *, struct err *);
 
 #endif

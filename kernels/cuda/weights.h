@@ -17,10 +17,9 @@ struct weights {
     uint32_t n_products;
     struct plan_step {
         uint32_t first, n;
-    } * plan;         /* (L + 1, STEPS): the products of a step; those of a probe belong to layer 0 */
-    bool has_experts; /* some layer has experts, sinks or clamped gates */
-    bool has_alibi;   /* the model has ALiBi, clips, or q, k and v that read pairs; in either case the forward pass */
-                      /* is launch_forward_moe() */
+    } * plan;  /* (L + 1, STEPS): the products of a step; those of a probe belong to layer 0 */
+    bool rare; /* experts, sinks, clamps, ALiBi, or q, k and v that read pairs: the forward pass is */
+               /* launch_forward_moe() */
     struct memory memory;
     struct memory trained; /* memory of the trained heads */
 };

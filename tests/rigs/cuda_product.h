@@ -10,7 +10,6 @@
 struct product_args {
     struct product product;
     struct dev_model model;
-    enum pairing pairing;
     float *out[3]; /* (n, rows) of each matrix */
 };
 
@@ -35,9 +34,10 @@ __launch_bounds__(BLOCK_THREADS, 1) multiply_rows(struct product_args a)
     uint32_t turn = 0;
     struct put_output put = {a};
     if (T == WEIGHT_F32)
-        exact_product(a.product, a.pairing, a.model, shared, &turn, put);
+        exact_strips(all_rows<1>(a.product), shared, &turn, put);
     else
-        packed_strips<T == WEIGHT_F32 ? WEIGHT_F16 : T, NT>(a.product, shared, &turn, put);
+        all_strips<T == WEIGHT_F32 ? WEIGHT_F16 : T, NT, false>(
+            all_rows<NT>(a.product), shared, &turn, [] {}, put);
 }
 
 /* The same of up to a tile of rows that lie in shared memory, which is where each block copies them first. */

@@ -477,22 +477,6 @@ attend_part(const struct attend_scene &c, const struct attend_job &job, struct a
     return merge_blocks(place, at, begin, c.part, thread);
 }
 
-/* Call after the block has stored its partials of a part. Returns whether it was the last part of the job. */
-static __device__ __forceinline__ bool
-is_last_part(const struct attend_scene &c, const struct attend_job &job)
-{
-    const uint32_t others = job.last / c.part - job.first / c.part;
-    bool last = false;
-    __syncthreads(); /* makes thread 0's release and acquire apply to the whole block */
-    if (thread_here() == 0) {
-        uint32_t *arrivals = &c.forward->kv_cache.arrivals[job.counter];
-        last = add_acquire_release(arrivals, 1) == others;
-        if (last)
-            *arrivals = 0;
-    }
-    return __syncthreads_or(last);
-}
-
 template <class KV, int PAIRS, int DIMS>
 static __device__ __forceinline__ void
 attend_job_parts(const struct attend_scene &c, const struct attend_job &job, struct attend_place *place, uint32_t first,
@@ -510,7 +494,8 @@ attend_job_parts(const struct attend_scene &c, const struct attend_job &job, str
         else if (sees)
             merge(all, make_float2(a.max, a.sum), a.out);
     }
-    if (partial && !is_last_part(c, job))
+    const uint32_t others = job.last / c.part - job.first / c.part;
+    if (partial && !is_last(&c.forward->kv_cache.arrivals[job.counter], others))
         return;
     if (at.any)
         put_attended(c, at, partial ? merge_parts(c, at) : all);

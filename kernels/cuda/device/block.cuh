@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "kernels/cuda/device/layout.h"
+#include "kernels/cuda/device/ptx.cuh"
 
 #define ALL_OF_WARP 0xffffffffu
 
@@ -114,6 +115,21 @@ block_reduce(T value, Op op, struct block_scratch *scratch)
         parts[threadIdx.x / WARP] = value;
     __syncthreads();
     return warp_reduce<ROW_WARPS>(parts[threadIdx.x % ROW_WARPS], op);
+}
+
+/* Call by all threads when the block has stored its part of a result. Returns whether the parts of the `others` are
+ * complete too, so that this block may read all of them. The counter is zero before and after. */
+static __device__ __forceinline__ bool
+is_last(uint32_t *counter, uint32_t others)
+{
+    bool last = false;
+    __syncthreads(); /* makes thread 0's release and acquire apply to the whole block */
+    if (thread_here() == 0) {
+        last = add_acquire_release(counter, 1) == others;
+        if (last)
+            *counter = 0;
+    }
+    return __syncthreads_or(last);
 }
 
 #endif

@@ -25,7 +25,7 @@ __global__ void
 __launch_bounds__(ROW_THREADS) draw_tokens(struct draw_args a)
 {
     __shared__ struct block_scratch scratch;
-    const struct draw_req *const r = &a.draws[blockIdx.x].request;
+    const struct draw_req *const r = &a.requests[blockIdx.x];
     const uint32_t vocab = a.kv_cache.dists_vocab;
     const struct stored_p p = {a.kv_cache.dists_p + (size_t)r->from * vocab, r->without, r->n_without};
     token_t token;
@@ -46,16 +46,15 @@ __launch_bounds__(ROW_THREADS) draw_tokens(struct draw_args a)
 }
 
 cudaError_t
-launch_dist(struct dist_args a, const struct dev_model *sizes, cudaStream_t stream)
+launch_dist(struct dist_args a, cudaStream_t stream)
 {
-    (void)sizes;
-    return a.n == 0 ? cudaSuccess : launch(write_dists, a.n, ROW_THREADS, a, stream);
+    return launch(write_dists, a.n, ROW_THREADS, a, stream);
 }
 
 cudaError_t
 launch_draw(struct draw_args a, cudaStream_t stream)
 {
-    return a.n == 0 ? cudaSuccess : launch(draw_tokens, a.n, ROW_THREADS, a, stream);
+    return launch(draw_tokens, a.n, ROW_THREADS, a, stream);
 }
 
 /* Computes struct overlap (kernels/backend.h) of two distributions; one block for each request. */
@@ -79,5 +78,5 @@ __launch_bounds__(ROW_THREADS) compare_dists(struct overlap_args a)
 cudaError_t
 launch_overlap(struct overlap_args a, cudaStream_t stream)
 {
-    return a.n == 0 ? cudaSuccess : launch(compare_dists, a.n, ROW_THREADS, a, stream);
+    return launch(compare_dists, a.n, ROW_THREADS, a, stream);
 }

@@ -149,7 +149,7 @@ block_draw(P p, uint32_t n, const struct rng_key *key, struct block_scratch *scr
 
 struct select_scratch {
     struct block_scratch block;
-    uint64_t sums[3][ROW_WARPS];
+    uint64_t sums[4][ROW_WARPS];
     uint32_t counts[4][ROW_WARPS];
     uint64_t list[LISTED_MAX], ranked[RANKED_MAX], ranked_units[RANKED_MAX];
     uint32_t listed, n_ranked;
@@ -233,54 +233,45 @@ descend(Ranks ranks, Units units, uint64_t goal, int pass, struct interval *in, 
     const uint64_t p1 = pivot(in, pass, 1), p2 = max_op()(p1, pivot(in, pass, 2)),
                    p3 = max_op()(p2, pivot(in, pass, 3));
     const float low = key_logit(rank_key(in->low)), high = key_logit(rank_key(in->high));
-    uint64_t s1 = 0, s2 = 0, s3 = 0; /* sums over the ranks from p1, p2, p3 on */
-    uint32_t c0 = 0, c1 = 0, c2 = 0, c3 = 0;
+    const uint64_t from[4] = {in->low, p1, p2, p3};
+    uint64_t sums[4] = {}; /* over the ranks from each of these on, but the first */
+    uint32_t counts[4] = {};
 #pragma unroll 8
     for (uint32_t i = threadIdx.x; i < ranks.n; i += ROW_THREADS) {
         uint64_t rank;
         if (!ranks.get(i, in, low, high, &rank))
             continue;
-        c0++;
-        if (rank < p1)
-            continue;
-        const uint64_t u = units(rank);
-        c1++, s1 += u;
-        c2 += rank >= p2, s2 += rank >= p2 ? u : 0;
-        c3 += rank >= p3, s3 += rank >= p3 ? u : 0;
+        const uint64_t u = rank < p1 ? 0 : units(rank);
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            counts[j] += rank >= from[j];
+            sums[j] += j > 0 && rank >= from[j] ? u : 0;
+        }
     }
     const uint32_t warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
-    s1 = warp_reduce(s1, add_op()), s2 = warp_reduce(s2, add_op()), s3 = warp_reduce(s3, add_op());
-    c0 = warp_reduce(c0, add_op()), c1 = warp_reduce(c1, add_op());
-    c2 = warp_reduce(c2, add_op()), c3 = warp_reduce(c3, add_op());
     __syncthreads();
-    if (lane == 0) {
-        s->sums[0][warp] = s1, s->sums[1][warp] = s2, s->sums[2][warp] = s3;
-        s->counts[0][warp] = c0, s->counts[1][warp] = c1, s->counts[2][warp] = c2, s->counts[3][warp] = c3;
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        sums[j] = j == 0 ? 0 : warp_reduce(sums[j], add_op());
+        counts[j] = warp_reduce(counts[j], add_op());
+        if (lane == 0)
+            s->sums[j][warp] = sums[j], s->counts[j][warp] = counts[j];
     }
     __syncthreads();
-    const uint32_t part = lane % ROW_WARPS;
-    s1 = warp_reduce<ROW_WARPS>(s->sums[0][part], add_op());
-    s2 = warp_reduce<ROW_WARPS>(s->sums[1][part], add_op());
-    s3 = warp_reduce<ROW_WARPS>(s->sums[2][part], add_op());
-    c0 = warp_reduce<ROW_WARPS>(s->counts[0][part], add_op());
-    c1 = warp_reduce<ROW_WARPS>(s->counts[1][part], add_op());
-    c2 = warp_reduce<ROW_WARPS>(s->counts[2][part], add_op());
-    c3 = warp_reduce<ROW_WARPS>(s->counts[3][part], add_op());
-    if (in->above + s3 >= goal) {
-        in->low = p3;
-        in->members = c3;
-    } else if (in->above + s2 >= goal) {
-        in->above += s3;
-        in->high = p3 - 1, in->low = p2;
-        in->members = c2 - c3;
-    } else if (in->above + s1 >= goal) {
-        in->above += s2;
-        in->high = p2 - 1, in->low = p1;
-        in->members = c1 - c2;
-    } else {
-        in->above += s1;
-        in->high = p1 - 1;
-        in->members = c0 - c1;
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        sums[j] = j == 0 ? 0 : warp_reduce<ROW_WARPS>(s->sums[j][lane % ROW_WARPS], add_op());
+        counts[j] = warp_reduce<ROW_WARPS>(s->counts[j][lane % ROW_WARPS], add_op());
+    }
+    uint64_t end = in->high + 1, above = 0;
+    uint32_t others = 0;
+#pragma unroll
+    for (int j = 3; j >= 0; j--) {
+        if (j == 0 || in->above + sums[j] >= goal) {
+            *in = {from[j], end - 1, in->above + above, counts[j] - others};
+            break;
+        }
+        end = from[j], above = sums[j], others = counts[j];
     }
 }
 

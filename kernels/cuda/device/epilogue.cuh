@@ -17,32 +17,39 @@ bias_of(const float *biases, const struct forward_state *s, const struct expert_
     return biases != NULL && !s->product.shared ? biases + (size_t)entry.expert * length : biases;
 }
 
-/* y0 and y1 are a hidden unit's gate and up or, without gates, the up of two hidden units. */
+/* Stores the activation of hidden units, of row `row` of a matrix (rows, ffn): y0 and y1 are a unit's gate and up or,
+ * without gates, the up of two units. RARE: the activation may be a function of both. */
+template <bool RARE>
 static __device__ __forceinline__ void
-put_expert(const struct forward_state *s, uint32_t v, uint32_t o0, uint32_t o1, float y0, float y1)
+put_hidden(const struct forward_state *s, void *to, uint32_t ffn, bool gated, const float *bgate, const float *bup,
+           uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1)
 {
     const struct dev_model &m = s->model;
-    const bool shared = s->product.shared;
-    const struct expert_row entry = s->a.kv_cache.expert_rows[v];
-    const struct expert_stack &stack = shared ? moe_here(s).shared : moe_here(s).routed;
-    const uint32_t ffn = stack.down.cols, row = shared ? entry.row : v;
-    const bool gated = stack.gate_up.rows > ffn;
-    const float *const bgate = bias_of(stack.bgate, s, entry, ffn), *const bup = bias_of(stack.bup, s, entry, ffn);
     const struct xielu &numbers = s->layer.xielu;
-    void *const to = shared ? s->a.kv_cache.shared_hidden : s->a.kv_cache.expert_hidden;
+    const float *const bias = gated ? bgate : bup;
+    const float up = gated ? y1 + (bup != NULL && o0 != UINT32_MAX ? bup[o0] : 0) : 1;
 #pragma unroll 1
     for (int i = 0; i < (gated ? 1 : 2); i++) {
         const uint32_t o = i == 0 ? o0 : o1;
         if (o == UINT32_MAX)
             continue;
-        float y = i == 0 ? y0 : y1;
-        if (gated)
-            y = activated_pair(m.form.activation, numbers, y + (bgate != NULL ? bgate[o] : 0),
-                               y1 + (bup != NULL ? bup[o] : 0));
-        else
-            y = activated(m.form.activation, numbers, y + (bup != NULL ? bup[o] : 0));
+        const float x = (i == 0 ? y0 : y1) + (bias != NULL ? bias[o] : 0);
+        const float y = RARE && gated ? activated_pair(m.form.activation, numbers, x, up)
+                                      : activated(m.form.activation, numbers, x) * up;
         put_activation(to, m.exact, ffn, row, o, m.exact ? y : y * HIDDEN_SHRINK);
     }
+}
+
+static __device__ __forceinline__ void
+put_expert(const struct forward_state *s, uint32_t v, uint32_t o0, uint32_t o1, float y0, float y1)
+{
+    const bool shared = s->product.shared;
+    const struct expert_row entry = s->a.kv_cache.expert_rows[v];
+    const struct expert_stack &stack = shared ? moe_here(s).shared : moe_here(s).routed;
+    const uint32_t ffn = stack.down.cols;
+    put_hidden<true>(s, shared ? s->a.kv_cache.shared_hidden : s->a.kv_cache.expert_hidden, ffn,
+                     stack.gate_up.rows > ffn, bias_of(stack.bgate, s, entry, ffn), bias_of(stack.bup, s, entry, ffn),
+                     shared ? entry.row : v, o0, o1, y0, y1);
 }
 
 /* The experts of a row are processed by the threads of one block, one after the other, with a barrier between them. */
@@ -71,7 +78,7 @@ add_expert(const struct forward_state *s, uint32_t v, uint32_t o0, uint32_t o1, 
 
 /* max of z, and sum of exp((z - max) / T), of several logits. Merging is symmetrical to the last bit. */
 struct softmax_part {
-    float max, sum;
+    float max = -INFINITY, sum = 0;
 
     __device__ __forceinline__ void
     add(float z, float more, float temperature)
@@ -89,7 +96,7 @@ struct softmax_part {
 /* KINDS: the kinds of epilogues that can occur, as bits. */
 template <unsigned KINDS> struct epilogue {
     const struct forward_state *s;
-    struct softmax_part part; /* statistics of this thread's logits */
+    struct softmax_part part = {}; /* statistics of this thread's logits */
 
     /* In models with query and key norms rotation follows the norm; clipping follows norms of whole rows. */
     __device__ __forceinline__ void
@@ -173,28 +180,6 @@ template <unsigned KINDS> struct epilogue {
         put_activation(s->a.kv_cache.gated, m.exact, m.ffn, row, o, m.exact ? y : y * HIDDEN_SHRINK);
     }
 
-    /* y0 and y1 are a hidden unit's gate and up or, without gates, the up of two hidden units. */
-    __device__ __forceinline__ void
-    put_activated(uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1) const
-    {
-        const struct dev_model &m = s->model;
-        const struct dev_layer &layer = s->layer;
-        const bool gated = s->entry.pairing == PAIR_GATE_UP;
-        const float *const bias = gated ? layer.bgate : layer.bup;
-        const float up = gated ? y1 + (layer.bup != NULL && o0 != UINT32_MAX ? layer.bup[o0] : 0) : 1;
-#pragma unroll 1
-        for (int i = 0; i < (gated ? 1 : 2); i++) {
-            const uint32_t o = i == 0 ? o0 : o1;
-            if (o == UINT32_MAX)
-                continue;
-            const float x = (i == 0 ? y0 : y1) + (bias != NULL ? bias[o] : 0);
-            const float y = (KINDS & EPILOGUE_EXPERTS) != 0 && gated
-                                ? activated_pair(m.form.activation, layer.xielu, x, up)
-                                : activated(m.form.activation, layer.xielu, x) * up;
-            put_activation(s->a.kv_cache.gated, m.exact, m.ffn, row, o, m.exact ? y : y * HIDDEN_SHRINK);
-        }
-    }
-
     __device__ __forceinline__ void
     put_logit(uint32_t o, float z)
     {
@@ -204,7 +189,7 @@ template <unsigned KINDS> struct epilogue {
             z = shaped_logit(s->model, o, z);
         s->logits[o] = z;
         part.add(z, fabsf(z) < INFINITY ? 1 : NAN, s->temperature); /* keeps values that are not numbers */
-                                                                        /* the row has already passed this layer */
+                                                                    /* the row has already passed this layer */
     }
 
     __device__ __forceinline__ bool
@@ -230,7 +215,9 @@ template <unsigned KINDS> struct epilogue {
         } else if (is(EPILOGUE_QKV)) {
             put_qkv(s->entry.first_matrix + which, row, o0, o1, y0, y1);
         } else if (is(EPILOGUE_ACTIVATED)) {
-            put_activated(row, o0, o1, y0, y1);
+            put_hidden<(KINDS & EPILOGUE_EXPERTS) != 0>(s, s->a.kv_cache.gated, s->model.ffn,
+                                                        s->entry.matrices[0].rows > s->model.ffn, s->layer.bgate,
+                                                        s->layer.bup, row, o0, o1, y0, y1);
         } else if (o0 != UINT32_MAX && o1 != UINT32_MAX) {
             put_gated(row, o0, y0, y1);
         }

@@ -9,12 +9,6 @@
 #define FEATURES_MOST 32768.0f /* the largest feature that is packed in F16 */
 
 static __device__ __forceinline__ float *
-hidden_at(const struct feed_args &a, uint32_t ring, uint32_t depth)
-{
-    return a.kv_cache.hidden + ((size_t)ring * (a.model->n_layers + 1) + depth) * a.model->width;
-}
-
-static __device__ __forceinline__ float *
 pair_of(const struct feed_args &a, uint32_t i)
 {
     return a.kv_cache.pairs + (size_t)a.rows[i].ring * (2 * a.model->width + 1);
@@ -42,7 +36,7 @@ __launch_bounds__(BLOCK_THREADS) take_features(struct feed_args a)
     const struct dev_drafter &d = m.drafter;
     const bool given = a.features != NULL, projects = given && d.projection.rows > 0;
     const uint32_t i = blockIdx.x, n = given ? d.features : m.width, part = given ? n / d.parts : n;
-    const float *const from = given ? a.features + (size_t)i * n : hidden_at(a, a.before[i], 1);
+    const float *const from = given ? a.features + (size_t)i * n : hidden_at(&m, &a.kv_cache, a.before[i], 1);
     const struct dev_norm none = {NULL, NULL}, norm = given ? d.norm : d.output_normed ? m.final_norm : none;
     const bool norms = norm.weight != NULL;
     const float factor = projects && !norms ? feature_factor(from, n, parts) : 1;
@@ -72,7 +66,7 @@ __launch_bounds__(BLOCK_THREADS) begin_rows(struct feed_args a)
     const struct dev_drafter &d = m.drafter;
     const uint32_t i = blockIdx.x, width = m.width;
     const struct row &row = a.rows[i];
-    float *const g = a.kv_cache.raw + (size_t)i * width, *const input = hidden_at(a, row.ring, 0);
+    float *const g = a.kv_cache.raw + (size_t)i * width, *const input = hidden_at(&m, &a.kv_cache, row.ring, 0);
     float *const of_token = pair_of(a, i), *const of_g = of_token + width;
     for (uint32_t k = threadIdx.x; k < width; k += BLOCK_THREADS) {
         of_token[k] = element(m.embedding, (uint32_t)row.token, k) * m.form.embedding_scale;
@@ -110,10 +104,10 @@ launch_feed(struct feed_args a, const struct dev_model *sizes, cudaStream_t stre
                                       a.blocks};
     cudaError_t said = launch(take_features, a.n, BLOCK_THREADS, a, stream);
     if (said == cudaSuccess && a.features != NULL && d.projection.rows > 0)
-        said = launch_product(projects, d.projection.type, stream);
+        said = launch_product(projects, stream);
     if (said == cudaSuccess)
         said = launch(begin_rows, a.n, BLOCK_THREADS, a, stream);
     if (said == cudaSuccess && !d.pairs)
-        said = launch_product(joins, d.join.type, stream);
+        said = launch_product(joins, stream);
     return said;
 }

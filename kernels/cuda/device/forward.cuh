@@ -9,10 +9,9 @@
  *     attend_rows             attend_block, merge_blocks, merge_parts (attention.cuh)
  *     route_rows              put_router_logits, choose_all, order_expert_rows (forward_route.cuh)
  *   do_products               the products of the step, by the type of weights:
- *     multiply_smem           up to 8 rows, which the block norms itself: all_strips (matmul.cuh)
- *     multiply                8, 16 or 32 rows at a time: all_strips
- *     multiply_tiles          many rows: all_tiles (tile.cuh)
- *     multiply_exactly        F32
+ *     multiply                8, 16 or 32 rows at a time, or up to 8 that the block norms itself: all_strips (matmul.cuh)
+ *     all_tiles               many rows (tile.cuh)
+ *     multiply_exactly        F32: exact_strips
  *       unit_of               loads and multiplies packed weights (units.cuh)
  *       epilogue              what becomes of each pair of outputs (epilogue.cuh)
  *   grid_sync                 the barrier (grid.cuh); meanwhile wait_usefully:
@@ -36,72 +35,34 @@ template <class Shared>
 constexpr unsigned epilogue_more = (Shared::HAS_EXPERTS ? EPILOGUE_EXPERTS : 0) |
                                    (Shared::HAS_ALIBI ? EPILOGUE_CLIPS : 0);
 
-/* Multiplies the prepared product; takes and returns the index of the buffer to use. */
-template <enum weight_type T, int NT, class Shared>
+/* Multiplies the prepared product; takes and returns the index of the buffer to use. SMEM: the block norms the rows into
+ * its shared memory while the first weights load. */
+template <enum weight_type T, int NT, bool SMEM, class Shared>
 static __device__ __forceinline__ uint32_t
 multiply(Shared *s, uint32_t buffer_index)
 {
-    struct epilogue<(NT == 1 ? EPILOGUE_ANY : EPILOGUE_ROWS) | epilogue_more<Shared>> then = {
-        s,
-        {
-            -INFINITY, 0
-        }
+    const unsigned kinds = SMEM ? EPILOGUE_SMEM : NT == 1 ? EPILOGUE_ANY : EPILOGUE_ROWS;
+    struct epilogue<kinds | epilogue_more<Shared>> then = {
+        s
     };
-    all_strips<T, NT, false>(
-        rows_of<Shared, NT>(s->product), (float *)s->work, &buffer_index, [] {}, then);
+    const auto before = [s] {
+        if (SMEM && s->now.norms && s->entry.by_squares)
+            norm_to_smem(s);
+    };
+    all_strips<T, NT, SMEM>(rows_of<Shared, NT>(s->product), (float *)s->work, &buffer_index, before, then);
     if (NT == 1 && s->entry.kind == EPILOGUE_LOGITS)
         put_part(s, then.part);
     return buffer_index;
 }
 
-template <enum weight_type T, class Shared>
-static __device__ __forceinline__ void
-multiply_tiles(Shared *s)
-{
-    struct epilogue<EPILOGUE_ROWS | epilogue_more<Shared>> then = {
-        s,
-        {
-            -INFINITY, 0
-        }
-    };
-    all_tiles<T>(s->product, (struct tile_shared *)s->work, then);
-}
-
 template <class Shared>
 static __device__ __forceinline__ uint32_t
-multiply_exactly(Shared *s, enum pairing pairing, uint32_t buffer_index)
+multiply_exactly(Shared *s, uint32_t buffer_index)
 {
     struct epilogue<EPILOGUE_ANY | epilogue_more<Shared>> then = {
-        s,
-        {
-            -INFINITY, 0
-        }
+        s
     };
-    if (Shared::HAS_EXPERTS && s->product.by_expert)
-        exact_expert_rows(s->product, pairing, s->model, (float *)s->work, &buffer_index, then);
-    else
-        exact_product(s->product, pairing, s->model, (float *)s->work, &buffer_index, then);
-    if (s->entry.kind == EPILOGUE_LOGITS)
-        put_part(s, then.part);
-    return buffer_index;
-}
-
-/* The same for rows that are normed into this block's shared memory. */
-template <enum weight_type T, class Shared>
-static __device__ __forceinline__ uint32_t
-multiply_smem(Shared *s, uint32_t buffer_index)
-{
-    struct epilogue<EPILOGUE_SMEM | epilogue_more<Shared>> then = {
-        s,
-        {
-            -INFINITY, 0
-        }
-    };
-    const auto before = [s] {
-        if (s->now.norms && s->entry.by_squares)
-            norm_to_smem(s);
-    };
-    all_strips<T, 1, true>(rows_of<Shared, 1>(s->product), (float *)s->work, &buffer_index, before, then);
+    exact_strips(rows_of<Shared, 1>(s->product), (float *)s->work, &buffer_index, then);
     if (s->entry.kind == EPILOGUE_LOGITS)
         put_part(s, then.part);
     return buffer_index;
@@ -120,13 +81,16 @@ multiply_as(Shared *s, uint32_t buffer_index)
 {
     const uint32_t n = Shared::HAS_EXPERTS ? most_rows(s->product) : s->product.n;
     if (tiles_pay(s->product)) {
-        multiply_tiles<T>(s);
+        struct epilogue<EPILOGUE_ROWS | epilogue_more<Shared>> then = {
+            s
+        };
+        all_tiles<T>(s->product, (struct tile_shared *)s->work, then);
         return buffer_index;
     }
-    return s->product.in_smem ? multiply_smem<T>(s, buffer_index)
-           : n <= TILE        ? multiply<T, 1>(s, buffer_index)
-           : n <= 2 * TILE    ? multiply<T, 2>(s, buffer_index)
-                              : multiply<T, PRODUCT_TILES>(s, buffer_index);
+    return s->product.in_smem ? multiply<T, 1, true>(s, buffer_index)
+           : n <= TILE        ? multiply<T, 1, false>(s, buffer_index)
+           : n <= 2 * TILE    ? multiply<T, 2, false>(s, buffer_index)
+                              : multiply<T, PRODUCT_TILES, false>(s, buffer_index);
 }
 
 /* Computes the products of step number *i of the list and of the steps joined with it. */
@@ -137,15 +101,13 @@ do_products(Shared *s, uint32_t *i, uint32_t buffer_index)
     for (;;) {
         if (s->now.norms && !s->entry.by_squares)
             norm_to_smem_first(s);
-        switch (s->entry.matrices[0].type) {
-        case WEIGHT_F32: buffer_index = multiply_exactly(s, s->entry.pairing, buffer_index); break;
-        case WEIGHT_Q8_0: buffer_index = multiply_as<WEIGHT_Q8_0>(s, buffer_index); break;
-        case WEIGHT_Q4_0: buffer_index = multiply_as<WEIGHT_Q4_0>(s, buffer_index); break;
-        case WEIGHT_Q4_K: buffer_index = multiply_as<WEIGHT_Q4_K>(s, buffer_index); break;
-        case WEIGHT_Q6_K: buffer_index = multiply_as<WEIGHT_Q6_K>(s, buffer_index); break;
-        case WEIGHT_BF16: buffer_index = multiply_as<WEIGHT_BF16>(s, buffer_index); break;
-        default: buffer_index = multiply_as<WEIGHT_F16>(s, buffer_index);
-        }
+        const enum weight_type type = s->entry.matrices[0].type;
+        if (type == WEIGHT_F32)
+            buffer_index = multiply_exactly(s, buffer_index);
+        else
+            with_type(type, [s, &buffer_index](auto packed) {
+                buffer_index = multiply_as<decltype(packed)::value>(s, buffer_index);
+            });
         if (!s->now.joined)
             return buffer_index;
         ++*i;

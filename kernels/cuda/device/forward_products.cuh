@@ -13,19 +13,21 @@
  * Of gate and up the blocks take the strips of all listed experts in turn. Of down a block takes the same strip of all experts, one
  * expert after the other: so a row's experts are added by one block, in order. */
 
-struct listed_place : strip_place {
-    uint32_t expert, first, n; /* expert rows */
-};
-
-/* A product by expert: several experts of several strips each. */
-struct listed_experts {
+template <int NT> struct listed_rows {
+    struct of_lane {
+        uint32_t row[NT];
+        struct packed_place following; /* read together with the rows, so that the ring never waits for the list */
+    };
     const struct product &p;
-    uint32_t experts, strips;
+    const uint32_t strips, experts; /* of an expert; of the product, 1 if it is not by expert */
+    uint32_t end;
 
-    __device__ __forceinline__
-    listed_experts(const struct product &p, uint32_t strips)
-        : p(p), experts(p.shared ? 1 : p.kv_cache->expert_list->n), strips(strips)
+    __device__ __forceinline__ explicit listed_rows(const struct product &p)
+        : p(p), strips(p.by_expert ? p.matrices[0]->strips : count_strips(p)),
+          experts(p.by_expert && !p.shared ? p.kv_cache->expert_list->n : 1), end(experts * strips)
     {
+        if (p.down)
+            end = blockIdx.x < strips ? (strips - blockIdx.x + gridDim.x - 1) / gridDim.x * experts : 0;
     }
     /* The shared expert's strips begin with the last blocks, some of which had one strip less of the routed experts. */
     __device__ __forceinline__ uint32_t
@@ -38,80 +40,15 @@ struct listed_experts {
     {
         return p.down ? 1 : gridDim.x;
     }
-    __device__ __forceinline__ uint32_t
-    end() const
-    {
-        if (!p.down)
-            return experts * strips;
-        return blockIdx.x < strips ? (strips - blockIdx.x + gridDim.x - 1) / gridDim.x * experts : 0;
-    }
-    __device__ __forceinline__ struct listed_place
+    __device__ __forceinline__ struct strip_place
     find(uint32_t i) const
     {
-        const uint32_t which = p.down ? i % experts : i / strips;
-        const struct listed_expert at = p.shared ? p.kv_cache->expert_list->alone : p.kv_cache->expert_list->experts[which];
-        struct listed_place place;
-        place.m = p.matrices[0];
-        place.matrix = 0;
-        place.strip = p.down ? blockIdx.x + i / experts * gridDim.x : i % strips;
-        place.expert = p.shared ? 0 : at.expert;
-        place.first = at.first;
-        place.n = at.n;
-        return place;
-    }
-    /* Returns the activations of expert row v. */
-    __device__ __forceinline__ uint32_t
-    row_of_entry(uint32_t v) const
-    {
-        return p.down && !p.shared ? v : p.kv_cache->expert_rows[v].row;
-    }
-};
-
-/* Of any product. */
-template <int NT> struct listed_rows {
-    using place = struct listed_place;
-    struct of_lane {
-        uint32_t row[NT];
-        struct packed_place following; /* read together with the rows, so that the ring never waits for the list */
-    };
-    const struct product &p;
-    const struct all_rows<NT> all;
-    uint32_t end;
-
-    __device__ __forceinline__ struct listed_experts
-    experts() const
-    {
-        return listed_experts(p, p.matrices[0]->strips);
-    }
-    __device__ __forceinline__ explicit listed_rows(const struct product &p)
-        : p(p), all(p), end(p.by_expert ? experts().end() : all.end)
-    {
-    }
-    __device__ __forceinline__ uint32_t
-    begin() const
-    {
-        return p.by_expert ? experts().begin() : all.begin();
-    }
-    __device__ __forceinline__ uint32_t
-    step() const
-    {
-        return p.by_expert ? experts().step() : all.step();
-    }
-    __device__ __forceinline__ place
-    find(uint32_t i) const
-    {
-        if (p.by_expert)
-            return experts().find(i);
-        struct listed_place at;
-        (struct strip_place &)at = all.find(i);
-        at.expert = at.first = 0;
-        at.n = p.n;
-        return at;
-    }
-    __device__ __forceinline__ struct packed_place
-    packed(const place &at) const
-    {
-        return {at.m, at.expert * at.m->strips + at.strip};
+        if (!p.by_expert)
+            return find_strip(p, i);
+        const struct expert_list *const list = p.kv_cache->expert_list;
+        const struct listed_expert at = p.shared ? list->alone : list->experts[p.down ? i % experts : i / strips];
+        const uint32_t strip = p.down ? blockIdx.x + i / experts * gridDim.x : i % strips;
+        return {p.matrices[0], 0, strip, (p.shared ? 0 : at.expert * strips) + strip, at.first, at.n};
     }
     __device__ __forceinline__ struct packed_place
     following(const of_lane &own, uint32_t) const
@@ -119,30 +56,22 @@ template <int NT> struct listed_rows {
         return own.following;
     }
     __device__ __forceinline__ uint32_t
-    passes_of(const place &at) const
+    input_row(const struct strip_place &at, uint32_t row) const
     {
-        return (at.n + NT * TILE - 1) / (NT * TILE);
-    }
-    __device__ __forceinline__ bool
-    has(const place &at, uint32_t row) const
-    {
-        return row < at.n;
-    }
-    __device__ __forceinline__ uint32_t
-    number(const place &at, uint32_t row) const
-    {
-        return at.first + row;
+        if (!p.by_expert || (p.down && !p.shared))
+            return at.first + row;
+        return p.kv_cache->expert_rows[at.first + row].row;
     }
     /* Lanes of missing rows read the activations of the tiles' first row. */
     __device__ __forceinline__ of_lane
-    look_up(const place &at, uint32_t tile, uint32_t lane, uint32_t next) const
+    look_up(const struct strip_place &at, uint32_t tile, uint32_t lane, uint32_t next) const
     {
         struct of_lane own;
-        own.following = packed(find(next));
+        own.following = packed_of(find(next));
 #pragma unroll
         for (uint32_t j = 0; j < NT; j++) {
-            const uint32_t row = (tile + j) * TILE + lane / 4, there = row < at.n ? row : tile * TILE;
-            own.row[j] = p.by_expert ? experts().row_of_entry(at.first + there) : there;
+            const uint32_t row = (tile + j) * TILE + lane / 4;
+            own.row[j] = input_row(at, row < at.n ? row : tile * TILE);
         }
         return own;
     }
@@ -154,30 +83,9 @@ template <int NT> struct listed_rows {
         if (SMEM)
             return (const uint4 *)p.x + row * smem_stride(units) + unit * 4 + lane % 4;
         return opaque((const uint4 *)p.x + (size_t)(row / TILE) * units * WARP + row % TILE * 4 + lane % 4 +
-                       (size_t)unit * WARP);
+                      (size_t)unit * WARP);
     }
 };
-
-/* The same for exact models. */
-template <class Then>
-static __device__ __forceinline__ void
-exact_expert_rows(const struct product &p, enum pairing pairing, const struct dev_model &model, float *shared,
-                  uint32_t *buffer_index, Then &then)
-{
-    const struct dev_matrix &m = *p.matrices[0];
-    const struct listed_experts experts(p, exact_strips(m, pairing, model.head_dim));
-    for (uint32_t i = experts.begin(); i < experts.end(); i += experts.step()) {
-        const struct listed_place at = experts.find(i);
-        const float *const w = (const float *)m.quants + (size_t)at.expert * m.rows * m.cols;
-        const auto x_of = [&](uint32_t row) {
-            return (const float *)p.x + (size_t)experts.row_of_entry(at.first + row) * m.cols;
-        };
-        const auto put = [&](uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1) {
-            then(0, at.first + row, o0, o1, y0, y1);
-        };
-        exact_strip(m, w, at.strip, at.n, pairing, model, shared, buffer_index, x_of, put);
-    }
-}
 
 /* The strips of a product, and their rows. */
 template <class Shared, int NT>
@@ -195,16 +103,15 @@ static __device__ __forceinline__ struct product
 product_of(const struct forward_state *s, const struct dev_product &entry, bool in_smem)
 {
     const struct dev_kv_cache &kv_cache = s->a.kv_cache;
-    struct product p = {{&entry.matrices[0], &entry.matrices[1], &entry.matrices[2]}, entry.n_matrices, NULL, s->a.n, in_smem};
+    struct product p = {
+        {&entry.matrices[0], &entry.matrices[1], &entry.matrices[2]}, entry.n_matrices, NULL, s->a.n, in_smem};
     switch (entry.input) {
     case INPUT_NORMED: p.x = kv_cache.normed; break;
     case INPUT_ATTENDED: p.x = kv_cache.attended; break;
     case INPUT_GATED: p.x = kv_cache.gated; break;
     case INPUT_EXPERTS: p.x = kv_cache.expert_hidden; break;
     case INPUT_SHARED_EXPERT: p.x = kv_cache.shared_hidden; break;
-    case INPUT_PROBE:
-        p.x = kv_cache.until_normed;
-        p.n = 1;
+    case INPUT_PROBE: p.x = kv_cache.until_normed; p.n = 1;
     }
     if (in_smem)
         p.x = s->work + SMEM_AT;
@@ -223,7 +130,14 @@ take_probe(struct forward_state *s)
     if (s->now.trained)
         s->trained = s->model.trained[s->l];
     if (s->now.full)
-        s->entry.matrices[0] = {s->trained.full, NULL, NULL, WEIGHT_F32, s->model.vocab, s->model.width, 0, 0};
+        s->entry.matrices[0] = {s->trained.full,
+                                NULL,
+                                NULL,
+                                WEIGHT_F32,
+                                s->model.vocab,
+                                s->model.width,
+                                (s->model.vocab + STRIP - 1) / STRIP,
+                                0};
     s->logits = s->a.kv_cache.until_logits + (size_t)s->n_probes * s->model.vocab;
     s->temperature = s->a.until.temperature[s->l];
 }

@@ -18,124 +18,58 @@ static_assert(sizeof(struct route_shared) <= WORK_SHARED, "a block's shared memo
 
 /* ---- logits ---- */
 
-/* A row that was normed in an earlier step. */
-struct normed_row {
-    const float *x;
-    __device__ __forceinline__ float
-    operator()(uint32_t k) const
-    {
-        return x[k];
-    }
-};
-
-/* A row that every block norms for itself, with the same bits. */
-struct smem_row {
-    const float *x;
-    const struct dev_norm &norm;
-    struct spread spread;
-    __device__ __forceinline__ float
-    operator()(uint32_t k) const
-    {
-        return norm.weight != NULL ? normed(norm, spread, x[k], k) : x[k];
-    }
-};
-
-template <class Row>
-static __device__ __forceinline__ float
-router_logit(const float *weights, const Row &row, uint32_t width)
-{
-    float sum = 0;
-#pragma unroll 8
-    for (uint32_t k = thread_here() % WARP; k < width; k += WARP)
-        sum = fmaf(weights[k], row(k), sum);
-    return warp_sum(sum);
-}
-
-/* Computes mean and scale of the rows' norms, for up to a tile of rows, with all warps of the block. */
+/* Computes the sums of the norms of n rows, up to a tile, with all warps. source(i): row i; NULL: it takes no part. */
+template <class Source>
 static __device__ __forceinline__ void
-spread_smem(struct forward_state *s, const struct dev_norm &norm)
+add_norm_sums(struct forward_state *s, uint32_t n, bool centred, Source source)
 {
-    const uint32_t n = norm.weight != NULL ? s->a.n : 0;
-    const bool centred = s->model.form.centred;
-    const auto source = [=](uint32_t i) { return i < n ? hidden_of(s, row_of(s, i), s->now.depth) : NULL; };
-    for (uint32_t i = 0; i < n && centred; i++)
-        add_numbers(s->model, source(i), s->norm_sums[i]);
-    __syncthreads();
-    for (uint32_t i = 0; i < n && centred; i++)
-        add_deviations(s->model, source(i), s->norm_sums[i], s->norm_parts[i]);
     for (uint32_t i = 0; i < n && !centred; i += 2)
-        add_squares(s->model, source(i), source(i + 1), &s->norm_parts[i]);
+        add_squares(s->model, source(i), i + 1 < n ? source(i + 1) : NULL, &s->norm_parts[i]);
+    for (uint32_t i = 0; i < n && centred; i++)
+        if (source(i) != NULL)
+            add_numbers(s->model, source(i), s->norm_sums[i]);
+    if (centred)
+        __syncthreads();
+    for (uint32_t i = 0; i < n && centred; i++)
+        if (source(i) != NULL)
+            add_deviations(s->model, source(i), s->norm_sums[i], s->norm_parts[i]);
     __syncthreads();
 }
 
+/* Of rows that were normed in an earlier step, or that each block norms itself. */
 static __device__ __forceinline__ void
 put_router_logits(struct forward_state *s)
 {
     const struct dev_model &m = s->model;
     const struct dev_kv_cache &kv_cache = s->a.kv_cache;
-    const struct dev_norm norm = mlp_norm(s);
+    const struct dev_norm none = {NULL, NULL}, norm = s->now.in_smem ? mlp_norm(s) : none;
+    const bool norms = norm.weight != NULL;
     const uint32_t experts = m.form.experts.n, outputs = experts + (s->layer.shared_mix != NULL ? 1 : 0);
-    if (s->now.in_smem)
-        spread_smem(s, norm);
+    const auto source = [=](uint32_t i) {
+        return !s->now.in_smem ? kv_cache.raw + (size_t)i * m.width : hidden_of(s, row_of(s, i), s->now.depth);
+    };
+    if (norms)
+        add_norm_sums(s, s->a.n, m.form.centred, source);
     for (uint32_t u = thread_here() / WARP * gridDim.x + blockIdx.x; u < s->a.n * outputs;
          u += gridDim.x * BLOCK_WARPS) {
         const uint32_t i = u / outputs, e = u % outputs;
         const float *const weights = e < experts ? moe_here(s).router + (size_t)e * m.width : s->layer.shared_mix;
-        float z;
         if (row_of(s, i).from >= s->l)
             continue;
-        if (s->now.in_smem) {
-            const float mean = m.form.centred ? smem_sum(s->norm_sums[i]) / (float)m.width : 0;
-            const struct smem_row row = {hidden_of(s, row_of(s, i), s->now.depth), norm,
-                                         spread_of(m, mean, smem_sum(s->norm_parts[i]), m.width)};
-            z = router_logit(weights, row, m.width);
-        } else {
-            const struct normed_row row = {(m.exact ? (const float *)kv_cache.normed : kv_cache.raw) +
-                                           (size_t)i * m.width};
-            z = router_logit(weights, row, m.width);
-        }
+        const float mean = norms && m.form.centred ? smem_sum(s->norm_sums[i]) / (float)m.width : 0;
+        const struct spread spread = spread_of(m, mean, norms ? smem_sum(s->norm_parts[i]) : 0, m.width);
+        const float *const x = source(i);
+        float z = 0;
+#pragma unroll 8
+        for (uint32_t k = thread_here() % WARP; k < m.width; k += WARP)
+            z = fmaf(weights[k], norms ? normed(norm, spread, x[k], k) : x[k], z);
+        z = warp_sum(z);
         if (thread_here() % WARP == 0)
             kv_cache.router_logits[(size_t)i * (experts + 1) + e] = z;
     }
 }
 
-/* Norms rows in a step of their own: for the router also in F32, since products read halves. */
-static __device__ __forceinline__ void
-norm_for_router(struct forward_state *s)
-{
-    const struct dev_model &m = s->model;
-    const struct dev_norm norm = mlp_norm(s);
-    for (uint32_t i = blockIdx.x; i < s->a.n; i += gridDim.x) {
-        if (row_of(s, i).from >= s->l)
-            continue;
-        const float *const from = hidden_of(s, row_of(s, i), s->now.depth);
-        float *const to = s->a.kv_cache.raw + (size_t)i * m.width;
-        const bool norms = norm.weight != NULL;
-        const struct spread spread = norms ? block_spread(m, from, m.width, s->parts) : (struct spread){0, 1};
-        for (uint32_t k = thread_here(); k < m.width; k += BLOCK_THREADS) {
-            const float x = norms ? normed(norm, spread, from[k], k) : from[k];
-            put_activation(s->a.kv_cache.normed, m.exact, m.width, i, k, x);
-            to[k] = x;
-        }
-        put_padding(s->a.kv_cache.normed, m.exact, m.width, i);
-    }
-}
-
 /* ---- the choice, by the block that is done last ---- */
-
-static __device__ __forceinline__ bool
-is_last_router(struct forward_state *s)
-{
-    bool last = false;
-    __syncthreads(); /* makes thread 0's release and acquire apply to the whole block */
-    if (thread_here() == 0) {
-        uint32_t *const arrived = &s->a.kv_cache.expert_list->arrived;
-        last = add_acquire_release(arrived, 1) == gridDim.x - 1;
-        if (last)
-            *arrived = 0;
-    }
-    return __syncthreads_or(last);
-}
 
 static __device__ __forceinline__ void
 choose_all(struct forward_state *s, struct route_shared *shared)
@@ -206,35 +140,27 @@ list_experts(struct forward_state *s, struct order_place *order)
     }
 }
 
-/* Adds the rows of the shared expert, if there is one; by a warp. */
+/* Adds the rows of the shared expert, if there is one, after the room for the others; by a warp. */
 static __device__ __forceinline__ void
 list_rows(struct forward_state *s)
 {
     const struct experts_form &f = s->model.form.experts;
     const struct dev_kv_cache &kv_cache = s->a.kv_cache;
-    const uint32_t lane = thread_here() % WARP;
+    const uint32_t lane = thread_here() % WARP, begin = s->a.n * f.used;
     const bool weighed = s->layer.shared_mix != NULL;
     uint32_t rows = 0;
-    for (uint32_t first = 0; first < s->a.n; first += WARP) { /* counts the rows, to find the start of the shared */
-                                                              /* expert's rows */
-        const bool there = first + lane < s->a.n && row_of(s, first + lane).from < s->l;
-        rows += (uint32_t)__popc(__ballot_sync(ALL_OF_WARP, there));
-    }
-    const uint32_t begin = rows * f.used;
-    uint32_t before = 0;
-    for (uint32_t first = 0; first < s->a.n && f.shared_ffn > 0; first += WARP) {
+    for (uint32_t first = 0; first < s->a.n; first += WARP) {
         const uint32_t i = first + lane;
         const bool there = i < s->a.n && row_of(s, i).from < s->l;
         const uint32_t all = __ballot_sync(ALL_OF_WARP, there);
-        if (there)
-            kv_cache.expert_rows[begin + before + (uint32_t)__popc(all & ((1u << lane) - 1))] = {
+        if (there && f.shared_ffn > 0)
+            kv_cache.expert_rows[begin + rows + (uint32_t)__popc(all & ((1u << lane) - 1))] = {
                 i, f.n, weighed ? 1 / (1 + expf(-kv_cache.router_logits[(size_t)i * (f.n + 1) + f.n])) : 1, ROW_LAST};
-        before += (uint32_t)__popc(all);
+        rows += (uint32_t)__popc(all);
     }
     if (lane == 0) {
         kv_cache.expert_list->rows = rows;
-        if (f.shared_ffn > 0)
-            kv_cache.expert_list->alone = {f.n, begin, rows};
+        kv_cache.expert_list->alone = {f.n, begin, rows};
     }
 }
 
@@ -270,7 +196,7 @@ route_rows(struct forward_state *s)
 {
     struct route_shared *const shared = (struct route_shared *)s->work;
     put_router_logits(s);
-    if (!is_last_router(s))
+    if (!is_last(&s->a.kv_cache.expert_list->arrived, gridDim.x - 1))
         return;
     choose_all(s, shared);
     order_expert_rows(s, &shared->ordering);

@@ -40,13 +40,13 @@ struct forward_state {
     bool stopped;
     uint32_t n_probes, n_stamps; /* so far */
     uint64_t probe_start;
-    uint32_t last_split;     /* of the longest path */
-    const float2 *rotations; /* of layer l: (rows, rope_dims / 2); NULL: nothing is rotated */
+    uint32_t last_split;      /* of the longest path */
+    const float2 *rotations;  /* of layer l: (rows, rope_dims / 2); NULL: nothing is rotated */
     struct dev_product entry; /* of the latest product */
     struct product product;
-    struct dev_head trained;   /* head of layer l, if it is probed with a trained head */
+    struct dev_head trained;    /* head of layer l, if it is probed with a trained head */
     float *logits, temperature; /* of a probe */
-    struct ahead ahead[2];     /* prefetch at this barrier and at the next one, alternating */
+    struct ahead ahead[2];      /* prefetch at this barrier and at the next one, alternating */
     float parts[WARP];
     float norm_parts[TILE][BLOCK_WARPS], norm_sums[TILE][BLOCK_WARPS];
 };
@@ -71,9 +71,19 @@ row_of(const struct forward_state *s, uint32_t i)
 }
 
 static __device__ __forceinline__ float *
-hidden_of(struct forward_state *s, const struct row &row, uint32_t depth)
+hidden_of(const struct forward_state *s, const struct row &row, uint32_t depth)
 {
-    return s->a.kv_cache.hidden + ((size_t)row.ring * (s->model.n_layers + 1) + depth) * s->model.width;
+    return hidden_at(&s->model, &s->a.kv_cache, row.ring, depth);
+}
+
+/* Calls with(i, row) for the rows that take part in this layer, a block for each. */
+template <class With>
+static __device__ __forceinline__ void
+for_rows(const struct forward_state *s, With with)
+{
+    for (uint32_t i = blockIdx.x; i < s->a.n; i += gridDim.x)
+        if (row_of(s, i).from < s->l)
+            with(i, row_of(s, i));
 }
 
 /* Copies by one warp. */

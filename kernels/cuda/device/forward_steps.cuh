@@ -126,10 +126,10 @@ norm_head(Shared *s, uint32_t i, uint32_t h, bool is_key, const struct spread &w
     }
 }
 
-/* Norms over all heads of a row: each block computes the row's sum itself and processes some of its heads. */
+/* A block takes 16 heads of a row at a time. */
 template <class Shared>
 static __device__ __forceinline__ void
-norm_whole_heads(Shared *s)
+norm_heads(Shared *s)
 {
     const struct dev_model &m = s->model;
     const uint32_t warp = thread_here() / WARP, of_q = (m.heads + BLOCK_WARPS - 1) / BLOCK_WARPS,
@@ -138,27 +138,13 @@ norm_whole_heads(Shared *s)
         const uint32_t i = u / (of_q + of_k), part = u % (of_q + of_k);
         const bool is_key = part >= of_q;
         const uint32_t heads = is_key ? m.kv_heads : m.heads, h = (is_key ? part - of_q : part) * BLOCK_WARPS + warp;
+        struct spread whole = {0, 1}; /* of all heads together */
         if (row_of(s, i).from >= s->l)
             continue;
-        const struct spread whole = block_spread(m, raw_heads(s, i, is_key), heads * m.head_dim, s->parts);
+        if (m.form.whole_norms)
+            whole = block_spread(m, raw_heads(s, i, is_key), heads * m.head_dim, s->parts);
         if (h < heads)
             norm_head(s, i, h, is_key, whole);
-    }
-}
-
-template <class Shared>
-static __device__ __forceinline__ void
-norm_heads(Shared *s)
-{
-    const uint32_t q_heads = s->model.heads, heads = q_heads + s->model.kv_heads;
-    if (s->model.form.whole_norms) {
-        norm_whole_heads(s);
-        return;
-    }
-    for (uint32_t u = thread_here() / WARP * gridDim.x + blockIdx.x; u < s->a.n * heads; u += gridDim.x * BLOCK_WARPS) {
-        const uint32_t i = u / heads, h = u % heads;
-        if (row_of(s, i).from < s->l)
-            norm_head(s, i, h < q_heads ? h : h - q_heads, h >= q_heads, {0, 1});
     }
 }
 
@@ -191,7 +177,7 @@ leaves(struct forward_state *s, uint32_t l)
 {
     const float temperature = s->a.until.temperature[l];
     if (threadIdx.x < WARP) {
-        struct softmax_part all = {-INFINITY, 0};
+        struct softmax_part all = {};
         for (uint32_t b = threadIdx.x; b < gridDim.x; b += WARP) {
             const float2 part = __ldcg((const float2 *)s->a.kv_cache.until_parts + b);
             all.add(part.x, part.y, temperature);
@@ -247,15 +233,14 @@ inspect_rows(struct forward_state *s)
         atomicMax(&s->last_split, last);
 }
 
-/* Norms the hidden states of the rows in this layer, a block for each row. */
+/* Norms the hidden states of the rows. copies: also to F32, for a router, since products read halves. */
 static __device__ __forceinline__ void
-norm_rows(struct forward_state *s, uint32_t depth, const struct dev_norm &norm)
+norm_rows(struct forward_state *s, const struct dev_norm &norm, bool copies)
 {
-    for (uint32_t i = blockIdx.x; i < s->a.n; i += gridDim.x) {
-        const struct row &row = row_of(s, i);
-        if (row.from < s->l)
-            norm_row(s->model, hidden_of(s, row, depth), norm, s->a.kv_cache.normed, i, s->parts);
-    }
+    for_rows(s, [=](uint32_t i, const struct row &row) {
+        norm_row(s->model, s->model.exact, hidden_of(s, row, s->now.depth), norm, s->a.kv_cache.normed, i, s->parts,
+                 copies ? s->a.kv_cache.raw + (size_t)i * s->model.width : NULL);
+    });
 }
 
 /* Packs the pairs that a drafter's q, k and v read (feed.cu). */
@@ -263,45 +248,38 @@ static __device__ __forceinline__ void
 take_pairs(struct forward_state *s)
 {
     const uint32_t cols = 2 * s->model.width;
-    for (uint32_t i = blockIdx.x; i < s->a.n; i += gridDim.x) {
-        const struct row &row = row_of(s, i);
+    for_rows(s, [=](uint32_t i, const struct row &row) {
         const float *const from = s->a.kv_cache.pairs + (size_t)row.ring * (cols + 1);
-        if (row.from >= s->l)
-            continue;
         for (uint32_t k = thread_here(); k < cols; k += BLOCK_THREADS)
             put_activation(s->a.kv_cache.normed, s->model.exact, cols, i, k, from[k]);
         put_padding(s->a.kv_cache.normed, s->model.exact, cols, i);
-    }
+    });
 }
 
-/* hidden (l) = hidden (from) + the normed output of the sublayer. One block per row. */
+/* hidden (l) = hidden (depth) + the normed output of the sublayer. */
 static __device__ __forceinline__ void
-post_rows(struct forward_state *s, uint32_t from, const float *weight)
+post_rows(struct forward_state *s, const float *weight)
 {
     const uint32_t width = s->model.width;
     const struct dev_norm norm = {weight, NULL};
-    for (uint32_t i = blockIdx.x; i < s->a.n; i += gridDim.x) {
-        const struct row &row = row_of(s, i);
-        if (row.from >= s->l)
-            continue;
-        const float *const raw = s->a.kv_cache.raw + (size_t)i * width, *const before = hidden_of(s, row, from);
+    for_rows(s, [=](uint32_t i, const struct row &row) {
+        const float *const raw = s->a.kv_cache.raw + (size_t)i * width, *const before = hidden_of(s, row, s->now.depth);
         float *const after = hidden_of(s, row, s->l);
         const struct spread spread = block_spread(s->model, raw, width, s->parts);
         for (uint32_t k = thread_here(); k < width; k += BLOCK_THREADS)
             after[k] = fmaf(s->model.form.residual_scale, normed(norm, spread, raw[k], k), before[k]);
-    }
+    });
 }
 
 static __device__ __forceinline__ void
 copy_rows(struct forward_state *s)
 {
-    for (uint32_t i = blockIdx.x; i < s->a.n; i += gridDim.x) {
-        const struct row &row = row_of(s, i);
+    for_rows(s, [=](uint32_t, const struct row &row) {
         const float *from = hidden_of(s, row, s->l - 1);
         float *to = hidden_of(s, row, s->l);
-        for (uint32_t k = thread_here(); row.from < s->l && k < s->model.width; k += BLOCK_THREADS)
+        for (uint32_t k = thread_here(); k < s->model.width; k += BLOCK_THREADS)
             to[k] = from[k];
-    }
+    });
 }
 
 template <class KV, int PAIRS, int DIMS, class Shared>
@@ -359,8 +337,8 @@ static __device__ __forceinline__ void
 norm_probe(struct forward_state *s)
 {
     if (blockIdx.x == 0)
-        norm_row_as(s->model, s->model.exact || s->trained.full != NULL, probe_state(s), s->model.final_norm,
-                    s->a.kv_cache.until_normed, 0, s->parts);
+        norm_row(s->model, s->model.exact || s->trained.full != NULL, probe_state(s), s->model.final_norm,
+                 s->a.kv_cache.until_normed, 0, s->parts);
 }
 
 /* Returns the state of row i of the next product; NULL: the row takes no part. */
@@ -378,14 +356,7 @@ norm_to_smem_first(struct forward_state *s)
 {
     const bool norms = s->entry.norm.weight != NULL;
     uint16_t *const to = (uint16_t *)(s->work + SMEM_AT);
-    for (uint32_t i = 0; i < s->product.n && norms; i++)
-        if (smem_source(s, i) != NULL)
-            add_numbers(s->model, smem_source(s, i), s->norm_sums[i]);
-    __syncthreads();
-    for (uint32_t i = 0; i < s->product.n && norms; i++)
-        if (smem_source(s, i) != NULL)
-            add_deviations(s->model, smem_source(s, i), s->norm_sums[i], s->norm_parts[i]);
-    __syncthreads();
+    add_norm_sums(s, norms ? s->product.n : 0, true, [=](uint32_t i) { return smem_source(s, i); });
     for (uint32_t i = 0; i < s->product.n; i++) {
         const float *const state = smem_source(s, i);
         if (norms && state != NULL)
@@ -402,9 +373,7 @@ norm_to_smem(struct forward_state *s)
 {
     uint16_t *const to = (uint16_t *)(s->work + SMEM_AT);
     const uint32_t n = s->product.n;
-    for (uint32_t i = 0; i < n; i += 2)
-        add_squares(s->model, smem_source(s, i), i + 1 < n ? smem_source(s, i + 1) : NULL, &s->norm_parts[i]);
-    __syncthreads();
+    add_norm_sums(s, n, false, [=](uint32_t i) { return smem_source(s, i); });
     for (uint32_t i = 0; i < n; i += 2)
         put_smem(s->model, smem_source(s, i), i + 1 < n ? smem_source(s, i + 1) : NULL, s->entry.norm.weight,
                  &s->norm_parts[i], to, i, n);
@@ -423,22 +392,17 @@ do_elementwise(Shared *s)
         if (Shared::HAS_ALIBI && s->model.drafter.pairs)
             take_pairs(s);
         else
-            norm_rows(s, s->now.depth, {layer.attn_norm, layer.attn_norm_b});
+            norm_rows(s, {layer.attn_norm, layer.attn_norm_b}, false);
         break;
     case NORM_HEADS: norm_heads(s); break;
     case ATTEND: attend_all(s); break;
-    case POST_ATTENTION: post_rows(s, s->now.depth, layer.attn_post); break;
-    case NORM_MLP:
-        if (Shared::HAS_EXPERTS && layer.has_experts)
-            norm_for_router(s);
-        else
-            norm_rows(s, s->now.depth, mlp_norm(s));
-        break;
+    case POST_ATTENTION: post_rows(s, layer.attn_post); break;
+    case NORM_MLP: norm_rows(s, mlp_norm(s), Shared::HAS_EXPERTS && layer.has_experts); break;
     case ROUTE:
         if (Shared::HAS_EXPERTS)
             route_rows(s);
         break;
-    case POST_MLP: post_rows(s, s->now.depth, layer.ffn_post); break;
+    case POST_MLP: post_rows(s, layer.ffn_post); break;
     case CARRY: copy_rows(s); break;
     case SHIFT_PROBE: shift_probe(s); break;
     case NORM_PROBE: norm_probe(s); break;

@@ -39,17 +39,13 @@ cudaError_t launch_forward_moe(struct forward_args, uint32_t blocks, cudaStream_
 
 /* model: device pointer; sizes: host copy, for the grid. */
 cudaError_t launch_head(struct head_args, const struct dev_model *sizes, cudaStream_t); /* norm, logits, statistics */
-cudaError_t launch_product(struct matrix_args, enum weight_type, cudaStream_t);         /* of a matrix of this type */
+cudaError_t launch_product(struct matrix_args, cudaStream_t);
 cudaError_t launch_predictions(struct prediction_args, cudaStream_t);
-/* Computes the predictions of the layers that a forward pass probed, from until_logits: (L + 1), token TOKEN_NONE for
- * other layers; `last` receives the last one. */
-cudaError_t launch_until_predictions(struct forward_args, struct prediction *all, struct prediction *last,
-                                     const struct dev_model *sizes, cudaStream_t);
 
-cudaError_t launch_dist(struct dist_args, const struct dev_model *sizes, cudaStream_t);
+cudaError_t launch_dist(struct dist_args, cudaStream_t);
 cudaError_t launch_draw(struct draw_args, cudaStream_t);
 cudaError_t launch_overlap(struct overlap_args, cudaStream_t);
-cudaError_t launch_verify(struct verify_args, const struct dev_model *sizes, cudaStream_t);
+cudaError_t launch_verify(struct verify_args, cudaStream_t);
 
 #ifdef __cplusplus
 }

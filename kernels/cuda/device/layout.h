@@ -95,9 +95,10 @@ struct dev_barrier {  /* barrier of a cooperative grid: grid.cuh */
 
 /* ---- weights ---- */
 
-/* A matrix on the device: F32 (exact only; row-major, not packed), F16, BF16, Q8_0, Q4_0, Q4_K, Q6_K. */
+/* A matrix on the device: F32 (exact only), F16, BF16, Q8_0, Q4_0, Q4_K, Q6_K. */
 struct dev_matrix {
-    const void *quants;     /* (strips, units, WARP, 16) values; 4 and 6 bits: (strips, pairs); F32: (rows, cols) */
+    const void
+        *quants; /* (strips, units, WARP, 16) values; 4 and 6 bits: (strips, pairs); F32: (strips, STRIP, cols) */
     const void *scales;     /* Q8_0: (strips, units, 8, 2) F16, rows g and g+8 adjacent; of pairs: see below */
     const uint32_t *source; /* Rows are packed so that a strip is self-contained: in q and k the two rows of a */
                             /* rotated pair are rows g and g+8; in gate_up they are the gate and the up projection of */
@@ -186,17 +187,12 @@ enum epilogue_kind {
 /* Where the activations of a product are. */
 enum step_input { INPUT_NORMED, INPUT_ATTENDED, INPUT_GATED, INPUT_PROBE, INPUT_EXPERTS, INPUT_SHARED_EXPERT };
 
-/* The arrangement that outputs of an exact matrix would have in strips if it were packed: pack_plain, pack_heads,
- * pack_gate_up. */
-enum pairing { PAIR_NONE, PAIR_HEADS, PAIR_GATE_UP };
-
 struct dev_product {
     struct dev_matrix matrices[3]; /* of one type and width */
     uint32_t n_matrices;
     uint32_t first_matrix; /* number of matrices[0]: wq 0, wk 1, wv 2 */
     enum epilogue_kind kind;
     enum step_input input;
-    enum pairing pairing;
     enum layer_rope rope;
     struct dev_norm norm; /* of the input, where blocks norm rows themselves; weight NULL: there is none */
     bool by_squares;      /* this norm needs the sum of squares alone */
@@ -425,6 +421,13 @@ struct dev_kv_cache {
     struct row_dist *row_dists;     /* (head_rows), by node */
 };
 
+/* Returns the hidden state of a ring entry at a depth. */
+static inline HOST_DEVICE float *
+hidden_at(const struct dev_model *m, const struct dev_kv_cache *s, uint32_t ring, uint32_t depth)
+{
+    return s->hidden + ((size_t)ring * (m->n_layers + 1) + depth) * m->width;
+}
+
 /* ---- forward passes ---- */
 
 /* Rows that share their trunk: consecutive in the forward pass, same seq and n_trunk, at most ATTEND_PAIRS of them; position p
@@ -511,15 +514,10 @@ struct prediction_args {
     const token_t *tokens;     /* (vocab) ids, or NULL */
     struct head_piece *pieces; /* (n, head_pieces_of(vocab)) */
 
-    /* The rows of a head call: probes and results; or, if `rows` is NULL, */
-    const struct head_row *rows;    /* (n) */
-    struct prediction *predictions; /* (n) */
-
-    /* the layers that a forward pass probed, at most n of them, in order. */
-    const struct until_state *until;
-    const float *temperature;    /* by layer */
-    struct prediction *by_layer; /* by layer, or NULL */
-    struct prediction *last;
+    const struct head_row *rows;     /* (n) the rows of a head call; or, if NULL, */
+    const struct until_state *until; /* the layers that a forward pass probed, at most n of them, in order, */
+    const float *temperature;        /* by layer */
+    struct prediction *predictions;  /* (n); or by layer, those that were probed */
 };
 
 struct dist_args {
@@ -529,13 +527,9 @@ struct dist_args {
     uint32_t n;
 };
 
-struct dev_draw {
-    struct draw_req request; /* `without` and `out` are device pointers */
-};
-
 struct draw_args {
     struct dev_kv_cache kv_cache;
-    const struct dev_draw *draws;
+    const struct draw_req *requests; /* (n); `without` and `out` are device pointers */
     uint32_t n;
 };
 
@@ -545,8 +539,11 @@ struct overlap_args {
     uint32_t n;
 };
 
-struct dev_round {     /* a round to verify */
-    uint32_t first, n; /* range of its nodes; parents are relative to `first` */
+struct dev_round {                   /* a round to verify */
+    const struct verify_node *nodes; /* (n) */
+    const int32_t *logits_row;       /* (n) row of head_logits, or -1 */
+    struct row_dist *dists;          /* (n) */
+    uint32_t n;
     struct sampling sampling;
     uint64_t seed;
     struct verdict *verdict;
@@ -555,9 +552,7 @@ struct dev_round {     /* a round to verify */
 struct verify_args {
     const struct dev_model *model;
     struct dev_kv_cache kv_cache;
-    const struct dev_round *rounds;  /* (n) */
-    const struct verify_node *nodes; /* of all rounds, kv_cache.head_rows at most */
-    const int32_t *logits_row;       /* per node: row of head_logits, or -1 */
+    const struct dev_round *rounds; /* (n), with kv_cache.head_rows nodes in all at most */
     uint32_t n;
     uint32_t longest;                     /* largest number of nodes in a round */
     bool greedy, sampled;                 /* whether some rounds are greedy, sampled */

@@ -38,22 +38,29 @@ struct product {
 
 /* ---- strips ---- */
 
+/* A strip of a product and the rows that it is multiplied with. */
 struct strip_place {
     const struct dev_matrix *m;
-    uint32_t matrix, strip;
+    uint32_t matrix, strip; /* number of the matrix; of the strip, for its outputs */
+    uint32_t packed;        /* of the strip in the matrix's memory: other than `strip` in stacks of experts */
+    uint32_t first, n;      /* the functor's numbers of the rows: [first, first + n) */
 };
 
 /* Returns the product's strip number `strip`. */
 static __device__ __forceinline__ struct strip_place
 find_strip(const struct product &p, uint32_t strip)
 {
-    struct strip_place at = {p.matrices[0], 0, strip};
-    if (p.n_matrices > 1 && at.strip >= at.m->strips) {
-        at = {p.matrices[1], 1, at.strip - at.m->strips};
-        if (p.n_matrices > 2 && at.strip >= at.m->strips)
-            at = {p.matrices[2], 2, at.strip - at.m->strips};
+    const struct dev_matrix *m = p.matrices[0];
+    uint32_t matrix = 0;
+    if (p.n_matrices > 1 && strip >= m->strips) {
+        strip -= m->strips;
+        m = p.matrices[matrix = 1];
+        if (p.n_matrices > 2 && strip >= m->strips) {
+            strip -= m->strips;
+            m = p.matrices[matrix = 2];
+        }
     }
-    return at;
+    return {m, matrix, strip, strip, 0, p.n};
 }
 
 static __device__ __forceinline__ uint32_t
@@ -64,11 +71,17 @@ count_strips(const struct product &p)
     return n + (p.n_matrices > 2 ? p.matrices[2]->strips : 0);
 }
 
-/* The position of a strip: number `packed` of its matrix. */
+/* Where a strip's weights are: strip number `packed` of a matrix. */
 struct packed_place {
     const struct dev_matrix *m;
     uint32_t packed;
 };
+
+static __device__ __forceinline__ struct packed_place
+packed_of(const struct strip_place &at)
+{
+    return {at.m, at.packed};
+}
 
 /* A warp's share of a strip's units. */
 struct unit_share {
@@ -192,17 +205,15 @@ advance_ring(unit_of<T> (&ring)[unit_of<T>::DEPTH], float (&sum)[NT][4], const u
     }
 }
 
-/* The strips and rows that this block multiplies, NT tiles at a time: all strips of all matrices, with all rows. The
- * variants in forward_products.cuh have the same interface. */
+/* The strips and rows that this block multiplies, NT tiles at a time: all strips of all matrices, with all rows.
+ * listed_rows (forward_products.cuh) has the same interface. */
 template <int NT> struct all_rows {
-    using place = struct strip_place;
     struct of_lane {
     }; /* a lane's rows of a tile */
     const struct product &p;
-    const uint32_t end, passes;
+    const uint32_t end;
 
-    __device__ __forceinline__ explicit all_rows(const struct product &p)
-        : p(p), end(count_strips(p)), passes((p.n + NT * TILE - 1) / (NT * TILE))
+    __device__ __forceinline__ explicit all_rows(const struct product &p) : p(p), end(count_strips(p))
     {
     }
     __device__ __forceinline__ uint32_t
@@ -215,38 +226,23 @@ template <int NT> struct all_rows {
     {
         return gridDim.x;
     }
-    __device__ __forceinline__ place
+    __device__ __forceinline__ struct strip_place
     find(uint32_t strip) const
     {
         return find_strip(p, strip);
     }
     __device__ __forceinline__ struct packed_place
-    packed(const place &at) const
-    {
-        return {at.m, at.strip};
-    }
-    __device__ __forceinline__ struct packed_place
     following(const of_lane &, uint32_t strip) const /* result of look_up() */
     {
-        return packed(find(strip));
+        return packed_of(find(strip));
     }
     __device__ __forceinline__ uint32_t
-    passes_of(const place &) const
-    {
-        return passes;
-    }
-    __device__ __forceinline__ bool
-    has(const place &, uint32_t row) const
-    {
-        return row < p.n;
-    }
-    __device__ __forceinline__ uint32_t
-    number(const place &, uint32_t row) const /* row number passed to the functor */
+    input_row(const struct strip_place &, uint32_t row) const /* whose activations are this row's */
     {
         return row;
     }
     __device__ __forceinline__ of_lane
-    look_up(const place &, uint32_t, uint32_t, uint32_t) const
+    look_up(const struct strip_place &, uint32_t, uint32_t, uint32_t) const
     {
         return {};
     }
@@ -275,7 +271,7 @@ all_strips(const Rows &rows, float *shared, uint32_t *buffer_index, Before befor
         return;
     }
 
-    const struct packed_place begin = rows.packed(rows.find(rows.begin()));
+    const struct packed_place begin = packed_of(rows.find(rows.begin()));
     const typename unit_of<T>::place first = unit_of<T>::place_of(*begin.m, begin.packed, share.first, lane);
 #pragma unroll
     for (int i = 0; i < unit_of<T>::DEPTH; i++)
@@ -283,15 +279,15 @@ all_strips(const Rows &rows, float *shared, uint32_t *buffer_index, Before befor
     before();
 
     for (uint32_t strip = rows.begin(), pass = 0; strip < strips;) {
-        const typename Rows::place at = rows.find(strip);
-        const uint32_t tile = pass * NT, next = pass + 1 < rows.passes_of(at) ? strip : strip + rows.step();
+        const struct strip_place at = rows.find(strip);
+        const uint32_t tile = pass * NT, next = (tile + NT) * TILE < at.n ? strip : strip + rows.step();
         const bool owner = thread < NT * 2 * WARP;
         const uint2 packed = look_up_outputs(at, lane / 4, owner);
         const typename Rows::of_lane own = rows.look_up(at, tile, lane, next < strips ? next : strip);
         float sum[NT][4] = {};
         for (uint32_t done = 0; done < share.n; done += depth) {
             const bool more = done + depth < share.n;
-            const struct packed_place from = more ? rows.packed(at) : rows.following(own, next < strips ? next : strip);
+            const struct packed_place from = more ? packed_of(at) : rows.following(own, next < strips ? next : strip);
             const uint32_t after = more ? done + depth : 0, here = share.n - done,
                            left = more || next < strips ? share.n - after : 0;
             const uint4 *x[NT];
@@ -309,23 +305,14 @@ all_strips(const Rows &rows, float *shared, uint32_t *buffer_index, Before befor
         put_sums<NT>(sum, buffer, warp, lane);
         __syncthreads();
         const uint32_t row = tile * TILE + thread / (2 * WARP) * TILE + lane % 4 * 2 + warp % 2;
-        if (owner && rows.has(at, row)) {
+        if (owner && row < at.n) {
             const float2 y = add_sums<NT>(buffer, thread);
             const uint2 outputs = own_outputs(at, packed);
-            then(at.matrix, rows.number(at, row), outputs.x, outputs.y, y.x * unit_of<T>::FACTOR,
-                 y.y * unit_of<T>::FACTOR);
+            then(at.matrix, at.first + row, outputs.x, outputs.y, y.x * unit_of<T>::FACTOR, y.y * unit_of<T>::FACTOR);
         }
         pass = next == strip ? pass + 1 : 0;
         strip = next;
     }
-}
-
-template <enum weight_type T, int NT, class Then>
-static __device__ __forceinline__ void
-packed_strips(const struct product &p, float *shared, uint32_t *buffer_index, Then &then)
-{
-    all_strips<T, NT, false>(
-        all_rows<NT>(p), shared, buffer_index, [] {}, then);
 }
 
 /* ---- on their way into L2 ---- */
@@ -342,7 +329,7 @@ prefetch_strips(const Rows &rows, uint32_t from, uint32_t to, uint32_t i, uint32
     const uint32_t strips = rows.end, quants = (uint32_t)strip_quants(m.type, m.units),
                    scales = (uint32_t)strip_scales(m.type, m.units);
     for (uint32_t own = from / quants; own * quants < to && rows.begin() + own * rows.step() < strips; own++) {
-        const struct packed_place at = rows.packed(rows.find(rows.begin() + own * rows.step()));
+        const struct strip_place at = rows.find(rows.begin() + own * rows.step());
         const uint32_t start = own * quants, begin = from > start ? from - start : 0,
                        end = to - start < quants ? to - start : quants;
         prefetch_l2((const unsigned char *)at.m->quants + (size_t)at.packed * quants + begin, end - begin, i, n);
@@ -351,96 +338,38 @@ prefetch_strips(const Rows &rows, uint32_t from, uint32_t to, uint32_t i, uint32
     }
 }
 
-/* Products of exact models: F32, plain rows (layout.h), plain multiply-adds in one order. One warp per output; lanes
- * process every 32nd column and are summed in a tree. */
-
-/* Returns the output of packed row r (0..15) of a strip. */
-static __device__ __forceinline__ uint32_t
-exact_output(const struct dev_matrix &m, enum pairing pairing, uint32_t strip, uint32_t r,
-             const struct dev_model &model)
-{
-    const uint32_t g = r % 8, second = r / 8;
-    if (pairing == PAIR_GATE_UP) {
-        const uint32_t unit = strip * 8 + g, ffn = m.rows / 2;
-        return unit < ffn ? second * ffn + unit : UINT32_MAX;
-    }
-    if (pairing == PAIR_HEADS) {
-        const uint32_t pairs = model.head_dim / 2, rotated = model.rope_dims / 2, strips = (pairs + 7) / 8;
-        const uint32_t head = strip / strips, i = strip % strips * 8 + g;
-        if (i >= pairs)
-            return UINT32_MAX;
-        return head * model.head_dim +
-               (model.rope == ROPE_HALVES && i < rotated ? i + second * rotated : 2 * i + second);
-    }
-    const uint32_t o = strip * STRIP + r;
-    return o < m.rows ? o : UINT32_MAX;
-}
-
-static __device__ __forceinline__ uint32_t
-exact_strips(const struct dev_matrix &m, enum pairing pairing, uint32_t head_dim)
-{
-    if (pairing == PAIR_GATE_UP)
-        return (m.rows / 2 + 7) / 8;
-    if (pairing == PAIR_HEADS)
-        return m.rows / head_dim * ((head_dim / 2 + 7) / 8);
-    return (m.rows + STRIP - 1) / STRIP;
-}
-
-/* Multiplies a strip of the matrix, whose first output's weights are at `w`, with n rows. x_of(row) returns a row's
- * activations, and put(row, o0, o1, y0, y1) stores outputs. */
-template <class Row, class Put>
+/* Products of exact models: F32, packed rows one after the other (layout.h), plain multiply-adds in one order. One warp
+ * per output of a strip; lanes process every 32nd column and are summed in a tree. */
+template <class Rows, class Then>
 static __device__ __forceinline__ void
-exact_strip(const struct dev_matrix &m, const float *w, uint32_t strip, uint32_t n, enum pairing pairing,
-            const struct dev_model &model, float *shared, uint32_t *buffer_index, Row x_of, Put put)
+exact_strips(const Rows &rows, float *shared, uint32_t *buffer_index, Then &then)
 {
     const uint32_t thread = thread_here(), warp = thread / WARP, lane = thread % WARP, g = thread % 8, own = thread / 8;
-    const uint32_t o = exact_output(m, pairing, strip, warp, model);
-    w += o != UINT32_MAX ? (size_t)o * m.cols : 0;
-    for (uint32_t first = 0; first < n; first += TILE) {
-        const uint32_t rows = n - first < TILE ? n - first : TILE;
-        float *buffer = shared + *buffer_index * (STRIP * TILE);
-        *buffer_index = parity(*buffer_index + 1);
-        for (uint32_t r = 0; r < rows; r++) {
-            const float *x = x_of(first + r);
-            float sum = 0;
-            for (uint32_t k = lane; k < m.cols && o != UINT32_MAX; k += WARP)
-                sum = fmaf(w[k], x[k], sum);
-            sum = warp_sum(sum);
-            if (lane == 0)
-                buffer[r * STRIP + warp] = sum;
+    for (uint32_t i = rows.begin(); i < rows.end; i += rows.step()) {
+        const struct strip_place at = rows.find(i);
+        const uint32_t cols = at.m->cols;
+        const uint2 outputs = own_outputs(at, look_up_outputs(at, g, true));
+        const bool there = at.m->source != NULL || at.strip * STRIP + warp < at.m->rows;
+        const float *const w = (const float *)at.m->quants + ((size_t)at.packed * STRIP + warp) * cols;
+        for (uint32_t first = 0; first < at.n; first += TILE) {
+            const uint32_t n = at.n - first < TILE ? at.n - first : TILE;
+            float *buffer = shared + *buffer_index * (STRIP * TILE);
+            *buffer_index = parity(*buffer_index + 1);
+            for (uint32_t r = 0; r < n; r++) {
+                const float *x = (const float *)rows.p.x + (size_t)rows.input_row(at, first + r) * cols;
+                float sum = 0;
+                for (uint32_t k = lane; k < cols && there; k += WARP)
+                    sum = fmaf(w[k], x[k], sum);
+                sum = warp_sum(sum);
+                if (lane == 0)
+                    buffer[r * STRIP + warp] = sum;
+            }
+            __syncthreads();
+            if (own < n)
+                then(at.matrix, at.first + first + own, outputs.x, outputs.y, buffer[own * STRIP + g],
+                     buffer[own * STRIP + g + 8]);
         }
-        __syncthreads();
-        if (own < rows)
-            put(first + own, exact_output(m, pairing, strip, g, model), exact_output(m, pairing, strip, g + 8, model),
-                buffer[own * STRIP + g], buffer[own * STRIP + g + 8]);
     }
-}
-
-/* Multiplies one matrix, number `which` of a product. */
-template <class Then>
-static __device__ __forceinline__ void
-exact_matrix(const struct dev_matrix &m, uint32_t which, const struct product &p, enum pairing pairing,
-             const struct dev_model &model, float *shared, uint32_t *buffer_index, Then &then)
-{
-    const uint32_t strips = exact_strips(m, pairing, model.head_dim);
-    const auto x_of = [&](uint32_t row) { return (const float *)p.x + (size_t)row * m.cols; };
-    const auto put = [&](uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1) {
-        then(which, row, o0, o1, y0, y1);
-    };
-    for (uint32_t strip = blockIdx.x; strip < strips; strip += gridDim.x)
-        exact_strip(m, (const float *)m.quants, strip, p.n, pairing, model, shared, buffer_index, x_of, put);
-}
-
-template <class Then>
-static __device__ __forceinline__ void
-exact_product(const struct product &p, enum pairing pairing, const struct dev_model &model, float *shared,
-              uint32_t *buffer_index, Then &then)
-{
-    for (uint32_t i = 0; i < p.n_matrices; i++) /* values are not rotated */
-        exact_matrix(*(i == 0   ? p.matrices[0]
-                       : i == 1 ? p.matrices[1]
-                                : p.matrices[2]),
-                     i, p, pairing == PAIR_HEADS && i == 2 ? PAIR_NONE : pairing, model, shared, buffer_index, then);
 }
 
 #endif

@@ -99,15 +99,20 @@ normed(const struct dev_norm &norm, const struct spread &s, float x, uint32_t k)
     return norm.bias != NULL ? y + norm.bias[k] : y;
 }
 
-/* to[r] = the norm of from (width) F32, or from itself where there is no norm, by a whole block. exact: stored in F32. */
+/* to[r] = the norm of from (width) F32, or from itself where there is no norm, by a whole block; copy: the same in F32, or
+ * NULL. exact: to is F32. */
 static __device__ __forceinline__ void
-norm_row_as(const struct dev_model &m, bool exact, const float *from, const struct dev_norm &norm, void *to, uint32_t r,
-            float *parts)
+norm_row(const struct dev_model &m, bool exact, const float *from, const struct dev_norm &norm, void *to, uint32_t r,
+         float *parts, float *copy = NULL)
 {
     const bool norms = norm.weight != NULL;
     const struct spread s = norms ? block_spread(m, from, m.width, parts) : spread{0, 1};
-    for (uint32_t k = thread_here(); k < m.width; k += BLOCK_THREADS)
-        put_activation(to, exact, m.width, r, k, norms ? normed(norm, s, from[k], k) : from[k]);
+    for (uint32_t k = thread_here(); k < m.width; k += BLOCK_THREADS) {
+        const float x = norms ? normed(norm, s, from[k], k) : from[k];
+        put_activation(to, exact, m.width, r, k, x);
+        if (copy != NULL)
+            copy[k] = x;
+    }
     put_padding(to, exact, m.width, r);
 }
 
@@ -209,12 +214,6 @@ carry_smem(const struct dev_model &m, const float *from, uint16_t *to, uint32_t 
         to[smem_place(units, r, k)] = from == NULL || k >= m.width ? 0 : half_bits(from[k]);
 }
 
-static __device__ __forceinline__ void
-norm_row(const struct dev_model &m, const float *from, const struct dev_norm &norm, void *to, uint32_t r, float *parts)
-{
-    norm_row_as(m, m.exact, from, norm, to, r, parts);
-}
-
 /* Trained heads (backend_ops.heads): input of the final norm in a layer with an affine head. */
 
 /* Sum over k of w[k] x[k], by a warp: lanes take every 32nd and add up in a tree. */
@@ -225,19 +224,6 @@ warp_dot(const float *w, const float *x, uint32_t n)
     for (uint32_t k = threadIdx.x % WARP; k < n; k += WARP)
         sum = fmaf(w[k], x[k], sum);
     return warp_sum(sum);
-}
-
-/* Returns the spread of a row of hidden states, computed by a warp (norm.cuh). */
-static __device__ __forceinline__ struct spread
-warp_row_spread(const struct dev_model &m, const float *h)
-{
-    float mean = 0, squares = 0;
-    for (uint32_t k = threadIdx.x % WARP; k < m.width && m.form.centred; k += WARP)
-        mean += h[k];
-    mean = warp_sum(mean) / (float)m.width;
-    for (uint32_t k = threadIdx.x % WARP; k < m.width; k += WARP)
-        squares = fmaf(h[k] - mean, h[k] - mean, squares);
-    return spread_of(m, mean, warp_sum(squares), m.width);
 }
 
 /* Returns element o of h + A h + b, in every lane. */

@@ -11,7 +11,8 @@
 #define PIECE_WARPS   8
 #define PIECE_THREADS (PIECE_WARPS * WARP)
 #define THREAD_LOGITS (HEAD_PIECE / PIECE_THREADS)
-#define LANE_RANKS    ((PIECE_WARPS * PREDICTION_RANKS + WARP - 1) / WARP) /* of all warps' best, by lane of the first warp */
+#define LANE_RANKS                                                                                                     \
+    ((PIECE_WARPS * PREDICTION_RANKS + WARP - 1) / WARP) /* of all warps' best, by lane of the first warp */
 
 #define COUNTS_AS_ZERO (-100.0f) /* logits below it count as zero; avoids 0 * -infinity in the sums */
 
@@ -20,7 +21,7 @@ struct prediction_row {
     const struct head_piece *pieces;
     float temperature;
     int32_t final;
-    struct prediction *out, *copy; /* copy may be NULL */
+    struct prediction *out;
 };
 
 /* Finds the inputs and outputs of row i; returns false if there is no such row. */
@@ -30,22 +31,18 @@ find_row(const struct prediction_args *a, uint32_t i, struct prediction_row *row
     row->z = a->logits + (size_t)i * a->vocab;
     row->pieces = a->pieces + (size_t)i * head_pieces_of(a->vocab);
     row->final = -1;
-    row->copy = NULL;
     if (a->rows != NULL) {
         row->temperature = a->rows[i].temperature;
         row->final = a->rows[i].final;
         row->out = &a->predictions[i];
         return true;
     }
-    const uint32_t probes = a->until->probes;
-    if (i >= probes)
+    if (i >= a->until->probes)
         return false;
     const uint32_t layer = a->until->probed[i];
     row->temperature = a->temperature[layer];
-    row->out = a->by_layer != NULL ? &a->by_layer[layer] : a->last;
-    if (i + 1 == probes)
-        row->copy = a->last;
-    return a->by_layer != NULL || i + 1 == probes;
+    row->out = &a->predictions[layer];
+    return true;
 }
 
 /* ---- pieces ---- */
@@ -69,7 +66,6 @@ struct piece_scratch {
     uint64_t best[PIECE_WARPS * PREDICTION_RANKS];
     float sums[3][PIECE_WARPS];
     float max;
-    bool last; /* whether this is the row's last block */
 };
 
 /* Writes the best ten of a block's logits z, ids first + i * PIECE_THREADS + threadIdx.x, to the piece, and the best
@@ -268,17 +264,15 @@ merge(const struct prediction_args *a, const struct prediction_row *row, uint32_
         g.kl_final = kl < 0 ? 0 : (float)kl;
         g.rank_final = (int32_t)warp_reduce(above, add_op());
     }
-    if (lane == 0) {
+    if (lane == 0)
         *row->out = g;
-        if (row->copy != NULL)
-            *row->copy = g;
-    }
 }
 
 /* Compares a piece of z with that of the final layer's row f: computes the cross term, and the number of logits ranked
  * before that of f's argmax. Returns true in all threads of the last block of the row. */
 static __device__ bool
-compare(const struct prediction_args *a, const struct prediction_row *row, struct head_piece *mine, struct piece_scratch *s)
+compare(const struct prediction_args *a, const struct prediction_row *row, struct head_piece *mine,
+        struct piece_scratch *s)
 {
     const struct head_piece *const theirs = a->pieces + (size_t)row->final * gridDim.y;
     const float *const f = a->logits + (size_t)row->final * a->vocab, f_max = theirs[blockIdx.y].max;
@@ -298,13 +292,8 @@ compare(const struct prediction_args *a, const struct prediction_row *row, struc
     if (threadIdx.x == 0) {
         mine->cross = sum[0];
         mine->above = (uint32_t)sum[1];
-        __threadfence();
-        struct head_piece *const counter = &a->pieces[(size_t)blockIdx.x * gridDim.y];
-        s->last = atomicAdd(&counter->arrived, 1u) + 1 == gridDim.y;
-        __threadfence();
     }
-    __syncthreads();
-    return s->last;
+    return is_last(&a->pieces[(size_t)blockIdx.x * gridDim.y].arrived, gridDim.y - 1);
 }
 
 /* Grid: (rows, pieces). */
@@ -313,8 +302,7 @@ __launch_bounds__(PIECE_THREADS) conclude(struct prediction_args a)
 {
     __shared__ struct piece_scratch scratch;
     struct prediction_row row;
-    const bool there = find_row(&a, blockIdx.x, &row);
-    if (!there || (row.final < 0 && blockIdx.y > 0))
+    if (!find_row(&a, blockIdx.x, &row) || (row.final < 0 && blockIdx.y > 0))
         return;
     struct head_piece *const mine = &a.pieces[(size_t)blockIdx.x * gridDim.y + blockIdx.y];
     if (row.final >= 0 && !compare(&a, &row, mine, &scratch))
@@ -327,37 +315,6 @@ cudaError_t
 launch_predictions(struct prediction_args a, cudaStream_t stream)
 {
     const dim3 grid(a.n, head_pieces_of(a.vocab));
-    if (a.n == 0)
-        return cudaSuccess;
     const cudaError_t said = launch(summarise, grid, PIECE_THREADS, a, stream);
     return said == cudaSuccess ? launch(conclude, grid, PIECE_THREADS, a, stream) : said;
-}
-
-/* ---- the layers that a forward pass probed ---- */
-
-__global__ void
-__launch_bounds__(PIECE_THREADS) clear_predictions(struct prediction_args a)
-{
-    for (uint32_t layer = threadIdx.x; a.by_layer != NULL && layer <= a.n; layer += PIECE_THREADS)
-        a.by_layer[layer].token = TOKEN_NONE;
-    if (threadIdx.x == 0)
-        a.last->token = TOKEN_NONE;
-}
-
-cudaError_t
-launch_until_predictions(struct forward_args forward, struct prediction *all, struct prediction *last,
-                         const struct dev_model *sizes, cudaStream_t stream)
-{
-    struct prediction_args a = {};
-    a.logits = forward.kv_cache.until_logits;
-    a.vocab = sizes->vocab;
-    a.tokens = sizes->drafter.tokens;
-    a.n = sizes->n_layers;
-    a.pieces = forward.kv_cache.head_pieces;
-    a.until = forward.until.state;
-    a.temperature = forward.until.temperature;
-    a.by_layer = all;
-    a.last = last;
-    const cudaError_t said = launch(clear_predictions, 1, PIECE_THREADS, a, stream);
-    return said == cudaSuccess ? launch_predictions(a, stream) : said;
 }

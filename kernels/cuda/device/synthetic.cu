@@ -41,12 +41,11 @@ __launch_bounds__(SYNTHETIC_THREADS) plant(struct synthetic_args a)
     for (uint32_t b = 0; b < SYNTHETIC_WORD; b++) {
         const uint32_t k = word * SYNTHETIC_WORD + b, column = u * UNIT + k;
         const int value = (int8_t)(n >> (8 * b) & 0xff);
-        if (m.type == WEIGHT_F32) { /* plain rows */
-            if (there && column < m.cols) {
-                const float x = (float)value * p.scale;
-                ((float *)m.quants)[(size_t)output * m.cols + column] =
+        if (m.type == WEIGHT_F32) { /* not in units */
+            const float x = (float)value * p.scale;
+            if (column < m.cols)
+                ((float *)m.quants)[(size_t)packed * m.cols + column] =
                     a.from[part] == WEIGHT_BF16 ? unpack_bf16s(pack_bf16s(x, 0)).x : x;
-            }
         } else {
             synthetic_value(m, a.from[part], p.scale, unit, r, k, column < m.cols ? value : 0);
         }

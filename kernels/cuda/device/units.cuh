@@ -177,7 +177,7 @@ template <> struct unit_of<WEIGHT_Q4_0> {
     {
         return {opaque(pair_quants(m, BYTES, strip, unit) + lane * 16),
                 opaque((const unsigned char *)m.scales + (size_t)strip * (m.units / 2 * PAIR_SCALES) +
-                        (unit * PAIR_SCALES + lane / 4 * 8))};
+                       (unit * PAIR_SCALES + lane / 4 * 8))};
     }
     __device__ __forceinline__ void
     load(const place &at, uint32_t i, bool take)
@@ -337,6 +337,25 @@ template <> struct unit_of<WEIGHT_Q6_K> {
         }
     }
 };
+
+template <enum weight_type T> struct packed_type {
+    static const enum weight_type value = T;
+};
+
+/* Calls with(packed_type) for a type of packed weights. */
+template <class With>
+static __device__ __forceinline__ void
+with_type(enum weight_type type, With with)
+{
+    switch (type) {
+    case WEIGHT_Q8_0: with(packed_type<WEIGHT_Q8_0>()); break;
+    case WEIGHT_Q4_0: with(packed_type<WEIGHT_Q4_0>()); break;
+    case WEIGHT_Q4_K: with(packed_type<WEIGHT_Q4_K>()); break;
+    case WEIGHT_Q6_K: with(packed_type<WEIGHT_Q6_K>()); break;
+    case WEIGHT_BF16: with(packed_type<WEIGHT_BF16>()); break;
+    default: with(packed_type<WEIGHT_F16>());
+    }
+}
 
 /* Single elements of packed weights. */
 

@@ -7,24 +7,9 @@
 #include "kernels/cuda/device/launch.cuh"
 #include "kernels/cuda/device/launch.h"
 
-/* A round during its walk. */
-struct walked {
-    const struct verify_node *nodes; /* (n) */
-    const int32_t *logits_row;       /* (n) */
-    uint32_t n;
-    bool sampled;
-    struct verdict *out;
-};
-
-static __device__ __forceinline__ struct walked
-walked_round(const struct verify_args &a, const struct dev_round &r)
-{
-    return {a.nodes + r.first, a.logits_row + r.first, r.n, r.sampling.temperature > 0, r.verdict};
-}
-
 /* Copies the target's predictions for the nodes; called by the first VERIFY_NODES threads. */
 static __device__ void
-judge(const struct walked &w, const struct prediction *predictions)
+judge(const struct dev_round &w, const struct prediction *predictions)
 {
     const uint32_t i = threadIdx.x;
     if (i >= VERIFY_NODES)
@@ -33,7 +18,7 @@ judge(const struct walked &w, const struct prediction *predictions)
     g.token = TOKEN_NONE;
     if (i < w.n && w.logits_row[i] >= 0)
         g = predictions[w.logits_row[i]];
-    w.out->judged[i] = g;
+    w.verdict->judged[i] = g;
 }
 
 /* ---- greedy ---- */
@@ -42,13 +27,13 @@ judge(const struct walked &w, const struct prediction *predictions)
 __global__ void
 __launch_bounds__(VERIFY_NODES) walk_greedy(struct verify_args a)
 {
-    const struct walked w = walked_round(a, a.rounds[blockIdx.x]);
-    if (w.sampled)
+    const struct dev_round w = a.rounds[blockIdx.x];
+    if (w.sampling.temperature > 0)
         return;
     judge(w, a.predictions);
     if (threadIdx.x != 0)
         return;
-    struct verdict *const out = w.out;
+    struct verdict *const out = w.verdict;
     uint32_t n_path = 0;
     for (uint32_t node = 0;;) {
         const token_t argmax = a.predictions[w.logits_row[node]].token;
@@ -86,11 +71,11 @@ __launch_bounds__(ROW_THREADS) measure_nodes(struct verify_args a)
     const struct dev_round *const round = &a.rounds[blockIdx.y];
     if (blockIdx.x >= round->n || !(round->sampling.temperature > 0))
         return;
-    const uint32_t node = round->first + blockIdx.x;
-    const dist_t q = a.nodes[node].q;
+    const int32_t row = round->logits_row[blockIdx.x];
+    const dist_t q = round->nodes[blockIdx.x].q;
     struct row_dist dist = {};
-    if (a.logits_row[node] >= 0) {
-        const float *const z = a.kv_cache.head_logits + (size_t)a.logits_row[node] * vocab;
+    if (row >= 0) {
+        const float *const z = a.kv_cache.head_logits + (size_t)row * vocab;
         dist = measure_dist(z, vocab, &round->sampling, &scratch);
         dist.total = mass_value(block_mass([=](uint32_t v) { return dist_p(&dist, z[v], v); }, vocab, &scratch.block));
     }
@@ -100,7 +85,7 @@ __launch_bounds__(ROW_THREADS) measure_nodes(struct verify_args a)
         dist.q_total = mass_value(block_mass(drawn_from, whole, &scratch.block));
     }
     if (threadIdx.x == 0)
-        a.kv_cache.row_dists[node] = dist;
+        round->dists[blockIdx.x] = dist;
 }
 
 /* The target's distribution at a node, not normalised, with rejected candidates subtracted. */
@@ -170,8 +155,8 @@ accept(struct test *t, const struct verify_args *a, const struct verify_node *ch
 {
     const uint32_t x = (uint32_t)child->token;
     const uint32_t whole = a->kv_cache.dists_vocab; /* the size of q, at least vocab */
-    const struct stored_p q = {child->q == DIST_NONE ? NULL : a->kv_cache.dists_p + (size_t)child->q * whole, t->rejected,
-                               t->n_rejected};
+    const struct stored_p q = {child->q == DIST_NONE ? NULL : a->kv_cache.dists_p + (size_t)child->q * whole,
+                               t->rejected, t->n_rejected};
     const double px = x < vocab ? (double)t->p(x) / t->total : 0, qx = child->q == DIST_NONE ? 0 : (double)q(x);
     double q_total = 0;
     if (qx > 0)
@@ -184,19 +169,17 @@ accept(struct test *t, const struct verify_args *a, const struct verify_node *ch
 
 /* Walks a sampled round, with a whole block that has verify_p (2, vocab) to itself. */
 static __device__ void
-walk_round(const struct verify_args &a, const struct dev_round &round, float *verify_p, token_t *rejected,
+walk_round(const struct verify_args &a, const struct dev_round &w, float *verify_p, token_t *rejected,
            struct block_scratch *scratch)
 {
     const uint32_t vocab = a.model->vocab;
-    const struct walked w = walked_round(a, round);
-    const struct row_dist *const dists = a.kv_cache.row_dists + round.first;
     judge(w, a.predictions);
-    struct rng_key key = {round.seed, 0, 0, 0, 0};
+    struct rng_key key = {w.seed, 0, 0, 0, 0};
     struct test t = {{}, 1, verify_p, verify_p + vocab, rejected, 0};
     uint32_t n_path = 0, node = 0, kind = NEXT_CANDIDATE;
     token_t following = TOKEN_NONE;
     for (;;) {
-        t.p.dist = dists[node], t.p.z = a.kv_cache.head_logits + (size_t)w.logits_row[node] * vocab, t.p.rest = NULL;
+        t.p.dist = w.dists[node], t.p.z = a.kv_cache.head_logits + (size_t)w.logits_row[node] * vocab, t.p.rest = NULL;
         t.total = t.p.dist.total;
         t.n_rejected = 0;
         uint32_t next = 0, siblings = 0;
@@ -204,7 +187,7 @@ walk_round(const struct verify_args &a, const struct dev_round &round, float *ve
             if (w.nodes[i].parent != (int32_t)node)
                 continue;
             key.pos = w.nodes[i].pos, key.purpose = RNG_ACCEPT, key.index = siblings++;
-            next = accept(&t, &a, &w.nodes[i], dists[i].q_total, vocab, &key, scratch) ? i : 0;
+            next = accept(&t, &a, &w.nodes[i], w.dists[i].q_total, vocab, &key, scratch) ? i : 0;
         }
         if (next == 0) {
             kind = siblings > 0 ? NEXT_CORRECTION : NEXT_BONUS;
@@ -214,7 +197,7 @@ walk_round(const struct verify_args &a, const struct dev_round &round, float *ve
             break;
         }
         if (threadIdx.x == 0)
-            w.out->path[n_path] = next;
+            w.verdict->path[n_path] = next;
         n_path++;
         if (w.logits_row[next] < 0) {
             following = w.nodes[next].token;
@@ -223,9 +206,9 @@ walk_round(const struct verify_args &a, const struct dev_round &round, float *ve
         node = next;
     }
     if (threadIdx.x == 0) {
-        w.out->n_path = n_path;
-        w.out->next = following;
-        w.out->kind = (enum next_kind)kind;
+        w.verdict->n_path = n_path;
+        w.verdict->next = following;
+        w.verdict->kind = (enum next_kind)kind;
     }
 }
 
@@ -237,17 +220,17 @@ __launch_bounds__(ROW_THREADS) walk_sampling(struct verify_args a)
     __shared__ token_t rejected[VERIFY_NODES];
     float *const mine = a.kv_cache.verify_p + (size_t)blockIdx.x * 2 * a.model->vocab;
     for (uint32_t i = blockIdx.x; i < a.n; i += gridDim.x) {
-        if (!(a.rounds[i].sampling.temperature > 0))
+        const struct dev_round round = a.rounds[i];
+        if (!(round.sampling.temperature > 0))
             continue;
-        walk_round(a, a.rounds[i], mine, rejected, &scratch);
+        walk_round(a, round, mine, rejected, &scratch);
         __syncthreads(); /* slower threads may still read what the next round overwrites */
     }
 }
 
 cudaError_t
-launch_verify(struct verify_args a, const struct dev_model *sizes, cudaStream_t stream)
+launch_verify(struct verify_args a, cudaStream_t stream)
 {
-    (void)sizes;
     cudaError_t said = cudaSuccess;
     if (a.greedy)
         said = launch(walk_greedy, a.n, VERIFY_NODES, a, stream);

@@ -51,7 +51,8 @@ struct head_case {
         kv_cache.head_normed = own(std::vector<uint16_t>((size_t)64 * units_of(k.width) * UNIT, 0));
         kv_cache.head_logits = own(std::vector<float>((size_t)MOST_ROWS * k.vocab, NAN));
         kv_cache.head_pieces = own(std::vector<struct head_piece>((size_t)MOST_ROWS * head_pieces_of(k.vocab)));
-        SUCCEEDS(cudaMemset(kv_cache.head_pieces, 0, MOST_ROWS * head_pieces_of(k.vocab) * sizeof *kv_cache.head_pieces));
+        SUCCEEDS(
+            cudaMemset(kv_cache.head_pieces, 0, MOST_ROWS * head_pieces_of(k.vocab) * sizeof *kv_cache.head_pieces));
         kv_cache.dists_vocab = k.vocab;
         kv_cache.dists_p = own(std::vector<float>((size_t)4 * k.vocab, NAN));
     }
@@ -79,7 +80,8 @@ struct head_case {
         for (uint32_t i = 0; i < n; i++)
             rows.push_back({which[i], LAYERS, false, 0.5f + (float)i / 8, i + 1 < n ? (int32_t)n - 1 : -1});
         struct head_row *rows_there = on_device(rows);
-        struct prediction *predictions_there = predictions != NULL ? on_device(std::vector<struct prediction>(n)) : NULL;
+        struct prediction *predictions_there =
+            predictions != NULL ? on_device(std::vector<struct prediction>(n)) : NULL;
         struct head_args a = {};
         a.model = model;
         a.kv_cache = kv_cache;
@@ -220,14 +222,15 @@ smoke_distributions(struct smoke *s)
     a.kv_cache = c.kv_cache;
     a.requests = c.own(requests);
     a.n = n;
-    SUCCEEDS(launch_dist(a, &c.sizes, nullptr));
+    SUCCEEDS(launch_dist(a, nullptr));
     SUCCEEDS(cudaDeviceSynchronize());
     const std::vector<float> p = fetched(c.kv_cache.dists_p, (size_t)n * vocab);
     std::vector<float> want(vocab);
     std::vector<uint32_t> order(vocab);
     for (uint32_t i = 0; i < n; i++) {
         const float *const got = &p[(size_t)(n - 1 - i) * vocab];
-        double sum = 0, least = 1, moved = 0; /* moved: probability of tokens that rounding put on the other side of a cut */
+        double sum = 0, least = 1,
+               moved = 0; /* moved: probability of tokens that rounding put on the other side of a cut */
         sampling_dist(&z[(size_t)i * vocab], vocab, &ways[i], want.data(), order.data());
         for (uint32_t v = 0; v < vocab; v++)
             least = want[v] > 0 && (double)want[v] < least ? (double)want[v] : least;

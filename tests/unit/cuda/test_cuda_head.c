@@ -69,9 +69,9 @@ open_bench(struct bench *b, enum weight_type type, uint32_t vocab, uint32_t widt
     struct packing packing;
     *b = (struct bench){.vocab = vocab, .width = width, .layers = 2, .ring = MAX_ROWS};
     b->head = random_tensor(type, vocab, width);
-    assert_true(pack_plain(&packing, &b->head, exact));
-    const size_t quant_bytes = exact ? (size_t)vocab * width * 4 : pack_quant_bytes(&packing) * packing.strips,
-                 scale_bytes = exact ? 0 : pack_scale_bytes(&packing) * packing.strips;
+    packing = pack_plain(&b->head, exact);
+    const size_t quant_bytes = pack_quant_bytes(&packing) * packing.strips,
+                 scale_bytes = pack_scale_bytes(&packing) * packing.strips;
     void *quants = host_memory(quant_bytes), *scales = host_memory(scale_bytes + 1);
     assert_true(pack_strips(&packing, 0, packing.strips, 1, quants, scales));
 

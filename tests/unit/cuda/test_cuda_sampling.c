@@ -20,7 +20,7 @@ make_dists(struct bench *b, const float *logits, uint32_t n, const struct sampli
     send(b->kv_cache.head_logits, logits, bytes);
     send(b->arena, requests, n * sizeof *requests);
     const struct dist_args a = {.model = b->dev_model, .kv_cache = b->kv_cache, .requests = b->arena, .n = n};
-    assert_int_equal(launch_dist(a, &b->model, 0), cudaSuccess);
+    assert_int_equal(launch_dist(a, 0), cudaSuccess);
     for (uint32_t i = 0; i < n; i++)
         fetch(p + (size_t)i * b->model.vocab, b->kv_cache.dists_p + (size_t)(n - 1 - i) * b->model.vocab,
               b->model.vocab * sizeof *p);
@@ -114,18 +114,18 @@ static void
 make_draws(struct bench *b, const float *p, const struct rng_key *keys, uint32_t n, const token_t *without,
            size_t n_without, bool likeliest, token_t *out)
 {
-    struct dev_draw *const draws = calloc(n, sizeof *draws);
+    struct draw_req *const draws = calloc(n, sizeof *draws);
     assert_non_null(draws);
     assert_true(n * sizeof *draws + n * sizeof *out + n_without * sizeof *without < ARENA);
-    token_t *const dev_out = (token_t *)((struct dev_draw *)b->arena + n), *const dev_without = dev_out + n;
+    token_t *const dev_out = (token_t *)((struct draw_req *)b->arena + n), *const dev_without = dev_out + n;
     for (uint32_t i = 0; i < n; i++)
-        draws[i].request = (struct draw_req){
+        draws[i] = (struct draw_req){
             .likeliest = likeliest, .key = keys[i], .without = dev_without, .n_without = n_without, .out = dev_out + i};
     send(b->kv_cache.dists_p, p, b->model.vocab * sizeof *p);
     send(b->arena, draws, n * sizeof *draws);
     if (n_without > 0)
         send(dev_without, without, n_without * sizeof *without);
-    const struct draw_args a = {.kv_cache = b->kv_cache, .draws = b->arena, .n = n};
+    const struct draw_args a = {.kv_cache = b->kv_cache, .requests = b->arena, .n = n};
     assert_int_equal(launch_draw(a, 0), cudaSuccess);
     fetch(out, dev_out, n * sizeof *out);
     free(draws);

@@ -22,7 +22,7 @@ norm_one(struct norm_args a)
 {
     SHARED_MEMORY(float, parts);
     if (blockIdx.x == 0)
-        norm_row(a.model, a.from, a.norm, a.to, 5, parts);
+        norm_row(a.model, a.model.exact, a.from, a.norm, a.to, 5, parts);
 }
 
 TEST(rows_are_normed_in_every_form)

@@ -25,19 +25,19 @@ verify_all(struct bench *b, const struct tree *t, const struct verify_req *r, ui
     struct prediction *const predictions = (struct prediction *)(rows + BENCH_ROUNDS * VERIFY_NODES);
     struct dev_round *const rounds = (struct dev_round *)(predictions + BENCH_ROUNDS * VERIFY_NODES);
     struct verdict *const verdicts = (struct verdict *)((char *)b->arena + ARENA / 2);
-    struct verify_args a = {.model = b->dev_model,
-                            .kv_cache = b->kv_cache,
-                            .rounds = rounds,
-                            .nodes = nodes,
-                            .logits_row = rows,
-                            .n = n,
-                            .predictions = predictions};
+    struct verify_args a = {
+        .model = b->dev_model, .kv_cache = b->kv_cache, .rounds = rounds, .n = n, .predictions = predictions};
     for (uint32_t i = 0, at = 0; i < n; at += t[i++].n) {
         int32_t row[VERIFY_NODES];
         for (uint32_t j = 0; j < t[i].n; j++)
             row[j] = t[i].row[j] < 0 ? -1 : t[i].row[j] + (int32_t)(i * VERIFY_NODES);
-        const struct dev_round round = {
-            .first = at, .n = t[i].n, .sampling = r[i].sampling, .seed = r[i].seed, .verdict = verdicts + i};
+        const struct dev_round round = {.nodes = nodes + at,
+                                        .logits_row = rows + at,
+                                        .dists = b->kv_cache.row_dists + at,
+                                        .n = t[i].n,
+                                        .sampling = r[i].sampling,
+                                        .seed = r[i].seed,
+                                        .verdict = verdicts + i};
         send(&rounds[i], &round, sizeof round);
         send(nodes + at, t[i].nodes, t[i].n * sizeof *nodes);
         send(rows + at, row, t[i].n * sizeof *rows);
@@ -46,7 +46,7 @@ verify_all(struct bench *b, const struct tree *t, const struct verify_req *r, ui
         a.sampled = a.sampled || r[i].sampling.temperature > 0;
         a.greedy = a.greedy || !(r[i].sampling.temperature > 0);
     }
-    assert_int_equal(launch_verify(a, &b->model, 0), cudaSuccess);
+    assert_int_equal(launch_verify(a, 0), cudaSuccess);
     fetch(out, verdicts, n * sizeof *out);
 }
 
