@@ -11,7 +11,7 @@
 
 #define ASKED 64 /* maximum number of algorithms requested; the library has fewer per shape */
 
-struct gemm_plan {
+struct gemm_plan { /* a shape and its algorithm */
     struct gemm_plan *next;
     struct gemm_shape shape;
     cublasLtMatmulDesc_t what;
@@ -157,43 +157,43 @@ same(const struct gemm_shape *a, const struct gemm_shape *b)
            a->transpose_x == b->transpose_x;
 }
 
-static bool
-gemm_plan(struct gemm *g, const struct gemm_shape *shape, const struct gemm_plan **out, struct err *err)
+/* Returns the plan of a shape, which is made once; NULL on failure. */
+static struct gemm_plan *
+plan_of(struct gemm *g, const struct gemm_shape *shape, struct err *err)
 {
     struct gemm_plan **at = &g->plans;
-    for (; *at != NULL; at = &(*at)->next)
-        if (same(&(*at)->shape, shape)) {
-            *out = *at;
-            return true;
-        }
+    while (*at != NULL && !same(&(*at)->shape, shape))
+        at = &(*at)->next;
+    if (*at != NULL)
+        return *at;
     struct gemm_plan *p = calloc(1, sizeof *p);
-    *out = NULL;
-    if (p == NULL)
-        return err_set(err, ERR_WORK, "not enough memory for cuBLASLt");
+    if (p == NULL) {
+        err_set(err, ERR_WORK, "not enough memory for cuBLASLt");
+        return NULL;
+    }
     p->shape = *shape;
     if (!describe(p, err) || !choose(g, p, err)) {
         free_plan(p);
-        return false;
+        return NULL;
     }
-    *out = *at = p;
-    return true;
+    return *at = p;
 }
 
 static bool
-gemm_multiply(struct gemm *g, const struct gemm_plan *p, const void *w, const void *x, float *y, float beta,
+gemm_multiply(struct gemm *g, const struct gemm_shape *shape, const void *w, const void *x, float *y, float beta,
               cudaStream_t stream, struct err *err)
 {
     const float alpha = 1;
-    return did(cublasLtMatmul(g->handle, p->what, &alpha, w, p->a, x, p->b, &beta, y, p->d, y, p->d, &p->algorithm,
-                              NULL, 0, stream),
-               "multiplying", err);
+    const struct gemm_plan *const p = plan_of(g, shape, err);
+    return p != NULL && did(cublasLtMatmul(g->handle, p->what, &alpha, w, p->a, x, p->b, &beta, y, p->d, y, p->d,
+                                           &p->algorithm, NULL, 0, stream),
+                            "multiplying", err);
 }
 
 static const struct gemm_ops cublas_gemm = {
     .abi = GEMM_ABI,
     .open = gemm_open,
     .close = gemm_close,
-    .plan = gemm_plan,
     .multiply = gemm_multiply,
 };
 

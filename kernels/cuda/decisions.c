@@ -38,7 +38,7 @@ run_probes(struct kv_cache *s, uint32_t n, struct prediction *out)
         s->final_row[s->head_rows[i].ring] = -1;
     if (n == 0)
         return true;
-    struct prediction *there = cuda_kv_cache_results(s, n, sizeof *there, &host);
+    struct prediction *there = cuda_kv_cache_take(s, &s->results, n, sizeof *there, &host);
     const struct prediction *here = host;
     if (!run_head(s, n, there))
         return false;
@@ -51,38 +51,20 @@ run_probes(struct kv_cache *s, uint32_t n, struct prediction *out)
     return true;
 }
 
-/* Returns the number of rows that a probe adds to the call: it may also need its final layer, or its row may already be
- * present. */
-static uint32_t
-rows_of_probe(const struct kv_cache *s, const struct probe *p)
-{
-    const uint32_t depth = s->weights->desc.n_layers;
-    const int32_t final = s->final_row[p->ring];
-    if (p->layer == depth)
-        return final >= 0 && s->requests[final] < 0 ? 0 : 1;
-    return p->versus_final && final < 0 ? 2 : 1;
-}
-
-/* Adds a probe to the call. The final layer of a ring entry is computed once for all of its probes in a call; a probe
- * of that layer itself uses the same row if no other probe has it. */
+/* Adds a probe to the call, with one row or two. The final layer of a ring entry is computed once for all of its probes in
+ * a call; a probe of that layer itself uses the same row if no other probe has it. */
 static uint32_t
 add_probe(struct kv_cache *s, uint32_t n, const struct probe *p, int32_t request)
 {
     const uint32_t depth = s->weights->desc.n_layers;
+    const bool is_final = p->layer == depth;
     int32_t *final = &s->final_row[p->ring];
-    uint32_t at = n;
-    if (p->layer == depth && *final >= 0 && s->requests[*final] < 0) {
-        at = (uint32_t)*final;
-    } else {
-        if (p->versus_final && p->layer != depth && *final < 0) {
-            *final = (int32_t)n;
-            s->requests[n] = -1;
-            s->head_rows[n++] = plain_row(p->ring, depth);
-        }
-        at = n++;
-        if (p->layer == depth && *final < 0)
-            *final = (int32_t)at;
+    if (*final < 0 && (is_final || p->versus_final)) {
+        *final = (int32_t)n;
+        s->requests[n] = -1;
+        s->head_rows[n++] = plain_row(p->ring, depth);
     }
+    const uint32_t at = is_final && s->requests[*final] < 0 ? (uint32_t)*final : n++;
     s->requests[at] = request;
     s->head_rows[at] = (struct head_row){.ring = p->ring,
                                          .layer = p->layer,
@@ -101,7 +83,8 @@ decide_predict(struct kv_cache *s, const struct probe *probes, size_t n, struct 
     if (n == 0 || !cuda_kv_cache_begins(s))
         return true;
     for (size_t i = 0; i < n; i++) {
-        if (rows + rows_of_probe(s, &probes[i]) > s->dev.head_rows) {
+        const bool two = probes[i].versus_final && s->final_row[probes[i].ring] < 0;
+        if (rows + (two ? 2 : 1) > s->dev.head_rows) {
             if (!run_probes(s, rows, out))
                 return true;
             rows = 0;
@@ -150,8 +133,8 @@ decide_draw(struct kv_cache *s, const struct draw_req *requests, size_t n)
     if (n == 0 || !cuda_kv_cache_begins(s))
         return true;
     const struct draw_args a = {
-        .kv_cache = s->dev, .requests = cuda_kv_cache_args(s, n, sizeof *requests, &host), .n = (uint32_t)n};
-    token_t *there = cuda_kv_cache_results(s, n, sizeof *there, &tokens);
+        .kv_cache = s->dev, .requests = cuda_kv_cache_take(s, &s->args, n, sizeof *requests, &host), .n = (uint32_t)n};
+    token_t *there = cuda_kv_cache_take(s, &s->results, n, sizeof *there, &tokens);
     for (size_t i = 0; i < n && !s->failed; i++) {
         struct draw_req *r = (struct draw_req *)host + i;
         *r = requests[i];
@@ -173,8 +156,8 @@ decide_overlap(struct kv_cache *s, const struct overlap_req *requests, size_t n)
     if (n == 0 || !cuda_kv_cache_begins(s))
         return true;
     const struct overlap_args a = {
-        .kv_cache = s->dev, .requests = cuda_kv_cache_args(s, n, sizeof *requests, &host), .n = (uint32_t)n};
-    struct overlap *there = cuda_kv_cache_results(s, n, sizeof *there, &overlaps);
+        .kv_cache = s->dev, .requests = cuda_kv_cache_take(s, &s->args, n, sizeof *requests, &host), .n = (uint32_t)n};
+    struct overlap *there = cuda_kv_cache_take(s, &s->results, n, sizeof *there, &overlaps);
     for (size_t i = 0; i < n && !s->failed; i++) {
         struct overlap_req *r = (struct overlap_req *)host + i;
         *r = requests[i];
@@ -195,13 +178,12 @@ put_rounds(struct kv_cache *s, const struct verify_req *requests, uint32_t n, ui
            struct verdict *verdicts)
 {
     void *rounds, *rows_of_nodes;
-    const int32_t *there = cuda_kv_cache_args(s, nodes, sizeof *there, &rows_of_nodes);
+    const int32_t *there = cuda_kv_cache_take(s, &s->args, nodes, sizeof *there, &rows_of_nodes);
     uint32_t at = 0, rows = 0;
     a->n = n;
-    a->rounds = cuda_kv_cache_args(s, n, sizeof *a->rounds, &rounds);
+    a->rounds = cuda_kv_cache_take(s, &s->args, n, sizeof *a->rounds, &rounds);
     for (uint32_t i = 0; i < n && !s->failed; i++) {
         const struct verify_req *r = &requests[i];
-        const bool sampled = r->sampling.temperature > 0;
         ((struct dev_round *)rounds)[i] =
             (struct dev_round){.nodes = cuda_kv_cache_copy(s, r->nodes, r->n, sizeof *r->nodes),
                                .logits_row = there + at,
@@ -210,8 +192,7 @@ put_rounds(struct kv_cache *s, const struct verify_req *requests, uint32_t n, ui
                                .sampling = r->sampling,
                                .seed = r->seed,
                                .verdict = &verdicts[i]};
-        a->sampled = a->sampled || sampled;
-        a->greedy = a->greedy || !sampled;
+        a->sampled = a->sampled || r->sampling.temperature > 0;
         a->longest = r->n > a->longest ? (uint32_t)r->n : a->longest;
         for (size_t j = 0; j < r->n; j++, at++) {
             const uint32_t ring = r->nodes[j].ring;
@@ -241,8 +222,8 @@ static void
 verify_part(struct kv_cache *s, const struct verify_req *requests, uint32_t n, uint32_t nodes)
 {
     void *host;
-    struct verdict *verdicts = cuda_kv_cache_results(s, n, sizeof *verdicts, &host);
-    struct prediction *predictions = cuda_kv_cache_results(s, nodes, sizeof *predictions, &(void *){NULL});
+    struct verdict *verdicts = cuda_kv_cache_take(s, &s->results, n, sizeof *verdicts, &host);
+    struct prediction *predictions = cuda_kv_cache_take(s, &s->results, nodes, sizeof *predictions, &(void *){NULL});
     struct verify_args a = {.model = s->weights->model, .kv_cache = s->dev, .predictions = predictions};
     const uint32_t rows = put_rounds(s, requests, n, nodes, &a, verdicts);
     bool ok =
@@ -272,7 +253,7 @@ static void
 read_floats(struct kv_cache *s, const float *from, size_t n, float *out)
 {
     void *host;
-    float *to = cuda_kv_cache_results(s, n, sizeof *out, &host);
+    float *to = cuda_kv_cache_take(s, &s->results, n, sizeof *out, &host);
     if (to != NULL &&
         cuda_kv_cache_did(s, cudaMemcpyAsync(to, from, n * sizeof *out, cudaMemcpyDeviceToDevice, s->stream),
                           "reading values"))

@@ -12,9 +12,8 @@
 
 #include "kernels/base/err.h"
 
-#define GEMM_ABI    2u
+#define GEMM_ABI    3u
 #define GEMM_SYMBOL "specscope_gemm" /* const struct gemm_ops *(void) */
-#define GEMM_ALIGN  256              /* alignment of w, x and y, bytes */
 
 struct gemm_shape {
     uint32_t m, n, k;
@@ -22,17 +21,14 @@ struct gemm_shape {
 };
 
 struct gemm;
-struct gemm_plan; /* a shape and its algorithm; owned by the gemm */
 
 struct gemm_ops {
     uint32_t abi;
     /* For the thread's current device, which must be current in every thread that uses it. */
     bool (*open)(struct gemm **, struct err *);
     void (*close)(struct gemm *);
-    /* Returns the same plan for the same shape. */
-    bool (*plan)(struct gemm *, const struct gemm_shape *, const struct gemm_plan **, struct err *);
-    /* Queues the product on the stream; w, x and y are in device memory. */
-    bool (*multiply)(struct gemm *, const struct gemm_plan *, const void *w, const void *x, float *y, float beta,
+    /* Queues the product on the stream; w, x and y are in device memory, aligned to 256 bytes. */
+    bool (*multiply)(struct gemm *, const struct gemm_shape *, const void *w, const void *x, float *y, float beta,
                      cudaStream_t, struct err *);
 };
 

@@ -53,8 +53,8 @@ arena_reset(struct arena *a)
     a->at = 0;
 }
 
-static void *
-take(struct kv_cache *s, struct arena *a, size_t n, size_t size, void **host)
+void *
+cuda_kv_cache_take(struct kv_cache *s, struct arena *a, size_t n, size_t size, void **host)
 {
     const size_t bytes = (n * size + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
     *host = NULL;
@@ -72,21 +72,9 @@ take(struct kv_cache *s, struct arena *a, size_t n, size_t size, void **host)
 }
 
 void *
-cuda_kv_cache_args(struct kv_cache *s, size_t n, size_t size, void **host)
-{
-    return take(s, &s->args, n, size, host);
-}
-
-void *
-cuda_kv_cache_results(struct kv_cache *s, size_t n, size_t size, void **host)
-{
-    return take(s, &s->results, n, size, host);
-}
-
-void *
 cuda_kv_cache_copy(struct kv_cache *s, const void *from, size_t n, size_t size)
 {
-    void *host, *device = from != NULL ? take(s, &s->args, n, size, &host) : NULL;
+    void *host, *device = from != NULL ? cuda_kv_cache_take(s, &s->args, n, size, &host) : NULL;
     if (device != NULL && n > 0)
         memcpy(host, from, n * size);
     return device;
@@ -159,25 +147,6 @@ round_up(uint32_t n, uint32_t to)
     return (n + to - 1) / to * to;
 }
 
-/* Appends the buffers for layers with experts to the n buffers. Returns the new number. */
-static size_t
-list_expert_places(struct dev_kv_cache *v, const struct model_desc *d, size_t rows, size_t act, struct place *places,
-                   size_t n)
-{
-    const struct experts_form *f = &d->form.experts;
-    const struct place all[] = {
-        {(void **)&v->router_logits, rows * (f->n + 1), sizeof *v->router_logits, false, false},
-        {(void **)&v->routes, rows * f->used, sizeof *v->routes, false, false},
-        {(void **)&v->expert_rows, rows * (f->used + 1), sizeof *v->expert_rows, false, false},
-        {(void **)&v->expert_list, 1, sizeof *v->expert_list, true, false},
-        {&v->expert_hidden, rows * f->used * units_of(f->ffn) * UNIT, act, true, false},
-        {&v->shared_hidden, rows * units_of(f->shared_ffn) * UNIT, act, true, false},
-    };
-    for (size_t i = 0; f->n > 0 && i < sizeof all / sizeof *all; i++)
-        places[n++] = all[i];
-    return n;
-}
-
 /* Returns the width of the widest normed input: the stream, or a drafter's features or pairs. */
 static uint32_t
 widest_input(const struct model_desc *d)
@@ -193,6 +162,7 @@ list_places(struct kv_cache *s, const struct model_desc *d, bool exact, struct p
 {
     struct dev_kv_cache *v = &s->dev;
     const struct kv_cache_desc *o = &s->desc;
+    const struct experts_form *f = &d->form.experts;
     const size_t f32 = sizeof(float), act = exact ? sizeof(float) : sizeof(uint16_t);
     const size_t heads = (size_t)d->heads * d->head_dim, kv = (size_t)d->kv_heads * d->head_dim,
                  kept = (size_t)d->kv_heads * head_room(d->head_dim), depths = d->n_layers + 1;
@@ -204,14 +174,14 @@ list_places(struct kv_cache *s, const struct model_desc *d, bool exact, struct p
     v->trunk_room = o->trunk;
     v->max_rows = o->max_rows;
     v->head_rows = round_up(probes > VERIFY_NODES ? probes : VERIFY_NODES, PASS_ROWS);
-    v->max_splits = o->slots / ATTEND_SPLIT + 2; /* a path has no more rows than there are slots */
+    const size_t splits = o->slots / ATTEND_SPLIT + 2; /* a path has no more rows than there are slots */
     const size_t width = (size_t)units_of(d->width) * UNIT, attended = units_of((uint32_t)heads) * (size_t)UNIT,
                  gated = (size_t)units_of(d->ffn) * UNIT;
     const size_t stat_rows = v->head_rows > d->n_layers ? v->head_rows : d->n_layers;
-    size_t n = 0, slot_keys, ring, partials;
+    size_t slot_keys, ring, partials;
     if (__builtin_mul_overflow(request_depth(d, o) * kept, o->slots, &slot_keys) ||
         __builtin_mul_overflow(o->ring * depths, d->width, &ring) ||
-        __builtin_mul_overflow((size_t)SPLIT_ROWS * d->heads * v->max_splits, 2 + (size_t)d->head_dim, &partials) ||
+        __builtin_mul_overflow((size_t)SPLIT_ROWS * d->heads * splits, 2 + (size_t)d->head_dim, &partials) ||
         slot_keys > SIZE_MAX / 16 || ring > SIZE_MAX / 16 || partials > SIZE_MAX / 16)
         return false;
     const struct place all[] = {
@@ -232,20 +202,23 @@ list_places(struct kv_cache *s, const struct model_desc *d, bool exact, struct p
         {(void **)&v->cancel, 1, sizeof(uint32_t), true, false},
         {(void **)&v->until_logits, (size_t)d->n_layers * d->vocab, f32, false, false},
         {(void **)&v->until_parts, (size_t)s->blocks * 2, f32, false, false},
-        {&v->until_normed, TILE * width, act, true, false},
-        {(void **)&v->until_shifted, d->width, f32, false, false},
         {&v->head_normed, v->head_rows * width, act, true, false},
         {(void **)&v->head_shifted, (size_t)v->head_rows * d->width, f32, false, false},
         {(void **)&v->head_logits, (size_t)v->head_rows * d->vocab, f32, false, false},
         {(void **)&v->verify_p, (size_t)VERIFY_WALKS * 2 * d->vocab, f32, false, false},
         {(void **)&v->head_pieces, stat_rows * head_pieces_of(d->vocab), sizeof *v->head_pieces, true, false},
         {(void **)&v->row_dists, v->head_rows, sizeof *v->row_dists, true, false},
+        {(void **)&v->pairs, d->drafter != NULL ? o->ring * (2 * (size_t)d->width + 1) : 0, f32, true, false},
+        {(void **)&v->router_logits, rows * (f->n + 1), sizeof *v->router_logits, false, false},
+        {(void **)&v->routes, rows * f->used, sizeof *v->routes, false, false},
+        {(void **)&v->expert_rows, rows * (f->used + 1), sizeof *v->expert_rows, false, false},
+        {(void **)&v->expert_list, 1, sizeof *v->expert_list, true, false},
+        {&v->expert_hidden, rows * f->used * units_of(f->ffn) * UNIT, act, true, false},
+        {&v->shared_hidden, rows * units_of(f->shared_ffn) * UNIT, act, true, false},
     };
-    for (; n < sizeof all / sizeof *all; n++)
-        places[n] = all[n];
-    if (d->drafter != NULL)
-        places[n++] = (struct place){(void **)&v->pairs, o->ring * (2 * (size_t)d->width + 1), f32, true, false};
-    *n_places = list_expert_places(v, d, rows, act, places, n);
+    _Static_assert(sizeof all <= PLACES * sizeof *places, "places");
+    memcpy(places, all, sizeof all);
+    *n_places = sizeof all / sizeof *all;
     return true;
 }
 

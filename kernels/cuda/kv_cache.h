@@ -121,9 +121,8 @@ bool cuda_kv_cache_begins(struct kv_cache *);
 bool cuda_kv_cache_alive(struct kv_cache *);
 /* The following functions return false or NULL if the KV cache failed; wait() returns the reason. */
 bool cuda_kv_cache_did(struct kv_cache *, cudaError_t, const char *doing);
-/* Reserve room for n elements of arguments or results. Return the device address; *host receives the host address. */
-void *cuda_kv_cache_args(struct kv_cache *, size_t n, size_t size, void **host);
-void *cuda_kv_cache_results(struct kv_cache *, size_t n, size_t size, void **host);
+/* Reserves room for n elements of arguments or results. Returns the device address; *host receives the host address. */
+void *cuda_kv_cache_take(struct kv_cache *, struct arena *, size_t n, size_t size, void **host);
 /* Copies n elements to the arguments; returns NULL if `from` is NULL. */
 void *cuda_kv_cache_copy(struct kv_cache *, const void *from, size_t n, size_t size);
 /* Copies the arguments since the last call to the device. */

@@ -333,11 +333,11 @@ find_row(const struct packing *p, uint32_t packed, const struct tensor **t, uint
 /* Columns 2i and 2i+1 are adjacent in a unit too, so they are copied together. Values after the last column stay
  * zero. */
 static void
-spread_halves(const struct packing *p, const uint32_t *places, const uint16_t *from, uint16_t *strip)
+spread_halves(const struct packing *p, const uint32_t *places, const void *from, uint16_t *strip)
 {
     for (uint32_t k = 0; k < p->cols; k += 2)
-        memcpy(strip + (size_t)(k / UNIT) * UNIT_VALUES + places[k % UNIT], from + k,
-               (k + 1 < p->cols ? 2 : 1) * sizeof *from);
+        memcpy(strip + (size_t)(k / UNIT) * UNIT_VALUES + places[k % UNIT], (const unsigned char *)from + 2 * k,
+               (k + 1 < p->cols ? 2 : 1) * sizeof *strip);
 }
 
 static void
@@ -395,12 +395,12 @@ pack_row(const struct packing *p, uint32_t packed, const struct scratch *scratch
     }
     default:
         if (t->type == p->type) {
-            memcpy(scratch->halves, file_row(t, row, scratch), p->cols * sizeof *scratch->halves);
-        } else {
-            tensor_row(t, row, scratch->values);
-            for (uint32_t k = 0; k < p->cols; k++)
-                scratch->halves[k] = f32_to_f16(scratch->values[k]);
+            spread_halves(p, places, file_row(t, row, scratch), (uint16_t *)(void *)quants);
+            break;
         }
+        tensor_row(t, row, scratch->values);
+        for (uint32_t k = 0; k < p->cols; k++)
+            scratch->halves[k] = f32_to_f16(scratch->values[k]);
         spread_halves(p, places, scratch->halves, (uint16_t *)(void *)quants);
     }
 }

@@ -56,7 +56,6 @@ gemm_load(const struct gemm_ops **out, struct err *err)
 
 #define STAGE ((size_t)8 << 20)  /* bytes of the pinned transfer buffer */
 #define BLOCK ((size_t)64 << 20) /* approximate bytes of c on the device at a time: c is computed in blocks of rows */
-#define KEPT  16
 
 struct device_matrix {
     float *values;
@@ -70,12 +69,9 @@ struct products {
     cudaStream_t stream;
     float *stage; /* pinned */
     struct device_matrix a, b, c;
-    struct kept {
-        const float *host;
-        float *device;
-    } kept[KEPT];
-    uint32_t n_kept;
-    pthread_mutex_t lock; /* serialises the calls of several threads */
+    struct device_matrix kept; /* what was at kept_host */
+    const float *kept_host;    /* NULL: none */
+    pthread_mutex_t lock;      /* serialises the calls of several threads */
 };
 
 static const char doing[] = "multiplying matrices";
@@ -94,8 +90,7 @@ products_close(struct products *p)
     (void)device_here(p->backend, NULL);
     if (p->stream != NULL)
         (void)cudaStreamDestroy(p->stream);
-    for (uint32_t i = 0; i < p->n_kept; i++)
-        (void)cudaFree(p->kept[i].device);
+    (void)cudaFree(p->kept.values);
     (void)cudaFree(p->a.values);
     (void)cudaFree(p->b.values);
     (void)cudaFree(p->c.values);
@@ -193,34 +188,13 @@ send(struct products *p, float *device, const float *host, size_t stride, size_t
     return carry(p, device, (float *)(uintptr_t)host, stride, rows, columns, false, err);
 }
 
-static struct kept *
-find_kept(struct products *p, const float *host)
-{
-    for (uint32_t i = 0; i < p->n_kept; i++)
-        if (p->kept[i].host == host)
-            return &p->kept[i];
-    return NULL;
-}
-
 static bool
 products_keep(struct products *p, const float *host, size_t n, struct err *err)
 {
-    void *device = NULL;
     pthread_mutex_lock(&p->lock);
-    struct kept *before = find_kept(p, host);
-    bool ok = device_here(p->backend, err);
-    if (ok && before != NULL) { /* the buffer contains another matrix */
-        (void)cudaFree(before->device);
-        *before = p->kept[--p->n_kept];
-    }
-    ok = ok && (p->n_kept < KEPT || err_set(err, ERR_WORK, "no more than %d matrices are kept on a GPU", KEPT)) &&
-         did(p, cudaMalloc(&device, n * sizeof *host), err);
-    if (ok && send(p, device, host, n, 1, n, err))
-        p->kept[p->n_kept++] = (struct kept){host, device};
-    else
-        ok = false;
-    if (!ok)
-        (void)cudaFree(device);
+    const bool ok =
+        device_here(p->backend, err) && make_room(p, &p->kept, n, err) && send(p, p->kept.values, host, n, 1, n, err);
+    p->kept_host = ok ? host : NULL;
     pthread_mutex_unlock(&p->lock);
     return ok;
 }
@@ -237,11 +211,10 @@ multiply_rows(struct products *p, const struct host_product *h, const float *b, 
     float *c = h->c + (size_t)first * h->n;
     const struct gemm_shape shape = {
         .m = h->n, .n = n, .k = h->k, .transpose_w = !h->transpose_b, .transpose_x = h->transpose_a};
-    const struct gemm_plan *plan;
     return make_room(p, &p->a, lines * columns, err) && make_room(p, &p->c, (size_t)n * h->n, err) &&
            send(p, p->a.values, a, h->stride_a, lines, columns, err) &&
-           (h->beta == 0 || send(p, p->c.values, c, h->n, n, h->n, err)) && p->ops->plan(p->gemm, &shape, &plan, err) &&
-           p->ops->multiply(p->gemm, plan, b, p->a.values, p->c.values, h->beta, p->stream, err) &&
+           (h->beta == 0 || send(p, p->c.values, c, h->n, n, h->n, err)) &&
+           p->ops->multiply(p->gemm, &shape, b, p->a.values, p->c.values, h->beta, p->stream, err) &&
            carry(p, p->c.values, c, h->n, n, h->n, true, err);
 }
 
@@ -250,14 +223,11 @@ multiply(struct products *p, const struct host_product *h, struct err *err)
 {
     const size_t row = (size_t)h->n * sizeof(float), most = BLOCK / row > 0 ? BLOCK / row : 1;
     const uint32_t lines = h->transpose_b ? h->n : h->k, columns = h->transpose_b ? h->k : h->n;
-    const struct kept *kept = h->stride_b == columns ? find_kept(p, h->b) : NULL;
-    const float *b = kept != NULL ? kept->device : NULL;
-    if (b == NULL) {
-        if (!make_room(p, &p->b, (size_t)lines * columns, err) ||
-            !send(p, p->b.values, h->b, h->stride_b, lines, columns, err))
-            return false;
-        b = p->b.values;
-    }
+    const bool kept = h->b == p->kept_host && h->stride_b == columns;
+    if (!kept && (!make_room(p, &p->b, (size_t)lines * columns, err) ||
+                  !send(p, p->b.values, h->b, h->stride_b, lines, columns, err)))
+        return false;
+    const float *const b = kept ? p->kept.values : p->b.values;
     for (uint32_t first = 0, n; first < h->m; first += n) {
         n = h->m - first < most ? h->m - first : (uint32_t)most;
         if (!multiply_rows(p, h, b, first, n, err))

@@ -73,7 +73,7 @@ ask(struct kv_cache *s, enum delivery_kind kind, void *out, size_t bytes, int by
     void *host, *there;
     if (out == NULL || bytes == 0)
         return NULL;
-    there = cuda_kv_cache_results(s, bytes, 1, &host);
+    there = cuda_kv_cache_take(s, &s->results, bytes, 1, &host);
     if (there != NULL && cuda_kv_cache_did(s, cudaMemsetAsync(there, byte, bytes, s->stream), "asking for experts"))
         (void)cuda_kv_cache_deliver(s, (struct delivery){.kind = kind, .out = out, .from = host, .bytes = bytes});
     return there;
@@ -100,14 +100,13 @@ send_forward(struct kv_cache *s, const struct forward_pass *w, const struct exit
         return false;
     a->rows = cuda_kv_cache_copy(s, w->rows, w->n, sizeof *w->rows);
     a->tails = cuda_kv_cache_copy(s, w->tails, w->n_tails, sizeof *w->tails);
-    a->groups = cuda_kv_cache_args(s, w->n, sizeof(struct row_group), &groups);
+    a->groups = cuda_kv_cache_take(s, &s->args, w->n, sizeof(struct row_group), &groups);
     if (a->groups != NULL)
         a->n_groups = group_rows(w, groups);
     if (rule != NULL)
         a->until = (struct until_args){.temperature = cuda_kv_cache_copy(s, rule->temperature, depths, sizeof(float)),
                                        .threshold = cuda_kv_cache_copy(s, rule->threshold, depths, sizeof(float)),
-                                       .state = state,
-                                       .trained = weights_asked(s->weights, rule->head)};
+                                       .state = state};
     a->n_steps = schedule_pass(s->weights, w, rule, s->steps);
     a->steps = cuda_kv_cache_copy(s, s->steps, a->n_steps + 1, sizeof *s->steps);
     return cuda_kv_cache_send(s) && a->first <= a->to;
@@ -164,8 +163,9 @@ rows_until(struct kv_cache *s, const struct forward_pass *w, const struct exit_r
         return false;
     if (!cuda_kv_cache_begins(s))
         return true;
-    struct until_state *there = cuda_kv_cache_results(s, 1, sizeof *there, &state);
-    struct prediction *all_there = cuda_kv_cache_results(s, s->weights->desc.n_layers + 1u, sizeof *all_there, &all);
+    struct until_state *there = cuda_kv_cache_take(s, &s->results, 1, sizeof *there, &state);
+    struct prediction *all_there =
+        cuda_kv_cache_take(s, &s->results, s->weights->desc.n_layers + 1u, sizeof *all_there, &all);
     if (s->failed || !cuda_kv_cache_did(s, cudaMemsetAsync(there, 0, sizeof *there, s->stream), "clearing results"))
         return true;
     if (send_forward(s, w, rule, there, &a))

@@ -9,12 +9,6 @@
 
 /* ---- the table of products ---- */
 
-static const struct dev_moe *
-moe_of(const struct weights *w, uint32_t l)
-{
-    return w->layers[l].has_experts ? &w->moe[l] : NULL;
-}
-
 static struct dev_product *
 add_product(struct weights *w, uint32_t l, uint32_t step, enum epilogue_kind kind, enum step_input input,
             const struct dev_matrix *m)
@@ -112,14 +106,13 @@ static void
 add_layer(struct weights *w, uint32_t l)
 {
     const struct dev_layer *d = &w->layers[l];
-    const struct dev_moe *moe = moe_of(w, l);
     const float scale = w->sizes.exact ? 1 : 1 / HIDDEN_SHRINK;
     add_qkv(w, l);
     add_to_stream(w, l, OUT, INPUT_ATTENDED, &d->wo, d->bo, d->attn_post != NULL, 1);
-    if (moe == NULL)
-        add_mlp(w, l, scale);
+    if (d->has_experts)
+        add_experts(w, l, &w->moe[l], scale);
     else
-        add_experts(w, l, moe, scale);
+        add_mlp(w, l, scale);
 }
 
 bool
@@ -227,7 +220,7 @@ prefetched(const struct weights *w, const struct pass_step *list, uint32_t i)
     }
 }
 
-/* Sets what is prefetched at the barrier after each step: the beginning of the next product's weights, and the following
+/* Sets where layers and probes begin, and what is prefetched at the barrier after each step: the beginning of the next product's weights, and the following
  * part of them after each further step without a product. */
 static void
 look_ahead(const struct weights *w, struct pass_step *list, uint32_t n)
@@ -238,8 +231,12 @@ look_ahead(const struct weights *w, struct pass_step *list, uint32_t n)
         if (list[i].product != NO_PRODUCT && !list[i - 1].joined)
             next = prefetched(w, list, i);
     }
-    for (uint32_t i = 1; i <= n; i++)
-        list[i].windows = list[i].product == NO_PRODUCT ? (uint8_t)(list[i - 1].windows + 1) : 0;
+    for (uint32_t i = 1; i <= n; i++) {
+        const struct pass_step *before = &list[i - 1];
+        list[i].windows = list[i].product == NO_PRODUCT ? (uint8_t)(before->windows + 1) : 0;
+        list[i].enters = before->joined ? before->enters : list[i].layer != before->layer;
+        list[i].probing = list[i].step >= SHIFT_PROBE && before->step < SHIFT_PROBE;
+    }
 }
 
 uint32_t
@@ -254,21 +251,12 @@ schedule_pass(const struct weights *w, const struct forward_pass *f, const struc
 {
     const uint32_t first = request_first_layer(f);
     uint32_t n = 0;
-    list[0] = (struct pass_step){.product = NO_PRODUCT, .layer = (uint8_t)first, .step = START};
+    list[0] = (struct pass_step){.product = NO_PRODUCT, .layer = (uint8_t)(first - 1), .step = START};
     for (uint32_t l = first; l <= f->to; l++) {
         const struct layer_does does = layer_does(w, f, rule, l);
-        const uint32_t begin = n + 1;
         for (uint32_t step = 0; step < STEPS; step++)
             if (takes(&does, step))
                 n += add_step(w, &does, l, step, &list[n + 1]);
-        list[begin].enters = true;
-        for (uint32_t i = begin; list[i].joined; i++)
-            list[i + 1].enters = true;
-        for (uint32_t i = begin; i <= n && does.probes; i++)
-            if (list[i].step >= SHIFT_PROBE) {
-                list[i].probing = true;
-                break;
-            }
     }
     look_ahead(w, list, n);
     return n;

@@ -72,7 +72,7 @@ static uint64_t *
 take_stamps(struct kv_cache *s, struct delivery d, size_t words)
 {
     void *host;
-    uint64_t *there = cuda_kv_cache_results(s, words, sizeof *there, &host);
+    uint64_t *there = cuda_kv_cache_take(s, &s->results, words, sizeof *there, &host);
     d.from = host;
     return there != NULL &&
                    cuda_kv_cache_did(s, cudaMemsetAsync(there, 0, STAMPS_HEAD * sizeof *there, s->stream),

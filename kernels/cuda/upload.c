@@ -157,12 +157,10 @@ upload_array(struct upload *u, const void *from, size_t bytes, const char *what,
     char doing[96];
     snprintf(doing, sizeof doing, "copying %s to it", what);
     if (u->counts)
-        u->total += bytes;
+        u->arrays += bytes;
     else if (!memory_take(u->memory, u->backend, bytes, false, what, &to, err) ||
              (bytes > 0 && !cuda_did(u->backend, cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), doing, err)))
         return false;
-    else
-        u->done += bytes;
     memcpy(out, &to, sizeof to); /* a pointer to any type */
     return true;
 }

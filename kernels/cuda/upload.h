@@ -9,7 +9,8 @@ struct upload {
     struct backend *backend;
     struct memory *memory; /* owner of the device memory */
     bool counts;           /* counts bytes instead of uploading */
-    size_t done, total;    /* bytes uploaded; counted */
+    size_t done, total;    /* bytes of matrices: uploaded; counted */
+    size_t arrays;         /* bytes of arrays counted */
     size_t strip;          /* largest strip counted: minimum size of a buffer */
     progress_fn progress;
     void *user;

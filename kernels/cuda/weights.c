@@ -22,55 +22,40 @@
     (LAYER_QKV_BIAS | LAYER_QK_NORM | LAYER_NORM_BIAS | LAYER_MLP_BIAS | LAYER_POST_NORMS | 1ull << LAYER_BO |         \
      1ull << LAYER_BGATE | 1ull << LAYER_SINKS | (LAYER_ROUTING & ~LAYER_BESIDE))
 
-/* Returns whether the kernels support experts and MLPs of this form. */
+/* Returns whether the kernels support the model. */
 static bool
-mlps_supported(const struct model_desc *d, struct err *err)
+is_supported(const struct model_desc *d, struct err *err)
 {
-    const struct experts_form *f = &d->form.experts;
-    for (uint32_t l = 0; l < d->n_layers; l++) {
-        const struct expert_desc *experts = d->layers[l].experts;
-        const bool gated = tensor_present(experts != NULL ? &experts->gate : &d->layers[l].gate);
-        if (d->form.activation == ACT_SWIGLU_CLAMPED && !gated)
-            return err_set(err, ERR_WORK, "backend cuda: clamps only MLPs with gates; use --backend cpu");
-        for (uint32_t e = 1; experts != NULL && e < f->n; e++)
-            if (tensor_present(&experts[e].gate) != gated)
-                return err_set(err, ERR_WORK,
-                               "some experts of a layer have gates and some have none: the model file is "
-                               "damaged or of a kind this program does not know");
-    }
-    if (f->n > MOST_EXPERTS)
-        return err_set(err, ERR_WORK, "backend cuda: %" PRIu32 " experts are more than its %d; use --backend cpu", f->n,
-                       MOST_EXPERTS);
-    return true;
-}
-
-static bool
-shapes_supported(const struct model_desc *d, struct err *err)
-{
+    const uint32_t experts = d->form.experts.n;
     for (uint32_t l = 0; d->layers != NULL && l < d->n_layers; l++) {
-        const struct layer_sizes n = layer_sizes(d, &d->layers[l].form);
-        if (n.head_dim != d->head_dim || n.kv_heads != d->kv_heads || n.ffn != d->ffn ||
-            d->layers[l].form.kv_layer > 0 || d->form.value_norms)
+        const struct layer_desc *layer = &d->layers[l];
+        const struct layer_sizes n = layer_sizes(d, &layer->form);
+        const bool gated = tensor_present(layer->experts != NULL ? &layer->experts->gate : &layer->gate);
+        if (n.head_dim != d->head_dim || n.kv_heads != d->kv_heads || n.ffn != d->ffn || layer->form.kv_layer > 0 ||
+            d->form.value_norms)
             return err_set(
                 err, ERR_WORK,
                 "backend cuda: layers of different shapes and normalised values (Gemma 4) are not supported; "
                 "use --backend cpu");
+        if (d->form.activation == ACT_SWIGLU_CLAMPED && !gated)
+            return err_set(err, ERR_WORK, "backend cuda: clamps only MLPs with gates; use --backend cpu");
+        for (uint32_t e = 1; layer->experts != NULL && e < experts; e++)
+            if (tensor_present(&layer->experts[e].gate) != gated)
+                return err_set(err, ERR_WORK,
+                               "some experts of a layer have gates and some have none: the model file is "
+                               "damaged or of a kind this program does not know");
     }
-    return true;
-}
-
-static bool
-check_limits(const struct model_desc *d, struct err *err)
-{
-    if (!mlps_supported(d, err))
-        return false;
-    if (d->head_dim > MAX_HEAD_DIM)
-        return err_set(err, ERR_WORK,
-                       "backend cuda: heads of %" PRIu32 " dimensions are more than its %d; use --backend cpu",
-                       d->head_dim, MAX_HEAD_DIM);
-    if (d->n_layers > MAX_LAYERS)
-        return err_set(err, ERR_WORK, "backend cuda: %" PRIu32 " layers are more than its %d; use --backend cpu",
-                       d->n_layers, MAX_LAYERS);
+    const struct {
+        const char *what;
+        uint32_t n, most;
+    } limits[] = {{"experts", experts, MOST_EXPERTS},
+                  {"dimensions of a head", d->head_dim, MAX_HEAD_DIM},
+                  {"layers", d->n_layers, MAX_LAYERS}};
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        if (limits[i].n > limits[i].most)
+            return err_set(err, ERR_WORK,
+                           "backend cuda: %" PRIu32 " %s are more than its %" PRIu32 "; use --backend cpu", limits[i].n,
+                           limits[i].what, limits[i].most);
     return true;
 }
 
@@ -360,7 +345,8 @@ static bool
 load_model(struct upload *u, struct weights *w, const struct model_desc *d, struct err *err)
 {
     u->counts = true;
-    if (!load_all(u, w, d, err) || !check_room(w->backend, d, u->total, err) || !device_prepare(w->backend, err))
+    if (!load_all(u, w, d, err) || !check_room(w->backend, d, u->total + u->arrays, err) ||
+        !device_prepare(w->backend, err))
         return false;
     u->counts = false;
     return upload_open(u, err) && load_all(u, w, d, err) && load_tables(u, w, d, err);
@@ -371,8 +357,7 @@ cuda_weights_load(struct backend *b, const struct model_desc *d, progress_fn pro
                   struct err *err)
 {
     *out = NULL;
-    if (!device_here(b, err) || !shapes_supported(d, err) || !model_desc_fits(d, OPTIONAL_TENSORS, err) ||
-        !check_limits(d, err))
+    if (!device_here(b, err) || !is_supported(d, err) || !model_desc_fits(d, OPTIONAL_TENSORS, err))
         return false;
     struct weights *w = calloc(1, sizeof *w);
     if (w == NULL)

@@ -27,7 +27,7 @@ reason_of() { # kind, file, function, kernel
     case "$1 $2 $3 $4" in
     "acquire grid.cuh grid_barrier_of"*) echo "nothing: no thread has written since the launch; the load is the barrier's like the others" ;;
     "acquire forward.cuh begin_layer"*) echo "nothing: it must not be an old value, which is all; what hangs on it is this word alone" ;;
-    "class matmul.cuh "*" head_by_"* | "class tile.cuh "*" head_by_"*) echo "nothing: another launch wrote these activations" ;;
+    "class matmul.cuh "*" multiply_matrix" | "class tile.cuh "*" multiply_matrix") echo "nothing: another launch wrote these activations" ;;
     "class kv.cuh "*" kernel") echo "nothing: the test wrote keys and values before the launch" ;;
     "wait upload.c upload_finish"*) echo "nothing: a context waits for all of it again when it is opened; here it is that failures are those of loading" ;;
     esac

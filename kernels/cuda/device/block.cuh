@@ -29,15 +29,6 @@ struct max_op {
     }
 };
 
-struct min_op {
-    template <class T>
-    __device__ __forceinline__ T
-    operator()(T a, T b) const
-    {
-        return a < b ? a : b;
-    }
-};
-
 /* Reduces over each group of LANES adjacent lanes of a warp. */
 template <int LANES = WARP, class T, class Op>
 static __device__ __forceinline__ T

@@ -1,4 +1,4 @@
-/* Inputs of rows: embeddings from packed weights, and trunk tables. */
+/* Inputs of rows: embeddings from packed weights, and trunk tables; time stamps between requests. */
 #include "kernels/cuda/device/launch.cuh"
 #include "kernels/cuda/device/launch.h"
 #include "kernels/cuda/device/norm.cuh"
@@ -43,30 +43,53 @@ __launch_bounds__(FEW_ROWS) write_trunk(struct trunk_args a)
     a.to[threadIdx.x] = a.slots[threadIdx.x];
 }
 
-extern "C" cudaError_t
-launch_embed(const struct dev_model *model, struct dev_kv_cache kv_cache, const struct row *rows, size_t n,
-             cudaStream_t stream)
+/* Calls with(done, n) for FEW_ROWS elements at a time, until a launch fails. */
+template <class With>
+static cudaError_t
+for_few(size_t n, With with)
 {
     cudaError_t said = cudaSuccess;
-    struct embed_args a = {model, kv_cache.hidden, {}};
-    for (size_t done = 0; done < n && said == cudaSuccess; done += FEW_ROWS) {
-        const uint32_t few = n - done < FEW_ROWS ? (uint32_t)(n - done) : FEW_ROWS;
-        memcpy(a.rows, rows + done, few * sizeof *rows);
-        said = launch(embed_rows, few, BLOCK_THREADS, a, stream);
-    }
+    for (size_t done = 0; done < n && said == cudaSuccess; done += FEW_ROWS)
+        said = with(done, n - done < FEW_ROWS ? (uint32_t)(n - done) : FEW_ROWS);
     return said;
 }
 
-extern "C" cudaError_t
+cudaError_t
+launch_embed(const struct dev_model *model, struct dev_kv_cache kv_cache, const struct row *rows, size_t n,
+             cudaStream_t stream)
+{
+    struct embed_args a = {model, kv_cache.hidden, {}};
+    return for_few(n, [&](size_t done, uint32_t few) {
+        memcpy(a.rows, rows + done, few * sizeof *rows);
+        return launch(embed_rows, few, BLOCK_THREADS, a, stream);
+    });
+}
+
+cudaError_t
 launch_trunk(struct dev_kv_cache kv_cache, seq_t seq, uint32_t first, const slot_t *slots, size_t n,
              cudaStream_t stream)
 {
-    cudaError_t said = cudaSuccess;
-    struct trunk_args a = {kv_cache.trunk + (size_t)seq * kv_cache.trunk_room + first, {}};
-    for (size_t done = 0; done < n && said == cudaSuccess; done += FEW_ROWS, a.to += FEW_ROWS) {
-        const uint32_t few = n - done < FEW_ROWS ? (uint32_t)(n - done) : FEW_ROWS;
+    struct trunk_args a = {NULL, {}};
+    return for_few(n, [&](size_t done, uint32_t few) {
+        a.to = kv_cache.trunk + (size_t)seq * kv_cache.trunk_room + first + done;
         memcpy(a.slots, slots + done, few * sizeof *slots);
-        said = launch(write_trunk, 1, few, a, stream);
-    }
-    return said;
+        return launch(write_trunk, 1, few, a, stream);
+    });
+}
+
+/* Records a time stamp between requests (trace.h). */
+
+struct stamp_args {
+    uint64_t *to;
+};
+
+static __global__ void __launch_bounds__(1) stamp(struct stamp_args a)
+{
+    *a.to = globaltimer();
+}
+
+cudaError_t
+launch_stamp(uint64_t *to, cudaStream_t stream)
+{
+    return launch(stamp, 1, 1, stamp_args{to}, stream);
 }

@@ -8,6 +8,17 @@
 #include "kernels/cuda/device/forms.cuh"
 #include "kernels/cuda/device/forward_state.cuh"
 
+/* Calls with(o, y) for those of two outputs that there are. */
+template <class With>
+static __device__ __forceinline__ void
+for_outputs(uint32_t o0, uint32_t o1, float y0, float y1, With with)
+{
+    if (o0 != UINT32_MAX)
+        with(o0, y0);
+    if (o1 != UINT32_MAX)
+        with(o1, y1);
+}
+
 /* Epilogues of experts' products, of expert row v (layout.h). */
 
 /* Returns the expert's part of a stack's biases, of `length` each. */
@@ -61,19 +72,14 @@ add_expert(const struct forward_state *s, uint32_t v, uint32_t o0, uint32_t o1, 
     const struct expert_stack &stack = s->product.shared ? moe_here(s).shared : moe_here(s).routed;
     const float *const bias = bias_of(stack.bdown, s, entry, width);
     const bool to_stream = (entry.edge & ROW_LAST) != 0 && !s->entry.raw;
-    float *const hidden = s->a.kv_cache.hidden + (size_t)row_of(s, entry.row).ring * (s->model.n_layers + 1) * width;
-    const float *const before = hidden + (size_t)s->now.depth * width;
+    const float *const before = hidden_of(s, row_of(s, entry.row), s->now.depth);
     float *const sums = s->a.kv_cache.raw + (size_t)entry.row * width;
-    float *const after = to_stream ? hidden + (size_t)s->l * width : sums;
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-        const uint32_t o = i == 0 ? o0 : o1;
-        if (o == UINT32_MAX)
-            continue;
-        const float y = fmaf(i == 0 ? y0 : y1, s->entry.scale, bias != NULL ? bias[o] : 0);
+    float *const after = to_stream ? hidden_of(s, row_of(s, entry.row), s->l) : sums;
+    for_outputs(o0, o1, y0, y1, [=](uint32_t o, float x) {
+        const float y = fmaf(x, s->entry.scale, bias != NULL ? bias[o] : 0);
         const float sum = fmaf(entry.weight, y, (entry.edge & ROW_FIRST) != 0 ? 0 : sums[o]);
         after[o] = to_stream ? fmaf(s->model.form.residual_scale, sum, before[o]) : sum;
-    }
+    });
 }
 
 /* max of z, and sum of exp((z - max) / T), of several logits. Merging is symmetrical to the last bit. */
@@ -106,26 +112,21 @@ template <unsigned KINDS> struct epilogue {
         const struct dev_layer &layer = s->layer;
         const bool later = layer.q_norm != NULL || layer.k_norm != NULL;
         uint32_t pair;
-        if ((KINDS & EPILOGUE_CLIPS) != 0 && !(later && m.form.whole_norms)) {
+        if ((KINDS & EPILOGUE_RARE) != 0 && !(later && m.form.whole_norms)) {
             y0 = clipped(m.form.clip, y0);
             y1 = clipped(m.form.clip, y1);
         }
         if (!later && s->rotations != NULL && o0 != UINT32_MAX && first_of_pair(m, o0 % m.head_dim, &pair))
             rotate(s->rotations[row * (m.rope_dims / 2) + pair], &y0, &y1);
         const float scale = later || key ? 1 : m.form.attention_scale;
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            const uint32_t o = i == 0 ? o0 : o1;
-            const float y = (i == 0 ? y0 : y1) * scale;
-            if (o == UINT32_MAX)
-                continue;
+        for_outputs(o0, o1, y0 * scale, y1 * scale, [=, &m](uint32_t o, float y) {
             if (later)
                 s->a.kv_cache.qk_raw[((size_t)row * (m.heads + m.kv_heads) + (key ? m.heads : 0)) * m.head_dim + o] = y;
             else if (!key)
                 s->a.kv_cache.q[(size_t)row * m.heads * m.head_dim + o] = y;
             else
                 put_kv(m, s->a.kv_cache, s->a.kv_cache.keys, s->l, row_of(s, row).slot, o, y);
-        }
+        });
     }
 
     __device__ __forceinline__ void
@@ -142,34 +143,27 @@ template <unsigned KINDS> struct epilogue {
             put_qk(which == 1, row, o0, o1, y0, y1);
             return;
         }
-        if ((KINDS & EPILOGUE_CLIPS) != 0) {
+        if ((KINDS & EPILOGUE_RARE) != 0) {
             y0 = clipped(m.form.clip, y0);
             y1 = clipped(m.form.clip, y1);
         }
         const slot_t slot = row_of(s, row).slot;
-        if (o0 != UINT32_MAX)
-            put_kv(m, s->a.kv_cache, s->a.kv_cache.values, s->l, slot, o0, y0);
-        if (o1 != UINT32_MAX)
-            put_kv(m, s->a.kv_cache, s->a.kv_cache.values, s->l, slot, o1, y1);
+        for_outputs(o0, o1, y0, y1,
+                    [=, &m](uint32_t o, float y) { put_kv(m, s->a.kv_cache, s->a.kv_cache.values, s->l, slot, o, y); });
     }
 
     __device__ __forceinline__ void
     add_to_stream(uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1) const
     {
         const uint32_t width = s->model.width;
-        float *hidden = s->a.kv_cache.hidden + (size_t)row_of(s, row).ring * (s->model.n_layers + 1) * width;
-        const float *before = hidden + (size_t)s->now.depth * width;
-        float *after = s->entry.raw ? s->a.kv_cache.raw + (size_t)row * width : hidden + (size_t)s->l * width;
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            const uint32_t o = i == 0 ? o0 : o1;
-            if (o == UINT32_MAX)
-                continue;
+        const float *before = hidden_of(s, row_of(s, row), s->now.depth);
+        float *after = s->entry.raw ? s->a.kv_cache.raw + (size_t)row * width : hidden_of(s, row_of(s, row), s->l);
+        for_outputs(o0, o1, y0, y1, [=](uint32_t o, float y) {
             float x = s->entry.raw ? 0 : before[o];
             if (s->entry.bias != NULL)
                 x = fmaf(s->entry.bias[o], s->entry.bias_scale, x);
-            after[o] = fmaf(i == 0 ? y0 : y1, s->entry.scale, x);
-        }
+            after[o] = fmaf(y, s->entry.scale, x);
+        });
     }
 
     __device__ __forceinline__ void
@@ -183,8 +177,6 @@ template <unsigned KINDS> struct epilogue {
     __device__ __forceinline__ void
     put_logit(uint32_t o, float z)
     {
-        if (o == UINT32_MAX)
-            return;
         if (s->model.shapes_logits)
             z = shaped_logit(s->model, o, z);
         s->logits[o] = z;
@@ -202,8 +194,7 @@ template <unsigned KINDS> struct epilogue {
     operator()(uint32_t which, uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1)
     {
         if (is(EPILOGUE_LOGITS)) {
-            put_logit(o0, y0);
-            put_logit(o1, y1);
+            for_outputs(o0, o1, y0, y1, [this](uint32_t o, float z) { put_logit(o, z); });
         } else if (is(EPILOGUE_EXPERT)) {
             put_expert(s, row, o0, o1, y0, y1);
         } else if (is(EPILOGUE_MIX)) {
@@ -215,9 +206,9 @@ template <unsigned KINDS> struct epilogue {
         } else if (is(EPILOGUE_QKV)) {
             put_qkv(s->entry.first_matrix + which, row, o0, o1, y0, y1);
         } else if (is(EPILOGUE_ACTIVATED)) {
-            put_hidden<(KINDS & EPILOGUE_EXPERTS) != 0>(s, s->a.kv_cache.gated, s->model.ffn,
-                                                        s->entry.matrices[0].rows > s->model.ffn, s->layer.bgate,
-                                                        s->layer.bup, row, o0, o1, y0, y1);
+            put_hidden<(KINDS & EPILOGUE_RARE) != 0>(s, s->a.kv_cache.gated, s->model.ffn,
+                                                     s->entry.matrices[0].rows > s->model.ffn, s->layer.bgate,
+                                                     s->layer.bup, row, o0, o1, y0, y1);
         } else if (o0 != UINT32_MAX && o1 != UINT32_MAX) {
             put_gated(row, o0, y0, y1);
         }

@@ -91,17 +91,18 @@ __launch_bounds__(BLOCK_THREADS) begin_rows(struct feed_args a)
 cudaError_t
 launch_feed(struct feed_args a, const struct dev_model *sizes, cudaStream_t stream)
 {
-    const struct dev_drafter &d = sizes->drafter;
-    const struct matrix_args projects = {
-        a.model, &a.model->drafter.projection, a.kv_cache.normed, a.kv_cache.raw, NULL, a.n, sizes->width, a.blocks};
+    const struct dev_drafter &d = sizes->drafter, *const d_there = &a.model->drafter;
+    const struct matrix_args projects = {a.model, &d_there->projection, a.kv_cache.normed, a.kv_cache.raw, NULL,
+                                         a.n,     sizes->width,         a.blocks,          false};
     const struct matrix_args joins = {a.model,
-                                      &a.model->drafter.join,
+                                      &d_there->join,
                                       a.kv_cache.normed,
                                       a.kv_cache.hidden,
                                       a.rows,
                                       a.n,
                                       (sizes->n_layers + 1) * sizes->width,
-                                      a.blocks};
+                                      a.blocks,
+                                      false};
     cudaError_t said = launch(take_features, a.n, BLOCK_THREADS, a, stream);
     if (said == cudaSuccess && a.features != NULL && d.projection.rows > 0)
         said = launch_product(projects, stream);

@@ -31,9 +31,7 @@
 #include "kernels/cuda/device/matmul.cuh"
 #include "kernels/cuda/device/tile.cuh"
 
-template <class Shared>
-constexpr unsigned epilogue_more = (Shared::HAS_EXPERTS ? EPILOGUE_EXPERTS : 0) |
-                                   (Shared::HAS_ALIBI ? EPILOGUE_CLIPS : 0);
+template <class Shared> constexpr unsigned epilogue_more = Shared::RARE ? EPILOGUE_RARE : 0;
 
 /* Multiplies the prepared product; takes and returns the index of the buffer to use. SMEM: the block norms the rows into
  * its shared memory while the first weights load. */
@@ -79,7 +77,7 @@ template <enum weight_type T, class Shared>
 static __device__ __forceinline__ uint32_t
 multiply_as(Shared *s, uint32_t buffer_index)
 {
-    const uint32_t n = Shared::HAS_EXPERTS ? most_rows(s->product) : s->product.n;
+    const uint32_t n = Shared::RARE ? most_rows(s->product) : s->product.n;
     if (tiles_pay(s->product)) {
         struct epilogue<EPILOGUE_ROWS | epilogue_more<Shared>> then = {
             s

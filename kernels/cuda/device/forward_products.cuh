@@ -92,7 +92,7 @@ template <class Shared, int NT>
 static __device__ __forceinline__ auto
 rows_of(const struct product &p)
 {
-    if constexpr (Shared::HAS_EXPERTS)
+    if constexpr (Shared::RARE)
         return listed_rows<NT>(p);
     else
         return all_rows<NT>(p);
@@ -111,7 +111,7 @@ product_of(const struct forward_state *s, const struct dev_product &entry, bool 
     case INPUT_GATED: p.x = kv_cache.gated; break;
     case INPUT_EXPERTS: p.x = kv_cache.expert_hidden; break;
     case INPUT_SHARED_EXPERT: p.x = kv_cache.shared_hidden; break;
-    case INPUT_PROBE: p.x = kv_cache.until_normed; p.n = 1;
+    case INPUT_PROBE: p.x = kv_cache.head_normed; p.n = 1;
     }
     if (in_smem)
         p.x = s->work + SMEM_AT;
@@ -169,7 +169,7 @@ static __device__ __forceinline__ void
 take_layer(Shared *s, uint32_t l)
 {
     copy_by_warp(&s->layer, &s->model.layers[l], sizeof s->layer);
-    if constexpr (Shared::HAS_EXPERTS)
+    if constexpr (Shared::RARE)
         if (s->model.moe != NULL)
             copy_by_warp(&s->moe, &s->model.moe[l], sizeof s->moe);
 }

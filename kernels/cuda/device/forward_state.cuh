@@ -9,10 +9,9 @@
 #define EPILOGUE_ANY                                                                                                   \
     (1u << EPILOGUE_QKV | 1u << EPILOGUE_STREAM | 1u << EPILOGUE_GATED | 1u << EPILOGUE_ACTIVATED |                    \
      1u << EPILOGUE_LOGITS)
-#define EPILOGUE_SMEM    (EPILOGUE_ANY & ~(1u << EPILOGUE_STREAM)) /* of rows in shared memory: what is normed before */
-#define EPILOGUE_ROWS    (EPILOGUE_ANY & ~(1u << EPILOGUE_LOGITS)) /* of more rows than one */
-#define EPILOGUE_EXPERTS (1u << EPILOGUE_EXPERT | 1u << EPILOGUE_MIX) /* additional kinds in models with experts */
-#define EPILOGUE_CLIPS   (1u << EPILOGUE_KINDS)                       /* a flag: epilogues may clip */
+#define EPILOGUE_SMEM (EPILOGUE_ANY & ~(1u << EPILOGUE_STREAM))    /* of rows in shared memory: what is normed before */
+#define EPILOGUE_ROWS (EPILOGUE_ANY & ~(1u << EPILOGUE_LOGITS))    /* of more rows than one */
+#define EPILOGUE_RARE (1u << EPILOGUE_EXPERT | 1u << EPILOGUE_MIX) /* of experts; others may clip, too */
 
 /* ---- a block's shared memory ---- */
 
@@ -28,9 +27,10 @@ struct ahead {
 };
 
 struct forward_state {
-    static const bool HAS_EXPERTS = false; /* experts, sinks of attention, clamped gates */
-    static const bool HAS_ALIBI = false;   /* ALiBi; clipped queries, keys and values; pairs that a drafter reads */
-    unsigned char work[WORK_SHARED];       /* of products and attention; comes first because of loads of 16 bytes */
+    static const bool RARE =
+        false; /* experts, sinks of attention, clamped gates, ALiBi, clipped queries, keys and values, */
+               /* pairs that a drafter reads */
+    unsigned char work[WORK_SHARED]; /* of products and attention; comes first because of loads of 16 bytes */
     struct forward_args a;
     struct dev_model model;
     struct dev_layer layer;     /* layer l */
@@ -53,8 +53,7 @@ struct forward_state {
 
 /* The state for models with any of these features, which have a separate kernel. */
 struct moe_state : forward_state {
-    static const bool HAS_EXPERTS = true;
-    static const bool HAS_ALIBI = true;
+    static const bool RARE = true;
     struct dev_moe moe; /* layer l */
 };
 

@@ -13,68 +13,35 @@
 
 #define LANE_PAIRS (MAX_HEAD_DIM / 2 / WARP)
 
-/* A lane's pairs of a head, number lane, lane + WARP, …; zero after the head's end. */
 struct head_pairs {
     float2 x[LANE_PAIRS];
 };
 
-static __device__ __forceinline__ bool
-has_pair(const struct dev_model &m, uint32_t p)
+/* Calls with(pair, number) for a lane's pairs of a head, number lane, lane + WARP, … */
+template <class With>
+static __device__ __forceinline__ void
+for_pairs(const struct dev_model &m, struct head_pairs *head, With with)
 {
-    return p < m.head_dim / 2;
+    const uint32_t lane = thread_here() % WARP;
+#pragma unroll
+    for (uint32_t j = 0; j < LANE_PAIRS; j++)
+        if (lane + j * WARP < m.head_dim / 2)
+            with(head->x[j], lane + j * WARP);
 }
 
 static __device__ __forceinline__ struct spread
-warp_spread(const struct dev_model &m, const struct head_pairs &head, uint32_t lane)
+warp_spread(const struct dev_model &m, struct head_pairs *head)
 {
     float mean = 0, squares = 0;
     if (m.form.centred) {
-#pragma unroll
-        for (int j = 0; j < LANE_PAIRS; j++)
-            mean += head.x[j].x + head.x[j].y;
+        for_pairs(m, head, [&](const float2 &x, uint32_t) { mean += x.x + x.y; });
         mean = warp_sum(mean) / (float)m.head_dim;
     }
-#pragma unroll
-    for (int j = 0; j < LANE_PAIRS; j++)
-        if (has_pair(m, lane + j * WARP)) {
-            squares = fmaf(head.x[j].x - mean, head.x[j].x - mean, squares);
-            squares = fmaf(head.x[j].y - mean, head.x[j].y - mean, squares);
-        }
+    for_pairs(m, head, [&](const float2 &x, uint32_t) {
+        squares = fmaf(x.x - mean, x.x - mean, squares);
+        squares = fmaf(x.y - mean, x.y - mean, squares);
+    });
     return spread_of(m, mean, warp_sum(squares), m.head_dim);
-}
-
-/* rotations: of the row; NULL: none. */
-static __device__ __forceinline__ void
-rotate_pairs(const struct dev_model &m, const float2 *rotations, struct head_pairs *head, uint32_t lane)
-{
-#pragma unroll
-    for (int j = 0; j < LANE_PAIRS; j++)
-        if (rotations != NULL && lane + j * WARP < m.rope_dims / 2)
-            rotate(rotations[lane + j * WARP], &head->x[j].x, &head->x[j].y);
-}
-
-/* Norms the head whose first number is at `first`; whole: the spread of all heads together. */
-static __device__ __forceinline__ void
-norm_pairs(const struct dev_model &m, const float *weight, uint32_t first, const struct spread &whole,
-           struct head_pairs *head, uint32_t lane)
-{
-    const struct dev_norm norm = {weight, NULL};
-    const struct spread spread = m.form.whole_norms ? whole : warp_spread(m, *head, lane);
-#pragma unroll
-    for (int j = 0; j < LANE_PAIRS; j++)
-        if (has_pair(m, lane + j * WARP)) {
-            const uint2 d = dims_of_pair(m, lane + j * WARP);
-            head->x[j].x = normed(norm, spread, head->x[j].x, first + d.x);
-            head->x[j].y = normed(norm, spread, head->x[j].y, first + d.y);
-        }
-}
-
-static __device__ __forceinline__ void
-clip_pairs(float most, struct head_pairs *head)
-{
-#pragma unroll
-    for (int j = 0; j < LANE_PAIRS; j++)
-        head->x[j] = make_float2(clipped(most, head->x[j].x), clipped(most, head->x[j].y));
 }
 
 static __device__ __forceinline__ const float *
@@ -84,46 +51,54 @@ raw_heads(const struct forward_state *s, uint32_t i, bool is_key)
     return s->a.kv_cache.qk_raw + ((size_t)i * (m.heads + m.kv_heads) + (is_key ? m.heads : 0)) * m.head_dim;
 }
 
-/* Head h of row i's queries or keys. */
+/* Head h of row i's queries or keys. whole: the spread of all heads together. */
 template <class Shared>
 static __device__ __forceinline__ void
 norm_head(Shared *s, uint32_t i, uint32_t h, bool is_key, const struct spread &whole)
 {
     const struct dev_model &m = s->model;
     const struct dev_kv_cache &kv_cache = s->a.kv_cache;
-    const uint32_t lane = thread_here() % WARP, base = h * m.head_dim;
+    const uint32_t base = h * m.head_dim;
     const float *const from = raw_heads(s, i, is_key) + base;
-    const float *const weight = is_key ? s->layer.k_norm : s->layer.q_norm;
+    const struct dev_norm norm = {is_key ? s->layer.k_norm : s->layer.q_norm, NULL};
     const float2 *const rotations = s->rotations != NULL ? s->rotations + i * (m.rope_dims / 2) : NULL;
     struct head_pairs head = {};
-#pragma unroll
-    for (int j = 0; j < LANE_PAIRS; j++)
-        if (has_pair(m, lane + j * WARP)) {
-            const uint2 d = dims_of_pair(m, lane + j * WARP);
-            head.x[j] = make_float2(from[d.x], from[d.y]);
-        }
+    const auto turn = [&] {
+        for_pairs(m, &head, [&](float2 &x, uint32_t p) {
+            if (rotations != NULL && p < m.rope_dims / 2)
+                rotate(rotations[p], &x.x, &x.y);
+        });
+    };
+    for_pairs(m, &head, [&](float2 &x, uint32_t p) {
+        const uint2 d = dims_of_pair(m, p);
+        x = make_float2(from[d.x], from[d.y]);
+    });
     if (m.form.late_norms)
-        rotate_pairs(m, rotations, &head, lane);
-    if (weight != NULL)
-        norm_pairs(m, weight, m.form.whole_norms ? base : 0, whole, &head, lane);
-    if (Shared::HAS_ALIBI && m.form.whole_norms)
-        clip_pairs(m.form.clip, &head);
+        turn();
+    if (norm.weight != NULL) {
+        const struct spread spread = m.form.whole_norms ? whole : warp_spread(m, &head);
+        for_pairs(m, &head, [&](float2 &x, uint32_t p) {
+            const uint2 d = dims_of_pair(m, p);
+            const uint32_t first = m.form.whole_norms ? base : 0;
+            x = make_float2(normed(norm, spread, x.x, first + d.x), normed(norm, spread, x.y, first + d.y));
+        });
+    }
+    if (Shared::RARE && m.form.whole_norms)
+        for_pairs(m, &head,
+                  [&](float2 &x, uint32_t) { x = make_float2(clipped(m.form.clip, x.x), clipped(m.form.clip, x.y)); });
     if (!m.form.late_norms)
-        rotate_pairs(m, rotations, &head, lane);
-#pragma unroll
-    for (int j = 0; j < LANE_PAIRS; j++) {
-        if (!has_pair(m, lane + j * WARP))
-            break;
-        const uint2 d = dims_of_pair(m, lane + j * WARP);
+        turn();
+    for_pairs(m, &head, [&](const float2 &x, uint32_t p) {
+        const uint2 d = dims_of_pair(m, p);
         if (is_key) {
-            put_kv(m, kv_cache, kv_cache.keys, s->l, row_of(s, i).slot, base + d.x, head.x[j].x);
-            put_kv(m, kv_cache, kv_cache.keys, s->l, row_of(s, i).slot, base + d.y, head.x[j].y);
+            put_kv(m, kv_cache, kv_cache.keys, s->l, row_of(s, i).slot, base + d.x, x.x);
+            put_kv(m, kv_cache, kv_cache.keys, s->l, row_of(s, i).slot, base + d.y, x.y);
         } else {
             float *const q = kv_cache.q + (size_t)i * m.heads * m.head_dim + base;
-            q[d.x] = head.x[j].x * m.form.attention_scale;
-            q[d.y] = head.x[j].y * m.form.attention_scale;
+            q[d.x] = x.x * m.form.attention_scale;
+            q[d.y] = x.y * m.form.attention_scale;
         }
-    }
+    });
 }
 
 /* A block takes 16 heads of a row at a time. */
@@ -297,8 +272,8 @@ attend(Shared *s)
                                        ATTEND_SPLIT / part * splits,
                                        s->layer.window,
                                        s->a.n <= SPLIT_ROWS,
-                                       Shared::HAS_EXPERTS ? s->layer.sinks : NULL,
-                                       Shared::HAS_ALIBI ? s->model.slopes : NULL};
+                                       Shared::RARE ? s->layer.sinks : NULL,
+                                       Shared::RARE ? s->model.slopes : NULL};
     attend_rows<KV, PAIRS, DIMS>(scene, (struct attend_place *)s->work);
 }
 
@@ -322,7 +297,7 @@ shift_probe(struct forward_state *s)
     for (uint32_t o = thread_here() / WARP * gridDim.x + blockIdx.x; o < s->model.width; o += gridDim.x * BLOCK_WARPS) {
         const float y = shifted(s->trained, h, o, s->model.width);
         if (threadIdx.x % WARP == 0)
-            s->a.kv_cache.until_shifted[o] = y;
+            s->a.kv_cache.head_shifted[o] = y;
     }
 }
 
@@ -330,7 +305,7 @@ shift_probe(struct forward_state *s)
 static __device__ __forceinline__ const float *
 probe_state(struct forward_state *s)
 {
-    return s->trained.a != NULL ? s->a.kv_cache.until_shifted : hidden_of(s, s->a.rows[s->a.n - 1], s->l);
+    return s->trained.a != NULL ? s->a.kv_cache.head_shifted : hidden_of(s, s->a.rows[s->a.n - 1], s->l);
 }
 
 static __device__ __forceinline__ void
@@ -338,7 +313,7 @@ norm_probe(struct forward_state *s)
 {
     if (blockIdx.x == 0)
         norm_row(s->model, s->model.exact || s->trained.full != NULL, probe_state(s), s->model.final_norm,
-                 s->a.kv_cache.until_normed, 0, s->parts);
+                 s->a.kv_cache.head_normed, 0, s->parts);
 }
 
 /* Returns the state of row i of the next product; NULL: the row takes no part. */
@@ -357,13 +332,8 @@ norm_to_smem_first(struct forward_state *s)
     const bool norms = s->entry.norm.weight != NULL;
     uint16_t *const to = (uint16_t *)(s->work + SMEM_AT);
     add_norm_sums(s, norms ? s->product.n : 0, true, [=](uint32_t i) { return smem_source(s, i); });
-    for (uint32_t i = 0; i < s->product.n; i++) {
-        const float *const state = smem_source(s, i);
-        if (norms && state != NULL)
-            put_centred(s->model, state, s->entry.norm, s->norm_sums[i], s->norm_parts[i], to, i);
-        else
-            carry_smem(s->model, state, to, i);
-    }
+    for (uint32_t i = 0; i < s->product.n; i++)
+        put_centred(s->model, smem_source(s, i), s->entry.norm, s->norm_sums[i], s->norm_parts[i], to, i);
     __syncthreads();
 }
 
@@ -389,7 +359,7 @@ do_elementwise(Shared *s)
         s->probe_start = globaltimer();
     switch (s->step) {
     case NORM_ATTENTION:
-        if (Shared::HAS_ALIBI && s->model.drafter.pairs)
+        if (Shared::RARE && s->model.drafter.pairs)
             take_pairs(s);
         else
             norm_rows(s, {layer.attn_norm, layer.attn_norm_b}, false);
@@ -397,9 +367,9 @@ do_elementwise(Shared *s)
     case NORM_HEADS: norm_heads(s); break;
     case ATTEND: attend_all(s); break;
     case POST_ATTENTION: post_rows(s, layer.attn_post); break;
-    case NORM_MLP: norm_rows(s, mlp_norm(s), Shared::HAS_EXPERTS && layer.has_experts); break;
+    case NORM_MLP: norm_rows(s, mlp_norm(s), Shared::RARE && layer.has_experts); break;
     case ROUTE:
-        if (Shared::HAS_EXPERTS)
+        if (Shared::RARE)
             route_rows(s);
         break;
     case POST_MLP: post_rows(s, layer.ffn_post); break;

@@ -23,7 +23,6 @@ __launch_bounds__(BLOCK_THREADS) norm_head_rows(struct head_args a)
 
 /* ---- trained heads ---- */
 
-#define SHAPE_THREADS   256
 #define TRAINED_WARPS   8
 #define TRAINED_OUTPUTS 32 /* per block */
 
@@ -44,7 +43,9 @@ __launch_bounds__(TRAINED_WARPS *WARP) trained_rows(struct head_args a)
     const float *const h = FULL ? shifted_row : hidden_at(&m, &a.kv_cache, row.ring, row.layer);
     for (uint32_t o = first + threadIdx.x / WARP;
          (FULL ? head.full : head.a) != NULL && o < min(first + TRAINED_OUTPUTS, n); o += TRAINED_WARPS) {
-        const float y = FULL ? warp_dot(head.full + (size_t)o * m.width, h, m.width) : shifted(head, h, o, m.width);
+        float y = FULL ? warp_dot(head.full + (size_t)o * m.width, h, m.width) : shifted(head, h, o, m.width);
+        if (FULL && m.shapes_logits)
+            y = shaped_logit(m, o, y);
         if (threadIdx.x % WARP == 0)
             to[o] = y;
     }
@@ -57,14 +58,15 @@ struct put_outputs {
     float *to;
     const struct row *rows; /* NULL: row i's outputs are at to + i * ld */
     size_t ld;
+    const struct dev_model *logits; /* the outputs are logits of the model, which get its form; or NULL */
     __device__ __forceinline__ void
     operator()(uint32_t, uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1) const
     {
         float *const y = to + (rows != NULL ? rows[row].ring : row) * ld;
         if (o0 != UINT32_MAX)
-            y[o0] = y0;
+            y[o0] = logits != NULL ? shaped_logit(*logits, o0, y0) : y0;
         if (o1 != UINT32_MAX)
-            y[o1] = y1;
+            y[o1] = logits != NULL ? shaped_logit(*logits, o1, y1) : y1;
     }
 };
 
@@ -90,23 +92,12 @@ __launch_bounds__(BLOCK_THREADS, 1) multiply_matrix(struct matrix_args a)
 {
     SHARED_MEMORY(float, shared);
     const struct product p = {{a.matrix}, 1, a.x, a.n, false};
-    struct put_outputs put = {a.y, a.rows, a.ld};
+    struct put_outputs put = {a.y, a.rows, a.ld, a.logits && a.model->shapes_logits ? a.model : NULL};
     uint32_t buffer_index = 0;
     if (a.matrix->type == WEIGHT_F32)
         exact_strips(all_rows<1>(p), shared, &buffer_index, put);
     else
         with_type(a.matrix->type, [&](auto packed) { multiply_as<decltype(packed)::value>(p, shared, put); });
-}
-
-/* Applies bias, scale and cap of logits, after all heads. Grid: (rows, blocks of logits). */
-__global__ void
-__launch_bounds__(SHAPE_THREADS) shape_logits(struct head_args a)
-{
-    const struct dev_model &m = *a.model;
-    float *const logits = a.kv_cache.head_logits + (size_t)blockIdx.x * m.vocab;
-    const uint32_t o = blockIdx.y * SHAPE_THREADS + threadIdx.x;
-    if (o < m.vocab)
-        logits[o] = shaped_logit(m, o, logits[o]);
 }
 
 /* ---- launches ---- */
@@ -130,10 +121,10 @@ launch_head(struct head_args a, const struct dev_model *sizes, cudaStream_t stre
     if (a.n == 0)
         return cudaSuccess;
     const dim3 shifts(a.n, (sizes->width + TRAINED_OUTPUTS - 1) / TRAINED_OUTPUTS),
-        fulls(a.n, (sizes->vocab + TRAINED_OUTPUTS - 1) / TRAINED_OUTPUTS),
-        shapes(a.n, (sizes->vocab + SHAPE_THREADS - 1) / SHAPE_THREADS);
+        fulls(a.n, (sizes->vocab + TRAINED_OUTPUTS - 1) / TRAINED_OUTPUTS);
     const struct matrix_args logits = {
-        a.model, &a.model->head, a.kv_cache.head_normed, a.kv_cache.head_logits, NULL, a.n, sizes->vocab, a.blocks};
+        a.model, &a.model->head, a.kv_cache.head_normed, a.kv_cache.head_logits, NULL, a.n, sizes->vocab, a.blocks,
+        true};
     cudaError_t said = cudaSuccess;
     if (a.trained)
         said = launch(trained_rows<false>, shifts, TRAINED_WARPS * WARP, a, stream);
@@ -143,8 +134,6 @@ launch_head(struct head_args a, const struct dev_model *sizes, cudaStream_t stre
         said = launch_product(logits, stream);
     if (said == cudaSuccess && a.trained)
         said = launch(trained_rows<true>, fulls, TRAINED_WARPS * WARP, a, stream);
-    if (said == cudaSuccess && sizes->shapes_logits)
-        said = launch(shape_logits, shapes, SHAPE_THREADS, a, stream);
     if (said != cudaSuccess || a.predictions == NULL)
         return said;
     return launch_predictions({a.kv_cache.head_logits, sizes->vocab, a.n, sizes->drafter.tokens, a.kv_cache.head_pieces,

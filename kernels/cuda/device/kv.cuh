@@ -3,6 +3,8 @@
 #ifndef KERNELS_CUDA_DEVICE_KV_CUH
 #define KERNELS_CUDA_DEVICE_KV_CUH
 
+#include <type_traits>
+
 #include "kernels/cuda/device/layout.h"
 #include "kernels/cuda/device/ptx.cuh"
 
@@ -31,9 +33,10 @@ numbers_of(const uint4 &v, float, float (&x)[4])
 
 /* ---- what a lane has of a value: DIMS elements side by side ---- */
 
-template <class KV, int DIMS> struct lane_values { /* 16 bytes, or 32 */
-    static const int PER = 16 / sizeof(KV), LOADS = DIMS / PER;
-    uint4 v[LOADS];
+template <class KV, int DIMS> struct lane_values { /* 8 bytes, 16, or 32 */
+    using word = typename std::conditional<sizeof(KV) * DIMS == sizeof(uint2), uint2, uint4>::type;
+    static const int PER = sizeof(word) / sizeof(KV), LOADS = DIMS / PER;
+    word v[LOADS];
     __device__ __forceinline__ void
     load(const KV *from)
     {
@@ -55,24 +58,10 @@ template <class KV, int DIMS> struct lane_values { /* 16 bytes, or 32 */
     }
 };
 
-template <> struct lane_values<uint16_t, 4> {
-    uint2 v;
-    __device__ __forceinline__ void
-    load(const uint16_t *from)
-    {
-        load_state(&v, from);
-    }
-    __device__ __forceinline__ void
-    numbers(float (&x)[4]) const
-    {
-        numbers_of(v, uint16_t(), x);
-    }
-};
-
 /* Stores element o, counted over all heads, of a slot of layer l. */
 static __device__ __forceinline__ void
-put_kv(const struct dev_model &m, const struct dev_kv_cache &s, void *keys_or_values, uint32_t l, slot_t slot, uint32_t o,
-       float x)
+put_kv(const struct dev_model &m, const struct dev_kv_cache &s, void *keys_or_values, uint32_t l, slot_t slot,
+       uint32_t o, float x)
 {
     const uint32_t dim = m.head_dim, room = head_room(dim);
     const size_t at =

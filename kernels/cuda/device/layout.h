@@ -181,7 +181,6 @@ enum epilogue_kind {
     EPILOGUE_EXPERT,    /* of an expert row: like EPILOGUE_GATED and EPILOGUE_ACTIVATED */
     EPILOGUE_MIX, /* of an expert row: weighted and added to the sum of the row's earlier experts; the last one is */
                   /* added to the stream */
-    EPILOGUE_KINDS
 };
 
 /* Where the activations of a product are. */
@@ -357,9 +356,9 @@ struct head_piece {                     /* statistics of a piece of a row of log
     float max, sum, weighted, annealed; /* z relative to max: sum exp z, sum z exp z, sum exp(z/T) */
     token_t top[PREDICTION_RANKS];      /* best first, followed by TOKEN_NONE */
     float top_z[PREDICTION_RANKS];
-    float final_max, cross; /* of the final layer's row f: its maximum in this piece, sum exp(f - max) (f - z) */
-    uint32_t above;         /* number of logits ranked before that of the final row's argmax */
-    uint32_t arrived;       /* in a row's first piece: number of pieces already compared */
+    float cross;      /* with the final layer's row f and its maximum in this piece: sum exp(f - max) (f - z) */
+    uint32_t above;   /* number of logits ranked before that of the final row's argmax */
+    uint32_t arrived; /* in a row's first piece: number of pieces already compared */
 };
 
 /* A distribution in implicit form: p(v) = weight(v) * scale, with weight(v) = exp((z_v - max)/T) for tokens that the
@@ -400,17 +399,14 @@ struct dev_kv_cache {
     struct expert_list *expert_list; /* list of the current layer */
     void *expert_hidden;             /* like gated, (expert rows, ffn of an expert) */
     void *shared_hidden;             /* like gated, (rows, ffn of the shared expert) */
-    float *partials;     /* (SPLIT_ROWS, heads, max_splits, 2 + head_dim): max, sum, unnormalised output; of quarters */
-                         /* (QUARTER_ROWS, heads, 4 * max_splits, 2 + head_dim) */
-    uint32_t max_splits; /* for the longest path */
-    uint32_t *arrivals;  /* (SPLIT_ROWS * heads) number of completed parts; zero at rest */
+    float *partials;    /* (SPLIT_ROWS, heads, splits, 2 + head_dim): max, sum, unnormalised output; of quarters */
+                        /* (QUARTER_ROWS, heads, 4 * splits, 2 + head_dim) */
+    uint32_t *arrivals; /* (SPLIT_ROWS * heads) number of completed parts; zero at rest */
     struct dev_barrier *barrier;
     uint32_t *cancel; /* set by the host on a separate stream */
 
-    float *until_logits;  /* (L, vocab) of the layers that a forward pass probed, in order */
-    float *until_parts;   /* (blocks, 2): max of z and sum exp((z - max)/T) over a block's strips */
-    void *until_normed;   /* (TILE, width), or one row in F32 for a full head */
-    float *until_shifted; /* (width) input of the final norm in a layer with an affine head */
+    float *until_logits; /* (L, vocab) of the layers that a forward pass probed, in order */
+    float *until_parts;  /* (blocks, 2): max of z and sum exp((z - max)/T) over a block's strips */
 
     void *head_normed;              /* (head_rows, width) */
     float *head_shifted;            /* (head_rows, width) of rows with an affine head */
@@ -439,7 +435,6 @@ struct row_group {
 struct until_args {
     const float *temperature, *threshold; /* (L + 1) */
     struct until_state *state;
-    bool trained; /* use trained heads: model->trained is present */
 };
 
 struct until_state { /* in the results arena */
@@ -477,6 +472,7 @@ struct matrix_args {
     const struct row *rows; /* or at y + rows[i].ring * ld */
     uint32_t n, ld;
     uint32_t blocks; /* number that fills the device */
+    bool logits;     /* the outputs are logits, which get the model's form */
 };
 
 struct feed_args {
@@ -555,7 +551,7 @@ struct verify_args {
     const struct dev_round *rounds; /* (n), with kv_cache.head_rows nodes in all at most */
     uint32_t n;
     uint32_t longest;                     /* largest number of nodes in a round */
-    bool greedy, sampled;                 /* whether some rounds are greedy, sampled */
+    bool sampled;                         /* whether some rounds are sampled */
     const struct prediction *predictions; /* predictions for the rows of head_logits */
 };
 

@@ -193,25 +193,20 @@ add_deviations(const struct dev_model &m, const float *from, const float *sums, 
         squares[thread / WARP] = own;
 }
 
-/* and the row itself. */
+/* and the row itself, or without a norm its numbers. from NULL: zeros. */
 static __device__ __forceinline__ void
 put_centred(const struct dev_model &m, const float *from, const struct dev_norm &norm, const float *sums,
             const float *squares, uint16_t *to, uint32_t r)
 {
     const uint32_t units = units_of(m.width);
-    const struct spread s = spread_of(m, smem_sum(sums) / (float)m.width, smem_sum(squares), m.width);
+    const bool norms = norm.weight != NULL;
+    const struct spread s = norms && from != NULL
+                                ? spread_of(m, smem_sum(sums) / (float)m.width, smem_sum(squares), m.width)
+                                : spread{0, 1};
 #pragma unroll 4
     for (uint32_t k = thread_here(); k < units * UNIT; k += BLOCK_THREADS)
-        to[smem_place(units, r, k)] = k < m.width ? half_bits(normed(norm, s, from[k], k)) : 0;
-}
-
-/* Stores a row without a norm; from NULL: zeros. */
-static __device__ __forceinline__ void
-carry_smem(const struct dev_model &m, const float *from, uint16_t *to, uint32_t r)
-{
-    const uint32_t units = units_of(m.width);
-    for (uint32_t k = thread_here(); k < units * UNIT; k += BLOCK_THREADS)
-        to[smem_place(units, r, k)] = from == NULL || k >= m.width ? 0 : half_bits(from[k]);
+        to[smem_place(units, r, k)] =
+            from == NULL || k >= m.width ? 0 : half_bits(norms ? normed(norm, s, from[k], k) : from[k]);
 }
 
 /* Trained heads (backend_ops.heads): input of the final norm in a layer with an affine head. */

@@ -6,20 +6,22 @@
 #define SYNTHETIC_THREADS 256
 #define WORDS             (UNIT / SYNTHETIC_WORD) /* hashes per row of a unit */
 
-/* Stores the value of column k within a unit. */
+/* Stores element (row, k) of the matrix, `row` being a packed one: n times the scale. */
 static __device__ __forceinline__ void
-synthetic_value(const struct dev_matrix &m, enum weight_type from, float scale, size_t unit, uint32_t r, uint32_t k,
-                int n)
+put_element(const struct dev_matrix &m, enum weight_type from, float scale, uint32_t row, uint32_t k, int n)
 {
-    const size_t at = unit * (STRIP * UNIT);
-    const float x = (float)n * scale;
-    if (m.type == WEIGHT_Q8_0)
-        ((int8_t *)m.quants)[at + unit_place(r, k)] = (int8_t)n;
-    else if (m.type == WEIGHT_BF16)
-        ((uint16_t *)m.quants)[at + unit_place_16(r, k)] = (uint16_t)pack_bf16s(x, 0);
-    else
-        ((uint16_t *)m.quants)[at + unit_place_16(r, k)] =
-            half_bits(from == WEIGHT_BF16 ? unpack_bf16s(pack_bf16s(x, 0)).x : x);
+    const size_t unit = (size_t)(row / STRIP) * m.units + k / UNIT, at = unit * (STRIP * UNIT);
+    const uint32_t r = row % STRIP, within = k % UNIT;
+    const float plain = (float)n * scale, x = from == WEIGHT_BF16 ? unpack_bf16s(pack_bf16s(plain, 0)).x : plain;
+    switch (m.type) {
+    case WEIGHT_F32:
+        if (k < m.cols)
+            ((float *)m.quants)[(size_t)row * m.cols + k] = x;
+        break;
+    case WEIGHT_Q8_0: ((int8_t *)m.quants)[at + unit_place(r, within)] = (int8_t)n; break;
+    case WEIGHT_BF16: ((uint16_t *)m.quants)[at + unit_place_16(r, within)] = (uint16_t)pack_bf16s(x, 0); break;
+    default: ((uint16_t *)m.quants)[at + unit_place_16(r, within)] = half_bits(x);
+    }
 }
 
 /* Each thread computes eight columns of a packed row. */
@@ -39,16 +41,8 @@ __launch_bounds__(SYNTHETIC_THREADS) plant(struct synthetic_args a)
     const struct synthetic p = a.parts[part];
     const uint64_t n = there ? synthetic_word(&p, row, u * WORDS + word) : 0;
     for (uint32_t b = 0; b < SYNTHETIC_WORD; b++) {
-        const uint32_t k = word * SYNTHETIC_WORD + b, column = u * UNIT + k;
-        const int value = (int8_t)(n >> (8 * b) & 0xff);
-        if (m.type == WEIGHT_F32) { /* not in units */
-            const float x = (float)value * p.scale;
-            if (column < m.cols)
-                ((float *)m.quants)[(size_t)packed * m.cols + column] =
-                    a.from[part] == WEIGHT_BF16 ? unpack_bf16s(pack_bf16s(x, 0)).x : x;
-        } else {
-            synthetic_value(m, a.from[part], p.scale, unit, r, k, column < m.cols ? value : 0);
-        }
+        const uint32_t k = u * UNIT + word * SYNTHETIC_WORD + b;
+        put_element(m, a.from[part], p.scale, packed, k, k < m.cols ? (int8_t)(n >> (8 * b) & 0xff) : 0);
     }
     if (m.type == WEIGHT_Q8_0 && word == 0)
         ((uint16_t *)m.scales)[unit * STRIP + r % 8 * 2 + r / 8] = there && u * UNIT < m.cols ? half_bits(p.scale) : 0;

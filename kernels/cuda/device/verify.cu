@@ -1,8 +1,8 @@
 /* Verification: the walk over a tree of candidates that kernels/backend.h describes at struct verify_node.
  *
- * A greedy walk compares tokens with the predictions of their rows. For sampled rounds, one launch computes the
- * distributions of all rows, one block each, and the blocks of the next launch walk one round each. Accepted candidates
- * need only single probabilities; a rejection makes one pass over the vocabulary, to subtract q from p. */
+ * The blocks of a launch walk one round each. A greedy walk compares tokens with the predictions of their rows. For
+ * sampled rounds, another launch computes the distributions of all rows before, one block each. Accepted candidates need
+ * only single probabilities; a rejection makes one pass over the vocabulary, to subtract q from p. */
 #include "kernels/cuda/device/dist.cuh"
 #include "kernels/cuda/device/launch.cuh"
 #include "kernels/cuda/device/launch.h"
@@ -19,44 +19,6 @@ judge(const struct dev_round &w, const struct prediction *predictions)
     if (i < w.n && w.logits_row[i] >= 0)
         g = predictions[w.logits_row[i]];
     w.verdict->judged[i] = g;
-}
-
-/* ---- greedy ---- */
-
-/* One block per round. */
-__global__ void
-__launch_bounds__(VERIFY_NODES) walk_greedy(struct verify_args a)
-{
-    const struct dev_round w = a.rounds[blockIdx.x];
-    if (w.sampling.temperature > 0)
-        return;
-    judge(w, a.predictions);
-    if (threadIdx.x != 0)
-        return;
-    struct verdict *const out = w.verdict;
-    uint32_t n_path = 0;
-    for (uint32_t node = 0;;) {
-        const token_t argmax = a.predictions[w.logits_row[node]].token;
-        uint32_t next = 0, siblings = 0; /* node 0 has no parent */
-        for (uint32_t i = node + 1; i < w.n && next == 0; i++)
-            if (w.nodes[i].parent == (int32_t)node) {
-                siblings++;
-                next = w.nodes[i].token == argmax ? i : 0;
-            }
-        if (next == 0) {
-            out->kind = siblings > 0 ? NEXT_CORRECTION : NEXT_BONUS;
-            out->next = argmax;
-            break;
-        }
-        out->path[n_path++] = next;
-        if (w.logits_row[next] < 0) {
-            out->kind = NEXT_CANDIDATE;
-            out->next = argmax;
-            break;
-        }
-        node = next;
-    }
-    out->n_path = n_path;
 }
 
 /* ---- sampling ---- */
@@ -167,19 +129,23 @@ accept(struct test *t, const struct verify_args *a, const struct verify_node *ch
     return false;
 }
 
-/* Walks a sampled round, with a whole block that has verify_p (2, vocab) to itself. */
+/* Walks a round, with a whole block that has verify_p (2, vocab) to itself. */
 static __device__ void
 walk_round(const struct verify_args &a, const struct dev_round &w, float *verify_p, token_t *rejected,
            struct block_scratch *scratch)
 {
     const uint32_t vocab = a.model->vocab;
+    const bool sampled = w.sampling.temperature > 0;
     judge(w, a.predictions);
     struct rng_key key = {w.seed, 0, 0, 0, 0};
     struct test t = {{}, 1, verify_p, verify_p + vocab, rejected, 0};
     uint32_t n_path = 0, node = 0, kind = NEXT_CANDIDATE;
     token_t following = TOKEN_NONE;
     for (;;) {
-        t.p.dist = w.dists[node], t.p.z = a.kv_cache.head_logits + (size_t)w.logits_row[node] * vocab, t.p.rest = NULL;
+        const int32_t row = w.logits_row[node];
+        const token_t argmax = sampled ? TOKEN_NONE : a.predictions[row].token;
+        if (sampled)
+            t.p = {w.dists[node], a.kv_cache.head_logits + (size_t)row * vocab, NULL};
         t.total = t.p.dist.total;
         t.n_rejected = 0;
         uint32_t next = 0, siblings = 0;
@@ -187,13 +153,15 @@ walk_round(const struct verify_args &a, const struct dev_round &w, float *verify
             if (w.nodes[i].parent != (int32_t)node)
                 continue;
             key.pos = w.nodes[i].pos, key.purpose = RNG_ACCEPT, key.index = siblings++;
-            next = accept(&t, &a, &w.nodes[i], w.dists[i].q_total, vocab, &key, scratch) ? i : 0;
+            const bool accepted = sampled ? accept(&t, &a, &w.nodes[i], w.dists[i].q_total, vocab, &key, scratch)
+                                          : w.nodes[i].token == argmax;
+            next = accepted ? i : 0;
         }
         if (next == 0) {
             kind = siblings > 0 ? NEXT_CORRECTION : NEXT_BONUS;
             key.pos = w.nodes[node].pos + 1, key.index = 0;
             key.purpose = siblings > 0 ? RNG_RESIDUAL : RNG_BONUS;
-            following = block_draw(t.p, vocab, &key, scratch);
+            following = sampled ? block_draw(t.p, vocab, &key, scratch) : argmax;
             break;
         }
         if (threadIdx.x == 0)
@@ -214,15 +182,13 @@ walk_round(const struct verify_args &a, const struct dev_round &w, float *verify
 
 /* At most VERIFY_WALKS blocks, which process the rounds in turn. */
 __global__ void
-__launch_bounds__(ROW_THREADS) walk_sampling(struct verify_args a)
+__launch_bounds__(ROW_THREADS) walk_rounds(struct verify_args a)
 {
     __shared__ struct block_scratch scratch;
     __shared__ token_t rejected[VERIFY_NODES];
     float *const mine = a.kv_cache.verify_p + (size_t)blockIdx.x * 2 * a.model->vocab;
     for (uint32_t i = blockIdx.x; i < a.n; i += gridDim.x) {
         const struct dev_round round = a.rounds[i];
-        if (!(round.sampling.temperature > 0))
-            continue;
         walk_round(a, round, mine, rejected, &scratch);
         __syncthreads(); /* slower threads may still read what the next round overwrites */
     }
@@ -232,11 +198,9 @@ cudaError_t
 launch_verify(struct verify_args a, cudaStream_t stream)
 {
     cudaError_t said = cudaSuccess;
-    if (a.greedy)
-        said = launch(walk_greedy, a.n, VERIFY_NODES, a, stream);
-    if (said == cudaSuccess && a.sampled)
+    if (a.sampled)
         said = launch(measure_nodes, dim3(a.longest, a.n), ROW_THREADS, a, stream);
-    if (said == cudaSuccess && a.sampled)
-        said = launch(walk_sampling, a.n < VERIFY_WALKS ? a.n : VERIFY_WALKS, ROW_THREADS, a, stream);
+    if (said == cudaSuccess)
+        said = launch(walk_rounds, a.n < VERIFY_WALKS ? a.n : VERIFY_WALKS, ROW_THREADS, a, stream);
     return said;
 }

@@ -226,7 +226,7 @@ see_progress(void *user, double done)
     return true;
 }
 
-/* What a model was surveyed to take is what is loaded: progress comes near its end with the last matrix, and not before. */
+/* What a model was counted to take is what is loaded: progress comes to its end with the last matrix, and not before. */
 TEST(experts_are_counted_before_they_are_loaded)
 {
     NEEDS_CUDA;
@@ -240,7 +240,7 @@ TEST(experts_are_counted_before_they_are_loaded)
             assert_non_null(m);
             assert_true(cuda->open(&b, &(struct backend_options){.threads = 1, .exact = exact, .gpu = -1}, &err));
             assert_true(cuda->load(b, naive_model_desc(m), see_progress, &seen, &w, &err));
-            assert_true(seen.whole == 1 && seen.last >= 1 && seen.before > 0.9);
+            assert_true(seen.whole == 2 && seen.last >= 1 && seen.before >= 1);
             cuda->unload(w);
             cuda->close(b);
             naive_model_free(m);

@@ -44,7 +44,6 @@ verify_all(struct bench *b, const struct tree *t, const struct verify_req *r, ui
         send(predictions + i * VERIFY_NODES, t[i].predictions, VERIFY_NODES * sizeof *predictions);
         a.longest = t[i].n > a.longest ? t[i].n : a.longest;
         a.sampled = a.sampled || r[i].sampling.temperature > 0;
-        a.greedy = a.greedy || !(r[i].sampling.temperature > 0);
     }
     assert_int_equal(launch_verify(a, 0), cudaSuccess);
     fetch(out, verdicts, n * sizeof *out);
