@@ -156,16 +156,15 @@ widest_input(const struct model_desc *d)
     return d->drafter->features > 2 * d->width ? d->drafter->features : 2 * d->width;
 }
 
-/* Fills the sizes in s->dev and lists the buffers to allocate. Returns false on overflow. */
-static bool
-list_places(struct kv_cache *s, const struct model_desc *d, bool exact, struct place *places, size_t *n_places)
+/* Fills the sizes in s->dev and lists the buffers to allocate. Returns their number; 0 on overflow. */
+static size_t
+list_places(struct kv_cache *s, const struct model_desc *d, bool exact, struct place *places)
 {
     struct dev_kv_cache *v = &s->dev;
     const struct kv_cache_desc *o = &s->desc;
     const struct experts_form *f = &d->form.experts;
     const size_t f32 = sizeof(float), act = exact ? sizeof(float) : sizeof(uint16_t);
-    const size_t heads = (size_t)d->heads * d->head_dim, kv = (size_t)d->kv_heads * d->head_dim,
-                 kept = (size_t)d->kv_heads * head_room(d->head_dim), depths = d->n_layers + 1;
+    const size_t heads = (size_t)d->heads * d->head_dim, kept = (size_t)d->kv_heads * head_room(d->head_dim);
     const bool padded = d->head_dim % 8 != 0;             /* padding after the end of a head must be zero */
     const size_t rows = round_up(o->max_rows, PASS_ROWS); /* a pass may read tiles that were never written */
     const uint32_t probes = o->max_probes < HEAD_ROWS ? o->max_probes : HEAD_ROWS;
@@ -175,26 +174,25 @@ list_places(struct kv_cache *s, const struct model_desc *d, bool exact, struct p
     v->max_rows = o->max_rows;
     v->head_rows = round_up(probes > VERIFY_NODES ? probes : VERIFY_NODES, PASS_ROWS);
     const size_t splits = o->slots / ATTEND_SPLIT + 2; /* a path has no more rows than there are slots */
-    const size_t width = (size_t)units_of(d->width) * UNIT, attended = units_of((uint32_t)heads) * (size_t)UNIT,
-                 gated = (size_t)units_of(d->ffn) * UNIT;
+    const size_t width = (size_t)units_of(d->width) * UNIT;
     const size_t stat_rows = v->head_rows > d->n_layers ? v->head_rows : d->n_layers;
     size_t slot_keys, ring, partials;
     if (__builtin_mul_overflow(request_depth(d, o) * kept, o->slots, &slot_keys) ||
-        __builtin_mul_overflow(o->ring * depths, d->width, &ring) ||
+        __builtin_mul_overflow(o->ring * (d->n_layers + (size_t)1), d->width, &ring) ||
         __builtin_mul_overflow((size_t)SPLIT_ROWS * d->heads * splits, 2 + (size_t)d->head_dim, &partials) ||
         slot_keys > SIZE_MAX / 16 || ring > SIZE_MAX / 16 || partials > SIZE_MAX / 16)
-        return false;
+        return 0;
     const struct place all[] = {
         {(void **)&v->hidden, ring, f32, true, false},
         {&v->keys, slot_keys, act, padded, true},
         {&v->values, slot_keys, act, padded, true},
         {(void **)&v->trunk, (size_t)o->seqs * o->trunk, sizeof(slot_t), true, true},
         {&v->normed, rows * units_of(widest_input(d)) * UNIT, act, true, false},
-        {&v->attended, rows * attended, act, true, false},
-        {&v->gated, rows * gated, act, true, false},
+        {&v->attended, rows * units_of((uint32_t)heads) * UNIT, act, true, false},
+        {&v->gated, rows * units_of(d->ffn) * UNIT, act, true, false},
         {(void **)&v->rotations, 2 * rows * d->rope_dims, f32, false, false},
         {(void **)&v->q, rows * heads, f32, false, false},
-        {(void **)&v->qk_raw, rows * (heads + kv), f32, false, false},
+        {(void **)&v->qk_raw, rows * (heads + (size_t)d->kv_heads * d->head_dim), f32, false, false},
         {(void **)&v->raw, rows * d->width, f32, false, false},
         {(void **)&v->partials, partials, f32, false, true},
         {(void **)&v->arrivals, (size_t)SPLIT_ROWS * d->heads, sizeof(uint32_t), true, false},
@@ -218,22 +216,21 @@ list_places(struct kv_cache *s, const struct model_desc *d, bool exact, struct p
     };
     _Static_assert(sizeof all <= PLACES * sizeof *places, "places");
     memcpy(places, all, sizeof all);
-    *n_places = sizeof all / sizeof *all;
-    return true;
+    return sizeof all / sizeof *all;
 }
 
 bool
 cuda_kv_cache_estimate(const struct backend *b, const struct model_desc *d, uint32_t ctx, size_t *keys, size_t *work)
 {
     struct place places[PLACES];
-    size_t n;
     struct kv_cache s = {.blocks = 256, .desc = kv_cache_defaults(ctx)};
     const uint32_t more = (ctx < PROMPT_ROWS ? ctx : PROMPT_ROWS) - s.desc.max_rows;
     if (ctx > s.desc.max_rows) { /* like a context */
         s.desc.max_rows += more;
         s.desc.ring += 2 * more;
     }
-    if (ctx > UINT32_MAX - KV_CACHE_SPARE || !list_places(&s, d, b->exact, places, &n))
+    const size_t n = ctx <= UINT32_MAX - KV_CACHE_SPARE ? list_places(&s, d, b->exact, places) : 0;
+    if (n == 0)
         return false;
     *keys = 0;
     *work = (size_t)KV_CACHE_DISTS * d->vocab * sizeof(float);
@@ -246,8 +243,8 @@ static bool
 take_places(struct kv_cache *s, struct err *err)
 {
     struct place places[PLACES];
-    size_t n;
-    if (!list_places(s, &s->weights->desc, s->backend->exact, places, &n))
+    const size_t n = list_places(s, &s->weights->desc, s->backend->exact, places);
+    if (n == 0)
         return err_set(err, ERR_WORK,
                        "keys and values of %" PRIu32 " positions are too large for any GPU; use a smaller --ctx",
                        s->desc.slots);
