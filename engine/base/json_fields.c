@@ -211,6 +211,8 @@ parse_number(struct fields *p, const struct field *f, double value, void *at)
 {
     if (!isfinite(value))
         field_refuse(p, f->key, "is not a finite number");
+    else if (f->kind == FIELD_REAL && f->most > 0 && !(value >= (double)f->least && value <= (double)f->most))
+        field_refuse(p, f->key, "is not in its range");
     else if (f->kind == FIELD_REAL && f->size == sizeof(float))
         *(float *)at = (float)value;
     else if (f->kind == FIELD_REAL)

@@ -35,7 +35,7 @@ struct field {
     enum field_kind kind;
     enum field_rule rule;
     size_t offset, size;            /* in the struct */
-    uint64_t least, most;           /* bounds of a FIELD_WHOLE; for a FIELD_NAME `most` is the last name's index */
+    uint64_t least, most;           /* bounds: of a FIELD_WHOLE, of a FIELD_REAL unless both are 0, of a name's index */
     const char *const *names;       /* of a FIELD_NAME */
     const struct field *fields;     /* of a FIELD_OBJECT */
     bool (*printed)(const void *s); /* NULL: `rule` decides; else returns whether the field is printed */
@@ -52,6 +52,10 @@ struct field {
 #define FIELD_BOUNDED(rule, key, member, least, most)                                                                  \
     {                                                                                                                  \
         key, FIELD_WHOLE, FIELD_##rule, FIELD_AT(OF, member), least, most, NULL, NULL, NULL                            \
+    }
+#define FIELD_REAL_TO(rule, key, member, most)                                                                         \
+    {                                                                                                                  \
+        key, FIELD_REAL, FIELD_##rule, FIELD_AT(OF, member), 0, most, NULL, NULL, NULL                                 \
     }
 #define FIELD_NAMED(rule, key, member, names, last)                                                                    \
     {                                                                                                                  \

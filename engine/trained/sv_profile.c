@@ -196,13 +196,13 @@ const struct file_kind sv_profile_file = {.what = "a verification profile of spe
             FIELD_BOUNDED(IF_SET, "layers", whose.layers[i], 0, 1000000), FIELD_END                                    \
     }
 static const struct field models[3][4] = {MODEL(0), MODEL(1), MODEL(2)};
-static const struct field sampling_fields[] = {FIELD_PLAIN(NEEDED, "temperature", REAL, whose.temperature),
+static const struct field sampling_fields[] = {FIELD_REAL_TO(NEEDED, "temperature", whose.temperature, 1000000),
                                                FIELD_BOUNDED(NEEDED, "top_k", whose.top_k, 0, UINT32_MAX),
-                                               FIELD_PLAIN(NEEDED, "top_p", REAL, whose.top_p), FIELD_END};
-static const struct field entropy_fields[] = {FIELD_PLAIN(NEEDED, "h", REAL, entropy.h),
-                                              FIELD_PLAIN(NEEDED, "given_s", REAL, entropy.given_s),
-                                              FIELD_PLAIN(NEEDED, "given_a", REAL, entropy.given_a),
-                                              FIELD_PLAIN(NEEDED, "given_both", REAL, entropy.given_both), FIELD_END};
+                                               FIELD_REAL_TO(NEEDED, "top_p", whose.top_p, 1), FIELD_END};
+static const struct field entropy_fields[] = {
+    FIELD_REAL_TO(NEEDED, "h", entropy.h, 1000000), FIELD_REAL_TO(NEEDED, "given_s", entropy.given_s, 1000000),
+    FIELD_REAL_TO(NEEDED, "given_a", entropy.given_a, 1000000),
+    FIELD_REAL_TO(NEEDED, "given_both", entropy.given_both, 1000000), FIELD_END};
 #undef OF
 
 /* The inner tables have offsets in the whole profile. */

@@ -194,6 +194,32 @@ TEST(damaged_files_are_refused_in_one_line)
     assert_int_equal(refused, n); /* cut anywhere */
 }
 
+TEST(numbers_that_make_no_sense_are_refused)
+{
+    static const char text[] =
+        "{\"format\":\"specscope verification profile 1\",\"target\":{\"name\":\"a\",\"hash\":\"0000000000000001\"},"
+        "\"draft\":{\"name\":\"b\",\"hash\":\"0000000000000002\"},\"companion\":{\"name\":\"c\",\"hash\":"
+        "\"0000000000000003\"},\"sampling\":{\"temperature\":%s,\"top_k\":0,\"top_p\":%s},\"s_edges\":[],\"a_edges\":[]"
+        ","
+        "\"count\":[[1]],\"accepted\":[[1]],\"entropy\":{\"h\":%s,\"given_s\":0,\"given_a\":0,\"given_both\":0}}";
+    static const struct {
+        const char *temperature, *top_p, *h, *says;
+    } cases[] = {{"0.7", "1", "0", NULL},
+                 {"-0.3", "1", "0", "\"temperature\" is not in its range"},
+                 {"1e300", "1", "0", "\"temperature\" is not in its range"},
+                 {"0", "2", "0", "\"top_p\" is not in its range"},
+                 {"0", "1", "-1", "\"h\" is not in its range"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char json[800];
+        struct sv_profile p;
+        struct err err = {0};
+        const int n = snprintf(json, sizeof json, text, cases[i].temperature, cases[i].top_p, cases[i].h);
+        assert_int_equal(sv_profile_parse(&p, "it", json, (size_t)n, &err), cases[i].says == NULL);
+        if (cases[i].says != NULL && strstr(err.text, cases[i].says) == NULL)
+            fail_msg("case %zu: says \"%s\"", i, err.text);
+    }
+}
+
 int
 main(void)
 {
