@@ -51,6 +51,9 @@ struct mutation {
     }
 };
 
+/* Is nothing left out or listed? Every barrier asks. */
+static const bool as_written = getenv("EMULATED_CUDA_DROP") == nullptr && getenv("EMULATED_CUDA_SITES") == nullptr;
+
 static mutation &
 mutated()
 {
@@ -88,6 +91,8 @@ note_passed(mutation *m, ordering kind, site where, unsigned turn)
 static bool
 keeps_turn(ordering kind, site where, unsigned turn)
 {
+    if (as_written)
+        return true;
     mutation &m = mutated();
     if (m.list != nullptr)
         note_passed(&m, kind, where, turn);
