@@ -250,6 +250,8 @@ code_here = code=$$(.ci/gpus $(BUILD)/cuda/code $(CUDA_CODE))
 cuda-here:
 	@$(code_here); if [ "$$code" ]; then $(MAKE) --no-print-directory $(JOBS) CUDA_CODE="$$code" cuda-if-possible; fi
 
+# A build of tests that is quick to make, and whose debugger shows no lines.
+QUICK := $(if $(SANITIZE)$(DEBUG),,1)
 include tests/cuda/emulation/rules.mk
 
 # Tests and measurements on a real GPU. A kit is a folder that was built on a machine without a GPU, with the shared libraries (and tmux)
@@ -292,9 +294,9 @@ $(BUILD)/libtests.a: $(HELP_OBJ) $(filter-out %/main.o,$(CLI_OBJ))
 
 # Unit tests are compiled with -O1, and test programs have no debug information: both save a fifth of the time of their build. DEBUG=1 keeps
 # it. Shared code of tests (tests/rigs) is optimised as the program is.
-QUICK := $(if $(SANITIZE)$(DEBUG),,1)
-$(BUILD)/obj/tests/unit/%.o: ITS_FLAGS = $(if $(QUICK),-O1)
-$(BUILD)/obj/tests/fuzz/%.o: ITS_FLAGS = $(if $(QUICK),-O1)
+$(BUILD)/obj/tests/unit/%.o: ITS_FLAGS = $(if $(QUICK),-O1 -g0)
+$(BUILD)/obj/tests/fuzz/%.o: ITS_FLAGS = $(if $(QUICK),-O1 -g0)
+$(BUILD)/obj/tests/rigs/%.o: ITS_FLAGS = $(if $(QUICK),-g0)
 TEST_LDFLAGS = $(LDFLAGS) $(if $(QUICK),-Wl$(,)-S)
 , := ,
 
@@ -336,7 +338,7 @@ test-programs: all $(UNIT) $(TOOLS) $(FUZZ) $(FAULT_SHIM) $(CLOCK_SHIM)
 
 # Only the long tests compile the plug-in: nvcc takes minutes, and the plug-in does not run without a GPU.
 test test-long:
-	@$(MAKE) --no-print-directory $(JOBS) $(if $(filter test-long,$@),$(PLUGIN)) test-programs
+	@$(MAKE) --no-print-directory $(JOBS) $(if $(filter test-long,$@),$(PLUGIN) LONG=1) test-programs
 	@tests/run.sh $(BUILD) $(patsubst test-%,%,$(filter test-%,$@))
 
 # Builds and installs the released files in fresh root file systems. Needs root and Debian's packages.

@@ -5,8 +5,12 @@ EMULATION_OBJ := $(patsubst %.cc,$(BUILD)/emulated/%.o,$(sort $(wildcard $(EMULA
 EMULATED_OBJ  := $(CUDA_CU:%.cu=$(BUILD)/emulated/%.o) $(CUDA_C:%.c=$(BUILD)/emulated/%.o) $(EMULATION_OBJ)
 EMULATED_SO   := $(BUILD)/tests/specscope-cuda-emulated.so
 
+# Line numbers take time to compile, and only the checker of races prints them. Tests that contain device code run for a moment.
+EMULATED_OPT   = -O2 $(if $(QUICK),,-g1)
+$(if $(QUICK),$(eval $(BUILD)/emulated/tests/unit/%.o $(BUILD)/emulated/tests/cuda/smoke/%.o $(BUILD)/races/%.o: EMULATED_OPT = -O1))
+
 # Device code punes as it likes, and defines what it does not call.
-EMULATED_CXX  := $(CXX) -std=c++17 -D_GNU_SOURCE -O2 -g1 -ffp-contract=off -fno-strict-aliasing -fPIC -fvisibility=hidden \
+EMULATED_CXX   = $(CXX) -std=c++17 -D_GNU_SOURCE $(EMULATED_OPT) -ffp-contract=off -fno-strict-aliasing -fPIC -fvisibility=hidden \
 	-Wall -Wextra -Wno-unused-function -Wno-unknown-pragmas -pthread -I$(EMULATION)/include -I. \
 	$(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all)
 
@@ -75,17 +79,19 @@ RACES_RUN := $(RACES_SRC:%.cc=$(BUILD)/emulated/%.o) $(EMULATION_OBJ)
 RACES_OBJ := $(CUDA_CU:%.cu=$(BUILD)/races/%.o) $(CUDA_C:%.c=$(BUILD)/races/%.o) $(RACES_RUN)
 RACES_SO  := $(BUILD)/tests/races/specscope-cuda-emulated.so
 RACES_CUBLAS := $(BUILD)/tests/races/specscope-cublas-emulated.so
-RACES     := $(RACES_SO) $(RACES_CUBLAS) $(EMULATED_TESTS:%=$(BUILD)/tests/races/%) $(BUILD)/tests/races/test_cuda_steps \
-	$(BUILD)/tests/races/test_cuda_products
+# test_races.sh and test_mutations.sh run the first ones, and all in the long test.
+RACES     := $(RACES_SO) $(RACES_CUBLAS) $(addprefix $(BUILD)/tests/races/,test_cuda_verify test_cuda_head_statistics test_cuda_overlap \
+	test_cuda_steps)
+RACES_ALL := $(RACES) $(EMULATED_TESTS:%=$(BUILD)/tests/races/%) $(BUILD)/tests/races/test_cuda_products
 
 $(BUILD)/races/%.o: %.cu | $(BUILD)/.deps-test
 	@mkdir -p $(@D)
 	$(call say,CXX,"$< (races)")
-	$(Q)$(EMULATED_CXX) -fsanitize=thread -MMD -MP -x c++ -include cuda_runtime.h -c $< -o $@
+	$(Q)$(EMULATED_CXX) -g1 -fsanitize=thread -MMD -MP -x c++ -include cuda_runtime.h -c $< -o $@
 $(BUILD)/races/%.o: %.cc | $(BUILD)/.deps-test
 	@mkdir -p $(@D)
 	$(call say,CXX,"$< (races)")
-	$(Q)$(EMULATED_CXX) -fsanitize=thread -MMD -MP -c $< -o $@
+	$(Q)$(EMULATED_CXX) -g1 -fsanitize=thread -MMD -MP -c $< -o $@
 $(BUILD)/races/%.o: %.c | $(BUILD)/.deps-test
 	@mkdir -p $(@D)
 	$(call say,CC,"$< (races)")
@@ -123,7 +129,7 @@ cuda-emulated: $(EMULATED_SO) $(EMULATED_CUBLAS) $(BUILD)/tests/test_cuda_smoke 
 ifeq ($(findstring thread,$(SANITIZE)),)
 test-programs: cuda-emulated $(EMULATION_TESTS:%=$(BUILD)/tests/%)
 ifndef SANITIZE # which goes with no other one
-test-programs: $(RACES)
+test-programs: $(if $(LONG),$(RACES_ALL),$(RACES))
 endif
 else
 UNIT := $(filter-out $(EMULATED_TESTS:%=$(BUILD)/tests/%),$(UNIT))
