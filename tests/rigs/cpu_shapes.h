@@ -13,8 +13,8 @@ extern const size_t cpu_shapes_n;
  * independent of each other, so their errors grow with the root of their number. A wrong weight costs more. */
 double cpu_exact_bound(const struct naive_shape *);
 
-/* Opens each shape on the best instruction set here and on one that the seed chooses (SPECSCOPE_LONG=1: on all), and calls check()
- * with the error that rounding may cause. */
+/* Opens each shape on an instruction set that the seed chooses (SPECSCOPE_LONG=1: on all), and calls check() with the error that
+ * rounding may cause. */
 void on_every_isa_and_shape(bool exact, uint64_t seed, void (*check)(struct rig *, double bound));
 
 #endif
