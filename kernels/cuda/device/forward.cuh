@@ -99,13 +99,15 @@ do_products(Shared *s, uint32_t *i, uint32_t buffer_index)
     for (;;) {
         if (s->now.norms && !s->entry.by_squares)
             norm_to_smem_first(s);
-        const enum weight_type type = s->entry.matrices[0].type;
-        if (type == WEIGHT_F32)
-            buffer_index = multiply_exactly(s, buffer_index);
-        else
-            with_type(type, [s, &buffer_index](auto packed) {
-                buffer_index = multiply_as<decltype(packed)::value>(s, buffer_index);
-            });
+        switch (s->entry.matrices[0].type) {
+        case WEIGHT_F32: buffer_index = multiply_exactly(s, buffer_index); break;
+        case WEIGHT_Q8_0: buffer_index = multiply_as<WEIGHT_Q8_0>(s, buffer_index); break;
+        case WEIGHT_Q4_0: buffer_index = multiply_as<WEIGHT_Q4_0>(s, buffer_index); break;
+        case WEIGHT_Q4_K: buffer_index = multiply_as<WEIGHT_Q4_K>(s, buffer_index); break;
+        case WEIGHT_Q6_K: buffer_index = multiply_as<WEIGHT_Q6_K>(s, buffer_index); break;
+        case WEIGHT_BF16: buffer_index = multiply_as<WEIGHT_BF16>(s, buffer_index); break;
+        default: buffer_index = multiply_as<WEIGHT_F16>(s, buffer_index);
+        }
         if (!s->now.joined)
             return buffer_index;
         ++*i;

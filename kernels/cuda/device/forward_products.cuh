@@ -56,6 +56,11 @@ template <int NT> struct listed_rows {
         return own.following;
     }
     __device__ __forceinline__ uint32_t
+    count(const struct strip_place &at) const
+    {
+        return p.by_expert ? at.n : p.n;
+    }
+    __device__ __forceinline__ uint32_t
     input_row(const struct strip_place &at, uint32_t row) const
     {
         if (!p.by_expert || (p.down && !p.shared))
@@ -71,7 +76,7 @@ template <int NT> struct listed_rows {
 #pragma unroll
         for (uint32_t j = 0; j < NT; j++) {
             const uint32_t row = (tile + j) * TILE + lane / 4;
-            own.row[j] = input_row(at, row < at.n ? row : tile * TILE);
+            own.row[j] = input_row(at, row < count(at) ? row : tile * TILE);
         }
         return own;
     }

@@ -94,10 +94,15 @@ __launch_bounds__(BLOCK_THREADS, 1) multiply_matrix(struct matrix_args a)
     const struct product p = {{a.matrix}, 1, a.x, a.n, false};
     struct put_outputs put = {a.y, a.rows, a.ld, a.logits && a.model->shapes_logits ? a.model : NULL};
     uint32_t buffer_index = 0;
-    if (a.matrix->type == WEIGHT_F32)
-        exact_strips(all_rows<1>(p), shared, &buffer_index, put);
-    else
-        with_type(a.matrix->type, [&](auto packed) { multiply_as<decltype(packed)::value>(p, shared, put); });
+    switch (a.matrix->type) {
+    case WEIGHT_F32: exact_strips(all_rows<1>(p), shared, &buffer_index, put); break;
+    case WEIGHT_Q8_0: multiply_as<WEIGHT_Q8_0>(p, shared, put); break;
+    case WEIGHT_Q4_0: multiply_as<WEIGHT_Q4_0>(p, shared, put); break;
+    case WEIGHT_Q4_K: multiply_as<WEIGHT_Q4_K>(p, shared, put); break;
+    case WEIGHT_Q6_K: multiply_as<WEIGHT_Q6_K>(p, shared, put); break;
+    case WEIGHT_BF16: multiply_as<WEIGHT_BF16>(p, shared, put); break;
+    default: multiply_as<WEIGHT_F16>(p, shared, put);
+    }
 }
 
 /* ---- launches ---- */

@@ -43,7 +43,7 @@ struct strip_place {
     const struct dev_matrix *m;
     uint32_t matrix, strip; /* number of the matrix; of the strip, for its outputs */
     uint32_t packed;        /* of the strip in the matrix's memory: other than `strip` in stacks of experts */
-    uint32_t first, n;      /* the functor's numbers of the rows: [first, first + n) */
+    uint32_t first, n;      /* the functor's numbers of the rows: [first, first + n); n of experts only */
 };
 
 /* Returns the product's strip number `strip`. */
@@ -60,7 +60,7 @@ find_strip(const struct product &p, uint32_t strip)
             m = p.matrices[matrix = 2];
         }
     }
-    return {m, matrix, strip, strip, 0, p.n};
+    return {m, matrix, strip, strip, 0, 0};
 }
 
 static __device__ __forceinline__ uint32_t
@@ -237,6 +237,11 @@ template <int NT> struct all_rows {
         return packed_of(find(strip));
     }
     __device__ __forceinline__ uint32_t
+    count(const struct strip_place &) const /* of rows; not kept in a register while strips are multiplied */
+    {
+        return p.n;
+    }
+    __device__ __forceinline__ uint32_t
     input_row(const struct strip_place &, uint32_t row) const /* whose activations are this row's */
     {
         return row;
@@ -280,7 +285,7 @@ all_strips(const Rows &rows, float *shared, uint32_t *buffer_index, Before befor
 
     for (uint32_t strip = rows.begin(), pass = 0; strip < strips;) {
         const struct strip_place at = rows.find(strip);
-        const uint32_t tile = pass * NT, next = (tile + NT) * TILE < at.n ? strip : strip + rows.step();
+        const uint32_t tile = pass * NT, next = (tile + NT) * TILE < rows.count(at) ? strip : strip + rows.step();
         const bool owner = thread < NT * 2 * WARP;
         const uint2 packed = look_up_outputs(at, lane / 4, owner);
         const typename Rows::of_lane own = rows.look_up(at, tile, lane, next < strips ? next : strip);
@@ -305,7 +310,7 @@ all_strips(const Rows &rows, float *shared, uint32_t *buffer_index, Before befor
         put_sums<NT>(sum, buffer, warp, lane);
         __syncthreads();
         const uint32_t row = tile * TILE + thread / (2 * WARP) * TILE + lane % 4 * 2 + warp % 2;
-        if (owner && row < at.n) {
+        if (owner && row < rows.count(at)) {
             const float2 y = add_sums<NT>(buffer, thread);
             const uint2 outputs = own_outputs(at, packed);
             then(at.matrix, at.first + row, outputs.x, outputs.y, y.x * unit_of<T>::FACTOR, y.y * unit_of<T>::FACTOR);
@@ -351,8 +356,8 @@ exact_strips(const Rows &rows, float *shared, uint32_t *buffer_index, Then &then
         const uint2 outputs = own_outputs(at, look_up_outputs(at, g, true));
         const bool there = at.m->source != NULL || at.strip * STRIP + warp < at.m->rows;
         const float *const w = (const float *)at.m->quants + ((size_t)at.packed * STRIP + warp) * cols;
-        for (uint32_t first = 0; first < at.n; first += TILE) {
-            const uint32_t n = at.n - first < TILE ? at.n - first : TILE;
+        for (uint32_t first = 0, all = rows.count(at); first < all; first += TILE) {
+            const uint32_t n = all - first < TILE ? all - first : TILE;
             float *buffer = shared + *buffer_index * (STRIP * TILE);
             *buffer_index = parity(*buffer_index + 1);
             for (uint32_t r = 0; r < n; r++) {

@@ -154,43 +154,54 @@ add_constant(uint32_t g, uint32_t g8, const uint4 &x, int s, float (&part)[4])
     mma_f16(part, a, s == 0 ? x.x : x.z, s == 0 ? x.y : x.w);
 }
 
-/* Returns the address of a pair's quants. */
-static __device__ __forceinline__ const unsigned char *
-pair_quants(const struct dev_matrix &m, uint32_t bytes, uint32_t strip, uint32_t pair)
-{
-    return (const unsigned char *)m.quants + (size_t)strip * (m.units / 2 * bytes) + pair * bytes;
-}
-
-/* ---- Q4_0 ---- */
-
-template <> struct unit_of<WEIGHT_Q4_0> {
+/* What the types of pairs share: a lane's part, and where it is. */
+template <enum weight_type T> struct pair_unit {
     static const int SPAN = 2, DEPTH = 4;
     static constexpr float FACTOR = SUBNORMAL;
-    static const uint32_t BYTES = PAIR_NIBBLES;
+    static const bool HIGHS = T == WEIGHT_Q6_K, SUPERS = T != WEIGHT_Q4_0;
+    static const uint32_t BYTES = PAIR_NIBBLES + (HIGHS ? PAIR_HIGHS : 0);
     struct place {
-        const unsigned char *quants, *scales;
+        const unsigned char *quants, *highs;
+        const unsigned char *scales, *blocks; /* from pair number `pair` on; of the strip, from its first block */
+        uint32_t pair;
     };
     uint4 q;
-    uint2 d; /* of either unit: of rows g and g+8 */
+    uint2 high;   /* Q6_K */
+    uint2 scales; /* of row g, of row g+8; Q4_0: of either unit, of both rows */
+    uint2 d;      /* of the block of SUPER columns: super_scales() for each row */
     static __device__ __forceinline__ place
     place_of(const struct dev_matrix &m, uint32_t strip, uint32_t unit, uint32_t lane)
     {
-        return {opaque(pair_quants(m, BYTES, strip, unit) + lane * 16),
-                opaque((const unsigned char *)m.scales + (size_t)strip * (m.units / 2 * PAIR_SCALES) +
-                       (unit * PAIR_SCALES + lane / 4 * 8))};
+        const unsigned char *pair =
+            (const unsigned char *)m.quants + (size_t)strip * (m.units / 2 * BYTES) + unit * BYTES;
+        const unsigned char *scales =
+            (const unsigned char *)m.scales + (size_t)strip * (uint32_t)strip_scales(T, m.units);
+        const unsigned char *blocks = scales + (m.units / 2 * PAIR_SCALES + lane / 4 * 4 * super_scales(T));
+        return {opaque(pair + lane * 16), HIGHS ? opaque(pair + (PAIR_NIBBLES + lane * 8)) : NULL,
+                opaque(scales + (unit * PAIR_SCALES + lane / 4 * 8)), SUPERS ? opaque(blocks) : NULL, unit};
     }
     __device__ __forceinline__ void
     load(const place &at, uint32_t i, bool take)
     {
+        const unsigned char *const block = at.blocks + (at.pair + i) / (SUPER / PAIR) * (STRIP * 2 * super_scales(T));
         load_weights(&q, at.quants + i * BYTES, take);
-        load_weights(&d, at.scales + i * PAIR_SCALES, take);
+        if (HIGHS)
+            load_weights(&high, at.highs + i * BYTES, take);
+        load_weights(&scales, at.scales + i * PAIR_SCALES, take);
+        if (T == WEIGHT_Q4_K)
+            load_weights(&d, block, take);
+        if (T == WEIGHT_Q6_K)
+            load_weights(&d.x, block, take);
     }
+};
+
+template <> struct unit_of<WEIGHT_Q4_0> : pair_unit<WEIGHT_Q4_0> {
     __device__ __forceinline__ void
     add(const uint4 (&x)[SPAN], float (&sum)[4]) const
     {
 #pragma unroll
         for (int u = 0; u < 2; u++) {
-            const float2 scale = unpack_halves(u == 0 ? d.x : d.y);
+            const float2 scale = unpack_halves(u == 0 ? scales.x : scales.y);
             const uint32_t minus_8 = u == 0 ? 0x80088008u : 0x80808080u;
             float part[4] = {};
 #pragma unroll
@@ -205,56 +216,8 @@ template <> struct unit_of<WEIGHT_Q4_0> {
     }
 };
 
-/* ---- blocks of 256 columns ---- */
-
-/* Addresses of a lane's scales of a pair, and of the blocks. */
-struct super_place {
-    const unsigned char *scales, *blocks; /* from `pair` on; of the strip, from its first */
-    uint32_t pair;
-};
-
-static __device__ __forceinline__ struct super_place
-super_place_of(const struct dev_matrix &m, enum weight_type type, uint32_t strip, uint32_t pair, uint32_t lane)
-{
-    const unsigned char *of_strip =
-        (const unsigned char *)m.scales + (size_t)strip * (uint32_t)strip_scales(type, m.units);
-    return {opaque(of_strip + (pair * PAIR_SCALES + lane / 4 * 8)),
-            opaque(of_strip + (m.units / 2 * PAIR_SCALES + lane / 4 * 4 * super_scales(type))), pair};
-}
-
-/* Returns the scales of the block that contains the i-th pair. */
-static __device__ __forceinline__ const unsigned char *
-block_scales(const struct super_place &at, enum weight_type type, uint32_t i)
-{
-    return at.blocks + (at.pair + i) / (SUPER / PAIR) * (STRIP * 2 * super_scales(type));
-}
-
-/* ---- Q4_K ---- */
-
-template <> struct unit_of<WEIGHT_Q4_K> {
-    static const int SPAN = 2, DEPTH = 4;
-    static constexpr float FACTOR = SUBNORMAL;
-    static const uint32_t BYTES = PAIR_NIBBLES;
-    struct place {
-        const unsigned char *quants;
-        struct super_place super;
-    };
-    uint4 q;
-    uint2 scales; /* of row g, of row g+8: the scales of both units, then the minima */
-    uint2 d;      /* of row g, of row g+8: d and dmin */
-    static __device__ __forceinline__ place
-    place_of(const struct dev_matrix &m, uint32_t strip, uint32_t unit, uint32_t lane)
-    {
-        return {opaque(pair_quants(m, BYTES, strip, unit) + lane * 16),
-                super_place_of(m, WEIGHT_Q4_K, strip, unit, lane)};
-    }
-    __device__ __forceinline__ void
-    load(const place &at, uint32_t i, bool take)
-    {
-        load_weights(&q, at.quants + i * BYTES, take);
-        load_weights(&scales, at.super.scales + i * PAIR_SCALES, take);
-        load_weights(&d, block_scales(at.super, WEIGHT_Q4_K, i), take);
-    }
+/* Scales: of both units, then the minima; d and dmin. */
+template <> struct unit_of<WEIGHT_Q4_K> : pair_unit<WEIGHT_Q4_K> {
     __device__ __forceinline__ void
     add(const uint4 (&x)[SPAN], float (&sum)[4]) const
     {
@@ -279,35 +242,8 @@ template <> struct unit_of<WEIGHT_Q4_K> {
     }
 };
 
-/* ---- Q6_K ---- */
-
-template <> struct unit_of<WEIGHT_Q6_K> {
-    static const int SPAN = 2, DEPTH = 4;
-    static constexpr float FACTOR = SUBNORMAL;
-    static const uint32_t BYTES = PAIR_NIBBLES + PAIR_HIGHS;
-    struct place {
-        const unsigned char *quants, *highs;
-        struct super_place super;
-    };
-    uint4 q;
-    uint2 high;
-    uint2 scales; /* of row g, of row g+8: of steps 0 to 3 */
-    uint32_t d;   /* of row g and of row g+8 */
-    static __device__ __forceinline__ place
-    place_of(const struct dev_matrix &m, uint32_t strip, uint32_t unit, uint32_t lane)
-    {
-        const unsigned char *pair = pair_quants(m, BYTES, strip, unit);
-        return {opaque(pair + lane * 16), opaque(pair + (PAIR_NIBBLES + lane * 8)),
-                super_place_of(m, WEIGHT_Q6_K, strip, unit, lane)};
-    }
-    __device__ __forceinline__ void
-    load(const place &at, uint32_t i, bool take)
-    {
-        load_weights(&q, at.quants + i * BYTES, take);
-        load_weights(&high, at.highs + i * BYTES, take);
-        load_weights(&scales, at.super.scales + i * PAIR_SCALES, take);
-        load_weights(&d, block_scales(at.super, WEIGHT_Q6_K, i), take);
-    }
+/* Scales: of steps 0 to 3; d of row g and of row g+8. */
+template <> struct unit_of<WEIGHT_Q6_K> : pair_unit<WEIGHT_Q6_K> {
     /* The q of step s of a unit: bits 4 and 5 of the first unit's halves, or 8 and 9 of the second's, come from `high`. */
     __device__ __forceinline__ void
     dequant_six_bits(int unit, int s, uint32_t (&a)[4]) const
@@ -322,7 +258,7 @@ template <> struct unit_of<WEIGHT_Q6_K> {
     __device__ __forceinline__ void
     add(const uint4 (&x)[SPAN], float (&sum)[4]) const
     {
-        const float2 both = unpack_halves(d);
+        const float2 both = unpack_halves(d.x);
 #pragma unroll
         for (int step = 0; step < 4; step++) {
             const int u = step / 2, s = step % 2;
@@ -337,25 +273,6 @@ template <> struct unit_of<WEIGHT_Q6_K> {
         }
     }
 };
-
-template <enum weight_type T> struct packed_type {
-    static const enum weight_type value = T;
-};
-
-/* Calls with(packed_type) for a type of packed weights. */
-template <class With>
-static __device__ __forceinline__ void
-with_type(enum weight_type type, With with)
-{
-    switch (type) {
-    case WEIGHT_Q8_0: with(packed_type<WEIGHT_Q8_0>()); break;
-    case WEIGHT_Q4_0: with(packed_type<WEIGHT_Q4_0>()); break;
-    case WEIGHT_Q4_K: with(packed_type<WEIGHT_Q4_K>()); break;
-    case WEIGHT_Q6_K: with(packed_type<WEIGHT_Q6_K>()); break;
-    case WEIGHT_BF16: with(packed_type<WEIGHT_BF16>()); break;
-    default: with(packed_type<WEIGHT_F16>());
-    }
-}
 
 /* Single elements of packed weights. */
 
