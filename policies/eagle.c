@@ -36,6 +36,7 @@ struct node {
     int32_t parent; /* its index; -1: the pending token */
     token_t token;
     double path;            /* probability of the path to it */
+    float p;                /* of the token after its parent */
     const slot_t *row;      /* the drafter's row of its parent */
     struct prediction from; /* the drafter's at its parent */
     bool kept;
@@ -56,6 +57,7 @@ add_children(struct tree *t, int32_t parent, const slot_t *row, const struct pre
         t->node[t->n++] = (struct node){.parent = parent,
                                         .token = g->top[i],
                                         .path = (parent < 0 ? 1 : t->node[parent].path) * (double)g->top_p[i],
+                                        .p = g->top_p[i],
                                         .row = row,
                                         .from = *g};
 }
@@ -114,6 +116,7 @@ propose(struct round *d, struct tree *t, uint32_t most)
         struct node *node = &t->node[i];
         if (!node->kept)
             continue;
+        node->from.confidence = node->p;
         const struct proposal draft = {.parent = node->parent < 0 ? 0 : t->node[node->parent].proposed,
                                        .token = node->token,
                                        .exit_layer = d->exit_layer,

@@ -213,6 +213,18 @@ candidates_for(const struct policy *p, double confidence)
     return confidence > 0.95 ? k[0] : confidence > 0.8 ? k[1] : confidence > 0.5 ? k[2] : k[3];
 }
 
+/* The prediction with the probability of another token as its confidence; NAN: it is not among the likeliest. */
+static struct prediction
+of_sibling(const struct prediction *g, token_t token)
+{
+    struct prediction own = *g;
+    own.confidence = NAN;
+    for (int i = 0; i < PREDICTION_TOP; i++)
+        if (g->top[i] == token)
+            own.confidence = g->top_p[i];
+    return own;
+}
+
 /* Drafts the chain's next token and its siblings. */
 static bool
 step(struct policy *p, struct round *r, struct tree *t)
@@ -234,8 +246,9 @@ step(struct policy *p, struct round *r, struct tree *t)
         return false;
     const int32_t parent = t->node;
     for (uint32_t i = 0; i < n; i++) {
+        const struct prediction own = i > 0 ? of_sibling(&g, tokens[i]) : g;
         const struct proposal draft = {
-            .parent = parent, .token = tokens[i], .exit_layer = w->layers, .prediction = &g, .q = q};
+            .parent = parent, .token = tokens[i], .exit_layer = w->layers, .prediction = &own, .q = q};
         const int32_t node = round_propose(r, &draft);
         if (node < 0)
             return false;

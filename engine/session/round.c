@@ -237,18 +237,6 @@ round_full(const struct round *r)
     return r->state->steps >= r->budget || r->state->n == VERIFY_NODES || r->state->lacks_last;
 }
 
-/* Returns a token's probability by a prediction; NAN: unknown. */
-static float
-probability_of(const struct prediction *g, token_t token)
-{
-    if (g == NULL || g->token == token)
-        return g != NULL ? g->confidence : NAN;
-    for (int i = 0; i < PREDICTION_TOP; i++)
-        if (g->top[i] == token)
-            return g->top_p[i];
-    return NAN;
-}
-
 int32_t
 round_propose(struct round *r, const struct proposal *p)
 {
@@ -289,7 +277,7 @@ round_propose(struct round *r, const struct proposal *p)
                                 .token = shown,
                                 .source = SOURCE_DRAFT,
                                 .exit_layer = own ? (int32_t)p->exit_layer : -1,
-                                .confidence = probability_of(p->prediction, p->token),
+                                .confidence = p->prediction != NULL ? p->prediction->confidence : NAN,
                                 .annealed = p->prediction != NULL && st->annealed ? p->prediction->annealed : NAN,
                                 .head = own ? (int32_t)seq_head_at(st->sequence, p->exit_layer) : -1,
                                 .accepted = -1,

@@ -120,19 +120,6 @@ check_round(struct promises *p, const struct event *e)
     if (++p->lines == p->together && (!(p->layers_loaded >= p->layers - 1e-3) || !(p->heads_loaded >= 1 - 1e-3)))
         broken(p, e, "a round with less work than one verification");
     q->whole = true;
-    q->heard.pos = 0;
-}
-
-/* Does a draft have its token's probability by a prediction? */
-static bool
-has_probability(const struct layer_event *l, const struct token_event *t)
-{
-    if (l->token == t->token)
-        return l->confidence == t->confidence;
-    for (int i = 0; i < PREDICTION_TOP; i++)
-        if (l->top[i] == t->token)
-            return l->top_p[i] == t->confidence;
-    return isnan(t->confidence);
 }
 
 static void
@@ -150,9 +137,7 @@ check_token(struct promises *p, const struct event *e)
             (t->exit_layer < 1 && (t->exit_layer != -1 || t->head != -1)))
             broken(p, e, "a draft with a wrong position, fate or exit layer");
         if (t->candidate > 0 && t->candidate < VERIFY_NODES) {
-            const bool of_it = q->heard.pos == t->pos && has_probability(&q->heard, t);
-            if (!of_it && q->heard.pos == t->pos && q->heard.confidence == t->confidence)
-                broken(p, e, "a draft with the probability of another token");
+            const bool of_it = q->heard.pos == t->pos && q->heard.confidence == t->confidence;
             q->draft[t->candidate] = t->token;
             q->parent[t->candidate] = t->parent;
             q->list[t->candidate] = of_it ? q->heard : (struct layer_event){0};
