@@ -27,8 +27,8 @@ struct products; /* device resources: a stream, memory, matrices kept on the dev
 struct product_ops {
     bool (*open)(struct backend *, struct products **, struct err *);
     void (*close)(struct products *); /* call before the backend's close() */
-    /* Copies n values to the device, in place of those that it keeps. The caller must not change them: a `b` at that
-     * address is not copied again. */
+    /* Copies n values to the device and forgets earlier ones. The caller must not change them: a `b` at that address is
+     * not copied again. */
     bool (*keep)(struct products *, const float *, size_t n, struct err *);
     bool (*multiply)(struct products *, const struct host_product *, struct err *);
 };

@@ -226,7 +226,7 @@ see_progress(void *user, double done)
     return true;
 }
 
-/* What a model was counted to take is what is loaded: progress comes to its end with the last matrix, and not before. */
+/* The counted bytes of a model are the loaded ones: progress reaches 1 with the last matrix, and not before. */
 TEST(experts_are_counted_before_they_are_loaded)
 {
     NEEDS_CUDA;
